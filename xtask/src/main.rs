@@ -1,0 +1,75 @@
+//! Everything that CI does, as local commands: `cargo xtask TASK`.
+//!
+//! One task, one module, one row of [`TASKS`]; `ci` runs the rows marked so, in order.
+//! Tasks fail with the command that failed; they never change tracked files unless their row says so.
+
+mod corpus;
+mod setup;
+
+use anyhow::{Context, Result, bail};
+use std::process::{Command, ExitCode};
+
+/// A task: its name, what runs it, and a line of help.
+type Task = (&'static str, fn(&[String]) -> Result<()>, &'static str);
+
+const TASKS: &[Task] = &[
+    ("ci", ci, "everything CI runs, in its order"),
+    ("test", test, "all tests of the workspace (extra words go to cargo test)"),
+    ("lint", lint, "rustfmt and clippy, warnings denied"),
+    ("setup", setup::run, "install the CUDA toolchain and Triton from PyPI into .venv"),
+    ("corpus", corpus::run, "compile tests/kernels and examples again (--check compares with what is tracked)"),
+];
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let task = args.first().and_then(|name| TASKS.iter().find(|(n, ..)| n == name));
+    let Some((name, run, _)) = task else {
+        eprintln!("usage: cargo xtask TASK\n");
+        for (name, _, help) in TASKS {
+            eprintln!("  {name:<10} {help}");
+        }
+        return ExitCode::from(2);
+    };
+    match run(&args[1..]) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("cargo xtask {name}: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs a command in the repository root; its failure is an error that quotes it.
+pub fn sh(program: &str, args: &[&str]) -> Result<()> {
+    let quoted = format!("{program} {}", args.join(" "));
+    eprintln!("+ {quoted}");
+    let status =
+        Command::new(program).args(args).current_dir(root()).status().with_context(|| format!("cannot run `{quoted}`"))?;
+    if !status.success() {
+        bail!("`{quoted}` ended with {status}");
+    }
+    Ok(())
+}
+
+/// The repository root.
+pub fn root() -> std::path::PathBuf {
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(|| ".".into(), Into::into)
+}
+
+fn ci(_: &[String]) -> Result<()> {
+    test(&[])?;
+    lint(&[])?;
+    setup::run(&[])?;
+    corpus::run(&["--check".into()])
+}
+
+fn test(args: &[String]) -> Result<()> {
+    let mut all = vec!["test", "--workspace"];
+    all.extend(args.iter().map(String::as_str));
+    sh("cargo", &all)
+}
+
+fn lint(_: &[String]) -> Result<()> {
+    sh("cargo", &["fmt", "--all", "--check"])?;
+    sh("cargo", &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])
+}
