@@ -43,8 +43,11 @@ fn main() -> ExitCode {
 pub fn sh(program: &str, args: &[&str]) -> Result<()> {
     let quoted = format!("{program} {}", args.join(" "));
     eprintln!("+ {quoted}");
-    let status =
-        Command::new(program).args(args).current_dir(root()).status().with_context(|| format!("cannot run `{quoted}`"))?;
+    let status = Command::new(program)
+        .args(args)
+        .current_dir(root())
+        .status()
+        .with_context(|| format!("cannot run `{quoted}`"))?;
     if !status.success() {
         bail!("`{quoted}` ended with {status}");
     }

@@ -1,7 +1,141 @@
-//! Installs what CI needs and a plain `cargo test` does not.
-use anyhow::Result;
+//! Installs what CI needs and a plain `cargo test` does not: the CUDA compilers, Triton and NumPy, from PyPI.
+//!
+//! They live in one Python environment, `$PRLX_VENV` or else `.venv` in the repository root. Every version is pinned
+//! in [`PINS`]; a stamp file in the environment holds the pins it was made from, so that a second run does nothing.
+//! Nothing here needs a GPU or its driver.
 
-/// See the module.
+use crate::sh;
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// What pip installs. `cuda-toolkit` has no files: it is the list of versions that belong together.
+pub const PINS: &[&str] = &[
+    "cuda-toolkit[nvcc,crt,cccl,cudart,nvvm,nvrtc,nvjitlink,nvptxcompiler,nvfatbin,cupti,sanitizer,cuxxfilt,profiler,\
+     nvtx,culibos,nvml]==13.0.2",
+    "nvidia-cuda-cuobjdump==13.2.86",
+    "nvidia-cuda-nvdisasm==13.2.86",
+    "triton==3.6.0",
+    "numpy==2.4.6",
+    "setuptools==80.9.0",
+];
+
+/// Programs of the system that pip and nvcc call, each with the Debian package that has it.
+const SYSTEM: &[(&str, &str)] = &[("python3", "python3"), ("g++", "g++")];
+
+/// The installed tools.
+pub struct Tools {
+    /// The Python environment.
+    venv: PathBuf,
+    /// The CUDA folder in it: `bin`, `include`, `lib`, `nvvm`.
+    pub cuda: PathBuf,
+}
+
+impl Tools {
+    /// The tools that `cargo xtask setup` left, or an error that says to run it.
+    pub fn find() -> Result<Tools> {
+        let venv = venv();
+        if fs::read_to_string(venv.join(STAMP)).ok().as_deref() != Some(&stamp()) {
+            bail!("no toolchain in {}: run `cargo xtask setup`", venv.display());
+        }
+        let cuda = cuda(&venv)?;
+        Ok(Tools { venv, cuda })
+    }
+
+    /// The environment's Python.
+    pub fn python(&self) -> PathBuf {
+        self.venv.join("bin/python")
+    }
+
+    /// A program of the CUDA toolkit: `nvcc`, `ptxas`, …
+    pub fn program(&self, name: &str) -> PathBuf {
+        self.cuda.join("bin").join(name)
+    }
+}
+
+const STAMP: &str = "prlx-setup";
+
+/// Makes the environment, unless it is there.
 pub fn run(_: &[String]) -> Result<()> {
+    if Tools::find().is_ok() {
+        return Ok(());
+    }
+    system()?;
+    let venv = venv();
+    let python = make_venv(&venv)?;
+    let mut install = vec!["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+    install.extend(PINS);
+    sh(&text(&python)?, &install)?;
+    arrange(&cuda(&venv)?)?;
+    fs::write(venv.join(STAMP), stamp()).context("cannot write the stamp")?;
+    let tools = Tools::find()?;
+    sh(&text(&tools.program("nvcc"))?, &["--version"])?;
+    sh(&text(&tools.python())?, &["-c", "import triton, numpy; print('triton', triton.__version__)"])
+}
+
+/// `$PRLX_VENV`, or `.venv` in the repository.
+fn venv() -> PathBuf {
+    std::env::var_os("PRLX_VENV").map_or_else(|| crate::root().join(".venv"), PathBuf::from)
+}
+
+fn stamp() -> String {
+    PINS.join("\n")
+}
+
+/// Installs the system programs that are missing, where there is apt.
+fn system() -> Result<()> {
+    let mut missing: Vec<&str> = SYSTEM.iter().filter(|(p, _)| !works(p, "--version")).map(|(_, d)| *d).collect();
+    if !missing.is_empty() || !works("python3", "-cimport ensurepip") {
+        missing.push("python3-venv");
+    }
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let (program, prefix): (&str, &[&str]) =
+        if works("sudo", "-nv") { ("sudo", &["apt-get"]) } else { ("apt-get", &[]) };
+    let apt = |words: &[&str]| sh(program, &[prefix, words].concat());
+    apt(&["update", "-qq"])?;
+    apt(&[&["install", "-y", "-qq", "--no-install-recommends"], missing.as_slice()].concat())
+}
+
+/// Whether a program runs and succeeds with one argument.
+fn works(program: &str, arg: &str) -> bool {
+    let quiet =
+        Command::new(program).arg(arg).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    quiet.is_ok_and(|s| s.success())
+}
+
+/// Makes an empty environment with pip, and gives its Python; one that is there and works is kept.
+fn make_venv(venv: &Path) -> Result<PathBuf> {
+    let python = venv.join("bin/python");
+    if !works(&text(&python)?, "-cimport pip") {
+        sh("python3", &["-m", "venv", "--clear", &text(venv)?])?;
+    }
+    Ok(python)
+}
+
+/// The CUDA folder of an environment, whatever its Python's version.
+fn cuda(venv: &Path) -> Result<PathBuf> {
+    let lib = venv.join("lib");
+    let entries = fs::read_dir(&lib).with_context(|| format!("cannot list {}", lib.display()))?;
+    entries
+        .filter_map(|e| Some(e.ok()?.path().join("site-packages/nvidia/cu13")))
+        .find(|p| p.is_dir())
+        .with_context(|| format!("no CUDA in {}", lib.display()))
+}
+
+/// Adds the names that `nvcc.profile` and linkers look for and the wheels leave out.
+fn arrange(cuda: &Path) -> Result<()> {
+    for (name, target) in [("lib64", "lib"), ("lib/libcudart.so", "libcudart.so.13")] {
+        let link = cuda.join(name);
+        if fs::symlink_metadata(&link).is_err() {
+            std::os::unix::fs::symlink(target, &link).with_context(|| format!("cannot make {}", link.display()))?;
+        }
+    }
     Ok(())
+}
+
+fn text(path: &Path) -> Result<String> {
+    Ok(path.to_str().with_context(|| format!("{} is not UTF-8", path.display()))?.to_owned())
 }
