@@ -1,7 +1,220 @@
-//! Compiles the kernels of `tests/kernels` and `examples`.
-use anyhow::Result;
+//! Compiles the kernels of `tests/kernels` and `examples`, and runs what says which results are right.
+//!
+//! A kernel is a source file; `tests/kernels/README.md` says what its folder holds. From each source this task makes
+//! PTX for every target of [`TARGETS`], from each `reference.py` the `.npy` files, and from all of them the index and
+//! the record of how they were made. A product that the repository keeps is written beside its source, any other below
+//! `target/corpus`. With `--check` nothing tracked is written: products are compared, and those that differ listed.
+//! `cargo xtask corpus WORD…` does only the folders whose path contains a word.
 
-/// See the module.
-pub fn run(_: &[String]) -> Result<()> {
+mod clean;
+mod compile;
+mod index;
+mod launch;
+mod reference;
+
+use crate::setup::Tools;
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+/// The architectures that every kernel is compiled for, unless its source says otherwise.
+const TARGETS: &[&str] = &["sm_80", "sm_90a"];
+
+/// How many compilers run at a time.
+pub const JOBS: usize = 2;
+
+/// What a source is written in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Cuda,
+    Triton,
+}
+
+impl Kind {
+    /// Its name in the index.
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Cuda => "cuda",
+            Kind::Triton => "triton",
+        }
+    }
+}
+
+/// One kernel source and what becomes of it.
+struct Source {
+    /// Its folder, relative to the repository.
+    dir: PathBuf,
+    /// Its file name.
+    file: String,
+    kind: Kind,
+    /// Flags from its `corpus: flags` line, in place of `-O3`.
+    flags: Option<Vec<String>>,
+    products: Vec<Product>,
+}
+
+/// One PTX file to make.
+struct Product {
+    arch: &'static str,
+    /// Where it goes, relative to the repository.
+    path: PathBuf,
+    /// Whether the repository keeps it.
+    kept: bool,
+}
+
+/// The task.
+pub fn run(args: &[String]) -> Result<()> {
+    let (check, words) = match args {
+        [first, rest @ ..] if first == "--check" => (true, rest),
+        _ => (false, args),
+    };
+    crate::setup::run(&[])?;
+    let tools = Tools::find()?;
+    let mut sources = discover()?;
+    let partial = !words.is_empty();
+    sources.retain(|s| !partial || words.iter().any(|w| s.path().to_string_lossy().contains(w.as_str())));
+    let mut stale = compile::all(&tools, &sources, check)?;
+    stale.extend(reference::all(&tools, &sources, check)?);
+    if !partial {
+        stale.extend(index::write(&sources, check)?);
+    }
+    launch::check(&tools, &sources, check)?;
+    if !stale.is_empty() {
+        bail!("{} not what their sources give:\n  {}", stale.len(), stale.join("\n  "));
+    }
     Ok(())
+}
+
+impl Source {
+    /// The source file, relative to the repository.
+    fn path(&self) -> PathBuf {
+        self.dir.join(&self.file)
+    }
+
+    /// Whether it is one of `examples`, where a PTX file has its source's name.
+    fn is_example(&self) -> bool {
+        self.dir.starts_with("examples")
+    }
+
+    /// Reads what the source says about itself.
+    fn read(dir: &Path, file: &str) -> Result<Option<Source>> {
+        let path = crate::root().join(dir).join(file);
+        let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let kind = if file.ends_with(".cu") { Kind::Cuda } else { Kind::Triton };
+        if kind == Kind::Triton && !text.lines().any(|l| l.starts_with("BUILD = ")) {
+            return Ok(None);
+        }
+        let mut source = Source { dir: dir.into(), file: file.into(), kind, flags: None, products: Vec::new() };
+        let mut only = None;
+        let mut keep = vec!["sm_80".to_owned()];
+        for line in text.lines().filter_map(|l| l.trim_start_matches(['/', '#', ' ']).strip_prefix("corpus: ")) {
+            let mut words = line.split_whitespace().map(str::to_owned);
+            match words.next().as_deref() {
+                Some("flags") => source.flags = Some(words.collect()),
+                Some("only") => only = words.next(),
+                Some("keep") => keep.extend(words),
+                other => bail!("{}: `corpus: {}` is not known", path.display(), other.unwrap_or_default()),
+            }
+        }
+        keep.extend(only.clone());
+        for &arch in TARGETS.iter().filter(|a| only.as_deref().is_none_or(|o| o == **a)) {
+            let kept = keep.iter().any(|k| k == arch) && !(source.is_example() && arch != "sm_80" && only.is_none());
+            let path = source.product_path(arch, kept);
+            source.products.push(Product { arch, path, kept });
+        }
+        Ok(Some(source))
+    }
+
+    fn product_path(&self, arch: &str, kept: bool) -> PathBuf {
+        let stem = self.file.rsplit_once('.').map_or(self.file.as_str(), |(stem, _)| stem);
+        match (kept, self.is_example()) {
+            (true, true) => self.dir.join(format!("{stem}.ptx")),
+            (true, false) => self.dir.join(format!("{arch}.ptx")),
+            (false, true) => Path::new("target/corpus").join(&self.dir).join(format!("{stem}.{arch}.ptx")),
+            (false, false) => Path::new("target/corpus").join(&self.dir).join(format!("{arch}.ptx")),
+        }
+    }
+}
+
+/// All sources, in the order of their paths.
+fn discover() -> Result<Vec<Source>> {
+    let mut sources = Vec::new();
+    for parent in ["tests/kernels/cuda", "tests/kernels/triton", "examples"] {
+        for dir in list(Path::new(parent))? {
+            for file in list(&dir)? {
+                let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                if name.ends_with(".cu") || (name.ends_with(".py") && name != "reference.py") {
+                    sources.extend(Source::read(&dir, &name)?);
+                }
+            }
+        }
+    }
+    Ok(sources)
+}
+
+/// The entries of a folder, sorted; none where it is no folder.
+fn list(dir: &Path) -> Result<Vec<PathBuf>> {
+    let full = crate::root().join(dir);
+    if !full.is_dir() {
+        return Ok(Vec::new());
+    }
+    let mut names = Vec::new();
+    for entry in fs::read_dir(&full).with_context(|| format!("cannot list {}", full.display()))? {
+        names.push(dir.join(entry?.file_name()));
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// Puts a product in its place; with `check`, says whether the tracked one differs.
+fn put(path: &Path, text: &str, check: bool) -> Result<bool> {
+    let full = crate::root().join(path);
+    let same = fs::read(&full).is_ok_and(|old| old == text.as_bytes());
+    if !same && !check {
+        fs::create_dir_all(full.parent().context("a product has a folder")?)?;
+        fs::write(&full, text).with_context(|| format!("cannot write {}", full.display()))?;
+    }
+    Ok(!same && check)
+}
+
+/// Runs `job` over `items`, [`JOBS`] at a time; results come in the items' order, errors all together.
+pub fn parallel<T: Sync, R: Send>(items: &[T], job: impl Fn(&T) -> Result<R> + Sync) -> Result<Vec<R>> {
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    let done = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..JOBS {
+            scope.spawn(|| {
+                while let Some((i, item)) = {
+                    let i = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    items.get(i).map(|item| (i, item))
+                } {
+                    let result = job(item);
+                    done.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((i, result));
+                }
+            });
+        }
+    });
+    let mut done = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    done.sort_by_key(|(i, _)| *i);
+    let (mut results, mut errors) = (Vec::new(), Vec::new());
+    for (_, result) in done {
+        match result {
+            Ok(value) => results.push(value),
+            Err(error) => errors.push(format!("{error:#}")),
+        }
+    }
+    if !errors.is_empty() {
+        bail!("{} of {} failed:\n{}", errors.len(), items.len(), errors.join("\n"));
+    }
+    Ok(results)
+}
+
+/// Runs a command quietly; its output is part of the error when it fails.
+pub fn quiet(command: &mut std::process::Command) -> Result<String> {
+    let output = command.output().with_context(|| format!("cannot run {:?}", command.get_program()))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    if !output.status.success() {
+        bail!("{}{}", text, String::from_utf8_lossy(&output.stderr).trim_end());
+    }
+    Ok(text)
 }

@@ -4,6 +4,7 @@
 //! Tasks fail with the command that failed; they never change tracked files unless their row says so.
 
 mod corpus;
+mod ptxas;
 mod setup;
 
 use anyhow::{Context, Result, bail};
@@ -18,6 +19,7 @@ const TASKS: &[Task] = &[
     ("lint", lint, "rustfmt and clippy, warnings denied"),
     ("setup", setup::run, "install the CUDA toolchain and Triton from PyPI into .venv"),
     ("corpus", corpus::run, "compile tests/kernels and examples again (--check compares with what is tracked)"),
+    ("ptxas", ptxas::run, "assemble PTX files, or all below folders, with NVIDIA's assembler"),
 ];
 
 fn main() -> ExitCode {

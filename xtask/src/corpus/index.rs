@@ -1,0 +1,148 @@
+//! `tests/kernels/index.toml` and `tests/kernels/PROVENANCE.md`: what is there, and how it was made.
+
+use super::{Kind, Product, Source, compile, put};
+use anyhow::{Context, Result};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+/// Opcode names that every reader of PTX is expected to have; `needs` lists what goes beyond them.
+const BASE: &[&str] = &[
+    "abs", "add", "and", "bar", "barrier", "bra", "cvt", "cvta", "div", "exit", "fma", "ld", "mad", "max", "min",
+    "mov", "mul", "neg", "not", "or", "rem", "ret", "selp", "set", "setp", "shl", "shr", "st", "sub", "xor",
+];
+
+/// Writes both files; with `check`, gives those that differ.
+pub fn write(sources: &[Source], check: bool) -> Result<Vec<String>> {
+    let sources: Vec<&Source> = sources.iter().filter(|s| !s.is_example()).collect();
+    let mut stale = Vec::new();
+    for (name, text) in [("index.toml", index(&sources)?), ("PROVENANCE.md", provenance(&sources))] {
+        let path = Path::new("tests/kernels").join(name);
+        if put(&path, &text, check)? {
+            stale.push(path.display().to_string());
+        }
+    }
+    Ok(stale)
+}
+
+fn index(sources: &[&Source]) -> Result<String> {
+    let mut text =
+        String::from("# Made by `cargo xtask corpus`: every tracked module, and what it needs of its reader.\n");
+    for source in sources {
+        for (i, product) in source.products.iter().filter(|p| p.kept).enumerate() {
+            let module =
+                fs::read_to_string(crate::root().join(&product.path)).context("a module that was just made")?;
+            let launch = if i == 0 { "launch.toml".to_owned() } else { format!("launch.{}.toml", product.arch) };
+            let (statements, needs) = needs(&module);
+            let needs = needs.iter().map(|n| format!("\"{n}\"")).collect::<Vec<_>>().join(", ");
+            let folder = source.dir.strip_prefix("tests/kernels").unwrap_or(&source.dir).display();
+            let name = source.dir.file_name().unwrap_or_default().to_string_lossy();
+            write!(
+                text,
+                "\n[[kernel]]\nname = \"{name}\"\nkind = \"{}\"\ntarget = \"{}\"\nlaunch = \"{folder}/{launch}\"\n\
+                 instructions = {statements}\nneeds = [{needs}]\n",
+                source.kind.name(),
+                product.arch,
+            )?;
+        }
+    }
+    Ok(text)
+}
+
+/// How many instructions a module has, and which of them are not in [`BASE`], by name; and the types worth a name.
+fn needs(module: &str) -> (usize, BTreeSet<String>) {
+    let mut needs = BTreeSet::new();
+    let mut count = 0;
+    for line in module.lines() {
+        let line = line.split("//").next().unwrap_or_default();
+        if line.starts_with(".b8") || line.contains(".section") {
+            continue;
+        }
+        for statement in line.split(';') {
+            let Some(opcode) = opcode(statement) else { continue };
+            count += 1;
+            classify(opcode, statement, &mut needs);
+        }
+    }
+    (count, needs)
+}
+
+/// The opcode of a statement, with its modifiers; none for declarations, labels and directives.
+fn opcode(statement: &str) -> Option<&str> {
+    let mut rest = statement.trim_start_matches(['{', '}', ' ', '\t']);
+    if let Some((label, after)) = rest.split_once(':')
+        && !label.contains([' ', '\t', '"'])
+    {
+        rest = after.trim_start();
+    }
+    if rest.starts_with('@') {
+        rest = rest.split_once([' ', '\t'])?.1.trim_start();
+    }
+    let word = rest.split([' ', '\t', '(']).next().unwrap_or_default();
+    let is_opcode = word.starts_with(|c: char| c.is_ascii_lowercase()) && !word.contains([',', '_', '=', ']']);
+    let bare = ["ret", "exit", "trap", "brkpt", "membar", "activemask"];
+    (is_opcode && (rest.contains([' ', '\t']) || word.contains('.') || bare.contains(&word))).then_some(word)
+}
+
+fn classify(opcode: &str, statement: &str, needs: &mut BTreeSet<String>) {
+    let parts: Vec<&str> = opcode.split('.').collect();
+    let has = |part: &str| parts.contains(&part);
+    let name = match parts[0] {
+        "cp" if has("tensor") => "cp.async.bulk.tensor",
+        "cp" if has("bulk") => "cp.async.bulk",
+        "cp" => "cp.async",
+        "barrier" if has("cluster") => "barrier.cluster",
+        "bar" | "barrier" if has("red") => "bar.red",
+        "call" if statement.contains("vprintf") => "printf",
+        "call" if !statement.contains("), ") || statement.contains("prototype") => "call.indirect",
+        name => name,
+    };
+    if !BASE.contains(&name) || name == "bar.red" {
+        needs.insert(name.to_owned());
+    }
+    for part in &parts[1..] {
+        let kind = match *part {
+            "f16" | "bf16" | "f64" | "tf32" | "e4m3" | "e5m2" | "s128" | "b128" | "u128" => part,
+            "f16x2" => "f16",
+            "bf16x2" => "bf16",
+            "e4m3x2" => "e4m3",
+            "e5m2x2" => "e5m2",
+            "local" | "const" | "cc" | "noftz" | "approx" => part,
+            "cluster" => "cluster",
+            _ => continue,
+        };
+        needs.insert(kind.to_owned());
+    }
+    for register in ["%clock64", "%clock", "%globaltimer", "%smid", "%nsmid", "%cluster_ctarank", "%lanemask"] {
+        if statement.contains(register) {
+            needs.insert(register.trim_start_matches('%').to_owned());
+        }
+    }
+}
+
+fn provenance(sources: &[&Source]) -> String {
+    let mut text = String::from(
+        "# How these modules were made\n\n\
+         By `cargo xtask corpus`, from the source beside each, with the tools that `cargo xtask setup` installs:\n\n",
+    );
+    for pin in crate::setup::PINS {
+        text.push_str(&format!("- `{pin}`\n"));
+    }
+    text.push_str("\nPaths in `.file` lines and hashes in internal names are made independent of the machine.\n\n");
+    text.push_str("| module | how |\n|---|---|\n");
+    for source in sources {
+        for product in source.products.iter().filter(|p| p.kept) {
+            let path = product.path.strip_prefix("tests/kernels").unwrap_or(&product.path).display();
+            text.push_str(&format!("| `{path}` | {} |\n", how(source, product)));
+        }
+    }
+    text
+}
+
+fn how(source: &Source, product: &Product) -> String {
+    match source.kind {
+        Kind::Cuda => format!("`nvcc {} {}`", compile::flags(source, product.arch).join(" "), source.file),
+        Kind::Triton => format!("`triton.compile` of `BUILD` in `{}` for {}", source.file, product.arch),
+    }
+}

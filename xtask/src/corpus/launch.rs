@@ -1,0 +1,60 @@
+//! Whether every launch file fits its module, and the launch files that follow from others.
+//!
+//! `launch.toml` runs the first product of a kernel. For each further one that the repository keeps, a launch file is
+//! made from it: `launch.sm_90a.toml`, with that module and the shared memory which that module asks for.
+
+use super::{Kind, Source, put, quiet};
+use crate::setup::Tools;
+use anyhow::{Context, Result, bail};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+const CHECKER: &str = "xtask/py/check_launch.py";
+
+/// Writes the derived launch files (or compares them), and checks all launch files.
+pub fn check(tools: &Tools, sources: &[Source], check: bool) -> Result<()> {
+    let mut stale = Vec::new();
+    for source in sources.iter().filter(|s| !s.is_example()) {
+        for product in source.products.iter().filter(|p| p.kept).skip(1) {
+            let path = source.dir.join(format!("launch.{}.toml", product.arch));
+            let text = derive(source, product.arch, &product.path)?;
+            if put(&path, &text, check)? {
+                stale.push(path.display().to_string());
+            }
+        }
+    }
+    if !stale.is_empty() {
+        bail!("not what launch.toml gives:\n  {}", stale.join("\n  "));
+    }
+    let dirs: BTreeSet<_> = sources.iter().map(|s| &s.dir).collect();
+    let mut command = Command::new(tools.python());
+    command.current_dir(crate::root()).arg("-B").arg(CHECKER).args(dirs);
+    quiet(&mut command).map(drop)
+}
+
+/// The launch file for another product of the same source.
+fn derive(source: &Source, arch: &str, module: &Path) -> Result<String> {
+    let path = crate::root().join(&source.dir).join("launch.toml");
+    let base = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let shared = if source.kind == Kind::Triton { shared(module)? } else { None };
+    let mut text = String::from("# Made from launch.toml by `cargo xtask corpus`.\n");
+    for line in base.lines() {
+        match line.split_once('=').map(|(key, _)| key.trim()) {
+            Some("module") => text.push_str(&format!("module = \"{arch}.ptx\"\n")),
+            Some("shared") if shared.is_some() => {
+                text.push_str(&format!("shared = {}\n", shared.as_deref().unwrap_or_default()));
+            }
+            _ => text.push_str(&format!("{line}\n")),
+        }
+    }
+    Ok(text)
+}
+
+/// The shared memory that a Triton module's first line asks for.
+fn shared(module: &Path) -> Result<Option<String>> {
+    let text = fs::read_to_string(crate::root().join(module)).context("a module that was just made")?;
+    let mut words = text.lines().next().unwrap_or_default().split_whitespace().skip_while(|w| *w != "shared");
+    Ok(words.nth(1).map(str::to_owned))
+}
