@@ -1,1 +1,100 @@
-//! (types follow)
+//! The one seam to a machine: the part of a GPU driver's API that running and recording need, as a trait.
+//!
+//! The emulator implements it, CUDA and HSA will; recording is written once, on top. Calls are synchronous: `launch`
+//! returns when the kernel has ended.
+
+mod error;
+pub use error::{Error, ErrorKind};
+
+use prlx_trace::Dim3;
+
+/// A loaded module, by the number its driver gave it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct ModuleHandle(pub u64);
+
+/// An address in device memory.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct DevicePtr(pub u64);
+
+/// How a kernel is started.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct LaunchConfig {
+    /// CTAs.
+    pub grid: Dim3,
+    /// Threads in a CTA.
+    pub block: Dim3,
+    /// Dynamic shared memory, bytes.
+    pub shared: u32,
+    /// Schedule seed, for devices that have one.
+    pub seed: u64,
+}
+
+/// What a device says of itself.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct DeviceInfo {
+    /// In words, as `CPU device` or `NVIDIA H200`.
+    pub name: String,
+    /// Lanes in a warp.
+    pub warp_size: u8,
+}
+
+/// What a launch cost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LaunchStats {
+    /// Warp instructions executed; 0 if the device does not count.
+    pub warp_instructions: u64,
+    /// Wall time, nanoseconds.
+    pub nanos: u64,
+}
+
+/// A machine that runs kernels.
+pub trait Driver {
+    /// What it is.
+    fn info(&self) -> DeviceInfo;
+    /// Loads a module from its text (PTX) or image.
+    ///
+    /// # Errors
+    /// When the image is not understood or can't be assembled; the error names the place.
+    fn load(&mut self, image: &[u8]) -> Result<ModuleHandle, Error>;
+    /// Unloads a module.
+    ///
+    /// # Errors
+    /// When there is no such module.
+    fn unload(&mut self, module: ModuleHandle) -> Result<(), Error>;
+    /// Allocates `bytes` of device memory, aligned to at least `align` (a power of two). Its content is whatever was there.
+    ///
+    /// # Errors
+    /// When there is not enough.
+    fn alloc(&mut self, bytes: u64, align: u64) -> Result<DevicePtr, Error>;
+    /// Frees an allocation.
+    ///
+    /// # Errors
+    /// When it is none.
+    fn free(&mut self, at: DevicePtr) -> Result<(), Error>;
+    /// Copies to the device.
+    ///
+    /// # Errors
+    /// When the range is not allocated.
+    fn write(&mut self, at: DevicePtr, bytes: &[u8]) -> Result<(), Error>;
+    /// Copies from the device.
+    ///
+    /// # Errors
+    /// When the range is not allocated.
+    fn read(&mut self, at: DevicePtr, bytes: &mut [u8]) -> Result<(), Error>;
+    /// Sets `bytes` bytes to `value`.
+    ///
+    /// # Errors
+    /// When the range is not allocated.
+    fn fill(&mut self, at: DevicePtr, bytes: u64, value: u8) -> Result<(), Error>;
+    /// Runs a kernel to its end. `params` is the parameter buffer, laid out as the kernel declares it.
+    ///
+    /// # Errors
+    /// When the kernel is not there, the shape is not allowed, or the code faults; the error names instruction and line.
+    fn launch(
+        &mut self,
+        module: ModuleHandle,
+        kernel: &str,
+        config: &LaunchConfig,
+        params: &[u8],
+    ) -> Result<LaunchStats, Error>;
+}

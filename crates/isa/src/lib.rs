@@ -1,1 +1,13 @@
-//! (types follow)
+//! What kernels look like: code parsed losslessly, one neutral view of it, one control-flow graph.
+//!
+//! [`ptx`] reads PTX (AMDGPU will be a sibling). [`view`] is what everything else sees: functions, instructions with
+//! resolved operands, blocks. [`graph`] gives dominators, post-dominators and loops; [`flow`] gives def-use chains and
+//! decisions.
+//!
+//! Holds: parsing never fails and never panics; every instruction is a range of the source; what is not understood is
+//! opaque and survives. Misses: textures' and surfaces' operands are names only.
+
+pub mod flow;
+pub mod graph;
+pub mod ptx;
+pub mod view;

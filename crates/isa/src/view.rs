@@ -1,0 +1,417 @@
+//! The neutral view: one shape of functions and instructions for every instruction set.
+//!
+//! Names are resolved (registers by scope, labels to blocks, symbols to the module's table); nothing is lowered, merged or
+//! reordered. An instruction's meaning beyond [`Class`], [`Role`]s and [`Eval`] is in its `form`, which only the
+//! instruction set's own code (and the emulator) reads.
+//!
+//! Holds: `insts` are in source order, blocks partition them in that order, block 0 is the entry. Instructions after an
+//! unconditional transfer that nothing reaches still have a block. An instruction that ends its lane or may (`ret`,
+//! `exit`, `trap`, guarded or not) ends its block; so does every branch. Calls do not.
+
+use std::fmt;
+use std::ops::Range;
+
+use crate::ptx::Form;
+
+/// Bytes of the source.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Span {
+    /// First byte.
+    pub start: u32,
+    /// One past the last.
+    pub end: u32,
+}
+
+impl Span {
+    /// As a range for slicing.
+    pub const fn range(self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
+    /// The text it spans; empty if it does not lie in `source`.
+    pub fn of(self, source: &str) -> &str {
+        source.get(self.range()).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}..{}", self.start, self.end)
+    }
+}
+
+/// Something that a reader wants to say about the source; never a reason to stop.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Diagnostic {
+    /// Where.
+    pub span: Span,
+    /// What.
+    pub message: String,
+}
+
+/// Declares dense index types.
+macro_rules! ids {
+    ($($(#[$m:meta])* $name:ident = $prefix:literal;)*) => { $(
+        $(#[$m])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+        pub struct $name(pub u32);
+        impl $name {
+            /// As an index into the table it numbers.
+            pub const fn index(self) -> usize { self.0 as usize }
+        }
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result { write!(f, concat!($prefix, "{}"), self.0) }
+        }
+    )* };
+}
+ids! {
+    /// Index into [`Module::functions`].
+    FuncId = "func";
+    /// Index into [`Function::insts`].
+    InstId = "inst";
+    /// Index into [`Function::blocks`].
+    BlockId = "block";
+    /// Index into [`Function::regs`].
+    Reg = "reg";
+    /// Index into [`Module::symbols`].
+    SymbolId = "symbol";
+    /// Index into [`Module::locs`].
+    LocId = "loc";
+}
+
+/// A module.
+#[derive(Clone, Debug, Default)]
+pub struct Module {
+    /// Target, as `sm_80`.
+    pub target: String,
+    /// ISA version, as `(8, 7)`.
+    pub version: (u32, u32),
+    /// Functions with a body, in source order.
+    pub functions: Vec<Function>,
+    /// Variables and functions that names can mean.
+    pub symbols: Vec<Symbol>,
+    /// Files of the debug information.
+    pub files: Vec<File>,
+    /// Source locations, each once.
+    pub locs: Vec<Loc>,
+}
+
+impl Module {
+    /// The function of that name.
+    pub fn function(&self, name: &str) -> Option<&Function> {
+        self.functions.iter().find(|f| f.name == name)
+    }
+}
+
+/// A file of the debug information.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct File {
+    /// The number that `.loc` uses.
+    pub number: u32,
+    /// Its path as spelt.
+    pub path: String,
+}
+
+/// A source location.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Loc {
+    /// Index into [`Module::files`] (not the `.file` number).
+    pub file: u32,
+    /// Line, from 1.
+    pub line: u32,
+    /// Column, from 1; 0 unknown.
+    pub column: u32,
+    /// The inlined function that the line belongs to; empty if it is the function's own.
+    pub function: String,
+    /// Where that function was inlined.
+    pub inlined_at: Option<LocId>,
+}
+
+/// A state space.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Space {
+    /// No space named: found at run time from the address.
+    #[default]
+    Generic,
+    /// Device memory.
+    Global,
+    /// The CTA's.
+    Shared,
+    /// The thread's stack.
+    Local,
+    /// Constant memory.
+    Const,
+    /// Kernel parameters, or a call's parameters.
+    Param,
+    /// Registers.
+    Reg,
+    /// The shared memory of any CTA of the cluster.
+    SharedCluster,
+}
+
+/// A variable or function that a name can mean.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Symbol {
+    /// Name.
+    pub name: String,
+    /// Where it lives; functions: [`Space::Generic`].
+    pub space: Space,
+    /// Element type.
+    pub ty: Type,
+    /// Bytes in all; 0 for `extern` arrays without a size (dynamic shared memory).
+    pub size: u64,
+    /// Alignment, bytes.
+    pub align: u32,
+    /// The function whose body declares it; `None`: the module.
+    pub owner: Option<FuncId>,
+    /// Which function it is, when it is one that has a body here.
+    pub function: Option<FuncId>,
+    /// Whether it is any function (with a body or not).
+    pub is_function: bool,
+    /// Declared `.extern`.
+    pub external: bool,
+    /// Initial bytes; shorter than `size` means zeros follow.
+    pub init: Vec<u8>,
+    /// Addresses inside `init`: byte offset, symbol, addend, and whether it is `generic(…)`.
+    pub relocs: Vec<(u64, SymbolId, i64, bool)>,
+    /// Where it is declared.
+    pub span: Span,
+}
+
+/// A type, as PTX writes it; widths and kinds of other instruction sets map onto it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[allow(missing_docs, reason = "the names are PTX's own (PTX ISA, Fundamental Types; Alternate Floating-Point Types)")]
+#[rustfmt::skip]
+pub enum Type {
+    #[default] B32, Pred, B8, B16, B64, B128,
+    U8, U16, U32, U64, S8, S16, S32, S64, U4, S4, B1,
+    F16, F16x2, Bf16, Bf16x2, F32, F32x2, F64, Tf32,
+    E4m3, E5m2, E4m3x2, E5m2x2, U16x2, S16x2,
+}
+
+/// What a function is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum FunctionKind {
+    /// `.entry`.
+    #[default]
+    Kernel,
+    /// `.func`.
+    Device,
+}
+
+/// A function with a body.
+#[derive(Clone, Debug, Default)]
+pub struct Function {
+    /// Name.
+    pub name: String,
+    /// Kernel or device function.
+    pub kind: FunctionKind,
+    /// From its first directive to the closing brace.
+    pub span: Span,
+    /// The parameter list, parentheses included; empty span just after the name if there is none.
+    pub params_span: Span,
+    /// The return-parameter list of a device function, parentheses included.
+    pub returns_span: Option<Span>,
+    /// The body, braces included.
+    pub body: Span,
+    /// Parameters: symbols in [`Space::Param`] (or registers, see `reg_params`).
+    pub params: Vec<SymbolId>,
+    /// Return parameters.
+    pub returns: Vec<SymbolId>,
+    /// Parameters and returns declared `.reg`: their register.
+    pub reg_params: Vec<Reg>,
+    /// Byte offset in the parameter buffer of each of `params` (PTX ISA: natural alignment, in order).
+    pub param_offsets: Vec<u32>,
+    /// `.maxntid`, `.reqntid`, `.minnctapersm`, `.maxnreg` …: name without the dot, values.
+    pub limits: Vec<(String, Vec<u32>)>,
+    /// Registers, all scopes.
+    pub regs: Vec<RegInfo>,
+    /// Instructions in source order.
+    pub insts: Vec<Inst>,
+    /// Basic blocks in source order.
+    pub blocks: Vec<Block>,
+}
+
+/// A register.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct RegInfo {
+    /// Name; two scopes may use it twice.
+    pub name: String,
+    /// Declared type.
+    pub ty: Type,
+    /// The text range in which the name means this register: the rest of its scope after the declaration.
+    pub scope: Span,
+}
+
+/// A basic block.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Block {
+    /// Its instructions, as indices.
+    pub insts: Range<u32>,
+    /// Where control can go: for a guarded branch the target first, then the next block. Empty: it leaves the function.
+    pub succs: Vec<BlockId>,
+    /// Where it comes from.
+    pub preds: Vec<BlockId>,
+}
+
+/// What kind of thing an instruction does: the word that tracepoints use.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Class {
+    /// Not in the table; kept as text.
+    #[default]
+    Opaque,
+    /// Copies a value or reads a special register.
+    Move,
+    /// Computes on integers or bits.
+    Integer,
+    /// Computes on floating-point values.
+    Float,
+    /// Converts.
+    Convert,
+    /// Compares: gives predicates (or a 0/1 value).
+    Compare,
+    /// Chooses by a predicate.
+    Select,
+    /// Loads.
+    Load,
+    /// Stores.
+    Store,
+    /// Read-modify-write on memory, with (`atom`) or without (`red`) a result.
+    Atomic,
+    /// Asynchronous copy, or its commit or wait.
+    AsyncCopy,
+    /// Tensor-core work.
+    Matrix,
+    /// Exchange or vote in a warp.
+    Warp,
+    /// Barrier, fence, mbarrier, warp synchronisation.
+    Sync,
+    /// Branch to a label.
+    Branch,
+    /// Branch by index.
+    Switch,
+    /// Call.
+    Call,
+    /// Back to the caller.
+    Return,
+    /// Ends the lane: `exit`, `trap`.
+    Exit,
+    /// Texture or surface.
+    Texture,
+    /// Hints and markers without effect on values: prefetch, nanosleep, setmaxnreg, griddepcontrol, pmevent …
+    Hint,
+}
+
+/// What an operand is to its instruction.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Role {
+    /// Written.
+    Def,
+    /// Read.
+    Use,
+    /// Read and written.
+    UseDef,
+    /// An address: its registers are read.
+    Addr,
+    /// A branch target or function.
+    Target,
+    /// Something else (barrier names, prototypes, masks as text).
+    Other,
+}
+
+/// A guard: `@p` or `@!p`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Guard {
+    /// Predicate.
+    pub reg: Reg,
+    /// True for `@!p`.
+    pub negate: bool,
+}
+
+/// An instruction.
+#[derive(Clone, Debug, Default)]
+pub struct Inst {
+    /// From the guard (or opcode) to the `;`, included.
+    pub span: Span,
+    /// Kind.
+    pub class: Class,
+    /// Guard.
+    pub guard: Option<Guard>,
+    /// The instruction set's own description: operation, types, modifiers.
+    pub form: Form,
+    /// Operands in source order.
+    pub operands: Vec<Operand>,
+    /// Their roles, one each.
+    pub roles: Vec<Role>,
+    /// For memory operations: the space named.
+    pub space: Space,
+    /// Meaning as integer or predicate arithmetic, where it has one that a decoder can evaluate again.
+    pub eval: Option<(Eval, Type)>,
+    /// Source location in force.
+    pub loc: Option<LocId>,
+    /// Its block.
+    pub block: BlockId,
+}
+
+/// Arithmetic that can be evaluated again from operands alone; results wrap to the type's width, as PTX defines them. The
+/// first operand is the result.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[allow(missing_docs, reason = "the names are the operations'; PTX ISA defines each")]
+#[rustfmt::skip]
+pub enum Eval {
+    Mov, Add, Sub, Mul, MulHi, MulWide, Mad, MadWide, Div, Rem, And, Or, Xor, Not, Shl, Shr, Neg, Abs, Min, Max,
+    Select, Eq, Ne, Lt, Le, Gt, Ge, Popc, Clz, Bfe, Lop3,
+    /// `cvt` between integers: from the given type to the destination's.
+    Convert(Type),
+    /// A load of a kernel parameter at a constant address.
+    LoadParam,
+}
+
+/// An operand.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Operand {
+    /// A register.
+    Reg(Reg),
+    /// `!p`.
+    Not(Reg),
+    /// An integer constant, sign-extended to 64 bits.
+    Int(i64),
+    /// `0f…`: bits of a binary32.
+    F32(u32),
+    /// `0d…`, or a decimal with a point: bits of a binary64.
+    F64(u64),
+    /// A special register with its component, as `%tid.x`, or a named constant (`WARP_SZ`).
+    Special(String),
+    /// The address of a symbol, plus an offset (`name`, `name+4`); a function's name in calls.
+    Symbol(SymbolId, i64),
+    /// `[base + offset]`.
+    Address(Base, i64),
+    /// A tensor-map address with coordinates: `[map, {x, y}]`.
+    Tensor(Box<Operand>, Vec<Operand>),
+    /// `{a, b, …}`.
+    Vector(Vec<Operand>),
+    /// `d|p`.
+    Pair(Box<Operand>, Box<Operand>),
+    /// `_`.
+    Sink,
+    /// A label of this function.
+    Label(BlockId),
+    /// `(a, b)` of a call.
+    List(Vec<Operand>),
+    /// A table of labels declared by `.branchtargets` (or `.calltargets`, a `.callprototype`: empty).
+    Targets(Vec<BlockId>),
+    /// A vector element of a register, as `%v.x`.
+    Element(Reg, u8),
+    /// Not understood: its text.
+    Text(Span),
+}
+
+/// What an address starts from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Base {
+    /// A register.
+    Reg(Reg),
+    /// A variable.
+    Symbol(SymbolId),
+    /// Nothing: the offset is the address.
+    Absolute,
+}

@@ -1,0 +1,191 @@
+//! Programs and plans.
+//!
+//! **State of a recording lane.** Lowered code and hooks keep, per lane, what the actions of its level need:
+//! - `path`: the word under construction (starts as 1: no decisions), the cursor, and a 64-bit counter per trip-counted loop;
+//! - `print`: four 64-bit hashes (each starts as [`Fold::START`]), the cursor, a 64-bit count of back edges;
+//! - `events`: the cursor; - `operands`: the cursor and a 32-bit visit counter per watched site.
+//!
+//! Device functions get the state from their caller and give it back ([`Action::Save`], [`Action::Restore`] around the
+//! call; [`Action::Begin`] and [`Action::End`] in the callee).
+
+use std::ops::Range;
+
+use prlx_isa::view::{FuncId, Guard, InstId, Operand, Reg};
+use prlx_trace::SiteId;
+use prlx_trace::kernel::{Level, Module, SiteClass};
+use prlx_trace::launch::Window;
+
+/// What to watch. (The probe language of issue 6 will add parsed probes beside the recorder.)
+#[derive(Clone, PartialEq, Debug)]
+pub struct Program {
+    /// The recorder.
+    pub level: Level,
+    /// Leave decisions out that the decoder can evaluate again, and count trips where a loop has one exit. Off, every
+    /// decision is one recorded bit: what the hooks of the emulator use as the independent reference.
+    pub elide: bool,
+    /// What to leave out.
+    pub filter: Filter,
+    /// For [`Level::Operands`].
+    pub window: Option<Window>,
+}
+
+/// What a recorder takes; empty lists take all. Patterns are names with `*` and `?`.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Filter {
+    /// Kernels.
+    pub kernels: Vec<String>,
+    /// Functions (kernels and device functions).
+    pub functions: Vec<String>,
+    /// Lines: a file name pattern and a range of lines. At level `path`, decisions that steer branches are recorded
+    /// regardless, for without them the path is lost.
+    pub lines: Vec<(String, Range<u32>)>,
+    /// Classes of site; likewise.
+    pub classes: Vec<SiteClass>,
+    /// Warps, by index: first and one past the last. `None`: all.
+    pub warps: Option<(u64, u64)>,
+}
+
+/// A program resolved against a module: the only input of every lowering.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Plan {
+    /// What was asked.
+    pub program: Program,
+    /// The static half of the trace to be: functions with decode programs, sites, locations. Function `i` is the view's
+    /// function `i`.
+    pub module: Module,
+    /// By function of the view, in order.
+    pub functions: Vec<FunctionPlan>,
+}
+
+/// What goes into one function.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct FunctionPlan {
+    /// Which function of the view.
+    pub function: FuncId,
+    /// Why it is left as it is: the filter, or something that can't be instrumented. No insertions then.
+    pub skipped: Option<String>,
+    /// What to insert, by position; at the same position in this order.
+    pub insertions: Vec<Insertion>,
+    /// Trip-counted loops: how many counters there are.
+    pub trip_counters: u32,
+}
+
+/// One action at one place.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Insertion {
+    /// Where.
+    pub at: At,
+    /// For whom: lanes for which the guard does not hold skip it. An action at a guarded instruction that should run only
+    /// when the instruction does repeats the guard here.
+    pub guard: Option<Guard>,
+    /// What.
+    pub action: Action,
+}
+
+/// A place in a function.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum At {
+    /// Before the first instruction.
+    Entry,
+    /// Before an instruction; branches to a label there run it too.
+    Before(InstId),
+    /// After an instruction that does not transfer control.
+    After(InstId),
+}
+
+/// What inserted code does.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Action {
+    /// Sets up the lane's state: from the context in a kernel, from the caller in a device function.
+    Begin,
+    /// Writes out what is pending (kernel, before a return or exit: word, hashes) or hands the state back (device function,
+    /// before a return). Before an `exit` in a device function it writes out.
+    End,
+    /// Before a call: hands the state to the callee.
+    Save,
+    /// After a call: takes it back.
+    Restore,
+    /// `path`: makes room for `bits` decisions: writes the word out if fewer are free.
+    Reserve {
+        /// How many.
+        bits: u32,
+    },
+    /// `path`: appends the low `bits` bits of `reg` (a predicate: one), highest first.
+    Bits {
+        /// The site, for the record.
+        site: SiteId,
+        /// What is appended.
+        reg: Reg,
+        /// How many bits.
+        bits: u8,
+    },
+    /// `path`: one more trip.
+    TripAdd {
+        /// Which counter of the function.
+        counter: u32,
+    },
+    /// `path`: writes the count and sets it to 0.
+    TripEnd {
+        /// Which counter of the function.
+        counter: u32,
+    },
+    /// `print`: folds a value into a hash.
+    Fold {
+        /// The site.
+        site: SiteId,
+        /// Which hash.
+        into: Fold,
+        /// What: registers, or constants; each is folded in order as its bits zero-extended to 64.
+        values: Vec<Operand>,
+    },
+    /// `print`: counts a back edge; at every 2^`every` of them, writes a checkpoint of all four hashes mixed.
+    Checkpoint {
+        /// Logarithm of the distance.
+        every: u8,
+    },
+    /// `events`: writes an event: active mask, and the ballot of a predicate, or a digest of `value` over the active lanes.
+    Event {
+        /// The site.
+        site: SiteId,
+        /// Predicate, index or moved value.
+        value: Option<Operand>,
+    },
+    /// `operands`: if the lane's visit of `site` is in the window, writes a record of up to two values; counts the visit.
+    Operands {
+        /// The site.
+        site: SiteId,
+        /// Which visit counter of the function.
+        counter: u32,
+        /// What.
+        values: Vec<Operand>,
+    },
+}
+
+/// Which rolling hash.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Fold {
+    /// Decisions.
+    Control = 0,
+    /// Loaded values.
+    Loaded = 1,
+    /// Stored values, and what atomics return.
+    Stored = 2,
+    /// Barriers.
+    Sync = 3,
+}
+
+impl Fold {
+    /// The multiplier of the rolling hash: odd, with well-spread bits (2^64 / golden ratio).
+    pub const K: u64 = 0x9E37_79B9_7F4A_7C15;
+    /// What every hash starts from, so that leading zeros count.
+    pub const START: u64 = 1;
+
+    /// One step of the hash, as lowered code (`mad.lo.u64`), hooks and decoders all compute it: a polynomial in K.
+    pub const fn step(hash: u64, value: u64) -> u64 {
+        hash.wrapping_mul(Self::K).wrapping_add(value)
+    }
+    /// A checkpoint of the four hashes: never 0.
+    pub const fn checkpoint(hashes: [u64; 4]) -> u64 {
+        (hashes[0] ^ hashes[1].rotate_left(16) ^ hashes[2].rotate_left(32) ^ hashes[3].rotate_left(48)) | 1
+    }
+}

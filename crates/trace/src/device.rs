@@ -1,0 +1,169 @@
+//! The bytes that instrumented code and host share while a kernel runs: one [`Context`] a launch, one head a warp, and
+//! chunks from a pool that grow with use.
+//!
+//! The hidden kernel parameter is the address of a [`Context`]; null means that nothing is recorded. All of it is
+//! little-endian and zeroed before the launch but for the context itself and the bucket's link.
+//!
+//! **Streams.** A stream is a chain of chunks. A chunk is [`CHUNK_ROWS`] rows, aligned to its own size; row 0 holds the
+//! address of the next chunk in its first eight bytes, rows 1.. hold elements. Elements are never zero, so a zero ends a
+//! stream. In a *shared* stream (levels `path`, `print`, `operands`) the lanes of a warp share one chain and a row holds
+//! one element of each lane: `[row][lane]`, so that converged lanes store whole cache lines; each lane has its own row
+//! cursor. In a *private* stream (level `events`, written by whichever lane leads) each lane has its own chain and a row is
+//! one element. The link to the first chunk is the warp's (shared) or lane's (private) entry of `heads`.
+//!
+//! **Cursor.** A lane keeps the address of its next element in a register. The row part of that address being 0 means that
+//! a chunk is needed first; it starts as `lane * element` (shared) or 0 (private), that is with chunk address 0.
+//!
+//! **Overflow.** When the pool is used up the chain continues in the *bucket*, one chunk that links to itself and is never
+//! read; each lane adds the elements that it wrote there to its warp's `dropped`.
+//!
+//! **Words of `path`.** Top bit 0: decisions, first in the highest place, under a leading 1 (`1 d0 d1 … dn`): at most
+//! [`WORD_BITS`] of them. Top bit 1: 30 bits of a trip count, low part first; bit 30 says that more follows. Bits and counts
+//! are two queues: the decoder takes from each as it needs, in order.
+
+use std::mem::offset_of;
+
+/// Rows in a chunk, the link row included.
+pub const CHUNK_ROWS: u64 = 16;
+/// Decisions in a word of `path`.
+pub const WORD_BITS: u32 = 30;
+/// Set in words that carry a trip count.
+pub const COUNT_WORD: u32 = 1 << 31;
+/// Set in count words that are followed by a higher part.
+pub const COUNT_MORE: u32 = 1 << 30;
+
+/// Declares device records once: struct, size, field offsets, reading, writing.
+macro_rules! records {
+    ($($(#[$m:meta])* $name:ident { $($(#[$fm:meta])* $f:ident: $t:ident,)* })*) => { $(
+        $(#[$m])*
+        #[repr(C)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+        pub struct $name { $($(#[$fm])* pub $f: $t,)* }
+        impl $name {
+            /// Size in bytes.
+            pub const SIZE: usize = size_of::<$name>();
+            /// Name, type and byte offset of every field, in order.
+            pub const FIELDS: &[(&str, &str, usize)] =
+                &[$((stringify!($f), stringify!($t), offset_of!($name, $f)),)*];
+            /// Byte offset of a field.
+            ///
+            /// # Panics
+            /// At compile time or in the first test, if there is no such field.
+            pub const fn offset(field: &str) -> usize {
+                let mut i = 0;
+                while i < Self::FIELDS.len() {
+                    if same(Self::FIELDS[i].0, field) { return Self::FIELDS[i].2; }
+                    i += 1;
+                }
+                panic!("no such field")
+            }
+            /// Reads one; `None` when `bytes` is too short.
+            pub fn read(bytes: &[u8]) -> Option<Self> {
+                Some($name { $($f: {
+                    let at = offset_of!($name, $f);
+                    $t::from_le_bytes(bytes.get(at..at + size_of::<$t>())?.try_into().ok()?)
+                },)* })
+            }
+            /// Its bytes.
+            pub fn to_bytes(&self) -> Vec<u8> {
+                let mut out = Vec::with_capacity(Self::SIZE);
+                $(out.extend_from_slice(&self.$f.to_le_bytes());)*
+                out
+            }
+        }
+    )* };
+}
+
+/// String equality that works at compile time.
+const fn same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    if a.len() != b.len() {
+        return false;
+    }
+    let mut i = 0;
+    while i < a.len() {
+        if a[i] != b[i] {
+            return false;
+        }
+        i += 1;
+    }
+    true
+}
+
+records! {
+    /// What a launch's instrumented code is given. Addresses are device addresses.
+    Context {
+        /// Address of the pool, aligned to a chunk.
+        pool: u64,
+        /// Bytes of the pool, a multiple of a chunk.
+        size: u64,
+        /// Bytes handed out; may run past `size` (atomically increased).
+        cursor: u64,
+        /// Address of the [`Head`]s: one a warp (shared streams) or one a lane (private streams).
+        heads: u64,
+        /// Address of the bucket, one chunk, aligned to a chunk.
+        bucket: u64,
+        /// Address of the final hashes at level `print`: `[warp][4][lane]` of u64.
+        finals: u64,
+        /// First warp to record.
+        warp_first: u64,
+        /// One past the last warp to record.
+        warp_last: u64,
+        /// Operands: first visit of a site by a lane to record.
+        visit_first: u64,
+        /// Operands: one past the last.
+        visit_last: u64,
+    }
+    /// Where a stream begins.
+    Head {
+        /// Address of its first chunk; 0: nothing was written.
+        first: u64,
+        /// Elements that went to the bucket.
+        dropped: u64,
+    }
+    /// An element at level `events`.
+    EventRecord {
+        /// Site, plus one.
+        site: u32,
+        /// Active lanes.
+        mask: u32,
+        /// See [`crate::launch::Event::value`].
+        value: u32,
+        /// Low bits of `%clock`.
+        clock: u32,
+    }
+}
+
+/// The shape of a level's streams.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shape {
+    /// Bytes of an element.
+    pub element: u64,
+    /// Lanes that share a row: the warp size for a shared stream, 1 for a private one.
+    pub lanes: u64,
+}
+
+impl Shape {
+    /// The shape of `level`'s streams for warps of `warp_size` lanes. Operand records are three elements of eight bytes:
+    /// `site + 1 | visit << 32`, then two values.
+    pub const fn of(level: crate::kernel::Level, warp_size: u64) -> Shape {
+        use crate::kernel::Level;
+        match level {
+            Level::Path => Shape { element: 4, lanes: warp_size },
+            Level::Print | Level::Operands => Shape { element: 8, lanes: warp_size },
+            Level::Events => Shape { element: EventRecord::SIZE as u64, lanes: 1 },
+        }
+    }
+    /// Bytes of a row.
+    pub const fn row(self) -> u64 {
+        self.element * self.lanes
+    }
+    /// Bytes of a chunk, and its alignment: a power of two.
+    pub const fn chunk(self) -> u64 {
+        self.row() * CHUNK_ROWS
+    }
+    /// Heads that a warp of `warp_size` lanes needs.
+    pub const fn heads(self, warp_size: u64) -> u64 {
+        warp_size / self.lanes
+    }
+}

@@ -1,0 +1,114 @@
+//! Names of things in a recording: dense indices, places in a grid, lane masks, clocks.
+//!
+//! Every index is a newtype, so that a site can't be used where a block is meant. A warp has 32 lanes (NVIDIA, RDNA) or
+//! 64 (CDNA); masks are 64 bits wide for both.
+
+use std::fmt;
+
+/// Declares dense index types, which print as `site3`.
+macro_rules! ids {
+    ($($(#[$m:meta])* $name:ident($int:ty) = $prefix:literal;)*) => { $(
+        $(#[$m])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+        pub struct $name(pub $int);
+        impl $name {
+            /// As an index into the table it numbers.
+            pub const fn index(self) -> usize { self.0 as usize }
+        }
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result { write!(f, concat!($prefix, "{}"), self.0) }
+        }
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result { fmt::Display::fmt(self, f) }
+        }
+    )* };
+}
+ids! {
+    /// A module of a recording, an index into `Trace::modules`.
+    ModuleId(u32) = "module";
+    /// A function of a module, an index into `Module::functions`.
+    FuncId(u32) = "func";
+    /// A basic block of a function (never a CTA).
+    BlockId(u32) = "block";
+    /// A loop of a function.
+    LoopId(u32) = "loop";
+    /// A static program point of a module that carries a probe; dense, an index into `Module::sites`.
+    SiteId(u32) = "site";
+    /// A source location of a module, an index into `Module::locs`.
+    LocId(u32) = "loc";
+    /// A source file of a module, an index into `Module::files`.
+    FileId(u32) = "file";
+    /// A register of the decoder: a value that it follows through a function's slices.
+    Slot(u32) = "slot";
+    /// A CTA of one launch: its linear index, x fastest.
+    Cta(u64) = "cta";
+    /// A warp of one launch, numbered across the grid: `cta * warps_per_cta + warp in cta`.
+    WarpId(u64) = "warp";
+    /// A lane of a warp.
+    Lane(u8) = "lane";
+}
+
+/// A set of lanes of one warp, lane 0 in the lowest bit.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct LaneMask(pub u64);
+
+impl LaneMask {
+    /// Whether `lane` is in the set.
+    pub const fn has(self, lane: Lane) -> bool {
+        self.0 >> lane.0 & 1 == 1
+    }
+    /// Adds `lane`.
+    pub fn insert(&mut self, lane: Lane) {
+        self.0 |= 1 << lane.0;
+    }
+    /// How many lanes.
+    pub const fn count(self) -> u32 {
+        self.0.count_ones()
+    }
+    /// The lanes, lowest first.
+    pub fn lanes(self) -> impl Iterator<Item = Lane> {
+        (0..64).map(Lane).filter(move |&l| self.has(l))
+    }
+}
+
+impl fmt::Debug for LaneMask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#010x}", self.0)
+    }
+}
+
+/// Sizes or a position in three dimensions; x is fastest.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Dim3 {
+    /// Fastest dimension.
+    pub x: u32,
+    /// Middle dimension.
+    pub y: u32,
+    /// Slowest dimension.
+    pub z: u32,
+}
+
+impl Dim3 {
+    /// How many elements a box of these sizes has.
+    pub const fn volume(self) -> u64 {
+        // Hardware limits keep it under 2^63: 2^31 x 2^16 x 2^16 CTAs.
+        self.x as u64 * self.y as u64 * self.z as u64
+    }
+    /// The position of linear index `i` in a box of these sizes.
+    pub const fn position(self, i: u64) -> Dim3 {
+        let (x, y) = (if self.x == 0 { 1 } else { self.x as u64 }, if self.y == 0 { 1 } else { self.y as u64 });
+        Dim3 { x: (i % x) as u32, y: (i / x % y) as u32, z: (i / x / y) as u32 }
+    }
+}
+
+impl Default for Dim3 {
+    fn default() -> Self {
+        Dim3 { x: 1, y: 1, z: 1 }
+    }
+}
+
+impl fmt::Display for Dim3 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "({},{},{})", self.x, self.y, self.z)
+    }
+}

@@ -1,0 +1,173 @@
+//! The dynamic half of a recording: launches and the streams of their warps.
+//!
+//! A [`WarpStream`] holds what the lanes of one warp wrote, as written; decoding it against the static half is
+//! `prlx-analyze`'s work. Streams of equal meaning have equal [`WarpStream::digest`]s, so equal warps are skipped
+//! without decoding.
+
+use crate::ids::{Dim3, FuncId, LaneMask, ModuleId, SiteId, WarpId};
+use crate::kernel::{Level, Scalar};
+
+/// What one launch was, and what was seen of it; its streams are kept apart (see `Trace`).
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Launch {
+    /// Which module.
+    pub module: ModuleId,
+    /// Which kernel of it.
+    pub kernel: FuncId,
+    /// CTAs.
+    pub grid: Dim3,
+    /// Threads in a CTA.
+    pub block: Dim3,
+    /// Dynamic shared memory, bytes.
+    pub shared: u32,
+    /// Lanes in a warp: 32 or 64.
+    pub warp_size: u8,
+    /// The parameter buffer as launched, without the parameter that instrumenting appends.
+    pub params: Vec<u8>,
+    /// What the user calls the arguments and what buffers held.
+    pub args: Vec<ArgInfo>,
+    /// Schedule seed, where the device has one.
+    pub seed: Option<u64>,
+    /// The device, in words, as `CPU device` or `NVIDIA H200`.
+    pub device: String,
+    /// Which recorder ran.
+    pub level: Level,
+    /// At [`Level::Operands`]: what was watched.
+    pub window: Option<Window>,
+    /// Recorded and lost elements, and what recording cost.
+    pub totals: Totals,
+}
+
+impl Launch {
+    /// Warps of one CTA; the last may be partly empty.
+    pub fn warps_per_cta(&self) -> u64 {
+        self.block.volume().div_ceil(u64::from(self.warp_size.max(1)))
+    }
+    /// Warps of the grid.
+    pub fn warps(&self) -> u64 {
+        self.grid.volume().saturating_mul(self.warps_per_cta())
+    }
+    /// The lanes of `warp` that are threads of the CTA.
+    pub fn lanes(&self, warp: WarpId) -> LaneMask {
+        let size = u64::from(self.warp_size.max(1));
+        let first = warp.0 % self.warps_per_cta().max(1) * size;
+        let n = self.block.volume().saturating_sub(first).min(size);
+        LaneMask(if n >= 64 { u64::MAX } else { (1 << n) - 1 })
+    }
+}
+
+/// One argument of a launch.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct ArgInfo {
+    /// Name that reports use.
+    pub name: String,
+    /// Element type.
+    pub ty: Scalar,
+    /// For a buffer: its length in bytes; `None` for a scalar.
+    pub bytes: Option<u64>,
+    /// For a buffer: XXH3-64 of its content before the launch.
+    pub before: Option<u64>,
+    /// For a buffer: XXH3-64 of its content after the launch.
+    pub after: Option<u64>,
+}
+
+/// What [`Level::Operands`] watches: visits of some sites by some warps.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Window {
+    /// Sites.
+    pub sites: Vec<SiteId>,
+    /// Warps, first and one past the last.
+    pub warps: (u64, u64),
+    /// Visits of a site by a lane, counted from 0 for each site and lane: first and one past the last.
+    pub visits: (u64, u64),
+}
+
+/// Sums over a launch. `recorded + dropped` is what the instrumented code wanted to write.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Totals {
+    /// Elements in the streams (words, checkpoints, events or operand records).
+    pub recorded: u64,
+    /// Elements that did not fit.
+    pub dropped: u64,
+    /// Warps that the filter left out.
+    pub filtered_warps: u64,
+    /// Work without instrumentation: warp instructions (CPU device) or nanoseconds; 0 if not measured.
+    pub bare: u64,
+    /// The same with instrumentation.
+    pub instrumented: u64,
+}
+
+/// What the lanes of one warp wrote.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct WarpStream {
+    /// Which warp.
+    pub warp: WarpId,
+    /// XXH3-64 of everything that decoding this warp reads (streams, digest of the decode program, grid, parameters that
+    /// slices use): equal digests, equal decoded streams. 0: not computed.
+    pub digest: u64,
+    /// Elements of this warp that were lost.
+    pub dropped: u64,
+    /// The elements, by lane.
+    pub lanes: Lanes,
+}
+
+/// Elements by lane; `ends[l]` is where lane `l`'s elements end and lane `l + 1`'s begin.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Lanes {
+    /// [`Level::Path`]: words (see [`crate::device`]).
+    Path {
+        /// All lanes' words.
+        words: Vec<u32>,
+        /// Ends by lane.
+        ends: Vec<u32>,
+    },
+    /// [`Level::Print`]: checkpoints, and the hashes at the lane's end.
+    Print {
+        /// All lanes' checkpoints.
+        checkpoints: Vec<u64>,
+        /// Ends by lane.
+        ends: Vec<u32>,
+        /// By lane: control, loaded, stored, synchronisation. All zero for a lane that never ended.
+        hashes: Vec<[u64; 4]>,
+    },
+    /// [`Level::Events`]: one stream a warp, in the order of its clock.
+    Events(Vec<Event>),
+    /// [`Level::Operands`].
+    Operands {
+        /// All lanes' records.
+        records: Vec<OperandRecord>,
+        /// Ends by lane.
+        ends: Vec<u32>,
+    },
+}
+
+impl Default for Lanes {
+    fn default() -> Self {
+        Lanes::Path { words: Vec::new(), ends: Vec::new() }
+    }
+}
+
+/// One visit of a warp's active lanes to a site.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Event {
+    /// Which site.
+    pub site: SiteId,
+    /// Which lanes were there: exact.
+    pub mask: LaneMask,
+    /// Decision: the lanes whose predicate held. Switch: the leading lane's index. Memory: a digest over the active
+    /// lanes' values, comparable only between equal masks.
+    pub value: u64,
+    /// Low 32 bits of the SM's clock.
+    pub clock: u32,
+}
+
+/// All that one lane saw at one visit in the window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct OperandRecord {
+    /// Which site.
+    pub site: SiteId,
+    /// Which visit of the site by this lane, from 0.
+    pub visit: u32,
+    /// The first two operands' bits; a unary or memory site leaves the second 0.
+    pub values: [u64; 2],
+}
