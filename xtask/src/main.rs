@@ -6,6 +6,7 @@
 mod corpus;
 mod ptxas;
 mod setup;
+mod tidy;
 
 use anyhow::{Context, Result, bail};
 use std::process::{Command, ExitCode};
@@ -17,6 +18,7 @@ const TASKS: &[Task] = &[
     ("ci", ci, "everything CI runs, in its order"),
     ("test", test, "all tests of the workspace (extra words go to cargo test)"),
     ("lint", lint, "rustfmt and clippy, warnings denied"),
+    ("tidy", tidy::run, "house rules: crate edges, module headers, file sizes"),
     ("setup", setup::run, "install the CUDA toolchain and Triton from PyPI into .venv"),
     ("corpus", corpus::run, "compile tests/kernels and examples again (--check compares with what is tracked)"),
     ("ptxas", ptxas::run, "assemble PTX files, or all below folders, with NVIDIA's assembler"),
