@@ -1,0 +1,291 @@
+//! The command line, declared once: names, defaults and help texts.
+//!
+//! Parsing has no side effects; each command's work is in `commands/`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use prlx_probe::Filter;
+use prlx_trace::Level;
+use prlx_trace::kernel::SiteClass;
+
+/// Two runs of a GPU kernel were meant to agree: where did they first part, in which lanes, and why?
+#[derive(Parser, Debug)]
+#[command(name = "prlx", version, after_help = EXIT_CODES, max_term_width = 100)]
+pub struct Cli {
+    /// Colours and line drawing
+    #[arg(long, value_enum, default_value_t = When::Auto, global = true)]
+    pub color: When,
+    /// No progress on the terminal
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+    /// What to do
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 same (or done), 1 differs, 2 error, 3 unknown: something that could hide a difference was not seen.
+
+Start here:  prlx compare examples/threshold/good.toml examples/threshold/bad.toml";
+
+/// The commands.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Run a launch file and show what its buffers hold afterwards
+    Run(RunArgs),
+    /// Run a launch file with a recorder and keep the recording
+    Record(RecordArgs),
+    /// Compare two recordings
+    Diff(DiffArgs),
+    /// Run two launch files, say where they first part, and look closer there by itself
+    Compare(CompareArgs),
+    /// Write the recorder's code into a PTX file
+    Instrument(InstrumentArgs),
+    /// Show what is in a PTX file, a launch file or a recording
+    Inspect(InspectArgs),
+    /// What of GPU, driver and compilers is here, and what that allows
+    Doctor(DoctorArgs),
+}
+
+/// When to use colour.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum When {
+    /// On terminals, unless NO_COLOR is set
+    Auto,
+    /// Also into files and pipes
+    Always,
+    /// Never
+    Never,
+}
+
+/// `prlx run`.
+#[derive(Args, Debug)]
+pub struct RunArgs {
+    /// Launch file (see docs/launch-file.md)
+    pub launch: PathBuf,
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `prlx record`.
+#[derive(Args, Debug)]
+pub struct RecordArgs {
+    /// Launch file
+    pub launch: PathBuf,
+    /// Where the recording goes
+    #[arg(long, short)]
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub recorder: RecorderArgs,
+    #[command(flatten)]
+    pub device: DeviceArgs,
+}
+
+/// `prlx diff`.
+#[derive(Args, Debug)]
+pub struct DiffArgs {
+    /// The first recording
+    pub a: PathBuf,
+    /// The second recording
+    pub b: PathBuf,
+    #[command(flatten)]
+    pub report: ReportArgs,
+}
+
+/// `prlx compare`.
+#[derive(Args, Debug)]
+pub struct CompareArgs {
+    /// The first launch file
+    pub a: PathBuf,
+    /// The second launch file
+    pub b: PathBuf,
+    #[command(flatten)]
+    pub recorder: RecorderArgs,
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    #[command(flatten)]
+    pub report: ReportArgs,
+    /// Do not run again at level `operands` around the first finding
+    #[arg(long)]
+    pub no_zoom: bool,
+    /// Keep both recordings in this folder, as a.prlx and b.prlx
+    #[arg(long, value_name = "DIR")]
+    pub keep: Option<PathBuf>,
+}
+
+/// `prlx instrument`.
+#[derive(Args, Debug)]
+pub struct InstrumentArgs {
+    /// PTX file
+    pub input: PathBuf,
+    /// Where the rewritten PTX goes; `-` for standard output
+    #[arg(long, short, default_value = "-")]
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub recorder: RecorderArgs,
+}
+
+/// `prlx inspect`.
+#[derive(Args, Debug)]
+pub struct InspectArgs {
+    /// PTX file, launch file or recording
+    pub input: PathBuf,
+    /// What to show
+    #[arg(long, value_enum, default_value_t = Show::Kernels)]
+    pub show: Show,
+    /// Only kernels and functions of this name (`*` and `?` match)
+    #[arg(long, value_name = "NAME")]
+    pub kernel: Vec<String>,
+}
+
+/// What `inspect` shows.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Show {
+    /// A line for each kernel and function
+    Kernels,
+    /// Basic blocks and edges
+    Cfg,
+    /// The loop nest
+    Loops,
+    /// Decisions and other sites, and how each is recorded
+    Sites,
+    /// Everything in a recording, as text
+    Streams,
+}
+
+/// `prlx doctor`.
+#[derive(Args, Debug)]
+pub struct DoctorArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Where it runs.
+#[derive(Args, Debug, Clone)]
+pub struct DeviceArgs {
+    /// Schedule seed of the CPU device (and of random data); overrides the launch file's
+    #[arg(long)]
+    pub seed: Option<u64>,
+    /// Most steps of a CTA on the CPU device before it counts as stuck
+    #[arg(long, value_name = "N")]
+    pub max_steps: Option<u64>,
+    /// Threads of the CPU device [default: one a core]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+}
+
+/// What is recorded.
+#[derive(Args, Debug, Clone)]
+pub struct RecorderArgs {
+    /// Recorder: `print` hashes, `path` every decision of every lane, `events` 16-byte events with exact masks,
+    /// `operands` all that compares see
+    #[arg(long, default_value = "path", value_parser = level)]
+    pub level: Level,
+    /// Record every decision, also those that can be computed again
+    #[arg(long)]
+    pub no_elide: bool,
+    /// Only kernels of this name (`*` and `?` match)
+    #[arg(long, value_name = "NAME")]
+    pub kernel: Vec<String>,
+    /// Only functions of this name
+    #[arg(long, value_name = "NAME")]
+    pub function: Vec<String>,
+    /// Only sites on these lines: FILE:LINE or FILE:FIRST-LAST
+    #[arg(long, value_name = "FILE:LINES", value_parser = lines)]
+    pub line: Vec<(String, std::ops::Range<u32>)>,
+    /// Only sites of this class
+    #[arg(long, value_name = "CLASS", value_parser = class)]
+    pub class: Vec<SiteClass>,
+    /// Only warps FIRST-LAST of the grid
+    #[arg(long, value_name = "FIRST-LAST", value_parser = span)]
+    pub warps: Option<(u64, u64)>,
+    /// Device memory for streams, in MiB
+    #[arg(long, value_name = "MIB", default_value_t = 256)]
+    pub memory: u64,
+}
+
+impl RecorderArgs {
+    /// The filter that these options say.
+    pub fn filter(&self) -> Filter {
+        Filter {
+            kernels: self.kernel.clone(),
+            functions: self.function.clone(),
+            lines: self.line.clone(),
+            classes: self.class.clone(),
+            warps: self.warps,
+        }
+    }
+}
+
+/// How a report is shown.
+#[derive(Args, Debug, Clone)]
+pub struct ReportArgs {
+    /// Print the report as JSON (docs/report.md)
+    #[arg(long)]
+    pub json: bool,
+    /// Show at most this many findings
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub findings: usize,
+}
+
+fn level(text: &str) -> Result<Level, String> {
+    named(Level::ALL, Level::name, text)
+}
+
+fn class(text: &str) -> Result<SiteClass, String> {
+    named(SiteClass::ALL, SiteClass::name, text)
+}
+
+fn named<T: Copy>(all: &[T], name: impl Fn(T) -> &'static str, text: &str) -> Result<T, String> {
+    all.iter().copied().find(|&t| name(t) == text).ok_or_else(|| {
+        let names: Vec<&str> = all.iter().map(|&t| name(t)).collect();
+        format!("one of {}", names.join(", "))
+    })
+}
+
+fn lines(text: &str) -> Result<(String, std::ops::Range<u32>), String> {
+    let (file, lines) = text.rsplit_once(':').ok_or("FILE:LINE or FILE:FIRST-LAST")?;
+    let (first, last) = lines.split_once('-').unwrap_or((lines, lines));
+    let number = |s: &str| s.parse::<u32>().map_err(|e| format!("`{s}`: {e}"));
+    let (first, last) = (number(first)?, number(last)?);
+    if first == 0 || last < first {
+        return Err(format!("`{lines}` is no range of lines (they count from 1)"));
+    }
+    Ok((file.to_owned(), first..last.saturating_add(1)))
+}
+
+fn span(text: &str) -> Result<(u64, u64), String> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let number = |s: &str| s.parse::<u64>().map_err(|e| format!("`{s}`: {e}"));
+    let (first, last) = (number(first)?, number(last)?);
+    if last < first {
+        return Err(format!("`{text}`: the last comes before the first"));
+    }
+    Ok((first, last.saturating_add(1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn ranges_are_inclusive_and_checked() {
+        assert_eq!(span("3-5"), Ok((3, 6)));
+        assert_eq!(span("7"), Ok((7, 8)));
+        assert!(span("5-3").is_err());
+        assert_eq!(lines("a.cu:10-12"), Ok(("a.cu".into(), 10..13)));
+        assert!(lines("a.cu:0").is_err());
+        assert!(lines("a.cu").is_err());
+    }
+}

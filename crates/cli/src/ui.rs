@@ -1,0 +1,73 @@
+//! The terminal: colour, progress, errors. Results go to standard output, everything else to standard error.
+
+use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::args::When;
+
+/// What the terminal can show.
+pub struct Ui {
+    color_out: bool,
+    color_err: bool,
+    progress: bool,
+}
+
+impl Ui {
+    /// Honours `--color`, `--quiet` and the NO_COLOR convention.
+    pub fn new(when: When, quiet: bool) -> Ui {
+        let no_color = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
+        let colored = |terminal: bool| match when {
+            When::Always => true,
+            When::Never => false,
+            When::Auto => terminal && !no_color,
+        };
+        Ui {
+            color_out: colored(io::stdout().is_terminal()),
+            color_err: colored(io::stderr().is_terminal()),
+            progress: !quiet && io::stderr().is_terminal(),
+        }
+    }
+
+    /// Whether standard output takes colour.
+    pub fn color(&self) -> bool {
+        self.color_out
+    }
+
+    /// Columns of the terminal, for text that is laid out; 100 when there is none.
+    pub fn width(&self) -> usize {
+        console::Term::stdout().size_checked().map_or(100, |(_, columns)| usize::from(columns).clamp(60, 160))
+    }
+
+    /// Shows that something takes its time, until the value is dropped. Nothing shows for work of under 150 ms.
+    pub fn spinner(&self, what: &str) -> ProgressBar {
+        if !self.progress {
+            return ProgressBar::hidden();
+        }
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(7));
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {elapsed}") {
+            bar.set_style(style);
+        }
+        bar.set_message(what.to_owned());
+        bar.enable_steady_tick(Duration::from_millis(150));
+        bar
+    }
+
+    /// Prints an error with what led to it, and advice if there is some.
+    pub fn error(&self, error: &anyhow::Error) {
+        let (red, cyan, off) = if self.color_err { ("\x1b[1;31m", "\x1b[1;36m", "\x1b[0m") } else { ("", "", "") };
+        let mut err = io::stderr().lock();
+        let _ = writeln!(err, "{red}error{off}: {error:#}");
+        if let Some(help) =
+            error.chain().find_map(|e| e.downcast_ref::<prlx_driver::Error>()).and_then(|e| e.help.as_ref())
+        {
+            let _ = writeln!(err, "  {cyan}help{off}: {help}");
+        }
+    }
+}
+
+/// Whether the reader of our output went away, as `prlx … | head` does: no error.
+pub fn broken_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|e| e.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe))
+}
