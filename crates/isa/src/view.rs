@@ -186,6 +186,7 @@ pub enum Type {
     U8, U16, U32, U64, S8, S16, S32, S64, U4, S4, B1,
     F16, F16x2, Bf16, Bf16x2, F32, F32x2, F64, Tf32,
     E4m3, E5m2, E4m3x2, E5m2x2, U16x2, S16x2,
+    E2m1, E2m1x2, E2m3, E2m3x2, E3m2, E3m2x2, Ue8m0, Ue8m0x2,
 }
 
 /// What a function is.
@@ -399,7 +400,8 @@ pub enum Operand {
     List(Vec<Operand>),
     /// A table of labels declared by `.branchtargets` (or `.calltargets`, a `.callprototype`: empty).
     Targets(Vec<BlockId>),
-    /// A vector element of a register, as `%v.x`.
+    /// A vector element of a register, as `%v.x` (0 to 3); in video instructions a byte (`.b0`: 16 to 19) or half
+    /// (`.h0`: 20, 21).
     Element(Reg, u8),
     /// Not understood: its text.
     Text(Span),
