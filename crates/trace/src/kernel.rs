@@ -138,6 +138,8 @@ pub enum Step {
         site: SiteId,
         /// Holds the value afterwards (and before, when [`Source::Computed`]).
         slot: Slot,
+        /// The defining instruction's guard: visited only if it holds; else nothing is taken and `slot` keeps its value.
+        guard: Option<Guard>,
     },
     /// A visit to a site whose class is no decision (store, atomic, barrier …): one decoded event without a value.
     Visit {
