@@ -50,6 +50,8 @@ struct Source {
     kind: Kind,
     /// Flags from its `corpus: flags` line, in place of `-O3`.
     flags: Option<Vec<String>>,
+    /// Whether it has launch files; without, it is only code to read.
+    launched: bool,
     products: Vec<Product>,
 }
 
@@ -104,7 +106,8 @@ impl Source {
         if kind == Kind::Triton && !text.lines().any(|l| l.starts_with("BUILD = ")) {
             return Ok(None);
         }
-        let mut source = Source { dir: dir.into(), file: file.into(), kind, flags: None, products: Vec::new() };
+        let mut source =
+            Source { dir: dir.into(), file: file.into(), kind, flags: None, launched: true, products: Vec::new() };
         let mut only = None;
         let mut keep = vec!["sm_80".to_owned()];
         for line in text.lines().filter_map(|l| l.trim_start_matches(['/', '#', ' ']).strip_prefix("corpus: ")) {
@@ -112,6 +115,7 @@ impl Source {
             match words.next().as_deref() {
                 Some("flags") => source.flags = Some(words.collect()),
                 Some("only") => only = words.next(),
+                Some("no-launch") => source.launched = false,
                 Some("keep") => keep.extend(words),
                 other => bail!("{}: `corpus: {}` is not known", path.display(), other.unwrap_or_default()),
             }

@@ -38,13 +38,14 @@ fn index(sources: &[&Source]) -> Result<String> {
             let needs = needs.iter().map(|n| format!("\"{n}\"")).collect::<Vec<_>>().join(", ");
             let folder = source.dir.strip_prefix("tests/kernels").unwrap_or(&source.dir).display();
             let name = source.dir.file_name().unwrap_or_default().to_string_lossy();
-            write!(
-                text,
-                "\n[[kernel]]\nname = \"{name}\"\nkind = \"{}\"\ntarget = \"{}\"\nlaunch = \"{folder}/{launch}\"\n\
-                 instructions = {statements}\nneeds = [{needs}]\n",
-                source.kind.name(),
-                product.arch,
-            )?;
+            let kind = source.kind.name();
+            let arch = product.arch;
+            write!(text, "\n[[kernel]]\nname = \"{name}\"\nkind = \"{kind}\"\ntarget = \"{arch}\"\n")?;
+            writeln!(text, "module = \"{folder}/{arch}.ptx\"")?;
+            if source.launched {
+                writeln!(text, "launch = \"{folder}/{launch}\"")?;
+            }
+            writeln!(text, "instructions = {statements}\nneeds = [{needs}]")?;
         }
     }
     Ok(text)
