@@ -15,7 +15,8 @@
 //! a chunk is needed first; it starts as `lane * element` (shared) or 0 (private), that is with chunk address 0.
 //!
 //! **Overflow.** When the pool is used up the chain continues in the *bucket*, one chunk that links to itself and is never
-//! read; each lane adds the elements that it wrote there to its warp's `dropped`.
+//! read; each lane adds the elements that it wrote there to its warp's `dropped`. Code may as well leave the last link 0 and
+//! count what it could not write: readers see the same elements and the same `dropped`.
 //!
 //! **Words of `path`.** Top bit 0: decisions, first in the highest place, under a leading 1 (`1 d0 d1 … dn`): at most
 //! [`WORD_BITS`] of them. Top bit 1: 30 bits of a trip count, low part first; bit 30 says that more follows. Bits and counts
@@ -132,6 +133,20 @@ records! {
         /// Low bits of `%clock`.
         clock: u32,
     }
+}
+
+/// One lane's part of the digest in [`EventRecord::value`]: the digest of a memory site is the exclusive or, over the
+/// active lanes, of what this gives for a lane's values (a vector's elements in order), each as its bits zero-extended.
+/// Lowered code and hooks both compute it.
+pub const fn digest(lane: u32, values: &[u64]) -> u32 {
+    let mut hash = lane.wrapping_mul(0x9E37_79B1).wrapping_add(1);
+    let mut i = 0;
+    while i < values.len() {
+        hash = (hash ^ values[i] as u32).wrapping_mul(0x85EB_CA77);
+        hash = hash.wrapping_add(((values[i] >> 32) as u32).wrapping_mul(0xC2B2_AE3D));
+        i += 1;
+    }
+    hash ^ hash >> 15
 }
 
 /// The shape of a level's streams.
