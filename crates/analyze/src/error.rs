@@ -1,0 +1,32 @@
+//! Why a trace can't be analysed.
+
+use std::fmt;
+
+/// What is wrong, and where: a module's table, a lane, a frame.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Error {
+    /// Where, as `module.functions[0].blocks[3]` or `warp 7, lane 3`.
+    pub at: String,
+    /// What is wrong there.
+    pub what: String,
+}
+
+impl Error {
+    pub(crate) fn new(at: impl Into<String>, what: impl Into<String>) -> Error {
+        Error { at: at.into(), what: what.into() }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.at, self.what)
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<prlx_trace::Error> for Error {
+    fn from(e: prlx_trace::Error) -> Error {
+        Error { at: format!("at byte {}, {}", e.offset, e.field), what: e.what }
+    }
+}
