@@ -195,7 +195,7 @@ mod tests {
             Alu::Rem => wrap(a - quotient(a, b) * b, bits),
             Alu::And => (0..bits).fold(0, |d, i| d | ((args[0] >> i & 1) * (args[1] >> i & 1)) << i),
             Alu::Or => (0..bits).fold(0, |d, i| d | (args[0] >> i & 1).max(args[1] >> i & 1) << i),
-            Alu::Xor => (0..bits).fold(0, |d, i| d | ((args[0] >> i & 1) + (args[1] >> i & 1)) % 2 << i),
+            Alu::Xor => (0..bits).fold(0, |d, i| d | (((args[0] >> i & 1) + (args[1] >> i & 1)) % 2) << i),
             Alu::Not => wrap(-1 - a, bits),
             Alu::Shl if amount >= i128::from(bits) => 0,
             Alu::Shl => wrap(a.wrapping_mul(1i128 << amount), bits),

@@ -435,8 +435,8 @@ impl<'a> Decoder<'a> {
                 }
                 Ok(None)
             }
-            Step::Decide { site, slot } => {
-                if f.hides(program.module, *site, *slot) {
+            Step::Decide { site, slot, guard } => {
+                if !self.holds(base, *guard) || f.hides(program.module, *site, *slot, *guard) {
                     return Ok(None);
                 }
                 let source = program.module.sites[site.index()].source;

@@ -72,7 +72,7 @@ impl<'a> Program<'a> {
         let mut out = Vec::new();
         for step in p.function.blocks.iter().flat_map(|b| &b.steps) {
             let (site, hidden) = match step {
-                Step::Decide { site, slot } => (*site, p.hides(self.module, *site, *slot)),
+                Step::Decide { site, slot, guard } => (*site, p.hides(self.module, *site, *slot, *guard)),
                 Step::Visit { site, guard: Some(g) } => (*site, p.unknown[g.slot.index()]),
                 _ => continue,
             };
@@ -87,12 +87,13 @@ impl<'a> Program<'a> {
 
 impl Prepared<'_> {
     /// Whether a decision has no value: it was left out, or would be computed from one that was.
-    pub fn hides(&self, module: &Module, site: SiteId, slot: Slot) -> bool {
-        match module.sites[site.index()].source {
-            Source::None => true,
-            Source::Computed => self.unknown[slot.index()],
-            Source::Bits(_) | Source::Trips { .. } => false,
-        }
+    pub fn hides(&self, module: &Module, site: SiteId, slot: Slot, guard: Option<Guard>) -> bool {
+        guard.is_some_and(|g| self.unknown[g.slot.index()])
+            || match module.sites[site.index()].source {
+                Source::None => true,
+                Source::Computed => self.unknown[slot.index()],
+                Source::Bits(_) | Source::Trips { .. } => false,
+            }
     }
 
     /// Whether loop `outer` is `inner` or encloses it.
@@ -147,12 +148,17 @@ fn prepare<'a>(module: &Module, id: FuncId, f: &'a Function) -> Result<Prepared<
             End::Switch { index, .. } => Some(*index),
             _ => None,
         };
+        // What a guard decides must be known where calls, or bits taken, depend on it.
         let calls = block.steps.iter().filter_map(|s| match s {
             Step::Call { guard: Some(g), .. } => Some(g.slot),
+            Step::Decide { site, guard: Some(g), .. } => {
+                let source = module.sites[site.index()].source;
+                matches!(source, Source::Bits(_) | Source::Trips { .. }).then_some(g.slot)
+            }
             _ => None,
         });
         if steers.into_iter().chain(calls).any(|s| unknown[s.index()]) {
-            lost = Some(format!("{} leaves by a decision that was not recorded", BlockId(b as u32)));
+            lost = Some(format!("the way out of {} depends on a decision that was not recorded", BlockId(b as u32)));
             break;
         }
     }
@@ -185,8 +191,9 @@ fn check_block(
                     }
                 }
             }
-            Step::Decide { site, slot: s } => {
+            Step::Decide { site, slot: s, guard: g } => {
                 slot(*s)?;
+                guard(g)?;
                 match module.sites.get(site.index()).ok_or_else(|| format!("no {site}"))?.source {
                     Source::Bits(1..=30) | Source::Computed | Source::None => {}
                     Source::Bits(n) => return Err(format!("{site} takes {n} bits")),
@@ -218,20 +225,25 @@ fn unknown_slots(module: &Module, f: &Function) -> Vec<bool> {
     let mut unknown = vec![false; f.slots as usize];
     let steps = || f.blocks.iter().flat_map(|b| &b.steps);
     for step in steps() {
-        if let Step::Decide { site, slot } = step {
+        if let Step::Decide { site, slot, .. } = step {
             unknown[slot.index()] |= module.sites[site.index()].source == Source::None;
         }
     }
+    let guarded = |g: &Option<Guard>, unknown: &[bool]| g.is_some_and(|g| unknown[g.slot.index()]);
     loop {
         let mut changed = false;
         for step in steps() {
-            if let Step::Let { to, args, guard, .. } = step {
-                let mut from = args.iter().filter_map(|a| if let Arg::Slot(s) = a { Some(*s) } else { None });
-                let depends = guard.is_some_and(|g| unknown[g.slot.index()]) || from.any(|s| unknown[s.index()]);
-                if depends && !unknown[to.index()] {
-                    unknown[to.index()] = true;
-                    changed = true;
+            let (to, depends) = match step {
+                Step::Let { to, args, guard, .. } => {
+                    let mut from = args.iter().filter_map(|a| if let Arg::Slot(s) = a { Some(*s) } else { None });
+                    (to, guarded(guard, &unknown) || from.any(|s| unknown[s.index()]))
                 }
+                Step::Decide { slot, guard, .. } => (slot, guarded(guard, &unknown)),
+                Step::Visit { .. } | Step::Call { .. } => continue,
+            };
+            if depends && !unknown[to.index()] {
+                unknown[to.index()] = true;
+                changed = true;
             }
         }
         if !changed {

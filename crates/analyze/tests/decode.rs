@@ -136,7 +136,8 @@ fn endless_programs_end() {
 fn ill_formed_modules_are_refused() {
     let good = module(&everything());
     assert!(Program::new(&good).is_ok());
-    let broken: Vec<Box<dyn Fn(&mut Module)>> = vec![
+    type Break = Box<dyn Fn(&mut Module)>;
+    let broken: Vec<Break> = vec![
         Box::new(|m| m.functions[0].slots = 0),
         Box::new(|m| m.functions[0].slots = u32::MAX),
         Box::new(|m| m.functions[0].blocks[0].end = End::Jump(prlx_trace::BlockId(999))),

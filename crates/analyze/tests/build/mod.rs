@@ -100,7 +100,7 @@ impl Compiler {
         let site = self.site(at, class, source);
         let slot = Slot(self.f.slots);
         self.f.slots += 1;
-        self.f.blocks[at.index()].steps.push(Step::Decide { site, slot });
+        self.f.blocks[at.index()].steps.push(Step::Decide { site, slot, guard: None });
         (site, slot)
     }
     fn branch(&mut self, at: BlockId, slot: Slot, taken: BlockId, other: BlockId) {
