@@ -9,5 +9,6 @@
 
 pub mod flow;
 pub mod graph;
+mod print;
 pub mod ptx;
 pub mod view;

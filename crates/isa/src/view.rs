@@ -353,6 +353,59 @@ pub struct Inst {
     pub block: BlockId,
 }
 
+impl Inst {
+    /// Registers it writes; guarded or not. Writing one element of a register counts as writing and reading it.
+    pub fn defs(&self) -> impl Iterator<Item = Reg> + use<> {
+        let mut regs = vec![];
+        self.for_each_reg(&mut |reg, _, written| regs.extend(written.then_some(reg)));
+        regs.into_iter()
+    }
+
+    /// Registers it reads: guard, addresses, vector elements, indirect targets and all; one may come twice.
+    pub fn uses(&self) -> impl Iterator<Item = Reg> + use<> {
+        let mut regs = vec![];
+        self.for_each_reg(&mut |reg, read, _| regs.extend(read.then_some(reg)));
+        regs.into_iter()
+    }
+
+    /// Every register it names, guard first, with whether it is read and whether it is written.
+    pub fn for_each_reg(&self, f: &mut impl FnMut(Reg, bool, bool)) {
+        if let Some(guard) = self.guard {
+            f(guard.reg, true, false);
+        }
+        for (operand, role) in self.operands.iter().zip(&self.roles) {
+            operand.for_each_reg(*role, f);
+        }
+    }
+}
+
+impl Operand {
+    /// Every register in it, with whether one in that role is read and whether it is written.
+    pub fn for_each_reg(&self, role: Role, f: &mut impl FnMut(Reg, bool, bool)) {
+        let (read, written) = match role {
+            Role::Def => (false, true),
+            Role::UseDef => (true, true),
+            Role::Use | Role::Addr | Role::Target | Role::Other => (true, false),
+        };
+        match self {
+            Operand::Reg(r) => f(*r, read, written),
+            Operand::Not(r) => f(*r, true, false),
+            Operand::Element(r, _) => f(*r, true, written),
+            Operand::Address(Base::Reg(r), _) => f(*r, true, false),
+            Operand::Tensor(map, coordinates) => {
+                map.for_each_reg(Role::Addr, f);
+                coordinates.iter().for_each(|o| o.for_each_reg(Role::Use, f));
+            }
+            Operand::Vector(list) | Operand::List(list) => list.iter().for_each(|o| o.for_each_reg(role, f)),
+            Operand::Pair(a, b) => {
+                a.for_each_reg(role, f);
+                b.for_each_reg(role, f);
+            }
+            _ => {}
+        }
+    }
+}
+
 /// Arithmetic that can be evaluated again from operands alone; results wrap to the type's width, as PTX defines them. The
 /// first operand is the result.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -1,5 +1,21 @@
 //! PTX: a table of operations, a lossless reader, and the way from it to the neutral view.
+//!
+//! [`parse`] finds the structure and leaves operands alone; [`view`] (or [`view_of`], for chosen functions) resolves
+//! them; [`read`] does both.
+
+mod body;
+mod constant;
+mod declare;
 mod form;
+mod lower;
+mod meaning;
+mod names;
+mod operand;
 mod ops;
+mod parse;
+mod scan;
+
 pub use form::Form;
+pub use lower::{read, view, view_of};
 pub use ops::{Op, TableClass};
+pub use parse::{Function, Item, ItemKind, Kind, Module, Statement, parse};

@@ -1,0 +1,168 @@
+//! What names mean, by scope: registers, parameterised registers, variables, labels.
+//!
+//! Holds: leaving a scope undoes what it declared; a lookup costs the same however deep and however many; `%r<10>` makes
+//! a register when one is first used, so that declaring many costs nothing. Misses: declaring a name twice in one scope is
+//! not reported; the later one counts.
+
+use std::collections::HashMap;
+
+use crate::view::{Reg, RegInfo, Span, SymbolId, Type};
+
+/// What a name can mean inside a function.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Meaning {
+    /// A register.
+    Reg(Reg),
+    /// A variable, parameter or function.
+    Symbol(SymbolId),
+}
+
+/// `%r<10>`.
+struct Family {
+    count: u64,
+    ty: Type,
+    scope: Span,
+    members: HashMap<u64, Reg>,
+}
+
+enum Undo<'a> {
+    Name(&'a str, Option<(u32, Meaning)>),
+    Family(&'a str, Option<(u32, usize)>),
+    Label(&'a str, Option<u32>),
+}
+
+/// The names in force.
+#[derive(Default)]
+pub struct Names<'a> {
+    /// Module level.
+    pub globals: HashMap<&'a str, SymbolId>,
+    /// Registers of the function so far.
+    pub regs: Vec<RegInfo>,
+    names: HashMap<&'a str, (u32, Meaning)>,
+    heads: HashMap<&'a str, (u32, usize)>,
+    families: Vec<Family>,
+    labels: HashMap<&'a str, u32>,
+    undo: Vec<Undo<'a>>,
+    scopes: Vec<usize>,
+}
+
+impl<'a> Names<'a> {
+    /// Forgets a function.
+    pub fn reset(&mut self) {
+        self.names.clear();
+        self.heads.clear();
+        self.families.clear();
+        self.labels.clear();
+        self.undo.clear();
+        self.scopes.clear();
+        self.regs = vec![];
+    }
+
+    /// Enters a scope.
+    pub fn open(&mut self) {
+        self.scopes.push(self.undo.len());
+    }
+
+    /// Leaves a scope.
+    pub fn close(&mut self) {
+        let Some(mark) = self.scopes.pop() else { return };
+        while self.undo.len() > mark {
+            match self.undo.pop() {
+                Some(Undo::Name(n, old)) => restore(&mut self.names, n, old),
+                Some(Undo::Family(n, old)) => restore(&mut self.heads, n, old),
+                Some(Undo::Label(n, old)) => restore(&mut self.labels, n, old),
+                None => return,
+            }
+        }
+    }
+
+    fn depth(&self) -> u32 {
+        u32::try_from(self.scopes.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Declares a variable or parameter.
+    pub fn symbol(&mut self, name: &'a str, id: SymbolId) {
+        self.bind(name, Meaning::Symbol(id));
+    }
+
+    /// Declares a register.
+    pub fn register(&mut self, name: &'a str, ty: Type, scope: Span) -> Reg {
+        let reg = self.new_reg(name, ty, scope);
+        self.bind(name, Meaning::Reg(reg));
+        reg
+    }
+
+    /// Declares `name<count>`.
+    pub fn family(&mut self, head: &'a str, count: u64, ty: Type, scope: Span) {
+        let depth = self.depth();
+        self.families.push(Family { count, ty, scope, members: HashMap::new() });
+        let old = self.heads.insert(head, (depth, self.families.len() - 1));
+        self.undo.push(Undo::Family(head, old));
+    }
+
+    /// Declares a label.
+    pub fn declare_label(&mut self, name: &'a str, label: u32) {
+        let old = self.labels.insert(name, label);
+        self.undo.push(Undo::Label(name, old));
+    }
+
+    /// The label of that name.
+    pub fn label(&self, name: &str) -> Option<u32> {
+        self.labels.get(name).copied()
+    }
+
+    fn bind(&mut self, name: &'a str, meaning: Meaning) {
+        let depth = self.depth();
+        let old = self.names.insert(name, (depth, meaning));
+        self.undo.push(Undo::Name(name, old));
+    }
+
+    fn new_reg(&mut self, name: &str, ty: Type, scope: Span) -> Reg {
+        let reg = Reg(u32::try_from(self.regs.len()).unwrap_or(u32::MAX));
+        self.regs.push(RegInfo { name: name.to_owned(), ty, scope });
+        reg
+    }
+
+    /// What a name means here.
+    pub fn lookup(&mut self, name: &str) -> Option<Meaning> {
+        let exact = self.names.get(name).copied();
+        // `%r12` can be the member 12 of `%r<…>` or 2 of `%r1<…>`: the innermost declaration counts.
+        let mut best: Option<(u32, usize, u64, usize)> = None;
+        let bytes = name.as_bytes();
+        let mut cut = bytes.len();
+        while cut > 1 && bytes[cut - 1].is_ascii_digit() && bytes.len() - cut < 9 {
+            cut -= 1;
+            if bytes[cut] == b'0' && cut + 1 < bytes.len() {
+                continue;
+            }
+            let (Some(head), Some(number)) = (name.get(..cut), name.get(cut..)) else { break };
+            if let (Some(&(depth, family)), Ok(n)) = (self.heads.get(head), number.parse::<u64>())
+                && n < self.families[family].count
+                && best.is_none_or(|b| depth > b.0)
+            {
+                best = Some((depth, family, n, cut));
+            }
+        }
+        match (exact, best) {
+            (Some((depth, m)), Some(b)) if depth >= b.0 => Some(m),
+            (Some((_, m)), None) => Some(m),
+            (_, Some((_, family, n, _))) => {
+                if let Some(reg) = self.families[family].members.get(&n) {
+                    return Some(Meaning::Reg(*reg));
+                }
+                let (ty, scope) = (self.families[family].ty, self.families[family].scope);
+                let reg = self.new_reg(name, ty, scope);
+                self.families[family].members.insert(n, reg);
+                Some(Meaning::Reg(reg))
+            }
+            (None, None) => self.globals.get(name).map(|id| Meaning::Symbol(*id)),
+        }
+    }
+}
+
+fn restore<'a, T>(map: &mut HashMap<&'a str, T>, name: &'a str, old: Option<T>) {
+    match old {
+        Some(v) => map.insert(name, v),
+        None => map.remove(name),
+    };
+}
