@@ -3,8 +3,24 @@
 //! The emulator implements it, CUDA and HSA will; recording is written once, on top. Calls are synchronous: `launch`
 //! returns when the kernel has ended.
 
+mod compile;
+pub mod content;
+mod digest;
+pub mod drain;
+pub mod element;
 mod error;
+pub mod job;
+mod keys;
+mod launch_file;
+pub mod npy;
+mod record;
+pub mod run;
+
 pub use error::{Error, ErrorKind};
+pub use job::Job;
+pub use launch_file::Files;
+pub use record::{Bare, RecordOptions, Recorded, record};
+pub use run::{Output, Prepared, Run, prepare, run};
 
 use prlx_trace::Dim3;
 

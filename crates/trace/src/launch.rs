@@ -141,6 +141,18 @@ pub enum Lanes {
     },
 }
 
+impl Lanes {
+    /// How many elements there are: words, checkpoints, events or records.
+    pub fn elements(&self) -> u64 {
+        (match self {
+            Lanes::Path { words, .. } => words.len(),
+            Lanes::Print { checkpoints, .. } => checkpoints.len(),
+            Lanes::Events(events) => events.len(),
+            Lanes::Operands { records, .. } => records.len(),
+        }) as u64
+    }
+}
+
 impl Default for Lanes {
     fn default() -> Self {
         Lanes::Path { words: Vec::new(), ends: Vec::new() }

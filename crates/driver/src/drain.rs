@@ -1,0 +1,289 @@
+//! From the bytes that a kernel left behind to the streams of its warps (the layout is `prlx_trace::device`'s).
+//!
+//! Holds: whatever the bytes are, reading them ends and allocates in proportion to the pool: a chunk belongs to one chain
+//! and is read once. What is wrong is said in [`Drained::damage`], and the warp counts as having lost something.
+//! Misses: garbage that looks like elements; two events more than 2^31 clocks apart without one between them may be put
+//! in the wrong order.
+
+use prlx_trace::device::{CHUNK_ROWS, EventRecord, Head, Shape};
+use prlx_trace::launch::{Event, Lanes, OperandRecord};
+use prlx_trace::{LaneMask, Level, SiteId, WarpId, WarpStream};
+
+/// How many complaints are kept.
+const COMPLAINTS: usize = 16;
+/// Elements of an operand record.
+const OPERAND_ELEMENTS: u64 = 3;
+
+/// What a launch left in device memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Memory<'a> {
+    /// Which recorder wrote it.
+    pub level: Level,
+    /// Lanes in a warp.
+    pub warp_size: u8,
+    /// The first warp of `heads` and `finals`.
+    pub first_warp: u64,
+    /// Address of the pool.
+    pub pool_at: u64,
+    /// The part of the pool that was handed out.
+    pub pool: &'a [u8],
+    /// Address of the bucket.
+    pub bucket: u64,
+    /// The warps' heads.
+    pub heads: &'a [u8],
+    /// The warps' final hashes, at level `print`.
+    pub finals: &'a [u8],
+    /// How many sites there are.
+    pub sites: usize,
+}
+
+/// The streams, and how much they hold.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Drained {
+    /// One for each warp that has heads.
+    pub warps: Vec<WarpStream>,
+    /// Elements in them: words, checkpoints, events or operand records.
+    pub recorded: u64,
+    /// Elements lost.
+    pub dropped: u64,
+    /// What was wrong with the bytes; empty unless a kernel was killed or something is broken.
+    pub damage: Vec<String>,
+}
+
+/// Reads the streams of all warps.
+pub fn drain(memory: Memory<'_>) -> Drained {
+    let shape = Shape::of(memory.level, memory.warp_size.into());
+    let chunks = memory.pool.len() / shape.chunk() as usize;
+    let mut reader = Reader { memory, shape, chunks: vec![Chunk::Free; chunks], damage: Vec::new(), complaints: 0 };
+    let mut drained = Drained::default();
+    let per_warp = shape.heads(memory.warp_size.into()) as usize * Head::SIZE;
+    // A broken link into another stream must not take that stream's beginning away.
+    for head in memory.heads.chunks_exact(Head::SIZE).filter_map(Head::read) {
+        if let Some(i) = reader.chunk(head.first) {
+            reader.chunks[i] = Chunk::First;
+        }
+    }
+    for (i, heads) in memory.heads.chunks_exact(per_warp.max(1)).enumerate() {
+        let warp = WarpId(memory.first_warp + i as u64);
+        let stream = reader.warp(warp, i, heads);
+        drained.recorded += stream.lanes.elements();
+        drained.dropped = drained.dropped.saturating_add(stream.dropped);
+        drained.warps.push(stream);
+    }
+    let more = reader.complaints.saturating_sub(COMPLAINTS);
+    drained.damage = reader.damage;
+    if more > 0 {
+        drained.damage.push(format!("and {more} more"));
+    }
+    drained
+}
+
+struct Reader<'a> {
+    memory: Memory<'a>,
+    shape: Shape,
+    /// By chunk of the pool.
+    chunks: Vec<Chunk>,
+    damage: Vec<String>,
+    complaints: usize,
+}
+
+/// What is known of a chunk.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Chunk {
+    /// No chain has it.
+    Free,
+    /// A head names it.
+    First,
+    /// A chain has it.
+    Taken,
+}
+
+/// A chain of chunks, taken together.
+struct Chain<'a> {
+    chunks: Vec<&'a [u8]>,
+    /// It goes on in the bucket.
+    overflowed: bool,
+    /// It is not whole.
+    damaged: bool,
+}
+
+impl<'a> Reader<'a> {
+    fn complain(&mut self, what: impl FnOnce() -> String) {
+        self.complaints += 1;
+        if self.damage.len() < COMPLAINTS {
+            self.damage.push(what());
+        }
+    }
+
+    /// The number of the chunk at an address.
+    fn chunk(&self, at: u64) -> Option<usize> {
+        let offset = at.checked_sub(self.memory.pool_at)?;
+        let index = usize::try_from(offset / self.shape.chunk()).ok()?;
+        (offset.is_multiple_of(self.shape.chunk()) && index < self.chunks.len()).then_some(index)
+    }
+
+    /// Follows the links from `first`.
+    fn chain(&mut self, warp: WarpId, first: u64) -> Chain<'a> {
+        let mut chain = Chain { chunks: Vec::new(), overflowed: false, damaged: false };
+        let size = self.shape.chunk() as usize;
+        let mut at = first;
+        while at != 0 && at != self.memory.bucket {
+            let Some(index) = self.chunk(at) else {
+                self.complain(|| format!("{warp}: a link leads to {at:#x}, which is no chunk of the pool"));
+                chain.damaged = true;
+                break;
+            };
+            let allowed = if chain.chunks.is_empty() { Chunk::First } else { Chunk::Free };
+            if self.chunks[index] != allowed {
+                self.complain(|| {
+                    format!("{warp}: a link leads to the chunk at {at:#x}, which is already part of a stream")
+                });
+                chain.damaged = true;
+                break;
+            }
+            self.chunks[index] = Chunk::Taken;
+            let chunk = &self.memory.pool[index * size..][..size];
+            chain.chunks.push(chunk);
+            at = word(chunk, 0);
+        }
+        chain.overflowed = at != 0 && at == self.memory.bucket;
+        chain
+    }
+
+    /// The stream of one warp.
+    fn warp(&mut self, warp: WarpId, index: usize, heads: &[u8]) -> WarpStream {
+        let heads: Vec<Head> = heads.chunks_exact(Head::SIZE).filter_map(Head::read).collect();
+        let mut dropped = heads.iter().fold(0u64, |n, h| n.saturating_add(h.dropped));
+        if self.memory.level == Level::Operands {
+            dropped = dropped.div_ceil(OPERAND_ELEMENTS);
+        }
+        let mut lost = false;
+        let mut chains = Vec::with_capacity(heads.len());
+        for head in &heads {
+            let chain = self.chain(warp, head.first);
+            lost |= chain.damaged || chain.overflowed;
+            chains.push(chain.chunks);
+        }
+        let lanes = u64::from(self.memory.warp_size);
+        let chunks = chains.first().map_or(&[][..], |c| &c[..]);
+        let streams = match self.memory.level {
+            Level::Path => {
+                let (words, ends) = self.lanes(warp, chunks, 1, &mut lost, |e| word32(e[0]));
+                Lanes::Path { words, ends }
+            }
+            Level::Print => {
+                let (checkpoints, ends) = self.lanes(warp, chunks, 1, &mut lost, |e| word(e[0], 0));
+                let finals =
+                    |lane, hash| word(self.memory.finals, ((index as u64 * 4 + hash) * lanes + lane) as usize * 8);
+                let hashes = (0..lanes).map(|l| std::array::from_fn(|h| finals(l, h as u64))).collect();
+                Lanes::Print { checkpoints, ends, hashes }
+            }
+            Level::Operands => {
+                let (records, ends) = self.lanes(warp, chunks, OPERAND_ELEMENTS, &mut lost, |e| {
+                    let first = word(e[0], 0);
+                    OperandRecord {
+                        site: SiteId((first as u32).wrapping_sub(1)),
+                        visit: (first >> 32) as u32,
+                        values: [word(e[1], 0), word(e[2], 0)],
+                    }
+                });
+                self.known(warp, &mut lost, records, ends)
+            }
+            Level::Events => Lanes::Events(self.events(warp, &chains, &mut lost)),
+        };
+        if lost {
+            // A kernel that was stopped did not get to count what it lost; that it lost something must not vanish.
+            dropped = dropped.max(1);
+        }
+        WarpStream { warp, digest: 0, dropped, lanes: streams }
+    }
+
+    /// Takes the elements of a shared chain apart by lane, `group` elements at a time; a zero first element ends a lane.
+    fn lanes<T>(
+        &mut self,
+        warp: WarpId,
+        chunks: &[&'a [u8]],
+        group: u64,
+        lost: &mut bool,
+        make: impl Fn(&[&'a [u8]; OPERAND_ELEMENTS as usize]) -> T,
+    ) -> (Vec<T>, Vec<u32>) {
+        let (row, size) = (self.shape.row() as usize, self.shape.element as usize);
+        let (mut all, mut ends) = (Vec::new(), Vec::with_capacity(self.memory.warp_size.into()));
+        for lane in 0..usize::from(self.memory.warp_size) {
+            let mut ended = false;
+            'lane: for chunk in chunks {
+                for r in (1..CHUNK_ROWS as usize).step_by(group as usize) {
+                    // A record is three elements, fifteen rows hold five records: none lies in two chunks.
+                    let element = |i: usize| &chunk[(r + i) * row + lane * size..][..size];
+                    if element(0).iter().all(|b| *b == 0) {
+                        ended = true;
+                    } else if ended {
+                        self.complain(|| format!("{warp}: lane {lane} has elements after its stream's end"));
+                        *lost = true;
+                        break 'lane;
+                    } else {
+                        let last = group as usize - 1;
+                        all.push(make(&[element(0), element(last.min(1)), element(last)]));
+                    }
+                }
+            }
+            ends.push(u32::try_from(all.len()).unwrap_or(u32::MAX));
+        }
+        (all, ends)
+    }
+
+    /// Leaves records of sites that there are not out.
+    fn known(&mut self, warp: WarpId, lost: &mut bool, records: Vec<OperandRecord>, ends: Vec<u32>) -> Lanes {
+        if records.iter().all(|r| r.site.index() < self.memory.sites) {
+            return Lanes::Operands { records, ends };
+        }
+        self.complain(|| format!("{warp}: records of sites that there are not"));
+        *lost = true;
+        let (mut kept, mut kept_ends, mut from) = (Vec::new(), Vec::new(), 0);
+        for end in ends {
+            let lane = &records[from..end as usize];
+            kept.extend(lane.iter().filter(|r| r.site.index() < self.memory.sites));
+            kept_ends.push(kept.len() as u32);
+            from = end as usize;
+        }
+        Lanes::Operands { records: kept, ends: kept_ends }
+    }
+
+    /// Merges the lanes' chains into one stream by clock. Each chain is in the order of its lane's time.
+    fn events(&mut self, warp: WarpId, chains: &[Vec<&'a [u8]>], lost: &mut bool) -> Vec<Event> {
+        let mut all: Vec<(i64, usize, Event)> = Vec::new();
+        // Clocks are 32 bits and wrap: every lane's first is near the warp's first, each next near the one before.
+        let mut base: Option<u32> = None;
+        for (lane, chunks) in chains.iter().enumerate() {
+            let mut time: Option<(u32, i64)> = None;
+            let records = chunks.iter().flat_map(|c| c[EventRecord::SIZE..].chunks_exact(EventRecord::SIZE));
+            let records = records.filter_map(EventRecord::read).take_while(|r| r.site != 0);
+            for record in records {
+                let site = SiteId(record.site - 1);
+                if site.index() >= self.memory.sites {
+                    self.complain(|| format!("{warp}: lane {lane} has an event of {site}, which there is not"));
+                    *lost = true;
+                    break;
+                }
+                let now = match time {
+                    Some((clock, now)) => now + i64::from(record.clock.wrapping_sub(clock)),
+                    None => i64::from(record.clock.wrapping_sub(*base.get_or_insert(record.clock)) as i32),
+                };
+                time = Some((record.clock, now));
+                let mask = LaneMask(record.mask.into());
+                all.push((now, lane, Event { site, mask, value: record.value.into(), clock: record.clock }));
+            }
+        }
+        all.sort_by_key(|&(now, lane, _)| (now, lane));
+        all.into_iter().map(|(_, _, e)| e).collect()
+    }
+}
+
+/// Eight bytes at `at`; 0 past the end.
+fn word(bytes: &[u8], at: usize) -> u64 {
+    bytes.get(at..).and_then(|b| b.first_chunk()).map_or(0, |b| u64::from_le_bytes(*b))
+}
+
+fn word32(bytes: &[u8]) -> u32 {
+    bytes.first_chunk().map_or(0, |b| u32::from_le_bytes(*b))
+}

@@ -1,0 +1,294 @@
+//! Runs a job's instrumented code and brings back what it recorded.
+//!
+//! Holds: the buffers have the same addresses and contents in the instrumented and the bare run; what the recorder takes
+//! from the device is given back whatever happens; recorded + dropped is what the code wanted to write.
+//! Misses: one launch of each kind is timed, so the dilation of short kernels on a GPU is noise.
+
+use prlx_probe::Plan;
+use prlx_trace::device::{Context, Head, Shape};
+use prlx_trace::kernel::{Module, Scalar};
+use prlx_trace::launch::{ArgInfo, Launch, Totals};
+use prlx_trace::{FuncId, Level, ModuleId, Recording, Streams, Trace};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::job::{ArgValue, Job};
+use crate::run::{Prepared, outputs, prepare};
+use crate::{DevicePtr, Driver, Error, ErrorKind, LaunchStats, Output, digest, drain};
+
+/// How to record.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RecordOptions {
+    /// Bytes of device memory for streams; what does not fit is counted as dropped.
+    pub pool: u64,
+    /// Also run the original code: for the dilation, and to see that both leave the same bytes.
+    pub bare: bool,
+}
+
+impl Default for RecordOptions {
+    fn default() -> Self {
+        RecordOptions { pool: 64 << 20, bare: false }
+    }
+}
+
+/// What came of it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Recorded {
+    /// The launch and its streams.
+    pub recording: Recording,
+    /// The job's outputs, from the instrumented run.
+    pub outputs: Vec<Output>,
+    /// What the instrumented run cost.
+    pub stats: LaunchStats,
+    /// The run of the original code.
+    pub bare: Option<Bare>,
+    /// The launch's error, if the kernel failed: what it recorded until then is here all the same.
+    pub fault: Option<Error>,
+    /// What was wrong with the bytes that the kernel left.
+    pub damage: Vec<String>,
+}
+
+/// A run of the original code beside the instrumented one.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Bare {
+    /// What it cost.
+    pub stats: LaunchStats,
+    /// Names of the buffers whose bytes differ between the two runs: the kernel is not deterministic, or the
+    /// instrumentation is wrong.
+    pub changed: Vec<String>,
+}
+
+impl Recorded {
+    /// A recording of this launch alone; `module` is the plan's.
+    pub fn into_trace(self, module: Module) -> Trace {
+        let producer = concat!("prlx ", env!("CARGO_PKG_VERSION")).to_owned();
+        Trace { producer, modules: vec![module], launches: vec![self.recording] }
+    }
+}
+
+/// Runs `text`, the job's module with `plan` written into it, and drains what it recorded.
+///
+/// # Errors
+/// When the kernel is not instrumented, memory is short, or the device fails. A kernel that fails is no error here, as
+/// long as its memory can be read: see [`Recorded::fault`].
+pub fn record(
+    driver: &mut dyn Driver,
+    text: &str,
+    plan: &Plan,
+    job: &Job,
+    options: &RecordOptions,
+) -> Result<Recorded, Error> {
+    let kernel = kernel(plan, job)?;
+    let module = driver
+        .load(text.as_bytes())
+        .map_err(|e| Error { message: format!("the instrumented code does not load: {}", e.message), ..e })?;
+    let prepared = prepare(driver, job);
+    let recorded = prepared.and_then(|prepared| {
+        let mut held = Held::default();
+        let result = Session { driver, plan, job, prepared: &prepared, kernel }.run(module, options, &mut held);
+        let released = held.release(driver).and(prepared.release(driver));
+        // After a fault a device may refuse everything; what was read before still counts.
+        result.and_then(|r| if r.fault.is_some() { Ok(r) } else { released.map(|()| r) })
+    });
+    let unloaded = driver.unload(module);
+    recorded.and_then(|r| if r.fault.is_some() { Ok(r) } else { unloaded.map(|()| r) })
+}
+
+/// The job's kernel in the plan.
+fn kernel(plan: &Plan, job: &Job) -> Result<FuncId, Error> {
+    let refuse = |what: String| Err(Error::new(ErrorKind::Record, what));
+    let Some(i) = plan.module.functions.iter().position(|f| f.name == job.kernel) else {
+        return refuse(format!("kernel `{}` is not in the plan", job.kernel));
+    };
+    let skipped = plan.functions.get(i).and_then(|f| f.skipped.as_ref());
+    match skipped.or(plan.module.functions[i].skipped.as_ref()) {
+        Some(why) => refuse(format!("kernel `{}` is not instrumented: {why}", job.kernel)),
+        None => Ok(FuncId(i as u32)),
+    }
+}
+
+/// Device memory of the recorder.
+#[derive(Default)]
+struct Held(Vec<DevicePtr>);
+
+impl Held {
+    fn zeroed(&mut self, driver: &mut dyn Driver, bytes: u64, align: u64) -> Result<u64, Error> {
+        let at = driver
+            .alloc(bytes.max(1), align)
+            .map_err(|e| Error { message: format!("no room for the recording, {bytes} bytes: {}", e.message), ..e })?;
+        self.0.push(at);
+        driver.fill(at, bytes.max(1), 0)?;
+        Ok(at.0)
+    }
+    fn release(&mut self, driver: &mut dyn Driver) -> Result<(), Error> {
+        self.0.drain(..).rev().map(|at| driver.free(at)).fold(Ok(()), Result::and)
+    }
+}
+
+/// One recording.
+struct Session<'a> {
+    driver: &'a mut dyn Driver,
+    plan: &'a Plan,
+    job: &'a Job,
+    prepared: &'a Prepared,
+    kernel: FuncId,
+}
+
+impl Session<'_> {
+    fn run(
+        &mut self,
+        module: crate::ModuleHandle,
+        options: &RecordOptions,
+        held: &mut Held,
+    ) -> Result<Recorded, Error> {
+        let info = self.driver.info();
+        let program = &self.plan.program;
+        let mut launch = Launch {
+            module: ModuleId(0),
+            kernel: self.kernel,
+            grid: self.job.config.grid,
+            block: self.job.config.block,
+            shared: self.job.config.shared,
+            warp_size: info.warp_size,
+            params: self.prepared.params.clone(),
+            args: self.args(),
+            seed: Some(self.job.config.seed),
+            device: info.name,
+            level: program.level,
+            window: program.window.clone().filter(|_| program.level == Level::Operands),
+            totals: Totals::default(),
+        };
+        let context = self.context(&launch, options.pool, held)?;
+        let at = held.zeroed(self.driver, Context::SIZE as u64, 16)?;
+        self.driver.write(DevicePtr(at), &context.to_bytes())?;
+        let mut params = self.prepared.params.clone();
+        params.resize(params.len().next_multiple_of(8), 0);
+        params.extend_from_slice(&at.to_le_bytes());
+        let launched = self.driver.launch(module, &self.job.kernel, &self.job.config, &params);
+        // The launch's own error says more than that of a read which fails because of it.
+        let fault = launched.as_ref().err().cloned();
+        let blame = |e: Error| fault.clone().unwrap_or(e);
+        let drained = self.drain(&launch, &context, at).map_err(&blame)?;
+        let contents = self.prepared.contents(self.driver, self.job).map_err(&blame)?;
+        for (info, bytes) in launch.args.iter_mut().zip(&contents) {
+            info.after = bytes.as_ref().map(|b| xxh3_64(b));
+        }
+        let stats = launched.unwrap_or_default();
+        let bare = if options.bare && fault.is_none() { Some(self.bare(&contents)?) } else { None };
+        launch.totals = Totals {
+            recorded: drained.recorded,
+            dropped: drained.dropped,
+            filtered_warps: launch.warps() - drained.warps.len() as u64,
+            bare: bare.as_ref().map_or(0, |b| cost(&b.stats)),
+            instrumented: cost(&stats),
+        };
+        let base = digest::base(&self.plan.module, &launch);
+        let mut warps = drained.warps;
+        for warp in &mut warps {
+            warp.digest = digest::warp(base, warp);
+        }
+        Ok(Recorded {
+            recording: Recording { launch, streams: Streams::new(warps) },
+            outputs: outputs(self.job, contents),
+            stats,
+            bare,
+            fault,
+            damage: drained.damage,
+        })
+    }
+
+    /// The arguments, with digests of what buffers hold before the launch.
+    fn args(&self) -> Vec<ArgInfo> {
+        let each = self.job.args.iter().map(|arg| {
+            let info = |ty| ArgInfo { name: arg.name.clone(), ty, ..ArgInfo::default() };
+            match &arg.value {
+                ArgValue::Scalar(ty, _) => info(*ty),
+                ArgValue::Bytes(_) => info(Scalar::B8),
+                ArgValue::Buffer(b) => {
+                    ArgInfo { bytes: Some(b.size()), before: Some(xxh3_64(&b.bytes())), ..info(b.ty) }
+                }
+            }
+        });
+        each.collect()
+    }
+
+    /// Allocates what the instrumented code writes to.
+    fn context(&mut self, launch: &Launch, pool: u64, held: &mut Held) -> Result<Context, Error> {
+        let lanes = u64::from(launch.warp_size);
+        let shape = Shape::of(launch.level, lanes);
+        let chunk = shape.chunk();
+        let program = &self.plan.program;
+        let window = launch.window.as_ref();
+        let (first, last) = window.map(|w| w.warps).or(program.filter.warps).unwrap_or((0, u64::MAX));
+        let (visit_first, visit_last) = window.map_or((0, u64::MAX), |w| w.visits);
+        let size = pool - pool % chunk;
+        let room = |each: u64| {
+            launch.warps().checked_mul(each).ok_or_else(|| {
+                Error::new(ErrorKind::Memory, format!("{} warps are too many to record", launch.warps()))
+                    .help("record a range of warps")
+            })
+        };
+        let finals = if launch.level == Level::Print { room(lanes * 4 * 8)? } else { 0 };
+        let heads = room(shape.heads(lanes) * Head::SIZE as u64)?;
+        let bucket = held.zeroed(self.driver, chunk, chunk)?;
+        self.driver.write(DevicePtr(bucket), &bucket.to_le_bytes())?;
+        Ok(Context {
+            pool: held.zeroed(self.driver, size, chunk)?,
+            size,
+            cursor: 0,
+            heads: held.zeroed(self.driver, heads, 16)?,
+            bucket,
+            finals: held.zeroed(self.driver, finals, 16)?,
+            warp_first: first,
+            warp_last: last,
+            visit_first,
+            visit_last,
+        })
+    }
+
+    /// Reads the streams back.
+    fn drain(&mut self, launch: &Launch, given: &Context, at: u64) -> Result<drain::Drained, Error> {
+        let lanes = u64::from(launch.warp_size);
+        let shape = Shape::of(launch.level, lanes);
+        let mut read = |at: u64, bytes: u64| {
+            let mut buffer = vec![0; bytes as usize];
+            self.driver.read(DevicePtr(at), &mut buffer).map(|()| buffer)
+        };
+        let context = Context::read(&read(at, Context::SIZE as u64)?).unwrap_or_default();
+        let used = context.cursor.min(given.size) / shape.chunk() * shape.chunk();
+        let first = given.warp_first.min(launch.warps());
+        let count = given.warp_last.min(launch.warps()).saturating_sub(first);
+        let each = shape.heads(lanes) * Head::SIZE as u64;
+        let hashes = if launch.level == Level::Print { lanes * 4 * 8 } else { 0 };
+        Ok(drain::drain(drain::Memory {
+            level: launch.level,
+            warp_size: launch.warp_size,
+            first_warp: first,
+            pool_at: given.pool,
+            pool: &read(given.pool, used)?,
+            bucket: given.bucket,
+            heads: &read(given.heads + first * each, count * each)?,
+            finals: &read(given.finals + first * hashes, count * hashes)?,
+            sites: self.plan.module.sites.len(),
+        }))
+    }
+
+    /// Runs the original code on the same data.
+    fn bare(&mut self, instrumented: &[Option<Vec<u8>>]) -> Result<Bare, Error> {
+        let (job, prepared) = (self.job, self.prepared);
+        let module = self.driver.load(job.text.as_bytes())?;
+        let run = prepared.reset(self.driver, job).and_then(|()| {
+            let stats = self.driver.launch(module, &job.kernel, &job.config, &prepared.params)?;
+            let contents = prepared.contents(self.driver, job)?;
+            let pairs = job.args.iter().zip(contents.iter().zip(instrumented));
+            let changed = pairs.filter(|(_, (a, b))| a != b).map(|(arg, _)| arg.name.clone()).collect();
+            Ok(Bare { stats, changed })
+        });
+        let unloaded = self.driver.unload(module);
+        run.and_then(|bare| unloaded.map(|()| bare))
+    }
+}
+
+/// Warp instructions where they are counted, else time.
+fn cost(stats: &LaunchStats) -> u64 {
+    if stats.warp_instructions > 0 { stats.warp_instructions } else { stats.nanos }
+}

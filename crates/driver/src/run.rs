@@ -1,0 +1,229 @@
+//! Runs a job: data to the device, launch, data back, and the comparison with what it should be.
+
+use std::path::PathBuf;
+
+use prlx_trace::kernel::Scalar;
+
+use crate::job::{ArgValue, Buffer, Expect, Job};
+use crate::{DevicePtr, Driver, Error, ErrorKind, LaunchStats, ModuleHandle, element, npy};
+
+/// A job's data on a device.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Prepared {
+    /// The buffers' addresses, by argument; `None` for what is no buffer.
+    pub buffers: Vec<Option<DevicePtr>>,
+    /// The parameter buffer.
+    pub params: Vec<u8>,
+}
+
+/// What a run gave.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Run {
+    /// The buffers with `out` or `expect`, in the order of their arguments.
+    pub outputs: Vec<Output>,
+    /// What it cost.
+    pub stats: LaunchStats,
+}
+
+/// A buffer after the launch.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Output {
+    /// The argument's name.
+    pub name: String,
+    /// Type of its elements.
+    pub ty: Scalar,
+    /// Sizes, slowest first.
+    pub shape: Vec<u64>,
+    /// The elements, little-endian.
+    pub bytes: Vec<u8>,
+    /// How it compares with `expect`.
+    pub expect: Option<Comparison>,
+    /// Where the job wants it written.
+    pub save: Option<PathBuf>,
+}
+
+/// Elements that are not as wanted.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Comparison {
+    /// The file with the wanted elements.
+    pub file: String,
+    /// How many elements there are.
+    pub elements: u64,
+    /// How many differ by more than the tolerance.
+    pub wrong: u64,
+    /// The first of those: index, bits got, bits wanted.
+    pub first: Option<(u64, u64, u64)>,
+    /// The greatest difference between numbers, wrong or not.
+    pub worst: f64,
+}
+
+/// Allocates the job's buffers, fills them, and lays the parameters out.
+///
+/// # Errors
+/// When the device has not enough memory.
+pub fn prepare(driver: &mut dyn Driver, job: &Job) -> Result<Prepared, Error> {
+    let mut prepared = Prepared { buffers: Vec::new(), params: vec![0; job.params_size() as usize] };
+    match fill_in(driver, job, &mut prepared) {
+        Ok(()) => Ok(prepared),
+        Err(e) => {
+            // What stands in the way is the first error; freeing goes on whatever comes.
+            let _ = prepared.release(driver);
+            Err(e)
+        }
+    }
+}
+
+fn fill_in(driver: &mut dyn Driver, job: &Job, prepared: &mut Prepared) -> Result<(), Error> {
+    for (arg, param) in job.args.iter().zip(&job.params) {
+        let bytes = match &arg.value {
+            ArgValue::Scalar(ty, bits) => bits.to_le_bytes()[..element::size(*ty).min(8)].to_vec(),
+            ArgValue::Bytes(bytes) => bytes.clone(),
+            ArgValue::Buffer(buffer) => {
+                // An empty buffer still has an address of its own. 256: what cudaMalloc gives.
+                let at = driver.alloc(buffer.size().max(1), 256).map_err(|e| Error {
+                    message: format!("argument `{}`, {} bytes: {}", arg.name, buffer.size(), e.message),
+                    ..e
+                })?;
+                prepared.buffers.push(Some(at));
+                driver.write(at, &buffer.bytes())?;
+                at.0.to_le_bytes().to_vec()
+            }
+        };
+        if !matches!(arg.value, ArgValue::Buffer(_)) {
+            prepared.buffers.push(None);
+        }
+        let place = param.offset as usize..(param.offset + param.size) as usize;
+        let place = prepared.params.get_mut(place).filter(|p| p.len() == bytes.len());
+        let place = place.ok_or_else(|| {
+            let say = format!("argument `{}` has {} bytes, its parameter {}", arg.name, bytes.len(), param.size);
+            Error::new(ErrorKind::Launch, say)
+        })?;
+        place.copy_from_slice(&bytes);
+    }
+    Ok(())
+}
+
+impl Prepared {
+    /// Gives the buffers the content that they had before the launch.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn reset(&self, driver: &mut dyn Driver, job: &Job) -> Result<(), Error> {
+        for (at, buffer) in self.each(job) {
+            driver.write(at, &buffer.bytes())?;
+        }
+        Ok(())
+    }
+
+    /// The buffers with their addresses.
+    fn each<'a>(&'a self, job: &'a Job) -> impl Iterator<Item = (DevicePtr, &'a Buffer)> {
+        self.buffers.iter().zip(&job.args).filter_map(|(at, arg)| match (&arg.value, at) {
+            (ArgValue::Buffer(b), Some(at)) => Some((*at, b)),
+            _ => None,
+        })
+    }
+
+    /// What every argument's buffer holds now; `None` for what is no buffer.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn contents(&self, driver: &mut dyn Driver, job: &Job) -> Result<Vec<Option<Vec<u8>>>, Error> {
+        let each = self.buffers.iter().zip(&job.args);
+        each.map(|(at, arg)| match (&arg.value, at) {
+            (ArgValue::Buffer(buffer), Some(at)) => {
+                let mut bytes = vec![0; buffer.size() as usize];
+                driver.read(*at, &mut bytes)?;
+                Ok(Some(bytes))
+            }
+            _ => Ok(None),
+        })
+        .collect()
+    }
+
+    /// Frees the buffers.
+    ///
+    /// # Errors
+    /// When the device fails; all are tried.
+    pub fn release(&self, driver: &mut dyn Driver) -> Result<(), Error> {
+        self.buffers.iter().flatten().map(|at| driver.free(*at)).fold(Ok(()), Result::and)
+    }
+}
+
+/// The outputs among `contents`, compared.
+pub fn outputs(job: &Job, contents: Vec<Option<Vec<u8>>>) -> Vec<Output> {
+    let mut outputs = Vec::new();
+    for (arg, bytes) in job.args.iter().zip(contents) {
+        let (ArgValue::Buffer(buffer), Some(bytes)) = (&arg.value, bytes) else { continue };
+        if buffer.out || buffer.expect.is_some() {
+            outputs.push(Output {
+                name: arg.name.clone(),
+                ty: buffer.ty,
+                shape: buffer.shape.clone(),
+                expect: buffer.expect.as_ref().map(|e| compare(buffer.ty, &bytes, e)),
+                bytes,
+                save: buffer.save.as_ref().map(|p| job.folder.join(p)),
+            });
+        }
+    }
+    outputs
+}
+
+/// Compares elements: `|got - want| <= atol + rtol * |want|`, NaN equals NaN; with both tolerances 0, numbers must be equal.
+pub fn compare(ty: Scalar, got: &[u8], expect: &Expect) -> Comparison {
+    let elements = expect.bytes.len() / element::size(ty);
+    let mut result =
+        Comparison { file: expect.file.clone(), elements: elements as u64, wrong: 0, first: None, worst: 0.0 };
+    for i in 0..elements {
+        let (Some(g), Some(w)) = (element::get(ty, got, i), element::get(ty, &expect.bytes, i)) else { break };
+        if g == w {
+            continue;
+        }
+        let (x, y) = (element::as_f64(ty, g), element::as_f64(ty, w));
+        let apart = (x - y).abs();
+        // 64-bit integers that differ may be the same binary64; different infinities are apart by more than any tolerance.
+        let equal = x.is_nan() && y.is_nan()
+            || apart <= expect.atol + expect.rtol * y.abs() && (element::is_float(ty) || apart > 0.0) && y.is_finite();
+        if !apart.is_nan() {
+            result.worst = result.worst.max(apart);
+        }
+        if !equal {
+            result.wrong += 1;
+            result.first.get_or_insert((i as u64, g, w));
+        }
+    }
+    result
+}
+
+impl Output {
+    /// Writes the `.npy` file that the job asks for, if it does.
+    ///
+    /// # Errors
+    /// When the file can't be written.
+    pub fn save(&self) -> Result<(), Error> {
+        let Some(path) = &self.save else { return Ok(()) };
+        let array = npy::Array { ty: self.ty, shape: self.shape.clone(), bytes: self.bytes.clone() };
+        std::fs::write(path, npy::write(&array))
+            .map_err(|e| Error::new(ErrorKind::File, format!("cannot write {}: {e}", path.display())))
+    }
+}
+
+/// Runs a job's kernel as it is.
+///
+/// # Errors
+/// When the module does not load, memory is short, or the kernel fails.
+pub fn run(driver: &mut dyn Driver, job: &Job) -> Result<Run, Error> {
+    let module = driver.load(job.text.as_bytes())?;
+    let result = run_loaded(driver, job, module);
+    driver.unload(module)?;
+    result
+}
+
+fn run_loaded(driver: &mut dyn Driver, job: &Job, module: ModuleHandle) -> Result<Run, Error> {
+    let prepared = prepare(driver, job)?;
+    let result = driver
+        .launch(module, &job.kernel, &job.config, &prepared.params)
+        .and_then(|stats| Ok(Run { outputs: outputs(job, prepared.contents(driver, job)?), stats }));
+    let released = prepared.release(driver);
+    let run = result?;
+    released.map(|()| run)
+}
