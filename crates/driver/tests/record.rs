@@ -265,7 +265,7 @@ fn fingerprints_and_their_finals() {
 fn operand_records_keep_zero_values_and_only_the_window_is_there() {
     let body: Body = |lanes| {
         for visit in 0..12u64 {
-            for e in [1 + 3 | visit << 32, 0, visit] {
+            for e in [(1 + 3) | (visit << 32), 0, visit] {
                 lanes.store(1, 8, &e.to_le_bytes());
             }
         }
