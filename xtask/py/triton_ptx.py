@@ -10,6 +10,7 @@ import types
 import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
+from triton.compiler.errors import CompilationError
 
 KEYS = {"kernel", "signature", "constexprs", "num_warps", "num_stages", "aligned", "enable_fp_fusion"}
 
@@ -48,7 +49,10 @@ def main():
         raise SystemExit(f"BUILD has unknown keys: {', '.join(sorted(unknown))}")
     options = {k: build[k] for k in ("num_warps", "num_stages", "enable_fp_fusion") if k in build}
     target = GPUTarget("cuda", int(arch.removeprefix("sm_").rstrip("a")), 32)
-    compiled = triton.compile(source(build), target=target, options=options)
+    try:
+        compiled = triton.compile(source(build), target=target, options=options)
+    except CompilationError as error:  # its traceback is of the compiler, its text of the kernel
+        raise SystemExit(f"{error}\n{error.__cause__ or ''}") from None
     m = compiled.metadata
     print(
         f"// corpus: shared {m.shared} num_warps {m.num_warps} "

@@ -81,7 +81,10 @@ fn sources(wrong: &mut Vec<String>) -> Result<()> {
         let pure = PURE.iter().any(|c| name.starts_with(&format!("crates/{c}/src/")));
         for (i, line) in text.lines().take(code).enumerate() {
             let line = line.trim_start();
-            if pure && !line.starts_with("//") && ["std::fs", "std::env", "println!", "eprintln!"].iter().any(|w| line.contains(w)) {
+            if pure
+                && !line.starts_with("//")
+                && ["std::fs", "std::env", "println!", "eprintln!"].iter().any(|w| line.contains(w))
+            {
                 wrong.push(format!("{name}:{}: no files, environment or printing in this crate", i + 1));
             }
         }

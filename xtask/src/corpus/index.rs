@@ -53,40 +53,48 @@ fn index(sources: &[&Source]) -> Result<String> {
 
 /// How many instructions a module has, and which of them are not in [`BASE`], by name; and the types worth a name.
 fn needs(module: &str) -> (usize, BTreeSet<String>) {
+    let skipped = [".loc", ".file", ".version", ".target", ".address_size"];
+    let lines = module.lines().map(|l| l.split("//").next().unwrap_or_default().trim());
+    let lines = lines.take_while(|l| !l.starts_with(".section")).filter(|l| !skipped.iter().any(|s| l.starts_with(s)));
+    let text = lines.collect::<Vec<_>>().join(" ");
     let mut needs = BTreeSet::new();
     let mut count = 0;
-    for line in module.lines() {
-        let line = line.split("//").next().unwrap_or_default();
-        if line.starts_with(".b8") || line.contains(".section") {
-            continue;
-        }
-        for statement in line.split(';') {
-            let Some(opcode) = opcode(statement) else { continue };
-            count += 1;
-            classify(opcode, statement, &mut needs);
-        }
+    for statement in text.split(';').filter_map(instruction) {
+        count += 1;
+        classify(statement, &mut needs);
     }
     (count, needs)
 }
 
-/// The opcode of a statement, with its modifiers; none for declarations, labels and directives.
-fn opcode(statement: &str) -> Option<&str> {
-    let mut rest = statement.trim_start_matches(['{', '}', ' ', '\t']);
-    if let Some((label, after)) = rest.split_once(':')
-        && !label.contains([' ', '\t', '"'])
-    {
-        rest = after.trim_start();
+/// A statement from its opcode on; none for declarations and directives.
+fn instruction(statement: &str) -> Option<&str> {
+    let mut rest = statement;
+    if rest.contains(".entry ") || rest.contains(".func ") {
+        rest = rest.split_once('{')?.1;
+    }
+    loop {
+        rest = rest.trim_start_matches(['{', '}', ' ', '\t']);
+        let name = rest.find(|c: char| !(c.is_alphanumeric() || "_$%".contains(c))).unwrap_or(rest.len());
+        match rest[name..].trim_start().strip_prefix(':') {
+            Some(after) if !after.starts_with(':') => rest = after,
+            _ => break,
+        }
     }
     if rest.starts_with('@') {
         rest = rest.split_once([' ', '\t'])?.1.trim_start();
     }
-    let word = rest.split([' ', '\t', '(']).next().unwrap_or_default();
-    let is_opcode = word.starts_with(|c: char| c.is_ascii_lowercase()) && !word.contains([',', '_', '=', ']']);
-    let bare = ["ret", "exit", "trap", "brkpt", "membar", "activemask"];
-    (is_opcode && (rest.contains([' ', '\t']) || word.contains('.') || bare.contains(&word))).then_some(word)
+    rest.starts_with(|c: char| c.is_ascii_lowercase()).then_some(rest)
 }
 
-fn classify(opcode: &str, statement: &str, needs: &mut BTreeSet<String>) {
+/// Whom a call calls: a register where that is only known at run time.
+fn callee(call: &str) -> &str {
+    let rest = call.split_once([' ', '\t']).map_or("", |(_, rest)| rest).trim_start();
+    let rest = if rest.starts_with('(') { rest.split_once(')').map_or("", |(_, rest)| rest) } else { rest };
+    rest.trim_start_matches([',', ' ', '\t']).split([',', ' ']).next().unwrap_or_default()
+}
+
+fn classify(statement: &str, needs: &mut BTreeSet<String>) {
+    let opcode = statement.split([' ', '\t', '(']).next().unwrap_or_default();
     let parts: Vec<&str> = opcode.split('.').collect();
     let has = |part: &str| parts.contains(&part);
     let name = match parts[0] {
@@ -95,11 +103,17 @@ fn classify(opcode: &str, statement: &str, needs: &mut BTreeSet<String>) {
         "cp" => "cp.async",
         "barrier" if has("cluster") => "barrier.cluster",
         "bar" | "barrier" if has("red") => "bar.red",
-        "call" if statement.contains("vprintf") => "printf",
-        "call" if !statement.contains("), ") || statement.contains("prototype") => "call.indirect",
+        "bar" | "barrier" if has("arrive") => "bar.arrive",
+        "call" => match callee(statement) {
+            "vprintf" => "printf",
+            "malloc" | "free" => "malloc",
+            "__assertfail" => "assert",
+            name if name.starts_with('%') => "call.indirect",
+            _ => "call",
+        },
         name => name,
     };
-    if !BASE.contains(&name) || name == "bar.red" {
+    if !BASE.contains(&name) {
         needs.insert(name.to_owned());
     }
     for part in &parts[1..] {
@@ -109,8 +123,8 @@ fn classify(opcode: &str, statement: &str, needs: &mut BTreeSet<String>) {
             "bf16x2" => "bf16",
             "e4m3x2" => "e4m3",
             "e5m2x2" => "e5m2",
-            "local" | "const" | "cc" | "noftz" | "approx" => part,
-            "cluster" => "cluster",
+            "local" | "const" | "cc" | "approx" => part,
+            "shared::cluster" | "cluster" => "cluster",
             _ => continue,
         };
         needs.insert(kind.to_owned());

@@ -43,8 +43,12 @@ fn derive(source: &Source, arch: &str, module: &Path) -> Result<String> {
     for line in base.lines() {
         match line.split_once('=').map(|(key, _)| key.trim()) {
             Some("module") => text.push_str(&format!("module = \"{arch}.ptx\"\n")),
-            Some("shared") if shared.is_some() => {
-                text.push_str(&format!("shared = {}\n", shared.as_deref().unwrap_or_default()));
+            Some("shared") if shared.is_some() => {}
+            Some("block") => {
+                text.push_str(&format!("{line}\n"));
+                if let Some(shared) = &shared {
+                    text.push_str(&format!("shared = {shared}\n"));
+                }
             }
             _ => text.push_str(&format!("{line}\n")),
         }

@@ -1,0 +1,8 @@
+import numpy as np
+
+rng = np.random.default_rng(106)
+a = rng.uniform(-1, 1, (64, 96)).astype(np.float32)
+b = rng.uniform(-1, 1, (96, 64)).astype(np.float32)
+np.save("a.npy", a.reshape(-1))
+np.save("b.npy", b.reshape(-1))
+np.save("expect.npy", (a.astype(np.float64) @ b.astype(np.float64)).astype(np.float32).reshape(-1))
