@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use prlx_isa::ptx;
 use prlx_trace::Dim3;
 use prlx_trace::kernel::{Param, Scalar};
 
@@ -78,7 +79,7 @@ fn load(files: &Files<'_>, value: Value<'_>, name: &str) -> Result<Vec<u8>, Erro
 
 /// The kernel that is meant.
 fn kernel(file: &Table<'_>, module: Value<'_>, module_name: &str, text: &str) -> Result<Signature, Error> {
-    let (view, diagnostics) = read_ptx(text);
+    let (view, diagnostics) = ptx::read(text);
     let mut all = Signature::all(&view);
     let names = all.iter().map(|s| s.name.as_str()).collect::<Vec<_>>().join(", ");
     let Some(asked) = file.get("kernel") else {
@@ -447,8 +448,4 @@ fn expect(table: &Table<'_>, buffer: &Buffer, files: &Files<'_>) -> Result<Optio
         return Err(value.error(format_args!("{name} has {len} elements, and the buffer {}", buffer.len())));
     }
     Ok(Some(Expect { file: name.to_owned(), bytes: array.bytes, rtol, atol }))
-}
-
-fn read_ptx(_: &str) -> (prlx_isa::view::Module, Vec<prlx_isa::view::Diagnostic>) {
-    Default::default()
 }

@@ -1,0 +1,215 @@
+//! Launch files: every one in the repository loads, and what is wrong is told with its line.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use prlx_driver::job::ArgValue;
+use prlx_driver::{Error, ErrorKind, Job, npy};
+use prlx_trace::Dim3;
+use prlx_trace::kernel::Scalar;
+
+const PTX: &str = "
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry _Z5saxpyifPfS_(.param .u32 n, .param .f32 a, .param .u64 x, .param .u64 y) .reqntid 64, 1, 1
+{ ret; }
+.visible .entry pair(.param .align 4 .b8 p[8]) .maxntid 128
+{ ret; }
+";
+
+fn array(ty: Scalar, bytes: &[u8]) -> Vec<u8> {
+    npy::write(&npy::Array { ty, shape: vec![(bytes.len() * 8) as u64 / u64::from(ty.bits())], bytes: bytes.to_vec() })
+}
+
+fn parse(text: &str) -> Result<Job, Error> {
+    let files = HashMap::from([
+        ("k.ptx", PTX.as_bytes().to_vec()),
+        ("one.ptx", PTX.split("}").next().map(|t| format!("{t}}}")).unwrap().into_bytes()),
+        ("empty.ptx", b".version 8.0".to_vec()),
+        ("x.npy", array(Scalar::F32, &[0, 0, 128, 63, 0, 0, 0, 64])),
+        ("i.npy", array(Scalar::S32, &[1, 0, 0, 0])),
+        ("h.npy", array(Scalar::Bf16, &[0x80, 0x3f])),
+    ]);
+    Job::parse("a.toml", text, &|name| {
+        files.get(name).cloned().ok_or_else(|| Error::new(ErrorKind::File, format!("no file {name}")))
+    })
+}
+
+const HEAD: &str = "module = 'k.ptx'\nkernel = '_Z5saxpyifPfS_'\ngrid = 2\nblock = 64\n";
+const ARGS: [&str; 4] = ["value = 100", "value = 0.5", "npy = 'x.npy'", "type = 'f32'\nfill = 0\nlen = 2\nout = true"];
+
+fn with(args: &[&str]) -> String {
+    args.iter().fold(HEAD.to_owned(), |text, arg| text + "[[arg]]\n" + arg + "\n")
+}
+
+#[test]
+fn a_whole_file() {
+    let text = with(&ARGS) + "expect = 'x.npy'\nrtol = 1e-5\n";
+    let job = parse(&text).unwrap();
+    assert_eq!(job.kernel, "_Z5saxpyifPfS_");
+    assert_eq!(job.config.block, Dim3 { x: 64, y: 1, z: 1 });
+    assert_eq!(job.args[0].name, "n");
+    assert_eq!(job.args[0].value, ArgValue::Scalar(Scalar::U32, 100));
+    assert_eq!(job.args[1].value, ArgValue::Scalar(Scalar::F32, 0x3f00_0000));
+    let ArgValue::Buffer(x) = &job.args[2].value else { panic!() };
+    assert_eq!((x.ty, x.len(), x.bytes()), (Scalar::F32, 2, vec![0, 0, 128, 63, 0, 0, 0, 64]));
+    let ArgValue::Buffer(y) = &job.args[3].value else { panic!() };
+    assert_eq!((y.size(), y.out, y.expect.as_ref().unwrap().rtol), (8, true, 1e-5));
+    assert_eq!(job.params.iter().map(|p| p.offset).collect::<Vec<_>>(), [0, 4, 8, 16]);
+    assert_eq!(job.params_size(), 24);
+}
+
+#[test]
+fn structs() {
+    let head = "module = 'k.ptx'\nkernel = 'pair'\ngrid = [2, 3]\nblock = [4, 4, 4]\n[[arg]]\n";
+    let bytes = |arg: &str| match parse(&format!("{head}{arg}\n")).map(|j| j.args[0].value.clone()) {
+        Ok(ArgValue::Bytes(b)) => Ok(b),
+        Ok(other) => panic!("{other:?}"),
+        Err(e) => Err(e.message),
+    };
+    let fields = "fields = [{ type = 'u8', value = 3 }, { type = 'f32', value = 0.5 }]";
+    assert_eq!(bytes(fields), Ok(vec![3, 0, 0, 0, 0, 0, 0, 0x3f]));
+    assert_eq!(bytes("bytes = '0x0102_0304 05060708'"), Ok((1..9).collect()));
+    let short = "a.toml:6: `bytes`: these are 2 bytes, and parameter `p` has 8";
+    assert_eq!(bytes("bytes = '0x0102'"), Err(short.into()));
+    assert_eq!(bytes("value = 3").unwrap_err(), "a.toml:6: `value`: parameter `p` is a struct of 8 bytes");
+}
+
+#[test]
+fn one_kernel_needs_no_name() {
+    let text = with(&ARGS).replace("kernel = '_Z5saxpyifPfS_'\n", "").replace("k.ptx", "one.ptx");
+    assert_eq!(parse(&text).unwrap().kernel, "_Z5saxpyifPfS_");
+}
+
+#[test]
+fn errors_say_where_and_what_to_do() {
+    let whole = with(&ARGS);
+    let args = |n: usize, arg: &str| {
+        let mut all = ARGS;
+        all[n] = arg;
+        with(&all)
+    };
+    let cases: &[(String, &str, &str)] = &[
+        ("grid = [1".into(), "a.toml:1: ", ""),
+        (whole.replace("grid", "gird"), "a.toml:3: unknown key `gird`", "did you mean `grid`?"),
+        (whole.replace("grid", "weather"), "a.toml:3: unknown key `weather`", "the keys here are module, kernel"),
+        (whole.replace("grid = 2\n", ""), "a.toml:1: `grid` is missing", ""),
+        (whole.replace("grid = 2", "grid = 0"), "a.toml:3: `grid`: 0 would start nothing", ""),
+        (whole.replace("grid = 2", "grid = [1, 70000]"), "a.toml:3: `grid`: 70000 is not between 0 and 65535", ""),
+        (whole.replace("grid = 2", "grid = '2'"), "a.toml:3: `grid`: a number", ""),
+        (whole.replace("block = 64", "block = [64, 32]"), "a.toml:4: `block`: 2048 threads are more than the 1024", ""),
+        (
+            whole.replace("block = 64", "block = 32"),
+            "exactly (64,1,1) threads (.reqntid), not (32,1,1)",
+            "block = [64, 1, 1]",
+        ),
+        (whole.replace("k.ptx", "none.ptx"), "a.toml:1: `module`: no file none.ptx", ""),
+        (whole.replace("k.ptx", "empty.ptx"), "empty.ptx has no kernel `_Z5saxpyifPfS_`", "none at all"),
+        (
+            whole.replace("_Z5saxpyifPfS_", "saxpy"),
+            "a.toml:2: `kernel`: k.ptx has no kernel `saxpy`",
+            "`_Z5saxpyifPfS_`",
+        ),
+        (whole.replace("kernel = '_Z5saxpyifPfS_'\n", ""), "k.ptx has 2 kernels", "_Z5saxpyifPfS_, pair"),
+        (
+            with(&ARGS[..2]),
+            "takes 4 parameters, and the launch file gives 2 arguments",
+            "parameters: n .u32, a .f32, x .u64, y .u64; arguments: #1, #2",
+        ),
+        (args(0, "valeu = 1"), "a.toml:6: argument 1: unknown key `valeu`", "did you mean `value`?"),
+        (args(0, "value = 4294967296"), "a.toml:6: `value`: 4294967296 does not fit u32", ""),
+        (args(0, "value = 0.5"), "a.toml:6: `value`: 0.5 is no integer, and the type is u32", ""),
+        (args(0, "value = 1\ntype = 'f64'"), "a f64 has 8 bytes, and parameter `n` has 4", ""),
+        (args(0, "npy = 'x.npy'"), "argument 1 (`n`) is a buffer, but parameter `n` (.u32) is no address", ""),
+        (args(0, "value = 1\nout = true"), "a.toml:7: `out`: only a buffer has this", ""),
+        (
+            args(0, "name = 'count'"),
+            "a.toml:5: argument 1 (`count`): nothing says what it is",
+            "a scalar needs `value`",
+        ),
+        (args(2, "npy = 'x.npy'\nfill = 0"), "`npy` and `fill` can't both be given", ""),
+        (args(2, "npy = 'x.npy'\nlen = 3"), "`len`: `npy` has its own length", ""),
+        (args(2, "npy = 'x.npy'\ntype = 's32'"), "x.npy holds f32, and `type` says s32", "leave `type` out"),
+        (args(2, "npy = 'k.ptx'"), "k.ptx: not a NumPy file", ""),
+        (args(2, "fill = 0\nlen = 3"), "argument 3 (`x`): `type` is missing", "type = \"f32\""),
+        (args(2, "fill = 0\ntype = 'f32'"), "argument 3 (`x`): `len` is missing", ""),
+        (args(2, "fill = 0\ntype = 'f33'\nlen = 1"), "`f33` is no element type", "the types are u8 u16"),
+        (args(2, "fill = 300\ntype = 'u8'\nlen = 1"), "300 does not fit u8", ""),
+        (args(2, "array = [1, 'x']\ntype = 'u8'"), "`array`: a number", ""),
+        (args(2, "random = [3, 3]\ntype = 'u8'\nlen = 1"), "the first number must be less", ""),
+        (args(2, "random = [0, 'inf']\ntype = 'f32'\nlen = 1"), "the first number must be less", ""),
+        (args(2, "fill = 0\ntype = 'u64'\nlen = 9999999999999999"), "is not between 0 and 137438953472", ""),
+        (args(3, "npy = 'x.npy'\nexpect = 'i.npy'"), "i.npy holds s32, and `type` says f32", ""),
+        (args(3, "npy = 'i.npy'\nexpect = 'h.npy'"), "h.npy holds bf16", ""),
+        (args(3, "npy = 'x.npy'\nrtol = 1"), "`rtol`: only `expect` uses it", ""),
+    ];
+    for (text, message, help) in cases {
+        let e = parse(text).expect_err(message);
+        assert!(e.message.contains(message), "wanted {message:?}, got {:?}", e.message);
+        assert!(e.help.clone().unwrap_or_default().contains(help), "wanted {help:?}, got {:?}", e.help);
+        assert!(e.message.starts_with("a.toml:"), "{}", e.message);
+    }
+}
+
+#[test]
+fn good_spellings() {
+    let all = [
+        ("type = 'u64'\nvalue = 18446744073709551615", 8),
+        ("type = 'f64'\nvalue = 'nan'", 8),
+        ("value = '0xffff_ffff'", 8),
+        ("random = [0, 256]\ntype = 'u8'\nlen = 3", 3),
+        ("random = [-1, 1]\ntype = 'bf16'\nlen = 3", 6),
+        ("npy = 'h.npy'\nout = 'y.npy'", 2),
+        ("npy = 'i.npy'\ntype = 'u32'", 4),
+        ("uninit = true\ntype = 'f16'\nlen = 5", 10),
+        ("iota = -2\ntype = 's16'\nlen = 4", 8),
+        ("array = []\ntype = 'u8'", 0),
+        ("array = [1, true, '0xff']\ntype = 'u8'", 3),
+    ];
+    for (arg, bytes) in all {
+        let job = parse(&with(&[ARGS[0], ARGS[1], arg, ARGS[3]])).unwrap_or_else(|e| panic!("{arg}: {e}"));
+        match &job.args[2].value {
+            ArgValue::Buffer(b) => assert_eq!((b.size(), b.bytes().len()), (bytes, bytes as usize), "{arg}"),
+            other => assert!(matches!(other, ArgValue::Scalar(..)), "{arg}"),
+        }
+    }
+}
+
+/// Every damaged form of a good file is an error or a job, never a panic.
+#[test]
+fn damaged_text() {
+    let whole = with(&ARGS) + "expect = 'x.npy'\nrtol = 1e-5\n";
+    for i in 0..whole.len() {
+        let _ = parse(&whole[..i]);
+        for c in ["", "'", "[", "9", "-", "\n", "é"] {
+            let _ = parse(&format!("{}{c}{}", &whole[..i], &whole[i + 1..]));
+        }
+    }
+}
+
+fn launch_files(dir: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(dir).unwrap().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            launch_files(&path, found);
+        } else if path.extension().is_some_and(|e| e == "toml")
+            && fs::read_to_string(&path).unwrap().lines().any(|l| l.starts_with("grid"))
+        {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn all_of_the_repository_load() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut found = Vec::new();
+    for dir in ["tests/kernels", "examples"] {
+        launch_files(&root.join(dir), &mut found);
+    }
+    assert!(found.len() > 10);
+    let errors: Vec<String> = found.iter().filter_map(|p| Job::load(p).err()).map(|e| e.to_string()).collect();
+    assert!(errors.is_empty(), "{}", errors.join("\n"));
+}
