@@ -1,0 +1,251 @@
+//! Where a lane's recording begins and ends.
+//!
+//! Beginning is cheap: an unrecorded launch, a warp left out and a head that is still empty are all found out by the
+//! first element that is written (see [`super::chunk`]), so that lanes which write nothing pay two instructions. Only
+//! level `operands`, whose window is tested at every visit, reads the context here: a lane that is not recorded gets an
+//! empty window.
+
+use prlx_probe::Action;
+use prlx_trace::device::{Context, Head};
+use prlx_trace::kernel::Level;
+
+use super::Lowering;
+use super::snippet::Snippet;
+use super::state::{CONTEXT_AT, CURSOR_AT, Kept, LOST, WARP, hash};
+
+/// `%~warp`: the warp's index in the grid, all in 64 bits. `%warpid` is where the warp happens to run, not which it is.
+pub(super) const WARP_INDEX: &str = "
+    mov.u32 %~a, %tid.z;
+    mov.u32 %~b, %ntid.y;
+    mov.u32 %~c, %tid.y;
+    mad.lo.u32 %~a, %~a, %~b, %~c;
+    mov.u32 %~c, %ntid.x;
+    mov.u32 %~d, %tid.x;
+    mad.lo.u32 %~a, %~a, %~c, %~d;
+    shr.u32 %~a, %~a, 5;              // in its CTA
+    mul.lo.u32 %~b, %~b, %~c;
+    mov.u32 %~c, %ntid.z;
+    mad.lo.u32 %~b, %~b, %~c, 31;
+    shr.u32 %~b, %~b, 5;              // warps of a CTA
+    mov.u32 %~c, %ctaid.z;
+    mov.u32 %~d, %nctaid.y;
+    mov.u32 %~e, %ctaid.y;
+    mad.lo.u32 %~c, %~c, %~d, %~e;
+    mov.u32 %~d, %nctaid.x;
+    mul.wide.u32 %~warp, %~c, %~d;
+    mov.u32 %~d, %ctaid.x;
+    cvt.u64.u32 %~x, %~d;
+    add.u64 %~warp, %~warp, %~x;      // CTA in the grid
+    cvt.u64.u32 %~x, %~b;
+    cvt.u64.u32 %~y, %~a;
+    mad.lo.u64 %~warp, %~warp, %~x, %~y;
+";
+
+impl Lowering<'_> {
+    /// `%~context`: the address of the context, or 0.
+    pub(super) fn context(&self, s: &mut Snippet<'_>) {
+        match self.in_kernel() {
+            true => s.ptx("ld.param.u64 %~context, [~context];"),
+            false => s.ptx(&format!("ld.local.u64 %~context, [%~state+{CONTEXT_AT}];")),
+        }
+    }
+
+    /// Goes to `$~{label}#` unless the context (in `%~context`) is there and wants this warp; leaves `%~warp`.
+    pub(super) fn wanted(&self, s: &mut Snippet<'_>, label: &str) {
+        s.ptx(&format!("setp.eq.u64 %~q, %~context, 0;\n@%~q bra $~{label}#;"));
+        s.ptx(WARP_INDEX);
+        s.ptx(&format!(
+            "ld.global.u64 %~x, [%~context+{}];
+             setp.lt.u64 %~q, %~warp, %~x;
+             @%~q bra $~{label}#;
+             ld.global.u64 %~x, [%~context+{}];
+             setp.ge.u64 %~q, %~warp, %~x;
+             @%~q bra $~{label}#;",
+            Context::offset("warp_first"),
+            Context::offset("warp_last"),
+        ));
+    }
+
+    /// `%~link`: the address of this lane's head, from `%~warp` and `%~context`.
+    pub(super) fn head(&self, s: &mut Snippet<'_>) {
+        s.ptx(&format!("ld.global.u64 %~link, [%~context+{}];", Context::offset("heads")));
+        let heads = self.state.shape.heads(WARP);
+        if heads > 1 {
+            s.ptx(&format!(
+                "mov.u32 %~a, %laneid;
+                 cvt.u64.u32 %~x, %~a;
+                 mad.lo.u64 %~warp, %~warp, {heads}, %~x;"
+            ));
+        }
+        s.ptx(&format!("mad.lo.u64 %~link, %~warp, {}, %~link;", Head::SIZE));
+    }
+
+    /// [`Action::Begin`].
+    pub(super) fn begin(&self, s: &mut Snippet<'_>) {
+        match self.in_kernel() {
+            true => self.begin_kernel(s),
+            false => self.begin_device(s),
+        }
+    }
+
+    fn begin_kernel(&self, s: &mut Snippet<'_>) {
+        match self.state.shape.lanes {
+            1 => s.ptx("mov.u64 %~cursor, 0;"),
+            _ => s.ptx(&format!("mov.u32 %~a, %laneid;\nmul.wide.u32 %~cursor, %~a, {};", self.state.shape.element)),
+        }
+        for kept in self.kept() {
+            if let Some(init) = kept.init {
+                s.ptx(&format!("mov.{} %~{}, {init};", unsigned(kept.size), kept.name));
+            }
+        }
+        if self.has_record() {
+            self.context(s);
+            s.ptx(&format!("st.local.u64 [~record+{CONTEXT_AT}], %~context;"));
+            for (i, &at) in self.state.visits.iter().enumerate() {
+                for n in 0..self.device_visits(i) {
+                    s.ptx(&format!("st.local.u32 [~record+{}], 0;", at + 4 * u64::from(n)));
+                }
+            }
+        }
+        if self.state.level == Level::Operands {
+            s.ptx("mov.u32 %~first, 0;\nmov.u32 %~span, 0;");
+            self.context(s);
+            self.wanted(s, "off");
+            // Visits are counted in 32 bits: clamp the window to them.
+            s.ptx(&format!(
+                "ld.global.u64 %~x, [%~context+{}];
+                 min.u64 %~x, %~x, 4294967295;
+                 cvt.u32.u64 %~first, %~x;
+                 ld.global.u64 %~y, [%~context+{}];
+                 min.u64 %~y, %~y, 4294967295;
+                 max.u64 %~y, %~y, %~x;
+                 sub.u64 %~y, %~y, %~x;
+                 cvt.u32.u64 %~span, %~y;
+                 $~off#:",
+                Context::offset("visit_first"),
+                Context::offset("visit_last"),
+            ));
+        }
+    }
+
+    fn begin_device(&self, s: &mut Snippet<'_>) {
+        match self.register_parameters() {
+            true => s.ptx("mov.b64 %~state, ~state;"),
+            false => s.ptx("ld.param.b64 %~state, [~state];"),
+        }
+        for kept in self.kept() {
+            let ty = unsigned(kept.size);
+            match (kept.offset, kept.init) {
+                (Some(at), _) => s.ptx(&format!("ld.local.{ty} %~{}, [%~state+{at}];", kept.name)),
+                (None, Some(init)) => s.ptx(&format!("mov.{ty} %~{}, {init};", kept.name)),
+                (None, None) => {}
+            }
+        }
+    }
+
+    /// [`Action::End`] before a return or exit; in a device function, `exit` says which.
+    pub(super) fn end(&self, s: &mut Snippet<'_>, exit: bool) {
+        if !self.in_kernel() && !exit {
+            self.hand_over(s, true);
+            return;
+        }
+        match self.state.level {
+            Level::Path => {
+                s.ptx("setp.eq.u32 %~q, %~word, 1;\n@%~q bra $~last#;");
+                self.element(s, &["%~word"]);
+                s.ptx("$~last#:");
+            }
+            Level::Print => {
+                self.context(s);
+                self.wanted(s, "off");
+                s.ptx(&format!("ld.global.u64 %~link, [%~context+{}];", Context::offset("finals")));
+                s.ptx(&format!(
+                    "mad.lo.u64 %~link, %~warp, {}, %~link;
+                     mov.u32 %~a, %laneid;
+                     mul.wide.u32 %~x, %~a, 8;
+                     add.u64 %~link, %~link, %~x;",
+                    4 * WARP * 8
+                ));
+                for i in 0..4 {
+                    s.ptx(&format!("st.global.u64 [%~link+{}], %~{};", i * WARP * 8, hash(i)));
+                }
+                s.ptx("$~off#:");
+            }
+            Level::Events | Level::Operands => {}
+        }
+        self.losses(s);
+    }
+
+    /// Adds what this lane could not write to its head's `dropped`.
+    fn losses(&self, s: &mut Snippet<'_>) {
+        s.again();
+        s.ptx(&format!(
+            "cvt.u32.u64 %~a, %~cursor;
+             and.b32 %~a, %~a, {LOST};
+             setp.eq.u32 %~q, %~a, 0;
+             @%~q bra $~whole#;"
+        ));
+        self.context(s);
+        s.ptx(WARP_INDEX);
+        self.head(s);
+        s.ptx(&format!(
+            "shr.u64 %~x, %~cursor, {};
+             red.global.add.u64 [%~link+{}], %~x;
+             $~whole#:",
+            self.state.shape.chunk().trailing_zeros(),
+            Head::offset("dropped"),
+        ));
+    }
+
+    /// Stores the state to the record, for a callee or (`back`) for the caller.
+    pub(super) fn hand_over(&self, s: &mut Snippet<'_>, back: bool) {
+        let record = self.record();
+        for Kept { name, size, offset, changes, .. } in self.kept() {
+            if let Some(at) = offset
+                && (changes || !back)
+            {
+                s.ptx(&format!("st.local.{} [{record}+{at}], %~{name};", unsigned(size)));
+            }
+        }
+    }
+
+    /// Loads what a callee may have changed.
+    pub(super) fn take_back(&self, s: &mut Snippet<'_>) {
+        let record = self.record();
+        for Kept { name, size, offset, changes, .. } in self.kept() {
+            if let Some(at) = offset
+                && changes
+            {
+                s.ptx(&format!("ld.local.{} %~{name}, [{record}+{at}];", unsigned(size)));
+            }
+        }
+    }
+
+    /// The base of the record's address.
+    fn record(&self) -> &'static str {
+        if self.in_kernel() { "~record" } else { "%~state" }
+    }
+}
+
+/// The state that a function which is not recorded hands to one that is: no context, cursor off, an empty window.
+pub(super) fn unrecorded(lowering: &Lowering<'_>, s: &mut Snippet<'_>) {
+    use super::state::OFF;
+    s.ptx(&format!("st.local.u64 [~record+{CURSOR_AT}], {OFF};\nst.local.u64 [~record+{CONTEXT_AT}], 0;"));
+    for Kept { name, size, init, offset, .. } in &lowering.state.shared {
+        if let Some(at) = offset
+            && name != "cursor"
+        {
+            s.ptx(&format!("st.local.{} [~record+{at}], {};", unsigned(*size), init.unwrap_or(0)));
+        }
+    }
+}
+
+/// The unsigned type of a size in bytes.
+pub(super) fn unsigned(size: u64) -> &'static str {
+    if size == 4 { "u32" } else { "u64" }
+}
+
+/// Whether an action is one of those that only pass state along.
+pub(super) fn passes_state(action: &Action) -> bool {
+    matches!(action, Action::Save | Action::Restore)
+}

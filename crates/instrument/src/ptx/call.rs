@@ -1,0 +1,231 @@
+//! Calls of recorded functions, and the parameter that recorded functions have more.
+//!
+//! A recorded device function gets one more parameter, the address of the record (see [`super::state`]): in its
+//! definition, in every forward declaration, and at every direct call, whoever calls. A caller that is not recorded
+//! hands over a record that says so. Nothing else about the ABI changes, so recursion and separate stacks just work.
+
+use std::collections::HashMap;
+
+use prlx_isa::view::{Class, Function, FunctionKind, Inst, Module, Operand, Role};
+
+use super::Lowering;
+use super::begin::unrecorded;
+use super::snippet::Snippet;
+use crate::edit::Edit;
+use crate::error::{Error, ErrorKind};
+use crate::text::{Token, closing, opening, span, tokens};
+
+/// What PTX says a kernel's parameters may take together, before and since PTX 8.1.
+const PARAMETER_BYTES: (u64, u64) = (4096, 32764);
+
+/// The direct calls of recorded functions, and every place that declares one.
+pub(super) struct Calls {
+    recorded: Vec<bool>,
+    by_name: HashMap<String, usize>,
+    /// By function: whether it calls a recorded one.
+    from: Vec<bool>,
+    /// Where the parameter goes: byte, whether it is the first, whether there is no list, the function.
+    lists: Vec<(usize, bool, bool, usize)>,
+    /// By function: whether its parameters are registers.
+    registers: Vec<bool>,
+}
+
+impl Calls {
+    /// Finds them; refuses recorded functions that are mentioned in any other way.
+    pub fn find(source: &str, module: &Module, recorded: &[bool]) -> Result<Calls, Error> {
+        let by_name = module.functions.iter().enumerate().map(|(i, f)| (f.name.clone(), i)).collect();
+        let registers = module.functions.iter().map(|f| register_list(source, f)).collect();
+        let mut calls = Calls { recorded: recorded.to_vec(), by_name, from: Vec::new(), lists: Vec::new(), registers };
+        calls.from = module.functions.iter().map(|f| f.insts.iter().any(|i| calls.recorded(module, i))).collect();
+        for (i, f) in module.functions.iter().enumerate().filter(|(i, _)| recorded[*i]) {
+            if f.kind == FunctionKind::Kernel {
+                fits(module, f)?;
+            }
+            let list = tokens(source, f.params_span.start as usize, f.params_span.end as usize);
+            calls.lists.push(end_of_list(&list, f.params_span.start as usize, i));
+        }
+        calls.mentions(source, module)?;
+        Ok(calls)
+    }
+
+    /// Goes through the text for names of recorded functions outside of their definitions and calls.
+    fn mentions(&mut self, source: &str, module: &Module) -> Result<(), Error> {
+        let all = tokens(source, 0, source.len());
+        let mut i = 0;
+        while i < all.len() {
+            let t = all[i];
+            if t.text == "section" && i > 0 && all[i - 1].text == "." {
+                // Debug information may name what it likes.
+                let open = (i..all.len()).find(|&j| all[j].text == "{");
+                i = open.and_then(|j| closing(&all, j)).unwrap_or(i) + 1;
+                continue;
+            }
+            i += 1;
+            let Some(&callee) = self.by_name.get(t.text).filter(|&&f| self.recorded[f]) else { continue };
+            let inside = module.functions.iter().position(|f| f.span.range().contains(&t.at));
+            let fine = match inside {
+                Some(f) if t.at < module.functions[f].body.start as usize => true,
+                Some(f) => {
+                    let insts = &module.functions[f].insts;
+                    let at = insts.partition_point(|x| (x.span.end as usize) <= t.at);
+                    insts
+                        .get(at)
+                        .is_some_and(|x| x.span.range().contains(&t.at) && self.callee(module, x) == Some(callee))
+                }
+                None => {
+                    declares(&all, i - 1) && {
+                        let list = match all.get(i).map(|t| t.text) {
+                            Some("(") => closing(&all, i).map_or(&[][..], |end| &all[i..=end]),
+                            _ => &[],
+                        };
+                        self.lists.push(end_of_list(list, t.end(), callee));
+                        true
+                    }
+                }
+            };
+            if !fine {
+                let message = format!("the address of {} is taken, so it can't get another parameter", t.text);
+                return Err(Error::new(ErrorKind::Unsupported, t.span(), message));
+            }
+        }
+        Ok(())
+    }
+
+    /// The function of this module that an instruction calls by name.
+    fn callee(&self, module: &Module, inst: &Inst) -> Option<usize> {
+        if inst.class != Class::Call {
+            return None;
+        }
+        let mut targets = inst.operands.iter().zip(&inst.roles).filter(|(_, role)| **role == Role::Target);
+        targets.find_map(|(operand, _)| match operand {
+            Operand::Symbol(id, _) => self.by_name.get(&module.symbols.get(id.index())?.name).copied(),
+            _ => None,
+        })
+    }
+
+    /// Whether an instruction calls a recorded function.
+    pub fn recorded(&self, module: &Module, inst: &Inst) -> bool {
+        self.callee(module, inst).is_some_and(|f| self.recorded[f])
+    }
+
+    /// Whether function `index` calls recorded functions.
+    pub fn from(&self, index: usize) -> bool {
+        self.from.get(index).copied().unwrap_or_default()
+    }
+
+    /// The edits of parameter lists.
+    pub fn declarations(&self, prefix: &str, module: &Module) -> Vec<Edit> {
+        let edit = |&(at, first, none, index): &(usize, bool, bool, usize)| {
+            let parameter = match (module.functions[index].kind, self.registers[index]) {
+                (FunctionKind::Kernel, _) => format!(".param .u64 {prefix}context"),
+                (FunctionKind::Device, false) => format!(".param .b64 {prefix}state"),
+                (FunctionKind::Device, true) => format!(".reg .b64 {prefix}state"),
+            };
+            let text = match (first, none) {
+                (_, true) => format!("({parameter})"),
+                (true, false) => parameter,
+                (false, false) => format!(",\n\t{parameter}"),
+            };
+            Edit { at: span(at, at).start, text }
+        };
+        self.lists.iter().map(edit).collect()
+    }
+}
+
+/// Whether a kernel's parameters leave room for an address.
+fn fits(module: &Module, f: &Function) -> Result<(), Error> {
+    let ends = f
+        .params
+        .iter()
+        .zip(&f.param_offsets)
+        .map(|(p, &at)| u64::from(at) + module.symbols.get(p.index()).map_or(0, |s| s.size));
+    let bytes = ends.max().unwrap_or(0).next_multiple_of(8) + 8;
+    let limit = if module.version >= (8, 1) { PARAMETER_BYTES.1 } else { PARAMETER_BYTES.0 };
+    match bytes <= limit {
+        true => Ok(()),
+        false => {
+            let message = format!("{}: its parameters leave no room for one more", f.name);
+            Err(Error::new(ErrorKind::Unsupported, f.params_span, message))
+        }
+    }
+}
+
+/// Whether a function's parameters are declared `.reg`.
+pub(super) fn register_list(source: &str, f: &Function) -> bool {
+    let list = tokens(source, f.params_span.start as usize, f.params_span.end as usize);
+    list.windows(2).any(|w| w[0].text == "." && w[1].text == "reg")
+}
+
+/// Where a further entry of a parenthesised list goes; `none` stands at `otherwise`.
+fn end_of_list(list: &[Token<'_>], otherwise: usize, function: usize) -> (usize, bool, bool, usize) {
+    match list {
+        [open, .., last, _] if open.text == "(" && last.at != open.at => (last.end(), false, false, function),
+        [open, _] if open.text == "(" => (open.end(), true, false, function),
+        _ => (otherwise, true, true, function),
+    }
+}
+
+/// Whether the name at token `i` is being declared by a `.func` or `.entry`.
+fn declares(all: &[Token<'_>], i: usize) -> bool {
+    let mut at = i;
+    while at >= 2 {
+        match all[at - 1].text {
+            ")" => match opening(all, at - 1) {
+                Some(open) => at = open,
+                None => return false,
+            },
+            "func" | "entry" => return all[at - 2].text == ".",
+            // Between them may stand `.attribute(…)` and the like.
+            _ if all[at - 2].text == "." => at -= 2,
+            _ => return false,
+        }
+    }
+    false
+}
+
+impl Lowering<'_> {
+    /// At a call of a recorded function: hands over the state, and passes its address as one more argument.
+    ///
+    /// The stores are not guarded where the call is: a state that nobody changed is taken back as it was. Nothing here
+    /// branches, for that would part the call from its arguments.
+    pub(super) fn call(
+        &self,
+        s: &mut Snippet<'_>,
+        inst: &Inst,
+        recorded: bool,
+        edits: &mut Vec<Edit>,
+    ) -> Result<(), Error> {
+        let callee = self.calls.callee(self.module, inst).unwrap_or_default();
+        match recorded {
+            true => self.hand_over(s, false),
+            false => unrecorded(self, s),
+        }
+        if self.has_record() {
+            s.ptx("mov.u64 %~state, ~record;");
+        }
+        let argument = match self.calls.registers[callee] {
+            true => "%~state".to_owned(),
+            false => {
+                s.ptx(".param .b64 ~state#;\nst.param.b64 [~state#], %~state;");
+                "~state#".to_owned()
+            }
+        };
+        let name = &self.module.functions[callee].name;
+        let list = tokens(self.source, inst.span.start as usize, inst.span.end as usize);
+        let at = list
+            .iter()
+            .position(|t| t.text == name)
+            .ok_or_else(|| self.wrong(inst, "the callee's name is not there"))?;
+        let argument = s.expand(&argument);
+        let edit = match list.get(at + 1..at + 3) {
+            Some([comma, open]) if comma.text == "," && open.text == "(" => {
+                let close = closing(&list, at + 2).ok_or_else(|| self.wrong(inst, "an argument list does not end"))?;
+                let separator = if close == at + 3 { "" } else { ", " };
+                Edit { at: list[close].span().start, text: format!("{separator}{argument}") }
+            }
+            _ => Edit { at: list[at].span().end, text: format!(", ({argument})") },
+        };
+        edits.push(edit);
+        Ok(())
+    }
+}

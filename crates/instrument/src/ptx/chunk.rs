@@ -1,0 +1,137 @@
+//! Writing an element: the store, and the chunk that it may need first.
+//!
+//! The common way is a test of the cursor's row part, one store and one addition. Once every 15 rows a lane needs the next
+//! chunk. All of that stands inline: a call would end the assembler's overlap of matrix instructions around it.
+//!
+//! Lanes of a warp come here together or apart, in any order, and a shared chain must still be one chain. A lane reads
+//! the link. If it is set, the chunk is there. If not, the lanes that are here with the same link elect the lowest, which
+//! takes a chunk from the pool and publishes it with a compare-and-swap; if lanes elsewhere were faster, theirs is taken
+//! and the fresh one stays unused. The result reaches the others by shuffle. Every `.sync` names exactly the lanes that
+//! `activemask` saw, and nothing between them and it parts them for good, so no lane waits for one that never comes.
+//! Links are read past the first-level cache (`relaxed.gpu`), which would show another SM's zero for ever.
+//!
+//! Stores of elements are `.cg`: nobody on this SM reads them again, so they should not displace the kernel's lines.
+
+use prlx_trace::device::Context;
+
+use super::Lowering;
+use super::snippet::Snippet;
+use super::state::{LOST, OFF, WARP};
+
+impl Lowering<'_> {
+    /// Appends code that writes elements: for a shared stream, each of `values` is one (a register or constant of the
+    /// element's size); for a private one, they are the four words of one. More than one element must divide a chunk's
+    /// rows, so that one test does for all.
+    pub(super) fn element(&self, s: &mut Snippet<'_>, values: &[&str]) {
+        let shape = self.state.shape;
+        let (row, chunk) = (shape.row(), shape.chunk());
+        s.ptx(&format!(
+            "cvt.u32.u64 %~a, %~cursor;
+             and.b32 %~b, %~a, {};
+             setp.ne.u32 %~q, %~b, 0;
+             @%~q bra $~store#;
+             and.b32 %~b, %~a, {};
+             setp.ne.u32 %~q, %~b, 0;
+             @%~q bra $~lost#;",
+            chunk - row,
+            OFF | LOST,
+        ));
+        if shape.lanes > 1 {
+            s.ptx(&format!(
+                "and.b32 %~b, %~a, {};
+                 cvt.u64.u32 %~part, %~b;
+                 sub.u64 %~link, %~cursor, %~part;",
+                row - 1
+            ));
+        } else {
+            s.ptx("mov.u64 %~link, %~cursor;");
+        }
+        // The cursor ran past the last row of its chunk, so that chunk is the one before; if there is none, its head.
+        s.ptx(&format!(
+            "setp.ne.u64 %~q, %~link, 0;
+             sub.u64 %~link, %~link, {chunk};"
+        ));
+        self.context(s);
+        s.ptx("@%~q bra $~next#;");
+        self.wanted(s, "off");
+        self.head(s);
+        s.ptx("$~next#:");
+        match shape.lanes {
+            1 => s.ptx("mov.u64 %~x, 0;"),
+            _ => s.ptx(
+                "ld.relaxed.gpu.global.u64 %~x, [%~link];
+                 setp.ne.u64 %~q, %~x, 0;
+                 @%~q bra $~have#;
+                 activemask.b32 %~mask;
+                 match.any.sync.b64 %~leader, %~link, %~mask;
+                 brev.b32 %~leader, %~leader;
+                 clz.b32 %~leader, %~leader;
+                 mov.u32 %~a, %laneid;
+                 setp.ne.u32 %~q, %~a, %~leader;
+                 @%~q bra $~share#;",
+            ),
+        }
+        s.ptx(&format!(
+            "atom.global.add.u64 %~x, [%~context+{}], {chunk};
+             ld.global.u64 %~y, [%~context+{}];
+             setp.ge.u64 %~q, %~x, %~y;
+             ld.global.u64 %~y, [%~context+{}];
+             add.u64 %~x, %~x, %~y;",
+            Context::offset("cursor"),
+            Context::offset("size"),
+            Context::offset("pool"),
+        ));
+        match shape.lanes {
+            1 => s.ptx("@%~q bra $~full#;\nst.global.cg.u64 [%~link], %~x;"),
+            _ => s.ptx(
+                "selp.b64 %~x, 0, %~x, %~q;
+                 @%~q bra $~share#;
+                 atom.global.cas.b64 %~y, [%~link], 0, %~x;
+                 setp.ne.u64 %~q, %~y, 0;
+                 selp.b64 %~x, %~y, %~x, %~q;
+                 $~share#:
+                 mov.b64 {%~a, %~b}, %~x;
+                 shfl.sync.idx.b32 %~a, %~a, %~leader, 31, %~mask;
+                 shfl.sync.idx.b32 %~b, %~b, %~leader, 31, %~mask;
+                 mov.b64 %~x, {%~a, %~b};
+                 setp.eq.u64 %~q, %~x, 0;
+                 @%~q bra $~full#;
+                 $~have#:
+                 add.u64 %~x, %~x, %~part;",
+            ),
+        }
+        s.ptx(&format!("add.u64 %~cursor, %~x, {row};\n$~store#:"));
+        let rows = self.store(s, values);
+        s.ptx(&format!(
+            "add.u64 %~cursor, %~cursor, {};
+             bra $~done#;
+             $~off#:
+             mov.u64 %~cursor, {OFF};
+             bra $~lost#;
+             $~full#:
+             mov.u64 %~cursor, {LOST};
+             $~lost#:
+             add.u64 %~cursor, %~cursor, {};
+             $~done#:",
+            row * rows,
+            chunk * rows,
+        ));
+    }
+
+    /// The stores themselves; how many rows they fill.
+    fn store(&self, s: &mut Snippet<'_>, values: &[&str]) -> u64 {
+        if self.state.shape.lanes == 1 {
+            s.ptx(&format!("st.global.cg.v4.u32 [%~cursor], {{{}}};", values.join(", ")));
+            return 1;
+        }
+        let ty = super::begin::unsigned(self.state.shape.element);
+        let (mut at, mut rows) = (0, 0);
+        for value in values {
+            let offset = if at == 0 { String::new() } else { format!("+{at}") };
+            s.ptx(&format!("st.global.cg.{ty} [%~cursor{offset}], {value};"));
+            at += self.state.shape.element * WARP;
+            rows += 1;
+        }
+        rows
+    }
+}

@@ -1,0 +1,356 @@
+//! A plan becomes insertions of PTX text.
+//!
+//! Every recorded function gets: a parameter at the end of its list, declarations of the state's registers at the top of
+//! its body, and one piece of text an insertion, each in a scope of its own. Kernels get the address of the launch's
+//! context, device functions that of their caller's state; see [`state`] for what the state is, [`chunk`] for how
+//! elements reach memory.
+//!
+//! Holds: only registers, labels and variables with the module's prefix are written; branches go forward, inside their
+//! piece; nothing waits but for lanes that `activemask` saw a few instructions before; no instruction of the source is
+//! moved or changed, except that direct calls of recorded functions pass one more argument.
+//!
+//! Misses: modules for targets before sm_70 (no `match`), 32-bit addresses, kernels that other kernels launch, recorded
+//! functions whose address is taken (the plan should leave those out; they are refused here).
+
+mod begin;
+mod call;
+mod chunk;
+mod events;
+mod operands;
+mod path;
+mod print;
+mod snippet;
+mod state;
+mod value;
+
+use std::cell::Cell;
+use std::collections::HashMap;
+
+use prlx_isa::view::{Function, FunctionKind, Guard, Inst, InstId, Module, Operand, Space};
+use prlx_probe::{Action, At, FunctionPlan, Insertion, Plan};
+
+use crate::edit::Edit;
+use crate::error::{Error, ErrorKind};
+use crate::text::{self, span};
+use call::Calls;
+use snippet::{Snippet, guard_text};
+use state::{Kept, State, WARP};
+use value::Value;
+
+/// Lowers `plan` to edits of `source`, from which `module` was read.
+///
+/// # Errors
+/// When the module can't carry a recorder or the plan is not one for it; the error names the place.
+pub fn ptx(source: &str, module: &Module, plan: &Plan) -> Result<Vec<Edit>, Error> {
+    let recorded: Vec<bool> =
+        (0..module.functions.len()).map(|i| plan.functions.get(i).is_some_and(|f| f.skipped.is_none())).collect();
+    if !recorded.contains(&true) {
+        return Ok(Vec::new());
+    }
+    for (i, f) in plan.functions.iter().enumerate() {
+        if f.function.index() != i || i >= module.functions.len() {
+            return Err(Error::new(
+                ErrorKind::Plan,
+                span(0, 0),
+                format!("the plan's function {i} is not the module's"),
+            ));
+        }
+    }
+    let arch = supported(source, module)?;
+    let prefix = text::prefix(source);
+    let calls = Calls::find(source, module, &recorded)?;
+    let visits: Vec<u32> = (0..module.functions.len())
+        .map(|i| match (module.functions[i].kind, plan.functions.get(i)) {
+            (FunctionKind::Device, Some(f)) => visit_counters(f),
+            _ => 0,
+        })
+        .collect();
+    let state = State::new(plan, &visits);
+    let mut edits = calls.declarations(&prefix, module);
+    let number = Cell::new(0);
+    let empty = FunctionPlan::default();
+    for (index, function) in module.functions.iter().enumerate() {
+        let of_plan = if recorded[index] { &plan.functions[index] } else { &empty };
+        let lowering = Lowering {
+            source,
+            module,
+            plan,
+            function,
+            of_plan,
+            index,
+            state: &state,
+            visits: &visits,
+            calls: &calls,
+            arch,
+        };
+        lowering.lower(&prefix, recorded[index], &number, &mut edits)?;
+    }
+    edits.sort_by_key(|e| e.at);
+    Ok(edits)
+}
+
+/// The number of the target's architecture, if it is one that this lowering is for.
+fn supported(source: &str, module: &Module) -> Result<u32, Error> {
+    let no = |what: String| Err(Error::new(ErrorKind::Unsupported, span(0, 0), what));
+    let digits: String =
+        module.target.chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
+    let arch = digits.parse().unwrap_or(0);
+    if arch < 70 {
+        return no(format!("target {} is older than sm_70", module.target));
+    }
+    if module.version < (6, 2) {
+        return no(format!("PTX {}.{} is older than 6.2", module.version.0, module.version.1));
+    }
+    if module
+        .symbols
+        .iter()
+        .any(|s| s.name.starts_with("cudaLaunchDevice") || s.name.starts_with("cudaGetParameterBuffer"))
+    {
+        return no("kernels of this module launch kernels, whose parameters can't be extended".to_owned());
+    }
+    let head = text::tokens(source, 0, module.functions.first().map_or(0, |f| f.span.start as usize));
+    if head.windows(2).any(|w| w[0].text == "address_size" && w[1].text == "32") {
+        return no("addresses have 32 bits".to_owned());
+    }
+    Ok(arch)
+}
+
+/// How many visit counters a function has.
+fn visit_counters(plan: &FunctionPlan) -> u32 {
+    let counters = plan.insertions.iter().filter_map(|i| match i.action {
+        Action::Operands { counter, .. } => Some(counter.saturating_add(1)),
+        _ => None,
+    });
+    counters.max().unwrap_or(0)
+}
+
+/// The lowering of one function.
+struct Lowering<'a> {
+    source: &'a str,
+    module: &'a Module,
+    plan: &'a Plan,
+    function: &'a Function,
+    of_plan: &'a FunctionPlan,
+    /// Of the function.
+    index: usize,
+    state: &'a State,
+    /// By function: visit counters in the record.
+    visits: &'a [u32],
+    calls: &'a Calls,
+    /// 80 for sm_80 and its kin.
+    arch: u32,
+}
+
+impl Lowering<'_> {
+    fn lower(&self, prefix: &str, recorded: bool, number: &Cell<u32>, edits: &mut Vec<Edit>) -> Result<(), Error> {
+        let mut by_place: HashMap<At, Vec<&Insertion>> = HashMap::new();
+        for insertion in &self.of_plan.insertions {
+            self.check(insertion)?;
+            by_place.entry(insertion.at).or_default().push(insertion);
+        }
+        let pieces = |insertions: &[&Insertion]| {
+            let mut text = String::new();
+            for insertion in insertions {
+                let mut s = Snippet::new(prefix, number.get());
+                self.action(&mut s, insertion);
+                if !s.is_empty() {
+                    number.set(number.get() + 1);
+                    text.push_str(&s.finish());
+                }
+            }
+            text
+        };
+        let at_entry = pieces(by_place.get(&At::Entry).map_or(&[], Vec::as_slice));
+        let mut top = self.declarations(prefix, recorded);
+        top.push_str(&at_entry);
+        if !top.is_empty() {
+            edits.push(Edit { at: self.function.body.start + 1, text: top });
+        }
+        for (i, inst) in self.function.insts.iter().enumerate() {
+            let id = InstId(i as u32);
+            let before = by_place.get(&At::Before(id)).map_or(&[][..], Vec::as_slice);
+            // What runs right at a call must not part its arguments from it.
+            let (at_call, before): (Vec<&Insertion>, Vec<&Insertion>) =
+                before.iter().partition(|x| begin::passes_state(&x.action));
+            let text = pieces(&before);
+            if !text.is_empty() {
+                edits.push(Edit { at: self.start(i), text: format!("{}\n\t", text.trim_start()) });
+            }
+            if self.calls.recorded(self.module, inst) {
+                let saved = at_call.iter().any(|x| x.action == Action::Save);
+                if recorded && !saved {
+                    return Err(self.wrong(inst, "a call of a recorded function is without Action::Save"));
+                }
+                let mut s = Snippet::new(prefix, number.get());
+                number.set(number.get() + 1);
+                self.call(&mut s, inst, recorded, edits)?;
+                let text = s.finish();
+                if !text.is_empty() {
+                    edits.push(Edit { at: inst.span.start, text: format!("{}\n\t", text.trim_start()) });
+                }
+            }
+            let text = pieces(by_place.get(&At::After(id)).map_or(&[], Vec::as_slice));
+            if !text.is_empty() {
+                edits.push(Edit { at: inst.span.end, text });
+            }
+        }
+        Ok(())
+    }
+
+    /// Where text before instruction `i` goes: right there, or before the stores of a call's arguments.
+    fn start(&self, i: usize) -> u32 {
+        let insts = &self.function.insts;
+        let mut first = i;
+        if insts[i].class == prlx_isa::view::Class::Call {
+            let argument = |inst: &Inst| {
+                inst.class == prlx_isa::view::Class::Store && inst.space == Space::Param && inst.block == insts[i].block
+            };
+            while first > 0 && argument(&insts[first - 1]) {
+                first -= 1;
+            }
+        }
+        insts[first].span.start
+    }
+
+    /// Declarations at the top of the body.
+    fn declarations(&self, prefix: &str, recorded: bool) -> String {
+        let mut s = Snippet::new(prefix, 0);
+        if self.has_record() {
+            s.ptx(&format!(".local .align 8 .b8 ~record[{}];\n.reg .b64 %~state;", self.state.size));
+        }
+        if recorded {
+            if !self.in_kernel() {
+                s.ptx(".reg .b64 %~state;");
+            }
+            for (ty, size) in [("b32", 4), ("b64", 8)] {
+                let kept = self.kept();
+                let names: Vec<_> = kept.iter().filter(|k| k.size == size).map(|k| format!("%~{}", k.name)).collect();
+                if !names.is_empty() {
+                    s.ptx(&format!(".reg .{ty} {};", names.join(", ")));
+                }
+            }
+        }
+        s.finish()
+    }
+
+    /// One insertion's text.
+    fn action(&self, s: &mut Snippet<'_>, insertion: &Insertion) {
+        let guard = insertion.guard;
+        match &insertion.action {
+            Action::Begin => self.begin(s),
+            Action::Save => {} // with the call's argument, see `call`
+            Action::Restore => {
+                if let At::After(id) = insertion.at
+                    && self.function.insts.get(id.index()).is_some_and(|i| self.calls.recorded(self.module, i))
+                {
+                    self.take_back(s);
+                }
+            }
+            Action::Bits { reg, bits, .. } => self.bits(s, *reg, *bits, guard),
+            Action::TripAdd { counter } => self.trip_add(s, *counter, guard),
+            Action::Fold { into, values, .. } => self.fold(s, *into, values, guard),
+            Action::End => {
+                let exit = match insertion.at {
+                    At::Before(id) => self.function.insts.get(id.index()),
+                    _ => None,
+                };
+                let exit = exit.is_none_or(|i| i.class == prlx_isa::view::Class::Exit);
+                self.guarded(s, guard, |s| self.end(s, exit));
+            }
+            Action::Reserve { bits } => self.guarded(s, guard, |s| self.reserve(s, *bits)),
+            Action::TripEnd { counter } => self.guarded(s, guard, |s| self.trip_end(s, *counter)),
+            Action::Checkpoint { every } => self.guarded(s, guard, |s| self.checkpoint(s, *every)),
+            Action::Event { site, value } => self.guarded(s, guard, |s| self.event(s, *site, value.as_ref())),
+            Action::Operands { site, counter, values } => {
+                self.guarded(s, guard, |s| self.operands(s, *site, *counter, values));
+            }
+        }
+    }
+
+    /// Wraps code in a branch around it, for lanes whose guard does not hold.
+    fn guarded(&self, s: &mut Snippet<'_>, guard: Option<Guard>, body: impl FnOnce(&mut Snippet<'_>)) {
+        let skip = s.label("skip");
+        if let Some(g) = guard {
+            s.ptx(&format!("{} bra {skip};", guard_text(self.function, g, true)));
+        }
+        body(s);
+        if guard.is_some() {
+            s.ptx(&format!("{skip}:"));
+        }
+    }
+
+    /// Whether the plan's references are the module's.
+    fn check(&self, insertion: &Insertion) -> Result<(), Error> {
+        let bad = |what: &str| {
+            let message = format!("{}: the plan names {what} that is not there: {insertion:?}", self.function.name);
+            Err(Error::new(ErrorKind::Plan, self.function.span, message))
+        };
+        if let At::Before(id) | At::After(id) = insertion.at
+            && id.index() >= self.function.insts.len()
+        {
+            return bad("an instruction");
+        }
+        let known = |r: prlx_isa::view::Reg| r.index() < self.function.regs.len();
+        if insertion.guard.is_some_and(|g| !known(g.reg)) {
+            return bad("a guard");
+        }
+        let trips = self.of_plan.trip_counters;
+        match &insertion.action {
+            Action::Bits { reg, bits, .. } if !known(*reg) || u32::from(*bits) > prlx_trace::device::WORD_BITS => {
+                bad("bits")
+            }
+            Action::Reserve { bits } if *bits > prlx_trace::device::WORD_BITS => bad("room"),
+            Action::TripAdd { counter } | Action::TripEnd { counter } if *counter >= trips => bad("a counter"),
+            Action::Fold { values, .. } | Action::Operands { values, .. }
+                if values.iter().any(|v| value::values(self.module, self.function, v).is_none()) =>
+            {
+                bad("a value")
+            }
+            Action::Event { value: Some(v), .. } if value::values(self.module, self.function, v).is_none() => {
+                bad("a value")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Operands as scalars, in order.
+    fn scalars(&self, values: &[Operand]) -> Vec<Value> {
+        values.iter().filter_map(|v| value::values(self.module, self.function, v)).flatten().collect()
+    }
+
+    fn in_kernel(&self) -> bool {
+        self.function.kind == FunctionKind::Kernel
+    }
+
+    /// Whether this function makes the record: it hands state to others and got none.
+    fn has_record(&self) -> bool {
+        (self.in_kernel() || self.of_plan.insertions.is_empty() && !self.is_recorded()) && self.calls.from(self.index)
+    }
+
+    fn is_recorded(&self) -> bool {
+        self.plan.functions.get(self.index).is_some_and(|f| f.skipped.is_none())
+    }
+
+    /// Whether its parameters are registers, as in PTX before there was an ABI.
+    fn register_parameters(&self) -> bool {
+        call::register_list(self.source, self.function)
+    }
+
+    /// The registers that it keeps.
+    fn kept(&self) -> Vec<Kept> {
+        let visits = if self.in_kernel() { visit_counters(self.of_plan) } else { 0 };
+        self.state.kept(self.of_plan.trip_counters, visits)
+    }
+
+    /// Visit counters of function `index` in the record.
+    fn device_visits(&self, index: usize) -> u32 {
+        self.visits.get(index).copied().unwrap_or_default()
+    }
+
+    fn wrong(&self, inst: &Inst, what: &str) -> Error {
+        Error::new(ErrorKind::Plan, inst.span, format!("{}: {what}", self.function.name))
+    }
+}
+
+/// Lanes of a warp, for the checks of this crate.
+const _: () = assert!(WARP == 32);

@@ -1,0 +1,79 @@
+//! Level `path`: decisions as bits of a word, trips as counts.
+
+use prlx_isa::view::{Guard, Reg, Type};
+use prlx_trace::device::{COUNT_MORE, COUNT_WORD, WORD_BITS};
+
+use super::Lowering;
+use super::snippet::{Snippet, guard_text, register};
+use super::state::trip;
+use super::value::{Value, Width, width};
+
+impl Lowering<'_> {
+    /// Makes room for `bits` decisions. The word's leading 1 is its fill mark, so one comparison tells.
+    pub(super) fn reserve(&self, s: &mut Snippet<'_>, bits: u32) {
+        let limit = 1u32 << (WORD_BITS + 1).saturating_sub(bits.max(1));
+        s.ptx(&format!("setp.lt.u32 %~q, %~word, {limit};\n@%~q bra $~room#;"));
+        self.element(s, &["%~word"]);
+        s.ptx("mov.u32 %~word, 1;\n$~room#:");
+    }
+
+    /// Appends decisions, without a branch even under a guard.
+    pub(super) fn bits(&self, s: &mut Snippet<'_>, reg: Reg, bits: u8, guard: Option<Guard>) {
+        let name = register(self.function, reg);
+        let ty = self.function.regs.get(reg.index()).map_or(Type::B32, |r| r.ty);
+        let at = guard.map(|g| format!("{} ", guard_text(self.function, g, false))).unwrap_or_default();
+        if width(ty) == Width::Bit {
+            match guard {
+                None => s.ptx(&format!("shl.b32 %~word, %~word, 1;\n@{name} or.b32 %~word, %~word, 1;")),
+                Some(g) => {
+                    let held = register(self.function, g.reg);
+                    match g.negate {
+                        true => s.ptx(&format!("not.pred %~q, {held};\nand.pred %~q, %~q, {name};")),
+                        false => s.ptx(&format!("and.pred %~q, {held}, {name};")),
+                    }
+                    s.ptx(&format!("{at}shl.b32 %~word, %~word, 1;\n@%~q or.b32 %~word, %~word, 1;"));
+                }
+            }
+            return;
+        }
+        Value::Named(name.to_owned(), ty).read_low(s, "%~a");
+        let mask = (1u64 << u32::from(bits).min(WORD_BITS)) - 1;
+        s.ptx(&format!(
+            "and.b32 %~a, %~a, {mask};
+             {at}shl.b32 %~word, %~word, {bits};
+             {at}or.b32 %~word, %~word, %~a;"
+        ));
+    }
+
+    /// One more trip.
+    pub(super) fn trip_add(&self, s: &mut Snippet<'_>, counter: u32, guard: Option<Guard>) {
+        let at = guard.map(|g| format!("{} ", guard_text(self.function, g, false))).unwrap_or_default();
+        let name = trip(counter);
+        s.ptx(&format!("{at}add.u64 %~{name}, %~{name}, 1;"));
+    }
+
+    /// Writes a count: one word of 30 bits, and a second when it does not fit. Sixty bits outlast any kernel.
+    pub(super) fn trip_end(&self, s: &mut Snippet<'_>, counter: u32) {
+        let name = trip(counter);
+        let mask = COUNT_MORE - 1;
+        let (word, more) = (COUNT_WORD.cast_signed(), COUNT_MORE);
+        s.ptx(&format!(
+            "cvt.u32.u64 %~value, %~{name};
+             and.b32 %~value, %~value, {mask};
+             or.b32 %~value, %~value, {word};
+             shr.u64 %~{name}, %~{name}, 30;
+             setp.ne.u64 %~r, %~{name}, 0;
+             @%~r or.b32 %~value, %~value, {more};"
+        ));
+        self.element(s, &["%~value"]);
+        s.ptx(&format!(
+            "@!%~r bra $~counted#;
+             cvt.u32.u64 %~value, %~{name};
+             or.b32 %~value, %~value, {word};"
+        ));
+        let label = s.label("counted");
+        s.again();
+        self.element(s, &["%~value"]);
+        s.ptx(&format!("{label}:\nmov.u64 %~{name}, 0;"));
+    }
+}

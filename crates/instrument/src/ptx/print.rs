@@ -1,0 +1,69 @@
+//! Level `print`: rolling hashes in registers, and checkpoints of them.
+
+use prlx_isa::view::{Guard, Operand};
+use prlx_probe::Fold;
+
+use super::Lowering;
+use super::snippet::{Snippet, guard_text, register};
+use super::state::hash;
+use super::value::{Value, Width};
+
+impl Lowering<'_> {
+    /// Folds values into a hash, one [`Fold::step`] each, without a branch even under a guard.
+    pub(super) fn fold(&self, s: &mut Snippet<'_>, into: Fold, values: &[Operand], guard: Option<Guard>) {
+        let name = hash(into as u64);
+        let k = Fold::K.cast_signed();
+        let at = guard.map(|g| format!("{} ", guard_text(self.function, g, false))).unwrap_or_default();
+        for value in self.scalars(values) {
+            match (&value, guard) {
+                // A predicate is added or not: no need to make a number of it.
+                (Value::Named(p, _), None) if value.width() == Width::Bit => s.ptx(&format!(
+                    "mul.lo.s64 %~{name}, %~{name}, {k};
+                     @{p} add.s64 %~{name}, %~{name}, 1;"
+                )),
+                (Value::Named(p, _), Some(g)) if value.width() == Width::Bit => {
+                    let held = register(self.function, g.reg);
+                    match g.negate {
+                        true => s.ptx(&format!("not.pred %~q, {held};\nand.pred %~q, %~q, {p};")),
+                        false => s.ptx(&format!("and.pred %~q, {held}, {p};")),
+                    }
+                    s.ptx(&format!(
+                        "{at}mul.lo.s64 %~{name}, %~{name}, {k};
+                         @%~q add.s64 %~{name}, %~{name}, 1;"
+                    ));
+                }
+                (Value::Bits(bits), _) => {
+                    s.ptx(&format!("{at}mad.lo.s64 %~{name}, %~{name}, {k}, {};", bits.cast_signed()));
+                }
+                _ => {
+                    value.read(s, "%~v");
+                    s.ptx(&format!("{at}mad.lo.s64 %~{name}, %~{name}, {k}, %~v;"));
+                }
+            }
+        }
+    }
+
+    /// Counts a back edge and, at every 2^`every` of them, writes [`Fold::checkpoint`].
+    pub(super) fn checkpoint(&self, s: &mut Snippet<'_>, every: u8) {
+        let mask = (1u64 << every.min(31)) - 1;
+        s.ptx(&format!(
+            "add.u32 %~edges, %~edges, 1;
+             and.b32 %~a, %~edges, {mask};
+             setp.ne.u32 %~q, %~a, 0;
+             @%~q bra $~on#;
+             mov.b64 %~v, %~hash0;"
+        ));
+        for (i, left) in [(1, 16), (2, 32), (3, 48)] {
+            s.ptx(&format!(
+                "shl.b64 %~x, %~hash{i}, {left};
+                 shr.u64 %~y, %~hash{i}, {};
+                 or.b64 %~x, %~x, %~y;
+                 xor.b64 %~v, %~v, %~x;",
+                64 - left
+            ));
+        }
+        s.ptx("or.b64 %~v, %~v, 1;");
+        self.element(s, &["%~v"]);
+        s.ptx("$~on#:");
+    }
+}

@@ -1,0 +1,111 @@
+//! A piece of PTX in the making.
+//!
+//! Snippets are written as PTX text in which `~` stands for the prefix of all inserted names and `#` for the number of
+//! the piece, so that labels are unique. Temporaries need no declaration: those of [`TEMPORARIES`] that a piece mentions
+//! are declared at the top of its own scope, and a piece without any needs no scope.
+
+use std::fmt::Write;
+
+use prlx_isa::view::{Function, Guard};
+
+/// Registers that a piece may use without declaring them: type, names.
+const TEMPORARIES: &[(&str, &[&str])] = &[
+    (".pred", &["q", "r"]),
+    (".b16", &["h"]),
+    (".b32", &["a", "b", "c", "d", "e", "mask", "leader", "site", "clock", "value", "hash"]),
+    (".b64", &["x", "y", "v", "link", "part", "context", "warp", "v0", "v1"]),
+];
+
+/// A piece of PTX in the making.
+pub(super) struct Snippet<'a> {
+    prefix: &'a str,
+    number: u32,
+    lines: Vec<String>,
+    subs: u32,
+}
+
+impl<'a> Snippet<'a> {
+    /// An empty piece with a number of its own.
+    pub fn new(prefix: &'a str, number: u32) -> Self {
+        Snippet { prefix, number, lines: Vec::new(), subs: 0 }
+    }
+
+    /// Appends lines of PTX; `//` comments in the template are for its reader alone.
+    pub fn ptx(&mut self, template: &str) {
+        let number = self.number();
+        for line in template.lines() {
+            let line = line.split("//").next().unwrap_or_default().trim();
+            if !line.is_empty() {
+                self.lines.push(expand(line, self.prefix, &number));
+            }
+        }
+    }
+
+    /// The label of that name, as a template would spell it here.
+    pub fn label(&self, name: &str) -> String {
+        format!("$~{name}{}", self.number())
+    }
+
+    /// A template, spelt out.
+    pub fn expand(&self, template: &str) -> String {
+        expand(template, self.prefix, &self.number())
+    }
+
+    fn number(&self) -> String {
+        match self.subs {
+            0 => self.number.to_string(),
+            n => format!("{}_{n}", self.number),
+        }
+    }
+
+    /// From here on labels are others than before: for a template that stands twice in one piece.
+    pub fn again(&mut self) {
+        self.subs += 1;
+    }
+
+    /// Whether nothing was written.
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    /// The piece, its lines each after a line break and a tab.
+    pub fn finish(self) -> String {
+        let mut body = String::new();
+        for line in &self.lines {
+            let _ = write!(body, "\n\t{line}");
+        }
+        let mut scope = String::new();
+        for (ty, names) in TEMPORARIES {
+            let used: Vec<String> =
+                names.iter().map(|n| format!("%{}{n}", self.prefix)).filter(|n| mentions(&body, n)).collect();
+            if !used.is_empty() {
+                let _ = write!(scope, "\n\t.reg {ty} {};", used.join(", "));
+            }
+        }
+        match scope.is_empty() {
+            true => body,
+            false => format!("\n\t{{{scope}{body}\n\t}}"),
+        }
+    }
+}
+
+fn expand(template: &str, prefix: &str, number: &str) -> String {
+    template.replace('~', prefix).replace('#', number)
+}
+
+/// Whether `name` stands in `text` as a whole word.
+fn mentions(text: &str, name: &str) -> bool {
+    text.match_indices(name)
+        .any(|(at, _)| !text.as_bytes().get(at + name.len()).is_some_and(|&b| crate::text::word_byte(b)))
+}
+
+/// A guard as text, to put before an instruction; with `negate`, its opposite.
+pub(super) fn guard_text(function: &Function, guard: Guard, negate: bool) -> String {
+    let bang = if guard.negate != negate { "!" } else { "" };
+    format!("@{bang}{}", register(function, guard.reg))
+}
+
+/// A register's name.
+pub(super) fn register(function: &Function, reg: prlx_isa::view::Reg) -> &str {
+    function.regs.get(reg.index()).map_or("", |r| r.name.as_str())
+}
