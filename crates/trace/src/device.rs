@@ -15,8 +15,7 @@
 //! a chunk is needed first; it starts as `lane * element` (shared) or 0 (private), that is with chunk address 0.
 //!
 //! **Overflow.** When the pool is used up the chain continues in the *bucket*, one chunk that links to itself and is never
-//! read; each lane adds the elements that it wrote there to its warp's `dropped`. Code may as well leave the last link 0 and
-//! count what it could not write: readers see the same elements and the same `dropped`.
+//! read; each lane adds the elements that it wrote there to its warp's `dropped`.
 //!
 //! **Words of `path`.** Top bit 0: decisions, first in the highest place, under a leading 1 (`1 d0 d1 … dn`): at most
 //! [`WORD_BITS`] of them. Top bit 1: 30 bits of a trip count, low part first; bit 30 says that more follows. Bits and counts

@@ -8,6 +8,8 @@
 //! takes a chunk from the pool and publishes it with a compare-and-swap; if lanes elsewhere were faster, theirs is taken
 //! and the fresh one stays unused. The result reaches the others by shuffle. Every `.sync` names exactly the lanes that
 //! `activemask` saw, and nothing between them and it parts them for good, so no lane waits for one that never comes.
+//! When the pool is used up the link published is the bucket's, where the host stops reading; lanes that find it write
+//! nothing and count (see [`super::state`]).
 //! Links are read past the first-level cache (`relaxed.gpu`), which would show another SM's zero for ever.
 //!
 //! Stores of elements are `.cg`: nobody on this SM reads them again, so they should not displace the kernel's lines.
@@ -76,29 +78,32 @@ impl Lowering<'_> {
              ld.global.u64 %~y, [%~context+{}];
              setp.ge.u64 %~q, %~x, %~y;
              ld.global.u64 %~y, [%~context+{}];
-             add.u64 %~x, %~x, %~y;",
+             add.u64 %~x, %~x, %~y;
+             ld.global.u64 %~y, [%~context+{}];
+             selp.b64 %~x, %~y, %~x, %~q;",
             Context::offset("cursor"),
             Context::offset("size"),
             Context::offset("pool"),
+            Context::offset("bucket"),
         ));
         match shape.lanes {
-            1 => s.ptx("@%~q bra $~full#;\nst.global.cg.u64 [%~link], %~x;"),
-            _ => s.ptx(
-                "selp.b64 %~x, 0, %~x, %~q;
-                 @%~q bra $~share#;
-                 atom.global.cas.b64 %~y, [%~link], 0, %~x;
+            1 => s.ptx("st.global.cg.u64 [%~link], %~x;\n@%~q bra $~full#;"),
+            _ => s.ptx(&format!(
+                "atom.global.cas.b64 %~y, [%~link], 0, %~x;
                  setp.ne.u64 %~q, %~y, 0;
                  selp.b64 %~x, %~y, %~x, %~q;
                  $~share#:
-                 mov.b64 {%~a, %~b}, %~x;
+                 mov.b64 {{%~a, %~b}}, %~x;
                  shfl.sync.idx.b32 %~a, %~a, %~leader, 31, %~mask;
                  shfl.sync.idx.b32 %~b, %~b, %~leader, 31, %~mask;
-                 mov.b64 %~x, {%~a, %~b};
-                 setp.eq.u64 %~q, %~x, 0;
-                 @%~q bra $~full#;
+                 mov.b64 %~x, {{%~a, %~b}};
                  $~have#:
+                 ld.global.u64 %~y, [%~context+{}];
+                 setp.eq.u64 %~q, %~x, %~y;
+                 @%~q bra $~full#;
                  add.u64 %~x, %~x, %~part;",
-            ),
+                Context::offset("bucket"),
+            )),
         }
         s.ptx(&format!("add.u64 %~cursor, %~x, {row};\n$~store#:"));
         let rows = self.store(s, values);

@@ -132,5 +132,9 @@ fn function(module: &Module, f: &Function, id: FuncId, level: Level) -> Function
 /// Whether instruction `i` loads a call's result.
 fn after_call(f: &Function, i: usize) -> bool {
     f.insts[i].space == prlx_isa::view::Space::Param
-        && f.insts[..i].iter().rev().find(|x| !(x.class == Class::Load && x.space == f.insts[i].space)).is_some_and(|x| x.class == Class::Call)
+        && f.insts[..i]
+            .iter()
+            .rev()
+            .find(|x| !(x.class == Class::Load && x.space == f.insts[i].space))
+            .is_some_and(|x| x.class == Class::Call)
 }
