@@ -26,11 +26,18 @@ fn portable(path: &str, folder: &str) -> String {
     if let Some(rest) = path.strip_prefix(folder) {
         return rest.trim_start_matches('/').to_owned();
     }
-    let markers = [("/cu13/bin/..//include/", "cuda/include/"), ("/site-packages/triton/", "triton/")];
+    let markers = [
+        ("/nvidia/cu13/bin/..//include/", "cuda/include/"),
+        ("/nvidia/cu13/", "cuda/"),
+        ("/site-packages/triton/", "triton/"),
+    ];
     for (marker, name) in markers {
         if let Some((_, rest)) = path.split_once(marker) {
             return format!("{name}{rest}");
         }
+    }
+    if let Some((_, rest)) = path.split_once("/include/c++/") {
+        return format!("c++/{}", rest.split_once('/').map_or(rest, |(_, rest)| rest));
     }
     if path.starts_with('/') { format!("system{path}") } else { path.to_owned() }
 }

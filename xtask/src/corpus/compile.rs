@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What every CUDA source is compiled with, after `-O3` or its own flags.
-pub const NVCC: &[&str] = &["-ptx", "-lineinfo", "-std=c++17"];
+pub const NVCC: &[&str] = &["-ptx", "-lineinfo", "-std=c++17", "-frandom-seed=prlx"];
 
 const TRITON: &str = "xtask/py/triton_ptx.py";
 

@@ -6,7 +6,7 @@ extern "C" __global__ void printf_kernel(const float *x, int *reported, int n)
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n)
         return;
-    if (isnan(x[i])) {
+    if (x[i] != x[i]) {
         printf("thread %d of CTA %d: %s at %d\n", threadIdx.x, blockIdx.x, "nan", i);
         atomicAdd(reported, 1);
     } else if (x[i] > 9.5f) {
