@@ -232,6 +232,27 @@ pub struct Function {
     pub blocks: Vec<Block>,
 }
 
+impl Function {
+    /// A block's instructions.
+    pub fn block(&self, block: BlockId) -> &[Inst] {
+        let range = self.blocks.get(block.index()).map_or(0..0, |b| b.insts.start as usize..b.insts.end as usize);
+        self.insts.get(range).unwrap_or_default()
+    }
+
+    /// Whether control can leave the function from a block: it returns, exits or traps there (guarded or not), or there is
+    /// nothing after it.
+    pub fn leaves(&self, block: BlockId) -> bool {
+        let last = self.block(block).last();
+        if last.is_some_and(|i| matches!(i.class, Class::Return | Class::Exit)) {
+            return true;
+        }
+        let is_last = block.index() + 1 == self.blocks.len();
+        let falls = last.is_none_or(|i| !matches!(i.class, Class::Branch | Class::Switch) || i.guard.is_some());
+        // A branch to nowhere that is known leaves too, as far as can be told.
+        is_last && falls || self.blocks.get(block.index()).is_none_or(|b| b.succs.is_empty())
+    }
+}
+
 /// A register.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct RegInfo {
