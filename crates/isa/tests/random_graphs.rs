@@ -90,8 +90,8 @@ fn check_dominators(f: &Function, g: &Graph, text: &str) {
         }
     }
     // The immediate dominator is the strict dominator that all others dominate.
-    for b in 0..n {
-        let strict = |a: usize| a != b && reachable[b] && g.dominates(BlockId(a as u32), BlockId(b as u32));
+    for (b, reached) in reachable.iter().enumerate() {
+        let strict = |a: usize| a != b && *reached && g.dominates(BlockId(a as u32), BlockId(b as u32));
         let nearest = (0..n)
             .find(|a| strict(*a) && (0..n).all(|o| !strict(o) || g.dominates(BlockId(o as u32), BlockId(*a as u32))));
         assert_eq!(g.idom[b].map(BlockId::index), nearest, "{text}");
