@@ -23,6 +23,9 @@
 //! Results: integers bit-exact; IEEE operations correctly rounded in every mode; approximations within their documented
 //! error. An instruction that has no meaning here is refused with a sentence that says what is missing.
 
+mod int;
+mod lane;
+
 use prlx_isa::view::{Function, Inst, Type};
 
 use crate::planes::Planes;
