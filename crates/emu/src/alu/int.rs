@@ -1,8 +1,13 @@
-//! Integers and bits: exact (PTX ISA, Integer Arithmetic, Extended-Precision Integer Arithmetic, Logic and Shift).
+//! Integer arithmetic: exact (PTX ISA, Integer Arithmetic, Extended-Precision Integer Arithmetic).
+//!
+//! Holds: results wrap to the type's width. Division by zero, which PTX leaves open, gives what the hardware gives: all
+//! ones, and the dividend as remainder.
 
-use super::lane::{Body, Val, ops};
-use super::{Args, Level, Run};
+use super::lane::{Body, Val, ops, pick};
+use super::{AluOp, Args, Asked, Run, run};
 use crate::planes::{LANES, Planes};
+use prlx_isa::ptx::Op;
+use prlx_isa::view::Type;
 
 /// An integer lane type.
 pub trait Int: Val + Eq + Ord {
@@ -12,6 +17,10 @@ pub trait Int: Val + Eq + Ord {
     fn wrap(v: i128) -> Self;
     /// Its value.
     fn wide(self) -> i128;
+    /// Extended to 64 bits by its own sign.
+    fn ext(self) -> i64;
+    /// The low bits of a value.
+    fn low(v: u64) -> Self;
     /// Width.
     const BITS: u32;
     /// Whether negative values exist.
@@ -40,12 +49,22 @@ pub trait Int: Val + Eq + Ord {
     fn neg(self) -> Self;
     /// Magnitude; the smallest value stays.
     fn abs(self) -> Self;
+    /// Bitwise and.
+    fn and(self, o: Self) -> Self;
+    /// Bitwise or.
+    fn or(self, o: Self) -> Self;
+    /// Bitwise exclusive or.
+    fn xor(self, o: Self) -> Self;
+    /// Bitwise complement.
+    fn not(self) -> Self;
 }
 
 macro_rules! ints {
     ($($t:ident $u:ident $w:ident $signed:literal;)*) => { $(
         impl Int for $t {
             const BITS: u32 = <$t>::BITS;
+            #[inline(always)] fn ext(self) -> i64 { self as i64 }
+            #[inline(always)] fn low(v: u64) -> Self { v as $t }
             const SIGNED: bool = $signed;
             #[inline(always)] fn bits(self) -> u64 { self as $u as u64 }
             #[inline(always)] fn wrap(v: i128) -> Self { v as $t }
@@ -63,6 +82,10 @@ macro_rules! ints {
             #[inline(always)] fn add_sat(self, o: Self) -> Self { self.saturating_add(o) }
             #[inline(always)] fn sub_sat(self, o: Self) -> Self { self.saturating_sub(o) }
             #[inline(always)] fn neg(self) -> Self { (0 as $t).wrapping_sub(self) }
+            #[inline(always)] fn and(self, o: Self) -> Self { self & o }
+            #[inline(always)] fn or(self, o: Self) -> Self { self | o }
+            #[inline(always)] fn xor(self, o: Self) -> Self { self ^ o }
+            #[inline(always)] fn not(self) -> Self { !self }
             #[inline(always)] #[allow(unused_comparisons, reason = "one text for signed and unsigned")]
             fn abs(self) -> Self { if self < 0 { (0 as $t).wrapping_sub(self) } else { self } }
         }
@@ -71,8 +94,6 @@ macro_rules! ints {
 ints! { u8 u8 u16 false; i8 u8 i16 true; u16 u16 u32 false; i16 u16 i32 true; u32 u32 u64 false; i32 u32 i64 true; u64 u64 u128 false; i64 u64 i128 true; }
 
 ops! {
-    /// `mov`.
-    Mov<T: Val>(a: T) -> T { a }
     /// `add`.
     Add<T: Int>(a: T, b: T) -> T { a.add(b) }
     /// `sub`.
@@ -119,6 +140,12 @@ ops! {
     Mad24LoU(a: u32, b: u32, c: u32) -> u32 { ((u64::from(a & 0xff_ffff) * u64::from(b & 0xff_ffff)) as u32).wrapping_add(c) }
     /// `mad24.lo.s32`.
     Mad24LoS(a: i32, b: i32, c: i32) -> i32 { ((i64::from(a << 8 >> 8) * i64::from(b << 8 >> 8)) as i32).wrapping_add(c) }
+    /// `mad24.hi.u32`.
+    Mad24HiU(a: u32, b: u32, c: u32) -> u32 { (((u64::from(a & 0xff_ffff) * u64::from(b & 0xff_ffff)) >> 16) as u32).wrapping_add(c) }
+    /// `mad24.hi.s32`.
+    Mad24HiS(a: i32, b: i32, c: i32) -> i32 { ((i64::from(a << 8 >> 8) * i64::from(b << 8 >> 8)) >> 16).wrapping_add(i64::from(c)) as i32 }
+    /// `mad24.hi.sat.s32`.
+    Mad24HiSat(a: i32, b: i32, c: i32) -> i32 { (((i64::from(a << 8 >> 8) * i64::from(b << 8 >> 8)) >> 16) as i32).saturating_add(c) }
     /// `sad`: c + |a - b|.
     Sad<T: Int>(a: T, b: T, c: T) -> T { c.add(if a < b { b.sub(a) } else { a.sub(b) }) }
     /// `div`.
@@ -137,204 +164,25 @@ ops! {
     MinRelu(a: i32, b: i32) -> i32 { a.min(b).max(0) }
     /// `max.relu`.
     MaxRelu(a: i32, b: i32) -> i32 { a.max(b).max(0) }
-    /// `and`.
-    And<T: Int>(a: T, b: T) -> T { T::wrap((a.bits() & b.bits()) as i128) }
-    /// `or`.
-    Or<T: Int>(a: T, b: T) -> T { T::wrap((a.bits() | b.bits()) as i128) }
-    /// `xor`.
-    Xor<T: Int>(a: T, b: T) -> T { T::wrap((a.bits() ^ b.bits()) as i128) }
-    /// `not`.
-    Not<T: Int>(a: T) -> T { T::wrap(!a.bits() as i128) }
-    /// `cnot`: 1 if zero, else 0.
-    Cnot<T: Int>(a: T) -> T { T::wrap(i128::from(a.bits() == 0)) }
-    /// `shl`.
-    Shl<T: Int>(a: T, n: u32) -> T { a.shl(n) }
-    /// `shr`.
-    Shr<T: Int>(a: T, n: u32) -> T { a.shr(n) }
-    /// `shf.l.wrap`: the high word of (b:a) << (c mod 32).
-    ShfLWrap(a: u32, b: u32, c: u32) -> u32 { shf_l(a, b, c & 31) }
-    /// `shf.l.clamp`.
-    ShfLClamp(a: u32, b: u32, c: u32) -> u32 { shf_l(a, b, c.min(32)) }
-    /// `shf.r.wrap`: the low word of (b:a) >> (c mod 32).
-    ShfRWrap(a: u32, b: u32, c: u32) -> u32 { shf_r(a, b, c & 31) }
-    /// `shf.r.clamp`.
-    ShfRClamp(a: u32, b: u32, c: u32) -> u32 { shf_r(a, b, c.min(32)) }
-    /// `popc.b32`.
-    Popc32(a: u32) -> u32 { a.count_ones() }
-    /// `popc.b64`.
-    Popc64(a: u64) -> u32 { a.count_ones() }
-    /// `clz.b32`.
-    Clz32(a: u32) -> u32 { a.leading_zeros() }
-    /// `clz.b64`.
-    Clz64(a: u64) -> u32 { a.leading_zeros() }
-    /// `brev.b32`.
-    Brev32(a: u32) -> u32 { a.reverse_bits() }
-    /// `brev.b64`.
-    Brev64(a: u64) -> u64 { a.reverse_bits() }
-    /// `bfind`: position of the highest bit that differs from the sign; all ones if there is none.
-    Bfind<T: Int>(a: T) -> u32 { bfind(a, false) }
-    /// `bfind.shiftamt`: by how much to shift left to bring it to the top.
-    BfindShift<T: Int>(a: T) -> u32 { bfind(a, true) }
-    /// `fns.b32`: the n-th set bit from a base.
-    Fns(mask: u32, base: u32, n: i32) -> u32 { fns(mask, base, n) }
-    /// `bfe`.
-    Bfe<T: Int>(a: T, b: u32, c: u32) -> T { bfe(a, b, c) }
-    /// `bfi.b32`: the low d bits of a go to b at c.
-    Bfi32(a: u32, b: u32, c: u32, d: u32) -> u32 { bfi(u64::from(a), u64::from(b), c, d, 32) as u32 }
-    /// `bfi.b64`.
-    Bfi64(a: u64, b: u64, c: u32, d: u32) -> u64 { bfi(a, b, c, d, 64) }
-    /// `bmsk.clamp`: b ones from bit a.
-    BmskClamp(a: u32, b: u32) -> u32 { bmsk(a, b) }
-    /// `bmsk.wrap`.
-    BmskWrap(a: u32, b: u32) -> u32 { bmsk(a & 31, b & 31) }
-    /// `szext.clamp.u32`.
-    ZextClamp(a: u32, b: u32) -> u32 { if b >= 32 { a } else { a & ((1 << b) - 1) } }
-    /// `szext.wrap.u32`.
-    ZextWrap(a: u32, b: u32) -> u32 { a & ((1 << (b & 31)) - 1) }
-    /// `szext.clamp.s32`.
-    SextClamp(a: i32, b: u32) -> i32 { if b >= 32 { a } else if b == 0 { 0 } else { a << (32 - b) >> (32 - b) } }
-    /// `szext.wrap.s32`.
-    SextWrap(a: i32, b: u32) -> i32 { let b = b & 31; if b == 0 { 0 } else { a << (32 - b) >> (32 - b) } }
-    /// `slct.*.s32`: a if c >= 0, else b.
-    SlctS32<T: Val>(a: T, b: T, c: i32) -> T { if c >= 0 { a } else { b } }
-    /// `slct.*.f32`: a if c >= 0 (also -0), else b (also NaN).
-    SlctF32<T: Val>(a: T, b: T, c: f32) -> T { if c >= 0.0 { a } else { b } }
-    /// `slct.ftz.*.f32`: likewise, a subnormal counting as zero.
-    SlctF32Ftz<T: Val>(a: T, b: T, c: f32) -> T { if c >= 0.0 || c.is_subnormal() { a } else { b } }
-    /// `selp`.
-    Selp<T: Val>(a: T, b: T, c: bool) -> T { if c { a } else { b } }
+    /// `add.u16x2`, `add.s16x2`.
+    Add16x2(a: u32, b: u32) -> u32 { halves(a, b, |a, b| a.wrapping_add(b)) }
+    /// `min.u16x2`.
+    MinU16x2(a: u32, b: u32) -> u32 { halves(a, b, |a, b| if b < a { b } else { a }) }
+    /// `max.u16x2`.
+    MaxU16x2(a: u32, b: u32) -> u32 { halves(a, b, |a, b| if b > a { b } else { a }) }
+    /// `min.s16x2`.
+    MinS16x2(a: u32, b: u32) -> u32 { halves(a, b, |a, b| (a as i16).min(b as i16) as u16) }
+    /// `max.s16x2`.
+    MaxS16x2(a: u32, b: u32) -> u32 { halves(a, b, |a, b| (a as i16).max(b as i16) as u16) }
+    /// `min.relu.s16x2`.
+    MinReluS16x2(a: u32, b: u32) -> u32 { halves(a, b, |a, b| (a as i16).min(b as i16).max(0) as u16) }
+    /// `max.relu.s16x2`.
+    MaxReluS16x2(a: u32, b: u32) -> u32 { halves(a, b, |a, b| (a as i16).max(b as i16).max(0) as u16) }
 }
 
 #[inline(always)]
-fn shf_l(a: u32, b: u32, c: u32) -> u32 {
-    ((((u64::from(b) << 32) | u64::from(a)) << c) >> 32) as u32
-}
-
-#[inline(always)]
-fn shf_r(a: u32, b: u32, c: u32) -> u32 {
-    (((u64::from(b) << 32) | u64::from(a)) >> c) as u32
-}
-
-#[inline(always)]
-fn bfind<T: Int>(a: T, shift: bool) -> u32 {
-    let v = a.wide();
-    // The highest bit that differs from the sign: of !a for negative values.
-    let magnitude = if v < 0 { !v as u64 } else { v as u64 };
-    if magnitude == 0 {
-        return u32::MAX;
-    }
-    let position = 63 - magnitude.leading_zeros();
-    if shift { T::BITS - 1 - position } else { position }
-}
-
-#[inline(always)]
-fn fns(mask: u32, base: u32, n: i32) -> u32 {
-    let base = base & 31;
-    if n == 0 {
-        return if mask >> base & 1 == 1 { base } else { u32::MAX };
-    }
-    let (mut left, mut at) = (n.unsigned_abs(), i64::from(base));
-    let step = i64::from(n.signum());
-    while (0..32).contains(&at) {
-        if mask >> at & 1 == 1 {
-            left -= 1;
-            if left == 0 {
-                return at as u32;
-            }
-        }
-        at += step;
-    }
-    u32::MAX
-}
-
-/// PTX ISA, bfe: position and length are the low byte; past the top the sign bit (or 0) repeats.
-#[inline(always)]
-fn bfe<T: Int>(a: T, b: u32, c: u32) -> T {
-    let (pos, len, msb) = (b & 0xff, c & 0xff, T::BITS - 1);
-    if len == 0 {
-        return T::wrap(0);
-    }
-    let bits = a.bits();
-    let sign = if T::SIGNED { bits >> (pos + len - 1).min(msb) & 1 } else { 0 };
-    let field = if pos > msb { 0 } else { bits >> pos };
-    let valid = len.min((msb + 1).saturating_sub(pos));
-    let keep = if valid >= 64 { u64::MAX } else { (1u64 << valid) - 1 };
-    let fill = if sign == 1 { !keep } else { 0 };
-    T::wrap(((field & keep) | fill) as i128)
-}
-
-#[inline(always)]
-fn bfi(a: u64, b: u64, c: u32, d: u32, width: u32) -> u64 {
-    let (pos, len) = (c & 0xff, d & 0xff);
-    if pos >= width || len == 0 {
-        return b;
-    }
-    let len = len.min(width - pos);
-    let field = if len >= 64 { u64::MAX } else { ((1u64 << len) - 1) << pos };
-    (b & !field) | ((a << pos) & field)
-}
-
-#[inline(always)]
-fn bmsk(a: u32, b: u32) -> u32 {
-    let ones = if b >= 32 { u64::from(u32::MAX) } else { (1u64 << b) - 1 };
-    if a >= 32 { 0 } else { (ones << a) as u32 }
-}
-
-/// `lop3`: [`Args::imm`] is the table.
-pub struct Lop3;
-impl Body for Lop3 {
-    #[inline(always)]
-    fn run(p: &mut Planes, args: &Args, mask: u32) {
-        let [a, b, c] = [0, 1, 2].map(|i| p.get32(args.src[i]).0);
-        let term = |i: u32| if args.imm >> i & 1 == 1 { u32::MAX } else { 0 };
-        let t = [0, 1, 2, 3, 4, 5, 6, 7].map(term);
-        let mut out = [0u32; LANES];
-        for l in 0..LANES {
-            let (a, b, c) = (a[l], b[l], c[l]);
-            out[l] = (t[0] & !a & !b & !c) | (t[1] & !a & !b & c) | (t[2] & !a & b & !c) | (t[3] & !a & b & c);
-            out[l] |= (t[4] & a & !b & !c) | (t[5] & a & !b & c) | (t[6] & a & b & !c) | (t[7] & a & b & c);
-        }
-        u32::store(p, args.dst[0], mask, &out);
-    }
-}
-
-/// `prmt`: [`Args::imm`] is the mode, an index into [`PRMT_MODES`].
-pub struct Prmt;
-/// Modes of `prmt`; the default, without a name, is 0.
-pub const PRMT_MODES: &[&str] = &["", "f4e", "b4e", "rc8", "ecl", "ecr", "rc16"];
-impl Body for Prmt {
-    #[inline(always)]
-    fn run(p: &mut Planes, args: &Args, mask: u32) {
-        let [a, b, c] = [0, 1, 2].map(|i| p.get32(args.src[i]).0);
-        let mut out = [0u32; LANES];
-        for l in 0..LANES {
-            out[l] = prmt(a[l], b[l], c[l], args.imm);
-        }
-        u32::store(p, args.dst[0], mask, &out);
-    }
-}
-
-/// PTX ISA, prmt: each nibble of the selector names a byte of `b:a`; its top bit replicates that byte's sign.
-fn prmt(a: u32, b: u32, c: u32, mode: u64) -> u32 {
-    let bytes = (u64::from(b) << 32 | u64::from(a)).to_le_bytes();
-    let s = c & 3;
-    let chosen: [u32; 4] = match mode {
-        0 => [c & 15, c >> 4 & 15, c >> 8 & 15, c >> 12 & 15],
-        1 => [s, s + 1, s + 2, s + 3],
-        2 => [s, s + 7 & 7, s + 6 & 7, s + 5 & 7],
-        3 => [s; 4],
-        4 => [s, s.max(1), s.max(2), 3],
-        5 => [0, s.min(1), s.min(2), s],
-        _ => [s & 1, s & 1, s & 1, s & 1].map(|h| h * 2),
-    };
-    let mut out = [0u8; 4];
-    for (i, o) in out.iter_mut().enumerate() {
-        let n = chosen[i];
-        // rc16 repeats a half word: its odd bytes are the upper ones.
-        let byte = bytes[(n & 7) as usize + usize::from(mode == 6) * (i & 1)];
-        *o = if mode == 0 && n & 8 != 0 { if byte & 0x80 != 0 { 0xff } else { 0 } } else { byte };
-    }
-    u32::from_le_bytes(out)
+fn halves(a: u32, b: u32, f: impl Fn(u16, u16) -> u16) -> u32 {
+    u32::from(f(a as u16, b as u16)) | u32::from(f((a >> 16) as u16, (b >> 16) as u16)) << 16
 }
 
 /// Carry chains: `add.cc`, `addc`, `sub.cc`, `subc`, `mad.cc`, `madc`. [`Args::imm`]: [`CARRY_IN`], [`CARRY_OUT`].
@@ -355,10 +203,19 @@ impl<T: Int, const KIND: u8> Body for Chain<T, KIND> {
             let (x, y) = (u128::from(a[l].bits()), u128::from(b[l].bits()));
             // Sum, difference (the flag is a borrow), low and high half of the product plus c.
             let (r, flag) = match KIND {
-                0 => { let r = x + y + cin; (r, r >> T::BITS & 1 == 1) }
+                0 => {
+                    let r = x + y + cin;
+                    (r, r >> T::BITS & 1 == 1)
+                }
                 1 => (x.wrapping_sub(y).wrapping_sub(cin), x < y + cin),
-                2 => { let r = u128::from(a[l].mul(b[l]).bits()) + u128::from(c[l].bits()) + cin; (r, r >> T::BITS & 1 == 1) }
-                _ => { let r = u128::from(a[l].mul_hi(b[l]).bits()) + u128::from(c[l].bits()) + cin; (r, r >> T::BITS & 1 == 1) }
+                2 => {
+                    let r = u128::from(a[l].mul(b[l]).bits()) + u128::from(c[l].bits()) + cin;
+                    (r, r >> T::BITS & 1 == 1)
+                }
+                _ => {
+                    let r = u128::from(a[l].mul_hi(b[l]).bits()) + u128::from(c[l].bits()) + cin;
+                    (r, r >> T::BITS & 1 == 1)
+                }
             };
             out[l] = T::wrap(r as i128);
             flags |= u32::from(flag) << l;
@@ -385,8 +242,14 @@ impl Body for Dot {
 }
 
 fn dot(a: u32, b: u32, c: u32, how: u64) -> u32 {
-    let byte = |v: u32, i: u32, signed: bool| { let x = (v >> (8 * i)) as u8; if signed { i64::from(x as i8) } else { i64::from(x) } };
-    let half = |v: u32, i: u32, signed: bool| { let x = (v >> (16 * i)) as u16; if signed { i64::from(x as i16) } else { i64::from(x) } };
+    let byte = |v: u32, i: u32, signed: bool| {
+        let x = (v >> (8 * i)) as u8;
+        if signed { i64::from(x as i8) } else { i64::from(x) }
+    };
+    let half = |v: u32, i: u32, signed: bool| {
+        let x = (v >> (16 * i)) as u16;
+        if signed { i64::from(x as i16) } else { i64::from(x) }
+    };
     let (sa, sb) = (how & 1 != 0, how & 2 != 0);
     let sum: i64 = if how & 4 != 0 {
         let first = if how & 8 != 0 { 2 } else { 0 };
@@ -397,63 +260,113 @@ fn dot(a: u32, b: u32, c: u32, how: u64) -> u32 {
     c.wrapping_add(sum as u32)
 }
 
-/// `and`, `or`, `xor`, `not`, `mov`, `selp` on predicates, as whole masks: [`Args::imm`] is an index into [`PRED_OPS`].
-pub struct Pred;
-/// The predicate operations that [`Pred`] knows.
-pub const PRED_OPS: &[&str] = &["and", "or", "xor", "not", "mov"];
-impl Body for Pred {
-    #[inline(always)]
-    fn run(p: &mut Planes, args: &Args, mask: u32) {
-        let a = p.get_pred(args.src[0]);
-        let b = if args.imm < 3 { p.get_pred(args.src[1]) } else { 0 };
-        let r = match args.imm {
-            0 => a & b,
-            1 => a | b,
-            2 => a ^ b,
-            3 => !a,
-            _ => a,
-        };
-        p.put_pred(args.dst[0], mask, r);
-    }
-}
-
-/// An integer type by number, for [`with_int`].
-#[rustfmt::skip]
-macro_rules! with_int {
-    ($ty:expr, $level:expr, $name:ident) => {
-        match $ty {
-            Type::U8 | Type::B8 => Some($crate::alu::lane::pick::<$crate::alu::int::$name<u8>>($level)),
-            Type::S8 => Some($crate::alu::lane::pick::<$crate::alu::int::$name<i8>>($level)),
-            Type::U16 | Type::B16 => Some($crate::alu::lane::pick::<$crate::alu::int::$name<u16>>($level)),
-            Type::S16 => Some($crate::alu::lane::pick::<$crate::alu::int::$name<i16>>($level)),
-            Type::U32 | Type::B32 => Some($crate::alu::lane::pick::<$crate::alu::int::$name<u32>>($level)),
-            Type::S32 => Some($crate::alu::lane::pick::<$crate::alu::int::$name<i32>>($level)),
-            Type::U64 | Type::B64 => Some($crate::alu::lane::pick::<$crate::alu::int::$name<u64>>($level)),
-            Type::S64 => Some($crate::alu::lane::pick::<$crate::alu::int::$name<i64>>($level)),
-            _ => None,
-        }
-    };
-}
-pub(crate) use with_int;
-
 /// The entry of a carry operation: 0 sum, 1 difference, 2 `mad.lo`, 3 `mad.hi`.
-pub fn chain(ty: prlx_isa::view::Type, kind: u8, level: Level) -> Option<Run> {
-    use prlx_isa::view::Type::{B32, B64, S32, S64, U32, U64};
+fn chain(x: &Asked, kind: u8) -> Result<AluOp, String> {
     macro_rules! by_kind {
         ($t:ty) => {
             match kind {
-                0 => super::lane::pick::<Chain<$t, 0>>(level),
-                1 => super::lane::pick::<Chain<$t, 1>>(level),
-                2 => super::lane::pick::<Chain<$t, 2>>(level),
-                _ => super::lane::pick::<Chain<$t, 3>>(level),
+                0 => pick::<Chain<$t, 0>>(x.level),
+                1 => pick::<Chain<$t, 1>>(x.level),
+                2 => pick::<Chain<$t, 2>>(x.level),
+                _ => pick::<Chain<$t, 3>>(x.level),
             }
         };
     }
+    use Type::{B32, B64, S32, S64, U32, U64};
+    let entry: Option<Run> = match x.ty {
+        U32 | B32 => Some(by_kind!(u32)),
+        S32 => Some(by_kind!(i32)),
+        U64 | B64 => Some(by_kind!(u64)),
+        S64 => Some(by_kind!(i64)),
+        _ => None,
+    };
+    let carry_in = matches!(x.inst.form.op, Some(Op::Addc | Op::Subc | Op::Madc));
+    let imm = if carry_in { CARRY_IN } else { 0 } | if x.has("cc") { CARRY_OUT } else { 0 };
+    x.op(entry, x.ty, &[x.ty; 3][..if kind >= 2 { 3 } else { 2 }], imm)
+}
+
+/// The twice as wide type.
+fn wider(ty: Type) -> Option<Type> {
     Some(match ty {
-        U32 | B32 => by_kind!(u32),
-        S32 => by_kind!(i32),
-        U64 | B64 => by_kind!(u64),
-        S64 => by_kind!(i64),
+        Type::U16 => Type::U32,
+        Type::S16 => Type::S32,
+        Type::U32 => Type::U64,
+        Type::S32 => Type::S64,
         _ => return None,
     })
+}
+
+/// Chooses an integer operation.
+#[rustfmt::skip]
+pub(super) fn select(op: Op, x: &Asked) -> Result<AluOp, String> {
+    let (t, l) = (x.ty, x.level);
+    let one = |run: Option<Run>| x.op(run, t, &[t], 0);
+    let two = |run: Option<Run>| x.op(run, t, &[t; 2], 0);
+    let three = |run: Option<Run>| x.op(run, t, &[t; 3], 0);
+    match op {
+        Op::Add | Op::Addc if op == Op::Addc || x.has("cc") => { x.only(&["cc"])?; chain(x, 0) }
+        Op::Sub | Op::Subc if op == Op::Subc || x.has("cc") => { x.only(&["cc"])?; chain(x, 1) }
+        Op::Mad | Op::Madc if op == Op::Madc || x.has("cc") => {
+            x.only(&["cc", "lo", "hi"])?;
+            chain(x, if x.has("hi") { 3 } else { 2 })
+        }
+        Op::Add if x.has("sat") => { x.only(&["sat"])?; two(run!(l, t; S32 => AddSat<i32>)) }
+        Op::Sub if x.has("sat") => { x.only(&["sat"])?; two(run!(l, t; S32 => SubSat<i32>)) }
+        Op::Add => { x.only(&[])?; two(run!(l, t; U16 | S16 => Add<u16>, U32 | S32 => Add<u32>, U64 | S64 => Add<u64>, U16x2 | S16x2 => Add16x2)) }
+        Op::Sub => { x.only(&[])?; two(run!(l, t; U16 | S16 => Sub<u16>, U32 | S32 => Sub<u32>, U64 | S64 => Sub<u64>)) }
+        Op::Mul if x.has("wide") => {
+            x.only(&["wide"])?;
+            let run = run!(l, t; U16 => MulWideU16, S16 => MulWideS16, U32 => MulWideU32, S32 => MulWideS32);
+            x.op(run, wider(t).ok_or_else(|| x.untyped())?, &[t; 2], 0)
+        }
+        Op::Mul if x.has("hi") => {
+            x.only(&["hi"])?;
+            two(run!(l, t; U16 => MulHi<u16>, S16 => MulHi<i16>, U32 => MulHi<u32>, S32 => MulHi<i32>, U64 => MulHi<u64>, S64 => MulHi<i64>))
+        }
+        Op::Mul => { x.only(&["lo"])?; two(run!(l, t; U16 | S16 => Mul<u16>, U32 | S32 => Mul<u32>, U64 | S64 => Mul<u64>)) }
+        Op::Mad if x.has("wide") => {
+            x.only(&["wide"])?;
+            let run = run!(l, t; U16 => MadWideU16, S16 => MadWideS16, U32 => MadWideU32, S32 => MadWideS32);
+            let wide = wider(t).ok_or_else(|| x.untyped())?;
+            x.op(run, wide, &[t, t, wide], 0)
+        }
+        Op::Mad if x.has("hi") && x.has("sat") => { x.only(&["hi", "sat"])?; three(run!(l, t; S32 => MadHiSat)) }
+        Op::Mad if x.has("hi") => {
+            x.only(&["hi"])?;
+            three(run!(l, t; U16 => MadHi<u16>, S16 => MadHi<i16>, U32 => MadHi<u32>, S32 => MadHi<i32>, U64 => MadHi<u64>, S64 => MadHi<i64>))
+        }
+        Op::Mad => { x.only(&["lo"])?; three(run!(l, t; U16 | S16 => Mad<u16>, U32 | S32 => Mad<u32>, U64 | S64 => Mad<u64>)) }
+        Op::Mul24 if x.has("hi") => { x.only(&["hi"])?; two(run!(l, t; U32 => Mul24HiU, S32 => Mul24HiS)) }
+        Op::Mul24 => { x.only(&["lo"])?; two(run!(l, t; U32 => Mul24LoU, S32 => Mul24LoS)) }
+        Op::Mad24 if x.has("sat") => { x.only(&["hi", "sat"])?; three(run!(l, t; S32 => Mad24HiSat)) }
+        Op::Mad24 if x.has("hi") => { x.only(&["hi"])?; three(run!(l, t; U32 => Mad24HiU, S32 => Mad24HiS)) }
+        Op::Mad24 => { x.only(&["lo"])?; three(run!(l, t; U32 => Mad24LoU, S32 => Mad24LoS)) }
+        Op::Sad => {
+            x.only(&[])?;
+            three(run!(l, t; U16 => Sad<u16>, S16 => Sad<i16>, U32 => Sad<u32>, S32 => Sad<i32>, U64 => Sad<u64>, S64 => Sad<i64>))
+        }
+        Op::Div => { x.only(&[])?; two(run!(l, t; U16 => Div<u16>, S16 => Div<i16>, U32 => Div<u32>, S32 => Div<i32>, U64 => Div<u64>, S64 => Div<i64>)) }
+        Op::Rem => { x.only(&[])?; two(run!(l, t; U16 => Rem<u16>, S16 => Rem<i16>, U32 => Rem<u32>, S32 => Rem<i32>, U64 => Rem<u64>, S64 => Rem<i64>)) }
+        Op::Neg => { x.only(&[])?; one(run!(l, t; S16 => Neg<u16>, S32 => Neg<u32>, S64 => Neg<u64>)) }
+        Op::Abs => { x.only(&[])?; one(run!(l, t; S16 => Abs<i16>, S32 => Abs<i32>, S64 => Abs<i64>)) }
+        Op::Min if x.has("relu") => { x.only(&["relu"])?; two(run!(l, t; S32 => MinRelu, S16x2 => MinReluS16x2)) }
+        Op::Max if x.has("relu") => { x.only(&["relu"])?; two(run!(l, t; S32 => MaxRelu, S16x2 => MaxReluS16x2)) }
+        Op::Min => {
+            x.only(&[])?;
+            two(run!(l, t; U16 => Min<u16>, S16 => Min<i16>, U32 => Min<u32>, S32 => Min<i32>, U64 => Min<u64>, S64 => Min<i64>, U16x2 => MinU16x2, S16x2 => MinS16x2))
+        }
+        Op::Max => {
+            x.only(&[])?;
+            two(run!(l, t; U16 => Max<u16>, S16 => Max<i16>, U32 => Max<u32>, S32 => Max<i32>, U64 => Max<u64>, S64 => Max<i64>, U16x2 => MaxU16x2, S16x2 => MaxS16x2))
+        }
+        Op::Dp4a | Op::Dp2a => {
+            x.only(if op == Op::Dp2a { &["lo", "hi"] } else { &[] })?;
+            let &[a, b] = x.inst.form.types.as_slice() else { return Err(x.untyped()) };
+            let bit = |on: bool, bit: u64| if on { bit } else { 0 };
+            let imm = bit(a == Type::S32, 1) | bit(b == Type::S32, 2) | bit(op == Op::Dp2a, 4) | bit(x.has("hi"), 8);
+            // Both unsigned: the accumulator is too, but its sum wraps alike.
+            x.op(Some(pick::<Dot>(l)), if imm & 3 != 0 { Type::S32 } else { Type::U32 }, &[a, b, Type::U32], imm)
+        }
+        _ => Err(format!("`{}` is not an integer operation", op.mnemonic())),
+    }
 }
