@@ -2,6 +2,25 @@
 //!
 //! The plan is the only thing that front doors lower and that the emulator's hooks run; recorders, probes and markers are
 //! all insertions of one plan. It carries the static half of the trace to be.
+//!
+//! How [`Plan::resolve`] works, file by file: `body` prepares a function, `points` lists what in it carries a site,
+//! `elide` chooses which decisions are recorded (`lower`: what a decoder can evaluate), `record` and `place` insert,
+//! `steps`, `statics` and `slice` write the static half.
 
+mod body;
+mod elide;
+mod lower;
+mod pattern;
+mod place;
 mod plan;
+mod points;
+mod print;
+mod record;
+mod resolve;
+mod slice;
+mod statics;
+mod steps;
+mod window;
+
+pub use place::check_capacity;
 pub use plan::{Action, At, Filter, Fold, FunctionPlan, Insertion, Plan, Program};

@@ -1,0 +1,323 @@
+//! Room for recorded bits: where words are written out in time.
+//!
+//! A lane's word takes [`WORD_BITS`] decisions. A [`Action::Reserve`] with `bits: n` guarantees room for `n`; `n` is the
+//! most that any path takes until the next one. Reserves stand
+//! - once per trip of a loop that records bits, before the jump back; so that a long tail after the loop does not raise
+//!   that one's `n`, also where the loop is left;
+//! - after calls, and at the start of device functions: nothing is known of the word there;
+//! - where a path from the last one would take more than a word.
+//!
+//! Holds, and [`check_capacity`] proves it of any plan: on no path are bits appended without room.
+
+use std::collections::BTreeMap;
+
+use prlx_isa::view::{self, BlockId, Class, InstId};
+use prlx_trace::device::WORD_BITS;
+
+use crate::body::Body;
+use crate::plan::{Action, At, Insertion, Plan};
+
+/// Insertions by place, in the order of the text; at one place in their order.
+#[derive(Default)]
+pub(crate) struct Spots(BTreeMap<(u32, u8), Vec<Insertion>>);
+
+impl Spots {
+    fn key(at: At) -> (u32, u8) {
+        match at {
+            At::Entry => (0, 0),
+            At::Before(i) => (i.0, 1),
+            At::After(i) => (i.0, 2),
+        }
+    }
+    /// Adds `action` behind what is at `at`.
+    pub fn push(&mut self, at: At, guard: Option<view::Guard>, action: Action) {
+        self.0.entry(Self::key(at)).or_default().push(Insertion { at, guard, action });
+    }
+    fn insert(&mut self, at: At, index: usize, action: Action) {
+        self.0.entry(Self::key(at)).or_default().insert(index, Insertion { at, guard: None, action });
+    }
+    fn at(&self, at: At) -> &[Insertion] {
+        self.0.get(&Self::key(at)).map_or(&[], Vec::as_slice)
+    }
+    /// All of them, in order.
+    pub fn into_list(self) -> Vec<Insertion> {
+        self.0.into_values().flatten().collect()
+    }
+    /// From such a list.
+    fn of(list: &[Insertion]) -> Spots {
+        let mut spots = Spots::default();
+        for i in list {
+            spots.push(i.at, i.guard, i.action.clone());
+        }
+        spots
+    }
+    /// What runs in `part`, in order.
+    fn run<'s>(&'s self, body: &'s Body<'_>, part: BlockId) -> impl DoubleEndedIterator<Item = &'s Insertion> + 's {
+        let insts = body.parts[part.index()].insts.clone().map(InstId);
+        insts.flat_map(|i| self.at(At::Before(i)).iter().chain(self.at(At::After(i))))
+    }
+}
+
+/// Adds the [`Action::Reserve`]s that the bits in `spots` need. Calls are followed by one already, and so is a device
+/// function's beginning; their sizes are set here too.
+pub(crate) fn reserve(body: &Body<'_>, spots: &mut Spots) {
+    for l in (0..body.graph.loops.len()).rev() {
+        jump_back(body, spots, l);
+    }
+    for l in (0..body.graph.loops.len()).rev() {
+        ways_out(body, spots, l);
+    }
+    overflow(body, spots);
+    let needs = needs(body, spots, None);
+    let out = |part: usize| succs(body, part).map(|s| needs[s.index()]).max().unwrap_or(0);
+    let reachable = body.reachable();
+    for (number, part) in body.parts.iter().enumerate() {
+        let mut need = if reachable[number] { out(number) } else { 0 };
+        for i in part.insts.clone().rev() {
+            for at in [At::After(InstId(i)), At::Before(InstId(i))] {
+                size(spots, at, &mut need);
+            }
+        }
+    }
+    let mut need = needs.first().copied().unwrap_or(0);
+    size(spots, At::Entry, &mut need);
+}
+
+/// Sets the sizes of the reserves at `at`, last first, and removes those that nothing needs.
+fn size(spots: &mut Spots, at: At, need: &mut u32) {
+    let Some(list) = spots.0.get_mut(&Spots::key(at)) else { return };
+    for insertion in list.iter_mut().rev() {
+        *need = before(insertion, *need);
+        if let Action::Reserve { bits } = &mut insertion.action {
+            *bits = std::mem::take(need);
+        }
+    }
+    list.retain(|i| i.action != Action::Reserve { bits: 0 });
+}
+
+/// What must be free before `insertion`, if `need` must be after it. (A reserve is sized by its caller.)
+fn before(insertion: &Insertion, need: u32) -> u32 {
+    match insertion.action {
+        Action::Bits { bits, .. } => need + u32::from(bits),
+        _ => need,
+    }
+}
+
+fn succs<'b>(body: &'b Body<'_>, part: usize) -> impl Iterator<Item = BlockId> + 'b {
+    body.parts[part].end.succs().into_iter()
+}
+
+/// By part: the most bits that a path takes from its start to the next reserve; within loop `only`, if given.
+fn needs(body: &Body<'_>, spots: &Spots, only: Option<usize>) -> Vec<u32> {
+    let inside = |b: BlockId| only.is_none_or(|l| body.graph.loops[l].blocks.binary_search(&b).is_ok());
+    let mut needs = vec![0u32; body.parts.len()];
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for &part in body.graph.order.iter().rev().filter(|b| inside(**b)) {
+            let after = succs(body, part.index()).filter(|s| inside(*s)).map(|s| needs[s.index()]).max().unwrap_or(0);
+            let need = spots.run(body, part).rev().fold(after, |need, i| match i.action {
+                Action::Reserve { .. } if i.guard.is_none() => 0,
+                _ => before(i, need),
+            });
+            // Every cycle that takes bits has a reserve, so this ends; the bound is for the day when that is wrong.
+            let need = need.min(1 << 20);
+            changed |= std::mem::replace(&mut needs[part.index()], need) != need;
+        }
+    }
+    needs
+}
+
+/// A reserve at the end of each latch of loop `l` from which a trip can take bits without meeting one.
+fn jump_back(body: &Body<'_>, spots: &mut Spots, l: usize) {
+    let this = &body.graph.loops[l];
+    let takes = |spots: &Spots, b: BlockId| spots.run(body, b).any(|i| matches!(i.action, Action::Bits { .. }));
+    if !this.blocks.iter().any(|&b| takes(spots, b)) {
+        return;
+    }
+    let places: Vec<Option<At>> = this.latches.iter().map(|&b| end_of(body, b)).collect();
+    if this.irreducible || places.contains(&None) {
+        // No one place is passed in every trip: each block that takes bits makes its own room.
+        for &b in &this.blocks {
+            if takes(spots, b)
+                && let Some(first) = body.parts[b.index()].insts.clone().next()
+            {
+                spots.insert(At::Before(InstId(first)), 0, Action::Reserve { bits: 0 });
+            }
+        }
+        return;
+    }
+    // By part: whether it can be reached from the header without meeting a reserve, and whether with bits taken.
+    let mut state: BTreeMap<BlockId, (bool, bool)> = BTreeMap::from([(this.header, (true, false))]);
+    let mut dirty: Vec<BlockId> = Vec::new();
+    let mut changed = true;
+    while changed {
+        changed = false;
+        dirty.clear();
+        for &part in body.graph.order.iter().filter(|b| this.blocks.binary_search(b).is_ok()) {
+            let Some(&(mut free, mut taken)) = state.get(&part) else { continue };
+            for i in spots.run(body, part) {
+                match i.action {
+                    Action::Reserve { .. } if i.guard.is_none() => (free, taken) = (false, false),
+                    Action::Bits { .. } if free => taken = true,
+                    _ => {}
+                }
+            }
+            if free && taken && this.latches.contains(&part) {
+                dirty.push(part);
+            }
+            for s in succs(body, part.index()).filter(|s| *s != this.header && this.blocks.binary_search(s).is_ok()) {
+                let old = state.get(&s).copied();
+                let new = (free || old.is_some_and(|o| o.0), taken || old.is_some_and(|o| o.1));
+                changed |= old != Some(new);
+                state.insert(s, new);
+            }
+        }
+    }
+    for (latch, at) in this.latches.iter().zip(places) {
+        if let (true, Some(at)) = (dirty.contains(latch), at) {
+            spots.push(at, None, Action::Reserve { bits: 0 });
+        }
+    }
+}
+
+/// The last place in a part: before what transfers control, else after its last instruction.
+fn end_of(body: &Body<'_>, part: BlockId) -> Option<At> {
+    let part = &body.parts[part.index()];
+    let last = part.insts.clone().next_back().map(InstId).or(part.of)?;
+    Some(match body.inst(last).class {
+        Class::Branch | Class::Switch | Class::Return | Class::Exit => At::Before(last),
+        _ => At::After(last),
+    })
+}
+
+/// A reserve where loop `l` is left for a stretch that takes more bits than a trip.
+fn ways_out(body: &Body<'_>, spots: &mut Spots, l: usize) {
+    let this = &body.graph.loops[l];
+    let reserves = |i: &Insertion| matches!(i.action, Action::Reserve { .. });
+    if !this.blocks.iter().any(|&b| spots.run(body, b).any(reserves)) {
+        return;
+    }
+    let within = needs(body, spots, Some(l));
+    let trip = this.blocks.iter().map(|b| within[b.index()]).max().unwrap_or(0);
+    let headers: Vec<BlockId> = body.graph.loops.iter().map(|l| l.header).collect();
+    for &(from, to) in &this.exits {
+        if from == to || headers.contains(&to) {
+            continue;
+        }
+        let Some(first) = body.parts[to.index()].insts.clone().next() else { continue };
+        if needs(body, spots, None)[to.index()] > trip {
+            spots.insert(At::Before(InstId(first)), 0, Action::Reserve { bits: 0 });
+        }
+    }
+}
+
+/// Reserves where the way from the last one takes more than a word, until there is no such place.
+fn overflow(body: &Body<'_>, spots: &mut Spots) {
+    loop {
+        let taken = forward(body, spots);
+        let mut found: Option<(At, usize)> = None;
+        'parts: for &part in &body.graph.order {
+            let Some(mut now) = taken[part.index()] else { continue };
+            for i in body.parts[part.index()].insts.clone().map(InstId) {
+                for at in [At::Before(i), At::After(i)] {
+                    for (index, insertion) in spots.at(at).iter().enumerate() {
+                        now = step(insertion, now);
+                        if now > WORD_BITS {
+                            found = Some((at, index));
+                            break 'parts;
+                        }
+                    }
+                }
+            }
+        }
+        let Some((at, index)) = found else { return };
+        spots.insert(at, index, Action::Reserve { bits: 0 });
+    }
+}
+
+/// Bits taken since the last reserve.
+fn step(insertion: &Insertion, taken: u32) -> u32 {
+    match insertion.action {
+        Action::Reserve { .. } if insertion.guard.is_none() => 0,
+        Action::Bits { bits, .. } => (taken + u32::from(bits)).min(2 * WORD_BITS),
+        _ => taken,
+    }
+}
+
+/// By part: the most bits that can have been taken since the last reserve when it is entered.
+fn forward(body: &Body<'_>, spots: &Spots) -> Vec<Option<u32>> {
+    let mut taken: Vec<Option<u32>> = vec![None; body.parts.len()];
+    if let Some(first) = taken.first_mut() {
+        *first = Some(spots.at(At::Entry).iter().fold(0, |t, i| step(i, t)));
+    }
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for &part in &body.graph.order {
+            let Some(start) = taken[part.index()] else { continue };
+            let end = spots.run(body, part).fold(start, |t, i| step(i, t));
+            for s in succs(body, part.index()) {
+                let old = taken[s.index()];
+                if old.is_none_or(|o| o < end) {
+                    taken[s.index()] = Some(end);
+                    changed = true;
+                }
+            }
+        }
+    }
+    taken
+}
+
+/// Proves that no path appends bits without room, by what each reserve promises alone.
+///
+/// # Errors
+/// Names the function and the place where room may be missing.
+pub fn check_capacity(plan: &Plan, module: &view::Module, source: &str) -> Result<(), String> {
+    for (id, function) in plan.functions.iter().enumerate() {
+        if function.insertions.iter().all(|i| !matches!(i.action, Action::Bits { .. })) {
+            continue;
+        }
+        let body = Body::of(module, view::FuncId(id as u32), source);
+        let spots = Spots::of(&function.insertions);
+        let kernel = body.function.kind == view::FunctionKind::Kernel;
+        let start = room(spots.at(At::Entry).iter(), 0, kernel)?;
+        let mut rooms: Vec<Option<u32>> = vec![None; body.parts.len()];
+        rooms[0] = Some(start);
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for &part in &body.graph.order {
+                let Some(free) = rooms[part.index()] else { continue };
+                let free = room(spots.run(&body, part), free, kernel)
+                    .map_err(|e| format!("{} {part:?}: {e}", body.function.name))?;
+                for s in succs(&body, part.index()) {
+                    let old = rooms[s.index()];
+                    if old.is_none_or(|o| o > free) {
+                        rooms[s.index()] = Some(free);
+                        changed = true;
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The room that is surely left after `insertions`.
+fn room<'i>(insertions: impl Iterator<Item = &'i Insertion>, mut free: u32, kernel: bool) -> Result<u32, String> {
+    for i in insertions {
+        match i.action {
+            Action::Begin => free = if kernel { WORD_BITS } else { 0 },
+            Action::Restore => free = 0,
+            Action::Reserve { bits } if bits > WORD_BITS => return Err(format!("{:?} reserves {bits}", i.at)),
+            Action::Reserve { bits } if i.guard.is_none() => free = free.max(bits),
+            Action::Bits { bits, .. } => {
+                let bits = u32::from(bits);
+                free = free.checked_sub(bits).ok_or_else(|| format!("{:?} appends {bits}, {free} are free", i.at))?;
+            }
+            _ => {}
+        }
+    }
+    Ok(free)
+}

@@ -1,0 +1,278 @@
+//! The recorders: what each level inserts into a function, in order.
+
+use prlx_isa::graph::Graph;
+use prlx_isa::ptx::Op;
+use prlx_isa::view::{self, Class, FunctionKind, Guard, InstId, Operand};
+use prlx_trace::SiteId;
+use prlx_trace::kernel::{Level, SiteClass, Source};
+
+use crate::body::{Body, PartEnd};
+use crate::elide::Choice;
+use crate::place::{self, Spots};
+use crate::plan::{Action, At, Fold, Insertion};
+use crate::points::{self, Point};
+use crate::window::Windows;
+
+/// Logarithm of the distance of checkpoints, in back edges of a lane.
+const CHECKPOINT: u8 = 6;
+
+/// What the recorder of a function is given.
+pub(crate) struct Recorder<'r, 'b> {
+    pub body: &'r Body<'b>,
+    pub points: &'r [Point],
+    pub choice: &'r Choice,
+    /// By point: whether the filter takes it.
+    pub taken: &'r [bool],
+    /// Whether calls of a function of the module hand the state over.
+    pub recorded: &'r dyn Fn(view::FuncId) -> bool,
+    /// Sites that level `operands` watches.
+    pub watched: &'r [SiteId],
+}
+
+/// Insertions of one function, and points that nothing could be recorded at, with the reason.
+#[derive(Default)]
+pub(crate) struct Recorded {
+    pub insertions: Vec<Insertion>,
+    pub trip_counters: u32,
+    pub skipped: Vec<(SiteId, String)>,
+}
+
+impl Recorder<'_, '_> {
+    /// Records at `level`.
+    pub fn record(&self, level: Level) -> Recorded {
+        let mut out = Recorded::default();
+        let mut spots = Spots::default();
+        spots.push(At::Entry, None, Action::Begin);
+        if level == Level::Path && self.body.function.kind == FunctionKind::Device {
+            spots.push(At::Entry, None, Action::Reserve { bits: 0 });
+        }
+        // Calls first: what follows one in the text may be a decision that it makes.
+        for i in 0..self.body.function.insts.len() as u32 {
+            let at = InstId(i);
+            if self.body.callee(at).is_some_and(|f| (self.recorded)(f)) {
+                let guard = self.body.inst(at).guard;
+                spots.push(At::Before(at), guard, Action::Save);
+                spots.push(At::After(at), self.body.guard_after(at), Action::Restore);
+                if level == Level::Path {
+                    spots.push(At::After(at), None, Action::Reserve { bits: 0 });
+                }
+            }
+        }
+        match level {
+            Level::Path => out.trip_counters = self.path(&mut spots),
+            Level::Print => self.print(&mut spots, &mut out),
+            Level::Events => self.events(&mut spots, &mut out),
+            Level::Operands => self.operands(&mut spots, &mut out),
+        }
+        for (_, at, _) in self.body.leaves() {
+            let guard = at.and_then(|at| self.body.inst(at).guard);
+            spots.push(self.end_place(at), guard, Action::End);
+        }
+        out.insertions = spots.into_list();
+        out
+    }
+
+    /// The place of what runs when the function is left; without an instruction, after the last one.
+    fn end_place(&self, at: Option<InstId>) -> At {
+        match (at, self.body.function.insts.len()) {
+            (Some(at), _) => At::Before(at),
+            (None, 0) => At::Entry,
+            (None, n) => At::After(InstId(n as u32 - 1)),
+        }
+    }
+
+    fn path(&self, spots: &mut Spots) -> u32 {
+        let reachable = self.body.reachable();
+        for p in self.points {
+            let (Some(d), Some(at)) = (p.decision, p.at) else { continue };
+            let Source::Bits(bits) = self.choice.sources[d] else { continue };
+            if !reachable[p.part.index()] {
+                continue;
+            }
+            let reg = self.body.decisions[d].reg;
+            let (place, guard) = decided_at(self.body, p, at);
+            spots.push(place, guard, Action::Bits { site: p.site, reg, bits });
+        }
+        // One counter serves: no counted loop contains another, or a call, and each leaves it at 0.
+        for trip in &self.choice.trips {
+            let PartEnd::Branch { guard, .. } = self.body.parts[self.body.inst(trip.branch).block.index()].end else {
+                continue;
+            };
+            let stays = Guard { reg: guard.reg, negate: !trip.stay };
+            let leaves = Guard { reg: guard.reg, negate: trip.stay };
+            spots.push(At::Before(trip.branch), Some(stays), Action::TripAdd { counter: 0 });
+            spots.push(At::Before(trip.branch), Some(leaves), Action::TripEnd { counter: 0 });
+        }
+        place::reserve(self.body, spots);
+        u32::from(!self.choice.trips.is_empty())
+    }
+
+    fn print(&self, spots: &mut Spots, out: &mut Recorded) {
+        let windows = Windows::of(self.body);
+        for (p, taken) in self.points.iter().zip(self.taken) {
+            let Some(at) = p.at.filter(|_| *taken) else { continue };
+            let inst = self.body.inst(at);
+            let fold = |into, values: &[Operand]| Action::Fold { site: p.site, into, values: values.to_vec() };
+            if let Some(d) = p.decision {
+                if asks(inst) {
+                    out.skipped.push((p.site, "how often a wait asks depends on timing".to_owned()));
+                    continue;
+                }
+                let (place, guard) = decided_at(self.body, p, at);
+                spots.push(place, guard, fold(Fold::Control, &[Operand::Reg(self.body.decisions[d].reg)]));
+                continue;
+            }
+            let (before, after) = match p.class {
+                SiteClass::Load => (None, Some(Fold::Loaded)),
+                SiteClass::Store => (Some(Fold::Stored), None),
+                SiteClass::Atomic => (Some(Fold::Stored), Some(Fold::Stored)),
+                SiteClass::Sync if !asks(inst) => {
+                    let id = Operand::Int(i64::from(p.site.0) + 1);
+                    spots.push(At::Before(at), inst.guard, fold(Fold::Sync, &[id]));
+                    continue;
+                }
+                _ => continue,
+            };
+            if !points::shared_memory(inst) {
+                continue;
+            }
+            let values: Vec<Operand> = p.before.iter().chain(&p.after).cloned().collect();
+            if let Some(why) = unreadable(self.body, &windows, at, &values) {
+                out.skipped.push((p.site, why));
+                continue;
+            }
+            if let Some(into) = before.filter(|_| !p.before.is_empty()) {
+                spots.push(At::Before(at), inst.guard, fold(into, &p.before));
+            }
+            if let Some(into) = after.filter(|_| !p.after.is_empty()) {
+                spots.push(At::After(at), p.guard, fold(into, &p.after));
+            }
+        }
+        for (at, guard) in back_edges(self.body, &self.body.graph) {
+            // Writing out may call.
+            let (At::Before(i) | At::After(i)) = at else { continue };
+            if !windows.before(i).open {
+                spots.push(at, guard, Action::Checkpoint { every: CHECKPOINT });
+            }
+        }
+    }
+
+    fn events(&self, spots: &mut Spots, out: &mut Recorded) {
+        let windows = Windows::of(self.body);
+        for (p, taken) in self.points.iter().zip(self.taken) {
+            let Some(at) = p.at else {
+                if *taken && p.class == SiteClass::Entry {
+                    spots.push(At::Entry, None, Action::Event { site: p.site, value: None });
+                } else if *taken {
+                    spots.push(self.end_place(None), None, Action::Event { site: p.site, value: None });
+                }
+                continue;
+            };
+            if !*taken {
+                continue;
+            }
+            let inst = self.body.inst(at);
+            let (place, guard, value) = match (p.decision, p.class) {
+                (Some(d), _) => {
+                    let (place, guard) = decided_at(self.body, p, at);
+                    (place, guard, Some(Operand::Reg(self.body.decisions[d].reg)))
+                }
+                (None, SiteClass::Load) => (At::After(at), p.guard, p.after.first().cloned()),
+                (None, SiteClass::Atomic) if !p.after.is_empty() => (At::After(at), p.guard, p.after.first().cloned()),
+                (None, _) => (At::Before(at), inst.guard, p.before.first().cloned()),
+            };
+            let values: Vec<Operand> = value.iter().cloned().collect();
+            if windows.before(at).open {
+                out.skipped.push((p.site, IN_FLIGHT.to_owned()));
+            } else if let Some(why) = unreadable(self.body, &windows, at, &values) {
+                out.skipped.push((p.site, why));
+            } else {
+                spots.push(place, guard, Action::Event { site: p.site, value });
+            }
+        }
+    }
+
+    fn operands(&self, spots: &mut Spots, out: &mut Recorded) {
+        let windows = Windows::of(self.body);
+        let mut counter = 0;
+        for p in self.points.iter().filter(|p| self.watched.contains(&p.site)) {
+            let (values, after) = p.operands();
+            let (place, guard) = match p.at {
+                None if p.class == SiteClass::Entry => (At::Entry, None),
+                None => (self.end_place(None), None),
+                Some(at) if after => (At::After(at), p.guard),
+                // A decision that overwrites its own guard is a visit of every lane.
+                Some(at) if p.decision.is_some() => (At::Before(at), p.guard.or(switch_guard(self.body, p, at))),
+                Some(at) => (At::Before(at), self.body.inst(at).guard),
+            };
+            if let Some(at) = p.at {
+                let why = match windows.before(at).open {
+                    true => Some(IN_FLIGHT.to_owned()),
+                    false => unreadable(self.body, &windows, at, values),
+                };
+                if let Some(why) = why {
+                    out.skipped.push((p.site, why));
+                    continue;
+                }
+            }
+            let values = values.to_vec();
+            spots.push(place, guard, Action::Operands { site: p.site, counter, values });
+            counter += 1;
+        }
+    }
+}
+
+const IN_FLIGHT: &str = "tensor-core work is in flight: code that may call would serialise it";
+
+/// Where a decision's value is at hand, and for whom.
+fn decided_at(body: &Body<'_>, p: &Point, at: InstId) -> (At, Option<Guard>) {
+    match p.class {
+        SiteClass::Switch => (At::Before(at), body.inst(at).guard),
+        _ => (At::After(at), p.guard),
+    }
+}
+
+fn switch_guard(body: &Body<'_>, p: &Point, at: InstId) -> Option<Guard> {
+    if p.class == SiteClass::Switch { body.inst(at).guard } else { None }
+}
+
+/// Why code at `at` can't read `values`.
+fn unreadable(body: &Body<'_>, windows: &Windows, at: InstId, values: &[Operand]) -> Option<String> {
+    if points::too_wide(body, values) {
+        return Some("a 128-bit register".to_owned());
+    }
+    let flying = &windows.before(at).accumulators;
+    let hit = values.iter().any(|v| matches!(v, Operand::Reg(r) | Operand::Element(r, _) if flying.contains(r)));
+    hit.then(|| "an accumulator of tensor-core work in flight".to_owned())
+}
+
+/// Whether an instruction asks if a barrier's phase is over: how often is a matter of timing.
+fn asks(inst: &view::Inst) -> bool {
+    inst.form.op == Some(Op::Mbarrier) && (inst.form.has("try_wait") || inst.form.has("test_wait"))
+}
+
+/// Where back edges are taken, and under which guard.
+fn back_edges(body: &Body<'_>, graph: &Graph) -> Vec<(At, Option<Guard>)> {
+    let mut out = Vec::new();
+    for l in &graph.loops {
+        for &latch in &l.latches {
+            let part = &body.parts[latch.index()];
+            let Some(last) = part.insts.clone().next_back().map(InstId).or(part.of) else { continue };
+            let class = body.inst(last).class;
+            let place = match class {
+                Class::Branch | Class::Switch | Class::Return | Class::Exit => At::Before(last),
+                _ => At::After(last),
+            };
+            let guard = match part.end {
+                PartEnd::Branch { taken, other, .. } if taken == other => None,
+                PartEnd::Branch { guard, taken, .. } if taken == l.header => Some(guard),
+                PartEnd::Branch { guard, .. } => Some(Guard { reg: guard.reg, negate: !guard.negate }),
+                _ => body.inst(last).guard.filter(|_| class == Class::Switch),
+            };
+            if !out.contains(&(place, guard)) {
+                out.push((place, guard));
+            }
+        }
+    }
+    out
+}

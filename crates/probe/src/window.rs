@@ -1,0 +1,77 @@
+//! Where tensor-core work of a warpgroup is in flight, and which registers it is writing.
+//!
+//! Between `wgmma.fence` and the `wgmma.wait_group 0` after it, code may not touch accumulators, and a call makes the
+//! assembler give up overlapping. (After a `wait_group` of more than 0 some groups are done, but which registers they
+//! wrote is not followed: they count as in flight.)
+
+use std::collections::BTreeSet;
+
+use prlx_isa::ptx::Op;
+use prlx_isa::view::{Inst, InstId, Operand, Reg, Role};
+
+use crate::body::{Body, in_role, regs};
+
+/// What is in flight at a place.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Flight {
+    /// Whether a window is open.
+    pub open: bool,
+    /// Accumulators of work that was started.
+    pub accumulators: BTreeSet<Reg>,
+}
+
+/// By instruction: what is in flight before it. Empty if the function has no such work.
+pub(crate) struct Windows(Vec<Flight>, Flight);
+
+impl Windows {
+    /// Follows `body`'s windows.
+    pub fn of(body: &Body<'_>) -> Windows {
+        if !body.function.insts.iter().any(|i| i.form.op == Some(Op::Wgmma)) {
+            return Windows(Vec::new(), Flight::default());
+        }
+        let mut starts: Vec<Option<Flight>> = vec![None; body.parts.len()];
+        starts[0] = Some(Flight::default());
+        let mut before = vec![Flight::default(); body.function.insts.len()];
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for &part in &body.graph.order {
+                let Some(mut now) = starts[part.index()].clone() else { continue };
+                for i in body.parts[part.index()].insts.clone() {
+                    before[i as usize] = now.clone();
+                    step(body.inst(InstId(i)), &mut now);
+                }
+                for s in body.parts[part.index()].end.succs() {
+                    let mut joined = starts[s.index()].clone().unwrap_or_default();
+                    joined.open |= now.open;
+                    joined.accumulators.extend(&now.accumulators);
+                    if starts[s.index()].as_ref() != Some(&joined) {
+                        starts[s.index()] = Some(joined);
+                        changed = true;
+                    }
+                }
+            }
+        }
+        Windows(before, Flight::default())
+    }
+    /// What is in flight before `at`.
+    pub fn before(&self, at: InstId) -> &Flight {
+        self.0.get(at.index()).unwrap_or(&self.1)
+    }
+}
+
+fn step(inst: &Inst, now: &mut Flight) {
+    if inst.form.op != Some(Op::Wgmma) {
+        return;
+    }
+    if inst.form.has("fence") {
+        now.open = true;
+    } else if inst.form.has("wait_group") {
+        if inst.operands.contains(&Operand::Int(0)) {
+            *now = Flight::default();
+        }
+    } else if inst.form.has("mma_async") {
+        now.open = true;
+        now.accumulators.extend(regs(&in_role(inst, &[Role::Def, Role::UseDef])));
+    }
+}
