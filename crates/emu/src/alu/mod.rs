@@ -23,7 +23,20 @@
 //! Results: integers bit-exact; IEEE operations correctly rounded in every mode; approximations within their documented
 //! error. An instruction that has no meaning here is refused with a sentence that says what is missing.
 
-use prlx_isa::view::{Function, Inst, Type};
+mod approx;
+mod bits;
+mod compare;
+mod cvt;
+mod float;
+mod half;
+mod int;
+mod lane;
+mod mov;
+mod round;
+mod soft;
+
+use prlx_isa::ptx::Op;
+use prlx_isa::view::{Function, Inst, Operand, Type};
 
 use crate::planes::Planes;
 
@@ -87,6 +100,99 @@ impl Level {
 /// # Errors
 /// When there is none: what is missing, as a sentence without the instruction's own text.
 pub fn select(inst: &Inst, function: &Function, level: Level) -> Result<AluOp, String> {
-    let _ = (function, level);
-    Err(format!("`{}` is not implemented", inst.form.text))
+    let _ = function;
+    let x = Asked { inst, level, ty: inst.form.types.last().copied().unwrap_or_default() };
+    let Some(op) = inst.form.op else {
+        return Err("the operation is not in the table of PTX operations".to_owned());
+    };
+    let chosen = match op {
+        Op::Mov => mov::select(&x),
+        Op::Setp | Op::Set | Op::Selp | Op::Slct | Op::Testp => compare::select(op, &x),
+        Op::Cvt => cvt::select(&x),
+        Op::And | Op::Or | Op::Xor | Op::Not | Op::Cnot | Op::Shl | Op::Shr | Op::Shf | Op::Lop3 | Op::Prmt => {
+            bits::select(op, &x)
+        }
+        Op::Popc | Op::Clz | Op::Brev | Op::Bfind | Op::Fns | Op::Bfe | Op::Bfi | Op::Bmsk | Op::Szext => {
+            bits::select(op, &x)
+        }
+        Op::Addc | Op::Subc | Op::Madc | Op::Mul24 | Op::Mad24 | Op::Sad | Op::Rem | Op::Dp4a | Op::Dp2a => {
+            int::select(op, &x)
+        }
+        Op::Add | Op::Sub | Op::Mul | Op::Mad | Op::Div | Op::Abs | Op::Neg | Op::Min | Op::Max if !x.is_float() => {
+            int::select(op, &x)
+        }
+        Op::Add | Op::Sub | Op::Mul | Op::Mad | Op::Fma | Op::Div | Op::Abs | Op::Neg | Op::Min | Op::Max => {
+            float::select(op, &x)
+        }
+        Op::Rcp | Op::Sqrt | Op::Rsqrt | Op::Sin | Op::Cos | Op::Lg2 | Op::Ex2 | Op::Tanh | Op::Copysign => {
+            float::select(op, &x)
+        }
+        _ => Err(format!("`{}` is not an operation on registers alone", op.mnemonic())),
+    }?;
+    let (dst, src) = leaves(inst);
+    if dst < chosen.dst.len() || src < chosen.src.len() {
+        return Err(format!(
+            "it has {dst} results and {src} sources, not {} and {}",
+            chosen.dst.len(),
+            chosen.src.len()
+        ));
+    }
+    Ok(chosen)
 }
+
+/// How many leaves the operands have: destinations, sources.
+fn leaves(inst: &Inst) -> (usize, usize) {
+    fn of(o: &Operand) -> usize {
+        match o {
+            Operand::Vector(v) | Operand::List(v) => v.iter().map(of).sum(),
+            Operand::Pair(a, b) => of(a) + of(b),
+            _ => 1,
+        }
+    }
+    (inst.operands.first().map_or(0, of), inst.operands.iter().skip(1).map(of).sum())
+}
+
+/// What the families' `select`s look at.
+struct Asked<'a> {
+    inst: &'a Inst,
+    level: Level,
+    /// The last type written: the type of the operation, or of the source.
+    ty: Type,
+}
+
+impl Asked<'_> {
+    fn has(&self, modifier: &str) -> bool {
+        self.inst.form.has(modifier)
+    }
+    fn is_float(&self) -> bool {
+        use Type::{Bf16, Bf16x2, F16, F16x2, F32, F32x2, F64};
+        matches!(self.ty, F16 | F16x2 | Bf16 | Bf16x2 | F32 | F32x2 | F64)
+    }
+    /// Refuses modifiers other than these: one that is not understood must not be dropped.
+    fn only(&self, known: &[&str]) -> Result<(), String> {
+        match self.inst.form.mods.iter().find(|m| !known.contains(&m.as_str())) {
+            Some(m) => Err(format!("modifier `.{m}` is not implemented here")),
+            None => Ok(()),
+        }
+    }
+    /// An operation of one result.
+    fn op(&self, run: Option<Run>, dst: Type, src: &[Type], imm: u64) -> Result<AluOp, String> {
+        match run {
+            Some(run) => Ok(AluOp { run, dst: vec![dst], src: src.to_vec(), imm }),
+            None => Err(self.untyped()),
+        }
+    }
+    /// The refusal of a type.
+    fn untyped(&self) -> String {
+        let types: Vec<String> = self.inst.form.types.iter().map(|t| format!(".{t:?}").to_lowercase()).collect();
+        format!("it is not implemented for the types `{}`", types.concat())
+    }
+}
+
+/// The entry for a type: `run!(level, ty; U32 | B32 => Add<u32>, …)`.
+macro_rules! run {
+    ($level:expr, $ty:expr; $($($p:ident)|+ => $body:ty),* $(,)?) => {
+        match $ty { $($(prlx_isa::view::Type::$p)|+ => Some($crate::alu::lane::pick::<$body>($level)),)* _ => None }
+    };
+}
+use run;

@@ -1,0 +1,105 @@
+//! Approximate operations: `ex2`, `lg2`, `sin`, `cos`, `tanh` (PTX ISA, Floating-Point Instructions, the `.approx` forms).
+//!
+//! Holds: computed in binary64 by series of our own, so that results are the same on every host, then rounded to binary32
+//! once: far inside the error that PTX documents, but not the bits that hardware's tables give.
+//!
+//! Misses: hardware's bits.
+
+/// 2^x; x is the binary32 operand.
+#[inline(always)]
+pub fn ex2(x: f64) -> f64 {
+    // Beyond these the result is 0 or infinity in binary32 anyway.
+    let x = if x > 200.0 { 200.0 } else { x };
+    let x = if x < -200.0 { -200.0 } else { x };
+    // Adding 1.5 * 2^52 rounds to an integer, which then lies in the low bits.
+    const MAGIC: f64 = 6_755_399_441_055_744.0;
+    let shifted = x + MAGIC;
+    let n = shifted - MAGIC;
+    let t = (x - n) * std::f64::consts::LN_2;
+    // |t| <= 0.347: the tenth term of the series is below 1e-11.
+    let mut p = 1.0 / 362_880.0;
+    p = p * t + 1.0 / 40_320.0;
+    p = p * t + 1.0 / 5_040.0;
+    p = p * t + 1.0 / 720.0;
+    p = p * t + 1.0 / 120.0;
+    p = p * t + 1.0 / 24.0;
+    p = p * t + 1.0 / 6.0;
+    p = p * t + 0.5;
+    p = p * t + 1.0;
+    p = p * t + 1.0;
+    let scale = f64::from_bits(shifted.to_bits().wrapping_add(1023) << 52);
+    p * scale
+}
+
+/// Binary logarithm of a binary32 operand (all of which are normal in binary64).
+#[inline(always)]
+pub fn lg2(x: f64) -> f64 {
+    let bits = x.to_bits();
+    // Mantissa in [sqrt(1/2), sqrt(2)): the series variable is at most 0.172.
+    const SPLIT: u64 = 0x3fe6_a09e_667f_3bcd;
+    let offset = bits.wrapping_sub(SPLIT);
+    let exponent = (offset as i64 >> 52) as i32;
+    let m = f64::from_bits(bits.wrapping_sub(offset & 0xfff0_0000_0000_0000));
+    let s = (m - 1.0) / (m + 1.0);
+    let z = s * s;
+    let mut p = 1.0 / 15.0;
+    p = p * z + 1.0 / 13.0;
+    p = p * z + 1.0 / 11.0;
+    p = p * z + 1.0 / 9.0;
+    p = p * z + 1.0 / 7.0;
+    p = p * z + 1.0 / 5.0;
+    p = p * z + 1.0 / 3.0;
+    p = p * z + 1.0;
+    let r = f64::from(exponent) + p * s * (2.0 * std::f64::consts::LOG2_E);
+    let r = if x > 0.0 { r } else { f64::NAN };
+    let r = if x == 0.0 { f64::NEG_INFINITY } else { r };
+    if x == f64::INFINITY { x } else { r }
+}
+
+/// Where the reduction below loses too much: larger arguments go through the C library, one at a time.
+const LARGE: f64 = 65_536.0;
+
+/// Sine, or with `quarter` 1 the cosine.
+#[inline(always)]
+fn turn(x: f64, quarter: i64) -> f64 {
+    const MAGIC: f64 = 6_755_399_441_055_744.0;
+    let shifted = x * std::f64::consts::FRAC_2_PI + MAGIC;
+    let n = shifted - MAGIC;
+    // pi/2 in two parts, the first with 33 bits: n times it is exact.
+    const HIGH: f64 = 1.570_796_326_734_125_6;
+    const LOW: f64 = 6.077_100_506_506_192e-11;
+    let t = (x - n * HIGH) - n * LOW;
+    let z = t * t;
+    let sin =
+        t + t * z * (-1.0 / 6.0 + z * (1.0 / 120.0 + z * (-1.0 / 5_040.0 + z * (1.0 / 362_880.0 - z / 39_916_800.0))));
+    let cos = 1.0 + z * (-0.5 + z * (1.0 / 24.0 + z * (-1.0 / 720.0 + z * (1.0 / 40_320.0 - z / 3_628_800.0))));
+    let q = (shifted.to_bits() as i64).wrapping_add(quarter);
+    let r = if q & 1 == 0 { sin } else { cos };
+    let r = if q & 2 == 0 { r } else { -r };
+    // Keeps the sign of zero.
+    if quarter == 0 && x == 0.0 { x } else { r }
+}
+
+/// Sine.
+#[inline(always)]
+pub fn sin(x: f64) -> f64 {
+    if x.abs() < LARGE { turn(x, 0) } else { x.sin() }
+}
+
+/// Cosine.
+#[inline(always)]
+pub fn cos(x: f64) -> f64 {
+    if x.abs() < LARGE { turn(x, 1) } else { x.cos() }
+}
+
+/// Hyperbolic tangent.
+#[inline(always)]
+pub fn tanh(x: f64) -> f64 {
+    let z = x * x;
+    let small = x + x
+        * z
+        * (-1.0 / 3.0 + z * (2.0 / 15.0 + z * (-17.0 / 315.0 + z * (62.0 / 2_835.0 - z * (1_382.0 / 155_925.0)))));
+    let e = ex2(x * (2.0 * std::f64::consts::LOG2_E));
+    let large = (e - 1.0) / (e + 1.0);
+    if x.abs() < 0.25 { small } else { large }
+}

@@ -1,0 +1,520 @@
+//! `cvt`: conversions (PTX ISA, Data Movement and Conversion Instructions: cvt).
+//!
+//! Holds: every conversion rounds once, in the mode named. From floating-point to integers clamps; NaN gives 0, or `1 <<
+//! (width - 1)` where the source is f64 or the destination has 64 bits. `.sat` to a floating-point type clamps to [0, 1],
+//! NaN to +0.
+//!
+//! Misses: stochastic rounding (`.rs`), the 4- and 6-bit formats, `ue8m0`.
+
+use super::half::{Bf16, F16, Half};
+use super::int::Int;
+use super::lane::{Body, Val, pick};
+use super::round::{Round, int_to_f32, int_to_f64, narrow};
+use super::{AluOp, Args, Asked, Run, run};
+use crate::planes::{LANES, Planes};
+use prlx_isa::view::Type;
+
+/// Bits 0 to 2: the mode of [`Round::from_imm`].
+const MODES: &[&str] = &["rn", "rz", "rm", "rp"];
+/// Subnormal binary32 operands and results become zeros of their sign.
+const FTZ: u64 = 1 << 3;
+/// Clamps to [0, 1].
+const SAT: u64 = 1 << 4;
+/// Negative results become 0.
+const RELU: u64 = 1 << 5;
+/// Infinite results become the largest finite ones.
+const FINITE: u64 = 1 << 6;
+/// Bits 8 to 10: rounding to an integer, by number in [`INTEGER_MODES`] + 1.
+const INTEGER: u32 = 8;
+const INTEGER_MODES: &[&str] = &["rni", "rzi", "rmi", "rpi"];
+
+/// Between integers: sign or zero extension, or the low bits.
+pub struct IntInt<A, B>(std::marker::PhantomData<(A, B)>);
+impl<A: Int, B: Int> Body for IntInt<A, B> {
+    #[inline(always)]
+    fn run(p: &mut Planes, args: &Args, mask: u32) {
+        let a = A::load(p, args.src[0]);
+        let mut out = [B::default(); LANES];
+        for l in 0..LANES {
+            out[l] = B::low(a[l].ext() as u64);
+        }
+        B::store(p, args.dst[0], mask, &out);
+    }
+}
+
+/// Likewise, clamped to the range of the integer type numbered [`Args::imm`] in [`RANGES`]; `B` is unsigned, of its class.
+pub struct IntSat<A, B>(std::marker::PhantomData<(A, B)>);
+const RANGES: [(Type, i128, i128, u64); 8] = [
+    (Type::U8, 0, u8::MAX as i128, 0xff),
+    (Type::S8, i8::MIN as i128, i8::MAX as i128, 0xff),
+    (Type::U16, 0, u16::MAX as i128, 0xffff),
+    (Type::S16, i16::MIN as i128, i16::MAX as i128, 0xffff),
+    (Type::U32, 0, u32::MAX as i128, u32::MAX as u64),
+    (Type::S32, i32::MIN as i128, i32::MAX as i128, u32::MAX as u64),
+    (Type::U64, 0, u64::MAX as i128, u64::MAX),
+    (Type::S64, i64::MIN as i128, i64::MAX as i128, u64::MAX),
+];
+impl<A: Int, B: Int> Body for IntSat<A, B> {
+    #[inline(always)]
+    fn run(p: &mut Planes, args: &Args, mask: u32) {
+        let (_, least, greatest, bits) = RANGES[(args.imm & 7) as usize];
+        let a = A::load(p, args.src[0]);
+        let mut out = [B::default(); LANES];
+        for l in 0..LANES {
+            out[l] = B::low(a[l].wide().clamp(least, greatest) as u64 & bits);
+        }
+        B::store(p, args.dst[0], mask, &out);
+    }
+}
+
+/// A floating-point lane type.
+pub trait Real: Val {
+    /// binary32 or binary64: where it is worked on.
+    type Work: Work;
+    /// Its value.
+    fn work(self) -> Self::Work;
+    /// Its value.
+    fn to64(self) -> f64;
+    /// Rounded; with `FINITE` in `flags` never infinite. NaN is the format's canonical one.
+    fn from64(x: f64, mode: Round, finite: bool) -> Self;
+    /// Whether `.ftz` means it.
+    const IS_F32: bool = false;
+}
+
+/// A working format.
+pub trait Work: Copy {
+    /// To an integral value: 1 nearest even, 2 towards zero, 3 down, 4 up, else as it is.
+    fn integral(self, how: u64) -> Self;
+    /// Subnormal binary32 values become zero.
+    fn flushed(self) -> Self;
+    /// Not a number.
+    fn is_nan(self) -> bool;
+    /// Clamped; NaN is 0.
+    fn to<T: Int>(self) -> T;
+    /// Whether it is binary64.
+    const WIDE: bool;
+}
+
+macro_rules! work { ($($t:ty, $wide:literal, $least:expr;)*) => { $(
+    impl Work for $t {
+        const WIDE: bool = $wide;
+        #[inline(always)]
+        fn integral(self, how: u64) -> Self {
+            match how { 1 => self.round_ties_even(), 2 => self.trunc(), 3 => self.floor(), 4 => self.ceil(), _ => self }
+        }
+        #[inline(always)]
+        fn flushed(self) -> Self { if self.abs() < $least { self * 0.0 } else { self } }
+        #[inline(always)]
+        fn is_nan(self) -> bool { self != self }
+        #[inline(always)]
+        fn to<T: Int>(self) -> T {
+            match (T::BITS, T::SIGNED) {
+                (8, false) => T::low(u64::from(self as u8)),
+                (8, true) => T::low(self as i8 as u64),
+                (16, false) => T::low(u64::from(self as u16)),
+                (16, true) => T::low(self as i16 as u64),
+                (32, false) => T::low(u64::from(self as u32)),
+                (32, true) => T::low(self as i32 as u64),
+                (_, false) => T::low(self as u64),
+                (_, true) => T::low(self as i64 as u64),
+            }
+        }
+    }
+)* } }
+work! { f32, false, f32::MIN_POSITIVE; f64, true, 0.0; }
+
+/// The canonical NaN of binary32.
+pub const NAN32: u32 = 0x7fff_ffff;
+/// The NaN that binary64 operations make.
+pub const NAN64: u64 = 0xfff8_0000_0000_0000;
+
+impl Real for f32 {
+    type Work = f32;
+    const IS_F32: bool = true;
+    #[inline(always)]
+    fn work(self) -> f32 {
+        self
+    }
+    #[inline(always)]
+    fn to64(self) -> f64 {
+        f64::from(self)
+    }
+    #[inline(always)]
+    fn from64(x: f64, mode: Round, finite: bool) -> f32 {
+        let r = if x.is_nan() { f32::from_bits(NAN32) } else { narrow(x, mode) };
+        if finite && r.is_infinite() { f32::MAX.copysign(r) } else { r }
+    }
+}
+impl Real for f64 {
+    type Work = f64;
+    #[inline(always)]
+    fn work(self) -> f64 {
+        self
+    }
+    #[inline(always)]
+    fn to64(self) -> f64 {
+        self
+    }
+    #[inline(always)]
+    fn from64(x: f64, _: Round, _: bool) -> f64 {
+        if x.is_nan() { f64::from_bits(NAN64) } else { x }
+    }
+}
+macro_rules! real_halves { ($($t:ident)*) => { $(
+    impl Real for $t {
+        type Work = f32;
+        #[inline(always)]
+        fn work(self) -> f32 { self.0 }
+        #[inline(always)]
+        fn to64(self) -> f64 { f64::from(self.0) }
+        #[inline(always)]
+        fn from64(x: f64, mode: Round, finite: bool) -> $t {
+            // Exact again when stored.
+            $t($t::widen(finite_half::<$t>($t::round(narrow(x, Round::Odd), mode), finite)))
+        }
+    }
+)* } }
+real_halves! { F16 Bf16 }
+
+/// With `.satfinite`, infinity becomes the largest finite value.
+#[inline(always)]
+fn finite_half<H: Half>(h: u16, finite: bool) -> u16 {
+    if finite && h & 0x7fff == H::INF { h - 1 } else { h }
+}
+
+/// Floating-point to integer.
+pub struct FloatInt<A, B>(std::marker::PhantomData<(A, B)>);
+impl<A: Real, B: Int> Body for FloatInt<A, B> {
+    #[inline(always)]
+    fn run(p: &mut Planes, args: &Args, mask: u32) {
+        let a = A::load(p, args.src[0]);
+        let mut v = a.map(A::work);
+        if A::IS_F32 && args.imm & FTZ != 0 {
+            v = v.map(Work::flushed);
+        }
+        match args.imm >> INTEGER & 7 {
+            1 => v = v.map(|x| x.integral(1)),
+            3 => v = v.map(|x| x.integral(3)),
+            4 => v = v.map(|x| x.integral(4)),
+            // Towards zero is what the conversion itself does.
+            _ => {}
+        }
+        let nan = if A::Work::WIDE || B::BITS == 64 { B::low(1 << (B::BITS - 1)) } else { B::low(0) };
+        let mut out = [B::default(); LANES];
+        for l in 0..LANES {
+            let r = v[l].to::<B>();
+            out[l] = if v[l].is_nan() { nan } else { r };
+        }
+        B::store(p, args.dst[0], mask, &out);
+    }
+}
+
+/// Integer to binary32 or binary64, to nearest.
+pub struct IntReal<A, B>(std::marker::PhantomData<(A, B)>);
+macro_rules! int_real { ($($a:ty),* => $b:ty) => { $(
+    impl Body for IntReal<$a, $b> {
+        #[inline(always)]
+        fn run(p: &mut Planes, args: &Args, mask: u32) {
+            let a = <$a>::load(p, args.src[0]);
+            let mut out = [0.0; LANES];
+            for l in 0..LANES { out[l] = a[l] as $b; }
+            <$b>::store(p, args.dst[0], mask, &out);
+        }
+    }
+)* } }
+int_real! { u8, i8, u16, i16, u32, i32, u64, i64 => f32 }
+int_real! { u8, i8, u16, i16, u32, i32, u64, i64 => f64 }
+
+/// Integer to any format, in any mode.
+pub struct IntFloat<A, B>(std::marker::PhantomData<(A, B)>);
+impl<A: Int, B: FromInt> Body for IntFloat<A, B> {
+    #[inline(always)]
+    fn run(p: &mut Planes, args: &Args, mask: u32) {
+        let a = A::load(p, args.src[0]);
+        let mode = Round::from_imm(args.imm);
+        let mut out = [B::default(); LANES];
+        for l in 0..LANES {
+            out[l] = B::from_int(a[l].wide(), mode, args.imm & SAT != 0);
+        }
+        B::store(p, args.dst[0], mask, &out);
+    }
+}
+/// What [`IntFloat`] makes.
+pub trait FromInt: Val {
+    /// Rounded once.
+    fn from_int(v: i128, mode: Round, sat: bool) -> Self;
+}
+/// `.sat` of an integer.
+#[inline(always)]
+fn clamped(v: i128, sat: bool) -> i128 {
+    if sat { v.clamp(0, 1) } else { v }
+}
+impl FromInt for f32 {
+    #[inline(always)]
+    fn from_int(v: i128, mode: Round, sat: bool) -> f32 {
+        int_to_f32(clamped(v, sat), mode)
+    }
+}
+impl FromInt for f64 {
+    #[inline(always)]
+    fn from_int(v: i128, mode: Round, sat: bool) -> f64 {
+        int_to_f64(clamped(v, sat), mode)
+    }
+}
+macro_rules! from_int { ($($t:ident)*) => { $(
+    impl FromInt for $t {
+        #[inline(always)]
+        fn from_int(v: i128, mode: Round, sat: bool) -> $t {
+            $t($t::widen($t::round(int_to_f32(clamped(v, sat), Round::Odd), mode)))
+        }
+    }
+)* } }
+from_int! { F16 Bf16 }
+
+/// Between floating-point formats, with every modifier.
+pub struct FloatFloat<A, B>(std::marker::PhantomData<(A, B)>);
+impl<A: Real, B: Real> Body for FloatFloat<A, B> {
+    #[inline(always)]
+    fn run(p: &mut Planes, args: &Args, mask: u32) {
+        let a = A::load(p, args.src[0]);
+        let mut out = [B::default(); LANES];
+        for l in 0..LANES {
+            out[l] = float_float::<A, B>(a[l], args.imm);
+        }
+        B::store(p, args.dst[0], mask, &out);
+    }
+}
+
+#[inline(always)]
+fn float_float<A: Real, B: Real>(a: A, imm: u64) -> B {
+    let mut x = a.to64();
+    if A::IS_F32 && imm & FTZ != 0 && x.abs() < f64::from(f32::MIN_POSITIVE) {
+        x *= 0.0;
+    }
+    x = x.integral(imm >> INTEGER & 7);
+    if imm & SAT != 0 {
+        // NaN fails the comparison and gives +0, as does -0.
+        x = if x > 0.0 { x.min(1.0) } else { 0.0 };
+    }
+    if imm & RELU != 0 && x <= 0.0 {
+        x = 0.0;
+    }
+    let r = B::from64(x, Round::from_imm(imm), imm & FINITE != 0);
+    if B::IS_F32 && imm & FTZ != 0 && r.to64().abs() < f64::from(f32::MIN_POSITIVE) {
+        return B::from64(r.to64() * 0.0, Round::Near, false);
+    }
+    r
+}
+
+/// Between formats, to nearest, without modifiers: where the two have a direct way.
+pub struct Direct<A, B>(std::marker::PhantomData<(A, B)>);
+impl<A: Half> Body for Direct<A, f32> {
+    #[inline(always)]
+    fn run(p: &mut Planes, args: &Args, mask: u32) {
+        let a = A::load(p, args.src[0]);
+        let mut out = [0f32; LANES];
+        for l in 0..LANES {
+            let x = a[l].get();
+            out[l] = if x.is_nan() { f32::from_bits(NAN32) } else { x };
+        }
+        f32::store(p, args.dst[0], mask, &out);
+    }
+}
+/// binary32 to a 16-bit format.
+pub struct ToHalf<B>(std::marker::PhantomData<B>);
+impl<B: Half> Body for ToHalf<B> {
+    #[inline(always)]
+    fn run(p: &mut Planes, args: &Args, mask: u32) {
+        let a = f32::load(p, args.src[0]);
+        B::store(p, args.dst[0], mask, &a.map(B::new));
+    }
+}
+impl Body for Direct<f32, f64> {
+    #[inline(always)]
+    fn run(p: &mut Planes, args: &Args, mask: u32) {
+        let a = f32::load(p, args.src[0]);
+        let mut out = [0f64; LANES];
+        for l in 0..LANES {
+            out[l] = if a[l].is_nan() { f64::from_bits(NAN64) } else { f64::from(a[l]) };
+        }
+        f64::store(p, args.dst[0], mask, &out);
+    }
+}
+impl Body for Direct<f64, f32> {
+    #[inline(always)]
+    fn run(p: &mut Planes, args: &Args, mask: u32) {
+        let a = f64::load(p, args.src[0]);
+        let mut out = [0f32; LANES];
+        for l in 0..LANES {
+            out[l] = if a[l].is_nan() { f32::from_bits(NAN32) } else { a[l] as f32 };
+        }
+        f32::store(p, args.dst[0], mask, &out);
+    }
+}
+
+/// Two binary32 to a packed pair: the first source is the upper half.
+pub struct Pack<B>(std::marker::PhantomData<B>);
+impl<B: Half + Real> Body for Pack<B> {
+    #[inline(always)]
+    fn run(p: &mut Planes, args: &Args, mask: u32) {
+        let (hi, lo) = (f32::load(p, args.src[0]), f32::load(p, args.src[1]));
+        let mut out = [0u32; LANES];
+        if args.imm == 0 {
+            for l in 0..LANES {
+                out[l] = u32::from(B::near(hi[l])) << 16 | u32::from(B::near(lo[l]));
+            }
+        } else {
+            let one = |x: f32| u32::from(B::near(float_float::<f32, B>(x, args.imm).get()));
+            for l in 0..LANES {
+                out[l] = one(hi[l]) << 16 | one(lo[l]);
+            }
+        }
+        u32::store(p, args.dst[0], mask, &out);
+    }
+}
+
+/// binary32 to the 19 bits of tf32: mode 0 to nearest even, 1 towards zero, 7 to nearest with ties away (`.rna`).
+pub struct ToTf32;
+impl Body for ToTf32 {
+    #[inline(always)]
+    fn run(p: &mut Planes, args: &Args, mask: u32) {
+        let a = u32::load(p, args.src[0]);
+        let mut out = [0u32; LANES];
+        for l in 0..LANES {
+            out[l] = tf32(a[l], args.imm);
+        }
+        u32::store(p, args.dst[0], mask, &out);
+    }
+}
+#[inline(always)]
+fn tf32(b: u32, imm: u64) -> u32 {
+    let magnitude = b & 0x7fff_ffff;
+    if magnitude > 0x7f80_0000 {
+        return NAN32;
+    }
+    if imm & RELU != 0 && b >> 31 == 1 {
+        return 0;
+    }
+    if magnitude == 0x7f80_0000 {
+        return if imm & FINITE != 0 { (b & 0x8000_0000) | 0x7f7f_e000 } else { b };
+    }
+    let half = match imm & 7 {
+        0 => 0xfff + (b >> 13 & 1),
+        1 => 0,
+        _ => 0x1000,
+    };
+    let r = b.wrapping_add(half) & !0x1fff;
+    if imm & FINITE != 0 && r & 0x7fff_ffff == 0x7f80_0000 { (b & 0x8000_0000) | 0x7f7f_e000 } else { r }
+}
+
+/// The modifiers as an [`Args::imm`].
+fn flags(x: &Asked) -> Result<u64, String> {
+    let mut imm = 0;
+    for m in &x.inst.form.mods {
+        imm |= match m.as_str() {
+            "ftz" => FTZ,
+            "sat" => SAT,
+            "relu" => RELU,
+            "satfinite" => FINITE,
+            "rna" => 7,
+            "rs" => return Err("stochastic rounding is not implemented".to_owned()),
+            m => match (MODES.iter().position(|n| *n == m), INTEGER_MODES.iter().position(|n| *n == m)) {
+                (Some(i), _) => i as u64,
+                (_, Some(i)) => (i as u64 + 1) << INTEGER,
+                _ => return Err(format!("modifier `.{m}` is not implemented here")),
+            },
+        };
+    }
+    Ok(imm)
+}
+
+/// The entry for two integer types.
+macro_rules! int_int {
+    ($l:expr, $from:expr, $to:expr, $op:ident) => {{
+        macro_rules! to {
+            ($a:ty) => {
+                run!($l, $to; U8 | S8 | B8 => $op<$a, u8>, U16 | S16 | B16 => $op<$a, u16>, U32 | S32 | B32 => $op<$a, u32>,
+                    U64 | S64 | B64 => $op<$a, u64>)
+            };
+        }
+        match $from {
+            Type::U8 | Type::B8 => to!(u8),
+            Type::S8 => to!(i8),
+            Type::U16 | Type::B16 => to!(u16),
+            Type::S16 => to!(i16),
+            Type::U32 | Type::B32 => to!(u32),
+            Type::S32 => to!(i32),
+            Type::U64 | Type::B64 => to!(u64),
+            Type::S64 => to!(i64),
+            _ => None,
+        }
+    }};
+}
+
+/// The entry for an integer type and given others.
+macro_rules! by_int {
+    ($l:expr, $ty:expr; $op:ident<_, $b:ty>) => {
+        run!($l, $ty; U8 => $op<u8, $b>, S8 => $op<i8, $b>, U16 => $op<u16, $b>, S16 => $op<i16, $b>, U32 => $op<u32, $b>,
+            S32 => $op<i32, $b>, U64 => $op<u64, $b>, S64 => $op<i64, $b>)
+    };
+    ($l:expr, $ty:expr; $op:ident<$a:ty, _>) => {
+        run!($l, $ty; U8 => $op<$a, u8>, S8 => $op<$a, i8>, U16 => $op<$a, u16>, S16 => $op<$a, i16>, U32 => $op<$a, u32>,
+            S32 => $op<$a, i32>, U64 => $op<$a, u64>, S64 => $op<$a, i64>)
+    };
+}
+
+/// Chooses a conversion.
+#[rustfmt::skip]
+pub(super) fn select(x: &Asked) -> Result<AluOp, String> {
+    use Type::{Bf16 as TB16, Bf16x2, F16 as TF16, F16x2, F32, F64, Tf32};
+    if x.has("pack") {
+        return Err("`cvt.pack` is not implemented".to_owned());
+    }
+    let &[to, from] = x.inst.form.types.as_slice() else { return Err(x.untyped()) };
+    let imm = flags(x)?;
+    let l = x.level;
+    let int = |t: Type| RANGES.iter().position(|r| r.0 == t);
+    let run: Option<Run> = match (int(from).is_some(), int(to)) {
+        (true, Some(range)) => {
+            x.only(&["sat"])?;
+            if imm & SAT != 0 {
+                let run = if range < 6 { by_int!(l, from; IntSat<_, u32>) } else { by_int!(l, from; IntSat<_, u64>) };
+                return x.op(run, to, &[from], range as u64);
+            }
+            int_int!(l, from, to, IntInt)
+        }
+        (true, None) if imm == 0 && to == F32 => by_int!(l, from; IntReal<_, f32>),
+        (true, None) if imm == 0 && to == F64 => by_int!(l, from; IntReal<_, f64>),
+        (true, None) => match to {
+            F32 => by_int!(l, from; IntFloat<_, f32>),
+            F64 => by_int!(l, from; IntFloat<_, f64>),
+            TF16 => by_int!(l, from; IntFloat<_, F16>),
+            TB16 => by_int!(l, from; IntFloat<_, Bf16>),
+            _ => None,
+        },
+        (false, Some(_)) => match from {
+            F32 => by_int!(l, to; FloatInt<f32, _>),
+            F64 => by_int!(l, to; FloatInt<f64, _>),
+            TF16 => by_int!(l, to; FloatInt<F16, _>),
+            TB16 => by_int!(l, to; FloatInt<Bf16, _>),
+            _ => None,
+        },
+        (false, None) => match (to, from) {
+            (F16x2, F32) => return x.op(Some(pick::<Pack<F16>>(l)), to, &[F32; 2], imm),
+            (Bf16x2, F32) => return x.op(Some(pick::<Pack<Bf16>>(l)), to, &[F32; 2], imm),
+            (Tf32, F32) => return x.op(Some(pick::<ToTf32>(l)), Type::B32, &[F32], imm),
+            (TF16, F32) if imm == 0 => Some(pick::<ToHalf<F16>>(l)),
+            (TB16, F32) if imm == 0 => Some(pick::<ToHalf<Bf16>>(l)),
+            (F32, TF16) if imm & !FTZ == 0 => Some(pick::<Direct<F16, f32>>(l)),
+            (F32, TB16) if imm == 0 => Some(pick::<Direct<Bf16, f32>>(l)),
+            (F64, F32) if imm == 0 => Some(pick::<Direct<f32, f64>>(l)),
+            (F32, F64) if imm == 0 => Some(pick::<Direct<f64, f32>>(l)),
+            (F32, _) => run!(l, from; F32 => FloatFloat<f32, f32>, F64 => FloatFloat<f64, f32>, F16 => FloatFloat<F16, f32>, Bf16 => FloatFloat<Bf16, f32>),
+            (F64, _) => run!(l, from; F32 => FloatFloat<f32, f64>, F64 => FloatFloat<f64, f64>, F16 => FloatFloat<F16, f64>, Bf16 => FloatFloat<Bf16, f64>),
+            (TF16, _) => run!(l, from; F32 => FloatFloat<f32, F16>, F64 => FloatFloat<f64, F16>, F16 => FloatFloat<F16, F16>, Bf16 => FloatFloat<Bf16, F16>),
+            (TB16, _) => run!(l, from; F32 => FloatFloat<f32, Bf16>, F64 => FloatFloat<f64, Bf16>, F16 => FloatFloat<F16, Bf16>, Bf16 => FloatFloat<Bf16, Bf16>),
+            _ => None,
+        },
+    };
+    x.op(run, to, &[from], imm)
+}

@@ -1,0 +1,424 @@
+//! Arithmetic on binary32 and binary64 (PTX ISA, Floating-Point Instructions).
+//!
+//! Holds: `add`, `sub`, `mul`, `fma`, `div.rn`, `rcp.rn`, `sqrt.rn` and their directed forms round once. A NaN result is
+//! the canonical one. Subnormals stay unless `.ftz` is written. The `.approx` and `.full` forms give the correctly rounded
+//! result (or, for transcendental ones, one within a unit of it): inside their documented error, not hardware's bits.
+
+use super::approx;
+use super::cvt::{NAN32, NAN64};
+use super::lane::{Body, Val, pick};
+use super::round::{Round, narrow, odd, sum_odd};
+use super::{AluOp, Args, Asked, Run, run, soft};
+use crate::planes::{LANES, Planes};
+use prlx_isa::ptx::Op;
+use prlx_isa::view::Type;
+
+/// Subnormal operands and results become zeros of their sign.
+const FTZ: u64 = 1 << 3;
+/// Clamps to [0, 1]; NaN becomes +0.
+const SAT: u64 = 1 << 4;
+
+/// What arithmetic needs of a format.
+pub trait Float: Val {
+    /// Canonical if NaN.
+    fn canon(self) -> Self;
+    /// Zero of its sign if subnormal.
+    fn flushed(self) -> Self;
+    /// Clamped to [0, 1].
+    fn saturated(self) -> Self;
+}
+impl Float for f32 {
+    #[inline(always)]
+    fn canon(self) -> f32 {
+        if self.is_nan() { f32::from_bits(NAN32) } else { self }
+    }
+    #[inline(always)]
+    fn flushed(self) -> f32 {
+        if self.abs() < f32::MIN_POSITIVE { f32::from_bits(self.to_bits() & 0x8000_0000) } else { self }
+    }
+    #[inline(always)]
+    fn saturated(self) -> f32 {
+        let r = if self > 0.0 { self } else { 0.0 };
+        if r > 1.0 { 1.0 } else { r }
+    }
+}
+impl Float for f64 {
+    #[inline(always)]
+    fn canon(self) -> f64 {
+        if self.is_nan() { f64::from_bits(NAN64) } else { self }
+    }
+    #[inline(always)]
+    fn flushed(self) -> f64 {
+        self
+    }
+    #[inline(always)]
+    fn saturated(self) -> f64 {
+        let r = if self > 0.0 { self } else { 0.0 };
+        if r > 1.0 { 1.0 } else { r }
+    }
+}
+
+/// An operation on lanes of `T`, in a rounding mode.
+pub trait Lane<T> {
+    /// How many operands it reads.
+    const OPERANDS: usize;
+    /// Its value.
+    fn of(a: T, b: T, c: T, mode: Round) -> T;
+}
+
+/// The operands' lanes; those not read repeat the first.
+#[inline(always)]
+fn operands<O: Lane<T>, T: Float>(p: &Planes, args: &Args) -> [[T; LANES]; 3] {
+    let a = T::load(p, args.src[0]);
+    let b = if O::OPERANDS > 1 { T::load(p, args.src[1]) } else { a };
+    let c = if O::OPERANDS > 2 { T::load(p, args.src[2]) } else { a };
+    [a, b, c]
+}
+
+/// To nearest, without modifiers.
+pub struct Plain<O, T>(std::marker::PhantomData<(O, T)>);
+impl<T: Float, O: Lane<T>> Body for Plain<O, T> {
+    #[inline(always)]
+    fn run(p: &mut Planes, args: &Args, mask: u32) {
+        let [a, b, c] = operands::<O, T>(p, args);
+        let mut out = a;
+        for l in 0..LANES {
+            out[l] = O::of(a[l], b[l], c[l], Round::Near).canon();
+        }
+        T::store(p, args.dst[0], mask, &out);
+    }
+}
+
+/// To nearest, `.ftz`.
+pub struct Flush<O, T>(std::marker::PhantomData<(O, T)>);
+impl<T: Float, O: Lane<T>> Body for Flush<O, T> {
+    #[inline(always)]
+    fn run(p: &mut Planes, args: &Args, mask: u32) {
+        let [a, b, c] = operands::<O, T>(p, args);
+        let mut out = a;
+        for l in 0..LANES {
+            out[l] = O::of(a[l].flushed(), b[l].flushed(), c[l].flushed(), Round::Near).canon().flushed();
+        }
+        T::store(p, args.dst[0], mask, &out);
+    }
+}
+
+/// With the mode and modifiers of [`Args::imm`].
+pub struct Every<O, T>(std::marker::PhantomData<(O, T)>);
+impl<T: Float, O: Lane<T>> Body for Every<O, T> {
+    #[inline(always)]
+    fn run(p: &mut Planes, args: &Args, mask: u32) {
+        let [mut a, mut b, mut c] = operands::<O, T>(p, args);
+        let flush = args.imm & FTZ != 0;
+        if flush {
+            (a, b, c) = (a.map(T::flushed), b.map(T::flushed), c.map(T::flushed));
+        }
+        let mut out = a;
+        let mode = Round::from_imm(args.imm);
+        for l in 0..LANES {
+            out[l] = O::of(a[l], b[l], c[l], mode).canon();
+        }
+        if flush {
+            out = out.map(T::flushed);
+        }
+        if args.imm & SAT != 0 {
+            out = out.map(T::saturated);
+        }
+        T::store(p, args.dst[0], mask, &out);
+    }
+}
+
+macro_rules! lanes {
+    ($($(#[$m:meta])* $name:ident<$t:ty>: $n:literal ($a:ident, $b:ident, $c:ident, $mode:ident) $body:block)*) => { $(
+        $(#[$m])*
+        impl Lane<$t> for $name {
+            const OPERANDS: usize = $n;
+            #[inline(always)]
+            #[allow(unused_variables, reason = "one signature for one to three operands")]
+            fn of($a: $t, $b: $t, $c: $t, $mode: Round) -> $t { $body }
+        }
+    )* };
+}
+/// Names operations.
+macro_rules! names { ($($(#[$m:meta])* $name:ident)*) => { $($(#[$m])* pub struct $name;)* } }
+names! {
+    /// `add`.
+    Add
+    /// `sub`.
+    Sub
+    /// `mul`.
+    Mul
+    /// `fma`, `mad`.
+    Fma
+    /// `div`.
+    Div
+    /// `div.approx`.
+    DivApprox
+    /// `rcp`.
+    Rcp
+    /// `sqrt`.
+    Sqrt
+    /// `rsqrt`.
+    Rsqrt
+    /// `rcp.approx.ftz.f64`: the upper words only.
+    RcpHigh
+    /// `rsqrt.approx.ftz.f64`: the upper words only.
+    RsqrtHigh
+    /// `sin`.
+    Sin
+    /// `cos`.
+    Cos
+    /// `lg2`.
+    Lg2
+    /// `ex2`.
+    Ex2
+    /// `tanh`.
+    Tanh
+    /// `abs`.
+    Abs
+    /// `neg`.
+    Neg
+    /// `min`.
+    Min
+    /// `max`.
+    Max
+    /// `min.NaN`.
+    MinNan
+    /// `max.NaN`.
+    MaxNan
+    /// `min.xorsign.abs`.
+    MinXorSign
+    /// `max.xorsign.abs`.
+    MaxXorSign
+    /// `min.NaN.xorsign.abs`.
+    MinNanXorSign
+    /// `max.NaN.xorsign.abs`.
+    MaxNanXorSign
+}
+
+/// A sum in binary64 that came out exactly zero is -0 when rounding down, unless both terms are +0.
+#[inline(always)]
+fn zero_sign(s: f64, a: f64, b: f64, mode: Round) -> f64 {
+    if s == 0.0 && mode == Round::Down && (a.is_sign_negative() || b.is_sign_negative()) { -0.0 } else { s }
+}
+
+#[inline(always)]
+fn add32(a: f32, b: f32, mode: Round) -> f32 {
+    if mode == Round::Near {
+        return a + b;
+    }
+    let (a, b) = (f64::from(a), f64::from(b));
+    narrow(zero_sign(sum_odd(a, b), a, b, mode), mode)
+}
+
+/// A quotient in binary64 of binary32 values, rounded to odd.
+#[inline(always)]
+fn quotient(a: f32, b: f32) -> f64 {
+    let (a, b) = (f64::from(a), f64::from(b));
+    let q = a / b;
+    let rest = (-q).mul_add(b, a);
+    odd(q, if b < 0.0 { -rest } else { rest })
+}
+
+#[inline(always)]
+fn div32(a: f32, b: f32, mode: Round) -> f32 {
+    if mode == Round::Near { a / b } else { narrow(quotient(a, b), mode) }
+}
+
+lanes! {
+    Add<f32>: 2 (a, b, c, mode) { add32(a, b, mode) }
+    Add<f64>: 2 (a, b, c, mode) { if mode == Round::Near { a + b } else { soft::add(a, b, mode) } }
+    Sub<f32>: 2 (a, b, c, mode) { if mode == Round::Near { a - b } else { add32(a, -b, mode) } }
+    Sub<f64>: 2 (a, b, c, mode) { if mode == Round::Near { a - b } else { soft::add(a, -b, mode) } }
+    Mul<f32>: 2 (a, b, c, mode) { if mode == Round::Near { a * b } else { narrow(f64::from(a) * f64::from(b), mode) } }
+    Mul<f64>: 2 (a, b, c, mode) { if mode == Round::Near { a * b } else { soft::mul(a, b, mode) } }
+    Fma<f32>: 3 (a, b, c, mode) {
+        if mode == Round::Near {
+            a.mul_add(b, c)
+        } else {
+            let (product, c) = (f64::from(a) * f64::from(b), f64::from(c));
+            narrow(zero_sign(sum_odd(product, c), product, c, mode), mode)
+        }
+    }
+    Fma<f64>: 3 (a, b, c, mode) { if mode == Round::Near { a.mul_add(b, c) } else { soft::fma(a, b, c, mode) } }
+    Div<f32>: 2 (a, b, c, mode) { div32(a, b, mode) }
+    Div<f64>: 2 (a, b, c, mode) { if mode == Round::Near { a / b } else { soft::div(a, b, mode) } }
+    DivApprox<f32>: 2 (a, b, c, mode) {
+        // PTX ISA: beyond 2^126 the reciprocal is 0.
+        if b.abs() > f32::from_bits(0x7e80_0000) && b.abs() < f32::INFINITY { a * 0f32.copysign(b) } else { a / b }
+    }
+    Rcp<f32>: 1 (a, b, c, mode) { div32(1.0, a, mode) }
+    Rcp<f64>: 1 (a, b, c, mode) { if mode == Round::Near { 1.0 / a } else { soft::div(1.0, a, mode) } }
+    Sqrt<f32>: 1 (a, b, c, mode) {
+        if mode == Round::Near {
+            a.sqrt()
+        } else {
+            let x = f64::from(a);
+            let s = x.sqrt();
+            narrow(odd(s, (-s).mul_add(s, x)), mode)
+        }
+    }
+    Sqrt<f64>: 1 (a, b, c, mode) { if mode == Round::Near { a.sqrt() } else { soft::sqrt(a, mode) } }
+    Rsqrt<f32>: 1 (a, b, c, mode) { (1.0 / f64::from(a).sqrt()) as f32 }
+    Rsqrt<f64>: 1 (a, b, c, mode) { 1.0 / a.sqrt() }
+    RcpHigh<f64>: 1 (a, b, c, mode) { high(1.0 / high(a)) }
+    RsqrtHigh<f64>: 1 (a, b, c, mode) { high(1.0 / high(a).sqrt()) }
+    Sin<f32>: 1 (a, b, c, mode) { approx::sin(f64::from(a)) as f32 }
+    Cos<f32>: 1 (a, b, c, mode) { approx::cos(f64::from(a)) as f32 }
+    Lg2<f32>: 1 (a, b, c, mode) { approx::lg2(f64::from(a)) as f32 }
+    Ex2<f32>: 1 (a, b, c, mode) { approx::ex2(f64::from(a)) as f32 }
+    Tanh<f32>: 1 (a, b, c, mode) { approx::tanh(f64::from(a)) as f32 }
+    Abs<f32>: 1 (a, b, c, mode) { a.abs() }
+    Abs<f64>: 1 (a, b, c, mode) { a.abs() }
+    Neg<f32>: 1 (a, b, c, mode) { -a }
+    Neg<f64>: 1 (a, b, c, mode) { -a }
+    Min<f32>: 2 (a, b, c, mode) { least(a, b) }
+    Min<f64>: 2 (a, b, c, mode) { least(a, b) }
+    Max<f32>: 2 (a, b, c, mode) { -least(-a, -b) }
+    Max<f64>: 2 (a, b, c, mode) { -least(-a, -b) }
+    MinNan<f32>: 2 (a, b, c, mode) { if a.is_nan() || b.is_nan() { f32::NAN } else { least(a, b) } }
+    MaxNan<f32>: 2 (a, b, c, mode) { if a.is_nan() || b.is_nan() { f32::NAN } else { -least(-a, -b) } }
+    MinXorSign<f32>: 2 (a, b, c, mode) { xor_sign(a, b, least(a.abs(), b.abs())) }
+    MaxXorSign<f32>: 2 (a, b, c, mode) { xor_sign(a, b, -least(-a.abs(), -b.abs())) }
+    MinNanXorSign<f32>: 2 (a, b, c, mode) { if a.is_nan() || b.is_nan() { f32::NAN } else { xor_sign(a, b, least(a.abs(), b.abs())) } }
+    MaxNanXorSign<f32>: 2 (a, b, c, mode) { if a.is_nan() || b.is_nan() { f32::NAN } else { xor_sign(a, b, -least(-a.abs(), -b.abs())) } }
+}
+
+/// The lesser; -0 is less than +0; a NaN gives way to the other.
+#[inline(always)]
+fn least<T: Least>(a: T, b: T) -> T {
+    T::least(a, b)
+}
+/// Types with [`least`].
+pub trait Least {
+    /// The lesser.
+    fn least(a: Self, b: Self) -> Self;
+}
+macro_rules! leasts { ($($t:ty)*) => { $(
+    impl Least for $t {
+        #[inline(always)]
+        fn least(a: $t, b: $t) -> $t {
+            let first = a < b || b.is_nan() || (a == b && a.is_sign_negative());
+            if first { a } else { b }
+        }
+    }
+)* } }
+leasts! { f32 f64 }
+
+/// With the product's sign.
+#[inline(always)]
+fn xor_sign(a: f32, b: f32, magnitude: f32) -> f32 {
+    f32::from_bits(magnitude.to_bits() | ((a.to_bits() ^ b.to_bits()) & 0x8000_0000))
+}
+
+/// The upper word; the lower is 0. Subnormals are flushed.
+#[inline(always)]
+fn high(x: f64) -> f64 {
+    let x = if x.abs() < f64::MIN_POSITIVE { x * 0.0 } else { x };
+    if x.is_nan() { x } else { f64::from_bits(x.to_bits() & 0xffff_ffff_0000_0000) }
+}
+
+/// `copysign`: the first operand's sign, the second's magnitude.
+pub struct CopySign<T>(std::marker::PhantomData<T>);
+macro_rules! copysign { ($($t:ty, $sign:expr;)*) => { $(
+    impl Body for CopySign<$t> {
+        #[inline(always)]
+        fn run(p: &mut Planes, args: &Args, mask: u32) {
+            let (a, b) = (<$t>::load(p, args.src[0]), <$t>::load(p, args.src[1]));
+            let mut out = a;
+            for l in 0..LANES {
+                out[l] = (a[l] & $sign) | (b[l] & !$sign);
+            }
+            <$t>::store(p, args.dst[0], mask, &out);
+        }
+    }
+)* } }
+copysign! { u32, 1 << 31; u64, 1 << 63; }
+
+/// The rounding mode and flags as an [`Args::imm`]; `approx`, `full` and others must be in `extra`.
+fn flags(x: &Asked, extra: &[&str]) -> Result<u64, String> {
+    let mut imm = 0;
+    for m in &x.inst.form.mods {
+        imm |= match m.as_str() {
+            "rn" => 0,
+            "rz" => 1,
+            "rm" => 2,
+            "rp" => 3,
+            "ftz" => FTZ,
+            "sat" => SAT,
+            m if extra.contains(&m) => 0,
+            m => return Err(format!("modifier `.{m}` is not implemented here")),
+        };
+    }
+    Ok(imm)
+}
+
+/// The entry for a type and flags.
+macro_rules! entry {
+    ($x:expr, $imm:expr, $($t:ident => $op:ident<$r:ty>),*) => {
+        match $x.ty {
+            $(Type::$t => Some(match $imm {
+                0 => pick::<Plain<$op, $r>>($x.level),
+                FTZ => pick::<Flush<$op, $r>>($x.level),
+                _ => pick::<Every<$op, $r>>($x.level),
+            }),)*
+            _ => None,
+        }
+    };
+}
+
+/// Chooses a floating-point operation.
+#[rustfmt::skip]
+pub(super) fn select(op: Op, x: &Asked) -> Result<AluOp, String> {
+    let t = x.ty;
+    let n = match op {
+        Op::Fma | Op::Mad => 3,
+        Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Min | Op::Max | Op::Copysign => 2,
+        _ => 1,
+    };
+    if x.inst.operands.len() > n + 1 {
+        return Err(format!("`{}` of {} operands is not implemented", op.mnemonic(), x.inst.operands.len() - 1));
+    }
+    let extra: &[&str] = match op {
+        Op::Div => &["approx", "full"],
+        Op::Rcp | Op::Sqrt | Op::Rsqrt | Op::Sin | Op::Cos | Op::Lg2 | Op::Ex2 | Op::Tanh => &["approx"],
+        Op::Min | Op::Max => &["NaN", "xorsign", "abs"],
+        _ => &[],
+    };
+    let mut imm = flags(x, extra)?;
+    let run: Option<Run> = match op {
+        Op::Add => entry!(x, imm, F32 => Add<f32>, F64 => Add<f64>),
+        Op::Sub => entry!(x, imm, F32 => Sub<f32>, F64 => Sub<f64>),
+        Op::Mul => entry!(x, imm, F32 => Mul<f32>, F64 => Mul<f64>),
+        Op::Fma | Op::Mad => entry!(x, imm, F32 => Fma<f32>, F64 => Fma<f64>),
+        Op::Div if x.has("approx") => entry!(x, imm, F32 => DivApprox<f32>),
+        Op::Div => entry!(x, imm, F32 => Div<f32>, F64 => Div<f64>),
+        Op::Rcp if t == Type::F64 && x.has("approx") => { imm = 0; entry!(x, imm, F64 => RcpHigh<f64>) }
+        Op::Rsqrt if t == Type::F64 && x.has("ftz") => { imm = 0; entry!(x, imm, F64 => RsqrtHigh<f64>) }
+        Op::Rcp => entry!(x, imm, F32 => Rcp<f32>, F64 => Rcp<f64>),
+        Op::Sqrt => entry!(x, imm, F32 => Sqrt<f32>, F64 => Sqrt<f64>),
+        Op::Rsqrt => entry!(x, imm, F32 => Rsqrt<f32>, F64 => Rsqrt<f64>),
+        Op::Sin => entry!(x, imm, F32 => Sin<f32>),
+        Op::Cos => entry!(x, imm, F32 => Cos<f32>),
+        Op::Lg2 => entry!(x, imm, F32 => Lg2<f32>),
+        Op::Ex2 => entry!(x, imm, F32 => Ex2<f32>),
+        Op::Tanh => entry!(x, imm, F32 => Tanh<f32>),
+        Op::Abs => entry!(x, imm, F32 => Abs<f32>, F64 => Abs<f64>),
+        Op::Neg => entry!(x, imm, F32 => Neg<f32>, F64 => Neg<f64>),
+        Op::Min => match (x.has("NaN"), x.has("xorsign")) {
+            (false, false) => entry!(x, imm, F32 => Min<f32>, F64 => Min<f64>),
+            (true, false) => entry!(x, imm, F32 => MinNan<f32>),
+            (false, true) => entry!(x, imm, F32 => MinXorSign<f32>),
+            (true, true) => entry!(x, imm, F32 => MinNanXorSign<f32>),
+        },
+        Op::Max => match (x.has("NaN"), x.has("xorsign")) {
+            (false, false) => entry!(x, imm, F32 => Max<f32>, F64 => Max<f64>),
+            (true, false) => entry!(x, imm, F32 => MaxNan<f32>),
+            (false, true) => entry!(x, imm, F32 => MaxXorSign<f32>),
+            (true, true) => entry!(x, imm, F32 => MaxNanXorSign<f32>),
+        },
+        Op::Copysign => run!(x.level, t; F32 => CopySign<u32>, F64 => CopySign<u64>),
+        _ => None,
+    };
+    x.op(run, t, &[t; 3][..n], imm)
+}

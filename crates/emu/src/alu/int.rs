@@ -1,0 +1,372 @@
+//! Integer arithmetic: exact (PTX ISA, Integer Arithmetic, Extended-Precision Integer Arithmetic).
+//!
+//! Holds: results wrap to the type's width. Division by zero, which PTX leaves open, gives what the hardware gives: all
+//! ones, and the dividend as remainder.
+
+use super::lane::{Body, Val, ops, pick};
+use super::{AluOp, Args, Asked, Run, run};
+use crate::planes::{LANES, Planes};
+use prlx_isa::ptx::Op;
+use prlx_isa::view::Type;
+
+/// An integer lane type.
+pub trait Int: Val + Eq + Ord {
+    /// Its bits, zero-extended.
+    fn bits(self) -> u64;
+    /// From the low bits of a value.
+    fn wrap(v: i128) -> Self;
+    /// Its value.
+    fn wide(self) -> i128;
+    /// Extended to 64 bits by its own sign.
+    fn ext(self) -> i64;
+    /// The low bits of a value.
+    fn low(v: u64) -> Self;
+    /// Width.
+    const BITS: u32;
+    /// Whether negative values exist.
+    const SIGNED: bool;
+    /// Wrapping sum.
+    fn add(self, o: Self) -> Self;
+    /// Wrapping difference.
+    fn sub(self, o: Self) -> Self;
+    /// Low half of the product.
+    fn mul(self, o: Self) -> Self;
+    /// Quotient; PTX leaves division by zero unspecified, hardware gives all ones.
+    fn div(self, o: Self) -> Self;
+    /// Remainder; by zero: the dividend, as hardware gives.
+    fn rem(self, o: Self) -> Self;
+    /// Left shift; amounts of the width or more give 0.
+    fn shl(self, n: u32) -> Self;
+    /// Right shift by sign; amounts clamp to the width.
+    fn shr(self, n: u32) -> Self;
+    /// High half of the product.
+    fn mul_hi(self, o: Self) -> Self;
+    /// Saturating sum.
+    fn add_sat(self, o: Self) -> Self;
+    /// Saturating difference.
+    fn sub_sat(self, o: Self) -> Self;
+    /// Two's complement.
+    fn neg(self) -> Self;
+    /// Magnitude; the smallest value stays.
+    fn abs(self) -> Self;
+    /// Bitwise and.
+    fn and(self, o: Self) -> Self;
+    /// Bitwise or.
+    fn or(self, o: Self) -> Self;
+    /// Bitwise exclusive or.
+    fn xor(self, o: Self) -> Self;
+    /// Bitwise complement.
+    fn not(self) -> Self;
+}
+
+macro_rules! ints {
+    ($($t:ident $u:ident $w:ident $signed:literal;)*) => { $(
+        impl Int for $t {
+            const BITS: u32 = <$t>::BITS;
+            #[inline(always)] fn ext(self) -> i64 { self as i64 }
+            #[inline(always)] fn low(v: u64) -> Self { v as $t }
+            const SIGNED: bool = $signed;
+            #[inline(always)] fn bits(self) -> u64 { self as $u as u64 }
+            #[inline(always)] fn wrap(v: i128) -> Self { v as $t }
+            #[inline(always)] fn wide(self) -> i128 { self as i128 }
+            #[inline(always)] fn add(self, o: Self) -> Self { self.wrapping_add(o) }
+            #[inline(always)] fn sub(self, o: Self) -> Self { self.wrapping_sub(o) }
+            #[inline(always)] fn mul(self, o: Self) -> Self { self.wrapping_mul(o) }
+            #[inline(always)] fn div(self, o: Self) -> Self { if o == 0 { !0 } else { self.wrapping_div(o) } }
+            #[inline(always)] fn rem(self, o: Self) -> Self { if o == 0 { self } else { self.wrapping_rem(o) } }
+            #[inline(always)] fn shl(self, n: u32) -> Self { if n >= Self::BITS { 0 } else { self << n } }
+            #[inline(always)] fn shr(self, n: u32) -> Self {
+                if n >= Self::BITS { if $signed { self >> (Self::BITS - 1) } else { 0 } } else { self >> n }
+            }
+            #[inline(always)] fn mul_hi(self, o: Self) -> Self { ((self as $w * o as $w) >> Self::BITS) as $t }
+            #[inline(always)] fn add_sat(self, o: Self) -> Self { self.saturating_add(o) }
+            #[inline(always)] fn sub_sat(self, o: Self) -> Self { self.saturating_sub(o) }
+            #[inline(always)] fn neg(self) -> Self { (0 as $t).wrapping_sub(self) }
+            #[inline(always)] fn and(self, o: Self) -> Self { self & o }
+            #[inline(always)] fn or(self, o: Self) -> Self { self | o }
+            #[inline(always)] fn xor(self, o: Self) -> Self { self ^ o }
+            #[inline(always)] fn not(self) -> Self { !self }
+            #[inline(always)] #[allow(unused_comparisons, reason = "one text for signed and unsigned")]
+            fn abs(self) -> Self { if self < 0 { (0 as $t).wrapping_sub(self) } else { self } }
+        }
+    )* };
+}
+ints! { u8 u8 u16 false; i8 u8 i16 true; u16 u16 u32 false; i16 u16 i32 true; u32 u32 u64 false; i32 u32 i64 true; u64 u64 u128 false; i64 u64 i128 true; }
+
+ops! {
+    /// `add`.
+    Add<T: Int>(a: T, b: T) -> T { a.add(b) }
+    /// `sub`.
+    Sub<T: Int>(a: T, b: T) -> T { a.sub(b) }
+    /// `add.sat`.
+    AddSat<T: Int>(a: T, b: T) -> T { a.add_sat(b) }
+    /// `sub.sat`.
+    SubSat<T: Int>(a: T, b: T) -> T { a.sub_sat(b) }
+    /// `mul.lo`.
+    Mul<T: Int>(a: T, b: T) -> T { a.mul(b) }
+    /// `mul.hi`.
+    MulHi<T: Int>(a: T, b: T) -> T { a.mul_hi(b) }
+    /// `mul.wide.u16`.
+    MulWideU16(a: u16, b: u16) -> u32 { u32::from(a) * u32::from(b) }
+    /// `mul.wide.s16`.
+    MulWideS16(a: i16, b: i16) -> i32 { i32::from(a) * i32::from(b) }
+    /// `mul.wide.u32`.
+    MulWideU32(a: u32, b: u32) -> u64 { u64::from(a) * u64::from(b) }
+    /// `mul.wide.s32`.
+    MulWideS32(a: i32, b: i32) -> i64 { i64::from(a) * i64::from(b) }
+    /// `mad.lo`.
+    Mad<T: Int>(a: T, b: T, c: T) -> T { a.mul(b).add(c) }
+    /// `mad.hi`.
+    MadHi<T: Int>(a: T, b: T, c: T) -> T { a.mul_hi(b).add(c) }
+    /// `mad.hi.sat.s32`.
+    MadHiSat(a: i32, b: i32, c: i32) -> i32 { a.mul_hi(b).saturating_add(c) }
+    /// `mad.wide.u16`.
+    MadWideU16(a: u16, b: u16, c: u32) -> u32 { (u32::from(a) * u32::from(b)).wrapping_add(c) }
+    /// `mad.wide.s16`.
+    MadWideS16(a: i16, b: i16, c: i32) -> i32 { (i32::from(a) * i32::from(b)).wrapping_add(c) }
+    /// `mad.wide.u32`.
+    MadWideU32(a: u32, b: u32, c: u64) -> u64 { (u64::from(a) * u64::from(b)).wrapping_add(c) }
+    /// `mad.wide.s32`.
+    MadWideS32(a: i32, b: i32, c: i64) -> i64 { (i64::from(a) * i64::from(b)).wrapping_add(c) }
+    /// `mul24.lo.u32`: the low 32 bits of the 48-bit product.
+    Mul24LoU(a: u32, b: u32) -> u32 { ((u64::from(a & 0xff_ffff)) * u64::from(b & 0xff_ffff)) as u32 }
+    /// `mul24.lo.s32`.
+    Mul24LoS(a: i32, b: i32) -> i32 { (i64::from(a << 8 >> 8) * i64::from(b << 8 >> 8)) as i32 }
+    /// `mul24.hi.u32`: bits 16..48 of the 48-bit product.
+    Mul24HiU(a: u32, b: u32) -> u32 { ((u64::from(a & 0xff_ffff) * u64::from(b & 0xff_ffff)) >> 16) as u32 }
+    /// `mul24.hi.s32`.
+    Mul24HiS(a: i32, b: i32) -> i32 { ((i64::from(a << 8 >> 8) * i64::from(b << 8 >> 8)) >> 16) as i32 }
+    /// `mad24.lo.u32`.
+    Mad24LoU(a: u32, b: u32, c: u32) -> u32 { ((u64::from(a & 0xff_ffff) * u64::from(b & 0xff_ffff)) as u32).wrapping_add(c) }
+    /// `mad24.lo.s32`.
+    Mad24LoS(a: i32, b: i32, c: i32) -> i32 { ((i64::from(a << 8 >> 8) * i64::from(b << 8 >> 8)) as i32).wrapping_add(c) }
+    /// `mad24.hi.u32`.
+    Mad24HiU(a: u32, b: u32, c: u32) -> u32 { (((u64::from(a & 0xff_ffff) * u64::from(b & 0xff_ffff)) >> 16) as u32).wrapping_add(c) }
+    /// `mad24.hi.s32`.
+    Mad24HiS(a: i32, b: i32, c: i32) -> i32 { ((i64::from(a << 8 >> 8) * i64::from(b << 8 >> 8)) >> 16).wrapping_add(i64::from(c)) as i32 }
+    /// `mad24.hi.sat.s32`.
+    Mad24HiSat(a: i32, b: i32, c: i32) -> i32 { (((i64::from(a << 8 >> 8) * i64::from(b << 8 >> 8)) >> 16) as i32).saturating_add(c) }
+    /// `sad`: c + |a - b|.
+    Sad<T: Int>(a: T, b: T, c: T) -> T { c.add(if a < b { b.sub(a) } else { a.sub(b) }) }
+    /// `div`.
+    Div<T: Int>(a: T, b: T) -> T { a.div(b) }
+    /// `rem`.
+    Rem<T: Int>(a: T, b: T) -> T { a.rem(b) }
+    /// `neg`.
+    Neg<T: Int>(a: T) -> T { a.neg() }
+    /// `abs`.
+    Abs<T: Int>(a: T) -> T { a.abs() }
+    /// `min`.
+    Min<T: Int>(a: T, b: T) -> T { if b < a { b } else { a } }
+    /// `max`.
+    Max<T: Int>(a: T, b: T) -> T { if b > a { b } else { a } }
+    /// `min.relu`.
+    MinRelu(a: i32, b: i32) -> i32 { a.min(b).max(0) }
+    /// `max.relu`.
+    MaxRelu(a: i32, b: i32) -> i32 { a.max(b).max(0) }
+    /// `add.u16x2`, `add.s16x2`.
+    Add16x2(a: u32, b: u32) -> u32 { halves(a, b, |a, b| a.wrapping_add(b)) }
+    /// `min.u16x2`.
+    MinU16x2(a: u32, b: u32) -> u32 { halves(a, b, |a, b| if b < a { b } else { a }) }
+    /// `max.u16x2`.
+    MaxU16x2(a: u32, b: u32) -> u32 { halves(a, b, |a, b| if b > a { b } else { a }) }
+    /// `min.s16x2`.
+    MinS16x2(a: u32, b: u32) -> u32 { halves(a, b, |a, b| (a as i16).min(b as i16) as u16) }
+    /// `max.s16x2`.
+    MaxS16x2(a: u32, b: u32) -> u32 { halves(a, b, |a, b| (a as i16).max(b as i16) as u16) }
+    /// `min.relu.s16x2`.
+    MinReluS16x2(a: u32, b: u32) -> u32 { halves(a, b, |a, b| (a as i16).min(b as i16).max(0) as u16) }
+    /// `max.relu.s16x2`.
+    MaxReluS16x2(a: u32, b: u32) -> u32 { halves(a, b, |a, b| (a as i16).max(b as i16).max(0) as u16) }
+}
+
+#[inline(always)]
+fn halves(a: u32, b: u32, f: impl Fn(u16, u16) -> u16) -> u32 {
+    u32::from(f(a as u16, b as u16)) | u32::from(f((a >> 16) as u16, (b >> 16) as u16)) << 16
+}
+
+/// Carry chains: `add.cc`, `addc`, `sub.cc`, `subc`, `mad.cc`, `madc`. [`Args::imm`]: [`CARRY_IN`], [`CARRY_OUT`].
+pub struct Chain<T, const KIND: u8>(std::marker::PhantomData<T>);
+/// Takes the carry flag.
+pub const CARRY_IN: u64 = 1;
+/// Sets the carry flag.
+pub const CARRY_OUT: u64 = 2;
+impl<T: Int, const KIND: u8> Body for Chain<T, KIND> {
+    #[inline(always)]
+    fn run(p: &mut Planes, args: &Args, mask: u32) {
+        let (a, b) = (T::load(p, args.src[0]), T::load(p, args.src[1]));
+        let c = if KIND >= 2 { T::load(p, args.src[2]) } else { a };
+        let carry = if args.imm & CARRY_IN != 0 { p.carry } else { 0 };
+        let (mut out, mut flags) = (a, 0u32);
+        for l in 0..LANES {
+            let cin = u128::from(carry >> l & 1);
+            let (x, y) = (u128::from(a[l].bits()), u128::from(b[l].bits()));
+            // Sum, difference (the flag is a borrow), low and high half of the product plus c.
+            let (r, flag) = match KIND {
+                0 => {
+                    let r = x + y + cin;
+                    (r, r >> T::BITS & 1 == 1)
+                }
+                1 => (x.wrapping_sub(y).wrapping_sub(cin), x < y + cin),
+                2 => {
+                    let r = u128::from(a[l].mul(b[l]).bits()) + u128::from(c[l].bits()) + cin;
+                    (r, r >> T::BITS & 1 == 1)
+                }
+                _ => {
+                    let r = u128::from(a[l].mul_hi(b[l]).bits()) + u128::from(c[l].bits()) + cin;
+                    (r, r >> T::BITS & 1 == 1)
+                }
+            };
+            out[l] = T::wrap(r as i128);
+            flags |= u32::from(flag) << l;
+        }
+        T::store(p, args.dst[0], mask, &out);
+        if args.imm & CARRY_OUT != 0 {
+            p.put_carry(mask, flags);
+        }
+    }
+}
+
+/// `dp4a` and `dp2a`: [`Args::imm`] has bit 0 for signed a, bit 1 for signed b, bit 2 for `dp2a`, bit 3 for its `.hi`.
+pub struct Dot;
+impl Body for Dot {
+    #[inline(always)]
+    fn run(p: &mut Planes, args: &Args, mask: u32) {
+        let [a, b, c] = [0, 1, 2].map(|i| p.get32(args.src[i]).0);
+        let mut out = [0u32; LANES];
+        for l in 0..LANES {
+            out[l] = dot(a[l], b[l], c[l], args.imm);
+        }
+        u32::store(p, args.dst[0], mask, &out);
+    }
+}
+
+fn dot(a: u32, b: u32, c: u32, how: u64) -> u32 {
+    let byte = |v: u32, i: u32, signed: bool| {
+        let x = (v >> (8 * i)) as u8;
+        if signed { i64::from(x as i8) } else { i64::from(x) }
+    };
+    let half = |v: u32, i: u32, signed: bool| {
+        let x = (v >> (16 * i)) as u16;
+        if signed { i64::from(x as i16) } else { i64::from(x) }
+    };
+    let (sa, sb) = (how & 1 != 0, how & 2 != 0);
+    let sum: i64 = if how & 4 != 0 {
+        let first = if how & 8 != 0 { 2 } else { 0 };
+        (0..2).map(|i| half(a, i, sa) * byte(b, first + i, sb)).sum()
+    } else {
+        (0..4).map(|i| byte(a, i, sa) * byte(b, i, sb)).sum()
+    };
+    c.wrapping_add(sum as u32)
+}
+
+/// The entry of a carry operation: 0 sum, 1 difference, 2 `mad.lo`, 3 `mad.hi`.
+fn chain(x: &Asked, kind: u8) -> Result<AluOp, String> {
+    macro_rules! by_kind {
+        ($t:ty) => {
+            match kind {
+                0 => pick::<Chain<$t, 0>>(x.level),
+                1 => pick::<Chain<$t, 1>>(x.level),
+                2 => pick::<Chain<$t, 2>>(x.level),
+                _ => pick::<Chain<$t, 3>>(x.level),
+            }
+        };
+    }
+    use Type::{B32, B64, S32, S64, U32, U64};
+    let entry: Option<Run> = match x.ty {
+        U32 | B32 => Some(by_kind!(u32)),
+        S32 => Some(by_kind!(i32)),
+        U64 | B64 => Some(by_kind!(u64)),
+        S64 => Some(by_kind!(i64)),
+        _ => None,
+    };
+    let carry_in = matches!(x.inst.form.op, Some(Op::Addc | Op::Subc | Op::Madc));
+    let imm = if carry_in { CARRY_IN } else { 0 } | if x.has("cc") { CARRY_OUT } else { 0 };
+    x.op(entry, x.ty, &[x.ty; 3][..if kind >= 2 { 3 } else { 2 }], imm)
+}
+
+/// The twice as wide type.
+fn wider(ty: Type) -> Option<Type> {
+    Some(match ty {
+        Type::U16 => Type::U32,
+        Type::S16 => Type::S32,
+        Type::U32 => Type::U64,
+        Type::S32 => Type::S64,
+        _ => return None,
+    })
+}
+
+/// Chooses an integer operation.
+#[rustfmt::skip]
+pub(super) fn select(op: Op, x: &Asked) -> Result<AluOp, String> {
+    let (t, l) = (x.ty, x.level);
+    let one = |run: Option<Run>| x.op(run, t, &[t], 0);
+    let two = |run: Option<Run>| x.op(run, t, &[t; 2], 0);
+    let three = |run: Option<Run>| x.op(run, t, &[t; 3], 0);
+    match op {
+        Op::Add | Op::Addc if op == Op::Addc || x.has("cc") => { x.only(&["cc"])?; chain(x, 0) }
+        Op::Sub | Op::Subc if op == Op::Subc || x.has("cc") => { x.only(&["cc"])?; chain(x, 1) }
+        Op::Mad | Op::Madc if op == Op::Madc || x.has("cc") => {
+            x.only(&["cc", "lo", "hi"])?;
+            chain(x, if x.has("hi") { 3 } else { 2 })
+        }
+        Op::Add if x.has("sat") => { x.only(&["sat"])?; two(run!(l, t; S32 => AddSat<i32>)) }
+        Op::Sub if x.has("sat") => { x.only(&["sat"])?; two(run!(l, t; S32 => SubSat<i32>)) }
+        Op::Add => { x.only(&[])?; two(run!(l, t; U16 | S16 => Add<u16>, U32 | S32 => Add<u32>, U64 | S64 => Add<u64>, U16x2 | S16x2 => Add16x2)) }
+        Op::Sub => { x.only(&[])?; two(run!(l, t; U16 | S16 => Sub<u16>, U32 | S32 => Sub<u32>, U64 | S64 => Sub<u64>)) }
+        Op::Mul if x.has("wide") => {
+            x.only(&["wide"])?;
+            let run = run!(l, t; U16 => MulWideU16, S16 => MulWideS16, U32 => MulWideU32, S32 => MulWideS32);
+            x.op(run, wider(t).ok_or_else(|| x.untyped())?, &[t; 2], 0)
+        }
+        Op::Mul if x.has("hi") => {
+            x.only(&["hi"])?;
+            two(run!(l, t; U16 => MulHi<u16>, S16 => MulHi<i16>, U32 => MulHi<u32>, S32 => MulHi<i32>, U64 => MulHi<u64>, S64 => MulHi<i64>))
+        }
+        Op::Mul => { x.only(&["lo"])?; two(run!(l, t; U16 | S16 => Mul<u16>, U32 | S32 => Mul<u32>, U64 | S64 => Mul<u64>)) }
+        Op::Mad if x.has("wide") => {
+            x.only(&["wide"])?;
+            let run = run!(l, t; U16 => MadWideU16, S16 => MadWideS16, U32 => MadWideU32, S32 => MadWideS32);
+            let wide = wider(t).ok_or_else(|| x.untyped())?;
+            x.op(run, wide, &[t, t, wide], 0)
+        }
+        Op::Mad if x.has("hi") && x.has("sat") => { x.only(&["hi", "sat"])?; three(run!(l, t; S32 => MadHiSat)) }
+        Op::Mad if x.has("hi") => {
+            x.only(&["hi"])?;
+            three(run!(l, t; U16 => MadHi<u16>, S16 => MadHi<i16>, U32 => MadHi<u32>, S32 => MadHi<i32>, U64 => MadHi<u64>, S64 => MadHi<i64>))
+        }
+        Op::Mad => { x.only(&["lo"])?; three(run!(l, t; U16 | S16 => Mad<u16>, U32 | S32 => Mad<u32>, U64 | S64 => Mad<u64>)) }
+        Op::Mul24 if x.has("hi") => { x.only(&["hi"])?; two(run!(l, t; U32 => Mul24HiU, S32 => Mul24HiS)) }
+        Op::Mul24 => { x.only(&["lo"])?; two(run!(l, t; U32 => Mul24LoU, S32 => Mul24LoS)) }
+        Op::Mad24 if x.has("sat") => { x.only(&["hi", "sat"])?; three(run!(l, t; S32 => Mad24HiSat)) }
+        Op::Mad24 if x.has("hi") => { x.only(&["hi"])?; three(run!(l, t; U32 => Mad24HiU, S32 => Mad24HiS)) }
+        Op::Mad24 => { x.only(&["lo"])?; three(run!(l, t; U32 => Mad24LoU, S32 => Mad24LoS)) }
+        Op::Sad => {
+            x.only(&[])?;
+            three(run!(l, t; U16 => Sad<u16>, S16 => Sad<i16>, U32 => Sad<u32>, S32 => Sad<i32>, U64 => Sad<u64>, S64 => Sad<i64>))
+        }
+        Op::Div => { x.only(&[])?; two(run!(l, t; U16 => Div<u16>, S16 => Div<i16>, U32 => Div<u32>, S32 => Div<i32>, U64 => Div<u64>, S64 => Div<i64>)) }
+        Op::Rem => { x.only(&[])?; two(run!(l, t; U16 => Rem<u16>, S16 => Rem<i16>, U32 => Rem<u32>, S32 => Rem<i32>, U64 => Rem<u64>, S64 => Rem<i64>)) }
+        Op::Neg => { x.only(&[])?; one(run!(l, t; S16 => Neg<u16>, S32 => Neg<u32>, S64 => Neg<u64>)) }
+        Op::Abs => { x.only(&[])?; one(run!(l, t; S16 => Abs<i16>, S32 => Abs<i32>, S64 => Abs<i64>)) }
+        Op::Min if x.has("relu") => { x.only(&["relu"])?; two(run!(l, t; S32 => MinRelu, S16x2 => MinReluS16x2)) }
+        Op::Max if x.has("relu") => { x.only(&["relu"])?; two(run!(l, t; S32 => MaxRelu, S16x2 => MaxReluS16x2)) }
+        Op::Min => {
+            x.only(&[])?;
+            two(run!(l, t; U16 => Min<u16>, S16 => Min<i16>, U32 => Min<u32>, S32 => Min<i32>, U64 => Min<u64>, S64 => Min<i64>, U16x2 => MinU16x2, S16x2 => MinS16x2))
+        }
+        Op::Max => {
+            x.only(&[])?;
+            two(run!(l, t; U16 => Max<u16>, S16 => Max<i16>, U32 => Max<u32>, S32 => Max<i32>, U64 => Max<u64>, S64 => Max<i64>, U16x2 => MaxU16x2, S16x2 => MaxS16x2))
+        }
+        Op::Dp4a | Op::Dp2a => {
+            x.only(if op == Op::Dp2a { &["lo", "hi"] } else { &[] })?;
+            let &[a, b] = x.inst.form.types.as_slice() else { return Err(x.untyped()) };
+            let bit = |on: bool, bit: u64| if on { bit } else { 0 };
+            let imm = bit(a == Type::S32, 1) | bit(b == Type::S32, 2) | bit(op == Op::Dp2a, 4) | bit(x.has("hi"), 8);
+            // Both unsigned: the accumulator is too, but its sum wraps alike.
+            x.op(Some(pick::<Dot>(l)), if imm & 3 != 0 { Type::S32 } else { Type::U32 }, &[a, b, Type::U32], imm)
+        }
+        _ => Err(format!("`{}` is not an integer operation", op.mnemonic())),
+    }
+}

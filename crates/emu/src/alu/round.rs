@@ -1,0 +1,113 @@
+//! Rounding: binary64 to narrower formats in every mode, and the error terms that make one rounding of two.
+//!
+//! Holds: a value rounded *to odd* in a format with at least two bits more than the target's rounds from there to the
+//! target as if it had been rounded once (Boldo and Melquiond). So an operation on binary32 is done in binary64, its exact
+//! error says which neighbour is odd, and one rounding follows.
+
+/// A rounding mode.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Round {
+    /// To nearest, ties to even.
+    Near,
+    /// Towards zero.
+    Zero,
+    /// Down.
+    Down,
+    /// Up.
+    Up,
+    /// To the neighbour whose last bit is 1, if inexact.
+    Odd,
+}
+
+impl Round {
+    /// From its number in an [`Args::imm`](super::Args::imm).
+    #[inline(always)]
+    pub fn from_imm(imm: u64) -> Round {
+        match imm & 7 {
+            0 => Round::Near,
+            1 => Round::Zero,
+            2 => Round::Down,
+            3 => Round::Up,
+            _ => Round::Odd,
+        }
+    }
+}
+
+/// binary64 to binary32.
+#[inline(always)]
+pub fn narrow(x: f64, mode: Round) -> f32 {
+    let n = x as f32;
+    let back = f64::from(n);
+    if mode == Round::Near || back == x || x.is_nan() {
+        return n;
+    }
+    // The neighbour towards zero has the next smaller pattern; infinity's is the largest finite value.
+    let towards_zero = f32::from_bits(n.to_bits() - u32::from(back.abs() > x.abs()));
+    match mode {
+        Round::Near => n,
+        Round::Zero => towards_zero,
+        Round::Down if back > x => n.next_down(),
+        Round::Up if back < x => n.next_up(),
+        Round::Down | Round::Up => n,
+        Round::Odd => f32::from_bits(towards_zero.to_bits() | 1),
+    }
+}
+
+/// An integer to binary32.
+#[inline(always)]
+pub fn int_to_f32(v: i128, mode: Round) -> f32 {
+    let n = v as f32;
+    let back = n as i128;
+    if mode == Round::Near || back == v {
+        return n;
+    }
+    let towards_zero = f32::from_bits(n.to_bits() - u32::from(back.unsigned_abs() > v.unsigned_abs()));
+    match mode {
+        Round::Near => n,
+        Round::Zero => towards_zero,
+        Round::Down if back > v => n.next_down(),
+        Round::Up if back < v => n.next_up(),
+        Round::Down | Round::Up => n,
+        Round::Odd => f32::from_bits(towards_zero.to_bits() | 1),
+    }
+}
+
+/// An integer to binary64.
+#[inline(always)]
+pub fn int_to_f64(v: i128, mode: Round) -> f64 {
+    let n = v as f64;
+    let back = n as i128;
+    if mode == Round::Near || back == v {
+        return n;
+    }
+    let towards_zero = f64::from_bits(n.to_bits() - u64::from(back.unsigned_abs() > v.unsigned_abs()));
+    match mode {
+        Round::Near => n,
+        Round::Zero => towards_zero,
+        Round::Down if back > v => n.next_down(),
+        Round::Up if back < v => n.next_up(),
+        Round::Down | Round::Up => n,
+        Round::Odd => f64::from_bits(towards_zero.to_bits() | 1),
+    }
+}
+
+/// `a + b` in binary64, rounded to odd; both finite, the sum far from overflow (they come from binary32).
+#[inline(always)]
+pub fn sum_odd(a: f64, b: f64) -> f64 {
+    let s = a + b;
+    // Knuth's two-sum: the exact error.
+    let t = s - a;
+    let e = (a - (s - t)) + (b - t);
+    odd(s, e)
+}
+
+/// Moves the nearest value `s` of `s + e` to the odd neighbour.
+#[inline(always)]
+pub fn odd(s: f64, e: f64) -> f64 {
+    let bits = s.to_bits();
+    // Inexact, and even: one step towards the exact value.
+    let inexact = e != 0.0 && !e.is_nan() && s.abs() < f64::INFINITY;
+    let outwards = (e > 0.0) == (s > 0.0);
+    let moved = if outwards { bits.wrapping_add(1) } else { bits.wrapping_sub(1) };
+    f64::from_bits(if inexact && bits & 1 == 0 { moved } else { bits })
+}

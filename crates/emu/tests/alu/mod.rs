@@ -1,0 +1,195 @@
+//! What the tests of data operations share: an instruction from its opcode, run at every level the processor has.
+
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use prlx_emu::alu::{AluOp, Args, Level, select};
+use prlx_emu::planes::{LANES, Planes, V32, V64};
+use prlx_isa::ptx::{Form, Op};
+use prlx_isa::view::{Function, Inst, Operand, Reg, Type};
+
+/// The levels to test.
+pub fn levels() -> Vec<Level> {
+    [Level::Base, Level::Avx2, Level::Avx512].into_iter().filter(|&l| l <= Level::detect()).collect()
+}
+
+/// An opcode taken apart.
+pub fn form(text: &str) -> Form {
+    use Type::*;
+    const TYPES: &[Type] = &[
+        B32, Pred, B8, B16, B64, B128, U8, U16, U32, U64, S8, S16, S32, S64, F16, F16x2, Bf16, Bf16x2, F32, F32x2, F64,
+        Tf32, E4m3, E5m2, E4m3x2, E5m2x2, U16x2, S16x2,
+    ];
+    let mut parts = text.split('.');
+    let op = parts.next().and_then(Op::from_mnemonic);
+    let mut form = Form { text: text.to_owned(), op, ..Form::default() };
+    for part in parts {
+        match TYPES.iter().find(|t| format!("{t:?}").to_lowercase() == part) {
+            Some(&t) => form.types.push(t),
+            None => form.mods.push(part.to_owned()),
+        }
+    }
+    form.mods.sort_unstable();
+    form
+}
+
+/// Registers as operands.
+pub fn regs(n: usize) -> Vec<Operand> {
+    vec![Operand::Reg(Reg(0)); n]
+}
+
+/// Chooses at a level, with these operands.
+pub fn choose(text: &str, operands: Vec<Operand>, level: Level) -> Result<AluOp, String> {
+    select(&Inst { form: form(text), operands, ..Inst::default() }, &Function::default(), level)
+}
+
+/// Lanes of one operand, as bits.
+pub type Lanes = [u64; LANES];
+
+/// Runs a chosen operation; gives the lanes of its destinations. Lanes outside the mask start as all ones.
+pub fn run(op: &AluOp, srcs: &[Lanes], mask: u32) -> Vec<Lanes> {
+    let mut planes = Planes::default();
+    run_on(&mut planes, op, srcs, mask)
+}
+
+/// Likewise, on given planes (for the carry flag).
+pub fn run_on(planes: &mut Planes, op: &AluOp, srcs: &[Lanes], mask: u32) -> Vec<Lanes> {
+    let mut args = Args { imm: op.imm, ..Args::default() };
+    planes.w32.clear();
+    planes.w64.clear();
+    planes.pred.clear();
+    assert!(srcs.len() >= op.src.len(), "operands");
+    for (i, &t) in op.src.iter().enumerate() {
+        args.src[i] = push(planes, t, &srcs[i]);
+    }
+    for (i, &t) in op.dst.iter().enumerate() {
+        args.dst[i] = push(planes, t, &[u64::MAX; LANES]);
+    }
+    (op.run)(planes, &args, mask);
+    op.dst
+        .iter()
+        .enumerate()
+        .map(|(i, &t)| {
+            let at = usize::from(args.dst[i]);
+            std::array::from_fn(|l| match class(t) {
+                1 => u64::from(planes.pred[at] >> l & 1),
+                32 => u64::from(planes.w32[at].0[l]),
+                _ => planes.w64[at].0[l],
+            })
+        })
+        .collect()
+}
+
+fn class(t: Type) -> u32 {
+    match t {
+        Type::Pred => 1,
+        Type::B64 | Type::U64 | Type::S64 | Type::F64 | Type::F32x2 => 64,
+        Type::B128 => 128,
+        _ => 32,
+    }
+}
+
+fn push(p: &mut Planes, t: Type, v: &Lanes) -> u16 {
+    let at = match class(t) {
+        1 => {
+            p.pred.push((0..LANES).map(|l| ((v[l] & 1) as u32) << l).sum());
+            p.pred.len()
+        }
+        32 => {
+            p.w32.push(V32(v.map(|x| x as u32)));
+            p.w32.len()
+        }
+        _ => {
+            p.w64.push(V64(*v));
+            p.w64.len()
+        }
+    };
+    at as u16 - 1
+}
+
+/// Runs `text` at every level on all the tuples, and compares each result (the first destination) with `want`. Also once
+/// with half the lanes off, which must keep what they held.
+pub fn check(text: &str, tuples: &[Vec<u64>], want: impl Fn(&[u64]) -> u64) {
+    let n = tuples[0].len();
+    let bits = width(&choose(text, regs(n + 1), Level::Base).unwrap_or_else(|e| panic!("{text}: {e}")).dst[0]);
+    let ones = if bits == 64 { u64::MAX } else { (1 << bits) - 1 };
+    for level in levels() {
+        let op = choose(text, regs(n + 1), level).unwrap();
+        for (i, chunk) in tuples.chunks(LANES).enumerate() {
+            let srcs: Vec<Lanes> = (0..n).map(|k| std::array::from_fn(|l| chunk[l % chunk.len()][k])).collect();
+            let mask = if i == 1 { 0x5a5a_1234 } else { u32::MAX };
+            let got = run(&op, &srcs, mask)[0];
+            for l in 0..LANES {
+                let tuple = &chunk[l % chunk.len()];
+                let expected = if mask >> l & 1 == 1 { want(tuple) } else { ones };
+                assert_eq!(got[l], expected, "{text} {level:?} {tuple:x?}: {:x} is not {expected:x}", got[l]);
+            }
+        }
+    }
+}
+
+/// Bits of a plane's lane.
+fn width(t: &Type) -> u32 {
+    class(*t)
+}
+
+/// Random numbers (splitmix64).
+pub struct Random(pub u64);
+impl Random {
+    /// The next.
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}
+
+/// Integers worth trying at a width: corners, and random ones of every length.
+pub fn integers(bits: u32, n: usize, seed: u64) -> Vec<u64> {
+    let ones = if bits == 64 { u64::MAX } else { (1 << bits) - 1 };
+    let top = 1u64 << (bits - 1);
+    let mut v: Vec<u64> = vec![
+        0,
+        1,
+        2,
+        3,
+        top,
+        top - 1,
+        top + 1,
+        ones,
+        ones - 1,
+        bits as u64,
+        bits as u64 - 1,
+        bits as u64 + 1,
+        0xff,
+        0x100,
+    ];
+    let mut r = Random(seed);
+    while v.len() < n {
+        let x = r.next();
+        let short = r.next() % u64::from(bits);
+        v.push(if x & 1 == 0 { x >> 1 } else { (x >> 1) >> short });
+        v.push(!(x >> 1 >> short));
+    }
+    v.iter().map(|x| x & ones).collect()
+}
+
+/// Tuples: all pairs of the corners, then random picks.
+pub fn tuples(columns: &[Vec<u64>], n: usize, seed: u64) -> Vec<Vec<u64>> {
+    let mut out = Vec::new();
+    let corners = 14;
+    if columns.len() >= 2 {
+        for i in 0..corners.min(columns[0].len()) {
+            for j in 0..corners.min(columns[1].len()) {
+                let mut t = vec![columns[0][i], columns[1][j]];
+                t.extend(columns[2..].iter().map(|c| c[(i * 5 + j * 3) % c.len()]));
+                out.push(t);
+            }
+        }
+    }
+    let mut r = Random(seed);
+    while out.len() < n {
+        out.push(columns.iter().map(|c| c[(r.next() % c.len() as u64) as usize]).collect());
+    }
+    out
+}
