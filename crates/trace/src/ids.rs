@@ -15,6 +15,15 @@ macro_rules! ids {
             /// As an index into the table it numbers.
             pub const fn index(self) -> usize { self.0 as usize }
         }
+        impl $crate::stored::Stored for $name {
+            const MIN: usize = 1;
+            fn put(&self, out: &mut Vec<u8>) {
+                self.0.put(out);
+            }
+            fn take(from: &mut $crate::stored::Reader<'_>) -> Result<Self, $crate::Error> {
+                <$int>::take(from).map($name)
+            }
+        }
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result { write!(f, concat!($prefix, "{}"), self.0) }
         }
@@ -77,15 +86,17 @@ impl fmt::Debug for LaneMask {
     }
 }
 
-/// Sizes or a position in three dimensions; x is fastest.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Dim3 {
-    /// Fastest dimension.
-    pub x: u32,
-    /// Middle dimension.
-    pub y: u32,
-    /// Slowest dimension.
-    pub z: u32,
+structures! {
+    /// Sizes or a position in three dimensions; x is fastest.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    pub struct Dim3 {
+        /// Fastest dimension.
+        pub x: u32,
+        /// Middle dimension.
+        pub y: u32,
+        /// Slowest dimension.
+        pub z: u32,
+    }
 }
 
 impl Dim3 {

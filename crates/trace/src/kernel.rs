@@ -11,212 +11,222 @@
 
 use crate::ids::{BlockId, FileId, FuncId, LocId, LoopId, SiteId, Slot};
 
-/// One loaded module.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct Module {
-    /// What the user calls it: a file name, or the kernel's.
-    pub name: String,
-    /// The target its code was written for, as `sm_80`.
-    pub target: String,
-    /// XXH3-128 of the original text.
-    pub digest: u128,
-    /// Source files that locations name.
-    pub files: Vec<SourceFile>,
-    /// Source locations, each once.
-    pub locs: Vec<Loc>,
-    /// Functions: kernels and the device functions they can reach.
-    pub functions: Vec<Function>,
-    /// Probed points; a [`SiteId`] is an index here.
-    pub sites: Vec<Site>,
+structures! {
+    /// One loaded module.
+    #[derive(Clone, PartialEq, Debug, Default)]
+    pub struct Module {
+        /// What the user calls it: a file name, or the kernel's.
+        pub name: String,
+        /// The target its code was written for, as `sm_80`.
+        pub target: String,
+        /// XXH3-128 of the original text.
+        pub digest: u128,
+        /// Source files that locations name.
+        pub files: Vec<SourceFile>,
+        /// Source locations, each once.
+        pub locs: Vec<Loc>,
+        /// Functions: kernels and the device functions they can reach.
+        pub functions: Vec<Function>,
+        /// Probed points; a [`SiteId`] is an index here.
+        pub sites: Vec<Site>,
+    }
+
+    /// A source file.
+    #[derive(Clone, PartialEq, Eq, Debug, Default)]
+    pub struct SourceFile {
+        /// Path as the debug information spells it.
+        pub path: String,
+        /// Its text, where it could be found when the module was instrumented.
+        pub text: Option<String>,
+    }
+
+    /// A source location, with the call sites it was inlined at.
+    #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+    pub struct Loc {
+        /// Which file.
+        pub file: FileId,
+        /// Line, from 1.
+        pub line: u32,
+        /// Column, from 1; 0 if unknown.
+        pub column: u32,
+        /// The inlined function that this line belongs to; empty when the line is the function's own.
+        pub function: String,
+        /// Where that function was inlined.
+        pub inlined_at: Option<LocId>,
+    }
+
+    /// A function, its control flow and its decode program.
+    #[derive(Clone, PartialEq, Debug, Default)]
+    pub struct Function {
+        /// Name as in the module (mangled).
+        pub name: String,
+        /// Whether it can be launched.
+        pub kernel: bool,
+        /// Parameters, in order, without the one that instrumenting appends.
+        pub params: Vec<Param>,
+        /// How many decoder registers its steps use.
+        pub slots: u32,
+        /// Basic blocks; block 0 is the entry.
+        pub blocks: Vec<Block>,
+        /// Loops, outer before inner.
+        pub loops: Vec<Loop>,
+        /// Why it is not recorded; `None` when it is.
+        pub skipped: Option<String>,
+    }
+
+    /// A kernel parameter: where it lies in the parameter buffer.
+    #[derive(Clone, PartialEq, Eq, Debug, Default)]
+    pub struct Param {
+        /// Name in the code.
+        pub name: String,
+        /// Element type.
+        pub ty: Scalar,
+        /// Byte offset in the parameter buffer.
+        pub offset: u32,
+        /// Size in bytes; more than that of `ty` for arrays and structs.
+        pub size: u32,
+    }
+
+    /// A basic block.
+    #[derive(Clone, PartialEq, Debug)]
+    pub struct Block {
+        /// Location of its first instruction that has one.
+        pub loc: Option<LocId>,
+        /// What the decoder does here, in order.
+        pub steps: Vec<Step>,
+        /// Where it goes then.
+        pub end: End,
+        /// Immediate post-dominator: where lanes that part here meet again at the latest. `None`: only at the exit.
+        pub ipdom: Option<BlockId>,
+        /// Innermost loop it belongs to.
+        pub in_loop: Option<LoopId>,
+    }
+
+    /// A natural loop, or an irreducible region.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub struct Loop {
+        /// Where it is entered (one of the entries if irreducible). An arrival here from inside starts the next trip.
+        pub header: BlockId,
+        /// The enclosing loop.
+        pub parent: Option<LoopId>,
+        /// All its blocks, inner loops' included, sorted.
+        pub blocks: Vec<BlockId>,
+        /// Entered at more than one block: trips are not well defined and are counted at `header`.
+        pub irreducible: bool,
+        /// Location of the header.
+        pub loc: Option<LocId>,
+    }
 }
 
-/// A source file.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct SourceFile {
-    /// Path as the debug information spells it.
-    pub path: String,
-    /// Its text, where it could be found when the module was instrumented.
-    pub text: Option<String>,
+choices! {
+    /// One step of the decode program.
+    #[derive(Clone, PartialEq, Debug)]
+    pub enum Step {
+        /// Evaluates one operation of a slice again.
+        Let {
+            /// Receives the result.
+            to: Slot,
+            /// Operation.
+            op: Alu,
+            /// Type it works on; its width masks arguments and result.
+            ty: Scalar,
+            /// Arguments.
+            args: Vec<Arg>,
+            /// The instruction's guard: without it, `to` keeps its value.
+            guard: Option<Guard>,
+        } = 0,
+        /// A visit to a decision: its value, from where [`Site::source`] says, goes to `slot` and is one decoded event.
+        Decide {
+            /// Which decision.
+            site: SiteId,
+            /// Holds the value afterwards (and before, when [`Source::Computed`]).
+            slot: Slot,
+            /// The defining instruction's guard: visited only if it holds; else nothing is taken and `slot` keeps its value.
+            guard: Option<Guard>,
+        } = 1,
+        /// A visit to a site whose class is no decision (store, atomic, barrier …): one decoded event without a value.
+        Visit {
+            /// Which site.
+            site: SiteId,
+            /// The instruction's guard: visited only if it holds.
+            guard: Option<Guard>,
+        } = 2,
+        /// A call of a function of this module; the decoder walks it (unless that function is skipped).
+        Call {
+            /// Callee.
+            function: FuncId,
+            /// The call's guard.
+            guard: Option<Guard>,
+        } = 3,
+    }
 }
 
-/// A source location, with the call sites it was inlined at.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
-pub struct Loc {
-    /// Which file.
-    pub file: FileId,
-    /// Line, from 1.
-    pub line: u32,
-    /// Column, from 1; 0 if unknown.
-    pub column: u32,
-    /// The inlined function that this line belongs to; empty when the line is the function's own.
-    pub function: String,
-    /// Where that function was inlined.
-    pub inlined_at: Option<LocId>,
+structures! {
+    /// `@p` or `@!p`, in decoder registers.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub struct Guard {
+        /// Predicate.
+        pub slot: Slot,
+        /// True for `@!p`.
+        pub negate: bool,
+    }
 }
 
-/// A function, its control flow and its decode program.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct Function {
-    /// Name as in the module (mangled).
-    pub name: String,
-    /// Whether it can be launched.
-    pub kernel: bool,
-    /// Parameters, in order, without the one that instrumenting appends.
-    pub params: Vec<Param>,
-    /// How many decoder registers its steps use.
-    pub slots: u32,
-    /// Basic blocks; block 0 is the entry.
-    pub blocks: Vec<Block>,
-    /// Loops, outer before inner.
-    pub loops: Vec<Loop>,
-    /// Why it is not recorded; `None` when it is.
-    pub skipped: Option<String>,
-}
+choices! {
+    /// How a block ends.
+    #[derive(Clone, PartialEq, Eq, Debug)]
+    pub enum End {
+        /// To one block, always.
+        Jump(to: BlockId) = 0,
+        /// By a predicate.
+        Branch {
+            /// The branch's guard.
+            guard: Guard,
+            /// Where if it holds.
+            taken: BlockId,
+            /// Where if not.
+            other: BlockId,
+        } = 1,
+        /// By an index (`brx.idx`); an index out of range ends the decoding of that lane.
+        Switch {
+            /// Holds the index.
+            index: Slot,
+            /// Targets in order.
+            targets: Vec<BlockId>,
+        } = 2,
+        /// To the caller; in a kernel the lane ends.
+        Return = 3,
+        /// The lane ends here (`exit`, `trap`).
+        Exit = 4,
+    }
 
-/// A kernel parameter: where it lies in the parameter buffer.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Param {
-    /// Name in the code.
-    pub name: String,
-    /// Element type.
-    pub ty: Scalar,
-    /// Byte offset in the parameter buffer.
-    pub offset: u32,
-    /// Size in bytes; more than that of `ty` for arrays and structs.
-    pub size: u32,
-}
-
-/// A basic block.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Block {
-    /// Location of its first instruction that has one.
-    pub loc: Option<LocId>,
-    /// What the decoder does here, in order.
-    pub steps: Vec<Step>,
-    /// Where it goes then.
-    pub end: End,
-    /// Immediate post-dominator: where lanes that part here meet again at the latest. `None`: only at the exit.
-    pub ipdom: Option<BlockId>,
-    /// Innermost loop it belongs to.
-    pub in_loop: Option<LoopId>,
-}
-
-/// A natural loop, or an irreducible region.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Loop {
-    /// Where it is entered (one of the entries if irreducible). An arrival here from inside starts the next trip.
-    pub header: BlockId,
-    /// The enclosing loop.
-    pub parent: Option<LoopId>,
-    /// All its blocks, inner loops' included, sorted.
-    pub blocks: Vec<BlockId>,
-    /// Entered at more than one block: trips are not well defined and are counted at `header`.
-    pub irreducible: bool,
-    /// Location of the header.
-    pub loc: Option<LocId>,
-}
-
-/// One step of the decode program.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Step {
-    /// Evaluates one operation of a slice again.
-    Let {
-        /// Receives the result.
-        to: Slot,
-        /// Operation.
-        op: Alu,
-        /// Type it works on; its width masks arguments and result.
-        ty: Scalar,
-        /// Arguments.
-        args: Vec<Arg>,
-        /// The instruction's guard: without it, `to` keeps its value.
-        guard: Option<Guard>,
-    },
-    /// A visit to a decision: its value, from where [`Site::source`] says, goes to `slot` and is one decoded event.
-    Decide {
-        /// Which decision.
-        site: SiteId,
-        /// Holds the value afterwards (and before, when [`Source::Computed`]).
-        slot: Slot,
-        /// The defining instruction's guard: visited only if it holds; else nothing is taken and `slot` keeps its value.
-        guard: Option<Guard>,
-    },
-    /// A visit to a site whose class is no decision (store, atomic, barrier …): one decoded event without a value.
-    Visit {
-        /// Which site.
-        site: SiteId,
-        /// The instruction's guard: visited only if it holds.
-        guard: Option<Guard>,
-    },
-    /// A call of a function of this module; the decoder walks it (unless that function is skipped).
-    Call {
-        /// Callee.
-        function: FuncId,
-        /// The call's guard.
-        guard: Option<Guard>,
-    },
-}
-
-/// `@p` or `@!p`, in decoder registers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Guard {
-    /// Predicate.
-    pub slot: Slot,
-    /// True for `@!p`.
-    pub negate: bool,
-}
-
-/// How a block ends.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum End {
-    /// To one block, always.
-    Jump(BlockId),
-    /// By a predicate.
-    Branch {
-        /// The branch's guard.
-        guard: Guard,
-        /// Where if it holds.
-        taken: BlockId,
-        /// Where if not.
-        other: BlockId,
-    },
-    /// By an index (`brx.idx`); an index out of range ends the decoding of that lane.
-    Switch {
-        /// Holds the index.
-        index: Slot,
-        /// Targets in order.
-        targets: Vec<BlockId>,
-    },
-    /// To the caller; in a kernel the lane ends.
-    Return,
-    /// The lane ends here (`exit`, `trap`).
-    Exit,
-}
-
-/// What a slice operation reads.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Arg {
-    /// A decoder register.
-    Slot(Slot),
-    /// A constant's bits.
-    Const(u64),
-    /// A special register.
-    Special(Special),
-    /// Bytes of the parameter buffer: offset and size.
-    Param {
-        /// Byte offset.
-        offset: u32,
-        /// 1, 2, 4 or 8.
-        size: u8,
-    },
+    /// What a slice operation reads.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum Arg {
+        /// A decoder register.
+        Slot(slot: Slot) = 0,
+        /// A constant's bits.
+        Const(bits: u64) = 1,
+        /// A special register.
+        Special(register: Special) = 2,
+        /// Bytes of the parameter buffer: offset and size.
+        Param {
+            /// Byte offset.
+            offset: u32,
+            /// 1, 2, 4 or 8.
+            size: u8,
+        } = 3,
+    }
 }
 
 /// Declares C-like enums that have a stable number in files and a name in texts.
 macro_rules! codes {
-    ($($(#[$m:meta])* $name:ident { $($(#[$vm:meta])* $v:ident = $n:literal $text:literal,)* })*) => { $(
-        $(#[$m])*
+    ($($(#[doc = $m:literal])* $name:ident {
+        $($(#[doc = $vm:literal])* $v:ident = $n:literal $text:literal,)*
+    })*) => { $(
+        $(#[doc = $m])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-        pub enum $name { #[default] $($(#[$vm])* $v = $n,)* }
+        pub enum $name { #[default] $($(#[doc = $vm])* $v = $n,)* }
         impl $name {
             /// Every one, in order of its number.
             pub const ALL: &[$name] = &[$($name::$v,)*];
@@ -226,6 +236,22 @@ macro_rules! codes {
             pub const fn code(self) -> u8 { self as u8 }
             /// Its name in texts.
             pub const fn name(self) -> &'static str { match self { $($name::$v => $text,)* } }
+            /// Its rows in `docs/format.md`.
+            pub(crate) const LAYOUT: $crate::stored::Layout = $crate::stored::Layout {
+                name: stringify!($name),
+                doc: concat!($($m),*),
+                rows: &[$((Some($n), stringify!($v), $text, concat!($($vm),*)),)*],
+            };
+        }
+        impl $crate::stored::Stored for $name {
+            const MIN: usize = 1;
+            fn put(&self, out: &mut Vec<u8>) {
+                out.push(self.code());
+            }
+            fn take(from: &mut $crate::stored::Reader<'_>) -> Result<Self, $crate::Error> {
+                let n = from.byte()?;
+                Self::from_code(n).ok_or_else(|| from.error(format!("{n} is no {}", stringify!($name))))
+            }
         }
     )* };
 }
@@ -373,83 +399,93 @@ impl Scalar {
     }
 }
 
-/// Where a decoder gets a decision's value from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Source {
-    /// Not a decision.
-    #[default]
-    None,
-    /// From the lane's recorded bits.
-    Bits(u8),
-    /// From the steps before it: its slice is evaluated again.
-    Computed,
-    /// From a trip count: the decision holds `stay` as many times as the lane's next count says, then the other value.
-    /// The count is taken when the loop is entered.
-    Trips {
-        /// The loop that this decision alone leaves.
-        of: LoopId,
-        /// The value with which the loop goes on.
-        stay: bool,
-    },
+choices! {
+    /// Where a decoder gets a decision's value from.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum Source {
+        /// Not a decision.
+        None = 0,
+        /// From the lane's recorded bits.
+        Bits(count: u8) = 1,
+        /// From the steps before it: its slice is evaluated again.
+        Computed = 2,
+        /// From a trip count: the decision holds `stay` as many times as the lane's next count says, then the other value.
+        /// The count is taken when the loop is entered.
+        Trips {
+            /// The loop that this decision alone leaves.
+            of: LoopId,
+            /// The value with which the loop goes on.
+            stay: bool,
+        } = 3,
+    }
 }
 
-/// A probed point.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct Site {
-    /// Which function.
-    pub function: FuncId,
-    /// Which block of it.
-    pub block: BlockId,
-    /// Where in the source.
-    pub loc: Option<LocId>,
-    /// What it is.
-    pub class: SiteClass,
-    /// Among the sites of this function with the same location and class, its number: with them, the key that is stable
-    /// across builds. Without a location, its number among all sites of the class in the function.
-    pub nth: u32,
-    /// The instruction, as written.
-    pub text: String,
-    /// How its value is decoded.
-    pub source: Source,
-    /// What a decision compares, or a memory site moves: the operands that [`Level::Operands`] records, in order.
-    pub operands: Vec<Operand>,
-    /// What the decision steers: the branch, guarded instructions and selects, as written.
-    pub steers: Vec<Steered>,
-    /// The static backward slice of its value, node 0 first; inputs come after the nodes that use them.
-    pub slice: Vec<Node>,
-    /// Why nothing is recorded here; `None` when it is recorded or computed.
-    pub skipped: Option<String>,
+#[expect(clippy::derivable_impls, reason = "the table has no place for #[default]")]
+impl Default for Source {
+    fn default() -> Self {
+        Source::None
+    }
 }
 
-/// An operand that can be recorded.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Operand {
-    /// As written: a register or a constant.
-    pub name: String,
-    /// Type it is compared in.
-    pub ty: Scalar,
-}
+structures! {
+    /// A probed point.
+    #[derive(Clone, PartialEq, Debug, Default)]
+    pub struct Site {
+        /// Which function.
+        pub function: FuncId,
+        /// Which block of it.
+        pub block: BlockId,
+        /// Where in the source.
+        pub loc: Option<LocId>,
+        /// What it is.
+        pub class: SiteClass,
+        /// Among the sites of this function with the same location and class, its number: with them, the key that is stable
+        /// across builds. Without a location, its number among all sites of the class in the function.
+        pub nth: u32,
+        /// The instruction, as written.
+        pub text: String,
+        /// How its value is decoded.
+        pub source: Source,
+        /// What a decision compares, or a memory site moves: the operands that [`Level::Operands`] records, in order.
+        pub operands: Vec<Operand>,
+        /// What the decision steers: the branch, guarded instructions and selects, as written.
+        pub steers: Vec<Steered>,
+        /// The static backward slice of its value, node 0 first; inputs come after the nodes that use them.
+        pub slice: Vec<Node>,
+        /// Why nothing is recorded here; `None` when it is recorded or computed.
+        pub skipped: Option<String>,
+    }
 
-/// An instruction that a decision steers.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Steered {
-    /// Branch, guard or select.
-    pub class: SiteClass,
-    /// As written.
-    pub text: String,
-    /// Where in the source.
-    pub loc: Option<LocId>,
-}
+    /// An operand that can be recorded.
+    #[derive(Clone, PartialEq, Eq, Debug, Default)]
+    pub struct Operand {
+        /// As written: a register or a constant.
+        pub name: String,
+        /// Type it is compared in.
+        pub ty: Scalar,
+    }
 
-/// A node of a backward slice.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Node {
-    /// What it is.
-    pub kind: NodeKind,
-    /// As written.
-    pub text: String,
-    /// Where in the source.
-    pub loc: Option<LocId>,
-    /// Nodes it depends on, by index in the slice.
-    pub inputs: Vec<u32>,
+    /// An instruction that a decision steers.
+    #[derive(Clone, PartialEq, Eq, Debug, Default)]
+    pub struct Steered {
+        /// Branch, guard or select.
+        pub class: SiteClass,
+        /// As written.
+        pub text: String,
+        /// Where in the source.
+        pub loc: Option<LocId>,
+    }
+
+    /// A node of a backward slice.
+    #[derive(Clone, PartialEq, Eq, Debug, Default)]
+    pub struct Node {
+        /// What it is.
+        pub kind: NodeKind,
+        /// As written.
+        pub text: String,
+        /// Where in the source.
+        pub loc: Option<LocId>,
+        /// Nodes it depends on, by index in the slice.
+        pub inputs: Vec<u32>,
+    }
 }

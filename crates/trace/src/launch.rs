@@ -7,35 +7,37 @@
 use crate::ids::{Dim3, FuncId, LaneMask, ModuleId, SiteId, WarpId};
 use crate::kernel::{Level, Scalar};
 
-/// What one launch was, and what was seen of it; its streams are kept apart (see `Trace`).
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct Launch {
-    /// Which module.
-    pub module: ModuleId,
-    /// Which kernel of it.
-    pub kernel: FuncId,
-    /// CTAs.
-    pub grid: Dim3,
-    /// Threads in a CTA.
-    pub block: Dim3,
-    /// Dynamic shared memory, bytes.
-    pub shared: u32,
-    /// Lanes in a warp: 32 or 64.
-    pub warp_size: u8,
-    /// The parameter buffer as launched, without the parameter that instrumenting appends.
-    pub params: Vec<u8>,
-    /// What the user calls the arguments and what buffers held.
-    pub args: Vec<ArgInfo>,
-    /// Schedule seed, where the device has one.
-    pub seed: Option<u64>,
-    /// The device, in words, as `CPU device` or `NVIDIA H200`.
-    pub device: String,
-    /// Which recorder ran.
-    pub level: Level,
-    /// At [`Level::Operands`]: what was watched.
-    pub window: Option<Window>,
-    /// Recorded and lost elements, and what recording cost.
-    pub totals: Totals,
+structures! {
+    /// What one launch was, and what was seen of it; its streams are kept apart (see `Trace`).
+    #[derive(Clone, PartialEq, Debug, Default)]
+    pub struct Launch {
+        /// Which module.
+        pub module: ModuleId,
+        /// Which kernel of it.
+        pub kernel: FuncId,
+        /// CTAs.
+        pub grid: Dim3,
+        /// Threads in a CTA.
+        pub block: Dim3,
+        /// Dynamic shared memory, bytes.
+        pub shared: u32,
+        /// Lanes in a warp: 32 or 64.
+        pub warp_size: u8,
+        /// The parameter buffer as launched, without the parameter that instrumenting appends.
+        pub params: Vec<u8>,
+        /// What the user calls the arguments and what buffers held.
+        pub args: Vec<ArgInfo>,
+        /// Schedule seed, where the device has one.
+        pub seed: Option<u64>,
+        /// The device, in words, as `CPU device` or `NVIDIA H200`.
+        pub device: String,
+        /// Which recorder ran.
+        pub level: Level,
+        /// At [`Level::Operands`]: what was watched.
+        pub window: Option<Window>,
+        /// Recorded and lost elements, and what recording cost.
+        pub totals: Totals,
+    }
 }
 
 impl Launch {
@@ -56,45 +58,47 @@ impl Launch {
     }
 }
 
-/// One argument of a launch.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct ArgInfo {
-    /// Name that reports use.
-    pub name: String,
-    /// Element type.
-    pub ty: Scalar,
-    /// For a buffer: its length in bytes; `None` for a scalar.
-    pub bytes: Option<u64>,
-    /// For a buffer: XXH3-64 of its content before the launch.
-    pub before: Option<u64>,
-    /// For a buffer: XXH3-64 of its content after the launch.
-    pub after: Option<u64>,
-}
+structures! {
+    /// One argument of a launch.
+    #[derive(Clone, PartialEq, Debug, Default)]
+    pub struct ArgInfo {
+        /// Name that reports use.
+        pub name: String,
+        /// Element type.
+        pub ty: Scalar,
+        /// For a buffer: its length in bytes; `None` for a scalar.
+        pub bytes: Option<u64>,
+        /// For a buffer: XXH3-64 of its content before the launch.
+        pub before: Option<u64>,
+        /// For a buffer: XXH3-64 of its content after the launch.
+        pub after: Option<u64>,
+    }
 
-/// What [`Level::Operands`] watches: visits of some sites by some warps.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Window {
-    /// Sites.
-    pub sites: Vec<SiteId>,
-    /// Warps, first and one past the last.
-    pub warps: (u64, u64),
-    /// Visits of a site by a lane, counted from 0 for each site and lane: first and one past the last.
-    pub visits: (u64, u64),
-}
+    /// What [`Level::Operands`] watches: visits of some sites by some warps.
+    #[derive(Clone, PartialEq, Eq, Debug, Default)]
+    pub struct Window {
+        /// Sites.
+        pub sites: Vec<SiteId>,
+        /// Warps, first and one past the last.
+        pub warps: (u64, u64),
+        /// Visits of a site by a lane, counted from 0 for each site and lane: first and one past the last.
+        pub visits: (u64, u64),
+    }
 
-/// Sums over a launch. `recorded + dropped` is what the instrumented code wanted to write.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct Totals {
-    /// Elements in the streams (words, checkpoints, events or operand records).
-    pub recorded: u64,
-    /// Elements that did not fit.
-    pub dropped: u64,
-    /// Warps that the filter left out.
-    pub filtered_warps: u64,
-    /// Work without instrumentation: warp instructions (CPU device) or nanoseconds; 0 if not measured.
-    pub bare: u64,
-    /// The same with instrumentation.
-    pub instrumented: u64,
+    /// Sums over a launch. `recorded + dropped` is what the instrumented code wanted to write.
+    #[derive(Clone, Copy, PartialEq, Debug, Default)]
+    pub struct Totals {
+        /// Elements in the streams (words, checkpoints, events or operand records).
+        pub recorded: u64,
+        /// Elements that did not fit.
+        pub dropped: u64,
+        /// Warps that the filter left out.
+        pub filtered_warps: u64,
+        /// Work without instrumentation: warp instructions (CPU device) or nanoseconds; 0 if not measured.
+        pub bare: u64,
+        /// The same with instrumentation.
+        pub instrumented: u64,
+    }
 }
 
 /// What the lanes of one warp wrote.

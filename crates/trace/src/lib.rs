@@ -4,14 +4,24 @@
 //! ([`launch`]: launches, streams of warps). It explains itself with no module beside it. This crate knows nothing of
 //! PTX, drivers or analyses; it reads `&[u8]` and writes to `Write`, and opens no file.
 
+#[macro_use]
+mod stored;
+
 pub mod device;
+mod dump;
 mod error;
+mod file;
+mod format;
+mod frame;
 pub mod ids;
 pub mod kernel;
 pub mod launch;
 mod trace;
+mod validate;
 
 pub use error::Error;
+pub use file::MAGIC;
+pub use format::format_markdown;
 pub use ids::{BlockId, Cta, Dim3, FileId, FuncId, Lane, LaneMask, LocId, LoopId, ModuleId, SiteId, Slot, WarpId};
 pub use kernel::Level;
 pub use launch::{Launch, WarpStream};

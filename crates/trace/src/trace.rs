@@ -1,11 +1,17 @@
 //! A whole recording in memory.
 //!
 //! Streams stay in frames of a few hundred warps, packed as they lie in the file, and are unpacked a frame at a time; what
-//! is needed to skip equal warps ([`WarpInfo`]) is at hand without unpacking.
+//! is needed to skip equal warps ([`WarpInfo`]) is at hand without unpacking. Frames are independent: any number of threads
+//! may unpack at a time.
+
+use std::ops::Range;
+
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::ids::WarpId;
 use crate::kernel::Module;
 use crate::launch::{Launch, WarpStream};
+use crate::{Error, frame};
 
 /// A recording: modules, and launches with their streams.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -39,37 +45,181 @@ pub struct WarpInfo {
 }
 
 /// The streams of one launch, by ascending warp; warps that were not recorded are absent.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Streams {
-    warps: Vec<WarpStream>,
+    infos: Vec<WarpInfo>,
+    frames: Vec<Frame>,
+}
+
+/// The streams of some warps.
+#[derive(Clone, Debug)]
+struct Frame {
+    /// Which, by index in `infos`.
+    warps: Range<usize>,
+    body: Body,
+}
+
+#[derive(Clone, Debug)]
+enum Body {
+    /// Fresh from a device.
+    Plain(Vec<WarpStream>),
+    /// As in a file.
+    Packed(Packed),
+}
+
+/// A frame as it lies in a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Packed {
+    /// The zstd frame.
+    pub bytes: Vec<u8>,
+    /// Its size when unpacked.
+    pub size: u64,
+    /// XXH3-64 of `bytes`.
+    pub checksum: u64,
+    /// The file's version.
+    pub version: u32,
+    /// How many sites the module has.
+    pub sites: u32,
+    /// Where `bytes` lie in the file.
+    pub offset: u64,
+}
+
+impl Packed {
+    fn open(&self, first: usize, infos: &[WarpInfo]) -> Result<Vec<WarpStream>, Error> {
+        let damaged = |what: String| Error { offset: self.offset, field: format!("frame of {}", infos[0].warp), what };
+        if xxh3_64(&self.bytes) != self.checksum {
+            return Err(damaged("the checksum does not fit the bytes".into()));
+        }
+        let bytes = frame::unpack(&self.bytes, self.size).map_err(damaged)?;
+        frame::parse(&bytes, self.version, first, infos, self.sites)
+            .map_err(|e| e.within(&format!("frame of {}", infos[0].warp)))
+    }
 }
 
 impl Streams {
     /// From warps in any order.
     pub fn new(mut warps: Vec<WarpStream>) -> Streams {
         warps.sort_by_key(|w| w.warp);
-        Streams { warps }
+        let infos = warps.iter().map(|w| WarpInfo { warp: w.warp, digest: w.digest, dropped: w.dropped }).collect();
+        let mut frames: Vec<Frame> = Vec::new();
+        let mut elements = 0;
+        for (i, warp) in warps.into_iter().enumerate() {
+            elements += warp.lanes.elements();
+            match frames.last_mut() {
+                Some(Frame { warps, body: Body::Plain(streams) })
+                    if streams.len() < frame::WARPS && elements <= frame::ELEMENTS =>
+                {
+                    warps.end += 1;
+                    streams.push(warp);
+                }
+                _ => {
+                    elements = warp.lanes.elements();
+                    frames.push(Frame { warps: i..i + 1, body: Body::Plain(vec![warp]) });
+                }
+            }
+        }
+        Streams { infos, frames }
+    }
+    /// As they lie in a file: of each frame the number of its warps, which together are `infos`.
+    pub(crate) fn packed(infos: Vec<WarpInfo>, frames: Vec<(usize, Packed)>) -> Streams {
+        let mut at = 0;
+        let frames = frames.into_iter().map(|(n, packed)| {
+            at += n;
+            Frame { warps: at - n..at, body: Body::Packed(packed) }
+        });
+        Streams { frames: frames.collect(), infos }
+    }
+    /// Every frame: the number of its warps, and its packed form.
+    ///
+    /// # Errors
+    /// When a frame can't be packed.
+    pub(crate) fn pack(&self) -> std::io::Result<Vec<(usize, Packed)>> {
+        let pack = |frame: &Frame| {
+            let packed = match &frame.body {
+                Body::Packed(packed) => packed.clone(),
+                Body::Plain(warps) => {
+                    let unpacked = frame::unpacked(frame.warps.start, warps);
+                    let size = unpacked.len() as u64;
+                    if size > frame::MOST {
+                        let say = format!(
+                            "the stream of {} takes {size} bytes; a frame has at most {}",
+                            warps[0].warp,
+                            frame::MOST
+                        );
+                        return Err(std::io::Error::other(say));
+                    }
+                    let bytes = frame::pack(&unpacked)?;
+                    let checksum = xxh3_64(&bytes);
+                    Packed { bytes, size, checksum, version: crate::stored::VERSION, sites: u32::MAX, offset: 0 }
+                }
+            };
+            Ok((frame.warps.len(), packed))
+        };
+        let workers = std::thread::available_parallelism().map_or(1, |n| n.get());
+        let share = self.frames.len().div_ceil(workers).max(1);
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = self
+                .frames
+                .chunks(share)
+                .map(|frames| scope.spawn(move || frames.iter().map(pack).collect::<std::io::Result<Vec<_>>>()))
+                .collect();
+            let mut all = Vec::with_capacity(self.frames.len());
+            for thread in threads {
+                all.extend(thread.join().map_err(|_| std::io::Error::other("packing a frame panicked"))??);
+            }
+            Ok(all)
+        })
     }
     /// Every recorded warp, ascending.
-    pub fn infos(&self) -> impl Iterator<Item = WarpInfo> + '_ {
-        self.warps.iter().map(|w| WarpInfo { warp: w.warp, digest: w.digest, dropped: w.dropped })
+    pub fn infos(&self) -> impl ExactSizeIterator<Item = WarpInfo> + '_ {
+        self.infos.iter().copied()
+    }
+    /// What is known of one warp; `None` if it was not recorded.
+    pub fn info(&self, warp: WarpId) -> Option<WarpInfo> {
+        self.infos.binary_search_by_key(&warp, |w| w.warp).ok().map(|i| self.infos[i])
     }
     /// How many frames there are.
     pub fn frames(&self) -> usize {
-        usize::from(!self.warps.is_empty())
+        self.frames.len()
+    }
+    /// The warps of frame `i`, without unpacking it; empty if there is none.
+    pub fn frame_infos(&self, i: usize) -> &[WarpInfo] {
+        self.frames.get(i).map_or(&[], |f| &self.infos[f.warps.clone()])
+    }
+    /// Which frame holds a warp.
+    pub fn frame_of(&self, warp: WarpId) -> Option<usize> {
+        let at = self.infos.binary_search_by_key(&warp, |w| w.warp).ok()?;
+        Some(self.frames.partition_point(|f| f.warps.end <= at))
     }
     /// Unpacks frame `i`; frames and warps in them ascend.
     ///
     /// # Errors
     /// When the frame's bytes are damaged.
-    pub fn frame(&self, i: usize) -> Result<Vec<WarpStream>, crate::Error> {
-        Ok(if i == 0 { self.warps.clone() } else { Vec::new() })
+    pub fn frame(&self, i: usize) -> Result<Vec<WarpStream>, Error> {
+        let Some(frame) = self.frames.get(i) else { return Ok(Vec::new()) };
+        match &frame.body {
+            Body::Plain(warps) => Ok(warps.clone()),
+            Body::Packed(packed) => packed.open(frame.warps.start, &self.infos[frame.warps.clone()]),
+        }
     }
-    /// Unpacks one warp's stream; `None` if it was not recorded.
+    /// Unpacks one warp's stream; `None` if it was not recorded. Whoever wants many takes their frames.
     ///
     /// # Errors
     /// When the frame's bytes are damaged.
-    pub fn warp(&self, warp: WarpId) -> Result<Option<WarpStream>, crate::Error> {
-        Ok(self.warps.binary_search_by_key(&warp, |w| w.warp).ok().map(|i| self.warps[i].clone()))
+    pub fn warp(&self, warp: WarpId) -> Result<Option<WarpStream>, Error> {
+        let Some(i) = self.frame_of(warp) else { return Ok(None) };
+        if let Body::Plain(warps) = &self.frames[i].body {
+            return Ok(warps.iter().find(|w| w.warp == warp).cloned());
+        }
+        Ok(self.frame(i)?.into_iter().find(|w| w.warp == warp))
+    }
+}
+
+/// Equal streams, however they are cut into frames and packed; damaged ones equal none.
+impl PartialEq for Streams {
+    fn eq(&self, other: &Streams) -> bool {
+        let all = |s: &Streams| (0..s.frames()).map(|i| s.frame(i)).collect::<Result<Vec<_>, Error>>();
+        self.infos == other.infos
+            && matches!((all(self), all(other)), (Ok(a), Ok(b)) if a.iter().flatten().eq(b.iter().flatten()))
     }
 }

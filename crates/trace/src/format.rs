@@ -1,0 +1,171 @@
+//! `docs/format.md`, made from the tables that the reader and the writer are made from.
+
+use std::fmt::Write;
+
+use crate::device::{CHUNK_ROWS, Context, EventRecord, Head};
+use crate::file::{KINDS, MAGIC};
+use crate::ids::Dim3;
+use crate::kernel::{
+    Alu, Arg, Block, End, Function, Guard, Level, Loc, Loop, Module, Node, NodeKind, Operand, Param, Scalar, Site,
+    SiteClass, Source, SourceFile, Special, Steered, Step,
+};
+use crate::launch::{ArgInfo, Launch, Totals, Window};
+use crate::stored::{Layout, VERSION};
+
+const STRUCTURES: &[Layout] = &[
+    Module::LAYOUT,
+    SourceFile::LAYOUT,
+    Loc::LAYOUT,
+    Function::LAYOUT,
+    Param::LAYOUT,
+    Block::LAYOUT,
+    Loop::LAYOUT,
+    Step::LAYOUT,
+    Guard::LAYOUT,
+    End::LAYOUT,
+    Arg::LAYOUT,
+    Source::LAYOUT,
+    Site::LAYOUT,
+    Operand::LAYOUT,
+    Steered::LAYOUT,
+    Node::LAYOUT,
+    Launch::LAYOUT,
+    ArgInfo::LAYOUT,
+    Window::LAYOUT,
+    Totals::LAYOUT,
+    Dim3::LAYOUT,
+];
+const NAMES: &[Layout] =
+    &[Scalar::LAYOUT, Alu::LAYOUT, Special::LAYOUT, SiteClass::LAYOUT, Level::LAYOUT, NodeKind::LAYOUT];
+
+const HEAD: &str = "\
+<!-- Made by `cargo test -p prlx-trace` with BLESS=1 from crates/trace/src; do not edit. -->
+# The recording's file
+
+A recording is one file: a header, then sections. All of it is little-endian; checksums are XXH3-64.
+
+| | bytes |
+|---|---|
+";
+
+const SECTIONS: &str = "
+A section is a head of 40 bytes and the stored bytes.
+
+| bytes | head of a section |
+|---|---|
+| 4 | kind |
+| 4 | flags: 1 the stored bytes are a zstd frame; 2 who does not know the kind may skip it; 4 without checksum |
+| 8 | length of the stored bytes |
+| 8 | their length when unpacked |
+| 8 | checksum of the stored bytes, or 0 |
+| 8 | checksum of the 32 bytes before |
+
+Sections follow one another without a table in front, so that a recorder appends each launch when it has ended, and what a
+killed one left is whole up to its last section.
+
+| kind | name | holds |
+|---|---|---|
+";
+
+const REST: &str = "
+**Versions.** The magic changes when nothing of the old can be read. Every other change raises the version; a reader reads
+all versions up to its own and refuses later ones. Numbers of kinds, flags, fields and values are never used again for
+another meaning. The files under `tests/traces` are never made again: they must be readable for ever.
+
+## Values
+
+Numbers are base-128, seven bits a byte, lowest first, the top bit set when more follow; but `u8` and `bool` have one byte
+and `u128` has 16. Ids are numbers. `String` and `Vec` are a count, then that many; `Option` is 0, or 1 and the value; a
+pair is both; a structure is its fields in order; an enumeration is its number as one byte, then its fields.
+
+## Index
+
+- number of warps
+- for each warp: its number, less that of the warp before it, less 1 (the first: its number)
+- for each warp: its digest, 8 bytes
+- for each warp: elements dropped
+- number of frames
+- for each frame: number of warps, stored length, unpacked length (numbers), checksum of the stored bytes (8 bytes)
+
+## Frames
+
+A frame holds the streams of a few hundred warps that follow one another in the index. Unpacked, it is:
+
+- index of the first warp, number of warps
+- for each warp: the level of its stream, one byte
+- for `path`, `print`, `operands` in turn, of the warps of that level:
+  - for each warp: number of lanes; then a column of the numbers of elements by lane, each XORed with the one before (u32)
+  - `path`: rows of words (u32)
+  - `print`: rows of checkpoints (u64); for each warp the number of lanes with final hashes; then for each of the four hashes
+    a column over warps and lanes, each XORed with the one before (u64)
+  - `operands`: rows of sites (u32), of visits (u32), of first values (u64), of second values (u64)
+- `events`: for each warp their number; columns over all of them of sites (u32), masks, each XORed with the one before (u64),
+  values (u64), clocks, less the one before (u32)
+
+A **column** of n numbers of w bytes is w planes of n bytes: all lowest bytes first. **Rows** are a column of the elements of
+all lanes of one warp after the other: first the lanes' first elements, then their second, and so on; lanes that have no more
+are left out; each is XORed with the element before it in its row.
+
+The words themselves are those of the device:
+
+";
+
+/// The text of `docs/format.md`.
+pub fn format_markdown() -> String {
+    let mut out = String::from(HEAD);
+    let magic = String::from_utf8_lossy(MAGIC);
+    let _ = write!(out, "| magic | `{magic}`, 8 bytes |\n| version | {VERSION}, 4 bytes |\n");
+    out.push_str("| checksum | 4 bytes: the low half of that of the 12 bytes before |\n");
+    out.push_str(SECTIONS);
+    for (kind, name, what) in KINDS {
+        let _ = writeln!(out, "| {kind} | {name} | {what} |");
+    }
+    out.push_str(REST);
+    // The header of the module that declares the words is their specification.
+    for line in include_str!("device.rs").lines().map_while(|l| l.strip_prefix("//!")) {
+        let _ = writeln!(out, ">{}", plain(line).trim_end());
+    }
+    let _ = writeln!(out, "\nA chunk has {CHUNK_ROWS} rows.");
+    for (name, size, fields) in [
+        ("Context", Context::SIZE, Context::FIELDS),
+        ("Head", Head::SIZE, Head::FIELDS),
+        ("EventRecord", EventRecord::SIZE, EventRecord::FIELDS),
+    ] {
+        let _ = write!(out, "\n### {name}\n\n{size} bytes.\n\n| at | field | type |\n|---|---|---|\n");
+        for (field, ty, at) in fields {
+            let _ = writeln!(out, "| {at} | {field} | {ty} |");
+        }
+    }
+    out.push_str("\n## Structures\n");
+    for layout in STRUCTURES {
+        let _ = write!(out, "\n### {}\n\n{}\n", layout.name, one_line(layout.doc));
+        let choice = layout.rows.iter().any(|(n, ..)| n.is_some());
+        out.push_str(if choice {
+            "\n| | value | fields | |\n|---|---|---|---|\n"
+        } else {
+            "\n| field | type | |\n|---|---|---|\n"
+        });
+        for (n, name, ty, doc) in layout.rows {
+            let number = n.map_or(String::new(), |n| format!("| {n} "));
+            let _ = writeln!(out, "{number}| {name} | {} | {} |", ty.trim_end_matches(", "), one_line(doc));
+        }
+    }
+    out.push_str("\n## Numbers with names\n");
+    for layout in NAMES {
+        let _ = write!(out, "\n### {}\n\n{}\n\n| | name | |\n|---|---|---|\n", layout.name, one_line(layout.doc));
+        for (n, _, name, doc) in layout.rows {
+            let _ = writeln!(out, "| {} | {name} | {} |", n.unwrap_or_default(), one_line(doc));
+        }
+    }
+    out
+}
+
+/// Doc lines as one, without links.
+fn one_line(doc: &str) -> String {
+    plain(&doc.lines().map(str::trim).collect::<Vec<_>>().join(" ")).trim().replace('|', "\\|")
+}
+
+/// Without the brackets of links to items.
+fn plain(text: &str) -> String {
+    text.replace("[`crate::", "[`").replace("[`", "`").replace("`]", "`")
+}

@@ -1,0 +1,335 @@
+//! Frames: the streams of a few hundred warps, column by column, packed with zstd.
+//!
+//! Unpacked, a frame is four lists of numbers for its warps — index of the warp in the launch's list, kind of stream (a
+//! [`Kind`]), number of lanes, elements by lane — and then columns. A column of n numbers of w bytes is w planes of n
+//! bytes: first all lowest bytes, last all highest. Elements of lanes lie row by row, as the device wrote them, each
+//! XORed with the one of the lane before it in its row: lanes that go together leave zeros.
+//!
+//! Holds: reading never panics, ends, and allocates in proportion to the frame's bytes; a frame takes all of its bytes.
+
+use std::io::Read;
+
+use crate::ids::{LaneMask, SiteId};
+use crate::launch::{Event, Lanes, OperandRecord, WarpStream};
+use crate::stored::{Reader, Stored, put_number};
+use crate::trace::WarpInfo;
+use crate::{Error, Level};
+
+/// Most bytes of an unpacked frame: as much as the host is willing to hold for one.
+pub const MOST: u64 = 1 << 30;
+/// Frames are cut when they have this many warps …
+pub const WARPS: usize = 256;
+/// … or elements.
+pub const ELEMENTS: u64 = 1 << 20;
+
+/// What a warp's stream is: the level's number.
+fn kind(lanes: &Lanes) -> Level {
+    match lanes {
+        Lanes::Path { .. } => Level::Path,
+        Lanes::Print { .. } => Level::Print,
+        Lanes::Events(_) => Level::Events,
+        Lanes::Operands { .. } => Level::Operands,
+    }
+}
+
+/// Bytes of numbers, a plane for each byte of them.
+fn put_column<const N: usize>(out: &mut Vec<u8>, values: &[[u8; N]]) {
+    for plane in 0..N {
+        out.extend(values.iter().map(|v| v[plane]));
+    }
+}
+
+fn take_column<const N: usize>(from: &mut Reader<'_>, n: usize) -> Result<Vec<[u8; N]>, Error> {
+    let bytes = n.checked_mul(N).ok_or_else(|| from.error("the column is too long"))?;
+    let planes = from.bytes(bytes)?;
+    Ok((0..n).map(|i| std::array::from_fn(|plane| planes[plane * n + i])).collect())
+}
+
+/// The numbers of all lanes of all warps, row by row.
+struct Rows<'a> {
+    /// By warp: where each lane's elements end.
+    ends: &'a [Vec<u32>],
+}
+
+impl Rows<'_> {
+    /// Calls `f` with the warp, the element's index in the warp's list, and whether it is the first of its row.
+    fn each(&self, mut f: impl FnMut(usize, usize, bool)) {
+        for (warp, ends) in self.ends.iter().enumerate() {
+            // Lanes that still have elements, with the next of them and the end.
+            let starts = std::iter::once(0).chain(ends.iter().copied());
+            let mut open: Vec<(u32, u32)> = starts.zip(ends.iter().copied()).filter(|(a, b)| a < b).collect();
+            while !open.is_empty() {
+                for (i, (next, _)) in open.iter_mut().enumerate() {
+                    f(warp, *next as usize, i == 0);
+                    *next += 1;
+                }
+                open.retain(|(next, end)| next < end);
+            }
+        }
+    }
+    fn put<const N: usize>(&self, out: &mut Vec<u8>, get: impl Fn(usize, usize) -> [u8; N]) {
+        let mut column = Vec::new();
+        let mut before = [0; N];
+        self.each(|warp, i, first| {
+            let value = get(warp, i);
+            column.push(if first { value } else { xor(value, before) });
+            before = value;
+        });
+        put_column(out, &column);
+    }
+    fn take<const N: usize>(
+        &self,
+        from: &mut Reader<'_>,
+        mut set: impl FnMut(usize, usize, [u8; N]),
+    ) -> Result<(), Error> {
+        let n = self.ends.iter().map(|e| e.last().map_or(0, |e| *e as usize)).sum();
+        let column = take_column::<N>(from, n)?;
+        let mut values = column.into_iter();
+        let mut before = [0; N];
+        self.each(|warp, i, first| {
+            let stored = values.next().unwrap_or([0; N]);
+            before = if first { stored } else { xor(stored, before) };
+            set(warp, i, before);
+        });
+        Ok(())
+    }
+}
+
+fn xor<const N: usize>(a: [u8; N], b: [u8; N]) -> [u8; N] {
+    std::array::from_fn(|i| a[i] ^ b[i])
+}
+
+/// Lays the streams of warps out; `first` is the index of the first in the launch's list.
+pub fn unpacked(first: usize, warps: &[WarpStream]) -> Vec<u8> {
+    let mut out = Vec::new();
+    put_number(&mut out, first as u64);
+    put_number(&mut out, warps.len() as u64);
+    for warp in warps {
+        kind(&warp.lanes).put(&mut out);
+    }
+    for level in [Level::Path, Level::Print, Level::Operands] {
+        let of_level: Vec<&Lanes> = warps.iter().map(|w| &w.lanes).filter(|l| kind(l) == level).collect();
+        let ends: Vec<Vec<u32>> = of_level.iter().map(|l| ends(l).to_vec()).collect();
+        put_ends(&mut out, &ends);
+        let rows = Rows { ends: &ends };
+        match level {
+            Level::Path => rows.put(&mut out, |w, i| match of_level[w] {
+                Lanes::Path { words, .. } => words[i].to_le_bytes(),
+                _ => [0; 4],
+            }),
+            Level::Print => {
+                rows.put(&mut out, |w, i| match of_level[w] {
+                    Lanes::Print { checkpoints, .. } => checkpoints[i].to_le_bytes(),
+                    _ => [0; 8],
+                });
+                let hashes =
+                    of_level.iter().map(|l| if let Lanes::Print { hashes, .. } = l { &hashes[..] } else { &[] });
+                let each: Vec<&[[u64; 4]]> = hashes.collect();
+                each.iter().for_each(|h| put_number(&mut out, h.len() as u64));
+                for hash in 0..4 {
+                    let column: Vec<[u8; 8]> = each.iter().copied().flatten().map(|h| h[hash].to_le_bytes()).collect();
+                    put_column(&mut out, &differences(&column));
+                }
+            }
+            _ => {
+                let record = |w: usize, i: usize| match of_level[w] {
+                    Lanes::Operands { records, .. } => records[i],
+                    _ => OperandRecord::default(),
+                };
+                rows.put(&mut out, |w, i| record(w, i).site.0.to_le_bytes());
+                rows.put(&mut out, |w, i| record(w, i).visit.to_le_bytes());
+                rows.put(&mut out, |w, i| record(w, i).values[0].to_le_bytes());
+                rows.put(&mut out, |w, i| record(w, i).values[1].to_le_bytes());
+            }
+        }
+    }
+    let events = warps.iter().filter_map(|w| if let Lanes::Events(e) = &w.lanes { Some(&e[..]) } else { None });
+    put_events(&mut out, &events.collect::<Vec<_>>());
+    out
+}
+
+fn ends(lanes: &Lanes) -> &[u32] {
+    match lanes {
+        Lanes::Path { ends, .. } | Lanes::Print { ends, .. } | Lanes::Operands { ends, .. } => ends,
+        Lanes::Events(_) => &[],
+    }
+}
+
+/// Numbers of lanes, then elements by lane.
+fn put_ends(out: &mut Vec<u8>, warps: &[Vec<u32>]) {
+    warps.iter().for_each(|ends| put_number(out, ends.len() as u64));
+    let mut counts = Vec::new();
+    for ends in warps {
+        let starts = std::iter::once(0).chain(ends.iter().copied());
+        counts.extend(starts.zip(ends).map(|(from, to)| to.wrapping_sub(from).to_le_bytes()));
+    }
+    put_column(out, &differences(&counts));
+}
+
+fn take_ends(from: &mut Reader<'_>, warps: usize) -> Result<Vec<Vec<u32>>, Error> {
+    let lanes = (0..warps).map(|_| from.count(1)).collect::<Result<Vec<usize>, Error>>()?;
+    if lanes.iter().any(|&n| n > 64) {
+        return Err(from.error("a warp has more than 64 lanes"));
+    }
+    let counts = sums(take_column::<4>(from, lanes.iter().sum())?);
+    let mut counts = counts.into_iter().map(u32::from_le_bytes);
+    let mut all = Vec::with_capacity(warps);
+    for n in lanes {
+        let mut end = 0u32;
+        let mut ends = Vec::with_capacity(n);
+        for count in counts.by_ref().take(n) {
+            end = end.checked_add(count).ok_or_else(|| from.error("a warp has more than 2^32 elements"))?;
+            ends.push(end);
+        }
+        all.push(ends);
+    }
+    Ok(all)
+}
+
+/// Each value XORed with the one before.
+fn differences<const N: usize>(values: &[[u8; N]]) -> Vec<[u8; N]> {
+    let before = std::iter::once([0; N]).chain(values.iter().copied());
+    values.iter().zip(before).map(|(v, b)| xor(*v, b)).collect()
+}
+
+fn sums<const N: usize>(mut values: Vec<[u8; N]>) -> Vec<[u8; N]> {
+    for i in 1..values.len() {
+        values[i] = xor(values[i], values[i - 1]);
+    }
+    values
+}
+
+fn put_events(out: &mut Vec<u8>, warps: &[&[Event]]) {
+    warps.iter().for_each(|events| put_number(out, events.len() as u64));
+    let all: Vec<Event> = warps.iter().copied().flatten().copied().collect();
+    let column = |get: fn(&Event) -> u64| all.iter().map(|e| get(e).to_le_bytes()).collect::<Vec<_>>();
+    let mut clock = 0;
+    let clocks: Vec<[u8; 4]> =
+        all.iter().map(|e| e.clock.wrapping_sub(std::mem::replace(&mut clock, e.clock)).to_le_bytes()).collect();
+    put_column(out, &all.iter().map(|e| e.site.0.to_le_bytes()).collect::<Vec<_>>());
+    put_column(out, &differences(&column(|e| e.mask.0)));
+    put_column(out, &column(|e| e.value));
+    put_column(out, &clocks);
+}
+
+fn take_events(from: &mut Reader<'_>, warps: usize) -> Result<Vec<Vec<Event>>, Error> {
+    let counts = (0..warps).map(|_| from.count(1)).collect::<Result<Vec<usize>, Error>>()?;
+    let n = counts.iter().sum();
+    let sites = take_column::<4>(from, n)?;
+    let masks = sums(take_column::<8>(from, n)?);
+    let values = take_column::<8>(from, n)?;
+    let clocks = take_column::<4>(from, n)?;
+    let mut clock = 0u32;
+    let mut all = (0..n).map(|i| {
+        clock = clock.wrapping_add(u32::from_le_bytes(clocks[i]));
+        Event {
+            site: SiteId(u32::from_le_bytes(sites[i])),
+            mask: LaneMask(u64::from_le_bytes(masks[i])),
+            value: u64::from_le_bytes(values[i]),
+            clock,
+        }
+    });
+    Ok(counts.into_iter().map(|n| all.by_ref().take(n).collect()).collect())
+}
+
+/// Reads the streams back. `infos` are those of the frame's warps, the first of which has index `first`; sites must be
+/// less than `sites`.
+pub fn parse(
+    bytes: &[u8],
+    version: u32,
+    first: usize,
+    infos: &[WarpInfo],
+    sites: u32,
+) -> Result<Vec<WarpStream>, Error> {
+    let mut from = Reader::new(bytes, version);
+    if from.number()? != first as u64 || from.number()? != infos.len() as u64 {
+        return Err(from.error("the frame is that of other warps"));
+    }
+    let kinds = infos.iter().map(|_| Level::take(&mut from)).collect::<Result<Vec<_>, Error>>()?;
+    let mut of_level: [Vec<Lanes>; 4] = Default::default();
+    for level in [Level::Path, Level::Print, Level::Operands] {
+        let n = kinds.iter().filter(|k| **k == level).count();
+        let all = take_ends(&mut from, n).map_err(|e| e.within(level.name()))?;
+        of_level[usize::from(level.code())] =
+            take_level(&mut from, level, all, sites).map_err(|e| e.within(level.name()))?;
+    }
+    let n = kinds.iter().filter(|k| **k == Level::Events).count();
+    let events = take_events(&mut from, n).map_err(|e| e.within("events"))?;
+    if events.iter().flatten().any(|e| e.site.0 >= sites) {
+        return Err(from.error("an event is of a site that there is not").within("events"));
+    }
+    of_level[usize::from(Level::Events.code())] = events.into_iter().map(Lanes::Events).collect();
+    if from.left() > 0 {
+        return Err(from.error("bytes too many"));
+    }
+    let mut of_level = of_level.map(Vec::into_iter);
+    let warps = infos.iter().zip(kinds).map(|(info, kind)| WarpStream {
+        warp: info.warp,
+        digest: info.digest,
+        dropped: info.dropped,
+        lanes: of_level[usize::from(kind.code())].next().unwrap_or_default(),
+    });
+    Ok(warps.collect())
+}
+
+fn take_level(from: &mut Reader<'_>, level: Level, all: Vec<Vec<u32>>, sites: u32) -> Result<Vec<Lanes>, Error> {
+    // What the elements need is checked before room is made for them.
+    let n: u64 = all.iter().map(|e| e.last().map_or(0, |e| u64::from(*e))).sum();
+    let each = if level == Level::Path { 4 } else { 8 };
+    if n.saturating_mul(each) > from.left() as u64 {
+        return Err(from.error(format!("{n} elements are announced, {} bytes are left", from.left())));
+    }
+    let rows = Rows { ends: &all };
+    let sizes = || all.iter().map(|e| e.last().map_or(0, |e| *e as usize));
+    match level {
+        Level::Path => {
+            let mut words: Vec<Vec<u32>> = sizes().map(|n| vec![0; n]).collect();
+            rows.take(from, |w, i, bytes| words[w][i] = u32::from_le_bytes(bytes))?;
+            Ok(words.into_iter().zip(all).map(|(words, ends)| Lanes::Path { words, ends }).collect())
+        }
+        Level::Print => {
+            let mut checkpoints: Vec<Vec<u64>> = sizes().map(|n| vec![0; n]).collect();
+            rows.take(from, |w, i, bytes| checkpoints[w][i] = u64::from_le_bytes(bytes))?;
+            let counts = all.iter().map(|_| from.count(1)).collect::<Result<Vec<usize>, Error>>()?;
+            let n = counts.iter().sum();
+            let mut columns = Vec::new();
+            for _ in 0..4 {
+                columns.push(sums(take_column::<8>(from, n)?));
+            }
+            let mut hashes = (0..n).map(|i| std::array::from_fn(|h| u64::from_le_bytes(columns[h][i])));
+            let hashes: Vec<Vec<[u64; 4]>> = counts.iter().map(|n| hashes.by_ref().take(*n).collect()).collect();
+            let warps = checkpoints.into_iter().zip(all).zip(hashes);
+            Ok(warps.map(|((checkpoints, ends), hashes)| Lanes::Print { checkpoints, ends, hashes }).collect())
+        }
+        _ => {
+            let mut records: Vec<Vec<OperandRecord>> = sizes().map(|n| vec![OperandRecord::default(); n]).collect();
+            rows.take(from, |w, i, bytes| records[w][i].site = SiteId(u32::from_le_bytes(bytes)))?;
+            rows.take(from, |w, i, bytes| records[w][i].visit = u32::from_le_bytes(bytes))?;
+            rows.take(from, |w, i, bytes| records[w][i].values[0] = u64::from_le_bytes(bytes))?;
+            rows.take(from, |w, i, bytes| records[w][i].values[1] = u64::from_le_bytes(bytes))?;
+            if records.iter().flatten().any(|r| r.site.0 >= sites) {
+                return Err(from.error("a record is of a site that there is not"));
+            }
+            Ok(records.into_iter().zip(all).map(|(records, ends)| Lanes::Operands { records, ends }).collect())
+        }
+    }
+}
+
+/// Packs bytes.
+pub fn pack(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
+    zstd::bulk::compress(bytes, 3)
+}
+
+/// Unpacks what must be `size` bytes; no more than that is ever held.
+pub fn unpack(packed: &[u8], size: u64) -> Result<Vec<u8>, String> {
+    let decoder = zstd::stream::read::Decoder::with_buffer(packed).map_err(|e| e.to_string())?;
+    let mut out = Vec::new();
+    decoder
+        .take(size.saturating_add(1))
+        .read_to_end(&mut out)
+        .map_err(|e| format!("the packed bytes are damaged: {e}"))?;
+    if out.len() as u64 != size {
+        return Err(format!("{size} bytes were packed, {} come out", out.len()));
+    }
+    Ok(out)
+}

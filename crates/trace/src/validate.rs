@@ -1,0 +1,172 @@
+//! Whether what was read keeps the promises of the types: every id in range of its table, no cycles, sane shapes.
+//!
+//! Misses: whether the decode program means anything. A decoder has to bound its steps; an argument's place in the parameter
+//! buffer is checked where it is read.
+
+use crate::ids::{BlockId, Dim3, LocId};
+use crate::kernel::{Arg, End, Function, Guard, Module, Site, Source, Step};
+use crate::launch::Launch;
+
+/// The field, and what is wrong with it.
+type Wrong = (String, String);
+
+/// Most decoder registers of a function; a lane's state is that large.
+const SLOTS: u32 = 1 << 20;
+/// Most threads of a CTA: far more than any device has.
+const THREADS: u64 = 1 << 16;
+
+fn wrong<T>(field: impl Into<String>, what: impl Into<String>) -> Result<T, Wrong> {
+    Err((field.into(), what.into()))
+}
+
+/// Checks an index against the length of its table.
+fn below(field: impl FnOnce() -> String, id: u32, len: usize) -> Result<(), Wrong> {
+    if (id as usize) < len { Ok(()) } else { wrong(field(), format!("{id} is not less than {len}")) }
+}
+
+/// A module.
+pub fn module(m: &Module) -> Result<(), Wrong> {
+    for (i, loc) in m.locs.iter().enumerate() {
+        below(|| format!("locs[{i}].file"), loc.file.0, m.files.len())?;
+        location(|| format!("locs[{i}].inlined_at"), loc.inlined_at, m)?;
+    }
+    inlining_ends(m)?;
+    for (i, f) in m.functions.iter().enumerate() {
+        function(f, m).map_err(|(field, what)| (format!("functions[{i}].{field}"), what))?;
+    }
+    for (i, s) in m.sites.iter().enumerate() {
+        site(s, m).map_err(|(field, what)| (format!("sites[{i}].{field}"), what))?;
+    }
+    Ok(())
+}
+
+fn location(field: impl FnOnce() -> String, loc: Option<LocId>, m: &Module) -> Result<(), Wrong> {
+    loc.map_or(Ok(()), |loc| below(field, loc.0, m.locs.len()))
+}
+
+/// No location is inlined in itself.
+fn inlining_ends(m: &Module) -> Result<(), Wrong> {
+    let mut ends = vec![false; m.locs.len()];
+    let mut chain = Vec::new();
+    for start in 0..m.locs.len() {
+        let mut at = Some(start);
+        while let Some(i) = at.filter(|i| !ends[*i]) {
+            if chain.len() == m.locs.len() {
+                return wrong(format!("locs[{start}].inlined_at"), "it leads back to itself");
+            }
+            chain.push(i);
+            at = m.locs[i].inlined_at.map(LocId::index);
+        }
+        chain.drain(..).for_each(|i| ends[i] = true);
+    }
+    Ok(())
+}
+
+fn function(f: &Function, m: &Module) -> Result<(), Wrong> {
+    if f.slots > SLOTS {
+        return wrong("slots", format!("{} are more than {SLOTS}", f.slots));
+    }
+    let in_blocks = |field: &dyn Fn() -> String, block: BlockId| below(field, block.0, f.blocks.len());
+    let in_slots = |field: &dyn Fn() -> String, slot: crate::Slot| below(field, slot.0, f.slots as usize);
+    for (i, block) in f.blocks.iter().enumerate() {
+        location(|| format!("blocks[{i}].loc"), block.loc, m)?;
+        for (j, step) in block.steps.iter().enumerate() {
+            let at = |field: &str| format!("blocks[{i}].steps[{j}].{field}");
+            let guarded = |guard: &Option<Guard>| guard.map_or(Ok(()), |g| in_slots(&|| at("guard.slot"), g.slot));
+            match step {
+                Step::Let { to, args, guard, .. } => {
+                    in_slots(&|| at("to"), *to)?;
+                    guarded(guard)?;
+                    for arg in args {
+                        match arg {
+                            Arg::Slot(slot) => in_slots(&|| at("args"), *slot)?,
+                            Arg::Param { size, .. } if !matches!(size, 1 | 2 | 4 | 8) => {
+                                return wrong(at("args"), format!("a parameter of {size} bytes"));
+                            }
+                            _ => {}
+                        }
+                    }
+                }
+                Step::Decide { site, slot, guard } => {
+                    below(|| at("site"), site.0, m.sites.len())?;
+                    in_slots(&|| at("slot"), *slot)?;
+                    guarded(guard)?;
+                }
+                Step::Visit { site, guard } => {
+                    below(|| at("site"), site.0, m.sites.len())?;
+                    guarded(guard)?;
+                }
+                Step::Call { function, guard } => {
+                    below(|| at("function"), function.0, m.functions.len())?;
+                    guarded(guard)?;
+                }
+            }
+        }
+        let end = || format!("blocks[{i}].end");
+        match &block.end {
+            End::Jump(to) => in_blocks(&end, *to)?,
+            End::Branch { guard, taken, other } => {
+                in_slots(&end, guard.slot)?;
+                in_blocks(&end, *taken)?;
+                in_blocks(&end, *other)?;
+            }
+            End::Switch { index, targets } => {
+                in_slots(&end, *index)?;
+                targets.iter().try_for_each(|t| in_blocks(&end, *t))?;
+            }
+            End::Return | End::Exit => {}
+        }
+        block.ipdom.map_or(Ok(()), |b| in_blocks(&|| format!("blocks[{i}].ipdom"), b))?;
+        block.in_loop.map_or(Ok(()), |l| below(|| format!("blocks[{i}].in_loop"), l.0, f.loops.len()))?;
+    }
+    for (i, l) in f.loops.iter().enumerate() {
+        in_blocks(&|| format!("loops[{i}].header"), l.header)?;
+        l.parent.map_or(Ok(()), |p| below(|| format!("loops[{i}].parent"), p.0, i))?;
+        l.blocks.iter().try_for_each(|b| in_blocks(&|| format!("loops[{i}].blocks"), *b))?;
+        if !l.blocks.is_sorted() {
+            return wrong(format!("loops[{i}].blocks"), "they are not sorted");
+        }
+        location(|| format!("loops[{i}].loc"), l.loc, m)?;
+    }
+    Ok(())
+}
+
+fn site(s: &Site, m: &Module) -> Result<(), Wrong> {
+    below(|| "function".into(), s.function.0, m.functions.len())?;
+    let f = &m.functions[s.function.index()];
+    // A function that is skipped may come without blocks.
+    below(|| "block".into(), s.block.0, f.blocks.len())?;
+    location(|| "loc".into(), s.loc, m)?;
+    match s.source {
+        Source::Bits(n) if n > 32 => return wrong("source", format!("{n} bits are more than 32")),
+        Source::Trips { of, .. } => below(|| "source.of".into(), of.0, f.loops.len())?,
+        _ => {}
+    }
+    s.steers.iter().try_for_each(|x| location(|| "steers.loc".into(), x.loc, m))?;
+    for (i, node) in s.slice.iter().enumerate() {
+        location(|| format!("slice[{i}].loc"), node.loc, m)?;
+        node.inputs.iter().try_for_each(|n| below(|| format!("slice[{i}].inputs"), *n, s.slice.len()))?;
+    }
+    Ok(())
+}
+
+/// A launch.
+pub fn launch(l: &Launch, modules: &[Module]) -> Result<(), Wrong> {
+    below(|| "module".into(), l.module.0, modules.len())?;
+    let m = &modules[l.module.index()];
+    below(|| "kernel".into(), l.kernel.0, m.functions.len())?;
+    if !matches!(l.warp_size, 1..=64) {
+        return wrong("warp_size", format!("{} is not between 1 and 64", l.warp_size));
+    }
+    // The products below must not overflow wherever they are formed.
+    let volume = |d: Dim3| u128::from(d.x) * u128::from(d.y) * u128::from(d.z);
+    let (ctas, threads) = (volume(l.grid), volume(l.block));
+    if threads > u128::from(THREADS) {
+        return wrong("block", format!("{threads} threads are more than {THREADS}"));
+    }
+    if ctas >> 40 != 0 {
+        return wrong("grid", format!("{ctas} CTAs are more than 2^40"));
+    }
+    let mut window = l.window.iter().flat_map(|w| &w.sites);
+    window.try_for_each(|s| below(|| "window.sites".into(), s.0, m.sites.len()))
+}

@@ -1,0 +1,180 @@
+//! The file: what is written is read, damage is told, what was written long ago is read still.
+
+mod made;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use made::{Random, trace, warp};
+use prlx_trace::kernel::{End, Level, Module, Source};
+use prlx_trace::launch::Lanes;
+use prlx_trace::{BlockId, Error, FuncId, LocId, LoopId, Recording, SiteId, Streams, Trace, WarpId};
+use proptest::prelude::*;
+
+fn bytes(trace: &Trace) -> Vec<u8> {
+    let mut out = Vec::new();
+    trace.write(&mut out).unwrap();
+    out
+}
+
+fn text(trace: &Trace) -> String {
+    let mut out = Vec::new();
+    trace.dump(&mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+/// Everything that the file holds is looked at.
+fn read_all(file: &[u8]) -> Result<Trace, Error> {
+    let trace = Trace::read(file)?;
+    for launch in &trace.launches {
+        for i in 0..launch.streams.frames() {
+            launch.streams.frame(i)?;
+        }
+    }
+    Ok(trace)
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read(seed: u64) {
+        let made = trace(seed, 4, 40, 20);
+        let file = bytes(&made);
+        let read = read_all(&file).unwrap();
+        prop_assert_eq!(&read, &made);
+        prop_assert_eq!(text(&read), text(&made));
+        // Frames that were read are written as they are.
+        prop_assert_eq!(bytes(&read), file);
+    }
+}
+
+#[test]
+fn many_warps_lie_in_many_frames() {
+    for level in Level::ALL {
+        let mut r = Random(99);
+        let warps: Vec<_> = (0..1000).rev().map(|w| warp(&mut r, w, *level, 30)).collect();
+        let mut made = trace(1, 0, 0, 0);
+        let mut one = (0..).map(|seed| trace(seed, 1, 0, 0)).find(|t| t.launches.len() == 1).unwrap();
+        let mut launch = one.launches.remove(0).launch;
+        launch.level = *level;
+        let streams = Streams::new(warps.clone());
+        made.launches.push(Recording { launch, streams });
+        let read = read_all(&bytes(&made)).unwrap();
+        let streams = &read.launches[0].streams;
+        assert_eq!((streams.frames(), streams.infos().len()), (4, 1000));
+        assert_eq!(streams.frame_infos(3)[0].warp, WarpId(768));
+        let flat: Vec<_> = (0..4).flat_map(|i| streams.frame(i).unwrap()).collect();
+        assert!(flat.iter().eq(warps.iter().rev()));
+        for w in [0, 255, 256, 999] {
+            assert_eq!(streams.warp(WarpId(w)).unwrap().as_ref(), Some(&warps[999 - w as usize]));
+        }
+        assert_eq!(streams.warp(WarpId(1000)), Ok(None));
+        assert_eq!(streams.frame_of(WarpId(300)), Some(1));
+    }
+}
+
+#[test]
+fn odd_streams() {
+    let mut made = (0..).map(|seed| trace(seed, 1, 0, 0)).find(|t| t.launches.len() == 1).unwrap();
+    let lanes = [
+        Lanes::default(),
+        Lanes::Events(vec![]),
+        Lanes::Path { words: vec![7; 3], ends: vec![0, 3, 3] },
+        Lanes::Print { checkpoints: vec![], ends: vec![], hashes: vec![[1; 4]; 3] },
+        Lanes::Operands { records: vec![], ends: vec![0; 64] },
+        Lanes::Path { words: vec![8], ends: vec![1; 64] },
+    ];
+    let warps = lanes.into_iter().enumerate();
+    let warps = warps.map(|(i, lanes)| prlx_trace::WarpStream { warp: WarpId(i as u64), digest: 0, dropped: 0, lanes });
+    made.launches[0].streams = Streams::new(warps.collect());
+    assert_eq!(read_all(&bytes(&made)).unwrap(), made);
+}
+
+/// Small, with everything in it.
+fn small() -> Trace {
+    (0..).map(|seed| trace(seed, 3, 4, 3)).find(|t| t.launches.len() == 3).unwrap()
+}
+
+#[test]
+fn every_damaged_byte_is_noticed() {
+    let made = small();
+    let file = bytes(&made);
+    for i in 0..file.len() {
+        let mut bad = file.clone();
+        bad[i] ^= 1 << (i % 8);
+        match read_all(&bad) {
+            Ok(read) => assert!(read == made, "byte {i} changed makes another trace"),
+            Err(e) => assert!(!e.what.is_empty() && !e.field.is_empty(), "byte {i}: {e}"),
+        }
+    }
+}
+
+#[test]
+fn every_cut_is_noticed() {
+    let file = bytes(&small());
+    for n in 0..file.len() {
+        assert!(read_all(&file[..n]).is_err(), "cut at {n}");
+    }
+    let mut longer = file.clone();
+    longer.push(0);
+    assert!(read_all(&longer).unwrap_err().what.contains("follow the end"));
+}
+
+#[test]
+fn later_versions_and_other_files_are_refused() {
+    assert!(Trace::read(b"").unwrap_err().what.contains("no recording of prlx"));
+    assert!(Trace::read(b"PK\x03\x04 and more").unwrap_err().what.contains("no recording of prlx"));
+    assert!(Trace::read(b"PRLXTRC2").unwrap_err().what.contains("cut off"));
+}
+
+/// A trace that breaks one promise of its types is written, and refused when read.
+#[test]
+fn ids_out_of_range_are_refused() {
+    type Break = fn(&mut Module);
+    let breaks: &[(&str, Break)] = &[
+        ("modules[0].locs[0].file", |m| m.files.clear()),
+        ("locs[3].inlined_at", |m| m.locs[3].inlined_at = Some(LocId(4))),
+        ("locs[0].inlined_at", |m| m.locs[3].inlined_at = Some(LocId(0))),
+        ("functions[1].blocks[2].end", |m| m.functions[1].blocks[2].end = End::Jump(BlockId(5))),
+        ("functions[1].blocks[2].ipdom", |m| m.functions[1].blocks[2].ipdom = Some(BlockId(5))),
+        ("functions[0].blocks[0].in_loop", |m| m.functions[0].blocks[0].in_loop = Some(LoopId(2))),
+        ("functions[0].loops[0].parent", |m| m.functions[0].loops[0].parent = Some(LoopId(0))),
+        ("functions[0].loops[1].blocks", |m| m.functions[0].loops[1].blocks = vec![BlockId(1), BlockId(0)]),
+        ("functions[0].slots", |m| m.functions[0].slots = u32::MAX),
+        ("sites[2].function", |m| m.sites[2].function = FuncId(2)),
+        ("sites[2].block", |m| m.sites[2].block = BlockId(9)),
+        ("sites[2].source.of", |m| m.sites[2].source = Source::Trips { of: LoopId(7), stay: true }),
+    ];
+    for (field, change) in breaks {
+        let mut bad = trace(3, 0, 0, 0);
+        change(&mut bad.modules[0]);
+        let e = Trace::read(&bytes(&bad)).expect_err(field);
+        assert!(e.field.contains(field), "{field}: {e}");
+    }
+    let mut bad = small();
+    bad.launches[0].launch.kernel = FuncId(2);
+    assert_eq!(Trace::read(&bytes(&bad)).unwrap_err().field, "Trace.launches[0].kernel");
+    let mut bad = small();
+    bad.launches[1].launch.grid = prlx_trace::Dim3 { x: u32::MAX, y: u32::MAX, z: u32::MAX };
+    assert_eq!(Trace::read(&bytes(&bad)).unwrap_err().field, "Trace.launches[1].grid");
+    let mut bad = small();
+    let events = vec![prlx_trace::launch::Event { site: SiteId(6), ..Default::default() }];
+    let lanes = Lanes::Events(events);
+    bad.launches[0].streams = Streams::new(vec![prlx_trace::WarpStream { lanes, ..Default::default() }]);
+    assert!(read_all(&bytes(&bad)).unwrap_err().what.contains("site"));
+}
+
+/// `docs/format.md` says what the code does.
+#[test]
+fn the_description_is_fresh() {
+    let path = root().join("docs/format.md");
+    let made = prlx_trace::format_markdown();
+    if std::env::var_os("BLESS").is_some() {
+        fs::write(&path, &made).unwrap();
+    }
+    let kept = fs::read_to_string(&path).unwrap_or_default();
+    assert!(kept == made, "docs/format.md is not what the tables give: run with BLESS=1, and read what changed");
+}

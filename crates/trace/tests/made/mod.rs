@@ -1,0 +1,237 @@
+//! Traces made from random numbers: valid, and with every kind of thing in them.
+
+use prlx_trace::kernel::{
+    Alu, Arg, Block, End, Function, Guard, Level, Loc, Loop, Module, Node, NodeKind, Operand, Param, Scalar, Site,
+    SiteClass, Source, SourceFile, Special, Steered, Step,
+};
+use prlx_trace::launch::{ArgInfo, Event, Lanes, Launch, OperandRecord, Totals, WarpStream, Window};
+use prlx_trace::{
+    BlockId, Dim3, FileId, FuncId, LaneMask, LocId, LoopId, ModuleId, Recording, SiteId, Slot, Streams, Trace, WarpId,
+};
+
+/// xorshift64*.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn bits(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
+    }
+    pub fn below(&mut self, n: usize) -> usize {
+        (self.bits() >> 33) as usize % n
+    }
+    fn id(&mut self, n: usize) -> u32 {
+        self.below(n) as u32
+    }
+    fn maybe<T>(&mut self, make: impl FnOnce(&mut Random) -> T) -> Option<T> {
+        (self.below(2) == 0).then(|| make(self))
+    }
+    fn some<T>(&mut self, most: usize, mut make: impl FnMut(&mut Random) -> T) -> Vec<T> {
+        (0..self.below(most + 1)).map(|_| make(self)).collect()
+    }
+    fn one<T: Copy>(&mut self, of: &[T]) -> T {
+        of[self.below(of.len())]
+    }
+    fn text(&mut self) -> String {
+        self.one(&["", "%p1", "setp.lt.s32 %p1, %r1, 4;", "größer", "ld.global.u32 %r4, [%rd2+16];"]).into()
+    }
+    fn loc(&mut self) -> Option<LocId> {
+        self.maybe(|r| LocId(r.id(4)))
+    }
+    fn guard(&mut self) -> Option<Guard> {
+        self.maybe(|r| Guard { slot: Slot(r.id(8)), negate: r.below(2) == 0 })
+    }
+}
+
+const BLOCKS: usize = 5;
+const SITES: usize = 6;
+
+fn step(r: &mut Random) -> Step {
+    let guard = r.guard();
+    match r.below(4) {
+        0 => Step::Let {
+            to: Slot(r.id(8)),
+            op: r.one(Alu::ALL),
+            ty: r.one(Scalar::ALL),
+            args: r.some(3, |r| match r.below(4) {
+                0 => Arg::Slot(Slot(r.id(8))),
+                1 => Arg::Const(r.bits()),
+                2 => Arg::Special(r.one(Special::ALL)),
+                _ => Arg::Param { offset: r.id(40), size: r.one(&[1, 2, 4, 8]) },
+            }),
+            guard,
+        },
+        1 => Step::Decide { site: SiteId(r.id(SITES)), slot: Slot(r.id(8)), guard },
+        2 => Step::Visit { site: SiteId(r.id(SITES)), guard },
+        _ => Step::Call { function: FuncId(r.id(2)), guard },
+    }
+}
+
+fn block(r: &mut Random) -> Block {
+    Block {
+        loc: r.loc(),
+        steps: r.some(4, step),
+        end: match r.below(5) {
+            0 => End::Jump(BlockId(r.id(BLOCKS))),
+            1 => End::Branch {
+                guard: Guard { slot: Slot(r.id(8)), negate: true },
+                taken: BlockId(r.id(BLOCKS)),
+                other: BlockId(r.id(BLOCKS)),
+            },
+            2 => End::Switch { index: Slot(r.id(8)), targets: r.some(3, |r| BlockId(r.id(BLOCKS))) },
+            3 => End::Return,
+            _ => End::Exit,
+        },
+        ipdom: r.maybe(|r| BlockId(r.id(BLOCKS))),
+        in_loop: r.maybe(|r| LoopId(r.id(2))),
+    }
+}
+
+fn function(r: &mut Random) -> Function {
+    Function {
+        name: r.text(),
+        kernel: r.below(2) == 0,
+        params: r.some(3, |r| Param { name: r.text(), ty: r.one(Scalar::ALL), offset: r.id(99), size: 8 }),
+        slots: 8,
+        blocks: (0..BLOCKS).map(|_| block(r)).collect(),
+        loops: (0..2)
+            .map(|i| {
+                let mut blocks = r.some(4, |r| BlockId(r.id(BLOCKS)));
+                blocks.sort();
+                let parent = if i == 1 { Some(LoopId(0)) } else { None };
+                Loop { header: BlockId(r.id(BLOCKS)), parent, blocks, irreducible: i == 1, loc: r.loc() }
+            })
+            .collect(),
+        skipped: r.maybe(Random::text),
+    }
+}
+
+fn site(r: &mut Random) -> Site {
+    Site {
+        function: FuncId(r.id(2)),
+        block: BlockId(r.id(BLOCKS)),
+        loc: r.loc(),
+        class: r.one(SiteClass::ALL),
+        nth: r.id(1000),
+        text: r.text(),
+        source: match r.below(4) {
+            0 => Source::None,
+            1 => Source::Bits(1),
+            2 => Source::Computed,
+            _ => Source::Trips { of: LoopId(r.id(2)), stay: true },
+        },
+        operands: r.some(2, |r| Operand { name: r.text(), ty: r.one(Scalar::ALL) }),
+        steers: r.some(2, |r| Steered { class: r.one(SiteClass::ALL), text: r.text(), loc: r.loc() }),
+        slice: {
+            let n = r.below(4);
+            let node = |r: &mut Random| Node {
+                kind: r.one(NodeKind::ALL),
+                text: r.text(),
+                loc: r.loc(),
+                inputs: r.some(2, |r| r.id(n)),
+            };
+            (0..n).map(|_| node(r)).collect()
+        },
+        skipped: r.maybe(Random::text),
+    }
+}
+
+fn module(r: &mut Random) -> Module {
+    Module {
+        name: "kernel.ptx".into(),
+        target: "sm_80".into(),
+        digest: u128::from(r.bits()) << 64 | u128::from(r.bits()),
+        files: vec![SourceFile { path: "a.cu".into(), text: r.maybe(|_| "int main() {}\n".into()) }],
+        locs: (0..4)
+            .map(|i| Loc {
+                file: FileId(0),
+                line: r.id(500),
+                column: r.id(80),
+                function: r.text(),
+                inlined_at: (i < 3).then_some(LocId(i + 1)),
+            })
+            .collect(),
+        functions: (0..2).map(|_| function(r)).collect(),
+        sites: (0..SITES).map(|_| site(r)).collect(),
+    }
+}
+
+/// Elements by lane; lanes go together often, as real ones do.
+fn lanes<T: Copy>(r: &mut Random, most: usize, make: impl Fn(&mut Random) -> T) -> (Vec<T>, Vec<u32>) {
+    let (mut all, mut ends) = (Vec::new(), Vec::new());
+    let shared: Vec<T> = (0..r.below(most + 1)).map(|_| make(r)).collect();
+    for _ in 0..32 {
+        match r.below(4) {
+            0 => all.extend((0..r.below(most + 1)).map(|_| make(r))),
+            1 => {}
+            _ => all.extend(&shared),
+        }
+        ends.push(all.len() as u32);
+    }
+    (all, ends)
+}
+
+pub fn warp(r: &mut Random, warp: u64, level: Level, most: usize) -> WarpStream {
+    let lanes = match level {
+        Level::Path => {
+            let (words, ends) = lanes(r, most, |r| r.bits() as u32 | 1);
+            Lanes::Path { words, ends }
+        }
+        Level::Print => {
+            let (checkpoints, ends) = lanes(r, most, |r| r.bits() | 1);
+            Lanes::Print { checkpoints, ends, hashes: (0..32).map(|_| [r.bits(), 0, 5, r.bits()]).collect() }
+        }
+        Level::Events => Lanes::Events(r.some(most, |r| Event {
+            site: SiteId(r.id(SITES)),
+            mask: LaneMask(r.bits() >> 32),
+            value: r.bits() & 0xff,
+            clock: r.bits() as u32,
+        })),
+        Level::Operands => {
+            let (records, ends) =
+                lanes(r, most, |r| OperandRecord { site: SiteId(r.id(SITES)), visit: r.id(9), values: [r.bits(), 0] });
+            Lanes::Operands { records, ends }
+        }
+    };
+    WarpStream { warp: WarpId(warp), digest: r.bits(), dropped: r.bits() >> 60, lanes }
+}
+
+fn recording(r: &mut Random, modules: usize, warps: u64, most: usize) -> Recording {
+    let level = r.one(Level::ALL);
+    let launch = Launch {
+        module: ModuleId(r.id(modules)),
+        kernel: FuncId(r.id(2)),
+        grid: Dim3 { x: 100, y: 10, z: 1 },
+        block: Dim3 { x: 33, y: 2, z: 1 },
+        shared: r.id(1000),
+        warp_size: 32,
+        params: (0..r.below(30)).map(|i| i as u8).collect(),
+        args: r.some(3, |r| ArgInfo {
+            name: r.text(),
+            ty: r.one(Scalar::ALL),
+            bytes: r.maybe(Random::bits),
+            before: r.maybe(Random::bits),
+            after: r.maybe(Random::bits),
+        }),
+        seed: r.maybe(Random::bits),
+        device: "CPU device".into(),
+        level,
+        window: r.maybe(|r| Window { sites: vec![SiteId(r.id(SITES))], warps: (0, r.bits()), visits: (3, 9) }),
+        totals: Totals { recorded: 1, dropped: 2, filtered_warps: 3, bare: 4, instrumented: r.bits() },
+    };
+    let streams = (0..warps).filter_map(|w| r.maybe(|r| warp(r, w * 3, level, most))).collect();
+    Recording { launch, streams: Streams::new(streams) }
+}
+
+/// A trace of up to that many launches, with up to that many warps each, of up to `most` elements a lane.
+pub fn trace(seed: u64, launches: usize, warps: u64, most: usize) -> Trace {
+    let mut r = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+    let modules = vec![module(&mut r), module(&mut r)];
+    Trace {
+        producer: "prlx 0.1.0".into(),
+        launches: (0..r.below(launches + 1)).map(|_| recording(&mut r, 2, warps, most)).collect(),
+        modules,
+    }
+}
