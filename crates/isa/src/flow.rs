@@ -4,7 +4,7 @@
 //! get the joins of static single assignment, so memory follows the joins, not blocks times registers; the sets that a
 //! query gives are found by walking those joins.
 //!
-//! Holds: guarded definitions and writes of single elements do not end earlier definitions; [`Def::Entry`] is there when
+//! Holds: guarded definitions, writes of single elements and what unknown operations may write do not end earlier definitions; [`Def::Entry`] is there when
 //! some way from the entry defines nothing. Misses: memory, parameters of calls in `.param` space, the carry flag; in blocks
 //! that nothing reaches, only definitions of the same block are seen.
 
@@ -92,7 +92,7 @@ fn mentions(id: InstId, inst: &Inst, list: &mut Vec<(Reg, Mention)>) {
     list.clear();
     inst.for_each_reg(&mut |reg, reads, writes| {
         // An element of a vector is read and written: the rest stays.
-        let ends = writes && inst.guard.is_none();
+        let ends = writes && inst.guard.is_none() && inst.class != Class::Opaque;
         match list.iter_mut().find(|(r, _)| *r == reg) {
             Some((_, m)) => {
                 m.reads |= reads;

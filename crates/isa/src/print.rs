@@ -3,6 +3,7 @@
 //! Holds: everything of the view but spans is shown, in the module's order; same view, same text. Misses: it is not PTX and
 //! is read by nobody but eyes and `diff`.
 
+use std::collections::HashSet;
 use std::fmt::{self, Display, Formatter, Write};
 
 use crate::view::{Base, Function, Inst, Loc, LocId, Module, Operand, Reg, SymbolId, Type};
@@ -40,7 +41,7 @@ impl Display for Module {
             writeln!(f)?;
         }
         for function in &self.functions {
-            write!(f, "\n{}", Shown { module: self, function })?;
+            write!(f, "\n{}", Shown { module: self, function, twice: twice(function) })?;
         }
         Ok(())
     }
@@ -68,14 +69,21 @@ impl Module {
     }
 }
 
+/// Names that mean several registers.
+fn twice(function: &Function) -> HashSet<&str> {
+    let mut once = HashSet::new();
+    function.regs.iter().map(|r| r.name.as_str()).filter(|name| !once.insert(*name)).collect()
+}
+
 struct Shown<'a> {
     module: &'a Module,
     function: &'a Function,
+    twice: HashSet<&'a str>,
 }
 
 impl Display for Shown<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Shown { module, function } = self;
+        let Shown { module, function, .. } = self;
         writeln!(f, "{:?} {}", function.kind, function.name)?;
         for (id, offset) in function.params.iter().zip(&function.param_offsets) {
             writeln!(f, "  param {} at {offset}", module.symbol(*id))?;
@@ -110,7 +118,7 @@ impl Display for Shown<'_> {
 impl Shown<'_> {
     fn reg(&self, r: Reg) -> String {
         match self.function.regs.get(r.index()) {
-            Some(info) if self.function.regs.iter().filter(|o| o.name == info.name).count() > 1 => {
+            Some(info) if self.twice.contains(info.name.as_str()) => {
                 format!("{}#{}:{}", info.name, r.0, info.ty.name())
             }
             Some(info) => format!("{}:{}", info.name, info.ty.name()),

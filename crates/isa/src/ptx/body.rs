@@ -8,7 +8,7 @@ use super::names::Meaning;
 use super::operand::Reader;
 use super::parse::{Kind, Module, Statement, span};
 use super::{declare, meaning, scan};
-use crate::view::{self, Block, BlockId, Class, FuncId, Guard, Inst, Operand, Span};
+use crate::view::{self, Block, BlockId, Class, FuncId, Guard, Inst, Operand, Span, Type};
 
 /// A label of the function.
 #[derive(Clone, Default)]
@@ -202,13 +202,16 @@ impl<'a> Builder<'_, 'a> {
             i = scan::trivia(b, i + 1);
         }
         let end = scan::name(b, i);
-        match self.names.lookup(self.m.source.get(i..end)?) {
-            Some(Meaning::Reg(reg)) => Some(Guard { reg, negate }),
+        let name = self.m.source.get(i..end)?;
+        let reg = match self.names.lookup(name) {
+            Some(Meaning::Reg(reg)) => reg,
             _ => {
+                // Guarded it is all the same: by a register of which nothing else is known.
                 self.say(statement.span, "the guard is not a register that is declared here");
-                None
+                self.names.register(name, Type::Pred, statement.span)
             }
-        }
+        };
+        Some(Guard { reg, negate })
     }
 
     /// Cuts the instructions into blocks and connects them.

@@ -58,13 +58,8 @@ impl Form {
             Op::Multimem if self.has("red") => Class::Atomic,
             Op::Multimem if self.has("cp") => Class::AsyncCopy,
             Op::Wgmma if self.has("fence") || self.has("commit_group") || self.has("wait_group") => Class::Sync,
-            Op::Tcgen05
-                if ["commit", "wait", "fence::before_thread_sync", "fence::after_thread_sync"]
-                    .iter()
-                    .any(|m| self.has(m)) =>
-            {
-                Class::Sync
-            }
+            Op::Tcgen05 if self.mods.iter().any(|m| ["commit", "wait", "fence"].contains(&stem(m))) => Class::Sync,
+            Op::Clusterlaunchcontrol if self.has("query_cancel") => Class::Move,
             Op::Wmma if self.has("load") => Class::Load,
             Op::Wmma if self.has("store") => Class::Store,
             _ => match op.class() {
@@ -74,6 +69,11 @@ impl Form {
             },
         }
     }
+}
+
+/// `wait` of `wait::ld`.
+fn stem(modifier: &str) -> &str {
+    modifier.split("::").next().unwrap_or_default()
 }
 
 /// The state space a modifier names.

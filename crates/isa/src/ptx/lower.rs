@@ -145,6 +145,9 @@ impl<'a> Builder<'_, 'a> {
     /// A function's name; declared and defined it is one symbol.
     fn function_symbol(&mut self, name: Span, whole: Span, function: Option<FuncId>) {
         let text = self.m.text(name);
+        if text.is_empty() {
+            return;
+        }
         if let Some(id) = self.names.globals.get(text) {
             let symbol = &mut self.out.symbols[id.index()];
             if function.is_some() {

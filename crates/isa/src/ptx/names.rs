@@ -19,15 +19,18 @@ pub enum Meaning {
 
 /// `%r<10>`.
 struct Family {
+    depth: u32,
     count: u64,
     ty: Type,
     scope: Span,
     members: HashMap<u64, Reg>,
+    /// What the same head declares outside, where that is more: its further members are still there.
+    outer: Option<usize>,
 }
 
 enum Undo<'a> {
     Name(&'a str, Option<(u32, Meaning)>),
-    Family(&'a str, Option<(u32, usize)>),
+    Family(&'a str, Option<usize>),
     Label(&'a str, Option<u32>),
 }
 
@@ -39,7 +42,7 @@ pub struct Names<'a> {
     /// Registers of the function so far.
     pub regs: Vec<RegInfo>,
     names: HashMap<&'a str, (u32, Meaning)>,
-    heads: HashMap<&'a str, (u32, usize)>,
+    heads: HashMap<&'a str, usize>,
     families: Vec<Family>,
     labels: HashMap<&'a str, u32>,
     undo: Vec<Undo<'a>>,
@@ -95,8 +98,12 @@ impl<'a> Names<'a> {
     /// Declares `name<count>`.
     pub fn family(&mut self, head: &'a str, count: u64, ty: Type, scope: Span) {
         let depth = self.depth();
-        self.families.push(Family { count, ty, scope, members: HashMap::new() });
-        let old = self.heads.insert(head, (depth, self.families.len() - 1));
+        let mut outer = self.heads.get(head).copied();
+        while let Some(o) = outer.filter(|o| self.families[*o].count <= count) {
+            outer = self.families[o].outer;
+        }
+        self.families.push(Family { depth, count, ty, scope, members: HashMap::new(), outer });
+        let old = self.heads.insert(head, self.families.len() - 1);
         self.undo.push(Undo::Family(head, old));
     }
 
@@ -127,7 +134,7 @@ impl<'a> Names<'a> {
     pub fn lookup(&mut self, name: &str) -> Option<Meaning> {
         let exact = self.names.get(name).copied();
         // `%r12` can be the member 12 of `%r<…>` or 2 of `%r1<…>`: the innermost declaration counts.
-        let mut best: Option<(u32, usize, u64, usize)> = None;
+        let mut best: Option<(u32, usize, u64)> = None;
         let bytes = name.as_bytes();
         let mut cut = bytes.len();
         while cut > 1 && bytes[cut - 1].is_ascii_digit() && bytes.len() - cut < 9 {
@@ -136,17 +143,21 @@ impl<'a> Names<'a> {
                 continue;
             }
             let (Some(head), Some(number)) = (name.get(..cut), name.get(cut..)) else { break };
-            if let (Some(&(depth, family)), Ok(n)) = (self.heads.get(head), number.parse::<u64>())
-                && n < self.families[family].count
-                && best.is_none_or(|b| depth > b.0)
+            let Ok(n) = number.parse::<u64>() else { break };
+            let mut family = self.heads.get(head).copied();
+            while let Some(f) = family.filter(|f| n >= self.families[*f].count) {
+                family = self.families[f].outer;
+            }
+            if let Some(f) = family
+                && best.is_none_or(|b| self.families[f].depth > b.0)
             {
-                best = Some((depth, family, n, cut));
+                best = Some((self.families[f].depth, f, n));
             }
         }
         match (exact, best) {
             (Some((depth, m)), Some(b)) if depth >= b.0 => Some(m),
             (Some((_, m)), None) => Some(m),
-            (_, Some((_, family, n, _))) => {
+            (_, Some((_, family, n))) => {
                 if let Some(reg) = self.families[family].members.get(&n) {
                     return Some(Meaning::Reg(*reg));
                 }

@@ -5,7 +5,7 @@
 
 /// Whitespace, NUL included (modules come with a terminator).
 const SPACE: u8 = 1;
-/// Part of a name: letters, digits, `_`, `$`, `%`, and all of UTF-8 beyond ASCII.
+/// Part of a name: letters, digits, `_`, `$`, and all of UTF-8 beyond ASCII. (`%` only begins one.)
 const NAME: u8 = 2;
 /// What the search for the end of a statement must look at.
 const STOP: u8 = 4;
@@ -17,7 +17,7 @@ const KIND: [u8; 256] = {
         let c = i as u8;
         if c <= b' ' {
             t[i] = SPACE;
-        } else if c.is_ascii_alphanumeric() || matches!(c, b'_' | b'$' | b'%') || c >= 0x80 {
+        } else if c.is_ascii_alphanumeric() || matches!(c, b'_' | b'$') || c >= 0x80 {
             t[i] = NAME;
         } else if matches!(c, b';' | b'{' | b'}' | b'"' | b'/') {
             t[i] = STOP;
@@ -27,9 +27,9 @@ const KIND: [u8; 256] = {
     t
 };
 
-/// Whether `c` can be part of a name.
+/// Whether `c` can begin a name or number.
 pub fn is_name(c: u8) -> bool {
-    KIND[c as usize] == NAME
+    KIND[c as usize] == NAME || c == b'%'
 }
 
 /// Past whitespace, comments and preprocessor lines.
@@ -88,8 +88,9 @@ pub fn string(b: &[u8], mut i: usize) -> usize {
     b.len()
 }
 
-/// The end of a name.
+/// The end of a name or number.
 pub fn name(b: &[u8], mut i: usize) -> usize {
+    i += usize::from(b.get(i) == Some(&b'%'));
     while i < b.len() && KIND[b[i] as usize] == NAME {
         i += 1;
     }
