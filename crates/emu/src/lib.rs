@@ -1,7 +1,32 @@
-//! A GPU on the CPU: implements [`prlx_driver::Driver`], with seeded schedules.
+//! A GPU on the CPU: implements [`prlx_driver::Driver`], with seeded schedules, and runs plans as hooks.
+//!
+//! A kernel is decoded once ([`code`]) into steps over planes of 32 lanes ([`planes`]); a [`warp`] runs groups of lanes, a
+//! [`cta`] its warps, and the CTAs of a launch run on the host's threads. Data operations are in [`alu`].
 //!
 //! Holds: the same module, launch and seed give the same execution, whatever the number of host threads, as long as the
-//! kernel has no race between CTAs.
+//! kernel has no race between CTAs. Every access is checked against the allocations. What the device can't do is refused
+//! before the kernel runs, naming instruction and line.
+//!
+//! Misses: weak memory orders; clusters; textures; dynamic parallelism. Approximate operations are within their documented
+//! error, not equal to a GPU's.
 
+mod access;
 pub mod alu;
+mod calls;
+pub mod code;
+pub mod cta;
+mod decode;
+mod device;
+mod fault;
+mod grid;
+mod half;
+pub mod hooks;
+pub mod host;
+mod memory;
 pub mod planes;
+mod printf;
+mod sync;
+pub mod warp;
+
+pub use device::{Emulator, Options};
+pub use memory::{Allocation, Memory, Owner, Region};

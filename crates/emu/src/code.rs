@@ -1,0 +1,485 @@
+//! Decoded code: what runs. One [`Code`] a kernel, with the functions that it can reach one after the other.
+//!
+//! Holds: a step is an index into [`Code::steps`]; registers of all functions have planes of their own, so that lanes in
+//! different functions don't meet. What an instruction needs beyond its operation (an operand's conversion, a local
+//! address) is done by steps of their own around it, which cost nothing in the count of instructions.
+
+use prlx_isa::view::{FuncId, InstId, SymbolId};
+
+use crate::alu::{Args, Run};
+
+/// A guard: bits 0..15 a predicate plane, bit 15 negates; [`NO_GUARD`]: none.
+pub type GuardBits = u16;
+/// No guard.
+pub const NO_GUARD: GuardBits = u16::MAX;
+/// Set where the guard is `@!p`.
+pub const NEGATE: GuardBits = 1 << 15;
+
+/// One step.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    /// What.
+    pub op: Op,
+    /// For whom.
+    pub guard: GuardBits,
+    /// 1 for the step that is the instruction, 0 for those around it.
+    pub cost: u8,
+}
+
+/// What a step does. `u32`s index the table of [`Code`] that the name says.
+#[derive(Clone, Copy, Debug)]
+pub enum Op {
+    /// A data operation.
+    Alu(Run, Args),
+    /// Jump.
+    Bra(u32),
+    /// Jump by index.
+    Brx(u32),
+    /// Load.
+    Ld(u32),
+    /// Store.
+    St(u32),
+    /// Read-modify-write.
+    Atom(u32),
+    /// Exchange, vote or synchronisation in the warp.
+    Sync(u32),
+    /// Barrier of the CTA.
+    Bar(u32),
+    /// Call.
+    Call(u32),
+    /// Return.
+    Ret,
+    /// End of the lane.
+    Exit,
+    /// `trap`, `brkpt`.
+    Trap,
+    /// Fence.
+    Fence,
+    /// Nothing, or a hint.
+    Nop,
+    /// Nothing, but lets others go first.
+    Yield,
+    /// Reads a clock into a plane.
+    Clock(Clock, u16),
+    /// The lanes that are here, into a 32-bit plane.
+    ActiveMask(u16),
+    /// Stack pointer plus an offset, into a 64-bit plane.
+    LocalAddr(u16, u32),
+    /// An action of a plan.
+    Hook(u32),
+    /// Behind the last instruction of a function.
+    End,
+}
+
+/// Special registers that move.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Clock {
+    /// `%clock`
+    Low,
+    /// `%clock_hi`
+    High,
+    /// `%clock64`
+    Wide,
+    /// `%globaltimer`
+    Global,
+    /// `%globaltimer_lo`
+    GlobalLow,
+    /// `%globaltimer_hi`
+    GlobalHigh,
+}
+
+/// Where an address points.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// By the address itself.
+    Generic,
+    /// Global and constant memory.
+    Global,
+    /// The CTA's shared memory.
+    Shared,
+    /// The lane's stack, with the parameters of calls.
+    Local,
+    /// The kernel's parameters.
+    Params,
+}
+
+/// The register of an address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AddrBase {
+    /// A 64-bit plane.
+    W64(u16),
+    /// A 32-bit plane.
+    W32(u16),
+    /// None: the offset is all.
+    None,
+}
+
+/// One element of a load, store or atomic: a plane.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Plane {
+    /// Up to 32 bits.
+    W32(u16),
+    /// 64 bits.
+    W64(u16),
+    /// 128 bits: this and the next.
+    W128(u16),
+    /// Loaded and dropped.
+    None,
+}
+
+/// A load or store.
+#[derive(Clone, Debug)]
+pub struct Mem {
+    /// Where.
+    pub place: Place,
+    /// Register of the address.
+    pub base: AddrBase,
+    /// Added to it.
+    pub offset: i64,
+    /// Bytes of an element: 1, 2, 4, 8 or 16.
+    pub size: u8,
+    /// Volatile, relaxed, acquire …: other threads are expected to change it.
+    pub strong: bool,
+    /// Elements.
+    pub planes: Vec<Plane>,
+}
+
+/// What an atomic does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs, reason = "the names are PTX's own")]
+pub enum Rmw {
+    Add,
+    AddF32 { flush: bool },
+    AddF64,
+    AddF16x2,
+    AddBf16x2,
+    AddF16,
+    AddBf16,
+    MinU,
+    MaxU,
+    MinS,
+    MaxS,
+    Inc,
+    Dec,
+    And,
+    Or,
+    Xor,
+    Exch,
+    Cas,
+}
+
+/// An atomic.
+#[derive(Clone, Debug)]
+pub struct Atom {
+    /// Address, size, results' planes (none for `red`).
+    pub mem: Mem,
+    /// What it does.
+    pub rmw: Rmw,
+    /// Operands: by element, the value.
+    pub values: Vec<Plane>,
+    /// For `cas`: what it is compared with is `values[0]`, this is what it is exchanged for.
+    pub swap: Option<Plane>,
+}
+
+/// An exchange in the warp.
+#[derive(Clone, Debug)]
+pub struct Sync {
+    /// What.
+    pub kind: SyncKind,
+    /// The plane of the member mask; `None`: all lanes that are alive (`.aligned` operations).
+    pub members: Option<u16>,
+    /// Result, a 32-bit plane unless the kind says otherwise.
+    pub dst: u16,
+    /// Predicate result.
+    pub pred: Option<u16>,
+    /// Sources; what they are follows from the kind.
+    pub src: [u16; 3],
+    /// Whether `src[0]` of a vote or a match is negated or 64 bits wide.
+    pub flag: bool,
+}
+
+/// Kinds of exchange.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs, reason = "the names are PTX's own")]
+pub enum SyncKind {
+    Up,
+    Down,
+    Bfly,
+    Idx,
+    VoteAll,
+    VoteAny,
+    VoteUni,
+    VoteBallot,
+    Warp,
+    MatchAny,
+    MatchAll,
+    ReduxAdd,
+    ReduxMinU,
+    ReduxMaxU,
+    ReduxMinS,
+    ReduxMaxS,
+    ReduxAnd,
+    ReduxOr,
+    ReduxXor,
+    ReduxMinF {
+        abs: bool,
+        nan: bool,
+    },
+    ReduxMaxF {
+        abs: bool,
+        nan: bool,
+    },
+    Elect,
+    /// Index into [`Code::matrix`].
+    Matrix(u32),
+}
+
+/// Work of a whole warp on tiles.
+#[derive(Clone, Debug)]
+pub enum Matrix {
+    /// `ldmatrix`: loads 8×8 tiles; `planes[i]` receives tile `i`.
+    Load {
+        /// Address: each lane gives a row.
+        mem: Mem,
+        /// Transposed.
+        trans: bool,
+    },
+    /// `stmatrix`.
+    Store {
+        /// Address and tiles.
+        mem: Mem,
+        /// Transposed.
+        trans: bool,
+    },
+    /// `movmatrix`.
+    Transpose {
+        /// Result.
+        dst: u16,
+        /// Tile.
+        src: u16,
+    },
+}
+
+/// What a barrier operation does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BarKind {
+    /// Waits.
+    Sync,
+    /// Counts, without waiting.
+    Arrive,
+    /// Waits, and counts predicates that hold.
+    Popc,
+    /// Waits; all hold.
+    And,
+    /// Waits; any holds.
+    Or,
+}
+
+/// A barrier operation.
+#[derive(Clone, Debug)]
+pub struct Bar {
+    /// What.
+    pub kind: BarKind,
+    /// Plane of the barrier's number.
+    pub id: u16,
+    /// Plane of the thread count.
+    pub count: Option<u16>,
+    /// Result of a reduction: 32-bit plane of `popc`, else predicate.
+    pub dst: u16,
+    /// Source of a reduction, and whether it is negated.
+    pub src: u16,
+    /// Negated.
+    pub negate: bool,
+}
+
+/// Jump by index.
+#[derive(Clone, Debug)]
+pub struct Brx {
+    /// Plane of the index.
+    pub index: u16,
+    /// Steps to go to.
+    pub targets: Vec<u32>,
+}
+
+/// Where a call's argument or result lives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Slot {
+    /// Bytes of the lane's parameter space: offset and size.
+    Bytes(u32, u32),
+    /// A register.
+    Plane(Plane),
+    /// A predicate register.
+    Pred(u16),
+}
+
+/// Who is called.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Callee {
+    /// A function with a body.
+    Direct(FuncId),
+    /// By address, a 64-bit plane.
+    Indirect(u16),
+    /// Something that the device itself provides.
+    Builtin(Builtin),
+}
+
+/// Functions that the device provides.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Builtin {
+    /// `vprintf(format, arguments)`
+    Vprintf,
+    /// `__assertfail(message, file, line, function, size)`
+    AssertFail,
+}
+
+/// A call.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// Who.
+    pub callee: Callee,
+    /// Arguments.
+    pub args: Vec<Slot>,
+    /// Results.
+    pub rets: Vec<Slot>,
+    /// Bytes of the caller's stack frame.
+    pub frame: u32,
+}
+
+/// A function's part of the code.
+#[derive(Clone, Debug, Default)]
+pub struct Entry {
+    /// First step; `u32::MAX`: the kernel can't reach it.
+    pub start: u32,
+    /// Parameters.
+    pub params: Vec<Slot>,
+    /// Results.
+    pub returns: Vec<Slot>,
+    /// Bytes of its stack frame.
+    pub frame: u32,
+    /// Whether it can be active twice in a lane: then calls save these.
+    pub saved: Option<Saved>,
+}
+
+/// What a recursive call saves: everything that the callee may write.
+#[derive(Clone, Debug, Default)]
+pub struct Saved {
+    /// Planes, first and one past the last, by kind.
+    pub w32: (u16, u16),
+    /// Likewise.
+    pub w64: (u16, u16),
+    /// Likewise.
+    pub pred: (u16, u16),
+    /// Bytes of the parameter space.
+    pub bytes: (u32, u32),
+}
+
+/// What a special register is, where it stands still.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Special {
+    /// One of those that follow from the launch.
+    Launch(prlx_trace::kernel::Special),
+    /// `%warpid`
+    WarpId,
+    /// `%nwarpid`
+    NWarpId,
+    /// `%smid`
+    SmId,
+    /// `%nsmid`
+    NSmId,
+    /// `%gridid`
+    GridId,
+    /// `%dynamic_smem_size`
+    DynamicShared,
+    /// `%total_smem_size`, `%aggr_smem_size`
+    TotalShared,
+    /// Always this: `%clusterid` and such of launches without clusters.
+    Value(u32),
+    /// The CTA's coordinate, by axis: `%clusterid` where a cluster is one CTA.
+    Cta(u8),
+    /// The grid's, by axis.
+    Grid(u8),
+}
+
+/// A kernel, decoded.
+#[derive(Debug, Default)]
+pub struct Code {
+    /// The kernel's name.
+    pub name: String,
+    /// The steps.
+    pub steps: Vec<Step>,
+    /// By step: the instruction that it belongs to.
+    pub origin: Vec<(FuncId, InstId)>,
+    /// By function of the module.
+    pub entries: Vec<Entry>,
+    /// The kernel.
+    pub kernel: FuncId,
+    /// How many planes there are of each kind.
+    pub planes: (u16, u16, u16),
+    /// Ranges of planes that hold variables which may be read before they are written: zero when a CTA begins.
+    pub variable: [Vec<(u16, u16)>; 3],
+    /// Planes that hold constants.
+    pub const32: Vec<(u16, u32)>,
+    /// Likewise.
+    pub const64: Vec<(u16, u64)>,
+    /// Likewise, predicates.
+    pub const_pred: Vec<(u16, bool)>,
+    /// Planes that hold special registers.
+    pub specials: Vec<(u16, Special)>,
+    /// Bytes of a lane's local memory that calls' parameters and the stack take; `u32::MAX` for the stack: recursive.
+    pub params_bytes: u32,
+    /// Bytes that the deepest chain of calls needs, parameters included; more is refused.
+    pub local_bytes: u32,
+    /// Whether functions call themselves.
+    pub recursive: bool,
+    /// Bytes of static shared memory: dynamic begins there.
+    pub static_shared: u32,
+    /// Addresses of shared variables.
+    pub shared: Vec<(SymbolId, u32)>,
+    /// Loads and stores.
+    pub mems: Vec<Mem>,
+    /// Atomics.
+    pub atoms: Vec<Atom>,
+    /// Exchanges.
+    pub syncs: Vec<Sync>,
+    /// Tiles.
+    pub matrix: Vec<Matrix>,
+    /// Barriers.
+    pub bars: Vec<Bar>,
+    /// Jumps by index.
+    pub brxs: Vec<Brx>,
+    /// Calls.
+    pub calls: Vec<Call>,
+    /// Actions of a plan: function, and index into its insertions; with their own guard and values as planes.
+    pub hooks: Vec<Hook>,
+}
+
+/// An action of a plan, bound.
+#[derive(Clone, Debug)]
+pub struct Hook {
+    /// The action.
+    pub action: prlx_probe::Action,
+    /// Its values.
+    pub values: Vec<Plane>,
+    /// Predicate whose ballot is the event's value.
+    pub pred: Option<u16>,
+    /// The kernel's own (state begins and ends here), or a device function's.
+    pub kernel: bool,
+    /// Whether the lane leaves the grid at the instruction.
+    pub leaves: bool,
+    /// Planes of the function's trip counters: first, and how many.
+    pub counters: (u16, u16),
+}
+
+/// Address windows: where the spaces lie in generic addresses.
+pub mod window {
+    /// Shared memory of the CTA.
+    pub const SHARED: u64 = 0x7ffe_0000_0000;
+    /// Local memory.
+    pub const LOCAL: u64 = 0x7ffe_8000_0000;
+    /// Kernel parameters.
+    pub const PARAMS: u64 = 0x7ffe_c000_0000;
+    /// Functions.
+    pub const CODE: u64 = 0x7fff_0000_0000;
+    /// Distance between two functions' addresses.
+    pub const CODE_STRIDE: u64 = 256;
+}

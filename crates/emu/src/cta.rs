@@ -1,0 +1,356 @@
+//! A CTA: its warps, its shared memory, its barriers, and who runs next.
+//!
+//! Seed 0 is a fair round of the warps. Any other seed draws every choice from a generator that the seed and the CTA's
+//! number begin: which warp, which lanes of it, for how many steps. It owes no convergence: PTX promises none.
+//!
+//! Holds: what a CTA does depends on its number, the launch and the seed, never on host threads (as long as CTAs don't race).
+//!
+//! Misses: clusters.
+
+use prlx_driver::{Error, ErrorKind, LaunchConfig};
+use prlx_isa::view::Module;
+use prlx_trace::Dim3;
+use prlx_trace::WarpId;
+use prlx_trace::launch::WarpStream;
+
+use crate::code::{Code, Op};
+use crate::fault::{self, Fault};
+use crate::hooks::{Observe, Recorder};
+use crate::memory::{Memory, Region};
+use crate::planes::LANES;
+use crate::warp::{Stop, Warp};
+
+/// `%globaltimer` of a CTA's first step.
+pub const EPOCH: u64 = 1_000_000_000;
+/// Steps that a warp runs before the next has its turn.
+const QUANTUM: u32 = 1 << 14;
+/// Barriers of a CTA.
+pub const BARRIERS: usize = 16;
+
+/// All that CTAs of one launch share.
+#[derive(Debug)]
+pub struct Launch<'a> {
+    /// The kernel.
+    pub code: &'a Code,
+    /// Its module.
+    pub module: &'a Module,
+    /// And text.
+    pub source: &'a str,
+    /// Global memory.
+    pub memory: &'a Memory,
+    /// Shape and seed.
+    pub config: &'a LaunchConfig,
+    /// Parameters.
+    pub params: &'a Region,
+    /// Bytes of a lane's local memory.
+    pub stride: u64,
+    /// Warps of a CTA.
+    pub warps: u32,
+    /// Steps that a CTA may take.
+    pub max_steps: u64,
+    /// What to write down.
+    pub observe: Option<Observe<'a>>,
+    /// How the interpreter's loop is called on this host.
+    pub run: RunWarp,
+}
+
+/// The interpreter's loop, compiled for the host.
+pub type RunWarp = fn(&mut Warp, &Launch<'_>, &mut Block, u32, Option<&mut Rng>) -> Result<Stop, Box<Fault>>;
+
+/// A generator of choices (SplitMix64).
+#[derive(Clone, Debug)]
+pub struct Rng(u64);
+
+impl Rng {
+    /// Begun by a seed and a number.
+    pub fn new(seed: u64, n: u64) -> Rng {
+        let mut r = Rng(seed ^ n.wrapping_mul(0xD6E8_FEB8_6659_FD93));
+        r.next();
+        r
+    }
+    /// The next 64 bits.
+    #[allow(clippy::should_implement_trait, reason = "an endless one")]
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ z >> 31
+    }
+    /// A number below `n`; 0 for 0.
+    pub fn below(&mut self, n: u32) -> u32 {
+        (((self.next() >> 32) * u64::from(n)) >> 32) as u32
+    }
+}
+
+/// A barrier.
+#[derive(Clone, Debug, Default)]
+pub struct Barrier {
+    /// By warp: lanes that have arrived.
+    pub arrived: [u32; LANES],
+    /// By warp: lanes whose predicate held.
+    pub votes: [u32; LANES],
+    /// Threads for which it waits, where that is said.
+    pub count: Option<u32>,
+    /// Somebody has arrived.
+    pub waiting: bool,
+}
+
+/// What the warps of a CTA share.
+#[derive(Debug)]
+pub struct Block {
+    /// Its place in the grid.
+    pub cta: Dim3,
+    /// And number.
+    pub index: u64,
+    /// Its shared memory.
+    pub shared: Region,
+    /// Its barriers.
+    pub barriers: [Barrier; BARRIERS],
+    /// Instructions so far.
+    pub clock: u64,
+    /// Atomics and volatile accesses so far.
+    pub spins: u64,
+    /// What it printed.
+    pub output: Vec<u8>,
+}
+
+/// How far a CTA came.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Progress {
+    /// All its threads have ended.
+    Done,
+    /// It used up its share; with the atomics and volatile accesses that it spent it on.
+    Paused {
+        /// It looks as if it waits for another CTA.
+        waits: bool,
+    },
+}
+
+/// A CTA.
+#[derive(Debug)]
+pub struct Cta {
+    /// What its warps share.
+    pub block: Block,
+    /// Them.
+    pub warps: Vec<Warp>,
+    rng: Rng,
+    next: usize,
+}
+
+impl Cta {
+    /// Storage for the CTAs of a launch, one after the other.
+    pub fn new(launch: &Launch<'_>) -> Cta {
+        let shared = u64::from(launch.code.static_shared) + u64::from(launch.config.shared);
+        Cta {
+            block: Block {
+                cta: Dim3::default(),
+                index: 0,
+                shared: Region::new(shared),
+                barriers: Default::default(),
+                clock: 0,
+                spins: 0,
+                output: Vec::new(),
+            },
+            warps: (0..launch.warps).map(|w| Warp::new(w, launch.code, launch.stride)).collect(),
+            rng: Rng::new(0, 0),
+            next: 0,
+        }
+    }
+    /// Begins CTA number `index`.
+    pub fn start(&mut self, launch: &Launch<'_>, index: u64) {
+        let b = &mut self.block;
+        b.cta = launch.config.grid.position(index);
+        b.index = index;
+        (b.clock, b.spins) = (0, 0);
+        b.barriers = Default::default();
+        self.rng = Rng::new(launch.config.seed, index);
+        self.next = 0;
+        if launch.config.seed == 0 {
+            b.shared.fill_words(|| 0);
+        } else {
+            // Nothing promises zeros.
+            b.shared.fill_words(|| self.rng.next());
+        }
+        let threads = launch.config.block.volume();
+        for w in &mut self.warps {
+            let first = u64::from(w.index) * LANES as u64;
+            let n = threads.saturating_sub(first).min(LANES as u64) as u32;
+            let alive = if n == 32 { u32::MAX } else { (1 << n) - 1 };
+            w.reset(launch.code);
+            w.start(launch, b, alive);
+            if let Some(o) = &launch.observe {
+                let warp = WarpId(index * u64::from(launch.warps) + u64::from(w.index));
+                w.recorder = o.wants(warp).then(|| Box::new(Recorder::new(o, warp)));
+            }
+        }
+    }
+    /// Runs for about `budget` instructions.
+    ///
+    /// # Errors
+    /// When the code faults, waits for itself, or takes too many steps.
+    pub fn run(&mut self, launch: &Launch<'_>, budget: u64) -> Result<Progress, Error> {
+        let (begun, spun) = (self.block.clock, self.block.spins);
+        let mut idle = 0;
+        let mut steps = 0u64;
+        loop {
+            let hostile = launch.config.seed != 0;
+            if hostile {
+                let ready: Vec<usize> = (0..self.warps.len()).filter(|&w| self.warps[w].ready() != 0).collect();
+                match ready.get(self.rng.below(ready.len() as u32) as usize) {
+                    Some(&w) => self.next = w,
+                    None => idle = self.warps.len(),
+                }
+            }
+            if idle >= self.warps.len() {
+                if self.warps.iter().all(|w| w.alive == 0) {
+                    return Ok(Progress::Done);
+                }
+                return Err(self.stuck(launch));
+            }
+            let at = self.next;
+            self.next = (at + 1) % self.warps.len();
+            let warp = &mut self.warps[at];
+            if warp.ready() == 0 {
+                idle += 1;
+                continue;
+            }
+            idle = 0;
+            let burst = if hostile {
+                match self.rng.below(4) {
+                    0 => 1 + self.rng.below(4),
+                    1 => 1 + self.rng.below(32),
+                    2 => 1 + self.rng.below(256),
+                    _ => 1 + self.rng.below(4096),
+                }
+            } else {
+                QUANTUM
+            };
+            let rng = if hostile { Some(&mut self.rng) } else { None };
+            if let Err(f) = (launch.run)(warp, launch, &mut self.block, burst, rng) {
+                return Err(fault::error(
+                    &f,
+                    launch.module,
+                    launch.source,
+                    launch.code,
+                    self.block.cta,
+                    launch.config.block,
+                    at as u32,
+                ));
+            }
+            steps += 1;
+            self.poll(launch.code);
+            if self.block.clock > launch.max_steps || steps > launch.max_steps {
+                return Err(self.endless(launch, at));
+            }
+            if self.block.clock - begun > budget {
+                return Ok(Progress::Paused { waits: (self.block.spins - spun) * 64 > self.block.clock - begun });
+            }
+        }
+    }
+    /// Completes barriers for which everybody is there.
+    fn poll(&mut self, code: &Code) {
+        for id in 0..BARRIERS {
+            let b = &self.block.barriers[id];
+            if !b.waiting {
+                continue;
+            }
+            let complete = match b.count {
+                // Lanes that have ended, or never were, are not waited for.
+                None => self.warps.iter().all(|w| w.alive & !b.arrived[w.index as usize] == 0),
+                Some(n) => {
+                    let there = |w: &Warp| match b.arrived[w.index as usize] {
+                        0 => 0,
+                        arrived => (arrived | !w.alive).count_ones(),
+                    };
+                    self.warps.iter().map(there).sum::<u32>() >= n
+                }
+            };
+            if !complete {
+                continue;
+            }
+            let b = std::mem::take(&mut self.block.barriers[id]);
+            let count = b.votes.iter().map(|v| v.count_ones()).sum();
+            let all = b.votes.iter().zip(&b.arrived).all(|(v, a)| v & a == *a);
+            for w in &mut self.warps {
+                w.release(code, id as u8, (count, all, count > 0));
+            }
+        }
+    }
+    fn endless(&self, launch: &Launch<'_>, warp: usize) -> Error {
+        let w = &self.warps[warp];
+        let lane = (0..LANES).find(|&l| w.key[l] != crate::warp::PARKED).unwrap_or(0);
+        let f = Fault {
+            kind: ErrorKind::Stuck,
+            step: Warp::step_of(w.key[lane].min(w.at[lane])).min(launch.code.origin.len() as u32 - 1),
+            lane: Some(lane as u32),
+            text: format!("is where the kernel was when its CTA had done {} instructions", launch.max_steps),
+        };
+        fault::error(&f, launch.module, launch.source, launch.code, self.block.cta, launch.config.block, warp as u32)
+            .help("raise the step limit if the kernel is only long")
+    }
+    /// Who waits where.
+    fn stuck(&self, launch: &Launch<'_>) -> Error {
+        let mut lines = Vec::new();
+        for w in &self.warps {
+            let mut rest = w.alive & (w.at_bar | w.at_sync);
+            while rest != 0 {
+                let l = rest.trailing_zeros() as usize;
+                let same = (0..LANES).fold(0, |m, i| m | u32::from(rest >> i & 1 == 1 && w.at[i] == w.at[l]) << i);
+                rest &= !same;
+                let step = Warp::step_of(w.at[l]);
+                let (func, inst) = launch.code.origin.get(step as usize).copied().unwrap_or_default();
+                let at = fault::place(launch.module, launch.source, func, inst);
+                let for_whom = match launch.code.steps.get(step as usize).map(|s| s.op) {
+                    Some(Op::Bar(_)) => match self.block.barriers[usize::from(w.bar[l])].count {
+                        Some(n) => format!(", barrier {} of {n} threads", w.bar[l]),
+                        None => format!(", barrier {} of all threads", w.bar[l]),
+                    },
+                    _ => {
+                        let missing = w.members[l] & w.alive & !same;
+                        format!(", for {}", lanes(missing))
+                    }
+                };
+                lines.push(format!("warp {} {} at {at}{for_whom}", w.index, lanes(same)));
+            }
+        }
+        let n = lines.len();
+        lines.truncate(8);
+        if n > lines.len() {
+            lines.push(format!("and {} more groups", n - lines.len()));
+        }
+        let text = format!(
+            "the threads of CTA {} wait for each other; kernel `{}`\n  {}",
+            self.block.cta,
+            launch.code.name,
+            lines.join("\n  ")
+        );
+        Error::new(ErrorKind::Stuck, text)
+    }
+    /// What its warps wrote down.
+    pub fn streams(&mut self) -> Vec<WarpStream> {
+        self.warps.iter_mut().filter_map(|w| w.recorder.take()).map(|r| r.finish()).collect()
+    }
+}
+
+/// `lanes 0-3, 7`.
+fn lanes(mask: u32) -> String {
+    let mut parts = Vec::new();
+    let mut l = 0;
+    while l < LANES as u32 {
+        if mask >> l & 1 == 0 {
+            l += 1;
+            continue;
+        }
+        let first = l;
+        while l < LANES as u32 && mask >> l & 1 == 1 {
+            l += 1;
+        }
+        parts.push(if l - first > 1 { format!("{first}-{}", l - 1) } else { first.to_string() });
+    }
+    match (parts.len(), mask.count_ones()) {
+        (0, _) => "no lanes that are left".into(),
+        (_, 1) => format!("lane {}", parts[0]),
+        _ => format!("lanes {}", parts.join(", ")),
+    }
+}

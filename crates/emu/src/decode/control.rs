@@ -1,0 +1,211 @@
+//! Decoding of calls, barriers and what lanes of a warp do together.
+
+use prlx_isa::ptx::Op as Ptx;
+use prlx_isa::view::{Inst, Operand, Reg, Role, Type};
+
+use super::bind::{Binder, Kind, bits, kind, leaves};
+use crate::code::{Bar, BarKind, Builtin, Call, Callee, Op, Plane, Slot, Sync, SyncKind};
+
+/// A register as a call's argument or result.
+pub fn reg_slot(b: &Binder<'_>, r: Reg) -> Slot {
+    let at = b.reg(r);
+    match kind(b.reg_type(r)) {
+        Kind::Pred => Slot::Pred(at),
+        Kind::W32 => Slot::Plane(Plane::W32(at)),
+        Kind::W64 => Slot::Plane(Plane::W64(at)),
+        Kind::W128 => Slot::Plane(Plane::W128(at)),
+    }
+}
+
+/// `call (results), callee, (arguments), prototype`.
+pub fn call(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
+    let target = inst
+        .roles
+        .iter()
+        .position(|&r| r == Role::Target)
+        .or_else(|| inst.operands.iter().position(|o| !matches!(o, Operand::List(_))))
+        .filter(|&i| i < inst.operands.len())
+        .ok_or("it names no function")?;
+    let callee = match &inst.operands[target] {
+        Operand::Symbol(s, _) => {
+            let symbol = b.module.symbols.get(s.index()).ok_or("it names no function")?;
+            match (symbol.function, symbol.name.as_str()) {
+                (Some(f), _) => Callee::Direct(f),
+                (None, "vprintf") => Callee::Builtin(Builtin::Vprintf),
+                (None, "__assertfail") => Callee::Builtin(Builtin::AssertFail),
+                (None, name) => return Err(format!("`{name}` has no body in this module")),
+            }
+        }
+        o @ Operand::Reg(_) => Callee::Indirect(b.source(o, Type::B64)?),
+        _ => return Err("what it calls is not understood".into()),
+    };
+    let mut args = Vec::new();
+    let mut rets = Vec::new();
+    for (i, o) in inst.operands.iter().enumerate() {
+        let list = match o {
+            Operand::List(list) => list.as_slice(),
+            _ => continue,
+        };
+        for o in list {
+            let slot = slot(b, o)?;
+            if i < target { rets.push(slot) } else { args.push(slot) }
+        }
+    }
+    let frame = b.code.entries[b.func.index()].frame;
+    b.code.calls.push(Call { callee, args, rets, frame });
+    let at = b.code.calls.len() as u32 - 1;
+    b.emit_main(Op::Call(at));
+    Ok(())
+}
+
+fn slot(b: &mut Binder<'_>, o: &Operand) -> Result<Slot, String> {
+    Ok(match o {
+        Operand::Symbol(s, 0) if b.local.contains_key(s) => {
+            let (at, _) = b.local[s];
+            let size = b.module.symbols[s.index()].size;
+            Slot::Bytes(at, u32::try_from(size).map_err(|_| "a parameter of more than 4 GiB")?)
+        }
+        Operand::Reg(r) => reg_slot(b, *r),
+        Operand::Int(v) => Slot::Plane(Plane::W64(b.const64(*v as u64))),
+        Operand::F32(v) => Slot::Plane(Plane::W32(b.const32(*v))),
+        Operand::F64(v) => Slot::Plane(Plane::W64(b.const64(*v))),
+        Operand::Symbol(..) => Slot::Plane(Plane::W64(b.source(o, Type::B64)?)),
+        _ => return Err("an argument of this shape is not supported".into()),
+    })
+}
+
+/// `shfl`, `vote`, `match`, `redux`, `elect`, `bar.warp.sync`.
+pub fn sync(b: &mut Binder<'_>, inst: &Inst, op: Ptx) -> Result<(), String> {
+    let f = &inst.form;
+    if !f.has("sync") {
+        return Err("the form without `.sync` is not supported: it does not say which lanes take part".into());
+    }
+    let (dst, src) = leaves(inst);
+    let one = |names: &[(&str, SyncKind)]| names.iter().find(|(n, _)| f.has(n)).map(|&(_, k)| k);
+    let ty = f.ty(0).unwrap_or(Type::B32);
+    let mut out = Sync { kind: SyncKind::Warp, members: None, dst: 0, pred: None, src: [0; 3], flag: false };
+    let mut after = None;
+    let mut members = src.last().copied();
+    match op {
+        Ptx::Shfl => {
+            out.kind = one(&[
+                ("up", SyncKind::Up),
+                ("down", SyncKind::Down),
+                ("bfly", SyncKind::Bfly),
+                ("idx", SyncKind::Idx),
+            ])
+            .ok_or("its mode is missing")?;
+            if src.len() < 4 {
+                return Err("it needs four sources".into());
+            }
+            for (i, o) in src.iter().take(3).enumerate() {
+                out.src[i] = b.source(o, Type::B32)?;
+            }
+            (out.dst, after) = b.dest(dst.first().ok_or("no result")?, Type::B32)?;
+            if let Some(p) = dst.get(1) {
+                out.pred = Some(b.dest(p, Type::Pred)?.0);
+            }
+        }
+        Ptx::Vote => {
+            out.kind = one(&[
+                ("all", SyncKind::VoteAll),
+                ("any", SyncKind::VoteAny),
+                ("uni", SyncKind::VoteUni),
+                ("ballot", SyncKind::VoteBallot),
+            ])
+            .ok_or("its mode is missing")?;
+            out.src[0] = b.source(src.first().ok_or("no source")?, Type::Pred)?;
+            let ty = if out.kind == SyncKind::VoteBallot { Type::B32 } else { Type::Pred };
+            (out.dst, after) = b.dest(dst.first().ok_or("no result")?, ty)?;
+        }
+        Ptx::Match => {
+            out.kind = if f.has("all") { SyncKind::MatchAll } else { SyncKind::MatchAny };
+            out.flag = bits(ty) == 64;
+            out.src[0] = b.source(src.first().ok_or("no source")?, ty)?;
+            (out.dst, after) = b.dest(dst.first().ok_or("no result")?, Type::B32)?;
+            if let Some(p) = dst.get(1) {
+                out.pred = Some(b.dest(p, Type::Pred)?.0);
+            }
+        }
+        Ptx::Redux => {
+            let (abs, nan) = (f.has("abs"), f.has("NaN"));
+            out.kind = match (f.one_of(&["add", "min", "max", "and", "or", "xor"]), ty) {
+                (Some("add"), Type::U32 | Type::S32) => SyncKind::ReduxAdd,
+                (Some("min"), Type::U32) => SyncKind::ReduxMinU,
+                (Some("max"), Type::U32) => SyncKind::ReduxMaxU,
+                (Some("min"), Type::S32) => SyncKind::ReduxMinS,
+                (Some("max"), Type::S32) => SyncKind::ReduxMaxS,
+                (Some("min"), Type::F32) => SyncKind::ReduxMinF { abs, nan },
+                (Some("max"), Type::F32) => SyncKind::ReduxMaxF { abs, nan },
+                (Some("and"), _) => SyncKind::ReduxAnd,
+                (Some("or"), _) => SyncKind::ReduxOr,
+                (Some("xor"), _) => SyncKind::ReduxXor,
+                _ => return Err("this reduction is not supported".into()),
+            };
+            out.src[0] = b.source(src.first().ok_or("no source")?, Type::B32)?;
+            (out.dst, after) = b.dest(dst.first().ok_or("no result")?, Type::B32)?;
+        }
+        Ptx::Elect => {
+            out.kind = SyncKind::Elect;
+            (out.dst, after) = b.dest(dst.first().ok_or("no result")?, Type::B32)?;
+            out.pred = Some(b.dest(dst.get(1).ok_or("it has no predicate result")?, Type::Pred)?.0);
+        }
+        // bar.warp.sync: the mask is its only operand.
+        _ => members = dst.first().copied(),
+    }
+    out.members = Some(b.source(members.ok_or("its mask is missing")?, Type::B32)?);
+    b.code.syncs.push(out);
+    let at = b.code.syncs.len() as u32 - 1;
+    b.emit_main(Op::Sync(at));
+    b.finish(after);
+    Ok(())
+}
+
+/// `bar`, `barrier`.
+pub fn bar(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
+    let f = &inst.form;
+    if f.has("cluster") {
+        // A CTA that is launched without clusters is a cluster of its own; waiting for itself is nothing.
+        b.emit_main(Op::Fence);
+        return Ok(());
+    }
+    let leaf: Vec<Operand> = {
+        let (a, c) = leaves(inst);
+        a.into_iter().chain(c).cloned().collect()
+    };
+    let red = f.has("red");
+    let kind = match () {
+        () if f.has("arrive") => BarKind::Arrive,
+        () if !red => BarKind::Sync,
+        () if f.has("popc") => BarKind::Popc,
+        () if f.has("and") => BarKind::And,
+        () if f.has("or") => BarKind::Or,
+        () => return Err("this reduction is not supported".into()),
+    };
+    let mut out = Bar { kind, id: 0, count: None, dst: 0, src: 0, negate: false };
+    let mut at = 0;
+    let mut after = None;
+    if red {
+        let ty = if kind == BarKind::Popc { Type::U32 } else { Type::Pred };
+        (out.dst, after) = b.dest(leaf.first().ok_or("no result")?, ty)?;
+        at = 1;
+    }
+    let number = Operand::Int(0);
+    out.id = b.source(leaf.get(at).unwrap_or(&number), Type::U32)?;
+    let rest = &leaf[(at + 1).min(leaf.len())..];
+    let counts = if red { rest.len().saturating_sub(1) } else { rest.len() };
+    if counts > 0 {
+        out.count = Some(b.source(&rest[0], Type::U32)?);
+    }
+    if red {
+        out.src = b.source(rest.last().ok_or("no source")?, Type::Pred)?;
+    }
+    if kind == BarKind::Arrive && out.count.is_none() {
+        return Err("`bar.arrive` needs a thread count".into());
+    }
+    b.code.bars.push(out);
+    let at = b.code.bars.len() as u32 - 1;
+    b.emit_main(Op::Bar(at));
+    b.finish(after);
+    Ok(())
+}

@@ -1,0 +1,317 @@
+//! Decoding of one instruction.
+
+use prlx_isa::ptx::Op as Ptx;
+use prlx_isa::view::{Base, Class, FunctionKind, Inst, Operand, Space, Type};
+
+use super::bind::{Binder, bits, leaves, signed};
+use super::{Fix, bytes, control};
+use crate::alu::{self, Args, Level};
+use crate::code::{AddrBase, Atom, Brx, Clock, Mem, Op, Place, Plane, Rmw, window};
+use crate::planes::{LANES, Planes, V64};
+
+/// Appends the steps of an instruction.
+///
+/// # Errors
+/// What is missing.
+pub fn inst(b: &mut Binder<'_>, inst: &Inst, level: Level, fixes: &mut Vec<Fix>) -> Result<(), String> {
+    let Some(op) = inst.form.op else { return Err("it is not an instruction that PRLX knows".into()) };
+    let f = &inst.form;
+    match op {
+        Ptx::Bra => {
+            let Some(Operand::Label(to)) = inst.operands.first() else {
+                return Err("its target is not a label".into());
+            };
+            fixes.push(Fix::Bra(b.code.steps.len(), *to));
+            b.emit_main(Op::Bra(u32::MAX));
+        }
+        Ptx::Brx => {
+            let index = b.source(inst.operands.first().ok_or("no index")?, Type::U32)?;
+            let Some(Operand::Targets(to)) = inst.operands.get(1) else {
+                return Err("its table is not understood".into());
+            };
+            fixes.push(Fix::Brx(b.code.brxs.len(), to.clone()));
+            b.code.brxs.push(Brx { index, targets: Vec::new() });
+            let at = b.code.brxs.len() as u32 - 1;
+            b.emit_main(Op::Brx(at));
+        }
+        Ptx::Call => return control::call(b, inst),
+        Ptx::Ret => b.emit_main(Op::Ret),
+        Ptx::Exit => b.emit_main(Op::Exit),
+        Ptx::Trap | Ptx::Brkpt => b.emit_main(Op::Trap),
+        Ptx::Membar | Ptx::Fence => b.emit_main(Op::Fence),
+        Ptx::Nanosleep => b.emit_main(Op::Yield),
+        Ptx::Prefetch
+        | Ptx::Prefetchu
+        | Ptx::Applypriority
+        | Ptx::Discard
+        | Ptx::Griddepcontrol
+        | Ptx::Pmevent
+        | Ptx::Setmaxnreg => b.emit_main(Op::Nop),
+        Ptx::Shfl | Ptx::Vote | Ptx::Match | Ptx::Redux | Ptx::Elect => return control::sync(b, inst, op),
+        Ptx::Bar | Ptx::Barrier if f.has("warp") => return control::sync(b, inst, op),
+        Ptx::Bar | Ptx::Barrier => return control::bar(b, inst),
+        Ptx::Activemask => {
+            let (at, after) = b.dest(inst.operands.first().ok_or("no result")?, Type::B32)?;
+            b.emit_main(Op::ActiveMask(at));
+            b.finish(after);
+        }
+        Ptx::Ld | Ptx::Ldu => return load(b, inst),
+        Ptx::St => return store(b, inst),
+        Ptx::Atom | Ptx::Red => return atomic(b, inst, op == Ptx::Atom),
+        Ptx::Cvta => return cvta(b, inst),
+        Ptx::Isspacep => return isspacep(b, inst),
+        Ptx::Createpolicy => {
+            let (at, _) = b.dest(inst.operands.first().ok_or("no result")?, Type::B64)?;
+            let zero = b.const64(0);
+            b.emit_main(Op::Alu(add64, Args { dst: [at, 0, 0, 0], src: [zero, 0, 0, 0], imm: 0 }));
+        }
+        Ptx::Mov if clock(inst).is_some() => {
+            let c = clock(inst).ok_or("no clock")?;
+            let ty = if matches!(c, Clock::Wide | Clock::Global) { Type::U64 } else { Type::U32 };
+            let (at, after) = b.dest(inst.operands.first().ok_or("no result")?, ty)?;
+            b.emit_main(Op::Clock(c, at));
+            b.finish(after);
+        }
+        _ if matches!(
+            inst.class,
+            Class::Move | Class::Integer | Class::Float | Class::Convert | Class::Compare | Class::Select
+        ) =>
+        {
+            return data(b, inst, level);
+        }
+        _ => return Err("it is not implemented".into()),
+    }
+    Ok(())
+}
+
+fn clock(inst: &Inst) -> Option<Clock> {
+    let Some(Operand::Special(name)) = inst.operands.get(1) else { return None };
+    Some(match name.as_str() {
+        "%clock" => Clock::Low,
+        "%clock_hi" => Clock::High,
+        "%clock64" => Clock::Wide,
+        "%globaltimer" => Clock::Global,
+        "%globaltimer_lo" => Clock::GlobalLow,
+        "%globaltimer_hi" => Clock::GlobalHigh,
+        _ => return None,
+    })
+}
+
+/// An operation on registers alone.
+fn data(b: &mut Binder<'_>, inst: &Inst, level: Level) -> Result<(), String> {
+    let op = alu::select(inst, b.function(), level)?;
+    let (dst, src) = leaves(inst);
+    let mut args = Args { imm: op.imm, ..Args::default() };
+    for (i, &ty) in op.src.iter().enumerate().take(4) {
+        args.src[i] = b.source(src.get(i).ok_or("it has too few sources")?, ty)?;
+    }
+    let mut afters = Vec::new();
+    for (i, &ty) in op.dst.iter().enumerate().take(4) {
+        let (at, after) = b.dest(dst.get(i).unwrap_or(&&Operand::Sink), ty)?;
+        args.dst[i] = at;
+        afters.extend(after);
+    }
+    b.emit_main(Op::Alu(op.run, args));
+    b.finish(afters);
+    Ok(())
+}
+
+/// Where an address operand points.
+pub fn address(b: &mut Binder<'_>, operand: &Operand, inst: &Inst) -> Result<(Place, AddrBase, i64), String> {
+    let kernel = b.function().kind == FunctionKind::Kernel;
+    let params = if kernel && !inst.form.has("param::func") || inst.form.has("param::entry") {
+        Place::Params
+    } else {
+        Place::Local
+    };
+    let place = match inst.space {
+        Space::Generic | Space::Reg => Place::Generic,
+        Space::Global | Space::Const => Place::Global,
+        Space::Shared | Space::SharedCluster => Place::Shared,
+        Space::Local => Place::Local,
+        Space::Param => params,
+    };
+    Ok(match operand {
+        Operand::Address(Base::Reg(r), offset) => {
+            let at = b.reg(*r);
+            let base = if bits(b.reg_type(*r)) == 64 { AddrBase::W64(at) } else { AddrBase::W32(at) };
+            (place, base, *offset)
+        }
+        Operand::Address(Base::Symbol(s), offset) | Operand::Symbol(s, offset) => {
+            let (at, space) = b.address(*s)?;
+            let place = match space {
+                Space::Global | Space::Const => Place::Global,
+                Space::Shared | Space::SharedCluster => Place::Shared,
+                Space::Param if b.params.contains_key(s) => Place::Params,
+                _ => Place::Local,
+            };
+            match at {
+                Some(a) => (place, AddrBase::None, (a as i64).wrapping_add(*offset)),
+                None => (place, AddrBase::W64(b.local_address(*s, 0)), *offset),
+            }
+        }
+        Operand::Address(Base::Absolute, offset) => (place, AddrBase::None, *offset),
+        _ => return Err("its address is not understood".into()),
+    })
+}
+
+fn is_strong(inst: &Inst) -> bool {
+    inst.form.one_of(&["volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"]).is_some()
+}
+
+fn elements(b: &mut Binder<'_>, operand: &Operand, ty: Type) -> Result<Vec<Plane>, String> {
+    match operand {
+        Operand::Vector(v) => v.iter().map(|o| b.element(o, ty)).collect(),
+        o => Ok(vec![b.element(o, ty)?]),
+    }
+}
+
+fn load(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
+    let ty = inst.form.types.last().copied().ok_or("its type is missing")?;
+    let [to, from, ..] = inst.operands.as_slice() else { return Err("it needs two operands".into()) };
+    let (place, base, offset) = address(b, from, inst)?;
+    let mut afters = Vec::new();
+    let planes = if signed(ty) && bits(ty) < 64 {
+        let list = if let Operand::Vector(v) = to { v.as_slice() } else { std::slice::from_ref(to) };
+        let mut planes = Vec::new();
+        for o in list {
+            let (at, after) = b.dest(o, ty)?;
+            planes.push(Plane::W32(at));
+            afters.extend(after);
+        }
+        planes
+    } else {
+        elements(b, to, ty)?
+    };
+    b.code.mems.push(Mem { place, base, offset, size: bytes(ty), strong: is_strong(inst), planes });
+    let at = b.code.mems.len() as u32 - 1;
+    b.emit_main(Op::Ld(at));
+    b.finish(afters);
+    Ok(())
+}
+
+fn store(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
+    let ty = inst.form.types.last().copied().ok_or("its type is missing")?;
+    let [to, from, ..] = inst.operands.as_slice() else { return Err("it needs two operands".into()) };
+    let (place, base, offset) = address(b, to, inst)?;
+    let planes = elements(b, from, ty)?;
+    b.code.mems.push(Mem { place, base, offset, size: bytes(ty), strong: is_strong(inst), planes });
+    let at = b.code.mems.len() as u32 - 1;
+    b.emit_main(Op::St(at));
+    Ok(())
+}
+
+fn atomic(b: &mut Binder<'_>, inst: &Inst, result: bool) -> Result<(), String> {
+    let f = &inst.form;
+    let ty = f.types.last().copied().ok_or("its type is missing")?;
+    let name = f
+        .one_of(&["add", "min", "max", "inc", "dec", "and", "or", "xor", "exch", "cas"])
+        .ok_or("its operation is missing")?;
+    if bits(ty) == 128 {
+        return Err("128-bit atomics are not implemented".into());
+    }
+    let rmw = match (name, ty) {
+        // The hardware flushes subnormals in global memory and keeps them in shared memory.
+        ("add", Type::F32) => Rmw::AddF32 { flush: matches!(inst.space, Space::Global | Space::Generic) },
+        ("add", Type::F64) => Rmw::AddF64,
+        ("add", Type::F16x2) => Rmw::AddF16x2,
+        ("add", Type::Bf16x2) => Rmw::AddBf16x2,
+        ("add", Type::F16) => Rmw::AddF16,
+        ("add", Type::Bf16) => Rmw::AddBf16,
+        (_, Type::F16 | Type::Bf16 | Type::F16x2 | Type::Bf16x2 | Type::F32 | Type::F64)
+            if name != "exch" && name != "cas" =>
+        {
+            return Err("this operation is not implemented for this type".into());
+        }
+        ("add", _) => Rmw::Add,
+        ("min", Type::S32 | Type::S64) => Rmw::MinS,
+        ("max", Type::S32 | Type::S64) => Rmw::MaxS,
+        ("min", _) => Rmw::MinU,
+        ("max", _) => Rmw::MaxU,
+        ("inc", _) => Rmw::Inc,
+        ("dec", _) => Rmw::Dec,
+        ("and", _) => Rmw::And,
+        ("or", _) => Rmw::Or,
+        ("xor", _) => Rmw::Xor,
+        ("exch", _) => Rmw::Exch,
+        ("cas", _) => Rmw::Cas,
+        _ => return Err("this operation is not implemented for this type".into()),
+    };
+    let ops = inst.operands.as_slice();
+    let (to, rest) = match (result, ops) {
+        (true, [to, rest @ ..]) => (Some(to), rest),
+        (_, rest) => (None, rest),
+    };
+    let [at, value, more @ ..] = rest else { return Err("it has too few operands".into()) };
+    let (place, base, offset) = address(b, at, inst)?;
+    let values = elements(b, value, ty)?;
+    let swap =
+        if rmw == Rmw::Cas { Some(b.element(more.first().ok_or("it has too few operands")?, ty)?) } else { None };
+    let planes = match to {
+        Some(to) => elements(b, to, ty)?,
+        None => vec![Plane::None; values.len()],
+    };
+    let mem = Mem { place, base, offset, size: bytes(ty), strong: true, planes };
+    b.code.atoms.push(Atom { mem, rmw, values, swap });
+    let at = b.code.atoms.len() as u32 - 1;
+    b.emit_main(Op::Atom(at));
+    Ok(())
+}
+
+/// The window of a space in generic addresses; global and constant memory are not in one.
+fn window_of(b: &Binder<'_>, inst: &Inst) -> Result<u64, String> {
+    Ok(match inst.space {
+        Space::Generic | Space::Global | Space::Const | Space::Reg => 0,
+        Space::Shared | Space::SharedCluster => window::SHARED,
+        Space::Local => window::LOCAL,
+        Space::Param if b.function().kind == FunctionKind::Kernel => window::PARAMS,
+        Space::Param => window::LOCAL,
+    })
+}
+
+fn cvta(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
+    let base = window_of(b, inst)?;
+    let [to, from, ..] = inst.operands.as_slice() else { return Err("it needs two operands".into()) };
+    let at = b.source(from, Type::U64)?;
+    let (dst, after) = b.dest(to, inst.form.types.last().copied().unwrap_or(Type::U64))?;
+    if after.is_some() || inst.form.ty(0) == Some(Type::U32) {
+        return Err("32-bit generic addresses are not supported".into());
+    }
+    let imm = if inst.form.has("to") { 0u64.wrapping_sub(base) } else { base };
+    b.emit_main(Op::Alu(add64, Args { dst: [dst, 0, 0, 0], src: [at, 0, 0, 0], imm }));
+    Ok(())
+}
+
+fn isspacep(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
+    let (base, size) = match inst.space {
+        Space::Shared | Space::SharedCluster => (window::SHARED, window::LOCAL - window::SHARED),
+        Space::Local => (window::LOCAL, window::PARAMS - window::LOCAL),
+        Space::Param => (window::PARAMS, window::CODE - window::PARAMS),
+        _ => (0, window::SHARED),
+    };
+    let [to, from, ..] = inst.operands.as_slice() else { return Err("it needs two operands".into()) };
+    let at = b.source(from, Type::U64)?;
+    let (dst, _) = b.dest(to, Type::Pred)?;
+    let size = b.const64(size);
+    b.emit_main(Op::Alu(in_window, Args { dst: [dst, 0, 0, 0], src: [at, size, 0, 0], imm: base }));
+    Ok(())
+}
+
+/// A 64-bit value plus a constant.
+fn add64(p: &mut Planes, a: &Args, m: u32) {
+    let (v, mut out) = (p.get64(a.src[0]), V64([0; LANES]));
+    for l in 0..LANES {
+        out.0[l] = v.0[l].wrapping_add(a.imm);
+    }
+    p.put64(a.dst[0], m, out);
+}
+
+/// Whether an address is at most a size above a base.
+fn in_window(p: &mut Planes, a: &Args, m: u32) {
+    let (v, size) = (p.get64(a.src[0]), p.get64(a.src[1]));
+    let mut out = 0;
+    for l in 0..LANES {
+        out |= u32::from(v.0[l].wrapping_sub(a.imm) < size.0[l]) << l;
+    }
+    p.put_pred(a.dst[0], m, out);
+}

@@ -1,0 +1,337 @@
+//! The driver: modules, memory and launches.
+
+use std::sync::Arc;
+
+use prlx_driver::{DeviceInfo, DevicePtr, Driver, Error, ErrorKind, LaunchConfig, LaunchStats, ModuleHandle};
+use prlx_isa::view::{Function, Module, Space, Symbol};
+use prlx_probe::Plan;
+use prlx_trace::launch::WarpStream;
+use rustc_hash::FxHashMap;
+
+use crate::alu::Level;
+use crate::code::{Code, window};
+use crate::cta::Launch;
+use crate::decode::{Request, decode};
+use crate::grid::{self, Outcome};
+use crate::hooks::Observe;
+use crate::host;
+use crate::memory::{Memory, Owner, Region};
+use crate::planes::LANES;
+
+/// Limits of the device.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Instructions that one CTA may execute before it counts as stuck.
+    pub max_steps: u64,
+    /// Bytes of global memory.
+    pub max_memory: u64,
+    /// Host threads; 0: as many as there are processors.
+    pub threads: usize,
+    /// Bytes of stack for a thread of a kernel whose calls recurse.
+    pub stack: u32,
+    /// What of the host's processor may be used.
+    pub level: Level,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { max_steps: 4_000_000_000, max_memory: 16 << 30, threads: 0, stack: 16 << 10, level: Level::detect() }
+    }
+}
+
+/// Shared memory of a CTA, at most, as on an H200.
+const MAX_SHARED: u64 = 227 << 10;
+/// Threads of a CTA, at most.
+const MAX_THREADS: u64 = 1024;
+
+struct Loaded {
+    module: Module,
+    source: String,
+    addresses: Vec<Option<u64>>,
+    code: FxHashMap<String, Arc<Code>>,
+}
+
+/// A GPU on the CPU.
+#[derive(Default)]
+pub struct Emulator {
+    options: Options,
+    memory: Memory,
+    modules: FxHashMap<u64, Loaded>,
+    next: u64,
+    output: Vec<u8>,
+}
+
+impl std::fmt::Debug for Emulator {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Emulator")
+            .field("options", &self.options)
+            .field("modules", &self.modules.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Emulator {
+    /// With these limits.
+    pub fn new(options: Options) -> Emulator {
+        Emulator { options, ..Emulator::default() }
+    }
+    /// What kernels have printed since the last call.
+    pub fn take_output(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.output)
+    }
+    /// The address of a module's variable.
+    pub fn symbol(&self, module: ModuleHandle, name: &str) -> Option<DevicePtr> {
+        let m = self.modules.get(&module.0)?;
+        let i = m.module.symbols.iter().position(|s| s.name == name)?;
+        m.addresses[i].map(DevicePtr)
+    }
+    /// The module as it was read.
+    pub fn module(&self, module: ModuleHandle) -> Option<&Module> {
+        self.modules.get(&module.0).map(|m| &m.module)
+    }
+    /// Runs the original code with the plan's actions as hooks: what rewritten code should write down.
+    ///
+    /// # Errors
+    /// As [`Driver::launch`].
+    pub fn observe(
+        &mut self,
+        module: ModuleHandle,
+        kernel: &str,
+        config: &LaunchConfig,
+        params: &[u8],
+        plan: &Plan,
+    ) -> Result<(Vec<WarpStream>, LaunchStats), Error> {
+        let (outcome, stats) = self.run(module, kernel, config, params, Some(plan))?;
+        Ok((outcome.streams, stats))
+    }
+    fn run(
+        &mut self,
+        module: ModuleHandle,
+        kernel: &str,
+        config: &LaunchConfig,
+        params: &[u8],
+        plan: Option<&Plan>,
+    ) -> Result<(Outcome, LaunchStats), Error> {
+        let begun = std::time::Instant::now();
+        let o = &self.options;
+        let m = self.modules.get_mut(&module.0).ok_or_else(|| no_module(module))?;
+        let request = Request {
+            module: &m.module,
+            source: &m.source,
+            addresses: &m.addresses,
+            kernel,
+            plan,
+            stack: o.stack,
+            level: o.level.min(Level::detect()),
+        };
+        let code = match (plan, m.code.get(kernel)) {
+            (None, Some(code)) => code.clone(),
+            (None, None) => {
+                let code = Arc::new(decode(&request)?);
+                m.code.insert(kernel.to_string(), code.clone());
+                code
+            }
+            (Some(_), _) => Arc::new(decode(&request)?),
+        };
+        let function = &m.module.functions[code.kernel.index()];
+        check(&m.module, function, &code, config, params)?;
+        let buffer = Region::new(params.len() as u64);
+        buffer.write(0, params);
+        let launch = Launch {
+            code: &code,
+            module: &m.module,
+            source: &m.source,
+            memory: &self.memory,
+            config,
+            params: &buffer,
+            stride: u64::from(code.local_bytes.next_multiple_of(16)),
+            warps: config.block.volume().div_ceil(LANES as u64) as u32,
+            max_steps: o.max_steps,
+            observe: plan.map(|plan| Observe { plan }),
+            run: host::run_for(o.level),
+        };
+        let threads = match o.threads {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            n => n,
+        };
+        let outcome = grid::run(&launch, threads)?;
+        for (_, text) in &outcome.output {
+            self.output.extend_from_slice(text);
+        }
+        let nanos = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let stats = LaunchStats { warp_instructions: outcome.instructions, nanos };
+        Ok((outcome, stats))
+    }
+    fn region(&self, at: DevicePtr, bytes: u64) -> Result<(&Region, u64), Error> {
+        self.memory.range(at.0, bytes).ok_or_else(|| {
+            let text = format!("{bytes} bytes at {:#x} are not in one allocation: {}", at.0, self.memory.around(at.0));
+            Error::new(ErrorKind::Memory, text)
+        })
+    }
+}
+
+fn no_module(m: ModuleHandle) -> Error {
+    Error::new(ErrorKind::NotFound, format!("there is no module {}", m.0))
+}
+
+/// Whether the launch fits the kernel and the device.
+fn check(module: &Module, f: &Function, code: &Code, config: &LaunchConfig, params: &[u8]) -> Result<(), Error> {
+    let wrong = |text: String| Err(Error::new(ErrorKind::Launch, format!("`{}`: {text}", f.name)));
+    let (grid, block) = (config.grid, config.block);
+    if [grid.x, grid.y, grid.z, block.x, block.y, block.z].contains(&0) {
+        return wrong(format!("a launch of {grid} CTAs of {block} threads has none"));
+    }
+    if grid.x > 0x7fff_ffff || grid.y > 65535 || grid.z > 65535 {
+        return wrong(format!("a grid of {grid} CTAs is too large: at most (2147483647,65535,65535)"));
+    }
+    if block.x > 1024 || block.y > 1024 || block.z > 64 || block.volume() > MAX_THREADS {
+        return wrong(format!("a CTA of {block} threads is too large: at most {MAX_THREADS}, and 64 in z"));
+    }
+    for (name, values) in &f.limits {
+        let v = |i: usize| values.get(i).copied().unwrap_or(1);
+        if name == "reqntid" && (v(0), v(1), v(2)) != (block.x, block.y, block.z) {
+            return wrong(format!(
+                "it must be launched with CTAs of ({},{},{}) threads, not {block}",
+                v(0),
+                v(1),
+                v(2)
+            ));
+        }
+        if name == "maxntid" && u64::from(v(0)) * u64::from(v(1)) * u64::from(v(2)) < block.volume() {
+            return wrong(format!("it may be launched with CTAs of at most {:?} threads, not {block}", values));
+        }
+    }
+    let shared = u64::from(code.static_shared) + u64::from(config.shared);
+    if shared > MAX_SHARED {
+        return wrong(format!("{shared} bytes of shared memory are more than a CTA can have ({MAX_SHARED})"));
+    }
+    let size = f
+        .params
+        .iter()
+        .zip(&f.param_offsets)
+        .map(|(s, &at)| u64::from(at) + module.symbols.get(s.index()).map_or(0, |s| s.size))
+        .max()
+        .unwrap_or(0);
+    if (params.len() as u64) < size {
+        return wrong(format!("it takes {size} bytes of parameters and was given {}", params.len()));
+    }
+    Ok(())
+}
+
+impl Driver for Emulator {
+    fn info(&self) -> DeviceInfo {
+        DeviceInfo { name: "CPU device".into(), warp_size: LANES as u8 }
+    }
+
+    fn load(&mut self, image: &[u8]) -> Result<ModuleHandle, Error> {
+        let text = image.split(|&b| b == 0).next().unwrap_or_default();
+        let Ok(source) = std::str::from_utf8(text) else {
+            let e = Error::new(ErrorKind::Module, "the module is not PTX text");
+            return Err(e.help("the CPU device runs PTX; machine code (cubin) can't be run"));
+        };
+        let (module, diagnostics) = prlx_isa::ptx::read(source);
+        if module.functions.is_empty()
+            && let Some(d) = diagnostics.first()
+        {
+            let line = source.get(..d.span.start as usize).map_or(0, |s| s.matches('\n').count() + 1);
+            return Err(Error::new(ErrorKind::Module, format!("line {line} of the PTX: {}", d.message)));
+        }
+        let mut addresses = vec![None; module.symbols.len()];
+        let lives = |s: &Symbol| !s.is_function && matches!(s.space, Space::Global | Space::Const) && s.size > 0;
+        for (s, at) in module.symbols.iter().zip(&mut addresses).filter(|(s, _)| lives(s)) {
+            let owner = Owner::Symbol(s.name.clone(), s.space == Space::Const);
+            *at = self.memory.alloc(s.size, u64::from(s.align), self.options.max_memory, owner);
+            if at.is_none() {
+                return Err(Error::new(ErrorKind::Memory, format!("no memory for `{}` of {} bytes", s.name, s.size)));
+            }
+        }
+        for (s, &at) in module.symbols.iter().zip(&addresses) {
+            let Some((region, off)) = at.and_then(|at| self.memory.range(at, s.size)) else { continue };
+            region.write(off, &s.init[..s.init.len().min(s.size as usize)]);
+            for &(offset, target, addend, _) in &s.relocs {
+                let Some(t) = module.symbols.get(target.index()) else { continue };
+                let to = if t.is_function {
+                    Some(window::CODE + (u64::from(target.0) + 1) * window::CODE_STRIDE)
+                } else {
+                    addresses[target.index()]
+                };
+                let Some(to) = to else {
+                    let text = format!("`{}` holds the address of `{}`, which has none here", s.name, t.name);
+                    return Err(Error::new(ErrorKind::Module, text));
+                };
+                if offset.checked_add(8).is_some_and(|end| end <= s.size) {
+                    region.write(off + offset, &to.wrapping_add_signed(addend).to_le_bytes());
+                }
+            }
+        }
+        self.next += 1;
+        self.modules
+            .insert(self.next, Loaded { module, source: source.to_string(), addresses, code: FxHashMap::default() });
+        Ok(ModuleHandle(self.next))
+    }
+
+    fn unload(&mut self, module: ModuleHandle) -> Result<(), Error> {
+        let m = self.modules.remove(&module.0).ok_or_else(|| no_module(module))?;
+        for at in m.addresses.into_iter().flatten() {
+            self.memory.free(at);
+        }
+        Ok(())
+    }
+
+    fn alloc(&mut self, bytes: u64, align: u64) -> Result<DevicePtr, Error> {
+        self.memory.alloc(bytes, align, self.options.max_memory, Owner::User).map(DevicePtr).ok_or_else(|| {
+            let text = format!("{bytes} bytes more than the {} that the device may use", self.options.max_memory);
+            Error::new(ErrorKind::Memory, text)
+        })
+    }
+
+    fn free(&mut self, at: DevicePtr) -> Result<(), Error> {
+        if self.memory.free(at.0) {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::NotFound, format!("no allocation begins at {:#x}", at.0)))
+    }
+
+    fn write(&mut self, at: DevicePtr, bytes: &[u8]) -> Result<(), Error> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let (region, off) = self.region(at, bytes.len() as u64)?;
+        region.write(off, bytes);
+        Ok(())
+    }
+
+    fn read(&mut self, at: DevicePtr, bytes: &mut [u8]) -> Result<(), Error> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let (region, off) = self.region(at, bytes.len() as u64)?;
+        region.read(off, bytes);
+        Ok(())
+    }
+
+    fn fill(&mut self, at: DevicePtr, bytes: u64, value: u8) -> Result<(), Error> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        let (region, off) = self.region(at, bytes)?;
+        let chunk = [value; 4096];
+        let mut done = 0;
+        while done < bytes {
+            let n = (bytes - done).min(chunk.len() as u64);
+            region.write(off + done, &chunk[..n as usize]);
+            done += n;
+        }
+        Ok(())
+    }
+
+    fn launch(
+        &mut self,
+        module: ModuleHandle,
+        kernel: &str,
+        config: &LaunchConfig,
+        params: &[u8],
+    ) -> Result<LaunchStats, Error> {
+        Ok(self.run(module, kernel, config, params, None)?.1)
+    }
+}

@@ -1,0 +1,65 @@
+//! What stops a kernel, in words: the instruction, its line, the kernel, the CTA and the thread.
+
+use prlx_driver::{Error, ErrorKind};
+use prlx_isa::view::{FuncId, InstId, Module};
+use prlx_trace::Dim3;
+
+use crate::code::Code;
+
+/// Something that ends the launch.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fault {
+    /// Kind of error.
+    pub kind: ErrorKind,
+    /// The step.
+    pub step: u32,
+    /// The lane; `None`: not one in particular.
+    pub lane: Option<u32>,
+    /// What happened, as the predicate of "the instruction …".
+    pub text: String,
+}
+
+impl Fault {
+    /// A fault of the code, boxed for the way back through the interpreter.
+    #[cold]
+    pub fn new(step: u32, lane: u32, text: impl Into<String>) -> Box<Fault> {
+        Box::new(Fault { kind: ErrorKind::Fault, step, lane: Some(lane), text: text.into() })
+    }
+}
+
+/// An instruction with its place: `` `ld.global.f32 %f1, [%rd4];` at kernel.cu:12:5 in `saxpy` ``.
+pub fn place(module: &Module, source: &str, func: FuncId, inst: InstId) -> String {
+    let Some(function) = module.functions.get(func.index()) else { return "an unknown place".into() };
+    let Some(i) = function.insts.get(inst.index()) else { return format!("`{}`", function.name) };
+    let text = i.span.of(source).split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = if text.is_empty() { i.form.text.clone() } else { text };
+    let mut at = match i.loc.and_then(|l| module.locs.get(l.index())) {
+        Some(loc) => {
+            let file = module.files.get(loc.file as usize).map_or("?", |f| f.path.as_str());
+            let file = file.rsplit('/').next().unwrap_or(file);
+            let column = if loc.column > 0 { format!(":{}", loc.column) } else { String::new() };
+            format!("{file}:{}{column}", loc.line)
+        }
+        None => {
+            let line = source.get(..i.span.start as usize).map_or(0, |s| s.matches('\n').count() + 1);
+            format!("line {line} of the PTX")
+        }
+    };
+    at = format!("`{text}` at {at} in `{}`", function.name);
+    at
+}
+
+/// A place in the grid, in words.
+pub fn thread(cta: Dim3, block: Dim3, warp: u32, lane: u32) -> String {
+    format!("CTA {cta} thread {}", block.position(u64::from(warp) * 32 + u64::from(lane)))
+}
+
+/// The error of a fault in a warp.
+pub fn error(f: &Fault, module: &Module, source: &str, code: &Code, cta: Dim3, block: Dim3, warp: u32) -> Error {
+    let at = code.origin.get(f.step as usize).map_or(String::new(), |&(func, inst)| place(module, source, func, inst));
+    let who = match f.lane {
+        Some(lane) => thread(cta, block, warp, lane),
+        None => format!("CTA {cta} warp {warp}"),
+    };
+    Error::new(f.kind, format!("{at} {}; kernel `{}`, {who}", f.text, code.name))
+}

@@ -1,0 +1,195 @@
+//! A plan's actions, run beside the original code: what rewritten code should write down, without rewriting.
+//!
+//! Holds: hooks read registers and never write any but a plan's own counters; the code runs as it would without them. The
+//! words, hashes and records are those of `prlx_trace::device` and `prlx_probe::Fold`. Nothing is ever dropped.
+
+use prlx_probe::{Action, Fold, Plan};
+use prlx_trace::device::{COUNT_MORE, COUNT_WORD, WORD_BITS, digest};
+use prlx_trace::kernel::{Level, SiteClass};
+use prlx_trace::launch::{Event, Lanes, OperandRecord, WarpStream};
+use prlx_trace::{LaneMask, SiteId, WarpId};
+use rustc_hash::FxHashMap;
+
+use crate::access::{each, value};
+use crate::code::Hook;
+use crate::planes::{LANES, Planes};
+
+/// What a launch writes down.
+#[derive(Clone, Copy, Debug)]
+pub struct Observe<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+}
+
+impl Observe<'_> {
+    /// Whether a warp is recorded.
+    pub fn wants(&self, warp: WarpId) -> bool {
+        let inside = |r: Option<(u64, u64)>| r.is_none_or(|(first, last)| warp.0 >= first && warp.0 < last);
+        let p = &self.plan.program;
+        inside(p.filter.warps) && (p.level != Level::Operands || inside(p.window.as_ref().map(|w| w.warps)))
+    }
+}
+
+/// What hooks write down for one warp.
+#[derive(Debug)]
+pub struct Recorder {
+    warp: WarpId,
+    level: Level,
+    visits_wanted: (u64, u64),
+    /// Sites whose event gives the leading lane's value.
+    leading: Vec<bool>,
+    word: [u32; LANES],
+    words: Vec<Vec<u32>>,
+    hashes: [[u64; 4]; LANES],
+    edges: [u64; LANES],
+    checkpoints: Vec<Vec<u64>>,
+    finals: [[u64; 4]; LANES],
+    events: Vec<Event>,
+    visits: FxHashMap<SiteId, [u32; LANES]>,
+    records: Vec<Vec<OperandRecord>>,
+}
+
+impl Recorder {
+    /// Nothing yet.
+    pub fn new(o: &Observe<'_>, warp: WarpId) -> Recorder {
+        let p = &o.plan.program;
+        Recorder {
+            warp,
+            level: p.level,
+            visits_wanted: p.window.as_ref().map_or((0, u64::MAX), |w| w.visits),
+            leading: o.plan.module.sites.iter().map(|s| s.class == SiteClass::Switch).collect(),
+            word: [1; LANES],
+            words: vec![Vec::new(); LANES],
+            hashes: [[Fold::START; 4]; LANES],
+            edges: [0; LANES],
+            checkpoints: vec![Vec::new(); LANES],
+            finals: [[0; 4]; LANES],
+            events: Vec::new(),
+            visits: FxHashMap::default(),
+            records: vec![Vec::new(); LANES],
+        }
+    }
+    /// Runs an action for the lanes `m`.
+    pub fn act(&mut self, hook: &Hook, planes: &mut Planes, m: u32, clock: u64) {
+        if m == 0 {
+            return;
+        }
+        match &hook.action {
+            Action::Begin => {
+                for i in 0..hook.counters.1 {
+                    let plane = &mut planes.w64[usize::from(hook.counters.0 + i)];
+                    each(m, |l| plane.0[l] = 0);
+                }
+            }
+            Action::End if hook.kernel || hook.leaves => each(m, |l| {
+                if self.level == Level::Path && self.word[l] != 1 {
+                    self.words[l].push(std::mem::replace(&mut self.word[l], 1));
+                }
+                self.finals[l] = self.hashes[l];
+            }),
+            // Device functions share the lane's state with their callers here.
+            Action::End | Action::Save | Action::Restore => {}
+            Action::Reserve { bits } => each(m, |l| {
+                let used = self.word[l].ilog2();
+                if WORD_BITS - used < *bits {
+                    self.words[l].push(std::mem::replace(&mut self.word[l], 1));
+                }
+            }),
+            Action::Bits { bits, .. } => {
+                let Some(&p) = hook.values.first() else { return };
+                each(m, |l| {
+                    let v = value(planes, p, l) as u32 & ((1u64 << bits) - 1) as u32;
+                    self.word[l] = self.word[l] << bits | v;
+                });
+            }
+            Action::TripAdd { counter } => {
+                let plane = &mut planes.w64[usize::from(hook.counters.0) + *counter as usize];
+                each(m, |l| plane.0[l] = plane.0[l].wrapping_add(1));
+            }
+            Action::TripEnd { counter } => {
+                let plane = &mut planes.w64[usize::from(hook.counters.0) + *counter as usize];
+                each(m, |l| {
+                    let mut n = std::mem::take(&mut plane.0[l]);
+                    loop {
+                        let low = n as u32 & (COUNT_MORE - 1);
+                        n >>= 30;
+                        self.words[l].push(COUNT_WORD | low | if n == 0 { 0 } else { COUNT_MORE });
+                        if n == 0 {
+                            break;
+                        }
+                    }
+                });
+            }
+            Action::Fold { into, .. } => each(m, |l| {
+                for &p in &hook.values {
+                    let h = &mut self.hashes[l][*into as usize];
+                    *h = Fold::step(*h, value(planes, p, l));
+                }
+            }),
+            Action::Checkpoint { every } => each(m, |l| {
+                self.edges[l] += 1;
+                if self.edges[l].is_multiple_of(1 << every) {
+                    self.checkpoints[l].push(Fold::checkpoint(self.hashes[l]));
+                }
+            }),
+            Action::Event { site, .. } => {
+                let lead = m.trailing_zeros() as usize;
+                let value = match (hook.pred, hook.values.as_slice()) {
+                    (Some(p), _) => u64::from(planes.get_pred(p) & m),
+                    (None, []) => 0,
+                    (None, [v, ..]) if self.leading.get(site.0 as usize) == Some(&true) => value(planes, *v, lead),
+                    (None, list) => {
+                        let mut d = 0;
+                        each(m, |l| {
+                            let values: Vec<u64> = list.iter().map(|&p| value(planes, p, l)).collect();
+                            d ^= digest(l as u32, &values);
+                        });
+                        d.into()
+                    }
+                };
+                self.events.push(Event { site: *site, mask: LaneMask(m.into()), value, clock: clock as u32 });
+            }
+            Action::Operands { site, .. } => {
+                let visits = self.visits.entry(*site).or_insert([0; LANES]);
+                each(m, |l| {
+                    let visit = visits[l];
+                    visits[l] += 1;
+                    if u64::from(visit) >= self.visits_wanted.0 && u64::from(visit) < self.visits_wanted.1 {
+                        let mut values = [0; 2];
+                        for (v, &p) in values.iter_mut().zip(&hook.values) {
+                            *v = value(planes, p, l);
+                        }
+                        self.records[l].push(OperandRecord { site: *site, visit, values });
+                    }
+                });
+            }
+        }
+    }
+    /// What was written.
+    pub fn finish(self) -> WarpStream {
+        fn flat<T>(lists: Vec<Vec<T>>) -> (Vec<T>, Vec<u32>) {
+            let (mut all, mut ends) = (Vec::new(), Vec::new());
+            for list in lists {
+                all.extend(list);
+                ends.push(all.len() as u32);
+            }
+            (all, ends)
+        }
+        let lanes = match self.level {
+            Level::Path => {
+                let (words, ends) = flat(self.words);
+                Lanes::Path { words, ends }
+            }
+            Level::Print => {
+                let (checkpoints, ends) = flat(self.checkpoints);
+                Lanes::Print { checkpoints, ends, hashes: self.finals.to_vec() }
+            }
+            Level::Events => Lanes::Events(self.events),
+            Level::Operands => {
+                let (records, ends) = flat(self.records);
+                Lanes::Operands { records, ends }
+            }
+        };
+        WarpStream { warp: self.warp, digest: 0, dropped: 0, lanes }
+    }
+}

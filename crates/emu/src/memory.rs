@@ -1,0 +1,361 @@
+//! Bytes: the storage behind every state space, and the table of global allocations.
+//!
+//! Holds: every access is inside its [`Region`] or refused; CTAs on several threads use the same region at once, so that
+//! every access is an atomic one of its own width (relaxed; on the usual hosts a plain move). An address is never used for
+//! two allocations, and between two allocations there are bytes that belong to none.
+//!
+//! Misses: weak memory orders. What a GPU may reorder stays in program order here.
+
+#![allow(unsafe_code, reason = "atomic access of several widths to one buffer")]
+
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+
+use crate::planes::{LANES, V32, V64};
+
+/// A buffer.
+pub struct Region {
+    words: Box<[AtomicU64]>,
+    len: u64,
+}
+
+impl std::fmt::Debug for Region {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Region({} bytes)", self.len)
+    }
+}
+
+macro_rules! cells {
+    ($($load:ident $store:ident $cell:ident $t:ty, $a:ty;)*) => { $(
+        #[inline(always)]
+        fn $cell(&self, off: u64) -> &$a {
+            const N: u64 = size_of::<$t>() as u64;
+            assert!(off.is_multiple_of(N) && off < self.len && self.len - off >= N, "access outside its region");
+            // SAFETY: `words` holds `len` bytes (rounded up) and lives as long as `self`; the offset is in range and a
+            // multiple of the size, and the buffer is aligned to 8, so the place is aligned; all access is atomic.
+            unsafe { <$a>::from_ptr(self.words.as_ptr().cast::<$t>().cast_mut().add((off / N) as usize)) }
+        }
+        /// Loads.
+        #[inline(always)]
+        pub fn $load(&self, off: u64) -> $t { self.$cell(off).load(Relaxed) }
+        /// Stores.
+        #[inline(always)]
+        pub fn $store(&self, off: u64, v: $t) { self.$cell(off).store(v, Relaxed) }
+    )* };
+}
+
+impl Region {
+    /// A buffer of zeros.
+    pub fn new(len: u64) -> Region {
+        let n = len.div_ceil(8) as usize;
+        let zeros = vec![0u64; n].into_boxed_slice();
+        // SAFETY: `AtomicU64` has the size, alignment and bit validity of `u64`, and the box is ours alone.
+        let words = unsafe { Box::from_raw(Box::into_raw(zeros) as *mut [AtomicU64]) };
+        Region { words, len }
+    }
+    /// Its size.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+    /// Whether it has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+    cells! {
+        load8 store8 cell8 u8, AtomicU8;
+        load16 store16 cell16 u16, AtomicU16;
+        load32 store32 cell32 u32, AtomicU32;
+        load64 store64 cell64 u64, AtomicU64;
+    }
+    /// Loads 1, 2, 4 or 8 bytes, zero-extended.
+    pub fn load(&self, off: u64, bytes: u8) -> u64 {
+        match bytes {
+            1 => self.load8(off).into(),
+            2 => self.load16(off).into(),
+            4 => self.load32(off).into(),
+            _ => self.load64(off),
+        }
+    }
+    /// Stores 1, 2, 4 or 8 bytes.
+    pub fn store(&self, off: u64, bytes: u8, v: u64) {
+        match bytes {
+            1 => self.store8(off, v as u8),
+            2 => self.store16(off, v as u16),
+            4 => self.store32(off, v as u32),
+            _ => self.store64(off, v),
+        }
+    }
+    /// Replaces a value by `f` of it at once, and gives what was there.
+    #[inline(always)]
+    pub fn update(&self, off: u64, bytes: u8, f: impl Fn(u64) -> u64) -> u64 {
+        macro_rules! update {
+            ($cell:ident, $t:ty) => {{
+                let cell = self.$cell(off);
+                let mut old = cell.load(Relaxed);
+                loop {
+                    match cell.compare_exchange_weak(old, f(old.into()) as $t, SeqCst, Relaxed) {
+                        Ok(_) => return old.into(),
+                        Err(now) => old = now,
+                    }
+                }
+            }};
+        }
+        match bytes {
+            1 => update!(cell8, u8),
+            2 => update!(cell16, u16),
+            4 => update!(cell32, u32),
+            _ => update!(cell64, u64),
+        }
+    }
+    /// The same by one thread alone: the region is not shared.
+    #[inline(always)]
+    pub fn update_alone(&self, off: u64, bytes: u8, f: impl Fn(u64) -> u64) -> u64 {
+        let old = self.load(off, bytes);
+        self.store(off, bytes, f(old));
+        old
+    }
+    /// Lanes' loads of 4 bytes each.
+    #[inline(always)]
+    pub fn gather32(&self, offs: &V64, mask: u32, out: &mut V32) {
+        if mask == u32::MAX {
+            let first = offs.0[0];
+            if row(offs, 4) && first.is_multiple_of(8) {
+                for l in 0..LANES / 2 {
+                    let v = self.load64(first + l as u64 * 8);
+                    out.0[2 * l] = v as u32;
+                    out.0[2 * l + 1] = (v >> 32) as u32;
+                }
+                return;
+            }
+            for l in 0..LANES {
+                out.0[l] = self.load32(offs.0[l]);
+            }
+            return;
+        }
+        let mut rest = mask;
+        while rest != 0 {
+            let l = rest.trailing_zeros() as usize;
+            rest &= rest - 1;
+            out.0[l] = self.load32(offs.0[l]);
+        }
+    }
+    /// Lanes' loads of 8 bytes each.
+    #[inline(always)]
+    pub fn gather64(&self, offs: &V64, mask: u32, out: &mut V64) {
+        let mut rest = mask;
+        while rest != 0 {
+            let l = rest.trailing_zeros() as usize;
+            rest &= rest - 1;
+            out.0[l] = self.load64(offs.0[l]);
+        }
+    }
+    /// Lanes' stores of 4 bytes each, in lane order.
+    #[inline(always)]
+    pub fn scatter32(&self, offs: &V64, mask: u32, v: &V32) {
+        if mask == u32::MAX {
+            let first = offs.0[0];
+            if row(offs, 4) && first.is_multiple_of(8) {
+                for l in 0..LANES / 2 {
+                    let pair = u64::from(v.0[2 * l]) | u64::from(v.0[2 * l + 1]) << 32;
+                    self.store64(first + l as u64 * 8, pair);
+                }
+                return;
+            }
+        }
+        let mut rest = mask;
+        while rest != 0 {
+            let l = rest.trailing_zeros() as usize;
+            rest &= rest - 1;
+            self.store32(offs.0[l], v.0[l]);
+        }
+    }
+    /// Copies out; the range must be inside.
+    pub fn read(&self, mut off: u64, mut out: &mut [u8]) {
+        while !out.is_empty() {
+            if off.is_multiple_of(8) && out.len() >= 8 {
+                let (now, rest) = out.split_at_mut(8);
+                now.copy_from_slice(&self.load64(off).to_le_bytes());
+                (out, off) = (rest, off + 8);
+            } else {
+                let (now, rest) = out.split_at_mut(1);
+                now[0] = self.load8(off);
+                (out, off) = (rest, off + 1);
+            }
+        }
+    }
+    /// Copies in; the range must be inside.
+    pub fn write(&self, mut off: u64, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            match bytes.split_first_chunk::<8>() {
+                Some((now, rest)) if off.is_multiple_of(8) => {
+                    self.store64(off, u64::from_le_bytes(*now));
+                    (bytes, off) = (rest, off + 8);
+                }
+                _ => {
+                    self.store8(off, bytes[0]);
+                    (bytes, off) = (&bytes[1..], off + 1);
+                }
+            }
+        }
+    }
+    /// Sets all bytes from a generator of words.
+    pub fn fill_words(&mut self, mut word: impl FnMut() -> u64) {
+        for w in &mut self.words {
+            *w.get_mut() = word();
+        }
+    }
+}
+
+/// Whether the lanes' offsets are one row of elements of `size` bytes.
+#[inline(always)]
+fn row(offs: &V64, size: u64) -> bool {
+    let mut off = 0;
+    for l in 0..LANES {
+        off |= offs.0[l].wrapping_sub(offs.0[0].wrapping_add(l as u64 * size));
+    }
+    off == 0
+}
+
+/// Whose an allocation is: reports name it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Owner {
+    /// Allocated through the driver.
+    User,
+    /// A module's variable, by name; true for constants.
+    Symbol(String, bool),
+}
+
+/// A global allocation.
+#[derive(Debug)]
+pub struct Allocation {
+    /// Its address.
+    pub base: u64,
+    /// Its bytes.
+    pub region: Region,
+    /// Whose it is.
+    pub owner: Owner,
+}
+
+/// Where the first allocation lies.
+const FIRST: u64 = 0x7f20_0000_0000;
+/// Allocations begin at multiples of this, and at least this much lies between two.
+const GAP: u64 = 512;
+
+/// Global memory: the allocations, by address.
+#[derive(Debug, Default)]
+pub struct Memory {
+    allocations: Vec<Allocation>,
+    freed: Vec<(u64, u64)>,
+    next: u64,
+    used: u64,
+}
+
+impl Memory {
+    /// Allocates zeros; `None` when more than `limit` bytes would be in use.
+    pub fn alloc(&mut self, bytes: u64, align: u64, limit: u64, owner: Owner) -> Option<u64> {
+        let used = self.used.checked_add(bytes)?;
+        if used > limit {
+            return None;
+        }
+        let base = self.next.max(FIRST).checked_next_multiple_of(align.max(GAP))?;
+        self.next = base.checked_add(bytes)?.checked_add(GAP)?;
+        self.used = used;
+        self.allocations.push(Allocation { base, region: Region::new(bytes), owner });
+        Some(base)
+    }
+    /// Frees the allocation at exactly `base`.
+    pub fn free(&mut self, base: u64) -> bool {
+        let Ok(i) = self.allocations.binary_search_by_key(&base, |a| a.base) else { return false };
+        let a = self.allocations.remove(i);
+        self.used -= a.region.len();
+        self.freed.push((base, a.region.len()));
+        true
+    }
+    /// The allocation that holds `at`, and its index: a hint for the next call.
+    #[inline(always)]
+    pub fn find(&self, at: u64, hint: &mut usize) -> Option<&Allocation> {
+        if let Some(a) = self.allocations.get(*hint)
+            && at.wrapping_sub(a.base) < a.region.len()
+        {
+            return Some(a);
+        }
+        self.search(at, hint)
+    }
+    #[cold]
+    fn search(&self, at: u64, hint: &mut usize) -> Option<&Allocation> {
+        let i = self.allocations.partition_point(|a| a.base <= at).checked_sub(1)?;
+        let a = &self.allocations[i];
+        if at - a.base >= a.region.len() {
+            return None;
+        }
+        *hint = i;
+        Some(a)
+    }
+    /// The region that holds a whole range, and where in it.
+    pub fn range(&self, at: u64, bytes: u64) -> Option<(&Region, u64)> {
+        let a = self.find(at, &mut 0)?;
+        (a.region.len() - (at - a.base) >= bytes).then_some((&a.region, at - a.base))
+    }
+    /// What lies around an address that no allocation holds, in words.
+    pub fn around(&self, at: u64) -> String {
+        if let Some(&(base, len)) = self.freed.iter().find(|&&(b, n)| at >= b && at - b < n) {
+            return format!("it lies in {len} bytes at {base:#x} that have been freed");
+        }
+        let after = self.allocations.partition_point(|a| a.base <= at);
+        let below = after.checked_sub(1).map(|i| {
+            let a = &self.allocations[i];
+            (at - a.base - a.region.len().min(at - a.base), a, false)
+        });
+        let above = self.allocations.get(after).map(|a| (a.base - at, a, true));
+        let nearest = match (below, above) {
+            (Some(b), Some(a)) => Some(if b.0 <= a.0 { b } else { a }),
+            (b, a) => b.or(a),
+        };
+        match nearest {
+            None => "nothing is allocated".into(),
+            Some((distance, a, before)) => format!(
+                "the nearest allocation is {} ({} bytes at {:#x}): {distance} bytes {}",
+                match &a.owner {
+                    Owner::User => "a buffer".into(),
+                    Owner::Symbol(name, _) => format!("`{name}`"),
+                },
+                a.region.len(),
+                a.base,
+                if before { "before it" } else { "past its end" },
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn widths_and_ranges() {
+        let r = Region::new(13);
+        r.write(3, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+        let mut out = [0; 10];
+        r.read(3, &mut out);
+        assert_eq!(out, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+        assert_eq!(r.load32(4), 0x0504_0302);
+        assert_eq!(r.update(4, 4, |v| v + 1), 0x0504_0302);
+        assert_eq!(r.load(4, 1), 3);
+        assert!(std::panic::catch_unwind(|| r.load16(12)).is_err());
+    }
+
+    #[test]
+    fn allocations_have_gaps_and_names() {
+        let mut m = Memory::default();
+        let a = m.alloc(100, 1, 1 << 20, Owner::User).unwrap();
+        let b = m.alloc(100, 4096, 1 << 20, Owner::Symbol("table".into(), false)).unwrap();
+        assert!(b >= a + 100 + GAP && b.is_multiple_of(4096));
+        assert!(m.range(a, 100).is_some() && m.range(a, 101).is_none());
+        assert!(
+            m.around(a + 104).contains("a buffer (100 bytes") && m.around(a + 104).contains("4 bytes past its end")
+        );
+        assert!(m.around(b - 8).contains("`table`") && m.around(b - 8).contains("8 bytes before it"));
+        assert!(m.free(a) && !m.free(a));
+        assert!(m.around(a).contains("freed"));
+        assert!(m.alloc(1 << 20, 1, 1 << 20, Owner::User).is_none());
+    }
+}

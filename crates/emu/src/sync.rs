@@ -1,0 +1,279 @@
+//! What lanes of a warp do together: exchanges, votes, reductions, and the waiting for it.
+//!
+//! A lane that arrives waits until every lane of its mask that is alive has arrived at the same operation with the same
+//! mask; then all do it at once.
+
+use prlx_driver::ErrorKind;
+
+use crate::access::{self, Reach, each};
+use crate::code::{Code, Matrix, Op, Sync, SyncKind};
+use crate::cta::{Block, Launch};
+use crate::fault::Fault;
+use crate::planes::{LANES, V32};
+use crate::warp::{Key, PARKED, Warp};
+
+impl Warp {
+    /// Does it at once if the lanes that are here are all that it waits for; the usual case.
+    #[inline(always)]
+    pub(crate) fn sync_now(&mut self, sync: &Sync, m: u32) -> bool {
+        if matches!(sync.kind, SyncKind::Matrix(_)) {
+            return false;
+        }
+        let Some(p) = sync.members else { return false };
+        let members = &self.planes.w32[usize::from(p)];
+        let first = members.0[m.trailing_zeros() as usize & 31];
+        let mut same = true;
+        for l in 0..LANES {
+            same &= m >> l & 1 == 0 || members.0[l] == first;
+        }
+        if !same || first & self.alive != m {
+            return false;
+        }
+        self.exchange(sync, m);
+        true
+    }
+    /// Lanes arrive and wait; whoever is complete goes on.
+    pub(crate) fn arrive_sync(
+        &mut self,
+        launch: &Launch<'_>,
+        block: &mut Block,
+        sync: &Sync,
+        m: u32,
+        at: Key,
+    ) -> Result<(), Box<Fault>> {
+        let mut wrong = None;
+        each(m, |l| {
+            let bit = 1u32 << l;
+            self.members[l] = sync.members.map_or(u32::MAX, |p| self.planes.w32[usize::from(p)].0[l]);
+            if self.members[l] & bit == 0 {
+                wrong = wrong.or(Some(l));
+            }
+            self.key[l] = PARKED;
+            self.at[l] = at;
+            self.at_sync |= bit;
+        });
+        if let Some(l) = wrong {
+            let text = format!("is executed by lane {l}, which its mask {:#010x} does not name", self.members[l]);
+            return Err(Fault::new(Warp::step_of(at), l as u32, text));
+        }
+        self.poll_sync(launch, block)
+    }
+    /// Lets complete groups do what they wait for.
+    pub(crate) fn poll_sync(&mut self, launch: &Launch<'_>, block: &mut Block) -> Result<(), Box<Fault>> {
+        let mut rest = self.at_sync;
+        while rest != 0 {
+            let l = rest.trailing_zeros() as usize;
+            let (at, members) = (self.at[l], self.members[l]);
+            let step = Warp::step_of(at);
+            let code = launch.code;
+            let Some(Op::Sync(i)) = code.steps.get(step as usize).map(|s| s.op) else { return Ok(()) };
+            let sync = &code.syncs[i as usize];
+            // A warp synchronisation moves no values, so that any of them will do.
+            let meets = |a: Key| a == at || sync.kind == SyncKind::Warp && is_warp_sync(code, a);
+            let there = (0..LANES).fold(0, |m, i| {
+                m | u32::from(self.at_sync >> i & 1 == 1 && meets(self.at[i]) && self.members[i] == members) << i
+            });
+            rest &= !there;
+            if members & self.alive & !there != 0 {
+                continue;
+            }
+            match sync.kind {
+                SyncKind::Matrix(t) => self.tiles(launch, block, &code.matrix[t as usize], there, step)?,
+                SyncKind::Warp => {}
+                _ => self.exchange(sync, there),
+            }
+            self.at_sync &= !there;
+            each(there, |i| self.key[i] = self.at[i] + 1);
+        }
+        Ok(())
+    }
+    /// Moves the values, for the lanes `m`.
+    fn exchange(&mut self, sync: &Sync, m: u32) {
+        let p = &mut self.planes;
+        let w32 = |p: &crate::planes::Planes, i: usize| p.get32(sync.src[i]);
+        let ballot = |p: &crate::planes::Planes| p.get_pred(sync.src[0]) & m;
+        let to_pred = |b: bool| if b { m } else { 0 };
+        match sync.kind {
+            SyncKind::Up | SyncKind::Down | SyncKind::Bfly | SyncKind::Idx => {
+                let (a, b, c) = (w32(p, 0), w32(p, 1), w32(p, 2));
+                let (mut out, mut from) = (V32([0; LANES]), 0u32);
+                for l in 0..LANES {
+                    let (lane, b, c) = (l as i32, (b.0[l] & 31) as i32, c.0[l]);
+                    let segment = (c >> 8 & 31) as i32;
+                    let max = lane & segment | (c & 31) as i32 & !segment;
+                    let min = lane & segment;
+                    let (j, ok) = match sync.kind {
+                        SyncKind::Up => (lane - b, lane - b >= max),
+                        SyncKind::Down => (lane + b, lane + b <= max),
+                        SyncKind::Bfly => (lane ^ b, lane ^ b <= max),
+                        _ => (min | b & !segment, min | b & !segment <= max),
+                    };
+                    let j = if ok { j } else { lane };
+                    from |= u32::from(ok) << l;
+                    out.0[l] = a.0[j as usize & 31];
+                }
+                p.put32(sync.dst, m, out);
+                if let Some(d) = sync.pred {
+                    p.put_pred(d, m, from);
+                }
+            }
+            SyncKind::VoteAll => {
+                let v = to_pred(ballot(p) == m);
+                p.put_pred(sync.dst, m, v);
+            }
+            SyncKind::VoteAny => {
+                let v = to_pred(ballot(p) != 0);
+                p.put_pred(sync.dst, m, v);
+            }
+            SyncKind::VoteUni => {
+                let v = to_pred(ballot(p) == m || ballot(p) == 0);
+                p.put_pred(sync.dst, m, v);
+            }
+            SyncKind::VoteBallot => {
+                let v = ballot(p);
+                p.put32(sync.dst, m, V32([v; LANES]));
+            }
+            SyncKind::MatchAny | SyncKind::MatchAll => {
+                let value = |l: usize| {
+                    if sync.flag {
+                        p.w64[usize::from(sync.src[0])].0[l]
+                    } else {
+                        p.w32[usize::from(sync.src[0])].0[l].into()
+                    }
+                };
+                let mut out = V32([0; LANES]);
+                each(m, |l| each(m, |i| out.0[l] |= u32::from(value(i) == value(l)) << i));
+                if sync.kind == SyncKind::MatchAll {
+                    let all = out.0[m.trailing_zeros() as usize & 31] == m;
+                    out = V32([if all { m } else { 0 }; LANES]);
+                    if let Some(d) = sync.pred {
+                        p.put_pred(d, m, to_pred(all));
+                    }
+                }
+                p.put32(sync.dst, m, out);
+            }
+            SyncKind::Elect => {
+                p.put32(sync.dst, m, V32([m.trailing_zeros(); LANES]));
+                if let Some(d) = sync.pred {
+                    p.put_pred(d, m, m & m.wrapping_neg());
+                }
+            }
+            SyncKind::Warp | SyncKind::Matrix(_) => {}
+            _ => {
+                let v = w32(p, 0);
+                let mut acc = None;
+                each(m, |l| acc = Some(acc.map_or(v.0[l], |a| reduce(sync.kind, a, v.0[l]))));
+                if let (SyncKind::ReduxMinF { abs: true, .. } | SyncKind::ReduxMaxF { abs: true, .. }, Some(a)) =
+                    (sync.kind, &mut acc)
+                {
+                    *a &= 0x7fff_ffff;
+                }
+                p.put32(sync.dst, m, V32([acc.unwrap_or(0); LANES]));
+            }
+        }
+    }
+    /// Loads, stores and transposes 8×8 tiles of 16-bit elements: row `l / 4` of a tile has lane `l`'s two elements.
+    fn tiles(
+        &mut self,
+        launch: &Launch<'_>,
+        block: &mut Block,
+        t: &Matrix,
+        m: u32,
+        step: u32,
+    ) -> Result<(), Box<Fault>> {
+        if m != u32::MAX {
+            let kind = ErrorKind::Fault;
+            let text = format!("needs all 32 lanes; only {:#010x} are left", m);
+            return Err(Box::new(Fault { kind, step, lane: Some(m.trailing_zeros()), text }));
+        }
+        let reach = Reach {
+            memory: launch.memory,
+            shared: &block.shared,
+            local: &self.local,
+            stride: launch.stride,
+            params: launch.params,
+        };
+        let fault = |b: access::Bad| Fault::new(step, b.lane, format!("uses a row {}", b.text));
+        match t {
+            Matrix::Load { mem, trans } => {
+                let rows = access::rows(&self.planes, &reach, &mut self.hint, mem).map_err(fault)?;
+                for (tile, plane) in rows.chunks(8).zip(&mem.planes) {
+                    for l in 0..LANES {
+                        let (r, c) = (l / 4, l % 4 * 2);
+                        let (a, b) = if *trans { (tile[c][r], tile[c + 1][r]) } else { (tile[r][c], tile[r][c + 1]) };
+                        access::set(&mut self.planes, *plane, l, u64::from(a) | u64::from(b) << 16);
+                    }
+                }
+            }
+            Matrix::Store { mem, trans } => {
+                let mut rows = vec![[0u16; 8]; 8 * mem.planes.len()];
+                for (tile, plane) in rows.chunks_mut(8).zip(&mem.planes) {
+                    for l in 0..LANES {
+                        let v = access::value(&self.planes, *plane, l);
+                        let (r, c) = (l / 4, l % 4 * 2);
+                        if *trans {
+                            (tile[c][r], tile[c + 1][r]) = (v as u16, (v >> 16) as u16);
+                        } else {
+                            (tile[r][c], tile[r][c + 1]) = (v as u16, (v >> 16) as u16);
+                        }
+                    }
+                }
+                access::put_rows(&self.planes, &reach, &mut self.hint, mem, &rows).map_err(fault)?;
+            }
+            Matrix::Transpose { dst, src } => {
+                let v = self.planes.get32(*src);
+                let at = |r: usize, c: usize| (v.0[r * 4 + c / 2] >> (16 * (c % 2))) & 0xffff;
+                let mut out = V32([0; LANES]);
+                for l in 0..LANES {
+                    let (r, c) = (l / 4, l % 4 * 2);
+                    out.0[l] = at(c, r) | at(c + 1, r) << 16;
+                }
+                self.planes.put32(*dst, m, out);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_warp_sync(code: &Code, at: Key) -> bool {
+    match code.steps.get(Warp::step_of(at) as usize).map(|s| s.op) {
+        Some(Op::Sync(i)) => code.syncs[i as usize].kind == SyncKind::Warp,
+        _ => false,
+    }
+}
+
+fn reduce(kind: SyncKind, a: u32, b: u32) -> u32 {
+    let float = |a: u32, b: u32, abs: bool, nan: bool, less: bool| {
+        let clean = |x: u32| f32::from_bits(if abs { x & 0x7fff_ffff } else { x });
+        let (x, y) = (clean(a), clean(b));
+        if nan && (x.is_nan() || y.is_nan()) {
+            return 0x7fff_ffff;
+        }
+        match (x.is_nan(), y.is_nan()) {
+            (true, true) => 0x7fff_ffff,
+            (true, false) => y.to_bits(),
+            (false, true) => x.to_bits(),
+            // By total order, so that -0 is less than +0.
+            _ => {
+                if (x.total_cmp(&y) == std::cmp::Ordering::Less) == less {
+                    x.to_bits()
+                } else {
+                    y.to_bits()
+                }
+            }
+        }
+    };
+    match kind {
+        SyncKind::ReduxAdd => a.wrapping_add(b),
+        SyncKind::ReduxMinU => a.min(b),
+        SyncKind::ReduxMaxU => a.max(b),
+        SyncKind::ReduxMinS => (a as i32).min(b as i32) as u32,
+        SyncKind::ReduxMaxS => (a as i32).max(b as i32) as u32,
+        SyncKind::ReduxAnd => a & b,
+        SyncKind::ReduxOr => a | b,
+        SyncKind::ReduxXor => a ^ b,
+        SyncKind::ReduxMinF { abs, nan } => float(a, b, abs, nan, true),
+        SyncKind::ReduxMaxF { abs, nan } => float(a, b, abs, nan, false),
+        _ => a,
+    }
+}

@@ -1,0 +1,585 @@
+//! A warp: its lanes, where each is, and the loop that runs them.
+//!
+//! Every lane has a step of its own. A *group* is the lanes that run together: those deepest in calls, and of these those
+//! at the lowest step, which lets lanes that parted meet again where their paths join. A group that runs long while others
+//! could is set aside for a while, so that a lane that waits for another lane of its warp gets what it waits for.
+//!
+//! Holds: an inactive lane's registers never change. `.sync` operations run when every lane of their mask that is alive is
+//! there.
+//!
+//! Misses: what the hardware's own convergence barriers do; groups may be larger here than there.
+
+use prlx_driver::ErrorKind;
+
+use crate::access::{self, Bad, Reach, each};
+use crate::code::{Bar, BarKind, Clock, Code, NEGATE, NO_GUARD, Op, Special};
+use crate::cta::{Block, Launch, Rng};
+use crate::fault::Fault;
+use crate::hooks::Recorder;
+use crate::memory::Region;
+use crate::planes::{LANES, Planes, V32, V64};
+
+/// A key orders lanes: deeper calls first, then lower steps.
+pub type Key = u32;
+/// The key of a lane that can't run.
+pub const PARKED: Key = u32::MAX;
+/// Bits of a key that are the step.
+pub const STEP_BITS: u32 = 22;
+const STEP: u32 = (1 << STEP_BITS) - 1;
+/// Calls may be this deep.
+pub const DEPTH: u32 = (1 << (32 - STEP_BITS)) - 2;
+/// After this many steps of one group (or fewer with many atomics) the others of the warp get a turn.
+const PATIENCE: u32 = 1 << 18;
+/// Multiprocessors that the device says it has.
+const SMS: u32 = 132;
+/// Steps that an atomic or volatile access counts for.
+const SPIN: u32 = 256;
+
+/// One call that a lane is in.
+#[derive(Debug)]
+pub struct Frame {
+    /// Where it goes on.
+    pub ret: u32,
+    /// Which call.
+    pub call: u32,
+    /// Which function it is in.
+    pub func: u32,
+    /// What a recursive call saved.
+    pub saved: Option<Box<[u64]>>,
+}
+
+/// Why a warp stopped running.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stop {
+    /// No lane can go on; some may be waiting.
+    Idle,
+    /// Its steps are used up.
+    Budget,
+}
+
+/// A warp.
+#[derive(Debug)]
+pub struct Warp {
+    /// Which of the CTA.
+    pub index: u32,
+    /// Its registers.
+    pub planes: Planes,
+    /// Lanes that have not ended.
+    pub alive: u32,
+    /// Where each lane is, if it can run.
+    pub key: [Key; LANES],
+    /// Where each waiting lane is.
+    pub at: [Key; LANES],
+    /// Lanes at a barrier of the CTA.
+    pub at_bar: u32,
+    /// Which one.
+    pub bar: [u8; LANES],
+    /// Lanes at an operation for which others must come.
+    pub at_sync: u32,
+    /// For which lanes they wait.
+    pub members: [u32; LANES],
+    /// Stack pointers.
+    pub sp: [u32; LANES],
+    /// Calls.
+    pub frames: Vec<Vec<Frame>>,
+    /// Local memory of all lanes.
+    pub local: Region,
+    /// What hooks write down.
+    pub recorder: Option<Box<Recorder>>,
+    /// Index of the allocation that was used last.
+    pub hint: usize,
+    patience: u32,
+    turn: Option<Key>,
+}
+
+/// A group that runs.
+struct Group {
+    key: Key,
+    mask: u32,
+    /// The lowest key among the others.
+    limit: Key,
+}
+
+impl Warp {
+    /// A warp whose registers are still to be set.
+    pub fn new(index: u32, code: &Code, stride: u64) -> Warp {
+        let (w32, w64, pred) = code.planes;
+        let mut planes = Planes {
+            w32: vec![V32([0; LANES]); usize::from(w32)],
+            w64: vec![V64([0; LANES]); usize::from(w64)],
+            pred: vec![0; usize::from(pred)],
+            carry: 0,
+        };
+        for &(i, v) in &code.const32 {
+            planes.w32[usize::from(i)] = V32([v; LANES]);
+        }
+        for &(i, v) in &code.const64 {
+            planes.w64[usize::from(i)] = V64([v; LANES]);
+        }
+        for &(i, v) in &code.const_pred {
+            planes.pred[usize::from(i)] = if v { u32::MAX } else { 0 };
+        }
+        Warp {
+            index,
+            planes,
+            alive: 0,
+            key: [PARKED; LANES],
+            at: [PARKED; LANES],
+            at_bar: 0,
+            bar: [0; LANES],
+            at_sync: 0,
+            members: [0; LANES],
+            sp: [code.params_bytes; LANES],
+            frames: (0..LANES).map(|_| Vec::new()).collect(),
+            local: Region::new(stride * LANES as u64),
+            recorder: None,
+            hint: 0,
+            patience: PATIENCE,
+            turn: None,
+        }
+    }
+    /// As new, for the next CTA.
+    pub fn reset(&mut self, code: &Code) {
+        for &(i, end) in &code.variable[0] {
+            self.planes.w32[usize::from(i)..usize::from(end)].fill(V32([0; LANES]));
+        }
+        for &(i, end) in &code.variable[1] {
+            self.planes.w64[usize::from(i)..usize::from(end)].fill(V64([0; LANES]));
+        }
+        for &(i, end) in &code.variable[2] {
+            self.planes.pred[usize::from(i)..usize::from(end)].fill(0);
+        }
+        self.planes.carry = 0;
+        (self.at_bar, self.at_sync) = (0, 0);
+        self.sp = [code.params_bytes; LANES];
+        self.frames.iter_mut().for_each(Vec::clear);
+        (self.patience, self.turn) = (PATIENCE, None);
+    }
+    /// Puts the lanes of `alive` at the kernel's first step, with the special registers of their place.
+    pub fn start(&mut self, launch: &Launch<'_>, block: &Block, alive: u32) {
+        self.alive = alive;
+        for l in 0..LANES {
+            self.key[l] = if alive >> l & 1 == 1 {
+                key(0, launch.code.entries[launch.code.kernel.index()].start)
+            } else {
+                PARKED
+            };
+        }
+        for &(i, s) in &launch.code.specials {
+            self.planes.w32[usize::from(i)] = self.special(launch, block, s);
+        }
+    }
+    fn special(&self, launch: &Launch<'_>, b: &Block, s: Special) -> V32 {
+        use prlx_trace::kernel::Special as L;
+        let mut out = V32([0; LANES]);
+        let (size, grid, cta) = (launch.config.block, launch.config.grid, b.cta);
+        for (l, o) in out.0.iter_mut().enumerate() {
+            let t = self.index * LANES as u32 + l as u32;
+            let bit = 1u32 << l;
+            *o = match s {
+                Special::Launch(which) => match which {
+                    L::TidX => t % size.x.max(1),
+                    L::TidY => t / size.x.max(1) % size.y.max(1),
+                    L::TidZ => t / size.x.max(1) / size.y.max(1),
+                    L::NtidX => size.x,
+                    L::NtidY => size.y,
+                    L::NtidZ => size.z,
+                    L::CtaidX => cta.x,
+                    L::CtaidY => cta.y,
+                    L::CtaidZ => cta.z,
+                    L::NctaidX => grid.x,
+                    L::NctaidY => grid.y,
+                    L::NctaidZ => grid.z,
+                    L::LaneId => l as u32,
+                    L::WarpSize => LANES as u32,
+                    L::LanemaskEq => bit,
+                    L::LanemaskLt => bit - 1,
+                    L::LanemaskLe => bit | (bit - 1),
+                    L::LanemaskGt => !(bit | (bit - 1)),
+                    L::LanemaskGe => !(bit - 1),
+                },
+                Special::WarpId => self.index,
+                Special::NWarpId => launch.warps,
+                Special::SmId => (b.index % u64::from(SMS)) as u32,
+                Special::NSmId => SMS,
+                Special::GridId => 1,
+                Special::DynamicShared => launch.config.shared,
+                Special::TotalShared => launch.code.static_shared + launch.config.shared,
+                Special::Value(v) => v,
+                Special::Cta(axis) => [cta.x, cta.y, cta.z][usize::from(axis) % 3],
+                Special::Grid(axis) => [grid.x, grid.y, grid.z][usize::from(axis) % 3],
+            };
+        }
+        out
+    }
+    /// Lanes that can run.
+    pub fn ready(&self) -> u32 {
+        self.alive & !self.at_bar & !self.at_sync
+    }
+    /// Parks lanes for good.
+    fn end(&mut self, lanes: u32) {
+        self.alive &= !lanes;
+        each(lanes, |l| self.key[l] = PARKED);
+    }
+    /// Puts lanes at a step of the same depth as `like`.
+    #[inline(always)]
+    fn put(&mut self, lanes: u32, k: Key) {
+        for l in 0..LANES {
+            if lanes >> l & 1 == 1 {
+                self.key[l] = k;
+            }
+        }
+    }
+    #[inline(always)]
+    fn pick(&mut self) -> Option<Group> {
+        let mut low = PARKED;
+        for l in 0..LANES {
+            low = low.min(self.key[l]);
+        }
+        if low == PARKED {
+            return None;
+        }
+        let (mut mask, mut limit) = (0, PARKED);
+        for l in 0..LANES {
+            let k = self.key[l];
+            mask |= u32::from(k == low) << l;
+            limit = limit.min(if k == low { PARKED } else { k });
+        }
+        Some(Group { key: low, mask, limit })
+    }
+    /// The group whose turn it is when the lowest has had its share: the groups in order, again and again.
+    fn pick_turn(&mut self) -> Option<Group> {
+        let lowest = self.pick()?;
+        if lowest.limit == PARKED {
+            self.turn = None;
+            self.patience = PATIENCE;
+            return Some(lowest);
+        }
+        let Some(last) = self.turn else { return Some(lowest) };
+        let next = self.key.iter().copied().filter(|&k| k > last && k != PARKED).min().unwrap_or(lowest.key);
+        self.turn = Some(next);
+        let mask = (0..LANES).fold(0, |m, l| m | u32::from(self.key[l] == next) << l);
+        let limit = self.key.iter().copied().filter(|&k| k > next).min().unwrap_or(PARKED);
+        Some(Group { key: next, mask, limit })
+    }
+    /// Any group, or a part of one.
+    fn pick_any(&mut self, rng: &mut Rng) -> Option<Group> {
+        let ready: Vec<usize> = (0..LANES).filter(|&l| self.key[l] != PARKED).collect();
+        let lane = *ready.get(rng.below(ready.len().max(1) as u32) as usize)?;
+        let k = self.key[lane];
+        let mut mask = (0..LANES).fold(0, |m, l| m | u32::from(self.key[l] == k) << l);
+        match rng.below(8) {
+            0..=3 => return self.pick(),
+            4 => mask = 1 << lane,
+            5 => mask = mask & rng.next() as u32 | 1 << lane,
+            _ => {}
+        }
+        Some(Group { key: k, mask, limit: PARKED })
+    }
+    /// Runs until nothing can, or `budget` steps are done. With `rng`, one group of its choice.
+    ///
+    /// # Errors
+    /// When the code faults.
+    #[inline(always)]
+    pub fn run(
+        &mut self,
+        launch: &Launch<'_>,
+        block: &mut Block,
+        budget: u32,
+        mut rng: Option<&mut Rng>,
+    ) -> Result<Stop, Box<Fault>> {
+        let code = launch.code;
+        let mut left = budget;
+        'group: loop {
+            let group = match &mut rng {
+                Some(_) if left < budget => return Ok(Stop::Budget),
+                Some(rng) => self.pick_any(rng),
+                None if self.turn.is_some() => self.pick_turn(),
+                None => self.pick(),
+            };
+            let Some(Group { key: first, mut mask, limit }) = group else { return Ok(Stop::Idle) };
+            let (base, mut pc) = (first & !STEP, first & STEP);
+            let limit = if limit & !STEP == base { limit & STEP } else { u32::MAX };
+            let begun = left;
+            loop {
+                if pc >= limit || left == 0 {
+                    self.put(mask, base | pc);
+                    if limit != u32::MAX || left == 0 {
+                        self.tire(first, begun - left);
+                    }
+                    if left == 0 {
+                        return Ok(Stop::Budget);
+                    }
+                    continue 'group;
+                }
+                let step = &code.steps[pc as usize];
+                left -= 1;
+                block.clock += u64::from(step.cost);
+                let m = if step.guard == NO_GUARD {
+                    mask
+                } else {
+                    let p = self.planes.pred[usize::from(step.guard & !NEGATE)];
+                    mask & if step.guard & NEGATE != 0 { !p } else { p }
+                };
+                if let Op::Alu(run, args) = &step.op {
+                    run(&mut self.planes, args, m);
+                    pc += 1;
+                    continue;
+                }
+                if m == 0 {
+                    pc += 1;
+                    continue;
+                }
+                match step.op {
+                    Op::Alu(..) | Op::Nop => pc += 1,
+                    Op::Bra(to) => {
+                        if m == mask {
+                            pc = to;
+                        } else {
+                            self.put(m, base | to);
+                            self.put(mask & !m, base | (pc + 1));
+                            continue 'group;
+                        }
+                    }
+                    Op::Ld(i) => {
+                        let mem = &code.mems[i as usize];
+                        if mem.strong {
+                            left = left.saturating_sub(SPIN);
+                            block.spins += 1;
+                        }
+                        let r = reach(launch, block, &self.local);
+                        if let Err(bad) = access::load(&mut self.planes, &r, &mut self.hint, mem, m) {
+                            return Err(access_fault(bad, pc, "reads"));
+                        }
+                        pc += 1;
+                    }
+                    Op::St(i) => {
+                        let r = reach(launch, block, &self.local);
+                        let mem = &code.mems[i as usize];
+                        if let Err(bad) = access::store(&self.planes, &r, &mut self.hint, mem, m) {
+                            return Err(access_fault(bad, pc, "writes"));
+                        }
+                        pc += 1;
+                    }
+                    Op::Atom(i) => {
+                        left = left.saturating_sub(SPIN);
+                        block.spins += 1;
+                        let r = reach(launch, block, &self.local);
+                        let atom = &code.atoms[i as usize];
+                        if let Err(bad) = access::atomic(&mut self.planes, &r, &mut self.hint, atom, m) {
+                            return Err(access_fault(bad, pc, "updates"));
+                        }
+                        pc += 1;
+                    }
+                    Op::LocalAddr(dst, offset) => {
+                        let mut v = V64([0; LANES]);
+                        for l in 0..LANES {
+                            v.0[l] = u64::from(self.sp[l]) + u64::from(offset);
+                        }
+                        self.planes.put64(dst, m, v);
+                        pc += 1;
+                    }
+                    Op::ActiveMask(dst) => {
+                        self.planes.put32(dst, m, V32([m; LANES]));
+                        pc += 1;
+                    }
+                    Op::Clock(which, dst) => {
+                        self.clock(block, which, dst, m);
+                        pc += 1;
+                    }
+                    Op::Fence => {
+                        std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+                        pc += 1;
+                    }
+                    Op::Hook(i) => {
+                        if let Some(r) = &mut self.recorder {
+                            r.act(&code.hooks[i as usize], &mut self.planes, m, block.clock);
+                        }
+                        pc += 1;
+                    }
+                    Op::Sync(i) => {
+                        // Lanes that don't take part go on.
+                        self.put(mask & !m, base | (pc + 1));
+                        let sync = &code.syncs[i as usize];
+                        if m == mask && self.sync_now(sync, m) {
+                            pc += 1;
+                            continue;
+                        }
+                        self.arrive_sync(launch, block, sync, m, base | pc)?;
+                        continue 'group;
+                    }
+                    Op::Bar(i) => {
+                        self.put(mask & !m, base | (pc + 1));
+                        self.arrive_bar(block, &code.bars[i as usize], m, base | pc)?;
+                        continue 'group;
+                    }
+                    Op::Yield => {
+                        self.put(m, base | (pc + 1));
+                        self.put(mask & !m, base | (pc + 1));
+                        self.tire(first, PATIENCE);
+                        return Ok(Stop::Budget);
+                    }
+                    Op::Brx(i) => {
+                        let brx = &code.brxs[i as usize];
+                        self.put(mask & !m, base | (pc + 1));
+                        let index = self.planes.w32[usize::from(brx.index)];
+                        let mut out = None;
+                        each(m, |l| match brx.targets.get(index.0[l] as usize) {
+                            Some(&to) => self.key[l] = base | to,
+                            None => out = out.or(Some(l)),
+                        });
+                        if let Some(l) = out {
+                            let text = format!("has {} targets and is given index {}", brx.targets.len(), index.0[l]);
+                            return Err(Fault::new(pc, l as u32, text));
+                        }
+                        continue 'group;
+                    }
+                    Op::Call(i) => {
+                        self.put(mask & !m, base | (pc + 1));
+                        self.call(launch, block, i, m, base | pc)?;
+                        continue 'group;
+                    }
+                    Op::Ret => {
+                        self.put(mask & !m, base | (pc + 1));
+                        let mut out = 0;
+                        each(m, |l| {
+                            if !self.ret(code, l) {
+                                out |= 1 << l;
+                            }
+                        });
+                        self.leave(launch, block, out)?;
+                        continue 'group;
+                    }
+                    Op::Exit => {
+                        mask &= !m;
+                        self.put(mask, base | (pc + 1));
+                        self.leave(launch, block, m)?;
+                        continue 'group;
+                    }
+                    Op::Trap => return Err(Fault::new(pc, m.trailing_zeros(), "stops the kernel")),
+                    Op::End => {
+                        return Err(Fault::new(
+                            pc,
+                            m.trailing_zeros(),
+                            "is the last instruction, and control runs past it",
+                        ));
+                    }
+                }
+            }
+        }
+    }
+    /// Lets others of the warp go first after a while.
+    fn tire(&mut self, first: Key, steps: u32) {
+        self.patience = self.patience.saturating_sub(steps.max(1));
+        if self.patience == 0 {
+            self.patience = PATIENCE / 8;
+            self.turn.get_or_insert(first);
+        }
+    }
+    fn clock(&mut self, block: &Block, which: Clock, dst: u16, m: u32) {
+        // A step is a cycle, and a cycle half a nanosecond.
+        let (cycles, nanos) = (block.clock, crate::cta::EPOCH + block.clock / 2);
+        match which {
+            Clock::Low => self.planes.put32(dst, m, V32([cycles as u32; LANES])),
+            Clock::High => self.planes.put32(dst, m, V32([(cycles >> 32) as u32; LANES])),
+            Clock::Wide => self.planes.put64(dst, m, V64([cycles; LANES])),
+            Clock::Global => self.planes.put64(dst, m, V64([nanos; LANES])),
+            Clock::GlobalLow => self.planes.put32(dst, m, V32([nanos as u32; LANES])),
+            Clock::GlobalHigh => self.planes.put32(dst, m, V32([(nanos >> 32) as u32; LANES])),
+        }
+    }
+    /// Ends lanes; others may have waited only for them.
+    pub fn leave(&mut self, launch: &Launch<'_>, block: &mut Block, lanes: u32) -> Result<(), Box<Fault>> {
+        if lanes == 0 {
+            return Ok(());
+        }
+        self.end(lanes);
+        if self.at_sync != 0 {
+            self.poll_sync(launch, block)?;
+        }
+        Ok(())
+    }
+    fn arrive_bar(&mut self, block: &mut Block, bar: &Bar, m: u32, at: Key) -> Result<(), Box<Fault>> {
+        let pc = at & STEP;
+        let mut wrong = None;
+        each(m, |l| {
+            let id = self.planes.w32[usize::from(bar.id)].0[l];
+            let count = bar.count.map(|c| self.planes.w32[usize::from(c)].0[l]);
+            let Some(b) = block.barriers.get_mut(id as usize) else {
+                wrong = wrong.take().or(Some((l, format!("names barrier {id}; there are 16"))));
+                return;
+            };
+            let bit = 1u32 << l;
+            let arrived = &mut b.arrived[self.index as usize];
+            if *arrived & bit != 0 {
+                wrong = wrong.take().or(Some((l, format!("arrives at barrier {id} again before it completed"))));
+            }
+            if b.waiting && b.count != count {
+                let text =
+                    format!("gives barrier {id} another thread count ({count:?}) than others did ({:?})", b.count);
+                wrong = wrong.take().or(Some((l, text)));
+            }
+            *arrived |= bit;
+            b.count = count;
+            b.waiting = true;
+            if bar.kind == BarKind::Arrive {
+                self.key[l] = at + 1;
+                return;
+            }
+            if self.planes.pred.get(usize::from(bar.src)).is_some_and(|p| p & bit != 0) {
+                b.votes[self.index as usize] |= bit;
+            }
+            self.key[l] = PARKED;
+            self.at[l] = at;
+            self.bar[l] = id as u8;
+            self.at_bar |= bit;
+        });
+        match wrong {
+            Some((l, text)) => Err(Fault::new(pc, l as u32, text)),
+            None => Ok(()),
+        }
+    }
+    /// Lets the lanes that wait at a barrier go on, with the result of its reduction.
+    pub fn release(&mut self, code: &Code, id: u8, votes: (u32, bool, bool)) {
+        let (count, all, any) = votes;
+        each(self.at_bar, |l| {
+            if self.bar[l] != id {
+                return;
+            }
+            let bit = 1u32 << l;
+            if let Some(Op::Bar(i)) = code.steps.get((self.at[l] & STEP) as usize).map(|s| s.op) {
+                let bar = &code.bars[i as usize];
+                match bar.kind {
+                    BarKind::Popc => self.planes.w32[usize::from(bar.dst)].0[l] = count,
+                    BarKind::And => self.planes.put_pred(bar.dst, bit, if all { bit } else { 0 }),
+                    BarKind::Or => self.planes.put_pred(bar.dst, bit, if any { bit } else { 0 }),
+                    BarKind::Sync | BarKind::Arrive => {}
+                }
+            }
+            self.at_bar &= !bit;
+            self.key[l] = self.at[l] + 1;
+        });
+    }
+    /// The step of a key.
+    pub fn step_of(k: Key) -> u32 {
+        k & STEP
+    }
+    /// Depth of calls of a key.
+    pub fn depth_of(k: Key) -> u32 {
+        DEPTH - (k >> STEP_BITS)
+    }
+}
+
+/// A key.
+pub fn key(depth: u32, step: u32) -> Key {
+    (DEPTH - depth) << STEP_BITS | step
+}
+
+fn reach<'a>(launch: &'a Launch<'_>, block: &'a Block, local: &'a Region) -> Reach<'a> {
+    Reach { memory: launch.memory, shared: &block.shared, local, stride: launch.stride, params: launch.params }
+}
+
+#[cold]
+fn access_fault(bad: Bad, step: u32, verb: &str) -> Box<Fault> {
+    Box::new(Fault { kind: ErrorKind::Fault, step, lane: Some(bad.lane), text: format!("{verb} {}", bad.text) })
+}
