@@ -1,11 +1,13 @@
 //! Recording on a fake device: streams come back as written, losses and damage are told, and everything is given back.
 
 mod fake;
+mod lanes;
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use fake::{Fake, Lanes, Memory};
+use fake::{Fake, Memory};
+use lanes::Lanes;
 use prlx_driver::content::Content;
 use prlx_driver::job::{Arg, ArgValue, Buffer};
 use prlx_driver::{Driver, Error, ErrorKind, Job, LaunchConfig, LaunchStats, RecordOptions, Recorded, record};

@@ -107,6 +107,19 @@ impl Trace {
     /// # Errors
     /// When the bytes are no recording, are damaged or cut off, or are of a later version.
     pub fn read(file: &[u8]) -> Result<Trace, Error> {
+        Trace::open(file, true)
+    }
+
+    /// Reads all of a file but the streams: modules, launches, and the warps' digests. The frames' bytes are not looked
+    /// at, so that a mapped file is not loaded for them.
+    ///
+    /// # Errors
+    /// As [`Trace::read`].
+    pub fn read_index(file: &[u8]) -> Result<Trace, Error> {
+        Trace::open(file, false)
+    }
+
+    fn open(file: &[u8], frames: bool) -> Result<Trace, Error> {
         let mut sections = Sections::new(file)?;
         let mut trace = Trace::default();
         let mut count = 0;
@@ -127,6 +140,7 @@ impl Trace {
                     trace.modules.push(module);
                 }
                 LAUNCH => {
+                    let keep = frames;
                     let name = format!("Trace.launches[{}]", trace.launches.len());
                     let launch: Launch = sections.value(&at, &name)?;
                     validate::launch(&launch, &trace.modules)
@@ -137,7 +151,9 @@ impl Trace {
                         return Err(index.error("a launch's index and frames must follow it"));
                     }
                     let sites = trace.modules[launch.module.index()].sites.len() as u32;
-                    let streams = sections.streams(&index, &frames, &launch, sites).map_err(|e| e.within(&name))?;
+                    let streams = sections
+                        .streams(&index, &frames, &launch, keep.then_some(sites))
+                        .map_err(|e| e.within(&name))?;
                     trace.launches.push(Recording { launch, streams });
                 }
                 _ if at.flags & SKIP != 0 => {}
@@ -298,13 +314,13 @@ impl<'a> Sections<'a> {
         let bytes = self.unpacked(section)?;
         Reader::new(&bytes, self.version).whole(name)
     }
-    /// The streams that an index describes.
+    /// The streams that an index describes, for a module of so many sites; `None`: without their bytes.
     fn streams(
         &mut self,
         index: &Section<'a>,
         frames: &Section<'a>,
         launch: &Launch,
-        sites: u32,
+        sites: Option<u32>,
     ) -> Result<Streams, Error> {
         let bytes = self.unpacked(index)?;
         let mut from = Reader::new(&bytes, self.version);
@@ -314,7 +330,7 @@ impl<'a> Sections<'a> {
         // A frame takes 1 + 1 + 1 + 8 bytes of the index at least.
         for i in 0..from.count(11).map_err(|e| e.within("index.frames"))? {
             let name = format!("index.frames[{i}]");
-            let mut take = || -> Result<(usize, Packed), Error> {
+            let mut take = || -> Result<(usize, Option<Packed>), Error> {
                 let (n, length, size) = (from.number()?, from.number()?, from.number()?);
                 let checksum = from.bytes(8)?.first_chunk().map_or(0, |b| u64::from_le_bytes(*b));
                 let n = usize::try_from(n).ok().filter(|n| *n > 0 && *n <= infos.len() - warps);
@@ -325,9 +341,12 @@ impl<'a> Sections<'a> {
                     return Err(from.error(format!("it unpacks to {size} bytes; {} are allowed", frame::MOST)));
                 }
                 let offset = frames.offset + at as u64;
-                let bytes = frames.stored[at..at + length].to_vec();
+                let stored = &frames.stored[at..at + length];
                 (warps, at) = (warps + n, at + length);
-                Ok((n, Packed { bytes, size, checksum, version: self.version, sites, offset }))
+                let version = self.version;
+                let packed =
+                    sites.map(|sites| Packed { bytes: stored.to_vec(), size, checksum, version, sites, offset });
+                Ok((n, packed))
             };
             all.push(take().map_err(|e| e.within(&name))?);
         }

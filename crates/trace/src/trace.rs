@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use xxhash_rust::xxh3::xxh3_64;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::ids::WarpId;
 use crate::kernel::Module;
@@ -65,6 +65,8 @@ enum Body {
     Plain(Vec<WarpStream>),
     /// As in a file.
     Packed(Packed),
+    /// Left in the file, by [`Trace::read_index`].
+    Absent,
 }
 
 /// A frame as it lies in a file.
@@ -83,6 +85,8 @@ pub(crate) struct Packed {
     /// Where `bytes` lie in the file.
     pub offset: u64,
 }
+
+const ABSENT: &str = "only the index of this recording was read";
 
 impl Packed {
     fn open(&self, first: usize, infos: &[WarpInfo]) -> Result<Vec<WarpStream>, Error> {
@@ -121,11 +125,11 @@ impl Streams {
         Streams { infos, frames }
     }
     /// As they lie in a file: of each frame the number of its warps, which together are `infos`.
-    pub(crate) fn packed(infos: Vec<WarpInfo>, frames: Vec<(usize, Packed)>) -> Streams {
+    pub(crate) fn packed(infos: Vec<WarpInfo>, frames: Vec<(usize, Option<Packed>)>) -> Streams {
         let mut at = 0;
         let frames = frames.into_iter().map(|(n, packed)| {
             at += n;
-            Frame { warps: at - n..at, body: Body::Packed(packed) }
+            Frame { warps: at - n..at, body: packed.map_or(Body::Absent, Body::Packed) }
         });
         Streams { frames: frames.collect(), infos }
     }
@@ -137,6 +141,7 @@ impl Streams {
         let pack = |frame: &Frame| {
             let packed = match &frame.body {
                 Body::Packed(packed) => packed.clone(),
+                Body::Absent => return Err(std::io::Error::other(ABSENT)),
                 Body::Plain(warps) => {
                     let unpacked = frame::unpacked(frame.warps.start, warps);
                     let size = unpacked.len() as u64;
@@ -178,6 +183,18 @@ impl Streams {
     pub fn info(&self, warp: WarpId) -> Option<WarpInfo> {
         self.infos.binary_search_by_key(&warp, |w| w.warp).ok().map(|i| self.infos[i])
     }
+    /// A digest of all warps' digests: equal roots, equal launches as far as they were recorded. 0 if a digest is missing.
+    pub fn root(&self) -> u64 {
+        let mut hash = Xxh3::new();
+        for info in &self.infos {
+            if info.digest == 0 {
+                return 0;
+            }
+            hash.update(&info.warp.0.to_le_bytes());
+            hash.update(&info.digest.to_le_bytes());
+        }
+        hash.digest().max(1)
+    }
     /// How many frames there are.
     pub fn frames(&self) -> usize {
         self.frames.len()
@@ -200,6 +217,10 @@ impl Streams {
         match &frame.body {
             Body::Plain(warps) => Ok(warps.clone()),
             Body::Packed(packed) => packed.open(frame.warps.start, &self.infos[frame.warps.clone()]),
+            Body::Absent => {
+                let field = format!("frame of {}", self.infos[frame.warps.start].warp);
+                Err(Error { offset: 0, field, what: ABSENT.into() })
+            }
         }
     }
     /// Unpacks one warp's stream; `None` if it was not recorded. Whoever wants many takes their frames.

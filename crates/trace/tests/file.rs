@@ -46,6 +46,12 @@ proptest! {
         let read = read_all(&file).unwrap();
         prop_assert_eq!(&read, &made);
         prop_assert_eq!(text(&read), text(&made));
+        let index = Trace::read_index(&file).unwrap();
+        for (a, b) in index.launches.iter().zip(&read.launches) {
+            prop_assert_eq!((&a.launch, a.streams.root()), (&b.launch, b.streams.root()));
+            prop_assert!(a.streams.infos().eq(b.streams.infos()));
+            prop_assert!(a.streams.frames() == 0 || a.streams.frame(0).is_err());
+        }
         // Frames that were read are written as they are.
         prop_assert_eq!(bytes(&read), file);
     }
