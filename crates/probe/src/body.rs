@@ -3,7 +3,7 @@
 //! Holds: parts `0..function.blocks.len()` are the view's blocks; further parts are empty and stand for what the view
 //! leaves inside a block: the way out of a guarded return or exit, a guarded `brx.idx`, running off the end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use prlx_isa::flow::{self, Decision, Def, Flow, SteerKind};
@@ -72,6 +72,10 @@ pub(crate) struct Body<'a> {
     pub decisions: Vec<Decision>,
     /// By instruction: decisions that it makes, indices into `decisions`.
     pub decided: BTreeMap<InstId, Vec<usize>>,
+    /// By instruction that a synthetic part stands for: that part.
+    behind: HashMap<InstId, BlockId>,
+    /// By part: its place in the graph's order.
+    rank: Vec<usize>,
 }
 
 impl<'a> Body<'a> {
@@ -86,7 +90,12 @@ impl<'a> Body<'a> {
         for (i, d) in decisions.iter().enumerate() {
             decided.entry(d.at).or_default().push(i);
         }
-        Body { module, id, function, source, parts, graph, flow, decisions, decided }
+        let behind = parts.iter().enumerate().filter_map(|(i, p)| Some((p.of?, BlockId(i as u32)))).collect();
+        let mut rank = vec![usize::MAX; parts.len()];
+        for (i, b) in graph.order.iter().enumerate() {
+            rank[b.index()] = i;
+        }
+        Body { module, id, function, source, parts, graph, flow, decisions, decided, behind, rank }
     }
 
     /// The instruction.
@@ -146,10 +155,7 @@ impl<'a> Body<'a> {
     }
     /// The part in which an instruction's effect lies: its block, or for a guarded switch the part behind the guard.
     pub fn part_of(&self, at: InstId) -> BlockId {
-        match self.parts.iter().position(|p| p.of == Some(at)) {
-            Some(i) => BlockId(i as u32),
-            None => self.inst(at).block,
-        }
+        self.behind.get(&at).copied().unwrap_or(self.inst(at).block)
     }
     /// The direct callee with a body here, if `at` is such a call.
     pub fn callee(&self, at: InstId) -> Option<FuncId> {
@@ -163,7 +169,13 @@ impl<'a> Body<'a> {
             _ => None,
         })
     }
-    /// The instructions of a reachable part, in order.
+    /// The parts of loop `l` in reverse post-order.
+    pub fn in_order(&self, l: usize) -> Vec<BlockId> {
+        let mut blocks = self.graph.loops[l].blocks.clone();
+        blocks.sort_unstable_by_key(|b| self.rank[b.index()]);
+        blocks
+    }
+    /// By part: whether the entry reaches it.
     pub fn reachable(&self) -> Vec<bool> {
         let mut out = vec![false; self.parts.len()];
         for b in &self.graph.order {

@@ -9,7 +9,7 @@
 //!
 //! Holds, and [`check_capacity`] proves it of any plan: on no path are bits appended without room.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use prlx_isa::view::{self, BlockId, Class, InstId};
 use prlx_trace::device::WORD_BITS;
@@ -52,9 +52,10 @@ impl Spots {
         spots
     }
     /// What runs in `part`, in order.
-    fn run<'s>(&'s self, body: &'s Body<'_>, part: BlockId) -> impl DoubleEndedIterator<Item = &'s Insertion> + 's {
-        let insts = body.parts[part.index()].insts.clone().map(InstId);
-        insts.flat_map(|i| self.at(At::Before(i)).iter().chain(self.at(At::After(i))))
+    fn run<'s>(&'s self, body: &Body<'_>, part: BlockId) -> impl DoubleEndedIterator<Item = &'s Insertion> + 's {
+        let insts = &body.parts[part.index()].insts;
+        // The entry's own key comes first of all and is in no part.
+        self.0.range((insts.start, 1)..(insts.end.max(insts.start), 1)).flat_map(|(_, list)| list)
     }
 }
 
@@ -64,28 +65,25 @@ pub(crate) fn reserve(body: &Body<'_>, spots: &mut Spots) {
     for l in (0..body.graph.loops.len()).rev() {
         jump_back(body, spots, l);
     }
-    for l in (0..body.graph.loops.len()).rev() {
-        ways_out(body, spots, l);
-    }
+    ways_out(body, spots);
     overflow(body, spots);
-    let needs = needs(body, spots, None);
+    let needs = needs(body, spots, &body.graph.order);
     let out = |part: usize| succs(body, part).map(|s| needs[s.index()]).max().unwrap_or(0);
     let reachable = body.reachable();
     for (number, part) in body.parts.iter().enumerate() {
         let mut need = if reachable[number] { out(number) } else { 0 };
-        for i in part.insts.clone().rev() {
-            for at in [At::After(InstId(i)), At::Before(InstId(i))] {
-                size(spots, at, &mut need);
-            }
+        for (_, list) in spots.0.range_mut((part.insts.start, 1)..(part.insts.end, 1)).rev() {
+            size(list, &mut need);
         }
     }
     let mut need = needs.first().copied().unwrap_or(0);
-    size(spots, At::Entry, &mut need);
+    if let Some(list) = spots.0.get_mut(&Spots::key(At::Entry)) {
+        size(list, &mut need);
+    }
 }
 
-/// Sets the sizes of the reserves at `at`, last first, and removes those that nothing needs.
-fn size(spots: &mut Spots, at: At, need: &mut u32) {
-    let Some(list) = spots.0.get_mut(&Spots::key(at)) else { return };
+/// Sets the sizes of the reserves at one place, last first, and removes those that nothing needs.
+fn size(list: &mut Vec<Insertion>, need: &mut u32) {
     for insertion in list.iter_mut().rev() {
         *need = before(insertion, *need);
         if let Action::Reserve { bits } = &mut insertion.action {
@@ -107,25 +105,31 @@ fn succs<'b>(body: &'b Body<'_>, part: usize) -> impl Iterator<Item = BlockId> +
     body.parts[part].end.succs().into_iter()
 }
 
-/// By part: the most bits that a path takes from its start to the next reserve; within loop `only`, if given.
-fn needs(body: &Body<'_>, spots: &Spots, only: Option<usize>) -> Vec<u32> {
-    let inside = |b: BlockId| only.is_none_or(|l| body.graph.loops[l].blocks.binary_search(&b).is_ok());
+/// By part: the most bits that a path takes from its start to the next reserve, among `parts` alone (in reverse
+/// post-order).
+fn needs(body: &Body<'_>, spots: &Spots, parts: &[BlockId]) -> Vec<u32> {
+    // Parts that are not asked for stay at 0: beyond them nothing counts.
     let mut needs = vec![0u32; body.parts.len()];
     let mut changed = true;
     while changed {
         changed = false;
-        for &part in body.graph.order.iter().rev().filter(|b| inside(**b)) {
-            let after = succs(body, part.index()).filter(|s| inside(*s)).map(|s| needs[s.index()]).max().unwrap_or(0);
-            let need = spots.run(body, part).rev().fold(after, |need, i| match i.action {
-                Action::Reserve { .. } if i.guard.is_none() => 0,
-                _ => before(i, need),
-            });
-            // Every cycle that takes bits has a reserve, so this ends; the bound is for the day when that is wrong.
-            let need = need.min(1 << 20);
+        for &part in parts.iter().rev() {
+            let need = need_at(body, spots, part, &needs);
             changed |= std::mem::replace(&mut needs[part.index()], need) != need;
         }
     }
     needs
+}
+
+/// The most bits from the start of `part` to the next reserve, by what its successors need.
+fn need_at(body: &Body<'_>, spots: &Spots, part: BlockId, needs: &[u32]) -> u32 {
+    let after = succs(body, part.index()).map(|s| needs[s.index()]).max().unwrap_or(0);
+    let need = spots.run(body, part).rev().fold(after, |need, i| match i.action {
+        Action::Reserve { .. } if i.guard.is_none() => 0,
+        _ => before(i, need),
+    });
+    // Every cycle that takes bits has a reserve, so needs are bounded; this is for the day when that is wrong.
+    need.min(1 << 20)
 }
 
 /// A reserve at the end of each latch of loop `l` from which a trip can take bits without meeting one.
@@ -154,7 +158,7 @@ fn jump_back(body: &Body<'_>, spots: &mut Spots, l: usize) {
     while changed {
         changed = false;
         dirty.clear();
-        for &part in body.graph.order.iter().filter(|b| this.blocks.binary_search(b).is_ok()) {
+        for &part in &body.in_order(l) {
             let Some(&(mut free, mut taken)) = state.get(&part) else { continue };
             for i in spots.run(body, part) {
                 match i.action {
@@ -191,43 +195,85 @@ fn end_of(body: &Body<'_>, part: BlockId) -> Option<At> {
     })
 }
 
-/// A reserve where loop `l` is left for a stretch that takes more bits than a trip.
-fn ways_out(body: &Body<'_>, spots: &mut Spots, l: usize) {
-    let this = &body.graph.loops[l];
-    let reserves = |i: &Insertion| matches!(i.action, Action::Reserve { .. });
-    if !this.blocks.iter().any(|&b| spots.run(body, b).any(reserves)) {
-        return;
+/// A reserve where a loop is left for a stretch that takes more bits than a trip, inner loops first.
+fn ways_out(body: &Body<'_>, spots: &mut Spots) {
+    let headers: HashSet<BlockId> = body.graph.loops.iter().map(|l| l.header).collect();
+    let mut after = needs(body, spots, &body.graph.order);
+    let mut preds: Vec<Vec<BlockId>> = vec![Vec::new(); body.parts.len()];
+    for &part in &body.graph.order {
+        for s in succs(body, part.index()) {
+            preds[s.index()].push(part);
+        }
     }
-    let within = needs(body, spots, Some(l));
-    let trip = this.blocks.iter().map(|b| within[b.index()]).max().unwrap_or(0);
-    let headers: Vec<BlockId> = body.graph.loops.iter().map(|l| l.header).collect();
-    for &(from, to) in &this.exits {
-        if from == to || headers.contains(&to) {
+    for l in (0..body.graph.loops.len()).rev() {
+        let this = &body.graph.loops[l];
+        let reserves = |i: &Insertion| matches!(i.action, Action::Reserve { .. });
+        if !this.blocks.iter().any(|&b| spots.run(body, b).any(reserves)) {
             continue;
         }
-        let Some(first) = body.parts[to.index()].insts.clone().next() else { continue };
-        if needs(body, spots, None)[to.index()] > trip {
+        let parts = body.in_order(l);
+        let within = needs(body, spots, &parts);
+        let trip = parts.iter().map(|b| within[b.index()]).max().unwrap_or(0);
+        for &(from, to) in &this.exits {
+            let first = body.parts[to.index()].insts.clone().next();
+            let Some(first) = first.filter(|_| from != to && !headers.contains(&to) && after[to.index()] > trip) else {
+                continue;
+            };
             spots.insert(At::Before(InstId(first)), 0, Action::Reserve { bits: 0 });
+            // What needs less now. (In a cycle without bits old needs can keep each other up: an upper bound will do.)
+            let mut lower = vec![to];
+            while let Some(part) = lower.pop() {
+                let need = need_at(body, spots, part, &after);
+                if std::mem::replace(&mut after[part.index()], need) > need {
+                    lower.extend(&preds[part.index()]);
+                }
+            }
         }
     }
 }
 
-/// Reserves where the way from the last one takes more than a word, until there is no such place.
+/// Reserves where the way from the last one takes more than a word.
 fn overflow(body: &Body<'_>, spots: &mut Spots) {
+    // In the graph's order, ways back left out: a natural loop takes no bits between its header and a way back without a
+    // reserve, so those bring nothing that is not there already.
+    let mut taken = vec![0u32; body.parts.len()];
+    if let Some(first) = taken.first_mut() {
+        *first = spots.at(At::Entry).iter().fold(0, |t, i| step(i, t));
+    }
+    for &part in &body.graph.order {
+        let mut now = taken[part.index()];
+        let mut full: Vec<(At, usize)> = Vec::new();
+        let mut index = 0;
+        let mut place = At::Entry;
+        for insertion in spots.run(body, part) {
+            index = if insertion.at == place { index + 1 } else { 0 };
+            place = insertion.at;
+            let before = now;
+            now = step(insertion, now);
+            if now > WORD_BITS {
+                full.push((place, index));
+                now -= before;
+            }
+        }
+        for (at, index) in full.into_iter().rev() {
+            spots.insert(at, index, Action::Reserve { bits: 0 });
+        }
+        for s in succs(body, part.index()) {
+            taken[s.index()] = taken[s.index()].max(now);
+        }
+    }
+    // Irreducible regions can still be wrong; this is also the proof that the rest is right.
     loop {
         let taken = forward(body, spots);
         let mut found: Option<(At, usize)> = None;
         'parts: for &part in &body.graph.order {
             let Some(mut now) = taken[part.index()] else { continue };
-            for i in body.parts[part.index()].insts.clone().map(InstId) {
-                for at in [At::Before(i), At::After(i)] {
-                    for (index, insertion) in spots.at(at).iter().enumerate() {
-                        now = step(insertion, now);
-                        if now > WORD_BITS {
-                            found = Some((at, index));
-                            break 'parts;
-                        }
-                    }
+            for insertion in spots.run(body, part) {
+                now = step(insertion, now);
+                if now > WORD_BITS {
+                    let index = spots.at(insertion.at).iter().position(|i| i == insertion);
+                    found = index.map(|index| (insertion.at, index));
+                    break 'parts;
                 }
             }
         }

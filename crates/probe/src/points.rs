@@ -6,6 +6,8 @@
 //! Left out: accesses to parameters (they are part of the launch, or of a call), memory fences, and what moves between
 //! memories without passing registers (`cp.async`, bulk copies, tensor memory).
 
+use std::collections::HashMap;
+
 use prlx_isa::ptx::Op;
 use prlx_isa::view::{BlockId, Class, Guard, Inst, InstId, Operand, Role, Space, Type};
 use prlx_trace::SiteId;
@@ -52,7 +54,7 @@ pub(crate) fn points(body: &Body<'_>, first: u32) -> Vec<Point> {
         out.push(p);
     };
     push(Point::bare(None, SiteClass::Entry, BlockId(0), None));
-    let leaves: Vec<(BlockId, Option<InstId>)> = body.leaves().map(|(b, i, _)| (b, i)).collect();
+    let leaves: HashMap<InstId, BlockId> = body.leaves().filter_map(|(b, i, _)| Some((i?, b))).collect();
     for i in 0..body.function.insts.len() as u32 {
         let at = InstId(i);
         let inst = body.inst(at);
@@ -62,12 +64,12 @@ pub(crate) fn points(body: &Body<'_>, first: u32) -> Vec<Point> {
         for &d in body.decided.get(&at).into_iter().flatten() {
             push(decision(body, at, inst, d));
         }
-        if let Some((part, _)) = leaves.iter().find(|(_, l)| *l == Some(at)) {
+        if let Some(part) = leaves.get(&at) {
             push(Point::bare(Some(at), SiteClass::Exit, *part, None));
         }
     }
-    for (part, _) in leaves.iter().filter(|(_, l)| l.is_none()) {
-        push(Point::bare(None, SiteClass::Exit, *part, None));
+    for (part, ..) in body.leaves().filter(|(_, at, _)| at.is_none()) {
+        push(Point::bare(None, SiteClass::Exit, part, None));
     }
     out
 }

@@ -67,7 +67,10 @@ fn one(
         if let Some(d) = p.decision {
             site.source = choice.sources[d];
         }
-        let left_out = p.decision.map_or(!taken[index(points, p)], |d| !kept[d]);
+        let left_out = match p.decision {
+            Some(d) if program.level == Level::Path => !kept[d],
+            _ => !taken[index(points, p)],
+        };
         if let Some(why) = why {
             site.skipped = Some(why.to_owned());
         } else if left_out {
@@ -75,18 +78,7 @@ fn one(
         }
     }
     let wanted: Vec<bool> = points.iter().zip(&taken).map(|(p, t)| *t && wanted(program, body, p)).collect();
-    let visits = |p: &Point| program.level == Level::Events && wanted[index(points, p)];
-    let (blocks, slots) = steps::blocks(body, points, &choice, visits);
-    let function = Function {
-        name: body.function.name.clone(),
-        kernel: body.function.kind == FunctionKind::Kernel,
-        params: statics::params(body),
-        slots,
-        blocks,
-        loops: statics::loops(body),
-        skipped: why.map(str::to_owned),
-    };
-    let mut plan = FunctionPlan { function: body.id, skipped: function.skipped.clone(), ..FunctionPlan::default() };
+    let mut plan = FunctionPlan { function: body.id, skipped: why.map(str::to_owned), ..FunctionPlan::default() };
     if why.is_none() {
         let watched = program.window.as_ref().map(|w| w.sites.as_slice()).unwrap_or_default();
         let taken = if program.level == Level::Events { &wanted } else { &taken };
@@ -100,6 +92,20 @@ fn one(
             }
         }
     }
+    let visits = |p: &Point| {
+        let i = index(points, p);
+        program.level == Level::Events && wanted[i] && sites[i].skipped.is_none()
+    };
+    let (blocks, slots) = steps::blocks(body, points, &choice, visits);
+    let function = Function {
+        name: body.function.name.clone(),
+        kernel: body.function.kind == FunctionKind::Kernel,
+        params: statics::params(body),
+        slots,
+        blocks,
+        loops: statics::loops(body),
+        skipped: plan.skipped.clone(),
+    };
     (function, plan)
 }
 
@@ -176,6 +182,12 @@ fn skipped(program: &Program, module: &view::Module) -> Vec<Option<String>> {
             why[f].get_or_insert_with(|| {
                 format!("its address is taken {at}: calls through a pointer hand over no state")
             });
+        }
+    }
+    for (f, why) in module.functions.iter().zip(&mut why) {
+        // A branch to a label behind the last instruction: nothing can be inserted there.
+        if f.blocks.last().is_some_and(|b| b.insts.is_empty() && !b.preds.is_empty()) && !f.insts.is_empty() {
+            why.get_or_insert_with(|| "a label stands behind its last instruction".to_owned());
         }
     }
     unreached(module, &callers, &mut why);
