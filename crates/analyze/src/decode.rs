@@ -41,11 +41,11 @@ pub enum Item {
     Call(FuncId),
     /// It came back.
     Return,
-    /// It left `block` by its `to`-th way (branch: 0 taken, 1 not; switch: the index).
+    /// It left `block` where ways part.
     Branch {
         /// Which block's end.
         block: BlockId,
-        /// Which way.
+        /// Which way: the predicate, or the index.
         to: u32,
     },
     /// It arrived where paths that parted before meet again at the latest.
@@ -543,7 +543,7 @@ impl<'a> Decoder<'a> {
             End::Jump(to) => self.arrive(Some(at), *to)?,
             End::Branch { guard, taken, other } => {
                 let holds = self.holds(base, Some(*guard));
-                self.pending.push_back(Item::Branch { block: at, to: u32::from(!holds) });
+                self.pending.push_back(Item::Branch { block: at, to: u32::from(holds != guard.negate) });
                 self.arrive(Some(at), if holds { *taken } else { *other })?;
             }
             End::Switch { index, targets } => {

@@ -1,14 +1,30 @@
 //! Turns traces into reports: where two runs that were meant to agree first part, in which lanes, and why.
 //!
-//! It sees only traces. One line: [`decode`] gives a lane's path; `tree` gives it its shape (execution index, Merkle
-//! hashes); `align` puts two shapes side by side; `diverge` names what differs; [`report`](crate) is what a person or a
-//! program is told.
+//! It sees only traces. [`decode`] gives a lane's path; `tree` its shape (execution index, Merkle hashes); `align` puts
+//! two sequences side by side and `diverge` two shapes; `warp`, `cluster` and `diff` do so for all lanes of all launches;
+//! [`report`] is what comes of it. `pair` says which site of one build is which of another; `operands` takes the second
+//! look at a finding.
 
+mod align;
 pub mod alu;
+mod cluster;
 pub mod decode;
+mod describe;
+mod diff;
+mod diverge;
 mod error;
+mod launch;
+mod operands;
+mod pair;
 mod program;
+pub mod report;
+mod tree;
+pub mod value;
+mod warp;
 
 pub use decode::{Decoder, Item, LaneVisits, Limits, Outcome, lane_visits};
+pub use diff::{DiffOptions, diff};
 pub use error::Error;
+pub use operands::{attach_operands, window_for};
 pub use program::Program;
+pub use report::{Kind, Report, Verdict};

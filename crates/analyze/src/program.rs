@@ -96,6 +96,18 @@ impl Prepared<'_> {
             }
     }
 
+    /// The innermost loop that contains both blocks.
+    pub fn common_loop(&self, a: BlockId, b: BlockId) -> Option<LoopId> {
+        let mut at = self.blocks[a.index()].in_loop;
+        while let Some(l) = at {
+            if self.encloses(l, self.blocks[b.index()].in_loop) {
+                return Some(l);
+            }
+            at = self.function.loops[l.index()].parent;
+        }
+        None
+    }
+
     /// Whether loop `outer` is `inner` or encloses it.
     pub fn encloses(&self, outer: LoopId, inner: Option<LoopId>) -> bool {
         let mut at = inner;

@@ -1,0 +1,119 @@
+//! Sites, places and slices in words: from a module's tables to what a report says.
+//!
+//! Holds: nothing here fails; an index that leads nowhere gives less text.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use prlx_trace::kernel::{Module, NodeKind, Site, SiteClass};
+use prlx_trace::{FuncId, LocId, SiteId};
+
+use crate::report::{Location, SiteInfo, SliceNode, SteeredInfo};
+
+/// Inlining levels that are followed.
+const MAX_INLINED: usize = 32;
+/// Nodes of a slice that a report shows.
+const MAX_NODES: usize = 48;
+
+/// A place in the source, with its line's text and where it was inlined.
+pub(crate) fn location(m: &Module, loc: Option<LocId>) -> Option<Location> {
+    let mut place = one(m, loc?)?;
+    let mut at = m.locs.get(loc?.index())?.inlined_at;
+    while let Some(l) = at.filter(|_| place.inlined.len() < MAX_INLINED) {
+        place.inlined.extend(one(m, l));
+        at = m.locs.get(l.index()).and_then(|l| l.inlined_at);
+    }
+    Some(place)
+}
+
+fn one(m: &Module, loc: LocId) -> Option<Location> {
+    let loc = m.locs.get(loc.index())?;
+    let file = m.files.get(loc.file.index());
+    let code = file
+        .and_then(|f| f.text.as_deref())
+        .and_then(|t| t.lines().nth((loc.line as usize).checked_sub(1)?))
+        .map(|l| l.trim_end().to_string());
+    Some(Location {
+        file: file.map(|f| f.path.clone()).unwrap_or_default(),
+        line: loc.line,
+        column: loc.column,
+        function: loc.function.clone(),
+        code,
+        inlined: Vec::new(),
+    })
+}
+
+/// A function's name.
+pub(crate) fn function(m: &Module, f: FuncId) -> String {
+    m.functions.get(f.index()).map(|f| f.name.clone()).unwrap_or_default()
+}
+
+/// A site.
+pub(crate) fn site(m: &Module, id: SiteId) -> Option<SiteInfo> {
+    let s = m.sites.get(id.index())?;
+    let steers = s
+        .steers
+        .iter()
+        .map(|s| SteeredInfo { class: s.class, text: s.text.clone(), location: location(m, s.loc) })
+        .collect();
+    Some(SiteInfo {
+        id,
+        class: s.class,
+        function: function(m, s.function),
+        text: s.text.clone(),
+        location: location(m, s.loc),
+        steers,
+    })
+}
+
+/// The load sites that a site's slice names: node, site.
+pub(crate) fn loads(m: &Module, s: &Site) -> Vec<(u32, SiteId)> {
+    let mut taken = BTreeSet::new();
+    let mut out = Vec::new();
+    for (i, node) in s.slice.iter().enumerate().filter(|(_, n)| n.kind == NodeKind::Load) {
+        let is = |(j, l): &(usize, &Site)| {
+            l.function == s.function
+                && l.class == SiteClass::Load
+                && l.loc == node.loc
+                && l.text == node.text
+                && !taken.contains(j)
+        };
+        if let Some((j, _)) = m.sites.iter().enumerate().find(is) {
+            taken.insert(j);
+            out.push((i as u32, SiteId(j as u32)));
+        }
+    }
+    out
+}
+
+/// A site's slice, nearest nodes first: each node once, at the smallest depth at which it hangs.
+pub(crate) fn slice(m: &Module, id: SiteId) -> Vec<SliceNode> {
+    let Some(s) = m.sites.get(id.index()) else { return Vec::new() };
+    // Depth-first from the decision, so that a chain reads as a chain.
+    let mut order: Vec<(u32, u32)> = Vec::new();
+    let mut place = vec![None; s.slice.len()];
+    let mut todo = VecDeque::from([(0u32, 0u32)]);
+    while let Some((n, depth)) = todo.pop_back() {
+        let (Some(node), Some(p)) = (s.slice.get(n as usize), place.get_mut(n as usize)) else { continue };
+        if p.is_some() || order.len() >= MAX_NODES {
+            continue;
+        }
+        *p = Some(order.len() as u32);
+        order.push((n, depth));
+        todo.extend(node.inputs.iter().rev().map(|&i| (i, depth + 1)));
+    }
+    order
+        .iter()
+        .filter_map(|&(n, depth)| {
+            let node = s.slice.get(n as usize)?;
+            Some(SliceNode {
+                kind: node.kind,
+                text: node.text.clone(),
+                location: location(m, node.loc),
+                inputs: node.inputs.iter().filter_map(|&i| *place.get(i as usize)?).collect(),
+                depth,
+                node: n,
+                ..SliceNode::default()
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,371 @@
+//! Two recordings, compared: launches in pairs, warps that differ, findings put together.
+//!
+//! Holds: the report depends on the inputs alone, not on threads. Memory is bounded by a few frames of each side, the
+//! trees of the lanes at work, and the findings kept. `same` is only said when everything was seen: what was lost, left
+//! out, cut short or could not be read is a gap.
+//!
+//! Misses: launches that one side repeats or leaves out are paired by order within their kernel.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rayon::prelude::*;
+
+use prlx_trace::kernel::{Arg, Module, Step};
+use prlx_trace::{FuncId, Launch, Recording, Trace, WarpStream};
+
+use crate::cluster::Clusters;
+use crate::decode::Limits;
+use crate::diverge::Sides;
+use crate::error::Error;
+use crate::launch;
+use crate::pair::{self, Pairing};
+use crate::program::Program;
+use crate::report::{Coverage, Elements, Lanes, LaunchReport, Report, Sites, Unpaired, Verdict, Visits, Warps};
+use crate::warp::{self, Context, LaneFate, WarpDiff};
+
+/// How to compare.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DiffOptions {
+    /// Kernels to compare, by name with `*` and `?`; none: all.
+    pub kernels: Vec<String>,
+    /// Findings of a launch that are kept.
+    pub findings: usize,
+    /// Warps of a finding that are listed.
+    pub warps: usize,
+    /// What decoding one lane may cost.
+    pub limits: Limits,
+}
+
+impl Default for DiffOptions {
+    fn default() -> Self {
+        DiffOptions { kernels: Vec::new(), findings: 64, warps: 256, limits: Limits::default() }
+    }
+}
+
+/// Pairs of warps that are compared at once.
+const BATCH: usize = 4096;
+
+/// Compares two recordings.
+///
+/// # Errors
+/// When a filter matches nothing, a module is ill-formed, or the streams are damaged.
+pub fn diff(a: &Trace, b: &Trace, options: &DiffOptions) -> Result<Report, Error> {
+    let names = |t: &Trace| -> Vec<String> { t.launches.iter().map(|r| kernel_name(t, &r.launch)).collect() };
+    let (mut na, mut nb) = (names(a), names(b));
+    if !options.kernels.is_empty() {
+        let wanted = |n: &String| options.kernels.iter().any(|p| matches(p, n));
+        for pattern in &options.kernels {
+            if !na.iter().chain(&nb).any(|n| matches(pattern, n)) {
+                return Err(Error::new("filter", format!("no launch of either side has a kernel like `{pattern}`")));
+            }
+        }
+        // Unwanted launches keep their numbers but have no name to pair by.
+        for n in na.iter_mut().chain(&mut nb).filter(|n| !wanted(n)) {
+            n.clear();
+        }
+    }
+    let mut partners: BTreeMap<&str, std::collections::VecDeque<usize>> = BTreeMap::new();
+    for (j, n) in nb.iter().enumerate().filter(|(_, n)| !n.is_empty()) {
+        partners.entry(n).or_default().push_back(j);
+    }
+    let mut report = Report { producers: [a.producer.clone(), b.producer.clone()], ..Report::default() };
+    let mut modules = Modules::default();
+    for (i, n) in na.iter().enumerate().filter(|(_, n)| !n.is_empty()) {
+        match partners.get_mut(n.as_str()).and_then(|p| p.pop_front()) {
+            Some(j) => report.launches.push(launches([a, b], [i, j], n, &mut modules, options)?),
+            None => report.unpaired.push(Unpaired { side: 0, launch: i as u64, kernel: n.clone() }),
+        }
+    }
+    let mut left: Vec<usize> = partners.into_values().flatten().collect();
+    left.sort_unstable();
+    let unpaired = left.into_iter().map(|j| Unpaired { side: 1, launch: j as u64, kernel: nb[j].clone() });
+    report.unpaired.extend(unpaired);
+    report.conclude();
+    Ok(report)
+}
+
+impl Report {
+    /// Sets the verdict from those of the launches.
+    pub(crate) fn conclude(&mut self) {
+        self.gaps.clear();
+        if self.launches.is_empty() && self.unpaired.is_empty() {
+            self.gaps.push("neither side recorded a launch".into());
+        }
+        let gap = if self.gaps.is_empty() { Verdict::Same } else { Verdict::Unknown };
+        let extra = if self.unpaired.is_empty() { Verdict::Same } else { Verdict::Differs };
+        self.verdict = self.launches.iter().map(|l| l.verdict).fold(gap.max(extra), Verdict::max);
+    }
+}
+
+fn kernel_name(t: &Trace, l: &Launch) -> String {
+    let f = t.modules.get(l.module.index()).and_then(|m| m.functions.get(l.kernel.index()));
+    f.map_or_else(|| format!("{} of {}", l.kernel, l.module), |f| f.name.clone())
+}
+
+/// Whether `name` is like `pattern`, in which `*` stands for any text and `?` for one character.
+fn matches(pattern: &str, name: &str) -> bool {
+    let (p, n): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
+    // The last star, and how much of the name it has taken.
+    let (mut i, mut j, mut star) = (0, 0, None);
+    while j < n.len() {
+        if p.get(i) == Some(&'*') {
+            star = Some((i, j));
+            i += 1;
+        } else if p.get(i).is_some_and(|c| *c == '?' || *c == n[j]) {
+            (i, j) = (i + 1, j + 1);
+        } else if let Some((s, taken)) = star {
+            star = Some((s, taken + 1));
+            (i, j) = (s + 1, taken + 1);
+        } else {
+            return false;
+        }
+    }
+    p[i..].iter().all(|c| *c == '*')
+}
+
+/// What is looked up once for a pair of modules.
+#[derive(Default)]
+struct Modules {
+    pairings: BTreeMap<[u32; 2], Pairing>,
+}
+
+fn module<'a>(t: &'a Trace, l: &Launch) -> Result<&'a Module, Error> {
+    t.modules.get(l.module.index()).ok_or_else(|| Error::new(l.module.to_string(), "no such module"))
+}
+
+fn launches(
+    traces: [&Trace; 2],
+    at: [usize; 2],
+    kernel: &str,
+    modules: &mut Modules,
+    options: &DiffOptions,
+) -> Result<LaunchReport, Error> {
+    let recordings = [&traces[0].launches[at[0]], &traces[1].launches[at[1]]];
+    let [la, lb] = recordings.map(|r| &r.launch);
+    let [ma, mb] = [module(traces[0], la)?, module(traces[1], lb)?];
+    if la.level != lb.level {
+        let what = format!("recorded at level {} and at level {}", la.level.name(), lb.level.name());
+        return Err(Error::new(format!("kernel {kernel}"), what));
+    }
+    let pairing = modules.pairings.entry([la.module.0, lb.module.0]).or_insert_with(|| pair::modules(ma, mb)).clone();
+    let programs = [Program::new(ma)?, Program::new(mb)?];
+    let guarded = [pair::guarded(ma), pair::guarded(mb)];
+    let reach = [reachable(ma, la.kernel), reachable(mb, lb.kernel)];
+    let cx = Context {
+        sides: Sides {
+            programs: [&programs[0], &programs[1]],
+            names: [&pairing.a, &pairing.b],
+            guarded: [&guarded[0], &guarded[1]],
+        },
+        launches: [la, lb],
+        words_tell: pairing.same && places_agree(la, lb) && params_agree([ma, mb], [la, lb], &reach),
+        limits: options.limits,
+    };
+    let mut out = LaunchReport {
+        kernel: kernel.into(),
+        launch: at.map(|i| i as u64),
+        module: [ma.name.clone(), mb.name.clone()],
+        device: [la.device.clone(), lb.device.clone()],
+        level: la.level,
+        grid: la.grid,
+        block: la.block,
+        warp_size: la.warp_size,
+        differences: launch::differences([ma, mb], [la, lb]),
+        dilation: [la, lb].map(launch::dilation),
+        ..LaunchReport::default()
+    };
+    let mut gaps = BTreeMap::new();
+    let coverage = &mut out.coverage;
+    for side in 0..2 {
+        let (m, l) = ([ma, mb][side], [la, lb][side]);
+        coverage.elements[side] = Elements { recorded: l.totals.recorded, dropped: l.totals.dropped };
+        coverage.sites[side] = sites(&programs[side], &reach[side], pairing.unmatched[side]);
+        launch::static_gaps(m, l, &programs[side], &reach[side], side, &mut gaps);
+    }
+    let mut clusters = Clusters::new(options.warps);
+    streams(&cx, recordings, pairing.same, coverage, &mut clusters, &mut gaps)?;
+    launch::coverage_gaps(coverage, [la, lb], &mut gaps);
+    out.findings = clusters.findings(&cx, [ma, mb]);
+    out.findings_total = out.findings.len() as u64;
+    out.findings.truncate(options.findings);
+    out.gaps = gaps.into_values().collect();
+    let differs = out.findings_total > 0 || out.differences.iter().any(launch::decisive);
+    out.verdict = match (differs, out.gaps.is_empty()) {
+        (true, _) => Verdict::Differs,
+        (false, true) => Verdict::Same,
+        (false, false) => Verdict::Unknown,
+    };
+    Ok(out)
+}
+
+/// A kernel and the functions that it can call.
+fn reachable(m: &Module, kernel: FuncId) -> BTreeSet<FuncId> {
+    let mut out = BTreeSet::new();
+    let mut todo = vec![kernel];
+    while let Some(f) = todo.pop() {
+        if !out.insert(f) {
+            continue;
+        }
+        let blocks = m.functions.get(f.index()).map_or(&[][..], |f| &f.blocks);
+        todo.extend(blocks.iter().flat_map(|b| &b.steps).filter_map(|s| match s {
+            Step::Call { function, .. } => Some(*function),
+            _ => None,
+        }));
+    }
+    out
+}
+
+/// Whether lanes of the same number are at the same place.
+fn places_agree(a: &Launch, b: &Launch) -> bool {
+    (a.grid, a.block, a.warp_size) == (b.grid, b.block, b.warp_size)
+}
+
+/// Whether all parameters that decoding reads are the same.
+fn params_agree(modules: [&Module; 2], launches: [&Launch; 2], reach: &[BTreeSet<FuncId>; 2]) -> bool {
+    let functions = reach[0].iter().filter_map(|f| modules[0].functions.get(f.index()));
+    let mut args = functions.flat_map(|f| &f.blocks).flat_map(|b| &b.steps).flat_map(|s| match s {
+        Step::Let { args, .. } => &args[..],
+        _ => &[],
+    });
+    args.all(|a| match a {
+        Arg::Param { offset, size } => {
+            let range = *offset as usize..(*offset as usize).saturating_add(usize::from(*size));
+            launches[0].params.get(range.clone()) == launches[1].params.get(range)
+        }
+        _ => true,
+    })
+}
+
+fn sites(p: &Program<'_>, reach: &BTreeSet<FuncId>, unmatched: u64) -> Sites {
+    let all = || p.module.sites.iter().enumerate().filter(|(_, s)| reach.contains(&s.function));
+    let hidden: BTreeSet<usize> = reach.iter().flat_map(|f| p.hidden(*f)).map(|(s, _)| s.index()).collect();
+    let skipped = all().filter(|(i, s)| s.skipped.is_some() || hidden.contains(i)).count();
+    Sites { total: all().count() as u64, skipped: skipped as u64, unmatched }
+}
+
+/// Walks both sides' streams together and compares what is not known to be equal.
+fn streams(
+    cx: &Context<'_>,
+    recordings: [&Recording; 2],
+    digests_tell: bool,
+    coverage: &mut Coverage,
+    clusters: &mut Clusters,
+    gaps: &mut BTreeMap<String, String>,
+) -> Result<(), Error> {
+    let [ra, rb] = recordings;
+    let total = cx.launches[0].warps().max(cx.launches[1].warps());
+    let lanes_of =
+        |w: prlx_trace::WarpId| u64::from((cx.launches[0].lanes(w).0 | cx.launches[1].lanes(w).0).count_ones());
+    let threads = cx.launches.map(|l| l.grid.volume().saturating_mul(l.block.volume()));
+    let mut warps = Warps { total, ..Warps::default() };
+    let mut lanes = Lanes { total: threads[0].max(threads[1]), ..Lanes::default() };
+    // Which warps are worth unpacking.
+    let mut suspects = BTreeSet::new();
+    let mut infos_b = rb.streams.infos().peekable();
+    for info in ra.streams.infos() {
+        while infos_b.next_if(|b| b.warp < info.warp).is_some() {}
+        let Some(other) = infos_b.next_if(|b| b.warp == info.warp) else { continue };
+        if info.warp.0 >= total {
+            return Err(Error::new(info.warp.to_string(), "a warp beyond the grid"));
+        }
+        let whole = info.dropped == 0 && other.dropped == 0;
+        if digests_tell && whole && info.digest != 0 && info.digest == other.digest {
+            warps.equal += 1;
+            lanes.in_equal_warps += lanes_of(info.warp);
+        } else {
+            suspects.insert(info.warp);
+        }
+    }
+    let mut batch: Vec<(WarpStream, WarpStream)> = Vec::new();
+    let mut feed = [Feed::new(ra), Feed::new(rb)];
+    let mut absorb = |batch: &mut Vec<(WarpStream, WarpStream)>, warps: &mut Warps, lanes: &mut Lanes| {
+        let results: Vec<WarpDiff> = batch.par_iter().map(|(a, b)| warp::warps(cx, a, b)).collect();
+        batch.clear();
+        for r in results {
+            let fate = |f: LaneFate| r.fates[f as usize];
+            let failed = fate(LaneFate::Failed);
+            if failed > 0 && failed == r.fates.iter().sum() {
+                warps.failed += 1
+            } else {
+                warps.compared += 1
+            }
+            lanes.same_words += fate(LaneFate::SameWords);
+            lanes.compared += fate(LaneFate::Compared);
+            lanes.truncated += fate(LaneFate::Truncated);
+            lanes.failed += failed;
+            for (sum, c) in coverage.visits.iter_mut().zip(r.visits) {
+                *sum = Visits {
+                    recorded: sum.recorded + c.recorded,
+                    computed: sum.computed + c.computed,
+                    other: sum.other + c.other,
+                };
+            }
+            if let Some(why) = &r.failure {
+                gaps.entry("failed".into()).or_insert_with(|| format!("not decodable: {why}"));
+            }
+            clusters.add(cx, r);
+        }
+    };
+    for &w in &suspects {
+        let (Some(a), Some(b)) = (feed[0].take(w)?, feed[1].take(w)?) else {
+            return Err(Error::new(w.to_string(), "listed, but not in the frames"));
+        };
+        batch.push((a, b));
+        if batch.len() >= BATCH {
+            absorb(&mut batch, &mut warps, &mut lanes);
+        }
+    }
+    absorb(&mut batch, &mut warps, &mut lanes);
+    warps.missing = total.saturating_sub(warps.equal + warps.compared + warps.failed);
+    let seen = lanes.in_equal_warps + lanes.same_words + lanes.compared + lanes.truncated + lanes.failed;
+    lanes.missing = lanes.total.saturating_sub(seen);
+    (coverage.warps, coverage.lanes) = (warps, lanes);
+    Ok(())
+}
+
+/// Gives warps in ascending order, unpacking each frame once.
+struct Feed<'a> {
+    recording: &'a Recording,
+    next: usize,
+    frame: std::iter::Peekable<std::vec::IntoIter<WarpStream>>,
+}
+
+impl<'a> Feed<'a> {
+    fn new(recording: &'a Recording) -> Self {
+        Feed { recording, next: 0, frame: Vec::new().into_iter().peekable() }
+    }
+    fn take(&mut self, warp: prlx_trace::WarpId) -> Result<Option<WarpStream>, Error> {
+        loop {
+            while self.frame.next_if(|w| w.warp < warp).is_some() {}
+            if self.frame.peek().is_some() {
+                return Ok(self.frame.next_if(|w| w.warp == warp));
+            }
+            if self.next >= self.recording.streams.frames() {
+                return Ok(None);
+            }
+            self.frame = self.recording.streams.frame(self.next)?.into_iter().peekable();
+            self.next += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::matches;
+
+    #[test]
+    fn patterns() {
+        for (p, n, want) in [
+            ("*", "", true),
+            ("a*c", "abbc", true),
+            ("a*c", "abcb", false),
+            ("a?c", "abc", true),
+            ("a?c", "ac", false),
+            ("*_kernel*", "my_kernel_1", true),
+            ("", "x", false),
+            ("**a", "bca", true),
+        ] {
+            assert_eq!(matches(p, n), want, "{p} {n}");
+        }
+    }
+}

@@ -1,0 +1,538 @@
+//! Two lanes' trees side by side: what differs, each thing once, where it began.
+//!
+//! Holds: equal hashes are not entered, so the work goes with the difference. A decision that differs is one finding;
+//! what only one side did because of it, up to where its branch's paths meet again, *follows* from it and is counted with
+//! it, not found again. Nothing is looked for ahead: places match by execution index, and only the children of one node
+//! are ever aligned.
+//!
+//! Misses: a difference that follows through data (a value stored, loaded again later) is a finding of its own, after the
+//! first.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use prlx_trace::kernel::{Module, SiteClass};
+use prlx_trace::{BlockId, FuncId, LaneMask, LoopId, SiteId};
+
+use crate::align::{self, Step};
+use crate::pair::Names;
+use crate::program::Program;
+use crate::report::Kind;
+use crate::tree::{self, Entry, Tree, What};
+
+/// What both trees were made with.
+pub(crate) struct Sides<'a> {
+    pub programs: [&'a Program<'a>; 2],
+    pub names: [&'a Names; 2],
+    /// By side: see [`crate::pair::guarded`].
+    pub guarded: [&'a BTreeMap<SiteId, Vec<SiteId>>; 2],
+}
+
+/// A loop trip that a place is in.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct TripPlace {
+    /// Function and loop, as side A numbers them.
+    pub function: FuncId,
+    pub of: LoopId,
+    /// Which trip, by side.
+    pub trip: [u64; 2],
+    /// Of how many.
+    pub trips: [u64; 2],
+}
+
+/// A difference at one place of one lane.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Raw {
+    pub kind: Kind,
+    /// By side: the site, if it has one there.
+    pub sites: [Option<SiteId>; 2],
+    /// By side: how often the lane had visited that site.
+    pub nth: [Option<u32>; 2],
+    pub values: [u64; 2],
+    pub masks: [LaneMask; 2],
+    /// Visits of side A before it (as far as they are aligned).
+    pub position: u64,
+    /// Loops that it is in, outermost first.
+    pub trips: Vec<TripPlace>,
+    /// Visits, and whole trips, that only one side has.
+    pub extra_visits: [u64; 2],
+    pub extra_trips: [u64; 2],
+    /// For extra trips, or where no site is known: where it is.
+    pub block: Option<(usize, FuncId, BlockId)>,
+}
+
+impl Raw {
+    /// One at no place in particular.
+    pub fn new(kind: Kind) -> Raw {
+        Raw {
+            kind,
+            sites: [None; 2],
+            nth: [None; 2],
+            values: [0; 2],
+            masks: [LaneMask(0); 2],
+            position: 0,
+            trips: Vec::new(),
+            extra_visits: [0; 2],
+            extra_trips: [0; 2],
+            block: None,
+        }
+    }
+}
+
+/// What findings are put together by: kind, common site, side that has more.
+pub(crate) type Key = (Kind, u32, u8);
+
+/// Equal differences of one lane.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Found {
+    pub first: Raw,
+    pub count: u64,
+    /// Of decisions with two values: how often A's was true and B's false, and the other way round.
+    pub ways: [u64; 2],
+    /// Visits by side that follow.
+    pub follows: [u64; 2],
+    /// Whether the lane first parted here.
+    pub root: bool,
+}
+
+/// Everything that differs in one lane.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct LaneDiff {
+    pub found: BTreeMap<Key, Found>,
+    /// A side's recording ended before the comparison did.
+    pub cut: bool,
+}
+
+/// How the comparison of a body ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Went {
+    /// Both are at the end of it.
+    On,
+    /// Control parted and meets again further out.
+    Out(Home),
+}
+
+/// Where control that parted meets again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Home {
+    /// Only when the function is left.
+    End,
+    /// In a body of this loop (of none: the function's own), at these blocks by side.
+    At(Option<LoopId>, [BlockId; 2]),
+}
+
+/// Alignments of one body, at most: a body that needs more has nothing in common.
+const MAX_RUNS: usize = 64;
+
+struct Differ<'a> {
+    sides: &'a Sides<'a>,
+    trees: [&'a Tree; 2],
+    /// Compare masks too, but for these lanes.
+    masks: Option<LaneMask>,
+    out: LaneDiff,
+    trips: Vec<TripPlace>,
+    position: u64,
+    /// Common sites of decisions that differed.
+    parted: BTreeSet<u32>,
+    last: Option<Key>,
+}
+
+/// Compares two lanes; with `masks`, also who else took part, but for the lanes given: those that parted are missed
+/// elsewhere because of that.
+pub(crate) fn lanes(sides: &Sides<'_>, a: &Tree, b: &Tree, masks: Option<LaneMask>) -> LaneDiff {
+    let mut d = Differ {
+        sides,
+        trees: [a, b],
+        masks,
+        out: LaneDiff { found: BTreeMap::new(), cut: !a.complete || !b.complete },
+        trips: Vec::new(),
+        position: 0,
+        parted: BTreeSet::new(),
+        last: None,
+    };
+    if a.nodes.is_empty() || b.nodes.is_empty() || a.node(a.root).hash == b.node(b.root).hash && !d.masked() {
+        return d.out;
+    }
+    d.body([a.root, b.root], [!a.complete, !b.complete]);
+    d.out
+}
+
+/// Whether a site is a decision.
+pub(crate) fn decides(m: &Module, s: SiteId) -> bool {
+    let class = m.sites.get(s.index()).map(|s| s.class);
+    matches!(class, Some(SiteClass::Branch | SiteClass::Guard | SiteClass::Select | SiteClass::Switch))
+}
+
+impl Differ<'_> {
+    /// Masks are not in the hashes: with them, everything is walked.
+    fn masked(&self) -> bool {
+        self.masks.is_some()
+    }
+
+    fn common(&self, side: usize, s: SiteId) -> u32 {
+        self.sides.names[side].site(s)
+    }
+
+    /// A child's or visit's identity among its siblings, without values.
+    fn token(&self, side: usize, e: Entry) -> u64 {
+        let names = self.sides.names[side];
+        match e.what() {
+            What::Visit => u64::from(names.site(tree::site(e))) << 2,
+            What::Child => {
+                let node = self.trees[side].node(e.id());
+                match node.kind {
+                    tree::Kind::Loop(l) => {
+                        u64::from(names.function(node.function)) << 34
+                            | u64::from(names.loop_of(node.function, l)) << 2
+                            | 1
+                    }
+                    tree::Kind::Call(f) => u64::from(names.function(f)) << 2 | 2,
+                    tree::Kind::Root | tree::Kind::Trip => 3,
+                }
+            }
+            What::Branch | What::Join => u64::MAX,
+        }
+    }
+
+    fn note(&mut self, raw: Raw, side: u8) {
+        let site = raw.sites[0].map(|s| self.common(0, s)).or(raw.sites[1].map(|s| self.common(1, s)));
+        let key = (raw.kind, site.unwrap_or(u32::MAX), side);
+        let root = self.out.found.is_empty();
+        let way = if raw.kind == Kind::Branch {
+            [raw.values[0] > raw.values[1], raw.values[0] < raw.values[1]]
+        } else {
+            [false; 2]
+        };
+        let found =
+            self.out.found.entry(key).or_insert(Found { first: raw, count: 0, ways: [0; 2], follows: [0; 2], root });
+        found.count += 1;
+        for (n, way) in found.ways.iter_mut().zip(way) {
+            *n += u64::from(way);
+        }
+        self.last = Some(key);
+    }
+
+    fn follow(&mut self, a: u64, b: u64) {
+        if let Some(found) = self.last.and_then(|k| self.out.found.get_mut(&k)) {
+            found.follows[0] += a;
+            found.follows[1] += b;
+        }
+    }
+
+    fn raw(&self, kind: Kind) -> Raw {
+        Raw { position: self.position, trips: self.trips.clone(), ..Raw::new(kind) }
+    }
+
+    /// Compares the same visit on both sides; says whether a decision differed.
+    fn visit(&mut self, a: Entry, b: Entry, masks: [LaneMask; 2]) -> bool {
+        let site = tree::site(a);
+        let decision = decides(self.sides.programs[0].module, site);
+        let kind = if a.value != b.value && decision {
+            Kind::Branch
+        } else if self.masks.is_some_and(|but| (masks[0].0 ^ masks[1].0) & !but.0 != 0) {
+            Kind::ActiveMask
+        } else if a.value != b.value && masks[0] == masks[1] {
+            // What memory sites record is a digest over the lanes of the mask.
+            Kind::Value
+        } else {
+            return false;
+        };
+        let raw = Raw {
+            sites: [Some(site), Some(tree::site(b))],
+            nth: [Some(a.nth), Some(b.nth)],
+            values: [a.value, b.value],
+            masks,
+            ..self.raw(kind)
+        };
+        if kind == Kind::Branch {
+            self.parted.insert(self.common(0, site));
+        }
+        self.note(raw, 0);
+        kind == Kind::Branch
+    }
+
+    /// Compares two bodies. `cut[side]`: that side's recording ends in this body.
+    fn body(&mut self, nodes: [u32; 2], cut: [bool; 2]) -> Went {
+        let [ta, tb] = self.trees;
+        let (a, b) = (ta.entries(nodes[0]), tb.entries(nodes[1]));
+        let of = ta.node(nodes[0]).of;
+        let (mut i, mut j) = (0, 0);
+        let mut runs = 0;
+        // The last decision of this body that both sides made differed: what does not match now follows from it.
+        let mut differed = false;
+        loop {
+            while a.get(i).is_some_and(|e| e.what() == What::Join) {
+                i += 1;
+            }
+            while b.get(j).is_some_and(|e| e.what() == What::Join) {
+                j += 1;
+            }
+            let (x, y) = (a.get(i).copied(), b.get(j).copied());
+            let branch = |e: Option<Entry>| e.filter(|e| e.what() == What::Branch);
+            match (branch(x), branch(y)) {
+                (Some(x), Some(y)) => {
+                    (i, j) = (i + 1, j + 1);
+                    if x.value == y.value {
+                        continue;
+                    }
+                    let home = self.parted_at(nodes, [BlockId(x.id()), BlockId(y.id())]);
+                    match self.go_on(home, of, a, b, &mut i, &mut j) {
+                        Went::On => continue,
+                        out => return out,
+                    }
+                }
+                // Another build may branch where this one does not.
+                (Some(_), None) => {
+                    i += 1;
+                    continue;
+                }
+                (None, Some(_)) => {
+                    j += 1;
+                    continue;
+                }
+                (None, None) => {}
+            }
+            match (x, y) {
+                (None, None) => return Went::On,
+                (Some(x), Some(y)) if self.token(0, x) == self.token(1, y) => {
+                    let at = (i, j);
+                    (i, j) = (i + 1, j + 1);
+                    if x.what() == What::Visit {
+                        let masks = [ta.mask(nodes[0], at.0), tb.mask(nodes[1], at.1)];
+                        if self.visit(x, y, masks) {
+                            differed = true;
+                        } else if decides(self.sides.programs[0].module, tree::site(x)) {
+                            differed = false;
+                        }
+                        self.position += 1;
+                        continue;
+                    }
+                    let (m, n) = (ta.node(x.id()), tb.node(y.id()));
+                    if m.hash == n.hash && !self.masked() {
+                        self.position += m.visits;
+                        continue;
+                    }
+                    let inside = [cut[0] && i == a.len(), cut[1] && j == b.len()];
+                    let start = self.position;
+                    let went = match m.kind {
+                        tree::Kind::Loop(_) => self.trips([x.id(), y.id()], inside),
+                        _ => {
+                            // What leaves a call comes back after it.
+                            self.body([x.id(), y.id()], inside);
+                            Went::On
+                        }
+                    };
+                    self.position = start + m.visits;
+                    if let Went::Out(home) = went
+                        && let out @ Went::Out(_) = self.go_on(home, of, a, b, &mut i, &mut j)
+                    {
+                        return out;
+                    }
+                }
+                (x, y) => {
+                    if x.is_none() && cut[0] || y.is_none() && cut[1] {
+                        return Went::On;
+                    }
+                    runs += 1;
+                    let (to_i, to_j) = self.next_match(a, b, i, j, runs);
+                    // A recording that ends here may have gone on to match.
+                    if to_i == a.len() && cut[0] || to_j == b.len() && cut[1] {
+                        return Went::On;
+                    }
+                    self.unmatched([&a[i..to_i], &b[j..to_j]], differed);
+                    self.position += ta.visits(&a[i..to_i]);
+                    (i, j) = (to_i, to_j);
+                }
+            }
+        }
+    }
+
+    /// Control left these blocks by different ways: where does it meet again?
+    fn parted_at(&mut self, nodes: [u32; 2], blocks: [BlockId; 2]) -> Home {
+        if self.parted.is_empty() {
+            // No decision says why: another build, or a decision that was left out.
+            let function = self.trees[0].node(nodes[0]).function;
+            let raw = Raw { block: Some((0, function, blocks[0])), ..self.raw(Kind::Path) };
+            self.note(raw, 0);
+        }
+        let home = |side: usize| {
+            let program = self.sides.programs[side];
+            let f = program.functions.get(self.trees[side].node(nodes[side]).function.index())?;
+            let meet = f.function.blocks.get(blocks[side].index())?.ipdom?;
+            Some((f.common_loop(blocks[side], meet), meet))
+        };
+        match (home(0), home(1)) {
+            (Some((l, x)), Some((_, y))) => Home::At(l, [x, y]),
+            _ => Home::End,
+        }
+    }
+
+    /// Skips to where control meets again, if that is in this body (one of loop `of`).
+    fn go_on(
+        &mut self,
+        home: Home,
+        of: Option<LoopId>,
+        a: &[Entry],
+        b: &[Entry],
+        i: &mut usize,
+        j: &mut usize,
+    ) -> Went {
+        let (to_i, to_j, went) = match home {
+            Home::At(l, [x, y]) if l == of => (Tree::seek(a, *i, Some(x)), Tree::seek(b, *j, Some(y)), Went::On),
+            _ => (a.len(), b.len(), Went::Out(home)),
+        };
+        let skipped = (self.trees[0].visits(&a[*i..to_i]), self.trees[1].visits(&b[*j..to_j]));
+        self.follow(skipped.0, skipped.1);
+        self.position += skipped.0;
+        (*i, *j) = (to_i, to_j);
+        went
+    }
+
+    /// The first places at or after `i` and `j` from which both go on alike.
+    fn next_match(&self, a: &[Entry], b: &[Entry], i: usize, j: usize, runs: usize) -> (usize, usize) {
+        if runs > MAX_RUNS {
+            return (a.len(), b.len());
+        }
+        let tokens = |side: usize, entries: &[Entry], from: usize| -> (Vec<u64>, Vec<usize>) {
+            (from..entries.len())
+                .filter(|&k| matches!(entries[k].what(), What::Visit | What::Child))
+                .map(|k| (self.token(side, entries[k]), k))
+                .unzip()
+        };
+        let ((ta, ia), (tb, ib)) = (tokens(0, a, i), tokens(1, b, j));
+        let at = |index: &[usize], k: usize, end: usize| index.get(k).copied().unwrap_or(end);
+        match align::runs(&ta, &tb).as_deref() {
+            Some([run, ..]) => (at(&ia, run.a.end, a.len()), at(&ib, run.b.end, b.len())),
+            _ => (a.len(), b.len()),
+        }
+    }
+
+    /// Parts of a body that have no partner.
+    fn unmatched(&mut self, parts: [&[Entry]; 2], differed: bool) {
+        let visits = [self.trees[0].visits(parts[0]), self.trees[1].visits(parts[1])];
+        let explained = |side: usize| {
+            parts[side].iter().all(|e| match e.what() {
+                What::Visit => {
+                    let guards = self.sides.guarded[side].get(&tree::site(*e));
+                    guards.into_iter().flatten().any(|g| self.parted.contains(&self.common(side, *g)))
+                }
+                What::Child => false,
+                What::Branch | What::Join => true,
+            })
+        };
+        if differed || explained(0) && explained(1) {
+            return self.follow(visits[0], visits[1]);
+        }
+        let first = |side: usize| {
+            parts[side].iter().find_map(|e| match e.what() {
+                What::Visit => Some(*e),
+                What::Child => self.trees[side].first_visit(e.id()),
+                _ => None,
+            })
+        };
+        let (x, y) = (first(0), first(1));
+        let (kind, side) = match (x, y) {
+            (Some(_), Some(_)) => (Kind::Path, 0),
+            (Some(_), None) => (Kind::ExtraEvents, 0),
+            (None, Some(_)) => (Kind::ExtraEvents, 1),
+            (None, None) => return,
+        };
+        let raw = Raw {
+            sites: [x.map(tree::site), y.map(tree::site)],
+            nth: [x.map(|e| e.nth), y.map(|e| e.nth)],
+            values: [x.map_or(0, |e| e.value), y.map_or(0, |e| e.value)],
+            extra_visits: visits,
+            ..self.raw(kind)
+        };
+        self.note(raw, side);
+    }
+
+    /// Compares two runs of a loop.
+    fn trips(&mut self, nodes: [u32; 2], cut: [bool; 2]) -> Went {
+        let [ta, tb] = self.trees;
+        let ids = |side: usize| -> Vec<u32> { self.trees[side].entries(nodes[side]).iter().map(|e| e.id()).collect() };
+        let (a, b) = (ids(0), ids(1));
+        let hashes = |t: &Tree, ids: &[u32]| -> Vec<u64> { ids.iter().map(|&n| t.node(n).hash).collect() };
+        let (ha, hb) = (hashes(ta, &a), hashes(tb, &b));
+        let start = self.position;
+        // Visits before each trip of A.
+        let mut before = Vec::with_capacity(a.len() + 1);
+        before.push(start);
+        for &n in &a {
+            before.push(before.last().copied().unwrap_or(start) + ta.node(n).visits);
+        }
+        let steps = if self.masked() {
+            (0..a.len().max(b.len()))
+                .map(|k| match (k < a.len(), k < b.len()) {
+                    (true, true) => Step::Pair(k, k),
+                    (true, false) => Step::OnlyA(k..a.len(), b.len()),
+                    _ => Step::OnlyB(a.len(), k..b.len()),
+                })
+                .take(a.len().min(b.len()) + usize::from(a.len() != b.len()))
+                .collect()
+        } else if cut[0] || cut[1] {
+            // Trips that a recording lost are no trips more of the other side.
+            let both = a.len().min(b.len());
+            (0..both).filter(|&k| ha[k] != hb[k]).map(|k| Step::Pair(k, k)).collect()
+        } else {
+            align::trips(&ha, &hb, |i, j| self.only_leaves([a[i], b[j]]))
+        };
+        let node = ta.node(nodes[0]);
+        let of = node.of.unwrap_or_default();
+        let function = node.function;
+        let all = [a.len() as u64, b.len() as u64];
+        for step in steps {
+            let place = |trip: [usize; 2]| TripPlace { function, of, trip: trip.map(|t| t as u64), trips: all };
+            match step {
+                Step::Pair(i, j) => {
+                    self.position = before[i];
+                    self.trips.push(place([i, j]));
+                    let went = self.body([a[i], b[j]], [cut[0] && i + 1 == a.len(), cut[1] && j + 1 == b.len()]);
+                    self.trips.pop();
+                    if let Went::Out(_) = went {
+                        let rest = |t: &Tree, ids: &[u32]| ids.iter().map(|&n| t.node(n).visits).sum();
+                        self.follow(rest(ta, &a[i + 1..]), rest(tb, &b[j + 1..]));
+                        return went;
+                    }
+                }
+                Step::OnlyA(r, j) => self.more(0, &a[r.clone()], place([r.start, j]), before[r.start]),
+                Step::OnlyB(i, r) => self.more(1, &b[r.clone()], place([i, r.start]), before[i]),
+            }
+        }
+        Went::On
+    }
+
+    /// Whether two trips agree but for one decision, by which only one side leaves.
+    fn only_leaves(&self, trips: [u32; 2]) -> bool {
+        let mut trial = Differ {
+            sides: self.sides,
+            trees: self.trees,
+            masks: self.masks,
+            out: LaneDiff::default(),
+            trips: Vec::new(),
+            position: 0,
+            parted: BTreeSet::new(),
+            last: None,
+        };
+        let went = trial.body(trips, [false; 2]);
+        let mut found = trial.out.found.values();
+        matches!(went, Went::Out(_)) && found.next().is_some_and(|f| f.count == 1) && found.next().is_none()
+    }
+
+    /// Trips that only one side has.
+    fn more(&mut self, side: usize, trips: &[u32], place: TripPlace, position: u64) {
+        self.position = position;
+        self.trips.push(place);
+        let tree = self.trees[side];
+        let first = trips.iter().find_map(|&n| tree.first_visit(n));
+        let mut raw = self.raw(Kind::ExtraEvents);
+        self.trips.pop();
+        raw.sites[side] = first.map(tree::site);
+        raw.nth[side] = first.map(|e| e.nth);
+        raw.extra_trips[side] = trips.len() as u64;
+        raw.extra_visits[side] = trips.iter().map(|&n| tree.node(n).visits).sum();
+        let function = self.sides.programs[0].functions.get(place.function.index());
+        let header = function.and_then(|f| f.function.loops.get(place.of.index())).map(|l| l.header);
+        raw.block = header.map(|h| (0, place.function, h));
+        self.note(raw, side as u8);
+    }
+}

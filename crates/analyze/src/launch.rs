@@ -1,0 +1,166 @@
+//! Launches as a whole: geometry, arguments, buffers before and after, and what was not seen of them.
+//!
+//! Holds: inputs that differ are told, but do not decide: the same path from other data is still the same path. Geometry
+//! and outputs decide.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use prlx_trace::kernel::Module;
+use prlx_trace::{FuncId, Launch};
+
+use crate::program::Program;
+use crate::report::{Coverage, LaunchDifference, LaunchPart};
+use crate::value;
+
+/// The gaps of a launch, each once, in the order of their keys.
+pub(crate) type Gaps = BTreeMap<String, String>;
+
+/// Whether a difference makes the verdict.
+pub(crate) fn decisive(d: &LaunchDifference) -> bool {
+    d.what != LaunchPart::Input
+}
+
+/// What differs between two launches apart from what their lanes did.
+pub(crate) fn differences(modules: [&Module; 2], launches: [&Launch; 2]) -> Vec<LaunchDifference> {
+    let mut out = Vec::new();
+    let [a, b] = launches;
+    let mut put = |what, name: &str, values: [String; 2]| {
+        if values[0] != values[1] {
+            out.push(LaunchDifference { what, name: name.into(), values });
+        }
+    };
+    put(LaunchPart::Geometry, "grid", [a.grid.to_string(), b.grid.to_string()]);
+    put(LaunchPart::Geometry, "block", [a.block.to_string(), b.block.to_string()]);
+    put(LaunchPart::Geometry, "warp size", [a.warp_size.to_string(), b.warp_size.to_string()]);
+    put(LaunchPart::Geometry, "dynamic shared memory", [a.shared.to_string(), b.shared.to_string()]);
+    if a.args.len() != b.args.len() {
+        put(LaunchPart::Input, "arguments", [a.args.len().to_string(), b.args.len().to_string()]);
+    }
+    let params = [0, 1].map(|s| modules[s].functions.get(launches[s].kernel.index()).map_or(&[][..], |f| &f.params));
+    for (i, (x, y)) in a.args.iter().zip(&b.args).enumerate() {
+        let lengths = [x.bytes, y.bytes];
+        match lengths {
+            [None, None] => {
+                let raw = |side: usize| {
+                    let p = params[side].get(i)?;
+                    let end = (p.offset as usize).checked_add(p.size as usize)?;
+                    Some((p, launches[side].params.get(p.offset as usize..end)?))
+                };
+                if let (Some((p, v)), Some((q, w))) = (raw(0), raw(1))
+                    && v != w
+                {
+                    put(LaunchPart::Input, &x.name, [value::bytes(v, [x.ty, p.ty]), value::bytes(w, [y.ty, q.ty])]);
+                }
+            }
+            _ => {
+                let length = |l: Option<u64>| l.map_or("no buffer".into(), |l| format!("{l} bytes"));
+                put(LaunchPart::Input, &x.name, lengths.map(length));
+                let hash = |h: Option<u64>| h.map_or_else(String::new, |h| format!("content {h:016x}"));
+                if x.before.is_some() && y.before.is_some() && lengths[0] == lengths[1] {
+                    put(LaunchPart::Input, &x.name, [hash(x.before), hash(y.before)]);
+                }
+            }
+        }
+    }
+    for (x, y) in a.args.iter().zip(&b.args) {
+        if let (Some(p), Some(q)) = (x.after, y.after)
+            && p != q
+        {
+            put(LaunchPart::Output, &x.name, [p, q].map(|h| format!("content {h:016x}")));
+        }
+    }
+    out
+}
+
+/// Work with recording over work without.
+pub(crate) fn dilation(l: &Launch) -> Option<f64> {
+    (l.totals.bare > 0 && l.totals.instrumented > 0).then(|| l.totals.instrumented as f64 / l.totals.bare as f64)
+}
+
+/// What the static half says was not seen.
+pub(crate) fn static_gaps(
+    m: &Module,
+    l: &Launch,
+    program: &Program<'_>,
+    reach: &BTreeSet<FuncId>,
+    side: usize,
+    gaps: &mut Gaps,
+) {
+    let name = ["A", "B"][side];
+    for f in reach {
+        let Some(function) = m.functions.get(f.index()) else { continue };
+        let what = if *f == l.kernel { "the kernel" } else { "the function" };
+        if let Some(why) = &function.skipped {
+            let text = format!("{what} `{}` was not recorded in {name}: {why}", function.name);
+            gaps.insert(format!("1 {f} {side}"), text);
+        } else if let Some(why) = program.functions.get(f.index()).and_then(|p| p.lost.as_ref()) {
+            gaps.insert(format!("1 {f} {side}"), format!("`{}` can't be followed in {name}: {why}", function.name));
+        }
+    }
+    let mut reasons: BTreeMap<String, u64> = BTreeMap::new();
+    let hidden: BTreeMap<_, _> = reach.iter().flat_map(|f| program.hidden(*f)).collect();
+    for (i, s) in m.sites.iter().enumerate().filter(|(_, s)| reach.contains(&s.function)) {
+        let why = hidden.get(&prlx_trace::SiteId(i as u32)).or(s.skipped.as_ref());
+        if let Some(why) = why {
+            *reasons.entry(why.clone()).or_default() += 1;
+        }
+    }
+    for (i, (why, n)) in reasons.into_iter().enumerate() {
+        gaps.insert(
+            format!("2 {side} {i:03}"),
+            format!("{n} {} not recorded in {name}: {why}", s(n, "site was", "sites were")),
+        );
+    }
+}
+
+/// What the dynamic half says was not seen.
+pub(crate) fn coverage_gaps(c: &Coverage, launches: [&Launch; 2], gaps: &mut Gaps) {
+    for (side, l) in launches.iter().enumerate() {
+        let name = ["A", "B"][side];
+        let t = &l.totals;
+        if t.dropped > 0 {
+            let text = format!(
+                "{} {} lost for want of room in {name}",
+                t.dropped,
+                s(t.dropped, "element was", "elements were")
+            );
+            gaps.insert(format!("3 {side}"), text);
+        }
+        if t.filtered_warps > 0 {
+            let text = format!(
+                "{} {} left out by a filter in {name}",
+                t.filtered_warps,
+                s(t.filtered_warps, "warp was", "warps were")
+            );
+            gaps.insert(format!("4 {side}"), text);
+        }
+    }
+    let mut put = |key: &str, n: u64, one: &str, many: &str| {
+        if n > 0 {
+            gaps.insert(key.into(), format!("{n} {}", s(n, one, many)));
+        }
+    };
+    let filtered = launches.iter().map(|l| l.totals.filtered_warps).max().unwrap_or(0);
+    put(
+        "5",
+        c.warps.missing.saturating_sub(filtered),
+        "warp was not recorded on both sides",
+        "warps were not recorded on both sides",
+    );
+    put(
+        "6",
+        c.lanes.truncated,
+        "lane's recording ends before the lane does",
+        "lanes' recordings end before the lanes do",
+    );
+    if c.lanes.failed > 0 {
+        put("7", c.lanes.failed, "lane could not be decoded", "lanes could not be decoded");
+    }
+    if c.warps.total == 0 {
+        gaps.insert("8".into(), "the launch has no warps".into());
+    }
+}
+
+fn s<'a>(n: u64, one: &'a str, many: &'a str) -> &'a str {
+    if n == 1 { one } else { many }
+}

@@ -1,0 +1,289 @@
+//! Which function, loop and site of one module is which of another.
+//!
+//! Holds: common names are those of side A; what only B has is numbered after them. Identical decode programs give the
+//! identity. Otherwise functions match by name, source lines through a line diff of the stored texts (so lines may move),
+//! sites by their key, then by line and class, then by class and order between matches; loops by their header's line and
+//! order.
+//!
+//! Misses: renamed functions, code that the compiler restructured, unrolled copies: whole matching across builds is a later
+//! step. Sites without a partner are counted, and never guessed.
+
+use std::collections::BTreeMap;
+
+use prlx_trace::kernel::{Module, Site, SiteClass, Step};
+use prlx_trace::{FuncId, LocId, LoopId, SiteId};
+
+use crate::align;
+
+/// One side's numbers in the common numbering.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Names {
+    pub sites: Vec<u32>,
+    functions: Vec<u32>,
+    /// By function.
+    loops: Vec<Vec<u32>>,
+}
+
+impl Names {
+    fn identity(m: &Module) -> Names {
+        Names {
+            sites: (0..m.sites.len() as u32).collect(),
+            functions: (0..m.functions.len() as u32).collect(),
+            loops: m.functions.iter().map(|f| (0..f.loops.len() as u32).collect()).collect(),
+        }
+    }
+    pub fn site(&self, s: SiteId) -> u32 {
+        self.sites.get(s.index()).copied().unwrap_or(s.0)
+    }
+    pub fn function(&self, f: FuncId) -> u32 {
+        self.functions.get(f.index()).copied().unwrap_or(f.0)
+    }
+    pub fn loop_of(&self, f: FuncId, l: LoopId) -> u32 {
+        self.loops.get(f.index()).and_then(|ls| ls.get(l.index())).copied().unwrap_or(l.0)
+    }
+}
+
+/// Two modules in one numbering.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Pairing {
+    pub a: Names,
+    pub b: Names,
+    /// Both decode programs are the same: equal words mean equal paths.
+    pub same: bool,
+    /// Sites of each side's functions that the other side has no partner for.
+    pub unmatched: [u64; 2],
+}
+
+/// Whether two modules decode alike: the same steps, and the same sources of values.
+fn same_program(a: &Module, b: &Module) -> bool {
+    // Locations may differ in number only; the decode program does not read them.
+    let decides = |s: &Site| (s.function, s.block, s.class, s.source);
+    a.sites.len() == b.sites.len()
+        && a.functions.len() == b.functions.len()
+        && a.sites.iter().map(decides).eq(b.sites.iter().map(decides))
+        && a.functions.iter().zip(&b.functions).all(|(f, g)| {
+            f.name == g.name
+                && f.slots == g.slots
+                && f.skipped.is_some() == g.skipped.is_some()
+                && f.loops.len() == g.loops.len()
+                && f.loops.iter().zip(&g.loops).all(|(l, m)| (l.header, l.parent) == (m.header, m.parent))
+                && f.blocks.len() == g.blocks.len()
+                && f.blocks
+                    .iter()
+                    .zip(&g.blocks)
+                    .all(|(x, y)| (&x.steps, &x.end, x.ipdom, x.in_loop) == (&y.steps, &y.end, y.ipdom, y.in_loop))
+        })
+}
+
+/// Matches two modules.
+pub(crate) fn modules(a: &Module, b: &Module) -> Pairing {
+    if same_program(a, b) {
+        return Pairing { a: Names::identity(a), b: Names::identity(b), same: true, unmatched: [0, 0] };
+    }
+    let lines = Lines::new(a, b);
+    let mut names = Names::default();
+    let mut extra = a.functions.len() as u32;
+    let by_name: BTreeMap<&str, u32> = a.functions.iter().map(|f| f.name.as_str()).zip(0..).collect();
+    for f in &b.functions {
+        names.functions.push(by_name.get(f.name.as_str()).copied().unwrap_or_else(|| next(&mut extra)));
+    }
+    for (f, &of) in b.functions.iter().zip(&names.functions) {
+        let theirs = a.functions.get(of as usize).map_or(&[][..], |g| &g.loops);
+        let mut extra = theirs.len() as u32;
+        let key_a: Vec<u64> = theirs.iter().map(|l| place(a, l.loc, |x| x)).collect();
+        let key_b: Vec<u64> = f.loops.iter().map(|l| place(b, l.loc, |x| lines.to_a(x))).collect();
+        let mut ids = match_keys(&key_a, &key_b);
+        if theirs.len() == f.loops.len() {
+            ids = (0..theirs.len() as u32).map(Some).collect();
+        }
+        names.loops.push(ids.into_iter().map(|id| id.unwrap_or_else(|| next(&mut extra))).collect());
+    }
+    let (sites, unmatched) = sites(a, b, &names, &lines);
+    names.sites = sites;
+    Pairing { a: Names::identity(a), b: names, same: false, unmatched }
+}
+
+fn next(n: &mut u32) -> u32 {
+    *n += 1;
+    *n - 1
+}
+
+/// Matches equal keys in order: A's index for each of B's.
+fn match_keys<K: Ord + Clone>(a: &[K], b: &[K]) -> Vec<Option<u32>> {
+    let mut free: BTreeMap<K, std::collections::VecDeque<u32>> = BTreeMap::new();
+    for (i, k) in a.iter().enumerate() {
+        free.entry(k.clone()).or_default().push_back(i as u32);
+    }
+    b.iter().map(|k| free.get_mut(k).and_then(|f| f.pop_front())).collect()
+}
+
+/// A location as a number in A's lines: file and line; all ones without one.
+fn place(m: &Module, loc: Option<LocId>, to_a: impl Fn((u32, u32)) -> (u32, u32)) -> u64 {
+    match loc.and_then(|l| m.locs.get(l.index())) {
+        Some(l) => {
+            let (file, line) = to_a((l.file.0, l.line));
+            u64::from(file) << 32 | u64::from(line)
+        }
+        None => u64::MAX,
+    }
+}
+
+/// What a site is matched by.
+type Key = (u32, Vec<(u64, u32, String)>, SiteClass, u32);
+
+fn sites(a: &Module, b: &Module, names: &Names, lines: &Lines) -> (Vec<u32>, [u64; 2]) {
+    let key = |m: &Module, s: &Site, function: u32, in_b: bool| -> Key {
+        let mut at = s.loc;
+        let mut stack = Vec::new();
+        while let Some(l) = at.and_then(|l| m.locs.get(l.index())) {
+            let (file, line) = if in_b { lines.to_a((l.file.0, l.line)) } else { (l.file.0, l.line) };
+            stack.push((u64::from(file) << 32 | u64::from(line), l.column, l.function.clone()));
+            at = l.inlined_at.filter(|_| stack.len() < 64);
+        }
+        (function, stack, s.class, s.nth)
+    };
+    let keys_a: Vec<Key> = a.sites.iter().map(|s| key(a, s, s.function.0, false)).collect();
+    let keys_b: Vec<Key> = b.sites.iter().map(|s| key(b, s, names.function(s.function), true)).collect();
+    let mut to: Vec<Option<u32>> = match_keys(&keys_a, &keys_b);
+    // What an edit of a line moved: the same line and class, whatever the column.
+    let rest = |to: &[Option<u32>]| -> (Vec<u32>, Vec<u32>) {
+        let taken: std::collections::BTreeSet<u32> = to.iter().flatten().copied().collect();
+        let a = (0..a.sites.len() as u32).filter(|i| !taken.contains(i)).collect();
+        let b = (0..to.len() as u32).filter(|&i| to[i as usize].is_none()).collect();
+        (a, b)
+    };
+    let (free_a, free_b) = rest(&to);
+    let coarse = |k: &Key| (k.0, k.1.first().map(|p| p.0), k.2);
+    let ka: Vec<_> = free_a.iter().map(|&i| coarse(&keys_a[i as usize])).collect();
+    let kb: Vec<_> = free_b.iter().map(|&i| coarse(&keys_b[i as usize])).collect();
+    for (i, m) in free_b.iter().zip(match_keys(&ka, &kb)) {
+        to[*i as usize] = m.map(|m| free_a[m as usize]);
+    }
+    // What is left between the same two matches, if there are equally many of a class.
+    let (free_a, free_b) = rest(&to);
+    let before_b: BTreeMap<u32, u32> =
+        free_b.iter().map(|&i| (i, (0..i).rev().find_map(|j| to[j as usize]).map_or(0, |m| m + 1))).collect();
+    let taken: std::collections::BTreeSet<u32> = to.iter().flatten().copied().collect();
+    let gap_a = |i: u32| taken.range(..i).next_back().map_or(0, |m| m + 1);
+    let ka: Vec<_> = free_a.iter().map(|&i| (gap_a(i), keys_a[i as usize].0, keys_a[i as usize].2)).collect();
+    let kb: Vec<_> = free_b.iter().map(|i| (before_b[i], keys_b[*i as usize].0, keys_b[*i as usize].2)).collect();
+    let count = |keys: &[(u32, u32, SiteClass)], k| keys.iter().filter(|x| **x == k).count();
+    for ((i, m), k) in free_b.iter().zip(match_keys(&ka, &kb)).zip(&kb) {
+        if count(&ka, *k) == count(&kb, *k) {
+            to[*i as usize] = m.map(|m| free_a[m as usize]);
+        }
+    }
+    let (free_a, free_b) = rest(&to);
+    let mut extra = a.sites.len() as u32;
+    let ids = to.into_iter().map(|t| t.unwrap_or_else(|| next(&mut extra))).collect();
+    (ids, [free_a.len() as u64, free_b.len() as u64])
+}
+
+/// B's source lines in A's files.
+struct Lines {
+    /// By B's file: A's file, and by B's line (from 1) A's; lines beyond stay what they are.
+    files: Vec<(u32, Vec<u32>)>,
+}
+
+impl Lines {
+    fn new(a: &Module, b: &Module) -> Lines {
+        let name = |p: &str| p.rsplit(['/', '\\']).next().unwrap_or(p).to_string();
+        let mut free: Vec<u32> = (0..a.files.len() as u32).collect();
+        let mut to: Vec<Option<u32>> = vec![None; b.files.len()];
+        // The same path; else the same name; else whatever file is left: two versions of one source.
+        for how in 0..3 {
+            let equal = |x: &str, y: &str| match how {
+                0 => x == y,
+                1 => name(x) == name(y),
+                _ => true,
+            };
+            for (t, f) in to.iter_mut().zip(&b.files).filter(|(t, _)| t.is_none()) {
+                let found = free.iter().position(|&i| equal(&a.files[i as usize].path, &f.path));
+                *t = found.map(|i| free.remove(i));
+            }
+        }
+        let mut extra = a.files.len() as u32;
+        let files = to
+            .iter()
+            .zip(&b.files)
+            .map(|(t, f)| {
+                let of = t.unwrap_or_else(|| next(&mut extra));
+                let texts = a.files.get(of as usize).and_then(|g| Some((g.text.as_deref()?, f.text.as_deref()?)));
+                (of, texts.map(|(x, y)| line_map(x, y)).unwrap_or_default())
+            })
+            .collect();
+        Lines { files }
+    }
+    fn to_a(&self, (file, line): (u32, u32)) -> (u32, u32) {
+        match self.files.get(file as usize) {
+            Some((to, lines)) => (*to, lines.get((line as usize).wrapping_sub(1)).copied().unwrap_or(line)),
+            None => (file, line),
+        }
+    }
+}
+
+/// By line of `b`, the line of `a` that it was; lines that only `b` has get numbers that no line has.
+fn line_map(a: &str, b: &str) -> Vec<u32> {
+    let hash = |text: &str| -> Vec<u64> {
+        text.lines()
+            .map(|l| {
+                l.trim().bytes().fold(0xcbf2_9ce4_8422_2325, |h, c| (h ^ u64::from(c)).wrapping_mul(0x100_0000_01b3))
+            })
+            .collect()
+    };
+    let (ha, hb) = (hash(a), hash(b));
+    let Some(runs) = align::runs(&ha, &hb) else { return (1..=hb.len() as u32).collect() };
+    let mut map = Vec::with_capacity(hb.len());
+    let mut at = 0;
+    for run in &runs {
+        while map.len() < run.b.start {
+            at += 1;
+            map.push(at);
+        }
+        at = run.a.start as u32;
+        for i in 0..run.b.len() {
+            map.push(if i < run.a.len() { at + 1 + i as u32 } else { (1 << 24) + (run.b.start + i) as u32 });
+        }
+        at = run.a.end as u32;
+    }
+    while map.len() < hb.len() {
+        at += 1;
+        map.push(at);
+    }
+    map
+}
+
+/// By guarded site: the decisions that may have set its guard. If one of them differed, only one side visits the site.
+pub(crate) fn guarded(m: &Module) -> BTreeMap<SiteId, Vec<SiteId>> {
+    let mut out: BTreeMap<SiteId, Vec<SiteId>> = BTreeMap::new();
+    for f in &m.functions {
+        let steps = || f.blocks.iter().flat_map(|b| &b.steps);
+        let mut deciders: BTreeMap<_, Vec<SiteId>> = BTreeMap::new();
+        for s in steps() {
+            if let Step::Decide { site, slot, .. } = s {
+                deciders.entry(*slot).or_default().push(*site);
+            }
+        }
+        for s in steps() {
+            let (site, guard) = match s {
+                Step::Visit { site, guard: Some(g) } | Step::Decide { site, guard: Some(g), .. } => (*site, g),
+                _ => continue,
+            };
+            out.entry(site).or_default().extend(deciders.get(&guard.slot).into_iter().flatten());
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_follow_an_edit() {
+        let a = "one\ntwo\nthree\nfour\n";
+        assert_eq!(line_map(a, "one\nnew\ntwo\nthree!\nfour"), [1, (1 << 24) + 1, 2, 3, 4]);
+        assert_eq!(line_map(a, "three\nfour"), [3, 4]);
+        assert_eq!(line_map(a, a), [1, 2, 3, 4]);
+    }
+}

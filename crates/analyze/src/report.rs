@@ -1,0 +1,523 @@
+//! What a comparison found: plain data, the same bytes for the same inputs.
+//!
+//! Holds: a side is an index, 0 for A and 1 for B, in every array of two. Findings of a launch are sorted: those at which
+//! lanes first part come first, by how early that was; one that only happens in lanes that had parted before stands after
+//! them. Sums add up: [`Warps::total`] and [`Lanes::total`] are the sums of their other fields.
+//!
+//! Everything here is public and serialisable (feature `serde`); names of fields are part of the JSON's promise.
+
+use prlx_trace::kernel::{Level, NodeKind, Scalar, SiteClass};
+use prlx_trace::{Dim3, LaneMask, SiteId};
+
+/// Declares plain data that can be serialised.
+macro_rules! data {
+    ($($(#[$m:meta])* struct $name:ident { $($(#[$fm:meta])* $f:ident: $t:ty,)* })*) => { $(
+        $(#[$m])*
+        #[derive(Clone, PartialEq, Debug, Default)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+        pub struct $name { $($(#[$fm])* pub $f: $t,)* }
+    )* };
+}
+
+/// Whether two recordings agree.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
+pub enum Verdict {
+    /// Everything was seen, and agrees.
+    #[default]
+    Same,
+    /// What was seen agrees; what was not could differ.
+    Unknown,
+    /// Something differs.
+    Differs,
+}
+
+impl Verdict {
+    /// Its name in texts.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Verdict::Same => "same",
+            Verdict::Unknown => "unknown",
+            Verdict::Differs => "differs",
+        }
+    }
+    /// The exit code of a command that compares (2 is for errors).
+    pub const fn exit_code(self) -> u8 {
+        match self {
+            Verdict::Same => 0,
+            Verdict::Differs => 1,
+            Verdict::Unknown => 3,
+        }
+    }
+}
+
+/// The kinds of findings.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub enum Kind {
+    /// A decision has another value.
+    #[default]
+    Branch,
+    /// The same decision, but other lanes took part in it.
+    ActiveMask,
+    /// The same path, but another value: loaded, stored, or in an output.
+    Value,
+    /// Different places where the same one was expected.
+    Path,
+    /// Visits or loop trips that only one side has.
+    ExtraEvents,
+}
+
+impl Kind {
+    /// Its name in texts.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Kind::Branch => "Branch",
+            Kind::ActiveMask => "ActiveMask",
+            Kind::Value => "Value",
+            Kind::Path => "Path",
+            Kind::ExtraEvents => "ExtraEvents",
+        }
+    }
+}
+
+/// A lane mask that is serialised as a hexadecimal string: no reader loses bits to floating point.
+#[cfg(feature = "serde")]
+fn hex<S: serde::Serializer>(mask: &LaneMask, s: S) -> Result<S::Ok, S::Error> {
+    s.collect_str(&format_args!("{:#x}", mask.0))
+}
+#[cfg(feature = "serde")]
+fn dim<S: serde::Serializer>(d: &Dim3, s: S) -> Result<S::Ok, S::Error> {
+    serde::Serialize::serialize(&[d.x, d.y, d.z], s)
+}
+#[cfg(feature = "serde")]
+fn hex_pair<S: serde::Serializer>(x: &[Option<u64>; 2], s: S) -> Result<S::Ok, S::Error> {
+    serde::Serialize::serialize(&x.map(|x| x.map(|x| format!("{x:#x}"))), s)
+}
+#[cfg(feature = "serde")]
+fn class<S: serde::Serializer>(c: &SiteClass, s: S) -> Result<S::Ok, S::Error> {
+    s.serialize_str(c.name())
+}
+#[cfg(feature = "serde")]
+fn scalar<S: serde::Serializer>(c: &Scalar, s: S) -> Result<S::Ok, S::Error> {
+    s.serialize_str(c.name())
+}
+#[cfg(feature = "serde")]
+fn level<S: serde::Serializer>(c: &Level, s: S) -> Result<S::Ok, S::Error> {
+    s.serialize_str(c.name())
+}
+#[cfg(feature = "serde")]
+fn node_kind<S: serde::Serializer>(c: &NodeKind, s: S) -> Result<S::Ok, S::Error> {
+    s.serialize_str(c.name())
+}
+#[cfg(feature = "serde")]
+fn site_id<S: serde::Serializer>(c: &SiteId, s: S) -> Result<S::Ok, S::Error> {
+    s.serialize_u32(c.0)
+}
+
+data! {
+    /// What comparing two recordings gives.
+    struct Report {
+        /// Whether they agree.
+        verdict: Verdict,
+        /// What keeps the verdict from being certain, or would if nothing differed.
+        gaps: Vec<String>,
+        /// What made each side.
+        producers: [String; 2],
+        /// Launches, compared in pairs.
+        launches: Vec<LaunchReport>,
+        /// Launches that the other side has no partner for.
+        unpaired: Vec<Unpaired>,
+    }
+    /// A launch that only one side has.
+    struct Unpaired {
+        /// Which side.
+        side: u8,
+        /// Its number among that side's launches.
+        launch: u64,
+        /// Its kernel.
+        kernel: String,
+    }
+    /// Two launches, compared.
+    struct LaunchReport {
+        /// Whether they agree.
+        verdict: Verdict,
+        /// What keeps that from being certain.
+        gaps: Vec<String>,
+        /// The kernel's name, as in the module.
+        kernel: String,
+        /// By side: the launch's number.
+        launch: [u64; 2],
+        /// By side: the module's name.
+        module: [String; 2],
+        /// By side: where it ran.
+        device: [String; 2],
+        /// Which recorder ran.
+        #[cfg_attr(feature = "serde", serde(serialize_with = "level"))]
+        level: Level,
+        /// CTAs (side A's).
+        #[cfg_attr(feature = "serde", serde(serialize_with = "dim"))]
+        grid: Dim3,
+        /// Threads in a CTA (side A's).
+        #[cfg_attr(feature = "serde", serde(serialize_with = "dim"))]
+        block: Dim3,
+        /// Lanes in a warp.
+        warp_size: u8,
+        /// What differs before any code ran, or after all of it: geometry, arguments, outputs.
+        differences: Vec<LaunchDifference>,
+        /// What differs in the code's path, first things first.
+        findings: Vec<Finding>,
+        /// How many findings there were before the list was cut.
+        findings_total: u64,
+        /// How much was looked at.
+        coverage: Coverage,
+        /// By side: work with recording over work without; `None` if not measured.
+        dilation: [Option<f64>; 2],
+    }
+    /// A difference of the launch as a whole.
+    struct LaunchDifference {
+        /// What differs.
+        what: LaunchPart,
+        /// The argument's or part's name.
+        name: String,
+        /// By side: its value in words.
+        values: [String; 2],
+    }
+    /// A difference in what lanes did, and all places that have it.
+    struct Finding {
+        /// What kind.
+        kind: Kind,
+        /// By side: where in the code. Equal for one module; either may be missing.
+        site: [Option<SiteInfo>; 2],
+        /// Where it is when no site is: a block or a loop.
+        place: Option<Location>,
+        /// Side that has more, for extra events.
+        side: Option<u8>,
+        /// At the representative: the value on each side.
+        values: Option<[u64; 2]>,
+        /// How often the decision held on one side only: A's, B's.
+        ways: [u64; 2],
+        /// The warp shown: of those that part here, the one that parts earliest.
+        warp: WarpPlace,
+        /// Its lanes that differ at the same place as the lane shown.
+        #[cfg_attr(feature = "serde", serde(serialize_with = "hex"))]
+        lanes: LaneMask,
+        /// The lane shown: the first of them.
+        lane: u8,
+        /// By side: how often the lane shown had visited the site before.
+        visit: [Option<u64>; 2],
+        /// Visits of the lane shown before it, on side A.
+        position: u64,
+        /// Loops around it, outermost first, with the trip in which it is.
+        trips: Vec<TripInfo>,
+        /// Loop trips that only one side has, at the representative.
+        extra_trips: [u64; 2],
+        /// Visits that only one side has, at the representative.
+        extra_visits: [u64; 2],
+        /// For level `events`: who took part, by side.
+        masks: Option<[Mask; 2]>,
+        /// For level `print`: which hashes differ, and where.
+        hashes: Option<HashInfo>,
+        /// Lanes that first part here. 0: only lanes that had parted before have it.
+        roots: u64,
+        /// All lanes that have it, over all warps.
+        lanes_total: u64,
+        /// All visits that have it.
+        count: u64,
+        /// By side: visits that only that side has because of it.
+        follows: [u64; 2],
+        /// The warps that have it, ascending; at most [`crate::DiffOptions::warps`].
+        warps: Vec<WarpHit>,
+        /// How many there are.
+        warps_total: u64,
+        /// Both sides' operands at the visit shown, where they were recorded.
+        operands: Option<Operands>,
+        /// The slice of its value: how it came about, by side A's code.
+        slice: Vec<SliceNode>,
+        /// By lane of the warp shown: where each lane is at this point, for a second recording.
+        at: Vec<LaneAt>,
+    }
+    /// The visit that one lane of the representative warp makes of the finding's site.
+    struct LaneAt {
+        /// Lane.
+        lane: u8,
+        /// By side: how often it had visited the site before.
+        visit: [u64; 2],
+        /// Whether it has the finding.
+        differs: bool,
+    }
+    /// A lane mask that is written in hexadecimal.
+    struct Mask {
+        /// The lanes.
+        #[cfg_attr(feature = "serde", serde(serialize_with = "hex"))]
+        lanes: LaneMask,
+    }
+    /// What fingerprints say.
+    struct HashInfo {
+        /// Which differ: control, loaded values, stored values, synchronisation.
+        differ: [bool; 4],
+        /// The first checkpoint that differs; `None`: it lies after the last, or there are none.
+        checkpoint: Option<u64>,
+        /// By side: how many checkpoints there are.
+        checkpoints: [u64; 2],
+    }
+    /// A warp's place.
+    struct WarpPlace {
+        /// Number in the grid.
+        warp: u64,
+        /// Its CTA's number.
+        cta: u64,
+        /// Its CTA's position.
+        #[cfg_attr(feature = "serde", serde(serialize_with = "dim"))]
+        at: Dim3,
+        /// Number in its CTA.
+        in_cta: u64,
+    }
+    /// One warp that has a finding.
+    struct WarpHit {
+        /// Number in the grid.
+        warp: u64,
+        /// Its CTA's number.
+        cta: u64,
+        /// Number in its CTA.
+        in_cta: u64,
+        /// Lanes that have it.
+        #[cfg_attr(feature = "serde", serde(serialize_with = "hex"))]
+        lanes: LaneMask,
+        /// Lanes that first part here.
+        #[cfg_attr(feature = "serde", serde(serialize_with = "hex"))]
+        roots: LaneMask,
+        /// The smallest number of visits of the site before it, over these lanes.
+        visit: Option<u64>,
+        /// Visits that have it.
+        count: u64,
+    }
+    /// A loop around a place.
+    struct TripInfo {
+        /// Where the loop is.
+        location: Option<Location>,
+        /// By side: which trip, from 0.
+        trip: [u64; 2],
+        /// By side: of how many.
+        trips: [u64; 2],
+    }
+    /// A site, in words.
+    struct SiteInfo {
+        /// Its number in its module.
+        #[cfg_attr(feature = "serde", serde(serialize_with = "site_id"))]
+        id: SiteId,
+        /// What it is.
+        #[cfg_attr(feature = "serde", serde(serialize_with = "class"))]
+        class: SiteClass,
+        /// The function that it is in.
+        function: String,
+        /// The instruction.
+        text: String,
+        /// Where in the source.
+        location: Option<Location>,
+        /// What the decision steers.
+        steers: Vec<SteeredInfo>,
+    }
+    /// What a decision steers.
+    struct SteeredInfo {
+        /// Branch, guard or select.
+        #[cfg_attr(feature = "serde", serde(serialize_with = "class"))]
+        class: SiteClass,
+        /// The instruction.
+        text: String,
+        /// Where in the source.
+        location: Option<Location>,
+    }
+    /// A place in the source.
+    struct Location {
+        /// Path as the debug information spells it.
+        file: String,
+        /// Line, from 1.
+        line: u32,
+        /// Column, from 1; 0 if unknown.
+        column: u32,
+        /// The inlined function that the line belongs to; empty if none.
+        function: String,
+        /// The line's text.
+        code: Option<String>,
+        /// Where that function was inlined, innermost first.
+        inlined: Vec<Location>,
+    }
+    /// A node of a slice.
+    struct SliceNode {
+        /// What it is.
+        #[cfg_attr(feature = "serde", serde(serialize_with = "node_kind"))]
+        kind: NodeKind,
+        /// The instruction.
+        text: String,
+        /// Where in the source.
+        location: Option<Location>,
+        /// Nodes that it depends on.
+        inputs: Vec<u32>,
+        /// How deep it hangs below the decision.
+        depth: u32,
+        /// For a load whose value was recorded: what it gave to the lane shown.
+        #[cfg_attr(feature = "serde", serde(serialize_with = "hex_pair"))]
+        values: [Option<u64>; 2],
+        /// The value in words, by side.
+        shown: [Option<String>; 2],
+        /// Whether it gave both sides the same; `None` if not recorded.
+        same: Option<bool>,
+        /// The first input that differs.
+        first: bool,
+        /// Its number in the site's slice.
+        #[cfg_attr(feature = "serde", serde(skip))]
+        node: u32,
+        /// By side: the load's site, if it has one.
+        #[cfg_attr(feature = "serde", serde(skip))]
+        site: [Option<SiteId>; 2],
+    }
+    /// Both sides' operands of one visit, for every lane of the warp.
+    struct Operands {
+        /// What is compared: names and types.
+        columns: Vec<OperandColumn>,
+        /// By lane that was recorded on either side, ascending.
+        rows: Vec<OperandRow>,
+    }
+    /// One operand.
+    struct OperandColumn {
+        /// As written, by side.
+        name: [String; 2],
+        /// Its type.
+        #[cfg_attr(feature = "serde", serde(serialize_with = "scalar"))]
+        ty: Scalar,
+    }
+    /// One lane's operands.
+    struct OperandRow {
+        /// Lane.
+        lane: u8,
+        /// Whether the lane has the finding.
+        differs: bool,
+        /// By column.
+        cells: Vec<OperandCell>,
+    }
+    /// One operand of one lane.
+    struct OperandCell {
+        /// By side: its bits; `None` if it was not recorded.
+        #[cfg_attr(feature = "serde", serde(serialize_with = "hex_pair"))]
+        bits: [Option<u64>; 2],
+        /// By side: in words.
+        shown: [Option<String>; 2],
+        /// Whether they differ.
+        differs: bool,
+    }
+    /// How much was looked at.
+    struct Coverage {
+        /// Warps of the launch.
+        warps: Warps,
+        /// Lanes of the warps.
+        lanes: Lanes,
+        /// By side: visits of the lanes that were decoded.
+        visits: [Visits; 2],
+        /// By side: what devices wrote.
+        elements: [Elements; 2],
+        /// By side: sites of the kernel and what it calls.
+        sites: [Sites; 2],
+    }
+    /// Warps, by what happened to them.
+    struct Warps {
+        /// All.
+        total: u64,
+        /// Equal by digest; not decoded.
+        equal: u64,
+        /// Compared lane by lane.
+        compared: u64,
+        /// Not recorded on one side or both.
+        missing: u64,
+        /// Recorded, but not decodable.
+        failed: u64,
+    }
+    /// Lanes of recorded warps, by what happened to them.
+    struct Lanes {
+        /// All lanes of all warps.
+        total: u64,
+        /// In warps that are equal by digest.
+        in_equal_warps: u64,
+        /// With the same words.
+        same_words: u64,
+        /// Decoded to their end on both sides.
+        compared: u64,
+        /// Decoded as far as the recording goes.
+        truncated: u64,
+        /// In warps that were not recorded.
+        missing: u64,
+        /// Not decodable.
+        failed: u64,
+    }
+    /// Decoded visits, by where their value came from.
+    struct Visits {
+        /// Decisions that were recorded.
+        recorded: u64,
+        /// Decisions that were evaluated again.
+        computed: u64,
+        /// Other sites.
+        other: u64,
+    }
+    /// What devices wrote.
+    struct Elements {
+        /// Written.
+        recorded: u64,
+        /// Lost for want of room.
+        dropped: u64,
+    }
+    /// Sites of a kernel and of what it calls.
+    struct Sites {
+        /// All.
+        total: u64,
+        /// Left out, or hidden because what they depend on was.
+        skipped: u64,
+        /// Without a partner on the other side.
+        unmatched: u64,
+    }
+}
+
+/// A part of a launch.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
+pub enum LaunchPart {
+    /// Grid, block or warp size.
+    #[default]
+    Geometry,
+    /// An argument's value, or a buffer's content before the launch.
+    Input,
+    /// A buffer's content after the launch.
+    Output,
+}
+
+impl LaunchPart {
+    /// Its name in texts.
+    pub const fn name(self) -> &'static str {
+        match self {
+            LaunchPart::Geometry => "geometry",
+            LaunchPart::Input => "input",
+            LaunchPart::Output => "output",
+        }
+    }
+}
+
+impl Finding {
+    /// The site shown: side A's, or B's where A has none.
+    pub fn shown(&self) -> Option<&SiteInfo> {
+        let [a, b] = &self.site;
+        match self.side {
+            Some(1) => b.as_ref().or(a.as_ref()),
+            _ => a.as_ref().or(b.as_ref()),
+        }
+    }
+    /// Where it is.
+    pub fn location(&self) -> Option<&Location> {
+        self.shown().and_then(|s| s.location.as_ref()).or(self.place.as_ref())
+    }
+}
+
+impl Report {
+    /// The finding to look at first: of the first launch that has any.
+    pub fn first(&self) -> Option<(&LaunchReport, &Finding)> {
+        self.launches.iter().find_map(|l| l.findings.first().map(|f| (l, f)))
+    }
+}

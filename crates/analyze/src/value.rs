@@ -1,0 +1,120 @@
+//! Bits in words, by their type.
+//!
+//! Holds: floating-point values print so that equal texts mean equal bits (shortest round trip; NaN with its payload).
+
+use prlx_trace::kernel::Scalar;
+
+/// A value of type `ty` in words.
+pub fn shown(bits: u64, ty: Scalar) -> String {
+    use Scalar::*;
+    let n = ty.bits();
+    let cut = if n >= 64 { bits } else { bits & ((1 << n) - 1) };
+    match ty {
+        Pred => (if cut == 1 { "true" } else { "false" }).into(),
+        U8 | U16 | U32 | U64 => cut.to_string(),
+        S8 => (cut as u8 as i8).to_string(),
+        S16 => (cut as u16 as i16).to_string(),
+        S32 => (cut as u32 as i32).to_string(),
+        S64 => (cut as i64).to_string(),
+        // Untyped: small numbers are counts more often than patterns.
+        B8 | B16 | B32 | B64 | B128 => {
+            if cut < 1 << 16 {
+                cut.to_string()
+            } else {
+                format!("{cut:#x}")
+            }
+        }
+        F16 => half(cut as u16),
+        Bf16 => brain(cut as u16),
+        F16x2 => format!("({}, {})", half(cut as u16), half((cut >> 16) as u16)),
+        Bf16x2 => format!("({}, {})", brain(cut as u16), brain((cut >> 16) as u16)),
+        F32 => f32_shown(cut as u32),
+        F64 => {
+            let f = f64::from_bits(cut);
+            if f.is_nan() { format!("NaN({cut:#018x})") } else { format!("{f:?}") }
+        }
+    }
+}
+
+fn f32_shown(bits: u32) -> String {
+    let f = f32::from_bits(bits);
+    if f.is_nan() { format!("NaN({bits:#010x})") } else { format!("{f:?}") }
+}
+
+fn brain(bits: u16) -> String {
+    let f = f32::from_bits(u32::from(bits) << 16);
+    if f.is_nan() { format!("NaN({bits:#06x})") } else { format!("{f:?}") }
+}
+
+fn half(bits: u16) -> String {
+    let (sign, exponent, fraction) = (bits >> 15, bits >> 10 & 31, bits & 1023);
+    let f = match exponent {
+        0 => f32::from(fraction) / 16_777_216.0,
+        31 if fraction != 0 => return format!("NaN({bits:#06x})"),
+        31 => f32::INFINITY,
+        e => f32::from_bits((u32::from(e) + 112) << 23 | u32::from(fraction) << 13),
+    };
+    // Exact: binary16 is a part of binary32.
+    format!("{:?}", if sign == 1 { -f } else { f })
+}
+
+/// A parameter's bytes: a scalar by its type if one of the types has its size, else hexadecimal.
+pub(crate) fn bytes(raw: &[u8], types: [Scalar; 2]) -> String {
+    let mut wide = [0; 8];
+    if raw.len() <= 8 {
+        wide[..raw.len()].copy_from_slice(raw);
+        let size = |t: &Scalar| t.bits().div_ceil(8) as usize;
+        if let Some(ty) = types.iter().find(|t| size(t) == raw.len()) {
+            return shown(u64::from_le_bytes(wide), *ty);
+        }
+    }
+    let hex: String = raw.iter().take(32).map(|b| format!("{b:02x}")).collect();
+    format!("{hex}{}", if raw.len() > 32 { "…" } else { "" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_in_words() {
+        use Scalar::*;
+        for (bits, ty, want) in [
+            (1, Pred, "true"),
+            (0xff, S8, "-1"),
+            (0xff, U8, "255"),
+            (0xffff_ffff, S32, "-1"),
+            (0x3f40_0000, F32, "0.75"),
+            (0x3f33_3333, F32, "0.7"),
+            (0x7fc0_0000, F32, "NaN(0x7fc00000)"),
+            (0x8000_0000, F32, "-0.0"),
+            (0xff80_0000, F32, "-inf"),
+            (0x3c00, F16, "1.0"),
+            (0x0001, F16, "5.9604645e-8"),
+            (0xfc00, F16, "-inf"),
+            (0x7e00, F16, "NaN(0x7e00)"),
+            (0x3555, F16, "0.33325195"),
+            (0x3f80, Bf16, "1.0"),
+            (0x4000_3c00, F16x2, "(1.0, 2.0)"),
+            (0x4000_3f80, Bf16x2, "(1.0, 2.0)"),
+            (0x3fe8_0000_0000_0000, F64, "0.75"),
+            (0xdead_beef, B32, "0xdeadbeef"),
+            (7, B64, "7"),
+        ] {
+            assert_eq!(shown(bits, ty), want, "{bits:#x} {}", ty.name());
+        }
+    }
+
+    #[test]
+    fn halves_are_exact() {
+        // Every binary16 prints as a number that reads back to the same binary32.
+        for bits in 0..=u16::MAX {
+            let text = half(bits);
+            if !text.starts_with("NaN") {
+                let back: f32 = text.parse().unwrap();
+                assert_eq!(format!("{back:?}"), text);
+                assert_eq!(back.is_sign_negative(), bits >> 15 == 1);
+            }
+        }
+    }
+}

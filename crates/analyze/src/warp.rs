@@ -1,0 +1,342 @@
+//! One warp on both sides, lane by lane: counts, and what differs.
+//!
+//! Holds: lanes with the same words are not decoded where equal words mean equal paths; other lanes are decoded side by
+//! side without keeping anything, and only lanes that differ become trees. Nothing depends on the order of work.
+
+use std::collections::BTreeMap;
+
+use prlx_trace::launch::{Event, Lanes};
+use prlx_trace::{Lane, LaneMask, Launch, SiteId, WarpStream};
+
+use crate::decode::{Counts, Decoder, Item, Limits, Outcome, lane_part};
+use crate::diverge::{self, Found, Key, Raw, Sides};
+use crate::error::Error;
+use crate::report::{HashInfo, Kind};
+use crate::tree::Tree;
+
+/// What all warps of a launch have in common.
+pub(crate) struct Context<'a> {
+    pub sides: Sides<'a>,
+    pub launches: [&'a Launch; 2],
+    /// Equal words of a lane mean equal paths: the decode programs are the same, and so is all that they read.
+    pub words_tell: bool,
+    pub limits: Limits,
+}
+
+/// How one lane's comparison went.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum LaneFate {
+    SameWords,
+    Compared,
+    Truncated,
+    Failed,
+}
+
+/// One finding of a warp.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct WarpFound {
+    /// By lane that has it.
+    pub lanes: Vec<(Lane, Found)>,
+    pub hashes: Option<HashInfo>,
+}
+
+/// What one warp gave.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct WarpDiff {
+    pub warp: u64,
+    pub found: BTreeMap<Key, WarpFound>,
+    /// By fate: same words, compared, truncated, failed.
+    pub fates: [u64; 4],
+    pub visits: [Counts; 2],
+    /// The first thing that went wrong.
+    pub failure: Option<String>,
+}
+
+impl WarpDiff {
+    fn add(&mut self, lane: Lane, found: BTreeMap<Key, Found>) {
+        for (key, f) in found {
+            let entry = self.found.entry(key).or_insert(WarpFound { lanes: Vec::new(), hashes: None });
+            entry.lanes.push((lane, f));
+        }
+    }
+    fn fate(&mut self, fate: LaneFate) {
+        self.fates[fate as usize] += 1;
+    }
+    fn fail(&mut self, e: &Error) {
+        self.failure.get_or_insert_with(|| e.to_string());
+    }
+}
+
+/// Compares one warp.
+pub(crate) fn warps(cx: &Context<'_>, a: &WarpStream, b: &WarpStream) -> WarpDiff {
+    let mut out = WarpDiff { warp: a.warp.0, ..WarpDiff::default() };
+    let lanes = cx.launches[0].lanes(a.warp).0 | cx.launches[1].lanes(b.warp).0;
+    let lanes = LaneMask(lanes);
+    match (&a.lanes, &b.lanes) {
+        (Lanes::Path { .. }, Lanes::Path { .. }) => paths(cx, a, b, lanes, &mut out),
+        (Lanes::Events(x), Lanes::Events(y)) => events(cx, [a, b], [x, y], lanes, &mut out),
+        (Lanes::Print { .. }, Lanes::Print { .. }) => prints(a, b, lanes, &mut out),
+        (Lanes::Operands { .. }, Lanes::Operands { .. }) => operands(cx, a, b, lanes, &mut out),
+        _ => {
+            out.fail(&Error::new(a.warp.to_string(), "the sides were recorded at different levels"));
+            out.fates[LaneFate::Failed as usize] = u64::from(lanes.count());
+        }
+    }
+    out
+}
+
+fn paths(cx: &Context<'_>, a: &WarpStream, b: &WarpStream, lanes: LaneMask, out: &mut WarpDiff) {
+    let whole = a.dropped == 0 && b.dropped == 0;
+    let mut given_up = false;
+    for lane in lanes.lanes() {
+        if given_up {
+            out.fate(LaneFate::Failed);
+            continue;
+        }
+        let words = |w| crate::decode::lane_words(w, lane);
+        if cx.words_tell
+            && whole
+            && let (Ok(Some(x)), Ok(Some(y))) = (words(a), words(b))
+            && x == y
+        {
+            out.fate(LaneFate::SameWords);
+            continue;
+        }
+        match lane_paths(cx, a, b, lane, out) {
+            Ok(fate) => out.fate(fate),
+            Err(e) => {
+                // A lane that ran out of its budget costs what a whole warp may; the others would do the same.
+                given_up = e.what.contains("more steps");
+                out.fail(&e);
+                out.fate(LaneFate::Failed);
+            }
+        }
+    }
+}
+
+fn decoder<'a>(cx: &'a Context<'_>, side: usize, w: &'a WarpStream, lane: Lane) -> Result<Decoder<'a>, Error> {
+    Decoder::new(cx.sides.programs[side], cx.launches[side], w, lane, cx.limits)
+}
+
+fn lane_paths(
+    cx: &Context<'_>,
+    a: &WarpStream,
+    b: &WarpStream,
+    lane: Lane,
+    out: &mut WarpDiff,
+) -> Result<LaneFate, Error> {
+    let (mut x, mut y) = (decoder(cx, 0, a, lane)?, decoder(cx, 1, b, lane)?);
+    if !lockstep(cx, &mut x, &mut y)? {
+        for (sum, d) in out.visits.iter_mut().zip([&x, &y]) {
+            add_counts(sum, d.counts());
+        }
+        let whole = x.outcome() == Outcome::Ended && y.outcome() == Outcome::Ended;
+        return Ok(if whole { LaneFate::Compared } else { LaneFate::Truncated });
+    }
+    let kernels = [cx.launches[0].kernel, cx.launches[1].kernel];
+    let tree = |side: usize, w| Tree::build(decoder(cx, side, w, lane)?, cx.sides.names[side], kernels[side], false);
+    let (ta, tb) = (tree(0, a)?, tree(1, b)?);
+    for (sum, t) in out.visits.iter_mut().zip([&ta, &tb]) {
+        add_counts(sum, t.counts);
+    }
+    let diff = diverge::lanes(&cx.sides, &ta, &tb, None);
+    out.add(lane, diff.found);
+    Ok(if diff.cut { LaneFate::Truncated } else { LaneFate::Compared })
+}
+
+fn add_counts(sum: &mut Counts, c: Counts) {
+    sum.recorded += c.recorded;
+    sum.computed += c.computed;
+    sum.other += c.other;
+}
+
+fn next_visit(d: &mut Decoder<'_>) -> Result<Option<(SiteId, u64)>, Error> {
+    while let Some(item) = d.next()? {
+        if let Item::Visit { site, value, .. } = item {
+            return Ok(Some((site, value)));
+        }
+    }
+    Ok(None)
+}
+
+/// Walks both sides to the first difference; whether there is one. Nothing is kept.
+fn lockstep(cx: &Context<'_>, a: &mut Decoder<'_>, b: &mut Decoder<'_>) -> Result<bool, Error> {
+    loop {
+        let (x, y) = (next_visit(a)?, next_visit(b)?);
+        match (x, y) {
+            (None, None) => return Ok(false),
+            (Some((s, v)), Some((t, w))) => {
+                if cx.sides.names[0].site(s) != cx.sides.names[1].site(t) || v != w {
+                    return Ok(true);
+                }
+            }
+            // The side that is over may only have been cut short.
+            (None, Some(_)) => return Ok(a.outcome() == Outcome::Ended),
+            (Some(_), None) => return Ok(b.outcome() == Outcome::Ended),
+        }
+    }
+}
+
+fn events(cx: &Context<'_>, warps: [&WarpStream; 2], all: [&[Event]; 2], lanes: LaneMask, out: &mut WarpDiff) {
+    let what = |e: &Event| (e.site, e.mask, e.value);
+    if cx.words_tell && all[0].iter().map(what).eq(all[1].iter().map(what)) {
+        out.fates[LaneFate::SameWords as usize] += u64::from(lanes.count());
+        return;
+    }
+    // First who parts, then whose masks differ beyond that.
+    let mut parted = LaneMask(0);
+    let mut trees = Vec::new();
+    for lane in lanes.lanes() {
+        let tree = |side: usize| -> Result<Tree, Error> {
+            let names = cx.sides.names[side];
+            let d = decoder(cx, side, warps[side], lane)?;
+            Tree::build(d, names, cx.launches[side].kernel, true)
+                .or_else(|_| Ok(Tree::flat(all[side], lane, cx.sides.programs[side].module, names)))
+        };
+        let (ta, tb) = match (tree(0), tree(1)) {
+            (Ok(a), Ok(b)) => (a, b),
+            (Err(e), _) | (_, Err(e)) => {
+                out.fail(&e);
+                out.fate(LaneFate::Failed);
+                continue;
+            }
+        };
+        for (sum, t) in out.visits.iter_mut().zip([&ta, &tb]) {
+            add_counts(sum, t.counts);
+        }
+        let diff = diverge::lanes(&cx.sides, &ta, &tb, None);
+        if !diff.found.is_empty() {
+            parted.insert(lane);
+        }
+        out.fate(if diff.cut { LaneFate::Truncated } else { LaneFate::Compared });
+        out.add(lane, diff.found);
+        trees.push((lane, ta, tb));
+    }
+    for (lane, a, b) in &trees {
+        let diff = diverge::lanes(&cx.sides, a, b, Some(parted));
+        let masks = diff.found.into_iter().filter(|(k, _)| k.0 == Kind::ActiveMask);
+        let first = |f: &mut Found| f.root &= !parted.has(*lane);
+        out.add(
+            *lane,
+            masks
+                .map(|(k, mut f)| {
+                    (k, {
+                        first(&mut f);
+                        f
+                    })
+                })
+                .collect(),
+        );
+    }
+}
+
+fn prints(a: &WarpStream, b: &WarpStream, lanes: LaneMask, out: &mut WarpDiff) {
+    let (
+        Lanes::Print { checkpoints: ca, ends: ea, hashes: ha },
+        Lanes::Print { checkpoints: cb, ends: eb, hashes: hb },
+    ) = (&a.lanes, &b.lanes)
+    else {
+        return;
+    };
+    for lane in lanes.lanes() {
+        let hash = |h: &[[u64; 4]]| h.get(usize::from(lane.0)).copied().filter(|h| *h != [0; 4]);
+        let parts = (lane_part(ca, ea, a.warp, lane), lane_part(cb, eb, b.warp, lane));
+        let (x, y) = match parts {
+            (Ok(x), Ok(y)) => (x, y),
+            (Err(e), _) | (_, Err(e)) => {
+                out.fail(&e);
+                out.fate(LaneFate::Failed);
+                continue;
+            }
+        };
+        let (p, q) = (hash(ha), hash(hb));
+        let ended = p.is_some() && q.is_some();
+        // Lost checkpoints come last: those that both have are comparable. Once two prefixes differ they stay different.
+        let both = x.len().min(y.len());
+        let equal = (x[..both] != y[..both]).then(|| {
+            let (mut low, mut high) = (0, both);
+            while low < high {
+                let mid = (low + high) / 2;
+                if x[mid] == y[mid] { low = mid + 1 } else { high = mid }
+            }
+            low
+        });
+        let differ: [bool; 4] = match (p, q) {
+            (Some(p), Some(q)) => std::array::from_fn(|i| p[i] != q[i]),
+            _ => [false; 4],
+        };
+        out.fate(if ended { LaneFate::Compared } else { LaneFate::Truncated });
+        if equal.is_none() && differ == [false; 4] {
+            continue;
+        }
+        let kind = if differ[0] || !ended { Kind::Branch } else { Kind::Value };
+        let bits = differ.iter().enumerate().fold(0, |n, (i, d)| n | u8::from(*d) << i);
+        let raw = Raw { position: equal.map_or(u64::MAX >> 1, |c| c as u64), ..Raw::new(kind) };
+        let found = Found { first: raw, count: 1, ways: [0; 2], follows: [0; 2], root: true };
+        out.add(lane, BTreeMap::from([((kind, u32::MAX, bits), found)]));
+        let info =
+            HashInfo { differ, checkpoint: equal.map(|c| c as u64), checkpoints: [x.len() as u64, y.len() as u64] };
+        if let Some(f) = out.found.get_mut(&(kind, u32::MAX, bits)) {
+            // The earliest lane's.
+            let earlier = f
+                .hashes
+                .as_ref()
+                .is_none_or(|h| info.checkpoint.unwrap_or(u64::MAX) < h.checkpoint.unwrap_or(u64::MAX));
+            if earlier {
+                f.hashes = Some(info);
+            }
+        }
+    }
+}
+
+fn operands(cx: &Context<'_>, a: &WarpStream, b: &WarpStream, lanes: LaneMask, out: &mut WarpDiff) {
+    let (Lanes::Operands { records: ra, ends: ea }, Lanes::Operands { records: rb, ends: eb }) = (&a.lanes, &b.lanes)
+    else {
+        return;
+    };
+    for lane in lanes.lanes() {
+        let (x, y) = match (lane_part(ra, ea, a.warp, lane), lane_part(rb, eb, b.warp, lane)) {
+            (Ok(x), Ok(y)) => (x, y),
+            (Err(e), _) | (_, Err(e)) => {
+                out.fail(&e);
+                out.fate(LaneFate::Failed);
+                continue;
+            }
+        };
+        let other: BTreeMap<_, _> =
+            y.iter().map(|r| ((cx.sides.names[1].site(r.site), r.visit), (r.site, r.values))).collect();
+        let mut found = BTreeMap::new();
+        for (i, r) in x.iter().enumerate() {
+            let site = cx.sides.names[0].site(r.site);
+            let theirs = other.get(&(site, r.visit));
+            if theirs.is_some_and(|t| t.1 == r.values) {
+                continue;
+            }
+            let kind = if theirs.is_some() { Kind::Value } else { Kind::ExtraEvents };
+            let root = found.is_empty();
+            let entry = found.entry((kind, site, 0)).or_insert_with(|| Found {
+                first: Raw {
+                    sites: [Some(r.site), theirs.map(|t| t.0)],
+                    nth: [Some(r.visit), theirs.map(|_| r.visit)],
+                    values: [r.values[0], theirs.map_or(0, |t| t.1[0])],
+                    position: i as u64,
+                    ..Raw::new(kind)
+                },
+                count: 0,
+                ways: [0; 2],
+                follows: [0; 2],
+                root,
+            });
+            entry.count += 1;
+        }
+        if x.len() < y.len() && found.is_empty() {
+            let first = Raw { sites: [None, y.last().map(|r| r.site)], ..Raw::new(Kind::ExtraEvents) };
+            found.insert(
+                (Kind::ExtraEvents, u32::MAX, 1),
+                Found { first, count: 1, ways: [0; 2], follows: [0; 2], root: true },
+            );
+        }
+        out.fate(LaneFate::Compared);
+        out.add(lane, found);
+    }
+}

@@ -1,0 +1,543 @@
+//! Edit a recording in a known way; the comparison must find exactly that edit.
+
+mod build;
+
+use build::{Hashed, Lived, S, live, module, stream, trace};
+use prlx_analyze::report::{Finding, Report};
+use prlx_analyze::{DiffOptions, Kind, Verdict, diff};
+use prlx_trace::kernel::*;
+use prlx_trace::launch::*;
+use prlx_trace::{Lane, LaneMask, SiteId, Trace, WarpId};
+use proptest::prelude::*;
+
+/// Sites: 0 store; outer loop: 1 if, 2 store, 3 select, inner loop: 4 guard, 5 its store, 6 the inner decision; 7 store;
+/// 8 the outer decision; 9 the last if, 10 store, 11 store.
+fn toy() -> Vec<Vec<S>> {
+    vec![vec![
+        S::Store,
+        S::Loop(vec![S::If(vec![S::Store], vec![S::Select]), S::Loop(vec![S::Guard]), S::Store]),
+        S::If(vec![S::Store], vec![S::Store]),
+    ]]
+}
+
+const OUTER: SiteId = SiteId(8);
+const INNER: SiteId = SiteId(6);
+
+/// A trace of `warps` warps; `edit` changes what a lane does.
+fn run(warps: u64, shape: &[u64], edit: impl Fn(u64, u8, &mut Hashed)) -> Trace {
+    let toy = toy();
+    let streams = (0..warps)
+        .map(|w| {
+            build::warp(&toy, w, |lane| {
+                let mut h = Hashed::new(w * 32 + u64::from(lane.0), shape);
+                edit(w, lane.0, &mut h);
+                h
+            })
+        })
+        .collect();
+    trace(module(&toy), streams)
+}
+
+fn compare(a: &Trace, b: &Trace) -> Report {
+    let r = diff(a, b, &DiffOptions::default()).unwrap();
+    for l in &r.launches {
+        let (w, n) = (&l.coverage.warps, &l.coverage.lanes);
+        assert_eq!(w.total, w.equal + w.compared + w.missing + w.failed);
+        assert_eq!(n.total, n.in_equal_warps + n.same_words + n.compared + n.truncated + n.missing + n.failed);
+    }
+    r
+}
+
+fn findings(r: &Report) -> &[Finding] {
+    &r.launches[0].findings
+}
+
+fn id(f: &Finding) -> Option<u32> {
+    f.shown().map(|s| s.id.0)
+}
+
+#[test]
+fn equal_runs_are_the_same() {
+    let a = run(4, &[5, 3], |_, _, _| {});
+    let r = compare(&a, &a);
+    assert_eq!((r.verdict, r.launches[0].coverage.warps.equal), (Verdict::Same, 4));
+    // Without digests every lane is looked at.
+    let mut b = a.clone();
+    let mut warps = b.launches[0].streams.frame(0).unwrap();
+    warps.iter_mut().for_each(|w| w.digest = 0);
+    b.launches[0].streams = prlx_trace::Streams::new(warps);
+    let r = compare(&a, &b);
+    assert_eq!((r.verdict, r.launches[0].coverage.lanes.same_words), (Verdict::Same, 128));
+    // With other parameters for a slice to read, words tell nothing: everything is decoded.
+    b.modules[0].functions[0].slots += 1;
+    let r = compare(&a, &b);
+    assert_eq!((r.verdict, r.launches[0].coverage.lanes.compared), (Verdict::Same, 128));
+    assert!(r.launches[0].coverage.visits[0].recorded > 0);
+}
+
+#[test]
+fn one_flip_in_one_lane() {
+    let a = run(3, &[6, 4], |_, _, _| {});
+    let b = run(3, &[6, 4], |w, l, h| {
+        if (w, l) == (1, 9) {
+            h.flips.push((SiteId(1), vec![3]));
+        }
+    });
+    let r = compare(&a, &b);
+    assert_eq!(r.verdict, Verdict::Differs);
+    let [f] = findings(&r) else { panic!("{:#?}", findings(&r)) };
+    assert_eq!((f.kind, id(f)), (Kind::Branch, Some(1)));
+    assert_eq!((f.warp.warp, f.lanes, f.visit), (1, LaneMask(1 << 9), [Some(3), Some(3)]));
+    assert_eq!((f.trips.len(), f.trips[0].trip, f.trips[0].trips), (1, [3, 3], [6, 6]));
+    // The store on one side and the select on the other follow from it.
+    assert_eq!(f.follows, [1, 1]);
+    assert_eq!((f.roots, f.count, f.warps.len()), (1, 1, 1));
+    assert_eq!(f.location().map(|l| l.line), Some(2));
+}
+
+#[test]
+fn a_flipped_guard_takes_its_store_along() {
+    let a = run(1, &[6, 4], |_, _, _| {});
+    let b = run(1, &[6, 4], |_, l, h| {
+        if l == 0 {
+            h.flips.push((SiteId(4), vec![3, 2]));
+        }
+    });
+    let r = compare(&a, &b);
+    let [f] = findings(&r) else { panic!("{:#?}", findings(&r)) };
+    assert_eq!((f.kind, id(f), f.follows[0] + f.follows[1]), (Kind::Branch, Some(4), 1));
+    assert_eq!(f.trips.iter().map(|t| t.trip[0]).collect::<Vec<_>>(), [3, 2]);
+}
+
+#[test]
+fn the_same_flip_in_many_warps_is_one_finding() {
+    let a = run(300, &[4, 2], |_, _, _| {});
+    let b = run(300, &[4, 2], |w, l, h| {
+        if w % 2 == 1 && l < 3 {
+            h.flips.push((SiteId(1), vec![u64::from(l > 0)]));
+        }
+    });
+    let r = compare(&a, &b);
+    let [f] = findings(&r) else { panic!("{:#?}", findings(&r)) };
+    assert_eq!((f.warps_total, f.warps.len(), f.lanes_total, f.roots, f.count), (150, 150, 450, 450, 450));
+    assert_eq!((f.warp.warp, f.lane, f.lanes), (1, 0, LaneMask(1)));
+    assert_eq!(f.warps[0].lanes, LaneMask(7));
+    assert_eq!(f.ways[0] + f.ways[1], 450);
+    let few = diff(&a, &b, &DiffOptions { warps: 10, ..DiffOptions::default() }).unwrap();
+    assert_eq!((few.launches[0].findings[0].warps.len(), few.launches[0].findings[0].warps_total), (10, 150));
+}
+
+#[test]
+fn a_dropped_trip_of_a_long_lane_is_one_finding() {
+    // About 100 000 visits in a lane: 4000 outer trips of 4 inner ones.
+    let a = run(1, &[4000, 8], |_, _, _| {});
+    let b = run(1, &[4000, 8], |_, l, h| {
+        if l == 5 {
+            h.drops.push((OUTER, vec![], 1234));
+        }
+    });
+    let r = compare(&a, &b);
+    let [f] = findings(&r) else { panic!("{} findings", findings(&r).len()) };
+    assert_eq!((f.kind, f.side, f.extra_trips), (Kind::ExtraEvents, Some(0), [1, 0]));
+    assert_eq!((f.trips[0].trip, f.trips[0].trips), ([1234, 1234], [4000, 3999]));
+    assert!(r.launches[0].coverage.visits[0].recorded > 50_000);
+    let back = compare(&b, &a);
+    assert_eq!((findings(&back)[0].side, findings(&back)[0].extra_trips), (Some(1), [0, 1]));
+}
+
+#[test]
+fn more_trips_at_the_end_are_the_decision_to_stay() {
+    let a = run(1, &[6, 3], |_, _, _| {});
+    let b = run(1, &[6, 3], |_, l, h| {
+        if l < 2 {
+            h.adds.push((INNER, vec![2], 5));
+        }
+    });
+    let r = compare(&a, &b);
+    let [f] = findings(&r) else { panic!("{:#?}", findings(&r)) };
+    assert_eq!((f.kind, id(f), f.values, f.lanes), (Kind::Branch, Some(INNER.0), Some([0, 1]), LaneMask(3)));
+    assert_eq!((f.trips[1].trip, f.trips[1].trips), ([2, 2], [3, 8]));
+    assert_eq!(f.visit, [Some(8), Some(8)]);
+    assert!(f.follows[1] >= 10);
+}
+
+#[test]
+fn counted_loops_say_the_same() {
+    let toy = vec![vec![S::Counted(vec![S::Guard]), S::Store]];
+    let lane = |more: u64| {
+        let mut h = Hashed::new(4, &[100]);
+        if more > 0 {
+            h.adds.push((SiteId(2), vec![], more));
+        }
+        live(&toy, 0, &mut h)
+    };
+    let a = trace(module(&toy), vec![stream(0, &[lane(0)])]);
+    let b = trace(module(&toy), vec![stream(0, &[lane(100_000)])]);
+    let r = compare(&a, &b);
+    let [f] = findings(&r) else { panic!("{:#?}", findings(&r)) };
+    assert_eq!((f.kind, id(f), f.values, f.visit), (Kind::Branch, Some(2), Some([0, 1]), [Some(99), Some(99)]));
+}
+
+#[test]
+fn early_returns_take_all_that_follows() {
+    let toy = vec![vec![S::Loop(vec![S::Leave, S::Store, S::Call(1)]), S::Store], vec![S::Select]];
+    let lane = |leave: u64| {
+        let mut h = Hashed::new(4, &[50]);
+        // All stay, but for one.
+        h.flips = (0..50).map(|t| (SiteId(0), vec![t])).filter(|(s, t)| decide(4, *s, t)).collect();
+        if leave < 50 {
+            h.flips.retain(|(_, t)| t[0] != leave);
+            if !decide(4, SiteId(0), &[leave]) {
+                h.flips.push((SiteId(0), vec![leave]));
+            }
+        }
+        live(&toy, 0, &mut h)
+    };
+    let a = trace(module(&toy), vec![stream(0, &[lane(99)])]);
+    let b = trace(module(&toy), vec![stream(0, &[lane(20)])]);
+    let r = compare(&a, &b);
+    let [f] = findings(&r) else { panic!("{:#?}", findings(&r)) };
+    assert_eq!((f.kind, id(f), f.visit), (Kind::Branch, Some(0), [Some(20), Some(20)]));
+    assert_eq!(f.trips[0].trips, [50, 21]);
+}
+
+fn decide(seed: u64, site: SiteId, trips: &[u64]) -> bool {
+    use build::Choose;
+    Hashed::new(seed, &[]).decide(site, trips)
+}
+
+#[test]
+fn a_later_difference_stands_after_the_first() {
+    let a = run(2, &[6, 3], |_, _, _| {});
+    let b = run(2, &[6, 3], |w, l, h| {
+        if (w, l) == (0, 4) {
+            h.flips.push((SiteId(4), vec![1, 0]));
+            h.flips.push((SiteId(9), vec![]));
+        }
+        if (w, l) == (1, 4) {
+            h.flips.push((SiteId(1), vec![5]));
+        }
+    });
+    let r = compare(&a, &b);
+    let got: Vec<_> = findings(&r).iter().map(|f| (id(f), f.roots)).collect();
+    assert_eq!(got, [(Some(4), 1), (Some(1), 1), (Some(9), 0)]);
+}
+
+#[test]
+fn what_is_lost_makes_it_unknown() {
+    let a = run(2, &[6, 3], |_, _, _| {});
+    let verdict = |f: &dyn Fn(&mut Trace)| {
+        let mut b = a.clone();
+        f(&mut b);
+        let r = compare(&a, &b);
+        (r.verdict, r.launches.first().map(|l| l.gaps.join("; ")).unwrap_or_default())
+    };
+    let edit = |b: &mut Trace, f: &dyn Fn(&mut Vec<WarpStream>)| {
+        let mut warps = b.launches[0].streams.frame(0).unwrap();
+        f(&mut warps);
+        b.launches[0].streams = prlx_trace::Streams::new(warps);
+    };
+    let cases: [(&dyn Fn(&mut Trace), &str); 7] = [
+        (&|b| b.launches[0].launch.totals.dropped = 3, "3 elements were lost"),
+        (&|b| b.launches[0].launch.totals.filtered_warps = 1, "1 warp was left out by a filter"),
+        (&|b| edit(b, &|w| w.truncate(1)), "1 warp was not recorded on both sides"),
+        (&|b| b.modules[0].functions[0].skipped = Some("too odd".into()), "too odd"),
+        (&|b| b.modules[0].sites[0].skipped = Some("left out".into()), "1 site was not recorded in B: left out"),
+        (
+            &|b| {
+                edit(b, &|w| {
+                    let Lanes::Path { words, ends } = &mut w[1].lanes else { panic!() };
+                    words.pop();
+                    *ends.last_mut().unwrap() -= 1;
+                    w[1].digest = 1;
+                })
+            },
+            "1 lane's recording ends before the lane does",
+        ),
+        (
+            &|b| {
+                edit(b, &|w| {
+                    let Lanes::Path { words, ends } = &mut w[1].lanes else { panic!() };
+                    words.push(3);
+                    *ends.last_mut().unwrap() += 1;
+                    w[1].digest = 1;
+                })
+            },
+            "its recording goes on",
+        ),
+    ];
+    for (f, want) in cases {
+        let (verdict, gaps) = verdict(f);
+        assert_eq!(verdict, Verdict::Unknown, "{want}");
+        assert!(gaps.contains(want), "{gaps}");
+    }
+    // Nothing recorded is nothing known.
+    let none = Trace::default();
+    assert_eq!(diff(&none, &none, &DiffOptions::default()).unwrap().verdict, Verdict::Unknown);
+}
+
+#[test]
+fn cut_recordings_do_not_make_findings() {
+    let a = run(1, &[6, 3], |_, _, _| {});
+    for keep in 0..40 {
+        let mut b = a.clone();
+        let mut warps = b.launches[0].streams.frame(0).unwrap();
+        let Lanes::Path { words, ends } = &warps[0].lanes else { panic!() };
+        // Lane 31 keeps some of its bits.
+        let first = ends[30] as usize;
+        let bits: Vec<bool> =
+            words[first..].iter().flat_map(|w| (0..w.ilog2()).rev().map(move |i| w >> i & 1 == 1)).collect();
+        let cut = Lived { bits: bits[..keep.min(bits.len())].to_vec(), ..Lived::default() }.words();
+        let mut words = words[..first].to_vec();
+        words.extend(cut);
+        let mut ends = ends.clone();
+        ends[31] = words.len() as u32;
+        warps[0].lanes = Lanes::Path { words, ends };
+        warps[0].digest = 1;
+        b.launches[0].streams = prlx_trace::Streams::new(warps);
+        for (x, y) in [(&a, &b), (&b, &a)] {
+            let r = compare(x, y);
+            assert!(findings(&r).is_empty(), "{keep}: {:#?}", findings(&r));
+            assert_eq!(r.verdict, if keep < bits.len() { Verdict::Unknown } else { Verdict::Same });
+        }
+    }
+}
+
+#[test]
+fn launches_pair_by_kernel_and_order() {
+    let a = run(1, &[3, 2], |_, _, _| {});
+    let mut b = a.clone();
+    b.launches.push(b.launches[0].clone());
+    let r = compare(&a, &b);
+    assert_eq!((r.verdict, r.launches.len(), r.unpaired.len()), (Verdict::Differs, 1, 1));
+    assert_eq!((r.unpaired[0].side, r.unpaired[0].launch), (1, 1));
+    let only = |k: &str| diff(&a, &b, &DiffOptions { kernels: vec![k.into()], ..DiffOptions::default() });
+    assert_eq!(only("t?y").unwrap().launches.len(), 1);
+    assert!(only("nothing*").unwrap_err().what.contains("nothing*"));
+}
+
+#[test]
+fn arguments_and_outputs_are_compared() {
+    let mut a = run(1, &[3, 2], |_, _, _| {});
+    let m = &mut a.modules[0];
+    m.functions[0].params = vec![
+        Param { name: "x".into(), ty: Scalar::U64, offset: 0, size: 8 },
+        Param { name: "t".into(), ty: Scalar::F32, offset: 8, size: 4 },
+    ];
+    let l = &mut a.launches[0].launch;
+    l.params = [&0x1000u64.to_le_bytes()[..], &0.75f32.to_le_bytes()].concat();
+    l.args = vec![
+        ArgInfo { name: "x".into(), ty: Scalar::F32, bytes: Some(64), before: Some(1), after: Some(2) },
+        ArgInfo { name: "threshold".into(), ty: Scalar::F32, ..ArgInfo::default() },
+    ];
+    let mut b = a.clone();
+    b.launches[0].launch.params = [&0x2000u64.to_le_bytes()[..], &0.7f32.to_le_bytes()].concat();
+    let r = compare(&a, &b);
+    // Addresses are no inputs; a scalar is. The same path from another input is still the same path.
+    assert_eq!(r.verdict, Verdict::Same);
+    let d = &r.launches[0].differences;
+    assert_eq!((d.len(), d[0].name.as_str(), d[0].values.clone()), (1, "threshold", ["0.75".into(), "0.7".into()]));
+    b.launches[0].launch.args[0].after = Some(3);
+    assert_eq!(compare(&a, &b).verdict, Verdict::Differs);
+    b.launches[0].launch.args[0].after = Some(2);
+    b.launches[0].launch.block.x = 16;
+    assert_eq!(compare(&a, &b).verdict, Verdict::Differs);
+}
+
+#[test]
+fn threads_do_not_matter() {
+    let a = run(64, &[5, 3], |_, _, _| {});
+    let b = run(64, &[5, 3], |w, l, h| {
+        if build::mix(w * 32 + u64::from(l)) % 5 == 0 {
+            h.flips.push((SiteId(1 + (l % 2) as u32 * 8), if l % 2 == 0 { vec![w % 5] } else { vec![] }));
+            h.adds.push((INNER, vec![4], u64::from(l)));
+        }
+    });
+    let first = compare(&a, &b);
+    for threads in [1, 2, 7] {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        assert_eq!(pool.install(|| compare(&a, &b)), first);
+    }
+}
+
+/// A second version of the source: a line above, and another file name; sites keep their keys.
+fn edited(m: &Module) -> Module {
+    let mut m = m.clone();
+    m.name = "edited".into();
+    m.files[0].path = "edited.cu".into();
+    let text = m.files[0].text.take().unwrap();
+    m.files[0].text = Some(format!("// a new line\n{text}"));
+    m.locs.iter_mut().for_each(|l| l.line += 1);
+    // Something that decoding does not see, but that makes the programs unequal.
+    m.functions[0].slots += 1;
+    m
+}
+
+#[test]
+fn an_edited_source_still_matches() {
+    let a = run(2, &[5, 3], |_, _, _| {});
+    let mut b = run(2, &[5, 3], |w, l, h| {
+        if (w, l) == (1, 2) {
+            h.flips.push((SiteId(1), vec![2]));
+        }
+    });
+    b.modules[0] = edited(&b.modules[0]);
+    let r = compare(&a, &b);
+    let [f] = findings(&r) else { panic!("{:#?}", findings(&r)) };
+    assert_eq!((f.kind, id(f), f.warp.warp), (Kind::Branch, Some(1), 1));
+    let lines = f.site.clone().map(|s| s.and_then(|s| s.location).map(|l| (l.file, l.line)));
+    assert_eq!(lines, [Some(("toy.cu".into(), 2)), Some(("edited.cu".into(), 3))]);
+    assert_eq!(r.launches[0].coverage.sites[0].unmatched, 0);
+}
+
+#[test]
+fn another_build_with_one_site_more() {
+    // Side B has a decision that A does not have: its visits are extra events, on B's side, at B's line.
+    let (x, y) = (
+        vec![vec![S::Loop(vec![S::If(vec![], vec![S::Store])]), S::Store]],
+        vec![vec![S::Loop(vec![S::If(vec![S::Select], vec![S::Store])]), S::Store]],
+    );
+    let mut ma = module(&x);
+    let mut mb = module(&y);
+    // B's select stands in a line of its own; all others are where A's are.
+    let lines = |m: &mut Module, lines: &[u32]| m.locs.iter_mut().zip(lines).for_each(|(l, n)| l.line = *n);
+    lines(&mut ma, &[1, 2, 3, 4]);
+    lines(&mut mb, &[1, 9, 2, 3, 4]);
+    ma.files[0].text = None;
+    mb.files[0].text = None;
+    let lane = |toy: &[Vec<S>]| live(toy, 0, &mut Hashed { shape: vec![6], ..Hashed::new(11, &[]) });
+    let a = trace(ma, vec![stream(0, &[lane(&x)])]);
+    let b = trace(mb, vec![stream(0, &[lane(&y)])]);
+    let r = compare(&a, &b);
+    let [f] = findings(&r) else { panic!("{:#?}", findings(&r)) };
+    assert_eq!((f.kind, f.side, f.location().map(|l| l.line)), (Kind::ExtraEvents, Some(1), Some(9)));
+    assert_eq!(f.extra_visits, [0, 1]);
+}
+
+#[test]
+fn fingerprints_are_searched() {
+    let m = module(&toy());
+    let warp = |changed: bool| WarpStream {
+        warp: WarpId(0),
+        digest: if changed { 2 } else { 1 },
+        dropped: 0,
+        lanes: Lanes::Print {
+            checkpoints: (0..64u64).map(|i| if changed && i >= 41 { i + 1000 } else { i + 1 }).collect(),
+            ends: (1..=32).map(|_| 64).collect(),
+            hashes: (0..32).map(|l| [l + 1, 2, if changed && l == 0 { 9 } else { 3 }, 4]).collect(),
+        },
+    };
+    let make = |changed| {
+        let mut t = trace(m.clone(), vec![warp(changed)]);
+        t.launches[0].launch.level = Level::Print;
+        t
+    };
+    let (a, b) = (make(false), make(true));
+    assert_eq!(compare(&a, &a).verdict, Verdict::Same);
+    let r = compare(&a, &b);
+    let [f] = findings(&r) else { panic!("{:#?}", findings(&r)) };
+    let h = f.hashes.as_ref().unwrap();
+    assert_eq!((f.kind, f.lanes, h.checkpoint), (Kind::Value, LaneMask(1), Some(41)));
+    assert_eq!(h.differ, [false, false, true, false]);
+}
+
+/// Events of a warp in lockstep from its lanes' lives, which must have the same length.
+fn events(lanes: &[Lived], m: &Module) -> WarpStream {
+    let mut out: Vec<Event> = Vec::new();
+    let longest = lanes.iter().map(|l| l.visits.len()).max().unwrap_or(0);
+    for i in 0..longest {
+        let mut by_site: std::collections::BTreeMap<SiteId, Event> = Default::default();
+        for (l, lane) in lanes.iter().enumerate() {
+            let Some((site, value)) = lane.visits.get(i) else { continue };
+            let e = by_site.entry(*site).or_insert(Event { site: *site, ..Event::default() });
+            e.mask.insert(Lane(l as u8));
+            if m.sites[site.index()].class != SiteClass::Store {
+                e.value |= value << l;
+            }
+        }
+        out.extend(by_site.into_values());
+    }
+    WarpStream { warp: WarpId(0), digest: 0, dropped: 0, lanes: Lanes::Events(out) }
+}
+
+#[test]
+fn events_show_masks_that_differ_on_their_own() {
+    let toy = toy();
+    let m = module(&toy);
+    let lanes: Vec<_> = (0..32).map(|l| live(&toy, l, &mut Hashed::new(l, &[4, 2]))).collect();
+    let make = |w: WarpStream| {
+        let mut t = trace(m.clone(), vec![w]);
+        t.launches[0].launch.level = Level::Events;
+        t
+    };
+    let a = make(events(&lanes, &m));
+    assert_eq!(compare(&a, &a).verdict, Verdict::Same);
+    // One visit of all lanes becomes two of half of them.
+    let mut split = events(&lanes, &m);
+    let Lanes::Events(e) = &mut split.lanes else { panic!() };
+    let (mut x, mut y) = (e[0], e[0]);
+    (x.mask, y.mask) = (LaneMask(0xffff), LaneMask(0xffff_0000));
+    e.splice(0..1, [x, y]);
+    let r = compare(&a, &make(split));
+    let [f] = findings(&r) else { panic!("{:#?}", findings(&r)) };
+    assert_eq!((f.kind, id(f), f.lanes_total), (Kind::ActiveMask, Some(0), 32));
+    // A lane that parts is a branch; the masks that lack it elsewhere follow.
+    let mut flipped = lanes.clone();
+    let mut h = Hashed::new(3, &[4, 2]);
+    h.flips.push((SiteId(1), vec![1]));
+    flipped[3] = live(&toy, 3, &mut h);
+    let r = compare(&a, &make(events(&flipped, &m)));
+    let got: Vec<_> = findings(&r).iter().map(|f| (f.kind, id(f), f.lanes)).collect();
+    assert_eq!(got, [(Kind::Branch, Some(1), LaneMask(8))]);
+}
+
+proptest! {
+    /// Any few edits of one lane in different outer trips: each is found, and nothing else.
+    #[test]
+    fn edits_come_back(seed in 0u64..1000, edits in prop::collection::btree_map(0u64..30, 0u8..4, 1..4)) {
+        let toy = toy();
+        // Long inner loops, so that no two trips are alike by chance.
+        let shape = [30, 20];
+        let a = live(&toy, 0, &mut Hashed::new(seed, &shape));
+        let mut h = Hashed::new(seed, &shape);
+        let mut want = std::collections::BTreeMap::new();
+        let mut last = 30;
+        for (&trip, &what) in &edits {
+            // Edits next to each other could be read in more than one way.
+            if trip.abs_diff(last) < 3 && last < 30 || trip == 29 {
+                continue;
+            }
+            last = trip;
+            let key = match what {
+                0 => { h.flips.push((SiteId(1), vec![trip])); (Kind::Branch, 1) }
+                1 => { h.flips.push((SiteId(4), vec![trip, 1])); (Kind::Branch, 4) }
+                2 => { h.adds.push((INNER, vec![trip], 2)); (Kind::Branch, INNER.0) }
+                _ => { h.drops.push((OUTER, vec![], trip)); (Kind::ExtraEvents, 1) }
+            };
+            *want.entry(key).or_insert(0u64) += 1;
+        }
+        let b = live(&toy, 0, &mut h);
+        let m = module(&toy);
+        let r = compare(&trace(m.clone(), vec![stream(0, &[a])]), &trace(m, vec![stream(0, &[b])]));
+        let got: std::collections::BTreeMap<_, _> =
+            findings(&r).iter().map(|f| ((f.kind, f.shown().unwrap().id.0), f.count)).collect();
+        prop_assert_eq!(got, want);
+    }
+
+    /// Damaged streams are an error or a verdict, never a panic.
+    #[test]
+    fn damage_does_not_panic(at in 0usize..400, with in any::<u32>(), cut in 0usize..40) {
+        let a = run(2, &[4, 2], |_, _, _| {});
+        let mut b = a.clone();
+        let mut warps = b.launches[0].streams.frame(0).unwrap();
+        let Lanes::Path { words, ends } = &mut warps[0].lanes else { panic!() };
+        let n = words.len();
+        words[at % n] = with;
+        words.truncate(n - cut.min(n));
+        ends[at % 32] ^= with & 7;
+        warps[0].digest = 0;
+        b.launches[0].streams = prlx_trace::Streams::new(warps);
+        let limits = prlx_analyze::Limits { steps: 1 << 20, ..Default::default() };
+        let _ = diff(&a, &b, &DiffOptions { limits, ..DiffOptions::default() });
+    }
+}
