@@ -244,6 +244,9 @@ fn parts(function: &Function) -> Vec<Part> {
         parts.push(Part { insts: block.insts.clone(), end, of: None });
     }
     parts.extend(extra);
+    if parts.is_empty() {
+        parts.push(Part { insts: 0..0, end: PartEnd::Return, of: None });
+    }
     parts
 }
 

@@ -21,6 +21,7 @@ use prlx_trace::kernel::Source;
 
 use crate::body::{Body, PartEnd};
 use crate::lower::{self, Operation};
+use crate::record::asks;
 
 /// What was chosen for one function.
 #[derive(Clone, Debug, Default)]
@@ -182,7 +183,8 @@ fn trips(body: &Body<'_>, choice: &mut Choice) {
 }
 
 /// Loop `l` as a trip-counted one: natural; left by one edge only; the decision of that edge is recorded, made exactly
-/// once a trip, and the only recorded one inside; no calls (a callee might record, or end the lane).
+/// once a trip, and the only recorded one inside; no calls (a callee might record, or end the lane). Not waits for a
+/// barrier's phase: they ask once or twice, which takes less as bits than as a count.
 fn trip(body: &Body<'_>, choice: &Choice, l: usize) -> Option<Trip> {
     let this = &body.graph.loops[l];
     let &[(from, _)] = this.exits.as_slice() else { return None };
@@ -197,7 +199,7 @@ fn trip(body: &Body<'_>, choice: &Choice, l: usize) -> Option<Trip> {
     let [Def::Inst(at)] = *body.defs(branch, guard.reg).as_slice() else { return None };
     let decision = *body.decided.get(&at)?.iter().find(|&&d| body.decisions[d].reg == guard.reg)?;
     let home = body.inst(at).block;
-    if body.inst(at).guard.is_some() || !inside(home) || innermost(home) != Some(l) {
+    if asks(body.inst(at)) || body.inst(at).guard.is_some() || !inside(home) || innermost(home) != Some(l) {
         return None;
     }
     if !matches!(choice.sources[decision], Source::Bits(_)) {

@@ -4,8 +4,8 @@
 //! all insertions of one plan. It carries the static half of the trace to be.
 //!
 //! How [`Plan::resolve`] works, file by file: `body` prepares a function, `points` lists what in it carries a site,
-//! `elide` chooses which decisions are recorded (`lower`: what a decoder can evaluate), `record` and `place` insert,
-//! `steps`, `statics` and `slice` write the static half.
+//! `select` keeps what level and filter ask for, `elide` chooses what of it is recorded (`lower`: what a decoder can
+//! evaluate), `record` and `place` insert, `steps`, `statics` and `slice` write the static half.
 
 mod body;
 mod elide;
@@ -17,6 +17,7 @@ mod points;
 mod print;
 mod record;
 mod resolve;
+mod select;
 mod slice;
 mod statics;
 mod steps;

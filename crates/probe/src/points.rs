@@ -124,8 +124,11 @@ fn memory(body: &Body<'_>, at: InstId, inst: &Inst, class: SiteClass) -> Point {
         // A barrier that reduces (`bar.red`) gives its result to a decision or a computation; the site is the meeting.
         _ => {}
     }
-    if inst.class == Class::Texture && class == SiteClass::Load {
-        p.ty = inst.form.ty(0).map(scalar);
+    match inst.form.op {
+        Some(Op::Tex | Op::Tld4 | Op::Suld) => p.ty = inst.form.ty(0).map(scalar),
+        // Their type is that of the elements, several of which are in a register.
+        Some(Op::Ldmatrix | Op::Stmatrix | Op::Wmma) => p.ty = None,
+        _ => {}
     }
     p
 }
@@ -198,8 +201,12 @@ pub(crate) fn type_of(body: &Body<'_>, point: &Point, operand: &Operand) -> Scal
         Operand::F64(_) => Some(Scalar::F64),
         _ => None,
     };
+    let untyped = |ty: Scalar| matches!(ty, Scalar::B8 | Scalar::B16 | Scalar::B32 | Scalar::B64);
     match (own, point.ty) {
-        (Some(Scalar::Pred), _) | (_, None) => own.unwrap_or_default(),
+        (Some(own @ Scalar::Pred), _) | (Some(own), None) => own,
+        (None, None | Some(Scalar::Pred)) => Scalar::B32,
+        // `st.b32` of an `.f32` register: the register knows better.
+        (Some(own), Some(ty)) if untyped(ty) && own.bits() == ty.bits() => own,
         (_, Some(ty)) => ty,
     }
 }

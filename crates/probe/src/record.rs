@@ -21,7 +21,7 @@ pub(crate) struct Recorder<'r, 'b> {
     pub body: &'r Body<'b>,
     pub points: &'r [Point],
     pub choice: &'r Choice,
-    /// By point: whether the filter takes it.
+    /// By point: whether it is to be recorded (level `path` goes by `choice` alone).
     pub taken: &'r [bool],
     /// Whether calls of a function of the module hand the state over.
     pub recorded: &'r dyn Fn(view::FuncId) -> bool,
@@ -149,11 +149,7 @@ impl Recorder<'_, '_> {
             }
         }
         for (at, guard) in back_edges(self.body, &self.body.graph) {
-            // Writing out may call.
-            let (At::Before(i) | At::After(i)) = at else { continue };
-            if !windows.before(i).open {
-                spots.push(at, guard, Action::Checkpoint { every: CHECKPOINT });
-            }
+            spots.push(at, guard, Action::Checkpoint { every: CHECKPOINT });
         }
     }
 
@@ -182,9 +178,7 @@ impl Recorder<'_, '_> {
                 (None, _) => (At::Before(at), inst.guard, p.before.first().cloned()),
             };
             let values: Vec<Operand> = value.iter().cloned().collect();
-            if windows.before(at).open {
-                out.skipped.push((p.site, IN_FLIGHT.to_owned()));
-            } else if let Some(why) = unreadable(self.body, &windows, at, &values) {
+            if let Some(why) = unreadable(self.body, &windows, at, &values) {
                 out.skipped.push((p.site, why));
             } else {
                 spots.push(place, guard, Action::Event { site: p.site, value });
@@ -205,15 +199,9 @@ impl Recorder<'_, '_> {
                 Some(at) if p.decision.is_some() => (At::Before(at), p.guard.or(switch_guard(self.body, p, at))),
                 Some(at) => (At::Before(at), self.body.inst(at).guard),
             };
-            if let Some(at) = p.at {
-                let why = match windows.before(at).open {
-                    true => Some(IN_FLIGHT.to_owned()),
-                    false => unreadable(self.body, &windows, at, values),
-                };
-                if let Some(why) = why {
-                    out.skipped.push((p.site, why));
-                    continue;
-                }
+            if let Some(why) = p.at.and_then(|at| unreadable(self.body, &windows, at, values)) {
+                out.skipped.push((p.site, why));
+                continue;
             }
             let values = values.to_vec();
             spots.push(place, guard, Action::Operands { site: p.site, counter, values });
@@ -221,8 +209,6 @@ impl Recorder<'_, '_> {
         }
     }
 }
-
-const IN_FLIGHT: &str = "tensor-core work is in flight: code that may call would serialise it";
 
 /// Where a decision's value is at hand, and for whom.
 fn decided_at(body: &Body<'_>, p: &Point, at: InstId) -> (At, Option<Guard>) {
@@ -241,13 +227,13 @@ fn unreadable(body: &Body<'_>, windows: &Windows, at: InstId, values: &[Operand]
     if points::too_wide(body, values) {
         return Some("a 128-bit register".to_owned());
     }
-    let flying = &windows.before(at).accumulators;
+    let flying = windows.before(at);
     let hit = values.iter().any(|v| matches!(v, Operand::Reg(r) | Operand::Element(r, _) if flying.contains(r)));
     hit.then(|| "an accumulator of tensor-core work in flight".to_owned())
 }
 
 /// Whether an instruction asks if a barrier's phase is over: how often is a matter of timing.
-fn asks(inst: &view::Inst) -> bool {
+pub(crate) fn asks(inst: &view::Inst) -> bool {
     inst.form.op == Some(Op::Mbarrier) && (inst.form.has("try_wait") || inst.form.has("test_wait"))
 }
 

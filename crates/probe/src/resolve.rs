@@ -4,7 +4,7 @@
 //! `plan.functions[i]` are the view's function `i`.
 
 use prlx_isa::view::{self, Class, FuncId, FunctionKind, Operand, Role};
-use prlx_trace::kernel::{Function, Level, Module, Site, SiteClass};
+use prlx_trace::kernel::{Function, Level, Module, Site};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::body::Body;
@@ -13,7 +13,7 @@ use crate::pattern;
 use crate::plan::{FunctionPlan, Plan, Program};
 use crate::points::{self, Point};
 use crate::record::Recorder;
-use crate::{statics, steps};
+use crate::{select, statics, steps};
 
 impl Plan {
     /// Resolves `program` against `module`, whose text is `source` and which the user calls `name`. `sources` gives the
@@ -61,14 +61,17 @@ fn one(
     recorded: &dyn Fn(FuncId) -> bool,
 ) -> (Function, FunctionPlan) {
     let taken: Vec<bool> = sites.iter().map(|s| why.is_none() && pattern::takes(&program.filter, statics, s)).collect();
-    let kept = kept(program, body, points, &taken, why, recorded);
+    let kept = match why {
+        Some(_) => vec![false; body.decisions.len()],
+        None => select::kept(program.level, &program.filter, body, points, &taken, recorded),
+    };
     let choice = elide::choose(body, program.elide, &kept);
     for (p, site) in points.iter().zip(&mut *sites) {
         if let Some(d) = p.decision {
             site.source = choice.sources[d];
         }
         let left_out = match p.decision {
-            Some(d) if program.level == Level::Path => !kept[d],
+            Some(d) if matches!(program.level, Level::Path | Level::Events) => !kept[d],
             _ => !taken[index(points, p)],
         };
         if let Some(why) = why {
@@ -77,12 +80,14 @@ fn one(
             site.skipped = Some(FILTERED.to_owned());
         }
     }
-    let wanted: Vec<bool> = points.iter().zip(&taken).map(|(p, t)| *t && wanted(program, body, p)).collect();
+    let taken = match program.level {
+        Level::Events => select::events(&program.filter, body, points, &taken, &kept, &choice),
+        _ => taken,
+    };
     let mut plan = FunctionPlan { function: body.id, skipped: why.map(str::to_owned), ..FunctionPlan::default() };
     if why.is_none() {
         let watched = program.window.as_ref().map(|w| w.sites.as_slice()).unwrap_or_default();
-        let taken = if program.level == Level::Events { &wanted } else { &taken };
-        let recorder = Recorder { body, points, choice: &choice, taken, recorded, watched };
+        let recorder = Recorder { body, points, choice: &choice, taken: &taken, recorded, watched };
         let out = recorder.record(program.level);
         plan.insertions = out.insertions;
         plan.trip_counters = out.trip_counters;
@@ -94,7 +99,7 @@ fn one(
     }
     let visits = |p: &Point| {
         let i = index(points, p);
-        program.level == Level::Events && wanted[i] && sites[i].skipped.is_none()
+        program.level == Level::Events && taken[i] && sites[i].skipped.is_none()
     };
     let (blocks, slots) = steps::blocks(body, points, &choice, visits);
     let function = Function {
@@ -114,54 +119,6 @@ const FILTERED: &str = "left out by the filter";
 /// A point's place among `points`.
 fn index(points: &[Point], p: &Point) -> usize {
     points.first().map_or(0, |first| (p.site.0 - first.site.0) as usize)
-}
-
-/// Whether level `events` writes events for `p`: branches, switches, atomics, shared and global stores, entry and exit;
-/// with a filter that names classes, those.
-fn wanted(program: &Program, body: &Body<'_>, p: &Point) -> bool {
-    if !program.filter.classes.is_empty() {
-        return true;
-    }
-    match p.class {
-        SiteClass::Branch | SiteClass::Switch | SiteClass::Atomic | SiteClass::Entry | SiteClass::Exit => true,
-        SiteClass::Store => p.at.is_some_and(|at| points::shared_memory(body.inst(at))),
-        _ => false,
-    }
-}
-
-/// By decision: whether it is part of the recording. Of what the filter leaves out, level `path` still needs whatever
-/// the path depends on: branches, guards of calls, and guards under which such decisions are made.
-fn kept(
-    program: &Program,
-    body: &Body<'_>,
-    points: &[Point],
-    taken: &[bool],
-    why: Option<&str>,
-    recorded: &dyn Fn(FuncId) -> bool,
-) -> Vec<bool> {
-    let mut kept = vec![why.is_none(); body.decisions.len()];
-    if why.is_some() || program.level != Level::Path {
-        return kept;
-    }
-    for (p, taken) in points.iter().zip(taken) {
-        let Some(d) = p.decision else { continue };
-        let steers = &body.decisions[d].steers;
-        let call = steers.iter().any(|(at, _)| body.callee(*at).is_some_and(recorded));
-        kept[d] = *taken || call || matches!(p.class, SiteClass::Branch | SiteClass::Switch);
-    }
-    loop {
-        let guards = |d: usize| {
-            let mut at = body.decisions[d].steers.iter().flat_map(|(at, _)| body.decided.get(at)).flatten();
-            at.any(|&other| kept[other] && body.decision_guard(other).is_some_and(|g| g.reg == body.decisions[d].reg))
-        };
-        let more: Vec<usize> = (0..kept.len()).filter(|&d| !kept[d] && guards(d)).collect();
-        if more.is_empty() {
-            return kept;
-        }
-        for d in more {
-            kept[d] = true;
-        }
-    }
 }
 
 /// By function: why it is not recorded.
@@ -191,14 +148,18 @@ fn skipped(program: &Program, module: &view::Module) -> Vec<Option<String>> {
         }
     }
     unreached(module, &callers, &mut why);
-    // Every caller must hand the state over.
+    // What a walk of a recorded kernel steps over must not record, whoever else calls it: the words would have no reader.
+    // (Code that no recorded kernel comes to may call recorded functions; it says that nothing is recorded.)
+    let kernel = |f: usize| module.functions[f].kind == FunctionKind::Kernel && why[f].is_none();
+    let mut live: Vec<bool> = (0..why.len()).map(|f| kernel(f) || pointed[f].is_some()).collect();
+    spread(&mut live, &callers);
     loop {
         let mut changed = false;
-        for (f, function) in module.functions.iter().enumerate() {
-            if why[f].is_some() || function.kind != FunctionKind::Device {
+        for f in 0..why.len() {
+            if why[f].is_some() || module.functions[f].kind != FunctionKind::Device {
                 continue;
             }
-            if let Some(c) = callers[f].iter().find(|c| why[c.index()].is_some()) {
+            if let Some(c) = callers[f].iter().find(|c| live[c.index()] && why[c.index()].is_some()) {
                 why[f] = Some(format!("called from `{}`, which is not recorded", module.functions[c.index()].name));
                 changed = true;
             }
@@ -209,19 +170,24 @@ fn skipped(program: &Program, module: &view::Module) -> Vec<Option<String>> {
     }
 }
 
-/// Functions that only call each other are called by no kernel.
-fn unreached(module: &view::Module, callers: &[Vec<FuncId>], why: &mut [Option<String>]) {
-    let mut reached: Vec<bool> = module.functions.iter().map(|f| f.kind == FunctionKind::Kernel).collect();
+/// Marks what marked functions call, directly or not.
+fn spread(marked: &mut [bool], callers: &[Vec<FuncId>]) {
     let mut changed = true;
     while changed {
         changed = false;
-        for f in 0..reached.len() {
-            if !reached[f] && callers[f].iter().any(|c| reached[c.index()]) {
-                reached[f] = true;
+        for f in 0..marked.len() {
+            if !marked[f] && callers[f].iter().any(|c| marked[c.index()]) {
+                marked[f] = true;
                 changed = true;
             }
         }
     }
+}
+
+/// Functions that only call each other are called by no kernel.
+fn unreached(module: &view::Module, callers: &[Vec<FuncId>], why: &mut [Option<String>]) {
+    let mut reached: Vec<bool> = module.functions.iter().map(|f| f.kind == FunctionKind::Kernel).collect();
+    spread(&mut reached, callers);
     for (why, reached) in why.iter_mut().zip(reached) {
         if !reached {
             why.get_or_insert_with(|| "no kernel of this module calls it".to_owned());

@@ -1,8 +1,9 @@
-//! Where tensor-core work of a warpgroup is in flight, and which registers it is writing.
+//! Which registers tensor-core work of a warpgroup is writing.
 //!
-//! Between `wgmma.fence` and the `wgmma.wait_group 0` after it, code may not touch accumulators, and a call makes the
-//! assembler give up overlapping. (After a `wait_group` of more than 0 some groups are done, but which registers they
-//! wrote is not followed: they count as in flight.)
+//! From a `wgmma.mma_async` to the `wgmma.wait_group 0` after it, code may not touch its accumulators. (After a
+//! `wait_group` of more than 0 some groups are done, but which registers they wrote is not followed: they count as in
+//! flight.) Inserted code may not call there either, for then the assembler gives up overlapping; no action is ever
+//! lowered to a call.
 
 use std::collections::BTreeSet;
 
@@ -11,27 +12,21 @@ use prlx_isa::view::{Inst, InstId, Operand, Reg, Role};
 
 use crate::body::{Body, in_role, regs};
 
-/// What is in flight at a place.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub(crate) struct Flight {
-    /// Whether a window is open.
-    pub open: bool,
-    /// Accumulators of work that was started.
-    pub accumulators: BTreeSet<Reg>,
-}
-
-/// By instruction: what is in flight before it. Empty if the function has no such work.
+/// By instruction: accumulators in flight before it. Empty if the function has no such work.
 pub(crate) struct Windows(Vec<Flight>, Flight);
+
+/// Accumulators of work that was started and not waited for.
+type Flight = BTreeSet<Reg>;
 
 impl Windows {
     /// Follows `body`'s windows.
     pub fn of(body: &Body<'_>) -> Windows {
         if !body.function.insts.iter().any(|i| i.form.op == Some(Op::Wgmma)) {
-            return Windows(Vec::new(), Flight::default());
+            return Windows(Vec::new(), Flight::new());
         }
         let mut starts: Vec<Option<Flight>> = vec![None; body.parts.len()];
-        starts[0] = Some(Flight::default());
-        let mut before = vec![Flight::default(); body.function.insts.len()];
+        starts[0] = Some(Flight::new());
+        let mut before = vec![Flight::new(); body.function.insts.len()];
         let mut changed = true;
         while changed {
             changed = false;
@@ -43,8 +38,7 @@ impl Windows {
                 }
                 for s in body.parts[part.index()].end.succs() {
                     let mut joined = starts[s.index()].clone().unwrap_or_default();
-                    joined.open |= now.open;
-                    joined.accumulators.extend(&now.accumulators);
+                    joined.extend(&now);
                     if starts[s.index()].as_ref() != Some(&joined) {
                         starts[s.index()] = Some(joined);
                         changed = true;
@@ -52,7 +46,7 @@ impl Windows {
                 }
             }
         }
-        Windows(before, Flight::default())
+        Windows(before, Flight::new())
     }
     /// What is in flight before `at`.
     pub fn before(&self, at: InstId) -> &Flight {
@@ -64,14 +58,9 @@ fn step(inst: &Inst, now: &mut Flight) {
     if inst.form.op != Some(Op::Wgmma) {
         return;
     }
-    if inst.form.has("fence") {
-        now.open = true;
-    } else if inst.form.has("wait_group") {
-        if inst.operands.contains(&Operand::Int(0)) {
-            *now = Flight::default();
-        }
-    } else if inst.form.has("mma_async") {
-        now.open = true;
-        now.accumulators.extend(regs(&in_role(inst, &[Role::Def, Role::UseDef])));
+    if inst.form.has("mma_async") {
+        now.extend(regs(&in_role(inst, &[Role::Def, Role::UseDef])));
+    } else if inst.form.has("wait_group") && inst.operands.contains(&Operand::Int(0)) {
+        now.clear();
     }
 }
