@@ -10,6 +10,7 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::ptx::Form;
 
@@ -358,8 +359,8 @@ pub struct Inst {
     pub class: Class,
     /// Guard.
     pub guard: Option<Guard>,
-    /// The instruction set's own description: operation, types, modifiers.
-    pub form: Form,
+    /// The instruction set's own description: operation, types, modifiers. Shared by all that are written alike.
+    pub form: Arc<Form>,
     /// Operands in source order.
     pub operands: Vec<Operand>,
     /// Their roles, one each.

@@ -39,7 +39,7 @@ pub fn regs(n: usize) -> Vec<Operand> {
 
 /// Chooses at a level, with these operands.
 pub fn choose(text: &str, operands: Vec<Operand>, level: Level) -> Result<AluOp, String> {
-    select(&Inst { form: form(text), operands, ..Inst::default() }, &Function::default(), level)
+    select(&Inst { form: form(text).into(), operands, ..Inst::default() }, &Function::default(), level)
 }
 
 /// Lanes of one operand, as bits.

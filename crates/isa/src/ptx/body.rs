@@ -169,6 +169,16 @@ impl<'a> Builder<'_, 'a> {
     fn instruction(&mut self, statement: &Statement, function: &view::Function) -> Inst {
         let m = self.m;
         let form = m.form(statement).cloned().unwrap_or_default();
+        let (class, space) = match self.kinds.get(statement.form as usize) {
+            Some(Some(known)) => *known,
+            slot => {
+                let kind = (form.class(), form.space());
+                if slot.is_some() {
+                    self.kinds[statement.form as usize] = Some(kind);
+                }
+                kind
+            }
+        };
         let opcode = statement.opcode as usize;
         let guard = self.guard(statement);
         let end = before_semicolon(m, statement.span);
@@ -177,17 +187,7 @@ impl<'a> Builder<'_, 'a> {
         let operands = reader.list((opcode + form.text.len()).min(end), end);
         let roles = meaning::roles(&form, &operands);
         let eval = meaning::eval(&form, &operands, function);
-        Inst {
-            span: statement.span,
-            class: form.class(),
-            guard,
-            operands,
-            roles,
-            space: form.space(),
-            eval,
-            form,
-            ..Inst::default()
-        }
+        Inst { span: statement.span, class, guard, operands, roles, space, eval, form, ..Inst::default() }
     }
 
     fn guard(&mut self, statement: &Statement) -> Option<Guard> {

@@ -33,6 +33,9 @@ pub fn view_of(m: &Module<'_>, wanted: impl Fn(&str) -> bool) -> (view::Module, 
         out: view::Module::default(),
         files: HashMap::new(),
         locs: HashMap::new(),
+        inlined: vec![String::new()],
+        labels: HashMap::new(),
+        kinds: vec![None; m.forms.len()],
         places: HashMap::new(),
         strings: None,
         budget: m.source.len().saturating_mul(64).saturating_add(1 << 24),
@@ -49,7 +52,14 @@ pub(super) struct Builder<'p, 'a> {
     pub out: view::Module,
     /// `.file` number to index.
     files: HashMap<u32, u32>,
-    locs: HashMap<Loc, LocId>,
+    /// By file, line, column, inlined function (an index into `inlined`), and where.
+    locs: HashMap<(u32, u32, u32, u32, Option<LocId>), LocId>,
+    /// Names of inlined functions; the first is empty.
+    inlined: Vec<String>,
+    /// By label in the strings, and offset: which of `inlined`.
+    labels: HashMap<(&'a str, usize), u32>,
+    /// By form: its class and space, once they are asked for.
+    pub kinds: Vec<Option<(view::Class, Space)>>,
     /// In the function at hand: file, line and column (as numbered in the text) to the latest location there.
     places: HashMap<(u32, u32, u32), LocId>,
     /// The strings of `.debug_str` with their labels; read when first needed.
@@ -455,7 +465,7 @@ impl<'a> Builder<'_, 'a> {
         let text = self.m.text(at);
         let b = text.as_bytes();
         let (place, mut i) = place(text, ".loc".len())?;
-        let mut function = String::new();
+        let mut function = 0;
         let mut inlined_at = None;
         loop {
             i = scan::trivia(b, i);
@@ -494,7 +504,7 @@ impl<'a> Builder<'_, 'a> {
         let inlined_at = inlined_at.map(|p| match self.places.get(&p) {
             Some(id) => *id,
             None => {
-                let id = self.intern(p, String::new(), None);
+                let id = self.intern(p, 0, None);
                 self.places.insert(p, id);
                 id
             }
@@ -504,27 +514,35 @@ impl<'a> Builder<'_, 'a> {
         Some(id)
     }
 
-    fn intern(&mut self, (file, line, column): (u32, u32, u32), function: String, inlined_at: Option<LocId>) -> LocId {
+    fn intern(&mut self, (file, line, column): (u32, u32, u32), function: u32, inlined_at: Option<LocId>) -> LocId {
         let next = span(0, self.out.files.len()).end;
         let file = *self.files.entry(file).or_insert_with(|| {
             // A number without its `.file`: the location still says where, if not in what.
             self.out.files.push(File { number: file, path: String::new() });
             next
         });
-        let loc = Loc { file, line, column, function, inlined_at };
         let next = LocId(span(0, self.out.locs.len()).end);
-        match self.locs.get(&loc) {
-            Some(id) => *id,
-            None => {
-                self.out.locs.push(loc.clone());
-                self.locs.insert(loc, next);
-                next
-            }
+        let id = *self.locs.entry((file, line, column, function, inlined_at)).or_insert(next);
+        if id == next {
+            let function = self.inlined.get(function as usize).cloned().unwrap_or_default();
+            self.out.locs.push(Loc { file, line, column, function, inlined_at });
         }
+        id
     }
 
-    /// A string of the debug information: at a label, or so many bytes after it.
-    fn string(&mut self, label: &str, addend: usize) -> String {
+    /// The inlined function whose name is at a label of the debug information, or so many bytes after it.
+    fn string(&mut self, label: &'a str, addend: usize) -> u32 {
+        if let Some(known) = self.labels.get(&(label, addend)) {
+            return *known;
+        }
+        let name = self.debug_string(label, addend);
+        let id = span(0, self.inlined.len()).end;
+        self.inlined.push(name);
+        self.labels.insert((label, addend), id);
+        id
+    }
+
+    fn debug_string(&mut self, label: &str, addend: usize) -> String {
         if self.strings.is_none() {
             self.strings = Some(debug_strings(self.m));
         }

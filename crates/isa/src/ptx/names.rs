@@ -47,7 +47,16 @@ pub struct Names<'a> {
     labels: HashMap<&'a str, u32>,
     undo: Vec<Undo<'a>>,
     scopes: Vec<usize>,
+    /// Which lengths heads have had in this function: bit `n` for `n` bytes, the last for longer ones.
+    head_lengths: u64,
+    /// By a cheap hash: a name looked up lately, in which state of the tables, and what it meant.
+    recent: Vec<(&'a str, u64, Option<Meaning>)>,
+    /// Counts declarations and ends of scopes.
+    state: u64,
 }
+
+/// Entries of the cache of names; a power of two.
+const RECENT: usize = 1024;
 
 impl<'a> Names<'a> {
     /// Forgets a function.
@@ -58,6 +67,9 @@ impl<'a> Names<'a> {
         self.labels.clear();
         self.undo.clear();
         self.scopes.clear();
+        self.head_lengths = 0;
+        self.recent.resize(RECENT, ("", 0, None));
+        self.state += 1;
         self.regs = vec![];
     }
 
@@ -69,6 +81,7 @@ impl<'a> Names<'a> {
     /// Leaves a scope.
     pub fn close(&mut self) {
         let Some(mark) = self.scopes.pop() else { return };
+        self.state += u64::from(self.undo.len() > mark);
         while self.undo.len() > mark {
             match self.undo.pop() {
                 Some(Undo::Name(n, old)) => restore(&mut self.names, n, old),
@@ -97,6 +110,8 @@ impl<'a> Names<'a> {
 
     /// Declares `name<count>`.
     pub fn family(&mut self, head: &'a str, count: u64, ty: Type, scope: Span) {
+        self.state += 1;
+        self.head_lengths |= length_bit(head.len());
         let depth = self.depth();
         let mut outer = self.heads.get(head).copied();
         while let Some(o) = outer.filter(|o| self.families[*o].count <= count) {
@@ -119,6 +134,7 @@ impl<'a> Names<'a> {
     }
 
     fn bind(&mut self, name: &'a str, meaning: Meaning) {
+        self.state += 1;
         let depth = self.depth();
         let old = self.names.insert(name, (depth, meaning));
         self.undo.push(Undo::Name(name, old));
@@ -131,7 +147,22 @@ impl<'a> Names<'a> {
     }
 
     /// What a name means here.
-    pub fn lookup(&mut self, name: &str) -> Option<Meaning> {
+    pub fn lookup(&mut self, name: &'a str) -> Option<Meaning> {
+        let slot = slot(name);
+        if let Some((n, state, meaning)) = self.recent.get(slot)
+            && *state == self.state
+            && *n == name
+        {
+            return *meaning;
+        }
+        let meaning = self.search(name);
+        if let Some(entry) = self.recent.get_mut(slot) {
+            *entry = (name, self.state, meaning);
+        }
+        meaning
+    }
+
+    fn search(&mut self, name: &str) -> Option<Meaning> {
         let exact = self.names.get(name).copied();
         // `%r12` can be the member 12 of `%r<…>` or 2 of `%r1<…>`: the innermost declaration counts.
         let mut best: Option<(u32, usize, u64)> = None;
@@ -140,6 +171,9 @@ impl<'a> Names<'a> {
         while cut > 1 && bytes[cut - 1].is_ascii_digit() && bytes.len() - cut < 9 {
             cut -= 1;
             if bytes[cut] == b'0' && cut + 1 < bytes.len() {
+                continue;
+            }
+            if self.head_lengths & length_bit(cut) == 0 {
                 continue;
             }
             let (Some(head), Some(number)) = (name.get(..cut), name.get(cut..)) else { break };
@@ -169,6 +203,19 @@ impl<'a> Names<'a> {
             (None, None) => self.globals.get(name).map(|id| Meaning::Symbol(*id)),
         }
     }
+}
+
+fn length_bit(n: usize) -> u64 {
+    1 << n.min(63)
+}
+
+/// Where the cache keeps a name: by its last bytes, where registers differ.
+fn slot(name: &str) -> usize {
+    let word = match name.as_bytes().last_chunk::<8>() {
+        Some(tail) => u64::from_le_bytes(*tail),
+        None => name.bytes().fold(name.len() as u64, |h, c| h << 8 | u64::from(c)),
+    };
+    (word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as usize & (RECENT - 1)
 }
 
 fn restore<'a, T>(map: &mut HashMap<&'a str, T>, name: &'a str, old: Option<T>) {

@@ -9,6 +9,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::form::Form;
 use super::scan::{self, End};
@@ -26,7 +27,7 @@ pub struct Module<'a> {
     /// The statements of all functions, in order.
     pub statements: Vec<Statement>,
     /// Every distinct opcode.
-    pub forms: Vec<Form>,
+    pub forms: Vec<Arc<Form>>,
     /// Every `.file` directive, wherever it is.
     pub files: Vec<Span>,
 }
@@ -41,7 +42,7 @@ impl<'a> Module<'a> {
         self.statements.get(function.statements.start as usize..function.statements.end as usize).unwrap_or_default()
     }
     /// What an instruction's opcode says.
-    pub fn form(&self, statement: &Statement) -> Option<&Form> {
+    pub fn form(&self, statement: &Statement) -> Option<&Arc<Form>> {
         self.forms.get(statement.form as usize)
     }
 }
@@ -414,7 +415,7 @@ impl<'a> Parser<'a> {
         let next = span(0, self.m.forms.len()).end;
         let form = *self.known.entry(text).or_insert(next);
         if form == next {
-            self.m.forms.push(Form::parse(text));
+            self.m.forms.push(Arc::new(Form::parse(text)));
         }
         let at = span(start, end);
         self.recent[slot] = (at.start, at.end, form);
