@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 
-use prlx_trace::kernel::{Arg, Module, Step};
+use prlx_trace::kernel::{Arg, Level, Module, Step};
 use prlx_trace::{FuncId, Launch, Recording, Trace, WarpStream};
 
 use crate::cluster::Clusters;
@@ -179,7 +179,7 @@ fn launches(
     for side in 0..2 {
         let (m, l) = ([ma, mb][side], [la, lb][side]);
         coverage.elements[side] = Elements { recorded: l.totals.recorded, dropped: l.totals.dropped };
-        coverage.sites[side] = sites(&programs[side], &reach[side], pairing.unmatched[side]);
+        coverage.sites[side] = sites(&programs[side], l.level, &reach[side], pairing.unmatched[side]);
         launch::static_gaps(m, l, &programs[side], &reach[side], side, &mut gaps);
     }
     let mut clusters = Clusters::new(options.warps);
@@ -236,8 +236,9 @@ fn params_agree(modules: [&Module; 2], launches: [&Launch; 2], reach: &[BTreeSet
     })
 }
 
-fn sites(p: &Program<'_>, reach: &BTreeSet<FuncId>, unmatched: u64) -> Sites {
-    let all = || p.module.sites.iter().enumerate().filter(|(_, s)| reach.contains(&s.function));
+fn sites(p: &Program<'_>, level: Level, reach: &BTreeSet<FuncId>, unmatched: u64) -> Sites {
+    let all =
+        || p.module.sites.iter().enumerate().filter(|(_, s)| reach.contains(&s.function) && launch::told(level, s));
     let hidden: BTreeSet<usize> = reach.iter().flat_map(|f| p.hidden(*f)).map(|(s, _)| s.index()).collect();
     let skipped = all().filter(|(i, s)| s.skipped.is_some() || hidden.contains(i)).count();
     Sites { total: all().count() as u64, skipped: skipped as u64, unmatched }

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use prlx_trace::kernel::Module;
+use prlx_trace::kernel::{Level, Module, Site, SiteClass};
 use prlx_trace::{FuncId, Launch};
 
 use crate::program::Program;
@@ -72,6 +72,12 @@ pub(crate) fn differences(modules: [&Module; 2], launches: [&Launch; 2]) -> Vec<
     out
 }
 
+/// Whether a level tells of a site: `path` tells of decisions alone.
+pub(crate) fn told(level: Level, s: &Site) -> bool {
+    use SiteClass::{Branch, Guard, Select, Switch};
+    level != Level::Path || matches!(s.class, Branch | Guard | Select | Switch)
+}
+
 /// Work with recording over work without.
 pub(crate) fn dilation(l: &Launch) -> Option<f64> {
     (l.totals.bare > 0 && l.totals.instrumented > 0).then(|| l.totals.instrumented as f64 / l.totals.bare as f64)
@@ -99,7 +105,7 @@ pub(crate) fn static_gaps(
     }
     let mut reasons: BTreeMap<String, u64> = BTreeMap::new();
     let hidden: BTreeMap<_, _> = reach.iter().flat_map(|f| program.hidden(*f)).collect();
-    for (i, s) in m.sites.iter().enumerate().filter(|(_, s)| reach.contains(&s.function)) {
+    for (i, s) in m.sites.iter().enumerate().filter(|(_, s)| reach.contains(&s.function) && told(l.level, s)) {
         let why = hidden.get(&prlx_trace::SiteId(i as u32)).or(s.skipped.as_ref());
         if let Some(why) = why {
             *reasons.entry(why.clone()).or_default() += 1;

@@ -122,6 +122,8 @@ data! {
         verdict: Verdict,
         /// What keeps the verdict from being certain, or would if nothing differed.
         gaps: Vec<String>,
+        /// What the user calls the sides: files or commands. Empty until the caller says.
+        names: [String; 2],
         /// What made each side.
         producers: [String; 2],
         /// Launches, compared in pairs.
@@ -416,7 +418,7 @@ data! {
         visits: [Visits; 2],
         /// By side: what devices wrote.
         elements: [Elements; 2],
-        /// By side: sites of the kernel and what it calls.
+        /// By side: sites of the kernel and what it calls; at level `path`, its decisions.
         sites: [Sites; 2],
     }
     /// Warps, by what happened to them.

@@ -237,12 +237,13 @@ fn what_is_lost_makes_it_unknown() {
         f(&mut warps);
         b.launches[0].streams = prlx_trace::Streams::new(warps);
     };
-    let cases: [(&dyn Fn(&mut Trace), &str); 7] = [
+    type Case<'a> = (&'a dyn Fn(&mut Trace), &'a str);
+    let cases: [Case<'_>; 7] = [
         (&|b| b.launches[0].launch.totals.dropped = 3, "3 elements were lost"),
         (&|b| b.launches[0].launch.totals.filtered_warps = 1, "1 warp was left out by a filter"),
         (&|b| edit(b, &|w| w.truncate(1)), "1 warp was not recorded on both sides"),
         (&|b| b.modules[0].functions[0].skipped = Some("too odd".into()), "too odd"),
-        (&|b| b.modules[0].sites[0].skipped = Some("left out".into()), "1 site was not recorded in B: left out"),
+        (&|b| b.modules[0].sites[3].skipped = Some("left out".into()), "1 site was not recorded in B: left out"),
         (
             &|b| {
                 edit(b, &|w| {
@@ -348,7 +349,7 @@ fn arguments_and_outputs_are_compared() {
 fn threads_do_not_matter() {
     let a = run(64, &[5, 3], |_, _, _| {});
     let b = run(64, &[5, 3], |w, l, h| {
-        if build::mix(w * 32 + u64::from(l)) % 5 == 0 {
+        if build::mix(w * 32 + u64::from(l)).is_multiple_of(5) {
             h.flips.push((SiteId(1 + (l % 2) as u32 * 8), if l % 2 == 0 { vec![w % 5] } else { vec![] }));
             h.adds.push((INNER, vec![4], u64::from(l)));
         }

@@ -1,1 +1,10 @@
-//! (types follow)
+//! Turns reports into what people and programs read.
+//!
+//! Holds: the same report gives the same bytes; no colour codes unless asked for; names from traces can't write control
+//! characters to a terminal.
+
+mod json;
+mod text;
+
+pub use json::json;
+pub use text::{Style, text};

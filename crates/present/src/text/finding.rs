@@ -1,0 +1,374 @@
+//! One finding: where, who, when, with which operands, and why.
+
+use std::io::{self, Write};
+
+use prlx_analyze::Kind;
+use prlx_analyze::report::{Finding, LaunchReport, Location, Operands, SliceNode, WarpHit};
+use prlx_trace::LaneMask;
+use prlx_trace::kernel::SiteClass;
+
+use super::paint::{Ink, clean, clip, count, number, pad, wrap};
+use super::{Text, noun};
+
+/// Warps that are listed beside the one shown.
+const WARPS: usize = 8;
+/// Rows of operands of lanes that agree, as a contrast to those that do not.
+const CONTRAST: usize = 2;
+/// Rows of operands of lanes that differ.
+const ROWS: usize = 8;
+/// Nodes of the slice.
+const NODES: usize = 12;
+/// Where values begin, behind their names.
+const INDENT: usize = 12;
+
+/// What happened, in a sentence.
+fn sentence(f: &Finding) -> String {
+    let lanes = format!("{} of {}", count(f.lanes_total, "lane", "lanes"), count(f.warps_total, "warp", "warps"));
+    let one = f.lanes_total == 1;
+    let s = if one { "s" } else { "" };
+    let side = ["A", "B"][usize::from(f.side.unwrap_or(0).min(1))];
+    match f.kind {
+        Kind::Branch if f.hashes.is_some() => format!("{lanes} take{s} other decisions"),
+        Kind::Branch => match f.ways {
+            [0, n] if n > 0 => format!("{lanes} decide{s} otherwise: false in A, true in B"),
+            [n, 0] if n > 0 => format!("{lanes} decide{s} otherwise: true in A, false in B"),
+            [a, b] => {
+                let ways = if a + b == f.count {
+                    format!(": {} true only in A, {} only in B", number(a), number(b))
+                } else {
+                    String::new()
+                };
+                format!("{lanes} decide{s} otherwise{ways}")
+            }
+        },
+        Kind::ActiveMask => format!("{lanes} {} in other company", if one { "is" } else { "are" }),
+        Kind::Value if f.hashes.is_some() => format!("{lanes} see{s} other values"),
+        Kind::Value => format!("{lanes} {} another value", if one { "has" } else { "have" }),
+        Kind::Path => format!("{lanes} take{s} another path"),
+        Kind::ExtraEvents => {
+            let side_at = usize::from(f.side.unwrap_or(0).min(1));
+            let what = match (f.extra_trips[side_at], f.extra_visits[side_at]) {
+                (0, n) => count(n, "visit", "visits"),
+                (n, _) => count(n, "loop trip", "loop trips"),
+            };
+            format!("{lanes} make{s} {what} more in {side}")
+        }
+    }
+}
+
+/// A short form: one line.
+pub(super) fn brief(out: &mut impl Write, t: &Text<'_>, number: usize, f: &Finding) -> io::Result<()> {
+    let place = f.location().map(place).unwrap_or_default();
+    let after = if f.roots == 0 { ", after an earlier difference" } else { "" };
+    let head = format!("{number:>2} {}", pad(f.kind.name(), 12));
+    let text = format!("{}{after}", sentence(f));
+    writeln!(
+        out,
+        "{} {} {}",
+        t.style.ink(Ink::Strong, &head),
+        t.style.ink(Ink::Place, &pad(&place, 22)),
+        clip(&text, t.style.width.saturating_sub(39))
+    )
+}
+
+fn place(l: &Location) -> String {
+    let file = clean(l.file.rsplit(['/', '\\']).next().unwrap_or(&l.file));
+    if l.column > 0 { format!("{file}:{}:{}", l.line, l.column) } else { format!("{file}:{}", l.line) }
+}
+
+pub(super) fn short(l: &Location) -> String {
+    let file = clean(l.file.rsplit(['/', '\\']).next().unwrap_or(&l.file));
+    format!("{file}:{}", l.line)
+}
+
+/// The whole story.
+pub(super) fn full(out: &mut impl Write, t: &Text<'_>, l: &LaunchReport, number: usize, f: &Finding) -> io::Result<()> {
+    let head = format!("{number:>2} {}", f.kind.name());
+    let after = if f.roots == 0 { "  (only in lanes that had parted before)" } else { "" };
+    writeln!(out, "{}  {}{after}", t.style.ink(Ink::Bad, &head), sentence(f))?;
+    source(out, t, f)?;
+    let row = |out: &mut dyn Write, name: &str, text: &str| -> io::Result<()> {
+        for (i, part) in wrap(text, t.style.width.saturating_sub(INDENT)).iter().enumerate() {
+            let name = if i == 0 { name } else { "" };
+            writeln!(out, "   {} {part}", t.style.ink(Ink::Faint, &pad(name, INDENT - 4)))?;
+        }
+        Ok(())
+    };
+    if let Some(site) = f.shown() {
+        row(out, noun(site.class), &clip(&clean(&site.text), t.style.width.saturating_sub(INDENT)))?;
+    }
+    let w = &f.warp;
+    let block = format!("warp {} of CTA {} {}", w.in_cta, w.cta, w.at);
+    row(out, "at", &format!("{block}{}", lanes_in_words(f.lanes, l.warp_size)))?;
+    for line in grid(t, f, l.warp_size) {
+        writeln!(out, "{}{line}", " ".repeat(INDENT))?;
+    }
+    if let (Some(a), Some(b)) = (f.visit[0], f.visit[1]) {
+        let visits = |v: u64| {
+            if v == 0 { "the first visit".to_string() } else { format!("after {}", count(v, "visit", "visits")) }
+        };
+        let text = if a == b {
+            format!("{} of lane {}", visits(a), f.lane)
+        } else {
+            format!("{} of lane {} in A, {} in B", visits(a), f.lane, visits(b))
+        };
+        row(out, "when", &text)?;
+    } else if let Some(v) = f.visit[0].or(f.visit[1]) {
+        row(out, "when", &format!("after {} of lane {}", count(v, "visit", "visits"), f.lane))?;
+    }
+    for (i, trip) in f.trips.iter().enumerate() {
+        let at = trip.location.as_ref().map(|l| format!(" of the loop at {}", short(l))).unwrap_or_default();
+        let [a, b] = trip.trip.map(|t| t + 1);
+        let of = match trip.trips {
+            [m, n] if m == n => format!("of {} on both sides", super::number(m)),
+            [m, n] => format!("of {} in A, {} in B", super::number(m), super::number(n)),
+        };
+        let which = if a == b {
+            format!("trip {}", super::number(a))
+        } else {
+            format!("trip {} in A, {} in B,", super::number(a), super::number(b))
+        };
+        let name = if i == 0 && f.visit == [None, None] { "when" } else { "" };
+        row(out, name, &format!("{which}{at}, {of}"))?;
+    }
+    if let Some([a, b]) = f.values.filter(|_| f.kind == Kind::Branch) {
+        let boolean = f.shown().is_some_and(|s| s.class != SiteClass::Switch);
+        let show = |v: u64| if boolean { if v == 0 { "false".into() } else { "true".into() } } else { v.to_string() };
+        row(out, "value", &format!("A {}   B {}", show(a), t.style.ink(Ink::Bad, &show(b))))?;
+    }
+    if let Some(masks) = &f.masks {
+        let m = masks.each_ref().map(|m| format!("{:#x}", m.lanes.0));
+        row(out, "lanes", &format!("A {}   B {}", m[0], t.style.ink(Ink::Bad, &m[1])))?;
+    }
+    if let Some(h) = &f.hashes {
+        let names = ["decisions", "loaded values", "stored values", "synchronisation"];
+        let differ: Vec<_> = names.iter().zip(h.differ).filter(|(_, d)| *d).map(|(n, _)| *n).collect();
+        if !differ.is_empty() {
+            row(out, "hashes", &format!("{} differ", differ.join(" and ")))?;
+        }
+        match h.checkpoint {
+            Some(c) => row(
+                out,
+                "",
+                &format!("checkpoint {} is the first of {} that differs", c + 1, super::number(h.checkpoints[0])),
+            )?,
+            None if h.checkpoints != [0, 0] => {
+                row(out, "", &format!("after all of {}", count(h.checkpoints[0], "checkpoint", "checkpoints")))?
+            }
+            None => {}
+        }
+    }
+    if let Some(operands) = &f.operands {
+        table(out, t, operands)?;
+    }
+    if let Some(site) = f.shown() {
+        for (i, s) in site.steers.iter().take(4).enumerate() {
+            let at = s.location.as_ref().map(short).unwrap_or_default();
+            let text = clip(&clean(&s.text), t.style.width.saturating_sub(INDENT + at.chars().count() + 2));
+            row(out, if i == 0 { "steers" } else { "" }, &format!("{text}  {}", t.style.ink(Ink::Place, &at)))?;
+        }
+        if site.steers.len() > 4 {
+            row(out, "", &format!("and {} more", site.steers.len() - 4))?;
+        }
+    }
+    if f.follows != [0, 0] {
+        let visits = |n: u64| count(n, "visit", "visits");
+        let text = match f.follows {
+            [0, b] => format!("{} only in B", visits(b)),
+            [a, 0] => format!("{} only in A", visits(a)),
+            [a, b] => format!("{} only in A and {} only in B", visits(a), visits(b)),
+        };
+        row(out, "then", &format!("{text}, because of it"))?;
+    }
+    why(out, t, &f.slice)?;
+    let mut rest = f.warps.iter().filter(|h| h.warp != w.warp);
+    let shown: Vec<&WarpHit> = rest.by_ref().take(WARPS).collect();
+    for (i, h) in shown.iter().enumerate() {
+        let visit = match h.visit {
+            Some(0) => ", at the first visit".into(),
+            Some(v) => format!(", after {}", count(v, "visit", "visits")),
+            None => String::new(),
+        };
+        let text = format!("warp {} of CTA {}{}{visit}", h.in_cta, h.cta, lanes_in_words(h.lanes, l.warp_size));
+        row(out, if i == 0 { "also at" } else { "" }, &text)?;
+    }
+    let more = f.warps_total.saturating_sub(1 + shown.len() as u64);
+    if more > 0 {
+        row(out, if shown.is_empty() { "also at" } else { "" }, &format!("{} more", count(more, "warp", "warps")))?;
+    }
+    Ok(())
+}
+
+/// `, lanes 3, 5-7`.
+fn lanes_in_words(mask: LaneMask, size: u8) -> String {
+    let all = if size >= 64 { u64::MAX } else { (1 << size) - 1 };
+    if mask.0 == all {
+        return ", all lanes".into();
+    }
+    let mut runs: Vec<(u8, u8)> = Vec::new();
+    for lane in mask.lanes() {
+        match runs.last_mut() {
+            Some(r) if r.1 + 1 == lane.0 => r.1 = lane.0,
+            _ => runs.push((lane.0, lane.0)),
+        }
+    }
+    let words: Vec<String> =
+        runs.iter().map(|&(a, b)| if a == b { a.to_string() } else { format!("{a}-{b}") }).collect();
+    let noun = if mask.count() == 1 { "lane" } else { "lanes" };
+    format!(", {noun} {}", words.join(", "))
+}
+
+/// The lanes of the warp in a row: `#` differs here, `+` elsewhere in the loop, `.` agrees.
+fn grid(t: &Text<'_>, f: &Finding, size: u8) -> Vec<String> {
+    if f.at.len() < 2 {
+        return Vec::new();
+    }
+    let (mut ruler, mut marks) = (String::new(), String::new());
+    for lane in 0..size.min(64) {
+        if lane % 8 == 0 {
+            if lane > 0 {
+                ruler.push(' ');
+                marks.push(' ');
+            }
+            ruler.push_str(&pad(&lane.to_string(), 8));
+        }
+        let at = f.at.iter().find(|l| l.lane == lane);
+        marks.push_str(&match at {
+            Some(_) if f.lanes.has(prlx_trace::Lane(lane)) => t.style.ink(Ink::Bad, "#"),
+            Some(l) if l.differs => t.style.ink(Ink::Doubt, "+"),
+            Some(_) => ".".into(),
+            None => " ".into(),
+        });
+    }
+    let key = if marks.contains('+') { "# here  + elsewhere  . agree" } else { "# here  . agree" };
+    let key = t.style.ink(Ink::Faint, key);
+    let mut lines = vec![t.style.ink(Ink::Faint, ruler.trim_end())];
+    if INDENT + usize::from(size) * 9 / 8 + 32 <= t.style.width {
+        lines.push(format!("{}   {key}", marks.trim_end()));
+    } else {
+        lines.extend([marks.trim_end().to_string(), key]);
+    }
+    lines
+}
+
+/// The source line with a caret, and where it was inlined.
+fn source(out: &mut impl Write, t: &Text<'_>, f: &Finding) -> io::Result<()> {
+    let Some(l) = f.location() else { return Ok(()) };
+    show(out, t, l, "")?;
+    for at in &l.inlined {
+        show(out, t, at, "inlined at ")?;
+    }
+    // Another build has its own line.
+    if let [Some(a), Some(b)] = &f.site
+        && let (Some(a), Some(b)) = (&a.location, &b.location)
+        && (a.file != b.file || a.line != b.line || a.code != b.code)
+        && f.side != Some(1)
+    {
+        show(out, t, b, "in B ")?;
+    }
+    Ok(())
+}
+
+fn show(out: &mut impl Write, t: &Text<'_>, l: &Location, how: &str) -> io::Result<()> {
+    let function = if l.function.is_empty() { String::new() } else { format!(" in {}", clean(&l.function)) };
+    writeln!(out, "   {how}{}{function}", t.style.ink(Ink::Place, &place(l)))?;
+    let Some(code) = l.code.as_deref().filter(|c| !c.trim().is_empty()) else { return Ok(()) };
+    let bar = t.style.ink(Ink::Faint, "│");
+    let line = l.line.to_string();
+    let code_clean = clip(&clean(code), t.style.width.saturating_sub(10));
+    writeln!(out, "{line:>7} {bar} {}", code_clean.trim_end())?;
+    if let Some(before) = (l.column as usize).checked_sub(1).filter(|_| how.is_empty()) {
+        // Columns count bytes; the caret stands under the character as it is shown.
+        let shown = code.get(..before).map_or(before, |head| clean(head).chars().count());
+        if shown < code_clean.chars().count() {
+            writeln!(out, "        {bar} {}{}", " ".repeat(shown), t.style.ink(Ink::Bad, "^"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Operands of both sides, lane by lane: first the lanes that differ, then some that do not.
+fn table(out: &mut impl Write, t: &Text<'_>, o: &Operands) -> io::Result<()> {
+    let differ = o.rows.iter().filter(|r| r.differs);
+    let agree = o.rows.iter().filter(|r| !r.differs).take(CONTRAST);
+    let hidden = differ.clone().count().saturating_sub(ROWS);
+    let rows: Vec<_> = differ.take(ROWS).chain(agree).collect();
+    let shown =
+        |c: &prlx_analyze::report::OperandCell, side: usize| c.shown[side].clone().unwrap_or_else(|| "-".into());
+    let mut head = format!("   {}", pad("operands", INDENT - 3));
+    let mut wide = Vec::new();
+    for (i, c) in o.columns.iter().enumerate() {
+        for side in 0..2 {
+            let name = format!("{} {}", ["A", "B"][side], clean(&c.name[side]));
+            let w =
+                rows.iter().filter_map(|r| r.cells.get(i)).map(|c| shown(c, side).chars().count()).max().unwrap_or(0);
+            let w = w.max(name.chars().count());
+            head += &format!("{}   ", pad(&name, w));
+            wide.push(w);
+        }
+    }
+    let types: Vec<_> = o.columns.iter().map(|c| c.ty.name()).collect();
+    writeln!(out, "{}", t.style.ink(Ink::Faint, &format!("{}{}", head, types.join(", "))))?;
+    for r in rows {
+        let lane = format!("lane {}", r.lane);
+        let mut line = format!("   {}", pad(&lane, INDENT - 3));
+        for (i, c) in r.cells.iter().enumerate() {
+            for side in 0..2 {
+                let text = pad(&shown(c, side), wide.get(2 * i + side).copied().unwrap_or(0));
+                let ink = if c.differs && side == 1 { Ink::Bad } else { Ink::Plain };
+                line += &format!("{}   ", t.style.ink(ink, &text));
+            }
+        }
+        if r.differs {
+            let which: Vec<_> =
+                r.cells.iter().zip(&o.columns).filter(|(c, _)| c.differs).map(|(_, c)| clean(&c.name[0])).collect();
+            let mark = if which.is_empty() {
+                "<- decides otherwise".to_string()
+            } else {
+                format!("<- {} differs", which.join(", "))
+            };
+            line += &t.style.ink(Ink::Bad, &mark);
+        }
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    if hidden > 0 {
+        writeln!(out, "   {}and {} more", " ".repeat(INDENT - 3), count(hidden as u64, "lane", "lanes"))?;
+    }
+    Ok(())
+}
+
+/// The slice as a chain: what the value was made from.
+fn why(out: &mut impl Write, t: &Text<'_>, slice: &[SliceNode]) -> io::Result<()> {
+    // A slice of one node says what is said already.
+    if slice.len() < 2 {
+        return Ok(());
+    }
+    let lines: Vec<(String, String)> = slice
+        .iter()
+        .take(NODES)
+        .map(|n| {
+            let lead = if n.depth == 0 { String::new() } else { format!("{}└ ", "  ".repeat(n.depth as usize - 1)) };
+            (format!("{lead}{}", clean(&n.text)), n.location.as_ref().map(short).unwrap_or_default())
+        })
+        .collect();
+    let most = t.style.width.saturating_sub(INDENT + 26);
+    let wide = lines.iter().map(|(x, _)| x.chars().count()).max().unwrap_or(0).min(most);
+    let far = lines.iter().map(|(_, p)| p.chars().count()).max().unwrap_or(0);
+    for (i, ((text, at), n)) in lines.iter().zip(slice).enumerate() {
+        let name = if i == 0 { "why" } else { "" };
+        let value = match (n.same, &n.shown) {
+            (Some(true), [Some(v), _]) => format!("  {} on both sides", clean(v)),
+            (Some(false), [Some(a), Some(b)]) => {
+                let first = if n.first { ": the first input that differs" } else { "" };
+                format!("  {}", t.style.ink(Ink::Bad, &format!("A {}, B {}{first}", clean(a), clean(b))))
+            }
+            _ => String::new(),
+        };
+        let line = format!("{}  {}{value}", pad(&clip(text, wide), wide), t.style.ink(Ink::Place, &pad(at, far)));
+        writeln!(out, "   {} {}", t.style.ink(Ink::Faint, &pad(name, INDENT - 4)), line.trim_end())?;
+    }
+    if slice.len() > NODES {
+        writeln!(out, "   {} and {} more steps", " ".repeat(INDENT - 4), slice.len() - NODES)?;
+    }
+    Ok(())
+}

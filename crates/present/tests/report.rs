@@ -1,0 +1,313 @@
+//! Reports as text and JSON, against files: `tests/cases/report/NAME.txt` and `NAME.json`. `BLESS=1` writes them.
+
+#[path = "../../analyze/tests/build/mod.rs"]
+mod build;
+
+use std::path::PathBuf;
+
+use build::{Hashed, S, module, trace};
+use prlx_analyze::{DiffOptions, Report, attach_operands, diff, window_for};
+use prlx_present::{Style, json, text};
+use prlx_trace::kernel::*;
+use prlx_trace::launch::*;
+use prlx_trace::{LocId, SiteId, Streams, Trace, WarpId};
+
+fn as_text(r: &Report, style: Style) -> String {
+    let mut out = Vec::new();
+    text(&mut out, r, &style).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+fn as_json(r: &Report) -> String {
+    let mut out = Vec::new();
+    json(&mut out, r).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+fn check(name: &str, got: &str) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/cases/report").join(name);
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&path, got).unwrap();
+        return;
+    }
+    let want = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(got, want, "{name} is not as blessed; BLESS=1 writes it");
+}
+
+const SOURCE: &str = "\
+    count += 1;
+    if (fabsf(sample) > threshold) {
+        energy += sample * sample;
+        mark = sample > 0 ? 1 : -1;
+    for (int k = 0; k < 4; ++k)
+        if (k < limit) table[k] = sample;
+    } while (++k < 4);
+    total[i] = energy;
+} while ((i += stride) < length);
+    if (count > 1)
+        hits[i] = count;
+    else misses[i] = 1;
+";
+
+/// A toy kernel with a source that reads like one.
+fn toy() -> (Vec<Vec<S>>, Module) {
+    let toy = vec![vec![
+        S::Store,
+        S::Loop(vec![S::If(vec![S::Store], vec![S::Select]), S::Loop(vec![S::Guard]), S::Store]),
+        S::If(vec![S::Store], vec![S::Store]),
+    ]];
+    let mut m = module(&toy);
+    m.functions[0].name = "find_beats".into();
+    m.files[0] = SourceFile { path: "src/beats.cu".into(), text: Some(SOURCE.into()) };
+    let lines = [1, 2, 3, 4, 6, 6, 7, 8, 9, 10, 11, 12];
+    m.locs.iter_mut().zip(lines).for_each(|(l, n)| l.line = n);
+    m.locs.push(Loc { line: 9, column: 1, ..Loc::default() });
+    let outer = LocId(m.locs.len() as u32 - 1);
+    // The decision was inlined into the loop.
+    (m.locs[1].function, m.locs[1].inlined_at, m.locs[1].column) = ("take_beat".into(), Some(outer), 9);
+    let at = m.sites[1].loc;
+    let s = &mut m.sites[1];
+    s.text = "setp.gt.f32 %p1, %f5, %f2;".into();
+    s.operands = ["%f5", "%f2"].iter().map(|n| Operand { name: (*n).into(), ty: Scalar::F32 }).collect();
+    let node = |kind, text: &str, loc, inputs: &[u32]| Node { kind, text: text.into(), loc, inputs: inputs.to_vec() };
+    s.slice = vec![
+        node(NodeKind::Op, "setp.gt.f32 %p1, %f5, %f2;", at, &[1, 3]),
+        node(NodeKind::Op, "abs.f32 %f5, %f4;", at, &[2]),
+        node(NodeKind::Load, "ld.global.f32 %f4, [%rd3];", Some(outer), &[]),
+        node(NodeKind::Load, "ld.const.f32 %f2, [limits];", Some(outer), &[]),
+    ];
+    for (text, reg) in [("ld.global.f32 %f4, [%rd3];", "%f4"), ("ld.const.f32 %f2, [limits];", "%f2")] {
+        m.sites.push(Site {
+            block: m.sites[1].block,
+            loc: Some(outer),
+            class: SiteClass::Load,
+            text: text.into(),
+            operands: vec![Operand { name: reg.into(), ty: Scalar::F32 }],
+            ..Site::default()
+        });
+    }
+    (toy, m)
+}
+
+fn run(m: &Module, toy: &[Vec<S>], warps: u64, edit: impl Fn(u64, u8, &mut Hashed)) -> Trace {
+    let streams = (0..warps)
+        .map(|w| {
+            build::warp(toy, w, |lane| {
+                let mut h = Hashed::new(w * 32 + u64::from(lane.0), &[6, 4]);
+                edit(w, lane.0, &mut h);
+                h
+            })
+        })
+        .collect();
+    let mut t = trace(m.clone(), streams);
+    t.launches[0].launch.totals.bare = 1000;
+    t.launches[0].launch.totals.instrumented = 1043;
+    t
+}
+
+fn compare(a: &Trace, b: &Trace) -> Report {
+    let mut r = diff(a, b, &DiffOptions::default()).unwrap();
+    r.names = ["good.toml".into(), "bad.toml".into()];
+    r
+}
+
+/// Three lanes of one warp and two of another decide otherwise.
+fn flipped() -> (Trace, Trace, Report) {
+    let (toy, m) = toy();
+    let a = run(&m, &toy, 16, |_, _, _| {});
+    let b = run(&m, &toy, 16, |w, l, h| {
+        if (w == 3 && (26..=28).contains(&l)) || (w == 7 && l < 2) {
+            h.flips.push((SiteId(1), vec![if l == 28 { 4 } else { 2 }]));
+        }
+    });
+    let r = compare(&a, &b);
+    (a, b, r)
+}
+
+/// What a second recording at level `operands` gives for the first finding.
+fn operands(t: &Trace, window: Window, threshold: f32) -> Trace {
+    let mut t = t.clone();
+    let (mut records, mut ends) = (Vec::new(), Vec::new());
+    for lane in 0..32u32 {
+        for visit in window.visits.0..window.visits.1 {
+            let sample = 0.5 + (lane * 7 % 10) as f32 / 50.0;
+            let record = |site, values: [f32; 2]| OperandRecord {
+                site: SiteId(site),
+                visit: visit as u32,
+                values: values.map(|v| u64::from(v.to_bits())),
+            };
+            records.push(record(12, [-sample, 0.0]));
+            records.push(record(13, [threshold, 0.0]));
+            records.push(record(1, [sample, threshold]));
+        }
+        ends.push(records.len() as u32);
+    }
+    let warp =
+        WarpStream { warp: WarpId(window.warps.0), digest: 1, dropped: 0, lanes: Lanes::Operands { records, ends } };
+    t.launches[0].streams = Streams::new(vec![warp]);
+    t.launches[0].launch.level = Level::Operands;
+    t.launches[0].launch.window = Some(window);
+    t
+}
+
+#[test]
+fn a_flip_with_operands() {
+    let (a, b, mut r) = flipped();
+    check("flip-bare.txt", &as_text(&r, Style::default()));
+    let f = &r.launches[0].findings[0];
+    let windows = [0, 1].map(|side| window_for(f, side).unwrap());
+    assert_eq!(windows[0].sites, [SiteId(1), SiteId(12), SiteId(13)]);
+    assert_eq!((windows[0].warps, windows[0].visits), ((3, 4), (0, 5)));
+    let [wa, wb] = windows;
+    attach_operands(&mut r, &operands(&a, wa, 0.75), &operands(&b, wb, 0.7)).unwrap();
+    let f = &r.launches[0].findings[0];
+    let first: Vec<_> = f.slice.iter().filter(|n| n.first).map(|n| n.text.as_str()).collect();
+    assert_eq!(first, ["ld.const.f32 %f2, [limits];"]);
+    check("flip.txt", &as_text(&r, Style::default()));
+    check("flip-narrow.txt", &as_text(&r, Style { width: 60, ..Style::default() }));
+    check("flip-color.txt", &as_text(&r, Style { color: true, width: 100 }));
+    check("flip.json", &as_json(&r));
+}
+
+#[test]
+fn equal_runs() {
+    let (toy, m) = toy();
+    let a = run(&m, &toy, 4, |_, _, _| {});
+    let r = compare(&a, &a);
+    check("same.txt", &as_text(&r, Style::default()));
+    check("same.json", &as_json(&r));
+}
+
+#[test]
+fn more_trips() {
+    let (toy, m) = toy();
+    let a = run(&m, &toy, 2, |_, _, _| {});
+    let b = run(&m, &toy, 2, |_, l, h| h.adds.push((SiteId(6), vec![2], u64::from(l % 3))));
+    check("more-trips.txt", &as_text(&compare(&a, &b), Style::default()));
+}
+
+#[test]
+fn a_dropped_trip() {
+    let (toy, m) = toy();
+    let a = run(&m, &toy, 2, |_, _, _| {});
+    let b = run(&m, &toy, 2, |w, l, h| {
+        if (w, l) == (1, 7) {
+            h.drops.push((SiteId(8), vec![], 3));
+        }
+    });
+    check("dropped-trip.txt", &as_text(&compare(&a, &b), Style::default()));
+}
+
+#[test]
+fn many_findings() {
+    let (toy, m) = toy();
+    let a = run(&m, &toy, 40, |_, _, _| {});
+    let b = run(&m, &toy, 40, |w, l, h| match w % 8 {
+        1 => h.flips.push((SiteId(1), vec![u64::from(l % 6)])),
+        2 => h.flips.push((SiteId(4), vec![u64::from(l % 6), 1])),
+        3 if l == 0 => h.drops.push((SiteId(8), vec![], 2)),
+        4 => h.flips.push((SiteId(9), vec![])),
+        5 => h.adds.push((SiteId(6), vec![5], 1)),
+        _ => {}
+    });
+    check("many.txt", &as_text(&compare(&a, &b), Style::default()));
+}
+
+#[test]
+fn not_everything_was_seen() {
+    let (toy, m) = toy();
+    let a = run(&m, &toy, 4, |_, _, _| {});
+    let mut b = a.clone();
+    let l = &mut b.launches[0].launch;
+    (l.totals.dropped, l.totals.filtered_warps) = (1234, 1);
+    let mut warps = b.launches[0].streams.frame(0).unwrap();
+    warps.truncate(3);
+    b.launches[0].streams = Streams::new(warps);
+    b.modules[0].sites[3].skipped = Some("left out by the filter".into());
+    let r = compare(&a, &b);
+    check("unknown.txt", &as_text(&r, Style::default()));
+    check("unknown.json", &as_json(&r));
+}
+
+#[test]
+fn inputs_and_outputs() {
+    let (toy, m) = toy();
+    let mut a = run(&m, &toy, 2, |_, _, _| {});
+    a.modules[0].functions[0].params = vec![
+        Param { name: "p0".into(), ty: Scalar::U64, offset: 0, size: 8 },
+        Param { name: "p1".into(), ty: Scalar::B32, offset: 8, size: 4 },
+    ];
+    let l = &mut a.launches[0].launch;
+    l.params = [&0x1000u64.to_le_bytes()[..], &0.75f32.to_le_bytes()].concat();
+    l.args = vec![
+        ArgInfo { name: "signal".into(), ty: Scalar::F32, bytes: Some(64), before: Some(1), after: Some(2) },
+        ArgInfo { name: "threshold".into(), ty: Scalar::F32, ..ArgInfo::default() },
+    ];
+    let mut b = a.clone();
+    let l = &mut b.launches[0].launch;
+    l.params[8..12].copy_from_slice(&0.7f32.to_le_bytes());
+    l.args[0].after = Some(0xfeed);
+    let r = compare(&a, &b);
+    check("outputs.txt", &as_text(&r, Style::default()));
+}
+
+#[test]
+fn fingerprints() {
+    let (_, m) = toy();
+    let make = |changed: bool| {
+        let lanes = Lanes::Print {
+            checkpoints: (0..32 * 8u64).map(|i| i % 8 + 1 + u64::from(changed && i < 8 && i >= 5) * 100).collect(),
+            ends: (1..=32).map(|l| l * 8).collect(),
+            hashes: (0..32)
+                .map(|l| [1, 2 + u64::from(changed && l == 0), 3 + u64::from(changed && l == 0), 4])
+                .collect(),
+        };
+        let warp = WarpStream { warp: WarpId(0), digest: 1 + u64::from(changed), dropped: 0, lanes };
+        let mut t = trace(m.clone(), vec![warp]);
+        t.launches[0].launch.level = Level::Print;
+        t
+    };
+    check("fingerprints.txt", &as_text(&compare(&make(false), &make(true)), Style::default()));
+}
+
+#[test]
+fn many_launches() {
+    let (a, mut b, _) = flipped();
+    let (mut a2, good) = (a.clone(), a.launches[0].clone());
+    a2.launches.extend([good.clone(), good.clone()]);
+    b.launches.insert(0, good.clone());
+    b.launches.push(good.clone());
+    b.launches.push(good);
+    check("launches.txt", &as_text(&compare(&a2, &b), Style::default()));
+}
+
+#[test]
+fn names_can_not_write_to_the_terminal() {
+    let (a, b, _) = flipped();
+    let evil = |t: &Trace| {
+        let mut t = t.clone();
+        let m = &mut t.modules[0];
+        m.functions[0].name = "kern\x1b[2Jel\u{202e}".into();
+        m.files[0].path = "a\x07b.cu".into();
+        m.files[0].text = Some("\x1b]0;title\x07\n\tif (\x1b[31mx) {\r\n".into());
+        m.sites[1].text = "setp \x1b[0m\n%p1".into();
+        t.launches[0].launch.device = "dev\x1bice".into();
+        t
+    };
+    let mut r = compare(&evil(&a), &evil(&b));
+    r.names[0] = "\x1b[1mgood".into();
+    let got = as_text(&r, Style::default());
+    assert!(!got.chars().any(|c| c.is_control() && c != '\n'), "{got}");
+    check("escapes.txt", &got);
+}
+
+/// Lines keep to the width asked for, or nearly: places and values are never clipped.
+#[test]
+fn lines_fit() {
+    let (_, _, r) = flipped();
+    for width in [60, 80, 120] {
+        for line in as_text(&r, Style { color: false, width }).lines() {
+            assert!(line.chars().count() <= width + 20, "{width}: {line}");
+        }
+    }
+}
