@@ -74,7 +74,6 @@ impl<'a> Builder<'_, 'a> {
         let mut stack = vec![0usize];
         let mut opened = 0usize;
         let mut next_label = 0usize;
-        let mut table_label = None;
         let mut loc = None;
         for (name, n) in &scopes.labels[0] {
             self.names.declare_label(name, *n);
@@ -99,8 +98,7 @@ impl<'a> Builder<'_, 'a> {
                     next_label += 1;
                 }
                 Kind::Table => {
-                    table_label = next_label.checked_sub(1);
-                    if let Some(label) = table_label {
+                    if let Some(label) = next_label.checked_sub(1) {
                         let table = self.table(statement);
                         for n in &table {
                             labels[*n as usize].named = true;
@@ -120,7 +118,6 @@ impl<'a> Builder<'_, 'a> {
                 Kind::File | Kind::Directive | Kind::Unknown => {}
             }
         }
-        let _ = table_label;
         out.regs = std::mem::take(&mut self.names.regs);
         self.blocks(out, &labels, f.span);
     }

@@ -1,15 +1,15 @@
-//! From a module's structure to the neutral view: symbols with their initial values, files, locations, functions.
+//! From a module's structure to the neutral view: symbols, files, functions with their parameters. Bodies, locations and
+//! initial values are its siblings' work.
 //!
-//! Holds: functions that are not wanted cost only their name; initial values take memory in proportion to the text.
-//! Misses: `.alias` (the alias has no symbol), initial values that are parts of addresses (`mask(…)`), and what textures
-//! and samplers are initialised with.
+//! Holds: functions that are not wanted cost only their name. Misses: attributes (`.managed`, `.unified`) and linkage beyond
+//! `.extern`.
 
 use std::collections::HashMap;
 
 use super::names::Names;
 use super::parse::{self, Item, ItemKind, Module, span};
 use super::{constant, declare, scan};
-use crate::view::{self, Diagnostic, File, FuncId, Function, Loc, LocId, Reg, Space, Span, Symbol, SymbolId};
+use crate::view::{self, Diagnostic, File, FuncId, Function, LocId, Reg, Space, Span, Symbol, SymbolId};
 
 /// Reads a module into the neutral view.
 pub fn read(source: &str) -> (view::Module, Vec<Diagnostic>) {
@@ -51,21 +51,21 @@ pub(super) struct Builder<'p, 'a> {
     pub diagnostics: Vec<Diagnostic>,
     pub out: view::Module,
     /// `.file` number to index.
-    files: HashMap<u32, u32>,
+    pub files: HashMap<u32, u32>,
     /// By file, line, column, inlined function (an index into `inlined`), and where.
-    locs: HashMap<(u32, u32, u32, u32, Option<LocId>), LocId>,
+    pub locs: HashMap<(u32, u32, u32, u32, Option<LocId>), LocId>,
     /// Names of inlined functions; the first is empty.
-    inlined: Vec<String>,
+    pub inlined: Vec<String>,
     /// By label in the strings, and offset: which of `inlined`.
-    labels: HashMap<(&'a str, usize), u32>,
+    pub labels: HashMap<(&'a str, usize), u32>,
     /// By form: its class and space, once they are asked for.
     pub kinds: Vec<Option<(view::Class, Space)>>,
     /// In the function at hand: file, line and column (as numbered in the text) to the latest location there.
-    places: HashMap<(u32, u32, u32), LocId>,
+    pub places: HashMap<(u32, u32, u32), LocId>,
     /// The strings of `.debug_str` with their labels; read when first needed.
-    strings: Option<(Vec<u8>, HashMap<&'a str, usize>)>,
+    pub strings: Option<(Vec<u8>, HashMap<&'a str, usize>)>,
     /// Bytes of initial values that may still be made.
-    budget: usize,
+    pub budget: usize,
 }
 
 impl<'a> Builder<'_, 'a> {
@@ -82,8 +82,10 @@ impl<'a> Builder<'_, 'a> {
         }
         let mut chosen = vec![];
         let mut inits = vec![];
+        let mut aliases = vec![];
         for item in &m.items {
             match item.kind {
+                ItemKind::Directive if m.text(item.span).starts_with(".alias") => aliases.push(item.span),
                 ItemKind::Directive => self.directive(*item),
                 ItemKind::Variable => {
                     let end = super::body::before_semicolon(m, item.span);
@@ -106,8 +108,11 @@ impl<'a> Builder<'_, 'a> {
                 ItemKind::Section | ItemKind::Unknown => {}
             }
         }
-        for (symbol, init, unit, lanes, dims) in inits {
-            self.initial(symbol, init, unit, lanes, &dims);
+        for alias in aliases {
+            self.alias(alias);
+        }
+        for (symbol, init, unit, dims) in inits {
+            self.initial(symbol, init, unit, &dims);
         }
         for (n, f) in chosen.into_iter().enumerate() {
             let function = self.function(f, FuncId(span(0, n).end));
@@ -128,6 +133,20 @@ impl<'a> Builder<'_, 'a> {
             let at = scan::trivia(b, 0);
             self.out.target = rest.get(at..scan::name(b, at)).unwrap_or_default().to_owned();
         }
+    }
+
+    /// `.alias name, function;`: the name, declared before, means that function.
+    fn alias(&mut self, at: Span) {
+        let text = self.m.text(at);
+        let b = text.as_bytes();
+        let start = scan::trivia(b, ".alias".len());
+        let end = scan::name(b, start);
+        let other = scan::trivia(b, (scan::trivia(b, end) + 1).min(b.len()));
+        let of = |i: usize, j: usize| text.get(i..j).and_then(|name| self.names.globals.get(name)).copied();
+        let (Some(alias), Some(function)) = (of(start, end), of(other, scan::name(b, other))) else {
+            return self.say(at, "an alias of names that are not declared");
+        };
+        self.out.symbols[alias.index()].function = self.out.symbols[function.index()].function;
     }
 
     fn file(&mut self, at: Span) {
@@ -180,7 +199,7 @@ impl<'a> Builder<'_, 'a> {
         whole: Span,
         end: usize,
         owner: Option<FuncId>,
-    ) -> Vec<(SymbolId, Span, u64, u32, Vec<u64>)> {
+    ) -> Vec<(SymbolId, Span, u64, Vec<u64>)> {
         let d = declare::read(self.m.source, whole.start as usize, end);
         let mut inits = vec![];
         for one in &d.declarators {
@@ -211,137 +230,11 @@ impl<'a> Builder<'_, 'a> {
                     if d.lanes > 1 {
                         dims.push(u64::from(d.lanes));
                     }
-                    inits.push((id, init, u64::from(d.ty.bytes()), d.lanes, dims));
+                    inits.push((id, init, u64::from(d.ty.bytes()), dims));
                 }
             }
         }
         inits
-    }
-
-    /// Reads the initial value of a symbol: nested braces, row by row.
-    fn initial(&mut self, id: SymbolId, init: Span, unit: u64, lanes: u32, dims: &[u64]) {
-        let source = self.m.source;
-        let b = &source.as_bytes()[..init.end as usize];
-        let unit = unit.max(1);
-        let is_opaque =
-            self.out.symbols[id.index()].ty == view::Type::B64 && source[init.range()].contains("addr_mode");
-        if is_opaque {
-            return;
-        }
-        // Bytes of what a brace at each depth contains one of.
-        let mut strides = vec![unit; dims.len() + 1];
-        for k in (0..dims.len()).rev() {
-            let below = strides[k + 1];
-            strides[k] = if k + 1 < dims.len() { dims[k + 1].max(1).saturating_mul(below) } else { unit };
-        }
-        let _ = lanes;
-        let mut bytes: Vec<u8> = vec![];
-        let mut relocs = vec![];
-        // (where this brace began, how many entries it has had)
-        let mut open: Vec<u64> = vec![];
-        let mut at = 0u64;
-        let mut i = init.start as usize;
-        loop {
-            i = scan::trivia(b, i);
-            match b.get(i) {
-                None => break,
-                Some(b'{') => {
-                    open.push(at);
-                    i += 1;
-                }
-                Some(b'}') => {
-                    if let Some(began) = open.pop()
-                        && let Some(k) = open.len().checked_sub(1)
-                    {
-                        // An inner brace takes a whole entry of the outer one, however few values it gives.
-                        let stride = strides.get(k).copied().unwrap_or(unit);
-                        at = began.saturating_add(stride).max(at);
-                    }
-                    i += 1;
-                }
-                Some(b',') => i += 1,
-                Some(_) => {
-                    let Some((value, end)) = self.value(b, i) else {
-                        self.say(init, "initial value not understood");
-                        break;
-                    };
-                    let width = usize::try_from(unit).unwrap_or(8);
-                    let (Ok(start), true) = (usize::try_from(at), at < u64::from(u32::MAX)) else { break };
-                    let needed = (start + width).saturating_sub(bytes.len());
-                    let Some(left) = self.budget.checked_sub(needed) else {
-                        self.say(init, "initial value too large: the rest is taken as zeros");
-                        break;
-                    };
-                    self.budget = left;
-                    if bytes.len() < start + width {
-                        bytes.resize(start + width, 0);
-                    }
-                    match value {
-                        Value::Bits(v, f64_bits) => {
-                            let v = self.in_type(id, v, f64_bits);
-                            let le = v.to_le_bytes();
-                            let n = width.min(8);
-                            bytes[start..start + n].copy_from_slice(&le[..n]);
-                        }
-                        Value::Address(symbol, addend, generic) => relocs.push((at, symbol, addend, generic)),
-                    }
-                    at = at.saturating_add(unit);
-                    i = end;
-                }
-            }
-        }
-        let symbol = &mut self.out.symbols[id.index()];
-        if symbol.size == 0 && dims.first() == Some(&0) {
-            // `x[] = {…}` is as long as what it is given.
-            symbol.size = at.next_multiple_of(strides[0].max(1));
-        }
-        symbol.init = bytes;
-        symbol.relocs = relocs;
-    }
-
-    /// A constant as the bits of the symbol's type.
-    fn in_type(&self, id: SymbolId, v: u64, f64_bits: bool) -> u64 {
-        match (self.out.symbols[id.index()].ty, f64_bits) {
-            (view::Type::F32, true) => {
-                #[allow(clippy::cast_possible_truncation, reason = "rounding is what the assembler does too")]
-                let v = f64::from_bits(v) as f32;
-                u64::from(v.to_bits())
-            }
-            _ => v,
-        }
-    }
-
-    fn value(&self, b: &'a [u8], i: usize) -> Option<(Value, usize)> {
-        let c = *b.get(i)?;
-        if scan::is_name(c) && !c.is_ascii_digit() {
-            let end = scan::name(b, i);
-            let name = self.m.source.get(i..end)?;
-            let open = scan::trivia(b, end);
-            let (name, generic, end) = if name == "generic" && b.get(open) == Some(&b'(') {
-                let inner = scan::trivia(b, open + 1);
-                let stop = scan::name(b, inner);
-                let close = scan::trivia(b, stop);
-                if b.get(close) != Some(&b')') {
-                    return None;
-                }
-                (self.m.source.get(inner..stop)?, true, close + 1)
-            } else {
-                (name, false, end)
-            };
-            let symbol = *self.names.globals.get(name)?;
-            let plus = scan::trivia(b, end);
-            let (addend, end) = match b.get(plus) {
-                Some(b'+' | b'-') => constant::integer(b, plus)?,
-                _ => (0, end),
-            };
-            return Some((Value::Address(symbol, addend, generic), end));
-        }
-        let (value, end) = constant::expression(b, i)?;
-        Some(match value {
-            constant::Constant::Int(v, _) => (Value::Bits(v, false), end),
-            constant::Constant::F32(v) => (Value::Bits(u64::from(v), false), end),
-            constant::Constant::F64(v) => (Value::Bits(v, true), end),
-        })
     }
 
     fn function(&mut self, f: &parse::Function, id: FuncId) -> Function {
@@ -459,123 +352,6 @@ impl<'a> Builder<'_, 'a> {
             i = end.max(i + 1);
         }
     }
-
-    /// The location that a `.loc` names.
-    pub(super) fn loc(&mut self, at: Span) -> Option<LocId> {
-        let text = self.m.text(at);
-        let b = text.as_bytes();
-        let (place, mut i) = place(text, ".loc".len())?;
-        let mut function = 0;
-        let mut inlined_at = None;
-        loop {
-            i = scan::trivia(b, i);
-            if b.get(i) != Some(&b',') {
-                break;
-            }
-            let start = scan::trivia(b, i + 1);
-            let end = scan::name(b, start);
-            i = end.max(i + 1);
-            match text.get(start..end) {
-                Some("function_name") => {
-                    let label = scan::trivia(b, end);
-                    let stop = scan::opcode(b, label);
-                    let plus = scan::trivia(b, stop);
-                    i = stop;
-                    let mut addend = 0;
-                    if b.get(plus) == Some(&b'+')
-                        && let Some((n, stop)) = constant::integer(b, plus + 1)
-                    {
-                        addend = usize::try_from(n).unwrap_or(0);
-                        i = stop;
-                    }
-                    // The label is in the module's text, which outlives this one.
-                    let from = at.start as usize + label;
-                    let name = self.m.source.get(from..at.start as usize + stop).unwrap_or_default();
-                    function = self.string(name, addend);
-                }
-                Some("inlined_at") => {
-                    let (p, stop) = place_at(text, end)?;
-                    i = stop;
-                    inlined_at = Some(p);
-                }
-                _ => {}
-            }
-        }
-        let inlined_at = inlined_at.map(|p| match self.places.get(&p) {
-            Some(id) => *id,
-            None => {
-                let id = self.intern(p, 0, None);
-                self.places.insert(p, id);
-                id
-            }
-        });
-        let id = self.intern(place, function, inlined_at);
-        self.places.insert(place, id);
-        Some(id)
-    }
-
-    fn intern(&mut self, (file, line, column): (u32, u32, u32), function: u32, inlined_at: Option<LocId>) -> LocId {
-        let next = span(0, self.out.files.len()).end;
-        let file = *self.files.entry(file).or_insert_with(|| {
-            // A number without its `.file`: the location still says where, if not in what.
-            self.out.files.push(File { number: file, path: String::new() });
-            next
-        });
-        let next = LocId(span(0, self.out.locs.len()).end);
-        let id = *self.locs.entry((file, line, column, function, inlined_at)).or_insert(next);
-        if id == next {
-            let function = self.inlined.get(function as usize).cloned().unwrap_or_default();
-            self.out.locs.push(Loc { file, line, column, function, inlined_at });
-        }
-        id
-    }
-
-    /// The inlined function whose name is at a label of the debug information, or so many bytes after it.
-    fn string(&mut self, label: &'a str, addend: usize) -> u32 {
-        if let Some(known) = self.labels.get(&(label, addend)) {
-            return *known;
-        }
-        let name = self.debug_string(label, addend);
-        let id = span(0, self.inlined.len()).end;
-        self.inlined.push(name);
-        self.labels.insert((label, addend), id);
-        id
-    }
-
-    fn debug_string(&mut self, label: &str, addend: usize) -> String {
-        if self.strings.is_none() {
-            self.strings = Some(debug_strings(self.m));
-        }
-        let Some((bytes, labels)) = &self.strings else { return String::new() };
-        let Some(at) = labels.get(label).and_then(|at| at.checked_add(addend)) else { return String::new() };
-        let rest = bytes.get(at..).unwrap_or_default();
-        let end = rest.iter().position(|c| *c == 0).unwrap_or(rest.len());
-        String::from_utf8_lossy(&rest[..end]).into_owned()
-    }
-}
-
-enum Value {
-    /// Bits, and whether they are a binary64's.
-    Bits(u64, bool),
-    Address(SymbolId, i64, bool),
-}
-
-/// Three numbers: file, line, column.
-fn place(text: &str, i: usize) -> Option<((u32, u32, u32), usize)> {
-    let b = text.as_bytes();
-    let mut at = i;
-    let mut next = || {
-        let start = scan::trivia(b, at);
-        let end = scan::name(b, start);
-        at = end;
-        text.get(start..end)?.parse::<u32>().ok()
-    };
-    let (file, line, column) = (next()?, next()?, next().unwrap_or(0));
-    Some(((file, line, column), at))
-}
-
-fn place_at(text: &str, i: usize) -> Option<((u32, u32, u32), usize)> {
-    place(text, i)
 }
 
 /// Just after the `.entry` or `.func` of a declaration.
@@ -590,41 +366,4 @@ fn keyword(m: &Module<'_>, item: Span) -> Option<usize> {
         i = scan::trivia(b, end);
     }
     None
-}
-
-/// All of `.debug_str`, with its labels.
-fn debug_strings<'a>(m: &Module<'a>) -> (Vec<u8>, HashMap<&'a str, usize>) {
-    let mut bytes = vec![];
-    let mut labels = HashMap::new();
-    for item in m.items.iter().filter(|i| i.kind == ItemKind::Section) {
-        let text = m.text(item.span);
-        let Some(open) = text.find('{') else { continue };
-        if !text[..open].contains(".debug_str") {
-            continue;
-        }
-        labels.entry(".debug_str").or_insert(bytes.len());
-        let b = text.as_bytes();
-        let mut i = open + 1;
-        while i < b.len() {
-            i = scan::trivia(b, i);
-            let end = scan::name(b, i);
-            match b.get(i) {
-                Some(c) if c.is_ascii_digit() => {
-                    let value = constant::integer(b, i).map_or(0, |(v, _)| v & 0xff);
-                    bytes.push(u8::try_from(value).unwrap_or(0));
-                }
-                Some(_) if end > i && b.get(scan::trivia(b, end)) == Some(&b':') => {
-                    labels.insert(text.get(i..end).unwrap_or_default(), bytes.len());
-                }
-                // The width after the dot of `.b8` is not a value.
-                Some(b'.') => {
-                    i = scan::name(b, i + 1);
-                    continue;
-                }
-                _ => {}
-            }
-            i = end.max(i + 1);
-        }
-    }
-    (bytes, labels)
 }

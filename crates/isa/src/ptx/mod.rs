@@ -7,6 +7,8 @@ mod body;
 mod constant;
 mod declare;
 mod form;
+mod initial;
+mod locs;
 mod lower;
 mod meaning;
 mod names;
