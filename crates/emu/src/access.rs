@@ -2,7 +2,7 @@
 
 use crate::code::{AddrBase, Atom, Mem, Place, Plane, Rmw, window};
 use crate::half;
-use crate::memory::{Memory, Region};
+use crate::memory::{Lanes, Memory, Region};
 use crate::planes::{LANES, Planes, V32, V64};
 
 /// What a warp can reach.
@@ -50,18 +50,7 @@ fn addresses(planes: &Planes, mem: &Mem) -> V64 {
     out
 }
 
-/// Lanes of `mask` whose address and width lie inside `len` bytes, aligned.
-#[inline(always)]
-fn inside(offs: &V64, mask: u32, len: u64, width: u64) -> u32 {
-    let Some(last) = len.checked_sub(width) else { return 0 };
-    let mut ok = 0;
-    for l in 0..LANES {
-        ok |= u32::from(offs.0[l] <= last && offs.0[l] & (width - 1) == 0) << l;
-    }
-    ok & mask
-}
-
-/// Calls `f` for each region that the active lanes touch, with their offsets in it.
+/// Calls `f` for each region that the active lanes touch, with their checked places in it.
 #[inline(always)]
 fn regions(
     r: &Reach<'_>,
@@ -70,141 +59,145 @@ fn regions(
     addr: &V64,
     mask: u32,
     width: u64,
-    f: &mut impl FnMut(&Region, &V64, u32, Place),
-) -> Result<(), Bad> {
-    match place {
-        Place::Global => {
+    mut f: impl FnMut(&Lanes<'_>, Place),
+) -> Result<(), Box<Bad>> {
+    if place == Place::Generic {
+        return windows(r, hint, addr, mask, width, &mut f);
+    }
+    one(r, hint, place, addr, mask, width, &mut f)
+}
+
+/// The same for one space.
+#[inline(always)]
+fn one(
+    r: &Reach<'_>,
+    hint: &mut usize,
+    place: Place,
+    addr: &V64,
+    mask: u32,
+    width: u64,
+    f: &mut impl FnMut(&Lanes<'_>, Place),
+) -> Result<(), Box<Bad>> {
+    let (region, what) = match place {
+        Place::Shared => (r.shared, "bytes of shared memory in the CTA"),
+        Place::Params => (r.params, "bytes of parameters"),
+        Place::Local => return local(r, addr, mask, width, f),
+        Place::Global | Place::Generic => {
             let mut rest = mask;
             while rest != 0 {
                 let l = rest.trailing_zeros();
-                let at = addr.0[l as usize];
-                let Some(a) = r.memory.find(at, hint) else {
-                    return Err(Bad {
-                        lane: l,
-                        text: format!("at {at:#x}, where nothing is allocated: {}", r.memory.around(at)),
-                    });
-                };
-                let mut offs = V64([0; LANES]);
-                for i in 0..LANES {
-                    offs.0[i] = addr.0[i].wrapping_sub(a.base);
-                }
-                let ok = inside(&offs, rest, a.region.len(), width);
-                if ok >> l & 1 == 0 {
+                let at = addr.0[l as usize & 31];
+                let Some(a) = r.memory.find(at, hint) else { return Err(nothing(r.memory, l, at)) };
+                let lanes = a.region.lanes(addr, a.base, rest, width);
+                if lanes.mask() >> l & 1 == 0 {
                     return Err(bad(l, at, width, || r.memory.around(at + width)));
                 }
-                f(&a.region, &offs, ok, Place::Global);
-                rest &= !ok;
+                rest &= !lanes.mask();
+                f(&lanes, Place::Global);
             }
-            Ok(())
+            return Ok(());
         }
-        Place::Shared => {
-            let ok = inside(addr, mask, r.shared.len(), width);
-            if ok != mask {
-                let l = (mask & !ok).trailing_zeros();
-                return Err(bad(l, addr.0[l as usize], width, || {
-                    format!("the CTA has {} bytes of shared memory", r.shared.len())
-                }));
-            }
-            f(r.shared, addr, mask, Place::Shared);
-            Ok(())
-        }
-        Place::Local => {
-            let ok = inside(addr, mask, r.stride, width);
-            if ok != mask {
-                let l = (mask & !ok).trailing_zeros();
-                return Err(bad(l, addr.0[l as usize], width, || {
-                    format!("a thread has {} bytes of local memory here", r.stride)
-                }));
-            }
-            let mut offs = *addr;
-            for l in 0..LANES {
-                offs.0[l] = offs.0[l].wrapping_add(l as u64 * r.stride);
-            }
-            f(r.local, &offs, mask, Place::Local);
-            Ok(())
-        }
-        Place::Params => {
-            let ok = inside(addr, mask, r.params.len(), width);
-            if ok != mask {
-                let l = (mask & !ok).trailing_zeros();
-                return Err(bad(l, addr.0[l as usize], width, || {
-                    format!("the kernel has {} bytes of parameters", r.params.len())
-                }));
-            }
-            f(r.params, addr, mask, Place::Params);
-            Ok(())
-        }
-        Place::Generic => {
-            let mut high = 0;
-            for l in 0..LANES {
-                high |= u32::from(addr.0[l] >= window::SHARED) << l;
-            }
-            if high & mask == 0 {
-                return regions(r, hint, Place::Global, addr, mask, width, f);
-            }
-            let low = mask & !high;
-            if low != 0 {
-                regions(r, hint, Place::Global, addr, low, width, f)?;
-            }
-            let windows = [
-                (Place::Shared, window::SHARED, window::LOCAL),
-                (Place::Local, window::LOCAL, window::PARAMS),
-                (Place::Params, window::PARAMS, window::CODE),
-                (Place::Global, window::CODE, u64::MAX),
-            ];
-            for (place, from, to) in windows {
-                let mut sub = 0;
-                let mut offs = *addr;
-                for l in 0..LANES {
-                    sub |= u32::from(addr.0[l] >= from && addr.0[l] < to) << l;
-                    if place != Place::Global {
-                        offs.0[l] = addr.0[l].wrapping_sub(from);
-                    }
-                }
-                if sub & mask != 0 {
-                    regions(r, hint, place, &offs, sub & mask, width, f)?;
-                }
-            }
-            Ok(())
-        }
+    };
+    let lanes = region.lanes(addr, 0, mask, width);
+    if lanes.mask() != mask {
+        let l = (mask & !lanes.mask()).trailing_zeros();
+        return Err(bad(l, addr.0[l as usize & 31], width, || format!("there are {} {what}", region.len())));
     }
+    f(&lanes, place);
+    Ok(())
+}
+
+#[inline(always)]
+fn local(
+    r: &Reach<'_>,
+    addr: &V64,
+    mask: u32,
+    width: u64,
+    f: &mut impl FnMut(&Lanes<'_>, Place),
+) -> Result<(), Box<Bad>> {
+    let mut offs = *addr;
+    for l in 0..LANES {
+        // Addresses that are not the lane's own leave the whole region.
+        let inside = addr.0[l] <= r.stride.wrapping_sub(width) && width <= r.stride;
+        offs.0[l] = if inside { addr.0[l].wrapping_add(l as u64 * r.stride) } else { u64::MAX };
+    }
+    let lanes = r.local.lanes(&offs, 0, mask, width);
+    if lanes.mask() != mask {
+        let l = (mask & !lanes.mask()).trailing_zeros();
+        let what = || format!("there are {} bytes of local memory in a thread of this kernel", r.stride);
+        return Err(bad(l, addr.0[l as usize & 31], width, what));
+    }
+    f(&lanes, Place::Local);
+    Ok(())
+}
+
+/// Generic addresses: each window in turn.
+#[inline(always)]
+fn windows(
+    r: &Reach<'_>,
+    hint: &mut usize,
+    addr: &V64,
+    mask: u32,
+    width: u64,
+    f: &mut impl FnMut(&Lanes<'_>, Place),
+) -> Result<(), Box<Bad>> {
+    let mut rest = mask;
+    while rest != 0 {
+        let at = addr.0[rest.trailing_zeros() as usize & 31];
+        let (place, from, to) = match at {
+            window::SHARED..window::LOCAL => (Place::Shared, window::SHARED, window::LOCAL),
+            window::LOCAL..window::PARAMS => (Place::Local, window::LOCAL, window::PARAMS),
+            window::PARAMS..window::CODE => (Place::Params, window::PARAMS, window::CODE),
+            0..window::SHARED => (Place::Global, 0, window::SHARED),
+            _ => (Place::Global, 0, u64::MAX),
+        };
+        let (mut offs, mut here) = (*addr, 0);
+        for l in 0..LANES {
+            here |= u32::from(addr.0[l] >= from && addr.0[l] < to) << l;
+            offs.0[l] = addr.0[l].wrapping_sub(from);
+        }
+        here &= rest;
+        here |= rest & rest.wrapping_neg();
+        one(r, hint, place, &offs, here, width, f)?;
+        rest &= !here;
+    }
+    Ok(())
 }
 
 #[cold]
-fn bad(lane: u32, at: u64, width: u64, around: impl Fn() -> String) -> Bad {
+fn nothing(memory: &Memory, lane: u32, at: u64) -> Box<Bad> {
+    Box::new(Bad { lane, text: format!("at {at:#x}, where nothing is allocated: {}", memory.around(at)) })
+}
+
+#[cold]
+fn bad(lane: u32, at: u64, width: u64, around: impl Fn() -> String) -> Box<Bad> {
     let text = if !at.is_multiple_of(width) {
         format!("at {at:#x}, which is not a multiple of {width}")
     } else {
         format!("at {at:#x}, out of bounds: {}", around())
     };
-    Bad { lane, text }
-}
-
-fn offset(offs: &V64, by: u64) -> V64 {
-    let mut out = *offs;
-    for o in &mut out.0 {
-        *o = o.wrapping_add(by);
-    }
-    out
+    Box::new(Bad { lane, text })
 }
 
 /// Loads one element of each lane into a plane.
 #[inline(always)]
-fn load_plane(planes: &mut Planes, plane: Plane, size: u8, region: &Region, offs: &V64, mask: u32) {
+fn load_plane(planes: &mut Planes, plane: Plane, size: u8, lanes: &Lanes<'_>, at: u64) {
     match (plane, size) {
-        (Plane::W32(i), 4) => region.gather32(offs, mask, &mut planes.w32[usize::from(i)]),
-        (Plane::W64(i), 8) => region.gather64(offs, mask, &mut planes.w64[usize::from(i)]),
+        (Plane::W32(i), 4) => lanes.load32(at, &mut planes.w32[usize::from(i)]),
+        (Plane::W64(i), 8) => lanes.load64(at, &mut planes.w64[usize::from(i)]),
+        (Plane::W32(i), 1) => lanes.load8(at, &mut planes.w32[usize::from(i)]),
+        (Plane::W32(i), 2) => lanes.load16(at, &mut planes.w32[usize::from(i)]),
         (Plane::W32(i), _) => {
             let out = &mut planes.w32[usize::from(i)];
-            each(mask, |l| out.0[l] = region.load(offs.0[l], size.min(4)) as u32);
+            each(lanes.mask(), |l| out.0[l] = lanes.region().load32(lanes.offset(l) + at));
         }
         (Plane::W64(i), _) => {
             let out = &mut planes.w64[usize::from(i)];
-            each(mask, |l| out.0[l] = region.load(offs.0[l], size));
+            each(lanes.mask(), |l| out.0[l] = lanes.region().load(lanes.offset(l) + at, size));
         }
         (Plane::W128(i), _) => {
-            region.gather64(offs, mask, &mut planes.w64[usize::from(i)]);
-            region.gather64(&offset(offs, 8), mask, &mut planes.w64[usize::from(i) + 1]);
+            lanes.load64(at, &mut planes.w64[usize::from(i)]);
+            lanes.load64(at + 8, &mut planes.w64[usize::from(i) + 1]);
         }
         (Plane::None, _) => {}
     }
@@ -221,30 +214,25 @@ pub fn each(mut mask: u32, mut f: impl FnMut(usize)) {
 
 /// Does a load.
 #[inline(always)]
-pub fn load(planes: &mut Planes, r: &Reach<'_>, hint: &mut usize, mem: &Mem, mask: u32) -> Result<(), Bad> {
+pub fn load(planes: &mut Planes, r: &Reach<'_>, hint: &mut usize, mem: &Mem, mask: u32) -> Result<(), Box<Bad>> {
     if mem.base == AddrBase::None && mem.place == Place::Params {
         return uniform(planes, r.params, mem, mask);
     }
     let addr = addresses(planes, mem);
     let (size, n) = (u64::from(mem.size), mem.planes.len() as u64);
-    regions(r, hint, mem.place, &addr, mask, size * n, &mut |region, offs, sub, _| {
-        load_plane(planes, mem.planes[0], mem.size, region, offs, sub);
-        for (k, &p) in mem.planes.iter().enumerate().skip(1) {
-            load_plane(planes, p, mem.size, region, &offset(offs, k as u64 * size), sub);
+    regions(r, hint, mem.place, &addr, mask, size * n, |lanes, _| {
+        for (k, &p) in mem.planes.iter().enumerate() {
+            load_plane(planes, p, mem.size, lanes, k as u64 * size);
         }
     })
 }
 
 /// A parameter: the same for all lanes.
-fn uniform(planes: &mut Planes, params: &Region, mem: &Mem, mask: u32) -> Result<(), Bad> {
+fn uniform(planes: &mut Planes, params: &Region, mem: &Mem, mask: u32) -> Result<(), Box<Bad>> {
     let (size, mut at) = (u64::from(mem.size), mem.offset as u64);
     let width = size * mem.planes.len() as u64;
-    let first = || Bad {
-        lane: mask.trailing_zeros(),
-        text: format!("at {at:#x}, out of bounds: the kernel has {} bytes of parameters", params.len()),
-    };
     if !at.is_multiple_of(size) || params.len().checked_sub(width).is_none_or(|last| at > last) {
-        return Err(first());
+        return Err(bad(mask.trailing_zeros(), at, size, || format!("there are {} bytes of parameters", params.len())));
     }
     for &p in &mem.planes {
         match p {
@@ -263,23 +251,23 @@ fn uniform(planes: &mut Planes, params: &Region, mem: &Mem, mask: u32) -> Result
 
 /// Stores one element of each lane from a plane.
 #[inline(always)]
-fn store_plane(planes: &Planes, plane: Plane, size: u8, region: &Region, offs: &V64, mask: u32) {
+fn store_plane(planes: &Planes, plane: Plane, size: u8, lanes: &Lanes<'_>, at: u64) {
     match (plane, size) {
-        (Plane::W32(i), 4) => region.scatter32(offs, mask, &planes.w32[usize::from(i)]),
+        (Plane::W32(i), 4) => lanes.store32(at, &planes.w32[usize::from(i)]),
+        (Plane::W64(i), 8) => lanes.store64(at, &planes.w64[usize::from(i)]),
+        (Plane::W32(i), 1) => lanes.store8(at, &planes.w32[usize::from(i)]),
+        (Plane::W32(i), 2) => lanes.store16(at, &planes.w32[usize::from(i)]),
         (Plane::W32(i), _) => {
             let v = &planes.w32[usize::from(i)];
-            each(mask, |l| region.store(offs.0[l], size, v.0[l].into()));
+            each(lanes.mask(), |l| lanes.region().store(lanes.offset(l) + at, size, v.0[l].into()));
         }
         (Plane::W64(i), _) => {
             let v = &planes.w64[usize::from(i)];
-            each(mask, |l| region.store(offs.0[l], size, v.0[l]));
+            each(lanes.mask(), |l| lanes.region().store(lanes.offset(l) + at, size, v.0[l]));
         }
         (Plane::W128(i), _) => {
-            let (lo, hi) = (&planes.w64[usize::from(i)], &planes.w64[usize::from(i) + 1]);
-            each(mask, |l| {
-                region.store64(offs.0[l], lo.0[l]);
-                region.store64(offs.0[l] + 8, hi.0[l]);
-            });
+            lanes.store64(at, &planes.w64[usize::from(i)]);
+            lanes.store64(at + 8, &planes.w64[usize::from(i) + 1]);
         }
         (Plane::None, _) => {}
     }
@@ -287,13 +275,12 @@ fn store_plane(planes: &Planes, plane: Plane, size: u8, region: &Region, offs: &
 
 /// Does a store.
 #[inline(always)]
-pub fn store(planes: &Planes, r: &Reach<'_>, hint: &mut usize, mem: &Mem, mask: u32) -> Result<(), Bad> {
+pub fn store(planes: &Planes, r: &Reach<'_>, hint: &mut usize, mem: &Mem, mask: u32) -> Result<(), Box<Bad>> {
     let addr = addresses(planes, mem);
     let (size, n) = (u64::from(mem.size), mem.planes.len() as u64);
-    regions(r, hint, mem.place, &addr, mask, size * n, &mut |region, offs, sub, _| {
-        store_plane(planes, mem.planes[0], mem.size, region, offs, sub);
-        for (k, &p) in mem.planes.iter().enumerate().skip(1) {
-            store_plane(planes, p, mem.size, region, &offset(offs, k as u64 * size), sub);
+    regions(r, hint, mem.place, &addr, mask, size * n, |lanes, _| {
+        for (k, &p) in mem.planes.iter().enumerate() {
+            store_plane(planes, p, mem.size, lanes, k as u64 * size);
         }
     })
 }
@@ -325,15 +312,16 @@ pub fn set(planes: &mut Planes, plane: Plane, l: usize, v: u64) {
 }
 
 /// Does an atomic, lane by lane.
-pub fn atomic(planes: &mut Planes, r: &Reach<'_>, hint: &mut usize, atom: &Atom, mask: u32) -> Result<(), Bad> {
+pub fn atomic(planes: &mut Planes, r: &Reach<'_>, hint: &mut usize, atom: &Atom, mask: u32) -> Result<(), Box<Bad>> {
     let mem = &atom.mem;
     let addr = addresses(planes, mem);
     let size = mem.size;
     let n = atom.values.len() as u64;
-    regions(r, hint, mem.place, &addr, mask, u64::from(size) * n, &mut |region, offs, sub, place| {
-        each(sub, |l| {
+    regions(r, hint, mem.place, &addr, mask, u64::from(size) * n, |lanes, place| {
+        let region = lanes.region();
+        each(lanes.mask(), |l| {
             for (k, &value) in atom.values.iter().enumerate() {
-                let at = offs.0[l] + k as u64 * u64::from(size);
+                let at = lanes.offset(l) + k as u64 * u64::from(size);
                 let v = get(planes, value, l);
                 let c = atom.swap.map_or(0, |s| get(planes, s, l));
                 let f = |old: u64| rmw(atom.rmw, size, old, v, c);
@@ -401,15 +389,15 @@ fn rmw(op: Rmw, size: u8, old: u64, v: u64, b: u64) -> u64 {
 }
 
 /// The rows of tiles: lane `l` gives the address of row `l % 8` of tile `l / 8`, 16 bytes.
-pub fn rows(planes: &Planes, r: &Reach<'_>, hint: &mut usize, mem: &Mem) -> Result<Vec<[u16; 8]>, Bad> {
+pub fn rows(planes: &Planes, r: &Reach<'_>, hint: &mut usize, mem: &Mem) -> Result<Vec<[u16; 8]>, Box<Bad>> {
     let n = mem.planes.len() * 8;
     let addr = addresses(planes, mem);
     let mask = u32::MAX >> (LANES - n.min(LANES));
     let mut out = vec![[0; 8]; n];
-    regions(r, hint, mem.place, &addr, mask, 16, &mut |region, offs, sub, _| {
-        each(sub, |l| {
+    regions(r, hint, mem.place, &addr, mask, 16, |lanes, _| {
+        each(lanes.mask(), |l| {
             for (k, v) in out[l].iter_mut().enumerate() {
-                *v = region.load16(offs.0[l] + 2 * k as u64);
+                *v = lanes.region().load16(lanes.offset(l) + 2 * k as u64);
             }
         });
     })?;
@@ -417,13 +405,19 @@ pub fn rows(planes: &Planes, r: &Reach<'_>, hint: &mut usize, mem: &Mem) -> Resu
 }
 
 /// Stores such rows.
-pub fn put_rows(planes: &Planes, r: &Reach<'_>, hint: &mut usize, mem: &Mem, rows: &[[u16; 8]]) -> Result<(), Bad> {
+pub fn put_rows(
+    planes: &Planes,
+    r: &Reach<'_>,
+    hint: &mut usize,
+    mem: &Mem,
+    rows: &[[u16; 8]],
+) -> Result<(), Box<Bad>> {
     let addr = addresses(planes, mem);
     let mask = u32::MAX >> (LANES - rows.len().min(LANES));
-    regions(r, hint, mem.place, &addr, mask, 16, &mut |region, offs, sub, _| {
-        each(sub, |l| {
+    regions(r, hint, mem.place, &addr, mask, 16, |lanes, _| {
+        each(lanes.mask(), |l| {
             for (k, &v) in rows[l].iter().enumerate() {
-                region.store16(offs.0[l] + 2 * k as u64, v);
+                lanes.region().store16(lanes.offset(l) + 2 * k as u64, v);
             }
         });
     })

@@ -16,9 +16,10 @@ use prlx_trace::launch::WarpStream;
 use crate::code::{Code, Op};
 use crate::fault::{self, Fault};
 use crate::hooks::{Observe, Recorder};
+use crate::host::Host;
 use crate::memory::{Memory, Region};
 use crate::planes::LANES;
-use crate::warp::{Stop, Warp};
+use crate::warp::Warp;
 
 /// `%globaltimer` of a CTA's first step.
 pub const EPOCH: u64 = 1_000_000_000;
@@ -50,12 +51,9 @@ pub struct Launch<'a> {
     pub max_steps: u64,
     /// What to write down.
     pub observe: Option<Observe<'a>>,
-    /// How the interpreter's loop is called on this host.
-    pub run: RunWarp,
+    /// Hot functions for this host.
+    pub host: Host,
 }
-
-/// The interpreter's loop, compiled for the host.
-pub type RunWarp = fn(&mut Warp, &Launch<'_>, &mut Block, u32, Option<&mut Rng>) -> Result<Stop, Box<Fault>>;
 
 /// A generator of choices (SplitMix64).
 #[derive(Clone, Debug)]
@@ -227,7 +225,7 @@ impl Cta {
                 QUANTUM
             };
             let rng = if hostile { Some(&mut self.rng) } else { None };
-            if let Err(f) = (launch.run)(warp, launch, &mut self.block, burst, rng) {
+            if let Err(f) = warp.run(launch, &mut self.block, burst, rng) {
                 return Err(fault::error(
                     &f,
                     launch.module,

@@ -14,7 +14,7 @@ use crate::cta::Launch;
 use crate::decode::{Request, decode};
 use crate::grid::{self, Outcome};
 use crate::hooks::Observe;
-use crate::host;
+use crate::host::Host;
 use crate::memory::{Memory, Owner, Region};
 use crate::planes::LANES;
 
@@ -148,7 +148,7 @@ impl Emulator {
             warps: config.block.volume().div_ceil(LANES as u64) as u32,
             max_steps: o.max_steps,
             observe: plan.map(|plan| Observe { plan }),
-            run: host::run_for(o.level),
+            host: Host::of(o.level),
         };
         let threads = match o.threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),

@@ -1,54 +1,113 @@
-//! The interpreter's loop, compiled for what the host's processor can do.
+//! The hot functions, compiled once for each [`Level`] of the host's processor.
 
 #![allow(unsafe_code, reason = "calling functions that are compiled for features which the caller has checked")]
 
+use crate::access::{self, Bad, Reach};
 use crate::alu::Level;
-use crate::cta::{Block, Launch, Rng, RunWarp};
-use crate::fault::Fault;
-use crate::warp::{Stop, Warp};
+use crate::code::{Mem, Sync};
+use crate::planes::{LANES, Planes};
+use crate::sync;
 
-fn base(w: &mut Warp, l: &Launch<'_>, b: &mut Block, n: u32, rng: Option<&mut Rng>) -> Result<Stop, Box<Fault>> {
-    w.run(l, b, n, rng)
+/// One value a lane.
+pub type Row = [u32; LANES];
+
+/// Hot functions.
+#[derive(Clone, Copy, Debug)]
+pub struct Host {
+    /// The lowest value, the lanes that have it, and the lowest of the others.
+    pub lowest: fn(&Row) -> (u32, u32, u32),
+    /// Writes a value to the lanes of a mask.
+    pub put: fn(&mut Row, u32, u32),
+    /// A load.
+    pub load: fn(&mut Planes, &Reach<'_>, &mut usize, &Mem, u32) -> Result<(), Box<Bad>>,
+    /// A store.
+    pub store: fn(&Planes, &Reach<'_>, &mut usize, &Mem, u32) -> Result<(), Box<Bad>>,
+    /// An exchange in the warp.
+    pub exchange: fn(&mut Planes, &Sync, u32),
 }
 
-#[cfg(target_arch = "x86_64")]
-macro_rules! clone {
-    ($run:ident $get:ident $features:literal) => {
-        #[target_feature(enable = $features)]
-        fn $run(
-            w: &mut Warp,
-            l: &Launch<'_>,
-            b: &mut Block,
-            n: u32,
-            rng: Option<&mut Rng>,
-        ) -> Result<Stop, Box<Fault>> {
-            w.run(l, b, n, rng)
+#[inline(always)]
+fn lowest(v: &Row) -> (u32, u32, u32) {
+    let mut low = [u32::MAX; 8];
+    for c in 0..LANES / 8 {
+        for i in 0..8 {
+            low[i] = low[i].min(v[c * 8 + i]);
         }
-        #[target_feature(enable = $features)]
-        fn $get() -> RunWarp {
-            $run
+    }
+    let low = low.iter().fold(u32::MAX, |m, &x| m.min(x));
+    let (mut mask, mut next) = ([0u32; 8], [u32::MAX; 8]);
+    for c in 0..LANES / 8 {
+        for i in 0..8 {
+            let x = v[c * 8 + i];
+            mask[i] |= if x == low { 1 << (c * 8 + i) } else { 0 };
+            next[i] = next[i].min(if x == low { u32::MAX } else { x });
+        }
+    }
+    (low, mask.iter().fold(0, |m, x| m | x), next.iter().fold(u32::MAX, |m, &x| m.min(x)))
+}
+
+#[inline(always)]
+fn put(row: &mut Row, mask: u32, v: u32) {
+    for (l, r) in row.iter_mut().enumerate() {
+        let keep = 0u32.wrapping_sub(mask >> l & 1);
+        *r = (v & keep) | (*r & !keep);
+    }
+}
+
+/// Functions for one level, behind a module that only `Host::of` enters.
+macro_rules! level {
+    ($name:ident $(#[$f:meta])?) => {
+        mod $name {
+            use super::*;
+            $(#[$f])?
+            fn lowest(v: &Row) -> (u32, u32, u32) {
+                super::lowest(v)
+            }
+            $(#[$f])?
+            fn put(row: &mut Row, mask: u32, v: u32) {
+                super::put(row, mask, v);
+            }
+            $(#[$f])?
+            fn load(p: &mut Planes, r: &Reach<'_>, hint: &mut usize, mem: &Mem, mask: u32) -> Result<(), Box<Bad>> {
+                access::load(p, r, hint, mem, mask)
+            }
+            $(#[$f])?
+            fn store(p: &Planes, r: &Reach<'_>, hint: &mut usize, mem: &Mem, mask: u32) -> Result<(), Box<Bad>> {
+                access::store(p, r, hint, mem, mask)
+            }
+            $(#[$f])?
+            fn exchange(p: &mut Planes, s: &Sync, mask: u32) {
+                sync::exchange(p, s, mask);
+            }
+            $(#[$f])?
+            pub fn host() -> Host {
+                Host { lowest, put, load, store, exchange }
+            }
         }
     };
 }
+level!(base);
 #[cfg(target_arch = "x86_64")]
-clone!(run_avx2 avx2 "avx2,fma,bmi1,bmi2,f16c,popcnt,lzcnt");
+level!(avx2 #[target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,popcnt,lzcnt")]);
 #[cfg(target_arch = "x86_64")]
-clone!(run_avx512 avx512 "avx2,fma,bmi1,bmi2,f16c,popcnt,lzcnt,avx512f,avx512bw,avx512dq,avx512vl");
+level!(avx512 #[target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,popcnt,lzcnt,avx512f,avx512bw,avx512dq,avx512vl")]);
 
-/// The loop for a level that this host has.
-pub fn run_for(level: Level) -> RunWarp {
-    #[cfg(target_arch = "x86_64")]
-    {
-        let level = level.min(Level::detect());
-        if level >= Level::Avx512 {
-            // SAFETY: `detect` found every feature of the level (`popcnt`, `lzcnt` and `bmi1` come with AVX2 processors).
-            return unsafe { avx512() };
+impl Host {
+    /// Those for a level, or for what the processor has of it.
+    pub fn of(level: Level) -> Host {
+        #[cfg(target_arch = "x86_64")]
+        {
+            let level = level.min(Level::detect());
+            if level >= Level::Avx512 {
+                // SAFETY: `detect` found the level's features (`popcnt`, `lzcnt` and `bmi1` come with AVX2 processors).
+                return unsafe { avx512::host() };
+            }
+            if level >= Level::Avx2 {
+                // SAFETY: likewise.
+                return unsafe { avx2::host() };
+            }
         }
-        if level >= Level::Avx2 {
-            // SAFETY: likewise.
-            return unsafe { avx2() };
-        }
+        let _ = level;
+        base::host()
     }
-    let _ = level;
-    base
 }

@@ -113,61 +113,6 @@ impl Region {
         self.store(off, bytes, f(old));
         old
     }
-    /// Lanes' loads of 4 bytes each.
-    #[inline(always)]
-    pub fn gather32(&self, offs: &V64, mask: u32, out: &mut V32) {
-        if mask == u32::MAX {
-            let first = offs.0[0];
-            if row(offs, 4) && first.is_multiple_of(8) {
-                for l in 0..LANES / 2 {
-                    let v = self.load64(first + l as u64 * 8);
-                    out.0[2 * l] = v as u32;
-                    out.0[2 * l + 1] = (v >> 32) as u32;
-                }
-                return;
-            }
-            for l in 0..LANES {
-                out.0[l] = self.load32(offs.0[l]);
-            }
-            return;
-        }
-        let mut rest = mask;
-        while rest != 0 {
-            let l = rest.trailing_zeros() as usize;
-            rest &= rest - 1;
-            out.0[l] = self.load32(offs.0[l]);
-        }
-    }
-    /// Lanes' loads of 8 bytes each.
-    #[inline(always)]
-    pub fn gather64(&self, offs: &V64, mask: u32, out: &mut V64) {
-        let mut rest = mask;
-        while rest != 0 {
-            let l = rest.trailing_zeros() as usize;
-            rest &= rest - 1;
-            out.0[l] = self.load64(offs.0[l]);
-        }
-    }
-    /// Lanes' stores of 4 bytes each, in lane order.
-    #[inline(always)]
-    pub fn scatter32(&self, offs: &V64, mask: u32, v: &V32) {
-        if mask == u32::MAX {
-            let first = offs.0[0];
-            if row(offs, 4) && first.is_multiple_of(8) {
-                for l in 0..LANES / 2 {
-                    let pair = u64::from(v.0[2 * l]) | u64::from(v.0[2 * l + 1]) << 32;
-                    self.store64(first + l as u64 * 8, pair);
-                }
-                return;
-            }
-        }
-        let mut rest = mask;
-        while rest != 0 {
-            let l = rest.trailing_zeros() as usize;
-            rest &= rest - 1;
-            self.store32(offs.0[l], v.0[l]);
-        }
-    }
     /// Copies out; the range must be inside.
     pub fn read(&self, mut off: u64, mut out: &mut [u8]) {
         while !out.is_empty() {
@@ -205,14 +150,152 @@ impl Region {
     }
 }
 
-/// Whether the lanes' offsets are one row of elements of `size` bytes.
-#[inline(always)]
-fn row(offs: &V64, size: u64) -> bool {
-    let mut off = 0;
-    for l in 0..LANES {
-        off |= offs.0[l].wrapping_sub(offs.0[0].wrapping_add(l as u64 * size));
+/// Places of several lanes in a region, checked: every lane of [`Lanes::mask`] may touch `width` bytes.
+#[derive(Debug)]
+pub struct Lanes<'a> {
+    region: &'a Region,
+    addr: &'a V64,
+    base: u64,
+    width: u64,
+    mask: u32,
+    row: bool,
+}
+
+impl Region {
+    /// The lanes of `mask` whose address, less `base`, is the place of `width` bytes in this region and a multiple of
+    /// `width` (a power of two).
+    #[inline(always)]
+    pub fn lanes<'a>(&'a self, addr: &'a V64, base: u64, mask: u32, width: u64) -> Lanes<'a> {
+        let mut lanes = Lanes { region: self, addr, base, width, mask: 0, row: false };
+        let Some(last) = self.len.checked_sub(width) else { return lanes };
+        let first = addr.0[0].wrapping_sub(base);
+        if mask == u32::MAX {
+            let mut off = 0;
+            for l in 0..LANES {
+                off |= addr.0[l].wrapping_sub(addr.0[0].wrapping_add(l as u64 * width));
+            }
+            let end = first.checked_add((LANES as u64 - 1) * width);
+            if off == 0 && first & (width - 1) == 0 && end.is_some_and(|end| end <= last) {
+                lanes.row = true;
+                lanes.mask = mask;
+                return lanes;
+            }
+        }
+        let mut bits = [0u32; 8];
+        for c in 0..LANES / 8 {
+            for i in 0..8 {
+                let l = c * 8 + i;
+                let off = addr.0[l].wrapping_sub(base);
+                bits[i] |= if (off <= last) & (off & (width - 1) == 0) { 1 << l } else { 0 };
+            }
+        }
+        lanes.mask = bits.iter().fold(0, |m, b| m | b) & mask;
+        lanes
     }
-    off == 0
+}
+
+macro_rules! lanes {
+    ($($load:ident $store:ident $t:ty, $a:ty, $p:ty, $v:ident;)*) => { $(
+        /// Loads an element of each lane, `at` bytes into its place.
+        #[inline(always)]
+        pub fn $load(&self, at: u64, out: &mut $v) {
+            self.each(at, size_of::<$t>() as u64, |l, p| {
+                // SAFETY: `each` gives places of this size in the region, aligned; all access is atomic.
+                out.0[l] = unsafe { <$a>::from_ptr(p.cast::<$t>()) }.load(Relaxed) as $p;
+            });
+        }
+        /// Stores an element of each lane, in lane order.
+        #[inline(always)]
+        pub fn $store(&self, at: u64, v: &$v) {
+            self.each(at, size_of::<$t>() as u64, |l, p| {
+                // SAFETY: as above.
+                unsafe { <$a>::from_ptr(p.cast::<$t>()) }.store(v.0[l] as $t, Relaxed);
+            });
+        }
+    )* };
+}
+
+impl Lanes<'_> {
+    /// The lanes that are inside.
+    #[inline(always)]
+    pub fn mask(&self) -> u32 {
+        self.mask
+    }
+    /// The region.
+    #[inline(always)]
+    pub fn region(&self) -> &Region {
+        self.region
+    }
+    /// A lane's place in the region.
+    #[inline(always)]
+    pub fn offset(&self, l: usize) -> u64 {
+        self.addr.0[l].wrapping_sub(self.base)
+    }
+    /// Calls `f` for every lane with the place `at` bytes into its own, of `size` bytes.
+    #[inline(always)]
+    fn each(&self, at: u64, size: u64, mut f: impl FnMut(usize, *mut u8)) {
+        assert!(size <= self.width && at <= self.width - size && at & (size - 1) == 0, "outside the place of a lane");
+        let start = self.region.words.as_ptr().cast::<u8>().cast_mut();
+        // SAFETY (of the additions): `Region::lanes` checked that every lane of the mask has `width` bytes inside the
+        // region, at a multiple of `width`; `at` and `size` lie inside those. A row is all lanes, one after the other.
+        if self.row {
+            let first = self.offset(0) + at;
+            for l in 0..LANES {
+                // SAFETY: see above.
+                f(l, unsafe { start.add((first + l as u64 * self.width) as usize) });
+            }
+        } else if self.mask == u32::MAX {
+            for l in 0..LANES {
+                // SAFETY: see above.
+                f(l, unsafe { start.add((self.offset(l) + at) as usize) });
+            }
+        } else {
+            let mut rest = self.mask;
+            while rest != 0 {
+                let l = rest.trailing_zeros() as usize & (LANES - 1);
+                rest &= rest - 1;
+                // SAFETY: see above.
+                f(l, unsafe { start.add((self.offset(l) + at) as usize) });
+            }
+        }
+    }
+    lanes! {
+        load8 store8 u8, AtomicU8, u32, V32;
+        load16 store16 u16, AtomicU16, u32, V32;
+        load64 store64 u64, AtomicU64, u64, V64;
+    }
+    /// Loads 4 bytes of each lane.
+    #[inline(always)]
+    pub fn load32(&self, at: u64, out: &mut V32) {
+        if self.row && self.width == 4 && self.offset(0).is_multiple_of(8) {
+            let first = self.offset(0) / 8;
+            for (i, w) in self.region.words[first as usize..][..LANES / 2].iter().enumerate() {
+                let v = w.load(Relaxed);
+                out.0[2 * i] = v as u32;
+                out.0[2 * i + 1] = (v >> 32) as u32;
+            }
+            return;
+        }
+        self.each(at, 4, |l, p| {
+            // SAFETY: `each` gives places of this size in the region, aligned; all access is atomic.
+            out.0[l] = unsafe { AtomicU32::from_ptr(p.cast::<u32>()) }.load(Relaxed);
+        });
+    }
+    /// Stores 4 bytes of each lane, in lane order.
+    #[inline(always)]
+    pub fn store32(&self, at: u64, v: &V32) {
+        if self.row && self.width == 4 && self.offset(0).is_multiple_of(8) {
+            let first = self.offset(0) / 8;
+            for (i, w) in self.region.words[first as usize..][..LANES / 2].iter().enumerate() {
+                w.store(u64::from(v.0[2 * i]) | u64::from(v.0[2 * i + 1]) << 32, Relaxed);
+            }
+            return;
+        }
+        self.each(at, 4, |l, p| {
+            // SAFETY: as above.
+            unsafe { AtomicU32::from_ptr(p.cast::<u32>()) }.store(v.0[l], Relaxed);
+        });
+    }
 }
 
 /// Whose an allocation is: reports name it.

@@ -9,13 +9,13 @@ use crate::access::{self, Reach, each};
 use crate::code::{Code, Matrix, Op, Sync, SyncKind};
 use crate::cta::{Block, Launch};
 use crate::fault::Fault;
-use crate::planes::{LANES, V32};
+use crate::planes::{LANES, Planes, V32};
 use crate::warp::{Key, PARKED, Warp};
 
 impl Warp {
     /// Does it at once if the lanes that are here are all that it waits for; the usual case.
     #[inline(always)]
-    pub(crate) fn sync_now(&mut self, sync: &Sync, m: u32) -> bool {
+    pub(crate) fn sync_now(&mut self, launch: &Launch<'_>, sync: &Sync, m: u32) -> bool {
         if matches!(sync.kind, SyncKind::Matrix(_)) {
             return false;
         }
@@ -29,7 +29,7 @@ impl Warp {
         if !same || first & self.alive != m {
             return false;
         }
-        self.exchange(sync, m);
+        (launch.host.exchange)(&mut self.planes, sync, m);
         true
     }
     /// Lanes arrive and wait; whoever is complete goes on.
@@ -80,97 +80,12 @@ impl Warp {
             match sync.kind {
                 SyncKind::Matrix(t) => self.tiles(launch, block, &code.matrix[t as usize], there, step)?,
                 SyncKind::Warp => {}
-                _ => self.exchange(sync, there),
+                _ => (launch.host.exchange)(&mut self.planes, sync, there),
             }
             self.at_sync &= !there;
             each(there, |i| self.key[i] = self.at[i] + 1);
         }
         Ok(())
-    }
-    /// Moves the values, for the lanes `m`.
-    fn exchange(&mut self, sync: &Sync, m: u32) {
-        let p = &mut self.planes;
-        let w32 = |p: &crate::planes::Planes, i: usize| p.get32(sync.src[i]);
-        let ballot = |p: &crate::planes::Planes| p.get_pred(sync.src[0]) & m;
-        let to_pred = |b: bool| if b { m } else { 0 };
-        match sync.kind {
-            SyncKind::Up | SyncKind::Down | SyncKind::Bfly | SyncKind::Idx => {
-                let (a, b, c) = (w32(p, 0), w32(p, 1), w32(p, 2));
-                let (mut out, mut from) = (V32([0; LANES]), 0u32);
-                for l in 0..LANES {
-                    let (lane, b, c) = (l as i32, (b.0[l] & 31) as i32, c.0[l]);
-                    let segment = (c >> 8 & 31) as i32;
-                    let max = lane & segment | (c & 31) as i32 & !segment;
-                    let min = lane & segment;
-                    let (j, ok) = match sync.kind {
-                        SyncKind::Up => (lane - b, lane - b >= max),
-                        SyncKind::Down => (lane + b, lane + b <= max),
-                        SyncKind::Bfly => (lane ^ b, lane ^ b <= max),
-                        _ => (min | b & !segment, min | b & !segment <= max),
-                    };
-                    let j = if ok { j } else { lane };
-                    from |= u32::from(ok) << l;
-                    out.0[l] = a.0[j as usize & 31];
-                }
-                p.put32(sync.dst, m, out);
-                if let Some(d) = sync.pred {
-                    p.put_pred(d, m, from);
-                }
-            }
-            SyncKind::VoteAll => {
-                let v = to_pred(ballot(p) == m);
-                p.put_pred(sync.dst, m, v);
-            }
-            SyncKind::VoteAny => {
-                let v = to_pred(ballot(p) != 0);
-                p.put_pred(sync.dst, m, v);
-            }
-            SyncKind::VoteUni => {
-                let v = to_pred(ballot(p) == m || ballot(p) == 0);
-                p.put_pred(sync.dst, m, v);
-            }
-            SyncKind::VoteBallot => {
-                let v = ballot(p);
-                p.put32(sync.dst, m, V32([v; LANES]));
-            }
-            SyncKind::MatchAny | SyncKind::MatchAll => {
-                let value = |l: usize| {
-                    if sync.flag {
-                        p.w64[usize::from(sync.src[0])].0[l]
-                    } else {
-                        p.w32[usize::from(sync.src[0])].0[l].into()
-                    }
-                };
-                let mut out = V32([0; LANES]);
-                each(m, |l| each(m, |i| out.0[l] |= u32::from(value(i) == value(l)) << i));
-                if sync.kind == SyncKind::MatchAll {
-                    let all = out.0[m.trailing_zeros() as usize & 31] == m;
-                    out = V32([if all { m } else { 0 }; LANES]);
-                    if let Some(d) = sync.pred {
-                        p.put_pred(d, m, to_pred(all));
-                    }
-                }
-                p.put32(sync.dst, m, out);
-            }
-            SyncKind::Elect => {
-                p.put32(sync.dst, m, V32([m.trailing_zeros(); LANES]));
-                if let Some(d) = sync.pred {
-                    p.put_pred(d, m, m & m.wrapping_neg());
-                }
-            }
-            SyncKind::Warp | SyncKind::Matrix(_) => {}
-            _ => {
-                let v = w32(p, 0);
-                let mut acc = None;
-                each(m, |l| acc = Some(acc.map_or(v.0[l], |a| reduce(sync.kind, a, v.0[l]))));
-                if let (SyncKind::ReduxMinF { abs: true, .. } | SyncKind::ReduxMaxF { abs: true, .. }, Some(a)) =
-                    (sync.kind, &mut acc)
-                {
-                    *a &= 0x7fff_ffff;
-                }
-                p.put32(sync.dst, m, V32([acc.unwrap_or(0); LANES]));
-            }
-        }
     }
     /// Loads, stores and transposes 8×8 tiles of 16-bit elements: row `l / 4` of a tile has lane `l`'s two elements.
     fn tiles(
@@ -193,7 +108,7 @@ impl Warp {
             stride: launch.stride,
             params: launch.params,
         };
-        let fault = |b: access::Bad| Fault::new(step, b.lane, format!("uses a row {}", b.text));
+        let fault = |b: Box<access::Bad>| Fault::new(step, b.lane, format!("uses a row {}", b.text));
         match t {
             Matrix::Load { mem, trans } => {
                 let rows = access::rows(&self.planes, &reach, &mut self.hint, mem).map_err(fault)?;
@@ -233,6 +148,104 @@ impl Warp {
         }
         Ok(())
     }
+}
+
+/// Moves the values, for the lanes `m`.
+#[inline(always)]
+pub fn exchange(p: &mut Planes, sync: &Sync, m: u32) {
+    let w32 = |p: &Planes, i: usize| p.get32(sync.src[i]);
+    let ballot = |p: &Planes| p.get_pred(sync.src[0]) & m;
+    let to_pred = |b: bool| if b { m } else { 0 };
+    match sync.kind {
+        SyncKind::Up | SyncKind::Down | SyncKind::Bfly | SyncKind::Idx => {
+            let (a, b, c) = (w32(p, 0), w32(p, 1), w32(p, 2));
+            let (from, ok) = match sync.kind {
+                SyncKind::Up => sources(&b, &c, |lane, b, _, max, _| (lane - b, lane - b >= max)),
+                SyncKind::Down => sources(&b, &c, |lane, b, _, max, _| (lane + b, lane + b <= max)),
+                SyncKind::Bfly => sources(&b, &c, |lane, b, _, max, _| (lane ^ b, lane ^ b <= max)),
+                _ => sources(&b, &c, |_, b, min, max, segment| (min | b & !segment, min | b & !segment <= max)),
+            };
+            let mut out = V32([0; LANES]);
+            for l in 0..LANES {
+                out.0[l] = a.0[from[l] as usize & 31];
+            }
+            p.put32(sync.dst, m, out);
+            if let Some(d) = sync.pred {
+                let mut v = 0;
+                for (l, &ok) in ok.iter().enumerate() {
+                    v |= u32::from(ok) << l;
+                }
+                p.put_pred(d, m, v);
+            }
+        }
+        SyncKind::VoteAll => {
+            let v = to_pred(ballot(p) == m);
+            p.put_pred(sync.dst, m, v);
+        }
+        SyncKind::VoteAny => {
+            let v = to_pred(ballot(p) != 0);
+            p.put_pred(sync.dst, m, v);
+        }
+        SyncKind::VoteUni => {
+            let v = to_pred(ballot(p) == m || ballot(p) == 0);
+            p.put_pred(sync.dst, m, v);
+        }
+        SyncKind::VoteBallot => {
+            let v = ballot(p);
+            p.put32(sync.dst, m, V32([v; LANES]));
+        }
+        SyncKind::MatchAny | SyncKind::MatchAll => {
+            let value = |l: usize| {
+                if sync.flag {
+                    p.w64[usize::from(sync.src[0])].0[l]
+                } else {
+                    p.w32[usize::from(sync.src[0])].0[l].into()
+                }
+            };
+            let mut out = V32([0; LANES]);
+            each(m, |l| each(m, |i| out.0[l] |= u32::from(value(i) == value(l)) << i));
+            if sync.kind == SyncKind::MatchAll {
+                let all = out.0[m.trailing_zeros() as usize & 31] == m;
+                out = V32([if all { m } else { 0 }; LANES]);
+                if let Some(d) = sync.pred {
+                    p.put_pred(d, m, to_pred(all));
+                }
+            }
+            p.put32(sync.dst, m, out);
+        }
+        SyncKind::Elect => {
+            p.put32(sync.dst, m, V32([m.trailing_zeros(); LANES]));
+            if let Some(d) = sync.pred {
+                p.put_pred(d, m, m & m.wrapping_neg());
+            }
+        }
+        SyncKind::Warp | SyncKind::Matrix(_) => {}
+        _ => {
+            let v = w32(p, 0);
+            let mut acc = None;
+            each(m, |l| acc = Some(acc.map_or(v.0[l], |a| reduce(sync.kind, a, v.0[l]))));
+            if let (SyncKind::ReduxMinF { abs: true, .. } | SyncKind::ReduxMaxF { abs: true, .. }, Some(a)) =
+                (sync.kind, &mut acc)
+            {
+                *a &= 0x7fff_ffff;
+            }
+            p.put32(sync.dst, m, V32([acc.unwrap_or(0); LANES]));
+        }
+    }
+}
+/// By lane: from which lane it takes its value (its own if the one asked for is outside its segment), and whether it is
+/// inside. `f` gets lane, distance, first and last of the segment, and the segment's mask.
+#[inline(always)]
+fn sources(b: &V32, c: &V32, f: impl Fn(i32, i32, i32, i32, i32) -> (i32, bool)) -> ([u32; LANES], [bool; LANES]) {
+    let (mut from, mut inside) = ([0; LANES], [false; LANES]);
+    for l in 0..LANES {
+        let (lane, segment) = (l as i32, (c.0[l] >> 8 & 31) as i32);
+        let max = lane & segment | (c.0[l] & 31) as i32 & !segment;
+        let (j, ok) = f(lane, (b.0[l] & 31) as i32, lane & segment, max, segment);
+        from[l] = if ok { j as u32 } else { l as u32 };
+        inside[l] = ok;
+    }
+    (from, inside)
 }
 
 fn is_warp_sync(code: &Code, at: Key) -> bool {

@@ -221,35 +221,18 @@ impl Warp {
         self.alive &= !lanes;
         each(lanes, |l| self.key[l] = PARKED);
     }
-    /// Puts lanes at a step of the same depth as `like`.
     #[inline(always)]
-    fn put(&mut self, lanes: u32, k: Key) {
-        for l in 0..LANES {
-            if lanes >> l & 1 == 1 {
-                self.key[l] = k;
-            }
-        }
+    fn put(&mut self, launch: &Launch<'_>, lanes: u32, k: Key) {
+        (launch.host.put)(&mut self.key, lanes, k);
     }
     #[inline(always)]
-    fn pick(&mut self) -> Option<Group> {
-        let mut low = PARKED;
-        for l in 0..LANES {
-            low = low.min(self.key[l]);
-        }
-        if low == PARKED {
-            return None;
-        }
-        let (mut mask, mut limit) = (0, PARKED);
-        for l in 0..LANES {
-            let k = self.key[l];
-            mask |= u32::from(k == low) << l;
-            limit = limit.min(if k == low { PARKED } else { k });
-        }
-        Some(Group { key: low, mask, limit })
+    fn pick(&mut self, launch: &Launch<'_>) -> Option<Group> {
+        let (key, mask, limit) = (launch.host.lowest)(&self.key);
+        (key != PARKED).then_some(Group { key, mask, limit })
     }
     /// The group whose turn it is when the lowest has had its share: the groups in order, again and again.
-    fn pick_turn(&mut self) -> Option<Group> {
-        let lowest = self.pick()?;
+    fn pick_turn(&mut self, launch: &Launch<'_>) -> Option<Group> {
+        let lowest = self.pick(launch)?;
         if lowest.limit == PARKED {
             self.turn = None;
             self.patience = PATIENCE;
@@ -263,13 +246,13 @@ impl Warp {
         Some(Group { key: next, mask, limit })
     }
     /// Any group, or a part of one.
-    fn pick_any(&mut self, rng: &mut Rng) -> Option<Group> {
+    fn pick_any(&mut self, launch: &Launch<'_>, rng: &mut Rng) -> Option<Group> {
         let ready: Vec<usize> = (0..LANES).filter(|&l| self.key[l] != PARKED).collect();
         let lane = *ready.get(rng.below(ready.len().max(1) as u32) as usize)?;
         let k = self.key[lane];
         let mut mask = (0..LANES).fold(0, |m, l| m | u32::from(self.key[l] == k) << l);
         match rng.below(8) {
-            0..=3 => return self.pick(),
+            0..=3 => return self.pick(launch),
             4 => mask = 1 << lane,
             5 => mask = mask & rng.next() as u32 | 1 << lane,
             _ => {}
@@ -280,7 +263,6 @@ impl Warp {
     ///
     /// # Errors
     /// When the code faults.
-    #[inline(always)]
     pub fn run(
         &mut self,
         launch: &Launch<'_>,
@@ -293,9 +275,9 @@ impl Warp {
         'group: loop {
             let group = match &mut rng {
                 Some(_) if left < budget => return Ok(Stop::Budget),
-                Some(rng) => self.pick_any(rng),
-                None if self.turn.is_some() => self.pick_turn(),
-                None => self.pick(),
+                Some(rng) => self.pick_any(launch, rng),
+                None if self.turn.is_some() => self.pick_turn(launch),
+                None => self.pick(launch),
             };
             let Some(Group { key: first, mut mask, limit }) = group else { return Ok(Stop::Idle) };
             let (base, mut pc) = (first & !STEP, first & STEP);
@@ -303,7 +285,7 @@ impl Warp {
             let begun = left;
             loop {
                 if pc >= limit || left == 0 {
-                    self.put(mask, base | pc);
+                    self.put(launch, mask, base | pc);
                     if limit != u32::MAX || left == 0 {
                         self.tire(first, begun - left);
                     }
@@ -336,8 +318,8 @@ impl Warp {
                         if m == mask {
                             pc = to;
                         } else {
-                            self.put(m, base | to);
-                            self.put(mask & !m, base | (pc + 1));
+                            self.put(launch, m, base | to);
+                            self.put(launch, mask & !m, base | (pc + 1));
                             continue 'group;
                         }
                     }
@@ -348,7 +330,7 @@ impl Warp {
                             block.spins += 1;
                         }
                         let r = reach(launch, block, &self.local);
-                        if let Err(bad) = access::load(&mut self.planes, &r, &mut self.hint, mem, m) {
+                        if let Err(bad) = (launch.host.load)(&mut self.planes, &r, &mut self.hint, mem, m) {
                             return Err(access_fault(bad, pc, "reads"));
                         }
                         pc += 1;
@@ -356,7 +338,7 @@ impl Warp {
                     Op::St(i) => {
                         let r = reach(launch, block, &self.local);
                         let mem = &code.mems[i as usize];
-                        if let Err(bad) = access::store(&self.planes, &r, &mut self.hint, mem, m) {
+                        if let Err(bad) = (launch.host.store)(&self.planes, &r, &mut self.hint, mem, m) {
                             return Err(access_fault(bad, pc, "writes"));
                         }
                         pc += 1;
@@ -399,9 +381,9 @@ impl Warp {
                     }
                     Op::Sync(i) => {
                         // Lanes that don't take part go on.
-                        self.put(mask & !m, base | (pc + 1));
+                        self.put(launch, mask & !m, base | (pc + 1));
                         let sync = &code.syncs[i as usize];
-                        if m == mask && self.sync_now(sync, m) {
+                        if m == mask && self.sync_now(launch, sync, m) {
                             pc += 1;
                             continue;
                         }
@@ -409,19 +391,19 @@ impl Warp {
                         continue 'group;
                     }
                     Op::Bar(i) => {
-                        self.put(mask & !m, base | (pc + 1));
+                        self.put(launch, mask & !m, base | (pc + 1));
                         self.arrive_bar(block, &code.bars[i as usize], m, base | pc)?;
                         continue 'group;
                     }
                     Op::Yield => {
-                        self.put(m, base | (pc + 1));
-                        self.put(mask & !m, base | (pc + 1));
+                        self.put(launch, m, base | (pc + 1));
+                        self.put(launch, mask & !m, base | (pc + 1));
                         self.tire(first, PATIENCE);
                         return Ok(Stop::Budget);
                     }
                     Op::Brx(i) => {
                         let brx = &code.brxs[i as usize];
-                        self.put(mask & !m, base | (pc + 1));
+                        self.put(launch, mask & !m, base | (pc + 1));
                         let index = self.planes.w32[usize::from(brx.index)];
                         let mut out = None;
                         each(m, |l| match brx.targets.get(index.0[l] as usize) {
@@ -435,12 +417,12 @@ impl Warp {
                         continue 'group;
                     }
                     Op::Call(i) => {
-                        self.put(mask & !m, base | (pc + 1));
+                        self.put(launch, mask & !m, base | (pc + 1));
                         self.call(launch, block, i, m, base | pc)?;
                         continue 'group;
                     }
                     Op::Ret => {
-                        self.put(mask & !m, base | (pc + 1));
+                        self.put(launch, mask & !m, base | (pc + 1));
                         let mut out = 0;
                         each(m, |l| {
                             if !self.ret(code, l) {
@@ -452,7 +434,7 @@ impl Warp {
                     }
                     Op::Exit => {
                         mask &= !m;
-                        self.put(mask, base | (pc + 1));
+                        self.put(launch, mask, base | (pc + 1));
                         self.leave(launch, block, m)?;
                         continue 'group;
                     }
@@ -580,6 +562,6 @@ fn reach<'a>(launch: &'a Launch<'_>, block: &'a Block, local: &'a Region) -> Rea
 }
 
 #[cold]
-fn access_fault(bad: Bad, step: u32, verb: &str) -> Box<Fault> {
+fn access_fault(bad: Box<Bad>, step: u32, verb: &str) -> Box<Fault> {
     Box::new(Fault { kind: ErrorKind::Fault, step, lane: Some(bad.lane), text: format!("{verb} {}", bad.text) })
 }
