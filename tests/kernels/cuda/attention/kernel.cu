@@ -1,3 +1,4 @@
+// corpus: keep sm_90a
 // Causal attention forward, a warp a query: running maximum and sum, one key at a time, head dimension 64.
 extern "C" __global__ void attention(const float *q, const float *k, const float *v, float *out, int length,
                                      float scale)

@@ -1,3 +1,4 @@
+// corpus: keep sm_90a
 // Cooperative groups: tiles of 16 that reduce and scan, and coalesced groups that aggregate atomics.
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>

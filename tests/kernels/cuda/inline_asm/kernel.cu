@@ -1,3 +1,4 @@
+// corpus: keep sm_90a
 // Inline PTX: special registers, scopes with their own registers and labels, a predicate, carries, a vector load.
 extern "C" __global__ void inline_asm(const uint4 *in, unsigned *lanes, unsigned *sums, unsigned *clipped)
 {

@@ -1,3 +1,4 @@
+// corpus: keep sm_90a
 // Device printf: formats with integers, floats and a string, by the lanes that see something odd.
 #include <cstdio>
 

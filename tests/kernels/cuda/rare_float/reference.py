@@ -42,7 +42,7 @@ def relu(v):
 
 finite, tiny = np.isfinite(a), (np.abs(a) < f32(2.0**-126)) & (a != 0)
 kinds = finite + 2 * np.isinf(a) + 4 * ~np.isnan(a) + 8 * np.isnan(a)
-kinds = kinds + 16 * (finite & ~tiny & (a != 0)) + 32 * tiny
+kinds = kinds + 16 * (finite & ~tiny) + 32 * tiny  # zeros count as normal
 either = np.isnan(a) | np.isnan(b)
 least = np.where((a == 0) & (b == 0), np.where(np.signbit(a), a, b), np.minimum(a, b))
 most = np.where((a == 0) & (b == 0), np.where(np.signbit(a), b, a), np.fmax(a, b))

@@ -1,3 +1,4 @@
+// corpus: keep sm_90a
 // Integer instructions that compilers rarely write: 24-bit products, carries through a product, select by sign, masks,
 // permutation modes, predicates from lop3, comparisons that combine, address-space queries.
 __constant__ unsigned constant_word = 3;

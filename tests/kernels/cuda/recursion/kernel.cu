@@ -1,3 +1,4 @@
+// corpus: keep sm_90a
 // True recursion in device code: Ackermann's function, with a depth that differs between lanes and a real stack.
 __device__ __noinline__ unsigned ackermann(unsigned m, unsigned n, unsigned *calls)
 {

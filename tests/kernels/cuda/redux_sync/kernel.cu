@@ -1,3 +1,4 @@
+// corpus: keep sm_90a
 // Warp-wide reductions in one instruction (redux.sync): add, min, max, and, or, xor, over whole and partial warps.
 extern "C" __global__ void redux_sync(const int *x, int *out)
 {

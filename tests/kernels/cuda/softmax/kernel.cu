@@ -1,3 +1,4 @@
+// corpus: keep sm_90a
 // Row softmax, a CTA a row: maximum, exponentials and sum by warp shuffles and shared memory.
 __device__ float block_reduce(float v, bool maximum, float *s)
 {

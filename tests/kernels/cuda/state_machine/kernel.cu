@@ -1,3 +1,4 @@
+// corpus: keep sm_90a
 // A small bytecode interpreter, a program a thread: a switch in a loop, control that follows loaded data.
 enum Op : unsigned char { PUSH, ADD, MUL, DUP, SWAP, JUMP_IF, DEC, XOR, STOP };
 

@@ -1,3 +1,4 @@
+# corpus: keep sm_90a
 """Row maximum with its index, first of equals, and argmin; ties are frequent."""
 
 import triton

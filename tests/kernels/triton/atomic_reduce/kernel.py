@@ -1,3 +1,4 @@
+# corpus: keep sm_90a
 """Sums, maxima and a lock built on atomic exchange; every program adds to the same words."""
 
 import triton

@@ -1,3 +1,4 @@
+# corpus: keep sm_90a
 """Causal depthwise convolution of width four with SiLU, as in state-space models; borders masked."""
 
 import triton

@@ -1,3 +1,4 @@
+# corpus: keep sm_90a
 """Cross-entropy loss and its gradient, a row a program; rows with the ignored label do nothing."""
 
 import triton

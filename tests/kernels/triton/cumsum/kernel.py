@@ -1,3 +1,4 @@
+# corpus: keep sm_90a
 """Running sums and a first-order recurrence by associative scan along rows."""
 
 import triton

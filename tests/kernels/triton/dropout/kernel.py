@@ -1,3 +1,4 @@
+# corpus: keep sm_90a
 """Dropout with Triton's Philox: a seed, an offset an element, nothing stored but the result."""
 
 import triton

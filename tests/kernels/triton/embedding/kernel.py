@@ -1,3 +1,4 @@
+# corpus: keep sm_90a
 """Rows gathered by 64-bit indices with bounds, summed into bags of varying length."""
 
 import triton

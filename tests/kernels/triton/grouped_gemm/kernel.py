@@ -1,3 +1,4 @@
+# corpus: keep sm_90a
 """Several products of different sizes in one launch: programs walk over all tiles, sizes and pointers are loaded."""
 
 import triton

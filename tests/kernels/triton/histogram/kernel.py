@@ -1,3 +1,4 @@
+# corpus: keep sm_90a
 """A histogram a program with tl.histogram, added up by atomics."""
 
 import triton

@@ -1,3 +1,4 @@
+# corpus: keep sm_90a
 """Layer normalisation of half-precision rows longer than a block: two loops over the row."""
 
 import triton

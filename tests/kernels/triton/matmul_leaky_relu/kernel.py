@@ -1,3 +1,4 @@
+# corpus: keep sm_90a
 """Matrix product with a leaky ReLU on its accumulators, stored as half."""
 
 import triton

@@ -1,3 +1,4 @@
+# corpus: keep sm_90a
 """Floats to bytes with one scale a row, rounding to even by libdevice, and back."""
 
 import triton

@@ -1,3 +1,4 @@
+# corpus: keep sm_90a
 """Root-mean-square normalisation fused with a residual addition, bfloat16 in and out (files hold its bits)."""
 
 import triton

@@ -1,3 +1,4 @@
+# corpus: keep sm_90a
 """Rotary embedding in place on half-precision heads: both halves of a head read, then written."""
 
 import triton

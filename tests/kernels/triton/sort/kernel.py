@@ -1,3 +1,4 @@
+# corpus: keep sm_90a
 """Rows sorted upwards, and their largest values, by Triton's bitonic network."""
 
 import triton

@@ -1,3 +1,4 @@
+# corpus: keep sm_90a
 """SwiGLU: the gate through SiLU times the other half, wide loads, a grid-stride loop."""
 
 import triton

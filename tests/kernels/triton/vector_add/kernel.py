@@ -1,3 +1,4 @@
+# corpus: keep sm_90a
 """One block of the sum of two vectors a program, with a masked tail."""
 
 import triton

@@ -1,3 +1,4 @@
+# corpus: keep sm_90a
 """Nested tl.where, integer and float masks, clamping, bit operations, a two-dimensional tail."""
 
 import triton
