@@ -26,7 +26,7 @@ mod value;
 use std::cell::Cell;
 use std::collections::HashMap;
 
-use prlx_isa::view::{Function, FunctionKind, Guard, Inst, InstId, Module, Operand, Space};
+use prlx_isa::view::{Class, Function, FunctionKind, Guard, Inst, InstId, Module, Operand, Space};
 use prlx_probe::{Action, At, FunctionPlan, Insertion, Plan};
 
 use crate::edit::Edit;
@@ -144,9 +144,12 @@ struct Lowering<'a> {
 impl Lowering<'_> {
     fn lower(&self, prefix: &str, recorded: bool, number: &Cell<u32>, edits: &mut Vec<Edit>) -> Result<(), Error> {
         let mut by_place: HashMap<At, Vec<&Insertion>> = HashMap::new();
-        for insertion in &self.of_plan.insertions {
+        // Those after a call first: moved behind its results, they come before what is there for its own sake.
+        let (calls, others): (Vec<&Insertion>, Vec<&Insertion>) =
+            self.of_plan.insertions.iter().partition(|i| self.place(i) != i.at);
+        for insertion in calls.into_iter().chain(others) {
             self.check(insertion)?;
-            by_place.entry(insertion.at).or_default().push(insertion);
+            by_place.entry(self.place(insertion)).or_default().push(insertion);
         }
         let pieces = |insertions: &[&Insertion]| {
             let mut text = String::new();
@@ -169,15 +172,12 @@ impl Lowering<'_> {
         for (i, inst) in self.function.insts.iter().enumerate() {
             let id = InstId(i as u32);
             let before = by_place.get(&At::Before(id)).map_or(&[][..], Vec::as_slice);
-            // What runs right at a call must not part its arguments from it.
-            let (at_call, before): (Vec<&Insertion>, Vec<&Insertion>) =
-                before.iter().partition(|x| begin::passes_state(&x.action));
-            let text = pieces(&before);
+            let text = pieces(before);
             if !text.is_empty() {
-                edits.push(Edit { at: self.start(i), text: format!("{}\n\t", text.trim_start()) });
+                edits.push(Edit { at: inst.span.start, text: format!("{}\n\t", text.trim_start()) });
             }
             if self.calls.recorded(self.module, inst) {
-                let saved = at_call.iter().any(|x| x.action == Action::Save);
+                let saved = before.iter().any(|x| x.action == Action::Save);
                 if recorded && !saved {
                     return Err(self.wrong(inst, "a call of a recorded function is without Action::Save"));
                 }
@@ -197,19 +197,31 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Where text before instruction `i` goes: right there, or before the stores of a call's arguments.
-    fn start(&self, i: usize) -> u32 {
+    /// Where an insertion's text goes: at its place; but from a call's either side, which nothing may part from its
+    /// arguments and results, to beyond those.
+    fn place(&self, insertion: &Insertion) -> At {
         let insts = &self.function.insts;
-        let mut first = i;
-        if insts[i].class == prlx_isa::view::Class::Call {
-            let argument = |inst: &Inst| {
-                inst.class == prlx_isa::view::Class::Store && inst.space == Space::Param && inst.block == insts[i].block
-            };
-            while first > 0 && argument(&insts[first - 1]) {
-                first -= 1;
+        let (At::Before(id) | At::After(id)) = insertion.at else { return insertion.at };
+        let call = insts.get(id.index()).filter(|i| i.class == Class::Call);
+        let Some(call) = call.filter(|_| !begin::passes_state(&insertion.action)) else { return insertion.at };
+        let moves = |at: usize, class| {
+            insts.get(at).is_some_and(|i| i.class == class && i.space == Space::Param && i.block == call.block)
+        };
+        let mut at = id.index();
+        match insertion.at {
+            At::Before(_) => {
+                while at > 0 && moves(at - 1, Class::Store) {
+                    at -= 1;
+                }
+                At::Before(InstId(at as u32))
+            }
+            _ => {
+                while moves(at + 1, Class::Load) {
+                    at += 1;
+                }
+                At::After(InstId(at as u32))
             }
         }
-        insts[first].span.start
     }
 
     /// Declarations at the top of the body.
@@ -250,13 +262,11 @@ impl Lowering<'_> {
             Action::TripAdd { counter } => self.trip_add(s, *counter, guard),
             Action::Fold { into, values, .. } => self.fold(s, *into, values, guard),
             Action::End => {
-                let exit = match insertion.at {
-                    At::Before(id) => self.function.insts.get(id.index()),
-                    _ => None,
-                };
-                let exit = exit.is_none_or(|i| i.class == prlx_isa::view::Class::Exit);
+                let exit = matches!(insertion.at, At::Before(id)
+                    if self.function.insts.get(id.index()).is_some_and(|i| i.class == Class::Exit));
                 self.guarded(s, guard, |s| self.end(s, exit));
             }
+            Action::Reserve { bits: 0 } => {}
             Action::Reserve { bits } => self.guarded(s, guard, |s| self.reserve(s, *bits)),
             Action::TripEnd { counter } => self.guarded(s, guard, |s| self.trip_end(s, *counter)),
             Action::Checkpoint { every } => self.guarded(s, guard, |s| self.checkpoint(s, *every)),

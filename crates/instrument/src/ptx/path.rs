@@ -11,7 +11,7 @@ use super::value::{Value, Width, width};
 impl Lowering<'_> {
     /// Makes room for `bits` decisions. The word's leading 1 is its fill mark, so one comparison tells.
     pub(super) fn reserve(&self, s: &mut Snippet<'_>, bits: u32) {
-        let limit = 1u32 << (WORD_BITS + 1).saturating_sub(bits.max(1));
+        let limit = 1u32 << (WORD_BITS + 1).saturating_sub(bits);
         s.ptx(&format!("setp.lt.u32 %~q, %~word, {limit};\n@%~q bra $~room#;"));
         self.element(s, &["%~word"]);
         s.ptx("mov.u32 %~word, 1;\n$~room#:");

@@ -3,7 +3,6 @@
 
 use std::path::{Path, PathBuf};
 
-use prlx_instrument as _;
 use prlx_isa::view::{Class, FuncId, Function, FunctionKind, InstId, Module, Operand, Reg, Role, Type};
 use prlx_probe::{Action, At, Filter, Fold, FunctionPlan, Insertion, Plan, Program};
 use prlx_trace::SiteId;

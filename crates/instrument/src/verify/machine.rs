@@ -1,0 +1,268 @@
+//! One lane that executes inserted instructions: the few that [`super::check`] lets through, as the PTX ISA defines them.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use prlx_isa::ptx::Op;
+use prlx_isa::view::{Base, Function, Inst, Module, Operand, Reg, Space, Type};
+
+/// A lane alone in its warp, and the memory that it sees.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Machine {
+    /// Global memory in words of four bytes; what is not there is 0.
+    pub global: HashMap<u64, u32>,
+    /// The same of its own memory.
+    pub local: HashMap<u64, u32>,
+    /// Parameters, by name.
+    pub params: HashMap<String, u64>,
+    /// Special registers.
+    pub special: HashMap<&'static str, u64>,
+    /// Registers that were written or set.
+    pub regs: HashMap<Reg, u64>,
+    /// What registers of the source hold: a value for each, from this.
+    pub seed: u64,
+}
+
+impl Machine {
+    /// Executes `insts` of `f`.
+    pub fn run(&mut self, module: &Module, f: &Function, insts: Range<usize>) -> Result<(), String> {
+        let mut pc = insts.start;
+        while pc < insts.end {
+            let inst = &f.insts[pc];
+            pc += 1;
+            if let Some(g) = inst.guard
+                && (self.reg(f, g.reg) != 0) == g.negate
+            {
+                continue;
+            }
+            if let (Some(Op::Bra), Some(Operand::Label(target))) = (inst.form.op, inst.operands.first()) {
+                pc = f.blocks[target.index()].insts.start as usize;
+                continue;
+            }
+            self.step(module, f, inst).ok_or_else(|| format!("no meaning for `{}`", inst.form.text))?;
+        }
+        Ok(())
+    }
+
+    /// What a register holds. One that nobody wrote holds a value that only its place and the seed decide.
+    pub fn reg(&self, f: &Function, reg: Reg) -> u64 {
+        let info = &f.regs[reg.index()];
+        let value = self.regs.get(&reg).copied().unwrap_or_else(|| mix(self.seed ^ u64::from(reg.0) << 32));
+        value & mask(info.ty)
+    }
+
+    /// An operand's bits; of several, all in order.
+    pub fn values(&self, module: &Module, f: &Function, operand: &Operand) -> Option<Vec<u64>> {
+        Some(match operand {
+            Operand::Reg(r) => vec![self.reg(f, *r)],
+            Operand::Not(r) => vec![self.reg(f, *r) ^ 1],
+            Operand::Int(i) => vec![i.cast_unsigned()],
+            Operand::F32(bits) => vec![u64::from(*bits)],
+            Operand::F64(bits) => vec![*bits],
+            Operand::Special(name) => vec![self.special(name)],
+            Operand::Symbol(id, offset) => {
+                vec![address(&module.symbols.get(id.index())?.name).wrapping_add_signed(*offset)]
+            }
+            Operand::Element(r, i) => {
+                let ty = f.regs[r.index()].ty;
+                vec![mix(self.seed ^ u64::from(r.0) << 32 ^ u64::from(i + 1)) & mask(ty)]
+            }
+            Operand::Vector(parts) => {
+                let parts: Option<Vec<_>> = parts.iter().map(|p| self.values(module, f, p)).collect();
+                parts?.concat()
+            }
+            Operand::Pair(a, b) => [self.values(module, f, a)?, self.values(module, f, b)?].concat(),
+            Operand::Sink => Vec::new(),
+            _ => return None,
+        })
+    }
+
+    fn special(&self, name: &str) -> u64 {
+        match (name, self.special.get(name)) {
+            (_, Some(value)) => *value,
+            ("WARP_SZ", _) => 32,
+            ("%is_explicit_cluster", _) => 1,
+            ("%clock64" | "%globaltimer" | "%gridid" | "%current_graph_exec", _) => mix(name.len() as u64),
+            _ => mix(name.bytes().map(u64::from).sum()) & u64::from(u32::MAX),
+        }
+    }
+
+    fn step(&mut self, module: &Module, f: &Function, inst: &Inst) -> Option<()> {
+        let form = &inst.form;
+        let ty = form.ty(0).unwrap_or_default();
+        let width = mask(ty);
+        let one = |m: &Self, i: usize| -> Option<u64> {
+            let values = m.values(module, f, inst.operands.get(i)?)?;
+            (values.len() == 1).then(|| values[0])
+        };
+        let [a, b, c] = [1, 2, 3].map(|i| one(self, i));
+        let (av, bv, cv) = (a.map(|v| v & width), b.map(|v| v & width), c.map(|v| v & width));
+        let lane = self.special("%laneid");
+        let result = match form.op? {
+            Op::Mov => return self.mov(module, f, inst),
+            Op::Cvt => a? & mask(form.ty(1)?),
+            Op::Add => av?.wrapping_add(bv?),
+            Op::Sub => av?.wrapping_sub(bv?),
+            Op::Mul if form.has("wide") => av? * bv?,
+            Op::Mul if form.has("lo") => av?.wrapping_mul(bv?),
+            Op::Mad if form.has("lo") => av?.wrapping_mul(bv?).wrapping_add(cv?),
+            Op::And => av? & bv?,
+            Op::Or => av? | bv?,
+            Op::Xor => av? ^ bv?,
+            Op::Not => !av?,
+            Op::Neg => av?.wrapping_neg(),
+            Op::Shl => av?.checked_shl(b?.try_into().ok()?)?,
+            Op::Shr => av?.checked_shr(b?.try_into().ok()?)?,
+            Op::Min => av?.min(bv?),
+            Op::Max => av?.max(bv?),
+            Op::Brev if ty == Type::B32 => u64::from((av? as u32).reverse_bits()),
+            Op::Clz if ty == Type::B32 => u64::from((av? as u32).leading_zeros()),
+            Op::Selp => {
+                if c? & 1 != 0 {
+                    av?
+                } else {
+                    bv?
+                }
+            }
+            Op::Setp => u64::from(match form.one_of(&["eq", "ne", "lt", "le", "gt", "ge"])? {
+                "eq" => av? == bv?,
+                "ne" => av? != bv?,
+                "lt" => av? < bv?,
+                "le" => av? <= bv?,
+                "gt" => av? > bv?,
+                _ => av? >= bv?,
+            }),
+            Op::Activemask => 1 << lane,
+            Op::Match => 1 << lane,
+            Op::Vote => (a? & 1) << lane,
+            Op::Redux => av?,
+            // Its own value from itself; from a lane that is not here, none.
+            Op::Shfl if b? & 31 == lane => av?,
+            Op::Bar => return Some(()),
+            Op::Ld => self.load(module, f, inst, width)?,
+            Op::St => {
+                let at = self.address(module, f, inst.operands.first()?)?;
+                let size = ty_bytes(ty);
+                for (i, v) in self.values(module, f, inst.operands.get(1)?)?.into_iter().enumerate() {
+                    self.store(inst.space, at + i as u64 * size, size, v);
+                }
+                return Some(());
+            }
+            Op::Atom | Op::Red => {
+                let result = form.op == Some(Op::Atom);
+                let at = self.address(module, f, inst.operands.get(usize::from(result))?)?;
+                let old = read(&self.global, at, ty_bytes(ty));
+                let value = one(self, if result { 2 } else { 1 })?;
+                let new = match form.one_of(&["add", "cas"])? {
+                    "add" => old.wrapping_add(value),
+                    _ if old == value => c?,
+                    _ => old,
+                };
+                self.store(Space::Global, at, ty_bytes(ty), new);
+                if !result {
+                    return Some(());
+                }
+                old
+            }
+            _ => return None,
+        };
+        let Some(Operand::Reg(to)) = inst.operands.first() else { return None };
+        self.regs.insert(*to, result);
+        Some(())
+    }
+
+    fn mov(&mut self, module: &Module, f: &Function, inst: &Inst) -> Option<()> {
+        let from = self.values(module, f, inst.operands.get(1)?)?;
+        let whole = inst.form.ty(0)?;
+        match inst.operands.first()? {
+            Operand::Reg(to) => {
+                let part = 64 / from.len() as u32;
+                let value = from.iter().rev().fold(0u64, |v, x| v.checked_shl(part).unwrap_or(0) | x);
+                self.regs.insert(*to, value);
+            }
+            Operand::Vector(parts) => {
+                let value = *from.first()?;
+                for (i, part) in parts.iter().enumerate() {
+                    let Operand::Reg(to) = part else { return None };
+                    let shift = if whole == Type::B128 { 64 } else { 32 } * i as u32;
+                    self.regs.insert(*to, value.checked_shr(shift).unwrap_or(0));
+                }
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    fn load(&self, module: &Module, f: &Function, inst: &Inst, width: u64) -> Option<u64> {
+        if inst.space == Space::Param {
+            let Operand::Address(Base::Symbol(id), 0) = inst.operands.get(1)? else { return None };
+            return self.params.get(&module.symbols.get(id.index())?.name).map(|v| v & width);
+        }
+        let at = self.address(module, f, inst.operands.get(1)?)?;
+        let memory = if inst.space == Space::Local { &self.local } else { &self.global };
+        Some(read(memory, at, ty_bytes(inst.form.ty(0)?)))
+    }
+
+    fn store(&mut self, space: Space, at: u64, size: u64, value: u64) {
+        match space {
+            Space::Local => write(&mut self.local, at, size, value),
+            Space::Global => write(&mut self.global, at, size, value),
+            // An argument: the call is not executed.
+            _ => {}
+        }
+    }
+
+    fn address(&self, module: &Module, f: &Function, operand: &Operand) -> Option<u64> {
+        let Operand::Address(base, offset) = operand else { return None };
+        let base = match base {
+            Base::Reg(r) => self.reg(f, *r),
+            Base::Symbol(id) => address(&module.symbols.get(id.index())?.name),
+            Base::Absolute => 0,
+        };
+        Some(base.wrapping_add_signed(*offset))
+    }
+}
+
+/// Where a variable is: anywhere, but always there.
+pub(super) fn address(name: &str) -> u64 {
+    let sum = name.bytes().fold(7u64, |h, b| h.wrapping_mul(31).wrapping_add(u64::from(b)));
+    (sum & 0xFFFF) << 8 | 1 << 40
+}
+
+/// Reads 4 or 8 bytes.
+pub(super) fn read(memory: &HashMap<u64, u32>, at: u64, size: u64) -> u64 {
+    let word = |at: u64| u64::from(memory.get(&at).copied().unwrap_or_default());
+    if size == 8 { word(at) | word(at + 4) << 32 } else { word(at) }
+}
+
+/// Writes 4 or 8 bytes.
+pub(super) fn write(memory: &mut HashMap<u64, u32>, at: u64, size: u64, value: u64) {
+    memory.insert(at, value as u32);
+    if size == 8 {
+        memory.insert(at + 4, (value >> 32) as u32);
+    }
+}
+
+/// The bits of a type.
+pub(super) fn mask(ty: Type) -> u64 {
+    use Type::*;
+    match ty {
+        Pred | B1 => 1,
+        B8 | U8 | S8 | U4 | S4 | E4m3 | E5m2 | E2m1 | E2m1x2 | E2m3 | E3m2 | Ue8m0 => 0xFF,
+        B16 | U16 | S16 | F16 | Bf16 | E4m3x2 | E5m2x2 | E2m3x2 | E3m2x2 | Ue8m0x2 => 0xFFFF,
+        B32 | U32 | S32 | F16x2 | Bf16x2 | F32 | Tf32 | U16x2 | S16x2 => 0xFFFF_FFFF,
+        B64 | U64 | S64 | F64 | F32x2 | B128 => u64::MAX,
+    }
+}
+
+fn ty_bytes(ty: Type) -> u64 {
+    if mask(ty) == u64::MAX { 8 } else { 4 }
+}
+
+/// A value that looks random.
+pub(super) fn mix(seed: u64) -> u64 {
+    let x = (seed ^ seed >> 29).wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let x = (x ^ x >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let x = (x ^ x >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    x ^ x >> 31
+}

@@ -1,0 +1,53 @@
+//! An independent check of rewritten code: it trusts neither the edits nor the text they hold, only the reader of PTX.
+//!
+//! Invariants, for `rewritten` made from `source` by `plan`:
+//!
+//! 1. Taking the inserted pieces away gives `source` byte for byte. Pieces are found by comparing the two texts.
+//! 2. Pieces stand only at the top of recorded functions, before or after an instruction for which the plan has an
+//!    insertion there (or which calls a recorded function), and at the end of the parameter and argument lists of
+//!    recorded functions. Each list got exactly one entry.
+//! 3. The rewritten text reads without a complaint that the original did not have, and its instructions, the inserted
+//!    left out, are the original's in their order.
+//! 4. Inserted instructions are of the few kinds that recording needs. They write only registers that were inserted,
+//!    and memory only through the cursor, the context or the record; they read a temporary only after it was written,
+//!    and registers of the source only where those are in scope.
+//! 5. Inserted branches go forward and stay inside their piece. Inserted labels are unique.
+//! 6. Inserted code waits for nothing but lanes: every `.sync` names a mask that `activemask` gave in the same piece.
+//! 7. Every piece does what the plan's insertions at its place say, no more and no less: it is executed on sample states
+//!    of one lane and compared with a model of the plan's actions (see [`model`]): guards that hold and that do not,
+//!    chunks with room, full chunks, empty heads, an exhausted pool, no recording.
+//!
+//! Misses: what only several lanes can show (elections, shuffles) is for the emulator's schedules; that a call hands the
+//! same record on is checked for its form alone.
+
+mod check;
+mod machine;
+mod model;
+mod pieces;
+mod run;
+
+use prlx_isa::view::Module;
+use prlx_probe::Plan;
+
+use crate::error::{Error, ErrorKind};
+use crate::text::{self, span};
+
+/// Checks that `rewritten` is `source`, of which `module` is the view, with `plan` lowered into it and nothing else.
+///
+/// # Errors
+/// The first invariant of this module's list that does not hold, with its place in `rewritten`.
+pub fn verify(source: &str, rewritten: &str, module: &Module, plan: &Plan) -> Result<(), Error> {
+    let prefix = text::prefix(source);
+    let pieces = pieces::pieces(source, rewritten, module, &prefix)?;
+    let (after, complaints) = prlx_isa::ptx::read(rewritten);
+    let (_, before) = prlx_isa::ptx::read(source);
+    if let Some(new) = complaints.get(before.len()) {
+        return Err(wrong(new.span.start as usize, format!("the rewritten text does not read: {}", new.message)));
+    }
+    check::check(&check::Texts { source, rewritten, module, after: &after, plan, prefix: &prefix }, &pieces)
+}
+
+/// A fault at a byte of the rewritten text.
+fn wrong(at: usize, message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Verify, span(at, at), message)
+}

@@ -1,0 +1,208 @@
+//! What the plan's actions mean for one lane: written from `prlx_probe::Action` and `prlx_trace::device` alone.
+//!
+//! The one convention that is not theirs is how a cursor says that nothing is written: lowest bits 1 (not recorded) or 2
+//! (lost, counted above the chunk's bits).
+
+use std::collections::HashMap;
+
+use prlx_isa::view::FunctionKind;
+use prlx_probe::Fold;
+use prlx_trace::device::{COUNT_MORE, COUNT_WORD, Context, Head, Shape, WORD_BITS, digest};
+use prlx_trace::kernel::Level;
+
+use super::machine::{read, write};
+
+/// A lane's state, and the memory of the recorder.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Lane {
+    pub level: Level,
+    pub kind: FunctionKind,
+    pub word: u32,
+    pub cursor: u64,
+    pub trips: Vec<u64>,
+    pub hashes: [u64; 4],
+    pub edges: u32,
+    pub first: u32,
+    pub span: u32,
+    pub visits: Vec<u32>,
+    pub memory: HashMap<u64, u32>,
+    /// Its place.
+    pub lane: u32,
+    pub warp: u64,
+    pub clock: u32,
+    /// Address of the context.
+    pub context: u64,
+}
+
+impl Lane {
+    fn shape(&self) -> Shape {
+        Shape::of(self.level, 32)
+    }
+
+    fn field(&self, name: &str) -> u64 {
+        read(&self.memory, self.context + Context::offset(name) as u64, 8)
+    }
+
+    fn recorded(&self) -> bool {
+        self.context != 0 && (self.field("warp_first")..self.field("warp_last")).contains(&self.warp)
+    }
+
+    fn head(&self) -> u64 {
+        let heads = self.shape().heads(32);
+        let index = if heads > 1 { self.warp * heads + u64::from(self.lane) } else { self.warp };
+        self.field("heads") + index * Head::SIZE as u64
+    }
+
+    /// The state at a kernel's entry.
+    pub fn begin(&mut self) {
+        self.word = 1;
+        self.cursor = if self.shape().lanes > 1 { u64::from(self.lane) * self.shape().element } else { 0 };
+        self.trips.fill(0);
+        self.hashes = [Fold::START; 4];
+        self.edges = 0;
+        self.visits.fill(0);
+        (self.first, self.span) = (0, 0);
+        if self.level == Level::Operands && self.recorded() {
+            let clamp = |v: u64| v.min(u64::from(u32::MAX)) as u32;
+            self.first = clamp(self.field("visit_first"));
+            self.span = clamp(self.field("visit_last")).saturating_sub(self.first);
+        }
+    }
+
+    /// What a device function sets up besides the state it was given.
+    pub fn begin_device(&mut self) {
+        self.trips.fill(0);
+    }
+
+    /// Writes what is pending when the lane ends.
+    pub fn end(&mut self) {
+        match self.level {
+            // A word without decisions says nothing.
+            Level::Path if self.word != 1 => self.element(&[u64::from(self.word)]),
+            Level::Print if self.recorded() => {
+                let finals = self.field("finals");
+                for (i, hash) in self.hashes.iter().enumerate() {
+                    let at = finals + ((self.warp * 4 + i as u64) * 32 + u64::from(self.lane)) * 8;
+                    write(&mut self.memory, at, 8, *hash);
+                }
+            }
+            _ => {}
+        }
+        if self.cursor & 2 != 0 {
+            let at = self.head() + Head::offset("dropped") as u64;
+            let lost = self.cursor >> self.shape().chunk().trailing_zeros();
+            let dropped = read(&self.memory, at, 8) + lost;
+            write(&mut self.memory, at, 8, dropped);
+        }
+    }
+
+    pub fn reserve(&mut self, bits: u32) {
+        let decisions = self.word.ilog2();
+        if decisions + bits > WORD_BITS {
+            self.element(&[u64::from(self.word)]);
+            self.word = 1;
+        }
+    }
+
+    pub fn bits(&mut self, value: u64, bits: u8) {
+        let low = value & ((1u64 << bits) - 1);
+        self.word = self.word << bits | low as u32;
+    }
+
+    pub fn trip_add(&mut self, counter: usize) {
+        self.trips[counter] = self.trips[counter].wrapping_add(1);
+    }
+
+    pub fn trip_end(&mut self, counter: usize) {
+        let count = std::mem::take(&mut self.trips[counter]);
+        let low = (count & u64::from(COUNT_MORE - 1)) as u32;
+        let high = (count >> 30) as u32;
+        let more = if high > 0 { COUNT_MORE } else { 0 };
+        self.element(&[u64::from(COUNT_WORD | more | low)]);
+        if high > 0 {
+            self.element(&[u64::from(COUNT_WORD | high)]);
+        }
+    }
+
+    pub fn fold(&mut self, into: Fold, values: &[u64]) {
+        let hash = &mut self.hashes[into as usize];
+        *hash = values.iter().fold(*hash, |h, v| Fold::step(h, *v));
+    }
+
+    pub fn checkpoint(&mut self, every: u8) {
+        self.edges = self.edges.wrapping_add(1);
+        if self.edges.is_multiple_of(1 << every) {
+            self.element(&[Fold::checkpoint(self.hashes)]);
+        }
+    }
+
+    /// `ballot`: the value is a predicate; `index`: it is the leader's own; else a digest.
+    pub fn event(&mut self, site: u32, values: &[u64], ballot: bool, index: bool, digests: bool) {
+        let value = match values {
+            [] => 0,
+            [p] if ballot => (*p as u32 & 1) << self.lane,
+            [i] if index => *i as u32,
+            values if digests => digest(self.lane, values),
+            _ => 0,
+        };
+        let words = [site + 1, 1 << self.lane, value, self.clock];
+        self.element(&words.map(u64::from));
+    }
+
+    pub fn operands(&mut self, site: u32, counter: usize, values: &[u64]) {
+        let visit = self.visits[counter];
+        self.visits[counter] = visit.wrapping_add(1);
+        if visit.wrapping_sub(self.first) < self.span {
+            let at = |i: usize| values.get(i).copied().unwrap_or_default();
+            self.element(&[u64::from(site + 1) | u64::from(visit) << 32, at(0), at(1)]);
+        }
+    }
+
+    /// Gives the first chunk out, as another lane of this warp would.
+    pub fn hand_out(&mut self) {
+        let (at, chunk) = (self.context + Context::offset("cursor") as u64, self.shape().chunk());
+        let (taken, pool) = (self.field("cursor"), self.field("pool"));
+        write(&mut self.memory, at, 8, taken + chunk);
+        let head = self.head();
+        write(&mut self.memory, head, 8, pool + taken);
+    }
+
+    /// Writes elements of a shared stream, or the words of one of a private stream.
+    fn element(&mut self, values: &[u64]) {
+        let shape = self.shape();
+        let (row, chunk) = (shape.row(), shape.chunk());
+        let rows = if shape.lanes == 1 { 1 } else { values.len() as u64 };
+        if self.cursor % chunk / row == 0 {
+            if self.cursor & 3 != 0 {
+                self.cursor += chunk * rows;
+                return;
+            }
+            let part = self.cursor % row;
+            let base = self.cursor - part;
+            if base == 0 && !self.recorded() {
+                self.cursor = 1 + chunk * rows;
+                return;
+            }
+            let link = if base == 0 { self.head() } else { base - chunk };
+            let mut next = if shape.lanes == 1 { 0 } else { read(&self.memory, link, 8) };
+            if next == 0 {
+                let taken = self.field("cursor");
+                let at = self.context + Context::offset("cursor") as u64;
+                write(&mut self.memory, at, 8, taken + chunk);
+                next = if taken >= self.field("size") { self.field("bucket") } else { self.field("pool") + taken };
+                write(&mut self.memory, link, 8, next);
+            }
+            if next == self.field("bucket") {
+                self.cursor = 2 + chunk * rows;
+                return;
+            }
+            self.cursor = next + part + row;
+        }
+        let size = if shape.lanes == 1 { 4 } else { shape.element };
+        let apart = if shape.lanes == 1 { 4 } else { row };
+        for (i, value) in values.iter().enumerate() {
+            write(&mut self.memory, self.cursor + i as u64 * apart, size, *value);
+        }
+        self.cursor += row * rows;
+    }
+}

@@ -1,0 +1,169 @@
+//! What was inserted, found by comparing two texts token by token.
+//!
+//! A piece is a statement, a label, a scope or a list entry that has the prefix in it and stands where one may stand. All
+//! else has to be the original's: tokens equal, and the bytes between them too, but for white space beside a piece.
+
+use std::collections::HashSet;
+
+use prlx_isa::view::{Class, Module};
+
+use super::wrong;
+use crate::error::Error;
+use crate::text::{Token, closing, tokens};
+
+/// Inserted text between two tokens of the source.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Piece {
+    /// End of the token of the source before it.
+    pub after: usize,
+    /// Beginning of the token of the source after it.
+    pub before: usize,
+    /// Whether it is an entry of a list; else it is statements.
+    pub list: bool,
+    /// Its parts in the rewritten text: statements, labels and scopes.
+    pub units: Vec<(usize, usize)>,
+}
+
+/// Where statements may be inserted.
+struct Places {
+    starts: HashSet<usize>,
+    ends: HashSet<usize>,
+    tops: HashSet<usize>,
+    /// Bodies and, by body, calls: sorted.
+    bodies: Vec<(usize, usize)>,
+    calls: Vec<(usize, usize)>,
+}
+
+impl Places {
+    fn of(module: &Module) -> Places {
+        let insts = || module.functions.iter().flat_map(|f| &f.insts);
+        let range = |s: prlx_isa::view::Span| (s.start as usize, s.end as usize);
+        Places {
+            starts: insts().map(|i| i.span.start as usize).collect(),
+            ends: insts().map(|i| i.span.end as usize).collect(),
+            tops: module.functions.iter().map(|f| f.body.start as usize + 1).collect(),
+            bodies: module.functions.iter().map(|f| range(f.body)).collect(),
+            calls: insts().filter(|i| i.class == Class::Call).map(|i| range(i.span)).collect(),
+        }
+    }
+    fn statement(&self, after: usize, before: usize) -> bool {
+        self.tops.contains(&after) || self.ends.contains(&after) || self.starts.contains(&before)
+    }
+    fn list(&self, before: usize) -> bool {
+        let within = |ranges: &[(usize, usize)]| {
+            let i = ranges.partition_point(|r| r.1 <= before);
+            ranges.get(i).is_some_and(|r| r.0 < before)
+        };
+        !within(&self.bodies) || within(&self.calls)
+    }
+}
+
+/// Finds all pieces.
+pub(super) fn pieces(source: &str, rewritten: &str, module: &Module, prefix: &str) -> Result<Vec<Piece>, Error> {
+    let places = Places::of(module);
+    let (a, b) = (tokens(source, 0, source.len()), tokens(rewritten, 0, rewritten.len()));
+    let mut found = Vec::new();
+    let (mut i, mut j, mut after, mut at) = (0, 0, 0, 0);
+    loop {
+        let before = a.get(i).map_or(source.len(), |t| t.at);
+        let next = a.get(i).map(|t| t.text);
+        let (list, statement) = (places.list(before), places.statement(after, before));
+        let mut piece = Piece { after, before, list, units: Vec::new() };
+        let mut rest = String::new();
+        loop {
+            let n = if statement { unit(&b[j..], prefix) } else { 0 };
+            let n = if n == 0 && list && piece.units.is_empty() { entry(&b[j..], prefix, next) } else { n };
+            if n == 0 {
+                break;
+            }
+            piece.list = !statement || !b[j].text.contains(prefix) && matches!(b[j].text, "," | "(" | ".") && list;
+            let (start, end) = (b[j].at, b[j + n - 1].end());
+            rest.push_str(&rewritten[at..start]);
+            piece.units.push((start, end));
+            at = end;
+            j += n;
+        }
+        let until = b.get(j).map_or(rewritten.len(), |t| t.at);
+        rest.push_str(&rewritten[at..until]);
+        let between = &source[after..before];
+        let same = match piece.units.is_empty() {
+            true => rest == between,
+            false => without_white(&rest, between),
+        };
+        if !same {
+            return Err(wrong(at, "bytes of the original changed between two words"));
+        }
+        if !piece.units.is_empty() {
+            found.push(piece);
+        }
+        match (a.get(i), b.get(j)) {
+            (None, None) => return Ok(found),
+            (Some(x), Some(y)) if x.text == y.text => (after, at) = (x.end(), y.end()),
+            (x, y) => {
+                let [x, y] = [x, y].map(|t| t.map_or("the end", |t| t.text));
+                return Err(wrong(until, format!("`{y}` stands where the original has `{x}`")));
+            }
+        }
+        i += 1;
+        j += 1;
+    }
+}
+
+/// Whether `wanted` is `text` less some white space.
+fn without_white(text: &str, wanted: &str) -> bool {
+    let mut wanted = wanted.bytes().peekable();
+    for b in text.bytes() {
+        if wanted.peek() == Some(&b) {
+            wanted.next();
+        } else if !b.is_ascii_whitespace() {
+            return false;
+        }
+    }
+    wanted.next().is_none()
+}
+
+fn ours(tokens: &[Token<'_>], prefix: &str) -> bool {
+    tokens.iter().any(|t| t.text.contains(prefix))
+}
+
+/// How many tokens an inserted statement, label or scope at the front has; 0: there is none.
+fn unit(b: &[Token<'_>], prefix: &str) -> usize {
+    match b {
+        [open, dot, reg, ..] if open.text == "{" && dot.text == "." && reg.text == "reg" => {
+            let first = b.iter().position(|t| t.text == ";").unwrap_or(0);
+            match closing(b, 0) {
+                Some(end) if ours(&b[..first], prefix) => end + 1,
+                _ => 0,
+            }
+        }
+        [label, colon, ..] if colon.text == ":" && label.text.contains(prefix) => 2,
+        _ => {
+            let Some(end) = b.iter().position(|t| t.text == ";") else { return 0 };
+            let statement = &b[..end];
+            // A directive of the original, such as `.loc`, has no end of its own before an inserted statement.
+            let declares = |t: &Token<'_>| matches!(t.text, "reg" | "local" | "param");
+            let foreign = statement.iter().any(|t| t.text == "call" || t.text == ":")
+                || statement[0].text == "." && !statement.get(1).is_some_and(declares);
+            let whole = statement.iter().filter(|t| t.text == "{").count()
+                == statement.iter().filter(|t| t.text == "}").count();
+            if ours(statement, prefix) && !foreign && whole && statement[0].text != "}" { end + 1 } else { 0 }
+        }
+    }
+}
+
+/// How many tokens an inserted list entry at the front has, where the original goes on with `next`.
+fn entry(b: &[Token<'_>], prefix: &str, next: Option<&str>) -> usize {
+    let group = |open: usize| match closing(b, open) {
+        Some(end) if ours(&b[open..end], prefix) => end + 1,
+        _ => 0,
+    };
+    match (b, next) {
+        ([first, second, ..], n) if first.text == "," && second.text == "(" && n != Some(",") => group(1),
+        ([first, ..], n) if first.text == "(" && n != Some("(") => group(0),
+        (_, Some(")")) => match b.iter().position(|t| t.text == ")") {
+            Some(end) if ours(&b[..end], prefix) => end,
+            _ => 0,
+        },
+        _ => 0,
+    }
+}
