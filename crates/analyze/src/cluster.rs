@@ -74,13 +74,14 @@ impl Clusters {
     /// In words, first things first.
     pub fn findings(self, cx: &Context<'_>, modules: [&Module; 2]) -> Vec<Finding> {
         let mut all: Vec<(Key, Cluster)> = self.by_key.into_iter().collect();
-        all.sort_by_key(|(k, c)| (c.rank.0, c.rank.1, *k));
+        // Masks are observations: what differs in lanes comes first.
+        all.sort_by_key(|(k, c)| (c.rank.0, k.0 == Kind::ActiveMask, c.rank.1, *k));
         // Side B's site for each common name.
         let mut theirs: BTreeMap<u32, SiteId> = BTreeMap::new();
         for (i, name) in cx.sides.names[1].sites.iter().enumerate().rev() {
             theirs.insert(*name, SiteId(i as u32));
         }
-        all.into_iter().map(|(key, c)| finding(cx.launches[0], modules, key, c, &theirs)).collect()
+        all.into_iter().map(|(key, c)| finding(cx.launches, modules, key, c, &theirs)).collect()
     }
 }
 
@@ -142,7 +143,13 @@ fn cluster(launch: &Launch, warp: u64, found: &WarpFound) -> Option<Cluster> {
     })
 }
 
-fn finding(launch: &Launch, modules: [&Module; 2], key: Key, c: Cluster, theirs: &BTreeMap<u32, SiteId>) -> Finding {
+fn finding(
+    launches: [&Launch; 2],
+    modules: [&Module; 2],
+    key: Key,
+    c: Cluster,
+    theirs: &BTreeMap<u32, SiteId>,
+) -> Finding {
     let raw = &c.raw;
     let site = [0, 1].map(|side| raw.sites[side].and_then(|s| describe::site(modules[side], s)));
     let side = (raw.kind == Kind::ExtraEvents).then_some(key.2);
@@ -154,11 +161,7 @@ fn finding(launch: &Launch, modules: [&Module; 2], key: Key, c: Cluster, theirs:
         .trips
         .iter()
         .map(|t| TripInfo {
-            location: modules[0]
-                .functions
-                .get(t.function.index())
-                .and_then(|f| f.loops.get(t.of.index()))
-                .and_then(|l| describe::location(modules[0], l.loc)),
+            location: describe::loop_location(modules[0], t.function, t.of),
             trip: t.trip,
             trips: t.trips,
         })
@@ -172,6 +175,8 @@ fn finding(launch: &Launch, modules: [&Module; 2], key: Key, c: Cluster, theirs:
             }
         }
     }
+    describe::parameters(modules, launches, &mut slice);
+    let launch = launches[0];
     let per_cta = launch.warps_per_cta().max(1);
     let warp = c.rank.2;
     let decided = raw.kind == Kind::Branch && raw.sites[0].is_some() || raw.kind == Kind::Value;

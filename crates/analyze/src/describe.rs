@@ -5,9 +5,10 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use prlx_trace::kernel::{Module, NodeKind, Site, SiteClass};
-use prlx_trace::{FuncId, LocId, SiteId};
+use prlx_trace::{FuncId, Launch, LocId, LoopId, SiteId};
 
 use crate::report::{Location, SiteInfo, SliceNode, SteeredInfo};
+use crate::value;
 
 /// Inlining levels that are followed.
 const MAX_INLINED: usize = 32;
@@ -63,6 +64,46 @@ pub(crate) fn site(m: &Module, id: SiteId) -> Option<SiteInfo> {
         location: location(m, s.loc),
         steers,
     })
+}
+
+/// A loop's place: its header's, or that of the first of its blocks that has one (compilers put line 0 on blocks that
+/// merge values).
+pub(crate) fn loop_location(m: &Module, function: FuncId, of: LoopId) -> Option<Location> {
+    let f = m.functions.get(function.index())?;
+    let l = f.loops.get(of.index())?;
+    let has_line = |loc: &Option<LocId>| loc.and_then(|l| m.locs.get(l.index())).is_some_and(|l| l.line > 0);
+    let blocks = l.blocks.iter().filter_map(|b| f.blocks.get(b.index())).map(|b| b.loc);
+    location(m, std::iter::once(l.loc).chain(blocks).find(has_line).unwrap_or(l.loc))
+}
+
+/// Fills in what nodes that read a parameter got; marks the first that differs. Addresses of buffers say nothing.
+pub(crate) fn parameters(modules: [&Module; 2], launches: [&Launch; 2], slice: &mut [SliceNode]) {
+    let mut first = true;
+    for node in slice.iter_mut().filter(|n| n.kind == NodeKind::Param) {
+        let name = |m: &Module, l: &Launch| {
+            let f = m.functions.get(l.kernel.index())?;
+            // `[name]` or `[name+4]`.
+            let inside = node.text.split_once('[')?.1.split([']', '+']).next()?.trim();
+            f.params.iter().position(|p| p.name == inside)
+        };
+        let Some(i) = name(modules[0], launches[0]).or_else(|| name(modules[1], launches[1])) else { continue };
+        let [Some(x), Some(y)] = launches.map(|l| l.args.get(i)) else { continue };
+        node.argument = Some(x.name.clone()).filter(|n| !n.is_empty());
+        if x.bytes.is_some() || y.bytes.is_some() {
+            continue;
+        }
+        let raw = |side: usize| {
+            let p = modules[side].functions.get(launches[side].kernel.index())?.params.get(i)?;
+            let end = (p.offset as usize).checked_add(p.size as usize)?;
+            let bytes = launches[side].params.get(p.offset as usize..end).filter(|b| b.len() <= 8)?;
+            Some((bytes.iter().rev().fold(0, |x, b| x << 8 | u64::from(*b)), value::bytes(bytes, [x.ty, p.ty])))
+        };
+        let [Some(a), Some(b)] = [raw(0), raw(1)] else { continue };
+        node.values = [Some(a.0), Some(b.0)];
+        node.same = Some(a.0 == b.0);
+        node.first = a.0 != b.0 && std::mem::take(&mut first);
+        node.shown = [Some(a.1), Some(b.1)];
+    }
 }
 
 /// The load sites that a site's slice names: node, site.

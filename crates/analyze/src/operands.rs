@@ -164,7 +164,9 @@ fn loads(finding: &mut Finding, modules: [&Module; 2], sites: [SiteId; 2], recor
             }
         }
     }
-    if let Some((_, n)) = first {
+    // An argument that differs was there before any load.
+    let argument = finding.slice.iter().any(|n| n.first);
+    if let Some((_, n)) = first.filter(|_| !argument) {
         finding.slice[n].first = true;
     }
 }

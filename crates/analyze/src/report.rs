@@ -358,14 +358,16 @@ data! {
         inputs: Vec<u32>,
         /// How deep it hangs below the decision.
         depth: u32,
-        /// For a load whose value was recorded: what it gave to the lane shown.
+        /// For a parameter: the argument's name.
+        argument: Option<String>,
+        /// For a parameter, or a load whose value was recorded: what it gave to the lane shown.
         #[cfg_attr(feature = "serde", serde(serialize_with = "hex_pair"))]
         values: [Option<u64>; 2],
         /// The value in words, by side.
         shown: [Option<String>; 2],
         /// Whether it gave both sides the same; `None` if not recorded.
         same: Option<bool>,
-        /// The first input that differs.
+        /// The first input that differs: arguments before loads, loads in the order in which the lane made them.
         first: bool,
         /// Its number in the site's slice.
         #[cfg_attr(feature = "serde", serde(skip))]

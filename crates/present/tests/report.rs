@@ -256,7 +256,7 @@ fn fingerprints() {
     let (_, m) = toy();
     let make = |changed: bool| {
         let lanes = Lanes::Print {
-            checkpoints: (0..32 * 8u64).map(|i| i % 8 + 1 + u64::from(changed && i < 8 && i >= 5) * 100).collect(),
+            checkpoints: (0..32 * 8u64).map(|i| i % 8 + 1 + u64::from(changed && (5..8).contains(&i)) * 100).collect(),
             ends: (1..=32).map(|l| l * 8).collect(),
             hashes: (0..32)
                 .map(|l| [1, 2 + u64::from(changed && l == 0), 3 + u64::from(changed && l == 0), 4])

@@ -7,7 +7,7 @@ use prlx_analyze::report::{Finding, LaunchReport, Location, Operands, SliceNode,
 use prlx_trace::LaneMask;
 use prlx_trace::kernel::SiteClass;
 
-use super::paint::{Ink, clean, clip, count, number, pad, wrap};
+use super::paint::{Ink, clean, clip, count, number, pad, plain, wrap};
 use super::{Text, noun};
 
 /// Warps that are listed beside the one shown.
@@ -114,7 +114,9 @@ pub(super) fn full(out: &mut impl Write, t: &Text<'_>, l: &LaunchReport, number:
         };
         row(out, "when", &text)?;
     } else if let Some(v) = f.visit[0].or(f.visit[1]) {
-        row(out, "when", &format!("after {} of lane {}", count(v, "visit", "visits"), f.lane))?;
+        let text =
+            if v == 0 { "the first visit".to_string() } else { format!("after {}", count(v, "visit", "visits")) };
+        row(out, "when", &format!("{text} of lane {}", f.lane))?;
     }
     for (i, trip) in f.trips.iter().enumerate() {
         let at = trip.location.as_ref().map(|l| format!(" of the loop at {}", short(l))).unwrap_or_default();
@@ -270,7 +272,7 @@ fn source(out: &mut impl Write, t: &Text<'_>, f: &Finding) -> io::Result<()> {
 }
 
 fn show(out: &mut impl Write, t: &Text<'_>, l: &Location, how: &str) -> io::Result<()> {
-    let function = if l.function.is_empty() { String::new() } else { format!(" in {}", clean(&l.function)) };
+    let function = if l.function.is_empty() { String::new() } else { format!(" in {}", clean(&plain(&l.function))) };
     writeln!(out, "   {how}{}{function}", t.style.ink(Ink::Place, &place(l)))?;
     let Some(code) = l.code.as_deref().filter(|c| !c.trim().is_empty()) else { return Ok(()) };
     let bar = t.style.ink(Ink::Faint, "│");
@@ -320,13 +322,19 @@ fn table(out: &mut impl Write, t: &Text<'_>, o: &Operands) -> io::Result<()> {
             }
         }
         if r.differs {
-            let which: Vec<_> =
-                r.cells.iter().zip(&o.columns).filter(|(c, _)| c.differs).map(|(_, c)| clean(&c.name[0])).collect();
-            let mark = if which.is_empty() {
-                "<- decides otherwise".to_string()
-            } else {
-                format!("<- {} differs", which.join(", "))
-            };
+            let which: Vec<_> = r
+                .cells
+                .iter()
+                .zip(&o.columns)
+                .filter(|(c, _)| c.differs)
+                .map(|(_, c)| {
+                    let [a, b] = c.name.each_ref().map(|n| clean(n));
+                    // Registers have other numbers in another build; constants do not.
+                    if a == b || a.starts_with('%') { format!("{a} differs") } else { format!("{a} is {b} in B") }
+                })
+                .collect();
+            let mark =
+                if which.is_empty() { "<- decides otherwise".to_string() } else { format!("<- {}", which.join(", ")) };
             line += &t.style.ink(Ink::Bad, &mark);
         }
         writeln!(out, "{}", line.trim_end())?;
@@ -337,6 +345,19 @@ fn table(out: &mut impl Write, t: &Text<'_>, o: &Operands) -> io::Result<()> {
     Ok(())
 }
 
+/// What joins node `i` to the one that uses it.
+fn lead(slice: &[SliceNode], i: usize) -> String {
+    // Whether a sibling of the node's ancestor at that depth (or of the node) follows.
+    let follows = |depth: u32| {
+        let rest = slice[i + 1..].iter().take(NODES.saturating_sub(i + 1)).map(|n| n.depth);
+        rest.take_while(|&d| d >= depth).any(|d| d == depth)
+    };
+    let Some(depth) = slice[i].depth.checked_sub(1) else { return String::new() };
+    let mut out: String = (1..=depth.min(24)).map(|d| if follows(d) { "│ " } else { "  " }).collect();
+    out.push_str(if follows(depth + 1) { "├ " } else { "└ " });
+    out
+}
+
 /// The slice as a chain: what the value was made from.
 fn why(out: &mut impl Write, t: &Text<'_>, slice: &[SliceNode]) -> io::Result<()> {
     // A slice of one node says what is said already.
@@ -345,9 +366,10 @@ fn why(out: &mut impl Write, t: &Text<'_>, slice: &[SliceNode]) -> io::Result<()
     }
     let lines: Vec<(String, String)> = slice
         .iter()
+        .enumerate()
         .take(NODES)
-        .map(|n| {
-            let lead = if n.depth == 0 { String::new() } else { format!("{}└ ", "  ".repeat(n.depth as usize - 1)) };
+        .map(|(i, n)| {
+            let lead = lead(slice, i);
             (format!("{lead}{}", clean(&n.text)), n.location.as_ref().map(short).unwrap_or_default())
         })
         .collect();
@@ -356,13 +378,15 @@ fn why(out: &mut impl Write, t: &Text<'_>, slice: &[SliceNode]) -> io::Result<()
     let far = lines.iter().map(|(_, p)| p.chars().count()).max().unwrap_or(0);
     for (i, ((text, at), n)) in lines.iter().zip(slice).enumerate() {
         let name = if i == 0 { "why" } else { "" };
+        let name_of = n.argument.as_ref().map(|a| format!("{}: ", clean(a))).unwrap_or_default();
         let value = match (n.same, &n.shown) {
-            (Some(true), [Some(v), _]) => format!("  {} on both sides", clean(v)),
+            (Some(true), [Some(v), _]) => format!("  {name_of}{} on both sides", clean(v)),
             (Some(false), [Some(a), Some(b)]) => {
-                let first = if n.first { ": the first input that differs" } else { "" };
-                format!("  {}", t.style.ink(Ink::Bad, &format!("A {}, B {}{first}", clean(a), clean(b))))
+                let text = format!("{name_of}A {}, B {}", clean(a), clean(b));
+                let first = if n.first { " <- the first input that differs" } else { "" };
+                format!("  {}", t.style.ink(Ink::Bad, &format!("{text}{first}")))
             }
-            _ => String::new(),
+            _ => format!("  {}", name_of.trim_end_matches(": ")),
         };
         let line = format!("{}  {}{value}", pad(&clip(text, wide), wide), t.style.ink(Ink::Place, &pad(at, far)));
         writeln!(out, "   {} {}", t.style.ink(Ink::Faint, &pad(name, INDENT - 4)), line.trim_end())?;

@@ -13,7 +13,7 @@ use prlx_trace::Level;
 use prlx_trace::kernel::SiteClass;
 
 pub use paint::Style;
-use paint::{Ink, clean, clip, count, number, pad, wrap};
+use paint::{Ink, clean, clip, count, number, pad, plain, wrap};
 
 /// Findings of a launch that are shown in full.
 const FULL: usize = 3;
@@ -74,14 +74,19 @@ impl Text<'_> {
             (Verdict::Same, _) => "no difference, and everything was seen".to_string(),
             (Verdict::Unknown, _) => "no difference seen, but not everything was".to_string(),
             (_, Some((l, f))) => {
-                let lanes = count(f.lanes_total, "lane", "lanes");
-                let warps = count(f.warps_total, "warp", "warps");
-                let place = f.location().map(|l| format!(" at {}", finding::short(l))).unwrap_or_default();
-                let what = format!("{} parts{place} in {lanes} of {warps}", clean(&l.kernel));
+                let roots = l.findings.iter().map(|f| f.roots).sum::<u64>().max(f.lanes_total);
+                let part = if roots == 1 { "lanes parts" } else { "lanes part" };
+                let place = f.location().map(|l| format!(", first at {}", finding::short(l))).unwrap_or_default();
+                let what = format!(
+                    "{}: {} of {} {part}{place}",
+                    clean(&plain(&l.kernel)),
+                    number(roots),
+                    number(l.coverage.lanes.total)
+                );
                 let parted = r.launches.iter().filter(|l| l.verdict == Verdict::Differs).count() as u64;
                 match count(r.launches.len() as u64, "launch", "launches") {
                     _ if r.launches.len() == 1 => what,
-                    all => format!("{} of {all}; first {what}", number(parted)),
+                    all => format!("{} of {all}; {what}", number(parted)),
                 }
             }
             (_, None) if r.launches.iter().any(|l| l.verdict == Verdict::Differs) => {
@@ -106,7 +111,7 @@ impl Text<'_> {
 
     fn launch(&self, out: &mut impl Write, l: &LaunchReport, one: bool) -> io::Result<()> {
         let shape = format!("grid {}, block {}", l.grid, l.block);
-        let kernel = self.style.ink(Ink::Strong, &clean(&l.kernel));
+        let kernel = self.style.ink(Ink::Strong, &clean(&plain(&l.kernel)));
         if one {
             writeln!(out, "{kernel}  {}", self.style.ink(Ink::Faint, &shape))?;
         } else {

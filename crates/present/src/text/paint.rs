@@ -97,6 +97,27 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
+/// A mangled C++ name as far as it is plain names: `_Z9take_beatffRfPi` is `take_beat`. Others stay as they are.
+pub(crate) fn plain(name: &str) -> String {
+    let Some(rest) = name.strip_prefix("_Z") else { return name.into() };
+    let nested = rest.starts_with('N');
+    let mut rest = rest.trim_start_matches(['N', 'K', 'L']);
+    let mut parts = Vec::new();
+    while let Some(end) = rest.find(|c: char| !c.is_ascii_digit()).filter(|&e| e > 0) {
+        let Some(part) =
+            rest[..end].parse().ok().filter(|n| *n > 0).and_then(|n: usize| rest.get(end..end.checked_add(n)?))
+        else {
+            break;
+        };
+        parts.push(if part.starts_with("_GLOBAL__N_") { "(anonymous)" } else { part });
+        rest = &rest[end + part.len()..];
+        if !nested {
+            break;
+        }
+    }
+    if parts.is_empty() { name.into() } else { parts.join("::") }
+}
+
 /// `text` filled with spaces to `width` characters.
 pub(crate) fn pad(text: &str, width: usize) -> String {
     let n = text.chars().count();
@@ -130,6 +151,18 @@ mod tests {
         assert_eq!(clean("a\x1b[31mb\u{202e}\tc\r\n\u{9b}"), "a\\u{1b}[31mb\\u{202e}    c\\r\\n\\u{9b}");
         assert_eq!(clip("abcdef", 4), "abc…");
         assert_eq!(clip("abcd", 4), "abcd");
+        for (name, want) in [
+            ("_Z9take_beatffRfPi", "take_beat"),
+            ("_ZN2ns3fooIfEEvT_", "ns::foo"),
+            ("_ZN12_GLOBAL__N_13barEv", "(anonymous)::bar"),
+            ("kernel_0d1d", "kernel_0d1d"),
+            ("_Z99x", "_Z99x"),
+            ("_Z", "_Z"),
+            ("_Z0", "_Z0"),
+            ("_Z3é", "_Z3é"),
+        ] {
+            assert_eq!(plain(name), want);
+        }
         assert_eq!(wrap("one two three four five six", 20), ["one two three four", "five six"]);
         assert_eq!(
             (number(0), number(999), number(1000), number(1234567)),
