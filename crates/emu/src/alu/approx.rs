@@ -56,12 +56,12 @@ pub fn lg2(x: f64) -> f64 {
     if x == f64::INFINITY { x } else { r }
 }
 
-/// Where the reduction below loses too much: larger arguments go through the C library, one at a time.
-const LARGE: f64 = 65_536.0;
+/// Beyond this the reduction loses too much, and the C library does it, one lane at a time.
+pub const LARGE: f64 = 65_536.0;
 
-/// Sine, or with `quarter` 1 the cosine.
+/// Sine, or with `quarter` 1 the cosine; below [`LARGE`].
 #[inline(always)]
-fn turn(x: f64, quarter: i64) -> f64 {
+pub fn turn(x: f64, quarter: u64) -> f64 {
     const MAGIC: f64 = 6_755_399_441_055_744.0;
     let shifted = x * std::f64::consts::FRAC_2_PI + MAGIC;
     let n = shifted - MAGIC;
@@ -70,35 +70,31 @@ fn turn(x: f64, quarter: i64) -> f64 {
     const LOW: f64 = 6.077_100_506_506_192e-11;
     let t = (x - n * HIGH) - n * LOW;
     let z = t * t;
-    let sin =
-        t + t * z * (-1.0 / 6.0 + z * (1.0 / 120.0 + z * (-1.0 / 5_040.0 + z * (1.0 / 362_880.0 - z / 39_916_800.0))));
-    let cos = 1.0 + z * (-0.5 + z * (1.0 / 24.0 + z * (-1.0 / 720.0 + z * (1.0 / 40_320.0 - z / 3_628_800.0))));
-    let q = (shifted.to_bits() as i64).wrapping_add(quarter);
+    let mut sin = 1.0 / 362_880.0 - z * (1.0 / 39_916_800.0);
+    sin = -1.0 / 5_040.0 + z * sin;
+    sin = 1.0 / 120.0 + z * sin;
+    sin = -1.0 / 6.0 + z * sin;
+    sin = t + t * (z * sin);
+    let mut cos = 1.0 / 40_320.0 - z * (1.0 / 3_628_800.0);
+    cos = -1.0 / 720.0 + z * cos;
+    cos = 1.0 / 24.0 + z * cos;
+    cos = -0.5 + z * cos;
+    cos = 1.0 + z * cos;
+    let q = shifted.to_bits().wrapping_add(quarter);
     let r = if q & 1 == 0 { sin } else { cos };
-    let r = if q & 2 == 0 { r } else { -r };
-    // Keeps the sign of zero.
-    if quarter == 0 && x == 0.0 { x } else { r }
-}
-
-/// Sine.
-#[inline(always)]
-pub fn sin(x: f64) -> f64 {
-    if x.abs() < LARGE { turn(x, 0) } else { x.sin() }
-}
-
-/// Cosine.
-#[inline(always)]
-pub fn cos(x: f64) -> f64 {
-    if x.abs() < LARGE { turn(x, 1) } else { x.cos() }
+    f64::from_bits(r.to_bits() ^ (q & 2) << 62)
 }
 
 /// Hyperbolic tangent.
 #[inline(always)]
 pub fn tanh(x: f64) -> f64 {
     let z = x * x;
-    let small = x + x
-        * z
-        * (-1.0 / 3.0 + z * (2.0 / 15.0 + z * (-17.0 / 315.0 + z * (62.0 / 2_835.0 - z * (1_382.0 / 155_925.0)))));
+    let mut p = 62.0 / 2_835.0 - z * (1_382.0 / 155_925.0);
+    p = -17.0 / 315.0 + z * p;
+    p = 2.0 / 15.0 + z * p;
+    p = -1.0 / 3.0 + z * p;
+    // A product, so that zero keeps its sign.
+    let small = x * (1.0 + z * p);
     let e = ex2(x * (2.0 * std::f64::consts::LOG2_E));
     let large = (e - 1.0) / (e + 1.0);
     if x.abs() < 0.25 { small } else { large }

@@ -1,9 +1,9 @@
 //! Bits: exact (PTX ISA, Logic and Shift, and the bit-field part of Integer Arithmetic).
 
 use super::int::Int;
-use super::lane::{Body, Val, ops, pick};
+use super::lane::{Body, ops, pick};
 use super::{AluOp, Args, Asked, Run, run};
-use crate::planes::{LANES, Planes};
+use crate::planes::{LANES, Planes, V32};
 use prlx_isa::ptx::Op;
 use prlx_isa::view::{Operand, Type};
 
@@ -148,56 +148,80 @@ pub struct Lop3;
 impl Body for Lop3 {
     #[inline(always)]
     fn run(p: &mut Planes, args: &Args, mask: u32) {
-        let [a, b, c] = [0, 1, 2].map(|i| p.get32(args.src[i]).0);
-        let term = |i: u32| if args.imm >> i & 1 == 1 { u32::MAX } else { 0 };
-        let t = [0, 1, 2, 3, 4, 5, 6, 7].map(term);
-        let mut out = [0u32; LANES];
+        let (a, b, c) = (p.get32(args.src[0]), p.get32(args.src[1]), p.get32(args.src[2]));
+        let bit = |i: u32| 0u32.wrapping_sub((args.imm >> i) as u32 & 1);
+        // For each a and b, the value as a function of c: `c & and ^ xor`.
+        let (x0, x1, x2, x3) = (bit(0), bit(2), bit(4), bit(6));
+        let (n0, n1, n2, n3) = (x0 ^ bit(1), x1 ^ bit(3), x2 ^ bit(5), x3 ^ bit(7));
+        let mut out = V32([0; LANES]);
         for l in 0..LANES {
-            let (a, b, c) = (a[l], b[l], c[l]);
-            out[l] = (t[0] & !a & !b & !c) | (t[1] & !a & !b & c) | (t[2] & !a & b & !c) | (t[3] & !a & b & c);
-            out[l] |= (t[4] & a & !b & !c) | (t[5] & a & !b & c) | (t[6] & a & b & !c) | (t[7] & a & b & c);
+            let (a, b, c) = (a.0[l], b.0[l], c.0[l]);
+            let (f0, f1, f2, f3) = ((c & n0) ^ x0, (c & n1) ^ x1, (c & n2) ^ x2, (c & n3) ^ x3);
+            let (low, high) = (f0 ^ (b & (f0 ^ f1)), f2 ^ (b & (f2 ^ f3)));
+            out.0[l] = low ^ (a & (low ^ high));
         }
-        u32::store(p, args.dst[0], mask, &out);
+        p.put32(args.dst[0], mask, out);
     }
 }
 
-/// `prmt`: [`Args::imm`] is the mode, an index into [`PRMT_MODES`].
+/// `prmt`: each nibble of the selector names a byte of `b:a`; its top bit repeats that byte's sign instead. The other
+/// modes are ways to make such a selector from two bits: [`Args::imm`] is an index into [`PRMT_MODES`].
 pub struct Prmt;
-/// Modes of `prmt`; the default, without a name, is 0.
-pub const PRMT_MODES: &[&str] = &["", "f4e", "b4e", "rc8", "ecl", "ecr", "rc16"];
+/// Modes of `prmt`, and the selectors that they mean by the two low bits; the default, without a name, is 0.
+pub const PRMT_MODES: &[(&str, [u32; 4])] = &[
+    ("", [0; 4]),
+    ("f4e", [0x3210, 0x4321, 0x5432, 0x6543]),
+    ("b4e", [0x5670, 0x6701, 0x7012, 0x0123]),
+    ("rc8", [0x0000, 0x1111, 0x2222, 0x3333]),
+    ("ecl", [0x3210, 0x3211, 0x3222, 0x3333]),
+    ("ecr", [0x0000, 0x1110, 0x2210, 0x3210]),
+    ("rc16", [0x1010, 0x3232, 0x1010, 0x3232]),
+];
 impl Body for Prmt {
     #[inline(always)]
     fn run(p: &mut Planes, args: &Args, mask: u32) {
-        let [a, b, c] = [0, 1, 2].map(|i| p.get32(args.src[i]).0);
-        let mut out = [0u32; LANES];
-        for l in 0..LANES {
-            out[l] = prmt(a[l], b[l], c[l], args.imm);
+        let (a, b, mut c) = (p.get32(args.src[0]), p.get32(args.src[1]), p.get32(args.src[2]));
+        if args.imm != 0 {
+            let (_, selectors) = PRMT_MODES[args.imm as usize % PRMT_MODES.len()];
+            for l in 0..LANES {
+                c.0[l] = selectors[(c.0[l] & 3) as usize];
+            }
         }
-        u32::store(p, args.dst[0], mask, &out);
+        let mut out = V32([0; LANES]);
+        for l in 0..LANES {
+            let bytes = u64::from(b.0[l]) << 32 | u64::from(a.0[l]);
+            let mut r = 0;
+            for i in 0..4 {
+                let n = u64::from(c.0[l] >> (4 * i));
+                let byte = (bytes >> ((n & 7) * 8)) as u32 & 0xff;
+                let sign = 0u32.wrapping_sub(byte >> 7) & 0xff;
+                r |= (if n & 8 != 0 { sign } else { byte }) << (8 * i);
+            }
+            out.0[l] = r;
+        }
+        p.put32(args.dst[0], mask, out);
     }
 }
 
-/// PTX ISA, prmt: each nibble of the selector names a byte of `b:a`; its top bit replicates that byte's sign.
-fn prmt(a: u32, b: u32, c: u32, mode: u64) -> u32 {
-    let bytes = (u64::from(b) << 32 | u64::from(a)).to_le_bytes();
-    let s = c & 3;
-    let chosen: [u32; 4] = match mode {
-        0 => [c & 15, c >> 4 & 15, c >> 8 & 15, c >> 12 & 15],
-        1 => [s, s + 1, s + 2, s + 3],
-        2 => [s, (s + 7) & 7, (s + 6) & 7, (s + 5) & 7],
-        3 => [s; 4],
-        4 => [s, s.max(1), s.max(2), 3],
-        5 => [0, s.min(1), s.min(2), s],
-        _ => [s & 1, s & 1, s & 1, s & 1].map(|h| h * 2),
-    };
-    let mut out = [0u8; 4];
-    for (i, o) in out.iter_mut().enumerate() {
-        let n = chosen[i];
-        // rc16 repeats a half word: its odd bytes are the upper ones.
-        let byte = bytes[(n & 7) as usize + usize::from(mode == 6) * (i & 1)];
-        *o = if mode == 0 && n & 8 != 0 { if byte & 0x80 != 0 { 0xff } else { 0 } } else { byte };
+/// `prmt` by a constant selector, [`Args::imm`].
+pub struct PrmtConst;
+impl Body for PrmtConst {
+    #[inline(always)]
+    fn run(p: &mut Planes, args: &Args, mask: u32) {
+        let (a, b) = (p.get32(args.src[0]), p.get32(args.src[1]));
+        let mut out = V32([0; LANES]);
+        for i in 0..4 {
+            let n = (args.imm >> (4 * i)) as u32;
+            let from = if n & 4 != 0 { &b } else { &a };
+            let (down, up, sign) = (8 * (n & 3), 8 * i, n & 8 != 0);
+            for l in 0..LANES {
+                let byte = from.0[l] >> down & 0xff;
+                let byte = if sign { 0u32.wrapping_sub(byte >> 7) & 0xff } else { byte };
+                out.0[l] |= byte << up;
+            }
+        }
+        p.put32(args.dst[0], mask, out);
     }
-    u32::from_le_bytes(out)
 }
 
 /// Predicates as whole masks: [`Args::imm`] is 0 for `and`, 1 `or`, 2 `xor`, 3 `not`, 4 `mov`.
@@ -262,10 +286,15 @@ pub(super) fn select(op: Op, x: &Asked) -> Result<AluOp, String> {
         Op::Prmt => {
             let mode = match x.inst.form.mods.as_slice() {
                 [] => 0,
-                [m] => PRMT_MODES.iter().position(|n| n == m).ok_or_else(|| format!("`prmt` has no mode `.{m}`"))?,
+                [m] => PRMT_MODES.iter().position(|(n, _)| n == m).ok_or_else(|| format!("`prmt` has no mode `.{m}`"))?,
                 _ => return Err("`prmt` takes one mode".to_owned()),
             };
-            x.op(run!(l, t; B32 => Prmt), t, &[t; 3], mode as u64)
+            match x.inst.operands.get(3) {
+                Some(&Operand::Int(selector)) if mode == 0 => {
+                    x.op(run!(l, t; B32 => PrmtConst), t, &[t; 2], selector as u64 & 0xffff)
+                }
+                _ => x.op(run!(l, t; B32 => Prmt), t, &[t; 3], mode as u64),
+            }
         }
         Op::Popc => { x.only(&[])?; x.op(run!(l, t; B32 => Popc32, B64 => Popc64), u, &[t], 0) }
         Op::Clz => { x.only(&[])?; x.op(run!(l, t; B32 => Clz32, B64 => Clz64), u, &[t], 0) }

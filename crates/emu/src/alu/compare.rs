@@ -3,9 +3,10 @@
 //! Holds: an ordered comparison with a NaN is false, an unordered one (`equ`, `neu`, `ltu` …) true. A comparison's result
 //! is made as one mask; [`Args::imm`] says which mask (swapped, complemented) and how it meets the boolean operand.
 
+use super::half::{Bf16, F16, Half};
 use super::int::Int;
 use super::lane::{Body, Val, ops};
-use super::{AluOp, Args, Asked, Run, run};
+use super::{AluOp, Args, Asked, Level, Run, run};
 use crate::planes::{LANES, Planes};
 use prlx_isa::ptx::Op;
 use prlx_isa::view::{Operand, Type};
@@ -73,6 +74,17 @@ macro_rules! ordered_floats { ($($t:ty)*) => { $(
     }
 )* } }
 ordered_floats! { f32 f64 }
+macro_rules! ordered_halves { ($($t:ident)*) => { $(
+    impl Ordered for $t {
+        #[inline(always)] fn eq(self, o: Self) -> bool { self.0 == o.0 }
+        #[inline(always)] fn lt(self, o: Self) -> bool { self.0 < o.0 }
+        #[inline(always)] fn le(self, o: Self) -> bool { self.0 <= o.0 }
+        #[inline(always)] fn lg(self, o: Self) -> bool { self.0.lg(o.0) }
+        #[inline(always)] fn num(self, o: Self) -> bool { self.0.num(o.0) }
+        #[inline(always)] fn flushed(self) -> Self { if self.0.abs() < Self::widen(Self::MIN_NORMAL) { $t(0.0) } else { self } }
+    }
+)* } }
+ordered_halves! { F16 Bf16 }
 
 /// The relation tested.
 const EQ: u8 = 0;
@@ -91,15 +103,13 @@ const FTZ: u64 = 4;
 const BOTH: u64 = 8;
 /// Bits 4 and 5: how the boolean operand, the third source, joins: 0 not, 1 and, 2 or, 3 xor.
 const JOIN: u32 = 4;
-/// Bits 6 and 7, of `set`: 0 all ones, 1 `1.0` (f32).
-const ONE: u64 = 1 << 6;
+/// From this bit on, in `set`: what a lane gets where the relation holds.
+const YES: u32 = 32;
 
 /// The mask of lanes where the relation holds.
 #[inline(always)]
-fn compare<T: Ordered, const REL: u8>(p: &Planes, args: &Args) -> u32 {
-    let swap = usize::from(args.imm & SWAP != 0);
-    let (mut a, mut b) = (T::load(p, args.src[swap]), T::load(p, args.src[1 - swap]));
-    if args.imm & FTZ != 0 {
+fn relate<T: Ordered, const REL: u8>(mut a: [T; LANES], mut b: [T; LANES], imm: u64) -> u32 {
+    if imm & FTZ != 0 {
         for l in 0..LANES {
             a[l] = a[l].flushed();
             b[l] = b[l].flushed();
@@ -116,7 +126,25 @@ fn compare<T: Ordered, const REL: u8>(p: &Planes, args: &Args) -> u32 {
         };
         m |= if holds { 1 << l } else { 0 };
     }
-    if args.imm & NOT != 0 { !m } else { m }
+    if imm & NOT != 0 { !m } else { m }
+}
+
+/// Likewise, of an instruction's operands.
+#[inline(always)]
+fn compare<T: Ordered, const REL: u8>(p: &Planes, args: &Args) -> u32 {
+    let swap = usize::from(args.imm & SWAP != 0);
+    relate::<T, REL>(T::load(p, args.src[swap]), T::load(p, args.src[1 - swap]), args.imm)
+}
+
+/// Likewise, of packed pairs: the lower halves, the upper halves.
+#[inline(always)]
+fn compare_pairs<H: Half + Ordered, const REL: u8>(p: &Planes, args: &Args) -> [u32; 2] {
+    let swap = usize::from(args.imm & SWAP != 0);
+    let (a, b) = (u32::load(p, args.src[swap]), u32::load(p, args.src[1 - swap]));
+    [0, 16].map(|by| {
+        let half = |v: [u32; LANES]| v.map(|x| H::new(H::widen((x >> by) as u16)));
+        relate::<H, REL>(half(a), half(b), args.imm)
+    })
 }
 
 /// With the boolean operand.
@@ -151,12 +179,40 @@ impl<T: Ordered, const REL: u8> Body for Set<T, REL> {
     fn run(p: &mut Planes, args: &Args, mask: u32) {
         let m = compare::<T, REL>(p, args);
         let m = join(p, args, m);
-        let yes = if args.imm & ONE != 0 { 1f32.to_bits() } else { u32::MAX };
+        let yes = (args.imm >> YES) as u32;
         let mut out = [0u32; LANES];
         for (l, o) in out.iter_mut().enumerate() {
             if m & (1 << l) != 0 {
                 *o = yes;
             }
+        }
+        u32::store(p, args.dst[0], mask, &out);
+    }
+}
+
+/// `setp` of packed pairs: the second destination is the upper halves'.
+pub struct SetpPair<H, const REL: u8>(std::marker::PhantomData<H>);
+impl<H: Half + Ordered, const REL: u8> Body for SetpPair<H, REL> {
+    #[inline(always)]
+    fn run(p: &mut Planes, args: &Args, mask: u32) {
+        let [lower, upper] = compare_pairs::<H, REL>(p, args).map(|m| join(p, args, m));
+        p.put_pred(args.dst[0], mask, lower);
+        if args.imm & BOTH != 0 {
+            p.put_pred(args.dst[1], mask, upper);
+        }
+    }
+}
+
+/// `set` of packed pairs.
+pub struct SetPair<H, const REL: u8>(std::marker::PhantomData<H>);
+impl<H: Half + Ordered, const REL: u8> Body for SetPair<H, REL> {
+    #[inline(always)]
+    fn run(p: &mut Planes, args: &Args, mask: u32) {
+        let [lower, upper] = compare_pairs::<H, REL>(p, args).map(|m| join(p, args, m));
+        let yes = (args.imm >> YES) as u32;
+        let mut out = [0u32; LANES];
+        for (l, o) in out.iter_mut().enumerate() {
+            *o = if lower & (1 << l) != 0 { yes } else { 0 } | if upper & (1 << l) != 0 { yes << 16 } else { 0 };
         }
         u32::store(p, args.dst[0], mask, &out);
     }
@@ -268,14 +324,22 @@ fn relation(x: &Asked) -> Result<(u8, u64), String> {
     Ok((RELATIONS[i].1, RELATIONS[i].2 | flags))
 }
 
-/// The entry for a type and a relation.
+/// The entry for a type and a relation; the second operation is for packed pairs.
 macro_rules! by_relation {
-    ($op:ident, $x:expr, $rel:expr) => {{
-        let (l, t) = ($x.level, $x.ty);
+    ($op:ident, $pair:ident, $x:expr, $rel:expr) => {{
+        // AVX-512's compare masks become bits of one word slowly as LLVM does it: AVX2's vectors are five times faster.
+        let (l, t) = ($x.level.min(Level::Avx2), $x.ty);
+        macro_rules! floats {
+            ($r:ident) => {
+                run!(l, t; F32 => $op<f32, $r>, F64 => $op<f64, $r>, F16 => $op<F16, $r>, Bf16 => $op<Bf16, $r>,
+                    F16x2 => $pair<F16, $r>, Bf16x2 => $pair<Bf16, $r>)
+            };
+        }
         macro_rules! all {
             ($r:ident) => {
                 run!(l, t; B16 | U16 => $op<u16, $r>, S16 => $op<i16, $r>, B32 | U32 => $op<u32, $r>, S32 => $op<i32, $r>,
-                    B64 | U64 => $op<u64, $r>, S64 => $op<i64, $r>, F32 => $op<f32, $r>, F64 => $op<f64, $r>)
+                    B64 | U64 => $op<u64, $r>, S64 => $op<i64, $r>)
+                .or_else(|| floats!($r))
             };
         }
         let run: Option<Run> = match $rel {
@@ -283,7 +347,7 @@ macro_rules! by_relation {
             LT => all!(LT),
             LE => all!(LE),
             LG => all!(LG),
-            _ => run!(l, t; F32 => $op<f32, NUM>, F64 => $op<f64, NUM>),
+            _ => floats!(NUM),
         };
         run
     }};
@@ -291,7 +355,7 @@ macro_rules! by_relation {
 
 fn setp(x: &Asked) -> Result<AluOp, String> {
     let (rel, mut imm) = relation(x)?;
-    let run = by_relation!(Setp, x, rel).ok_or_else(|| x.untyped())?;
+    let run = by_relation!(Setp, SetpPair, x, rel).ok_or_else(|| x.untyped())?;
     let mut dst = vec![Type::Pred];
     let mut src = vec![x.ty; 2];
     if let Some(Operand::Pair(..)) = x.inst.operands.first() {
@@ -305,19 +369,21 @@ fn setp(x: &Asked) -> Result<AluOp, String> {
 }
 
 fn set(x: &Asked) -> Result<AluOp, String> {
-    let (rel, mut imm) = relation(x)?;
+    let (rel, imm) = relation(x)?;
     let d = x.inst.form.ty(0).unwrap_or_default();
-    let run = match d {
-        Type::U32 | Type::S32 => by_relation!(Set, x, rel),
-        Type::F32 => {
-            imm |= ONE;
-            by_relation!(Set, x, rel)
-        }
-        _ => None,
+    let pair = matches!(x.ty, Type::F16x2 | Type::Bf16x2);
+    // What is written where the relation holds: all ones, or 1.
+    let yes: u64 = match (d, pair) {
+        (Type::U32 | Type::S32, false) => 0xffff_ffff,
+        (Type::U32 | Type::S32, true) | (Type::U16 | Type::S16, false) => 0xffff,
+        (Type::F32, false) => u64::from(1f32.to_bits()),
+        (Type::F16, false) | (Type::F16x2, true) => u64::from(F16::ONE),
+        (Type::Bf16, false) | (Type::Bf16x2, true) => u64::from(Bf16::ONE),
+        _ => return Err(x.untyped()),
     };
     let mut src = vec![x.ty; 2];
     if imm >> JOIN & 3 != 0 {
         src.push(Type::Pred);
     }
-    x.op(run, d, &src, imm)
+    x.op(by_relation!(Set, SetPair, x, rel), d, &src, imm | yes << YES)
 }

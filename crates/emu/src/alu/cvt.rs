@@ -6,12 +6,13 @@
 //!
 //! Misses: stochastic rounding (`.rs`), the 4- and 6-bit formats, `ue8m0`.
 
+use super::float::Float;
 use super::half::{Bf16, F16, Half};
 use super::int::Int;
 use super::lane::{Body, Val, pick};
 use super::round::{Round, int_to_f32, int_to_f64, narrow};
-use super::{AluOp, Args, Asked, Run, run};
-use crate::planes::{LANES, Planes};
+use super::{AluOp, Args, Asked, Run, fp8, run};
+use crate::planes::{LANES, Planes, V32};
 use prlx_isa::view::Type;
 
 /// Bits 0 to 2: the mode of [`Round::from_imm`].
@@ -69,59 +70,27 @@ impl<A: Int, B: Int> Body for IntSat<A, B> {
 
 /// A floating-point lane type.
 pub trait Real: Val {
-    /// binary32 or binary64: where it is worked on.
-    type Work: Work;
-    /// Its value.
-    fn work(self) -> Self::Work;
     /// Its value.
     fn to64(self) -> f64;
     /// Rounded; with `FINITE` in `flags` never infinite. NaN is the format's canonical one.
     fn from64(x: f64, mode: Round, finite: bool) -> Self;
     /// Whether `.ftz` means it.
     const IS_F32: bool = false;
-}
-
-/// A working format.
-pub trait Work: Copy {
-    /// To an integral value: 1 nearest even, 2 towards zero, 3 down, 4 up, else as it is.
-    fn integral(self, how: u64) -> Self;
-    /// Subnormal binary32 values become zero.
-    fn flushed(self) -> Self;
-    /// Not a number.
-    fn is_nan(self) -> bool;
-    /// Clamped; NaN is 0.
-    fn to<T: Int>(self) -> T;
     /// Whether it is binary64.
-    const WIDE: bool;
+    const WIDE: bool = false;
 }
 
-macro_rules! work { ($($t:ty, $wide:literal, $least:expr;)*) => { $(
-    impl Work for $t {
-        const WIDE: bool = $wide;
-        #[inline(always)]
-        fn integral(self, how: u64) -> Self {
-            match how { 1 => self.round_ties_even(), 2 => self.trunc(), 3 => self.floor(), 4 => self.ceil(), _ => self }
-        }
-        #[inline(always)]
-        fn flushed(self) -> Self { if self.abs() < $least { self * 0.0 } else { self } }
-        #[inline(always)]
-        fn is_nan(self) -> bool { self != self }
-        #[inline(always)]
-        fn to<T: Int>(self) -> T {
-            match (T::BITS, T::SIGNED) {
-                (8, false) => T::low(u64::from(self as u8)),
-                (8, true) => T::low(self as i8 as u64),
-                (16, false) => T::low(u64::from(self as u16)),
-                (16, true) => T::low(self as i16 as u64),
-                (32, false) => T::low(u64::from(self as u32)),
-                (32, true) => T::low(self as i32 as u64),
-                (_, false) => T::low(self as u64),
-                (_, true) => T::low(self as i64 as u64),
-            }
-        }
+/// To an integral value: 1 nearest even, 2 towards zero, 3 down, 4 up, else as it is.
+#[inline(always)]
+fn integral(x: f64, how: u64) -> f64 {
+    match how {
+        1 => x.round_ties_even(),
+        2 => x.trunc(),
+        3 => x.floor(),
+        4 => x.ceil(),
+        _ => x,
     }
-)* } }
-work! { f32, false, f32::MIN_POSITIVE; f64, true, 0.0; }
+}
 
 /// The canonical NaN of binary32.
 pub const NAN32: u32 = 0x7fff_ffff;
@@ -129,42 +98,30 @@ pub const NAN32: u32 = 0x7fff_ffff;
 pub const NAN64: u64 = 0xfff8_0000_0000_0000;
 
 impl Real for f32 {
-    type Work = f32;
     const IS_F32: bool = true;
-    #[inline(always)]
-    fn work(self) -> f32 {
-        self
-    }
     #[inline(always)]
     fn to64(self) -> f64 {
         f64::from(self)
     }
     #[inline(always)]
     fn from64(x: f64, mode: Round, finite: bool) -> f32 {
-        let r = if x.is_nan() { f32::from_bits(NAN32) } else { narrow(x, mode) };
+        let r = narrow(x, mode).canon();
         if finite && r.is_infinite() { f32::MAX.copysign(r) } else { r }
     }
 }
 impl Real for f64 {
-    type Work = f64;
-    #[inline(always)]
-    fn work(self) -> f64 {
-        self
-    }
+    const WIDE: bool = true;
     #[inline(always)]
     fn to64(self) -> f64 {
         self
     }
     #[inline(always)]
     fn from64(x: f64, _: Round, _: bool) -> f64 {
-        if x.is_nan() { f64::from_bits(NAN64) } else { x }
+        x.canon()
     }
 }
 macro_rules! real_halves { ($($t:ident)*) => { $(
     impl Real for $t {
-        type Work = f32;
-        #[inline(always)]
-        fn work(self) -> f32 { self.0 }
         #[inline(always)]
         fn to64(self) -> f64 { f64::from(self.0) }
         #[inline(always)]
@@ -188,25 +145,47 @@ impl<A: Real, B: Int> Body for FloatInt<A, B> {
     #[inline(always)]
     fn run(p: &mut Planes, args: &Args, mask: u32) {
         let a = A::load(p, args.src[0]);
-        let mut v = a.map(A::work);
+        let mut v = [0f64; LANES];
+        for l in 0..LANES {
+            v[l] = a[l].to64();
+        }
         if A::IS_F32 && args.imm & FTZ != 0 {
-            v = v.map(Work::flushed);
+            for x in &mut v {
+                *x = if x.abs() < f64::from(f32::MIN_POSITIVE) { 0.0 } else { *x };
+            }
         }
         match args.imm >> INTEGER & 7 {
-            1 => v = v.map(|x| x.integral(1)),
-            3 => v = v.map(|x| x.integral(3)),
-            4 => v = v.map(|x| x.integral(4)),
-            // Towards zero is what the conversion itself does.
-            _ => {}
+            1 => v.iter_mut().for_each(|x| *x = x.round_ties_even()),
+            3 => v.iter_mut().for_each(|x| *x = x.floor()),
+            4 => v.iter_mut().for_each(|x| *x = x.ceil()),
+            _ => v.iter_mut().for_each(|x| *x = x.trunc()),
         }
-        let nan = if A::Work::WIDE || B::BITS == 64 { B::low(1 << (B::BITS - 1)) } else { B::low(0) };
+        let nan = if A::WIDE || B::BITS == 64 { B::low(1 << (B::BITS - 1)) } else { B::low(0) };
         let mut out = [B::default(); LANES];
         for l in 0..LANES {
-            let r = v[l].to::<B>();
+            let r = if B::BITS == 64 {
+                B::low(if B::SIGNED { v[l] as i64 as u64 } else { v[l] as u64 })
+            } else {
+                short(v[l])
+            };
             out[l] = if v[l].is_nan() { nan } else { r };
         }
         B::store(p, args.dst[0], mask, &out);
     }
+}
+
+/// An integral value to an integer of at most 32 bits, clamped, in operations that make vectors.
+#[inline(always)]
+fn short<B: Int>(x: f64) -> B {
+    let (least, greatest) = if B::SIGNED {
+        (-((1i64 << (B::BITS - 1)) as f64), ((1i64 << (B::BITS - 1)) - 1) as f64)
+    } else {
+        (0.0, ((1i64 << (B::BITS % 64)) - 1) as f64)
+    };
+    let x = if x > least { x } else { least };
+    let x = if x < greatest { x } else { greatest };
+    // Adding 1.5 * 2^52 puts an integer into the low bits.
+    B::low((x + 6_755_399_441_055_744.0).to_bits())
 }
 
 /// Integer to binary32 or binary64, to nearest.
@@ -291,7 +270,7 @@ fn float_float<A: Real, B: Real>(a: A, imm: u64) -> B {
     if A::IS_F32 && imm & FTZ != 0 && x.abs() < f64::from(f32::MIN_POSITIVE) {
         x *= 0.0;
     }
-    x = x.integral(imm >> INTEGER & 7);
+    x = integral(x, imm >> INTEGER & 7);
     if imm & SAT != 0 {
         // NaN fails the comparison and gives +0, as does -0.
         x = if x > 0.0 { x.min(1.0) } else { 0.0 };
@@ -314,8 +293,7 @@ impl<A: Half> Body for Direct<A, f32> {
         let a = A::load(p, args.src[0]);
         let mut out = [0f32; LANES];
         for l in 0..LANES {
-            let x = a[l].get();
-            out[l] = if x.is_nan() { f32::from_bits(NAN32) } else { x };
+            out[l] = a[l].get().canon();
         }
         f32::store(p, args.dst[0], mask, &out);
     }
@@ -325,8 +303,12 @@ pub struct ToHalf<B>(std::marker::PhantomData<B>);
 impl<B: Half> Body for ToHalf<B> {
     #[inline(always)]
     fn run(p: &mut Planes, args: &Args, mask: u32) {
-        let a = f32::load(p, args.src[0]);
-        B::store(p, args.dst[0], mask, &a.map(B::new));
+        let a = p.get32(args.src[0]);
+        let mut out = V32([0; LANES]);
+        for l in 0..LANES {
+            out.0[l] = u32::from(B::near(f32::from_bits(a.0[l])));
+        }
+        p.put32(args.dst[0], mask, out);
     }
 }
 impl Body for Direct<f32, f64> {
@@ -335,7 +317,7 @@ impl Body for Direct<f32, f64> {
         let a = f32::load(p, args.src[0]);
         let mut out = [0f64; LANES];
         for l in 0..LANES {
-            out[l] = if a[l].is_nan() { f64::from_bits(NAN64) } else { f64::from(a[l]) };
+            out[l] = f64::from(a[l]).canon();
         }
         f64::store(p, args.dst[0], mask, &out);
     }
@@ -346,7 +328,7 @@ impl Body for Direct<f64, f32> {
         let a = f64::load(p, args.src[0]);
         let mut out = [0f32; LANES];
         for l in 0..LANES {
-            out[l] = if a[l].is_nan() { f32::from_bits(NAN32) } else { a[l] as f32 };
+            out[l] = (a[l] as f32).canon();
         }
         f32::store(p, args.dst[0], mask, &out);
     }
@@ -463,15 +445,69 @@ macro_rules! by_int {
     };
 }
 
+/// `cvt.pack`: [`Args::imm`] is the range's number in [`RANGES`]; the third operand goes above the two.
+pub struct PackInts;
+impl Body for PackInts {
+    #[inline(always)]
+    fn run(p: &mut Planes, args: &Args, mask: u32) {
+        let (_, least, greatest, bits) = RANGES[(args.imm & 7) as usize];
+        let width = bits.count_ones();
+        let (a, b) = (i32::load(p, args.src[0]), i32::load(p, args.src[1]));
+        let c = if width < 16 { u32::load(p, args.src[2]) } else { [0; LANES] };
+        let one = |v: i32| (i128::from(v).clamp(least, greatest) as u64 & bits) as u32;
+        let mut out = [0u32; LANES];
+        for l in 0..LANES {
+            out[l] = one(b[l]) | one(a[l]) << width | (u64::from(c[l]) << (2 * width)) as u32;
+        }
+        u32::store(p, args.dst[0], mask, &out);
+    }
+}
+
+fn pack(x: &Asked) -> Result<AluOp, String> {
+    x.only(&["pack", "sat"])?;
+    let types = x.inst.form.types.as_slice();
+    let ([to, Type::S32] | [to, Type::S32, Type::B32]) = types else { return Err(x.untyped()) };
+    let range = match (to, types.len()) {
+        (Type::U8 | Type::S8, 3) | (Type::U16 | Type::S16, 2) => RANGES.iter().position(|r| r.0 == *to),
+        _ => None,
+    };
+    let Some(range) = range else { return Err(x.untyped()) };
+    x.op(Some(pick::<PackInts>(x.level)), Type::U32, &[Type::S32, Type::S32, Type::B32][..types.len()], range as u64)
+}
+
+/// Chooses a conversion of pairs of 8-bit values.
+fn bytes(x: &Asked, to: Type, from: Type) -> Result<AluOp, String> {
+    use fp8::{E4m3, E5m2, FromF32, FromHalf, ToBf16, ToF16};
+    x.only(&["rn", "satfinite", "relu"])?;
+    let imm = if x.has("relu") { fp8::RELU } else { 0 };
+    let l = x.level;
+    macro_rules! entry {
+        ($ty:expr, $op:ident $(, $h:ty)?) => {
+            run!(l, $ty; E4m3x2 => $op<E4m3 $(, $h)?>, E5m2x2 => $op<E5m2 $(, $h)?>)
+        };
+    }
+    match (to, from) {
+        (_, Type::F32) => x.op(entry!(to, FromF32), to, &[from; 2], imm),
+        (_, Type::F16x2) => x.op(entry!(to, FromHalf, F16), to, &[from], imm),
+        (_, Type::Bf16x2) => x.op(entry!(to, FromHalf, Bf16), to, &[from], imm),
+        (Type::F16x2, _) => x.op(entry!(from, ToF16), to, &[from], imm),
+        (Type::Bf16x2, _) if imm == 0 => x.op(entry!(from, ToBf16), to, &[from], imm),
+        _ => Err(x.untyped()),
+    }
+}
+
 /// Chooses a conversion.
 #[rustfmt::skip]
 pub(super) fn select(x: &Asked) -> Result<AluOp, String> {
     use Type::{Bf16 as TB16, Bf16x2, F16 as TF16, F16x2, F32, F64, Tf32};
     if x.has("pack") {
-        return Err("`cvt.pack` is not implemented".to_owned());
+        return pack(x);
     }
     let &[to, from] = x.inst.form.types.as_slice() else { return Err(x.untyped()) };
     let imm = flags(x)?;
+    if imm & 7 == 7 && to != Tf32 {
+        return Err("rounding `.rna` is for tf32 only".to_owned());
+    }
     let l = x.level;
     let int = |t: Type| RANGES.iter().position(|r| r.0 == t);
     let run: Option<Run> = match (int(from).is_some(), int(to)) {
@@ -500,6 +536,7 @@ pub(super) fn select(x: &Asked) -> Result<AluOp, String> {
             _ => None,
         },
         (false, None) => match (to, from) {
+            (Type::E4m3x2 | Type::E5m2x2, _) | (_, Type::E4m3x2 | Type::E5m2x2) => return bytes(x, to, from),
             (F16x2, F32) => return x.op(Some(pick::<Pack<F16>>(l)), to, &[F32; 2], imm),
             (Bf16x2, F32) => return x.op(Some(pick::<Pack<Bf16>>(l)), to, &[F32; 2], imm),
             (Tf32, F32) => return x.op(Some(pick::<ToTf32>(l)), Type::B32, &[F32], imm),

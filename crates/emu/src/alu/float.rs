@@ -30,7 +30,10 @@ pub trait Float: Val {
 impl Float for f32 {
     #[inline(always)]
     fn canon(self) -> f32 {
-        if self.is_nan() { f32::from_bits(NAN32) } else { self }
+        // On integers: of a comparison on floats LLVM may conclude that the value is a NaN anyway, and leave it as it is
+        // (it does for `sqrt`), since to it all NaNs are one.
+        let bits = self.to_bits();
+        f32::from_bits(if bits & 0x7fff_ffff > 0x7f80_0000 { NAN32 } else { bits })
     }
     #[inline(always)]
     fn flushed(self) -> f32 {
@@ -45,7 +48,8 @@ impl Float for f32 {
 impl Float for f64 {
     #[inline(always)]
     fn canon(self) -> f64 {
-        if self.is_nan() { f64::from_bits(NAN64) } else { self }
+        let bits = self.to_bits();
+        f64::from_bits(if bits & (u64::MAX >> 1) > 0x7ff << 52 { NAN64 } else { bits })
     }
     #[inline(always)]
     fn flushed(self) -> f64 {
@@ -164,10 +168,6 @@ names! {
     RcpHigh
     /// `rsqrt.approx.ftz.f64`: the upper words only.
     RsqrtHigh
-    /// `sin`.
-    Sin
-    /// `cos`.
-    Cos
     /// `lg2`.
     Lg2
     /// `ex2`.
@@ -263,8 +263,6 @@ lanes! {
     Rsqrt<f64>: 1 (a, b, c, mode) { 1.0 / a.sqrt() }
     RcpHigh<f64>: 1 (a, b, c, mode) { high(1.0 / high(a)) }
     RsqrtHigh<f64>: 1 (a, b, c, mode) { high(1.0 / high(a).sqrt()) }
-    Sin<f32>: 1 (a, b, c, mode) { approx::sin(f64::from(a)) as f32 }
-    Cos<f32>: 1 (a, b, c, mode) { approx::cos(f64::from(a)) as f32 }
     Lg2<f32>: 1 (a, b, c, mode) { approx::lg2(f64::from(a)) as f32 }
     Ex2<f32>: 1 (a, b, c, mode) { approx::ex2(f64::from(a)) as f32 }
     Tanh<f32>: 1 (a, b, c, mode) { approx::tanh(f64::from(a)) as f32 }
@@ -316,6 +314,43 @@ fn xor_sign(a: f32, b: f32, magnitude: f32) -> f32 {
 fn high(x: f64) -> f64 {
     let x = if x.abs() < f64::MIN_POSITIVE { x * 0.0 } else { x };
     if x.is_nan() { x } else { f64::from_bits(x.to_bits() & 0xffff_ffff_0000_0000) }
+}
+
+/// `sin`, or with `QUARTER` 1 `cos`. [`Args::imm`]: [`FTZ`].
+pub struct Turn<const QUARTER: u64>;
+impl<const QUARTER: u64> Body for Turn<QUARTER> {
+    #[inline(always)]
+    fn run(p: &mut Planes, args: &Args, mask: u32) {
+        let mut a = f32::load(p, args.src[0]);
+        let flush = args.imm & FTZ != 0;
+        if flush {
+            for x in &mut a {
+                *x = x.flushed();
+            }
+        }
+        let mut out = [0f32; LANES];
+        let mut large = false;
+        for l in 0..LANES {
+            let r = approx::turn(f64::from(a[l]), QUARTER) as f32;
+            // Zero keeps its sign.
+            out[l] = if QUARTER == 0 && a[l] == 0.0 { a[l] } else { r };
+            large |= !(f64::from(a[l].abs()) < approx::LARGE);
+        }
+        if large {
+            for l in 0..LANES {
+                let x = f64::from(a[l]);
+                if !(x.abs() < approx::LARGE) {
+                    out[l] = (if QUARTER == 0 { x.sin() } else { x.cos() } as f32).canon();
+                }
+            }
+        }
+        if flush {
+            for x in &mut out {
+                *x = x.flushed();
+            }
+        }
+        f32::store(p, args.dst[0], mask, &out);
+    }
 }
 
 /// `copysign`: the first operand's sign, the second's magnitude.
@@ -398,8 +433,8 @@ pub(super) fn select(op: Op, x: &Asked) -> Result<AluOp, String> {
         Op::Rcp => entry!(x, imm, F32 => Rcp<f32>, F64 => Rcp<f64>),
         Op::Sqrt => entry!(x, imm, F32 => Sqrt<f32>, F64 => Sqrt<f64>),
         Op::Rsqrt => entry!(x, imm, F32 => Rsqrt<f32>, F64 => Rsqrt<f64>),
-        Op::Sin => entry!(x, imm, F32 => Sin<f32>),
-        Op::Cos => entry!(x, imm, F32 => Cos<f32>),
+        Op::Sin => run!(x.level, t; F32 => Turn<0>),
+        Op::Cos => run!(x.level, t; F32 => Turn<1>),
         Op::Lg2 => entry!(x, imm, F32 => Lg2<f32>),
         Op::Ex2 => entry!(x, imm, F32 => Ex2<f32>),
         Op::Tanh => entry!(x, imm, F32 => Tanh<f32>),

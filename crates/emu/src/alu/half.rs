@@ -11,6 +11,12 @@ use crate::planes::{LANES, Planes, V32};
 pub trait Half: Val {
     /// Infinity.
     const INF: u16;
+    /// The least normal value.
+    const MIN_NORMAL: u16;
+    /// 1.
+    const ONE: u16;
+    /// Whether its products can leave binary32's range.
+    const WIDE: bool;
     /// Exact.
     fn widen(bits: u16) -> f32;
     /// To nearest even.
@@ -61,6 +67,9 @@ pub struct Bf16(pub f32);
 
 impl Half for F16 {
     const INF: u16 = 0x7c00;
+    const MIN_NORMAL: u16 = 0x0400;
+    const ONE: u16 = 0x3c00;
+    const WIDE: bool = false;
     #[inline(always)]
     fn widen(h: u16) -> f32 {
         let magnitude = u32::from(h & 0x7fff) << 13;
@@ -94,6 +103,9 @@ impl Half for F16 {
 
 impl Half for Bf16 {
     const INF: u16 = 0x7f80;
+    const MIN_NORMAL: u16 = 0x0080;
+    const ONE: u16 = 0x3f80;
+    const WIDE: bool = true;
     #[inline(always)]
     fn widen(h: u16) -> f32 {
         f32::from_bits(u32::from(h) << 16)

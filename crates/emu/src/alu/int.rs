@@ -4,8 +4,8 @@
 //! ones, and the dividend as remainder.
 
 use super::lane::{Body, Val, ops, pick};
-use super::{AluOp, Args, Asked, Run, run};
-use crate::planes::{LANES, Planes};
+use super::{AluOp, Args, Asked, Level, Run, run};
+use crate::planes::{LANES, Planes, V32};
 use prlx_isa::ptx::Op;
 use prlx_isa::view::Type;
 
@@ -152,6 +152,20 @@ ops! {
     Div<T: Int>(a: T, b: T) -> T { a.div(b) }
     /// `rem`.
     Rem<T: Int>(a: T, b: T) -> T { a.rem(b) }
+    /// `div.u32`, in vectors.
+    DivU32(a: u32, b: u32) -> u32 { quotient(f64::from(a), f64::from(b)) | if b == 0 { u32::MAX } else { 0 } }
+    /// `div.s32`, in vectors.
+    DivS32(a: i32, b: i32) -> i32 { quotient(f64::from(a), f64::from(b)) as i32 | if b == 0 { -1 } else { 0 } }
+    /// `rem.u32`, in vectors.
+    RemU32(a: u32, b: u32) -> u32 {
+        let q = quotient(f64::from(a), f64::from(b));
+        if b == 0 { a } else { a.wrapping_sub(q.wrapping_mul(b)) }
+    }
+    /// `rem.s32`, in vectors.
+    RemS32(a: i32, b: i32) -> i32 {
+        let q = quotient(f64::from(a), f64::from(b)) as i32;
+        if b == 0 { a } else { a.wrapping_sub(q.wrapping_mul(b)) }
+    }
     /// `neg`.
     Neg<T: Int>(a: T) -> T { a.neg() }
     /// `abs`.
@@ -180,109 +194,112 @@ ops! {
     MaxReluS16x2(a: u32, b: u32) -> u32 { halves(a, b, |a, b| (a as i16).max(b as i16).max(0) as u16) }
 }
 
+/// The low 32 bits of a quotient of 32-bit integers, rounded towards zero. binary64 has bits enough that a quotient which
+/// is not an integer does not round to one.
+#[inline(always)]
+fn quotient(a: f64, b: f64) -> u32 {
+    // Adding 1.5 * 2^52 rounds to an integer, which then lies in the low bits.
+    const MAGIC: f64 = 6_755_399_441_055_744.0;
+    let q = a / b;
+    let magnitude = q.abs();
+    let near = (magnitude + MAGIC) - MAGIC;
+    let down = if near > magnitude { near - 1.0 } else { near };
+    (down.copysign(q) + MAGIC).to_bits() as u32
+}
+
 #[inline(always)]
 fn halves(a: u32, b: u32, f: impl Fn(u16, u16) -> u16) -> u32 {
     u32::from(f(a as u16, b as u16)) | u32::from(f((a >> 16) as u16, (b >> 16) as u16)) << 16
 }
 
 /// Carry chains: `add.cc`, `addc`, `sub.cc`, `subc`, `mad.cc`, `madc`. [`Args::imm`]: [`CARRY_IN`], [`CARRY_OUT`].
+///
+/// `KIND`: 0 sum, 1 difference (the flag is a borrow), 2 low half of the product plus c, 3 high half, 4 high half signed.
 pub struct Chain<T, const KIND: u8>(std::marker::PhantomData<T>);
 /// Takes the carry flag.
 pub const CARRY_IN: u64 = 1;
 /// Sets the carry flag.
 pub const CARRY_OUT: u64 = 2;
-impl<T: Int, const KIND: u8> Body for Chain<T, KIND> {
-    #[inline(always)]
-    fn run(p: &mut Planes, args: &Args, mask: u32) {
-        let (a, b) = (T::load(p, args.src[0]), T::load(p, args.src[1]));
-        let c = if KIND >= 2 { T::load(p, args.src[2]) } else { a };
-        let carry = if args.imm & CARRY_IN != 0 { p.carry } else { 0 };
-        let (mut out, mut flags) = (a, 0u32);
-        for l in 0..LANES {
-            let cin = u128::from(carry >> l & 1);
-            let (x, y) = (u128::from(a[l].bits()), u128::from(b[l].bits()));
-            // Sum, difference (the flag is a borrow), low and high half of the product plus c.
-            let (r, flag) = match KIND {
-                0 => {
-                    let r = x + y + cin;
-                    (r, r >> T::BITS & 1 == 1)
-                }
-                1 => (x.wrapping_sub(y).wrapping_sub(cin), x < y + cin),
-                2 => {
-                    let r = u128::from(a[l].mul(b[l]).bits()) + u128::from(c[l].bits()) + cin;
-                    (r, r >> T::BITS & 1 == 1)
-                }
-                _ => {
-                    let r = u128::from(a[l].mul_hi(b[l]).bits()) + u128::from(c[l].bits()) + cin;
-                    (r, r >> T::BITS & 1 == 1)
-                }
-            };
-            out[l] = T::wrap(r as i128);
-            flags |= u32::from(flag) << l;
-        }
-        T::store(p, args.dst[0], mask, &out);
-        if args.imm & CARRY_OUT != 0 {
-            p.put_carry(mask, flags);
+macro_rules! chains { ($($t:ident $signed:ident)*) => { $(
+    impl<const KIND: u8> Body for Chain<$t, KIND> {
+        #[inline(always)]
+        fn run(p: &mut Planes, args: &Args, mask: u32) {
+            let (a, b) = (<$t>::load(p, args.src[0]), <$t>::load(p, args.src[1]));
+            let c = if KIND >= 2 { <$t>::load(p, args.src[2]) } else { b };
+            let carry = if args.imm & CARRY_IN != 0 { p.carry } else { 0 };
+            let (mut out, mut flags) = (a, 0u32);
+            for l in 0..LANES {
+                let cin = $t::from(carry & (1 << l) != 0);
+                let (x, y) = match KIND {
+                    0 | 1 => (a[l], b[l]),
+                    2 => (a[l].wrapping_mul(b[l]), c[l]),
+                    3 => (a[l].mul_hi(b[l]), c[l]),
+                    _ => ((a[l] as $signed).mul_hi(b[l] as $signed) as $t, c[l]),
+                };
+                let (r, flag) = if KIND == 1 {
+                    let (r, s) = (x.wrapping_sub(y), x.wrapping_sub(y).wrapping_sub(cin));
+                    (s, x < y || s > r)
+                } else {
+                    let (r, s) = (x.wrapping_add(y), x.wrapping_add(y).wrapping_add(cin));
+                    (s, r < x || s < r)
+                };
+                out[l] = r;
+                flags |= if flag { 1 << l } else { 0 };
+            }
+            <$t>::store(p, args.dst[0], mask, &out);
+            if args.imm & CARRY_OUT != 0 {
+                p.put_carry(mask, flags);
+            }
         }
     }
-}
+)* } }
+chains! { u32 i32 u64 i64 }
 
 /// `dp4a` and `dp2a`: [`Args::imm`] has bit 0 for signed a, bit 1 for signed b, bit 2 for `dp2a`, bit 3 for its `.hi`.
 pub struct Dot;
 impl Body for Dot {
     #[inline(always)]
     fn run(p: &mut Planes, args: &Args, mask: u32) {
-        let [a, b, c] = [0, 1, 2].map(|i| p.get32(args.src[i]).0);
-        let mut out = [0u32; LANES];
-        for l in 0..LANES {
-            out[l] = dot(a[l], b[l], c[l], args.imm);
-        }
-        u32::store(p, args.dst[0], mask, &out);
-    }
-}
-
-fn dot(a: u32, b: u32, c: u32, how: u64) -> u32 {
-    let byte = |v: u32, i: u32, signed: bool| {
-        let x = (v >> (8 * i)) as u8;
-        if signed { i64::from(x as i8) } else { i64::from(x) }
-    };
-    let half = |v: u32, i: u32, signed: bool| {
-        let x = (v >> (16 * i)) as u16;
-        if signed { i64::from(x as i16) } else { i64::from(x) }
-    };
-    let (sa, sb) = (how & 1 != 0, how & 2 != 0);
-    let sum: i64 = if how & 4 != 0 {
-        let first = if how & 8 != 0 { 2 } else { 0 };
-        (0..2).map(|i| half(a, i, sa) * byte(b, first + i, sb)).sum()
-    } else {
-        (0..4).map(|i| byte(a, i, sa) * byte(b, i, sb)).sum()
-    };
-    c.wrapping_add(sum as u32)
-}
-
-/// The entry of a carry operation: 0 sum, 1 difference, 2 `mad.lo`, 3 `mad.hi`.
-fn chain(x: &Asked, kind: u8) -> Result<AluOp, String> {
-    macro_rules! by_kind {
-        ($t:ty) => {
-            match kind {
-                0 => pick::<Chain<$t, 0>>(x.level),
-                1 => pick::<Chain<$t, 1>>(x.level),
-                2 => pick::<Chain<$t, 2>>(x.level),
-                _ => pick::<Chain<$t, 3>>(x.level),
-            }
+        let (a, b, c) = (p.get32(args.src[0]), p.get32(args.src[1]), p.get32(args.src[2]));
+        let mut out = V32([0; LANES]);
+        let (sa, sb) = (args.imm & 1 != 0, args.imm & 2 != 0);
+        // Elements come down from the top, by sign or by zero.
+        let part = |v: u32, left: u32, right: u32, signed: bool| {
+            if signed { ((v << left) as i32 >> right) as u32 } else { (v << left) >> right }
         };
+        for l in 0..LANES {
+            let (a, b) = (a.0[l], b.0[l]);
+            let mut sum = c.0[l];
+            if args.imm & 4 != 0 {
+                let first = if args.imm & 8 != 0 { 0 } else { 16 };
+                sum = sum.wrapping_add(part(a, 16, 16, sa).wrapping_mul(part(b, first + 8, 24, sb)));
+                sum = sum.wrapping_add(part(a, 0, 16, sa).wrapping_mul(part(b, first, 24, sb)));
+            } else {
+                for i in 0..4 {
+                    sum = sum.wrapping_add(part(a, 8 * i, 24, sa).wrapping_mul(part(b, 8 * i, 24, sb)));
+                }
+            }
+            out.0[l] = sum;
+        }
+        p.put32(args.dst[0], mask, out);
     }
-    use Type::{B32, B64, S32, S64, U32, U64};
-    let entry: Option<Run> = match x.ty {
-        U32 | B32 => Some(by_kind!(u32)),
-        S32 => Some(by_kind!(i32)),
-        U64 | B64 => Some(by_kind!(u64)),
-        S64 => Some(by_kind!(i64)),
-        _ => None,
+}
+
+/// Chooses a carry operation: 0 sum, 1 difference, 2 `mad.lo`, 3 `mad.hi`.
+fn chain(x: &Asked, kind: u8) -> Result<AluOp, String> {
+    use Type::{S32, S64};
+    // As for comparisons, flags come faster from AVX2's vectors.
+    let l = x.level.min(Level::Avx2);
+    let run = match kind {
+        0 => run!(l, x.ty; U32 | S32 | B32 => Chain<u32, 0>, U64 | S64 | B64 => Chain<u64, 0>),
+        1 => run!(l, x.ty; U32 | S32 | B32 => Chain<u32, 1>, U64 | S64 | B64 => Chain<u64, 1>),
+        2 => run!(l, x.ty; U32 | S32 | B32 => Chain<u32, 2>, U64 | S64 | B64 => Chain<u64, 2>),
+        _ if matches!(x.ty, S32 | S64) => run!(l, x.ty; S32 => Chain<u32, 4>, S64 => Chain<u64, 4>),
+        _ => run!(l, x.ty; U32 | B32 => Chain<u32, 3>, U64 | B64 => Chain<u64, 3>),
     };
     let carry_in = matches!(x.inst.form.op, Some(Op::Addc | Op::Subc | Op::Madc));
     let imm = if carry_in { CARRY_IN } else { 0 } | if x.has("cc") { CARRY_OUT } else { 0 };
-    x.op(entry, x.ty, &[x.ty; 3][..if kind >= 2 { 3 } else { 2 }], imm)
+    x.op(run, x.ty, &[x.ty; 3][..if kind >= 2 { 3 } else { 2 }], imm)
 }
 
 /// The twice as wide type.
@@ -345,8 +362,8 @@ pub(super) fn select(op: Op, x: &Asked) -> Result<AluOp, String> {
             x.only(&[])?;
             three(run!(l, t; U16 => Sad<u16>, S16 => Sad<i16>, U32 => Sad<u32>, S32 => Sad<i32>, U64 => Sad<u64>, S64 => Sad<i64>))
         }
-        Op::Div => { x.only(&[])?; two(run!(l, t; U16 => Div<u16>, S16 => Div<i16>, U32 => Div<u32>, S32 => Div<i32>, U64 => Div<u64>, S64 => Div<i64>)) }
-        Op::Rem => { x.only(&[])?; two(run!(l, t; U16 => Rem<u16>, S16 => Rem<i16>, U32 => Rem<u32>, S32 => Rem<i32>, U64 => Rem<u64>, S64 => Rem<i64>)) }
+        Op::Div => { x.only(&[])?; two(run!(l, t; U16 => Div<u16>, S16 => Div<i16>, U32 => DivU32, S32 => DivS32, U64 => Div<u64>, S64 => Div<i64>)) }
+        Op::Rem => { x.only(&[])?; two(run!(l, t; U16 => Rem<u16>, S16 => Rem<i16>, U32 => RemU32, S32 => RemS32, U64 => Rem<u64>, S64 => Rem<i64>)) }
         Op::Neg => { x.only(&[])?; one(run!(l, t; S16 => Neg<u16>, S32 => Neg<u32>, S64 => Neg<u64>)) }
         Op::Abs => { x.only(&[])?; one(run!(l, t; S16 => Abs<i16>, S32 => Abs<i32>, S64 => Abs<i64>)) }
         Op::Min if x.has("relu") => { x.only(&["relu"])?; two(run!(l, t; S32 => MinRelu, S16x2 => MinReluS16x2)) }

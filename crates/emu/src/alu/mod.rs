@@ -28,7 +28,9 @@ mod bits;
 mod compare;
 mod cvt;
 mod float;
+mod fp8;
 mod half;
+mod half_ops;
 mod int;
 mod lane;
 mod mov;
@@ -121,6 +123,11 @@ pub fn select(inst: &Inst, function: &Function, level: Level) -> Result<AluOp, S
         Op::Add | Op::Sub | Op::Mul | Op::Mad | Op::Div | Op::Abs | Op::Neg | Op::Min | Op::Max if !x.is_float() => {
             int::select(op, &x)
         }
+        Op::Add | Op::Sub | Op::Mul | Op::Fma | Op::Abs | Op::Neg | Op::Min | Op::Max | Op::Ex2 | Op::Tanh
+            if x.is_half() =>
+        {
+            half_ops::select(op, &x)
+        }
         Op::Add | Op::Sub | Op::Mul | Op::Mad | Op::Fma | Op::Div | Op::Abs | Op::Neg | Op::Min | Op::Max => {
             float::select(op, &x)
         }
@@ -167,6 +174,9 @@ impl Asked<'_> {
     fn is_float(&self) -> bool {
         use Type::{Bf16, Bf16x2, F16, F16x2, F32, F32x2, F64};
         matches!(self.ty, F16 | F16x2 | Bf16 | Bf16x2 | F32 | F32x2 | F64)
+    }
+    fn is_half(&self) -> bool {
+        matches!(self.ty, Type::F16 | Type::F16x2 | Type::Bf16 | Type::Bf16x2)
     }
     /// Refuses modifiers other than these: one that is not understood must not be dropped.
     fn only(&self, known: &[&str]) -> Result<(), String> {

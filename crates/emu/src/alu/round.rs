@@ -53,6 +53,15 @@ pub fn narrow(x: f64, mode: Round) -> f32 {
     }
 }
 
+/// Likewise to odd, without branches.
+#[inline(always)]
+pub fn narrow_odd(x: f64) -> f32 {
+    let n = x as f32;
+    let back = f64::from(n);
+    let towards_zero = n.to_bits().wrapping_sub(u32::from(back.abs() > x.abs()));
+    f32::from_bits(towards_zero | u32::from(back != x))
+}
+
 /// An integer to binary32.
 #[inline(always)]
 pub fn int_to_f32(v: i128, mode: Round) -> f32 {
