@@ -93,10 +93,10 @@ fn cases<F: Format>(operands: usize, n: usize, seed: u64) -> Vec<Vec<u64>> {
     while out.len() < corners + n {
         let mut t: Vec<u64> = (0..operands).map(|_| pool[(r.next() % 4000) as usize]).collect();
         let x = r.next();
-        if x % 3 == 0 && operands == 2 {
+        if x.is_multiple_of(3) && operands == 2 {
             t[1] = t[0] ^ (x >> 8 & 7) ^ (1 << (F::WIDTH - 1));
         }
-        if x % 3 == 0 && operands == 3 {
+        if x.is_multiple_of(3) && operands == 3 {
             // c close to -a*b.
             let p = F::of(t[0]).mul_r(F::of(t[1]), Round::NearestTiesToEven).value;
             t[2] = p.bits() ^ (1 << (F::WIDTH - 1)) ^ (x >> 8 & 3);
@@ -195,7 +195,13 @@ fn roots<F: Format + FloatConvert<Quad>>(ty: &str, n: usize) {
                     let sign = |r: u64| {
                         let [r, x]: [Quad; 2] = [F::of(r), x].map(|v| v.convert(&mut false).value);
                         let e = r.mul_add_r(r, -x, Round::TowardNegative).value;
-                        if e.is_negative() { -1 } else { i32::from(!e.is_zero()) }
+                        if e.is_zero() {
+                            0
+                        } else if e.is_negative() {
+                            -1
+                        } else {
+                            1
+                        }
                     };
                     assert!(sign(down[l]) <= 0 && sign(up[l]) >= 0 && zero[l] == down[l], "{ty} {:x}", src[l]);
                     let exact = down[l] == up[l];

@@ -56,10 +56,13 @@ pub fn lg2(x: f64) -> f64 {
     if x == f64::INFINITY { x } else { r }
 }
 
-/// Beyond this the reduction loses too much, and the C library does it, one lane at a time.
-pub const LARGE: f64 = 65_536.0;
+/// Where the reduction loses too much, or there is none: the C library does it, one lane at a time.
+#[inline(always)]
+pub fn is_large(x: f64) -> bool {
+    x.abs() >= 65_536.0 || x.is_nan()
+}
 
-/// Sine, or with `quarter` 1 the cosine; below [`LARGE`].
+/// Sine, or with `quarter` 1 the cosine; not [large](is_large).
 #[inline(always)]
 pub fn turn(x: f64, quarter: u64) -> f64 {
     const MAGIC: f64 = 6_755_399_441_055_744.0;

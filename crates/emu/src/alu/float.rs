@@ -334,12 +334,12 @@ impl<const QUARTER: u64> Body for Turn<QUARTER> {
             let r = approx::turn(f64::from(a[l]), QUARTER) as f32;
             // Zero keeps its sign.
             out[l] = if QUARTER == 0 && a[l] == 0.0 { a[l] } else { r };
-            large |= !(f64::from(a[l].abs()) < approx::LARGE);
+            large |= approx::is_large(f64::from(a[l]));
         }
         if large {
             for l in 0..LANES {
                 let x = f64::from(a[l]);
-                if !(x.abs() < approx::LARGE) {
+                if approx::is_large(x) {
                     out[l] = (if QUARTER == 0 { x.sin() } else { x.cos() } as f32).canon();
                 }
             }

@@ -23,6 +23,8 @@
 //! Results: integers bit-exact; IEEE operations correctly rounded in every mode; approximations within their documented
 //! error. An instruction that has no meaning here is refused with a sentence that says what is missing.
 
+#![allow(clippy::needless_range_loop, reason = "lanes of several arrays by number: the shape that becomes vectors")]
+
 mod approx;
 mod bits;
 mod compare;

@@ -17,7 +17,7 @@ pub fn form(text: &str) -> Form {
     use Type::*;
     const TYPES: &[Type] = &[
         B32, Pred, B8, B16, B64, B128, U8, U16, U32, U64, S8, S16, S32, S64, F16, F16x2, Bf16, Bf16x2, F32, F32x2, F64,
-        Tf32, E4m3, E5m2, E4m3x2, E5m2x2, U16x2, S16x2,
+        Tf32, E4m3, E5m2, E4m3x2, E5m2x2, U16x2, S16x2, E2m1x2,
     ];
     let mut parts = text.split('.');
     let op = parts.next().and_then(Op::from_mnemonic);
