@@ -71,14 +71,14 @@ fn high_and_wide() {
         check(&format!("mad24.lo.{ty}"), &cases, |t| (product(t) + i128::from(t[2])) as u32 as u64);
         check(&format!("mad24.hi.{ty}"), &cases, |t| ((product(t) >> 16) + i128::from(t[2])) as u32 as u64);
         check(&format!("mad.hi.{ty}"), &cases, |t| {
-            ((val(t[0], 32, signed) * val(t[1], 32, signed) >> 32) + i128::from(t[2])) as u32 as u64
+            (((val(t[0], 32, signed) * val(t[1], 32, signed)) >> 32) + i128::from(t[2])) as u32 as u64
         });
     }
     let clamp = |v: i128| v.clamp(i32::MIN.into(), i32::MAX.into()) as u32 as u64;
     let s = |x: u64| val(x, 32, true);
     check("add.sat.s32", &cases, |t| clamp(s(t[0]) + s(t[1])));
     check("sub.sat.s32", &cases, |t| clamp(s(t[0]) - s(t[1])));
-    check("mad.hi.sat.s32", &cases, |t| clamp((s(t[0]) * s(t[1]) >> 32) + s(t[2])));
+    check("mad.hi.sat.s32", &cases, |t| clamp(((s(t[0]) * s(t[1])) >> 32) + s(t[2])));
     check("mad24.hi.sat.s32", &cases, |t| {
         let p = val(t[0] & 0xff_ffff, 24, true) * val(t[1] & 0xff_ffff, 24, true);
         clamp((p >> 16) + s(t[2]))

@@ -4,32 +4,12 @@
 
 use prlx_emu::alu::{AluOp, Args, Level, select};
 use prlx_emu::planes::{LANES, Planes, V32, V64};
-use prlx_isa::ptx::{Form, Op};
+use prlx_isa::ptx::Form;
 use prlx_isa::view::{Function, Inst, Operand, Reg, Type};
 
 /// The levels to test.
 pub fn levels() -> Vec<Level> {
     [Level::Base, Level::Avx2, Level::Avx512].into_iter().filter(|&l| l <= Level::detect()).collect()
-}
-
-/// An opcode taken apart.
-pub fn form(text: &str) -> Form {
-    use Type::*;
-    const TYPES: &[Type] = &[
-        B32, Pred, B8, B16, B64, B128, U8, U16, U32, U64, S8, S16, S32, S64, F16, F16x2, Bf16, Bf16x2, F32, F32x2, F64,
-        Tf32, E4m3, E5m2, E4m3x2, E5m2x2, U16x2, S16x2, E2m1x2,
-    ];
-    let mut parts = text.split('.');
-    let op = parts.next().and_then(Op::from_mnemonic);
-    let mut form = Form { text: text.to_owned(), op, ..Form::default() };
-    for part in parts {
-        match TYPES.iter().find(|t| format!("{t:?}").to_lowercase() == part) {
-            Some(&t) => form.types.push(t),
-            None => form.mods.push(part.to_owned()),
-        }
-    }
-    form.mods.sort_unstable();
-    form
 }
 
 /// Registers as operands.
@@ -39,7 +19,7 @@ pub fn regs(n: usize) -> Vec<Operand> {
 
 /// Chooses at a level, with these operands.
 pub fn choose(text: &str, operands: Vec<Operand>, level: Level) -> Result<AluOp, String> {
-    select(&Inst { form: form(text).into(), operands, ..Inst::default() }, &Function::default(), level)
+    select(&Inst { form: Form::parse(text).into(), operands, ..Inst::default() }, &Function::default(), level)
 }
 
 /// Lanes of one operand, as bits.
