@@ -1,8 +1,8 @@
 //! Data flow of one function: which definitions reach a use, and which predicates decide something.
 //!
 //! A register with one definition that dominates its uses (most of them) costs nothing more than that knowledge. The others
-//! get the joins of static single assignment, so memory follows the joins, not blocks times registers; the sets that a
-//! query gives are found by walking those joins.
+//! get the joins of static single assignment, one register after the other; of those only what tells definitions apart is
+//! kept: joins that can see each other (around loops) are one, and joins of one value are none. A query walks what is left.
 //!
 //! Holds: guarded definitions, writes of single elements and what unknown operations may write do not end earlier definitions; [`Def::Entry`] is there when
 //! some way from the entry defines nothing. Misses: memory, parameters of calls in `.param` space, the carry flag; in blocks
@@ -12,7 +12,9 @@ use std::collections::{BTreeMap, HashSet};
 
 use crate::graph::Graph;
 use crate::ptx::Op;
-use crate::view::{BlockId, Class, Function, Inst, InstId, Operand, Reg};
+use crate::view::{Class, Function, Inst, InstId, Operand, Reg};
+
+mod joins;
 
 /// Where a register's value can come from.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -47,17 +49,18 @@ pub struct Decision {
     pub steers: Vec<(InstId, SteerKind)>,
 }
 
-/// A value that a register can have: index into [`Flow::values`].
+/// Something a register can hold: the definitions that may have made it. An index into [`Flow::values`].
 type Value = u32;
 
-#[derive(Clone, Debug)]
-enum Node {
-    /// From the function's entry.
-    Entry,
-    /// What an instruction wrote; for a definition that need not happen, else what was there before.
-    Def(InstId, Option<Value>),
-    /// One of these, by the way that control came.
-    Join(Vec<Value>),
+/// The value that comes from the function's entry, for all registers.
+const ENTRY: Value = 0;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Node {
+    /// Definitions, as a range of [`Flow::own`] from here to where the next node's begin.
+    own: u32,
+    /// Values whose definitions count too, likewise of [`Flow::others`].
+    others: u32,
 }
 
 /// Def-use chains of a function.
@@ -68,13 +71,18 @@ pub struct Flow {
     /// By register: instructions that name it, ascending; offsets into `mentions`.
     starts: Vec<u32>,
     mentions: Vec<Mention>,
+    /// Values, and one node more than there are, which ends the last.
     values: Vec<Node>,
+    own: Vec<InstId>,
+    others: Vec<Value>,
     /// The value that a use sees, for registers without a single definition; sorted.
     seen: Vec<(InstId, Reg, Value)>,
     /// Values by the instruction and register that make them; sorted.
     made: Vec<(InstId, Reg, Value)>,
-    /// By value: values that are joins of it or may leave it standing, and instructions that use it.
-    onward: Vec<(Vec<Value>, Vec<InstId>)>,
+    /// The other way: by value, offsets into `onward` (values that count its definitions too) and `users`.
+    back: Vec<Node>,
+    onward: Vec<Value>,
+    users: Vec<InstId>,
 }
 
 /// An instruction that names a register.
@@ -131,19 +139,14 @@ fn id(i: usize) -> u32 {
 impl Flow {
     /// The data flow of a function.
     pub fn of(f: &Function, graph: &Graph) -> Flow {
-        let mut flow = Flow { single: vec![None; f.regs.len()], ..Flow::default() };
+        // The entry's value has no definition of its own.
+        let mut flow = Flow { single: vec![None; f.regs.len()], values: vec![Node::default(); 2], ..Flow::default() };
         flow.collect(f);
-        let frontiers = frontiers(f, graph);
-        let mut scratch = Scratch {
-            live: vec![0; f.blocks.len()],
-            join: vec![0; f.blocks.len()],
-            at_end: vec![(0, 0); f.blocks.len()],
-            epoch: 0,
-        };
+        let mut builder = joins::Builder::new(f, graph);
         for r in 0..f.regs.len() {
             let reg = Reg(id(r));
             if !flow.has_single(f, graph, reg) {
-                flow.joins(f, graph, &frontiers, &mut scratch, reg);
+                builder.register(&mut flow, reg);
             }
         }
         flow.seen.sort_unstable();
@@ -202,200 +205,67 @@ impl Flow {
         covers
     }
 
-    /// Makes the values of a register that has several, or may have none.
-    fn joins(&mut self, f: &Function, graph: &Graph, frontiers: &[Vec<BlockId>], s: &mut Scratch, reg: Reg) {
-        let list: Vec<Mention> = self.of_reg(reg).to_vec();
-        if list.iter().all(|m| !m.reads) && list.iter().all(|m| m.ends || !m.writes) {
-            // Written and never read.
-            for m in &list {
-                let v = self.value(Node::Def(m.inst, None));
-                self.made.push((m.inst, reg, v));
-            }
-            return;
-        }
-        s.epoch += 1;
-        let place = |i: InstId| f.insts[i.index()].block;
-        // Blocks where what comes in matters.
-        let mut work = vec![];
-        let mut i = 0;
-        while i < list.len() {
-            let block = place(list[i].inst);
-            let mut ended = false;
-            while i < list.len() && place(list[i].inst) == block {
-                let m = list[i];
-                if !ended && (m.reads || m.writes && !m.ends) && s.live[block.index()] != s.epoch {
-                    s.live[block.index()] = s.epoch;
-                    work.push(block);
-                }
-                ended |= m.ends;
-                i += 1;
-            }
-            if ended {
-                // Says "not through here" to the climb below.
-                s.at_end[block.index()] = (s.epoch, u32::MAX);
-            }
-        }
-        while let Some(b) = work.pop() {
-            for p in &f.blocks[b.index()].preds {
-                let p = p.index();
-                if s.live[p] != s.epoch && s.at_end[p] != (s.epoch, u32::MAX) {
-                    s.live[p] = s.epoch;
-                    work.push(BlockId(id(p)));
-                }
-            }
-        }
-        // Joins: where definitions meet and it matters.
-        let mut joins = vec![];
-        let mut work: Vec<BlockId> = vec![];
-        let mut last = None;
-        for m in list.iter().filter(|m| m.writes) {
-            let block = place(m.inst);
-            if last != Some(block) && graph.reaches(block) {
-                work.push(block);
-                last = Some(block);
-            }
-        }
-        while let Some(b) = work.pop() {
-            for j in &frontiers[b.index()] {
-                let k = j.index();
-                if s.join[k] >> 32 != u64::from(s.epoch) && s.live[k] == s.epoch {
-                    let v = self.value(Node::Join(vec![]));
-                    s.join[k] = u64::from(s.epoch) << 32 | u64::from(v);
-                    joins.push(*j);
-                    work.push(*j);
-                }
-            }
-        }
-        let entry = self.value(Node::Entry);
-        // Values at the ends of blocks with mentions, in order of domination so that what comes in is known.
-        let joined = u64::from(s.epoch);
-        s.epoch += 1;
-        let mut i = 0;
-        let mut groups = vec![];
-        while i < list.len() {
-            let block = place(list[i].inst);
-            let from = i;
-            while i < list.len() && place(list[i].inst) == block {
-                i += 1;
-            }
-            groups.push((block, from..i));
-        }
-        // Outer before inner in the dominator tree: what is above a block is known before it.
-        groups.sort_unstable_by_key(|(b, _)| graph.entered(*b));
-        for (block, range) in groups {
-            let mut now = if graph.reaches(block) { Some(self.incoming(graph, s, joined, block, entry)) } else { None };
-            for m in &list[range] {
-                if m.reads
-                    && let Some(v) = now
-                {
-                    self.seen.push((m.inst, reg, v));
-                }
-                if m.writes {
-                    let v = self.value(Node::Def(m.inst, if m.ends { None } else { now }));
-                    self.made.push((m.inst, reg, v));
-                    now = Some(v);
-                }
-            }
-            if let Some(v) = now {
-                s.at_end[block.index()] = (s.epoch, v);
-            }
-        }
-        for j in joins {
-            let mut from = vec![];
-            for p in &f.blocks[j.index()].preds {
-                if graph.reaches(*p) {
-                    from.push(self.outgoing(graph, s, joined, *p, entry));
-                }
-            }
-            if j.0 == 0 {
-                from.push(entry);
-            }
-            from.sort_unstable();
-            from.dedup();
-            let v = id_of(s.join[j.index()]);
-            self.values[v as usize] = Node::Join(from);
-        }
+    /// Adds a value.
+    fn value(&mut self, own: &[InstId], others: &[Value]) -> Value {
+        self.own.extend(own);
+        self.others.extend(others);
+        self.values.push(Node { own: id(self.own.len()), others: id(self.others.len()) });
+        id(self.values.len() - 2)
     }
 
-    fn value(&mut self, node: Node) -> Value {
-        self.values.push(node);
-        id(self.values.len() - 1)
-    }
-
-    /// The value at a block's end.
-    fn outgoing(&self, graph: &Graph, s: &mut Scratch, joined: u64, block: BlockId, entry: Value) -> Value {
-        let mut path = vec![];
-        let mut b = block;
-        let v = loop {
-            if s.at_end[b.index()].0 == s.epoch {
-                break s.at_end[b.index()].1;
-            }
-            path.push(b);
-            if s.join[b.index()] >> 32 == joined {
-                break id_of(s.join[b.index()]);
-            }
-            match graph.idom[b.index()] {
-                Some(up) => b = up,
-                None => break entry,
-            }
-        };
-        for b in path {
-            s.at_end[b.index()] = (s.epoch, v);
-        }
-        v
-    }
-
-    /// The value at a block's beginning.
-    fn incoming(&self, graph: &Graph, s: &mut Scratch, joined: u64, block: BlockId, entry: Value) -> Value {
-        if s.join[block.index()] >> 32 == joined {
-            return id_of(s.join[block.index()]);
-        }
-        match graph.idom[block.index()] {
-            Some(up) => self.outgoing(graph, s, joined, up, entry),
-            None => entry,
-        }
+    /// Definitions of a value, and the values whose definitions count too.
+    fn node(&self, v: Value) -> (&[InstId], &[Value]) {
+        split(&self.values, v, &self.own, &self.others)
     }
 
     /// Chains from values to what uses them.
     fn link(&mut self) {
-        let mut onward = vec![(vec![], vec![]); self.values.len()];
-        for (v, node) in self.values.iter().enumerate() {
-            match node {
-                Node::Entry | Node::Def(_, None) => {}
-                Node::Def(_, Some(before)) => onward[*before as usize].0.push(id(v)),
-                Node::Join(from) => from.iter().for_each(|p| onward[*p as usize].0.push(id(v))),
+        let n = self.values.len() - 1;
+        let mut back = vec![Node::default(); n + 1];
+        for v in &self.others {
+            back[*v as usize + 1].others += 1;
+        }
+        for (_, _, v) in &self.seen {
+            back[*v as usize + 1].own += 1;
+        }
+        for i in 0..n {
+            back[i + 1].own += back[i].own;
+            back[i + 1].others += back[i].others;
+        }
+        let mut next = back.clone();
+        self.onward = vec![0; self.others.len()];
+        self.users = vec![InstId(0); self.seen.len()];
+        for v in 0..n {
+            for k in self.values[v].others..self.values[v + 1].others {
+                let at = &mut next[self.others[k as usize] as usize].others;
+                self.onward[*at as usize] = id(v);
+                *at += 1;
             }
         }
         for (inst, _, v) in &self.seen {
-            onward[*v as usize].1.push(*inst);
+            let at = &mut next[*v as usize].own;
+            self.users[*at as usize] = *inst;
+            *at += 1;
         }
-        self.onward = onward;
+        self.back = back;
     }
 
     /// Which definitions `inst` can see of a register that it reads; sorted. Empty if it does not read it, or nothing
     /// reaches it.
     pub fn defs(&self, inst: InstId, reg: Reg) -> Vec<Def> {
-        if let Some(def) = self.single.get(reg.index()).copied().flatten() {
+        if let Some(def) = self.single(reg) {
             return vec![Def::Inst(def)];
         }
         let Ok(at) = self.seen.binary_search_by_key(&(inst, reg), |(i, r, _)| (*i, *r)) else { return vec![] };
         let mut defs = vec![];
-        let mut done = HashSet::new();
-        let mut work = vec![self.seen[at].2];
-        while let Some(v) = work.pop() {
-            if !done.insert(v) {
-                continue;
-            }
-            match &self.values[v as usize] {
-                Node::Entry => defs.push(Def::Entry),
-                Node::Def(inst, before) => {
-                    defs.push(Def::Inst(*inst));
-                    work.extend(before);
-                }
-                Node::Join(from) => work.extend(from),
-            }
-        }
+        walk(self.seen[at].2, |v| {
+            let (own, others) = self.node(v);
+            defs.extend((v == ENTRY).then_some(Def::Entry));
+            defs.extend(own.iter().map(|i| Def::Inst(*i)));
+            others
+        });
         defs.sort_unstable();
+        defs.dedup();
         defs
     }
 
@@ -412,57 +282,36 @@ impl Flow {
         }
         let Ok(at) = self.made.binary_search_by_key(&(inst, reg), |(i, r, _)| (*i, *r)) else { return vec![] };
         let mut users = vec![];
-        let mut done = HashSet::new();
-        let mut work = vec![self.made[at].2];
-        while let Some(v) = work.pop() {
-            if done.insert(v) {
-                let (values, insts) = &self.onward[v as usize];
-                work.extend(values);
-                users.extend(insts);
-            }
-        }
+        walk(self.made[at].2, |v| {
+            let (own, onward) = split(&self.back, v, &self.users, &self.onward);
+            users.extend(own);
+            onward
+        });
         users.sort_unstable();
         users.dedup();
         users
     }
 }
 
-/// The value in a join's mark.
-fn id_of(mark: u64) -> Value {
-    u32::try_from(mark & 0xffff_ffff).unwrap_or(u32::MAX)
+/// What belongs to a node: up to where the next one's begins.
+fn split<'s, T>(nodes: &[Node], v: Value, own: &'s [T], others: &'s [Value]) -> (&'s [T], &'s [Value]) {
+    let (a, b) = (nodes[v as usize], nodes[v as usize + 1]);
+    (&own[a.own as usize..b.own as usize], &others[a.others as usize..b.others as usize])
 }
 
-/// Notes by block, valid where their epoch is the current one.
-struct Scratch {
-    live: Vec<u32>,
-    /// Epoch and value of the join at a block's beginning.
-    join: Vec<u64>,
-    /// Epoch and value at a block's end.
-    at_end: Vec<(u32, Value)>,
-    epoch: u32,
-}
-
-/// By block: where its domination ends (Cooper, Harvey, Kennedy).
-fn frontiers(f: &Function, graph: &Graph) -> Vec<Vec<BlockId>> {
-    let mut frontiers: Vec<Vec<BlockId>> = vec![vec![]; f.blocks.len()];
-    for b in &graph.order {
-        let preds = &f.blocks[b.index()].preds;
-        // The entry is a join as soon as anything branches to it.
-        if preds.len() < 2 && b.0 != 0 {
-            continue;
-        }
-        for p in preds.iter().filter(|p| graph.reaches(**p)) {
-            let mut runner = Some(*p);
-            while let Some(r) = runner.filter(|r| Some(*r) != graph.idom[b.index()]) {
-                if frontiers[r.index()].last() == Some(b) {
-                    break;
-                }
-                frontiers[r.index()].push(*b);
-                runner = graph.idom[r.index()];
-            }
+/// Visits a value and all that follow from it, each once.
+fn walk<'s>(from: Value, mut visit: impl FnMut(Value) -> &'s [Value]) {
+    let first = visit(from);
+    if first.is_empty() {
+        return;
+    }
+    let mut done = HashSet::from([from]);
+    let mut work = first.to_vec();
+    while let Some(v) = work.pop() {
+        if done.insert(v) {
+            work.extend(visit(v));
         }
     }
-    frontiers
 }
 
 /// Every predicate and index that steers something, by the instruction that defines it: sorted by `at`, then `reg`.

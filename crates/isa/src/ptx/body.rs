@@ -263,7 +263,7 @@ impl<'a> Builder<'_, 'a> {
                 None => vec![],
                 Some(inst) => {
                     let mut succs = targets(inst);
-                    if !ends_block(inst) || inst.guard.is_some() {
+                    if !ends_block(inst) || inst.guard.is_some() || inst.class == Class::Opaque {
                         succs.extend(next);
                     }
                     succs
@@ -294,9 +294,13 @@ fn mark(operands: &[Operand], labels: &mut [Label]) {
     }
 }
 
-/// Whether control can go elsewhere than to the next instruction.
+/// Whether control can go elsewhere than to the next instruction. An unknown operation that names a label may go there.
 fn ends_block(inst: &Inst) -> bool {
-    matches!(inst.class, Class::Branch | Class::Switch | Class::Return | Class::Exit)
+    match inst.class {
+        Class::Branch | Class::Switch | Class::Return | Class::Exit => true,
+        Class::Opaque => inst.operands.iter().any(|o| matches!(o, Operand::Label(_) | Operand::Targets(_))),
+        _ => false,
+    }
 }
 
 /// Where a branch or switch goes when taken.
