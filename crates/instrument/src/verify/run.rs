@@ -48,8 +48,11 @@ enum Sample {
 }
 
 use Sample::*;
-const SAMPLES: &[Sample] =
-    &[Room, Fresh, Joined, Full, FullJoined, Exhausted, Bucket, Lost, Off, NoContext, Filtered, Room, Room, Full, Room];
+/// Taken twice: first in states where something is written (words full, visits wanted), then in any.
+const SAMPLES: [Sample; 15] = [
+    Room, Room, Room, Room, Fresh, Joined, Full, FullJoined, Exhausted, Bucket, Lost, Off, NoContext, Filtered,
+    Filtered,
+];
 
 /// Checks all pieces of a function; `places` are the same piece's possible places, in order.
 pub(super) fn run(
@@ -89,8 +92,11 @@ pub(super) fn run(
             // Code that reaches no memory does not care where the cursor is.
             let insts = &f.new.insts[inserted.insts.clone()];
             let writes = insts.iter().any(|i| i.space == Space::Global);
-            for (seed, sample) in SAMPLES.iter().enumerate().filter(|(_, s)| writes || **s == Room) {
-                execute(texts, f, layout, &here, inserted, *sample, seed as u64)?;
+            for seed in 0..2 * SAMPLES.len() {
+                let sample = SAMPLES[seed % SAMPLES.len()];
+                if writes || sample == Room {
+                    execute(texts, f, layout, &here, inserted, sample, seed as u64)?;
+                }
             }
         }
     }
@@ -257,6 +263,7 @@ fn prepare(
     seed: u64,
 ) -> (Machine, Lane) {
     let level = texts.plan.program.level;
+    let eager = seed < SAMPLES.len() as u64;
     let shape = Shape::of(level, 32);
     let (row, chunk) = (shape.row(), shape.chunk());
     let tid = [7u32, 2, 1 + (seed as u32 % 3)];
@@ -296,7 +303,7 @@ fn prepare(
     write(&mut machine.global, BUCKET, 8, BUCKET);
     let first = POOL + part;
     let cursor = match sample {
-        Room => first + row * (1 + 3 * (seed % 5)),
+        Room => first + row * (1 << (seed % 4)),
         Fresh | Joined | NoContext | Filtered => part,
         Full | FullJoined | Exhausted | Bucket => first + chunk,
         Lost => 2 + 5 * chunk,
@@ -305,15 +312,19 @@ fn prepare(
     let mut lane = Lane {
         level,
         kind: f.old.kind,
-        word: if seed.is_multiple_of(4) { 1 } else { (mix(seed + 2) as u32 | 1) >> (1 + seed % 26) },
+        word: match (eager, seed % 4) {
+            (true, _) => mix(seed + 2) as u32 >> 1 | 1 << 30,
+            (false, 0) => 1,
+            (false, _) => (mix(seed + 2) as u32 | 1 << 31) >> (1 + seed % 26),
+        },
         cursor,
         trips: (0..texts.plan.functions[f.index].trip_counters)
             .map(|i| mix(seed + u64::from(i)) >> (5 + 4 * (seed % 14)))
             .collect(),
         hashes: [3, 4, 5, 6].map(|i| mix(seed + i)),
-        edges: (mix(seed) as u32) << 8 | if seed.is_multiple_of(3) { 0xFF } else { 7 },
-        first: (seed % 3) as u32,
-        span: (seed % 4) as u32,
+        edges: (mix(seed) as u32) << 8 | if eager { 0xFF } else { 7 },
+        first: if eager { 0 } else { (seed % 3) as u32 },
+        span: if eager { u32::MAX } else { (seed % 4) as u32 },
         visits: Vec::new(),
         memory: HashMap::new(),
         lane: linear % 32,
@@ -321,7 +332,6 @@ fn prepare(
         clock,
         context: if sample == NoContext { 0 } else { CONTEXT },
     };
-    lane.word = lane.word.max(1);
     // Those of device functions are in the record, where nothing but 0 is known of them.
     lane.visits = (0..f.visits).map(|i| if f.kernel() { (mix(seed + u64::from(i)) % 5) as u32 } else { 0 }).collect();
     match sample {

@@ -1,5 +1,6 @@
 //! Plans made without the matcher: every action at every place that it could stand at. What the matcher makes is a subset
 //! of it in kind, so a lowering that survives this survives the matcher.
+#![allow(dead_code, reason = "each test uses a part")]
 
 use std::path::{Path, PathBuf};
 

@@ -1,0 +1,89 @@
+//! Faults planted in rewritten text: the verifier finds each, and says what is wrong.
+
+mod support;
+
+use prlx_instrument::{Rewrite, rewrite, verify};
+use prlx_trace::kernel::Level;
+
+/// A rewritten case.
+fn rewritten(name: &str, level: Level) -> (String, Rewrite) {
+    let path = support::root().join("tests/cases/instrument").join(name).with_extension("ptx");
+    let source = std::fs::read_to_string(path).unwrap();
+    let mut program = support::program(level);
+    program.elide = true;
+    let rewrite = rewrite(&source, name, &program, &|_| None).unwrap();
+    (source, rewrite)
+}
+
+/// Level, case, what is replaced (its first occurrence), by what, and a part of the complaint.
+#[rustfmt::skip]
+const FAULTS: &[(Level, &str, &str, &str, &str)] = &[
+    // The original's bytes.
+    (Level::Path, "loops", "mov.u32 %r2, 0;", "mov.u32 %r2, 1;", "where the original has"),
+    (Level::Path, "loops", "\tmov.u32 %r3, 0;\n", "", ""),
+    (Level::Path, "loops", "// A search", "// Our search", "bytes of the original changed"),
+    (Level::Path, "loops", "@%p1 bra FOUND", "@!%p1 bra FOUND", "where the original has"),
+    // Structure.
+    (Level::Path, "loops", "\t}\n", "\t\n", ""),
+    (Level::Path, "loops", "$prlx_store", "$prlx_stare", ""),
+    (Level::Path, "loops", "@%prlx_q bra $prlx_room", "@%prlx_q bra OUTER; bra $prlx_room", "leaves its piece"),
+    (Level::Path, "loops", ",\n\t.param .u64 prlx_context", "", ""),
+    (Level::Path, "loops", ".param .u64 prlx_context", ".param .u64 prlx_context, .param .u64 prlx_more", ""),
+    // Registers and memory.
+    (Level::Path, "loops", "mov.u32 %prlx_word, 1;\n\t$prlx_room", "mov.u32 %r3, 1;\n\t$prlx_room", "writes a register of the original"),
+    (Level::Path, "loops", "cvt.u32.u64 %prlx_a, %prlx_cursor", "cvt.u32.u64 %prlx_a, %prlx_x", "reads a register before"),
+    (Level::Path, "loops", "st.global.cg.u32 [%prlx_cursor]", "st.global.cg.u32 [%rd1]", "touches memory"),
+    (Level::Path, "loops", "%prlx_leader, 31, %prlx_mask", "%prlx_leader, 31, -1", "waits for lanes"),
+    (Level::Path, "loops", "setp.lt.u32 %prlx_q, %prlx_word", "bar.sync 0;\n\tsetp.lt.u32 %prlx_q, %prlx_word", "no instruction that recording needs"),
+    // Meaning.
+    (Level::Path, "loops", "@%p1 or.b32 %prlx_word", "@!%p1 or.b32 %prlx_word", "word becomes"),
+    (Level::Path, "loops", "shl.b32 %prlx_word, %prlx_word, 1", "shl.b32 %prlx_word, %prlx_word, 2", "word becomes"),
+    (Level::Path, "loops", "add.u64 %prlx_cursor, %prlx_cursor, 128", "add.u64 %prlx_cursor, %prlx_cursor, 64", "cursor becomes"),
+    (Level::Path, "loops", "and.b32 %prlx_b, %prlx_a, 1920", "and.b32 %prlx_b, %prlx_a, 896", "becomes"),
+    (Level::Path, "loops", "sub.u64 %prlx_link, %prlx_link, 2048", "sub.u64 %prlx_link, %prlx_link, 4096", "becomes"),
+    (Level::Path, "loops", "shr.u32 %prlx_b, %prlx_b, 5", "shr.u32 %prlx_b, %prlx_b, 6", "becomes"),
+    (Level::Path, "loops", "mul.wide.u32 %prlx_cursor, %prlx_a, 4", "mul.wide.u32 %prlx_cursor, %prlx_a, 8", "cursor becomes"),
+    (Level::Path, "loops", "\n\tshl.b32 %prlx_word, %prlx_word, 1;\n\t@%p1 or.b32 %prlx_word, %prlx_word, 1;", "", "nothing was inserted"),
+    (Level::Path, "guards", "@%p1 shl.b32 %prlx1_word", "shl.b32 %prlx1_word", "word becomes"),
+    (Level::Print, "values", "-7046029254386353131", "-7046029254386353129", "hash"),
+    (Level::Print, "values", "st.global.u64 [%prlx_link+512], %prlx_hash2", "st.global.u64 [%prlx_link+512], %prlx_hash1", "memory at"),
+    (Level::Print, "loops", "add.u64 %prlx_cursor, %prlx_x, 256", "add.u64 %prlx_cursor, %prlx_x, 128", ""),
+    (Level::Events, "values", "vote.sync.ballot.b32 %prlx_value, %p1", "vote.sync.ballot.b32 %prlx_value, %p2", "memory at"),
+    (Level::Events, "values", "mov.u32 %prlx_clock, %clock", "mov.u32 %prlx_clock, %smid", "memory at"),
+    (Level::Path, "calls", "st.local.u32 [%prlx_state+16], %prlx_word", "st.local.u32 [%prlx_state+20], %prlx_word", "not where others look"),
+    (Level::Path, "calls", "\tld.local.u64 %prlx_cursor, [prlx_record+0];\n", "", "not handed on"),
+    (Level::Path, "calls", "call bare, (prlx_state", "call bare, (prlx_record, prlx_state", ""),
+];
+
+#[test]
+fn planted_faults_are_found() {
+    let mut missed = Vec::new();
+    for &(level, name, find, replace, complaint) in FAULTS {
+        let (source, good) = rewritten(name, level);
+        let Some(at) = good.text.find(find) else {
+            missed.push(format!("{name} at {}: `{find}` is not in it", level.name()));
+            continue;
+        };
+        let bad = format!("{}{replace}{}", &good.text[..at], &good.text[at + find.len()..]);
+        match verify(&source, &bad, &good.module, &good.plan) {
+            Ok(()) => missed.push(format!("{name} at {}: `{find}` as `{replace}` passed", level.name())),
+            Err(e) if e.message.contains(complaint) => {}
+            Err(e) => missed.push(format!("{name} at {}: `{find}` as `{replace}`: {e}", level.name())),
+        }
+    }
+    assert!(missed.is_empty(), "{missed:#?}");
+}
+
+/// A plan that asks for something else than what was lowered.
+#[test]
+fn another_plan_is_not_this_one() {
+    let (source, mut good) = rewritten("guards", Level::Path);
+    let insertions = &mut good.plan.functions[0].insertions;
+    let guarded = insertions.iter().position(|i| i.guard.is_some()).unwrap();
+    if let Some(guard) = &mut insertions[guarded].guard {
+        guard.negate = !guard.negate;
+    }
+    assert!(verify(&source, &good.text, &good.module, &good.plan).is_err());
+    good.plan.functions[0].insertions.remove(guarded);
+    assert!(verify(&source, &good.text, &good.module, &good.plan).is_err());
+}
