@@ -5,7 +5,7 @@
 //! decisions.
 //!
 //! Holds: parsing never fails and never panics; every instruction is a range of the source; what is not understood is
-//! opaque and survives. Misses: textures' and surfaces' operands are names only.
+//! opaque and survives. Misses: nothing here judges validity, which is the assembler's; textures' formats are not read.
 
 pub mod flow;
 pub mod graph;

@@ -6,7 +6,7 @@ use common::Random;
 use prlx_isa::flow::{Flow, decisions};
 use prlx_isa::graph::Graph;
 use prlx_isa::ptx::{self, ItemKind, Kind};
-use prlx_isa::view::Span;
+use prlx_isa::view::{Operand, Role, Span};
 
 const FOLDERS: [&str; 3] = ["tests/kernels", "tests/cases", "examples"];
 
@@ -116,6 +116,27 @@ fn corpus_is_understood() {
         assert_eq!(diagnostics, [], "{}", path.display());
         for inst in module.functions.iter().flat_map(|f| &f.insts) {
             assert!(inst.form.op.is_some(), "{}: {}", path.display(), inst.form.text);
+            for (operand, role) in inst.operands.iter().zip(&inst.roles) {
+                let writable = matches!(
+                    operand,
+                    Operand::Reg(_)
+                        | Operand::Vector(_)
+                        | Operand::Pair(..)
+                        | Operand::Element(..)
+                        | Operand::Sink
+                        | Operand::List(_)
+                );
+                let in_brackets = matches!(operand, Operand::Address(..) | Operand::Tensor(..));
+                let target = matches!(operand, Operand::Label(_) | Operand::Targets(_));
+                let fits = match role {
+                    Role::Def | Role::UseDef => writable,
+                    Role::Use => !in_brackets && !target,
+                    Role::Addr => in_brackets,
+                    Role::Target => target || matches!(operand, Operand::Reg(_) | Operand::Symbol(..)),
+                    Role::Other => target,
+                };
+                assert!(fits, "{}: {}: {role:?} {operand:?}", path.display(), inst.span.of(&source));
+            }
         }
     }
 }

@@ -310,6 +310,8 @@ fn check_flow(f: &Function, g: &Graph, flow: &Flow, text: &str) {
 
 #[test]
 fn graphs_and_flow_agree_with_their_definitions() {
+    // What the random functions must have held for this to mean something.
+    let (mut irreducible, mut endless, mut unreached, mut nested) = (0, 0, 0, 0);
     for seed in 0..3000 {
         let text = random_function(&mut Random(seed));
         let (module, diagnostics) = ptx::read(&text);
@@ -320,5 +322,10 @@ fn graphs_and_flow_agree_with_their_definitions() {
         check_post_dominators(f, &g, &text);
         check_loops(f, &g, &text);
         check_flow(f, &g, &Flow::of(f, &g), &text);
+        irreducible += usize::from(g.loops.iter().any(|l| l.irreducible));
+        endless += usize::from(g.loops.iter().any(|l| l.exits.is_empty()));
+        nested += usize::from(g.loops.iter().any(|l| l.depth > 2));
+        unreached += usize::from(g.order.len() < f.blocks.len());
     }
+    assert!(irreducible > 100 && endless > 100 && nested > 100 && unreached > 100);
 }

@@ -319,7 +319,7 @@ macro_rules! define { ($($(#[doc = $d:literal])* $mnemonic:ident = $name:ident $
         /// What its operands are; the last role repeats.
         pub const fn roles(self) -> &'static [Role] { match self { $(Op::$name => &[$(Role::$role),*],)* } }
         /// One line of documentation.
-        pub const fn doc(self) -> &'static str { match self { $(Op::$name => concat!($($d),*),)* } }
+        pub const fn doc(self) -> &'static str { match self { $(Op::$name => concat!($($d),*).trim_ascii_start(),)* } }
     }
 } }
 for_each_ptx_op!(define);
