@@ -1,7 +1,8 @@
 //! Case files: `tests/cases/plan/NAME.ptx` with what its plans are in `NAME.plan`. `BLESS=1` writes those.
 //!
-//! A case begins with lines `// plan: LEVEL [all] [sites=N,N]`: one plan for each, `all` without elision. What is the
-//! same in every plan of a module stands only in the first: parameters, loops, sites with their slices.
+//! A case begins with lines `// plan: LEVEL [all] [sites=N,N] [functions=PATTERN] [classes=CLASS,CLASS]
+//! [lines=FILE:FROM-TO]`: one plan for each, `all` without elision. What is the same in every plan of a module stands only
+//! in the first: parameters, loops, sites with their slices.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +10,7 @@ use std::path::Path;
 use prlx_isa::ptx;
 use prlx_probe::{Filter, Plan, Program, check_capacity};
 use prlx_trace::SiteId;
-use prlx_trace::kernel::Level;
+use prlx_trace::kernel::{Level, SiteClass};
 use prlx_trace::launch::Window;
 
 fn program(line: &str) -> Program {
@@ -20,6 +21,15 @@ fn program(line: &str) -> Program {
         } else if let Some(sites) = word.strip_prefix("sites=") {
             let sites = sites.split(',').filter_map(|s| s.parse().ok()).map(SiteId).collect();
             program.window = Some(Window { sites, warps: (0, 1), visits: (0, 1) });
+        } else if let Some(pattern) = word.strip_prefix("functions=") {
+            program.filter.functions.push(pattern.to_owned());
+        } else if let Some(classes) = word.strip_prefix("classes=") {
+            let class = |name: &str| SiteClass::ALL.iter().copied().find(|c| c.name() == name);
+            program.filter.classes = classes.split(',').filter_map(class).collect();
+        } else if let Some(lines) = word.strip_prefix("lines=") {
+            let (file, range) = lines.split_once(':').unwrap();
+            let (from, to) = range.split_once('-').unwrap();
+            program.filter.lines.push((file.to_owned(), from.parse().unwrap()..to.parse().unwrap()));
         } else {
             program.level = *Level::ALL.iter().find(|l| l.name() == word).unwrap_or_else(|| panic!("level {word}"));
         }
