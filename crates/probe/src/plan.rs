@@ -62,7 +62,8 @@ pub struct Plan {
 pub struct FunctionPlan {
     /// Which function of the view.
     pub function: FuncId,
-    /// Why it is left as it is: the filter, or something that can't be instrumented. No insertions then.
+    /// Why it is left as it is: the filter, something that can't be instrumented, or that nothing in it needs recording
+    /// (the module's function is not skipped then: a decoder walks it). No insertions then.
     pub skipped: Option<String>,
     /// What to insert, by position; at the same position in this order.
     pub insertions: Vec<Insertion>,

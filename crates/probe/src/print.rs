@@ -30,6 +30,8 @@ impl Plan {
         writeln!(f, "{kind} {}: {} slots, {} trip counters", function.name, function.slots, plan.trip_counters)?;
         if let Some(why) = &function.skipped {
             writeln!(f, "  skipped: {why}")?;
+        } else if let Some(why) = &plan.skipped {
+            writeln!(f, "  nothing inserted: {why}")?;
         }
         for p in &function.params {
             writeln!(f, "  param {} .{} [{}..{}]", p.name, p.ty.name(), p.offset, p.offset.saturating_add(p.size))?;

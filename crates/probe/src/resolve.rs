@@ -3,11 +3,12 @@
 //! Holds: sites have the same numbers at every level, elision and filter; `plan.module.functions[i]` and
 //! `plan.functions[i]` are the view's function `i`.
 
-use prlx_isa::view::{self, Class, FuncId, FunctionKind, Operand, Role};
-use prlx_trace::kernel::{Function, Level, Module, Site};
+use prlx_isa::view::{self, Class, FuncId, FunctionKind, InstId, Operand, Role};
+use prlx_trace::SiteId;
+use prlx_trace::kernel::{Function, Level, Module, Site, Source};
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::body::Body;
+use crate::body::{Body, PartEnd};
 use crate::elide;
 use crate::pattern;
 use crate::plan::{FunctionPlan, Plan, Program};
@@ -34,14 +35,22 @@ impl Plan {
             locs: statics::locs(module),
             ..Module::default()
         };
-        let mut functions = Vec::with_capacity(module.functions.len());
+        let walked = |f: FuncId| skipped.get(f.index()).is_some_and(Option::is_none);
+        let mut prepared: Vec<Prepared<'_>> = Vec::with_capacity(module.functions.len());
         for id in (0..module.functions.len() as u32).map(FuncId) {
+            let first = prepared.last().map_or(0, |p| p.points.last().map_or(0, |p| p.site.0 + 1));
             let body = Body::of(module, id, source);
-            let points = points::points(&body, statics.sites.len() as u32);
-            let mut sites = statics::sites(&body, &points);
-            let why = skipped[id.index()].as_deref();
-            let recorded = |f: FuncId| skipped.get(f.index()).is_some_and(Option::is_none);
-            let (function, plan) = one(program, &statics, &body, &points, &mut sites, why, &recorded);
+            prepared.push(Prepared::of(program, &statics, body, first, skipped[id.index()].as_deref(), &walked));
+        }
+        let idle = idle(program, &prepared, &skipped);
+        let recorded = |f: FuncId| walked(f) && !idle[f.index()];
+        let mut functions = Vec::with_capacity(prepared.len());
+        for (i, p) in prepared.into_iter().enumerate() {
+            let mut plan = FunctionPlan { function: p.body.id, skipped: skipped[i].clone(), ..FunctionPlan::default() };
+            if idle[i] {
+                plan.skipped = Some("it records nothing: all that it decides is computed".to_owned());
+            }
+            let (function, sites) = p.finish(program, &mut plan, skipped[i].clone(), &recorded);
             statics.functions.push(function);
             statics.sites.extend(sites);
             functions.push(plan);
@@ -50,76 +59,117 @@ impl Plan {
     }
 }
 
-/// One function: its half of the statics and its insertions. `sites` get their sources and reasons.
-fn one(
-    program: &Program,
-    statics: &Module,
-    body: &Body<'_>,
-    points: &[Point],
-    sites: &mut [Site],
-    why: Option<&str>,
-    recorded: &dyn Fn(FuncId) -> bool,
-) -> (Function, FunctionPlan) {
-    let taken: Vec<bool> = sites.iter().map(|s| why.is_none() && pattern::takes(&program.filter, statics, s)).collect();
-    let kept = match why {
-        Some(_) => vec![false; body.decisions.len()],
-        None => select::kept(program.level, &program.filter, body, points, &taken, recorded),
-    };
-    let choice = elide::choose(body, program.elide, &kept);
-    for (p, site) in points.iter().zip(&mut *sites) {
-        if let Some(d) = p.decision {
-            site.source = choice.sources[d];
-        }
-        let left_out = match p.decision {
-            Some(d) if matches!(program.level, Level::Path | Level::Events) => !kept[d],
-            _ => !taken[index(points, p)],
+/// A function, and what of it a recording consists of.
+struct Prepared<'a> {
+    body: Body<'a>,
+    points: Vec<Point>,
+    sites: Vec<Site>,
+    /// By point: whether it is to be recorded.
+    taken: Vec<bool>,
+    choice: elide::Choice,
+}
+
+impl<'a> Prepared<'a> {
+    /// Chooses. `first` is the number of its first site; `why` it is skipped, if it is.
+    fn of(
+        program: &Program,
+        statics: &Module,
+        body: Body<'a>,
+        first: u32,
+        why: Option<&str>,
+        walked: &dyn Fn(FuncId) -> bool,
+    ) -> Prepared<'a> {
+        let points = points::points(&body, first);
+        let mut sites = statics::sites(&body, &points);
+        let filtered = |s: &Site| why.is_none() && pattern::takes(&program.filter, statics, s);
+        let mut taken: Vec<bool> = sites.iter().map(filtered).collect();
+        let kept = match why {
+            Some(_) => vec![false; body.decisions.len()],
+            None => select::kept(program.level, &program.filter, &body, &points, &taken, walked),
         };
-        if let Some(why) = why {
-            site.skipped = Some(why.to_owned());
-        } else if left_out {
-            site.skipped = Some(FILTERED.to_owned());
+        let choice = elide::choose(&body, program.elide, &kept);
+        for ((p, site), taken) in points.iter().zip(&mut sites).zip(&taken) {
+            if let Some(d) = p.decision {
+                site.source = choice.sources[d];
+            }
+            let needed = p.decision.is_some_and(|d| kept[d]) && matches!(program.level, Level::Path | Level::Events);
+            let left_out = p.decision.is_some_and(|d| !kept[d]);
+            site.skipped = match why {
+                Some(why) => Some(why.to_owned()),
+                None if !taken && !needed => Some(FILTERED.to_owned()),
+                None if left_out => Some("not recorded at this level".to_owned()),
+                None => None,
+            };
         }
+        if program.level == Level::Events {
+            taken = select::events(&program.filter, &body, &points, &taken, &kept, &choice);
+        }
+        Prepared { body, points, sites, taken, choice }
     }
-    let taken = match program.level {
-        Level::Events => select::events(&program.filter, body, points, &taken, &kept, &choice),
-        _ => taken,
-    };
-    let mut plan = FunctionPlan { function: body.id, skipped: why.map(str::to_owned), ..FunctionPlan::default() };
-    if why.is_none() {
-        let watched = program.window.as_ref().map(|w| w.sites.as_slice()).unwrap_or_default();
-        let recorder = Recorder { body, points, choice: &choice, taken: &taken, recorded, watched };
-        let out = recorder.record(program.level);
-        plan.insertions = out.insertions;
-        plan.trip_counters = out.trip_counters;
-        for (site, why) in out.skipped {
-            if let Some(site) = points.first().and_then(|p| sites.get_mut((site.0 - p.site.0) as usize)) {
-                site.skipped = Some(why);
+
+    /// Inserts, into `plan` unless that is skipped, and writes the static half.
+    fn finish(
+        self,
+        program: &Program,
+        plan: &mut FunctionPlan,
+        skipped: Option<String>,
+        recorded: &dyn Fn(FuncId) -> bool,
+    ) -> (Function, Vec<Site>) {
+        let Prepared { body, points, mut sites, taken, choice } = self;
+        let (body, points, choice) = (&body, &points, &choice);
+        let index = |site: SiteId| points.first().map_or(0, |first| (site.0 - first.site.0) as usize);
+        if plan.skipped.is_none() {
+            let watched = program.window.as_ref().map(|w| w.sites.as_slice()).unwrap_or_default();
+            let out = Recorder { body, points, choice, taken: &taken, recorded, watched }.record(program.level);
+            plan.insertions = out.insertions;
+            plan.trip_counters = out.trip_counters;
+            for (site, why) in out.skipped {
+                sites[index(site)].skipped = Some(why);
             }
         }
+        let visits = |p: &Point| {
+            program.level == Level::Events && taken[index(p.site)] && sites[index(p.site)].skipped.is_none()
+        };
+        let (blocks, slots) = steps::blocks(body, points, choice, visits);
+        let function = Function {
+            name: body.function.name.clone(),
+            kernel: body.function.kind == FunctionKind::Kernel,
+            params: statics::params(body),
+            slots,
+            blocks,
+            loops: statics::loops(body),
+            skipped,
+        };
+        (function, sites)
     }
-    let visits = |p: &Point| {
-        let i = index(points, p);
-        program.level == Level::Events && taken[i] && sites[i].skipped.is_none()
+}
+
+/// Device functions that write nothing at level `path`, nor what they call: they need no state, and their callers hand
+/// none over. The decoder walks them all the same. A function that can end the lane writes what is pending.
+fn idle(program: &Program, prepared: &[Prepared<'_>], skipped: &[Option<String>]) -> Vec<bool> {
+    let quiet = |p: &Prepared<'_>| {
+        let ends = p.body.parts.iter().any(|part| matches!(part.end, PartEnd::Exit));
+        let writes = |s: &Source| matches!(s, Source::Bits(_) | Source::Trips { .. });
+        p.body.function.kind == FunctionKind::Device && !ends && !p.choice.sources.iter().any(writes)
     };
-    let (blocks, slots) = steps::blocks(body, points, &choice, visits);
-    let function = Function {
-        name: body.function.name.clone(),
-        kernel: body.function.kind == FunctionKind::Kernel,
-        params: statics::params(body),
-        slots,
-        blocks,
-        loops: statics::loops(body),
-        skipped: plan.skipped.clone(),
-    };
-    (function, plan)
+    let mut idle: Vec<bool> =
+        prepared.iter().map(|p| program.level == Level::Path && program.elide && quiet(p)).collect();
+    loop {
+        let mut changed = false;
+        for (f, p) in prepared.iter().enumerate() {
+            let mut callees = (0..p.body.function.insts.len() as u32).filter_map(|i| p.body.callee(InstId(i)));
+            if idle[f] && (skipped[f].is_some() || callees.any(|c| skipped[c.index()].is_none() && !idle[c.index()])) {
+                idle[f] = false;
+                changed = true;
+            }
+        }
+        if !changed {
+            return idle;
+        }
+    }
 }
 
 const FILTERED: &str = "left out by the filter";
-
-/// A point's place among `points`.
-fn index(points: &[Point], p: &Point) -> usize {
-    points.first().map_or(0, |first| (p.site.0 - first.site.0) as usize)
-}
 
 /// By function: why it is not recorded.
 fn skipped(program: &Program, module: &view::Module) -> Vec<Option<String>> {
