@@ -422,3 +422,23 @@ pub fn put_rows(
         });
     })
 }
+
+/// Calls `f` with each lane's region and place in it, in lane order, for accesses of `mem.size` bytes.
+pub fn each_place(
+    planes: &Planes,
+    r: &Reach<'_>,
+    hint: &mut usize,
+    mem: &Mem,
+    mask: u32,
+    mut f: impl FnMut(usize, &Region, u64),
+) -> Result<(), Box<Bad>> {
+    let addr = addresses(planes, mem);
+    regions(r, hint, mem.place, &addr, mask, mem.size.into(), |lanes, _| {
+        each(lanes.mask(), |l| f(l, lanes.region(), lanes.offset(l)));
+    })
+}
+
+/// A lane's address.
+pub fn address_of(planes: &Planes, mem: &Mem, l: usize) -> u64 {
+    addresses(planes, mem).0[l]
+}

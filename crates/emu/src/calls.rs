@@ -79,7 +79,7 @@ impl Warp {
         let stride = launch.stride;
         let saved = entry.saved.as_ref().map(|s| self.save(s, l, stride));
         for (&from, &to) in call.args.iter().zip(&entry.params) {
-            self.copy(from, to, l, stride);
+            self.pass(from, to, l, stride);
         }
         self.frames[l].push(Frame { ret: at + 1, call: index, func: func.0, saved });
         self.sp[l] = sp;
@@ -103,14 +103,14 @@ impl Warp {
             }
             _ => {
                 for (&from, &to) in entry.returns.iter().zip(&call.rets) {
-                    self.copy(from, to, l, stride);
+                    self.pass(from, to, l, stride);
                 }
             }
         }
         self.key[l] = frame.ret;
         true
     }
-    fn copy(&mut self, from: Slot, to: Slot, l: usize, stride: u64) {
+    fn pass(&mut self, from: Slot, to: Slot, l: usize, stride: u64) {
         if let (Slot::Bytes(a, n), Slot::Bytes(b, k)) = (from, to) {
             let base = l as u64 * stride;
             for i in 0..u64::from(n.min(k)) {

@@ -55,6 +55,14 @@ pub enum Op {
     Trap,
     /// Fence.
     Fence,
+    /// Asynchronous copy.
+    Copy(u32),
+    /// Puts a lane's copies since the last time in a group.
+    CopyCommit,
+    /// Waits until at most this many groups are under way; `u32::MAX`: for all copies.
+    CopyWait(u32),
+    /// Work on an mbarrier.
+    Mbarrier(u32),
     /// Nothing, or a hint.
     Nop,
     /// Nothing, but lets others go first.
@@ -251,6 +259,8 @@ pub enum Matrix {
         /// Transposed.
         trans: bool,
     },
+    /// `mma`.
+    Mma(Box<Mma>),
     /// `movmatrix`.
     Transpose {
         /// Result.
@@ -258,6 +268,74 @@ pub enum Matrix {
         /// Tile.
         src: u16,
     },
+}
+
+/// `mma`: D = A·B + C.
+#[derive(Clone, Debug)]
+pub struct Mma {
+    /// Rows of A, C and D.
+    pub m: u32,
+    /// Columns of B, C and D.
+    pub n: u32,
+    /// Columns of A, rows of B.
+    pub k: u32,
+    /// Element types of D, A, B, C.
+    pub types: [prlx_isa::view::Type; 4],
+    /// Their planes.
+    pub planes: [Vec<u16>; 4],
+    /// Integer sums stop at the limits.
+    pub saturate: bool,
+}
+
+/// `cp.async`: bytes from global to shared memory, by lane.
+#[derive(Clone, Debug)]
+pub struct Copy {
+    /// To.
+    pub dst: Mem,
+    /// From.
+    pub src: Mem,
+    /// Plane of the bytes that are copied, where that is said; zeros fill the rest.
+    pub size: Option<u16>,
+    /// Predicate that makes it all zeros.
+    pub ignore: Option<u16>,
+}
+
+/// What is done to an mbarrier.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs, reason = "the names are PTX's own")]
+pub enum MbarKind {
+    Init,
+    Invalidate,
+    Arrive {
+        drop: bool,
+    },
+    ArriveExpect {
+        drop: bool,
+    },
+    /// When the lane's copies so far are done.
+    ArriveCopies {
+        counted: bool,
+    },
+    Expect,
+    Complete,
+    Test {
+        parity: bool,
+        yields: bool,
+    },
+    Pending,
+}
+
+/// Work on an mbarrier.
+#[derive(Clone, Debug)]
+pub struct Mbarrier {
+    /// What.
+    pub kind: MbarKind,
+    /// Where it is.
+    pub mem: Option<Mem>,
+    /// Plane of the result: predicate, 32 bits for counts, 64 for states.
+    pub result: Option<u16>,
+    /// Count, state or parity.
+    pub value: Option<Plane>,
 }
 
 /// What a barrier operation does.
@@ -443,6 +521,10 @@ pub struct Code {
     pub syncs: Vec<Sync>,
     /// Tiles.
     pub matrix: Vec<Matrix>,
+    /// Asynchronous copies.
+    pub copies: Vec<Copy>,
+    /// Work on mbarriers.
+    pub mbarriers: Vec<Mbarrier>,
     /// Barriers.
     pub bars: Vec<Bar>,
     /// Jumps by index.

@@ -1,7 +1,7 @@
-//! Sums of 16-bit floating-point numbers, for atomics.
+//! 16-bit floating-point numbers, for atomics and tiles.
 
 /// From binary16; exact.
-fn from_f16(h: u16) -> f32 {
+pub fn from_f16(h: u16) -> f32 {
     let (sign, e, m) = (u32::from(h >> 15) << 31, u32::from(h >> 10 & 31), u32::from(h & 1023));
     let magnitude = match e {
         0 => (m as f32 * 2f32.powi(-24)).to_bits(),
@@ -33,6 +33,11 @@ fn round(x: f64, exponent: u32, mantissa: u32) -> u16 {
         (((e + bias) as u32) << mantissa) + (units - implicit) as u32
     };
     sign | field.min(infinity) as u16
+}
+
+/// To binary16, to nearest.
+pub fn to_f16(x: f64) -> u16 {
+    round(x, 5, 10)
 }
 
 /// Sum of binary16 numbers: the sum of two is exact in binary64.

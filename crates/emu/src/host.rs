@@ -11,6 +11,9 @@ use crate::sync;
 /// One value a lane.
 pub type Row = [u32; LANES];
 
+type Load = fn(&mut Planes, &Reach<'_>, &mut usize, &Mem, u32) -> Result<(), Box<Bad>>;
+type Store = fn(&Planes, &Reach<'_>, &mut usize, &Mem, u32) -> Result<(), Box<Bad>>;
+
 /// Hot functions.
 #[derive(Clone, Copy, Debug)]
 pub struct Host {
@@ -19,9 +22,9 @@ pub struct Host {
     /// Writes a value to the lanes of a mask.
     pub put: fn(&mut Row, u32, u32),
     /// A load.
-    pub load: fn(&mut Planes, &Reach<'_>, &mut usize, &Mem, u32) -> Result<(), Box<Bad>>,
+    pub load: Load,
     /// A store.
-    pub store: fn(&Planes, &Reach<'_>, &mut usize, &Mem, u32) -> Result<(), Box<Bad>>,
+    pub store: Store,
     /// An exchange in the warp.
     pub exchange: fn(&mut Planes, &Sync, u32),
 }

@@ -183,10 +183,10 @@ impl Region {
         }
         let mut bits = [0u32; 8];
         for c in 0..LANES / 8 {
-            for i in 0..8 {
+            for (i, bits) in bits.iter_mut().enumerate() {
                 let l = c * 8 + i;
                 let off = addr.0[l].wrapping_sub(base);
-                bits[i] |= if (off <= last) & (off & (width - 1) == 0) { 1 << l } else { 0 };
+                *bits |= if (off <= last) & (off & (width - 1) == 0) { 1 << l } else { 0 };
             }
         }
         lanes.mask = bits.iter().fold(0, |m, b| m | b) & mask;

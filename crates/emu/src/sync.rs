@@ -135,6 +135,7 @@ impl Warp {
                 }
                 access::put_rows(&self.planes, &reach, &mut self.hint, mem, &rows).map_err(fault)?;
             }
+            Matrix::Mma(op) => crate::mma::mma(&mut self.planes, op),
             Matrix::Transpose { dst, src } => {
                 let v = self.planes.get32(*src);
                 let at = |r: usize, c: usize| (v.0[r * 4 + c / 2] >> (16 * (c % 2))) & 0xffff;
@@ -166,8 +167,8 @@ pub fn exchange(p: &mut Planes, sync: &Sync, m: u32) {
                 _ => sources(&b, &c, |_, b, min, max, segment| (min | b & !segment, min | b & !segment <= max)),
             };
             let mut out = V32([0; LANES]);
-            for l in 0..LANES {
-                out.0[l] = a.0[from[l] as usize & 31];
+            for (out, from) in out.0.iter_mut().zip(from) {
+                *out = a.0[from as usize & 31];
             }
             p.put32(sync.dst, m, out);
             if let Some(d) = sync.pred {

@@ -12,7 +12,8 @@
 use prlx_driver::ErrorKind;
 
 use crate::access::{self, Bad, Reach, each};
-use crate::code::{Bar, BarKind, Clock, Code, NEGATE, NO_GUARD, Op, Special};
+use crate::code::{Bar, BarKind, Clock, Code, MbarKind, NEGATE, NO_GUARD, Op, Special};
+use crate::copies::Copies;
 use crate::cta::{Block, Launch, Rng};
 use crate::fault::Fault;
 use crate::hooks::Recorder;
@@ -84,6 +85,8 @@ pub struct Warp {
     pub frames: Vec<Vec<Frame>>,
     /// Local memory of all lanes.
     pub local: Region,
+    /// Asynchronous copies under way.
+    pub copies: Copies,
     /// What hooks write down.
     pub recorder: Option<Box<Recorder>>,
     /// Index of the allocation that was used last.
@@ -132,6 +135,7 @@ impl Warp {
             sp: [code.params_bytes; LANES],
             frames: (0..LANES).map(|_| Vec::new()).collect(),
             local: Region::new(stride * LANES as u64),
+            copies: Copies::default(),
             recorder: None,
             hint: 0,
             patience: PATIENCE,
@@ -153,6 +157,7 @@ impl Warp {
         (self.at_bar, self.at_sync) = (0, 0);
         self.sp = [code.params_bytes; LANES];
         self.frames.iter_mut().for_each(Vec::clear);
+        self.copies = Copies::default();
         (self.patience, self.turn) = (PATIENCE, None);
     }
     /// Puts the lanes of `alive` at the kernel's first step, with the special registers of their place.
@@ -379,6 +384,31 @@ impl Warp {
                         }
                         pc += 1;
                     }
+                    Op::Copy(i) => {
+                        self.copy(launch, block, &code.copies[i as usize], m)
+                            .map_err(|b| access_fault(b, pc, "copies"))?;
+                        pc += 1;
+                    }
+                    Op::CopyCommit => {
+                        self.copies.commit(m);
+                        pc += 1;
+                    }
+                    Op::CopyWait(n) => {
+                        self.copies_wait(launch, block, n, m);
+                        pc += 1;
+                    }
+                    Op::Mbarrier(i) => {
+                        left = left.saturating_sub(SPIN);
+                        block.spins += 1;
+                        let bar = &code.mbarriers[i as usize];
+                        if let Err(bad) = self.mbarrier(launch, block, bar, m) {
+                            return Err(access_fault(bad, pc, "uses an mbarrier"));
+                        }
+                        pc += 1;
+                        if matches!(bar.kind, MbarKind::Test { yields: true, .. }) {
+                            left = 0;
+                        }
+                    }
                     Op::Sync(i) => {
                         // Lanes that don't take part go on.
                         self.put(launch, mask & !m, base | (pc + 1));
@@ -475,6 +505,7 @@ impl Warp {
         if lanes == 0 {
             return Ok(());
         }
+        self.copies_wait(launch, block, u32::MAX, lanes);
         self.end(lanes);
         if self.at_sync != 0 {
             self.poll_sync(launch, block)?;
@@ -557,7 +588,7 @@ pub fn key(depth: u32, step: u32) -> Key {
     (DEPTH - depth) << STEP_BITS | step
 }
 
-fn reach<'a>(launch: &'a Launch<'_>, block: &'a Block, local: &'a Region) -> Reach<'a> {
+pub(crate) fn reach<'a>(launch: &'a Launch<'_>, block: &'a Block, local: &'a Region) -> Reach<'a> {
     Reach { memory: launch.memory, shared: &block.shared, local, stride: launch.stride, params: launch.params }
 }
 

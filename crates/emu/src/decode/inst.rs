@@ -4,7 +4,7 @@ use prlx_isa::ptx::Op as Ptx;
 use prlx_isa::view::{Base, Class, FunctionKind, Inst, Operand, Space, Type};
 
 use super::bind::{Binder, bits, leaves, signed};
-use super::{Fix, bytes, control};
+use super::{Fix, bytes, control, matrix};
 use crate::alu::{self, Args, Level};
 use crate::code::{AddrBase, Atom, Brx, Clock, Mem, Op, Place, Plane, Rmw, window};
 use crate::planes::{LANES, Planes, V64};
@@ -58,6 +58,10 @@ pub fn inst(b: &mut Binder<'_>, inst: &Inst, level: Level, fixes: &mut Vec<Fix>)
         Ptx::Ld | Ptx::Ldu => return load(b, inst),
         Ptx::St => return store(b, inst),
         Ptx::Atom | Ptx::Red => return atomic(b, inst, op == Ptx::Atom),
+        Ptx::Ldmatrix | Ptx::Stmatrix | Ptx::Movmatrix => return matrix::rows(b, inst, op),
+        Ptx::Mma => return matrix::mma(b, inst),
+        Ptx::Cp => return matrix::copy(b, inst),
+        Ptx::Mbarrier => return matrix::mbarrier(b, inst),
         Ptx::Cvta => return cvta(b, inst),
         Ptx::Isspacep => return isspacep(b, inst),
         Ptx::Createpolicy => {

@@ -11,6 +11,7 @@
 mod bind;
 mod control;
 mod inst;
+mod matrix;
 
 use prlx_driver::{Error, ErrorKind};
 use prlx_isa::view::{BlockId, Class, FuncId, Function, FunctionKind, InstId, Module, Operand, Space, SymbolId};

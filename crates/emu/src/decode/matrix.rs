@@ -1,0 +1,215 @@
+//! Decoding of tile operations, asynchronous copies and mbarriers.
+
+use prlx_isa::ptx::Op as Ptx;
+use prlx_isa::view::{Inst, Operand, Type};
+
+use super::bind::{Binder, Kind, bits, kind, leaves};
+use super::inst::address;
+use crate::code::{Copy, Matrix, MbarKind, Mbarrier, Mem, Mma, Op, Plane, Sync, SyncKind};
+
+/// A warp-wide operation on tiles.
+fn tile(b: &mut Binder<'_>, t: Matrix) {
+    b.code.matrix.push(t);
+    let kind = SyncKind::Matrix(b.code.matrix.len() as u32 - 1);
+    b.code.syncs.push(Sync { kind, members: None, dst: 0, pred: None, src: [0; 3], flag: false });
+    let at = b.code.syncs.len() as u32 - 1;
+    b.emit_main(Op::Sync(at));
+}
+
+fn list(o: &Operand) -> &[Operand] {
+    match o {
+        Operand::Vector(v) => v,
+        o => std::slice::from_ref(o),
+    }
+}
+
+/// `ldmatrix`, `stmatrix`, `movmatrix`.
+pub fn rows(b: &mut Binder<'_>, inst: &Inst, op: Ptx) -> Result<(), String> {
+    let f = &inst.form;
+    if !f.has("m8n8") || f.ty(0) != Some(Type::B16) {
+        return Err("only 8x8 tiles of 16-bit elements are implemented".into());
+    }
+    let [first, second, ..] = inst.operands.as_slice() else { return Err("it needs two operands".into()) };
+    if op == Ptx::Movmatrix {
+        let src = b.source(second, Type::B32)?;
+        let (dst, _) = b.dest(first, Type::B32)?;
+        tile(b, Matrix::Transpose { dst, src });
+        return Ok(());
+    }
+    let (regs, at) = if op == Ptx::Ldmatrix { (first, second) } else { (second, first) };
+    let (place, base, offset) = address(b, at, inst)?;
+    let planes = list(regs).iter().map(|o| b.element(o, Type::B32)).collect::<Result<Vec<_>, _>>()?;
+    if !matches!(planes.len(), 1 | 2 | 4) {
+        return Err(format!("it names {} registers", planes.len()));
+    }
+    let mem = Mem { place, base, offset, size: 16, strong: false, planes };
+    let trans = f.has("trans");
+    tile(b, if op == Ptx::Ldmatrix { Matrix::Load { mem, trans } } else { Matrix::Store { mem, trans } });
+    Ok(())
+}
+
+/// `mma.sync`.
+pub fn mma(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
+    let f = &inst.form;
+    let shape = f.mods.iter().find_map(|m| dimensions(m)).ok_or("its shape is missing")?;
+    let [d, a, bt, c] = f.types[..] else { return Err("this form is not implemented".into()) };
+    if f.has("sp")
+        || f.mods.iter().any(|m| m.starts_with("sp::") || m.starts_with("kind::") || m.contains("block_scale"))
+    {
+        return Err("sparse and block-scaled forms are not implemented".into());
+    }
+    use Type::{Bf16, E4m3, E5m2, F16, F32, F64, S8, S32, Tf32, U8};
+    let (m, n, k) = shape;
+    let fits = match (a, bt) {
+        (F16, F16) => m == 16 && matches!(k, 8 | 16) && matches!(d, F16 | F32) && c == d,
+        (Bf16, Bf16) => m == 16 && matches!(k, 8 | 16) && d == F32 && c == F32,
+        (Tf32, Tf32) => m == 16 && matches!(k, 4 | 8) && d == F32 && c == F32,
+        (E4m3 | E5m2, E4m3 | E5m2) => m == 16 && matches!(k, 16 | 32) && matches!(d, F16 | F32) && c == d,
+        (S8 | U8, S8 | U8) => (m == 16 && matches!(k, 16 | 32) || m == 8 && k == 16) && d == S32 && c == S32,
+        (F64, F64) => (m == 16 && matches!(k, 4 | 8 | 16) || m == 8 && k == 4) && d == F64 && c == F64,
+        _ => false,
+    };
+    if !fits || n != 8 || !f.has("row") || !f.has("col") {
+        return Err("this shape is not implemented for these types".into());
+    }
+    let mut planes = [const { Vec::new() }; 4];
+    if inst.operands.len() < 4 {
+        return Err("it has too few operands".into());
+    }
+    for (i, o) in inst.operands.iter().take(4).enumerate() {
+        let ty = if [d, a, bt, c][i] == F64 { Type::B64 } else { Type::B32 };
+        for o in list(o) {
+            planes[i].push(if i == 0 { b.dest(o, ty)?.0 } else { b.source(o, ty)? });
+        }
+    }
+    let [d_planes, a_planes, b_planes, c_planes] = planes;
+    // Elements of a register, of A and B; accumulators are two to a register if they are halves.
+    let e = if a == F64 { 1 } else { 32 / bits(a).max(1) };
+    let results = m * n / 32 * bits(d) / if d == F64 { 64 } else { 32 };
+    let want = (results, m * k / 32 / e, n * k / 32 / e, results);
+    let have = (d_planes.len() as u32, a_planes.len() as u32, b_planes.len() as u32, c_planes.len() as u32);
+    if want != have {
+        return Err(format!("it names {have:?} registers where {want:?} are needed"));
+    }
+    let planes = [d_planes, a_planes, b_planes, c_planes];
+    tile(b, Matrix::Mma(Box::new(Mma { m, n, k, types: [d, a, bt, c], planes, saturate: f.has("satfinite") })));
+    Ok(())
+}
+
+fn dimensions(m: &str) -> Option<(u32, u32, u32)> {
+    let (m, rest) = m.strip_prefix('m')?.split_once('n')?;
+    let (n, k) = rest.split_once('k')?;
+    Some((m.parse().ok()?, n.parse().ok()?, k.parse().ok()?))
+}
+
+/// `cp.async`, without tensors.
+pub fn copy(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
+    let f = &inst.form;
+    if !f.has("async") || f.has("tensor") || f.has("bulk") || f.has("reduce") {
+        return Err("it is not implemented".into());
+    }
+    if f.has("commit_group") {
+        b.emit_main(Op::CopyCommit);
+        return Ok(());
+    }
+    if f.has("wait_all") {
+        b.emit_main(Op::CopyWait(u32::MAX));
+        return Ok(());
+    }
+    if f.has("wait_group") {
+        let Some(Operand::Int(n)) = inst.operands.first() else { return Err("its count is not a constant".into()) };
+        b.emit_main(Op::CopyWait(u32::try_from(*n).unwrap_or(0).min(u32::MAX - 1)));
+        return Ok(());
+    }
+    if f.has("mbarrier") {
+        return mbarrier(b, inst);
+    }
+    let [to, from, size, rest @ ..] = inst.operands.as_slice() else { return Err("it has too few operands".into()) };
+    let Operand::Int(bytes @ (4 | 8 | 16)) = size else { return Err("its size is not 4, 8 or 16".into()) };
+    let mut mem = Vec::new();
+    for (o, place) in [(to, crate::code::Place::Shared), (from, crate::code::Place::Global)] {
+        let (at, base, offset) = address(b, o, inst)?;
+        // The first space named is the destination's; a symbol knows its own.
+        let place = if base == crate::code::AddrBase::None { at } else { place };
+        mem.push(Mem { place, base, offset, size: *bytes as u8, strong: false, planes: Vec::new() });
+    }
+    let (Some(src), Some(dst)) = (mem.pop(), mem.pop()) else { return Err("it has too few operands".into()) };
+    // A cache policy is the last operand, and 64 bits wide.
+    let rest = if f.mods.iter().any(|m| m.starts_with("L2::cache_hint")) {
+        &rest[..rest.len().saturating_sub(1)]
+    } else {
+        rest
+    };
+    let (mut size, mut ignore) = (None, None);
+    match rest.first() {
+        Some(Operand::Reg(r)) if kind(b.reg_type(*r)) == Kind::Pred => ignore = Some(b.source(&rest[0], Type::Pred)?),
+        Some(o @ Operand::Not(_)) => ignore = Some(b.source(o, Type::Pred)?),
+        Some(o) => size = Some(b.source(o, Type::B32)?),
+        None => {}
+    }
+    b.code.copies.push(Copy { dst, src, size, ignore });
+    let at = b.code.copies.len() as u32 - 1;
+    b.emit_main(Op::Copy(at));
+    Ok(())
+}
+
+/// `mbarrier`, and `cp.async.mbarrier.arrive`.
+pub fn mbarrier(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
+    let f = &inst.form;
+    let copies = inst.form.op == Some(Ptx::Cp);
+    let k = match () {
+        () if copies => MbarKind::ArriveCopies { counted: !f.has("noinc") },
+        () if f.has("init") => MbarKind::Init,
+        () if f.has("inval") => MbarKind::Invalidate,
+        () if f.has("arrive") && f.has("expect_tx") => MbarKind::ArriveExpect { drop: false },
+        () if f.has("arrive") => MbarKind::Arrive { drop: false },
+        () if f.has("arrive_drop") && f.has("expect_tx") => MbarKind::ArriveExpect { drop: true },
+        () if f.has("arrive_drop") => MbarKind::Arrive { drop: true },
+        () if f.has("expect_tx") => MbarKind::Expect,
+        () if f.has("complete_tx") => MbarKind::Complete,
+        () if f.has("test_wait") || f.has("try_wait") => {
+            MbarKind::Test { parity: f.has("parity"), yields: f.has("try_wait") }
+        }
+        () if f.has("pending_count") => MbarKind::Pending,
+        () => return Err("it is not implemented".into()),
+    };
+    let (mut result, mut rest) = (None, inst.operands.as_slice());
+    let mut after = None;
+    if !matches!(rest.first(), Some(Operand::Address(..) | Operand::Symbol(..))) {
+        let Some((first, more)) = rest.split_first() else { return Err("it has too few operands".into()) };
+        rest = more;
+        match k {
+            MbarKind::Test { .. } => {
+                let (flat, _) = leaves(inst);
+                result = Some(b.dest(flat.first().ok_or("no result")?, Type::Pred)?.0);
+            }
+            MbarKind::Pending => {
+                let (at, a) = b.dest(first, Type::B32)?;
+                (result, after) = (Some(at), a);
+            }
+            _ if *first == Operand::Sink => {}
+            _ => result = Some(b.dest(first, Type::B64)?.0),
+        }
+    }
+    if k == MbarKind::Pending {
+        let value = Some(Plane::W64(b.source(rest.first().ok_or("no state")?, Type::B64)?));
+        return push(b, Mbarrier { kind: k, mem: None, result, value }, after);
+    }
+    let [at, rest @ ..] = rest else { return Err("it has no address".into()) };
+    let (place, base, offset) = address(b, at, inst)?;
+    let mem = Some(Mem { place, base, offset, size: 8, strong: true, planes: Vec::new() });
+    let value = match (rest.first(), k) {
+        (Some(o), MbarKind::Test { parity: false, .. }) => Some(Plane::W64(b.source(o, Type::B64)?)),
+        (Some(o), _) => Some(Plane::W32(b.source(o, Type::B32)?)),
+        (None, _) => None,
+    };
+    push(b, Mbarrier { kind: k, mem, result, value }, after)
+}
+
+fn push(b: &mut Binder<'_>, m: Mbarrier, after: Option<super::bind::After>) -> Result<(), String> {
+    b.code.mbarriers.push(m);
+    let at = b.code.mbarriers.len() as u32 - 1;
+    b.emit_main(Op::Mbarrier(at));
+    b.finish(after);
+    Ok(())
+}

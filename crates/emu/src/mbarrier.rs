@@ -1,0 +1,151 @@
+//! mbarriers: 64 bits in shared memory that count arrivals and bytes, phase by phase.
+//!
+//! The layout is the device's own, as PTX leaves it open: bit 63 the phase's parity, then 20 bits each of expected and
+//! pending arrivals, then 22 bits of pending bytes, offset so that 0 lies in the middle.
+
+use crate::access::{self, Bad};
+use crate::code::{MbarKind, Mbarrier};
+use crate::cta::{Block, Launch};
+use crate::warp::{Warp, reach};
+
+const COUNT: u64 = (1 << 20) - 1;
+const TX_ZERO: u64 = 1 << 21;
+const TX: u64 = (1 << 22) - 1;
+
+/// An mbarrier, unpacked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct State {
+    parity: bool,
+    expected: u32,
+    pending: u32,
+    bytes: i32,
+}
+
+impl State {
+    fn read(v: u64) -> State {
+        State {
+            parity: v >> 63 == 1,
+            expected: (v >> 42 & COUNT) as u32,
+            pending: (v >> 22 & COUNT) as u32,
+            bytes: (v & TX) as i32 - TX_ZERO as i32,
+        }
+    }
+    fn bits(self) -> u64 {
+        u64::from(self.parity) << 63
+            | (u64::from(self.expected) & COUNT) << 42
+            | (u64::from(self.pending) & COUNT) << 22
+            | ((i64::from(self.bytes) + TX_ZERO as i64) as u64 & TX)
+    }
+    /// The next phase, if this one is complete.
+    fn settle(mut self) -> State {
+        if self.pending == 0 && self.bytes == 0 {
+            self.parity = !self.parity;
+            self.pending = self.expected;
+        }
+        self
+    }
+    fn arrive(mut self, n: u32, drop: bool) -> Result<State, String> {
+        if n > self.pending {
+            return Err(format!("at which {n} arrive where {} are awaited", self.pending));
+        }
+        self.pending -= n;
+        if drop {
+            self.expected = self.expected.saturating_sub(n);
+        }
+        Ok(self.settle())
+    }
+    fn expect(mut self, bytes: i32) -> State {
+        self.bytes = self.bytes.wrapping_add(bytes);
+        self
+    }
+}
+
+impl Warp {
+    /// Works on an mbarrier, lane by lane.
+    pub(crate) fn mbarrier(
+        &mut self,
+        launch: &Launch<'_>,
+        block: &Block,
+        bar: &Mbarrier,
+        m: u32,
+    ) -> Result<(), Box<Bad>> {
+        if matches!(bar.kind, MbarKind::ArriveCopies { .. }) {
+            // Whatever was begun is done now; ending early is always allowed.
+            self.copies_wait(launch, block, u32::MAX, m);
+        }
+        let value = |w: &Warp, l: usize| bar.value.map(|p| access::value(&w.planes, p, l));
+        let Some(mem) = &bar.mem else {
+            access::each(m, |l| {
+                let pending = State::read(value(self, l).unwrap_or(0)).pending;
+                if let Some(d) = bar.result {
+                    self.planes.w32[usize::from(d)].0[l] = pending;
+                }
+            });
+            return Ok(());
+        };
+        let r = reach(launch, block, &self.local);
+        let (mut results, mut wrong) = ([0u64; crate::planes::LANES], None);
+        access::each_place(&self.planes, &r, &mut self.hint, mem, m, |l, region, at| {
+            let old = region.load64(at);
+            let state = State::read(old);
+            let v = bar.value.map(|p| access::value(&self.planes, p, l));
+            let count = v.unwrap_or(1) as u32;
+            results[l] = old;
+            let new = match bar.kind {
+                MbarKind::Init if !(1..=COUNT as u32).contains(&count) => Err(format!("with a count of {count}")),
+                MbarKind::Init => Ok(State { parity: false, expected: count, pending: count, bytes: 0 }),
+                MbarKind::Invalidate => Ok(State { parity: false, expected: 0, pending: 0, bytes: 0 }),
+                MbarKind::Arrive { drop } => state.arrive(count, drop),
+                MbarKind::ArriveExpect { drop } => state.expect(count as i32).arrive(1, drop),
+                // The counted form raises the count by one before it arrives.
+                MbarKind::ArriveCopies { counted: true } => Ok(state),
+                MbarKind::ArriveCopies { counted: false } => state.arrive(1, false),
+                MbarKind::Expect => Ok(state.expect(count as i32)),
+                MbarKind::Complete => Ok(state.expect((count as i32).wrapping_neg()).settle()),
+                MbarKind::Test { parity, .. } => {
+                    let waited = if parity { v.unwrap_or(0) & 1 == 1 } else { State::read(v.unwrap_or(0)).parity };
+                    results[l] = u64::from(state.parity != waited);
+                    Ok(state)
+                }
+                MbarKind::Pending => Ok(state),
+            };
+            match new {
+                Ok(new) if new != state => region.store64(at, new.bits()),
+                Ok(_) => {}
+                Err(text) => wrong = wrong.take().or(Some((l, text))),
+            }
+        })?;
+        if let Some((l, text)) = wrong {
+            return Err(Box::new(Bad { lane: l as u32, text }));
+        }
+        if let Some(d) = bar.result {
+            match bar.kind {
+                MbarKind::Test { .. } => {
+                    let v = results.iter().enumerate().fold(0, |v, (l, &r)| v | (r as u32 & 1) << l);
+                    self.planes.put_pred(d, m, v);
+                }
+                _ => access::each(m, |l| self.planes.w64[usize::from(d)].0[l] = results[l]),
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn phases() {
+        let s = State { parity: false, expected: 3, pending: 3, bytes: 0 };
+        assert_eq!(State::read(s.bits()), s);
+        let s = s.arrive(1, false).unwrap().expect(16).arrive(2, false).unwrap();
+        assert_eq!((s.parity, s.pending, s.bytes), (false, 0, 16));
+        assert_eq!(State::read(s.bits()), s);
+        let s = s.expect(-16).settle();
+        assert_eq!((s.parity, s.pending, s.bytes), (true, 3, 0));
+        assert!(s.arrive(4, false).is_err());
+        let early = State { bytes: -48, ..s };
+        assert_eq!(State::read(early.bits()), early);
+    }
+}

@@ -1,0 +1,156 @@
+//! Hooks against rewritten code: the same plan, run beside the original code and written into it, records the same streams,
+//! lane by lane, whatever the schedule; and hooks change nothing.
+
+use std::path::{Path, PathBuf};
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use prlx_driver::{Driver, ErrorKind, Job, RecordOptions, prepare, record};
+use prlx_emu::{Emulator, Options};
+use prlx_probe::{Filter, Program};
+use prlx_trace::kernel::Level;
+use prlx_trace::launch::{Event, Lanes, WarpStream, Window};
+use prlx_trace::SiteId;
+
+/// Kernels whose course depends on the schedule: what they record is the schedule's.
+const FREE: &[&str] = &[
+    "cuda/spin_lock",
+    "cuda/hash_table",
+    "cuda/prefix_sum_lookback",
+    "cuda/warp_votes",
+    "cuda/bfs_step",
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn emulator() -> Emulator {
+    Emulator::new(Options { max_steps: 500_000_000, threads: 1, ..Options::default() })
+}
+
+/// Streams without what is an observation of the moment: clocks, and for hostile schedules the grouping of events.
+fn plain(mut streams: Vec<WarpStream>) -> Vec<WarpStream> {
+    for s in &mut streams {
+        s.digest = 0;
+        if let Lanes::Events(list) = &mut s.lanes {
+            for e in list {
+                *e = Event { clock: 0, ..*e };
+            }
+        }
+    }
+    streams
+}
+
+/// Says where two lists of streams part.
+fn compare(what: &str, a: &[WarpStream], b: &[WarpStream]) -> Result<(), Failed> {
+    if a.len() != b.len() {
+        return Err(format!("{what}: {} warps and {}", a.len(), b.len()).into());
+    }
+    for (a, b) in a.iter().zip(b) {
+        if a == b {
+            continue;
+        }
+        let text = match (&a.lanes, &b.lanes) {
+            (Lanes::Events(x), Lanes::Events(y)) => {
+                let i = x.iter().zip(y).position(|(x, y)| x != y).unwrap_or(x.len().min(y.len()));
+                format!("event {i} of {} and {}: {:?} and {:?}", x.len(), y.len(), x.get(i), y.get(i))
+            }
+            (Lanes::Path { words: x, ends: p }, Lanes::Path { words: y, ends: q }) => {
+                let i = x.iter().zip(y).position(|(x, y)| x != y);
+                format!("word {i:?}: {:x?} and {:x?}, ends {p:?} and {q:?}", i.map(|i| x[i]), i.map(|i| y[i]))
+            }
+            (Lanes::Operands { records: x, .. }, Lanes::Operands { records: y, .. }) => {
+                let i = x.iter().zip(y).position(|(x, y)| x != y).unwrap_or(x.len().min(y.len()));
+                format!("record {i} of {} and {}: {:?} and {:?}", x.len(), y.len(), x.get(i), y.get(i))
+            }
+            (x, y) => format!("{x:x?}\n{y:x?}").chars().take(3000).collect(),
+        };
+        return Err(format!("{what}: warp {} parts: {text}", a.warp.0).into());
+    }
+    Ok(())
+}
+
+fn case(path: &Path, module: &Path, name: &str, level: Level, elide: bool) -> Result<(), Failed> {
+    let mut job = Job::load(path).map_err(|e| e.to_string())?;
+    job.text = std::fs::read_to_string(module)?;
+    let window = (level == Level::Operands).then(|| Window {
+        sites: (0..10_000).map(SiteId).collect(),
+        warps: (0, 3),
+        visits: (0, 5),
+    });
+    let program = Program { level, elide, filter: Filter::default(), window };
+    let (view, _) = prlx_isa::ptx::read(&job.text);
+    let plan = prlx_probe::Plan::resolve(&program, &view, &job.text, name, &|_| None);
+    let mut streams: Vec<(u64, Vec<WarpStream>)> = Vec::new();
+    for seed in [0, 7] {
+        job.config.seed = seed;
+        let mut e = emulator();
+        let m = e.load(job.text.as_bytes()).map_err(|e| e.to_string())?;
+        let p = prepare(&mut e, &job).map_err(|e| e.to_string())?;
+        let seen = match e.observe(m, &job.kernel, &job.config, &p.params, &plan) {
+            Err(e) if e.kind == ErrorKind::Unsupported => return Ok(()),
+            r => r.map_err(|e| e.to_string())?.0,
+        };
+        for o in prlx_driver::run::outputs(&job, p.contents(&mut e, &job).map_err(|e| e.to_string())?) {
+            if o.expect.is_some_and(|c| c.wrong > 0) && !(seed != 0 && FREE.contains(&name)) {
+                return Err(format!("`{}` is wrong under hooks", o.name).into());
+            }
+        }
+        streams.push((seed, plain(seen)));
+    }
+    let free = FREE.contains(&name);
+    if level != Level::Events && !free {
+        compare("hooks under seeds 0 and 7", &streams[0].1, &streams[1].1)?;
+    }
+    let edits = match prlx_instrument::ptx(&job.text, &view, &plan) {
+        Err(e) => return Err(format!("not instrumented: {e}").into()),
+        Ok(edits) => edits,
+    };
+    let text = prlx_instrument::apply(&job.text, &edits);
+    for (seed, seen) in &streams {
+        if *seed != 0 && (free || level == Level::Events) {
+            continue;
+        }
+        job.config.seed = *seed;
+        let recorded = record(&mut emulator(), &text, &plan, &job, &RecordOptions::default());
+        let recorded = recorded.map_err(|e| format!("recording under seed {seed}: {e}"))?;
+        if let Some(fault) = recorded.fault {
+            return Err(format!("rewritten code under seed {seed}: {fault}").into());
+        }
+        if !recorded.damage.is_empty() {
+            return Err(format!("rewritten code under seed {seed}: {:?}", recorded.damage).into());
+        }
+        let mut warps = Vec::new();
+        recorded.recording.streams.for_each(|s| warps.push(s.clone()));
+        compare(&format!("hooks and rewritten code under seed {seed}"), seen, &plain(warps))?;
+    }
+    Ok(())
+}
+
+fn main() {
+    let args = Arguments::from_args();
+    let index = std::fs::read_to_string(root().join("tests/kernels/index.toml")).expect("the index of the corpus");
+    let index: toml::Table = index.parse().expect("the index of the corpus is TOML");
+    let mut trials = Vec::new();
+    for k in index.get("kernel").and_then(|k| k.as_array()).into_iter().flatten() {
+        let text = |key: &str| k.get(key).and_then(|v| v.as_str()).unwrap_or_default().to_string();
+        if text("launch").is_empty() {
+            continue;
+        }
+        let name = format!("{}/{}", text("kind"), text("name"));
+        let kernels = root().join("tests/kernels");
+        let (path, module) = (kernels.join(text("launch")), kernels.join(text("module")));
+        for (level, elide) in [
+            (Level::Path, false),
+            (Level::Path, true),
+            (Level::Print, true),
+            (Level::Events, true),
+            (Level::Operands, true),
+        ] {
+            let (name, path, module) = (name.clone(), path.clone(), module.clone());
+            let title = format!("{name}/{}/{}{}", text("target"), level.name(), if elide { "" } else { "/all" });
+            trials.push(Trial::test(title, move || case(&path, &module, &name, level, elide)));
+        }
+    }
+    libtest_mimic::run(&args, trials).exit();
+}
