@@ -593,6 +593,7 @@ pub(crate) fn reach<'a>(launch: &'a Launch<'_>, block: &'a Block, local: &'a Reg
 }
 
 #[cold]
+#[allow(clippy::boxed_local, reason = "it comes boxed")]
 fn access_fault(bad: Box<Bad>, step: u32, verb: &str) -> Box<Fault> {
     Box::new(Fault { kind: ErrorKind::Fault, step, lane: Some(bad.lane), text: format!("{verb} {}", bad.text) })
 }

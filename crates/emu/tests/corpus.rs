@@ -46,7 +46,8 @@ fn case(path: &Path, module: &Path, name: &str, target: &str, seed: u64) -> Resu
     job.config.seed = seed;
     let mut emulator = Emulator::new(Options { max_steps: 200_000_000, ..Options::default() });
     let run = prlx_driver::run(&mut emulator, &job);
-    let refused = REFUSED.iter().any(|r| *r == name || r.strip_prefix(name).is_some_and(|t| t.strip_prefix('/') == Some(target)));
+    let refused =
+        REFUSED.iter().any(|r| *r == name || r.strip_prefix(name).is_some_and(|t| t.strip_prefix('/') == Some(target)));
     match run {
         Err(e) if refused && e.kind == ErrorKind::Unsupported => Ok(()),
         Err(e) => Err(format!("{:?}: {e}", e.kind).into()),
@@ -87,7 +88,9 @@ fn main() {
         let module = root().join("tests/kernels").join(text("module"));
         for seed in SEEDS {
             let (name, path, module, target) = (name.clone(), path.clone(), module.clone(), target.clone());
-            trials.push(Trial::test(format!("{name}/{target}/seed={seed}"), move || case(&path, &module, &name, &target, seed)));
+            trials.push(Trial::test(format!("{name}/{target}/seed={seed}"), move || {
+                case(&path, &module, &name, &target, seed)
+            }));
         }
     }
     libtest_mimic::run(&args, trials).exit();

@@ -7,9 +7,9 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use prlx_driver::{Driver, ErrorKind, Job, RecordOptions, prepare, record};
 use prlx_emu::{Emulator, Options};
 use prlx_probe::{Filter, Program};
+use prlx_trace::SiteId;
 use prlx_trace::kernel::Level;
 use prlx_trace::launch::{Event, Lanes, WarpStream, Window};
-use prlx_trace::SiteId;
 
 /// Kernels whose lanes see what the schedule decides: what an atomic returns, whether a barrier is complete, who took the
 /// lock, which lanes are active. Their results hold under every schedule, their records are the schedule's.
