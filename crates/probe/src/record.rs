@@ -1,4 +1,17 @@
 //! The recorders: what each level inserts into a function, in order.
+//!
+//! - `path`: bits after the instruction that decides, counts at the branch that leaves a counted loop, room ([`place`]).
+//! - `print`: every decision, computed ones too, so that hashes of launches with different arguments compare; loaded
+//!   values after loads; stored values before stores; atomics' operands before, results after; barriers by their site.
+//!   A checkpoint counts each back edge as it is taken.
+//! - `events`: what [`crate::select`] says, with one value: the predicate, the index, the first value moved.
+//! - `operands`: the window's sites alone: compared and stored values before, loaded and returned ones after.
+//!
+//! Holds: an action runs for exactly the lanes for which its instruction does (a decision whose instruction overwrites
+//! its own guard is made by all); nothing reads accumulators of tensor-core work in flight, 128-bit registers, or, but
+//! for `operands`, the thread's own stack. What is left out for such a reason says so in its site.
+//!
+//! Misses: lanes that end in code that is not recorded (a function called through a pointer) write nothing at their end.
 
 use prlx_isa::graph::Graph;
 use prlx_isa::ptx::Op;

@@ -1,7 +1,8 @@
 //! [`Plan::resolve`]: the only matcher, for every front door and for the emulator.
 //!
 //! Holds: sites have the same numbers at every level, elision and filter; `plan.module.functions[i]` and
-//! `plan.functions[i]` are the view's function `i`.
+//! `plan.functions[i]` are the view's function `i`; a device function is recorded only if every recorded caller of it hands
+//! its state over. Misses: functions whose address is taken, and what only they call.
 
 use prlx_isa::view::{self, Class, FuncId, FunctionKind, InstId, Operand, Role};
 use prlx_trace::SiteId;
