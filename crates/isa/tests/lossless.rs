@@ -226,6 +226,10 @@ fn depth_and_size_cost_no_more_than_they_are() {
     check(&"/*".repeat(n));
     check(&"\"".repeat(n));
     check(&".entry k(".repeat(n / 10));
+    // A nest of loops, each around the next.
+    let heads: String = (0..n / 50).map(|i| format!("L{i}: add.s32 %r1, %r1, 1;\n")).collect();
+    let latches: String = (0..n / 50).rev().map(|i| format!("@%p1 bra L{i};\n")).collect();
+    check(&format!("{head} {heads} {latches} ret; }}"));
     // A cascade of early exits, and as many loops beside each other.
     check(&format!("{head} {} OUT: ret; }}", "@%p1 bra OUT; ".repeat(n / 4)));
     let loops: String = (0..n / 10).map(|i| format!("L{i}: @%p1 bra L{i};\n")).collect();

@@ -1,8 +1,11 @@
-//! The values of one register: joins where definitions meet (pruned static single assignment), then condensed.
+//! The values of one register: a join wherever control meets and the register is live, then condensed.
 //!
-//! Holds: notes by block are reused from register to register. Joins that can see each other see the same definitions, so
-//! each such group becomes one value; a group of one value and no definition becomes that value. Misses: time is blocks
-//! where the register is live, summed over registers.
+//! Where definitions meet need not be found first: joins that can see each other see the same definitions, so each such
+//! group becomes one value, and a group of one other value and no definition becomes that value. What is left is as little
+//! as with dominance frontiers, which can be as many as the square of the blocks.
+//!
+//! Holds: notes by block are reused from register to register; nothing outlives a register but its values. Misses: time is
+//! blocks where the register is live, summed over registers.
 
 use super::{ENTRY, Flow, Mention, Value, id};
 use crate::graph::Graph;
@@ -33,7 +36,6 @@ type Note = (u32, u32);
 pub struct Builder<'f> {
     f: &'f Function,
     graph: &'f Graph,
-    frontiers: Vec<Vec<BlockId>>,
     /// By block: what comes in matters.
     live: Vec<u32>,
     /// By block: something there ends what came in.
@@ -53,7 +55,6 @@ impl<'f> Builder<'f> {
         Builder {
             f,
             graph,
-            frontiers: frontiers(f, graph),
             live: vec![0; n],
             ended: vec![0; n],
             join: vec![(0, 0); n],
@@ -80,8 +81,7 @@ impl<'f> Builder<'f> {
         self.drafts.clear();
         self.arguments.clear();
         self.draft(Source::Entry);
-        self.liveness(&list);
-        let joins = self.place_joins(&list);
+        let joins = self.joins(&list);
         // What is above a block in the dominator tree is known before it.
         let mut groups: Vec<&[Mention]> = list.chunk_by(|a, b| self.place(a.inst) == self.place(b.inst)).collect();
         groups.sort_unstable_by_key(|g| self.graph.entered(self.place(g[0].inst)));
@@ -123,8 +123,8 @@ impl<'f> Builder<'f> {
         flow.made.extend(made.into_iter().map(|(i, v)| (i, reg, condensed[v as usize])));
     }
 
-    /// Finds the blocks where what comes in matters.
-    fn liveness(&mut self, list: &[Mention]) {
+    /// Finds the blocks where what comes in matters, and makes a join wherever it can come in several ways.
+    fn joins(&mut self, list: &[Mention]) -> Vec<BlockId> {
         let f = self.f;
         let place = |m: &Mention| f.insts[m.inst.index()].block;
         let mut work = vec![];
@@ -140,31 +140,20 @@ impl<'f> Builder<'f> {
                 self.ended[block.index()] = self.epoch;
             }
         }
+        let mut joins = vec![];
         while let Some(b) = work.pop() {
-            for p in &self.f.blocks[b.index()].preds {
+            let preds = &self.f.blocks[b.index()].preds;
+            // The entry's beginning is one way in.
+            if preds.len() + usize::from(b.0 == 0) > 1 && self.graph.reaches(b) {
+                let v = self.draft(Source::Join(0, 0));
+                self.join[b.index()] = (self.epoch, v);
+                joins.push(b);
+            }
+            for p in preds {
                 let i = p.index();
                 if self.live[i] != self.epoch && self.ended[i] != self.epoch {
                     self.live[i] = self.epoch;
                     work.push(*p);
-                }
-            }
-        }
-    }
-
-    /// Makes joins where definitions meet and it matters.
-    fn place_joins(&mut self, list: &[Mention]) -> Vec<BlockId> {
-        let mut joins = vec![];
-        let mut work: Vec<BlockId> = list.iter().filter(|m| m.writes).map(|m| self.place(m.inst)).collect();
-        work.dedup();
-        work.retain(|b| self.graph.reaches(*b));
-        while let Some(b) = work.pop() {
-            for k in 0..self.frontiers[b.index()].len() {
-                let j = self.frontiers[b.index()][k];
-                if self.join[j.index()].0 != self.epoch && self.live[j.index()] == self.epoch {
-                    let v = self.draft(Source::Join(0, 0));
-                    self.join[j.index()] = (self.epoch, v);
-                    joins.push(j);
-                    work.push(j);
                 }
             }
         }
@@ -285,27 +274,4 @@ impl<'f> Builder<'f> {
         }
         value
     }
-}
-
-/// By block: where its domination ends (Cooper, Harvey, Kennedy).
-fn frontiers(f: &Function, graph: &Graph) -> Vec<Vec<BlockId>> {
-    let mut frontiers: Vec<Vec<BlockId>> = vec![vec![]; f.blocks.len()];
-    for b in &graph.order {
-        let preds = &f.blocks[b.index()].preds;
-        // The entry is a join as soon as anything branches to it.
-        if preds.len() < 2 && b.0 != 0 {
-            continue;
-        }
-        for p in preds.iter().filter(|p| graph.reaches(**p)) {
-            let mut runner = Some(*p);
-            while let Some(r) = runner.filter(|r| Some(*r) != graph.idom[b.index()]) {
-                if frontiers[r.index()].last() == Some(b) {
-                    break;
-                }
-                frontiers[r.index()].push(*b);
-                runner = graph.idom[r.index()];
-            }
-        }
-    }
-    frontiers
 }
