@@ -429,7 +429,12 @@ impl Operand {
 }
 
 /// Arithmetic that can be evaluated again from operands alone; results wrap to the type's width, as PTX defines them. The
-/// first operand is the result.
+/// first operand is the result, the others are in the instruction's order.
+///
+/// The type beside it in [`Inst::eval`] is the one that the opcode names first: for `MulWide` and `MadWide` that of the
+/// factors (the result is twice as wide), for `Popc` and `Clz` that of the source (the result has 32 bits), for comparisons
+/// that of what is compared. Its sign says how to compare, divide, extend and shift right; shifts by the width or more
+/// give 0 or the sign. `Mov` can be of a special register or a symbol's address: whether those are known is not said here.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs, reason = "the names are the operations'; PTX ISA defines each")]
 #[rustfmt::skip]

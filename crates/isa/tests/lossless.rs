@@ -84,7 +84,10 @@ fn check(source: &str) {
         assert_eq!(at as usize, f.insts.len());
         for inst in &f.insts {
             assert_eq!(inst.operands.len(), inst.roles.len());
-            inst.for_each_reg(&mut |r, _, _| assert!(r.index() < f.regs.len()));
+            inst.for_each_reg(&mut |r, _, _| {
+                let info = &f.regs[r.index()];
+                assert!(info.scope.start <= inst.span.start && inst.span.end <= info.scope.end, "{info:?} {inst:?}");
+            });
             assert!(inst.loc.is_none_or(|l| l.index() < view.locs.len()));
         }
         let graph = Graph::of(f);

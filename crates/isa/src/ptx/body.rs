@@ -110,7 +110,7 @@ impl<'a> Builder<'_, 'a> {
                 Kind::Reg => self.registers(statement, scopes.ends[scope]),
                 Kind::Variable => self.local(statement, id),
                 Kind::Inst => {
-                    let mut inst = self.instruction(statement, out);
+                    let mut inst = self.instruction(statement, out, scopes.ends[scope]);
                     inst.loc = loc;
                     mark(&inst.operands, &mut labels);
                     out.insts.push(inst);
@@ -163,7 +163,7 @@ impl<'a> Builder<'_, 'a> {
         self.variables(statement.span, end, Some(id));
     }
 
-    fn instruction(&mut self, statement: &Statement, function: &view::Function) -> Inst {
+    fn instruction(&mut self, statement: &Statement, function: &view::Function, scope_end: u32) -> Inst {
         let m = self.m;
         let form = m.form(statement).cloned().unwrap_or_default();
         let (class, space) = match self.kinds.get(statement.form as usize) {
@@ -177,7 +177,7 @@ impl<'a> Builder<'_, 'a> {
             }
         };
         let opcode = statement.opcode as usize;
-        let guard = self.guard(statement);
+        let guard = self.guard(statement, scope_end);
         let end = before_semicolon(m, statement.span);
         let mut reader =
             Reader { source: m.source, names: &mut self.names, diagnostics: &mut self.diagnostics, op: form.op };
@@ -187,7 +187,7 @@ impl<'a> Builder<'_, 'a> {
         Inst { span: statement.span, class, guard, operands, roles, space, eval, form, ..Inst::default() }
     }
 
-    fn guard(&mut self, statement: &Statement) -> Option<Guard> {
+    fn guard(&mut self, statement: &Statement, scope_end: u32) -> Option<Guard> {
         let b = self.m.source.as_bytes();
         let start = statement.span.start as usize;
         if b.get(start) != Some(&b'@') {
@@ -205,7 +205,7 @@ impl<'a> Builder<'_, 'a> {
             _ => {
                 // Guarded it is all the same: by a register of which nothing else is known.
                 self.say(statement.span, "the guard is not a register that is declared here");
-                self.names.register(name, Type::Pred, statement.span)
+                self.names.register(name, Type::Pred, Span { start: statement.span.start, end: scope_end })
             }
         };
         Some(Guard { reg, negate })
