@@ -357,7 +357,8 @@ impl<'a> Sections<'a> {
     }
 }
 
-fn take_infos(from: &mut Reader<'_>, launch: &Launch) -> Result<Vec<WarpInfo>, Error> {
+/// The warps of an index.
+pub(crate) fn take_infos(from: &mut Reader<'_>, launch: &Launch) -> Result<Vec<WarpInfo>, Error> {
     // Number, digest, dropped: 10 bytes at least.
     let n = from.count(10)?;
     let mut infos = Vec::with_capacity(n);

@@ -13,6 +13,8 @@ mod error;
 mod file;
 mod format;
 mod frame;
+#[doc(hidden)]
+pub mod fuzz;
 pub mod ids;
 pub mod kernel;
 pub mod launch;

@@ -1,0 +1,53 @@
+//! Readers of a file's parts without the checksums around them, which no fuzzer guesses.
+
+use crate::ids::WarpId;
+use crate::kernel::Module;
+use crate::launch::Launch;
+use crate::stored::{Reader, Stored, VERSION};
+use crate::trace::WarpInfo;
+use crate::{Error, file, frame, validate};
+
+/// Reads `data` as one of a file's parts, chosen by the first byte. What can be read must be written to the same bytes'
+/// meaning again.
+#[doc(hidden)]
+pub fn parts(data: &[u8]) {
+    let Some((&part, bytes)) = data.split_first() else { return };
+    match part % 5 {
+        0 => {
+            if let Some(module) = again::<Module>(bytes) {
+                let _ = validate::module(&module);
+            }
+        }
+        1 => {
+            if let Some(launch) = again::<Launch>(bytes)
+                && validate::launch(&launch, &[]).is_ok()
+            {
+                let _ = (launch.warps(), launch.lanes(WarpId(3)));
+            }
+        }
+        2 => {
+            let launch = Launch { warp_size: 32, ..Launch::default() };
+            let _ = file::take_infos(&mut Reader::new(bytes, VERSION), &launch);
+        }
+        3 => {
+            let Some((&warps, bytes)) = bytes.split_first() else { return };
+            let info = |i: u8| WarpInfo { warp: WarpId(i.into()), ..WarpInfo::default() };
+            let infos: Vec<WarpInfo> = (0..warps).map(info).collect();
+            if let Ok(streams) = frame::parse(bytes, VERSION, 0, &infos, 100) {
+                let written = frame::unpacked(0, &streams);
+                assert_eq!(frame::parse(&written, VERSION, 0, &infos, 100).as_ref(), Ok(&streams));
+            }
+        }
+        _ => drop(frame::unpack(bytes, 1 << 20)),
+    }
+}
+
+/// Reads a value; writes it, and reads that.
+fn again<T: Stored + PartialEq + std::fmt::Debug>(bytes: &[u8]) -> Option<T> {
+    let read = |bytes: &[u8]| -> Result<T, Error> { Reader::new(bytes, VERSION).whole("part") };
+    let value = read(bytes).ok()?;
+    let mut written = Vec::new();
+    value.put(&mut written);
+    assert_eq!(read(&written).as_ref(), Ok(&value));
+    Some(value)
+}
