@@ -144,17 +144,13 @@ impl Job {
         self.params.iter().map(|p| p.offset + p.size).max().unwrap_or(0)
     }
 
-    /// Puts the text of source files into a module's static half, where it is found: as the path says, in
-    /// [`Job::source`], or there by its last name.
-    pub fn attach_sources(&self, module: &mut prlx_trace::kernel::Module) {
-        for file in &mut module.files {
-            let path = Path::new(&file.path);
-            let named = path.file_name().map(|n| self.source.join(n));
-            let places = [Some(self.source.join(path)), named];
-            if file.text.is_none() {
-                file.text = places.into_iter().flatten().find_map(|p| std::fs::read_to_string(p).ok());
-            }
-        }
+    /// The text of a source file, by its path in the debug information, where it is found: as the path says, in
+    /// [`Job::source`], or there by its last name. What `Plan::resolve` asks for.
+    pub fn source_text(&self, path: &str) -> Option<String> {
+        let path = Path::new(path);
+        let named = path.file_name().map(|n| self.source.join(n));
+        let places = [Some(self.source.join(path)), named];
+        places.into_iter().flatten().find_map(|p| std::fs::read_to_string(p).ok())
     }
 }
 

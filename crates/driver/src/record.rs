@@ -41,7 +41,7 @@ pub struct Recorded {
     pub stats: LaunchStats,
     /// The run of the original code.
     pub bare: Option<Bare>,
-    /// The launch's error, if the kernel failed: what it recorded until then is here all the same.
+    /// What went wrong while the kernel ran (a fault, or it got stuck): what it recorded until then is here all the same.
     pub fault: Option<Error>,
     /// What was wrong with the bytes that the kernel left.
     pub damage: Vec<String>,
@@ -68,8 +68,8 @@ impl Recorded {
 /// Runs `text`, the job's module with `plan` written into it, and drains what it recorded.
 ///
 /// # Errors
-/// When the kernel is not instrumented, memory is short, or the device fails. A kernel that fails is no error here, as
-/// long as its memory can be read: see [`Recorded::fault`].
+/// When the kernel is not instrumented or not supported, memory is short, or the device fails. A kernel that faults is no
+/// error here, as long as its memory can be read: see [`Recorded::fault`].
 pub fn record(
     driver: &mut dyn Driver,
     text: &str,
@@ -164,6 +164,11 @@ impl Session<'_> {
         params.resize(params.len().next_multiple_of(8), 0);
         params.extend_from_slice(&at.to_le_bytes());
         let launched = self.driver.launch(module, &self.job.kernel, &self.job.config, &params);
+        // What failed while it ran has recorded until then; what was never started has not.
+        let launched = match launched {
+            Err(e) if !matches!(e.kind, ErrorKind::Fault | ErrorKind::Stuck) => return Err(e),
+            launched => launched,
+        };
         // The launch's own error says more than that of a read which fails because of it.
         let fault = launched.as_ref().err().cloned();
         let blame = |e: Error| fault.clone().unwrap_or(e);

@@ -213,3 +213,12 @@ fn all_of_the_repository_load() {
     let errors: Vec<String> = found.iter().filter_map(|p| Job::load(p).err()).map(|e| e.to_string()).collect();
     assert!(errors.is_empty(), "{}", errors.join("\n"));
 }
+
+#[test]
+fn sources_are_found_by_their_last_name() {
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/threshold/good.toml");
+    let job = Job::load(&example).unwrap();
+    assert!(job.source_text("/somewhere/else/threshold.cu").unwrap().contains("find_beats"));
+    assert!(job.source_text("threshold.cu").is_some());
+    assert_eq!(job.source_text("/somewhere/none.cu"), None);
+}

@@ -343,3 +343,10 @@ fn refusals_give_everything_back() {
     assert!(device.memory.blocks.is_empty());
     assert_eq!(device.info().warp_size, 32);
 }
+
+#[test]
+fn what_was_not_started_is_no_recording() {
+    let mut device = Fake::new(|_, _, _, _| Err(Error::new(ErrorKind::Unsupported, "wgmma is not there")));
+    let e = record(&mut device, "", &plan(Level::Path), &job(1, 32), &RecordOptions::default()).unwrap_err();
+    assert_eq!((e.kind, device.memory.blocks.len()), (ErrorKind::Unsupported, 0));
+}

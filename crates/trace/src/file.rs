@@ -378,3 +378,47 @@ pub(crate) fn take_infos(from: &mut Reader<'_>, launch: &Launch) -> Result<Vec<W
     }
     Ok(infos)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file of a producer, one more section, and an end.
+    fn with(kind: u32, flags: u32, size: usize, stored: &[u8]) -> Vec<u8> {
+        let mut to = Writer { out: header(VERSION), sections: 0 };
+        to.value(META, |b| String::from("me").put(b)).unwrap();
+        to.head(kind, flags, stored.len(), size, xxh3_64(stored)).unwrap();
+        to.out.extend_from_slice(stored);
+        to.head(END, 0, 8, 8, xxh3_64(&2u64.to_le_bytes())).unwrap();
+        to.out.extend_from_slice(&2u64.to_le_bytes());
+        to.out
+    }
+
+    #[test]
+    fn unknown_sections_are_skipped_if_they_allow_it() {
+        assert_eq!(Trace::read(&with(77, SKIP, 3, b"abc")).unwrap().producer, "me");
+        assert_eq!(Trace::read(&with(77, 0, 3, b"abc")).unwrap_err().what, "sections of kind 77 are not known");
+        assert!(Trace::read(&with(META, 0, 3, b"abc")).is_err());
+    }
+
+    #[test]
+    fn bombs_are_refused() {
+        let zeros = frame::pack(&vec![0; 64 << 20]).unwrap();
+        let e = Trace::read(&with(MODULE, PACKED, 64 << 20, &zeros)).unwrap_err();
+        assert_eq!(e.what, "the file unpacks to far more than a recording would");
+        let e = Trace::read(&with(MODULE, PACKED, 1 << 40, &zeros)).unwrap_err();
+        assert_eq!(e.what, "it unpacks to 1099511627776 bytes; 268435456 are allowed");
+        let e = Trace::read(&with(MODULE, PACKED, 100, &zeros)).unwrap_err();
+        assert_eq!(e.what, "100 bytes were packed, 101 come out");
+    }
+
+    #[test]
+    fn later_versions_are_refused() {
+        let mut file = with(77, SKIP, 0, b"");
+        file.splice(..HEADER, header(VERSION + 1));
+        assert_eq!(
+            Trace::read(&file).unwrap_err().what,
+            format!("the file is of version {}; this prlx reads 1 to {VERSION}", VERSION + 1)
+        );
+    }
+}

@@ -160,6 +160,9 @@ impl Streams {
             };
             Ok((frame.warps.len(), packed))
         };
+        if self.frames.len() < 2 {
+            return self.frames.iter().map(pack).collect();
+        }
         let workers = std::thread::available_parallelism().map_or(1, |n| n.get());
         let share = self.frames.len().div_ceil(workers).max(1);
         std::thread::scope(|scope| {
