@@ -1,5 +1,6 @@
 //! Prints the neutral view of PTX files: `cargo run -p prlx-isa --example show -- FILE…`.
 
+use std::io::Write;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -13,9 +14,13 @@ fn main() -> ExitCode {
             Ok(bytes) => {
                 let source = String::from_utf8_lossy(&bytes);
                 let (module, diagnostics) = prlx_isa::ptx::read(&source);
-                print!("{module}");
+                let mut text = module.to_string();
                 for d in diagnostics {
-                    println!("{path}:{:?}: {}: {}", d.span, d.message, d.span.of(&source));
+                    text.push_str(&format!("{path}:{:?}: {}: {}\n", d.span, d.message, d.span.of(&source)));
+                }
+                // Whoever reads may have seen enough.
+                if std::io::stdout().write_all(text.as_bytes()).is_err() {
+                    return code;
                 }
             }
         }

@@ -172,7 +172,8 @@ pub struct Symbol {
     pub external: bool,
     /// Initial bytes; shorter than `size` means zeros follow.
     pub init: Vec<u8>,
-    /// Addresses inside `init`: byte offset, symbol, addend, and whether it is `generic(…)`.
+    /// Addresses inside `init`: byte offset, symbol, addend, and whether it is `generic(…)`. As wide as an element, or 8
+    /// bytes where elements are single bytes (a packed structure).
     pub relocs: Vec<(u64, SymbolId, i64, bool)>,
     /// Where it is declared.
     pub span: Span,

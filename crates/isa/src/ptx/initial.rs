@@ -1,7 +1,9 @@
 //! Initial values of variables: nested braces of constants and addresses, laid out row by row.
 //!
-//! Holds: memory in proportion to the text. Misses: values that are parts of addresses (`mask(…)`, `0xff00(name)`), and what
-//! textures and samplers are initialised with.
+//! An address in a packed structure comes byte by byte, `0xff(name), 0xff00(name) …`: it is one address again here.
+//!
+//! Holds: memory in proportion to the text. Misses: fewer bytes of an address than eight, and what textures and samplers
+//! are initialised with.
 
 use super::lower::Builder;
 use super::{constant, scan};
@@ -25,6 +27,8 @@ impl<'a> Builder<'_, 'a> {
         }
         let mut bytes: Vec<u8> = vec![];
         let mut relocs = vec![];
+        // Of an address that comes byte by byte: the next byte's place and number, and the address.
+        let mut part: Option<(u64, u32, (SymbolId, i64, bool))> = None;
         // (where this brace began, how many entries it has had)
         let mut open: Vec<u64> = vec![];
         let mut at = 0u64;
@@ -72,6 +76,16 @@ impl<'a> Builder<'_, 'a> {
                             bytes[start..start + n].copy_from_slice(&le[..n]);
                         }
                         Value::Address(symbol, addend, generic) => relocs.push((at, symbol, addend, generic)),
+                        Value::Part(byte, address) => {
+                            let expected = part.is_some_and(|p| p == (at, byte, address));
+                            part = if byte == 0 || expected { Some((at + 1, byte + 1, address)) } else { None };
+                            if part.is_none() || unit != 1 {
+                                self.say(init, "part of an address: taken as zero");
+                            } else if byte == 7 {
+                                let (symbol, addend, generic) = address;
+                                relocs.push((at - 7, symbol, addend, generic));
+                            }
+                        }
                     }
                     at = at.saturating_add(unit);
                     i = end;
@@ -125,6 +139,21 @@ impl<'a> Builder<'_, 'a> {
             return Some((Value::Address(symbol, addend, generic), end));
         }
         let (value, end) = constant::expression(b, i)?;
+        let open = scan::trivia(b, end);
+        if let (constant::Constant::Int(mask, _), Some(b'(')) = (value, b.get(open)) {
+            let inner = scan::trivia(b, open + 1);
+            let named = b.get(inner).is_some_and(|c| scan::is_name(*c) && !c.is_ascii_digit());
+            let (Value::Address(symbol, addend, generic), end) = (if named { self.value(b, inner) } else { None })?
+            else {
+                return None;
+            };
+            let close = scan::trivia(b, end);
+            let byte = mask.trailing_zeros() / 8;
+            if b.get(close) != Some(&b')') || mask.checked_shr(byte * 8) != Some(0xff) {
+                return None;
+            }
+            return Some((Value::Part(byte, (symbol, addend, generic)), close + 1));
+        }
         Some(match value {
             constant::Constant::Int(v, _) => (Value::Bits(v, false), end),
             constant::Constant::F32(v) => (Value::Bits(u64::from(v), false), end),
@@ -137,4 +166,6 @@ enum Value {
     /// Bits, and whether they are a binary64's.
     Bits(u64, bool),
     Address(SymbolId, i64, bool),
+    /// A byte of an address: which, counted from the least.
+    Part(u32, (SymbolId, i64, bool)),
 }

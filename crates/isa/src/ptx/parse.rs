@@ -197,6 +197,11 @@ impl<'a> Parser<'a> {
     fn item(&mut self, start: usize) -> (usize, ItemKind) {
         let b = self.b;
         if b[start] != b'.' {
+            // LLVM writes a label between sections.
+            let colon = scan::name(b, start);
+            if colon > start && b.get(colon) == Some(&b':') {
+                return (colon + 1, ItemKind::Directive);
+            }
             let end = match b[start..].iter().position(|c| matches!(c, b'\n' | b';')) {
                 Some(n) if b[start + n] == b';' => start + n + 1,
                 Some(n) => start + n,
