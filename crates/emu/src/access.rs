@@ -278,11 +278,22 @@ fn store_plane(planes: &Planes, plane: Plane, size: u8, lanes: &Lanes<'_>, at: u
 pub fn store(planes: &Planes, r: &Reach<'_>, hint: &mut usize, mem: &Mem, mask: u32) -> Result<(), Box<Bad>> {
     let addr = addresses(planes, mem);
     let (size, n) = (u64::from(mem.size), mem.planes.len() as u64);
-    regions(r, hint, mem.place, &addr, mask, size * n, |lanes, _| {
+    let mut constant = 0;
+    regions(r, hint, mem.place, &addr, mask, size * n, |lanes, place| {
+        if place == Place::Params {
+            constant |= lanes.mask();
+            return;
+        }
         for (k, &p) in mem.planes.iter().enumerate() {
             store_plane(planes, p, mem.size, lanes, k as u64 * size);
         }
-    })
+    })?;
+    if constant == 0 { Ok(()) } else { Err(constants(constant.trailing_zeros())) }
+}
+
+#[cold]
+fn constants(lane: u32) -> Box<Bad> {
+    Box::new(Bad { lane, text: "to the kernel's parameters, which can't be written".into() })
 }
 
 fn get(planes: &Planes, plane: Plane, l: usize) -> u64 {
@@ -317,7 +328,12 @@ pub fn atomic(planes: &mut Planes, r: &Reach<'_>, hint: &mut usize, atom: &Atom,
     let addr = addresses(planes, mem);
     let size = mem.size;
     let n = atom.values.len() as u64;
+    let mut constant = 0;
     regions(r, hint, mem.place, &addr, mask, u64::from(size) * n, |lanes, place| {
+        if place == Place::Params {
+            constant |= lanes.mask();
+            return;
+        }
         let region = lanes.region();
         each(lanes.mask(), |l| {
             for (k, &value) in atom.values.iter().enumerate() {
@@ -332,7 +348,8 @@ pub fn atomic(planes: &mut Planes, r: &Reach<'_>, hint: &mut usize, atom: &Atom,
                 }
             }
         });
-    })
+    })?;
+    if constant == 0 { Ok(()) } else { Err(constants(constant.trailing_zeros())) }
 }
 
 /// The new value; `b` is what `cas` exchanges for.
@@ -421,6 +438,25 @@ pub fn put_rows(
             }
         });
     })
+}
+
+/// The same for addresses that the caller computed.
+pub fn each_address(
+    r: &Reach<'_>,
+    hint: &mut usize,
+    place: Place,
+    addr: &V64,
+    width: u64,
+    mut f: impl FnMut(usize, &Region, u64),
+) -> Result<(), Box<Bad>> {
+    regions(r, hint, place, addr, u32::MAX, width, |lanes, _| {
+        each(lanes.mask(), |l| f(l, lanes.region(), lanes.offset(l)));
+    })
+}
+
+/// All lanes' addresses.
+pub fn all_addresses(planes: &Planes, mem: &Mem) -> V64 {
+    addresses(planes, mem)
 }
 
 /// Calls `f` with each lane's region and place in it, in lane order, for accesses of `mem.size` bytes.

@@ -259,8 +259,10 @@ pub enum Matrix {
         /// Transposed.
         trans: bool,
     },
-    /// `mma`.
+    /// `mma`, `wmma.mma`.
     Mma(Box<Mma>),
+    /// `wmma.load`, `wmma.store`.
+    Tile(Box<Tile>),
     /// `movmatrix`.
     Transpose {
         /// Result.
@@ -285,6 +287,28 @@ pub struct Mma {
     pub planes: [Vec<u16>; 4],
     /// Integer sums stop at the limits.
     pub saturate: bool,
+    /// The layout of `wmma` fragments, which PTX leaves open: element `i` of lane `l` of `n` elements of each lane is
+    /// element `l·n + i` of the matrix, row by row; more registers than that hold the elements again.
+    pub linear: bool,
+}
+
+/// A matrix in memory, and a `wmma` fragment of it.
+#[derive(Clone, Debug)]
+pub struct Tile {
+    /// Its first element, the same for all lanes; `planes` are the fragment.
+    pub mem: Mem,
+    /// Plane of the distance between rows (columns, if `col`), in elements; none: they are next to each other.
+    pub stride: Option<u16>,
+    /// Rows.
+    pub rows: u32,
+    /// Columns.
+    pub cols: u32,
+    /// Stored by columns.
+    pub col: bool,
+    /// Bits of an element.
+    pub bits: u32,
+    /// Store, not load.
+    pub store: bool,
 }
 
 /// `cp.async`: bytes from global to shared memory, by lane.
@@ -408,6 +432,10 @@ pub enum Builtin {
     Vprintf,
     /// `__assertfail(message, file, line, function, size)`
     AssertFail,
+    /// `malloc(size)`
+    Malloc,
+    /// `free(address)`
+    Free,
 }
 
 /// A call.

@@ -15,6 +15,7 @@ use prlx_trace::launch::WarpStream;
 
 use crate::code::{Code, Op};
 use crate::fault::{self, Fault};
+use crate::heap::Heap;
 use crate::hooks::{Observe, Recorder};
 use crate::host::Host;
 use crate::memory::{Memory, Region};
@@ -39,6 +40,8 @@ pub struct Launch<'a> {
     pub source: &'a str,
     /// Global memory.
     pub memory: &'a Memory,
+    /// Where `malloc` takes from.
+    pub heap: &'a Heap,
     /// Shape and seed.
     pub config: &'a LaunchConfig,
     /// Parameters.

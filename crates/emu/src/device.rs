@@ -9,10 +9,11 @@ use prlx_trace::launch::WarpStream;
 use rustc_hash::FxHashMap;
 
 use crate::alu::Level;
-use crate::code::{Code, window};
+use crate::code::{Builtin, Callee, Code, window};
 use crate::cta::Launch;
 use crate::decode::{Request, decode};
 use crate::grid::{self, Outcome};
+use crate::heap::{self, Heap};
 use crate::hooks::Observe;
 use crate::host::Host;
 use crate::memory::{Memory, Owner, Region};
@@ -58,6 +59,7 @@ pub struct Emulator {
     memory: Memory,
     modules: FxHashMap<u64, Loaded>,
     next: u64,
+    heap: Heap,
     output: Vec<u8>,
 }
 
@@ -135,6 +137,11 @@ impl Emulator {
         };
         let function = &m.module.functions[code.kernel.index()];
         check(&m.module, function, &code, config, params)?;
+        if code.calls.iter().any(|c| c.callee == Callee::Builtin(Builtin::Malloc)) && !self.heap.ready() {
+            let owner = Owner::Symbol("the heap of `malloc`".into(), false);
+            let at = self.memory.alloc(heap::SIZE, 4096, o.max_memory, owner);
+            self.heap.begin(at.ok_or_else(|| Error::new(ErrorKind::Memory, "no memory for the heap of `malloc`"))?);
+        }
         let buffer = Region::new(params.len() as u64);
         buffer.write(0, params);
         let launch = Launch {
@@ -142,6 +149,7 @@ impl Emulator {
             module: &m.module,
             source: &m.source,
             memory: &self.memory,
+            heap: &self.heap,
             config,
             params: &buffer,
             stride: u64::from(code.local_bytes.next_multiple_of(16)),

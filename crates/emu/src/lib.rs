@@ -21,6 +21,7 @@ mod device;
 mod fault;
 mod grid;
 mod half;
+mod heap;
 pub mod hooks;
 pub mod host;
 mod mbarrier;

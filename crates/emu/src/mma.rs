@@ -1,4 +1,4 @@
-//! `mma`: products of small matrices whose elements lie in the lanes' registers.
+//! `mma` and `wmma`: products of small matrices whose elements lie in the lanes' registers.
 //!
 //! Holds: integers and binary64 as PTX defines them (binary64 as a chain of fused operations in the order of k). Others:
 //! products are exact, summed in binary64 and rounded once; hardware sums in an order and with a truncation that are not
@@ -11,7 +11,8 @@
 
 use prlx_isa::view::Type;
 
-use crate::code::Mma;
+use crate::access::{self, Bad, Reach};
+use crate::code::{Mma, Tile};
 use crate::half;
 use crate::planes::{LANES, Planes};
 
@@ -27,6 +28,10 @@ pub fn mma(p: &mut Planes, op: &Mma) {
 /// Places of A's and B's elements: `f(lane, register, element in it, row, column)`.
 fn elements(op: &Mma, e: u32, of_a: bool, mut f: impl FnMut(usize, usize, u32, usize, usize)) {
     let registers = if of_a { &op.planes[1] } else { &op.planes[2] };
+    if op.linear {
+        let (rows, cols) = if of_a { (op.m, op.k) } else { (op.k, op.n) };
+        return linear(rows, cols, |l, i, row, col| f(l, i / e as usize, i as u32 % e, row, col));
+    }
     for l in 0..LANES as u32 {
         let (g, t) = (l / 4, l % 4);
         for r in 0..registers.len() as u32 {
@@ -47,11 +52,64 @@ fn elements(op: &Mma, e: u32, of_a: bool, mut f: impl FnMut(usize, usize, u32, u
 
 /// Places of accumulators: `f(lane, index, row, column)`.
 fn accumulators(op: &Mma, mut f: impl FnMut(usize, usize, usize, usize)) {
+    if op.linear {
+        return linear(op.m, op.n, f);
+    }
     for l in 0..LANES {
         for i in 0..(op.m / 4) as usize {
             f(l, i, l / 4 + 8 * (i / 2), l % 4 * 2 + i % 2);
         }
     }
+}
+
+/// Places of a `wmma` fragment's elements: `f(lane, index, row, column)`.
+fn linear(rows: u32, cols: u32, mut f: impl FnMut(usize, usize, usize, usize)) {
+    let (each, cols) = ((rows * cols) as usize / LANES, cols as usize);
+    for l in 0..LANES {
+        for i in 0..each {
+            let at = l * each + i;
+            f(l, i, at / cols, at % cols);
+        }
+    }
+}
+
+/// Loads or stores a `wmma` fragment.
+pub fn tile(p: &mut Planes, r: &Reach<'_>, hint: &mut usize, t: &Tile) -> Result<(), Box<Bad>> {
+    let base = access::all_addresses(p, &t.mem);
+    let each = (t.rows * t.cols) as usize / LANES;
+    let size = u64::from(t.mem.size);
+    let per = if t.bits == 64 { 1 } else { 32 / t.bits as usize };
+    let (total, keep) = (t.mem.planes.len() * per, u64::MAX >> (64 - t.bits));
+    for i in 0..each {
+        let mut addr = base;
+        for (l, a) in addr.0.iter_mut().enumerate() {
+            let at = l * each + i;
+            let (row, col) = ((at / t.cols as usize) as u64, (at % t.cols as usize) as u64);
+            let (major, minor, across) = if t.col { (col, row, t.rows) } else { (row, col, t.cols) };
+            let stride = t.stride.map_or(across, |s| p.w32[usize::from(s)].0[l]);
+            *a = a.wrapping_add((major * u64::from(stride) + minor) * size);
+        }
+        let place = |i: usize| (t.mem.planes[i / per], (i % per) as u32 * t.bits);
+        if t.store {
+            let (plane, shift) = place(i);
+            access::each_address(r, hint, t.mem.place, &addr, size, |l, region, at| {
+                region.store(at, t.mem.size, access::value(p, plane, l) >> shift & keep);
+            })?;
+        } else {
+            let mut values = [0; LANES];
+            access::each_address(r, hint, t.mem.place, &addr, size, |l, region, at| {
+                values[l] = region.load(at, t.mem.size)
+            })?;
+            for i in (i..total).step_by(each) {
+                let (plane, shift) = place(i);
+                for (l, v) in values.iter().enumerate() {
+                    let old = access::value(p, plane, l);
+                    access::set(p, plane, l, old & !(keep << shift) | v << shift);
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The number that some bits mean.
@@ -80,17 +138,17 @@ fn fp8(bits: u32, exponent: i32, mantissa: i32) -> f64 {
 
 fn float(p: &mut Planes, op: &Mma) {
     let [d, a, b, c] = op.types;
-    let (k, mut left, mut right) = (op.k as usize, [[0f64; 32]; 16], [[0f64; 8]; 32]);
+    let (k, mut left, mut right) = (op.k as usize, [[0f64; 32]; 32], [[0f64; 32]; 32]);
     let part = |p: &Planes, plane: u16, l: usize, j: u32, ty: Type| {
         let bits = p.w32[usize::from(plane)].0[l];
         number(if ty.bits() == 32 { bits } else { bits >> (ty.bits() * j) & ((1 << ty.bits()) - 1) }, ty)
     };
     elements(op, 32 / a.bits(), true, |l, r, j, row, col| left[row][col] = part(p, op.planes[1][r], l, j, a));
     elements(op, 32 / b.bits(), false, |l, r, j, row, col| right[row][col] = part(p, op.planes[2][r], l, j, b));
-    let mut sums = [[0f64; 8]; 16];
+    let mut sums = [[0f64; 32]; 32];
     for (row, sums) in sums.iter_mut().enumerate().take(op.m as usize) {
         for x in 0..k {
-            for (sum, r) in sums.iter_mut().zip(&right[x]) {
+            for (sum, r) in sums.iter_mut().zip(&right[x]).take(op.n as usize) {
                 *sum += left[row][x] * r;
             }
         }
@@ -115,14 +173,14 @@ fn float(p: &mut Planes, op: &Mma) {
 
 fn integer(p: &mut Planes, op: &Mma) {
     let [_, a, b, _] = op.types;
-    let (mut left, mut right) = ([[0i64; 32]; 16], [[0i64; 8]; 32]);
+    let (mut left, mut right) = ([[0i64; 32]; 32], [[0i64; 32]; 32]);
     let part = |p: &Planes, plane: u16, l: usize, j: u32, ty: Type| {
         let byte = (p.w32[usize::from(plane)].0[l] >> (8 * j)) as u8;
         if ty == Type::S8 { i64::from(byte as i8) } else { i64::from(byte) }
     };
     elements(op, 4, true, |l, r, j, row, col| left[row][col] = part(p, op.planes[1][r], l, j, a));
     elements(op, 4, false, |l, r, j, row, col| right[row][col] = part(p, op.planes[2][r], l, j, b));
-    let mut out = [[0u32; 4]; LANES];
+    let mut out = [[0u32; 8]; LANES];
     accumulators(op, |l, i, row, col| {
         let c = i64::from(p.w32[usize::from(op.planes[3][i])].0[l] as i32);
         let sum = c + (0..op.k as usize).map(|x| left[row][x] * right[x][col]).sum::<i64>();

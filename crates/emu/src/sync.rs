@@ -108,7 +108,7 @@ impl Warp {
             stride: launch.stride,
             params: launch.params,
         };
-        let fault = |b: Box<access::Bad>| Fault::new(step, b.lane, format!("uses a row {}", b.text));
+        let fault = |b: Box<access::Bad>| Fault::new(step, b.lane, format!("uses a matrix {}", b.text));
         match t {
             Matrix::Load { mem, trans } => {
                 let rows = access::rows(&self.planes, &reach, &mut self.hint, mem).map_err(fault)?;
@@ -135,6 +135,7 @@ impl Warp {
                 }
                 access::put_rows(&self.planes, &reach, &mut self.hint, mem, &rows).map_err(fault)?;
             }
+            Matrix::Tile(t) => crate::mma::tile(&mut self.planes, &reach, &mut self.hint, t).map_err(fault)?,
             Matrix::Mma(op) => crate::mma::mma(&mut self.planes, op),
             Matrix::Transpose { dst, src } => {
                 let v = self.planes.get32(*src);

@@ -12,12 +12,10 @@ use prlx_emu::{Emulator, Options};
 
 /// What the device does not do yet; with a target: only in that target's module.
 const REFUSED: &[&str] = &[
-    "cuda/assert_trap",
     "cuda/bulk_copy",
     "cuda/cluster_async",
     "cuda/cluster_reduce",
     "cuda/gemm_wgmma",
-    "cuda/gemm_wmma",
     "cuda/tma_tensor_copy",
     "cuda/wgmma_shapes",
     "triton/attention/sm_90a",

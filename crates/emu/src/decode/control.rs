@@ -33,6 +33,8 @@ pub fn call(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
                 (Some(f), _) => Callee::Direct(f),
                 (None, "vprintf") => Callee::Builtin(Builtin::Vprintf),
                 (None, "__assertfail") => Callee::Builtin(Builtin::AssertFail),
+                (None, "malloc") => Callee::Builtin(Builtin::Malloc),
+                (None, "free") => Callee::Builtin(Builtin::Free),
                 (None, name) => return Err(format!("`{name}` has no body in this module")),
             }
         }

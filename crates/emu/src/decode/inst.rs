@@ -60,6 +60,7 @@ pub fn inst(b: &mut Binder<'_>, inst: &Inst, level: Level, fixes: &mut Vec<Fix>)
         Ptx::Atom | Ptx::Red => return atomic(b, inst, op == Ptx::Atom),
         Ptx::Ldmatrix | Ptx::Stmatrix | Ptx::Movmatrix => return matrix::rows(b, inst, op),
         Ptx::Mma => return matrix::mma(b, inst),
+        Ptx::Wmma => return matrix::wmma(b, inst),
         Ptx::Cp => return matrix::copy(b, inst),
         Ptx::Mbarrier => return matrix::mbarrier(b, inst),
         Ptx::Cvta => return cvta(b, inst),

@@ -92,7 +92,72 @@ pub fn mma(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
         return Err(format!("it names {have:?} registers where {want:?} are needed"));
     }
     let planes = [d_planes, a_planes, b_planes, c_planes];
-    tile(b, Matrix::Mma(Box::new(Mma { m, n, k, types: [d, a, bt, c], planes, saturate: f.has("satfinite") })));
+    let op = Mma { m, n, k, types: [d, a, bt, c], planes, saturate: f.has("satfinite"), linear: false };
+    tile(b, Matrix::Mma(Box::new(op)));
+    Ok(())
+}
+
+/// `wmma`.
+pub fn wmma(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
+    let f = &inst.form;
+    use Type::{Bf16, F16, F32, F64, S8, S32, Tf32, U8};
+    let (m, n, k) = f.mods.iter().find_map(|m| dimensions(m)).ok_or("its shape is missing")?;
+    let known = matches!((m, n, k), (16, 16, 16) | (32, 8, 16) | (8, 32, 16) | (16, 16, 8) | (8, 8, 4));
+    let supported = |t: Type| matches!(t, F16 | Bf16 | F32 | F64 | Tf32 | S8 | U8 | S32);
+    if !known || !f.types.iter().copied().all(supported) {
+        return Err("this shape is not implemented for these types".into());
+    }
+    if f.has("mma") {
+        let types = match f.types[..] {
+            [d, c] => [d, F16, F16, c],
+            [d, a, bt, c] => [d, a, bt, c],
+            _ => return Err("its types are not understood".into()),
+        };
+        if inst.operands.len() < 4 {
+            return Err("it has too few operands".into());
+        }
+        let mut planes = [const { Vec::new() }; 4];
+        for (i, o) in inst.operands.iter().take(4).enumerate() {
+            let ty = if types[i] == F64 { Type::B64 } else { Type::B32 };
+            for o in list(o) {
+                planes[i].push(if i == 0 { b.dest(o, ty)?.0 } else { b.source(o, ty)? });
+            }
+        }
+        let op = Mma { m, n, k, types, planes, saturate: f.has("satfinite"), linear: true };
+        for (i, total) in [m * n, m * k, k * n, m * n].into_iter().enumerate() {
+            check(op.planes[i].len(), total, types[i])?;
+        }
+        tile(b, Matrix::Mma(Box::new(op)));
+        return Ok(());
+    }
+    let ty = f.types.last().copied().ok_or("its type is missing")?;
+    let (rows, cols) = match () {
+        () if f.has("a") => (m, k),
+        () if f.has("b") => (k, n),
+        () => (m, n),
+    };
+    let store = f.has("store");
+    let [first, second, rest @ ..] = inst.operands.as_slice() else { return Err("it has too few operands".into()) };
+    let (at, regs) = if store { (first, second) } else { (second, first) };
+    let (place, base, offset) = address(b, at, inst)?;
+    let element = if ty == F64 { Type::B64 } else { Type::B32 };
+    let planes = list(regs).iter().map(|o| b.element(o, element)).collect::<Result<Vec<_>, _>>()?;
+    check(planes.len(), rows * cols, ty)?;
+    let stride = rest.first().map(|o| b.source(o, Type::U32)).transpose()?;
+    let size = (bits(ty) / 8) as u8;
+    let mem = Mem { place, base, offset, size, strong: false, planes };
+    let t = crate::code::Tile { mem, stride, rows, cols, col: f.has("col"), bits: bits(ty), store };
+    tile(b, Matrix::Tile(Box::new(t)));
+    Ok(())
+}
+
+/// Whether some registers can hold a lane's part of so many elements.
+fn check(registers: usize, total: u32, ty: Type) -> Result<(), String> {
+    let e = if ty == Type::F64 { 1 } else { 32 / bits(ty).max(1) };
+    let (have, need) = (registers as u32 * e, total / 32);
+    if have < need || !have.is_multiple_of(need.max(1)) {
+        return Err(format!("its {registers} registers can't hold a part of {total} elements"));
+    }
     Ok(())
 }
 
