@@ -46,6 +46,12 @@ impl Format for BFloat {
     const QUIET: u64 = 0x7fff;
 }
 
+/// The result of an operation on `t`: binary64 keeps the first NaN among its operands, made quiet.
+fn sealed<F: Format>(r: F, t: &[u64]) -> u64 {
+    let first = t.iter().find(|&&x| F::WIDTH == 64 && F::of(x).is_nan());
+    if r.is_nan() { first.map_or(F::QUIET, |x| x | 1 << 51) } else { r.bits() }
+}
+
 /// Values worth trying: corners first, then random patterns, many close to each other in exponent.
 fn values<F: Format>(n: usize, seed: u64) -> Vec<u64> {
     let (sign, one) = (1u64 << (F::WIDTH - 1), 1u64 << F::FRACTION);
@@ -110,15 +116,15 @@ fn arithmetic<F: Format>(ty: &str, modes: &[(&str, Round)], n: usize) {
     let (two, three) = (cases::<F>(2, n, 3), cases::<F>(3, n, 4));
     for &(mode, round) in modes {
         let f = |t: &[u64]| (F::of(t[0]), F::of(t[1]));
-        check(&format!("add.{mode}.{ty}"), &two, |t| f(t).0.add_r(f(t).1, round).value.bits());
-        check(&format!("sub.{mode}.{ty}"), &two, |t| f(t).0.sub_r(f(t).1, round).value.bits());
-        check(&format!("mul.{mode}.{ty}"), &two, |t| f(t).0.mul_r(f(t).1, round).value.bits());
-        check(&format!("fma.{mode}.{ty}"), &three, |t| f(t).0.mul_add_r(f(t).1, F::of(t[2]), round).value.bits());
+        check(&format!("add.{mode}.{ty}"), &two, |t| sealed(f(t).0.add_r(f(t).1, round).value, t));
+        check(&format!("sub.{mode}.{ty}"), &two, |t| sealed(f(t).0.sub_r(f(t).1, round).value, t));
+        check(&format!("mul.{mode}.{ty}"), &two, |t| sealed(f(t).0.mul_r(f(t).1, round).value, t));
+        check(&format!("fma.{mode}.{ty}"), &three, |t| sealed(f(t).0.mul_add_r(f(t).1, F::of(t[2]), round).value, t));
         if F::WIDTH >= 32 {
-            check(&format!("div.{mode}.{ty}"), &two, |t| f(t).0.div_r(f(t).1, round).value.bits());
+            check(&format!("div.{mode}.{ty}"), &two, |t| sealed(f(t).0.div_r(f(t).1, round).value, t));
             let one = F::from_u128(1).value;
             let ones: Vec<_> = two.iter().map(|t| t[..1].to_vec()).collect();
-            check(&format!("rcp.{mode}.{ty}"), &ones, |t| one.div_r(F::of(t[0]), round).value.bits());
+            check(&format!("rcp.{mode}.{ty}"), &ones, |t| sealed(one.div_r(F::of(t[0]), round).value, t));
         }
     }
 }
@@ -152,27 +158,45 @@ fn saturate(x: u64) -> u64 {
     }
 }
 
+/// An exact value in binary32 with `.ftz`: zero, where its 24 bits with no end to the exponents are below 2^-126.
+fn ftz(r: Single, exact: Quad, round: Round) -> u64 {
+    let scaled: Single = exact.scalbn_r(64, round).convert_r(round, &mut false).value;
+    let tiny = (scaled.to_bits() as u64 & 0x7fff_ffff) < (127 - 62) << 23;
+    if tiny { r.bits() & 0x8000_0000 } else { r.bits() }
+}
+
 #[test]
 fn flush_and_saturate() {
     let two = cases::<Single>(2, 10_000, 5);
-    let f = |t: &[u64], i: usize| Single::of(flush(t[i]));
+    let s = |t: &[u64], i: usize| Single::of(flush(t[i]));
+    let q = |t: &[u64], i: usize| -> Quad { s(t, i).convert(&mut false).value };
     for (mode, round) in MODES {
-        check(&format!("add.{mode}.ftz.f32"), &two, |t| flush(f(t, 0).add_r(f(t, 1), round).value.bits()));
-        check(&format!("mul.{mode}.ftz.sat.f32"), &two, |t| {
-            saturate(flush(f(t, 0).mul_r(f(t, 1), round).value.bits()))
+        let product = |t: &[u64]| ftz(s(t, 0).mul_r(s(t, 1), round).value, q(t, 0).mul_r(q(t, 1), round).value, round);
+        check(&format!("add.{mode}.ftz.f32"), &two, |t| {
+            ftz(s(t, 0).add_r(s(t, 1), round).value, q(t, 0).add_r(q(t, 1), round).value, round)
         });
+        check(&format!("mul.{mode}.ftz.f32"), &two, product);
+        check(&format!("mul.{mode}.ftz.sat.f32"), &two, |t| saturate(product(t)));
         check(&format!("sub.{mode}.sat.f32"), &two, |t| {
             saturate(Single::of(t[0]).sub_r(Single::of(t[1]), round).value.bits())
         });
     }
+    let near = Round::NearestTiesToEven;
     let three = cases::<Single>(3, 10_000, 6);
     check("fma.rn.ftz.f32", &three, |t| {
-        flush(f(t, 0).mul_add_r(f(t, 1), f(t, 2), Round::NearestTiesToEven).value.bits())
+        let r = s(t, 0).mul_add_r(s(t, 1), s(t, 2), near).value;
+        ftz(r, q(t, 0).mul_add_r(q(t, 1), q(t, 2), near).value, near)
     });
     check("fma.rn.sat.f32", &three, |t| {
         let [a, b, c] = [0, 1, 2].map(|i| Single::of(t[i]));
-        saturate(a.mul_add_r(b, c, Round::NearestTiesToEven).value.bits())
+        saturate(a.mul_add_r(b, c, near).value.bits())
     });
+    // Seen on an H200.
+    check("mul.ftz.f32", &[vec![0x3f7f_ffff, 0x0080_0000]], |_| 0);
+    check("div.rp.ftz.f32", &[vec![0x0080_0000, 0x3f80_0001]], |_| 0);
+    check("mul.ftz.f16", &[vec![0x3bff, 0x0400]], |_| 0);
+    check("fma.rn.ftz.f16", &[vec![0x0400, 0xbbff, 0x8000]], |_| 0x8000);
+    check("cvt.rp.ftz.f16.f32", &[vec![1]], |_| 1);
 }
 
 /// Square roots: the result and its neighbours, squared exactly.
@@ -187,7 +211,8 @@ fn roots<F: Format + FloatConvert<Quad>>(ty: &str, n: usize) {
             for l in 0..32 {
                 let x = F::of(src[l]);
                 if x.is_nan() || (x.is_negative() && !x.is_zero()) {
-                    assert_eq!([near[l], zero[l], down[l], up[l]], [F::QUIET; 4], "{ty} {:x}", src[l]);
+                    let nan = sealed(F::of(F::QUIET), &src[l..=l]);
+                    assert_eq!([near[l], zero[l], down[l], up[l]], [nan; 4], "{ty} {:x}", src[l]);
                 } else if x.is_zero() || x.is_infinite() {
                     assert!([near[l], zero[l], down[l], up[l]] == [src[l]; 4], "{ty} {:x}", src[l]);
                 } else {
@@ -222,11 +247,24 @@ fn square_roots() {
     check("sqrt.rn.f32", &f32s, |t| Single::of(u64::from(f32::from_bits(t[0] as u32).sqrt().to_bits())).bits());
 }
 
-/// A conversion between two formats.
+/// A conversion between two formats; NaNs as an H200 gives them.
 fn convert<A: Format + FloatConvert<B>, B: Format>(a: &str, b: &str, inputs: &[Vec<u64>]) {
     for (mode, round) in MODES {
         let text = if A::FRACTION > B::FRACTION { format!("cvt.{mode}.{b}.{a}") } else { format!("cvt.{b}.{a}") };
-        check(&text, inputs, |t| A::of(t[0]).convert_r(round, &mut false).value.bits());
+        check(&text, inputs, |t| {
+            if !A::of(t[0]).is_nan() {
+                return A::of(t[0]).convert_r(round, &mut false).value.bits();
+            }
+            let keeps = A::WIDTH == 64 || B::WIDTH == 64;
+            let payload = u128::from(t[0] & ((1 << A::FRACTION) - 1)) << 64 >> A::FRACTION;
+            let sign = (t[0] >> (A::WIDTH - 1)) << (B::WIDTH - 1);
+            let quiet = (((1u64 << (B::WIDTH - 1)) - 1) >> (B::FRACTION - 1)) << (B::FRACTION - 1);
+            match (a, b) {
+                ("bf16", "f32") => t[0] << 16,
+                _ if keeps => sign | quiet | (payload >> (64 - B::FRACTION)) as u64,
+                _ => B::QUIET,
+            }
+        });
     }
 }
 
@@ -333,16 +371,10 @@ fn tf32() {
     let inputs = singles::<Single>(20_000);
     // To nearest in 10 bits of fraction, ties away: half a unit more, then cut.
     check("cvt.rna.tf32.f32", &inputs, |t| {
-        let x = Single::of(t[0]);
-        if x.is_nan() {
-            0x7fff_ffff
-        } else if x.is_infinite() {
-            t[0]
-        } else {
-            let cut = t[0] & !0x1fff;
-            if t[0] & 0x1000 != 0 { cut + 0x2000 } else { cut }
-        }
+        let cut = t[0] & !0x1fff;
+        if t[0] & 0x1000 != 0 && Single::of(t[0]).is_finite() { cut + 0x2000 } else { cut }
     });
+    check("cvt.rz.tf32.f32", &inputs, |t| if Single::of(t[0]).is_nan() { 0x7fff_e000 } else { t[0] & !0x1fff });
 }
 
 const INTS: &[(&str, u32, bool)] = &[
@@ -432,7 +464,8 @@ fn extremes<F: Format>(ty: &str, all: bool) {
     let two = cases::<F>(2, 20_000, 16);
     let nan = |x: u64| F::of(x).is_nan();
     let pick = |a: u64, b: u64, max: bool| match (nan(a), nan(b)) {
-        (true, true) => F::QUIET,
+        // Of two, the second.
+        (true, true) => sealed(F::of(F::QUIET), &[b]),
         (true, false) => b,
         (false, true) => a,
         _ if (key(a, F::WIDTH) < key(b, F::WIDTH)) != max => a,
@@ -472,6 +505,44 @@ fn integral_values() {
     }
 }
 
+/// Sine and cosine: absolute errors, as PTX gives them.
+#[test]
+fn angles() {
+    let mut r = Random(20);
+    for (name, exact) in [("sin", f64::sin as fn(f64) -> f64), ("cos", f64::cos)] {
+        for (range, error) in
+            [(std::f64::consts::PI, 2f64.powf(-20.5)), (100.0 * std::f64::consts::PI, 2f64.powf(-14.7))]
+        {
+            for level in levels() {
+                let op = choose(&format!("{name}.approx.f32"), regs(2), level).unwrap();
+                for _ in 0..500 {
+                    let src: [u64; 32] = std::array::from_fn(|_| {
+                        let unit = (r.next() >> 11) as f64 / 2f64.powi(52) - 1.0;
+                        u64::from(((unit * range) as f32).to_bits())
+                    });
+                    let got = run(&op, &[src], u32::MAX)[0];
+                    for l in 0..32 {
+                        let x = f64::from(f32::from_bits(src[l] as u32));
+                        let apart = (f64::from(f32::from_bits(got[l] as u32)) - exact(x)).abs();
+                        assert!(apart <= error, "{name}({x}) is off by {apart}");
+                    }
+                }
+            }
+        }
+    }
+    let (inf, nan) = (0x7f80_0000, 0x7fff_ffff);
+    for text in ["sin.approx.f32", "sin.approx.ftz.f32"] {
+        check(text, &[vec![0], vec![0x8000_0000], vec![1], vec![inf], vec![nan]], |t| match t[0] {
+            0 | 1 => 0,
+            0x8000_0000 => t[0],
+            _ => nan,
+        });
+    }
+    check("cos.approx.f32", &[vec![0], vec![0x8000_0000], vec![1], vec![inf]], |t| {
+        if t[0] == inf { nan } else { 0x3f80_0000 }
+    });
+}
+
 /// Approximations: at most a unit in the last place from the exact value, so inside what PTX allows.
 fn near_to(text: &str, ftz: bool, exact: impl Fn(f64) -> f64) {
     let mut inputs: Vec<Vec<u64>> = values::<Single>(30_000, 18).into_iter().map(|x| vec![x]).collect();
@@ -501,9 +572,6 @@ fn approximations() {
     near_to("ex2.approx.ftz.f32", true, f64::exp2);
     near_to("lg2.approx.f32", false, f64::log2);
     near_to("lg2.approx.ftz.f32", true, f64::log2);
-    near_to("sin.approx.f32", false, f64::sin);
-    near_to("cos.approx.f32", false, f64::cos);
-    near_to("cos.approx.ftz.f32", true, f64::cos);
     near_to("tanh.approx.f32", false, f64::tanh);
     near_to("rsqrt.approx.f32", false, |x| 1.0 / x.sqrt());
     near_to("rsqrt.approx.ftz.f32", true, |x| 1.0 / x.sqrt());

@@ -42,7 +42,7 @@ fn arithmetic() {
     each("min", 2, |v, _| v[0].min(v[1]));
     each("max", 2, |v, _| v[0].max(v[1]));
     each("div", 2, |v, _| if v[1] == 0 { -1 } else { v[0] / v[1] });
-    each("rem", 2, |v, _| if v[1] == 0 { v[0] } else { v[0] % v[1] });
+    each("rem", 2, |v, _| if v[1] == 0 { -1 } else { v[0] % v[1] });
     each("sad", 3, |v, _| v[2] + (v[0] - v[1]).abs());
 }
 

@@ -1,4 +1,7 @@
 //! Bits: exact (PTX ISA, Logic and Shift, and the bit-field part of Integer Arithmetic).
+//!
+//! Misses: positions above 255 in `bfe` and `bfi`, which PTX does not allow: the low byte counts here, an H200 takes all bits
+//! in the 64-bit forms.
 
 use super::int::Int;
 use super::lane::{Body, ops, pick};

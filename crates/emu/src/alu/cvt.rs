@@ -4,13 +4,16 @@
 //! (width - 1)` where the source is f64 or the destination has 64 bits. `.sat` to a floating-point type clamps to [0, 1],
 //! NaN to +0.
 //!
+//! NaN to a floating-point type, as an H200 gives it: from f64, and to f64, sign and upper payload are kept, made quiet;
+//! from bf16 to f32 all bits; else the canonical one.
+//!
 //! Misses: stochastic rounding (`.rs`), the 4- and 6-bit formats, `ue8m0`.
 
 use super::float::Float;
 use super::half::{Bf16, F16, Half};
 use super::int::Int;
 use super::lane::{Body, Val, pick};
-use super::round::{Round, int_to_f32, int_to_f64, narrow};
+use super::round::{Round, int_to_f32, int_to_f64, is_tiny, narrow};
 use super::{AluOp, Args, Asked, Run, fp8, run};
 use crate::planes::{LANES, Planes, V32};
 use prlx_isa::view::Type;
@@ -74,6 +77,9 @@ pub trait Real: Val {
     fn to64(self) -> f64;
     /// Rounded; with `FINITE` in `flags` never infinite. NaN is the format's canonical one.
     fn from64(x: f64, mode: Round, finite: bool) -> Self;
+    /// Writes the NaN that comes of a binary64 one.
+    #[inline(always)]
+    fn store_nan(_p: &mut Planes, _i: u16, _mask: u32, _bits: u64) {}
     /// Whether `.ftz` means it.
     const IS_F32: bool = false;
     /// Whether it is binary64.
@@ -94,14 +100,38 @@ fn integral(x: f64, how: u64) -> f64 {
 
 /// The canonical NaN of binary32.
 pub const NAN32: u32 = 0x7fff_ffff;
+/// A NaN of binary64 in binary32: sign and upper payload, quiet.
+#[inline(always)]
+fn nan_narrow(bits: u64) -> u32 {
+    (bits >> 32) as u32 & 0x8000_0000 | 0x7fc0_0000 | (bits >> 29) as u32 & 0x003f_ffff
+}
+
+/// And back.
+#[inline(always)]
+fn nan_widen(bits: u32) -> u64 {
+    u64::from(bits & 0x8000_0000) << 32 | 0x7ff8 << 48 | u64::from(bits & 0x003f_ffff) << 29
+}
+
+/// Exact; NaNs too.
+#[inline(always)]
+fn widen(x: f32) -> f64 {
+    let bits = x.to_bits();
+    let v = f64::from(x).to_bits();
+    f64::from_bits(if bits & 0x7fff_ffff > 0x7f80_0000 { nan_widen(bits) } else { v })
+}
+
 /// The NaN that binary64 operations make.
 pub const NAN64: u64 = 0xfff8_0000_0000_0000;
 
 impl Real for f32 {
+    #[inline(always)]
+    fn store_nan(p: &mut Planes, i: u16, mask: u32, bits: u64) {
+        p.put32(i, mask, V32([nan_narrow(bits); LANES]));
+    }
     const IS_F32: bool = true;
     #[inline(always)]
     fn to64(self) -> f64 {
-        f64::from(self)
+        widen(self)
     }
     #[inline(always)]
     fn from64(x: f64, mode: Round, finite: bool) -> f32 {
@@ -117,13 +147,19 @@ impl Real for f64 {
     }
     #[inline(always)]
     fn from64(x: f64, _: Round, _: bool) -> f64 {
-        x.canon()
+        x.seal(x, x, x)
     }
 }
 macro_rules! real_halves { ($($t:ident)*) => { $(
     impl Real for $t {
         #[inline(always)]
-        fn to64(self) -> f64 { f64::from(self.0) }
+        fn store_nan(p: &mut Planes, i: u16, mask: u32, bits: u64) {
+            let b = nan_narrow(bits);
+            let cut = if <$t as Half>::WIDE { b >> 16 & 0x7fff } else { 0x7e00 | b >> 13 & 0x3ff };
+            p.put32(i, mask, V32([b >> 16 & 0x8000 | cut; LANES]));
+        }
+        #[inline(always)]
+        fn to64(self) -> f64 { widen(self.0) }
         #[inline(always)]
         fn from64(x: f64, mode: Round, finite: bool) -> $t {
             // Exact again when stored.
@@ -261,14 +297,28 @@ impl<A: Real, B: Real> Body for FloatFloat<A, B> {
             out[l] = float_float::<A, B>(a[l], args.imm);
         }
         B::store(p, args.dst[0], mask, &out);
+        if A::WIDE && args.imm & SAT == 0 {
+            // Storing made the canonical NaN of the others.
+            for l in 0..LANES {
+                let bits = a[l].to64().to_bits();
+                if bits & (u64::MAX >> 1) > 0x7ff << 52 {
+                    B::store_nan(p, args.dst[0], mask & 1 << l, bits);
+                }
+            }
+        }
     }
 }
 
 #[inline(always)]
 fn float_float<A: Real, B: Real>(a: A, imm: u64) -> B {
     let mut x = a.to64();
-    if A::IS_F32 && imm & FTZ != 0 && x.abs() < f64::from(f32::MIN_POSITIVE) {
-        x *= 0.0;
+    // `.ftz` means binary32 operands, but does nothing on the way to 16 bits.
+    if A::IS_F32 && (B::IS_F32 || B::WIDE) && imm & FTZ != 0 {
+        if x.abs() < f64::from(f32::MIN_POSITIVE) {
+            x *= 0.0;
+        } else if x.is_nan() {
+            x = f64::from_bits(nan_widen(NAN32));
+        }
     }
     x = integral(x, imm >> INTEGER & 7);
     if imm & SAT != 0 {
@@ -279,10 +329,17 @@ fn float_float<A: Real, B: Real>(a: A, imm: u64) -> B {
         x = 0.0;
     }
     let r = B::from64(x, Round::from_imm(imm), imm & FINITE != 0);
-    if B::IS_F32 && imm & FTZ != 0 && r.to64().abs() < f64::from(f32::MIN_POSITIVE) {
-        return B::from64(r.to64() * 0.0, Round::Near, false);
+    if B::IS_F32 && imm & FTZ != 0 && is_tiny(x, Round::from_imm(imm)) {
+        return B::from64(x * 0.0, Round::Near, false);
     }
     r
+}
+
+/// `r`, or `x`'s NaN.
+#[inline(always)]
+fn narrow_nan(x: f64, r: f32) -> f32 {
+    let bits = x.to_bits();
+    f32::from_bits(if bits & (u64::MAX >> 1) > 0x7ff << 52 { nan_narrow(bits) } else { r.to_bits() })
 }
 
 /// Between formats, to nearest, without modifiers: where the two have a direct way.
@@ -293,7 +350,9 @@ impl<A: Half> Body for Direct<A, f32> {
         let a = A::load(p, args.src[0]);
         let mut out = [0f32; LANES];
         for l in 0..LANES {
-            out[l] = a[l].get().canon();
+            let x = a[l].get();
+            // bfloat16 is a binary32 cut short: a shift.
+            out[l] = if A::WIDE { x } else { x.canon() };
         }
         f32::store(p, args.dst[0], mask, &out);
     }
@@ -317,7 +376,7 @@ impl Body for Direct<f32, f64> {
         let a = f32::load(p, args.src[0]);
         let mut out = [0f64; LANES];
         for l in 0..LANES {
-            out[l] = f64::from(a[l]).canon();
+            out[l] = widen(a[l]);
         }
         f64::store(p, args.dst[0], mask, &out);
     }
@@ -328,7 +387,7 @@ impl Body for Direct<f64, f32> {
         let a = f64::load(p, args.src[0]);
         let mut out = [0f32; LANES];
         for l in 0..LANES {
-            out[l] = (a[l] as f32).canon();
+            out[l] = narrow_nan(a[l], a[l] as f32);
         }
         f32::store(p, args.dst[0], mask, &out);
     }
@@ -371,8 +430,13 @@ impl Body for ToTf32 {
 #[inline(always)]
 fn tf32(b: u32, imm: u64) -> u32 {
     let magnitude = b & 0x7fff_ffff;
+    if imm & 7 == 7 {
+        // As an H200 does it, by integers: a NaN is cut (and may become infinite), `.satfinite` steps down.
+        let r = if magnitude >= 0x7f80_0000 { b } else { b.wrapping_add(0x1000) } & !0x1fff;
+        return if imm & FINITE != 0 && r & 0x7f80_0000 == 0x7f80_0000 { r - 0x2000 } else { r };
+    }
     if magnitude > 0x7f80_0000 {
-        return NAN32;
+        return 0x7fff_e000;
     }
     if imm & RELU != 0 && b >> 31 == 1 {
         return 0;
@@ -382,8 +446,7 @@ fn tf32(b: u32, imm: u64) -> u32 {
     }
     let half = match imm & 7 {
         0 => 0xfff + (b >> 13 & 1),
-        1 => 0,
-        _ => 0x1000,
+        _ => 0,
     };
     let r = b.wrapping_add(half) & !0x1fff;
     if imm & FINITE != 0 && r & 0x7fff_ffff == 0x7f80_0000 { (b & 0x8000_0000) | 0x7f7f_e000 } else { r }

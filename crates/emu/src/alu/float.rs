@@ -7,7 +7,7 @@
 use super::approx;
 use super::cvt::{NAN32, NAN64};
 use super::lane::{Body, Val, pick};
-use super::round::{Round, narrow, odd, sum_odd};
+use super::round::{Round, is_tiny, narrow, odd, sum_odd};
 use super::{AluOp, Args, Asked, Run, run, soft};
 use crate::planes::{LANES, Planes};
 use prlx_isa::ptx::Op;
@@ -22,10 +22,17 @@ const SAT: u64 = 1 << 4;
 pub trait Float: Val {
     /// Canonical if NaN.
     fn canon(self) -> Self;
+    /// The result of an operation on these: what becomes of a NaN. binary32 has one; binary64 keeps that of the first
+    /// operand that is one, made quiet, as hardware does (which of several it takes is a guess).
+    fn seal(self, a: Self, b: Self, c: Self) -> Self;
     /// Zero of its sign if subnormal.
     fn flushed(self) -> Self;
     /// Clamped to [0, 1].
     fn saturated(self) -> Self;
+    /// Whether it is the least normal value, either sign; only asked for `.ftz`.
+    fn is_least(self) -> bool;
+    /// Zero of its sign.
+    fn zeroed(self) -> Self;
 }
 impl Float for f32 {
     #[inline(always)]
@@ -36,8 +43,20 @@ impl Float for f32 {
         f32::from_bits(if bits & 0x7fff_ffff > 0x7f80_0000 { NAN32 } else { bits })
     }
     #[inline(always)]
+    fn seal(self, _: f32, _: f32, _: f32) -> f32 {
+        self.canon()
+    }
+    #[inline(always)]
     fn flushed(self) -> f32 {
         if self.abs() < f32::MIN_POSITIVE { f32::from_bits(self.to_bits() & 0x8000_0000) } else { self }
+    }
+    #[inline(always)]
+    fn is_least(self) -> bool {
+        self.abs() == f32::MIN_POSITIVE
+    }
+    #[inline(always)]
+    fn zeroed(self) -> f32 {
+        f32::from_bits(self.to_bits() & (0x8000_0000))
     }
     #[inline(always)]
     fn saturated(self) -> f32 {
@@ -52,8 +71,25 @@ impl Float for f64 {
         f64::from_bits(if bits & (u64::MAX >> 1) > 0x7ff << 52 { NAN64 } else { bits })
     }
     #[inline(always)]
+    fn seal(self, a: f64, b: f64, c: f64) -> f64 {
+        const QUIET: u64 = 1 << 51;
+        let nan = |x: f64| x.to_bits() & (u64::MAX >> 1) > 0x7ff << 52;
+        let bits = if nan(c) { c.to_bits() | QUIET } else { NAN64 };
+        let bits = if nan(b) { b.to_bits() | QUIET } else { bits };
+        let bits = if nan(a) { a.to_bits() | QUIET } else { bits };
+        f64::from_bits(if nan(self) { bits } else { self.to_bits() })
+    }
+    #[inline(always)]
     fn flushed(self) -> f64 {
         self
+    }
+    #[inline(always)]
+    fn is_least(self) -> bool {
+        false
+    }
+    #[inline(always)]
+    fn zeroed(self) -> f64 {
+        f64::from_bits(self.to_bits() & (1 << 63))
     }
     #[inline(always)]
     fn saturated(self) -> f64 {
@@ -68,6 +104,36 @@ pub trait Lane<T> {
     const OPERANDS: usize;
     /// Its value.
     fn of(a: T, b: T, c: T, mode: Round) -> T;
+    /// Its value with NaNs as they must be.
+    #[inline(always)]
+    fn sealed(a: T, b: T, c: T, mode: Round) -> T
+    where
+        T: Float,
+    {
+        Self::of(a, b, c, mode).seal(a, b, c)
+    }
+    /// Whether `.ftz` makes a zero of a result that was rounded to the least normal value.
+    #[inline(always)]
+    fn is_tiny(_a: T, _b: T, _c: T, _mode: Round) -> bool {
+        false
+    }
+}
+
+/// Makes zeros of subnormal results; `v` are the operands, flushed already.
+#[inline(always)]
+fn flush<O: Lane<T>, T: Float>(out: &mut [T; LANES], v: &[[T; LANES]; 3], mode: Round) {
+    let mut least = false;
+    for l in 0..LANES {
+        out[l] = out[l].flushed();
+        least |= out[l].is_least();
+    }
+    if least {
+        for l in 0..LANES {
+            if out[l].is_least() && O::is_tiny(v[0][l], v[1][l], v[2][l], mode) {
+                out[l] = out[l].zeroed();
+            }
+        }
+    }
 }
 
 /// The operands' lanes; those not read repeat the first.
@@ -87,7 +153,7 @@ impl<T: Float, O: Lane<T>> Body for Plain<O, T> {
         let [a, b, c] = operands::<O, T>(p, args);
         let mut out = a;
         for l in 0..LANES {
-            out[l] = O::of(a[l], b[l], c[l], Round::Near).canon();
+            out[l] = O::sealed(a[l], b[l], c[l], Round::Near);
         }
         T::store(p, args.dst[0], mask, &out);
     }
@@ -98,11 +164,14 @@ pub struct Flush<O, T>(std::marker::PhantomData<(O, T)>);
 impl<T: Float, O: Lane<T>> Body for Flush<O, T> {
     #[inline(always)]
     fn run(p: &mut Planes, args: &Args, mask: u32) {
-        let [a, b, c] = operands::<O, T>(p, args);
-        let mut out = a;
+        let mut v = operands::<O, T>(p, args);
+        let mut out = v[0];
         for l in 0..LANES {
-            out[l] = O::of(a[l].flushed(), b[l].flushed(), c[l].flushed(), Round::Near).canon().flushed();
+            let (a, b, c) = (v[0][l].flushed(), v[1][l].flushed(), v[2][l].flushed());
+            (v[0][l], v[1][l], v[2][l]) = (a, b, c);
+            out[l] = O::sealed(a, b, c, Round::Near);
         }
+        flush::<O, T>(&mut out, &v, Round::Near);
         T::store(p, args.dst[0], mask, &out);
     }
 }
@@ -112,18 +181,18 @@ pub struct Every<O, T>(std::marker::PhantomData<(O, T)>);
 impl<T: Float, O: Lane<T>> Body for Every<O, T> {
     #[inline(always)]
     fn run(p: &mut Planes, args: &Args, mask: u32) {
-        let [mut a, mut b, mut c] = operands::<O, T>(p, args);
-        let flush = args.imm & FTZ != 0;
-        if flush {
-            (a, b, c) = (a.map(T::flushed), b.map(T::flushed), c.map(T::flushed));
+        let mut v = operands::<O, T>(p, args);
+        let ftz = args.imm & FTZ != 0;
+        if ftz {
+            v = v.map(|lanes| lanes.map(T::flushed));
         }
-        let mut out = a;
+        let mut out = v[0];
         let mode = Round::from_imm(args.imm);
         for l in 0..LANES {
-            out[l] = O::of(a[l], b[l], c[l], mode).canon();
+            out[l] = O::sealed(v[0][l], v[1][l], v[2][l], mode);
         }
-        if flush {
-            out = out.map(T::flushed);
+        if ftz {
+            flush::<O, T>(&mut out, &v, mode);
         }
         if args.imm & SAT != 0 {
             out = out.map(T::saturated);
@@ -133,13 +202,14 @@ impl<T: Float, O: Lane<T>> Body for Every<O, T> {
 }
 
 macro_rules! lanes {
-    ($($(#[$m:meta])* $name:ident<$t:ty>: $n:literal ($a:ident, $b:ident, $c:ident, $mode:ident) $body:block)*) => { $(
+    ($($(#[$m:meta])* $name:ident<$t:ty>: $n:literal ($a:ident, $b:ident, $c:ident, $mode:ident) $body:block $({ $($extra:item)* })?;)*) => { $(
         $(#[$m])*
         impl Lane<$t> for $name {
             const OPERANDS: usize = $n;
             #[inline(always)]
             #[allow(unused_variables, reason = "one signature for one to three operands")]
             fn of($a: $t, $b: $t, $c: $t, $mode: Round) -> $t { $body }
+            $($($extra)*)?
         }
     )* };
 }
@@ -168,6 +238,10 @@ names! {
     RcpHigh
     /// `rsqrt.approx.ftz.f64`: the upper words only.
     RsqrtHigh
+    /// `sin`.
+    Sin
+    /// `cos`.
+    Cos
     /// `lg2`.
     Lg2
     /// `ex2`.
@@ -226,12 +300,15 @@ fn div32(a: f32, b: f32, mode: Round) -> f32 {
 }
 
 lanes! {
-    Add<f32>: 2 (a, b, c, mode) { add32(a, b, mode) }
-    Add<f64>: 2 (a, b, c, mode) { if mode == Round::Near { a + b } else { soft::add(a, b, mode) } }
-    Sub<f32>: 2 (a, b, c, mode) { if mode == Round::Near { a - b } else { add32(a, -b, mode) } }
-    Sub<f64>: 2 (a, b, c, mode) { if mode == Round::Near { a - b } else { soft::add(a, -b, mode) } }
-    Mul<f32>: 2 (a, b, c, mode) { if mode == Round::Near { a * b } else { narrow(f64::from(a) * f64::from(b), mode) } }
-    Mul<f64>: 2 (a, b, c, mode) { if mode == Round::Near { a * b } else { soft::mul(a, b, mode) } }
+    Add<f32>: 2 (a, b, c, mode) { add32(a, b, mode) };
+    Add<f64>: 2 (a, b, c, mode) { if mode == Round::Near { a + b } else { soft::add(a, b, mode) } };
+    Sub<f32>: 2 (a, b, c, mode) { if mode == Round::Near { a - b } else { add32(a, -b, mode) } };
+    Sub<f64>: 2 (a, b, c, mode) { if mode == Round::Near { a - b } else { soft::add(a, -b, mode) } };
+    Mul<f32>: 2 (a, b, c, mode) { if mode == Round::Near { a * b } else { narrow(f64::from(a) * f64::from(b), mode) } } {
+        #[inline(always)]
+        fn is_tiny(a: f32, b: f32, c: f32, mode: Round) -> bool { let _ = (b, c); is_tiny(f64::from(a) * f64::from(b), mode) }
+    };
+    Mul<f64>: 2 (a, b, c, mode) { if mode == Round::Near { a * b } else { soft::mul(a, b, mode) } };
     Fma<f32>: 3 (a, b, c, mode) {
         if mode == Round::Near {
             a.mul_add(b, c)
@@ -239,16 +316,25 @@ lanes! {
             let (product, c) = (f64::from(a) * f64::from(b), f64::from(c));
             narrow(zero_sign(sum_odd(product, c), product, c, mode), mode)
         }
-    }
-    Fma<f64>: 3 (a, b, c, mode) { if mode == Round::Near { a.mul_add(b, c) } else { soft::fma(a, b, c, mode) } }
-    Div<f32>: 2 (a, b, c, mode) { div32(a, b, mode) }
-    Div<f64>: 2 (a, b, c, mode) { if mode == Round::Near { a / b } else { soft::div(a, b, mode) } }
+    } {
+        #[inline(always)]
+        fn is_tiny(a: f32, b: f32, c: f32, mode: Round) -> bool { let _ = (b, c); is_tiny(sum_odd(f64::from(a) * f64::from(b), f64::from(c)), mode) }
+    };
+    Fma<f64>: 3 (a, b, c, mode) { if mode == Round::Near { a.mul_add(b, c) } else { soft::fma(a, b, c, mode) } };
+    Div<f32>: 2 (a, b, c, mode) { div32(a, b, mode) } {
+        #[inline(always)]
+        fn is_tiny(a: f32, b: f32, c: f32, mode: Round) -> bool { let _ = (b, c); is_tiny(quotient(a, b), mode) }
+    };
+    Div<f64>: 2 (a, b, c, mode) { if mode == Round::Near { a / b } else { soft::div(a, b, mode) } };
     DivApprox<f32>: 2 (a, b, c, mode) {
         // PTX ISA: beyond 2^126 the reciprocal is 0.
         if b.abs() > f32::from_bits(0x7e80_0000) && b.abs() < f32::INFINITY { a * 0f32.copysign(b) } else { a / b }
-    }
-    Rcp<f32>: 1 (a, b, c, mode) { div32(1.0, a, mode) }
-    Rcp<f64>: 1 (a, b, c, mode) { if mode == Round::Near { 1.0 / a } else { soft::div(1.0, a, mode) } }
+    };
+    Rcp<f32>: 1 (a, b, c, mode) { div32(1.0, a, mode) } {
+        #[inline(always)]
+        fn is_tiny(a: f32, b: f32, c: f32, mode: Round) -> bool { let _ = (b, c); is_tiny(quotient(1.0, a), mode) }
+    };
+    Rcp<f64>: 1 (a, b, c, mode) { if mode == Round::Near { 1.0 / a } else { soft::div(1.0, a, mode) } };
     Sqrt<f32>: 1 (a, b, c, mode) {
         if mode == Round::Near {
             a.sqrt()
@@ -257,29 +343,43 @@ lanes! {
             let s = x.sqrt();
             narrow(odd(s, (-s).mul_add(s, x)), mode)
         }
-    }
-    Sqrt<f64>: 1 (a, b, c, mode) { if mode == Round::Near { a.sqrt() } else { soft::sqrt(a, mode) } }
-    Rsqrt<f32>: 1 (a, b, c, mode) { (1.0 / f64::from(a).sqrt()) as f32 }
-    Rsqrt<f64>: 1 (a, b, c, mode) { 1.0 / a.sqrt() }
-    RcpHigh<f64>: 1 (a, b, c, mode) { high(1.0 / high(a)) }
-    RsqrtHigh<f64>: 1 (a, b, c, mode) { high(1.0 / high(a).sqrt()) }
-    Lg2<f32>: 1 (a, b, c, mode) { approx::lg2(f64::from(a)) as f32 }
-    Ex2<f32>: 1 (a, b, c, mode) { approx::ex2(f64::from(a)) as f32 }
-    Tanh<f32>: 1 (a, b, c, mode) { approx::tanh(f64::from(a)) as f32 }
-    Abs<f32>: 1 (a, b, c, mode) { a.abs() }
-    Abs<f64>: 1 (a, b, c, mode) { a.abs() }
-    Neg<f32>: 1 (a, b, c, mode) { -a }
-    Neg<f64>: 1 (a, b, c, mode) { -a }
-    Min<f32>: 2 (a, b, c, mode) { least(a, b) }
-    Min<f64>: 2 (a, b, c, mode) { least(a, b) }
-    Max<f32>: 2 (a, b, c, mode) { -least(-a, -b) }
-    Max<f64>: 2 (a, b, c, mode) { -least(-a, -b) }
-    MinNan<f32>: 2 (a, b, c, mode) { if a.is_nan() || b.is_nan() { f32::NAN } else { least(a, b) } }
-    MaxNan<f32>: 2 (a, b, c, mode) { if a.is_nan() || b.is_nan() { f32::NAN } else { -least(-a, -b) } }
-    MinXorSign<f32>: 2 (a, b, c, mode) { xor_sign(a, b, least(a.abs(), b.abs())) }
-    MaxXorSign<f32>: 2 (a, b, c, mode) { xor_sign(a, b, -least(-a.abs(), -b.abs())) }
-    MinNanXorSign<f32>: 2 (a, b, c, mode) { if a.is_nan() || b.is_nan() { f32::NAN } else { xor_sign(a, b, least(a.abs(), b.abs())) } }
-    MaxNanXorSign<f32>: 2 (a, b, c, mode) { if a.is_nan() || b.is_nan() { f32::NAN } else { xor_sign(a, b, -least(-a.abs(), -b.abs())) } }
+    };
+    Sqrt<f64>: 1 (a, b, c, mode) { if mode == Round::Near { a.sqrt() } else { soft::sqrt(a, mode) } };
+    Rsqrt<f32>: 1 (a, b, c, mode) { (1.0 / f64::from(a).sqrt()) as f32 };
+    Rsqrt<f64>: 1 (a, b, c, mode) { 1.0 / a.sqrt() };
+    RcpHigh<f64>: 1 (a, b, c, mode) { high(1.0 / high(a)) } {
+        #[inline(always)]
+        fn sealed(a: f64, b: f64, c: f64, mode: Round) -> f64 { nan_high(Self::of(a, b, c, mode)) }
+    };
+    RsqrtHigh<f64>: 1 (a, b, c, mode) { high(1.0 / high(a).sqrt()) } {
+        #[inline(always)]
+        fn sealed(a: f64, b: f64, c: f64, mode: Round) -> f64 { nan_high(Self::of(a, b, c, mode)) }
+    };
+    Sin<f32>: 1 (a, b, c, mode) { approx::turn(a, 0) as f32 };
+    Cos<f32>: 1 (a, b, c, mode) { approx::turn(a, 1) as f32 };
+    Lg2<f32>: 1 (a, b, c, mode) { approx::lg2(f64::from(a)) as f32 };
+    Ex2<f32>: 1 (a, b, c, mode) { approx::ex2(f64::from(a)) as f32 };
+    Tanh<f32>: 1 (a, b, c, mode) { approx::tanh(f64::from(a)) as f32 };
+    Abs<f32>: 1 (a, b, c, mode) { a.abs() };
+    Abs<f64>: 1 (a, b, c, mode) { a.abs() };
+    Neg<f32>: 1 (a, b, c, mode) { -a };
+    Neg<f64>: 1 (a, b, c, mode) { -a };
+    Min<f32>: 2 (a, b, c, mode) { least(a, b) };
+    Min<f64>: 2 (a, b, c, mode) { least(a, b) } {
+        #[inline(always)]
+        fn sealed(a: f64, b: f64, c: f64, mode: Round) -> f64 { Self::of(a, b, c, mode).seal(b, a, c) }
+    };
+    Max<f32>: 2 (a, b, c, mode) { -least(-a, -b) };
+    Max<f64>: 2 (a, b, c, mode) { -least(-a, -b) } {
+        #[inline(always)]
+        fn sealed(a: f64, b: f64, c: f64, mode: Round) -> f64 { Self::of(a, b, c, mode).seal(b, a, c) }
+    };
+    MinNan<f32>: 2 (a, b, c, mode) { if a.is_nan() || b.is_nan() { f32::NAN } else { least(a, b) } };
+    MaxNan<f32>: 2 (a, b, c, mode) { if a.is_nan() || b.is_nan() { f32::NAN } else { -least(-a, -b) } };
+    MinXorSign<f32>: 2 (a, b, c, mode) { xor_sign(a, b, least(a.abs(), b.abs())) };
+    MaxXorSign<f32>: 2 (a, b, c, mode) { xor_sign(a, b, -least(-a.abs(), -b.abs())) };
+    MinNanXorSign<f32>: 2 (a, b, c, mode) { if a.is_nan() || b.is_nan() { f32::NAN } else { xor_sign(a, b, least(a.abs(), b.abs())) } };
+    MaxNanXorSign<f32>: 2 (a, b, c, mode) { if a.is_nan() || b.is_nan() { f32::NAN } else { xor_sign(a, b, -least(-a.abs(), -b.abs())) } };
 }
 
 /// The lesser; -0 is less than +0; a NaN gives way to the other.
@@ -313,44 +413,14 @@ fn xor_sign(a: f32, b: f32, magnitude: f32) -> f32 {
 #[inline(always)]
 fn high(x: f64) -> f64 {
     let x = if x.abs() < f64::MIN_POSITIVE { x * 0.0 } else { x };
-    if x.is_nan() { x } else { f64::from_bits(x.to_bits() & 0xffff_ffff_0000_0000) }
+    f64::from_bits(x.to_bits() & 0xffff_ffff_0000_0000)
 }
 
-/// `sin`, or with `QUARTER` 1 `cos`. [`Args::imm`]: [`FTZ`].
-pub struct Turn<const QUARTER: u64>;
-impl<const QUARTER: u64> Body for Turn<QUARTER> {
-    #[inline(always)]
-    fn run(p: &mut Planes, args: &Args, mask: u32) {
-        let mut a = f32::load(p, args.src[0]);
-        let flush = args.imm & FTZ != 0;
-        if flush {
-            for x in &mut a {
-                *x = x.flushed();
-            }
-        }
-        let mut out = [0f32; LANES];
-        let mut large = false;
-        for l in 0..LANES {
-            let r = approx::turn(f64::from(a[l]), QUARTER) as f32;
-            // Zero keeps its sign.
-            out[l] = if QUARTER == 0 && a[l] == 0.0 { a[l] } else { r };
-            large |= approx::is_large(f64::from(a[l]));
-        }
-        if large {
-            for l in 0..LANES {
-                let x = f64::from(a[l]);
-                if approx::is_large(x) {
-                    out[l] = (if QUARTER == 0 { x.sin() } else { x.cos() } as f32).canon();
-                }
-            }
-        }
-        if flush {
-            for x in &mut out {
-                *x = x.flushed();
-            }
-        }
-        f32::store(p, args.dst[0], mask, &out);
-    }
+/// The NaN of the operations on upper words.
+#[inline(always)]
+fn nan_high(x: f64) -> f64 {
+    let bits = x.to_bits();
+    f64::from_bits(if bits & (u64::MAX >> 1) > 0x7ff << 52 { 0x7fff_ffff_0000_0000 } else { bits })
 }
 
 /// `copysign`: the first operand's sign, the second's magnitude.
@@ -433,8 +503,8 @@ pub(super) fn select(op: Op, x: &Asked) -> Result<AluOp, String> {
         Op::Rcp => entry!(x, imm, F32 => Rcp<f32>, F64 => Rcp<f64>),
         Op::Sqrt => entry!(x, imm, F32 => Sqrt<f32>, F64 => Sqrt<f64>),
         Op::Rsqrt => entry!(x, imm, F32 => Rsqrt<f32>, F64 => Rsqrt<f64>),
-        Op::Sin => run!(x.level, t; F32 => Turn<0>),
-        Op::Cos => run!(x.level, t; F32 => Turn<1>),
+        Op::Sin => entry!(x, imm, F32 => Sin<f32>),
+        Op::Cos => entry!(x, imm, F32 => Cos<f32>),
         Op::Lg2 => entry!(x, imm, F32 => Lg2<f32>),
         Op::Ex2 => entry!(x, imm, F32 => Ex2<f32>),
         Op::Tanh => entry!(x, imm, F32 => Tanh<f32>),

@@ -13,6 +13,8 @@ pub trait Half: Val {
     const INF: u16;
     /// The least normal value.
     const MIN_NORMAL: u16;
+    /// Half a unit of a normal value's last place below it.
+    const TINY: f32;
     /// 1.
     const ONE: u16;
     /// Whether its products can leave binary32's range.
@@ -68,6 +70,7 @@ pub struct Bf16(pub f32);
 impl Half for F16 {
     const INF: u16 = 0x7c00;
     const MIN_NORMAL: u16 = 0x0400;
+    const TINY: f32 = (1.0 - 1.0 / 4096.0) / 16_384.0;
     const ONE: u16 = 0x3c00;
     const WIDE: bool = false;
     #[inline(always)]
@@ -104,6 +107,7 @@ impl Half for F16 {
 impl Half for Bf16 {
     const INF: u16 = 0x7f80;
     const MIN_NORMAL: u16 = 0x0080;
+    const TINY: f32 = (1.0 - 1.0 / 512.0) * f32::MIN_POSITIVE;
     const ONE: u16 = 0x3f80;
     const WIDE: bool = true;
     #[inline(always)]

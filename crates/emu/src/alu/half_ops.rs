@@ -162,11 +162,13 @@ fn with_flags<O: HalfOp, H: Half>(mut v: [f32; 3], flags: u64) -> u16 {
     if flags & FTZ != 0 {
         v = v.map(flushed::<H>);
     }
-    let mut r = H::near(O::hard::<H>(v[0], v[1], v[2]));
-    let magnitude = r & 0x7fff;
-    if flags & FTZ != 0 && magnitude < H::MIN_NORMAL {
+    let exact = O::hard::<H>(v[0], v[1], v[2]);
+    let mut r = H::near(exact);
+    // Rounded with no end to the exponents, it stays below the least normal value.
+    if flags & FTZ != 0 && exact.abs() < H::TINY {
         r &= 0x8000;
     }
+    let magnitude = r & 0x7fff;
     if flags & RELU != 0 && r & 0x8000 != 0 && magnitude <= H::INF {
         r = 0;
     }

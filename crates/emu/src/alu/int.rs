@@ -1,7 +1,7 @@
 //! Integer arithmetic: exact (PTX ISA, Integer Arithmetic, Extended-Precision Integer Arithmetic).
 //!
-//! Holds: results wrap to the type's width. Division by zero, which PTX leaves open, gives what the hardware gives: all
-//! ones, and the dividend as remainder.
+//! Holds: results wrap to the type's width. Division by zero, which PTX leaves open, gives what an H200 gives: all ones, as
+//! quotient and as remainder.
 
 use super::lane::{Body, Val, ops, pick};
 use super::{AluOp, Args, Asked, Level, Run, run};
@@ -33,7 +33,7 @@ pub trait Int: Val + Eq + Ord {
     fn mul(self, o: Self) -> Self;
     /// Quotient; PTX leaves division by zero unspecified, hardware gives all ones.
     fn div(self, o: Self) -> Self;
-    /// Remainder; by zero: the dividend, as hardware gives.
+    /// Remainder; by zero: all ones, as hardware gives.
     fn rem(self, o: Self) -> Self;
     /// Left shift; amounts of the width or more give 0.
     fn shl(self, n: u32) -> Self;
@@ -73,7 +73,7 @@ macro_rules! ints {
             #[inline(always)] fn sub(self, o: Self) -> Self { self.wrapping_sub(o) }
             #[inline(always)] fn mul(self, o: Self) -> Self { self.wrapping_mul(o) }
             #[inline(always)] fn div(self, o: Self) -> Self { if o == 0 { !0 } else { self.wrapping_div(o) } }
-            #[inline(always)] fn rem(self, o: Self) -> Self { if o == 0 { self } else { self.wrapping_rem(o) } }
+            #[inline(always)] fn rem(self, o: Self) -> Self { if o == 0 { !0 } else { self.wrapping_rem(o) } }
             #[inline(always)] fn shl(self, n: u32) -> Self { if n >= Self::BITS { 0 } else { self << n } }
             #[inline(always)] fn shr(self, n: u32) -> Self {
                 if n >= Self::BITS { if $signed { self >> (Self::BITS - 1) } else { 0 } } else { self >> n }
@@ -159,12 +159,12 @@ ops! {
     /// `rem.u32`, in vectors.
     RemU32(a: u32, b: u32) -> u32 {
         let q = quotient(f64::from(a), f64::from(b));
-        if b == 0 { a } else { a.wrapping_sub(q.wrapping_mul(b)) }
+        a.wrapping_sub(q.wrapping_mul(b)) | if b == 0 { !0 } else { 0 }
     }
     /// `rem.s32`, in vectors.
     RemS32(a: i32, b: i32) -> i32 {
         let q = quotient(f64::from(a), f64::from(b)) as i32;
-        if b == 0 { a } else { a.wrapping_sub(q.wrapping_mul(b)) }
+        a.wrapping_sub(q.wrapping_mul(b)) | if b == 0 { !0 } else { 0 }
     }
     /// `neg`.
     Neg<T: Int>(a: T) -> T { a.neg() }

@@ -53,6 +53,21 @@ pub fn narrow(x: f64, mode: Round) -> f32 {
     }
 }
 
+/// Whether `.ftz` makes a zero of the exact binary32 result `v`: whether rounding it to 24 bits, with no end to the
+/// exponents, stays below 2^-126. (An H200 does so, where rounding as a subnormal would have reached 2^-126.)
+#[inline(always)]
+pub fn is_tiny(v: f64, mode: Round) -> bool {
+    const LEAST: f64 = f32::MIN_POSITIVE as f64;
+    let m = v.abs();
+    let away = match mode {
+        Round::Near => return m < LEAST * (1.0 - 1.0 / 33_554_432.0),
+        Round::Zero | Round::Odd => false,
+        Round::Down => v < 0.0,
+        Round::Up => v > 0.0,
+    };
+    if away { m <= LEAST * (1.0 - 1.0 / 16_777_216.0) } else { m < LEAST }
+}
+
 /// Likewise to odd, without branches.
 #[inline(always)]
 pub fn narrow_odd(x: f64) -> f32 {
