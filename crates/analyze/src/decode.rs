@@ -11,7 +11,7 @@
 use std::collections::VecDeque;
 
 use prlx_trace::device::{COUNT_MORE, COUNT_WORD};
-use prlx_trace::kernel::{Arg, End, Guard, Module, Source, Special, Step};
+use prlx_trace::kernel::{Arg, End, Guard, Module, SiteClass, Source, Special, Step};
 use prlx_trace::launch::{Event, Lanes};
 use prlx_trace::{BlockId, FuncId, Lane, LaneMask, Launch, LoopId, SiteId, WarpId, WarpStream};
 
@@ -250,6 +250,8 @@ pub struct Decoder<'a> {
     outcome: Outcome,
     limits: Limits,
     counts: Counts,
+    /// Only visits are wanted.
+    flat: bool,
 }
 
 impl<'a> Decoder<'a> {
@@ -288,6 +290,7 @@ impl<'a> Decoder<'a> {
             outcome: Outcome::Running,
             limits,
             counts: Counts::default(),
+            flat: false,
         };
         if lane.0 >= 64 || !launch.lanes(stream.warp).has(lane) {
             decoder.outcome = Outcome::Ended;
@@ -295,6 +298,20 @@ impl<'a> Decoder<'a> {
         }
         decoder.call(launch.kernel)?;
         Ok(decoder)
+    }
+
+    /// Gives visits alone from here on, which is faster.
+    #[must_use]
+    pub fn flat(mut self) -> Self {
+        self.flat = true;
+        self.pending.clear();
+        self
+    }
+
+    fn tell(&mut self, item: Item) {
+        if !self.flat {
+            self.pending.push_back(item);
+        }
     }
 
     /// How the stream ended, once [`Decoder::next`] has given `None`.
@@ -340,12 +357,13 @@ impl<'a> Decoder<'a> {
         frame.block = to;
         frame.step = 0;
         let base = frame.loops;
-        let f = &self.program.functions[frame.function.index()];
+        let program = self.program;
+        let f = &program.functions[frame.function.index()];
         let (here, inner) = (f.blocks[to.index()], f.blocks[to.index()].in_loop);
         let same = from.is_some_and(|b| f.blocks[b.index()].in_loop == inner);
         if same && here.heads.is_none() {
             if here.join {
-                self.pending.push_back(Item::Join(to));
+                self.tell(Item::Join(to));
             }
             return Ok(());
         }
@@ -353,15 +371,16 @@ impl<'a> Decoder<'a> {
             if f.encloses(open.of, inner) {
                 break;
             }
-            self.pending.push_back(Item::Leave(open.of));
+            let left = open.of;
             self.loops.pop();
+            self.tell(Item::Leave(left));
         }
         let top = self.loops.get(base..).and_then(|l| l.last()).map(|o| o.of);
         if top.is_some() && top == here.heads {
-            self.pending.extend(top.map(Item::Trip));
+            top.into_iter().for_each(|l| self.tell(Item::Trip(l)));
         }
         if here.join {
-            self.pending.push_back(Item::Join(to));
+            self.tell(Item::Join(to));
         }
         // Loops entered, outer before inner: their ids ascend.
         let mut entered = Vec::new();
@@ -379,7 +398,7 @@ impl<'a> Decoder<'a> {
                     return Ok(());
                 }
             }
-            self.pending.push_back(Item::Enter(l));
+            self.tell(Item::Enter(l));
             self.loops.push(Open { of: l, stay });
         }
         Ok(())
@@ -436,10 +455,10 @@ impl<'a> Decoder<'a> {
                 Ok(None)
             }
             Step::Decide { site, slot, guard } => {
-                if !self.holds(base, *guard) || f.hides(program.module, *site, *slot, *guard) {
+                if !self.holds(base, *guard) || f.hides(&program.sources, *site, *slot, *guard) {
                     return Ok(None);
                 }
-                let source = program.module.sites[site.index()].source;
+                let source = program.sources[site.index()];
                 self.decide(*site, base + slot.index(), source)
             }
             Step::Visit { site, guard } => {
@@ -459,7 +478,7 @@ impl<'a> Decoder<'a> {
                 if !self.holds(base, *guard) || callee.function.skipped.is_some() {
                     return Ok(None);
                 }
-                self.pending.push_back(Item::Call(*function));
+                self.tell(Item::Call(*function));
                 self.call(*function)?;
                 Ok(None)
             }
@@ -490,33 +509,26 @@ impl<'a> Decoder<'a> {
     }
 
     fn decide(&mut self, site: SiteId, slot: usize, source: Source) -> Result<Option<Item>, Error> {
-        let computed = self.slots[slot];
-        let event = self.event(site);
-        let class = self.program.module.sites[site.index()].class;
         let mut mask = LaneMask(0);
         let value = match (&mut self.feed, source) {
-            (Feed::Events(_), _) if event.is_some() => {
-                let e = event.unwrap_or_default();
-                mask = e.mask;
-                self.counts.recorded += 1;
-                let switch = class == prlx_trace::kernel::SiteClass::Switch;
-                Some(if switch { e.value } else { e.value >> self.lane.0 & 1 })
-            }
-            (_, Source::Computed) => {
-                self.counts.computed += 1;
-                Some(computed)
-            }
-            (Feed::Events(events), _) => {
-                if events.peek().is_some() {
-                    return Err(self.error(format!("the next event is not of {site}")));
+            (Feed::Events(_), _) => match self.event(site) {
+                Some(e) => {
+                    mask = e.mask;
+                    self.counts.recorded += 1;
+                    let switch = self.program.module.sites[site.index()].class == SiteClass::Switch;
+                    Some(if switch { e.value } else { e.value >> self.lane.0 & 1 })
                 }
-                None
-            }
+                None => self.without_event(site, slot, source)?,
+            },
             (Feed::Words(bits, _), Source::Bits(n)) => {
                 self.counts.recorded += 1;
                 bits.take(u32::from(n))
             }
-            (Feed::Words(..), Source::Trips { of, stay }) => {
+            (_, Source::Computed) => {
+                self.counts.computed += 1;
+                Some(self.slots[slot])
+            }
+            (_, Source::Trips { of, stay }) => {
                 self.counts.recorded += 1;
                 let base = self.frames.last().map_or(0, |f| f.loops);
                 let open = self.loops[base..].iter_mut().rev().find(|o| o.of == of);
@@ -538,19 +550,32 @@ impl<'a> Decoder<'a> {
         Ok(Some(Item::Visit { site, value, mask }))
     }
 
+    /// At level `events`, a decision that wrote none here: computed, or the recording ends.
+    fn without_event(&mut self, site: SiteId, slot: usize, source: Source) -> Result<Option<u64>, Error> {
+        if source == Source::Computed {
+            self.counts.computed += 1;
+            return Ok(Some(self.slots[slot]));
+        }
+        let more = match &mut self.feed {
+            Feed::Events(events) => events.peek().is_some(),
+            Feed::Words(..) => false,
+        };
+        if more { Err(self.error(format!("the next event is not of {site}"))) } else { Ok(None) }
+    }
+
     fn end(&mut self, at: BlockId, base: usize, end: &'a End) -> Result<Option<Item>, Error> {
         match end {
             End::Jump(to) => self.arrive(Some(at), *to)?,
             End::Branch { guard, taken, other } => {
                 let holds = self.holds(base, Some(*guard));
-                self.pending.push_back(Item::Branch { block: at, to: u32::from(holds != guard.negate) });
+                self.tell(Item::Branch { block: at, to: u32::from(holds != guard.negate) });
                 self.arrive(Some(at), if holds { *taken } else { *other })?;
             }
             End::Switch { index, targets } => {
                 let index = self.slots[base + index.index()] & 0xffff_ffff;
                 match targets.get(index as usize) {
                     Some(to) => {
-                        self.pending.push_back(Item::Branch { block: at, to: index as u32 });
+                        self.tell(Item::Branch { block: at, to: index as u32 });
                         self.arrive(Some(at), *to)?;
                     }
                     None => self.finish()?,
@@ -563,10 +588,11 @@ impl<'a> Decoder<'a> {
                     return Ok(None);
                 }
                 while self.loops.len() > frame.loops {
-                    self.pending.extend(self.loops.pop().map(|l| Item::Leave(l.of)));
+                    let Some(open) = self.loops.pop() else { break };
+                    self.tell(Item::Leave(open.of));
                 }
                 self.slots.truncate(frame.base);
-                self.pending.push_back(Item::Return);
+                self.tell(Item::Return);
             }
             End::Exit => self.finish()?,
         }
@@ -600,7 +626,7 @@ pub struct LaneVisits {
 /// When the module is ill-formed or the recording does not fit it.
 pub fn lane_visits(module: &Module, launch: &Launch, stream: &WarpStream, lane: Lane) -> Result<LaneVisits, Error> {
     let program = Program::new(module)?;
-    let mut decoder = Decoder::new(&program, launch, stream, lane, Limits::default())?;
+    let mut decoder = Decoder::new(&program, launch, stream, lane, Limits::default())?.flat();
     let mut visits = Vec::new();
     while let Some(item) = decoder.next()? {
         if let Item::Visit { site, value, .. } = item {

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rayon::prelude::*;
 
 use prlx_trace::kernel::{Arg, Level, Module, Step};
-use prlx_trace::{FuncId, Launch, Recording, Trace, WarpStream};
+use prlx_trace::{FuncId, Launch, Recording, SiteId, Trace, WarpStream};
 
 use crate::cluster::Clusters;
 use crate::decode::Limits;
@@ -69,10 +69,10 @@ pub fn diff(a: &Trace, b: &Trace, options: &DiffOptions) -> Result<Report, Error
         partners.entry(n).or_default().push_back(j);
     }
     let mut report = Report { producers: [a.producer.clone(), b.producer.clone()], ..Report::default() };
-    let mut modules = Modules::default();
+    let mut shared = Shared::default();
     for (i, n) in na.iter().enumerate().filter(|(_, n)| !n.is_empty()) {
         match partners.get_mut(n.as_str()).and_then(|p| p.pop_front()) {
-            Some(j) => report.launches.push(launches([a, b], [i, j], n, &mut modules, options)?),
+            Some(j) => report.launches.push(launches([a, b], [i, j], n, &mut shared, options)?),
             None => report.unpaired.push(Unpaired { side: 0, launch: i as u64, kernel: n.clone() }),
         }
     }
@@ -123,21 +123,49 @@ fn matches(pattern: &str, name: &str) -> bool {
     p[i..].iter().all(|c| *c == '*')
 }
 
-/// What is looked up once for a pair of modules.
+/// What launches of the same modules share, made once: 10⁵ launches have a handful of modules.
 #[derive(Default)]
-struct Modules {
+struct Shared<'a> {
+    /// By side and module.
+    modules: BTreeMap<(usize, u32), Checked<'a>>,
+    /// By side, module and kernel.
+    reach: BTreeMap<(usize, u32, u32), BTreeSet<FuncId>>,
+    /// By A's and B's module.
     pairings: BTreeMap<[u32; 2], Pairing>,
+}
+
+/// A module, checked.
+struct Checked<'a> {
+    program: Program<'a>,
+    guarded: BTreeMap<SiteId, Vec<SiteId>>,
+}
+
+impl<'a> Shared<'a> {
+    /// Makes what a pair of launches needs.
+    fn prepare(&mut self, traces: [&'a Trace; 2], launches: [&Launch; 2]) -> Result<(), Error> {
+        let modules = [module(traces[0], launches[0])?, module(traces[1], launches[1])?];
+        for (side, (m, l)) in modules.iter().zip(launches).enumerate() {
+            let id = l.module.0;
+            if let std::collections::btree_map::Entry::Vacant(e) = self.modules.entry((side, id)) {
+                e.insert(Checked { program: Program::new(m)?, guarded: pair::guarded(m) });
+            }
+            self.reach.entry((side, id, l.kernel.0)).or_insert_with(|| reachable(m, l.kernel));
+        }
+        let ids = launches.map(|l| l.module.0);
+        self.pairings.entry(ids).or_insert_with(|| pair::modules(modules[0], modules[1]));
+        Ok(())
+    }
 }
 
 fn module<'a>(t: &'a Trace, l: &Launch) -> Result<&'a Module, Error> {
     t.modules.get(l.module.index()).ok_or_else(|| Error::new(l.module.to_string(), "no such module"))
 }
 
-fn launches(
-    traces: [&Trace; 2],
+fn launches<'a>(
+    traces: [&'a Trace; 2],
     at: [usize; 2],
     kernel: &str,
-    modules: &mut Modules,
+    shared: &mut Shared<'a>,
     options: &DiffOptions,
 ) -> Result<LaunchReport, Error> {
     let recordings = [&traces[0].launches[at[0]], &traces[1].launches[at[1]]];
@@ -147,18 +175,16 @@ fn launches(
         let what = format!("recorded at level {} and at level {}", la.level.name(), lb.level.name());
         return Err(Error::new(format!("kernel {kernel}"), what));
     }
-    let pairing = modules.pairings.entry([la.module.0, lb.module.0]).or_insert_with(|| pair::modules(ma, mb)).clone();
-    let programs = [Program::new(ma)?, Program::new(mb)?];
-    let guarded = [pair::guarded(ma), pair::guarded(mb)];
-    let reach = [reachable(ma, la.kernel), reachable(mb, lb.kernel)];
+    shared.prepare(traces, [la, lb])?;
+    let shared = &*shared;
+    let checked = [(0, la), (1, lb)].map(|(side, l)| &shared.modules[&(side, l.module.0)]);
+    let reach = [(0, la), (1, lb)].map(|(side, l)| &shared.reach[&(side, l.module.0, l.kernel.0)]);
+    let pairing = &shared.pairings[&[la.module.0, lb.module.0]];
+    let programs = checked.map(|c| &c.program);
     let cx = Context {
-        sides: Sides {
-            programs: [&programs[0], &programs[1]],
-            names: [&pairing.a, &pairing.b],
-            guarded: [&guarded[0], &guarded[1]],
-        },
+        sides: Sides { programs, names: [&pairing.a, &pairing.b], guarded: checked.map(|c| &c.guarded) },
         launches: [la, lb],
-        words_tell: pairing.same && places_agree(la, lb) && params_agree([ma, mb], [la, lb], &reach),
+        words_tell: pairing.same && places_agree(la, lb) && params_agree([ma, mb], [la, lb], reach),
         limits: options.limits,
     };
     let mut out = LaunchReport {
@@ -179,8 +205,8 @@ fn launches(
     for side in 0..2 {
         let (m, l) = ([ma, mb][side], [la, lb][side]);
         coverage.elements[side] = Elements { recorded: l.totals.recorded, dropped: l.totals.dropped };
-        coverage.sites[side] = sites(&programs[side], l.level, &reach[side], pairing.unmatched[side]);
-        launch::static_gaps(m, l, &programs[side], &reach[side], side, &mut gaps);
+        coverage.sites[side] = sites(programs[side], l.level, reach[side], pairing.unmatched[side]);
+        launch::static_gaps(m, l, programs[side], reach[side], side, &mut gaps);
     }
     let mut clusters = Clusters::new(options.warps);
     streams(&cx, recordings, pairing.same, coverage, &mut clusters, &mut gaps)?;
@@ -221,7 +247,7 @@ fn places_agree(a: &Launch, b: &Launch) -> bool {
 }
 
 /// Whether all parameters that decoding reads are the same.
-fn params_agree(modules: [&Module; 2], launches: [&Launch; 2], reach: &[BTreeSet<FuncId>; 2]) -> bool {
+fn params_agree(modules: [&Module; 2], launches: [&Launch; 2], reach: [&BTreeSet<FuncId>; 2]) -> bool {
     let functions = reach[0].iter().filter_map(|f| modules[0].functions.get(f.index()));
     let mut args = functions.flat_map(|f| &f.blocks).flat_map(|b| &b.steps).flat_map(|s| match s {
         Step::Let { args, .. } => &args[..],

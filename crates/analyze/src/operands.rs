@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use prlx_trace::kernel::{Level, Module, SiteClass};
+use prlx_trace::kernel::{Level, Module, Operand, SiteClass};
 use prlx_trace::launch::{Lanes, OperandRecord, Window};
 use prlx_trace::{Lane, Recording, SiteId, Trace, WarpId};
 
@@ -36,50 +36,70 @@ pub fn window_for(finding: &Finding, side: usize) -> Option<Window> {
     Some(Window { sites, warps: (finding.warp.warp, finding.warp.warp + 1), visits: (first, last) })
 }
 
-/// Puts both sides' operands, recorded at level `operands`, into the findings whose visits they are.
+/// Puts operands, recorded at level `operands`, into the findings whose visits they are. Recordings of several windows are
+/// attached one after the other. A side without a recording (an empty trace) stays without operands.
 ///
 /// # Errors
 /// When the recordings are damaged.
 pub fn attach_operands(report: &mut Report, a: &Trace, b: &Trace) -> Result<(), Error> {
     for launch in &mut report.launches {
-        let at = launch.launch;
-        let sides = [recording(a, launch, at[0]), recording(b, launch, at[1])];
-        let [Some((ma, ra)), Some((mb, rb))] = sides else { continue };
+        let again = [(a, 0), (b, 1)].map(|(t, side)| recording(t, launch, side));
         for finding in &mut launch.findings {
+            let mut sides: [Option<Side<'_>>; 2] = [None, None];
             let warp = WarpId(finding.warp.warp);
-            let (Some(wa), Some(wb)) = (ra.streams.warp(warp)?, rb.streams.warp(warp)?) else { continue };
-            let seen =
-                |r: &Recording| r.launch.window.as_ref().is_none_or(|w| (w.warps.0..w.warps.1).contains(&warp.0));
-            let (Lanes::Operands { records: xa, ends: ea }, Lanes::Operands { records: xb, ends: eb }) =
-                (&wa.lanes, &wb.lanes)
-            else {
-                continue;
-            };
-            if !seen(ra) || !seen(rb) {
-                continue;
+            for (side, found) in again.iter().enumerate() {
+                let (Some((module, r)), Some(info)) = (found, &finding.site[side]) else { continue };
+                let inside = r.launch.window.as_ref().is_none_or(|w| (w.warps.0..w.warps.1).contains(&warp.0));
+                let site = again_site(module, info);
+                let (Some(site), Some(stream)) = (site, r.streams.warp(warp)?.filter(|_| inside)) else { continue };
+                if let Lanes::Operands { records, ends } = stream.lanes {
+                    sides[side] = Some(Side { module, site, warp, records, ends });
+                }
             }
-            let lane = |l: u8| -> Result<[&[OperandRecord]; 2], Error> {
-                Ok([lane_part(xa, ea, warp, Lane(l))?, lane_part(xb, eb, warp, Lane(l))?])
-            };
-            attach(finding, [ma, mb], lane)?;
+            attach(finding, &sides)?;
         }
     }
     Ok(())
 }
 
+/// One side of one warp, recorded again.
+struct Side<'a> {
+    module: &'a Module,
+    /// The finding's site.
+    site: SiteId,
+    warp: WarpId,
+    records: Vec<OperandRecord>,
+    ends: Vec<u32>,
+}
+
+impl Side<'_> {
+    fn lane(&self, lane: u8) -> Result<&[OperandRecord], Error> {
+        lane_part(&self.records, &self.ends, self.warp, Lane(lane))
+    }
+    /// What a lane recorded at a visit of the finding's site, and where in its records that is.
+    fn at(&self, lane: u8, visit: u64) -> Result<Option<(usize, OperandRecord)>, Error> {
+        let is = |r: &OperandRecord| r.site == self.site && u64::from(r.visit) == visit;
+        let records = self.lane(lane)?;
+        Ok(records.iter().position(is).map(|i| (i, records[i])))
+    }
+    fn operands(&self) -> &[Operand] {
+        self.module.sites.get(self.site.index()).map_or(&[], |s| &s.operands)
+    }
+}
+
 /// The launch of `t` that was recorded again: the same number if its kernel is the same, else the first of that kernel.
-fn recording<'a>(t: &'a Trace, launch: &LaunchReport, number: u64) -> Option<(&'a Module, &'a Recording)> {
+fn recording<'a>(t: &'a Trace, launch: &LaunchReport, side: usize) -> Option<(&'a Module, &'a Recording)> {
     let fits = |r: &&Recording| {
         let f = t.modules.get(r.launch.module.index()).and_then(|m| m.functions.get(r.launch.kernel.index()));
         r.launch.level == Level::Operands && f.is_some_and(|f| f.name == launch.kernel)
     };
-    let same = t.launches.get(number as usize).filter(fits);
+    let same = t.launches.get(launch.launch[side] as usize).filter(fits);
     let r = same.or_else(|| t.launches.iter().find(fits))?;
     Some((t.modules.get(r.launch.module.index())?, r))
 }
 
 /// The number of a site in the module that was recorded again.
-fn again(m: &Module, info: &SiteInfo) -> Option<SiteId> {
+fn again_site(m: &Module, info: &SiteInfo) -> Option<SiteId> {
     let is = |i: usize| m.sites.get(i).is_some_and(|s| s.class == info.class && s.text == info.text);
     if is(info.id.index()) {
         return Some(info.id);
@@ -87,34 +107,34 @@ fn again(m: &Module, info: &SiteInfo) -> Option<SiteId> {
     (0..m.sites.len()).find(|&i| is(i)).map(|i| SiteId(i as u32))
 }
 
-fn attach<'a>(
-    finding: &mut Finding,
-    modules: [&Module; 2],
-    lane: impl Fn(u8) -> Result<[&'a [OperandRecord]; 2], Error>,
-) -> Result<(), Error> {
-    let [Some(ia), Some(ib)] = &finding.site else { return Ok(()) };
-    let [Some(sa), Some(sb)] = [again(modules[0], ia), again(modules[1], ib)] else { return Ok(()) };
-    let sites = [sa, sb];
-    let operands = [0, 1].map(|s| &modules[s].sites[sites[s].index()].operands[..]);
-    let columns: Vec<OperandColumn> = operands[0]
-        .iter()
-        .zip(operands[1])
-        .take(2)
-        .map(|(x, y)| OperandColumn { name: [x.name.clone(), y.name.clone()], ty: x.ty })
+fn attach(finding: &mut Finding, sides: &[Option<Side<'_>>; 2]) -> Result<(), Error> {
+    let of = |side: usize| sides[side].as_ref().map_or(&[][..], Side::operands);
+    let columns: Vec<OperandColumn> = (0..of(0).len().max(of(1).len()).min(2))
+        .map(|c| OperandColumn {
+            name: [0, 1].map(|s| of(s).get(c).map(|o| o.name.clone()).unwrap_or_default()),
+            ty: of(0).get(c).or(of(1).get(c)).map(|o| o.ty).unwrap_or_default(),
+        })
         .collect();
     let mut rows = Vec::new();
+    // Where the lane shown made its decision, by side.
+    let mut decided = [None; 2];
     for at in &finding.at {
-        let records = lane(at.lane)?;
-        let of =
-            |side: usize| records[side].iter().find(|r| r.site == sites[side] && u64::from(r.visit) == at.visit[side]);
-        let (x, y) = (of(0), of(1));
-        if x.is_none() && y.is_none() {
+        let mut seen = [None; 2];
+        for side in 0..2 {
+            if let Some(s) = &sides[side] {
+                seen[side] = s.at(at.lane, at.visit[side])?;
+            }
+        }
+        if at.lane == finding.lane {
+            decided = seen.map(|s| s.map(|(i, _)| i));
+        }
+        if seen == [None; 2] {
             continue;
         }
         let cells = (0..columns.len())
             .map(|c| {
-                let bits = [x.map(|r| r.values[c]), y.map(|r| r.values[c])];
-                let ty = [0, 1].map(|s: usize| operands[s][c].ty);
+                let bits = seen.map(|s| s.map(|(_, r)| r.values[c]));
+                let ty = [0, 1].map(|s| of(s).get(c).map_or(columns[c].ty, |o| o.ty));
                 OperandCell {
                     bits,
                     shown: [0, 1].map(|s| bits[s].map(|b| value::shown(b, ty[s]))),
@@ -127,34 +147,27 @@ fn attach<'a>(
     if !rows.is_empty() {
         finding.operands = Some(Operands { columns, rows });
     }
-    loads(finding, modules, sites, lane(finding.lane)?);
+    if let ([Some(i), Some(j)], [Some(a), Some(b)]) = (decided, sides) {
+        loads(finding, [a, b], [&a.lane(finding.lane)?[..i], &b.lane(finding.lane)?[..j]]);
+    }
     Ok(())
 }
 
-/// What the loads of the slice gave to the lane shown, and which of them first gave both sides something else.
-fn loads(finding: &mut Finding, modules: [&Module; 2], sites: [SiteId; 2], records: [&[OperandRecord]; 2]) {
-    let visit = finding.visit;
-    // By side and site: the last record before the decision, and its number.
-    let last = |side: usize| -> BTreeMap<SiteId, (usize, u64)> {
-        let mut seen = BTreeMap::new();
-        for (i, r) in records[side].iter().enumerate() {
-            if r.site == sites[side] && Some(u64::from(r.visit)) == visit[side] {
-                break;
-            }
-            seen.insert(r.site, (i, r.values[0]));
-        }
-        seen
-    };
-    let seen = [last(0), last(1)];
+/// What the loads of the slice gave to the lane shown, and which of them first gave both sides something else. `before`
+/// are the lane's records before its decision, by side.
+fn loads(finding: &mut Finding, sides: [&Side<'_>; 2], before: [&[OperandRecord]; 2]) {
+    // By side and site: the last record, and its number.
+    let last = before.map(|records| -> BTreeMap<SiteId, (usize, u64)> {
+        records.iter().enumerate().map(|(i, r)| (r.site, (i, r.values[0]))).collect()
+    });
     let mut first: Option<(usize, usize)> = None;
     for (n, node) in finding.slice.iter_mut().enumerate() {
         let [Some(a), Some(b)] = node.site else { continue };
-        let load = |m: &Module, s: SiteId| m.sites.get(s.index()).is_some_and(|s| s.class == SiteClass::Load);
-        if !load(modules[0], a) || !load(modules[1], b) {
-            continue;
-        }
-        let got = [seen[0].get(&a), seen[1].get(&b)];
-        let ty = modules[0].sites[a.index()].operands.first().map(|o| o.ty).unwrap_or_default();
+        let site =
+            |side: usize, s: SiteId| sides[side].module.sites.get(s.index()).filter(|s| s.class == SiteClass::Load);
+        let (Some(load), Some(_)) = (site(0, a), site(1, b)) else { continue };
+        let got = [last[0].get(&a), last[1].get(&b)];
+        let ty = load.operands.first().map(|o| o.ty).unwrap_or_default();
         node.values = got.map(|g| g.map(|g| g.1));
         node.shown = node.values.map(|v| v.map(|v| value::shown(v, ty)));
         if let [Some(x), Some(y)] = got {

@@ -21,6 +21,8 @@ pub struct Program<'a> {
     /// What was checked.
     pub module: &'a Module,
     pub(crate) functions: Vec<Prepared<'a>>,
+    /// By site: where its value comes from.
+    pub(crate) sources: Vec<Source>,
 }
 
 /// A checked function.
@@ -59,7 +61,7 @@ impl<'a> Program<'a> {
             .enumerate()
             .map(|(i, f)| prepare(module, FuncId(i as u32), f).map_err(|(at, what)| Error::new(at, what)))
             .collect::<Result<_, _>>()?;
-        Ok(Program { module, functions })
+        Ok(Program { module, functions, sources: module.sites.iter().map(|s| s.source).collect() })
     }
 
     pub(crate) fn function(&self, f: FuncId) -> Result<&Prepared<'a>, Error> {
@@ -72,7 +74,7 @@ impl<'a> Program<'a> {
         let mut out = Vec::new();
         for step in p.function.blocks.iter().flat_map(|b| &b.steps) {
             let (site, hidden) = match step {
-                Step::Decide { site, slot, guard } => (*site, p.hides(self.module, *site, *slot, *guard)),
+                Step::Decide { site, slot, guard } => (*site, p.hides(&self.sources, *site, *slot, *guard)),
                 Step::Visit { site, guard: Some(g) } => (*site, p.unknown[g.slot.index()]),
                 _ => continue,
             };
@@ -87,9 +89,9 @@ impl<'a> Program<'a> {
 
 impl Prepared<'_> {
     /// Whether a decision has no value: it was left out, or would be computed from one that was.
-    pub fn hides(&self, module: &Module, site: SiteId, slot: Slot, guard: Option<Guard>) -> bool {
+    pub fn hides(&self, sources: &[Source], site: SiteId, slot: Slot, guard: Option<Guard>) -> bool {
         guard.is_some_and(|g| self.unknown[g.slot.index()])
-            || match module.sites[site.index()].source {
+            || match sources[site.index()] {
                 Source::None => true,
                 Source::Computed => self.unknown[slot.index()],
                 Source::Bits(_) | Source::Trips { .. } => false,

@@ -125,7 +125,7 @@ fn lane_paths(
     lane: Lane,
     out: &mut WarpDiff,
 ) -> Result<LaneFate, Error> {
-    let (mut x, mut y) = (decoder(cx, 0, a, lane)?, decoder(cx, 1, b, lane)?);
+    let (mut x, mut y) = (decoder(cx, 0, a, lane)?.flat(), decoder(cx, 1, b, lane)?.flat());
     if !lockstep(cx, &mut x, &mut y)? {
         for (sum, d) in out.visits.iter_mut().zip([&x, &y]) {
             add_counts(sum, d.counts());

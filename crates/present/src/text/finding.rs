@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use prlx_analyze::Kind;
-use prlx_analyze::report::{Finding, LaunchReport, Location, Operands, SliceNode, WarpHit};
+use prlx_analyze::report::{Finding, LaunchReport, Location, OperandRow, Operands, SliceNode, WarpHit};
 use prlx_trace::LaneMask;
 use prlx_trace::kernel::SiteClass;
 
@@ -292,50 +292,39 @@ fn show(out: &mut impl Write, t: &Text<'_>, l: &Location, how: &str) -> io::Resu
 /// Operands of both sides, lane by lane: first the lanes that differ, then some that do not.
 fn table(out: &mut impl Write, t: &Text<'_>, o: &Operands) -> io::Result<()> {
     let differ = o.rows.iter().filter(|r| r.differs);
-    let agree = o.rows.iter().filter(|r| !r.differs).take(CONTRAST);
+    let whole = |r: &&OperandRow| !r.differs && r.cells.iter().all(|c| c.bits[0].is_some() == c.bits[1].is_some());
+    let some = |r: &&OperandRow| !r.differs;
+    let full = o.rows.iter().filter(whole).count() >= CONTRAST;
+    let agree = o.rows.iter().filter(|r| if full { whole(r) } else { some(r) }).take(CONTRAST);
     let hidden = differ.clone().count().saturating_sub(ROWS);
     let rows: Vec<_> = differ.take(ROWS).chain(agree).collect();
     let shown =
         |c: &prlx_analyze::report::OperandCell, side: usize| c.shown[side].clone().unwrap_or_else(|| "-".into());
     let mut head = format!("   {}", pad("operands", INDENT - 3));
+    // A side that was not recorded has no columns.
+    let has = [0, 1].map(|side| o.rows.iter().flat_map(|r| &r.cells).any(|c| c.bits[side].is_some()));
+    let columns: Vec<(usize, usize)> =
+        (0..o.columns.len()).flat_map(|c| [(c, 0), (c, 1)]).filter(|(_, side)| has[*side]).collect();
     let mut wide = Vec::new();
-    for (i, c) in o.columns.iter().enumerate() {
-        for side in 0..2 {
-            let name = format!("{} {}", ["A", "B"][side], clean(&c.name[side]));
-            let w =
-                rows.iter().filter_map(|r| r.cells.get(i)).map(|c| shown(c, side).chars().count()).max().unwrap_or(0);
-            let w = w.max(name.chars().count());
-            head += &format!("{}   ", pad(&name, w));
-            wide.push(w);
-        }
+    for &(i, side) in &columns {
+        let name = format!("{} {}", ["A", "B"][side], clean(&o.columns[i].name[side]));
+        let cells = rows.iter().filter_map(|r| r.cells.get(i)).map(|c| shown(c, side).chars().count());
+        let w = cells.max().unwrap_or(0).max(name.chars().count());
+        head += &format!("{}   ", pad(&name, w));
+        wide.push(w);
     }
     let types: Vec<_> = o.columns.iter().map(|c| c.ty.name()).collect();
     writeln!(out, "{}", t.style.ink(Ink::Faint, &format!("{}{}", head, types.join(", "))))?;
     for r in rows {
         let lane = format!("lane {}", r.lane);
         let mut line = format!("   {}", pad(&lane, INDENT - 3));
-        for (i, c) in r.cells.iter().enumerate() {
-            for side in 0..2 {
-                let text = pad(&shown(c, side), wide.get(2 * i + side).copied().unwrap_or(0));
-                let ink = if c.differs && side == 1 { Ink::Bad } else { Ink::Plain };
-                line += &format!("{}   ", t.style.ink(ink, &text));
-            }
+        for (&(i, side), &w) in columns.iter().zip(&wide) {
+            let Some(c) = r.cells.get(i) else { continue };
+            let ink = if c.differs && side == 1 { Ink::Bad } else { Ink::Plain };
+            line += &format!("{}   ", t.style.ink(ink, &pad(&shown(c, side), w)));
         }
         if r.differs {
-            let which: Vec<_> = r
-                .cells
-                .iter()
-                .zip(&o.columns)
-                .filter(|(c, _)| c.differs)
-                .map(|(_, c)| {
-                    let [a, b] = c.name.each_ref().map(|n| clean(n));
-                    // Registers have other numbers in another build; constants do not.
-                    if a == b || a.starts_with('%') { format!("{a} differs") } else { format!("{a} is {b} in B") }
-                })
-                .collect();
-            let mark =
-                if which.is_empty() { "<- decides otherwise".to_string() } else { format!("<- {}", which.join(", ")) };
-            line += &t.style.ink(Ink::Bad, &mark);
+            line += &t.style.ink(Ink::Bad, &mark(r, o, has));
         }
         writeln!(out, "{}", line.trim_end())?;
     }
@@ -343,6 +332,21 @@ fn table(out: &mut impl Write, t: &Text<'_>, o: &Operands) -> io::Result<()> {
         writeln!(out, "   {}and {} more", " ".repeat(INDENT - 3), count(hidden as u64, "lane", "lanes"))?;
     }
     Ok(())
+}
+
+/// What is to be said of a lane that differs.
+fn mark(r: &OperandRow, o: &Operands, has: [bool; 2]) -> String {
+    let which = r.cells.iter().zip(&o.columns).filter(|(c, _)| c.differs).map(|(_, c)| {
+        let [a, b] = c.name.each_ref().map(|n| clean(n));
+        // Registers have other numbers in another build; constants do not.
+        if a == b || a.starts_with('%') { format!("{a} differs") } else { format!("{a} is {b} in B") }
+    });
+    let which: Vec<_> = which.collect();
+    match (which.is_empty(), has) {
+        (false, _) => format!("<- {}", which.join(", ")),
+        (true, [true, true]) => "<- decides otherwise".into(),
+        (true, _) => "<-".into(),
+    }
 }
 
 /// What joins node `i` to the one that uses it.
