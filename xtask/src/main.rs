@@ -5,7 +5,7 @@
 
 mod corpus;
 mod ptxas;
-mod rewritten;
+mod readme;
 mod setup;
 mod tidy;
 
@@ -19,10 +19,10 @@ const TASKS: &[Task] = &[
     ("ci", ci, "everything CI runs, in its order"),
     ("test", test, "all tests of the workspace (extra words go to cargo test)"),
     ("lint", lint, "rustfmt and clippy, warnings denied"),
+    ("readme", readme::run, "paste real output into README.md, docs and examples (--check: fail if stale)"),
     ("tidy", tidy::run, "house rules: crate edges, module headers, file sizes"),
     ("setup", setup::run, "install the CUDA toolchain and Triton from PyPI into .venv"),
     ("corpus", corpus::run, "compile tests/kernels and examples again (--check compares with what is tracked)"),
-    ("rewritten", rewritten::run, "rewrite the corpus at every level, assemble it, and show what registers that costs"),
     ("ptxas", ptxas::run, "assemble PTX files, or all below folders, with NVIDIA's assembler"),
 ];
 

@@ -204,8 +204,12 @@ pub struct RecorderArgs {
     /// Only warps FIRST-LAST of the grid
     #[arg(long, value_name = "FIRST-LAST", value_parser = span)]
     pub warps: Option<(u64, u64)>,
-    /// Device memory for streams, in MiB
-    #[arg(long, value_name = "MIB", default_value_t = 256)]
+    /// Record by code written into the kernel, as on a GPU, instead of by the CPU device's own eyes (which moves nothing in
+    /// the schedule)
+    #[arg(long)]
+    pub rewritten: bool,
+    /// Device memory for streams of rewritten code, in MiB
+    #[arg(long, value_name = "MIB", default_value_t = 64)]
     pub memory: u64,
 }
 

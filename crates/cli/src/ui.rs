@@ -12,6 +12,7 @@ pub struct Ui {
     color_out: bool,
     color_err: bool,
     progress: bool,
+    quiet: bool,
 }
 
 impl Ui {
@@ -27,6 +28,7 @@ impl Ui {
             color_out: colored(io::stdout().is_terminal()),
             color_err: colored(io::stderr().is_terminal()),
             progress: !quiet && io::stderr().is_terminal(),
+            quiet,
         }
     }
 
@@ -52,6 +54,19 @@ impl Ui {
         bar.set_message(what.to_owned());
         bar.enable_steady_tick(Duration::from_millis(150));
         bar
+    }
+
+    /// Says something in passing, on standard error.
+    pub fn note(&self, text: &str) {
+        if !self.quiet {
+            let _ = writeln!(io::stderr().lock(), "{text}");
+        }
+    }
+
+    /// Says something that the user should know, on standard error.
+    pub fn warn(&self, text: &str) {
+        let (yellow, off) = if self.color_err { ("\x1b[1;33m", "\x1b[0m") } else { ("", "") };
+        let _ = writeln!(io::stderr().lock(), "{yellow}warning{off}: {text}");
     }
 
     /// Prints an error with what led to it, and advice if there is some.

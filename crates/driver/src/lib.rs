@@ -2,12 +2,6 @@
 //!
 //! The emulator implements it, CUDA and HSA will; recording is written once, on top. Calls are synchronous: `launch`
 //! returns when the kernel has ended.
-//!
-//! On top of it: [`Job`], a launch with its data as a launch file has it ([`job`], [`content`], [`element`], [`npy`]);
-//! [`run()`], which runs it as it is; [`record()`], which runs it instrumented and drains what it wrote ([`drain`]).
-//!
-//! Holds: what is taken from a device is given back on every way out; bytes from files and devices never panic.
-//! Misses: one launch at a time; no module variables, textures or streams.
 
 mod compile;
 pub mod content;
@@ -28,7 +22,8 @@ pub use launch_file::Files;
 pub use record::{Bare, RecordOptions, Recorded, record};
 pub use run::{Output, Prepared, Run, prepare, run};
 
-use prlx_trace::Dim3;
+use prlx_probe::Plan;
+use prlx_trace::{Dim3, WarpStream};
 
 /// A loaded module, by the number its driver gave it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -119,4 +114,17 @@ pub trait Driver {
         config: &LaunchConfig,
         params: &[u8],
     ) -> Result<LaunchStats, Error>;
+    /// Runs the original code and does the plan's actions itself: nothing is written into the code, so nothing moves in its
+    /// schedule. `None` from a machine that can't; only the CPU device can.
+    fn observe(
+        &mut self,
+        module: ModuleHandle,
+        kernel: &str,
+        config: &LaunchConfig,
+        params: &[u8],
+        plan: &Plan,
+    ) -> Option<Result<(Vec<WarpStream>, LaunchStats), Error>> {
+        let _ = (module, kernel, config, params, plan);
+        None
+    }
 }

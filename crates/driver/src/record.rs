@@ -22,11 +22,13 @@ pub struct RecordOptions {
     pub pool: u64,
     /// Also run the original code: for the dilation, and to see that both leave the same bytes.
     pub bare: bool,
+    /// Let the machine do the plan's actions instead of the code, where it can ([`Driver::observe`]).
+    pub hooks: bool,
 }
 
 impl Default for RecordOptions {
     fn default() -> Self {
-        RecordOptions { pool: 64 << 20, bare: false }
+        RecordOptions { pool: 64 << 20, bare: false, hooks: false }
     }
 }
 
@@ -78,9 +80,11 @@ pub fn record(
     options: &RecordOptions,
 ) -> Result<Recorded, Error> {
     let kernel = kernel(plan, job)?;
-    let module = driver
-        .load(text.as_bytes())
-        .map_err(|e| Error { message: format!("the instrumented code does not load: {}", e.message), ..e })?;
+    let text = if options.hooks { &job.text } else { text };
+    let module = driver.load(text.as_bytes()).map_err(|e| Error {
+        message: format!("{}{}", if options.hooks { "" } else { "instrumented: " }, e.message),
+        ..e
+    })?;
     let prepared = prepare(driver, job);
     let recorded = prepared.and_then(|prepared| {
         let mut held = Held::default();
@@ -157,22 +161,13 @@ impl Session<'_> {
             window: program.window.clone().filter(|_| program.level == Level::Operands),
             totals: Totals::default(),
         };
-        let context = self.context(&launch, options.pool, held)?;
-        let at = held.zeroed(self.driver, Context::SIZE as u64, 16)?;
-        self.driver.write(DevicePtr(at), &context.to_bytes())?;
-        let mut params = self.prepared.params.clone();
-        params.resize(params.len().next_multiple_of(8), 0);
-        params.extend_from_slice(&at.to_le_bytes());
-        let launched = self.driver.launch(module, &self.job.kernel, &self.job.config, &params);
-        // What failed while it ran has recorded until then; what was never started has not.
-        let launched = match launched {
-            Err(e) if !matches!(e.kind, ErrorKind::Fault | ErrorKind::Stuck) => return Err(e),
-            launched => launched,
+        let (drained, launched) = match options.hooks {
+            true => self.observed(module)?,
+            false => self.instrumented(module, &launch, options.pool, held)?,
         };
         // The launch's own error says more than that of a read which fails because of it.
         let fault = launched.as_ref().err().cloned();
         let blame = |e: Error| fault.clone().unwrap_or(e);
-        let drained = self.drain(&launch, &context, at).map_err(&blame)?;
         let contents = self.prepared.contents(self.driver, self.job).map_err(&blame)?;
         for (info, bytes) in launch.args.iter_mut().zip(&contents) {
             info.after = bytes.as_ref().map(|b| xxh3_64(b));
@@ -199,6 +194,44 @@ impl Session<'_> {
             fault,
             damage: drained.damage,
         })
+    }
+
+    /// Runs the instrumented code and reads back what it wrote. A launch that failed while it ran is given beside that.
+    fn instrumented(
+        &mut self,
+        module: crate::ModuleHandle,
+        launch: &Launch,
+        pool: u64,
+        held: &mut Held,
+    ) -> Result<(drain::Drained, Result<LaunchStats, Error>), Error> {
+        let context = self.context(launch, pool, held)?;
+        let at = held.zeroed(self.driver, Context::SIZE as u64, 16)?;
+        self.driver.write(DevicePtr(at), &context.to_bytes())?;
+        let mut params = self.prepared.params.clone();
+        params.resize(params.len().next_multiple_of(8), 0);
+        params.extend_from_slice(&at.to_le_bytes());
+        let launched = self.driver.launch(module, &self.job.kernel, &self.job.config, &params);
+        // What failed while it ran has recorded until then; what was never started has not.
+        match launched {
+            Err(e) if !matches!(e.kind, ErrorKind::Fault | ErrorKind::Stuck) => Err(e),
+            launched => {
+                let drained = self.drain(launch, &context, at);
+                let drained = drained.map_err(|e| launched.as_ref().err().cloned().unwrap_or(e))?;
+                Ok((drained, launched))
+            }
+        }
+    }
+
+    /// Runs the original code under the machine's own eyes.
+    fn observed(&mut self, module: crate::ModuleHandle) -> Result<(drain::Drained, Result<LaunchStats, Error>), Error> {
+        let (job, params) = (self.job, &self.prepared.params);
+        let Some(seen) = self.driver.observe(module, &job.kernel, &job.config, params, self.plan) else {
+            let what = format!("{} can't record without rewriting the code", self.driver.info().name);
+            return Err(Error::new(ErrorKind::Record, what));
+        };
+        let (warps, stats) = seen?;
+        let recorded = warps.iter().map(|w| w.lanes.elements()).sum();
+        Ok((drain::Drained { warps, recorded, dropped: 0, damage: Vec::new() }, Ok(stats)))
     }
 
     /// The arguments, with digests of what buffers hold before the launch.

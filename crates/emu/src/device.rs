@@ -91,21 +91,6 @@ impl Emulator {
     pub fn module(&self, module: ModuleHandle) -> Option<&Module> {
         self.modules.get(&module.0).map(|m| &m.module)
     }
-    /// Runs the original code with the plan's actions as hooks: what rewritten code should write down.
-    ///
-    /// # Errors
-    /// As [`Driver::launch`].
-    pub fn observe(
-        &mut self,
-        module: ModuleHandle,
-        kernel: &str,
-        config: &LaunchConfig,
-        params: &[u8],
-        plan: &Plan,
-    ) -> Result<(Vec<WarpStream>, LaunchStats), Error> {
-        let (outcome, stats) = self.run(module, kernel, config, params, Some(plan))?;
-        Ok((outcome.streams, stats))
-    }
     fn run(
         &mut self,
         module: ModuleHandle,
@@ -333,6 +318,16 @@ impl Driver for Emulator {
         Ok(())
     }
 
+    fn observe(
+        &mut self,
+        module: ModuleHandle,
+        kernel: &str,
+        config: &LaunchConfig,
+        params: &[u8],
+        plan: &Plan,
+    ) -> Option<Result<(Vec<WarpStream>, LaunchStats), Error>> {
+        Some(self.run(module, kernel, config, params, Some(plan)).map(|(outcome, stats)| (outcome.streams, stats)))
+    }
     fn launch(
         &mut self,
         module: ModuleHandle,

@@ -3,6 +3,7 @@
 //! Holds: the same report gives the same bytes; no colour codes unless asked for; names from traces can't write control
 //! characters to a terminal.
 
+pub mod inspect;
 mod json;
 mod text;
 

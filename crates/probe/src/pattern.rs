@@ -36,6 +36,13 @@ fn matches(pattern: &[u8], name: &[u8]) -> bool {
     pattern[p..].iter().all(|c| *c == b'*')
 }
 
+impl Filter {
+    /// Whether its pattern for functions takes `name`.
+    pub fn takes_function(&self, name: &str) -> bool {
+        any(&self.functions, name)
+    }
+}
+
 /// Whether the lines and classes of `filter` take `site`. A line counts if it is the site's own or one that it was
 /// inlined at; a file's pattern is tried on its path and on its last part.
 pub(crate) fn takes(filter: &Filter, module: &Module, site: &Site) -> bool {

@@ -106,8 +106,10 @@ fn find(program: &str, variable: &str) -> Option<PathBuf> {
     if let Some(path) = std::env::var_os(variable).map(PathBuf::from) {
         return path.is_file().then_some(path);
     }
-    let mut folders: Vec<PathBuf> = std::env::var_os("PATH").map(|p| std::env::split_paths(&p).collect()).unwrap_or_default();
-    folders.extend(["CUDA_HOME", "CUDA_PATH"].iter().filter_map(std::env::var_os).map(|h| PathBuf::from(h).join("bin")));
+    let mut folders: Vec<PathBuf> =
+        std::env::var_os("PATH").map(|p| std::env::split_paths(&p).collect()).unwrap_or_default();
+    folders
+        .extend(["CUDA_HOME", "CUDA_PATH"].iter().filter_map(std::env::var_os).map(|h| PathBuf::from(h).join("bin")));
     folders.into_iter().map(|f| f.join(program)).find(|p| p.is_file())
 }
 

@@ -1,6 +1,12 @@
 //! One file a command.
 
+mod compare;
+mod diff;
 mod doctor;
+mod inspect;
+mod instrument;
+mod record;
+mod run;
 
 use std::process::ExitCode;
 
@@ -12,7 +18,12 @@ use crate::ui::Ui;
 /// Runs a command and gives the process's exit code.
 pub fn run(command: Command, ui: &Ui) -> Result<ExitCode> {
     match command {
+        Command::Run(args) => run::run(&args, ui),
+        Command::Record(args) => record::run(&args, ui),
+        Command::Diff(args) => diff::run(&args, ui),
+        Command::Compare(args) => compare::run(&args, ui),
+        Command::Instrument(args) => instrument::run(&args, ui),
+        Command::Inspect(args) => inspect::run(&args),
         Command::Doctor(args) => doctor::run(&args, ui),
-        _ => anyhow::bail!("not linked in yet"),
     }
 }

@@ -1,0 +1,48 @@
+//! `prlx compare`: runs two launch files, says where they first part, and looks closer there by itself.
+
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use prlx_trace::Level;
+use prlx_trace::launch::Window;
+
+use crate::args::CompareArgs;
+use crate::commands::record::save;
+use crate::record;
+use crate::report;
+use crate::ui::Ui;
+
+/// Findings that are looked at closer: each costs one more run of both sides.
+const ZOOMS: usize = 3;
+
+/// Records both sides, compares, records again around the first findings with all operands, and prints the report.
+pub fn run(args: &CompareArgs, ui: &Ui) -> Result<ExitCode> {
+    let program = record::program(&args.recorder);
+    let jobs = [record::load(&args.a, &args.device)?, record::load(&args.b, &args.device)?];
+    let of = |i: usize| record::record(&jobs[i], &program, &args.recorder, &args.device, ui);
+    let (a, b) = (of(0)?, of(1)?);
+    if let Some(folder) = &args.keep {
+        std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        save(&a, &folder.join("a.prlx"))?;
+        save(&b, &folder.join("b.prlx"))?;
+    }
+    let mut found = report::diff(&a, &b, [&args.a, &args.b], &args.report, ui)?;
+    if !args.no_zoom && args.recorder.level == Level::Path {
+        let windows: Vec<[Option<Window>; 2]> = found
+            .launches
+            .iter()
+            .flat_map(|l| &l.findings)
+            .take(ZOOMS)
+            .map(|f| [0, 1].map(|side| prlx_analyze::window_for(f, side)))
+            .collect();
+        for [wa, wb] in windows {
+            // A finding that only one side has a site for shows that side's operands.
+            let zoom = |i: usize, w: Option<Window>| match w {
+                Some(w) => record::record(&jobs[i], &record::zoom(&args.recorder, w), &args.recorder, &args.device, ui),
+                None => Ok(prlx_trace::Trace::default()),
+            };
+            prlx_analyze::attach_operands(&mut found, &zoom(0, wa)?, &zoom(1, wb)?)?;
+        }
+    }
+    report::print(&found, &args.report, ui)
+}

@@ -1,0 +1,17 @@
+//! `prlx diff`: compares two recordings.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use crate::args::DiffArgs;
+use crate::commands::record::open;
+use crate::report;
+use crate::ui::Ui;
+
+/// Compares them and prints the report.
+pub fn run(args: &DiffArgs, ui: &Ui) -> Result<ExitCode> {
+    let (a, b) = (open(&args.a)?, open(&args.b)?);
+    let found = report::diff(&a, &b, [&args.a, &args.b], &args.report, ui)?;
+    report::print(&found, &args.report, ui)
+}

@@ -1,0 +1,53 @@
+//! `prlx inspect`: what is in a PTX file, a launch file or a recording.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use prlx_driver::Job;
+use prlx_present::inspect::{View, inspect};
+use prlx_probe::{Filter, Plan, Program};
+use prlx_trace::Level;
+use prlx_trace::kernel::Module;
+
+use crate::args::{InspectArgs, Show};
+use crate::commands::record::open;
+
+/// Prints it.
+pub fn run(args: &InspectArgs) -> Result<ExitCode> {
+    let mut out = io::stdout().lock();
+    let view = match args.show {
+        Show::Kernels => View::Functions,
+        Show::Cfg => View::Blocks,
+        Show::Loops => View::Loops,
+        Show::Sites => View::Sites,
+        Show::Streams => {
+            open(&args.input).context("only a recording has streams")?.dump(&mut out)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+    };
+    let filter = Filter { functions: args.kernel.clone(), ..Filter::default() };
+    let wanted = |name: &str| filter.takes_function(name);
+    let modules = modules(args)?;
+    if !modules.iter().flat_map(|m| &m.functions).any(|f| wanted(&f.name)) {
+        bail!("{}: no kernel or function is called {}", args.input.display(), args.kernel.join(" or "));
+    }
+    for module in &modules {
+        inspect(&mut out, module, view, &wanted)?;
+    }
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The static half: of a recording as it stands in it, of code as the `path` recorder would make it.
+fn modules(args: &InspectArgs) -> Result<Vec<Module>> {
+    let name = args.input.display().to_string();
+    let text = match args.input.extension().and_then(|e| e.to_str()) {
+        Some("prlx") => return Ok(open(&args.input)?.modules),
+        Some("toml") => Job::load(&args.input)?.text,
+        _ => std::fs::read_to_string(&args.input).with_context(|| format!("cannot read {name}"))?,
+    };
+    let (view, _) = prlx_isa::ptx::read(&text);
+    let program = Program { level: Level::Path, elide: true, filter: Filter::default(), window: None };
+    Ok(vec![Plan::resolve(&program, &view, &text, &name, &|_| None).module])
+}

@@ -1,0 +1,32 @@
+//! `prlx instrument`: the rewriting itself, PTX in and PTX out.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+
+use crate::args::InstrumentArgs;
+use crate::record;
+use crate::ui::Ui;
+
+/// Rewrites a file and says on standard error what was done to each function.
+pub fn run(args: &InstrumentArgs, ui: &Ui) -> Result<ExitCode> {
+    let name = args.input.display().to_string();
+    let text = std::fs::read_to_string(&args.input).with_context(|| format!("cannot read {name}"))?;
+    let rewrite = prlx_instrument::rewrite(&text, &name, &record::program(&args.recorder), &|_| None)
+        .with_context(|| format!("cannot instrument {name}"))?;
+    if args.output == Path::new("-") {
+        std::io::stdout().lock().write_all(rewrite.text.as_bytes())?;
+    } else {
+        std::fs::write(&args.output, &rewrite.text)
+            .with_context(|| format!("cannot write {}", args.output.display()))?;
+    }
+    for (plan, function) in rewrite.plan.functions.iter().zip(&rewrite.plan.module.functions) {
+        match &plan.skipped {
+            Some(why) => ui.note(&format!("{}: left as it is: {why}", function.name)),
+            None => ui.note(&format!("{}: {} insertions", function.name, plan.insertions.len())),
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

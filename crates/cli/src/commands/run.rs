@@ -1,0 +1,142 @@
+//! `prlx run`: runs a launch file and shows what its buffers hold afterwards.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use anyhow::Result;
+use prlx_driver::Job;
+use prlx_driver::element;
+use prlx_driver::run::{Comparison, Output, Run};
+use serde_json::{Value, json};
+
+use crate::args::RunArgs;
+use crate::record;
+use crate::ui::Ui;
+
+/// Runs it. Exit code 1 if a buffer is not what `expect` says.
+pub fn run(args: &RunArgs, ui: &Ui) -> Result<ExitCode> {
+    let job = record::load(&args.launch, &args.device)?;
+    let mut device = record::device(&args.device);
+    let bar = ui.spinner(&format!("running {}", job.kernel));
+    let done = prlx_driver::run(&mut device, &job)?;
+    bar.finish_and_clear();
+    for output in &done.outputs {
+        output.save()?;
+    }
+    let mut out = io::stdout().lock();
+    if args.json {
+        serde_json::to_writer_pretty(&mut out, &as_json(&job, &done))?;
+        writeln!(out)?;
+    } else {
+        text(&mut out, ui, &job, &done)?;
+    }
+    let wrong = done.outputs.iter().any(|o| o.expect.as_ref().is_some_and(|c| c.wrong > 0));
+    Ok(ExitCode::from(u8::from(wrong)))
+}
+
+fn text(out: &mut impl Write, ui: &Ui, job: &Job, done: &Run) -> io::Result<()> {
+    let (bold, dim, red, green, off) =
+        if ui.color() { ("\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[0m") } else { ("", "", "", "", "") };
+    let c = &job.config;
+    writeln!(
+        out,
+        "{bold}{}{off}  grid {} x block {}, seed {}, on the CPU device",
+        job.kernel, c.grid, c.block, c.seed
+    )?;
+    let width = done.outputs.iter().map(|o| o.name.len()).max().unwrap_or(0);
+    for o in &done.outputs {
+        writeln!(out, "  {:<width$}  {dim}{}{}{off}  {}", o.name, o.ty.name(), shape(o), summary(o))?;
+        match &o.expect {
+            Some(c) if c.wrong == 0 => {
+                writeln!(out, "  {:<width$}  {green}as expected{off} by {} ({} elements)", "", c.file, c.elements)?;
+            }
+            Some(c) => writeln!(out, "  {:<width$}  {red}not as expected{off}: {}", "", wrong(o, c))?,
+            None => {}
+        }
+    }
+    if done.outputs.is_empty() {
+        writeln!(out, "  {dim}no argument has `out` or `expect`: nothing to show{off}")?;
+    }
+    writeln!(out, "{dim}{} warp instructions{off}", done.stats.warp_instructions)
+}
+
+fn wrong(o: &Output, c: &Comparison) -> String {
+    let first = c.first.map_or_else(String::new, |(i, got, want)| {
+        format!("; first [{i}]: {} instead of {}", element::show(o.ty, got), element::show(o.ty, want))
+    });
+    format!("{} of {} elements differ from {}{first}; greatest difference {:e}", c.wrong, c.elements, c.file, c.worst)
+}
+
+fn shape(o: &Output) -> String {
+    let sizes: Vec<String> = o.shape.iter().map(u64::to_string).collect();
+    format!("[{}]", sizes.join(" x "))
+}
+
+/// What the elements are like: the first few, their range, and whether some are no numbers.
+struct Numbers {
+    first: Vec<String>,
+    count: usize,
+    min: f64,
+    max: f64,
+    mean: f64,
+    not_finite: usize,
+}
+
+fn numbers(o: &Output) -> Numbers {
+    let all = || (0..).map_while(|i| element::get(o.ty, &o.bytes, i));
+    let mut n = Numbers {
+        first: all().take(6).map(|b| element::show(o.ty, b)).collect(),
+        count: 0,
+        min: f64::INFINITY,
+        max: f64::NEG_INFINITY,
+        mean: 0.0,
+        not_finite: 0,
+    };
+    for v in all().map(|b| element::as_f64(o.ty, b)) {
+        n.count += 1;
+        if v.is_finite() {
+            (n.min, n.max, n.mean) = (n.min.min(v), n.max.max(v), n.mean + v);
+        } else {
+            n.not_finite += 1;
+        }
+    }
+    n.mean /= (n.count - n.not_finite).max(1) as f64;
+    n
+}
+
+fn summary(o: &Output) -> String {
+    let n = numbers(o);
+    let more = if n.count > n.first.len() { ", …" } else { "" };
+    let mut text = format!("{}{more}", n.first.join(", "));
+    if n.count > n.not_finite {
+        text += &format!("  min {} max {} mean {:.6}", n.min, n.max, n.mean);
+    }
+    if n.not_finite > 0 {
+        text += &format!("  {} not finite", n.not_finite);
+    }
+    text
+}
+
+fn as_json(job: &Job, done: &Run) -> Value {
+    let outputs: Vec<Value> = done
+        .outputs
+        .iter()
+        .map(|o| {
+            let n = numbers(o);
+            let finite = n.count > n.not_finite;
+            json!({
+                "name": o.name, "type": o.ty.name(), "shape": o.shape, "first": n.first, "not_finite": n.not_finite,
+                "min": finite.then_some(n.min), "max": finite.then_some(n.max), "mean": finite.then_some(n.mean),
+                "saved": o.save.as_ref().map(|p| p.display().to_string()),
+                "expect": o.expect.as_ref().map(|c| json!({
+                    "file": c.file, "elements": c.elements, "wrong": c.wrong, "worst": c.worst.is_finite().then_some(c.worst),
+                })),
+            })
+        })
+        .collect();
+    let dims = |d: prlx_trace::Dim3| [d.x, d.y, d.z];
+    json!({
+        "kernel": job.kernel, "module": job.module, "grid": dims(job.config.grid), "block": dims(job.config.block),
+        "seed": job.config.seed, "device": "CPU device", "warp_instructions": done.stats.warp_instructions, "outputs": outputs,
+    })
+}

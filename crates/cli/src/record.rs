@@ -1,0 +1,79 @@
+//! From a launch file to a recording, on the device that the options choose.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use prlx_driver::{Job, RecordOptions, Recorded};
+use prlx_emu::Emulator;
+use prlx_probe::Program;
+use prlx_trace::Trace;
+use prlx_trace::kernel::Level;
+use prlx_trace::launch::Window;
+
+use crate::args::{DeviceArgs, RecorderArgs};
+use crate::ui::Ui;
+
+/// Reads a launch file; options override it.
+pub fn load(path: &Path, device: &DeviceArgs) -> Result<Job> {
+    let mut job = Job::load(path)?;
+    if let Some(seed) = device.seed {
+        job.config.seed = seed;
+    }
+    Ok(job)
+}
+
+/// The device that the options choose: the CPU device, with its limits.
+pub fn device(args: &DeviceArgs) -> Emulator {
+    let mut options = prlx_emu::Options::default();
+    if let Some(n) = args.max_steps {
+        options.max_steps = n;
+    }
+    if let Some(n) = args.threads {
+        options.threads = n;
+    }
+    Emulator::new(options)
+}
+
+/// What to watch, as the options say.
+pub fn program(recorder: &RecorderArgs) -> Program {
+    Program { level: recorder.level, elide: !recorder.no_elide, filter: recorder.filter(), window: None }
+}
+
+/// The same around a finding, with all operands.
+pub fn zoom(recorder: &RecorderArgs, window: Window) -> Program {
+    Program { level: Level::Operands, window: Some(window), ..program(recorder) }
+}
+
+/// Records a job.
+///
+/// A kernel that faults, and bytes that make no sense, are told and kept out of a verdict of `same`: what was recorded until
+/// then is in the trace, marked as incomplete by the lanes that never end.
+pub fn record(job: &Job, program: &Program, recorder: &RecorderArgs, on: &DeviceArgs, ui: &Ui) -> Result<Trace> {
+    let bar = ui.spinner(&format!("recording {} at level {}", job.name, program.level.name()));
+    let rewrite = prlx_instrument::rewrite(&job.text, &job.module, program, &|path| job.source_text(path))
+        .with_context(|| format!("cannot instrument {}", job.module))?;
+    let options = RecordOptions {
+        pool: recorder.memory << 20,
+        bare: program.level != Level::Operands,
+        hooks: !recorder.rewritten,
+    };
+    let mut device = device(on);
+    let Recorded { recording, bare, fault, damage, .. } =
+        prlx_driver::record(&mut device, &rewrite.text, &rewrite.plan, job, &options)
+            .with_context(|| format!("cannot record {}", job.name))?;
+    bar.finish_and_clear();
+    if let Some(fault) = fault {
+        return Err(fault).with_context(|| format!("{} failed while it was recorded", job.name));
+    }
+    if let Some(changed) = bare.filter(|b| !b.changed.is_empty()) {
+        ui.warn(&format!(
+            "{}: {} differ between the recorded and the bare run: the kernel depends on its schedule, or recording changed it",
+            job.name,
+            changed.changed.join(", ")
+        ));
+    }
+    if !damage.is_empty() {
+        bail!("{}: what the kernel recorded is damaged: {}", job.name, damage.join("; "));
+    }
+    Ok(Trace { producer: crate::PRODUCER.to_owned(), modules: vec![rewrite.plan.module], launches: vec![recording] })
+}

@@ -1,0 +1,133 @@
+//! The static half of a recording as text: kernels, control flow, loops, sites.
+//!
+//! Holds: the same module gives the same text. Misses: instructions that are neither sites nor the end of a block.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use prlx_trace::kernel::{Block, End, Function, Module, Site, Source};
+use prlx_trace::{BlockId, FuncId, LocId};
+
+/// What of a module is shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum View {
+    /// A line for each function.
+    Functions,
+    /// Blocks and edges.
+    Blocks,
+    /// The loop nest.
+    Loops,
+    /// Sites, and how each is recorded.
+    Sites,
+}
+
+/// Prints the functions of `module` that `wanted` takes.
+///
+/// # Errors
+/// When `out` does.
+pub fn inspect(out: &mut impl Write, module: &Module, view: View, wanted: &dyn Fn(&str) -> bool) -> io::Result<()> {
+    writeln!(out, "{}  {}", module.name, module.target)?;
+    for (i, function) in module.functions.iter().enumerate().filter(|(_, f)| wanted(&f.name)) {
+        let sites: Vec<&Site> = module.sites.iter().filter(|s| s.function == FuncId(i as u32)).collect();
+        header(out, function, &sites)?;
+        match view {
+            View::Functions => {}
+            View::Blocks => {
+                for (b, block) in function.blocks.iter().enumerate() {
+                    writeln!(out, "    {:<4} {:<24} {}", format!("b{b}"), edges(block), place(module, block.loc))?;
+                }
+            }
+            View::Loops => {
+                for (l, lp) in function.loops.iter().enumerate() {
+                    let depth = std::iter::successors(lp.parent, |p| function.loops.get(p.index())?.parent).count();
+                    let odd = if lp.irreducible { "  irreducible" } else { "" };
+                    let indent = "  ".repeat(depth + 2);
+                    let at = place(module, lp.loc);
+                    writeln!(out, "{indent}loop{l}  header b{}  {} blocks{odd}  {at}", lp.header.0, lp.blocks.len())?;
+                }
+            }
+            View::Sites => {
+                for site in sites {
+                    let how = how(site);
+                    writeln!(
+                        out,
+                        "    {:<7} {how:<9} {:<22} {}",
+                        site.class.name(),
+                        place(module, site.loc),
+                        one_line(&site.text)
+                    )?;
+                    for s in &site.steers {
+                        writeln!(out, "            steers {:<7} {}", s.class.name(), one_line(&s.text))?;
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn header(out: &mut impl Write, function: &Function, sites: &[&Site]) -> io::Result<()> {
+    let kind = if function.kernel { "kernel" } else { "device function" };
+    let of = |f: fn(&Source) -> bool| sites.iter().filter(|s| f(&s.source)).count();
+    let (bits, computed, trips) = (
+        of(|s| matches!(s, Source::Bits(_))),
+        of(|s| matches!(s, Source::Computed)),
+        of(|s| matches!(s, Source::Trips { .. })),
+    );
+    writeln!(
+        out,
+        "  {} ({kind})  {} blocks, {} loops, {} decisions: {bits} recorded, {trips} trip counts, {computed} computed",
+        function.name,
+        function.blocks.len(),
+        function.loops.len(),
+        bits + computed + trips,
+    )?;
+    if let Some(why) = &function.skipped {
+        writeln!(out, "    not recorded: {why}")?;
+    }
+    Ok(())
+}
+
+fn how(site: &Site) -> String {
+    if site.skipped.is_some() {
+        return "skipped".into();
+    }
+    match site.source {
+        Source::None => "-".into(),
+        Source::Bits(1) => "bit".into(),
+        Source::Bits(n) => format!("{n} bits"),
+        Source::Computed => "computed".into(),
+        Source::Trips { .. } => "trips".into(),
+    }
+}
+
+fn edges(block: &Block) -> String {
+    let to = |b: &BlockId| format!("b{}", b.0);
+    match &block.end {
+        End::Jump(b) => format!("-> {}", to(b)),
+        End::Branch { taken, other, .. } => format!("-> {} | {}", to(taken), to(other)),
+        End::Switch { targets, .. } => format!("-> [{}]", targets.iter().map(to).collect::<Vec<_>>().join(" ")),
+        End::Return => "return".into(),
+        End::Exit => "exit".into(),
+    }
+}
+
+/// `file.cu:12:3 (inlined at file.cu:40)`.
+fn place(module: &Module, loc: Option<LocId>) -> String {
+    let mut text = String::new();
+    let mut next = loc;
+    while let Some(loc) = next.and_then(|id| module.locs.get(id.index())) {
+        let file = module.files.get(loc.file.index()).map_or("?", |f| f.path.rsplit('/').next().unwrap_or_default());
+        let open = if text.is_empty() { "" } else { " < " };
+        let _ = write!(text, "{open}{file}:{}", loc.line);
+        if loc.column > 0 {
+            let _ = write!(text, ":{}", loc.column);
+        }
+        next = loc.inlined_at;
+    }
+    text
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
