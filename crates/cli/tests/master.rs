@@ -77,7 +77,7 @@ fn list(file: &str) -> BTreeMap<String, String> {
 /// A kernel of the list is refused with the name of what is missing, and where.
 fn refuses(folder: &Path) -> Result<(), Failed> {
     let job = Job::load(&folder.join("launch.toml"))?;
-    match prlx_driver::run(&mut Emulator::new(Options::default()), &job) {
+    match prlx_driver::run(&mut emulator(), &job) {
         Err(e) if e.kind == ErrorKind::Unsupported => {
             let place = e.message.contains("line ") || e.message.contains(':');
             if place { Ok(()) } else { Err(format!("the refusal names no place: {e}").into()) }
@@ -115,6 +115,11 @@ fn one(folder: &Path, level: Level, scheduled: bool) -> Result<(), Failed> {
     Ok(())
 }
 
+/// One host thread: what kernels do across CTAs is then the same in every run.
+fn emulator() -> Emulator {
+    Emulator::new(Options { threads: 1, ..Options::default() })
+}
+
 fn program(level: Level, elide: bool, job: &Job) -> Program {
     let mut window = None;
     if level == Level::Operands {
@@ -139,7 +144,7 @@ struct Run {
 }
 
 fn observe(job: &Job, plan: &Plan) -> Result<Run, Failed> {
-    let mut device = Emulator::new(Options::default());
+    let mut device = emulator();
     let module = device.load(job.text.as_bytes())?;
     let prepared = prepare(&mut device, job)?;
     let (warps, _) = device
@@ -161,7 +166,7 @@ fn observe(job: &Job, plan: &Plan) -> Result<Run, Failed> {
 }
 
 fn record(job: &Job, text: &str, plan: &Plan) -> Result<Run, Failed> {
-    let mut device = Emulator::new(Options::default());
+    let mut device = emulator();
     let done = prlx_driver::record(
         &mut device,
         text,
