@@ -541,4 +541,39 @@ proptest! {
         let limits = prlx_analyze::Limits { steps: 1 << 20, ..Default::default() };
         let _ = diff(&a, &b, &DiffOptions { limits, ..DiffOptions::default() });
     }
+
+    /// Damaged modules are an error or a verdict, never a panic.
+    #[test]
+    fn damaged_modules_do_not_panic(seed in any::<u64>()) {
+        let a = run(1, &[3, 2], |_, l, h| if l == 1 { h.flips.push((SiteId(1), vec![1])) });
+        let mut b = run(1, &[3, 2], |_, _, _| {});
+        let mut n = seed;
+        let mut random = |below: u64| {
+            n = build::mix(n.wrapping_add(0x9e37_79b9));
+            n % below
+        };
+        let m = &mut b.modules[0];
+        for _ in 0..random(4) + 1 {
+            let f = &mut m.functions[0];
+            let block = random(f.blocks.len() as u64 + 1) as usize;
+            let blocks = f.blocks.len() as u64;
+            let to = prlx_trace::BlockId(random(blocks + 1) as u32);
+            let at = block.min(f.blocks.len() - 1);
+            match random(9) {
+                0 => f.blocks[at].ipdom = Some(to),
+                1 => f.blocks[at].in_loop = Some(prlx_trace::LoopId(random(4) as u32)),
+                2 => f.blocks[at].end = End::Jump(to),
+                3 => f.blocks[at].steps.clear(),
+                4 => f.loops.truncate(random(3) as usize),
+                5 => f.loops.iter_mut().skip(random(2) as usize).for_each(|l| l.header = to),
+                6 => m.sites[random(8) as usize].source = [Source::None, Source::Computed, Source::Bits(7)][random(3) as usize],
+                7 => m.locs.truncate(random(4) as usize),
+                _ => m.sites.iter_mut().for_each(|s| s.loc = Some(prlx_trace::LocId(77))),
+            }
+        }
+        let limits = prlx_analyze::Limits { steps: 1 << 16, ..Default::default() };
+        for (x, y) in [(&a, &b), (&b, &a), (&b, &b)] {
+            let _ = diff(x, y, &DiffOptions { limits, ..DiffOptions::default() });
+        }
+    }
 }
