@@ -75,6 +75,8 @@ impl<A: Int, B: Int> Body for IntSat<A, B> {
 pub trait Real: Val {
     /// Its value.
     fn to64(self) -> f64;
+    /// Its value; of a NaN, any NaN.
+    fn number(self) -> f64;
     /// Rounded; with `FINITE` in `flags` never infinite. NaN is the format's canonical one.
     fn from64(x: f64, mode: Round, finite: bool) -> Self;
     /// Writes the NaN that comes of a binary64 one.
@@ -134,6 +136,10 @@ impl Real for f32 {
         widen(self)
     }
     #[inline(always)]
+    fn number(self) -> f64 {
+        f64::from(self)
+    }
+    #[inline(always)]
     fn from64(x: f64, mode: Round, finite: bool) -> f32 {
         let r = narrow(x, mode).canon();
         if finite && r.is_infinite() { f32::MAX.copysign(r) } else { r }
@@ -143,6 +149,10 @@ impl Real for f64 {
     const WIDE: bool = true;
     #[inline(always)]
     fn to64(self) -> f64 {
+        self
+    }
+    #[inline(always)]
+    fn number(self) -> f64 {
         self
     }
     #[inline(always)]
@@ -160,6 +170,8 @@ macro_rules! real_halves { ($($t:ident)*) => { $(
         }
         #[inline(always)]
         fn to64(self) -> f64 { widen(self.0) }
+        #[inline(always)]
+        fn number(self) -> f64 { f64::from(self.0) }
         #[inline(always)]
         fn from64(x: f64, mode: Round, finite: bool) -> $t {
             // Exact again when stored.
@@ -183,7 +195,7 @@ impl<A: Real, B: Int> Body for FloatInt<A, B> {
         let a = A::load(p, args.src[0]);
         let mut v = [0f64; LANES];
         for l in 0..LANES {
-            v[l] = a[l].to64();
+            v[l] = a[l].number();
         }
         if A::IS_F32 && args.imm & FTZ != 0 {
             for x in &mut v {

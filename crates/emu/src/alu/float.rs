@@ -52,7 +52,7 @@ impl Float for f32 {
     }
     #[inline(always)]
     fn is_least(self) -> bool {
-        self.abs() == f32::MIN_POSITIVE
+        self.to_bits() & 0x7fff_ffff == 0x0080_0000
     }
     #[inline(always)]
     fn zeroed(self) -> f32 {
@@ -122,12 +122,12 @@ pub trait Lane<T> {
 /// Makes zeros of subnormal results; `v` are the operands, flushed already.
 #[inline(always)]
 fn flush<O: Lane<T>, T: Float>(out: &mut [T; LANES], v: &[[T; LANES]; 3], mode: Round) {
-    let mut least = false;
+    let mut least = 0u32;
     for l in 0..LANES {
         out[l] = out[l].flushed();
-        least |= out[l].is_least();
+        least |= u32::from(out[l].is_least());
     }
-    if least {
+    if least != 0 {
         for l in 0..LANES {
             if out[l].is_least() && O::is_tiny(v[0][l], v[1][l], v[2][l], mode) {
                 out[l] = out[l].zeroed();
