@@ -28,6 +28,7 @@ use std::collections::HashMap;
 
 use prlx_isa::view::{Class, Function, FunctionKind, Guard, Inst, InstId, Module, Operand, Space};
 use prlx_probe::{Action, At, FunctionPlan, Insertion, Plan};
+use prlx_trace::device::WORD_BITS;
 
 use crate::edit::Edit;
 use crate::error::{Error, ErrorKind};
@@ -47,15 +48,7 @@ pub fn ptx(source: &str, module: &Module, plan: &Plan) -> Result<Vec<Edit>, Erro
     if !recorded.contains(&true) {
         return Ok(Vec::new());
     }
-    for (i, f) in plan.functions.iter().enumerate() {
-        if f.function.index() != i || i >= module.functions.len() {
-            return Err(Error::new(
-                ErrorKind::Plan,
-                span(0, 0),
-                format!("the plan's function {i} is not the module's"),
-            ));
-        }
-    }
+    fits(module, plan)?;
     let arch = supported(source, module)?;
     let prefix = text::prefix(source);
     let calls = Calls::find(source, module, &recorded)?;
@@ -87,6 +80,47 @@ pub fn ptx(source: &str, module: &Module, plan: &Plan) -> Result<Vec<Edit>, Erro
     }
     edits.sort_by_key(|e| e.at);
     Ok(edits)
+}
+
+/// Whether everything that the plan refers to is in the module.
+pub(crate) fn fits(module: &Module, plan: &Plan) -> Result<(), Error> {
+    for (i, of_plan) in plan.functions.iter().enumerate() {
+        let Some(function) = module.functions.get(i).filter(|_| of_plan.function.index() == i) else {
+            let message = format!("the plan's function {i} is not the module's");
+            return Err(Error::new(ErrorKind::Plan, span(0, 0), message));
+        };
+        for insertion in &of_plan.insertions {
+            if let Some(what) = missing(module, function, of_plan, insertion) {
+                let message = format!("{}: the plan names {what} that can't be: {insertion:?}", function.name);
+                return Err(Error::new(ErrorKind::Plan, function.span, message));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What an insertion refers to and the function does not have.
+fn missing(module: &Module, f: &Function, of_plan: &FunctionPlan, insertion: &Insertion) -> Option<&'static str> {
+    if let At::Before(id) | At::After(id) = insertion.at
+        && id.index() >= f.insts.len()
+    {
+        return Some("an instruction");
+    }
+    let known = |r: prlx_isa::view::Reg| r.index() < f.regs.len();
+    if insertion.guard.is_some_and(|g| !known(g.reg)) {
+        return Some("a guard");
+    }
+    let readable = |v: &Operand| value::values(module, f, v).is_some();
+    let bad = match &insertion.action {
+        Action::Bits { reg, bits, .. } => !known(*reg) || u32::from(*bits) > WORD_BITS,
+        Action::Reserve { bits } => *bits > WORD_BITS,
+        Action::TripAdd { counter } | Action::TripEnd { counter } => *counter >= of_plan.trip_counters,
+        Action::Fold { values, .. } | Action::Operands { values, .. } => !values.iter().all(readable),
+        Action::Event { value: Some(v), .. } => !readable(v),
+        Action::Checkpoint { every } => *every > 31,
+        _ => false,
+    };
+    bad.then_some("an operand")
 }
 
 /// The number of the target's architecture, if it is one that this lowering is for.
@@ -148,7 +182,6 @@ impl Lowering<'_> {
         let (calls, others): (Vec<&Insertion>, Vec<&Insertion>) =
             self.of_plan.insertions.iter().partition(|i| self.place(i) != i.at);
         for insertion in calls.into_iter().chain(others) {
-            self.check(insertion)?;
             by_place.entry(self.place(insertion)).or_default().push(insertion);
         }
         let pieces = |insertions: &[&Insertion]| {
@@ -286,40 +319,6 @@ impl Lowering<'_> {
         body(s);
         if guard.is_some() {
             s.ptx(&format!("{skip}:"));
-        }
-    }
-
-    /// Whether the plan's references are the module's.
-    fn check(&self, insertion: &Insertion) -> Result<(), Error> {
-        let bad = |what: &str| {
-            let message = format!("{}: the plan names {what} that is not there: {insertion:?}", self.function.name);
-            Err(Error::new(ErrorKind::Plan, self.function.span, message))
-        };
-        if let At::Before(id) | At::After(id) = insertion.at
-            && id.index() >= self.function.insts.len()
-        {
-            return bad("an instruction");
-        }
-        let known = |r: prlx_isa::view::Reg| r.index() < self.function.regs.len();
-        if insertion.guard.is_some_and(|g| !known(g.reg)) {
-            return bad("a guard");
-        }
-        let trips = self.of_plan.trip_counters;
-        match &insertion.action {
-            Action::Bits { reg, bits, .. } if !known(*reg) || u32::from(*bits) > prlx_trace::device::WORD_BITS => {
-                bad("bits")
-            }
-            Action::Reserve { bits } if *bits > prlx_trace::device::WORD_BITS => bad("room"),
-            Action::TripAdd { counter } | Action::TripEnd { counter } if *counter >= trips => bad("a counter"),
-            Action::Fold { values, .. } | Action::Operands { values, .. }
-                if values.iter().any(|v| value::values(self.module, self.function, v).is_none()) =>
-            {
-                bad("a value")
-            }
-            Action::Event { value: Some(v), .. } if value::values(self.module, self.function, v).is_none() => {
-                bad("a value")
-            }
-            _ => Ok(()),
         }
     }
 

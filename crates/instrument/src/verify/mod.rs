@@ -37,6 +37,7 @@ use crate::text::{self, span};
 /// # Errors
 /// The first invariant of this module's list that does not hold, with its place in `rewritten`.
 pub fn verify(source: &str, rewritten: &str, module: &Module, plan: &Plan) -> Result<(), Error> {
+    crate::ptx::fits(module, plan)?;
     let prefix = text::prefix(source);
     let pieces = pieces::pieces(source, rewritten, module, &prefix)?;
     let (after, complaints) = prlx_isa::ptx::read(rewritten);

@@ -97,7 +97,7 @@ impl Lane {
     }
 
     pub fn reserve(&mut self, bits: u32) {
-        let decisions = self.word.ilog2();
+        let decisions = self.word.checked_ilog2().unwrap_or(0);
         if decisions + bits > WORD_BITS {
             self.element(&[u64::from(self.word)]);
             self.word = 1;

@@ -143,10 +143,11 @@ fn unit(b: &[Token<'_>], prefix: &str) -> usize {
             // A directive of the original, such as `.loc`, has no end of its own before an inserted statement.
             let declares = |t: &Token<'_>| matches!(t.text, "reg" | "local" | "param");
             let foreign = statement.iter().any(|t| t.text == "call" || t.text == ":")
+                || statement.first().is_none_or(|t| t.text == "}")
                 || statement[0].text == "." && !statement.get(1).is_some_and(declares);
             let whole = statement.iter().filter(|t| t.text == "{").count()
                 == statement.iter().filter(|t| t.text == "}").count();
-            if ours(statement, prefix) && !foreign && whole && statement[0].text != "}" { end + 1 } else { 0 }
+            if ours(statement, prefix) && !foreign && whole { end + 1 } else { 0 }
         }
     }
 }
