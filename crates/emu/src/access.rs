@@ -353,7 +353,7 @@ pub fn atomic(planes: &mut Planes, r: &Reach<'_>, hint: &mut usize, atom: &Atom,
 }
 
 /// The new value; `b` is what `cas` exchanges for.
-fn rmw(op: Rmw, size: u8, old: u64, v: u64, b: u64) -> u64 {
+pub fn rmw(op: Rmw, size: u8, old: u64, v: u64, b: u64) -> u64 {
     let bits = u32::from(size) * 8;
     let keep = u64::MAX >> (64 - bits);
     let sign = |x: u64| ((x << (64 - bits)) as i64) >> (64 - bits);
@@ -477,4 +477,16 @@ pub fn each_place(
 /// A lane's address.
 pub fn address_of(planes: &Planes, mem: &Mem, l: usize) -> u64 {
     addresses(planes, mem).0[l]
+}
+
+/// The region of a run of bytes, and where it begins.
+pub fn run<'a>(r: &Reach<'a>, place: Place, at: u64, bytes: u64) -> Option<(&'a Region, u64)> {
+    let inside =
+        |region: &'a Region, at: u64| (at <= region.len() && region.len() - at >= bytes).then_some((region, at));
+    match (place, at) {
+        (Place::Shared, _) => inside(r.shared, at),
+        (Place::Generic, window::SHARED..window::LOCAL) => inside(r.shared, at - window::SHARED),
+        _ if bytes == 0 => inside(r.shared, 0),
+        _ => r.memory.range(at, bytes),
+    }
 }

@@ -61,6 +61,8 @@ pub enum Op {
     CopyCommit,
     /// Waits until at most this many groups are under way; `u32::MAX`: for all copies.
     CopyWait(u32),
+    /// Asynchronous copy of a run of bytes.
+    Bulk(u32),
     /// Work on an mbarrier.
     Mbarrier(u32),
     /// Nothing, or a hint.
@@ -324,6 +326,21 @@ pub struct Copy {
     pub ignore: Option<u16>,
 }
 
+/// `cp.async.bulk`: a run of bytes, by lane.
+#[derive(Clone, Debug)]
+pub struct Bulk {
+    /// To.
+    pub dst: Mem,
+    /// From.
+    pub src: Mem,
+    /// Plane of its size.
+    pub size: u16,
+    /// The mbarrier that counts the bytes.
+    pub mbarrier: Option<Mem>,
+    /// What is done with each element at the destination, and its bytes; none: it is replaced.
+    pub reduce: Option<(Rmw, u8)>,
+}
+
 /// What is done to an mbarrier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs, reason = "the names are PTX's own")]
@@ -375,6 +392,10 @@ pub enum BarKind {
     And,
     /// Waits; any holds.
     Or,
+    /// `barrier.cluster.arrive`
+    ClusterArrive,
+    /// `barrier.cluster.wait`
+    ClusterWait,
 }
 
 /// A barrier operation.
@@ -388,10 +409,8 @@ pub struct Bar {
     pub count: Option<u16>,
     /// Result of a reduction: 32-bit plane of `popc`, else predicate.
     pub dst: u16,
-    /// Source of a reduction, and whether it is negated.
+    /// Source of a reduction.
     pub src: u16,
-    /// Negated.
-    pub negate: bool,
 }
 
 /// Jump by index.
@@ -551,6 +570,8 @@ pub struct Code {
     pub matrix: Vec<Matrix>,
     /// Asynchronous copies.
     pub copies: Vec<Copy>,
+    /// Asynchronous copies of runs of bytes.
+    pub bulks: Vec<Bulk>,
     /// Work on mbarriers.
     pub mbarriers: Vec<Mbarrier>,
     /// Barriers.

@@ -1,10 +1,12 @@
-//! `cp.async`: copies from global to shared memory that may end late.
+//! `cp.async` and `cp.async.bulk`: copies that may end late.
 //!
 //! Under the fair schedule a copy is done at once. Under a hostile one it may be done as late as the wait for its group (or
 //! the lane's end), so that a missing wait shows.
+//!
+//! Misses: bulk copies are always done at once.
 
 use crate::access::{self, Bad};
-use crate::code::Copy;
+use crate::code::{Bulk, Copy, Mem};
 use crate::cta::{Block, Launch};
 use crate::planes::LANES;
 use crate::warp::{Warp, reach};
@@ -86,6 +88,51 @@ impl Warp {
             }
             !due
         });
+    }
+}
+
+impl Warp {
+    /// Copies a run of bytes for each lane.
+    pub(crate) fn bulk(&mut self, launch: &Launch<'_>, block: &Block, op: &Bulk, m: u32) -> Result<(), Box<Bad>> {
+        let r = reach(launch, block, &self.local);
+        let mut wrong = None;
+        access::each(m, |l| {
+            let bytes = u64::from(self.planes.w32[usize::from(op.size)].0[l]);
+            let place = |mem: &Mem| {
+                let at = access::address_of(&self.planes, mem, l);
+                access::run(&r, mem.place, at, bytes)
+                    .ok_or_else(|| format!("{bytes} bytes at {at:#x}, which are not all there"))
+            };
+            let done = (|| {
+                if !bytes.is_multiple_of(16) {
+                    return Err(format!("{bytes} bytes, which is not a multiple of 16"));
+                }
+                let ((from, a), (to, b)) = (place(&op.src)?, place(&op.dst)?);
+                if !a.is_multiple_of(16) || !b.is_multiple_of(16) {
+                    return Err("from or to an address that is not a multiple of 16".into());
+                }
+                match op.reduce {
+                    None => (0..bytes).step_by(8).for_each(|i| to.store64(b + i, from.load64(a + i))),
+                    Some((rmw, size)) => (0..bytes).step_by(size.into()).for_each(|i| {
+                        let v = from.load(a + i, size);
+                        to.update(b + i, size, |old| access::rmw(rmw, size, old, v, 0));
+                    }),
+                }
+                Ok(())
+            })();
+            if let Err(text) = done {
+                wrong = wrong.take().or(Some(Bad { lane: l as u32, text }));
+            }
+        });
+        if let Some(bad) = wrong {
+            return Err(Box::new(bad));
+        }
+        let Some(mem) = &op.mbarrier else { return Ok(()) };
+        let mut counts = [0; LANES];
+        access::each(m, |l| counts[l] = self.planes.w32[usize::from(op.size)].0[l]);
+        access::each_place(&self.planes, &r, &mut self.hint, mem, m, |l, region, at| {
+            crate::mbarrier::complete(region, at, counts[l]);
+        })
     }
 }
 

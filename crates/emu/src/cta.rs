@@ -26,8 +26,10 @@ use crate::warp::Warp;
 pub const EPOCH: u64 = 1_000_000_000;
 /// Steps that a warp runs before the next has its turn.
 const QUANTUM: u32 = 1 << 14;
+/// The barrier behind `barrier.cluster`, after the 16 that a CTA can name.
+pub const CLUSTER: usize = 16;
 /// Barriers of a CTA.
-pub const BARRIERS: usize = 16;
+const BARRIERS: usize = CLUSTER + 1;
 
 /// All that CTAs of one launch share.
 #[derive(Debug)]
@@ -304,6 +306,7 @@ impl Cta {
                 let at = fault::place(launch.module, launch.source, func, inst);
                 let for_whom = match launch.code.steps.get(step as usize).map(|s| s.op) {
                     Some(Op::Bar(_)) => match self.block.barriers[usize::from(w.bar[l])].count {
+                        _ if usize::from(w.bar[l]) == CLUSTER => ", the cluster's barrier".into(),
                         Some(n) => format!(", barrier {} of {n} threads", w.bar[l]),
                         None => format!(", barrier {} of all threads", w.bar[l]),
                     },

@@ -6,6 +6,7 @@
 use crate::access::{self, Bad};
 use crate::code::{MbarKind, Mbarrier};
 use crate::cta::{Block, Launch};
+use crate::memory::Region;
 use crate::warp::{Warp, reach};
 
 const COUNT: u64 = (1 << 20) - 1;
@@ -129,6 +130,12 @@ impl Warp {
         }
         Ok(())
     }
+}
+
+/// Counts bytes that have come.
+pub fn complete(region: &Region, at: u64, bytes: u32) {
+    let state = State::read(region.load64(at));
+    region.store64(at, state.expect((bytes as i32).wrapping_neg()).settle().bits());
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use prlx_driver::ErrorKind;
 use crate::access::{self, Bad, Reach, each};
 use crate::code::{Bar, BarKind, Clock, Code, MbarKind, NEGATE, NO_GUARD, Op, Special};
 use crate::copies::Copies;
-use crate::cta::{Block, Launch, Rng};
+use crate::cta::{Block, CLUSTER, Launch, Rng};
 use crate::fault::Fault;
 use crate::hooks::Recorder;
 use crate::memory::Region;
@@ -397,6 +397,11 @@ impl Warp {
                         self.copies_wait(launch, block, n, m);
                         pc += 1;
                     }
+                    Op::Bulk(i) => {
+                        self.bulk(launch, block, &code.bulks[i as usize], m)
+                            .map_err(|b| access_fault(b, pc, "copies"))?;
+                        pc += 1;
+                    }
                     Op::Mbarrier(i) => {
                         left = left.saturating_sub(SPIN);
                         block.spins += 1;
@@ -516,14 +521,25 @@ impl Warp {
         let pc = at & STEP;
         let mut wrong = None;
         each(m, |l| {
-            let id = self.planes.w32[usize::from(bar.id)].0[l];
+            let cluster = matches!(bar.kind, BarKind::ClusterArrive | BarKind::ClusterWait);
+            let id = if cluster { CLUSTER as u32 } else { self.planes.w32[usize::from(bar.id)].0[l] };
             let count = bar.count.map(|c| self.planes.w32[usize::from(c)].0[l]);
-            let Some(b) = block.barriers.get_mut(id as usize) else {
+            let Some(b) = block.barriers.get_mut(id as usize).filter(|_| cluster || id < CLUSTER as u32) else {
                 wrong = wrong.take().or(Some((l, format!("names barrier {id}; there are 16"))));
                 return;
             };
             let bit = 1u32 << l;
             let arrived = &mut b.arrived[self.index as usize];
+            if bar.kind == BarKind::ClusterWait {
+                // It is over as soon as the arrival that it waits for no longer stands.
+                if *arrived & bit == 0 {
+                    self.key[l] = at + 1;
+                } else {
+                    (self.key[l], self.at[l], self.bar[l]) = (PARKED, at, CLUSTER as u8);
+                    self.at_bar |= bit;
+                }
+                return;
+            }
             if *arrived & bit != 0 {
                 wrong = wrong.take().or(Some((l, format!("arrives at barrier {id} again before it completed"))));
             }
@@ -535,7 +551,7 @@ impl Warp {
             *arrived |= bit;
             b.count = count;
             b.waiting = true;
-            if bar.kind == BarKind::Arrive {
+            if matches!(bar.kind, BarKind::Arrive | BarKind::ClusterArrive) {
                 self.key[l] = at + 1;
                 return;
             }
@@ -566,7 +582,7 @@ impl Warp {
                     BarKind::Popc => self.planes.w32[usize::from(bar.dst)].0[l] = count,
                     BarKind::And => self.planes.put_pred(bar.dst, bit, if all { bit } else { 0 }),
                     BarKind::Or => self.planes.put_pred(bar.dst, bit, if any { bit } else { 0 }),
-                    BarKind::Sync | BarKind::Arrive => {}
+                    BarKind::Sync | BarKind::Arrive | BarKind::ClusterArrive | BarKind::ClusterWait => {}
                 }
             }
             self.at_bar &= !bit;

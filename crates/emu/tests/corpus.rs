@@ -12,7 +12,6 @@ use prlx_emu::{Emulator, Options};
 
 /// What the device does not do yet; with a target: only in that target's module.
 const REFUSED: &[&str] = &[
-    "cuda/bulk_copy",
     "cuda/cluster_async",
     "cuda/cluster_reduce",
     "cuda/gemm_wgmma",

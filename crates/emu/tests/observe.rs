@@ -12,8 +12,9 @@ use prlx_trace::kernel::Level;
 use prlx_trace::launch::{Event, Lanes, WarpStream, Window};
 
 /// Kernels whose lanes see what the schedule decides: what an atomic returns, whether a barrier is complete, who took the
-/// lock, which lanes are active. Their results hold under every schedule, their records are the schedule's.
+/// lock, what `malloc` gives, which lanes are active. Their results hold under every schedule, their records are the schedule's.
 const FREE: &[&str] = &[
+    "cuda/assert_trap",
     "cuda/atomics_zoo",
     "cuda/bfs_step",
     "cuda/clock_stamps",

@@ -163,3 +163,17 @@ fn what_is_not_there_is_refused_before_it_runs() {
         "{e}"
     );
 }
+
+#[test]
+fn a_cta_is_a_cluster_of_its_own() {
+    let c = Case::new(
+        ".shared .align 4 .b8 buf[512]; mov.u32 %r1, buf; shl.b32 %r2, %r0, 2; add.u32 %r3, %r1, %r2; st.shared.u32 [%r3], %r0;
+         barrier.cluster.arrive.release.aligned; mov.u32 %r7, %cluster_ctarank; barrier.cluster.wait.acquire.aligned;
+         xor.b32 %r4, %r2, 508; add.u32 %r4, %r1, %r4; mapa.shared::cluster.u32 %r5, %r4, %r7; ld.shared::cluster.u32 %r6, [%r5];
+         barrier.cluster.arrive; barrier.cluster.wait; st.global.u32 [%rd1], %r6;",
+    )
+    .shape(2, 128);
+    for (i, w) in c.all().into_iter().enumerate() {
+        assert_eq!(w, 127 - i as u32 % 128);
+    }
+}

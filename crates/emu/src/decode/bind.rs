@@ -97,7 +97,8 @@ impl<'a> Binder<'a> {
             code: Code::default(),
             regs: vec![Vec::new(); module.functions.len()],
             counters: vec![(0, 0); module.functions.len()],
-            count: Count::default(),
+            // Plane 0 of each kind is what nothing names.
+            count: Count { w32: 1, w64: 1, pred: 1 },
             registers: Count::default(),
             local: FxHashMap::default(),
             shared: FxHashMap::default(),

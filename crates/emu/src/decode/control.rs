@@ -167,8 +167,11 @@ pub fn sync(b: &mut Binder<'_>, inst: &Inst, op: Ptx) -> Result<(), String> {
 pub fn bar(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
     let f = &inst.form;
     if f.has("cluster") {
-        // A CTA that is launched without clusters is a cluster of its own; waiting for itself is nothing.
-        b.emit_main(Op::Fence);
+        // A CTA that is launched without clusters is a cluster of its own.
+        let kind = if f.has("arrive") { BarKind::ClusterArrive } else { BarKind::ClusterWait };
+        b.code.bars.push(Bar { kind, id: 0, count: None, dst: 0, src: 0 });
+        let at = b.code.bars.len() as u32 - 1;
+        b.emit_main(Op::Bar(at));
         return Ok(());
     }
     let leaf: Vec<Operand> = {
@@ -184,7 +187,7 @@ pub fn bar(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
         () if f.has("or") => BarKind::Or,
         () => return Err("this reduction is not supported".into()),
     };
-    let mut out = Bar { kind, id: 0, count: None, dst: 0, src: 0, negate: false };
+    let mut out = Bar { kind, id: 0, count: None, dst: 0, src: 0 };
     let mut at = 0;
     let mut after = None;
     if red {

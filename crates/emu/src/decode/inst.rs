@@ -29,8 +29,8 @@ pub fn inst(b: &mut Binder<'_>, inst: &Inst, level: Level, fixes: &mut Vec<Fix>)
             let Some(Operand::Targets(to)) = inst.operands.get(1) else {
                 return Err("its table is not understood".into());
             };
-            fixes.push(Fix::Brx(b.code.brxs.len(), to.clone()));
-            b.code.brxs.push(Brx { index, targets: Vec::new() });
+            fixes.push(Fix::Brx(b.code.steps.len(), b.code.brxs.len(), to.clone()));
+            b.code.brxs.push(Brx { index, targets: vec![0; to.len()] });
             let at = b.code.brxs.len() as u32 - 1;
             b.emit_main(Op::Brx(at));
         }
@@ -63,6 +63,7 @@ pub fn inst(b: &mut Binder<'_>, inst: &Inst, level: Level, fixes: &mut Vec<Fix>)
         Ptx::Wmma => return matrix::wmma(b, inst),
         Ptx::Cp => return matrix::copy(b, inst),
         Ptx::Mbarrier => return matrix::mbarrier(b, inst),
+        Ptx::Mapa | Ptx::Getctarank => return cluster(b, inst, op),
         Ptx::Cvta => return cvta(b, inst),
         Ptx::Isspacep => return isspacep(b, inst),
         Ptx::Createpolicy => {
@@ -285,6 +286,26 @@ fn cvta(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
     let imm = if inst.form.has("to") { 0u64.wrapping_sub(base) } else { base };
     b.emit_main(Op::Alu(add64, Args { dst: [dst, 0, 0, 0], src: [at, 0, 0, 0], imm }));
     Ok(())
+}
+
+/// `mapa`, `getctarank`: a CTA that is launched without clusters is the only one of its own.
+fn cluster(b: &mut Binder<'_>, inst: &Inst, op: Ptx) -> Result<(), String> {
+    let [to, from, ..] = inst.operands.as_slice() else { return Err("it needs two operands".into()) };
+    let rank = op == Ptx::Getctarank;
+    let ty = if rank { Type::U32 } else { inst.form.types.last().copied().unwrap_or(Type::U32) };
+    let from = if rank { &Operand::Int(0) } else { from };
+    let wide = bits(ty) == 64;
+    let at = b.source(from, ty)?;
+    let (dst, after) = b.dest(to, ty)?;
+    let args = Args { dst: [dst, 0, 0, 0], src: [at, 0, 0, 0], imm: 0 };
+    b.emit_main(Op::Alu(if wide { add64 } else { copy32 }, args));
+    b.finish(after);
+    Ok(())
+}
+
+fn copy32(p: &mut Planes, a: &Args, m: u32) {
+    let v = p.get32(a.src[0]);
+    p.put32(a.dst[0], m, v);
 }
 
 fn isspacep(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {

@@ -5,7 +5,7 @@ use prlx_isa::view::{Inst, Operand, Type};
 
 use super::bind::{Binder, Kind, bits, kind, leaves};
 use super::inst::address;
-use crate::code::{Copy, Matrix, MbarKind, Mbarrier, Mem, Mma, Op, Plane, Sync, SyncKind};
+use crate::code::{AddrBase, Bulk, Copy, Matrix, MbarKind, Mbarrier, Mem, Mma, Op, Place, Plane, Sync, SyncKind};
 
 /// A warp-wide operation on tiles.
 fn tile(b: &mut Binder<'_>, t: Matrix) {
@@ -170,7 +170,10 @@ fn dimensions(m: &str) -> Option<(u32, u32, u32)> {
 /// `cp.async`, without tensors.
 pub fn copy(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
     let f = &inst.form;
-    if !f.has("async") || f.has("tensor") || f.has("bulk") || f.has("reduce") {
+    if f.has("bulk") && !f.has("tensor") {
+        return bulk(b, inst);
+    }
+    if !f.has("async") || f.has("tensor") || f.has("reduce") {
         return Err("it is not implemented".into());
     }
     if f.has("commit_group") {
@@ -192,10 +195,10 @@ pub fn copy(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
     let [to, from, size, rest @ ..] = inst.operands.as_slice() else { return Err("it has too few operands".into()) };
     let Operand::Int(bytes @ (4 | 8 | 16)) = size else { return Err("its size is not 4, 8 or 16".into()) };
     let mut mem = Vec::new();
-    for (o, place) in [(to, crate::code::Place::Shared), (from, crate::code::Place::Global)] {
+    for (o, place) in [(to, Place::Shared), (from, Place::Global)] {
         let (at, base, offset) = address(b, o, inst)?;
         // The first space named is the destination's; a symbol knows its own.
-        let place = if base == crate::code::AddrBase::None { at } else { place };
+        let place = if base == AddrBase::None { at } else { place };
         mem.push(Mem { place, base, offset, size: *bytes as u8, strong: false, planes: Vec::new() });
     }
     let (Some(src), Some(dst)) = (mem.pop(), mem.pop()) else { return Err("it has too few operands".into()) };
@@ -215,6 +218,69 @@ pub fn copy(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
     b.code.copies.push(Copy { dst, src, size, ignore });
     let at = b.code.copies.len() as u32 - 1;
     b.emit_main(Op::Copy(at));
+    Ok(())
+}
+
+/// `cp.async.bulk` and `cp.reduce.async.bulk`, without tensors.
+fn bulk(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
+    let f = &inst.form;
+    if f.has("commit_group") || f.has("wait_group") || f.has("prefetch") {
+        // Copies are done when they begin.
+        b.emit_main(Op::Nop);
+        return Ok(());
+    }
+    if f.mods.iter().any(|m| m.starts_with("multicast") || m.starts_with("cp_mask")) {
+        return Err("this form is not implemented".into());
+    }
+    let [to, from, size, rest @ ..] = inst.operands.as_slice() else { return Err("it has too few operands".into()) };
+    // The spaces in the order written: destination, source.
+    let mut places = f.text.split('.').filter_map(|m| match m {
+        "global" => Some(Place::Global),
+        "shared::cta" | "shared::cluster" => Some(Place::Shared),
+        _ => None,
+    });
+    let mem = |b: &mut Binder<'_>, o: &Operand, place: Option<Place>, size: u8| -> Result<Mem, String> {
+        let (at, base, offset) = address(b, o, inst)?;
+        let place = if base == AddrBase::None { at } else { place.ok_or("its spaces are not understood")? };
+        Ok(Mem { place, base, offset, size, strong: false, planes: Vec::new() })
+    };
+    let dst = mem(b, to, places.next(), 16)?;
+    let src = mem(b, from, places.next(), 16)?;
+    let size = b.source(size, Type::U32)?;
+    let mbarrier = match rest.first() {
+        Some(o @ (Operand::Address(..) | Operand::Symbol(..))) => Some(mem(b, o, Some(Place::Shared), 8)?),
+        _ => None,
+    };
+    let reduce = match (f.has("reduce"), f.types.last()) {
+        (true, Some(&ty)) => {
+            use crate::code::Rmw;
+            let rmw = match (f.one_of(&["add", "min", "max", "inc", "dec", "and", "or", "xor"]), ty) {
+                (Some("add"), Type::F32) => Rmw::AddF32 { flush: false },
+                (Some("add"), Type::F64) => Rmw::AddF64,
+                (Some("add"), Type::F16) => Rmw::AddF16,
+                (Some("add"), Type::Bf16) => Rmw::AddBf16,
+                (_, Type::F16 | Type::Bf16 | Type::F32 | Type::F64) => {
+                    return Err("this reduction is not implemented".into());
+                }
+                (Some("add"), _) => Rmw::Add,
+                (Some("min"), Type::S32 | Type::S64) => Rmw::MinS,
+                (Some("max"), Type::S32 | Type::S64) => Rmw::MaxS,
+                (Some("min"), _) => Rmw::MinU,
+                (Some("max"), _) => Rmw::MaxU,
+                (Some("inc"), _) => Rmw::Inc,
+                (Some("dec"), _) => Rmw::Dec,
+                (Some("and"), _) => Rmw::And,
+                (Some("or"), _) => Rmw::Or,
+                (Some("xor"), _) => Rmw::Xor,
+                _ => return Err("this reduction is not implemented".into()),
+            };
+            Some((rmw, (bits(ty) / 8) as u8))
+        }
+        _ => None,
+    };
+    b.code.bulks.push(Bulk { dst, src, size, mbarrier, reduce });
+    let at = b.code.bulks.len() as u32 - 1;
+    b.emit_main(Op::Bulk(at));
     Ok(())
 }
 

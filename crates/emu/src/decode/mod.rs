@@ -42,12 +42,15 @@ pub struct Request<'a> {
 /// Bytes kept free at address 0 of the lane's local memory, so that no variable is null.
 const NULL: u32 = 16;
 
+/// Bytes of local memory of a thread, at most.
+const MAX_LOCAL: u32 = 512 << 10;
+
 /// Where to go, still as a block.
 pub(crate) enum Fix {
     /// A jump: the step, and the block.
     Bra(usize, BlockId),
-    /// A table, and its blocks.
-    Brx(usize, Vec<BlockId>),
+    /// A jump by a table: the step, the table, and its blocks.
+    Brx(usize, usize, Vec<BlockId>),
 }
 
 /// Decodes a kernel.
@@ -107,6 +110,17 @@ pub fn decode(r: &Request<'_>) -> Result<Code, Error> {
             "`{}` and what it calls use {} registers, more than the CPU device has",
             main.name,
             w32 + w64 + pred
+        );
+        return Err(Error::new(ErrorKind::Unsupported, text));
+    }
+    if b.code.steps.len() as u64 >= 1 << crate::warp::STEP_BITS {
+        let text = format!("`{}` and what it calls are longer than the CPU device can run", main.name);
+        return Err(Error::new(ErrorKind::Unsupported, text));
+    }
+    if b.code.local_bytes > MAX_LOCAL {
+        let text = format!(
+            "`{}` needs {} bytes of local memory a thread; there are {MAX_LOCAL}",
+            main.name, b.code.local_bytes
         );
         return Err(Error::new(ErrorKind::Unsupported, text));
     }
@@ -236,13 +250,11 @@ fn memory(
             dynamic.0.push(id);
             dynamic.1 = dynamic.1.max(s.align);
         } else {
-            shared = shared.next_multiple_of(s.align.max(1));
-            b.shared.insert(id, shared);
-            shared = shared.saturating_add(u32::try_from(s.size).unwrap_or(u32::MAX));
+            b.shared.insert(id, lay(&mut shared, s));
         }
     }
     if !dynamic.0.is_empty() {
-        shared = shared.checked_next_multiple_of(dynamic.1).unwrap_or(u32::MAX);
+        shared = round(shared, dynamic.1);
     }
     for id in dynamic.0 {
         b.shared.insert(id, shared);
@@ -255,9 +267,8 @@ fn memory(
     for (i, s) in module.symbols.iter().enumerate() {
         // Variables of the module that live in local memory are every lane's own, for as long as it lives.
         if used[i] && s.owner.is_none() && s.space == Space::Local {
-            params = params.next_multiple_of(s.align.max(1));
-            b.local.insert(SymbolId(i as u32), (params, false));
-            params += s.size as u32;
+            let at = lay(&mut params, s);
+            b.local.insert(SymbolId(i as u32), (at, false));
         }
     }
     for &f in reached {
@@ -271,22 +282,19 @@ fn memory(
                 continue;
             }
             if s.space == Space::Param && !b.params.contains_key(&id) {
-                params = params.next_multiple_of(s.align.max(1));
-                b.local.insert(id, (params, false));
-                params += s.size as u32;
+                let at = lay(&mut params, s);
+                b.local.insert(id, (at, false));
             } else if s.space == Space::Local {
-                frame = frame.next_multiple_of(s.align.max(1));
-                b.local.insert(id, (frame, true));
-                frame += s.size as u32;
+                let at = lay(&mut frame, s);
+                b.local.insert(id, (at, true));
             }
         }
-        let frame = frame.next_multiple_of(16);
-        b.code.entries[f.index()].frame = frame;
+        b.code.entries[f.index()].frame = round(frame, 16);
         if cycles(calls, f) {
             b.code.entries[f.index()].saved = Some(Saved { bytes: (start, params), ..Saved::default() });
         }
     }
-    let params = params.next_multiple_of(16);
+    let params = round(params, 16);
     b.code.params_bytes = params;
     let deepest = if reached.iter().any(|&f| cycles(calls, f)) {
         stack
@@ -295,6 +303,17 @@ fn memory(
         depth(kernel, calls, &b.code.entries, &mut memo)
     };
     b.code.local_bytes = params.saturating_add(deepest);
+}
+
+fn round(at: u32, align: u32) -> u32 {
+    at.checked_next_multiple_of(align.max(1)).unwrap_or(u32::MAX)
+}
+
+/// Gives a variable the next place; far too large ones end at the largest address, and the kernel is refused for its size.
+fn lay(end: &mut u32, s: &prlx_isa::view::Symbol) -> u32 {
+    let at = round(*end, s.align);
+    *end = at.saturating_add(u32::try_from(s.size).unwrap_or(u32::MAX));
+    at
 }
 
 /// Stack bytes of the deepest chain of calls from `f`; there are no cycles.
@@ -376,16 +395,28 @@ fn function(b: &mut Binder<'_>, r: &Request<'_>, f: FuncId, missing: &mut Vec<Mi
             hook(b, At::After(id), id);
         }
     }
-    missing.extend(refused);
     b.begin(InstId(function.insts.len().saturating_sub(1) as u32), None);
     b.emit(Op::End);
-    let start = |t: BlockId| starts.get(t.index()).copied().unwrap_or(u32::MAX);
+    let start = |t: BlockId| starts.get(t.index()).copied();
     for fix in fixes {
-        match fix {
-            Fix::Bra(step, to) => b.code.steps[step].op = Op::Bra(start(to)),
-            Fix::Brx(table, to) => b.code.brxs[table].targets = to.into_iter().map(start).collect(),
+        let (step, known) = match fix {
+            Fix::Bra(step, to) => {
+                let to = start(to);
+                b.code.steps[step].op = to.map_or(Op::End, Op::Bra);
+                (step, to.is_some())
+            }
+            Fix::Brx(step, table, to) => {
+                let to: Vec<u32> = to.into_iter().filter_map(start).collect();
+                let all = to.len() == b.code.brxs[table].targets.len();
+                b.code.brxs[table].targets = to;
+                (step, all)
+            }
+        };
+        if !known {
+            refused.push((f, b.code.origin[step].1, "its target is not a block of this function".into()));
         }
     }
+    missing.extend(refused);
 }
 
 /// Binds one action of the plan.
