@@ -4,7 +4,7 @@
 
 use crate::access::{self, Bad, Reach};
 use crate::alu::Level;
-use crate::code::{Mem, Sync};
+use crate::code::{Mem, Mma, Sync};
 use crate::planes::{LANES, Planes};
 use crate::sync;
 
@@ -27,6 +27,8 @@ pub struct Host {
     pub store: Store,
     /// An exchange in the warp.
     pub exchange: fn(&mut Planes, &Sync, u32),
+    /// A product of tiles.
+    pub mma: fn(&mut Planes, &Mma),
 }
 
 #[inline(always)]
@@ -83,8 +85,12 @@ macro_rules! level {
                 sync::exchange(p, s, mask);
             }
             $(#[$f])?
+            fn mma(p: &mut Planes, op: &Mma) {
+                crate::mma::mma(p, op);
+            }
+            $(#[$f])?
             pub fn host() -> Host {
-                Host { lowest, put, load, store, exchange }
+                Host { lowest, put, load, store, exchange, mma }
             }
         }
     };

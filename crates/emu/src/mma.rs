@@ -14,9 +14,10 @@ use prlx_isa::view::Type;
 use crate::access::{self, Bad, Reach};
 use crate::code::{Mma, Tile};
 use crate::half;
-use crate::planes::{LANES, Planes};
+use crate::planes::{LANES, Planes, V32};
 
 /// Does `d = a·b + c`.
+#[inline(always)]
 pub fn mma(p: &mut Planes, op: &Mma) {
     match op.types[1] {
         Type::F64 => double(p, op),
@@ -26,21 +27,20 @@ pub fn mma(p: &mut Planes, op: &Mma) {
 }
 
 /// Places of A's and B's elements: `f(lane, register, element in it, row, column)`.
+#[inline(always)]
 fn elements(op: &Mma, e: u32, of_a: bool, mut f: impl FnMut(usize, usize, u32, usize, usize)) {
     let registers = if of_a { &op.planes[1] } else { &op.planes[2] };
     if op.linear {
         let (rows, cols) = if of_a { (op.m, op.k) } else { (op.k, op.n) };
         return linear(rows, cols, |l, i, row, col| f(l, i / e as usize, i as u32 % e, row, col));
     }
-    for l in 0..LANES as u32 {
-        let (g, t) = (l / 4, l % 4);
-        for r in 0..registers.len() as u32 {
-            for j in 0..e {
+    let high = op.m == 16;
+    for r in 0..registers.len() as u32 {
+        for j in 0..e {
+            for l in 0..LANES as u32 {
+                let (g, t) = (l / 4, l % 4);
                 let (row, col) = if of_a {
-                    (
-                        g + if op.m == 16 { 8 * (r % 2) } else { 0 },
-                        4 * e * if op.m == 16 { r / 2 } else { r } + e * t + j,
-                    )
+                    (g + if high { 8 * (r % 2) } else { 0 }, 4 * e * if high { r / 2 } else { r } + e * t + j)
                 } else {
                     (4 * e * r + e * t + j, g)
                 };
@@ -51,6 +51,7 @@ fn elements(op: &Mma, e: u32, of_a: bool, mut f: impl FnMut(usize, usize, u32, u
 }
 
 /// Places of accumulators: `f(lane, index, row, column)`.
+#[inline(always)]
 fn accumulators(op: &Mma, mut f: impl FnMut(usize, usize, usize, usize)) {
     if op.linear {
         return linear(op.m, op.n, f);
@@ -63,10 +64,11 @@ fn accumulators(op: &Mma, mut f: impl FnMut(usize, usize, usize, usize)) {
 }
 
 /// Places of a `wmma` fragment's elements: `f(lane, index, row, column)`.
+#[inline(always)]
 fn linear(rows: u32, cols: u32, mut f: impl FnMut(usize, usize, usize, usize)) {
     let (each, cols) = ((rows * cols) as usize / LANES, cols as usize);
-    for l in 0..LANES {
-        for i in 0..each {
+    for i in 0..each {
+        for l in 0..LANES {
             let at = l * each + i;
             f(l, i, at / cols, at % cols);
         }
@@ -136,22 +138,75 @@ fn fp8(bits: u32, exponent: i32, mantissa: i32) -> f64 {
     if bits >> 7 & 1 == 1 { -v } else { v }
 }
 
-fn float(p: &mut Planes, op: &Mma) {
-    let [d, a, b, c] = op.types;
-    let (k, mut left, mut right) = (op.k as usize, [[0f64; 32]; 32], [[0f64; 32]; 32]);
-    let part = |p: &Planes, plane: u16, l: usize, j: u32, ty: Type| {
-        let bits = p.w32[usize::from(plane)].0[l];
-        number(if ty.bits() == 32 { bits } else { bits >> (ty.bits() * j) & ((1 << ty.bits()) - 1) }, ty)
-    };
-    elements(op, 32 / a.bits(), true, |l, r, j, row, col| left[row][col] = part(p, op.planes[1][r], l, j, a));
-    elements(op, 32 / b.bits(), false, |l, r, j, row, col| right[row][col] = part(p, op.planes[2][r], l, j, b));
-    let mut sums = [[0f64; 32]; 32];
-    for (row, sums) in sums.iter_mut().enumerate().take(op.m as usize) {
-        for x in 0..k {
-            for (sum, r) in sums.iter_mut().zip(&right[x]).take(op.n as usize) {
-                *sum += left[row][x] * r;
+/// An element of every lane's register as a number.
+#[inline(always)]
+fn numbers(plane: &V32, j: u32, ty: Type) -> [f64; LANES] {
+    let mut out = [0.0; LANES];
+    match ty {
+        Type::F16 => {
+            for (out, &bits) in out.iter_mut().zip(&plane.0) {
+                *out = f64::from(half_number(bits >> (16 * j) & 0xffff));
             }
         }
+        Type::Bf16 => {
+            for (out, &bits) in out.iter_mut().zip(&plane.0) {
+                *out = f64::from(f32::from_bits(bits >> (16 * j) << 16));
+            }
+        }
+        _ => {
+            for (out, &bits) in out.iter_mut().zip(&plane.0) {
+                *out =
+                    number(if ty.bits() == 32 { bits } else { bits >> (ty.bits() * j) & ((1 << ty.bits()) - 1) }, ty);
+            }
+        }
+    }
+    out
+}
+
+/// A binary16 without branches, so that the lane loop becomes vector code.
+#[inline(always)]
+fn half_number(h: u32) -> f32 {
+    let m = h & 0x7fff;
+    // Its bits as those of a binary32 are the number times 2^-112; infinities and NaNs need their exponent.
+    let finite = f32::from_bits(m << 13) * f32::from_bits(0x7780_0000);
+    let bits = if m >= 0x7c00 { 0x7f80_0000 | (m & 0x3ff) << 13 } else { finite.to_bits() };
+    f32::from_bits(bits | (h & 0x8000) << 16)
+}
+
+#[inline(always)]
+fn float(p: &mut Planes, op: &Mma) {
+    if op.n == 8 { product::<8>(p, op) } else { product::<32>(p, op) }
+}
+
+#[inline(always)]
+fn product<const N: usize>(p: &mut Planes, op: &Mma) {
+    let [d, a, b, c] = op.types;
+    let (mut left, mut right) = ([[0f64; 32]; 32], [[0f64; N]; 32]);
+    let mut last = (usize::MAX, 0);
+    let mut values = [0.0; LANES];
+    let (e, f) = (32 / a.bits().max(1), 32 / b.bits().max(1));
+    elements(op, e, true, |l, r, j, row, col| {
+        if last != (r, j) {
+            (last, values) = ((r, j), numbers(&p.w32[usize::from(op.planes[1][r])], j, a));
+        }
+        left[row][col] = values[l];
+    });
+    last = (usize::MAX, 0);
+    elements(op, f, false, |l, r, j, row, col| {
+        if last != (r, j) {
+            (last, values) = ((r, j), numbers(&p.w32[usize::from(op.planes[2][r])], j, b));
+        }
+        right[row][col] = values[l];
+    });
+    let mut sums = [[0f64; N]; 32];
+    for (left, sums) in left.iter().zip(&mut sums).take(op.m as usize) {
+        let mut row = [0f64; N];
+        for (&x, right) in left.iter().zip(&right).take(op.k as usize) {
+            for (sum, r) in row.iter_mut().zip(right) {
+                *sum += x * r;
+            }
+        }
+        *sums = row;
     }
     accumulators(op, |l, i, row, col| {
         let packed = c == Type::F16;
@@ -202,4 +257,17 @@ fn double(p: &mut Planes, op: &Mma) {
         out[l][i] = sum.to_bits();
     });
     accumulators(op, |l, i, _, _| p.w64[usize::from(op.planes[0][i])].0[l] = out[l][i]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halves_as_numbers() {
+        for h in 0..=u16::MAX {
+            let (x, y) = (half_number(h.into()), half::from_f16(h));
+            assert!(x.to_bits() == y.to_bits(), "{h:#x}");
+        }
+    }
 }

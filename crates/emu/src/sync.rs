@@ -136,7 +136,7 @@ impl Warp {
                 access::put_rows(&self.planes, &reach, &mut self.hint, mem, &rows).map_err(fault)?;
             }
             Matrix::Tile(t) => crate::mma::tile(&mut self.planes, &reach, &mut self.hint, t).map_err(fault)?,
-            Matrix::Mma(op) => crate::mma::mma(&mut self.planes, op),
+            Matrix::Mma(op) => (launch.host.mma)(&mut self.planes, op),
             Matrix::Transpose { dst, src } => {
                 let v = self.planes.get32(*src);
                 let at = |r: usize, c: usize| (v.0[r * 4 + c / 2] >> (16 * (c % 2))) & 0xffff;
