@@ -103,7 +103,7 @@ fn lists(texts: &Texts<'_>, pieces: &[Piece]) -> Result<(), Error> {
     }
     for (index, (old, new)) in texts.module.functions.iter().zip(&texts.after.functions).enumerate() {
         let more = usize::from(recorded(texts.plan, index));
-        if new.params.len() + new.reg_params.len() != old.params.len() + old.reg_params.len() + more {
+        if new.params.len() != old.params.len() + more {
             let what = format!("{}: {} parameters became {}", old.name, old.params.len(), new.params.len());
             return Err(wrong(new.params_span.start as usize, what));
         }
@@ -342,6 +342,12 @@ impl<'a> Checked<'a> {
             true => Ok(()),
             false => Err(self.wrong(inst, "leaves its piece, or goes back")),
         }
+    }
+
+    /// The register parameter by which a function of the old kind gets its caller's state.
+    pub fn state_parameter(&self) -> Option<Reg> {
+        let name = format!("{}state", self.texts.prefix);
+        Some(Reg(self.new.regs.iter().position(|r| r.name == name)? as u32))
     }
 
     /// The register that keeps a part of the lane's state, by its name without the prefix.

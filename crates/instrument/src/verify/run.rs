@@ -349,6 +349,9 @@ fn prepare(
     let record = address(&format!("{}record", texts.prefix));
     machine.params.insert(format!("{}context", texts.prefix), lane.context);
     machine.params.insert(format!("{}state", texts.prefix), record);
+    if let Some(reg) = f.state_parameter() {
+        machine.regs.insert(reg, record);
+    }
     let mut set = |name: &str, size: u64, value: u64| {
         if let Some(reg) = f.state(name) {
             machine.regs.insert(reg, value);
