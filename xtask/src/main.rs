@@ -6,6 +6,7 @@
 mod corpus;
 mod ptxas;
 mod readme;
+mod rewritten;
 mod setup;
 mod tidy;
 
@@ -23,6 +24,7 @@ const TASKS: &[Task] = &[
     ("tidy", tidy::run, "house rules: crate edges, module headers, file sizes"),
     ("setup", setup::run, "install the CUDA toolchain and Triton from PyPI into .venv"),
     ("corpus", corpus::run, "compile tests/kernels and examples again (--check compares with what is tracked)"),
+    ("rewritten", rewritten::run, "rewrite the corpus at every level, assemble it, and show what registers that costs"),
     ("ptxas", ptxas::run, "assemble PTX files, or all below folders, with NVIDIA's assembler"),
 ];
 

@@ -32,7 +32,7 @@ pub fn assemble(paths: &[PathBuf]) -> Result<()> {
 }
 
 /// The architecture that a module's `.target` line names.
-fn target(path: &Path) -> Result<String> {
+pub fn target(path: &Path) -> Result<String> {
     let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let line = text.lines().find_map(|l| l.trim_start().strip_prefix(".target"));
     let arch = line.and_then(|l| l.split([',', ' ', '\t']).find(|w| !w.is_empty()));

@@ -1,40 +1,59 @@
-//! Rewrites every module of the corpus at every level, for the assembler to judge: `rewrite_all DIR` writes
-//! `DIR/LEVEL/NAME.ptx` and `DIR/none/NAME.ptx` (unchanged). With `--dense`, plans have an action at every place.
+//! Rewrites every module of the corpus at every level, for the assembler to judge: `rewrite_all DIR [WORD…]` writes
+//! `DIR/LEVEL/NAME.ptx` and the originals to `DIR/none/NAME.ptx`; words choose modules by their path. Level `operands`
+//! watches eight sites, as a real window may. Ends with 1 if any module is refused.
 
 #[path = "../tests/support/mod.rs"]
 mod support;
 
-use std::fs;
 use std::path::Path;
+use std::process::ExitCode;
+use std::{fs, io};
 
-fn main() {
+use prlx_probe::Plan;
+use prlx_trace::SiteId;
+use prlx_trace::kernel::Level;
+use prlx_trace::launch::Window;
+
+fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let out = Path::new(args.first().map_or("target/rewritten", String::as_str));
-    let words = &args[args.len().min(1)..];
+    let words = args.get(1..).unwrap_or_default();
+    let mut refused = 0;
     for (name, source) in support::corpus() {
         if !words.is_empty() && !words.iter().any(|w| name.contains(w)) {
             continue;
         }
-        let (module, _) = prlx_isa::ptx::read(&source);
         let file = name.replace('/', "~");
-        put(&out.join("none").join(&file), &source);
+        let mut texts = vec![("none", Ok(source.clone()))];
         for level in support::LEVELS {
-            let plan = support::dense(&module, level);
-            match prlx_instrument::ptx(&source, &module, &plan) {
-                Ok(edits) => {
-                    put(&out.join(level.name()).join(&file), &prlx_instrument::apply(&source, &edits));
-                }
-                Err(error) => eprintln!("{name} {}: {error}", level.name()),
+            let mut program = support::program(level);
+            program.elide = true;
+            if level == Level::Operands {
+                program.window = Some(Window { sites: sites(&source), warps: (0, 1), visits: (0, 1) });
+            }
+            let rewrite = prlx_instrument::rewrite(&source, &name, &program, &|_| None);
+            texts.push((level.name(), rewrite.map(|r| r.text).map_err(|e| e.to_string())));
+        }
+        for (level, text) in texts {
+            let text = text.and_then(|t| put(&out.join(level).join(&file), &t).map_err(|e| e.to_string()));
+            if let Err(error) = text {
+                eprintln!("{name} at {level}: {error}");
+                refused += 1;
             }
         }
     }
+    ExitCode::from(u8::from(refused > 0))
 }
 
-fn put(path: &Path, text: &str) {
-    if let Some(dir) = path.parent() {
-        let _ = fs::create_dir_all(dir);
-    }
-    if let Err(error) = fs::write(path, text) {
-        eprintln!("{}: {error}", path.display());
-    }
+/// Eight sites, spread over the module.
+fn sites(source: &str) -> Vec<SiteId> {
+    let (module, _) = prlx_isa::ptx::read(source);
+    let plan = Plan::resolve(&support::program(Level::Operands), &module, source, "", &|_| None);
+    let n = plan.module.sites.len() as u32;
+    (0..8).map(|i| SiteId(i * n / 8)).collect()
+}
+
+fn put(path: &Path, text: &str) -> io::Result<()> {
+    path.parent().map_or(Ok(()), fs::create_dir_all)?;
+    fs::write(path, text)
 }

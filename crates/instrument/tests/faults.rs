@@ -30,7 +30,7 @@ const FAULTS: &[(Level, &str, &str, &str, &str)] = &[
     (Level::Path, "loops", ",\n\t.param .u64 prlx_context", "", ""),
     (Level::Path, "loops", ".param .u64 prlx_context", ".param .u64 prlx_context, .param .u64 prlx_more", ""),
     // Registers and memory.
-    (Level::Path, "loops", "mov.u32 %prlx_word, 1;\n\t$prlx_room", "mov.u32 %r3, 1;\n\t$prlx_room", "writes a register of the original"),
+    (Level::Path, "loops", "mov.u32 %prlx_word, 1;\n$prlx_room", "mov.u32 %r3, 1;\n$prlx_room", "writes a register of the original"),
     (Level::Path, "loops", "cvt.u32.u64 %prlx_a, %prlx_cursor", "cvt.u32.u64 %prlx_a, %prlx_x", "reads a register before"),
     (Level::Path, "loops", "st.global.cg.u32 [%prlx_cursor]", "st.global.cg.u32 [%rd1]", "touches memory"),
     (Level::Path, "loops", "%prlx_leader, 31, %prlx_mask", "%prlx_leader, 31, -1", "waits for lanes"),

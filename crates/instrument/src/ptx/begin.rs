@@ -90,6 +90,7 @@ impl Lowering<'_> {
 
     fn begin_kernel(&self, s: &mut Snippet<'_>) {
         match self.state.shape.lanes {
+            _ if !self.writes() => {}
             1 => s.ptx("mov.u64 %~cursor, 0;"),
             _ => s.ptx(&format!("mov.u32 %~a, %laneid;\nmul.wide.u32 %~cursor, %~a, {};", self.state.shape.element)),
         }
@@ -150,6 +151,7 @@ impl Lowering<'_> {
             return;
         }
         match self.state.level {
+            Level::Path if !self.writes() => {}
             Level::Path => {
                 s.ptx("setp.eq.u32 %~q, %~word, 1;\n@%~q bra $~last#;");
                 self.element(s, &["%~word"]);
@@ -178,6 +180,9 @@ impl Lowering<'_> {
 
     /// Adds what this lane could not write to its head's `dropped`.
     fn losses(&self, s: &mut Snippet<'_>) {
+        if !self.writes() {
+            return;
+        }
         s.again();
         s.ptx(&format!(
             "cvt.u32.u64 %~a, %~cursor;

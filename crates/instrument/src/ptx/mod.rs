@@ -158,6 +158,15 @@ fn visit_counters(plan: &FunctionPlan) -> u32 {
     counters.max().unwrap_or(0)
 }
 
+/// Whether an action leads to elements in memory, at once, in a callee or at the lane's end.
+fn writes_elements(action: &Action) -> bool {
+    match action {
+        Action::Begin | Action::End | Action::Restore | Action::Fold { .. } => false,
+        Action::Reserve { bits } => *bits > 0,
+        _ => true,
+    }
+}
+
 /// The lowering of one function.
 struct Lowering<'a> {
     source: &'a str,
@@ -338,6 +347,11 @@ impl Lowering<'_> {
 
     fn is_recorded(&self) -> bool {
         self.plan.functions.get(self.index).is_some_and(|f| f.skipped.is_none())
+    }
+
+    /// Whether anything here or in its callees writes elements. Often all of a kernel's decisions can be evaluated again.
+    fn writes(&self) -> bool {
+        !self.in_kernel() || self.of_plan.insertions.iter().any(|i| writes_elements(&i.action))
     }
 
     /// Whether its parameters are registers, as in PTX before there was an ABI.

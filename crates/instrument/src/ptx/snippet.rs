@@ -72,7 +72,8 @@ impl<'a> Snippet<'a> {
     pub fn finish(self) -> String {
         let mut body = String::new();
         for line in &self.lines {
-            let _ = write!(body, "\n\t{line}");
+            let indent = if line.ends_with(':') { "" } else { "\t" };
+            let _ = write!(body, "\n{indent}{line}");
         }
         let mut scope = String::new();
         for (ty, names) in TEMPORARIES {

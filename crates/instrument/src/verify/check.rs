@@ -120,6 +120,8 @@ pub(super) struct Checked<'a> {
     pub recorded: bool,
     /// Register of the original to that of the rewritten function.
     pub regs: Vec<Reg>,
+    /// Nothing in it, or in what it calls, writes elements: only states without any can come up.
+    pub idle: bool,
     /// How many visit counters the plan has for it.
     pub visits: u32,
     /// Registers of the rewritten function that were inserted.
@@ -162,7 +164,10 @@ impl<'a> Checked<'a> {
             _ => None,
         });
         let visits = counters.max().unwrap_or(0);
-        Ok(Checked { texts, index, old, new, recorded, regs, visits, ours, kept })
+        let silent =
+            |a: &Action| matches!(a, Action::Begin | Action::End | Action::Fold { .. } | Action::Reserve { bits: 0 });
+        let idle = old.kind == FunctionKind::Kernel && insertions.iter().all(|i| silent(&i.action));
+        Ok(Checked { texts, index, old, new, recorded, regs, idle, visits, ours, kept })
     }
 
     fn wrong(&self, inst: &Inst, what: impl std::fmt::Display) -> Error {

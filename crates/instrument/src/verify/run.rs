@@ -94,7 +94,11 @@ pub(super) fn run(
             let writes = insts.iter().any(|i| i.space == Space::Global);
             for seed in 0..2 * SAMPLES.len() {
                 let sample = SAMPLES[seed % SAMPLES.len()];
-                if writes || sample == Room {
+                if f.idle {
+                    if matches!(sample, Fresh | NoContext | Filtered) {
+                        execute(texts, f, layout, &here, inserted, sample, seed as u64)?;
+                    }
+                } else if writes || sample == Room {
                     execute(texts, f, layout, &here, inserted, sample, seed as u64)?;
                 }
             }
@@ -138,6 +142,7 @@ fn has_effect(texts: &Texts<'_>, f: &Checked<'_>, insertion: &Insertion) -> bool
         }
         (Action::Fold { values, .. }, _) => !values.is_empty(),
         (Action::Reserve { bits }, _) => *bits > 0,
+        (Action::End, _) => !f.idle || texts.plan.program.level == Level::Print,
         _ => true,
     }
 }
@@ -313,6 +318,7 @@ fn prepare(
         level,
         kind: f.old.kind,
         word: match (eager, seed % 4) {
+            _ if f.idle => 1,
             (true, _) => mix(seed + 2) as u32 >> 1 | 1 << 30,
             (false, 0) => 1,
             (false, _) => (mix(seed + 2) as u32 | 1 << 31) >> (1 + seed % 26),
