@@ -52,7 +52,7 @@ const FAULTS: &[(Level, &str, &str, &str, &str)] = &[
     (Level::Events, "values", "mov.u32 %prlx_clock, %clock", "mov.u32 %prlx_clock, %smid", "memory at"),
     (Level::Path, "calls", "st.local.u32 [%prlx_state+16], %prlx_word", "st.local.u32 [%prlx_state+20], %prlx_word", "not where others look"),
     (Level::Path, "calls", "\tld.local.u64 %prlx_cursor, [prlx_record+0];\n", "", "not handed on"),
-    (Level::Path, "calls", "call bare, (prlx_state", "call bare, (prlx_record, prlx_state", ""),
+    (Level::Path, "calls", "a1, prlx_state", "a1, prlx_record, prlx_state", ""),
 ];
 
 #[test]
