@@ -15,6 +15,7 @@ pub mod alu;
 mod calls;
 pub mod code;
 mod copies;
+pub mod coverage;
 pub mod cta;
 mod decode;
 mod device;

@@ -7,6 +7,7 @@ use super::bind::{Binder, bits, leaves, signed};
 use super::{Fix, bytes, control, matrix};
 use crate::alu::{self, Args, Level};
 use crate::code::{AddrBase, Atom, Brx, Clock, Mem, Op, Place, Plane, Rmw, window};
+use crate::coverage::{Coverage, coverage};
 use crate::planes::{LANES, Planes, V64};
 
 /// Appends the steps of an instruction.
@@ -15,6 +16,9 @@ use crate::planes::{LANES, Planes, V64};
 /// What is missing.
 pub fn inst(b: &mut Binder<'_>, inst: &Inst, level: Level, fixes: &mut Vec<Fix>) -> Result<(), String> {
     let Some(op) = inst.form.op else { return Err("it is not an instruction that PRLX knows".into()) };
+    if coverage(op) == Coverage::Refused {
+        return Err("it is not implemented".into());
+    }
     let f = &inst.form;
     match op {
         Ptx::Bra => {
