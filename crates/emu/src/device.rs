@@ -9,7 +9,7 @@ use prlx_trace::launch::WarpStream;
 use rustc_hash::FxHashMap;
 
 use crate::alu::Level;
-use crate::code::{Builtin, Callee, Code, window};
+use crate::code::{Code, window};
 use crate::cta::Launch;
 use crate::decode::{Request, decode};
 use crate::grid::{self, Outcome};
@@ -122,11 +122,6 @@ impl Emulator {
         };
         let function = &m.module.functions[code.kernel.index()];
         check(&m.module, function, &code, config, params)?;
-        if code.calls.iter().any(|c| c.callee == Callee::Builtin(Builtin::Malloc)) && !self.heap.ready() {
-            let owner = Owner::Symbol("the heap of `malloc`".into(), false);
-            let at = self.memory.alloc(heap::SIZE, 4096, o.max_memory, owner);
-            self.heap.begin(at.ok_or_else(|| Error::new(ErrorKind::Memory, "no memory for the heap of `malloc`"))?);
-        }
         let buffer = Region::new(params.len() as u64);
         buffer.write(0, params);
         let launch = Launch {
@@ -256,6 +251,14 @@ impl Driver for Emulator {
                     region.write(off + offset, &to.wrapping_add_signed(addend).to_le_bytes());
                 }
             }
+        }
+        // Now, so that its address does not depend on what is allocated between loading and launching.
+        if module.symbols.iter().any(|s| s.is_function && s.function.is_none() && s.name == "malloc")
+            && !self.heap.ready()
+        {
+            let owner = Owner::Symbol("the heap of `malloc`".into(), false);
+            let at = self.memory.alloc(heap::SIZE, 4096, self.options.max_memory, owner);
+            self.heap.begin(at.ok_or_else(|| Error::new(ErrorKind::Memory, "no memory for the heap of `malloc`"))?);
         }
         self.next += 1;
         self.modules
