@@ -37,7 +37,7 @@ fn main() {
         }
         for level in Level::ALL.iter().copied() {
             let scheduled =
-                scheduled.get(&name).is_some_and(|levels| levels.contains(&level.name()) || levels == "all");
+                scheduled.get(&name).is_some_and(|levels| levels.contains(level.name()) || levels == "all");
             let folder = folder.clone();
             trials.push(Trial::test(format!("{name} {}", level.name()), move || one(&folder, level, scheduled)));
         }
