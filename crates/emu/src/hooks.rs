@@ -36,8 +36,8 @@ pub struct Recorder {
     warp: WarpId,
     level: Level,
     visits_wanted: (u64, u64),
-    /// Sites whose event gives the leading lane's value.
-    leading: Vec<bool>,
+    /// Sites at which lanes go one of several ways: an event for each.
+    switches: Vec<bool>,
     word: [u32; LANES],
     words: Vec<Vec<u32>>,
     hashes: [[u64; 4]; LANES],
@@ -57,7 +57,7 @@ impl Recorder {
             warp,
             level: p.level,
             visits_wanted: p.window.as_ref().map_or((0, u64::MAX), |w| w.visits),
-            leading: o.plan.module.sites.iter().map(|s| s.class == SiteClass::Switch).collect(),
+            switches: o.plan.module.sites.iter().map(|s| s.class == SiteClass::Switch).collect(),
             word: [1; LANES],
             words: vec![Vec::new(); LANES],
             hashes: [[Fold::START; 4]; LANES],
@@ -133,21 +133,31 @@ impl Recorder {
                 }
             }),
             Action::Event { site, .. } => {
-                let lead = m.trailing_zeros() as usize;
-                let value = match (hook.pred, hook.values.as_slice()) {
-                    (Some(p), _) => u64::from(planes.get_pred(p) & m),
-                    (None, []) => 0,
-                    (None, [v, ..]) if self.leading.get(site.0 as usize) == Some(&true) => value(planes, *v, lead),
+                let mut event = |mask: u32, value: u64| {
+                    self.events.push(Event { site: *site, mask: LaneMask(mask.into()), value, clock: clock as u32 });
+                };
+                match (hook.pred, hook.values.as_slice()) {
+                    (Some(p), _) => event(m, u64::from(planes.get_pred(p) & m)),
+                    (None, []) => event(m, 0),
+                    (None, [v, ..]) if self.switches.get(site.0 as usize) == Some(&true) => {
+                        let mut left = m;
+                        while left != 0 {
+                            let index = value(planes, *v, left.trailing_zeros() as usize);
+                            let mut same = 0;
+                            each(left, |l| same |= u32::from(value(planes, *v, l) == index) << l);
+                            event(same, index);
+                            left &= !same;
+                        }
+                    }
                     (None, list) => {
                         let mut d = 0;
                         each(m, |l| {
                             let values: Vec<u64> = list.iter().map(|&p| value(planes, p, l)).collect();
                             d ^= digest(l as u32, &values);
                         });
-                        d.into()
+                        event(m, d.into());
                     }
-                };
-                self.events.push(Event { site: *site, mask: LaneMask(m.into()), value, clock: clock as u32 });
+                }
             }
             Action::Operands { site, .. } => {
                 let visits = self.visits.entry(*site).or_insert([0; LANES]);

@@ -294,7 +294,7 @@ codes! {
         MulWide = 5 "mul.wide", /// Low half of a*b, plus c.
         Mad = 6 "mad", /// Product of twice the width, plus c.
         MadWide = 7 "mad.wide", /// Quotient towards zero; by zero: all ones.
-        Div = 8 "div", /// Remainder; by zero: the dividend.
+        Div = 8 "div", /// Remainder; by zero: all ones.
         Rem = 9 "rem", /// Bitwise.
         And = 10 "and", /// Bitwise.
         Or = 11 "or", /// Bitwise.

@@ -168,10 +168,10 @@ impl Default for Lanes {
 pub struct Event {
     /// Which site.
     pub site: SiteId,
-    /// Which lanes were there: exact.
+    /// Which lanes were there: exact. At a switch: those of them that go this way, with an event for each way.
     pub mask: LaneMask,
-    /// Decision: the lanes whose predicate held. Switch: the leading lane's index. Memory: a digest over the active
-    /// lanes' values, comparable only between equal masks.
+    /// Decision: the lanes whose predicate held. Switch: the index of all its lanes. Memory: a digest over the
+    /// active lanes' values, comparable only between equal masks.
     pub value: u64,
     /// Low 32 bits of the SM's clock.
     pub clock: u32,

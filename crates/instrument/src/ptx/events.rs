@@ -22,10 +22,10 @@ impl Lowering<'_> {
             [] => s.ptx("mov.u32 %~value, 0;\nbar.warp.sync %~mask;"),
             [Value::Named(p, Type::Pred)] => s.ptx(&format!("vote.sync.ballot.b32 %~value, {p}, %~mask;")),
             [Value::Not(p)] => s.ptx(&format!("not.pred %~q, {p};\nvote.sync.ballot.b32 %~value, %~q, %~mask;")),
-            // The index is the leader's own: the others' never reach memory.
+            // One event for each way that lanes go, led by the lowest of those that go it: every lane's index is told.
             [index] if switch => {
                 index.read_low(s, "%~value");
-                s.ptx("bar.warp.sync %~mask;");
+                s.ptx("match.any.sync.b32 %~a, %~value, %~mask;\nmov.b32 %~mask, %~a;");
             }
             values if self.arch >= 80 => {
                 self.digest(s, values);

@@ -136,7 +136,7 @@ impl Lane {
         }
     }
 
-    /// `ballot`: the value is a predicate; `index`: it is the leader's own; else a digest.
+    /// `ballot`: the value is a predicate; `index`: it is a switch's; else a digest.
     pub fn event(&mut self, site: u32, values: &[u64], ballot: bool, index: bool, digests: bool) {
         let value = match values {
             [] => 0,
