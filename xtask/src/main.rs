@@ -20,6 +20,7 @@ const TASKS: &[Task] = &[
     ("ci", ci, "everything CI runs, in its order"),
     ("test", test, "all tests of the workspace (extra words go to cargo test)"),
     ("lint", lint, "rustfmt and clippy, warnings denied"),
+    ("doc", docs, "the API's documentation, warnings denied"),
     ("readme", readme::run, "paste real output into README.md, docs and examples (--check: fail if stale)"),
     ("tidy", tidy::run, "house rules: crate edges, module headers, file sizes"),
     ("setup", setup::run, "install the CUDA toolchain and Triton from PyPI into .venv"),
@@ -49,10 +50,16 @@ fn main() -> ExitCode {
 
 /// Runs a command in the repository root; its failure is an error that quotes it.
 pub fn sh(program: &str, args: &[&str]) -> Result<()> {
+    sh_with(program, args, &[])
+}
+
+/// The same with variables in its environment.
+fn sh_with(program: &str, args: &[&str], env: &[(&str, &str)]) -> Result<()> {
     let quoted = format!("{program} {}", args.join(" "));
     eprintln!("+ {quoted}");
     let status = Command::new(program)
         .args(args)
+        .envs(env.iter().copied())
         .current_dir(root())
         .status()
         .with_context(|| format!("cannot run `{quoted}`"))?;
@@ -67,11 +74,19 @@ pub fn root() -> std::path::PathBuf {
     std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(|| ".".into(), Into::into)
 }
 
+/// Begins with the README's test command; what needs NVIDIA's tools comes after what needs only Rust.
 fn ci(_: &[String]) -> Result<()> {
     test(&[])?;
     lint(&[])?;
+    docs(&[])?;
+    readme::run(&["--check".into()])?;
     setup::run(&[])?;
-    corpus::run(&["--check".into()])
+    corpus::run(&["--check".into()])?;
+    rewritten::run(&[])
+}
+
+fn docs(_: &[String]) -> Result<()> {
+    sh_with("cargo", &["doc", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])
 }
 
 fn test(args: &[String]) -> Result<()> {

@@ -2,6 +2,12 @@
 //!
 //! The emulator implements it, CUDA and HSA will; recording is written once, on top. Calls are synchronous: `launch`
 //! returns when the kernel has ended.
+//!
+//! On top of it: [`Job`], a launch with its data as a launch file has it ([`job`], [`content`], [`element`], [`npy`]);
+//! [`run()`], which runs it as it is; [`record()`], which runs it instrumented and drains what it wrote ([`drain`]).
+//!
+//! Holds: what is taken from a device is given back on every way out; bytes from files and devices never panic.
+//! Misses: one launch at a time; no module variables, textures or streams.
 
 mod compile;
 pub mod content;
