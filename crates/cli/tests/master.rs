@@ -36,8 +36,7 @@ fn main() {
             continue;
         }
         for level in Level::ALL.iter().copied() {
-            let scheduled =
-                scheduled.get(&name).is_some_and(|levels| levels.contains(level.name()) || levels == "all");
+            let scheduled = scheduled.get(&name).is_some_and(|levels| levels.contains(level.name()) || levels == "all");
             let folder = folder.clone();
             trials.push(Trial::test(format!("{name} {}", level.name()), move || one(&folder, level, scheduled)));
         }
