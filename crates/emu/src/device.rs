@@ -158,6 +158,11 @@ impl Emulator {
     }
 }
 
+/// Whether a symbol is a variable that has an address in the device's memory.
+pub fn in_memory(s: &Symbol) -> bool {
+    !s.is_function && matches!(s.space, Space::Global | Space::Const) && s.size > 0
+}
+
 fn no_module(m: ModuleHandle) -> Error {
     Error::new(ErrorKind::NotFound, format!("there is no module {}", m.0))
 }
@@ -225,8 +230,7 @@ impl Driver for Emulator {
             return Err(Error::new(ErrorKind::Module, format!("line {line} of the PTX: {}", d.message)));
         }
         let mut addresses = vec![None; module.symbols.len()];
-        let lives = |s: &Symbol| !s.is_function && matches!(s.space, Space::Global | Space::Const) && s.size > 0;
-        for (s, at) in module.symbols.iter().zip(&mut addresses).filter(|(s, _)| lives(s)) {
+        for (s, at) in module.symbols.iter().zip(&mut addresses).filter(|(s, _)| in_memory(s)) {
             let owner = Owner::Symbol(s.name.clone(), s.space == Space::Const);
             *at = self.memory.alloc(s.size, u64::from(s.align), self.options.max_memory, owner);
             if at.is_none() {

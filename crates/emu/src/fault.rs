@@ -30,10 +30,18 @@ impl Fault {
 /// An instruction with its place: `` `ld.global.f32 %f1, [%rd4];` at kernel.cu:12:5 in `saxpy` ``.
 pub fn place(module: &Module, source: &str, func: FuncId, inst: InstId) -> String {
     let Some(function) = module.functions.get(func.index()) else { return "an unknown place".into() };
-    let Some(i) = function.insts.get(inst.index()) else { return format!("`{}`", function.name) };
+    match spot(module, source, func, inst) {
+        Some((text, at)) => format!("`{text}` at {at} in `{}`", function.name),
+        None => format!("`{}`", function.name),
+    }
+}
+
+/// An instruction's text, and where it stands.
+pub fn spot(module: &Module, source: &str, func: FuncId, inst: InstId) -> Option<(String, String)> {
+    let i = module.functions.get(func.index())?.insts.get(inst.index())?;
     let text = i.span.of(source).split_whitespace().collect::<Vec<_>>().join(" ");
     let text = if text.is_empty() { i.form.text.clone() } else { text };
-    let mut at = match i.loc.and_then(|l| module.locs.get(l.index())) {
+    let at = match i.loc.and_then(|l| module.locs.get(l.index())) {
         Some(loc) => {
             let file = module.files.get(loc.file as usize).map_or("?", |f| f.path.as_str());
             let file = file.rsplit('/').next().unwrap_or(file);
@@ -45,8 +53,7 @@ pub fn place(module: &Module, source: &str, func: FuncId, inst: InstId) -> Strin
             format!("line {line} of the PTX")
         }
     };
-    at = format!("`{text}` at {at} in `{}`", function.name);
-    at
+    Some((text, at))
 }
 
 /// A place in the grid, in words.

@@ -31,7 +31,9 @@ mod mma;
 pub mod planes;
 mod printf;
 mod sync;
+mod unsupported;
 pub mod warp;
 
 pub use device::{Emulator, Options};
 pub use memory::{Allocation, Memory, Owner, Region};
+pub use unsupported::{Refusal, unsupported};

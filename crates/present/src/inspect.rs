@@ -21,17 +21,23 @@ pub enum View {
     Sites,
 }
 
-/// Prints the functions of `module` that `wanted` takes.
+/// Prints the functions of `module` that `wanted` takes; in [`View::Functions`] with the `notes` on each, a line a note.
 ///
 /// # Errors
 /// When `out` does.
-pub fn inspect(out: &mut impl Write, module: &Module, view: View, wanted: &dyn Fn(&str) -> bool) -> io::Result<()> {
+pub fn inspect(
+    out: &mut impl Write,
+    module: &Module,
+    view: View,
+    wanted: &dyn Fn(&str) -> bool,
+    notes: &dyn Fn(&str) -> Vec<String>,
+) -> io::Result<()> {
     writeln!(out, "{}  {}", module.name, module.target)?;
     for (i, function) in module.functions.iter().enumerate().filter(|(_, f)| wanted(&f.name)) {
         let sites: Vec<&Site> = module.sites.iter().filter(|s| s.function == FuncId(i as u32)).collect();
         header(out, function, &sites)?;
         match view {
-            View::Functions => {}
+            View::Functions => notes(&function.name).iter().try_for_each(|note| writeln!(out, "    {note}"))?,
             View::Blocks => {
                 for (b, block) in function.blocks.iter().enumerate() {
                     writeln!(out, "    {:<4} {:<24} {}", format!("b{b}"), edges(block), place(module, block.loc))?;

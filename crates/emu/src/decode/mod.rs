@@ -70,20 +70,37 @@ pub fn decode(r: &Request<'_>) -> Result<Code, Error> {
         };
         return Err(Error::new(ErrorKind::NotFound, format!("the module has no kernel `{}`", r.kernel)).help(help));
     };
-    let main = &module.functions[kernel.index()];
-    if let Some((name, _)) = main.limits.iter().find(|(n, _)| n.contains("cluster")) {
-        let text = format!("`{}` is launched in clusters (`.{name}`), which the CPU device does not do yet", main.name);
-        return Err(Error::new(ErrorKind::Unsupported, text));
+    if let Some(why) = clusters(&module.functions[kernel.index()]) {
+        return Err(Error::new(ErrorKind::Unsupported, why));
     }
+    let (b, missing) = attempt(r, kernel);
+    if !missing.is_empty() {
+        return Err(refuse(&b, r, &missing));
+    }
+    match limits(&b) {
+        Some(why) => Err(Error::new(ErrorKind::Unsupported, why)),
+        None => Ok(b.code),
+    }
+}
+
+/// Why a kernel that is launched in clusters is refused.
+pub fn clusters(main: &Function) -> Option<String> {
+    let (name, _) = main.limits.iter().find(|(n, _)| n.contains("cluster"))?;
+    Some(format!("`{}` is launched in clusters (`.{name}`), which the CPU device does not do yet", main.name))
+}
+
+/// Decodes a function and all that it can reach, as far as that goes; with what can't be done.
+pub fn attempt<'a>(r: &Request<'a>, root: FuncId) -> (Binder<'a>, Vec<Missing>) {
+    let module = r.module;
     let mut b = Binder::new(module, r.addresses);
-    b.code.name = main.name.clone();
-    b.code.kernel = kernel;
+    b.code.name = module.functions[root.index()].name.clone();
+    b.code.kernel = root;
     b.code.entries = vec![Entry { start: u32::MAX, ..Entry::default() }; module.functions.len()];
-    let calls = reach(module, kernel);
+    let calls = reach(module, root);
     let reached: Vec<FuncId> =
         (0..module.functions.len() as u32).map(FuncId).filter(|f| calls[f.index()].is_some()).collect();
     let recursive = |f: FuncId| cycles(&calls, f);
-    memory(&mut b, module, kernel, &reached, &calls, r.stack);
+    memory(&mut b, module, root, &reached, &calls, r.stack);
     let mut missing = Vec::new();
     for &f in &reached {
         let before = b.count;
@@ -98,35 +115,28 @@ pub fn decode(r: &Request<'_>) -> Result<Code, Error> {
     for &f in &reached {
         function(&mut b, r, f, &mut missing);
     }
-    if !missing.is_empty() {
-        return Err(refuse(&b, r, &missing));
-    }
     // All registers lie before everything else.
     let Count { w32, w64, pred } = b.registers;
     b.code.variable = [w32, w64, pred].map(|n| vec![(0, n as u16)]);
     let Count { w32, w64, pred } = b.count;
-    if w32.max(w64) > u32::from(u16::MAX) || pred >= u32::from(u16::MAX >> 1) {
-        let text = format!(
-            "`{}` and what it calls use {} registers, more than the CPU device has",
-            main.name,
-            w32 + w64 + pred
-        );
-        return Err(Error::new(ErrorKind::Unsupported, text));
-    }
-    if b.code.steps.len() as u64 >= 1 << crate::warp::STEP_BITS {
-        let text = format!("`{}` and what it calls are longer than the CPU device can run", main.name);
-        return Err(Error::new(ErrorKind::Unsupported, text));
-    }
-    if b.code.local_bytes > MAX_LOCAL {
-        let text = format!(
-            "`{}` needs {} bytes of local memory a thread; there are {MAX_LOCAL}",
-            main.name, b.code.local_bytes
-        );
-        return Err(Error::new(ErrorKind::Unsupported, text));
-    }
     b.code.planes = (w32 as u16, w64 as u16, pred as u16);
     b.code.recursive = reached.iter().any(|&f| recursive(f));
-    Ok(b.code)
+    (b, missing)
+}
+
+/// Why code that can be done is too large all the same.
+pub fn limits(b: &Binder<'_>) -> Option<String> {
+    let name = &b.code.name;
+    let Count { w32, w64, pred } = b.count;
+    if w32.max(w64) > u32::from(u16::MAX) || pred >= u32::from(u16::MAX >> 1) {
+        let n = w32 + w64 + pred;
+        return Some(format!("`{name}` and what it calls use {n} registers, more than the CPU device has"));
+    }
+    if b.code.steps.len() as u64 >= 1 << crate::warp::STEP_BITS {
+        return Some(format!("`{name}` and what it calls are longer than the CPU device can run"));
+    }
+    let local = b.code.local_bytes;
+    (local > MAX_LOCAL).then(|| format!("`{name}` needs {local} bytes of local memory a thread; there are {MAX_LOCAL}"))
 }
 
 /// By function: the functions that it may call; `None` for those that the kernel can't reach.
@@ -363,7 +373,7 @@ fn save(b: &mut Binder<'_>, f: FuncId, from: Count, to: Count) {
 }
 
 /// What can't be done: function, instruction, why.
-type Missing = (FuncId, InstId, String);
+pub type Missing = (FuncId, InstId, String);
 
 fn function(b: &mut Binder<'_>, r: &Request<'_>, f: FuncId, missing: &mut Vec<Missing>) {
     let function = &r.module.functions[f.index()];
