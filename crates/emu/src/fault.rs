@@ -1,7 +1,7 @@
 //! What stops a kernel, in words: the instruction, its line, the kernel, the CTA and the thread.
 
 use prlx_driver::{Error, ErrorKind};
-use prlx_isa::view::{FuncId, InstId, Module};
+use prlx_isa::view::{FuncId, InstId, Module, Span};
 use prlx_trace::Dim3;
 
 use crate::code::Code;
@@ -48,12 +48,15 @@ pub fn spot(module: &Module, source: &str, func: FuncId, inst: InstId) -> Option
             let column = if loc.column > 0 { format!(":{}", loc.column) } else { String::new() };
             format!("{file}:{}{column}", loc.line)
         }
-        None => {
-            let line = source.get(..i.span.start as usize).map_or(0, |s| s.matches('\n').count() + 1);
-            format!("line {line} of the PTX")
-        }
+        None => line(source, i.span),
     };
     Some((text, at))
+}
+
+/// A line of the PTX, in words.
+pub fn line(source: &str, span: Span) -> String {
+    let line = source.get(..span.start as usize).map_or(0, |s| s.matches('\n').count() + 1);
+    format!("line {line} of the PTX")
 }
 
 /// A place in the grid, in words.

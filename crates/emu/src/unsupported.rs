@@ -20,7 +20,7 @@ pub struct Refusal {
     pub inst: Option<InstId>,
     /// The instruction's text, or the function's name.
     pub text: String,
-    /// Where it stands: a source line, or a line of the PTX; empty for a function.
+    /// Where it stands: a source line, or a line of the PTX.
     pub place: String,
     /// What is missing, as a sentence.
     pub why: String,
@@ -41,8 +41,14 @@ pub fn unsupported(module: &Module, source: &str, root: FuncId) -> Vec<Refusal> 
         level: Level::Base,
     };
     let (code, missing) = decode::attempt(&request, root);
-    let whole = |why| Refusal { function: root, inst: None, text: main.name.clone(), place: String::new(), why };
-    let mut out: Vec<Refusal> = decode::clusters(main).map(whole).into_iter().collect();
+    let whole = |why| Refusal {
+        function: root,
+        inst: None,
+        text: main.name.clone(),
+        place: fault::line(source, main.span),
+        why,
+    };
+    let mut out: Vec<Refusal> = decode::clusters(main, source).map(whole).into_iter().collect();
     for (function, inst, why) in missing {
         let (text, place) = fault::spot(module, source, function, inst).unwrap_or_default();
         out.push(Refusal { function, inst: Some(inst), text, place, why });

@@ -70,7 +70,7 @@ pub fn decode(r: &Request<'_>) -> Result<Code, Error> {
         };
         return Err(Error::new(ErrorKind::NotFound, format!("the module has no kernel `{}`", r.kernel)).help(help));
     };
-    if let Some(why) = clusters(&module.functions[kernel.index()]) {
+    if let Some(why) = clusters(&module.functions[kernel.index()], r.source) {
         return Err(Error::new(ErrorKind::Unsupported, why));
     }
     let (b, missing) = attempt(r, kernel);
@@ -84,9 +84,10 @@ pub fn decode(r: &Request<'_>) -> Result<Code, Error> {
 }
 
 /// Why a kernel that is launched in clusters is refused.
-pub fn clusters(main: &Function) -> Option<String> {
+pub fn clusters(main: &Function, source: &str) -> Option<String> {
     let (name, _) = main.limits.iter().find(|(n, _)| n.contains("cluster"))?;
-    Some(format!("`{}` is launched in clusters (`.{name}`), which the CPU device does not do yet", main.name))
+    let at = crate::fault::line(source, main.span);
+    Some(format!("`{}` at {at} is launched in clusters (`.{name}`), which the CPU device does not do yet", main.name))
 }
 
 /// Decodes a function and all that it can reach, as far as that goes; with what can't be done.
