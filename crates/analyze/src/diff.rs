@@ -346,7 +346,7 @@ fn streams(
     warps.missing = total.saturating_sub(warps.equal + warps.compared + warps.failed);
     let seen = lanes.in_equal_warps + lanes.same_words + lanes.compared + lanes.truncated + lanes.failed;
     lanes.missing = lanes.total.saturating_sub(seen);
-    (coverage.warps, coverage.lanes) = (warps, lanes);
+    (coverage.percent, coverage.warps, coverage.lanes) = (lanes.percent(), warps, lanes);
     Ok(())
 }
 

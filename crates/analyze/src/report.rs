@@ -412,6 +412,8 @@ data! {
     }
     /// How much was looked at.
     struct Coverage {
+        /// Lanes that were seen to their end on both sides, in percent of the launch's; 100 only if all were.
+        percent: f64,
         /// Warps of the launch.
         warps: Warps,
         /// Lanes of the warps.
@@ -523,5 +525,13 @@ impl Report {
     /// The finding to look at first: of the first launch that has any.
     pub fn first(&self) -> Option<(&LaunchReport, &Finding)> {
         self.launches.iter().find_map(|l| l.findings.first().map(|f| (l, f)))
+    }
+}
+
+impl Lanes {
+    /// Those seen to their end on both sides, in percent, cut to hundredths: 100 only if all were.
+    pub fn percent(&self) -> f64 {
+        let seen = self.in_equal_warps + self.same_words + self.compared;
+        if seen >= self.total { 100.0 } else { (seen as f64 / self.total as f64 * 1e4).floor().min(9999.0) / 100.0 }
     }
 }

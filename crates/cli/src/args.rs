@@ -208,20 +208,25 @@ pub struct RecorderArgs {
     /// the schedule)
     #[arg(long)]
     pub rewritten: bool,
+    /// Only CTAs FIRST-LAST of the grid
+    #[arg(long, value_name = "FIRST-LAST", value_parser = span, conflicts_with = "warps")]
+    pub ctas: Option<(u64, u64)>,
     /// Device memory for streams of rewritten code, in MiB
     #[arg(long, value_name = "MIB", default_value_t = 64)]
     pub memory: u64,
 }
 
 impl RecorderArgs {
-    /// The filter that these options say.
-    pub fn filter(&self) -> Filter {
+    /// The filter that these options say, for CTAs of so many warps.
+    pub fn filter(&self, warps_per_cta: u64) -> Filter {
+        let warps =
+            |(first, last): (u64, u64)| (first.saturating_mul(warps_per_cta), last.saturating_mul(warps_per_cta));
         Filter {
             kernels: self.kernel.clone(),
             functions: self.function.clone(),
             lines: self.line.clone(),
             classes: self.class.clone(),
-            warps: self.warps,
+            warps: self.warps.or(self.ctas.map(warps)),
         }
     }
 }

@@ -34,14 +34,20 @@ pub fn device(args: &DeviceArgs) -> Emulator {
     Emulator::new(options)
 }
 
-/// What to watch, as the options say.
-pub fn program(recorder: &RecorderArgs) -> Program {
-    Program { level: recorder.level, elide: !recorder.no_elide, filter: recorder.filter(), window: None }
+/// What to watch, as the options say, for CTAs of so many warps.
+pub fn program(recorder: &RecorderArgs, warps_per_cta: u64) -> Program {
+    let filter = recorder.filter(warps_per_cta);
+    Program { level: recorder.level, elide: !recorder.no_elide, filter, window: None }
+}
+
+/// Warps in a CTA of `job`.
+pub fn warps_per_cta(job: &Job) -> u64 {
+    job.config.block.volume().div_ceil(32)
 }
 
 /// The same around a finding, with all operands.
-pub fn zoom(recorder: &RecorderArgs, window: Window) -> Program {
-    Program { level: Level::Operands, window: Some(window), ..program(recorder) }
+pub fn zoom(program: &Program, window: Window) -> Program {
+    Program { level: Level::Operands, window: Some(window), ..program.clone() }
 }
 
 /// Records a job.

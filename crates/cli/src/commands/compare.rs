@@ -17,9 +17,9 @@ const ZOOMS: usize = 3;
 
 /// Records both sides, compares, records again around the first findings with all operands, and prints the report.
 pub fn run(args: &CompareArgs, ui: &Ui) -> Result<ExitCode> {
-    let program = record::program(&args.recorder);
     let jobs = [record::load(&args.a, &args.device)?, record::load(&args.b, &args.device)?];
-    let of = |i: usize| record::record(&jobs[i], &program, &args.recorder, &args.device, ui);
+    let programs = jobs.each_ref().map(|job| record::program(&args.recorder, record::warps_per_cta(job)));
+    let of = |i: usize| record::record(&jobs[i], &programs[i], &args.recorder, &args.device, ui);
     let (a, b) = (of(0)?, of(1)?);
     if let Some(folder) = &args.keep {
         std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
@@ -38,7 +38,7 @@ pub fn run(args: &CompareArgs, ui: &Ui) -> Result<ExitCode> {
         for [wa, wb] in windows {
             // A finding that only one side has a site for shows that side's operands.
             let zoom = |i: usize, w: Option<Window>| match w {
-                Some(w) => record::record(&jobs[i], &record::zoom(&args.recorder, w), &args.recorder, &args.device, ui),
+                Some(w) => record::record(&jobs[i], &record::zoom(&programs[i], w), &args.recorder, &args.device, ui),
                 None => Ok(prlx_trace::Trace::default()),
             };
             prlx_analyze::attach_operands(&mut found, &zoom(0, wa)?, &zoom(1, wb)?)?;

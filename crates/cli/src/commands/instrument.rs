@@ -14,7 +14,7 @@ use crate::ui::Ui;
 pub fn run(args: &InstrumentArgs, ui: &Ui) -> Result<ExitCode> {
     let name = args.input.display().to_string();
     let text = std::fs::read_to_string(&args.input).with_context(|| format!("cannot read {name}"))?;
-    let rewrite = prlx_instrument::rewrite(&text, &name, &record::program(&args.recorder), &|_| None)
+    let rewrite = prlx_instrument::rewrite(&text, &name, &record::program(&args.recorder, 1), &|_| None)
         .with_context(|| format!("cannot instrument {name}"))?;
     if args.output == Path::new("-") {
         std::io::stdout().lock().write_all(rewrite.text.as_bytes())?;

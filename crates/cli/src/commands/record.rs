@@ -14,7 +14,10 @@ use crate::ui::Ui;
 /// Records, and says on standard error what is in the file.
 pub fn run(args: &RecordArgs, ui: &Ui) -> Result<ExitCode> {
     let job = record::load(&args.launch, &args.device)?;
-    let trace = record::record(&job, &record::program(&args.recorder), &args.recorder, &args.device, ui)?;
+    let trace = {
+        let program = record::program(&args.recorder, record::warps_per_cta(&job));
+        record::record(&job, &program, &args.recorder, &args.device, ui)?
+    };
     let bytes = save(&trace, &args.output)?;
     let totals = trace.launches.iter().map(|l| l.launch.totals).next().unwrap_or_default();
     ui.note(&format!(

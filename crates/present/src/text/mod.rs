@@ -183,7 +183,8 @@ impl Text<'_> {
             }
             Ok(())
         };
-        let Coverage { warps, lanes, visits, elements, sites } = &l.coverage;
+        let Coverage { percent, warps, lanes, visits, elements, sites } = &l.coverage;
+        line(out, "coverage", &format!("{percent} %"))?;
         let parts = |all: &[(u64, &str)]| -> String {
             let some: Vec<_> =
                 all.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", number(*n))).collect();
