@@ -55,6 +55,9 @@ pub fn zoom(program: &Program, window: Window) -> Program {
 /// A kernel that faults, and bytes that make no sense, are told and kept out of a verdict of `same`: what was recorded until
 /// then is in the trace, marked as incomplete by the lanes that never end.
 pub fn record(job: &Job, program: &Program, recorder: &RecorderArgs, on: &DeviceArgs, ui: &Ui) -> Result<Trace> {
+    if program.level == Level::Operands && program.window.is_none() {
+        bail!("level `operands` records a window around a finding: compare at another level, it zooms by itself");
+    }
     let bar = ui.spinner(&format!("recording {} at level {}", job.name, program.level.name()));
     let rewrite = prlx_instrument::rewrite(&job.text, &job.module, program, &|path| job.source_text(path))
         .with_context(|| format!("cannot instrument {}", job.module))?;

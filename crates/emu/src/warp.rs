@@ -264,6 +264,42 @@ impl Warp {
         }
         Some(Group { key: k, mask, limit: PARKED })
     }
+    /// Runs the hooks at `pc` for the lanes of `mask`; the first step behind them.
+    fn past_hooks(&mut self, launch: &Launch<'_>, mut pc: u32, mask: u32, clock: u64) -> u32 {
+        while let Some(step) = launch.code.steps.get(pc as usize)
+            && let Op::Hook(i) = step.op
+        {
+            let held = match step.guard {
+                NO_GUARD => u32::MAX,
+                guard => {
+                    let p = self.planes.pred[usize::from(guard & !NEGATE)];
+                    if guard & NEGATE != 0 { !p } else { p }
+                }
+            };
+            if let Some(r) = &mut self.recorder {
+                r.act(&launch.code.hooks[i as usize], &mut self.planes, mask & held, clock);
+            }
+            pc += 1;
+        }
+        pc
+    }
+    /// Takes lanes that rest at hooks past them, so that who is where is as without hooks.
+    fn settle(&mut self, launch: &Launch<'_>, clock: u64) {
+        let mut left = self.alive;
+        while left != 0 {
+            let k = self.key[left.trailing_zeros() as usize];
+            let mut there = 0;
+            each(left, |l| there |= u32::from(self.key[l] == k) << l);
+            left &= !there;
+            if k != PARKED {
+                let pc = k & STEP;
+                let after = self.past_hooks(launch, pc, there, clock);
+                if after != pc {
+                    each(there, |l| self.key[l] = k & !STEP | after);
+                }
+            }
+        }
+    }
     /// Runs until nothing can, or `budget` steps are done. With `rng`, one group of its choice.
     ///
     /// # Errors
@@ -277,7 +313,12 @@ impl Warp {
     ) -> Result<Stop, Box<Fault>> {
         let code = launch.code;
         let mut left = budget;
+        // Hooks take no step, no time and no turn: the schedule is that of the code without them.
+        let hooked = self.recorder.is_some();
         'group: loop {
+            if hooked {
+                self.settle(launch, block.clock);
+            }
             let group = match &mut rng {
                 Some(_) if left < budget => return Ok(Stop::Budget),
                 Some(rng) => self.pick_any(launch, rng),
@@ -289,6 +330,9 @@ impl Warp {
             let limit = if limit & !STEP == base { limit & STEP } else { u32::MAX };
             let begun = left;
             loop {
+                if hooked {
+                    pc = self.past_hooks(launch, pc, mask, block.clock);
+                }
                 if pc >= limit || left == 0 {
                     self.put(launch, mask, base | pc);
                     if limit != u32::MAX || left == 0 {
@@ -318,7 +362,7 @@ impl Warp {
                     continue;
                 }
                 match step.op {
-                    Op::Alu(..) | Op::Nop => pc += 1,
+                    Op::Alu(..) | Op::Nop | Op::Hook(_) => pc += 1,
                     Op::Bra(to) => {
                         if m == mask {
                             pc = to;
@@ -376,12 +420,6 @@ impl Warp {
                     }
                     Op::Fence => {
                         std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
-                        pc += 1;
-                    }
-                    Op::Hook(i) => {
-                        if let Some(r) = &mut self.recorder {
-                            r.act(&code.hooks[i as usize], &mut self.planes, m, block.clock);
-                        }
                         pc += 1;
                     }
                     Op::Copy(i) => {
