@@ -3,6 +3,7 @@
 //! One task, one module, one row of [`TASKS`]; `ci` runs the rows marked so, in order.
 //! Tasks fail with the command that failed; they never change tracked files unless their row says so.
 
+mod bench;
 mod corpus;
 mod ptxas;
 mod readme;
@@ -26,6 +27,7 @@ const TASKS: &[Task] = &[
     ("setup", setup::run, "install the CUDA toolchain and Triton from PyPI into .venv"),
     ("corpus", corpus::run, "compile tests/kernels and examples again (--check compares with what is tracked)"),
     ("rewritten", rewritten::run, "rewrite the corpus at every level, assemble it, and show what registers that costs"),
+    ("bench", bench::run, "run benchmarks and print their tables (--keep: into bench/runs)"),
     ("ptxas", ptxas::run, "assemble PTX files, or all below folders, with NVIDIA's assembler"),
 ];
 

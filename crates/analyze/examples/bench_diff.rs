@@ -1,38 +1,16 @@
-//! How fast lanes are decoded and recordings compared, on generated recordings:
-//! `cargo run --release -p prlx-analyze --example throughput`.
+//! How fast lanes are decoded and recordings compared, on generated recordings: `cargo xtask bench diff`. Prints Markdown.
 
 #[path = "../tests/build/mod.rs"]
 mod build;
+#[path = "../../../bench/clock.rs"]
+mod clock;
 
 use build::{Hashed, S, live, module, stream, trace};
+use clock::best;
 use prlx_analyze::{Decoder, DiffOptions, Item, Limits, Program, diff};
 use prlx_trace::kernel::*;
 use prlx_trace::launch::{Lanes, WarpStream};
 use prlx_trace::{Lane, SiteId, Slot, Streams, Trace, WarpId};
-
-/// Processor time of all threads so far, seconds: other work on the machine is not in it. (Linux only; 0 elsewhere.)
-fn processor() -> f64 {
-    let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
-    let nanos = tasks.filter_map(|t| {
-        let text = std::fs::read_to_string(t.path().join("schedstat")).ok()?;
-        text.split_whitespace().next()?.parse::<u64>().ok()
-    });
-    nanos.sum::<u64>() as f64 / 1e9
-}
-
-/// The best of three, in seconds of processor time for one run; short runs are repeated, for the clock has ticks.
-fn best(mut f: impl FnMut()) -> f64 {
-    let mut time = |n: u32| {
-        let start = processor();
-        (0..n).for_each(|_| f());
-        processor() - start
-    };
-    let mut n = 1;
-    while time(n) < 0.1 && n < 1 << 16 {
-        n *= 4;
-    }
-    (0..3).map(|_| time(n)).fold(f64::INFINITY, f64::min) / f64::from(n)
-}
 
 fn decode(name: &str, toy: &[Vec<S>], shape: &[u64], change: impl Fn(&mut Module)) {
     let mut m = module(toy);
@@ -51,7 +29,7 @@ fn decode(name: &str, toy: &[Vec<S>], shape: &[u64], change: impl Fn(&mut Module
             visits += u64::from(matches!(item, Item::Visit { .. }));
         }
     });
-    println!("decode  {name:36} {visits:>9} visits {words:>7} words  {:>7.1} M visits/s", visits as f64 / time / 1e6);
+    println!("| {name} | {visits} | {words} | {:.1} |", visits as f64 / time / 1e6);
 }
 
 /// Warps that decode alike: copies of one, so that making them takes no time.
@@ -71,20 +49,29 @@ fn compare(name: &str, a: &Trace, b: &Trace, per_lane: u64) {
     });
     let warps = a.launches[0].streams.infos().count();
     let both = 2.0 * 32.0 * warps as f64 * per_lane as f64;
-    println!(
-        "diff    {name:36} {warps:>7} warps {:>11.0} warps/s {:>9.1} M visits/s, {found} findings, {time:.4} s",
-        warps as f64 / time,
-        both / time / 1e6
-    );
+    let speed = if per_lane == 0 { "–".into() } else { format!("{:.1}", both / time / 1e6) };
+    println!("| {name} | {warps} | {:.0} | {speed} | {found} | {:.3} |", warps as f64 / time, time * 1e3);
 }
 
 fn main() {
-    // One thread, so that the time is that of the work.
-    rayon::ThreadPoolBuilder::new().num_threads(1).build_global().expect("a pool");
+    // One thread, which does all the work and looks at its own clock.
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a pool");
+    pool.install(|| {
+        decoding();
+        comparing();
+    });
+}
+
+fn branchy() -> Vec<Vec<S>> {
+    vec![vec![S::Loop(vec![S::If(vec![S::Select], vec![S::Guard]), S::Select])]]
+}
+
+fn decoding() {
+    println!("| decoding one lane | visits | words | M visits/s |");
+    println!("|---|---|---|---|");
     let flat = vec![vec![S::Loop(vec![S::Select, S::Select, S::Select, S::Select])]];
     decode("four selects and the loop's bit", &flat, &[200_000], |_| {});
-    let branchy = vec![vec![S::Loop(vec![S::If(vec![S::Select], vec![S::Guard]), S::Select])]];
-    decode("a branch, its arms, a select", &branchy, &[250_000], |_| {});
+    decode("a branch, its arms, a select", &branchy(), &[250_000], |_| {});
     let counted = vec![vec![S::Loop(vec![S::Counted(vec![S::Store])])]];
     decode("inner loops of 16 counted trips", &counted, &[30_000, 16], |_| {});
     decode("a computed decision with 4 operations", &[vec![S::Counted(vec![S::Computed(7)])]], &[300_000], |m| {
@@ -99,7 +86,12 @@ fn main() {
             }
         }
     });
+}
 
+fn comparing() {
+    println!("\n| comparing | warps | warps/s | M visits/s, both sides | findings | ms |");
+    println!("|---|---|---|---|---|---|");
+    let branchy = branchy();
     let m = module(&branchy);
     let shape = [2000];
     let per_lane = visits(&branchy, &shape);
@@ -120,9 +112,9 @@ fn main() {
     compare("131,072 warps, equal digests", &many, &many, 0);
     let n = 64;
     let a = of(copies(&good, n, |_| 0));
-    compare("the same words, no digests", &a, &a, per_lane);
+    compare("the same words, no digests", &a, &a, 0);
     let b = of(copies(&bad, n, |_| 0));
-    compare("one lane of each warp flips once", &a, &b, per_lane);
+    compare("one lane of each warp flips once", &a, &b, 0);
     // Another decode program: every lane of both sides is decoded.
     let mut other = a.clone();
     other.modules[0].functions[0].slots += 1;
@@ -135,6 +127,10 @@ fn main() {
     let b = of(copies(&all, n, |_| 0));
     compare("every lane flips once", &a, &b, per_lane);
 
+    one_trip();
+}
+
+fn one_trip() {
     let long = vec![vec![S::Loop(vec![S::If(vec![S::Store], vec![S::Select]), S::Loop(vec![S::Guard]), S::Store])]];
     let shape = [4000, 8];
     let lanes = |drop: bool| {

@@ -1,14 +1,16 @@
 //! How fast data operations run: millions of warp operations a second, by operation and level.
 //!
-//! `cargo run --release -p prlx-emu --example alu_speed [filter]`. One thread; operands stay in the first-level cache, a call
-//! through a pointer each time, as the interpreter does it.
+//! `cargo xtask bench alu`, or this example with a text that the operations' names contain. One thread; operands stay in the
+//! first-level cache, a call through a pointer each time, as the interpreter does it. Prints Markdown.
 
 #[path = "../tests/alu/mod.rs"]
 mod alu;
+#[path = "../../../bench/clock.rs"]
+mod clock;
 
 use std::hint::black_box;
-use std::time::Instant;
 
+use clock::best;
 use prlx_emu::alu::{Args, Level};
 use prlx_emu::planes::{Planes, V32, V64};
 use prlx_isa::view::{Operand, Reg};
@@ -78,17 +80,21 @@ const OPS: &[(&str, usize)] = &[
 fn main() {
     let filter = std::env::args().nth(1).unwrap_or_default();
     let levels = alu::levels();
-    print!("{:30}", "M warp operations / s");
-    for l in &levels {
-        print!("{:>9}", format!("{l:?}"));
-    }
-    println!();
+    print!("| M warp operations / s |");
+    levels.iter().for_each(|l| print!(" {} |", name(*l)));
+    println!("\n|---|{}", "---|".repeat(levels.len()));
     for &(text, n) in OPS.iter().filter(|(t, _)| t.contains(&filter)) {
-        print!("{text:30}");
-        for &level in &levels {
-            print!("{:9.1}", measure(text, n, level));
-        }
+        print!("| `{text}` |");
+        levels.iter().for_each(|l| print!(" {:.1} |", measure(text, n, *l)));
         println!();
+    }
+}
+
+fn name(level: Level) -> &'static str {
+    match level {
+        Level::Base => "base (SSE2)",
+        Level::Avx2 => "AVX2",
+        Level::Avx512 => "AVX-512",
     }
 }
 
@@ -111,27 +117,7 @@ fn measure(text: &str, n: usize, level: Level) -> f64 {
         planes.pred.push(0x5a5a_5a5a << i);
     }
     let args = Args { dst: [4, 5, 6, 7], src: [0, 1, 2, 3], imm: op.imm };
-    let mut calls = 1000u32;
-    loop {
-        let start = on_processor();
-        for _ in 0..calls {
-            black_box(op.run)(&mut planes, &args, u32::MAX);
-        }
-        let t = on_processor() - start;
-        if t > 0.02 {
-            black_box(&planes);
-            return f64::from(calls) / t / 1e6;
-        }
-        calls *= 2;
-    }
-}
-
-/// Seconds this thread has run: other work on the machine does not count. Elapsed time where the system does not say.
-fn on_processor() -> f64 {
-    static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
-    let start = START.get_or_init(Instant::now);
-    std::fs::read_to_string("/proc/thread-self/schedstat")
-        .ok()
-        .and_then(|s| s.split(' ').next().and_then(|n| n.parse::<f64>().ok()))
-        .map_or_else(|| start.elapsed().as_secs_f64(), |ns| ns / 1e9)
+    let seconds = best(|| black_box(op.run)(&mut planes, &args, u32::MAX));
+    black_box(&planes);
+    1e-6 / seconds
 }

@@ -1,0 +1,194 @@
+//! How fast the CPU device runs, in warp instructions a second on one host thread: loops that do one kind of work, then the
+//! kernels of the corpus. `cargo xtask bench emulate`, or this example with a text that the kernels' names contain. Prints
+//! Markdown.
+//!
+//! Code is decoded before the clock starts. Corpus launches of under [`corpus::LEAST`] warp instructions are too short to say anything.
+
+#[path = "../../../bench/clock.rs"]
+mod clock;
+#[path = "../../../bench/corpus.rs"]
+mod corpus;
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use prlx_driver::{Driver, Job, LaunchConfig, prepare};
+use prlx_emu::{Emulator, Options};
+use prlx_trace::Dim3;
+
+/// A loop of 200,000 trips around a body.
+fn kernel(body: &str) -> String {
+    format!(
+        ".version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 buffer)
+{{
+    .shared .align 16 .b8 buf[1024];
+    .reg .pred %p<4>;
+    .reg .b32 %r<32>;
+    .reg .f32 %f<16>;
+    .reg .b64 %rd<8>;
+    ld.param.u64 %rd1, [buffer];
+    cvta.to.global.u64 %rd1, %rd1;
+    mov.u32 %r1, %tid.x; mov.u32 %r31, buf;
+    mul.wide.u32 %rd2, %r1, 4;
+    add.s64 %rd3, %rd1, %rd2;
+    mov.u32 %r0, 0;
+    mov.f32 %f1, 0f3F800000; mov.f32 %f2, 0f3F000000; mov.f32 %f3, 0f3F800000;
+    mov.f32 %f4, 0f3F800000; mov.f32 %f5, 0f3F000000; mov.f32 %f6, 0f3F800000; mov.f32 %f7, 0f3F800000;
+    mov.u32 %r4, 1; mov.u32 %r5, 1664525; mov.u32 %r6, 1013904223; mov.u32 %r7, 0; mov.u32 %r9, 0;
+LOOP:
+{body}
+    add.s32 %r0, %r0, 1;
+    setp.lt.s32 %p0, %r0, 200000;
+    @%p0 bra LOOP;
+    add.s32 %r7, %r7, %r9;
+    cvt.rn.f32.s32 %f8, %r7;
+    add.f32 %f8, %f8, %f1;
+    st.global.f32 [%rd3], %f8;
+    ret;
+}}
+"
+    )
+}
+
+/// Kinds of work, with the bodies of their loops.
+const BODIES: &[(&str, &str)] = &[
+    (
+        "integer and float mix",
+        "fma.rn.f32 %f1, %f1, %f2, %f3;
+             mad.lo.s32 %r4, %r4, %r5, %r6;
+             xor.b32 %r7, %r7, %r4;
+             shr.u32 %r8, %r7, 3;
+             add.s32 %r9, %r9, %r8;",
+    ),
+    (
+        "fma chain",
+        "fma.rn.f32 %f1, %f1, %f2, %f3; fma.rn.f32 %f4, %f4, %f2, %f3;
+             fma.rn.f32 %f5, %f5, %f2, %f3; fma.rn.f32 %f6, %f6, %f2, %f3;
+             fma.rn.f32 %f7, %f7, %f2, %f3; fma.rn.f32 %f1, %f1, %f2, %f3;",
+    ),
+    (
+        "loads and stores in rows",
+        "and.b32 %r8, %r0, 1023;
+             mul.wide.u32 %rd4, %r8, 128;
+             add.s64 %rd5, %rd3, %rd4;
+             ld.global.f32 %f4, [%rd5];
+             fma.rn.f32 %f1, %f4, %f2, %f3;
+             st.global.f32 [%rd5], %f1;",
+    ),
+    (
+        "gathers",
+        "mad.lo.s32 %r4, %r4, %r5, %r1;
+             and.b32 %r8, %r4, 8191;
+             mul.wide.u32 %rd4, %r8, 4;
+             add.s64 %rd5, %rd1, %rd4;
+             ld.global.f32 %f4, [%rd5];
+             fma.rn.f32 %f1, %f4, %f2, %f3;",
+    ),
+    (
+        "divergent if and else",
+        "mad.lo.s32 %r4, %r4, %r5, %r1;
+             and.b32 %r8, %r4, 65536;
+             setp.ne.s32 %p1, %r8, 0;
+             @%p1 bra THEN;
+             xor.b32 %r7, %r7, %r4;
+             bra.uni JOIN;
+             THEN:
+             add.s32 %r9, %r9, %r8;
+             JOIN:",
+    ),
+    (
+        "shared memory",
+        "and.b32 %r8, %r0, 127; shl.b32 %r8, %r8, 2;
+             ld.shared.f32 %f4, [%r8];
+             fma.rn.f32 %f1, %f4, %f2, %f3;
+             shl.b32 %r9, %r1, 2;
+             st.shared.f32 [%r9], %f1;",
+    ),
+    (
+        "mma m16n8k16 f16",
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
+             {%f1, %f4, %f5, %f6}, {%r4, %r5, %r6, %r7}, {%r8, %r9}, {%f1, %f4, %f5, %f6};",
+    ),
+    (
+        "shuffles",
+        "shfl.sync.bfly.b32 %r8, %r4, 1, 31, -1;
+             add.s32 %r4, %r4, %r8;
+             shfl.sync.down.b32 %r8, %r4, 4, 31, -1;
+             xor.b32 %r7, %r7, %r8;",
+    ),
+];
+
+fn main() -> Result<()> {
+    let filter = std::env::args().nth(1).unwrap_or_default();
+    println!("| loop of | warp instructions | M/s |");
+    println!("|---|---|---|");
+    for (name, body) in BODIES {
+        let block = LaunchConfig { block: Dim3 { x: 128, y: 1, z: 1 }, ..LaunchConfig::default() };
+        let (instructions, seconds) = micro(&kernel(body), &block)?;
+        println!("| {name} | {instructions} | {:.0} |", instructions as f64 / seconds / 1e6);
+    }
+    let many = LaunchConfig {
+        grid: Dim3 { x: 20_000, y: 1, z: 1 },
+        block: Dim3 { x: 256, y: 1, z: 1 },
+        ..LaunchConfig::default()
+    };
+    let (instructions, seconds) = micro(&kernel("").replace("200000", "1"), &many)?;
+    println!("| nothing: 20,000 short CTAs of 8 warps | {instructions} | {:.0} |", instructions as f64 / seconds / 1e6);
+    println!("\n| kernel | warp instructions | ms | M/s |");
+    println!("|---|---|---|---|");
+    let mut rows = Vec::new();
+    for (name, launch) in corpus::kernels()? {
+        if name.contains(&filter) {
+            let (instructions, seconds) = kernel_of(&launch).with_context(|| name.clone())?;
+            rows.push((name, instructions, seconds));
+        }
+    }
+    rows.retain(|r| r.1 >= corpus::LEAST);
+    rows.sort_by(|a, b| (b.1 as f64 / b.2).total_cmp(&(a.1 as f64 / a.2)));
+    for (name, instructions, seconds) in &rows {
+        println!("| {name} | {instructions} | {:.2} | {:.1} |", seconds * 1e3, *instructions as f64 / seconds / 1e6);
+    }
+    let (instructions, seconds) = rows.iter().fold((0, 0.0), |(i, s), r| (i + r.1, s + r.2));
+    println!("| all | {instructions} | {:.2} | {:.1} |", seconds * 1e3, instructions as f64 / seconds / 1e6);
+    let mean = corpus::geometric_mean(rows.iter().map(|r| r.1 as f64 / r.2 / 1e6));
+    println!("| geometric mean of {} | | | {mean:.1} |", rows.len());
+    Ok(())
+}
+
+/// One host thread: its clock sees all the work.
+fn device() -> Emulator {
+    Emulator::new(Options { threads: 1, ..Options::default() })
+}
+
+/// Warp instructions, and seconds of the fastest launch of five; the first, which decodes the code, does not count.
+fn fastest(mut launch: impl FnMut() -> Result<(u64, f64)>) -> Result<(u64, f64)> {
+    launch()?;
+    (0..5).try_fold((0, f64::INFINITY), |(_, least), _| launch().map(|(n, t)| (n, least.min(t))))
+}
+
+fn micro(text: &str, config: &LaunchConfig) -> Result<(u64, f64)> {
+    let mut device = device();
+    let module = device.load(text.as_bytes())?;
+    let buffer = device.alloc(1 << 20, 256)?;
+    fastest(|| {
+        let start = clock::processor();
+        let stats = device.launch(module, "k", config, &buffer.0.to_le_bytes())?;
+        Ok((stats.warp_instructions, clock::processor() - start))
+    })
+}
+
+fn kernel_of(launch: &Path) -> Result<(u64, f64)> {
+    let job = Job::load(launch)?;
+    let mut device = device();
+    let module = device.load(job.text.as_bytes())?;
+    let prepared = prepare(&mut device, &job)?;
+    fastest(|| {
+        prepared.reset(&mut device, &job)?;
+        let start = clock::processor();
+        let stats = device.launch(module, &job.kernel, &job.config, &prepared.params)?;
+        Ok((stats.warp_instructions, clock::processor() - start))
+    })
+}

@@ -1,0 +1,110 @@
+//! Runs the benchmarks, one example program each, and keeps what they print: `cargo xtask bench [NAME…] [--keep] [-- WORDS]`.
+//!
+//! Words after `--` go to the programs. With `--keep`, tables go to `bench/runs/DATE-NAME.md`, between two lines that mark them;
+//! what people wrote below stays. Of the machine a run names processor and load, never its name or paths.
+
+use crate::root;
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// A benchmark: its name, the package whose example `bench_NAME` it is, and the title of its runs.
+type Bench = (&'static str, &'static str, &'static str);
+
+const BENCHES: &[Bench] = &[
+    ("parse", "prlx-isa", "Reading PTX"),
+    ("alu", "prlx-emu", "Data operations"),
+    ("emulate", "prlx-cli", "The CPU device"),
+    ("overhead", "prlx-cli", "What recording costs on the CPU device"),
+    ("trace", "prlx-cli", "Recordings in files"),
+    ("diff", "prlx-analyze", "Decoding and comparing"),
+];
+
+/// Below this line a kept run belongs to people.
+const END: &str = "<!-- end of what `cargo xtask bench` wrote -->\n";
+
+/// The task.
+pub fn run(args: &[String]) -> Result<()> {
+    let split = args.iter().position(|a| a == "--").unwrap_or(args.len());
+    let (mine, words) = (&args[..split], args.get(split + 1..).unwrap_or_default());
+    let keep = mine.iter().any(|a| a == "--keep");
+    let names: Vec<&str> = mine.iter().map(String::as_str).filter(|a| *a != "--keep").collect();
+    if let Some(unknown) = names.iter().find(|n| BENCHES.iter().all(|b| b.0 != **n)) {
+        let known: Vec<&str> = BENCHES.iter().map(|b| b.0).collect();
+        bail!("no benchmark `{unknown}`; there are {}", known.join(", "));
+    }
+    for bench in BENCHES.iter().filter(|b| names.is_empty() || names.contains(&b.0)) {
+        one(bench, words, keep)?;
+    }
+    Ok(())
+}
+
+fn one(&(name, package, title): &Bench, words: &[String], keep: bool) -> Result<()> {
+    let example = format!("bench_{name}");
+    let what = ["--release", "--quiet", "-p", package, "--example", &example];
+    crate::sh("cargo", &[&["build"], &what[..]].concat())?;
+    let load = load();
+    let mut command = Command::new("cargo");
+    command.arg("run").args(what).arg("--").args(words).current_dir(root()).stderr(Stdio::inherit());
+    let output = command.output().with_context(|| format!("cannot run {example}"))?;
+    if !output.status.success() {
+        bail!("{example} ended with {}", output.status);
+    }
+    let tables = String::from_utf8(output.stdout).context("its tables are not text")?;
+    print!("{tables}");
+    if keep {
+        let date = said("date", &["-u", "+%Y-%m-%d"])?;
+        let path = format!("bench/runs/{date}-{name}.md");
+        let head = format!("# {title}, {date}\n\n`cargo xtask bench {name}`. {}\n", machine(&load)?);
+        save(&root().join(&path), &format!("{head}\n{tables}"))?;
+        eprintln!("kept {path}");
+    }
+    Ok(())
+}
+
+/// Writes the run; what follows the mark in the file that is there stays.
+fn save(path: &Path, run: &str) -> Result<()> {
+    let old = fs::read_to_string(path).unwrap_or_default();
+    let notes = old.split_once(END).map_or("", |(_, notes)| notes);
+    fs::write(path, format!("{run}\n{END}{notes}")).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// What a program says, without the end of its line.
+fn said(program: &str, args: &[&str]) -> Result<String> {
+    let output = Command::new(program).args(args).current_dir(root()).output();
+    let output = output.with_context(|| format!("cannot run {program}"))?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// How much else runs: the mean over a minute, where Linux tells it.
+fn load() -> String {
+    let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split(' ').next().filter(|w| !w.is_empty()).map_or("load unknown".into(), |n| format!("load {n} before"))
+}
+
+/// Processor, compiler and commit in words.
+fn machine(load: &str) -> Result<String> {
+    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let of = |key: &str| {
+        let line = info.lines().find(|l| l.starts_with(key));
+        line.and_then(|l| l.split_once(':')).map_or("", |(_, v)| v.trim())
+    };
+    let model = match of("model name") {
+        "" => "unknown processor",
+        name => name,
+    };
+    let flags = of("flags");
+    let simd = [("avx512bw", "AVX-512"), ("avx2", "AVX2")].iter().find(|(f, _)| flags.split(' ').any(|w| w == *f));
+    let simd = simd.map_or("no AVX2", |(_, name)| name);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let rustc = said("rustc", &["--version"])?;
+    let rust = rustc.split(' ').nth(1).unwrap_or("unknown").to_owned();
+    let commit = said("git", &["rev-parse", "--short", "HEAD"])?;
+    let changed =
+        if said("git", &["status", "--porcelain", "--", "crates"])?.is_empty() { "" } else { " with changes" };
+    Ok(format!(
+        "Machine: {cores} cores of an {model} ({simd}), {load}; Rust {rust}, release. Commit {commit}{changed}.\n\
+         Times are on the processor, which other work disturbs less than the clock on the wall."
+    ))
+}
