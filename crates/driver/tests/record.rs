@@ -134,7 +134,7 @@ fn what_does_not_fit_is_counted() {
             }
         }
     };
-    let r = recorded(Level::Path, &job(1, 64), RecordOptions { pool: 2 * 2048 + 100, bare: false }, body).unwrap();
+    let r = recorded(Level::Path, &job(1, 64), RecordOptions { pool: 2 * 2048 + 100, bare: false, hooks: false }, body).unwrap();
     assert_eq!(r.damage, Vec::<String>::new());
     let per_chunk = 32 * Lanes::rows();
     let totals = r.recording.launch.totals;
@@ -147,7 +147,7 @@ fn what_does_not_fit_is_counted() {
 #[test]
 fn no_pool_at_all() {
     let body: Body = |lanes| lanes.store(0, 3, &1u32.to_le_bytes());
-    let r = recorded(Level::Path, &job(1, 32), RecordOptions { pool: 0, bare: false }, body).unwrap();
+    let r = recorded(Level::Path, &job(1, 32), RecordOptions { pool: 0, bare: false, hooks: false }, body).unwrap();
     assert_eq!((r.recording.launch.totals.recorded, r.recording.launch.totals.dropped), (0, 1));
 }
 
@@ -216,7 +216,7 @@ fn any_garbage_is_survived() {
                 }
                 Ok(LaunchStats::default())
             });
-            let options = RecordOptions { pool: 16_384, bare: false };
+            let options = RecordOptions { pool: 16_384, bare: false, hooks: false };
             let r = record(&mut device, "", &plan(level), &job(1, 64), &options).unwrap();
             assert!(r.recording.launch.totals.recorded <= 16_384 / 4);
         }
