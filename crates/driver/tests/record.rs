@@ -134,7 +134,8 @@ fn what_does_not_fit_is_counted() {
             }
         }
     };
-    let r = recorded(Level::Path, &job(1, 64), RecordOptions { pool: 2 * 2048 + 100, bare: false, hooks: false }, body).unwrap();
+    let r = recorded(Level::Path, &job(1, 64), RecordOptions { pool: 2 * 2048 + 100, bare: false, hooks: false }, body)
+        .unwrap();
     assert_eq!(r.damage, Vec::<String>::new());
     let per_chunk = 32 * Lanes::rows();
     let totals = r.recording.launch.totals;
