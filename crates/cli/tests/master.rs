@@ -19,7 +19,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use prlx_driver::{ErrorKind, Job};
 use prlx_probe::Plan;
 use prlx_trace::Level;
-use support::{emulator, observe, program, record, same};
+use support::{emulator, observe, program, record, record_in, same};
 
 /// Seed 0 is the fair schedule; the others split warps and interleave as they please.
 const SEEDS: &[u64] = &[0, 1, 7];
@@ -111,6 +111,18 @@ fn one(folder: &Path, level: Level, scheduled: bool) -> Result<(), Failed> {
             same(level, &hooks[0], hook)
                 .map_err(|e| format!("hooks under seed {seed} (should it be in schedule.txt?): {e}"))?;
             same(level, &hooks[0], run).map_err(|e| format!("seed {seed}: {e}"))?;
+        }
+    }
+    // What does not fit is counted, and harms nothing. How many events a warp has depends on who came together.
+    let counts = level != Level::Events && !scheduled;
+    let whole = code.last().map_or(0, |run| run.launch.totals.recorded);
+    for pool in [0, 16 << 10] {
+        let run = record_in(&job, &rewrite.text, &rewrite.plan, pool)?;
+        let got = run.launch.totals;
+        let wrong = !scheduled && run.wrong > 0;
+        if run.damaged || wrong || counts && got.recorded + got.dropped != whole {
+            let (kept, lost) = (got.recorded, got.dropped);
+            return Err(format!("a pool of {pool} bytes: {kept} kept, {lost} counted as lost, of {whole}").into());
         }
     }
     Ok(())

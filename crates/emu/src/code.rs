@@ -599,6 +599,8 @@ pub struct Hook {
     pub leaves: bool,
     /// Planes of the function's trip counters: first, and how many.
     pub counters: (u16, u16),
+    /// Belongs to the instruction before it, not to the one behind it.
+    pub after: bool,
 }
 
 /// Address windows: where the spaces lie in generic addresses.

@@ -264,10 +264,13 @@ impl Warp {
         }
         Some(Group { key: k, mask, limit: PARKED })
     }
-    /// Runs the hooks at `pc` for the lanes of `mask`; the first step behind them.
-    fn past_hooks(&mut self, launch: &Launch<'_>, mut pc: u32, mask: u32, clock: u64) -> u32 {
+    /// Runs the hooks at `pc` for the lanes of `mask`, those that belong to the instruction before or (not `after`) to the
+    /// one behind; the first step past them. The former run with that instruction and the latter with theirs, so lanes
+    /// only ever rest where they would without hooks, and a hook sees the lanes that run its instruction together.
+    fn past_hooks(&mut self, launch: &Launch<'_>, mut pc: u32, mask: u32, clock: u64, after: bool) -> u32 {
         while let Some(step) = launch.code.steps.get(pc as usize)
             && let Op::Hook(i) = step.op
+            && launch.code.hooks[i as usize].after == after
         {
             let held = match step.guard {
                 NO_GUARD => u32::MAX,
@@ -283,7 +286,7 @@ impl Warp {
         }
         pc
     }
-    /// Takes lanes that rest at hooks past them, so that who is where is as without hooks.
+    /// Takes lanes that come back from a wait past the hooks of what they waited for.
     fn settle(&mut self, launch: &Launch<'_>, clock: u64) {
         let mut left = self.alive;
         while left != 0 {
@@ -293,9 +296,9 @@ impl Warp {
             left &= !there;
             if k != PARKED {
                 let pc = k & STEP;
-                let after = self.past_hooks(launch, pc, there, clock);
-                if after != pc {
-                    each(there, |l| self.key[l] = k & !STEP | after);
+                let past = self.past_hooks(launch, pc, there, clock, true);
+                if past != pc {
+                    each(there, |l| self.key[l] = k & !STEP | past);
                 }
             }
         }
@@ -331,7 +334,7 @@ impl Warp {
             let begun = left;
             loop {
                 if hooked {
-                    pc = self.past_hooks(launch, pc, mask, block.clock);
+                    pc = self.past_hooks(launch, pc, mask, block.clock, true);
                 }
                 if pc >= limit || left == 0 {
                     self.put(launch, mask, base | pc);
@@ -342,6 +345,9 @@ impl Warp {
                         return Ok(Stop::Budget);
                     }
                     continue 'group;
+                }
+                if hooked {
+                    pc = self.past_hooks(launch, pc, mask, block.clock, false);
                 }
                 let step = &code.steps[pc as usize];
                 left -= 1;

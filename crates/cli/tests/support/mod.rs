@@ -35,7 +35,7 @@ pub fn program(level: Level, elide: bool, job: &Job) -> Program {
 /// What one run recorded.
 pub struct Run {
     module: Module,
-    launch: Launch,
+    pub launch: Launch,
     warps: Vec<WarpStream>,
     /// Whether its streams hold bytes that no recorder writes.
     pub damaged: bool,
@@ -68,21 +68,21 @@ pub fn observe(job: &Job, plan: &Plan) -> Result<Run, Box<dyn Error>> {
 
 /// Runs rewritten code.
 pub fn record(job: &Job, text: &str, plan: &Plan) -> Result<Run, Box<dyn Error>> {
+    let run = record_in(job, text, plan, 32 << 20)?;
+    if run.launch.totals.dropped > 0 {
+        return Err("the pool was too small".into());
+    }
+    Ok(run)
+}
+
+/// The same with a pool of so many bytes, which may be too few.
+pub fn record_in(job: &Job, text: &str, plan: &Plan, pool: u64) -> Result<Run, Box<dyn Error>> {
     let mut device = emulator();
-    let done = prlx_driver::record(
-        &mut device,
-        text,
-        plan,
-        job,
-        &RecordOptions { pool: 32 << 20, ..RecordOptions::default() },
-    )?;
+    let done = prlx_driver::record(&mut device, text, plan, job, &RecordOptions { pool, ..RecordOptions::default() })?;
     if let Some(fault) = done.fault {
         return Err(fault.into());
     }
     let wrong = done.outputs.iter().filter(|o| o.expect.as_ref().is_some_and(|c| c.wrong > 0)).count();
-    if done.recording.launch.totals.dropped > 0 {
-        return Err("the pool was too small".into());
-    }
     let streams = &done.recording.streams;
     let mut warps = Vec::new();
     for i in 0..streams.frames() {

@@ -446,6 +446,7 @@ fn action(
         kernel: function.kind == FunctionKind::Kernel,
         leaves: function.insts.get(inst.index()).is_some_and(|i| i.class == Class::Exit),
         counters,
+        after: matches!(insertion.at, At::After(_)),
     };
     match &insertion.action {
         Action::Bits { reg, .. } => hook.values.push(b.value(&Operand::Reg(*reg))?),
