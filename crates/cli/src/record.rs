@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use prlx_driver::{Job, RecordOptions, Recorded};
+use prlx_driver::{Job, RecordOptions};
 use prlx_emu::Emulator;
 use prlx_probe::Program;
 use prlx_trace::Trace;
@@ -67,22 +67,21 @@ pub fn record(job: &Job, program: &Program, recorder: &RecorderArgs, on: &Device
         hooks: !recorder.rewritten,
     };
     let mut device = device(on);
-    let Recorded { recording, bare, fault, damage, .. } =
-        prlx_driver::record(&mut device, &rewrite.text, &rewrite.plan, job, &options)
-            .with_context(|| format!("cannot record {}", job.name))?;
+    let recorded = prlx_driver::record(&mut device, &rewrite.text, &rewrite.plan, job, &options)
+        .with_context(|| format!("cannot record {}", job.name))?;
     bar.finish_and_clear();
-    if let Some(fault) = fault {
+    if let Some(fault) = recorded.fault {
         return Err(fault).with_context(|| format!("{} failed while it was recorded", job.name));
     }
-    if let Some(changed) = bare.filter(|b| !b.changed.is_empty()) {
+    if let Some(changed) = recorded.bare.as_ref().filter(|b| !b.changed.is_empty()) {
         ui.warn(&format!(
             "{}: {} differ between the recorded and the bare run: the kernel depends on its schedule, or recording changed it",
             job.name,
             changed.changed.join(", ")
         ));
     }
-    if !damage.is_empty() {
-        bail!("{}: what the kernel recorded is damaged: {}", job.name, damage.join("; "));
+    if !recorded.damage.is_empty() {
+        bail!("{}: what the kernel recorded is damaged: {}", job.name, recorded.damage.join("; "));
     }
-    Ok(Trace { producer: crate::PRODUCER.to_owned(), modules: vec![rewrite.plan.module], launches: vec![recording] })
+    Ok(recorded.into_trace(rewrite.plan.module))
 }
