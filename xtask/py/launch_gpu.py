@@ -20,6 +20,22 @@ TYPES = {
 }  # fmt: skip
 
 
+class Attribute(c.Structure):
+    """CUlaunchAttribute: a value of 64 bytes, aligned to 8."""
+
+    _fields_ = [("id", c.c_uint), ("pad", c.c_uint), ("value", c.c_uint * 16)]
+
+
+class Config(c.Structure):
+    """CUlaunchConfig."""
+
+    _fields_ = [(n, c.c_uint) for n in ("gx", "gy", "gz", "bx", "by", "bz", "shared")] + [
+        ("stream", c.c_void_p),
+        ("attributes", c.POINTER(Attribute)),
+        ("count", c.c_uint),
+    ]
+
+
 def call(function, *args):
     code = getattr(cuda, function)(*args)
     if code:
@@ -120,7 +136,15 @@ def run(path):
     pointers = (c.c_void_p * len(slots))(*(c.cast(c.byref(s), c.c_void_p) for s in slots))
     dims = [(d if isinstance(d, list) else [d]) for d in (file["grid"], file["block"])]
     sizes = [n for d in dims for n in (d + [1, 1])[:3]]
-    call("cuLaunchKernel", function, *sizes, shared, None, pointers, None)
+    cluster = file.get("cluster")
+    if cluster is None:
+        call("cuLaunchKernel", function, *sizes, shared, None, pointers, None)
+    else:
+        cluster = ((cluster if isinstance(cluster, list) else [cluster]) + [1, 1])[:3]
+        # CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+        attribute = Attribute(4, (c.c_uint * 16)(*cluster))
+        config = Config(*sizes, shared, None, c.pointer(attribute), 1)
+        call("cuLaunchKernelEx", c.byref(config), function, pointers, None)
     call("cuCtxSynchronize")
     wrong = []
     for arg, host, address in checks:

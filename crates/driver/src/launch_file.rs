@@ -15,7 +15,7 @@ use crate::{Error, LaunchConfig, npy};
 /// Gives the content of a file that a launch file names.
 pub type Files<'a> = dyn Fn(&str) -> Result<Vec<u8>, Error> + 'a;
 
-const KEYS: &[&str] = &["module", "kernel", "grid", "block", "shared", "seed", "source", "arg"];
+const KEYS: &[&str] = &["module", "kernel", "grid", "block", "cluster", "shared", "seed", "source", "arg"];
 const ARG_KEYS: &[&str] = &[
     "name", "type", "value", "bytes", "fields", "array", "npy", "fill", "iota", "random", "uninit", "len", "out",
     "expect", "rtol", "atol",
@@ -28,6 +28,8 @@ const CONTENTS: &[&str] = &["array", "npy", "fill", "iota", "random", "uninit"];
 const GRID: [u64; 3] = [(1 << 31) - 1, 65_535, 65_535];
 const BLOCK: [u64; 3] = [1024, 1024, 64];
 const THREADS: u64 = 1024;
+/// CTAs of a cluster: 8 on every device with clusters, 16 on an H100 (`cudaFuncAttributeNonPortableClusterSizeAllowed`).
+const CLUSTER: u64 = 16;
 const SHARED: u64 = 227 << 10;
 /// Bytes of parameters, from sm_70 and PTX 8.1 on.
 const PARAMS: u64 = 32_764;
@@ -49,9 +51,11 @@ pub fn read(name: &str, text: &str, files: &Files<'_>) -> Result<Job, Error> {
         let say = format!("kernel `{}` takes {size} bytes of parameters; {PARAMS} is the most", signature.name);
         return Err(named.error(say));
     }
+    let grid = dims(file.need("grid")?, GRID)?;
     let config = LaunchConfig {
-        grid: dims(file.need("grid")?, GRID)?,
+        grid,
         block: dims(file.need("block")?, BLOCK)?,
+        cluster: cluster(&file, grid, &signature)?,
         shared: file.get("shared").map_or(Ok(0), |v| v.count(SHARED))? as u32,
         seed: file.get("seed").map_or(Ok(0), |v| v.count(u64::MAX))?,
     };
@@ -160,6 +164,51 @@ fn check_block(value: Value<'_>, block: Dim3, kernel: &Signature) -> Result<(), 
         }
     }
     Ok(())
+}
+
+/// The clusters that the file and the kernel ask for; CTAs that are none are clusters of one.
+fn cluster(file: &Table<'_>, grid: Dim3, kernel: &Signature) -> Result<Dim3, Error> {
+    let name = &kernel.name;
+    let limit = |which: &str| kernel.limits.iter().find(|l| l.0 == which).map(|l| l.1.as_slice());
+    let wanted = limit("reqnctapercluster").map(|v| {
+        let axis = |i: usize| v.get(i).copied().unwrap_or(1);
+        Dim3 { x: axis(0), y: axis(1), z: axis(2) }
+    });
+    let key = file.get("cluster");
+    let asked = key.map(|v| dims(v, [CLUSTER; 3])).transpose()?;
+    // What is wrong with the kernel's own wish is wrong with the grid.
+    let place = key.map_or_else(|| file.need("grid"), Ok)?;
+    if let (Some(asked), Some(wanted)) = (asked, wanted)
+        && asked != wanted
+    {
+        let say = format!(
+            "kernel `{name}` was compiled for clusters of exactly {wanted} CTAs (.reqnctapercluster), not {asked}"
+        );
+        return Err(place.error(say).help("leave `cluster` out"));
+    }
+    let Some(size) = asked.or(wanted) else {
+        if limit("explicitcluster").is_some() {
+            let say = format!(
+                "kernel `{name}` must be launched in clusters (.explicitcluster), and the launch file has none"
+            );
+            return Err(place.error(say).help("write cluster = [2, 1, 1], or what it needs"));
+        }
+        return Ok(Dim3::default());
+    };
+    let most = limit("maxclusterrank").and_then(|v| v.first()).map_or(CLUSTER, |&n| u64::from(n).min(CLUSTER));
+    if size.volume() > most {
+        return Err(
+            place.error(format_args!("{} CTAs are more than the {most} that a cluster of it can have", size.volume()))
+        );
+    }
+    for (axis, (cluster, grid)) in [(size.x, grid.x), (size.y, grid.y), (size.z, grid.z)].into_iter().enumerate() {
+        if grid.checked_rem(cluster) != Some(0) {
+            let axis = ["x", "y", "z"][axis];
+            let say = format!("a grid of {grid} CTAs in {axis} can't be divided into clusters of {cluster}");
+            return Err(place.error(say).help("the grid is given in CTAs, and is a multiple of the cluster"));
+        }
+    }
+    Ok(size)
 }
 
 /// All arguments.

@@ -46,6 +46,8 @@ pub struct LaunchConfig {
     pub grid: Dim3,
     /// Threads in a CTA.
     pub block: Dim3,
+    /// CTAs of a cluster, a divisor of the grid; one: none are asked for, and the kernel's `.reqnctapercluster` is taken.
+    pub cluster: Dim3,
     /// Dynamic shared memory, bytes.
     pub shared: u32,
     /// Schedule seed, for devices that have one.

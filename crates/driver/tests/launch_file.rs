@@ -17,6 +17,12 @@ const PTX: &str = "
 { ret; }
 .visible .entry pair(.param .align 4 .b8 p[8]) .maxntid 128
 { ret; }
+.visible .entry two() .reqnctapercluster 2, 1, 1 .explicitcluster
+{ ret; }
+.visible .entry some() .explicitcluster .maxclusterrank 4
+{ ret; }
+.visible .entry plain()
+{ ret; }
 ";
 
 fn array(ty: Scalar, bytes: &[u8]) -> Vec<u8> {
@@ -112,7 +118,11 @@ fn errors_say_where_and_what_to_do() {
             "a.toml:2: `kernel`: k.ptx has no kernel `saxpy`",
             "`_Z5saxpyifPfS_`",
         ),
-        (whole.replace("kernel = '_Z5saxpyifPfS_'\n", ""), "k.ptx has 2 kernels", "_Z5saxpyifPfS_, pair"),
+        (
+            whole.replace("kernel = '_Z5saxpyifPfS_'\n", ""),
+            "k.ptx has 5 kernels",
+            "_Z5saxpyifPfS_, pair, two, some, plain",
+        ),
         (
             with(&ARGS[..2]),
             "takes 4 parameters, and the launch file gives 2 arguments",
@@ -150,6 +160,39 @@ fn errors_say_where_and_what_to_do() {
         assert!(e.message.contains(message), "wanted {message:?}, got {:?}", e.message);
         assert!(e.help.clone().unwrap_or_default().contains(help), "wanted {help:?}, got {:?}", e.help);
         assert!(e.message.starts_with("a.toml:"), "{}", e.message);
+    }
+}
+
+#[test]
+fn clusters() {
+    let parse = |kernel: &str, keys: &str| {
+        parse(&format!("module = 'k.ptx'\nkernel = '{kernel}'\nblock = 32\n{keys}\n")).map(|j| j.config.cluster)
+    };
+    let sized = |x, y| Dim3 { x, y, z: 1 };
+    assert_eq!(parse("plain", "grid = 3").unwrap(), sized(1, 1));
+    assert_eq!(parse("plain", "grid = [4, 6]\ncluster = [2, 3]").unwrap(), sized(2, 3));
+    assert_eq!(parse("two", "grid = 4").unwrap(), sized(2, 1));
+    assert_eq!(parse("two", "grid = 4\ncluster = 2").unwrap(), sized(2, 1));
+    assert_eq!(parse("some", "grid = 4\ncluster = 4").unwrap(), sized(4, 1));
+    assert_eq!(parse("some", "grid = 4\ncluster = 1").unwrap(), sized(1, 1));
+    let wrong = [
+        (
+            "plain",
+            "grid = 3\ncluster = 2",
+            "a.toml:5: `cluster`: a grid of 3 CTAs in x can't be divided into clusters of 2",
+        ),
+        ("plain", "grid = [2, 3]\ncluster = [1, 2]", "a grid of 3 CTAs in y"),
+        ("plain", "grid = 32\ncluster = 32", "32 is not between 0 and 16"),
+        ("plain", "grid = [8, 8]\ncluster = [8, 4]", "32 CTAs are more than the 16"),
+        ("plain", "grid = 8\ncluster = 0", "0 would start nothing"),
+        ("two", "grid = 3", "a.toml:4: `grid`: a grid of 3 CTAs in x can't be divided into clusters of 2"),
+        ("two", "grid = 4\ncluster = 4", "exactly (2,1,1) CTAs (.reqnctapercluster), not (4,1,1)"),
+        ("some", "grid = 4", "a.toml:4: `grid`: kernel `some` must be launched in clusters (.explicitcluster)"),
+        ("some", "grid = 8\ncluster = 8", "8 CTAs are more than the 4"),
+    ];
+    for (kernel, keys, message) in wrong {
+        let e = parse(kernel, keys).expect_err(keys);
+        assert!(e.message.contains(message), "wanted {message:?}, got {:?}", e.message);
     }
 }
 

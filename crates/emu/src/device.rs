@@ -180,6 +180,10 @@ fn check(module: &Module, f: &Function, code: &Code, config: &LaunchConfig, para
     if block.x > 1024 || block.y > 1024 || block.z > 64 || block.volume() > MAX_THREADS {
         return wrong(format!("a CTA of {block} threads is too large: at most {MAX_THREADS}, and 64 in z"));
     }
+    if config.cluster.volume() != 1 {
+        let text = format!("`{}`: clusters of {} CTAs, which the CPU device does not do yet", f.name, config.cluster);
+        return Err(Error::new(ErrorKind::Unsupported, text));
+    }
     for (name, values) in &f.limits {
         let v = |i: usize| values.get(i).copied().unwrap_or(1);
         if name == "reqntid" && (v(0), v(1), v(2)) != (block.x, block.y, block.z) {

@@ -63,7 +63,7 @@ impl Case {
         let bytes: Vec<u8> = self.words.iter().flat_map(|w| w.to_le_bytes()).collect();
         e.write(at, &bytes)?;
         let shape = |x| Dim3 { x, y: 1, z: 1 };
-        let config = LaunchConfig { grid: shape(self.grid), block: shape(self.block), shared: 0, seed };
+        let config = LaunchConfig { grid: shape(self.grid), block: shape(self.block), seed, ..LaunchConfig::default() };
         let stats = e.launch(module, "k", &config, &at.0.to_le_bytes())?;
         let mut out = vec![0; bytes.len()];
         e.read(at, &mut out)?;
