@@ -391,8 +391,14 @@ impl<'a> Decoder<'a> {
         }
         for &l in entered.iter().rev() {
             let mut stay = None;
-            if let (true, Feed::Words(_, trips)) = (f.counted[l.index()], &mut self.feed) {
-                stay = trips.take().map_err(|e| Error::new(format!("{}, {}", self.warp, self.lane), e))?;
+            if let (Some(small), Feed::Words(bits, trips)) = (f.counted[l.index()], &mut self.feed) {
+                let all = (1u64 << small) - 1;
+                stay = match bits.take(u32::from(small)) {
+                    Some(n) if n == all => {
+                        trips.take().map_err(|e| Error::new(format!("{}, {}", self.warp, self.lane), e))?
+                    }
+                    small => small,
+                };
                 if stay.is_none() {
                     self.outcome = Outcome::Truncated;
                     return Ok(());
@@ -528,7 +534,7 @@ impl<'a> Decoder<'a> {
                 self.counts.computed += 1;
                 Some(self.slots[slot])
             }
-            (_, Source::Trips { of, stay }) => {
+            (_, Source::Trips { of, stay, .. }) => {
                 self.counts.recorded += 1;
                 let base = self.frames.last().map_or(0, |f| f.loops);
                 let open = self.loops[base..].iter_mut().rev().find(|o| o.of == of);

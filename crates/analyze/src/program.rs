@@ -31,8 +31,8 @@ pub(crate) struct Prepared<'a> {
     pub function: &'a Function,
     /// By block.
     pub blocks: Vec<BlockFacts>,
-    /// By loop: whether a recorded trip count is taken when it is entered.
-    pub counted: Vec<bool>,
+    /// By loop: the bits of the recorded trip count that is taken when it is entered, if one is.
+    pub counted: Vec<Option<u8>>,
     /// By slot: its value depends on a decision that was left out.
     pub unknown: Vec<bool>,
     /// Why it can't be walked.
@@ -137,7 +137,7 @@ fn prepare<'a>(module: &Module, id: FuncId, f: &'a Function) -> Result<Prepared<
         }
     }
     let mut blocks = vec![BlockFacts::default(); f.blocks.len()];
-    let mut counted = vec![false; f.loops.len()];
+    let mut counted = vec![None; f.loops.len()];
     for (b, block) in f.blocks.iter().enumerate() {
         if block.in_loop.is_some_and(|l| l.index() >= f.loops.len()) {
             return Err((at(b), "in a loop that does not exist".into()));
@@ -184,7 +184,7 @@ fn check_block(
     module: &Module,
     f: &Function,
     block: &prlx_trace::kernel::Block,
-    counted: &mut [bool],
+    counted: &mut [Option<u8>],
 ) -> Result<(), String> {
     let slot = |s: Slot| if s.0 < f.slots { Ok(()) } else { Err(format!("no {s}")) };
     let guard = |g: &Option<Guard>| g.as_ref().map_or(Ok(()), |g| slot(g.slot));
@@ -211,9 +211,11 @@ fn check_block(
                 match module.sites.get(site.index()).ok_or_else(|| format!("no {site}"))?.source {
                     Source::Bits(1..=30) | Source::Computed | Source::None => {}
                     Source::Bits(n) => return Err(format!("{site} takes {n} bits")),
-                    Source::Trips { of, .. } => {
-                        *counted.get_mut(of.index()).ok_or_else(|| format!("{site} counts trips of no {of}"))? = true;
+                    Source::Trips { of, bits: bits @ 0..=30, .. } => {
+                        let counted = counted.get_mut(of.index());
+                        *counted.ok_or_else(|| format!("{site} counts trips of no {of}"))? = Some(bits);
                     }
+                    Source::Trips { bits, .. } => return Err(format!("{site} counts trips in {bits} bits")),
                 }
             }
             Step::Visit { site, guard: g } => {

@@ -4,7 +4,7 @@
 //! words, hashes and records are those of `prlx_trace::device` and `prlx_probe::Fold`. Nothing is ever dropped.
 
 use prlx_probe::{Action, Fold, Plan};
-use prlx_trace::device::{COUNT_MORE, COUNT_WORD, WORD_BITS, digest};
+use prlx_trace::device::{COUNT_BITS, COUNT_MORE, COUNT_WORD, WORD_BITS, digest};
 use prlx_trace::kernel::{Level, SiteClass};
 use prlx_trace::launch::{Event, Lanes, OperandRecord, WarpStream};
 use prlx_trace::{LaneMask, SiteId, WarpId};
@@ -69,6 +69,15 @@ impl Recorder {
             records: vec![Vec::new(); LANES],
         }
     }
+    /// Makes room for `bits` decisions in the words of lanes `m`.
+    fn reserve(&mut self, m: u32, bits: u32) {
+        each(m, |l| {
+            let used = self.word[l].ilog2();
+            if WORD_BITS - used < bits {
+                self.words[l].push(std::mem::replace(&mut self.word[l], 1));
+            }
+        });
+    }
     /// Runs an action for the lanes `m`.
     pub fn act(&mut self, hook: &Hook, planes: &mut Planes, m: u32, clock: u64) {
         if m == 0 {
@@ -89,12 +98,7 @@ impl Recorder {
             }),
             // Device functions share the lane's state with their callers here.
             Action::End | Action::Save | Action::Restore => {}
-            Action::Reserve { bits } => each(m, |l| {
-                let used = self.word[l].ilog2();
-                if WORD_BITS - used < *bits {
-                    self.words[l].push(std::mem::replace(&mut self.word[l], 1));
-                }
-            }),
+            Action::Reserve { bits } => self.reserve(m, *bits),
             Action::Bits { bits, .. } => {
                 let Some(&p) = hook.values.first() else { return };
                 each(m, |l| {
@@ -106,17 +110,19 @@ impl Recorder {
                 let plane = &mut planes.w64[usize::from(hook.counters.0) + *counter as usize];
                 each(m, |l| plane.0[l] = plane.0[l].wrapping_add(1));
             }
-            Action::TripEnd { counter } => {
+            Action::TripEnd { counter, room } => {
+                self.reserve(m, *room);
                 let plane = &mut planes.w64[usize::from(hook.counters.0) + *counter as usize];
+                let large = (1 << COUNT_BITS) - 1;
                 each(m, |l| {
                     let mut n = std::mem::take(&mut plane.0[l]);
-                    loop {
+                    self.word[l] = self.word[l] << COUNT_BITS | n.min(large) as u32;
+                    let mut more = n >= large;
+                    while more {
                         let low = n as u32 & (COUNT_MORE - 1);
                         n >>= 30;
-                        self.words[l].push(COUNT_WORD | low | if n == 0 { 0 } else { COUNT_MORE });
-                        if n == 0 {
-                            break;
-                        }
+                        more = n > 0;
+                        self.words[l].push(COUNT_WORD | low | if more { COUNT_MORE } else { 0 });
                     }
                 });
             }

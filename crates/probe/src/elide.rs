@@ -17,6 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use prlx_isa::flow::Def;
 use prlx_isa::view::{BlockId, Class, InstId, Reg};
 use prlx_trace::LoopId;
+use prlx_trace::device::COUNT_BITS;
 use prlx_trace::kernel::Source;
 
 use crate::body::{Body, PartEnd};
@@ -176,7 +177,7 @@ fn slices(
 fn trips(body: &Body<'_>, choice: &mut Choice) {
     for l in 0..body.graph.loops.len() {
         if let Some(trip) = trip(body, choice, l) {
-            choice.sources[trip.decision] = Source::Trips { of: LoopId(l as u32), stay: trip.stay };
+            choice.sources[trip.decision] = Source::Trips { of: LoopId(l as u32), stay: trip.stay, bits: COUNT_BITS };
             choice.trips.push(trip);
         }
     }

@@ -5,6 +5,8 @@
 //! - once per trip of a loop that records bits, before the jump back; so that a long tail after the loop does not raise
 //!   that one's `n`, also where the loop is left;
 //! - after calls, and at the start of device functions: nothing is known of the word there;
+//! - where a counted loop is left, as part of [`Action::TripEnd`]: no way through such a loop takes bits before that, so
+//!   for those who stay it means nothing;
 //! - where a path from the last one would take more than a word.
 //!
 //! Holds, and [`check_capacity`] proves it of any plan: on no path are bits appended without room.
@@ -12,7 +14,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use prlx_isa::view::{self, BlockId, Class, InstId};
-use prlx_trace::device::WORD_BITS;
+use prlx_trace::device::{COUNT_BITS, WORD_BITS};
 
 use crate::body::Body;
 use crate::plan::{Action, At, Insertion, Plan};
@@ -86,18 +88,33 @@ pub(crate) fn reserve(body: &Body<'_>, spots: &mut Spots) {
 fn size(list: &mut Vec<Insertion>, need: &mut u32) {
     for insertion in list.iter_mut().rev() {
         *need = before(insertion, *need);
-        if let Action::Reserve { bits } = &mut insertion.action {
-            *bits = std::mem::take(need);
+        if let Action::Reserve { bits: room } | Action::TripEnd { room, .. } = &mut insertion.action {
+            *room = std::mem::take(need);
         }
     }
     list.retain(|i| i.action != Action::Reserve { bits: 0 });
 }
 
-/// What must be free before `insertion`, if `need` must be after it. (A reserve is sized by its caller.)
+/// What must be free for `insertion` and what follows it, if that is `need`. (A reserve is sized by its caller.)
 fn before(insertion: &Insertion, need: u32) -> u32 {
+    need + bits(&insertion.action)
+}
+
+/// Bits that an action appends.
+fn bits(action: &Action) -> u32 {
+    match *action {
+        Action::Bits { bits, .. } => u32::from(bits),
+        Action::TripEnd { .. } => u32::from(COUNT_BITS),
+        _ => 0,
+    }
+}
+
+/// Whether an action makes room for all who go on from it.
+fn makes_room(insertion: &Insertion) -> bool {
     match insertion.action {
-        Action::Bits { bits, .. } => need + u32::from(bits),
-        _ => need,
+        Action::Reserve { .. } => insertion.guard.is_none(),
+        Action::TripEnd { .. } => true,
+        _ => false,
     }
 }
 
@@ -124,10 +141,7 @@ fn needs(body: &Body<'_>, spots: &Spots, parts: &[BlockId]) -> Vec<u32> {
 /// The most bits from the start of `part` to the next reserve, by what its successors need.
 fn need_at(body: &Body<'_>, spots: &Spots, part: BlockId, needs: &[u32]) -> u32 {
     let after = succs(body, part.index()).map(|s| needs[s.index()]).max().unwrap_or(0);
-    let need = spots.run(body, part).rev().fold(after, |need, i| match i.action {
-        Action::Reserve { .. } if i.guard.is_none() => 0,
-        _ => before(i, need),
-    });
+    let need = spots.run(body, part).rev().fold(after, |need, i| if makes_room(i) { 0 } else { before(i, need) });
     // Every cycle that takes bits has a reserve, so needs are bounded; this is for the day when that is wrong.
     need.min(1 << 20)
 }
@@ -162,7 +176,7 @@ fn jump_back(body: &Body<'_>, spots: &mut Spots, l: usize) {
             let Some(&(mut free, mut taken)) = state.get(&part) else { continue };
             for i in spots.run(body, part) {
                 match i.action {
-                    Action::Reserve { .. } if i.guard.is_none() => (free, taken) = (false, false),
+                    _ if makes_room(i) => (free, taken) = (false, false),
                     Action::Bits { .. } if free => taken = true,
                     _ => {}
                 }
@@ -284,11 +298,8 @@ fn overflow(body: &Body<'_>, spots: &mut Spots) {
 
 /// Bits taken since the last reserve.
 fn step(insertion: &Insertion, taken: u32) -> u32 {
-    match insertion.action {
-        Action::Reserve { .. } if insertion.guard.is_none() => 0,
-        Action::Bits { bits, .. } => (taken + u32::from(bits)).min(2 * WORD_BITS),
-        _ => taken,
-    }
+    let taken = if makes_room(insertion) { 0 } else { taken };
+    (taken + bits(&insertion.action)).min(2 * WORD_BITS)
 }
 
 /// By part: the most bits that can have been taken since the last reserve when it is entered.
@@ -356,14 +367,14 @@ fn room<'i>(insertions: impl Iterator<Item = &'i Insertion>, mut free: u32, kern
         match i.action {
             Action::Begin => free = if kernel { WORD_BITS } else { 0 },
             Action::Restore => free = 0,
-            Action::Reserve { bits } if bits > WORD_BITS => return Err(format!("{:?} reserves {bits}", i.at)),
-            Action::Reserve { bits } if i.guard.is_none() => free = free.max(bits),
-            Action::Bits { bits, .. } => {
-                let bits = u32::from(bits);
-                free = free.checked_sub(bits).ok_or_else(|| format!("{:?} appends {bits}, {free} are free", i.at))?;
+            Action::Reserve { bits: room } | Action::TripEnd { room, .. } if room > WORD_BITS => {
+                return Err(format!("{:?} reserves {room}", i.at));
             }
+            Action::Reserve { bits: room } | Action::TripEnd { room, .. } if makes_room(i) => free = free.max(room),
             _ => {}
         }
+        let bits = bits(&i.action);
+        free = free.checked_sub(bits).ok_or_else(|| format!("{:?} appends {bits}, {free} are free", i.at))?;
     }
     Ok(free)
 }

@@ -125,10 +125,14 @@ pub enum Action {
         /// Which counter of the function.
         counter: u32,
     },
-    /// `path`: writes the count and sets it to 0.
+    /// `path`: makes room for `room` decisions as [`Action::Reserve`] does, appends the count in
+    /// [`COUNT_BITS`](prlx_trace::device::COUNT_BITS) bits, and sets it to 0. A count that does not fit is all ones there, and
+    /// written in words of its own.
     TripEnd {
         /// Which counter of the function.
         counter: u32,
+        /// Room for these bits and what follows them.
+        room: u32,
     },
     /// `print`: folds a value into a hash.
     Fold {

@@ -168,7 +168,7 @@ impl Display for Inserted<'_> {
             Action::Reserve { bits } => write!(f, "reserve {bits}"),
             Action::Bits { site, reg, bits } => write!(f, "bits {site} {reg:?} x{bits}"),
             Action::TripAdd { counter } => write!(f, "trip add {counter}"),
-            Action::TripEnd { counter } => write!(f, "trip end {counter}"),
+            Action::TripEnd { counter, room } => write!(f, "trip end {counter}, room {room}"),
             Action::Fold { site, into, values } => write!(f, "fold {site} into {into:?} {values:?}"),
             Action::Checkpoint { every } => write!(f, "checkpoint every 2^{every}"),
             Action::Event { site, value } => match value {

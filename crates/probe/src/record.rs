@@ -114,7 +114,7 @@ impl Recorder<'_, '_> {
             let stays = Guard { reg: guard.reg, negate: !trip.stay };
             let leaves = Guard { reg: guard.reg, negate: trip.stay };
             spots.push(At::Before(trip.branch), Some(stays), Action::TripAdd { counter: 0 });
-            spots.push(At::Before(trip.branch), Some(leaves), Action::TripEnd { counter: 0 });
+            spots.push(At::Before(trip.branch), Some(leaves), Action::TripEnd { counter: 0, room: 0 });
         }
         place::reserve(self.body, spots);
         u32::from(!self.choice.trips.is_empty())

@@ -270,12 +270,21 @@ impl Lane<'_> {
                     self.out.bits.push_back((site.0, regs[reg.index()] & ((1 << bits) - 1), *bits))
                 }
                 Action::TripAdd { .. } => *trips += 1,
-                Action::TripEnd { .. } => self.out.counts.push_back(std::mem::take(trips)),
+                Action::TripEnd { .. } => {
+                    let count = std::mem::take(trips);
+                    self.out.bits.push_back((COUNT, count.min(63), 6));
+                    if count >= 63 {
+                        self.out.counts.push_back(count);
+                    }
+                }
                 _ => {}
             }
         }
     }
 }
+
+/// In place of a site: a small trip count.
+const COUNT: u32 = u32::MAX;
 
 /// Decodes a lane; `None` if it runs out of what was recorded.
 struct Decoder<'p> {
@@ -299,7 +308,10 @@ impl Decoder<'_> {
                     s.function.index() == id && matches!(s.source, Source::Trips { of, .. } if of.index() == l)
                 };
                 if this.header.index() == block && !inside && self.plan.module.sites.iter().any(counted) {
-                    stays.insert(l as u32, self.out.counts.pop_front()?);
+                    let (at, small, _) = self.out.bits.pop_front()?;
+                    assert_eq!(at, COUNT, "the queue of bits is out of step");
+                    let count = if small == 63 { self.out.counts.pop_front()? } else { small };
+                    stays.insert(l as u32, count);
                 }
             }
             for step in &function.blocks[block].steps {
@@ -319,7 +331,7 @@ impl Decoder<'_> {
                                 assert_eq!((at, bits), (site.0, n), "the queue of bits is out of step");
                                 slots[slot.index()] = v;
                             }
-                            Source::Trips { of, stay } => {
+                            Source::Trips { of, stay, .. } => {
                                 let left = stays.get_mut(&of.0)?;
                                 slots[slot.index()] = u64::from((*left > 0) == stay);
                                 *left = left.saturating_sub(1);

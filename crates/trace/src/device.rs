@@ -19,7 +19,8 @@
 //!
 //! **Words of `path`.** Top bit 0: decisions, first in the highest place, under a leading 1 (`1 d0 d1 … dn`): at most
 //! [`WORD_BITS`] of them. Top bit 1: 30 bits of a trip count, low part first; bit 30 says that more follows. Bits and counts
-//! are two queues: the decoder takes from each as it needs, in order.
+//! are two queues: the decoder takes from each as it needs, in order. A trip count below 2^[`COUNT_BITS`] - 1 lies among the
+//! decisions, in [`COUNT_BITS`] bits; those all ones say that the count is in a word of its own.
 
 use std::mem::offset_of;
 
@@ -27,6 +28,8 @@ use std::mem::offset_of;
 pub const CHUNK_ROWS: u64 = 16;
 /// Decisions in a word of `path`.
 pub const WORD_BITS: u32 = 30;
+/// Bits of a small trip count among decisions.
+pub const COUNT_BITS: u8 = 6;
 /// Set in words that carry a trip count.
 pub const COUNT_WORD: u32 = 1 << 31;
 /// Set in count words that are followed by a higher part.

@@ -81,7 +81,8 @@ impl Display for Source {
             Source::None => f.write_str("none"),
             Source::Bits(n) => write!(f, "bits {n}"),
             Source::Computed => f.write_str("computed"),
-            Source::Trips { of, stay } => write!(f, "trips of {of} while {stay}"),
+            Source::Trips { of, stay, bits: 0 } => write!(f, "trips of {of} while {stay}"),
+            Source::Trips { of, stay, bits } => write!(f, "trips of {of} while {stay}, small ones in {bits} bits"),
         }
     }
 }

@@ -410,12 +410,15 @@ choices! {
         /// From the steps before it: its slice is evaluated again.
         Computed = 2,
         /// From a trip count: the decision holds `stay` as many times as the lane's next count says, then the other value.
-        /// The count is taken when the loop is entered.
+        /// The count is taken when the loop is entered: from the lane's next `bits` bits, or, if those are all ones or `bits`
+        /// is 0, from its next count word.
         Trips {
             /// The loop that this decision alone leaves.
             of: LoopId,
             /// The value with which the loop goes on.
             stay: bool,
+            /// Bits that a small count takes among the lane's decisions; all ones announce a count word.
+            #[since(2)] bits: u8,
         } = 3,
     }
 }

@@ -11,7 +11,7 @@
 use crate::Error;
 
 /// The version of the format that is written, and the newest that is read.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// A value that has a form in files.
 pub trait Stored: Sized {
@@ -29,7 +29,6 @@ pub struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
     /// The version of the file that the bytes are of.
-    #[cfg_attr(not(test), expect(dead_code, reason = "read by fields with #[since], of which version 1 has none"))]
     pub version: u32,
 }
 

@@ -139,6 +139,7 @@ fn site(s: &Site, m: &Module) -> Result<(), Wrong> {
     location(|| "loc".into(), s.loc, m)?;
     match s.source {
         Source::Bits(n) if n > 32 => return wrong("source", format!("{n} bits are more than 32")),
+        Source::Trips { bits, .. } if bits > 30 => return wrong("source", format!("{bits} bits are more than 30")),
         Source::Trips { of, .. } => below(|| "source.of".into(), of.0, f.loops.len())?,
         _ => {}
     }

@@ -152,7 +152,7 @@ fn ids_out_of_range_are_refused() {
         ("functions[0].slots", |m| m.functions[0].slots = u32::MAX),
         ("sites[2].function", |m| m.sites[2].function = FuncId(2)),
         ("sites[2].block", |m| m.sites[2].block = BlockId(9)),
-        ("sites[2].source.of", |m| m.sites[2].source = Source::Trips { of: LoopId(7), stay: true }),
+        ("sites[2].source.of", |m| m.sites[2].source = Source::Trips { of: LoopId(7), stay: true, bits: 6 }),
     ];
     for (field, change) in breaks {
         let mut bad = trace(3, 0, 0, 0);

@@ -168,7 +168,8 @@ impl Compiler {
                 let end = self.all(header, body, Some(l));
                 self.breaks.pop();
                 let counted = matches!(s, S::Counted(_));
-                let source = if counted { Source::Trips { of: l, stay: true } } else { Source::Bits(1) };
+                let bits = small_counts(self.module.sites.len() as u32);
+                let source = if counted { Source::Trips { of: l, stay: true, bits } } else { Source::Bits(1) };
                 let (site, slot) = self.decide(end, SiteClass::Branch, source);
                 self.branch(end, slot, header, after);
                 self.f.blocks[end.index()].ipdom = Some(after);
@@ -292,7 +293,19 @@ fn sites(body: &[S]) -> u32 {
         .sum()
 }
 
+/// Bits of small counts of the counted loop whose decision is site `site`: both ways of counting occur.
+fn small_counts(site: u32) -> u8 {
+    if site % 2 == 1 { 3 } else { 0 }
+}
+
 impl Walk<'_> {
+    fn count(&mut self, count: u64, bits: u8) {
+        let large = (1u64 << bits) - 1;
+        self.out.bits.extend((0..bits).rev().map(|i| count.min(large) >> i & 1 == 1));
+        if count >= large {
+            self.out.counts.push(count);
+        }
+    }
     fn decide(&mut self, site: u32) -> bool {
         let holds = self.choose.decide(SiteId(site), &self.trips);
         self.out.visits.push((SiteId(site), holds.into()));
@@ -347,7 +360,7 @@ impl Walk<'_> {
                 let names = self.choose.trips(SiteId(decision), &self.trips);
                 let counted = matches!(s, S::Counted(_));
                 if counted {
-                    self.out.counts.push(names.len() as u64 - 1);
+                    self.count(names.len() as u64 - 1, small_counts(decision));
                 }
                 for (i, name) in names.iter().enumerate() {
                     self.trips.push(*name);

@@ -114,7 +114,7 @@ fn missing(module: &Module, f: &Function, of_plan: &FunctionPlan, insertion: &In
     let bad = match &insertion.action {
         Action::Bits { reg, bits, .. } => !known(*reg) || u32::from(*bits) > WORD_BITS,
         Action::Reserve { bits } => *bits > WORD_BITS,
-        Action::TripAdd { counter } | Action::TripEnd { counter } => *counter >= of_plan.trip_counters,
+        Action::TripAdd { counter } | Action::TripEnd { counter, .. } => *counter >= of_plan.trip_counters,
         Action::Fold { values, .. } | Action::Operands { values, .. } => !values.iter().all(readable),
         Action::Event { value: Some(v), .. } => !readable(v),
         Action::Checkpoint { every } => *every > 31,
@@ -310,7 +310,11 @@ impl Lowering<'_> {
             }
             Action::Reserve { bits: 0 } => {}
             Action::Reserve { bits } => self.guarded(s, guard, |s| self.reserve(s, *bits)),
-            Action::TripEnd { counter } => self.guarded(s, guard, |s| self.trip_end(s, *counter)),
+            Action::TripEnd { counter, room } => self.guarded(s, guard, |s| {
+                self.reserve(s, *room);
+                s.again();
+                self.trip_end(s, *counter);
+            }),
             Action::Checkpoint { every } => self.guarded(s, guard, |s| self.checkpoint(s, *every)),
             Action::Event { site, value } => self.guarded(s, guard, |s| self.event(s, *site, value.as_ref())),
             Action::Operands { site, counter, values } => {

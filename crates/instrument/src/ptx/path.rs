@@ -1,7 +1,7 @@
 //! Level `path`: decisions as bits of a word, trips as counts.
 
 use prlx_isa::view::{Guard, Reg, Type};
-use prlx_trace::device::{COUNT_MORE, COUNT_WORD, WORD_BITS};
+use prlx_trace::device::{COUNT_BITS, COUNT_MORE, COUNT_WORD, WORD_BITS};
 
 use super::Lowering;
 use super::snippet::{Snippet, guard_text, register};
@@ -52,13 +52,19 @@ impl Lowering<'_> {
         s.ptx(&format!("{at}add.u64 %~{name}, %~{name}, 1;"));
     }
 
-    /// Writes a count: one word of 30 bits, and a second when it does not fit. Sixty bits outlast any kernel.
+    /// Appends a count to the word; a large one in a word of 30 bits too, and a second when it does not fit. Sixty bits
+    /// outlast any kernel.
     pub(super) fn trip_end(&self, s: &mut Snippet<'_>, counter: u32) {
         let name = trip(counter);
-        let mask = COUNT_MORE - 1;
-        let (word, more) = (COUNT_WORD.cast_signed(), COUNT_MORE);
+        let (word, more, mask) = (COUNT_WORD.cast_signed(), COUNT_MORE, COUNT_MORE - 1);
+        let large = (1u32 << COUNT_BITS) - 1;
         s.ptx(&format!(
-            "cvt.u32.u64 %~value, %~{name};
+            "setp.lt.u64 %~q, %~{name}, {large};
+             cvt.u32.u64 %~value, %~{name};
+             shl.b32 %~word, %~word, {COUNT_BITS};
+             @%~q or.b32 %~word, %~word, %~value;
+             @%~q bra $~small#;
+             or.b32 %~word, %~word, {large};
              and.b32 %~value, %~value, {mask};
              or.b32 %~value, %~value, {word};
              shr.u64 %~{name}, %~{name}, 30;
@@ -67,13 +73,13 @@ impl Lowering<'_> {
         ));
         self.element(s, &["%~value"]);
         s.ptx(&format!(
-            "@!%~r bra $~counted#;
+            "@!%~r bra $~small#;
              cvt.u32.u64 %~value, %~{name};
              or.b32 %~value, %~value, {word};"
         ));
-        let label = s.label("counted");
+        let small = s.label("small");
         s.again();
         self.element(s, &["%~value"]);
-        s.ptx(&format!("{label}:\nmov.u64 %~{name}, 0;"));
+        s.ptx(&format!("{small}:\nmov.u64 %~{name}, 0;"));
     }
 }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use prlx_isa::view::FunctionKind;
 use prlx_probe::Fold;
-use prlx_trace::device::{COUNT_MORE, COUNT_WORD, Context, Head, Shape, WORD_BITS, digest};
+use prlx_trace::device::{COUNT_BITS, COUNT_MORE, COUNT_WORD, Context, Head, Shape, WORD_BITS, digest};
 use prlx_trace::kernel::Level;
 
 use super::machine::{read, write};
@@ -113,8 +113,14 @@ impl Lane {
         self.trips[counter] = self.trips[counter].wrapping_add(1);
     }
 
-    pub fn trip_end(&mut self, counter: usize) {
+    pub fn trip_end(&mut self, counter: usize, room: u32) {
+        self.reserve(room);
         let count = std::mem::take(&mut self.trips[counter]);
+        let large = (1 << COUNT_BITS) - 1;
+        self.bits(count.min(large), COUNT_BITS);
+        if count < large {
+            return;
+        }
         let low = (count & u64::from(COUNT_MORE - 1)) as u32;
         let high = (count >> 30) as u32;
         let more = if high > 0 { COUNT_MORE } else { 0 };

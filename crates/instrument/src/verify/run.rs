@@ -403,7 +403,7 @@ fn apply(texts: &Texts<'_>, f: &Checked<'_>, machine: &Machine, lane: &mut Lane,
         Action::Reserve { bits } => lane.reserve(*bits),
         Action::Bits { reg, bits, .. } => lane.bits(machine.reg(f.new, f.regs[reg.index()]), *bits),
         Action::TripAdd { counter } => lane.trip_add(*counter as usize),
-        Action::TripEnd { counter } => lane.trip_end(*counter as usize),
+        Action::TripEnd { counter, room } => lane.trip_end(*counter as usize, *room),
         Action::Fold { into, values, .. } => lane.fold(*into, &scalars(values)),
         Action::Checkpoint { every } => lane.checkpoint(*every),
         Action::Event { site, value } => {

@@ -80,7 +80,7 @@ fn function(module: &Module, f: &Function, id: FuncId, level: Level) -> Function
         match inst.class {
             Class::Return | Class::Exit => {
                 if level == Level::Path {
-                    add(At::Before(at), inst.guard, Action::TripEnd { counter: 0 });
+                    add(At::Before(at), inst.guard, Action::TripEnd { counter: 0, room: 7 });
                 }
                 add(At::Before(at), inst.guard, Action::End);
                 continue;

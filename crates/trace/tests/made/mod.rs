@@ -120,7 +120,7 @@ fn site(r: &mut Random) -> Site {
             0 => Source::None,
             1 => Source::Bits(1),
             2 => Source::Computed,
-            _ => Source::Trips { of: LoopId(r.id(2)), stay: true },
+            _ => Source::Trips { of: LoopId(r.id(2)), stay: true, bits: 6 },
         },
         operands: r.some(2, |r| Operand { name: r.text(), ty: r.one(Scalar::ALL) }),
         steers: r.some(2, |r| Steered { class: r.one(SiteClass::ALL), text: r.text(), loc: r.loc() }),
