@@ -1,5 +1,6 @@
 //! Loads, stores and atomics of a warp: addresses to regions, with every access checked.
 
+use crate::cluster::{MAX_CTAS, Peers};
 use crate::code::{AddrBase, Atom, Mem, Place, Plane, Rmw, window};
 use crate::half;
 use crate::memory::{Lanes, Memory, Region};
@@ -11,6 +12,10 @@ pub struct Reach<'a> {
     pub memory: &'a Memory,
     /// The CTA's shared memory.
     pub shared: &'a Region,
+    /// That of its cluster.
+    pub peers: &'a Peers,
+    /// The CTA's number in it.
+    pub rank: u32,
     /// The warp's local memory: lane by lane, `stride` bytes each.
     pub local: &'a Region,
     /// Bytes of a lane's local memory.
@@ -82,6 +87,7 @@ fn one(
         Place::Shared => (r.shared, "bytes of shared memory in the CTA"),
         Place::Params => (r.params, "bytes of parameters"),
         Place::Local => return local(r, addr, mask, width, f),
+        Place::Cluster => return cluster(r, addr, mask, width, f),
         Place::Global | Place::Generic => {
             let mut rest = mask;
             while rest != 0 {
@@ -101,10 +107,50 @@ fn one(
     let lanes = region.lanes(addr, 0, mask, width);
     if lanes.mask() != mask {
         let l = (mask & !lanes.mask()).trailing_zeros();
-        return Err(bad(l, addr.0[l as usize & 31], width, || format!("there are {} {what}", region.len())));
+        let at = addr.0[l as usize & 31];
+        return Err(match at / window::CTA {
+            // The CTA's own is also a part of the cluster's.
+            n if place == Place::Shared && n == u64::from(r.rank) + 1 => return cluster(r, addr, mask, width, f),
+            n @ 1..=MAX_CTAS if place == Place::Shared => elsewhere(l, at, n - 1),
+            _ => bad(l, at, width, || format!("there are {} {what}", region.len())),
+        });
     }
     f(&lanes, place);
     Ok(())
+}
+
+/// The shared memory of the cluster, CTA by CTA.
+#[cold]
+fn cluster(
+    r: &Reach<'_>,
+    addr: &V64,
+    mask: u32,
+    width: u64,
+    f: &mut impl FnMut(&Lanes<'_>, Place),
+) -> Result<(), Box<Bad>> {
+    let mut rest = mask;
+    while rest != 0 {
+        let l = rest.trailing_zeros();
+        let at = addr.0[l as usize & 31];
+        let (region, base) =
+            r.peers.find(r.rank, at).map_err(|text| Box::new(Bad { lane: l, text: format!("at {at:#x}, {text}") }))?;
+        let lanes = region.lanes(addr, base, rest, width);
+        if lanes.mask() >> l & 1 == 0 {
+            return Err(bad(l, at, width, || format!("there are {} bytes of shared memory in a CTA", region.len())));
+        }
+        rest &= !lanes.mask();
+        f(&lanes, Place::Cluster);
+    }
+    Ok(())
+}
+
+#[cold]
+fn elsewhere(lane: u32, at: u64, rank: u64) -> Box<Bad> {
+    let text = format!(
+        "at {at:#x}, which lies in the shared memory of rank {rank} of the cluster: `.shared` and `.shared::cta` reach only the \
+         CTA's own"
+    );
+    Box::new(Bad { lane, text })
 }
 
 #[inline(always)]
@@ -131,6 +177,9 @@ fn local(
     Ok(())
 }
 
+/// Where the shared memory of the cluster's CTAs begins in generic addresses.
+const OTHERS: u64 = window::SHARED + window::CTA;
+
 /// Generic addresses: each window in turn.
 #[inline(always)]
 fn windows(
@@ -145,7 +194,8 @@ fn windows(
     while rest != 0 {
         let at = addr.0[rest.trailing_zeros() as usize & 31];
         let (place, from, to) = match at {
-            window::SHARED..window::LOCAL => (Place::Shared, window::SHARED, window::LOCAL),
+            window::SHARED..OTHERS => (Place::Shared, window::SHARED, OTHERS),
+            OTHERS..window::LOCAL => (Place::Cluster, window::SHARED, window::LOCAL),
             window::LOCAL..window::PARAMS => (Place::Local, window::LOCAL, window::PARAMS),
             window::PARAMS..window::CODE => (Place::Params, window::PARAMS, window::CODE),
             0..window::SHARED => (Place::Global, 0, window::SHARED),
@@ -483,9 +533,11 @@ pub fn address_of(planes: &Planes, mem: &Mem, l: usize) -> u64 {
 pub fn run<'a>(r: &Reach<'a>, place: Place, at: u64, bytes: u64) -> Option<(&'a Region, u64)> {
     let inside =
         |region: &'a Region, at: u64| (at <= region.len() && region.len() - at >= bytes).then_some((region, at));
+    let cluster = |at: u64| r.peers.find(r.rank, at).ok().and_then(|(region, base)| inside(region, at - base));
     match (place, at) {
         (Place::Shared, _) => inside(r.shared, at),
-        (Place::Generic, window::SHARED..window::LOCAL) => inside(r.shared, at - window::SHARED),
+        (Place::Cluster, _) => cluster(at),
+        (Place::Generic, window::SHARED..window::LOCAL) => cluster(at - window::SHARED),
         _ if bytes == 0 => inside(r.shared, 0),
         _ => r.memory.range(at, bytes),
     }

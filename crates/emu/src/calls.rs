@@ -227,7 +227,11 @@ impl Warp {
     fn peek(&self, launch: &Launch<'_>, block: &Block, l: usize, at: u64) -> Option<u8> {
         let inside = |r: &crate::memory::Region, base: u64, off: u64, n: u64| (off < n).then(|| r.load8(base + off));
         match at {
-            window::SHARED..window::LOCAL => inside(&block.shared, 0, at - window::SHARED, block.shared.len()),
+            window::SHARED..window::LOCAL => {
+                let at = at - window::SHARED;
+                let (region, base) = block.peers.find(block.rank, at).ok()?;
+                inside(region, 0, at - base, region.len())
+            }
             window::LOCAL..window::PARAMS => {
                 inside(&self.local, l as u64 * launch.stride, at - window::LOCAL, launch.stride)
             }

@@ -63,6 +63,8 @@ pub enum Op {
     CopyWait(u32),
     /// Asynchronous copy of a run of bytes.
     Bulk(u32),
+    /// Elements sent to a CTA of the cluster.
+    Send(u32),
     /// Work on an mbarrier.
     Mbarrier(u32),
     /// Nothing, or a hint.
@@ -107,6 +109,8 @@ pub enum Place {
     Global,
     /// The CTA's shared memory.
     Shared,
+    /// The shared memory of a CTA of the cluster.
+    Cluster,
     /// The lane's stack, with the parameters of calls.
     Local,
     /// The kernel's parameters.
@@ -341,6 +345,24 @@ pub struct Bulk {
     pub reduce: Option<(Rmw, u8)>,
 }
 
+/// `st.async`, `red.async`: elements for the shared memory of a CTA of the cluster, by lane.
+#[derive(Clone, Debug)]
+pub struct Send {
+    /// What is done with them.
+    pub sent: Sent,
+    /// The mbarrier that counts their bytes, in the same CTA.
+    pub mbarrier: Mem,
+}
+
+/// What is done with elements that are sent.
+#[derive(Clone, Debug)]
+pub enum Sent {
+    /// They replace what is there.
+    Store(Mem),
+    /// They change it.
+    Update(Atom),
+}
+
 /// What is done to an mbarrier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs, reason = "the names are PTX's own")]
@@ -517,12 +539,22 @@ pub enum Special {
     DynamicShared,
     /// `%total_smem_size`, `%aggr_smem_size`
     TotalShared,
-    /// Always this: `%clusterid` and such of launches without clusters.
+    /// Always this.
     Value(u32),
-    /// The CTA's coordinate, by axis: `%clusterid` where a cluster is one CTA.
-    Cta(u8),
-    /// The grid's, by axis.
-    Grid(u8),
+    /// `%clusterid`, by axis.
+    ClusterId(u8),
+    /// `%nclusterid`, by axis.
+    NClusterId(u8),
+    /// `%cluster_ctaid`, by axis.
+    ClusterCtaid(u8),
+    /// `%cluster_nctaid`, by axis.
+    ClusterNctaid(u8),
+    /// `%cluster_ctarank`
+    ClusterRank,
+    /// `%cluster_nctarank`
+    ClusterSize,
+    /// `%is_explicit_cluster`: 1 where it holds.
+    ExplicitCluster,
 }
 
 /// A kernel, decoded.
@@ -572,6 +604,8 @@ pub struct Code {
     pub copies: Vec<Copy>,
     /// Asynchronous copies of runs of bytes.
     pub bulks: Vec<Bulk>,
+    /// Elements that are sent.
+    pub sends: Vec<Send>,
     /// Work on mbarriers.
     pub mbarriers: Vec<Mbarrier>,
     /// Barriers.
@@ -605,8 +639,10 @@ pub struct Hook {
 
 /// Address windows: where the spaces lie in generic addresses.
 pub mod window {
-    /// Shared memory of the CTA.
+    /// Shared memory: first the CTA's own, then that of each CTA of the cluster, by rank.
     pub const SHARED: u64 = 0x7ffe_0000_0000;
+    /// Bytes that each of those takes.
+    pub const CTA: u64 = 1 << 24;
     /// Local memory.
     pub const LOCAL: u64 = 0x7ffe_8000_0000;
     /// Kernel parameters.

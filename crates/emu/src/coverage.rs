@@ -23,11 +23,9 @@ pub const fn coverage(op: Op) -> Coverage {
         | Selp | Slct | And | Or | Xor | Not | Cnot | Lop3 | Shf | Shl | Shr | Mov | Prmt | Cvt => Runs(""),
         Rcp | Sqrt | Rsqrt | Sin | Cos | Lg2 | Ex2 | Tanh => Runs("`.approx`: within the documented error"),
         Ld | Ldu | St | Bra | Brx | Call | Ret | Exit | Trap | Brkpt | Vote | Match | Activemask | Redux | Elect
-        | Nanosleep | Isspacep | Cvta | Movmatrix => Runs(""),
+        | Nanosleep | Isspacep | Cvta | Movmatrix | Bar | Barrier | Mapa | Getctarank => Runs(""),
         Shfl => Runs("`.sync` only"),
         Atom | Red => Runs("no 128-bit ones; `add` alone of 16-bit floating point"),
-        Bar => Runs(""),
-        Barrier | Mapa | Getctarank => Runs("clusters of one CTA"),
         Membar | Fence => Runs("memory is sequentially consistent"),
         Cp => Runs("no tensors, no multicast; `.bulk` copies at once"),
         Mbarrier => Runs(""),

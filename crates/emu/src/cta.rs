@@ -4,8 +4,8 @@
 //! number begin: which warp, which lanes of it, for how many steps. It owes no convergence: PTX promises none.
 //!
 //! Holds: what a CTA does depends on its number, the launch and the seed, never on host threads (as long as CTAs don't race).
-//!
-//! Misses: clusters.
+
+use std::sync::Arc;
 
 use prlx_driver::{Error, ErrorKind, LaunchConfig};
 use prlx_isa::view::Module;
@@ -13,6 +13,7 @@ use prlx_trace::Dim3;
 use prlx_trace::WarpId;
 use prlx_trace::launch::WarpStream;
 
+use crate::cluster::Peers;
 use crate::code::{Code, Op};
 use crate::fault::{self, Fault};
 use crate::heap::Heap;
@@ -26,6 +27,8 @@ use crate::warp::Warp;
 pub const EPOCH: u64 = 1_000_000_000;
 /// Steps that a warp runs before the next has its turn.
 const QUANTUM: u32 = 1 << 14;
+/// One atomic or volatile access in so many instructions looks like waiting.
+const SPIN: u64 = 64;
 /// The barrier behind `barrier.cluster`, after the 16 that a CTA can name.
 pub const CLUSTER: usize = 16;
 /// Barriers of a CTA.
@@ -46,6 +49,10 @@ pub struct Launch<'a> {
     pub heap: &'a Heap,
     /// Shape and seed.
     pub config: &'a LaunchConfig,
+    /// CTAs of a cluster.
+    pub cluster: Dim3,
+    /// Whether somebody asked for clusters: the launch or the kernel.
+    pub explicit: bool,
     /// Parameters.
     pub params: &'a Region,
     /// Bytes of a lane's local memory.
@@ -107,7 +114,11 @@ pub struct Block {
     /// And number.
     pub index: u64,
     /// Its shared memory.
-    pub shared: Region,
+    pub shared: Arc<Region>,
+    /// That of its cluster.
+    pub peers: Arc<Peers>,
+    /// Its number in the cluster.
+    pub rank: u32,
     /// Its barriers.
     pub barriers: [Barrier; BARRIERS],
     /// Instructions so far.
@@ -118,16 +129,18 @@ pub struct Block {
     pub output: Vec<u8>,
 }
 
-/// How far a CTA came.
+/// Where a CTA came to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Progress {
-    /// All its threads have ended.
-    Done,
-    /// It used up its share; with the atomics and volatile accesses that it spent it on.
-    Paused {
+pub enum State {
+    /// It can go on.
+    Ready {
         /// It looks as if it waits for another CTA.
         waits: bool,
     },
+    /// All its threads that are left wait, some of them for the cluster's barrier.
+    Blocked,
+    /// All its threads have ended.
+    Done,
 }
 
 /// A CTA.
@@ -142,14 +155,15 @@ pub struct Cta {
 }
 
 impl Cta {
-    /// Storage for the CTAs of a launch, one after the other.
-    pub fn new(launch: &Launch<'_>) -> Cta {
-        let shared = u64::from(launch.code.static_shared) + u64::from(launch.config.shared);
+    /// Storage for the CTAs of a launch, one after the other, that have this rank in their clusters.
+    pub fn new(launch: &Launch<'_>, rank: u32, peers: &Arc<Peers>, shared: &Arc<Region>) -> Cta {
         Cta {
             block: Block {
                 cta: Dim3::default(),
                 index: 0,
-                shared: Region::new(shared),
+                shared: shared.clone(),
+                peers: peers.clone(),
+                rank,
                 barriers: Default::default(),
                 clock: 0,
                 spins: 0,
@@ -160,10 +174,10 @@ impl Cta {
             next: 0,
         }
     }
-    /// Begins CTA number `index`.
-    pub fn start(&mut self, launch: &Launch<'_>, index: u64) {
+    /// Begins CTA number `index`, at its place in the grid.
+    pub fn start(&mut self, launch: &Launch<'_>, place: Dim3, index: u64) {
         let b = &mut self.block;
-        b.cta = launch.config.grid.position(index);
+        b.cta = place;
         b.index = index;
         (b.clock, b.spins) = (0, 0);
         b.barriers = Default::default();
@@ -192,8 +206,10 @@ impl Cta {
     ///
     /// # Errors
     /// When the code faults, waits for itself, or takes too many steps.
-    pub fn run(&mut self, launch: &Launch<'_>, budget: u64) -> Result<Progress, Error> {
+    pub fn run(&mut self, launch: &Launch<'_>, budget: u64) -> Result<State, Error> {
         let (begun, spun) = (self.block.clock, self.block.spins);
+        // What is waited for may be another CTA's to do.
+        let weight = if launch.cluster.volume() > 1 { SPIN } else { 0 };
         let mut idle = 0;
         let mut steps = 0u64;
         loop {
@@ -207,7 +223,10 @@ impl Cta {
             }
             if idle >= self.warps.len() {
                 if self.warps.iter().all(|w| w.alive == 0) {
-                    return Ok(Progress::Done);
+                    return Ok(State::Done);
+                }
+                if self.at_cluster() {
+                    return Ok(State::Blocked);
                 }
                 return Err(self.stuck(launch));
             }
@@ -246,14 +265,15 @@ impl Cta {
             if self.block.clock > launch.max_steps || steps > launch.max_steps {
                 return Err(self.endless(launch, at));
             }
-            if self.block.clock - begun > budget {
-                return Ok(Progress::Paused { waits: (self.block.spins - spun) * 64 > self.block.clock - begun });
+            let (used, spins) = (self.block.clock - begun, self.block.spins - spun);
+            if used + spins * weight > budget || self.at_cluster() && self.absent().is_none() {
+                return Ok(State::Ready { waits: spins * SPIN > used });
             }
         }
     }
-    /// Completes barriers for which everybody is there.
+    /// Completes barriers for which everybody is there, but the cluster's.
     fn poll(&mut self, code: &Code) {
-        for id in 0..BARRIERS {
+        for id in 0..CLUSTER {
             let b = &self.block.barriers[id];
             if !b.waiting {
                 continue;
@@ -280,6 +300,27 @@ impl Cta {
             }
         }
     }
+    /// Whether threads have arrived at the cluster's barrier.
+    pub fn at_cluster(&self) -> bool {
+        self.block.barriers[CLUSTER].waiting
+    }
+    /// The first threads that have not arrived at the cluster's barrier: a warp, and which of its lanes.
+    pub fn absent(&self) -> Option<(u32, u32)> {
+        let missing = |w: &Warp| w.alive & !self.block.barriers[CLUSTER].arrived[w.index as usize];
+        self.warps.iter().map(|w| (w.index, missing(w))).find(|m| m.1 != 0)
+    }
+    /// Completes the cluster's barrier.
+    pub fn meet(&mut self, code: &Code) {
+        self.block.barriers[CLUSTER] = Barrier::default();
+        for w in &mut self.warps {
+            w.release(code, CLUSTER as u8, (0, false, false));
+        }
+    }
+    /// In words: its place in the grid, and its rank where it is one of several.
+    pub fn name(&self, launch: &Launch<'_>) -> String {
+        let rank = if launch.cluster.volume() > 1 { format!(" (rank {})", self.block.rank) } else { String::new() };
+        format!("CTA {}{rank}", self.block.cta)
+    }
     fn endless(&self, launch: &Launch<'_>, warp: usize) -> Error {
         let w = &self.warps[warp];
         let lane = (0..LANES).find(|&l| w.key[l] != crate::warp::PARKED).unwrap_or(0);
@@ -292,8 +333,20 @@ impl Cta {
         fault::error(&f, launch.module, launch.source, launch.code, self.block.cta, launch.config.block, warp as u32)
             .help("raise the step limit if the kernel is only long")
     }
-    /// Who waits where.
+    /// That its threads wait for each other.
     fn stuck(&self, launch: &Launch<'_>) -> Error {
+        let mut lines = self.waiting(launch, None);
+        let n = lines.len();
+        lines.truncate(8);
+        if n > lines.len() {
+            lines.push(format!("and {} more groups", n - lines.len()));
+        }
+        let (who, name) = (self.name(launch), &launch.code.name);
+        let text = format!("the threads of {who} wait for each other; kernel `{name}`\n  {}", lines.join("\n  "));
+        Error::new(ErrorKind::Stuck, text)
+    }
+    /// Who waits where, group by group; `absent` says for whom the cluster's barrier waits.
+    pub fn waiting(&self, launch: &Launch<'_>, absent: Option<&str>) -> Vec<String> {
         let mut lines = Vec::new();
         for w in &self.warps {
             let mut rest = w.alive & (w.at_bar | w.at_sync);
@@ -306,7 +359,9 @@ impl Cta {
                 let at = fault::place(launch.module, launch.source, func, inst);
                 let for_whom = match launch.code.steps.get(step as usize).map(|s| s.op) {
                     Some(Op::Bar(_)) => match self.block.barriers[usize::from(w.bar[l])].count {
-                        _ if usize::from(w.bar[l]) == CLUSTER => ", the cluster's barrier".into(),
+                        _ if usize::from(w.bar[l]) == CLUSTER => {
+                            format!(", the cluster's barrier, for {}", absent.unwrap_or("the others"))
+                        }
                         Some(n) => format!(", barrier {} of {n} threads", w.bar[l]),
                         None => format!(", barrier {} of all threads", w.bar[l]),
                     },
@@ -315,21 +370,11 @@ impl Cta {
                         format!(", for {}", lanes(missing))
                     }
                 };
-                lines.push(format!("warp {} {} at {at}{for_whom}", w.index, lanes(same)));
+                let who = if launch.cluster.volume() > 1 { format!("{}, ", self.name(launch)) } else { String::new() };
+                lines.push(format!("{who}warp {} {} at {at}{for_whom}", w.index, lanes(same)));
             }
         }
-        let n = lines.len();
-        lines.truncate(8);
-        if n > lines.len() {
-            lines.push(format!("and {} more groups", n - lines.len()));
-        }
-        let text = format!(
-            "the threads of CTA {} wait for each other; kernel `{}`\n  {}",
-            self.block.cta,
-            launch.code.name,
-            lines.join("\n  ")
-        );
-        Error::new(ErrorKind::Stuck, text)
+        lines
     }
     /// What its warps wrote down.
     pub fn streams(&mut self) -> Vec<WarpStream> {
@@ -338,7 +383,7 @@ impl Cta {
 }
 
 /// `lanes 0-3, 7`.
-fn lanes(mask: u32) -> String {
+pub fn lanes(mask: u32) -> String {
     let mut parts = Vec::new();
     let mut l = 0;
     while l < LANES as u32 {

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use prlx_driver::{DeviceInfo, DevicePtr, Driver, Error, ErrorKind, LaunchConfig, LaunchStats, ModuleHandle};
 use prlx_isa::view::{Function, Module, Space, Symbol};
 use prlx_probe::Plan;
+use prlx_trace::Dim3;
 use prlx_trace::launch::WarpStream;
 use rustc_hash::FxHashMap;
 
 use crate::alu::Level;
+use crate::cluster::MAX_CTAS;
 use crate::code::{Code, window};
 use crate::cta::Launch;
 use crate::decode::{Request, decode};
@@ -122,6 +124,7 @@ impl Emulator {
         };
         let function = &m.module.functions[code.kernel.index()];
         check(&m.module, function, &code, config, params)?;
+        let (cluster, explicit) = cluster(function, config)?;
         let buffer = Region::new(params.len() as u64);
         buffer.write(0, params);
         let launch = Launch {
@@ -131,6 +134,8 @@ impl Emulator {
             memory: &self.memory,
             heap: &self.heap,
             config,
+            cluster,
+            explicit,
             params: &buffer,
             stride: u64::from(code.local_bytes.next_multiple_of(16)),
             warps: config.block.volume().div_ceil(LANES as u64) as u32,
@@ -180,10 +185,6 @@ fn check(module: &Module, f: &Function, code: &Code, config: &LaunchConfig, para
     if block.x > 1024 || block.y > 1024 || block.z > 64 || block.volume() > MAX_THREADS {
         return wrong(format!("a CTA of {block} threads is too large: at most {MAX_THREADS}, and 64 in z"));
     }
-    if config.cluster.volume() != 1 {
-        let text = format!("`{}`: clusters of {} CTAs, which the CPU device does not do yet", f.name, config.cluster);
-        return Err(Error::new(ErrorKind::Unsupported, text));
-    }
     for (name, values) in &f.limits {
         let v = |i: usize| values.get(i).copied().unwrap_or(1);
         if name == "reqntid" && (v(0), v(1), v(2)) != (block.x, block.y, block.z) {
@@ -213,6 +214,35 @@ fn check(module: &Module, f: &Function, code: &Code, config: &LaunchConfig, para
         return wrong(format!("it takes {size} bytes of parameters and was given {}", params.len()));
     }
     Ok(())
+}
+
+/// The clusters of a launch, and whether somebody asked for them.
+fn cluster(f: &Function, config: &LaunchConfig) -> Result<(Dim3, bool), Error> {
+    let wrong = |text: String| Err(Error::new(ErrorKind::Launch, format!("`{}`: {text}", f.name)));
+    let limit = |name: &str| f.limits.iter().find(|l| l.0 == name).map(|l| l.1.as_slice());
+    let (asked, grid) = (config.cluster, config.grid);
+    let wanted = limit("reqnctapercluster").map(|v| {
+        let axis = |i: usize| v.get(i).copied().unwrap_or(1);
+        Dim3 { x: axis(0), y: axis(1), z: axis(2) }
+    });
+    let size = match wanted {
+        Some(wanted) if asked.volume() != 1 && asked != wanted => {
+            return wrong(format!("it must be launched in clusters of {wanted} CTAs, not {asked}"));
+        }
+        Some(wanted) => wanted,
+        None => asked,
+    };
+    if limit("blocksareclusters").is_some() {
+        return wrong("a grid counted in clusters (`.blocksareclusters`) is not supported".into());
+    }
+    let most = limit("maxclusterrank").and_then(|v| v.first()).map_or(MAX_CTAS, |&n| u64::from(n).min(MAX_CTAS));
+    if !(1..=most).contains(&size.volume()) {
+        return wrong(format!("a cluster of {size} CTAs has {}; it may have 1 to {most}", size.volume()));
+    }
+    if !grid.x.is_multiple_of(size.x) || !grid.y.is_multiple_of(size.y) || !grid.z.is_multiple_of(size.z) {
+        return wrong(format!("a grid of {grid} CTAs can't be divided into clusters of {size}"));
+    }
+    Ok((size, wanted.is_some() || size.volume() != 1 || limit("explicitcluster").is_some()))
 }
 
 impl Driver for Emulator {

@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use prlx_driver::Error;
 use prlx_trace::launch::WarpStream;
 
-use crate::cta::{Cta, Launch, Progress};
+use crate::cluster::{Cluster, Progress, clusters};
+use crate::cta::Launch;
 
 /// Instructions before a CTA that seems to wait is set aside.
 const SHARE: u64 = 1 << 20;
@@ -33,7 +34,7 @@ pub struct Outcome {
 /// # Errors
 /// The error of the lowest CTA that has one.
 pub fn run(launch: &Launch<'_>, threads: usize) -> Result<Outcome, Error> {
-    let n = launch.config.grid.volume();
+    let n = clusters(launch.config.grid, launch.cluster).volume();
     let next = AtomicU64::new(0);
     // CTAs from this one on need not run any more.
     let stop = AtomicU64::new(u64::MAX);
@@ -41,18 +42,18 @@ pub fn run(launch: &Launch<'_>, threads: usize) -> Result<Outcome, Error> {
     let whole = Mutex::new(Outcome::default());
     let work = || {
         let mut mine = Outcome::default();
-        let mut active: Vec<Cta> = Vec::new();
-        let mut spare: Vec<Cta> = Vec::new();
+        let mut active: Vec<Cluster> = Vec::new();
+        let mut spare: Vec<Cluster> = Vec::new();
         let mut turn = 0;
         let mut wanting = true;
         loop {
             if active.is_empty() || wanting && active.len() < RESIDENT {
                 let index = next.fetch_add(1, SeqCst);
                 if index < n && index < stop.load(SeqCst) {
-                    let mut cta = spare.pop().unwrap_or_else(|| Cta::new(launch));
-                    cta.start(launch, index);
+                    let mut cluster = spare.pop().unwrap_or_else(|| Cluster::new(launch));
+                    cluster.start(launch, index);
                     turn = active.len();
-                    active.push(cta);
+                    active.push(cluster);
                 } else {
                     // Keep the counter from running on.
                     next.fetch_min(n, SeqCst);
@@ -63,16 +64,14 @@ pub fn run(launch: &Launch<'_>, threads: usize) -> Result<Outcome, Error> {
             }
             wanting = false;
             turn %= active.len();
-            let cta = &mut active[turn];
-            let index = cta.block.index;
-            let done = match cta.run(launch, SHARE) {
+            let cluster = &mut active[turn];
+            let index = cluster.index;
+            let done = match cluster.run(launch, SHARE) {
                 _ if index >= stop.load(SeqCst) => true,
                 Ok(Progress::Done) => {
-                    mine.instructions += cta.block.clock;
-                    mine.streams.extend(cta.streams());
-                    if !cta.block.output.is_empty() {
-                        mine.output.push((index, std::mem::take(&mut cta.block.output)));
-                    }
+                    mine.instructions += cluster.instructions();
+                    mine.streams.extend(cluster.streams());
+                    mine.output.extend(cluster.output().filter(|(_, text)| !text.is_empty()));
                     true
                 }
                 Ok(Progress::Paused { waits }) => {

@@ -1,18 +1,20 @@
 //! A GPU on the CPU: implements [`prlx_driver::Driver`], with seeded schedules, and runs plans as hooks.
 //!
 //! A kernel is decoded once ([`code`]) into steps over planes of 32 lanes ([`planes`]); a [`warp`] runs groups of lanes, a
-//! [`cta`] its warps, and the CTAs of a launch run on the host's threads. Data operations are in [`alu`].
+//! [`cta`] its warps, a [`cluster`] its CTAs, and the clusters of a launch run on the host's threads. Data operations are in
+//! [`alu`].
 //!
 //! Holds: the same module, launch and seed give the same execution, whatever the number of host threads, as long as the
 //! kernel has no race between CTAs. Every access is checked against the allocations. What the device can't do is refused
 //! before the kernel runs, naming instruction and line.
 //!
-//! Misses: weak memory orders; clusters; textures; dynamic parallelism. Approximate operations are within their documented
+//! Misses: weak memory orders; textures; dynamic parallelism. Approximate operations are within their documented
 //! error, not equal to a GPU's.
 
 mod access;
 pub mod alu;
 mod calls;
+pub mod cluster;
 pub mod code;
 mod copies;
 pub mod coverage;

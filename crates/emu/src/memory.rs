@@ -143,9 +143,9 @@ impl Region {
         }
     }
     /// Sets all bytes from a generator of words.
-    pub fn fill_words(&mut self, mut word: impl FnMut() -> u64) {
-        for w in &mut self.words {
-            *w.get_mut() = word();
+    pub fn fill_words(&self, mut word: impl FnMut() -> u64) {
+        for w in &self.words {
+            w.store(word(), Relaxed);
         }
     }
 }

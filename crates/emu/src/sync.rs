@@ -5,12 +5,12 @@
 
 use prlx_driver::ErrorKind;
 
-use crate::access::{self, Reach, each};
+use crate::access::{self, each};
 use crate::code::{Code, Matrix, Op, Sync, SyncKind};
 use crate::cta::{Block, Launch};
 use crate::fault::Fault;
 use crate::planes::{LANES, Planes, V32};
-use crate::warp::{Key, PARKED, Warp};
+use crate::warp::{Key, PARKED, Warp, reach};
 
 impl Warp {
     /// Does it at once if the lanes that are here are all that it waits for; the usual case.
@@ -101,13 +101,7 @@ impl Warp {
             let text = format!("needs all 32 lanes; only {:#010x} are left", m);
             return Err(Box::new(Fault { kind, step, lane: Some(m.trailing_zeros()), text }));
         }
-        let reach = Reach {
-            memory: launch.memory,
-            shared: &block.shared,
-            local: &self.local,
-            stride: launch.stride,
-            params: launch.params,
-        };
+        let reach = reach(launch, block, &self.local);
         let fault = |b: Box<access::Bad>| Fault::new(step, b.lane, format!("uses a matrix {}", b.text));
         match t {
             Matrix::Load { mem, trans } => {

@@ -48,7 +48,7 @@ pub fn unsupported(module: &Module, source: &str, root: FuncId) -> Vec<Refusal> 
         place: fault::line(source, main.span),
         why,
     };
-    let mut out: Vec<Refusal> = decode::clusters(main, source).map(whole).into_iter().collect();
+    let mut out = Vec::new();
     for (function, inst, why) in missing {
         let (text, place) = fault::spot(module, source, function, inst).unwrap_or_default();
         out.push(Refusal { function, inst: Some(inst), text, place, why });

@@ -10,9 +10,10 @@
 //! Misses: what the hardware's own convergence barriers do; groups may be larger here than there.
 
 use prlx_driver::ErrorKind;
+use prlx_trace::Dim3;
 
 use crate::access::{self, Bad, Reach, each};
-use crate::code::{Bar, BarKind, Clock, Code, MbarKind, NEGATE, NO_GUARD, Op, Special};
+use crate::code::{Bar, BarKind, Clock, Code, MbarKind, NEGATE, NO_GUARD, Op, Send, Sent, Special, window};
 use crate::copies::Copies;
 use crate::cta::{Block, CLUSTER, Launch, Rng};
 use crate::fault::Fault;
@@ -75,6 +76,8 @@ pub struct Warp {
     pub at_bar: u32,
     /// Which one.
     pub bar: [u8; LANES],
+    /// Lanes that have arrived at the cluster's barrier and not waited for it since.
+    pub owed: u32,
     /// Lanes at an operation for which others must come.
     pub at_sync: u32,
     /// For which lanes they wait.
@@ -130,6 +133,7 @@ impl Warp {
             at: [PARKED; LANES],
             at_bar: 0,
             bar: [0; LANES],
+            owed: 0,
             at_sync: 0,
             members: [0; LANES],
             sp: [code.params_bytes; LANES],
@@ -154,7 +158,7 @@ impl Warp {
             self.planes.pred[usize::from(i)..usize::from(end)].fill(0);
         }
         self.planes.carry = 0;
-        (self.at_bar, self.at_sync) = (0, 0);
+        (self.at_bar, self.at_sync, self.owed) = (0, 0, 0);
         self.sp = [code.params_bytes; LANES];
         self.frames.iter_mut().for_each(Vec::clear);
         self.copies = Copies::default();
@@ -177,7 +181,8 @@ impl Warp {
     fn special(&self, launch: &Launch<'_>, b: &Block, s: Special) -> V32 {
         use prlx_trace::kernel::Special as L;
         let mut out = V32([0; LANES]);
-        let (size, grid, cta) = (launch.config.block, launch.config.grid, b.cta);
+        let (size, grid, cta, cluster) = (launch.config.block, launch.config.grid, b.cta, launch.cluster);
+        let axis = |d: Dim3, a: u8| [d.x, d.y, d.z][usize::from(a) % 3];
         for (l, o) in out.0.iter_mut().enumerate() {
             let t = self.index * LANES as u32 + l as u32;
             let bit = 1u32 << l;
@@ -211,8 +216,13 @@ impl Warp {
                 Special::DynamicShared => launch.config.shared,
                 Special::TotalShared => launch.code.static_shared + launch.config.shared,
                 Special::Value(v) => v,
-                Special::Cta(axis) => [cta.x, cta.y, cta.z][usize::from(axis) % 3],
-                Special::Grid(axis) => [grid.x, grid.y, grid.z][usize::from(axis) % 3],
+                Special::ClusterId(a) => axis(cta, a) / axis(cluster, a),
+                Special::NClusterId(a) => axis(grid, a) / axis(cluster, a),
+                Special::ClusterCtaid(a) => axis(cta, a) % axis(cluster, a),
+                Special::ClusterNctaid(a) => axis(cluster, a),
+                Special::ClusterRank => b.rank,
+                Special::ClusterSize => cluster.volume() as u32,
+                Special::ExplicitCluster => launch.explicit.into(),
             };
         }
         out
@@ -446,6 +456,11 @@ impl Warp {
                             .map_err(|b| access_fault(b, pc, "copies"))?;
                         pc += 1;
                     }
+                    Op::Send(i) => {
+                        self.send(launch, block, &code.sends[i as usize], m)
+                            .map_err(|b| access_fault(b, pc, "sends"))?;
+                        pc += 1;
+                    }
                     Op::Mbarrier(i) => {
                         left = left.saturating_sub(SPIN);
                         block.spins += 1;
@@ -537,6 +552,33 @@ impl Warp {
             self.turn.get_or_insert(first);
         }
     }
+    /// Sends elements to the shared memory of CTAs of the cluster: at once, which is as early as it may be.
+    fn send(&mut self, launch: &Launch<'_>, block: &Block, send: &Send, m: u32) -> Result<(), Box<Bad>> {
+        let r = reach(launch, block, &self.local);
+        let mem = match &send.sent {
+            Sent::Store(mem) => mem,
+            Sent::Update(atom) => &atom.mem,
+        };
+        let mut wrong = None;
+        each(m, |l| {
+            let rank = |mem| access::address_of(&self.planes, mem, l) / window::CTA;
+            if rank(mem) != rank(&send.mbarrier) {
+                wrong = wrong.or(Some(l));
+            }
+        });
+        if let Some(l) = wrong {
+            let text = "to one CTA's shared memory, and the bytes are to be counted in another's".into();
+            return Err(Box::new(Bad { lane: l as u32, text }));
+        }
+        match &send.sent {
+            Sent::Store(mem) => (launch.host.store)(&self.planes, &r, &mut self.hint, mem, m)?,
+            Sent::Update(atom) => access::atomic(&mut self.planes, &r, &mut self.hint, atom, m)?,
+        }
+        let bytes = u32::from(mem.size) * mem.planes.len() as u32;
+        access::each_place(&self.planes, &r, &mut self.hint, &send.mbarrier, m, |_, region, at| {
+            crate::mbarrier::complete(region, at, bytes);
+        })
+    }
     fn clock(&mut self, block: &Block, which: Clock, dst: u16, m: u32) {
         // A step is a cycle, and a cycle half a nanosecond.
         let (cycles, nanos) = (block.clock, crate::cta::EPOCH + block.clock / 2);
@@ -574,6 +616,16 @@ impl Warp {
             };
             let bit = 1u32 << l;
             let arrived = &mut b.arrived[self.index as usize];
+            if cluster && (self.owed & bit != 0) != (bar.kind == BarKind::ClusterWait) {
+                let text = match bar.kind {
+                    BarKind::ClusterWait => "waits for the cluster's barrier without having arrived at it",
+                    _ => "arrives at the cluster's barrier again before it waited for it",
+                };
+                wrong = wrong.take().or(Some((l, text.into())));
+            }
+            if cluster {
+                self.owed ^= bit;
+            }
             if bar.kind == BarKind::ClusterWait {
                 // It is over as soon as the arrival that it waits for no longer stands.
                 if *arrived & bit == 0 {
@@ -649,7 +701,15 @@ pub fn key(depth: u32, step: u32) -> Key {
 }
 
 pub(crate) fn reach<'a>(launch: &'a Launch<'_>, block: &'a Block, local: &'a Region) -> Reach<'a> {
-    Reach { memory: launch.memory, shared: &block.shared, local, stride: launch.stride, params: launch.params }
+    Reach {
+        memory: launch.memory,
+        shared: &block.shared,
+        peers: &block.peers,
+        rank: block.rank,
+        local,
+        stride: launch.stride,
+        params: launch.params,
+    }
 }
 
 #[cold]

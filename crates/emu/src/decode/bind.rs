@@ -296,12 +296,18 @@ impl<'a> Binder<'a> {
             Operand::Special(name) => {
                 let s = special(name).ok_or_else(|| format!("the special register `{name}` is not simulated"))?;
                 let at = self.special(s);
-                if kind(ty) == Kind::W64 {
-                    let t = self.temp(Kind::W64);
-                    self.alu(widen, t, at, 0);
-                    t
-                } else {
-                    at
+                match kind(ty) {
+                    Kind::W32 => at,
+                    Kind::Pred => {
+                        let t = self.temp(Kind::Pred);
+                        self.alu(holds, t, at, 0);
+                        t
+                    }
+                    Kind::W64 | Kind::W128 => {
+                        let t = self.temp(Kind::W64);
+                        self.alu(widen, t, at, 0);
+                        t
+                    }
                 }
             }
             Operand::Symbol(s, offset) => match self.address(*s)? {
@@ -441,19 +447,22 @@ fn special(name: &str) -> Option<Special> {
         "%gridid" => Special::GridId,
         "%dynamic_smem_size" => Special::DynamicShared,
         "%total_smem_size" | "%aggr_smem_size" => Special::TotalShared,
-        "%clusterid.x" => Special::Cta(0),
-        "%clusterid.y" => Special::Cta(1),
-        "%clusterid.z" => Special::Cta(2),
-        "%nclusterid.x" => Special::Grid(0),
-        "%nclusterid.y" => Special::Grid(1),
-        "%nclusterid.z" => Special::Grid(2),
-        "%cluster_ctaid.x" | "%cluster_ctaid.y" | "%cluster_ctaid.z" | "%cluster_ctarank" | "%is_explicit_cluster" => {
-            Special::Value(0)
-        }
-        "%cluster_nctaid.x" | "%cluster_nctaid.y" | "%cluster_nctaid.z" | "%cluster_nctarank" => Special::Value(1),
+        "%cluster_ctarank" => Special::ClusterRank,
+        "%cluster_nctarank" => Special::ClusterSize,
+        "%is_explicit_cluster" => Special::ExplicitCluster,
         "%current_graph_exec" | "%reserved_smem_offset_begin" | "%reserved_smem_offset_end" => Special::Value(0),
         _ if name.starts_with("%envreg") || name.starts_with("%pm") => Special::Value(0),
-        _ => return None,
+        _ => {
+            let (name, axis) = name.split_once('.')?;
+            let axis = ["x", "y", "z"].iter().position(|&a| a == axis)? as u8;
+            match name {
+                "%clusterid" => Special::ClusterId(axis),
+                "%nclusterid" => Special::NClusterId(axis),
+                "%cluster_ctaid" => Special::ClusterCtaid(axis),
+                "%cluster_nctaid" => Special::ClusterNctaid(axis),
+                _ => return None,
+            }
+        }
     })
 }
 
@@ -490,6 +499,12 @@ fn extend(p: &mut Planes, a: &Args, m: u32) {
 /// The other value of a predicate.
 fn not_pred(p: &mut Planes, a: &Args, m: u32) {
     let v = !p.get_pred(a.src[0]);
+    p.put_pred(a.dst[0], m, v);
+}
+
+/// Whether a 32-bit value is not 0.
+fn holds(p: &mut Planes, a: &Args, m: u32) {
+    let v = p.get32(a.src[0]).0.iter().enumerate().fold(0, |v, (l, &x)| v | u32::from(x != 0) << l);
     p.put_pred(a.dst[0], m, v);
 }
 

@@ -6,9 +6,9 @@ use prlx_isa::view::{Base, Class, FunctionKind, Inst, Operand, Space, Type};
 use super::bind::{Binder, bits, leaves, signed};
 use super::{Fix, bytes, control, matrix};
 use crate::alu::{self, Args, Level};
-use crate::code::{AddrBase, Atom, Brx, Clock, Mem, Op, Place, Plane, Rmw, window};
+use crate::code::{AddrBase, Atom, Brx, Clock, Mem, Op, Place, Plane, Rmw, Send, Sent, window};
 use crate::coverage::{Coverage, coverage};
-use crate::planes::{LANES, Planes, V64};
+use crate::planes::{LANES, Planes, V32, V64};
 
 /// Appends the steps of an instruction.
 ///
@@ -60,6 +60,7 @@ pub fn inst(b: &mut Binder<'_>, inst: &Inst, level: Level, fixes: &mut Vec<Fix>)
             b.finish(after);
         }
         Ptx::Ld | Ptx::Ldu => return load(b, inst),
+        Ptx::St | Ptx::Red if f.has("async") => return send(b, inst, op),
         Ptx::St => return store(b, inst),
         Ptx::Atom | Ptx::Red => return atomic(b, inst, op == Ptx::Atom),
         Ptx::Ldmatrix | Ptx::Stmatrix | Ptx::Movmatrix => return matrix::rows(b, inst, op),
@@ -67,7 +68,8 @@ pub fn inst(b: &mut Binder<'_>, inst: &Inst, level: Level, fixes: &mut Vec<Fix>)
         Ptx::Wmma => return matrix::wmma(b, inst),
         Ptx::Cp => return matrix::copy(b, inst),
         Ptx::Mbarrier => return matrix::mbarrier(b, inst),
-        Ptx::Mapa | Ptx::Getctarank => return cluster(b, inst, op),
+        Ptx::Mapa => return mapa(b, inst),
+        Ptx::Getctarank => return getctarank(b, inst),
         Ptx::Cvta => return cvta(b, inst),
         Ptx::Isspacep => return isspacep(b, inst),
         Ptx::Createpolicy => {
@@ -137,7 +139,8 @@ pub fn address(b: &mut Binder<'_>, operand: &Operand, inst: &Inst) -> Result<(Pl
     let place = match inst.space {
         Space::Generic | Space::Reg => Place::Generic,
         Space::Global | Space::Const => Place::Global,
-        Space::Shared | Space::SharedCluster => Place::Shared,
+        Space::Shared => Place::Shared,
+        Space::SharedCluster => Place::Cluster,
         Space::Local => Place::Local,
         Space::Param => params,
     };
@@ -211,7 +214,55 @@ fn store(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
     Ok(())
 }
 
+/// `st.async`, `red.async`.
+fn send(b: &mut Binder<'_>, inst: &Inst, op: Ptx) -> Result<(), String> {
+    let [to, value, mbarrier] = inst.operands.as_slice() else { return Err("it needs three operands".into()) };
+    if inst.space != Space::SharedCluster && inst.space != Space::Generic {
+        return Err("only the form to `.shared::cluster` is supported".into());
+    }
+    // Its addresses are the cluster's, also where the space is not written.
+    let place = |mem: Mem| Mem { place: if mem.base == AddrBase::None { mem.place } else { Place::Cluster }, ..mem };
+    let sent = match op {
+        Ptx::St => {
+            let ty = inst.form.types.last().copied().ok_or("its type is missing")?;
+            let (at, base, offset) = address(b, to, inst)?;
+            let planes = elements(b, value, ty)?;
+            Sent::Store(place(Mem { place: at, base, offset, size: bytes(ty), strong: true, planes }))
+        }
+        _ => {
+            let atom = update(b, inst, None, to, std::slice::from_ref(value))?;
+            Sent::Update(Atom { mem: place(atom.mem), ..atom })
+        }
+    };
+    let (at, base, offset) = address(b, mbarrier, inst)?;
+    let mbarrier = place(Mem { place: at, base, offset, size: 8, strong: true, planes: Vec::new() });
+    b.code.sends.push(Send { sent, mbarrier });
+    let at = b.code.sends.len() as u32 - 1;
+    b.emit_main(Op::Send(at));
+    Ok(())
+}
+
 fn atomic(b: &mut Binder<'_>, inst: &Inst, result: bool) -> Result<(), String> {
+    let (to, rest) = match (result, inst.operands.as_slice()) {
+        (true, [to, rest @ ..]) => (Some(to), rest),
+        (_, rest) => (None, rest),
+    };
+    let [at, values @ ..] = rest else { return Err("it has too few operands".into()) };
+    let atom = update(b, inst, to, at, values)?;
+    b.code.atoms.push(atom);
+    let at = b.code.atoms.len() as u32 - 1;
+    b.emit_main(Op::Atom(at));
+    Ok(())
+}
+
+/// A read-modify-write: where its result goes, its address, its operands.
+fn update(
+    b: &mut Binder<'_>,
+    inst: &Inst,
+    to: Option<&Operand>,
+    at: &Operand,
+    operands: &[Operand],
+) -> Result<Atom, String> {
     let f = &inst.form;
     let ty = f.types.last().copied().ok_or("its type is missing")?;
     let name = f
@@ -247,12 +298,7 @@ fn atomic(b: &mut Binder<'_>, inst: &Inst, result: bool) -> Result<(), String> {
         ("cas", _) => Rmw::Cas,
         _ => return Err("this operation is not implemented for this type".into()),
     };
-    let ops = inst.operands.as_slice();
-    let (to, rest) = match (result, ops) {
-        (true, [to, rest @ ..]) => (Some(to), rest),
-        (_, rest) => (None, rest),
-    };
-    let [at, value, more @ ..] = rest else { return Err("it has too few operands".into()) };
+    let [value, more @ ..] = operands else { return Err("it has too few operands".into()) };
     let (place, base, offset) = address(b, at, inst)?;
     let values = elements(b, value, ty)?;
     let swap =
@@ -262,10 +308,7 @@ fn atomic(b: &mut Binder<'_>, inst: &Inst, result: bool) -> Result<(), String> {
         None => vec![Plane::None; values.len()],
     };
     let mem = Mem { place, base, offset, size: bytes(ty), strong: true, planes };
-    b.code.atoms.push(Atom { mem, rmw, values, swap });
-    let at = b.code.atoms.len() as u32 - 1;
-    b.emit_main(Op::Atom(at));
-    Ok(())
+    Ok(Atom { mem, rmw, values, swap })
 }
 
 /// The window of a space in generic addresses; global and constant memory are not in one.
@@ -292,24 +335,31 @@ fn cvta(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
     Ok(())
 }
 
-/// `mapa`, `getctarank`: a CTA that is launched without clusters is the only one of its own.
-fn cluster(b: &mut Binder<'_>, inst: &Inst, op: Ptx) -> Result<(), String> {
-    let [to, from, ..] = inst.operands.as_slice() else { return Err("it needs two operands".into()) };
-    let rank = op == Ptx::Getctarank;
-    let ty = if rank { Type::U32 } else { inst.form.types.last().copied().unwrap_or(Type::U32) };
-    let from = if rank { &Operand::Int(0) } else { from };
-    let wide = bits(ty) == 64;
-    let at = b.source(from, ty)?;
+/// `mapa`: an address in the shared memory of the CTA itself becomes the same one in that of another of its cluster.
+fn mapa(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
+    let [to, from, rank, ..] = inst.operands.as_slice() else { return Err("it needs three operands".into()) };
+    let ty = inst.form.types.last().copied().unwrap_or(Type::U32);
+    let (at, rank) = (b.source(from, ty)?, b.source(rank, Type::U32)?);
     let (dst, after) = b.dest(to, ty)?;
-    let args = Args { dst: [dst, 0, 0, 0], src: [at, 0, 0, 0], imm: 0 };
-    b.emit_main(Op::Alu(if wide { add64 } else { copy32 }, args));
+    let args = Args { dst: [dst, 0, 0, 0], src: [at, rank, 0, 0], imm: shared_base(inst) };
+    b.emit_main(Op::Alu(if bits(ty) == 64 { mapa64 } else { mapa32 }, args));
     b.finish(after);
     Ok(())
 }
 
-fn copy32(p: &mut Planes, a: &Args, m: u32) {
-    let v = p.get32(a.src[0]);
-    p.put32(a.dst[0], m, v);
+/// `getctarank`: the CTA whose shared memory an address lies in.
+fn getctarank(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
+    let [to, from, ..] = inst.operands.as_slice() else { return Err("it needs two operands".into()) };
+    let (at, own) = (b.source(from, Type::U64)?, b.source(&Operand::Special("%cluster_ctarank".into()), Type::U32)?);
+    let (dst, after) = b.dest(to, Type::U32)?;
+    b.emit_main(Op::Alu(rank_of, Args { dst: [dst, 0, 0, 0], src: [at, own, 0, 0], imm: shared_base(inst) }));
+    b.finish(after);
+    Ok(())
+}
+
+/// Where shared memory begins in the addresses of an instruction: they are generic unless it names the space.
+fn shared_base(inst: &Inst) -> u64 {
+    if inst.space == Space::Generic { window::SHARED } else { 0 }
 }
 
 fn isspacep(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
@@ -322,8 +372,11 @@ fn isspacep(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
     let [to, from, ..] = inst.operands.as_slice() else { return Err("it needs two operands".into()) };
     let at = b.source(from, Type::U64)?;
     let (dst, _) = b.dest(to, Type::Pred)?;
-    let size = b.const64(size);
-    b.emit_main(Op::Alu(in_window, Args { dst: [dst, 0, 0, 0], src: [at, size, 0, 0], imm: base }));
+    let (run, other): (alu::Run, u16) = match inst.space {
+        Space::Shared => (in_own, b.source(&Operand::Special("%cluster_ctarank".into()), Type::U32)?),
+        _ => (in_window, b.const64(size)),
+    };
+    b.emit_main(Op::Alu(run, Args { dst: [dst, 0, 0, 0], src: [at, other, 0, 0], imm: base }));
     Ok(())
 }
 
@@ -342,6 +395,52 @@ fn in_window(p: &mut Planes, a: &Args, m: u32) {
     let mut out = 0;
     for l in 0..LANES {
         out |= u32::from(v.0[l].wrapping_sub(a.imm) < size.0[l]) << l;
+    }
+    p.put_pred(a.dst[0], m, out);
+}
+
+/// A shared address of the CTA itself for the CTA of a rank; what is no such address, and ranks that no cluster has, give
+/// one where nothing lies.
+fn in_cta_of(at: u64, rank: u32) -> u64 {
+    const NOWHERE: u64 = (window::LOCAL - window::SHARED) / window::CTA - 1;
+    let rank = if at < window::CTA { u64::from(rank).saturating_add(1).min(NOWHERE) } else { NOWHERE };
+    rank * window::CTA + at % window::CTA
+}
+
+fn mapa32(p: &mut Planes, a: &Args, m: u32) {
+    let (v, rank, mut out) = (p.get32(a.src[0]), p.get32(a.src[1]), V32([0; LANES]));
+    for l in 0..LANES {
+        out.0[l] = in_cta_of(v.0[l].into(), rank.0[l]) as u32;
+    }
+    p.put32(a.dst[0], m, out);
+}
+
+fn mapa64(p: &mut Planes, a: &Args, m: u32) {
+    let (v, rank, mut out) = (p.get64(a.src[0]), p.get32(a.src[1]), V64([0; LANES]));
+    for l in 0..LANES {
+        out.0[l] = a.imm + in_cta_of(v.0[l].wrapping_sub(a.imm), rank.0[l]);
+    }
+    p.put64(a.dst[0], m, out);
+}
+
+fn rank_of(p: &mut Planes, a: &Args, m: u32) {
+    let (v, own, mut out) = (p.get64(a.src[0]), p.get32(a.src[1]), V32([0; LANES]));
+    for l in 0..LANES {
+        out.0[l] = match v.0[l].wrapping_sub(a.imm) / window::CTA {
+            0 => own.0[l],
+            n => (n - 1) as u32,
+        };
+    }
+    p.put32(a.dst[0], m, out);
+}
+
+/// Whether a generic address lies in the CTA's own shared memory, under either of its addresses.
+fn in_own(p: &mut Planes, a: &Args, m: u32) {
+    let (v, own) = (p.get64(a.src[0]), p.get32(a.src[1]));
+    let mut out = 0;
+    for l in 0..LANES {
+        let cta = v.0[l].wrapping_sub(a.imm) / window::CTA;
+        out |= u32::from(cta == 0 || cta == u64::from(own.0[l]) + 1) << l;
     }
     p.put_pred(a.dst[0], m, out);
 }

@@ -236,7 +236,8 @@ fn bulk(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
     // The spaces in the order written: destination, source.
     let mut places = f.text.split('.').filter_map(|m| match m {
         "global" => Some(Place::Global),
-        "shared::cta" | "shared::cluster" => Some(Place::Shared),
+        "shared::cta" => Some(Place::Shared),
+        "shared::cluster" => Some(Place::Cluster),
         _ => None,
     });
     let mem = |b: &mut Binder<'_>, o: &Operand, place: Option<Place>, size: u8| -> Result<Mem, String> {
@@ -248,7 +249,7 @@ fn bulk(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
     let src = mem(b, from, places.next(), 16)?;
     let size = b.source(size, Type::U32)?;
     let mbarrier = match rest.first() {
-        Some(o @ (Operand::Address(..) | Operand::Symbol(..))) => Some(mem(b, o, Some(Place::Shared), 8)?),
+        Some(o @ (Operand::Address(..) | Operand::Symbol(..))) => Some(mem(b, o, Some(Place::Cluster), 8)?),
         _ => None,
     };
     let reduce = match (f.has("reduce"), f.types.last()) {

@@ -70,9 +70,6 @@ pub fn decode(r: &Request<'_>) -> Result<Code, Error> {
         };
         return Err(Error::new(ErrorKind::NotFound, format!("the module has no kernel `{}`", r.kernel)).help(help));
     };
-    if let Some(why) = clusters(&module.functions[kernel.index()], r.source) {
-        return Err(Error::new(ErrorKind::Unsupported, why));
-    }
     let (b, missing) = attempt(r, kernel);
     if !missing.is_empty() {
         return Err(refuse(&b, r, &missing));
@@ -81,13 +78,6 @@ pub fn decode(r: &Request<'_>) -> Result<Code, Error> {
         Some(why) => Err(Error::new(ErrorKind::Unsupported, why)),
         None => Ok(b.code),
     }
-}
-
-/// Why a kernel that is launched in clusters is refused.
-pub fn clusters(main: &Function, source: &str) -> Option<String> {
-    let (name, _) = main.limits.iter().find(|(n, _)| n.contains("cluster"))?;
-    let at = crate::fault::line(source, main.span);
-    Some(format!("`{}` at {at} is launched in clusters (`.{name}`), which the CPU device does not do yet", main.name))
 }
 
 /// Decodes a function and all that it can reach, as far as that goes; with what can't be done.

@@ -16,6 +16,8 @@ pub struct Case {
     pub grid: u32,
     /// Threads.
     pub block: u32,
+    /// CTAs of a cluster.
+    pub cluster: u32,
     /// The buffer's words.
     pub words: Vec<u32>,
     /// Limits.
@@ -30,6 +32,7 @@ impl Case {
             body: body.into(),
             grid: 1,
             block: 32,
+            cluster: 1,
             words: vec![0; 32],
             options: Options { max_steps: 2_000_000, threads: 1, ..Options::default() },
         }
@@ -63,7 +66,8 @@ impl Case {
         let bytes: Vec<u8> = self.words.iter().flat_map(|w| w.to_le_bytes()).collect();
         e.write(at, &bytes)?;
         let shape = |x| Dim3 { x, y: 1, z: 1 };
-        let config = LaunchConfig { grid: shape(self.grid), block: shape(self.block), seed, ..LaunchConfig::default() };
+        let (grid, block, cluster) = (shape(self.grid), shape(self.block), shape(self.cluster));
+        let config = LaunchConfig { grid, block, cluster, seed, ..LaunchConfig::default() };
         let stats = e.launch(module, "k", &config, &at.0.to_le_bytes())?;
         let mut out = vec![0; bytes.len()];
         e.read(at, &mut out)?;
