@@ -5,8 +5,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use prlx_emu::Checks;
 use prlx_probe::Filter;
 use prlx_trace::Level;
+use prlx_trace::check::Check;
 use prlx_trace::kernel::SiteClass;
 
 /// Two runs of a GPU kernel were meant to agree: where did they first part, in which lanes, and why?
@@ -174,6 +176,9 @@ pub struct DeviceArgs {
     /// Most steps of a CTA on the CPU device before it counts as stuck
     #[arg(long, value_name = "N")]
     pub max_steps: Option<u64>,
+    /// Checks while the kernel runs, joined by commas: bounds; or all (docs/checks.md)
+    #[arg(long, value_name = "LIST", value_parser = checks)]
+    pub check: Option<Checks>,
     /// Threads of the CPU device [default: one a core]
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
@@ -242,6 +247,13 @@ pub struct ReportArgs {
     pub findings: usize,
 }
 
+fn checks(text: &str) -> Result<Checks, String> {
+    text.split(',').try_fold(Checks::NONE, |all, word| match word.trim() {
+        "all" => Ok(Checks::all()),
+        word => named(Check::ALL, Check::name, word).map(|c| all.with(c)).map_err(|e| format!("{e}, all")),
+    })
+}
+
 fn level(text: &str) -> Result<Level, String> {
     named(Level::ALL, Level::name, text)
 }
@@ -286,6 +298,13 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn checks_add_up() {
+        assert_eq!(checks("all"), Ok(Checks::all()));
+        assert_eq!(checks("bounds"), Ok(Checks::NONE.with(Check::Bounds)));
+        assert!(checks("bounds,bonds").is_err_and(|e| e.contains("bounds")));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use prlx_driver::{Job, RecordOptions};
 use prlx_emu::Emulator;
 use prlx_probe::Program;
 use prlx_trace::Trace;
+use prlx_trace::check::Findings;
 use prlx_trace::kernel::Level;
 use prlx_trace::launch::Window;
 
@@ -31,7 +32,15 @@ pub fn device(args: &DeviceArgs) -> Emulator {
     if let Some(n) = args.threads {
         options.threads = n;
     }
+    options.checks = args.check.unwrap_or_default();
     Emulator::new(options)
+}
+
+/// What the checks of the last launch found, with source lines.
+pub fn findings(device: &mut Emulator, job: &Job) -> Findings {
+    let mut found = device.take_findings();
+    found.sources(&|path| job.source_text(path));
+    found
 }
 
 /// What to watch, as the options say, for CTAs of so many warps.
@@ -50,26 +59,37 @@ pub fn zoom(program: &Program, window: Window) -> Program {
     Program { level: Level::Operands, window: Some(window), ..program.clone() }
 }
 
-/// Records a job.
+/// Records a job, and says what checks found.
 ///
 /// A kernel that faults, and bytes that make no sense, are told and kept out of a verdict of `same`: what was recorded until
 /// then is in the trace, marked as incomplete by the lanes that never end.
-pub fn record(job: &Job, program: &Program, recorder: &RecorderArgs, on: &DeviceArgs, ui: &Ui) -> Result<Trace> {
+pub fn record(
+    job: &Job,
+    program: &Program,
+    recorder: &RecorderArgs,
+    on: &DeviceArgs,
+    ui: &Ui,
+) -> Result<(Trace, Findings)> {
     if program.level == Level::Operands && program.window.is_none() {
         bail!("level `operands` records a window around a finding: compare at another level, it zooms by itself");
+    }
+    if recorder.rewritten && on.check.is_some() {
+        bail!("--check looks at the kernel as it is: leave --rewritten out");
     }
     let bar = ui.spinner(&format!("recording {} at level {}", job.name, program.level.name()));
     let rewrite = prlx_instrument::rewrite(&job.text, &job.module, program, &|path| job.source_text(path))
         .with_context(|| format!("cannot instrument {}", job.module))?;
     let options = RecordOptions {
         pool: recorder.memory << 20,
-        bare: program.level != Level::Operands,
+        // With checks the one run is enough, and is slow enough.
+        bare: program.level != Level::Operands && on.check.is_none(),
         hooks: !recorder.rewritten,
     };
     let mut device = device(on);
     let recorded = prlx_driver::record(&mut device, &rewrite.text, &rewrite.plan, job, &options)
         .with_context(|| format!("cannot record {}", job.name))?;
     bar.finish_and_clear();
+    let found = findings(&mut device, job);
     if let Some(fault) = recorded.fault {
         return Err(fault).with_context(|| format!("{} failed while it was recorded", job.name));
     }
@@ -83,5 +103,5 @@ pub fn record(job: &Job, program: &Program, recorder: &RecorderArgs, on: &Device
     if !recorded.damage.is_empty() {
         bail!("{}: what the kernel recorded is damaged: {}", job.name, recorded.damage.join("; "));
     }
-    Ok(recorded.into_trace(rewrite.plan.module))
+    Ok((recorded.into_trace(rewrite.plan.module), found))
 }

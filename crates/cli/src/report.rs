@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use prlx_analyze::{DiffOptions, Report};
-use prlx_present::Style;
 use prlx_trace::Trace;
+use prlx_trace::check::Findings;
 
 use crate::args::ReportArgs;
 use crate::ui::Ui;
@@ -22,14 +22,31 @@ pub fn diff(a: &Trace, b: &Trace, names: [&Path; 2], args: &ReportArgs, ui: &Ui)
     Ok(found)
 }
 
-/// Prints a report; the exit code is its verdict's.
-pub fn print(report: &Report, args: &ReportArgs, ui: &Ui) -> Result<ExitCode> {
+/// Prints a report and what checks found; the exit code is its verdict's, or 1 if checks found errors.
+pub fn print(report: &Report, checks: Option<[&Findings; 2]>, args: &ReportArgs, ui: &Ui) -> Result<ExitCode> {
     let mut out = io::stdout().lock();
     if args.json {
-        prlx_present::json(&mut out, report)?;
+        prlx_present::json(&mut out, report, checks)?;
     } else {
-        prlx_present::text(&mut out, report, &Style { color: ui.color(), width: ui.width() })?;
+        prlx_present::text(&mut out, report, &ui.style())?;
+    }
+    let mut wrong = 0;
+    for (found, name) in checks.into_iter().flatten().zip(&report.names) {
+        wrong += found.errors();
+        if !args.json {
+            writeln!(out, "\n{name}")?;
+            prlx_present::checks(&mut out, found, &ui.style())?;
+        }
     }
     out.flush()?;
-    Ok(ExitCode::from(report.verdict.exit_code()))
+    Ok(ExitCode::from(if wrong > 0 { 1 } else { report.verdict.exit_code() }))
+}
+
+/// Prints what checks found, if there were any; the exit code is 1 if there are errors.
+pub fn checks(found: Option<&Findings>, ui: &Ui) -> Result<ExitCode> {
+    let Some(found) = found else { return Ok(ExitCode::SUCCESS) };
+    let mut out = io::stdout().lock();
+    prlx_present::checks(&mut out, found, &ui.style())?;
+    out.flush()?;
+    Ok(ExitCode::from(u8::from(found.errors() > 0)))
 }

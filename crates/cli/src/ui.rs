@@ -42,6 +42,11 @@ impl Ui {
         console::Term::stdout().size_checked().map_or(100, |(_, columns)| usize::from(columns).clamp(60, 160))
     }
 
+    /// How text goes to standard output.
+    pub fn style(&self) -> prlx_present::Style {
+        prlx_present::Style { color: self.color(), width: self.width() }
+    }
+
     /// Shows that something takes its time, until the value is dropped. Nothing shows for work of under 150 ms.
     pub fn spinner(&self, what: &str) -> ProgressBar {
         if !self.progress {

@@ -91,6 +91,10 @@ pub trait Driver {
     /// # Errors
     /// When there is not enough.
     fn alloc(&mut self, bytes: u64, align: u64) -> Result<DevicePtr, Error>;
+    /// Says what the allocation at `at` is called in messages. Most machines have no use for it.
+    fn name(&mut self, at: DevicePtr, name: &str) {
+        let _ = (at, name);
+    }
     /// Frees an allocation.
     ///
     /// # Errors

@@ -84,6 +84,7 @@ fn fill_in(driver: &mut dyn Driver, job: &Job, prepared: &mut Prepared) -> Resul
                     message: format!("argument `{}`, {} bytes: {}", arg.name, buffer.size(), e.message),
                     ..e
                 })?;
+                driver.name(at, &arg.name);
                 prepared.buffers.push(Some(at));
                 driver.write(at, &buffer.bytes())?;
                 at.0.to_le_bytes().to_vec()

@@ -504,6 +504,14 @@ pub fn each_address(
     })
 }
 
+/// Whether every lane's place of `width` bytes is there.
+///
+/// # Errors
+/// The first lane whose place is not.
+pub fn fits(r: &Reach<'_>, hint: &mut usize, place: Place, addr: &V64, mask: u32, width: u64) -> Result<(), Box<Bad>> {
+    regions(r, hint, place, addr, mask, width, |_, _| {})
+}
+
 /// All lanes' addresses.
 pub fn all_addresses(planes: &Planes, mem: &Mem) -> V64 {
     addresses(planes, mem)

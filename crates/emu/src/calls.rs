@@ -209,13 +209,19 @@ impl Warp {
                 Ok(())
             }
             Builtin::Malloc => {
-                let at = launch.heap.malloc(first);
+                let at = match &mut block.check {
+                    Some(c) => c.malloc(launch, first, l),
+                    None => launch.heap.malloc(first),
+                };
                 if let Some(&to) = rets.first() {
                     self.give(&at.to_le_bytes(), to, l, stride);
                 }
                 Ok(())
             }
-            Builtin::Free => launch.heap.free(first),
+            Builtin::Free => match &mut block.check {
+                Some(c) => c.free(launch, first, l),
+                None => launch.heap.free(first),
+            },
             Builtin::AssertFail => {
                 let text = |at| printf::text(&|at| byte(self, at), at);
                 let (message, file, function) = (text(first)?, text(second)?, text(word(self, 3))?);

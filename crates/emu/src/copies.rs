@@ -38,18 +38,23 @@ impl Copies {
 }
 
 impl Warp {
-    /// Begins a copy of each lane.
-    pub(crate) fn copy(&mut self, launch: &Launch<'_>, block: &Block, copy: &Copy, m: u32) -> Result<(), Box<Bad>> {
-        let bytes = copy.dst.size;
-        let mut taken = [bytes; LANES];
+    /// By lane of `m`: how many bytes a copy takes; zeros fill the rest.
+    pub(crate) fn taken(&self, copy: &Copy, m: u32) -> [u8; LANES] {
+        let mut taken = [copy.dst.size; LANES];
         access::each(m, |l| {
             if let Some(p) = copy.size {
-                taken[l] = self.planes.w32[usize::from(p)].0[l].min(bytes.into()) as u8;
+                taken[l] = self.planes.w32[usize::from(p)].0[l].min(copy.dst.size.into()) as u8;
             }
             if copy.ignore.is_some_and(|p| self.planes.get_pred(p) >> l & 1 == 1) {
                 taken[l] = 0;
             }
         });
+        taken
+    }
+    /// Begins a copy of each lane.
+    pub(crate) fn copy(&mut self, launch: &Launch<'_>, block: &Block, copy: &Copy, m: u32) -> Result<(), Box<Bad>> {
+        let bytes = copy.dst.size;
+        let taken = self.taken(copy, m);
         // What is not read need not be there.
         let read = (0..LANES).fold(0, |r, l| r | u32::from(taken[l] > 0) << l) & m;
         let r = reach(launch, block, &self.local);

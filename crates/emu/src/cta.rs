@@ -13,6 +13,7 @@ use prlx_trace::Dim3;
 use prlx_trace::WarpId;
 use prlx_trace::launch::WarpStream;
 
+use crate::check::{Checker, Shelf};
 use crate::cluster::Peers;
 use crate::code::{Code, Op};
 use crate::fault::{self, Fault};
@@ -65,6 +66,8 @@ pub struct Launch<'a> {
     pub observe: Option<Observe<'a>>,
     /// Hot functions for this host.
     pub host: Host,
+    /// The checker, while no CTA runs.
+    pub checker: Shelf,
 }
 
 /// A generator of choices (SplitMix64).
@@ -127,6 +130,8 @@ pub struct Block {
     pub spins: u64,
     /// What it printed.
     pub output: Vec<u8>,
+    /// The launch's checker, while this CTA runs.
+    pub check: Option<Box<Checker>>,
 }
 
 /// Where a CTA came to.
@@ -168,6 +173,7 @@ impl Cta {
                 clock: 0,
                 spins: 0,
                 output: Vec::new(),
+                check: None,
             },
             warps: (0..launch.warps).map(|w| Warp::new(w, launch.code, launch.stride)).collect(),
             rng: Rng::new(0, 0),
@@ -207,6 +213,14 @@ impl Cta {
     /// # Errors
     /// When the code faults, waits for itself, or takes too many steps.
     pub fn run(&mut self, launch: &Launch<'_>, budget: u64) -> Result<State, Error> {
+        self.block.check = launch.checker.lock().ok().and_then(|mut c| c.take());
+        let state = self.go(launch, budget);
+        if let (Some(c), Ok(mut shelf)) = (self.block.check.take(), launch.checker.lock()) {
+            *shelf = Some(c);
+        }
+        state
+    }
+    fn go(&mut self, launch: &Launch<'_>, budget: u64) -> Result<State, Error> {
         let (begun, spun) = (self.block.clock, self.block.spins);
         // What is waited for may be another CTA's to do.
         let weight = if launch.cluster.volume() > 1 { SPIN } else { 0 };

@@ -1,15 +1,17 @@
 //! The driver: modules, memory and launches.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use prlx_driver::{DeviceInfo, DevicePtr, Driver, Error, ErrorKind, LaunchConfig, LaunchStats, ModuleHandle};
 use prlx_isa::view::{Function, Module, Space, Symbol};
 use prlx_probe::Plan;
 use prlx_trace::Dim3;
+use prlx_trace::check::Findings;
 use prlx_trace::launch::WarpStream;
 use rustc_hash::FxHashMap;
 
 use crate::alu::Level;
+use crate::check::{Checker, Checks};
 use crate::cluster::MAX_CTAS;
 use crate::code::{Code, window};
 use crate::cta::Launch;
@@ -34,11 +36,20 @@ pub struct Options {
     pub stack: u32,
     /// What of the host's processor may be used.
     pub level: Level,
+    /// What is checked; a launch with checks runs on one host thread.
+    pub checks: Checks,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { max_steps: 4_000_000_000, max_memory: 16 << 30, threads: 0, stack: 16 << 10, level: Level::detect() }
+        Options {
+            max_steps: 4_000_000_000,
+            max_memory: 16 << 30,
+            threads: 0,
+            stack: 16 << 10,
+            level: Level::detect(),
+            checks: Checks::NONE,
+        }
     }
 }
 
@@ -63,6 +74,7 @@ pub struct Emulator {
     next: u64,
     heap: Heap,
     output: Vec<u8>,
+    findings: Findings,
 }
 
 impl std::fmt::Debug for Emulator {
@@ -82,6 +94,10 @@ impl Emulator {
     /// What kernels have printed since the last call.
     pub fn take_output(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.output)
+    }
+    /// What the checks of launches have found since the last call.
+    pub fn take_findings(&mut self) -> Findings {
+        std::mem::take(&mut self.findings)
     }
     /// The address of a module's variable.
     pub fn symbol(&self, module: ModuleHandle, name: &str) -> Option<DevicePtr> {
@@ -142,12 +158,18 @@ impl Emulator {
             max_steps: o.max_steps,
             observe: plan.map(|plan| Observe { plan }),
             host: Host::of(o.level),
+            checker: Mutex::new(Checker::of(o.checks)),
         };
         let threads = match o.threads {
+            _ if o.checks.any() => 1,
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             n => n,
         };
-        let outcome = grid::run(&launch, threads)?;
+        let outcome = grid::run(&launch, threads);
+        if let Some(c) = launch.checker.lock().ok().and_then(|mut c| c.take()) {
+            self.findings.add(c.finish(&launch, outcome.is_ok()));
+        }
+        let outcome = outcome?;
         for (_, text) in &outcome.output {
             self.output.extend_from_slice(text);
         }
@@ -313,10 +335,17 @@ impl Driver for Emulator {
     }
 
     fn alloc(&mut self, bytes: u64, align: u64) -> Result<DevicePtr, Error> {
-        self.memory.alloc(bytes, align, self.options.max_memory, Owner::User).map(DevicePtr).ok_or_else(|| {
-            let text = format!("{bytes} bytes more than the {} that the device may use", self.options.max_memory);
-            Error::new(ErrorKind::Memory, text)
-        })
+        self.memory
+            .alloc(bytes, align, self.options.max_memory, Owner::User("a buffer".into()))
+            .map(DevicePtr)
+            .ok_or_else(|| {
+                let text = format!("{bytes} bytes more than the {} that the device may use", self.options.max_memory);
+                Error::new(ErrorKind::Memory, text)
+            })
+    }
+
+    fn name(&mut self, at: DevicePtr, name: &str) {
+        self.memory.name(at.0, name);
     }
 
     fn free(&mut self, at: DevicePtr) -> Result<(), Error> {

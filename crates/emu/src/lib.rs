@@ -14,6 +14,7 @@
 mod access;
 pub mod alu;
 mod calls;
+pub mod check;
 pub mod cluster;
 pub mod code;
 mod copies;
@@ -36,6 +37,7 @@ mod sync;
 mod unsupported;
 pub mod warp;
 
+pub use check::Checks;
 pub use device::{Emulator, Options};
 pub use memory::{Allocation, Memory, Owner, Region};
 pub use unsupported::{Refusal, unsupported};

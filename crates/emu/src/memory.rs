@@ -301,8 +301,8 @@ impl Lanes<'_> {
 /// Whose an allocation is: reports name it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Owner {
-    /// Allocated through the driver.
-    User,
+    /// Allocated through the driver; what it is called.
+    User(String),
     /// A module's variable, by name; true for constants.
     Symbol(String, bool),
 }
@@ -378,6 +378,30 @@ impl Memory {
         let a = self.find(at, &mut 0)?;
         (a.region.len() - (at - a.base) >= bytes).then_some((&a.region, at - a.base))
     }
+    /// The allocation that holds an address or is nearest to it.
+    pub fn nearest(&self, at: u64) -> Option<&Allocation> {
+        let after = self.allocations.partition_point(|a| a.base <= at);
+        let below = after.checked_sub(1).map(|i| &self.allocations[i]);
+        let distance = |a: &Allocation| at.saturating_sub(a.base + a.region.len());
+        match (below, self.allocations.get(after)) {
+            (Some(b), Some(a)) => Some(if distance(b) <= a.base - at { b } else { a }),
+            (below, above) => below.or(above),
+        }
+    }
+    /// Whether an address is that of a constant.
+    pub fn is_constant(&self, at: u64) -> bool {
+        self.find(at, &mut 0).is_some_and(|a| matches!(a.owner, Owner::Symbol(_, true)))
+    }
+    /// Whether an address lies in an allocation that has been freed.
+    pub fn was_freed(&self, at: u64) -> bool {
+        self.freed.iter().any(|&(b, n)| at >= b && at - b < n)
+    }
+    /// Names the allocation that begins at exactly `base`.
+    pub fn name(&mut self, base: u64, name: &str) {
+        if let Ok(i) = self.allocations.binary_search_by_key(&base, |a| a.base) {
+            self.allocations[i].owner = Owner::User(name.into());
+        }
+    }
     /// What lies around an address that no allocation holds, in words.
     pub fn around(&self, at: u64) -> String {
         if let Some(&(base, len)) = self.freed.iter().find(|&&(b, n)| at >= b && at - b < n) {
@@ -398,8 +422,8 @@ impl Memory {
             Some((distance, a, before)) => format!(
                 "the nearest allocation is {} ({} bytes at {:#x}): {distance} bytes {}",
                 match &a.owner {
-                    Owner::User => "a buffer".into(),
-                    Owner::Symbol(name, _) => format!("`{name}`"),
+                    Owner::User(name) | Owner::Symbol(name, _) if name.contains(' ') => name.clone(),
+                    Owner::User(name) | Owner::Symbol(name, _) => format!("`{name}`"),
                 },
                 a.region.len(),
                 a.base,
@@ -429,7 +453,7 @@ mod tests {
     #[test]
     fn allocations_have_gaps_and_names() {
         let mut m = Memory::default();
-        let a = m.alloc(100, 1, 1 << 20, Owner::User).unwrap();
+        let a = m.alloc(100, 1, 1 << 20, Owner::User("a buffer".into())).unwrap();
         let b = m.alloc(100, 4096, 1 << 20, Owner::Symbol("table".into(), false)).unwrap();
         assert!(b >= a + 100 + GAP && b.is_multiple_of(4096));
         assert!(m.range(a, 100).is_some() && m.range(a, 101).is_none());
@@ -439,6 +463,6 @@ mod tests {
         assert!(m.around(b - 8).contains("`table`") && m.around(b - 8).contains("8 bytes before it"));
         assert!(m.free(a) && !m.free(a));
         assert!(m.around(a).contains("freed"));
-        assert!(m.alloc(1 << 20, 1, 1 << 20, Owner::User).is_none());
+        assert!(m.alloc(1 << 20, 1, 1 << 20, Owner::User(String::new())).is_none());
     }
 }

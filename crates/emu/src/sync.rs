@@ -77,7 +77,9 @@ impl Warp {
             if members & self.alive & !there != 0 {
                 continue;
             }
+            let allowed = block.check.is_none() || self.check_sync(launch, block, step, there);
             match sync.kind {
+                _ if !allowed => {}
                 SyncKind::Matrix(t) => self.tiles(launch, block, &code.matrix[t as usize], there, step)?,
                 SyncKind::Warp => {}
                 _ => (launch.host.exchange)(&mut self.planes, sync, there),

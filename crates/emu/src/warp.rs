@@ -328,6 +328,7 @@ impl Warp {
         let mut left = budget;
         // Hooks take no step, no time and no turn: the schedule is that of the code without them.
         let hooked = self.recorder.is_some();
+        let checked = block.check.is_some();
         'group: loop {
             if hooked {
                 self.settle(launch, block.clock);
@@ -368,6 +369,7 @@ impl Warp {
                     let p = self.planes.pred[usize::from(step.guard & !NEGATE)];
                     mask & if step.guard & NEGATE != 0 { !p } else { p }
                 };
+                let m = if checked { self.check(launch, block, pc, m) } else { m };
                 if let Op::Alu(run, args) = &step.op {
                     run(&mut self.planes, args, m);
                     pc += 1;
@@ -477,7 +479,7 @@ impl Warp {
                         // Lanes that don't take part go on.
                         self.put(launch, mask & !m, base | (pc + 1));
                         let sync = &code.syncs[i as usize];
-                        if m == mask && self.sync_now(launch, sync, m) {
+                        if m == mask && !checked && self.sync_now(launch, sync, m) {
                             pc += 1;
                             continue;
                         }

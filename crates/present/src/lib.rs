@@ -3,9 +3,11 @@
 //! Holds: the same report gives the same bytes; no colour codes unless asked for; names from traces can't write control
 //! characters to a terminal.
 
+mod checks;
 pub mod inspect;
 mod json;
 mod text;
 
+pub use checks::{checks, checks_json};
 pub use json::json;
 pub use text::{Style, text};

@@ -20,7 +20,7 @@ fn as_text(r: &Report, style: Style) -> String {
 
 fn as_json(r: &Report) -> String {
     let mut out = Vec::new();
-    json(&mut out, r).unwrap();
+    json(&mut out, r, None).unwrap();
     String::from_utf8(out).unwrap()
 }
 

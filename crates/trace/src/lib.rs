@@ -7,6 +7,7 @@
 #[macro_use]
 mod stored;
 
+pub mod check;
 pub mod device;
 mod dump;
 mod error;

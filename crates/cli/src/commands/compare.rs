@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use prlx_trace::Level;
 use prlx_trace::launch::Window;
 
-use crate::args::CompareArgs;
+use crate::args::{CompareArgs, DeviceArgs};
 use crate::commands::record::save;
 use crate::record;
 use crate::report;
@@ -20,7 +20,8 @@ pub fn run(args: &CompareArgs, ui: &Ui) -> Result<ExitCode> {
     let jobs = [record::load(&args.a, &args.device)?, record::load(&args.b, &args.device)?];
     let programs = jobs.each_ref().map(|job| record::program(&args.recorder, record::warps_per_cta(job)));
     let of = |i: usize| record::record(&jobs[i], &programs[i], &args.recorder, &args.device, ui);
-    let (a, b) = (of(0)?, of(1)?);
+    let ((a, found_a), (b, found_b)) = (of(0)?, of(1)?);
+    let checks = args.device.check.map(|_| [&found_a, &found_b]);
     if let Some(folder) = &args.keep {
         std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
         save(&a, &folder.join("a.prlx"))?;
@@ -38,11 +39,15 @@ pub fn run(args: &CompareArgs, ui: &Ui) -> Result<ExitCode> {
         for [wa, wb] in windows {
             // A finding that only one side has a site for shows that side's operands.
             let zoom = |i: usize, w: Option<Window>| match w {
-                Some(w) => record::record(&jobs[i], &record::zoom(&programs[i], w), &args.recorder, &args.device, ui),
+                Some(w) => {
+                    let unchecked = DeviceArgs { check: None, ..args.device.clone() };
+                    let zoomed = record::zoom(&programs[i], w);
+                    record::record(&jobs[i], &zoomed, &args.recorder, &unchecked, ui).map(|(trace, _)| trace)
+                }
                 None => Ok(prlx_trace::Trace::default()),
             };
             prlx_analyze::attach_operands(&mut found, &zoom(0, wa)?, &zoom(1, wb)?)?;
         }
     }
-    report::print(&found, &args.report, ui)
+    report::print(&found, checks, &args.report, ui)
 }

@@ -13,5 +13,5 @@ use crate::ui::Ui;
 pub fn run(args: &DiffArgs, ui: &Ui) -> Result<ExitCode> {
     let (a, b) = (open(&args.a)?, open(&args.b)?);
     let found = report::diff(&a, &b, [&args.a, &args.b], &args.report, ui)?;
-    report::print(&found, &args.report, ui)
+    report::print(&found, None, &args.report, ui)
 }

@@ -9,12 +9,13 @@ use prlx_trace::Trace;
 
 use crate::args::RecordArgs;
 use crate::record;
+use crate::report;
 use crate::ui::Ui;
 
 /// Records, and says on standard error what is in the file.
 pub fn run(args: &RecordArgs, ui: &Ui) -> Result<ExitCode> {
     let job = record::load(&args.launch, &args.device)?;
-    let trace = {
+    let (trace, found) = {
         let program = record::program(&args.recorder, record::warps_per_cta(&job));
         record::record(&job, &program, &args.recorder, &args.device, ui)?
     };
@@ -26,7 +27,7 @@ pub fn run(args: &RecordArgs, ui: &Ui) -> Result<ExitCode> {
         totals.recorded,
         totals.dropped
     ));
-    Ok(ExitCode::SUCCESS)
+    report::checks(args.device.check.map(|_| &found), ui)
 }
 
 /// Writes a recording; a file that is not whole is never left under its name.

@@ -11,27 +11,56 @@ use serde_json::{Value, json};
 
 use crate::args::RunArgs;
 use crate::record;
+use crate::report;
 use crate::ui::Ui;
 
-/// Runs it. Exit code 1 if a buffer is not what `expect` says.
+/// Runs it. Exit code 1 if a buffer is not what `expect` says, or checks found errors.
 pub fn run(args: &RunArgs, ui: &Ui) -> Result<ExitCode> {
     let job = record::load(&args.launch, &args.device)?;
     let mut device = record::device(&args.device);
     let bar = ui.spinner(&format!("running {}", job.kernel));
-    let done = prlx_driver::run(&mut device, &job)?;
+    let done = prlx_driver::run(&mut device, &job);
     bar.finish_and_clear();
+    let found = record::findings(&mut device, &job);
+    let found = args.device.check.map(|_| &found);
+    let done = match done {
+        Ok(done) => done,
+        Err(e) => {
+            // What was found until then may be why.
+            if let Some(found) = found.filter(|f| !f.list.is_empty()) {
+                if args.json {
+                    let error = e.to_string();
+                    print(
+                        &json!({ "kernel": job.kernel, "error": error, "checks": prlx_present::checks_json(found) }),
+                    )?;
+                } else {
+                    report::checks(Some(found), ui)?;
+                }
+            }
+            return Err(e.into());
+        }
+    };
     for output in &done.outputs {
         output.save()?;
     }
-    let mut out = io::stdout().lock();
     if args.json {
-        serde_json::to_writer_pretty(&mut out, &as_json(&job, &done))?;
-        writeln!(out)?;
+        let mut value = as_json(&job, &done);
+        if let Some(found) = found {
+            value["checks"] = prlx_present::checks_json(found);
+        }
+        print(&value)?;
     } else {
-        text(&mut out, ui, &job, &done)?;
+        text(&mut io::stdout().lock(), ui, &job, &done)?;
+        report::checks(found, ui)?;
     }
     let wrong = done.outputs.iter().any(|o| o.expect.as_ref().is_some_and(|c| c.wrong > 0));
-    Ok(ExitCode::from(u8::from(wrong)))
+    Ok(ExitCode::from(u8::from(wrong || found.is_some_and(|f| f.errors() > 0))))
+}
+
+fn print(value: &Value) -> Result<()> {
+    let mut out = io::stdout().lock();
+    serde_json::to_writer_pretty(&mut out, value)?;
+    Ok(writeln!(out)?)
 }
 
 fn text(out: &mut impl Write, ui: &Ui, job: &Job, done: &Run) -> io::Result<()> {

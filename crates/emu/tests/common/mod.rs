@@ -1,8 +1,11 @@
 //! Runs PTX that a test spells out: one kernel `k` that is given the address of a buffer of words.
 
+#![allow(dead_code, reason = "each test uses a part of it")]
+
 use prlx_driver::{Driver, Error, LaunchConfig, LaunchStats};
 use prlx_emu::{Emulator, Options};
 use prlx_trace::Dim3;
+use prlx_trace::check::Findings;
 
 /// A launch to be.
 #[derive(Clone, Debug)]
@@ -60,9 +63,23 @@ impl Case {
     }
     /// Runs it under a schedule.
     pub fn seed(&self, seed: u64) -> Result<(Vec<u32>, LaunchStats, String), Error> {
+        let (words, stats, output, _) = self.run(seed)?;
+        Ok((words, stats, output))
+    }
+    /// The words after a run with its checks, and what they found.
+    pub fn checked(&self, seed: u64) -> (Vec<u32>, Findings) {
+        let (words, _, _, found) = self.run(seed).unwrap_or_else(|e| panic!("{e}\n{}", self.text()));
+        (words, found)
+    }
+    /// What the checks find under the fair schedule.
+    pub fn findings(&self) -> Findings {
+        self.checked(0).1
+    }
+    fn run(&self, seed: u64) -> Result<(Vec<u32>, LaunchStats, String, Findings), Error> {
         let mut e = Emulator::new(self.options.clone());
         let module = e.load(self.text().as_bytes())?;
         let at = e.alloc(self.words.len() as u64 * 4, 4)?;
+        e.name(at, "words");
         let bytes: Vec<u8> = self.words.iter().flat_map(|w| w.to_le_bytes()).collect();
         e.write(at, &bytes)?;
         let shape = |x| Dim3 { x, y: 1, z: 1 };
@@ -72,7 +89,8 @@ impl Case {
         let mut out = vec![0; bytes.len()];
         e.read(at, &mut out)?;
         let words = out.chunks_exact(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect();
-        Ok((words, stats, String::from_utf8_lossy(&e.take_output()).into_owned()))
+        let output = String::from_utf8_lossy(&e.take_output()).into_owned();
+        Ok((words, stats, output, e.take_findings()))
     }
     /// Runs it under the fair schedule.
     pub fn words(&self) -> Vec<u32> {

@@ -7,7 +7,7 @@ use prlx_analyze::report::{Finding, LaunchReport, Location, OperandRow, Operands
 use prlx_trace::LaneMask;
 use prlx_trace::kernel::SiteClass;
 
-use super::paint::{Ink, clean, clip, count, number, pad, plain, wrap};
+use super::paint::{Ink, clean, clip, count, lanes, number, pad, plain, wrap};
 use super::{Text, noun};
 
 /// Warps that are listed beside the one shown.
@@ -204,20 +204,7 @@ pub(super) fn full(out: &mut impl Write, t: &Text<'_>, l: &LaunchReport, number:
 /// `, lanes 3, 5-7`.
 fn lanes_in_words(mask: LaneMask, size: u8) -> String {
     let all = if size >= 64 { u64::MAX } else { (1 << size) - 1 };
-    if mask.0 == all {
-        return ", all lanes".into();
-    }
-    let mut runs: Vec<(u8, u8)> = Vec::new();
-    for lane in mask.lanes() {
-        match runs.last_mut() {
-            Some(r) if r.1 + 1 == lane.0 => r.1 = lane.0,
-            _ => runs.push((lane.0, lane.0)),
-        }
-    }
-    let words: Vec<String> =
-        runs.iter().map(|&(a, b)| if a == b { a.to_string() } else { format!("{a}-{b}") }).collect();
-    let noun = if mask.count() == 1 { "lane" } else { "lanes" };
-    format!(", {noun} {}", words.join(", "))
+    if mask.0 == all { ", all lanes".into() } else { format!(", {}", lanes(mask)) }
 }
 
 /// The lanes of the warp in a row: `#` differs here, `+` elsewhere in the loop, `.` agrees.

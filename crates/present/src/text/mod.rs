@@ -4,7 +4,7 @@
 //! looked at and what it cost. Launches that agree take one line together.
 
 mod finding;
-mod paint;
+pub(crate) mod paint;
 
 use std::io::{self, Write};
 

@@ -1,0 +1,116 @@
+//! Accesses out of bounds, misaligned, to freed memory and to constants, in words.
+
+use prlx_trace::check::{Kind, Memory, Side};
+
+use crate::cta::Launch;
+
+use super::blocks::Blocks;
+use super::found::{self, Found, Who};
+use super::touch::{self, Touch};
+
+/// Reports the lanes that `bad` and `foreign` name: nothing answers the former; the latter are inside the heap of `malloc`
+/// but in no block.
+pub fn report(launch: &Launch<'_>, found: &mut Found, blocks: &Blocks, t: &Touch, bad: u32, foreign: u32, here: Who) {
+    // Lanes of one kind at one allocation are one finding: the first lane's words stand for them.
+    let about = |l: usize| {
+        let m = found::memory(launch, t, l);
+        let block = blocks.near(t.addr.0[l]).map(|b| b.allocation());
+        let m = Memory { allocation: block.or(m.allocation), ..m };
+        (kind(launch, blocks, t, l), m.allocation.as_ref().map_or(0, |a| a.base), m)
+    };
+    let mut rest = bad | foreign;
+    while rest != 0 {
+        let l = rest.trailing_zeros() as usize;
+        let (kind, base, memory) = about(l);
+        let mut same = 0;
+        crate::access::each(rest, |i| {
+            let (k, b, _) = about(i);
+            same |= u32::from((k, b) == (kind, base)) << i;
+        });
+        rest &= !same;
+        let who = Who { lanes: same, ..here };
+        found.add(launch, kind, who, None, base, || {
+            let what = words(launch, blocks, t, l, kind, &memory);
+            let role = format!("this {}", t.deed.noun());
+            let mut sides = vec![Side { memory: Some(memory), ..found::side(launch, role, who) }];
+            if let Some(b) = blocks.near(t.addr.0[l]) {
+                sides.push(found::side(launch, "allocated here", b.by));
+                sides.extend(b.freed.map(|by| found::side(launch, "freed here", by)));
+            }
+            found::finding(kind, what, sides)
+        });
+    }
+}
+
+fn kind(launch: &Launch<'_>, blocks: &Blocks, t: &Touch, l: usize) -> Kind {
+    let at = t.addr.0[l];
+    if !at.is_multiple_of(t.align.max(1)) {
+        return Kind::Misaligned;
+    }
+    let space = touch::space(t.place, at);
+    let constant = space == "global" && launch.memory.is_constant(at) || space == "params";
+    if constant && t.deed != touch::Deed::Read && inside(launch, t, l) {
+        return Kind::ReadOnly;
+    }
+    let freed = blocks.near(at).is_some_and(|b| b.freed.is_some() && b.holds(at));
+    if freed || space == "global" && launch.memory.was_freed(at) { Kind::Freed } else { Kind::OutOfBounds }
+}
+
+fn inside(launch: &Launch<'_>, t: &Touch, l: usize) -> bool {
+    let (at, bytes) = (touch::within(t.place, t.addr.0[l]), u64::from(t.bytes[l]));
+    match touch::space(t.place, t.addr.0[l]) {
+        "params" => launch.params.len().checked_sub(bytes).is_some_and(|last| at <= last),
+        _ => launch.memory.range(at, bytes).is_some(),
+    }
+}
+
+fn words(launch: &Launch<'_>, blocks: &Blocks, t: &Touch, l: usize, kind: Kind, m: &Memory) -> String {
+    let (verb, bytes, at) = (t.deed.verb(), t.bytes[l], t.addr.0[l]);
+    let does = format!("{verb} {}", count(bytes.into(), "byte"));
+    let of = m.allocation.as_ref().map_or_else(String::new, |a| format!("{} ({})", name(a), count(a.bytes, "byte")));
+    match kind {
+        Kind::Misaligned => {
+            format!("{does} at {:#x}, which is not a multiple of {}", m.address, t.align)
+        }
+        Kind::ReadOnly if m.space == "params" => format!("{verb} the kernel's parameters, which can't be written"),
+        Kind::ReadOnly => format!("{verb} {of}, which is constant"),
+        Kind::Freed => match (blocks.near(at), &m.allocation) {
+            (Some(b), _) => {
+                format!("{does}, {} of {}", count(at - b.at, "byte into a block"), count(b.bytes, "byte"))
+                    + " that has been freed"
+            }
+            _ => format!("{does} in memory that has been freed: {}", launch.memory.around(at)),
+        },
+        _ => {
+            let Some(a) = &m.allocation else { return format!("{does}, and nothing is allocated") };
+            let end = a.base.saturating_add(a.bytes);
+            let last = m.address.saturating_add(bytes.into());
+            let where_ = if m.address >= end {
+                match m.address - end {
+                    0 => format!("right past the end of {of}"),
+                    n => format!("{} past the end of {of}", count(n, "byte")),
+                }
+            } else if m.address < a.base {
+                match a.base - m.address {
+                    n if n == u64::from(bytes) => format!("right before {of}"),
+                    n => format!("{} before {of}", count(n, "byte")),
+                }
+            } else {
+                format!("{} of them past the end of {of}", last - end.min(last))
+            };
+            format!("{does}, {where_}")
+        }
+    }
+}
+
+/// What an allocation is called.
+fn name(a: &prlx_trace::check::Allocation) -> String {
+    // Descriptions have spaces, names have none.
+    if a.name.contains(' ') { a.name.clone() } else { format!("`{}`", a.name) }
+}
+
+/// `1 byte`, `4 bytes`.
+fn count(n: u64, one: &str) -> String {
+    let (first, rest) = one.split_once(' ').map_or((one, String::new()), |(f, r)| (f, format!(" {r}")));
+    format!("{n} {first}{}{rest}", if n == 1 { "" } else { "s" })
+}

@@ -1,0 +1,161 @@
+//! Findings as they are made: each pair of places once for each kind, with counts; and the words for places.
+
+use prlx_isa::view::{FuncId, InstId, LocId};
+use prlx_trace::LaneMask;
+use prlx_trace::check::{Allocation, Finding, Findings, Kind, Memory, Place, Side, SourceLine, Threads};
+use rustc_hash::FxHashMap;
+
+use crate::cta::Launch;
+use crate::fault;
+use crate::memory::Owner;
+use crate::planes::LANES;
+
+use super::touch::{self, Touch};
+
+/// Findings that are kept; more are counted.
+const KEPT: usize = 1000;
+
+/// Some lanes of a warp at a step.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Who {
+    /// Number of the CTA.
+    pub cta: u64,
+    /// Warp in it.
+    pub warp: u32,
+    /// Lanes of it.
+    pub lanes: u32,
+    /// Step of the code.
+    pub step: u32,
+}
+
+/// A place by its source location or, where there is none, by its instruction.
+type Spot = (FuncId, Option<LocId>, Option<InstId>);
+
+/// The findings so far.
+#[derive(Debug, Default)]
+pub struct Found {
+    index: FxHashMap<(Kind, Spot, Option<Spot>, u64), Option<usize>>,
+    findings: Findings,
+}
+
+impl Found {
+    /// Counts a visit of `who` at which something of this kind was seen, against the step `other` if there is another side,
+    /// in the allocation that begins at `base` (0 where that is not the point). `make` is called the first time.
+    pub fn add(
+        &mut self,
+        launch: &Launch<'_>,
+        kind: Kind,
+        who: Who,
+        other: Option<u32>,
+        base: u64,
+        make: impl FnOnce() -> Finding,
+    ) {
+        let key = (kind, spot(launch, who.step), other.map(|s| spot(launch, s)), base);
+        let full = self.findings.list.len() >= KEPT;
+        let list = &mut self.findings.list;
+        let dropped = &mut self.findings.dropped;
+        let at = self.index.entry(key).or_insert_with(|| {
+            if full {
+                *dropped += 1;
+                return None;
+            }
+            list.push(make());
+            Some(list.len() - 1)
+        });
+        if let Some(finding) = at.and_then(|i| list.get_mut(i)) {
+            finding.visits += 1;
+            finding.lanes += u64::from(who.lanes.count_ones());
+        }
+    }
+    /// All of it.
+    pub fn finish(self) -> Findings {
+        self.findings
+    }
+}
+
+fn spot(launch: &Launch<'_>, step: u32) -> Spot {
+    let (func, inst) = launch.code.origin.get(step as usize).copied().unwrap_or_default();
+    let loc = launch.module.functions.get(func.index()).and_then(|f| f.insts.get(inst.index())).and_then(|i| i.loc);
+    (func, loc, if loc.is_none() { Some(inst) } else { None })
+}
+
+/// A finding that has not been seen yet.
+pub fn finding(kind: Kind, what: String, sides: Vec<Side>) -> Finding {
+    Finding { kind, what, sides, help: None, visits: 0, lanes: 0 }
+}
+
+/// Where a step stands.
+pub fn place(launch: &Launch<'_>, step: u32) -> Option<Place> {
+    let &(func, inst) = launch.code.origin.get(step as usize)?;
+    let module = launch.module;
+    let function = module.functions.get(func.index())?;
+    let i = function.insts.get(inst.index())?;
+    let (instruction, _) = fault::spot(module, launch.source, func, inst)?;
+    let module_line = launch.source.get(..i.span.start as usize).map_or(0, |s| s.matches('\n').count() as u32 + 1);
+    let mut source = Vec::new();
+    let mut loc = i.loc;
+    // A chain that leads back to itself would not end.
+    while let Some(l) = loc.and_then(|l| module.locs.get(l.index())).filter(|_| source.len() < 64) {
+        let file = module.files.get(l.file as usize).map_or_else(String::new, |f| f.path.clone());
+        let function = l.function.clone();
+        source.push(SourceLine { file, line: l.line, column: l.column, function, text: None });
+        loc = l.inlined_at;
+    }
+    Some(Place { function: function.name.clone(), instruction, module_line, source })
+}
+
+/// Who does it, in the grid.
+pub fn threads(launch: &Launch<'_>, who: Who) -> Option<Threads> {
+    let first = u64::from(who.warp) * LANES as u64 + u64::from(who.lanes.trailing_zeros());
+    (who.lanes != 0).then(|| Threads {
+        cta: launch.config.grid.position(who.cta),
+        warp: who.warp,
+        lanes: LaneMask(who.lanes.into()),
+        first: launch.config.block.position(first),
+    })
+}
+
+/// A side: who, where in the code.
+pub fn side(launch: &Launch<'_>, role: impl Into<String>, who: Who) -> Side {
+    Side { role: role.into(), place: place(launch, who.step), threads: threads(launch, who), memory: None }
+}
+
+/// The memory of a lane's access.
+pub fn memory(launch: &Launch<'_>, t: &Touch, l: usize) -> Memory {
+    let space = touch::space(t.place, t.addr.0[l]);
+    let address = touch::within(t.place, t.addr.0[l]);
+    Memory { space, address, bytes: t.bytes[l], allocation: allocation(launch, space, address) }
+}
+
+/// What has a name at an address, or is nearest to it.
+pub fn allocation(launch: &Launch<'_>, space: &str, address: u64) -> Option<Allocation> {
+    match space {
+        "global" => launch.memory.nearest(address).map(|a| Allocation {
+            name: match &a.owner {
+                Owner::User(name) => name.clone(),
+                Owner::Symbol(name, _) => name.clone(),
+            },
+            base: a.base,
+            bytes: a.region.len(),
+        }),
+        "shared" => shared_variable(launch, address),
+        "local" => Some(Allocation { name: "local memory".into(), base: 0, bytes: launch.stride }),
+        _ => Some(Allocation { name: "parameters".into(), base: 0, bytes: launch.params.len() }),
+    }
+}
+
+/// The variable in shared memory that an address is in, or the last one before it.
+fn shared_variable(launch: &Launch<'_>, address: u64) -> Option<Allocation> {
+    let total = u64::from(launch.code.static_shared) + u64::from(launch.config.shared);
+    let variables = launch.code.shared.iter().filter_map(|&(s, at)| {
+        let symbol = launch.module.symbols.get(s.index())?;
+        let at = u64::from(at);
+        let bytes = if symbol.size > 0 { symbol.size } else { total.saturating_sub(at) };
+        Some(Allocation { name: symbol.name.clone(), base: at, bytes })
+    });
+    variables.filter(|v| v.base <= address).max_by_key(|v| (v.base, v.bytes)).or(Some(Allocation {
+        name: "shared memory".into(),
+        base: 0,
+        bytes: total,
+    }))
+}

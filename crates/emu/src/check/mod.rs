@@ -1,0 +1,181 @@
+//! Checks of a running kernel (`--check`): what it does wrong, said with both sides, while it goes on running.
+//!
+//! A launch with checks runs on one host thread. The [`Checker`] travels with the CTA that runs ([`Block::check`]) and is
+//! asked before every step, at every completed exchange of a warp, and where CTAs, calls and blocks of memory begin and
+//! end. Off, it costs one test of a flag a step.
+//!
+//! Holds: checks never change what a correct kernel does: not its results, not its schedule. After a bad access the kernel
+//! goes on (loads give 0, the rest is dropped), so that one run shows several findings; what can't go on is still a fault.
+//! Findings are the same for the same launch and seed.
+//!
+//! Misses: `wmma.load`, `wmma.store` and tensor copies out of bounds are faults, with or without checks.
+
+mod blocks;
+mod bounds;
+mod found;
+mod touch;
+
+use std::sync::Mutex;
+
+use prlx_trace::check::{Check, Findings};
+
+use crate::access::each;
+use crate::code::{MbarKind, Op, Plane};
+use crate::cta::{Block, Launch};
+use crate::warp::{Warp, reach};
+
+use blocks::Blocks;
+use found::{Found, Who};
+use touch::Touch;
+
+/// Which checks a launch runs with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Checks(u32);
+
+impl Checks {
+    /// No check.
+    pub const NONE: Checks = Checks(0);
+    /// Every check.
+    pub fn all() -> Checks {
+        Check::ALL.iter().fold(Checks::NONE, |all, &c| all.with(c))
+    }
+    /// And this one.
+    #[must_use]
+    pub fn with(self, check: Check) -> Checks {
+        Checks(self.0 | 1 << check as u32)
+    }
+    /// Whether this one is among them.
+    pub fn has(self, check: Check) -> bool {
+        self.0 >> check as u32 & 1 == 1
+    }
+    /// Whether there are any.
+    pub fn any(self) -> bool {
+        self != Checks::NONE
+    }
+}
+
+/// All that checks know of a launch.
+#[derive(Debug)]
+pub struct Checker {
+    checks: Checks,
+    found: Found,
+    blocks: Blocks,
+    /// What runs now: all lanes of the step.
+    here: Who,
+}
+
+/// Where the checker of a launch is while no CTA runs.
+pub type Shelf = Mutex<Option<Box<Checker>>>;
+
+impl Checker {
+    /// For a launch with these checks; `None` if there are none.
+    pub fn of(checks: Checks) -> Option<Box<Checker>> {
+        let (found, blocks) = (Found::default(), Blocks::default());
+        checks.any().then(|| Box::new(Checker { checks, found, blocks, here: Who::default() }))
+    }
+    /// What was found, when the launch is over; `whole`: it came to its end.
+    pub fn finish(mut self, launch: &Launch<'_>, whole: bool) -> Findings {
+        if whole && self.checks.has(Check::Bounds) {
+            self.blocks.leaks(launch, &mut self.found);
+        }
+        self.found.finish()
+    }
+    /// A block of `malloc` for a lane.
+    pub fn malloc(&mut self, launch: &Launch<'_>, bytes: u64, l: usize) -> u64 {
+        if self.checks.has(Check::Bounds) {
+            return self.blocks.malloc(launch, bytes, Who { lanes: 1 << l, ..self.here });
+        }
+        launch.heap.malloc(bytes)
+    }
+    /// Gives a lane's block back.
+    ///
+    /// # Errors
+    /// When it is none and nobody checks it.
+    pub fn free(&mut self, launch: &Launch<'_>, at: u64, l: usize) -> Result<(), String> {
+        if self.checks.has(Check::Bounds) {
+            self.blocks.free(launch, &mut self.found, at, Who { lanes: 1 << l, ..self.here });
+            return Ok(());
+        }
+        launch.heap.free(at)
+    }
+    /// Looks at what a step is about to touch; the lanes that may.
+    fn touch(&mut self, warp: &mut Warp, launch: &Launch<'_>, block: &Block, op: &Op, m: u32) -> u32 {
+        let touches = touch::touches(warp, launch.code, op, m);
+        let mut bad = 0;
+        if self.checks.has(Check::Bounds) {
+            for t in &touches {
+                bad |= self.bounds(warp, launch, block, t);
+            }
+        }
+        m & !bad
+    }
+    fn bounds(&mut self, warp: &Warp, launch: &Launch<'_>, block: &Block, t: &Touch) -> u32 {
+        let r = reach(launch, block, &warp.local);
+        let bad = t.bad(&r, &mut warp.hint.clone());
+        let foreign = self.blocks.foreign(t, t.lanes & !bad);
+        if bad | foreign != 0 {
+            bounds::report(launch, &mut self.found, &self.blocks, t, bad, foreign, self.here);
+        }
+        // A stray access inside the heap can go on.
+        bad
+    }
+}
+
+impl Warp {
+    /// Shows the checker a step that the lanes `m` are about to run; those that may.
+    pub(crate) fn check(&mut self, launch: &Launch<'_>, block: &mut Block, pc: u32, m: u32) -> u32 {
+        let op = &launch.code.steps[pc as usize].op;
+        let quiet = matches!(op, Op::Alu(..) | Op::Sync(_));
+        if quiet || m == 0 {
+            return m;
+        }
+        let Some(mut c) = block.check.take() else { return m };
+        c.here = Who { cta: block.index, warp: self.index, lanes: m, step: pc };
+        let good = c.touch(self, launch, block, op, m);
+        block.check = Some(c);
+        if good != m {
+            self.blank(launch, op, m & !good);
+        }
+        good
+    }
+    /// Shows the checker an exchange that the lanes `there` are about to do; whether they may.
+    pub(crate) fn check_sync(&mut self, launch: &Launch<'_>, block: &mut Block, step: u32, there: u32) -> bool {
+        let op = &launch.code.steps[step as usize].op;
+        let Some(mut c) = block.check.take() else { return true };
+        c.here = Who { cta: block.index, warp: self.index, lanes: there, step };
+        let good = c.touch(self, launch, block, op, there);
+        block.check = Some(c);
+        if good != there {
+            self.blank(launch, op, there);
+        }
+        good == there
+    }
+    /// Results of lanes whose access was left out: 0, and `done` for those who wait.
+    fn blank(&mut self, launch: &Launch<'_>, op: &Op, lanes: u32) {
+        let code = launch.code;
+        let results: &[Plane] = match *op {
+            Op::Ld(i) => &code.mems[i as usize].planes,
+            Op::Atom(i) => &code.atoms[i as usize].mem.planes,
+            Op::Sync(i) => match code.syncs[i as usize].kind {
+                crate::code::SyncKind::Matrix(t) => match &code.matrix[t as usize] {
+                    crate::code::Matrix::Load { mem, .. } => &mem.planes,
+                    _ => &[],
+                },
+                _ => &[],
+            },
+            Op::Mbarrier(i) => {
+                let bar = &code.mbarriers[i as usize];
+                match (bar.kind, bar.result) {
+                    (MbarKind::Test { .. }, Some(p)) => self.planes.put_pred(p, lanes, lanes),
+                    (_, Some(p)) => each(lanes, |l| self.planes.w64[usize::from(p)].0[l] = 0),
+                    _ => {}
+                }
+                &[]
+            }
+            _ => &[],
+        };
+        for &plane in results {
+            each(lanes, |l| crate::access::set(&mut self.planes, plane, l, 0));
+        }
+    }
+}

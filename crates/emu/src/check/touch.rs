@@ -1,0 +1,205 @@
+//! The memory that a step is about to touch, lane by lane.
+//!
+//! Misses: tiles of `wmma`, and steps that copy tensors.
+
+use crate::access::{self, Reach, each};
+use crate::code::{Code, Matrix, Mem, Op, Place, SyncKind, window};
+use crate::memory::Region;
+use crate::planes::{LANES, V64};
+use crate::warp::Warp;
+
+/// What is done to the memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Deed {
+    /// Read.
+    Read,
+    /// Written.
+    Write,
+    /// Read and written at once.
+    Update,
+}
+
+impl Deed {
+    /// As a verb: `reads`.
+    pub fn verb(self) -> &'static str {
+        match self {
+            Deed::Read => "reads",
+            Deed::Write => "writes",
+            Deed::Update => "updates",
+        }
+    }
+    /// As a noun.
+    pub fn noun(self) -> &'static str {
+        match self {
+            Deed::Read => "read",
+            Deed::Write => "write",
+            Deed::Update => "update",
+        }
+    }
+}
+
+/// One access of some lanes.
+#[derive(Clone, Debug)]
+pub struct Touch {
+    /// What.
+    pub deed: Deed,
+    /// In which space.
+    pub place: Place,
+    /// By lane: where.
+    pub addr: V64,
+    /// By lane: how many bytes.
+    pub bytes: [u32; LANES],
+    /// Addresses must be multiples of this.
+    pub align: u64,
+    /// The lanes.
+    pub lanes: u32,
+}
+
+impl Touch {
+    fn new(warp: &Warp, deed: Deed, mem: &Mem, bytes: u32, lanes: u32) -> Touch {
+        let addr = access::all_addresses(&warp.planes, mem);
+        Touch { deed, place: mem.place, addr, bytes: [bytes; LANES], align: bytes.into(), lanes }
+    }
+    /// The lanes whose access no memory answers.
+    pub fn bad(&self, r: &Reach<'_>, hint: &mut usize) -> u32 {
+        let mut bad = 0;
+        let first = self.bytes[self.lanes.trailing_zeros() as usize & 31];
+        let mut even = first.is_power_of_two() && self.align == u64::from(first);
+        each(self.lanes, |l| even &= self.bytes[l] == first);
+        if even {
+            while let Err(b) = access::fits(r, hint, self.place, &self.addr, self.lanes & !bad, first.into()) {
+                bad |= 1 << b.lane;
+            }
+        } else {
+            each(self.lanes, |l| bad |= u32::from(self.at(r, l).is_none()) << l);
+        }
+        if self.deed != Deed::Read {
+            each(self.lanes & !bad, |l| bad |= u32::from(self.read_only(r, l)) << l);
+        }
+        bad
+    }
+    /// The region of a lane's access, and where in it.
+    pub fn at<'a>(&self, r: &Reach<'a>, l: usize) -> Option<(&'a Region, u64)> {
+        let (at, bytes) = (self.addr.0[l], self.bytes[l].into());
+        if !at.is_multiple_of(self.align.max(1)) {
+            return None;
+        }
+        let inside = |region: &'a Region, off: u64| {
+            region.len().checked_sub(bytes).is_some_and(|last| off <= last).then_some((region, off))
+        };
+        let own = |off: u64| {
+            let room = r.stride.checked_sub(bytes)?;
+            (off <= room).then(|| (r.local, off + l as u64 * r.stride))
+        };
+        let cluster = |at: u64| {
+            let (region, base) = r.peers.find(r.rank, at).ok()?;
+            inside(region, at - base)
+        };
+        match (self.place, at) {
+            (Place::Shared, _) => {
+                let own = at < window::CTA || at / window::CTA == u64::from(r.rank) + 1;
+                cluster(at).filter(|_| own)
+            }
+            (Place::Cluster, _) => cluster(at),
+            (Place::Params, _) => inside(r.params, at),
+            (Place::Local, _) => own(at),
+            (Place::Generic, window::SHARED..window::LOCAL) => cluster(at - window::SHARED),
+            (Place::Generic, window::LOCAL..window::PARAMS) => own(at - window::LOCAL),
+            (Place::Generic, window::PARAMS..window::CODE) => inside(r.params, at - window::PARAMS),
+            _ => r.memory.range(at, bytes),
+        }
+    }
+    fn read_only(&self, r: &Reach<'_>, l: usize) -> bool {
+        match space(self.place, self.addr.0[l]) {
+            "params" => true,
+            "global" => r.memory.is_constant(self.addr.0[l]),
+            _ => false,
+        }
+    }
+}
+
+/// The space of an address, in words.
+pub fn space(place: Place, at: u64) -> &'static str {
+    match (place, at) {
+        (Place::Shared | Place::Cluster, _) | (Place::Generic, window::SHARED..window::LOCAL) => "shared",
+        (Place::Local, _) | (Place::Generic, window::LOCAL..window::PARAMS) => "local",
+        (Place::Params, _) | (Place::Generic, window::PARAMS..window::CODE) => "params",
+        _ => "global",
+    }
+}
+
+/// The address in its own space; in shared memory, in that of the CTA that it is of.
+pub fn within(place: Place, at: u64) -> u64 {
+    match (place, space(place, at)) {
+        (Place::Generic, "shared") => (at - window::SHARED) % window::CTA,
+        (_, "shared") => at % window::CTA,
+        (Place::Generic, "local") => at - window::LOCAL,
+        (Place::Generic, "params") => at - window::PARAMS,
+        _ => at,
+    }
+}
+
+/// What a step touches when the lanes `m` run it; first what it reads.
+pub fn touches(warp: &Warp, code: &Code, op: &Op, m: u32) -> Vec<Touch> {
+    let whole = |mem: &Mem| u32::from(mem.size) * mem.planes.len() as u32;
+    match *op {
+        Op::Ld(i) => {
+            let mem = &code.mems[i as usize];
+            vec![Touch::new(warp, Deed::Read, mem, whole(mem), m)]
+        }
+        Op::St(i) => {
+            let mem = &code.mems[i as usize];
+            vec![Touch::new(warp, Deed::Write, mem, whole(mem), m)]
+        }
+        Op::Atom(i) => {
+            let atom = &code.atoms[i as usize];
+            let bytes = u32::from(atom.mem.size) * atom.values.len() as u32;
+            vec![Touch::new(warp, Deed::Update, &atom.mem, bytes, m)]
+        }
+        Op::Copy(i) => {
+            let copy = &code.copies[i as usize];
+            let taken = warp.taken(copy, m);
+            let mut from = Touch::new(warp, Deed::Read, &copy.src, copy.dst.size.into(), m);
+            each(m, |l| {
+                from.bytes[l] = taken[l].into();
+                // What is not read need not be there.
+                from.lanes &= !(u32::from(taken[l] == 0) << l);
+            });
+            vec![from, Touch::new(warp, Deed::Write, &copy.dst, copy.dst.size.into(), m)]
+        }
+        Op::Bulk(i) => {
+            let bulk = &code.bulks[i as usize];
+            let sizes = &warp.planes.w32[usize::from(bulk.size)];
+            let mut both = [(Deed::Read, &bulk.src), (Deed::Write, &bulk.dst)].map(|(deed, mem)| {
+                let mut t = Touch::new(warp, deed, mem, 16, m);
+                t.bytes = sizes.0;
+                t
+            });
+            if bulk.reduce.is_some() {
+                both[1].deed = Deed::Update;
+            }
+            let mut all = Vec::from(both);
+            all.extend(bulk.mbarrier.as_ref().map(|mem| Touch::new(warp, Deed::Update, mem, 8, m)));
+            all
+        }
+        Op::Mbarrier(i) => {
+            let bar = &code.mbarriers[i as usize];
+            bar.mem.iter().map(|mem| Touch::new(warp, Deed::Update, mem, 8, m)).collect()
+        }
+        Op::Sync(i) => match code.syncs[i as usize].kind {
+            SyncKind::Matrix(t) => match &code.matrix[t as usize] {
+                Matrix::Load { mem, .. } => rows(warp, Deed::Read, mem, m),
+                Matrix::Store { mem, .. } => rows(warp, Deed::Write, mem, m),
+                _ => Vec::new(),
+            },
+            _ => Vec::new(),
+        },
+        _ => Vec::new(),
+    }
+}
+
+/// Each lane gives the address of a row of 16 bytes, as many lanes as there are rows.
+fn rows(warp: &Warp, deed: Deed, mem: &Mem, m: u32) -> Vec<Touch> {
+    let lanes = u32::MAX >> (LANES - (mem.planes.len() * 8).min(LANES));
+    vec![Touch::new(warp, deed, mem, 16, lanes & m)]
+}

@@ -1,0 +1,175 @@
+//! What checks found, as text like a compiler's errors and as JSON.
+//!
+//! Each side is shown with its source line, its instruction, its threads and its memory; the first side is what is wrong.
+
+use std::io::{self, Write};
+
+use prlx_trace::check::{Finding, Findings, Grade, Memory, Place, Side, SourceLine, Threads};
+use serde_json::{Value, json};
+
+use crate::text::paint::{Ink, Style, clean, clip, count, lanes, number, plain};
+
+/// Writes all findings and a line that sums them up.
+///
+/// # Errors
+/// Those of `out`.
+pub fn checks(out: &mut impl Write, found: &Findings, style: &Style) -> io::Result<()> {
+    for f in &found.list {
+        finding(out, f, *style)?;
+        writeln!(out)?;
+    }
+    let notes = found.list.len() - found.errors();
+    let mut parts = Vec::new();
+    if found.errors() > 0 {
+        parts.push(style.ink(Ink::Bad, &count(found.errors() as u64, "error", "errors")));
+    }
+    if notes > 0 {
+        parts.push(style.ink(Ink::Doubt, &count(notes as u64, "note", "notes")));
+    }
+    if found.dropped > 0 {
+        parts.push(format!("{} more not shown", number(found.dropped)));
+    }
+    if parts.is_empty() {
+        parts.push(style.ink(Ink::Good, "nothing found"));
+    }
+    writeln!(out, "checks: {}", parts.join(", "))?;
+    for what in &found.unchecked {
+        writeln!(out, "  {} {}", style.ink(Ink::Doubt, "not checked:"), clean(what))?;
+    }
+    Ok(())
+}
+
+fn finding(out: &mut impl Write, f: &Finding, style: Style) -> io::Result<()> {
+    let grade = f.kind.grade();
+    let ink = if grade == Grade::Error { Ink::Bad } else { Ink::Doubt };
+    let head = style.ink(ink, &format!("{}[{}]", grade.name(), f.kind.name()));
+    writeln!(out, "{head}: {}", style.ink(Ink::Strong, &clean(&f.what)))?;
+    let lines =
+        f.sides.iter().filter_map(|s| s.place.as_ref()).map(|p| p.source.first().map_or(p.module_line, |l| l.line));
+    let gutter = lines.max().unwrap_or(0).to_string().len();
+    for s in &f.sides {
+        side(out, s, gutter, ink, style)?;
+    }
+    let row = |out: &mut dyn Write, name: &str, text: &str| {
+        writeln!(out, "{} {} {name}{text}", " ".repeat(gutter), style.ink(Ink::Faint, "="))
+    };
+    let visits = count(f.visits, "visit", "visits");
+    row(out, "", &format!("seen in {} at {visits} of this instruction", count(f.lanes, "lane", "lanes")))?;
+    match &f.help {
+        Some(help) => row(out, "help: ", &clean(help)),
+        None => Ok(()),
+    }
+}
+
+fn side(out: &mut impl Write, s: &Side, gutter: usize, ink: Ink, style: Style) -> io::Result<()> {
+    let blank = " ".repeat(gutter);
+    let bar = style.ink(Ink::Faint, "|");
+    let role = style.ink(ink, &clean(&s.role));
+    let Some(p) = &s.place else {
+        writeln!(out, "{blank} {} {role}", style.ink(Ink::Faint, "="))?;
+        return facts(out, s, &blank, style);
+    };
+    writeln!(out, "{blank}{} {}", style.ink(Ink::Faint, "-->"), style.ink(Ink::Place, &place(p)))?;
+    if let Some(line) = p.source.first()
+        && let Some(text) = &line.text
+    {
+        let text = clean(text);
+        writeln!(out, "{:>gutter$} {bar} {}", line.line, clip(&text, style.width.saturating_sub(gutter + 3)))?;
+        // Columns count bytes before tabs became spaces.
+        let before = line.text.as_deref().and_then(|t| t.get(..(line.column as usize).saturating_sub(1)));
+        let indent = " ".repeat(clean(before.unwrap_or_default()).chars().count());
+        let caret = if line.column > 0 { style.ink(ink, "^ ") } else { String::new() };
+        writeln!(out, "{blank} {bar} {indent}{caret}{role}")?;
+    } else {
+        writeln!(out, "{blank} {bar} {role}")?;
+    }
+    let code = clip(&clean(&p.instruction), style.width.saturating_sub(gutter + 20));
+    writeln!(out, "{blank} {bar} {}", style.ink(Ink::Faint, &format!("PTX line {}: {code}", p.module_line)))?;
+    for outer in p.source.iter().skip(1).take(4) {
+        writeln!(out, "{blank} {} inlined at {}", style.ink(Ink::Faint, "="), line(outer))?;
+    }
+    facts(out, s, &blank, style)
+}
+
+fn facts(out: &mut impl Write, s: &Side, blank: &str, style: Style) -> io::Result<()> {
+    let sign = style.ink(Ink::Faint, "=");
+    if let Some(t) = &s.threads {
+        writeln!(out, "{blank} {sign} by {}", who(t))?;
+    }
+    if let Some(m) = &s.memory {
+        writeln!(out, "{blank} {sign} {}", at(m))?;
+    }
+    Ok(())
+}
+
+fn who(t: &Threads) -> String {
+    let of = format!("warp {} of CTA {}", t.warp, t.cta);
+    match t.lanes.count() {
+        1 => format!("thread {} of CTA {} (lane {} of warp {})", t.first, t.cta, t.lanes.0.trailing_zeros(), t.warp),
+        _ => format!("{} of {of}, first thread {}", lanes(t.lanes), t.first),
+    }
+}
+
+fn at(m: &Memory) -> String {
+    let inside = m.allocation.as_ref().map_or_else(String::new, |a| {
+        let name = clean(&a.name);
+        let name = if name.contains(' ') { name } else { format!("`{name}`") };
+        let sign = if m.address >= a.base { '+' } else { '-' };
+        format!(": {name} {sign} {}, {} at {:#x}", m.address.abs_diff(a.base), count(a.bytes, "byte", "bytes"), a.base)
+    });
+    let of = if m.bytes > 0 { format!("{} of ", count(m.bytes.into(), "byte", "bytes")) } else { String::new() };
+    format!("{of}{} memory at {:#x}{inside}", m.space, m.address)
+}
+
+fn place(p: &Place) -> String {
+    let function = clean(&plain(&p.function));
+    match p.source.first() {
+        Some(l) if !l.function.is_empty() => {
+            format!("{} in {} of kernel code `{function}`", line(l), clean(&plain(&l.function)))
+        }
+        Some(l) => format!("{} in `{function}`", line(l)),
+        None => format!("PTX line {} in `{function}`", p.module_line),
+    }
+}
+
+fn line(l: &SourceLine) -> String {
+    let file = clean(l.file.rsplit(['/', '\\']).next().unwrap_or(&l.file));
+    if l.column > 0 { format!("{file}:{}:{}", l.line, l.column) } else { format!("{file}:{}", l.line) }
+}
+
+/// The same as JSON; `docs/checks.md` says what the keys mean.
+pub fn checks_json(found: &Findings) -> Value {
+    json!({
+        "errors": found.errors(),
+        "findings": found.list.iter().map(finding_json).collect::<Vec<_>>(),
+        "dropped": found.dropped,
+        "unchecked": found.unchecked,
+    })
+}
+
+fn finding_json(f: &Finding) -> Value {
+    json!({
+        "check": f.kind.check().name(), "kind": f.kind.name(), "grade": f.kind.grade().name(), "what": f.what,
+        "help": f.help, "visits": f.visits, "lanes": f.lanes,
+        "sides": f.sides.iter().map(side_json).collect::<Vec<_>>(),
+    })
+}
+
+fn side_json(s: &Side) -> Value {
+    let dims = |d: prlx_trace::Dim3| [d.x, d.y, d.z];
+    let source = |l: &SourceLine| json!({ "file": l.file, "line": l.line, "column": l.column, "function": l.function, "text": l.text });
+    json!({
+        "role": s.role,
+        "place": s.place.as_ref().map(|p| json!({
+            "function": p.function, "instruction": p.instruction, "module_line": p.module_line,
+            "source": p.source.iter().map(source).collect::<Vec<_>>(),
+        })),
+        "threads": s.threads.map(|t| json!({
+            "cta": dims(t.cta), "warp": t.warp, "lanes": t.lanes.0, "first": dims(t.first),
+        })),
+        "memory": s.memory.as_ref().map(|m| json!({
+            "space": m.space, "address": m.address, "bytes": m.bytes,
+            "allocation": m.allocation.as_ref().map(|a| json!({ "name": a.name, "base": a.base, "bytes": a.bytes })),
+        })),
+    })
+}

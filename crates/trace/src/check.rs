@@ -1,0 +1,217 @@
+//! What a check of a running kernel found: plain data, for those who print it.
+//!
+//! Holds: a finding has at least one side, the access or decision that is wrong; the others say what it is wrong against.
+//! Findings come in the order in which they were first seen, each pair of places once for each kind.
+//!
+//! Misses: the text of source lines is filled in by whoever can read the files ([`Findings::sources`]).
+
+use crate::{Dim3, LaneMask};
+
+/// Declares the checks and the kinds of finding of each, with the words that users see.
+macro_rules! kinds {
+    ($($(#[$c:meta])* $check:ident $flag:literal { $($(#[$m:meta])* $kind:ident $name:literal $grade:ident $what:literal;)* })*) => {
+        /// A check: what `--check` names.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub enum Check { $($(#[$c])* $check,)* }
+
+        impl Check {
+            /// All of them.
+            pub const ALL: &'static [Check] = &[$(Check::$check),*];
+            /// The word for it on the command line and in JSON.
+            pub const fn name(self) -> &'static str {
+                match self { $(Check::$check => $flag,)* }
+            }
+        }
+
+        /// What kind of fault.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub enum Kind { $($($(#[$m])* $kind,)*)* }
+
+        impl Kind {
+            /// All of them.
+            pub const ALL: &'static [Kind] = &[$($(Kind::$kind,)*)*];
+            /// The word for it in text and JSON.
+            pub const fn name(self) -> &'static str {
+                match self { $($(Kind::$kind => $name,)*)* }
+            }
+            /// What it means, in a sentence.
+            pub const fn meaning(self) -> &'static str {
+                match self { $($(Kind::$kind => $what,)*)* }
+            }
+            /// The check that finds it.
+            pub const fn check(self) -> Check {
+                match self { $($(Kind::$kind => Check::$check,)*)* }
+            }
+            /// Whether it is wrong, or only worth knowing.
+            pub const fn grade(self) -> Grade {
+                match self { $($(Kind::$kind => Grade::$grade,)*)* }
+            }
+        }
+    };
+}
+
+/// How bad a finding is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Grade {
+    /// The kernel is wrong: what it does is not defined, or not what it can have meant.
+    Error,
+    /// It may be meant so.
+    Note,
+}
+
+impl Grade {
+    /// The word for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Grade::Error => "error",
+            Grade::Note => "note",
+        }
+    }
+}
+
+kinds! {
+    /// Accesses to memory that is not there.
+    Bounds "bounds" {
+        /// Outside every allocation, or across the end of one.
+        OutOfBounds "out-of-bounds" Error "an access to bytes that belong to no allocation";
+        /// Not a multiple of its width.
+        Misaligned "misaligned" Error "an access at an address that is not a multiple of its width";
+        /// A block that `free` took back.
+        Freed "use-after-free" Error "an access to memory that has been freed";
+        /// `free` of something else, or again.
+        BadFree "bad-free" Error "`free` of an address that `malloc` did not give, or that was freed before";
+        /// Constants and parameters.
+        ReadOnly "read-only" Error "a write to memory that can't be written";
+        /// Blocks that nothing freed.
+        Leak "leak" Note "blocks of `malloc` that nothing freed when the kernel ended";
+    }
+}
+
+/// A finding.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Finding {
+    /// Of what kind.
+    pub kind: Kind,
+    /// What happened, without a full stop: ``reads 4 bytes past the end of `x` ``.
+    pub what: String,
+    /// What is wrong first, then what it is wrong against.
+    pub sides: Vec<Side>,
+    /// What to do about it, where there is something.
+    pub help: Option<String>,
+    /// How many warp instructions it was seen at.
+    pub visits: u64,
+    /// And in how many of their lanes.
+    pub lanes: u64,
+}
+
+/// One side of a finding.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Side {
+    /// What it is to the finding: `this load`, `the other write`, `allocated here`.
+    pub role: String,
+    /// Where in the code; `None`: nowhere, as a register that nothing sets.
+    pub place: Option<Place>,
+    /// Who: those of the first visit.
+    pub threads: Option<Threads>,
+    /// Which memory.
+    pub memory: Option<Memory>,
+}
+
+/// Lanes of one warp.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Threads {
+    /// Their CTA.
+    pub cta: Dim3,
+    /// Their warp in it.
+    pub warp: u32,
+    /// Them.
+    pub lanes: LaneMask,
+    /// The first one's place in the CTA (`threadIdx`).
+    pub first: Dim3,
+}
+
+/// A place in memory.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Memory {
+    /// `global`, `shared`, `local` or `params`.
+    pub space: &'static str,
+    /// The address of the first lane's access, in its space.
+    pub address: u64,
+    /// Bytes that a lane accesses; 0: no access.
+    pub bytes: u32,
+    /// The allocation or variable it lies in, or nearest to it.
+    pub allocation: Option<Allocation>,
+}
+
+/// Memory that has a name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Allocation {
+    /// The argument's or variable's name, or a description.
+    pub name: String,
+    /// Its address.
+    pub base: u64,
+    /// Its bytes.
+    pub bytes: u64,
+}
+
+/// A place in the code.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Place {
+    /// Function, as the module names it.
+    pub function: String,
+    /// The instruction's text.
+    pub instruction: String,
+    /// Its line in the module's text, from 1.
+    pub module_line: u32,
+    /// Where its source is, innermost inlined function first, then where that was inlined, and so on; empty: not known.
+    pub source: Vec<SourceLine>,
+}
+
+/// A line of source.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct SourceLine {
+    /// The file, as the module names it.
+    pub file: String,
+    /// Line, from 1.
+    pub line: u32,
+    /// Column, from 1; 0 unknown.
+    pub column: u32,
+    /// The inlined function that it belongs to; empty: the place's own.
+    pub function: String,
+    /// The line's text, once somebody has looked.
+    pub text: Option<String>,
+}
+
+/// All findings of a launch.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Findings {
+    /// Those that are kept.
+    pub list: Vec<Finding>,
+    /// How many pairs of places are not in the list, because it is full.
+    pub dropped: u64,
+    /// What the checks did not look at, as sentences: memory that its shadow had no room for.
+    pub unchecked: Vec<String>,
+}
+
+impl Findings {
+    /// Those of one more launch.
+    pub fn add(&mut self, more: Findings) {
+        self.list.extend(more.list);
+        self.dropped += more.dropped;
+        self.unchecked.extend(more.unchecked);
+    }
+    /// How many are errors.
+    pub fn errors(&self) -> usize {
+        self.list.iter().filter(|f| f.kind.grade() == Grade::Error).count()
+    }
+    /// Fills in the text of source lines, where `file` has it.
+    pub fn sources(&mut self, file: &dyn Fn(&str) -> Option<String>) {
+        let mut read: std::collections::BTreeMap<String, Option<String>> = std::collections::BTreeMap::new();
+        let places = self.list.iter_mut().flat_map(|f| &mut f.sides).filter_map(|s| s.place.as_mut());
+        for line in places.flat_map(|p| &mut p.source) {
+            let text = read.entry(line.file.clone()).or_insert_with(|| file(&line.file));
+            line.text =
+                text.as_ref().and_then(|t| t.lines().nth((line.line as usize).checked_sub(1)?)).map(str::to_owned);
+        }
+    }
+}
