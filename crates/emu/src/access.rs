@@ -1,8 +1,8 @@
 //! Loads, stores and atomics of a warp: addresses to regions, with every access checked.
 
+use crate::alu::half::{Bf16, F16, sum};
 use crate::cluster::{MAX_CTAS, Peers};
 use crate::code::{AddrBase, Atom, Mem, Place, Plane, Rmw, window};
-use crate::half;
 use crate::memory::{Lanes, Memory, Region};
 use crate::planes::{LANES, Planes, V32, V64};
 
@@ -419,10 +419,10 @@ pub fn rmw(op: Rmw, size: u8, old: u64, v: u64, b: u64) -> u64 {
             if sum.is_nan() { 0x7fff_ffff } else { sum.to_bits().into() }
         }
         Rmw::AddF64 => (f64::from_bits(old) + f64::from_bits(v)).to_bits(),
-        Rmw::AddF16 => half::add_f16(old as u16, v as u16).into(),
-        Rmw::AddBf16 => half::add_bf16(old as u16, v as u16).into(),
-        Rmw::AddF16x2 => pair(half::add_f16),
-        Rmw::AddBf16x2 => pair(half::add_bf16),
+        Rmw::AddF16 => sum::<F16>(old as u16, v as u16).into(),
+        Rmw::AddBf16 => sum::<Bf16>(old as u16, v as u16).into(),
+        Rmw::AddF16x2 => pair(sum::<F16>),
+        Rmw::AddBf16x2 => pair(sum::<Bf16>),
         Rmw::MinU => old.min(v),
         Rmw::MaxU => old.max(v),
         Rmw::MinS => sign(old).min(sign(v)) as u64,
@@ -455,20 +455,15 @@ pub fn rmw(op: Rmw, size: u8, old: u64, v: u64, b: u64) -> u64 {
     }
 }
 
-/// The rows of tiles: lane `l` gives the address of row `l % 8` of tile `l / 8`, 16 bytes.
-pub fn rows(planes: &Planes, r: &Reach<'_>, hint: &mut usize, mem: &Mem) -> Result<Vec<[u16; 8]>, Box<Bad>> {
-    let n = mem.planes.len() * 8;
+/// The rows of tiles: lane `l` gives the address of row `l % 8` of tile `l / 8`, 16 bytes. By row, its lower and upper half.
+pub fn rows(planes: &Planes, r: &Reach<'_>, hint: &mut usize, mem: &Mem) -> Result<(V64, V64), Box<Bad>> {
     let addr = addresses(planes, mem);
-    let mask = u32::MAX >> (LANES - n.min(LANES));
-    let mut out = vec![[0; 8]; n];
-    regions(r, hint, mem.place, &addr, mask, 16, |lanes, _| {
-        each(lanes.mask(), |l| {
-            for (k, v) in out[l].iter_mut().enumerate() {
-                *v = lanes.region().load16(lanes.offset(l) + 2 * k as u64);
-            }
-        });
+    let (mut lower, mut upper) = (V64([0; LANES]), V64([0; LANES]));
+    regions(r, hint, mem.place, &addr, rows_mask(mem), 16, |lanes, _| {
+        lanes.load64(0, &mut lower);
+        lanes.load64(8, &mut upper);
     })?;
-    Ok(out)
+    Ok((lower, upper))
 }
 
 /// Stores such rows.
@@ -477,17 +472,18 @@ pub fn put_rows(
     r: &Reach<'_>,
     hint: &mut usize,
     mem: &Mem,
-    rows: &[[u16; 8]],
+    (lower, upper): (&V64, &V64),
 ) -> Result<(), Box<Bad>> {
     let addr = addresses(planes, mem);
-    let mask = u32::MAX >> (LANES - rows.len().min(LANES));
-    regions(r, hint, mem.place, &addr, mask, 16, |lanes, _| {
-        each(lanes.mask(), |l| {
-            for (k, &v) in rows[l].iter().enumerate() {
-                lanes.region().store16(lanes.offset(l) + 2 * k as u64, v);
-            }
-        });
+    regions(r, hint, mem.place, &addr, rows_mask(mem), 16, |lanes, _| {
+        lanes.store64(0, lower);
+        lanes.store64(8, upper);
     })
+}
+
+/// The lanes that give a row's address.
+fn rows_mask(mem: &Mem) -> u32 {
+    u32::MAX >> (LANES - (8 * mem.planes.len()).clamp(1, LANES))
 }
 
 /// The same for addresses that the caller computed.

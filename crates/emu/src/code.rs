@@ -293,8 +293,10 @@ pub struct Mma {
     pub planes: [Vec<u16>; 4],
     /// Integer sums stop at the limits.
     pub saturate: bool,
+    /// Bits are multiplied by `and`, not by `xor`.
+    pub and: bool,
     /// The layout of `wmma` fragments, which PTX leaves open: element `i` of lane `l` of `n` elements of each lane is
-    /// element `l·n + i` of the matrix, row by row; more registers than that hold the elements again.
+    /// element `l·n + i` of the matrix, row by row (B: column by column); more registers than that hold the elements again.
     pub linear: bool,
 }
 
@@ -305,13 +307,15 @@ pub struct Tile {
     pub mem: Mem,
     /// Plane of the distance between rows (columns, if `col`), in elements; none: they are next to each other.
     pub stride: Option<u16>,
-    /// Rows.
+    /// Its elements in that direction are divided by this: elements narrower than bytes go by words.
+    pub unit: u32,
+    /// Rows; of B, columns.
     pub rows: u32,
-    /// Columns.
+    /// Columns; of B, rows.
     pub cols: u32,
-    /// Stored by columns.
+    /// Columns lie in memory as a run, not rows.
     pub col: bool,
-    /// Bits of an element.
+    /// Bits of an element, or of a word of them.
     pub bits: u32,
     /// Store, not load.
     pub store: bool,

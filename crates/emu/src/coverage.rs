@@ -31,7 +31,7 @@ pub const fn coverage(op: Op) -> Coverage {
         Mbarrier => Runs(""),
         Ldmatrix | Stmatrix => Runs("8x8 tiles of 16-bit elements"),
         Mma => Runs(
-            "no 4-bit, 1-bit, sparse or block-scaled forms; sums of 16- and 8-bit floating point within a tolerance",
+            "no sparse or block-scaled forms, nor `m8n8k4` of binary16; sums of 16- and 8-bit floating point within a tolerance",
         ),
         Wmma => Runs("as `mma`"),
         Createpolicy => Runs("the policy has no effect"),

@@ -24,7 +24,6 @@ mod decode;
 mod device;
 mod fault;
 mod grid;
-mod half;
 mod heap;
 pub mod hooks;
 pub mod host;

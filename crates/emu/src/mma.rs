@@ -1,81 +1,377 @@
 //! `mma` and `wmma`: products of small matrices whose elements lie in the lanes' registers.
 //!
-//! Holds: integers and binary64 as PTX defines them (binary64 as a chain of fused operations in the order of k). Others:
-//! products are exact, summed in binary64 and rounded once; hardware sums in an order and with a truncation that are not
-//! documented, so that results agree within a tolerance only.
+//! Holds: integers, bits and binary64 as PTX defines them (binary64 as a chain of fused operations in the order of k). Others:
+//! products are exact, summed in binary64 in the order of k, then with C, and rounded once; hardware sums in an order and with
+//! a truncation that are not documented, so that results agree within a tolerance only.
 //!
-//! The fragments' layout (PTX ISA, Matrix Fragments for mma) is one rule for all shapes: with `g = lane / 4`, `t = lane % 4`
-//! and `e` elements in a register, register `r` of A holds row `g + 8·(r % 2)` (8-row shapes: `g`) and columns
-//! `4e·(r / 2) + e·t ..`, register `r` of B holds column `g` and rows `4e·r + e·t ..`, and accumulator `i` holds row
-//! `g + 8·(i / 2)`, column `2t + i % 2`.
+//! The fragments' layout (PTX ISA, Matrix Fragments for mma) is one rule for all shapes: a register is 8 rows of 4 words, word
+//! `t` of row `g` being lane `4g + t`'s. Register `r` of A has rows `8·(r % 2) ..` (8-row shapes: all) and words `4·(r / 2) ..`
+//! of A's rows, register `r` of B words `4r ..` of B's columns. Accumulators `2h` and `2h + 1` have rows `8h ..` of C, their
+//! words being neighbours, or one register has both as halves.
+//!
+//! Misses: the layout of `m8n8k4` on binary16, sparse and block-scaled forms.
 
 use prlx_isa::view::Type;
 
 use crate::access::{self, Bad, Reach};
+use crate::alu::fp8::{Byte, E4m3, E5m2};
+use crate::alu::half::{Bf16, F16, Half};
+use crate::alu::round::narrow_odd;
 use crate::code::{Mma, Tile};
-use crate::half;
 use crate::planes::{LANES, Planes, V32};
+
+/// Rows and columns that are worked on at once.
+const ROWS: usize = 4;
+const COLS: usize = 8;
+/// A part of an accumulator.
+type Block<T> = [[T; COLS]; ROWS];
+/// All of it, by rows of blocks: at most 16 × 16, 32 × 8 or 8 × 32.
+type Blocks<T> = [Block<T>; 8];
+
+/// A register of one lane.
+trait Word: Copy + Default {
+    /// That register of all lanes.
+    fn plane(p: &Planes, i: u16) -> &[Self; LANES];
+    /// Likewise.
+    fn plane_mut(p: &mut Planes, i: u16) -> &mut [Self; LANES];
+    /// The lower or the upper half.
+    fn half(self, i: usize) -> Self;
+    /// From halves.
+    fn pair(lower: Self, upper: Self) -> Self;
+}
+impl Word for u32 {
+    #[inline(always)]
+    fn plane(p: &Planes, i: u16) -> &[u32; LANES] {
+        &p.w32[usize::from(i)].0
+    }
+    #[inline(always)]
+    fn plane_mut(p: &mut Planes, i: u16) -> &mut [u32; LANES] {
+        &mut p.w32[usize::from(i)].0
+    }
+    #[inline(always)]
+    fn half(self, i: usize) -> u32 {
+        self >> (16 * i) & 0xffff
+    }
+    #[inline(always)]
+    fn pair(lower: u32, upper: u32) -> u32 {
+        lower | upper << 16
+    }
+}
+impl Word for u64 {
+    #[inline(always)]
+    fn plane(p: &Planes, i: u16) -> &[u64; LANES] {
+        &p.w64[usize::from(i)].0
+    }
+    #[inline(always)]
+    fn plane_mut(p: &mut Planes, i: u16) -> &mut [u64; LANES] {
+        &mut p.w64[usize::from(i)].0
+    }
+    #[inline(always)]
+    fn half(self, i: usize) -> u64 {
+        self >> (32 * i) & 0xffff_ffff
+    }
+    #[inline(always)]
+    fn pair(lower: u64, upper: u64) -> u64 {
+        lower | upper << 32
+    }
+}
 
 /// Does `d = a·b + c`.
 #[inline(always)]
 pub fn mma(p: &mut Planes, op: &Mma) {
-    match op.types[1] {
-        Type::F64 => double(p, op),
-        Type::S8 | Type::U8 => integer(p, op),
-        _ => float(p, op),
+    let [_, a, b, _] = op.types;
+    match a {
+        Type::F64 => {
+            let c = load::<u64>(p, op, false);
+            let mut d = c.map(|block| block.map(|row| row.map(f64::from_bits)));
+            let number = |w: u64, _| f64::from_bits(w);
+            multiply::<u64, f64, 1, 4>(p, op, &mut d, number, number, |sum, x, y| x.mul_add(y, sum));
+            store(p, op, false, &d.map(|block| block.map(|row| row.map(f64::to_bits))));
+        }
+        Type::F16 => float::<2, 8>(p, op, f16, f16),
+        Type::Bf16 => float::<2, 8>(p, op, bf16, bf16),
+        Type::E4m3 | Type::E5m2 => {
+            let number = |ty| move |w, j| if ty == Type::E4m3 { byte::<E4m3>(w, j) } else { byte::<E5m2>(w, j) };
+            float::<4, 16>(p, op, number(a), number(b));
+        }
+        Type::B1 if op.and => integer::<1, 4>(p, op, word, word, |sum, x, y| sum + (x & y).count_ones() as i32),
+        Type::B1 => integer::<1, 4>(p, op, word, word, |sum, x, y| sum + (x ^ y).count_ones() as i32),
+        Type::S4 | Type::U4 => integer::<8, 32>(p, op, part::<4>(a), part::<4>(b), |sum, x, y| sum + x * y),
+        Type::S8 | Type::U8 => integer::<4, 16>(p, op, part::<8>(a), part::<8>(b), |sum, x, y| sum + x * y),
+        _ => float::<1, 4>(p, op, tf32, tf32),
     }
 }
 
-/// Places of A's and B's elements: `f(lane, register, element in it, row, column)`.
+/// Elements of a register as numbers, by their place in it.
 #[inline(always)]
-fn elements(op: &Mma, e: u32, of_a: bool, mut f: impl FnMut(usize, usize, u32, usize, usize)) {
-    let registers = if of_a { &op.planes[1] } else { &op.planes[2] };
-    if op.linear {
-        let (rows, cols) = if of_a { (op.m, op.k) } else { (op.k, op.n) };
-        return linear(rows, cols, |l, i, row, col| f(l, i / e as usize, i as u32 % e, row, col));
+fn f16(w: u32, j: usize) -> f64 {
+    f64::from(F16::widen(w.half(j) as u16))
+}
+#[inline(always)]
+fn bf16(w: u32, j: usize) -> f64 {
+    f64::from(Bf16::widen(w.half(j) as u16))
+}
+#[inline(always)]
+fn byte<B: Byte>(w: u32, j: usize) -> f64 {
+    f64::from(F16::widen(B::to_f16((w >> (8 * j)) as u8)))
+}
+/// The low bits do not take part.
+#[inline(always)]
+fn tf32(w: u32, _: usize) -> f64 {
+    f64::from(f32::from_bits(w & !0x1fff))
+}
+#[inline(always)]
+fn word(w: u32, _: usize) -> i32 {
+    w as i32
+}
+/// Integers of `BITS` bits, by the sign of their type.
+#[inline(always)]
+fn part<const BITS: usize>(ty: Type) -> impl Fn(u32, usize) -> i32 + Copy {
+    let signed = matches!(ty, Type::S4 | Type::S8);
+    move |w, j| {
+        let top = w << (32 - BITS - BITS * j);
+        if signed { top as i32 >> (32 - BITS) } else { (top >> (32 - BITS)) as i32 }
     }
-    let high = op.m == 16;
-    for r in 0..registers.len() as u32 {
-        for j in 0..e {
-            for l in 0..LANES as u32 {
-                let (g, t) = (l / 4, l % 4);
-                let (row, col) = if of_a {
-                    (g + if high { 8 * (r % 2) } else { 0 }, 4 * e * if high { r / 2 } else { r } + e * t + j)
-                } else {
-                    (4 * e * r + e * t + j, g)
-                };
-                f(l as usize, r as usize, j, row as usize, col as usize);
+}
+
+/// `E` elements in a register, `K` in four.
+#[inline(always)]
+fn float<const E: usize, const K: usize>(
+    p: &mut Planes,
+    op: &Mma,
+    left: impl Fn(u32, usize) -> f64 + Copy,
+    right: impl Fn(u32, usize) -> f64 + Copy,
+) {
+    let mut sums = [[[0f64; COLS]; ROWS]; 8];
+    multiply::<u32, f64, E, K>(p, op, &mut sums, left, right, |sum, x, y| sum + x * y);
+    let [d, _, _, c] = op.types.map(|t| t == Type::F16);
+    let mut out = load::<u32>(p, op, c);
+    for (out, sums) in out.iter_mut().flatten().zip(sums.iter().flatten()) {
+        let row = sum_row(sums, out, c);
+        for (out, sum) in out.iter_mut().zip(row) {
+            *out = if d {
+                F16::near(narrow_odd(sum)).into()
+            } else if sum.is_nan() {
+                0x7fff_ffff
+            } else {
+                (sum as f32).to_bits()
+            };
+        }
+    }
+    store(p, op, d, &out);
+}
+
+/// Sums with C.
+#[inline(always)]
+fn sum_row(sums: &[f64; COLS], c: &[u32; COLS], packed: bool) -> [f64; COLS] {
+    let mut out = *sums;
+    for (out, &c) in out.iter_mut().zip(c) {
+        *out += if packed { f16(c, 0) } else { f64::from(f32::from_bits(c)) };
+    }
+    out
+}
+
+#[inline(always)]
+fn integer<const E: usize, const K: usize>(
+    p: &mut Planes,
+    op: &Mma,
+    left: impl Fn(u32, usize) -> i32 + Copy,
+    right: impl Fn(u32, usize) -> i32 + Copy,
+    add: impl Fn(i32, i32, i32) -> i32 + Copy,
+) {
+    // Without C they stay far from the limits.
+    let mut sums = [[[0i32; COLS]; ROWS]; 8];
+    multiply::<u32, i32, E, K>(p, op, &mut sums, left, right, add);
+    let mut out = load::<u32>(p, op, false);
+    for (out, &sum) in out.iter_mut().flatten().flatten().zip(sums.iter().flatten().flatten()) {
+        let c = *out as i32;
+        *out = if op.saturate { c.saturating_add(sum) } else { c.wrapping_add(sum) } as u32;
+    }
+    store(p, op, false, &out);
+}
+
+/// `sums[i][j] = add(sums[i][j], a[i][x], b[x][j])`, for x from 0 on.
+#[inline(always)]
+fn multiply<W: Word, T: Copy + Default, const E: usize, const K: usize>(
+    p: &Planes,
+    op: &Mma,
+    sums: &mut Blocks<T>,
+    left: impl Fn(W, usize) -> T,
+    right: impl Fn(W, usize) -> T,
+    add: impl Fn(T, T, T) -> T + Copy,
+) {
+    if op.linear {
+        return linear::<W, T, E>(p, op, sums, left, right, add);
+    }
+    let halves = op.m as usize / 8;
+    for (r, &b) in op.planes[2].iter().enumerate() {
+        let mut cols = [[T::default(); COLS]; K];
+        for (t, words) in columns(W::plane(p, b)).iter().enumerate() {
+            for j in 0..E {
+                for g in 0..COLS {
+                    cols[E * t + j][g] = right(words[g], j);
+                }
+            }
+        }
+        for (h, &a) in op.planes[1][halves * r..][..halves].iter().enumerate() {
+            let mut rows = [[[T::default(); ROWS]; K]; 2];
+            for (t, words) in columns(W::plane(p, a)).iter().enumerate() {
+                for j in 0..E {
+                    for g in 0..8 {
+                        rows[g / ROWS][E * t + j][g % ROWS] = left(words[g], j);
+                    }
+                }
+            }
+            for (q, rows) in rows.iter().enumerate() {
+                block(&mut sums[2 * h + q], rows, &cols, add);
             }
         }
     }
 }
 
-/// Places of accumulators: `f(lane, index, row, column)`.
+/// The same for `wmma` fragments.
 #[inline(always)]
-fn accumulators(op: &Mma, mut f: impl FnMut(usize, usize, usize, usize)) {
-    if op.linear {
-        return linear(op.m, op.n, f);
-    }
-    for l in 0..LANES {
-        for i in 0..(op.m / 4) as usize {
-            f(l, i, l / 4 + 8 * (i / 2), l % 4 * 2 + i % 2);
+fn linear<W: Word, T: Copy + Default, const E: usize>(
+    p: &Planes,
+    op: &Mma,
+    sums: &mut Blocks<T>,
+    left: impl Fn(W, usize) -> T,
+    right: impl Fn(W, usize) -> T,
+    add: impl Fn(T, T, T) -> T + Copy,
+) {
+    // Elements of a row of A; bits go by words.
+    let k = if op.types[1] == Type::B1 { op.k / 32 } else { op.k } as usize;
+    let a = flat::<W, T, E>(p, &op.planes[1], op.m as usize * k, left);
+    let b = flat::<W, T, E>(p, &op.planes[2], op.n as usize * k, right);
+    let across = op.n as usize / COLS;
+    for j in 0..across {
+        let mut cols = [[T::default(); COLS]; 32];
+        for (x, col) in cols[..k].iter_mut().enumerate() {
+            *col = std::array::from_fn(|c| b[(COLS * j + c) * k + x]);
+        }
+        for i in 0..op.m as usize / ROWS {
+            let mut rows = [[T::default(); ROWS]; 32];
+            for (x, row) in rows[..k].iter_mut().enumerate() {
+                *row = std::array::from_fn(|r| a[(ROWS * i + r) * k + x]);
+            }
+            block(&mut sums[i * across + j], &rows[..k], &cols[..k], add);
         }
     }
 }
 
-/// Places of a `wmma` fragment's elements: `f(lane, index, row, column)`.
+/// A `wmma` fragment of A or B of so many elements.
 #[inline(always)]
-fn linear(rows: u32, cols: u32, mut f: impl FnMut(usize, usize, usize, usize)) {
-    let (each, cols) = ((rows * cols) as usize / LANES, cols as usize);
+fn flat<W: Word, T: Copy + Default, const E: usize>(
+    p: &Planes,
+    planes: &[u16],
+    total: usize,
+    f: impl Fn(W, usize) -> T,
+) -> [T; 512] {
+    let (mut out, each) = ([T::default(); 512], total / LANES);
+    for (i, &plane) in planes.iter().take(each / E).enumerate() {
+        for (l, &w) in W::plane(p, plane).iter().enumerate() {
+            for j in 0..E {
+                out[l * each + i * E + j] = f(w, j);
+            }
+        }
+    }
+    out
+}
+
+#[inline(always)]
+fn block<T: Copy>(sums: &mut Block<T>, left: &[[T; ROWS]], right: &[[T; COLS]], add: impl Fn(T, T, T) -> T) {
+    let mut now = *sums;
+    for (l, r) in left.iter().zip(right) {
+        for (now, &l) in now.iter_mut().zip(l) {
+            for (now, &r) in now.iter_mut().zip(r) {
+                *now = add(*now, l, r);
+            }
+        }
+    }
+    *sums = now;
+}
+
+/// The columns of a register's 8 rows of 4 words.
+#[inline(always)]
+fn columns<W: Word>(v: &[W; LANES]) -> [[W; 8]; 4] {
+    let mut out = [[W::default(); 8]; 4];
+    for (t, out) in out.iter_mut().enumerate() {
+        for (g, out) in out.iter_mut().enumerate() {
+            *out = v[4 * g + t];
+        }
+    }
+    out
+}
+
+/// C's elements; `packed`: two to a register.
+#[inline(always)]
+fn load<W: Word>(p: &Planes, op: &Mma, packed: bool) -> Blocks<W> {
+    let mut out = [[[W::default(); COLS]; ROWS]; 8];
+    let planes = &op.planes[3];
+    if op.linear {
+        places(op, |l, i, block, row, col| {
+            let w = W::plane(p, planes[if packed { i / 2 } else { i }])[l];
+            out[block][row][col] = if packed { w.half(i % 2) } else { w };
+        });
+        return out;
+    }
+    for h in 0..op.m as usize / 8 {
+        let both = if packed { [planes[h]; 2] } else { [planes[2 * h], planes[2 * h + 1]] };
+        let [first, second] = both.map(|i| W::plane(p, i));
+        for g in 0..8 {
+            let row = &mut out[2 * h + g / ROWS][g % ROWS];
+            for t in 0..4 {
+                let (a, b) = (first[4 * g + t], second[4 * g + t]);
+                (row[2 * t], row[2 * t + 1]) = if packed { (a.half(0), a.half(1)) } else { (a, b) };
+            }
+        }
+    }
+    out
+}
+
+/// Writes D's elements.
+#[inline(always)]
+fn store<W: Word>(p: &mut Planes, op: &Mma, packed: bool, d: &Blocks<W>) {
+    let planes = &op.planes[0];
+    if op.linear {
+        return places(op, |l, i, block, row, col| {
+            let out = &mut W::plane_mut(p, planes[if packed { i / 2 } else { i }])[l];
+            *out = match (packed, i % 2) {
+                (false, _) => d[block][row][col],
+                (true, 0) => W::pair(d[block][row][col], W::default()),
+                _ => W::pair(*out, d[block][row][col]),
+            };
+        });
+    }
+    for h in 0..op.m as usize / 8 {
+        for i in 0..if packed { 1 } else { 2 } {
+            let out = W::plane_mut(p, planes[if packed { h } else { 2 * h + i }]);
+            for g in 0..8 {
+                let row = &d[2 * h + g / ROWS][g % ROWS];
+                for t in 0..4 {
+                    out[4 * g + t] = if packed { W::pair(row[2 * t], row[2 * t + 1]) } else { row[2 * t + i] };
+                }
+            }
+        }
+    }
+}
+
+/// Places of a `wmma` accumulator's elements: `f(lane, index, block, row, column)`, indices of a lane in order.
+#[inline(always)]
+fn places(op: &Mma, mut f: impl FnMut(usize, usize, usize, usize, usize)) {
+    let (each, n) = ((op.m * op.n) as usize / LANES, op.n as usize);
     for i in 0..each {
         for l in 0..LANES {
-            let at = l * each + i;
-            f(l, i, at / cols, at % cols);
+            let (row, col) = ((l * each + i) / n, (l * each + i) % n);
+            f(l, i, row / ROWS * (n / COLS) + col / COLS, row % ROWS, col % COLS);
         }
     }
 }
 
 /// Loads or stores a `wmma` fragment.
+///
+/// # Errors
+/// The first lane that reaches outside of memory.
 pub fn tile(p: &mut Planes, r: &Reach<'_>, hint: &mut usize, t: &Tile) -> Result<(), Box<Bad>> {
     let base = access::all_addresses(p, &t.mem);
     let each = (t.rows * t.cols) as usize / LANES;
@@ -88,7 +384,7 @@ pub fn tile(p: &mut Planes, r: &Reach<'_>, hint: &mut usize, t: &Tile) -> Result
             let at = l * each + i;
             let (row, col) = ((at / t.cols as usize) as u64, (at % t.cols as usize) as u64);
             let (major, minor, across) = if t.col { (col, row, t.rows) } else { (row, col, t.cols) };
-            let stride = t.stride.map_or(across, |s| p.w32[usize::from(s)].0[l]);
+            let stride = t.stride.map_or(across, |s| p.w32[usize::from(s)].0[l] / t.unit);
             *a = a.wrapping_add((major * u64::from(stride) + minor) * size);
         }
         let place = |i: usize| (t.mem.planes[i / per], (i % per) as u32 * t.bits);
@@ -114,160 +410,9 @@ pub fn tile(p: &mut Planes, r: &Reach<'_>, hint: &mut usize, t: &Tile) -> Result
     Ok(())
 }
 
-/// The number that some bits mean.
-fn number(bits: u32, ty: Type) -> f64 {
-    match ty {
-        Type::F16 => f64::from(half::from_f16(bits as u16)),
-        Type::Bf16 => f64::from(f32::from_bits(bits << 16)),
-        // The low bits do not take part.
-        Type::Tf32 => f64::from(f32::from_bits(bits & !0x1fff)),
-        Type::E4m3 => fp8(bits, 4, 3),
-        Type::E5m2 => f64::from(half::from_f16((bits as u16 & 255) << 8)),
-        _ => f64::from(f32::from_bits(bits)),
-    }
-}
-
-fn fp8(bits: u32, exponent: i32, mantissa: i32) -> f64 {
-    let (e, m) = ((bits >> mantissa & 15) as i32, (bits & 7) as f64);
-    let bias = (1 << (exponent - 1)) - 1;
-    let v = match (e, bits & 7) {
-        (15, 7) => f64::NAN,
-        (0, _) => m * 2f64.powi(1 - bias - mantissa),
-        _ => (8.0 + m) * 2f64.powi(e - bias - mantissa),
-    };
-    if bits >> 7 & 1 == 1 { -v } else { v }
-}
-
-/// An element of every lane's register as a number.
+/// An 8×8 tile of 16-bit elements with rows and columns exchanged; a row is four lanes' words.
 #[inline(always)]
-fn numbers(plane: &V32, j: u32, ty: Type) -> [f64; LANES] {
-    let mut out = [0.0; LANES];
-    match ty {
-        Type::F16 => {
-            for (out, &bits) in out.iter_mut().zip(&plane.0) {
-                *out = f64::from(half_number(bits >> (16 * j) & 0xffff));
-            }
-        }
-        Type::Bf16 => {
-            for (out, &bits) in out.iter_mut().zip(&plane.0) {
-                *out = f64::from(f32::from_bits(bits >> (16 * j) << 16));
-            }
-        }
-        _ => {
-            for (out, &bits) in out.iter_mut().zip(&plane.0) {
-                *out =
-                    number(if ty.bits() == 32 { bits } else { bits >> (ty.bits() * j) & ((1 << ty.bits()) - 1) }, ty);
-            }
-        }
-    }
-    out
-}
-
-/// A binary16 without branches, so that the lane loop becomes vector code.
-#[inline(always)]
-fn half_number(h: u32) -> f32 {
-    let m = h & 0x7fff;
-    // Its bits as those of a binary32 are the number times 2^-112; infinities and NaNs need their exponent.
-    let finite = f32::from_bits(m << 13) * f32::from_bits(0x7780_0000);
-    let bits = if m >= 0x7c00 { 0x7f80_0000 | (m & 0x3ff) << 13 } else { finite.to_bits() };
-    f32::from_bits(bits | (h & 0x8000) << 16)
-}
-
-#[inline(always)]
-fn float(p: &mut Planes, op: &Mma) {
-    if op.n == 8 { product::<8>(p, op) } else { product::<32>(p, op) }
-}
-
-#[inline(always)]
-fn product<const N: usize>(p: &mut Planes, op: &Mma) {
-    let [d, a, b, c] = op.types;
-    let (mut left, mut right) = ([[0f64; 32]; 32], [[0f64; N]; 32]);
-    let mut last = (usize::MAX, 0);
-    let mut values = [0.0; LANES];
-    let (e, f) = (32 / a.bits().max(1), 32 / b.bits().max(1));
-    elements(op, e, true, |l, r, j, row, col| {
-        if last != (r, j) {
-            (last, values) = ((r, j), numbers(&p.w32[usize::from(op.planes[1][r])], j, a));
-        }
-        left[row][col] = values[l];
-    });
-    last = (usize::MAX, 0);
-    elements(op, f, false, |l, r, j, row, col| {
-        if last != (r, j) {
-            (last, values) = ((r, j), numbers(&p.w32[usize::from(op.planes[2][r])], j, b));
-        }
-        right[row][col] = values[l];
-    });
-    let mut sums = [[0f64; N]; 32];
-    for (left, sums) in left.iter().zip(&mut sums).take(op.m as usize) {
-        let mut row = [0f64; N];
-        for (&x, right) in left.iter().zip(&right).take(op.k as usize) {
-            for (sum, r) in row.iter_mut().zip(right) {
-                *sum += x * r;
-            }
-        }
-        *sums = row;
-    }
-    accumulators(op, |l, i, row, col| {
-        let packed = c == Type::F16;
-        let (plane, shift) = if packed { (i / 2, 16 * (i as u32 % 2)) } else { (i, 0) };
-        let bits = p.w32[usize::from(op.planes[3][plane])].0[l] >> shift;
-        sums[row][col] += number(if packed { bits & 0xffff } else { bits }, c);
-    });
-    accumulators(op, |l, i, row, col| {
-        let v = sums[row][col];
-        if d == Type::F16 {
-            let out = &mut p.w32[usize::from(op.planes[0][i / 2])].0[l];
-            let shift = 16 * (i as u32 % 2);
-            *out = *out & !(0xffff << shift) | u32::from(half::to_f16(v)) << shift;
-        } else {
-            p.w32[usize::from(op.planes[0][i])].0[l] = if v.is_nan() { 0x7fff_ffff } else { (v as f32).to_bits() };
-        }
-    });
-}
-
-fn integer(p: &mut Planes, op: &Mma) {
-    let [_, a, b, _] = op.types;
-    let (mut left, mut right) = ([[0i64; 32]; 32], [[0i64; 32]; 32]);
-    let part = |p: &Planes, plane: u16, l: usize, j: u32, ty: Type| {
-        let byte = (p.w32[usize::from(plane)].0[l] >> (8 * j)) as u8;
-        if ty == Type::S8 { i64::from(byte as i8) } else { i64::from(byte) }
-    };
-    elements(op, 4, true, |l, r, j, row, col| left[row][col] = part(p, op.planes[1][r], l, j, a));
-    elements(op, 4, false, |l, r, j, row, col| right[row][col] = part(p, op.planes[2][r], l, j, b));
-    let mut out = [[0u32; 8]; LANES];
-    accumulators(op, |l, i, row, col| {
-        let c = i64::from(p.w32[usize::from(op.planes[3][i])].0[l] as i32);
-        let sum = c + (0..op.k as usize).map(|x| left[row][x] * right[x][col]).sum::<i64>();
-        let sum = if op.saturate { sum.clamp(i32::MIN.into(), i32::MAX.into()) } else { sum };
-        out[l][i] = sum as u32;
-    });
-    accumulators(op, |l, i, _, _| p.w32[usize::from(op.planes[0][i])].0[l] = out[l][i]);
-}
-
-fn double(p: &mut Planes, op: &Mma) {
-    let (mut left, mut right) = ([[0f64; 16]; 16], [[0f64; 8]; 16]);
-    let part = |p: &Planes, plane: u16, l: usize| f64::from_bits(p.w64[usize::from(plane)].0[l]);
-    elements(op, 1, true, |l, r, _, row, col| left[row][col] = part(p, op.planes[1][r], l));
-    elements(op, 1, false, |l, r, _, row, col| right[row][col] = part(p, op.planes[2][r], l));
-    let mut out = [[0u64; 4]; LANES];
-    accumulators(op, |l, i, row, col| {
-        let c = part(p, op.planes[3][i], l);
-        let sum = (0..op.k as usize).fold(c, |sum, x| left[row][x].mul_add(right[x][col], sum));
-        out[l][i] = sum.to_bits();
-    });
-    accumulators(op, |l, i, _, _| p.w64[usize::from(op.planes[0][i])].0[l] = out[l][i]);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn halves_as_numbers() {
-        for h in 0..=u16::MAX {
-            let (x, y) = (half_number(h.into()), half::from_f16(h));
-            assert!(x.to_bits() == y.to_bits(), "{h:#x}");
-        }
-    }
+pub fn transposed(v: &V32) -> V32 {
+    let at = |row: usize, col: usize| v.0[4 * row + col / 2].half(col % 2);
+    V32(std::array::from_fn(|l| u32::pair(at(l % 4 * 2, l / 4), at(l % 4 * 2 + 1, l / 4))))
 }

@@ -6,20 +6,29 @@
 use prlx_driver::ErrorKind;
 
 use crate::access::{self, each};
-use crate::code::{Code, Matrix, Op, Sync, SyncKind};
+use crate::code::{Code, Matrix, Op, Plane, Sync, SyncKind};
 use crate::cta::{Block, Launch};
 use crate::fault::Fault;
-use crate::planes::{LANES, Planes, V32};
+use crate::mma::transposed;
+use crate::planes::{LANES, Planes, V32, V64};
 use crate::warp::{Key, PARKED, Warp, reach};
 
 impl Warp {
     /// Does it at once if the lanes that are here are all that it waits for; the usual case.
     #[inline(always)]
-    pub(crate) fn sync_now(&mut self, launch: &Launch<'_>, sync: &Sync, m: u32) -> bool {
-        if matches!(sync.kind, SyncKind::Matrix(_)) {
-            return false;
+    pub(crate) fn sync_now(
+        &mut self,
+        launch: &Launch<'_>,
+        block: &mut Block,
+        sync: &Sync,
+        m: u32,
+        step: u32,
+    ) -> Result<bool, Box<Fault>> {
+        if let (SyncKind::Matrix(t), u32::MAX) = (sync.kind, m) {
+            self.tiles(launch, block, &launch.code.matrix[t as usize], m, step)?;
+            return Ok(true);
         }
-        let Some(p) = sync.members else { return false };
+        let Some(p) = sync.members else { return Ok(false) };
         let members = &self.planes.w32[usize::from(p)];
         let first = members.0[m.trailing_zeros() as usize & 31];
         let mut same = true;
@@ -27,10 +36,10 @@ impl Warp {
             same &= m >> l & 1 == 0 || members.0[l] == first;
         }
         if !same || first & self.alive != m {
-            return false;
+            return Ok(false);
         }
         (launch.host.exchange)(&mut self.planes, sync, m);
-        true
+        Ok(true)
     }
     /// Lanes arrive and wait; whoever is complete goes on.
     pub(crate) fn arrive_sync(
@@ -107,40 +116,33 @@ impl Warp {
         let fault = |b: Box<access::Bad>| Fault::new(step, b.lane, format!("uses a matrix {}", b.text));
         match t {
             Matrix::Load { mem, trans } => {
-                let rows = access::rows(&self.planes, &reach, &mut self.hint, mem).map_err(fault)?;
-                for (tile, plane) in rows.chunks(8).zip(&mem.planes) {
-                    for l in 0..LANES {
-                        let (r, c) = (l / 4, l % 4 * 2);
-                        let (a, b) = if *trans { (tile[c][r], tile[c + 1][r]) } else { (tile[r][c], tile[r][c + 1]) };
-                        access::set(&mut self.planes, *plane, l, u64::from(a) | u64::from(b) << 16);
+                let (lower, upper) = access::rows(&self.planes, &reach, &mut self.hint, mem).map_err(fault)?;
+                for (i, &plane) in mem.planes.iter().enumerate() {
+                    let tile = V32(std::array::from_fn(|l| {
+                        let half = if l % 4 < 2 { &lower } else { &upper };
+                        (half.0[8 * i + l / 4] >> (32 * (l % 2))) as u32
+                    }));
+                    if let Plane::W32(at) = plane {
+                        self.planes.w32[usize::from(at)] = if *trans { transposed(&tile) } else { tile };
                     }
                 }
             }
             Matrix::Store { mem, trans } => {
-                let mut rows = vec![[0u16; 8]; 8 * mem.planes.len()];
-                for (tile, plane) in rows.chunks_mut(8).zip(&mem.planes) {
-                    for l in 0..LANES {
-                        let v = access::value(&self.planes, *plane, l);
-                        let (r, c) = (l / 4, l % 4 * 2);
-                        if *trans {
-                            (tile[c][r], tile[c + 1][r]) = (v as u16, (v >> 16) as u16);
-                        } else {
-                            (tile[r][c], tile[r][c + 1]) = (v as u16, (v >> 16) as u16);
-                        }
+                let (mut lower, mut upper) = (V64([0; LANES]), V64([0; LANES]));
+                for (i, &plane) in mem.planes.iter().enumerate() {
+                    let tile = V32(std::array::from_fn(|l| access::value(&self.planes, plane, l) as u32));
+                    let tile = if *trans { transposed(&tile) } else { tile };
+                    for (row, words) in tile.0.as_chunks::<4>().0.iter().enumerate() {
+                        let [a, b, c, d] = words.map(u64::from);
+                        (lower.0[8 * i + row], upper.0[8 * i + row]) = (a | b << 32, c | d << 32);
                     }
                 }
-                access::put_rows(&self.planes, &reach, &mut self.hint, mem, &rows).map_err(fault)?;
+                access::put_rows(&self.planes, &reach, &mut self.hint, mem, (&lower, &upper)).map_err(fault)?;
             }
             Matrix::Tile(t) => crate::mma::tile(&mut self.planes, &reach, &mut self.hint, t).map_err(fault)?,
             Matrix::Mma(op) => (launch.host.mma)(&mut self.planes, op),
             Matrix::Transpose { dst, src } => {
-                let v = self.planes.get32(*src);
-                let at = |r: usize, c: usize| (v.0[r * 4 + c / 2] >> (16 * (c % 2))) & 0xffff;
-                let mut out = V32([0; LANES]);
-                for l in 0..LANES {
-                    let (r, c) = (l / 4, l % 4 * 2);
-                    out.0[l] = at(c, r) | at(c + 1, r) << 16;
-                }
+                let out = transposed(&self.planes.get32(*src));
                 self.planes.put32(*dst, m, out);
             }
         }

@@ -479,7 +479,7 @@ impl Warp {
                         // Lanes that don't take part go on.
                         self.put(launch, mask & !m, base | (pc + 1));
                         let sync = &code.syncs[i as usize];
-                        if m == mask && !checked && self.sync_now(launch, sync, m) {
+                        if m == mask && !checked && self.sync_now(launch, block, sync, m, pc)? {
                             pc += 1;
                             continue;
                         }

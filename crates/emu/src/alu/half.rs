@@ -130,6 +130,12 @@ impl Half for Bf16 {
     }
 }
 
+/// Their sum, rounded once: binary32 has more than twice the bits, so that rounding to it first does no harm.
+#[inline(always)]
+pub fn sum<H: Half>(a: u16, b: u16) -> u16 {
+    H::near(H::widen(a) + H::widen(b))
+}
+
 macro_rules! half_vals { ($($t:ident)*) => { $(
     impl Val for $t {
         #[inline(always)]

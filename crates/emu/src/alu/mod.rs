@@ -30,13 +30,13 @@ mod bits;
 mod compare;
 mod cvt;
 mod float;
-mod fp8;
-mod half;
+pub mod fp8;
+pub mod half;
 mod half_ops;
 mod int;
 mod lane;
 mod mov;
-mod round;
+pub mod round;
 mod soft;
 
 use prlx_isa::ptx::Op;

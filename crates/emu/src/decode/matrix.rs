@@ -39,6 +39,9 @@ pub fn rows(b: &mut Binder<'_>, inst: &Inst, op: Ptx) -> Result<(), String> {
     let (regs, at) = if op == Ptx::Ldmatrix { (first, second) } else { (second, first) };
     let (place, base, offset) = address(b, at, inst)?;
     let planes = list(regs).iter().map(|o| b.element(o, Type::B32)).collect::<Result<Vec<_>, _>>()?;
+    if planes.iter().any(|p| !matches!(p, Plane::W32(_) | Plane::None)) {
+        return Err("its registers are not of 32 bits".into());
+    }
     if !matches!(planes.len(), 1 | 2 | 4) {
         return Err(format!("it names {} registers", planes.len()));
     }
@@ -48,94 +51,116 @@ pub fn rows(b: &mut Binder<'_>, inst: &Inst, op: Ptx) -> Result<(), String> {
     Ok(())
 }
 
-/// `mma.sync`.
-pub fn mma(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
-    let f = &inst.form;
-    let shape = f.mods.iter().find_map(|m| dimensions(m)).ok_or("its shape is missing")?;
-    let [d, a, bt, c] = f.types[..] else { return Err("this form is not implemented".into()) };
-    if f.has("sp")
-        || f.mods.iter().any(|m| m.starts_with("sp::") || m.starts_with("kind::") || m.contains("block_scale"))
-    {
-        return Err("sparse and block-scaled forms are not implemented".into());
-    }
-    use Type::{Bf16, E4m3, E5m2, F16, F32, F64, S8, S32, Tf32, U8};
-    let (m, n, k) = shape;
-    let fits = match (a, bt) {
-        (F16, F16) => m == 16 && matches!(k, 8 | 16) && matches!(d, F16 | F32) && c == d,
-        (Bf16, Bf16) => m == 16 && matches!(k, 8 | 16) && d == F32 && c == F32,
-        (Tf32, Tf32) => m == 16 && matches!(k, 4 | 8) && d == F32 && c == F32,
-        (E4m3 | E5m2, E4m3 | E5m2) => m == 16 && matches!(k, 16 | 32) && matches!(d, F16 | F32) && c == d,
-        (S8 | U8, S8 | U8) => (m == 16 && matches!(k, 16 | 32) || m == 8 && k == 16) && d == S32 && c == S32,
-        (F64, F64) => (m == 16 && matches!(k, 4 | 8 | 16) || m == 8 && k == 4) && d == F64 && c == F64,
-        _ => false,
-    };
-    if !fits || n != 8 || !f.has("row") || !f.has("col") {
-        return Err("this shape is not implemented for these types".into());
-    }
+/// The four matrices' planes: D, A, B, C.
+fn operands(b: &mut Binder<'_>, inst: &Inst, types: [Type; 4]) -> Result<[Vec<u16>; 4], String> {
     let mut planes = [const { Vec::new() }; 4];
     if inst.operands.len() < 4 {
         return Err("it has too few operands".into());
     }
     for (i, o) in inst.operands.iter().take(4).enumerate() {
-        let ty = if [d, a, bt, c][i] == F64 { Type::B64 } else { Type::B32 };
+        let ty = if types[i] == Type::F64 { Type::B64 } else { Type::B32 };
         for o in list(o) {
             planes[i].push(if i == 0 { b.dest(o, ty)?.0 } else { b.source(o, ty)? });
         }
     }
-    let [d_planes, a_planes, b_planes, c_planes] = planes;
+    Ok(planes)
+}
+
+/// `mma.sync`.
+pub fn mma(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
+    let f = &inst.form;
+    let (m, n, k) = f.mods.iter().find_map(|m| dimensions(m)).ok_or("its shape is missing")?;
+    let [d, a, bt, c] = f.types[..] else { return Err("this form is not implemented".into()) };
+    if f.mods.iter().any(|m| m == "sp" || m.starts_with("sp::")) {
+        return Err("sparse matrices are not implemented".into());
+    }
+    if f.mods.iter().any(|m| m.starts_with("kind::") || m.contains("block_scale")) {
+        return Err("block-scaled forms and their types are for sm_100 and later, and not implemented".into());
+    }
+    use Type::{B1, Bf16, E4m3, E5m2, F16, F32, F64, S4, S8, S32, Tf32, U4, U8};
+    let fits = match (a, bt) {
+        (F16, F16) => m == 16 && matches!(k, 8 | 16) && matches!(d, F16 | F32) && c == d,
+        (Bf16, Bf16) => m == 16 && matches!(k, 8 | 16) && d == F32 && c == F32,
+        (Tf32, Tf32) => m == 16 && matches!(k, 4 | 8) && d == F32 && c == F32,
+        (E4m3 | E5m2, E4m3 | E5m2) => m == 16 && matches!(k, 16 | 32) && matches!(d, F16 | F32) && c == d,
+        (S8 | U8, S8 | U8) => matches!((m, k), (16, 16 | 32) | (8, 16)) && d == S32 && c == S32,
+        (S4 | U4, S4 | U4) => matches!((m, k), (16, 32 | 64) | (8, 32)) && d == S32 && c == S32,
+        (B1, B1) => matches!((m, k), (16, 128 | 256) | (8, 128)) && d == S32 && c == S32 && popc(inst),
+        (F64, F64) => matches!((m, k), (16, 4 | 8 | 16) | (8, 4)) && d == F64 && c == F64,
+        _ => false,
+    };
+    if !fits || n != 8 || !f.has("row") || !f.has("col") {
+        return Err("this shape is not implemented for these types".into());
+    }
+    let types = [d, a, bt, c];
+    let planes = operands(b, inst, types)?;
     // Elements of a register, of A and B; accumulators are two to a register if they are halves.
     let e = if a == F64 { 1 } else { 32 / bits(a).max(1) };
     let results = m * n / 32 * bits(d) / if d == F64 { 64 } else { 32 };
-    let want = (results, m * k / 32 / e, n * k / 32 / e, results);
-    let have = (d_planes.len() as u32, a_planes.len() as u32, b_planes.len() as u32, c_planes.len() as u32);
+    let want = [results, m * k / 32 / e, n * k / 32 / e, results];
+    let have = planes.each_ref().map(|p| p.len() as u32);
     if want != have {
         return Err(format!("it names {have:?} registers where {want:?} are needed"));
     }
-    let planes = [d_planes, a_planes, b_planes, c_planes];
-    let op = Mma { m, n, k, types: [d, a, bt, c], planes, saturate: f.has("satfinite"), linear: false };
+    let op = Mma { m, n, k, types, planes, saturate: f.has("satfinite"), and: f.has("and"), linear: false };
     tile(b, Matrix::Mma(Box::new(op)));
     Ok(())
+}
+
+/// Whether it says how bits are multiplied.
+fn popc(inst: &Inst) -> bool {
+    inst.form.has("popc") && (inst.form.has("and") || inst.form.has("xor"))
 }
 
 /// `wmma`.
 pub fn wmma(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
     let f = &inst.form;
-    use Type::{Bf16, F16, F32, F64, S8, S32, Tf32, U8};
     let (m, n, k) = f.mods.iter().find_map(|m| dimensions(m)).ok_or("its shape is missing")?;
-    let known = matches!((m, n, k), (16, 16, 16) | (32, 8, 16) | (8, 32, 16) | (16, 16, 8) | (8, 8, 4));
-    let supported = |t: Type| matches!(t, F16 | Bf16 | F32 | F64 | Tf32 | S8 | U8 | S32);
-    if !known || !f.types.iter().copied().all(supported) {
-        return Err("this shape is not implemented for these types".into());
-    }
+    use Type::{B1, Bf16, F16, F32, F64, S4, S8, S32, Tf32, U4, U8};
+    let fits = |ty| match ty {
+        F16 | Bf16 | S8 | U8 => matches!((m, n, k), (16, 16, 16) | (32, 8, 16) | (8, 32, 16)),
+        Tf32 => (m, n, k) == (16, 16, 8),
+        F64 => (m, n, k) == (8, 8, 4),
+        S4 | U4 => (m, n, k) == (8, 8, 32),
+        B1 => (m, n, k) == (8, 8, 128),
+        _ => false,
+    };
+    let shape = "this shape is not implemented for these types";
     if f.has("mma") {
         let types = match f.types[..] {
             [d, c] => [d, F16, F16, c],
             [d, a, bt, c] => [d, a, bt, c],
             _ => return Err("its types are not understood".into()),
         };
-        if inst.operands.len() < 4 {
-            return Err("it has too few operands".into());
+        let known = match types {
+            [F16 | F32, F16, F16, F16 | F32] | [F32, Bf16, Bf16, F32] | [F32, Tf32, Tf32, F32] => true,
+            [S32, S8, S8, S32] | [S32, U8, U8, S32] | [S32, S4, S4, S32] | [S32, U4, U4, S32] => true,
+            [S32, B1, B1, S32] => popc(inst),
+            types => types == [F64; 4],
+        };
+        if !known || !fits(types[1]) {
+            return Err(shape.into());
         }
-        let mut planes = [const { Vec::new() }; 4];
-        for (i, o) in inst.operands.iter().take(4).enumerate() {
-            let ty = if types[i] == F64 { Type::B64 } else { Type::B32 };
-            for o in list(o) {
-                planes[i].push(if i == 0 { b.dest(o, ty)?.0 } else { b.source(o, ty)? });
-            }
-        }
-        let op = Mma { m, n, k, types, planes, saturate: f.has("satfinite"), linear: true };
+        let planes = operands(b, inst, types)?;
         for (i, total) in [m * n, m * k, k * n, m * n].into_iter().enumerate() {
-            check(op.planes[i].len(), total, types[i])?;
+            check(planes[i].len(), total, types[i])?;
         }
+        let op = Mma { m, n, k, types, planes, saturate: f.has("satfinite"), and: f.has("and"), linear: true };
         tile(b, Matrix::Mma(Box::new(op)));
         return Ok(());
     }
     let ty = f.types.last().copied().ok_or("its type is missing")?;
-    let (rows, cols) = match () {
-        () if f.has("a") => (m, k),
-        () if f.has("b") => (k, n),
-        () => (m, n),
+    // Of B a fragment has the columns.
+    let (rows, cols, col) = match () {
+        () if f.has("a") => (m, k, f.has("col")),
+        () if f.has("b") => (n, k, f.has("row")),
+        () => (m, n, f.has("col")),
     };
+    let factor = f.has("a") || f.has("b");
+    let known = if factor { fits(ty) } else { [F16, Bf16, Tf32, S8, S4, B1, F64].into_iter().any(fits) };
+    if !known || !factor && !matches!(ty, F16 | F32 | S32 | F64) {
+        return Err(shape.into());
+    }
     let store = f.has("store");
     let [first, second, rest @ ..] = inst.operands.as_slice() else { return Err("it has too few operands".into()) };
     let (at, regs) = if store { (first, second) } else { (second, first) };
@@ -144,9 +169,14 @@ pub fn wmma(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
     let planes = list(regs).iter().map(|o| b.element(o, element)).collect::<Result<Vec<_>, _>>()?;
     check(planes.len(), rows * cols, ty)?;
     let stride = rest.first().map(|o| b.source(o, Type::U32)).transpose()?;
-    let size = (bits(ty) / 8) as u8;
-    let mem = Mem { place, base, offset, size, strong: false, planes };
-    let t = crate::code::Tile { mem, stride, rows, cols, col: f.has("col"), bits: bits(ty), store };
+    // Narrow elements go by words, which takes rows of A and columns of B.
+    let narrow = bits(ty) < 8;
+    if narrow && col {
+        return Err("elements of 4 bits or one are only in rows of A and columns of B".into());
+    }
+    let (bits, unit) = if narrow { (32, 32 / bits(ty).max(1)) } else { (bits(ty), 1) };
+    let mem = Mem { place, base, offset, size: (bits / 8) as u8, strong: false, planes };
+    let t = crate::code::Tile { mem, stride, unit, rows, cols: cols / unit, col, bits, store };
     tile(b, Matrix::Tile(Box::new(t)));
     Ok(())
 }
