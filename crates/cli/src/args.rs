@@ -167,9 +167,23 @@ pub struct DoctorArgs {
     pub json: bool,
 }
 
+/// A machine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Machine {
+    /// The CPU device.
+    Cpu,
+    /// An NVIDIA GPU, by its ordinal.
+    Cuda(u32),
+    /// The first GPU if there is one that can be used, else the CPU device.
+    Auto,
+}
+
 /// Where it runs.
 #[derive(Args, Debug, Clone)]
 pub struct DeviceArgs {
+    /// Machine: `cpu` is the CPU device, `cuda` an NVIDIA GPU (`cuda:1` the second), `auto` a GPU if there is one
+    #[arg(long, value_name = "MACHINE", default_value = "cpu", value_parser = machine)]
+    pub device: Machine,
     /// Schedule seed of the CPU device (and of random data); overrides the launch file's
     #[arg(long)]
     pub seed: Option<u64>,
@@ -267,6 +281,16 @@ fn named<T: Copy>(all: &[T], name: impl Fn(T) -> &'static str, text: &str) -> Re
         let names: Vec<&str> = all.iter().map(|&t| name(t)).collect();
         format!("one of {}", names.join(", "))
     })
+}
+
+fn machine(text: &str) -> Result<Machine, String> {
+    match (text, text.strip_prefix("cuda:").map(str::parse)) {
+        ("cpu", _) => Ok(Machine::Cpu),
+        ("auto", _) => Ok(Machine::Auto),
+        ("cuda", _) => Ok(Machine::Cuda(0)),
+        (_, Some(Ok(ordinal))) => Ok(Machine::Cuda(ordinal)),
+        _ => Err("cpu, cuda, cuda:N or auto".into()),
+    }
 }
 
 fn lines(text: &str) -> Result<(String, std::ops::Range<u32>), String> {

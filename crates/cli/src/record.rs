@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use prlx_driver::{Job, RecordOptions};
+use prlx_driver::cuda::{self, Cuda};
+use prlx_driver::{Driver, Job, RecordOptions};
 use prlx_emu::Emulator;
 use prlx_probe::Program;
 use prlx_trace::Trace;
@@ -11,7 +12,7 @@ use prlx_trace::check::Findings;
 use prlx_trace::kernel::Level;
 use prlx_trace::launch::Window;
 
-use crate::args::{DeviceArgs, RecorderArgs};
+use crate::args::{DeviceArgs, Machine, RecorderArgs};
 use crate::ui::Ui;
 
 /// Reads a launch file; options override it.
@@ -23,8 +24,47 @@ pub fn load(path: &Path, device: &DeviceArgs) -> Result<Job> {
     Ok(job)
 }
 
-/// The device that the options choose: the CPU device, with its limits.
-pub fn device(args: &DeviceArgs) -> Emulator {
+/// A machine.
+pub enum Device {
+    /// The CPU device.
+    Cpu(Box<Emulator>),
+    /// An NVIDIA GPU.
+    Gpu(Box<Cuda>),
+}
+
+impl Device {
+    /// What runs kernels on it.
+    pub fn driver(&mut self) -> &mut dyn Driver {
+        match self {
+            Device::Cpu(emulator) => &mut **emulator,
+            Device::Gpu(cuda) => &mut **cuda,
+        }
+    }
+
+    /// What the checks of the last launch found, with source lines; nothing where there are no checks.
+    pub fn findings(&mut self, job: &Job) -> Findings {
+        let mut found = match self {
+            Device::Cpu(emulator) => emulator.take_findings(),
+            Device::Gpu(_) => Findings::default(),
+        };
+        found.sources(&|path| job.source_text(path));
+        found
+    }
+}
+
+/// The machine that the options choose.
+pub fn device(args: &DeviceArgs) -> Result<Device> {
+    let ordinal = match args.device {
+        Machine::Cpu => None,
+        Machine::Cuda(ordinal) => Some(ordinal),
+        Machine::Auto => cuda::look().is_ok_and(|here| !here.devices.is_empty()).then_some(0),
+    };
+    if let Some(ordinal) = ordinal {
+        if args.max_steps.is_some() || args.threads.is_some() || args.check.is_some() {
+            bail!("--max-steps, --threads and --check are for the CPU device, not for a GPU");
+        }
+        return Ok(Device::Gpu(Box::new(Cuda::new(ordinal)?)));
+    }
     let mut options = prlx_emu::Options::default();
     if let Some(n) = args.max_steps {
         options.max_steps = n;
@@ -33,14 +73,7 @@ pub fn device(args: &DeviceArgs) -> Emulator {
         options.threads = n;
     }
     options.checks = args.check.unwrap_or_default();
-    Emulator::new(options)
-}
-
-/// What the checks of the last launch found, with source lines.
-pub fn findings(device: &mut Emulator, job: &Job) -> Findings {
-    let mut found = device.take_findings();
-    found.sources(&|path| job.source_text(path));
-    found
+    Ok(Device::Cpu(Box::new(Emulator::new(options))))
 }
 
 /// What to watch, as the options say, for CTAs of so many warps.
@@ -85,11 +118,11 @@ pub fn record(
         bare: program.level != Level::Operands && on.check.is_none(),
         hooks: !recorder.rewritten,
     };
-    let mut device = device(on);
-    let recorded = prlx_driver::record(&mut device, &rewrite.text, &rewrite.plan, job, &options)
+    let mut device = device(on)?;
+    let recorded = prlx_driver::record(device.driver(), &rewrite.text, &rewrite.plan, job, &options)
         .with_context(|| format!("cannot record {}", job.name))?;
     bar.finish_and_clear();
-    let found = findings(&mut device, job);
+    let found = device.findings(job);
     if let Some(fault) = recorded.fault {
         return Err(fault).with_context(|| format!("{} failed while it was recorded", job.name));
     }

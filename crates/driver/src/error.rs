@@ -12,6 +12,8 @@ pub enum ErrorKind {
     Unsupported,
     /// No such kernel, module or allocation.
     NotFound,
+    /// The machine itself: there is no driver or no device, or it failed.
+    Device,
     /// Not enough memory.
     Memory,
     /// The launch's shape or parameters don't fit the kernel.

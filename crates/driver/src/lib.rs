@@ -1,6 +1,6 @@
 //! The one seam to a machine: the part of a GPU driver's API that running and recording need, as a trait.
 //!
-//! The emulator implements it, CUDA and HSA will; recording is written once, on top. Calls are synchronous: `launch`
+//! The emulator implements it, and [`cuda`]; recording is written once, on top. Calls are synchronous: `launch`
 //! returns when the kernel has ended.
 //!
 //! On top of it: [`Job`], a launch with its data as a launch file has it ([`job`], [`content`], [`element`], [`npy`]);
@@ -11,6 +11,7 @@
 
 mod compile;
 pub mod content;
+pub mod cuda;
 mod digest;
 pub mod drain;
 pub mod element;
@@ -61,6 +62,8 @@ pub struct DeviceInfo {
     pub name: String,
     /// Lanes in a warp.
     pub warp_size: u8,
+    /// Whether it can do a plan's actions itself ([`Driver::observe`]).
+    pub hooks: bool,
 }
 
 /// What a launch cost.

@@ -80,6 +80,7 @@ pub fn record(
     options: &RecordOptions,
 ) -> Result<Recorded, Error> {
     let kernel = kernel(plan, job)?;
+    let options = &RecordOptions { hooks: options.hooks && driver.info().hooks, ..*options };
     let text = if options.hooks { &job.text } else { text };
     let module = driver.load(text.as_bytes()).map_err(|e| Error {
         message: format!("{}{}", if options.hooks { "" } else { "instrumented: " }, e.message),

@@ -269,7 +269,7 @@ fn cluster(f: &Function, config: &LaunchConfig) -> Result<(Dim3, bool), Error> {
 
 impl Driver for Emulator {
     fn info(&self) -> DeviceInfo {
-        DeviceInfo { name: "CPU device".into(), warp_size: LANES as u8 }
+        DeviceInfo { name: "CPU device".into(), warp_size: LANES as u8, hooks: true }
     }
 
     fn load(&mut self, image: &[u8]) -> Result<ModuleHandle, Error> {

@@ -1,6 +1,7 @@
 //! `prlx doctor`: what is here, and what that allows.
 //!
-//! It only looks: it starts the tools it finds with `--version`, changes nothing, and needs nothing to be there.
+//! It only looks: it starts the tools it finds with `--version`, asks the CUDA driver for its devices, changes nothing, and
+//! needs nothing to be there.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -72,22 +73,20 @@ fn simd() -> &'static str {
     "no AVX2"
 }
 
-/// The driver is looked for as a file: loading it would start it.
 fn driver() -> Finding {
-    let places = ["/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib", "/usr/lib/wsl/lib", "/usr/local/nvidia/lib64"];
-    let library = places.iter().map(|p| Path::new(p).join("libcuda.so.1")).find(|p| p.exists());
-    let device = Path::new("/dev/nvidia0").exists() || Path::new("/dev/dxg").exists();
-    let version = first_line("nvidia-smi", &["--query-gpu=name,driver_version", "--format=csv,noheader"]);
-    Finding {
-        name: "NVIDIA GPU",
-        found: library.is_some() && device,
-        detail: match (&library, version) {
-            (Some(_), Some(v)) => v,
-            (Some(l), None) => format!("{} is there, but no device answers", l.display()),
-            (None, _) => "no libcuda.so.1".into(),
-        },
-        allows: "nothing yet: this version runs on the CPU device only",
-    }
+    let devices = |here: &prlx_driver::cuda::Here| {
+        let each = here.devices.iter().enumerate().map(|(i, gpu)| {
+            let (major, minor) = gpu.capability;
+            format!("cuda:{i} {}, compute capability {major}.{minor}, {} GiB", gpu.name, gpu.memory >> 30)
+        });
+        each.collect::<Vec<_>>().join("; ")
+    };
+    let (found, detail) = match prlx_driver::cuda::look() {
+        Ok(here) if here.devices.is_empty() => (false, format!("driver for CUDA {}, but no device", here.version)),
+        Ok(here) => (true, format!("driver for CUDA {}; {}", here.version, devices(&here))),
+        Err(e) => (false, e.message),
+    };
+    Finding { name: "NVIDIA GPU", found, detail, allows: "run, record and compare with --device cuda" }
 }
 
 fn tool(name: &'static str, program: &str, variable: &str, allows: &'static str) -> Finding {

@@ -4,9 +4,9 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::Result;
-use prlx_driver::Job;
 use prlx_driver::element;
 use prlx_driver::run::{Comparison, Output, Run};
+use prlx_driver::{Job, LaunchStats};
 use serde_json::{Value, json};
 
 use crate::args::RunArgs;
@@ -17,11 +17,12 @@ use crate::ui::Ui;
 /// Runs it. Exit code 1 if a buffer is not what `expect` says, or checks found errors.
 pub fn run(args: &RunArgs, ui: &Ui) -> Result<ExitCode> {
     let job = record::load(&args.launch, &args.device)?;
-    let mut device = record::device(&args.device);
+    let mut device = record::device(&args.device)?;
+    let name = device.driver().info().name;
     let bar = ui.spinner(&format!("running {}", job.kernel));
-    let done = prlx_driver::run(&mut device, &job);
+    let done = prlx_driver::run(device.driver(), &job);
     bar.finish_and_clear();
-    let found = record::findings(&mut device, &job);
+    let found = device.findings(&job);
     let found = args.device.check.map(|_| &found);
     let done = match done {
         Ok(done) => done,
@@ -44,13 +45,13 @@ pub fn run(args: &RunArgs, ui: &Ui) -> Result<ExitCode> {
         output.save()?;
     }
     if args.json {
-        let mut value = as_json(&job, &done);
+        let mut value = as_json(&job, &done, &name);
         if let Some(found) = found {
             value["checks"] = prlx_present::checks_json(found);
         }
         print(&value)?;
     } else {
-        text(&mut io::stdout().lock(), ui, &job, &done)?;
+        text(&mut io::stdout().lock(), ui, &job, &done, &name)?;
         report::checks(found, ui)?;
     }
     let wrong = done.outputs.iter().any(|o| o.expect.as_ref().is_some_and(|c| c.wrong > 0));
@@ -63,15 +64,11 @@ fn print(value: &Value) -> Result<()> {
     Ok(writeln!(out)?)
 }
 
-fn text(out: &mut impl Write, ui: &Ui, job: &Job, done: &Run) -> io::Result<()> {
+fn text(out: &mut impl Write, ui: &Ui, job: &Job, done: &Run, device: &str) -> io::Result<()> {
     let (bold, dim, red, green, off) =
         if ui.color() { ("\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[0m") } else { ("", "", "", "", "") };
     let c = &job.config;
-    writeln!(
-        out,
-        "{bold}{}{off}  grid {} x block {}, seed {}, on the CPU device",
-        job.kernel, c.grid, c.block, c.seed
-    )?;
+    writeln!(out, "{bold}{}{off}  grid {} x block {}, seed {}, on the {device}", job.kernel, c.grid, c.block, c.seed)?;
     let width = done.outputs.iter().map(|o| o.name.len()).max().unwrap_or(0);
     for o in &done.outputs {
         writeln!(out, "  {:<width$}  {dim}{}{}{off}  {}", o.name, o.ty.name(), shape(o), summary(o))?;
@@ -86,7 +83,10 @@ fn text(out: &mut impl Write, ui: &Ui, job: &Job, done: &Run) -> io::Result<()> 
     if done.outputs.is_empty() {
         writeln!(out, "  {dim}no argument has `out` or `expect`: nothing to show{off}")?;
     }
-    writeln!(out, "{dim}{} warp instructions{off}", done.stats.warp_instructions)
+    match done.stats {
+        LaunchStats { warp_instructions: 0, nanos } => writeln!(out, "{dim}{:.3} ms{off}", nanos as f64 / 1e6),
+        LaunchStats { warp_instructions, .. } => writeln!(out, "{dim}{warp_instructions} warp instructions{off}"),
+    }
 }
 
 fn wrong(o: &Output, c: &Comparison) -> String {
@@ -146,7 +146,7 @@ fn summary(o: &Output) -> String {
     text
 }
 
-fn as_json(job: &Job, done: &Run) -> Value {
+fn as_json(job: &Job, done: &Run, device: &str) -> Value {
     let outputs: Vec<Value> = done
         .outputs
         .iter()
@@ -164,8 +164,13 @@ fn as_json(job: &Job, done: &Run) -> Value {
         })
         .collect();
     let dims = |d: prlx_trace::Dim3| [d.x, d.y, d.z];
+    let (cost, amount) = match done.stats {
+        LaunchStats { warp_instructions: 0, nanos } => ("nanos", nanos),
+        LaunchStats { warp_instructions, .. } => ("warp_instructions", warp_instructions),
+    };
     json!({
         "kernel": job.kernel, "module": job.module, "grid": dims(job.config.grid), "block": dims(job.config.block),
-        "seed": job.config.seed, "device": "CPU device", "warp_instructions": done.stats.warp_instructions, "outputs": outputs,
+        "seed": job.config.seed, "device": device, "outputs": outputs,
+        (cost): amount,
     })
 }

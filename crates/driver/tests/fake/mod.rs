@@ -47,7 +47,7 @@ impl Fake {
 
 impl Driver for Fake {
     fn info(&self) -> DeviceInfo {
-        DeviceInfo { name: "fake device".into(), warp_size: self.warp_size }
+        DeviceInfo { name: "fake device".into(), warp_size: self.warp_size, hooks: false }
     }
     fn load(&mut self, image: &[u8]) -> Result<ModuleHandle, Error> {
         let handle = self.modules.len() as u64 + 1;

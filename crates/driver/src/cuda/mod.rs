@@ -1,0 +1,282 @@
+//! NVIDIA GPUs, through the driver library, which is looked for when asked and never linked.
+//!
+//! Holds: whatever fails is said with CUDA's name and words for it; a wrong shape is refused before the launch, with the
+//! limit; modules and memory that are left go with the context.
+//! Misses: one stream, one device at a time; module variables; what a kernel recorded before it faulted is lost with its
+//! context; a kernel that never ends is waited for.
+
+pub mod calls;
+pub mod code;
+mod library;
+
+use std::collections::BTreeMap;
+
+pub use library::VARIABLE;
+
+use self::calls::{attribute, function};
+use self::library::{Context, Device, Failure, Function, Library, Module, Shape, sticky};
+use crate::{DeviceInfo, DevicePtr, Driver, Error, ErrorKind, LaunchConfig, LaunchStats, ModuleHandle};
+
+/// Bytes of shared memory that a CTA can have without asking for more.
+const SHARED: u32 = 48 << 10;
+/// CTAs of a cluster that every device with clusters can run.
+const PORTABLE_CLUSTER: u64 = 8;
+/// `cuMemAlloc` aligns at least so much.
+const ALIGNED: u64 = 256;
+
+/// What there is of CUDA here.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Here {
+    /// The newest CUDA that the driver knows, as `13.0`.
+    pub version: String,
+    /// Its devices, in order.
+    pub devices: Vec<Gpu>,
+}
+
+/// A device, as it says of itself.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Gpu {
+    /// Name, as `NVIDIA H200`.
+    pub name: String,
+    /// Compute capability: (9, 0).
+    pub capability: (u32, u32),
+    /// Bytes of memory.
+    pub memory: u64,
+    /// Lanes in a warp.
+    pub warp_size: u32,
+    /// Most shared memory of a CTA, bytes.
+    pub shared: u32,
+}
+
+/// Looks for the driver and its devices. It starts the driver, but makes no context.
+///
+/// # Errors
+/// When there is no driver, or it does not start.
+pub fn look() -> Result<Here, Error> {
+    let library = Library::open()?;
+    let version = library.version().map_err(|e| e.during("the CUDA driver does not say its version"))?;
+    let count = library.devices().map_err(|e| e.during("the CUDA driver does not count its devices"))?;
+    let devices = (0..count).map(|i| gpu(&library, i).map(|(_, gpu)| gpu)).collect::<Result<_, _>>();
+    let devices = devices.map_err(|e| e.during("the CUDA driver does not describe its devices"))?;
+    Ok(Here { version: format!("{}.{}", version / 1000, version % 1000 / 10), devices })
+}
+
+fn gpu(library: &Library, ordinal: u32) -> Result<(Device, Gpu), Failure> {
+    let device = library.device(ordinal)?;
+    let of = |attribute| library.attribute(device, attribute);
+    let gpu = Gpu {
+        name: library.name(device)?,
+        capability: (of(attribute::MAJOR)?, of(attribute::MINOR)?),
+        memory: library.memory(device)?,
+        warp_size: of(attribute::WARP_SIZE)?,
+        shared: of(attribute::MAX_SHARED_OPTIN)?,
+    };
+    Ok((device, gpu))
+}
+
+/// A module and its kernels that were asked for.
+struct Loaded {
+    module: Module,
+    functions: BTreeMap<String, Function>,
+}
+
+/// A GPU. It is used from the thread that made it.
+pub struct Cuda {
+    library: Library,
+    device: Device,
+    context: Context,
+    gpu: Gpu,
+    modules: BTreeMap<u64, Loaded>,
+    next: u64,
+    /// Where allocations begin that were made larger to be aligned, by the address that was given out.
+    begins: BTreeMap<u64, u64>,
+}
+
+impl std::fmt::Debug for Cuda {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cuda").field("gpu", &self.gpu).field("modules", &self.modules.len()).finish_non_exhaustive()
+    }
+}
+
+impl Cuda {
+    /// The device of an ordinal, as CUDA_VISIBLE_DEVICES orders them.
+    ///
+    /// # Errors
+    /// When there is no driver, no such device, or it can't be used.
+    pub fn new(ordinal: u32) -> Result<Cuda, Error> {
+        let library = Library::open()?;
+        let what = format!("CUDA device {ordinal}");
+        let (device, gpu) = gpu(&library, ordinal).map_err(|e| e.during(&what))?;
+        let context = library.retain(device).map_err(|e| e.during(&what))?;
+        let cuda = Cuda { library, device, context, gpu, modules: BTreeMap::new(), next: 0, begins: BTreeMap::new() };
+        cuda.enter()?;
+        Ok(cuda)
+    }
+
+    /// What the device says of itself.
+    pub fn gpu(&self) -> &Gpu {
+        &self.gpu
+    }
+
+    fn enter(&self) -> Result<(), Error> {
+        self.library.enter(self.context).map_err(|e| e.during(&self.gpu.name))
+    }
+
+    /// Why a kernel may not be launched like this, before the driver says no more than "invalid value".
+    fn check(&self, function: Function, kernel: &str, config: &LaunchConfig) -> Result<(), Error> {
+        let asked = |e: Failure| e.during(&format!("`{kernel}`"));
+        let wrong = |text: String| Err(Error::new(ErrorKind::Launch, format!("`{kernel}`: {text}")));
+        let threads = self.library.needs(function, function::MAX_THREADS).map_err(asked)?;
+        if config.block.volume() > u64::from(threads) {
+            let registers = self.library.needs(function, function::REGISTERS).map_err(asked)?;
+            return wrong(format!(
+                "CTAs of {} threads are too large: with its {registers} registers and its own limits, at most {threads}",
+                config.block
+            ));
+        }
+        let fixed = self.library.needs(function, function::SHARED).map_err(asked)?;
+        let shared = u64::from(fixed) + u64::from(config.shared);
+        if shared > u64::from(self.gpu.shared.max(SHARED)) {
+            let most = self.gpu.shared.max(SHARED);
+            return wrong(format!("{shared} bytes of shared memory are more than a CTA can have here ({most})"));
+        }
+        if shared > u64::from(SHARED) {
+            self.library.allow(function, function::MAX_DYNAMIC_SHARED, config.shared).map_err(asked)?;
+        }
+        if config.cluster.volume() > PORTABLE_CLUSTER {
+            self.library.allow(function, function::NON_PORTABLE_CLUSTER, 1).map_err(asked)?;
+        }
+        Ok(())
+    }
+
+    /// What is known of a kernel that went wrong.
+    fn fault(&self, failure: Failure, kernel: &str, config: &LaunchConfig) -> Error {
+        let ran = sticky(failure.code);
+        let what = format!("`{kernel}`, {} CTAs of {} threads on {}", config.grid, config.block, self.gpu.name);
+        let error = failure.during(&what);
+        if ran && error.help.is_none() {
+            return error.help(
+                "a GPU does not say which instruction it was: --device cpu does, with lane and address, where the \
+                 kernel goes wrong there too",
+            );
+        }
+        error
+    }
+}
+
+impl Drop for Cuda {
+    fn drop(&mut self) {
+        // After a fault the driver refuses to unload; the context goes all the same.
+        for loaded in self.modules.values() {
+            let _ = self.library.unload(loaded.module);
+        }
+        let _ = self.library.release(self.device);
+    }
+}
+
+impl Driver for Cuda {
+    fn info(&self) -> DeviceInfo {
+        let warp_size = u8::try_from(self.gpu.warp_size).unwrap_or(32);
+        DeviceInfo { name: self.gpu.name.clone(), warp_size, hooks: false }
+    }
+
+    fn load(&mut self, image: &[u8]) -> Result<ModuleHandle, Error> {
+        self.enter()?;
+        let module = self.library.load(image).map_err(|e| e.during("the module does not load"))?;
+        self.next += 1;
+        self.modules.insert(self.next, Loaded { module, functions: BTreeMap::new() });
+        Ok(ModuleHandle(self.next))
+    }
+
+    fn unload(&mut self, module: ModuleHandle) -> Result<(), Error> {
+        let loaded = self.modules.remove(&module.0).ok_or_else(|| no_module(module))?;
+        self.enter()?;
+        self.library.unload(loaded.module).map_err(|e| e.during("the module does not unload"))
+    }
+
+    fn alloc(&mut self, bytes: u64, align: u64) -> Result<DevicePtr, Error> {
+        self.enter()?;
+        let more = if align > ALIGNED { align } else { 0 };
+        let size = bytes.max(1).checked_add(more).and_then(|n| usize::try_from(n).ok());
+        let size = size.ok_or_else(|| Error::new(ErrorKind::Memory, format!("{bytes} bytes are too many")))?;
+        let begin = self.library.alloc(size).map_err(|e| e.during(&format!("{bytes} bytes on {}", self.gpu.name)))?;
+        let at = begin.next_multiple_of(align.max(1));
+        if at != begin {
+            self.begins.insert(at, begin);
+        }
+        Ok(DevicePtr(at))
+    }
+
+    fn free(&mut self, at: DevicePtr) -> Result<(), Error> {
+        self.enter()?;
+        let begin = self.begins.remove(&at.0).unwrap_or(at.0);
+        self.library.free(begin).map_err(|e| e.during(&format!("freeing {:#x}", at.0)))
+    }
+
+    fn write(&mut self, at: DevicePtr, bytes: &[u8]) -> Result<(), Error> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        self.enter()?;
+        self.library.write(at.0, bytes).map_err(|e| e.during(&format!("writing {} bytes at {:#x}", bytes.len(), at.0)))
+    }
+
+    fn read(&mut self, at: DevicePtr, bytes: &mut [u8]) -> Result<(), Error> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        self.enter()?;
+        let what = format!("reading {} bytes at {:#x}", bytes.len(), at.0);
+        self.library.read(at.0, bytes).map_err(|e| e.during(&what))
+    }
+
+    fn fill(&mut self, at: DevicePtr, bytes: u64, value: u8) -> Result<(), Error> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        self.enter()?;
+        let what = format!("filling {bytes} bytes at {:#x}", at.0);
+        let bytes = usize::try_from(bytes).map_err(|_| Error::new(ErrorKind::Memory, what.clone()))?;
+        self.library.fill(at.0, bytes, value).map_err(|e| e.during(&what))
+    }
+
+    fn launch(
+        &mut self,
+        module: ModuleHandle,
+        kernel: &str,
+        config: &LaunchConfig,
+        params: &[u8],
+    ) -> Result<LaunchStats, Error> {
+        self.enter()?;
+        let library = self.library;
+        let loaded = self.modules.get_mut(&module.0).ok_or_else(|| no_module(module))?;
+        let function = match loaded.functions.get(kernel) {
+            Some(f) => *f,
+            None => {
+                let found = library.function(loaded.module, kernel);
+                let found = found.map_err(|e| e.during(&format!("kernel `{kernel}`")))?;
+                loaded.functions.insert(kernel.to_owned(), found);
+                found
+            }
+        };
+        self.check(function, kernel, config)?;
+        let sizes = |d: prlx_trace::Dim3| [d.x, d.y, d.z];
+        let shape = Shape {
+            grid: sizes(config.grid),
+            block: sizes(config.block),
+            cluster: (config.cluster.volume() > 1).then(|| sizes(config.cluster)),
+            shared: config.shared,
+        };
+        let clock = library.clock().map_err(|e| e.during(kernel))?;
+        let run = library.launch(function, &shape, params, &clock);
+        // Errors of the kernel itself come when it is waited for.
+        let nanos = run.and_then(|()| library.synchronize()).and_then(|()| library.elapsed(&clock));
+        library.stop(clock);
+        let nanos = nanos.map_err(|e| self.fault(e, kernel, config))?;
+        Ok(LaunchStats { warp_instructions: 0, nanos })
+    }
+}
+
+fn no_module(module: ModuleHandle) -> Error {
+    Error::new(ErrorKind::NotFound, format!("there is no module {}", module.0))
+}

@@ -1,0 +1,331 @@
+//! The device behind the calls: plain functions that give an error code.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::CString;
+use std::io::Write;
+use std::sync::{LazyLock, Mutex};
+
+use prlx_driver::cuda::calls::{attribute, function};
+use prlx_driver::cuda::code::CODES;
+use prlx_driver::job::Signature;
+use prlx_driver::{DevicePtr, Driver, Error, ErrorKind, LaunchConfig, ModuleHandle};
+use prlx_emu::{Emulator, Options};
+
+/// A call's result; an error is a `CUresult`.
+pub type Result<T> = std::result::Result<T, i32>;
+
+/// `CUDA_ERROR_INVALID_VALUE` and its like.
+pub mod code {
+    pub const INVALID_VALUE: i32 = 1;
+    pub const OUT_OF_MEMORY: i32 = 2;
+    pub const NOT_INITIALIZED: i32 = 3;
+    pub const INVALID_DEVICE: i32 = 101;
+    pub const INVALID_CONTEXT: i32 = 201;
+    pub const NO_BINARY_FOR_GPU: i32 = 209;
+    pub const INVALID_PTX: i32 = 218;
+    pub const INVALID_HANDLE: i32 = 400;
+    pub const NOT_FOUND: i32 = 500;
+    pub const ILLEGAL_ADDRESS: i32 = 700;
+    pub const LAUNCH_TIMEOUT: i32 = 702;
+    pub const NOT_SUPPORTED: i32 = 801;
+    pub const UNKNOWN: i32 = 999;
+}
+
+/// What handles look like: never null, never small.
+const HANDLE: u64 = 0x5000_0000;
+/// The one context.
+const CONTEXT: u64 = 0x4000_0000;
+/// Dynamic shared memory of a CTA that does not ask for more; shared memory of one that does.
+const SHARED: u32 = 48 << 10;
+const SHARED_OPTIN: u32 = 227 << 10;
+
+/// The one device.
+pub struct Device {
+    emulator: Emulator,
+    started: bool,
+    /// How often its context was retained and not released.
+    retained: u32,
+    /// What every call answers after a fault.
+    dead: Option<i32>,
+    modules: BTreeMap<u64, ModuleHandle>,
+    functions: BTreeMap<u64, Kernel>,
+    allocated: BTreeSet<u64>,
+    /// Times of events, nanoseconds.
+    events: BTreeMap<u64, u64>,
+    handles: u64,
+    clock: u64,
+    /// `PRLX_MOCK_FAIL`.
+    failing: BTreeMap<String, i32>,
+    capability: (i32, i32),
+}
+
+/// A kernel that was looked up.
+struct Kernel {
+    module: u64,
+    name: String,
+    /// Static shared memory, bytes.
+    shared: u32,
+    /// Most dynamic shared memory, bytes.
+    dynamic: u32,
+}
+
+static DEVICE: LazyLock<Mutex<Device>> = LazyLock::new(|| Mutex::new(Device::new()));
+
+/// Runs a call on the device, unless it is made to fail.
+pub fn with(name: &str, body: impl FnOnce(&mut Device) -> Result<()>) -> i32 {
+    let mut device = DEVICE.lock().unwrap_or_else(|e| e.into_inner());
+    match device.failing.get(name) {
+        Some(&code) => code,
+        None => body(&mut device).err().unwrap_or(0),
+    }
+}
+
+/// The name of an error, and its words.
+pub fn error(code: i32) -> Option<&'static [CString; 2]> {
+    static TEXTS: LazyLock<BTreeMap<i32, [CString; 2]>> = LazyLock::new(|| {
+        let text = |s: String| CString::new(s).unwrap_or_default();
+        let of = |name: &str| [text(format!("CUDA_ERROR_{name}")), text(name.to_lowercase().replace('_', " "))];
+        CODES.iter().map(|c| (c.code, of(c.name))).collect()
+    });
+    TEXTS.get(&code)
+}
+
+impl Device {
+    fn new() -> Device {
+        let variable = |name| std::env::var(name).unwrap_or_default();
+        let failing = variable("PRLX_MOCK_FAIL");
+        let failing = failing.split(',').filter_map(|f| f.split_once(':'));
+        let capability = variable("PRLX_MOCK_CAPABILITY");
+        let capability = capability.split_once('.').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
+        Device {
+            // One host thread: what kernels do across CTAs is then the same in every run.
+            emulator: Emulator::new(Options { threads: 1, ..Options::default() }),
+            started: false,
+            retained: 0,
+            dead: None,
+            modules: BTreeMap::new(),
+            functions: BTreeMap::new(),
+            allocated: BTreeSet::new(),
+            events: BTreeMap::new(),
+            handles: HANDLE,
+            clock: 0,
+            failing: failing.filter_map(|(call, code)| Some((call.to_owned(), code.parse().ok()?))).collect(),
+            capability: capability.unwrap_or((9, 0)),
+        }
+    }
+
+    fn handle(&mut self) -> u64 {
+        self.handles += 16;
+        self.handles
+    }
+
+    fn started(&self) -> Result<()> {
+        if self.started { Ok(()) } else { Err(code::NOT_INITIALIZED) }
+    }
+
+    /// Whether calls that need a context can be made.
+    fn ready(&self) -> Result<()> {
+        self.started()?;
+        if self.retained == 0 {
+            return Err(code::INVALID_CONTEXT);
+        }
+        self.dead.map_or(Ok(()), Err)
+    }
+
+    pub fn init(&mut self) -> Result<()> {
+        self.started = true;
+        Ok(())
+    }
+    pub fn count(&self) -> Result<i32> {
+        self.started().map(|()| 1)
+    }
+    pub fn device(&self, ordinal: i32) -> Result<i32> {
+        self.started()?;
+        if ordinal == 0 { Ok(0) } else { Err(code::INVALID_DEVICE) }
+    }
+    pub fn name(&self, device: i32) -> Result<&'static str> {
+        self.device(device).map(|_| "mock device")
+    }
+    pub fn attribute(&self, attribute: i32, device: i32) -> Result<i32> {
+        self.device(device)?;
+        match attribute {
+            attribute::WARP_SIZE => Ok(32),
+            attribute::MAJOR => Ok(self.capability.0),
+            attribute::MINOR => Ok(self.capability.1),
+            attribute::MAX_SHARED_OPTIN => Ok(SHARED_OPTIN as i32),
+            _ => Err(code::INVALID_VALUE),
+        }
+    }
+    pub fn memory(&self, device: i32) -> Result<usize> {
+        self.device(device).map(|_| 16 << 30)
+    }
+
+    pub fn retain(&mut self, device: i32) -> Result<u64> {
+        self.device(device)?;
+        self.retained += 1;
+        Ok(CONTEXT)
+    }
+    /// The last one destroys it, with all that is in it.
+    pub fn release(&mut self, device: i32) -> Result<()> {
+        self.device(device)?;
+        self.retained = self.retained.checked_sub(1).ok_or(code::INVALID_CONTEXT)?;
+        if self.retained == 0 {
+            for (_, module) in std::mem::take(&mut self.modules) {
+                let _ = self.emulator.unload(module);
+            }
+            for at in std::mem::take(&mut self.allocated) {
+                let _ = self.emulator.free(DevicePtr(at));
+            }
+            self.functions.clear();
+            self.events.clear();
+            self.dead = None;
+        }
+        Ok(())
+    }
+    pub fn enter(&self, context: u64) -> Result<()> {
+        self.started()?;
+        if context == CONTEXT && self.retained > 0 { Ok(()) } else { Err(code::INVALID_CONTEXT) }
+    }
+    pub fn synchronize(&self) -> Result<()> {
+        self.ready()
+    }
+
+    /// Loads PTX text; the error comes with what a log would say.
+    pub fn load(&mut self, image: &[u8]) -> std::result::Result<u64, (i32, String)> {
+        self.ready().map_err(|code| (code, String::new()))?;
+        match self.emulator.load(image) {
+            Ok(module) => {
+                let handle = self.handle();
+                self.modules.insert(handle, module);
+                Ok(handle)
+            }
+            Err(e) => Err((if image.starts_with(b"\x7fELF") { code::NO_BINARY_FOR_GPU } else { of(&e) }, e.message)),
+        }
+    }
+    pub fn unload(&mut self, module: u64) -> Result<()> {
+        self.ready()?;
+        let loaded = self.modules.remove(&module).ok_or(code::INVALID_HANDLE)?;
+        self.functions.retain(|_, f| f.module != module);
+        self.emulator.unload(loaded).map_err(|e| of(&e))
+    }
+    pub fn function(&mut self, module: u64, name: &str) -> Result<u64> {
+        self.ready()?;
+        let loaded = *self.modules.get(&module).ok_or(code::INVALID_HANDLE)?;
+        let view = self.emulator.module(loaded).ok_or(code::INVALID_HANDLE)?;
+        let kernel = Signature::all(view).into_iter().find(|s| s.name == name).ok_or(code::NOT_FOUND)?;
+        let known = self.functions.iter().find(|(_, f)| f.module == module && f.name == kernel.name);
+        if let Some((&handle, _)) = known {
+            return Ok(handle);
+        }
+        let handle = self.handle();
+        let shared = 0;
+        self.functions.insert(handle, Kernel { module, name: kernel.name, shared, dynamic: SHARED });
+        Ok(handle)
+    }
+    pub fn needs(&self, attribute: i32, function: u64) -> Result<i32> {
+        self.ready()?;
+        let kernel = self.functions.get(&function).ok_or(code::INVALID_HANDLE)?;
+        match attribute {
+            function::MAX_THREADS => Ok(1024),
+            function::SHARED => Ok(kernel.shared as i32),
+            function::REGISTERS => Ok(32),
+            function::MAX_DYNAMIC_SHARED => Ok(kernel.dynamic as i32),
+            _ => Err(code::INVALID_VALUE),
+        }
+    }
+    pub fn allow(&mut self, function: u64, attribute: i32, value: i32) -> Result<()> {
+        self.ready()?;
+        let kernel = self.functions.get_mut(&function).ok_or(code::INVALID_HANDLE)?;
+        match (attribute, u32::try_from(value)) {
+            (function::MAX_DYNAMIC_SHARED, Ok(bytes)) if bytes <= SHARED_OPTIN => kernel.dynamic = bytes,
+            (function::NON_PORTABLE_CLUSTER, Ok(0 | 1)) => {}
+            _ => return Err(code::INVALID_VALUE),
+        }
+        Ok(())
+    }
+
+    pub fn alloc(&mut self, bytes: usize) -> Result<u64> {
+        self.ready()?;
+        if bytes == 0 {
+            return Err(code::INVALID_VALUE);
+        }
+        let at = self.emulator.alloc(bytes as u64, 256).map_err(|e| of(&e))?.0;
+        self.allocated.insert(at);
+        Ok(at)
+    }
+    pub fn free(&mut self, at: u64) -> Result<()> {
+        self.ready()?;
+        if !self.allocated.remove(&at) {
+            return Err(code::INVALID_VALUE);
+        }
+        self.emulator.free(DevicePtr(at)).map_err(|e| of(&e))
+    }
+    pub fn write(&mut self, to: u64, bytes: &[u8]) -> Result<()> {
+        self.ready()?;
+        self.emulator.write(DevicePtr(to), bytes).map_err(|_| code::INVALID_VALUE)
+    }
+    pub fn read(&mut self, from: u64, bytes: &mut [u8]) -> Result<()> {
+        self.ready()?;
+        self.emulator.read(DevicePtr(from), bytes).map_err(|_| code::INVALID_VALUE)
+    }
+    pub fn fill(&mut self, to: u64, value: u8, bytes: usize) -> Result<()> {
+        self.ready()?;
+        self.emulator.fill(DevicePtr(to), bytes as u64, value).map_err(|_| code::INVALID_VALUE)
+    }
+
+    /// Runs a kernel to its end. As on a GPU, what goes wrong in it is told by a later call, and by every one after.
+    pub fn launch(&mut self, function: u64, config: &LaunchConfig, params: &[u8]) -> Result<()> {
+        self.ready()?;
+        let kernel = self.functions.get(&function).ok_or(code::INVALID_HANDLE)?;
+        if config.shared > kernel.dynamic {
+            return Err(code::INVALID_VALUE);
+        }
+        let module = *self.modules.get(&kernel.module).ok_or(code::INVALID_HANDLE)?;
+        let name = kernel.name.clone();
+        let run = self.emulator.launch(module, &name, config, params);
+        let said = self.emulator.take_output();
+        let _ = std::io::stdout().write_all(&said);
+        match run {
+            Ok(stats) => self.clock += stats.warp_instructions,
+            Err(e) if matches!(e.kind, ErrorKind::Fault | ErrorKind::Stuck) => self.dead = Some(of(&e)),
+            Err(e) => return Err(of(&e)),
+        }
+        Ok(())
+    }
+
+    pub fn event(&mut self) -> Result<u64> {
+        self.ready()?;
+        let event = self.handle();
+        self.events.insert(event, 0);
+        Ok(event)
+    }
+    pub fn record(&mut self, event: u64) -> Result<()> {
+        self.ready()?;
+        *self.events.get_mut(&event).ok_or(code::INVALID_HANDLE)? = self.clock;
+        Ok(())
+    }
+    /// Milliseconds; a warp instruction is a nanosecond here.
+    pub fn elapsed(&self, start: u64, end: u64) -> Result<f32> {
+        self.ready()?;
+        let at = |event: u64| self.events.get(&event).copied().ok_or(code::INVALID_HANDLE);
+        Ok(at(end)?.saturating_sub(at(start)?) as f32 / 1e6)
+    }
+    pub fn stop(&mut self, event: u64) -> Result<()> {
+        self.ready()?;
+        self.events.remove(&event).map(drop).ok_or(code::INVALID_HANDLE)
+    }
+}
+
+/// The code for an error of the emulator.
+fn of(error: &Error) -> i32 {
+    match error.kind {
+        ErrorKind::Module => code::INVALID_PTX,
+        ErrorKind::Unsupported => code::NOT_SUPPORTED,
+        ErrorKind::NotFound => code::NOT_FOUND,
+        ErrorKind::Memory => code::OUT_OF_MEMORY,
+        ErrorKind::Launch => code::INVALID_VALUE,
+        ErrorKind::Fault => code::ILLEGAL_ADDRESS,
+        ErrorKind::Stuck => code::LAUNCH_TIMEOUT,
+        _ => code::UNKNOWN,
+    }
+}

@@ -1,0 +1,264 @@
+//! The exported symbols. Every row of the driver's table has its body here, or this does not compile.
+#![allow(unsafe_code, reason = "a C interface: pointers come from the caller, as cuda.h says what they point to")]
+#![allow(non_snake_case, reason = "the driver's own names")]
+
+use std::ffi::{CStr, c_char, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::slice::{from_raw_parts, from_raw_parts_mut};
+
+use prlx_driver::LaunchConfig;
+use prlx_driver::cuda::calls::{self, extra, jit};
+use prlx_trace::Dim3;
+
+use crate::device::{Result, code, error, with};
+
+/// Makes the exports: C functions that call those of [`body`], and never unwind.
+macro_rules! exports {
+    ($($(#[$doc:meta])* $name:ident($($arg:ident: $ty:ty),*);)*) => { $(
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// Pointers are as cuda.h says.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($arg: $ty),*) -> i32 {
+            // SAFETY: the caller's promise is the callee's.
+            catch_unwind(AssertUnwindSafe(|| unsafe { body::$name($($arg),*) })).unwrap_or(code::UNKNOWN)
+        }
+    )* };
+}
+prlx_driver::cuda_calls!(exports);
+
+/// Puts a result where the caller wants it.
+///
+/// # Safety
+/// `at` is null or may be written.
+unsafe fn put<T>(at: *mut T, value: T) -> Result<()> {
+    if at.is_null() {
+        return Err(code::INVALID_VALUE);
+    }
+    // SAFETY: the caller's promise; not null.
+    unsafe { at.write_unaligned(value) };
+    Ok(())
+}
+
+/// A string of the caller's.
+///
+/// # Safety
+/// `at` is null or a string that ends.
+unsafe fn text<'a>(at: *const c_char) -> Result<&'a str> {
+    if at.is_null() {
+        return Err(code::INVALID_VALUE);
+    }
+    // SAFETY: the caller's promise; not null.
+    unsafe { CStr::from_ptr(at) }.to_str().map_err(|_| code::NOT_FOUND)
+}
+
+/// The bytes of an image, whose length only its content says: text to its NUL. Other images are not run, and not read.
+///
+/// # Safety
+/// `at` is null or such an image.
+unsafe fn image<'a>(at: *const c_void) -> Result<&'a [u8]> {
+    if at.is_null() {
+        return Err(code::INVALID_VALUE);
+    }
+    // SAFETY: the caller's promise: text ends in NUL, and a binary image is longer than the first NUL in its header.
+    Ok(unsafe { CStr::from_ptr(at.cast()) }.to_bytes())
+}
+
+/// The parameter buffer that `extra` of a launch names.
+///
+/// # Safety
+/// `list` is null or as cuda.h says.
+unsafe fn buffer<'a>(list: *mut *mut c_void) -> Result<&'a [u8]> {
+    let (mut at, mut size, mut i) = (std::ptr::null::<u8>(), 0, 0);
+    // SAFETY: pairs of a key and a value, up to a key that ends the list; each value points to what its key says.
+    unsafe {
+        while !list.is_null() && *list.add(i) as usize != extra::END {
+            let value = *list.add(i + 1);
+            match *list.add(i) as usize {
+                extra::BUFFER => at = value.cast(),
+                extra::SIZE => size = *value.cast::<usize>(),
+                _ => return Err(code::INVALID_VALUE),
+            }
+            i += 2;
+        }
+        Ok(if at.is_null() { &[] } else { from_raw_parts(at, size) })
+    }
+}
+
+/// What each call does. Safety: pointers are as cuda.h says.
+mod body {
+    use super::*;
+
+    pub unsafe fn cuInit(flags: u32) -> i32 {
+        with("cuInit", |d| if flags == 0 { d.init() } else { Err(code::INVALID_VALUE) })
+    }
+    pub unsafe fn cuDriverGetVersion(version: *mut i32) -> i32 {
+        // SAFETY: as the module says.
+        with("cuDriverGetVersion", |_| unsafe { put(version, 13000) })
+    }
+    pub unsafe fn cuGetErrorName(number: i32, to: *mut *const c_char) -> i32 {
+        let name = error(number).map(|e| e[0].as_ptr()).ok_or(code::INVALID_VALUE);
+        // SAFETY: as the module says.
+        name.and_then(|name| unsafe { put(to, name) }).err().unwrap_or(0)
+    }
+    pub unsafe fn cuGetErrorString(number: i32, to: *mut *const c_char) -> i32 {
+        let words = error(number).map(|e| e[1].as_ptr()).ok_or(code::INVALID_VALUE);
+        // SAFETY: as the module says.
+        words.and_then(|words| unsafe { put(to, words) }).err().unwrap_or(0)
+    }
+    pub unsafe fn cuDeviceGetCount(count: *mut i32) -> i32 {
+        // SAFETY: as the module says.
+        with("cuDeviceGetCount", |d| unsafe { put(count, d.count()?) })
+    }
+    pub unsafe fn cuDeviceGet(device: *mut i32, ordinal: i32) -> i32 {
+        // SAFETY: as the module says.
+        with("cuDeviceGet", |d| unsafe { put(device, d.device(ordinal)?) })
+    }
+    pub unsafe fn cuDeviceGetName(name: *mut c_char, len: i32, device: i32) -> i32 {
+        with("cuDeviceGetName", |d| {
+            let text = d.name(device)?.bytes().take(usize::try_from(len).unwrap_or(0).saturating_sub(1));
+            for (i, byte) in text.chain([0]).enumerate() {
+                // SAFETY: as the module says: `len` bytes.
+                unsafe { put(name.wrapping_add(i), byte as c_char)? };
+            }
+            Ok(())
+        })
+    }
+    pub unsafe fn cuDeviceGetAttribute(value: *mut i32, attribute: i32, device: i32) -> i32 {
+        // SAFETY: as the module says.
+        with("cuDeviceGetAttribute", |d| unsafe { put(value, d.attribute(attribute, device)?) })
+    }
+    pub unsafe fn cuDeviceTotalMem_v2(bytes: *mut usize, device: i32) -> i32 {
+        // SAFETY: as the module says.
+        with("cuDeviceTotalMem_v2", |d| unsafe { put(bytes, d.memory(device)?) })
+    }
+    pub unsafe fn cuDevicePrimaryCtxRetain(context: *mut *mut c_void, device: i32) -> i32 {
+        // SAFETY: as the module says.
+        with("cuDevicePrimaryCtxRetain", |d| unsafe { put(context, d.retain(device)? as *mut c_void) })
+    }
+    pub unsafe fn cuDevicePrimaryCtxRelease_v2(device: i32) -> i32 {
+        with("cuDevicePrimaryCtxRelease_v2", |d| d.release(device))
+    }
+    pub unsafe fn cuCtxSetCurrent(context: *mut c_void) -> i32 {
+        with("cuCtxSetCurrent", |d| d.enter(context as u64))
+    }
+    pub unsafe fn cuCtxSynchronize() -> i32 {
+        with("cuCtxSynchronize", |d| d.synchronize())
+    }
+    pub unsafe fn cuModuleLoadDataEx(
+        module: *mut *mut c_void,
+        data: *const c_void,
+        count: u32,
+        options: *mut i32,
+        values: *mut *mut c_void,
+    ) -> i32 {
+        with("cuModuleLoadDataEx", |d| {
+            // SAFETY: as the module says.
+            match d.load(unsafe { image(data)? }) {
+                // SAFETY: as the module says.
+                Ok(handle) => unsafe { put(module, handle as *mut c_void) },
+                Err((code, said)) => {
+                    // SAFETY: as the module says: `count` options, each with its value.
+                    let value = |option: i32| unsafe {
+                        (0..count as usize).find(|&i| *options.add(i) == option).map(|i| *values.add(i))
+                    };
+                    if let (Some(log), Some(size)) = (value(jit::ERROR_LOG), value(jit::ERROR_LOG_SIZE)) {
+                        let said = said.bytes().take((size as usize).saturating_sub(1)).chain([0]);
+                        for (i, byte) in said.enumerate() {
+                            // SAFETY: as the module says: a buffer of that size.
+                            unsafe { put(log.cast::<u8>().wrapping_add(i), byte)? };
+                        }
+                    }
+                    Err(code)
+                }
+            }
+        })
+    }
+    pub unsafe fn cuModuleUnload(module: *mut c_void) -> i32 {
+        with("cuModuleUnload", |d| d.unload(module as u64))
+    }
+    pub unsafe fn cuModuleGetFunction(function: *mut *mut c_void, module: *mut c_void, name: *const c_char) -> i32 {
+        with("cuModuleGetFunction", |d| {
+            // SAFETY: as the module says.
+            unsafe { put(function, d.function(module as u64, text(name)?)? as *mut c_void) }
+        })
+    }
+    pub unsafe fn cuFuncGetAttribute(value: *mut i32, attribute: i32, function: *mut c_void) -> i32 {
+        // SAFETY: as the module says.
+        with("cuFuncGetAttribute", |d| unsafe { put(value, d.needs(attribute, function as u64)?) })
+    }
+    pub unsafe fn cuFuncSetAttribute(function: *mut c_void, attribute: i32, value: i32) -> i32 {
+        with("cuFuncSetAttribute", |d| d.allow(function as u64, attribute, value))
+    }
+    pub unsafe fn cuMemAlloc_v2(at: *mut u64, bytes: usize) -> i32 {
+        // SAFETY: as the module says.
+        with("cuMemAlloc_v2", |d| unsafe { put(at, d.alloc(bytes)?) })
+    }
+    pub unsafe fn cuMemFree_v2(at: u64) -> i32 {
+        with("cuMemFree_v2", |d| d.free(at))
+    }
+    pub unsafe fn cuMemcpyHtoD_v2(to: u64, from: *const c_void, bytes: usize) -> i32 {
+        // SAFETY: as the module says: so many bytes.
+        with("cuMemcpyHtoD_v2", |d| d.write(to, unsafe { from_raw_parts(from.cast(), bytes) }))
+    }
+    pub unsafe fn cuMemcpyDtoH_v2(to: *mut c_void, from: u64, bytes: usize) -> i32 {
+        // SAFETY: as the module says: so many bytes, which the caller has initialised.
+        with("cuMemcpyDtoH_v2", |d| d.read(from, unsafe { from_raw_parts_mut(to.cast(), bytes) }))
+    }
+    pub unsafe fn cuMemsetD8_v2(to: u64, value: u8, bytes: usize) -> i32 {
+        with("cuMemsetD8_v2", |d| d.fill(to, value, bytes))
+    }
+    pub unsafe fn cuLaunchKernelEx(
+        config: *const calls::LaunchConfig,
+        function: *mut c_void,
+        params: *mut *mut c_void,
+        extra: *mut *mut c_void,
+    ) -> i32 {
+        with("cuLaunchKernelEx", |d| {
+            if config.is_null() || !params.is_null() {
+                return Err(code::INVALID_VALUE);
+            }
+            // SAFETY: as the module says.
+            let config = unsafe { &*config };
+            let dims = |[x, y, z]: [u32; 3]| Dim3 { x, y, z };
+            let attributes = match config.count {
+                0 => &[],
+                // SAFETY: as the module says: so many attributes.
+                n => unsafe { from_raw_parts(config.attributes, n as usize) },
+            };
+            let mut cluster = Dim3::default();
+            for attribute in attributes {
+                match attribute.id {
+                    calls::CLUSTER_DIMENSION => {
+                        cluster = dims([attribute.value[0], attribute.value[1], attribute.value[2]])
+                    }
+                    _ => return Err(code::NOT_SUPPORTED),
+                }
+            }
+            let shape = LaunchConfig {
+                grid: dims(config.grid),
+                block: dims(config.block),
+                cluster,
+                shared: config.shared,
+                seed: 0,
+            };
+            // SAFETY: as the module says.
+            d.launch(function as u64, &shape, unsafe { buffer(extra)? })
+        })
+    }
+    pub unsafe fn cuEventCreate(event: *mut *mut c_void, _: u32) -> i32 {
+        // SAFETY: as the module says.
+        with("cuEventCreate", |d| unsafe { put(event, d.event()? as *mut c_void) })
+    }
+    pub unsafe fn cuEventRecord(event: *mut c_void, _: *mut c_void) -> i32 {
+        with("cuEventRecord", |d| d.record(event as u64))
+    }
+    pub unsafe fn cuEventElapsedTime(milliseconds: *mut f32, start: *mut c_void, end: *mut c_void) -> i32 {
+        // SAFETY: as the module says.
+        with("cuEventElapsedTime", |d| unsafe { put(milliseconds, d.elapsed(start as u64, end as u64)?) })
+    }
+    pub unsafe fn cuEventDestroy_v2(event: *mut c_void) -> i32 {
+        with("cuEventDestroy_v2", |d| d.stop(event as u64))
+    }
+}

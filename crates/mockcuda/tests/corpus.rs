@@ -1,0 +1,97 @@
+//! Recording through the CUDA driver's calls gives the trace that recording on the CPU device gives: the mock runs rewritten
+//! PTX on the same emulator, so every stream, output and loss must be equal.
+//!
+//! Kernels that the CPU device refuses (`tests/kernels/refused.txt`) are left out.
+
+use std::path::{Path, PathBuf};
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use prlx_driver::cuda::{Cuda, VARIABLE};
+use prlx_driver::{Driver, Job, RecordOptions, Recorded, record};
+use prlx_emu::{Emulator, Options};
+use prlx_probe::{Filter, Program};
+use prlx_trace::{Level, WarpStream};
+
+fn main() {
+    let args = Arguments::from_args();
+    let exe = std::env::current_exe().expect("the test knows its own path");
+    let mock = exe.with_file_name("libprlx_mockcuda.so");
+    #[expect(unsafe_code, reason = "tests have no other way to name the library")]
+    // SAFETY: no other thread runs yet.
+    unsafe {
+        std::env::set_var(VARIABLE, mock);
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels");
+    let refused = std::fs::read_to_string(root.join("refused.txt")).expect("the list is there");
+    let refused: Vec<&str> =
+        refused.lines().filter(|l| !l.starts_with('#')).filter_map(|l| l.split_whitespace().next()).collect();
+    let mut trials = vec![Trial::test("what the device says of itself", itself)];
+    for kind in ["cuda", "triton"] {
+        let mut folders: Vec<PathBuf> = std::fs::read_dir(root.join(kind))
+            .expect("the corpus is there")
+            .flatten()
+            .map(|e| e.path())
+            .filter(|p| p.join("launch.toml").is_file())
+            .collect();
+        folders.sort();
+        for folder in folders {
+            let name = format!("{kind}/{}", folder.file_name().unwrap_or_default().to_string_lossy());
+            if !refused.contains(&name.as_str()) {
+                trials.push(Trial::test(name, move || one(&folder)));
+            }
+        }
+    }
+    assert!(trials.len() > 90, "the corpus is gone");
+    libtest_mimic::run(&args, trials).exit();
+}
+
+fn itself() -> Result<(), Failed> {
+    let here = prlx_driver::cuda::look()?;
+    let one = Cuda::new(0)?;
+    if here.version != "13.0" || here.devices != [one.gpu().clone()] || one.info().name != "mock device" {
+        return Err(format!("{here:?}").into());
+    }
+    match Cuda::new(1) {
+        Err(e) if e.message.contains("CUDA_ERROR_INVALID_DEVICE") => Ok(()),
+        other => Err(format!("a device that is not there: {other:?}").into()),
+    }
+}
+
+fn streams(recorded: &Recorded) -> Result<Vec<WarpStream>, Failed> {
+    let streams = &recorded.recording.streams;
+    let mut all = Vec::new();
+    for i in 0..streams.frames() {
+        all.extend(streams.frame(i).map_err(|e| e.to_string())?);
+    }
+    Ok(all)
+}
+
+fn one(folder: &Path) -> Result<(), Failed> {
+    let mut job = Job::load(&folder.join("launch.toml"))?;
+    // A GPU has no seed: the mock runs the fair schedule.
+    job.config.seed = 0;
+    for level in [Level::Path, Level::Print, Level::Events] {
+        let program = Program { level, elide: true, filter: Filter::default(), window: None };
+        let rewrite = prlx_instrument::rewrite(&job.text, &job.module, &program, &|_| None)?;
+        let options = RecordOptions { bare: level == Level::Path, ..RecordOptions::default() };
+        let mut cpu = Emulator::new(Options { threads: 1, ..Options::default() });
+        let run = |driver: &mut dyn Driver| record(driver, &rewrite.text, &rewrite.plan, &job, &options);
+        let (want, got) = (run(&mut cpu)?, run(&mut Cuda::new(0)?)?);
+        if want.fault.is_some() || got.fault.is_some() {
+            return Err(format!("faults: {:?}, {:?}", want.fault, got.fault).into());
+        }
+        if (want.recording.launch.totals.recorded, &want.damage) != (got.recording.launch.totals.recorded, &got.damage)
+        {
+            return Err(format!("{}: {:?} instead of {:?}", level.name(), got.damage, want.damage).into());
+        }
+        if want.outputs != got.outputs {
+            return Err(format!("{}: other outputs", level.name()).into());
+        }
+        for (w, g) in streams(&want)?.iter().zip(&streams(&got)?) {
+            if (w.warp, &w.lanes, w.dropped) != (g.warp, &g.lanes, g.dropped) {
+                return Err(format!("{}: {} has other streams", level.name(), w.warp).into());
+            }
+        }
+    }
+    Ok(())
+}
