@@ -190,7 +190,7 @@ pub struct DeviceArgs {
     /// Most steps of a CTA on the CPU device before it counts as stuck
     #[arg(long, value_name = "N")]
     pub max_steps: Option<u64>,
-    /// Checks while the kernel runs, joined by commas: bounds; or all (docs/checks.md)
+    /// Checks while the kernel runs, joined by commas: bounds, init; or all (docs/checks.md)
     #[arg(long, value_name = "LIST", value_parser = checks)]
     pub check: Option<Checks>,
     /// Threads of the CPU device [default: one a core]

@@ -98,6 +98,10 @@ pub trait Driver {
     fn name(&mut self, at: DevicePtr, name: &str) {
         let _ = (at, name);
     }
+    /// Says that what `bytes` bytes hold counts as never written. Most machines have no use for it.
+    fn forget(&mut self, at: DevicePtr, bytes: u64) {
+        let _ = (at, bytes);
+    }
     /// Frees an allocation.
     ///
     /// # Errors

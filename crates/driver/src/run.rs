@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use prlx_trace::kernel::Scalar;
 
+use crate::content::Content;
 use crate::job::{ArgValue, Buffer, Expect, Job};
 use crate::{DevicePtr, Driver, Error, ErrorKind, LaunchStats, ModuleHandle, element, npy};
 
@@ -87,6 +88,9 @@ fn fill_in(driver: &mut dyn Driver, job: &Job, prepared: &mut Prepared) -> Resul
                 driver.name(at, &arg.name);
                 prepared.buffers.push(Some(at));
                 driver.write(at, &buffer.bytes())?;
+                if buffer.content == Content::Uninit {
+                    driver.forget(at, buffer.size());
+                }
                 at.0.to_le_bytes().to_vec()
             }
         };

@@ -33,19 +33,14 @@ impl Warp {
                     self.key[l] = at + 1;
                     return;
                 }
-                Callee::Indirect(p) => {
-                    let to = self.planes.w64[usize::from(*p)].0[l];
-                    let symbol = to.checked_sub(window::CODE).filter(|o| o % window::CODE_STRIDE == 0);
-                    let symbol = symbol
-                        .and_then(|o| launch.module.symbols.get((o / window::CODE_STRIDE).checked_sub(1)? as usize));
-                    match symbol.and_then(|s| s.function) {
-                        Some(f) => f,
-                        None => {
-                            fault = fault.take().or(Some((l, format!("calls {to:#x}, which is no function"))));
-                            return;
-                        }
+                Callee::Indirect(p) => match self.pointed(launch, *p, l) {
+                    Some(f) => f,
+                    None => {
+                        let to = self.planes.w64[usize::from(*p)].0[l];
+                        fault = fault.take().or(Some((l, format!("calls {to:#x}, which is no function"))));
+                        return;
                     }
-                }
+                },
             };
             if let Err(text) = self.enter(launch, index, func, l, at) {
                 fault = fault.take().or(Some((l, text)));
@@ -55,6 +50,12 @@ impl Warp {
             Some((l, text)) => Err(Fault::new(step, l as u32, text)),
             None => Ok(()),
         }
+    }
+    /// The function that a lane's pointer in a plane points to.
+    pub(crate) fn pointed(&self, launch: &Launch<'_>, plane: u16, l: usize) -> Option<FuncId> {
+        let to = self.planes.w64[usize::from(plane)].0[l];
+        let off = to.checked_sub(window::CODE).filter(|o| o % window::CODE_STRIDE == 0)?;
+        launch.module.symbols.get((off / window::CODE_STRIDE).checked_sub(1)? as usize)?.function
     }
     fn enter(&mut self, launch: &Launch<'_>, index: u32, func: FuncId, l: usize, at: Key) -> Result<(), String> {
         let code = launch.code;

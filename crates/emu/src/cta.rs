@@ -215,7 +215,10 @@ impl Cta {
     pub fn run(&mut self, launch: &Launch<'_>, budget: u64) -> Result<State, Error> {
         self.block.check = launch.checker.lock().ok().and_then(|mut c| c.take());
         let state = self.go(launch, budget);
-        if let (Some(c), Ok(mut shelf)) = (self.block.check.take(), launch.checker.lock()) {
+        if let (Some(mut c), Ok(mut shelf)) = (self.block.check.take(), launch.checker.lock()) {
+            if matches!(state, Ok(State::Done)) {
+                c.end(&self.block, &self.warps);
+            }
             *shelf = Some(c);
         }
         state

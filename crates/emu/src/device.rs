@@ -158,17 +158,21 @@ impl Emulator {
             max_steps: o.max_steps,
             observe: plan.map(|plan| Observe { plan }),
             host: Host::of(o.level),
-            checker: Mutex::new(Checker::of(o.checks)),
+            checker: Mutex::default(),
         };
         let threads = match o.threads {
             _ if o.checks.any() => 1,
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             n => n,
         };
+        if let Ok(mut shelf) = launch.checker.lock() {
+            *shelf = Checker::of(o.checks, &launch);
+        }
         let outcome = grid::run(&launch, threads);
         if let Some(c) = launch.checker.lock().ok().and_then(|mut c| c.take()) {
             self.findings.add(c.finish(&launch, outcome.is_ok()));
         }
+        self.memory.wrote_all();
         let outcome = outcome?;
         for (_, text) in &outcome.output {
             self.output.extend_from_slice(text);
@@ -335,13 +339,17 @@ impl Driver for Emulator {
     }
 
     fn alloc(&mut self, bytes: u64, align: u64) -> Result<DevicePtr, Error> {
-        self.memory
-            .alloc(bytes, align, self.options.max_memory, Owner::User("a buffer".into()))
-            .map(DevicePtr)
-            .ok_or_else(|| {
-                let text = format!("{bytes} bytes more than the {} that the device may use", self.options.max_memory);
-                Error::new(ErrorKind::Memory, text)
-            })
+        let owner = Owner::User("a buffer".into());
+        let Some(at) = self.memory.alloc(bytes, align, self.options.max_memory, owner) else {
+            let text = format!("{bytes} bytes more than the {} that the device may use", self.options.max_memory);
+            return Err(Error::new(ErrorKind::Memory, text));
+        };
+        self.memory.forget(at, bytes);
+        Ok(DevicePtr(at))
+    }
+
+    fn forget(&mut self, at: DevicePtr, bytes: u64) {
+        self.memory.forget(at.0, bytes);
     }
 
     fn name(&mut self, at: DevicePtr, name: &str) {
@@ -361,6 +369,7 @@ impl Driver for Emulator {
         }
         let (region, off) = self.region(at, bytes.len() as u64)?;
         region.write(off, bytes);
+        self.memory.wrote(at.0, bytes.len() as u64);
         Ok(())
     }
 
@@ -385,6 +394,7 @@ impl Driver for Emulator {
             region.write(off + done, &chunk[..n as usize]);
             done += n;
         }
+        self.memory.wrote(at.0, bytes);
         Ok(())
     }
 

@@ -56,6 +56,10 @@ impl Region {
     pub fn len(&self) -> u64 {
         self.len
     }
+    /// A number that no other buffer has while this one lives.
+    pub fn id(&self) -> usize {
+        self.words.as_ptr().addr()
+    }
     /// Whether it has no bytes.
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -316,6 +320,8 @@ pub struct Allocation {
     pub region: Region,
     /// Whose it is.
     pub owner: Owner,
+    /// Ranges of bytes that nobody has written, in order: first and one past the last.
+    never: Vec<(u64, u64)>,
 }
 
 /// Where the first allocation lies.
@@ -342,7 +348,7 @@ impl Memory {
         let base = self.next.max(FIRST).checked_next_multiple_of(align.max(GAP))?;
         self.next = base.checked_add(bytes)?.checked_add(GAP)?;
         self.used = used;
-        self.allocations.push(Allocation { base, region: Region::new(bytes), owner });
+        self.allocations.push(Allocation { base, region: Region::new(bytes), owner, never: Vec::new() });
         Some(base)
     }
     /// Frees the allocation at exactly `base`.
@@ -396,6 +402,35 @@ impl Memory {
     pub fn was_freed(&self, at: u64) -> bool {
         self.freed.iter().any(|&(b, n)| at >= b && at - b < n)
     }
+    /// Counts a range of an allocation as never written.
+    pub fn forget(&mut self, at: u64, bytes: u64) {
+        if let Some((a, off)) = self.holding(at) {
+            let end = off.saturating_add(bytes).min(a.region.len());
+            a.never.push((off, end));
+            a.never.sort_unstable();
+        }
+    }
+    /// Counts a range as written.
+    pub fn wrote(&mut self, at: u64, bytes: u64) {
+        let Some((a, off)) = self.holding(at) else { return };
+        let end = off.saturating_add(bytes);
+        let parts = |&(from, to): &(u64, u64)| [(from, to.min(off)), (from.max(end), to)];
+        a.never = a.never.iter().flat_map(parts).filter(|(from, to)| from < to).collect();
+    }
+    /// Counts everything as written.
+    pub fn wrote_all(&mut self) {
+        self.allocations.iter_mut().for_each(|a| a.never.clear());
+    }
+    /// What nobody has written: region, place in it, bytes.
+    pub fn never_written(&self) -> impl Iterator<Item = (&Region, u64, u64)> {
+        self.allocations.iter().flat_map(|a| a.never.iter().map(|&(from, to)| (&a.region, from, to - from)))
+    }
+    fn holding(&mut self, at: u64) -> Option<(&mut Allocation, u64)> {
+        let i = self.allocations.partition_point(|a| a.base <= at).checked_sub(1)?;
+        let a = &mut self.allocations[i];
+        let off = at - a.base;
+        (off < a.region.len()).then_some((a, off))
+    }
     /// Names the allocation that begins at exactly `base`.
     pub fn name(&mut self, base: u64, name: &str) {
         if let Ok(i) = self.allocations.binary_search_by_key(&base, |a| a.base) {
@@ -448,6 +483,21 @@ mod tests {
         assert_eq!(r.update(4, 4, |v| v + 1), 0x0504_0302);
         assert_eq!(r.load(4, 1), 3);
         assert!(std::panic::catch_unwind(|| r.load16(12)).is_err());
+    }
+
+    #[test]
+    fn what_was_never_written() {
+        let mut m = Memory::default();
+        let a = m.alloc(100, 1, 1 << 20, Owner::User("a".into())).unwrap();
+        let never = |m: &Memory| m.never_written().map(|(_, at, n)| (at, n)).collect::<Vec<_>>();
+        m.forget(a, 100);
+        m.wrote(a + 10, 20);
+        m.wrote(a + 90, 100);
+        assert_eq!(never(&m), [(0, 10), (30, 60)]);
+        m.wrote(a, 40);
+        assert_eq!(never(&m), [(40, 50)]);
+        m.wrote_all();
+        assert_eq!(never(&m), []);
     }
 
     #[test]

@@ -369,7 +369,7 @@ impl Warp {
                     let p = self.planes.pred[usize::from(step.guard & !NEGATE)];
                     mask & if step.guard & NEGATE != 0 { !p } else { p }
                 };
-                let m = if checked { self.check(launch, block, pc, m) } else { m };
+                let m = if checked { self.check(launch, block, pc, mask, m) } else { m };
                 if let Op::Alu(run, args) = &step.op {
                     run(&mut self.planes, args, m);
                     pc += 1;

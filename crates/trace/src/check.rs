@@ -85,6 +85,17 @@ kinds! {
         /// Blocks that nothing freed.
         Leak "leak" Note "blocks of `malloc` that nothing freed when the kernel ended";
     }
+    /// Uses of values that nothing wrote.
+    Init "init" {
+        /// A branch, a guard or an index of a jump.
+        UndefinedBranch "undefined-branch" Error "a decision by a value that nothing wrote";
+        /// An address.
+        UndefinedAddress "undefined-address" Error "an address from a value that nothing wrote";
+        /// A store to global memory, or an operand of an atomic.
+        UndefinedStore "undefined-store" Error "a value that nothing wrote, stored in global memory or given to an atomic";
+        /// An atomic, or work on an mbarrier.
+        UndefinedUpdate "undefined-update" Error "an update of memory that nothing wrote";
+    }
 }
 
 /// A finding.

@@ -1,8 +1,7 @@
 //! Checks of a running kernel (`--check`): what it does wrong, said with both sides, while it goes on running.
 //!
 //! A launch with checks runs on one host thread. The [`Checker`] travels with the CTA that runs ([`Block::check`]) and is
-//! asked before every step, at every completed exchange of a warp, and where CTAs, calls and blocks of memory begin and
-//! end. Off, it costs one test of a flag a step.
+//! asked before every step, at every completed exchange of a warp, and where CTAs and blocks of memory begin and end. Off, it costs one test of a flag a step.
 //!
 //! Holds: checks never change what a correct kernel does: not its results, not its schedule. After a bad access the kernel
 //! goes on (loads give 0, the rest is dropped), so that one run shows several findings; what can't go on is still a fault.
@@ -10,9 +9,12 @@
 //!
 //! Misses: `wmma.load`, `wmma.store` and tensor copies out of bounds are faults, with or without checks.
 
+mod bits;
 mod blocks;
 mod bounds;
+mod facts;
 mod found;
+mod init;
 mod touch;
 
 use std::sync::Mutex;
@@ -20,12 +22,14 @@ use std::sync::Mutex;
 use prlx_trace::check::{Check, Findings};
 
 use crate::access::each;
-use crate::code::{MbarKind, Op, Plane};
+use crate::code::{Matrix, MbarKind, Op, Plane, SyncKind};
 use crate::cta::{Block, Launch};
 use crate::warp::{Warp, reach};
 
 use blocks::Blocks;
+use facts::Facts;
 use found::{Found, Who};
+use init::{Init, Look};
 use touch::Touch;
 
 /// Which checks a launch runs with.
@@ -59,7 +63,9 @@ impl Checks {
 pub struct Checker {
     checks: Checks,
     found: Found,
+    facts: Facts,
     blocks: Blocks,
+    init: Option<Init>,
     /// What runs now: all lanes of the step.
     here: Who,
 }
@@ -69,9 +75,23 @@ pub type Shelf = Mutex<Option<Box<Checker>>>;
 
 impl Checker {
     /// For a launch with these checks; `None` if there are none.
-    pub fn of(checks: Checks) -> Option<Box<Checker>> {
-        let (found, blocks) = (Found::default(), Blocks::default());
-        checks.any().then(|| Box::new(Checker { checks, found, blocks, here: Who::default() }))
+    pub fn of(checks: Checks, launch: &Launch<'_>) -> Option<Box<Checker>> {
+        checks.any().then(|| {
+            Box::new(Checker {
+                checks,
+                found: Found::default(),
+                facts: Facts::of(launch),
+                blocks: Blocks::default(),
+                init: checks.has(Check::Init).then(|| Init::new(launch)),
+                here: Who::default(),
+            })
+        })
+    }
+    /// A CTA is over.
+    pub fn end(&mut self, block: &Block, warps: &[Warp]) {
+        if let Some(init) = &mut self.init {
+            init.end(block, warps);
+        }
     }
     /// What was found, when the launch is over; `whole`: it came to its end.
     pub fn finish(mut self, launch: &Launch<'_>, whole: bool) -> Findings {
@@ -82,10 +102,14 @@ impl Checker {
     }
     /// A block of `malloc` for a lane.
     pub fn malloc(&mut self, launch: &Launch<'_>, bytes: u64, l: usize) -> u64 {
-        if self.checks.has(Check::Bounds) {
-            return self.blocks.malloc(launch, bytes, Who { lanes: 1 << l, ..self.here });
+        let at = match self.checks.has(Check::Bounds) {
+            true => self.blocks.malloc(launch, bytes, Who { lanes: 1 << l, ..self.here }),
+            false => launch.heap.malloc(bytes),
+        };
+        if let Some(init) = &mut self.init {
+            init.malloc(launch, at, bytes);
         }
-        launch.heap.malloc(bytes)
+        at
     }
     /// Gives a lane's block back.
     ///
@@ -98,16 +122,22 @@ impl Checker {
         }
         launch.heap.free(at)
     }
-    /// Looks at what a step is about to touch; the lanes that may.
-    fn touch(&mut self, warp: &mut Warp, launch: &Launch<'_>, block: &Block, op: &Op, m: u32) -> u32 {
-        let touches = touch::touches(warp, launch.code, op, m);
+    /// Looks at a step that the lanes `m` of `mask` are about to run; those that may.
+    fn step(&mut self, warp: &Warp, launch: &Launch<'_>, block: &Block, op: &Op, mask: u32, m: u32) -> u32 {
+        let touches = if m == 0 { Vec::new() } else { touch::touches(warp, launch.code, op, m) };
         let mut bad = 0;
         if self.checks.has(Check::Bounds) {
             for t in &touches {
                 bad |= self.bounds(warp, launch, block, t);
             }
         }
-        m & !bad
+        let good = m & !bad;
+        if let Some(init) = &mut self.init {
+            let mut look = Look { launch, facts: &self.facts, found: &mut self.found, who: self.here };
+            init.step(&mut look, warp, block, op, mask, good, &touches);
+            init.blank(&look, bad);
+        }
+        good
     }
     fn bounds(&mut self, warp: &Warp, launch: &Launch<'_>, block: &Block, t: &Touch) -> u32 {
         let r = reach(launch, block, &warp.local);
@@ -122,16 +152,19 @@ impl Checker {
 }
 
 impl Warp {
-    /// Shows the checker a step that the lanes `m` are about to run; those that may.
-    pub(crate) fn check(&mut self, launch: &Launch<'_>, block: &mut Block, pc: u32, m: u32) -> u32 {
+    /// Shows the checker a step that the lanes `m` of `mask` are about to run; those that may.
+    pub(crate) fn check(&mut self, launch: &Launch<'_>, block: &mut Block, pc: u32, mask: u32, m: u32) -> u32 {
         let op = &launch.code.steps[pc as usize].op;
-        let quiet = matches!(op, Op::Alu(..) | Op::Sync(_));
-        if quiet || m == 0 {
-            return m;
-        }
         let Some(mut c) = block.check.take() else { return m };
         c.here = Who { cta: block.index, warp: self.index, lanes: m, step: pc };
-        let good = c.touch(self, launch, block, op, m);
+        let good = match op {
+            // An exchange is looked at when all have come, by `check_sync`.
+            Op::Sync(_) => {
+                c.step(self, launch, block, op, mask, 0);
+                m
+            }
+            _ => c.step(self, launch, block, op, mask, m),
+        };
         block.check = Some(c);
         if good != m {
             self.blank(launch, op, m & !good);
@@ -143,7 +176,7 @@ impl Warp {
         let op = &launch.code.steps[step as usize].op;
         let Some(mut c) = block.check.take() else { return true };
         c.here = Who { cta: block.index, warp: self.index, lanes: there, step };
-        let good = c.touch(self, launch, block, op, there);
+        let good = c.step(self, launch, block, op, 0, there);
         block.check = Some(c);
         if good != there {
             self.blank(launch, op, there);
@@ -157,8 +190,8 @@ impl Warp {
             Op::Ld(i) => &code.mems[i as usize].planes,
             Op::Atom(i) => &code.atoms[i as usize].mem.planes,
             Op::Sync(i) => match code.syncs[i as usize].kind {
-                crate::code::SyncKind::Matrix(t) => match &code.matrix[t as usize] {
-                    crate::code::Matrix::Load { mem, .. } => &mem.planes,
+                SyncKind::Matrix(t) => match &code.matrix[t as usize] {
+                    Matrix::Load { mem, .. } => &mem.planes,
                     _ => &[],
                 },
                 _ => &[],

@@ -3,7 +3,7 @@
 //! Misses: tiles of `wmma`, and steps that copy tensors.
 
 use crate::access::{self, Reach, each};
-use crate::code::{Code, Matrix, Mem, Op, Place, SyncKind, window};
+use crate::code::{Code, Matrix, Mem, Op, Place, Sent, SyncKind, window};
 use crate::memory::Region;
 use crate::planes::{LANES, V64};
 use crate::warp::Warp;
@@ -181,6 +181,14 @@ pub fn touches(warp: &Warp, code: &Code, op: &Op, m: u32) -> Vec<Touch> {
             let mut all = Vec::from(both);
             all.extend(bulk.mbarrier.as_ref().map(|mem| Touch::new(warp, Deed::Update, mem, 8, m)));
             all
+        }
+        Op::Send(i) => {
+            let send = &code.sends[i as usize];
+            let (deed, mem) = match &send.sent {
+                Sent::Store(mem) => (Deed::Write, mem),
+                Sent::Update(atom) => (Deed::Update, &atom.mem),
+            };
+            vec![Touch::new(warp, deed, mem, whole(mem), m), Touch::new(warp, Deed::Update, &send.mbarrier, 8, m)]
         }
         Op::Mbarrier(i) => {
             let bar = &code.mbarriers[i as usize];

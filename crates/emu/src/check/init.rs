@@ -1,0 +1,510 @@
+//! Values that nothing wrote: which bytes of memory and which lanes of registers hold one, and where one is used.
+//!
+//! A result is undefined in a lane where a source is; `selp` follows the source that it chose, a shuffle the lane that it
+//! reads. Copying such a value into shared or local memory is no fault: its bytes are undefined then. A finding is a *use*: a
+//! guard or a branch, an address, a store to global memory, an operand of an atomic, an update of bytes that nothing wrote.
+//! What was reported counts as defined from there on, so that one cause is one finding.
+//!
+//! Defined from the start: what the host wrote, module variables, parameters. Undefined: shared and local memory when a CTA
+//! begins, blocks of `malloc`, buffers that nobody wrote to or that are `uninit`, registers.
+//!
+//! Misses: bits of a value (`x & 0` of an undefined `x` is undefined, and a byte of a register is all of it); the carry
+//! flag; registers of functions that call themselves; what `wgmma`, `wmma.load` and `vprintf` read. What one launch
+//! leaves undefined counts as written for the next.
+
+use prlx_isa::view::FuncId;
+use prlx_trace::check::{Kind, Side};
+use rustc_hash::FxHashMap;
+
+use crate::access::{Reach, each};
+use crate::code::{Callee, Matrix, MbarKind, Mem, Op, Place, Plane, Rmw, Slot, Sync, SyncKind};
+use crate::cta::{Block, Launch};
+use crate::planes::{LANES, Planes, V32};
+use crate::sync::exchange;
+use crate::warp::{Warp, reach};
+
+use super::bits::Undefined;
+use super::facts::{Fact, Facts};
+use super::found::{self, Found, Who};
+use super::touch::{self, Deed, Touch};
+
+/// Where an undefined value comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Origin {
+    /// Memory: who read it, its place and address, and how many bytes.
+    Memory(Who, Place, u64, u32),
+    /// A register that nothing set.
+    Register(u32),
+}
+
+/// A warp's registers.
+#[derive(Debug)]
+struct Registers {
+    /// By register: lanes in which it is undefined.
+    undefined: Vec<u32>,
+    /// By register: where that comes from; `None`: from itself.
+    origin: Vec<Option<Origin>>,
+}
+
+/// What the check works with at a step.
+pub struct Look<'a, 'l> {
+    /// The launch.
+    pub launch: &'a Launch<'l>,
+    /// Its steps.
+    pub facts: &'a Facts,
+    /// Where findings go.
+    pub found: &'a mut Found,
+    /// What runs.
+    pub who: Who,
+}
+
+/// All that is known of a launch.
+#[derive(Debug, Default)]
+pub struct Init {
+    memory: Undefined,
+    warps: FxHashMap<(u64, u32), Registers>,
+}
+
+impl Init {
+    /// At the begin of a launch.
+    pub fn new(launch: &Launch<'_>) -> Init {
+        let mut init = Init::default();
+        for (region, at, bytes) in launch.memory.never_written() {
+            init.memory.forget(region, at, bytes);
+        }
+        init
+    }
+    /// A new block of `malloc`.
+    pub fn malloc(&mut self, launch: &Launch<'_>, at: u64, bytes: u64) {
+        if let Some((region, off)) = launch.memory.range(at, bytes) {
+            self.memory.forget(region, off, bytes);
+        }
+    }
+    /// A CTA is over: its storage goes to another.
+    pub fn end(&mut self, block: &Block, warps: &[Warp]) {
+        self.memory.end(&block.shared);
+        for w in warps {
+            self.memory.end(&w.local);
+            self.warps.remove(&(block.index, w.index));
+        }
+    }
+    fn begin(&mut self, look: &Look<'_, '_>, warp: &Warp, block: &Block) -> Registers {
+        if !self.memory.follows(&block.shared) {
+            self.memory.begin(&block.shared);
+        }
+        self.memory.begin(&warp.local);
+        let n = look.facts.registers as usize;
+        let mut undefined = vec![u32::MAX; n];
+        for (i, f) in look.launch.module.functions.iter().enumerate() {
+            let entry = look.launch.code.entries.get(i);
+            let all = look.facts.of_function(i, f);
+            if entry.is_some_and(|e| e.saved.is_some()) {
+                undefined[all.start as usize..all.end as usize].fill(0);
+            }
+            for r in &f.reg_params {
+                undefined[all.start as usize + r.index()] = 0;
+            }
+        }
+        Registers { undefined, origin: vec![None; n] }
+    }
+    /// Looks at a step that lanes `m` of `mask` are about to run, and at what they touch.
+    #[allow(clippy::too_many_arguments, reason = "all that a step is")]
+    pub fn step(
+        &mut self,
+        look: &mut Look<'_, '_>,
+        warp: &Warp,
+        block: &Block,
+        op: &Op,
+        mask: u32,
+        m: u32,
+        touches: &[Touch],
+    ) {
+        let fact = look.facts.at(look.who.step);
+        if !fact.main {
+            return;
+        }
+        let key = (look.who.cta, look.who.warp);
+        let mut regs = match self.warps.remove(&key) {
+            Some(r) => r,
+            None => self.begin(look, warp, block),
+        };
+        if let Some(g) = fact.guard {
+            used(look, &mut regs, g, mask, Kind::UndefinedBranch, None);
+        }
+        for &r in look.facts.regs(&fact.addr) {
+            used(look, &mut regs, r, m, Kind::UndefinedAddress, touches.first());
+        }
+        if m != 0 {
+            let r = reach(look.launch, block, &warp.local);
+            self.act(look, warp, &r, op, fact, m, touches, &mut regs);
+        }
+        self.warps.insert(key, regs);
+    }
+    /// Lanes whose access was left out have results all the same.
+    pub fn blank(&mut self, look: &Look<'_, '_>, lanes: u32) {
+        if lanes != 0
+            && let Some(regs) = self.warps.get_mut(&(look.who.cta, look.who.warp))
+        {
+            let fact = look.facts.at(look.who.step);
+            look.facts.regs(&fact.defs).iter().for_each(|&d| regs.set(d, lanes, 0, None));
+        }
+    }
+    #[allow(clippy::too_many_arguments, reason = "all that a step is")]
+    fn act(
+        &mut self,
+        look: &mut Look<'_, '_>,
+        warp: &Warp,
+        r: &Reach<'_>,
+        op: &Op,
+        fact: &Fact,
+        m: u32,
+        touches: &[Touch],
+        regs: &mut Registers,
+    ) {
+        let (facts, code) = (look.facts, look.launch.code);
+        let (uses, defs) = (facts.regs(&fact.uses), facts.regs(&fact.defs));
+        match *op {
+            Op::Alu(_, args) => {
+                let (from, lanes) = match uses {
+                    [a, b, p] if fact.select => {
+                        let chosen = warp.planes.get_pred(args.src[2]);
+                        let (ua, ub, up) =
+                            (regs.undefined[*a as usize], regs.undefined[*b as usize], regs.undefined[*p as usize]);
+                        let lanes = up | chosen & ua | !chosen & ub;
+                        (uses.iter().copied().find(|&u| regs.undefined[u as usize] & lanes & m != 0), lanes)
+                    }
+                    _ => regs.any(uses, m),
+                };
+                let origin = from.map(|u| regs.origin_of(u));
+                defs.iter().for_each(|&d| regs.set(d, m, lanes, origin));
+            }
+            Op::Ld(i) => self.load(look, r, &code.mems[i as usize], &touches[0], m, defs, regs),
+            Op::St(i) => self.store(look, r, &code.mems[i as usize], &touches[0], m, uses, regs),
+            Op::Atom(i) => {
+                for &u in uses {
+                    used(look, regs, u, m, Kind::UndefinedStore, touches.first());
+                }
+                let exchanged = code.atoms[i as usize].rmw == Rmw::Exch;
+                self.update(look, r, &touches[0], m, exchanged);
+                defs.iter().for_each(|&d| regs.set(d, m, 0, None));
+            }
+            Op::Send(_) => touches.iter().for_each(|t| self.defines(r, t, m)),
+            Op::Copy(_) | Op::Bulk(_) => {
+                if let [from, to, counted @ ..] = touches {
+                    each(to.lanes & m, |l| {
+                        let Some(to_at) = to.at(r, l) else { return };
+                        let read = if from.lanes >> l & 1 == 1 { from.bytes[l] } else { 0 };
+                        match from.at(r, l).filter(|_| read > 0 && to.deed == Deed::Write) {
+                            Some(from_at) => self.memory.copy(from_at, to_at, read.into()),
+                            None => self.memory.define(to_at.0, to_at.1, read.into()),
+                        }
+                        let rest = to.bytes[l].saturating_sub(read);
+                        self.memory.define(to_at.0, to_at.1 + u64::from(read), rest.into());
+                    });
+                    counted.iter().for_each(|t| self.update(look, r, t, m, false));
+                }
+            }
+            Op::Mbarrier(i) => {
+                let begins = code.mbarriers[i as usize].kind == MbarKind::Init;
+                touches.iter().for_each(|t| self.update(look, r, t, m, begins));
+                defs.iter().for_each(|&d| regs.set(d, m, 0, None));
+            }
+            Op::Sync(i) => self.sync(look, warp, r, &code.syncs[i as usize], fact, m, touches, regs),
+            Op::Brx(_) => {
+                for &u in uses {
+                    used(look, regs, u, m, Kind::UndefinedBranch, None);
+                }
+            }
+            Op::Call(i) => {
+                let call = &code.calls[i as usize];
+                each(m, |l| {
+                    let callee = match call.callee {
+                        Callee::Direct(f) => Some(f),
+                        Callee::Indirect(p) => warp.pointed(look.launch, p, l),
+                        Callee::Builtin(_) => None,
+                    };
+                    match callee.and_then(|f| Some((f, code.entries.get(f.index())?))) {
+                        Some((f, entry)) => {
+                            regs.enter(look, f, entry.saved.is_some(), 1 << l);
+                            self.pass(r, &call.args, &entry.params, l);
+                        }
+                        None => self.pass(r, &[], &call.rets, l),
+                    }
+                });
+                defs.iter().for_each(|&d| regs.set(d, m, 0, None));
+            }
+            Op::Ret => each(m, |l| {
+                if let Some(frame) = warp.frames[l].last() {
+                    let entry = &code.entries[frame.func as usize];
+                    self.pass(r, &entry.returns, &code.calls[frame.call as usize].rets, l);
+                }
+            }),
+            _ => defs.iter().for_each(|&d| regs.set(d, m, 0, None)),
+        }
+    }
+    /// The bits of values that a call or a return passes; more targets than sources are defined.
+    fn pass(&mut self, r: &Reach<'_>, from: &[Slot], to: &[Slot], l: usize) {
+        let base = l as u64 * r.stride;
+        for (i, &to) in to.iter().enumerate() {
+            let Slot::Bytes(b, n) = to else { continue };
+            let b = base + u64::from(b);
+            match from.get(i) {
+                Some(&Slot::Bytes(a, k)) => {
+                    self.memory.copy((r.local, base + u64::from(a)), (r.local, b), n.min(k).into())
+                }
+                _ => self.memory.define(r.local, b, n.into()),
+            }
+        }
+    }
+    #[allow(clippy::too_many_arguments, reason = "all that a load is")]
+    fn load(
+        &mut self,
+        look: &Look<'_, '_>,
+        r: &Reach<'_>,
+        mem: &Mem,
+        t: &Touch,
+        m: u32,
+        defs: &[u32],
+        regs: &mut Registers,
+    ) {
+        let mut undefined = [0u32; 8];
+        let mut first = None;
+        if t.place != Place::Params {
+            each(t.lanes & m, |l| {
+                let Some((region, at)) = t.at(r, l).filter(|(region, _)| self.memory.follows(region)) else { return };
+                for (k, u) in undefined.iter_mut().enumerate().take(mem.planes.len()) {
+                    let bits = self.memory.get(region, at + k as u64 * u64::from(mem.size), mem.size.into());
+                    if bits != 0 {
+                        *u |= 1 << l;
+                        first = first.or(Some(l));
+                    }
+                }
+            });
+        }
+        let origin = first.map(|l| {
+            let lanes = undefined.iter().fold(0, |a, b| a | b);
+            Origin::Memory(Who { lanes, ..look.who }, t.place, t.addr.0[l], t.bytes[l])
+        });
+        let mut defs = defs.iter();
+        for (plane, &u) in mem.planes.iter().zip(&undefined) {
+            if *plane != Plane::None
+                && let Some(&d) = defs.next()
+            {
+                regs.set(d, m, u, origin);
+            }
+        }
+    }
+    #[allow(clippy::too_many_arguments, reason = "all that a store is")]
+    fn store(
+        &mut self,
+        look: &mut Look<'_, '_>,
+        r: &Reach<'_>,
+        mem: &Mem,
+        t: &Touch,
+        m: u32,
+        uses: &[u32],
+        regs: &mut Registers,
+    ) {
+        let m = m & t.lanes;
+        let mut global = 0;
+        each(m, |l| global |= u32::from(touch::space(t.place, t.addr.0[l]) == "global") << l);
+        for &u in uses {
+            used(look, regs, u, global, Kind::UndefinedStore, Some(t));
+        }
+        if regs.any(uses, m).0.is_none() {
+            return self.defines(r, t, m);
+        }
+        // Elements that are constants have no register: the operand's own order tells which have.
+        let of = |k: usize| if uses.len() == mem.planes.len() { uses.get(k) } else { uses.first() };
+        each(m, |l| {
+            let Some((region, at)) = t.at(r, l) else { return };
+            for k in 0..mem.planes.len() {
+                let undefined = of(k).is_some_and(|&u| regs.undefined[u as usize] >> l & 1 == 1);
+                let bits = if undefined { u64::MAX } else { 0 };
+                self.memory.set(region, at + k as u64 * u64::from(mem.size), mem.size.into(), bits);
+            }
+        });
+    }
+    fn defines(&mut self, r: &Reach<'_>, t: &Touch, m: u32) {
+        each(t.lanes & m, |l| {
+            if let Some((region, at)) = t.at(r, l) {
+                self.memory.define(region, at, t.bytes[l].into());
+            }
+        });
+    }
+    /// A change of memory whose old value counts, unless it is `exchanged`.
+    fn update(&mut self, look: &mut Look<'_, '_>, r: &Reach<'_>, t: &Touch, m: u32, exchanged: bool) {
+        let mut undefined = 0;
+        each(t.lanes & m, |l| {
+            let Some((region, at)) = t.at(r, l) else { return };
+            if self.memory.get(region, at, t.bytes[l]) != 0 {
+                undefined |= u32::from(!exchanged) << l;
+                self.memory.define(region, at, t.bytes[l].into());
+            }
+        });
+        if undefined != 0 {
+            let (launch, who) = (look.launch, Who { lanes: undefined, ..look.who });
+            look.found.add(launch, Kind::UndefinedUpdate, who, None, 0, || {
+                let l = undefined.trailing_zeros() as usize;
+                let what = format!(
+                    "{} {} bytes of {} memory that nothing wrote",
+                    t.deed.verb(),
+                    t.bytes[l],
+                    touch::space(t.place, t.addr.0[l])
+                );
+                let memory = Some(found::memory(launch, t, l));
+                found::finding(
+                    Kind::UndefinedUpdate,
+                    what,
+                    vec![Side { memory, ..found::side(launch, "this update", who) }],
+                )
+            });
+        }
+    }
+    #[allow(clippy::too_many_arguments, reason = "all that an exchange is")]
+    fn sync(
+        &mut self,
+        look: &Look<'_, '_>,
+        warp: &Warp,
+        r: &Reach<'_>,
+        sync: &Sync,
+        fact: &Fact,
+        m: u32,
+        touches: &[Touch],
+        regs: &mut Registers,
+    ) {
+        let (uses, defs) = (look.facts.regs(&fact.uses), look.facts.regs(&fact.defs));
+        let (from, lanes) = regs.any(uses, m);
+        let origin = from.map(|u| regs.origin_of(u));
+        match sync.kind {
+            SyncKind::Up | SyncKind::Down | SyncKind::Bfly | SyncKind::Idx => {
+                let (value, others) = uses.split_first().map_or((0, uses), |(v, o)| (regs.undefined[*v as usize], o));
+                let how = regs.any(others, m).1;
+                let Some((&d, rest)) = defs.split_first() else { return };
+                regs.set(d, m, how | moved(&warp.planes, sync, m, value), origin);
+                rest.iter().for_each(|&d| regs.set(d, m, how, origin));
+            }
+            SyncKind::Matrix(t) => match &look.launch.code.matrix[t as usize] {
+                Matrix::Load { mem, trans } => {
+                    let rows: Vec<u64> = (0..8 * mem.planes.len())
+                        .map(|l| touches[0].at(r, l).map_or(0, |(region, at)| self.memory.get(region, at, 16)))
+                        .collect();
+                    for (tile, &d) in rows.chunks(8).zip(defs) {
+                        let lanes = tile_lanes(tile, *trans);
+                        let first = tile.iter().position(|&bits| bits != 0).unwrap_or(0);
+                        let at = touches[0].addr.0[first];
+                        let origin = Origin::Memory(Who { lanes, ..look.who }, touches[0].place, at, 16);
+                        regs.set(d, m, lanes, Some(origin));
+                    }
+                }
+                Matrix::Store { .. } => each(touches[0].lanes & m, |l| {
+                    if let Some((region, at)) = touches[0].at(r, l) {
+                        let undefined = if lanes & m != 0 { u64::MAX } else { 0 };
+                        self.memory.set(region, at, 16, undefined);
+                    }
+                }),
+                // Every result depends on values of many lanes.
+                _ => {
+                    let all = if lanes & m != 0 { m } else { 0 };
+                    defs.iter().for_each(|&d| regs.set(d, m, all, origin));
+                }
+            },
+            SyncKind::Warp => {}
+            _ => {
+                let all = if lanes & m != 0 { m } else { 0 };
+                defs.iter().for_each(|&d| regs.set(d, m, all, origin));
+            }
+        }
+    }
+}
+
+impl Registers {
+    /// The first register that is undefined in a lane of `m`, and all lanes in which one is.
+    fn any(&self, uses: &[u32], m: u32) -> (Option<u32>, u32) {
+        let lanes = uses.iter().fold(0, |lanes, &u| lanes | self.undefined[u as usize]);
+        let first =
+            if lanes & m == 0 { None } else { uses.iter().copied().find(|&u| self.undefined[u as usize] & m != 0) };
+        (first, lanes)
+    }
+    /// Lanes begin a function: its own registers are not set yet. Those of one that calls itself are not followed.
+    fn enter(&mut self, look: &Look<'_, '_>, func: FuncId, recursive: bool, lanes: u32) {
+        let Some(f) = look.launch.module.functions.get(func.index()).filter(|_| !recursive) else { return };
+        let all = look.facts.of_function(func.index(), f);
+        let first = all.start;
+        all.for_each(|r| self.set(r, lanes, u32::MAX, None));
+        f.reg_params.iter().for_each(|p| self.set(first + p.index() as u32, lanes, 0, None));
+    }
+    fn origin_of(&self, reg: u32) -> Origin {
+        self.origin[reg as usize].unwrap_or(Origin::Register(reg))
+    }
+    /// Writes a register in the lanes `m`.
+    fn set(&mut self, reg: u32, m: u32, undefined: u32, origin: Option<Origin>) {
+        let u = &mut self.undefined[reg as usize];
+        *u = *u & !m | undefined & m;
+        if undefined & m != 0 {
+            self.origin[reg as usize] = origin;
+        }
+    }
+}
+
+/// Which lanes of a shuffle receive an undefined value: the shuffle, of the bits.
+fn moved(planes: &Planes, sync: &Sync, m: u32, undefined: u32) -> u32 {
+    if undefined == 0 {
+        return 0;
+    }
+    let mut bits = V32([0; LANES]);
+    each(undefined, |l| bits.0[l] = 1);
+    let mut p =
+        Planes { w32: vec![bits, planes.get32(sync.src[1]), planes.get32(sync.src[2]), bits], ..Planes::default() };
+    exchange(&mut p, &Sync { src: [0, 1, 2], dst: 3, pred: None, ..sync.clone() }, m);
+    (0..LANES).fold(0, |lanes, l| lanes | p.w32[3].0[l] << l)
+}
+
+/// Which lanes of a tile's register are undefined: row `l / 4` has lane `l`'s two elements of 16 bits.
+fn tile_lanes(rows: &[u64], trans: bool) -> u32 {
+    let element = |r: usize, c: usize| rows.get(r).is_some_and(|bits| bits >> (2 * c) & 3 != 0);
+    (0..LANES).fold(0, |lanes, l| {
+        let (r, c) = (l / 4, l % 4 * 2);
+        let undefined = if trans { element(c, r) || element(c + 1, r) } else { element(r, c) || element(r, c + 1) };
+        lanes | u32::from(undefined) << l
+    })
+}
+
+/// A use of a register by the lanes `m`: a finding where it is undefined.
+fn used(look: &mut Look<'_, '_>, regs: &mut Registers, reg: u32, m: u32, kind: Kind, touch: Option<&Touch>) {
+    let lanes = regs.undefined[reg as usize] & m;
+    if lanes == 0 {
+        return;
+    }
+    let origin = regs.origin_of(reg);
+    regs.undefined[reg as usize] &= !lanes;
+    let (launch, facts, who) = (look.launch, look.facts, Who { lanes, ..look.who });
+    let other = match origin {
+        Origin::Memory(by, ..) => Some(by.step),
+        Origin::Register(_) => None,
+    };
+    look.found.add(launch, kind, who, other, 0, || {
+        let name = |reg| format!("`{}`", facts.name(launch, reg));
+        let from = match origin {
+            Origin::Memory(..) => "comes from memory that nothing wrote".to_owned(),
+            Origin::Register(r) => format!("comes from register {}, which nothing set", name(r)),
+        };
+        let (what, role) = match kind {
+            Kind::UndefinedBranch => (format!("decides by a value that {from}"), "decided here"),
+            Kind::UndefinedAddress => {
+                (format!("takes its address from a value that {from}"), "used as an address here")
+            }
+            _ => (format!("stores a value that {from}"), "stored here"),
+        };
+        let mut first = found::side(launch, role, who);
+        first.memory = touch.map(|t| found::memory(launch, t, lanes.trailing_zeros() as usize));
+        let mut sides = vec![first];
+        if let Origin::Memory(by, place, at, bytes) = origin {
+            let (space, address) = (touch::space(place, at), touch::within(place, at));
+            let allocation = found::allocation(launch, space, address);
+            let memory = Some(prlx_trace::check::Memory { space, address, bytes, allocation });
+            sides.push(Side { memory, ..found::side(launch, "read here, where nothing had been written", by) });
+        }
+        found::finding(kind, what, sides)
+    });
+}
