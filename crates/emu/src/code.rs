@@ -246,6 +246,53 @@ pub enum SyncKind {
     Elect,
     /// Index into [`Code::matrix`].
     Matrix(u32),
+    /// `wgmma`.
+    Products(Products),
+}
+
+/// A step of `wgmma`, which a warp does as a whole.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Products {
+    /// `wgmma.fence`
+    Fence,
+    /// `wgmma.mma_async`: index into [`Code::products`].
+    Begin(u32),
+    /// `wgmma.commit_group`
+    Commit,
+    /// `wgmma.wait_group`: at most this many groups may be under way.
+    Wait(u32),
+}
+
+/// `wgmma.mma_async`: D = A·B + D of 64 rows, 16 a warp.
+#[derive(Clone, Debug)]
+pub struct Wgmma {
+    /// Columns of B and D.
+    pub n: u32,
+    /// Element types of D, A, B.
+    pub types: [prlx_isa::view::Type; 3],
+    /// Planes of D.
+    pub d: Vec<u16>,
+    /// A.
+    pub a: WgmmaA,
+    /// 64-bit plane of B's descriptor.
+    pub b: u16,
+    /// Predicate plane: D is added.
+    pub scale_d: u16,
+    /// The signs of A and B are turned.
+    pub negate: [bool; 2],
+    /// Elements of one column of A, of one row of B, lie next to each other, not those along k.
+    pub transpose: [bool; 2],
+    /// Integer sums stop at the limits.
+    pub saturate: bool,
+}
+
+/// Where A is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WgmmaA {
+    /// In four registers of each lane.
+    Registers([u16; 4]),
+    /// In shared memory: 64-bit plane of its descriptor.
+    Shared(u16),
 }
 
 /// Work of a whole warp on tiles.
@@ -604,6 +651,8 @@ pub struct Code {
     pub syncs: Vec<Sync>,
     /// Tiles.
     pub matrix: Vec<Matrix>,
+    /// Products of warpgroups.
+    pub products: Vec<Wgmma>,
     /// Asynchronous copies.
     pub copies: Vec<Copy>,
     /// Asynchronous copies of runs of bytes.

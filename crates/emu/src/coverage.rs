@@ -34,11 +34,12 @@ pub const fn coverage(op: Op) -> Coverage {
             "no sparse or block-scaled forms, nor `m8n8k4` of binary16; sums of 16- and 8-bit floating point within a tolerance",
         ),
         Wmma => Runs("as `mma`"),
+        Wgmma => Runs("no `.sp`; sums of floating point within a tolerance"),
         Createpolicy => Runs("the policy has no effect"),
         Prefetch | Prefetchu | Applypriority | Discard | Griddepcontrol | Pmevent | Setmaxnreg => Hint,
         Multimem | Tensormap | Tex | Tld4 | Txq | Istypep | Suld | Sust | Sured | Suq | Clusterlaunchcontrol
-        | Wgmma | Tcgen05 | Stacksave | Stackrestore | Alloca | Vadd | Vsub | Vabsdiff | Vmin | Vmax | Vshl | Vshr
-        | Vmad | Vset | Vadd2 | Vsub2 | Vavrg2 | Vabsdiff2 | Vmin2 | Vmax2 | Vset2 | Vadd4 | Vsub4 | Vavrg4
-        | Vabsdiff4 | Vmin4 | Vmax4 | Vset4 => Refused,
+        | Tcgen05 | Stacksave | Stackrestore | Alloca | Vadd | Vsub | Vabsdiff | Vmin | Vmax | Vshl | Vshr | Vmad
+        | Vset | Vadd2 | Vsub2 | Vavrg2 | Vabsdiff2 | Vmin2 | Vmax2 | Vset2 | Vadd4 | Vsub4 | Vavrg4 | Vabsdiff4
+        | Vmin4 | Vmax4 | Vset4 => Refused,
     }
 }

@@ -23,6 +23,7 @@ use crate::host::Host;
 use crate::memory::{Memory, Region};
 use crate::planes::LANES;
 use crate::warp::Warp;
+use crate::wgmma;
 
 /// `%globaltimer` of a CTA's first step.
 pub const EPOCH: u64 = 1_000_000_000;
@@ -124,6 +125,8 @@ pub struct Block {
     pub rank: u32,
     /// Its barriers.
     pub barriers: [Barrier; BARRIERS],
+    /// What the warps of each warpgroup have begun; empty until one does.
+    pub warpgroups: Vec<wgmma::Group>,
     /// Instructions so far.
     pub clock: u64,
     /// Atomics and volatile accesses so far.
@@ -170,6 +173,7 @@ impl Cta {
                 peers: peers.clone(),
                 rank,
                 barriers: Default::default(),
+                warpgroups: Vec::new(),
                 clock: 0,
                 spins: 0,
                 output: Vec::new(),
@@ -187,6 +191,7 @@ impl Cta {
         b.index = index;
         (b.clock, b.spins) = (0, 0);
         b.barriers = Default::default();
+        b.warpgroups.clear();
         self.rng = Rng::new(launch.config.seed, index);
         self.next = 0;
         if launch.config.seed == 0 {
@@ -266,7 +271,8 @@ impl Cta {
                 QUANTUM
             };
             let rng = if hostile { Some(&mut self.rng) } else { None };
-            if let Err(f) = warp.run(launch, &mut self.block, burst, rng) {
+            let ran = warp.run(launch, &mut self.block, burst, rng).map_err(|f| (at, f));
+            if let Err((at, f)) = ran.and_then(|_| self.wgmma_turn(launch)) {
                 return Err(fault::error(
                     &f,
                     launch.module,
@@ -287,6 +293,21 @@ impl Cta {
                 return Ok(State::Ready { waits: spins * SPIN > used });
             }
         }
+    }
+    /// What goes on beside the warps' own steps: products of warpgroups, and the waits for them. An error has its warp.
+    fn wgmma_turn(&mut self, launch: &Launch<'_>) -> Result<(), (usize, Box<Fault>)> {
+        if self.block.warpgroups.is_empty() {
+            return Ok(());
+        }
+        for (at, w) in self.warps.iter_mut().enumerate() {
+            if w.flight.busy() {
+                w.products_turn(launch, &self.block, &mut self.rng).map_err(|f| (at, f))?;
+            }
+            if w.flight.waits() {
+                w.poll_sync(launch, &mut self.block).map_err(|f| (at, f))?;
+            }
+        }
+        Ok(())
     }
     /// Completes barriers for which everybody is there, but the cluster's.
     fn poll(&mut self, code: &Code) {
@@ -382,6 +403,7 @@ impl Cta {
                         Some(n) => format!(", barrier {} of {n} threads", w.bar[l]),
                         None => format!(", barrier {} of all threads", w.bar[l]),
                     },
+                    _ if w.flight.waits() => w.flight.missing(w.index, &self.block.warpgroups),
                     _ => {
                         let missing = w.members[l] & w.alive & !same;
                         format!(", for {}", lanes(missing))

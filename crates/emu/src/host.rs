@@ -4,14 +4,16 @@
 
 use crate::access::{self, Bad, Reach};
 use crate::alu::Level;
-use crate::code::{Mem, Mma, Sync};
-use crate::planes::{LANES, Planes};
+use crate::code::{Mem, Mma, Sync, Wgmma};
+use crate::planes::{LANES, Planes, V32};
+use crate::product::{self, ROWS};
 use crate::sync;
 
 /// One value a lane.
 pub type Row = [u32; LANES];
 
 type Load = fn(&mut Planes, &Reach<'_>, &mut usize, &Mem, u32) -> Result<(), Box<Bad>>;
+type Product = fn(&Wgmma, bool, &[product::Row; ROWS], &[product::Row], &mut [V32]);
 type Store = fn(&Planes, &Reach<'_>, &mut usize, &Mem, u32) -> Result<(), Box<Bad>>;
 
 /// Hot functions.
@@ -29,6 +31,8 @@ pub struct Host {
     pub exchange: fn(&mut Planes, &Sync, u32),
     /// A product of tiles.
     pub mma: fn(&mut Planes, &Mma),
+    /// A warp's part of a warpgroup's product.
+    pub product: Product,
 }
 
 #[inline(always)]
@@ -89,8 +93,12 @@ macro_rules! level {
                 crate::mma::mma(p, op);
             }
             $(#[$f])?
+            fn product(op: &Wgmma, add: bool, a: &[product::Row; ROWS], b: &[product::Row], d: &mut [V32]) {
+                product::multiply(op, add, a, b, d);
+            }
+            $(#[$f])?
             pub fn host() -> Host {
-                Host { lowest, put, load, store, exchange, mma }
+                Host { lowest, put, load, store, exchange, mma, product }
             }
         }
     };

@@ -32,9 +32,11 @@ mod memory;
 mod mma;
 pub mod planes;
 mod printf;
+mod product;
 mod sync;
 mod unsupported;
 pub mod warp;
+mod wgmma;
 
 pub use check::Checks;
 pub use device::{Emulator, Options};

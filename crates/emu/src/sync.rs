@@ -89,6 +89,11 @@ impl Warp {
             let allowed = block.check.is_none() || self.check_sync(launch, block, step, there);
             match sync.kind {
                 _ if !allowed => {}
+                SyncKind::Products(what) => {
+                    if !self.products(launch, block, what, there, step)? {
+                        continue;
+                    }
+                }
                 SyncKind::Matrix(t) => self.tiles(launch, block, &code.matrix[t as usize], there, step)?,
                 SyncKind::Warp => {}
                 _ => (launch.host.exchange)(&mut self.planes, sync, there),
@@ -219,7 +224,7 @@ pub fn exchange(p: &mut Planes, sync: &Sync, m: u32) {
                 p.put_pred(d, m, m & m.wrapping_neg());
             }
         }
-        SyncKind::Warp | SyncKind::Matrix(_) => {}
+        SyncKind::Warp | SyncKind::Matrix(_) | SyncKind::Products(_) => {}
         _ => {
             let v = w32(p, 0);
             let mut acc = None;

@@ -20,6 +20,7 @@ use crate::fault::Fault;
 use crate::hooks::Recorder;
 use crate::memory::Region;
 use crate::planes::{LANES, Planes, V32, V64};
+use crate::wgmma::Flight;
 
 /// A key orders lanes: deeper calls first, then lower steps.
 pub type Key = u32;
@@ -90,6 +91,8 @@ pub struct Warp {
     pub local: Region,
     /// Asynchronous copies under way.
     pub copies: Copies,
+    /// Products of the warpgroup under way.
+    pub flight: Flight,
     /// What hooks write down.
     pub recorder: Option<Box<Recorder>>,
     /// Index of the allocation that was used last.
@@ -140,6 +143,7 @@ impl Warp {
             frames: (0..LANES).map(|_| Vec::new()).collect(),
             local: Region::new(stride * LANES as u64),
             copies: Copies::default(),
+            flight: Flight::default(),
             recorder: None,
             hint: 0,
             patience: PATIENCE,
@@ -162,6 +166,7 @@ impl Warp {
         self.sp = [code.params_bytes; LANES];
         self.frames.iter_mut().for_each(Vec::clear);
         self.copies = Copies::default();
+        self.flight = Flight::default();
         (self.patience, self.turn) = (PATIENCE, None);
     }
     /// Puts the lanes of `alive` at the kernel's first step, with the special registers of their place.

@@ -4,7 +4,7 @@ use prlx_isa::ptx::Op as Ptx;
 use prlx_isa::view::{Base, Class, FunctionKind, Inst, Operand, Space, Type};
 
 use super::bind::{Binder, bits, leaves, signed};
-use super::{Fix, bytes, control, matrix};
+use super::{Fix, bytes, control, copies, matrix, wgmma};
 use crate::alu::{self, Args, Level};
 use crate::code::{AddrBase, Atom, Brx, Clock, Mem, Op, Place, Plane, Rmw, Send, Sent, window};
 use crate::coverage::{Coverage, coverage};
@@ -66,8 +66,9 @@ pub fn inst(b: &mut Binder<'_>, inst: &Inst, level: Level, fixes: &mut Vec<Fix>)
         Ptx::Ldmatrix | Ptx::Stmatrix | Ptx::Movmatrix => return matrix::rows(b, inst, op),
         Ptx::Mma => return matrix::mma(b, inst),
         Ptx::Wmma => return matrix::wmma(b, inst),
-        Ptx::Cp => return matrix::copy(b, inst),
-        Ptx::Mbarrier => return matrix::mbarrier(b, inst),
+        Ptx::Wgmma => return wgmma::wgmma(b, inst),
+        Ptx::Cp => return copies::copy(b, inst),
+        Ptx::Mbarrier => return copies::mbarrier(b, inst),
         Ptx::Mapa => return mapa(b, inst),
         Ptx::Getctarank => return getctarank(b, inst),
         Ptx::Cvta => return cvta(b, inst),

@@ -10,8 +10,10 @@
 
 mod bind;
 mod control;
+mod copies;
 mod inst;
 mod matrix;
+mod wgmma;
 
 use prlx_driver::{Error, ErrorKind};
 use prlx_isa::view::{BlockId, Class, FuncId, Function, FunctionKind, InstId, Module, Operand, Space, SymbolId};
