@@ -3,10 +3,11 @@
 //! Holds: each decision is one [`Item::Visit`], in the order in which the lane met it, whether its value was recorded,
 //! counted or is evaluated again. Loop, call and branch items give the visits their place (execution index). Streams are
 //! pulled item by item; the decoder's own memory is the lane's registers and open loops. A lane whose recording ends
-//! early is [`Outcome::Truncated`], never silently shorter. Nothing here panics on a hostile trace: what decodes for ever
-//! runs into [`Limits`].
+//! early is [`Outcome::Truncated`], never silently shorter; so is one whose launch was stopped before the lane's end.
+//! Nothing here panics on a hostile trace: what decodes for ever runs into [`Limits`].
 //!
-//! Misses: what a function that is not recorded does (a call of one is stepped over).
+//! Misses: what a function that is not recorded does (a call of one is stepped over). Where a launch was stopped: a lane is
+//! walked on through decisions that can be evaluated, to where it would have gone.
 
 use std::collections::VecDeque;
 
@@ -243,6 +244,8 @@ pub struct Decoder<'a> {
     feed: Feed<'a>,
     warp: WarpId,
     lane: Lane,
+    /// The launch was stopped before the lane's end.
+    stopped: bool,
     frames: Vec<Frame>,
     slots: Vec<u64>,
     loops: Vec<Open>,
@@ -283,6 +286,7 @@ impl<'a> Decoder<'a> {
             feed,
             warp: stream.warp,
             lane,
+            stopped: lane.0 < 64 && launch.unfinished(stream.warp).has(lane),
             frames: Vec::new(),
             slots: Vec::new(),
             loops: Vec::new(),
@@ -473,7 +477,13 @@ impl<'a> Decoder<'a> {
                 }
                 let (mut value, mut mask) = (0, LaneMask(0));
                 if let Feed::Events(_) = self.feed {
-                    let Some(event) = self.event(*site) else { return Ok(None) };
+                    let Some(event) = self.event(*site) else {
+                        // Here it may never have been.
+                        if self.stopped && !self.more_events() {
+                            self.outcome = Outcome::Truncated;
+                        }
+                        return Ok(None);
+                    };
                     (value, mask) = (event.value, event.mask);
                 }
                 self.counts.other += 1;
@@ -562,11 +572,15 @@ impl<'a> Decoder<'a> {
             self.counts.computed += 1;
             return Ok(Some(self.slots[slot]));
         }
-        let more = match &mut self.feed {
+        if self.more_events() { Err(self.error(format!("the next event is not of {site}"))) } else { Ok(None) }
+    }
+
+    /// Whether the lane has events left, once one was looked for.
+    fn more_events(&mut self) -> bool {
+        match &mut self.feed {
             Feed::Events(events) => events.peek().is_some(),
             Feed::Words(..) => false,
-        };
-        if more { Err(self.error(format!("the next event is not of {site}"))) } else { Ok(None) }
+        }
     }
 
     fn end(&mut self, at: BlockId, base: usize, end: &'a End) -> Result<Option<Item>, Error> {
@@ -607,7 +621,7 @@ impl<'a> Decoder<'a> {
 
     /// The lane ends here; its recording must end here too.
     fn finish(&mut self) -> Result<(), Error> {
-        self.outcome = Outcome::Ended;
+        self.outcome = if self.stopped { Outcome::Truncated } else { Outcome::Ended };
         let lane = self.lane;
         let left = match &mut self.feed {
             Feed::Words(bits, trips) => bits.any_left() || trips.word().is_some(),

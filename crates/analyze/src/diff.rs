@@ -20,7 +20,7 @@ use crate::error::Error;
 use crate::launch;
 use crate::pair::{self, Pairing};
 use crate::program::Program;
-use crate::report::{Coverage, Elements, Lanes, LaunchReport, Report, Sites, Unpaired, Verdict, Visits, Warps};
+use crate::report::{Coverage, Elements, Fault, Lanes, LaunchReport, Report, Sites, Unpaired, Verdict, Visits, Warps};
 use crate::warp::{self, Context, LaneFate, WarpDiff};
 
 /// How to compare.
@@ -196,6 +196,7 @@ fn launches<'a>(
         grid: la.grid,
         block: la.block,
         warp_size: la.warp_size,
+        faults: [la, lb].map(|l| l.fault.as_ref().map(|f| Fault { kind: f.kind, text: f.text.clone() })),
         differences: launch::differences([ma, mb], [la, lb]),
         dilation: [la, lb].map(launch::dilation),
         ..LaunchReport::default()
@@ -215,7 +216,9 @@ fn launches<'a>(
     out.findings_total = out.findings.len() as u64;
     out.findings.truncate(options.findings);
     out.gaps = gaps.into_values().collect();
-    let differs = out.findings_total > 0 || out.differences.iter().any(launch::decisive);
+    let differs = out.findings_total > 0
+        || out.differences.iter().any(launch::decisive)
+        || out.faults[0].is_some() != out.faults[1].is_some();
     out.verdict = match (differs, out.gaps.is_empty()) {
         (true, _) => Verdict::Differs,
         (false, true) => Verdict::Same,
@@ -295,7 +298,8 @@ fn streams(
         if info.warp.0 >= total {
             return Err(Error::new(info.warp.to_string(), "a warp beyond the grid"));
         }
-        let whole = info.dropped == 0 && other.dropped == 0;
+        let ended = cx.launches.iter().all(|l| l.unfinished(info.warp).0 == 0);
+        let whole = info.dropped == 0 && other.dropped == 0 && ended;
         if digests_tell && whole && info.digest != 0 && info.digest == other.digest {
             warps.equal += 1;
             lanes.in_equal_warps += lanes_of(info.warp);

@@ -123,6 +123,9 @@ pub(crate) fn static_gaps(
 pub(crate) fn coverage_gaps(c: &Coverage, launches: [&Launch; 2], gaps: &mut Gaps) {
     for (side, l) in launches.iter().enumerate() {
         let name = ["A", "B"][side];
+        if l.fault.is_some() {
+            gaps.insert(format!("0 {side}"), format!("{name} was stopped: what it would have done then is not known"));
+        }
         let t = &l.totals;
         if t.dropped > 0 {
             let text = format!(

@@ -6,7 +6,7 @@
 //!
 //! Everything here is public and serialisable (feature `serde`); names of fields are part of the JSON's promise.
 
-use prlx_trace::kernel::{Level, NodeKind, Scalar, SiteClass};
+use prlx_trace::kernel::{FaultKind, Level, NodeKind, Scalar, SiteClass};
 use prlx_trace::{Dim3, LaneMask, SiteId};
 
 /// Declares plain data that can be serialised.
@@ -107,6 +107,10 @@ fn level<S: serde::Serializer>(c: &Level, s: S) -> Result<S::Ok, S::Error> {
     s.serialize_str(c.name())
 }
 #[cfg(feature = "serde")]
+fn fault_kind<S: serde::Serializer>(c: &FaultKind, s: S) -> Result<S::Ok, S::Error> {
+    s.serialize_str(c.name())
+}
+#[cfg(feature = "serde")]
 fn node_kind<S: serde::Serializer>(c: &NodeKind, s: S) -> Result<S::Ok, S::Error> {
     s.serialize_str(c.name())
 }
@@ -165,6 +169,8 @@ data! {
         block: Dim3,
         /// Lanes in a warp.
         warp_size: u8,
+        /// By side: what stopped it before its end. If that happened to one side alone, the launches differ.
+        faults: [Option<Fault>; 2],
         /// What differs before any code ran, or after all of it: geometry, arguments, outputs.
         differences: Vec<LaunchDifference>,
         /// What differs in the code's path, first things first.
@@ -175,6 +181,14 @@ data! {
         coverage: Coverage,
         /// By side: work with recording over work without; `None` if not measured.
         dilation: [Option<f64>; 2],
+    }
+    /// What stopped a launch before its end.
+    struct Fault {
+        /// In which way.
+        #[cfg_attr(feature = "serde", serde(serialize_with = "fault_kind"))]
+        kind: FaultKind,
+        /// What happened, with its place.
+        text: String,
     }
     /// A difference of the launch as a whole.
     struct LaunchDifference {
@@ -448,7 +462,7 @@ data! {
         same_words: u64,
         /// Decoded to their end on both sides.
         compared: u64,
-        /// Decoded as far as the recording goes.
+        /// Decoded as far as the recording goes, or until the launch was stopped.
         truncated: u64,
         /// In warps that were not recorded.
         missing: u64,

@@ -96,6 +96,7 @@ fn paths(cx: &Context<'_>, a: &WarpStream, b: &WarpStream, lanes: LaneMask, out:
         let words = |w| crate::decode::lane_words(w, lane);
         if cx.words_tell
             && whole
+            && ended(cx, a, lane)
             && let (Ok(Some(x)), Ok(Some(y))) = (words(a), words(b))
             && x == y
         {
@@ -112,6 +113,11 @@ fn paths(cx: &Context<'_>, a: &WarpStream, b: &WarpStream, lanes: LaneMask, out:
             }
         }
     }
+}
+
+/// Whether the lane came to its end on both sides, as far as their launches did.
+fn ended(cx: &Context<'_>, warp: &WarpStream, lane: Lane) -> bool {
+    !cx.launches.iter().any(|l| l.unfinished(warp.warp).has(lane))
 }
 
 fn decoder<'a>(cx: &'a Context<'_>, side: usize, w: &'a WarpStream, lane: Lane) -> Result<Decoder<'a>, Error> {
@@ -179,7 +185,10 @@ fn lockstep(cx: &Context<'_>, a: &mut Decoder<'_>, b: &mut Decoder<'_>) -> Resul
 
 fn events(cx: &Context<'_>, warps: [&WarpStream; 2], all: [&[Event]; 2], lanes: LaneMask, out: &mut WarpDiff) {
     let what = |e: &Event| (e.site, e.mask, e.value);
-    if cx.words_tell && all[0].iter().map(what).eq(all[1].iter().map(what)) {
+    if cx.words_tell
+        && lanes.lanes().all(|l| ended(cx, warps[0], l))
+        && all[0].iter().map(what).eq(all[1].iter().map(what))
+    {
         out.fates[LaneFate::SameWords as usize] += u64::from(lanes.count());
         return;
     }
@@ -192,6 +201,10 @@ fn events(cx: &Context<'_>, warps: [&WarpStream; 2], all: [&[Event]; 2], lanes: 
             let d = decoder(cx, side, warps[side], lane)?;
             Tree::build(d, names, cx.launches[side].kernel, true)
                 .or_else(|_| Ok(Tree::flat(all[side], lane, cx.sides.programs[side].module, names)))
+                .map(|t| Tree {
+                    complete: t.complete && !cx.launches[side].unfinished(warps[side].warp).has(lane),
+                    ..t
+                })
         };
         let (ta, tb) = match (tree(0), tree(1)) {
             (Ok(a), Ok(b)) => (a, b),
@@ -303,6 +316,7 @@ fn operands(cx: &Context<'_>, a: &WarpStream, b: &WarpStream, lanes: LaneMask, o
                 continue;
             }
         };
+        let ended = ended(cx, a, lane);
         let other: BTreeMap<_, _> =
             y.iter().map(|r| ((cx.sides.names[1].site(r.site), r.visit), (r.site, r.values))).collect();
         let mut found = BTreeMap::new();
@@ -312,7 +326,12 @@ fn operands(cx: &Context<'_>, a: &WarpStream, b: &WarpStream, lanes: LaneMask, o
             if theirs.is_some_and(|t| t.1 == r.values) {
                 continue;
             }
-            let kind = if theirs.is_some() { Kind::Value } else { Kind::ExtraEvents };
+            let kind = match theirs {
+                Some(_) => Kind::Value,
+                None if ended => Kind::ExtraEvents,
+                // The other side was stopped before it, perhaps.
+                None => continue,
+            };
             let root = found.is_empty();
             let entry = found.entry((kind, site, 0)).or_insert_with(|| Found {
                 first: Raw {
@@ -329,14 +348,14 @@ fn operands(cx: &Context<'_>, a: &WarpStream, b: &WarpStream, lanes: LaneMask, o
             });
             entry.count += 1;
         }
-        if x.len() < y.len() && found.is_empty() {
+        if x.len() < y.len() && found.is_empty() && ended {
             let first = Raw { sites: [None, y.last().map(|r| r.site)], ..Raw::new(Kind::ExtraEvents) };
             found.insert(
                 (Kind::ExtraEvents, u32::MAX, 1),
                 Found { first, count: 1, ways: [0; 2], follows: [0; 2], root: true },
             );
         }
-        out.fate(LaneFate::Compared);
+        out.fate(if ended { LaneFate::Compared } else { LaneFate::Truncated });
         out.add(lane, found);
     }
 }

@@ -75,6 +75,58 @@ fn equal_runs_are_the_same() {
     assert!(r.launches[0].coverage.visits[0].recorded > 0);
 }
 
+/// As if the launch had been stopped, before these lanes came to their end.
+fn stopped(t: &Trace, unfinished: Option<Vec<(WarpId, LaneMask)>>) -> Trace {
+    let mut t = t.clone();
+    t.launches[0].launch.fault = Some(Fault { text: "a load goes astray".into(), unfinished, ..Fault::default() });
+    t
+}
+
+#[test]
+fn one_side_is_stopped() {
+    let a = run(4, &[5, 3], |_, _, _| {});
+    let mut b = stopped(&a, Some(vec![(WarpId(2), LaneMask(1 << 9))]));
+    // Lane 9 of warp 2 has written one word; the last warp never ran.
+    let mut warps = b.launches[0].streams.frame(0).unwrap();
+    warps.pop();
+    let Lanes::Path { words, ends } = &mut warps[2].lanes else { panic!() };
+    let cut = ends[9] - ends[8] - 1;
+    assert!(cut > 0);
+    words.drain((ends[8] + 1) as usize..ends[9] as usize);
+    ends[9..].iter_mut().for_each(|e| *e -= cut);
+    warps[2].digest ^= 2;
+    b.launches[0].streams = prlx_trace::Streams::new(warps);
+    for (r, side) in [(compare(&a, &b), 1), (compare(&b, &a), 0)] {
+        assert_eq!((r.verdict, findings(&r).len()), (Verdict::Differs, 0));
+        let l = &r.launches[0];
+        assert_eq!(l.faults[side].as_ref().map(|f| f.text.as_str()), Some("a load goes astray"));
+        assert_eq!(l.faults[1 - side], None);
+        let n = &l.coverage.lanes;
+        assert_eq!((n.in_equal_warps, n.same_words, n.truncated, n.missing), (64, 31, 1, 32));
+        assert!(l.gaps[0].contains("was stopped"), "{:?}", l.gaps);
+    }
+}
+
+#[test]
+fn both_sides_are_stopped() {
+    let a = run(2, &[5, 3], |_, _, _| {});
+    let b = run(2, &[5, 3], |w, l, h| {
+        if (w, l) == (1, 9) {
+            h.flips.push((SiteId(1), vec![3]));
+        }
+    });
+    // Whether a device says who had ended or not: never the same.
+    for unfinished in [Some(vec![(WarpId(1), LaneMask(1 << 30))]), None] {
+        let [a, b] = [&a, &b].map(|t| stopped(t, unfinished.clone()));
+        let r = compare(&a, &a);
+        assert_eq!((r.verdict, findings(&r).len()), (Verdict::Unknown, 0));
+        let n = &r.launches[0].coverage.lanes;
+        assert_eq!(n.truncated, if unfinished.is_none() { 64 } else { 1 });
+        let r = compare(&a, &b);
+        assert_eq!((r.verdict, findings(&r).len()), (Verdict::Differs, 1));
+    }
+}
+
 #[test]
 fn one_flip_in_one_lane() {
     let a = run(3, &[6, 4], |_, _, _| {});

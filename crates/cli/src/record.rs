@@ -94,8 +94,7 @@ pub fn zoom(program: &Program, window: Window) -> Program {
 
 /// Records a job, and says what checks found.
 ///
-/// A kernel that faults, and bytes that make no sense, are told and kept out of a verdict of `same`: what was recorded until
-/// then is in the trace, marked as incomplete by the lanes that never end.
+/// A kernel that faults is a recording up to there; the launch says so.
 pub fn record(
     job: &Job,
     program: &Program,
@@ -123,9 +122,6 @@ pub fn record(
         .with_context(|| format!("cannot record {}", job.name))?;
     bar.finish_and_clear();
     let found = device.findings(job);
-    if let Some(fault) = recorded.fault {
-        return Err(fault).with_context(|| format!("{} failed while it was recorded", job.name));
-    }
     if let Some(changed) = recorded.bare.as_ref().filter(|b| !b.changed.is_empty()) {
         ui.warn(&format!(
             "{}: {} differ between the recorded and the bare run: the kernel depends on its schedule, or recording changed it",
@@ -134,7 +130,12 @@ pub fn record(
         ));
     }
     if !recorded.damage.is_empty() {
-        bail!("{}: what the kernel recorded is damaged: {}", job.name, recorded.damage.join("; "));
+        let what = format!("{}: what the kernel recorded is damaged: {}", job.name, recorded.damage.join("; "));
+        match &recorded.fault {
+            // A kernel that was stopped leaves off anywhere. What can't be read counts as lost.
+            Some(_) => ui.warn(&what),
+            None => bail!(what),
+        }
     }
     Ok((recorded.into_trace(rewrite.plan.module), found))
 }

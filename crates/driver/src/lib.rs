@@ -30,7 +30,7 @@ pub use record::{Bare, RecordOptions, Recorded, record};
 pub use run::{Output, Prepared, Run, prepare, run};
 
 use prlx_probe::Plan;
-use prlx_trace::{Dim3, WarpStream};
+use prlx_trace::{Dim3, LaneMask, WarpId, WarpStream};
 
 /// A loaded module, by the number its driver gave it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -73,6 +73,17 @@ pub struct LaunchStats {
     pub warp_instructions: u64,
     /// Wall time, nanoseconds.
     pub nanos: u64,
+}
+
+/// What a machine saw of a launch.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Observed {
+    /// What its warps wrote down, ascending: all warps that the plan wants, or those that ran until it was stopped.
+    pub streams: Vec<WarpStream>,
+    /// What it cost, or what stopped it.
+    pub ended: Result<LaunchStats, Error>,
+    /// If it was stopped: which lanes of `streams` had not ended, by warp, ascending.
+    pub unfinished: Vec<(WarpId, LaneMask)>,
 }
 
 /// A machine that runs kernels.
@@ -135,6 +146,9 @@ pub trait Driver {
     ) -> Result<LaunchStats, Error>;
     /// Runs the original code and does the plan's actions itself: nothing is written into the code, so nothing moves in its
     /// schedule. `None` from a machine that can't; only the CPU device can.
+    ///
+    /// # Errors
+    /// As [`Driver::launch`], when nothing ran; what stops the code while it runs is in [`Observed::ended`].
     fn observe(
         &mut self,
         module: ModuleHandle,
@@ -142,7 +156,7 @@ pub trait Driver {
         config: &LaunchConfig,
         params: &[u8],
         plan: &Plan,
-    ) -> Option<Result<(Vec<WarpStream>, LaunchStats), Error>> {
+    ) -> Option<Result<Observed, Error>> {
         let _ = (module, kernel, config, params, plan);
         None
     }

@@ -1,19 +1,20 @@
 //! Runs a job's instrumented code and brings back what it recorded.
 //!
 //! Holds: the buffers have the same addresses and contents in the instrumented and the bare run; what the recorder takes
-//! from the device is given back whatever happens; recorded + dropped is what the code wanted to write.
+//! from the device is given back whatever happens; recorded + dropped is what the code wanted to write. A launch that is
+//! stopped while it runs is a recording like any other, up to there; what its buffers hold then is nobody's result.
 //! Misses: one launch of each kind is timed, so the dilation of short kernels on a GPU is noise.
 
 use prlx_probe::Plan;
 use prlx_trace::device::{Context, Head, Shape};
-use prlx_trace::kernel::{Module, Scalar};
-use prlx_trace::launch::{ArgInfo, Launch, Totals};
-use prlx_trace::{FuncId, Level, ModuleId, Recording, Streams, Trace};
+use prlx_trace::kernel::{FaultKind, Module, Scalar};
+use prlx_trace::launch::{ArgInfo, Fault, Launch, Totals};
+use prlx_trace::{FuncId, LaneMask, Level, ModuleId, Recording, Streams, Trace, WarpId};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::job::{ArgValue, Job};
 use crate::run::{Prepared, outputs, prepare};
-use crate::{DevicePtr, Driver, Error, ErrorKind, LaunchStats, Output, digest, drain};
+use crate::{DevicePtr, Driver, Error, ErrorKind, LaunchStats, Observed, Output, digest, drain};
 
 /// How to record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,13 +38,13 @@ impl Default for RecordOptions {
 pub struct Recorded {
     /// The launch and its streams.
     pub recording: Recording,
-    /// The job's outputs, from the instrumented run.
+    /// The job's outputs, from the instrumented run; none if it was stopped.
     pub outputs: Vec<Output>,
     /// What the instrumented run cost.
     pub stats: LaunchStats,
     /// The run of the original code.
     pub bare: Option<Bare>,
-    /// What went wrong while the kernel ran (a fault, or it got stuck): what it recorded until then is here all the same.
+    /// What stopped the kernel while it ran, as the launch's own fault says too, with advice.
     pub fault: Option<Error>,
     /// What was wrong with the bytes that the kernel left.
     pub damage: Vec<String>,
@@ -70,8 +71,8 @@ impl Recorded {
 /// Runs `text`, the job's module with `plan` written into it, and drains what it recorded.
 ///
 /// # Errors
-/// When the kernel is not instrumented or not supported, memory is short, or the device fails. A kernel that faults is no
-/// error here, as long as its memory can be read: see [`Recorded::fault`].
+/// When the kernel is not instrumented or not supported, memory is short, or the device fails. A kernel that faults or gets
+/// stuck is no error here: see [`Launch::fault`].
 pub fn record(
     driver: &mut dyn Driver,
     text: &str,
@@ -161,24 +162,34 @@ impl Session<'_> {
             level: program.level,
             window: program.window.clone().filter(|_| program.level == Level::Operands),
             totals: Totals::default(),
+            fault: None,
         };
-        let (drained, launched) = match options.hooks {
+        let Ran { drained, ended, unfinished } = match options.hooks {
             true => self.observed(module)?,
             false => self.instrumented(module, &launch, options.pool, held)?,
         };
-        // The launch's own error says more than that of a read which fails because of it.
-        let fault = launched.as_ref().err().cloned();
-        let blame = |e: Error| fault.clone().unwrap_or(e);
-        let contents = self.prepared.contents(self.driver, self.job).map_err(&blame)?;
+        let (stats, fault) = match ended {
+            Ok(stats) => (stats, None),
+            Err(e) => (LaunchStats::default(), Some(e)),
+        };
+        let contents = match &fault {
+            None => self.prepared.contents(self.driver, self.job)?,
+            Some(_) => Vec::new(),
+        };
         for (info, bytes) in launch.args.iter_mut().zip(&contents) {
             info.after = bytes.as_ref().map(|b| xxh3_64(b));
         }
-        let stats = launched.unwrap_or_default();
         let bare = if options.bare && fault.is_none() { Some(self.bare(&contents)?) } else { None };
+        let (first, last) = self.wanted(&launch);
+        launch.fault = fault.as_ref().map(|e| Fault {
+            kind: if e.kind == ErrorKind::Stuck { FaultKind::Stuck } else { FaultKind::Fault },
+            text: e.message.clone(),
+            unfinished,
+        });
         launch.totals = Totals {
             recorded: drained.recorded,
             dropped: drained.dropped,
-            filtered_warps: launch.warps() - drained.warps.len() as u64,
+            filtered_warps: launch.warps() - (last - first),
             bare: bare.as_ref().map_or(0, |b| cost(&b.stats)),
             instrumented: cost(&stats),
         };
@@ -197,42 +208,47 @@ impl Session<'_> {
         })
     }
 
-    /// Runs the instrumented code and reads back what it wrote. A launch that failed while it ran is given beside that.
+    /// Runs the instrumented code and reads back what it wrote.
     fn instrumented(
         &mut self,
         module: crate::ModuleHandle,
         launch: &Launch,
         pool: u64,
         held: &mut Held,
-    ) -> Result<(drain::Drained, Result<LaunchStats, Error>), Error> {
+    ) -> Result<Ran, Error> {
         let context = self.context(launch, pool, held)?;
         let at = held.zeroed(self.driver, Context::SIZE as u64, 16)?;
         self.driver.write(DevicePtr(at), &context.to_bytes())?;
         let mut params = self.prepared.params.clone();
         params.resize(params.len().next_multiple_of(8), 0);
         params.extend_from_slice(&at.to_le_bytes());
-        let launched = self.driver.launch(module, &self.job.kernel, &self.job.config, &params);
-        // What failed while it ran has recorded until then; what was never started has not.
-        match launched {
-            Err(e) if !matches!(e.kind, ErrorKind::Fault | ErrorKind::Stuck) => Err(e),
-            launched => {
-                let drained = self.drain(launch, &context, at);
-                let drained = drained.map_err(|e| launched.as_ref().err().cloned().unwrap_or(e))?;
-                Ok((drained, launched))
-            }
-        }
+        let ended = started(self.driver.launch(module, &self.job.kernel, &self.job.config, &params))?;
+        let drained = match self.drain(launch, &context, at) {
+            // A device that faulted may refuse to be read: then the fault is all that there is.
+            Err(_) if ended.is_err() => drain::Drained::default(),
+            drained => drained?,
+        };
+        Ok(Ran { drained, ended, unfinished: None })
     }
 
     /// Runs the original code under the machine's own eyes.
-    fn observed(&mut self, module: crate::ModuleHandle) -> Result<(drain::Drained, Result<LaunchStats, Error>), Error> {
+    fn observed(&mut self, module: crate::ModuleHandle) -> Result<Ran, Error> {
         let (job, params) = (self.job, &self.prepared.params);
         let Some(seen) = self.driver.observe(module, &job.kernel, &job.config, params, self.plan) else {
             let what = format!("{} can't record without rewriting the code", self.driver.info().name);
             return Err(Error::new(ErrorKind::Record, what));
         };
-        let (warps, stats) = seen?;
-        let recorded = warps.iter().map(|w| w.lanes.elements()).sum();
-        Ok((drain::Drained { warps, recorded, dropped: 0, damage: Vec::new() }, Ok(stats)))
+        let Observed { streams, ended, unfinished } = seen?;
+        let recorded = streams.iter().map(|w| w.lanes.elements()).sum();
+        let drained = drain::Drained { warps: streams, recorded, ..drain::Drained::default() };
+        Ok(Ran { drained, ended: started(ended)?, unfinished: Some(unfinished) })
+    }
+
+    /// The warps that are to be recorded: first, and one past the last.
+    fn wanted(&self, launch: &Launch) -> (u64, u64) {
+        let all = (0, launch.warps());
+        let (first, last) = launch.window.as_ref().map(|w| w.warps).or(self.plan.program.filter.warps).unwrap_or(all);
+        (first.min(all.1), last.clamp(first.min(all.1), all.1))
     }
 
     /// The arguments, with digests of what buffers hold before the launch.
@@ -255,9 +271,8 @@ impl Session<'_> {
         let lanes = u64::from(launch.warp_size);
         let shape = Shape::of(launch.level, lanes);
         let chunk = shape.chunk();
-        let program = &self.plan.program;
         let window = launch.window.as_ref();
-        let (first, last) = window.map(|w| w.warps).or(program.filter.warps).unwrap_or((0, u64::MAX));
+        let (first, last) = self.wanted(launch);
         let (visit_first, visit_last) = window.map_or((0, u64::MAX), |w| w.visits);
         let size = pool - pool % chunk;
         let room = |each: u64| {
@@ -294,8 +309,7 @@ impl Session<'_> {
         };
         let context = Context::read(&read(at, Context::SIZE as u64)?).unwrap_or_default();
         let used = context.cursor.min(given.size) / shape.chunk() * shape.chunk();
-        let first = given.warp_first.min(launch.warps());
-        let count = given.warp_last.min(launch.warps()).saturating_sub(first);
+        let (first, count) = (given.warp_first, given.warp_last - given.warp_first);
         let each = shape.heads(lanes) * Head::SIZE as u64;
         let hashes = if launch.level == Level::Print { lanes * 4 * 8 } else { 0 };
         Ok(drain::drain(drain::Memory {
@@ -324,6 +338,23 @@ impl Session<'_> {
         });
         let unloaded = self.driver.unload(module);
         run.and_then(|bare| unloaded.map(|()| bare))
+    }
+}
+
+/// What came of a launch that was started.
+struct Ran {
+    drained: drain::Drained,
+    /// What it cost, or what stopped it.
+    ended: Result<LaunchStats, Error>,
+    /// If it was stopped: lanes that had not ended, where the device knows.
+    unfinished: Option<Vec<(WarpId, LaneMask)>>,
+}
+
+/// How a launch ended, if it was started at all: what was not has recorded nothing.
+fn started(ended: Result<LaunchStats, Error>) -> Result<Result<LaunchStats, Error>, Error> {
+    match ended {
+        Err(e) if !matches!(e.kind, ErrorKind::Fault | ErrorKind::Stuck) => Err(e),
+        ended => Ok(ended),
     }
 }
 

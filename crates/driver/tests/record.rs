@@ -13,8 +13,8 @@ use prlx_driver::job::{Arg, ArgValue, Buffer};
 use prlx_driver::{Driver, Error, ErrorKind, Job, LaunchConfig, LaunchStats, RecordOptions, Recorded, record};
 use prlx_probe::{Filter, FunctionPlan, Plan, Program};
 use prlx_trace::device::{Context, EventRecord};
-use prlx_trace::kernel::{Function, Module, Param, Scalar, Site};
-use prlx_trace::launch::{Lanes as Streams, OperandRecord, Window};
+use prlx_trace::kernel::{FaultKind, Function, Module, Param, Scalar, Site};
+use prlx_trace::launch::{Fault, Lanes as Streams, OperandRecord, Window};
 use prlx_trace::{Dim3, Level, SiteId, WarpId};
 
 fn job(ctas: u32, threads: u32) -> Job {
@@ -313,7 +313,24 @@ fn a_fault_keeps_what_was_recorded() {
     let r = record(&mut device, "", &plan(Level::Path), &job(1, 32), &options).unwrap();
     assert_eq!(words(&r, 0)[0], [5]);
     assert_eq!(r.fault.unwrap().message, "k.ptx:12: out of bounds");
+    let launch = &r.recording.launch;
+    let fault = Fault { kind: FaultKind::Fault, text: "k.ptx:12: out of bounds".into(), unfinished: None };
+    assert_eq!(launch.fault, Some(fault));
+    assert_eq!(launch.unfinished(WarpId(0)), launch.lanes(WarpId(0)), "nobody knows who had ended");
+    assert_eq!((launch.totals.filtered_warps, launch.args[0].after, r.outputs.len()), (0, None, 0));
     assert!(r.bare.is_none() && device.memory.blocks.is_empty());
+}
+
+#[test]
+fn a_device_that_can_not_be_read_after_a_fault() {
+    let mut device = Fake::new(|memory, _, _, _| {
+        memory.dead = true;
+        Err(Error::new(ErrorKind::Stuck, "too many steps"))
+    });
+    let r = record(&mut device, "", &plan(Level::Path), &job(1, 32), &RecordOptions::default()).unwrap();
+    let launch = &r.recording.launch;
+    assert_eq!(launch.fault.as_ref().map(|f| f.kind), Some(FaultKind::Stuck));
+    assert_eq!((r.recording.streams.infos().len(), launch.totals.recorded, launch.totals.filtered_warps), (0, 0, 0));
 }
 
 #[test]

@@ -17,8 +17,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use prlx_driver::{Error, ErrorKind};
-use prlx_trace::Dim3;
 use prlx_trace::launch::WarpStream;
+use prlx_trace::{Dim3, LaneMask, WarpId};
 
 use crate::code::window;
 use crate::cta::{Cta, Launch, Rng, State, lanes};
@@ -199,6 +199,12 @@ impl Cluster {
     /// What its CTAs printed, by their numbers.
     pub fn output(&mut self) -> impl Iterator<Item = (u64, Vec<u8>)> {
         self.ctas.iter_mut().map(|c| (c.block.index, std::mem::take(&mut c.block.output)))
+    }
+    /// The warps that are recorded and have lanes that have not ended, ascending, and which.
+    pub fn unfinished(&self) -> Vec<(WarpId, LaneMask)> {
+        let mut all: Vec<_> = self.ctas.iter().flat_map(Cta::unfinished).collect();
+        all.sort_unstable();
+        all
     }
     /// What its warps wrote down.
     pub fn streams(&mut self) -> impl Iterator<Item = WarpStream> {

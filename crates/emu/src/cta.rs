@@ -9,9 +9,8 @@ use std::sync::Arc;
 
 use prlx_driver::{Error, ErrorKind, LaunchConfig};
 use prlx_isa::view::Module;
-use prlx_trace::Dim3;
-use prlx_trace::WarpId;
 use prlx_trace::launch::WarpStream;
+use prlx_trace::{Dim3, LaneMask, WarpId};
 
 use crate::check::{Checker, Shelf};
 use crate::cluster::Peers;
@@ -414,6 +413,11 @@ impl Cta {
             }
         }
         lines
+    }
+    /// The warps that are recorded and have lanes that have not ended, and which.
+    pub fn unfinished(&self) -> impl Iterator<Item = (WarpId, LaneMask)> {
+        let open = self.warps.iter().filter(|w| w.alive != 0);
+        open.filter_map(|w| w.recorder.as_ref().map(|r| (r.warp(), LaneMask(w.alive.into()))))
     }
     /// What its warps wrote down.
     pub fn streams(&mut self) -> Vec<WarpStream> {

@@ -2,12 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
-use prlx_driver::{DeviceInfo, DevicePtr, Driver, Error, ErrorKind, LaunchConfig, LaunchStats, ModuleHandle};
+use prlx_driver::{DeviceInfo, DevicePtr, Driver, Error, ErrorKind, LaunchConfig, LaunchStats, ModuleHandle, Observed};
 use prlx_isa::view::{Function, Module, Space, Symbol};
 use prlx_probe::Plan;
 use prlx_trace::Dim3;
 use prlx_trace::check::Findings;
-use prlx_trace::launch::WarpStream;
 use rustc_hash::FxHashMap;
 
 use crate::alu::Level;
@@ -170,10 +169,9 @@ impl Emulator {
         }
         let outcome = grid::run(&launch, threads);
         if let Some(c) = launch.checker.lock().ok().and_then(|mut c| c.take()) {
-            self.findings.add(c.finish(&launch, outcome.is_ok()));
+            self.findings.add(c.finish(&launch, outcome.stopped.is_none()));
         }
         self.memory.wrote_all();
-        let outcome = outcome?;
         for (_, text) in &outcome.output {
             self.output.extend_from_slice(text);
         }
@@ -405,9 +403,16 @@ impl Driver for Emulator {
         config: &LaunchConfig,
         params: &[u8],
         plan: &Plan,
-    ) -> Option<Result<(Vec<WarpStream>, LaunchStats), Error>> {
-        Some(self.run(module, kernel, config, params, Some(plan)).map(|(outcome, stats)| (outcome.streams, stats)))
+    ) -> Option<Result<Observed, Error>> {
+        Some(self.run(module, kernel, config, params, Some(plan)).map(|(outcome, stats)| {
+            let streams = outcome.streams;
+            match outcome.stopped {
+                None => Observed { streams, ended: Ok(stats), unfinished: Vec::new() },
+                Some(s) => Observed { streams, ended: Err(s.error), unfinished: s.unfinished },
+            }
+        }))
     }
+
     fn launch(
         &mut self,
         module: ModuleHandle,
@@ -415,6 +420,7 @@ impl Driver for Emulator {
         config: &LaunchConfig,
         params: &[u8],
     ) -> Result<LaunchStats, Error> {
-        Ok(self.run(module, kernel, config, params, None)?.1)
+        let (outcome, stats) = self.run(module, kernel, config, params, None)?;
+        outcome.stopped.map_or(Ok(stats), |s| Err(s.error))
     }
 }

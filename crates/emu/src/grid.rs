@@ -2,13 +2,14 @@
 //!
 //! Holds: CTAs begin in order, so that the lowest that has not ended is always running: a CTA may wait for earlier ones.
 //! One that seems to wait for others is set aside for a while and the next begins, so that it may wait for later ones too.
-//! When several fault, the lowest's error is reported.
+//! When several fault, the lowest's error is reported, with what it and those before it did until then.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use prlx_driver::Error;
 use prlx_trace::launch::WarpStream;
+use prlx_trace::{LaneMask, WarpId};
 
 use crate::cluster::{Cluster, Progress, clusters};
 use crate::cta::Launch;
@@ -27,21 +28,44 @@ pub struct Outcome {
     pub output: Vec<(u64, Vec<u8>)>,
     /// What hooks wrote down, by warp.
     pub streams: Vec<WarpStream>,
+    /// What stopped the launch. All of it is then what the clusters before the one that was stopped did, and that one until
+    /// then: which later ones ran as well is the host threads' doing.
+    pub stopped: Option<Stopped>,
 }
 
-/// Runs all CTAs.
-///
-/// # Errors
-/// The error of the lowest CTA that has one.
-pub fn run(launch: &Launch<'_>, threads: usize) -> Result<Outcome, Error> {
+/// The end of a launch that is stopped.
+#[derive(Debug)]
+pub struct Stopped {
+    /// Why.
+    pub error: Error,
+    /// Recorded warps that have lanes which had not ended, and which.
+    pub unfinished: Vec<(WarpId, LaneMask)>,
+}
+
+/// What one cluster left.
+struct Part {
+    cluster: u64,
+    output: Vec<(u64, Vec<u8>)>,
+    streams: Vec<WarpStream>,
+}
+
+impl Part {
+    fn of(cluster: &mut Cluster) -> Part {
+        let output = cluster.output().filter(|(_, text)| !text.is_empty()).collect();
+        Part { cluster: cluster.index, output, streams: cluster.streams().collect() }
+    }
+}
+
+/// Runs all CTAs, or until one is stopped: then the lowest cluster's reason counts.
+pub fn run(launch: &Launch<'_>, threads: usize) -> Outcome {
     let n = clusters(launch.config.grid, launch.cluster).volume();
     let next = AtomicU64::new(0);
     // CTAs from this one on need not run any more.
     let stop = AtomicU64::new(u64::MAX);
-    let failed: Mutex<Option<(u64, Error)>> = Mutex::new(None);
-    let whole = Mutex::new(Outcome::default());
+    let failed: Mutex<Option<(u64, Stopped)>> = Mutex::new(None);
+    let whole: Mutex<(u64, Vec<Part>)> = Mutex::default();
     let work = || {
-        let mut mine = Outcome::default();
+        let (mut instructions, mut parts) = (0, Vec::new());
         let mut active: Vec<Cluster> = Vec::new();
         let mut spare: Vec<Cluster> = Vec::new();
         let mut turn = 0;
@@ -69,21 +93,22 @@ pub fn run(launch: &Launch<'_>, threads: usize) -> Result<Outcome, Error> {
             let done = match cluster.run(launch, SHARE) {
                 _ if index >= stop.load(SeqCst) => true,
                 Ok(Progress::Done) => {
-                    mine.instructions += cluster.instructions();
-                    mine.streams.extend(cluster.streams());
-                    mine.output.extend(cluster.output().filter(|(_, text)| !text.is_empty()));
+                    instructions += cluster.instructions();
+                    parts.push(Part::of(cluster));
                     true
                 }
                 Ok(Progress::Paused { waits }) => {
                     wanting = waits;
                     false
                 }
-                Err(e) => {
+                Err(error) => {
                     stop.fetch_min(index, SeqCst);
+                    let unfinished = cluster.unfinished();
+                    parts.push(Part::of(cluster));
                     if let Ok(mut f) = failed.lock()
                         && f.as_ref().is_none_or(|(i, _)| *i > index)
                     {
-                        *f = Some((index, e));
+                        *f = Some((index, Stopped { error, unfinished }));
                     }
                     true
                 }
@@ -95,9 +120,8 @@ pub fn run(launch: &Launch<'_>, threads: usize) -> Result<Outcome, Error> {
             }
         }
         if let Ok(mut w) = whole.lock() {
-            w.instructions += mine.instructions;
-            w.output.extend(mine.output);
-            w.streams.extend(mine.streams);
+            w.0 += instructions;
+            w.1.append(&mut parts);
         }
     };
     let threads = (threads as u64).min(n).max(1);
@@ -110,11 +134,15 @@ pub fn run(launch: &Launch<'_>, threads: usize) -> Result<Outcome, Error> {
             }
         });
     }
-    if let Some((_, e)) = failed.into_inner().unwrap_or(None) {
-        return Err(e);
+    let (instructions, mut parts) = whole.into_inner().unwrap_or_default();
+    let (last, stopped) = failed.into_inner().unwrap_or(None).unzip();
+    parts.retain(|p| last.is_none_or(|last| p.cluster <= last));
+    let mut out = Outcome { instructions, stopped, ..Outcome::default() };
+    for part in parts {
+        out.output.extend(part.output);
+        out.streams.extend(part.streams);
     }
-    let mut out = whole.into_inner().unwrap_or_default();
     out.output.sort_by_key(|o| o.0);
     out.streams.sort_by_key(|s| s.warp);
-    Ok(out)
+    out
 }

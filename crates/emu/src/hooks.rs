@@ -78,6 +78,10 @@ impl Recorder {
             }
         });
     }
+    /// Which warp.
+    pub fn warp(&self) -> WarpId {
+        self.warp
+    }
     /// Runs an action for the lanes `m`.
     pub fn act(&mut self, hook: &Hook, planes: &mut Planes, m: u32, clock: u64) {
         if m == 0 {
@@ -181,8 +185,11 @@ impl Recorder {
             }
         }
     }
-    /// What was written.
-    pub fn finish(self) -> WarpStream {
+    /// What was written, also by lanes that never came to their end.
+    pub fn finish(mut self) -> WarpStream {
+        for (words, word) in self.words.iter_mut().zip(self.word).filter(|(_, word)| *word != 1) {
+            words.push(word);
+        }
         fn flat<T>(lists: Vec<Vec<T>>) -> (Vec<T>, Vec<u32>) {
             let (mut all, mut ends) = (Vec::new(), Vec::new());
             for list in lists {

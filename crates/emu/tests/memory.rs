@@ -1,10 +1,13 @@
-//! State spaces, widths, atomics, and what is said of accesses that go wrong.
+//! State spaces, widths, atomics, what is said of accesses that go wrong, and what is left of a launch that they stop.
 
 mod common;
 
 use common::Case;
-use prlx_driver::{Driver, ErrorKind, LaunchConfig};
+use prlx_driver::{Driver, ErrorKind, LaunchConfig, Observed};
 use prlx_emu::{Emulator, Options};
+use prlx_probe::{Filter, Plan, Program};
+use prlx_trace::launch::Lanes;
+use prlx_trace::{Dim3, LaneMask, Level, WarpId};
 
 #[test]
 fn widths_and_signs() {
@@ -68,7 +71,7 @@ fn out_of_bounds_says_all() {
     assert_eq!(
         e.message,
         "`ld.global.u32 %r1, [%rd1+60];` at kernel.cu:8:5 in `k` reads at 0x7f2000001080, where nothing is allocated: \
-         the nearest allocation is a buffer (380 bytes at 0x7f2000000000): 3844 bytes past its end; kernel `k`, \
+         the nearest allocation is `words` (380 bytes at 0x7f2000000000): 3844 bytes past its end; kernel `k`, \
          CTA (0,0,0) thread (17,0,0)"
     );
     let c = Case { body: "ld.global.u64 %rd2, [%rd1];".into(), ..c };
@@ -269,4 +272,60 @@ fn what_kernels_print_comes_in_the_order_of_ctas() {
         let (words, _, text) = c.seed(seed).unwrap();
         assert_eq!((words[3], text.as_str()), (2, "cta 0: 1.5\ncta 1: 1.5\ncta 2: 1.5\n"));
     }
+}
+
+/// Every lane decides three times by what it loads; in between, thread 37 of CTA 5 and of CTA 9 stores out of bounds.
+const STRAYS: &str = "
+    ld.global.u32 %r1, [%rd1];
+    setp.gt.u32 %p1, %r1, 4; @%p1 add.u32 %r2, %r2, 1;
+    setp.gt.u32 %p2, %r1, 7; @%p2 add.u32 %r2, %r2, 2;
+    mov.u64 %rd2, %rd1;
+    setp.eq.u32 %p3, %r0, 37; setp.eq.u32 %p4, %r61, 5; setp.eq.u32 %p5, %r61, 9;
+    or.pred %p4, %p4, %p5; and.pred %p3, %p3, %p4;
+    @%p3 mov.u64 %rd2, 64;
+    st.global.u32 [%rd2], %r2;
+    setp.gt.u32 %p6, %r1, 9; @%p6 add.u32 %r2, %r2, 4;
+    st.global.u32 [%rd1], %r2;";
+
+fn until_stopped(threads: usize, filter: Filter) -> Observed {
+    let case = Case::new(STRAYS).shape(16, 64);
+    let text = case.text();
+    let (view, _) = prlx_isa::ptx::read(&text);
+    let program = Program { level: Level::Path, elide: true, filter, window: None };
+    let plan = Plan::resolve(&program, &view, &text, "k.ptx", &|_| None);
+    let mut e = Emulator::new(Options { threads, ..case.options });
+    let module = e.load(text.as_bytes()).unwrap();
+    let at = e.alloc(case.words.len() as u64 * 4, 4).unwrap();
+    e.fill(at, case.words.len() as u64 * 4, 6).unwrap();
+    let shape = |x| Dim3 { x, y: 1, z: 1 };
+    let config = LaunchConfig { grid: shape(16), block: shape(64), ..LaunchConfig::default() };
+    e.observe(module, "k", &config, &at.0.to_le_bytes(), &plan).unwrap().unwrap()
+}
+
+/// All of the CTAs before the one that was stopped, and that one until then.
+#[test]
+fn the_same_is_left_however_many_threads_ran_it() {
+    let one = until_stopped(1, Filter::default());
+    let e = one.ended.clone().unwrap_err();
+    assert_eq!(e.kind, ErrorKind::Fault);
+    assert!(e.message.contains("CTA (5,0,0) thread (37,0,0)"), "{}", e.message);
+    // The fair schedule runs one warp of CTA 5 to its end before the other; that one stops at the store.
+    assert_eq!(one.unfinished, [(WarpId(11), LaneMask(0xffff_ffff))]);
+    let warps: Vec<u64> = one.streams.iter().map(|w| w.warp.0).collect();
+    assert_eq!(warps, (0..12).collect::<Vec<_>>());
+    let decided = |w: usize| match &one.streams[w].lanes {
+        Lanes::Path { words, ends } => words[..ends[0] as usize].iter().map(|w| w.ilog2()).sum::<u32>(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!((decided(0), decided(10), decided(11)), (3, 3, 2), "what was decided before the store is there");
+    for _ in 0..20 {
+        assert_eq!(until_stopped(8, Filter::default()), one);
+    }
+}
+
+#[test]
+fn warps_that_nobody_asked_for_are_not_told() {
+    let seen = until_stopped(1, Filter { warps: Some((3, 11)), ..Filter::default() });
+    assert!(seen.ended.is_err());
+    assert_eq!((seen.streams.len(), seen.unfinished), (8, vec![]));
 }

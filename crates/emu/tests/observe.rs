@@ -110,14 +110,15 @@ fn case(path: &Path, module: &Path, name: &str, level: Level, elide: bool) -> Re
         let p = prepare(&mut e, &job).map_err(|e| e.to_string())?;
         let seen = match e.observe(m, &job.kernel, &job.config, &p.params, &plan).ok_or("the device has hooks")? {
             Err(e) if e.kind == ErrorKind::Unsupported => return Ok(()),
-            r => r.map_err(|e| e.to_string())?.0,
+            r => r.map_err(|e| e.to_string())?,
         };
         for o in prlx_driver::run::outputs(&job, p.contents(&mut e, &job).map_err(|e| e.to_string())?) {
             if o.expect.is_some_and(|c| c.wrong > 0) && !(seed != 0 && FREE.contains(&name)) {
                 return Err(format!("`{}` is wrong under hooks", o.name).into());
             }
         }
-        streams.push((seed, plain(seen)));
+        seen.ended.map_err(|e| e.to_string())?;
+        streams.push((seed, plain(seen.streams)));
     }
     let free = FREE.contains(&name);
     if level != Level::Events && !free {

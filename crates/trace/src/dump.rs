@@ -185,6 +185,9 @@ fn launch(out: &mut dyn Write, i: usize, l: &Launch) -> io::Result<()> {
     if let Some(w) = &l.window {
         writeln!(out, "  window {:?} warps {:?} visits {:?}", w.sites, w.warps, w.visits)?;
     }
+    if let Some(f) = &l.fault {
+        writeln!(out, "  {} {:?} unfinished {:?}", f.kind.name(), f.text, f.unfinished)?;
+    }
     writeln!(out, "  params {}", l.params.iter().map(|b| format!("{b:02x}")).collect::<String>())?;
     let digest = |d: Option<u64>| d.map_or("-".into(), |d| format!("{d:016x}"));
     for a in &l.args {

@@ -6,10 +6,10 @@ use crate::device::{CHUNK_ROWS, Context, EventRecord, Head};
 use crate::file::{KINDS, MAGIC};
 use crate::ids::Dim3;
 use crate::kernel::{
-    Alu, Arg, Block, End, Function, Guard, Level, Loc, Loop, Module, Node, NodeKind, Operand, Param, Scalar, Site,
-    SiteClass, Source, SourceFile, Special, Steered, Step,
+    Alu, Arg, Block, End, FaultKind, Function, Guard, Level, Loc, Loop, Module, Node, NodeKind, Operand, Param, Scalar,
+    Site, SiteClass, Source, SourceFile, Special, Steered, Step,
 };
-use crate::launch::{ArgInfo, Launch, Totals, Window};
+use crate::launch::{ArgInfo, Fault, Launch, Totals, Window};
 use crate::stored::{Layout, VERSION};
 
 const STRUCTURES: &[Layout] = &[
@@ -32,11 +32,19 @@ const STRUCTURES: &[Layout] = &[
     Launch::LAYOUT,
     ArgInfo::LAYOUT,
     Window::LAYOUT,
+    Fault::LAYOUT,
     Totals::LAYOUT,
     Dim3::LAYOUT,
 ];
-const NAMES: &[Layout] =
-    &[Scalar::LAYOUT, Alu::LAYOUT, Special::LAYOUT, SiteClass::LAYOUT, Level::LAYOUT, NodeKind::LAYOUT];
+const NAMES: &[Layout] = &[
+    Scalar::LAYOUT,
+    Alu::LAYOUT,
+    Special::LAYOUT,
+    SiteClass::LAYOUT,
+    Level::LAYOUT,
+    FaultKind::LAYOUT,
+    NodeKind::LAYOUT,
+];
 
 const HEAD: &str = "\
 <!-- Made by `cargo test -p prlx-trace` with BLESS=1 from crates/trace/src; do not edit. -->
@@ -75,8 +83,8 @@ another meaning. The files under `tests/traces` are never made again: they must 
 ## Values
 
 Numbers are base-128, seven bits a byte, lowest first, the top bit set when more follow; but `u8` and `bool` have one byte
-and `u128` has 16. Ids are numbers. `String` and `Vec` are a count, then that many; `Option` is 0, or 1 and the value; a
-pair is both; a structure is its fields in order; an enumeration is its number as one byte, then its fields.
+and `u128` has 16. Ids and lane masks are numbers. `String` and `Vec` are a count, then that many; `Option` is 0, or 1 and
+the value; a pair is both; a structure is its fields in order; an enumeration is its number as one byte, then its fields.
 
 ## Index
 

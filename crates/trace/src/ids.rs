@@ -80,6 +80,16 @@ impl LaneMask {
     }
 }
 
+impl crate::stored::Stored for LaneMask {
+    const MIN: usize = 1;
+    fn put(&self, out: &mut Vec<u8>) {
+        self.0.put(out);
+    }
+    fn take(from: &mut crate::stored::Reader<'_>) -> Result<Self, crate::Error> {
+        u64::take(from).map(LaneMask)
+    }
+}
+
 impl fmt::Debug for LaneMask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:#010x}", self.0)

@@ -364,6 +364,12 @@ codes! {
         Events = 2 "events", /// All lanes' operands in a window.
         Operands = 3 "operands",
     }
+    /// How a launch came to end before its end.
+    FaultKind {
+        /// The code faulted: out of bounds, misaligned, a trap.
+        Fault = 0 "fault", /// It did not end within its limit, or waits for itself.
+        Stuck = 1 "stuck",
+    }
     /// What a node of a slice is.
     NodeKind {
         /// An operation on the values before it.
@@ -378,7 +384,7 @@ codes! {
     }
 }
 }
-pub use codes_table::{Alu, Level, NodeKind, Scalar, SiteClass, Special};
+pub use codes_table::{Alu, FaultKind, Level, NodeKind, Scalar, SiteClass, Special};
 
 impl Scalar {
     /// Width in bits; a predicate has 1.

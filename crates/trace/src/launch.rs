@@ -5,7 +5,7 @@
 //! without decoding.
 
 use crate::ids::{Dim3, FuncId, LaneMask, ModuleId, SiteId, WarpId};
-use crate::kernel::{Level, Scalar};
+use crate::kernel::{FaultKind, Level, Scalar};
 
 structures! {
     /// What one launch was, and what was seen of it; its streams are kept apart (see `Trace`).
@@ -37,6 +37,8 @@ structures! {
         pub window: Option<Window>,
         /// Recorded and lost elements, and what recording cost.
         pub totals: Totals,
+        /// What stopped it before its end; the streams hold what was recorded until then.
+        #[since(2)] pub fault: Option<Fault>,
     }
 }
 
@@ -55,6 +57,14 @@ impl Launch {
         let first = warp.0 % self.warps_per_cta().max(1) * size;
         let n = self.block.volume().saturating_sub(first).min(size);
         LaneMask(if n >= 64 { u64::MAX } else { (1 << n) - 1 })
+    }
+    /// The lanes of `warp` that may not have come to their end because the launch was stopped.
+    pub fn unfinished(&self, warp: WarpId) -> LaneMask {
+        match self.fault.as_ref().map(|f| &f.unfinished) {
+            None => LaneMask(0),
+            Some(None) => self.lanes(warp),
+            Some(Some(known)) => known.binary_search_by_key(&warp, |w| w.0).map_or(LaneMask(0), |i| known[i].1),
+        }
     }
 }
 
@@ -83,6 +93,18 @@ structures! {
         pub warps: (u64, u64),
         /// Visits of a site by a lane, counted from 0 for each site and lane: first and one past the last.
         pub visits: (u64, u64),
+    }
+
+    /// What stopped a launch before its end.
+    #[derive(Clone, PartialEq, Eq, Debug, Default)]
+    pub struct Fault {
+        /// In which way.
+        pub kind: FaultKind,
+        /// What happened, with its place: instruction, line, thread.
+        pub text: String,
+        /// Of the warps that were recorded, ascending: those with lanes that had not ended, and which lanes. `None`: the device
+        /// can't say; it may be any.
+        pub unfinished: Option<Vec<(WarpId, LaneMask)>>,
     }
 
     /// Sums over a launch. `recorded + dropped` is what the instrumented code wanted to write.

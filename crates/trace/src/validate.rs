@@ -168,6 +168,14 @@ pub fn launch(l: &Launch, modules: &[Module]) -> Result<(), Wrong> {
     if ctas >> 40 != 0 {
         return wrong("grid", format!("{ctas} CTAs are more than 2^40"));
     }
+    if let Some(unfinished) = l.fault.as_ref().and_then(|f| f.unfinished.as_ref()) {
+        if !unfinished.is_sorted_by(|a, b| a.0 < b.0) {
+            return wrong("fault.unfinished", "its warps do not ascend");
+        }
+        if let Some((last, _)) = unfinished.last().filter(|(w, _)| w.0 >= l.warps()) {
+            return wrong("fault.unfinished", format!("{last} is beyond the {} of the launch", l.warps()));
+        }
+    }
     let mut window = l.window.iter().flat_map(|w| &w.sites);
     window.try_for_each(|s| below(|| "window.sites".into(), s.0, m.sites.len()))
 }

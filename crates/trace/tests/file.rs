@@ -166,6 +166,12 @@ fn ids_out_of_range_are_refused() {
     let mut bad = small();
     bad.launches[1].launch.grid = prlx_trace::Dim3 { x: u32::MAX, y: u32::MAX, z: u32::MAX };
     assert_eq!(Trace::read(&bytes(&bad)).unwrap_err().field, "Trace.launches[1].grid");
+    for warps in [[3, 3], [0, u64::MAX]] {
+        let mut bad = small();
+        let unfinished = Some(warps.map(|w| (WarpId(w), prlx_trace::LaneMask(1))).to_vec());
+        bad.launches[1].launch.fault = Some(prlx_trace::launch::Fault { unfinished, ..Default::default() });
+        assert_eq!(Trace::read(&bytes(&bad)).unwrap_err().field, "Trace.launches[1].fault.unfinished");
+    }
     let mut bad = small();
     let events = vec![prlx_trace::launch::Event { site: SiteId(6), ..Default::default() }];
     let lanes = Lanes::Events(events);
@@ -189,13 +195,17 @@ fn old_files() -> PathBuf {
     root().join("tests/traces/v2")
 }
 
-/// Small, with a launch at every level, each with elements.
+/// Small, with a launch at every level, each with elements, and some that faulted.
 fn at_every_level() -> Trace {
     let full = |t: &Trace| {
         let mut levels: Vec<Level> = t.launches.iter().map(|r| r.launch.level).collect();
         levels.sort();
         let elements = |r: &Recording| r.streams.frame(0).unwrap().iter().map(|w| w.lanes.elements()).sum::<u64>();
-        levels == Level::ALL && t.launches.iter().all(|r| elements(r) > 0 && r.streams.infos().len() > 1)
+        levels == Level::ALL
+            && t.launches.iter().all(|r| elements(r) > 0 && r.streams.infos().len() > 1)
+            && t.launches
+                .iter()
+                .any(|r| r.launch.fault.as_ref().is_some_and(|f| f.unfinished.as_ref().is_some_and(|u| !u.is_empty())))
     };
     (0..).map(|seed| trace(seed, 4, 4, 3)).find(full).unwrap()
 }

@@ -27,6 +27,9 @@ pub fn run(args: &RecordArgs, ui: &Ui) -> Result<ExitCode> {
         totals.recorded,
         totals.dropped
     ));
+    for fault in trace.launches.iter().filter_map(|l| l.launch.fault.as_ref()) {
+        ui.warn(&format!("{} was stopped, and the recording ends there: {}", args.launch.display(), fault.text));
+    }
     report::checks(args.device.check.map(|_| &found), ui)
 }
 

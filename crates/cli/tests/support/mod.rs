@@ -48,9 +48,10 @@ pub fn observe(job: &Job, plan: &Plan) -> Result<Run, Box<dyn Error>> {
     let mut device = emulator();
     let module = device.load(job.text.as_bytes())?;
     let prepared = prepare(&mut device, job)?;
-    let (warps, _) = device
+    let seen = device
         .observe(module, &job.kernel, &job.config, &prepared.params, plan)
         .ok_or("the CPU device has hooks")??;
+    seen.ended?;
     let kernel =
         plan.module.functions.iter().position(|f| f.name == job.kernel).ok_or("the kernel is not in the plan")?;
     let launch = Launch {
@@ -63,7 +64,7 @@ pub fn observe(job: &Job, plan: &Plan) -> Result<Run, Box<dyn Error>> {
         window: plan.program.window.clone(),
         ..Launch::default()
     };
-    Ok(Run { module: plan.module.clone(), launch, warps, damaged: false, wrong: 0 })
+    Ok(Run { module: plan.module.clone(), launch, warps: seen.streams, damaged: false, wrong: 0 })
 }
 
 /// Runs rewritten code.

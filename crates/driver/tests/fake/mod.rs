@@ -8,12 +8,17 @@ use prlx_driver::{DeviceInfo, DevicePtr, Driver, Error, ErrorKind, LaunchConfig,
 #[derive(Default)]
 pub struct Memory {
     pub blocks: BTreeMap<u64, Vec<u8>>,
+    /// After a fault: nothing works any more.
+    pub dead: bool,
     next: u64,
 }
 
 impl Memory {
     pub fn range(&mut self, at: u64, len: usize) -> Result<&mut [u8], Error> {
         let fault = || Error::new(ErrorKind::Fault, format!("{len} bytes at {at:#x} are not allocated"));
+        if self.dead {
+            return Err(Error::new(ErrorKind::Fault, "the device is lost"));
+        }
         let (start, block) = self.blocks.range_mut(..=at).next_back().ok_or_else(fault)?;
         let from = (at - start) as usize;
         block.get_mut(from..from + len).ok_or_else(fault)
@@ -68,6 +73,9 @@ impl Driver for Fake {
         Ok(DevicePtr(at))
     }
     fn free(&mut self, at: DevicePtr) -> Result<(), Error> {
+        if self.memory.dead {
+            return Err(Error::new(ErrorKind::Fault, "the device is lost"));
+        }
         let block = self.memory.blocks.remove(&at.0).expect("what is freed was allocated");
         self.limit += block.len() as u64;
         Ok(())

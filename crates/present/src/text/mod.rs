@@ -10,7 +10,7 @@ use std::io::{self, Write};
 
 use prlx_analyze::report::{Coverage, LaunchPart, LaunchReport, Report, Verdict};
 use prlx_trace::Level;
-use prlx_trace::kernel::SiteClass;
+use prlx_trace::kernel::{FaultKind, SiteClass};
 
 pub use paint::Style;
 use paint::{Ink, clean, clip, count, number, pad, plain, wrap};
@@ -70,6 +70,11 @@ impl Text<'_> {
     }
 
     fn head(&self, out: &mut impl Write, r: &Report) -> io::Result<()> {
+        let stopped = r.launches.iter().find_map(|l| match &l.faults {
+            [Some(f), None] => Some((l, "A", f.kind)),
+            [None, Some(f)] => Some((l, "B", f.kind)),
+            _ => None,
+        });
         let what = match (r.verdict, r.first()) {
             (Verdict::Same, _) => "no difference, and everything was seen".to_string(),
             (Verdict::Unknown, _) => "no difference seen, but not everything was".to_string(),
@@ -77,22 +82,26 @@ impl Text<'_> {
                 let roots = l.findings.iter().map(|f| f.roots).sum::<u64>().max(f.lanes_total);
                 let part = if roots == 1 { "lanes parts" } else { "lanes part" };
                 let place = f.location().map(|l| format!(", first at {}", finding::short(l))).unwrap_or_default();
-                let what = format!(
-                    "{}: {} of {} {part}{place}",
-                    clean(&plain(&l.kernel)),
-                    number(roots),
-                    number(l.coverage.lanes.total)
-                );
+                let name = match stopped {
+                    Some((of, ..)) if std::ptr::eq(of, l) => String::new(),
+                    _ => format!("{}: ", clean(&plain(&l.kernel))),
+                };
+                let what = format!("{name}{} of {} {part}{place}", number(roots), number(l.coverage.lanes.total));
                 let parted = r.launches.iter().filter(|l| l.verdict == Verdict::Differs).count() as u64;
                 match count(r.launches.len() as u64, "launch", "launches") {
                     _ if r.launches.len() == 1 => what,
                     all => format!("{} of {all}; {what}", number(parted)),
                 }
             }
+            (_, None) if stopped.is_some() => "no decision seen to differ".to_string(),
             (_, None) if r.launches.iter().any(|l| l.verdict == Verdict::Differs) => {
                 "though no decision does".to_string()
             }
             (_, None) => "one side launched more".to_string(),
+        };
+        let what = match stopped {
+            Some((l, side, kind)) => format!("{}: only {side} {}; {what}", clean(&plain(&l.kernel)), stops(kind, 1)),
+            None => what,
         };
         writeln!(out, "{}  {what}", self.verdict(r.verdict))?;
         for (side, name) in ["A", "B"].iter().zip(self.names).filter(|(_, n)| !n.is_empty()) {
@@ -127,6 +136,7 @@ impl Text<'_> {
                 self.style.ink(Ink::Faint, &format!("{number}, {shape}"))
             )?;
         }
+        self.faults(out, l)?;
         self.differences(out, l)?;
         for (i, f) in l.findings.iter().enumerate() {
             if i == FULL {
@@ -145,6 +155,28 @@ impl Text<'_> {
         }
         writeln!(out)?;
         self.seen(out, l)
+    }
+
+    /// What stopped it.
+    fn faults(&self, out: &mut impl Write, l: &LaunchReport) -> io::Result<()> {
+        let both = matches!(&l.faults, [Some(a), Some(b)] if a == b);
+        for (side, fault) in ["A", "B"].iter().zip(&l.faults).skip(usize::from(both)) {
+            let Some(f) = fault else {
+                if l.faults.iter().any(Option::is_some) {
+                    writeln!(out, "  {side} runs to its end")?;
+                }
+                continue;
+            };
+            let who =
+                if both { format!("both sides {}", stops(f.kind, 2)) } else { format!("{side} {}", stops(f.kind, 1)) };
+            writeln!(out, "  {}", self.style.ink(Ink::Bad, &who))?;
+            for line in f.text.lines() {
+                for part in wrap(&clean(line), self.style.width.saturating_sub(4)) {
+                    writeln!(out, "    {part}")?;
+                }
+            }
+        }
+        Ok(())
     }
 
     fn differences(&self, out: &mut impl Write, l: &LaunchReport) -> io::Result<()> {
@@ -251,6 +283,16 @@ impl Text<'_> {
         };
         let words = if e[0] == e[1] { number(e[0]) } else { format!("{} and {}", number(e[0]), number(e[1])) };
         line(out, "recorded", &format!("level {} on {device}: {words} elements{lost}{cost}", l.level.name()))
+    }
+}
+
+/// What a launch does that is stopped; `n` of them.
+fn stops(kind: FaultKind, n: u64) -> &'static str {
+    match (kind, n) {
+        (FaultKind::Fault, 1) => "faults",
+        (FaultKind::Fault, _) => "fault",
+        (FaultKind::Stuck, 1) => "gets stuck",
+        (FaultKind::Stuck, _) => "get stuck",
     }
 }
 

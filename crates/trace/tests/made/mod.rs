@@ -1,10 +1,10 @@
 //! Traces made from random numbers: valid, and with every kind of thing in them.
 
 use prlx_trace::kernel::{
-    Alu, Arg, Block, End, Function, Guard, Level, Loc, Loop, Module, Node, NodeKind, Operand, Param, Scalar, Site,
-    SiteClass, Source, SourceFile, Special, Steered, Step,
+    Alu, Arg, Block, End, FaultKind, Function, Guard, Level, Loc, Loop, Module, Node, NodeKind, Operand, Param, Scalar,
+    Site, SiteClass, Source, SourceFile, Special, Steered, Step,
 };
-use prlx_trace::launch::{ArgInfo, Event, Lanes, Launch, OperandRecord, Totals, WarpStream, Window};
+use prlx_trace::launch::{ArgInfo, Event, Fault, Lanes, Launch, OperandRecord, Totals, WarpStream, Window};
 use prlx_trace::{
     BlockId, Dim3, FileId, FuncId, LaneMask, LocId, LoopId, ModuleId, Recording, SiteId, Slot, Streams, Trace, WarpId,
 };
@@ -220,6 +220,12 @@ fn recording(r: &mut Random, modules: usize, warps: u64, most: usize) -> Recordi
         level,
         window: r.maybe(|r| Window { sites: vec![SiteId(r.id(SITES))], warps: (0, r.bits()), visits: (3, 9) }),
         totals: Totals { recorded: 1, dropped: 2, filtered_warps: 3, bare: 4, instrumented: r.bits() },
+        fault: r.maybe(|r| Fault {
+            kind: r.one(FaultKind::ALL),
+            text: r.text(),
+            unfinished: r
+                .maybe(|r| (0..r.below(3) as u64).map(|w| (WarpId(w * 5), LaneMask(r.bits() >> 32))).collect()),
+        }),
     };
     let streams = (0..warps).filter_map(|w| r.maybe(|r| warp(r, w * 3, level, most))).collect();
     Recording { launch, streams: Streams::new(streams) }
