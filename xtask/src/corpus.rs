@@ -21,6 +21,9 @@ use std::sync::Mutex;
 /// The architectures that every kernel is compiled for, unless its source says otherwise.
 const TARGETS: &[&str] = &["sm_80", "sm_90a"];
 
+/// Kernels with one fault each, by the check that must find it.
+const PLANTED: &str = "tests/cases/check";
+
 /// How many compilers run at a time.
 pub const JOBS: usize = 2;
 
@@ -58,6 +61,8 @@ struct Source {
 /// One PTX file to make.
 struct Product {
     arch: &'static str,
+    /// A macro that is defined for it.
+    define: Option<&'static str>,
     /// Where it goes, relative to the repository.
     path: PathBuf,
     /// Whether the repository keeps it.
@@ -98,10 +103,15 @@ impl Source {
         self.dir.starts_with("examples")
     }
 
+    /// Whether it has a planted fault, and is compiled with it (`NAME.bad.ptx`) and without (`NAME.good.ptx`).
+    fn is_planted(&self) -> bool {
+        self.dir.starts_with(PLANTED)
+    }
+
     /// Reads what the source says about itself.
     fn read(dir: &Path, file: &str) -> Result<Option<Source>> {
-        let path = crate::root().join(dir).join(file);
-        let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let path = dir.join(file);
+        let text = fs::read_to_string(crate::root().join(&path)).with_context(|| format!("cannot read {}", path.display()))?;
         let kind = if file.ends_with(".cu") { Kind::Cuda } else { Kind::Triton };
         if kind == Kind::Triton && !text.lines().any(|l| l.starts_with("BUILD = ")) {
             return Ok(None);
@@ -121,10 +131,18 @@ impl Source {
             }
         }
         keep.extend(only.clone());
+        if source.is_planted() {
+            let arch = TARGETS.iter().find(|a| only.as_deref() == Some(a)).unwrap_or(&TARGETS[0]);
+            for (name, define) in [("bad", None), ("good", Some("FIXED"))] {
+                let path = path.with_extension(format!("{name}.ptx"));
+                source.products.push(Product { arch, define, path, kept: true });
+            }
+            return Ok(Some(source));
+        }
         for &arch in TARGETS.iter().filter(|a| only.as_deref().is_none_or(|o| o == **a)) {
             let kept = keep.iter().any(|k| k == arch) && !(source.is_example() && arch != "sm_80" && only.is_none());
             let path = source.product_path(arch, kept);
-            source.products.push(Product { arch, path, kept });
+            source.products.push(Product { arch, define: None, path, kept });
         }
         Ok(Some(source))
     }
@@ -143,7 +161,7 @@ impl Source {
 /// All sources, in the order of their paths.
 fn discover() -> Result<Vec<Source>> {
     let mut sources = Vec::new();
-    for parent in ["tests/kernels/cuda", "tests/kernels/triton", "examples"] {
+    for parent in ["tests/kernels/cuda", "tests/kernels/triton", "examples", PLANTED] {
         for dir in list(Path::new(parent))? {
             for file in list(&dir)? {
                 let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();

@@ -33,18 +33,19 @@ fn compile(tools: &Tools, source: &Source, product: &Product) -> Result<String> 
     Ok(clean(&text, &folder))
 }
 
-/// The flags of a CUDA source, for one architecture.
-pub fn flags(source: &Source, arch: &str) -> Vec<String> {
+/// The flags of a CUDA source for one product.
+pub fn flags(source: &Source, product: &Product) -> Vec<String> {
     let mut flags = source.flags.clone().unwrap_or_else(|| vec!["-O3".to_owned()]);
     let debug = flags.iter().any(|f| f == "-G");
     flags.extend(NVCC.iter().filter(|f| !(debug && **f == "-lineinfo")).map(|f| (*f).to_owned()));
-    flags.push(format!("-arch={arch}"));
+    flags.extend(product.define.map(|d| format!("-D{d}")));
+    flags.push(format!("-arch={}", product.arch));
     flags
 }
 
 fn nvcc(tools: &Tools, source: &Source, product: &Product, dir: &Path) -> Result<String> {
     let mut command = Command::new(tools.program("nvcc"));
-    command.current_dir(dir).args(flags(source, product.arch)).args([source.file.as_str(), "-o", "out.ptx"]);
+    command.current_dir(dir).args(flags(source, product)).args([source.file.as_str(), "-o", "out.ptx"]);
     quiet(&mut command)?;
     fs::read_to_string(dir.join("out.ptx")).context("nvcc wrote no PTX")
 }

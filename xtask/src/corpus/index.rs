@@ -15,7 +15,7 @@ const BASE: &[&str] = &[
 
 /// Writes both files; with `check`, gives those that differ.
 pub fn write(sources: &[Source], check: bool) -> Result<Vec<String>> {
-    let sources: Vec<&Source> = sources.iter().filter(|s| !s.is_example()).collect();
+    let sources: Vec<&Source> = sources.iter().filter(|s| !s.is_example() && !s.is_planted()).collect();
     let mut stale = Vec::new();
     for (name, text) in [("index.toml", index(&sources)?), ("PROVENANCE.md", provenance(&sources))] {
         let path = Path::new("tests/kernels").join(name);
@@ -157,7 +157,7 @@ fn provenance(sources: &[&Source]) -> String {
 
 fn how(source: &Source, product: &Product) -> String {
     match source.kind {
-        Kind::Cuda => format!("`nvcc {} {}`", compile::flags(source, product.arch).join(" "), source.file),
+        Kind::Cuda => format!("`nvcc {} {}`", compile::flags(source, product).join(" "), source.file),
         Kind::Triton => format!("`triton.compile` of `BUILD` in `{}` for {}", source.file, product.arch),
     }
 }
