@@ -111,7 +111,8 @@ impl Source {
     /// Reads what the source says about itself.
     fn read(dir: &Path, file: &str) -> Result<Option<Source>> {
         let path = dir.join(file);
-        let text = fs::read_to_string(crate::root().join(&path)).with_context(|| format!("cannot read {}", path.display()))?;
+        let text =
+            fs::read_to_string(crate::root().join(&path)).with_context(|| format!("cannot read {}", path.display()))?;
         let kind = if file.ends_with(".cu") { Kind::Cuda } else { Kind::Triton };
         if kind == Kind::Triton && !text.lines().any(|l| l.starts_with("BUILD = ")) {
             return Ok(None);

@@ -103,8 +103,7 @@ impl Cluster {
         for (rank, cta) in self.ctas.iter_mut().enumerate() {
             let inside = size.position(rank as u64);
             let place = Dim3 { x: at.x * size.x + inside.x, y: at.y * size.y + inside.y, z: at.z * size.z + inside.z };
-            let row = u64::from(place.z) * u64::from(grid.y) + u64::from(place.y);
-            cta.start(launch, place, row * u64::from(grid.x) + u64::from(place.x));
+            cta.start(launch, place, index_of(grid, place));
         }
         self.index = index;
         self.states.fill(State::Ready { waits: false });
@@ -210,6 +209,24 @@ impl Cluster {
     pub fn streams(&mut self) -> impl Iterator<Item = WarpStream> {
         self.ctas.iter_mut().flat_map(Cta::streams)
     }
+}
+
+/// The number in the grid of the CTA of a rank, in the cluster of the CTA at `cta`.
+pub fn number(launch: &Launch<'_>, cta: Dim3, rank: u32) -> u64 {
+    let (size, inside) = (launch.cluster, launch.cluster.position(rank.into()));
+    let first = |at: u32, by: u32| at - at % by.max(1);
+    let place = Dim3 {
+        x: first(cta.x, size.x) + inside.x,
+        y: first(cta.y, size.y) + inside.y,
+        z: first(cta.z, size.z) + inside.z,
+    };
+    index_of(launch.config.grid, place)
+}
+
+/// The number of a place in a grid.
+fn index_of(grid: Dim3, place: Dim3) -> u64 {
+    let row = u64::from(place.z) * u64::from(grid.y) + u64::from(place.y);
+    row * u64::from(grid.x) + u64::from(place.x)
 }
 
 /// A grid of CTAs, in clusters.

@@ -249,6 +249,13 @@ impl Cta {
                 if self.at_cluster() {
                     return Ok(State::Blocked);
                 }
+                if let Some(mut c) = self.block.check.take() {
+                    c.stuck(launch, &self.block, &self.warps);
+                    self.block.check = Some(c);
+                }
+                return Err(self.stuck(launch));
+            }
+            if self.waits(launch) {
                 return Err(self.stuck(launch));
             }
             let at = self.next;
@@ -283,7 +290,7 @@ impl Cta {
                 ));
             }
             steps += 1;
-            self.poll(launch.code);
+            self.poll(launch);
             if self.block.clock > launch.max_steps || steps > launch.max_steps {
                 return Err(self.endless(launch, at));
             }
@@ -309,7 +316,7 @@ impl Cta {
         Ok(())
     }
     /// Completes barriers for which everybody is there, but the cluster's.
-    fn poll(&mut self, code: &Code) {
+    fn poll(&mut self, launch: &Launch<'_>) {
         for id in 0..CLUSTER {
             let b = &self.block.barriers[id];
             if !b.waiting {
@@ -329,11 +336,14 @@ impl Cta {
             if !complete {
                 continue;
             }
+            if let Some(c) = &mut self.block.check {
+                c.completed(launch, self.block.index, id, &self.warps);
+            }
             let b = std::mem::take(&mut self.block.barriers[id]);
             let count = b.votes.iter().map(|v| v.count_ones()).sum();
             let all = b.votes.iter().zip(&b.arrived).all(|(v, a)| v & a == *a);
             for w in &mut self.warps {
-                w.release(code, id as u8, (count, all, count > 0));
+                w.release(launch.code, id as u8, (count, all, count > 0));
             }
         }
     }
@@ -357,6 +367,13 @@ impl Cta {
     pub fn name(&self, launch: &Launch<'_>) -> String {
         let rank = if launch.cluster.volume() > 1 { format!(" (rank {})", self.block.rank) } else { String::new() };
         format!("CTA {}{rank}", self.block.cta)
+    }
+    /// Whether a check finds that the threads that are left ask in vain, for ever.
+    fn waits(&mut self, launch: &Launch<'_>) -> bool {
+        let Some(mut c) = self.block.check.take() else { return false };
+        let waits = c.waits(launch, &self.block, &self.warps);
+        self.block.check = Some(c);
+        waits
     }
     fn endless(&self, launch: &Launch<'_>, warp: usize) -> Error {
         let w = &self.warps[warp];

@@ -7,6 +7,7 @@ use crate::access::{self, Bad};
 use crate::code::{MbarKind, Mbarrier};
 use crate::cta::{Block, Launch};
 use crate::memory::Region;
+use crate::planes::Planes;
 use crate::warp::{Warp, reach};
 
 const COUNT: u64 = (1 << 20) - 1;
@@ -15,7 +16,7 @@ const TX: u64 = (1 << 22) - 1;
 
 /// An mbarrier, unpacked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct State {
+pub struct State {
     parity: bool,
     expected: u32,
     pending: u32,
@@ -23,7 +24,8 @@ struct State {
 }
 
 impl State {
-    fn read(v: u64) -> State {
+    /// Unpacks it.
+    pub fn read(v: u64) -> State {
         State {
             parity: v >> 63 == 1,
             expected: (v >> 42 & COUNT) as u32,
@@ -55,10 +57,63 @@ impl State {
         }
         Ok(self.settle())
     }
+    /// Whether the phase with this parity is complete.
+    pub fn passed(self, parity: bool) -> bool {
+        self.parity != parity
+    }
+    /// Bytes that came beyond those that the phase expects, once everybody has arrived.
+    pub fn excess(self) -> u32 {
+        if self.pending == 0 { self.bytes.min(0).unsigned_abs() } else { 0 }
+    }
+    /// What its phase still waits for, in words.
+    pub fn missing(self) -> String {
+        let arrivals = (self.pending > 0).then(|| format!("{} of {} arrivals", self.pending, self.expected));
+        let bytes = (self.bytes > 0).then(|| format!("{} bytes", self.bytes));
+        let parts: Vec<String> = arrivals.into_iter().chain(bytes).collect();
+        if parts.is_empty() {
+            "whose next phase has not begun".into()
+        } else {
+            format!("which lacks {}", parts.join(" and "))
+        }
+    }
     fn expect(mut self, bytes: i32) -> State {
         self.bytes = self.bytes.wrapping_add(bytes);
         self
     }
+}
+
+/// What a lane gives an operation: count, bytes, state or parity.
+pub fn operand(bar: &Mbarrier, planes: &Planes, l: usize) -> Option<u64> {
+    bar.value.map(|p| access::value(planes, p, l))
+}
+
+/// The phase that a lane's test asks for.
+pub fn phase(bar: &Mbarrier, planes: &Planes, l: usize) -> bool {
+    let v = operand(bar, planes, l).unwrap_or(0);
+    if matches!(bar.kind, MbarKind::Test { parity: true, .. }) { v & 1 == 1 } else { State::read(v).parity }
+}
+
+/// An mbarrier's bits after an operation.
+///
+/// # Errors
+/// What is wrong with it, after "an mbarrier".
+pub fn after(kind: MbarKind, old: u64, operand: Option<u64>) -> Result<u64, String> {
+    let (state, count) = (State::read(old), operand.unwrap_or(1) as u32);
+    let new = match kind {
+        MbarKind::Init if !(1..=COUNT as u32).contains(&count) => return Err(format!("with a count of {count}")),
+        MbarKind::Init => State { parity: false, expected: count, pending: count, bytes: 0 },
+        MbarKind::Invalidate => State { parity: false, expected: 0, pending: 0, bytes: 0 },
+        MbarKind::Arrive { drop } => state.arrive(count, drop)?,
+        MbarKind::ArriveExpect { drop } => state.expect(count as i32).arrive(1, drop)?,
+        // The counted form raises the count by one before it arrives.
+        MbarKind::ArriveCopies { counted: true } => state,
+        MbarKind::ArriveCopies { counted: false } => state.arrive(1, false)?,
+        MbarKind::Expect => state.expect(count as i32),
+        MbarKind::Complete => state.expect((count as i32).wrapping_neg()).settle(),
+        MbarKind::Test { .. } | MbarKind::Pending => state,
+    };
+    // What an operation leaves alone keeps its bits, whatever they are.
+    Ok(if new == state { old } else { new.bits() })
 }
 
 impl Warp {
@@ -74,10 +129,9 @@ impl Warp {
             // Whatever was begun is done now; ending early is always allowed.
             self.copies_wait(launch, block, u32::MAX, m);
         }
-        let value = |w: &Warp, l: usize| bar.value.map(|p| access::value(&w.planes, p, l));
         let Some(mem) = &bar.mem else {
             access::each(m, |l| {
-                let pending = State::read(value(self, l).unwrap_or(0)).pending;
+                let pending = State::read(operand(bar, &self.planes, l).unwrap_or(0)).pending;
                 if let Some(d) = bar.result {
                     self.planes.w32[usize::from(d)].0[l] = pending;
                 }
@@ -88,30 +142,12 @@ impl Warp {
         let (mut results, mut wrong) = ([0u64; crate::planes::LANES], None);
         access::each_place(&self.planes, &r, &mut self.hint, mem, m, |l, region, at| {
             let old = region.load64(at);
-            let state = State::read(old);
-            let v = bar.value.map(|p| access::value(&self.planes, p, l));
-            let count = v.unwrap_or(1) as u32;
             results[l] = old;
-            let new = match bar.kind {
-                MbarKind::Init if !(1..=COUNT as u32).contains(&count) => Err(format!("with a count of {count}")),
-                MbarKind::Init => Ok(State { parity: false, expected: count, pending: count, bytes: 0 }),
-                MbarKind::Invalidate => Ok(State { parity: false, expected: 0, pending: 0, bytes: 0 }),
-                MbarKind::Arrive { drop } => state.arrive(count, drop),
-                MbarKind::ArriveExpect { drop } => state.expect(count as i32).arrive(1, drop),
-                // The counted form raises the count by one before it arrives.
-                MbarKind::ArriveCopies { counted: true } => Ok(state),
-                MbarKind::ArriveCopies { counted: false } => state.arrive(1, false),
-                MbarKind::Expect => Ok(state.expect(count as i32)),
-                MbarKind::Complete => Ok(state.expect((count as i32).wrapping_neg()).settle()),
-                MbarKind::Test { parity, .. } => {
-                    let waited = if parity { v.unwrap_or(0) & 1 == 1 } else { State::read(v.unwrap_or(0)).parity };
-                    results[l] = u64::from(state.parity != waited);
-                    Ok(state)
-                }
-                MbarKind::Pending => Ok(state),
-            };
-            match new {
-                Ok(new) if new != state => region.store64(at, new.bits()),
+            if matches!(bar.kind, MbarKind::Test { .. }) {
+                results[l] = State::read(old).passed(phase(bar, &self.planes, l)).into();
+            }
+            match after(bar.kind, old, operand(bar, &self.planes, l)) {
+                Ok(new) if new != old => region.store64(at, new),
                 Ok(_) => {}
                 Err(text) => wrong = wrong.take().or(Some((l, text))),
             }

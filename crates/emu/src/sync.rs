@@ -163,13 +163,7 @@ pub fn exchange(p: &mut Planes, sync: &Sync, m: u32) {
     let to_pred = |b: bool| if b { m } else { 0 };
     match sync.kind {
         SyncKind::Up | SyncKind::Down | SyncKind::Bfly | SyncKind::Idx => {
-            let (a, b, c) = (w32(p, 0), w32(p, 1), w32(p, 2));
-            let (from, ok) = match sync.kind {
-                SyncKind::Up => sources(&b, &c, |lane, b, _, max, _| (lane - b, lane - b >= max)),
-                SyncKind::Down => sources(&b, &c, |lane, b, _, max, _| (lane + b, lane + b <= max)),
-                SyncKind::Bfly => sources(&b, &c, |lane, b, _, max, _| (lane ^ b, lane ^ b <= max)),
-                _ => sources(&b, &c, |_, b, min, max, segment| (min | b & !segment, min | b & !segment <= max)),
-            };
+            let (a, (from, ok)) = (w32(p, 0), shuffled(p, sync));
             let mut out = V32([0; LANES]);
             for (out, from) in out.0.iter_mut().zip(from) {
                 *out = a.0[from as usize & 31];
@@ -238,6 +232,18 @@ pub fn exchange(p: &mut Planes, sync: &Sync, m: u32) {
         }
     }
 }
+/// By lane, for a shuffle: from which lane it takes its value, and whether that is the one that it asks for.
+#[inline(always)]
+pub fn shuffled(p: &Planes, sync: &Sync) -> ([u32; LANES], [bool; LANES]) {
+    let (b, c) = (p.get32(sync.src[1]), p.get32(sync.src[2]));
+    match sync.kind {
+        SyncKind::Up => sources(&b, &c, |lane, b, _, max, _| (lane - b, lane - b >= max)),
+        SyncKind::Down => sources(&b, &c, |lane, b, _, max, _| (lane + b, lane + b <= max)),
+        SyncKind::Bfly => sources(&b, &c, |lane, b, _, max, _| (lane ^ b, lane ^ b <= max)),
+        _ => sources(&b, &c, |_, b, min, max, segment| (min | b & !segment, min | b & !segment <= max)),
+    }
+}
+
 /// By lane: from which lane it takes its value (its own if the one asked for is outside its segment), and whether it is
 /// inside. `f` gets lane, distance, first and last of the segment, and the segment's mask.
 #[inline(always)]

@@ -646,6 +646,10 @@ impl Warp {
             if *arrived & bit != 0 {
                 wrong = wrong.take().or(Some((l, format!("arrives at barrier {id} again before it completed"))));
             }
+            if let Some(n) = count.filter(|&n| n == 0 || !n.is_multiple_of(LANES as u32)) {
+                let text = format!("tells barrier {id} to wait for {n} threads, which is not a multiple of 32");
+                wrong = wrong.take().or(Some((l, text)));
+            }
             if b.waiting && b.count != count {
                 let text =
                     format!("gives barrier {id} another thread count ({count:?}) than others did ({:?})", b.count);

@@ -96,6 +96,29 @@ kinds! {
         /// An atomic, or work on an mbarrier.
         UndefinedUpdate "undefined-update" Error "an update of memory that nothing wrote";
     }
+    /// How threads meet.
+    Sync "sync" {
+        /// A part of a warp at an `.aligned` barrier.
+        DivergentBarrier "divergent-barrier" Error "an `.aligned` barrier at which the lanes of a warp do not arrive as one";
+        /// Thread counts of a barrier.
+        BarrierCount "barrier-count" Error "a barrier that is given different thread counts, or one that is no multiple of 32";
+        /// Waiting and reducing at once.
+        MixedBarrier "mixed-barrier" Error "a barrier that some wait at and others reduce over";
+        /// Everybody waits.
+        Deadlock "deadlock" Error "threads that wait for what can't come";
+        /// A mask without the lane that gives it.
+        MaskWithoutSelf "mask-without-self" Error "an exchange of a warp whose mask does not name a lane that runs it";
+        /// A value of nobody.
+        InactiveLane "inactive-lane" Error "a shuffle that reads a lane which does not take part";
+        /// No `mbarrier.init`.
+        MbarrierNotInit "mbarrier-not-init" Error "an operation on an mbarrier that was not set up";
+        /// Two of them.
+        MbarrierInitTwice "mbarrier-init-twice" Error "an mbarrier that is set up again while in use";
+        /// Too many arrivals.
+        MbarrierCount "mbarrier-count" Error "more arrivals at an mbarrier than its phase expects";
+        /// Too many bytes.
+        MbarrierBytes "mbarrier-bytes" Error "more bytes at an mbarrier than its phase expects";
+    }
 }
 
 /// A finding.

@@ -1,5 +1,6 @@
 //! Findings as they are made: each pair of places once for each kind, with counts; and the words for places.
 
+use prlx_isa::ptx::Form;
 use prlx_isa::view::{FuncId, InstId, LocId};
 use prlx_trace::LaneMask;
 use prlx_trace::check::{Allocation, Finding, Findings, Kind, Memory, Place, Side, SourceLine, Threads};
@@ -158,4 +159,10 @@ fn shared_variable(launch: &Launch<'_>, address: u64) -> Option<Allocation> {
         base: 0,
         bytes: total,
     }))
+}
+
+/// The form of a step's instruction.
+pub fn form<'a>(launch: &Launch<'a>, step: u32) -> Option<&'a Form> {
+    let &(func, inst) = launch.code.origin.get(step as usize)?;
+    launch.module.functions.get(func.index())?.insts.get(inst.index()).map(|i| &*i.form)
 }

@@ -17,7 +17,7 @@ use prlx_trace::check::{Kind, Side};
 use rustc_hash::FxHashMap;
 
 use crate::access::{Reach, each};
-use crate::code::{Callee, Matrix, MbarKind, Mem, Op, Place, Plane, Rmw, Slot, Sync, SyncKind};
+use crate::code::{Callee, Matrix, MbarKind, Mem, Op, Place, Plane, Products, Rmw, Slot, Sync, SyncKind};
 use crate::cta::{Block, Launch};
 use crate::planes::{LANES, Planes, V32};
 use crate::sync::exchange;
@@ -410,6 +410,14 @@ impl Init {
                 }
             },
             SyncKind::Warp => {}
+            SyncKind::Products(Products::Begin(i)) => {
+                // Without `scale-d` the accumulators are only written.
+                let adds = warp.planes.get_pred(look.launch.code.products[i as usize].scale_d) & m != 0;
+                let read: Vec<u32> = uses.iter().copied().filter(|u| adds || !defs.contains(u)).collect();
+                let (from, lanes) = regs.any(&read, m);
+                let all = if lanes & m != 0 { m } else { 0 };
+                defs.iter().for_each(|&d| regs.set(d, m, all, from.map(|u| regs.origin_of(u))));
+            }
             _ => {
                 let all = if lanes & m != 0 { m } else { 0 };
                 defs.iter().for_each(|&d| regs.set(d, m, all, origin));

@@ -15,6 +15,7 @@ mod bounds;
 mod facts;
 mod found;
 mod init;
+mod meet;
 mod touch;
 
 use std::sync::Mutex;
@@ -30,6 +31,7 @@ use blocks::Blocks;
 use facts::Facts;
 use found::{Found, Who};
 use init::{Init, Look};
+use meet::Meet;
 use touch::Touch;
 
 /// Which checks a launch runs with.
@@ -66,6 +68,7 @@ pub struct Checker {
     facts: Facts,
     blocks: Blocks,
     init: Option<Init>,
+    meet: Option<Meet>,
     /// What runs now: all lanes of the step.
     here: Who,
 }
@@ -83,6 +86,7 @@ impl Checker {
                 facts: Facts::of(launch),
                 blocks: Blocks::default(),
                 init: checks.has(Check::Init).then(|| Init::new(launch)),
+                meet: checks.has(Check::Sync).then(Meet::default),
                 here: Who::default(),
             })
         })
@@ -91,6 +95,9 @@ impl Checker {
     pub fn end(&mut self, block: &Block, warps: &[Warp]) {
         if let Some(init) = &mut self.init {
             init.end(block, warps);
+        }
+        if let Some(meet) = &mut self.meet {
+            meet.end(block.index);
         }
     }
     /// What was found, when the launch is over; `whole`: it came to its end.
@@ -131,13 +138,40 @@ impl Checker {
                 bad |= self.bounds(warp, launch, block, t);
             }
         }
-        let good = m & !bad;
+        let mut good = m & !bad;
+        if let (Some(meet), true) = (&mut self.meet, good != 0) {
+            good = meet.step(launch, &mut self.found, warp, block, &touches, Who { lanes: good, ..self.here });
+            bad = m & !good;
+        }
         if let Some(init) = &mut self.init {
             let mut look = Look { launch, facts: &self.facts, found: &mut self.found, who: self.here };
             init.step(&mut look, warp, block, op, mask, good, &touches);
             init.blank(&look, bad);
         }
         good
+    }
+    /// What these lanes get is no finding: why is one already.
+    fn forgive(&mut self, launch: &Launch<'_>, lanes: u32) {
+        if let Some(init) = &mut self.init {
+            let look = Look { launch, facts: &self.facts, found: &mut self.found, who: self.here };
+            init.blank(&look, lanes);
+        }
+    }
+    /// A barrier of a CTA is complete.
+    pub fn completed(&mut self, launch: &Launch<'_>, cta: u64, id: usize, warps: &[Warp]) {
+        if let Some(meet) = &mut self.meet {
+            meet.completed(launch, &mut self.found, cta, id, warps);
+        }
+    }
+    /// Whether the lanes of a CTA that are left ask in vain, for ever.
+    pub fn waits(&mut self, launch: &Launch<'_>, block: &Block, warps: &[Warp]) -> bool {
+        self.meet.as_ref().is_some_and(|meet| meet.waits(launch, &mut self.found, block, warps))
+    }
+    /// Nobody of a CTA can go on.
+    pub fn stuck(&mut self, launch: &Launch<'_>, block: &Block, warps: &[Warp]) {
+        if let Some(meet) = &self.meet {
+            meet.stuck(launch, &mut self.found, block, warps);
+        }
     }
     fn bounds(&mut self, warp: &Warp, launch: &Launch<'_>, block: &Block, t: &Touch) -> u32 {
         let r = reach(launch, block, &warp.local);
@@ -161,7 +195,9 @@ impl Warp {
             // An exchange is looked at when all have come, by `check_sync`.
             Op::Sync(_) => {
                 c.step(self, launch, block, op, mask, 0);
-                m
+                let named = c.meet.as_ref().map_or(m, |meet| meet.comes(launch, &mut c.found, self, c.here));
+                c.forgive(launch, m & !named);
+                named
             }
             _ => c.step(self, launch, block, op, mask, m),
         };
@@ -177,6 +213,10 @@ impl Warp {
         let Some(mut c) = block.check.take() else { return true };
         c.here = Who { cta: block.index, warp: self.index, lanes: there, step };
         let good = c.step(self, launch, block, op, 0, there);
+        if let Some(meet) = &c.meet {
+            let lost = meet.exchange(launch, &mut c.found, self, c.here);
+            c.forgive(launch, lost);
+        }
         block.check = Some(c);
         if good != there {
             self.blank(launch, op, there);

@@ -3,7 +3,9 @@
 //! Misses: tiles of `wmma`, and steps that copy tensors.
 
 use crate::access::{self, Reach, each};
+use crate::cluster;
 use crate::code::{Code, Matrix, Mem, Op, Place, Sent, SyncKind, window};
+use crate::cta::{Block, Launch};
 use crate::memory::Region;
 use crate::planes::{LANES, V64};
 use crate::warp::Warp;
@@ -136,6 +138,16 @@ pub fn within(place: Place, at: u64) -> u64 {
         (Place::Generic, "local") => at - window::LOCAL,
         (Place::Generic, "params") => at - window::PARAMS,
         _ => at,
+    }
+}
+
+/// The number of the CTA whose shared memory a lane touches.
+pub fn owner(launch: &Launch<'_>, block: &Block, t: &Touch, l: usize) -> u64 {
+    let at = t.addr.0[l];
+    let inside = if at >= window::SHARED { at - window::SHARED } else { at };
+    match inside / window::CTA {
+        0 => block.index,
+        n => cluster::number(launch, block.cta, (n - 1) as u32),
     }
 }
 

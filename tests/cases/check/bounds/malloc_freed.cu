@@ -3,7 +3,7 @@
 
 extern "C" __global__ void malloc_freed(int *out)
 {
-    volatile int *word = (volatile int *)malloc(4);
+    volatile int *word = (volatile int *)malloc(4); // OTHER
     *word = 7;
 #ifndef FIXED
     free((void *)word); // OTHER

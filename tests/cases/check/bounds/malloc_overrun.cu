@@ -3,7 +3,7 @@
 
 extern "C" __global__ void malloc_overrun(const int *index, int *out)
 {
-    volatile int *words = (volatile int *)malloc(16);
+    volatile int *words = (volatile int *)malloc(16); // OTHER
 #ifdef FIXED
     words[index[0]] = 7;
 #else

@@ -5,7 +5,7 @@ extern "C" __global__ void register_(int *out)
 #ifdef FIXED
     asm volatile("{\n\t.reg .b32 t;\n\tmov.b32 t, 4;\n\tadd.s32 %0, t, 1;\n\t}" : "=r"(v));
 #else
-    asm volatile("{\n\t.reg .b32 t;\n\tadd.s32 %0, t, 1;\n\t}" : "=r"(v)); // FAULT
+    asm volatile("{\n\t.reg .b32 t;\n\tadd.s32 %0, t, 1;\n\t}" : "=r"(v));
 #endif
-    out[threadIdx.x] = v;
+    out[threadIdx.x] = v; // FAULT
 }

@@ -11,6 +11,6 @@ extern "C" __global__ void shared_halo(const int *in, int *out)
         tile[33] = 0;
 #endif
     __syncthreads();
-    out[t] = tile[t] + tile[t + 1]
-           + tile[t + 2]; // FAULT
+    out[t] = tile[t] + tile[t + 1] // FAULT
+           + tile[t + 2]; // OTHER
 }

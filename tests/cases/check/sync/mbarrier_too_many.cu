@@ -8,7 +8,7 @@ extern "C" __global__ void mbarrier_too_many(int *out)
     unsigned at = (unsigned)__cvta_generic_to_shared(&bar);
     int t = threadIdx.x;
     if (t == 0) {
-        asm volatile("mbarrier.init.shared.b64 [%0], 32;" ::"r"(at) : "memory");
+        asm volatile("mbarrier.init.shared.b64 [%0], 32;" ::"r"(at) : "memory"); // OTHER
         asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], 16;" ::"r"(at) : "memory");
     }
     __syncthreads();

@@ -3,7 +3,7 @@ extern "C" __global__ void mixed_kinds(int *out)
 {
     int t = threadIdx.x, votes = 1;
     if (t < 32)
-        asm volatile("barrier.sync 0;" ::: "memory"); // OTHER
+        asm volatile("barrier.sync 0;" ::: "memory"); // FAULT
     else
 #ifdef FIXED
         asm volatile("barrier.sync 0;" ::: "memory");

@@ -5,7 +5,7 @@ extern "C" __global__ void other_counts(int *out)
     int t = threadIdx.x;
     tile[t] = t;
     if (t < 32)
-        asm volatile("barrier.sync 1, 64;" ::: "memory"); // OTHER
+        asm volatile("barrier.sync 1, 64;" ::: "memory"); // FAULT
     else
 #ifdef FIXED
         asm volatile("barrier.sync 1, 64;" ::: "memory");

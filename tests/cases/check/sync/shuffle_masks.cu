@@ -8,4 +8,5 @@ extern "C" __global__ void shuffle_masks(int *out)
     unsigned mask = t < 16 ? 0x0000ffff : 0xffffffff;
 #endif
     out[t] = __shfl_xor_sync(mask, 3 * t, 1); // FAULT
+    asm volatile("barrier.sync 0;" ::: "memory"); // OTHER
 }

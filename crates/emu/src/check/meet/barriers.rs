@@ -1,0 +1,157 @@
+//! Barriers of a CTA: whether those who arrive are those for whom it waits.
+//!
+//! Holds: a barrier is judged when it completes, not when a lane arrives, so that a warp whose lanes come one after the other
+//! (a hostile schedule) is no fault. Lanes that have ended are not missed: hardware does not wait for them.
+//!
+//! Misses: barriers of clusters.
+
+use prlx_isa::ptx;
+use prlx_trace::check::{Kind, Side};
+use rustc_hash::FxHashMap;
+
+use crate::access::each;
+use crate::code::{Bar, BarKind};
+use crate::cta::Launch;
+use crate::planes::LANES;
+use crate::warp::Warp;
+
+use super::super::found::{self, Found, Who};
+
+/// Arrivals at one barrier, of the lanes of a warp that came together.
+#[derive(Clone, Copy, Debug)]
+struct Arrival {
+    who: Who,
+    kind: BarKind,
+    count: Option<u32>,
+    aligned: bool,
+}
+
+/// The barriers that are not complete, by CTA and number.
+#[derive(Debug, Default)]
+pub struct Barriers {
+    open: FxHashMap<(u64, u32), Vec<Arrival>>,
+}
+
+impl Barriers {
+    /// Lanes are about to arrive.
+    pub fn arrive(&mut self, launch: &Launch<'_>, found: &mut Found, warp: &Warp, bar: &Bar, here: Who) {
+        if matches!(bar.kind, BarKind::ClusterArrive | BarKind::ClusterWait) {
+            return;
+        }
+        let of = |plane: u16, l: usize| warp.planes.w32[usize::from(plane)].0[l];
+        let asks = |l: usize| (of(bar.id, l), bar.count.map(|c| of(c, l)));
+        let mut rest = here.lanes;
+        while rest != 0 {
+            let (id, count) = asks(rest.trailing_zeros() as usize);
+            let mut lanes = 0;
+            each(rest, |l| lanes |= u32::from(asks(l) == (id, count)) << l);
+            rest &= !lanes;
+            let now =
+                Arrival { who: Who { lanes, ..here }, kind: bar.kind, count, aligned: aligned(launch, here.step) };
+            let open = self.open.entry((here.cta, id)).or_default();
+            counts(launch, found, id, &now, open);
+            kinds(launch, found, id, &now, open);
+            open.push(now);
+        }
+    }
+    /// A barrier is complete: whether whole warps came to it, each at one instruction. The lanes that arrived.
+    pub fn complete(&mut self, launch: &Launch<'_>, found: &mut Found, cta: u64, id: u32, warps: &[Warp]) -> Vec<Who> {
+        let arrivals = self.open.remove(&(cta, id)).unwrap_or_default();
+        for warp in warps {
+            // By instruction: the lanes that arrived there.
+            let mut groups: Vec<Arrival> = Vec::new();
+            for a in arrivals.iter().filter(|a| a.who.warp == warp.index) {
+                match groups.iter_mut().find(|g| g.who.step == a.who.step) {
+                    Some(g) => g.who.lanes |= a.who.lanes,
+                    None => groups.push(*a),
+                }
+            }
+            if !groups.iter().any(|g| g.aligned) {
+                continue;
+            }
+            let came = groups.iter().fold(0, |m, g| m | g.who.lanes);
+            let missing = warp.alive & !came;
+            groups.sort_by_key(|g| (g.who.lanes.count_ones(), g.who.step));
+            if groups.len() > 1 {
+                divergent(launch, found, id, groups[0].who, groups[1].who, "meet its other lanes there");
+            } else if let [one] = groups.as_slice()
+                && missing != 0
+            {
+                let l = missing.trailing_zeros() as usize;
+                let step = Warp::step_of(warp.key[l].min(warp.at[l]));
+                let other = Who { lanes: missing, step, ..one.who };
+                divergent(launch, found, id, one.who, other, "complete it without its other lanes");
+            }
+        }
+        arrivals.into_iter().map(|a| a.who).collect()
+    }
+    /// Forgets a CTA.
+    pub fn end(&mut self, cta: u64) {
+        self.open.retain(|k, _| k.0 != cta);
+    }
+}
+
+/// Whether a barrier's lanes must come as one: `bar`, and `barrier` with `.aligned`.
+fn aligned(launch: &Launch<'_>, step: u32) -> bool {
+    found::form(launch, step).is_some_and(|f| f.op == Some(ptx::Op::Bar) || f.has("aligned"))
+}
+
+fn divergent(launch: &Launch<'_>, found: &mut Found, id: u32, here: Who, other: Who, what: &str) {
+    found.add(launch, Kind::DivergentBarrier, here, Some(other.step), 0, || {
+        let sides = vec![
+            found::side(launch, format!("these lanes wait for barrier {id} here"), here),
+            found::side(launch, "the others of their warp are here", other),
+        ];
+        let what = format!("lanes of a warp come alone to barrier {id}, which is aligned, and {what}");
+        let mut f = found::finding(Kind::DivergentBarrier, what, sides);
+        f.help = Some("move it out of the branch, or use `barrier.sync` without `.aligned`".into());
+        f
+    });
+}
+
+/// The thread counts that it is given.
+fn counts(launch: &Launch<'_>, found: &mut Found, id: u32, now: &Arrival, open: &[Arrival]) {
+    let mut add = |other: Option<&Arrival>, what: String| {
+        found.add(launch, Kind::BarrierCount, now.who, other.map(|o| o.who.step), 0, || {
+            let mut sides = vec![found::side(launch, "this barrier", now.who)];
+            sides.extend(other.map(|o| found::side(launch, "others wait for it here", o.who)));
+            found::finding(Kind::BarrierCount, what, sides)
+        });
+    };
+    let words = |c: Option<u32>| c.map_or("all threads".to_string(), |n| format!("{n} threads"));
+    match now.count {
+        Some(n) if n == 0 || !n.is_multiple_of(LANES as u32) => {
+            add(None, format!("barrier {id} is to wait for {n} threads, which is not a multiple of the warp's 32"));
+        }
+        _ => {}
+    }
+    if let Some(other) = open.iter().find(|o| o.count != now.count) {
+        add(
+            Some(other),
+            format!(
+                "barrier {id} is to wait for {}, and others wait for {} at it",
+                words(now.count),
+                words(other.count)
+            ),
+        );
+    }
+}
+
+/// Waiting and reducing do not mix, nor do reductions of different kinds.
+fn kinds(launch: &Launch<'_>, found: &mut Found, id: u32, now: &Arrival, open: &[Arrival]) {
+    let class = |k: BarKind| match k {
+        BarKind::Popc => "counts predicates",
+        BarKind::And => "asks whether all predicates hold",
+        BarKind::Or => "asks whether any predicate holds",
+        _ => "only waits",
+    };
+    let Some(other) = open.iter().find(|o| class(o.kind) != class(now.kind)) else { return };
+    found.add(launch, Kind::MixedBarrier, now.who, Some(other.who.step), 0, || {
+        let sides: Vec<Side> = vec![
+            found::side(launch, "this barrier", now.who),
+            found::side(launch, "others came to it here", other.who),
+        ];
+        let what = format!("barrier {id} {} here, and {} for others", class(now.kind), class(other.kind));
+        found::finding(Kind::MixedBarrier, what, sides)
+    });
+}
