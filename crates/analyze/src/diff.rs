@@ -1,6 +1,6 @@
 //! Two recordings, compared: launches in pairs, warps that differ, findings put together.
 //!
-//! Holds: the report depends on the inputs alone, not on threads. Memory is bounded by a few frames of each side, the
+//! Holds: the report depends on the inputs alone, not on threads. Memory is bounded by 32 frames of each side, the
 //! trees of the lanes at work, and the findings kept. `same` is only said when everything was seen: what was lost, left
 //! out, cut short or could not be read is a gap.
 //!
@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rayon::prelude::*;
 
 use prlx_trace::kernel::{Arg, Level, Module, Step};
-use prlx_trace::{FuncId, Launch, Recording, SiteId, Trace, WarpStream};
+use prlx_trace::{FuncId, Launch, Recording, SiteId, Trace, WarpId, WarpStream};
 
 use crate::cluster::Clusters;
 use crate::decode::Limits;
@@ -44,6 +44,8 @@ impl Default for DiffOptions {
 
 /// Pairs of warps that are compared at once.
 const BATCH: usize = 4096;
+/// Frames of a side that are unpacked at once.
+const FRAMES: usize = 32;
 
 /// Compares two recordings.
 ///
@@ -284,13 +286,12 @@ fn streams(
 ) -> Result<(), Error> {
     let [ra, rb] = recordings;
     let total = cx.launches[0].warps().max(cx.launches[1].warps());
-    let lanes_of =
-        |w: prlx_trace::WarpId| u64::from((cx.launches[0].lanes(w).0 | cx.launches[1].lanes(w).0).count_ones());
+    let lanes_of = |w: WarpId| u64::from((cx.launches[0].lanes(w).0 | cx.launches[1].lanes(w).0).count_ones());
     let threads = cx.launches.map(|l| l.grid.volume().saturating_mul(l.block.volume()));
     let mut warps = Warps { total, ..Warps::default() };
     let mut lanes = Lanes { total: threads[0].max(threads[1]), ..Lanes::default() };
     // Which warps are worth unpacking.
-    let mut suspects = BTreeSet::new();
+    let mut suspects = Vec::new();
     let mut infos_b = rb.streams.infos().peekable();
     for info in ra.streams.infos() {
         while infos_b.next_if(|b| b.warp < info.warp).is_some() {}
@@ -304,14 +305,18 @@ fn streams(
             warps.equal += 1;
             lanes.in_equal_warps += lanes_of(info.warp);
         } else {
-            suspects.insert(info.warp);
+            suspects.push(info.warp);
         }
     }
-    let mut batch: Vec<(WarpStream, WarpStream)> = Vec::new();
-    let mut feed = [Feed::new(ra), Feed::new(rb)];
-    let mut absorb = |batch: &mut Vec<(WarpStream, WarpStream)>, warps: &mut Warps, lanes: &mut Lanes| {
-        let results: Vec<WarpDiff> = batch.par_iter().map(|(a, b)| warp::warps(cx, a, b)).collect();
-        batch.clear();
+    let mut rest = &suspects[..];
+    while !rest.is_empty() {
+        let (now, later) = rest.split_at(batch(recordings, rest));
+        rest = later;
+        let [a, b] = [unpack(ra, now)?, unpack(rb, now)?];
+        if a.len() != now.len() || b.len() != now.len() {
+            return Err(Error::new(now[0].to_string(), "this warp or one after it is listed, but not in the frames"));
+        }
+        let results: Vec<WarpDiff> = a.par_iter().zip(&b).map(|(a, b)| warp::warps(cx, a, b)).collect();
         for r in results {
             let fate = |f: LaneFate| r.fates[f as usize];
             let failed = fate(LaneFate::Failed);
@@ -336,17 +341,7 @@ fn streams(
             }
             clusters.add(cx, r);
         }
-    };
-    for &w in &suspects {
-        let (Some(a), Some(b)) = (feed[0].take(w)?, feed[1].take(w)?) else {
-            return Err(Error::new(w.to_string(), "listed, but not in the frames"));
-        };
-        batch.push((a, b));
-        if batch.len() >= BATCH {
-            absorb(&mut batch, &mut warps, &mut lanes);
-        }
     }
-    absorb(&mut batch, &mut warps, &mut lanes);
     warps.missing = total.saturating_sub(warps.equal + warps.compared + warps.failed);
     let seen = lanes.in_equal_warps + lanes.same_words + lanes.compared + lanes.truncated + lanes.failed;
     lanes.missing = lanes.total.saturating_sub(seen);
@@ -354,30 +349,37 @@ fn streams(
     Ok(())
 }
 
-/// Gives warps in ascending order, unpacking each frame once.
-struct Feed<'a> {
-    recording: &'a Recording,
-    next: usize,
-    frame: std::iter::Peekable<std::vec::IntoIter<WarpStream>>,
+/// How many of `warps`, which ascend, are unpacked and compared at once.
+fn batch(recordings: [&Recording; 2], warps: &[WarpId]) -> usize {
+    let mut frames = [0; 2];
+    let mut last = [None; 2];
+    let fits = |w: &&WarpId| {
+        for side in 0..2 {
+            let frame = recordings[side].streams.frame_of(**w);
+            frames[side] += usize::from(frame != last[side]);
+            last[side] = frame;
+        }
+        frames.iter().all(|n| *n <= FRAMES)
+    };
+    // A frame fits, whatever it holds.
+    warps.iter().take(BATCH).take_while(fits).count().max(1)
 }
 
-impl<'a> Feed<'a> {
-    fn new(recording: &'a Recording) -> Self {
-        Feed { recording, next: 0, frame: Vec::new().into_iter().peekable() }
+/// The streams of `warps`, which ascend. Each frame is unpacked once, and several at a time.
+fn unpack(recording: &Recording, warps: &[WarpId]) -> Result<Vec<WarpStream>, Error> {
+    let mut frames: Vec<usize> = warps.iter().filter_map(|w| recording.streams.frame_of(*w)).collect();
+    frames.dedup();
+    let wanted = |w: &WarpStream| warps.binary_search(&w.warp).is_ok();
+    let unpacked: Vec<Result<Vec<WarpStream>, prlx_trace::Error>> = frames
+        .par_iter()
+        .map(|&i| recording.streams.frame(i).map(|all| all.into_iter().filter(wanted).collect()))
+        .collect();
+    // The first that is damaged is told, however the work was spread.
+    let mut all = Vec::with_capacity(warps.len());
+    for frame in unpacked {
+        all.append(&mut frame?);
     }
-    fn take(&mut self, warp: prlx_trace::WarpId) -> Result<Option<WarpStream>, Error> {
-        loop {
-            while self.frame.next_if(|w| w.warp < warp).is_some() {}
-            if self.frame.peek().is_some() {
-                return Ok(self.frame.next_if(|w| w.warp == warp));
-            }
-            if self.next >= self.recording.streams.frames() {
-                return Ok(None);
-            }
-            self.frame = self.recording.streams.frame(self.next)?.into_iter().peekable();
-            self.next += 1;
-        }
-    }
+    Ok(all)
 }
 
 #[cfg(test)]

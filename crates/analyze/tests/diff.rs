@@ -413,6 +413,36 @@ fn threads_do_not_matter() {
     }
 }
 
+/// Frames are unpacked several at a time; the first damaged one is told all the same.
+#[test]
+fn frames_of_a_file() {
+    let a = run(1500, &[5, 3], |_, _, _| {});
+    let b = run(1500, &[5, 3], |w, l, h| {
+        if w % 97 == 0 && l == 4 {
+            h.flips.push((SiteId(1), vec![1]));
+        }
+    });
+    let file = |t: &Trace| {
+        let mut bytes = Vec::new();
+        t.write(&mut bytes).unwrap();
+        bytes
+    };
+    let (fa, mut fb) = (file(&a), file(&b));
+    assert_eq!(compare(&Trace::read(&fa).unwrap(), &Trace::read(&fb).unwrap()), compare(&a, &b));
+    for at in [fb.len() * 9 / 10, fb.len() / 2] {
+        fb[at] ^= 1;
+    }
+    let (fa, fb) = (Trace::read(&fa).unwrap(), Trace::read(&fb).unwrap());
+    let damaged = |i: usize| fb.launches[0].streams.frame(i).is_err();
+    assert_eq!((0..6).filter(|i| damaged(*i)).count(), 2, "two frames are damaged");
+    let first = (0..6).find(|i| damaged(*i)).unwrap() * 256;
+    for threads in [1, 2, 7] {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let e = pool.install(|| diff(&fa, &fb, &DiffOptions::default())).unwrap_err();
+        assert!(e.to_string().contains(&format!("frame of warp{first}:")), "{e}");
+    }
+}
+
 /// A second version of the source: a line above, and another file name; sites keep their keys.
 fn edited(m: &Module) -> Module {
     let mut m = m.clone();
