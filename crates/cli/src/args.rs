@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use prlx_emu::Checks;
+use prlx_isa::image::Target;
 use prlx_probe::Filter;
 use prlx_trace::Level;
 use prlx_trace::check::Check;
@@ -42,9 +43,9 @@ pub enum Command {
     Diff(DiffArgs),
     /// Run two launch files, say where they first part, and look closer there by itself
     Compare(CompareArgs),
-    /// Write the recorder's code into a PTX file
+    /// Write the recorder's code into PTX
     Instrument(InstrumentArgs),
-    /// Show what is in a PTX file, a launch file or a recording
+    /// Show what is in a file: PTX, cubin, fatbin, program, launch file or recording
     Inspect(InspectArgs),
     /// What of GPU, driver and compilers is here, and what that allows
     Doctor(DoctorArgs),
@@ -122,8 +123,11 @@ pub struct CompareArgs {
 /// `prlx instrument`.
 #[derive(Args, Debug)]
 pub struct InstrumentArgs {
-    /// PTX file
+    /// PTX file; or a cubin, fatbin or program that holds PTX
     pub input: PathBuf,
+    /// Which image of a file that holds several, as `inspect` numbers them
+    #[arg(long, value_name = "N")]
+    pub image: Option<usize>,
     /// Where the rewritten PTX goes; `-` for standard output
     #[arg(long, short, default_value = "-")]
     pub output: PathBuf,
@@ -134,8 +138,14 @@ pub struct InstrumentArgs {
 /// `prlx inspect`.
 #[derive(Args, Debug)]
 pub struct InspectArgs {
-    /// PTX file, launch file or recording
+    /// PTX file, cubin, fatbin, program, launch file or recording
     pub input: PathBuf,
+    /// Show the PTX of this image of a cubin, fatbin or program, not the list of its images
+    #[arg(long, value_name = "N")]
+    pub image: Option<usize>,
+    /// Mark the images that the driver takes for this architecture, as `sm_90`
+    #[arg(long, value_name = "ARCH", value_parser = target)]
+    pub arch: Option<Target>,
     /// What to show
     #[arg(long, value_enum, default_value_t = Show::Kernels)]
     pub show: Show,
@@ -281,6 +291,10 @@ fn named<T: Copy>(all: &[T], name: impl Fn(T) -> &'static str, text: &str) -> Re
         let names: Vec<&str> = all.iter().map(|&t| name(t)).collect();
         format!("one of {}", names.join(", "))
     })
+}
+
+fn target(text: &str) -> Result<Target, String> {
+    Target::parse(text).ok_or_else(|| "an architecture, as sm_90".into())
 }
 
 fn machine(text: &str) -> Result<Machine, String> {

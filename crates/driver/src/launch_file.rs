@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use prlx_isa::ptx;
+use prlx_isa::{image, ptx};
 use prlx_trace::Dim3;
 use prlx_trace::kernel::{Param, Scalar};
 
@@ -44,7 +44,11 @@ pub fn read(name: &str, text: &str, files: &Files<'_>) -> Result<Job, Error> {
     let named = file.need("module")?;
     let module = named.text()?.to_owned();
     let ptx = load(files, named, &module)?;
-    let ptx = String::from_utf8(ptx).map_err(|_| named.error(format_args!("{module} is not text")))?;
+    let ptx = if image::is_binary(&ptx) {
+        image::source(&ptx, None).map_err(|e| named.error(format_args!("{module}: {e}")))?
+    } else {
+        String::from_utf8(ptx).map_err(|_| named.error(format_args!("{module} is not text")))?
+    };
     let signature = kernel(&file, named, &module, &ptx)?;
     let size = signature.params.iter().map(|p| u64::from(p.offset) + u64::from(p.size)).max().unwrap_or(0);
     if size > PARAMS {

@@ -1,6 +1,6 @@
 //! What kernels look like: code parsed losslessly, one neutral view of it, one control-flow graph.
 //!
-//! [`ptx`] reads PTX (AMDGPU will be a sibling). [`view`] is what everything else sees: functions, instructions with
+//! [`image`] finds PTX in files that hold it: cubins, fatbins, programs. [`ptx`] reads PTX (AMDGPU will be a sibling). [`view`] is what everything else sees: functions, instructions with
 //! resolved operands, blocks. [`graph`] gives dominators, post-dominators and loops; [`flow`] gives def-use chains and
 //! decisions.
 //!
@@ -9,6 +9,7 @@
 
 pub mod flow;
 pub mod graph;
+pub mod image;
 mod print;
 pub mod ptx;
 pub mod view;

@@ -1,4 +1,4 @@
-//! `prlx inspect`: what is in a PTX file, a launch file or a recording.
+//! `prlx inspect`: what is in a PTX file, a file that holds images, a launch file or a recording.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -13,6 +13,7 @@ use prlx_trace::Level;
 use prlx_trace::kernel::Module;
 
 use crate::args::{InspectArgs, Show};
+use crate::code;
 use crate::commands::record::open;
 
 /// Prints it.
@@ -28,6 +29,9 @@ pub fn run(args: &InspectArgs) -> Result<ExitCode> {
             return Ok(ExitCode::SUCCESS);
         }
     };
+    if args.show == Show::Kernels && args.image.is_none() && code::list(&args.input, args.arch, &mut out)? {
+        return Ok(ExitCode::SUCCESS);
+    }
     let filter = Filter { functions: args.kernel.clone(), ..Filter::default() };
     let wanted = |name: &str| filter.takes_function(name);
     let (modules, notes) = modules(args)?;
@@ -50,7 +54,7 @@ fn modules(args: &InspectArgs) -> Result<(Vec<Module>, Notes)> {
     let text = match args.input.extension().and_then(|e| e.to_str()) {
         Some("prlx") => return Ok((open(&args.input)?.modules, Notes::new())),
         Some("toml") => Job::load(&args.input)?.text,
-        _ => std::fs::read_to_string(&args.input).with_context(|| format!("cannot read {name}"))?,
+        _ => code::ptx(&args.input, args.image)?,
     };
     let (view, _) = prlx_isa::ptx::read(&text);
     let program = Program { level: Level::Path, elide: true, filter: Filter::default(), window: None };

@@ -7,13 +7,14 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 
 use crate::args::InstrumentArgs;
+use crate::code;
 use crate::record;
 use crate::ui::Ui;
 
 /// Rewrites a file and says on standard error what was done to each function.
 pub fn run(args: &InstrumentArgs, ui: &Ui) -> Result<ExitCode> {
     let name = args.input.display().to_string();
-    let text = std::fs::read_to_string(&args.input).with_context(|| format!("cannot read {name}"))?;
+    let text = code::ptx(&args.input, args.image)?;
     let rewrite = prlx_instrument::rewrite(&text, &name, &record::program(&args.recorder, 1), &|_| None)
         .with_context(|| format!("cannot instrument {name}"))?;
     if args.output == Path::new("-") {

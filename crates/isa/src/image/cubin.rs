@@ -1,0 +1,61 @@
+//! Cubins: NVIDIA's machine code in ELF. Their kernels, their target, and the PTX that `-lineinfo` leaves in them.
+//!
+//! Holds: any bytes. Facts are what nvcc 12.8 and 13.0 write; the ELF is not documented.
+//! Misses: the PTX's `.loc` and `.file` lines, which the assembler blanks; machine code itself.
+
+use super::elf::{CUDA, Elf};
+use super::{Error, Target};
+
+/// `STO_CUDA_ENTRY` in a symbol's `st_other`.
+const ENTRY: u8 = 0x10;
+const FUNCTION: u8 = 2;
+/// The section with the PTX that was assembled: its lines, each ending in NUL.
+const PTX: &str = ".nv_debug_ptx_txt";
+/// The section that names the assembler and its options.
+const TOOL: &str = ".note.nv.tkinfo";
+
+/// A cubin, as its headers say.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Cubin {
+    /// What it was assembled for.
+    pub target: Target,
+    /// Names of its kernels, in its order.
+    pub kernels: Vec<String>,
+    /// The assembler's options, as ` -lineinfo -arch sm_90a`; empty if they are not stored.
+    pub options: String,
+    /// The PTX that was assembled, where it is stored.
+    pub ptx: Option<String>,
+}
+
+/// Reads one.
+///
+/// # Errors
+/// When it is no cubin.
+pub fn read(bytes: &[u8]) -> Result<Cubin, Error> {
+    let elf = Elf::read(bytes)?;
+    if elf.machine != CUDA {
+        return Err(Error { at: 18, what: format!("an ELF file for machine {}, no cubin", elf.machine) });
+    }
+    let options = elf.section(TOOL).map_or("", |s| options(s.data)).to_owned();
+    let named = options.split([' ', '=']).skip_while(|w| *w != "-arch" && *w != "--gpu-name").nth(1);
+    let target = named.and_then(Target::parse).unwrap_or_else(|| flags(elf.abi, elf.flags));
+    let kernels = elf.symbols().filter(|s| s.kind == FUNCTION && s.other & ENTRY != 0);
+    let ptx = elf.section(PTX).map(|s| {
+        let text = String::from_utf8_lossy(s.data);
+        text.trim_end_matches('\0').replace('\0', "\n") + "\n"
+    });
+    Ok(Cubin { target, kernels: kernels.map(|s| s.name.to_owned()).collect(), options, ptx })
+}
+
+/// The string of the note that holds options.
+fn options(note: &[u8]) -> &str {
+    let strings = note.split(|b| *b == 0).filter_map(|s| std::str::from_utf8(s).ok());
+    strings.map(str::trim).find(|s| s.starts_with('-') || s.contains(" -arch ")).unwrap_or_default()
+}
+
+/// The target that the header's flags say; ABI 8 came with CUDA 12.8's Blackwell and is CUDA 13's for all.
+fn flags(abi: u8, flags: u32) -> Target {
+    let (number, arch_only) =
+        if abi >= 8 { (flags >> 8 & 0xff, flags & 8 != 0) } else { (flags & 0xff, flags & 0x800 != 0) };
+    Target { number, suffix: arch_only.then_some('a') }
+}

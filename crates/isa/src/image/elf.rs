@@ -1,0 +1,137 @@
+//! Sections and symbols of 64-bit little-endian ELF files: cubins, and host programs that hold fatbins.
+//!
+//! Holds: any bytes; what lies outside the file is an error or left out, nothing is copied but names.
+//! Misses: segments, relocations, 32-bit and big-endian files.
+
+use super::{Error, number};
+
+/// The first bytes of every ELF file.
+pub const MAGIC: &[u8] = b"\x7fELF";
+/// `e_machine` of NVIDIA's code.
+pub const CUDA: u16 = 190;
+const NOBITS: u32 = 8;
+const SYMTAB: u32 = 2;
+const HEADER: usize = 64;
+const SYMBOL: usize = 24;
+
+/// A file.
+#[derive(Clone, Debug)]
+pub struct Elf<'a> {
+    /// `e_machine`.
+    pub machine: u16,
+    /// `e_ident[EI_ABIVERSION]`.
+    pub abi: u8,
+    /// `e_flags`.
+    pub flags: u32,
+    /// In the file's order.
+    pub sections: Vec<Section<'a>>,
+}
+
+/// A section.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Section<'a> {
+    /// Its name; empty if it is not text.
+    pub name: &'a str,
+    kind: u32,
+    link: u32,
+    /// Where it begins in the file.
+    pub at: u64,
+    /// Its bytes; none for a section that takes no room in the file.
+    pub data: &'a [u8],
+}
+
+/// A symbol.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Symbol<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// `STT_`: 2 is a function.
+    pub kind: u8,
+    /// `st_other`.
+    pub other: u8,
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    number::<4>(bytes, at).map(|n| n as u32)
+}
+
+/// The text from `at` to a NUL.
+fn name(strings: &[u8], at: u32) -> &str {
+    let rest = strings.get(at as usize..).unwrap_or_default();
+    let text = rest.split(|b| *b == 0).next().unwrap_or_default();
+    std::str::from_utf8(text).unwrap_or_default()
+}
+
+/// The part of a file that a header names.
+fn part(bytes: &[u8], at: u64, size: u64) -> Option<&[u8]> {
+    let from = usize::try_from(at).ok()?;
+    bytes.get(from..from.checked_add(usize::try_from(size).ok()?)?)
+}
+
+impl<'a> Elf<'a> {
+    /// Reads a file's headers.
+    ///
+    /// # Errors
+    /// When it is no such file, or a header lies outside it.
+    pub fn read(bytes: &'a [u8]) -> Result<Elf<'a>, Error> {
+        let wrong = |what: &str| Error { at: 0, what: what.into() };
+        if !bytes.starts_with(MAGIC) {
+            return Err(wrong("no ELF file"));
+        }
+        if bytes.get(4..6) != Some(&[2, 1]) {
+            return Err(wrong("an ELF file that is not 64-bit little-endian"));
+        }
+        let cut = || wrong("the ELF file is cut off in its header");
+        let table = number::<8>(bytes, 40).ok_or_else(cut)?;
+        let (machine, flags) = (number::<2>(bytes, 18).ok_or_else(cut)? as u16, word(bytes, 48).ok_or_else(cut)?);
+        let (mut count, mut names) = (number::<2>(bytes, 60).ok_or_else(cut)?, number::<2>(bytes, 62).ok_or_else(cut)?);
+        let mut elf = Elf { machine, abi: bytes.get(8).copied().unwrap_or_default(), flags, sections: Vec::new() };
+        if table == 0 {
+            return Ok(elf);
+        }
+        let headers = part(bytes, table, (bytes.len() as u64).saturating_sub(table))
+            .ok_or_else(|| Error { at: table, what: "the ELF file ends before its sections' headers".into() })?;
+        // Where the numbers do not fit into the header, the first section has them.
+        if count == 0 {
+            count = number::<8>(headers, 32).unwrap_or_default();
+        }
+        if names == 0xffff {
+            names = number::<4>(headers, 40).unwrap_or_default();
+        }
+        let all: Vec<&[u8]> = headers.chunks_exact(HEADER).take(usize::try_from(count).unwrap_or(usize::MAX)).collect();
+        if (all.len() as u64) < count {
+            return Err(Error { at: table, what: format!("the ELF file has no room for its {count} sections") });
+        }
+        let data = |header: &[u8]| -> Option<&'a [u8]> {
+            let (at, size) = (number::<8>(header, 24)?, number::<8>(header, 32)?);
+            if word(header, 4)? == NOBITS { Some(&[]) } else { part(bytes, at, size) }
+        };
+        let strings = usize::try_from(names).ok().and_then(|i| all.get(i)).and_then(|h| data(h)).unwrap_or_default();
+        for header in all {
+            let at = number::<8>(header, 24).unwrap_or_default();
+            let name = name(strings, word(header, 0).unwrap_or_default());
+            let data =
+                data(header).ok_or_else(|| Error { at, what: format!("section `{name}` lies outside the file") })?;
+            let (kind, link) = (word(header, 4).unwrap_or_default(), word(header, 40).unwrap_or_default());
+            elf.sections.push(Section { name, kind, link, at, data });
+        }
+        Ok(elf)
+    }
+
+    /// The first section of that name.
+    pub fn section(&self, name: &str) -> Option<&Section<'a>> {
+        self.sections.iter().find(|s| s.name == name)
+    }
+
+    /// The symbols of all symbol tables.
+    pub fn symbols(&self) -> impl Iterator<Item = Symbol<'a>> {
+        self.sections.iter().filter(|s| s.kind == SYMTAB).flat_map(|s| {
+            let strings = self.sections.get(s.link as usize).map_or(&[][..], |s| s.data);
+            s.data.chunks_exact(SYMBOL).map(move |symbol| Symbol {
+                name: name(strings, word(symbol, 0).unwrap_or_default()),
+                kind: symbol[4] & 0xf,
+                other: symbol[5],
+            })
+        })
+    }
+}
