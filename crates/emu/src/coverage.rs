@@ -38,8 +38,9 @@ pub const fn coverage(op: Op) -> Coverage {
         Createpolicy => Runs("the policy has no effect"),
         Prefetch | Prefetchu | Applypriority | Discard | Griddepcontrol | Pmevent | Setmaxnreg => Hint,
         Multimem | Tensormap | Tex | Tld4 | Txq | Istypep | Suld | Sust | Sured | Suq | Clusterlaunchcontrol
-        | Tcgen05 | Stacksave | Stackrestore | Alloca | Vadd | Vsub | Vabsdiff | Vmin | Vmax | Vshl | Vshr | Vmad
-        | Vset | Vadd2 | Vsub2 | Vavrg2 | Vabsdiff2 | Vmin2 | Vmax2 | Vset2 | Vadd4 | Vsub4 | Vavrg4 | Vabsdiff4
-        | Vmin4 | Vmax4 | Vset4 => Refused,
+        | Tcgen05 | Stacksave | Stackrestore | Alloca => Refused,
+        Vadd | Vsub | Vabsdiff | Vmin | Vmax | Vshl | Vshr | Vset | Vadd2 | Vsub2 | Vavrg2 | Vabsdiff2 | Vmin2
+        | Vmax2 | Vset2 | Vadd4 | Vsub4 | Vavrg4 | Vabsdiff4 | Vmin4 | Vmax4 | Vset4 => Runs(""),
+        Vmad => Runs("no negated operands"),
     }
 }

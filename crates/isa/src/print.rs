@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::fmt::{self, Display, Formatter, Write};
 
-use crate::view::{Base, Function, Inst, Loc, LocId, Module, Operand, Reg, SymbolId, Type};
+use crate::view::{Base, Function, Inst, Loc, LocId, Module, Operand, Parts, Reg, SymbolId, Type};
 
 impl Display for Module {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -171,7 +171,10 @@ impl Shown<'_> {
             Operand::Label(b) => format!("{b:?}"),
             Operand::List(list) => format!("({})", self.list(list)),
             Operand::Targets(blocks) => format!("{blocks:?}"),
-            Operand::Element(r, n) => format!("{}.{n}", self.reg(*r)),
+            Operand::Element(r, n) => match Parts::from_code(*n) {
+                Some(parts) => format!("{}.{parts}", self.reg(*r)),
+                None => format!("{}.{n}", self.reg(*r)),
+            },
             Operand::Text(_) => "?text".to_owned(),
         }
     }

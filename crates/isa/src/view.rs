@@ -481,11 +481,55 @@ pub enum Operand {
     List(Vec<Operand>),
     /// A table of labels declared by `.branchtargets` (or `.calltargets`, a `.callprototype`: empty).
     Targets(Vec<BlockId>),
-    /// A vector element of a register, as `%v.x` (0 to 3); in video instructions a byte (`.b0`: 16 to 19) or half
-    /// (`.h0`: 20, 21).
-    Element(Reg, u8),
+    /// A vector element of a register, as `%v.x` (0 to 3); in video instructions parts of it, as [`Parts::code`] says.
+    Element(Reg, u16),
     /// Not understood: its text.
     Text(Span),
+}
+
+/// Parts of operands that a video instruction names: `.b0`, `.h1`, `.h32`, `.b7654` (PTX ISA, Video Instructions).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Parts {
+    /// Bits of a part: 8 or 16.
+    pub bits: u8,
+    /// How many are named, 1 to 4.
+    pub count: u8,
+    /// Which, the last one written first; 0 to 7.
+    pub which: [u8; 4],
+}
+
+impl Parts {
+    /// From the text behind the dot.
+    pub fn parse(text: &[u8]) -> Option<Parts> {
+        let (bits, digits) = match text {
+            [b'b', digits @ ..] => (8, digits),
+            [b'h', digits @ ..] => (16, digits),
+            _ => return None,
+        };
+        let mut which = [0; 4];
+        for (w, d) in which.iter_mut().zip(digits.iter().rev()) {
+            *w = d.checked_sub(b'0').filter(|w| *w < 8)?;
+        }
+        (1..=4).contains(&digits.len()).then_some(Parts { bits, count: digits.len() as u8, which })
+    }
+    /// As a number above those of vector elements.
+    pub fn code(self) -> u16 {
+        let digits = self.which.iter().rev().fold(0, |code, w| code << 3 | u16::from(*w));
+        1 << 15 | u16::from(self.bits == 16) << 14 | u16::from(self.count - 1) << 12 | digits
+    }
+    /// From that number.
+    pub fn from_code(code: u16) -> Option<Parts> {
+        let which = [0, 3, 6, 9].map(|at| (code >> at & 7) as u8);
+        let (bits, count) = (if code >> 14 & 1 == 1 { 16 } else { 8 }, (code >> 12 & 3) as u8 + 1);
+        (code >> 15 == 1).then_some(Parts { bits, count, which })
+    }
+}
+
+impl fmt::Display for Parts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.bits == 16 { "h" } else { "b" })?;
+        self.which.iter().take(self.count.into()).rev().try_for_each(|w| write!(f, "{w}"))
+    }
 }
 
 /// What an address starts from.

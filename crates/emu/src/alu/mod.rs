@@ -38,6 +38,7 @@ mod lane;
 mod mov;
 pub mod round;
 mod soft;
+mod video;
 
 use prlx_isa::ptx::Op;
 use prlx_isa::view::{Function, Inst, Operand, Type};
@@ -136,7 +137,7 @@ pub fn select(inst: &Inst, function: &Function, level: Level) -> Result<AluOp, S
         Op::Rcp | Op::Sqrt | Op::Rsqrt | Op::Sin | Op::Cos | Op::Lg2 | Op::Ex2 | Op::Tanh | Op::Copysign => {
             float::select(op, &x)
         }
-        _ => Err(format!("`{}` is not an operation on registers alone", op.mnemonic())),
+        _ => video::select(op, &x),
     }?;
     let (dst, src) = leaves(inst);
     if dst < chosen.dst.len() || src < chosen.src.len() {

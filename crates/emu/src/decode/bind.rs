@@ -1,6 +1,6 @@
 //! Operands become planes.
 
-use prlx_isa::view::{FuncId, Function, Guard, Inst, InstId, Module, Operand, Reg, Space, SymbolId, Type};
+use prlx_isa::view::{FuncId, Function, Guard, Inst, InstId, Module, Operand, Parts, Reg, Space, SymbolId, Type};
 use prlx_trace::kernel::Special as Launch;
 use rustc_hash::FxHashMap;
 
@@ -283,6 +283,8 @@ impl<'a> Binder<'a> {
                     _ => return Err(format!("a register of type {have:?} where {ty:?} is read")),
                 }
             }
+            // Which part of it is the operation's own affair.
+            Operand::Element(r, code) if Parts::from_code(*code).is_some() => self.source(&Operand::Reg(*r), ty)?,
             Operand::Not(r) => {
                 let (t, at) = (self.temp(Kind::Pred), self.reg(*r));
                 self.alu(not_pred, t, at, 0);
@@ -339,6 +341,7 @@ impl<'a> Binder<'a> {
     pub fn dest(&mut self, operand: &Operand, ty: Type) -> Result<(u16, Option<After>), String> {
         Ok(match operand {
             Operand::Sink => (self.temp(kind(ty)), None),
+            Operand::Element(r, code) if Parts::from_code(*code).is_some() => self.dest(&Operand::Reg(*r), ty)?,
             Operand::Reg(r) => {
                 let (have, at) = (self.reg_type(*r), self.reg(*r));
                 match (kind(have), kind(ty)) {

@@ -7,7 +7,7 @@ use super::constant::{self, Constant};
 use super::names::{Meaning, Names};
 use super::parse::span;
 use super::{Op, scan};
-use crate::view::{Base, BlockId, Diagnostic, Operand};
+use crate::view::{Base, BlockId, Diagnostic, Operand, Parts};
 
 /// Deeper braces are not understood.
 const DEEPEST: u32 = 4;
@@ -219,19 +219,13 @@ fn constant(b: &[u8], i: usize) -> Option<(Operand, usize)> {
     Some((operand, end))
 }
 
-fn element(name: &[u8]) -> Option<u8> {
+fn element(name: &[u8]) -> Option<u16> {
     Some(match name {
         b"x" | b"r" => 0,
         b"y" | b"g" => 1,
         b"z" | b"b" => 2,
         b"w" | b"a" => 3,
-        b"b0" => 16,
-        b"b1" => 17,
-        b"b2" => 18,
-        b"b3" => 19,
-        b"h0" => 20,
-        b"h1" => 21,
-        _ => return None,
+        parts => Parts::parse(parts)?.code(),
     })
 }
 
