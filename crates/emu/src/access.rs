@@ -1,6 +1,6 @@
 //! Loads, stores and atomics of a warp: addresses to regions, with every access checked.
 
-use crate::alu::half::{Bf16, F16, sum};
+use crate::alu::half::{Bf16, F16, greatest, least, sum};
 use crate::cluster::{MAX_CTAS, Peers};
 use crate::code::{AddrBase, Atom, Mem, Place, Plane, Rmw, window};
 use crate::memory::{Lanes, Memory, Region};
@@ -372,6 +372,23 @@ pub fn set(planes: &mut Planes, plane: Plane, l: usize, v: u64) {
     }
 }
 
+/// 128 bits of a lane.
+fn wide(planes: &Planes, i: u16, l: usize) -> u128 {
+    let half = |i: u16| u128::from(planes.w64[usize::from(i)].0[l]);
+    half(i) | half(i + 1) << 64
+}
+
+/// Likewise, of a plane of any width.
+fn get_wide(planes: &Planes, plane: Plane, l: usize) -> u128 {
+    if let Plane::W128(i) = plane { wide(planes, i, l) } else { get(planes, plane, l).into() }
+}
+
+/// Sets them.
+fn set_wide(planes: &mut Planes, i: u16, l: usize, v: u128) {
+    planes.w64[usize::from(i)].0[l] = v as u64;
+    planes.w64[usize::from(i) + 1].0[l] = (v >> 64) as u64;
+}
+
 /// Does an atomic, lane by lane.
 pub fn atomic(planes: &mut Planes, r: &Reach<'_>, hint: &mut usize, atom: &Atom, mask: u32) -> Result<(), Box<Bad>> {
     let mem = &atom.mem;
@@ -388,6 +405,15 @@ pub fn atomic(planes: &mut Planes, r: &Reach<'_>, hint: &mut usize, atom: &Atom,
         each(lanes.mask(), |l| {
             for (k, &value) in atom.values.iter().enumerate() {
                 let at = lanes.offset(l) + k as u64 * u64::from(size);
+                if let Plane::W128(value) = value {
+                    // Compared with, and exchanged for, whole; or exchanged.
+                    let (v, c) = (wide(planes, value, l), atom.swap.map(|s| get_wide(planes, s, l)));
+                    let old = region.update128(at, |old| c.map_or(v, |c| if old == v { c } else { old }));
+                    if let Some(Plane::W128(p)) = mem.planes.get(k) {
+                        set_wide(planes, *p, l, old);
+                    }
+                    continue;
+                }
                 let v = get(planes, value, l);
                 let c = atom.swap.map_or(0, |s| get(planes, s, l));
                 let f = |old: u64| rmw(atom.rmw, size, old, v, c);
@@ -423,6 +449,15 @@ pub fn rmw(op: Rmw, size: u8, old: u64, v: u64, b: u64) -> u64 {
         Rmw::AddBf16 => sum::<Bf16>(old as u16, v as u16).into(),
         Rmw::AddF16x2 => pair(sum::<F16>),
         Rmw::AddBf16x2 => pair(sum::<Bf16>),
+        Rmw::Extreme16 { max, bf16, pair: two } => {
+            let f = match (max, bf16) {
+                (false, false) => least::<F16>,
+                (true, false) => greatest::<F16>,
+                (false, true) => least::<Bf16>,
+                (true, true) => greatest::<Bf16>,
+            };
+            if two { pair(f) } else { f(old as u16, v as u16).into() }
+        }
         Rmw::MinU => old.min(v),
         Rmw::MaxU => old.max(v),
         Rmw::MinS => sign(old).min(sign(v)) as u64,

@@ -70,7 +70,7 @@ impl Warp {
         }
         let depth = Warp::depth_of(at) + 1;
         let sp = self.sp[l] + call.frame;
-        if depth >= DEPTH || u64::from(sp) + u64::from(entry.frame) > launch.stride {
+        if depth >= DEPTH || u64::from(sp) + u64::from(entry.frame) + u64::from(self.taken[l]) > launch.stride {
             return Err(format!(
                 "calls `{}` too deeply: the stack of {} bytes is used up at depth {depth}",
                 name(),
@@ -82,7 +82,7 @@ impl Warp {
         for (&from, &to) in call.args.iter().zip(&entry.params) {
             self.pass(from, to, l, stride);
         }
-        self.frames[l].push(Frame { ret: at + 1, call: index, func: func.0, saved });
+        self.frames[l].push(Frame { ret: at + 1, call: index, func: func.0, taken: self.taken[l], saved });
         self.sp[l] = sp;
         self.key[l] = key(depth, entry.start);
         Ok(())
@@ -94,6 +94,7 @@ impl Warp {
         let entry = &code.entries[frame.func as usize];
         let stride = self.local.len() / crate::planes::LANES as u64;
         self.sp[l] -= call.frame;
+        self.taken[l] = frame.taken;
         match (&frame.saved, &entry.saved) {
             (Some(words), Some(s)) => {
                 let results: Vec<Vec<u8>> = entry.returns.iter().map(|&r| self.take(r, l, stride)).collect();
@@ -110,6 +111,52 @@ impl Warp {
         }
         self.key[l] = frame.ret;
         true
+    }
+    /// `alloca`: takes bytes from the end of the stack's memory, which call frames approach from its beginning.
+    pub(crate) fn alloca(
+        &mut self,
+        launch: &Launch<'_>,
+        (dst, size, align): (u16, u16, u32),
+        m: u32,
+        step: u32,
+    ) -> Result<(), Box<Fault>> {
+        let func = launch.code.origin.get(step as usize).map_or(FuncId(0), |o| o.0);
+        let frame = launch.code.entries[func.index()].frame;
+        let mut fault = None;
+        each(m, |l| {
+            let bytes = self.planes.w64[usize::from(size)].0[l];
+            let free = launch.stride - u64::from(self.taken[l]);
+            let start = free.checked_sub(bytes).map_or(0, |at| at & !u64::from(align - 1));
+            let first = u64::from(self.sp[l]) + u64::from(frame);
+            if bytes > free || start < first {
+                let text = format!("takes {bytes} bytes of the stack, which has {}", free.saturating_sub(first));
+                fault = fault.take().or(Some((l, text)));
+                return;
+            }
+            self.taken[l] = (launch.stride - start) as u32;
+            self.planes.w64[usize::from(dst)].0[l] = start;
+        });
+        match fault {
+            Some((l, text)) => Err(Fault::new(step, l as u32, text)),
+            None => Ok(()),
+        }
+    }
+    /// `stackrestore`.
+    pub(crate) fn stack_restore(&mut self, launch: &Launch<'_>, src: u16, m: u32, step: u32) -> Result<(), Box<Fault>> {
+        let mut fault = None;
+        each(m, |l| {
+            let at = self.planes.w64[usize::from(src)].0[l];
+            match launch.stride.checked_sub(at).filter(|n| *n <= u64::from(self.taken[l])) {
+                Some(n) => self.taken[l] = n as u32,
+                None => {
+                    fault = fault.take().or(Some((l, format!("restores the stack to {at:#x}, which was not saved"))))
+                }
+            }
+        });
+        match fault {
+            Some((l, text)) => Err(Fault::new(step, l as u32, text)),
+            None => Ok(()),
+        }
     }
     fn pass(&mut self, from: Slot, to: Slot, l: usize, stride: u64) {
         if let (Slot::Bytes(a, n), Slot::Bytes(b, k)) = (from, to) {

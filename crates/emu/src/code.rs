@@ -77,6 +77,12 @@ pub enum Op {
     ActiveMask(u16),
     /// Stack pointer plus an offset, into a 64-bit plane.
     LocalAddr(u16, u32),
+    /// Takes as many bytes of the stack as a 64-bit plane says, aligned so; their address into a 64-bit plane.
+    Alloca(u16, u16, u32),
+    /// Where what was taken of the stack begins, into a 64-bit plane.
+    StackSave(u16),
+    /// Gives back all that was taken since a 64-bit plane was saved.
+    StackRestore(u16),
     /// An action of a plan.
     Hook(u32),
     /// Behind the last instruction of a function.
@@ -163,12 +169,20 @@ pub struct Mem {
 #[allow(missing_docs, reason = "the names are PTX's own")]
 pub enum Rmw {
     Add,
-    AddF32 { flush: bool },
+    AddF32 {
+        flush: bool,
+    },
     AddF64,
     AddF16x2,
     AddBf16x2,
     AddF16,
     AddBf16,
+    /// The least or greatest of 16-bit floating-point numbers, one or a pair of them.
+    Extreme16 {
+        max: bool,
+        bf16: bool,
+        pair: bool,
+    },
     MinU,
     MaxU,
     MinS,

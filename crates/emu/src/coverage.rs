@@ -25,7 +25,8 @@ pub const fn coverage(op: Op) -> Coverage {
         Ld | Ldu | St | Bra | Brx | Call | Ret | Exit | Trap | Brkpt | Vote | Match | Activemask | Redux | Elect
         | Nanosleep | Isspacep | Cvta | Movmatrix | Bar | Barrier | Mapa | Getctarank => Runs(""),
         Shfl => Runs("`.sync` only"),
-        Atom | Red => Runs("no 128-bit ones; `add` alone of 16-bit floating point"),
+        Atom | Red => Runs("an access of 16 bytes is atomic to others of 16 bytes only"),
+        Stacksave | Stackrestore | Alloca => Runs("64-bit addresses only"),
         Membar | Fence => Runs("memory is sequentially consistent"),
         Cp => Runs("no tensors, no multicast; `.bulk` copies at once"),
         Mbarrier => Runs(""),
@@ -38,7 +39,7 @@ pub const fn coverage(op: Op) -> Coverage {
         Createpolicy => Runs("the policy has no effect"),
         Prefetch | Prefetchu | Applypriority | Discard | Griddepcontrol | Pmevent | Setmaxnreg => Hint,
         Multimem | Tensormap | Tex | Tld4 | Txq | Istypep | Suld | Sust | Sured | Suq | Clusterlaunchcontrol
-        | Tcgen05 | Stacksave | Stackrestore | Alloca => Refused,
+        | Tcgen05 => Refused,
         Vadd | Vsub | Vabsdiff | Vmin | Vmax | Vshl | Vshr | Vset | Vadd2 | Vsub2 | Vavrg2 | Vabsdiff2 | Vmin2
         | Vmax2 | Vset2 | Vadd4 | Vsub4 | Vavrg4 | Vabsdiff4 | Vmin4 | Vmax4 | Vset4 => Runs(""),
         Vmad => Runs("no negated operands"),

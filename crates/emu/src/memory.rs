@@ -4,11 +4,14 @@
 //! every access is an atomic one of its own width (relaxed; on the usual hosts a plain move). An address is never used for
 //! two allocations, and between two allocations there are bytes that belong to none.
 //!
-//! Misses: weak memory orders. What a GPU may reorder stays in program order here.
+//! Misses: weak memory orders. What a GPU may reorder stays in program order here. An access of 16 bytes is two of 8, which
+//! an atomic one of another CTA may come between.
 
 #![allow(unsafe_code, reason = "atomic access of several widths to one buffer")]
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+
+use std::sync::{Mutex, PoisonError};
 
 use crate::planes::{LANES, V32, V64};
 
@@ -109,6 +112,16 @@ impl Region {
             4 => update!(cell32, u32),
             _ => update!(cell64, u64),
         }
+    }
+    /// The same of 16 bytes, at once as others of 16 bytes see it.
+    pub fn update128(&self, off: u64, f: impl Fn(u128) -> u128) -> u128 {
+        static ONE: Mutex<()> = Mutex::new(());
+        let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let old = u128::from(self.load64(off)) | u128::from(self.load64(off + 8)) << 64;
+        let new = f(old);
+        self.store64(off, new as u64);
+        self.store64(off + 8, (new >> 64) as u64);
+        old
     }
     /// The same by one thread alone: the region is not shared.
     #[inline(always)]

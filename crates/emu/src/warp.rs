@@ -47,6 +47,8 @@ pub struct Frame {
     pub call: u32,
     /// Which function it is in.
     pub func: u32,
+    /// Bytes that its caller had taken of the stack.
+    pub taken: u32,
     /// What a recursive call saved.
     pub saved: Option<Box<[u64]>>,
 }
@@ -85,6 +87,8 @@ pub struct Warp {
     pub members: [u32; LANES],
     /// Stack pointers.
     pub sp: [u32; LANES],
+    /// Bytes taken from the end of the stack.
+    pub taken: [u32; LANES],
     /// Calls.
     pub frames: Vec<Vec<Frame>>,
     /// Local memory of all lanes.
@@ -140,6 +144,7 @@ impl Warp {
             at_sync: 0,
             members: [0; LANES],
             sp: [code.params_bytes; LANES],
+            taken: [0; LANES],
             frames: (0..LANES).map(|_| Vec::new()).collect(),
             local: Region::new(stride * LANES as u64),
             copies: Copies::default(),
@@ -164,6 +169,7 @@ impl Warp {
         self.planes.carry = 0;
         (self.at_bar, self.at_sync, self.owed) = (0, 0, 0);
         self.sp = [code.params_bytes; LANES];
+        self.taken = [0; LANES];
         self.frames.iter_mut().for_each(Vec::clear);
         self.copies = Copies::default();
         self.flight = Flight::default();
@@ -431,6 +437,19 @@ impl Warp {
                             v.0[l] = u64::from(self.sp[l]) + u64::from(offset);
                         }
                         self.planes.put64(dst, m, v);
+                        pc += 1;
+                    }
+                    Op::Alloca(dst, size, align) => {
+                        self.alloca(launch, (dst, size, align), m, pc)?;
+                        pc += 1;
+                    }
+                    Op::StackSave(dst) => {
+                        let v = V64(self.taken.map(|n| launch.stride - u64::from(n)));
+                        self.planes.put64(dst, m, v);
+                        pc += 1;
+                    }
+                    Op::StackRestore(src) => {
+                        self.stack_restore(launch, src, m, pc)?;
                         pc += 1;
                     }
                     Op::ActiveMask(dst) => {

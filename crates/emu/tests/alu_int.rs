@@ -240,6 +240,20 @@ fn bytes() {
                 let want = (0..32).fold(0, |d, i| d | (table as u64 >> bit(i) & 1) << i);
                 assert_eq!(got[l], want, "lop3 {table:x}");
             }
+            for name in ["or", "and"] {
+                let mut operands = regs(4);
+                operands.extend([Operand::Int(table), Operand::Reg(prlx_isa::view::Reg(0))]);
+                operands[0] = Operand::Pair(Box::new(operands[0].clone()), Box::new(operands[1].clone()));
+                let op = choose(&format!("lop3.{name}.b32"), operands, level).unwrap();
+                let with = std::array::from_fn(|l| l as u64 & 1);
+                let both = run(&op, &[src[0], src[1], src[2], with], u32::MAX);
+                assert_eq!(both[0], got, "lop3.{name} {table:x}");
+                for l in 0..32 {
+                    let (some, with) = (got[l] != 0, with[l] == 1);
+                    let want = if name == "or" { some || with } else { some && with };
+                    assert_eq!(both[1][l] == 1, want, "lop3.{name} {table:x}");
+                }
+            }
         }
     }
     for (a, sa) in [("u32", false), ("s32", true)] {
@@ -274,6 +288,21 @@ fn bytes() {
     check("cvt.pack.sat.u8.s32.b32", &three, |t| {
         let one = |x: u64| val(x, 32, true).clamp(0, 255) as u64;
         (t[2] << 16 | one(t[0]) << 8 | one(t[1])) & 0xffff_ffff
+    });
+    for (ty, bits) in [("u2", 2), ("u4", 4), ("u8", 8), ("s2", 2), ("s4", 4), ("s8", 8)] {
+        let (least, greatest) =
+            if ty.starts_with('s') { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) };
+        // Small ones too: most others only saturate.
+        let small = |x: u64| if x & 1 == 0 { x } else { (val(x >> 1, 31, true) % 40) as u64 & 0xffff_ffff };
+        let near: Vec<Vec<u64>> = three.iter().map(|t| vec![small(t[0]), small(t[1]), t[2]]).collect();
+        check(&format!("cvt.pack.sat.{ty}.s32.b32"), &near, |t| {
+            let one = |x: u64| val(x, 32, true).clamp(least, greatest) as u64 & mask(bits);
+            ((t[2] << (2 * bits)) | (one(t[0]) << bits) | one(t[1])) & 0xffff_ffff
+        });
+    }
+    check("cvt.pack.sat.u16.s32", &two, |t| {
+        let one = |x: u64| val(x, 32, true).clamp(0, 0xffff) as u64;
+        one(t[0]) << 16 | one(t[1])
     });
     check("cvt.pack.sat.s16.s32", &two, |t| {
         let one = |x: u64| val(x, 32, true).clamp(-0x8000, 0x7fff) as u64 & 0xffff;
@@ -347,7 +376,10 @@ fn between_integers() {
 fn refusals() {
     for (text, n, says) in [
         ("add.frobnicate.u32", 2, "modifier `.frobnicate`"),
-        ("vadd.u32.u32.u32", 2, "not an operation on registers alone"),
+        ("vadd.u32.u32.u32", 3, "3 sources, not 2"),
+        ("bar.sync", 1, "not an operation on registers alone"),
+        ("cvt.rn.satfinite.e2m1x2.f32", 2, "sm_100"),
+        ("add.rn.f32x2", 2, "sm_100"),
         ("add.pred", 2, "types"),
         ("add.rn.cc.u32", 2, "modifier `.rn`"),
         ("min.f32", 3, "3 operands"),

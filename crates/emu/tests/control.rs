@@ -243,3 +243,34 @@ fn the_same_seed_gives_the_same_run() {
         assert_eq!((one.0, one.1.warp_instructions), (many.0, many.1.warp_instructions));
     }
 }
+
+/// Each lane takes another number of bytes, calls, gives back, and takes again.
+#[test]
+fn memory_of_the_stack() {
+    let w = Case::new(
+        "shl.b32 %r1, %r0, 2; add.u32 %r1, %r1, 4; cvt.u64.u32 %rd2, %r1;
+         stacksave.u64 %rd3;
+         alloca.u64 %rd4, %rd2, 16; cvta.local.u64 %rd5, %rd4;
+         st.local.u32 [%rd4], %r0; add.u64 %rd6, %rd5, %rd2; st.u32 [%rd6+-4], %r0;
+         and.b64 %rd8, %rd4, 15; cvt.u32.u64 %r9, %rd8;
+         { .param .b32 a; .param .b32 r; st.param.b32 [a], %r0; call (r), deeper, (a); ld.param.b32 %r2, [r]; }
+         ld.local.u32 %r3, [%rd4]; ld.u32 %r4, [%rd6+-4];
+         stackrestore.u64 %rd3; alloca.u64 %rd7, %rd2; sub.u64 %rd7, %rd7, %rd4; cvt.u32.u64 %r6, %rd7;
+         setp.gt.u32 %p1, %r6, 15; selp.u32 %r6, 1000000, 0, %p1;
+         add.u32 %r2, %r2, %r3; add.u32 %r2, %r2, %r4; add.u32 %r2, %r2, %r6; mad.lo.u32 %r2, %r9, 10000, %r2;
+         st.global.u32 [%rd1], %r2;",
+    )
+    .module(
+        ".func (.param .b32 r) deeper (.param .b32 a) {
+           .local .align 8 .b8 own[64]; .reg .b32 %r<8>; .reg .b64 %rd<8>;
+           ld.param.b32 %r1, [a]; mov.u64 %rd1, own; st.local.u32 [%rd1+60], %r1;
+           alloca.u64 %rd2, 40; st.local.u32 [%rd2], %r1; st.local.u32 [%rd2+36], %r1;
+           ld.local.u32 %r2, [%rd1+60]; add.u32 %r2, %r2, 100; st.param.b32 [r], %r2; ret; }",
+    )
+    .all();
+    assert_eq!(w, (0..32).map(|l| 100 + 3 * l).collect::<Vec<u32>>());
+    let e = Case::new("mov.u64 %rd2, 100000000; alloca.u64 %rd4, %rd2; st.local.u32 [%rd4], %r0;").error();
+    assert!(e.to_string().contains("takes 100000000 bytes of the stack"), "{e}");
+    let e = Case::new("mov.u64 %rd2, 8; alloca.u64 %rd4, %rd2; mov.u64 %rd5, 16; stackrestore.u64 %rd5;").error();
+    assert!(e.to_string().contains("was not saved"), "{e}");
+}

@@ -228,6 +228,20 @@ fn dynamic_shared_memory_follows_static() {
     assert_eq!(e.launch(m, "k", &huge, &at.0.to_le_bytes()).unwrap_err().kind, ErrorKind::Launch);
 }
 
+/// What cooperative groups find at `%reserved_smem_offset_1` is nobody else's.
+#[test]
+fn reserved_shared_memory() {
+    let mut c = Case::new(
+        ".shared .align 4 .b8 fixed[128];
+         mov.u32 %r1, %reserved_smem_offset_1; mov.u32 %r2, fixed; mov.u32 %r3, dyn; mov.u32 %r4, %reserved_smem_offset_end;
+         shl.b32 %r5, %r0, 3; add.u32 %r6, %r1, %r5; shr.u32 %r7, %r5, 1; add.u32 %r8, %r2, %r7;
+         st.shared.u32 [%r8], %r0; st.shared.u32 [%r6], 77; st.shared.u32 [%r6+4], 77; ld.shared.u32 %r9, [%r8];
+         setp.lt.u32 %p1, %r3, %r4; selp.u32 %r10, 1000, 0, %p1; add.u32 %r9, %r9, %r10; st.global.u32 [%rd1], %r9;",
+    );
+    c = c.module(".extern .shared .align 16 .b8 dyn[];");
+    assert_eq!(c.words(), (0..32).collect::<Vec<u32>>());
+}
+
 #[test]
 fn a_late_copy_shows_a_missing_wait() {
     let body = ".shared .align 16 .b8 buf[128];

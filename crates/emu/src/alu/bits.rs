@@ -167,6 +167,23 @@ impl Body for Lop3 {
     }
 }
 
+/// `lop3.or`, `lop3.and`: [`Args::imm`] is the table, and bit 8 for `and`. The predicate is whether the result has a bit, joined
+/// with the fourth source.
+pub struct Lop3Pred;
+impl Body for Lop3Pred {
+    #[inline(always)]
+    fn run(p: &mut Planes, args: &Args, mask: u32) {
+        let with = p.get_pred(args.src[3]);
+        Lop3::run(p, args, mask);
+        let mut some = 0u32;
+        for l in 0..LANES {
+            some |= if p.w32[usize::from(args.dst[0])].0[l] != 0 { 1 << l } else { 0 };
+        }
+        let joined = if args.imm >> 8 & 1 == 1 { some & with } else { some | with };
+        p.put_pred(args.dst[1], mask, joined);
+    }
+}
+
 /// `prmt`: each nibble of the selector names a byte of `b:a`; its top bit repeats that byte's sign instead. The other
 /// modes are ways to make such a selector from two bits: [`Args::imm`] is an index into [`PRMT_MODES`].
 pub struct Prmt;
@@ -277,14 +294,16 @@ pub(super) fn select(op: Op, x: &Asked) -> Result<AluOp, String> {
             x.op(run, t, &[t, t, u], 0)
         }
         Op::Lop3 => {
-            if x.has("and") || x.has("or") || x.has("xor") {
-                return Err("`lop3` with a predicate result is not implemented".to_owned());
+            x.only(&["and", "or"])?;
+            let Some(&Operand::Int(table)) = x.inst.operands.get(4) else {
+                return Err("the table of `lop3` must be a constant".to_owned());
+            };
+            let table = table as u64 & 0xff;
+            if t != Type::B32 || !(x.has("and") || x.has("or")) {
+                return x.op(run!(l, t; B32 => Lop3), t, &[t; 3], table);
             }
-            x.only(&[])?;
-            match x.inst.operands.get(4) {
-                Some(&Operand::Int(table)) => x.op(run!(l, t; B32 => Lop3), t, &[t; 3], table as u64 & 0xff),
-                _ => Err("the table of `lop3` must be a constant".to_owned()),
-            }
+            let imm = table | u64::from(x.has("and")) << 8;
+            Ok(AluOp { run: pick::<Lop3Pred>(l), dst: vec![t, Type::Pred], src: vec![t, t, t, Type::Pred], imm })
         }
         Op::Prmt => {
             let mode = match x.inst.form.mods.as_slice() {

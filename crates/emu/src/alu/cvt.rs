@@ -7,7 +7,7 @@
 //! NaN to a floating-point type, as an H200 gives it: from f64, and to f64, sign and upper payload are kept, made quiet;
 //! from bf16 to f32 all bits; else the canonical one.
 //!
-//! Misses: stochastic rounding (`.rs`), the 4- and 6-bit formats, `ue8m0`.
+//! Misses: what only sm_100 and later have: stochastic rounding (`.rs`), the 4- and 6-bit formats, `ue8m0`, `s2f6`.
 
 use super::float::Float;
 use super::half::{Bf16, F16, Half};
@@ -474,7 +474,7 @@ fn flags(x: &Asked) -> Result<u64, String> {
             "relu" => RELU,
             "satfinite" => FINITE,
             "rna" => 7,
-            "rs" => return Err("stochastic rounding is not implemented".to_owned()),
+            "rs" => return Err("stochastic rounding is for sm_100 and later, and not implemented".to_owned()),
             m => match (MODES.iter().position(|n| *n == m), INTEGER_MODES.iter().position(|n| *n == m)) {
                 (Some(i), _) => i as u64,
                 (_, Some(i)) => (i as u64 + 1) << INTEGER,
@@ -520,16 +520,19 @@ macro_rules! by_int {
     };
 }
 
-/// `cvt.pack`: [`Args::imm`] is the range's number in [`RANGES`]; the third operand goes above the two.
+/// `cvt.pack`: [`Args::imm`] is the bits of a result, and in bit 8 its sign; the third operand goes above the two.
 pub struct PackInts;
 impl Body for PackInts {
     #[inline(always)]
     fn run(p: &mut Planes, args: &Args, mask: u32) {
-        let (_, least, greatest, bits) = RANGES[(args.imm & 7) as usize];
-        let width = bits.count_ones();
+        let (width, keep) = (args.imm as u32 & 31, !(u32::MAX << (args.imm & 31)));
+        let (least, greatest) = match args.imm >> 8 & 1 {
+            0 => (0, keep as i32),
+            _ => (!(keep >> 1) as i32, (keep >> 1) as i32),
+        };
         let (a, b) = (i32::load(p, args.src[0]), i32::load(p, args.src[1]));
         let c = if width < 16 { u32::load(p, args.src[2]) } else { [0; LANES] };
-        let one = |v: i32| (i128::from(v).clamp(least, greatest) as u64 & bits) as u32;
+        let one = |v: i32| v.clamp(least, greatest) as u32 & keep;
         let mut out = [0u32; LANES];
         for l in 0..LANES {
             out[l] = one(b[l]) | one(a[l]) << width | (u64::from(c[l]) << (2 * width)) as u32;
@@ -539,34 +542,37 @@ impl Body for PackInts {
 }
 
 fn pack(x: &Asked) -> Result<AluOp, String> {
-    x.only(&["pack", "sat"])?;
-    let types = x.inst.form.types.as_slice();
-    let ([to, Type::S32] | [to, Type::S32, Type::B32]) = types else { return Err(x.untyped()) };
-    let range = match (to, types.len()) {
-        (Type::U8 | Type::S8, 3) | (Type::U16 | Type::S16, 2) => RANGES.iter().position(|r| r.0 == *to),
-        _ => None,
+    // Integers of two bits are in no other instruction, and not in the table of types.
+    x.only(&["pack", "sat", "u2", "s2"])?;
+    let bits = match (x.inst.form.types.as_slice(), x.has("u2") || x.has("s2")) {
+        ([Type::S32, Type::B32], true) => 2,
+        ([Type::U4 | Type::S4, Type::S32, Type::B32], false) => 4,
+        ([Type::U8 | Type::S8, Type::S32, Type::B32], false) => 8,
+        ([Type::U16 | Type::S16, Type::S32], false) => 16,
+        _ => return Err(x.untyped()),
     };
-    let Some(range) = range else { return Err(x.untyped()) };
-    x.op(Some(pick::<PackInts>(x.level)), Type::U32, &[Type::S32, Type::S32, Type::B32][..types.len()], range as u64)
+    let signed = x.has("s2") || matches!(x.inst.form.types[0], Type::S4 | Type::S8 | Type::S16);
+    let src = &[Type::S32, Type::S32, Type::B32][..if bits == 16 { 2 } else { 3 }];
+    x.op(Some(pick::<PackInts>(x.level)), Type::U32, src, bits | u64::from(signed) << 8)
 }
 
 /// Chooses a conversion of pairs of 8-bit values.
 fn bytes(x: &Asked, to: Type, from: Type) -> Result<AluOp, String> {
-    use fp8::{E4m3, E5m2, FromF32, FromHalf, ToBf16, ToF16};
+    use fp8::{E4m3, E5m2, From, To};
     x.only(&["rn", "satfinite", "relu"])?;
     let imm = if x.has("relu") { fp8::RELU } else { 0 };
     let l = x.level;
     macro_rules! entry {
-        ($ty:expr, $op:ident $(, $h:ty)?) => {
-            run!(l, $ty; E4m3x2 => $op<E4m3 $(, $h)?>, E5m2x2 => $op<E5m2 $(, $h)?>)
+        ($ty:expr, $op:ident, $h:ty) => {
+            run!(l, $ty; E4m3x2 => $op<E4m3, $h>, E5m2x2 => $op<E5m2, $h>)
         };
     }
     match (to, from) {
-        (_, Type::F32) => x.op(entry!(to, FromF32), to, &[from; 2], imm),
-        (_, Type::F16x2) => x.op(entry!(to, FromHalf, F16), to, &[from], imm),
-        (_, Type::Bf16x2) => x.op(entry!(to, FromHalf, Bf16), to, &[from], imm),
-        (Type::F16x2, _) => x.op(entry!(from, ToF16), to, &[from], imm),
-        (Type::Bf16x2, _) if imm == 0 => x.op(entry!(from, ToBf16), to, &[from], imm),
+        (_, Type::F32) => x.op(entry!(to, From, f32), to, &[from; 2], imm),
+        (_, Type::F16x2) => x.op(entry!(to, From, F16), to, &[from], imm),
+        (_, Type::Bf16x2) => x.op(entry!(to, From, Bf16), to, &[from], imm),
+        (Type::F16x2, _) => x.op(entry!(from, To, F16), to, &[from], imm),
+        (Type::Bf16x2, _) if imm == 0 => x.op(entry!(from, To, Bf16), to, &[from], imm),
         _ => Err(x.untyped()),
     }
 }

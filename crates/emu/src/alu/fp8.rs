@@ -3,9 +3,9 @@
 //! Holds: conversion rounds to nearest even, once, and saturates to the largest finite value (the only forms PTX has);
 //! NaN is `0x7f`. The other way is exact.
 
+use super::Args;
 use super::half::{Bf16, F16, Half};
 use super::lane::{Body, Val};
-use super::{Args, round};
 use crate::planes::{LANES, Planes};
 
 /// Negative results become 0.
@@ -64,40 +64,46 @@ fn encode<B: Byte>(x: f32, relu: bool) -> u32 {
     if relu && r & 0x80 != 0 { 0 } else { r }
 }
 
-/// Two binary32 to two bytes; the first source is the upper.
-pub struct FromF32<B>(std::marker::PhantomData<B>);
-impl<B: Byte> Body for FromF32<B> {
+/// Where a pair of numbers comes from.
+pub trait Pair {
+    /// The upper ones, the lower ones.
+    fn pairs(p: &Planes, args: &Args) -> [[f32; LANES]; 2];
+}
+impl Pair for f32 {
+    #[inline(always)]
+    fn pairs(p: &Planes, args: &Args) -> [[f32; LANES]; 2] {
+        [f32::load(p, args.src[0]), f32::load(p, args.src[1])]
+    }
+}
+macro_rules! packed_pairs { ($($h:ty)*) => { $(
+    impl Pair for $h {
+        #[inline(always)]
+        fn pairs(p: &Planes, args: &Args) -> [[f32; LANES]; 2] {
+            let both = u32::load(p, args.src[0]);
+            [16, 0].map(|by| both.map(|v| <$h>::widen((v >> by) as u16)))
+        }
+    }
+)* } }
+packed_pairs! { F16 Bf16 }
+
+/// A pair of numbers to two bytes.
+pub struct From<B, P>(std::marker::PhantomData<(B, P)>);
+impl<B: Byte, P: Pair> Body for From<B, P> {
     #[inline(always)]
     fn run(p: &mut Planes, args: &Args, mask: u32) {
-        let (hi, lo) = (f32::load(p, args.src[0]), f32::load(p, args.src[1]));
+        let [upper, lower] = P::pairs(p, args);
         let relu = args.imm & RELU != 0;
         let mut out = [0u32; LANES];
         for l in 0..LANES {
-            out[l] = encode::<B>(hi[l], relu) << 8 | encode::<B>(lo[l], relu);
+            out[l] = encode::<B>(upper[l], relu) << 8 | encode::<B>(lower[l], relu);
         }
         u32::store(p, args.dst[0], mask, &out);
     }
 }
 
-/// A pair of 16-bit values to two bytes.
-pub struct FromHalf<B, H>(std::marker::PhantomData<(B, H)>);
-impl<B: Byte, H: Half> Body for FromHalf<B, H> {
-    #[inline(always)]
-    fn run(p: &mut Planes, args: &Args, mask: u32) {
-        let a = u32::load(p, args.src[0]);
-        let relu = args.imm & RELU != 0;
-        let mut out = [0u32; LANES];
-        for l in 0..LANES {
-            let one = |h: u32| encode::<B>(H::widen(h as u16), relu);
-            out[l] = one(a[l] >> 16) << 8 | one(a[l]);
-        }
-        u32::store(p, args.dst[0], mask, &out);
-    }
-}
-
-/// Two bytes to a pair of binary16.
-pub struct ToF16<B>(std::marker::PhantomData<B>);
-impl<B: Byte> Body for ToF16<B> {
+/// Two bytes to a pair of a 16-bit format, which has all their values.
+pub struct To<B, H>(std::marker::PhantomData<(B, H)>);
+impl<B: Byte, H: Half> Body for To<B, H> {
     #[inline(always)]
     fn run(p: &mut Planes, args: &Args, mask: u32) {
         let a = u32::load(p, args.src[0]);
@@ -105,24 +111,9 @@ impl<B: Byte> Body for ToF16<B> {
         let mut out = [0u32; LANES];
         for l in 0..LANES {
             let one = |b: u32| {
-                let h = u32::from(B::to_f16(b as u8));
+                let h = u32::from(H::near(F16::widen(B::to_f16(b as u8))));
                 if relu && h & 0x8000 != 0 { 0 } else { h }
             };
-            out[l] = one(a[l] >> 8) << 16 | one(a[l]);
-        }
-        u32::store(p, args.dst[0], mask, &out);
-    }
-}
-
-/// Two bytes to a pair of bfloat16.
-pub struct ToBf16<B>(std::marker::PhantomData<B>);
-impl<B: Byte> Body for ToBf16<B> {
-    #[inline(always)]
-    fn run(p: &mut Planes, args: &Args, mask: u32) {
-        let a = u32::load(p, args.src[0]);
-        let mut out = [0u32; LANES];
-        for l in 0..LANES {
-            let one = |b: u32| u32::from(Bf16::round(F16::widen(B::to_f16(b as u8)), round::Round::Near));
             out[l] = one(a[l] >> 8) << 16 | one(a[l]);
         }
         u32::store(p, args.dst[0], mask, &out);

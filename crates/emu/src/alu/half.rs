@@ -136,6 +136,30 @@ pub fn sum<H: Half>(a: u16, b: u16) -> u16 {
     H::near(H::widen(a) + H::widen(b))
 }
 
+/// The lesser; -0 is less than +0; a NaN gives way to the other.
+#[inline(always)]
+pub fn least<H: Half>(a: u16, b: u16) -> u16 {
+    let nan = |x: u16| x & 0x7fff > H::INF;
+    // Patterns in the order of their values.
+    let key = |x: u16| if x & 0x8000 != 0 { !x } else { x | 0x8000 };
+    match (nan(a), nan(b)) {
+        (true, true) => 0x7fff,
+        (true, false) => b,
+        (false, true) => a,
+        _ if key(a) < key(b) => a,
+        _ => b,
+    }
+}
+
+/// The greater.
+#[inline(always)]
+pub fn greatest<H: Half>(a: u16, b: u16) -> u16 {
+    match least::<H>(a ^ 0x8000, b ^ 0x8000) {
+        0x7fff if a & 0x7fff > H::INF && b & 0x7fff > H::INF => 0x7fff,
+        r => r ^ 0x8000,
+    }
+}
+
 macro_rules! half_vals { ($($t:ident)*) => { $(
     impl Val for $t {
         #[inline(always)]

@@ -7,8 +7,8 @@
 //! The contract between the two sides:
 //! - The *leaves* of an instruction are its operands flattened in source order (`d|p` is two, `{a, b}` is two). Those of the
 //!   first operand are destinations, [`Args::dst`] in order; the others are sources, [`Args::src`] in order. [`AluOp::src`]
-//!   may name fewer than there are: trailing constants that [`select`] itself has looked at (the table of `lop3`, the mode
-//!   of a `prmt`) go into [`AluOp::imm`].
+//!   may name fewer than there are: trailing constants that [`select`] itself has looked at (the mode of a `prmt`) go
+//!   into [`AluOp::imm`]. So does the table of a `lop3`, which is no leaf.
 //! - An operand is bound to a plane of the class of the *type asked for* (`u32` up to 32 bits, `u64`, two `u64`s, mask),
 //!   whatever width the register was declared with. Constants come in that type too (a decimal such as `1.0` asked for as
 //!   `F32` arrives as binary32). `!p` and `_` need no care: the decoder binds a temporary.
@@ -198,7 +198,13 @@ impl Asked<'_> {
     /// The refusal of a type.
     fn untyped(&self) -> String {
         let types: Vec<String> = self.inst.form.types.iter().map(|t| format!(".{t:?}").to_lowercase()).collect();
-        format!("it is not implemented for the types `{}`", types.concat())
+        let later = ["e2m1", "e2m3", "e3m2", "ue8m0", "f32x2"];
+        let why = if types.iter().any(|t| later.iter().any(|l| t.contains(l))) {
+            ", which are for sm_100 and later"
+        } else {
+            ""
+        };
+        format!("it is not implemented for the types `{}`{why}", types.concat())
     }
 }
 

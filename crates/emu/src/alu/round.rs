@@ -33,6 +33,57 @@ impl Round {
     }
 }
 
+/// What rounding needs of a format.
+pub trait Neighbours: Copy {
+    /// The next one towards zero; of infinity the largest finite one.
+    fn inwards(self) -> Self;
+    /// The next one down.
+    fn below(self) -> Self;
+    /// The next one up.
+    fn above(self) -> Self;
+    /// With the last bit set.
+    fn odd(self) -> Self;
+}
+macro_rules! neighbours { ($($t:ident)*) => { $(
+    impl Neighbours for $t {
+        #[inline(always)]
+        fn inwards(self) -> $t { <$t>::from_bits(self.to_bits() - 1) }
+        #[inline(always)]
+        fn below(self) -> $t { self.next_down() }
+        #[inline(always)]
+        fn above(self) -> $t { self.next_up() }
+        #[inline(always)]
+        fn odd(self) -> $t { <$t>::from_bits(self.to_bits() | 1) }
+    }
+)* } }
+neighbours! { f32 f64 }
+
+/// What a mode makes of an inexact value whose nearest neighbour is `n`: that is greater than it, or not; and farther from
+/// zero, or not.
+#[inline(always)]
+fn settle<T: Neighbours>(n: T, greater: bool, farther: bool, mode: Round) -> T {
+    let inner = if farther { n.inwards() } else { n };
+    match mode {
+        Round::Near => n,
+        Round::Zero => inner,
+        Round::Down => {
+            if greater {
+                n.below()
+            } else {
+                n
+            }
+        }
+        Round::Up => {
+            if greater {
+                n
+            } else {
+                n.above()
+            }
+        }
+        Round::Odd => inner.odd(),
+    }
+}
+
 /// binary64 to binary32.
 #[inline(always)]
 pub fn narrow(x: f64, mode: Round) -> f32 {
@@ -41,16 +92,7 @@ pub fn narrow(x: f64, mode: Round) -> f32 {
     if mode == Round::Near || back == x || x.is_nan() {
         return n;
     }
-    // The neighbour towards zero has the next smaller pattern; infinity's is the largest finite value.
-    let towards_zero = f32::from_bits(n.to_bits() - u32::from(back.abs() > x.abs()));
-    match mode {
-        Round::Near => n,
-        Round::Zero => towards_zero,
-        Round::Down if back > x => n.next_down(),
-        Round::Up if back < x => n.next_up(),
-        Round::Down | Round::Up => n,
-        Round::Odd => f32::from_bits(towards_zero.to_bits() | 1),
-    }
+    settle(n, back > x, back.abs() > x.abs(), mode)
 }
 
 /// Whether `.ftz` makes a zero of the exact binary32 result `v`: whether rounding it to 24 bits, with no end to the
@@ -82,18 +124,8 @@ pub fn narrow_odd(x: f64) -> f32 {
 pub fn int_to_f32(v: i128, mode: Round) -> f32 {
     let n = v as f32;
     let back = n as i128;
-    if mode == Round::Near || back == v {
-        return n;
-    }
-    let towards_zero = f32::from_bits(n.to_bits() - u32::from(back.unsigned_abs() > v.unsigned_abs()));
-    match mode {
-        Round::Near => n,
-        Round::Zero => towards_zero,
-        Round::Down if back > v => n.next_down(),
-        Round::Up if back < v => n.next_up(),
-        Round::Down | Round::Up => n,
-        Round::Odd => f32::from_bits(towards_zero.to_bits() | 1),
-    }
+    let exact = mode == Round::Near || back == v;
+    if exact { n } else { settle(n, back > v, back.unsigned_abs() > v.unsigned_abs(), mode) }
 }
 
 /// An integer to binary64.
@@ -101,18 +133,8 @@ pub fn int_to_f32(v: i128, mode: Round) -> f32 {
 pub fn int_to_f64(v: i128, mode: Round) -> f64 {
     let n = v as f64;
     let back = n as i128;
-    if mode == Round::Near || back == v {
-        return n;
-    }
-    let towards_zero = f64::from_bits(n.to_bits() - u64::from(back.unsigned_abs() > v.unsigned_abs()));
-    match mode {
-        Round::Near => n,
-        Round::Zero => towards_zero,
-        Round::Down if back > v => n.next_down(),
-        Round::Up if back < v => n.next_up(),
-        Round::Down | Round::Up => n,
-        Round::Odd => f64::from_bits(towards_zero.to_bits() | 1),
-    }
+    let exact = mode == Round::Near || back == v;
+    if exact { n } else { settle(n, back > v, back.unsigned_abs() > v.unsigned_abs(), mode) }
 }
 
 /// `a + b` in binary64, rounded to odd; both finite, the sum far from overflow (they come from binary32).

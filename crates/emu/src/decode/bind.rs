@@ -4,6 +4,7 @@ use prlx_isa::view::{FuncId, Function, Guard, Inst, InstId, Module, Operand, Par
 use prlx_trace::kernel::Special as Launch;
 use rustc_hash::FxHashMap;
 
+use super::RESERVED;
 use crate::alu::{Args, Run};
 use crate::code::{Code, GuardBits, NEGATE, NO_GUARD, Op, Plane, Special, Step, window};
 use crate::planes::{LANES, Planes, V32, V64};
@@ -72,6 +73,8 @@ pub struct Binder<'a> {
     pub local: FxHashMap<SymbolId, (u32, bool)>,
     /// By symbol: its address in shared memory.
     pub shared: FxHashMap<SymbolId, u32>,
+    /// Where the shared memory that is reserved for the system begins, if code asks.
+    pub reserved: Option<u32>,
     /// By symbol: its offset among the kernel's parameters.
     pub params: FxHashMap<SymbolId, u32>,
     consts32: FxHashMap<u32, u16>,
@@ -102,6 +105,7 @@ impl<'a> Binder<'a> {
             registers: Count::default(),
             local: FxHashMap::default(),
             shared: FxHashMap::default(),
+            reserved: None,
             params: FxHashMap::default(),
             consts32: FxHashMap::default(),
             consts64: FxHashMap::default(),
@@ -296,7 +300,9 @@ impl<'a> Binder<'a> {
             Operand::F64(v) if bits(ty) == 32 => self.constant((f64::from_bits(*v) as f32).to_bits().into(), ty),
             Operand::F64(v) => self.constant(*v, ty),
             Operand::Special(name) => {
-                let s = special(name).ok_or_else(|| format!("the special register `{name}` is not simulated"))?;
+                let s = special(name)
+                    .or_else(|| self.reserved(name))
+                    .ok_or_else(|| format!("the special register `{name}` is not simulated"))?;
                 let at = self.special(s);
                 match kind(ty) {
                     Kind::W32 => at,
@@ -329,6 +335,16 @@ impl<'a> Binder<'a> {
             Operand::Sink => self.constant(0, ty),
             other => return Err(format!("an operand of this shape ({other:?}) is not supported")),
         })
+    }
+    /// `%reserved_smem_offset_…`: two halves, of which cooperative groups have the second.
+    fn reserved(&self, name: &str) -> Option<Special> {
+        let at = match name.strip_prefix("%reserved_smem_offset_")? {
+            "begin" | "0" => 0,
+            "1" => RESERVED / 2,
+            "end" | "cap" => RESERVED,
+            _ => return None,
+        };
+        Some(Special::Value(self.reserved? + at))
     }
     /// A temporary that holds the address of a stack variable.
     pub fn local_address(&mut self, s: SymbolId, offset: u32) -> u16 {
@@ -453,7 +469,7 @@ fn special(name: &str) -> Option<Special> {
         "%cluster_ctarank" => Special::ClusterRank,
         "%cluster_nctarank" => Special::ClusterSize,
         "%is_explicit_cluster" => Special::ExplicitCluster,
-        "%current_graph_exec" | "%reserved_smem_offset_begin" | "%reserved_smem_offset_end" => Special::Value(0),
+        "%current_graph_exec" => Special::Value(0),
         _ if name.starts_with("%envreg") || name.starts_with("%pm") => Special::Value(0),
         _ => {
             let (name, axis) = name.split_once('.')?;

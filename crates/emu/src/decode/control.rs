@@ -214,3 +214,32 @@ pub fn bar(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
     b.finish(after);
     Ok(())
 }
+
+/// `alloca`, `stacksave`, `stackrestore`.
+pub fn stack(b: &mut Binder<'_>, inst: &Inst, op: Ptx) -> Result<(), String> {
+    if inst.form.types.last() != Some(&Type::U64) {
+        return Err("32-bit addresses are not supported".into());
+    }
+    let first = inst.operands.first().ok_or("it has too few operands")?;
+    if op == Ptx::Stackrestore {
+        let src = b.source(first, Type::U64)?;
+        b.emit_main(Op::StackRestore(src));
+        return Ok(());
+    }
+    let (dst, after) = b.dest(first, Type::U64)?;
+    if op == Ptx::Stacksave {
+        b.emit_main(Op::StackSave(dst));
+    } else {
+        let size = b.source(inst.operands.get(1).ok_or("it has too few operands")?, Type::U64)?;
+        let align = match inst.operands.get(2) {
+            None => 8,
+            Some(Operand::Int(n)) => {
+                u32::try_from(*n).ok().filter(|n| n.is_power_of_two()).ok_or("its alignment is no power of two")?
+            }
+            Some(_) => return Err("its alignment is not a constant".into()),
+        };
+        b.emit_main(Op::Alloca(dst, size, align));
+    }
+    b.finish(after);
+    Ok(())
+}

@@ -42,6 +42,7 @@ pub fn inst(b: &mut Binder<'_>, inst: &Inst, level: Level, fixes: &mut Vec<Fix>)
         Ptx::Ret => b.emit_main(Op::Ret),
         Ptx::Exit => b.emit_main(Op::Exit),
         Ptx::Trap | Ptx::Brkpt => b.emit_main(Op::Trap),
+        Ptx::Alloca | Ptx::Stacksave | Ptx::Stackrestore => return control::stack(b, inst, op),
         Ptx::Membar | Ptx::Fence => b.emit_main(Op::Fence),
         Ptx::Nanosleep => b.emit_main(Op::Yield),
         Ptx::Prefetch
@@ -113,7 +114,11 @@ fn clock(inst: &Inst) -> Option<Clock> {
 /// An operation on registers alone.
 fn data(b: &mut Binder<'_>, inst: &Inst, level: Level) -> Result<(), String> {
     let op = alu::select(inst, b.function(), level)?;
-    let (dst, src) = leaves(inst);
+    let (dst, mut src) = leaves(inst);
+    if inst.form.op == Some(Ptx::Lop3) && src.len() > 3 {
+        // The table.
+        src.remove(3);
+    }
     let mut args = Args { imm: op.imm, ..Args::default() };
     for (i, &ty) in op.src.iter().enumerate().take(4) {
         args.src[i] = b.source(src.get(i).ok_or("it has too few sources")?, ty)?;
@@ -269,9 +274,6 @@ fn update(
     let name = f
         .one_of(&["add", "min", "max", "inc", "dec", "and", "or", "xor", "exch", "cas"])
         .ok_or("its operation is missing")?;
-    if bits(ty) == 128 {
-        return Err("128-bit atomics are not implemented".into());
-    }
     let rmw = match (name, ty) {
         // The hardware flushes subnormals in global memory and keeps them in shared memory.
         ("add", Type::F32) => Rmw::AddF32 { flush: matches!(inst.space, Space::Global | Space::Generic) },
@@ -280,6 +282,14 @@ fn update(
         ("add", Type::Bf16x2) => Rmw::AddBf16x2,
         ("add", Type::F16) => Rmw::AddF16,
         ("add", Type::Bf16) => Rmw::AddBf16,
+        ("min" | "max", Type::F16 | Type::Bf16 | Type::F16x2 | Type::Bf16x2) => Rmw::Extreme16 {
+            max: name == "max",
+            bf16: matches!(ty, Type::Bf16 | Type::Bf16x2),
+            pair: matches!(ty, Type::F16x2 | Type::Bf16x2),
+        },
+        (_, Type::B128) if name != "exch" && name != "cas" => {
+            return Err("this operation is not implemented for this type".into());
+        }
         (_, Type::F16 | Type::Bf16 | Type::F16x2 | Type::Bf16x2 | Type::F32 | Type::F64)
             if name != "exch" && name != "cas" =>
         {

@@ -16,6 +16,7 @@ mod matrix;
 mod wgmma;
 
 use prlx_driver::{Error, ErrorKind};
+use prlx_isa::ptx::Op as Ptx;
 use prlx_isa::view::{BlockId, Class, FuncId, Function, FunctionKind, InstId, Module, Operand, Space, SymbolId};
 use prlx_probe::{Action, At, Plan};
 
@@ -43,6 +44,9 @@ pub struct Request<'a> {
 
 /// Bytes kept free at address 0 of the lane's local memory, so that no variable is null.
 const NULL: u32 = 16;
+
+/// Bytes of the shared memory that is reserved for the system, where code asks where that is.
+pub const RESERVED: u32 = 1024;
 
 /// Bytes of local memory of a thread, at most.
 const MAX_LOCAL: u32 = 512 << 10;
@@ -256,6 +260,12 @@ fn memory(
             b.shared.insert(id, lay(&mut shared, s));
         }
     }
+    if uses_reserved(module, reached) {
+        // Cooperative groups keep barriers there (PTX ISA, Special Registers: %reserved_smem_offset_<2>).
+        shared = round(shared, 16);
+        b.reserved = Some(shared);
+        shared += RESERVED;
+    }
     if !dynamic.0.is_empty() {
         shared = round(shared, dynamic.1);
     }
@@ -299,13 +309,20 @@ fn memory(
     }
     let params = round(params, 16);
     b.code.params_bytes = params;
+    let allocates = |f: &FuncId| module.functions[f.index()].insts.iter().any(|i| i.form.op == Some(Ptx::Alloca));
     let deepest = if reached.iter().any(|&f| cycles(calls, f)) {
         stack
     } else {
         let mut memo = vec![None; module.functions.len()];
         depth(kernel, calls, &b.code.entries, &mut memo)
     };
-    b.code.local_bytes = params.saturating_add(deepest);
+    let more = if reached.iter().any(allocates) { stack } else { 0 };
+    b.code.local_bytes = params.saturating_add(deepest).saturating_add(more);
+}
+
+fn uses_reserved(module: &Module, reached: &[FuncId]) -> bool {
+    let named = |o: &Operand| matches!(o, Operand::Special(s) if s.starts_with("%reserved_smem"));
+    reached.iter().any(|f| module.functions[f.index()].insts.iter().any(|i| i.operands.iter().any(named)))
 }
 
 fn round(at: u32, align: u32) -> u32 {
