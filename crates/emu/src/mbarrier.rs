@@ -57,6 +57,10 @@ impl State {
         }
         Ok(self.settle())
     }
+    /// The parity of the phase that is not complete.
+    pub fn parity(self) -> bool {
+        self.parity
+    }
     /// Whether the phase with this parity is complete.
     pub fn passed(self, parity: bool) -> bool {
         self.parity != parity

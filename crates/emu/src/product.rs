@@ -53,6 +53,11 @@ impl Matrix {
         let phase = (at >> 7).wrapping_sub(self.base) & (per - 1);
         at ^ phase << 4
     }
+    /// Where the pieces of 16 bytes lie that [`Matrix::read`] reads.
+    pub fn pieces(&self, first: usize, k_major: bool, rows: usize) -> Vec<u64> {
+        let (across, down) = if k_major { (0..2, first..first + rows) } else { (first / 8..(first + rows) / 8, 0..16) };
+        across.flat_map(|a| down.clone().map(move |d| self.place(a as u64, d as u64, k_major))).collect()
+    }
     /// Reads rows from number `first` on; `k_major`: their bytes lie next to each other, else 2-byte elements of one k do.
     ///
     /// # Errors

@@ -119,6 +119,24 @@ kinds! {
         /// Too many bytes.
         MbarrierBytes "mbarrier-bytes" Error "more bytes at an mbarrier than its phase expects";
     }
+    /// Asynchronous copies and products.
+    Async "async" {
+        /// Used before it came.
+        NotLanded "not-landed" Error "an access to memory that an asynchronous copy may still write";
+        /// Changed before it was read.
+        StillRead "still-read" Error "a write to memory that an asynchronous copy or product may still read";
+        /// Used before it was there.
+        Accumulator "accumulator" Error "a use of an accumulator that a product may still write";
+        /// Two ways to memory without a fence.
+        ProxyFence "proxy-fence" Error "a read through the asynchronous proxy of what ordinary stores wrote, without a fence";
+    }
+    /// What takes longer than it need.
+    Notes "notes" {
+        /// Words of one bank.
+        BankConflict "bank-conflict" Note "an access to shared memory whose lanes touch different words of one bank";
+        /// Sectors.
+        Uncoalesced "uncoalesced" Note "an access to global memory that touches at least twice the sectors that its bytes need";
+    }
 }
 
 /// A finding.

@@ -1,7 +1,6 @@
 //! Findings as they are made: each pair of places once for each kind, with counts; and the words for places.
 
-use prlx_isa::ptx::Form;
-use prlx_isa::view::{FuncId, InstId, LocId};
+use prlx_isa::view::{FuncId, Inst, InstId, LocId};
 use prlx_trace::LaneMask;
 use prlx_trace::check::{Allocation, Finding, Findings, Kind, Memory, Place, Side, SourceLine, Threads};
 use rustc_hash::FxHashMap;
@@ -30,7 +29,7 @@ pub struct Who {
 }
 
 /// A place by its source location or, where there is none, by its instruction.
-type Spot = (FuncId, Option<LocId>, Option<InstId>);
+pub type Spot = (FuncId, Option<LocId>, Option<InstId>);
 
 /// The findings so far.
 #[derive(Debug, Default)]
@@ -68,13 +67,22 @@ impl Found {
             finding.lanes += u64::from(who.lanes.count_ones());
         }
     }
+    /// A finding that was counted by whoever saw it, and comes once.
+    pub fn put(&mut self, finding: Finding) {
+        if self.findings.list.len() < KEPT {
+            self.findings.list.push(finding);
+        } else {
+            self.findings.dropped += 1;
+        }
+    }
     /// All of it.
     pub fn finish(self) -> Findings {
         self.findings
     }
 }
 
-fn spot(launch: &Launch<'_>, step: u32) -> Spot {
+/// The place of a step, for counting.
+pub fn spot(launch: &Launch<'_>, step: u32) -> Spot {
     let (func, inst) = launch.code.origin.get(step as usize).copied().unwrap_or_default();
     let loc = launch.module.functions.get(func.index()).and_then(|f| f.insts.get(inst.index())).and_then(|i| i.loc);
     (func, loc, if loc.is_none() { Some(inst) } else { None })
@@ -161,8 +169,8 @@ fn shared_variable(launch: &Launch<'_>, address: u64) -> Option<Allocation> {
     }))
 }
 
-/// The form of a step's instruction.
-pub fn form<'a>(launch: &Launch<'a>, step: u32) -> Option<&'a Form> {
+/// The instruction of a step.
+pub fn instruction<'a>(launch: &Launch<'a>, step: u32) -> Option<&'a Inst> {
     let &(func, inst) = launch.code.origin.get(step as usize)?;
-    launch.module.functions.get(func.index())?.insts.get(inst.index()).map(|i| &*i.form)
+    launch.module.functions.get(func.index())?.insts.get(inst.index())
 }

@@ -13,9 +13,12 @@ mod bits;
 mod blocks;
 mod bounds;
 mod facts;
+mod flight;
 mod found;
 mod init;
 mod meet;
+mod notes;
+mod proxy;
 mod touch;
 
 use std::sync::Mutex;
@@ -29,9 +32,11 @@ use crate::warp::{Warp, reach};
 
 use blocks::Blocks;
 use facts::Facts;
+use flight::Flight;
 use found::{Found, Who};
 use init::{Init, Look};
 use meet::Meet;
+use notes::Notes;
 use touch::Touch;
 
 /// Which checks a launch runs with.
@@ -69,6 +74,8 @@ pub struct Checker {
     blocks: Blocks,
     init: Option<Init>,
     meet: Option<Meet>,
+    flight: Option<Flight>,
+    notes: Option<Notes>,
     /// What runs now: all lanes of the step.
     here: Who,
 }
@@ -87,6 +94,8 @@ impl Checker {
                 blocks: Blocks::default(),
                 init: checks.has(Check::Init).then(|| Init::new(launch)),
                 meet: checks.has(Check::Sync).then(Meet::default),
+                flight: checks.has(Check::Async).then(|| Flight::new(launch)),
+                notes: checks.has(Check::Notes).then(Notes::default),
                 here: Who::default(),
             })
         })
@@ -99,11 +108,17 @@ impl Checker {
         if let Some(meet) = &mut self.meet {
             meet.end(block.index);
         }
+        if let Some(flight) = &mut self.flight {
+            flight.end(block.index);
+        }
     }
     /// What was found, when the launch is over; `whole`: it came to its end.
     pub fn finish(mut self, launch: &Launch<'_>, whole: bool) -> Findings {
         if whole && self.checks.has(Check::Bounds) {
             self.blocks.leaks(launch, &mut self.found);
+        }
+        if let Some(notes) = self.notes {
+            notes.finish(launch, &mut self.found);
         }
         self.found.finish()
     }
@@ -143,6 +158,13 @@ impl Checker {
             good = meet.step(launch, &mut self.found, warp, block, &touches, Who { lanes: good, ..self.here });
             bad = m & !good;
         }
+        let here = Who { lanes: good, ..self.here };
+        if let (Some(flight), true) = (&mut self.flight, good != 0) {
+            flight.step(launch, (&self.facts, &mut self.found), warp, block, &touches, here);
+        }
+        if let (Some(notes), true) = (&mut self.notes, good == m) {
+            touches.iter().for_each(|t| notes.count(op, t, here));
+        }
         if let Some(init) = &mut self.init {
             let mut look = Look { launch, facts: &self.facts, found: &mut self.found, who: self.here };
             init.step(&mut look, warp, block, op, mask, good, &touches);
@@ -161,6 +183,13 @@ impl Checker {
     pub fn completed(&mut self, launch: &Launch<'_>, cta: u64, id: usize, warps: &[Warp]) {
         if let Some(meet) = &mut self.meet {
             meet.completed(launch, &mut self.found, cta, id, warps);
+        }
+        if let Some(flight) = &mut self.flight {
+            for w in warps {
+                let mut lanes = 0;
+                each(w.at_bar, |l| lanes |= u32::from(usize::from(w.bar[l]) == id) << l);
+                flight.passed(Who { cta, warp: w.index, lanes, step: 0 });
+            }
         }
     }
     /// Whether the lanes of a CTA that are left ask in vain, for ever.

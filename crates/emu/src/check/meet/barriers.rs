@@ -54,8 +54,8 @@ impl Barriers {
             open.push(now);
         }
     }
-    /// A barrier is complete: whether whole warps came to it, each at one instruction. The lanes that arrived.
-    pub fn complete(&mut self, launch: &Launch<'_>, found: &mut Found, cta: u64, id: u32, warps: &[Warp]) -> Vec<Who> {
+    /// A barrier is complete: whether whole warps came to it, each at one instruction.
+    pub fn complete(&mut self, launch: &Launch<'_>, found: &mut Found, cta: u64, id: u32, warps: &[Warp]) {
         let arrivals = self.open.remove(&(cta, id)).unwrap_or_default();
         for warp in warps {
             // By instruction: the lanes that arrived there.
@@ -83,7 +83,6 @@ impl Barriers {
                 divergent(launch, found, id, one.who, other, "complete it without its other lanes");
             }
         }
-        arrivals.into_iter().map(|a| a.who).collect()
     }
     /// Forgets a CTA.
     pub fn end(&mut self, cta: u64) {
@@ -93,7 +92,7 @@ impl Barriers {
 
 /// Whether a barrier's lanes must come as one: `bar`, and `barrier` with `.aligned`.
 fn aligned(launch: &Launch<'_>, step: u32) -> bool {
-    found::form(launch, step).is_some_and(|f| f.op == Some(ptx::Op::Bar) || f.has("aligned"))
+    found::instruction(launch, step).is_some_and(|i| i.form.op == Some(ptx::Op::Bar) || i.form.has("aligned"))
 }
 
 fn divergent(launch: &Launch<'_>, found: &mut Found, id: u32, here: Who, other: Who, what: &str) {

@@ -1,0 +1,566 @@
+//! Asynchronous copies and products under way: what they still write must not be touched, what they still read not be written.
+//!
+//! Each begins at its instruction and is over when a thread has waited for it: for its group, by the thread that put it there;
+//! for the phase of its mbarrier, by anybody of the CTA. In between, its bytes and accumulators are marked, whenever the copy
+//! is really done. So what is found does not hang on the schedule.
+//!
+//! Holds: only accesses of the CTA that began the copy count for global memory; races with others are another check's.
+//!
+//! Misses: copies that other copies cover in the same bytes are told apart only until the first is over; A of a product in
+//! registers; copies that are under way when their thread ends.
+
+use prlx_isa::ptx;
+use prlx_isa::view::Operand;
+use prlx_trace::check::{Allocation, Kind, Memory};
+use rustc_hash::FxHashMap;
+
+use crate::access::{Reach, each};
+use crate::code::{MbarKind, Op, Products, SyncKind, WgmmaA};
+use crate::cta::{Block, Launch};
+use crate::mbarrier::{self, State};
+use crate::planes::LANES;
+use crate::product::{Matrix, ROWS};
+use crate::warp::{Warp, reach};
+use crate::wgmma::WARPS;
+
+use super::facts::Facts;
+use super::found::{self, Found, Who};
+use super::proxy::Proxy;
+use super::touch::{self, Deed, Touch};
+
+/// Bytes that are marked together: the least that a copy moves.
+const WORD: u64 = 4;
+
+/// Bytes in memory.
+#[derive(Clone, Copy, Debug)]
+enum Span {
+    /// Of a CTA's shared memory.
+    Shared(u64, u64, u64),
+    /// Of global memory.
+    Global(u64, u64),
+}
+
+/// How a wait finds it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Group {
+    /// `cp.async`: lane, and which of its groups.
+    Copy(usize, u32),
+    /// Bulk copies that a group completes: likewise.
+    Bulk(usize, u32),
+    /// Products: which group of the warp.
+    Products(u32),
+    /// An mbarrier alone.
+    None,
+}
+
+/// Something under way.
+#[derive(Clone, Debug)]
+struct Pending {
+    who: Who,
+    writes: Vec<Span>,
+    reads: Vec<Span>,
+    /// Accumulators, as registers of [`Facts`].
+    registers: Vec<u32>,
+    group: Group,
+    /// The parity of the phase of its mbarrier that completes it.
+    phase: Option<bool>,
+}
+
+/// A warp's groups.
+#[derive(Clone, Debug, Default)]
+struct Groups {
+    copies: [u32; LANES],
+    bulks: [u32; LANES],
+    products: u32,
+    pending: Vec<u64>,
+    /// Accumulators in flight, and of which product.
+    registers: FxHashMap<u32, u64>,
+}
+
+/// By word of a CTA's shared memory: what still writes it, what still reads it; 0: nothing.
+#[derive(Clone, Debug, Default)]
+struct Words {
+    written: Vec<u64>,
+    read: Vec<u64>,
+}
+
+/// What a step is for this check, beyond its [`Op`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Act {
+    None,
+    /// `cp.async.bulk.commit_group`
+    Commit,
+    /// `cp.async.bulk.wait_group`; with `.read`: for the sources only.
+    Wait(u32, bool),
+    /// `fence.proxy.async`
+    Fence,
+}
+
+/// All that is under way.
+#[derive(Debug)]
+pub struct Flight {
+    pending: FxHashMap<u64, Pending>,
+    next: u64,
+    groups: FxHashMap<(u64, u32), Groups>,
+    phases: FxHashMap<(u64, u64), Vec<u64>>,
+    shared: FxHashMap<u64, Words>,
+    /// Those that have a side in global memory.
+    global: Vec<u64>,
+    acts: Vec<Act>,
+    proxy: Proxy,
+}
+
+impl Flight {
+    /// For a launch.
+    pub fn new(launch: &Launch<'_>) -> Flight {
+        Flight {
+            pending: FxHashMap::default(),
+            next: 0,
+            groups: FxHashMap::default(),
+            phases: FxHashMap::default(),
+            shared: FxHashMap::default(),
+            global: Vec::new(),
+            acts: (0..launch.code.steps.len() as u32).map(|s| act(launch, s)).collect(),
+            proxy: Proxy::new(launch.code),
+        }
+    }
+    /// Lanes are about to run a step.
+    pub fn step(
+        &mut self,
+        launch: &Launch<'_>,
+        (facts, found): (&Facts, &mut Found),
+        warp: &Warp,
+        block: &Block,
+        touches: &[Touch],
+        here: Who,
+    ) {
+        self.accumulators(launch, facts, found, here);
+        let op = launch.code.steps[here.step as usize].op;
+        for t in touches {
+            self.touched(launch, found, block, t, here);
+            if !matches!(op, Op::Bulk(_) | Op::Copy(_)) && t.deed != Deed::Read {
+                self.proxy.wrote(launch, block, t, here);
+            }
+        }
+        match op {
+            Op::Copy(_) => self.copy(launch, block, touches, here),
+            Op::CopyCommit => each(here.lanes, |l| self.groups(here).copies[l] += 1),
+            Op::CopyWait(left) => self.wait(here, |g, groups| match g {
+                Group::Copy(l, n) => here.lanes >> l & 1 == 1 && over(n, groups.copies[l], left),
+                _ => false,
+            }),
+            Op::Bulk(_) => self.bulk(launch, found, warp, block, touches, here),
+            Op::Mbarrier(i) => self.mbarrier(launch, warp, block, i, touches, here),
+            Op::Sync(i) => {
+                self.proxy.synced(here);
+                if let SyncKind::Products(what) = launch.code.syncs[i as usize].kind {
+                    self.products(launch, (facts, found), warp, block, what, here);
+                }
+            }
+            _ => match self.acts[here.step as usize] {
+                Act::None => {}
+                Act::Commit => each(here.lanes, |l| self.groups(here).bulks[l] += 1),
+                Act::Wait(left, read) => self.bulk_wait(here, left, read),
+                Act::Fence => self.proxy.fence(here),
+            },
+        }
+    }
+    fn groups(&mut self, here: Who) -> &mut Groups {
+        self.groups.entry((here.cta, here.warp)).or_default()
+    }
+    /// A CTA has ended.
+    pub fn end(&mut self, cta: u64) {
+        let ended: Vec<u64> = self.pending.iter().filter(|(_, p)| p.who.cta == cta).map(|(&n, _)| n).collect();
+        ended.into_iter().for_each(|n| self.over(n));
+        self.groups.retain(|k, _| k.0 != cta);
+        self.phases.retain(|k, _| k.0 != cta);
+        self.shared.remove(&cta);
+        self.proxy.end(cta);
+    }
+    /// A barrier of the CTA let these go on.
+    pub fn passed(&mut self, who: Who) {
+        self.proxy.synced(who);
+    }
+    /// Marks what was begun.
+    fn begin(&mut self, p: Pending) -> u64 {
+        self.next += 1;
+        let n = self.next;
+        for (spans, written) in [(&p.writes, true), (&p.reads, false)] {
+            for span in spans {
+                match *span {
+                    Span::Shared(cta, at, bytes) => {
+                        let words = self.shared.entry(cta).or_default();
+                        let words = if written { &mut words.written } else { &mut words.read };
+                        let (first, end) = ((at / WORD) as usize, (at + bytes).div_ceil(WORD) as usize);
+                        if words.len() < end {
+                            words.resize(end, 0);
+                        }
+                        words[first..end].fill(n);
+                    }
+                    Span::Global(..) => {
+                        if self.global.last() != Some(&n) {
+                            self.global.push(n);
+                        }
+                    }
+                }
+            }
+        }
+        let groups = self.groups(p.who);
+        groups.pending.push(n);
+        p.registers.iter().for_each(|&r| _ = groups.registers.insert(r, n));
+        self.pending.insert(n, p);
+        n
+    }
+    /// Takes away marks.
+    fn unmark(&mut self, n: u64, spans: &[Span], written: bool) {
+        for span in spans {
+            let Span::Shared(cta, at, bytes) = *span else { continue };
+            let Some(words) = self.shared.get_mut(&cta) else { continue };
+            let words = if written { &mut words.written } else { &mut words.read };
+            let end = ((at + bytes).div_ceil(WORD) as usize).min(words.len());
+            for w in words.get_mut((at / WORD) as usize..end).into_iter().flatten() {
+                if *w == n {
+                    *w = 0;
+                }
+            }
+        }
+    }
+    /// It is over.
+    fn over(&mut self, n: u64) {
+        let Some(p) = self.pending.remove(&n) else { return };
+        self.unmark(n, &p.writes, true);
+        self.unmark(n, &p.reads, false);
+        self.global.retain(|&g| g != n);
+        let groups = self.groups(p.who);
+        groups.pending.retain(|&g| g != n);
+        groups.registers.retain(|_, g| *g != n);
+        if matches!(p.group, Group::Copy(..)) {
+            // Compilers leave no fence between `cp.async` and a product.
+            for span in &p.writes {
+                if let Span::Shared(cta, at, bytes) = *span {
+                    self.proxy.replaced(cta, at, bytes);
+                }
+            }
+        }
+    }
+    /// Ends what a warp waits for.
+    fn wait(&mut self, here: Who, due: impl Fn(Group, &Groups) -> bool) {
+        let Some(groups) = self.groups.get(&(here.cta, here.warp)) else { return };
+        let due = |n: &&u64| self.pending.get(n).is_some_and(|p| due(p.group, groups));
+        let all: Vec<u64> = groups.pending.iter().filter(due).copied().collect();
+        all.into_iter().for_each(|n| self.over(n));
+    }
+    fn copy(&mut self, launch: &Launch<'_>, block: &Block, touches: &[Touch], here: Who) {
+        let [from, to] = touches else { return };
+        each(here.lanes & to.lanes, |l| {
+            let reads = if from.lanes >> l & 1 == 1 { span(launch, block, from, l) } else { None };
+            let group = Group::Copy(l, self.groups(here).copies[l]);
+            self.begin(Pending {
+                who: Who { lanes: 1 << l, ..here },
+                writes: span(launch, block, to, l).into_iter().collect(),
+                reads: reads.into_iter().collect(),
+                registers: Vec::new(),
+                group,
+                phase: None,
+            });
+        });
+    }
+    fn bulk(
+        &mut self,
+        launch: &Launch<'_>,
+        found: &mut Found,
+        warp: &Warp,
+        block: &Block,
+        touches: &[Touch],
+        here: Who,
+    ) {
+        let [from, to, rest @ ..] = touches else { return };
+        let r = reach(launch, block, &warp.local);
+        each(here.lanes, |l| {
+            let who = Who { lanes: 1 << l, ..here };
+            let (reads, writes) = (span(launch, block, from, l), span(launch, block, to, l));
+            if let Some(Span::Shared(cta, at, bytes)) = reads {
+                self.proxy.read(launch, found, (cta, at, bytes), who);
+            }
+            if let Some(Span::Shared(cta, at, bytes)) = writes {
+                self.proxy.replaced(cta, at, bytes);
+            }
+            let phase = rest.first().and_then(|t| phase_of(t, &r, l).map(|p| (touch::owner(launch, block, t, l), p)));
+            let group = match phase {
+                Some(_) => Group::None,
+                None => Group::Bulk(l, self.groups(here).bulks[l]),
+            };
+            let n = self.begin(Pending {
+                who,
+                writes: writes.into_iter().collect(),
+                reads: reads.into_iter().collect(),
+                registers: Vec::new(),
+                group,
+                phase: phase.map(|(_, (_, parity))| parity),
+            });
+            if let Some((cta, (at, _))) = phase {
+                self.phases.entry((cta, at)).or_default().push(n);
+            }
+        });
+    }
+    fn bulk_wait(&mut self, here: Who, left: u32, read: bool) {
+        let due = |g: Group, groups: &Groups| match g {
+            Group::Bulk(l, n) => here.lanes >> l & 1 == 1 && over(n, groups.bulks[l], left),
+            _ => false,
+        };
+        if !read {
+            return self.wait(here, due);
+        }
+        let Some(groups) = self.groups.get(&(here.cta, here.warp)) else { return };
+        let of = |n: &&u64| self.pending.get(n).is_some_and(|p| due(p.group, groups));
+        let all: Vec<u64> = groups.pending.iter().filter(of).copied().collect();
+        for n in all {
+            let reads = self.pending.get_mut(&n).map(|p| std::mem::take(&mut p.reads)).unwrap_or_default();
+            self.unmark(n, &reads, false);
+        }
+    }
+    fn mbarrier(&mut self, launch: &Launch<'_>, warp: &Warp, block: &Block, i: u32, touches: &[Touch], here: Who) {
+        let (bar, r) = (&launch.code.mbarriers[i as usize], reach(launch, block, &warp.local));
+        let [t] = touches else { return };
+        each(here.lanes, |l| {
+            let Some((at, parity)) = phase_of(t, &r, l) else { return };
+            let key = (touch::owner(launch, block, t, l), at);
+            match bar.kind {
+                MbarKind::ArriveCopies { .. } => {
+                    // The lane's copies so far are over with this phase, too.
+                    let groups = self.groups.entry((here.cta, here.warp)).or_default();
+                    for &n in &groups.pending {
+                        let Some(p) = self.pending.get_mut(&n) else { continue };
+                        if matches!(p.group, Group::Copy(of, _) if of == l) && p.phase.is_none() {
+                            p.phase = Some(parity);
+                            self.phases.entry(key).or_default().push(n);
+                        }
+                    }
+                }
+                MbarKind::Test { .. } => {
+                    let asked = mbarrier::phase(bar, &warp.planes, l);
+                    if parity == asked {
+                        return;
+                    }
+                    self.proxy.synced(Who { lanes: 1 << l, ..here });
+                    let Some(mut waiting) = self.phases.remove(&key) else { return };
+                    waiting.retain(|n| {
+                        let phase = self.pending.get(n).map(|p| p.phase);
+                        if phase == Some(Some(asked)) {
+                            self.over(*n);
+                        }
+                        phase.is_some() && phase != Some(Some(asked))
+                    });
+                    if !waiting.is_empty() {
+                        self.phases.insert(key, waiting);
+                    }
+                }
+                _ => {}
+            }
+        });
+    }
+    fn products(
+        &mut self,
+        launch: &Launch<'_>,
+        (facts, found): (&Facts, &mut Found),
+        warp: &Warp,
+        block: &Block,
+        what: Products,
+        here: Who,
+    ) {
+        match what {
+            Products::Fence => {}
+            Products::Commit => self.groups(here).products += 1,
+            Products::Wait(left) => self.wait(here, |g, groups| match g {
+                Group::Products(n) => over(n, groups.products, left),
+                _ => false,
+            }),
+            Products::Begin(i) => {
+                let op = &launch.code.products[i as usize];
+                let matrix = |plane: u16| Matrix::new(warp.planes.w64[usize::from(plane)].0[0]);
+                let mut pieces = matrix(op.b).pieces(0, !op.transpose[1], op.n as usize);
+                if let WgmmaA::Shared(a) = op.a {
+                    pieces.extend(matrix(a).pieces(warp.index as usize % WARPS * ROWS, !op.transpose[0], ROWS));
+                }
+                pieces.retain(|at| at + 16 <= block.shared.len());
+                for &at in &pieces {
+                    self.proxy.read(launch, found, (here.cta, at, 16), here);
+                    self.product_reads(launch, found, here, at);
+                }
+                let group = Group::Products(self.groups(here).products);
+                self.begin(Pending {
+                    who: here,
+                    writes: Vec::new(),
+                    reads: pieces.into_iter().map(|at| Span::Shared(here.cta, at, 16)).collect(),
+                    registers: facts.regs(&facts.at(here.step).defs).to_vec(),
+                    group,
+                    phase: None,
+                });
+            }
+        }
+    }
+    /// A product reads a piece of shared memory that a copy may still write.
+    fn product_reads(&self, launch: &Launch<'_>, found: &mut Found, here: Who, at: u64) {
+        let words = self.shared.get(&here.cta).map_or(&[][..], |w| &w.written);
+        let mark = words.iter().skip((at / WORD) as usize).take(4).find(|&&n| n != 0);
+        if let Some(p) = mark.and_then(|n| self.pending.get(n)) {
+            let allocation = found::allocation(launch, "shared", at);
+            report(
+                launch,
+                found,
+                (here, Deed::Read),
+                p,
+                true,
+                Memory { space: "shared", address: at, bytes: 16, allocation },
+            );
+        }
+    }
+    /// An instruction other than a product uses accumulators of one that is under way.
+    fn accumulators(&self, launch: &Launch<'_>, facts: &Facts, found: &mut Found, here: Who) {
+        if self.pending.is_empty() {
+            return;
+        }
+        let Some(groups) = self.groups.get(&(here.cta, here.warp)).filter(|g| !g.registers.is_empty()) else { return };
+        if let Op::Sync(i) = launch.code.steps[here.step as usize].op
+            && matches!(launch.code.syncs[i as usize].kind, SyncKind::Products(_))
+        {
+            return;
+        }
+        let fact = facts.at(here.step);
+        let mut all = [&fact.uses, &fact.addr, &fact.defs].into_iter().flat_map(|r| facts.regs(r));
+        let Some((reg, n)) = all.find_map(|r| groups.registers.get(r).map(|n| (*r, *n))) else { return };
+        let Some(p) = self.pending.get(&n) else { return };
+        found.add(launch, Kind::Accumulator, here, Some(p.who.step), 0, || {
+            let sides = vec![
+                found::side(launch, "this use", here),
+                found::side(launch, "the product that it is an accumulator of", p.who),
+            ];
+            let what = format!("uses register `{}` while a product may still write it", facts.name(launch, reg));
+            let mut f = found::finding(Kind::Accumulator, what, sides);
+            f.help = Some("wait with `wgmma.wait_group` first".into());
+            f
+        });
+    }
+    /// Looks for marks on what an access touches.
+    fn touched(&self, launch: &Launch<'_>, found: &mut Found, block: &Block, t: &Touch, here: Who) {
+        if self.pending.is_empty() {
+            return;
+        }
+        // By what is under way, and whether it writes: the lanes that are in its way.
+        let mut hits: Vec<(u64, bool, u32)> = Vec::new();
+        each(t.lanes, |l| {
+            let mut hit = |n: u64, writes: bool| {
+                let Some(p) = self.pending.get(&n) else { return };
+                let same = |&&mut (m, w, _): &&mut (u64, bool, u32)| {
+                    w == writes && self.pending.get(&m).is_some_and(|q| q.who.step == p.who.step)
+                };
+                match hits.iter_mut().find(same) {
+                    Some((.., lanes)) => *lanes |= 1 << l,
+                    None => hits.push((n, writes, 1 << l)),
+                }
+            };
+            match span(launch, block, t, l) {
+                Some(Span::Shared(cta, at, bytes)) => {
+                    let Some(words) = self.shared.get(&cta) else { return };
+                    let range = (at / WORD) as usize..(at + bytes).div_ceil(WORD) as usize;
+                    let mark = |of: &[u64]| of.iter().take(range.end).skip(range.start).copied().find(|&n| n != 0);
+                    if let Some(n) = mark(&words.written) {
+                        hit(n, true);
+                    }
+                    if let Some(n) = mark(&words.read).filter(|_| t.deed != Deed::Read) {
+                        hit(n, false);
+                    }
+                }
+                Some(Span::Global(at, bytes)) => {
+                    for &n in &self.global {
+                        let Some(p) = self.pending.get(&n).filter(|p| p.who.cta == here.cta) else { continue };
+                        if p.writes.iter().any(|s| s.meets(at, bytes)) {
+                            hit(n, true);
+                        }
+                        if t.deed != Deed::Read && p.reads.iter().any(|s| s.meets(at, bytes)) {
+                            hit(n, false);
+                        }
+                    }
+                }
+                None => {}
+            }
+        });
+        for (n, writes, lanes) in hits {
+            if let Some(p) = self.pending.get(&n) {
+                let first = lanes.trailing_zeros() as usize;
+                report(launch, found, (Who { lanes, ..here }, t.deed), p, writes, found::memory(launch, t, first));
+            }
+        }
+    }
+}
+
+impl Span {
+    /// Whether it has some of these bytes of global memory.
+    fn meets(self, at: u64, bytes: u64) -> bool {
+        matches!(self, Span::Global(from, n) if at < from.saturating_add(n) && from < at.saturating_add(bytes))
+    }
+}
+
+/// Whether group `n` of `begun` is over when `left` may be under way.
+fn over(n: u32, begun: u32, left: u32) -> bool {
+    left == u32::MAX || n < begun.saturating_sub(left)
+}
+
+/// The bytes of a lane's access.
+fn span(launch: &Launch<'_>, block: &Block, t: &Touch, l: usize) -> Option<Span> {
+    let (at, bytes) = (t.addr.0[l], u64::from(t.bytes[l]));
+    match touch::space(t.place, at) {
+        _ if bytes == 0 => None,
+        "shared" => Some(Span::Shared(touch::owner(launch, block, t, l), touch::within(t.place, at), bytes)),
+        "global" => Some(Span::Global(at, bytes)),
+        _ => None,
+    }
+}
+
+/// Where a lane's mbarrier is, and the parity of its phase.
+fn phase_of(t: &Touch, r: &Reach<'_>, l: usize) -> Option<(u64, bool)> {
+    let (region, at) = t.at(r, l)?;
+    Some((at, State::read(region.load64(at)).parity()))
+}
+
+fn report(launch: &Launch<'_>, found: &mut Found, (who, deed): (Who, Deed), p: &Pending, writes: bool, memory: Memory) {
+    let kind = if writes { Kind::NotLanded } else { Kind::StillRead };
+    let base = memory.allocation.as_ref().map_or(0, |a: &Allocation| a.base);
+    found.add(launch, kind, who, Some(p.who.step), base, || {
+        let mut first = found::side(launch, format!("this {}", deed.noun()), who);
+        first.memory = Some(memory);
+        let by = if matches!(p.group, Group::Products(_)) { "product" } else { "copy" };
+        let does = if writes { "write" } else { "read" };
+        let role = format!("the {by} that is under way");
+        let what = format!("{} memory that a {by} may still {does}", deed.verb());
+        let mut f = found::finding(kind, what, vec![first, found::side(launch, role, p.who)]);
+        f.help = Some(
+            match (p.group, writes) {
+                (Group::Copy(..), _) => "wait for it with `cp.async.wait_group`, once it is committed",
+                (Group::Bulk(..), true) => "wait for it with `cp.async.bulk.wait_group`",
+                (Group::Bulk(..), false) => "wait for it with `cp.async.bulk.wait_group.read`",
+                (Group::Products(_), _) => "wait for it with `wgmma.wait_group`",
+                (Group::None, _) => "wait for the phase of its mbarrier",
+            }
+            .into(),
+        );
+        f
+    });
+}
+
+/// What a step is, from its instruction.
+fn act(launch: &Launch<'_>, step: u32) -> Act {
+    let Some(i) = found::instruction(launch, step).filter(|_| launch.code.steps[step as usize].cost > 0) else {
+        return Act::None;
+    };
+    let f = &i.form;
+    match f.op {
+        Some(ptx::Op::Fence) if f.has("proxy") && f.has("async") => Act::Fence,
+        Some(ptx::Op::Cp) if f.has("bulk") && f.has("commit_group") => Act::Commit,
+        Some(ptx::Op::Cp) if f.has("bulk") && f.has("wait_group") => match i.operands.first() {
+            Some(Operand::Int(n)) => Act::Wait(u32::try_from(*n).unwrap_or(0), f.has("read")),
+            _ => Act::None,
+        },
+        _ => Act::None,
+    }
+}

@@ -1,0 +1,131 @@
+//! The two ways to shared memory: ordinary accesses, and the asynchronous proxy of bulk copies and `wgmma`. What the one wrote
+//! the other may not see without `fence.proxy.async` between (PTX ISA, Memory Consistency Model: Proxies).
+//!
+//! Holds: a fence counts for what its thread wrote before, and for what anybody had written when its thread last met others, at
+//! a barrier, an exchange or an mbarrier. That finds no fault where there is none.
+//!
+//! Misses: `cp.async`, whose bytes compilers hand to `wgmma` without a fence. What the asynchronous proxy wrote and ordinary accesses read: waiting for a copy orders that. Global memory.
+
+use prlx_trace::check::{Kind, Memory};
+use rustc_hash::FxHashMap;
+
+use crate::access::each;
+use crate::code::{Code, Place, WgmmaA};
+use crate::cta::{Block, Launch};
+use crate::planes::LANES;
+
+use super::found::{self, Found, Who};
+use super::touch::{self, Touch};
+
+/// Bytes that are marked together.
+const WORD: u64 = 4;
+
+/// The last ordinary write of a word.
+#[derive(Clone, Copy, Debug, Default)]
+struct Write {
+    /// When, counted in events; 0: never, or the asynchronous proxy wrote it since.
+    time: u64,
+    who: Who,
+}
+
+/// A CTA.
+#[derive(Clone, Debug, Default)]
+struct Cta {
+    words: Vec<Write>,
+    /// By thread: its last fence, and when it last met others.
+    threads: FxHashMap<u32, (u64, u64)>,
+    /// What was written before is behind some fence.
+    fenced: u64,
+}
+
+/// The writes and fences of the CTAs under way.
+#[derive(Debug, Default)]
+pub struct Proxy {
+    /// Whether anything is read through the asynchronous proxy.
+    on: bool,
+    now: u64,
+    ctas: FxHashMap<u64, Cta>,
+}
+
+impl Proxy {
+    /// For a kernel.
+    pub fn new(code: &Code) -> Proxy {
+        let copies = code.bulks.iter().any(|b| b.src.place != Place::Global);
+        let products = code.products.iter().any(|p| matches!(p.a, WgmmaA::Shared(_)) || p.n > 0);
+        Proxy { on: copies || products, ..Proxy::default() }
+    }
+    /// Lanes write as an ordinary instruction does.
+    pub fn wrote(&mut self, launch: &Launch<'_>, block: &Block, t: &Touch, here: Who) {
+        if !self.on {
+            return;
+        }
+        each(t.lanes, |l| {
+            if touch::space(t.place, t.addr.0[l]) == "shared" {
+                let cta = touch::owner(launch, block, t, l);
+                let at = touch::within(t.place, t.addr.0[l]);
+                self.write(cta, at, t.bytes[l].into(), Who { lanes: 1 << l, ..here });
+            }
+        });
+    }
+    fn write(&mut self, cta: u64, at: u64, bytes: u64, who: Who) {
+        self.now += 1;
+        let write = Write { time: self.now, who };
+        let words = &mut self.ctas.entry(cta).or_default().words;
+        let end = (at + bytes).div_ceil(WORD) as usize;
+        if words.len() < end {
+            words.resize(end, Write::default());
+        }
+        words[(at / WORD) as usize..end].fill(write);
+    }
+    /// Something else writes.
+    pub fn replaced(&mut self, cta: u64, at: u64, bytes: u64) {
+        if let Some(c) = self.ctas.get_mut(&cta) {
+            let end = ((at + bytes).div_ceil(WORD) as usize).min(c.words.len());
+            c.words.get_mut((at / WORD) as usize..end).into_iter().flatten().for_each(|w| *w = Write::default());
+        }
+    }
+    /// Lanes run `fence.proxy.async`.
+    pub fn fence(&mut self, here: Who) {
+        self.now += 1;
+        let c = self.ctas.entry(here.cta).or_default();
+        each(here.lanes, |l| {
+            let thread = c.threads.entry(here.warp * LANES as u32 + l as u32).or_default();
+            thread.0 = self.now;
+            c.fenced = c.fenced.max(thread.1);
+        });
+    }
+    /// Lanes met others.
+    pub fn synced(&mut self, who: Who) {
+        if !self.on {
+            return;
+        }
+        self.now += 1;
+        let c = self.ctas.entry(who.cta).or_default();
+        each(who.lanes, |l| c.threads.entry(who.warp * LANES as u32 + l as u32).or_default().1 = self.now);
+    }
+    /// The asynchronous proxy is about to read some bytes of a CTA's shared memory.
+    pub fn read(&mut self, launch: &Launch<'_>, found: &mut Found, (cta, at, bytes): (u64, u64, u64), who: Who) {
+        let Some(c) = self.ctas.get(&cta) else { return };
+        let range = (at / WORD) as usize..(at + bytes).div_ceil(WORD) as usize;
+        let unseen = |w: &&Write| {
+            let thread = w.who.warp * LANES as u32 + w.who.lanes.trailing_zeros();
+            let fenced = c.threads.get(&thread).map_or(0, |t| t.0);
+            w.time > 0 && w.time >= c.fenced && w.time > fenced
+        };
+        let Some(write) = c.words.iter().take(range.end).skip(range.start).find(unseen) else { return };
+        found.add(launch, Kind::ProxyFence, who, Some(write.who.step), 0, || {
+            let allocation = found::allocation(launch, "shared", at);
+            let mut first = found::side(launch, "read here, through the asynchronous proxy", who);
+            first.memory = Some(Memory { space: "shared", address: at, bytes: bytes as u32, allocation });
+            let sides = vec![first, found::side(launch, "written here, by an ordinary store", write.who)];
+            let what = "reads what was written with no `fence.proxy.async` since".into();
+            let mut f = found::finding(Kind::ProxyFence, what, sides);
+            f.help = Some("run `fence.proxy.async` after the writes, before the barrier".into());
+            f
+        });
+    }
+    /// Forgets a CTA.
+    pub fn end(&mut self, cta: u64) {
+        self.ctas.remove(&cta);
+    }
+}
