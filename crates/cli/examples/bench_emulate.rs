@@ -1,6 +1,6 @@
-//! How fast the CPU device runs, in warp instructions a second on one host thread: loops that do one kind of work, then the
-//! kernels of the corpus. `cargo xtask bench emulate`, or this example with a text that the kernels' names contain. Prints
-//! Markdown.
+//! How fast the CPU device runs, in warp instructions a second on one host thread: loops that do one kind of work, beside the
+//! same work in Rust; a product of matrices, held against the same in Rust; then the kernels of the corpus. `cargo xtask bench
+//! emulate`, or this example with a text that the kernels' names contain. Prints Markdown.
 //!
 //! Code is decoded before the clock starts. Corpus launches of under [`corpus::LEAST`] warp instructions are too short to say anything.
 
@@ -8,11 +8,15 @@
 mod clock;
 #[path = "../../../bench/corpus.rs"]
 mod corpus;
+#[path = "../../../bench/native.rs"]
+mod native;
 
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use prlx_driver::{Driver, Job, LaunchConfig, prepare};
+use prlx_emu::alu::Level;
+use prlx_emu::alu::half::{F16, Half};
 use prlx_emu::{Emulator, Options};
 use prlx_trace::Dim3;
 
@@ -53,8 +57,9 @@ LOOP:
     )
 }
 
-/// Kinds of work, with the bodies of their loops.
-const BODIES: &[(&str, &str)] = &[
+/// A kind of work, the body of its loop, and the same work in Rust.
+type Work = (&'static str, &'static str, fn(&mut native::Buffer));
+const BODIES: &[Work] = &[
     (
         "integer and float mix",
         "fma.rn.f32 %f1, %f1, %f2, %f3;
@@ -62,12 +67,14 @@ const BODIES: &[(&str, &str)] = &[
              xor.b32 %r7, %r7, %r4;
              shr.u32 %r8, %r7, 3;
              add.s32 %r9, %r9, %r8;",
+        native::mix,
     ),
     (
         "fma chain",
         "fma.rn.f32 %f1, %f1, %f2, %f3; fma.rn.f32 %f4, %f4, %f2, %f3;
              fma.rn.f32 %f5, %f5, %f2, %f3; fma.rn.f32 %f6, %f6, %f2, %f3;
              fma.rn.f32 %f7, %f7, %f2, %f3; fma.rn.f32 %f1, %f1, %f2, %f3;",
+        native::chain,
     ),
     (
         "loads and stores in rows",
@@ -77,6 +84,7 @@ const BODIES: &[(&str, &str)] = &[
              ld.global.f32 %f4, [%rd5];
              fma.rn.f32 %f1, %f4, %f2, %f3;
              st.global.f32 [%rd5], %f1;",
+        native::rows,
     ),
     (
         "gathers",
@@ -86,6 +94,7 @@ const BODIES: &[(&str, &str)] = &[
              add.s64 %rd5, %rd1, %rd4;
              ld.global.f32 %f4, [%rd5];
              fma.rn.f32 %f1, %f4, %f2, %f3;",
+        native::gathers,
     ),
     (
         "divergent if and else",
@@ -98,6 +107,7 @@ const BODIES: &[(&str, &str)] = &[
              THEN:
              add.s32 %r9, %r9, %r8;
              JOIN:",
+        native::divergent,
     ),
     (
         "shared memory",
@@ -106,11 +116,13 @@ const BODIES: &[(&str, &str)] = &[
              fma.rn.f32 %f1, %f4, %f2, %f3;
              shl.b32 %r9, %r1, 2;
              st.shared.f32 [%r9], %f1;",
+        native::shared,
     ),
     (
         "mma m16n8k16 f16",
         "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
              {%f1, %f4, %f5, %f6}, {%r4, %r5, %r6, %r7}, {%r8, %r9}, {%f1, %f4, %f5, %f6};",
+        native::product,
     ),
     (
         "shuffles",
@@ -118,25 +130,42 @@ const BODIES: &[(&str, &str)] = &[
              add.s32 %r4, %r4, %r8;
              shfl.sync.down.b32 %r8, %r4, 4, 31, -1;
              xor.b32 %r7, %r7, %r8;",
+        native::shuffles,
     ),
 ];
 
 fn main() -> Result<()> {
     let filter = std::env::args().nth(1).unwrap_or_default();
-    println!("| loop of | warp instructions | M/s |");
-    println!("|---|---|---|");
-    for (name, body) in BODIES {
+    let best = Level::detect();
+    println!("M warp instructions a second; Rust: as many as its time for the same work would be.\n");
+    println!("| loop of | warp instructions | AVX2 | {best:?} | Rust | Rust / AVX2 |");
+    println!("|---|---|---|---|---|---|");
+    for (name, body, native) in BODIES {
         let block = LaunchConfig { block: Dim3 { x: 128, y: 1, z: 1 }, ..LaunchConfig::default() };
-        let (instructions, seconds) = micro(&kernel(body), &block)?;
-        println!("| {name} | {instructions} | {:.0} |", instructions as f64 / seconds / 1e6);
+        let text = kernel(body);
+        let (instructions, avx2) = micro(&text, &block, Level::Avx2)?;
+        let (_, all) = micro(&text, &block, best)?;
+        let mut buffer = vec![0f32; 1 << 18];
+        let rust = fastest(|| {
+            let start = clock::processor();
+            native(&mut buffer);
+            Ok((0, clock::processor() - start))
+        })?;
+        let rate = |seconds: f64| instructions as f64 / seconds / 1e6;
+        let (a, b, c) = (rate(avx2), rate(all), rate(rust.1));
+        println!("| {name} | {instructions} | {a:.0} | {b:.0} | {c:.0} | {:.1} |", c / a);
     }
     let many = LaunchConfig {
         grid: Dim3 { x: 20_000, y: 1, z: 1 },
         block: Dim3 { x: 256, y: 1, z: 1 },
         ..LaunchConfig::default()
     };
-    let (instructions, seconds) = micro(&kernel("").replace("200000", "1"), &many)?;
-    println!("| nothing: 20,000 short CTAs of 8 warps | {instructions} | {:.0} |", instructions as f64 / seconds / 1e6);
+    let short = kernel("").replace("200000", "1");
+    let (instructions, avx2) = micro(&short, &many, Level::Avx2)?;
+    let (_, all) = micro(&short, &many, best)?;
+    let rate = |seconds: f64| instructions as f64 / seconds / 1e6;
+    println!("| nothing: 20,000 short CTAs of 8 warps | {instructions} | {:.0} | {:.0} | | |", rate(avx2), rate(all));
+    gemm()?;
     println!("\n| kernel | warp instructions | ms | M/s |");
     println!("|---|---|---|---|");
     let mut rows = Vec::new();
@@ -158,9 +187,49 @@ fn main() -> Result<()> {
     Ok(())
 }
 
+/// A product of matrices on tensor cores, as nvcc compiles it, and its result against the same in Rust.
+fn gemm() -> Result<()> {
+    let launch = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/launches/gemm_f16.toml");
+    let job = Job::load(&launch)?;
+    let n = 512;
+    println!("\n| product of {n} x {n} binary16 matrices, `mma.m16n8k16` | ms | Rust, binary32: ms | Rust / it |");
+    println!("|---|---|---|---|");
+    for level in [Level::Avx2, Level::detect()] {
+        let mut device = device(level);
+        let module = device.load(job.text.as_bytes())?;
+        let prepared = prepare(&mut device, &job)?;
+        let (_, seconds) = fastest(|| {
+            prepared.reset(&mut device, &job)?;
+            let start = clock::processor();
+            let stats = device.launch(module, &job.kernel, &job.config, &prepared.params)?;
+            Ok((stats.warp_instructions, clock::processor() - start))
+        })?;
+        let mut half = |arg: usize| -> Result<Vec<f32>> {
+            let mut bytes = vec![0; 2 * n * n];
+            device.read(prepared.buffers[arg].context("a matrix")?, &mut bytes)?;
+            Ok(bytes.chunks_exact(2).map(|b| F16::widen(u16::from_le_bytes([b[0], b[1]]))).collect())
+        };
+        let (a, b) = (half(0)?, half(1)?);
+        let mut bytes = vec![0; 4 * n * n];
+        device.read(prepared.buffers[2].context("the product")?, &mut bytes)?;
+        let mut c = Vec::new();
+        let (_, rust) = fastest(|| {
+            let start = clock::processor();
+            c = native::matmul(&a, &b, n);
+            Ok((0, clock::processor() - start))
+        })?;
+        for (got, want) in bytes.chunks_exact(4).zip(&c) {
+            let got = f32::from_le_bytes([got[0], got[1], got[2], got[3]]);
+            ensure!((got - want).abs() < 1e-3, "its product has {got} where Rust has {want}");
+        }
+        println!("| {level:?} | {:.1} | {:.1} | {:.2} |", seconds * 1e3, rust * 1e3, rust / seconds);
+    }
+    Ok(())
+}
+
 /// One host thread: its clock sees all the work.
-fn device() -> Emulator {
-    Emulator::new(Options { threads: 1, ..Options::default() })
+fn device(level: Level) -> Emulator {
+    Emulator::new(Options { threads: 1, level, ..Options::default() })
 }
 
 /// Warp instructions, and seconds of the fastest launch of five; the first, which decodes the code, does not count.
@@ -169,8 +238,8 @@ fn fastest(mut launch: impl FnMut() -> Result<(u64, f64)>) -> Result<(u64, f64)>
     (0..5).try_fold((0, f64::INFINITY), |(_, least), _| launch().map(|(n, t)| (n, least.min(t))))
 }
 
-fn micro(text: &str, config: &LaunchConfig) -> Result<(u64, f64)> {
-    let mut device = device();
+fn micro(text: &str, config: &LaunchConfig, level: Level) -> Result<(u64, f64)> {
+    let mut device = device(level);
     let module = device.load(text.as_bytes())?;
     let buffer = device.alloc(1 << 20, 256)?;
     fastest(|| {
@@ -182,7 +251,7 @@ fn micro(text: &str, config: &LaunchConfig) -> Result<(u64, f64)> {
 
 fn kernel_of(launch: &Path) -> Result<(u64, f64)> {
     let job = Job::load(launch)?;
-    let mut device = device();
+    let mut device = device(Level::detect());
     let module = device.load(job.text.as_bytes())?;
     let prepared = prepare(&mut device, &job)?;
     fastest(|| {

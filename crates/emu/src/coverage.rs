@@ -45,3 +45,91 @@ pub const fn coverage(op: Op) -> Coverage {
         Vmad => Runs("no negated operands"),
     }
 }
+
+/// The tests that say of an operation alone that it is right, as `file::test` of `crates/emu/tests`; kernels that have it run
+/// under test besides.
+pub const fn tests(op: Op) -> &'static [&'static str] {
+    use Op::*;
+    match op {
+        Add | Sub => &[
+            "alu_int::arithmetic",
+            "alu_int::carries",
+            "alu_float::binary32",
+            "alu_float::binary64",
+            "alu_half::modifiers",
+        ],
+        Mul => &["alu_int::high_and_wide", "alu_float::binary32", "alu_float::binary64", "alu_half::modifiers"],
+        Mad => &["alu_int::high_and_wide", "alu_int::carries"],
+        Addc | Subc | Madc => &["alu_int::carries"],
+        Mul24 | Mad24 => &["alu_int::high_and_wide"],
+        Rem | Sad => &["alu_int::arithmetic"],
+        Div => &["alu_int::arithmetic", "alu_float::binary32", "alu_float::binary64"],
+        Abs | Neg => &["alu_int::unary", "alu_half::signs"],
+        Min | Max => &["alu_int::arithmetic", "alu_int::bytes", "alu_float::min_max"],
+        Popc | Clz | Bfind | Brev | Cnot | Not => &["alu_int::unary"],
+        Fns | Bfe | Bfi | Szext | Bmsk => &["alu_int::fields"],
+        Dp4a | Dp2a | Lop3 | Prmt => &["alu_int::bytes"],
+        And | Or | Xor | Shf | Shl | Shr => &["alu_int::logic_and_shifts"],
+        Testp => &["alu_compare::predicates"],
+        Copysign => &["alu_half::signs"],
+        Fma => &["alu_float::binary32", "alu_float::binary64", "alu_half::modifiers"],
+        Rcp => &[
+            "alu_float::binary32",
+            "alu_float::binary64",
+            "alu_float::approximations",
+            "alu_half::reciprocals_of_doubles",
+        ],
+        Sqrt => &["alu_float::square_roots", "alu_float::approximations"],
+        Rsqrt => &["alu_float::approximations", "alu_half::reciprocals_of_doubles"],
+        Sin | Cos => &["alu_float::angles"],
+        Lg2 => &["alu_float::approximations"],
+        Ex2 | Tanh => &["alu_float::approximations", "alu_half::approximations"],
+        Set => &["alu_compare::joined"],
+        Setp => &["alu_compare::integers_compare", "alu_compare::floats_compare", "alu_compare::joined"],
+        Selp | Slct => &["alu_compare::choices"],
+        Mov => &["alu_compare::moves"],
+        Cvt => &[
+            "alu_int::between_integers",
+            "alu_int::bytes",
+            "alu_float::between_formats",
+            "alu_float::floats_to_integers",
+            "alu_float::integers_to_floats",
+            "alu_float::integral_values",
+            "alu_float::packed",
+            "alu_float::tf32",
+        ],
+        Vadd | Vsub | Vabsdiff | Vmin | Vmax | Vshl | Vshr | Vset => &["alu_video::scalar"],
+        Vmad => &["alu_video::multiply"],
+        Vadd2 | Vsub2 | Vavrg2 | Vabsdiff2 | Vmin2 | Vmax2 | Vset2 | Vadd4 | Vsub4 | Vavrg4 | Vabsdiff4 | Vmin4
+        | Vmax4 | Vset4 => &["alu_video::packed"],
+        Ld | St => &[
+            "memory::widths_and_signs",
+            "memory::spaces_and_generic_addresses",
+            "memory::every_kind_of_load_and_store",
+        ],
+        Ldu | Prefetch | Prefetchu | Applypriority | Discard | Createpolicy => {
+            &["memory::every_kind_of_load_and_store"]
+        }
+        Cvta => &["memory::spaces_and_generic_addresses"],
+        Atom | Red => {
+            &["memory::atomics", "atomics::sixteen_bytes", "atomics::vectors_of_halves", "atomics::vectors_of_floats"]
+        }
+        Stacksave | Stackrestore | Alloca => &["control::memory_of_the_stack"],
+        Bra => &["control::nested_ifs_meet_again", "control::loops_of_different_trips"],
+        Brx => &["control::tables_of_targets"],
+        Call => &["control::calls_by_address_and_predicate", "control::recursion_keeps_each_frame"],
+        Ret | Exit => &["control::early_returns_and_exits"],
+        Trap | Brkpt => &["control::what_stops_the_kernel"],
+        Shfl => &["together::shuffles"],
+        Vote | Match => &["together::votes_and_matches"],
+        Redux | Elect | Activemask => &["together::reductions_and_elections"],
+        Bar => &["together::barriers_with_numbers_counts_and_reductions"],
+        Barrier => &["cluster::the_barrier_waits_for_all_that_are_left_and_knows_its_phases"],
+        Mapa | Getctarank => &["cluster::addresses_say_whose_they_are"],
+        Mma => &["mma::every_mma", "mma::specials"],
+        Wmma => &["mma::every_wmma"],
+        Ldmatrix | Stmatrix | Movmatrix => &["mma::tiles"],
+        Wgmma => &["wgmma::types_and_where_a_is", "wgmma::every_width", "wgmma::swizzles_and_directions"],
+        _ => &[],
+    }
+}

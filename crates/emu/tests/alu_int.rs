@@ -26,7 +26,7 @@ fn each(op: &str, n: usize, f: impl Fn(&[i128], u32) -> i128) {
     for &(name, bits, signed) in TYPES {
         let text = format!("{op}.{name}");
         let columns: Vec<_> = (0..n).map(|i| integers(bits, 200, 7 + i as u64)).collect();
-        check(&text, &tuples(&columns, 3000, 1), |t| {
+        check(&text, &tuples(&columns, 20_000, 1), |t| {
             let v: Vec<i128> = t.iter().map(|&x| val(x, bits, signed)).collect();
             f(&v, bits) as u64 & mask(bits)
         });
@@ -55,10 +55,10 @@ fn high_and_wide() {
     });
     for (text, bits, signed) in [("u16", 16, false), ("s16", 16, true), ("u32", 32, false), ("s32", 32, true)] {
         let narrow = [integers(bits, 200, 1), integers(bits, 200, 2), integers(2 * bits, 200, 3)];
-        check(&format!("mul.wide.{text}"), &tuples(&narrow[..2], 3000, 1), |t| {
+        check(&format!("mul.wide.{text}"), &tuples(&narrow[..2], 20_000, 1), |t| {
             (val(t[0], bits, signed) * val(t[1], bits, signed)) as u64 & mask(2 * bits)
         });
-        check(&format!("mad.wide.{text}"), &tuples(&narrow, 3000, 1), |t| {
+        check(&format!("mad.wide.{text}"), &tuples(&narrow, 20_000, 1), |t| {
             ((val(t[0], bits, signed) * val(t[1], bits, signed)) as u64).wrapping_add(t[2]) & mask(2 * bits)
         });
     }

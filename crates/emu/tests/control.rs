@@ -274,3 +274,12 @@ fn memory_of_the_stack() {
     let e = Case::new("mov.u64 %rd2, 8; alloca.u64 %rd4, %rd2; mov.u64 %rd5, 16; stackrestore.u64 %rd5;").error();
     assert!(e.to_string().contains("was not saved"), "{e}");
 }
+
+/// With the lane and the instruction; without a debugger a breakpoint is a trap.
+#[test]
+fn what_stops_the_kernel() {
+    for op in ["trap", "brkpt"] {
+        let e = Case::new(&format!("setp.eq.u32 %p1, %r0, 9; @%p1 {op};")).error().to_string();
+        assert!(e.contains(&format!("{op};` ")) && e.contains("thread (9,0,0)"), "{e}");
+    }
+}

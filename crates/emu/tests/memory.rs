@@ -228,6 +228,73 @@ fn dynamic_shared_memory_follows_static() {
     assert_eq!(e.launch(m, "k", &huge, &at.0.to_le_bytes()).unwrap_err().kind, ErrorKind::Launch);
 }
 
+/// Caches, hints, orders and scopes do not change what is loaded and stored.
+#[test]
+fn every_kind_of_load_and_store() {
+    let words: Vec<u32> = (0..256u32).map(|i| i.wrapping_mul(0x0101_0101) ^ 7).collect();
+    let run = |text: &str| Case { words: words.clone(), ..Case::new(text) }.words();
+    for kind in [
+        "ld.global",
+        "ld.global.ca",
+        "ld.global.cg",
+        "ld.global.cs",
+        "ld.global.lu",
+        "ld.global.cv",
+        "ld.volatile.global",
+        "ld.weak.global.L1::evict_first",
+        "ld.relaxed.gpu.global",
+        "ld.acquire.sys.global",
+        "ld.mmio.relaxed.sys.global",
+        "ld.global.nc",
+        "ld.global.nc.L1::no_allocate.L2::256B",
+        "ld.global.nc.L1::evict_last.L2::128B",
+        "ldu.global",
+        "ld",
+        "ldu",
+    ] {
+        assert_eq!(
+            run(&format!("{kind}.u32 %r1, [%rd1+128]; st.global.u32 [%rd1], %r1;"))[..32],
+            words[32..64],
+            "{kind}"
+        );
+    }
+    for kind in ["ld.global", "ld.global.nc", "ldu.global", "ld.global.nc.L1::no_allocate"] {
+        let w = run(&format!(
+            "mul.wide.u32 %rd2, %r0, 16; add.u64 %rd2, %rd0, %rd2; {kind}.v4.b32 {{%r1,%r2,%r3,%r4}}, [%rd2+512];
+             st.global.v4.b32 [%rd2], {{%r4,%r3,%r2,%r1}};"
+        ));
+        let want: Vec<u32> = words[128..].chunks(4).flat_map(|c| [c[3], c[2], c[1], c[0]]).collect();
+        assert_eq!(w[..128], want, "{kind}");
+    }
+    for kind in [
+        "st.global",
+        "st.global.wb",
+        "st.global.cg",
+        "st.global.cs",
+        "st.global.wt",
+        "st.volatile.global",
+        "st.relaxed.cta.global",
+        "st.release.gpu.global",
+        "st.weak.global.L1::evict_last",
+        "st",
+    ] {
+        let w = run(&format!(
+            "prefetch.global.L1 [%rd1]; prefetch.global.L2::evict_last [%rd1]; prefetchu.L1 [%rd1];
+             applypriority.global.L2::evict_normal [%rd0], 128; createpolicy.fractional.L2::evict_last.b64 %rd9, 0.5;
+             {kind}.u32 [%rd1], %r0; discard.global.L2 [%rd0+512], 128;"
+        ));
+        assert_eq!(w[..32], (0..32).collect::<Vec<u32>>(), "{kind}");
+    }
+    // Both with a policy; 16 bytes at once.
+    let w = run("createpolicy.range.global.L2::evict_last.L2::evict_unchanged.b64 %rd9, [%rd0], 128, 256;
+         ld.global.L2::cache_hint.u32 %r1, [%rd1+128], %rd9; st.global.L2::cache_hint.u32 [%rd1], %r1, %rd9;");
+    assert_eq!(w[..32], words[32..64]);
+    let w = run(
+        ".reg .b128 %q; mul.wide.u32 %rd2, %r0, 16; add.u64 %rd2, %rd0, %rd2; ld.global.b128 %q, [%rd2+512]; st.global.b128 [%rd2], %q;",
+    );
+    assert_eq!(w[..128], words[128..]);
+}
+
 /// What cooperative groups find at `%reserved_smem_offset_1` is nobody else's.
 #[test]
 fn reserved_shared_memory() {

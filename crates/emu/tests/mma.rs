@@ -407,3 +407,59 @@ fn refusals() {
         assert!(e.contains(says), "{text}: {e}");
     }
 }
+
+/// Tiles of 8 × 8 elements of 16 bits: element `(row, col)` of a tile as it lies in the buffer, by what the ISA says of a lane's
+/// two elements.
+#[test]
+fn tiles() {
+    let words: Vec<u32> = (0..256u32).map(|i| (2 * i) | ((2 * i + 1) << 16)).collect();
+    let run = |text: &str| {
+        let setup = ".shared .align 16 .b8 buf[1024]; mov.u32 %r9, buf; shl.b32 %r8, %r0, 4; mul.wide.u32 %rd2, %r0, 16;
+             add.u64 %rd2, %rd0, %rd2; ld.global.v4.u32 {%r1,%r2,%r3,%r4}, [%rd2]; add.u32 %r7, %r9, %r8;
+             st.shared.v4.u32 [%r7], {%r1,%r2,%r3,%r4}; ld.global.v4.u32 {%r1,%r2,%r3,%r4}, [%rd2+512]; bar.warp.sync -1;";
+        let mut c =
+            Case::new(&format!("{setup} {text} bar.warp.sync -1; st.global.v4.u32 [%rd2], {{%r1,%r2,%r3,%r4}};"));
+        c.words = words.clone();
+        c.all()
+    };
+    // In the buffer tile `t` has its row `r` at 16 bytes number `8t + r`.
+    let element = |tile: u32, row: u32, col: u32| (tile * 8 + row) * 8 + col;
+    let lane_has = |tile: u32, lane: u32, trans: bool| {
+        let (row, col) = (lane / 4, lane % 4 * 2);
+        let at = |c: u32| if trans { element(tile, c, row) } else { element(tile, row, c) };
+        at(col) | at(col + 1) << 16
+    };
+    for (suffix, trans) in [("", false), (".trans", true)] {
+        for n in [1, 2, 4] {
+            let registers = ["{%r1}", "{%r1,%r2}", "{%r1,%r2,%r3,%r4}"][n / 2];
+            let w = run(&format!("ldmatrix.sync.aligned.m8n8.x{n}{suffix}.shared.b16 {registers}, [%r7];"));
+            for lane in 0..32 {
+                for tile in 0..n {
+                    assert_eq!(
+                        w[4 * lane + tile],
+                        lane_has(tile as u32, lane as u32, trans),
+                        "x{n}{suffix} {lane} {tile}"
+                    );
+                }
+            }
+            // Stored, then read as it lies there.
+            let w = run(&format!(
+                "stmatrix.sync.aligned.m8n8.x{n}{suffix}.shared.b16 [%r7], {registers}; bar.warp.sync -1; ld.shared.v4.u32 {{%r1,%r2,%r3,%r4}}, [%r7];"
+            ));
+            for (i, &got) in w.iter().enumerate().take(32 * n) {
+                let (tile, row, pair) = (i / 32, i / 4 % 8, i % 4);
+                // The lane that has an element, and which of its two.
+                let from = |col: usize| {
+                    let (r, c) = if trans { (col, row) } else { (row, col) };
+                    words[128 + 4 * (r * 4 + c / 2) + tile] >> (16 * (c % 2)) & 0xffff
+                };
+                assert_eq!(got, from(2 * pair) | from(2 * pair + 1) << 16, "st x{n}{suffix} {i}");
+            }
+        }
+    }
+    let w =
+        run("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1}, [%r7]; movmatrix.sync.aligned.m8n8.trans.b16 %r1, %r1;");
+    for lane in 0..32 {
+        assert_eq!(w[4 * lane], lane_has(0, lane as u32, true));
+    }
+}

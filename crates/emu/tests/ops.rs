@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use lists::{Refused, kernels, root};
 use prlx_driver::Job;
-use prlx_emu::coverage::{Coverage, coverage};
+use prlx_emu::coverage::{Coverage, coverage, tests};
 use prlx_emu::unsupported;
 use prlx_isa::ptx::{Op, read};
 use prlx_isa::view::{FuncId, FunctionKind, InstId};
@@ -163,7 +163,8 @@ fn page(corpus: &Corpus) -> String {
     for chapter in chapters {
         let ops: Vec<Op> = Op::ALL.iter().copied().filter(|&op| doc(op).1 == chapter).collect();
         let _ = writeln!(out, "\n## {chapter}\n");
-        out += "| operation | what it does | operands | CPU device | run | refused | tested by |\n|---|---|---|---|--:|--:|--:|\n";
+        out += "| operation | what it does | operands | CPU device | tests of it | run | refused | kernels |\n";
+        out += "|---|---|---|---|---|--:|--:|--:|\n";
         for &op in &ops {
             let does = match coverage(op) {
                 Coverage::Runs("") => "runs".into(),
@@ -175,17 +176,35 @@ fn page(corpus: &Corpus) -> String {
             let refused = seen(op).forms.values().filter(|f| !f.refused.is_empty()).count();
             let _ = writeln!(
                 out,
-                "| `{}` | {} | {} | {does} | {} | {refused} | {} |",
+                "| `{}` | {} | {} | {does} | {} | {} | {refused} | {} |",
                 op.mnemonic(),
                 doc(op).0.replace('|', "\\|"),
                 roles.join(" "),
+                tests(op).join(", "),
                 seen(op).forms.len() - refused,
                 seen(op).kernels.len(),
             );
         }
         listing(&mut out, &ops, &seen);
     }
+    out += "\n## Tests of single operations\n\n`crates/emu/tests`:\n\n| file | what it holds operations against |\n|---|---|\n";
+    let files: BTreeSet<&str> = named().map(|(file, _)| file).collect();
+    for file in files {
+        let text = test_file(file);
+        let head: Vec<&str> = text.lines().map_while(|l| l.strip_prefix("//! ")).collect();
+        let _ = writeln!(out, "| `{file}` | {} |", head.join(" ").replace('|', "\\|"));
+    }
     out
+}
+
+/// Every test that [`tests`] names: its file, its function.
+fn named() -> impl Iterator<Item = (&'static str, &'static str)> {
+    Op::ALL.iter().flat_map(|&op| tests(op)).filter_map(|t| t.split_once("::"))
+}
+
+fn test_file(name: &str) -> String {
+    let path = root().join(format!("crates/emu/tests/{name}.rs"));
+    std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
 /// The forms that occur, and those of them that are refused.
@@ -224,12 +243,27 @@ const HEAD: &str = "\
 Every operation of PTX that PRLX knows, by chapter of the PTX ISA, and what the CPU device does with it. A kernel that it
 can't run is refused before it starts, naming instruction and line; what the kernel can't reach does not matter. `prlx
 inspect FILE` says it of any module. Operands: `def` is written, `use` read, `addr` an address, `target` code; the last one
-repeats. *run* and *refused* count the forms (opcodes as written) that occur in this repository's kernels, *tested by* the
-kernels with that operation that run under test; `*` marks a form that runs but stands in no launch that a test runs.
+repeats. *tests of it* hold the operation alone against something independent (the last table says what); *run* and *refused*
+count the forms (opcodes as written) that occur in this repository's kernels, *kernels* those with that operation that run under
+test against references of their own; `*` marks a form that runs but stands in no launch that a test runs.
 Written by `BLESS=1 cargo test -p prlx-emu --test ops` from `crates/isa/src/ptx/ops.rs`, `crates/emu/src/coverage.rs`
 and those kernels.
 
 ";
+
+/// What the page says of tests is so.
+#[test]
+fn tests_are_there() {
+    for (file, function) in named() {
+        let text = test_file(file);
+        assert!(text.contains(&format!("#[test]\nfn {function}() {{")), "there is no test {file}::{function}");
+    }
+    let corpus = Corpus::gather();
+    for &op in Op::ALL.iter().filter(|&&op| matches!(coverage(op), Coverage::Runs(_))) {
+        let runs = corpus.ops.get(&op).is_some_and(|s| !s.kernels.is_empty());
+        assert!(runs || !tests(op).is_empty(), "nothing tests `{}`", op.mnemonic());
+    }
+}
 
 #[test]
 fn the_page_is_fresh() {

@@ -92,16 +92,18 @@ pub fn check(text: &str, tuples: &[Vec<u64>], want: impl Fn(&[u64]) -> u64) {
     let n = tuples[0].len();
     let bits = width(&choose(text, regs(n + 1), Level::Base).unwrap_or_else(|e| panic!("{text}: {e}")).dst[0]);
     let ones = if bits == 64 { u64::MAX } else { (1 << bits) - 1 };
-    for level in levels() {
-        let op = choose(text, regs(n + 1), level).unwrap();
-        for (i, chunk) in tuples.chunks(LANES).enumerate() {
-            let srcs: Vec<Lanes> = (0..n).map(|k| std::array::from_fn(|l| chunk[l % chunk.len()][k])).collect();
-            let mask = if i == 1 { 0x5a5a_1234 } else { u32::MAX };
-            let got = run(&op, &srcs, mask)[0];
-            for l in 0..LANES {
+    let ops: Vec<_> = levels().into_iter().map(|l| (l, choose(text, regs(n + 1), l).unwrap())).collect();
+    let mut planes = Planes::default();
+    for (i, chunk) in tuples.chunks(LANES).enumerate() {
+        let srcs: Vec<Lanes> = (0..n).map(|k| std::array::from_fn(|l| chunk[l % chunk.len()][k])).collect();
+        let mask = if i == 1 { 0x5a5a_1234 } else { u32::MAX };
+        let expected: Lanes =
+            std::array::from_fn(|l| if mask >> l & 1 == 1 { want(&chunk[l % chunk.len()]) } else { ones });
+        for (level, op) in &ops {
+            let got = run_on(&mut planes, op, &srcs, mask)[0];
+            if let Some(l) = (0..LANES).find(|&l| got[l] != expected[l]) {
                 let tuple = &chunk[l % chunk.len()];
-                let expected = if mask >> l & 1 == 1 { want(tuple) } else { ones };
-                assert_eq!(got[l], expected, "{text} {level:?} {tuple:x?}: {:x} is not {expected:x}", got[l]);
+                panic!("{text} {level:?} {tuple:x?}: {:x} is not {:x}", got[l], expected[l]);
             }
         }
     }
@@ -110,6 +112,13 @@ pub fn check(text: &str, tuples: &[Vec<u64>], want: impl Fn(&[u64]) -> u64) {
 /// Bits of a plane's lane.
 fn width(t: &Type) -> u32 {
     class(*t)
+}
+
+/// How many cases there are where a test asks for `n`: 50 for each, a million or so in all for a form. `PRLX_ALU_SCALE`
+/// says how many instead: 1000 is the long mode.
+pub fn many(n: usize) -> usize {
+    let asked = std::env::var("PRLX_ALU_SCALE").ok().and_then(|s| s.parse().ok());
+    n * asked.unwrap_or(50)
 }
 
 /// Random numbers (splitmix64).
@@ -145,7 +154,7 @@ pub fn integers(bits: u32, n: usize, seed: u64) -> Vec<u64> {
         0x100,
     ];
     let mut r = Random(seed);
-    while v.len() < n {
+    while v.len() < many(n) {
         let x = r.next();
         let short = r.next() % u64::from(bits);
         v.push(if x & 1 == 0 { x >> 1 } else { (x >> 1) >> short });
@@ -168,7 +177,7 @@ pub fn tuples(columns: &[Vec<u64>], n: usize, seed: u64) -> Vec<Vec<u64>> {
         }
     }
     let mut r = Random(seed);
-    while out.len() < n {
+    while out.len() < many(n) {
         out.push(columns.iter().map(|c| c[(r.next() % c.len() as u64) as usize]).collect());
     }
     out
