@@ -203,9 +203,13 @@ pub struct DeviceArgs {
     /// Checks while the kernel runs, joined by commas: bounds, init; or all (docs/checks.md)
     #[arg(long, value_name = "LIST", value_parser = checks)]
     pub check: Option<Checks>,
-    /// Threads of the CPU device [default: one a core]
+    /// Host threads of the CPU device under seed 0 (under any other seed it is always one) [default: one a core; one if the
+    /// order of CTAs can show in the results, as with atomics that give something back]
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
+    /// Most memory of the CPU device: buffers, CTAs under way, and what is printed and recorded, in MiB [default: 16384]
+    #[arg(long, value_name = "MIB")]
+    pub max_memory: Option<u64>,
 }
 
 /// What is recorded.

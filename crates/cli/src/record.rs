@@ -60,14 +60,18 @@ pub fn device(args: &DeviceArgs) -> Result<Device> {
         Machine::Auto => cuda::look().is_ok_and(|here| !here.devices.is_empty()).then_some(0),
     };
     if let Some(ordinal) = ordinal {
-        if args.max_steps.is_some() || args.threads.is_some() || args.check.is_some() {
-            bail!("--max-steps, --threads and --check are for the CPU device, not for a GPU");
+        let limits = [args.max_steps.is_some(), args.max_memory.is_some(), args.threads.is_some()];
+        if limits.contains(&true) || args.check.is_some() {
+            bail!("--max-steps, --max-memory, --threads and --check are for the CPU device, not for a GPU");
         }
         return Ok(Device::Gpu(Box::new(Cuda::new(ordinal)?)));
     }
     let mut options = prlx_emu::Options::default();
     if let Some(n) = args.max_steps {
         options.max_steps = n;
+    }
+    if let Some(n) = args.max_memory {
+        options.max_memory = n.saturating_mul(1 << 20);
     }
     if let Some(n) = args.threads {
         options.threads = n;

@@ -23,6 +23,7 @@ use prlx_trace::{Dim3, LaneMask, WarpId};
 use crate::code::window;
 use crate::cta::{Cta, Launch, Rng, State, lanes};
 use crate::memory::Region;
+use crate::warp::Warp;
 
 /// Instructions of a CTA before the next of its cluster has its turn.
 const TURN: u64 = 1 << 12;
@@ -80,11 +81,14 @@ pub enum Progress {
 pub struct Cluster {
     /// Its number.
     pub index: u64,
+    /// It looked as if it waited for another cluster when it was set aside.
+    pub waits: bool,
     ctas: Vec<Cta>,
     states: Vec<State>,
     peers: Arc<Peers>,
     rng: Rng,
     next: usize,
+    kept: u64,
 }
 
 impl Cluster {
@@ -94,7 +98,16 @@ impl Cluster {
         let bytes = u64::from(launch.code.static_shared) + u64::from(launch.config.shared);
         let peers = Arc::new(Peers::new((0..n).map(|_| Arc::new(Region::new(bytes))).collect()));
         let ctas = (0..n).map(|rank| Cta::new(launch, rank as u32, &peers, &peers.shared[rank])).collect();
-        Cluster { index: 0, ctas, states: vec![State::Done; n], peers, rng: Rng::new(0, 0), next: 0 }
+        Cluster {
+            index: 0,
+            waits: false,
+            ctas,
+            states: vec![State::Done; n],
+            peers,
+            rng: Rng::new(0, 0),
+            next: 0,
+            kept: 0,
+        }
     }
     /// Begins cluster number `index`.
     pub fn start(&mut self, launch: &Launch<'_>, index: u64) {
@@ -105,12 +118,23 @@ impl Cluster {
             let place = Dim3 { x: at.x * size.x + inside.x, y: at.y * size.y + inside.y, z: at.z * size.z + inside.z };
             cta.start(launch, place, index_of(grid, place));
         }
-        self.index = index;
+        (self.index, self.waits) = (index, false);
         self.states.fill(State::Ready { waits: false });
         self.peers.ended.store(0, Relaxed);
         // Not the numbers of its CTAs' own generators.
         self.rng = Rng::new(!launch.config.seed, index);
-        self.next = 0;
+        (self.next, self.kept) = (0, 0);
+    }
+    /// Bytes that storage for one takes.
+    pub fn bytes(launch: &Launch<'_>) -> u64 {
+        let shared = u64::from(launch.code.static_shared) + u64::from(launch.config.shared);
+        let warps = Warp::bytes(launch.code, launch.stride).saturating_mul(launch.warps.into());
+        warps.saturating_add(shared).saturating_mul(launch.cluster.volume())
+    }
+    /// Bytes that it has printed and written down since the last call.
+    pub fn grown(&mut self) -> u64 {
+        let now = self.ctas.iter().map(Cta::kept).sum::<u64>();
+        now.saturating_sub(std::mem::replace(&mut self.kept, now))
     }
     /// Instructions so far.
     pub fn instructions(&self) -> u64 {
@@ -121,7 +145,8 @@ impl Cluster {
     /// # Errors
     /// When the code faults, its threads wait for each other, or a CTA takes too many steps.
     pub fn run(&mut self, launch: &Launch<'_>, budget: u64) -> Result<Progress, Error> {
-        let begun = self.instructions();
+        let spent = |c: &Cluster| c.ctas.iter().map(Cta::spent).sum::<u64>();
+        let begun = spent(self);
         let (alone, hostile) = (self.ctas.len() == 1, launch.config.seed != 0);
         loop {
             let Some(at) = self.turn(hostile) else {
@@ -143,7 +168,7 @@ impl Cluster {
                 self.peers.ended.fetch_or(1 << at, Relaxed);
             }
             self.meet(launch);
-            if self.instructions() - begun > budget {
+            if spent(self) - begun > budget {
                 // Whoever is blocked waits for those that look as if they did.
                 let waits = self.states.iter().all(|&s| s != State::Ready { waits: false });
                 return Ok(Progress::Paused { waits });

@@ -28,7 +28,7 @@ use crate::wgmma;
 pub const EPOCH: u64 = 1_000_000_000;
 /// Steps that a warp runs before the next has its turn.
 const QUANTUM: u32 = 1 << 14;
-/// One atomic or volatile access in so many instructions looks like waiting.
+/// One atomic or volatile access in so many instructions looks like waiting; of a budget it takes as much as they.
 const SPIN: u64 = 64;
 /// The barrier behind `barrier.cluster`, after the 16 that a CTA can name.
 pub const CLUSTER: usize = 16;
@@ -205,6 +205,11 @@ impl Cta {
             let n = threads.saturating_sub(first).min(LANES as u64) as u32;
             let alive = if n == 32 { u32::MAX } else { (1 << n) - 1 };
             w.reset(launch.code);
+            if launch.config.seed == 0 {
+                w.local.fill_words(|| 0);
+            } else {
+                w.local.fill_words(|| self.rng.next());
+            }
             w.start(launch, b, alive);
             if let Some(o) = &launch.observe {
                 let warp = WarpId(index * u64::from(launch.warps) + u64::from(w.index));
@@ -228,9 +233,7 @@ impl Cta {
         state
     }
     fn go(&mut self, launch: &Launch<'_>, budget: u64) -> Result<State, Error> {
-        let (begun, spun) = (self.block.clock, self.block.spins);
-        // What is waited for may be another CTA's to do.
-        let weight = if launch.cluster.volume() > 1 { SPIN } else { 0 };
+        let (begun, clock) = (self.spent(), self.block.clock);
         let mut idle = 0;
         let mut steps = 0u64;
         loop {
@@ -294,9 +297,9 @@ impl Cta {
             if self.block.clock > launch.max_steps || steps > launch.max_steps {
                 return Err(self.endless(launch, at));
             }
-            let (used, spins) = (self.block.clock - begun, self.block.spins - spun);
-            if used + spins * weight > budget || self.at_cluster() && self.absent().is_none() {
-                return Ok(State::Ready { waits: spins * SPIN > used });
+            let used = self.spent() - begun;
+            if used > budget || self.at_cluster() && self.absent().is_none() {
+                return Ok(State::Ready { waits: used > 2 * (self.block.clock - clock) });
             }
         }
     }
@@ -346,6 +349,10 @@ impl Cta {
                 w.release(launch.code, id as u8, (count, all, count > 0));
             }
         }
+    }
+    /// What it has taken of budgets so far: instructions, and more for those that look like waiting.
+    pub fn spent(&self) -> u64 {
+        self.block.clock + self.block.spins * SPIN
     }
     /// Whether threads have arrived at the cluster's barrier.
     pub fn at_cluster(&self) -> bool {
@@ -435,6 +442,11 @@ impl Cta {
     pub fn unfinished(&self) -> impl Iterator<Item = (WarpId, LaneMask)> {
         let open = self.warps.iter().filter(|w| w.alive != 0);
         open.filter_map(|w| w.recorder.as_ref().map(|r| (r.warp(), LaneMask(w.alive.into()))))
+    }
+    /// Bytes that it has printed and written down.
+    pub fn kept(&self) -> u64 {
+        let recorded = self.warps.iter().filter_map(|w| w.recorder.as_ref()).map(|r| r.bytes());
+        self.block.output.len() as u64 + recorded.sum::<u64>()
     }
     /// What its warps wrote down.
     pub fn streams(&mut self) -> Vec<WarpStream> {

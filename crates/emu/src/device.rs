@@ -20,6 +20,7 @@ use crate::heap::{self, Heap};
 use crate::hooks::Observe;
 use crate::host::Host;
 use crate::memory::{Memory, Owner, Region};
+use crate::order;
 use crate::planes::LANES;
 
 /// Limits of the device.
@@ -27,9 +28,10 @@ use crate::planes::LANES;
 pub struct Options {
     /// Instructions that one CTA may execute before it counts as stuck.
     pub max_steps: u64,
-    /// Bytes of global memory.
+    /// Bytes of global memory, of CTAs under way, and of what is printed and recorded.
     pub max_memory: u64,
-    /// Host threads; 0: as many as there are processors.
+    /// Host threads under seed 0; 0: as many as there are processors, and one for a kernel in which the order of CTAs can
+    /// show ([`order::matters`]). Under any other seed it is always one.
     pub threads: usize,
     /// Bytes of stack for a thread of a kernel whose calls recurse.
     pub stack: u32,
@@ -160,14 +162,17 @@ impl Emulator {
             checker: Mutex::default(),
         };
         let threads = match o.threads {
-            _ if o.checks.any() => 1,
+            // So that a seed says all that happens; checks are one for all CTAs.
+            _ if o.checks.any() || config.seed != 0 => 1,
+            0 if order::matters(&code) => 1,
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             n => n,
         };
         if let Ok(mut shelf) = launch.checker.lock() {
             *shelf = Checker::of(o.checks, &launch);
         }
-        let outcome = grid::run(&launch, threads);
+        let room = o.max_memory.saturating_sub(self.memory.used());
+        let outcome = grid::run(&launch, threads, room)?;
         if let Some(c) = launch.checker.lock().ok().and_then(|mut c| c.take()) {
             self.findings.add(c.finish(&launch, outcome.stopped.is_none()));
         }
@@ -339,8 +344,9 @@ impl Driver for Emulator {
     fn alloc(&mut self, bytes: u64, align: u64) -> Result<DevicePtr, Error> {
         let owner = Owner::User("a buffer".into());
         let Some(at) = self.memory.alloc(bytes, align, self.options.max_memory, owner) else {
-            let text = format!("{bytes} bytes more than the {} that the device may use", self.options.max_memory);
-            return Err(Error::new(ErrorKind::Memory, text));
+            let left = self.options.max_memory.saturating_sub(self.memory.used());
+            let text = format!("{bytes} bytes are more than the {left} left of {}", self.options.max_memory);
+            return Err(Error::new(ErrorKind::Memory, text).help("raise the memory limit (--max-memory)"));
         };
         self.memory.forget(at, bytes);
         Ok(DevicePtr(at))

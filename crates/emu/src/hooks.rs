@@ -185,6 +185,14 @@ impl Recorder {
             }
         }
     }
+    /// Bytes written so far.
+    pub fn bytes(&self) -> u64 {
+        let lanes = |n: usize, size: usize| (n * size) as u64;
+        lanes(self.words.iter().map(Vec::len).sum(), 4)
+            + lanes(self.checkpoints.iter().map(Vec::len).sum(), 8)
+            + lanes(self.records.iter().map(Vec::len).sum(), size_of::<OperandRecord>())
+            + lanes(self.events.len(), size_of::<Event>())
+    }
     /// What was written, also by lanes that never came to their end.
     pub fn finish(mut self) -> WarpStream {
         for (words, word) in self.words.iter_mut().zip(self.word).filter(|(_, word)| *word != 1) {

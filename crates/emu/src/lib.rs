@@ -4,7 +4,7 @@
 //! [`cta`] its warps, a [`cluster`] its CTAs, and the clusters of a launch run on the host's threads. Data operations are in
 //! [`alu`].
 //!
-//! Holds: the same module, launch and seed give the same execution, whatever the number of host threads, as long as the
+//! Holds: the same module, launch and seed give the same execution; on several host threads (seed 0 alone) as long as the
 //! kernel has no race between CTAs. Every access is checked against the allocations. What the device can't do is refused
 //! before the kernel runs, naming instruction and line.
 //!
@@ -30,6 +30,7 @@ pub mod host;
 mod mbarrier;
 mod memory;
 mod mma;
+pub mod order;
 pub mod planes;
 mod printf;
 mod product;

@@ -364,6 +364,10 @@ impl Memory {
         self.allocations.push(Allocation { base, region: Region::new(bytes), owner, never: Vec::new() });
         Some(base)
     }
+    /// Bytes in use.
+    pub fn used(&self) -> u64 {
+        self.used
+    }
     /// Frees the allocation at exactly `base`.
     pub fn free(&mut self, base: u64) -> bool {
         let Ok(i) = self.allocations.binary_search_by_key(&base, |a| a.base) else { return false };

@@ -155,6 +155,13 @@ impl Warp {
             turn: None,
         }
     }
+    /// Bytes that a warp takes.
+    pub fn bytes(code: &Code, stride: u64) -> u64 {
+        let (w32, w64, pred) = code.planes;
+        let planes = u64::from(w32) * size_of::<V32>() as u64 + u64::from(w64) * size_of::<V64>() as u64;
+        let frames = (size_of::<Vec<Frame>>() * LANES) as u64;
+        (stride * LANES as u64).saturating_add(planes + u64::from(pred) * 4 + frames + size_of::<Warp>() as u64)
+    }
     /// As new, for the next CTA.
     pub fn reset(&mut self, code: &Code) {
         for &(i, end) in &code.variable[0] {

@@ -68,7 +68,9 @@ fn text(out: &mut impl Write, ui: &Ui, job: &Job, done: &Run, device: &str) -> i
     let (bold, dim, red, green, off) =
         if ui.color() { ("\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[0m") } else { ("", "", "", "", "") };
     let c = &job.config;
-    writeln!(out, "{bold}{}{off}  grid {} x block {}, seed {}, on the {device}", job.kernel, c.grid, c.block, c.seed)?;
+    let cluster = if c.cluster.volume() > 1 { format!(", clusters of {}", c.cluster) } else { String::new() };
+    let launch = format!("grid {} x block {}{cluster}, seed {}", c.grid, c.block, c.seed);
+    writeln!(out, "{bold}{}{off}  {launch}, on the {device}", job.kernel)?;
     let width = done.outputs.iter().map(|o| o.name.len()).max().unwrap_or(0);
     for o in &done.outputs {
         writeln!(out, "  {:<width$}  {dim}{}{}{off}  {}", o.name, o.ty.name(), shape(o), summary(o))?;
@@ -170,6 +172,7 @@ fn as_json(job: &Job, done: &Run, device: &str) -> Value {
     };
     json!({
         "kernel": job.kernel, "module": job.module, "grid": dims(job.config.grid), "block": dims(job.config.block),
+        "cluster": dims(job.config.cluster),
         "seed": job.config.seed, "device": device, "outputs": outputs,
         (cost): amount,
     })
