@@ -36,3 +36,20 @@ fn cases_are_rewritten_as_written_down() {
     }
     assert!(wrong.is_empty(), "not as written (look at them with BLESS=1): {wrong:#?}");
 }
+
+/// Words of PTX are names as well: `add` of an instruction, or of a kernel.
+#[test]
+fn kernels_may_be_called_like_words_of_ptx() {
+    for name in ["add", "wide", "u32", "ret", "reg", "global", "tid", "b32"] {
+        let source = format!(
+            ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry {name}(.param .u64 {name}_param_0)\n{{\n\
+             .reg .pred %p<2>;\n.reg .b32 %r<4>;\n.reg .b64 %rd<4>;\nld.param.u64 %rd1, [{name}_param_0];\n\
+             mov.u32 %r1, %tid.x;\nmul.wide.u32 %rd2, %r1, 4;\nadd.u64 %rd1, %rd1, %rd2;\nld.global.u32 %r2, [%rd1];\n\
+             setp.eq.u32 %p1, %r2, 0;\n@%p1 ret;\nadd.u32 %r2, %r2, 1;\nst.global.u32 [%rd1], %r2;\nret;\n}}\n"
+        );
+        for level in support::LEVELS.into_iter().filter(|&l| l != Level::Operands) {
+            let rewrite = prlx_instrument::rewrite(&source, name, &support::program(level), &|_| None);
+            assert!(rewrite.as_ref().is_ok_and(|r| !r.plan.module.sites.is_empty()), "{name}: {:?}", rewrite.err());
+        }
+    }
+}

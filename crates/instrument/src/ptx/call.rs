@@ -60,8 +60,14 @@ impl Calls {
                 i = open.and_then(|j| closing(&all, j)).unwrap_or(i) + 1;
                 continue;
             }
+            let word = i > 0 && all[i - 1].text == ".";
             i += 1;
             let Some(&callee) = self.by_name.get(t.text).filter(|&&f| self.recorded[f]) else { continue };
+            // What stands behind a dot, or begins an instruction, is PTX's own word: kernels may be called `add` or `wide`.
+            let begins = |x: &Inst| source.get(t.at..).is_some_and(|s| s.starts_with(x.form.text.as_str()));
+            if word {
+                continue;
+            }
             let inside = module.functions.iter().position(|f| f.span.range().contains(&t.at));
             let fine = match inside {
                 Some(f) if t.at < module.functions[f].body.start as usize => true,
@@ -70,7 +76,8 @@ impl Calls {
                     let at = insts.partition_point(|x| (x.span.end as usize) <= t.at);
                     insts
                         .get(at)
-                        .is_some_and(|x| x.span.range().contains(&t.at) && self.callee(module, x) == Some(callee))
+                        .filter(|x| x.span.range().contains(&t.at))
+                        .is_some_and(|x| begins(x) || self.callee(module, x) == Some(callee))
                 }
                 None => {
                     declares(&all, i - 1) && {
