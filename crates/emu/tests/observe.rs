@@ -1,49 +1,19 @@
 //! Hooks against rewritten code: the same plan, run beside the original code and written into it, records the same streams,
-//! lane by lane, whatever the schedule; and hooks change nothing.
+//! lane by lane, whatever the schedule; and hooks change nothing. What the schedule may choose is in `schedule.txt`.
 
-use std::path::{Path, PathBuf};
+mod lists;
+
+use std::path::Path;
+use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Failed, Trial};
+use lists::{Kernel, Scheduled, kernels};
 use prlx_driver::{Driver, ErrorKind, Job, RecordOptions, prepare, record};
 use prlx_emu::{Emulator, Options};
 use prlx_probe::{Filter, Program};
 use prlx_trace::SiteId;
 use prlx_trace::kernel::Level;
 use prlx_trace::launch::{Event, Lanes, WarpStream, Window};
-
-/// Kernels whose lanes see what the schedule decides: what an atomic returns, whether a barrier is complete, who took the
-/// lock, what `malloc` gives, which lanes are active. Their results hold under every schedule, their records are the schedule's.
-const FREE: &[&str] = &[
-    "cuda/assert_trap",
-    "cuda/atomics_zoo",
-    "cuda/bfs_step",
-    "cuda/clock_stamps",
-    "cuda/cooperative_groups",
-    "cuda/hash_table",
-    "cuda/histogram_global",
-    "cuda/histogram_shared",
-    "cuda/kmeans_assign",
-    "cuda/mbarrier_pipeline",
-    "cuda/memory_order",
-    "cuda/monte_carlo_pi",
-    "cuda/prefix_sum_lookback",
-    "cuda/reduce_atomic",
-    "cuda/spin_lock",
-    "cuda/switch_dense",
-    "cuda/union_find",
-    "cuda/warp_specialised",
-    "cuda/warp_votes",
-    "triton/atomic_reduce",
-    "triton/histogram",
-];
-
-/// Those of them for which even the fair schedule's turns matter, which rewritten code reaches after other numbers of steps.
-const TIMED: &[&str] =
-    &["cuda/atomics_zoo", "cuda/clock_stamps", "cuda/mbarrier_pipeline", "cuda/spin_lock", "cuda/warp_specialised"];
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
 
 fn emulator() -> Emulator {
     Emulator::new(Options { max_steps: 500_000_000, threads: 1, ..Options::default() })
@@ -91,9 +61,10 @@ fn compare(what: &str, a: &[WarpStream], b: &[WarpStream]) -> Result<(), Failed>
     Ok(())
 }
 
-fn case(path: &Path, module: &Path, name: &str, level: Level, elide: bool) -> Result<(), Failed> {
-    let mut job = Job::load(path).map_err(|e| e.to_string())?;
-    job.text = std::fs::read_to_string(module)?;
+fn case(k: &Kernel, launch: &Path, schedule: &Scheduled, level: Level, elide: bool) -> Result<(), Failed> {
+    let name = k.name.as_str();
+    let mut job = Job::load(launch).map_err(|e| e.to_string())?;
+    job.text = std::fs::read_to_string(&k.module)?;
     let window = (level == Level::Operands).then(|| Window {
         sites: (0..10_000).map(SiteId).collect(),
         warps: (0, 3),
@@ -113,14 +84,14 @@ fn case(path: &Path, module: &Path, name: &str, level: Level, elide: bool) -> Re
             r => r.map_err(|e| e.to_string())?,
         };
         for o in prlx_driver::run::outputs(&job, p.contents(&mut e, &job).map_err(|e| e.to_string())?) {
-            if o.expect.is_some_and(|c| c.wrong > 0) && !(seed != 0 && FREE.contains(&name)) {
+            if o.expect.is_some_and(|c| c.wrong > 0) && !(seed != 0 && schedule.outputs(name)) {
                 return Err(format!("`{}` is wrong under hooks", o.name).into());
             }
         }
         seen.ended.map_err(|e| e.to_string())?;
         streams.push((seed, plain(seen.streams)));
     }
-    let free = FREE.contains(&name);
+    let free = schedule.has(name, level.name());
     if level != Level::Events && !free {
         compare("hooks under seeds 0 and 7", &streams[0].1, &streams[1].1)?;
     }
@@ -130,7 +101,7 @@ fn case(path: &Path, module: &Path, name: &str, level: Level, elide: bool) -> Re
     };
     let text = prlx_instrument::apply(&job.text, &edits);
     for (seed, seen) in &streams {
-        if TIMED.contains(&name) || *seed != 0 && (free || level == Level::Events) {
+        if schedule.timed(name) || *seed != 0 && (free || level == Level::Events) {
             continue;
         }
         job.config.seed = *seed;
@@ -153,17 +124,10 @@ fn case(path: &Path, module: &Path, name: &str, level: Level, elide: bool) -> Re
 
 fn main() {
     let args = Arguments::from_args();
-    let index = std::fs::read_to_string(root().join("tests/kernels/index.toml")).expect("the index of the corpus");
-    let index: toml::Table = index.parse().expect("the index of the corpus is TOML");
+    let schedule = Arc::new(Scheduled::read());
     let mut trials = Vec::new();
-    for k in index.get("kernel").and_then(|k| k.as_array()).into_iter().flatten() {
-        let text = |key: &str| k.get(key).and_then(|v| v.as_str()).unwrap_or_default().to_string();
-        if text("launch").is_empty() {
-            continue;
-        }
-        let name = format!("{}/{}", text("kind"), text("name"));
-        let kernels = root().join("tests/kernels");
-        let (path, module) = (kernels.join(text("launch")), kernels.join(text("module")));
+    for k in kernels() {
+        let (Some(launch), k) = (k.launch.clone(), Arc::new(k)) else { continue };
         for (level, elide) in [
             (Level::Path, false),
             (Level::Path, true),
@@ -171,9 +135,9 @@ fn main() {
             (Level::Events, true),
             (Level::Operands, true),
         ] {
-            let (name, path, module) = (name.clone(), path.clone(), module.clone());
-            let title = format!("{name}/{}/{}{}", text("target"), level.name(), if elide { "" } else { "/all" });
-            trials.push(Trial::test(title, move || case(&path, &module, &name, level, elide)));
+            let (k, launch, schedule) = (k.clone(), launch.clone(), schedule.clone());
+            let title = format!("{}/{}/{}{}", k.name, k.target, level.name(), if elide { "" } else { "/all" });
+            trials.push(Trial::test(title, move || case(&k, &launch, &schedule, level, elide)));
         }
     }
     libtest_mimic::run(&args, trials).exit();

@@ -83,9 +83,20 @@ impl Scheduled {
     pub fn read() -> Scheduled {
         Scheduled(lines("schedule.txt"))
     }
-    /// Whether the schedule may choose a kernel's results.
+    fn says(&self, name: &str, words: &[&str]) -> bool {
+        let mut here = self.0.iter().filter(|l| l.first().is_some_and(|n| n == name));
+        here.any(|l| l.get(1).is_some_and(|of| of.split(',').any(|w| words.contains(&w))))
+    }
+    /// Whether the schedule may choose what is recorded of a kernel at a level.
+    pub fn has(&self, name: &str, level: &str) -> bool {
+        self.says(name, &["all", level])
+    }
+    /// Whether it may choose a kernel's results.
     pub fn outputs(&self, name: &str) -> bool {
-        let here = |l: &&Vec<String>| l.first().is_some_and(|n| n == name);
-        self.0.iter().find(here).and_then(|l| l.get(1)).is_some_and(|of| of.split(',').any(|w| w == "outputs"))
+        self.says(name, &["outputs"])
+    }
+    /// Whether rewritten code records other things than hooks even under the fair schedule.
+    pub fn timed(&self, name: &str) -> bool {
+        self.says(name, &["timed"])
     }
 }
