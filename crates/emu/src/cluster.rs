@@ -193,6 +193,9 @@ impl Cluster {
             return false;
         }
         for (cta, state) in self.ctas.iter_mut().zip(&mut self.states) {
+            if let Some(c) = launch.checker.lock().ok().as_mut().and_then(|shelf| shelf.as_mut()) {
+                c.meet(launch, &cta.block, &cta.warps);
+            }
             cta.meet(launch.code);
             if *state == State::Blocked {
                 *state = State::Ready { waits: false };

@@ -226,7 +226,7 @@ impl Cta {
         let state = self.go(launch, budget);
         if let (Some(mut c), Ok(mut shelf)) = (self.block.check.take(), launch.checker.lock()) {
             if matches!(state, Ok(State::Done)) {
-                c.end(&self.block, &self.warps);
+                c.end(launch, &self.block, &self.warps);
             }
             *shelf = Some(c);
         }

@@ -96,6 +96,13 @@ kinds! {
         /// An atomic, or work on an mbarrier.
         UndefinedUpdate "undefined-update" Error "an update of memory that nothing wrote";
     }
+    /// Accesses of several threads that nothing orders.
+    Race "race" {
+        /// One of them writes, and not both are atomic.
+        Race "race" Error "two accesses to a byte, of which one writes, that nothing orders";
+        /// Both write what is there anyway.
+        SameValue "same-value" Note "writes of the same value to a byte that nothing orders";
+    }
     /// How threads meet.
     Sync "sync" {
         /// A part of a warp at an `.aligned` barrier.

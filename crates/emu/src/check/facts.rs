@@ -8,6 +8,31 @@ use prlx_isa::view::{Function, Inst, Operand, Reg, Role};
 use crate::code::Code;
 use crate::cta::Launch;
 
+/// Who may see an operation's effect in order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum Scope {
+    /// The CTA.
+    #[default]
+    Cta,
+    /// Its cluster.
+    Cluster,
+    /// The device and beyond.
+    Gpu,
+}
+
+/// How an access or a fence orders others (PTX ISA, Memory Consistency Model).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Order {
+    /// Relaxed or stronger, volatile or atomic: an access that others may race with.
+    pub strong: bool,
+    /// What came before it is seen by whoever acquires it.
+    pub release: bool,
+    /// What was released before what it sees is seen from here on.
+    pub acquire: bool,
+    /// By whom.
+    pub scope: Scope,
+}
+
 /// One step. Registers are numbers into all functions' registers, one after the other.
 #[derive(Clone, Debug, Default)]
 pub struct Fact {
@@ -23,6 +48,8 @@ pub struct Fact {
     pub defs: Range<u32>,
     /// A choice between the first two of `uses` by the third.
     pub select: bool,
+    /// Its order in memory.
+    pub order: Order,
 }
 
 /// All steps of a kernel.
@@ -77,6 +104,7 @@ impl Facts {
             uses: self.keep(uses),
             defs: self.keep(defs),
             select: i.form.op == Some(Ptx::Selp) && plain && i.operands.len() == 4,
+            order: order(i),
         }
     }
     fn keep(&mut self, regs: Vec<u32>) -> Range<u32> {
@@ -101,5 +129,45 @@ impl Facts {
         let func = self.first.partition_point(|&f| f <= reg).saturating_sub(1);
         let regs = launch.module.functions.get(func).map(|f| &f.regs);
         regs.and_then(|r| r.get((reg - self.first[func]) as usize)).map_or("?", |r| r.name.as_str())
+    }
+}
+
+/// The order of an instruction, from its modifiers.
+fn order(i: &Inst) -> Order {
+    let f = &i.form;
+    let has = |names: &[&str]| f.one_of(names).is_some();
+    let scope = match f.one_of(&["cta", "cluster", "gpu", "gl", "sys"]) {
+        Some("cta") => Scope::Cta,
+        Some("cluster") => Scope::Cluster,
+        _ => Scope::Gpu,
+    };
+    let atomic = matches!(f.op, Some(Ptx::Atom | Ptx::Red));
+    let acq_rel = has(&["acq_rel", "sc"]);
+    match f.op {
+        // A proxy fence orders one thread's accesses by different ways to memory, not threads.
+        Some(Ptx::Fence) if f.text.contains("proxy") && !has(&["acquire", "release"]) => Order::default(),
+        Some(Ptx::Fence) => {
+            let both = !has(&["acquire", "release"]);
+            Order { strong: false, release: both || has(&["release"]), acquire: both || has(&["acquire"]), scope }
+        }
+        Some(Ptx::Membar) => Order { strong: false, release: true, acquire: true, scope },
+        // The arrival releases and the wait acquires at the scope of the CTA, if nothing else is said.
+        Some(Ptx::Mbarrier) => {
+            let relaxed = f.has("relaxed");
+            let scope = if f.has("cluster") { Scope::Cluster } else { Scope::Cta };
+            let wait = has(&["test_wait", "try_wait"]);
+            let arrive = has(&["arrive", "arrive_drop", "complete_tx"]);
+            Order { strong: !f.has("init"), release: arrive && !relaxed, acquire: wait && !relaxed, scope }
+        }
+        // When the lane's copies so far are done, it arrives.
+        Some(Ptx::Cp) if f.has("mbarrier") => Order { strong: true, release: true, acquire: false, scope },
+        // Each element is updated as by `red.relaxed.gpu`.
+        Some(Ptx::Cp) if f.has("reduce") => Order { strong: true, scope: Scope::Gpu, ..Order::default() },
+        _ => Order {
+            strong: atomic || has(&["volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"]),
+            release: acq_rel || f.has("release"),
+            acquire: acq_rel || f.has("acquire"),
+            scope,
+        },
     }
 }

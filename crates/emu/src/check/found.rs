@@ -1,8 +1,10 @@
 //! Findings as they are made: each pair of places once for each kind, with counts; and the words for places.
 
+use std::collections::HashSet;
+
 use prlx_isa::view::{FuncId, Inst, InstId, LocId};
 use prlx_trace::LaneMask;
-use prlx_trace::check::{Allocation, Finding, Findings, Kind, Memory, Place, Side, SourceLine, Threads};
+use prlx_trace::check::{Allocation, Check, Finding, Findings, Kind, Memory, Place, Side, SourceLine, Threads};
 use rustc_hash::FxHashMap;
 
 use crate::cta::Launch;
@@ -10,6 +12,7 @@ use crate::fault;
 use crate::memory::Owner;
 use crate::planes::LANES;
 
+use super::facts::Facts;
 use super::touch::{self, Touch};
 
 /// Findings that are kept; more are counted.
@@ -28,17 +31,43 @@ pub struct Who {
     pub step: u32,
 }
 
+/// What checks work with at a step.
+pub struct Look<'a, 'l> {
+    /// The launch.
+    pub launch: &'a Launch<'l>,
+    /// Its steps.
+    pub facts: &'a Facts,
+    /// Where findings go.
+    pub found: &'a mut Found,
+    /// What runs.
+    pub who: Who,
+}
+
 /// A place by its source location or, where there is none, by its instruction.
 pub type Spot = (FuncId, Option<LocId>, Option<InstId>);
 
 /// The findings so far.
 #[derive(Debug, Default)]
 pub struct Found {
-    index: FxHashMap<(Kind, Spot, Option<Spot>, u64), Option<usize>>,
+    index: FxHashMap<(Kind, Spot, Option<Spot>, u64), Option<Seen>>,
     findings: Findings,
+    /// Steps looked at so far.
+    now: u64,
+}
+
+/// Where a finding is in the list, when it was last seen, and in which lanes then.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    at: usize,
+    when: u64,
+    lanes: u32,
 }
 
 impl Found {
+    /// Another step is looked at.
+    pub fn step(&mut self) {
+        self.now += 1;
+    }
     /// Counts a visit of `who` at which something of this kind was seen, against the step `other` if there is another side,
     /// in the allocation that begins at `base` (0 where that is not the point). `make` is called the first time.
     pub fn add(
@@ -51,20 +80,29 @@ impl Found {
         make: impl FnOnce() -> Finding,
     ) {
         let key = (kind, spot(launch, who.step), other.map(|s| spot(launch, s)), base);
-        let full = self.findings.list.len() >= KEPT;
         let list = &mut self.findings.list;
         let dropped = &mut self.findings.dropped;
-        let at = self.index.entry(key).or_insert_with(|| {
-            if full {
+        let seen = self.index.entry(key).or_insert_with(|| {
+            if list.len() >= KEPT {
                 *dropped += 1;
                 return None;
             }
             list.push(make());
-            Some(list.len() - 1)
+            Some(Seen { at: list.len() - 1, when: 0, lanes: 0 })
         });
-        if let Some(finding) = at.and_then(|i| list.get_mut(i)) {
+        let Some(seen) = seen else { return };
+        let Some(finding) = list.get_mut(seen.at) else { return };
+        if seen.when != self.now {
+            (seen.when, seen.lanes) = (self.now, 0);
             finding.visits += 1;
-            finding.lanes += u64::from(who.lanes.count_ones());
+        }
+        finding.lanes += u64::from((who.lanes & !seen.lanes).count_ones());
+        seen.lanes |= who.lanes;
+    }
+    /// Says once that something was not looked at.
+    pub fn unchecked(&mut self, what: &str) {
+        if self.findings.unchecked.iter().all(|w| w != what) {
+            self.findings.unchecked.push(what.into());
         }
     }
     /// A finding that was counted by whoever saw it, and comes once.
@@ -75,8 +113,12 @@ impl Found {
             self.findings.dropped += 1;
         }
     }
-    /// All of it.
-    pub fn finish(self) -> Findings {
+    /// All of it. A value that was read before somebody wrote it, because nothing orders the two, is told by the race alone.
+    pub fn finish(mut self) -> Findings {
+        let races = self.findings.list.iter().filter(|f| f.kind == Kind::Race);
+        let raced: HashSet<Place> = races.flat_map(|f| &f.sides).filter_map(|s| s.place.clone()).collect();
+        let early = |f: &Finding| f.sides.get(1).and_then(|s| s.place.as_ref()).is_some_and(|p| raced.contains(p));
+        self.findings.list.retain(|f| f.kind.check() != Check::Init || !early(f));
         self.findings
     }
 }
@@ -160,7 +202,7 @@ fn shared_variable(launch: &Launch<'_>, address: u64) -> Option<Allocation> {
         let symbol = launch.module.symbols.get(s.index())?;
         let at = u64::from(at);
         let bytes = if symbol.size > 0 { symbol.size } else { total.saturating_sub(at) };
-        Some(Allocation { name: symbol.name.clone(), base: at, bytes })
+        Some(Allocation { name: variable(&symbol.name), base: at, bytes })
     });
     variables.filter(|v| v.base <= address).max_by_key(|v| (v.base, v.bytes)).or(Some(Allocation {
         name: "shared memory".into(),
@@ -173,4 +215,30 @@ fn shared_variable(launch: &Launch<'_>, address: u64) -> Option<Allocation> {
 pub fn instruction<'a>(launch: &Launch<'a>, step: u32) -> Option<&'a Inst> {
     let &(func, inst) = launch.code.origin.get(step as usize)?;
     launch.module.functions.get(func.index())?.insts.get(inst.index())
+}
+
+/// A variable's own name: C++ gives those of functions one like `_ZZ6kernelE4tile`.
+fn variable(name: &str) -> String {
+    let own = |(at, _): (usize, &str)| {
+        let rest = &name[at + 1..];
+        let digits = rest.find(|c: char| !c.is_ascii_digit())?;
+        let len = rest[..digits].parse::<usize>().ok()?;
+        let (own, after) = (rest.get(digits..digits.checked_add(len)?)?, &rest[digits + len..]);
+        // What follows tells variables of one name apart.
+        (after.is_empty() || after.starts_with('_')).then(|| own.to_owned())
+    };
+    let ends = name.strip_prefix("_ZZ").map(|_| name.match_indices('E'));
+    ends.and_then(|mut ends| ends.find_map(own)).unwrap_or_else(|| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn names_of_variables() {
+        for (name, want) in
+            [("_ZZ10raw_sharedE4tile", "tile"), ("_ZZ3EE5PfE4rows_0", "rows"), ("table", "table"), ("_ZZE9x", "_ZZE9x")]
+        {
+            assert_eq!(super::variable(name), want);
+        }
+    }
 }

@@ -24,8 +24,8 @@ use crate::sync::exchange;
 use crate::warp::{Warp, reach};
 
 use super::bits::Undefined;
-use super::facts::{Fact, Facts};
-use super::found::{self, Found, Who};
+use super::facts::Fact;
+use super::found::{self, Look, Who};
 use super::touch::{self, Deed, Touch};
 
 /// Where an undefined value comes from.
@@ -44,18 +44,6 @@ struct Registers {
     undefined: Vec<u32>,
     /// By register: where that comes from; `None`: from itself.
     origin: Vec<Option<Origin>>,
-}
-
-/// What the check works with at a step.
-pub struct Look<'a, 'l> {
-    /// The launch.
-    pub launch: &'a Launch<'l>,
-    /// Its steps.
-    pub facts: &'a Facts,
-    /// Where findings go.
-    pub found: &'a mut Found,
-    /// What runs.
-    pub who: Who,
 }
 
 /// All that is known of a launch.

@@ -12,13 +12,16 @@
 mod bits;
 mod blocks;
 mod bounds;
+mod cells;
 mod facts;
 mod flight;
 mod found;
 mod init;
+mod known;
 mod meet;
 mod notes;
 mod proxy;
+mod race;
 mod touch;
 
 use std::sync::Mutex;
@@ -33,10 +36,11 @@ use crate::warp::{Warp, reach};
 use blocks::Blocks;
 use facts::Facts;
 use flight::Flight;
-use found::{Found, Who};
-use init::{Init, Look};
+use found::{Found, Look, Who};
+use init::Init;
 use meet::Meet;
 use notes::Notes;
+use race::Race;
 use touch::Touch;
 
 /// Which checks a launch runs with.
@@ -76,6 +80,7 @@ pub struct Checker {
     meet: Option<Meet>,
     flight: Option<Flight>,
     notes: Option<Notes>,
+    race: Option<Race>,
     /// What runs now: all lanes of the step.
     here: Who,
 }
@@ -96,12 +101,13 @@ impl Checker {
                 meet: checks.has(Check::Sync).then(Meet::default),
                 flight: checks.has(Check::Async).then(|| Flight::new(launch)),
                 notes: checks.has(Check::Notes).then(Notes::default),
+                race: checks.has(Check::Race).then(Race::default),
                 here: Who::default(),
             })
         })
     }
     /// A CTA is over.
-    pub fn end(&mut self, block: &Block, warps: &[Warp]) {
+    pub fn end(&mut self, launch: &Launch<'_>, block: &Block, warps: &[Warp]) {
         if let Some(init) = &mut self.init {
             init.end(block, warps);
         }
@@ -110,6 +116,15 @@ impl Checker {
         }
         if let Some(flight) = &mut self.flight {
             flight.end(block.index);
+        }
+        if let Some(race) = &mut self.race {
+            race.end(launch, block);
+        }
+    }
+    /// The barrier of the cluster is complete, and those of this CTA who wait for it are about to go on.
+    pub fn meet(&mut self, launch: &Launch<'_>, block: &Block, warps: &[Warp]) {
+        if let Some(race) = &mut self.race {
+            race.meet(launch, block, warps);
         }
     }
     /// What was found, when the launch is over; `whole`: it came to its end.
@@ -146,6 +161,7 @@ impl Checker {
     }
     /// Looks at a step that the lanes `m` of `mask` are about to run; those that may.
     fn step(&mut self, warp: &Warp, launch: &Launch<'_>, block: &Block, op: &Op, mask: u32, m: u32) -> u32 {
+        self.found.step();
         let touches = if m == 0 { Vec::new() } else { touch::touches(warp, launch.code, op, m) };
         let mut bad = 0;
         if self.checks.has(Check::Bounds) {
@@ -170,6 +186,10 @@ impl Checker {
             init.step(&mut look, warp, block, op, mask, good, &touches);
             init.blank(&look, bad);
         }
+        if let Some(race) = self.race.as_mut().filter(|_| good != 0 && !matches!(op, Op::Alu(..) | Op::Bra(_))) {
+            let mut look = Look { launch, facts: &self.facts, found: &mut self.found, who: self.here };
+            race.step(&mut look, warp, block, op, good, &touches);
+        }
         good
     }
     /// What these lanes get is no finding: why is one already.
@@ -179,7 +199,7 @@ impl Checker {
             init.blank(&look, lanes);
         }
     }
-    /// A barrier of a CTA is complete.
+    /// A barrier of a CTA is complete, and those who wait for it are about to go on.
     pub fn completed(&mut self, launch: &Launch<'_>, cta: u64, id: usize, warps: &[Warp]) {
         if let Some(meet) = &mut self.meet {
             meet.completed(launch, &mut self.found, cta, id, warps);
@@ -190,6 +210,9 @@ impl Checker {
                 each(w.at_bar, |l| lanes |= u32::from(usize::from(w.bar[l]) == id) << l);
                 flight.passed(Who { cta, warp: w.index, lanes, step: 0 });
             }
+        }
+        if let Some(race) = &mut self.race {
+            race.barrier(cta, id, warps);
         }
     }
     /// Whether the lanes of a CTA that are left ask in vain, for ever.

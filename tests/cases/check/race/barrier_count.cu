@@ -10,6 +10,6 @@ extern "C" __global__ void barrier_count(const int *in, int *out)
     __shared__ int tile[64];
     int t = threadIdx.x;
     tile[t] = in[t]; // OTHER
-    asm volatile("bar.sync 1, " COUNT ";" ::: "memory");
+    asm volatile("barrier.sync 1, " COUNT ";" ::: "memory");
     out[t] = tile[t ^ 32]; // FAULT
 }

@@ -20,14 +20,14 @@ extern "C" __global__ void atomics_zoo(unsigned *u, unsigned long long *wide, fl
     atomicAdd(&wide[1], 1ull << 32);
     atomicXor(&wide[2], 0x0123456789ABCDEFull << (i & 7));
     atomicAdd(&f[0], 0.25f);
-    float old = f[1], seen;
+    float old = *(volatile float *)&f[1], seen;
     do {  // maximum of floats by compare-and-swap
         seen = old;
         float want = fmaxf(seen, (float)(i % 77));
         old = __uint_as_float(atomicCAS((unsigned *)&f[1], __float_as_uint(seen), __float_as_uint(want)));
     } while (__float_as_uint(old) != __float_as_uint(seen));
     atomicAdd(h, __floats2half2_rn(1.0f, 0.5f));
-    unsigned short was = narrow[0], expected;
+    unsigned short was = *(volatile unsigned short *)narrow, expected;
     do {
         expected = was;
         was = atomicCAS(narrow, expected, (unsigned short)(expected + 3));

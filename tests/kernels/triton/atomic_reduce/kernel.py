@@ -14,7 +14,9 @@ def atomic_reduce(x, total, most, lock, guarded, n, BLOCK: tl.constexpr):
     tl.atomic_max(most + offsets % 4, values)
     while tl.atomic_cas(lock, 0, 1) == 1:
         pass
-    tl.store(guarded, tl.load(guarded) + pid + 1)
+    seen = tl.load(guarded)
+    tl.debug_barrier()  # every thread loads it, one stores
+    tl.store(guarded, seen + pid + 1)
     tl.debug_barrier()
     tl.atomic_xchg(lock, 0)
 

@@ -1,0 +1,143 @@
+//! Who touched each word of shared and global memory last.
+//!
+//! A cell holds up to four records of four bytes: accesses of lanes of one warp in one instruction. A record goes when a later
+//! access that is ordered behind it says as much; a fifth drives out the oldest read.
+//!
+//! Misses: more than four unordered readers of a word. Memory beyond [`LIMIT`] of shadow, which is said.
+
+use rustc_hash::FxHashMap;
+
+use super::known::CtaNumber;
+
+/// Bytes of shadow, at most.
+const LIMIT: usize = 1 << 30;
+/// Words of a page.
+const PAGE: u64 = 256;
+/// Records of a cell.
+const RECORDS: usize = 4;
+
+/// An access.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Record {
+    /// The lanes; 0: no record.
+    pub lanes: u32,
+    /// Their CTA.
+    pub cta: CtaNumber,
+    /// The CTA's time.
+    pub time: u32,
+    /// Step (22 bits), warp (5), bytes of the word (4), whether it writes (1).
+    packed: u32,
+}
+
+impl Record {
+    /// Of lanes of a warp.
+    pub fn new(cta: CtaNumber, time: u32, warp: u32, lanes: u32, step: u32, bytes: u32, write: bool) -> Record {
+        let packed = (step & 0x3f_ffff) << 10 | (warp & 31) << 5 | (bytes & 15) << 1 | u32::from(write);
+        Record { lanes, cta, time, packed }
+    }
+    /// The step.
+    pub fn step(self) -> u32 {
+        self.packed >> 10
+    }
+    /// The warp.
+    pub fn warp(self) -> u32 {
+        self.packed >> 5 & 31
+    }
+    /// Which bytes of the word.
+    pub fn bytes(self) -> u32 {
+        self.packed >> 1 & 15
+    }
+    /// Whether it changed them.
+    pub fn writes(self) -> bool {
+        self.packed & 1 == 1
+    }
+    /// Whether both are of the same instruction at the same time, on the same bytes.
+    pub fn same(self, other: Record) -> bool {
+        (self.cta, self.time, self.packed) == (other.cta, other.time, other.packed)
+    }
+}
+
+/// A word.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cell(pub [Record; RECORDS]);
+
+impl Cell {
+    /// Adds an access.
+    pub fn add(&mut self, new: Record) {
+        if let Some(r) = self.0.iter_mut().find(|r| r.lanes != 0 && r.same(new)) {
+            r.lanes |= new.lanes;
+            return;
+        }
+        let free = self.0.iter().position(|r| r.lanes == 0);
+        let at = free.unwrap_or_else(|| {
+            // The first is the oldest: those behind it move up.
+            let out = self.0.iter().position(|r| !r.writes()).unwrap_or(0);
+            self.0[out..].rotate_left(1);
+            RECORDS - 1
+        });
+        self.0[at] = new;
+    }
+}
+
+type Page = Box<[Cell]>;
+
+/// All words that were touched, by region ([`crate::memory::Region::id`]).
+#[derive(Debug, Default)]
+pub struct Cells {
+    regions: FxHashMap<usize, Vec<Option<Page>>>,
+    bytes: usize,
+    /// Whether there was no room for some.
+    pub full: bool,
+}
+
+impl Cells {
+    /// The cell of the word `word` of a region; `None` when there is no room.
+    pub fn at(&mut self, region: usize, word: u64) -> Option<&mut Cell> {
+        let pages = self.regions.entry(region).or_default();
+        let page = (word / PAGE) as usize;
+        if pages.len() <= page {
+            self.bytes += (page + 1 - pages.len()) * size_of::<Option<Page>>();
+            pages.resize_with(page + 1, || None);
+        }
+        let slot = &mut pages[page];
+        if slot.is_none() {
+            let size = PAGE as usize * size_of::<Cell>();
+            if self.bytes + size > LIMIT {
+                self.full = true;
+                return None;
+            }
+            self.bytes += size;
+            *slot = Some(vec![Cell::default(); PAGE as usize].into());
+        }
+        slot.as_mut()?.get_mut((word % PAGE) as usize)
+    }
+    /// Forgets a region.
+    pub fn end(&mut self, region: usize) {
+        if let Some(pages) = self.regions.remove(&region) {
+            let used = pages.iter().flatten().count() * PAGE as usize * size_of::<Cell>();
+            self.bytes -= used + pages.len() * size_of::<Option<Page>>();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_and_cells() {
+        let r = Record::new(7, 9, 31, 0b11, 12345, 0b1010, true);
+        assert_eq!((r.step(), r.warp(), r.bytes(), r.writes()), (12345, 31, 0b1010, true));
+        let mut c = Cell::default();
+        let read = |step| Record::new(0, 1, 0, 1, step, 15, false);
+        c.add(Record::new(0, 1, 0, 1, 0, 15, true));
+        (1..=4).for_each(|s| c.add(read(s)));
+        c.add(Record { lanes: 2, ..read(4) });
+        assert_eq!(c.0.map(|r| (r.step(), r.lanes)), [(0, 1), (2, 1), (3, 1), (4, 3)]);
+        let mut cells = Cells::default();
+        cells.at(5, 1000).unwrap().add(r);
+        assert_eq!(cells.at(5, 1000).unwrap().0[0], r);
+        cells.end(5);
+        assert_eq!((cells.bytes, cells.at(5, 1000).unwrap().0[0].lanes), (0, 0));
+    }
+}

@@ -1,0 +1,567 @@
+//! Data races in shared and global memory, by happens-before (PTX ISA, Memory Consistency Model).
+//!
+//! Two accesses of different threads to a byte race if one of them writes, nothing orders them, and they are not both strong
+//! (atomic, volatile, relaxed or stronger) with scopes that hold both threads. What orders: a thread's own order; barriers of
+//! the CTA and of the cluster; `bar.warp.sync`; a release that an acquire sees, by `.release`/`.acquire` forms or by a fence before
+//! a strong write and one behind a strong read, at scopes that hold both; mbarriers, where an arrival releases and a wait
+//! acquires. Lanes of a warp are different threads: neither `shfl` nor an instruction in common orders them.
+//!
+//! Writes of the same value are a kind of their own, a note. Copies count as writes of the thread that began them.
+//!
+//! Misses: more than four unordered readers of a word. A wait acquires what all arrivals so far released, also those for the
+//! next phase. Cluster scope counts as that of the device. What `wgmma` and `wmma.load` read. Order by `fence.sc` alone.
+
+use std::sync::Arc;
+
+use prlx_trace::check::{Kind, Side};
+use rustc_hash::FxHashMap;
+
+use crate::access::{Reach, each, value};
+use crate::code::{BarKind, MbarKind, Mem, Op, Plane, SyncKind};
+use crate::cta::{Block, CLUSTER, Launch};
+use crate::memory::Region;
+use crate::planes::LANES;
+use crate::warp::{Warp, reach};
+
+use super::cells::{Cell, Cells, Record};
+use super::facts::{Facts, Order, Scope};
+use super::found::{self, Look, Who};
+use super::known::{CtaNumber, Known, joined};
+use super::touch::{self, Deed, Touch};
+
+/// What a release publishes, for whom.
+#[derive(Clone, Debug, Default)]
+struct Published {
+    /// For everybody.
+    wide: Option<Arc<Known>>,
+    /// For one CTA.
+    narrow: Option<(CtaNumber, Arc<Known>)>,
+}
+
+impl Published {
+    /// Of a thread in a CTA; everybody includes its CTA.
+    fn of(cta: CtaNumber, scope: Scope, known: &Arc<Known>) -> Published {
+        Published { wide: (scope > Scope::Cta).then(|| known.clone()), narrow: Some((cta, known.clone())) }
+    }
+    fn is_empty(&self) -> bool {
+        self.wide.is_none() && self.narrow.is_none()
+    }
+    /// Joins two.
+    fn join(&mut self, other: &Published) {
+        if let Some(wide) = &other.wide {
+            self.wide = Some(self.wide.as_ref().map_or_else(|| wide.clone(), |w| joined(w, wide)));
+        }
+        if let Some((cta, narrow)) = &other.narrow {
+            let old = self.narrow.take().filter(|n| n.0 == *cta);
+            self.narrow = Some((*cta, old.map_or_else(|| narrow.clone(), |n| joined(&n.1, narrow))));
+        }
+    }
+    /// What of it somebody in a CTA sees at a scope.
+    fn at(&self, cta: CtaNumber, scope: Scope) -> Published {
+        Published {
+            wide: self.wide.clone().filter(|_| scope > Scope::Cta),
+            narrow: self.narrow.clone().filter(|n| n.0 == cta),
+        }
+    }
+    /// Adds it to what is known.
+    fn acquired(&self, known: &Arc<Known>) -> Arc<Known> {
+        let narrow = self.narrow.as_ref().map(|n| &n.1);
+        [narrow, self.wide.as_ref()].into_iter().flatten().fold(known.clone(), |k, more| joined(&k, more))
+    }
+}
+
+/// What those who arrived at a barrier bring. A fence before it counts for strong writes of others behind it, and what was
+/// seen before it for their fences behind it, as `fence.sc` has it.
+#[derive(Clone, Debug, Default)]
+struct Gathered {
+    known: Known,
+    fenced: Published,
+    seen: Published,
+    /// Some went on without waiting.
+    went_on: bool,
+}
+
+impl Gathered {
+    fn is_empty(&self) -> bool {
+        self.known == Known::default()
+    }
+}
+
+/// A thread.
+#[derive(Clone, Debug, Default)]
+struct Thread {
+    known: Arc<Known>,
+    /// What it has seen released, and a fence would acquire.
+    seen: Published,
+    /// What a fence has made ready to be released by a strong write.
+    fenced: Published,
+}
+
+/// A CTA under way.
+#[derive(Debug)]
+struct Cta {
+    number: CtaNumber,
+    /// Its clock: an access carries it; a release moves it on.
+    time: u32,
+    threads: Vec<Thread>,
+    /// By barrier: what those who arrived know.
+    arrived: Vec<Option<Gathered>>,
+}
+
+/// A cluster's barrier.
+#[derive(Debug, Default)]
+struct Meeting {
+    gathered: Gathered,
+    /// What it gave when it was complete.
+    done: Arc<Gathered>,
+    /// CTAs that have ended.
+    ended: u32,
+}
+
+/// All that is known of a launch.
+#[derive(Debug, Default)]
+pub struct Race {
+    cells: Cells,
+    ctas: FxHashMap<u64, Cta>,
+    /// By place in memory: what was released there.
+    places: FxHashMap<(usize, u64), Published>,
+    clusters: FxHashMap<u64, Meeting>,
+}
+
+/// How a step accesses memory.
+#[derive(Clone, Copy)]
+struct How<'a> {
+    order: Order,
+    /// A plain store: the place of its values.
+    stores: Option<&'a Mem>,
+    /// It waits for an mbarrier.
+    waits: bool,
+    /// It counts a copy's bytes at an mbarrier.
+    counts: bool,
+}
+
+/// One access of lanes to the same place.
+struct Access<'a> {
+    touch: &'a Touch,
+    /// Lanes with this place.
+    lanes: u32,
+    region: &'a Region,
+    at: u64,
+    bytes: u32,
+    writes: bool,
+    order: Order,
+    /// A plain store: the place of its values.
+    stores: Option<&'a Mem>,
+}
+
+impl Race {
+    /// A CTA is over: its storage goes to another.
+    pub fn end(&mut self, launch: &Launch<'_>, block: &Block) {
+        let id = block.shared.id();
+        self.cells.end(id);
+        self.places.retain(|p, _| p.0 != id);
+        self.ctas.remove(&block.index);
+        let cluster = cluster(launch, block);
+        if let Some(m) = self.clusters.get_mut(&cluster) {
+            m.ended += 1;
+            if u64::from(m.ended) >= launch.cluster.volume() {
+                self.clusters.remove(&cluster);
+            }
+        }
+    }
+    /// Looks at a step that lanes `m` are about to run, and at what they touch.
+    pub fn step(&mut self, look: &mut Look<'_, '_>, warp: &Warp, block: &Block, op: &Op, m: u32, touches: &[Touch]) {
+        let code = look.launch.code;
+        let order = look.facts.at(look.who.step).order;
+        let Ok(number) = CtaNumber::try_from(block.index) else {
+            return look.found.unchecked("races of CTAs beyond number 4294967295");
+        };
+        let mut cta = self.ctas.remove(&block.index).unwrap_or_else(|| Cta {
+            number,
+            time: 1,
+            threads: vec![Thread::default(); look.launch.warps as usize * LANES],
+            arrived: vec![None; CLUSTER],
+        });
+        match *op {
+            Op::Fence => cta.fence(look.who.warp, m, order),
+            Op::Bar(i) => {
+                let bar = &code.bars[i as usize];
+                match bar.kind {
+                    BarKind::ClusterArrive => {
+                        let meeting = self.clusters.entry(cluster(look.launch, block)).or_default();
+                        cta.arrive(look.who.warp, m, &mut meeting.gathered);
+                    }
+                    BarKind::ClusterWait => {
+                        if let Some(meeting) = self.clusters.get(&cluster(look.launch, block)) {
+                            cta.learn(look.who.warp, m, &meeting.done);
+                        }
+                    }
+                    _ => {
+                        let ids = warp.planes.w32[usize::from(bar.id)];
+                        let mut rest = m;
+                        while rest != 0 {
+                            let id = ids.0[rest.trailing_zeros() as usize];
+                            let mut same = 0;
+                            each(rest, |l| same |= u32::from(ids.0[l] == id) << l);
+                            rest &= !same;
+                            let mut gathered =
+                                cta.arrived.get_mut(id as usize).and_then(Option::take).unwrap_or_default();
+                            cta.arrive(look.who.warp, same, &mut gathered);
+                            gathered.went_on |= bar.kind == BarKind::Arrive;
+                            if let Some(a) = cta.arrived.get_mut(id as usize) {
+                                *a = Some(gathered);
+                            }
+                        }
+                    }
+                }
+            }
+            Op::Sync(i) if code.syncs[i as usize].kind == SyncKind::Warp => {
+                let mut all = Gathered::default();
+                cta.arrive(look.who.warp, m, &mut all);
+                cta.learn(look.who.warp, m, &all);
+            }
+            _ => {}
+        }
+        let r = reach(look.launch, block, &warp.local);
+        for (i, t) in touches.iter().enumerate() {
+            // The mbarrier that counts the bytes of a copy.
+            let counts = match op {
+                Op::Bulk(_) => i == 2,
+                Op::Send(_) => i == 1,
+                _ => false,
+            };
+            let order = match *op {
+                _ if counts => Order { strong: true, release: true, acquire: false, scope: Scope::Cluster },
+                // What a copy reads and writes is not strong; what it updates is.
+                Op::Bulk(_) | Op::Send(_) | Op::Copy(_) if t.deed != Deed::Update => Order::default(),
+                _ => order,
+            };
+            let stores = match *op {
+                Op::St(i) => Some(&code.mems[i as usize]),
+                _ => None,
+            };
+            let waits =
+                matches!(*op, Op::Mbarrier(b) if matches!(code.mbarriers[b as usize].kind, MbarKind::Test { .. }));
+            let how = How { order, stores, waits, counts };
+            self.touch(look, &mut cta, warp, &r, t, t.lanes & m, how);
+        }
+        if self.cells.full {
+            look.found.unchecked("races in memory that was first touched when 1 GiB of notes on accesses was used up");
+        }
+        self.ctas.insert(block.index, cta);
+    }
+    /// A barrier of the CTA is complete; those who wait for it are about to go on.
+    pub fn barrier(&mut self, cta: u64, id: usize, warps: &[Warp]) {
+        let Some(cta) = self.ctas.get_mut(&cta) else { return };
+        let Some(mut all) = cta.arrived.get_mut(id).and_then(Option::take) else { return };
+        let waits = |w: &Warp| {
+            let mut m = 0;
+            each(w.at_bar, |l| m |= u32::from(usize::from(w.bar[l]) == id) << l);
+            m
+        };
+        // When all wait, nobody can have done anything since he arrived.
+        if !all.went_on && warps.iter().all(|w| w.alive & !waits(w) == 0) {
+            all.known.learn_all(cta.number, cta.time);
+        }
+        cta.time += 1;
+        for w in warps {
+            cta.learn(w.index, waits(w), &all);
+        }
+    }
+    /// The cluster's barrier is complete; called once for each of its CTAs.
+    pub fn meet(&mut self, launch: &Launch<'_>, block: &Block, warps: &[Warp]) {
+        let Some(meeting) = self.clusters.get_mut(&cluster(launch, block)) else { return };
+        if !meeting.gathered.is_empty() {
+            meeting.done = Arc::new(std::mem::take(&mut meeting.gathered));
+        }
+        let Some(cta) = self.ctas.get_mut(&block.index) else { return };
+        for w in warps {
+            let mut m = 0;
+            each(w.at_bar, |l| m |= u32::from(usize::from(w.bar[l]) == CLUSTER) << l);
+            cta.learn(w.index, m, &meeting.done);
+        }
+    }
+    #[allow(clippy::too_many_arguments, reason = "all that an access is")]
+    fn touch(
+        &mut self,
+        look: &mut Look<'_, '_>,
+        cta: &mut Cta,
+        warp: &Warp,
+        r: &Reach<'_>,
+        t: &Touch,
+        m: u32,
+        how: How<'_>,
+    ) {
+        let How { order, stores, waits, counts } = how;
+        let mut rest = m;
+        while rest != 0 {
+            let l = rest.trailing_zeros() as usize;
+            let mut lanes = 0;
+            each(rest, |i| lanes |= u32::from(t.addr.0[i] == t.addr.0[l] && t.bytes[i] == t.bytes[l]) << i);
+            rest &= !lanes;
+            if !matches!(touch::space(t.place, t.addr.0[l]), "shared" | "global") {
+                continue;
+            }
+            let Some((region, at)) = t.at(r, l) else { continue };
+            let writes = t.deed != Deed::Read && !waits;
+            let access = Access { touch: t, lanes, region, at, bytes: t.bytes[l], writes, order, stores };
+            if !counts {
+                self.access(look, cta, warp, &access);
+            }
+            if order.strong {
+                self.synchronise(cta, look.who.warp, &access, t.deed, waits);
+            }
+        }
+    }
+    fn access(&mut self, look: &mut Look<'_, '_>, cta: &mut Cta, warp: &Warp, a: &Access<'_>) {
+        if a.writes && !a.order.strong && a.lanes.count_ones() > 1 && a.touch.deed == Deed::Write {
+            together(look, warp, a);
+        }
+        let end = a.at + u64::from(a.bytes);
+        for word in a.at / 4..end.div_ceil(4) {
+            let bytes = (0..4).fold(0, |b, i| b | u32::from((a.at..end).contains(&(word * 4 + i))) << i);
+            let Some(cell) = self.cells.at(a.region.id(), word) else { return };
+            let new = Record::new(cta.number, cta.time, look.who.warp, a.lanes, look.who.step, bytes, a.writes);
+            let copy = *cell;
+            cell.settle(cta, new);
+            cell.add(new);
+            for old in copy.0.iter().filter(|old| old.lanes != 0 && old.bytes() & bytes != 0) {
+                if old.writes() || new.writes() {
+                    conflict(look, cta, warp, a, new, *old);
+                }
+            }
+        }
+    }
+    /// What a strong access publishes and sees.
+    fn synchronise(&mut self, cta: &mut Cta, warp: u32, a: &Access<'_>, deed: Deed, waits: bool) {
+        let key = (a.region.id(), a.at);
+        let number = cta.number;
+        let mut released = false;
+        each(a.lanes, |l| {
+            let time = cta.time;
+            let thread = &mut cta.threads[warp as usize * LANES + l];
+            if deed != Deed::Write
+                && let Some(p) = self.places.get(&key)
+            {
+                let seen = p.at(number, if waits { Scope::Gpu } else { a.order.scope });
+                if a.order.acquire {
+                    thread.known = seen.acquired(&thread.known);
+                } else {
+                    thread.seen.join(&seen);
+                }
+            }
+            if deed == Deed::Read || waits {
+                return;
+            }
+            let published = if a.order.release {
+                let mut known = (*thread.known).clone();
+                known.learn(number, warp, 1 << l, time);
+                released = true;
+                Published::of(number, a.order.scope, &Arc::new(known))
+            } else {
+                thread.fenced.at(number, a.order.scope)
+            };
+            // A store begins anew; an update goes on with what was released there.
+            if deed == Deed::Write {
+                self.places.remove(&key);
+            }
+            if !published.is_empty() {
+                self.places.entry(key).or_default().join(&published);
+            }
+        });
+        cta.time += u32::from(released);
+    }
+}
+
+/// Number of a CTA's cluster.
+fn cluster(launch: &Launch<'_>, block: &Block) -> u64 {
+    let (grid, size, at) = (launch.config.grid, launch.cluster, block.cta);
+    let many = crate::cluster::clusters(grid, size);
+    let row = u64::from(at.z / size.z.max(1)) * u64::from(many.y) + u64::from(at.y / size.y.max(1));
+    row * u64::from(many.x) + u64::from(at.x / size.x.max(1))
+}
+
+impl Cta {
+    /// Lanes give what they know, and what they did until now.
+    fn arrive(&mut self, warp: u32, m: u32, to: &mut Gathered) {
+        let mut last: Option<&Arc<Known>> = None;
+        each(m, |l| {
+            let thread = &self.threads[warp as usize * LANES + l];
+            if last.is_none_or(|k| !Arc::ptr_eq(k, &thread.known)) {
+                to.known.join(&thread.known);
+            }
+            to.fenced.join(&thread.fenced);
+            to.seen.join(&thread.seen);
+            last = Some(&thread.known);
+        });
+        to.known.learn(self.number, warp, m, self.time);
+        self.time += 1;
+    }
+    /// Lanes learn all that was gathered.
+    fn learn(&mut self, warp: u32, m: u32, all: &Gathered) {
+        let mut last: Option<(Arc<Known>, Arc<Known>)> = None;
+        let known = Arc::new(all.known.clone());
+        each(m, |l| {
+            let thread = &mut self.threads[warp as usize * LANES + l];
+            let both = match &last {
+                Some((from, both)) if Arc::ptr_eq(from, &thread.known) => both.clone(),
+                _ => joined(&known, &thread.known),
+            };
+            last = Some((thread.known.clone(), both.clone()));
+            thread.known = both;
+            thread.fenced.join(&all.fenced);
+            thread.seen.join(&all.seen);
+        });
+    }
+    fn fence(&mut self, warp: u32, m: u32, order: Order) {
+        let (number, time) = (self.number, self.time);
+        each(m, |l| {
+            let thread = &mut self.threads[warp as usize * LANES + l];
+            if order.acquire {
+                thread.known = thread.seen.at(number, order.scope).acquired(&thread.known);
+            }
+            if order.release {
+                let mut known = (*thread.known).clone();
+                known.learn(number, warp, 1 << l, time);
+                thread.fenced.join(&Published::of(number, order.scope, &Arc::new(known)));
+            }
+        });
+        self.time += u32::from(order.release);
+    }
+    /// The lanes of `old` that no lane of `lanes` (of `warp`) is ordered behind; itself apart.
+    fn unordered(&self, warp: u32, lanes: u32, old: Record) -> u32 {
+        let mut unordered = 0;
+        let mut last: Option<(*const Known, u32)> = None;
+        each(lanes, |l| {
+            let known = &self.threads[warp as usize * LANES + l].known;
+            let at = Arc::as_ptr(known);
+            let unknown = match last {
+                Some((k, u)) if std::ptr::eq(k, at) => u,
+                _ => known.unknown(old.cta, old.warp(), old.lanes, old.time),
+            };
+            last = Some((at, unknown));
+            let own = if (old.cta, old.warp()) == (self.number, warp) { 1u32 << l } else { 0 };
+            unordered |= unknown & !own;
+        });
+        unordered
+    }
+}
+
+impl Cell {
+    /// Drops the records that a new access stands for: ordered before it, no more bytes, and no write that it does not
+    /// replace.
+    fn settle(&mut self, cta: &Cta, new: Record) {
+        for old in &mut self.0 {
+            let covered = old.lanes != 0 && old.bytes() & !new.bytes() == 0 && (new.writes() || !old.writes());
+            if covered && cta.unordered(new.warp(), new.lanes, *old) == 0 {
+                *old = Record::default();
+            }
+        }
+    }
+}
+
+/// Lanes of one instruction that store to the same bytes.
+fn together(look: &mut Look<'_, '_>, warp: &Warp, a: &Access<'_>) {
+    let Some(mem) = a.stores else { return };
+    let first = a.lanes.trailing_zeros() as usize;
+    let mut other = 0;
+    each(a.lanes, |l| {
+        let same = |&p: &Plane| value(&warp.planes, p, l) == value(&warp.planes, p, first);
+        other |= u32::from(!mem.planes.iter().all(same)) << l;
+    });
+    let kind = if other == 0 { Kind::SameValue } else { Kind::Race };
+    let others = if other == 0 { a.lanes & !(1 << first) } else { other };
+    let (launch, step) = (look.launch, look.who.step);
+    let here = Who { lanes: a.lanes & !others, ..look.who };
+    let there = Who { lanes: others, ..look.who };
+    let base = found::memory(launch, a.touch, first);
+    let of = base.allocation.as_ref().map_or(0, |a| a.base);
+    look.found.add(launch, kind, Who { lanes: a.lanes, ..look.who }, Some(step), of, || {
+        let what = match other {
+            0 => format!("lanes of a warp write the same value to the same {} bytes at once", a.bytes),
+            _ => format!("lanes of a warp write different values to the same {} bytes at once", a.bytes),
+        };
+        let side = |role, who| Side { memory: Some(base.clone()), ..found::side(launch, role, who) };
+        let mut f =
+            found::finding(kind, what, vec![side("this write", here), side("the same write, by others", there)]);
+        f.help =
+            (other != 0).then(|| "which of them stays is not defined: let one lane write, or use an atomic".into());
+        f
+    });
+}
+
+/// What a step's access is called.
+fn noun(launch: &Launch<'_>, facts: &Facts, step: u32, writes: bool) -> String {
+    let what = if writes { "write" } else { "read" };
+    match launch.code.steps.get(step as usize).map(|s| s.op) {
+        Some(Op::Atom(_)) => "atomic".into(),
+        Some(Op::Mbarrier(_)) => "mbarrier operation".into(),
+        Some(Op::Copy(_) | Op::Bulk(_) | Op::Send(_)) => format!("copy's {what}"),
+        _ if facts.at(step).order.strong => format!("volatile {what}"),
+        _ => what.into(),
+    }
+}
+
+/// Two accesses to a byte, one of which writes: a race if nothing orders them.
+fn conflict(look: &mut Look<'_, '_>, cta: &Cta, warp: &Warp, a: &Access<'_>, new: Record, old: Record) {
+    let unordered = cta.unordered(new.warp(), new.lanes, old);
+    if unordered == 0 {
+        return;
+    }
+    let before = look.facts.at(old.step());
+    let both = a.order.strong && before.order.strong;
+    let apart = old.cta != new.cta;
+    let narrow = apart && (a.order.scope == Scope::Cta || before.order.scope == Scope::Cta);
+    if both && !narrow {
+        return;
+    }
+    let l = new.lanes.trailing_zeros() as usize;
+    let same = new.writes() && old.writes() && a.stores.is_some_and(|mem| stays(warp, mem, a, l));
+    let kind = if same { Kind::SameValue } else { Kind::Race };
+    let (launch, facts) = (look.launch, look.facts);
+    let there = Who { cta: old.cta.into(), warp: old.warp(), lanes: unordered, step: old.step() };
+    let memory = found::memory(launch, a.touch, l);
+    let base = memory.allocation.as_ref().map_or(0, |m| m.base);
+    look.found.add(launch, kind, Who { lanes: new.lanes, ..look.who }, Some(old.step()), base, || {
+        let (this, other) =
+            (noun(look.launch, facts, look.who.step, new.writes()), noun(look.launch, facts, old.step(), old.writes()));
+        let an = |what: &str| format!("{} {what}", if what.starts_with('a') { "an" } else { "a" });
+        let name = memory.allocation.as_ref().map_or_else(String::new, |m| format!(" of `{}`", m.name));
+        let who = match (apart, old.warp() == new.warp()) {
+            (true, _) => "of another CTA",
+            (false, true) => "of another lane of the warp",
+            (false, false) => "of another warp",
+        };
+        let what = match (same, both) {
+            (true, _) => {
+                format!("a write{name} and {} {who} give the same value, and nothing orders them", an(&other))
+            }
+            (_, true) => format!("{}{name} and {} {who} whose scope is only the CTA", an(&this), an(&other)),
+            _ => format!("{}{name} and {} {who} touch the same bytes, and nothing orders them", an(&this), an(&other)),
+        };
+        let mut first = found::side(launch, format!("this {this}"), Who { lanes: new.lanes, ..look.who });
+        first.memory = Some(memory);
+        let second = found::side(launch, format!("the {other} {who}"), there);
+        let mut f = found::finding(kind, what, vec![first, second]);
+        f.help = Some(match (both, apart, old.warp() == new.warp()) {
+            (true, ..) => "both need a scope that holds both threads: `.gpu` or `.sys`".into(),
+            (_, true, _) => {
+                "CTAs are ordered only by a release and an acquire (fences and atomics) or by the end of a launch"
+                    .into()
+            }
+            (_, _, true) => "a `__syncwarp()` or a barrier between the two would order them".into(),
+            _ => "a `__syncthreads()` between the two would order them".into(),
+        });
+        f
+    });
+}
+
+/// Whether the memory holds already what a lane is about to store.
+fn stays(warp: &Warp, mem: &Mem, a: &Access<'_>, l: usize) -> bool {
+    let size = mem.size.min(8);
+    mem.planes.iter().enumerate().all(|(k, &plane)| {
+        let keep = u64::MAX >> (64 - 8 * u32::from(size));
+        let wide = matches!(plane, Plane::W128(_));
+        !wide && a.region.load(a.at + k as u64 * u64::from(size), size) == value(&warp.planes, plane, l) & keep
+    })
+}
