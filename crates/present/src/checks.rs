@@ -86,7 +86,14 @@ fn side(out: &mut impl Write, s: &Side, gutter: usize, ink: Ink, style: Style) -
     let code = clip(&clean(&p.instruction), style.width.saturating_sub(gutter + 20));
     writeln!(out, "{blank} {bar} {}", style.ink(Ink::Faint, &format!("PTX line {}: {code}", p.module_line)))?;
     for outer in p.source.iter().skip(1).take(4) {
-        writeln!(out, "{blank} {} inlined at {}", style.ink(Ink::Faint, "="), line(outer))?;
+        let text = outer.text.as_deref().map_or_else(String::new, |t| format!(": `{}`", clean(t.trim())));
+        let text = format!("inlined at {}{text}", line(outer));
+        writeln!(
+            out,
+            "{blank} {} {}",
+            style.ink(Ink::Faint, "="),
+            clip(&text, style.width.saturating_sub(gutter + 3))
+        )?;
     }
     facts(out, s, &blank, style)
 }
@@ -125,7 +132,7 @@ fn place(p: &Place) -> String {
     let function = clean(&plain(&p.function));
     match p.source.first() {
         Some(l) if !l.function.is_empty() => {
-            format!("{} in {} of kernel code `{function}`", line(l), clean(&plain(&l.function)))
+            format!("{} in `{}`, part of `{function}`", line(l), clean(&plain(&l.function)))
         }
         Some(l) => format!("{} in `{function}`", line(l)),
         None => format!("PTX line {} in `{function}`", p.module_line),

@@ -79,7 +79,15 @@ impl Found {
         base: u64,
         make: impl FnOnce() -> Finding,
     ) {
-        let key = (kind, spot(launch, who.step), other.map(|s| spot(launch, s)), base);
+        let (mut first, mut second) = (spot(launch, who.step), other.map(|s| spot(launch, s)));
+        // Which of two that race came first is the schedule's choice.
+        if let Some(other) = &mut second
+            && kind.check() == Check::Race
+            && *other < first
+        {
+            std::mem::swap(&mut first, other);
+        }
+        let key = (kind, first, second, base);
         let list = &mut self.findings.list;
         let dropped = &mut self.findings.dropped;
         let seen = self.index.entry(key).or_insert_with(|| {
