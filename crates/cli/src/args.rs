@@ -200,7 +200,7 @@ pub struct DeviceArgs {
     /// Most steps of a CTA on the CPU device before it counts as stuck
     #[arg(long, value_name = "N")]
     pub max_steps: Option<u64>,
-    /// Checks while the kernel runs, joined by commas: bounds, init, race, sync; or all (docs/checks.md)
+    /// Checks while the kernel runs, joined by commas: bounds, init, race, sync, async, notes; or all (docs/checks.md)
     #[arg(long, value_name = "LIST", value_parser = checks)]
     pub check: Option<Checks>,
     /// Host threads of the CPU device under seed 0 (under any other seed it is always one) [default: one a core; one if the
