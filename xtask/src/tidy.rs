@@ -15,7 +15,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("instrument", &["probe", "isa", "trace"]),
     ("driver", &["instrument", "probe", "isa", "trace"]),
     ("emu", &["driver", "probe", "isa", "trace"]),
-    ("mockcuda", &["emu", "driver", "trace"]),
+    ("mockcuda", &["emu", "driver", "isa", "trace"]),
     ("analyze", &["trace"]),
     ("present", &["analyze", "trace"]),
     ("cli", &["trace", "isa", "probe", "instrument", "driver", "emu", "analyze", "present"]),

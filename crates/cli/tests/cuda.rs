@@ -19,6 +19,7 @@ fn prlx(words: &str, env: &[(&str, &str)]) -> (i32, String, String) {
         .current_dir(ROOT)
         .env("NO_COLOR", "1")
         .env("PRLX_LIBCUDA", mock())
+        .env("PRLX_ASSEMBLER", "driver")
         .envs(env.iter().copied())
         .output()
         .unwrap();

@@ -9,6 +9,7 @@
 //! Holds: what is taken from a device is given back on every way out; bytes from files and devices never panic.
 //! Misses: one launch at a time; no module variables, textures or streams.
 
+pub mod assemble;
 mod compile;
 pub mod content;
 pub mod cuda;

@@ -10,6 +10,7 @@ use prlx_driver::cuda::code::CODES;
 use prlx_driver::job::Signature;
 use prlx_driver::{DevicePtr, Driver, Error, ErrorKind, LaunchConfig, ModuleHandle};
 use prlx_emu::{Emulator, Options};
+use prlx_isa::image::{self, Target};
 
 /// A call's result; an error is a `CUresult`.
 pub type Result<T> = std::result::Result<T, i32>;
@@ -190,17 +191,18 @@ impl Device {
         self.ready()
     }
 
-    /// Loads PTX text; the error comes with what a log would say.
+    /// Loads PTX, or the PTX that a cubin keeps; the error comes with what a log would say.
     pub fn load(&mut self, image: &[u8]) -> std::result::Result<u64, (i32, String)> {
         self.ready().map_err(|code| (code, String::new()))?;
-        match self.emulator.load(image) {
-            Ok(module) => {
-                let handle = self.handle();
-                self.modules.insert(handle, module);
-                Ok(handle)
-            }
-            Err(e) => Err((if image.starts_with(b"\x7fELF") { code::NO_BINARY_FOR_GPU } else { of(&e) }, e.message)),
-        }
+        let device = Target::of((self.capability.0 as u32, self.capability.1 as u32));
+        let images = image::read(image).map_err(|e| (code::INVALID_PTX, e.to_string()))?;
+        let other = || (code::NO_BINARY_FOR_GPU, format!("{} is not what {device} runs", images[0].target));
+        let image = image::choose(&images, 0, device).ok_or_else(other)?;
+        let ptx = image.ptx().ok().flatten().ok_or((code::NO_BINARY_FOR_GPU, String::new()))?;
+        let module = self.emulator.load(ptx.as_bytes()).map_err(|e| (of(&e), e.message))?;
+        let handle = self.handle();
+        self.modules.insert(handle, module);
+        Ok(handle)
     }
     pub fn unload(&mut self, module: u64) -> Result<()> {
         self.ready()?;

@@ -53,7 +53,7 @@ unsafe fn text<'a>(at: *const c_char) -> Result<&'a str> {
     unsafe { CStr::from_ptr(at) }.to_str().map_err(|_| code::NOT_FOUND)
 }
 
-/// The bytes of an image, whose length only its content says: text to its NUL. Other images are not run, and not read.
+/// The bytes of an image, whose length only its content says: text to its NUL, ELF to the end of its headers and sections.
 ///
 /// # Safety
 /// `at` is null or such an image.
@@ -61,8 +61,26 @@ unsafe fn image<'a>(at: *const c_void) -> Result<&'a [u8]> {
     if at.is_null() {
         return Err(code::INVALID_VALUE);
     }
-    // SAFETY: the caller's promise: text ends in NUL, and a binary image is longer than the first NUL in its header.
-    Ok(unsafe { CStr::from_ptr(at.cast()) }.to_bytes())
+    // SAFETY: the caller's promise: text ends in NUL, and an ELF file is longer than the first NUL in its header.
+    let head = unsafe { CStr::from_ptr(at.cast()) }.to_bytes();
+    if !head.starts_with(b"\x7fELF") {
+        return Ok(head);
+    }
+    let part = |offset: usize, size: usize| {
+        let mut bytes = [0; 8];
+        // SAFETY: within the headers of the file, where the caller's promise is that there are some.
+        bytes[..size].copy_from_slice(unsafe { from_raw_parts(at.cast::<u8>().add(offset), size) });
+        u64::from_le_bytes(bytes) as usize
+    };
+    let (segments, sections) = (part(32, 8) + part(54, 2) * part(56, 2), part(40, 8));
+    let ends = (0..part(60, 2)).map(|i| {
+        let header = sections + i * 64;
+        // A section without bytes in the file (`SHT_NOBITS`) ends where it begins.
+        part(header + 24, 8) + if part(header + 4, 4) == 8 { 0 } else { part(header + 32, 8) }
+    });
+    let end = ends.max().unwrap_or(64).max(segments).max(sections + part(60, 2) * 64);
+    // SAFETY: as the headers say.
+    Ok(unsafe { from_raw_parts(at.cast(), end) })
 }
 
 /// The parameter buffer that `extra` of a launch names.

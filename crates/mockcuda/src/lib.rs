@@ -4,7 +4,8 @@
 //! same table as the loader's pointers.
 //!
 //! Holds: what is easy to get wrong on a device goes wrong here too: calls before `cuInit` or without a context, memory that
-//! was not allocated, dynamic shared memory that was not asked for, a context that is dead after a fault.
+//! was not allocated, dynamic shared memory that was not asked for, code for another architecture, a context that is dead after
+//! a fault. Of machine code it runs the PTX that `-lineinfo` leaves in it.
 //! Misses: streams (all work is done at once), more than one device.
 //!
 //! `PRLX_MOCK_FAIL=CALL:CODE[,CALL:CODE…]` makes calls fail. `PRLX_MOCK_CAPABILITY=9.0` is the device's capability.

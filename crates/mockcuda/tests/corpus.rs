@@ -1,16 +1,34 @@
 //! Recording through the CUDA driver's calls gives the trace that recording on the CPU device gives: the mock runs rewritten
 //! PTX on the same emulator, so every stream, output and loss must be equal.
 //!
+//! Every kernel goes through the driver's own compiler, which is the mock, at level `path`; a third of them at the other levels
+//! too, and once more through `ptxas`, where `cargo xtask setup` has put it: the mock then runs the PTX that is kept in the machine code.
+//!
 //! Kernels that the CPU device refuses (`tests/kernels/refused.txt`) are left out.
 
 use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Arguments, Failed, Trial};
+use prlx_driver::assemble::{Assembler, Assemblers};
 use prlx_driver::cuda::{Cuda, VARIABLE};
 use prlx_driver::{Driver, Job, RecordOptions, Recorded, record};
 use prlx_emu::{Emulator, Options};
 use prlx_probe::{Filter, Program};
 use prlx_trace::{Level, WarpStream};
+
+/// NVIDIA's assembler, where it is.
+fn ptxas() -> Option<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let venv = std::env::var_os("PRLX_VENV").map_or_else(|| root.join(".venv"), PathBuf::from);
+    let entries = std::fs::read_dir(venv.join("lib")).into_iter().flatten().flatten();
+    let found = entries.map(|e| e.path().join("site-packages/nvidia/cu13/bin/ptxas")).find(|p| p.is_file());
+    if found.is_none() {
+        eprintln!("skipped: no ptxas; `cargo xtask setup` installs it");
+    }
+    found
+}
+
+const LEVELS: [Level; 3] = [Level::Path, Level::Print, Level::Events];
 
 fn main() {
     let args = Arguments::from_args();
@@ -25,6 +43,8 @@ fn main() {
     let refused = std::fs::read_to_string(root.join("refused.txt")).expect("the list is there");
     let refused: Vec<&str> =
         refused.lines().filter(|l| !l.starts_with('#')).filter_map(|l| l.split_whitespace().next()).collect();
+    let ptxas = ptxas();
+    let mut kernels = 0usize;
     let mut trials = vec![Trial::test("what the device says of itself", itself)];
     for kind in ["cuda", "triton"] {
         let mut folders: Vec<PathBuf> = std::fs::read_dir(root.join(kind))
@@ -37,11 +57,22 @@ fn main() {
         for folder in folders {
             let name = format!("{kind}/{}", folder.file_name().unwrap_or_default().to_string_lossy());
             if !refused.contains(&name.as_str()) {
-                trials.push(Trial::test(name, move || one(&folder)));
+                let chosen = kernels.is_multiple_of(3);
+                kernels += 1;
+                if let Some(ptxas) = ptxas.clone().filter(|_| chosen) {
+                    let folder = folder.clone();
+                    trials.push(Trial::test(format!("{name} by ptxas"), move || {
+                        let tools = Assembler::ptxas(&ptxas).into_iter().collect();
+                        one(&folder, &LEVELS[..1], Assemblers { tools, cache: None })
+                    }));
+                }
+                trials.push(Trial::test(name, move || {
+                    one(&folder, &LEVELS[..if chosen { 3 } else { 1 }], Assemblers::default())
+                }));
             }
         }
     }
-    assert!(trials.len() > 90, "the corpus is gone");
+    assert!(kernels > 90, "the corpus is gone");
     libtest_mimic::run(&args, trials).exit();
 }
 
@@ -66,17 +97,18 @@ fn streams(recorded: &Recorded) -> Result<Vec<WarpStream>, Failed> {
     Ok(all)
 }
 
-fn one(folder: &Path) -> Result<(), Failed> {
+fn one(folder: &Path, levels: &[Level], assemblers: Assemblers) -> Result<(), Failed> {
     let mut job = Job::load(&folder.join("launch.toml"))?;
     // A GPU has no seed: the mock runs the fair schedule.
     job.config.seed = 0;
-    for level in [Level::Path, Level::Print, Level::Events] {
+    let mut gpu = Cuda::with(0, assemblers)?;
+    for &level in levels {
         let program = Program { level, elide: true, filter: Filter::default(), window: None };
         let rewrite = prlx_instrument::rewrite(&job.text, &job.module, &program, &|_| None)?;
         let options = RecordOptions { bare: level == Level::Path, ..RecordOptions::default() };
         let mut cpu = Emulator::new(Options { threads: 1, ..Options::default() });
         let run = |driver: &mut dyn Driver| record(driver, &rewrite.text, &rewrite.plan, &job, &options);
-        let (want, got) = (run(&mut cpu)?, run(&mut Cuda::new(0)?)?);
+        let (want, got) = (run(&mut cpu)?, run(&mut gpu)?);
         if want.fault.is_some() || got.fault.is_some() {
             return Err(format!("faults: {:?}, {:?}", want.fault, got.fault).into());
         }

@@ -13,8 +13,12 @@ use std::collections::BTreeMap;
 
 pub use library::VARIABLE;
 
+use prlx_isa::image::{Target, is_binary};
+
 use self::calls::{attribute, function};
+use self::code::known;
 use self::library::{Context, Device, Failure, Function, Library, Module, Shape, sticky};
+use crate::assemble::{self, Assemblers, Failed};
 use crate::{DeviceInfo, DevicePtr, Driver, Error, ErrorKind, LaunchConfig, LaunchStats, ModuleHandle};
 
 /// Bytes of shared memory that a CTA can have without asking for more.
@@ -88,6 +92,7 @@ pub struct Cuda {
     gpu: Gpu,
     modules: BTreeMap<u64, Loaded>,
     next: u64,
+    assemblers: Assemblers,
     /// Where allocations begin that were made larger to be aligned, by the address that was given out.
     begins: BTreeMap<u64, u64>,
 }
@@ -104,11 +109,20 @@ impl Cuda {
     /// # Errors
     /// When there is no driver, no such device, or it can't be used.
     pub fn new(ordinal: u32) -> Result<Cuda, Error> {
+        Cuda::with(ordinal, Assemblers::find())
+    }
+
+    /// The same with these assemblers; with none, the driver's own compiler is used.
+    ///
+    /// # Errors
+    /// As [`Cuda::new`].
+    pub fn with(ordinal: u32, assemblers: Assemblers) -> Result<Cuda, Error> {
         let library = Library::open()?;
         let what = format!("CUDA device {ordinal}");
         let (device, gpu) = gpu(&library, ordinal).map_err(|e| e.during(&what))?;
         let context = library.retain(device).map_err(|e| e.during(&what))?;
-        let cuda = Cuda { library, device, context, gpu, modules: BTreeMap::new(), next: 0, begins: BTreeMap::new() };
+        let (modules, begins) = (BTreeMap::new(), BTreeMap::new());
+        let cuda = Cuda { library, device, context, gpu, modules, next: 0, assemblers, begins };
         cuda.enter()?;
         Ok(cuda)
     }
@@ -120,6 +134,25 @@ impl Cuda {
 
     fn enter(&self) -> Result<(), Error> {
         self.library.enter(self.context).map_err(|e| e.during(&self.gpu.name))
+    }
+
+    /// PTX through the first assembler that can do it, whose machine code the driver takes; `None` if there is no such.
+    fn assembled(&self, ptx: &str) -> Result<Option<Module>, Error> {
+        let ptx = ptx.trim_end_matches('\0');
+        let Some(target) = assemble::target(ptx, Target::of(self.gpu.capability))? else { return Ok(None) };
+        for tool in &self.assemblers.tools {
+            match self.assemblers.assemble(tool, ptx, target) {
+                // An assembler newer than the driver makes what that does not understand.
+                Ok(code) => match self.library.load(&code) {
+                    Ok(module) => return Ok(Some(module)),
+                    Err(e) if known(e.code).is_some_and(|c| c.kind == ErrorKind::Module) => {}
+                    Err(e) => return Err(e.during("the assembled module does not load")),
+                },
+                Err(Failed::Wrong(e)) => return Err(e),
+                Err(Failed::Unfit(_)) => {}
+            }
+        }
+        Ok(None)
     }
 
     /// Why a kernel may not be launched like this, before the driver says no more than "invalid value".
@@ -182,7 +215,14 @@ impl Driver for Cuda {
 
     fn load(&mut self, image: &[u8]) -> Result<ModuleHandle, Error> {
         self.enter()?;
-        let module = self.library.load(image).map_err(|e| e.during("the module does not load"))?;
+        let module = match std::str::from_utf8(image) {
+            Ok(ptx) if !is_binary(image) => self.assembled(ptx)?,
+            _ => None,
+        };
+        let module = match module {
+            Some(module) => module,
+            None => self.library.load(image).map_err(|e| e.during("the module does not load"))?,
+        };
         self.next += 1;
         self.modules.insert(self.next, Loaded { module, functions: BTreeMap::new() });
         Ok(ModuleHandle(self.next))

@@ -1,0 +1,219 @@
+//! From PTX to machine code before the driver sees it: `ptxas` where there is one, else nvJitLink; where both are missing the
+//! driver's own compiler does it.
+//!
+//! Options are pinned: the architecture, and `-lineinfo`, which changes no code and keeps lines (by `ptxas`, the PTX too) in
+//! the cubin.
+//! Results are kept in the user's cache folder ([`cache`]).
+//!
+//! Holds: PTX for `sm_90a` is assembled for `sm_90a`, and so on; other PTX for the device's own architecture. An assembler
+//! that does not know the architecture or the PTX's version is passed over; what one finds wrong with the code is an error.
+//! Misses: the options that a program's own build had.
+
+pub mod cache;
+mod jitlink;
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use prlx_isa::image::Target;
+use xxhash_rust::xxh3::Xxh3;
+
+use self::cache::Cache;
+use crate::{Error, ErrorKind};
+
+/// Names the only assembler to use: `ptxas`, `nvjitlink` or `driver`.
+pub const VARIABLE: &str = "PRLX_ASSEMBLER";
+/// Names the `ptxas` to use: a path.
+pub const PTXAS: &str = "PRLX_PTXAS";
+/// Names the nvJitLink to use: a path.
+pub const NVJITLINK: &str = "PRLX_NVJITLINK";
+/// What every assembler is told beside the architecture.
+const OPTIONS: &[&str] = &["-lineinfo"];
+/// What an assembler says when it is the assembler that does not fit, not the code.
+const UNFIT: &[&str] = &[
+    "is not defined for option 'gpu-name'",
+    "Unsupported .version",
+    "does not support .target",
+    "Unsupported architecture",
+    "unsupported toolchain",
+];
+
+/// What did not come of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Failed {
+    /// This assembler can't do it: why. Another one may.
+    Unfit(String),
+    /// The code is wrong.
+    Wrong(Error),
+}
+
+/// One assembler.
+pub struct Assembler {
+    tool: Tool,
+    /// As it says itself.
+    version: String,
+}
+
+enum Tool {
+    Ptxas(PathBuf),
+    JitLink(jitlink::Library),
+}
+
+impl std::fmt::Debug for Assembler {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.version)
+    }
+}
+
+impl Assembler {
+    /// A `ptxas`; `None` if it does not start.
+    pub fn ptxas(path: &Path) -> Option<Assembler> {
+        let out = Command::new(path).arg("--version").stdin(Stdio::null()).output().ok()?;
+        let said = String::from_utf8_lossy(&out.stdout).into_owned();
+        // "Build cuda_13.0.r13.0/compiler.36424714_0", or whatever comes last.
+        let version = said.lines().rev().map(str::trim).find(|l| !l.is_empty()).unwrap_or_default();
+        let version = format!("ptxas {version}");
+        out.status.success().then(|| Assembler { tool: Tool::Ptxas(path.to_owned()), version })
+    }
+
+    /// The nvJitLink library of that name or path; `None` if it is none.
+    pub fn jit_link(path: &Path) -> Option<Assembler> {
+        let (library, (major, minor)) = jitlink::Library::open(path)?;
+        Some(Assembler { tool: Tool::JitLink(library), version: format!("nvJitLink {major}.{minor}") })
+    }
+
+    /// What it is, with its version.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// The machine code of `ptx`.
+    ///
+    /// # Errors
+    /// See [`Failed`].
+    pub fn assemble(&self, ptx: &str, target: Target) -> Result<Vec<u8>, Failed> {
+        let mut options = vec![format!("-arch={target}")];
+        options.extend(OPTIONS.iter().map(|o| (*o).to_owned()));
+        let done = match &self.tool {
+            Tool::Ptxas(path) => run(path, ptx, &options),
+            Tool::JitLink(library) => library.assemble(ptx, &options),
+        }
+        .map_err(Failed::Unfit)?;
+        done.map_err(|said| match UNFIT.iter().any(|text| said.contains(text)) {
+            true => Failed::Unfit(format!("{}: {said}", self.version)),
+            false => Failed::Wrong(Error::new(ErrorKind::Module, format!("{} refuses the PTX:\n{said}", self.version))),
+        })
+    }
+}
+
+/// Runs `ptxas` in a folder of its own. The outer error: it could not be run; the inner one: what it says of the PTX.
+fn run(ptxas: &Path, ptx: &str, options: &[String]) -> Result<Result<Vec<u8>, String>, String> {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let name = format!("prlx-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+    let folder = env::temp_dir().join(name);
+    let inside = || -> Result<Result<Vec<u8>, String>, std::io::Error> {
+        std::fs::create_dir(&folder)?;
+        std::fs::write(folder.join("PTX"), ptx)?;
+        let mut command = Command::new(ptxas);
+        let command = command.current_dir(&folder).args(options).args(["-o", "cubin", "PTX"]).stdin(Stdio::null());
+        let out = command.output()?;
+        if !out.status.success() {
+            let said = [out.stdout, out.stderr].concat();
+            return Ok(Err(format!("{}\n{}", out.status, String::from_utf8_lossy(&said)).trim_end().to_owned()));
+        }
+        Ok(Ok(std::fs::read(folder.join("cubin"))?))
+    };
+    let done = inside().map_err(|e| format!("{} in {}: {e}", ptxas.display(), folder.display()));
+    let _ = std::fs::remove_dir_all(&folder);
+    done
+}
+
+/// The assemblers that are here, best first, and what they have made before.
+#[derive(Debug, Default)]
+pub struct Assemblers {
+    /// In the order in which they are tried.
+    pub tools: Vec<Assembler>,
+    /// Where their results are kept.
+    pub cache: Option<Cache>,
+}
+
+impl Assemblers {
+    /// What there is here, as the environment chooses ([`VARIABLE`], [`PTXAS`], [`NVJITLINK`]).
+    pub fn find() -> Assemblers {
+        let wanted = env::var(VARIABLE).unwrap_or_default();
+        let mut tools = Vec::new();
+        if matches!(wanted.as_str(), "" | "ptxas") {
+            tools.extend(named(PTXAS).or_else(|| in_path("ptxas")).and_then(|p| Assembler::ptxas(&p)));
+        }
+        if matches!(wanted.as_str(), "nvjitlink") || wanted.is_empty() && tools.is_empty() {
+            let places = named(NVJITLINK).map_or_else(
+                || ["libnvJitLink.so.13", "libnvJitLink.so.12", "libnvJitLink.so"].map(PathBuf::from).to_vec(),
+                |one| vec![one],
+            );
+            tools.extend(places.iter().find_map(|p| Assembler::jit_link(p)));
+        }
+        Assemblers { tools, cache: Cache::of_user() }
+    }
+
+    /// The machine code of `ptx` by one of [`Self::tools`], from the cache if it is there.
+    ///
+    /// # Errors
+    /// See [`Failed`].
+    pub fn assemble(&self, tool: &Assembler, ptx: &str, target: Target) -> Result<Vec<u8>, Failed> {
+        let mut hash = Xxh3::new();
+        // The level of a rewritten module is in its text.
+        for part in [tool.version.as_str(), &target.to_string(), &OPTIONS.join(" "), ptx] {
+            hash.update(&(part.len() as u64).to_le_bytes());
+            hash.update(part.as_bytes());
+        }
+        let key = hash.digest128();
+        if let Some(kept) = self.cache.as_ref().and_then(|cache| cache.get(key)) {
+            return Ok(kept);
+        }
+        let made = tool.assemble(ptx, target)?;
+        if let Some(cache) = &self.cache {
+            cache.put(key, &made);
+        }
+        Ok(made)
+    }
+}
+
+/// What PTX must be assembled for to run on a device; `None` if its `.target` says nothing that is known.
+///
+/// # Errors
+/// When it can't be run there.
+pub fn target(ptx: &str, device: Target) -> Result<Option<Target>, Error> {
+    let line = ptx.lines().find_map(|l| l.trim_start().strip_prefix(".target"));
+    let word = line.and_then(|l| l.split([',', ' ', '\t', '/', '\r']).find(|w| !w.is_empty()));
+    let Some(own) = word.and_then(Target::parse) else { return Ok(None) };
+    if !own.assembles_for(device) {
+        let why = match own.suffix {
+            Some('a') => "code for an architecture with `a` runs on that one alone",
+            Some(_) => "code for an architecture with `f` runs on its family alone",
+            None => "it is older",
+        };
+        let what = format!("the module is for {own} and can't run on this device, {device}: {why}");
+        return Err(
+            Error::new(ErrorKind::Module, what).help("compile it for this device, or for an older architecture")
+        );
+    }
+    Ok(Some(match own.suffix {
+        None => device,
+        Some('f') => Target { suffix: Some('f'), ..device },
+        Some(_) => own,
+    }))
+}
+
+fn named(variable: &str) -> Option<PathBuf> {
+    env::var_os(variable).filter(|v| !v.is_empty()).map(PathBuf::from)
+}
+
+/// A program on `PATH`, or in the CUDA folder that the environment names, or in the usual one.
+fn in_path(name: &str) -> Option<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let homes = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(env::var_os).map(|h| PathBuf::from(h).join("bin"));
+    let folders = env::split_paths(&path).chain(homes).chain([PathBuf::from("/usr/local/cuda/bin")]);
+    folders.map(|f| f.join(name)).find(|p| p.is_file())
+}
