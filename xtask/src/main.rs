@@ -5,6 +5,7 @@
 
 mod bench;
 mod corpus;
+mod gpu_bundle;
 mod ptxas;
 mod readme;
 mod rewritten;
@@ -28,6 +29,7 @@ const TASKS: &[Task] = &[
     ("corpus", corpus::run, "compile tests/kernels and examples again (--check compares with what is tracked)"),
     ("rewritten", rewritten::run, "rewrite the corpus at every level, assemble it, and show what registers that costs"),
     ("bench", bench::run, "run benchmarks and print their tables (--keep: into bench/runs)"),
+    ("gpu-bundle", gpu_bundle::run, "pack binary, corpus and a script that runs them on a machine with a GPU"),
     ("ptxas", ptxas::run, "assemble PTX files, or all below folders, with NVIDIA's assembler"),
 ];
 

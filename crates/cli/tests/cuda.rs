@@ -100,11 +100,6 @@ fn errors_have_cudas_name_and_what_to_do() {
         ("cuMemcpyHtoD_v2", 1, &["writing 16000 bytes", "CUDA_ERROR_INVALID_VALUE"]),
         ("cuEventCreate", 2, &["CUDA_ERROR_OUT_OF_MEMORY, cuEventCreate"]),
         ("cuLaunchKernelEx", 701, &["CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", "launch smaller CTAs"]),
-        (
-            "cuCtxSynchronize",
-            700,
-            &["(4,1,1) CTAs", "CUDA_ERROR_ILLEGAL_ADDRESS", "--device cpu does, with lane and address"],
-        ),
         ("cuMemcpyDtoH_v2", 719, &["reading", "CUDA_ERROR_LAUNCH_FAILED"]),
     ] {
         for command in ["run", "record -o /dev/null"] {
@@ -117,4 +112,59 @@ fn errors_have_cudas_name_and_what_to_do() {
             }
         }
     }
+}
+
+/// A GPU's context goes with its fault, and with it what was recorded until then.
+#[test]
+fn a_fault_of_the_kernel_is_cudas_error_and_no_same() {
+    let bad = "tests/cases/cli/fault.in/bad.toml";
+    let (code, _, err) = prlx(&format!("run {bad} --device cuda"), &[]);
+    assert_eq!(code, 2, "{err}");
+    for want in ["CTAs of", "mock device", "CUDA_ERROR_ILLEGAL_ADDRESS", "--device cpu does, with lane and address"] {
+        assert!(err.contains(want), "{want:?} is not in {err}");
+    }
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fault.prlx");
+    let file = file.to_str().unwrap();
+    let (code, _, err) = prlx(&format!("record -o {file} {bad} --device cuda"), &[]);
+    assert!(code == 0 && err.contains("was stopped") && err.contains("CUDA_ERROR_ILLEGAL_ADDRESS"), "{err}");
+    let (code, out, _) = prlx(&format!("diff {file} {file}"), &[]);
+    assert!(code == 3 && out.contains("both sides fault"), "{out}");
+}
+
+/// The script of `cargo xtask gpu-bundle`, on kernels that agree, that may differ, that print, and that no device runs.
+#[test]
+fn the_bundles_script_finds_everything_right_here() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("gpu-bundle");
+    let run = |only: &str, env: &[(&str, &str)]| {
+        Command::new("python3")
+            .args(["xtask/py/gpu_bundle.py", "--kernels", "tests/kernels", "--jobs", "2", "--only", only, "--out"])
+            .arg(&folder)
+            .args(["--prlx", env!("CARGO_BIN_EXE_prlx")])
+            .current_dir(ROOT)
+            .env("PRLX_LIBCUDA", mock())
+            .env("PRLX_ASSEMBLER", "driver")
+            .envs(env.iter().copied())
+            .output()
+    };
+    let Ok(out) = run("collatz/,union_find,triton/softmax,printf,assert_trap", &[]) else {
+        eprintln!("skipped: no python3");
+        return;
+    };
+    let text = String::from_utf8_lossy(&out.stdout);
+    assert!(out.status.success(), "{text}{}", String::from_utf8_lossy(&out.stderr));
+    assert!(text.contains(" 0 wrong"), "{text}");
+    let rows: serde_json::Value = serde_json::from_slice(&std::fs::read(folder.join("results.json")).unwrap()).unwrap();
+    let row = |name: &str| rows["rows"].as_array().unwrap().iter().find(|r| r["kernel"] == name).unwrap().clone();
+    assert_eq!((&row("cuda/collatz")["decisions"], &row("cuda/collatz")["path"]), (&"same".into(), &"ok".into()));
+    assert_eq!(row("triton/softmax")["decisions"], "same");
+    assert!(row("cuda/union_find")["decisions"].as_str().unwrap().starts_with("free"));
+    // What goes wrong is told, with the kernel's name, and the exit code says so.
+    let out = run("collatz/", &[("PRLX_MOCK_FAIL", "cuLaunchKernelEx:701")]).unwrap();
+    let text = String::from_utf8_lossy(&out.stdout);
+    assert!(
+        out.status.code() == Some(1) && text.contains("WRONG path:") && text.contains("OUT_OF_RESOURCES"),
+        "{text}"
+    );
+    let out = run("collatz/", &[("PRLX_MOCK_FAIL", "cuInit:100")]).unwrap();
+    assert_eq!(out.status.code(), Some(2), "no GPU is no result");
 }

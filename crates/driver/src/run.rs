@@ -219,8 +219,9 @@ impl Output {
 pub fn run(driver: &mut dyn Driver, job: &Job) -> Result<Run, Error> {
     let module = driver.load(job.text.as_bytes())?;
     let result = run_loaded(driver, job, module);
-    driver.unload(module)?;
-    result
+    // After a fault a device may refuse to unload: the fault says more.
+    let unloaded = driver.unload(module);
+    result.and_then(|run| unloaded.map(|()| run))
 }
 
 fn run_loaded(driver: &mut dyn Driver, job: &Job, module: ModuleHandle) -> Result<Run, Error> {

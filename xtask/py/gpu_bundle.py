@@ -1,0 +1,143 @@
+"""Runs the corpus on a GPU with PRLX's own driver and holds it against the CPU device: gpu_bundle.py [options]
+
+For every launch file: the bare kernel on the GPU against its reference; rewritten and recording at every level, with the
+outputs unchanged; and the decisions of every lane against those on the CPU device. Prints a table, writes results.json, ends
+with 1 if anything is wrong. Needs `prlx` and Python alone; see docs/gpu.md.
+
+Kernels of schedule.txt legally do other things in every run: their decisions are counted as `free`, not compared. Those of
+refused.txt do not run on the CPU device: only the GPU's own results are looked at.
+"""
+
+import argparse
+import concurrent.futures
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+LEVELS = ["path", "print", "events"]
+
+
+def listed(path):
+    """kind/name (perhaps with a target) -> the word behind it."""
+    lines = [line.split() for line in path.read_text().splitlines() if line and not line.startswith("#")]
+    return {words[0]: words[1] if len(words) > 1 else "" for words in lines if words}
+
+
+class Bundle:
+    def __init__(self, options):
+        self.options = options
+        self.kernels = options.kernels
+        self.free = listed(self.kernels / "schedule.txt")
+        self.refused = listed(self.kernels / "refused.txt")
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="prlx-bundle-"))
+
+    def prlx(self, *words):
+        """Exit code, standard output, standard error; the time a stuck kernel may take is bounded."""
+        try:
+            done = subprocess.run(
+                [self.options.prlx, *words], capture_output=True, text=True, timeout=self.options.timeout
+            )
+            return done.returncode, done.stdout, done.stderr.strip()
+        except subprocess.TimeoutExpired:
+            return -1, "", f"not done in {self.options.timeout} s"
+
+    def one(self, launch):
+        """What happened to one launch file."""
+        name = f"{launch.parent.parent.name}/{launch.parent.name}"
+        target = launch.name.removeprefix("launch.").removesuffix("toml").rstrip(".")
+        label = f"{name}/{target}" if target else name
+        row = {"kernel": label, "wrong": []}
+        on_cpu = not {name, label} & set(self.refused)
+        free = self.free.get(name, "").split(",")
+        # As they are.
+        code, out, said = self.prlx("run", str(launch), "--device", "cuda", "--json")
+        row["bare"] = {0: "ok", 1: "unexpected"}.get(code, "fails")
+        if code in (0, 1):
+            # What the kernel itself prints comes first.
+            row["micros"] = json.loads(out[out.find("{\n") :]).get("nanos", 0) / 1000
+        cpu_code = self.prlx("run", str(launch), "--device", "cpu", "--json")[0] if on_cpu else code
+        if code != cpu_code and not ("outputs" in free and {code, cpu_code} <= {0, 1}):
+            row["wrong"].append(f"bare: exit code {code}, on the CPU device {cpu_code}: {said}")
+        elif code == 2 and on_cpu:
+            row["bare"] = "faults, as on the CPU"
+            return row
+        # Rewritten.
+        files = {}
+        for level in self.options.levels:
+            files[level] = self.folder / f"{label.replace('/', '~')}.{level}.prlx"
+            words = ["record", str(launch), "--device", "cuda", "--level", level, "-o", str(files[level])]
+            code, _, said = self.prlx(*words)
+            changed = "differ between the recorded and the bare run" in said
+            lost, stopped = ", 0 dropped," not in said, "was stopped" in said
+            row[level] = "fails" if code or stopped else "outputs differ" if changed else "lossy" if lost else "ok"
+            if code or stopped or changed and not {"all", "outputs", level, "print"} & set(free):
+                row["wrong"].append(f"{level}: {said}")
+        # Decisions. Words of `path` say it of every lane; `print` and `events` add values, which are other floats on a GPU.
+        if "path" in self.options.levels and row["path"] != "fails" and on_cpu:
+            cpu = self.folder / f"{label.replace('/', '~')}.cpu.prlx"
+            code, _, said = self.prlx("record", str(launch), "--device", "cpu", "-o", str(cpu))
+            if code:
+                row["wrong"].append(f"on the CPU device: {said}")
+            code, out, said = self.prlx("diff", str(cpu), str(files["path"]), "--json")
+            verdict = {0: "same", 1: "differs", 3: "unknown"}.get(code, "fails")
+            row["decisions"] = verdict
+            if {"all", "path"} & set(free):
+                row["decisions"] = f"free ({verdict})"
+            elif code:
+                findings = [f for l in json.loads(out)["launches"] for f in l["findings"]] if code in (1, 3) else []
+                sites = [f["site"][0] or f["site"][1] for f in findings[:1]]
+                where = [f"{s['location']['file']}:{s['location']['line']} {s['text']}" for s in sites if s["location"]]
+                row["wrong"].append(f"decisions: {verdict} {where or sites or said}")
+        for file in self.folder.glob(f"{label.replace('/', '~')}.*.prlx"):
+            if not self.options.keep:
+                file.unlink()
+        return row
+
+
+def main():
+    here = pathlib.Path(__file__).resolve().parent
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--prlx", default=str(here / "prlx"), help="the binary")
+    parser.add_argument("--kernels", type=pathlib.Path, default=here / "kernels", help="the corpus")
+    parser.add_argument("--only", default="", help="words, with commas: launch files whose path has one of them")
+    parser.add_argument("--levels", default=LEVELS, type=lambda s: s.split(","), help="with commas")
+    parser.add_argument("--jobs", type=int, default=4, help="at once; 1 for times that mean something")
+    parser.add_argument("--timeout", type=int, default=120, help="seconds for one run")
+    parser.add_argument("--keep", action="store_true", help="keep the recordings")
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("."), help="where results.json goes")
+    bundle = Bundle(parser.parse_args())
+    options = bundle.options
+    code, said, wrong = bundle.prlx("doctor")
+    print(said or wrong, flush=True)
+    if code or "yes  NVIDIA GPU" not in said:
+        print("no GPU: nothing was run")
+        return 2
+    words = [w for w in options.only.split(",") if w]
+    launches = sorted(bundle.kernels.glob("*/*/launch*.toml"))
+    launches = [l for l in launches if not words or any(w in str(l) for w in words)]
+    rows, began = [], time.monotonic()
+    columns = [("kernel", 34), ("bare", 10), ("micros", 9), *((l, 15) for l in options.levels), ("decisions", 14)]
+    print("".join(name.ljust(width) for name, width in columns))
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        for row in pool.map(bundle.one, launches):
+            rows.append(row)
+            cells = [f"{row[c]:.1f}" if isinstance(row.get(c), float) else row.get(c, "-") for c, _ in columns]
+            print("".join(cell.ljust(width) for cell, (_, width) in zip(cells, columns)), flush=True)
+            for what in row["wrong"]:
+                print(f"    WRONG {what}", flush=True)
+    bad = [r["kernel"] for r in rows if r["wrong"]]
+    same = sum(r.get("decisions") == "same" for r in rows)
+    print(f"{len(rows)} launches, {same} with the CPU device's decisions, {len(bad)} wrong, {time.monotonic() - began:.0f} s")
+    options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / "results.json").write_text(json.dumps({"doctor": said, "rows": rows}, indent=1) + "\n")
+    if options.keep:
+        print(f"recordings: {bundle.folder}")
+    else:
+        bundle.folder.rmdir()
+    return 1 if bad or not rows else 0
+
+
+sys.exit(main())

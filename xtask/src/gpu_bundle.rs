@@ -1,0 +1,106 @@
+//! A folder that runs on a machine with a GPU and neither Rust nor this repository: the `prlx` binary, the corpus, the examples
+//! and the script that runs them (`xtask/py/gpu_bundle.py`).
+//!
+//! `cargo xtask gpu-bundle [FOLDER]` fills it (`target/gpu-bundle`); there, `python3 gpu_bundle.py` prints the table.
+//! Modules are not packed rewritten: the binary rewrites them there, as it does for a user.
+//!
+//! Holds: the binary needs no newer glibc than [`GLIBC`], and the whole is below [`MOST`] bytes.
+//! Misses: programs in PyTorch and Triton; they come with the preload library.
+
+use crate::{root, sh};
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::path::Path;
+
+/// The newest glibc that the binary may need: Ubuntu 22.04's.
+const GLIBC: (u32, u32) = (2, 35);
+/// Bytes of the bundle.
+const MOST: u64 = 60 << 20;
+/// What a launch needs of its folder.
+const KINDS: [&str; 3] = ["toml", "ptx", "npy"];
+
+/// The task.
+pub fn run(args: &[String]) -> Result<()> {
+    let named = args.first().map_or("target/gpu-bundle", String::as_str);
+    let bundle = root().join(named);
+    if bundle.exists() {
+        fs::remove_dir_all(&bundle).with_context(|| format!("cannot remove {}", bundle.display()))?;
+    }
+    fs::create_dir_all(&bundle)?;
+    sh("cargo", &["build", "--release", "-p", "prlx-cli"])?;
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), Into::into);
+    let binary = bundle.join("prlx");
+    fs::copy(target.join("release/prlx"), &binary).context("cannot copy the binary")?;
+    // Its debug information is most of it.
+    sh("strip", &["--strip-debug", &binary.to_string_lossy()])?;
+    let (major, minor) = glibc(&fs::read(&binary)?).unwrap_or_default();
+    if (major, minor) > GLIBC {
+        bail!(
+            "prlx needs glibc {major}.{minor}, newer than {}.{}: build it on an older system, or with cargo-zigbuild \
+             (`--target x86_64-unknown-linux-gnu.2.31`, which needs that target's std from rustup)",
+            GLIBC.0,
+            GLIBC.1
+        );
+    }
+    fs::copy(root().join("xtask/py/gpu_bundle.py"), bundle.join("gpu_bundle.py"))?;
+    copy(&root().join("tests/kernels"), &bundle.join("kernels"))?;
+    copy(&root().join("examples"), &bundle.join("examples"))?;
+    for list in ["schedule.txt", "refused.txt"] {
+        fs::copy(root().join("tests/kernels").join(list), bundle.join("kernels").join(list))?;
+    }
+    let (files, bytes) = size(&bundle)?;
+    if bytes > MOST {
+        bail!("the bundle has {bytes} bytes, {MOST} is the most");
+    }
+    eprintln!("{named}: {files} files, {} MiB, needs glibc {major}.{minor}; there: python3 gpu_bundle.py", bytes >> 20);
+    Ok(())
+}
+
+/// The newest version of glibc that a program's symbols need.
+fn glibc(program: &[u8]) -> Option<(u32, u32)> {
+    const PREFIX: &[u8] = b"GLIBC_";
+    let places = program.windows(PREFIX.len()).enumerate().filter(|(_, w)| *w == PREFIX).map(|(at, _)| at);
+    let version = |at: usize| {
+        let rest = &program[at + PREFIX.len()..];
+        let text = rest.split(|b| !b.is_ascii_digit() && *b != b'.').next()?;
+        let mut numbers = std::str::from_utf8(text).ok()?.split('.').map(|n| n.parse::<u32>().ok());
+        Some((numbers.next()??, numbers.next()??))
+    };
+    places.filter_map(version).max()
+}
+
+/// Copies what launches need, folder by folder.
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    for entry in fs::read_dir(from).with_context(|| format!("cannot list {}", from.display()))? {
+        let (path, name) = { entry.map(|e| (e.path(), e.file_name()))? };
+        if path.is_dir() {
+            copy(&path, &to.join(name))?;
+        } else if path.extension().and_then(|e| e.to_str()).is_some_and(|e| KINDS.contains(&e)) {
+            fs::create_dir_all(to)?;
+            fs::copy(&path, to.join(name)).with_context(|| format!("cannot copy {}", path.display()))?;
+        }
+    }
+    Ok(())
+}
+
+fn size(folder: &Path) -> Result<(usize, u64)> {
+    let (mut files, mut bytes) = (0, 0);
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let (n, size) = if entry.path().is_dir() { size(&entry.path())? } else { (1, entry.metadata()?.len()) };
+        files += n;
+        bytes += size;
+    }
+    Ok((files, bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::glibc;
+
+    #[test]
+    fn the_newest_glibc_counts() {
+        assert_eq!(glibc(b"..GLIBC_2.2.5\0GLIBC_2.34\0GLIBC_PRIVATE\0GLIBC_2.9\0"), Some((2, 34)));
+        assert_eq!(glibc(b"static"), None);
+    }
+}
