@@ -250,6 +250,9 @@ impl Warp {
             Builtin::Vprintf => {
                 let mut text = Vec::new();
                 let n = printf::format(&mut text, &|at| byte(self, at), first, second)?;
+                if block.output.len() + text.len() > printf::CTA {
+                    return Err(format!("prints more than {} bytes in a CTA", printf::CTA));
+                }
                 block.output.extend_from_slice(&text);
                 if let Some(&to) = rets.first() {
                     self.give(&u64::from(n).to_le_bytes(), to, l, stride);

@@ -1,6 +1,13 @@
 //! `printf` in kernels: the format and the buffer of arguments that compilers hand to `vprintf`.
 //!
+//! Holds: a call prints at most [`CALL`] bytes, a CTA [`CTA`]; more is a fault.
+//!
 //! Misses: `%n` and wide characters.
+
+/// Bytes that one call may print: as many as CUDA's whole buffer holds by default.
+const CALL: usize = 1 << 20;
+/// Bytes that a CTA may print.
+pub const CTA: usize = 16 << 20;
 
 /// Reads a byte of the thread's memory.
 type Byte<'a> = &'a dyn Fn(u64) -> Option<u8>;
@@ -40,14 +47,17 @@ pub fn format(out: &mut Vec<u8>, byte: Byte<'_>, format: u64, args: u64) -> Resu
     let format = text(byte, format)?;
     let (mut at, mut n) = (args, 0);
     let mut take = |bytes: u64| -> Result<u64, String> {
-        at = at.next_multiple_of(bytes);
-        let v = (0..bytes).try_fold(0u64, |v, i| byte(at + i).map(|b| v | u64::from(b) << (8 * i)));
-        at += bytes;
+        at = at.checked_next_multiple_of(bytes).unwrap_or(0);
+        let v = (0..bytes).try_fold(0u64, |v, i| byte(at.wrapping_add(i)).map(|b| v | u64::from(b) << (8 * i)));
+        at = at.wrapping_add(bytes);
         n += 1;
         v.ok_or_else(|| format!("is given arguments at {args:#x}, which can't be read"))
     };
     let mut chars = format.chars().peekable();
     while let Some(c) = chars.next() {
+        if out.len() > CALL {
+            return Err(format!("prints more than {CALL} bytes at once"));
+        }
         if c != '%' {
             out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
             continue;

@@ -45,13 +45,13 @@ pub fn inst(b: &mut Binder<'_>, inst: &Inst, level: Level, fixes: &mut Vec<Fix>)
         Ptx::Alloca | Ptx::Stacksave | Ptx::Stackrestore => return control::stack(b, inst, op),
         Ptx::Membar | Ptx::Fence => b.emit_main(Op::Fence),
         Ptx::Nanosleep => b.emit_main(Op::Yield),
-        Ptx::Prefetch
-        | Ptx::Prefetchu
-        | Ptx::Applypriority
-        | Ptx::Discard
-        | Ptx::Griddepcontrol
-        | Ptx::Pmevent
-        | Ptx::Setmaxnreg => b.emit_main(Op::Nop),
+        Ptx::Prefetch | Ptx::Prefetchu | Ptx::Applypriority | Ptx::Discard | Ptx::Griddepcontrol | Ptx::Pmevent => {
+            b.emit_main(Op::Nop)
+        }
+        Ptx::Setmaxnreg => match inst.operands.first() {
+            Some(Operand::Int(n)) if (24..=256).contains(n) && n % 8 == 0 => b.emit_main(Op::Nop),
+            _ => return Err("its register count is not a multiple of 8 from 24 to 256".into()),
+        },
         Ptx::Shfl | Ptx::Vote | Ptx::Match | Ptx::Redux | Ptx::Elect => return control::sync(b, inst, op),
         Ptx::Bar | Ptx::Barrier if f.has("warp") => return control::sync(b, inst, op),
         Ptx::Bar | Ptx::Barrier => return control::bar(b, inst),
