@@ -1,11 +1,11 @@
 //! Broken modules end in an error, never in a panic: kernels of the corpus with lines lost, doubled, swapped, and words
-//! replaced by others of the same module.
+//! replaced by others of the same module; half of them under every check.
 
 use std::path::Path;
 
 use prlx_driver::{Driver, Job, prepare};
 use prlx_emu::cta::Rng;
-use prlx_emu::{Emulator, Options};
+use prlx_emu::{Checks, Emulator, Options};
 
 const KERNELS: &[&str] = &[
     "cuda/reduce_shfl",
@@ -17,6 +17,8 @@ const KERNELS: &[&str] = &[
     "cuda/atomics_zoo",
     "cuda/branch_table",
     "cuda/mma_shapes",
+    "cuda/bulk_copy",
+    "cuda/wgmma_shapes",
     "cuda/rare_integer",
     "triton/softmax",
 ];
@@ -59,7 +61,9 @@ fn broken_modules_end_in_errors() {
         for n in 0..60 {
             let mut rng = Rng::new(n, 77);
             let text = mutate(&job.text, &mut rng);
-            let options = Options { max_steps: 20_000, max_memory: 256 << 20, threads: 1, ..Options::default() };
+            let checks = if n % 2 == 1 { Checks::all() } else { Checks::NONE };
+            let options =
+                Options { max_steps: 20_000, max_memory: 256 << 20, threads: 1, checks, ..Options::default() };
             let mut e = Emulator::new(options);
             let mut config = job.config.clone();
             config.seed = n % 3;

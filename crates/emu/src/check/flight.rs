@@ -31,6 +31,9 @@ use super::touch::{self, Deed, Touch};
 /// Bytes that are marked together: the least that a copy moves.
 const WORD: u64 = 4;
 
+/// Of one warp, this many may be under way; then the oldest count as over.
+const MOST: usize = 1 << 14;
+
 /// Bytes in memory.
 #[derive(Clone, Copy, Debug)]
 enum Span {
@@ -207,9 +210,19 @@ impl Flight {
         }
         let groups = self.groups(p.who);
         groups.pending.push(n);
+        let oldest = (groups.pending.len() > MOST).then(|| groups.pending[0]);
         p.registers.iter().for_each(|&r| _ = groups.registers.insert(r, n));
         self.pending.insert(n, p);
+        oldest.into_iter().for_each(|n| self.over(n));
         n
+    }
+    /// An mbarrier's phase completes it.
+    fn completes(&mut self, key: (u64, u64), n: u64) {
+        let (waiting, pending) = (self.phases.entry(key).or_default(), &self.pending);
+        waiting.push(n);
+        if waiting.len() > MOST {
+            waiting.retain(|n| pending.contains_key(n));
+        }
     }
     /// Takes away marks.
     fn unmark(&mut self, n: u64, spans: &[Span], written: bool) {
@@ -299,7 +312,7 @@ impl Flight {
                 phase: phase.map(|(_, (_, parity))| parity),
             });
             if let Some((cta, (at, _))) = phase {
-                self.phases.entry((cta, at)).or_default().push(n);
+                self.completes((cta, at), n);
             }
         });
     }
@@ -328,14 +341,13 @@ impl Flight {
             match bar.kind {
                 MbarKind::ArriveCopies { .. } => {
                     // The lane's copies so far are over with this phase, too.
-                    let groups = self.groups.entry((here.cta, here.warp)).or_default();
-                    for &n in &groups.pending {
-                        let Some(p) = self.pending.get_mut(&n) else { continue };
-                        if matches!(p.group, Group::Copy(of, _) if of == l) && p.phase.is_none() {
-                            p.phase = Some(parity);
-                            self.phases.entry(key).or_default().push(n);
-                        }
-                    }
+                    let mut so_far = self.groups(here).pending.clone();
+                    so_far.retain(|n| {
+                        let copy = self.pending.get_mut(n).filter(|p| p.phase.is_none());
+                        let copy = copy.filter(|p| matches!(p.group, Group::Copy(of, _) if of == l));
+                        copy.map(|p| p.phase = Some(parity)).is_some()
+                    });
+                    so_far.into_iter().for_each(|n| self.completes(key, n));
                 }
                 MbarKind::Test { .. } => {
                     let asked = mbarrier::phase(bar, &warp.planes, l);
@@ -511,7 +523,12 @@ fn span(launch: &Launch<'_>, block: &Block, t: &Touch, l: usize) -> Option<Span>
     let (at, bytes) = (t.addr.0[l], u64::from(t.bytes[l]));
     match touch::space(t.place, at) {
         _ if bytes == 0 => None,
-        "shared" => Some(Span::Shared(touch::owner(launch, block, t, l), touch::within(t.place, at), bytes)),
+        "shared" => {
+            // All CTAs have the same; what lies outside is another check's.
+            let at = touch::within(t.place, at);
+            let inside = block.shared.len().checked_sub(bytes).is_some_and(|last| at <= last);
+            inside.then(|| Span::Shared(touch::owner(launch, block, t, l), at, bytes))
+        }
         "global" => Some(Span::Global(at, bytes)),
         _ => None,
     }

@@ -60,10 +60,11 @@ impl Proxy {
             return;
         }
         each(t.lanes, |l| {
-            if touch::space(t.place, t.addr.0[l]) == "shared" {
+            let (at, bytes) = (touch::within(t.place, t.addr.0[l]), u64::from(t.bytes[l]));
+            let inside = block.shared.len().checked_sub(bytes).is_some_and(|last| at <= last);
+            if inside && touch::space(t.place, t.addr.0[l]) == "shared" {
                 let cta = touch::owner(launch, block, t, l);
-                let at = touch::within(t.place, t.addr.0[l]);
-                self.write(cta, at, t.bytes[l].into(), Who { lanes: 1 << l, ..here });
+                self.write(cta, at, bytes, Who { lanes: 1 << l, ..here });
             }
         });
     }
