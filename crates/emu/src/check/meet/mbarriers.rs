@@ -32,6 +32,16 @@ struct Asked {
     times: u32,
 }
 
+/// Why a lane may not do what it is about to.
+#[derive(Clone, Debug)]
+struct Refusal {
+    kind: Kind,
+    /// Who set the mbarrier up, if anybody.
+    set_up: Option<Who>,
+    /// In words.
+    what: String,
+}
+
 /// The mbarriers of the CTAs under way.
 #[derive(Debug, Default)]
 pub struct Mbarriers {
@@ -65,51 +75,63 @@ impl Mbarriers {
         let bar = &launch.code.mbarriers[i as usize];
         let mut good = here.lanes;
         let mut bits: FxHashMap<(u64, u64), u64> = FxHashMap::default();
+        let mut refused: Vec<(Refusal, u32)> = Vec::new();
         let r = reach(launch, block, &warp.local);
         each(here.lanes, |l| {
             let Some((region, at)) = t.at(&r, l).filter(|_| touch::space(t.place, t.addr.0[l]) == "shared") else {
                 return;
             };
             let key = (touch::owner(launch, block, t, l), at);
-            let who = Who { lanes: 1 << l, ..here };
-            let set_up = self.live.get(&key).copied();
-            let mut refuse = |kind: Kind, other: Option<Who>, what: String| {
-                good &= !(1 << l);
-                add(launch, found, kind, who, other, what, found::memory(launch, t, l));
-            };
-            match (bar.kind, set_up) {
-                (MbarKind::Init, Some(by)) => {
-                    refuse(Kind::MbarrierInitTwice, Some(by), "sets up an mbarrier that is in use".into());
-                    return;
-                }
-                (MbarKind::Init, None) => {
-                    self.live.insert(key, who);
-                    return;
-                }
-                (_, None) => {
-                    refuse(Kind::MbarrierNotInit, None, "uses an mbarrier that nothing has set up".into());
-                    return;
-                }
-                (MbarKind::Invalidate, Some(_)) => {
-                    self.live.remove(&key);
-                    return;
-                }
-                (_, Some(_)) => {}
-            }
             let old = *bits.entry(key).or_insert_with(|| region.load64(at));
-            if State::read(old).excess() > 0 {
-                let n = State::read(old).excess();
-                let what = format!("{n} bytes more have come to this mbarrier than its phase expects");
-                refuse(Kind::MbarrierBytes, set_up, what);
-                return;
-            }
-            match mbarrier::after(bar.kind, old, mbarrier::operand(bar, &warp.planes, l)) {
+            let operand = mbarrier::operand(bar, &warp.planes, l);
+            match self.judge(bar.kind, key, old, operand, Who { lanes: 1 << l, ..here }) {
                 Ok(new) => _ = bits.insert(key, new),
-                Err(text) => refuse(Kind::MbarrierCount, set_up, format!("uses an mbarrier {text}")),
+                Err(why) => {
+                    good &= !(1 << l);
+                    match refused.iter_mut().find(|(r, _)| (r.kind, r.set_up) == (why.kind, why.set_up)) {
+                        Some((_, lanes)) => *lanes |= 1 << l,
+                        None => refused.push((why, 1 << l)),
+                    }
+                }
             }
         });
+        for (why, lanes) in refused {
+            let memory = found::memory(launch, t, lanes.trailing_zeros() as usize);
+            add(launch, found, Who { lanes, ..here }, why, memory);
+        }
         self.ask(warp, &r, bar, t, Who { lanes: good, ..here });
         good
+    }
+    /// The bits of an mbarrier after one lane's work, if it is right.
+    fn judge(
+        &mut self,
+        kind: MbarKind,
+        key: (u64, u64),
+        old: u64,
+        operand: Option<u64>,
+        who: Who,
+    ) -> Result<u64, Refusal> {
+        let set_up = self.live.get(&key).copied();
+        let refuse = |kind, what: String| Err(Refusal { kind, set_up, what });
+        match (kind, set_up) {
+            (MbarKind::Init, Some(_)) => {
+                return refuse(Kind::MbarrierInitTwice, "sets up an mbarrier that is in use".into());
+            }
+            (MbarKind::Init, None) => _ = self.live.insert(key, who),
+            (_, None) => return refuse(Kind::MbarrierNotInit, "uses an mbarrier that nothing has set up".into()),
+            (MbarKind::Invalidate, Some(_)) => _ = self.live.remove(&key),
+            (_, Some(_)) => {
+                let n = State::read(old).excess();
+                if n > 0 {
+                    let what = format!("{n} bytes more have come to this mbarrier than its phase expects");
+                    return refuse(Kind::MbarrierBytes, what);
+                }
+                return mbarrier::after(kind, old, operand)
+                    .or_else(|text| refuse(Kind::MbarrierCount, format!("uses an mbarrier {text}")));
+            }
+        }
+        // A count that can't be is the device's to refuse.
+        Ok(mbarrier::after(kind, old, operand).unwrap_or(old))
     }
     /// Remembers what lanes ask in vain.
     fn ask(&mut self, warp: &Warp, r: &Reach<'_>, bar: &Mbarrier, t: &Touch, here: Who) {
@@ -163,12 +185,12 @@ impl Mbarriers {
     }
 }
 
-fn add(launch: &Launch<'_>, found: &mut Found, kind: Kind, who: Who, other: Option<Who>, what: String, memory: Memory) {
-    found.add(launch, kind, who, other.map(|o| o.step), 0, || {
+fn add(launch: &Launch<'_>, found: &mut Found, who: Who, why: Refusal, memory: Memory) {
+    found.add(launch, why.kind, who, why.set_up.map(|o| o.step), 0, || {
         let mut first = found::side(launch, "this operation", who);
         first.memory = Some(memory);
         let mut sides = vec![first];
-        sides.extend(other.map(|o| found::side(launch, "set up here", o)));
-        found::finding(kind, what, sides)
+        sides.extend(why.set_up.map(|o| found::side(launch, "set up here", o)));
+        found::finding(why.kind, why.what, sides)
     });
 }
