@@ -6,8 +6,7 @@
 //!
 //! Holds: only accesses of the CTA that began the copy count for global memory; races with others are another check's.
 //!
-//! Misses: copies that other copies cover in the same bytes are told apart only until the first is over; A of a product in
-//! registers; copies that are under way when their thread ends.
+//! Misses: A of a product in registers; copies that are under way when their thread ends.
 
 use prlx_isa::ptx;
 use prlx_isa::view::Operand;
@@ -84,7 +83,8 @@ struct Groups {
 #[derive(Clone, Debug, Default)]
 struct Words {
     written: Vec<u64>,
-    read: Vec<u64>,
+    /// The last that began, and how many there are.
+    read: Vec<(u64, u32)>,
 }
 
 /// What a step is for this check, beyond its [`Op`].
@@ -193,12 +193,16 @@ impl Flight {
                 match *span {
                     Span::Shared(cta, at, bytes) => {
                         let words = self.shared.entry(cta).or_default();
-                        let words = if written { &mut words.written } else { &mut words.read };
                         let (first, end) = ((at / WORD) as usize, (at + bytes).div_ceil(WORD) as usize);
-                        if words.len() < end {
-                            words.resize(end, 0);
+                        if words.written.len() < end {
+                            words.written.resize(end, 0);
+                            words.read.resize(end, (0, 0));
                         }
-                        words[first..end].fill(n);
+                        if written {
+                            words.written[first..end].fill(n);
+                        } else {
+                            words.read[first..end].iter_mut().for_each(|r| *r = (n, r.1 + 1));
+                        }
                     }
                     Span::Global(..) => {
                         if self.global.last() != Some(&n) {
@@ -229,12 +233,13 @@ impl Flight {
         for span in spans {
             let Span::Shared(cta, at, bytes) = *span else { continue };
             let Some(words) = self.shared.get_mut(&cta) else { continue };
-            let words = if written { &mut words.written } else { &mut words.read };
-            let end = ((at + bytes).div_ceil(WORD) as usize).min(words.len());
-            for w in words.get_mut((at / WORD) as usize..end).into_iter().flatten() {
-                if *w == n {
-                    *w = 0;
-                }
+            let end = ((at + bytes).div_ceil(WORD) as usize).min(words.written.len());
+            let range = (at / WORD) as usize..end;
+            if written {
+                let marks = words.written.get_mut(range).into_iter().flatten();
+                marks.filter(|w| **w == n).for_each(|w| *w = 0);
+            } else {
+                words.read.get_mut(range).into_iter().flatten().for_each(|r| r.1 = r.1.saturating_sub(1));
             }
         }
     }
@@ -411,6 +416,15 @@ impl Flight {
             }
         }
     }
+    /// Who still reads some bytes: the last that began, or the first of those that are left.
+    fn reader(&self, last: u64, cta: u64, at: u64, bytes: u64) -> u64 {
+        let reads = |s: &Span| matches!(*s, Span::Shared(c, from, n) if c == cta && at < from + n && from < at + bytes);
+        if self.pending.contains_key(&last) {
+            return last;
+        }
+        let left = self.pending.iter().filter(|(_, p)| p.reads.iter().any(reads)).map(|(&n, _)| n);
+        left.min().unwrap_or(last)
+    }
     /// A product reads a piece of shared memory that a copy may still write.
     fn product_reads(&self, launch: &Launch<'_>, found: &mut Found, here: Who, at: u64) {
         let words = self.shared.get(&here.cta).map_or(&[][..], |w| &w.written);
@@ -475,12 +489,13 @@ impl Flight {
                 Some(Span::Shared(cta, at, bytes)) => {
                     let Some(words) = self.shared.get(&cta) else { return };
                     let range = (at / WORD) as usize..(at + bytes).div_ceil(WORD) as usize;
-                    let mark = |of: &[u64]| of.iter().take(range.end).skip(range.start).copied().find(|&n| n != 0);
-                    if let Some(n) = mark(&words.written) {
+                    let written = words.written.iter().take(range.end).skip(range.start);
+                    if let Some(n) = written.copied().find(|&n| n != 0) {
                         hit(n, true);
                     }
-                    if let Some(n) = mark(&words.read).filter(|_| t.deed != Deed::Read) {
-                        hit(n, false);
+                    let read = words.read.iter().take(range.end).skip(range.start).find(|r| r.1 > 0);
+                    if let Some(&(n, _)) = read.filter(|_| t.deed != Deed::Read) {
+                        hit(self.reader(n, cta, at, bytes), false);
                     }
                 }
                 Some(Span::Global(at, bytes)) => {

@@ -121,12 +121,20 @@ impl Found {
             self.findings.dropped += 1;
         }
     }
-    /// All of it. A value that was read before somebody wrote it, because nothing orders the two, is told by the race alone.
+    /// All of it. A value that was read before somebody wrote it, or before a copy of another thread landed, because nothing
+    /// orders the two, is told by the race alone.
     pub fn finish(mut self) -> Findings {
         let races = self.findings.list.iter().filter(|f| f.kind == Kind::Race);
+        let both = |f: &Finding| Some((f.sides.first()?.place.clone()?, f.sides.get(1)?.place.clone()?));
+        let pairs: HashSet<(Place, Place)> =
+            races.clone().filter_map(both).flat_map(|(a, b)| [(a.clone(), b.clone()), (b, a)]).collect();
         let raced: HashSet<Place> = races.flat_map(|f| &f.sides).filter_map(|s| s.place.clone()).collect();
         let early = |f: &Finding| f.sides.get(1).and_then(|s| s.place.as_ref()).is_some_and(|p| raced.contains(p));
-        self.findings.list.retain(|f| f.kind.check() != Check::Init || !early(f));
+        self.findings.list.retain(|f| match f.kind.check() {
+            Check::Init => !early(f),
+            Check::Async => both(f).is_none_or(|pair| !pairs.contains(&pair)),
+            _ => true,
+        });
         self.findings
     }
 }
