@@ -691,7 +691,7 @@ pub struct Hook {
     /// The action.
     pub action: prlx_probe::Action,
     /// Its values.
-    pub values: Vec<Plane>,
+    pub values: Vec<Value>,
     /// Predicate whose ballot is the event's value.
     pub pred: Option<u16>,
     /// The kernel's own (state begins and ends here), or a device function's.
@@ -702,6 +702,15 @@ pub struct Hook {
     pub counters: (u16, u16),
     /// Belongs to the instruction before it, not to the one behind it.
     pub after: bool,
+}
+
+/// What a hook reads: as it stands, for a step that prepares it would be a step of the schedule.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Value {
+    /// A register or constant.
+    Plane(Plane),
+    /// A predicate, as 0 or 1.
+    Pred(u16),
 }
 
 /// Address windows: where the spaces lie in generic addresses.

@@ -10,8 +10,8 @@ use prlx_trace::launch::{Event, Lanes, OperandRecord, WarpStream};
 use prlx_trace::{LaneMask, SiteId, WarpId};
 use rustc_hash::FxHashMap;
 
-use crate::access::{each, value};
-use crate::code::Hook;
+use crate::access::{self, each};
+use crate::code::{Hook, Value};
 use crate::planes::{LANES, Planes};
 
 /// What a launch writes down.
@@ -222,5 +222,13 @@ impl Recorder {
             }
         };
         WarpStream { warp: self.warp, digest: 0, dropped: 0, lanes }
+    }
+}
+
+/// What a hook reads in one lane.
+fn value(planes: &Planes, value: Value, l: usize) -> u64 {
+    match value {
+        Value::Plane(plane) => access::value(planes, plane, l),
+        Value::Pred(i) => u64::from(planes.get_pred(i) >> l & 1),
     }
 }

@@ -344,8 +344,9 @@ impl Warp {
     ) -> Result<Stop, Box<Fault>> {
         let code = launch.code;
         let mut left = budget;
-        // Hooks take no step, no time and no turn: the schedule is that of the code without them.
-        let hooked = self.recorder.is_some();
+        // Hooks take no step, no time and no turn, also in warps that are not recorded: the schedule is that of the code
+        // without them.
+        let hooked = launch.observe.is_some();
         let checked = block.check.is_some();
         'group: loop {
             if hooked {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use lists::{Kernel, Scheduled, kernels};
-use prlx_driver::{Driver, ErrorKind, Job, RecordOptions, prepare, record};
+use prlx_driver::{Driver, ErrorKind, Job, Prepared, RecordOptions, prepare, record};
 use prlx_emu::{Emulator, Options};
 use prlx_probe::{Filter, Program};
 use prlx_trace::SiteId;
@@ -61,6 +61,24 @@ fn compare(what: &str, a: &[WarpStream], b: &[WarpStream]) -> Result<(), Failed>
     Ok(())
 }
 
+/// Hooks take no step and no turn: without them the launch does the same, also under a hostile schedule.
+fn bare(job: &Job, hooked: &Prepared, instructions: u64, contents: &[Option<Vec<u8>>]) -> Result<(), String> {
+    let mut e = emulator();
+    let m = e.load(job.text.as_bytes()).map_err(|e| e.to_string())?;
+    let p = prepare(&mut e, job).map_err(|e| e.to_string())?;
+    if p != *hooked {
+        return Err("buffers lie elsewhere".into());
+    }
+    let stats = e.launch(m, &job.kernel, &job.config, &p.params).map_err(|e| e.to_string())?;
+    if stats.warp_instructions != instructions {
+        return Err(format!("{instructions} instructions with hooks, {} without", stats.warp_instructions));
+    }
+    match p.contents(&mut e, job).map_err(|e| e.to_string())? == contents {
+        true => Ok(()),
+        false => Err("hooks change what buffers hold".into()),
+    }
+}
+
 fn case(k: &Kernel, launch: &Path, schedule: &Scheduled, level: Level, elide: bool) -> Result<(), Failed> {
     let name = k.name.as_str();
     let mut job = Job::load(launch).map_err(|e| e.to_string())?;
@@ -83,12 +101,14 @@ fn case(k: &Kernel, launch: &Path, schedule: &Scheduled, level: Level, elide: bo
             Err(e) if e.kind == ErrorKind::Unsupported => return Ok(()),
             r => r.map_err(|e| e.to_string())?,
         };
-        for o in prlx_driver::run::outputs(&job, p.contents(&mut e, &job).map_err(|e| e.to_string())?) {
+        let stats = seen.ended.map_err(|e| e.to_string())?;
+        let contents = p.contents(&mut e, &job).map_err(|e| e.to_string())?;
+        bare(&job, &p, stats.warp_instructions, &contents).map_err(|e| format!("seed {seed}: {e}"))?;
+        for o in prlx_driver::run::outputs(&job, contents) {
             if o.expect.is_some_and(|c| c.wrong > 0) && !(seed != 0 && schedule.outputs(name)) {
                 return Err(format!("`{}` is wrong under hooks", o.name).into());
             }
         }
-        seen.ended.map_err(|e| e.to_string())?;
         streams.push((seed, plain(seen.streams)));
     }
     let free = schedule.has(name, level.name());

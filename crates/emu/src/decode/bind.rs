@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::RESERVED;
 use crate::alu::{Args, Run};
-use crate::code::{Code, GuardBits, NEGATE, NO_GUARD, Op, Plane, Special, Step, window};
+use crate::code::{Code, GuardBits, NEGATE, NO_GUARD, Op, Plane, Special, Step, Value, window};
 use crate::planes::{LANES, Planes, V32, V64};
 
 /// The kind of plane that a type needs.
@@ -406,18 +406,14 @@ impl<'a> Binder<'a> {
         })
     }
     /// An operand's own value, whatever its type, for hooks.
-    pub fn value(&mut self, operand: &Operand) -> Result<Plane, String> {
-        match operand {
-            Operand::Reg(r) if self.reg_type(*r) != Type::Pred => self.element(operand, Type::B64),
-            Operand::Reg(r) => {
-                let (t, at) = (self.temp(Kind::W32), self.reg(*r));
-                self.alu(pred_value, t, at, 0);
-                Ok(Plane::W32(t))
-            }
-            Operand::F32(v) => Ok(Plane::W32(self.const32(*v))),
-            Operand::Special(_) => Ok(Plane::W32(self.source(operand, Type::B32)?)),
-            _ => Ok(Plane::W64(self.source(operand, Type::B64)?)),
-        }
+    pub fn value(&mut self, operand: &Operand) -> Result<Value, String> {
+        Ok(Value::Plane(match operand {
+            Operand::Reg(r) if self.reg_type(*r) == Type::Pred => return Ok(Value::Pred(self.reg(*r))),
+            Operand::Reg(_) => self.element(operand, Type::B64)?,
+            Operand::F32(v) => Plane::W32(self.const32(*v)),
+            Operand::Special(_) => Plane::W32(self.source(operand, Type::B32)?),
+            _ => Plane::W64(self.source(operand, Type::B64)?),
+        }))
     }
 }
 
@@ -525,13 +521,4 @@ fn not_pred(p: &mut Planes, a: &Args, m: u32) {
 fn holds(p: &mut Planes, a: &Args, m: u32) {
     let v = p.get32(a.src[0]).0.iter().enumerate().fold(0, |v, (l, &x)| v | u32::from(x != 0) << l);
     p.put_pred(a.dst[0], m, v);
-}
-
-/// A predicate as 0 or 1.
-fn pred_value(p: &mut Planes, a: &Args, m: u32) {
-    let (v, mut out) = (p.get_pred(a.src[0]), V32([0; LANES]));
-    for l in 0..LANES {
-        out.0[l] = v >> l & 1;
-    }
-    p.put32(a.dst[0], m, out);
 }

@@ -21,7 +21,7 @@ use prlx_isa::view::{BlockId, Class, FuncId, Function, FunctionKind, InstId, Mod
 use prlx_probe::{Action, At, Plan};
 
 use crate::alu::Level;
-use crate::code::{Code, Entry, Hook, Op, Saved, Slot};
+use crate::code::{Code, Entry, Hook, Op, Saved, Slot, Value};
 use bind::{Binder, Count, bits, kind};
 
 /// What decoding needs to know.
@@ -476,7 +476,7 @@ fn action(
     Ok(())
 }
 
-fn values(b: &mut Binder<'_>, v: &Operand, out: &mut Vec<crate::code::Plane>) -> Result<(), String> {
+fn values(b: &mut Binder<'_>, v: &Operand, out: &mut Vec<Value>) -> Result<(), String> {
     match v {
         Operand::Vector(list) => list.iter().try_for_each(|v| values(b, v, out)),
         Operand::Sink => Ok(()),
