@@ -2,6 +2,7 @@
 //!
 //! Parsing has no side effects; each command's work is in `commands/`.
 
+use std::ops::Range;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -69,9 +70,40 @@ pub struct RunArgs {
     pub launch: PathBuf,
     #[command(flatten)]
     pub device: DeviceArgs,
+    /// Run it under many schedules, FIRST..END, say which outcomes there are, and where the two most frequent part
+    #[arg(long, value_name = "FIRST..END", value_parser = seeds, conflicts_with_all = ["seed", "check"])]
+    pub seeds: Option<Range<u64>>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+impl RunArgs {
+    /// The comparison that `--seeds` asks for.
+    pub fn under_seeds(&self) -> CompareArgs {
+        let recorder = RecorderArgs {
+            level: Level::Path,
+            no_elide: false,
+            kernel: Vec::new(),
+            function: Vec::new(),
+            line: Vec::new(),
+            class: Vec::new(),
+            warps: None,
+            rewritten: false,
+            ctas: None,
+            memory: 0,
+        };
+        CompareArgs {
+            a: self.launch.clone(),
+            b: None,
+            recorder,
+            device: self.device.clone(),
+            report: ReportArgs { json: self.json, findings: 1 },
+            seeds: self.seeds.clone(),
+            no_zoom: false,
+            keep: None,
+        }
+    }
 }
 
 /// `prlx record`.
@@ -104,14 +136,18 @@ pub struct DiffArgs {
 pub struct CompareArgs {
     /// The first launch file
     pub a: PathBuf,
-    /// The second launch file
-    pub b: PathBuf,
+    /// The second launch file; with --seeds it may be left out
+    #[arg(required_unless_present = "seeds")]
+    pub b: Option<PathBuf>,
     #[command(flatten)]
     pub recorder: RecorderArgs,
     #[command(flatten)]
     pub device: DeviceArgs,
     #[command(flatten)]
     pub report: ReportArgs,
+    /// Run under many schedules, FIRST..END, say which outcomes there are, and where the two most frequent part
+    #[arg(long, value_name = "FIRST..END", value_parser = seeds, conflicts_with_all = ["seed", "check", "rewritten"])]
+    pub seeds: Option<Range<u64>>,
     /// Do not run again at level `operands` around the first finding
     #[arg(long)]
     pub no_zoom: bool,
@@ -194,7 +230,7 @@ pub struct DeviceArgs {
     /// Machine: `cpu` is the CPU device, `cuda` an NVIDIA GPU (`cuda:1` the second), `auto` a GPU if there is one
     #[arg(long, value_name = "MACHINE", default_value = "cpu", value_parser = machine)]
     pub device: Machine,
-    /// Schedule seed of the CPU device (and of random data); overrides the launch file's
+    /// Schedule seed of the CPU device; overrides the launch file's (but for random data, which stay as they are)
     #[arg(long)]
     pub seed: Option<u64>,
     /// Most steps of a CTA on the CPU device before it counts as stuck
@@ -203,8 +239,9 @@ pub struct DeviceArgs {
     /// Checks while the kernel runs, joined by commas: bounds, init, race, sync, async, notes; or all (docs/checks.md)
     #[arg(long, value_name = "LIST", value_parser = checks)]
     pub check: Option<Checks>,
-    /// Host threads of the CPU device under seed 0 (under any other seed it is always one) [default: one a core; one if the
-    /// order of CTAs can show in the results, as with atomics that give something back]
+    /// Host threads of the CPU device under seed 0 (under any other seed it is always one); with --seeds, schedules that run
+    /// side by side [default: one a core; one if the order of CTAs can show in the results, as with atomics that give
+    /// something back]
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
     /// Most memory of the CPU device: buffers, CTAs under way, and what is printed and recorded, in MiB [default: 16384]
@@ -230,7 +267,7 @@ pub struct RecorderArgs {
     pub function: Vec<String>,
     /// Only sites on these lines: FILE:LINE or FILE:FIRST-LAST
     #[arg(long, value_name = "FILE:LINES", value_parser = lines)]
-    pub line: Vec<(String, std::ops::Range<u32>)>,
+    pub line: Vec<(String, Range<u32>)>,
     /// Only sites of this class
     #[arg(long, value_name = "CLASS", value_parser = class)]
     pub class: Vec<SiteClass>,
@@ -311,7 +348,7 @@ fn machine(text: &str) -> Result<Machine, String> {
     }
 }
 
-fn lines(text: &str) -> Result<(String, std::ops::Range<u32>), String> {
+fn lines(text: &str) -> Result<(String, Range<u32>), String> {
     let (file, lines) = text.rsplit_once(':').ok_or("FILE:LINE or FILE:FIRST-LAST")?;
     let (first, last) = lines.split_once('-').unwrap_or((lines, lines));
     let number = |s: &str| s.parse::<u32>().map_err(|e| format!("`{s}`: {e}"));
@@ -320,6 +357,20 @@ fn lines(text: &str) -> Result<(String, std::ops::Range<u32>), String> {
         return Err(format!("`{lines}` is no range of lines (they count from 1)"));
     }
     Ok((file.to_owned(), first..last.saturating_add(1)))
+}
+
+/// Most schedules that are run at once.
+const MAX_SEEDS: u64 = 1 << 20;
+
+fn seeds(text: &str) -> Result<Range<u64>, String> {
+    let (first, end) = text.split_once("..").ok_or("FIRST..END, as 0..200")?;
+    let number = |s: &str| s.parse::<u64>().map_err(|e| format!("`{s}`: {e}"));
+    let (first, end) = (number(first)?, number(end)?);
+    match end.checked_sub(first) {
+        None | Some(0) => Err(format!("`{text}` has no seed: the end is not one of them")),
+        Some(n) if n > MAX_SEEDS => Err(format!("{n} seeds are more than {MAX_SEEDS}")),
+        Some(_) => Ok(first..end),
+    }
 }
 
 fn span(text: &str) -> Result<(u64, u64), String> {
@@ -354,6 +405,8 @@ mod tests {
         assert_eq!(span("3-5"), Ok((3, 6)));
         assert_eq!(span("7"), Ok((7, 8)));
         assert!(span("5-3").is_err());
+        assert_eq!(seeds("3..5"), Ok(3..5));
+        assert!(["3..3", "5..3", "5", "0..2000000", "-1..2"].iter().all(|s| seeds(s).is_err()));
         assert_eq!(lines("a.cu:10-12"), Ok(("a.cu".into(), 10..13)));
         assert!(lines("a.cu:0").is_err());
         assert!(lines("a.cu").is_err());

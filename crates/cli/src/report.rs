@@ -1,7 +1,6 @@
 //! From two recordings to a printed report and an exit code.
 
 use std::io::{self, Write};
-use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -13,11 +12,11 @@ use crate::args::ReportArgs;
 use crate::ui::Ui;
 
 /// Compares two recordings that the user calls `names`.
-pub fn diff(a: &Trace, b: &Trace, names: [&Path; 2], args: &ReportArgs, ui: &Ui) -> Result<Report> {
+pub fn diff(a: &Trace, b: &Trace, names: [String; 2], args: &ReportArgs, ui: &Ui) -> Result<Report> {
     let bar = ui.spinner("comparing");
     let options = DiffOptions { findings: args.findings.max(1), ..DiffOptions::default() };
     let mut found = prlx_analyze::diff(a, b, &options)?;
-    found.names = names.map(|p| p.display().to_string());
+    found.names = names;
     bar.finish_and_clear();
     Ok(found)
 }

@@ -61,6 +61,19 @@ impl Ui {
         bar
     }
 
+    /// Shows how far work of so many parts has come, until the value is dropped.
+    pub fn bar(&self, parts: u64, what: &str) -> ProgressBar {
+        if !self.progress {
+            return ProgressBar::hidden();
+        }
+        let bar = ProgressBar::with_draw_target(Some(parts), ProgressDrawTarget::stderr_with_hz(7));
+        if let Ok(style) = ProgressStyle::with_template("{msg} {bar:30} {pos} of {len} {elapsed}") {
+            bar.set_style(style);
+        }
+        bar.set_message(what.to_owned());
+        bar
+    }
+
     /// Says something in passing, on standard error.
     pub fn note(&self, text: &str) {
         if !self.quiet {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use prlx_trace::kernel::Scalar;
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::content::Content;
 use crate::job::{ArgValue, Buffer, Expect, Job};
@@ -200,6 +201,11 @@ pub fn compare(ty: Scalar, got: &[u8], expect: &Expect) -> Comparison {
 }
 
 impl Output {
+    /// XXH3-64 of its elements.
+    pub fn digest(&self) -> u64 {
+        xxh3_64(&self.bytes)
+    }
+
     /// Writes the `.npy` file that the job asks for, if it does.
     ///
     /// # Errors

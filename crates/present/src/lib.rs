@@ -6,8 +6,10 @@
 mod checks;
 pub mod inspect;
 mod json;
+pub mod schedules;
 mod text;
 
 pub use checks::{checks, checks_json};
 pub use json::json;
+pub use schedules::{schedules, schedules_json};
 pub use text::{Style, text};

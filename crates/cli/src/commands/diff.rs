@@ -12,6 +12,6 @@ use crate::ui::Ui;
 /// Compares them and prints the report.
 pub fn run(args: &DiffArgs, ui: &Ui) -> Result<ExitCode> {
     let (a, b) = (open(&args.a)?, open(&args.b)?);
-    let found = report::diff(&a, &b, [&args.a, &args.b], &args.report, ui)?;
+    let found = report::diff(&a, &b, [&args.a, &args.b].map(|p| p.display().to_string()), &args.report, ui)?;
     report::print(&found, None, &args.report, ui)
 }

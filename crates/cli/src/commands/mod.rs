@@ -1,6 +1,6 @@
 //! One file a command.
 
-mod compare;
+pub mod compare;
 mod diff;
 mod doctor;
 mod inspect;

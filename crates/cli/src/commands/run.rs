@@ -12,10 +12,14 @@ use serde_json::{Value, json};
 use crate::args::RunArgs;
 use crate::record;
 use crate::report;
+use crate::seeds;
 use crate::ui::Ui;
 
 /// Runs it. Exit code 1 if a buffer is not what `expect` says, or checks found errors.
 pub fn run(args: &RunArgs, ui: &Ui) -> Result<ExitCode> {
+    if let Some(range) = &args.seeds {
+        return seeds::run(&args.under_seeds(), range, true, ui);
+    }
     let job = record::load(&args.launch, &args.device)?;
     let mut device = record::device(&args.device)?;
     let name = device.driver().info().name;

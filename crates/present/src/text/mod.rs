@@ -61,12 +61,7 @@ struct Text<'a> {
 
 impl Text<'_> {
     fn verdict(&self, v: Verdict) -> String {
-        let ink = match v {
-            Verdict::Same => Ink::Good,
-            Verdict::Differs => Ink::Bad,
-            Verdict::Unknown => Ink::Doubt,
-        };
-        self.style.ink(ink, v.name())
+        ink(self.style, v)
     }
 
     fn head(&self, out: &mut impl Write, r: &Report) -> io::Result<()> {
@@ -286,8 +281,18 @@ impl Text<'_> {
     }
 }
 
+/// A verdict in its colour.
+pub(crate) fn ink(style: Style, v: Verdict) -> String {
+    let ink = match v {
+        Verdict::Same => Ink::Good,
+        Verdict::Differs => Ink::Bad,
+        Verdict::Unknown => Ink::Doubt,
+    };
+    style.ink(ink, v.name())
+}
+
 /// What a launch does that is stopped; `n` of them.
-fn stops(kind: FaultKind, n: u64) -> &'static str {
+pub(crate) fn stops(kind: FaultKind, n: u64) -> &'static str {
     match (kind, n) {
         (FaultKind::Fault, 1) => "faults",
         (FaultKind::Fault, _) => "fault",
