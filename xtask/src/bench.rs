@@ -105,6 +105,6 @@ fn machine(load: &str) -> Result<String> {
         if said("git", &["status", "--porcelain", "--", "crates"])?.is_empty() { "" } else { " with changes" };
     Ok(format!(
         "Machine: {cores} cores of an {model} ({simd}), {load}; Rust {rust}, release. Commit {commit}{changed}.\n\
-         Times are on the processor, which other work disturbs less than the clock on the wall."
+         Times are processor time of one thread. Other work on the machine disturbs them; by how much was not measured."
     ))
 }
