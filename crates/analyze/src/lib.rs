@@ -14,6 +14,7 @@ mod diff;
 mod diverge;
 mod error;
 mod launch;
+mod merge;
 mod operands;
 mod pair;
 mod program;
@@ -21,9 +22,11 @@ pub mod report;
 mod tree;
 pub mod value;
 mod warp;
+#[cfg(feature = "serde")]
+mod words;
 
 pub use decode::{Decoder, Item, LaneVisits, Limits, Outcome, lane_visits};
-pub use diff::{DiffOptions, diff};
+pub use diff::{DiffOptions, Shard, diff};
 pub use error::Error;
 pub use operands::{attach_operands, window_for};
 pub use program::Program;

@@ -14,14 +14,14 @@ macro_rules! data {
     ($($(#[$m:meta])* struct $name:ident { $($(#[$fm:meta])* $f:ident: $t:ty,)* })*) => { $(
         $(#[$m])*
         #[derive(Clone, PartialEq, Debug, Default)]
-        #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
         pub struct $name { $($(#[$fm])* pub $f: $t,)* }
     )* };
 }
 
 /// Whether two recordings agree.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
 pub enum Verdict {
     /// Everything was seen, and agrees.
     #[default]
@@ -53,7 +53,7 @@ impl Verdict {
 
 /// The kinds of findings.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Kind {
     /// A decision has another value.
     #[default]
@@ -81,44 +81,6 @@ impl Kind {
     }
 }
 
-/// A lane mask that is serialised as a hexadecimal string: no reader loses bits to floating point.
-#[cfg(feature = "serde")]
-fn hex<S: serde::Serializer>(mask: &LaneMask, s: S) -> Result<S::Ok, S::Error> {
-    s.collect_str(&format_args!("{:#x}", mask.0))
-}
-#[cfg(feature = "serde")]
-fn dim<S: serde::Serializer>(d: &Dim3, s: S) -> Result<S::Ok, S::Error> {
-    serde::Serialize::serialize(&[d.x, d.y, d.z], s)
-}
-#[cfg(feature = "serde")]
-fn hex_pair<S: serde::Serializer>(x: &[Option<u64>; 2], s: S) -> Result<S::Ok, S::Error> {
-    serde::Serialize::serialize(&x.map(|x| x.map(|x| format!("{x:#x}"))), s)
-}
-#[cfg(feature = "serde")]
-fn class<S: serde::Serializer>(c: &SiteClass, s: S) -> Result<S::Ok, S::Error> {
-    s.serialize_str(c.name())
-}
-#[cfg(feature = "serde")]
-fn scalar<S: serde::Serializer>(c: &Scalar, s: S) -> Result<S::Ok, S::Error> {
-    s.serialize_str(c.name())
-}
-#[cfg(feature = "serde")]
-fn level<S: serde::Serializer>(c: &Level, s: S) -> Result<S::Ok, S::Error> {
-    s.serialize_str(c.name())
-}
-#[cfg(feature = "serde")]
-fn fault_kind<S: serde::Serializer>(c: &FaultKind, s: S) -> Result<S::Ok, S::Error> {
-    s.serialize_str(c.name())
-}
-#[cfg(feature = "serde")]
-fn node_kind<S: serde::Serializer>(c: &NodeKind, s: S) -> Result<S::Ok, S::Error> {
-    s.serialize_str(c.name())
-}
-#[cfg(feature = "serde")]
-fn site_id<S: serde::Serializer>(c: &SiteId, s: S) -> Result<S::Ok, S::Error> {
-    s.serialize_u32(c.0)
-}
-
 data! {
     /// What comparing two recordings gives.
     struct Report {
@@ -130,7 +92,9 @@ data! {
         names: [String; 2],
         /// What made each side.
         producers: [String; 2],
-        /// Launches, compared in pairs.
+        /// Pairs of launches that there are to compare; a part of a report ([`crate::DiffOptions::shard`]) has fewer.
+        pairs: u64,
+        /// Launches, compared in pairs, by A's number.
         launches: Vec<LaunchReport>,
         /// Launches that the other side has no partner for.
         unpaired: Vec<Unpaired>,
@@ -159,13 +123,13 @@ data! {
         /// By side: where it ran.
         device: [String; 2],
         /// Which recorder ran.
-        #[cfg_attr(feature = "serde", serde(serialize_with = "level"))]
+        #[cfg_attr(feature = "serde", serde(with = "crate::words::level"))]
         level: Level,
         /// CTAs (side A's).
-        #[cfg_attr(feature = "serde", serde(serialize_with = "dim"))]
+        #[cfg_attr(feature = "serde", serde(with = "crate::words::dim"))]
         grid: Dim3,
         /// Threads in a CTA (side A's).
-        #[cfg_attr(feature = "serde", serde(serialize_with = "dim"))]
+        #[cfg_attr(feature = "serde", serde(with = "crate::words::dim"))]
         block: Dim3,
         /// Lanes in a warp.
         warp_size: u8,
@@ -185,7 +149,7 @@ data! {
     /// What stopped a launch before its end.
     struct Fault {
         /// In which way.
-        #[cfg_attr(feature = "serde", serde(serialize_with = "fault_kind"))]
+        #[cfg_attr(feature = "serde", serde(with = "crate::words::fault_kind"))]
         kind: FaultKind,
         /// What happened, with its place.
         text: String,
@@ -216,7 +180,7 @@ data! {
         /// The warp shown: of those that part here, the one that parts earliest.
         warp: WarpPlace,
         /// Its lanes that differ at the same place as the lane shown.
-        #[cfg_attr(feature = "serde", serde(serialize_with = "hex"))]
+        #[cfg_attr(feature = "serde", serde(with = "crate::words::hex"))]
         lanes: LaneMask,
         /// The lane shown: the first of them.
         lane: u8,
@@ -265,7 +229,7 @@ data! {
     /// A lane mask that is written in hexadecimal.
     struct Mask {
         /// The lanes.
-        #[cfg_attr(feature = "serde", serde(serialize_with = "hex"))]
+        #[cfg_attr(feature = "serde", serde(with = "crate::words::hex"))]
         lanes: LaneMask,
     }
     /// What fingerprints say.
@@ -284,7 +248,7 @@ data! {
         /// Its CTA's number.
         cta: u64,
         /// Its CTA's position.
-        #[cfg_attr(feature = "serde", serde(serialize_with = "dim"))]
+        #[cfg_attr(feature = "serde", serde(with = "crate::words::dim"))]
         at: Dim3,
         /// Number in its CTA.
         in_cta: u64,
@@ -298,10 +262,10 @@ data! {
         /// Number in its CTA.
         in_cta: u64,
         /// Lanes that have it.
-        #[cfg_attr(feature = "serde", serde(serialize_with = "hex"))]
+        #[cfg_attr(feature = "serde", serde(with = "crate::words::hex"))]
         lanes: LaneMask,
         /// Lanes that first part here.
-        #[cfg_attr(feature = "serde", serde(serialize_with = "hex"))]
+        #[cfg_attr(feature = "serde", serde(with = "crate::words::hex"))]
         roots: LaneMask,
         /// The smallest number of visits of the site before it, over these lanes.
         visit: Option<u64>,
@@ -320,10 +284,10 @@ data! {
     /// A site, in words.
     struct SiteInfo {
         /// Its number in its module.
-        #[cfg_attr(feature = "serde", serde(serialize_with = "site_id"))]
+        #[cfg_attr(feature = "serde", serde(with = "crate::words::site_id"))]
         id: SiteId,
         /// What it is.
-        #[cfg_attr(feature = "serde", serde(serialize_with = "class"))]
+        #[cfg_attr(feature = "serde", serde(with = "crate::words::class"))]
         class: SiteClass,
         /// The function that it is in.
         function: String,
@@ -337,7 +301,7 @@ data! {
     /// What a decision steers.
     struct SteeredInfo {
         /// Branch, guard or select.
-        #[cfg_attr(feature = "serde", serde(serialize_with = "class"))]
+        #[cfg_attr(feature = "serde", serde(with = "crate::words::class"))]
         class: SiteClass,
         /// The instruction.
         text: String,
@@ -362,7 +326,7 @@ data! {
     /// A node of a slice.
     struct SliceNode {
         /// What it is.
-        #[cfg_attr(feature = "serde", serde(serialize_with = "node_kind"))]
+        #[cfg_attr(feature = "serde", serde(with = "crate::words::node_kind"))]
         kind: NodeKind,
         /// The instruction.
         text: String,
@@ -375,7 +339,7 @@ data! {
         /// For a parameter: the argument's name.
         argument: Option<String>,
         /// For a parameter, or a load whose value was recorded: what it gave to the lane shown.
-        #[cfg_attr(feature = "serde", serde(serialize_with = "hex_pair"))]
+        #[cfg_attr(feature = "serde", serde(with = "crate::words::hex_pair"))]
         values: [Option<u64>; 2],
         /// The value in words, by side.
         shown: [Option<String>; 2],
@@ -402,7 +366,7 @@ data! {
         /// As written, by side.
         name: [String; 2],
         /// Its type.
-        #[cfg_attr(feature = "serde", serde(serialize_with = "scalar"))]
+        #[cfg_attr(feature = "serde", serde(with = "crate::words::scalar"))]
         ty: Scalar,
     }
     /// One lane's operands.
@@ -417,7 +381,7 @@ data! {
     /// One operand of one lane.
     struct OperandCell {
         /// By side: its bits; `None` if it was not recorded.
-        #[cfg_attr(feature = "serde", serde(serialize_with = "hex_pair"))]
+        #[cfg_attr(feature = "serde", serde(with = "crate::words::hex_pair"))]
         bits: [Option<u64>; 2],
         /// By side: in words.
         shown: [Option<String>; 2],
@@ -498,7 +462,7 @@ data! {
 
 /// A part of a launch.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
 pub enum LaunchPart {
     /// Grid, block or warp size.
     #[default]

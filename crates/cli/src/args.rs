@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use prlx_analyze::Shard;
 use prlx_emu::Checks;
 use prlx_isa::image::Target;
 use prlx_probe::Filter;
@@ -42,6 +43,8 @@ pub enum Command {
     Record(RecordArgs),
     /// Compare two recordings
     Diff(DiffArgs),
+    /// Put the parts of a report together that `diff --shard` made
+    Merge(MergeArgs),
     /// Run two launch files, say where they first part, and look closer there by itself
     Compare(CompareArgs),
     /// Write the recorder's code into PTX
@@ -129,6 +132,23 @@ pub struct DiffArgs {
     pub b: PathBuf,
     #[command(flatten)]
     pub report: ReportArgs,
+    /// Compare only every N-th pair of launches, from pair I on (0 to N-1): a part of the report, for `prlx merge`
+    #[arg(long, value_name = "I/N", value_parser = shard, requires = "output")]
+    pub shard: Option<Shard>,
+    /// Write the report into this file, as JSON, instead of printing it
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// `prlx merge`.
+#[derive(Args, Debug)]
+pub struct MergeArgs {
+    /// Parts, as `diff --shard` wrote them, in any order
+    #[arg(required = true)]
+    pub parts: Vec<PathBuf>,
+    /// Print the report as JSON (docs/report.md)
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `prlx compare`.
@@ -359,6 +379,16 @@ fn lines(text: &str) -> Result<(String, Range<u32>), String> {
     Ok((file.to_owned(), first..last.saturating_add(1)))
 }
 
+fn shard(text: &str) -> Result<Shard, String> {
+    let (index, of) = text.split_once('/').ok_or("I/N, as 0/4")?;
+    let number = |s: &str| s.parse::<u64>().map_err(|e| format!("`{s}`: {e}"));
+    let (index, of) = (number(index)?, number(of)?);
+    if index >= of {
+        return Err(format!("`{text}`: parts count from 0 to N-1"));
+    }
+    Ok(Shard { index, of })
+}
+
 /// Most schedules that are run at once.
 const MAX_SEEDS: u64 = 1 << 20;
 
@@ -406,6 +436,8 @@ mod tests {
         assert_eq!(span("7"), Ok((7, 8)));
         assert!(span("5-3").is_err());
         assert_eq!(seeds("3..5"), Ok(3..5));
+        assert_eq!(shard("0/4"), Ok(Shard { index: 0, of: 4 }));
+        assert!(["4/4", "0/0", "1", "-1/2"].iter().all(|s| shard(s).is_err()));
         assert!(["3..3", "5..3", "5", "0..2000000", "-1..2"].iter().all(|s| seeds(s).is_err()));
         assert_eq!(lines("a.cu:10-12"), Ok(("a.cu".into(), 10..13)));
         assert!(lines("a.cu:0").is_err());

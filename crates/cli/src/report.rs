@@ -4,17 +4,24 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::Result;
-use prlx_analyze::{DiffOptions, Report};
+use prlx_analyze::{DiffOptions, Report, Shard};
 use prlx_trace::Trace;
 use prlx_trace::check::Findings;
 
 use crate::args::ReportArgs;
 use crate::ui::Ui;
 
-/// Compares two recordings that the user calls `names`.
-pub fn diff(a: &Trace, b: &Trace, names: [String; 2], args: &ReportArgs, ui: &Ui) -> Result<Report> {
+/// Compares two recordings that the user calls `names`, or a share of their launches.
+pub fn diff(
+    a: &Trace,
+    b: &Trace,
+    names: [String; 2],
+    args: &ReportArgs,
+    shard: Option<Shard>,
+    ui: &Ui,
+) -> Result<Report> {
     let bar = ui.spinner("comparing");
-    let options = DiffOptions { findings: args.findings.max(1), ..DiffOptions::default() };
+    let options = DiffOptions { findings: args.findings.max(1), shard, ..DiffOptions::default() };
     let mut found = prlx_analyze::diff(a, b, &options)?;
     found.names = names;
     bar.finish_and_clear();

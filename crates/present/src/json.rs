@@ -1,4 +1,7 @@
 //! A report as JSON: the report's own fields, under a version. `docs/report.md` says what they mean.
+//!
+//! Holds: what is written is read as the same report, and written as the same bytes (but for what checks found, which is
+//! not read).
 
 use std::io::{self, Write};
 
@@ -10,6 +13,7 @@ use crate::checks::checks_json;
 
 /// The number that changes when a key changes its meaning or goes; new keys do not change it.
 const VERSION: u32 = 1;
+const FORMAT: &str = "prlx-report";
 
 #[derive(serde::Serialize)]
 struct Document<'a> {
@@ -27,6 +31,29 @@ struct Document<'a> {
 /// Those of `out`.
 pub fn json(out: &mut impl Write, report: &Report, checks: Option<[&Findings; 2]>) -> io::Result<()> {
     let checks = checks.map(|both| both.map(checks_json));
-    serde_json::to_writer_pretty(&mut *out, &Document { format: "prlx-report", version: VERSION, report, checks })?;
+    serde_json::to_writer_pretty(&mut *out, &Document { format: FORMAT, version: VERSION, report, checks })?;
     writeln!(out)
+}
+
+#[derive(serde::Deserialize)]
+struct Written {
+    format: String,
+    version: u32,
+    #[serde(flatten)]
+    report: Report,
+}
+
+/// Reads what [`json`] wrote.
+///
+/// # Errors
+/// When the text is no JSON, no report, or one of a later version; in words.
+pub fn read_json(text: &[u8]) -> Result<Report, String> {
+    let written: Written = serde_json::from_slice(text).map_err(|e| e.to_string())?;
+    match written {
+        Written { format, .. } if format != FORMAT => Err(format!("it is a `{format}`, not a `{FORMAT}`")),
+        Written { version, .. } if version != VERSION => {
+            Err(format!("it is of version {version}; this prlx reads {VERSION}"))
+        }
+        Written { report, .. } => Ok(report),
+    }
 }

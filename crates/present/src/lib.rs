@@ -10,6 +10,6 @@ pub mod schedules;
 mod text;
 
 pub use checks::{checks, checks_json};
-pub use json::json;
+pub use json::{json, read_json};
 pub use schedules::{schedules, schedules_json};
 pub use text::{Style, text};

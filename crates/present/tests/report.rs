@@ -6,8 +6,8 @@ mod build;
 use std::path::PathBuf;
 
 use build::{Hashed, S, module, trace};
-use prlx_analyze::{DiffOptions, Report, attach_operands, diff, window_for};
-use prlx_present::{Style, json, text};
+use prlx_analyze::{DiffOptions, Report, Shard, Verdict, attach_operands, diff, window_for};
+use prlx_present::{Style, json, read_json, text};
 use prlx_trace::kernel::*;
 use prlx_trace::launch::*;
 use prlx_trace::{LocId, SiteId, Streams, Trace, WarpId};
@@ -310,4 +310,91 @@ fn lines_fit() {
             assert!(line.chars().count() <= width + 20, "{width}: {line}");
         }
     }
+}
+
+/// A number below `n`.
+fn below(seed: &mut u64, n: usize) -> usize {
+    *seed = build::mix(*seed);
+    (*seed >> 33) as usize % n.max(1)
+}
+
+/// Any split, put together in any order and any nesting, by way of files, gives the bytes of the whole.
+#[test]
+fn parts_of_a_report() {
+    let (mut a, mut b, _) = flipped();
+    let (good, bad) = (a.launches[0].clone(), b.launches[0].clone());
+    let mut odd = bad.clone();
+    odd.launch.fault = Some(Fault { text: "astray".into(), unfinished: None, ..Fault::default() });
+    odd.launch.totals = Totals { bare: 3, instrumented: 10, ..odd.launch.totals };
+    a.launches = vec![good.clone(), good.clone(), bad.clone(), good.clone(), good.clone(), bad.clone(), good.clone()];
+    b.launches = vec![good.clone(), bad, good.clone(), odd, good.clone(), good];
+    let whole = compare(&a, &b);
+    assert_eq!((whole.pairs, whole.launches.len(), whole.unpaired.len()), (6, 6, 1));
+    let mut seed = 7;
+    for round in 0..60 {
+        let of = 1 + below(&mut seed, 8) as u64;
+        let part = |index: u64| {
+            let options = DiffOptions { shard: Some(Shard { index, of }), ..DiffOptions::default() };
+            let mut r = diff(&a, &b, &options).unwrap();
+            r.names = whole.names.clone();
+            assert!(of == 1 || r.verdict != Verdict::Same);
+            r
+        };
+        let mut parts: Vec<Report> = (0..of).map(part).collect();
+        if round % 3 == 0 {
+            // The same part twice is no harm.
+            parts.push(part(0));
+        }
+        while parts.len() > 1 {
+            let (x, y) = (parts.swap_remove(below(&mut seed, parts.len())), below(&mut seed, parts.len()));
+            let y = parts.swap_remove(y);
+            let [x, y] = [x, y].map(|r| read_json(as_json(&r).as_bytes()).unwrap());
+            parts.push(x.merge(y).unwrap());
+        }
+        assert_eq!(as_json(&parts[0]), as_json(&whole), "{of} parts");
+        assert_eq!(as_text(&parts[0], Style::default()), as_text(&whole, Style::default()));
+    }
+    let shard = Some(Shard { index: 1, of: 3 });
+    let some = diff(&a, &b, &DiffOptions { shard, ..DiffOptions::default() }).unwrap();
+    assert_eq!(some.gaps, ["this is a part: 4 of 6 pairs of launches are in others"]);
+    assert!(some.clone().merge(compare(&a, &a)).is_err(), "another comparison");
+    let mut other = some.clone();
+    other.launches[0].gaps.push("more".into());
+    assert!(some.merge(other).unwrap_err().to_string().contains("do not say the same"));
+}
+
+/// Every report that is blessed is read, and written as it was.
+#[test]
+fn reports_are_read() {
+    for name in ["flip", "same", "unknown"] {
+        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/cases/report").join(name);
+        let written = std::fs::read_to_string(path.with_extension("json")).unwrap();
+        let read = read_json(written.as_bytes()).unwrap();
+        assert_eq!(as_json(&read), written);
+        // Numbers that no comparison gives are no harm either.
+        let digits = |c: char| c.is_ascii_digit();
+        for (at, _) in written.match_indices(' ').filter(|(i, _)| written[i + 1..].starts_with(digits)) {
+            let end = written[at + 1..].find(|c| !digits(c)).map_or(written.len(), |n| at + 1 + n);
+            for number in ["0", "255", "18446744073709551615"] {
+                let bad = format!("{}{number}{}", &written[..at + 1], &written[end..]);
+                if let Ok(r) = read_json(bad.as_bytes()) {
+                    as_text(&r, Style::default());
+                }
+            }
+        }
+    }
+    for (text, why) in [
+        ("", "EOF"),
+        ("{}", "missing field"),
+        (r#"{"format":"prlx-schedules","version":1}"#, "missing field"),
+        ("[1]", "invalid"),
+    ] {
+        let e = read_json(text.as_bytes()).unwrap_err();
+        assert!(e.contains(why), "{text}: {e}");
+    }
+    let (_, _, r) = flipped();
+    let later = as_json(&r).replace("\"version\": 1", "\"version\": 2");
+    assert!(read_json(later.as_bytes()).unwrap_err().contains("version 2"));
+    let other = as_json(&r).replace("prlx-report", "prlx-schedules");
+    assert!(read_json(other.as_bytes()).unwrap_err().contains("prlx-schedules"));
 }

@@ -48,7 +48,7 @@ pub fn parted(
         save(&a, &folder.join("a.prlx"))?;
         save(&b, &folder.join("b.prlx"))?;
     }
-    let mut found = report::diff(&a, &b, names, &args.report, ui)?;
+    let mut found = report::diff(&a, &b, names, &args.report, None, ui)?;
     if !args.no_zoom && args.recorder.level == Level::Path {
         let windows: Vec<[Option<Window>; 2]> = found
             .launches

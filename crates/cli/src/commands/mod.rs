@@ -5,6 +5,7 @@ mod diff;
 mod doctor;
 mod inspect;
 mod instrument;
+mod merge;
 mod record;
 mod run;
 
@@ -21,6 +22,7 @@ pub fn run(command: Command, ui: &Ui) -> Result<ExitCode> {
         Command::Run(args) => run::run(&args, ui),
         Command::Record(args) => record::run(&args, ui),
         Command::Diff(args) => diff::run(&args, ui),
+        Command::Merge(args) => merge::run(&args, ui),
         Command::Compare(args) => compare::run(&args, ui),
         Command::Instrument(args) => instrument::run(&args, ui),
         Command::Inspect(args) => inspect::run(&args),

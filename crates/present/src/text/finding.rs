@@ -33,7 +33,7 @@ fn sentence(f: &Finding) -> String {
             [0, n] if n > 0 => format!("{lanes} decide{s} otherwise: false in A, true in B"),
             [n, 0] if n > 0 => format!("{lanes} decide{s} otherwise: true in A, false in B"),
             [a, b] => {
-                let ways = if a + b == f.count {
+                let ways = if a.saturating_add(b) == f.count {
                     format!(": {} true only in A, {} only in B", number(a), number(b))
                 } else {
                     String::new()
@@ -120,7 +120,7 @@ pub(super) fn full(out: &mut impl Write, t: &Text<'_>, l: &LaunchReport, number:
     }
     for (i, trip) in f.trips.iter().enumerate() {
         let at = trip.location.as_ref().map(|l| format!(" of the loop at {}", short(l))).unwrap_or_default();
-        let [a, b] = trip.trip.map(|t| t + 1);
+        let [a, b] = trip.trip.map(|t| t.saturating_add(1));
         let of = match trip.trips {
             [m, n] if m == n => format!("of {} on both sides", super::number(m)),
             [m, n] => format!("of {} in A, {} in B", super::number(m), super::number(n)),
@@ -152,7 +152,11 @@ pub(super) fn full(out: &mut impl Write, t: &Text<'_>, l: &LaunchReport, number:
             Some(c) => row(
                 out,
                 "",
-                &format!("checkpoint {} is the first of {} that differs", c + 1, super::number(h.checkpoints[0])),
+                &format!(
+                    "checkpoint {} is the first of {} that differs",
+                    c.saturating_add(1),
+                    super::number(h.checkpoints[0])
+                ),
             )?,
             None if h.checkpoints != [0, 0] => {
                 row(out, "", &format!("after all of {}", count(h.checkpoints[0], "checkpoint", "checkpoints")))?

@@ -42,7 +42,7 @@ pub fn text(out: &mut impl Write, report: &Report, style: &Style) -> io::Result<
     }
     if !one && !same.is_empty() {
         writeln!(out)?;
-        let warps = same.iter().map(|l| l.coverage.warps.total).sum();
+        let warps = same.iter().fold(0u64, |n, l| n.saturating_add(l.coverage.warps.total));
         let what = format!(
             "{} the same: {}",
             count(same.len() as u64, "launch is", "launches are"),
@@ -74,7 +74,7 @@ impl Text<'_> {
             (Verdict::Same, _) => "no difference, and everything was seen".to_string(),
             (Verdict::Unknown, _) => "no difference seen, but not everything was".to_string(),
             (_, Some((l, f))) => {
-                let roots = l.findings.iter().map(|f| f.roots).sum::<u64>().max(f.lanes_total);
+                let roots = l.findings.iter().fold(0u64, |n, f| n.saturating_add(f.roots)).max(f.lanes_total);
                 let part = if roots == 1 { "lanes parts" } else { "lanes part" };
                 let place = f.location().map(|l| format!(", first at {}", finding::short(l))).unwrap_or_default();
                 let name = match stopped {
@@ -144,7 +144,7 @@ impl Text<'_> {
                 finding::brief(out, self, i + 1, f)?;
             }
         }
-        let cut = l.findings_total - l.findings.len() as u64;
+        let cut = l.findings_total.saturating_sub(l.findings.len() as u64);
         if cut > 0 {
             writeln!(out, "  and {} that are not kept", count(cut, "finding", "findings"))?;
         }
@@ -234,8 +234,8 @@ impl Text<'_> {
         ]);
         line(out, "", &format!("{}{n}", count(lanes.total, "lane", "lanes")))?;
         for (side, v) in ["A", "B"].iter().zip(visits) {
-            if v.recorded + v.computed + v.other > 0 {
-                let all = v.recorded + v.computed;
+            let all = v.recorded.saturating_add(v.computed);
+            if all > 0 || v.other > 0 {
                 let other = if v.other > 0 { format!(", {} other visits", number(v.other)) } else { String::new() };
                 let how = parts(&[(v.recorded, "recorded"), (v.computed, "computed again")]);
                 line(out, "", &format!("{side}: {} decoded{how}{other}", count(all, "decision", "decisions")))?;
@@ -266,7 +266,7 @@ impl Text<'_> {
             format!("A {}, B {}", clean(&l.device[0]), clean(&l.device[1]))
         };
         let e = elements.each_ref().map(|e| e.recorded);
-        let dropped = elements.iter().map(|e| e.dropped).sum::<u64>();
+        let dropped = elements[0].dropped.saturating_add(elements[1].dropped);
         let lost = if dropped > 0 { format!(", {} lost", number(dropped)) } else { String::new() };
         let cost = match l.dilation {
             [Some(a), Some(b)] if (a * 100.0).round() == (b * 100.0).round() => format!(", {a:.2}x the work"),
