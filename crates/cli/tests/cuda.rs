@@ -126,7 +126,7 @@ fn a_fault_of_the_kernel_is_cudas_error_and_no_same() {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fault.prlx");
     let file = file.to_str().unwrap();
     let (code, _, err) = prlx(&format!("record -o {file} {bad} --device cuda"), &[]);
-    assert!(code == 0 && err.contains("was stopped") && err.contains("CUDA_ERROR_ILLEGAL_ADDRESS"), "{err}");
+    assert!(code == 2 && err.contains("was stopped") && err.contains("CUDA_ERROR_ILLEGAL_ADDRESS"), "{err}");
     let (code, out, _) = prlx(&format!("diff {file} {file}"), &[]);
     assert!(code == 3 && out.contains("both sides fault"), "{out}");
 }

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use prlx_trace::Trace;
 
 use crate::args::RecordArgs;
@@ -12,7 +12,7 @@ use crate::record;
 use crate::report;
 use crate::ui::Ui;
 
-/// Records, and says on standard error what is in the file.
+/// Records, and says on standard error what is in the file; that of a launch that was stopped is kept too, and is an error.
 pub fn run(args: &RecordArgs, ui: &Ui) -> Result<ExitCode> {
     let job = record::load(&args.launch, &args.device)?;
     let (trace, found) = {
@@ -27,30 +27,60 @@ pub fn run(args: &RecordArgs, ui: &Ui) -> Result<ExitCode> {
         totals.recorded,
         totals.dropped
     ));
-    for fault in trace.launches.iter().filter_map(|l| l.launch.fault.as_ref()) {
-        ui.warn(&format!("{} was stopped, and the recording ends there: {}", args.launch.display(), fault.text));
+    let code = report::checks(args.device.check.map(|_| &found), ui)?;
+    match trace.launches.iter().find_map(|l| l.launch.fault.as_ref()) {
+        None => Ok(code),
+        Some(fault) => {
+            bail!(
+                "{} was stopped; {} is what was recorded before: {}",
+                args.launch.display(),
+                args.output.display(),
+                fault.text
+            )
+        }
     }
-    report::checks(args.device.check.map(|_| &found), ui)
 }
 
-/// Writes a recording; a file that is not whole is never left under its name.
+/// Writes a recording; a file that is not whole is never left under its name. A pipe or a device is written to as it is.
 pub fn save(trace: &Trace, path: &Path) -> Result<u64> {
+    let special = std::fs::metadata(path).is_ok_and(|m| !m.is_file());
     let mut part = path.as_os_str().to_owned();
-    part.push(".part");
+    part.push(if special { "" } else { ".part" });
     let part = Path::new(&part);
     let write = || -> Result<u64> {
-        let mut file = std::io::BufWriter::new(std::fs::File::create(part)?);
+        let mut file = Counted { file: std::io::BufWriter::new(std::fs::File::create(part)?), bytes: 0 };
         trace.write(&mut file)?;
         file.flush()?;
-        let file = file.into_inner().map_err(std::io::IntoInnerError::into_error)?;
-        file.sync_all()?;
-        let bytes = file.metadata()?.len();
-        std::fs::rename(part, path)?;
-        Ok(bytes)
+        if !special {
+            file.file.get_ref().sync_all()?;
+            std::fs::rename(part, path)?;
+        }
+        Ok(file.bytes)
     };
     write()
-        .inspect_err(|_| drop(std::fs::remove_file(part)))
+        .inspect_err(|_| {
+            if !special {
+                drop(std::fs::remove_file(part));
+            }
+        })
         .with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// A file, and how many bytes went into it.
+struct Counted {
+    file: std::io::BufWriter<std::fs::File>,
+    bytes: u64,
+}
+
+impl Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let n = self.file.write(bytes)?;
+        self.bytes += n as u64;
+        Ok(n)
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.file.flush()
+    }
 }
 
 /// Reads a recording.
