@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use crate::graph::Graph;
 use crate::ptx::Op;
-use crate::view::{Class, Function, Inst, InstId, Operand, Reg};
+use crate::view::{Class, Function, Inst, InstId, Operand, Parts, Reg};
 
 mod joins;
 
@@ -115,10 +115,10 @@ fn mentions(id: InstId, inst: &Inst, list: &mut Vec<(Reg, Mention)>) {
     }
 }
 
-/// A write of one element leaves the others.
+/// A write of one element of a vector leaves the others.
 fn partial(operand: &Operand, list: &mut Vec<(Reg, Mention)>) {
     match operand {
-        Operand::Element(reg, _) => {
+        Operand::Element(reg, code) if Parts::from_code(*code).is_none() => {
             for (_, m) in list.iter_mut().filter(|(r, _)| r == reg) {
                 m.ends = false;
             }

@@ -413,7 +413,9 @@ impl Operand {
         match self {
             Operand::Reg(r) => f(*r, read, written),
             Operand::Not(r) => f(*r, true, false),
-            Operand::Element(r, _) => f(*r, true, written),
+            // A vector keeps its other elements; what is left of a register of which a video instruction writes parts comes from
+            // another operand.
+            Operand::Element(r, code) => f(*r, !written || Parts::from_code(*code).is_none(), written),
             Operand::Address(Base::Reg(r), _) => f(*r, true, false),
             Operand::Tensor(map, coordinates) => {
                 map.for_each_reg(Role::Addr, f);
