@@ -15,7 +15,7 @@ SIZES = {"u8": 1, "s8": 1, "f16": 2, "bf16": 2, "u16": 2, "s16": 2, "u32": 4, "s
 KEYS = {"module", "kernel", "grid", "block", "shared", "seed", "source", "cluster", "arg"}
 ARG_KEYS = {
     "name", "value", "type", "array", "npy", "fill", "iota", "random", "uninit", "len", "out", "expect", "rtol", "atol",
-    "bytes", "fields",
+    "bytes", "fields", "tensor_map", "box", "sizes", "strides", "steps", "swizzle", "oob",
 }
 BUFFERS = ("array", "npy", "fill", "iota", "random", "uninit")
 FROM_NUMPY = {"uint16": ("u16", "f16", "bf16"), "float16": ("f16",)}
@@ -97,12 +97,16 @@ class Check:
     def arg(self, where, arg, kind, size, is_struct):
         for key in set(arg) - ARG_KEYS:
             self.say(f"{where}: unknown key `{key}`")
+        if "tensor_map" in arg:
+            self.tensor_map(where, arg, size)
+            if arg["tensor_map"] is not True:
+                return
         contents = [b for b in BUFFERS if b in arg]
         others = [k for k in ("value", "bytes", "fields") if k in arg]
         if len(contents) + len(others) != 1:
             return self.say(f"{where}: needs one content, has {contents + others}")
         if contents:
-            if size != 8 or kind[0] not in "bu":
+            if "tensor_map" not in arg and (size != 8 or kind[0] not in "bu"):
                 self.say(f"{where}: a buffer for a parameter of type {kind}")
             self.buffer(where, arg, contents[0])
         elif "value" in arg:
@@ -111,6 +115,16 @@ class Check:
             given = size_of_fields(arg["fields"]) if "fields" in arg else (len(arg["bytes"]) - 2) // 2
             if given != size:
                 self.say(f"{where}: {given} bytes for {size}")
+
+    def tensor_map(self, where, arg, size):
+        if size not in (8, 128):
+            self.say(f"{where}: a tensor map for {size} bytes")
+        over = arg["tensor_map"]
+        if over is not True and over not in [a.get("name") for a in self.file["arg"] if a is not arg]:
+            self.say(f"{where}: no argument {over}")
+        ranks = {len(arg[k]) for k in ("box", "sizes", "steps") if k in arg} | {len(arg[k]) + 1 for k in ("strides",) if k in arg}
+        if "box" not in arg or len(ranks) != 1:
+            self.say(f"{where}: a tensor of {sorted(ranks)} dimensions")
 
     def scalar(self, where, arg, kind, size, is_struct):
         if is_struct:

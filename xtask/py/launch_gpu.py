@@ -36,6 +36,13 @@ class Config(c.Structure):
     ]
 
 
+# CUtensorMapDataType and CUtensorMapSwizzle.
+MAP_TYPES = {
+    "u8": 0, "s8": 0, "u16": 1, "s16": 1, "u32": 2, "s32": 3, "u64": 4, "s64": 5, "f16": 6, "f32": 7, "f64": 8, "bf16": 9,
+}  # fmt: skip
+SWIZZLES = ["none", "32B", "64B", "128B"]
+
+
 def call(function, *args):
     code = getattr(cuda, function)(*args)
     if code:
@@ -80,6 +87,25 @@ def struct(fields):
     return data + bytes(-len(data) % max(np.dtype(TYPES[f["type"]]).itemsize for f in fields))
 
 
+def shape(arg, folder):
+    return list(np.load(folder / arg["npy"]).shape) if "npy" in arg else [arg.get("len") or len(arg["array"])]
+
+
+def tensor_map(arg, over, address, folder):
+    """The 128 bytes of a map over the buffer of argument `over`, at a multiple of 64. Lists go by dimension, slowest first."""
+    kind = over.get("type") or {v: k for k, v in TYPES.items() if k != "bf16"}[np.load(folder / over["npy"]).dtype.str[1:]]
+    sizes, size = arg.get("sizes") or shape(over, folder), np.dtype(TYPES[kind]).itemsize
+    dense = [size * int(np.prod(sizes[i + 1 :])) for i in range(len(sizes) - 1)]
+    longs = [(c.c_uint64 * 5)(*v[::-1]) for v in (sizes, arg.get("strides", dense))]
+    words = [(c.c_uint32 * 5)(*v[::-1]) for v in (arg["box"], arg.get("steps", [1] * len(sizes)))]
+    room = c.create_string_buffer(192)
+    skip = -c.addressof(room) % 64
+    into = (c.c_char * 128).from_buffer(room, skip)
+    call("cuTensorMapEncodeTiled", into, MAP_TYPES[kind], len(sizes), address, *longs, *words, 0,
+         SWIZZLES.index(arg.get("swizzle", "none")), 0, int(arg.get("oob") == "nan"))  # fmt: skip
+    return into
+
+
 def scalar(arg, declared):
     kind = arg.get("type") or declared.replace("b8", "u8").replace("b16", "s16").replace("b32", "s32").replace("b64", "s64")
     if isinstance(arg["value"], float) and "type" not in arg and kind[0] not in "f":
@@ -88,8 +114,9 @@ def scalar(arg, declared):
 
 
 def declared_types(ptx, kernel):
+    """Type of each parameter, and for arrays how many elements."""
     header = re.search(rf"\.entry\s+{re.escape(kernel)}\s*\((.*?)\)", ptx, flags=re.S)
-    return re.findall(r"\.param(?:\s+\.align\s+\d+)?\s+\.(\w+)", header[1] if header else "")
+    return re.findall(r"\.param(?:\s+\.align\s+\d+)?\s+\.(\w+)[^,\[]*(?:\[(\d+)\])?", header[1] if header else "")
 
 
 def differing(got, want, arg):
@@ -122,17 +149,30 @@ def run(path):
     if shared > 48 * 1024:
         call("cuFuncSetAttribute", function, 8, shared)
     slots, checks = [], []
-    for arg, declared in zip(file.get("arg", []), declared_types(ptx, kernel)):
-        if "value" in arg:
+    args, declared_all = file.get("arg", []), declared_types(ptx, kernel)
+    buffers = {}
+    for arg in args:
+        if not any(k in arg for k in ("value", "fields", "bytes")) and arg.get("tensor_map", True) is True:
+            host, address = content(arg, folder), c.c_uint64()
+            call("cuMemAlloc_v2", c.byref(address), c.c_size_t(max(host.nbytes, 1)))
+            call("cuMemcpyHtoD_v2", address, host.ctypes.data_as(c.c_void_p), c.c_size_t(host.nbytes))
+            buffers[id(arg)] = address
+            checks.append((arg, host, address))
+    for arg, (declared, size) in zip(args, declared_all):
+        if "tensor_map" in arg:
+            over = arg if arg["tensor_map"] is True else next(a for a in args if a.get("name") == arg["tensor_map"])
+            slots.append(tensor_map(arg, over, buffers[id(over)], folder))
+            if not size:
+                address = c.c_uint64()
+                call("cuMemAlloc_v2", c.byref(address), c.c_size_t(128))
+                call("cuMemcpyHtoD_v2", address, slots[-1], c.c_size_t(128))
+                slots[-1] = address
+        elif "value" in arg:
             slots.append(c.create_string_buffer(scalar(arg, declared)))
         elif "fields" in arg or "bytes" in arg:
             slots.append(c.create_string_buffer(struct(arg["fields"]) if "fields" in arg else bytes.fromhex(arg["bytes"][2:])))
         else:
-            host, address = content(arg, folder), c.c_uint64()
-            call("cuMemAlloc_v2", c.byref(address), c.c_size_t(max(host.nbytes, 1)))
-            call("cuMemcpyHtoD_v2", address, host.ctypes.data_as(c.c_void_p), c.c_size_t(host.nbytes))
-            slots.append(address)
-            checks.append((arg, host, address))
+            slots.append(buffers[id(arg)])
     pointers = (c.c_void_p * len(slots))(*(c.cast(c.byref(s), c.c_void_p) for s in slots))
     dims = [(d if isinstance(d, list) else [d]) for d in (file["grid"], file["block"])]
     sizes = [n for d in dims for n in (d + [1, 1])[:3]]

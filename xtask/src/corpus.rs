@@ -45,6 +45,7 @@ impl Kind {
 }
 
 /// One kernel source and what becomes of it.
+#[derive(Clone)]
 struct Source {
     /// Its folder, relative to the repository.
     dir: PathBuf,
@@ -59,6 +60,7 @@ struct Source {
 }
 
 /// One PTX file to make.
+#[derive(Clone)]
 struct Product {
     arch: &'static str,
     /// A macro that is defined for it.
@@ -77,14 +79,12 @@ pub fn run(args: &[String]) -> Result<()> {
     };
     crate::setup::run(&[])?;
     let tools = Tools::find()?;
-    let mut sources = discover()?;
-    let partial = !words.is_empty();
-    sources.retain(|s| !partial || words.iter().any(|w| s.path().to_string_lossy().contains(w.as_str())));
+    let all = discover()?;
+    let meant = |s: &Source| words.is_empty() || words.iter().any(|w| s.path().to_string_lossy().contains(w.as_str()));
+    let sources: Vec<Source> = all.iter().filter(|s| meant(s)).cloned().collect();
     let mut stale = compile::all(&tools, &sources, check)?;
     stale.extend(reference::all(&tools, &sources, check)?);
-    if !partial {
-        stale.extend(index::write(&sources, check)?);
-    }
+    stale.extend(index::write(&all, check)?);
     launch::check(&tools, &sources, check)?;
     if !stale.is_empty() {
         bail!("{} not what their sources give:\n  {}", stale.len(), stale.join("\n  "));

@@ -1,7 +1,7 @@
 //! A job: one launch with all its data, as a launch file describes it (`docs/launch-file.md`).
 //!
 //! Holds: one [`Arg`] for each parameter of the kernel, in order, of its size; every value fits its type; the shape keeps
-//! to the limits of the hardware and of the kernel. Buffers are bytes only when [`Buffer::bytes`] is called.
+//! to the limits of the hardware and of the kernel. Tensor maps lie inside their buffers. Buffers are bytes only when [`Buffer::bytes`] is called.
 //! Misses: pointers inside struct parameters; aliases (two arguments with one buffer).
 
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use prlx_isa::view;
 use prlx_trace::kernel::{Param, Scalar};
 
 use crate::content::{Content, SplitMix};
-use crate::{Error, ErrorKind, LaunchConfig, compile, element, launch_file};
+use crate::{Error, ErrorKind, LaunchConfig, TensorMap, compile, element, launch_file};
 
 /// One kernel launch: what to load, what to start, with which data.
 #[derive(Clone, PartialEq, Debug)]
@@ -51,8 +51,15 @@ pub enum ArgValue {
     Scalar(Scalar, u64),
     /// A struct: its bytes.
     Bytes(Vec<u8>),
-    /// The address of a buffer.
+    /// The address of a buffer, or a tensor map over it ([`Buffer::map`]).
     Buffer(Buffer),
+    /// A tensor map over another argument's buffer.
+    TensorMap {
+        /// Whose.
+        over: usize,
+        /// The map.
+        map: TensorMap,
+    },
 }
 
 /// A buffer in device memory.
@@ -72,6 +79,8 @@ pub struct Buffer {
     pub save: Option<PathBuf>,
     /// What it must hold after the launch.
     pub expect: Option<Expect>,
+    /// The parameter is a tensor map over it, not its address.
+    pub map: Option<TensorMap>,
 }
 
 /// What a buffer must hold after the launch.

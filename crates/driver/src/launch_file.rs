@@ -1,5 +1,7 @@
 //! Reads launch files. Every key is declared in [`KEYS`] and [`ARG_KEYS`]; what they mean is in `docs/launch-file.md`.
 
+mod tensor_map;
+
 use std::path::PathBuf;
 
 use prlx_isa::{image, ptx};
@@ -17,9 +19,32 @@ pub type Files<'a> = dyn Fn(&str) -> Result<Vec<u8>, Error> + 'a;
 
 const KEYS: &[&str] = &["module", "kernel", "grid", "block", "cluster", "shared", "seed", "source", "arg"];
 const ARG_KEYS: &[&str] = &[
-    "name", "type", "value", "bytes", "fields", "array", "npy", "fill", "iota", "random", "uninit", "len", "out",
-    "expect", "rtol", "atol",
+    "name",
+    "type",
+    "value",
+    "bytes",
+    "fields",
+    "array",
+    "npy",
+    "fill",
+    "iota",
+    "random",
+    "uninit",
+    "len",
+    "out",
+    "expect",
+    "rtol",
+    "atol",
+    "tensor_map",
+    "box",
+    "sizes",
+    "strides",
+    "steps",
+    "swizzle",
+    "oob",
 ];
+/// What only a tensor map has.
+const MAP_KEYS: &[&str] = &["box", "sizes", "strides", "steps", "swizzle", "oob"];
 /// Ways to say what an argument is: exactly one of them.
 const SCALARS: &[&str] = &["value", "bytes", "fields"];
 const CONTENTS: &[&str] = &["array", "npy", "fill", "iota", "random", "uninit"];
@@ -238,12 +263,27 @@ fn arguments(file: &Table<'_>, kernel: &Signature, seed: u64, files: &Files<'_>)
             ))
             .help(format!("parameters: {}; arguments: {}", list(takes), list(named))));
     }
-    let mut args = Vec::new();
-    for (position, (mut table, param)) in tables.into_iter().zip(&kernel.params).enumerate() {
+    let mut names = Vec::new();
+    for (position, (table, param)) in tables.iter_mut().zip(&kernel.params).enumerate() {
         let name = table.get("name").map_or(Ok(param.name.as_str()), |n| n.text())?.to_owned();
         table.what = format!("argument {} (`{name}`)", position + 1);
-        let value = argument(&table, param, (seed, position), files)?;
-        args.push(Arg { name, value });
+        names.push(name);
+    }
+    let mut values = Vec::new();
+    for (position, (table, param)) in tables.iter().zip(&kernel.params).enumerate() {
+        values.push(match table.get("tensor_map") {
+            Some(v) if v.bool().is_none() => None,
+            _ => Some(argument(table, param, (seed, position), files)?),
+        });
+    }
+    // Tensor maps over other arguments, now that those are known.
+    let mut args = Vec::new();
+    for (i, (table, param)) in tables.iter().zip(&kernel.params).enumerate() {
+        let value = match &values[i] {
+            Some(value) => value.clone(),
+            None => tensor_map::over(table, param, &names, &values)?,
+        };
+        args.push(Arg { name: names[i].clone(), value });
     }
     Ok(args)
 }
@@ -270,8 +310,17 @@ fn argument(table: &Table<'_>, param: &Param, random: (u64, usize), files: &File
         [a, b, ..] => return Err(table.error(format_args!("`{a}` and `{b}` can't both be given"))),
     };
     let value = table.need(kind)?;
+    let mapped = table.get("tensor_map").is_some_and(|v| v.bool() == Some(true));
+    if !mapped && let Some(key) = table.present(MAP_KEYS).first() {
+        return Err(table
+            .need(key)?
+            .error("only a tensor map has this")
+            .help("write tensor_map = true, or of which argument"));
+    }
     if CONTENTS.contains(&kind) {
-        if param.size != 8 {
+        if mapped {
+            tensor_map::fits(table.need("tensor_map")?, param)?;
+        } else if param.size != 8 {
             return Err(value.error(format_args!(
                 "{} is a buffer, but parameter `{}` (.{}) is no address",
                 table.what,
@@ -279,7 +328,14 @@ fn argument(table: &Table<'_>, param: &Param, random: (u64, usize), files: &File
                 describe(param)
             )));
         }
-        return buffer(table, kind, value, random, files).map(ArgValue::Buffer);
+        let mut buffer = buffer(table, kind, value, random, files)?;
+        if mapped {
+            buffer.map = Some(tensor_map::read(table, &buffer)?);
+        }
+        return Ok(ArgValue::Buffer(buffer));
+    }
+    if mapped {
+        return Err(value.error("a tensor map is over a buffer, and this is none"));
     }
     if let Some(key) = table.present(&["len", "out", "expect", "rtol", "atol"]).first() {
         return Err(table.need(key)?.error(format_args!("only a buffer has this, and {} is none", table.what)));
@@ -407,7 +463,7 @@ fn buffer(
             }
         },
     };
-    let mut this = Buffer { ty, shape, content, random, out, save, expect: None };
+    let mut this = Buffer { ty, shape, content, random, out, save, expect: None, map: None };
     this.expect = expect(table, &this, files)?;
     Ok(this)
 }

@@ -3,7 +3,8 @@
 //! The emulator implements it, and [`cuda`]; recording is written once, on top. Calls are synchronous: `launch`
 //! returns when the kernel has ended.
 //!
-//! On top of it: [`Job`], a launch with its data as a launch file has it ([`job`], [`content`], [`element`], [`npy`]);
+//! On top of it: [`Job`], a launch with its data as a launch file has it ([`job`], [`content`], [`element`], [`npy`],
+//! [`tensor_map`]);
 //! [`run()`], which runs it as it is; [`record()`], which runs it instrumented and drains what it wrote ([`drain`]).
 //!
 //! Holds: what is taken from a device is given back on every way out; bytes from files and devices never panic.
@@ -23,12 +24,14 @@ mod launch_file;
 pub mod npy;
 mod record;
 pub mod run;
+pub mod tensor_map;
 
 pub use error::{Error, ErrorKind};
 pub use job::Job;
 pub use launch_file::Files;
 pub use record::{Bare, RecordOptions, Recorded, record};
 pub use run::{Output, Prepared, Run, prepare, run};
+pub use tensor_map::TensorMap;
 
 use prlx_probe::Plan;
 use prlx_trace::{Dim3, LaneMask, WarpId, WarpStream};
@@ -145,6 +148,14 @@ pub trait Driver {
         config: &LaunchConfig,
         params: &[u8],
     ) -> Result<LaunchStats, Error>;
+    /// The 128 bytes that kernels of this device take as the tensor map of a tensor at `at`.
+    ///
+    /// # Errors
+    /// When the device has no tensor copies, or there is no such map.
+    fn tensor_map(&mut self, at: DevicePtr, map: &TensorMap) -> Result<[u8; tensor_map::BYTES], Error> {
+        let _ = (at, map);
+        Err(Error::new(ErrorKind::Unsupported, format!("{} has no tensor maps", self.info().name)))
+    }
     /// Runs the original code and does the plan's actions itself: nothing is written into the code, so nothing moves in its
     /// schedule. `None` from a machine that can't; only the CPU device can.
     ///

@@ -7,15 +7,17 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::content::Content;
 use crate::job::{ArgValue, Buffer, Expect, Job};
-use crate::{DevicePtr, Driver, Error, ErrorKind, LaunchStats, ModuleHandle, element, npy};
+use crate::{DevicePtr, Driver, Error, ErrorKind, LaunchStats, ModuleHandle, TensorMap, element, npy};
 
 /// A job's data on a device.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Prepared {
     /// The buffers' addresses, by argument; `None` for what is no buffer.
     pub buffers: Vec<Option<DevicePtr>>,
     /// The parameter buffer.
     pub params: Vec<u8>,
+    /// Tensor maps whose address parameters have, and what they hold.
+    pub maps: Vec<(DevicePtr, Vec<u8>)>,
 }
 
 /// What a run gave.
@@ -64,7 +66,7 @@ pub struct Comparison {
 /// # Errors
 /// When the device has not enough memory.
 pub fn prepare(driver: &mut dyn Driver, job: &Job) -> Result<Prepared, Error> {
-    let mut prepared = Prepared { buffers: Vec::new(), params: vec![0; job.params_size() as usize] };
+    let mut prepared = Prepared { params: vec![0; job.params_size() as usize], ..Prepared::default() };
     match fill_in(driver, job, &mut prepared) {
         Ok(()) => Ok(prepared),
         Err(e) => {
@@ -76,28 +78,31 @@ pub fn prepare(driver: &mut dyn Driver, job: &Job) -> Result<Prepared, Error> {
 }
 
 fn fill_in(driver: &mut dyn Driver, job: &Job, prepared: &mut Prepared) -> Result<(), Error> {
-    for (arg, param) in job.args.iter().zip(&job.params) {
+    for arg in &job.args {
+        let ArgValue::Buffer(buffer) = &arg.value else {
+            prepared.buffers.push(None);
+            continue;
+        };
+        // An empty buffer still has an address of its own. 256: what cudaMalloc gives.
+        let at = driver.alloc(buffer.size().max(1), 256).map_err(|e| Error {
+            message: format!("argument `{}`, {} bytes: {}", arg.name, buffer.size(), e.message),
+            ..e
+        })?;
+        driver.name(at, &arg.name);
+        prepared.buffers.push(Some(at));
+        driver.write(at, &buffer.bytes())?;
+        if buffer.content == Content::Uninit {
+            driver.forget(at, buffer.size());
+        }
+    }
+    for (i, (arg, param)) in job.args.iter().zip(&job.params).enumerate() {
         let bytes = match &arg.value {
             ArgValue::Scalar(ty, bits) => bits.to_le_bytes()[..element::size(*ty).min(8)].to_vec(),
             ArgValue::Bytes(bytes) => bytes.clone(),
-            ArgValue::Buffer(buffer) => {
-                // An empty buffer still has an address of its own. 256: what cudaMalloc gives.
-                let at = driver.alloc(buffer.size().max(1), 256).map_err(|e| Error {
-                    message: format!("argument `{}`, {} bytes: {}", arg.name, buffer.size(), e.message),
-                    ..e
-                })?;
-                driver.name(at, &arg.name);
-                prepared.buffers.push(Some(at));
-                driver.write(at, &buffer.bytes())?;
-                if buffer.content == Content::Uninit {
-                    driver.forget(at, buffer.size());
-                }
-                at.0.to_le_bytes().to_vec()
-            }
+            ArgValue::Buffer(Buffer { map: Some(map), .. }) => map_bytes(driver, prepared, i, map, param.size)?,
+            ArgValue::TensorMap { over, map } => map_bytes(driver, prepared, *over, map, param.size)?,
+            ArgValue::Buffer(_) => prepared.buffers[i].unwrap_or_default().0.to_le_bytes().to_vec(),
         };
-        if !matches!(arg.value, ArgValue::Buffer(_)) {
-            prepared.buffers.push(None);
-        }
         let place = param.offset as usize..(param.offset + param.size) as usize;
         let place = prepared.params.get_mut(place).filter(|p| p.len() == bytes.len());
         let place = place.ok_or_else(|| {
@@ -109,6 +114,25 @@ fn fill_in(driver: &mut dyn Driver, job: &Job, prepared: &mut Prepared) -> Resul
     Ok(())
 }
 
+/// What a parameter of `size` bytes is given for a tensor map over buffer `over`: the map, or the address of one.
+fn map_bytes(
+    driver: &mut dyn Driver,
+    prepared: &mut Prepared,
+    over: usize,
+    map: &TensorMap,
+    size: u32,
+) -> Result<Vec<u8>, Error> {
+    let at = prepared.buffers.get(over).copied().flatten().unwrap_or_default();
+    let bytes = driver.tensor_map(at, map)?;
+    if size as usize == bytes.len() {
+        return Ok(bytes.to_vec());
+    }
+    let at = driver.alloc(bytes.len() as u64, 128)?;
+    prepared.maps.push((at, bytes.to_vec()));
+    driver.write(at, &bytes)?;
+    Ok(at.0.to_le_bytes().to_vec())
+}
+
 impl Prepared {
     /// Gives the buffers the content that they had before the launch.
     ///
@@ -118,7 +142,7 @@ impl Prepared {
         for (at, buffer) in self.each(job) {
             driver.write(at, &buffer.bytes())?;
         }
-        Ok(())
+        self.maps.iter().try_for_each(|(at, bytes)| driver.write(*at, bytes))
     }
 
     /// The buffers with their addresses.
@@ -151,7 +175,8 @@ impl Prepared {
     /// # Errors
     /// When the device fails; all are tried.
     pub fn release(&self, driver: &mut dyn Driver) -> Result<(), Error> {
-        self.buffers.iter().flatten().map(|at| driver.free(*at)).fold(Ok(()), Result::and)
+        let maps = self.maps.iter().map(|(at, _)| at);
+        self.buffers.iter().flatten().chain(maps).map(|at| driver.free(*at)).fold(Ok(()), Result::and)
     }
 }
 

@@ -40,11 +40,14 @@ fn rust(c: &str) -> String {
         "size_t" => ("usize", stars),
         "float" => ("f32", stars),
         "char" => ("c_char", stars),
-        "void" => ("c_void", stars),
+        "cuuint32_t" => ("u32", stars),
+        "cuuint64_t" => ("u64", stars),
+        "void" | "CUtensorMap" => ("c_void", stars),
         "CUdeviceptr" => ("u64", stars),
         "CUlaunchConfig" => ("LaunchConfig", stars),
         "CUcontext" | "CUmodule" | "CUfunction" | "CUstream" | "CUevent" => ("c_void", stars + 1),
         "CUdevice_attribute" | "CUfunction_attribute" | "CUjit_option" => ("i32", stars),
+        other if other.starts_with("CUtensorMap") => ("i32", stars),
         other => panic!("`{other}` is not known to this test"),
     };
     let mut text = base.to_owned();

@@ -5,7 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use prlx_driver::job::ArgValue;
-use prlx_driver::{Error, ErrorKind, Job, npy};
+use prlx_driver::tensor_map::Swizzle;
+use prlx_driver::{Error, ErrorKind, Job, TensorMap, npy};
 use prlx_trace::Dim3;
 use prlx_trace::kernel::Scalar;
 
@@ -22,6 +23,8 @@ const PTX: &str = "
 .visible .entry some() .explicitcluster .maxclusterrank 4
 { ret; }
 .visible .entry plain()
+{ ret; }
+.visible .entry mapped(.param .align 64 .b8 map[128], .param .u64 x, .param .u64 at)
 { ret; }
 ";
 
@@ -120,7 +123,7 @@ fn errors_say_where_and_what_to_do() {
         ),
         (
             whole.replace("kernel = '_Z5saxpyifPfS_'\n", ""),
-            "k.ptx has 5 kernels",
+            "k.ptx has 6 kernels",
             "_Z5saxpyifPfS_, pair, two, some, plain",
         ),
         (
@@ -264,4 +267,75 @@ fn sources_are_found_by_their_last_name() {
     assert!(job.source_text("/somewhere/else/threshold.cu").unwrap().contains("find_beats"));
     assert!(job.source_text("threshold.cu").is_some());
     assert_eq!(job.source_text("/somewhere/none.cu"), None);
+}
+
+/// The arguments of `mapped`: the map, the buffer and the other map.
+fn mapped(map: &str, x: &str, at: &str) -> Result<Job, Error> {
+    let head = "module = 'k.ptx'\nkernel = 'mapped'\ngrid = 1\nblock = 32\n";
+    parse(&format!("{head}[[arg]]\n{map}\n[[arg]]\n{x}\n[[arg]]\n{at}\n"))
+}
+
+const OWN: &str = "tensor_map = true\ntype = 'f16'\nfill = 0\nlen = 4096\nsizes = [2, 32, 64]\nbox = [1, 8, 64]\n\
+                   steps = [1, 2, 1]\nswizzle = '128B'\noob = 'nan'\nout = true";
+const X: &str = "name = 'x'\ntype = 'u32'\niota = 0\nlen = 64";
+const OVER: &str = "tensor_map = 'x'\nbox = [16]";
+
+#[test]
+fn tensor_maps() {
+    let job = mapped(OWN, X, OVER).unwrap();
+    let ArgValue::Buffer(own) = &job.args[0].value else { panic!() };
+    let map = TensorMap {
+        ty: Scalar::F16,
+        sizes: vec![64, 32, 2],
+        strides: vec![128, 4096],
+        tile: vec![64, 8, 1],
+        steps: vec![1, 2, 1],
+        swizzle: Swizzle::B128,
+        nan: true,
+    };
+    assert_eq!((own.map.as_ref(), own.out), (Some(&map), true));
+    let flat = TensorMap {
+        ty: Scalar::U32,
+        sizes: vec![64],
+        strides: vec![],
+        tile: vec![16],
+        steps: vec![1],
+        swizzle: Swizzle::None,
+        nan: false,
+    };
+    assert_eq!(job.args[2].value, ArgValue::TensorMap { over: 1, map: flat });
+    let strided = mapped(&OWN.replace("sizes = [2, 32, 64]", "sizes = [2, 8, 64]\nstrides = [4096, 256]"), X, OVER);
+    let ArgValue::Buffer(own) = &strided.unwrap().args[0].value else { panic!() };
+    assert_eq!(own.map.as_ref().unwrap().strides, [256, 4096]);
+}
+
+#[test]
+fn wrong_tensor_maps() {
+    let own = |from: &str, to: &str| mapped(&OWN.replace(from, to), X, OVER);
+    let cases = [
+        (own("box = [1, 8, 64]\n", ""), "argument 1 (`map`): `box` is missing"),
+        (own("box = [1, 8, 64]", "box = [8, 64]"), "a.toml:11: `box`: it has 2 numbers where a tensor of 3 dimensions"),
+        (own("box = [1, 8, 64]", "box = [1, 300, 64]"), "`box`: 300 is not between 1 and 256"),
+        (own("sizes = [2, 32, 64]", "sizes = [2, 33, 64]"), "the tensor takes 8448 bytes, and its buffer has 8192"),
+        (own("sizes = [2, 32, 64]", "strides = [2]"), "`strides`: it has 1 numbers where a tensor of 1 dimensions"),
+        (own("swizzle = '128B'", "swizzle = '96B'"), "`swizzle`: \"none\", \"32B\", \"64B\" or \"128B\""),
+        (own("oob = 'nan'", "oob = 'one'"), "`oob`: \"zero\" or \"nan\""),
+        (own("type = 'f16'", "type = 'u16'"), "`oob`: a u16 can't be NaN"),
+        (own("tensor_map = true\n", ""), "only a tensor map has this"),
+        (own("tensor_map = true", "tensor_map = false"), "only a tensor map has this"),
+        (own("fill = 0\nlen = 4096\n", "bytes = '0x00'\n"), "a tensor map is over a buffer, and this is none"),
+        (mapped(OWN, X, "tensor_map = 'y'\nbox = [16]"), "there is no argument `y` with a buffer"),
+        (mapped(OWN, X, "tensor_map = 'at'\nbox = [16]"), "there is no argument `at` with a buffer"),
+        (mapped(OWN, X, "tensor_map = 'x'\nlen = 4\nbox = [16]"), "the buffer is that of argument `x`"),
+        (mapped(OWN, X, "tensor_map = 4\nbox = [16]"), "`tensor_map`: a text in quotes is expected"),
+        (
+            parse(&format!("{HEAD}[[arg]]\nvalue = 1\n[[arg]]\n{OVER}\n[[arg]]\n{X}\n[[arg]]\n{X}\n")),
+            "a tensor map has 128 bytes or is an address, and parameter `a` has 4",
+        ),
+    ];
+    for (got, message) in cases {
+        let e = got.expect_err(message);
+        assert!(e.message.contains(message), "wanted {message:?}, got {:?}", e.message);
+        assert!(e.message.starts_with("a.toml:"), "{}", e.message);
+    }
 }

@@ -27,6 +27,7 @@ fn job(ctas: u32, threads: u32) -> Job {
         out: true,
         save: None,
         expect: None,
+        map: None,
     };
     Job {
         name: "job.toml".into(),

@@ -577,6 +577,8 @@ pub fn run<'a>(r: &Reach<'a>, place: Place, at: u64, bytes: u64) -> Option<(&'a 
         (Place::Shared, _) => inside(r.shared, at),
         (Place::Cluster, _) => cluster(at),
         (Place::Generic, window::SHARED..window::LOCAL) => cluster(at - window::SHARED),
+        (Place::Params, _) => inside(r.params, at),
+        (Place::Generic, window::PARAMS..window::CODE) => inside(r.params, at - window::PARAMS),
         _ if bytes == 0 => inside(r.shared, 0),
         _ => r.memory.range(at, bytes),
     }

@@ -7,6 +7,7 @@
 use prlx_isa::view::{FuncId, InstId, SymbolId};
 
 use crate::alu::{Args, Run};
+use crate::tensor::{Field, Reduce};
 
 /// A guard: bits 0..15 a predicate plane, bit 15 negates; [`NO_GUARD`]: none.
 pub type GuardBits = u16;
@@ -63,6 +64,14 @@ pub enum Op {
     CopyWait(u32),
     /// Asynchronous copy of a run of bytes.
     Bulk(u32),
+    /// Asynchronous copy of a tile of a tensor.
+    Tensor(u32),
+    /// Puts a lane's bulk copies since the last time in a group.
+    BulkCommit,
+    /// Waits until at most this many groups of bulk copies are under way; true: or have been read.
+    BulkWait(u32, bool),
+    /// Sets a field of a tensor map, or copies one.
+    TensorMap(u32),
     /// Elements sent to a CTA of the cluster.
     Send(u32),
     /// Work on an mbarrier.
@@ -408,6 +417,45 @@ pub struct Bulk {
     pub mbarrier: Option<Mem>,
     /// What is done with each element at the destination, and its bytes; none: it is replaced.
     pub reduce: Option<(Rmw, u8)>,
+    /// Plane of the CTAs of the cluster that receive it, one bit each; none: the one that the address says.
+    pub multicast: Option<u16>,
+}
+
+/// `cp.async.bulk.tensor`: a tile of a tensor, by lane.
+#[derive(Clone, Debug)]
+pub struct TensorCopy {
+    /// The tensor map.
+    pub map: Mem,
+    /// Planes of the coordinates.
+    pub at: Vec<u16>,
+    /// The tile in shared memory.
+    pub shared: Mem,
+    /// To shared memory, not from it.
+    pub load: bool,
+    /// The mbarrier that counts the bytes.
+    pub mbarrier: Option<Mem>,
+    /// What is done with each element of the tensor; none: it is replaced.
+    pub reduce: Option<Reduce>,
+    /// As for [`Bulk`].
+    pub multicast: Option<u16>,
+}
+
+/// Work on a tensor map in memory.
+#[derive(Clone, Debug)]
+pub struct MapWork {
+    /// The map.
+    pub map: Mem,
+    /// What is done.
+    pub kind: MapKind,
+}
+
+/// What is done to a tensor map.
+#[derive(Clone, Debug)]
+pub enum MapKind {
+    /// A field gets a value.
+    Set(Field, Plane),
+    /// It becomes a copy of another.
+    Copy(Mem),
 }
 
 /// `st.async`, `red.async`: elements for the shared memory of a CTA of the cluster, by lane.
@@ -673,6 +721,10 @@ pub struct Code {
     pub bulks: Vec<Bulk>,
     /// Elements that are sent.
     pub sends: Vec<Send>,
+    /// Asynchronous copies of tiles.
+    pub tensors: Vec<TensorCopy>,
+    /// Work on tensor maps.
+    pub maps: Vec<MapWork>,
     /// Work on mbarriers.
     pub mbarriers: Vec<Mbarrier>,
     /// Barriers.

@@ -1,25 +1,31 @@
-//! `cp.async` and `cp.async.bulk`: copies that may end late.
+//! `cp.async`: copies of each lane that may end late, and the arrivals at mbarriers that follow them.
 //!
-//! Under the fair schedule a copy is done at once. Under a hostile one it may be done as late as the wait for its group (or
-//! the lane's end), so that a missing wait shows.
-//!
-//! Misses: bulk copies are always done at once.
+//! Under the fair schedule a copy is done when it begins. Under a hostile one it is done at a seeded point after that, in any
+//! order among a lane's copies, at the latest at the wait for its group or at the lane's end, so that a missing wait shows.
+//! `cp.async.mbarrier.arrive` arrives when the copies that the lane began before it are done.
 
 use crate::access::{self, Bad};
-use crate::code::{Bulk, Copy, Mem};
-use crate::cta::{Block, Launch};
+use crate::code::Copy;
+use crate::cta::{Block, Launch, Rng};
+use crate::fault::Fault;
+use crate::mbarrier;
 use crate::planes::LANES;
 use crate::warp::{Warp, reach};
 
-/// A copy that was begun and not done.
+/// What was begun and not done.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     lane: u8,
-    bytes: u8,
-    taken: u8,
     group: u32,
-    from: u64,
-    to: u64,
+    what: What,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum What {
+    /// A copy: what is not taken is filled with zeros.
+    Copy { bytes: u8, taken: u8, from: u64, to: u64 },
+    /// An arrival at the mbarrier at this address of the cluster, and the step that asked for it.
+    Arrive { at: u64, step: u32 },
 }
 
 /// A warp's copies.
@@ -64,89 +70,83 @@ impl Warp {
         })?;
         let mut to = [0; LANES];
         access::each_place(&self.planes, &r, &mut 0, &copy.dst, m, |l, _, at| to[l] = at)?;
-        let late = launch.config.seed != 0
-            && (launch.config.seed ^ block.clock).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 63 == 1;
         access::each(m, |l| {
-            let p = Pending {
-                lane: l as u8,
-                bytes,
-                taken: taken[l],
-                group: self.copies.groups[l],
-                from: from[l],
-                to: to[l],
-            };
-            if late { self.copies.pending.push(p) } else { perform(launch, block, &p) }
+            let what = What::Copy { bytes, taken: taken[l], from: from[l], to: to[l] };
+            if launch.config.seed == 0 {
+                perform(launch, block, (bytes, taken[l]), from[l], to[l]);
+            } else {
+                self.copies.pending.push(Pending { lane: l as u8, group: self.copies.groups[l], what });
+            }
         });
         Ok(())
     }
-    /// Ends copies of some lanes: all but those of the last `left` groups; `u32::MAX`: all.
-    pub(crate) fn copies_wait(&mut self, launch: &Launch<'_>, block: &Block, left: u32, m: u32) {
-        if self.copies.pending.is_empty() {
-            return;
-        }
-        let groups = self.copies.groups;
-        self.copies.pending.retain(|p| {
-            let l = usize::from(p.lane);
-            let due = m >> l & 1 == 1 && (left == u32::MAX || p.group < groups[l].saturating_sub(left));
-            if due {
-                perform(launch, block, p);
-            }
-            !due
+    /// Arrives for the lanes `m` at the mbarriers at `at` when their copies so far are done. A hostile schedule's doing: the
+    /// fair one has none under way.
+    pub(crate) fn arrive_late(&mut self, m: u32, at: &[u64; LANES], step: u32) {
+        access::each(m, |l| {
+            let what = What::Arrive { at: at[l], step };
+            self.copies.pending.push(Pending { lane: l as u8, group: self.copies.groups[l], what });
         });
     }
-}
-
-impl Warp {
-    /// Copies a run of bytes for each lane.
-    pub(crate) fn bulk(&mut self, launch: &Launch<'_>, block: &Block, op: &Bulk, m: u32) -> Result<(), Box<Bad>> {
-        let r = reach(launch, block, &self.local);
-        let mut wrong = None;
-        access::each(m, |l| {
-            let bytes = u64::from(self.planes.w32[usize::from(op.size)].0[l]);
-            let place = |mem: &Mem| {
-                let at = access::address_of(&self.planes, mem, l);
-                access::run(&r, mem.place, at, bytes)
-                    .ok_or_else(|| format!("{bytes} bytes at {at:#x}, which are not all there"))
-            };
-            let done = (|| {
-                if !bytes.is_multiple_of(16) {
-                    return Err(format!("{bytes} bytes, which is not a multiple of 16"));
-                }
-                let ((from, a), (to, b)) = (place(&op.src)?, place(&op.dst)?);
-                if !a.is_multiple_of(16) || !b.is_multiple_of(16) {
-                    return Err("from or to an address that is not a multiple of 16".into());
-                }
-                match op.reduce {
-                    None => (0..bytes).step_by(8).for_each(|i| to.store64(b + i, from.load64(a + i))),
-                    Some((rmw, size)) => (0..bytes).step_by(size.into()).for_each(|i| {
-                        let v = from.load(a + i, size);
-                        to.update(b + i, size, |old| access::rmw(rmw, size, old, v, 0));
-                    }),
-                }
-                Ok(())
-            })();
-            if let Err(text) = done {
-                wrong = wrong.take().or(Some(Bad { lane: l as u32, text }));
-            }
-        });
-        if let Some(bad) = wrong {
-            return Err(Box::new(bad));
+    /// Under a hostile schedule: some of what is under way is done now.
+    pub(crate) fn copies_turn(&mut self, launch: &Launch<'_>, block: &Block, rng: &mut Rng) -> Result<(), Box<Fault>> {
+        if self.copies.pending.is_empty() || rng.below(4) != 0 {
+            return Ok(());
         }
-        let Some(mem) = &op.mbarrier else { return Ok(()) };
-        let mut counts = [0; LANES];
-        access::each(m, |l| counts[l] = self.planes.w32[usize::from(op.size)].0[l]);
-        access::each_place(&self.planes, &r, &mut self.hint, mem, m, |l, region, at| {
-            crate::mbarrier::complete(region, at, counts[l]);
+        self.settle_copies(launch, block, |_| rng.below(2) == 0)
+    }
+    /// Does what is due, an arrival only after all that its lane began before it.
+    fn settle_copies(
+        &mut self,
+        launch: &Launch<'_>,
+        block: &Block,
+        mut due: impl FnMut(&Pending) -> bool,
+    ) -> Result<(), Box<Fault>> {
+        let (mut waiting, mut wrong) = (0u32, None);
+        self.copies.pending.retain(|p| {
+            let lane = u32::from(p.lane);
+            if !due(p) || matches!(p.what, What::Arrive { .. }) && waiting >> lane & 1 == 1 {
+                waiting |= 1 << lane;
+                return true;
+            }
+            match p.what {
+                What::Copy { bytes, taken, from, to } => perform(launch, block, (bytes, taken), from, to),
+                What::Arrive { at, step } => {
+                    let done = mbarrier::arrive(&reach(launch, block, launch.params), at);
+                    wrong =
+                        wrong.take().or(done.err().map(|e| Fault::new(step, lane, format!("uses an mbarrier {e}"))));
+                }
+            }
+            false
+        });
+        wrong.map_or(Ok(()), Err)
+    }
+    /// Ends copies of some lanes: all but those of the last `left` groups; `u32::MAX`: all.
+    pub(crate) fn copies_wait(
+        &mut self,
+        launch: &Launch<'_>,
+        block: &Block,
+        left: u32,
+        m: u32,
+    ) -> Result<(), Box<Fault>> {
+        if self.copies.pending.is_empty() {
+            return Ok(());
+        }
+        let groups = self.copies.groups;
+        self.settle_copies(launch, block, |p| {
+            let l = usize::from(p.lane);
+            m >> l & 1 == 1 && (left == u32::MAX || p.group < groups[l].saturating_sub(left))
         })
     }
 }
 
-fn perform(launch: &Launch<'_>, block: &Block, p: &Pending) {
+/// Copies as many bytes as are taken, and zeros.
+fn perform(launch: &Launch<'_>, block: &Block, (bytes, taken): (u8, u8), from: u64, to: u64) {
     let mut data = [0; 16];
-    let data = &mut data[..usize::from(p.bytes)];
+    let data = &mut data[..usize::from(bytes)];
     // Both places were checked when the copy began, and allocations do not go away during a launch.
-    if let Some((region, off)) = launch.memory.range(p.from, p.taken.into()) {
-        region.read(off, &mut data[..usize::from(p.taken)]);
+    if let Some((region, off)) = launch.memory.range(from, taken.into()) {
+        region.read(off, &mut data[..usize::from(taken)]);
     }
-    block.shared.write(p.to, data);
+    block.shared.write(to, data);
 }

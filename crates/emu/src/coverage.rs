@@ -28,7 +28,8 @@ pub const fn coverage(op: Op) -> Coverage {
         Atom | Red => Runs("an access of 16 bytes is atomic to others of 16 bytes only"),
         Stacksave | Stackrestore | Alloca => Runs("64-bit addresses only"),
         Membar | Fence => Runs("memory is sequentially consistent"),
-        Cp => Runs("no tensors, no multicast; `.bulk` copies at once"),
+        Cp => Runs("tensors tiled, not interleaved, not im2col"),
+        Tensormap => Runs("maps of this device"),
         Mbarrier => Runs(""),
         Ldmatrix | Stmatrix => Runs("8x8 tiles of 16-bit elements"),
         Mma => Runs(
@@ -38,8 +39,7 @@ pub const fn coverage(op: Op) -> Coverage {
         Wgmma => Runs("no `.sp`; sums of floating point within a tolerance"),
         Createpolicy => Runs("the policy has no effect"),
         Prefetch | Prefetchu | Applypriority | Discard | Griddepcontrol | Pmevent | Setmaxnreg => Hint,
-        Multimem | Tensormap | Tex | Tld4 | Txq | Istypep | Suld | Sust | Sured | Suq | Clusterlaunchcontrol
-        | Tcgen05 => Refused,
+        Multimem | Tex | Tld4 | Txq | Istypep | Suld | Sust | Sured | Suq | Clusterlaunchcontrol | Tcgen05 => Refused,
         Vadd | Vsub | Vabsdiff | Vmin | Vmax | Vshl | Vshr | Vset | Vadd2 | Vsub2 | Vavrg2 | Vabsdiff2 | Vmin2
         | Vmax2 | Vset2 | Vadd4 | Vsub4 | Vavrg4 | Vabsdiff4 | Vmin4 | Vmax4 | Vset4 => Runs(""),
         Vmad => Runs("no negated operands"),

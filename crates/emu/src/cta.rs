@@ -12,6 +12,7 @@ use prlx_isa::view::Module;
 use prlx_trace::launch::WarpStream;
 use prlx_trace::{Dim3, LaneMask, WarpId};
 
+use crate::bulk::Transfer;
 use crate::check::{Checker, Shelf};
 use crate::cluster::Peers;
 use crate::code::{Code, Op};
@@ -126,6 +127,8 @@ pub struct Block {
     pub barriers: [Barrier; BARRIERS],
     /// What the warps of each warpgroup have begun; empty until one does.
     pub warpgroups: Vec<wgmma::Group>,
+    /// Bulk copies under way.
+    pub transfers: Vec<Transfer>,
     /// Instructions so far.
     pub clock: u64,
     /// Atomics and volatile accesses so far.
@@ -173,6 +176,7 @@ impl Cta {
                 rank,
                 barriers: Default::default(),
                 warpgroups: Vec::new(),
+                transfers: Vec::new(),
                 clock: 0,
                 spins: 0,
                 output: Vec::new(),
@@ -191,6 +195,7 @@ impl Cta {
         (b.clock, b.spins) = (0, 0);
         b.barriers = Default::default();
         b.warpgroups.clear();
+        b.transfers.clear();
         self.rng = Rng::new(launch.config.seed, index);
         self.next = 0;
         if launch.config.seed == 0 {
@@ -246,6 +251,8 @@ impl Cta {
                 }
             }
             if idle >= self.warps.len() {
+                // Nobody is left to wait for them here, but another CTA of the cluster may.
+                self.block.bulk_end(launch).map_err(|f| self.error(launch, f))?;
                 if self.warps.iter().all(|w| w.alive == 0) {
                     return Ok(State::Done);
                 }
@@ -281,17 +288,7 @@ impl Cta {
             };
             let rng = if hostile { Some(&mut self.rng) } else { None };
             let ran = warp.run(launch, &mut self.block, burst, rng).map_err(|f| (at, f));
-            if let Err((at, f)) = ran.and_then(|_| self.wgmma_turn(launch)) {
-                return Err(fault::error(
-                    &f,
-                    launch.module,
-                    launch.source,
-                    launch.code,
-                    self.block.cta,
-                    launch.config.block,
-                    at as u32,
-                ));
-            }
+            ran.and_then(|_| self.aside(launch)).map_err(|f| self.error(launch, f))?;
             steps += 1;
             self.poll(launch);
             if self.block.clock > launch.max_steps || steps > launch.max_steps {
@@ -303,17 +300,31 @@ impl Cta {
             }
         }
     }
-    /// What goes on beside the warps' own steps: products of warpgroups, and the waits for them. An error has its warp.
-    fn wgmma_turn(&mut self, launch: &Launch<'_>) -> Result<(), (usize, Box<Fault>)> {
+    /// The error of a fault in a warp.
+    fn error(&self, launch: &Launch<'_>, (warp, f): (usize, Box<Fault>)) -> Error {
+        let (cta, block) = (self.block.cta, launch.config.block);
+        fault::error(&f, launch.module, launch.source, launch.code, cta, block, warp as u32)
+    }
+    /// What goes on beside the warps' own steps: copies, products of warpgroups and the waits for them. An error has its warp.
+    fn aside(&mut self, launch: &Launch<'_>) -> Result<(), (usize, Box<Fault>)> {
+        if launch.config.seed != 0 {
+            self.block.bulk_turn(launch, &mut self.rng)?;
+            for (at, w) in self.warps.iter_mut().enumerate() {
+                w.copies_turn(launch, &self.block, &mut self.rng).map_err(|f| (at, f))?;
+                if w.flight.busy() {
+                    w.products_turn(launch, &mut self.block, &mut self.rng).map_err(|f| (at, f))?;
+                }
+            }
+        }
         if self.block.warpgroups.is_empty() {
             return Ok(());
         }
-        for (at, w) in self.warps.iter_mut().enumerate() {
-            if w.flight.busy() {
-                w.products_turn(launch, &self.block, &mut self.rng).map_err(|f| (at, f))?;
-            }
-            if w.flight.waits() {
-                w.poll_sync(launch, &mut self.block).map_err(|f| (at, f))?;
+        for at in 0..self.warps.len() {
+            if let Some((first, due)) = self.warps[at].flight.ready(at, &self.block.warpgroups) {
+                for (i, w) in self.warps.iter_mut().enumerate().skip(first).take(wgmma::WARPS) {
+                    w.products_until(launch, &mut self.block, due).map_err(|f| (i, f))?;
+                }
+                self.warps[at].poll_sync(launch, &mut self.block).map_err(|f| (at, f))?;
             }
         }
         Ok(())
@@ -426,7 +437,7 @@ impl Cta {
                         Some(n) => format!(", barrier {} of {n} threads", w.bar[l]),
                         None => format!(", barrier {} of all threads", w.bar[l]),
                     },
-                    _ if w.flight.waits() => w.flight.missing(w.index, &self.block.warpgroups),
+                    _ if w.flight.waits() => format!(", for {}", w.flight.missing(w.index, &self.block.warpgroups)),
                     _ => {
                         let missing = w.members[l] & w.alive & !same;
                         format!(", for {}", lanes(missing))

@@ -2,7 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use prlx_driver::{DeviceInfo, DevicePtr, Driver, Error, ErrorKind, LaunchConfig, LaunchStats, ModuleHandle, Observed};
+use prlx_driver::{
+    DeviceInfo, DevicePtr, Driver, Error, ErrorKind, LaunchConfig, LaunchStats, ModuleHandle, Observed, TensorMap,
+    tensor_map,
+};
 use prlx_isa::view::{Function, Module, Space, Symbol};
 use prlx_probe::Plan;
 use prlx_trace::Dim3;
@@ -22,6 +25,7 @@ use crate::host::Host;
 use crate::memory::{Memory, Owner, Region};
 use crate::order;
 use crate::planes::LANES;
+use crate::tensor;
 
 /// Limits of the device.
 #[derive(Clone, Debug)]
@@ -400,6 +404,10 @@ impl Driver for Emulator {
         }
         self.memory.wrote(at.0, bytes);
         Ok(())
+    }
+
+    fn tensor_map(&mut self, at: DevicePtr, map: &TensorMap) -> Result<[u8; tensor_map::BYTES], Error> {
+        tensor::encode(at.0, map).map_err(|e| Error::new(ErrorKind::Launch, format!("a tensor map of {e}")))
     }
 
     fn observe(

@@ -13,6 +13,7 @@
 
 mod access;
 pub mod alu;
+mod bulk;
 mod calls;
 pub mod check;
 pub mod cluster;
@@ -35,6 +36,7 @@ pub mod planes;
 mod printf;
 mod product;
 mod sync;
+mod tensor;
 mod unsupported;
 pub mod warp;
 mod wgmma;

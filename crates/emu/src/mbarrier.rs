@@ -3,8 +3,8 @@
 //! The layout is the device's own, as PTX leaves it open: bit 63 the phase's parity, then 20 bits each of expected and
 //! pending arrivals, then 22 bits of pending bytes, offset so that 0 lies in the middle.
 
-use crate::access::{self, Bad};
-use crate::code::{MbarKind, Mbarrier};
+use crate::access::{self, Bad, Reach};
+use crate::code::{MbarKind, Mbarrier, Place, window};
 use crate::cta::{Block, Launch};
 use crate::memory::Region;
 use crate::planes::Planes;
@@ -80,6 +80,11 @@ impl State {
             format!("which lacks {}", parts.join(" and "))
         }
     }
+    /// One that awaits `n` arrivals more.
+    fn more(mut self, n: u32) -> Result<u64, String> {
+        self.pending += n;
+        if self.pending > COUNT as u32 { Err("at which too many arrive".into()) } else { Ok(self.bits()) }
+    }
     fn expect(mut self, bytes: i32) -> State {
         self.bytes = self.bytes.wrapping_add(bytes);
         self
@@ -128,11 +133,8 @@ impl Warp {
         block: &Block,
         bar: &Mbarrier,
         m: u32,
+        step: u32,
     ) -> Result<(), Box<Bad>> {
-        if matches!(bar.kind, MbarKind::ArriveCopies { .. }) {
-            // Whatever was begun is done now; ending early is always allowed.
-            self.copies_wait(launch, block, u32::MAX, m);
-        }
         let Some(mem) = &bar.mem else {
             access::each(m, |l| {
                 let pending = State::read(operand(bar, &self.planes, l).unwrap_or(0)).pending;
@@ -142,6 +144,15 @@ impl Warp {
             });
             return Ok(());
         };
+        // A hostile schedule's copies are under way: their lane arrives when they are done.
+        let late = match bar.kind {
+            MbarKind::ArriveCopies { counted } if launch.config.seed != 0 => Some(counted),
+            _ => None,
+        };
+        if late.is_some() {
+            let at = std::array::from_fn(|l| cluster_address(mem.place, access::address_of(&self.planes, mem, l)));
+            self.arrive_late(m, &at, step);
+        }
         let r = reach(launch, block, &self.local);
         let (mut results, mut wrong) = ([0u64; crate::planes::LANES], None);
         access::each_place(&self.planes, &r, &mut self.hint, mem, m, |l, region, at| {
@@ -150,7 +161,11 @@ impl Warp {
             if matches!(bar.kind, MbarKind::Test { .. }) {
                 results[l] = State::read(old).passed(phase(bar, &self.planes, l)).into();
             }
-            match after(bar.kind, old, operand(bar, &self.planes, l)) {
+            let new = match late {
+                Some(counted) => State::read(old).more(counted.into()),
+                None => after(bar.kind, old, operand(bar, &self.planes, l)),
+            };
+            match new {
                 Ok(new) if new != old => region.store64(at, new),
                 Ok(_) => {}
                 Err(text) => wrong = wrong.take().or(Some((l, text))),
@@ -170,6 +185,23 @@ impl Warp {
         }
         Ok(())
     }
+}
+
+/// An address as the cluster has it.
+fn cluster_address(place: Place, at: u64) -> u64 {
+    if place == Place::Generic { at.wrapping_sub(window::SHARED) } else { at }
+}
+
+/// Arrives once at the mbarrier at an address of the cluster.
+///
+/// # Errors
+/// When none is there, or nobody is awaited.
+pub fn arrive(r: &Reach<'_>, at: u64) -> Result<(), String> {
+    let found = access::run(r, Place::Cluster, at, 8).filter(|_| at.is_multiple_of(8));
+    let (region, off) = found.ok_or_else(|| format!("at {at:#x}, where none is"))?;
+    let state = State::read(region.load64(off)).arrive(1, false)?;
+    region.store64(off, state.bits());
+    Ok(())
 }
 
 /// Counts bytes that have come.

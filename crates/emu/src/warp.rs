@@ -13,6 +13,7 @@ use prlx_driver::ErrorKind;
 use prlx_trace::Dim3;
 
 use crate::access::{self, Bad, Reach, each};
+use crate::bulk::Groups;
 use crate::code::{Bar, BarKind, Clock, Code, MbarKind, NEGATE, NO_GUARD, Op, Send, Sent, Special, window};
 use crate::copies::Copies;
 use crate::cta::{Block, CLUSTER, Launch, Rng};
@@ -95,6 +96,8 @@ pub struct Warp {
     pub local: Region,
     /// Asynchronous copies under way.
     pub copies: Copies,
+    /// Groups of bulk copies.
+    pub groups: Groups,
     /// Products of the warpgroup under way.
     pub flight: Flight,
     /// What hooks write down.
@@ -148,6 +151,7 @@ impl Warp {
             frames: (0..LANES).map(|_| Vec::new()).collect(),
             local: Region::new(stride * LANES as u64),
             copies: Copies::default(),
+            groups: Groups::default(),
             flight: Flight::default(),
             recorder: None,
             hint: 0,
@@ -179,6 +183,7 @@ impl Warp {
         self.taken = [0; LANES];
         self.frames.iter_mut().for_each(Vec::clear);
         self.copies = Copies::default();
+        self.groups = Groups::default();
         self.flight = Flight::default();
         (self.patience, self.turn) = (PATIENCE, None);
     }
@@ -482,12 +487,27 @@ impl Warp {
                         pc += 1;
                     }
                     Op::CopyWait(n) => {
-                        self.copies_wait(launch, block, n, m);
+                        self.copies_wait(launch, block, n, m)?;
                         pc += 1;
                     }
                     Op::Bulk(i) => {
-                        self.bulk(launch, block, &code.bulks[i as usize], m)
-                            .map_err(|b| access_fault(b, pc, "copies"))?;
+                        self.bulk(launch, block, &code.bulks[i as usize], m, pc)?;
+                        pc += 1;
+                    }
+                    Op::Tensor(i) => {
+                        self.tensor(launch, block, &code.tensors[i as usize], m, pc)?;
+                        pc += 1;
+                    }
+                    Op::BulkCommit => {
+                        self.groups.commit(m);
+                        pc += 1;
+                    }
+                    Op::BulkWait(left, read) => {
+                        self.bulk_wait(launch, block, left, read, m)?;
+                        pc += 1;
+                    }
+                    Op::TensorMap(i) => {
+                        self.map_work(launch, block, &code.maps[i as usize], m, pc)?;
                         pc += 1;
                     }
                     Op::Send(i) => {
@@ -499,7 +519,7 @@ impl Warp {
                         left = left.saturating_sub(SPIN);
                         block.spins += 1;
                         let bar = &code.mbarriers[i as usize];
-                        if let Err(bad) = self.mbarrier(launch, block, bar, m) {
+                        if let Err(bad) = self.mbarrier(launch, block, bar, m, pc) {
                             return Err(access_fault(bad, pc, "uses an mbarrier"));
                         }
                         pc += 1;
@@ -630,7 +650,7 @@ impl Warp {
         if lanes == 0 {
             return Ok(());
         }
-        self.copies_wait(launch, block, u32::MAX, lanes);
+        self.copies_wait(launch, block, u32::MAX, lanes)?;
         self.end(lanes);
         if self.at_sync != 0 {
             self.poll_sync(launch, block)?;

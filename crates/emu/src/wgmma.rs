@@ -6,8 +6,8 @@
 //!
 //! Under the fair schedule a product is done when it begins. Under a hostile one it is done at a seeded point between that and
 //! the wait for its group: it reads shared memory and A's registers there, and until its result lands its accumulators hold
-//! NaNs and noise. What waits for a group waits until all four warps have begun its products; that they begin the same ones
-//! is checked.
+//! NaNs and noise. What waits for a group waits until all four warps have begun its products and all of them are done; that
+//! they begin the same ones is checked.
 //!
 //! Holds: integers and bits are exact. Others: a product is rounded to binary32 (it is exact but for overflow and underflow),
 //! sums are of binary32, to nearest, from C on in the order of k, and a binary16 D is rounded from that once. So a result is
@@ -71,6 +71,7 @@ pub struct Flight {
 #[derive(Clone, Debug, Default)]
 pub struct Group {
     begun: [u64; WARPS],
+    done: [u64; WARPS],
     /// Steps of the products that not all have begun, from number `first` on.
     log: VecDeque<u32>,
     first: u64,
@@ -104,6 +105,12 @@ impl Flight {
     pub fn waits(&self) -> bool {
         self.wants.is_some()
     }
+    /// The first warp of the warpgroup, if the warp waits for products that all four have begun; and how many.
+    pub fn ready(&self, warp: usize, groups: &[Group]) -> Option<(usize, u64)> {
+        let wants = self.wants?;
+        let all = groups.get(warp / WARPS)?.begun.iter().all(|&b| b >= wants);
+        all.then_some((warp / WARPS * WARPS, wants))
+    }
     /// Whether some products are begun and not done, or done and not landed.
     pub fn busy(&self) -> bool {
         !self.held.is_empty()
@@ -126,7 +133,7 @@ impl Flight {
         let (first, wants) = (warp as usize / WARPS * WARPS, self.wants.unwrap_or(0));
         let begun = groups.get(first / WARPS).map_or([0; WARPS], |g| g.begun);
         let missing = (0..WARPS).filter(|&w| begun[w] < wants).map(|w| (first + w).to_string()).collect::<Vec<_>>();
-        format!(", for warp {} of its warpgroup to begin the products", missing.join(" and warp "))
+        format!("warp {} of its warpgroup to begin the products", missing.join(" and warp "))
     }
     /// Lets the results of products before number `due` be seen.
     fn land(&mut self, planes: &mut Planes, due: u64) {
@@ -169,26 +176,25 @@ impl Warp {
                 block.warpgroups[group].begin(place, step).map_err(fault)?;
                 let next = self.pending(launch, i, step).map_err(fault)?;
                 self.flight.begun += 1;
+                self.flight.pending.push_back(next);
                 if launch.config.seed == 0 {
-                    self.flight.done += 1;
-                    self.product(launch, block, &next)?;
+                    self.products_until(launch, block, self.flight.begun)?;
                 } else {
                     self.hide(launch, block, i);
-                    self.flight.pending.push_back(next);
                     if self.flight.pending.len() > MOST {
-                        let due = self.flight.done + 1;
-                        self.products_until(launch, block, due)?;
+                        self.products_until(launch, block, self.flight.done + 1)?;
                     }
                 }
             }
             Products::Wait(left) => {
                 let due = self.flight.due(left);
-                if block.warpgroups[group].begun.iter().any(|&b| b < due) {
+                self.products_until(launch, block, due)?;
+                // A group is the warpgroup's: it is over when the parts of all four warps are done.
+                if block.warpgroups[group].done.iter().any(|&d| d < due) {
                     self.flight.wants = Some(due);
                     return Ok(false);
                 }
                 self.flight.wants = None;
-                self.products_until(launch, block, due)?;
                 self.flight.land(&mut self.planes, due);
                 let n = self.flight.groups.len().saturating_sub(left as usize);
                 self.flight.groups.drain(..n);
@@ -200,7 +206,7 @@ impl Warp {
     pub(crate) fn products_turn(
         &mut self,
         launch: &Launch<'_>,
-        block: &Block,
+        block: &mut Block,
         rng: &mut Rng,
     ) -> Result<(), Box<Fault>> {
         if rng.below(4) != 0 {
@@ -213,12 +219,21 @@ impl Warp {
         }
         Ok(())
     }
-    fn products_until(&mut self, launch: &Launch<'_>, block: &Block, due: u64) -> Result<(), Box<Fault>> {
+    /// Does those before number `due` that are not done.
+    pub(crate) fn products_until(
+        &mut self,
+        launch: &Launch<'_>,
+        block: &mut Block,
+        due: u64,
+    ) -> Result<(), Box<Fault>> {
         while self.flight.done < due
             && let Some(next) = self.flight.pending.pop_front()
         {
             self.flight.done += 1;
             self.product(launch, block, &next)?;
+        }
+        if let Some(group) = block.warpgroups.get_mut(self.index as usize / WARPS) {
+            group.done[self.index as usize % WARPS] = self.flight.done;
         }
         Ok(())
     }

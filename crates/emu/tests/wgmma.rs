@@ -355,6 +355,19 @@ fn groups_are_waited_for_in_order() {
 }
 
 #[test]
+fn a_wait_is_for_the_whole_warpgroup() {
+    // The first warp overwrites B as soon as its own wait is over.
+    let t = Test::new(8, "f32", "f16", "f16");
+    let spoil = format!(
+        "setp.ge.u32 %p2, %r0, 32; @%p2 bra E; mov.u32 %r4, sm; shl.b32 %r3, %r0, 2; add.u32 %r4, %r4, %r3;\n\
+         st.shared.u32 [%r4+{RIGHT}], 0; E:\n"
+    );
+    let wait = "wgmma.wait_group.sync.aligned 0;\n";
+    let case = t.case(&t.simple().replace(wait, &format!("{wait}{spoil}")));
+    assert!(case.all()[SUMS..] == t.want(1));
+}
+
+#[test]
 fn what_is_read_before_the_wait_is_noise() {
     let t = Test::new(8, "f32", "f16", "f16");
     let early = "mov.b32 %r10, %d0;\n";

@@ -8,7 +8,7 @@ use std::sync::{LazyLock, Mutex};
 use prlx_driver::cuda::calls::{attribute, function};
 use prlx_driver::cuda::code::CODES;
 use prlx_driver::job::Signature;
-use prlx_driver::{DevicePtr, Driver, Error, ErrorKind, LaunchConfig, ModuleHandle};
+use prlx_driver::{DevicePtr, Driver, Error, ErrorKind, LaunchConfig, ModuleHandle, TensorMap};
 use prlx_emu::{Emulator, Options};
 use prlx_isa::image::{self, Target};
 
@@ -269,6 +269,10 @@ impl Device {
     pub fn read(&mut self, from: u64, bytes: &mut [u8]) -> Result<()> {
         self.ready()?;
         self.emulator.read(DevicePtr(from), bytes).map_err(|_| code::INVALID_VALUE)
+    }
+    pub fn tensor_map(&mut self, at: u64, map: &TensorMap) -> Result<[u8; 128]> {
+        self.ready()?;
+        self.emulator.tensor_map(DevicePtr(at), map).map_err(|_| code::INVALID_VALUE)
     }
     pub fn fill(&mut self, to: u64, value: u8, bytes: usize) -> Result<()> {
         self.ready()?;

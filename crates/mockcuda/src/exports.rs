@@ -8,7 +8,9 @@ use std::slice::{from_raw_parts, from_raw_parts_mut};
 
 use prlx_driver::LaunchConfig;
 use prlx_driver::cuda::calls::{self, extra, jit};
+use prlx_driver::tensor_map::{Swizzle, TensorMap};
 use prlx_trace::Dim3;
+use prlx_trace::kernel::Scalar;
 
 use crate::device::{Result, code, error, with};
 
@@ -226,6 +228,53 @@ mod body {
     }
     pub unsafe fn cuMemsetD8_v2(to: u64, value: u8, bytes: usize) -> i32 {
         with("cuMemsetD8_v2", |d| d.fill(to, value, bytes))
+    }
+    #[expect(clippy::too_many_arguments, reason = "as cuda.h has it")]
+    pub unsafe fn cuTensorMapEncodeTiled(
+        to: *mut c_void,
+        element: i32,
+        rank: u32,
+        at: *mut c_void,
+        sizes: *const u64,
+        strides: *const u64,
+        tile: *const u32,
+        steps: *const u32,
+        interleave: i32,
+        swizzle: i32,
+        _promotion: i32,
+        fill: i32,
+    ) -> i32 {
+        with("cuTensorMapEncodeTiled", |d| {
+            let known = calls::TENSOR_TYPES.iter().find(|(_, n)| *n == element);
+            let ty = known.and_then(|(name, _)| Scalar::ALL.iter().find(|s| s.name() == *name));
+            let swizzle = usize::try_from(swizzle).ok().and_then(|i| Swizzle::ALL.get(i));
+            let (Some(ty), Some(swizzle), 1..=5, 0, 0 | 1) = (ty, swizzle, rank, interleave, fill) else {
+                return Err(code::INVALID_VALUE);
+            };
+            if !(to as usize).is_multiple_of(64)
+                || sizes.is_null()
+                || strides.is_null()
+                || tile.is_null()
+                || steps.is_null()
+            {
+                return Err(code::INVALID_VALUE);
+            }
+            let n = rank as usize;
+            // SAFETY: as the module says: `rank` numbers each, but of strides one less.
+            let map = unsafe {
+                TensorMap {
+                    ty: *ty,
+                    sizes: from_raw_parts(sizes, n).to_vec(),
+                    strides: from_raw_parts(strides, n - 1).to_vec(),
+                    tile: from_raw_parts(tile, n).to_vec(),
+                    steps: from_raw_parts(steps, n).to_vec(),
+                    swizzle: swizzle.1,
+                    nan: fill == 1,
+                }
+            };
+            // SAFETY: as the module says: 128 bytes.
+            unsafe { put(to.cast(), d.tensor_map(at as u64, &map)?) }
+        })
     }
     pub unsafe fn cuLaunchKernelEx(
         config: *const calls::LaunchConfig,

@@ -67,6 +67,21 @@ macro_rules! cuda_calls {
             cuMemcpyDtoH_v2(to: *mut ::core::ffi::c_void, from: u64, bytes: usize);
             /// Sets bytes.
             cuMemsetD8_v2(to: u64, value: u8, bytes: usize);
+            /// Makes a tensor map, of 128 bytes at a multiple of 64.
+            cuTensorMapEncodeTiled(
+                map: *mut ::core::ffi::c_void,
+                element: i32,
+                rank: u32,
+                at: *mut ::core::ffi::c_void,
+                sizes: *const u64,
+                strides: *const u64,
+                tile: *const u32,
+                steps: *const u32,
+                interleave: i32,
+                swizzle: i32,
+                promotion: i32,
+                fill: i32
+            );
             /// Starts a kernel.
             cuLaunchKernelEx(
                 config: *const $crate::cuda::calls::LaunchConfig,
@@ -115,6 +130,22 @@ pub mod function {
     /// Whether clusters may be larger than every device of the kind can run.
     pub const NON_PORTABLE_CLUSTER: i32 = 14;
 }
+
+/// `CUtensorMapDataType`, by the type's name.
+pub const TENSOR_TYPES: [(&str, i32); 12] = [
+    ("u8", 0),
+    ("s8", 0),
+    ("u16", 1),
+    ("s16", 1),
+    ("u32", 2),
+    ("s32", 3),
+    ("u64", 4),
+    ("s64", 5),
+    ("f16", 6),
+    ("f32", 7),
+    ("f64", 8),
+    ("bf16", 9),
+];
 
 /// `CUjit_option`.
 pub mod jit {

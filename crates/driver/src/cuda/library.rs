@@ -12,8 +12,9 @@ use std::ptr::null_mut;
 
 use libloading::Library as Dynamic;
 
-use super::calls::{CLUSTER_DIMENSION, LaunchAttribute, LaunchConfig, extra, jit};
+use super::calls::{CLUSTER_DIMENSION, LaunchAttribute, LaunchConfig, TENSOR_TYPES, extra, jit};
 use super::code::known;
+use crate::tensor_map::{BYTES, Swizzle, TensorMap};
 use crate::{Error, ErrorKind};
 
 /// Names the library to use instead of the system's: a path. Tests put a mock there.
@@ -307,6 +308,30 @@ impl Library {
     /// Sets bytes.
     pub fn fill(&self, to: u64, bytes: usize, value: u8) -> Result<(), Failure> {
         call!(self.cuMemsetD8_v2(to, value, bytes))
+    }
+
+    /// The bytes of a tensor map over a tensor at `at`, which was checked: its lists have as many numbers as they should.
+    pub fn tensor_map(&self, at: u64, map: &TensorMap) -> Result<[u8; BYTES], Failure> {
+        #[repr(C, align(64))]
+        struct Aligned([u8; BYTES]);
+        let mut out = Aligned([0; BYTES]);
+        let element = TENSOR_TYPES.iter().find(|(name, _)| *name == map.ty.name()).map_or(-1, |t| t.1);
+        let swizzle = Swizzle::ALL.iter().position(|(_, s)| *s == map.swizzle).unwrap_or(0);
+        call!(self.cuTensorMapEncodeTiled(
+            out.0.as_mut_ptr().cast(),
+            element,
+            map.sizes.len() as u32,
+            std::ptr::without_provenance_mut(at as usize),
+            map.sizes.as_ptr(),
+            map.strides.as_ptr(),
+            map.tile.as_ptr(),
+            map.steps.as_ptr(),
+            0,
+            swizzle as i32,
+            0,
+            i32::from(map.nan)
+        ))?;
+        Ok(out.0)
     }
 
     /// Starts a kernel in the default stream, between two events. `params` is its whole parameter buffer.

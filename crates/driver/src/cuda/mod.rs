@@ -19,6 +19,7 @@ use self::calls::{attribute, function};
 use self::code::known;
 use self::library::{Context, Device, Failure, Function, Library, Module, Shape, sticky};
 use crate::assemble::{self, Assemblers, Failed};
+use crate::tensor_map::{BYTES, TensorMap};
 use crate::{DeviceInfo, DevicePtr, Driver, Error, ErrorKind, LaunchConfig, LaunchStats, ModuleHandle};
 
 /// Bytes of shared memory that a CTA can have without asking for more.
@@ -278,6 +279,12 @@ impl Driver for Cuda {
         let what = format!("filling {bytes} bytes at {:#x}", at.0);
         let bytes = usize::try_from(bytes).map_err(|_| Error::new(ErrorKind::Memory, what.clone()))?;
         self.library.fill(at.0, bytes, value).map_err(|e| e.during(&what))
+    }
+
+    fn tensor_map(&mut self, at: DevicePtr, map: &TensorMap) -> Result<[u8; BYTES], Error> {
+        self.enter()?;
+        map.check().map_err(|e| Error::new(ErrorKind::Launch, format!("a tensor map: {e}")))?;
+        self.library.tensor_map(at.0, map).map_err(|e| e.during("a tensor map"))
     }
 
     fn launch(

@@ -6,7 +6,8 @@
 //!
 //! Holds: only accesses of the CTA that began the copy count for global memory; races with others are another check's.
 //!
-//! Misses: A of a product in registers; copies that are under way when their thread ends.
+//! Misses: what tensor copies do in global memory, and multicasts in other CTAs; A of a product in registers; copies that are
+//! under way when their thread ends.
 
 use prlx_isa::ptx;
 use prlx_isa::view::Operand;
@@ -66,6 +67,18 @@ struct Pending {
     group: Group,
     /// The parity of the phase of its mbarrier that completes it.
     phase: Option<bool>,
+    /// Of a product: warps of its warpgroup that have waited for it, one bit each.
+    waited: u8,
+}
+
+impl Pending {
+    /// Whether what it reads must not be written by `who`: nobody has waited for it, or not this warp of its warpgroup. The
+    /// wait of one warp is for the parts of all four; others learn of it through that warp.
+    fn reads_on(&self, who: Who) -> bool {
+        let (group, place) = (who.warp / WARPS as u32, who.warp % WARPS as u32);
+        let inside = who.cta == self.who.cta && group == self.who.warp / WARPS as u32;
+        self.waited == 0 || inside && self.waited >> place & 1 == 0
+    }
 }
 
 /// A warp's groups.
@@ -141,7 +154,7 @@ impl Flight {
         let op = launch.code.steps[here.step as usize].op;
         for t in touches {
             self.touched(launch, found, block, t, here);
-            if !matches!(op, Op::Bulk(_) | Op::Copy(_)) && t.deed != Deed::Read {
+            if !matches!(op, Op::Bulk(_) | Op::Tensor(_) | Op::Copy(_)) && t.deed != Deed::Read {
                 self.proxy.wrote(launch, block, t, here);
             }
         }
@@ -152,7 +165,7 @@ impl Flight {
                 Group::Copy(l, n) => here.lanes >> l & 1 == 1 && over(n, groups.copies[l], left),
                 _ => false,
             }),
-            Op::Bulk(_) => self.bulk(launch, found, warp, block, touches, here),
+            Op::Bulk(_) | Op::Tensor(_) => self.bulk(launch, found, warp, block, touches, here),
             Op::Mbarrier(i) => self.mbarrier(launch, warp, block, i, touches, here),
             Op::Sync(i) => {
                 self.proxy.synced(here);
@@ -280,6 +293,7 @@ impl Flight {
                 registers: Vec::new(),
                 group,
                 phase: None,
+                waited: 0,
             });
         });
     }
@@ -292,11 +306,18 @@ impl Flight {
         touches: &[Touch],
         here: Who,
     ) {
-        let [from, to, rest @ ..] = touches else { return };
+        // Of a tile, the side in shared memory is known.
+        let (from, to, rest) = match (launch.code.steps[here.step as usize].op, touches) {
+            (Op::Tensor(_), [tile, rest @ ..]) if tile.deed == Deed::Read => (Some(tile), None, rest),
+            (Op::Tensor(_), [tile, rest @ ..]) => (None, Some(tile), rest),
+            (_, [from, to, rest @ ..]) => (Some(from), Some(to), rest),
+            _ => return,
+        };
         let r = reach(launch, block, &warp.local);
         each(here.lanes, |l| {
             let who = Who { lanes: 1 << l, ..here };
-            let (reads, writes) = (span(launch, block, from, l), span(launch, block, to, l));
+            let side = |t: Option<&Touch>| t.and_then(|t| span(launch, block, t, l));
+            let (reads, writes) = (side(from), side(to));
             if let Some(Span::Shared(cta, at, bytes)) = reads {
                 self.proxy.read(launch, found, (cta, at, bytes), who);
             }
@@ -315,6 +336,7 @@ impl Flight {
                 registers: Vec::new(),
                 group,
                 phase: phase.map(|(_, (_, parity))| parity),
+                waited: 0,
             });
             if let Some((cta, (at, _))) = phase {
                 self.completes((cta, at), n);
@@ -322,20 +344,20 @@ impl Flight {
         });
     }
     fn bulk_wait(&mut self, here: Who, left: u32, read: bool) {
-        let due = |g: Group, groups: &Groups| match g {
-            Group::Bulk(l, n) => here.lanes >> l & 1 == 1 && over(n, groups.bulks[l], left),
-            _ => false,
-        };
+        let bulks = self.groups(here).bulks;
+        let due = |g: Group| matches!(g, Group::Bulk(l, n) if here.lanes >> l & 1 == 1 && over(n, bulks[l], left));
         if !read {
-            return self.wait(here, due);
+            return self.wait(here, |g, _| due(g));
         }
-        let Some(groups) = self.groups.get(&(here.cta, here.warp)) else { return };
-        let of = |n: &&u64| self.pending.get(n).is_some_and(|p| due(p.group, groups));
-        let all: Vec<u64> = groups.pending.iter().filter(of).copied().collect();
-        for n in all {
+        for n in self.due(here, due) {
             let reads = self.pending.get_mut(&n).map(|p| std::mem::take(&mut p.reads)).unwrap_or_default();
             self.unmark(n, &reads, false);
         }
+    }
+    /// What a warp has under way in groups that are due.
+    fn due(&self, of: Who, due: impl Fn(Group) -> bool) -> Vec<u64> {
+        let pending = self.groups.get(&(of.cta, of.warp)).map_or(&[][..], |g| &g.pending);
+        pending.iter().copied().filter(|n| self.pending.get(n).is_some_and(|p| due(p.group))).collect()
     }
     fn mbarrier(&mut self, launch: &Launch<'_>, warp: &Warp, block: &Block, i: u32, touches: &[Touch], here: Who) {
         let (bar, r) = (&launch.code.mbarriers[i as usize], reach(launch, block, &warp.local));
@@ -388,10 +410,25 @@ impl Flight {
         match what {
             Products::Fence => {}
             Products::Commit => self.groups(here).products += 1,
-            Products::Wait(left) => self.wait(here, |g, groups| match g {
-                Group::Products(n) => over(n, groups.products, left),
-                _ => false,
-            }),
+            Products::Wait(left) => {
+                let begun = self.groups(here).products;
+                let due = |g: Group| matches!(g, Group::Products(n) if over(n, begun, left));
+                let first = here.warp / WARPS as u32 * WARPS as u32;
+                for warp in first..first + WARPS as u32 {
+                    for n in self.due(Who { warp, ..here }, due) {
+                        let Some(p) = self.pending.get_mut(&n) else { continue };
+                        p.waited |= 1 << (here.warp - first);
+                        let whole = p.waited == (1 << WARPS) - 1;
+                        if warp == here.warp {
+                            // Its results are its own to wait for.
+                            self.groups(here).registers.retain(|_, g| *g != n);
+                        }
+                        if whole {
+                            self.over(n);
+                        }
+                    }
+                }
+            }
             Products::Begin(i) => {
                 let op = &launch.code.products[i as usize];
                 let matrix = |plane: u16| Matrix::new(warp.planes.w64[usize::from(plane)].0[0]);
@@ -412,6 +449,7 @@ impl Flight {
                     registers: facts.regs(&facts.at(here.step).defs).to_vec(),
                     group,
                     phase: None,
+                    waited: 0,
                 });
             }
         }
@@ -495,7 +533,10 @@ impl Flight {
                     }
                     let read = words.read.iter().take(range.end).skip(range.start).find(|r| r.1 > 0);
                     if let Some(&(n, _)) = read.filter(|_| t.deed != Deed::Read) {
-                        hit(self.reader(n, cta, at, bytes), false);
+                        let n = self.reader(n, cta, at, bytes);
+                        if self.pending.get(&n).is_some_and(|p| p.reads_on(here)) {
+                            hit(n, false);
+                        }
                     }
                 }
                 Some(Span::Global(at, bytes)) => {

@@ -9,7 +9,8 @@
 //! begins, blocks of `malloc`, buffers that nobody wrote to or that are `uninit`, registers.
 //!
 //! Misses: bits of a value (`x & 0` of an undefined `x` is undefined, and a byte of a register is all of it); the carry
-//! flag; registers of functions that call themselves; what `wgmma`, `wmma.load` and `vprintf` read. What one launch
+//! flag; registers of functions that call themselves; what `wgmma`, `wmma.load`, tensor copies and `vprintf`
+//! read. What one launch
 //! leaves undefined counts as written for the next.
 
 use prlx_isa::view::FuncId;
@@ -17,6 +18,7 @@ use prlx_trace::check::{Kind, Side};
 use rustc_hash::FxHashMap;
 
 use crate::access::{Reach, each};
+use crate::bulk;
 use crate::code::{Callee, Matrix, MbarKind, Mem, Op, Place, Plane, Products, Rmw, Slot, Sync, SyncKind};
 use crate::cta::{Block, Launch};
 use crate::planes::{LANES, Planes, V32};
@@ -190,7 +192,25 @@ impl Init {
                         self.memory.define(to_at.0, to_at.1 + u64::from(read), rest.into());
                     });
                     counted.iter().for_each(|t| self.update(look, r, t, m, false));
+                    if let Op::Bulk(i) = *op
+                        && let Some(p) = code.bulks[i as usize].multicast
+                    {
+                        each(to.lanes & m, |l| self.receive(r, Some(warp.planes.w32[usize::from(p)].0[l]), to, l));
+                    }
                 }
+            }
+            Op::Tensor(i) => {
+                let copy = &code.tensors[i as usize];
+                let Some((tile, counted)) = touches.split_first() else { return };
+                each(tile.lanes & m, |l| {
+                    if copy.load {
+                        let ranks = copy.multicast.map(|p| warp.planes.w32[usize::from(p)].0[l]);
+                        self.receive(r, ranks, tile, l);
+                    } else if let Ok(t) = warp.tile(r, copy, l) {
+                        t.parts(look.launch.memory, |region, at, n| self.memory.define(region, at, n));
+                    }
+                });
+                counted.iter().for_each(|t| self.update(look, r, t, m, false));
             }
             Op::Mbarrier(i) => {
                 let begins = code.mbarriers[i as usize].kind == MbarKind::Init;
@@ -312,6 +332,14 @@ impl Init {
                 self.memory.set(region, at + k as u64 * u64::from(mem.size), mem.size.into(), bits);
             }
         });
+    }
+    /// What a bulk copy of a lane writes to shared memory, of these CTAs or its own.
+    fn receive(&mut self, r: &Reach<'_>, ranks: Option<u32>, t: &Touch, l: usize) {
+        for at in bulk::targets(ranks.map(|r| r as u16), t.addr.0[l]) {
+            if let Ok((region, base)) = r.peers.find(r.rank, at) {
+                self.memory.define(region, at - base, t.bytes[l].into());
+            }
+        }
     }
     fn defines(&mut self, r: &Reach<'_>, t: &Touch, m: u32) {
         each(t.lanes & m, |l| {

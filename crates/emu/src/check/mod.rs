@@ -7,7 +7,8 @@
 //! goes on (loads give 0, the rest is dropped), so that one run shows several findings; what can't go on is still a fault.
 //! Findings are the same for the same launch and seed.
 //!
-//! Misses: `wmma.load`, `wmma.store` and tensor copies out of bounds are faults, with or without checks.
+//! Misses: `wmma.load`, `wmma.store` and what tensor copies do to global memory out of bounds are faults, with or without
+//! checks.
 
 mod bits;
 mod blocks;
@@ -162,7 +163,13 @@ impl Checker {
     /// Looks at a step that the lanes `m` of `mask` are about to run; those that may.
     fn step(&mut self, warp: &Warp, launch: &Launch<'_>, block: &Block, op: &Op, mask: u32, m: u32) -> u32 {
         self.found.step();
-        let touches = if m == 0 { Vec::new() } else { touch::touches(warp, launch.code, op, m) };
+        let touches = match *op {
+            _ if m == 0 => Vec::new(),
+            Op::Tensor(i) => {
+                touch::tiles(warp, &reach(launch, block, &warp.local), &launch.code.tensors[i as usize], m)
+            }
+            _ => touch::touches(warp, launch.code, op, m),
+        };
         let mut bad = 0;
         if self.checks.has(Check::Bounds) {
             for t in &touches {

@@ -227,13 +227,13 @@ impl Race {
             // The mbarrier that counts the bytes of a copy.
             let counts = match op {
                 Op::Bulk(_) => i == 2,
-                Op::Send(_) => i == 1,
+                Op::Send(_) | Op::Tensor(_) => i == 1,
                 _ => false,
             };
             let order = match *op {
                 _ if counts => Order { strong: true, release: true, acquire: false, scope: Scope::Cluster },
                 // What a copy reads and writes is not strong; what it updates is.
-                Op::Bulk(_) | Op::Send(_) | Op::Copy(_) if t.deed != Deed::Update => Order::default(),
+                Op::Bulk(_) | Op::Tensor(_) | Op::Send(_) | Op::Copy(_) if t.deed != Deed::Update => Order::default(),
                 _ => order,
             };
             let stores = match *op {
@@ -496,7 +496,7 @@ fn noun(launch: &Launch<'_>, facts: &Facts, step: u32, writes: bool) -> String {
     match launch.code.steps.get(step as usize).map(|s| s.op) {
         Some(Op::Atom(_)) => "atomic".into(),
         Some(Op::Mbarrier(_)) => "mbarrier operation".into(),
-        Some(Op::Copy(_) | Op::Bulk(_) | Op::Send(_)) => format!("copy's {what}"),
+        Some(Op::Copy(_) | Op::Bulk(_) | Op::Tensor(_) | Op::Send(_)) => format!("copy's {what}"),
         _ if facts.at(step).order.strong => format!("volatile {what}"),
         _ => what.into(),
     }

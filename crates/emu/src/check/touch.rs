@@ -1,10 +1,10 @@
 //! The memory that a step is about to touch, lane by lane.
 //!
-//! Misses: tiles of `wmma`, and steps that copy tensors.
+//! Misses: tiles of `wmma`; global memory that tensor copies reach, and shared memory that only a multicast does.
 
 use crate::access::{self, Reach, each};
 use crate::cluster;
-use crate::code::{Code, Matrix, Mem, Op, Place, Sent, SyncKind, window};
+use crate::code::{Code, Matrix, Mem, Op, Place, Sent, SyncKind, TensorCopy, window};
 use crate::cta::{Block, Launch};
 use crate::memory::Region;
 use crate::planes::{LANES, V64};
@@ -216,6 +216,18 @@ pub fn touches(warp: &Warp, code: &Code, op: &Op, m: u32) -> Vec<Touch> {
         },
         _ => Vec::new(),
     }
+}
+
+/// What a copy of tiles touches of shared memory: the tiles of lanes whose maps are right, and their mbarriers.
+pub fn tiles(warp: &Warp, r: &Reach<'_>, copy: &TensorCopy, m: u32) -> Vec<Touch> {
+    let deed = if copy.load { Deed::Write } else { Deed::Read };
+    let mut tile = Touch::new(warp, deed, &copy.shared, 128, m);
+    each(m, |l| match warp.tile(r, copy, l).ok().and_then(|t| u32::try_from(t.bytes()).ok()) {
+        Some(bytes) => tile.bytes[l] = bytes,
+        None => tile.lanes &= !(1 << l),
+    });
+    let counted = copy.mbarrier.as_ref().map(|mem| Touch::new(warp, Deed::Update, mem, 8, tile.lanes));
+    [Some(tile), counted].into_iter().flatten().collect()
 }
 
 /// Each lane gives the address of a row of 16 bytes, as many lanes as there are rows.

@@ -1,19 +1,21 @@
-//! Decoding of asynchronous copies and mbarriers.
+//! Decoding of asynchronous copies, tensor maps and mbarriers.
 
 use prlx_isa::ptx::Op as Ptx;
 use prlx_isa::view::{Inst, Operand, Type};
+use prlx_trace::kernel::Scalar;
 
-use super::bind::{Binder, Kind, bits, kind, leaves};
+use super::bind::{Binder, Kind, kind, leaves};
 use super::inst::address;
-use crate::code::{AddrBase, Bulk, Copy, MbarKind, Mbarrier, Mem, Op, Place, Plane};
+use crate::code::{AddrBase, Bulk, Copy, MapKind, MapWork, MbarKind, Mbarrier, Mem, Op, Place, Plane, TensorCopy};
+use crate::tensor::{Field, Reduce};
 
 /// `cp.async`, without tensors.
 pub fn copy(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
     let f = &inst.form;
-    if f.has("bulk") && !f.has("tensor") {
+    if f.has("bulk") {
         return bulk(b, inst);
     }
-    if !f.has("async") || f.has("tensor") || f.has("reduce") {
+    if !f.has("async") || f.has("reduce") {
         return Err("it is not implemented".into());
     }
     if f.has("commit_group") {
@@ -61,67 +63,166 @@ pub fn copy(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
     Ok(())
 }
 
-/// `cp.async.bulk` and `cp.reduce.async.bulk`, without tensors.
+/// `cp.async.bulk` and `cp.reduce.async.bulk`.
 fn bulk(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
     let f = &inst.form;
-    if f.has("commit_group") || f.has("wait_group") || f.has("prefetch") {
-        // Copies are done when they begin.
+    if f.has("prefetch") {
+        // Caches are not simulated.
         b.emit_main(Op::Nop);
         return Ok(());
     }
-    if f.mods.iter().any(|m| m.starts_with("multicast") || m.starts_with("cp_mask")) {
-        return Err("this form is not implemented".into());
+    if f.has("commit_group") {
+        b.emit_main(Op::BulkCommit);
+        return Ok(());
+    }
+    if f.has("wait_group") {
+        let Some(Operand::Int(n)) = inst.operands.first() else { return Err("its count is not a constant".into()) };
+        b.emit_main(Op::BulkWait(u32::try_from(*n).unwrap_or(0), f.has("read")));
+        return Ok(());
+    }
+    if let Some(m) = f.mods.iter().find(|m| UNKNOWN.iter().any(|u| m.starts_with(u))) {
+        return Err(format!("`.{m}` is not implemented"));
+    }
+    if f.has("tensor") {
+        return tensor(b, inst);
     }
     let [to, from, size, rest @ ..] = inst.operands.as_slice() else { return Err("it has too few operands".into()) };
-    // The spaces in the order written: destination, source.
-    let mut places = f.text.split('.').filter_map(|m| match m {
+    let mut places = places(inst);
+    let dst = mem(b, inst, to, places.next(), 16)?;
+    let src = mem(b, inst, from, places.next(), 16)?;
+    let size = b.source(size, Type::U32)?;
+    let (mbarrier, multicast) = receivers(b, inst, rest)?;
+    let reduce = match reduce(inst)? {
+        None => None,
+        Some(reduce) => {
+            let ty = match f.types.last() {
+                Some(Type::U32 | Type::B32) => Scalar::U32,
+                Some(Type::U64 | Type::B64) => Scalar::U64,
+                Some(Type::S32) => Scalar::S32,
+                Some(Type::S64) => Scalar::S64,
+                Some(Type::F16) => Scalar::F16,
+                Some(Type::Bf16) => Scalar::Bf16,
+                Some(Type::F32) => Scalar::F32,
+                Some(Type::F64) => Scalar::F64,
+                _ => return Err("this reduction is not implemented".into()),
+            };
+            Some((reduce.on(ty)?, (ty.bits() / 8) as u8))
+        }
+    };
+    b.code.bulks.push(Bulk { dst, src, size, mbarrier, reduce, multicast });
+    let at = b.code.bulks.len() as u32 - 1;
+    b.emit_main(Op::Bulk(at));
+    Ok(())
+}
+
+/// What changes the meaning of a bulk copy and is not done.
+const UNKNOWN: [&str; 6] = ["im2col", "tile::", "cp_mask", "cta_group", "ignore_oob", "scatter4"];
+
+/// The spaces in the order written: destination, source.
+fn places(inst: &Inst) -> impl Iterator<Item = Place> {
+    inst.form.text.split('.').filter_map(|m| match m {
         "global" => Some(Place::Global),
         "shared::cta" => Some(Place::Shared),
         "shared::cluster" => Some(Place::Cluster),
         _ => None,
-    });
-    let mem = |b: &mut Binder<'_>, o: &Operand, place: Option<Place>, size: u8| -> Result<Mem, String> {
-        let (at, base, offset) = address(b, o, inst)?;
-        let place = if base == AddrBase::None { at } else { place.ok_or("its spaces are not understood")? };
-        Ok(Mem { place, base, offset, size, strong: false, planes: Vec::new() })
+    })
+}
+
+/// An address in a space; a symbol knows its own.
+fn mem(b: &mut Binder<'_>, inst: &Inst, o: &Operand, place: Option<Place>, size: u8) -> Result<Mem, String> {
+    let (at, base, offset) = address(b, o, inst)?;
+    let place = if base == AddrBase::None { at } else { place.ok_or("its spaces are not understood")? };
+    Ok(Mem { place, base, offset, size, strong: false, planes: Vec::new() })
+}
+
+/// The mbarrier that counts the bytes, and who receives them.
+fn receivers(b: &mut Binder<'_>, inst: &Inst, rest: &[Operand]) -> Result<(Option<Mem>, Option<u16>), String> {
+    let Some(at @ (Operand::Address(..) | Operand::Symbol(..))) = rest.first() else { return Ok((None, None)) };
+    let mbarrier = mem(b, inst, at, Some(Place::Cluster), 8)?;
+    let ranks = if inst.form.has("multicast::cluster") {
+        Some(b.source(rest.get(1).ok_or("it does not say who receives it")?, Type::B16)?)
+    } else {
+        None
     };
-    let dst = mem(b, to, places.next(), 16)?;
-    let src = mem(b, from, places.next(), 16)?;
-    let size = b.source(size, Type::U32)?;
-    let mbarrier = match rest.first() {
-        Some(o @ (Operand::Address(..) | Operand::Symbol(..))) => Some(mem(b, o, Some(Place::Cluster), 8)?),
-        _ => None,
+    Ok((Some(mbarrier), ranks))
+}
+
+/// What a reduction does.
+fn reduce(inst: &Inst) -> Result<Option<Reduce>, String> {
+    let found = || inst.form.mods.iter().find_map(|m| Reduce::named(m)).ok_or("its operation is missing");
+    Ok(if inst.form.has("reduce") { Some(found()?) } else { None })
+}
+
+/// `cp.async.bulk.tensor` and `cp.reduce.async.bulk.tensor`.
+fn tensor(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
+    let [to, from, rest @ ..] = inst.operands.as_slice() else { return Err("it has too few operands".into()) };
+    let (load, map, coordinates, shared) = match (to, from) {
+        (shared, Operand::Tensor(map, at)) => (true, map, at, shared),
+        (Operand::Tensor(map, at), shared) => (false, map, at, shared),
+        _ => return Err("it names no tensor map".into()),
     };
-    let reduce = match (f.has("reduce"), f.types.last()) {
-        (true, Some(&ty)) => {
-            use crate::code::Rmw;
-            let rmw = match (f.one_of(&["add", "min", "max", "inc", "dec", "and", "or", "xor"]), ty) {
-                (Some("add"), Type::F32) => Rmw::AddF32 { flush: false },
-                (Some("add"), Type::F64) => Rmw::AddF64,
-                (Some("add"), Type::F16) => Rmw::AddF16,
-                (Some("add"), Type::Bf16) => Rmw::AddBf16,
-                (_, Type::F16 | Type::Bf16 | Type::F32 | Type::F64) => {
-                    return Err("this reduction is not implemented".into());
-                }
-                (Some("add"), _) => Rmw::Add,
-                (Some("min"), Type::S32 | Type::S64) => Rmw::MinS,
-                (Some("max"), Type::S32 | Type::S64) => Rmw::MaxS,
-                (Some("min"), _) => Rmw::MinU,
-                (Some("max"), _) => Rmw::MaxU,
-                (Some("inc"), _) => Rmw::Inc,
-                (Some("dec"), _) => Rmw::Dec,
-                (Some("and"), _) => Rmw::And,
-                (Some("or"), _) => Rmw::Or,
-                (Some("xor"), _) => Rmw::Xor,
-                _ => return Err("this reduction is not implemented".into()),
-            };
-            Some((rmw, (bits(ty) / 8) as u8))
+    let dimensions = (1..=5).find(|n| inst.form.has(&format!("{n}d"))).ok_or("its dimensions are missing")?;
+    if dimensions != coordinates.len() {
+        return Err(format!("it has {} coordinates for {dimensions} dimensions", coordinates.len()));
+    }
+    let space = places(inst).find(|p| *p != Place::Global);
+    let map = mem(b, inst, map, Some(Place::Generic), 64)?;
+    let shared = mem(b, inst, shared, space, 128)?;
+    let at = coordinates.iter().map(|o| b.source(o, Type::S32)).collect::<Result<Vec<_>, _>>()?;
+    let (mbarrier, multicast) = receivers(b, inst, rest)?;
+    if load && mbarrier.is_none() {
+        return Err("it names no mbarrier".into());
+    }
+    let reduce = reduce(inst)?;
+    b.code.tensors.push(TensorCopy { map, at, shared, load, mbarrier, reduce, multicast });
+    let i = b.code.tensors.len() as u32 - 1;
+    b.emit_main(Op::Tensor(i));
+    Ok(())
+}
+
+/// `tensormap.replace` and `tensormap.cp_fenceproxy` (PTX ISA, Data Movement and Conversion Instructions: tensormap.replace).
+pub fn tensor_map(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
+    let f = &inst.form;
+    let [at, rest @ ..] = inst.operands.as_slice() else { return Err("it has too few operands".into()) };
+    let mut places = places(inst);
+    let map = mem(b, inst, at, Some(places.next().unwrap_or(Place::Generic)), 64)?;
+    let kind = if f.has("cp_fenceproxy") {
+        let [from, Operand::Int(128), ..] = rest else { return Err("it does not copy 128 bytes".into()) };
+        MapKind::Copy(mem(b, inst, from, places.next(), 64)?)
+    } else {
+        let number = |o: Option<&Operand>| match o {
+            Some(Operand::Int(n)) => u8::try_from(*n).map_err(|_| "its dimension is none of five"),
+            _ => Err("its dimension is not a constant"),
+        };
+        let name = f.mods.iter().find_map(|m| {
+            let known = ["global_address", "rank", "elemtype", "interleave_layout", "swizzle_mode", "fill_mode"];
+            known.iter().chain(&["global_dim", "global_stride", "box_dim", "element_stride"]).find(|n| *n == m).copied()
+        });
+        let (field, value) = match name {
+            Some("global_address") => (Field::Address, rest.first()),
+            Some("rank") => (Field::Rank, rest.first()),
+            Some("elemtype") => (Field::Type, rest.first()),
+            Some("interleave_layout") => (Field::Interleave, rest.first()),
+            Some("swizzle_mode") => (Field::Swizzle, rest.first()),
+            Some("fill_mode") => (Field::Fill, rest.first()),
+            Some("global_dim") => (Field::Size(number(rest.first())?), rest.get(1)),
+            Some("global_stride") => (Field::Stride(number(rest.first())?), rest.get(1)),
+            Some("box_dim") => (Field::Tile(number(rest.first())?), rest.get(1)),
+            Some("element_stride") => (Field::Step(number(rest.first())?), rest.get(1)),
+            _ => return Err("this field is not implemented".into()),
+        };
+        if let Field::Size(5..) | Field::Stride(4..) | Field::Tile(5..) | Field::Step(5..) = field {
+            return Err("its dimension is none of five".into());
         }
-        _ => None,
+        let value = value.ok_or("it has too few operands")?;
+        let wide = matches!(field, Field::Address | Field::Stride(_));
+        let plane =
+            if wide { Plane::W64(b.source(value, Type::B64)?) } else { Plane::W32(b.source(value, Type::B32)?) };
+        MapKind::Set(field, plane)
     };
-    b.code.bulks.push(Bulk { dst, src, size, mbarrier, reduce });
-    let at = b.code.bulks.len() as u32 - 1;
-    b.emit_main(Op::Bulk(at));
+    b.code.maps.push(MapWork { map, kind });
+    let at = b.code.maps.len() as u32 - 1;
+    b.emit_main(Op::TensorMap(at));
     Ok(())
 }
 

@@ -69,6 +69,7 @@ pub fn inst(b: &mut Binder<'_>, inst: &Inst, level: Level, fixes: &mut Vec<Fix>)
         Ptx::Wmma => return matrix::wmma(b, inst),
         Ptx::Wgmma => return wgmma::wgmma(b, inst),
         Ptx::Cp => return copies::copy(b, inst),
+        Ptx::Tensormap => return copies::tensor_map(b, inst),
         Ptx::Mbarrier => return copies::mbarrier(b, inst),
         Ptx::Mapa => return mapa(b, inst),
         Ptx::Getctarank => return getctarank(b, inst),

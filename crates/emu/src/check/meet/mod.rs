@@ -35,7 +35,7 @@ impl Meet {
         match (launch.code.steps[here.step as usize].op, touches) {
             (Op::Mbarrier(_), [t]) => return self.mbarriers.work(launch, found, warp, block, t, here),
             (Op::Bar(i), _) => self.barriers.arrive(launch, found, warp, &launch.code.bars[i as usize], here),
-            (Op::St(_) | Op::Atom(_) | Op::Copy(_) | Op::Bulk(_) | Op::Sync(_), _) => {}
+            (Op::St(_) | Op::Atom(_) | Op::Copy(_) | Op::Bulk(_) | Op::Tensor(_) | Op::Sync(_), _) => {}
             _ => return here.lanes,
         }
         self.mbarriers.busy(here);

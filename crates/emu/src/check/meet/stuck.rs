@@ -53,6 +53,9 @@ pub fn report(launch: &Launch<'_>, found: &mut Found, block: &Block, warps: &[Wa
 /// For whom lane `l` of a warp waits, in words.
 fn waits_for(launch: &Launch<'_>, block: &Block, warps: &[Warp], w: &Warp, l: usize, same: u32) -> String {
     let step = Warp::step_of(w.at[l]);
+    if w.flight.waits() {
+        return format!("waits for {}", w.flight.missing(w.index, &block.warpgroups));
+    }
     if !matches!(launch.code.steps.get(step as usize).map(|s| s.op), Some(Op::Bar(_))) {
         let missing = w.members[l] & w.alive & !same;
         return format!("waits for {} of its warp", cta::lanes(missing));
