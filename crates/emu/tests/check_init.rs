@@ -145,3 +145,18 @@ fn memory_that_the_host_did_not_write() {
     assert_eq!(run(&|e, at| e.write(at, &[1; 64]).unwrap()), 16);
     assert_eq!(run(&|e, at| (e.fill(at, 128, 0).unwrap(), e.forget(at, 4)).1), 1);
 }
+
+#[test]
+fn products() {
+    let mma = "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2,%r3,%r4}, {%r5,%r6}, {%f5,%f6,%f7,%f8};\n\
+               st.global.f32 [%rd1], %f1;";
+    let set = |names: &[&str]| -> String { names.iter().map(|n| format!("mov.b32 {n}, 0;\n")).collect() };
+    let (a, b, c) = (["%r1", "%r2", "%r3", "%r4"], ["%r5", "%r6"], ["%f5", "%f6", "%f7", "%f8"]);
+    let all = [&a[..], &b, &c].concat();
+    clean(&format!("{}{mma}", set(&all)));
+    // Sums that nobody set to 0.
+    let f = one(&format!("{}{mma}", set(&[&a[..], &b].concat())));
+    assert_eq!((f.kind, instruction(&f, 0)), (Kind::UndefinedStore, "st.global.f32 [%rd1], %f1;"));
+    // Half the rows of A are nobody's.
+    clean(&format!("{}{mma}", set(&[&a[..1], &a[2..3], &b, &c].concat())));
+}

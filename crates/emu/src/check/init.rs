@@ -1,8 +1,9 @@
 //! Values that nothing wrote: which bytes of memory and which lanes of registers hold one, and where one is used.
 //!
 //! A result is undefined in a lane where a source is; `selp` follows the source that it chose, a shuffle the lane that it
-//! reads. Copying such a value into shared or local memory is no fault: its bytes are undefined then. A finding is a *use*: a
-//! guard or a branch, an address, a store to global memory, an operand of an atomic, an update of bytes that nothing wrote.
+//! reads; a matrix product is undefined if one of its three matrices is so from end to end. Copying such a value into shared
+//! or local memory is no fault: its bytes are undefined then. A finding is a *use*: a guard or a branch, an address, a store
+//! to global memory, an operand of an atomic, an update of bytes that nothing wrote.
 //! What was reported counts as defined from there on, so that one cause is one finding.
 //!
 //! Defined from the start: what the host wrote, module variables, parameters. Undefined: shared and local memory when a CTA
@@ -419,9 +420,18 @@ impl Init {
                         self.memory.set(region, at, 16, undefined);
                     }
                 }),
-                // Every result depends on values of many lanes.
+                Matrix::Mma(op) => {
+                    let sizes = [1, 2, 3].map(|i| op.planes[i].len());
+                    // Constants among them have no register: then all are one matrix.
+                    let (a, rest) = uses.split_at(if sizes.iter().sum::<usize>() == uses.len() { sizes[0] } else { 0 });
+                    let (b, c) = rest.split_at(if a.is_empty() { 0 } else { sizes[1] });
+                    let gone = |x: &[u32]| !x.is_empty() && x.iter().all(|&u| regs.undefined[u as usize] & m == m);
+                    let all = if gone(a) || gone(b) || gone(c) { m } else { 0 };
+                    defs.iter().for_each(|&d| regs.set(d, m, all, origin));
+                }
+                // Every result depends on values of many lanes, and most programs use only some.
                 _ => {
-                    let all = if lanes & m != 0 { m } else { 0 };
+                    let all = if lanes & m == m { m } else { 0 };
                     defs.iter().for_each(|&d| regs.set(d, m, all, origin));
                 }
             },
