@@ -15,6 +15,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use corpus::geometric_mean;
+use prlx_driver::tensor_map::{BYTES, TensorMap};
 use prlx_driver::{DeviceInfo, DevicePtr, Driver, Error, Job, LaunchConfig, LaunchStats, ModuleHandle, RecordOptions};
 use prlx_emu::{Emulator, Options};
 use prlx_isa::view::Module;
@@ -182,5 +183,8 @@ impl Driver for Timed {
     }
     fn fill(&mut self, at: DevicePtr, bytes: u64, value: u8) -> Result<(), Error> {
         self.device.fill(at, bytes, value)
+    }
+    fn tensor_map(&mut self, at: DevicePtr, map: &TensorMap) -> Result<[u8; BYTES], Error> {
+        self.device.tensor_map(at, map)
     }
 }

@@ -81,6 +81,13 @@ impl Ui {
         }
     }
 
+    /// Says how long something took, on terminals alone: elsewhere the same work gives the same bytes.
+    pub fn timing(&self, text: &str) {
+        if self.progress {
+            self.note(text);
+        }
+    }
+
     /// Says something that the user should know, on standard error.
     pub fn warn(&self, text: &str) {
         let (yellow, off) = if self.color_err { ("\x1b[1;33m", "\x1b[0m") } else { ("", "") };

@@ -57,6 +57,11 @@ pub fn run(args: &RunArgs, ui: &Ui) -> Result<ExitCode> {
     } else {
         text(&mut io::stdout().lock(), ui, &job, &done, &name)?;
         report::checks(found, ui)?;
+        if done.stats.warp_instructions > 0 {
+            let seconds = done.stats.nanos as f64 / 1e9;
+            let rate = done.stats.warp_instructions as f64 / seconds.max(1e-9) / 1e6;
+            ui.timing(&format!("{:.3} ms, {rate:.1} M warp instructions/s", seconds * 1e3));
+        }
     }
     let wrong = done.outputs.iter().any(|o| o.expect.as_ref().is_some_and(|c| c.wrong > 0));
     Ok(ExitCode::from(u8::from(wrong || found.is_some_and(|f| f.errors() > 0))))
