@@ -33,6 +33,8 @@ pub fn matters(code: &Code) -> bool {
             let b = &code.bulks[i as usize];
             global(&b.dst) && b.reduce.is_some_and(|(rmw, _)| changes(rmw))
         }
+        // Of what type the elements are, the tensor map says when it runs.
+        Op::Tensor(i) => code.tensors[i as usize].reduce.is_some(),
         Op::Call(i) => code.calls[i as usize].callee == Callee::Builtin(Builtin::Malloc),
         _ => false,
     })
@@ -87,6 +89,7 @@ mod tests {
             "st.release.gpu.global.u32 [%rd0], 1;",
             "{ .param .b64 n; .param .b64 r; st.param.b64 [n], 8; call (r), malloc, (n); }",
             "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f16 [%rd0], [%r1], 16;",
+            "cp.reduce.async.bulk.tensor.1d.global.shared::cta.add.tile.bulk_group [%rd0, {%r1}], [%r2];",
         ];
         for body in shows {
             assert!(of(body), "{body}");
@@ -97,6 +100,7 @@ mod tests {
             "atom.global.min.s32 _, [%rd0], 7;",
             "atom.shared.add.u32 %r1, [s], 1; ld.volatile.shared.u32 %r1, [s]; red.shared.add.f32 [s], %f1;",
             "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.s32 [%rd0], [%r1], 16;",
+            "cp.async.bulk.tensor.1d.global.shared::cta.tile.bulk_group [%rd0, {%r1}], [%r2];",
             "mov.u64 %rd1, %clock64; mov.u64 %rd1, %globaltimer;",
         ];
         for body in hidden {
