@@ -20,6 +20,7 @@ pub mod ids;
 pub mod kernel;
 pub mod launch;
 mod trace;
+pub mod v1;
 mod validate;
 
 pub use error::Error;

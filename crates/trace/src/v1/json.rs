@@ -1,0 +1,62 @@
+//! The two JSON files beside version 1 recordings: `session.json` lists a session's launches, `prlx-sites.json` the places
+//! that site ids stand for. Both are arrays of these rows.
+//!
+//! Holds: a session's paths are never followed out of its folder.
+
+use serde::{Deserialize, Serialize};
+
+/// A launch of a session.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SessionEntry {
+    /// Its number.
+    pub launch: u32,
+    /// Kernel.
+    pub kernel: String,
+    /// Its recording, as the writer spelled it: often with the folder in front, or absolute.
+    pub file: String,
+    /// CTAs; zeros where the writer did not know.
+    pub grid: [u32; 3],
+    /// Threads in a CTA; zeros where the writer did not know.
+    pub block: [u32; 3],
+}
+
+impl SessionEntry {
+    /// Its recording's place below the session's folder, most likely first: as written if that stays inside, else the file's
+    /// name alone, which is where a session that was moved has it.
+    ///
+    /// # Errors
+    /// In words, when it names no file.
+    pub fn places(&self) -> Result<Vec<String>, String> {
+        let parts: Vec<&str> = self.file.split(['/', '\\']).filter(|p| !p.is_empty() && *p != ".").collect();
+        let Some(name) = parts.last().filter(|n| **n != ".." && !self.file.contains('\0')) else {
+            return Err(format!("launch {}: `{}` names no file", self.launch, self.file.escape_debug()));
+        };
+        let absolute = self.file.starts_with(['/', '\\']) || parts[0].ends_with(':');
+        let mut places = Vec::new();
+        if !absolute && parts.len() > 1 && !parts.contains(&"..") {
+            places.push(parts.join("/"));
+        }
+        places.push((*name).to_owned());
+        Ok(places)
+    }
+}
+
+/// A row of `prlx-sites.json`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SiteEntry {
+    /// The id in events.
+    pub site_id: u32,
+    /// Source file, as the compiler spelled it.
+    pub filename: String,
+    /// Function, mangled.
+    pub function: String,
+    /// Line, from 1; 0 if not known.
+    pub line: u32,
+    /// Column, from 1; 0 if not known.
+    pub column: u32,
+    /// Kind of event, by number.
+    pub event_type: u32,
+    /// Its number among sites without a place.
+    #[serde(default)]
+    pub ordinal: u32,
+}
