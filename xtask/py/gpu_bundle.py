@@ -1,9 +1,11 @@
 """Runs the corpus on a GPU with PRLX's own driver and holds it against the CPU device: gpu_bundle.py [options]
 
-For every launch file: the bare kernel on the GPU against its reference; rewritten and recording at every level, with the
+For every launch file of the corpus: the bare kernel on the GPU against its reference; rewritten and recording at every level, with the
 outputs unchanged; and the decisions of every lane against those on the CPU device. Prints a table, writes results.json, ends
-with 1 if anything is wrong. Needs `prlx` and Python alone; see docs/gpu.md.
+with 1 if anything is wrong. Then every example: the verdict, the line and the lanes that its `expect.toml` asks for. Needs `prlx`
+and Python 3.11 or newer; see docs/gpu.md.
 
+`bits` says whether results are the CPU device's to the bit; approximate functions and tensor cores need not be.
 Kernels of schedule.txt legally do other things in every run: their decisions are counted as `free`, not compared. Those of
 refused.txt do not run on the CPU device: only the GPU's own results are looked at.
 """
@@ -16,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 
 LEVELS = ["path", "print", "events"]
 
@@ -82,19 +85,69 @@ class Bundle:
             if code:
                 row["wrong"].append(f"on the CPU device: {said}")
             code, out, said = self.prlx("diff", str(cpu), str(files["path"]), "--json")
-            verdict = {0: "same", 1: "differs", 3: "unknown"}.get(code, "fails")
-            row["decisions"] = verdict
-            if {"all", "path"} & set(free):
+            report = json.loads(out) if code in (0, 1, 3) else {"launches": [], "gaps": [said]}
+            findings = [f for l in report["launches"] for f in l["findings"]]
+            gaps = report["gaps"] + [g for l in report["launches"] for g in l["gaps"]]
+            # Results may have other bits where nothing was decided otherwise: approximate functions, sums of tensor cores.
+            others = [d["name"] for l in report["launches"] for d in l["differences"]]
+            row["decisions"] = verdict = "differs" if findings else "unknown" if gaps else "same"
+            row["bits"] = "differ" if others else "same" if code in (0, 1, 3) else "-"
+            if {"all", "path", "gpu"} & set(free):
                 row["decisions"] = f"free ({verdict})"
-            elif code:
-                findings = [f for l in json.loads(out)["launches"] for f in l["findings"]] if code in (1, 3) else []
+            elif verdict != "same":
                 sites = [f["site"][0] or f["site"][1] for f in findings[:1]]
                 where = [f"{s['location']['file']}:{s['location']['line']} {s['text']}" for s in sites if s["location"]]
-                row["wrong"].append(f"decisions: {verdict} {where or sites or said}")
+                row["wrong"].append(f"decisions: {verdict} {where or sites or gaps}")
         for file in self.folder.glob(f"{label.replace('/', '~')}.*.prlx"):
             if not self.options.keep:
                 file.unlink()
         return row
+
+    def example(self, folder):
+        """What became of each comparison of an example: its `expect.toml` says what must be found, and where."""
+        expected = tomllib.loads((folder / "expect.toml").read_text())
+        return [self.compare(folder, c) for c in expected.get("compare", [])]
+
+    def compare(self, folder, expected):
+        a, b = expected["a"], expected["b"]
+        code, out, said = self.prlx("compare", "--json", "--device", "cuda", str(folder / a), str(folder / b))
+        row = {"example": f"{folder.name}: {a} {b}", "wrong": []}
+        if code not in (0, 1, 3):
+            row["verdict"] = "fails"
+            row["wrong"].append(said)
+            return row
+        report = json.loads(out)
+        findings = [f for l in report["launches"] for f in l["findings"]]
+        places = [f"{f}:{n}" for finding in findings[:1] for f, n in self.places(finding, expected)]
+        row["verdict"], row["first"] = report["verdict"], places[0] if places else "-"
+        if expected.get("device") == "cpu":
+            row["verdict"] += " (the CPU device's alone)"
+            return row
+        want = f"{expected.get('file')}:{expected.get('line')}"
+        if report["verdict"] != expected["verdict"]:
+            row["wrong"].append(f"{report['verdict']} instead of {expected['verdict']} {places}")
+        elif findings and (findings[0]["kind"] != expected["kind"] or want not in places):
+            row["wrong"].append(f"{findings[0]['kind']} at {places} instead of {expected['kind']} at {want}")
+        elif "at" in expected:
+            got = {}
+            for f in findings:
+                if want in (f"{f}:{n}" for f, n in self.places(f, expected)):
+                    for w in f["warps"]:
+                        key = (w["cta"], w["in_cta"])
+                        got[key] = got.get(key, 0) | int(w["roots"], 16)
+            got = {k: lanes for k, lanes in got.items() if lanes}
+            if got != {(w["cta"], w["warp"]): w["lanes"] for w in expected["at"]}:
+                row["wrong"].append(f"other lanes part: {got}")
+        return row
+
+    @staticmethod
+    def places(finding, expected):
+        """Files and lines of a finding's decision, and of what it steers."""
+        site = finding["site"][1 if expected.get("side") == "b" else 0]
+        if not site:
+            return []
+        at = [site["location"], *(s["location"] for s in site["steers"])]
+        return [(l["file"], l["line"]) for l in at if l]
 
 
 def main():
@@ -102,6 +155,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--prlx", default=str(here / "prlx"), help="the binary")
     parser.add_argument("--kernels", type=pathlib.Path, default=here / "kernels", help="the corpus")
+    parser.add_argument("--examples", type=pathlib.Path, default=here / "examples", help="the examples")
     parser.add_argument("--only", default="", help="words, with commas: launch files whose path has one of them")
     parser.add_argument("--levels", default=LEVELS, type=lambda s: s.split(","), help="with commas")
     parser.add_argument("--jobs", type=int, default=4, help="at once; 1 for times that mean something")
@@ -119,7 +173,7 @@ def main():
     launches = sorted(bundle.kernels.glob("*/*/launch*.toml"))
     launches = [l for l in launches if not words or any(w in str(l) for w in words)]
     rows, began = [], time.monotonic()
-    columns = [("kernel", 34), ("bare", 10), ("micros", 9), *((l, 15) for l in options.levels), ("decisions", 14)]
+    columns = [("kernel", 34), ("bare", 10), ("micros", 9), *((l, 15) for l in options.levels), ("decisions", 16), ("bits", 7)]
     print("".join(name.ljust(width) for name, width in columns))
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         for row in pool.map(bundle.one, launches):
@@ -128,16 +182,27 @@ def main():
             print("".join(cell.ljust(width) for cell, (_, width) in zip(cells, columns)), flush=True)
             for what in row["wrong"]:
                 print(f"    WRONG {what}", flush=True)
-    bad = [r["kernel"] for r in rows if r["wrong"]]
+    print(f"\n{'example':34}{'verdict':38}first finding")
+    folders = sorted(p.parent for p in options.examples.glob("*/expect.toml"))
+    examples = [f for f in folders if not words or any(w in str(f) for w in words)]
+    compared = []
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        for row in (row for each in pool.map(bundle.example, examples) for row in each):
+            compared.append(row)
+            print(f"{row['example']:34}{row['verdict']:38}{row.get('first', '')}", flush=True)
+            for what in row["wrong"]:
+                print(f"    WRONG {what}", flush=True)
+    bad = sum(bool(r["wrong"]) for r in rows + compared)
     same = sum(r.get("decisions") == "same" for r in rows)
-    print(f"{len(rows)} launches, {same} with the CPU device's decisions, {len(bad)} wrong, {time.monotonic() - began:.0f} s")
+    took = time.monotonic() - began
+    print(f"\n{len(rows)} launches, {same} with the CPU device's decisions, {len(compared)} comparisons, {bad} wrong, {took:.0f} s")
     options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "results.json").write_text(json.dumps({"doctor": said, "rows": rows}, indent=1) + "\n")
+    (options.out / "results.json").write_text(json.dumps({"doctor": said, "rows": rows, "examples": compared}, indent=1) + "\n")
     if options.keep:
         print(f"recordings: {bundle.folder}")
     else:
         bundle.folder.rmdir()
-    return 1 if bad or not rows else 0
+    return 1 if bad or not rows + compared else 0
 
 
 sys.exit(main())

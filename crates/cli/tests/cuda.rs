@@ -137,7 +137,8 @@ fn the_bundles_script_finds_everything_right_here() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("gpu-bundle");
     let run = |only: &str, env: &[(&str, &str)]| {
         Command::new("python3")
-            .args(["xtask/py/gpu_bundle.py", "--kernels", "tests/kernels", "--jobs", "2", "--only", only, "--out"])
+            .args(["xtask/py/gpu_bundle.py", "--kernels", "tests/kernels", "--examples", "examples", "--jobs", "2"])
+            .args(["--only", only, "--out"])
             .arg(&folder)
             .args(["--prlx", env!("CARGO_BIN_EXE_prlx")])
             .current_dir(ROOT)
@@ -146,7 +147,7 @@ fn the_bundles_script_finds_everything_right_here() {
             .envs(env.iter().copied())
             .output()
     };
-    let Ok(out) = run("collatz/,union_find,triton/softmax,printf,assert_trap", &[]) else {
+    let Ok(out) = run("collatz/,union_find,triton/softmax,printf,assert_trap,index-overflow,uninit", &[]) else {
         eprintln!("skipped: no python3");
         return;
     };
@@ -158,6 +159,13 @@ fn the_bundles_script_finds_everything_right_here() {
     assert_eq!((&row("cuda/collatz")["decisions"], &row("cuda/collatz")["path"]), (&"same".into(), &"ok".into()));
     assert_eq!(row("triton/softmax")["decisions"], "same");
     assert!(row("cuda/union_find")["decisions"].as_str().unwrap().starts_with("free"));
+    let example = |name: &str| {
+        let all = rows["examples"].as_array().unwrap();
+        all.iter().find(|r| r["example"] == name).unwrap().clone()
+    };
+    let found = example("index-overflow: good.toml bad.toml");
+    assert_eq!((&found["verdict"], &found["first"]), (&"differs".into(), &"good.cu:13".into()));
+    assert!(example("uninit: good.toml bad.toml")["verdict"].as_str().unwrap().contains("CPU device's alone"));
     // What goes wrong is told, with the kernel's name, and the exit code says so.
     let out = run("collatz/", &[("PRLX_MOCK_FAIL", "cuLaunchKernelEx:701")]).unwrap();
     let text = String::from_utf8_lossy(&out.stdout);

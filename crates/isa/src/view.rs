@@ -101,6 +101,42 @@ impl Module {
     pub fn function(&self, name: &str) -> Option<&Function> {
         self.functions.iter().find(|f| f.name == name)
     }
+    /// The function with a body here that an instruction calls by name.
+    pub fn callee(&self, inst: &Inst) -> Option<FuncId> {
+        if inst.class != Class::Call {
+            return None;
+        }
+        let mut targets = inst.operands.iter().zip(&inst.roles).filter(|(_, role)| **role == Role::Target);
+        targets.find_map(|(operand, _)| match operand {
+            Operand::Symbol(s, _) => self.symbols.get(s.index())?.function,
+            _ => None,
+        })
+    }
+    /// Whether some function may call itself, by way of others or through a pointer: no assembler can tell then how much
+    /// stack a thread needs.
+    pub fn recursive(&self) -> bool {
+        let callees = |f: &Function| -> Option<Vec<usize>> {
+            let calls = f.insts.iter().filter(|i| i.class == Class::Call);
+            // What has no body here (`vprintf`, `malloc`) calls nothing of ours; a register may hold anything.
+            let pointed = |i: &Inst| {
+                i.operands.iter().zip(&i.roles).any(|(o, r)| *r == Role::Target && matches!(o, Operand::Reg(..)))
+            };
+            let named = |i: &Inst| if pointed(i) { None } else { Some(self.callee(i).map(FuncId::index)) };
+            calls.map(named).collect::<Option<Vec<_>>>().map(|c| c.into_iter().flatten().collect())
+        };
+        let Some(calls) = self.functions.iter().map(callees).collect::<Option<Vec<_>>>() else { return true };
+        // Functions all of whose callees are done are done; what is left over calls in a circle, or what does.
+        let mut done = vec![false; calls.len()];
+        loop {
+            let before = done.clone();
+            for f in 0..calls.len() {
+                done[f] |= calls[f].iter().all(|&c| done[c]);
+            }
+            if done == before {
+                return done.contains(&false);
+            }
+        }
+    }
 }
 
 /// A file of the debug information.

@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::collections::BTreeSet;
+
 use common::Random;
 use prlx_isa::flow::{Flow, decisions};
 use prlx_isa::graph::Graph;
@@ -142,6 +144,17 @@ fn corpus_is_understood() {
             }
         }
     }
+}
+
+#[test]
+fn depth_of_stack() {
+    let found = common::ptx_files(&["tests/kernels"]).into_iter().filter(|path| {
+        let source = std::fs::read_to_string(path).expect("a file of the corpus");
+        ptx::read(&source).0.recursive()
+    });
+    let found: BTreeSet<String> =
+        found.filter_map(|p| Some(p.parent()?.file_name()?.to_string_lossy().into_owned())).collect();
+    assert_eq!(found.into_iter().collect::<Vec<_>>(), ["function_pointer", "recursion"]);
 }
 
 #[test]

@@ -11,6 +11,7 @@ use prlx_driver::job::Signature;
 use prlx_driver::{DevicePtr, Driver, Error, ErrorKind, LaunchConfig, ModuleHandle, TensorMap};
 use prlx_emu::{Emulator, Options};
 use prlx_isa::image::{self, Target};
+use prlx_trace::kernel::Param;
 
 /// A call's result; an error is a `CUresult`.
 pub type Result<T> = std::result::Result<T, i32>;
@@ -68,6 +69,7 @@ struct Kernel {
     shared: u32,
     /// Most dynamic shared memory, bytes.
     dynamic: u32,
+    params: Vec<Param>,
 }
 
 static DEVICE: LazyLock<Mutex<Device>> = LazyLock::new(|| Mutex::new(Device::new()));
@@ -221,8 +223,13 @@ impl Device {
         }
         let handle = self.handle();
         let shared = 0;
-        self.functions.insert(handle, Kernel { module, name: kernel.name, shared, dynamic: SHARED });
+        self.functions
+            .insert(handle, Kernel { module, name: kernel.name, shared, dynamic: SHARED, params: kernel.params });
         Ok(handle)
+    }
+    /// The parameters of a kernel.
+    pub fn params(&self, function: u64) -> Result<&[Param]> {
+        self.functions.get(&function).map(|f| f.params.as_slice()).ok_or(code::INVALID_HANDLE)
     }
     pub fn needs(&self, attribute: i32, function: u64) -> Result<i32> {
         self.ready()?;

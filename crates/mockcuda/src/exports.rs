@@ -10,6 +10,7 @@ use prlx_driver::LaunchConfig;
 use prlx_driver::cuda::calls::{self, extra, jit};
 use prlx_driver::tensor_map::{Swizzle, TensorMap};
 use prlx_trace::Dim3;
+use prlx_trace::kernel::Param;
 use prlx_trace::kernel::Scalar;
 
 use crate::device::{Result, code, error, with};
@@ -106,6 +107,20 @@ unsafe fn buffer<'a>(list: *mut *mut c_void) -> Result<&'a [u8]> {
     }
 }
 
+/// The parameter buffer, from a list of where each parameter is.
+///
+/// # Safety
+/// `list` has a pointer for each of `params`, to as many bytes as it has.
+unsafe fn gathered(params: &[Param], list: *mut *mut c_void) -> Vec<u8> {
+    let mut buffer = vec![0; params.last().map_or(0, |p| (p.offset + p.size) as usize)];
+    for (i, p) in params.iter().enumerate() {
+        // SAFETY: the caller's promise.
+        let bytes = unsafe { from_raw_parts((*list.add(i)).cast::<u8>(), p.size as usize) };
+        buffer[p.offset as usize..][..bytes.len()].copy_from_slice(bytes);
+    }
+    buffer
+}
+
 /// What each call does. Safety: pointers are as cuda.h says.
 mod body {
     use super::*;
@@ -162,6 +177,13 @@ mod body {
     }
     pub unsafe fn cuCtxSetCurrent(context: *mut c_void) -> i32 {
         with("cuCtxSetCurrent", |d| d.enter(context as u64))
+    }
+    pub unsafe fn cuCtxSetLimit(limit: i32, _value: usize) -> i32 {
+        with("cuCtxSetLimit", |d| match limit {
+            // Stacks of the CPU device have no size of their own.
+            calls::limit::STACK_SIZE => d.synchronize(),
+            _ => Err(code::INVALID_VALUE),
+        })
     }
     pub unsafe fn cuCtxSynchronize() -> i32 {
         with("cuCtxSynchronize", |d| d.synchronize())
@@ -283,7 +305,7 @@ mod body {
         extra: *mut *mut c_void,
     ) -> i32 {
         with("cuLaunchKernelEx", |d| {
-            if config.is_null() || !params.is_null() {
+            if config.is_null() || !params.is_null() && !extra.is_null() {
                 return Err(code::INVALID_VALUE);
             }
             // SAFETY: as the module says.
@@ -311,7 +333,13 @@ mod body {
                 seed: 0,
             };
             // SAFETY: as the module says.
-            d.launch(function as u64, &shape, unsafe { buffer(extra)? })
+            let params = match params.is_null() {
+                // SAFETY: as the module says.
+                true => unsafe { buffer(extra)? }.to_vec(),
+                // SAFETY: as the module says.
+                false => unsafe { gathered(d.params(function as u64)?, params) },
+            };
+            d.launch(function as u64, &shape, &params)
         })
     }
     pub unsafe fn cuEventCreate(event: *mut *mut c_void, _: u32) -> i32 {

@@ -159,15 +159,7 @@ impl<'a> Body<'a> {
     }
     /// The direct callee with a body here, if `at` is such a call.
     pub fn callee(&self, at: InstId) -> Option<FuncId> {
-        let inst = self.inst(at);
-        if inst.class != Class::Call {
-            return None;
-        }
-        let mut targets = inst.operands.iter().zip(&inst.roles).filter(|(_, r)| **r == Role::Target);
-        targets.find_map(|(o, _)| match o {
-            Operand::Symbol(s, _) => self.module.symbols.get(s.index())?.function,
-            _ => None,
-        })
+        self.module.callee(self.inst(at))
     }
     /// The parts of loop `l` in reverse post-order.
     pub fn in_order(&self, l: usize) -> Vec<BlockId> {

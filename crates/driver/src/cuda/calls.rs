@@ -35,6 +35,8 @@ macro_rules! cuda_calls {
             cuDevicePrimaryCtxRelease_v2(device: i32);
             /// Makes a context the calling thread's.
             cuCtxSetCurrent(context: *mut ::core::ffi::c_void);
+            /// Sets one of [`limit`](crate::cuda::calls::limit)'s.
+            cuCtxSetLimit(limit: i32, value: usize);
             /// Waits for everything; gives the error of what failed.
             cuCtxSynchronize();
             /// Loads PTX (ending in NUL), a cubin or a fatbin.
@@ -129,6 +131,12 @@ pub mod function {
     pub const MAX_DYNAMIC_SHARED: i32 = 8;
     /// Whether clusters may be larger than every device of the kind can run.
     pub const NON_PORTABLE_CLUSTER: i32 = 14;
+}
+
+/// `CUlimit`.
+pub mod limit {
+    /// Stack of a thread, bytes.
+    pub const STACK_SIZE: i32 = 0;
 }
 
 /// `CUtensorMapDataType`, by the type's name.

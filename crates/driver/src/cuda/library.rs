@@ -12,7 +12,7 @@ use std::ptr::null_mut;
 
 use libloading::Library as Dynamic;
 
-use super::calls::{CLUSTER_DIMENSION, LaunchAttribute, LaunchConfig, TENSOR_TYPES, extra, jit};
+use super::calls::{CLUSTER_DIMENSION, LaunchAttribute, LaunchConfig, TENSOR_TYPES, extra, jit, limit};
 use super::code::known;
 use crate::tensor_map::{BYTES, Swizzle, TensorMap};
 use crate::{Error, ErrorKind};
@@ -124,6 +124,15 @@ pub struct Shape {
     pub cluster: Option<[u32; 3]>,
     /// Dynamic shared memory, bytes.
     pub shared: u32,
+}
+
+/// A kernel's parameters.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Params<'a> {
+    /// Each by itself: the driver knows where it goes.
+    Each(Vec<&'a [u8]>),
+    /// The whole buffer, as the kernel's machine code has it.
+    Buffer(&'a [u8]),
 }
 
 /// The driver library.
@@ -240,6 +249,10 @@ impl Library {
     pub fn enter(&self, context: Context) -> Result<(), Failure> {
         call!(self.cuCtxSetCurrent(context.0))
     }
+    /// Sets the stack of every thread, bytes.
+    pub fn stack(&self, bytes: usize) -> Result<(), Failure> {
+        call!(self.cuCtxSetLimit(limit::STACK_SIZE, bytes))
+    }
     /// Waits for everything that was started.
     pub fn synchronize(&self) -> Result<(), Failure> {
         call!(self.cuCtxSynchronize())
@@ -334,12 +347,16 @@ impl Library {
         Ok(out.0)
     }
 
-    /// Starts a kernel in the default stream, between two events. `params` is its whole parameter buffer.
-    pub fn launch(&self, function: Function, shape: &Shape, params: &[u8], clock: &Clock) -> Result<(), Failure> {
-        let mut size = params.len();
+    /// Starts a kernel in the default stream, between two events.
+    pub fn launch(&self, function: Function, shape: &Shape, params: &Params<'_>, clock: &Clock) -> Result<(), Failure> {
+        let (mut each, buffer): (Vec<*mut c_void>, &[u8]) = match params {
+            Params::Each(each) => (each.iter().map(|p| p.as_ptr().cast_mut().cast()).collect(), &[]),
+            Params::Buffer(buffer) => (Vec::new(), buffer),
+        };
+        let mut size = buffer.len();
         let mut extra: [*mut c_void; 5] = [
             number(extra::BUFFER),
-            params.as_ptr().cast_mut().cast(),
+            buffer.as_ptr().cast_mut().cast(),
             number(extra::SIZE),
             (&raw mut size).cast(),
             number(extra::END),
@@ -356,9 +373,10 @@ impl Library {
             attributes: &mut cluster,
             count: u32::from(shape.cluster.is_some()),
         };
-        let extra = if params.is_empty() { null_mut() } else { extra.as_mut_ptr() };
+        let each = if each.is_empty() { null_mut() } else { each.as_mut_ptr() };
+        let extra = if buffer.is_empty() { null_mut() } else { extra.as_mut_ptr() };
         call!(self.cuEventRecord(clock.start, null_mut()))?;
-        call!(self.cuLaunchKernelEx(&config, function.0, null_mut(), extra))?;
+        call!(self.cuLaunchKernelEx(&config, function.0, each, extra))?;
         call!(self.cuEventRecord(clock.end, null_mut()))
     }
 

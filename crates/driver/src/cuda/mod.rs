@@ -14,11 +14,13 @@ use std::collections::BTreeMap;
 pub use library::VARIABLE;
 
 use prlx_isa::image::{Target, is_binary};
+use prlx_trace::kernel::Param;
 
 use self::calls::{attribute, function};
 use self::code::known;
-use self::library::{Context, Device, Failure, Function, Library, Module, Shape, sticky};
+use self::library::{Context, Device, Failure, Function, Library, Module, Params, Shape, sticky};
 use crate::assemble::{self, Assemblers, Failed};
+use crate::job::Signature;
 use crate::tensor_map::{BYTES, TensorMap};
 use crate::{DeviceInfo, DevicePtr, Driver, Error, ErrorKind, LaunchConfig, LaunchStats, ModuleHandle};
 
@@ -26,6 +28,8 @@ use crate::{DeviceInfo, DevicePtr, Driver, Error, ErrorKind, LaunchConfig, Launc
 const SHARED: u32 = 48 << 10;
 /// CTAs of a cluster that every device with clusters can run.
 const PORTABLE_CLUSTER: u64 = 8;
+/// Bytes of stack for each thread of a recursive kernel: eight times what CUDA gives without being asked.
+const DEEP_STACK: usize = 8 << 10;
 /// `cuMemAlloc` aligns at least so much.
 const ALIGNED: u64 = 256;
 
@@ -83,6 +87,10 @@ fn gpu(library: &Library, ordinal: u32) -> Result<(Device, Gpu), Failure> {
 struct Loaded {
     module: Module,
     functions: BTreeMap<String, Function>,
+    /// What its PTX says of its kernels; nothing of an image.
+    signatures: Vec<Signature>,
+    /// Whether its threads need a stack of a depth that no assembler can tell.
+    recursive: bool,
 }
 
 /// A GPU. It is used from the thread that made it.
@@ -216,16 +224,16 @@ impl Driver for Cuda {
 
     fn load(&mut self, image: &[u8]) -> Result<ModuleHandle, Error> {
         self.enter()?;
-        let module = match std::str::from_utf8(image) {
-            Ok(ptx) if !is_binary(image) => self.assembled(ptx)?,
-            _ => None,
-        };
-        let module = match module {
+        let ptx = std::str::from_utf8(image).ok().filter(|_| !is_binary(image));
+        let module = match ptx.map(|ptx| self.assembled(ptx)).transpose()?.flatten() {
             Some(module) => module,
             None => self.library.load(image).map_err(|e| e.during("the module does not load"))?,
         };
+        let view = ptx.map(|ptx| prlx_isa::ptx::view(&prlx_isa::ptx::parse(ptx).0).0).unwrap_or_default();
+        let signatures = Signature::all(&view);
         self.next += 1;
-        self.modules.insert(self.next, Loaded { module, functions: BTreeMap::new() });
+        self.modules
+            .insert(self.next, Loaded { module, functions: BTreeMap::new(), signatures, recursive: view.recursive() });
         Ok(ModuleHandle(self.next))
     }
 
@@ -306,6 +314,16 @@ impl Driver for Cuda {
                 found
             }
         };
+        // Where parameters lie is the assembler's choice: it aligns tensor maps within the constant bank, not within the buffer.
+        let signature = loaded.signatures.iter().find(|s| s.name == kernel);
+        let params = match signature {
+            Some(s) => Params::Each(s.params.iter().map(|p| of(params, p)).collect::<Result<_, _>>()?),
+            None => Params::Buffer(params),
+        };
+        if loaded.recursive {
+            // Rewritten code has larger frames than the code that the default suits. If there is no room, the default has to do.
+            let _ = library.stack(DEEP_STACK);
+        }
         self.check(function, kernel, config)?;
         let sizes = |d: prlx_trace::Dim3| [d.x, d.y, d.z];
         let shape = Shape {
@@ -315,13 +333,22 @@ impl Driver for Cuda {
             shared: config.shared,
         };
         let clock = library.clock().map_err(|e| e.during(kernel))?;
-        let run = library.launch(function, &shape, params, &clock);
+        let run = library.launch(function, &shape, &params, &clock);
         // Errors of the kernel itself come when it is waited for.
         let nanos = run.and_then(|()| library.synchronize()).and_then(|()| library.elapsed(&clock));
         library.stop(clock);
         let nanos = nanos.map_err(|e| self.fault(e, kernel, config))?;
         Ok(LaunchStats { warp_instructions: 0, nanos })
     }
+}
+
+/// A parameter's bytes in the buffer.
+fn of<'a>(buffer: &'a [u8], param: &Param) -> Result<&'a [u8], Error> {
+    let range = param.offset as usize..param.offset as usize + param.size as usize;
+    buffer.get(range).ok_or_else(|| {
+        let what = format!("`{}` lies outside of the {} bytes of parameters", param.name, buffer.len());
+        Error::new(ErrorKind::Launch, what)
+    })
 }
 
 fn no_module(module: ModuleHandle) -> Error {

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use prlx_isa::view::{Class, Function, FunctionKind, Inst, Module, Operand, Role};
+use prlx_isa::view::{Function, FunctionKind, Inst, Module};
 
 use super::Lowering;
 use super::begin::unrecorded;
@@ -77,7 +77,7 @@ impl Calls {
                     insts
                         .get(at)
                         .filter(|x| x.span.range().contains(&t.at))
-                        .is_some_and(|x| begins(x) || self.callee(module, x) == Some(callee))
+                        .is_some_and(|x| begins(x) || module.callee(x).is_some_and(|f| f.index() == callee))
                 }
                 None => {
                     declares(&all, i - 1) && {
@@ -98,21 +98,9 @@ impl Calls {
         Ok(())
     }
 
-    /// The function of this module that an instruction calls by name.
-    fn callee(&self, module: &Module, inst: &Inst) -> Option<usize> {
-        if inst.class != Class::Call {
-            return None;
-        }
-        let mut targets = inst.operands.iter().zip(&inst.roles).filter(|(_, role)| **role == Role::Target);
-        targets.find_map(|(operand, _)| match operand {
-            Operand::Symbol(id, _) => self.by_name.get(&module.symbols.get(id.index())?.name).copied(),
-            _ => None,
-        })
-    }
-
     /// Whether an instruction calls a recorded function.
     pub fn recorded(&self, module: &Module, inst: &Inst) -> bool {
-        self.callee(module, inst).is_some_and(|f| self.recorded[f])
+        module.callee(inst).is_some_and(|f| self.recorded[f.index()])
     }
 
     /// Whether function `index` calls recorded functions.
@@ -202,7 +190,7 @@ impl Lowering<'_> {
         recorded: bool,
         edits: &mut Vec<Edit>,
     ) -> Result<(), Error> {
-        let callee = self.calls.callee(self.module, inst).unwrap_or_default();
+        let callee = self.module.callee(inst).map_or(0, |f| f.index());
         match recorded {
             true => self.hand_over(s, false),
             false => unrecorded(self, s),
