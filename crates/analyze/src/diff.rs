@@ -81,7 +81,11 @@ pub fn diff(a: &Trace, b: &Trace, options: &DiffOptions) -> Result<Report, Error
     for (j, n) in nb.iter().enumerate().filter(|(_, n)| !n.is_empty()) {
         partners.entry(n).or_default().push_back(j);
     }
-    let mut report = Report { producers: [a.producer.clone(), b.producer.clone()], ..Report::default() };
+    let mut report = Report {
+        producers: [a, b].map(|t| t.producer.clone()),
+        cut: [a, b].map(|t| t.cut.as_ref().map(ToString::to_string)),
+        ..Report::default()
+    };
     let mut shared = Shared::default();
     for (i, n) in na.iter().enumerate().filter(|(_, n)| !n.is_empty()) {
         match partners.get_mut(n.as_str()).and_then(|p| p.pop_front()) {
@@ -109,12 +113,18 @@ impl Report {
         if self.pairs == 0 && self.unpaired.is_empty() {
             self.gaps.push("neither side recorded a launch".into());
         }
+        for (cut, name) in self.cut.iter().zip(["A", "B"]).filter_map(|(cut, name)| Some((cut.as_ref()?, name))) {
+            self.gaps.push(format!("{name} was cut off: launches after that are not in it ({cut})"));
+        }
         let elsewhere = self.pairs.saturating_sub(self.launches.len() as u64);
         if elsewhere > 0 {
             self.gaps.push(format!("this is a part: {elsewhere} of {} pairs of launches are in others", self.pairs));
         }
         let gap = if self.gaps.is_empty() { Verdict::Same } else { Verdict::Unknown };
-        let extra = if self.unpaired.is_empty() { Verdict::Same } else { Verdict::Differs };
+        // What only one side has may be what the other was to do when it was cut off.
+        let missing = |side: usize| self.unpaired.iter().any(|u| usize::from(u.side) == 1 - side);
+        let extra = (0..2).any(|side| missing(side) && self.cut[side].is_none());
+        let extra = if extra { Verdict::Differs } else { Verdict::Same };
         self.verdict = self.launches.iter().map(|l| l.verdict).fold(gap.max(extra), Verdict::max);
     }
 }
@@ -193,7 +203,8 @@ fn launches<'a>(
     let recordings = [&traces[0].launches[at[0]], &traces[1].launches[at[1]]];
     let [la, lb] = recordings.map(|r| &r.launch);
     let [ma, mb] = [module(traces[0], la)?, module(traces[1], lb)?];
-    if la.level != lb.level {
+    // What was not recorded has no level.
+    if la.level != lb.level && la.skipped.is_none() && lb.skipped.is_none() {
         let what = format!("recorded at level {} and at level {}", la.level.name(), lb.level.name());
         return Err(Error::new(format!("kernel {kernel}"), what));
     }

@@ -31,6 +31,9 @@ pub(crate) fn differences(modules: [&Module; 2], launches: [&Launch; 2]) -> Vec<
     };
     put(LaunchPart::Geometry, "grid", [a.grid.to_string(), b.grid.to_string()]);
     put(LaunchPart::Geometry, "block", [a.block.to_string(), b.block.to_string()]);
+    if let (Some(a), Some(b)) = (a.cluster, b.cluster) {
+        put(LaunchPart::Geometry, "cluster", [a.to_string(), b.to_string()]);
+    }
     put(LaunchPart::Geometry, "warp size", [a.warp_size.to_string(), b.warp_size.to_string()]);
     put(LaunchPart::Geometry, "dynamic shared memory", [a.shared.to_string(), b.shared.to_string()]);
     if a.args.len() != b.args.len() {
@@ -123,6 +126,9 @@ pub(crate) fn static_gaps(
 pub(crate) fn coverage_gaps(c: &Coverage, launches: [&Launch; 2], gaps: &mut Gaps) {
     for (side, l) in launches.iter().enumerate() {
         let name = ["A", "B"][side];
+        if let Some(why) = &l.skipped {
+            gaps.insert(format!("0 {side} skipped"), format!("the launch was not recorded in {name}: {why}"));
+        }
         if l.fault.is_some() {
             gaps.insert(format!("0 {side}"), format!("{name} was stopped: what it would have done then is not known"));
         }

@@ -17,8 +17,8 @@ impl Report {
     /// # Errors
     /// When they are parts of different comparisons, or both have a pair of launches and do not say the same of it.
     pub fn merge(mut self, other: Report) -> Result<Report, Error> {
-        let same = (&self.names, &self.producers, self.pairs, &self.unpaired)
-            == (&other.names, &other.producers, other.pairs, &other.unpaired);
+        let same = (&self.names, &self.producers, &self.cut, self.pairs, &self.unpaired)
+            == (&other.names, &other.producers, &other.cut, other.pairs, &other.unpaired);
         if !same {
             return Err(Error::new("merge", "these are parts of different reports"));
         }

@@ -92,6 +92,9 @@ data! {
         names: [String; 2],
         /// What made each side.
         producers: [String; 2],
+        /// By side: where and how the file was cut off; `None` if it is whole.
+        #[cfg_attr(feature = "serde", serde(default))]
+        cut: [Option<String>; 2],
         /// Pairs of launches that there are to compare; a part of a report ([`crate::DiffOptions::shard`]) has fewer.
         pairs: u64,
         /// Launches, compared in pairs, by A's number.

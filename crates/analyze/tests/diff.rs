@@ -75,6 +75,49 @@ fn equal_runs_are_the_same() {
     assert!(r.launches[0].coverage.visits[0].recorded > 0);
 }
 
+/// A recording that was cut off never proves that nothing differs, nor that a launch is missing.
+#[test]
+fn one_side_was_cut_off() {
+    let a = run(4, &[5, 3], |_, _, _| {});
+    let cut = |t: &Trace| {
+        let mut file = Vec::new();
+        t.write(&mut file).unwrap();
+        Trace::read_cut(&file[..file.len() - 1]).unwrap()
+    };
+    let r = compare(&a, &cut(&a));
+    assert_eq!((r.verdict, r.launches[0].verdict), (Verdict::Unknown, Verdict::Same));
+    assert!(r.gaps[0].starts_with("B was cut off") && r.cut[0].is_none(), "{:?}", r.gaps);
+    let mut longer = a.clone();
+    longer.launches.extend(a.launches.clone());
+    assert_eq!(compare(&longer, &cut(&a)).verdict, Verdict::Unknown);
+    assert_eq!(compare(&a, &cut(&longer)).verdict, Verdict::Differs);
+}
+
+/// A launch that was not recorded is in its place, and nothing is known of it.
+#[test]
+fn one_side_was_skipped() {
+    let a = run(4, &[5, 3], |_, _, _| {});
+    let mut b = a.clone();
+    b.modules[0] = Module {
+        functions: vec![Function {
+            name: a.modules[0].functions[0].name.clone(),
+            kernel: true,
+            skipped: Some("no PTX".into()),
+            ..Function::default()
+        }],
+        ..Module::default()
+    };
+    b.launches[0].streams = prlx_trace::Streams::default();
+    b.launches[0].launch.skipped = Some("no PTX".into());
+    b.launches[0].launch.level = prlx_trace::Level::Print;
+    for (r, name) in [(compare(&a, &b), "B"), (compare(&b, &a), "A")] {
+        assert_eq!((r.verdict, findings(&r).len()), (Verdict::Unknown, 0));
+        let l = &r.launches[0];
+        assert!(l.gaps.contains(&format!("the launch was not recorded in {name}: no PTX")), "{:?}", l.gaps);
+        assert_eq!((l.coverage.percent, l.coverage.lanes.missing), (0.0, l.coverage.lanes.total));
+    }
+}
+
 /// As if the launch had been stopped, before these lanes came to their end.
 fn stopped(t: &Trace, unfinished: Option<Vec<(WarpId, LaneMask)>>) -> Trace {
     let mut t = t.clone();

@@ -64,7 +64,7 @@ impl Recorded {
     /// A recording of this launch alone; `module` is the plan's.
     pub fn into_trace(self, module: Module) -> Trace {
         let producer = concat!("prlx ", env!("CARGO_PKG_VERSION")).to_owned();
-        Trace { producer, modules: vec![module], launches: vec![self.recording] }
+        Trace { producer, modules: vec![module], launches: vec![self.recording], ..Trace::default() }
     }
 }
 
@@ -161,8 +161,8 @@ impl Session<'_> {
             device: info.name,
             level: program.level,
             window: program.window.clone().filter(|_| program.level == Level::Operands),
-            totals: Totals::default(),
-            fault: None,
+            cluster: Some(self.job.config.cluster),
+            ..Launch::default()
         };
         let Ran { drained, ended, unfinished } = match options.hooks {
             true => self.observed(module)?,

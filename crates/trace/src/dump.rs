@@ -8,7 +8,8 @@ use std::io::{self, Write};
 
 use crate::device::{COUNT_MORE, COUNT_WORD};
 use crate::kernel::{Arg, Block, End, Function, Guard, Module, Site, Source, Step};
-use crate::launch::{Lanes, Launch, WarpStream};
+use crate::launch::{Lanes, Launch, Origin, WarpStream};
+use crate::process::Process;
 use crate::trace::{Recording, Trace};
 
 /// Shows an optional thing, or `-`.
@@ -87,6 +88,15 @@ impl Display for Source {
     }
 }
 
+impl Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::Direct => f.write_str("a call"),
+            Origin::Graph { exec, node, replay } => write!(f, "graph {exec}, node {node}, replay {replay}"),
+        }
+    }
+}
+
 impl Trace {
     /// Writes the recording as text.
     ///
@@ -94,15 +104,32 @@ impl Trace {
     /// When `out` fails.
     pub fn dump(&self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "trace by {:?}", self.producer)?;
+        if let Some(p) = &self.process {
+            process(out, p)?;
+        }
         for (i, m) in self.modules.iter().enumerate() {
             module(out, i, m)?;
+        }
+        for s in &self.skipped {
+            writeln!(out, "skipped {:?} {}: {}", s.module, Or(&s.kernel), s.reason)?;
         }
         for (i, r) in self.launches.iter().enumerate() {
             launch(out, i, &r.launch)?;
             streams(out, r)?;
         }
-        Ok(())
+        self.cut.iter().try_for_each(|cut| writeln!(out, "cut {cut}"))
     }
+}
+
+fn process(out: &mut dyn Write, p: &Process) -> io::Result<()> {
+    let ranks = (Or(&p.rank), Or(&p.local_rank), Or(&p.world_size));
+    write!(out, "process {} on {:?} started {} ", p.pid, p.host, p.started)?;
+    writeln!(out, "rank {} local {} of {}: {:?}", ranks.0, ranks.1, ranks.2, p.command)?;
+    for d in &p.devices {
+        let (major, minor) = d.capability;
+        writeln!(out, "  device{} {:?} {:?} capability {major}.{minor}", d.ordinal, d.name, d.uuid)?;
+    }
+    p.versions.iter().try_for_each(|(name, version)| writeln!(out, "  {name:?} {version:?}"))
 }
 
 fn module(out: &mut dyn Write, i: usize, m: &Module) -> io::Result<()> {
@@ -184,6 +211,16 @@ fn launch(out: &mut dyn Write, i: usize, l: &Launch) -> io::Result<()> {
     writeln!(out, "  cost {} bare {}", t.instrumented, t.bare)?;
     if let Some(w) = &l.window {
         writeln!(out, "  window {:?} warps {:?} visits {:?}", w.sites, w.warps, w.visits)?;
+    }
+    if (l.cluster, l.number, l.stream, l.ordinal, l.start) != Default::default() {
+        let place = format!("number {} device {} stream {} start {}", l.number, l.ordinal, l.stream, l.start);
+        writeln!(out, "  {place} cluster {}", Or(&l.cluster))?;
+    }
+    if (l.origin, l.fidelity) != Default::default() {
+        writeln!(out, "  from {} fidelity {}", l.origin, l.fidelity.name())?;
+    }
+    if let Some(why) = &l.skipped {
+        writeln!(out, "  skipped: {why}")?;
     }
     if let Some(f) = &l.fault {
         writeln!(out, "  {} {:?} unfinished {:?}", f.kind.name(), f.text, f.unfinished)?;

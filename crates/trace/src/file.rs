@@ -4,9 +4,10 @@
 //! each), stored length, length when unpacked, checksum of what is stored, checksum of the head so far (8 bytes each) —
 //! and the stored bytes. All little-endian; checksums are XXH3-64.
 //!
-//! Sections follow one another without a table in front, so that a recorder appends a launch when it has ended and what a
-//! killed one left is whole up to its last section. A reader walks from head to head; the bytes of frames are left alone
-//! until they are asked for, and each frame has a checksum of its own in the index before it.
+//! Sections follow one another without a table in front, so that a recorder appends a launch when it has ended
+//! ([`crate::Writer`]) and what a killed one left is whole up to its last section ([`Trace::read_cut`]). A reader walks from
+//! head to head; the bytes of frames are left alone until they are asked for, and each frame has a checksum of its own in the
+//! index before it.
 //!
 //! **Versions.** The magic changes when nothing of the old can be read. Every other change raises [`VERSION`]; a reader
 //! reads its own version and all before it, and refuses later ones. A field that is added says since when
@@ -14,28 +15,26 @@
 //!
 //! Holds: reading never panics; what is held at once is in proportion to the file ([`Budget`]); every id is in range.
 
-use std::io::{self, Write};
-
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::ids::WarpId;
 use crate::kernel::Module;
 use crate::launch::Launch;
-use crate::stored::{Reader, Stored, VERSION, put_number};
+use crate::stored::{Reader, Stored, VERSION};
 use crate::trace::{Packed, Recording, Streams, Trace, WarpInfo};
 use crate::{Error, frame, validate};
 
 /// The first bytes of a file.
 pub const MAGIC: &[u8; 8] = b"PRLXTRC2";
 const HEADER: usize = 16;
-const HEAD: usize = 40;
+pub(crate) const HEAD: usize = 40;
 
 /// Flag: the stored bytes are a zstd frame.
-const PACKED: u32 = 1;
+pub(crate) const PACKED: u32 = 1;
 /// Flag: who does not know the kind may go on without the section.
 const SKIP: u32 = 2;
 /// Flag: the head's checksum of what is stored is 0; the bytes have checksums elsewhere.
-const UNCHECKED: u32 = 4;
+pub(crate) const UNCHECKED: u32 = 4;
 
 /// Kinds of section, with their number, whether they are packed, and what they hold.
 pub(crate) const KINDS: &[(u32, &str, &str)] = &[
@@ -45,21 +44,31 @@ pub(crate) const KINDS: &[(u32, &str, &str)] = &[
         "module",
         "A `Module`; its number is its place among the modules. Comes before the launches that name it.",
     ),
-    (LAUNCH, "launch", "A `Launch`. Its index and its frames follow."),
+    (LAUNCH, "launch", "A `Launch` with streams. Its index and its frames follow."),
     (INDEX, "index", "The warps of the launch and where their streams are: see Index."),
     (
         FRAMES,
         "frames",
         "The launch's frames, one after the other, each a zstd frame: see Frames. Not packed again, and without checksum.",
     ),
+    (
+        PROCESS,
+        "process",
+        "The `Process` that launched, if the recording is of one. At most one, after meta. (Since version 3.)",
+    ),
+    (SKIPPED, "skipped", "A `Skipped`: code that runs untouched. (Since version 3.)"),
+    (LONE, "lone launch", "A `Launch` without streams. (Since version 3.)"),
     (END, "end", "The number of sections before it, as `u64`. Always last."),
 ];
-const META: u32 = 1;
-const MODULE: u32 = 2;
-const LAUNCH: u32 = 3;
-const INDEX: u32 = 4;
-const FRAMES: u32 = 5;
-const END: u32 = 0xffff_ffff;
+pub(crate) const META: u32 = 1;
+pub(crate) const MODULE: u32 = 2;
+pub(crate) const LAUNCH: u32 = 3;
+pub(crate) const INDEX: u32 = 4;
+pub(crate) const FRAMES: u32 = 5;
+pub(crate) const PROCESS: u32 = 6;
+pub(crate) const SKIPPED: u32 = 7;
+pub(crate) const LONE: u32 = 8;
+pub(crate) const END: u32 = 0xffff_ffff;
 
 /// Most bytes that one section unpacks to (frames apart).
 const MOST: u64 = 256 << 20;
@@ -75,39 +84,21 @@ impl Budget {
 }
 
 impl Trace {
-    /// Writes a file.
-    ///
-    /// # Errors
-    /// When `out` fails, or a stream is too long for a frame (a gibibyte for one warp).
-    pub fn write(&self, mut out: impl Write) -> io::Result<()> {
-        out.write_all(&header(VERSION))?;
-        let mut to = Writer { out, sections: 0 };
-        to.value(META, |b| self.producer.put(b))?;
-        for module in &self.modules {
-            to.value(MODULE, |b| module.put(b))?;
-        }
-        for recording in &self.launches {
-            let frames = recording.streams.pack()?;
-            to.value(LAUNCH, |b| recording.launch.put(b))?;
-            to.value(INDEX, |b| put_index(b, &recording.streams, &frames))?;
-            let length = frames.iter().map(|(_, f)| f.bytes.len()).sum();
-            to.head(FRAMES, UNCHECKED, length, length, 0)?;
-            for (_, frame) in &frames {
-                to.out.write_all(&frame.bytes)?;
-            }
-        }
-        let count = to.sections.to_le_bytes();
-        to.head(END, 0, count.len(), count.len(), xxh3_64(&count))?;
-        to.out.write_all(&count)?;
-        to.out.flush()
-    }
-
     /// Reads a file. Streams stay packed: damage in them shows when they are unpacked.
     ///
     /// # Errors
     /// When the bytes are no recording, are damaged or cut off, or are of a later version.
     pub fn read(file: &[u8]) -> Result<Trace, Error> {
-        Trace::open(file, true)
+        Trace::open(file, true, false)
+    }
+
+    /// Reads a file that may have been cut off, as when its writer was killed or the disk was full: all up to its last whole
+    /// section. [`Trace::cut`] says whether that is not all.
+    ///
+    /// # Errors
+    /// As [`Trace::read`], but for a cut after the first section.
+    pub fn read_cut(file: &[u8]) -> Result<Trace, Error> {
+        Trace::open(file, true, true)
     }
 
     /// Reads all of a file but the streams: modules, launches, and the warps' digests. The frames' bytes are not looked
@@ -116,114 +107,82 @@ impl Trace {
     /// # Errors
     /// As [`Trace::read`].
     pub fn read_index(file: &[u8]) -> Result<Trace, Error> {
-        Trace::open(file, false)
+        Trace::open(file, false, false)
     }
 
-    fn open(file: &[u8], frames: bool) -> Result<Trace, Error> {
+    fn open(file: &[u8], frames: bool, may_be_cut: bool) -> Result<Trace, Error> {
         let mut sections = Sections::new(file)?;
-        let mut trace = Trace::default();
-        let mut count = 0;
-        let mut at = sections.next()?;
-        if at.kind != META {
-            return Err(at.error("the first section must be meta"));
+        let meta = sections.next()?;
+        if meta.kind != META {
+            return Err(meta.error("the first section must be meta"));
         }
-        trace.producer = sections.value(&at, "Trace.producer")?;
-        loop {
-            count += 1;
-            at = sections.next()?;
+        let mut trace = Trace { producer: sections.value(&meta, "Trace.producer")?, ..Trace::default() };
+        match trace.fill(&mut sections, frames) {
+            Err(e) if may_be_cut && sections.cut => trace.cut = Some(e),
+            filled => filled?,
+        }
+        Ok(trace)
+    }
+
+    /// Takes all sections after the first.
+    fn fill(&mut self, sections: &mut Sections<'_>, keep: bool) -> Result<(), Error> {
+        let mut count = 1;
+        let end = loop {
+            let at = sections.next()?;
             match at.kind {
-                END => break,
+                END => break at,
+                PROCESS if count == 1 => self.process = Some(sections.value(&at, "Trace.process")?),
                 MODULE => {
-                    let name = format!("Trace.modules[{}]", trace.modules.len());
+                    let name = format!("Trace.modules[{}]", self.modules.len());
                     let module: Module = sections.value(&at, &name)?;
                     validate::module(&module).map_err(|(field, what)| at.field(&format!("{name}.{field}"), what))?;
-                    trace.modules.push(module);
+                    self.modules.push(module);
                 }
-                LAUNCH => {
-                    let keep = frames;
-                    let name = format!("Trace.launches[{}]", trace.launches.len());
+                SKIPPED => {
+                    let name = format!("Trace.skipped[{}]", self.skipped.len());
+                    self.skipped.push(sections.value(&at, &name)?);
+                }
+                LAUNCH | LONE => {
+                    let name = format!("Trace.launches[{}]", self.launches.len());
                     let launch: Launch = sections.value(&at, &name)?;
-                    validate::launch(&launch, &trace.modules)
+                    validate::launch(&launch, &self.modules)
                         .map_err(|(field, what)| at.field(&format!("{name}.{field}"), what))?;
-                    let (index, frames) = (sections.next()?, sections.next()?);
-                    count += 2;
-                    if (index.kind, frames.kind) != (INDEX, FRAMES) {
-                        return Err(index.error("a launch's index and frames must follow it"));
+                    let mut streams = Streams::default();
+                    if at.kind == LAUNCH {
+                        let (index, frames) = (sections.next()?, sections.next()?);
+                        count += 2;
+                        if (index.kind, frames.kind) != (INDEX, FRAMES) {
+                            return Err(index.error("a launch's index and frames must follow it"));
+                        }
+                        let sites = self.modules[launch.module.index()].sites.len() as u32;
+                        streams = sections
+                            .streams(&index, &frames, &launch, keep.then_some(sites))
+                            .map_err(|e| e.within(&name))?;
                     }
-                    let sites = trace.modules[launch.module.index()].sites.len() as u32;
-                    let streams = sections
-                        .streams(&index, &frames, &launch, keep.then_some(sites))
-                        .map_err(|e| e.within(&name))?;
-                    trace.launches.push(Recording { launch, streams });
+                    self.launches.push(Recording { launch, streams });
                 }
                 _ if at.flags & SKIP != 0 => {}
-                kind => return Err(at.error(format!("sections of kind {kind} are not known"))),
+                kind => return Err(at.error(format!("sections of kind {kind} are not known, or not here"))),
             }
-        }
-        if at.stored.first_chunk().map(|b| u64::from_le_bytes(*b)) != Some(count) || at.stored.len() != 8 {
-            return Err(at.error("the number of sections is not what the last one says"));
+            count += 1;
+        };
+        if end.stored.first_chunk().map(|b| u64::from_le_bytes(*b)) != Some(count) || end.stored.len() != 8 {
+            return Err(end.error("the number of sections is not what the last one says"));
         }
         match sections.left() {
-            0 => Ok(trace),
+            0 => Ok(()),
             n => Err(sections.error(format!("{n} bytes follow the end"))),
         }
     }
 }
 
 /// The first bytes of a file: the last four are a checksum of those before.
-fn header(version: u32) -> Vec<u8> {
+pub(crate) fn header(version: u32) -> Vec<u8> {
     let mut bytes = MAGIC.to_vec();
     bytes.extend_from_slice(&version.to_le_bytes());
     let checksum = xxh3_64(&bytes) as u32;
     bytes.extend_from_slice(&checksum.to_le_bytes());
     bytes
-}
-
-struct Writer<W> {
-    out: W,
-    sections: u64,
-}
-
-impl<W: Write> Writer<W> {
-    /// Writes the head of a section.
-    fn head(&mut self, kind: u32, flags: u32, stored: usize, size: usize, checksum: u64) -> io::Result<()> {
-        let mut head = Vec::with_capacity(HEAD);
-        head.extend_from_slice(&kind.to_le_bytes());
-        head.extend_from_slice(&flags.to_le_bytes());
-        for n in [stored as u64, size as u64, checksum] {
-            head.extend_from_slice(&n.to_le_bytes());
-        }
-        head.extend_from_slice(&xxh3_64(&head).to_le_bytes());
-        self.sections += 1;
-        self.out.write_all(&head)
-    }
-    /// Writes a packed section.
-    fn value(&mut self, kind: u32, put: impl Fn(&mut Vec<u8>)) -> io::Result<()> {
-        let mut bytes = Vec::new();
-        put(&mut bytes);
-        let packed = frame::pack(&bytes)?;
-        self.head(kind, PACKED, packed.len(), bytes.len(), xxh3_64(&packed))?;
-        self.out.write_all(&packed)
-    }
-}
-
-/// The warps, column by column, and the frames.
-fn put_index(out: &mut Vec<u8>, streams: &Streams, frames: &[(usize, Packed)]) {
-    put_number(out, streams.infos().len() as u64);
-    let mut next = 0;
-    for info in streams.infos() {
-        // Mostly every warp is there, and this is 0.
-        put_number(out, info.warp.0.wrapping_sub(std::mem::replace(&mut next, info.warp.0.wrapping_add(1))));
-    }
-    streams.infos().for_each(|i| out.extend_from_slice(&i.digest.to_le_bytes()));
-    streams.infos().for_each(|i| put_number(out, i.dropped));
-    put_number(out, frames.len() as u64);
-    for (warps, frame) in frames {
-        put_number(out, *warps as u64);
-        put_number(out, frame.bytes.len() as u64);
-        put_number(out, frame.size);
-        out.extend_from_slice(&frame.checksum.to_le_bytes());
-    }
 }
 
 /// A section of the file that is read.
@@ -251,6 +210,8 @@ struct Sections<'a> {
     from: Reader<'a>,
     version: u32,
     budget: Budget,
+    /// The file ended before what was asked for.
+    cut: bool,
 }
 
 impl<'a> Sections<'a> {
@@ -269,7 +230,7 @@ impl<'a> Sections<'a> {
         let mut from = Reader::new(bytes, version);
         from.bytes(HEADER)?;
         let budget = Budget((16 << 20) + 256 * bytes.len() as u64);
-        Ok(Sections { bytes, from, version, budget })
+        Ok(Sections { bytes, from, version, budget, cut: false })
     }
     fn left(&self) -> usize {
         self.from.left()
@@ -280,9 +241,10 @@ impl<'a> Sections<'a> {
     /// The next section, with its checksums checked.
     fn next(&mut self) -> Result<Section<'a>, Error> {
         if self.left() == 0 {
+            self.cut = true;
             return Err(self.error("the file is cut off: the last section is missing"));
         }
-        let head = self.from.bytes(HEAD).map_err(|e| e.within("Section.head"))?;
+        let head = self.take(HEAD, "Section.head")?;
         let u32_at = |i: usize| head[i..].first_chunk().map_or(0, |b| u32::from_le_bytes(*b));
         let u64_at = |i: usize| head[i..].first_chunk().map_or(0, |b| u64::from_le_bytes(*b));
         if xxh3_64(&head[..HEAD - 8]) != u64_at(HEAD - 8) {
@@ -291,12 +253,17 @@ impl<'a> Sections<'a> {
         let (kind, flags) = (u32_at(0), u32_at(4));
         let offset = (self.bytes.len() - self.left()) as u64;
         let length = usize::try_from(u64_at(8)).map_err(|_| self.error("the section is too long"))?;
-        let stored = self.from.bytes(length).map_err(|e| e.within("Section.stored"))?;
+        let stored = self.take(length, "Section.stored")?;
         let section = Section { kind, flags, size: u64_at(16), stored, offset };
         if flags & UNCHECKED == 0 && xxh3_64(stored) != u64_at(24) {
             return Err(section.error("the checksum does not fit the bytes"));
         }
         Ok(section)
+    }
+    /// The next `n` bytes of the file.
+    fn take(&mut self, n: usize, name: &str) -> Result<&'a [u8], Error> {
+        self.cut = n > self.left();
+        self.from.bytes(n).map_err(|e| e.within(name))
     }
     /// A section's bytes, unpacked.
     fn unpacked(&mut self, section: &Section<'a>) -> Result<Vec<u8>, Error> {
@@ -382,22 +349,22 @@ pub(crate) fn take_infos(from: &mut Reader<'_>, launch: &Launch) -> Result<Vec<W
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::writer::Writer;
 
     /// A file of a producer, one more section, and an end.
     fn with(kind: u32, flags: u32, size: usize, stored: &[u8]) -> Vec<u8> {
-        let mut to = Writer { out: header(VERSION), sections: 0 };
-        to.value(META, |b| String::from("me").put(b)).unwrap();
-        to.head(kind, flags, stored.len(), size, xxh3_64(stored)).unwrap();
-        to.out.extend_from_slice(stored);
-        to.head(END, 0, 8, 8, xxh3_64(&2u64.to_le_bytes())).unwrap();
-        to.out.extend_from_slice(&2u64.to_le_bytes());
-        to.out
+        let mut to = Writer::new(Vec::new(), "me", None).unwrap();
+        to.section(kind, flags, size, xxh3_64(stored), &[stored]).unwrap();
+        to.finish().unwrap()
     }
 
     #[test]
     fn unknown_sections_are_skipped_if_they_allow_it() {
         assert_eq!(Trace::read(&with(77, SKIP, 3, b"abc")).unwrap().producer, "me");
-        assert_eq!(Trace::read(&with(77, 0, 3, b"abc")).unwrap_err().what, "sections of kind 77 are not known");
+        assert_eq!(
+            Trace::read(&with(77, 0, 3, b"abc")).unwrap_err().what,
+            "sections of kind 77 are not known, or not here"
+        );
         assert!(Trace::read(&with(META, 0, 3, b"abc")).is_err());
     }
 

@@ -6,10 +6,11 @@ use crate::device::{CHUNK_ROWS, Context, EventRecord, Head};
 use crate::file::{KINDS, MAGIC};
 use crate::ids::Dim3;
 use crate::kernel::{
-    Alu, Arg, Block, End, FaultKind, Function, Guard, Level, Loc, Loop, Module, Node, NodeKind, Operand, Param, Scalar,
-    Site, SiteClass, Source, SourceFile, Special, Steered, Step,
+    Alu, Arg, Block, End, FaultKind, Fidelity, Function, Guard, Level, Loc, Loop, Module, Node, NodeKind, Operand,
+    Param, Scalar, Site, SiteClass, Source, SourceFile, Special, Steered, Step,
 };
-use crate::launch::{ArgInfo, Fault, Launch, Totals, Window};
+use crate::launch::{ArgInfo, Fault, Launch, Origin, Totals, Window};
+use crate::process::{Device, Process, Skipped};
 use crate::stored::{Layout, VERSION};
 
 const STRUCTURES: &[Layout] = &[
@@ -29,7 +30,11 @@ const STRUCTURES: &[Layout] = &[
     Operand::LAYOUT,
     Steered::LAYOUT,
     Node::LAYOUT,
+    Process::LAYOUT,
+    Device::LAYOUT,
+    Skipped::LAYOUT,
     Launch::LAYOUT,
+    Origin::LAYOUT,
     ArgInfo::LAYOUT,
     Window::LAYOUT,
     Fault::LAYOUT,
@@ -43,6 +48,7 @@ const NAMES: &[Layout] = &[
     SiteClass::LAYOUT,
     Level::LAYOUT,
     FaultKind::LAYOUT,
+    Fidelity::LAYOUT,
     NodeKind::LAYOUT,
 ];
 

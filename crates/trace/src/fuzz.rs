@@ -3,6 +3,7 @@
 use crate::ids::WarpId;
 use crate::kernel::Module;
 use crate::launch::Launch;
+use crate::process::{Process, Skipped};
 use crate::stored::{Reader, Stored, VERSION};
 use crate::trace::WarpInfo;
 use crate::{Error, file, frame, validate};
@@ -12,7 +13,7 @@ use crate::{Error, file, frame, validate};
 #[doc(hidden)]
 pub fn parts(data: &[u8]) {
     let Some((&part, bytes)) = data.split_first() else { return };
-    match part % 5 {
+    match part % 7 {
         0 => {
             if let Some(module) = again::<Module>(bytes) {
                 let _ = validate::module(&module);
@@ -38,7 +39,9 @@ pub fn parts(data: &[u8]) {
                 assert_eq!(frame::parse(&written, VERSION, 0, &infos, 100).as_ref(), Ok(&streams));
             }
         }
-        _ => drop(frame::unpack(bytes, 1 << 20)),
+        4 => drop(frame::unpack(bytes, 1 << 20)),
+        5 => drop(again::<Process>(bytes)),
+        _ => drop(again::<Skipped>(bytes)),
     }
 }
 

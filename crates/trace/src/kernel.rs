@@ -370,6 +370,14 @@ codes! {
         Fault = 0 "fault", /// It did not end within its limit, or waits for itself.
         Stuck = 1 "stuck",
     }
+    /// How sure it is that the code that was rewritten is what would have run untouched.
+    Fidelity {
+        /// It is the source of what runs: there is no other code.
+        Source = 0 "source", /// Assembled again it gives the machine code that was loaded, byte for byte.
+        Exact = 1 "exact", /// It is for an earlier architecture than the machine code that would have run.
+        LowerArch = 2 "lower-arch", /// It lay beside the machine code; nothing proves that they belong together.
+        Unproven = 3 "unproven",
+    }
     /// What a node of a slice is.
     NodeKind {
         /// An operation on the values before it.
@@ -384,7 +392,7 @@ codes! {
     }
 }
 }
-pub use codes_table::{Alu, FaultKind, Level, NodeKind, Scalar, SiteClass, Special};
+pub use codes_table::{Alu, FaultKind, Fidelity, Level, NodeKind, Scalar, SiteClass, Special};
 
 impl Scalar {
     /// Width in bits; a predicate has 1.

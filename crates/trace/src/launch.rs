@@ -5,7 +5,7 @@
 //! without decoding.
 
 use crate::ids::{Dim3, FuncId, LaneMask, ModuleId, SiteId, WarpId};
-use crate::kernel::{FaultKind, Level, Scalar};
+use crate::kernel::{FaultKind, Fidelity, Level, Scalar};
 
 structures! {
     /// What one launch was, and what was seen of it; its streams are kept apart (see `Trace`).
@@ -39,6 +39,47 @@ structures! {
         pub totals: Totals,
         /// What stopped it before its end; the streams hold what was recorded until then.
         #[since(2)] pub fault: Option<Fault>,
+        /// CTAs of a cluster; one where no clusters were asked for. `None`: not known.
+        #[since(3)] pub cluster: Option<Dim3>,
+        /// Its number among the launches of its process, from 0; those that were not recorded count too.
+        #[since(3)] pub number: u64,
+        /// The stream that it was put into: 0 the default stream, then by order of first use.
+        #[since(3)] pub stream: u32,
+        /// How it came to be launched.
+        #[since(3)] pub origin: Origin,
+        /// The ordinal of its device in the process.
+        #[since(3)] pub ordinal: u32,
+        /// When it was launched, in nanoseconds since its process started ([`crate::Process::started`]).
+        #[since(3)] pub start: u64,
+        /// How sure it is that what was rewritten is what would have run.
+        #[since(3)] pub fidelity: Fidelity,
+        /// Why nothing of it was recorded: its code runs untouched, or it was not asked for. `None` when it was recorded.
+        #[since(3)] pub skipped: Option<String>,
+    }
+}
+
+choices! {
+    /// How a launch came about.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum Origin {
+        /// By a call.
+        Direct = 0,
+        /// From a graph.
+        Graph {
+            /// Which executable graph of the process, by order of instantiation.
+            exec: u32,
+            /// Which kernel node of it, in the graph's order.
+            node: u32,
+            /// Which launch of the graph, from 0.
+            replay: u64,
+        } = 1,
+    }
+}
+
+#[expect(clippy::derivable_impls, reason = "the table has no place for #[default]")]
+impl Default for Origin {
+    fn default() -> Self {
+        Origin::Direct
     }
 }
 
@@ -76,7 +117,8 @@ structures! {
         pub name: String,
         /// Element type.
         pub ty: Scalar,
-        /// For a buffer: its length in bytes; `None` for a scalar.
+        /// For a buffer: its length in bytes; `None` for a scalar. A pointer to device memory is a buffer up to the end of its
+        /// allocation.
         pub bytes: Option<u64>,
         /// For a buffer: XXH3-64 of its content before the launch.
         pub before: Option<u64>,

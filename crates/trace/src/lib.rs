@@ -19,9 +19,11 @@ pub mod fuzz;
 pub mod ids;
 pub mod kernel;
 pub mod launch;
+pub mod process;
 mod trace;
 pub mod v1;
 mod validate;
+mod writer;
 
 pub use error::Error;
 pub use file::MAGIC;
@@ -29,4 +31,6 @@ pub use format::format_markdown;
 pub use ids::{BlockId, Cta, Dim3, FileId, FuncId, Lane, LaneMask, LocId, LoopId, ModuleId, SiteId, Slot, WarpId};
 pub use kernel::Level;
 pub use launch::{Launch, WarpStream};
+pub use process::Process;
 pub use trace::{Recording, Streams, Trace, WarpInfo};
+pub use writer::Writer;

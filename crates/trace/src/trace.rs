@@ -11,6 +11,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 use crate::ids::WarpId;
 use crate::kernel::Module;
 use crate::launch::{Launch, WarpStream};
+use crate::process::{Process, Skipped};
 use crate::{Error, frame};
 
 /// A recording: modules, and launches with their streams.
@@ -18,10 +19,18 @@ use crate::{Error, frame};
 pub struct Trace {
     /// What made it, as `prlx 0.1.0`.
     pub producer: String,
+    /// The program that launched; `None` for a launch file.
+    pub process: Option<Process>,
     /// The static half.
     pub modules: Vec<Module>,
-    /// The dynamic half, in launch order.
+    /// The dynamic half, in the order in which launches were written: that in which they ended ([`Launch::number`] is the
+    /// other).
     pub launches: Vec<Recording>,
+    /// Code that runs untouched.
+    pub skipped: Vec<Skipped>,
+    /// Where and how the file was cut off: there may have been more, so what is missing here proves nothing. `None`: it is
+    /// whole.
+    pub cut: Option<Error>,
 }
 
 /// One launch and its streams.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use made::{Random, trace, warp};
 use prlx_trace::kernel::{End, Level, Module, Source};
 use prlx_trace::launch::Lanes;
-use prlx_trace::{BlockId, Error, FuncId, LocId, LoopId, Recording, SiteId, Streams, Trace, WarpId};
+use prlx_trace::{BlockId, Error, FuncId, LocId, LoopId, Recording, SiteId, Streams, Trace, WarpId, Writer};
 use proptest::prelude::*;
 
 fn bytes(trace: &Trace) -> Vec<u8> {
@@ -127,6 +127,91 @@ fn every_cut_is_noticed() {
     let mut longer = file.clone();
     longer.push(0);
     assert!(read_all(&longer).unwrap_err().what.contains("follow the end"));
+}
+
+/// What is left of a file is what was whole in it, and says that it is not all.
+#[test]
+fn every_cut_leaves_what_was_whole() {
+    let made = small();
+    let file = bytes(&made);
+    let mut seen = [0; 4];
+    for n in 0..file.len() {
+        let Ok(read) = Trace::read_cut(&file[..n]) else {
+            assert!(n < 200, "cut at {n}");
+            continue;
+        };
+        let cut = read.cut.clone().expect("it says so");
+        assert!(cut.offset <= n as u64, "{cut}");
+        assert!(made.modules.starts_with(&read.modules) && made.skipped.starts_with(&read.skipped));
+        assert!(made.launches.starts_with(&read.launches), "cut at {n}");
+        assert!(read.launches.is_empty() || (read.modules.len() == 2 && read.process == made.process));
+        seen[read.launches.len()] += 1;
+        // Written again, it is no more whole than before.
+        let again = bytes(&read);
+        assert!(Trace::read(&again).is_err());
+        let again = Trace::read_cut(&again).unwrap();
+        assert_eq!(Trace { cut: None, ..again }, Trace { cut: None, ..read });
+    }
+    assert!(seen.iter().all(|n| *n > 0), "{seen:?}");
+    assert_eq!(Trace::read_cut(&file).unwrap(), made);
+}
+
+#[test]
+fn damage_is_no_cut() {
+    let file = bytes(&small());
+    for i in 0..file.len() {
+        let mut bad = file.clone();
+        bad[i] ^= 1 << (i % 8);
+        assert!(Trace::read_cut(&bad).is_err() || Trace::read(&bad).is_ok(), "byte {i}");
+    }
+}
+
+/// A disk that is full after so many bytes, and has room again when it has said so once.
+struct Full {
+    room: Option<usize>,
+    bytes: Vec<u8>,
+}
+
+impl std::io::Write for Full {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if self.room == Some(0) {
+            self.room = None;
+            return Err(std::io::ErrorKind::StorageFull.into());
+        }
+        let n = bytes.len().min(self.room.unwrap_or(usize::MAX));
+        self.room = self.room.map(|room| room - n);
+        self.bytes.extend_from_slice(&bytes[..n]);
+        Ok(n)
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What could not be written whole is the last of the file, whoever goes on writing.
+#[test]
+fn nothing_follows_a_section_that_is_not_whole() {
+    let made = small();
+    let file = bytes(&made);
+    for room in 0..file.len() {
+        let mut full = Full { room: Some(room), bytes: Vec::new() };
+        let Ok(mut to) = Writer::new(&mut full, &made.producer, made.process.as_ref()) else { continue };
+        for m in &made.modules {
+            let _ = to.module(m);
+        }
+        made.skipped.iter().for_each(|s| drop(to.skipped(s)));
+        made.launches.iter().for_each(|r| drop(to.launch(&r.launch, &r.streams)));
+        assert!(to.finish().is_err());
+        assert!(Trace::read_cut(&full.bytes).is_ok_and(|t| t.cut.is_some()), "room for {room}");
+    }
+}
+
+#[test]
+fn a_launch_of_a_module_that_is_not_there_is_refused() {
+    let mut to = Writer::new(Vec::new(), "me", None).unwrap();
+    let e = to.launch(&small().launches[0].launch, &Streams::default()).unwrap_err();
+    assert!(e.to_string().contains("0 were written"), "{e}");
+    assert_eq!(Trace::read(&to.finish().unwrap()).unwrap().producer, "me");
 }
 
 #[test]

@@ -461,6 +461,7 @@ pub fn trace(module: Module, warps: Vec<WarpStream>) -> Trace {
         producer: "toy".into(),
         modules: vec![module],
         launches: vec![Recording { launch, streams: Streams::new(warps) }],
+        ..Trace::default()
     }
 }
 

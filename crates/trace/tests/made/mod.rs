@@ -1,10 +1,11 @@
 //! Traces made from random numbers: valid, and with every kind of thing in them.
 
 use prlx_trace::kernel::{
-    Alu, Arg, Block, End, FaultKind, Function, Guard, Level, Loc, Loop, Module, Node, NodeKind, Operand, Param, Scalar,
-    Site, SiteClass, Source, SourceFile, Special, Steered, Step,
+    Alu, Arg, Block, End, FaultKind, Fidelity, Function, Guard, Level, Loc, Loop, Module, Node, NodeKind, Operand,
+    Param, Scalar, Site, SiteClass, Source, SourceFile, Special, Steered, Step,
 };
-use prlx_trace::launch::{ArgInfo, Event, Fault, Lanes, Launch, OperandRecord, Totals, WarpStream, Window};
+use prlx_trace::launch::{ArgInfo, Event, Fault, Lanes, Launch, OperandRecord, Origin, Totals, WarpStream, Window};
+use prlx_trace::process::{Device, Process, Skipped};
 use prlx_trace::{
     BlockId, Dim3, FileId, FuncId, LaneMask, LocId, LoopId, ModuleId, Recording, SiteId, Slot, Streams, Trace, WarpId,
 };
@@ -220,6 +221,14 @@ fn recording(r: &mut Random, modules: usize, warps: u64, most: usize) -> Recordi
         level,
         window: r.maybe(|r| Window { sites: vec![SiteId(r.id(SITES))], warps: (0, r.bits()), visits: (3, 9) }),
         totals: Totals { recorded: 1, dropped: 2, filtered_warps: 3, bare: 4, instrumented: r.bits() },
+        cluster: r.maybe(|r| Dim3 { x: 1 + r.id(4), y: 1, z: 1 }),
+        number: r.bits() >> 40,
+        stream: r.id(3),
+        origin: r.one(&[Origin::Direct, Origin::Graph { exec: 1, node: 2, replay: 1 << 40 }]),
+        ordinal: r.id(2),
+        start: r.bits(),
+        fidelity: r.one(Fidelity::ALL),
+        skipped: r.maybe(Random::text),
         fault: r.maybe(|r| Fault {
             kind: r.one(FaultKind::ALL),
             text: r.text(),
@@ -239,5 +248,22 @@ pub fn trace(seed: u64, launches: usize, warps: u64, most: usize) -> Trace {
         producer: "prlx 0.1.0".into(),
         launches: (0..r.below(launches + 1)).map(|_| recording(&mut r, 2, warps, most)).collect(),
         modules,
+        process: r.maybe(process),
+        skipped: r.some(2, |r| Skipped { module: r.text(), kernel: r.maybe(Random::text), reason: r.text() }),
+        cut: None,
+    }
+}
+
+fn process(r: &mut Random) -> Process {
+    Process {
+        pid: r.bits() as u32,
+        host: "here".into(),
+        rank: r.maybe(|r| r.id(8)),
+        local_rank: r.maybe(|r| r.id(8)),
+        world_size: r.maybe(|_| 8),
+        command: r.some(3, Random::text),
+        started: r.bits(),
+        devices: r.some(2, |r| Device { ordinal: r.id(8), name: r.text(), uuid: r.text(), capability: (9, 0) }),
+        versions: r.some(2, |r| (r.text(), r.text())),
     }
 }

@@ -1,0 +1,170 @@
+//! Writes a file as it comes about: a section at a time, appended and flushed.
+//!
+//! Holds: what lies in the file is whole sections, but for the last while it is written; nothing follows a section that could
+//! not be written whole; a file without [`Writer::finish`] does not read as whole.
+
+use std::io::{self, Write};
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::file::{END, FRAMES, HEAD, INDEX, LAUNCH, LONE, META, MODULE, PACKED, PROCESS, SKIPPED, UNCHECKED, header};
+use crate::frame;
+use crate::ids::ModuleId;
+use crate::kernel::Module;
+use crate::launch::Launch;
+use crate::process::{Process, Skipped};
+use crate::stored::{Stored, VERSION, put_number};
+use crate::trace::{Packed, Streams, Trace};
+
+/// Sections of fewer bytes are stored as they are: packing would take longer than writing them.
+const SMALL: usize = 512;
+
+/// A file that is being written.
+#[derive(Debug)]
+pub struct Writer<W> {
+    out: W,
+    sections: u64,
+    modules: u32,
+    /// A section was begun and not ended.
+    broken: bool,
+}
+
+impl<W: Write> Writer<W> {
+    /// Begins a file of `producer` (as `prlx 0.1.0`), of a process if it is of one.
+    ///
+    /// # Errors
+    /// When `out` fails.
+    pub fn new(out: W, producer: &str, process: Option<&Process>) -> io::Result<Writer<W>> {
+        let mut to = Writer { out, sections: 0, modules: 0, broken: false };
+        to.out.write_all(&header(VERSION))?;
+        to.value(META, &producer.to_owned())?;
+        if let Some(process) = process {
+            to.value(PROCESS, process)?;
+        }
+        Ok(to)
+    }
+    /// Appends a module, and says by which number launches name it.
+    ///
+    /// # Errors
+    /// When `out` fails, or has failed before.
+    pub fn module(&mut self, module: &Module) -> io::Result<ModuleId> {
+        self.value(MODULE, module)?;
+        self.modules += 1;
+        Ok(ModuleId(self.modules - 1))
+    }
+    /// Appends a launch, whose module must be there.
+    ///
+    /// # Errors
+    /// When its module is not there, a stream is too long for a frame (a gibibyte for one warp), `out` fails, or has failed
+    /// before.
+    pub fn launch(&mut self, launch: &Launch, streams: &Streams) -> io::Result<()> {
+        if launch.module.0 >= self.modules {
+            let what = format!("a launch of {}; {} were written", launch.module, self.modules);
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+        }
+        if streams.frames() == 0 {
+            return self.value(LONE, launch);
+        }
+        let frames = streams.pack()?;
+        self.value(LAUNCH, launch)?;
+        let mut index = Vec::new();
+        put_index(&mut index, streams, &frames);
+        self.packed(INDEX, &index)?;
+        let length = frames.iter().map(|(_, f)| f.bytes.len()).sum();
+        let parts: Vec<&[u8]> = frames.iter().map(|(_, f)| &f.bytes[..]).collect();
+        self.section(FRAMES, UNCHECKED, length, 0, &parts)
+    }
+    /// Appends that some code runs untouched.
+    ///
+    /// # Errors
+    /// When `out` fails, or has failed before.
+    pub fn skipped(&mut self, skipped: &Skipped) -> io::Result<()> {
+        self.value(SKIPPED, skipped)
+    }
+    /// Ends the file: it is whole.
+    ///
+    /// # Errors
+    /// When `out` fails, or has failed before.
+    pub fn finish(mut self) -> io::Result<W> {
+        let count = self.sections.to_le_bytes();
+        self.section(END, 0, count.len(), xxh3_64(&count), &[&count])?;
+        Ok(self.out)
+    }
+
+    fn value(&mut self, kind: u32, value: &impl Stored) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        value.put(&mut bytes);
+        self.packed(kind, &bytes)
+    }
+    /// A section of `bytes`, packed if that is worth it.
+    fn packed(&mut self, kind: u32, bytes: &[u8]) -> io::Result<()> {
+        if bytes.len() < SMALL {
+            return self.section(kind, 0, bytes.len(), xxh3_64(bytes), &[bytes]);
+        }
+        let packed = frame::pack(bytes)?;
+        self.section(kind, PACKED, bytes.len(), xxh3_64(&packed), &[&packed])
+    }
+    /// A section of `parts`, `size` bytes when unpacked.
+    pub(crate) fn section(
+        &mut self,
+        kind: u32,
+        flags: u32,
+        size: usize,
+        checksum: u64,
+        parts: &[&[u8]],
+    ) -> io::Result<()> {
+        if self.broken {
+            return Err(io::Error::other("a section before could not be written"));
+        }
+        let stored: usize = parts.iter().map(|p| p.len()).sum();
+        let mut head = Vec::with_capacity(HEAD);
+        head.extend_from_slice(&kind.to_le_bytes());
+        head.extend_from_slice(&flags.to_le_bytes());
+        for n in [stored as u64, size as u64, checksum] {
+            head.extend_from_slice(&n.to_le_bytes());
+        }
+        head.extend_from_slice(&xxh3_64(&head).to_le_bytes());
+        self.broken = true;
+        self.out.write_all(&head)?;
+        parts.iter().try_for_each(|p| self.out.write_all(p))?;
+        self.out.flush()?;
+        self.broken = false;
+        self.sections += 1;
+        Ok(())
+    }
+}
+
+impl Trace {
+    /// Writes a file; one that was cut off stays so.
+    ///
+    /// # Errors
+    /// As those of [`Writer`].
+    pub fn write(&self, out: impl Write) -> io::Result<()> {
+        let mut to = Writer::new(out, &self.producer, self.process.as_ref())?;
+        for module in &self.modules {
+            to.module(module)?;
+        }
+        self.skipped.iter().try_for_each(|s| to.skipped(s))?;
+        self.launches.iter().try_for_each(|r| to.launch(&r.launch, &r.streams))?;
+        if self.cut.is_none() { to.finish().map(drop) } else { Ok(()) }
+    }
+}
+
+/// The warps, column by column, and the frames.
+fn put_index(out: &mut Vec<u8>, streams: &Streams, frames: &[(usize, Packed)]) {
+    put_number(out, streams.infos().len() as u64);
+    let mut next = 0;
+    for info in streams.infos() {
+        // Mostly every warp is there, and this is 0.
+        put_number(out, info.warp.0.wrapping_sub(std::mem::replace(&mut next, info.warp.0.wrapping_add(1))));
+    }
+    streams.infos().for_each(|i| out.extend_from_slice(&i.digest.to_le_bytes()));
+    streams.infos().for_each(|i| put_number(out, i.dropped));
+    put_number(out, frames.len() as u64);
+    for (warps, frame) in frames {
+        put_number(out, *warps as u64);
+        put_number(out, frame.bytes.len() as u64);
+        put_number(out, frame.size);
+        out.extend_from_slice(&frame.checksum.to_le_bytes());
+    }
+}
