@@ -2,8 +2,9 @@
 
 For every launch file of the corpus: the bare kernel on the GPU against its reference; rewritten and recording at every level, with the
 outputs unchanged; and the decisions of every lane against those on the CPU device. Prints a table, writes results.json, ends
-with 1 if anything is wrong. Then every example: the verdict, the line and the lanes that its `expect.toml` asks for. Needs `prlx`
-and Python 3.11 or newer; see docs/gpu.md.
+with 1 if anything is wrong. Then every example: the verdict, the line and the lanes that its `expect.toml` asks for. With
+--overhead it measures what recording costs instead (docs/cost.md) and writes overhead.json. Needs `prlx` and Python 3.11 or newer; see
+docs/gpu.md.
 
 `bits` says whether results are the CPU device's to the bit; approximate functions and tensor cores need not be.
 Kernels of schedule.txt legally do other things in every run: their decisions are counted as `free`, not compared. Those of
@@ -13,6 +14,7 @@ refused.txt do not run on the CPU device: only the GPU's own results are looked 
 import argparse
 import concurrent.futures
 import json
+import math
 import pathlib
 import subprocess
 import sys
@@ -150,6 +152,52 @@ class Bundle:
         return [(l["file"], l["line"]) for l in at if l]
 
 
+# The six kernels of the first measurements, which have a goal of their own.
+FIRST = ["collatz", "mandelbrot", "spmv", "gemm", "binary_search", "stream"]
+
+
+def overhead(options):
+    """Measures the launches of the folder `overhead`, and prints one line for each."""
+    made = subprocess.run([sys.executable, str(options.overhead / "inputs.py"), str(options.overhead)])
+    words = [w for w in options.only.split(",") if w]
+    launches = sorted(str(l) for l in options.overhead.glob("*.toml") if not words or l.stem in words)
+    command = [options.prlx, "cost", *launches, "--device", "cuda", "--json", "--memory", str(options.memory)]
+    done = subprocess.run([*command, "--rounds", str(options.rounds)], stdout=subprocess.PIPE, text=True)
+    if made.returncode or not done.stdout:
+        return 1
+    results = json.loads(done.stdout)
+    options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / "overhead.json").write_text(json.dumps(results, indent=1) + "\n")
+    levels = ["print", "path", "events"]
+    ratios = {level: {} for level in [*levels, *(f"{l} off" for l in levels)]}
+    marks = set()
+    print("| kernel | ms | " + " | ".join(f"{l} | off" for l in levels) + " | registers: bare, " + ", ".join(levels) + " |")
+    print("|---" * (2 + 2 * len(levels) + 1) + "|")
+    for launch in results["launches"]:
+        forms = {form["form"]: form for form in launch["forms"]}
+        cells = [launch["launch"], f"{forms['bare']['median'] / 1e6:.3f}"]
+        for form in (f for l in levels for f in (l, f"{l} off")):
+            ratios[form][launch["launch"]] = forms[form]["ratio"]
+            mark = "*" if forms[form]["full"] else ""
+            marks.add(mark)
+            cells.append(f"{forms[form]['ratio']:.3f}{mark}")
+        needs = [forms[f]["needs"] or {} for f in ["bare", *levels]]
+        cells.append(", ".join(f"{n.get('registers', '-')}" for n in needs))
+        print("| " + " | ".join(cells) + " |")
+    mean = lambda values: math.exp(sum(map(math.log, values)) / len(values)) if values else float("nan")
+    for title, take in [
+        ("geometric mean", lambda all: mean(list(all.values()))),
+        ("worst", lambda all: max(all.values(), default=float("nan"))),
+        ("first six", lambda all: mean([r for name, r in all.items() if name in FIRST])),
+    ]:
+        each = " | ".join(f"{take(ratios[f]):.3f}" for l in levels for f in (l, f"{l} off"))
+        print(f"| **{title}** | | {each} | |")
+    if "*" in marks:
+        print("\n`*`: the streams did not fit into the memory given; what is lost costs other time than what is written.")
+    print(f"\n{results['device']}, {results['rounds']} rounds, caches {results['caches']}.")
+    return done.returncode
+
+
 def main():
     here = pathlib.Path(__file__).resolve().parent
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -162,8 +210,15 @@ def main():
     parser.add_argument("--timeout", type=int, default=120, help="seconds for one run")
     parser.add_argument("--keep", action="store_true", help="keep the recordings")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("."), help="where results.json goes")
-    bundle = Bundle(parser.parse_args())
-    options = bundle.options
+    parser.add_argument(
+        "--overhead", nargs="?", type=pathlib.Path, const=here / "overhead", help="measure cost [of this folder's launches]"
+    )
+    parser.add_argument("--memory", type=int, default=2048, help="MiB for the streams of each level, with --overhead")
+    parser.add_argument("--rounds", type=int, default=21, help="of measurements, with --overhead")
+    options = parser.parse_args()
+    if options.overhead:
+        return overhead(options)
+    bundle = Bundle(options)
     code, said, wrong = bundle.prlx("doctor")
     print(said or wrong, flush=True)
     if code or "yes  NVIDIA GPU" not in said:

@@ -18,6 +18,8 @@ const GLIBC: (u32, u32) = (2, 35);
 const MOST: u64 = 60 << 20;
 /// What a launch needs of its folder.
 const KINDS: [&str; 3] = ["toml", "ptx", "npy"];
+/// Where launches of `bench/overhead` look for kernels, here and in the bundle.
+const KERNELS: [&str; 2] = ["../../tests/kernels/", "../kernels/"];
 
 /// The task.
 pub fn run(args: &[String]) -> Result<()> {
@@ -45,6 +47,7 @@ pub fn run(args: &[String]) -> Result<()> {
     fs::copy(root().join("xtask/py/gpu_bundle.py"), bundle.join("gpu_bundle.py"))?;
     copy(&root().join("tests/kernels"), &bundle.join("kernels"))?;
     copy(&root().join("examples"), &bundle.join("examples"))?;
+    overhead(&root().join("bench/overhead"), &bundle.join("overhead"))?;
     for list in ["schedule.txt", "refused.txt"] {
         fs::copy(root().join("tests/kernels").join(list), bundle.join("kernels").join(list))?;
     }
@@ -78,6 +81,20 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
         } else if path.extension().and_then(|e| e.to_str()).is_some_and(|e| KINDS.contains(&e)) {
             fs::create_dir_all(to)?;
             fs::copy(&path, to.join(name)).with_context(|| format!("cannot copy {}", path.display()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Copies the launches whose cost is measured, and the script that makes their inputs there.
+fn overhead(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from).with_context(|| format!("cannot list {}", from.display()))? {
+        let path = entry?.path();
+        let kind = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
+        if let ("toml" | "py", Some(name)) = (kind, path.file_name()) {
+            let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+            fs::write(to.join(name), text.replace(KERNELS[0], KERNELS[1]))?;
         }
     }
     Ok(())

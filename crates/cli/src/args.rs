@@ -47,6 +47,8 @@ pub enum Command {
     Merge(MergeArgs),
     /// Run two launch files, say where they first part, and look closer there by itself
     Compare(CompareArgs),
+    /// Measure what recording costs a kernel here, at each level
+    Cost(CostArgs),
     /// Write the recorder's code into PTX
     Instrument(InstrumentArgs),
     /// Show what is in a file: PTX, cubin, fatbin, program, launch file or recording
@@ -174,6 +176,39 @@ pub struct CompareArgs {
     /// Keep both recordings in this folder, as a.prlx and b.prlx
     #[arg(long, value_name = "DIR")]
     pub keep: Option<PathBuf>,
+}
+
+/// `prlx cost`.
+#[derive(Args, Debug)]
+pub struct CostArgs {
+    /// Launch files
+    #[arg(required = true)]
+    pub launches: Vec<PathBuf>,
+    /// Only this recorder, `print`, `path` or `events`; may be repeated [default: all three]
+    #[arg(long, value_parser = measured)]
+    pub level: Vec<Level>,
+    /// Rounds that count, each with one run of every form of the kernel [default: 21 on a GPU; 1 on the CPU device, which
+    /// counts instructions]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub rounds: Option<u32>,
+    /// Leave the GPU's caches as the run before left them, instead of filling them with something else
+    #[arg(long)]
+    pub warm: bool,
+    /// Device memory for streams, for each level, in MiB
+    #[arg(long, value_name = "MIB", default_value_t = 256)]
+    pub memory: u64,
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl CostArgs {
+    /// The levels to measure.
+    pub fn levels(&self) -> Vec<Level> {
+        if self.level.is_empty() { vec![Level::Print, Level::Path, Level::Events] } else { self.level.clone() }
+    }
 }
 
 /// `prlx instrument`.
@@ -341,6 +376,13 @@ fn checks(text: &str) -> Result<Checks, String> {
 
 fn level(text: &str) -> Result<Level, String> {
     named(Level::ALL, Level::name, text)
+}
+
+fn measured(text: &str) -> Result<Level, String> {
+    match level(text)? {
+        Level::Operands => Err("level `operands` costs what its window costs: there is none here".into()),
+        level => Ok(level),
+    }
 }
 
 fn class(text: &str) -> Result<SiteClass, String> {

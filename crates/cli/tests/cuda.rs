@@ -176,3 +176,100 @@ fn the_bundles_script_finds_everything_right_here() {
     let out = run("collatz/", &[("PRLX_MOCK_FAIL", "cuInit:100")]).unwrap();
     assert_eq!(out.status.code(), Some(2), "no GPU is no result");
 }
+
+/// `prlx cost`, of one launch that records much and one that records nothing.
+#[test]
+fn cost_measures_every_form_and_says_what_it_takes() {
+    let launches = "tests/kernels/cuda/spmv_csr/launch.toml tests/kernels/cuda/saxpy/launch.toml";
+    let of = |options: &str| {
+        let (code, out, err) = prlx(&format!("cost {launches} --json {options}"), &[]);
+        assert_eq!(code, 0, "{err}");
+        serde_json::from_str::<serde_json::Value>(&out).unwrap()
+    };
+    let forms = ["bare", "again", "print", "print off", "path", "path off", "events", "events off"];
+    for (options, unit, rounds) in
+        [("--device cuda --rounds 3 --memory 1", "nanos", 3), ("--memory 1", "warp_instructions", 1)]
+    {
+        let all = of(options);
+        assert_eq!((all["unit"].as_str(), all["rounds"].as_u64()), (Some(unit), Some(rounds)));
+        for (launch, streams) in [(0, true), (1, false)] {
+            let launch = &all["launches"][launch];
+            let each = launch["forms"].as_array().unwrap();
+            assert_eq!(each.iter().map(|f| f["form"].as_str().unwrap()).collect::<Vec<_>>(), forms);
+            for form in each {
+                assert!(form["median"].as_u64().is_some_and(|n| n > 0), "{form}");
+                assert_eq!((&form["changed"], &form["full"]), (&false.into(), &false.into()), "{form}");
+                assert_eq!(form["needs"].is_null(), unit != "nanos", "{form}");
+            }
+            assert_eq!(each[4]["streams"].as_u64().unwrap() > 0, streams, "{launch}");
+            assert_eq!(each[5]["streams"], 0, "nothing is recorded without a context");
+            if unit == "warp_instructions" {
+                let ratio = |i: usize| each[i]["ratio"].as_f64().unwrap();
+                assert_eq!(ratio(1), 1.0);
+                assert!(ratio(4) >= ratio(5) && ratio(5) >= 1.0, "{launch}");
+            }
+        }
+    }
+    assert_eq!(of("--level path")["launches"][0]["forms"].as_array().unwrap().len(), 4);
+}
+
+#[test]
+fn cost_of_what_does_not_run_is_an_error_and_the_rest_is_measured() {
+    let good = "tests/kernels/cuda/saxpy/launch.toml";
+    let bad = "tests/cases/cli/fault.in/bad.toml";
+    let (code, out, err) = prlx(&format!("cost {bad} {good} --level path"), &[]);
+    assert!(code == 2 && out.contains("saxpy/launch:"), "{out}{err}");
+    assert!(err.contains("cannot measure") && err.contains("1 of 2 launch files"), "{err}");
+    let (code, _, err) = prlx(&format!("cost {good} --level operands"), &[]);
+    assert!(code == 2 && err.contains("its window"), "{err}");
+    let (code, _, err) = prlx(&format!("cost {good} --memory 0 --level events"), &[]);
+    assert_eq!(code, 0, "a pool that is too small is said, and no error: {err}");
+}
+
+/// The bundle's script prints a line for each launch, and means.
+#[test]
+fn the_bundles_script_measures_cost() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("overhead");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("inputs.py"), "").unwrap();
+    for (name, kernel) in [("collatz", "collatz"), ("stream", "saxpy")] {
+        let from = Path::new(ROOT).join("tests/kernels/cuda").join(kernel);
+        let text = std::fs::read_to_string(from.join("launch.toml")).unwrap();
+        let there = |key: &str| format!("{key} = \"{}/", from.display());
+        let text = text.lines().map(|line| match line.split_once('=').map(|(k, v)| (k.trim(), v.trim())) {
+            Some((key @ ("module" | "npy" | "expect"), file)) => format!("{}{}\n", there(key), &file[1..]),
+            _ => format!("{line}\n"),
+        });
+        std::fs::write(folder.join(format!("{name}.toml")), text.collect::<String>()).unwrap();
+    }
+    let out = Command::new("python3")
+        .args([
+            "xtask/py/gpu_bundle.py",
+            "--rounds",
+            "2",
+            "--memory",
+            "1",
+            "--prlx",
+            env!("CARGO_BIN_EXE_prlx"),
+            "--overhead",
+        ])
+        .arg(&folder)
+        .arg("--out")
+        .arg(&folder)
+        .current_dir(ROOT)
+        .env("PRLX_LIBCUDA", mock())
+        .env("PRLX_ASSEMBLER", "driver")
+        .output();
+    let Ok(out) = out else {
+        eprintln!("skipped: no python3");
+        return;
+    };
+    let text = String::from_utf8_lossy(&out.stdout);
+    assert!(out.status.success(), "{text}{}", String::from_utf8_lossy(&out.stderr));
+    for want in
+        ["| collatz | ", "| stream | ", "| **geometric mean** | | ", "| **first six** | | ", "mock device, 2 rounds"]
+    {
+        assert!(text.contains(want), "{want:?} is not in {text}");
+    }
+    assert!(folder.join("overhead.json").is_file());
+}

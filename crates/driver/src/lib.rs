@@ -29,7 +29,7 @@ pub mod tensor_map;
 pub use error::{Error, ErrorKind};
 pub use job::Job;
 pub use launch_file::Files;
-pub use record::{Bare, RecordOptions, Recorded, record};
+pub use record::{Bare, Cost, CostOptions, Form, RecordOptions, Recorded, cost, record};
 pub use run::{Output, Prepared, Run, prepare, run};
 pub use tensor_map::TensorMap;
 
@@ -68,6 +68,21 @@ pub struct DeviceInfo {
     pub warp_size: u8,
     /// Whether it can do a plan's actions itself ([`Driver::observe`]).
     pub hooks: bool,
+}
+
+/// What a kernel takes of a multiprocessor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Needs {
+    /// Registers of a thread.
+    pub registers: u32,
+    /// Local memory of a thread, bytes: arrays, and registers that were spilt.
+    pub local: u32,
+    /// Static shared memory of a CTA, bytes.
+    pub shared: u32,
+    /// Threads that a multiprocessor runs at once, in CTAs of the launch's size.
+    pub resident: u32,
+    /// Threads that it has room for.
+    pub room: u32,
 }
 
 /// What a launch cost.
@@ -148,6 +163,14 @@ pub trait Driver {
         config: &LaunchConfig,
         params: &[u8],
     ) -> Result<LaunchStats, Error>;
+    /// What a kernel takes of a multiprocessor when it is launched like this; `None` from a machine without any.
+    ///
+    /// # Errors
+    /// When the kernel is not there, or the shape is not allowed.
+    fn needs(&mut self, module: ModuleHandle, kernel: &str, config: &LaunchConfig) -> Result<Option<Needs>, Error> {
+        let _ = (module, kernel, config);
+        Ok(None)
+    }
     /// The 128 bytes that kernels of this device take as the tensor map of a tensor at `at`.
     ///
     /// # Errors

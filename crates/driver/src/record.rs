@@ -5,6 +5,10 @@
 //! stopped while it runs is a recording like any other, up to there; what its buffers hold then is nobody's result.
 //! Misses: one launch of each kind is timed, so the dilation of short kernels on a GPU is noise.
 
+mod cost;
+
+pub use cost::{Cost, CostOptions, Form, cost};
+
 use prlx_probe::Plan;
 use prlx_trace::device::{Context, Head, Shape};
 use prlx_trace::kernel::{FaultKind, Module, Scalar};
@@ -112,21 +116,21 @@ fn kernel(plan: &Plan, job: &Job) -> Result<FuncId, Error> {
     }
 }
 
-/// Device memory of the recorder.
+/// Device memory of the recorder: address, bytes.
 #[derive(Default)]
-struct Held(Vec<DevicePtr>);
+struct Held(Vec<(DevicePtr, u64)>);
 
 impl Held {
     fn zeroed(&mut self, driver: &mut dyn Driver, bytes: u64, align: u64) -> Result<u64, Error> {
         let at = driver
             .alloc(bytes.max(1), align)
             .map_err(|e| Error { message: format!("no room for the recording, {bytes} bytes: {}", e.message), ..e })?;
-        self.0.push(at);
+        self.0.push((at, bytes.max(1)));
         driver.fill(at, bytes.max(1), 0)?;
         Ok(at.0)
     }
     fn release(&mut self, driver: &mut dyn Driver) -> Result<(), Error> {
-        self.0.drain(..).rev().map(|at| driver.free(at)).fold(Ok(()), Result::and)
+        self.0.drain(..).rev().map(|(at, _)| driver.free(at)).fold(Ok(()), Result::and)
     }
 }
 
@@ -146,24 +150,7 @@ impl Session<'_> {
         options: &RecordOptions,
         held: &mut Held,
     ) -> Result<Recorded, Error> {
-        let info = self.driver.info();
-        let program = &self.plan.program;
-        let mut launch = Launch {
-            module: ModuleId(0),
-            kernel: self.kernel,
-            grid: self.job.config.grid,
-            block: self.job.config.block,
-            shared: self.job.config.shared,
-            warp_size: info.warp_size,
-            params: self.prepared.params.clone(),
-            args: self.args(),
-            seed: Some(self.job.config.seed),
-            device: info.name,
-            level: program.level,
-            window: program.window.clone().filter(|_| program.level == Level::Operands),
-            cluster: Some(self.job.config.cluster),
-            ..Launch::default()
-        };
+        let mut launch = Launch { args: self.args(), ..self.launch() };
         let Ran { drained, ended, unfinished } = match options.hooks {
             true => self.observed(module)?,
             false => self.instrumented(module, &launch, options.pool, held)?,
@@ -190,8 +177,8 @@ impl Session<'_> {
             recorded: drained.recorded,
             dropped: drained.dropped,
             filtered_warps: launch.warps() - (last - first),
-            bare: bare.as_ref().map_or(0, |b| cost(&b.stats)),
-            instrumented: cost(&stats),
+            bare: bare.as_ref().map_or(0, |b| amount(&b.stats)),
+            instrumented: amount(&stats),
         };
         let base = digest::base(&self.plan.module, &launch);
         let mut warps = drained.warps;
@@ -206,6 +193,27 @@ impl Session<'_> {
             fault,
             damage: drained.damage,
         })
+    }
+
+    /// The launch, before anything is known of how it went, and of its arguments.
+    fn launch(&self) -> Launch {
+        let info = self.driver.info();
+        let program = &self.plan.program;
+        Launch {
+            module: ModuleId(0),
+            kernel: self.kernel,
+            grid: self.job.config.grid,
+            block: self.job.config.block,
+            shared: self.job.config.shared,
+            warp_size: info.warp_size,
+            params: self.prepared.params.clone(),
+            seed: Some(self.job.config.seed),
+            device: info.name,
+            level: program.level,
+            window: program.window.clone().filter(|_| program.level == Level::Operands),
+            cluster: Some(self.job.config.cluster),
+            ..Launch::default()
+        }
     }
 
     /// Runs the instrumented code and reads back what it wrote.
@@ -359,6 +367,6 @@ fn started(ended: Result<LaunchStats, Error>) -> Result<Result<LaunchStats, Erro
 }
 
 /// Warp instructions where they are counted, else time.
-fn cost(stats: &LaunchStats) -> u64 {
+fn amount(stats: &LaunchStats) -> u64 {
     if stats.warp_instructions > 0 { stats.warp_instructions } else { stats.nanos }
 }

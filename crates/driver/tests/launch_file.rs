@@ -339,3 +339,26 @@ fn wrong_tensor_maps() {
         assert!(e.message.starts_with("a.toml:"), "{}", e.message);
     }
 }
+
+/// The launches whose cost is measured on a GPU are too large for a test, but they read.
+#[test]
+fn launches_of_the_overhead_suite_read() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/overhead");
+    let mut read = 0;
+    for entry in fs::read_dir(&folder).unwrap().flatten() {
+        let path = entry.path();
+        if path.extension().is_none_or(|e| e != "toml") {
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        let job = Job::parse(&path.display().to_string(), &text, &|file| match file.ends_with(".npy") {
+            // `inputs.py` makes them; here any will do.
+            true => Ok(array(Scalar::S32, &[0; 4])),
+            false => Ok(fs::read(folder.join(file)).unwrap()),
+        });
+        let job = job.unwrap();
+        assert!(job.config.grid.volume() * job.config.block.volume() > 100_000, "{} is small", job.name);
+        read += 1;
+    }
+    assert!(read >= 14, "{read} launches");
+}

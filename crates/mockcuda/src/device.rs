@@ -39,6 +39,8 @@ const HANDLE: u64 = 0x5000_0000;
 const CONTEXT: u64 = 0x4000_0000;
 /// Dynamic shared memory of a CTA that does not ask for more; shared memory of one that does.
 const SHARED: u32 = 48 << 10;
+/// Threads that a multiprocessor has room for.
+const THREADS: u32 = 2048;
 const SHARED_OPTIN: u32 = 227 << 10;
 
 /// The one device.
@@ -153,6 +155,7 @@ impl Device {
         self.device(device)?;
         match attribute {
             attribute::WARP_SIZE => Ok(32),
+            attribute::THREADS => Ok(THREADS as i32),
             attribute::MAJOR => Ok(self.capability.0),
             attribute::MINOR => Ok(self.capability.1),
             attribute::MAX_SHARED_OPTIN => Ok(SHARED_OPTIN as i32),
@@ -237,10 +240,16 @@ impl Device {
         match attribute {
             function::MAX_THREADS => Ok(1024),
             function::SHARED => Ok(kernel.shared as i32),
+            function::LOCAL => Ok(0),
             function::REGISTERS => Ok(32),
             function::MAX_DYNAMIC_SHARED => Ok(kernel.dynamic as i32),
             _ => Err(code::INVALID_VALUE),
         }
+    }
+    pub fn resident(&self, function: u64, threads: i32) -> Result<i32> {
+        self.ready()?;
+        self.functions.get(&function).ok_or(code::INVALID_HANDLE)?;
+        u32::try_from(threads).ok().and_then(|n| THREADS.checked_div(n)).map(|n| n as i32).ok_or(code::INVALID_VALUE)
     }
     pub fn allow(&mut self, function: u64, attribute: i32, value: i32) -> Result<()> {
         self.ready()?;

@@ -233,6 +233,17 @@ mod body {
     pub unsafe fn cuFuncSetAttribute(function: *mut c_void, attribute: i32, value: i32) -> i32 {
         with("cuFuncSetAttribute", |d| d.allow(function as u64, attribute, value))
     }
+    pub unsafe fn cuOccupancyMaxActiveBlocksPerMultiprocessor(
+        ctas: *mut i32,
+        function: *mut c_void,
+        threads: i32,
+        _shared: usize,
+    ) -> i32 {
+        // SAFETY: as the module says.
+        with("cuOccupancyMaxActiveBlocksPerMultiprocessor", |d| unsafe {
+            put(ctas, d.resident(function as u64, threads)?)
+        })
+    }
     pub unsafe fn cuMemAlloc_v2(at: *mut u64, bytes: usize) -> i32 {
         // SAFETY: as the module says.
         with("cuMemAlloc_v2", |d| unsafe { put(at, d.alloc(bytes)?) })

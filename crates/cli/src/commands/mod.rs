@@ -1,6 +1,7 @@
 //! One file a command.
 
 pub mod compare;
+mod cost;
 mod diff;
 mod doctor;
 mod inspect;
@@ -24,6 +25,7 @@ pub fn run(command: Command, ui: &Ui) -> Result<ExitCode> {
         Command::Diff(args) => diff::run(&args, ui),
         Command::Merge(args) => merge::run(&args, ui),
         Command::Compare(args) => compare::run(&args, ui),
+        Command::Cost(args) => cost::run(&args, ui),
         Command::Instrument(args) => instrument::run(&args, ui),
         Command::Inspect(args) => inspect::run(&args),
         Command::Doctor(args) => doctor::run(&args, ui),

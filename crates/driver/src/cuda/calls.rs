@@ -59,6 +59,13 @@ macro_rules! cuda_calls {
             cuFuncGetAttribute(value: *mut i32, attribute: i32, function: *mut ::core::ffi::c_void);
             /// What a kernel may have: dynamic shared memory, large clusters.
             cuFuncSetAttribute(function: *mut ::core::ffi::c_void, attribute: i32, value: i32);
+            /// How many CTAs of a kernel a multiprocessor runs at once.
+            cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                ctas: *mut i32,
+                function: *mut ::core::ffi::c_void,
+                threads: i32,
+                shared: usize
+            );
             /// Allocates, aligned to 256 bytes at least.
             cuMemAlloc_v2(at: *mut u64, bytes: usize);
             /// Frees.
@@ -111,6 +118,8 @@ macro_rules! cuda_calls {
 pub mod attribute {
     /// Lanes in a warp.
     pub const WARP_SIZE: i32 = 10;
+    /// Threads that a multiprocessor has room for.
+    pub const THREADS: i32 = 39;
     /// Compute capability, before the point.
     pub const MAJOR: i32 = 75;
     /// Compute capability, after the point.
@@ -125,6 +134,8 @@ pub mod function {
     pub const MAX_THREADS: i32 = 0;
     /// Static shared memory, bytes.
     pub const SHARED: i32 = 1;
+    /// Local memory of a thread, bytes: arrays and spilt registers.
+    pub const LOCAL: i32 = 3;
     /// Registers of a thread.
     pub const REGISTERS: i32 = 4;
     /// Most dynamic shared memory, bytes.

@@ -295,6 +295,13 @@ impl Library {
         call!(self.cuFuncGetAttribute(&mut value, attribute, function.0))?;
         Ok(u32::try_from(value).unwrap_or(0))
     }
+    /// How many CTAs of so many threads and bytes of dynamic shared memory a multiprocessor runs at once.
+    pub fn resident(&self, function: Function, threads: u64, shared: u32) -> Result<u32, Failure> {
+        let mut ctas = 0;
+        let threads = i32::try_from(threads).unwrap_or(i32::MAX);
+        call!(self.cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut ctas, function.0, threads, shared as usize))?;
+        Ok(u32::try_from(ctas).unwrap_or(0))
+    }
     /// What a kernel may have.
     pub fn allow(&self, function: Function, attribute: i32, value: u32) -> Result<(), Failure> {
         call!(self.cuFuncSetAttribute(function.0, attribute, i32::try_from(value).unwrap_or(i32::MAX)))

@@ -22,7 +22,7 @@ use self::library::{Context, Device, Failure, Function, Library, Module, Params,
 use crate::assemble::{self, Assemblers, Failed};
 use crate::job::Signature;
 use crate::tensor_map::{BYTES, TensorMap};
-use crate::{DeviceInfo, DevicePtr, Driver, Error, ErrorKind, LaunchConfig, LaunchStats, ModuleHandle};
+use crate::{DeviceInfo, DevicePtr, Driver, Error, ErrorKind, LaunchConfig, LaunchStats, ModuleHandle, Needs};
 
 /// Bytes of shared memory that a CTA can have without asking for more.
 const SHARED: u32 = 48 << 10;
@@ -164,6 +164,18 @@ impl Cuda {
         Ok(None)
     }
 
+    /// A kernel of a module, asked for once.
+    fn function(&mut self, module: ModuleHandle, kernel: &str) -> Result<Function, Error> {
+        let loaded = self.modules.get_mut(&module.0).ok_or_else(|| no_module(module))?;
+        if let Some(function) = loaded.functions.get(kernel) {
+            return Ok(*function);
+        }
+        let found = self.library.function(loaded.module, kernel);
+        let found = found.map_err(|e| e.during(&format!("kernel `{kernel}`")))?;
+        loaded.functions.insert(kernel.to_owned(), found);
+        Ok(found)
+    }
+
     /// Why a kernel may not be launched like this, before the driver says no more than "invalid value".
     fn check(&self, function: Function, kernel: &str, config: &LaunchConfig) -> Result<(), Error> {
         let asked = |e: Failure| e.during(&format!("`{kernel}`"));
@@ -295,6 +307,25 @@ impl Driver for Cuda {
         self.library.tensor_map(at.0, map).map_err(|e| e.during("a tensor map"))
     }
 
+    fn needs(&mut self, module: ModuleHandle, kernel: &str, config: &LaunchConfig) -> Result<Option<Needs>, Error> {
+        self.enter()?;
+        let function = self.function(module, kernel)?;
+        self.check(function, kernel, config)?;
+        let threads = config.block.volume();
+        let of = |attribute| self.library.needs(function, attribute);
+        let all = || {
+            let ctas = self.library.resident(function, threads, config.shared)?;
+            Ok(Needs {
+                registers: of(function::REGISTERS)?,
+                local: of(function::LOCAL)?,
+                shared: of(function::SHARED)?,
+                resident: ctas * u32::try_from(threads).unwrap_or(u32::MAX),
+                room: self.library.attribute(self.device, attribute::THREADS)?,
+            })
+        };
+        all().map(Some).map_err(|e: Failure| e.during(&format!("`{kernel}`")))
+    }
+
     fn launch(
         &mut self,
         module: ModuleHandle,
@@ -304,16 +335,8 @@ impl Driver for Cuda {
     ) -> Result<LaunchStats, Error> {
         self.enter()?;
         let library = self.library;
-        let loaded = self.modules.get_mut(&module.0).ok_or_else(|| no_module(module))?;
-        let function = match loaded.functions.get(kernel) {
-            Some(f) => *f,
-            None => {
-                let found = library.function(loaded.module, kernel);
-                let found = found.map_err(|e| e.during(&format!("kernel `{kernel}`")))?;
-                loaded.functions.insert(kernel.to_owned(), found);
-                found
-            }
-        };
+        let function = self.function(module, kernel)?;
+        let loaded = self.modules.get(&module.0).ok_or_else(|| no_module(module))?;
         // Where parameters lie is the assembler's choice: it aligns tensor maps within the constant bank, not within the buffer.
         let signature = loaded.signatures.iter().find(|s| s.name == kernel);
         let params = match signature {

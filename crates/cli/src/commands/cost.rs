@@ -1,0 +1,210 @@
+//! `prlx cost`: what recording costs a kernel here: time on a GPU, warp instructions on the CPU device.
+//!
+//! Each kernel runs as it is; as it is once more, from a copy loaded again (`again`: what such a difference is worth); and at
+//! each level, recording and not recording (`off`). Everything is in proportion to the first.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use prlx_driver::{Cost, CostOptions, Form, Needs};
+use prlx_instrument::Rewrite;
+use prlx_probe::{Filter, Program};
+use prlx_trace::Level;
+use serde_json::{Value, json};
+
+use crate::args::CostArgs;
+use crate::record::{self, Device};
+use crate::ui::Ui;
+
+/// Rounds on a GPU. The CPU device counts instructions, which are the same in every round.
+const ROUNDS: u32 = 21;
+/// More than the second-level cache of any GPU.
+const FLUSH: u64 = 256 << 20;
+
+/// What was measured of one launch file.
+struct Row {
+    name: String,
+    kernel: String,
+    bare: Cost,
+    again: Cost,
+    /// By level: recording, not recording.
+    levels: Vec<(Level, Cost, Cost)>,
+}
+
+/// Measures every launch file, and prints a table of each; of several, also their means.
+pub fn run(args: &CostArgs, ui: &Ui) -> Result<ExitCode> {
+    let info = record::device(&args.device)?.driver().info();
+    let counts = info.hooks;
+    let options = CostOptions {
+        rounds: args.rounds.unwrap_or(if counts { 1 } else { ROUNDS }),
+        pool: args.memory << 20,
+        flush: if args.warm || counts { 0 } else { FLUSH },
+    };
+    let (mut rows, mut failed) = (Vec::new(), 0);
+    let out = &mut io::stdout().lock();
+    for launch in &args.launches {
+        let bar = ui.spinner(&format!("measuring {}", launch.display()));
+        // A device of its own for each: a fault of one takes no other along.
+        let row = record::device(&args.device).and_then(|mut device| measure(launch, args, &options, &mut device));
+        bar.finish_and_clear();
+        let row = match row.with_context(|| format!("cannot measure {}", launch.display())) {
+            Ok(row) => row,
+            Err(e) if args.launches.len() == 1 => return Err(e),
+            Err(e) => {
+                ui.warn(&format!("{e:#}"));
+                failed += 1;
+                continue;
+            }
+        };
+        if !args.json {
+            text(out, &row, counts)?;
+        }
+        rows.push(row);
+    }
+    if args.json {
+        let unit = if counts { "warp_instructions" } else { "nanos" };
+        let all = json!({
+            "device": info.name, "unit": unit, "rounds": options.rounds, "caches": caches(&options, counts),
+            "launches": rows.iter().map(as_json).collect::<Vec<_>>(),
+        });
+        serde_json::to_writer_pretty(&mut *out, &all)?;
+        writeln!(out)?;
+    } else if rows.len() > 1 {
+        writeln!(out, "{} launches: geometric mean, worst", rows.len())?;
+        for (i, level) in args.levels().into_iter().enumerate() {
+            let (mean, worst, which) = mean(&rows, |r| ratio(&r.levels[i].1, &r.bare));
+            let (off, ..) = self::mean(&rows, |r| ratio(&r.levels[i].2, &r.bare));
+            writeln!(out, "  {:<7} {mean:.3}  {worst:.3} {which}; not recording {off:.3}", level.name())?;
+        }
+    }
+    if !args.json {
+        let rounds = if options.rounds == 1 { "round" } else { "rounds" };
+        writeln!(out, "on the {}, {} {rounds}, caches {}", info.name, options.rounds, caches(&options, counts))?;
+    }
+    if failed > 0 {
+        bail!("{failed} of {} launch files could not be measured", args.launches.len());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn caches(options: &CostOptions, counts: bool) -> &'static str {
+    match (counts, options.flush) {
+        (true, _) => "not simulated",
+        (_, 0) => "warm",
+        _ => "flushed",
+    }
+}
+
+fn measure(launch: &Path, args: &CostArgs, options: &CostOptions, device: &mut Device) -> Result<Row> {
+    let job = record::load(launch, &args.device)?;
+    let rewrites = args
+        .levels()
+        .into_iter()
+        .map(|level| {
+            let program = Program { level, elide: true, filter: Filter::default(), window: None };
+            prlx_instrument::rewrite(&job.text, &job.module, &program, &|path| job.source_text(path))
+        })
+        .collect::<Result<Vec<Rewrite>, _>>()?;
+    let mut forms = vec![Form { text: &job.text, plan: None, records: false }; 2];
+    for rewrite in &rewrites {
+        let form = Form { text: &rewrite.text, plan: Some(&rewrite.plan), records: true };
+        forms.extend([form, Form { records: false, ..form }]);
+    }
+    let mut costs = prlx_driver::cost(device.driver(), &job, &forms, options)?.into_iter();
+    let mut next = || costs.next().unwrap_or_default();
+    let (bare, again) = (next(), next());
+    let levels = args.levels().into_iter().map(|level| (level, next(), next())).collect();
+    let folder = launch.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+    let name = launch.file_stem().unwrap_or_default().to_string_lossy();
+    // Launch files of one folder are told apart by their own names, others by their folders'.
+    let name = if name.starts_with("launch") { format!("{folder}/{name}") } else { name.into_owned() };
+    Ok(Row { name, kernel: job.kernel, bare, again, levels })
+}
+
+/// The quarter of the way through the sorted rounds: 1 and 3 are quartiles, 2 is the median.
+fn quarter(cost: &Cost, n: usize) -> u64 {
+    let mut sorted = cost.rounds.clone();
+    sorted.sort_unstable();
+    sorted.get(sorted.len().saturating_sub(1) * n / 4).copied().unwrap_or(0)
+}
+
+/// Medians, over each other.
+fn ratio(cost: &Cost, bare: &Cost) -> f64 {
+    quarter(cost, 2) as f64 / quarter(bare, 2).max(1) as f64
+}
+
+/// How far apart the quartiles are, in proportion to the median.
+fn spread(cost: &Cost) -> f64 {
+    (quarter(cost, 3) - quarter(cost, 1)) as f64 / quarter(cost, 2).max(1) as f64
+}
+
+/// Geometric mean and worst of a ratio, and whose that is.
+fn mean(rows: &[Row], of: impl Fn(&Row) -> f64) -> (f64, f64, &str) {
+    let logs: f64 = rows.iter().map(|r| of(r).max(f64::MIN_POSITIVE).ln()).sum();
+    let worst = rows.iter().max_by(|a, b| of(a).total_cmp(&of(b)));
+    let (most, which) = worst.map_or((0.0, ""), |r| (of(r), r.name.as_str()));
+    ((logs / rows.len().max(1) as f64).exp(), most, which)
+}
+
+fn text(out: &mut impl Write, row: &Row, counts: bool) -> io::Result<()> {
+    let median = quarter(&row.bare, 2);
+    let amount = match counts {
+        true => format!("{median} warp instructions"),
+        false => format!("{:.3} ms", median as f64 / 1e6),
+    };
+    writeln!(out, "{}: {amount}", row.name)?;
+    let title = ["", "ratio", "spread", "off", "registers", "local", "shared", "occupancy", "streams", ""];
+    let mut line = |cells: [String; 10]| {
+        let text = cells.iter().zip([8, 7, 8, 7, 10, 6, 7, 10, 10, 0]).map(|(c, w)| format!("{c:<w$}"));
+        writeln!(out, "  {}", text.collect::<String>().trim_end())
+    };
+    line(title.map(str::to_owned))?;
+    let mut form = |name: &str, cost: &Cost, off: Option<&Cost>| {
+        let needs = |of: &dyn Fn(&Needs) -> String| cost.needs.as_ref().map_or_else(|| "-".to_owned(), of);
+        let full = if cost.full { "more than the memory given" } else { "" };
+        let changed = if cost.changed { "buffers differ" } else { "" };
+        line([
+            name.to_owned(),
+            format!("{:.3}", ratio(cost, &row.bare)),
+            format!("{:.1}%", spread(cost) * 100.0),
+            off.map_or_else(String::new, |off| format!("{:.3}", ratio(off, &row.bare))),
+            needs(&|n| n.registers.to_string()),
+            needs(&|n| n.local.to_string()),
+            needs(&|n| n.shared.to_string()),
+            needs(&|n| format!("{:.0}%", 100.0 * f64::from(n.resident) / f64::from(n.room.max(1)))),
+            size(cost.streams),
+            [full, changed].join(" ").trim().to_owned(),
+        ])
+    };
+    form("bare", &row.bare, None)?;
+    form("again", &row.again, None)?;
+    row.levels.iter().try_for_each(|(level, on, off)| form(level.name(), on, Some(off)))
+}
+
+fn size(bytes: u64) -> String {
+    match bytes {
+        0 => "-".to_owned(),
+        n if n < 10 << 10 => format!("{n} B"),
+        n if n < 10 << 20 => format!("{} KiB", n >> 10),
+        n => format!("{} MiB", n >> 20),
+    }
+}
+
+fn as_json(row: &Row) -> Value {
+    let form = |name: &str, cost: &Cost| {
+        json!({
+            "form": name, "median": quarter(cost, 2), "quartiles": [quarter(cost, 1), quarter(cost, 3)],
+            "ratio": ratio(cost, &row.bare), "streams": cost.streams, "full": cost.full, "changed": cost.changed,
+            "needs": cost.needs.map(|n| json!({
+                "registers": n.registers, "local": n.local, "shared": n.shared, "resident": n.resident, "room": n.room,
+            })),
+        })
+    };
+    let mut forms = vec![form("bare", &row.bare), form("again", &row.again)];
+    for (level, on, off) in &row.levels {
+        forms.extend([form(level.name(), on), form(&format!("{} off", level.name()), off)]);
+    }
+    json!({ "launch": row.name, "kernel": row.kernel, "forms": forms })
+}

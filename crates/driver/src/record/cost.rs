@@ -1,0 +1,176 @@
+//! What recording a job costs on a machine: forms of its kernel, run in turns.
+//!
+//! Holds: every round runs every form once, so whatever changes in the machine over time changes all of them. Before each
+//! run, outside of what is measured, the buffers that the kernel writes get their content back, the recorder's memory is as
+//! before a first launch, and, if asked for, the caches hold something else. The first round warms up and is not counted.
+//! Misses: the host's part of a launch.
+
+use prlx_probe::Plan;
+use prlx_trace::device::Context;
+
+use super::{Held, Session, kernel};
+use crate::run::{Prepared, prepare};
+use crate::{DevicePtr, Driver, Error, Job, ModuleHandle, Needs};
+
+/// How to measure.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CostOptions {
+    /// Rounds that count.
+    pub rounds: u32,
+    /// Bytes of device memory for streams, for each form that records.
+    pub pool: u64,
+    /// Bytes to write between launches, so that the caches hold nothing of the last one; 0: they stay warm.
+    pub flush: u64,
+}
+
+/// A form of the job's kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct Form<'a> {
+    /// The module's text.
+    pub text: &'a str,
+    /// The plan written into it, if there is one.
+    pub plan: Option<&'a Plan>,
+    /// Whether it records; else it gets no context.
+    pub records: bool,
+}
+
+/// What a form costs.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Cost {
+    /// By round: warp instructions if the machine counts them, else nanoseconds.
+    pub rounds: Vec<u64>,
+    /// What it takes of a multiprocessor.
+    pub needs: Option<Needs>,
+    /// Bytes of streams that a launch hands out; what went beyond the pool was not written.
+    pub streams: u64,
+    /// Whether the pool was too small.
+    pub full: bool,
+    /// Whether buffers are not what the first form left.
+    pub changed: bool,
+}
+
+/// Measures `forms` of `job`'s kernel.
+///
+/// # Errors
+/// When a form does not load or run, or memory is short.
+pub fn cost(driver: &mut dyn Driver, job: &Job, forms: &[Form<'_>], options: &CostOptions) -> Result<Vec<Cost>, Error> {
+    let mut held = Held::default();
+    let mut modules = Vec::new();
+    let prepared = prepare(driver, job)?;
+    let result = load(driver, job, &prepared, forms, options, &mut held, &mut modules)
+        .and_then(|loaded| rounds(driver, job, &prepared, &loaded, options, &mut held));
+    let unloaded = modules.into_iter().map(|m| driver.unload(m)).fold(Ok(()), Result::and);
+    let released = held.release(driver).and(prepared.release(driver));
+    // What stands in the way is the first error.
+    result.and_then(|costs| unloaded.and(released).map(|()| costs))
+}
+
+/// A form on the device.
+struct Loaded {
+    module: ModuleHandle,
+    params: Vec<u8>,
+    context: Option<(u64, Context)>,
+    /// The recorder's memory that a launch changes: address, bytes.
+    dirty: Vec<(u64, u64)>,
+}
+
+fn load(
+    driver: &mut dyn Driver,
+    job: &Job,
+    prepared: &Prepared,
+    forms: &[Form<'_>],
+    options: &CostOptions,
+    held: &mut Held,
+    modules: &mut Vec<ModuleHandle>,
+) -> Result<Vec<Loaded>, Error> {
+    let mut all = Vec::new();
+    for form in forms {
+        let module = driver.load(form.text.as_bytes())?;
+        modules.push(module);
+        let mut loaded = Loaded { module, params: prepared.params.clone(), context: None, dirty: Vec::new() };
+        if let Some(plan) = form.plan {
+            let kernel = kernel(plan, job)?;
+            if form.records {
+                let mut session = Session { driver: &mut *driver, plan, job, prepared, kernel };
+                let launch = session.launch();
+                let before = held.0.len();
+                let context = session.context(&launch, options.pool, held)?;
+                let at = held.zeroed(driver, Context::SIZE as u64, 16)?;
+                loaded.dirty = held.0[before..].iter().map(|(at, bytes)| (at.0, *bytes)).collect();
+                loaded.context = Some((at, context));
+            }
+            loaded.params.resize(loaded.params.len().next_multiple_of(8), 0);
+            let at = loaded.context.as_ref().map_or(0, |(at, _)| *at);
+            loaded.params.extend_from_slice(&at.to_le_bytes());
+        }
+        all.push(loaded);
+    }
+    Ok(all)
+}
+
+impl Loaded {
+    /// Makes the recorder's memory that of a first launch.
+    fn reset(&self, driver: &mut dyn Driver) -> Result<(), Error> {
+        let Some((at, context)) = &self.context else { return Ok(()) };
+        self.dirty.iter().try_for_each(|&(at, bytes)| driver.fill(DevicePtr(at), bytes, 0))?;
+        driver.write(DevicePtr(context.bucket), &context.bucket.to_le_bytes())?;
+        driver.write(DevicePtr(*at), &context.to_bytes())
+    }
+}
+
+fn rounds(
+    driver: &mut dyn Driver,
+    job: &Job,
+    prepared: &Prepared,
+    forms: &[Loaded],
+    options: &CostOptions,
+    held: &mut Held,
+) -> Result<Vec<Cost>, Error> {
+    let trash = match options.flush {
+        0 => None,
+        bytes => Some((DevicePtr(held.zeroed(driver, bytes, 256)?), bytes)),
+    };
+    let before = prepared.contents(driver, job)?;
+    let mut after = Vec::new();
+    let mut costs = vec![Cost::default(); forms.len()];
+    // What the kernel writes, and what it held before.
+    let mut written: Vec<(DevicePtr, &[u8])> = Vec::new();
+    for round in 0..=options.rounds {
+        for (form, cost) in forms.iter().zip(&mut costs) {
+            for (at, bytes) in &written {
+                driver.write(*at, bytes)?;
+            }
+            form.reset(driver)?;
+            if let Some((at, bytes)) = trash {
+                driver.fill(at, bytes, round as u8)?;
+            }
+            let stats = driver.launch(form.module, &job.kernel, &job.config, &form.params)?;
+            if round > 0 {
+                cost.rounds.push(super::amount(&stats));
+                continue;
+            }
+            cost.needs = driver.needs(form.module, &job.kernel, &job.config)?;
+            if let Some((at, context)) = &form.context {
+                let mut bytes = [0; Context::SIZE];
+                driver.read(DevicePtr(*at), &mut bytes)?;
+                cost.streams = Context::read(&bytes).unwrap_or_default().cursor;
+                cost.full = cost.streams > context.size;
+            }
+            if after.is_empty() {
+                after = prepared.contents(driver, job)?;
+                let each = prepared.buffers.iter().zip(before.iter().zip(&after));
+                written = each.filter_map(|(at, (a, b))| Some(((*at)?, a.as_deref().filter(|_| a != b)?))).collect();
+                continue;
+            }
+            for (at, left) in prepared.buffers.iter().zip(&after) {
+                let (Some(at), Some(left)) = (at, left) else { continue };
+                if written.iter().any(|(w, _)| w == at) {
+                    let mut now = vec![0; left.len()];
+                    driver.read(*at, &mut now)?;
+                    cost.changed |= now != *left;
+                }
+            }
+        }
+    }
+    Ok(costs)
+}
