@@ -3,7 +3,7 @@
 //! It sees only traces. [`decode`] gives a lane's path; `tree` its shape (execution index, Merkle hashes); `align` puts
 //! two sequences side by side and `diverge` two shapes; `warp`, `cluster` and `diff` do so for all lanes of all launches;
 //! [`report`] is what comes of it. `pair` says which site of one build is which of another; `operands` takes the second
-//! look at a finding.
+//! look at a finding. [`v1`] compares recordings of PRLX 0.x, which have no code beside them.
 
 mod align;
 pub mod alu;
@@ -20,6 +20,7 @@ mod pair;
 mod program;
 pub mod report;
 mod tree;
+pub mod v1;
 pub mod value;
 mod warp;
 #[cfg(feature = "serde")]

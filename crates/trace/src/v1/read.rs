@@ -108,19 +108,26 @@ impl<'a> Warp<'a> {
     pub fn events(&self) -> Cow<'a, [EventBytes]> {
         if self.compact {
             let all = self.bytes.as_chunks::<8>().0;
-            Cow::Owned(all[..self.kept(all.len())].iter().map(|b| Event::of_compact(b).bytes()).collect())
+            Cow::Owned(all[..self.kept_of(all.len())].iter().map(|b| Event::of_compact(b).bytes()).collect())
         } else {
             let all = self.bytes.as_chunks::<16>().0;
-            Cow::Borrowed(&all[..self.kept(all.len())])
+            Cow::Borrowed(&all[..self.kept_of(all.len())])
         }
     }
-    fn kept(&self, room: usize) -> usize {
+    fn kept_of(&self, room: usize) -> usize {
         (self.head.events as usize).min(room)
     }
-    /// Events that are known to be missing: for want of room, or because the head counts more than there are.
+    fn room(&self) -> usize {
+        self.bytes.len() / if self.compact { 8 } else { 16 }
+    }
+    /// Events that there are.
+    pub fn kept(&self) -> u64 {
+        self.kept_of(self.room()) as u64
+    }
+    /// Events that are known to be missing: for want of room, left out, or because the head counts more than there are.
     pub fn lost(&self) -> u64 {
-        let room = self.bytes.len() / if self.compact { 8 } else { 16 };
-        u64::from(self.head.overflow).max(u64::from(self.head.events).saturating_sub(room as u64))
+        let missing = |n: u32| u64::from(n).saturating_sub(self.kept());
+        u64::from(self.head.overflow).max(missing(self.head.events)).max(missing(self.head.total))
     }
 }
 

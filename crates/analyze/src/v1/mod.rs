@@ -1,0 +1,571 @@
+//! Recordings of PRLX 0.x (version 1), compared: streams of warp events, with no code at hand.
+//!
+//! The events of a warp get one order (`order`), loops are found in what lanes did (`loops`), streams are put side by side
+//! by that structure (`compare`), differences are counted (`found`) and put together over warps (`gather`), and the rings of the file
+//! say what was compared at the visit that differs (`evidence`). What comes of it is a [`LaunchReport`] as for own recordings.
+//!
+//! Holds: the result depends on the inputs and options alone, not on threads. Memory is bounded by two batches of warps
+//! and the findings kept, however many differences there are. What was lost, sampled, left out or not recorded is a gap.
+//!
+//! Misses: only what the leader of a warp saw was recorded; what other lanes did alone is in no file of version 1.
+
+mod compare;
+mod evidence;
+mod fast;
+mod found;
+mod gather;
+mod loops;
+mod order;
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use prlx_trace::kernel::Level;
+use prlx_trace::v1::{EventBytes, EventKind, File, Flags, HistoryEntry, SessionEntry, SiteEntry, Warp};
+use prlx_trace::{Dim3, Launch, WarpId};
+
+use crate::error::Error;
+use crate::launch;
+use crate::report::{Kind, Lanes, LaunchDifference, LaunchPart, LaunchReport, Report, Unpaired, Verdict, Warps};
+
+use compare::Eyes;
+use evidence::Wanted;
+use fast::Fast;
+use found::{Key, Known, Sink};
+use gather::Gathered;
+use order::Stream;
+
+pub use found::Divergence;
+
+/// Bytes of a side that are compared at once.
+const BATCH: u64 = 16 << 20;
+
+/// How to compare.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// Values count too, not only the path.
+    pub values: bool,
+    /// Compare kernels of different names.
+    pub force: bool,
+    /// Only these warps, first to last; none: all.
+    pub warps: Vec<(u32, u32)>,
+    /// Only findings of these kinds; none: all.
+    pub kinds: Vec<Kind>,
+    /// Only findings at these sites; none: all.
+    pub sites: Vec<u32>,
+    /// Findings that are kept.
+    pub findings: usize,
+    /// Single differences that are listed.
+    pub listed: usize,
+    /// Show operands as floating point.
+    pub float: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            values: false,
+            force: false,
+            warps: Vec::new(),
+            kinds: Vec::new(),
+            sites: Vec::new(),
+            findings: 64,
+            listed: 0,
+            float: false,
+        }
+    }
+}
+
+impl Options {
+    fn takes(&self, key: &Key) -> bool {
+        (self.kinds.is_empty() || self.kinds.contains(&key.kind))
+            && (self.sites.is_empty() || key.sites.iter().flatten().any(|s| self.sites.contains(s)))
+    }
+}
+
+/// What is known of places, by site id.
+#[derive(Clone, Default, Debug)]
+pub struct SiteTable {
+    rows: BTreeMap<u32, SiteEntry>,
+    /// By low half, for compact events; `None` where several share it.
+    halves: BTreeMap<u16, Option<u32>>,
+}
+
+impl SiteTable {
+    /// A table of these rows; of rows with the same id, the first.
+    pub fn new(rows: Vec<SiteEntry>) -> SiteTable {
+        let mut table = SiteTable::default();
+        for row in rows {
+            let id = row.site_id;
+            if table.rows.contains_key(&id) {
+                continue;
+            }
+            table.halves.entry(id as u16).and_modify(|h| *h = None).or_insert(Some(id));
+            table.rows.insert(id, row);
+        }
+        table
+    }
+    fn row(&self, id: u32) -> Option<&SiteEntry> {
+        self.rows.get(&id).or_else(|| {
+            let half = self.halves.get(&u16::try_from(id).ok()?)?;
+            self.rows.get(half.as_ref()?)
+        })
+    }
+    /// Which of this table's ids is which of `other`'s: those of the same place and kind.
+    pub fn to(&self, other: &SiteTable) -> HashMap<u32, u32> {
+        let place = |r: &SiteEntry| {
+            (
+                r.filename.clone(),
+                r.function.clone(),
+                r.line,
+                r.column,
+                r.event_type,
+                if r.line == 0 { r.ordinal } else { 0 },
+            )
+        };
+        let theirs: BTreeMap<_, u32> = other.rows.iter().rev().map(|(id, r)| (place(r), *id)).collect();
+        let ids = self.rows.iter().filter_map(|(id, r)| Some((*id, *theirs.get(&place(r))?)));
+        ids.filter(|(mine, other)| mine != other).collect()
+    }
+}
+
+/// One side of a pair.
+pub struct Input<'a> {
+    /// The file.
+    pub file: &'a File<'a>,
+    /// What its site ids stand for.
+    pub sites: &'a SiteTable,
+    /// Ids that stand for others: this side's, and what they are called on the other.
+    pub renamed: &'a HashMap<u32, u32>,
+    /// Told which bytes of the file are not needed any more.
+    pub done: &'a (dyn Fn(Range<u64>) + Sync),
+}
+
+impl Input<'_> {
+    fn site(&self, id: u32) -> u32 {
+        let id = if self.compact() { u32::from(id as u16) } else { id };
+        self.renamed.get(&id).copied().unwrap_or(id)
+    }
+    fn compact(&self) -> bool {
+        self.file.header.flags.has(Flags::COMPACT)
+    }
+}
+
+/// A pair of launches, compared.
+#[derive(Debug)]
+pub struct Compared {
+    /// The report.
+    pub launch: LaunchReport,
+    /// The first differences, in order of warps.
+    pub listed: Vec<Divergence>,
+    /// How many there are.
+    pub differences: u64,
+    /// Of them: those of active masks alone.
+    pub company: u64,
+    /// Warps that have some.
+    pub warps: u64,
+    /// By side: events recorded.
+    pub events: [u64; 2],
+    /// By finding and side: values before the visit that differs, oldest first.
+    pub histories: Vec<[Vec<HistoryEntry>; 2]>,
+}
+
+/// The shape that warps have places in.
+struct Shape {
+    grid: Dim3,
+    /// Threads are known by it; else every warp counts as full.
+    launch: Option<Launch>,
+    per_cta: u64,
+}
+
+impl Shape {
+    fn new(file: &File<'_>, warps: u32) -> Shape {
+        let h = &file.header;
+        let launch = Launch { grid: h.grid, block: h.block, warp_size: 32, ..Launch::default() };
+        let fits = launch.warps() == u64::from(warps);
+        let per_cta = if fits { launch.warps_per_cta() } else { h.warps_per_block.into() };
+        Shape { grid: h.grid, launch: fits.then_some(launch), per_cta: per_cta.max(1) }
+    }
+    fn place(&self, warp: u32) -> (u64, u64) {
+        (u64::from(warp) / self.per_cta, u64::from(warp) % self.per_cta)
+    }
+    fn lanes(&self, warp: u32) -> u64 {
+        self.launch.as_ref().map_or(32, |l| u64::from(l.lanes(WarpId(warp.into())).count()))
+    }
+}
+
+/// What one warp gave.
+#[derive(Default)]
+struct WarpOut {
+    /// Left out by a filter.
+    skipped: bool,
+    equal: bool,
+    events: [u64; 2],
+    lost: [u64; 2],
+    /// By side: decisions, other events.
+    seen: [[u64; 2]; 2],
+    /// Events at the same place with other values that do not count.
+    values: u64,
+    differences: u64,
+    company: u64,
+    filtered: u64,
+    listed: Vec<Divergence>,
+    found: Vec<(Key, found::Finding)>,
+    /// By site asked for: whether it was met.
+    met: u64,
+}
+
+/// What comparing a warp needs.
+struct Context<'a> {
+    inputs: [&'a Input<'a>; 2],
+    options: &'a Options,
+    /// One side's events are compact: the other is compared by what those hold.
+    narrow: bool,
+    /// Parts of both sides have the same form.
+    plain: bool,
+}
+
+/// Compares two launches.
+///
+/// # Errors
+/// When they are of different kernels, a filter matches nothing, or a file is damaged.
+pub fn compare(inputs: [&Input<'_>; 2], numbers: [u64; 2], options: &Options) -> Result<Compared, Error> {
+    let files = inputs.map(|i| i.file);
+    same_kernel(files, options)?;
+    let headers = files.map(|f| &f.header);
+    let counts = headers.map(|h| h.warps);
+    let (common, total) = (counts[0].min(counts[1]), counts[0].max(counts[1]));
+    if let Some(beyond) = options.warps.iter().find(|r| r.0 >= total) {
+        return Err(Error::new("filter", format!("warp {} of {total}: the filter matches nothing", beyond.0)));
+    }
+    if options.sites.len() > 64 {
+        return Err(Error::new("filter", "more than 64 sites"));
+    }
+    let shape = Shape::new(files[usize::from(counts[1] > counts[0])], total);
+    let compact = inputs.map(Input::compact);
+    let cx = Context {
+        inputs,
+        options,
+        narrow: compact[0] != compact[1],
+        plain: compact[0] == compact[1] && inputs.iter().all(|i| i.renamed.is_empty()),
+    };
+    let mut sum = Sum::default();
+    let mut gathered = Gathered::default();
+    let mut cursors = [files[0].cursor()?, files[1].cursor()?];
+    let stride = files[0].layout.events.stride.max(files[1].layout.events.stride);
+    let step = (BATCH / stride).clamp(1, 4096) as u32;
+    let mut listed = Vec::new();
+    for start in (0..common).step_by(step as usize) {
+        let warps = start..common.min(start.saturating_add(step));
+        let [ca, cb] = &mut cursors;
+        // Packed sides are unpacked side by side; plain ones cost nothing here.
+        let (a, b) = rayon::join(|| ca.events(warps.clone()), || cb.events(warps.clone()));
+        let (a, b) = (a?, b?);
+        let room = options.listed.saturating_sub(listed.len());
+        let known = &gathered.known;
+        let part = |all: &'_ [u8], side: usize, w: u32| -> Range<usize> {
+            let stride = files[side].layout.events.stride as usize;
+            let at = (w - start) as usize * stride;
+            at..(at + stride).min(all.len())
+        };
+        let one = |w: u32| {
+            if !options.warps.is_empty() && !options.warps.iter().any(|r| (r.0..=r.1).contains(&w)) {
+                return WarpOut { skipped: true, ..WarpOut::default() };
+            }
+            warp(&cx, w, [&a[part(a, 0, w)], &b[part(b, 1, w)]], known, room)
+        };
+        let results: Vec<WarpOut> = warps.clone().into_par_iter().map(one).collect();
+        for (w, out) in warps.clone().zip(results) {
+            sum.add(&out, shape.lanes(w), headers.iter().any(|h| h.sampled()));
+            listed.extend(out.listed.into_iter().take(options.listed - listed.len()));
+            gathered.add(w, &shape, out.found);
+        }
+        let done = |side: usize| (inputs[side].done)(files[side].layout.events.of(warps.clone()));
+        rayon::join(|| done(0), || done(1));
+    }
+    for site in options.sites.iter().enumerate().filter(|(i, _)| sum.met >> i & 1 == 0).map(|(_, s)| s) {
+        if inputs.iter().all(|i| i.sites.row(*site).is_none()) {
+            return Err(Error::new("filter", format!("no event of either side is at site {site:#010x}")));
+        }
+    }
+    sum.warps.missing += u64::from(total - common);
+    sum.lanes.missing += (common..total).map(|w| shape.lanes(w)).sum::<u64>();
+    let mut out = report(inputs, numbers, &mut sum);
+    out.findings_total = gathered.len() as u64;
+    let clusters = gathered.sorted(options.findings);
+    let mut found = Vec::new();
+    for side in 0..2 {
+        let wanted = clusters.iter().enumerate().filter_map(|(finding, (_, c))| {
+            let (event, visits) = (c.first.events[side]?, c.first.visits[side]?);
+            Some(Wanted { finding, warp: c.warp(), event, visits })
+        });
+        let wanted = if headers[side].sampled() { Vec::new() } else { wanted.collect() };
+        found.push(evidence::read(inputs[side], &mut cursors[side], wanted, clusters.len())?);
+    }
+    let tables = inputs.map(|i| i.sites);
+    let mut histories = Vec::new();
+    let (mut of_b, of_a) = (found.pop().unwrap_or_default(), found.pop().unwrap_or_default());
+    for (i, ((key, c), a)) in clusters.into_iter().zip(of_a).enumerate() {
+        let b = std::mem::take(&mut of_b[i]);
+        let lanes = c.first.lanes;
+        let mut finding = gather::finding(key, c, &shape, tables);
+        finding.operands = evidence::operands([a.snapshot, b.snapshot], lanes, options.float).or(finding.operands);
+        out.findings.push(finding);
+        histories.push([a.history, b.history]);
+    }
+    let differs = sum.differences > 0 || out.differences.iter().any(launch::decisive);
+    out.verdict = match (differs, out.gaps.is_empty()) {
+        (true, _) => Verdict::Differs,
+        (false, true) => Verdict::Same,
+        (false, false) => Verdict::Unknown,
+    };
+    Ok(Compared {
+        launch: out,
+        listed,
+        differences: sum.differences,
+        company: sum.company,
+        warps: sum.differing,
+        events: sum.events,
+        histories,
+    })
+}
+
+fn same_kernel(files: [&File<'_>; 2], options: &Options) -> Result<(), Error> {
+    let [a, b] = files.map(|f| &f.header);
+    let [na, nb] = [a.kernel(), b.kernel()];
+    // Writers hash names in different ways, or not at all; a name that was cut tells less than its hash.
+    let cut = na.len() >= 63;
+    if options.force || (na == nb && (!cut || a.kernel_hash == b.kernel_hash)) {
+        return Ok(());
+    }
+    let what = format!("A is of kernel `{}`, B of `{}`; --force compares them", na.escape_debug(), nb.escape_debug());
+    Err(Error::new("kernel", what))
+}
+
+fn warp<'a>(
+    cx: &Context<'a>,
+    number: u32,
+    parts: [&[u8]; 2],
+    known: &HashMap<Key, Known, Fast>,
+    room: usize,
+) -> WarpOut {
+    let warps = [0, 1].map(|s| Warp::new(parts[s], cx.inputs[s].compact()));
+    let mut out = WarpOut { lost: warps.map(|w| w.lost()), ..WarpOut::default() };
+    let quick = cx.plain && cx.options.sites.is_empty();
+    if quick && parts[0] == parts[1] {
+        out.equal = true;
+        out.events = warps.map(|w| w.kept());
+        return out;
+    }
+    let events = [0, 1].map(|s| meaning(cx, s, warps[s].events()));
+    out.events = [0, 1].map(|s| events[s].len() as u64);
+    for (side, all) in events.iter().enumerate() {
+        let decides = |e: &&EventBytes| e[4] == EventKind::Branch as u8 || e[4] == EventKind::Switch as u8;
+        let n = all.iter().filter(decides).count() as u64;
+        out.seen[side] = [n, all.len() as u64 - n];
+        for e in all.iter().filter(|_| !cx.options.sites.is_empty()) {
+            let site = u32::from_le_bytes([e[0], e[1], e[2], e[3]]);
+            out.met |= cx.options.sites.iter().position(|s| *s == site).map_or(0, |i| 1 << i);
+        }
+    }
+    let eyes = Eyes::new(cx.options);
+    let [a, b] = &events;
+    if a.len() == b.len() && a.iter().zip(b.iter()).all(|(x, y)| eyes.words(x) == eyes.words(y)) {
+        out.values = a.iter().zip(b.iter()).filter(|(x, y)| x != y).count() as u64;
+        return out;
+    }
+    let [a, b] = events.map(Stream::new);
+    let mut sink = Sink::new(cx.options, number, known, room, out.lost.map(|n| n > 0));
+    compare::streams(&a, &b, eyes, &mut sink);
+    sink.recorded([&a, &b]);
+    (out.differences, out.company, out.filtered) = (sink.total, sink.company, sink.filtered);
+    (out.listed, out.found) = (sink.listed, sink.found);
+    out
+}
+
+/// A side's events under the names, and with the parts, that both sides have.
+fn meaning<'e>(cx: &Context<'_>, side: usize, events: Cow<'e, [EventBytes]>) -> Cow<'e, [EventBytes]> {
+    let renamed = cx.inputs[side].renamed;
+    let cut = cx.narrow && !cx.inputs[side].compact();
+    if renamed.is_empty() && !cut {
+        return events;
+    }
+    let mut events = events.into_owned();
+    for e in &mut events {
+        let mut site = u32::from_le_bytes([e[0], e[1], e[2], e[3]]);
+        site = renamed.get(&site).copied().unwrap_or(site);
+        if cut {
+            site &= 0xffff;
+            (e[4], e[5]) = (e[4] & 15, e[5] & 1);
+            e[6..8].fill(0);
+            e[12..].fill(0);
+        }
+        e[..4].copy_from_slice(&site.to_le_bytes());
+    }
+    Cow::Owned(events)
+}
+
+/// Sums over warps.
+#[derive(Default)]
+struct Sum {
+    warps: Warps,
+    lanes: Lanes,
+    events: [u64; 2],
+    lost: [u64; 2],
+    seen: [[u64; 2]; 2],
+    values: u64,
+    differences: u64,
+    company: u64,
+    filtered: u64,
+    skipped: u64,
+    differing: u64,
+    met: u64,
+}
+
+impl Sum {
+    fn add(&mut self, out: &WarpOut, lanes: u64, sampled: bool) {
+        if out.skipped {
+            self.skipped += 1;
+            self.warps.missing += 1;
+            self.lanes.missing += lanes;
+            return;
+        }
+        let cut = sampled || out.lost != [0, 0];
+        match (out.equal && !cut, cut) {
+            (true, _) => {
+                self.warps.equal += 1;
+                self.lanes.in_equal_warps += lanes;
+            }
+            (false, cut) => {
+                self.warps.compared += 1;
+                let fate = if cut { &mut self.lanes.truncated } else { &mut self.lanes.compared };
+                *fate += lanes;
+            }
+        }
+        for side in 0..2 {
+            self.events[side] += out.events[side];
+            self.lost[side] += out.lost[side];
+            (0..2).for_each(|i| self.seen[side][i] += out.seen[side][i]);
+        }
+        self.values += out.values;
+        self.differences += out.differences;
+        self.company += out.company;
+        self.filtered += out.filtered;
+        self.differing += u64::from(out.differences > 0);
+        self.met |= out.met;
+    }
+}
+
+/// The report without findings.
+fn report(inputs: [&Input<'_>; 2], numbers: [u64; 2], sum: &mut Sum) -> LaunchReport {
+    let headers = inputs.map(|i| &i.file.header);
+    let [a, b] = headers;
+    let mut out = LaunchReport {
+        kernel: a.kernel(),
+        launch: numbers,
+        device: headers.map(|h| h.device()),
+        level: Level::Events,
+        grid: a.grid,
+        block: a.block,
+        warp_size: 32,
+        ..LaunchReport::default()
+    };
+    let mut put = |what, name: &str, values: [String; 2]| {
+        if values[0] != values[1] {
+            out.differences.push(LaunchDifference { what, name: name.into(), values });
+        }
+    };
+    put(LaunchPart::Geometry, "kernel", headers.map(|h| h.kernel()));
+    put(LaunchPart::Geometry, "grid", headers.map(|h| h.grid.to_string()));
+    put(LaunchPart::Geometry, "block", headers.map(|h| h.block.to_string()));
+    if sum.values > 0 {
+        let text = format!("{} events of equal paths have others (--values compares them)", sum.values);
+        put(LaunchPart::Input, "values", ["not compared".into(), text]);
+    }
+    sum.warps.total = u64::from(a.warps.max(b.warps));
+    sum.lanes.total = sum.lanes.in_equal_warps + sum.lanes.compared + sum.lanes.truncated + sum.lanes.missing;
+    let c = &mut out.coverage;
+    (c.warps, c.lanes) = (sum.warps.clone(), sum.lanes.clone());
+    c.percent = c.lanes.percent();
+    for (side, input) in inputs.iter().enumerate() {
+        (c.visits[side].recorded, c.visits[side].other) = (sum.seen[side][0], sum.seen[side][1]);
+        (c.elements[side].recorded, c.elements[side].dropped) = (sum.events[side], sum.lost[side]);
+        c.sites[side].total = input.sites.rows.len() as u64;
+    }
+    out.gaps = gaps(inputs, sum);
+    out
+}
+
+/// What keeps the verdict from being certain.
+fn gaps(inputs: [&Input<'_>; 2], sum: &Sum) -> Vec<String> {
+    let mut out = Vec::new();
+    let s = |n: u64, one: &'static str, many: &'static str| if n == 1 { one } else { many };
+    for (side, name) in ["A", "B"].iter().enumerate() {
+        let h = &inputs[side].file.header;
+        let n = sum.lost[side];
+        if n > 0 && !h.sampled() {
+            out.push(format!("{n} {} lost for want of room in {name}", s(n, "event was", "events were")));
+        }
+        if h.sampled() {
+            out.push(format!("{name} is sampled: one event in {} was recorded", h.sample_rate.max(1)));
+        }
+    }
+    if sum.events == [0, 0] {
+        out.push("neither side recorded an event".into());
+    }
+    let present = |pick: fn(&prlx_trace::v1::Layout) -> bool| inputs.map(|i| pick(&i.file.layout));
+    for (name, has) in [("values", present(|l| l.history.is_some())), ("operands", present(|l| l.snapshots.is_some()))]
+    {
+        if has[0] != has[1] {
+            out.push(format!("only {} has a section of {name}", if has[0] { "A" } else { "B" }));
+        }
+    }
+    let compact = inputs.map(Input::compact);
+    if compact[0] != compact[1] {
+        let name = if compact[0] { "A" } else { "B" };
+        out.push(format!("{name} has compact events: values, results and half of each site's id were not recorded"));
+    }
+    if sum.skipped > 0 {
+        out.push(format!("{} {} left out by a filter", sum.skipped, s(sum.skipped, "warp was", "warps were")));
+    }
+    if sum.filtered > 0 {
+        let n = sum.filtered;
+        out.push(format!("{n} {} left out by a filter", s(n, "difference was", "differences were")));
+    }
+    let missing = sum.warps.missing - sum.skipped;
+    if missing > 0 {
+        out.push(format!("{missing} {} not recorded on both sides", s(missing, "warp was", "warps were")));
+    }
+    out
+}
+
+/// Which launches of two sessions belong together: by kernel, in order. Indices into both, and those without a partner.
+pub fn pair(a: &[SessionEntry], b: &[SessionEntry]) -> (Vec<[usize; 2]>, Vec<Unpaired>) {
+    let mut free: BTreeMap<&str, std::collections::VecDeque<usize>> = BTreeMap::new();
+    for (j, e) in b.iter().enumerate() {
+        free.entry(&e.kernel).or_default().push_back(j);
+    }
+    let (mut pairs, mut alone) = (Vec::new(), Vec::new());
+    let unpaired = |side, e: &SessionEntry| Unpaired { side, launch: e.launch.into(), kernel: e.kernel.clone() };
+    for (i, e) in a.iter().enumerate() {
+        match free.get_mut(e.kernel.as_str()).and_then(|f| f.pop_front()) {
+            Some(j) => pairs.push([i, j]),
+            None => alone.push(unpaired(0, e)),
+        }
+    }
+    let mut left: Vec<usize> = free.into_values().flatten().collect();
+    left.sort_unstable();
+    alone.extend(left.into_iter().map(|j| unpaired(1, &b[j])));
+    (pairs, alone)
+}
+
+/// The report of launches that were compared.
+pub fn whole(launches: Vec<LaunchReport>, unpaired: Vec<Unpaired>) -> Report {
+    let producers = ["PRLX 0.x".to_owned(), "PRLX 0.x".to_owned()];
+    let mut report = Report { producers, pairs: launches.len() as u64, launches, unpaired, ..Report::default() };
+    report.conclude();
+    report
+}
