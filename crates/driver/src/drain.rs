@@ -14,21 +14,55 @@ const COMPLAINTS: usize = 16;
 /// Elements of an operand record.
 const OPERAND_ELEMENTS: u64 = 3;
 
-/// What a launch left in device memory.
+/// A pool as it was read back, and which of its chunks belong to a stream already. The launches that shared it are drained
+/// one after the other.
+#[derive(Debug)]
+pub struct Pool<'a> {
+    level: Level,
+    warp_size: u8,
+    at: u64,
+    bytes: &'a [u8],
+    bucket: u64,
+    shape: Shape,
+    /// By chunk.
+    chunks: Vec<Chunk>,
+}
+
+impl<'a> Pool<'a> {
+    /// The part of a pool at address `at` that was handed out, `bytes`, to launches at `level` with warps of `warp_size`
+    /// lanes. `heads` are those of all these launches: a broken link must not take another stream's beginning away.
+    pub fn new<'h>(
+        level: Level,
+        warp_size: u8,
+        at: u64,
+        bytes: &'a [u8],
+        bucket: u64,
+        heads: impl IntoIterator<Item = &'h [u8]>,
+    ) -> Pool<'a> {
+        let shape = Shape::of(level, warp_size.into());
+        let chunks = vec![Chunk::Free; bytes.len() / shape.chunk() as usize];
+        let mut pool = Pool { level, warp_size, at, bytes, bucket, shape, chunks };
+        for head in heads.into_iter().flat_map(|h| h.chunks_exact(Head::SIZE)).filter_map(Head::read) {
+            if let Some(i) = pool.chunk(head.first) {
+                pool.chunks[i] = Chunk::First;
+            }
+        }
+        pool
+    }
+
+    /// The number of the chunk at an address.
+    fn chunk(&self, at: u64) -> Option<usize> {
+        let offset = at.checked_sub(self.at)?;
+        let index = usize::try_from(offset / self.shape.chunk()).ok()?;
+        (offset.is_multiple_of(self.shape.chunk()) && index < self.chunks.len()).then_some(index)
+    }
+}
+
+/// What a launch left in device memory besides its part of the pool.
 #[derive(Clone, Copy, Debug)]
 pub struct Memory<'a> {
-    /// Which recorder wrote it.
-    pub level: Level,
-    /// Lanes in a warp.
-    pub warp_size: u8,
     /// The first warp of `heads` and `finals`.
     pub first_warp: u64,
-    /// Address of the pool.
-    pub pool_at: u64,
-    /// The part of the pool that was handed out.
-    pub pool: &'a [u8],
-    /// Address of the bucket.
-    pub bucket: u64,
     /// The warps' heads.
     pub heads: &'a [u8],
     /// The warps' final hashes, at level `print`.
@@ -50,19 +84,11 @@ pub struct Drained {
     pub damage: Vec<String>,
 }
 
-/// Reads the streams of all warps.
-pub fn drain(memory: Memory<'_>) -> Drained {
-    let shape = Shape::of(memory.level, memory.warp_size.into());
-    let chunks = memory.pool.len() / shape.chunk() as usize;
-    let mut reader = Reader { memory, shape, chunks: vec![Chunk::Free; chunks], damage: Vec::new(), complaints: 0 };
+/// Reads the streams of all warps of a launch.
+pub fn drain(pool: &mut Pool<'_>, memory: Memory<'_>) -> Drained {
+    let per_warp = pool.shape.heads(pool.warp_size.into()) as usize * Head::SIZE;
+    let mut reader = Reader { pool, memory, damage: Vec::new(), complaints: 0 };
     let mut drained = Drained::default();
-    let per_warp = shape.heads(memory.warp_size.into()) as usize * Head::SIZE;
-    // A broken link into another stream must not take that stream's beginning away.
-    for head in memory.heads.chunks_exact(Head::SIZE).filter_map(Head::read) {
-        if let Some(i) = reader.chunk(head.first) {
-            reader.chunks[i] = Chunk::First;
-        }
-    }
     for (i, heads) in memory.heads.chunks_exact(per_warp.max(1)).enumerate() {
         let warp = WarpId(memory.first_warp + i as u64);
         let stream = reader.warp(warp, i, heads);
@@ -78,17 +104,15 @@ pub fn drain(memory: Memory<'_>) -> Drained {
     drained
 }
 
-struct Reader<'a> {
-    memory: Memory<'a>,
-    shape: Shape,
-    /// By chunk of the pool.
-    chunks: Vec<Chunk>,
+struct Reader<'p, 'a> {
+    pool: &'p mut Pool<'a>,
+    memory: Memory<'p>,
     damage: Vec<String>,
     complaints: usize,
 }
 
 /// What is known of a chunk.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Chunk {
     /// No chain has it.
     Free,
@@ -107,7 +131,7 @@ struct Chain<'a> {
     damaged: bool,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> Reader<'_, 'a> {
     fn complain(&mut self, what: impl FnOnce() -> String) {
         self.complaints += 1;
         if self.damage.len() < COMPLAINTS {
@@ -115,38 +139,31 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The number of the chunk at an address.
-    fn chunk(&self, at: u64) -> Option<usize> {
-        let offset = at.checked_sub(self.memory.pool_at)?;
-        let index = usize::try_from(offset / self.shape.chunk()).ok()?;
-        (offset.is_multiple_of(self.shape.chunk()) && index < self.chunks.len()).then_some(index)
-    }
-
     /// Follows the links from `first`.
     fn chain(&mut self, warp: WarpId, first: u64) -> Chain<'a> {
         let mut chain = Chain { chunks: Vec::new(), overflowed: false, damaged: false };
-        let size = self.shape.chunk() as usize;
+        let size = self.pool.shape.chunk() as usize;
         let mut at = first;
-        while at != 0 && at != self.memory.bucket {
-            let Some(index) = self.chunk(at) else {
+        while at != 0 && at != self.pool.bucket {
+            let Some(index) = self.pool.chunk(at) else {
                 self.complain(|| format!("{warp}: a link leads to {at:#x}, which is no chunk of the pool"));
                 chain.damaged = true;
                 break;
             };
             let allowed = if chain.chunks.is_empty() { Chunk::First } else { Chunk::Free };
-            if self.chunks[index] != allowed {
+            if self.pool.chunks[index] != allowed {
                 self.complain(|| {
                     format!("{warp}: a link leads to the chunk at {at:#x}, which is already part of a stream")
                 });
                 chain.damaged = true;
                 break;
             }
-            self.chunks[index] = Chunk::Taken;
-            let chunk = &self.memory.pool[index * size..][..size];
+            self.pool.chunks[index] = Chunk::Taken;
+            let chunk = &self.pool.bytes[index * size..][..size];
             chain.chunks.push(chunk);
             at = word(chunk, 0);
         }
-        chain.overflowed = at != 0 && at == self.memory.bucket;
+        chain.overflowed = at != 0 && at == self.pool.bucket;
         chain
     }
 
@@ -154,7 +171,7 @@ impl<'a> Reader<'a> {
     fn warp(&mut self, warp: WarpId, index: usize, heads: &[u8]) -> WarpStream {
         let heads: Vec<Head> = heads.chunks_exact(Head::SIZE).filter_map(Head::read).collect();
         let mut dropped = heads.iter().fold(0u64, |n, h| n.saturating_add(h.dropped));
-        if self.memory.level == Level::Operands {
+        if self.pool.level == Level::Operands {
             dropped = dropped.div_ceil(OPERAND_ELEMENTS);
         }
         let mut lost = false;
@@ -164,9 +181,9 @@ impl<'a> Reader<'a> {
             lost |= chain.damaged || chain.overflowed;
             chains.push(chain.chunks);
         }
-        let lanes = u64::from(self.memory.warp_size);
+        let lanes = u64::from(self.pool.warp_size);
         let chunks = chains.first().map_or(&[][..], |c| &c[..]);
-        let streams = match self.memory.level {
+        let streams = match self.pool.level {
             Level::Path => {
                 let (words, ends) = self.lanes(warp, chunks, 1, &mut lost, |e| word32(e[0]));
                 Lanes::Path { words, ends }
@@ -207,9 +224,9 @@ impl<'a> Reader<'a> {
         lost: &mut bool,
         make: impl Fn(&[&'a [u8]; OPERAND_ELEMENTS as usize]) -> T,
     ) -> (Vec<T>, Vec<u32>) {
-        let (row, size) = (self.shape.row() as usize, self.shape.element as usize);
-        let (mut all, mut ends) = (Vec::new(), Vec::with_capacity(self.memory.warp_size.into()));
-        for lane in 0..usize::from(self.memory.warp_size) {
+        let (row, size) = (self.pool.shape.row() as usize, self.pool.shape.element as usize);
+        let (mut all, mut ends) = (Vec::new(), Vec::with_capacity(self.pool.warp_size.into()));
+        for lane in 0..usize::from(self.pool.warp_size) {
             let mut ended = false;
             'lane: for chunk in chunks {
                 for r in (1..CHUNK_ROWS as usize).step_by(group as usize) {

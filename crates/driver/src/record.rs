@@ -231,7 +231,7 @@ impl Session<'_> {
         params.resize(params.len().next_multiple_of(8), 0);
         params.extend_from_slice(&at.to_le_bytes());
         let ended = started(self.driver.launch(module, &self.job.kernel, &self.job.config, &params))?;
-        let drained = match self.drain(launch, &context, at) {
+        let drained = match self.drain(launch, &context) {
             // A device that faulted may refuse to be read: then the fault is all that there is.
             Err(_) if ended.is_err() => drain::Drained::default(),
             drained => drained?,
@@ -296,7 +296,7 @@ impl Session<'_> {
         Ok(Context {
             pool: held.zeroed(self.driver, size, chunk)?,
             size,
-            cursor: 0,
+            cursor: held.zeroed(self.driver, 8, 16)?,
             heads: held.zeroed(self.driver, heads, 16)?,
             bucket,
             finals: held.zeroed(self.driver, finals, 16)?,
@@ -308,29 +308,24 @@ impl Session<'_> {
     }
 
     /// Reads the streams back.
-    fn drain(&mut self, launch: &Launch, given: &Context, at: u64) -> Result<drain::Drained, Error> {
+    fn drain(&mut self, launch: &Launch, given: &Context) -> Result<drain::Drained, Error> {
         let lanes = u64::from(launch.warp_size);
         let shape = Shape::of(launch.level, lanes);
         let mut read = |at: u64, bytes: u64| {
             let mut buffer = vec![0; bytes as usize];
             self.driver.read(DevicePtr(at), &mut buffer).map(|()| buffer)
         };
-        let context = Context::read(&read(at, Context::SIZE as u64)?).unwrap_or_default();
-        let used = context.cursor.min(given.size) / shape.chunk() * shape.chunk();
+        let cursor = read(given.cursor, 8)?.first_chunk().map_or(0, |b| u64::from_le_bytes(*b));
+        let used = cursor.min(given.size) / shape.chunk() * shape.chunk();
         let (first, count) = (given.warp_first, given.warp_last - given.warp_first);
         let each = shape.heads(lanes) * Head::SIZE as u64;
         let hashes = if launch.level == Level::Print { lanes * 4 * 8 } else { 0 };
-        Ok(drain::drain(drain::Memory {
-            level: launch.level,
-            warp_size: launch.warp_size,
-            first_warp: first,
-            pool_at: given.pool,
-            pool: &read(given.pool, used)?,
-            bucket: given.bucket,
-            heads: &read(given.heads + first * each, count * each)?,
-            finals: &read(given.finals + first * hashes, count * hashes)?,
-            sites: self.plan.module.sites.len(),
-        }))
+        let bytes = read(given.pool, used)?;
+        let heads = read(given.heads + first * each, count * each)?;
+        let finals = read(given.finals + first * hashes, count * hashes)?;
+        let mut pool = drain::Pool::new(launch.level, launch.warp_size, given.pool, &bytes, given.bucket, [&heads[..]]);
+        let sites = self.plan.module.sites.len();
+        Ok(drain::drain(&mut pool, drain::Memory { first_warp: first, heads: &heads, finals: &finals, sites }))
     }
 
     /// Runs the original code on the same data.

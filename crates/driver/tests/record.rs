@@ -201,8 +201,7 @@ fn any_garbage_is_survived() {
             let mut device = Fake::new(move |memory: &mut Memory, _: &str, _: &LaunchConfig, params: &[u8]| {
                 let mut random = prlx_driver::content::SplitMix::of_argument(seed, 0);
                 let context = Lanes::new(memory, level, 32, params).context;
-                let at = u64::from_le_bytes(params[params.len() - 8..].try_into().unwrap());
-                memory.set(at + Context::offset("cursor") as u64, &(random.draw() % 20_000).to_le_bytes());
+                memory.set(context.cursor, &(random.draw() % 20_000).to_le_bytes());
                 // Words that are often good links, so that chains of all shapes come about.
                 let word = |random: &mut prlx_driver::content::SplitMix| match random.draw() % 4 {
                     0 => 0,

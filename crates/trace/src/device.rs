@@ -1,8 +1,9 @@
 //! The bytes that instrumented code and host share while a kernel runs: one [`Context`] a launch, one head a warp, and
-//! chunks from a pool that grow with use.
+//! chunks from a pool that grow with use. Launches of one level may share a pool with its cursor and bucket, at one time
+//! too; heads and final hashes are a launch's own.
 //!
 //! The hidden kernel parameter is the address of a [`Context`]; null means that nothing is recorded. All of it is
-//! little-endian and zeroed before the launch but for the context itself and the bucket's link.
+//! little-endian and zeroed before the first launch that sees it, but for the context itself and the bucket's link.
 //!
 //! **Streams.** A stream is a chain of chunks. A chunk is [`CHUNK_ROWS`] rows, aligned to its own size; row 0 holds the
 //! address of the next chunk in its first eight bytes, rows 1.. hold elements. Elements are never zero, so a zero ends a
@@ -100,7 +101,7 @@ records! {
         pool: u64,
         /// Bytes of the pool, a multiple of a chunk.
         size: u64,
-        /// Bytes handed out; may run past `size` (atomically increased).
+        /// Address of the pool's cursor: a u64, the bytes handed out. It is atomically increased and may run past `size`.
         cursor: u64,
         /// Address of the [`Head`]s: one a warp (shared streams) or one a lane (private streams).
         heads: u64,

@@ -17,7 +17,6 @@ impl Memory {
 pub struct Lanes<'a> {
     pub memory: &'a mut Memory,
     pub context: Context,
-    at: u64,
     shape: Shape,
     warp_size: u64,
     cursors: HashMap<(u64, u64), u64>,
@@ -28,7 +27,7 @@ impl<'a> Lanes<'a> {
     pub fn new(memory: &'a mut Memory, level: Level, warp_size: u64, params: &[u8]) -> Lanes<'a> {
         let at = u64::from_le_bytes(params[params.len() - 8..].try_into().unwrap());
         let context = Context::read(memory.range(at, Context::SIZE).unwrap()).unwrap();
-        Lanes { memory, context, at, shape: Shape::of(level, warp_size), warp_size, cursors: HashMap::new() }
+        Lanes { memory, context, shape: Shape::of(level, warp_size), warp_size, cursors: HashMap::new() }
     }
     /// Where the head is that a lane uses.
     pub fn head(&self, warp: u64, lane: u64) -> u64 {
@@ -45,7 +44,7 @@ impl<'a> Lanes<'a> {
             let link = if at < chunk { self.head(warp, lane) } else { at - start - chunk };
             let mut next = self.memory.u64(link);
             if next == 0 {
-                let cursor = self.at + Context::offset("cursor") as u64;
+                let cursor = self.context.cursor;
                 let offset = self.memory.u64(cursor);
                 self.memory.set(cursor, &(offset + chunk).to_le_bytes());
                 next =

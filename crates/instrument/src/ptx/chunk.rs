@@ -74,7 +74,8 @@ impl Lowering<'_> {
             ),
         }
         s.ptx(&format!(
-            "atom.global.add.u64 %~x, [%~context+{}], {chunk};
+            "ld.global.u64 %~x, [%~context+{}];
+             atom.global.add.u64 %~x, [%~x], {chunk};
              ld.global.u64 %~y, [%~context+{}];
              setp.ge.u64 %~q, %~x, %~y;
              ld.global.u64 %~y, [%~context+{}];

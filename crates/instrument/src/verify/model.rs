@@ -166,11 +166,17 @@ impl Lane {
 
     /// Gives the first chunk out, as another lane of this warp would.
     pub fn hand_out(&mut self) {
-        let (at, chunk) = (self.context + Context::offset("cursor") as u64, self.shape().chunk());
-        let (taken, pool) = (self.field("cursor"), self.field("pool"));
-        write(&mut self.memory, at, 8, taken + chunk);
+        let (taken, pool) = (self.take(), self.field("pool"));
         let head = self.head();
         write(&mut self.memory, head, 8, pool + taken);
+    }
+
+    /// Takes a chunk's bytes from the pool; how many were taken before.
+    fn take(&mut self) -> u64 {
+        let (at, chunk) = (self.field("cursor"), self.shape().chunk());
+        let taken = read(&self.memory, at, 8);
+        write(&mut self.memory, at, 8, taken + chunk);
+        taken
     }
 
     /// Writes elements of a shared stream, or the words of one of a private stream.
@@ -192,9 +198,7 @@ impl Lane {
             let link = if base == 0 { self.head() } else { base - chunk };
             let mut next = if shape.lanes == 1 { 0 } else { read(&self.memory, link, 8) };
             if next == 0 {
-                let taken = self.field("cursor");
-                let at = self.context + Context::offset("cursor") as u64;
-                write(&mut self.memory, at, 8, taken + chunk);
+                let taken = self.take();
                 next = if taken >= self.field("size") { self.field("bucket") } else { self.field("pool") + taken };
                 write(&mut self.memory, link, 8, next);
             }

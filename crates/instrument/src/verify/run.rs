@@ -18,6 +18,7 @@ const CONTEXT: u64 = 0x1_0000;
 const HEADS: u64 = 0x2_0000_0000;
 const FINALS: u64 = 0x4_0000_0000;
 const BUCKET: u64 = 0x6_0000_0000;
+const CURSOR: u64 = 0x7_0000_0000;
 const POOL: u64 = 0x8_0000_0000;
 
 /// A sample: what is recorded, and where the lane's cursor is.
@@ -292,7 +293,7 @@ fn prepare(
     let context = Context {
         pool: POOL,
         size: if matches!(sample, Exhausted) { 2 * chunk } else { 64 * chunk },
-        cursor: 2 * chunk,
+        cursor: CURSOR,
         heads: HEADS,
         bucket: BUCKET,
         finals: FINALS,
@@ -305,6 +306,7 @@ fn prepare(
         let word = bytes.iter().rev().fold(0u32, |w, b| w << 8 | u32::from(*b));
         machine.global.insert(CONTEXT + 4 * i as u64, word);
     }
+    write(&mut machine.global, CURSOR, 8, 2 * chunk);
     write(&mut machine.global, BUCKET, 8, BUCKET);
     let first = POOL + part;
     let cursor = match sample {
