@@ -46,7 +46,7 @@ fn rust(c: &str) -> String {
         "CUdeviceptr" => ("u64", stars),
         "CUlaunchConfig" => ("LaunchConfig", stars),
         "CUcontext" | "CUmodule" | "CUfunction" | "CUstream" | "CUevent" => ("c_void", stars + 1),
-        "CUdevice_attribute" | "CUfunction_attribute" | "CUjit_option" => ("i32", stars),
+        "CUdevice_attribute" | "CUfunction_attribute" | "CUjit_option" | "CUstreamCaptureMode" => ("i32", stars),
         other if other.starts_with("CUtensorMap") => ("i32", stars),
         other => panic!("`{other}` is not known to this test"),
     };

@@ -1,9 +1,11 @@
 //! The device behind the calls: plain functions that give an error code.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CString;
 use std::io::Write;
 use std::sync::{LazyLock, Mutex};
+use std::time::Duration;
 
 use prlx_driver::cuda::calls::{attribute, function};
 use prlx_driver::cuda::code::CODES;
@@ -12,6 +14,8 @@ use prlx_driver::{DevicePtr, Driver, Error, ErrorKind, LaunchConfig, ModuleHandl
 use prlx_emu::{Emulator, Options};
 use prlx_isa::image::{self, Target};
 use prlx_trace::kernel::Param;
+
+use crate::queue::{Queues, Work};
 
 /// A call's result; an error is a `CUresult`.
 pub type Result<T> = std::result::Result<T, i32>;
@@ -27,9 +31,11 @@ pub mod code {
     pub const INVALID_PTX: i32 = 218;
     pub const INVALID_HANDLE: i32 = 400;
     pub const NOT_FOUND: i32 = 500;
+    pub const NOT_READY: i32 = 600;
     pub const ILLEGAL_ADDRESS: i32 = 700;
     pub const LAUNCH_TIMEOUT: i32 = 702;
     pub const NOT_SUPPORTED: i32 = 801;
+    pub const STREAM_CAPTURE_UNSUPPORTED: i32 = 900;
     pub const UNKNOWN: i32 = 999;
 }
 
@@ -43,9 +49,28 @@ const SHARED: u32 = 48 << 10;
 const THREADS: u32 = 2048;
 const SHARED_OPTIN: u32 = 227 << 10;
 
+/// What is done when its turn in a stream comes; the warp instructions that it takes.
+pub type Action = Box<dyn FnOnce(&mut Emulator) -> std::result::Result<u64, Error> + Send>;
+
+/// `CU_STREAM_CAPTURE_MODE_RELAXED`.
+const RELAXED: i32 = 2;
+
+thread_local! {
+    /// The calling thread's context.
+    static CURRENT: Cell<u64> = const { Cell::new(0) };
+    /// How its calls treat captures.
+    static MODE: Cell<i32> = const { Cell::new(0) };
+}
+
 /// The one device.
 pub struct Device {
     emulator: Emulator,
+    queues: Queues<Action>,
+    /// The last work that was refused when its turn came, and why.
+    refused: Option<(u64, i32)>,
+    /// Captures under way that forbid other threads unsafe calls, and whether one was broken.
+    pub captures: u32,
+    pub broken: bool,
     started: bool,
     /// How often its context was retained and not released.
     retained: u32,
@@ -54,8 +79,6 @@ pub struct Device {
     modules: BTreeMap<u64, ModuleHandle>,
     functions: BTreeMap<u64, Kernel>,
     allocated: BTreeSet<u64>,
-    /// Times of events, nanoseconds.
-    events: BTreeMap<u64, u64>,
     handles: u64,
     clock: u64,
     /// `PRLX_MOCK_FAIL`.
@@ -78,10 +101,23 @@ static DEVICE: LazyLock<Mutex<Device>> = LazyLock::new(|| Mutex::new(Device::new
 
 /// Runs a call on the device, unless it is made to fail.
 pub fn with(name: &str, body: impl FnOnce(&mut Device) -> Result<()>) -> i32 {
-    let mut device = DEVICE.lock().unwrap_or_else(|e| e.into_inner());
-    match device.failing.get(name) {
-        Some(&code) => code,
-        None => body(&mut device).err().unwrap_or(0),
+    let mut body = Some(body);
+    waiting(name, |device| body.take().map(|body| body(device)))
+}
+
+/// The same for a call that waits for streams: `body` gives `None` to be asked again when more is done.
+pub fn waiting(name: &str, mut body: impl FnMut(&mut Device) -> Option<Result<()>>) -> i32 {
+    loop {
+        let mut device = DEVICE.lock().unwrap_or_else(|e| e.into_inner());
+        if let Some(&code) = device.failing.get(name) {
+            return code;
+        }
+        device.work();
+        if let Some(result) = body(&mut device) {
+            return result.err().unwrap_or(0);
+        }
+        drop(device);
+        std::thread::sleep(Duration::from_micros(50));
     }
 }
 
@@ -101,17 +137,21 @@ impl Device {
         let failing = variable("PRLX_MOCK_FAIL");
         let failing = failing.split(',').filter_map(|f| f.split_once(':'));
         let capability = variable("PRLX_MOCK_CAPABILITY");
+        let slow = Duration::from_micros(variable("PRLX_MOCK_KERNEL_MICROS").parse().unwrap_or(0));
         let capability = capability.split_once('.').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
         Device {
             // One host thread: what kernels do across CTAs is then the same in every run.
             emulator: Emulator::new(Options { threads: 1, ..Options::default() }),
+            queues: Queues::new(slow),
+            refused: None,
+            captures: 0,
+            broken: false,
             started: false,
             retained: 0,
             dead: None,
             modules: BTreeMap::new(),
             functions: BTreeMap::new(),
             allocated: BTreeSet::new(),
-            events: BTreeMap::new(),
             handles: HANDLE,
             clock: 0,
             failing: failing.filter_map(|(call, code)| Some((call.to_owned(), code.parse().ok()?))).collect(),
@@ -131,10 +171,50 @@ impl Device {
     /// Whether calls that need a context can be made.
     fn ready(&self) -> Result<()> {
         self.started()?;
-        if self.retained == 0 {
+        if self.retained == 0 || CURRENT.get() != CONTEXT {
             return Err(code::INVALID_CONTEXT);
         }
         self.dead.map_or(Ok(()), Err)
+    }
+
+    /// The same for a call that must not be made while others capture, unless the thread is relaxed about it.
+    fn unsafe_ready(&mut self) -> Result<()> {
+        self.ready()?;
+        if self.captures > 0 && MODE.get() != RELAXED {
+            self.broken = true;
+            return Err(code::STREAM_CAPTURE_UNSUPPORTED);
+        }
+        Ok(())
+    }
+
+    /// Does what is due.
+    fn work(&mut self) {
+        while self.dead.is_none()
+            && let Some((given, action)) = self.queues.next(self.clock)
+        {
+            let run = action(&mut self.emulator);
+            let said = self.emulator.take_output();
+            let _ = std::io::stdout().write_all(&said);
+            match run {
+                Ok(instructions) => self.clock += instructions,
+                Err(e) if matches!(e.kind, ErrorKind::Fault | ErrorKind::Stuck) => self.dead = Some(of(&e)),
+                Err(e) => self.refused = Some((given, of(&e))),
+            }
+        }
+    }
+
+    /// Puts work into a stream and does what is due. What is refused at once is told; later it ends the context.
+    fn give(&mut self, stream: u64, work: Work<Action>) -> Result<()> {
+        let given = self.queues.give(stream, work)?;
+        self.work();
+        match self.refused.take() {
+            Some((which, code)) if which == given => Err(code),
+            Some((_, code)) => {
+                self.dead.get_or_insert(code);
+                Ok(())
+            }
+            None => Ok(()),
+        }
     }
 
     pub fn init(&mut self) -> Result<()> {
@@ -183,17 +263,31 @@ impl Device {
                 let _ = self.emulator.free(DevicePtr(at));
             }
             self.functions.clear();
-            self.events.clear();
+            self.queues.clear();
             self.dead = None;
         }
         Ok(())
     }
     pub fn enter(&self, context: u64) -> Result<()> {
         self.started()?;
-        if context == CONTEXT && self.retained > 0 { Ok(()) } else { Err(code::INVALID_CONTEXT) }
+        if context != 0 && (context != CONTEXT || self.retained == 0) {
+            return Err(code::INVALID_CONTEXT);
+        }
+        CURRENT.set(context);
+        Ok(())
     }
-    pub fn synchronize(&self) -> Result<()> {
-        self.ready()
+    pub fn current(&self) -> Result<u64> {
+        self.started().map(|()| CURRENT.get())
+    }
+    /// Whether all streams are done.
+    pub fn synchronize(&mut self) -> Option<Result<()>> {
+        let ready = self.unsafe_ready();
+        (ready.is_err() || self.queues.all_idle()).then_some(ready)
+    }
+    /// Sets the thread's way with captures, and gives what it was.
+    pub fn exchange(&self, mode: i32) -> Result<i32> {
+        self.started()?;
+        if (0..=RELAXED).contains(&mode) { Ok(MODE.replace(mode)) } else { Err(code::INVALID_VALUE) }
     }
 
     /// Loads PTX, or the PTX that a cubin keeps; the error comes with what a log would say.
@@ -263,7 +357,7 @@ impl Device {
     }
 
     pub fn alloc(&mut self, bytes: usize) -> Result<u64> {
-        self.ready()?;
+        self.unsafe_ready()?;
         if bytes == 0 {
             return Err(code::INVALID_VALUE);
         }
@@ -271,70 +365,111 @@ impl Device {
         self.allocated.insert(at);
         Ok(at)
     }
-    pub fn free(&mut self, at: u64) -> Result<()> {
-        self.ready()?;
-        if !self.allocated.remove(&at) {
-            return Err(code::INVALID_VALUE);
+    /// Waits for everything, as drivers do.
+    pub fn free(&mut self, at: u64) -> Option<Result<()>> {
+        let checked = self.unsafe_ready();
+        if checked.is_ok() && !self.queues.all_idle() {
+            return None;
         }
-        self.emulator.free(DevicePtr(at)).map_err(|e| of(&e))
+        Some(checked.and_then(|()| {
+            if !self.allocated.remove(&at) {
+                return Err(code::INVALID_VALUE);
+            }
+            self.emulator.free(DevicePtr(at)).map_err(|e| of(&e))
+        }))
     }
-    pub fn write(&mut self, to: u64, bytes: &[u8]) -> Result<()> {
-        self.ready()?;
-        self.emulator.write(DevicePtr(to), bytes).map_err(|_| code::INVALID_VALUE)
+    /// Whether a host allocation may be made now.
+    pub fn host_alloc(&mut self) -> Result<()> {
+        self.unsafe_ready()
     }
-    pub fn read(&mut self, from: u64, bytes: &mut [u8]) -> Result<()> {
+    /// Does something with memory, in the legacy stream's place.
+    pub fn at_once(
+        &mut self,
+        action: impl FnOnce(&mut Emulator) -> std::result::Result<(), Error>,
+    ) -> Option<Result<()>> {
+        let ready = self.unsafe_ready();
+        if ready.is_ok() && !self.queues.legacy_idle() {
+            return None;
+        }
+        Some(ready.and_then(|()| action(&mut self.emulator).map_err(|_| code::INVALID_VALUE)))
+    }
+    /// Does it when the stream comes to it.
+    pub fn later(&mut self, stream: u64, action: Action) -> Result<()> {
         self.ready()?;
-        self.emulator.read(DevicePtr(from), bytes).map_err(|_| code::INVALID_VALUE)
+        self.give(stream, Work::Copy(action))
     }
     pub fn tensor_map(&mut self, at: u64, map: &TensorMap) -> Result<[u8; 128]> {
         self.ready()?;
         self.emulator.tensor_map(DevicePtr(at), map).map_err(|_| code::INVALID_VALUE)
     }
-    pub fn fill(&mut self, to: u64, value: u8, bytes: usize) -> Result<()> {
-        self.ready()?;
-        self.emulator.fill(DevicePtr(to), bytes as u64, value).map_err(|_| code::INVALID_VALUE)
-    }
 
-    /// Runs a kernel to its end. As on a GPU, what goes wrong in it is told by a later call, and by every one after.
-    pub fn launch(&mut self, function: u64, config: &LaunchConfig, params: &[u8]) -> Result<()> {
+    /// Starts a kernel. As on a GPU, what goes wrong in it is told by a later call, and by every one after.
+    pub fn launch(&mut self, function: u64, config: &LaunchConfig, params: &[u8], stream: u64) -> Result<()> {
         self.ready()?;
         let kernel = self.functions.get(&function).ok_or(code::INVALID_HANDLE)?;
         if config.shared > kernel.dynamic {
             return Err(code::INVALID_VALUE);
         }
         let module = *self.modules.get(&kernel.module).ok_or(code::INVALID_HANDLE)?;
-        let name = kernel.name.clone();
-        let run = self.emulator.launch(module, &name, config, params);
-        let said = self.emulator.take_output();
-        let _ = std::io::stdout().write_all(&said);
-        match run {
-            Ok(stats) => self.clock += stats.warp_instructions,
-            Err(e) if matches!(e.kind, ErrorKind::Fault | ErrorKind::Stuck) => self.dead = Some(of(&e)),
-            Err(e) => return Err(of(&e)),
+        let (name, config, params) = (kernel.name.clone(), config.clone(), params.to_vec());
+        let run = move |emulator: &mut Emulator| {
+            emulator.launch(module, &name, &config, &params).map(|stats| stats.warp_instructions)
+        };
+        self.give(stream, Work::Kernel(Box::new(run)))
+    }
+
+    pub fn stream(&mut self, flags: u32) -> Result<u64> {
+        self.ready()?;
+        if flags > 1 {
+            return Err(code::INVALID_VALUE);
         }
+        let stream = self.handle();
+        self.queues.stream(stream, flags == 0);
+        Ok(stream)
+    }
+    /// Its work is done first: who destroys a stream waits here, while a driver would go on by itself.
+    pub fn stream_end(&mut self, stream: u64) -> Option<Result<()>> {
+        match self.ready().and_then(|()| self.queues.destroy(stream)) {
+            Ok(false) => None,
+            other => Some(other.map(drop)),
+        }
+    }
+    pub fn stream_wait(&mut self, stream: u64, event: u64) -> Result<()> {
+        self.ready()?;
+        self.queues.wait(stream, event)?;
+        self.work();
         Ok(())
+    }
+    /// See [`crate::prlx_mock_hold`].
+    pub fn hold(&mut self, stream: u64, held: bool) -> Result<()> {
+        self.queues.hold(stream, held)
     }
 
     pub fn event(&mut self) -> Result<u64> {
         self.ready()?;
         let event = self.handle();
-        self.events.insert(event, 0);
+        self.queues.event(event);
         Ok(event)
     }
-    pub fn record(&mut self, event: u64) -> Result<()> {
+    pub fn record(&mut self, event: u64, stream: u64) -> Result<()> {
         self.ready()?;
-        *self.events.get_mut(&event).ok_or(code::INVALID_HANDLE)? = self.clock;
+        self.queues.record(event, stream)?;
+        self.work();
         Ok(())
+    }
+    pub fn query(&mut self, event: u64) -> Result<()> {
+        self.unsafe_ready()?;
+        self.queues.passed(event)?.map(drop).ok_or(code::NOT_READY)
     }
     /// Milliseconds; a warp instruction is a nanosecond here.
     pub fn elapsed(&self, start: u64, end: u64) -> Result<f32> {
         self.ready()?;
-        let at = |event: u64| self.events.get(&event).copied().ok_or(code::INVALID_HANDLE);
+        let at = |event: u64| self.queues.passed(event)?.ok_or(code::NOT_READY);
         Ok(at(end)?.saturating_sub(at(start)?) as f32 / 1e6)
     }
     pub fn stop(&mut self, event: u64) -> Result<()> {
         self.ready()?;
-        self.events.remove(&event).map(drop).ok_or(code::INVALID_HANDLE)
+        self.queues.forget(event)
     }
 }
 

@@ -2,18 +2,22 @@
 #![allow(unsafe_code, reason = "a C interface: pointers come from the caller, as cuda.h says what they point to")]
 #![allow(non_snake_case, reason = "the driver's own names")]
 
+use std::alloc::Layout;
+use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::slice::{from_raw_parts, from_raw_parts_mut};
+use std::sync::Mutex;
 
-use prlx_driver::LaunchConfig;
 use prlx_driver::cuda::calls::{self, extra, jit};
 use prlx_driver::tensor_map::{Swizzle, TensorMap};
+use prlx_driver::{DevicePtr, Driver, LaunchConfig};
+use prlx_emu::Emulator;
 use prlx_trace::Dim3;
 use prlx_trace::kernel::Param;
 use prlx_trace::kernel::Scalar;
 
-use crate::device::{Result, code, error, with};
+use crate::device::{Result, code, error, waiting, with};
 
 /// Makes the exports: C functions that call those of [`body`], and never unwind.
 macro_rules! exports {
@@ -121,6 +125,34 @@ unsafe fn gathered(params: &[Param], list: *mut *mut c_void) -> Vec<u8> {
     buffer
 }
 
+/// Sizes of host allocations, by address.
+static HOST: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
+
+/// How host memory of so many bytes lies.
+fn host(bytes: usize) -> Result<Layout> {
+    Layout::from_size_align(bytes, 4096).ok().filter(|l| l.size() > 0).ok_or(code::INVALID_VALUE)
+}
+
+/// For tests: holds a stream's work back (`held` is not 0), or lets it go on; as a kernel that spins on a flag does.
+#[unsafe(no_mangle)]
+pub extern "C" fn prlx_mock_hold(stream: u64, held: i32) -> i32 {
+    with("prlx_mock_hold", |d| d.hold(stream, held != 0))
+}
+
+/// For tests: a thread of the application begins (`on` is not 0) or ends to capture in the global mode. The end gives
+/// `CUDA_ERROR_STREAM_CAPTURE_INVALIDATED` if a call broke the capture.
+#[unsafe(no_mangle)]
+pub extern "C" fn prlx_mock_capture(on: i32) -> i32 {
+    const INVALIDATED: i32 = 901;
+    with("prlx_mock_capture", |d| {
+        match on {
+            0 => d.captures = d.captures.saturating_sub(1),
+            _ => d.captures += 1,
+        }
+        if on == 0 && std::mem::take(&mut d.broken) { Err(INVALIDATED) } else { Ok(()) }
+    })
+}
+
 /// What each call does. Safety: pointers are as cuda.h says.
 mod body {
     use super::*;
@@ -179,14 +211,18 @@ mod body {
         with("cuCtxSetCurrent", |d| d.enter(context as u64))
     }
     pub unsafe fn cuCtxSetLimit(limit: i32, _value: usize) -> i32 {
-        with("cuCtxSetLimit", |d| match limit {
+        waiting("cuCtxSetLimit", |d| match limit {
             // Stacks of the CPU device have no size of their own.
             calls::limit::STACK_SIZE => d.synchronize(),
-            _ => Err(code::INVALID_VALUE),
+            _ => Some(Err(code::INVALID_VALUE)),
         })
     }
+    pub unsafe fn cuCtxGetCurrent(context: *mut *mut c_void) -> i32 {
+        // SAFETY: as the module says.
+        with("cuCtxGetCurrent", |d| unsafe { put(context, d.current()? as *mut c_void) })
+    }
     pub unsafe fn cuCtxSynchronize() -> i32 {
-        with("cuCtxSynchronize", |d| d.synchronize())
+        waiting("cuCtxSynchronize", |d| d.synchronize())
     }
     pub unsafe fn cuModuleLoadDataEx(
         module: *mut *mut c_void,
@@ -249,18 +285,83 @@ mod body {
         with("cuMemAlloc_v2", |d| unsafe { put(at, d.alloc(bytes)?) })
     }
     pub unsafe fn cuMemFree_v2(at: u64) -> i32 {
-        with("cuMemFree_v2", |d| d.free(at))
+        waiting("cuMemFree_v2", |d| d.free(at))
     }
     pub unsafe fn cuMemcpyHtoD_v2(to: u64, from: *const c_void, bytes: usize) -> i32 {
         // SAFETY: as the module says: so many bytes.
-        with("cuMemcpyHtoD_v2", |d| d.write(to, unsafe { from_raw_parts(from.cast(), bytes) }))
+        let from = unsafe { from_raw_parts(from.cast(), bytes) };
+        waiting("cuMemcpyHtoD_v2", |d| d.at_once(|e| e.write(DevicePtr(to), from)))
     }
     pub unsafe fn cuMemcpyDtoH_v2(to: *mut c_void, from: u64, bytes: usize) -> i32 {
         // SAFETY: as the module says: so many bytes, which the caller has initialised.
-        with("cuMemcpyDtoH_v2", |d| d.read(from, unsafe { from_raw_parts_mut(to.cast(), bytes) }))
+        let to = unsafe { from_raw_parts_mut(to.cast(), bytes) };
+        waiting("cuMemcpyDtoH_v2", |d| d.at_once(|e| e.read(DevicePtr(from), to)))
     }
     pub unsafe fn cuMemsetD8_v2(to: u64, value: u8, bytes: usize) -> i32 {
-        with("cuMemsetD8_v2", |d| d.fill(to, value, bytes))
+        waiting("cuMemsetD8_v2", |d| d.at_once(|e| e.fill(DevicePtr(to), bytes as u64, value)))
+    }
+    pub unsafe fn cuMemHostAlloc(to: *mut *mut c_void, bytes: usize, _: u32) -> i32 {
+        with("cuMemHostAlloc", |d| {
+            d.host_alloc()?;
+            // SAFETY: the layout is not empty.
+            let at = unsafe { std::alloc::alloc_zeroed(host(bytes)?) };
+            if at.is_null() {
+                return Err(code::OUT_OF_MEMORY);
+            }
+            HOST.lock().unwrap_or_else(|e| e.into_inner()).insert(at as usize, bytes);
+            // SAFETY: as the module says.
+            unsafe { put(to, at.cast()) }
+        })
+    }
+    pub unsafe fn cuMemFreeHost(at: *mut c_void) -> i32 {
+        with("cuMemFreeHost", |_| {
+            let known = HOST.lock().unwrap_or_else(|e| e.into_inner()).remove(&(at as usize));
+            let layout = host(known.ok_or(code::INVALID_VALUE)?)?;
+            // SAFETY: it was allocated like this, and is forgotten now.
+            unsafe { std::alloc::dealloc(at.cast(), layout) };
+            Ok(())
+        })
+    }
+    pub unsafe fn cuMemcpyHtoDAsync_v2(to: u64, from: *const c_void, bytes: usize, stream: *mut c_void) -> i32 {
+        let from = from as usize;
+        let copy = move |e: &mut Emulator| {
+            // SAFETY: as the module says: so many bytes, until the copy is done.
+            let from = unsafe { from_raw_parts(from as *const u8, bytes) };
+            e.write(DevicePtr(to), from).map(|()| 0)
+        };
+        with("cuMemcpyHtoDAsync_v2", |d| d.later(stream as u64, Box::new(copy)))
+    }
+    pub unsafe fn cuMemcpyDtoHAsync_v2(to: *mut c_void, from: u64, bytes: usize, stream: *mut c_void) -> i32 {
+        let to = to as usize;
+        let copy = move |e: &mut Emulator| {
+            // SAFETY: as the module says: so many bytes, until the copy is done, which the caller has initialised.
+            let to = unsafe { from_raw_parts_mut(to as *mut u8, bytes) };
+            e.read(DevicePtr(from), to).map(|()| 0)
+        };
+        with("cuMemcpyDtoHAsync_v2", |d| d.later(stream as u64, Box::new(copy)))
+    }
+    pub unsafe fn cuMemsetD8Async(to: u64, value: u8, bytes: usize, stream: *mut c_void) -> i32 {
+        let fill = move |e: &mut Emulator| e.fill(DevicePtr(to), bytes as u64, value).map(|()| 0);
+        with("cuMemsetD8Async", |d| d.later(stream as u64, Box::new(fill)))
+    }
+    pub unsafe fn cuThreadExchangeStreamCaptureMode(mode: *mut i32) -> i32 {
+        with("cuThreadExchangeStreamCaptureMode", |d| {
+            if mode.is_null() {
+                return Err(code::INVALID_VALUE);
+            }
+            // SAFETY: as the module says; not null.
+            unsafe { put(mode, d.exchange(*mode)?) }
+        })
+    }
+    pub unsafe fn cuStreamCreateWithPriority(stream: *mut *mut c_void, flags: u32, _: i32) -> i32 {
+        // SAFETY: as the module says.
+        with("cuStreamCreateWithPriority", |d| unsafe { put(stream, d.stream(flags)? as *mut c_void) })
+    }
+    pub unsafe fn cuStreamDestroy_v2(stream: *mut c_void) -> i32 {
+        waiting("cuStreamDestroy_v2", |d| d.stream_end(stream as u64))
+    }
+    pub unsafe fn cuStreamWaitEvent(stream: *mut c_void, event: *mut c_void, _: u32) -> i32 {
+        with("cuStreamWaitEvent", |d| d.stream_wait(stream as u64, event as u64))
     }
     #[expect(clippy::too_many_arguments, reason = "as cuda.h has it")]
     pub unsafe fn cuTensorMapEncodeTiled(
@@ -350,15 +451,18 @@ mod body {
                 // SAFETY: as the module says.
                 false => unsafe { gathered(d.params(function as u64)?, params) },
             };
-            d.launch(function as u64, &shape, &params)
+            d.launch(function as u64, &shape, &params, config.stream as u64)
         })
     }
     pub unsafe fn cuEventCreate(event: *mut *mut c_void, _: u32) -> i32 {
         // SAFETY: as the module says.
         with("cuEventCreate", |d| unsafe { put(event, d.event()? as *mut c_void) })
     }
-    pub unsafe fn cuEventRecord(event: *mut c_void, _: *mut c_void) -> i32 {
-        with("cuEventRecord", |d| d.record(event as u64))
+    pub unsafe fn cuEventRecord(event: *mut c_void, stream: *mut c_void) -> i32 {
+        with("cuEventRecord", |d| d.record(event as u64, stream as u64))
+    }
+    pub unsafe fn cuEventQuery(event: *mut c_void) -> i32 {
+        with("cuEventQuery", |d| d.query(event as u64))
     }
     pub unsafe fn cuEventElapsedTime(milliseconds: *mut f32, start: *mut c_void, end: *mut c_void) -> i32 {
         // SAFETY: as the module says.

@@ -5,10 +5,16 @@
 //!
 //! Holds: what is easy to get wrong on a device goes wrong here too: calls before `cuInit` or without a context, memory that
 //! was not allocated, dynamic shared memory that was not asked for, code for another architecture, a context that is dead after
-//! a fault. Of machine code it runs the PTX that `-lineinfo` leaves in it.
-//! Misses: streams (all work is done at once), more than one device.
+//! a fault, a thread without the context, calls that would break a capture. Of machine code it runs the PTX that `-lineinfo`
+//! leaves in it.
+//! Misses: more than one device; what the module `queue` says of streams.
 //!
 //! `PRLX_MOCK_FAIL=CALL:CODE[,CALL:CODE…]` makes calls fail. `PRLX_MOCK_CAPABILITY=9.0` is the device's capability.
+//! `PRLX_MOCK_KERNEL_MICROS=500` is how long every kernel takes at least; without it, work is done at once. Tests may also
+//! call [`prlx_mock_hold`] and [`prlx_mock_capture`], which are no calls of a driver.
 
 mod device;
 mod exports;
+mod queue;
+
+pub use exports::{prlx_mock_capture, prlx_mock_hold};

@@ -37,6 +37,10 @@ macro_rules! cuda_calls {
             cuCtxSetCurrent(context: *mut ::core::ffi::c_void);
             /// Sets one of [`limit`](crate::cuda::calls::limit)'s.
             cuCtxSetLimit(limit: i32, value: usize);
+            /// The calling thread's context, or null.
+            cuCtxGetCurrent(context: *mut *mut ::core::ffi::c_void);
+            /// How the calling thread treats captures of others; sets it and gives what it was. Relaxed, no call of it breaks one.
+            cuThreadExchangeStreamCaptureMode(mode: *mut i32);
             /// Waits for everything; gives the error of what failed.
             cuCtxSynchronize();
             /// Loads PTX (ending in NUL), a cubin or a fatbin.
@@ -76,6 +80,16 @@ macro_rules! cuda_calls {
             cuMemcpyDtoH_v2(to: *mut ::core::ffi::c_void, from: u64, bytes: usize);
             /// Sets bytes.
             cuMemsetD8_v2(to: u64, value: u8, bytes: usize);
+            /// Allocates host memory that the device's copy engines reach.
+            cuMemHostAlloc(to: *mut *mut ::core::ffi::c_void, bytes: usize, flags: u32);
+            /// Frees it.
+            cuMemFreeHost(at: *mut ::core::ffi::c_void);
+            /// Copies to the device when the stream comes to it.
+            cuMemcpyHtoDAsync_v2(to: u64, from: *const ::core::ffi::c_void, bytes: usize, stream: *mut ::core::ffi::c_void);
+            /// Copies from the device when the stream comes to it.
+            cuMemcpyDtoHAsync_v2(to: *mut ::core::ffi::c_void, from: u64, bytes: usize, stream: *mut ::core::ffi::c_void);
+            /// Sets bytes when the stream comes to it.
+            cuMemsetD8Async(to: u64, value: u8, bytes: usize, stream: *mut ::core::ffi::c_void);
             /// Makes a tensor map, of 128 bytes at a multiple of 64.
             cuTensorMapEncodeTiled(
                 map: *mut ::core::ffi::c_void,
@@ -98,10 +112,18 @@ macro_rules! cuda_calls {
                 params: *mut *mut ::core::ffi::c_void,
                 extra: *mut *mut ::core::ffi::c_void
             );
+            /// Makes a stream. Priorities beyond the device's are taken as its highest or lowest.
+            cuStreamCreateWithPriority(stream: *mut *mut ::core::ffi::c_void, flags: u32, priority: i32);
+            /// Destroys one; work that is in it is still done.
+            cuStreamDestroy_v2(stream: *mut ::core::ffi::c_void);
+            /// Makes what follows in a stream wait for an event.
+            cuStreamWaitEvent(stream: *mut ::core::ffi::c_void, event: *mut ::core::ffi::c_void, flags: u32);
             /// Makes an event.
             cuEventCreate(event: *mut *mut ::core::ffi::c_void, flags: u32);
             /// Puts it into a stream; null is the default stream.
             cuEventRecord(event: *mut ::core::ffi::c_void, stream: *mut ::core::ffi::c_void);
+            /// Whether everything has passed that its last record stood behind.
+            cuEventQuery(event: *mut ::core::ffi::c_void);
             /// Milliseconds between two events that have passed.
             cuEventElapsedTime(
                 milliseconds: *mut f32,

@@ -1,6 +1,6 @@
 //! The driver library: found, opened, and each call as a safe function.
 //!
-//! All unsafe code of `cuda` is here. Holds: every pointer that is passed lives through its call and has the size that the
+//! All unsafe code of `cuda` is here and in its parts: [`dma`], and `streams`. Holds: every pointer that is passed lives through its call and has the size that the
 //! call is told; handles come from the library and are private types, so nothing else can be passed for one.
 //! Misses: it is never closed: drivers leave threads behind.
 #![allow(unsafe_code, reason = "calls of a foreign library through pointers that dlsym gave")]
@@ -93,11 +93,31 @@ pub fn sticky(code: i32) -> bool {
     known(code).is_some_and(|c| matches!(c.kind, ErrorKind::Fault | ErrorKind::Stuck))
 }
 
+mod dma;
+mod streams;
+
+pub use dma::Dma;
+
 macro_rules! handles {
     ($($(#[$doc:meta])* $name:ident)*) => { $(
         $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
         pub struct $name(*mut c_void);
+
+        // SAFETY: a name for something of the driver's, which any thread may say; nothing is reached through it here.
+        unsafe impl Send for $name {}
+        // SAFETY: as above.
+        unsafe impl Sync for $name {}
+
+        impl $name {
+            /// A handle that the program got from the driver itself.
+            ///
+            /// # Safety
+            /// The driver gave it out, and knows it as long as this is used.
+            pub const unsafe fn foreign(handle: *mut c_void) -> $name {
+                $name(handle)
+            }
+        }
     )* };
 }
 handles! {
@@ -107,6 +127,10 @@ handles! {
     Module
     /// A kernel.
     Function
+    /// A stream; null is the default stream.
+    Stream
+    /// An event.
+    Event
 }
 
 /// A device, by the driver's number.

@@ -11,14 +11,14 @@ mod library;
 
 use std::collections::BTreeMap;
 
-pub use library::VARIABLE;
+pub use library::{Context, Dma, Event, Failure, Library, Stream, VARIABLE, sticky};
 
 use prlx_isa::image::{Target, is_binary};
 use prlx_trace::kernel::Param;
 
 use self::calls::{attribute, function};
 use self::code::known;
-use self::library::{Context, Device, Failure, Function, Library, Module, Params, Shape, sticky};
+use self::library::{Device, Function, Module, Params, Shape};
 use crate::assemble::{self, Assemblers, Failed};
 use crate::job::Signature;
 use crate::tensor_map::{BYTES, TensorMap};

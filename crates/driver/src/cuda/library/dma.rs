@@ -1,0 +1,156 @@
+//! Copies beside the program's own work, through host memory that the copy engines reach.
+//!
+//! Holds: while a copy may be under way, its host memory is neither read, written nor freed.
+
+use std::ptr::{NonNull, null_mut};
+
+use super::{Event, Failure, Library, Stream};
+
+/// `CU_MEMHOSTALLOC_PORTABLE`: every context may use it.
+const PORTABLE: u32 = 1;
+/// `CUDA_ERROR_INVALID_VALUE`.
+const INVALID_VALUE: i32 = 1;
+
+/// Host memory for copies, and whether some are under way.
+pub struct Dma {
+    library: Library,
+    event: Event,
+    at: NonNull<u8>,
+    size: usize,
+    state: State,
+    /// Bytes that the last copies put there.
+    filled: usize,
+}
+
+/// What is under way.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Nothing.
+    Idle,
+    /// Something that nothing will tell the end of: the driver failed before the event was behind it.
+    Lost,
+    /// What stands before the event.
+    Marked,
+}
+
+// SAFETY: the memory is this value's alone, and every thread may name an event.
+unsafe impl Send for Dma {}
+
+impl Dma {
+    /// With room for `size` bytes, not 0.
+    pub fn new(library: Library, size: usize) -> Result<Dma, Failure> {
+        let event = library.event()?;
+        let mut at = null_mut();
+        let allocated = call!(library.cuMemHostAlloc(&mut at, size, PORTABLE));
+        let allocated = allocated.map(|()| NonNull::new(at.cast::<u8>()));
+        match allocated {
+            Ok(Some(at)) => {
+                // SAFETY: it was just allocated, of this size; the bytes are initialised here, once.
+                unsafe { at.write_bytes(0, size) };
+                Ok(Dma { library, event, at, size, state: State::Idle, filled: 0 })
+            }
+            other => {
+                let _ = library.discard(event);
+                Err(other.err().unwrap_or_else(|| library.failure("cuMemHostAlloc", INVALID_VALUE)))
+            }
+        }
+    }
+
+    /// How many bytes there is room for.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Whether the last copies are done; true if there were none.
+    pub fn done(&mut self) -> Result<bool, Failure> {
+        if self.state == State::Marked && self.library.passed(self.event)? {
+            self.state = State::Idle;
+        }
+        Ok(self.state == State::Idle)
+    }
+
+    /// Waits for copies under way with `pause` between looks, until it says that it is enough. Whether they are done.
+    pub fn settle(&mut self, mut pause: impl FnMut() -> bool) -> Result<bool, Failure> {
+        while !self.done()? {
+            if !pause() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Lets `stream` copy parts of device memory here, one behind the other: their addresses and bytes. Refused while copies
+    /// are under way, and when they don't fit.
+    pub fn fetch(&mut self, stream: Stream, parts: &[(u64, usize)]) -> Result<(), Failure> {
+        let library = self.start("cuMemcpyDtoHAsync_v2", parts.iter().map(|p| p.1))?;
+        for &(from, bytes) in parts.iter().filter(|p| p.1 > 0) {
+            // SAFETY: `start` saw that all parts fit.
+            let to = unsafe { self.at.add(self.filled) };
+            self.state = State::Lost;
+            call!(library.cuMemcpyDtoHAsync_v2(to.as_ptr().cast(), from, bytes, stream.0))?;
+            self.filled += bytes;
+        }
+        self.mark(stream)
+    }
+
+    /// Lets `stream` copy bytes to addresses of device memory. Refused like [`Dma::fetch`].
+    pub fn send(&mut self, stream: Stream, parts: &[(u64, &[u8])]) -> Result<(), Failure> {
+        let library = self.start("cuMemcpyHtoDAsync_v2", parts.iter().map(|p| p.1.len()))?;
+        for &(to, bytes) in parts.iter().filter(|p| !p.1.is_empty()) {
+            // SAFETY: `start` saw that all parts fit and that nothing is under way, so nobody else has this memory.
+            let from = unsafe {
+                let from = self.at.add(self.filled);
+                from.copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len());
+                from
+            };
+            self.state = State::Lost;
+            call!(library.cuMemcpyHtoDAsync_v2(to, from.as_ptr().cast(), bytes.len(), stream.0))?;
+            self.filled += bytes.len();
+        }
+        self.mark(stream)
+    }
+
+    /// Lets `stream` zero parts of device memory: addresses and bytes. Refused while copies are under way.
+    pub fn zero(&mut self, stream: Stream, parts: &[(u64, usize)]) -> Result<(), Failure> {
+        let library = self.start("cuMemsetD8Async", [])?;
+        for &(at, bytes) in parts.iter().filter(|p| p.1 > 0) {
+            self.state = State::Lost;
+            call!(library.cuMemsetD8Async(at, 0, bytes, stream.0))?;
+        }
+        self.mark(stream)
+    }
+
+    /// What the last copies put here; `None` while they may be under way.
+    pub fn bytes(&self) -> Option<&[u8]> {
+        // SAFETY: initialised when it was allocated; nothing is under way, and starting something takes `&mut self`.
+        (self.state == State::Idle).then(|| unsafe { std::slice::from_raw_parts(self.at.as_ptr(), self.filled) })
+    }
+
+    /// Looks whether parts of so many bytes can be copied now.
+    fn start(&mut self, call: &'static str, parts: impl IntoIterator<Item = usize>) -> Result<Library, Failure> {
+        let all = parts.into_iter().try_fold(0usize, usize::checked_add);
+        if !self.done()? || all.is_none_or(|n| n > self.size) {
+            return Err(self.library.failure(call, INVALID_VALUE));
+        }
+        self.filled = 0;
+        Ok(self.library)
+    }
+
+    /// Puts the event behind what was started.
+    fn mark(&mut self, stream: Stream) -> Result<(), Failure> {
+        self.library.mark(self.event, stream)?;
+        self.state = State::Marked;
+        Ok(())
+    }
+}
+
+impl Drop for Dma {
+    fn drop(&mut self) {
+        // What is under way still needs the memory: then, or when the context is dead, it stays until the process ends.
+        if self.done().is_ok_and(|done| done) {
+            let library = self.library;
+            let _ = call!(library.cuMemFreeHost(self.at.as_ptr().cast()));
+            let _ = library.discard(self.event);
+        }
+    }
+}

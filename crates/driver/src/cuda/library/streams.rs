@@ -1,0 +1,74 @@
+//! Streams, events, and what keeps calls from breaking captures.
+
+use std::ptr::null_mut;
+
+use super::{Context, Event, Failure, Library, Stream};
+
+/// `CU_STREAM_CAPTURE_MODE_RELAXED`.
+const RELAXED: i32 = 2;
+/// `CU_STREAM_NON_BLOCKING`.
+const NON_BLOCKING: u32 = 1;
+/// `CU_EVENT_DISABLE_TIMING`.
+const NO_TIMING: u32 = 2;
+/// `CUDA_ERROR_NOT_READY`.
+const NOT_READY: i32 = 600;
+/// Beyond every device's highest priority, so taken as that.
+const HIGHEST: i32 = -1000;
+
+impl Library {
+    /// The calling thread's context; `None` if it has none.
+    pub fn current(&self) -> Result<Option<Context>, Failure> {
+        let mut context = null_mut();
+        call!(self.cuCtxGetCurrent(&mut context))?;
+        Ok((!context.is_null()).then_some(Context(context)))
+    }
+
+    /// Does `work`, whose calls break no capture that is under way in this process.
+    pub fn relaxed<T>(&self, work: impl FnOnce() -> T) -> T {
+        let mut mode = RELAXED;
+        let set = call!(self.cuThreadExchangeStreamCaptureMode(&mut mode)).is_ok();
+        let result = work();
+        if set {
+            let _ = call!(self.cuThreadExchangeStreamCaptureMode(&mut mode));
+        }
+        result
+    }
+
+    /// A stream that waits for no other, of the highest priority: its work is not kept behind that of others.
+    pub fn stream(&self) -> Result<Stream, Failure> {
+        let mut stream = null_mut();
+        call!(self.cuStreamCreateWithPriority(&mut stream, NON_BLOCKING, HIGHEST))?;
+        Ok(Stream(stream))
+    }
+    /// Destroys a stream that [`Library::stream`] made; what is in it is still done.
+    pub fn close(&self, stream: Stream) -> Result<(), Failure> {
+        call!(self.cuStreamDestroy_v2(stream.0))
+    }
+    /// Makes what follows in `stream` wait for what stood before the event.
+    pub fn wait(&self, stream: Stream, event: Event) -> Result<(), Failure> {
+        call!(self.cuStreamWaitEvent(stream.0, event.0, 0))
+    }
+
+    /// An event without a clock.
+    pub fn event(&self) -> Result<Event, Failure> {
+        let mut event = null_mut();
+        call!(self.cuEventCreate(&mut event, NO_TIMING))?;
+        Ok(Event(event))
+    }
+    /// Puts it into a stream, behind everything that is there.
+    pub fn mark(&self, event: Event, stream: Stream) -> Result<(), Failure> {
+        call!(self.cuEventRecord(event.0, stream.0))
+    }
+    /// Whether everything is done that stood before it.
+    pub fn passed(&self, event: Event) -> Result<bool, Failure> {
+        match call!(self.cuEventQuery(event.0)) {
+            Ok(()) => Ok(true),
+            Err(e) if e.code == NOT_READY => Ok(false),
+            Err(e) => Err(e),
+        }
+    }
+    /// Destroys it.
+    pub fn discard(&self, event: Event) -> Result<(), Failure> {
+        call!(self.cuEventDestroy_v2(event.0))
+    }
+}
