@@ -16,13 +16,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use prlx_driver::{Error, ErrorKind};
+use prlx_driver::Error;
 use prlx_trace::launch::WarpStream;
 use prlx_trace::{Dim3, LaneMask, WarpId};
 
 use crate::code::window;
-use crate::cta::{Cta, Launch, Rng, State, lanes};
+use crate::cta::{Cta, Launch, Rng, State};
 use crate::memory::Region;
+use crate::stuck::{self, Part, Waiting};
 use crate::warp::Warp;
 
 /// Instructions of a CTA before the next of its cluster has its turn.
@@ -154,7 +155,7 @@ impl Cluster {
                     return Ok(Progress::Done);
                 }
                 if !self.meet(launch) {
-                    return Err(self.stuck(launch));
+                    return Err(self.stuck(launch, &stuck::waiting(launch, &self.parts())));
                 }
                 continue;
             };
@@ -168,6 +169,9 @@ impl Cluster {
                 self.peers.ended.fetch_or(1 << at, Relaxed);
             }
             self.meet(launch);
+            if !alone && let Some(waiting) = self.waits(launch) {
+                return Err(self.stuck(launch, &waiting));
+            }
             if spent(self) - begun > budget {
                 // Whoever is blocked waits for those that look as if they did.
                 let waits = self.states.iter().all(|&s| s != State::Ready { waits: false });
@@ -203,25 +207,25 @@ impl Cluster {
         }
         true
     }
-    /// Who waits where, when nobody can go on.
-    fn stuck(&self, launch: &Launch<'_>) -> Error {
-        let absent = self.ctas.iter().find_map(|c| {
-            let (warp, missing) = c.absent()?;
-            Some(format!("{}, warp {warp} {}", c.name(launch), lanes(missing)))
-        });
-        let mut lines: Vec<String> = self.ctas.iter().flat_map(|c| c.waiting(launch, absent.as_deref())).collect();
-        let n = lines.len();
-        lines.truncate(8);
-        if n > lines.len() {
-            lines.push(format!("and {} more groups", n - lines.len()));
-        }
-        let who = match &self.ctas[..] {
-            [cta] => cta.name(launch),
+    /// Its CTAs that have not ended.
+    pub fn parts(&self) -> Vec<Part<'_>> {
+        self.ctas.iter().zip(&self.states).filter(|(_, s)| **s != State::Done).map(|(c, _)| Part::of(c)).collect()
+    }
+    /// That its threads wait for each other.
+    fn stuck(&self, launch: &Launch<'_>, waiting: &[Waiting]) -> Error {
+        let name = match &self.ctas[..] {
+            [cta] => format!("CTA {}", cta.block.cta),
             _ => format!("cluster {}", clusters(launch.config.grid, launch.cluster).position(self.index)),
         };
-        let name = &launch.code.name;
-        let text = format!("the threads of {who} wait for each other; kernel `{name}`\n  {}", lines.join("\n  "));
-        Error::new(ErrorKind::Stuck, text)
+        if let Some(c) = launch.checker.lock().ok().as_mut().and_then(|shelf| shelf.as_mut()) {
+            c.stuck(launch, &name, waiting);
+        }
+        stuck::error(launch, &name, &self.parts(), waiting)
+    }
+    /// Who waits, if a check finds that all its threads do, for ever.
+    fn waits(&self, launch: &Launch<'_>) -> Option<Vec<Waiting>> {
+        let shelf = launch.checker.lock().ok()?;
+        shelf.as_ref()?.waits(launch, &self.parts(), false)
     }
     /// What its CTAs printed, by their numbers.
     pub fn output(&mut self) -> impl Iterator<Item = (u64, Vec<u8>)> {

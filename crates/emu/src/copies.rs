@@ -37,6 +37,10 @@ pub struct Copies {
 }
 
 impl Copies {
+    /// Whether some are under way.
+    pub fn any(&self) -> bool {
+        !self.pending.is_empty()
+    }
     /// Ends the group of some lanes.
     pub fn commit(&mut self, m: u32) {
         access::each(m, |l| self.groups[l] += 1);

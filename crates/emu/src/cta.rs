@@ -15,13 +15,14 @@ use prlx_trace::{Dim3, LaneMask, WarpId};
 use crate::bulk::Transfer;
 use crate::check::{Checker, Shelf};
 use crate::cluster::Peers;
-use crate::code::{Code, Op};
+use crate::code::Code;
 use crate::fault::{self, Fault};
 use crate::heap::Heap;
 use crate::hooks::{Observe, Recorder};
 use crate::host::Host;
 use crate::memory::{Memory, Region};
 use crate::planes::LANES;
+use crate::stuck::{self, Part, Waiting};
 use crate::warp::Warp;
 use crate::wgmma;
 
@@ -259,14 +260,13 @@ impl Cta {
                 if self.at_cluster() {
                     return Ok(State::Blocked);
                 }
-                if let Some(mut c) = self.block.check.take() {
-                    c.stuck(launch, &self.block, &self.warps);
-                    self.block.check = Some(c);
-                }
-                return Err(self.stuck(launch));
+                let waiting = stuck::waiting(launch, &[Part::of(self)]);
+                return Err(self.stuck(launch, &waiting));
             }
-            if self.waits(launch) {
-                return Err(self.stuck(launch));
+            // Another CTA of a cluster may do what is waited for.
+            let checker = self.block.check.as_ref().filter(|_| launch.cluster.volume() == 1);
+            if let Some(waiting) = checker.and_then(|c| c.waits(launch, &[Part::of(self)], false)) {
+                return Err(self.stuck(launch, &waiting));
             }
             let at = self.next;
             self.next = (at + 1) % self.warps.len();
@@ -308,6 +308,10 @@ impl Cta {
     /// What goes on beside the warps' own steps: copies, products of warpgroups and the waits for them. An error has its warp.
     fn aside(&mut self, launch: &Launch<'_>) -> Result<(), (usize, Box<Fault>)> {
         if launch.config.seed != 0 {
+            let under_way = !self.block.transfers.is_empty() || self.warps.iter().any(|w| w.copies.any());
+            if let Some(c) = self.block.check.as_mut().filter(|_| under_way) {
+                c.moved();
+            }
             self.block.bulk_turn(launch, &mut self.rng)?;
             for (at, w) in self.warps.iter_mut().enumerate() {
                 w.copies_turn(launch, &self.block, &mut self.rng).map_err(|f| (at, f))?;
@@ -381,18 +385,6 @@ impl Cta {
             w.release(code, CLUSTER as u8, (0, false, false));
         }
     }
-    /// In words: its place in the grid, and its rank where it is one of several.
-    pub fn name(&self, launch: &Launch<'_>) -> String {
-        let rank = if launch.cluster.volume() > 1 { format!(" (rank {})", self.block.rank) } else { String::new() };
-        format!("CTA {}{rank}", self.block.cta)
-    }
-    /// Whether a check finds that the threads that are left ask in vain, for ever.
-    fn waits(&mut self, launch: &Launch<'_>) -> bool {
-        let Some(mut c) = self.block.check.take() else { return false };
-        let waits = c.waits(launch, &self.block, &self.warps);
-        self.block.check = Some(c);
-        waits
-    }
     fn endless(&self, launch: &Launch<'_>, warp: usize) -> Error {
         let w = &self.warps[warp];
         let lane = (0..LANES).find(|&l| w.key[l] != crate::warp::PARKED).unwrap_or(0);
@@ -406,48 +398,13 @@ impl Cta {
             .help("raise the step limit if the kernel is only long")
     }
     /// That its threads wait for each other.
-    fn stuck(&self, launch: &Launch<'_>) -> Error {
-        let mut lines = self.waiting(launch, None);
-        let n = lines.len();
-        lines.truncate(8);
-        if n > lines.len() {
-            lines.push(format!("and {} more groups", n - lines.len()));
+    fn stuck(&mut self, launch: &Launch<'_>, waiting: &[Waiting]) -> Error {
+        let rank = if launch.cluster.volume() > 1 { format!(" (rank {})", self.block.rank) } else { String::new() };
+        let name = format!("CTA {}{rank}", self.block.cta);
+        if let Some(c) = &mut self.block.check {
+            c.stuck(launch, &name, waiting);
         }
-        let (who, name) = (self.name(launch), &launch.code.name);
-        let text = format!("the threads of {who} wait for each other; kernel `{name}`\n  {}", lines.join("\n  "));
-        Error::new(ErrorKind::Stuck, text)
-    }
-    /// Who waits where, group by group; `absent` says for whom the cluster's barrier waits.
-    pub fn waiting(&self, launch: &Launch<'_>, absent: Option<&str>) -> Vec<String> {
-        let mut lines = Vec::new();
-        for w in &self.warps {
-            let mut rest = w.alive & (w.at_bar | w.at_sync);
-            while rest != 0 {
-                let l = rest.trailing_zeros() as usize;
-                let same = (0..LANES).fold(0, |m, i| m | u32::from(rest >> i & 1 == 1 && w.at[i] == w.at[l]) << i);
-                rest &= !same;
-                let step = Warp::step_of(w.at[l]);
-                let (func, inst) = launch.code.origin.get(step as usize).copied().unwrap_or_default();
-                let at = fault::place(launch.module, launch.source, func, inst);
-                let for_whom = match launch.code.steps.get(step as usize).map(|s| s.op) {
-                    Some(Op::Bar(_)) => match self.block.barriers[usize::from(w.bar[l])].count {
-                        _ if usize::from(w.bar[l]) == CLUSTER => {
-                            format!(", the cluster's barrier, for {}", absent.unwrap_or("the others"))
-                        }
-                        Some(n) => format!(", barrier {} of {n} threads", w.bar[l]),
-                        None => format!(", barrier {} of all threads", w.bar[l]),
-                    },
-                    _ if w.flight.waits() => format!(", for {}", w.flight.missing(w.index, &self.block.warpgroups)),
-                    _ => {
-                        let missing = w.members[l] & w.alive & !same;
-                        format!(", for {}", lanes(missing))
-                    }
-                };
-                let who = if launch.cluster.volume() > 1 { format!("{}, ", self.name(launch)) } else { String::new() };
-                lines.push(format!("{who}warp {} {} at {at}{for_whom}", w.index, lanes(same)));
-            }
-        }
-        lines
+        stuck::error(launch, &name, &[Part::of(self)], waiting)
     }
     /// The warps that are recorded and have lanes that have not ended, and which.
     pub fn unfinished(&self) -> impl Iterator<Item = (WarpId, LaneMask)> {
@@ -462,27 +419,5 @@ impl Cta {
     /// What its warps wrote down.
     pub fn streams(&mut self) -> Vec<WarpStream> {
         self.warps.iter_mut().filter_map(|w| w.recorder.take()).map(|r| r.finish()).collect()
-    }
-}
-
-/// `lanes 0-3, 7`.
-pub fn lanes(mask: u32) -> String {
-    let mut parts = Vec::new();
-    let mut l = 0;
-    while l < LANES as u32 {
-        if mask >> l & 1 == 0 {
-            l += 1;
-            continue;
-        }
-        let first = l;
-        while l < LANES as u32 && mask >> l & 1 == 1 {
-            l += 1;
-        }
-        parts.push(if l - first > 1 { format!("{first}-{}", l - 1) } else { first.to_string() });
-    }
-    match (parts.len(), mask.count_ones()) {
-        (0, _) => "no lanes that are left".into(),
-        (_, 1) => format!("lane {}", parts[0]),
-        _ => format!("lanes {}", parts.join(", ")),
     }
 }

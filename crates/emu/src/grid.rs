@@ -17,6 +17,7 @@ use prlx_trace::{LaneMask, WarpId};
 
 use crate::cluster::{Cluster, Progress, clusters};
 use crate::cta::{Launch, Rng};
+use crate::stuck;
 
 /// Instructions before a cluster that seems to wait is set aside.
 const SHARE: u64 = 1 << 20;
@@ -182,7 +183,14 @@ impl Grid<'_> {
                 Some(rng) => 16 << rng.below(12),
             };
             let index = cluster.index;
-            let ran = cluster.run(self.launch, share).and_then(|p| self.keep(cluster.grown()).map(|()| p));
+            let mut ran = cluster.run(self.launch, share).and_then(|p| self.keep(cluster.grown()).map(|()| p));
+            if matches!(ran, Ok(Progress::Paused { waits: true }))
+                && (!more || active.len() >= self.resident)
+                && let Some(error) = self.stuck(&active)
+            {
+                ran = Err(error);
+            }
+            let cluster = &mut active[turn];
             let done = match ran {
                 _ if index >= self.stop.load(SeqCst) => true,
                 Ok(Progress::Done) => {
@@ -217,6 +225,27 @@ impl Grid<'_> {
             w.0 += instructions;
             w.1.append(&mut parts);
         }
+    }
+    /// That all threads under way wait for each other, if a check finds so, and no other cluster can begin.
+    fn stuck(&self, active: &[Cluster]) -> Option<Error> {
+        let launch = self.launch;
+        let mut shelf = launch.checker.lock().ok()?;
+        let checker = shelf.as_mut()?;
+        let parts: Vec<stuck::Part<'_>> = active.iter().flat_map(Cluster::parts).collect();
+        let waiting = checker.waits(launch, &parts, true)?;
+        let ctas = launch.config.grid.volume();
+        let begun = self.next.load(SeqCst).min(self.clusters) * launch.cluster.volume();
+        let others = [(begun.saturating_sub(parts.len() as u64), "ended"), (ctas.saturating_sub(begun), "not begun")];
+        let others = others.into_iter().filter(|o| o.0 > 0);
+        let others: Vec<String> =
+            others.map(|(n, what)| format!("{n} {} {what}", if n == 1 { "CTA has" } else { "CTAs have" })).collect();
+        let whole = match others.join(", ") {
+            _ if ctas == 1 => "CTA (0,0,0)".to_owned(),
+            none if none.is_empty() => "the grid".to_owned(),
+            others => format!("the grid ({others})"),
+        };
+        checker.stuck(launch, &whole, &waiting);
+        Some(stuck::error(launch, &whole, &parts, &waiting))
     }
     /// Begins the next cluster, if there is one.
     fn begin(&self, spare: &mut Vec<Cluster>) -> Option<Cluster> {

@@ -35,6 +35,7 @@ pub mod order;
 pub mod planes;
 mod printf;
 mod product;
+mod stuck;
 mod sync;
 mod tensor;
 mod unsupported;

@@ -5,7 +5,7 @@ mod common;
 use common::Case;
 use prlx_driver::Driver;
 use prlx_emu::{Checks, Emulator, Options};
-use prlx_trace::check::{Check, Finding, Findings, Kind};
+use prlx_trace::check::{Check, Finding, Findings, Kind, Space};
 
 fn findings(mut case: Case) -> Findings {
     case.options.checks = Checks::NONE.with(Check::Init);
@@ -53,7 +53,7 @@ fn shared_memory() {
         ("st.global.u32 [%rd1], %r1;", "ld.shared.u32 %r1, [tile+8];")
     );
     let m = f.sides[1].memory.as_ref().unwrap();
-    assert_eq!((m.space, m.address, m.allocation.as_ref().unwrap().name.as_str()), ("shared", 8, "tile"));
+    assert_eq!((m.space, m.address, m.allocation.as_ref().unwrap().name.as_str()), (Space::Shared, 8, "tile"));
     // Half of what is read was written.
     let f = one(&format!(
         "{TILE}mov.u32 %r1, 1;\nst.shared.u16 [tile], %r1;\nld.shared.u32 %r2, [tile];\nst.global.u32 [%rd1], %r2;"
@@ -114,7 +114,7 @@ fn local_memory_and_calls() {
     let f = one(
         ".local .align 4 .b8 mine[16];\nmov.u64 %rd2, mine;\nld.local.u32 %r1, [%rd2+4];\nst.global.u32 [%rd1], %r1;",
     );
-    assert_eq!(f.sides[1].memory.as_ref().unwrap().space, "local");
+    assert_eq!(f.sides[1].memory.as_ref().unwrap().space, Space::Local);
     let module = ".func (.param .u32 r) same(.param .u32 a)\n{\n.reg .b32 %x;\nld.param.u32 %x, [a];\nst.param.u32 [r], %x;\nret;\n}";
     let call = |set: &str| {
         format!(

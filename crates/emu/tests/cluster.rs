@@ -179,9 +179,9 @@ fn deadlock_names_the_ctas() {
     let e = c.error();
     assert_eq!(e.kind, ErrorKind::Stuck);
     let want = "the threads of cluster (0,0,0) wait for each other; kernel `k`\n  \
-        CTA (0,0,0) (rank 0), warp 0 lanes 0-31 at `barrier.cluster.wait.acquire.aligned;` at line 19 of the PTX in `k`, the cluster's barrier, for CTA (1,0,0) (rank 1), warp 0 lane 3\n  \
-        CTA (1,0,0) (rank 1), warp 0 lanes 0-2, 4-31 at `barrier.cluster.wait.acquire.aligned;` at line 21 of the PTX in `k`, the cluster's barrier, for CTA (1,0,0) (rank 1), warp 0 lane 3\n  \
-        CTA (1,0,0) (rank 1), warp 0 lane 3 at `@%p2 bar.sync 0;` at line 20 of the PTX in `k`, barrier 0 of all threads";
+        CTA (0,0,0) (rank 0), warp 0 lanes 0-31 at `barrier.cluster.wait.acquire.aligned;` at line 19 of the PTX in `k`: waits for the cluster's barrier, to which CTA (1,0,0) (rank 1), warp 0 lane 3 has not come\n  \
+        CTA (1,0,0) (rank 1), warp 0 lanes 0-2, 4-31 at `barrier.cluster.wait.acquire.aligned;` at line 21 of the PTX in `k`: waits for the cluster's barrier, to which CTA (1,0,0) (rank 1), warp 0 lane 3 has not come\n  \
+        CTA (1,0,0) (rank 1), warp 0 lane 3 at `@%p2 bar.sync 0;` at line 20 of the PTX in `k`: waits for all 32 threads at barrier 0, where 1 have come";
     assert_eq!(e.message, want);
     let c = case(
         "setp.eq.u32 %p1, %r2, 1; setp.eq.u32 %p2, %r0, 3; @!%p1 bra OUT; @%p2 bar.sync 1; @!%p2 bar.sync 2;\n OUT:",

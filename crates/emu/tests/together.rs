@@ -135,8 +135,8 @@ fn waiting_for_ever_is_told() {
     let e = c.error();
     assert_eq!(e.kind, ErrorKind::Stuck);
     let want = "the threads of CTA (0,0,0) wait for each other; kernel `k`\n  \
-        warp 0 lanes 0-31 at `@%p1 bar.sync 1;` at line 19 of the PTX in `k`, barrier 1 of all threads\n  \
-        warp 1 lanes 0-31 at `@!%p1 bar.sync 2;` at line 19 of the PTX in `k`, barrier 2 of all threads";
+        warp 0 lanes 0-31 at `@%p1 bar.sync 1;` at line 19 of the PTX in `k`: waits for all 64 threads at barrier 1, where 32 have come\n  \
+        warp 1 lanes 0-31 at `@!%p1 bar.sync 2;` at line 19 of the PTX in `k`: waits for all 64 threads at barrier 2, where 32 have come";
     assert_eq!(e.message, want);
     let e = Case::new("setp.lt.u32 %p1, %r0, 4; @%p1 bra A; bar.sync 0; bra B; A: shfl.sync.idx.b32 %r1, %r0, 0, 31, 0xff; bar.sync 0; B:").error();
     assert!(e.message.contains("warp 0 lanes 0-3 at `shfl.sync.idx.b32 %r1, %r0, 0, 31, 0xff;`"), "{e}");

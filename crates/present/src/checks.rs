@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use prlx_trace::check::{Finding, Findings, Grade, Memory, Place, Side, SourceLine, Threads};
 use serde_json::{Value, json};
 
-use crate::text::paint::{Ink, Style, clean, clip, count, lanes, number, plain};
+use crate::text::paint::{Ink, Style, clean, clip, count, number, plain};
 
 /// Writes all findings and a line that sums them up.
 ///
@@ -113,7 +113,7 @@ fn who(t: &Threads) -> String {
     let of = format!("warp {} of CTA {}", t.warp, t.cta);
     match t.lanes.count() {
         1 => format!("thread {} of CTA {} (lane {} of warp {})", t.first, t.cta, t.lanes.0.trailing_zeros(), t.warp),
-        _ => format!("{} of {of}, first thread {}", lanes(t.lanes), t.first),
+        _ => format!("{} of {of}, first thread {}", t.lanes, t.first),
     }
 }
 
@@ -125,7 +125,7 @@ fn at(m: &Memory) -> String {
         format!(": {name} {sign} {}, {} at {:#x}", m.address.abs_diff(a.base), count(a.bytes, "byte", "bytes"), a.base)
     });
     let of = if m.bytes > 0 { format!("{} of ", count(m.bytes.into(), "byte", "bytes")) } else { String::new() };
-    format!("{of}{} memory at {:#x}{inside}", m.space, m.address)
+    format!("{of}{} memory at {:#x}{inside}", m.space.name(), m.address)
 }
 
 fn place(p: &Place) -> String {
@@ -175,7 +175,7 @@ fn side_json(s: &Side) -> Value {
             "cta": dims(t.cta), "warp": t.warp, "lanes": t.lanes.0, "first": dims(t.first),
         })),
         "memory": s.memory.as_ref().map(|m| json!({
-            "space": m.space, "address": m.address, "bytes": m.bytes,
+            "space": m.space.name(), "address": m.address, "bytes": m.bytes,
             "allocation": m.allocation.as_ref().map(|a| json!({ "name": a.name, "base": a.base, "bytes": a.bytes })),
         })),
     })

@@ -189,11 +189,37 @@ pub struct Threads {
     pub first: Dim3,
 }
 
+/// A space of memory, as threads see it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Space {
+    /// The device's, constants too.
+    #[default]
+    Global,
+    /// A CTA's.
+    Shared,
+    /// A lane's.
+    Local,
+    /// The kernel's parameters.
+    Params,
+}
+
+impl Space {
+    /// The word for it in text and JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Space::Global => "global",
+            Space::Shared => "shared",
+            Space::Local => "local",
+            Space::Params => "params",
+        }
+    }
+}
+
 /// A place in memory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Memory {
-    /// `global`, `shared`, `local` or `params`.
-    pub space: &'static str,
+    /// Of which space.
+    pub space: Space,
     /// The address of the first lane's access, in its space.
     pub address: u64,
     /// Bytes that a lane accesses; 0: no access.

@@ -90,6 +90,30 @@ impl crate::stored::Stored for LaneMask {
     }
 }
 
+/// `lane 3`, `lanes 0-1, 5-7`, `no lanes`.
+impl fmt::Display for LaneMask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.count() {
+            0 => "no lanes",
+            1 => "lane ",
+            _ => "lanes ",
+        })?;
+        let (mut rest, mut first) = (self.0, true);
+        while rest != 0 {
+            let from = rest.trailing_zeros();
+            let run = (rest >> from).trailing_ones();
+            f.write_str(if first { "" } else { ", " })?;
+            write!(f, "{from}")?;
+            if run > 1 {
+                write!(f, "-{}", from + run - 1)?;
+            }
+            rest &= !(u64::MAX >> (64 - run) << from);
+            first = false;
+        }
+        Ok(())
+    }
+}
+
 impl fmt::Debug for LaneMask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:#010x}", self.0)
@@ -131,5 +155,24 @@ impl Default for Dim3 {
 impl fmt::Display for Dim3 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "({},{},{})", self.x, self.y, self.z)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masks_in_words() {
+        for (mask, words) in [
+            (0, "no lanes"),
+            (1 << 3, "lane 3"),
+            (0xe3, "lanes 0-1, 5-7"),
+            (0b101, "lanes 0, 2"),
+            (u64::MAX, "lanes 0-63"),
+            (1 << 63, "lane 63"),
+        ] {
+            assert_eq!(LaneMask(mask).to_string(), words);
+        }
     }
 }

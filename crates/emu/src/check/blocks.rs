@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use prlx_trace::check::{Allocation, Kind};
+use prlx_trace::check::{Allocation, Kind, Space};
 
 use crate::access::each;
 use crate::cta::Launch;
@@ -111,7 +111,7 @@ impl Blocks {
         if self.range.1 != 0 {
             each(lanes, |l| {
                 let (at, bytes) = (t.addr.0[l], u64::from(t.bytes[l]));
-                if at < self.range.0 || at >= self.range.1 || touch::space(t.place, at) != "global" {
+                if at < self.range.0 || at >= self.range.1 || touch::space(t.place, at) != Space::Global {
                     return;
                 }
                 let whole = |b: &BlockOf| b.freed.is_none() && b.holds(at) && b.bytes - (at - b.at) >= bytes;

@@ -1,6 +1,6 @@
 //! Accesses out of bounds, misaligned, to freed memory and to constants, in words.
 
-use prlx_trace::check::{Kind, Memory, Side};
+use prlx_trace::check::{Kind, Memory, Side, Space};
 
 use crate::cta::Launch;
 
@@ -48,18 +48,18 @@ fn kind(launch: &Launch<'_>, blocks: &Blocks, t: &Touch, l: usize) -> Kind {
         return Kind::Misaligned;
     }
     let space = touch::space(t.place, at);
-    let constant = space == "global" && launch.memory.is_constant(at) || space == "params";
+    let constant = space == Space::Global && launch.memory.is_constant(at) || space == Space::Params;
     if constant && t.deed != touch::Deed::Read && inside(launch, t, l) {
         return Kind::ReadOnly;
     }
     let freed = blocks.near(at).is_some_and(|b| b.freed.is_some() && b.holds(at));
-    if freed || space == "global" && launch.memory.was_freed(at) { Kind::Freed } else { Kind::OutOfBounds }
+    if freed || space == Space::Global && launch.memory.was_freed(at) { Kind::Freed } else { Kind::OutOfBounds }
 }
 
 fn inside(launch: &Launch<'_>, t: &Touch, l: usize) -> bool {
     let (at, bytes) = (touch::within(t.place, t.addr.0[l]), u64::from(t.bytes[l]));
     match touch::space(t.place, t.addr.0[l]) {
-        "params" => launch.params.len().checked_sub(bytes).is_some_and(|last| at <= last),
+        Space::Params => launch.params.len().checked_sub(bytes).is_some_and(|last| at <= last),
         _ => launch.memory.range(at, bytes).is_some(),
     }
 }
@@ -72,7 +72,7 @@ fn words(launch: &Launch<'_>, blocks: &Blocks, t: &Touch, l: usize, kind: Kind, 
         Kind::Misaligned => {
             format!("{does} at {:#x}, which is not a multiple of {}", m.address, t.align)
         }
-        Kind::ReadOnly if m.space == "params" => format!("{verb} the kernel's parameters, which can't be written"),
+        Kind::ReadOnly if m.space == Space::Params => format!("{verb} the kernel's parameters, which can't be written"),
         Kind::ReadOnly => format!("{verb} {of}, which is constant"),
         Kind::Freed => match (blocks.near(at), &m.allocation) {
             (Some(b), _) => {

@@ -11,7 +11,7 @@
 
 use prlx_isa::ptx;
 use prlx_isa::view::Operand;
-use prlx_trace::check::{Allocation, Kind, Memory};
+use prlx_trace::check::{Allocation, Kind, Memory, Space};
 use rustc_hash::FxHashMap;
 
 use crate::access::{Reach, each};
@@ -468,14 +468,14 @@ impl Flight {
         let words = self.shared.get(&here.cta).map_or(&[][..], |w| &w.written);
         let mark = words.iter().skip((at / WORD) as usize).take(4).find(|&&n| n != 0);
         if let Some(p) = mark.and_then(|n| self.pending.get(n)) {
-            let allocation = found::allocation(launch, "shared", at);
+            let allocation = found::allocation(launch, Space::Shared, at);
             report(
                 launch,
                 found,
                 (here, Deed::Read),
                 p,
                 true,
-                Memory { space: "shared", address: at, bytes: 16, allocation },
+                Memory { space: Space::Shared, address: at, bytes: 16, allocation },
             );
         }
     }
@@ -579,13 +579,13 @@ fn span(launch: &Launch<'_>, block: &Block, t: &Touch, l: usize) -> Option<Span>
     let (at, bytes) = (t.addr.0[l], u64::from(t.bytes[l]));
     match touch::space(t.place, at) {
         _ if bytes == 0 => None,
-        "shared" => {
+        Space::Shared => {
             // All CTAs have the same; what lies outside is another check's.
             let at = touch::within(t.place, at);
             let inside = block.shared.len().checked_sub(bytes).is_some_and(|last| at <= last);
             inside.then(|| Span::Shared(touch::owner(launch, block, t, l), at, bytes))
         }
-        "global" => Some(Span::Global(at, bytes)),
+        Space::Global => Some(Span::Global(at, bytes)),
         _ => None,
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use prlx_isa::view::{FuncId, Inst, InstId, LocId};
 use prlx_trace::LaneMask;
-use prlx_trace::check::{Allocation, Check, Finding, Findings, Kind, Memory, Place, Side, SourceLine, Threads};
+use prlx_trace::check::{Allocation, Check, Finding, Findings, Kind, Memory, Place, Side, SourceLine, Space, Threads};
 use rustc_hash::FxHashMap;
 
 use crate::cta::Launch;
@@ -195,9 +195,9 @@ pub fn memory(launch: &Launch<'_>, t: &Touch, l: usize) -> Memory {
 }
 
 /// What has a name at an address, or is nearest to it.
-pub fn allocation(launch: &Launch<'_>, space: &str, address: u64) -> Option<Allocation> {
+pub fn allocation(launch: &Launch<'_>, space: Space, address: u64) -> Option<Allocation> {
     match space {
-        "global" => launch.memory.nearest(address).map(|a| Allocation {
+        Space::Global => launch.memory.nearest(address).map(|a| Allocation {
             name: match &a.owner {
                 Owner::User(name) => name.clone(),
                 Owner::Symbol(name, _) => name.clone(),
@@ -205,8 +205,8 @@ pub fn allocation(launch: &Launch<'_>, space: &str, address: u64) -> Option<Allo
             base: a.base,
             bytes: a.region.len(),
         }),
-        "shared" => shared_variable(launch, address),
-        "local" => Some(Allocation { name: "local memory".into(), base: 0, bytes: launch.stride }),
+        Space::Shared => shared_variable(launch, address),
+        Space::Local => Some(Allocation { name: "local memory".into(), base: 0, bytes: launch.stride }),
         _ => Some(Allocation { name: "parameters".into(), base: 0, bytes: launch.params.len() }),
     }
 }

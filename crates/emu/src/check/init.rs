@@ -15,7 +15,7 @@
 //! leaves undefined counts as written for the next.
 
 use prlx_isa::view::FuncId;
-use prlx_trace::check::{Kind, Side};
+use prlx_trace::check::{Kind, Side, Space};
 use rustc_hash::FxHashMap;
 
 use crate::access::{Reach, each};
@@ -316,7 +316,7 @@ impl Init {
     ) {
         let m = m & t.lanes;
         let mut global = 0;
-        each(m, |l| global |= u32::from(touch::space(t.place, t.addr.0[l]) == "global") << l);
+        each(m, |l| global |= u32::from(touch::space(t.place, t.addr.0[l]) == Space::Global) << l);
         for &u in uses {
             used(look, regs, u, global, Kind::UndefinedStore, Some(t));
         }
@@ -367,7 +367,7 @@ impl Init {
                     "{} {} bytes of {} memory that nothing wrote",
                     t.deed.verb(),
                     t.bytes[l],
-                    touch::space(t.place, t.addr.0[l])
+                    touch::space(t.place, t.addr.0[l]).name()
                 );
                 let memory = Some(found::memory(launch, t, l));
                 found::finding(

@@ -32,6 +32,7 @@ use prlx_trace::check::{Check, Findings};
 use crate::access::each;
 use crate::code::{Matrix, MbarKind, Op, Plane, SyncKind};
 use crate::cta::{Block, Launch};
+use crate::stuck::{Part, Waiting};
 use crate::warp::{Warp, reach};
 
 use blocks::Blocks;
@@ -222,14 +223,20 @@ impl Checker {
             race.barrier(cta, id, warps);
         }
     }
-    /// Whether the lanes of a CTA that are left ask in vain, for ever.
-    pub fn waits(&mut self, launch: &Launch<'_>, block: &Block, warps: &[Warp]) -> bool {
-        self.meet.as_ref().is_some_and(|meet| meet.waits(launch, &mut self.found, block, warps))
+    /// Copies are under way, which change memory without a step.
+    pub fn moved(&mut self) {
+        if let Some(meet) = &mut self.meet {
+            meet.moved();
+        }
     }
-    /// Nobody of a CTA can go on.
-    pub fn stuck(&mut self, launch: &Launch<'_>, block: &Block, warps: &[Warp]) {
+    /// Who waits, if the check finds that all threads of these CTAs ask in vain, for ever. `grid`: they are all that there are.
+    pub fn waits(&self, launch: &Launch<'_>, parts: &[Part<'_>], grid: bool) -> Option<Vec<Waiting>> {
+        self.meet.as_ref().and_then(|meet| meet.waits(launch, parts, grid))
+    }
+    /// Nobody of `whole` can go on.
+    pub fn stuck(&mut self, launch: &Launch<'_>, whole: &str, waiting: &[Waiting]) {
         if let Some(meet) = &self.meet {
-            meet.stuck(launch, &mut self.found, block, warps);
+            meet.stuck(launch, &mut self.found, whole, waiting);
         }
     }
     fn bounds(&mut self, warp: &Warp, launch: &Launch<'_>, block: &Block, t: &Touch) -> u32 {

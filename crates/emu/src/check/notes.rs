@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 
-use prlx_trace::check::Kind;
+use prlx_trace::check::{Kind, Space};
 
 use crate::access::each;
 use crate::code::Op;
@@ -55,8 +55,8 @@ impl Notes {
         let space = |l: usize| touch::space(t.place, t.addr.0[l]);
         let (mut shared, mut global) = (0, 0);
         each(t.lanes, |l| match space(l) {
-            "shared" => shared |= 1 << l,
-            "global" => global |= 1 << l,
+            Space::Shared => shared |= 1 << l,
+            Space::Global => global |= 1 << l,
             _ => {}
         });
         for (kind, lanes) in [(Kind::BankConflict, shared), (Kind::Uncoalesced, global)] {

@@ -6,7 +6,7 @@
 //!
 //! Misses: `cp.async`, whose bytes compilers hand to `wgmma` without a fence. What the asynchronous proxy wrote and ordinary accesses read: waiting for a copy orders that. Global memory.
 
-use prlx_trace::check::{Kind, Memory};
+use prlx_trace::check::{Kind, Memory, Space};
 use rustc_hash::FxHashMap;
 
 use crate::access::each;
@@ -62,7 +62,7 @@ impl Proxy {
         each(t.lanes, |l| {
             let (at, bytes) = (touch::within(t.place, t.addr.0[l]), u64::from(t.bytes[l]));
             let inside = block.shared.len().checked_sub(bytes).is_some_and(|last| at <= last);
-            if inside && touch::space(t.place, t.addr.0[l]) == "shared" {
+            if inside && touch::space(t.place, t.addr.0[l]) == Space::Shared {
                 let cta = touch::owner(launch, block, t, l);
                 self.write(cta, at, bytes, Who { lanes: 1 << l, ..here });
             }
@@ -115,9 +115,9 @@ impl Proxy {
         };
         let Some(write) = c.words.iter().take(range.end).skip(range.start).find(unseen) else { return };
         found.add(launch, Kind::ProxyFence, who, Some(write.who.step), 0, || {
-            let allocation = found::allocation(launch, "shared", at);
+            let allocation = found::allocation(launch, Space::Shared, at);
             let mut first = found::side(launch, "read here, through the asynchronous proxy", who);
-            first.memory = Some(Memory { space: "shared", address: at, bytes: bytes as u32, allocation });
+            first.memory = Some(Memory { space: Space::Shared, address: at, bytes: bytes as u32, allocation });
             let sides = vec![first, found::side(launch, "written here, by an ordinary store", write.who)];
             let what = "reads what was written with no `fence.proxy.async` since".into();
             let mut f = found::finding(Kind::ProxyFence, what, sides);

@@ -13,7 +13,7 @@
 
 use std::sync::Arc;
 
-use prlx_trace::check::{Kind, Side};
+use prlx_trace::check::{Kind, Side, Space};
 use rustc_hash::FxHashMap;
 
 use crate::access::{Reach, each, value};
@@ -306,7 +306,7 @@ impl Race {
             let mut lanes = 0;
             each(rest, |i| lanes |= u32::from(t.addr.0[i] == t.addr.0[l] && t.bytes[i] == t.bytes[l]) << i);
             rest &= !lanes;
-            if !matches!(touch::space(t.place, t.addr.0[l]), "shared" | "global") {
+            if !matches!(touch::space(t.place, t.addr.0[l]), Space::Shared | Space::Global) {
                 continue;
             }
             let Some((region, at)) = t.at(r, l) else { continue };

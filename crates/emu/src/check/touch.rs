@@ -2,6 +2,8 @@
 //!
 //! Misses: tiles of `wmma`; global memory that tensor copies reach, and shared memory that only a multicast does.
 
+use prlx_trace::check::Space;
+
 use crate::access::{self, Reach, each};
 use crate::cluster;
 use crate::code::{Code, Matrix, Mem, Op, Place, Sent, SyncKind, TensorCopy, window};
@@ -113,30 +115,30 @@ impl Touch {
     }
     fn read_only(&self, r: &Reach<'_>, l: usize) -> bool {
         match space(self.place, self.addr.0[l]) {
-            "params" => true,
-            "global" => r.memory.is_constant(self.addr.0[l]),
+            Space::Params => true,
+            Space::Global => r.memory.is_constant(self.addr.0[l]),
             _ => false,
         }
     }
 }
 
-/// The space of an address, in words.
-pub fn space(place: Place, at: u64) -> &'static str {
+/// The space of an address.
+pub fn space(place: Place, at: u64) -> Space {
     match (place, at) {
-        (Place::Shared | Place::Cluster, _) | (Place::Generic, window::SHARED..window::LOCAL) => "shared",
-        (Place::Local, _) | (Place::Generic, window::LOCAL..window::PARAMS) => "local",
-        (Place::Params, _) | (Place::Generic, window::PARAMS..window::CODE) => "params",
-        _ => "global",
+        (Place::Shared | Place::Cluster, _) | (Place::Generic, window::SHARED..window::LOCAL) => Space::Shared,
+        (Place::Local, _) | (Place::Generic, window::LOCAL..window::PARAMS) => Space::Local,
+        (Place::Params, _) | (Place::Generic, window::PARAMS..window::CODE) => Space::Params,
+        _ => Space::Global,
     }
 }
 
 /// The address in its own space; in shared memory, in that of the CTA that it is of.
 pub fn within(place: Place, at: u64) -> u64 {
     match (place, space(place, at)) {
-        (Place::Generic, "shared") => (at - window::SHARED) % window::CTA,
-        (_, "shared") => at % window::CTA,
-        (Place::Generic, "local") => at - window::LOCAL,
-        (Place::Generic, "params") => at - window::PARAMS,
+        (Place::Generic, Space::Shared) => (at - window::SHARED) % window::CTA,
+        (_, Space::Shared) => at % window::CTA,
+        (Place::Generic, Space::Local) => at - window::LOCAL,
+        (Place::Generic, Space::Params) => at - window::PARAMS,
         _ => at,
     }
 }

@@ -75,8 +75,19 @@ impl Case {
     pub fn findings(&self) -> Findings {
         self.checked(0).1
     }
+    /// How it ends, and what its checks found until then.
+    pub fn ends(&self, seed: u64) -> (Option<Error>, Findings) {
+        let mut e = Emulator::new(self.options.clone());
+        let ended = self.launch(&mut e, seed).err();
+        (ended, e.take_findings())
+    }
     fn run(&self, seed: u64) -> Result<(Vec<u32>, LaunchStats, String, Findings), Error> {
         let mut e = Emulator::new(self.options.clone());
+        let (words, stats) = self.launch(&mut e, seed)?;
+        let output = String::from_utf8_lossy(&e.take_output()).into_owned();
+        Ok((words, stats, output, e.take_findings()))
+    }
+    fn launch(&self, e: &mut Emulator, seed: u64) -> Result<(Vec<u32>, LaunchStats), Error> {
         let module = e.load(self.text().as_bytes())?;
         let at = e.alloc(self.words.len() as u64 * 4, 4)?;
         e.name(at, "words");
@@ -88,9 +99,7 @@ impl Case {
         let stats = e.launch(module, "k", &config, &at.0.to_le_bytes())?;
         let mut out = vec![0; bytes.len()];
         e.read(at, &mut out)?;
-        let words = out.chunks_exact(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect();
-        let output = String::from_utf8_lossy(&e.take_output()).into_owned();
-        Ok((words, stats, output, e.take_findings()))
+        Ok((out.chunks_exact(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect(), stats))
     }
     /// Runs it under the fair schedule.
     pub fn words(&self) -> Vec<u32> {

@@ -7,7 +7,7 @@ use prlx_analyze::report::{Finding, LaunchReport, Location, OperandRow, Operands
 use prlx_trace::LaneMask;
 use prlx_trace::kernel::SiteClass;
 
-use super::paint::{Ink, clean, clip, count, lanes, number, pad, plain, wrap};
+use super::paint::{Ink, clean, clip, count, number, pad, plain, wrap};
 use super::{Text, noun};
 
 /// Warps that are listed beside the one shown.
@@ -208,7 +208,7 @@ pub(super) fn full(out: &mut impl Write, t: &Text<'_>, l: &LaunchReport, number:
 /// `, lanes 3, 5-7`.
 fn lanes_in_words(mask: LaneMask, size: u8) -> String {
     let all = if size >= 64 { u64::MAX } else { (1 << size) - 1 };
-    if mask.0 == all { ", all lanes".into() } else { format!(", {}", lanes(mask)) }
+    if mask.0 == all { ", all lanes".into() } else { format!(", {mask}") }
 }
 
 /// The lanes of the warp in a row: `#` differs here, `+` elsewhere in the loop, `.` agrees.

@@ -1,7 +1,5 @@
 //! Colour, clipping and escaping: what every line of text goes through.
 
-use prlx_trace::LaneMask;
-
 /// How text is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Style {
@@ -124,20 +122,6 @@ pub(crate) fn plain(name: &str) -> String {
 pub(crate) fn pad(text: &str, width: usize) -> String {
     let n = text.chars().count();
     format!("{text}{}", " ".repeat(width.saturating_sub(n)))
-}
-
-/// `lane 3`, `lanes 3, 5-7`.
-pub(crate) fn lanes(mask: LaneMask) -> String {
-    let mut runs: Vec<(u8, u8)> = Vec::new();
-    for lane in mask.lanes() {
-        match runs.last_mut() {
-            Some(r) if r.1 + 1 == lane.0 => r.1 = lane.0,
-            _ => runs.push((lane.0, lane.0)),
-        }
-    }
-    let words: Vec<String> =
-        runs.iter().map(|&(a, b)| if a == b { a.to_string() } else { format!("{a}-{b}") }).collect();
-    format!("{} {}", if mask.count() == 1 { "lane" } else { "lanes" }, words.join(", "))
 }
 
 /// A number with thin groups: 1,234,567.

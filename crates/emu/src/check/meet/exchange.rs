@@ -1,10 +1,11 @@
 //! Exchanges of a warp: whether those that take part are those that are named.
 
+use prlx_trace::LaneMask;
 use prlx_trace::check::Kind;
 
 use crate::access::each;
 use crate::code::{Sync, SyncKind};
-use crate::cta::{self, Launch};
+use crate::cta::Launch;
 use crate::planes::LANES;
 use crate::sync;
 use crate::warp::Warp;
@@ -21,7 +22,7 @@ pub fn named(launch: &Launch<'_>, found: &mut Found, warp: &Warp, op: &Sync, her
         let who = Who { lanes: outside, ..here };
         found.add(launch, Kind::MaskWithoutSelf, who, None, 0, || {
             let mask = members[outside.trailing_zeros() as usize];
-            let what = format!("is run by {}, which its mask {mask:#010x} does not name", cta::lanes(outside));
+            let what = format!("is run by {}, which its mask {mask:#010x} does not name", LaneMask(outside.into()));
             found::finding(Kind::MaskWithoutSelf, what, vec![found::side(launch, "this exchange", who)])
         });
     }
@@ -52,7 +53,7 @@ pub fn shuffled(launch: &Launch<'_>, found: &mut Found, warp: &Warp, op: &Sync, 
             (_, true) => "which do not take part",
             _ => "which do not take part or have ended",
         };
-        let what = format!("{} read from {}, {why}", cta::lanes(lost), cta::lanes(absent));
+        let what = format!("{} read from {}, {why}", LaneMask(lost.into()), LaneMask(absent.into()));
         found::finding(Kind::InactiveLane, what, vec![found::side(launch, "this exchange", who)])
     });
     lost

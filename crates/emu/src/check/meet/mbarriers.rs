@@ -1,36 +1,21 @@
 //! mbarriers: whether they are set up, counted and waited for as PTX asks.
 //!
-//! Holds: lanes whose operation is refused leave the mbarrier as it is, and the kernel goes on. Lanes that ask an mbarrier again
-//! and again, while nothing can change it any more, are found to wait for ever.
+//! Holds: lanes whose operation is refused leave the mbarrier as it is, and the kernel goes on.
 //!
-//! Misses: memory of an mbarrier that is used for something else without `inval`; waiting for ever in clusters.
+//! Misses: memory of an mbarrier that is used for something else without `inval`.
 
-use prlx_trace::check::{Kind, Memory};
+use prlx_trace::check::{Kind, Memory, Space};
 use rustc_hash::FxHashMap;
 
-use crate::access::{Reach, each};
-use crate::code::{MbarKind, Mbarrier, Op};
+use crate::access::each;
+use crate::code::{MbarKind, Op};
 use crate::cta::{Block, Launch};
 use crate::mbarrier::{self, State};
-use crate::planes::LANES;
 use crate::warp::{Warp, reach};
 
 use super::super::found::{self, Found, Who};
 use super::super::touch::{self, Touch};
-
-/// How often a lane asks in vain before it counts as waiting. A copy that is under way comes sooner.
-const PATIENCE: u32 = 1 << 12;
-
-/// What a lane asked last.
-#[derive(Clone, Copy, Debug, Default)]
-struct Asked {
-    at: u64,
-    bits: u64,
-    phase: bool,
-    step: u32,
-    /// How often, with the same answer; 0: it does not wait.
-    times: u32,
-}
+use super::asking::{Asking, What};
 
 /// Why a lane may not do what it is about to.
 #[derive(Clone, Debug)]
@@ -47,17 +32,6 @@ struct Refusal {
 pub struct Mbarriers {
     /// By CTA and place in its shared memory: who set it up.
     live: FxHashMap<(u64, u64), Who>,
-    /// By CTA and warp: what its lanes ask.
-    asked: FxHashMap<(u64, u32), [Asked; LANES]>,
-}
-
-/// A group of lanes that waits at an mbarrier.
-#[derive(Clone, Debug)]
-pub struct Waiting {
-    /// They.
-    pub who: Who,
-    /// For what, in words.
-    pub what: String,
 }
 
 impl Mbarriers {
@@ -68,7 +42,7 @@ impl Mbarriers {
         found: &mut Found,
         warp: &Warp,
         block: &Block,
-        t: &Touch,
+        (t, asking): (&Touch, &mut Asking),
         here: Who,
     ) -> u32 {
         let Op::Mbarrier(i) = launch.code.steps[here.step as usize].op else { return here.lanes };
@@ -78,7 +52,7 @@ impl Mbarriers {
         let mut refused: Vec<(Refusal, u32)> = Vec::new();
         let r = reach(launch, block, &warp.local);
         each(here.lanes, |l| {
-            let Some((region, at)) = t.at(&r, l).filter(|_| touch::space(t.place, t.addr.0[l]) == "shared") else {
+            let Some((region, at)) = t.at(&r, l).filter(|_| touch::space(t.place, t.addr.0[l]) == Space::Shared) else {
                 return;
             };
             let key = (touch::owner(launch, block, t, l), at);
@@ -99,7 +73,17 @@ impl Mbarriers {
             let memory = found::memory(launch, t, lanes.trailing_zeros() as usize);
             add(launch, found, Who { lanes, ..here }, why, memory);
         }
-        self.ask(warp, &r, bar, t, Who { lanes: good, ..here });
+        let here = Who { lanes: good, ..here };
+        if !matches!(bar.kind, MbarKind::Test { .. }) {
+            asking.changed();
+            asking.busy(here);
+            return good;
+        }
+        asking.tests(here, |l| {
+            let (region, at) = t.at(&r, l)?;
+            let (bits, phase) = (region.load64(at), mbarrier::phase(bar, &warp.planes, l));
+            (!State::read(bits).passed(phase)).then_some(What::Mbarrier { at, bits, phase })
+        });
         good
     }
     /// The bits of an mbarrier after one lane's work, if it is right.
@@ -133,55 +117,9 @@ impl Mbarriers {
         // A count that can't be is the device's to refuse.
         Ok(mbarrier::after(kind, old, operand).unwrap_or(old))
     }
-    /// Remembers what lanes ask in vain.
-    fn ask(&mut self, warp: &Warp, r: &Reach<'_>, bar: &Mbarrier, t: &Touch, here: Who) {
-        let MbarKind::Test { .. } = bar.kind else { return self.busy(here) };
-        let asked = self.asked.entry((here.cta, here.warp)).or_default();
-        each(here.lanes, |l| {
-            let Some((region, at)) = t.at(r, l) else { return };
-            let bits = region.load64(at);
-            let phase = mbarrier::phase(bar, &warp.planes, l);
-            let times = match asked[l] {
-                _ if State::read(bits).passed(phase) => 0,
-                a if (a.at, a.bits, a.phase, a.step) == (at, bits, phase, here.step) => a.times.saturating_add(1),
-                _ => 1,
-            };
-            asked[l] = Asked { at, bits, phase, step: here.step, times };
-        });
-    }
-    /// Lanes do something by which others may go on.
-    pub fn busy(&mut self, here: Who) {
-        if let Some(asked) = self.asked.get_mut(&(here.cta, here.warp)) {
-            each(here.lanes, |l| asked[l].times = 0);
-        }
-    }
-    /// If no lane of a CTA can go on, and some wait for mbarriers: these, by warp and place.
-    pub fn stuck(&self, cta: u64, warps: &[Warp]) -> Option<Vec<Waiting>> {
-        let mut waiting = Vec::new();
-        for w in warps {
-            let asked = self.asked.get(&(cta, w.index));
-            let waits = |l: usize| asked.is_some_and(|a| a[l].times >= PATIENCE);
-            let mut rest = 0;
-            each(w.alive & !w.at_bar & !w.at_sync, |l| rest |= u32::from(waits(l)) << l);
-            if rest != w.alive & !w.at_bar & !w.at_sync {
-                return None;
-            }
-            while let (Some(asked), true) = (asked, rest != 0) {
-                let first = asked[rest.trailing_zeros() as usize];
-                let mut lanes = 0;
-                each(rest, |l| lanes |= u32::from((asked[l].step, asked[l].at) == (first.step, first.at)) << l);
-                rest &= !lanes;
-                let what =
-                    format!("the mbarrier at {:#x} of shared memory, {}", first.at, State::read(first.bits).missing());
-                waiting.push(Waiting { who: Who { cta, warp: w.index, lanes, step: first.step }, what });
-            }
-        }
-        (!waiting.is_empty()).then_some(waiting)
-    }
     /// Forgets a CTA.
     pub fn end(&mut self, cta: u64) {
         self.live.retain(|k, _| k.0 != cta);
-        self.asked.retain(|k, _| k.0 != cta);
     }
 }
 

@@ -1,16 +1,23 @@
-//! How threads meet: at barriers, in exchanges of a warp, at mbarriers; and whether all of them wait.
+//! How threads meet: at barriers, in exchanges of a warp, at mbarriers; and whether all of them wait, of a CTA, of a cluster or of
+//! the whole grid.
 
+mod asking;
 mod barriers;
 mod exchange;
 mod mbarriers;
 mod stuck;
 
-use crate::code::Op;
-use crate::cta::{Block, Launch};
-use crate::warp::Warp;
+use prlx_trace::check::Space;
 
-use super::found::{Found, Who};
-use super::touch::Touch;
+use crate::access;
+use crate::code::{Atom, Mem, Op, Plane};
+use crate::cta::{Block, Launch};
+use crate::stuck::{Part, Waiting};
+use crate::warp::{Warp, reach};
+
+use super::found::{self, Found, Who};
+use super::touch::{self, Touch};
+use asking::{Asking, What};
 use barriers::Barriers;
 use mbarriers::Mbarriers;
 
@@ -19,6 +26,7 @@ use mbarriers::Mbarriers;
 pub struct Meet {
     barriers: Barriers,
     mbarriers: Mbarriers,
+    asking: Asking,
 }
 
 impl Meet {
@@ -32,14 +40,52 @@ impl Meet {
         touches: &[Touch],
         here: Who,
     ) -> u32 {
-        match (launch.code.steps[here.step as usize].op, touches) {
-            (Op::Mbarrier(_), [t]) => return self.mbarriers.work(launch, found, warp, block, t, here),
-            (Op::Bar(i), _) => self.barriers.arrive(launch, found, warp, &launch.code.bars[i as usize], here),
-            (Op::St(_) | Op::Atom(_) | Op::Copy(_) | Op::Bulk(_) | Op::Tensor(_) | Op::Sync(_), _) => {}
-            _ => return here.lanes,
+        let code = launch.code;
+        match (code.steps[here.step as usize].op, touches) {
+            (Op::Mbarrier(_), [t]) => {
+                return self.mbarriers.work(launch, found, warp, block, (t, &mut self.asking), here);
+            }
+            (Op::Bar(i), _) => {
+                self.barriers.arrive(launch, found, warp, &code.bars[i as usize], here);
+                self.asking.busy(here);
+            }
+            (Op::Ld(i), [t]) if code.mems[i as usize].strong => self.reads(launch, warp, block, t, here),
+            (Op::Atom(i), [t]) if !updates(launch, warp, block, &code.atoms[i as usize], t, here) => {
+                self.reads(launch, warp, block, t, here);
+            }
+            (Op::St(i), [t]) if !stores(launch, warp, block, &code.mems[i as usize], t, here) => {}
+            (Op::Sync(_), _) => self.asking.busy(here),
+            (
+                Op::St(_)
+                | Op::Atom(_)
+                | Op::Copy(_)
+                | Op::CopyWait(_)
+                | Op::Bulk(_)
+                | Op::BulkWait(..)
+                | Op::Tensor(_)
+                | Op::TensorMap(_)
+                | Op::Send(_),
+                _,
+            ) => {
+                self.asking.changed();
+                self.asking.busy(here);
+            }
+            _ => {}
         }
-        self.mbarriers.busy(here);
         here.lanes
+    }
+    /// Lanes look at memory that others may change.
+    fn reads(&mut self, launch: &Launch<'_>, warp: &Warp, block: &Block, t: &Touch, here: Who) {
+        let r = reach(launch, block, &warp.local);
+        self.asking.reads(warp, here, |l| {
+            let (space, at) = (touch::space(t.place, t.addr.0[l]), touch::within(t.place, t.addr.0[l]));
+            let value = t.at(&r, l).map_or(0, |(region, at)| region.load(at, t.bytes[l].min(8) as u8));
+            What::Memory { space, at, bytes: t.bytes[l], value }
+        });
+    }
+    /// Copies move on by themselves.
+    pub fn moved(&mut self) {
+        self.asking.changed();
     }
     /// Lanes come to an exchange; those that may take part.
     pub fn comes(&self, launch: &Launch<'_>, found: &mut Found, warp: &Warp, here: Who) -> u32 {
@@ -59,23 +105,76 @@ impl Meet {
     pub fn completed(&mut self, launch: &Launch<'_>, found: &mut Found, cta: u64, id: usize, warps: &[Warp]) {
         self.barriers.complete(launch, found, cta, id as u32, warps);
     }
-    /// Whether the lanes of a CTA that are left wait for mbarriers for ever; then that is a finding.
-    pub fn waits(&self, launch: &Launch<'_>, found: &mut Found, block: &Block, warps: &[Warp]) -> bool {
-        // Another CTA of a cluster may arrive.
-        if launch.cluster.volume() > 1 {
-            return false;
+    /// Who waits, if all threads of these CTAs do, for ever. `grid`: they are all that there are; else what lies outside of
+    /// their shared memory may yet change.
+    pub fn waits(&self, launch: &Launch<'_>, parts: &[Part<'_>], grid: bool) -> Option<Vec<Waiting>> {
+        let mut asking = Vec::new();
+        for part in parts {
+            let under_way = !part.block.transfers.is_empty() || part.warps.iter().any(|w| w.copies.any());
+            if under_way {
+                return None;
+            }
+            for w in part.warps {
+                asking.extend(self.asking.waiting(part.block.index, w)?);
+            }
         }
-        let Some(asking) = self.mbarriers.stuck(block.index, warps) else { return false };
-        stuck::report(launch, found, block, warps, &asking);
-        true
+        if asking.is_empty() || !grid && asking.iter().any(|a| !a.what.inside()) {
+            return None;
+        }
+        let name = |space: Space, at: u64| match found::allocation(launch, space, at) {
+            Some(a) => format!("`{}` + {}", a.name, at.wrapping_sub(a.base)),
+            None => "no allocation".into(),
+        };
+        let words = |a: &asking::Waiting| {
+            let Who { cta, warp, lanes, step } = a.who;
+            Waiting { cta, warp, lanes, step, what: a.what.words(name) }
+        };
+        let mut all = crate::stuck::waiting(launch, parts);
+        all.extend(asking.iter().map(words));
+        all.sort_by_key(|w| (w.cta, w.warp));
+        Some(all)
     }
-    /// Nobody of a CTA can go on.
-    pub fn stuck(&self, launch: &Launch<'_>, found: &mut Found, block: &Block, warps: &[Warp]) {
-        stuck::report(launch, found, block, warps, &[]);
+    /// Nobody of `whole` can go on: a finding.
+    pub fn stuck(&self, launch: &Launch<'_>, found: &mut Found, whole: &str, waiting: &[Waiting]) {
+        stuck::report(launch, found, whole, waiting);
     }
     /// A CTA has ended.
     pub fn end(&mut self, cta: u64) {
         self.barriers.end(cta);
         self.mbarriers.end(cta);
+        self.asking.end(cta);
     }
+}
+
+/// Whether a store changes memory.
+fn stores(launch: &Launch<'_>, warp: &Warp, block: &Block, mem: &Mem, t: &Touch, here: Who) -> bool {
+    let r = reach(launch, block, &warp.local);
+    let mut changes = false;
+    access::each(here.lanes, |l| {
+        let Some((region, at)) = t.at(&r, l).filter(|_| !changes) else { return };
+        let pieces = mem.planes.iter().enumerate();
+        changes = pieces.into_iter().any(|(k, &plane)| {
+            let keep = u64::MAX >> (64 - 8 * u32::from(mem.size.clamp(1, 8)));
+            let at = at + k as u64 * u64::from(mem.size);
+            matches!(plane, Plane::W128(_)) || region.load(at, mem.size) != access::value(&warp.planes, plane, l) & keep
+        });
+    });
+    changes
+}
+
+/// Whether an atomic changes memory.
+fn updates(launch: &Launch<'_>, warp: &Warp, block: &Block, atom: &Atom, t: &Touch, here: Who) -> bool {
+    let [value] = atom.values[..] else { return true };
+    if matches!(value, Plane::W128(_)) {
+        return true;
+    }
+    let r = reach(launch, block, &warp.local);
+    let (mut changes, size) = (false, atom.mem.size);
+    access::each(here.lanes, |l| {
+        let Some((region, at)) = t.at(&r, l) else { return };
+        let old = region.load(at, size);
+        let swap = atom.swap.map_or(0, |s| access::value(&warp.planes, s, l));
+        changes |= access::rmw(atom.rmw, size, old, access::value(&warp.planes, value, l), swap) != old;
+    });
+    changes
 }

@@ -3,73 +3,41 @@
 use prlx_trace::check::{Kind, Side};
 
 use crate::code::Op;
-use crate::cta::{self, Block, CLUSTER, Launch};
-use crate::planes::LANES;
-use crate::warp::Warp;
+use crate::cta::Launch;
+use crate::stuck::Waiting;
 
 use super::super::found::{self, Found, Who};
-use super::mbarriers::Waiting;
 
 /// Groups of lanes that are shown.
 const SHOWN: usize = 8;
 
-/// Reports that nobody can go on: those at barriers and exchanges, and those at mbarriers.
-pub fn report(launch: &Launch<'_>, found: &mut Found, block: &Block, warps: &[Warp], asking: &[Waiting]) {
-    let mut groups: Vec<(Who, String)> = Vec::new();
-    for w in warps {
-        let mut rest = w.alive & (w.at_bar | w.at_sync);
-        while rest != 0 {
-            let l = rest.trailing_zeros() as usize;
-            let same = (0..LANES).fold(0, |m, i| {
-                m | u32::from(rest >> i & 1 == 1 && w.at[i] == w.at[l] && w.members[i] == w.members[l]) << i
-            });
-            rest &= !same;
-            let who = Who { cta: block.index, warp: w.index, lanes: same, step: Warp::step_of(w.at[l]) };
-            groups.push((who, waits_for(launch, block, warps, w, l, same)));
-        }
-        let here = asking.iter().filter(|a| a.who.warp == w.index);
-        groups.extend(here.map(|a| (a.who, format!("waits for {}", a.what))));
-    }
+/// Reports that nobody of `whole` can go on.
+pub fn report(launch: &Launch<'_>, found: &mut Found, whole: &str, waiting: &[Waiting]) {
+    let who = |w: &Waiting| Who { cta: w.cta, warp: w.warp, lanes: w.lanes, step: w.step };
+    let mut groups: Vec<&Waiting> = waiting.iter().collect();
     // What a warp waits for inside itself says more than a barrier: that comes first.
-    groups.sort_by_key(|(who, _)| matches!(launch.code.steps.get(who.step as usize).map(|s| s.op), Some(Op::Bar(_))));
-    // The first place is the finding's; then those at other places.
-    let Some(&(first, _)) = groups.first() else { return };
-    let (count, mut sides, mut seen): (usize, Vec<Side>, Vec<u32>) = (groups.len(), Vec::new(), Vec::new());
-    for (who, what) in &groups {
-        if !seen.contains(&who.step) && sides.len() < SHOWN {
-            seen.push(who.step);
-            sides.push(found::side(launch, what.as_str(), *who));
+    groups.sort_by_key(|w| matches!(launch.code.steps.get(w.step as usize).map(|s| s.op), Some(Op::Bar(_))));
+    // The first place is the finding's; then those at other places, then at these in other CTAs.
+    let Some(&first) = groups.first() else { return };
+    let mut sides: Vec<&Waiting> = Vec::new();
+    for same in
+        [|a: &Waiting, b: &Waiting| a.step == b.step, |a: &Waiting, b: &Waiting| (a.step, a.cta) == (b.step, b.cta)]
+    {
+        for w in &groups {
+            if sides.len() < SHOWN && !sides.iter().any(|s| same(s, w)) {
+                sides.push(w);
+            }
         }
     }
-    found.add(launch, Kind::Deadlock, first, seen.get(1).copied(), 0, || {
-        let place = launch.config.grid.position(block.index);
-        let groups =
-            if count == 1 { "1 group of lanes waits".to_owned() } else { format!("{count} groups of lanes wait") };
-        let what = format!("no thread of CTA {place} can go on: {groups} for what does not come");
+    let other = sides.get(1).map(|w| w.step).filter(|&s| s != first.step);
+    found.add(launch, Kind::Deadlock, who(first), other, 0, || {
+        let sides: Vec<Side> =
+            sides.iter().map(|w| found::side(launch, format!("waits for {}", w.what), who(w))).collect();
+        let groups = match groups.len() {
+            1 => "1 group of lanes waits".to_owned(),
+            n => format!("{n} groups of lanes wait"),
+        };
+        let what = format!("no thread of {whole} can go on: {groups} for what does not come");
         found::finding(Kind::Deadlock, what, sides)
     });
-}
-
-/// For whom lane `l` of a warp waits, in words.
-fn waits_for(launch: &Launch<'_>, block: &Block, warps: &[Warp], w: &Warp, l: usize, same: u32) -> String {
-    let step = Warp::step_of(w.at[l]);
-    if w.flight.waits() {
-        return format!("waits for {}", w.flight.missing(w.index, &block.warpgroups));
-    }
-    if !matches!(launch.code.steps.get(step as usize).map(|s| s.op), Some(Op::Bar(_))) {
-        let missing = w.members[l] & w.alive & !same;
-        return format!("waits for {} of its warp", cta::lanes(missing));
-    }
-    let id = usize::from(w.bar[l]);
-    if id == CLUSTER {
-        return "waits for the cluster".into();
-    }
-    let there: u32 = block.barriers[id].arrived.iter().map(|a| a.count_ones()).sum();
-    match block.barriers[id].count {
-        Some(n) => format!("waits for {n} threads at barrier {id}, where {there} have come"),
-        None => {
-            let left: u32 = warps.iter().map(|w| w.alive.count_ones()).sum();
-            format!("waits for all {left} threads at barrier {id}, where {there} have come")
-        }
-    }
 }
