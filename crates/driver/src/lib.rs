@@ -5,6 +5,7 @@
 //!
 //! On top of it: [`Job`], a launch with its data as a launch file has it ([`job`], [`content`], [`element`], [`npy`],
 //! [`tensor_map`]);
+//! [`session`], the recording of a whole program;
 //! [`run()`], which runs it as it is; [`record()`], which runs it instrumented and drains what it wrote ([`drain`]).
 //!
 //! Holds: what is taken from a device is given back on every way out; bytes from files and devices never panic.
@@ -24,6 +25,7 @@ mod launch_file;
 pub mod npy;
 mod record;
 pub mod run;
+pub mod session;
 pub mod tensor_map;
 
 pub use error::{Error, ErrorKind};

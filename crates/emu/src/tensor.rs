@@ -188,7 +188,7 @@ impl Tile {
         if map.sizes.len() != first.len() {
             return Err(format!("it has {} dimensions, and {} coordinates are given", map.sizes.len(), first.len()));
         }
-        if map.swizzle != Swizzle::None && map.tile[0] as u64 * map.element() != map.swizzle.width().into() {
+        if map.swizzle != Swizzle::None && map.tile[0] as u64 * map.element() != u64::from(map.swizzle.width()) {
             return Err("a swizzle of rows that are not as wide as it is not implemented".into());
         }
         let mut all = [0; 5];

@@ -102,12 +102,12 @@ impl Trace {
     }
 
     /// Reads all of a file but the streams: modules, launches, and the warps' digests. The frames' bytes are not looked
-    /// at, so that a mapped file is not loaded for them.
+    /// at, so that a mapped file is not loaded for them. The file may have been cut off.
     ///
     /// # Errors
-    /// As [`Trace::read`].
+    /// As [`Trace::read_cut`].
     pub fn read_index(file: &[u8]) -> Result<Trace, Error> {
-        Trace::open(file, false, false)
+        Trace::open(file, false, true)
     }
 
     fn open(file: &[u8], frames: bool, may_be_cut: bool) -> Result<Trace, Error> {

@@ -1,0 +1,226 @@
+//! What to record of a program: how the command line says it to the recorder inside the program's processes.
+//!
+//! Holds: what is written is read as the same options; what can't be read is refused, in words.
+//! Misses: one choice for all processes; a folder whose name is no UTF-8 can't be passed on.
+
+use std::path::PathBuf;
+
+use prlx_probe::{Filter, Program};
+use prlx_trace::Level;
+use serde::{Deserialize, Serialize};
+
+use super::pattern::Pattern;
+use crate::{Error, ErrorKind};
+
+/// The environment variable that holds the options. A process without it is not recorded.
+pub const VARIABLE: &str = "PRLX_SESSION";
+
+/// What is recorded, and where it goes.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Options {
+    /// The session's folder, which is there; absolute, for processes change theirs.
+    pub folder: PathBuf,
+    /// Which recorder.
+    pub level: Level,
+    /// Leave out decisions that can be computed again.
+    pub elide: bool,
+    /// Kernels, by name; none: all.
+    pub kernels: Vec<Pattern>,
+    /// Launches of each process, by their number there: firsts, and one past the lasts; none: all.
+    pub launches: Vec<(u64, u64)>,
+    /// Of the launches that are wanted so far, leave out so many first …
+    pub skip: u64,
+    /// … and then take so many; `None`: all.
+    pub count: Option<u64>,
+    /// Only launches in this time, in nanoseconds since their process started: first, and one past the last.
+    pub time: Option<(u64, u64)>,
+    /// Device memory for streams, bytes for each device of a process.
+    pub memory: u64,
+    /// Host memory for what was recorded and is not yet written, bytes for each process.
+    pub host_memory: u64,
+    /// Digest what pointers point to, before and after each launch.
+    pub digest: bool,
+}
+
+impl Options {
+    /// All launches at level `path`, into this folder.
+    pub fn new(folder: impl Into<PathBuf>) -> Options {
+        Options {
+            folder: folder.into(),
+            level: Level::Path,
+            elide: true,
+            kernels: Vec::new(),
+            launches: Vec::new(),
+            skip: 0,
+            count: None,
+            time: None,
+            memory: 256 << 20,
+            host_memory: 1 << 30,
+            digest: false,
+        }
+    }
+    /// What to insert into a module's code.
+    pub fn program(&self) -> Program {
+        Program { level: self.level, elide: self.elide, filter: Filter::default(), window: None }
+    }
+    /// Whether launches of a kernel of this name, as in its module, may be wanted. What is not wanted need not be rewritten.
+    pub fn wants(&self, kernel: &str) -> bool {
+        self.kernels.is_empty() || self.kernels.iter().any(|p| p.takes(kernel))
+    }
+    /// For [`VARIABLE`].
+    ///
+    /// # Errors
+    /// When the folder's name is no UTF-8.
+    pub fn to_variable(&self) -> Result<String, Error> {
+        let folder = self.folder.to_str().ok_or_else(|| {
+            refuse(format!("the folder's name, {}, is no UTF-8", self.folder.display())).help("name another folder")
+        })?;
+        let written = Written {
+            folder: folder.into(),
+            level: self.level.name().into(),
+            elide: self.elide,
+            kernels: self.kernels.iter().map(|p| p.text().to_owned()).collect(),
+            launches: self.launches.clone(),
+            skip: self.skip,
+            count: self.count,
+            time: self.time,
+            memory: self.memory,
+            host_memory: self.host_memory,
+            digest: self.digest,
+        };
+        serde_json::to_string(&written).map_err(|e| refuse(e.to_string()))
+    }
+    /// From [`VARIABLE`]'s value.
+    ///
+    /// # Errors
+    /// When it is not what this version writes.
+    pub fn from_variable(text: &str) -> Result<Options, Error> {
+        let not = |what: String| refuse(format!("{VARIABLE} is not what this version of prlx writes: {what}"));
+        let w: Written = serde_json::from_str(text).map_err(|e| not(e.to_string()))?;
+        let level = Level::ALL.iter().copied().find(|l| l.name() == w.level);
+        Ok(Options {
+            folder: w.folder.into(),
+            level: level.ok_or_else(|| not(format!("there is no level `{}`", w.level)))?,
+            elide: w.elide,
+            kernels: w.kernels.iter().map(|p| Pattern::new(p)).collect::<Result<_, String>>().map_err(not)?,
+            launches: w.launches,
+            skip: w.skip,
+            count: w.count,
+            time: w.time,
+            memory: w.memory,
+            host_memory: w.host_memory,
+            digest: w.digest,
+        })
+    }
+}
+
+fn refuse(message: String) -> Error {
+    Error::new(ErrorKind::Record, message)
+}
+
+/// [`Options`] in plain types.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    folder: String,
+    level: String,
+    elide: bool,
+    kernels: Vec<String>,
+    launches: Vec<(u64, u64)>,
+    skip: u64,
+    count: Option<u64>,
+    time: Option<(u64, u64)>,
+    memory: u64,
+    host_memory: u64,
+    digest: bool,
+}
+
+/// The choice among a process's launches, as they come.
+#[derive(Clone, Debug, Default)]
+pub struct Choice {
+    /// Launches so far that all else wants.
+    wanted: u64,
+}
+
+impl Choice {
+    /// Why the next launch is not to be recorded; `None`: it is. `wanted` is what [`Options::wants`] says of its kernel,
+    /// `number` its number in the process, `start` when it starts, in nanoseconds since the process started.
+    pub fn leaves_out(&mut self, options: &Options, wanted: bool, number: u64, start: u64) -> Option<&'static str> {
+        let within = |(first, end): &(u64, u64), n: u64| (*first..*end).contains(&n);
+        if !wanted {
+            return Some("its kernel was not asked for (--kernel)");
+        }
+        if !options.launches.is_empty() && !options.launches.iter().any(|range| within(range, number)) {
+            return Some("its number was not asked for (--launch)");
+        }
+        if options.time.is_some_and(|time| !within(&time, start)) {
+            return Some("it started at another time (--time)");
+        }
+        let nth = self.wanted;
+        self.wanted += 1;
+        if nth < options.skip {
+            return Some("the first ones were left out (--skip)");
+        }
+        if options.count.is_some_and(|count| nth - options.skip >= count) {
+            return Some("enough were recorded (--count)");
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_passed_on() {
+        let plain = Options::new("/tmp/a b\n\"c\"");
+        let full = Options {
+            level: Level::Events,
+            elide: false,
+            kernels: vec![Pattern::new("gemm*").unwrap(), Pattern::new("/^a|b$/").unwrap()],
+            launches: vec![(3, 4), (7, u64::MAX)],
+            skip: 5,
+            count: Some(0),
+            time: Some((1, 2)),
+            memory: 1,
+            host_memory: 2,
+            digest: true,
+            ..plain.clone()
+        };
+        for options in [plain, full] {
+            assert_eq!(Options::from_variable(&options.to_variable().unwrap()), Ok(options));
+        }
+    }
+
+    #[test]
+    fn what_is_not_understood_is_refused() {
+        let good = Options::new("x").to_variable().unwrap();
+        for (from, to, what) in [
+            ("\"path\"", "\"paht\"", "there is no level `paht`"),
+            ("\"kernels\":[]", "\"kernels\":[\"/(/\"]", "`/(/`"),
+            ("\"skip\"", "\"slip\"", "unknown field `slip`"),
+            ("{", "", "at line 1"),
+        ] {
+            let e = Options::from_variable(&good.replace(from, to)).unwrap_err();
+            assert!(e.message.contains(what) && e.message.starts_with(VARIABLE), "{e}");
+        }
+    }
+
+    #[test]
+    fn launches_are_chosen() {
+        let which = |options: &Options, wanted: fn(u64) -> bool| -> Vec<u64> {
+            let mut choice = Choice::default();
+            (0..20).filter(|n| choice.leaves_out(options, wanted(*n), *n, n * 100).is_none()).collect()
+        };
+        let all = Options::new("x");
+        assert_eq!(which(&all, |_| true).len(), 20);
+        assert_eq!(which(&all, |n| n % 8 == 0), [0, 8, 16]);
+        let some = Options { launches: vec![(3, 5), (18, u64::MAX)], ..all.clone() };
+        assert_eq!(which(&some, |_| true), [3, 4, 18, 19]);
+        let few = Options { skip: 2, count: Some(3), ..all.clone() };
+        assert_eq!(which(&few, |n| n % 2 == 0), [4, 6, 8]);
+        let timed = Options { time: Some((250, 500)), skip: 1, ..all };
+        assert_eq!(which(&timed, |_| true), [4]);
+    }
+}

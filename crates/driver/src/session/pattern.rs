@@ -1,0 +1,99 @@
+//! Names of kernels, as users choose them: `gemm*`, `ns::softmax`, `/regular expression/`.
+//!
+//! Holds: a pattern is tried on the name in the module and on what it means in C++: whole, without return type and
+//! parameters, and without template arguments. Misses: names that other languages mangle are taken as they are.
+
+use std::borrow::Cow;
+
+use cpp_demangle::{DemangleOptions, Symbol};
+use regex::{Regex, RegexBuilder};
+
+/// Most bytes of a compiled expression.
+const SIZE: usize = 1 << 20;
+
+/// What names of kernels are like.
+#[derive(Clone, Debug)]
+pub struct Pattern {
+    text: String,
+    regex: Regex,
+}
+
+impl Pattern {
+    /// A name in which `*` stands for any text and `?` for one character; between two `/`, a regular expression that must be
+    /// found somewhere in it.
+    ///
+    /// # Errors
+    /// When the expression is none, in words.
+    pub fn new(text: &str) -> Result<Pattern, String> {
+        let inner = text.strip_prefix('/').and_then(|t| t.strip_suffix('/'));
+        let expression = match inner {
+            Some(inner) => inner.to_owned(),
+            None => format!("^{}$", regex::escape(text).replace("\\*", ".*").replace("\\?", ".")),
+        };
+        let regex = RegexBuilder::new(&expression).size_limit(SIZE).dot_matches_new_line(true).build();
+        let regex = regex.map_err(|e| format!("`{text}`: {e}"))?;
+        Ok(Pattern { text: text.to_owned(), regex })
+    }
+    /// As it was written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+    /// Whether a kernel of this name, as in its module, is one of those.
+    pub fn takes(&self, name: &str) -> bool {
+        if self.regex.is_match(name) {
+            return true;
+        }
+        let Some(whole) = meaning(name, &DemangleOptions::new()) else { return false };
+        let short = meaning(name, &DemangleOptions::new().no_params().no_return_type()).unwrap_or_default();
+        let bare = short.split('<').next().unwrap_or_default();
+        [&whole[..], &short, bare].iter().any(|n| self.regex.is_match(n))
+    }
+}
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Pattern) -> bool {
+        self.text == other.text
+    }
+}
+
+fn meaning(name: &str, options: &DemangleOptions) -> Option<String> {
+    if !name.starts_with("_Z") {
+        return None;
+    }
+    Symbol::new(name).ok()?.demangle_with_options(options).ok()
+}
+
+/// A kernel's name without return type and parameters, as C++ spells it.
+pub fn demangled(name: &str) -> Cow<'_, str> {
+    meaning(name, &DemangleOptions::new().no_params().no_return_type()).map_or(Cow::Borrowed(name), Cow::Owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_tried_in_every_form() {
+        // void ns::scale<float>(float*, int)
+        let name = "_ZN2ns5scaleIfEEvPT_i";
+        assert_eq!(demangled(name), "ns::scale<float>");
+        for pattern in
+            [name, "ns::scale", "ns::scale<float>", "ns::*", "*scale*", "/sc.le/", "/float\\*, int/", "_ZN2ns*"]
+        {
+            assert!(Pattern::new(pattern).unwrap().takes(name), "{pattern}");
+        }
+        for pattern in ["scale", "ns::scal", "ns::scale<double>", "/^scale/", "", "ns::scale?"] {
+            assert!(!Pattern::new(pattern).unwrap().takes(name), "{pattern}");
+        }
+        assert!(Pattern::new("triton_*_0d1d").unwrap().takes("triton_add_0d1d"));
+        assert!(!Pattern::new("a.c").unwrap().takes("abc"));
+        assert_eq!(demangled("_Znonsense"), "_Znonsense");
+    }
+
+    #[test]
+    fn what_is_no_expression_is_refused() {
+        assert!(Pattern::new("/(/").unwrap_err().starts_with("`/(/`: "));
+        assert!(Pattern::new("/(a{1000}){1000}/").is_err());
+        assert!(Pattern::new("(").unwrap().takes("("));
+    }
+}
