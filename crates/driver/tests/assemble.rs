@@ -55,19 +55,19 @@ fn every_assembler_makes_the_kernel_for_the_target() {
         for (module, wanted) in [("sm_80", "sm_90"), ("sm_90a", "sm_90a"), ("sm_100f", "sm_100f")] {
             let version = if module == "sm_100f" { "8.8" } else { "8.0" };
             let ptx = PTX.replace("sm_80", module).replace("8.0", version);
-            let made = cubin::read(&tool.assemble(&ptx, sm(wanted)).unwrap()).unwrap();
+            let made = cubin::read(&tool.assemble(&ptx, sm(wanted), &[]).unwrap()).unwrap();
             assert_eq!(made.kernels, ["k"], "{tool:?}");
             assert_eq!(made.target.number, sm(wanted).number, "{tool:?}");
             // nvJitLink keeps lines only.
             let kept = made.ptx.is_some_and(|p| p.contains(".visible .entry k"));
             assert_eq!(kept, tool.version().starts_with("ptxas"), "{tool:?} {module}");
         }
-        let wrong = tool.assemble(&PTX.replace("ret;", "ret;\nadd.s32 %r1, %r2;"), sm("sm_90"));
+        let wrong = tool.assemble(&PTX.replace("ret;", "ret;\nadd.s32 %r1, %r2;"), sm("sm_90"), &[]);
         let Err(Failed::Wrong(e)) = wrong else { panic!("{tool:?}: {wrong:?}") };
         assert!(e.kind == ErrorKind::Module && e.message.contains("line 7"), "{tool:?}: {e}");
-        let unknown = tool.assemble(PTX, sm("sm_999"));
+        let unknown = tool.assemble(PTX, sm("sm_999"), &[]);
         assert!(matches!(unknown, Err(Failed::Unfit(_))), "{tool:?}: {unknown:?}");
-        let newer = tool.assemble(&PTX.replace("8.0", "99.0"), sm("sm_90"));
+        let newer = tool.assemble(&PTX.replace("8.0", "99.0"), sm("sm_90"), &[]);
         assert!(matches!(newer, Err(Failed::Unfit(_))), "{tool:?}: {newer:?}");
     }
 }
@@ -79,12 +79,12 @@ fn what_was_made_is_found_again_until_something_differs() {
     let assemblers = Assemblers { tools: tools(), cache: Some(Cache::new(folder.clone(), 1 << 20)) };
     let mut entries = 0;
     for tool in &assemblers.tools {
-        let made = assemblers.assemble(tool, PTX, sm("sm_90")).unwrap();
-        assert_eq!(assemblers.assemble(tool, PTX, sm("sm_90")), Ok(made));
+        let made = assemblers.assemble(tool, PTX, sm("sm_90"), &[]).unwrap();
+        assert_eq!(assemblers.assemble(tool, PTX, sm("sm_90"), &[]), Ok(made));
         entries += 1;
         assert_eq!(files(), entries, "the second time, nothing is made");
-        assemblers.assemble(tool, PTX, sm("sm_80")).unwrap();
-        assemblers.assemble(tool, &PTX.replace("entry k", "entry m"), sm("sm_90")).unwrap();
+        assemblers.assemble(tool, PTX, sm("sm_80"), &[]).unwrap();
+        assemblers.assemble(tool, &PTX.replace("entry k", "entry m"), sm("sm_90"), &[]).unwrap();
         entries += 2;
         assert_eq!(files(), entries, "another target and another text are other entries");
     }

@@ -1,9 +1,8 @@
 //! The table of driver calls and codes against NVIDIA's own header, where `cargo xtask setup` has put one.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use prlx_driver::cuda::calls::{CALLS, CLUSTER_DIMENSION, attribute, function, jit};
+use prlx_driver::cuda::calls::{CALLS, attribute, capture, function, input, jit, launch, node, stream};
 use prlx_driver::cuda::code::CODES;
 
 /// `cuda.h`, without comments; `None` where there is none.
@@ -24,6 +23,21 @@ fn header() -> Option<String> {
     Some(text)
 }
 
+/// Types that are pointers themselves.
+const HANDLES: [&str; 11] = [
+    "CUcontext",
+    "CUmodule",
+    "CUfunction",
+    "CUstream",
+    "CUevent",
+    "CUlibrary",
+    "CUkernel",
+    "CUlinkState",
+    "CUgraph",
+    "CUgraphNode",
+    "CUgraphExec",
+];
+
 /// What a C type is in the table.
 fn rust(c: &str) -> String {
     let c = c.replace('*', " * ");
@@ -33,6 +47,7 @@ fn rust(c: &str) -> String {
     let stars = words.iter().filter(|w| **w == "*").count();
     let base: Vec<&str> = words.iter().copied().filter(|w| *w != "*" && *w != "const").collect();
     let base = base[..base.len() - 1].join(" ");
+    let named = base.clone();
     let (base, stars) = match base.as_str() {
         "int" | "CUdevice" | "CUresult" => ("i32", stars),
         "unsigned int" => ("u32", stars),
@@ -45,14 +60,29 @@ fn rust(c: &str) -> String {
         "void" | "CUtensorMap" => ("c_void", stars),
         "CUdeviceptr" => ("u64", stars),
         "CUlaunchConfig" => ("LaunchConfig", stars),
-        "CUcontext" | "CUmodule" | "CUfunction" | "CUstream" | "CUevent" => ("c_void", stars + 1),
-        "CUdevice_attribute" | "CUfunction_attribute" | "CUjit_option" | "CUstreamCaptureMode" => ("i32", stars),
+        "CUDA_KERNEL_NODE_PARAMS" | "CUDA_KERNEL_NODE_PARAMS_v1" => ("KernelNodeParams", stars),
+        "CUDA_LAUNCH_PARAMS" => ("DeviceLaunch", stars),
+        "CUgraphNodeParams" => ("NodeParams", stars),
+        "CUDA_GRAPH_INSTANTIATE_PARAMS" => ("InstantiateParams", stars),
+        "CUgraphExecUpdateResultInfo" => ("UpdateResult", stars),
+        "CUgraphEdgeData" => ("c_void", stars),
+        "unsigned long long" => ("u64", stars),
+        "CUdevice_attribute" | "CUfunction_attribute" | "CUjit_option" | "CUlibraryOption" | "CUjitInputType" => {
+            ("i32", stars)
+        }
+        "CUstreamCaptureMode" | "CUstreamCaptureStatus" | "CUgraphNodeType" | "CUgraphExecUpdateResult" => {
+            ("i32", stars)
+        }
+        "CUdriverProcAddressQueryResult" | "CUlimit" => ("i32", stars),
         other if other.starts_with("CUtensorMap") => ("i32", stars),
+        handle if HANDLES.contains(&handle) => ("c_void", stars + 1),
         other => panic!("`{other}` is not known to this test"),
     };
     let mut text = base.to_owned();
+    // `const` before a handle's name makes constant what the outer pointer points to.
+    let inner = if HANDLES.contains(&named.as_str()) { 1 } else { 0 };
     for i in 0..stars {
-        text = format!("*{} {text}", if constant && i == 0 { "const" } else { "mut" });
+        text = format!("*{} {text}", if constant && i == inner { "const" } else { "mut" });
     }
     text
 }
@@ -60,16 +90,25 @@ fn rust(c: &str) -> String {
 #[test]
 fn every_call_is_as_the_header_says() {
     let Some(header) = header() else { return };
-    // `#define cuMemAlloc cuMemAlloc_v2`: the header's name for a symbol.
-    let defines: BTreeMap<&str, &str> = header
+    // `#define cuMemAlloc cuMemAlloc_v2`, `#define cuLaunchKernel __CUDA_API_PTSZ(cuLaunchKernel)`: the header's name for a symbol.
+    let symbol = |word: &'static str| {
+        let inner = word.strip_prefix("__CUDA_API_PTSZ(").or_else(|| word.strip_prefix("__CUDA_API_PTDS("));
+        inner.map_or(word, |w| w.trim_end_matches(')'))
+    };
+    let header: &'static str = header.replace("CUDAAPI\n", "CUDAAPI ").leak();
+    let defines: Vec<(&str, &str)> = header
         .lines()
         .filter_map(|l| l.trim().strip_prefix("#define"))
-        .filter_map(|l| Some((l.split_whitespace().nth(1)?, l.split_whitespace().next()?)))
+        .filter_map(|l| Some((symbol(l.split_whitespace().nth(1)?), l.split_whitespace().next()?)))
         .collect();
     for call in CALLS {
-        let name = defines.get(call.name).copied().unwrap_or(call.name);
-        // `cuEventElapsedTime` is asked for by its first name, which has the same arguments.
-        let at = header.find(&format!("CUresult CUDAAPI {name}(")).unwrap_or_else(|| panic!("no {name}"));
+        let own = call.name.trim_end_matches("_ptsz");
+        let name = defines.iter().find(|d| d.0 == own).map_or(own, |d| d.1);
+        // A name that the header gives to a later call has its own declaration at the end, for those who want the old one.
+        let old = name == own && defines.iter().any(|d| d.1 == own && d.0 != own);
+        let declared = format!("CUresult CUDAAPI {name}(");
+        let at = if old { header.rfind(&declared) } else { header.find(&declared) };
+        let at = at.unwrap_or_else(|| panic!("no {name}"));
         let from = at + header[at..].find('(').unwrap() + 1;
         let text = &header[from..from + header[from..].find(')').unwrap()];
         let wanted: Vec<String> =
@@ -94,6 +133,7 @@ fn every_number_is_the_headers() {
         let at = header.match_indices(name).map(|(at, _)| &header[at + name.len()..]);
         let after = at.map(str::trim_start).find_map(|t| t.strip_prefix('='));
         let text = after.unwrap_or_else(|| panic!("no {name}")).trim_start();
+        let text = text.trim_start_matches("0x");
         text[..text.find(|c: char| !c.is_ascii_digit()).unwrap()].parse().unwrap()
     };
     for code in CODES {
@@ -112,7 +152,26 @@ fn every_number_is_the_headers() {
         ("CU_JIT_ERROR_LOG_BUFFER", jit::ERROR_LOG),
         ("CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES", jit::ERROR_LOG_SIZE),
         ("CU_JIT_GENERATE_LINE_INFO", jit::LINE_INFO),
-        ("CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION", CLUSTER_DIMENSION),
+        ("CU_JIT_MAX_REGISTERS", jit::MAX_REGISTERS),
+        ("CU_JIT_OPTIMIZATION_LEVEL", jit::OPTIMIZATION),
+        ("CU_JIT_GENERATE_DEBUG_INFO", jit::DEBUG),
+        ("CU_JIT_INPUT_PTX", input::PTX),
+        ("CU_JIT_INPUT_FATBINARY", input::FATBIN),
+        ("CU_LAUNCH_ATTRIBUTE_IGNORE", launch::IGNORE),
+        ("CU_LAUNCH_ATTRIBUTE_COOPERATIVE", launch::COOPERATIVE),
+        ("CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION", launch::CLUSTER_DIMENSION),
+        ("CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION", launch::PROGRAMMATIC),
+        ("CU_LAUNCH_ATTRIBUTE_PRIORITY", launch::PRIORITY),
+        ("CU_STREAM_NON_BLOCKING", stream::NON_BLOCKING as i32),
+        ("CU_STREAM_CAPTURE_MODE_GLOBAL", capture::GLOBAL),
+        ("CU_STREAM_CAPTURE_MODE_THREAD_LOCAL", capture::THREAD_LOCAL),
+        ("CU_STREAM_CAPTURE_MODE_RELAXED", capture::RELAXED),
+        ("CU_STREAM_CAPTURE_STATUS_INVALIDATED", capture::STATUS[2]),
+        ("CU_GRAPH_NODE_TYPE_KERNEL", node::KERNEL),
+        ("CU_GRAPH_NODE_TYPE_MEMCPY", node::COPY),
+        ("CU_GRAPH_NODE_TYPE_MEMSET", node::FILL),
+        ("CU_GRAPH_NODE_TYPE_GRAPH", node::GRAPH),
+        ("CU_GRAPH_NODE_TYPE_EMPTY", node::EMPTY),
     ] {
         assert_eq!(value(name), ours, "{name}");
     }

@@ -114,15 +114,25 @@ impl Emulator {
     pub fn module(&self, module: ModuleHandle) -> Option<&Module> {
         self.modules.get(&module.0).map(|m| &m.module)
     }
-    fn run(
+    /// Whether a launch can be started: what [`Driver::launch`] finds wrong before the first instruction.
+    ///
+    /// # Errors
+    /// When the kernel is not there or not supported, or the shape or the parameters do not fit it.
+    pub fn fits(
         &mut self,
         module: ModuleHandle,
         kernel: &str,
         config: &LaunchConfig,
         params: &[u8],
-        plan: Option<&Plan>,
-    ) -> Result<(Outcome, LaunchStats), Error> {
-        let begun = std::time::Instant::now();
+    ) -> Result<(), Error> {
+        let code = self.code(module, kernel, None)?;
+        let m = self.modules.get(&module.0).ok_or_else(|| no_module(module))?;
+        let function = &m.module.functions[code.kernel.index()];
+        check(&m.module, function, &code, config, params)?;
+        cluster(function, config).map(drop)
+    }
+    /// A kernel made ready; without a plan it is kept.
+    fn code(&mut self, module: ModuleHandle, kernel: &str, plan: Option<&Plan>) -> Result<Arc<Code>, Error> {
         let o = &self.options;
         let m = self.modules.get_mut(&module.0).ok_or_else(|| no_module(module))?;
         let request = Request {
@@ -134,7 +144,7 @@ impl Emulator {
             stack: o.stack,
             level: o.level.min(Level::detect()),
         };
-        let code = match (plan, m.code.get(kernel)) {
+        Ok(match (plan, m.code.get(kernel)) {
             (None, Some(code)) => code.clone(),
             (None, None) => {
                 let code = Arc::new(decode(&request)?);
@@ -142,7 +152,20 @@ impl Emulator {
                 code
             }
             (Some(_), _) => Arc::new(decode(&request)?),
-        };
+        })
+    }
+    fn run(
+        &mut self,
+        module: ModuleHandle,
+        kernel: &str,
+        config: &LaunchConfig,
+        params: &[u8],
+        plan: Option<&Plan>,
+    ) -> Result<(Outcome, LaunchStats), Error> {
+        let begun = std::time::Instant::now();
+        let code = self.code(module, kernel, plan)?;
+        let o = &self.options;
+        let m = self.modules.get(&module.0).ok_or_else(|| no_module(module))?;
         let function = &m.module.functions[code.kernel.index()];
         check(&m.module, function, &code, config, params)?;
         let (cluster, explicit) = cluster(function, config)?;

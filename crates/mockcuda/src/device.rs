@@ -1,6 +1,6 @@
 //! The device behind the calls: plain functions that give an error code.
 
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CString;
 use std::io::Write;
@@ -15,27 +15,40 @@ use prlx_emu::{Emulator, Options};
 use prlx_isa::image::{self, Target};
 use prlx_trace::kernel::Param;
 
-use crate::queue::{Queues, Work};
+use crate::graph::Graphs;
+use crate::stream::Streams;
 
 /// A call's result; an error is a `CUresult`.
 pub type Result<T> = std::result::Result<T, i32>;
 
 /// `CUDA_ERROR_INVALID_VALUE` and its like.
 pub mod code {
+    /// None of CUDA's: what the call waits for is held back.
+    pub const BUSY: i32 = i32::MIN;
     pub const INVALID_VALUE: i32 = 1;
     pub const OUT_OF_MEMORY: i32 = 2;
     pub const NOT_INITIALIZED: i32 = 3;
     pub const INVALID_DEVICE: i32 = 101;
+    pub const INVALID_IMAGE: i32 = 200;
     pub const INVALID_CONTEXT: i32 = 201;
     pub const NO_BINARY_FOR_GPU: i32 = 209;
     pub const INVALID_PTX: i32 = 218;
+    pub const FILE_NOT_FOUND: i32 = 301;
     pub const INVALID_HANDLE: i32 = 400;
     pub const NOT_FOUND: i32 = 500;
     pub const NOT_READY: i32 = 600;
     pub const ILLEGAL_ADDRESS: i32 = 700;
     pub const LAUNCH_TIMEOUT: i32 = 702;
     pub const NOT_SUPPORTED: i32 = 801;
-    pub const STREAM_CAPTURE_UNSUPPORTED: i32 = 900;
+    pub const CAPTURE_UNSUPPORTED: i32 = 900;
+    pub const CAPTURE_INVALIDATED: i32 = 901;
+    pub const CAPTURE_UNMATCHED: i32 = 903;
+    pub const CAPTURE_UNJOINED: i32 = 904;
+    pub const CAPTURE_ISOLATION: i32 = 905;
+    pub const CAPTURE_IMPLICIT: i32 = 906;
+    pub const CAPTURED_EVENT: i32 = 907;
+    pub const CAPTURE_WRONG_THREAD: i32 = 908;
+    pub const GRAPH_EXEC_UPDATE_FAILURE: i32 = 910;
     pub const UNKNOWN: i32 = 999;
 }
 
@@ -49,74 +62,87 @@ const SHARED: u32 = 48 << 10;
 const THREADS: u32 = 2048;
 const SHARED_OPTIN: u32 = 227 << 10;
 
-/// What is done when its turn in a stream comes; the warp instructions that it takes.
-pub type Action = Box<dyn FnOnce(&mut Emulator) -> std::result::Result<u64, Error> + Send>;
-
-/// `CU_STREAM_CAPTURE_MODE_RELAXED`.
-const RELAXED: i32 = 2;
-
-thread_local! {
-    /// The calling thread's context.
-    static CURRENT: Cell<u64> = const { Cell::new(0) };
-    /// How its calls treat captures.
-    static MODE: Cell<i32> = const { Cell::new(0) };
-}
-
 /// The one device.
 pub struct Device {
-    emulator: Emulator,
-    queues: Queues<Action>,
-    /// The last work that was refused when its turn came, and why.
-    refused: Option<(u64, i32)>,
-    /// Captures under way that forbid other threads unsafe calls, and whether one was broken.
-    pub captures: u32,
-    pub broken: bool,
+    pub emulator: Emulator,
     started: bool,
     /// How often its context was retained and not released.
     retained: u32,
     /// What every call answers after a fault.
     dead: Option<i32>,
-    modules: BTreeMap<u64, ModuleHandle>,
+    pub modules: BTreeMap<u64, ModuleHandle>,
     functions: BTreeMap<u64, Kernel>,
+    /// Libraries' modules, and their kernels' functions.
+    libraries: BTreeMap<u64, u64>,
+    kernels: BTreeMap<u64, u64>,
+    links: BTreeMap<u64, Option<CString>>,
     allocated: BTreeSet<u64>,
+    /// Host memory that the device reaches: where it begins, and how long it is.
+    pub pinned: BTreeMap<u64, Box<[u128]>>,
+    pub streams: Streams,
+    /// Streams that [`crate::prlx_mock_capture`] captures.
+    pub captured: Vec<u64>,
+    pub graphs: Graphs,
     handles: u64,
-    clock: u64,
+    pub clock: u64,
     /// `PRLX_MOCK_FAIL`.
     failing: BTreeMap<String, i32>,
     capability: (i32, i32),
 }
 
+thread_local! {
+    /// The calling thread's contexts, the current one last.
+    static CURRENT: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+}
+
 /// A kernel that was looked up.
-struct Kernel {
-    module: u64,
+pub struct Kernel {
+    pub module: u64,
     name: String,
+    /// The same for C.
+    pub c_name: CString,
+    pub params: Vec<Param>,
     /// Static shared memory, bytes.
     shared: u32,
     /// Most dynamic shared memory, bytes.
     dynamic: u32,
-    params: Vec<Param>,
+}
+
+/// What can be asked for in a stream.
+#[derive(Clone)]
+pub enum Work {
+    Nothing,
+    Launch { function: u64, config: LaunchConfig, params: Vec<u8> },
+    Write { to: u64, bytes: Host },
+    Read { to: usize, from: u64, bytes: usize },
+    Copy { to: u64, from: u64, bytes: usize },
+    Fill { to: u64, value: u8, bytes: usize },
+    Free(u64),
+    Event(u64),
+    Graph(u64),
+}
+
+/// Bytes of the host's: a copy, or where they will be when it is time.
+#[derive(Clone)]
+pub enum Host {
+    Copied(Vec<u8>),
+    At(usize, usize),
 }
 
 static DEVICE: LazyLock<Mutex<Device>> = LazyLock::new(|| Mutex::new(Device::new()));
 
-/// Runs a call on the device, unless it is made to fail.
-pub fn with(name: &str, body: impl FnOnce(&mut Device) -> Result<()>) -> i32 {
-    let mut body = Some(body);
-    waiting(name, |device| body.take().map(|body| body(device)))
-}
-
-/// The same for a call that waits for streams: `body` gives `None` to be asked again when more is done.
-pub fn waiting(name: &str, mut body: impl FnMut(&mut Device) -> Option<Result<()>>) -> i32 {
+/// Runs a call on the device, unless it is made to fail. A call that has to wait is made again until it need not.
+pub fn with(name: &str, mut body: impl FnMut(&mut Device) -> Result<()>) -> i32 {
     loop {
         let mut device = DEVICE.lock().unwrap_or_else(|e| e.into_inner());
-        if let Some(&code) = device.failing.get(name) {
-            return code;
-        }
-        device.work();
-        if let Some(result) = body(&mut device) {
-            return result.err().unwrap_or(0);
-        }
+        let answer = match device.failing.get(name) {
+            Some(&code) => code,
+            None => body(&mut device).err().unwrap_or(0),
+        };
         drop(device);
+        if answer != code::BUSY {
+            return answer;
+        }
         std::thread::sleep(Duration::from_micros(50));
     }
 }
@@ -136,22 +162,25 @@ impl Device {
         let variable = |name| std::env::var(name).unwrap_or_default();
         let failing = variable("PRLX_MOCK_FAIL");
         let failing = failing.split(',').filter_map(|f| f.split_once(':'));
+        let slow = variable("PRLX_MOCK_KERNEL_MICROS").parse().unwrap_or(0);
         let capability = variable("PRLX_MOCK_CAPABILITY");
-        let slow = Duration::from_micros(variable("PRLX_MOCK_KERNEL_MICROS").parse().unwrap_or(0));
         let capability = capability.split_once('.').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
         Device {
             // One host thread: what kernels do across CTAs is then the same in every run.
             emulator: Emulator::new(Options { threads: 1, ..Options::default() }),
-            queues: Queues::new(slow),
-            refused: None,
-            captures: 0,
-            broken: false,
             started: false,
             retained: 0,
             dead: None,
             modules: BTreeMap::new(),
             functions: BTreeMap::new(),
+            libraries: BTreeMap::new(),
+            kernels: BTreeMap::new(),
+            links: BTreeMap::new(),
             allocated: BTreeSet::new(),
+            pinned: BTreeMap::new(),
+            streams: Streams::new(Duration::from_micros(slow)),
+            captured: Vec::new(),
+            graphs: Graphs::default(),
             handles: HANDLE,
             clock: 0,
             failing: failing.filter_map(|(call, code)| Some((call.to_owned(), code.parse().ok()?))).collect(),
@@ -159,7 +188,7 @@ impl Device {
         }
     }
 
-    fn handle(&mut self) -> u64 {
+    pub fn handle(&mut self) -> u64 {
         self.handles += 16;
         self.handles
     }
@@ -169,52 +198,12 @@ impl Device {
     }
 
     /// Whether calls that need a context can be made.
-    fn ready(&self) -> Result<()> {
+    pub fn ready(&self) -> Result<()> {
         self.started()?;
-        if self.retained == 0 || CURRENT.get() != CONTEXT {
+        if self.retained == 0 || Device::current() != CONTEXT {
             return Err(code::INVALID_CONTEXT);
         }
         self.dead.map_or(Ok(()), Err)
-    }
-
-    /// The same for a call that must not be made while others capture, unless the thread is relaxed about it.
-    fn unsafe_ready(&mut self) -> Result<()> {
-        self.ready()?;
-        if self.captures > 0 && MODE.get() != RELAXED {
-            self.broken = true;
-            return Err(code::STREAM_CAPTURE_UNSUPPORTED);
-        }
-        Ok(())
-    }
-
-    /// Does what is due.
-    fn work(&mut self) {
-        while self.dead.is_none()
-            && let Some((given, action)) = self.queues.next(self.clock)
-        {
-            let run = action(&mut self.emulator);
-            let said = self.emulator.take_output();
-            let _ = std::io::stdout().write_all(&said);
-            match run {
-                Ok(instructions) => self.clock += instructions,
-                Err(e) if matches!(e.kind, ErrorKind::Fault | ErrorKind::Stuck) => self.dead = Some(of(&e)),
-                Err(e) => self.refused = Some((given, of(&e))),
-            }
-        }
-    }
-
-    /// Puts work into a stream and does what is due. What is refused at once is told; later it ends the context.
-    fn give(&mut self, stream: u64, work: Work<Action>) -> Result<()> {
-        let given = self.queues.give(stream, work)?;
-        self.work();
-        match self.refused.take() {
-            Some((which, code)) if which == given => Err(code),
-            Some((_, code)) => {
-                self.dead.get_or_insert(code);
-                Ok(())
-            }
-            None => Ok(()),
-        }
     }
 
     pub fn init(&mut self) -> Result<()> {
@@ -255,47 +244,70 @@ impl Device {
     pub fn release(&mut self, device: i32) -> Result<()> {
         self.device(device)?;
         self.retained = self.retained.checked_sub(1).ok_or(code::INVALID_CONTEXT)?;
-        if self.retained == 0 {
-            for (_, module) in std::mem::take(&mut self.modules) {
-                let _ = self.emulator.unload(module);
-            }
-            for at in std::mem::take(&mut self.allocated) {
-                let _ = self.emulator.free(DevicePtr(at));
-            }
-            self.functions.clear();
-            self.queues.clear();
-            self.dead = None;
+        if self.retained == 0 { self.reset(device) } else { Ok(()) }
+    }
+    /// Destroys what is in the context.
+    pub fn reset(&mut self, device: i32) -> Result<()> {
+        self.device(device)?;
+        self.graphs_gone();
+        self.streams = Streams::new(self.streams.slow);
+        for (_, module) in std::mem::take(&mut self.modules) {
+            let _ = self.emulator.unload(module);
         }
+        for at in std::mem::take(&mut self.allocated) {
+            let _ = self.emulator.free(DevicePtr(at));
+        }
+        self.functions.clear();
+        self.libraries.clear();
+        self.kernels.clear();
+        self.pinned.clear();
+        self.dead = None;
         Ok(())
+    }
+    /// The calling thread's context; 0 is none.
+    pub fn current() -> u64 {
+        CURRENT.with_borrow(|c| c.last().copied().unwrap_or(0))
+    }
+    fn known(&self, context: u64) -> Result<()> {
+        self.started()?;
+        if context == 0 || context == CONTEXT && self.retained > 0 { Ok(()) } else { Err(code::INVALID_CONTEXT) }
     }
     pub fn enter(&self, context: u64) -> Result<()> {
-        self.started()?;
-        if context != 0 && (context != CONTEXT || self.retained == 0) {
-            return Err(code::INVALID_CONTEXT);
-        }
-        CURRENT.set(context);
+        self.known(context)?;
+        CURRENT.with_borrow_mut(|c| {
+            c.pop();
+            c.push(context);
+        });
         Ok(())
     }
-    pub fn current(&self) -> Result<u64> {
-        self.started().map(|()| CURRENT.get())
+    pub fn push(&self, context: u64) -> Result<()> {
+        self.known(context)?;
+        CURRENT.with_borrow_mut(|c| c.push(context));
+        Ok(())
     }
-    /// Whether all streams are done.
-    pub fn synchronize(&mut self) -> Option<Result<()>> {
-        let ready = self.unsafe_ready();
-        (ready.is_err() || self.queues.all_idle()).then_some(ready)
-    }
-    /// Sets the thread's way with captures, and gives what it was.
-    pub fn exchange(&self, mode: i32) -> Result<i32> {
+    pub fn pop(&self) -> Result<u64> {
         self.started()?;
-        if (0..=RELAXED).contains(&mode) { Ok(MODE.replace(mode)) } else { Err(code::INVALID_VALUE) }
+        CURRENT.with_borrow_mut(|c| c.pop()).ok_or(code::INVALID_CONTEXT)
+    }
+    pub fn synchronize(&mut self) -> Result<()> {
+        self.ready()?;
+        if self.capturing() {
+            self.unsafe_call()?;
+            return Err(code::CAPTURE_UNSUPPORTED);
+        }
+        self.wait_for_all()?;
+        self.ready()
     }
 
     /// Loads PTX, or the PTX that a cubin keeps; the error comes with what a log would say.
     pub fn load(&mut self, image: &[u8]) -> std::result::Result<u64, (i32, String)> {
-        self.ready().map_err(|code| (code, String::new()))?;
+        let plain = |code| (code, String::new());
+        self.ready().map_err(plain)?;
+        self.unsafe_call().map_err(plain)?;
         let device = Target::of((self.capability.0 as u32, self.capability.1 as u32));
         let images = image::read(image).map_err(|e| (code::INVALID_PTX, e.to_string()))?;
-        let other = || (code::NO_BINARY_FOR_GPU, format!("{} is not what {device} runs", images[0].target));
+        let first = images.first().ok_or(plain(code::INVALID_IMAGE))?;
+        let other = || (code::NO_BINARY_FOR_GPU, format!("{} is not what {device} runs", first.target));
         let image = image::choose(&images, 0, device).ok_or_else(other)?;
         let ptx = image.ptx().ok().flatten().ok_or((code::NO_BINARY_FOR_GPU, String::new()))?;
         let module = self.emulator.load(ptx.as_bytes()).map_err(|e| (of(&e), e.message))?;
@@ -305,32 +317,114 @@ impl Device {
     }
     pub fn unload(&mut self, module: u64) -> Result<()> {
         self.ready()?;
+        self.unsafe_call()?;
+        if self.libraries.values().any(|m| *m == module) {
+            return Err(code::INVALID_VALUE);
+        }
+        self.wait_for_all()?;
+        self.drop_module(module)
+    }
+    fn drop_module(&mut self, module: u64) -> Result<()> {
         let loaded = self.modules.remove(&module).ok_or(code::INVALID_HANDLE)?;
         self.functions.retain(|_, f| f.module != module);
         self.emulator.unload(loaded).map_err(|e| of(&e))
     }
+    fn view(&self, module: u64) -> Result<&prlx_isa::view::Module> {
+        let loaded = *self.modules.get(&module).ok_or(code::INVALID_HANDLE)?;
+        self.emulator.module(loaded).ok_or(code::INVALID_HANDLE)
+    }
+    pub fn names(&self, module: u64) -> Result<Vec<String>> {
+        Ok(Signature::all(self.view(module)?).into_iter().map(|s| s.name).collect())
+    }
     pub fn function(&mut self, module: u64, name: &str) -> Result<u64> {
         self.ready()?;
-        let loaded = *self.modules.get(&module).ok_or(code::INVALID_HANDLE)?;
-        let view = self.emulator.module(loaded).ok_or(code::INVALID_HANDLE)?;
-        let kernel = Signature::all(view).into_iter().find(|s| s.name == name).ok_or(code::NOT_FOUND)?;
+        let kernel = Signature::all(self.view(module)?).into_iter().find(|s| s.name == name).ok_or(code::NOT_FOUND)?;
         let known = self.functions.iter().find(|(_, f)| f.module == module && f.name == kernel.name);
         if let Some((&handle, _)) = known {
             return Ok(handle);
         }
         let handle = self.handle();
-        let shared = 0;
-        self.functions
-            .insert(handle, Kernel { module, name: kernel.name, shared, dynamic: SHARED, params: kernel.params });
+        let c_name = CString::new(kernel.name.as_str()).unwrap_or_default();
+        let Signature { name, params, .. } = kernel;
+        self.functions.insert(handle, Kernel { module, name, c_name, params, shared: 0, dynamic: SHARED });
         Ok(handle)
     }
-    /// The parameters of a kernel.
-    pub fn params(&self, function: u64) -> Result<&[Param]> {
-        self.functions.get(&function).map(|f| f.params.as_slice()).ok_or(code::INVALID_HANDLE)
+    /// A variable: where, and its size.
+    pub fn global(&self, module: u64, name: &str) -> Result<(u64, usize)> {
+        self.ready()?;
+        let symbols = &self.view(module)?.symbols;
+        let size = symbols.iter().find(|s| s.name == name).map(|s| s.size as usize).ok_or(code::NOT_FOUND)?;
+        let at = self.emulator.symbol(self.modules[&module], name).ok_or(code::NOT_FOUND)?;
+        Ok((at.0, size))
     }
+
+    pub fn library(&mut self, image: &[u8]) -> Result<u64> {
+        // A library can be loaded whatever is captured: it is taken into a context when it is used.
+        let was = self.exchange_mode(prlx_driver::cuda::calls::capture::RELAXED)?;
+        let loaded = self.load(image).map_err(|e| e.0);
+        self.exchange_mode(was)?;
+        let library = self.handle();
+        self.libraries.insert(library, loaded?);
+        Ok(library)
+    }
+    pub fn library_unload(&mut self, library: u64) -> Result<()> {
+        self.wait_for_all()?;
+        let module = self.libraries.remove(&library).ok_or(code::INVALID_HANDLE)?;
+        let functions = &self.functions;
+        self.kernels.retain(|_, f| functions.get(f).is_none_or(|f| f.module != module));
+        self.drop_module(module)
+    }
+    pub fn library_module(&self, library: u64) -> Result<u64> {
+        self.libraries.get(&library).copied().ok_or(code::INVALID_HANDLE)
+    }
+    pub fn library_of(&self, kernel: u64) -> Result<u64> {
+        let module = self.kernel(kernel)?.module;
+        self.libraries.iter().find(|(_, m)| **m == module).map(|(&l, _)| l).ok_or(code::INVALID_HANDLE)
+    }
+    pub fn library_kernel(&mut self, library: u64, name: &str) -> Result<u64> {
+        let module = self.library_module(library)?;
+        let function = self.function(module, name)?;
+        if let Some((&kernel, _)) = self.kernels.iter().find(|(_, f)| **f == function) {
+            return Ok(kernel);
+        }
+        let kernel = self.handle();
+        self.kernels.insert(kernel, function);
+        Ok(kernel)
+    }
+    /// A library's kernel as a function; a function stays what it is.
+    pub fn function_of(&self, kernel: u64) -> u64 {
+        self.kernels.get(&kernel).copied().unwrap_or(kernel)
+    }
+    pub fn kernel(&self, function: u64) -> Result<&Kernel> {
+        self.functions.get(&self.function_of(function)).ok_or(code::INVALID_HANDLE)
+    }
+
+    pub fn link(&mut self) -> Result<u64> {
+        self.ready()?;
+        let link = self.handle();
+        self.links.insert(link, None);
+        Ok(link)
+    }
+    /// One input of PTX; what is linked is that PTX again.
+    pub fn link_add(&mut self, link: u64, ptx: &[u8]) -> Result<()> {
+        let into = self.links.get_mut(&link).ok_or(code::INVALID_HANDLE)?;
+        let text = ptx.split(|b| *b == 0).next().unwrap_or_default();
+        match into {
+            None => *into = Some(CString::new(text).map_err(|_| code::INVALID_PTX)?),
+            Some(_) => return Err(code::NOT_SUPPORTED),
+        }
+        Ok(())
+    }
+    pub fn linked(&self, link: u64) -> Result<&CString> {
+        self.links.get(&link).ok_or(code::INVALID_HANDLE)?.as_ref().ok_or(code::INVALID_VALUE)
+    }
+    pub fn link_destroy(&mut self, link: u64) -> Result<()> {
+        self.links.remove(&link).map(drop).ok_or(code::INVALID_HANDLE)
+    }
+
     pub fn needs(&self, attribute: i32, function: u64) -> Result<i32> {
         self.ready()?;
-        let kernel = self.functions.get(&function).ok_or(code::INVALID_HANDLE)?;
+        let kernel = self.kernel(function)?;
         match attribute {
             function::MAX_THREADS => Ok(1024),
             function::SHARED => Ok(kernel.shared as i32),
@@ -342,11 +436,12 @@ impl Device {
     }
     pub fn resident(&self, function: u64, threads: i32) -> Result<i32> {
         self.ready()?;
-        self.functions.get(&function).ok_or(code::INVALID_HANDLE)?;
+        self.kernel(function)?;
         u32::try_from(threads).ok().and_then(|n| THREADS.checked_div(n)).map(|n| n as i32).ok_or(code::INVALID_VALUE)
     }
     pub fn allow(&mut self, function: u64, attribute: i32, value: i32) -> Result<()> {
         self.ready()?;
+        let function = self.function_of(function);
         let kernel = self.functions.get_mut(&function).ok_or(code::INVALID_HANDLE)?;
         match (attribute, u32::try_from(value)) {
             (function::MAX_DYNAMIC_SHARED, Ok(bytes)) if bytes <= SHARED_OPTIN => kernel.dynamic = bytes,
@@ -357,7 +452,13 @@ impl Device {
     }
 
     pub fn alloc(&mut self, bytes: usize) -> Result<u64> {
-        self.unsafe_ready()?;
+        self.ready()?;
+        self.unsafe_call()?;
+        self.take(bytes)
+    }
+    /// Allocates, whatever is captured.
+    pub fn take(&mut self, bytes: usize) -> Result<u64> {
+        self.ready()?;
         if bytes == 0 {
             return Err(code::INVALID_VALUE);
         }
@@ -365,111 +466,129 @@ impl Device {
         self.allocated.insert(at);
         Ok(at)
     }
-    /// Waits for everything, as drivers do.
-    pub fn free(&mut self, at: u64) -> Option<Result<()>> {
-        let checked = self.unsafe_ready();
-        if checked.is_ok() && !self.queues.all_idle() {
-            return None;
-        }
-        Some(checked.and_then(|()| {
-            if !self.allocated.remove(&at) {
-                return Err(code::INVALID_VALUE);
-            }
-            self.emulator.free(DevicePtr(at)).map_err(|e| of(&e))
-        }))
-    }
-    /// Whether a host allocation may be made now.
-    pub fn host_alloc(&mut self) -> Result<()> {
-        self.unsafe_ready()
-    }
-    /// Does something with memory, in the legacy stream's place.
-    pub fn at_once(
-        &mut self,
-        action: impl FnOnce(&mut Emulator) -> std::result::Result<(), Error>,
-    ) -> Option<Result<()>> {
-        let ready = self.unsafe_ready();
-        if ready.is_ok() && !self.queues.legacy_idle() {
-            return None;
-        }
-        Some(ready.and_then(|()| action(&mut self.emulator).map_err(|_| code::INVALID_VALUE)))
-    }
-    /// Does it when the stream comes to it.
-    pub fn later(&mut self, stream: u64, action: Action) -> Result<()> {
+    pub fn free(&mut self, at: u64) -> Result<()> {
         self.ready()?;
-        self.give(stream, Work::Copy(action))
+        self.unsafe_call()?;
+        if !self.allocated.contains(&at) {
+            return Err(code::INVALID_VALUE);
+        }
+        self.wait_for_all()?;
+        self.give_back(at)
+    }
+    fn give_back(&mut self, at: u64) -> Result<()> {
+        if !self.allocated.remove(&at) {
+            return Err(code::INVALID_VALUE);
+        }
+        self.emulator.free(DevicePtr(at)).map_err(|e| of(&e))
+    }
+    /// Copies of the host wait as the legacy stream does.
+    fn at_once(&mut self) -> Result<()> {
+        self.ready()?;
+        self.implicit()?;
+        self.unsafe_call()?;
+        let legacy = self.stream(0, false)?;
+        self.put(legacy, Work::Nothing)?;
+        self.wait_for(legacy, u64::MAX)?;
+        self.ready()
+    }
+    pub fn write(&mut self, to: u64, bytes: &[u8]) -> Result<()> {
+        self.at_once()?;
+        self.emulator.write(DevicePtr(to), bytes).map_err(|_| code::INVALID_VALUE)
+    }
+    pub fn read(&mut self, from: u64, bytes: &mut [u8]) -> Result<()> {
+        self.at_once()?;
+        self.emulator.read(DevicePtr(from), bytes).map_err(|_| code::INVALID_VALUE)
     }
     pub fn tensor_map(&mut self, at: u64, map: &TensorMap) -> Result<[u8; 128]> {
         self.ready()?;
         self.emulator.tensor_map(DevicePtr(at), map).map_err(|_| code::INVALID_VALUE)
     }
+    pub fn fill(&mut self, to: u64, value: u8, bytes: usize) -> Result<()> {
+        self.at_once()?;
+        self.emulator.fill(DevicePtr(to), bytes as u64, value).map_err(|_| code::INVALID_VALUE)
+    }
+    /// Whether all of it is memory of the device.
+    pub fn allocated(&mut self, at: u64, bytes: usize) -> Result<()> {
+        let last = at.wrapping_add((bytes as u64).saturating_sub(1));
+        let mut held = |at: u64| self.emulator.read(DevicePtr(at), &mut [0]).is_ok();
+        if held(at) && held(last) { Ok(()) } else { Err(code::INVALID_VALUE) }
+    }
 
-    /// Starts a kernel. As on a GPU, what goes wrong in it is told by a later call, and by every one after.
-    pub fn launch(&mut self, function: u64, config: &LaunchConfig, params: &[u8], stream: u64) -> Result<()> {
+    pub fn pin(&mut self, bytes: usize) -> Result<u64> {
         self.ready()?;
+        self.unsafe_call()?;
+        let memory = vec![0u128; bytes.div_ceil(16).max(1)].into_boxed_slice();
+        let at = memory.as_ptr() as u64;
+        self.pinned.insert(at, memory);
+        Ok(at)
+    }
+    pub fn unpin(&mut self, at: u64) -> Result<()> {
+        self.ready()?;
+        self.unsafe_call()?;
+        self.wait_for_all()?;
+        self.pinned.remove(&at).map(drop).ok_or(code::INVALID_VALUE)
+    }
+    pub fn is_pinned(&self, at: u64, bytes: usize) -> bool {
+        let below = self.pinned.range(..=at).next_back();
+        below.is_some_and(|(from, memory)| at + bytes as u64 <= from + memory.len() as u64 * 16)
+    }
+
+    /// A launch that can be put into a stream.
+    pub fn launch(&mut self, function: u64, config: LaunchConfig, params: Vec<u8>) -> Result<Work> {
+        self.ready()?;
+        let function = self.function_of(function);
         let kernel = self.functions.get(&function).ok_or(code::INVALID_HANDLE)?;
         if config.shared > kernel.dynamic {
             return Err(code::INVALID_VALUE);
         }
         let module = *self.modules.get(&kernel.module).ok_or(code::INVALID_HANDLE)?;
-        let (name, config, params) = (kernel.name.clone(), config.clone(), params.to_vec());
-        let run = move |emulator: &mut Emulator| {
-            emulator.launch(module, &name, &config, &params).map(|stats| stats.warp_instructions)
+        self.emulator.fits(module, &kernel.name, &config, &params).map_err(|e| of(&e))?;
+        Ok(Work::Launch { function, config, params })
+    }
+
+    /// Does a piece of work. What goes wrong in a kernel is told by a later call, and by every one after, as on a GPU.
+    pub fn perform(&mut self, work: Work) {
+        if self.dead.is_some() {
+            return;
+        }
+        let done = match work {
+            Work::Nothing | Work::Graph(_) => Ok(()),
+            Work::Event(event) => {
+                self.event_passed(event);
+                Ok(())
+            }
+            Work::Free(at) => self.give_back(at),
+            Work::Fill { to, value, bytes } => {
+                self.emulator.fill(DevicePtr(to), bytes as u64, value).map_err(|_| code::ILLEGAL_ADDRESS)
+            }
+            Work::Copy { to, from, bytes } => {
+                let mut held = vec![0; bytes];
+                let read = self.emulator.read(DevicePtr(from), &mut held);
+                read.and_then(|()| self.emulator.write(DevicePtr(to), &held)).map_err(|_| code::ILLEGAL_ADDRESS)
+            }
+            Work::Write { to, bytes } => {
+                let bytes = crate::exports::host(&bytes);
+                self.emulator.write(DevicePtr(to), bytes).map_err(|_| code::ILLEGAL_ADDRESS)
+            }
+            Work::Read { to, from, bytes } => {
+                let mut held = vec![0; bytes];
+                let read = self.emulator.read(DevicePtr(from), &mut held).map_err(|_| code::ILLEGAL_ADDRESS);
+                read.map(|()| crate::exports::give(to, &held))
+            }
+            Work::Launch { function, config, params } => self.run(function, &config, &params),
         };
-        self.give(stream, Work::Kernel(Box::new(run)))
-    }
-
-    pub fn stream(&mut self, flags: u32) -> Result<u64> {
-        self.ready()?;
-        if flags > 1 {
-            return Err(code::INVALID_VALUE);
-        }
-        let stream = self.handle();
-        self.queues.stream(stream, flags == 0);
-        Ok(stream)
-    }
-    /// Its work is done first: who destroys a stream waits here, while a driver would go on by itself.
-    pub fn stream_end(&mut self, stream: u64) -> Option<Result<()>> {
-        match self.ready().and_then(|()| self.queues.destroy(stream)) {
-            Ok(false) => None,
-            other => Some(other.map(drop)),
+        if let Err(code) = done {
+            self.dead = Some(code);
         }
     }
-    pub fn stream_wait(&mut self, stream: u64, event: u64) -> Result<()> {
-        self.ready()?;
-        self.queues.wait(stream, event)?;
-        self.work();
+    fn run(&mut self, function: u64, config: &LaunchConfig, params: &[u8]) -> Result<()> {
+        let kernel = self.functions.get(&function).ok_or(code::INVALID_HANDLE)?;
+        let module = *self.modules.get(&kernel.module).ok_or(code::INVALID_HANDLE)?;
+        let run = self.emulator.launch(module, &kernel.name, config, params);
+        let said = self.emulator.take_output();
+        let _ = std::io::stdout().write_all(&said);
+        self.clock += run.map_err(|e| of(&e))?.warp_instructions;
         Ok(())
-    }
-    /// See [`crate::prlx_mock_hold`].
-    pub fn hold(&mut self, stream: u64, held: bool) -> Result<()> {
-        self.queues.hold(stream, held)
-    }
-
-    pub fn event(&mut self) -> Result<u64> {
-        self.ready()?;
-        let event = self.handle();
-        self.queues.event(event);
-        Ok(event)
-    }
-    pub fn record(&mut self, event: u64, stream: u64) -> Result<()> {
-        self.ready()?;
-        self.queues.record(event, stream)?;
-        self.work();
-        Ok(())
-    }
-    pub fn query(&mut self, event: u64) -> Result<()> {
-        self.unsafe_ready()?;
-        self.queues.passed(event)?.map(drop).ok_or(code::NOT_READY)
-    }
-    /// Milliseconds; a warp instruction is a nanosecond here.
-    pub fn elapsed(&self, start: u64, end: u64) -> Result<f32> {
-        self.ready()?;
-        let at = |event: u64| self.queues.passed(event)?.ok_or(code::NOT_READY);
-        Ok(at(end)?.saturating_sub(at(start)?) as f32 / 1e6)
-    }
-    pub fn stop(&mut self, event: u64) -> Result<()> {
-        self.ready()?;
-        self.queues.forget(event)
     }
 }
 

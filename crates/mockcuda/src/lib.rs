@@ -3,18 +3,19 @@
 //! Tests load it by path through [`prlx_driver::cuda::VARIABLE`], as the driver would be loaded. Its exports are made from the
 //! same table as the loader's pointers.
 //!
-//! Holds: what is easy to get wrong on a device goes wrong here too: calls before `cuInit` or without a context, memory that
-//! was not allocated, dynamic shared memory that was not asked for, code for another architecture, a context that is dead after
-//! a fault, a thread without the context, calls that would break a capture. Of machine code it runs the PTX that `-lineinfo`
-//! leaves in it.
-//! Misses: more than one device; what the module `queue` says of streams.
+//! Holds: what is easy to get wrong on a device goes wrong here too: calls before `cuInit` or without the thread's context,
+//! memory that was not allocated, dynamic shared memory that was not asked for, code for another architecture, a context that is
+//! dead after a fault, work that is not done before somebody waits for it ([`stream`]), calls that break a capture ([`graph`]).
+//! Of machine code it runs the PTX that `-lineinfo` leaves in it.
+//! Misses: more than one device; managed memory; textures; launches that CUDA has given up; the linker gives its one input of PTX back.
 //!
 //! `PRLX_MOCK_FAIL=CALL:CODE[,CALL:CODE…]` makes calls fail. `PRLX_MOCK_CAPABILITY=9.0` is the device's capability.
-//! `PRLX_MOCK_KERNEL_MICROS=500` is how long every kernel takes at least; without it, work is done at once. Tests may also
-//! call [`prlx_mock_hold`] and [`prlx_mock_capture`], which are no calls of a driver.
+//! `PRLX_MOCK_KERNEL_MICROS=500` is how long every kernel takes at least. Tests may also call [`prlx_mock_hold`] and
+//! [`prlx_mock_capture`], which are no calls of a driver.
 
 mod device;
 mod exports;
-mod queue;
+mod graph;
+mod stream;
 
 pub use exports::{prlx_mock_capture, prlx_mock_hold};

@@ -1,13 +1,13 @@
 //! From PTX to machine code before the driver sees it: `ptxas` where there is one, else nvJitLink; where both are missing the
 //! driver's own compiler does it.
 //!
-//! Options are pinned: the architecture, and `-lineinfo`, which changes no code and keeps lines (by `ptxas`, the PTX too) in
-//! the cubin.
+//! Options are pinned: the architecture, `-lineinfo`, which changes no code and keeps lines (by `ptxas`, the PTX too) in the
+//! cubin, and those that the code was made with, where they are known ([`kept`]).
 //! Results are kept in the user's cache folder ([`cache`]).
 //!
 //! Holds: PTX for `sm_90a` is assembled for `sm_90a`, and so on; other PTX for the device's own architecture. An assembler
 //! that does not know the architecture or the PTX's version is passed over; what one finds wrong with the code is an error.
-//! Misses: the options that a program's own build had.
+//! Misses: the options of a build that stored none.
 
 pub mod cache;
 mod jitlink;
@@ -70,7 +70,7 @@ impl std::fmt::Debug for Assembler {
 impl Assembler {
     /// A `ptxas`; `None` if it does not start.
     pub fn ptxas(path: &Path) -> Option<Assembler> {
-        let out = Command::new(path).arg("--version").stdin(Stdio::null()).output().ok()?;
+        let out = Command::new(path).arg("--version").env_remove("LD_PRELOAD").stdin(Stdio::null()).output().ok()?;
         let said = String::from_utf8_lossy(&out.stdout).into_owned();
         // "Build cuda_13.0.r13.0/compiler.36424714_0", or whatever comes last.
         let version = said.lines().rev().map(str::trim).find(|l| !l.is_empty()).unwrap_or_default();
@@ -89,13 +89,14 @@ impl Assembler {
         &self.version
     }
 
-    /// The machine code of `ptx`.
+    /// The machine code of `ptx`, with more options.
     ///
     /// # Errors
     /// See [`Failed`].
-    pub fn assemble(&self, ptx: &str, target: Target) -> Result<Vec<u8>, Failed> {
+    pub fn assemble(&self, ptx: &str, target: Target, more: &[String]) -> Result<Vec<u8>, Failed> {
         let mut options = vec![format!("-arch={target}")];
         options.extend(OPTIONS.iter().map(|o| (*o).to_owned()));
+        options.extend_from_slice(more);
         let done = match &self.tool {
             Tool::Ptxas(path) => run(path, ptx, &options),
             Tool::JitLink(library) => library.assemble(ptx, &options),
@@ -118,6 +119,8 @@ fn run(ptxas: &Path, ptx: &str, options: &[String]) -> Result<Result<Vec<u8>, St
         std::fs::write(folder.join("PTX"), ptx)?;
         let mut command = Command::new(ptxas);
         let command = command.current_dir(&folder).args(options).args(["-o", "cubin", "PTX"]).stdin(Stdio::null());
+        // What a program has preloaded is not for its assembler.
+        let command = command.env_remove("LD_PRELOAD");
         let out = command.output()?;
         if !out.status.success() {
             let said = [out.stdout, out.stderr].concat();
@@ -157,14 +160,14 @@ impl Assemblers {
         Assemblers { tools, cache: Cache::of_user() }
     }
 
-    /// The machine code of `ptx` by one of [`Self::tools`], from the cache if it is there.
+    /// The machine code of `ptx` by one of [`Self::tools`], with more options, from the cache if it is there.
     ///
     /// # Errors
     /// See [`Failed`].
-    pub fn assemble(&self, tool: &Assembler, ptx: &str, target: Target) -> Result<Vec<u8>, Failed> {
+    pub fn assemble(&self, tool: &Assembler, ptx: &str, target: Target, more: &[String]) -> Result<Vec<u8>, Failed> {
         let mut hash = Xxh3::new();
         // The level of a rewritten module is in its text.
-        for part in [tool.version.as_str(), &target.to_string(), &OPTIONS.join(" "), ptx] {
+        for part in [tool.version.as_str(), &target.to_string(), &OPTIONS.join(" "), &more.join(" "), ptx] {
             hash.update(&(part.len() as u64).to_le_bytes());
             hash.update(part.as_bytes());
         }
@@ -172,12 +175,29 @@ impl Assemblers {
         if let Some(kept) = self.cache.as_ref().and_then(|cache| cache.get(key)) {
             return Ok(kept);
         }
-        let made = tool.assemble(ptx, target)?;
+        let made = tool.assemble(ptx, target, more)?;
         if let Some(cache) = &self.cache {
             cache.put(key, &made);
         }
         Ok(made)
     }
+}
+
+/// Of the options that are stored with an image, as ` -lineinfo -arch sm_90a -O1`, those that make a difference to its code.
+pub fn kept(stored: &str) -> Vec<String> {
+    let mut words = stored.split_whitespace().peekable();
+    let mut all = Vec::new();
+    while let Some(word) = words.next() {
+        let value = words.next_if(|w| !word.contains('=') && !w.starts_with('-'));
+        let name = word.split('=').next().unwrap_or_default();
+        let idle =
+            ["-lineinfo", "--generate-line-info", "-v", "--verbose", "-arch", "--gpu-name", "-o", "--output-file"];
+        if word.starts_with('-') && !idle.contains(&name) {
+            all.push(word.to_owned());
+            all.extend(value.map(str::to_owned));
+        }
+    }
+    all
 }
 
 /// What PTX must be assembled for to run on a device; `None` if its `.target` says nothing that is known.
@@ -216,4 +236,17 @@ fn in_path(name: &str) -> Option<PathBuf> {
     let homes = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(env::var_os).map(|h| PathBuf::from(h).join("bin"));
     let folders = env::split_paths(&path).chain(homes).chain([PathBuf::from("/usr/local/cuda/bin")]);
     folders.map(|f| f.join(name)).find(|p| p.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::kept;
+
+    #[test]
+    fn options_that_change_code_are_kept() {
+        let all = |stored| kept(stored).join(" ");
+        assert_eq!(all(" -lineinfo -arch sm_90a "), "");
+        assert_eq!(all("-maxrregcount=32 -O2 --generate-line-info"), "-maxrregcount=32 -O2");
+        assert_eq!(all("-v -g --gpu-name=sm_90 --maxrregcount 40 -O 1 in.ptx"), "-g --maxrregcount 40 -O 1");
+    }
 }

@@ -1,140 +1,8 @@
-//! The calls of the CUDA driver API that are used, declared once: name with its version suffix, and signature (cuda.h 13.0).
+//! What the calls of the table ([`cuda_calls!`](crate::cuda_calls)) take: numbers and structures (cuda.h 13.0); and the table as data.
 //!
-//! [`cuda_calls!`](crate::cuda_calls) is the table. The loader makes its function pointers from it, a mock its exports.
-//! Holds: each row is as cuda.h has it; a test reads the header where there is one.
-//! Misses: every call returns `CUresult`, an `i32`; 64-bit Linux only.
+//! Holds: numbers and the structures' sizes are cuda.h's; a test reads the header where there is one. Misses: what is not used.
 
 use std::ffi::c_void;
-
-/// Hands the table to a macro: `cuda_calls!(make)` expands to `make! { … }` with a row for each call.
-#[macro_export]
-macro_rules! cuda_calls {
-    ($make:ident) => {
-        $make! {
-            /// Starts the driver.
-            cuInit(flags: u32);
-            /// 1000 * major + 10 * minor of the newest CUDA that the driver knows.
-            cuDriverGetVersion(version: *mut i32);
-            /// The short name of an error.
-            cuGetErrorName(error: i32, text: *mut *const ::core::ffi::c_char);
-            /// An error in words.
-            cuGetErrorString(error: i32, text: *mut *const ::core::ffi::c_char);
-            /// How many devices there are.
-            cuDeviceGetCount(count: *mut i32);
-            /// A device by its ordinal.
-            cuDeviceGet(device: *mut i32, ordinal: i32);
-            /// Its name.
-            cuDeviceGetName(name: *mut ::core::ffi::c_char, len: i32, device: i32);
-            /// One of [`Attribute`](crate::cuda::calls::attribute)'s numbers.
-            cuDeviceGetAttribute(value: *mut i32, attribute: i32, device: i32);
-            /// Bytes of its memory.
-            cuDeviceTotalMem_v2(bytes: *mut usize, device: i32);
-            /// The context that the runtime API shares with us.
-            cuDevicePrimaryCtxRetain(context: *mut *mut ::core::ffi::c_void, device: i32);
-            /// Gives it back; the last one destroys it.
-            cuDevicePrimaryCtxRelease_v2(device: i32);
-            /// Makes a context the calling thread's.
-            cuCtxSetCurrent(context: *mut ::core::ffi::c_void);
-            /// Sets one of [`limit`](crate::cuda::calls::limit)'s.
-            cuCtxSetLimit(limit: i32, value: usize);
-            /// The calling thread's context, or null.
-            cuCtxGetCurrent(context: *mut *mut ::core::ffi::c_void);
-            /// How the calling thread treats captures of others; sets it and gives what it was. Relaxed, no call of it breaks one.
-            cuThreadExchangeStreamCaptureMode(mode: *mut i32);
-            /// Waits for everything; gives the error of what failed.
-            cuCtxSynchronize();
-            /// Loads PTX (ending in NUL), a cubin or a fatbin.
-            cuModuleLoadDataEx(
-                module: *mut *mut ::core::ffi::c_void,
-                image: *const ::core::ffi::c_void,
-                count: u32,
-                options: *mut i32,
-                values: *mut *mut ::core::ffi::c_void
-            );
-            /// Unloads it.
-            cuModuleUnload(module: *mut ::core::ffi::c_void);
-            /// A kernel of a module.
-            cuModuleGetFunction(
-                function: *mut *mut ::core::ffi::c_void,
-                module: *mut ::core::ffi::c_void,
-                name: *const ::core::ffi::c_char
-            );
-            /// What a kernel needs: registers, shared memory …
-            cuFuncGetAttribute(value: *mut i32, attribute: i32, function: *mut ::core::ffi::c_void);
-            /// What a kernel may have: dynamic shared memory, large clusters.
-            cuFuncSetAttribute(function: *mut ::core::ffi::c_void, attribute: i32, value: i32);
-            /// How many CTAs of a kernel a multiprocessor runs at once.
-            cuOccupancyMaxActiveBlocksPerMultiprocessor(
-                ctas: *mut i32,
-                function: *mut ::core::ffi::c_void,
-                threads: i32,
-                shared: usize
-            );
-            /// Allocates, aligned to 256 bytes at least.
-            cuMemAlloc_v2(at: *mut u64, bytes: usize);
-            /// Frees.
-            cuMemFree_v2(at: u64);
-            /// Copies to the device.
-            cuMemcpyHtoD_v2(to: u64, from: *const ::core::ffi::c_void, bytes: usize);
-            /// Copies from the device.
-            cuMemcpyDtoH_v2(to: *mut ::core::ffi::c_void, from: u64, bytes: usize);
-            /// Sets bytes.
-            cuMemsetD8_v2(to: u64, value: u8, bytes: usize);
-            /// Allocates host memory that the device's copy engines reach.
-            cuMemHostAlloc(to: *mut *mut ::core::ffi::c_void, bytes: usize, flags: u32);
-            /// Frees it.
-            cuMemFreeHost(at: *mut ::core::ffi::c_void);
-            /// Copies to the device when the stream comes to it.
-            cuMemcpyHtoDAsync_v2(to: u64, from: *const ::core::ffi::c_void, bytes: usize, stream: *mut ::core::ffi::c_void);
-            /// Copies from the device when the stream comes to it.
-            cuMemcpyDtoHAsync_v2(to: *mut ::core::ffi::c_void, from: u64, bytes: usize, stream: *mut ::core::ffi::c_void);
-            /// Sets bytes when the stream comes to it.
-            cuMemsetD8Async(to: u64, value: u8, bytes: usize, stream: *mut ::core::ffi::c_void);
-            /// Makes a tensor map, of 128 bytes at a multiple of 64.
-            cuTensorMapEncodeTiled(
-                map: *mut ::core::ffi::c_void,
-                element: i32,
-                rank: u32,
-                at: *mut ::core::ffi::c_void,
-                sizes: *const u64,
-                strides: *const u64,
-                tile: *const u32,
-                steps: *const u32,
-                interleave: i32,
-                swizzle: i32,
-                promotion: i32,
-                fill: i32
-            );
-            /// Starts a kernel.
-            cuLaunchKernelEx(
-                config: *const $crate::cuda::calls::LaunchConfig,
-                function: *mut ::core::ffi::c_void,
-                params: *mut *mut ::core::ffi::c_void,
-                extra: *mut *mut ::core::ffi::c_void
-            );
-            /// Makes a stream. Priorities beyond the device's are taken as its highest or lowest.
-            cuStreamCreateWithPriority(stream: *mut *mut ::core::ffi::c_void, flags: u32, priority: i32);
-            /// Destroys one; work that is in it is still done.
-            cuStreamDestroy_v2(stream: *mut ::core::ffi::c_void);
-            /// Makes what follows in a stream wait for an event.
-            cuStreamWaitEvent(stream: *mut ::core::ffi::c_void, event: *mut ::core::ffi::c_void, flags: u32);
-            /// Makes an event.
-            cuEventCreate(event: *mut *mut ::core::ffi::c_void, flags: u32);
-            /// Puts it into a stream; null is the default stream.
-            cuEventRecord(event: *mut ::core::ffi::c_void, stream: *mut ::core::ffi::c_void);
-            /// Whether everything has passed that its last record stood behind.
-            cuEventQuery(event: *mut ::core::ffi::c_void);
-            /// Milliseconds between two events that have passed.
-            cuEventElapsedTime(
-                milliseconds: *mut f32,
-                start: *mut ::core::ffi::c_void,
-                end: *mut ::core::ffi::c_void
-            );
-            /// Destroys an event.
-            cuEventDestroy_v2(event: *mut ::core::ffi::c_void);
-        }
-    };
-}
 
 /// `CUdevice_attribute`.
 pub mod attribute {
@@ -190,6 +58,12 @@ pub const TENSOR_TYPES: [(&str, i32); 12] = [
 
 /// `CUjit_option`.
 pub mod jit {
+    /// At most so many registers.
+    pub const MAX_REGISTERS: i32 = 0;
+    /// `-O0` to `-O4`.
+    pub const OPTIMIZATION: i32 = 7;
+    /// Keep what a debugger needs.
+    pub const DEBUG: i32 = 11;
     /// Where the JIT's errors are written.
     pub const ERROR_LOG: i32 = 5;
     /// How long that is, bytes.
@@ -208,8 +82,66 @@ pub mod extra {
     pub const SIZE: usize = 2;
 }
 
-/// `CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION`: the value's first three words are the cluster's sizes.
-pub const CLUSTER_DIMENSION: i32 = 4;
+/// `CUlaunchAttributeID`.
+pub mod launch {
+    /// Nothing.
+    pub const IGNORE: i32 = 0;
+    /// Whether all CTAs run at once.
+    pub const COOPERATIVE: i32 = 2;
+    /// The value's first three words are the cluster's sizes.
+    pub const CLUSTER_DIMENSION: i32 = 4;
+    /// Whether the kernel may start before the one in front of it in its stream has ended.
+    pub const PROGRAMMATIC: i32 = 6;
+    /// Which goes first.
+    pub const PRIORITY: i32 = 8;
+}
+
+/// Streams that are always there.
+pub mod stream {
+    /// `CU_STREAM_LEGACY`: what no stream means, where it does not mean the thread's own.
+    pub const LEGACY: u64 = 1;
+    /// `CU_STREAM_PER_THREAD`.
+    pub const PER_THREAD: u64 = 2;
+    /// `CU_STREAM_NON_BLOCKING`, a flag: neither waits for the legacy stream nor makes it wait.
+    pub const NON_BLOCKING: u32 = 1;
+}
+
+/// `CUstreamCaptureMode`.
+pub mod capture {
+    /// No thread may make calls that could wait.
+    pub const GLOBAL: i32 = 0;
+    /// The capturing thread may not.
+    pub const THREAD_LOCAL: i32 = 1;
+    /// Every thread may.
+    pub const RELAXED: i32 = 2;
+    /// `CUstreamCaptureStatus`: no capture, one, one that failed.
+    pub const STATUS: [i32; 3] = [0, 1, 2];
+}
+
+/// `CUjitInputType`.
+pub mod input {
+    /// Text.
+    pub const PTX: i32 = 1;
+    /// A container of images.
+    pub const FATBIN: i32 = 2;
+}
+
+/// `CUgraphNodeType`.
+pub mod node {
+    /// A kernel.
+    pub const KERNEL: i32 = 0;
+    /// A copy.
+    pub const COPY: i32 = 1;
+    /// Setting bytes.
+    pub const FILL: i32 = 2;
+    /// A graph.
+    pub const GRAPH: i32 = 4;
+    /// Nothing.
+    pub const EMPTY: i32 = 5;
+}
+
+/// Flags of `cuGetProcAddress`: the calls whose default stream is the thread's own.
+pub const PER_THREAD_STREAM: u64 = 2;
 
 /// `CUlaunchAttribute`.
 #[repr(C, align(8))]
@@ -241,8 +173,101 @@ pub struct LaunchConfig {
     pub count: u32,
 }
 
+/// `CUDA_KERNEL_NODE_PARAMS`. Its first version ends with `extra`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct KernelNodeParams {
+    /// `CUfunction`.
+    pub function: *mut c_void,
+    /// CTAs.
+    pub grid: [u32; 3],
+    /// Threads in a CTA.
+    pub block: [u32; 3],
+    /// Dynamic shared memory, bytes.
+    pub shared: u32,
+    /// As in a launch.
+    pub params: *mut *mut c_void,
+    /// As in a launch.
+    pub extra: *mut *mut c_void,
+    /// `CUkernel`, if there is no function.
+    pub kernel: *mut c_void,
+    /// Its context, if it is not the thread's.
+    pub context: *mut c_void,
+}
+
+/// `CUDA_LAUNCH_PARAMS`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct DeviceLaunch {
+    /// The kernel.
+    pub function: *mut c_void,
+    /// CTAs.
+    pub grid: [u32; 3],
+    /// Threads in a CTA.
+    pub block: [u32; 3],
+    /// Dynamic shared memory, bytes.
+    pub shared: u32,
+    /// Its stream, which says the device.
+    pub stream: *mut c_void,
+    /// As in a launch.
+    pub params: *mut *mut c_void,
+}
+
+/// `CUgraphNodeParams`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct NodeParams {
+    /// One of [`node`]'s.
+    pub kind: i32,
+    /// Zeros.
+    pub reserved: [i32; 3],
+    /// By kind.
+    pub of: NodeParamsOf,
+    /// Zero.
+    pub reserved2: i64,
+}
+
+/// What [`NodeParams`] hold, by kind.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub union NodeParamsOf {
+    /// Whatever it is.
+    pub bytes: [i64; 29],
+    /// Of a kernel.
+    pub kernel: KernelNodeParams,
+}
+
+/// `CUDA_GRAPH_INSTANTIATE_PARAMS`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct InstantiateParams {
+    /// Flags.
+    pub flags: u64,
+    /// Where it is uploaded.
+    pub stream: *mut c_void,
+    /// Out: the node that is wrong.
+    pub error: *mut c_void,
+    /// Out: what is wrong; 0 is nothing.
+    pub result: i32,
+}
+
+/// `CUgraphExecUpdateResultInfo`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct UpdateResult {
+    /// 0: it was updated.
+    pub result: i32,
+    /// The node that is wrong.
+    pub error: *mut c_void,
+    /// The node before it.
+    pub from: *mut c_void,
+}
+
 // What the compiler makes of cuda.h for x86-64 and aarch64.
 const _: () = assert!(size_of::<LaunchAttribute>() == 72 && size_of::<LaunchConfig>() == 56);
+const _: () = assert!(size_of::<DeviceLaunch>() == 56);
+const _: () = assert!(size_of::<KernelNodeParams>() == 72 && size_of::<NodeParams>() == 256);
+const _: () = assert!(size_of::<InstantiateParams>() == 32 && size_of::<UpdateResult>() == 24);
 
 /// A row of the table, for those who check it.
 #[derive(Clone, Copy, Debug)]
@@ -251,13 +276,63 @@ pub struct Call {
     pub name: &'static str,
     /// Types of its arguments, in Rust.
     pub arguments: &'static [&'static str],
+    /// From which version of CUDA programs get it, where that matters.
+    pub since: Option<i32>,
+}
+
+/// A symbol's name without its version, and whether its default stream is the thread's own: (`cuGraphLaunch`, true) of
+/// `cuGraphLaunch_ptsz`.
+pub fn plain(symbol: &str) -> (&str, bool) {
+    let (name, own) = symbol.strip_suffix("_ptsz").map_or((symbol, false), |n| (n, true));
+    let versioned = name.rsplit_once("_v").filter(|(_, v)| v.bytes().all(|b| b.is_ascii_digit()));
+    (versioned.map_or(name, |(n, _)| n), own)
+}
+
+/// What a program gets that asks `cuGetProcAddress` for `name`, for a version of CUDA: the last of the calls of that name that
+/// is not newer; with `own`, those whose default stream is the thread's own before others.
+pub fn asked(name: &str, version: i32, own: bool) -> Option<&'static Call> {
+    // The header's name for a later call that is not called so.
+    let renamed = |symbol| if symbol == "cuGraphInstantiateWithFlags" { "cuGraphInstantiate" } else { symbol };
+    let fits = |c: &&Call| {
+        let (plain, of) = plain(c.name);
+        (plain == name || renamed(plain) == name) && (own || !of) && c.since.is_none_or(|since| since <= version)
+    };
+    CALLS.iter().filter(fits).max_by_key(|c| (plain(c.name).1, c.since))
 }
 
 macro_rules! list {
-    ($($(#[$doc:meta])* $name:ident($($arg:ident: $ty:ty),*);)*) => {
+    ($($(#[$doc:meta])* $(@$since:literal)? $(~$from:literal)? $name:ident($($arg:ident: $ty:ty),*);)*) => {
         /// The table as data.
-        pub const CALLS: &[Call] =
-            &[$(Call { name: stringify!($name), arguments: &[$(stringify!($ty)),*] },)*];
+        pub const CALLS: &[Call] = &[$(Call {
+            name: stringify!($name),
+            arguments: &[$(stringify!($ty)),*],
+            since: [$(Some($since),)? $(Some($from),)? None][0],
+        },)*];
     };
 }
-cuda_calls!(list);
+crate::cuda_calls!(list);
+
+#[cfg(test)]
+mod tests {
+    use super::asked;
+
+    #[test]
+    fn programs_get_the_call_of_their_version() {
+        for (name, version, own, symbol) in [
+            ("cuLaunchKernel", 4000, false, Some("cuLaunchKernel")),
+            ("cuLaunchKernel", 7000, true, Some("cuLaunchKernel_ptsz")),
+            ("cuMemAlloc", 3020, true, Some("cuMemAlloc_v2")),
+            ("cuGetProcAddress", 11030, false, Some("cuGetProcAddress")),
+            ("cuGetProcAddress", 13000, false, Some("cuGetProcAddress_v2")),
+            ("cuGraphAddKernelNode", 11000, false, Some("cuGraphAddKernelNode")),
+            ("cuGraphAddKernelNode", 12000, false, Some("cuGraphAddKernelNode_v2")),
+            ("cuGraphInstantiate", 11000, false, Some("cuGraphInstantiate_v2")),
+            ("cuGraphInstantiate", 12000, false, Some("cuGraphInstantiateWithFlags")),
+            ("cuGraphInstantiateWithParams", 12000, true, Some("cuGraphInstantiateWithParams_ptsz")),
+            ("cuLibraryLoadData", 11080, false, None),
+            ("cuNothing", 13000, false, None),
+        ] {
+            assert_eq!(asked(name, version, own).map(|c| c.name), symbol, "{name} {version} {own}");
+        }
+    }
+}

@@ -45,8 +45,10 @@ codes! {
     222 UNSUPPORTED_PTX_VERSION Module "the PTX is newer than the driver: update it, or set PRLX_PTXAS to a ptxas that knows the module's `.version`";
     223 JIT_COMPILATION_DISABLED Module "CUDA_DISABLE_PTX_JIT is set: unset it, or set PRLX_PTXAS to a ptxas";
     300 INVALID_SOURCE Module "";
+    301 FILE_NOT_FOUND File "";
     400 INVALID_HANDLE NotFound "";
     500 NOT_FOUND NotFound "";
+    600 NOT_READY Device "";
     700 ILLEGAL_ADDRESS Fault "";
     701 LAUNCH_OUT_OF_RESOURCES Launch "the kernel needs more registers or shared memory than a CTA of this size can have: launch smaller CTAs";
     702 LAUNCH_TIMEOUT Stuck "the device also drives a display, and its kernels may only run for seconds";
@@ -63,6 +65,14 @@ codes! {
     802 SYSTEM_NOT_READY Device "the system's NVIDIA services are not up (nvidia-fabricmanager on machines with NVSwitch)";
     803 SYSTEM_DRIVER_MISMATCH Device "libcuda and the kernel's driver are of different versions: after an update, restart";
     804 COMPAT_NOT_SUPPORTED_ON_DEVICE Device "the forward-compatibility libcuda does not work on this device: take it out of LD_LIBRARY_PATH";
+    900 STREAM_CAPTURE_UNSUPPORTED Launch "";
+    901 STREAM_CAPTURE_INVALIDATED Launch "";
+    903 STREAM_CAPTURE_UNMATCHED Launch "";
+    904 STREAM_CAPTURE_UNJOINED Launch "";
+    905 STREAM_CAPTURE_ISOLATION Launch "";
+    906 STREAM_CAPTURE_IMPLICIT Launch "";
+    908 STREAM_CAPTURE_WRONG_THREAD Launch "";
+    910 GRAPH_EXEC_UPDATE_FAILURE Launch "";
     912 INVALID_CLUSTER_SIZE Launch "";
     999 UNKNOWN Device "the driver failed inside; `dmesg` may say more";
 }

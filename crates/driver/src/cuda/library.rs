@@ -8,12 +8,14 @@
 use std::ffi::{CStr, CString, OsString, c_char, c_void};
 use std::mem::ManuallyDrop;
 use std::path::Path;
-use std::ptr::null_mut;
+use std::ptr::{null, null_mut};
 
 use libloading::Library as Dynamic;
 
-use super::calls::{CLUSTER_DIMENSION, LaunchAttribute, LaunchConfig, TENSOR_TYPES, extra, jit, limit};
+use super::calls::launch::CLUSTER_DIMENSION;
+use super::calls::{LaunchAttribute, LaunchConfig, TENSOR_TYPES, extra, jit, limit};
 use super::code::known;
+use super::functions::Functions;
 use crate::tensor_map::{BYTES, Swizzle, TensorMap};
 use crate::{Error, ErrorKind};
 
@@ -27,30 +29,11 @@ const PLACES: &[&str] = &[
     "/usr/lib/x86_64-linux-gnu/libcuda.so.1",
     "/usr/lib64/libcuda.so.1",
 ];
+/// The oldest driver whose calls are those of the table, as it says its version; and what to do about an older one.
+const OLDEST: i32 = 12000;
+const NEWER: &str = "a driver of CUDA 12 or newer is needed";
 /// Bytes for what the JIT says.
 const LOG: usize = 16 << 10;
-
-macro_rules! functions {
-    ($($(#[$doc:meta])* $name:ident($($arg:ident: $ty:ty),*);)*) => {
-        #[allow(non_snake_case, reason = "the driver's own names")]
-        #[derive(Clone, Copy)]
-        struct Functions { $($name: unsafe extern "C" fn($($ty),*) -> i32,)* }
-
-        #[allow(non_snake_case, reason = "the driver's own names")]
-        impl Functions {
-            /// The table's calls; or the first that is not there.
-            fn of(library: &Dynamic) -> Result<Functions, &'static str> {
-                $(
-                    // SAFETY: the symbol of this name has this type, as cuda.h says.
-                    let $name = *unsafe { library.get(concat!(stringify!($name), "\0").as_bytes()) }
-                        .map_err(|_| stringify!($name))?;
-                )*
-                Ok(Functions { $($name),* })
-            }
-        }
-    };
-}
-crate::cuda_calls!(functions);
 
 /// Makes a call of the table; what it answers becomes a `Result`.
 macro_rules! call {
@@ -188,12 +171,28 @@ impl Library {
             match unsafe { Dynamic::new(place) } {
                 Ok(library) => {
                     let library = ManuallyDrop::new(library);
-                    let functions = Functions::of(&library).map_err(|name| {
-                        let what = format!("the CUDA driver {} has no `{name}`", place.display());
-                        Error::new(ErrorKind::Device, what).help("a driver of CUDA 12 or newer is needed")
-                    })?;
+                    let newer = |what: String| Err(Error::new(ErrorKind::Device, what).help(NEWER));
+                    // SAFETY: the symbol is only looked for.
+                    if unsafe { library.get::<*const c_void>(b"cuInit\0") }.is_err() {
+                        return newer(format!("the CUDA driver {} has no `cuInit`", place.display()));
+                    }
+                    // SAFETY: the symbols of the table's names have its types, as cuda.h says.
+                    let functions = unsafe {
+                        Functions::of(&|name| {
+                            library.get::<*const c_void>(name.to_bytes_with_nul()).map_or(null(), |s| *s)
+                        })
+                    };
                     let library = Library { functions };
                     call!(library.cuInit(0)).map_err(|e| e.during("the CUDA driver does not start"))?;
+                    let version =
+                        library.version().map_err(|e| e.during("the CUDA driver does not say its version"))?;
+                    if version < OLDEST {
+                        return newer(format!(
+                            "the CUDA driver is for CUDA {}.{}",
+                            version / 1000,
+                            version % 1000 / 10
+                        ));
+                    }
                     return Ok(library);
                 }
                 Err(e) if said.is_empty() => {

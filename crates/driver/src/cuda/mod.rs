@@ -7,10 +7,14 @@
 
 pub mod calls;
 pub mod code;
+mod functions;
+pub mod image;
 mod library;
+mod table;
 
 use std::collections::BTreeMap;
 
+pub use functions::Functions;
 pub use library::{Context, Dma, Event, Failure, Library, Stream, VARIABLE, sticky};
 
 use prlx_isa::image::{Target, is_binary};
@@ -150,7 +154,7 @@ impl Cuda {
         let ptx = ptx.trim_end_matches('\0');
         let Some(target) = assemble::target(ptx, Target::of(self.gpu.capability))? else { return Ok(None) };
         for tool in &self.assemblers.tools {
-            match self.assemblers.assemble(tool, ptx, target) {
+            match self.assemblers.assemble(tool, ptx, target, &[]) {
                 // An assembler newer than the driver makes what that does not understand.
                 Ok(code) => match self.library.load(&code) {
                     Ok(module) => return Ok(Some(module)),

@@ -4,13 +4,19 @@
 //! Misses: the PTX's `.loc` and `.file` lines, which the assembler blanks; machine code itself.
 
 use super::elf::{CUDA, Elf};
-use super::{Error, Target};
+use super::{Error, Target, number};
 
 /// `STO_CUDA_ENTRY` in a symbol's `st_other`.
 const ENTRY: u8 = 0x10;
 const FUNCTION: u8 = 2;
 /// The section with the PTX that was assembled: its lines, each ending in NUL.
 const PTX: &str = ".nv_debug_ptx_txt";
+/// How sections with a function's machine code begin.
+const CODE: &str = ".text.";
+/// The section with attributes of all functions; `EIFMT_SVAL` and `EIATTR_REGCOUNT` in it.
+const INFO: &str = ".nv.info";
+const SIZED: u8 = 4;
+const REGISTERS: u8 = 0x2f;
 /// The section that names the assembler and its options.
 const TOOL: &str = ".note.nv.tkinfo";
 
@@ -45,6 +51,39 @@ pub fn read(bytes: &[u8]) -> Result<Cubin, Error> {
         text.trim_end_matches('\0').replace('\0', "\n") + "\n"
     });
     Ok(Cubin { target, kernels: kernels.map(|s| s.name.to_owned()).collect(), options, ptx })
+}
+
+/// The machine code of a cubin's functions: section names, as `.text.saxpy`, and their bytes, in its order.
+///
+/// # Errors
+/// When it is no cubin.
+pub fn code(bytes: &[u8]) -> Result<Vec<(&str, &[u8])>, Error> {
+    let elf = Elf::read(bytes)?;
+    Ok(elf.sections.iter().filter(|s| s.name.starts_with(CODE)).map(|s| (s.name, s.data)).collect())
+}
+
+/// How many registers a thread of each kernel needs, by the kernel's name; what is not said is left out.
+///
+/// # Errors
+/// When it is no cubin.
+pub fn registers(bytes: &[u8]) -> Result<Vec<(&str, u32)>, Error> {
+    let elf = Elf::read(bytes)?;
+    let symbols: Vec<_> = elf.symbols().collect();
+    let mut rest = elf.section(INFO).map_or(&[][..], |s| s.data);
+    let mut all = Vec::new();
+    // Attributes: { u8 format, u8 attribute, u16 value or size }, and with format 4 so many bytes.
+    while let Some((head, after)) = rest.split_at_checked(4) {
+        let size = if head[0] == SIZED { usize::from(head[2]) | usize::from(head[3]) << 8 } else { 0 };
+        let Some((value, next)) = after.split_at_checked(size) else { break };
+        if head[1] == REGISTERS
+            && let (Some(symbol), Some(count)) = (number::<4>(value, 0), number::<4>(value, 4))
+            && let Some(symbol) = usize::try_from(symbol).ok().and_then(|i| symbols.get(i))
+        {
+            all.push((symbol.name, count as u32));
+        }
+        rest = next;
+    }
+    Ok(all)
 }
 
 /// The string of the note that holds options.

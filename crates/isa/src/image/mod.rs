@@ -16,6 +16,8 @@ use std::borrow::Cow;
 use std::fmt;
 
 use self::elf::Elf;
+pub use self::elf::MAGIC as ELF;
+pub use self::fatbin::MAGIC as FATBIN;
 
 /// Most bytes that an image may have.
 pub const LARGEST: u64 = 512 << 20;
