@@ -191,6 +191,14 @@ impl Tile {
         if map.swizzle != Swizzle::None && map.tile[0] as u64 * map.element() != u64::from(map.swizzle.width()) {
             return Err("a swizzle of rows that are not as wide as it is not implemented".into());
         }
+        // No document says so; an H200 answers "illegal instruction" (bench/runs/2026-11-20-h200-corpus.md).
+        let begin = i64::from(first[0]) * map.element() as i64;
+        if begin % 16 != 0 {
+            return Err(format!(
+                "a tile that begins at {}, {begin} bytes into a row, not at a multiple of 16",
+                first[0]
+            ));
+        }
         let mut all = [0; 5];
         all[..first.len()].copy_from_slice(first);
         Ok(Tile { at, map, first: all })

@@ -102,6 +102,14 @@ fn a_tile_comes_and_goes() {
 }
 
 #[test]
+fn a_tile_begins_at_16_bytes() {
+    for (x, bytes) in [(33, 132), (-3, -12)] {
+        let body = load().replace("{32, 8}", &format!("{{{x}, 8}}"));
+        Case::new(body).fails(&format!("begins at {x}, {bytes} bytes into a row"));
+    }
+}
+
+#[test]
 fn loads_and_stores_end_late() {
     // Without the wait for the load, what was in shared memory is seen; at seed 0 it is there at once.
     let hasty = Case::new(format!("{}bar.sync 0;\n{SHOW}", load()));

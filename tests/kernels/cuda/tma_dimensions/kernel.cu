@@ -20,7 +20,7 @@ extern "C" __global__ void __launch_bounds__(32) tma_dimensions(
     const __grid_constant__ CUtensorMap least, const __grid_constant__ CUtensorMap bits, uint32_t *seen1, half *seen3, uint8_t *seen5)
 {
     __shared__ __align__(128) uint32_t a[64];
-    __shared__ __align__(128) half b[3 * 4 * 8];
+    __shared__ __align__(128) half b[3 * 4 * 16];
     __shared__ __align__(128) uint8_t c[2 * 2 * 3 * 2 * 16];
     __shared__ __align__(8) uint64_t barrier;
     unsigned bar = (unsigned)__cvta_generic_to_shared(&barrier), t = threadIdx.x;
@@ -30,9 +30,9 @@ extern "C" __global__ void __launch_bounds__(32) tma_dimensions(
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
         expect(bar, sizeof(a) + sizeof(b) + sizeof(c));
         asm volatile("cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2}], [%3];"
-                     ::"r"(sa), "l"(&line), "r"(70), "r"(bar) : "memory");
+                     ::"r"(sa), "l"(&line), "r"(72), "r"(bar) : "memory");
         asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];"
-                     ::"r"(sb), "l"(&cube), "r"(-3), "r"(2), "r"(-1), "r"(bar) : "memory");
+                     ::"r"(sb), "l"(&cube), "r"(-8), "r"(2), "r"(-1), "r"(bar) : "memory");
         asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4, %5, %6}], [%7];"
                      ::"r"(sc), "l"(&five), "r"(0), "r"(0), "r"(1), "r"(0), "r"(2), "r"(bar) : "memory");
     }
@@ -40,7 +40,7 @@ extern "C" __global__ void __launch_bounds__(32) tma_dimensions(
     wait(bar, 0);
     for (int i = t; i < 64; i += 32)
         seen1[i] = a[i];
-    for (int i = t; i < 3 * 4 * 8; i += 32)
+    for (int i = t; i < 3 * 4 * 16; i += 32)
         seen3[i] = b[i];
     for (int i = t; i < sizeof(c); i += 32)
         seen5[i] = c[i];

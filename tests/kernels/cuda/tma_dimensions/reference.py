@@ -10,13 +10,13 @@ for name, x in (("line", line), ("cube", cube), ("five", five), ("least", least)
     np.save(f"{name}.npy", x)
 
 one = np.zeros(64, np.uint32)
-one[:30] = line[70:]
-three = np.full((3, 4, 8), np.nan, np.float16)
+one[:28] = line[72:]
+three = np.full((3, 4, 16), np.nan, np.float16)
 for i, z in enumerate((-1, 1, 3)):
     for y in range(4):
-        for x in range(8):
-            if z >= 0 and x >= 3:
-                three[i, y, x] = cube[z, 2 + y, x - 3]
+        for x in range(16):
+            if z >= 0 and x >= 8:
+                three[i, y, x] = cube[z, 2 + y, x - 8]
 strided = np.lib.stride_tricks.as_strided(five, (3, 2, 4, 2, 16), (512, 256, 64, 32, 1))
 last = np.zeros((2, 2, 3, 2, 16), np.uint8)
 last[0] = strided[2, :, 1:4]
