@@ -9,13 +9,14 @@ mod cost;
 
 pub use cost::{Cost, CostOptions, Form, cost};
 
-use prlx_probe::Plan;
+use prlx_probe::{Plan, Program};
 use prlx_trace::device::{Context, Head, Shape};
 use prlx_trace::kernel::{FaultKind, Module, Scalar};
-use prlx_trace::launch::{ArgInfo, Fault, Launch, Totals};
+use prlx_trace::launch::{ArgInfo, Fault, Launch};
 use prlx_trace::{FuncId, LaneMask, Level, ModuleId, Recording, Streams, Trace, WarpId};
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::drain::Drained;
 use crate::job::{ArgValue, Job};
 use crate::run::{Prepared, outputs, prepare};
 use crate::{DevicePtr, Driver, Error, ErrorKind, LaunchStats, Observed, Output, digest, drain};
@@ -167,32 +168,15 @@ impl Session<'_> {
             info.after = bytes.as_ref().map(|b| xxh3_64(b));
         }
         let bare = if options.bare && fault.is_none() { Some(self.bare(&contents)?) } else { None };
-        let (first, last) = self.wanted(&launch);
         launch.fault = fault.as_ref().map(|e| Fault {
             kind: if e.kind == ErrorKind::Stuck { FaultKind::Stuck } else { FaultKind::Fault },
             text: e.message.clone(),
             unfinished,
         });
-        launch.totals = Totals {
-            recorded: drained.recorded,
-            dropped: drained.dropped,
-            filtered_warps: launch.warps() - (last - first),
-            bare: bare.as_ref().map_or(0, |b| amount(&b.stats)),
-            instrumented: amount(&stats),
-        };
-        let base = digest::base(&self.plan.module, &launch);
-        let mut warps = drained.warps;
-        for warp in &mut warps {
-            warp.digest = digest::warp(base, warp);
-        }
-        Ok(Recorded {
-            recording: Recording { launch, streams: Streams::new(warps) },
-            outputs: outputs(self.job, contents),
-            stats,
-            bare,
-            fault,
-            damage: drained.damage,
-        })
+        launch.totals.bare = bare.as_ref().map_or(0, |b| amount(&b.stats));
+        launch.totals.instrumented = amount(&stats);
+        let (recording, damage) = recording(self.plan, launch, drained);
+        Ok(Recorded { recording, outputs: outputs(self.job, contents), stats, bare, fault, damage })
     }
 
     /// The launch, before anything is known of how it went, and of its arguments.
@@ -233,7 +217,7 @@ impl Session<'_> {
         let ended = started(self.driver.launch(module, &self.job.kernel, &self.job.config, &params))?;
         let drained = match self.drain(launch, &context) {
             // A device that faulted may refuse to be read: then the fault is all that there is.
-            Err(_) if ended.is_err() => drain::Drained::default(),
+            Err(_) if ended.is_err() => Drained::default(),
             drained => drained?,
         };
         Ok(Ran { drained, ended, unfinished: None })
@@ -248,15 +232,8 @@ impl Session<'_> {
         };
         let Observed { streams, ended, unfinished } = seen?;
         let recorded = streams.iter().map(|w| w.lanes.elements()).sum();
-        let drained = drain::Drained { warps: streams, recorded, ..drain::Drained::default() };
+        let drained = Drained { warps: streams, recorded, ..Drained::default() };
         Ok(Ran { drained, ended: started(ended)?, unfinished: Some(unfinished) })
-    }
-
-    /// The warps that are to be recorded: first, and one past the last.
-    fn wanted(&self, launch: &Launch) -> (u64, u64) {
-        let all = (0, launch.warps());
-        let (first, last) = launch.window.as_ref().map(|w| w.warps).or(self.plan.program.filter.warps).unwrap_or(all);
-        (first.min(all.1), last.clamp(first.min(all.1), all.1))
     }
 
     /// The arguments, with digests of what buffers hold before the launch.
@@ -280,7 +257,7 @@ impl Session<'_> {
         let shape = Shape::of(launch.level, lanes);
         let chunk = shape.chunk();
         let window = launch.window.as_ref();
-        let (first, last) = self.wanted(launch);
+        let (first, last) = wanted(&self.plan.program, launch);
         let (visit_first, visit_last) = window.map_or((0, u64::MAX), |w| w.visits);
         let size = pool - pool % chunk;
         let room = |each: u64| {
@@ -308,7 +285,7 @@ impl Session<'_> {
     }
 
     /// Reads the streams back.
-    fn drain(&mut self, launch: &Launch, given: &Context) -> Result<drain::Drained, Error> {
+    fn drain(&mut self, launch: &Launch, given: &Context) -> Result<Drained, Error> {
         let lanes = u64::from(launch.warp_size);
         let shape = Shape::of(launch.level, lanes);
         let mut read = |at: u64, bytes: u64| {
@@ -344,9 +321,30 @@ impl Session<'_> {
     }
 }
 
+/// The warps of a launch that are to be recorded: first, and one past the last.
+pub(crate) fn wanted(program: &Program, launch: &Launch) -> (u64, u64) {
+    let all = (0, launch.warps());
+    let (first, last) = launch.window.as_ref().map(|w| w.warps).or(program.filter.warps).unwrap_or(all);
+    (first.min(all.1), last.clamp(first.min(all.1), all.1))
+}
+
+/// A launch with the streams that were drained, their digests and totals; and what was wrong with them.
+pub(crate) fn recording(plan: &Plan, mut launch: Launch, drained: Drained) -> (Recording, Vec<String>) {
+    let (first, last) = wanted(&plan.program, &launch);
+    launch.totals.recorded = drained.recorded;
+    launch.totals.dropped = drained.dropped;
+    launch.totals.filtered_warps = launch.warps() - (last - first);
+    let base = digest::base(&plan.module, &launch);
+    let mut warps = drained.warps;
+    for warp in &mut warps {
+        warp.digest = digest::warp(base, warp);
+    }
+    (Recording { launch, streams: Streams::new(warps) }, drained.damage)
+}
+
 /// What came of a launch that was started.
 struct Ran {
-    drained: drain::Drained,
+    drained: Drained,
     /// What it cost, or what stopped it.
     ended: Result<LaunchStats, Error>,
     /// If it was stopped: lanes that had not ended, where the device knows.

@@ -1,7 +1,8 @@
 //! The driver library: found, opened, and each call as a safe function.
 //!
-//! All unsafe code of `cuda` is here and in its parts: [`dma`], and `streams`. Holds: every pointer that is passed lives through its call and has the size that the
-//! call is told; handles come from the library and are private types, so nothing else can be passed for one.
+//! All unsafe code of `cuda` is here and in the parts, `dma` and `streams`. Holds: every pointer that is passed lives through
+//! its call and has the size that the call is told; handles come from the library and are private types, so nothing else can
+//! be passed for one.
 //! Misses: it is never closed: drivers leave threads behind.
 #![allow(unsafe_code, reason = "calls of a foreign library through pointers that dlsym gave")]
 

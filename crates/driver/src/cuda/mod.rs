@@ -10,6 +10,7 @@ pub mod code;
 mod functions;
 pub mod image;
 mod library;
+pub mod recorder;
 mod table;
 
 use std::collections::BTreeMap;

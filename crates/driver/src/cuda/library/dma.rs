@@ -1,6 +1,7 @@
 //! Copies beside the program's own work, through host memory that the copy engines reach.
 //!
-//! Holds: while a copy may be under way, its host memory is neither read, written nor freed.
+//! Holds: while a copy may be under way, its host memory is neither read nor written.
+//! Misses: it is never freed, for drivers wait for the whole device then; it goes with the context.
 
 use std::ptr::{NonNull, null_mut};
 
@@ -79,8 +80,8 @@ impl Dma {
         Ok(true)
     }
 
-    /// Lets `stream` copy parts of device memory here, one behind the other: their addresses and bytes. Refused while copies
-    /// are under way, and when they don't fit.
+    /// Lets `stream` copy parts of device memory here, one behind the other: their addresses and bytes. Refused while
+    /// copies are under way, and when they don't fit.
     pub fn fetch(&mut self, stream: Stream, parts: &[(u64, usize)]) -> Result<(), Failure> {
         let library = self.start("cuMemcpyDtoHAsync_v2", parts.iter().map(|p| p.1))?;
         for &(from, bytes) in parts.iter().filter(|p| p.1 > 0) {
@@ -141,16 +142,5 @@ impl Dma {
         self.library.mark(self.event, stream)?;
         self.state = State::Marked;
         Ok(())
-    }
-}
-
-impl Drop for Dma {
-    fn drop(&mut self) {
-        // What is under way still needs the memory: then, or when the context is dead, it stays until the process ends.
-        if self.done().is_ok_and(|done| done) {
-            let library = self.library;
-            let _ = call!(library.cuMemFreeHost(self.at.as_ptr().cast()));
-            let _ = library.discard(self.event);
-        }
     }
 }

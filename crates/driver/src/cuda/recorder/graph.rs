@@ -1,0 +1,255 @@
+//! Launches of graphs: contexts at fixed addresses, filled anew before each.
+//!
+//! Two executable graphs made of one graph have the same contexts. If they run at once their streams are mixed: both
+//! launches are said to be unrecorded, and the generation of the first is kept until the second has ended too.
+
+use std::sync::Arc;
+
+use prlx_probe::Plan;
+use prlx_trace::device::Context;
+use prlx_trace::launch::Launch;
+
+use super::layout::{CONTEXT, Kind, Slot, refused};
+use super::state::{Fate, Place, Placed, Progress, State, User};
+use super::{Recorder, STAGED, Shared, Unrecorded};
+use crate::cuda::library::{Dma, Failure, Stream};
+
+/// The context of a graph's kernel node.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct NodeId(u32);
+
+/// A launch of a graph between `replay` and `replayed`. It goes to either [`Recorder::replayed`] or
+/// [`Recorder::not_replayed`].
+#[must_use]
+#[derive(Debug)]
+pub struct Replay {
+    /// None: nothing of it is recorded.
+    places: Vec<Place>,
+    /// Why not.
+    pub unrecorded: Option<Unrecorded>,
+}
+
+/// Launches of a graph before their places are known.
+struct Asked {
+    node: NodeId,
+    plan: Arc<Plan>,
+    launch: Launch,
+    kind: Kind,
+}
+
+impl Recorder {
+    /// A context for a kernel node, whose address is the node's hidden parameter; `None` when there are too many nodes.
+    /// Until [`Recorder::replay`] fills it, nothing is recorded. A node that may run several times in one launch of its
+    /// graph must not have one.
+    pub fn node(&self) -> Option<(NodeId, u64)> {
+        if self.forked() {
+            return None;
+        }
+        let mut state = self.shared.lock();
+        let node = state.free_nodes.pop()?;
+        Some((NodeId(node), self.shared.node(node)))
+    }
+
+    /// Gives it back: no graph that has its address will be launched again.
+    pub fn forget(&self, node: NodeId) {
+        if !self.forked() {
+            let mut state = self.shared.lock();
+            state.users.remove(&node.0);
+            state.free_nodes.push(node.0);
+        }
+    }
+
+    /// Before a graph is launched into `stream`: fills the contexts of its nodes, by a copy in that stream. `exec`
+    /// tells executable graphs apart. The context is the calling thread's current one.
+    pub fn replay(&self, exec: u32, stream: Stream, nodes: Vec<(NodeId, Arc<Plan>, Launch)>) -> Replay {
+        if self.forked() {
+            return Replay { places: Vec::new(), unrecorded: Some(Unrecorded::Forked) };
+        }
+        let shared = &self.shared;
+        let mut state = shared.lock();
+        state.counts.asked += nodes.len() as u64;
+        let mut asked = Vec::with_capacity(nodes.len());
+        let mut zeroed = Vec::new();
+        for (node, plan, launch) in nodes {
+            match refused(&shared.layout, &plan, launch.kernel) {
+                Some(why) => {
+                    state.unrecorded(launch, &why);
+                    zeroed.push((node.0, None));
+                }
+                None => {
+                    let kind = Kind::of(&plan.program, &launch);
+                    asked.push(Asked { node, plan, launch, kind });
+                }
+            }
+        }
+        shared.library.relaxed(|| {
+            let users = users(&mut state, &asked);
+            if users.iter().any(|u| u.exec != exec) {
+                return mixed(&mut state, exec, &users, asked);
+            }
+            let kinds: Vec<Kind> = asked.iter().map(|a| a.kind).collect();
+            let (mut state, room) = shared.room(state, &kinds, |state, generation| {
+                // All or none.
+                let arena = &mut state.generations[generation].arena;
+                let before = *arena;
+                let slots: Option<Vec<Slot>> = kinds.iter().map(|k| arena.carve(*k, false)).collect();
+                if slots.is_none() {
+                    *arena = before;
+                }
+                Ok(slots)
+            });
+            let mut contexts = zeroed;
+            let (places, unrecorded) = match room {
+                Ok((generation, slots)) => {
+                    for (a, slot) in asked.iter().zip(&slots) {
+                        contexts.push((a.node.0, Some(state.generations[generation].arena.context(slot))));
+                    }
+                    let ids: Vec<u32> = asked.iter().map(|a| a.node.0).collect();
+                    let placed = asked.into_iter().zip(slots).map(|(a, slot)| Placed {
+                        plan: a.plan,
+                        launch: a.launch,
+                        slot,
+                        progress: Progress::Pending,
+                        fate: Fate::Own,
+                    });
+                    let places = vec![state.place(generation, placed)];
+                    for id in ids {
+                        state.users.entry(id).or_default().push(User { exec, places: places.clone() });
+                    }
+                    (places, None)
+                }
+                Err(why) => {
+                    let why_not = shared.why_not(&state, why);
+                    for a in asked {
+                        contexts.push((a.node.0, None));
+                        state.unrecorded(a.launch, &why_not);
+                    }
+                    (Vec::new(), Some(why))
+                }
+            };
+            if let Err(e) = shared.fill(&mut state, stream, &users, contexts) {
+                shared.fail(&mut state, e);
+            }
+            Replay { places, unrecorded }
+        })
+    }
+
+    /// The graph was launched into `stream`.
+    pub fn replayed(&self, replay: Replay, stream: Stream) {
+        if !self.forked() {
+            let mut state = self.shared.lock();
+            self.shared.library.relaxed(|| self.shared.follow(&mut state, replay.places, stream));
+        }
+    }
+
+    /// The driver refused to launch it.
+    pub fn not_replayed(&self, replay: Replay) {
+        if !self.forked() {
+            let mut state = self.shared.lock();
+            replay.places.iter().for_each(|place| state.ended(place, Progress::Cancelled));
+        }
+    }
+}
+
+impl Shared {
+    fn node(&self, node: u32) -> u64 {
+        self.base + u64::from(node) * CONTEXT
+    }
+
+    /// Puts contexts where nodes expect them, `None` as zeros, in the order of `stream`, behind what `users` wrote
+    /// last.
+    fn fill(
+        &self,
+        state: &mut State,
+        stream: Stream,
+        users: &[User],
+        mut contexts: Vec<(u32, Option<Context>)>,
+    ) -> Result<(), Failure> {
+        // The graph would wait for its launch before, whatever stream that is in; the copy must, too.
+        for (other, waiting) in &state.waiting {
+            let mut theirs = waiting.iter().filter(|w| users.iter().any(|u| u.places == w.places));
+            if let Some(last) = theirs.next_back().filter(|_| *other != stream) {
+                self.library.wait(stream, last.event)?;
+            }
+        }
+        contexts.sort_by_key(|c| c.0);
+        let mut parts: Vec<(u64, Vec<u8>)> = Vec::new();
+        for (node, context) in contexts {
+            let mut bytes = context.map_or_else(Vec::new, |c| c.to_bytes());
+            bytes.resize(CONTEXT as usize, 0);
+            let at = self.node(node);
+            match parts.last_mut() {
+                Some((begin, run)) if *begin + run.len() as u64 == at => run.extend(bytes),
+                _ => parts.push((at, bytes)),
+            }
+        }
+        let size = parts.iter().map(|p| p.1.len()).sum::<usize>();
+        if size == 0 {
+            return Ok(());
+        }
+        let mut free = None;
+        for (i, dma) in state.staging.iter_mut().enumerate() {
+            if dma.size() >= size && dma.done()? {
+                free = Some(i);
+                break;
+            }
+        }
+        let i = match free {
+            Some(i) => i,
+            None => {
+                state.staging.push(Dma::new(self.library, size.next_power_of_two().max(STAGED))?);
+                state.staging.len() - 1
+            }
+        };
+        let parts: Vec<(u64, &[u8])> = parts.iter().map(|(at, bytes)| (*at, &bytes[..])).collect();
+        state.staging[i].send(stream, &parts)
+    }
+}
+
+/// The launches that may still write through these nodes' contexts.
+fn users(state: &mut State, asked: &[Asked]) -> Vec<User> {
+    let mut all = Vec::new();
+    for a in asked {
+        let mut users = state.users.remove(&a.node.0).unwrap_or_default();
+        users.retain(|u| state.writing(&u.places));
+        all.extend(users.iter().cloned());
+        if !users.is_empty() {
+            state.users.insert(a.node.0, users);
+        }
+    }
+    all
+}
+
+/// A launch whose nodes' contexts another graph's launches write to: all are spoilt, and all have to end before what
+/// they write to is drained.
+fn mixed(state: &mut State, exec: u32, users: &[User], asked: Vec<Asked>) -> Replay {
+    let mut held: Vec<(usize, Slot)> = Vec::new();
+    for place in users.iter().flat_map(|u| &u.places) {
+        let Some(all) = state.at(place) else { continue };
+        for spoilt in all.iter_mut().filter(|p| p.fate == Fate::Own) {
+            spoilt.fate = Fate::Mixed;
+        }
+        if let Some(first) = all.first().filter(|_| held.iter().all(|h| h.0 != place.generation)) {
+            held.push((place.generation, first.slot));
+        }
+    }
+    let mut places = Vec::new();
+    for (i, (generation, slot)) in held.into_iter().enumerate() {
+        let fate = if i == 0 { Fate::Mixed } else { Fate::Echo };
+        let placed: Vec<Placed> = asked
+            .iter()
+            .map(|a| Placed {
+                plan: Arc::clone(&a.plan),
+                launch: a.launch.clone(),
+                slot,
+                progress: Progress::Pending,
+                fate,
+            })
+            .collect();
+        places.push(state.place(generation, placed));
+    }
+    for a in &asked {
+        state.users.entry(a.node.0).or_default().push(User { exec, places: places.clone() });
+    }
+    Replay { places, unrecorded: Some(Unrecorded::Full) }
+}

@@ -1,0 +1,241 @@
+//! Where a recorder's device memory is what.
+//!
+//! Two generations, each: the pool; the bucket, one chunk; the cursor; the arena, in which contexts grow from the front
+//! and the launches' heads and final hashes from the back. Before them lie the contexts of graph nodes.
+//!
+//! Holds: what is carved never overlaps; addresses are aligned as `prlx_trace::device` wants them.
+
+use prlx_probe::Program;
+use prlx_trace::device::{Context, Head, Shape};
+use prlx_trace::launch::Launch;
+use prlx_trace::{FuncId, Level};
+
+use crate::record::wanted;
+
+/// Bytes that a context takes: its own cache line.
+pub(super) const CONTEXT: u64 = 128;
+/// Nodes of graphs that have a context at a time.
+pub(super) const NODES: u32 = 4096;
+/// Generations.
+pub(super) const GENERATIONS: usize = 2;
+/// Bytes that the cursor takes.
+const CURSOR: u64 = 256;
+/// Lanes in a warp of every NVIDIA GPU.
+const WARP: u64 = 32;
+
+/// Sizes, for a level and a budget.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Layout {
+    pub level: Level,
+    shape: Shape,
+    /// Bytes of a generation's pool and of its arena.
+    pub pool: u64,
+    pub arena: u64,
+}
+
+impl Layout {
+    /// What `device` bytes allow; `None` when that is too little.
+    pub fn new(level: Level, device: u64) -> Option<Layout> {
+        let shape = Shape::of(level, WARP);
+        let chunk = shape.chunk();
+        let each = device.checked_sub(u64::from(NODES) * CONTEXT + chunk)? / GENERATIONS as u64;
+        // Hashes of `print` lie in the arena, and so do its heads; the others' streams are mostly in the pool.
+        let share = match level {
+            Level::Print => 2,
+            Level::Events => 4,
+            Level::Path | Level::Operands => 16,
+        };
+        let arena = each / share / chunk * chunk;
+        let pool = each.checked_sub(arena + 2 * chunk)? / chunk * chunk;
+        (arena >= 16 << 10 && pool >= chunk).then_some(Layout { level, shape, pool, arena })
+    }
+    /// Bytes of a chunk, to which the whole is aligned.
+    pub fn chunk(&self) -> u64 {
+        self.shape.chunk()
+    }
+    /// Bytes of everything.
+    pub fn total(&self) -> u64 {
+        self.nodes().next_multiple_of(self.chunk()) + GENERATIONS as u64 * self.generation()
+    }
+    /// Bytes of the contexts of graph nodes, which come first.
+    pub fn nodes(&self) -> u64 {
+        u64::from(NODES) * CONTEXT
+    }
+    fn generation(&self) -> u64 {
+        (self.pool + self.chunk() + CURSOR + self.arena).next_multiple_of(self.chunk())
+    }
+    /// Where the parts of generation `i` are, when all begins at `base`.
+    pub fn area(&self, base: u64, i: usize) -> Area {
+        let pool = base + self.nodes().next_multiple_of(self.chunk()) + i as u64 * self.generation();
+        let bucket = pool + self.pool;
+        let cursor = bucket + self.chunk();
+        Area { pool, bucket, cursor, arena: cursor + CURSOR }
+    }
+    /// Bytes of heads, and of final hashes, for so many warps.
+    pub fn room(&self, warps: u64) -> Option<(u64, u64)> {
+        let heads = warps.checked_mul(self.shape.heads(WARP) * Head::SIZE as u64)?;
+        let finals = if self.level == Level::Print { warps.checked_mul(WARP * 4 * 8)? } else { 0 };
+        Some((heads, finals))
+    }
+}
+
+/// Addresses of a generation's parts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Area {
+    pub pool: u64,
+    pub bucket: u64,
+    pub cursor: u64,
+    pub arena: u64,
+}
+
+/// What contexts depend on besides where their heads are: contexts of a kind may stand for each other.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Kind {
+    /// Warps for which there are heads.
+    warps: u64,
+    /// Warps to record: first, one past the last.
+    wanted: (u64, u64),
+    visits: (u64, u64),
+}
+
+impl Kind {
+    /// For a launch.
+    pub fn of(program: &Program, launch: &Launch) -> Kind {
+        let (first, last) = wanted(program, launch);
+        // Few kinds, and little room lost: up to eight sizes between a power of two and the next.
+        // (What is too large for any memory stays as it is.)
+        let warps = match last.max(1) {
+            n if n < 1 << 40 => n.next_multiple_of((n.next_power_of_two() / 8).max(1)),
+            n => n,
+        };
+        let last = if last == launch.warps() { warps } else { last };
+        let visits = launch.window.as_ref().map_or((0, u64::MAX), |w| w.visits);
+        Kind { warps, wanted: (first, last), visits }
+    }
+}
+
+/// What a launch was given: addresses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Slot {
+    /// Its context; 0 where that is elsewhere.
+    pub context: u64,
+    pub heads: u64,
+    pub finals: u64,
+    pub kind: Kind,
+}
+
+/// A generation's arena as it is used up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Arena {
+    layout: Layout,
+    area: Area,
+    front: u64,
+    back: u64,
+}
+
+impl Arena {
+    pub fn new(layout: Layout, area: Area) -> Arena {
+        Arena { layout, area, front: area.arena, back: area.arena + layout.arena }
+    }
+    /// Bytes that are left.
+    pub fn left(&self) -> u64 {
+        self.back - self.front
+    }
+    /// The part in which heads and hashes lie: address and bytes.
+    pub fn used(&self) -> (u64, u64) {
+        (self.back, self.area.arena + self.layout.arena - self.back)
+    }
+    /// Whether an empty arena had room for a launch of this kind.
+    pub fn ever(&self, kind: Kind) -> bool {
+        self.layout.room(kind.warps).and_then(|(a, b)| a.checked_add(b)).is_some_and(|n| n + 512 <= self.layout.arena)
+    }
+    /// Room for a launch, with a context or without.
+    pub fn carve(&mut self, kind: Kind, context: bool) -> Option<Slot> {
+        let (heads, finals) = self.layout.room(kind.warps)?;
+        let bytes = heads.checked_add(finals)?.checked_next_multiple_of(256)?;
+        let front = if context { CONTEXT } else { 0 };
+        if self.left() < bytes.checked_add(front)? {
+            return None;
+        }
+        self.back -= bytes;
+        let at = self.front;
+        self.front += front;
+        let finals = if finals > 0 { self.back + heads } else { 0 };
+        Some(Slot { context: if context { at } else { 0 }, heads: self.back, finals, kind })
+    }
+    /// What a slot's context holds.
+    pub fn context(&self, slot: &Slot) -> Context {
+        Context {
+            pool: self.area.pool,
+            size: self.layout.pool,
+            cursor: self.area.cursor,
+            heads: slot.heads,
+            bucket: self.area.bucket,
+            finals: slot.finals,
+            warp_first: slot.kind.wanted.0,
+            warp_last: slot.kind.wanted.1,
+            visit_first: slot.kind.visits.0,
+            visit_last: slot.kind.visits.1,
+        }
+    }
+}
+
+/// Why a plan can't be recorded with this layout; `None` if it can.
+pub(super) fn refused(layout: &Layout, plan: &prlx_probe::Plan, kernel: FuncId) -> Option<String> {
+    if plan.program.level != layout.level {
+        return Some(format!(
+            "recording is at level {}, its code at {}",
+            layout.level.name(),
+            plan.program.level.name()
+        ));
+    }
+    let function = plan.functions.get(kernel.index()).zip(plan.module.functions.get(kernel.index()));
+    let Some((planned, function)) = function else { return Some("its kernel is not in its plan".into()) };
+    planned.skipped.clone().or_else(|| function.skipped.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use prlx_trace::Dim3;
+
+    #[test]
+    fn parts_do_not_overlap_and_stay_in_the_budget() {
+        for level in [Level::Path, Level::Print, Level::Events, Level::Operands] {
+            assert_eq!(Layout::new(level, 512 << 10), None);
+            let layout = Layout::new(level, 8 << 20).unwrap();
+            let base = 7 * layout.chunk();
+            assert!(layout.total() <= 8 << 20, "{level:?} {}", layout.total());
+            let areas = [layout.area(base, 0), layout.area(base, 1)];
+            for area in areas {
+                assert!(area.pool.is_multiple_of(layout.chunk()) && area.bucket.is_multiple_of(layout.chunk()));
+                assert!(area.pool >= base + layout.nodes() && area.bucket == area.pool + layout.pool);
+                assert!(area.arena + layout.arena <= base + layout.total());
+            }
+            assert!(areas[0].arena + layout.arena <= areas[1].pool);
+        }
+    }
+
+    #[test]
+    fn an_arena_is_carved_from_both_ends() {
+        let layout = Layout::new(Level::Print, 4 << 20).unwrap();
+        let mut arena = Arena::new(layout, layout.area(0, 0));
+        let program = Program { level: Level::Print, elide: true, filter: Default::default(), window: None };
+        let launch = Launch { grid: Dim3 { x: 33, y: 1, z: 1 }, warp_size: 32, ..Launch::default() };
+        let kind = Kind::of(&program, &launch);
+        assert_eq!((kind.warps, kind.wanted), (40, (0, 40)));
+        let (mut slots, all) = (Vec::new(), arena.left());
+        while let Some(slot) = arena.carve(kind, true) {
+            assert!(slot.heads.is_multiple_of(256) && slot.finals == slot.heads + 40 * 16);
+            slots.push(slot);
+        }
+        let each = (40 * (16 + 1024) as u64).next_multiple_of(256);
+        assert_eq!(slots.len() as u64, all / (each + CONTEXT));
+        assert!(slots.last().unwrap().context + CONTEXT <= arena.used().0);
+        assert_eq!(arena.used(), (slots.last().unwrap().heads, each * slots.len() as u64));
+        assert!(arena.ever(kind));
+        let huge = Launch { grid: Dim3 { x: 1 << 31, y: 65535, z: 65535 }, ..launch };
+        let kind = Kind::of(&program, &huge);
+        assert!(!arena.ever(kind) && arena.carve(kind, true).is_none());
+    }
+}

@@ -1,0 +1,442 @@
+//! Records launches of a program that knows nothing of it: many at a time, from any thread, into memory that is
+//! bounded.
+//!
+//! **Way of a launch.** [`Recorder::begin`] places it and gives the address of its context, the hidden parameter; the
+//! program's launch is made with it; [`Recorder::queued`] puts an event behind it into its stream. A thread of the
+//! recorder's own sees the event pass, copies what was recorded to the host beside the program's work, and hands the
+//! launch on.
+//!
+//! **Generations.** Device memory is taken once and split in two (`layout`). Launches go to the open generation. When
+//! that fills, or is a moment old, the other is opened if it is clean; a closed one is drained when all its launches
+//! have ended, zeroed, and clean again. When neither has room, `begin` waits a little, and only as long as launches
+//! still end; then the launch runs unrecorded and is said to.
+//!
+//! **Contexts** lie in device memory and are copied there before the launch, many of a kind at a time, while the
+//! launching thread waits for the copy, which nothing of the program's can hold up for long. An event for the program's
+//! stream to wait for could end up behind a kernel that waits for the host; contexts in the host's memory would be read
+//! over the bus by every warp.
+//!
+//! **Graphs.** A node's context has a place of its own ([`Recorder::node`]), whose address is what the graph was built
+//! with. Before each launch of the graph, [`Recorder::replay`] puts fresh contexts there by a copy in the graph's own
+//! stream; one of zeros records nothing.
+//!
+//! Holds: nothing is allocated, freed, set or waited for in a stream of the program, but for the copies before a
+//! graph's launch, and their wait for the same graph's launch before, for which the graph itself would wait; no call
+//! breaks a capture; every wait of a thread of the program is bounded, by [`PATIENCE`] at most; asked = recorded +
+//! unfinished + unrecorded + unsaid + cancelled when the recording has ended. A forked child records nothing.
+//! Misses: what is taken from the driver goes back with the context, for freeing waits for the device; an event between
+//! two launches ends the overlap of programmatic dependent launches; a kernel that never ends holds its generation
+//! until the end, so half of the memory is left; what was recorded before a fault and not drained is lost with the
+//! context; digests of the program's buffers; nodes of a graph that run several times in one launch of it (bodies of
+//! loops) would write over themselves and must not be given contexts.
+
+mod graph;
+mod layout;
+mod state;
+mod worker;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use prlx_probe::Plan;
+use prlx_trace::launch::Launch;
+use prlx_trace::{Level, Recording};
+
+use self::layout::{CONTEXT, Kind, Layout, NODES, Slot};
+use self::state::{Fate, Generation, Place, Placed, Progress, State, Waiting};
+use super::library::{Context, Dma, Failure, Library, Stream};
+use crate::{Error, ErrorKind};
+
+pub use self::graph::{NodeId, Replay};
+pub use self::state::Counts;
+
+/// The longest that a launch is kept waiting for room.
+pub const PATIENCE: Duration = Duration::from_secs(1);
+/// The longest that it is when nothing ends meanwhile.
+const STALL: Duration = Duration::from_millis(200);
+/// The longest that a launch waits for its context to be copied.
+const UPLOAD: Duration = Duration::from_millis(20);
+
+/// The longest that the memory's first zeroing is waited for.
+const START: Duration = Duration::from_secs(2);
+
+/// How many launches of graphs may have copies of contexts under way, and bytes of each, before more memory for them
+/// is allocated: drivers may wait for the device then.
+const STAGING: usize = 32;
+const STAGED: usize = 32 << 10;
+
+/// A launch that was recorded, or was to be.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Finished {
+    /// The launch, with totals and streams; with [`Launch::skipped`], if there are none.
+    pub recording: Recording,
+    /// What was wrong with the bytes that the kernel left.
+    pub damage: Vec<String>,
+}
+
+/// A launch between `begin` and `queued`. It goes to either [`Recorder::queued`] or [`Recorder::cancel`].
+#[must_use]
+#[derive(Debug)]
+pub struct Ticket {
+    /// Address of its context: the hidden parameter.
+    pub context: u64,
+    place: Place,
+}
+
+/// Why a launch is not recorded: it is made with 0 as its hidden parameter. It is handed on all the same, saying why.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unrecorded {
+    /// Its code can't be recorded by this recorder.
+    Refused,
+    /// There is no room for it.
+    Full,
+    /// The recording has ended, or its context is dead.
+    Ended,
+    /// This process was forked from the one that records. Only this is not handed on.
+    Forked,
+}
+
+/// What is used by the program's threads and the recorder's own.
+struct Shared {
+    library: Library,
+    layout: Layout,
+    /// Where the device memory begins.
+    base: u64,
+    /// For contexts; never behind copies of what was recorded.
+    upload_stream: Stream,
+    pid: u32,
+    state: Mutex<State>,
+    changed: Condvar,
+    hurry: AtomicBool,
+    finished: AtomicBool,
+}
+
+/// Records launches in one context of CUDA.
+pub struct Recorder {
+    shared: Arc<Shared>,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing panics while it is held; if it did, what is there is still consistent enough to end with.
+        self.state.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// Ends the recording after a call that failed.
+    fn fail(&self, state: &mut State, failure: Failure) {
+        state.die(&failure.during("recording").message);
+        self.changed.notify_all();
+    }
+
+    /// A slot in a generation, for a launch of a kind; `None` when there is no room.
+    fn slot(&self, state: &mut State, generation: usize, kind: Kind) -> Result<Option<Slot>, Failure> {
+        let State { generations, upload, .. } = state;
+        let g = &mut generations[generation];
+        if g.ready.get(&kind).is_none_or(Vec::is_empty) {
+            let start = Instant::now();
+            let mut pause = || {
+                std::thread::yield_now();
+                start.elapsed() < UPLOAD
+            };
+            if !upload.settle(&mut pause)? {
+                return Ok(None);
+            }
+            let half = g.arena.left() / 2;
+            let mut slots: Vec<Slot> = Vec::new();
+            for _ in 0..g.batch(kind) {
+                if !slots.is_empty() && g.arena.left() < half {
+                    break;
+                }
+                slots.extend(g.arena.carve(kind, true));
+            }
+            let Some(first) = slots.first() else { return Ok(None) };
+            let mut bytes = vec![0; slots.len() * CONTEXT as usize];
+            for (to, slot) in bytes.chunks_exact_mut(CONTEXT as usize).zip(&slots) {
+                let context = g.arena.context(slot).to_bytes();
+                to[..context.len()].copy_from_slice(&context);
+            }
+            let stream = self.upload_stream;
+            upload.send(stream, &[(first.context, &bytes)])?;
+            if !upload.settle(&mut pause)? {
+                return Ok(None);
+            }
+            g.ready.entry(kind).or_default().extend(slots);
+        }
+        let slot = g.ready.get_mut(&kind).and_then(Vec::pop);
+        *g.asked.entry(kind).or_default() += usize::from(slot.is_some());
+        Ok(slot)
+    }
+
+    /// Places launches of these kinds in one generation, with what `find` finds there for them all, as soon as there is
+    /// room.
+    fn room<'s, T>(
+        &self,
+        mut state: MutexGuard<'s, State>,
+        kinds: &[Kind],
+        mut find: impl FnMut(&mut State, usize) -> Result<Option<T>, Failure>,
+    ) -> (MutexGuard<'s, State>, Result<(usize, T), Unrecorded>) {
+        let start = Instant::now();
+        let (mut seen, mut still) = (state.progress, start);
+        loop {
+            if state.dead.is_some() || state.deadline.is_some() {
+                return (state, Err(Unrecorded::Ended));
+            }
+            if let Some(open) = state.open {
+                match find(&mut state, open) {
+                    Ok(Some(found)) => return (state, Ok((open, found))),
+                    Ok(None) => {}
+                    Err(e) => {
+                        self.fail(&mut state, e);
+                        return (state, Err(Unrecorded::Ended));
+                    }
+                }
+                let empty = state.generations[open].launches.is_empty();
+                if empty || kinds.iter().any(|k| !state.generations[open].arena.ever(*k)) {
+                    return (state, Err(Unrecorded::Full));
+                }
+                state.close();
+                self.changed.notify_all();
+            }
+            if state.reopen() {
+                continue;
+            }
+            let now = Instant::now();
+            if state.progress != seen {
+                (seen, still) = (state.progress, now);
+            }
+            if state.stalled == Some(seen) || now - still > STALL || now - start > PATIENCE {
+                state.stalled = Some(seen);
+                return (state, Err(Unrecorded::Full));
+            }
+            state = self.changed.wait_timeout(state, Duration::from_millis(2)).unwrap_or_else(|e| e.into_inner()).0;
+        }
+    }
+
+    /// Puts an event behind what was placed.
+    fn follow(&self, state: &mut State, places: Vec<Place>, stream: Stream) {
+        if !state.writing(&places) {
+            return;
+        }
+        let event = state.events.pop().map_or_else(|| self.library.event(), Ok);
+        match event.and_then(|e| self.library.mark(e, stream).map(|()| e)) {
+            Ok(event) => {
+                // The thread looks again by itself as long as it knows that something runs.
+                if state.waiting.is_empty() {
+                    self.changed.notify_all();
+                }
+                state.waiting.entry(stream).or_default().push_back(Waiting { event, places });
+            }
+            Err(e) => self.fail(state, e),
+        }
+    }
+}
+
+impl Recorder {
+    /// For the launches of `context`, at one level. `device` is how many bytes of device memory are taken, at once; the
+    /// host's memory holds half as much. `sink` gets every launch, on the recorder's thread, each generation's in the
+    /// order in which they began.
+    ///
+    /// # Errors When there is too little memory, or a call of the driver fails.
+    pub fn new(
+        library: Library,
+        context: Context,
+        level: Level,
+        device: u64,
+        sink: impl FnMut(Finished) + Send + 'static,
+    ) -> Result<Recorder, Error> {
+        let layout = Layout::new(level, device).ok_or_else(|| {
+            Error::new(ErrorKind::Memory, format!("{device} bytes of device memory are too little to record with"))
+                .help("four MiB are the least that is of use")
+        })?;
+        let (shared, worker) = library.relaxed(|| {
+            let failed = |e: Failure| e.during("recording");
+            let previous = library.current().map_err(failed)?;
+            library.enter(context).map_err(failed)?;
+            let made = Recorder::make(library, layout);
+            if let Some(previous) = previous {
+                library.enter(previous).map_err(failed)?;
+            }
+            made
+        })?;
+        let shared = Arc::new(shared);
+        let of_thread = Arc::clone(&shared);
+        let thread = std::thread::Builder::new().name("prlx".into());
+        thread
+            .spawn(move || worker.run(&of_thread, context, Box::new(sink)))
+            .map_err(|e| Error::new(ErrorKind::Record, format!("no thread to record with: {e}")))?;
+        Ok(Recorder { shared })
+    }
+
+    /// Everything that is taken from the driver, zeroed.
+    fn make(library: Library, layout: Layout) -> Result<(Shared, worker::Worker), Error> {
+        let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+        let failed = |e: Failure| e.during("recording");
+        let (stream, upload_stream) = (library.stream().map_err(failed)?, library.stream().map_err(failed)?);
+        let mut upload = Dma::new(library, 64 * CONTEXT as usize).map_err(failed)?;
+        let staging = (0..STAGING).map(|_| Dma::new(library, STAGED)).collect::<Result<_, _>>().map_err(failed)?;
+        let bulk = Dma::new(library, size(layout.pool + layout.arena)).map_err(failed)?;
+        let at = library.alloc(size(layout.total() + layout.chunk())).map_err(failed)?;
+        let base = at.next_multiple_of(layout.chunk());
+        let generations = std::array::from_fn(|i| Generation::new(layout, layout.area(base, i)));
+        upload.zero(upload_stream, &[(base, size(layout.total()))]).map_err(failed)?;
+        let start = Instant::now();
+        let settle = |upload: &mut Dma| {
+            let settled = upload.settle(|| {
+                std::thread::yield_now();
+                start.elapsed() < START
+            });
+            let late =
+                || Error::new(ErrorKind::Record, "recording: its memory was not zeroed in time: the device is busy");
+            settled.map_err(failed).and_then(|done| done.then_some(()).ok_or_else(late))
+        };
+        settle(&mut upload)?;
+        for g in &generations {
+            upload.send(upload_stream, &[(g.area.bucket, &g.area.bucket.to_le_bytes())]).map_err(failed)?;
+            settle(&mut upload)?;
+        }
+        let mut state = State {
+            generations,
+            open: None,
+            waiting: BTreeMap::new(),
+            events: Vec::new(),
+            progress: 0,
+            stalled: None,
+            unrecorded: Vec::new(),
+            counts: Counts::default(),
+            dead: None,
+            deadline: None,
+            finished: false,
+            upload,
+            staging,
+            free_nodes: (0..NODES).rev().collect(),
+            users: BTreeMap::new(),
+        };
+        state.reopen();
+        let shared = Shared {
+            library,
+            layout,
+            base,
+            upload_stream,
+            pid: std::process::id(),
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+            hurry: AtomicBool::new(false),
+            finished: AtomicBool::new(false),
+        };
+        Ok((shared, worker::Worker::new(stream, bulk)))
+    }
+
+    fn forked(&self) -> bool {
+        std::process::id() != self.shared.pid
+    }
+
+    /// Makes room for a launch, which must not be one that a stream captures. `launch` is all that is known of it;
+    /// totals and streams come from here.
+    ///
+    /// The context is the calling thread's current one.
+    pub fn begin(&self, plan: &Arc<Plan>, launch: Launch) -> Result<Ticket, Unrecorded> {
+        if self.forked() {
+            return Err(Unrecorded::Forked);
+        }
+        let shared = &self.shared;
+        let mut state = shared.lock();
+        state.counts.asked += 1;
+        if let Some(why) = layout::refused(&shared.layout, plan, launch.kernel) {
+            state.unrecorded(launch, &why);
+            return Err(Unrecorded::Refused);
+        }
+        let kind = Kind::of(&plan.program, &launch);
+        let (mut state, room) = shared
+            .library
+            .relaxed(|| shared.room(state, &[kind], |state, generation| shared.slot(state, generation, kind)));
+        match room {
+            Ok((generation, slot)) => {
+                let placed =
+                    Placed { plan: Arc::clone(plan), launch, slot, progress: Progress::Pending, fate: Fate::Own };
+                let place = state.place(generation, [placed]);
+                Ok(Ticket { context: slot.context, place })
+            }
+            Err(why) => {
+                let why_not = shared.why_not(&state, why);
+                state.unrecorded(launch, &why_not);
+                Err(why)
+            }
+        }
+    }
+
+    /// The launch was put into `stream`.
+    pub fn queued(&self, ticket: Ticket, stream: Stream) {
+        if !self.forked() {
+            let shared = &self.shared;
+            let mut state = shared.lock();
+            shared.library.relaxed(|| shared.follow(&mut state, vec![ticket.place], stream));
+        }
+    }
+
+    /// The launch was refused by the driver.
+    pub fn cancel(&self, ticket: Ticket) {
+        if !self.forked() {
+            self.shared.lock().ended(&ticket.place, Progress::Cancelled);
+        }
+    }
+
+    /// Ends the recording: hands on what has ended, and what still runs as far as it is, and says what became of all
+    /// launches, and why recording stopped early, if it did. It takes no longer than `most`; what is not done then is
+    /// not counted. Launches that begin later are not recorded. In a forked child it does nothing.
+    pub fn finish(&self, most: Duration) -> (Counts, Option<String>) {
+        if self.forked() {
+            return (Counts::default(), None);
+        }
+        let deadline = Instant::now() + most;
+        let mut state = self.shared.lock();
+        state.deadline.get_or_insert(deadline);
+        self.shared.changed.notify_all();
+        while !state.finished && Instant::now() < deadline {
+            let wait = Duration::from_millis(1);
+            state = self.shared.changed.wait_timeout(state, wait).unwrap_or_else(|e| e.into_inner()).0;
+        }
+        (state.counts, state.dead.clone())
+    }
+
+    /// Asks for the end from where nothing else may be done, as in a handler of signals: the recorder's thread ends the
+    /// recording within about two seconds. [`Recorder::is_finished`] says when it has.
+    pub fn hurry(&self) {
+        self.shared.hurry.store(true, Ordering::Release);
+    }
+
+    /// Whether the recording has ended; may be asked from a handler of signals.
+    pub fn is_finished(&self) -> bool {
+        self.shared.finished.load(Ordering::Acquire)
+    }
+}
+
+impl Shared {
+    /// What a launch says that is not recorded.
+    fn why_not(&self, state: &State, why: Unrecorded) -> String {
+        match why {
+            Unrecorded::Ended => state
+                .dead
+                .as_ref()
+                .map_or_else(|| "the recording has ended".to_owned(), |dead| format!("recording stopped: {dead}")),
+            _ => "there was no room for it; --memory makes more".to_owned(),
+        }
+    }
+}
+
+impl Drop for Recorder {
+    /// Ends the recording, without waiting; the memory goes with the context.
+    fn drop(&mut self) {
+        if !self.forked() {
+            self.shared.lock().deadline.get_or_insert_with(Instant::now);
+            self.shared.changed.notify_all();
+        }
+    }
+}
+
+impl std::fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Recorder").field("layout", &self.shared.layout).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,264 @@
+//! What a recorder knows at a time: its generations, who waits for what, and what goes wrong.
+//!
+//! Holds: a launch that was placed is in one generation until it is taken out of it with all others, once; `pending` of
+//! a generation is how many of its launches may still write. Nothing here calls the driver.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Instant;
+
+use prlx_probe::Plan;
+use prlx_trace::launch::Launch;
+
+use super::layout::{Area, Arena, GENERATIONS, Kind, Layout, Slot};
+use crate::cuda::library::{Dma, Event, Stream};
+
+/// A launch, and how far it is.
+pub(super) struct Placed {
+    pub plan: Arc<Plan>,
+    pub launch: Launch,
+    pub slot: Slot,
+    pub progress: Progress,
+    pub fate: Fate,
+}
+
+/// Whose its streams are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Fate {
+    /// Its own.
+    Own,
+    /// Another launch may have written to the same heads.
+    Mixed,
+    /// The same, and it is handed on from another generation: it only holds this one.
+    Echo,
+}
+
+impl Placed {
+    /// Whether it is to be handed on.
+    pub fn counts(&self) -> bool {
+        self.progress != Progress::Cancelled && self.fate != Fate::Echo
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Progress {
+    /// It may run, or yet be launched.
+    Pending,
+    /// It has ended.
+    Done,
+    /// It never was.
+    Cancelled,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Phase {
+    /// All zero, and nobody's.
+    Clean,
+    /// Launches go there.
+    Open,
+    /// No more launches go there; it is drained when they have ended.
+    Closed,
+    /// The worker has it.
+    Draining,
+}
+
+/// One of the two halves of the memory.
+pub(super) struct Generation {
+    pub area: Area,
+    pub arena: Arena,
+    pub phase: Phase,
+    /// Carved, with contexts that lie in device memory.
+    pub ready: BTreeMap<Kind, Vec<Slot>>,
+    /// How many of a kind were asked for, in this round and in the last.
+    pub asked: BTreeMap<Kind, usize>,
+    pub before: BTreeMap<Kind, usize>,
+    pub launches: Vec<Placed>,
+    pub pending: usize,
+    /// How often the launches were taken out: tells their places from those of earlier rounds.
+    pub round: u64,
+    /// When its first launch was placed.
+    pub since: Option<Instant>,
+    /// Bytes of the pool that were handed out, when last looked.
+    pub filled: u64,
+}
+
+/// Where launches were placed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Place {
+    pub generation: usize,
+    pub round: u64,
+    pub launches: Range<usize>,
+}
+
+/// Launches that end when an event passes.
+pub(super) struct Waiting {
+    pub event: Event,
+    pub places: Vec<Place>,
+}
+
+/// A launch of a graph that may write through a node's context.
+#[derive(Clone)]
+pub(super) struct User {
+    pub exec: u32,
+    pub places: Vec<Place>,
+}
+
+/// How many launches there were, and what became of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Launches that were to be recorded.
+    pub asked: u64,
+    /// Handed on, whole.
+    pub recorded: u64,
+    /// Handed on, but still running when the recording ended.
+    pub unfinished: u64,
+    /// Handed on without anything recorded, for the reason that stands in them.
+    pub unrecorded: u64,
+    /// Likewise, but too many at a time to be handed on: only counted.
+    pub unsaid: u64,
+    /// Not launched after all.
+    pub cancelled: u64,
+}
+
+/// Launches of which nothing is recorded that are kept at a time.
+const UNRECORDED: usize = 1 << 16;
+
+pub(super) struct State {
+    pub generations: [Generation; GENERATIONS],
+    pub open: Option<usize>,
+    /// By stream, in order.
+    pub waiting: BTreeMap<Stream, VecDeque<Waiting>>,
+    /// Events that nobody waits for.
+    pub events: Vec<Event>,
+    /// Grows with everything that ends and everything that is drained.
+    pub progress: u64,
+    /// `progress` when somebody waited in vain: as long as it stays, nobody waits again.
+    pub stalled: Option<u64>,
+    /// Launches of which nothing is recorded, to be handed on.
+    pub unrecorded: Vec<Launch>,
+    pub counts: Counts,
+    /// Why nothing can be recorded any more.
+    pub dead: Option<String>,
+    /// When the recording has to have ended.
+    pub deadline: Option<Instant>,
+    pub finished: bool,
+    /// For contexts.
+    pub upload: Dma,
+    /// For contexts of graph nodes: in use by streams of the program, or not.
+    pub staging: Vec<Dma>,
+    /// Nodes that have no context.
+    pub free_nodes: Vec<u32>,
+    /// By node, those that have not ended.
+    pub users: BTreeMap<u32, Vec<User>>,
+}
+
+impl Generation {
+    pub fn new(layout: Layout, area: Area) -> Generation {
+        Generation {
+            area,
+            arena: Arena::new(layout, area),
+            phase: Phase::Clean,
+            ready: BTreeMap::new(),
+            asked: BTreeMap::new(),
+            before: BTreeMap::new(),
+            launches: Vec::new(),
+            pending: 0,
+            round: 0,
+            since: None,
+            filled: 0,
+        }
+    }
+    /// As new, but for what it learned; its memory is zero again.
+    pub fn reset(&mut self, layout: Layout) {
+        let (asked, round) = (std::mem::take(&mut self.asked), self.round);
+        *self = Generation { before: asked, round, ..Generation::new(layout, self.area) };
+    }
+    /// How many contexts to make at a time for a kind: as many as are likely to be wanted, but never much of the room.
+    pub fn batch(&self, kind: Kind) -> usize {
+        let asked = |of: &BTreeMap<Kind, usize>| of.get(&kind).copied().unwrap_or(0);
+        asked(&self.asked).max(asked(&self.before).saturating_sub(asked(&self.asked))).clamp(1, 64)
+    }
+}
+
+impl State {
+    /// Puts launches into a generation, whose slots they have.
+    pub fn place(&mut self, generation: usize, launches: impl IntoIterator<Item = Placed>) -> Place {
+        let g = &mut self.generations[generation];
+        let first = g.launches.len();
+        g.launches.extend(launches);
+        g.pending += g.launches.len() - first;
+        g.since.get_or_insert_with(Instant::now);
+        Place { generation, round: g.round, launches: first..g.launches.len() }
+    }
+    /// The launches of a place, if they are still there.
+    pub fn at(&mut self, place: &Place) -> Option<&mut [Placed]> {
+        let g = &mut self.generations[place.generation];
+        if g.round == place.round { g.launches.get_mut(place.launches.clone()) } else { None }
+    }
+    /// Whether some of these may still write.
+    pub fn writing(&mut self, places: &[Place]) -> bool {
+        places.iter().any(|p| self.at(p).is_some_and(|all| all.iter().any(|p| p.progress == Progress::Pending)))
+    }
+    /// They have ended, or never were.
+    pub fn ended(&mut self, place: &Place, how: Progress) {
+        let (mut ended, mut counted) = (0, 0);
+        for placed in self.at(place).into_iter().flatten().filter(|p| p.progress == Progress::Pending) {
+            counted += u64::from(placed.counts());
+            placed.progress = how;
+            ended += 1;
+        }
+        self.generations[place.generation].pending -= ended;
+        if how == Progress::Cancelled {
+            self.counts.cancelled += counted;
+        }
+        self.progress += 1;
+    }
+    /// A launch of which nothing is recorded.
+    pub fn unrecorded(&mut self, mut launch: Launch, why: &str) {
+        if self.unrecorded.len() >= UNRECORDED || self.finished {
+            self.counts.unsaid += 1;
+            return;
+        }
+        launch.skipped = Some(why.to_owned());
+        self.counts.unrecorded += 1;
+        self.unrecorded.push(launch);
+    }
+    /// Lets no more launches into the open generation.
+    pub fn close(&mut self) {
+        if let Some(i) = self.open.take() {
+            let g = &mut self.generations[i];
+            g.phase = if g.launches.is_empty() { Phase::Clean } else { Phase::Closed };
+        }
+    }
+    /// Opens a clean generation, if there is one and none is open; whether one is open.
+    pub fn reopen(&mut self) -> bool {
+        if self.open.is_none() {
+            self.open = self.generations.iter().position(|g| g.phase == Phase::Clean);
+            if let Some(i) = self.open {
+                self.generations[i].phase = Phase::Open;
+            }
+        }
+        self.open.is_some()
+    }
+    /// Takes all launches out of a generation.
+    pub fn take(&mut self, generation: usize) -> Vec<Placed> {
+        let g = &mut self.generations[generation];
+        (g.pending, g.round) = (0, g.round + 1);
+        std::mem::take(&mut g.launches)
+    }
+    /// Nothing works any more: what is not drained is lost, and said to be.
+    pub fn die(&mut self, why: &str) {
+        if self.dead.is_some() {
+            return;
+        }
+        self.dead = Some(why.to_owned());
+        let lost = format!("lost with its context: {why}");
+        for i in 0..GENERATIONS {
+            for placed in self.take(i).into_iter().filter(Placed::counts) {
+                self.unrecorded(placed.launch, &lost);
+            }
+        }
+        self.waiting.clear();
+    }
+}
