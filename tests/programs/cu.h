@@ -99,8 +99,35 @@ typedef struct {
     X(cuGraphExecUpdate_v2, (CUgraphExec, CUgraph, void *)) \
     X(cuGraphLaunch, (CUgraphExec, CUstream)) X(cuGraphLaunch_ptsz, (CUgraphExec, CUstream)) X(cuGraphExecDestroy, (CUgraphExec))
 
+// How a program finds them: linked; by dlsym in a library of its own scope (FIND=1); by cuGetProcAddress (FIND=2).
+#ifndef FIND
 #define DECLARE(name, arguments) extern CUresult name arguments;
 CALLS(DECLARE)
+static void find(void) {}
+#else
+#include <dlfcn.h>
+#define DECLARE(name, arguments) static CUresult (*name) arguments;
+CALLS(DECLARE)
+static void find(void) {
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!driver) puts(dlerror()), exit(1);
+#if FIND == 1
+#define LOOK(name, arguments) name = (CUresult(*) arguments)dlsym(driver, #name);
+#else
+    CUresult (*get)(const char *, void **, int, unsigned long long, int *);
+    void *at = dlsym(driver, "cuGetProcAddress_v2");
+    get = (CUresult(*)(const char *, void **, int, unsigned long long, int *))at;
+    char text[64], *end;
+#define LOOK(name, arguments) \
+    strcpy(text, #name); \
+    int own_##name = (end = strstr(text, "_ptsz")) ? (*end = 0, 2) : 0; \
+    if ((end = strstr(text, "_v2"))) *end = 0; \
+    if (get(text, &at, 12040, own_##name, 0)) at = dlsym(driver, #name); \
+    name = (CUresult(*) arguments)at;
+#endif
+    CALLS(LOOK)
+}
+#endif
 
 // A call that must answer `want`; OK: 0.
 #define IS(want, call) \
@@ -115,6 +142,7 @@ CALLS(DECLARE)
     } while (0)
 
 static CUcontext start(void) {
+    find();
     CUdevice device;
     CUcontext context;
     OK(cuInit(0));

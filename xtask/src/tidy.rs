@@ -16,6 +16,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("driver", &["instrument", "probe", "isa", "trace"]),
     ("emu", &["driver", "probe", "isa", "trace"]),
     ("mockcuda", &["emu", "driver", "isa", "trace"]),
+    ("preload", &["driver", "instrument", "probe", "isa", "trace"]),
     ("analyze", &["trace"]),
     ("present", &["analyze", "trace"]),
     ("cli", &["trace", "isa", "probe", "instrument", "driver", "emu", "analyze", "present"]),

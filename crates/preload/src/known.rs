@@ -1,0 +1,161 @@
+//! What is known of the program's handles: which modules and libraries we put in the place of the program's, and which kernels
+//! come from them.
+//!
+//! Handles are addresses in the driver, which it uses again: what is unloaded is forgotten at once.
+//!
+//! Holds: a handle that is not known is the program's own business; locks are held for a look only, never through a call
+//! that loads code. Misses: contexts: a handle says which one it is of.
+
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::sync::{Arc, LazyLock, OnceLock, PoisonError, RwLock};
+
+use prlx_isa::view::FunctionKind;
+use prlx_probe::Plan;
+
+/// A module whose code was rewritten.
+#[derive(Debug)]
+pub struct Module {
+    /// Its kernels, by name.
+    pub kernels: HashMap<String, Kernel>,
+}
+
+/// A kernel of a rewritten module.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Kernel {
+    /// How many parameters it has for the program.
+    pub params: usize,
+    /// Where the next parameter lies behind these, in bytes, as PTX lays them out.
+    pub end: usize,
+    /// Why it was not rewritten.
+    pub skipped: Option<String>,
+}
+
+impl Module {
+    /// A module that was rewritten like this.
+    pub fn new(view: &prlx_isa::view::Module, plan: &Plan) -> Module {
+        let mut kernels = HashMap::new();
+        for (i, function) in view.functions.iter().enumerate().filter(|(_, f)| f.kind == FunctionKind::Kernel) {
+            let sizes = function.params.iter().map(|p| view.symbols.get(p.index()).map_or(0, |s| s.size as usize));
+            let ends = function.param_offsets.iter().zip(sizes).map(|(at, size)| *at as usize + size);
+            let kernel = Kernel {
+                params: function.params.len(),
+                end: ends.max().unwrap_or(0).next_multiple_of(8),
+                skipped: plan.functions.get(i).and_then(|f| f.skipped.clone()),
+            };
+            kernels.insert(function.name.clone(), kernel);
+        }
+        Module { kernels }
+    }
+}
+
+/// What a handle of a kernel stands for; `None`: nothing of ours.
+pub type Found = Option<(Arc<Module>, Kernel)>;
+
+/// A library of the program's.
+pub struct Library {
+    /// What is to be done when it is used first.
+    pub later: Box<dyn Fn() -> Option<(usize, Arc<Module>)> + Send + Sync>,
+    /// What it came to: the library that was loaded in its place, and its module.
+    pub done: OnceLock<Option<(usize, Arc<Module>)>>,
+}
+
+#[derive(Default)]
+struct Handles {
+    modules: HashMap<usize, Arc<Module>>,
+    libraries: HashMap<usize, Arc<Library>>,
+    /// By handle of a kernel: `CUfunction` or `CUkernel`.
+    kernels: HashMap<usize, Found>,
+}
+
+static HANDLES: LazyLock<RwLock<Handles>> = LazyLock::new(RwLock::default);
+
+fn look<T>(at: impl FnOnce(&Handles) -> T) -> T {
+    at(&HANDLES.read().unwrap_or_else(PoisonError::into_inner))
+}
+fn change<T>(of: impl FnOnce(&mut Handles) -> T) -> T {
+    of(&mut HANDLES.write().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Whether anything was rewritten that has not been unloaded.
+pub fn any() -> bool {
+    look(|h| !h.modules.is_empty() || !h.kernels.is_empty() || !h.libraries.is_empty())
+}
+
+/// A module of the program's, and what it is.
+pub fn module_is(handle: *mut c_void, module: Arc<Module>) {
+    change(|h| h.modules.insert(handle.addr(), module));
+}
+/// The module of a handle.
+pub fn module(handle: *mut c_void) -> Option<Arc<Module>> {
+    look(|h| h.modules.get(&handle.addr()).cloned())
+}
+/// A module was unloaded, or another has its handle.
+pub fn module_gone(handle: *mut c_void) {
+    change(|h| {
+        if let Some(gone) = h.modules.remove(&handle.addr()) {
+            h.forget(&gone);
+        } else {
+            h.kernels.retain(|_, k| k.is_some());
+        }
+    });
+}
+/// A context was reset: all modules are gone, and the kernels that are not a library's.
+pub fn modules_gone() {
+    change(|h| {
+        h.modules.clear();
+        h.kernels.clear();
+    });
+}
+
+impl Handles {
+    /// Forgets a module's kernels, and those that were nobody's, whose handles may come back.
+    fn forget(&mut self, gone: &Arc<Module>) {
+        self.kernels.retain(|_, k| k.as_ref().is_some_and(|(module, _)| !Arc::ptr_eq(module, gone)));
+    }
+}
+
+/// A library of the program's, with what is to be done when it is used.
+pub fn library_is(handle: *mut c_void, library: Library) {
+    change(|h| h.libraries.insert(handle.addr(), Arc::new(library)));
+}
+/// The library that is there in the place of the program's, and its module; it is made now, if it was not.
+pub fn library(handle: *mut c_void) -> Option<(*mut c_void, Arc<Module>)> {
+    let library = look(|h| h.libraries.get(&handle.addr()).cloned())?;
+    let done = library.done.get_or_init(|| (library.later)());
+    let (at, module) = done.as_ref()?;
+    Some((std::ptr::with_exposed_provenance_mut(*at), module.clone()))
+}
+/// The program's library in whose place this one is.
+pub fn library_behind(real: *mut c_void) -> Option<*mut c_void> {
+    let is = |l: &Library| matches!(l.done.get(), Some(Some((at, _))) if *at == real.addr());
+    look(|h| h.libraries.iter().find(|(_, l)| is(l)).map(|(at, _)| std::ptr::with_exposed_provenance_mut(*at)))
+}
+/// The program unloads a library; gives the one that was in its place.
+pub fn library_gone(handle: *mut c_void) -> Option<*mut c_void> {
+    change(|h| {
+        let library = h.libraries.remove(&handle.addr())?;
+        let (at, module) = library.done.get()?.clone()?;
+        h.modules.retain(|_, m| !Arc::ptr_eq(m, &module));
+        h.forget(&module);
+        Some(std::ptr::with_exposed_provenance_mut(at))
+    })
+}
+
+/// A handle stands for a kernel of that name of a module; `None`: of none of ours.
+pub fn kernel_is(handle: *mut c_void, module: Option<&Arc<Module>>, name: &str) {
+    let found = module.and_then(|m| Some((m.clone(), m.kernels.get(name)?.clone())));
+    change(|h| h.kernels.insert(handle.addr(), found));
+}
+/// A handle stands for the same kernel as another.
+pub fn kernel_as(handle: *mut c_void, other: *mut c_void) {
+    change(|h| {
+        if let Some(found) = h.kernels.get(&other.addr()).cloned() {
+            h.kernels.insert(handle.addr(), found);
+        }
+    });
+}
+/// What a handle stands for; the outer `None`: never seen.
+pub fn kernel(handle: *mut c_void) -> Option<Found> {
+    look(|h| h.kernels.get(&handle.addr()).cloned())
+}

@@ -1,0 +1,237 @@
+//! Launches: a rewritten kernel gets one more parameter behind the program's.
+//!
+//! That parameter is the address of the launch's context; null records nothing.
+//!
+//! Holds: the program's own parameters, shape, stream and attributes go to the driver as they came, in the form they came in; a
+//! kernel that was not rewritten is launched as the program said, word for word. Launches that CUDA has given up (`cuLaunch`,
+//! `cuLaunchGrid`, on several devices at once) run, but record nothing.
+#![allow(unsafe_code, reason = "a C interface: pointers come from the program, as cuda.h says what they point to")]
+#![allow(non_snake_case, reason = "the driver's own names")]
+#![allow(clippy::too_many_arguments, reason = "as cuda.h has them")]
+
+use std::ffi::{CStr, c_void};
+use std::ptr::null_mut;
+
+use prlx_driver::cuda::Functions;
+use prlx_driver::cuda::calls::{DeviceLaunch, LaunchConfig, extra};
+
+use crate::known::{self, Found};
+use crate::think::think;
+
+/// What a handle stands for. Handles that came by ways that are not ours are asked for their module and name.
+fn kernel(real: &Functions, handle: *mut c_void) -> Found {
+    if let Some(found) = known::kernel(handle) {
+        return found;
+    }
+    if !known::any() {
+        return None;
+    }
+    let (mut module, mut name) = (null_mut(), std::ptr::null());
+    // SAFETY: a handle that the program launches, and places for the answers; a name lives as long as its module.
+    unsafe {
+        let told = (real.cuFuncGetModule)(&mut module, handle) == 0 && (real.cuFuncGetName)(&mut name, handle) == 0;
+        if told && !name.is_null() {
+            let name = CStr::from_ptr(name).to_str().unwrap_or_default();
+            known::kernel_is(handle, known::module(module).as_ref(), name);
+        }
+    }
+    known::kernel(handle).flatten()
+}
+
+/// Room for a launch's parameters, with one more.
+#[derive(Default)]
+pub struct Room {
+    pointers: Vec<*mut c_void>,
+    buffer: Vec<u8>,
+    size: usize,
+    list: [*mut c_void; 5],
+    context: u64,
+}
+
+impl Room {
+    /// The parameters of a launch as they go to the driver, which live as long as the room and are not moved.
+    ///
+    /// # Safety
+    /// `params` and `extra` are those of a launch of `handle`.
+    pub unsafe fn extend(
+        &mut self,
+        real: &Functions,
+        handle: *mut c_void,
+        params: *mut *mut c_void,
+        list: *mut *mut c_void,
+    ) -> (*mut *mut c_void, *mut *mut c_void) {
+        let found = think(|| kernel(real, handle).filter(|(_, k)| k.skipped.is_none()));
+        let Some((_, kernel)) = found else { return (params, list) };
+        self.context = 0;
+        // SAFETY: the caller's promise: a pointer for each parameter, or a list that ends, of pairs.
+        unsafe {
+            if !params.is_null() || list.is_null() {
+                if params.is_null() && kernel.params > 0 {
+                    // The driver says what is wrong with this.
+                    return (params, list);
+                }
+                if kernel.params > 0 {
+                    self.pointers.extend_from_slice(std::slice::from_raw_parts(params, kernel.params));
+                }
+                self.pointers.push((&raw mut self.context).cast());
+                return (self.pointers.as_mut_ptr(), null_mut());
+            }
+            let (mut at, mut size, mut i) = (std::ptr::null::<u8>(), 0, 0);
+            while (*list.add(i)).addr() != extra::END {
+                let value = *list.add(i + 1);
+                match (*list.add(i)).addr() {
+                    extra::BUFFER => at = value.cast_const().cast(),
+                    extra::SIZE => size = *value.cast::<usize>(),
+                    _ => return (params, list),
+                }
+                i += 2;
+            }
+            // Where the machine code has it, which the driver knows; else as PTX lays it out.
+            let (mut end, mut width) = (0, 0);
+            if (real.cuFuncGetParamInfo)(handle, kernel.params, &mut end, &mut width) != 0 || width != 8 {
+                end = kernel.end;
+            }
+            if !at.is_null() {
+                self.buffer.extend_from_slice(std::slice::from_raw_parts(at, size.min(end)));
+            }
+            self.buffer.resize(end, 0);
+        }
+        self.buffer.extend_from_slice(&self.context.to_le_bytes());
+        self.size = self.buffer.len();
+        let number = std::ptr::without_provenance_mut;
+        let (at, size) = (self.buffer.as_mut_ptr().cast(), (&raw mut self.size).cast());
+        self.list = [number(extra::BUFFER), at, number(extra::SIZE), size, number(extra::END)];
+        (null_mut(), self.list.as_mut_ptr())
+    }
+}
+
+macro_rules! launches {
+    ($($name:ident)*) => { $(
+        pub unsafe fn $name(
+            real: &Functions,
+            function: *mut c_void,
+            grid_x: u32,
+            grid_y: u32,
+            grid_z: u32,
+            block_x: u32,
+            block_y: u32,
+            block_z: u32,
+            shared: u32,
+            stream: *mut c_void,
+            params: *mut *mut c_void,
+            extra: *mut *mut c_void,
+        ) -> i32 {
+            let mut room = Room::default();
+            // SAFETY: the program's call, with room that lives through it.
+            unsafe {
+                let (params, extra) = room.extend(real, function, params, extra);
+                (real.$name)(
+                    function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, params, extra,
+                )
+            }
+        }
+    )* };
+}
+launches! { cuLaunchKernel cuLaunchKernel_ptsz }
+
+macro_rules! cooperative {
+    ($($name:ident)*) => { $(
+        pub unsafe fn $name(
+            real: &Functions,
+            function: *mut c_void,
+            grid_x: u32,
+            grid_y: u32,
+            grid_z: u32,
+            block_x: u32,
+            block_y: u32,
+            block_z: u32,
+            shared: u32,
+            stream: *mut c_void,
+            params: *mut *mut c_void,
+        ) -> i32 {
+            let mut room = Room::default();
+            // SAFETY: the program's call, with room that lives through it.
+            unsafe {
+                let (params, _) = room.extend(real, function, params, null_mut());
+                (real.$name)(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, params)
+            }
+        }
+    )* };
+}
+cooperative! { cuLaunchCooperativeKernel cuLaunchCooperativeKernel_ptsz }
+
+macro_rules! configured {
+    ($($name:ident)*) => { $(
+        pub unsafe fn $name(
+            real: &Functions,
+            config: *const LaunchConfig,
+            function: *mut c_void,
+            params: *mut *mut c_void,
+            extra: *mut *mut c_void,
+        ) -> i32 {
+            let mut room = Room::default();
+            // SAFETY: the program's call, with room that lives through it.
+            unsafe {
+                let (params, extra) = room.extend(real, function, params, extra);
+                (real.$name)(config, function, params, extra)
+            }
+        }
+    )* };
+}
+configured! { cuLaunchKernelEx cuLaunchKernelEx_ptsz }
+
+pub unsafe fn cuLaunchCooperativeKernelMultiDevice(
+    real: &Functions,
+    list: *mut DeviceLaunch,
+    count: u32,
+    flags: u32,
+) -> i32 {
+    let mut rooms: Vec<Room> = Vec::new();
+    let mut launches = match list.is_null() {
+        true => Vec::new(),
+        // SAFETY: the program's promise: so many.
+        false => unsafe { std::slice::from_raw_parts(list, count as usize) }.to_vec(),
+    };
+    rooms.resize_with(launches.len(), Room::default);
+    for (launch, room) in launches.iter_mut().zip(&mut rooms) {
+        // SAFETY: a launch of the program's, and room that is not moved any more.
+        launch.params = unsafe { room.extend(real, launch.function, launch.params, null_mut()).0 };
+    }
+    let at = if list.is_null() { list } else { launches.as_mut_ptr() };
+    // SAFETY: the program's call, with room that lives through it.
+    unsafe { (real.cuLaunchCooperativeKernelMultiDevice)(at, count, flags) }
+}
+
+/// Sets the parameter that the program does not know of, in the way that CUDA has given up.
+fn set(real: &Functions, function: *mut c_void) {
+    let found = think(|| kernel(real, function).filter(|(_, k)| k.skipped.is_none()));
+    if let Some((_, kernel)) = found {
+        let mut none = 0u64;
+        // SAFETY: the function has this parameter, of eight bytes.
+        unsafe {
+            (real.cuParamSetv)(function, kernel.end as i32, (&raw mut none).cast(), 8);
+            (real.cuParamSetSize)(function, kernel.end as u32 + 8);
+        }
+    }
+}
+pub unsafe fn cuLaunch(real: &Functions, function: *mut c_void) -> i32 {
+    set(real, function);
+    // SAFETY: the program's call.
+    unsafe { (real.cuLaunch)(function) }
+}
+pub unsafe fn cuLaunchGrid(real: &Functions, function: *mut c_void, width: i32, height: i32) -> i32 {
+    set(real, function);
+    // SAFETY: the program's call.
+    unsafe { (real.cuLaunchGrid)(function, width, height) }
+}
+pub unsafe fn cuLaunchGridAsync(
+    real: &Functions,
+    function: *mut c_void,
+    width: i32,
+    height: i32,
+    stream: *mut c_void,
+) -> i32 {
+    set(real, function);
+    // SAFETY: the program's call.
+    unsafe { (real.cuLaunchGridAsync)(function, width, height, stream) }
+}

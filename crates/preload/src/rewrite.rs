@@ -1,0 +1,154 @@
+//! From a module's PTX to the code that is loaded in its place.
+//!
+//! Holds: a module that can't be rewritten, or whose rewritten code might not run where the program's does, is left as it is,
+//! with a reason; what is proved is proved by assembling the untouched PTX and comparing machine code.
+//! Misses: how the driver itself would assemble PTX: where there is no assembler, it gets the rewritten PTX.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+use std::time::Instant;
+
+use prlx_driver::assemble::{Assemblers, Failed};
+use prlx_driver::session::{Options, VARIABLE};
+use prlx_isa::image::cubin;
+use prlx_isa::view::FunctionKind;
+use prlx_trace::kernel::Fidelity;
+
+use crate::known::Module;
+use crate::say;
+use crate::source::{self, Source};
+
+/// What is loaded in a module's place.
+#[derive(Clone, Debug)]
+pub struct Replacement {
+    /// An image: machine code, or PTX ending in NUL.
+    pub image: Arc<[u8]>,
+    /// What it is.
+    pub module: Arc<Module>,
+}
+
+/// Registers of a multiprocessor, and how they are given to warps: a thread's are rounded up to so many.
+const REGISTERS: u32 = 65536;
+const ROUNDED: u32 = 8;
+/// Threads of a CTA, at most.
+const THREADS: u32 = 1024;
+
+static ASSEMBLERS: LazyLock<Assemblers> = LazyLock::new(Assemblers::find);
+
+/// What is to be recorded; `None`: nothing, this process is left alone.
+pub fn options() -> Option<&'static Options> {
+    static OPTIONS: LazyLock<Option<Options>> = LazyLock::new(|| {
+        let said = std::env::var(VARIABLE).ok().filter(|v| !v.is_empty())?;
+        Options::from_variable(&said).map_err(|e| say::once(&e.message)).ok()
+    });
+    OPTIONS.as_ref()
+}
+
+/// Rewrites a module. `more`: options of the load that change code.
+///
+/// # Errors
+/// Why it is left as it is.
+pub fn replacement(source: Source, more: &[String]) -> Result<Replacement, String> {
+    let begun = Instant::now();
+    let asked = options().ok_or("nothing is to be recorded")?;
+    let name = name(&source.ptx);
+    let mut program = asked.program();
+    if !asked.kernels.is_empty() {
+        let (view, _) = prlx_isa::ptx::read(&source.ptx);
+        let kernels = view.functions.iter().filter(|f| f.kind == FunctionKind::Kernel && asked.wants(&f.name));
+        program.filter.kernels = kernels.map(|f| f.name.clone()).collect();
+        if program.filter.kernels.is_empty() {
+            return Err("no kernel of it was asked for".into());
+        }
+    }
+    let files = |path: &str| std::fs::read_to_string(path).ok().filter(|t| t.len() < 1 << 20);
+    let rewrite = prlx_instrument::rewrite(&source.ptx, &name, &program, &files).map_err(|e| e.message)?;
+    if rewrite.plan.functions.iter().all(|f| f.skipped.is_some()) {
+        let why = rewrite.plan.functions.iter().find_map(|f| f.skipped.clone());
+        return Err(why.unwrap_or_else(|| "it has no kernels".into()));
+    }
+    let written = begun.elapsed();
+    let options: Vec<String> = source.options.iter().chain(more).cloned().collect();
+    let (code, proof) = std::thread::scope(|scope| {
+        let proof = (source.fidelity == Fidelity::Unproven).then(|| scope.spawn(|| proved(&source, &options)));
+        let code = assembled(&rewrite.text, &source, &options, &bounds(&rewrite.module));
+        (code, proof.is_some_and(|p| p.join().unwrap_or(false)))
+    });
+    let fidelity = if proof { Fidelity::Exact } else { source.fidelity };
+    let image: Arc<[u8]> = match code? {
+        Some(made) => made.into(),
+        None => [rewrite.text.as_bytes(), &[0]].concat().into(),
+    };
+    let module = Module::new(&rewrite.module, &rewrite.plan);
+    let recorded = module.kernels.values().filter(|k| k.skipped.is_none()).count();
+    say::log(&format!(
+        "module {name}: {recorded} of {} kernels rewritten, {}, for {}; {:.1} ms, of it {:.1} to rewrite",
+        module.kernels.len(),
+        fidelity.name(),
+        source.target,
+        begun.elapsed().as_secs_f64() * 1e3,
+        written.as_secs_f64() * 1e3
+    ));
+    Ok(Replacement { image, module: Arc::new(module) })
+}
+
+/// What a module is called: its first kernel.
+fn name(ptx: &str) -> String {
+    let words = ptx.split_once(".entry").map(|(_, rest)| rest.trim_start());
+    let name = words.and_then(|w| w.split(|c: char| c == '(' || c == '{' || c.is_whitespace()).next());
+    name.unwrap_or("without kernels").to_owned()
+}
+
+/// How many threads a CTA of each kernel may have, where the kernel says it.
+fn bounds(module: &prlx_isa::view::Module) -> BTreeMap<&str, u32> {
+    let bound = |f: &prlx_isa::view::Function| {
+        let limits = f.limits.iter().filter(|(name, _)| name == "maxntid" || name == "reqntid");
+        limits.map(|(_, sizes)| sizes.iter().fold(1u32, |n, s| n.saturating_mul(*s))).min()
+    };
+    module.functions.iter().filter_map(|f| Some((f.name.as_str(), bound(f)?))).collect()
+}
+
+/// Assembles rewritten text so that it runs wherever the program's own code does; `None`: the driver has to.
+fn assembled(
+    text: &str,
+    source: &Source,
+    options: &[String],
+    bounds: &BTreeMap<&str, u32>,
+) -> Result<Option<Vec<u8>>, String> {
+    for tool in &ASSEMBLERS.tools {
+        match ASSEMBLERS.assemble(tool, text, source.target, options) {
+            Ok(code) => {
+                // A launch that fits the program's code must fit this one too.
+                let Some(most) = source.code.as_deref().and_then(|own| fewer(own, &code, bounds)) else {
+                    return Ok(Some(code));
+                };
+                let less = [options, &[format!("-maxrregcount={most}")]].concat();
+                let code = ASSEMBLERS.assemble(tool, text, source.target, &less).ok();
+                let fits = |code: &Vec<u8>| source.code.as_deref().and_then(|own| fewer(own, code, bounds)).is_none();
+                let why = || format!("rewritten, it needs more than {most} registers, and its CTAs would be too large");
+                return code.filter(fits).map(Some).ok_or_else(why);
+            }
+            Err(Failed::Wrong(e)) => return Err(e.message),
+            Err(Failed::Unfit(_)) => {}
+        }
+    }
+    Ok(None)
+}
+
+/// With how many registers all kernels could be started with CTAs as large as before; `None`: they can.
+fn fewer(own: &[u8], made: &[u8], bounds: &BTreeMap<&str, u32>) -> Option<u32> {
+    let own: BTreeMap<&str, u32> = cubin::registers(own).ok()?.into_iter().collect();
+    let threads = |registers: u32| REGISTERS / registers.next_multiple_of(ROUNDED).max(1) / 32 * 32;
+    let tight = cubin::registers(made).ok()?.into_iter().filter_map(|(name, now)| {
+        let before = threads(*own.get(name)?).min(bounds.get(name).copied().unwrap_or(THREADS)).max(1);
+        (threads(now) < before).then(|| REGISTERS / before.next_multiple_of(32) / ROUNDED * ROUNDED)
+    });
+    tight.min()
+}
+
+/// Whether the untouched PTX gives the machine code that the program would have run.
+fn proved(source: &Source, options: &[String]) -> bool {
+    let (Some(own), Some(tool)) = (&source.code, ASSEMBLERS.tools.first()) else { return false };
+    let again = ASSEMBLERS.assemble(tool, &source.ptx, source.target, options);
+    again.is_ok_and(|code| source::same_code(own, &code))
+}

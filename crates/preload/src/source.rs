@@ -1,0 +1,74 @@
+//! From an image to the PTX that it was made from, and how sure that is.
+//!
+//! Of a fatbin the driver takes one image ([`prlx_isa::image::choose`]). If that is PTX, it is the source. If it is machine
+//! code, the PTX is looked for beside it, for the same target; then in it, where `-lineinfo` has put it; then beside it, for an
+//! earlier target.
+//!
+//! Holds: what can't be read has a reason. Nothing is decompressed before it is needed. Misses: PTX that lies elsewhere.
+
+use prlx_driver::assemble;
+use prlx_isa::image::{self, Image, Kind, Target, cubin};
+use prlx_trace::kernel::Fidelity;
+
+/// The PTX of an image.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Source {
+    /// The text.
+    pub ptx: String,
+    /// What it is to be assembled for.
+    pub target: Target,
+    /// The options that it was assembled with, those that make a difference.
+    pub options: Vec<String>,
+    /// The machine code that would have run; none if the driver assembles the PTX itself.
+    pub code: Option<Vec<u8>>,
+    /// How sure it is before anything is proved.
+    pub fidelity: Fidelity,
+}
+
+/// Looks for it.
+///
+/// # Errors
+/// Why there is none.
+pub fn find(bytes: &[u8], device: Target) -> Result<Source, String> {
+    let images = image::read(bytes).map_err(|e| e.to_string())?;
+    let chosen = image::choose(&images, 0, device).ok_or("nothing in it runs on this device")?;
+    if chosen.kind == Kind::Ptx {
+        return text(chosen, device, None, Fidelity::Source);
+    }
+    let beside = |same: bool| {
+        let fits = |i: &&Image<'_>| i.module == chosen.module && i.kind == Kind::Ptx && i.target.assembles_for(device);
+        let all = images.iter().filter(fits).filter(|i| !same || i.target == chosen.target);
+        all.max_by_key(|i| i.target.number)
+    };
+    let code = chosen.bytes().map_err(|e| e.to_string())?.into_owned();
+    if let Some(image) = beside(true) {
+        // The target is the machine code's own, not the device's: what is loaded is what is proved.
+        return text(image, chosen.target, Some(code), Fidelity::Unproven);
+    }
+    let inside = cubin::read(&code).map_err(|e| e.to_string())?;
+    if let Some(ptx) = inside.ptx {
+        let (target, options) = (inside.target, assemble::kept(&inside.options));
+        return Ok(Source { ptx, target, options, code: Some(code), fidelity: Fidelity::Unproven });
+    }
+    match beside(false) {
+        Some(image) => text(image, device, Some(code), Fidelity::LowerArch),
+        None => Err("it holds machine code and no PTX".into()),
+    }
+}
+
+/// A PTX image as a source.
+fn text(image: &Image<'_>, device: Target, code: Option<Vec<u8>>, fidelity: Fidelity) -> Result<Source, String> {
+    let ptx = image.ptx().map_err(|e| e.to_string())?.ok_or("it holds no PTX")?;
+    let target = assemble::target(&ptx, device).map_err(|e| e.message)?.ok_or("its `.target` is not known")?;
+    Ok(Source { ptx, target, options: assemble::kept(&image.options), code, fidelity })
+}
+
+/// Whether two cubins have the same machine code: the same functions, byte for byte.
+pub fn same_code(a: &[u8], b: &[u8]) -> bool {
+    let code = |bytes| {
+        let mut all = cubin::code(bytes).ok()?;
+        all.sort_unstable();
+        Some(all)
+    };
+    matches!((code(a), code(b)), (Some(a), Some(b)) if a == b && !a.is_empty())
+}

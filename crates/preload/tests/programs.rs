@@ -1,0 +1,295 @@
+//! C programs of the driver API on the mock, with the library preloaded and without: they must print the same and end the same way,
+//! and what they loaded must have been rewritten. Skipped where there is no `cc`; with real images where there is an nvcc.
+
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use prlx_driver::session::{Options, Pattern, VARIABLE};
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+/// A folder of a test's own, removed at its end.
+struct Folder(PathBuf);
+
+impl Folder {
+    /// With the mock in it, under the driver's name.
+    fn new() -> Folder {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("prlx-preload-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let folder = std::env::temp_dir().join(name);
+        fs::create_dir_all(&folder).unwrap();
+        std::os::unix::fs::symlink(beside("libprlx_mockcuda.so"), folder.join("libcuda.so.1")).unwrap();
+        Folder(folder)
+    }
+    /// Builds a program of `tests/programs`; `None` where there is no compiler.
+    fn program(&self, name: &str, how: How) -> Option<PathBuf> {
+        let out = self.0.join(format!("{name}-{how:?}"));
+        let mut cc = Command::new("cc");
+        cc.arg("-w").arg("-o").arg(&out).arg(format!("{ROOT}/tests/programs/{name}.c"));
+        match how {
+            How::Linked => cc.arg("-L").arg(&self.0).arg("-l:libcuda.so.1"),
+            How::Dlsym => cc.arg("-DFIND=1").arg("-ldl"),
+            How::ProcAddress => cc.arg("-DFIND=2").arg("-ldl"),
+        };
+        let built = cc.output().map_err(|_| eprintln!("skipped: no cc")).ok()?;
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        Some(out)
+    }
+    /// A file with a kernel `saxpy` in PTX.
+    fn ptx(&self) -> PathBuf {
+        let header = fs::read_to_string(format!("{ROOT}/tests/programs/cu.h")).unwrap();
+        let body = &header[header.find("\".version").unwrap()..header.find(", more);\n    return text;").unwrap()];
+        let lines = body.lines().map(|l| l.trim().trim_matches('"').replace("\\n", "\n").replace("%%", "%"));
+        let text = lines.collect::<String>().replace("%s", "");
+        let path = self.0.join("saxpy.ptx");
+        fs::write(&path, text).unwrap();
+        path
+    }
+    /// What nvcc makes of `saxpy.cu`; `None` where there is no nvcc.
+    fn nvcc(&self, options: &str, out: &str) -> Option<PathBuf> {
+        let out = self.0.join(out);
+        let mut nvcc = Command::new(cuda()?.join("bin/nvcc"));
+        nvcc.args(options.split(' ')).arg("-o").arg(&out).arg(format!("{ROOT}/tests/programs/saxpy.cu"));
+        let made = nvcc.output().unwrap();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        Some(out)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// How a program finds the driver's functions.
+#[derive(Clone, Copy, Debug)]
+enum How {
+    Linked,
+    Dlsym,
+    ProcAddress,
+}
+
+/// A library that cargo builds beside this test.
+fn beside(name: &str) -> PathBuf {
+    std::env::current_exe().unwrap().with_file_name(name)
+}
+
+/// NVIDIA's tools, where `cargo xtask setup` has put them.
+fn cuda() -> Option<PathBuf> {
+    let venv = std::env::var_os("PRLX_VENV").map_or_else(|| Path::new(ROOT).join(".venv"), PathBuf::from);
+    let entries = fs::read_dir(venv.join("lib")).into_iter().flatten().flatten();
+    let found = entries.map(|e| e.path().join("site-packages/nvidia/cu13")).find(|p| p.join("bin/nvcc").is_file());
+    if found.is_none() {
+        eprintln!("skipped: no nvcc; `cargo xtask setup` installs it");
+    }
+    found
+}
+
+/// What came of a run.
+#[derive(PartialEq, Eq, Debug)]
+struct Ran {
+    code: Option<i32>,
+    signal: Option<i32>,
+    out: String,
+    err: String,
+}
+
+/// Runs a program; preloaded, also gives what the library wrote down.
+fn run(folder: &Folder, program: &Path, words: &[&str], preloaded: bool, env: &[(&str, &str)]) -> (Ran, String) {
+    let log = folder.0.join("log");
+    let _ = fs::remove_file(&log);
+    let mut command = Command::new(program);
+    command.args(words).env("LD_LIBRARY_PATH", &folder.0).env("PRLX_ASSEMBLER", "driver").env("PRLX_CACHE_DIR", "");
+    if preloaded {
+        let options = Options::new(folder.0.as_path()).to_variable().unwrap();
+        command.env("LD_PRELOAD", beside("libprlx_preload.so")).env("PRLX_PRELOAD_LOG", &log).env(VARIABLE, options);
+    }
+    let done = command.envs(env.iter().copied()).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (code, signal) = (done.status.code(), done.status.signal());
+    let ran = Ran { code, signal, out: text(&done.stdout), err: text(&done.stderr) };
+    (ran, fs::read_to_string(log).unwrap_or_default())
+}
+
+/// Runs a program both ways; they must be alike. Gives what it printed and what the library wrote down.
+fn alike(folder: &Folder, program: &Path, words: &[&str], env: &[(&str, &str)]) -> (String, String) {
+    let (bare, _) = run(folder, program, words, false, env);
+    let (ours, log) = run(folder, program, words, true, env);
+    assert_eq!(bare, ours, "{} {words:?}\n{log}", program.display());
+    (bare.out, log)
+}
+
+const PTX_WAYS: [&str; 8] = ["data", "options", "file", "library", "library-file", "link", "link-file", "fatbin"];
+
+#[test]
+fn every_way_to_load_and_to_launch() {
+    let folder = Folder::new();
+    let ptx = folder.ptx();
+    let ptx = ptx.to_str().unwrap();
+    for how in [How::Linked, How::Dlsym, How::ProcAddress] {
+        let Some(program) = folder.program("ways", how) else { return };
+        for way in PTX_WAYS {
+            let (out, log) = alike(&folder, &program, &[way, ptx], &[]);
+            // The program's own launches, and what it is told of the kernel: four parameters.
+            assert!(out.contains("parameters 0+4 4+4 8+8 16+8\n") && out.contains("enumerated "), "{way}: {out}");
+            assert!(out.contains("bias of 4 bytes"), "{way}: {out}");
+            assert_eq!(
+                log.matches("module saxpy: 1 of 1 kernels rewritten, source, for sm_90").count(),
+                1,
+                "{how:?} {way}: {log}"
+            );
+        }
+    }
+}
+
+#[test]
+fn images_that_nvcc_makes() {
+    let folder = Folder::new();
+    let Some(program) = folder.program("ways", How::Dlsym) else { return };
+    let Some(cuda) = cuda() else { return };
+    let ptxas = cuda.join("bin/ptxas");
+    let env = [("PRLX_ASSEMBLER", "ptxas"), ("PRLX_PTXAS", ptxas.to_str().unwrap())];
+    let real = "-gencode arch=compute_90,code=sm_90";
+    let later = "-gencode arch=compute_90,code=compute_90";
+    for (options, fidelity) in [
+        (format!("-fatbin -lineinfo {real} {later}"), "exact, for sm_90;"),
+        (format!("-fatbin -lineinfo {real} {later} --compress-mode=size"), "exact, for sm_90;"),
+        (format!("-fatbin -lineinfo {real} {later} -maxrregcount=24 -Xptxas -O1"), "exact, for sm_90;"),
+        (format!("-fatbin -lineinfo {real}"), "exact, for sm_90;"),
+        ("-cubin -lineinfo -arch=sm_90a".to_owned(), "exact, for sm_90a;"),
+        (format!("-fatbin -lineinfo {later}"), "source, for sm_90;"),
+        ("-fatbin -lineinfo -gencode arch=compute_80,code=compute_80".to_owned(), "source, for sm_90;"),
+    ] {
+        let image = folder.nvcc(&options, "image").unwrap();
+        let cubin = options.starts_with("-cubin");
+        for way in ["data", "library", "file", "library-file"].into_iter().chain((!cubin).then_some("wrapped")) {
+            let (out, log) = alike(&folder, &program, &[way, image.to_str().unwrap()], &env);
+            assert!(out.contains("bias of 4 bytes") && out.contains("\nex "), "{options} {way}: {out}");
+            let wanted = format!("module saxpy: 1 of 1 kernels rewritten, {fidelity}");
+            assert_eq!(log.matches(&wanted).count(), 1, "{options} {way}: {log}");
+        }
+    }
+    // PTX for an earlier architecture beside machine code that keeps none: the mock can't run that, but it is found out.
+    let lower = format!("-fatbin {real} -gencode arch=compute_80,code=compute_80");
+    let image = folder.nvcc(&lower, "lower").unwrap();
+    let (ran, log) = run(&folder, &program, &["data", image.to_str().unwrap()], true, &env);
+    assert!(log.contains("rewritten, lower-arch, for sm_90;") && ran.code == Some(0), "{log} {ran:?}");
+    for (options, why) in [
+        (real, "it holds machine code and no PTX"),
+        ("-gencode arch=compute_100,code=compute_100", "nothing in it runs on this device"),
+    ] {
+        let image = folder.nvcc(&format!("-fatbin {options}"), "none").unwrap();
+        let (out, log) = alike(&folder, &program, &["data", image.to_str().unwrap()], &env);
+        assert!(out == "does not load: 209\n" && log.contains(why), "{options}: {out} {log}");
+    }
+}
+
+#[test]
+fn graphs() {
+    let folder = Folder::new();
+    for how in [How::Linked, How::ProcAddress] {
+        let Some(program) = folder.program("graphs", how) else { return };
+        let (out, log) = alike(&folder, &program, &[], &[]);
+        assert!(out.starts_with("3 nodes\ncaptured ") && out.contains("by hand "), "{out}");
+        assert!(log.contains("module saxpy: 1 of 1 kernels rewritten"), "{log}");
+    }
+}
+
+#[test]
+fn programs_leave_as_they_do() {
+    let folder = Folder::new();
+    let Some(program) = folder.program("leave", How::Dlsym) else { return };
+    for (how, code, signal) in [
+        ("return", Some(4), None),
+        ("_exit", Some(3), None),
+        ("signal", None, Some(15)),
+        ("abort", None, Some(6)),
+        ("fault", Some(4), None),
+        ("fork", Some(5), None),
+    ] {
+        let (_, log) = alike(&folder, &program, &[how], &[]);
+        let (ran, _) = run(&folder, &program, &[how], true, &[]);
+        assert_eq!((ran.code, ran.signal), (code, signal), "{how}");
+        let loads = log.matches("1 of 1 kernels rewritten").count();
+        let wanted = match how {
+            "fork" => 6,
+            "fault" => 4,
+            _ => 3,
+        };
+        assert_eq!(loads, wanted, "{how}: {log}");
+    }
+}
+
+#[test]
+fn a_process_that_is_not_asked_for_is_left_alone() {
+    let folder = Folder::new();
+    let Some(program) = folder.program("ways", How::ProcAddress) else { return };
+    let ptx = folder.ptx();
+    let words = ["library", ptx.to_str().unwrap()];
+    let (bare, _) = run(&folder, &program, &words, false, &[]);
+    let (_, log) = run(&folder, &program, &words, true, &[(VARIABLE, "")]);
+    assert_eq!(log, "");
+    let mut options = Options::new(folder.0.as_path());
+    options.kernels = vec![Pattern::new("other*").unwrap()];
+    let (ours, log) = run(&folder, &program, &words, true, &[(VARIABLE, &options.to_variable().unwrap())]);
+    assert!(bare == ours && log.contains("not rewritten: no kernel of it was asked for"), "{log}");
+    let (ours, _) = run(&folder, &program, &words, true, &[(VARIABLE, "nonsense")]);
+    assert_eq!((bare.code, bare.out), (ours.code, ours.out));
+    assert!(ours.err.starts_with("prlx: PRLX_SESSION is not what this version of prlx writes"), "{}", ours.err);
+}
+
+#[test]
+fn what_can_not_be_rewritten_runs_as_it_is() {
+    let folder = Folder::new();
+    let Some(program) = folder.program("ways", How::Linked) else { return };
+    let text = fs::read_to_string(folder.ptx()).unwrap();
+    let broken = text.replace("ret;", "rett;");
+    let old = text.replace("sm_80", "sm_60");
+    let many = "a kernel that fills the limit of parameters";
+    let full = text.replace(".param .u64 y)", ".param .u64 y, .param .align 4 .b8 rest[4068])");
+    for (name, text, why) in [
+        ("broken", broken.as_str(), ""),
+        ("old", &old, "older than sm_70"),
+        (many, &full, "its parameters leave no room for one more"),
+        ("empty", ".version 8.0\n.target sm_80\n.address_size 64\n", "it has no kernels"),
+        ("nonsense", "nonsense", "neither PTX, a cubin, a fatbin nor a program"),
+    ] {
+        let path = folder.0.join("odd.ptx");
+        fs::write(&path, text).unwrap();
+        for way in ["data", "library"] {
+            let (bare, _) = run(&folder, &program, &[way, path.to_str().unwrap()], false, &[]);
+            let (ours, log) = run(&folder, &program, &[way, path.to_str().unwrap()], true, &[]);
+            assert_eq!(bare, ours, "{name} {way}\n{log}");
+            // A library that the driver does not take is never looked at.
+            let refused = way == "library" && bare.out.starts_with("does not load");
+            assert!(log.contains(why) || refused, "{name} {way}: {log}");
+        }
+    }
+}
+
+#[test]
+fn a_driver_that_refuses_rewritten_code_gets_the_programs_own() {
+    let folder = Folder::new();
+    let Some(program) = folder.program("ways", How::Linked) else { return };
+    let ptx = folder.ptx();
+    // An assembler that makes something that no driver takes.
+    let fake = folder.0.join("ptxas");
+    fs::write(&fake, "#!/bin/sh\ncase $1 in --version) echo fake;; *) echo nothing > cubin;; esac\n").unwrap();
+    fs::set_permissions(&fake, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let env = [("PRLX_ASSEMBLER", "ptxas"), ("PRLX_PTXAS", fake.to_str().unwrap())];
+    for way in ["data", "library"] {
+        let (bare, _) = run(&folder, &program, &[way, ptx.to_str().unwrap()], false, &env);
+        let (ours, _) = run(&folder, &program, &[way, ptx.to_str().unwrap()], true, &env);
+        assert_eq!((bare.code, &bare.out), (ours.code, &ours.out), "{way}");
+        assert_eq!(
+            ours.err.lines().filter(|l| l.starts_with("prlx: the driver does not load")).count(),
+            1,
+            "{}",
+            ours.err
+        );
+    }
+}

@@ -1,0 +1,63 @@
+// Programs leave in different ways, and fork. argv: how.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "cu.h"
+
+static void work(const char *who) {
+    CUmodule module;
+    CUfunction function;
+    CUdeviceptr x, y;
+    unsigned n = 32, a = 4, host[32];
+    start();
+    for (int round = 0; round < 3; round++) {
+        OK(cuModuleLoadData(&module, saxpy(round == 1 ? ".global .align 4 .b8 room[64];\n" : "")));
+        OK(cuModuleGetFunction(&function, module, "saxpy"));
+        OK(cuMemAlloc_v2(&x, 128));
+        OK(cuMemAlloc_v2(&y, 128));
+        OK(cuMemsetD8_v2(x, 1, 128));
+        OK(cuMemsetD8_v2(y, 0, 128));
+        void *params[] = {&n, &a, &x, &y};
+        OK(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, 0, params, 0));
+        OK(cuMemcpyDtoH_v2(host, y, 128));
+        printf("%s %08x\n", who, host[7]);
+        if (round == 0) OK(cuModuleUnload(module));
+        if (round == 1) OK(cuDevicePrimaryCtxReset_v2(0));
+    }
+    fflush(stdout);
+}
+
+int main(int argc, char **argv) {
+    const char *how = argv[1];
+    int status;
+    if (!strcmp(how, "fork")) {
+        // Before CUDA is used, a child is a process like any other.
+        if (fork() == 0) work("child"), _exit(7);
+        wait(&status);
+        work("parent");
+        // After it, the driver does not work in a child; that it is there does no harm.
+        if (fork() == 0) {
+            CUdeviceptr at;
+            cuMemAlloc_v2(&at, 8);
+            _exit(5);
+        }
+        wait(&status);
+        return WEXITSTATUS(status);
+    }
+    work("it");
+    if (!strcmp(how, "_exit")) _exit(3);
+    if (!strcmp(how, "signal")) kill(getpid(), SIGTERM);
+    if (!strcmp(how, "abort")) abort();
+    if (!strcmp(how, "fault")) {
+        CUmodule module;
+        CUfunction function;
+        CUdeviceptr x = 64, y = 64;
+        unsigned n = 32, a = 4;
+        void *params[] = {&n, &a, &x, &y};
+        OK(cuModuleLoadData(&module, saxpy("")));
+        OK(cuModuleGetFunction(&function, module, "saxpy"));
+        OK(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, 0, params, 0));
+        printf("%d\n", cuCtxSynchronize());
+    }
+    return 4;
+}
