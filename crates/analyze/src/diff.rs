@@ -4,9 +4,10 @@
 //! trees of the lanes at work, and the findings kept. `same` is only said when everything was seen: what was lost, left
 //! out, cut short or could not be read is a gap.
 //!
-//! Misses: launches that one side repeats or leaves out are paired by order within their kernel.
+//! Launches are paired by [`order`], processes by their caller ([`crate::pair_processes`]).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use rayon::prelude::*;
 
@@ -18,9 +19,13 @@ use crate::decode::Limits;
 use crate::diverge::Sides;
 use crate::error::Error;
 use crate::launch;
+use crate::order::{self, Item};
 use crate::pair::{self, Pairing};
+use crate::processes;
 use crate::program::Program;
-use crate::report::{Coverage, Elements, Fault, Lanes, LaunchReport, Report, Sites, Unpaired, Verdict, Visits, Warps};
+use crate::report::{
+    Alone, Coverage, Elements, Fault, Lanes, LaunchReport, ProcessPair, Report, Sites, Unpaired, Verdict, Visits, Warps,
+};
 use crate::warp::{self, Context, LaneFate, WarpDiff};
 
 /// How to compare.
@@ -28,6 +33,8 @@ use crate::warp::{self, Context, LaneFate, WarpDiff};
 pub struct DiffOptions {
     /// Kernels to compare, by name with `*` and `?`; none: all.
     pub kernels: Vec<String>,
+    /// Launches to compare, by side A's numbers: firsts, and one past the lasts; none: all.
+    pub launches: Vec<(u64, u64)>,
     /// Findings of a launch that are kept.
     pub findings: usize,
     /// Warps of a finding that are listed.
@@ -49,7 +56,14 @@ pub struct Shard {
 
 impl Default for DiffOptions {
     fn default() -> Self {
-        DiffOptions { kernels: Vec::new(), findings: 64, warps: 256, limits: Limits::default(), shard: None }
+        DiffOptions {
+            kernels: Vec::new(),
+            launches: Vec::new(),
+            findings: 64,
+            warps: 256,
+            limits: Limits::default(),
+            shard: None,
+        }
     }
 }
 
@@ -63,67 +77,156 @@ const FRAMES: usize = 32;
 /// # Errors
 /// When a filter matches nothing, a module is ill-formed, or the streams are damaged.
 pub fn diff(a: &Trace, b: &Trace, options: &DiffOptions) -> Result<Report, Error> {
-    let names = |t: &Trace| -> Vec<String> { t.launches.iter().map(|r| kernel_name(t, &r.launch)).collect() };
-    let (mut na, mut nb) = (names(a), names(b));
-    if !options.kernels.is_empty() {
-        let wanted = |n: &String| options.kernels.iter().any(|p| matches(p, n));
-        for pattern in &options.kernels {
-            if !na.iter().chain(&nb).any(|n| matches(pattern, n)) {
-                return Err(Error::new("filter", format!("no launch of either side has a kernel like `{pattern}`")));
-            }
-        }
-        // Unwanted launches keep their numbers but have no name to pair by.
-        for n in na.iter_mut().chain(&mut nb).filter(|n| !wanted(n)) {
-            n.clear();
+    for pattern in &options.kernels {
+        let like = |t: &Trace| t.launches.iter().any(|r| matches(pattern, &kernel_name(t, &r.launch)));
+        if !like(a) && !like(b) {
+            return Err(Error::new("filter", format!("no launch of either side has a kernel like `{pattern}`")));
         }
     }
-    let mut partners: BTreeMap<&str, std::collections::VecDeque<usize>> = BTreeMap::new();
-    for (j, n) in nb.iter().enumerate().filter(|(_, n)| !n.is_empty()) {
-        partners.entry(n).or_default().push_back(j);
-    }
-    let mut report = Report {
-        producers: [a, b].map(|t| t.producer.clone()),
-        cut: [a, b].map(|t| t.cut.as_ref().map(ToString::to_string)),
-        ..Report::default()
-    };
-    let mut shared = Shared::default();
-    for (i, n) in na.iter().enumerate().filter(|(_, n)| !n.is_empty()) {
-        match partners.get_mut(n.as_str()).and_then(|p| p.pop_front()) {
-            Some(j) => {
-                if options.shard.is_none_or(|s| report.pairs % s.of.max(1) == s.index) {
-                    report.launches.push(launches([a, b], [i, j], n, &mut shared, options)?);
-                }
-                report.pairs += 1;
-            }
-            None => report.unpaired.push(Unpaired { side: 0, launch: i as u64, kernel: n.clone() }),
-        }
-    }
-    let mut left: Vec<usize> = partners.into_values().flatten().collect();
-    left.sort_unstable();
-    let unpaired = left.into_iter().map(|j| Unpaired { side: 1, launch: j as u64, kernel: nb[j].clone() });
-    report.unpaired.extend(unpaired);
-    report.conclude();
+    let mut report = Report::new(Default::default());
+    report.add([a, b], options)?;
     Ok(report)
 }
 
+/// A launch that is to be compared.
+struct Wanted {
+    /// Its place in the trace.
+    index: usize,
+    /// What the user calls it.
+    number: u64,
+    kernel: String,
+}
+
+/// The launches of a side that are to be compared, in the order in which they were launched.
+fn wanted(t: &Trace, options: &DiffOptions) -> Vec<Wanted> {
+    let kernels = &options.kernels;
+    let mut all: Vec<Wanted> = t
+        .launches
+        .iter()
+        .enumerate()
+        .map(|(index, r)| Wanted {
+            index,
+            // Before a program's launches had numbers, their order was all that there was.
+            number: if t.process.is_some() { r.launch.number } else { index as u64 },
+            kernel: kernel_name(t, &r.launch),
+        })
+        .filter(|w| kernels.is_empty() || kernels.iter().any(|p| matches(p, &w.kernel)))
+        .collect();
+    all.sort_by_key(|w| (w.number, w.index));
+    all
+}
+
+/// What is known of the launches of both sides before their lanes are looked at.
+fn items(traces: [&Trace; 2], sides: [&[Wanted]; 2]) -> [Vec<Item>; 2] {
+    let module = |side: usize, w: &Wanted| {
+        let t = traces[side];
+        t.modules.get(t.launches[w.index].launch.module.index()).map_or("", |m| &m.name)
+    };
+    let names = [0, 1].map(|side| traces[side].modules.iter().map(|m| &m.name[..]).collect::<BTreeSet<&str>>());
+    let mut numbers: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    [0, 1].map(|side| {
+        let item = |w| {
+            let Wanted { index, kernel, .. }: &Wanted = w;
+            // A module that only one side has says nothing: it may have been renamed.
+            let name = module(side, w);
+            let name = if names[1 - side].contains(name) { name } else { "" };
+            let next = numbers.len() as u64;
+            let kernel = *numbers.entry((name, kernel.as_str())).or_insert(next);
+            let Recording { launch: l, streams } = &traces[side].launches[*index];
+            let mut whole = DefaultHasher::new();
+            (l.grid, l.block, streams.root(), &l.skipped).hash(&mut whole);
+            l.args.iter().for_each(|a| (a.before, a.after).hash(&mut whole));
+            Item { kernel, whole: whole.finish() }
+        };
+        sides[side].iter().map(item).collect()
+    })
+}
+
 impl Report {
+    /// A comparison in which nothing was seen yet.
+    pub fn new(names: [String; 2]) -> Report {
+        let mut report = Report { names, ..Report::default() };
+        report.conclude();
+        report
+    }
+
+    /// Compares what one process did on both sides, and adds it.
+    ///
+    /// # Errors
+    /// When a module is ill-formed, or the streams are damaged.
+    pub fn add(&mut self, traces: [&Trace; 2], options: &DiffOptions) -> Result<(), Error> {
+        if self.processes.is_empty() {
+            self.producers = traces.map(|t| t.producer.clone());
+        }
+        let process = self.processes.len() as u64;
+        self.processes.push(ProcessPair {
+            names: traces.map(|t| t.process.as_ref().map_or_else(String::new, processes::name)),
+            cut: traces.map(|t| t.cut.as_ref().map(ToString::to_string)),
+        });
+        let sides = traces.map(|t| wanted(t, options));
+        let [a, b] = items(traces, [&sides[0], &sides[1]]);
+        let pairs = order::pairs(&a, &b);
+        let asked = |w: &Wanted| {
+            options.launches.is_empty()
+                || options.launches.iter().any(|(first, end)| (*first..*end).contains(&w.number))
+        };
+        let mut shared = Shared::default();
+        for (i, j) in &pairs {
+            let both = [&sides[0][*i], &sides[1][*j]];
+            if !asked(both[0]) {
+                continue;
+            }
+            if options.shard.is_none_or(|s| self.pairs % s.of.max(1) == s.index) {
+                let found = launches(traces, both, &mut shared, options)?;
+                self.launches.push(LaunchReport { process, ..found });
+            }
+            self.pairs += 1;
+        }
+        for (side, all) in (0u8..).zip(&sides) {
+            let paired: BTreeSet<usize> = pairs.iter().map(|p| [p.0, p.1][usize::from(side)]).collect();
+            let alone = all.iter().enumerate().filter(|(i, w)| !paired.contains(i) && asked(w));
+            let unpaired =
+                |(_, w): (usize, &Wanted)| Unpaired { process, side, launch: w.number, kernel: w.kernel.clone() };
+            self.unpaired.extend(alone.map(unpaired));
+        }
+        self.conclude();
+        Ok(())
+    }
+
+    /// Adds a process that the other side has no partner for. One that launched nothing is no difference.
+    pub fn add_alone(&mut self, side: u8, trace: &Trace) {
+        let name = trace.process.as_ref().map_or_else(String::new, processes::name);
+        let cut = trace.cut.as_ref().map(ToString::to_string);
+        self.alone.push(Alone { side, name, launches: trace.launches.len() as u64, cut });
+        self.conclude();
+    }
+
     /// Sets the verdict from those of the launches.
     pub(crate) fn conclude(&mut self) {
         self.gaps.clear();
-        if self.pairs == 0 && self.unpaired.is_empty() {
+        if self.pairs == 0 && self.unpaired.is_empty() && self.alone.iter().all(|p| p.launches == 0) {
             self.gaps.push("neither side recorded a launch".into());
         }
-        for (cut, name) in self.cut.iter().zip(["A", "B"]).filter_map(|(cut, name)| Some((cut.as_ref()?, name))) {
-            self.gaps.push(format!("{name} was cut off: launches after that are not in it ({cut})"));
+        let pairs = self.processes.iter().flat_map(|p| [0, 1].map(|side| (side, &p.names[side], &p.cut[side])));
+        let alone = self.alone.iter().map(|p| (usize::from(p.side), &p.name, &p.cut));
+        for (side, name, cut) in pairs.chain(alone) {
+            let side = if side == 0 { "A" } else { "B" };
+            let who = if name.is_empty() { side.to_owned() } else { format!("{side}'s {name}") };
+            if let Some(cut) = cut {
+                self.gaps.push(format!("{who} was cut off: launches after that are not in it ({cut})"));
+            }
         }
         let elsewhere = self.pairs.saturating_sub(self.launches.len() as u64);
         if elsewhere > 0 {
             self.gaps.push(format!("this is a part: {elsewhere} of {} pairs of launches are in others", self.pairs));
         }
-        let gap = if self.gaps.is_empty() { Verdict::Same } else { Verdict::Unknown };
         // What only one side has may be what the other was to do when it was cut off.
-        let missing = |side: usize| self.unpaired.iter().any(|u| usize::from(u.side) == 1 - side);
-        let extra = (0..2).any(|side| missing(side) && self.cut[side].is_none());
+        let cut = |u: &Unpaired| {
+            let process = self.processes.get(u.process as usize);
+            process.is_some_and(|p| p.cut[usize::from(u.side == 0)].is_some())
+        };
+        let extra = self.unpaired.iter().any(|u| !cut(u)) || self.alone.iter().any(|p| p.launches > 0);
+        let gap = if self.gaps.is_empty() { Verdict::Same } else { Verdict::Unknown };
         let extra = if extra { Verdict::Differs } else { Verdict::Same };
         self.verdict = self.launches.iter().map(|l| l.verdict).fold(gap.max(extra), Verdict::max);
     }
@@ -195,16 +298,35 @@ fn module<'a>(t: &'a Trace, l: &Launch) -> Result<&'a Module, Error> {
 
 fn launches<'a>(
     traces: [&'a Trace; 2],
-    at: [usize; 2],
-    kernel: &str,
+    at: [&Wanted; 2],
     shared: &mut Shared<'a>,
     options: &DiffOptions,
 ) -> Result<LaunchReport, Error> {
-    let recordings = [&traces[0].launches[at[0]], &traces[1].launches[at[1]]];
+    let kernel = &at[0].kernel;
+    let recordings = [0, 1].map(|side| &traces[side].launches[at[side].index]);
     let [la, lb] = recordings.map(|r| &r.launch);
     let [ma, mb] = [module(traces[0], la)?, module(traces[1], lb)?];
-    // What was not recorded has no level.
-    if la.level != lb.level && la.skipped.is_none() && lb.skipped.is_none() {
+    let mut out = LaunchReport {
+        kernel: kernel.clone(),
+        launch: at.map(|w| w.number),
+        skipped: [la, lb].map(|l| l.skipped.clone()),
+        fidelity: [la, lb].map(|l| l.fidelity.name().to_owned()),
+        module: [ma.name.clone(), mb.name.clone()],
+        device: [la.device.clone(), lb.device.clone()],
+        level: la.level,
+        grid: la.grid,
+        block: la.block,
+        warp_size: la.warp_size,
+        faults: [la, lb].map(|l| l.fault.as_ref().map(|f| Fault { kind: f.kind, text: f.text.clone() })),
+        differences: launch::differences([ma, mb], [la, lb]),
+        dilation: [la, lb].map(launch::dilation),
+        ..LaunchReport::default()
+    };
+    out.culprit = launch::culprit([la, lb], &out.differences);
+    if out.skipped.iter().any(Option::is_some) {
+        return Ok(unseen(out, [la, lb]));
+    }
+    if la.level != lb.level {
         let what = format!("recorded at level {} and at level {}", la.level.name(), lb.level.name());
         return Err(Error::new(format!("kernel {kernel}"), what));
     }
@@ -220,20 +342,6 @@ fn launches<'a>(
         words_tell: pairing.same && places_agree(la, lb) && params_agree([ma, mb], [la, lb], reach),
         limits: options.limits,
     };
-    let mut out = LaunchReport {
-        kernel: kernel.into(),
-        launch: at.map(|i| i as u64),
-        module: [ma.name.clone(), mb.name.clone()],
-        device: [la.device.clone(), lb.device.clone()],
-        level: la.level,
-        grid: la.grid,
-        block: la.block,
-        warp_size: la.warp_size,
-        faults: [la, lb].map(|l| l.fault.as_ref().map(|f| Fault { kind: f.kind, text: f.text.clone() })),
-        differences: launch::differences([ma, mb], [la, lb]),
-        dilation: [la, lb].map(launch::dilation),
-        ..LaunchReport::default()
-    };
     let mut gaps = BTreeMap::new();
     let coverage = &mut out.coverage;
     for side in 0..2 {
@@ -248,6 +356,26 @@ fn launches<'a>(
     out.findings = clusters.findings(&cx, [ma, mb]);
     out.findings_total = out.findings.len() as u64;
     out.findings.truncate(options.findings);
+    Ok(judged(out, gaps))
+}
+
+/// Two launches at least one of which was not recorded: what is known of them as a whole is compared still.
+fn unseen(mut out: LaunchReport, launches: [&Launch; 2]) -> LaunchReport {
+    let coverage = &mut out.coverage;
+    let threads = launches.map(|l| l.grid.volume().saturating_mul(l.block.volume()));
+    let (warps, lanes) = (launches[0].warps().max(launches[1].warps()), threads[0].max(threads[1]));
+    coverage.warps = Warps { total: warps, missing: warps, ..Warps::default() };
+    coverage.lanes = Lanes { total: lanes, missing: lanes, ..Lanes::default() };
+    for (elements, l) in coverage.elements.iter_mut().zip(launches) {
+        *elements = Elements { recorded: l.totals.recorded, dropped: l.totals.dropped };
+    }
+    let mut gaps = BTreeMap::new();
+    launch::coverage_gaps(coverage, launches, &mut gaps);
+    judged(out, gaps)
+}
+
+/// With its verdict.
+fn judged(mut out: LaunchReport, gaps: launch::Gaps) -> LaunchReport {
     out.gaps = gaps.into_values().collect();
     let differs = out.findings_total > 0
         || out.differences.iter().any(launch::decisive)
@@ -257,7 +385,7 @@ fn launches<'a>(
         (false, true) => Verdict::Same,
         (false, false) => Verdict::Unknown,
     };
-    Ok(out)
+    out
 }
 
 /// A kernel and the functions that it can call.

@@ -75,6 +75,18 @@ pub(crate) fn differences(modules: [&Module; 2], launches: [&Launch; 2]) -> Vec<
     out
 }
 
+/// Whether all that went into a launch is known and the same, and yet something else came out: what differs began here.
+/// What pointers inside of buffers and structures lead to is not known of.
+pub(crate) fn culprit(launches: [&Launch; 2], differences: &[LaunchDifference]) -> bool {
+    let known = |l: &Launch| {
+        let mut buffers = l.args.iter().filter(|a| a.bytes.is_some()).peekable();
+        buffers.peek().is_some() && buffers.all(|a| a.before.is_some())
+    };
+    launches.into_iter().all(known)
+        && !differences.is_empty()
+        && differences.iter().all(|d| d.what == LaunchPart::Output)
+}
+
 /// Whether a level tells of a site: `path` tells of decisions alone.
 pub(crate) fn told(level: Level, s: &Site) -> bool {
     use SiteClass::{Branch, Guard, Select, Switch};
@@ -124,10 +136,16 @@ pub(crate) fn static_gaps(
 
 /// What the dynamic half says was not seen.
 pub(crate) fn coverage_gaps(c: &Coverage, launches: [&Launch; 2], gaps: &mut Gaps) {
+    if let [Some(a), Some(b)] = launches.map(|l| &l.skipped)
+        && a == b
+    {
+        gaps.insert("00".into(), format!("the launch was not recorded: {a}"));
+        return;
+    }
     for (side, l) in launches.iter().enumerate() {
         let name = ["A", "B"][side];
         if let Some(why) = &l.skipped {
-            gaps.insert(format!("0 {side} skipped"), format!("the launch was not recorded in {name}: {why}"));
+            gaps.insert(format!("00 {side}"), format!("the launch was not recorded in {name}: {why}"));
         }
         if l.fault.is_some() {
             gaps.insert(format!("0 {side}"), format!("{name} was stopped: what it would have done then is not known"));

@@ -2,8 +2,9 @@
 //!
 //! It sees only traces. [`decode`] gives a lane's path; `tree` its shape (execution index, Merkle hashes); `align` puts
 //! two sequences side by side and `diverge` two shapes; `warp`, `cluster` and `diff` do so for all lanes of all launches;
-//! [`report`] is what comes of it. `pair` says which site of one build is which of another; `operands` takes the second
-//! look at a finding. [`v1`] compares recordings of PRLX 0.x, which have no code beside them.
+//! [`report`] is what comes of it. `pair` says which site of one build is which of another, `order` which launch, and
+//! `processes` which process; `operands` takes the second look at a finding; [`survey`] counts what recordings hold. [`v1`]
+//! compares recordings of PRLX 0.x, which have no code beside them.
 
 mod align;
 pub mod alu;
@@ -16,9 +17,12 @@ mod error;
 mod launch;
 mod merge;
 mod operands;
+mod order;
 mod pair;
+mod processes;
 mod program;
 pub mod report;
+pub mod survey;
 mod tree;
 pub mod v1;
 pub mod value;
@@ -30,5 +34,6 @@ pub use decode::{Decoder, Item, LaneVisits, Limits, Outcome, lane_visits};
 pub use diff::{DiffOptions, Shard, diff};
 pub use error::Error;
 pub use operands::{attach_operands, window_for};
+pub use processes::{Matching, pair_processes};
 pub use program::Program;
 pub use report::{Kind, Report, Verdict};

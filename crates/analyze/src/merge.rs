@@ -9,7 +9,7 @@
 //! Misses: a launch that is too large for one machine; a pair is the smallest part.
 
 use crate::error::Error;
-use crate::report::Report;
+use crate::report::{Report, Verdict};
 
 impl Report {
     /// Puts two parts of the same comparison together.
@@ -17,15 +17,15 @@ impl Report {
     /// # Errors
     /// When they are parts of different comparisons, or both have a pair of launches and do not say the same of it.
     pub fn merge(mut self, other: Report) -> Result<Report, Error> {
-        let same = (&self.names, &self.producers, &self.cut, self.pairs, &self.unpaired)
-            == (&other.names, &other.producers, &other.cut, other.pairs, &other.unpaired);
+        let frame = |r: &Report| Report { launches: Vec::new(), gaps: Vec::new(), verdict: Verdict::Same, ..r.clone() };
+        let same = frame(&self) == frame(&other);
         if !same {
             return Err(Error::new("merge", "these are parts of different reports"));
         }
         self.launches.extend(other.launches);
-        self.launches.sort_by_key(|l| l.launch);
+        self.launches.sort_by_key(|l| (l.process, l.launch));
         for pair in self.launches.windows(2) {
-            if pair[0].launch == pair[1].launch && pair[0] != pair[1] {
+            if (pair[0].process, pair[0].launch) == (pair[1].process, pair[1].launch) && pair[0] != pair[1] {
                 let at = format!("launch {} of A", pair[0].launch[0]);
                 return Err(Error::new(at, "two parts do not say the same of it"));
             }

@@ -92,18 +92,39 @@ data! {
         names: [String; 2],
         /// What made each side.
         producers: [String; 2],
-        /// By side: where and how the file was cut off; `None` if it is whole.
-        #[cfg_attr(feature = "serde", serde(default))]
-        cut: [Option<String>; 2],
+        /// Processes, compared in pairs; a comparison of launch files has one.
+        processes: Vec<ProcessPair>,
+        /// Processes that the other side has no partner for.
+        alone: Vec<Alone>,
         /// Pairs of launches that there are to compare; a part of a report ([`crate::DiffOptions::shard`]) has fewer.
         pairs: u64,
-        /// Launches, compared in pairs, by A's number.
+        /// Launches, compared in pairs, by process and A's number.
         launches: Vec<LaunchReport>,
         /// Launches that the other side has no partner for.
         unpaired: Vec<Unpaired>,
     }
+    /// Two processes that belong together.
+    struct ProcessPair {
+        /// By side: the process in words; empty if there is none, as with launch files.
+        names: [String; 2],
+        /// By side: where and how its file was cut off; `None` if it is whole.
+        cut: [Option<String>; 2],
+    }
+    /// A process that only one side has.
+    struct Alone {
+        /// Which side.
+        side: u8,
+        /// The process in words.
+        name: String,
+        /// How much it launched.
+        launches: u64,
+        /// Where and how its file was cut off; `None` if it is whole.
+        cut: Option<String>,
+    }
     /// A launch that only one side has.
     struct Unpaired {
+        /// Its process, by index.
+        process: u64,
         /// Which side.
         side: u8,
         /// Its number among that side's launches.
@@ -119,8 +140,16 @@ data! {
         gaps: Vec<String>,
         /// The kernel's name, as in the module.
         kernel: String,
+        /// Its process, by index.
+        process: u64,
         /// By side: the launch's number.
         launch: [u64; 2],
+        /// By side: why nothing of it was recorded; `None` when it was.
+        skipped: [Option<String>; 2],
+        /// By side: how sure it is that what was rewritten is what would have run, as `source`, `exact`.
+        fidelity: [String; 2],
+        /// All that went in is known and the same, and yet something else came out.
+        culprit: bool,
         /// By side: the module's name.
         module: [String; 2],
         /// By side: where it ran.
@@ -503,6 +532,14 @@ impl Finding {
 }
 
 impl Report {
+    /// The first launch that differs.
+    pub fn first_launch(&self) -> Option<&LaunchReport> {
+        self.launches.iter().find(|l| l.verdict == Verdict::Differs)
+    }
+    /// The first launch into which the same went, and out of which something else came.
+    pub fn culprit(&self) -> Option<&LaunchReport> {
+        self.launches.iter().find(|l| l.culprit)
+    }
     /// The finding to look at first: of the first launch that has any.
     pub fn first(&self) -> Option<(&LaunchReport, &Finding)> {
         self.launches.iter().find_map(|l| l.findings.first().map(|f| (l, f)))

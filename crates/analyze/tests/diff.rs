@@ -86,7 +86,7 @@ fn one_side_was_cut_off() {
     };
     let r = compare(&a, &cut(&a));
     assert_eq!((r.verdict, r.launches[0].verdict), (Verdict::Unknown, Verdict::Same));
-    assert!(r.gaps[0].starts_with("B was cut off") && r.cut[0].is_none(), "{:?}", r.gaps);
+    assert!(r.gaps[0].starts_with("B was cut off") && r.processes[0].cut[0].is_none(), "{:?}", r.gaps);
     let mut longer = a.clone();
     longer.launches.extend(a.launches.clone());
     assert_eq!(compare(&longer, &cut(&a)).verdict, Verdict::Unknown);

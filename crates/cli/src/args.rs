@@ -2,11 +2,13 @@
 //!
 //! Parsing has no side effects; each command's work is in `commands/`.
 
+use std::ffi::OsString;
 use std::ops::Range;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use prlx_analyze::Shard;
+use prlx_driver::session::Pattern;
 use prlx_emu::Checks;
 use prlx_isa::image::Target;
 use prlx_probe::Filter;
@@ -39,13 +41,13 @@ Start here:  prlx compare examples/threshold/good.toml examples/threshold/bad.to
 pub enum Command {
     /// Run a launch file and show what its buffers hold afterwards
     Run(RunArgs),
-    /// Run a launch file with a recorder and keep the recording
+    /// Run a launch file, or any CUDA program, with a recorder and keep the recording
     Record(RecordArgs),
-    /// Compare two recordings
+    /// Compare two recordings: of launch files, or of programs
     Diff(DiffArgs),
     /// Put the parts of a report together that `diff --shard` made
     Merge(MergeArgs),
-    /// Run two launch files, say where they first part, and look closer there by itself
+    /// Run two launch files, or two programs, and say where they first part
     Compare(CompareArgs),
     /// Measure what recording costs a kernel here, at each level
     Cost(CostArgs),
@@ -96,12 +98,15 @@ impl RunArgs {
             warps: None,
             rewritten: false,
             ctas: None,
-            memory: 0,
+            memory: None,
         };
         CompareArgs {
-            a: self.launch.clone(),
+            a: Some(self.launch.clone()),
             b: None,
+            command_a: None,
+            command_b: None,
             recorder,
+            choice: ChoiceArgs::default(),
             device: self.device.clone(),
             report: ReportArgs { json: self.json, findings: 1 },
             seeds: self.seeds.clone(),
@@ -114,24 +119,76 @@ impl RunArgs {
 /// `prlx record`.
 #[derive(Args, Debug)]
 pub struct RecordArgs {
-    /// Launch file
-    pub launch: PathBuf,
-    /// Where the recording goes
-    #[arg(long, short)]
-    pub output: PathBuf,
+    /// Launch file; or none, and a program after `--`
+    #[arg(required_unless_present = "program", conflicts_with = "program")]
+    pub file: Option<PathBuf>,
+    /// Where the recording goes: a file; of a program a new folder [default of a program: its name with .prlx]
+    #[arg(long, short, required_unless_present = "program")]
+    pub output: Option<PathBuf>,
     #[command(flatten)]
     pub recorder: RecorderArgs,
     #[command(flatten)]
+    pub choice: ChoiceArgs,
+    #[command(flatten)]
     pub device: DeviceArgs,
+    /// Any CUDA program and its arguments, after `--` (docs/sessions.md)
+    #[arg(last = true, value_name = "PROGRAM")]
+    pub program: Vec<OsString>,
+}
+
+/// Which launches of a program are recorded.
+#[derive(Args, Debug, Clone, Default)]
+#[command(next_help_heading = "Of a program")]
+pub struct ChoiceArgs {
+    /// Only launches FIRST-LAST of each process, counted from 0
+    #[arg(long, value_name = "FIRST-LAST", value_parser = span)]
+    pub launch: Vec<(u64, u64)>,
+    /// Leave out the first N launches that all else wants
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub skip: u64,
+    /// Record at most N launches of each process
+    #[arg(long, value_name = "N")]
+    pub count: Option<u64>,
+    /// Only launches in this time, in seconds since their process started: FIRST-LAST
+    #[arg(long, value_name = "FIRST-LAST", value_parser = time)]
+    pub time: Option<(u64, u64)>,
+    /// Digest what pointers point to, before and after each launch: finds the first launch that gets the same and leaves
+    /// something else
+    #[arg(long)]
+    pub digest: bool,
+    /// Host memory of each process for what was recorded and is not yet written, in MiB [default: 1024]
+    #[arg(long, value_name = "MIB")]
+    pub host_memory: Option<u64>,
+}
+
+impl ChoiceArgs {
+    /// The first option that was given.
+    pub fn given(&self) -> Option<&'static str> {
+        let all = [
+            ("--launch", !self.launch.is_empty()),
+            ("--skip", self.skip > 0),
+            ("--count", self.count.is_some()),
+            ("--time", self.time.is_some()),
+            ("--digest", self.digest),
+            ("--host-memory", self.host_memory.is_some()),
+        ];
+        all.into_iter().find(|(_, given)| *given).map(|(name, _)| name)
+    }
 }
 
 /// `prlx diff`.
 #[derive(Args, Debug)]
 pub struct DiffArgs {
-    /// The first recording
+    /// The first recording: a file, or the folder of a program's
     pub a: PathBuf,
     /// The second recording
     pub b: PathBuf,
+    /// Only kernels of this name (`*` and `?` match; or a regular expression between two `/`)
+    #[arg(long, value_name = "NAME", value_parser = pattern)]
+    pub kernel: Vec<Pattern>,
+    /// Only launches FIRST-LAST of the first recording's processes, counted from 0
+    #[arg(long, value_name = "FIRST-LAST", value_parser = span)]
+    pub launch: Vec<(u64, u64)>,
     #[command(flatten)]
     pub report: ReportArgs,
     /// Compare only every N-th pair of launches, from pair I on (0 to N-1): a part of the report, for `prlx merge`
@@ -157,12 +214,21 @@ pub struct MergeArgs {
 #[derive(Args, Debug)]
 pub struct CompareArgs {
     /// The first launch file
-    pub a: PathBuf,
+    #[arg(required_unless_present = "command_a", conflicts_with = "command_a")]
+    pub a: Option<PathBuf>,
     /// The second launch file; with --seeds it may be left out
-    #[arg(required_unless_present = "seeds")]
+    #[arg(required_unless_present_any = ["seeds", "command_a"], conflicts_with = "command_a")]
     pub b: Option<PathBuf>,
+    /// The first program and its arguments, as a shell would split them (docs/sessions.md)
+    #[arg(long = "a", value_name = "COMMAND", value_parser = words, requires = "command_b", conflicts_with = "seeds")]
+    pub command_a: Option<Words>,
+    /// The second program and its arguments
+    #[arg(long = "b", value_name = "COMMAND", value_parser = words, requires = "command_a")]
+    pub command_b: Option<Words>,
     #[command(flatten)]
     pub recorder: RecorderArgs,
+    #[command(flatten)]
+    pub choice: ChoiceArgs,
     #[command(flatten)]
     pub device: DeviceArgs,
     #[command(flatten)]
@@ -173,7 +239,7 @@ pub struct CompareArgs {
     /// Do not run again at level `operands` around the first finding
     #[arg(long)]
     pub no_zoom: bool,
-    /// Keep both recordings in this folder, as a.prlx and b.prlx
+    /// Keep both recordings in this folder, as a.prlx and b.prlx (folders, if they are of programs)
     #[arg(long, value_name = "DIR")]
     pub keep: Option<PathBuf>,
 }
@@ -229,7 +295,7 @@ pub struct InstrumentArgs {
 /// `prlx inspect`.
 #[derive(Args, Debug)]
 pub struct InspectArgs {
-    /// PTX file, cubin, fatbin, program, launch file or recording
+    /// PTX file, cubin, fatbin, program, launch file or recording (a file, or the folder of a program's)
     pub input: PathBuf,
     /// Show the PTX of this image of a cubin, fatbin or program, not the list of its images
     #[arg(long, value_name = "N")]
@@ -237,9 +303,9 @@ pub struct InspectArgs {
     /// Mark the images that the driver takes for this architecture, as `sm_90`
     #[arg(long, value_name = "ARCH", value_parser = target)]
     pub arch: Option<Target>,
-    /// What to show
-    #[arg(long, value_enum, default_value_t = Show::Kernels)]
-    pub show: Show,
+    /// What to show [default: launches of a folder, kernels of all else]
+    #[arg(long, value_enum)]
+    pub show: Option<Show>,
     /// Only kernels and functions of this name (`*` and `?` match)
     #[arg(long, value_name = "NAME")]
     pub kernel: Vec<String>,
@@ -256,6 +322,8 @@ pub enum Show {
     Loops,
     /// Decisions and other sites, and how each is recorded
     Sites,
+    /// Processes and launches of a recording
+    Launches,
     /// Everything in a recording, as text
     Streams,
 }
@@ -336,9 +404,9 @@ pub struct RecorderArgs {
     /// Only CTAs FIRST-LAST of the grid
     #[arg(long, value_name = "FIRST-LAST", value_parser = span, conflicts_with = "warps")]
     pub ctas: Option<(u64, u64)>,
-    /// Device memory for streams of rewritten code, in MiB
-    #[arg(long, value_name = "MIB", default_value_t = 64)]
-    pub memory: u64,
+    /// Device memory for streams of rewritten code, in MiB [default: 64; of a program 256 for each device]
+    #[arg(long, value_name = "MIB")]
+    pub memory: Option<u64>,
 }
 
 impl RecorderArgs {
@@ -431,6 +499,36 @@ fn shard(text: &str) -> Result<Shard, String> {
     Ok(Shard { index, of })
 }
 
+/// A command: the program and its arguments.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Words(pub Vec<OsString>);
+
+fn words(text: &str) -> Result<Words, String> {
+    match shlex::split(text) {
+        None => Err("a quote is open, or a backslash ends it".into()),
+        Some(words) if words.is_empty() => Err("there is no program in it".into()),
+        Some(words) => Ok(Words(words.into_iter().map(OsString::from).collect())),
+    }
+}
+
+fn pattern(text: &str) -> Result<Pattern, String> {
+    Pattern::new(text)
+}
+
+/// Seconds, as nanoseconds.
+fn time(text: &str) -> Result<(u64, u64), String> {
+    let (first, last) = text.split_once('-').ok_or("FIRST-LAST, as 1.5-2")?;
+    let nanos = |s: &str| match s.parse::<f64>() {
+        Ok(seconds) if (0.0..1e9).contains(&seconds) => Ok((seconds * 1e9) as u64),
+        _ => Err(format!("`{s}` is no number of seconds")),
+    };
+    let (first, last) = (nanos(first)?, nanos(last)?);
+    if last <= first {
+        return Err(format!("`{text}`: the last comes before the first"));
+    }
+    Ok((first, last))
+}
+
 /// Most schedules that are run at once.
 const MAX_SEEDS: u64 = 1 << 20;
 
@@ -463,6 +561,21 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn commands_are_split_as_a_shell_would() {
+        let split = words("./app --name 'a b' \"c\\\"d\" e\\ f").unwrap();
+        assert_eq!(split.0, ["./app", "--name", "a b", "c\"d", "e f"]);
+        assert!(words("./app 'open").is_err() && words("  ").is_err());
+    }
+
+    #[test]
+    fn times_are_seconds() {
+        assert_eq!(time("0.5-2"), Ok((500_000_000, 2_000_000_000)));
+        for wrong in ["2", "2-1", "1-1", "-1-2", "a-2", "0-inf", "nan-1"] {
+            assert!(time(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

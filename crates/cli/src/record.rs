@@ -116,7 +116,7 @@ pub fn record(
     let rewrite = prlx_instrument::rewrite(&job.text, &job.module, program, &|path| job.source_text(path))
         .with_context(|| format!("cannot instrument {}", job.module))?;
     let options = RecordOptions {
-        pool: recorder.memory << 20,
+        pool: recorder.memory.unwrap_or(64) << 20,
         // With checks the one run is enough, and is slow enough.
         bare: program.level != Level::Operands && on.check.is_none(),
         hooks: !recorder.rewritten,

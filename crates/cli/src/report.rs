@@ -1,31 +1,96 @@
 //! From two recordings to a printed report and an exit code.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use anyhow::Result;
-use prlx_analyze::{DiffOptions, Report, Shard};
+use anyhow::{Result, bail};
+use prlx_analyze::{DiffOptions, Report};
+use prlx_driver::session::{Pattern, Session};
 use prlx_trace::Trace;
 use prlx_trace::check::Findings;
 
 use crate::args::ReportArgs;
 use crate::ui::Ui;
 
-/// Compares two recordings that the user calls `names`, or a share of their launches.
-pub fn diff(
-    a: &Trace,
-    b: &Trace,
-    names: [String; 2],
-    args: &ReportArgs,
-    shard: Option<Shard>,
-    ui: &Ui,
-) -> Result<Report> {
+/// How to compare.
+pub fn options(args: &ReportArgs) -> DiffOptions {
+    DiffOptions { findings: args.findings.max(1), ..DiffOptions::default() }
+}
+
+/// Compares two recordings that the user calls `names`.
+pub fn diff(a: &Trace, b: &Trace, names: [String; 2], args: &ReportArgs, ui: &Ui) -> Result<Report> {
     let bar = ui.spinner("comparing");
-    let options = DiffOptions { findings: args.findings.max(1), shard, ..DiffOptions::default() };
-    let mut found = prlx_analyze::diff(a, b, &options)?;
+    let mut found = prlx_analyze::diff(a, b, &options(args))?;
     found.names = names;
     bar.finish_and_clear();
     Ok(found)
+}
+
+/// Compares two sessions, or single recordings, process by process; kernels like one of `kernels`, or all.
+pub fn sessions(
+    sides: &[Session; 2],
+    names: [String; 2],
+    kernels: &[Pattern],
+    options: DiffOptions,
+    ui: &Ui,
+) -> Result<Report> {
+    let processes = sides.each_ref().map(|s| s.files.iter().map(|f| f.process.clone()).collect::<Vec<_>>());
+    let matching = prlx_analyze::pair_processes(&processes[0], &processes[1]);
+    let bar = ui.bar(matching.pairs.len() as u64, "comparing processes");
+    let wanted = |name: &str| kernels.is_empty() || kernels.iter().any(|p| p.takes(name));
+    let mut seen = BTreeSet::new();
+    let mut found = Report::new(names);
+    for (i, j) in &matching.pairs {
+        let (a, b) = (read(&sides[0], *i)?, read(&sides[1], *j)?);
+        let here: BTreeSet<String> = [&a, &b].into_iter().flat_map(names_of).filter(|n| wanted(n)).collect();
+        let mut options = options.clone();
+        if here.is_empty() {
+            // No name would mean all.
+            options.launches = vec![(0, 0)];
+        } else if !kernels.is_empty() {
+            options.kernels = here.iter().cloned().collect();
+        }
+        seen.extend(here);
+        found.add([&a, &b], &options)?;
+        bar.inc(1);
+    }
+    for (side, all) in (0u8..).zip(&matching.alone) {
+        for i in all {
+            let mut trace = read(&sides[usize::from(side)], *i)?;
+            let names: Vec<String> = names_of(&trace).collect();
+            let mut names = names.iter();
+            trace.launches.retain(|_| names.next().is_some_and(|n| wanted(n)));
+            seen.extend(names_of(&trace));
+            found.add_alone(side, &trace);
+        }
+    }
+    bar.finish_and_clear();
+    if !kernels.is_empty() && seen.is_empty() {
+        let all: Vec<&str> = kernels.iter().map(Pattern::text).collect();
+        bail!("no launch of either side has a kernel like {}", all.join(" or "));
+    }
+    Ok(found)
+}
+
+/// The kernels of a recording's launches.
+fn names_of(t: &Trace) -> impl Iterator<Item = String> + '_ {
+    t.launches.iter().map(|r| {
+        let function = t.modules.get(r.launch.module.index()).and_then(|m| m.functions.get(r.launch.kernel.index()));
+        function.map_or_else(String::new, |f| f.name.clone())
+    })
+}
+
+/// A file of a session. One among others that can't be read is a gap.
+pub fn read(session: &Session, i: usize) -> Result<Trace> {
+    let file = &session.files[i];
+    match session.read(file) {
+        Err(e) if session.is_folder() => {
+            let cut = prlx_trace::Error { offset: 0, field: "file".into(), what: e.message };
+            Ok(Trace { process: file.process.clone(), cut: Some(cut), ..Trace::default() })
+        }
+        trace => Ok(trace?),
+    }
 }
 
 /// Prints a report and what checks found; the exit code is its verdict's, or 1 if checks found errors.

@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -69,8 +69,8 @@ pub fn run(args: &CompareArgs, seeds: &Range<u64>, expect: bool, ui: &Ui) -> Res
     if args.device.device != Machine::Cpu {
         bail!("--seeds are schedules of the CPU device; a GPU has none to choose");
     }
-    let mut files: Vec<&Path> = vec![&args.a];
-    files.extend(args.b.as_deref().filter(|b| *b != args.a));
+    let mut files: Vec<&Path> = args.a.iter().chain(&args.b).map(PathBuf::as_path).collect();
+    files.dedup();
     let jobs = files.iter().map(|f| record::load(f, &args.device)).collect::<Result<Vec<Job>>>()?;
     let groups = explore(&jobs, seeds, &args.device, ui)?;
     let wrong = groups.iter().flat_map(|(_, g)| &g.outputs).any(|o| o.wrong.is_some_and(|n| n > 0));

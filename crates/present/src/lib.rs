@@ -6,10 +6,13 @@
 mod checks;
 pub mod inspect;
 mod json;
+mod launches;
 pub mod schedules;
 mod text;
 
 pub use checks::{checks, checks_json};
 pub use json::{json, read_json};
+pub use launches::{kernels, launches};
 pub use schedules::{schedules, schedules_json};
+pub use text::paint::clean as safe;
 pub use text::{Style, text};

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use made::{Random, trace, warp};
 use prlx_trace::kernel::{End, Level, Module, Source};
 use prlx_trace::launch::Lanes;
-use prlx_trace::{BlockId, Error, FuncId, LocId, LoopId, Recording, SiteId, Streams, Trace, WarpId, Writer};
+use prlx_trace::process::{Device, Process, Skipped};
+use prlx_trace::{BlockId, Error, FuncId, Launch, LocId, LoopId, Recording, SiteId, Streams, Trace, WarpId, Writer};
 use proptest::prelude::*;
 
 fn bytes(trace: &Trace) -> Vec<u8> {
@@ -292,7 +293,24 @@ fn at_every_level() -> Trace {
                 .iter()
                 .any(|r| r.launch.fault.as_ref().is_some_and(|f| f.unfinished.as_ref().is_some_and(|u| !u.is_empty())))
     };
-    (0..).map(|seed| trace(seed, 4, 4, 3)).find(full).unwrap()
+    let mut made = (0..).map(|seed| trace(seed, 4, 4, 3)).find(full).unwrap();
+    // What a program's recording has.
+    made.process = Some(Process {
+        pid: 7,
+        host: "here".into(),
+        rank: Some(1),
+        local_rank: None,
+        world_size: Some(2),
+        command: vec!["python".into(), "train.py".into()],
+        started: 1_700_000_000_000_000_000,
+        devices: vec![Device { ordinal: 0, name: "GPU".into(), uuid: "GPU-0".into(), capability: (9, 0) }],
+        versions: vec![("driver".into(), "13.0".into())],
+    });
+    let code = Skipped { module: "lib.so".into(), kernel: Some("gemm".into()), reason: "no PTX".into() };
+    made.skipped = vec![code, Skipped { module: "other.so".into(), kernel: None, reason: "no PTX".into() }];
+    let launch = Launch { warp_size: 32, number: 9, skipped: Some("no PTX".into()), ..Launch::default() };
+    made.launches.push(Recording { launch, streams: Streams::default() });
+    made
 }
 
 /// Files that were written once are read for ever. They are never made again: a new version adds a file. (When the dump

@@ -549,7 +549,8 @@ pub fn pair(a: &[SessionEntry], b: &[SessionEntry]) -> (Vec<[usize; 2]>, Vec<Unp
         free.entry(&e.kernel).or_default().push_back(j);
     }
     let (mut pairs, mut alone) = (Vec::new(), Vec::new());
-    let unpaired = |side, e: &SessionEntry| Unpaired { side, launch: e.launch.into(), kernel: e.kernel.clone() };
+    let unpaired =
+        |side, e: &SessionEntry| Unpaired { process: 0, side, launch: e.launch.into(), kernel: e.kernel.clone() };
     for (i, e) in a.iter().enumerate() {
         match free.get_mut(e.kernel.as_str()).and_then(|f| f.pop_front()) {
             Some(j) => pairs.push([i, j]),

@@ -1,16 +1,20 @@
-//! `prlx compare`: runs two launch files, says where they first part, and looks closer there by itself.
+//! `prlx compare`: runs two launch files, says where they first part, and looks closer there by itself; or runs two programs
+//! and says where their launches first part.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use prlx_analyze::Report;
 use prlx_driver::Job;
+use prlx_driver::session::Session;
 use prlx_trace::Level;
 use prlx_trace::check::Findings;
 use prlx_trace::launch::Window;
 
-use crate::args::{CompareArgs, DeviceArgs};
+use crate::args::{CompareArgs, DeviceArgs, Words};
 use crate::commands::record::save;
+use crate::program::{self, Output};
 use crate::record;
 use crate::report;
 use crate::seeds;
@@ -24,11 +28,65 @@ pub fn run(args: &CompareArgs, ui: &Ui) -> Result<ExitCode> {
     if let Some(range) = &args.seeds {
         return seeds::run(args, range, false, ui);
     }
-    let files = [&args.a, args.b.as_ref().unwrap_or(&args.a)];
+    if let (Some(a), Some(b)) = (&args.command_a, &args.command_b) {
+        return programs([a, b], args, ui);
+    }
+    if let Some(name) = args.choice.given() {
+        bail!("{name} is for programs: a launch file has one launch");
+    }
+    let Some(a) = &args.a else { bail!("name two launch files, or two programs with --a and --b") };
+    let files = [a, args.b.as_ref().unwrap_or(a)];
     let jobs = [record::load(files[0], &args.device)?, record::load(files[1], &args.device)?];
     let names = files.map(|f| f.display().to_string());
     let (found, [a, b]) = parted(&jobs, names, args, &args.device, ui)?;
     report::print(&found, args.device.check.map(|_| [&a, &b]), &args.report, ui)
+}
+
+/// Records two programs, one after the other, and compares their sessions.
+fn programs(commands: [&Words; 2], args: &CompareArgs, ui: &Ui) -> Result<ExitCode> {
+    let kept = match &args.keep {
+        Some(folder) => Folder { path: folder.clone(), passing: false },
+        None => Folder::passing()?,
+    };
+    let mut sessions = Vec::new();
+    for (name, command) in ["a", "b"].into_iter().zip(commands) {
+        let folder = kept.path.join(format!("{name}.prlx"));
+        let options = program::options(&args.recorder, &args.choice, &args.device, &folder)?;
+        let ended = program::run(&command.0, &options, Output::Aside, ui)?;
+        if let Some(how) = ended.failure() {
+            ui.warn(&format!("{} {how}", name.to_uppercase()));
+        }
+        sessions.push(Session::open(&folder)?);
+    }
+    let [a, b] = [0, 1].map(|i| sessions[i].clone());
+    let names = commands.map(|c| c.0.iter().map(|w| w.to_string_lossy()).collect::<Vec<_>>().join(" "));
+    let kernels = program::patterns(&args.recorder.kernel)?;
+    let found = report::sessions(&[a, b], names, &kernels, report::options(&args.report), ui)?;
+    report::print(&found, None, &args.report, ui)
+}
+
+/// A folder for recordings.
+struct Folder {
+    path: PathBuf,
+    /// It goes when we do.
+    passing: bool,
+}
+
+impl Folder {
+    /// One of our own.
+    fn passing() -> Result<Folder> {
+        let path = std::env::temp_dir().join(format!("prlx-compare-{}", std::process::id()));
+        std::fs::create_dir(&path).with_context(|| format!("cannot make {}", path.display()))?;
+        Ok(Folder { path, passing: true })
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if self.passing {
+            let _ = std::fs::remove_dir_all(&self.path);
+        }
+    }
 }
 
 /// Records both sides on a device, compares, and records again around the first findings with all operands. Also what checks
@@ -48,7 +106,7 @@ pub fn parted(
         save(&a, &folder.join("a.prlx"))?;
         save(&b, &folder.join("b.prlx"))?;
     }
-    let mut found = report::diff(&a, &b, names, &args.report, None, ui)?;
+    let mut found = report::diff(&a, &b, names, &args.report, ui)?;
     if !args.no_zoom && args.recorder.level == Level::Path {
         let windows: Vec<[Option<Window>; 2]> = found
             .launches

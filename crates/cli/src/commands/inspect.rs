@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use prlx_driver::Job;
+use prlx_driver::session::Session;
 use prlx_isa::view::{FuncId, FunctionKind};
 use prlx_present::inspect::{View, inspect};
 use prlx_probe::{Filter, Plan, Program};
@@ -14,26 +15,38 @@ use prlx_trace::kernel::Module;
 
 use crate::args::{InspectArgs, Show};
 use crate::code;
-use crate::commands::record::open;
+use crate::report;
+use crate::ui::Ui;
 
 /// Prints it.
-pub fn run(args: &InspectArgs) -> Result<ExitCode> {
+pub fn run(args: &InspectArgs, ui: &Ui) -> Result<ExitCode> {
     let mut out = io::stdout().lock();
-    let view = match args.show {
+    let show = args.show.unwrap_or(if args.input.is_dir() { Show::Launches } else { Show::Kernels });
+    let filter = Filter { functions: args.kernel.clone(), ..Filter::default() };
+    let wanted = |name: &str| filter.takes_function(name);
+    let view = match show {
         Show::Kernels => View::Functions,
         Show::Cfg => View::Blocks,
         Show::Loops => View::Loops,
         Show::Sites => View::Sites,
-        Show::Streams => {
-            open(&args.input).context("only a recording has streams")?.dump(&mut out)?;
+        Show::Launches | Show::Streams => {
+            let session = Session::open(&args.input)?;
+            session_of(&session, ui, &mut out)?;
+            for i in 0..session.files.len() {
+                let only = if show == Show::Streams { "streams" } else { "launches" };
+                let trace = report::read(&session, i).with_context(|| format!("only a recording has {only}"))?;
+                match show {
+                    Show::Streams => trace.dump(&mut out)?,
+                    _ => prlx_present::launches(&mut out, &trace, &wanted, &ui.style())?,
+                }
+            }
+            out.flush()?;
             return Ok(ExitCode::SUCCESS);
         }
     };
-    if args.show == Show::Kernels && args.image.is_none() && code::list(&args.input, args.arch, &mut out)? {
+    if show == Show::Kernels && args.image.is_none() && code::list(&args.input, args.arch, &mut out)? {
         return Ok(ExitCode::SUCCESS);
     }
-    let filter = Filter { functions: args.kernel.clone(), ..Filter::default() };
-    let wanted = |name: &str| filter.takes_function(name);
     let (modules, notes) = modules(args)?;
     if !modules.iter().flat_map(|m| &m.functions).any(|f| wanted(&f.name)) {
         bail!("{}: no kernel or function is called {}", args.input.display(), args.kernel.join(" or "));
@@ -45,6 +58,22 @@ pub fn run(args: &InspectArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// What is said of a session as a whole.
+fn session_of(session: &Session, ui: &Ui, out: &mut impl Write) -> io::Result<()> {
+    let Some(index) = &session.index else {
+        if session.is_folder() {
+            ui.warn("the folder has no index: the program has not ended, or prlx was killed");
+        }
+        return Ok(());
+    };
+    let how = match (index.code, index.signal) {
+        (Some(0), _) => "ended well".to_owned(),
+        (Some(code), _) => format!("ended with exit code {code}"),
+        (None, signal) => format!("was ended by signal {}", signal.unwrap_or_default()),
+    };
+    writeln!(out, "{}: {how}", prlx_present::safe(&index.command.join(" ")))
+}
+
 /// Lines about a kernel, by its name.
 type Notes = BTreeMap<String, Vec<String>>;
 
@@ -52,7 +81,12 @@ type Notes = BTreeMap<String, Vec<String>>;
 fn modules(args: &InspectArgs) -> Result<(Vec<Module>, Notes)> {
     let name = args.input.display().to_string();
     let text = match args.input.extension().and_then(|e| e.to_str()) {
-        Some("prlx") => return Ok((open(&args.input)?.modules, Notes::new())),
+        Some("prlx") => {
+            let session = Session::open(&args.input)?;
+            let traces = (0..session.files.len()).map(|i| report::read(&session, i));
+            let modules = traces.map(|t| t.map(|t| t.modules)).collect::<Result<Vec<_>>>()?;
+            return Ok((modules.concat(), Notes::new()));
+        }
         Some("toml") => Job::load(&args.input)?.text,
         _ => code::ptx(&args.input, args.image)?,
     };

@@ -27,7 +27,7 @@ pub fn run(command: Command, ui: &Ui) -> Result<ExitCode> {
         Command::Compare(args) => compare::run(&args, ui),
         Command::Cost(args) => cost::run(&args, ui),
         Command::Instrument(args) => instrument::run(&args, ui),
-        Command::Inspect(args) => inspect::run(&args),
+        Command::Inspect(args) => inspect::run(&args, ui),
         Command::Doctor(args) => doctor::run(&args, ui),
     }
 }

@@ -1,29 +1,55 @@
-//! `prlx record`: runs a launch file with a recorder and keeps the recording.
+//! `prlx record`: runs a launch file or a program with a recorder and keeps the recording.
 
+use std::ffi::OsString;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use prlx_trace::Trace;
 
 use crate::args::RecordArgs;
+use crate::program::{self, Output};
 use crate::record;
 use crate::report;
 use crate::ui::Ui;
 
-/// Records, and says on standard error what is in the file; that of a launch that was stopped is kept too, and is an error.
+/// Records, and says on standard error what is in the recording.
 pub fn run(args: &RecordArgs, ui: &Ui) -> Result<ExitCode> {
-    let job = record::load(&args.launch, &args.device)?;
+    match (&args.file, &args.output) {
+        (Some(file), Some(output)) => launch_file(file, output, args, ui),
+        (Some(_), None) => bail!("name the recording's file with -o"),
+        (None, output) => {
+            let folder = output.clone().unwrap_or_else(|| default_folder(&args.program));
+            let options = program::options(&args.recorder, &args.choice, &args.device, &folder)?;
+            Ok(program::run(&args.program, &options, Output::Theirs, ui)?.code())
+        }
+    }
+}
+
+/// The program's name, here, with the ending of recordings.
+fn default_folder(program: &[OsString]) -> PathBuf {
+    let name = program.first().and_then(|p| Path::new(p).file_name()).unwrap_or_default();
+    let mut name = name.to_owned();
+    name.push(".prlx");
+    PathBuf::from(name)
+}
+
+/// Records a launch; one that was stopped is kept too, and is an error.
+fn launch_file(file: &Path, output: &Path, args: &RecordArgs, ui: &Ui) -> Result<ExitCode> {
+    if let Some(name) = args.choice.given() {
+        bail!("{name} is for programs: a launch file has one launch");
+    }
+    let job = record::load(file, &args.device)?;
     let (trace, found) = {
         let program = record::program(&args.recorder, record::warps_per_cta(&job));
         record::record(&job, &program, &args.recorder, &args.device, ui)?
     };
-    let bytes = save(&trace, &args.output)?;
+    let bytes = save(&trace, output)?;
     let totals = trace.launches.iter().map(|l| l.launch.totals).next().unwrap_or_default();
     ui.note(&format!(
         "{}: {} elements recorded, {} dropped, {bytes} bytes",
-        args.output.display(),
+        output.display(),
         totals.recorded,
         totals.dropped
     ));
@@ -31,12 +57,7 @@ pub fn run(args: &RecordArgs, ui: &Ui) -> Result<ExitCode> {
     match trace.launches.iter().find_map(|l| l.launch.fault.as_ref()) {
         None => Ok(code),
         Some(fault) => {
-            bail!(
-                "{} was stopped; {} is what was recorded before: {}",
-                args.launch.display(),
-                args.output.display(),
-                fault.text
-            )
+            bail!("{} was stopped; {} is what was recorded before: {}", file.display(), output.display(), fault.text)
         }
     }
 }
@@ -81,10 +102,4 @@ impl Write for Counted {
     fn flush(&mut self) -> std::io::Result<()> {
         self.file.flush()
     }
-}
-
-/// Reads a recording.
-pub fn open(path: &Path) -> Result<Trace> {
-    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    Trace::read(&bytes).with_context(|| format!("{} is no recording that can be read", path.display()))
 }

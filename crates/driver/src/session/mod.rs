@@ -58,7 +58,8 @@ impl Session {
     pub fn open(path: &Path) -> Result<Session, Error> {
         let path = path.to_owned();
         if !path.is_dir() {
-            return Ok(Session { files: vec![ProcessFile { path: path.clone(), process: None }], path, index: None });
+            let file = ProcessFile { process: process_of(&path), path: path.clone() };
+            return Ok(Session { files: vec![file], path, index: None });
         }
         let index = Index::read(&path)?;
         let unreadable = |e: io::Error| refuse(format!("cannot read {}: {e}", path.display()));
@@ -78,6 +79,11 @@ impl Session {
         };
         files.sort_by(|a, b| key(a).cmp(&key(b)).then_with(|| a.path.cmp(&b.path)));
         Ok(Session { path, index, files })
+    }
+
+    /// Whether it is a folder, not a single file.
+    pub fn is_folder(&self) -> bool {
+        self.files.first().is_none_or(|f| f.path != self.path)
     }
 
     /// Reads a file of it; one that was cut off says so ([`Trace::cut`]).

@@ -6,9 +6,10 @@
 mod finding;
 pub(crate) mod paint;
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use prlx_analyze::report::{Coverage, LaunchPart, LaunchReport, Report, Verdict};
+use prlx_analyze::report::{Coverage, LaunchPart, LaunchReport, ProcessPair, Report, Verdict};
 use prlx_trace::Level;
 use prlx_trace::kernel::{FaultKind, SiteClass};
 
@@ -19,28 +20,45 @@ use paint::{Ink, clean, clip, count, number, pad, plain, wrap};
 const FULL: usize = 3;
 /// Gaps that are listed.
 const GAPS: usize = 6;
+/// Launches that are shown in full …
+const LAUNCHES: usize = 3;
+/// … and after them with a line each.
+const BRIEF: usize = 20;
 
 /// Writes `report` for people.
 ///
 /// # Errors
 /// Those of `out`.
 pub fn text(out: &mut impl Write, report: &Report, style: &Style) -> io::Result<()> {
-    let t = Text { style: *style, names: &report.names };
+    let t = Text { style: *style, names: &report.names, processes: &report.processes };
     t.head(out, report)?;
-    for u in &report.unpaired {
-        let side = ["A", "B"][usize::from(u.side.min(1))];
-        writeln!(out, "  launch {} of {side}, {}, has no partner", u.launch, clean(&u.kernel))?;
-    }
-    let same = report.launches.iter().filter(|l| l.verdict == Verdict::Same && l.differences.is_empty());
-    let same: Vec<_> = same.collect();
+    t.alone(out, report)?;
     let one = report.launches.len() == 1;
-    for l in &report.launches {
-        if one || l.verdict != Verdict::Same || !l.differences.is_empty() {
-            writeln!(out)?;
-            t.launch(out, l, one)?;
+    let unseen = |l: &LaunchReport| l.verdict == Verdict::Unknown && l.skipped.iter().any(Option::is_some);
+    let agree = |l: &LaunchReport| l.verdict == Verdict::Same && l.differences.is_empty();
+    let shown = |v: Verdict| report.launches.iter().filter(move |l| one || (l.verdict == v && !unseen(l) && !agree(l)));
+    let mut told = 0;
+    for v in [Verdict::Differs, Verdict::Unknown, Verdict::Same].into_iter().take(if one { 1 } else { 3 }) {
+        for l in shown(v) {
+            told += 1;
+            if told <= LAUNCHES {
+                writeln!(out)?;
+                t.launch(out, l, one)?;
+            } else if told <= LAUNCHES + BRIEF {
+                let gap = if told == LAUNCHES + 1 { "\n" } else { "" };
+                writeln!(out, "{gap}{}", t.launch_line(l))?;
+            }
         }
     }
-    if !one && !same.is_empty() {
+    if told > LAUNCHES + BRIEF {
+        writeln!(out, "and {} like these", count((told - LAUNCHES - BRIEF) as u64, "launch", "launches"))?;
+    }
+    if one {
+        return Ok(());
+    }
+    t.unseen(out, report.launches.iter().filter(|l| unseen(l)))?;
+    let same: Vec<_> = report.launches.iter().filter(|l| agree(l)).collect();
+    if !same.is_empty() {
         writeln!(out)?;
         let warps = same.iter().fold(0u64, |n, l| n.saturating_add(l.coverage.warps.total));
         let what = format!(
@@ -57,6 +75,7 @@ pub fn text(out: &mut impl Write, report: &Report, style: &Style) -> io::Result<
 struct Text<'a> {
     style: Style,
     names: &'a [String; 2],
+    processes: &'a [ProcessPair],
 }
 
 impl Text<'_> {
@@ -82,16 +101,10 @@ impl Text<'_> {
                     _ => format!("{}: ", clean(&plain(&l.kernel))),
                 };
                 let what = format!("{name}{} of {} {part}{place}", number(roots), number(l.coverage.lanes.total));
-                let parted = r.launches.iter().filter(|l| l.verdict == Verdict::Differs).count() as u64;
-                match count(r.launches.len() as u64, "launch", "launches") {
-                    _ if r.launches.len() == 1 => what,
-                    all => format!("{} of {all}; {what}", number(parted)),
-                }
+                self.first(r, Some(l), &what)
             }
             (_, None) if stopped.is_some() => "no decision seen to differ".to_string(),
-            (_, None) if r.launches.iter().any(|l| l.verdict == Verdict::Differs) => {
-                "though no decision does".to_string()
-            }
+            (_, None) if r.first_launch().is_some() => self.first(r, None, "though no decision does"),
             (_, None) => "one side launched more".to_string(),
         };
         let what = match stopped {
@@ -110,6 +123,94 @@ impl Text<'_> {
         for gap in &r.gaps {
             writeln!(out, "  {}", clean(gap))?;
         }
+        // Of one launch, what is below says it.
+        if let Some(l) = r.culprit().filter(|_| r.launches.len() > 1) {
+            let outputs: Vec<_> = l.differences.iter().map(|d| clean(&d.name)).collect();
+            let outputs = outputs.join(", ");
+            let what = format!("{}, {}: the same went in, other bytes came out ({outputs})", self.place(l), kernel(l));
+            writeln!(out, "  {} {what}", self.style.ink(Ink::Bad, "culprit"))?;
+        }
+        Ok(())
+    }
+
+    /// `what` of `of`, as it is for one launch; of several, with how many differ and which is first.
+    fn first(&self, r: &Report, of: Option<&LaunchReport>, what: &str) -> String {
+        if r.launches.len() == 1 {
+            return what.to_owned();
+        }
+        let parted = r.launches.iter().filter(|l| l.verdict == Verdict::Differs).count() as u64;
+        let all = count(r.launches.len() as u64, "launch", "launches");
+        let first = match r.first_launch() {
+            Some(l) if of.is_some_and(|of| std::ptr::eq(of, l)) => format!(", first {}", self.place(l)),
+            Some(l) => format!(", first {}, {}", self.place(l), kernel(l)),
+            None => String::new(),
+        };
+        format!("{} of {all}{first}; {what}", number(parted))
+    }
+
+    /// Which launch it is.
+    fn place(&self, l: &LaunchReport) -> String {
+        let number = if l.launch[0] == l.launch[1] {
+            format!("launch {}", l.launch[0])
+        } else {
+            format!("launch {} of A, {} of B", l.launch[0], l.launch[1])
+        };
+        match self.processes.get(l.process as usize) {
+            Some(p) if self.processes.len() > 1 => format!("{number} of {}", clean(&p.names[0])),
+            _ => number,
+        }
+    }
+
+    /// What only one side has.
+    fn alone(&self, out: &mut impl Write, r: &Report) -> io::Result<()> {
+        let side = |side: u8| ["A", "B"][usize::from(side.min(1))];
+        for p in r.alone.iter().filter(|p| p.launches > 0).take(BRIEF) {
+            let launches = count(p.launches, "launch", "launches");
+            writeln!(out, "  {}'s {} has no partner: {launches}", side(p.side), clean(&p.name))?;
+        }
+        for u in r.unpaired.iter().take(BRIEF) {
+            let process = self.processes.get(u.process as usize).filter(|_| self.processes.len() > 1);
+            let of = process.map_or(String::new(), |p| format!(", {}", clean(&p.names[usize::from(u.side.min(1))])));
+            let kernel = clean(&plain(&u.kernel));
+            writeln!(out, "  launch {} of {}{of}, {kernel}, has no partner", u.launch, side(u.side))?;
+        }
+        if r.unpaired.len() > BRIEF {
+            let more = count((r.unpaired.len() - BRIEF) as u64, "launch has", "launches have");
+            writeln!(out, "  and {more} no partner")?;
+        }
+        Ok(())
+    }
+
+    /// A launch on one line.
+    fn launch_line(&self, l: &LaunchReport) -> String {
+        let why = match (&l.findings[..], &l.differences[..], &l.gaps[..]) {
+            ([f, ..], ..) => f.location().map(|l| format!(", first at {}", finding::short(l))).unwrap_or_default(),
+            (_, [d, ..], _) => format!(", {} {}", d.what.name(), clean(&d.name)),
+            (_, _, [gap, ..]) => format!(", {}", clean(gap)),
+            _ => String::new(),
+        };
+        format!("{}  {}  {}{why}", self.verdict(l.verdict), kernel(l), self.style.ink(Ink::Faint, &self.place(l)))
+    }
+
+    /// Launches that were not recorded, by kernel and reason.
+    fn unseen<'r>(&self, out: &mut impl Write, all: impl Iterator<Item = &'r LaunchReport>) -> io::Result<()> {
+        let mut groups: BTreeMap<(String, String), u64> = BTreeMap::new();
+        for l in all {
+            let why = l.gaps.first().map_or(String::new(), |g| clean(g));
+            *groups.entry((kernel(l), why)).or_default() += 1;
+        }
+        if groups.is_empty() {
+            return Ok(());
+        }
+        let n = groups.values().sum();
+        let title = format!("{} not recorded", count(n, "pair of launches was", "pairs of launches were"));
+        writeln!(out, "\n{}", self.style.ink(Ink::Doubt, &title))?;
+        for ((kernel, why), n) in groups.iter().take(BRIEF) {
+            writeln!(out, "  {:>6}  {kernel}: {why}", number(*n))?;
+        }
+        if groups.len() > BRIEF {
+            writeln!(out, "  and {} more", count((groups.len() - BRIEF) as u64, "kernel", "kernels"))?;
+        }
         Ok(())
     }
 
@@ -119,17 +220,8 @@ impl Text<'_> {
         if one {
             writeln!(out, "{kernel}  {}", self.style.ink(Ink::Faint, &shape))?;
         } else {
-            let number = if l.launch[0] == l.launch[1] {
-                format!("launch {}", l.launch[0])
-            } else {
-                format!("launch {} of A, {} of B", l.launch[0], l.launch[1])
-            };
-            writeln!(
-                out,
-                "{}  {kernel}  {}",
-                self.verdict(l.verdict),
-                self.style.ink(Ink::Faint, &format!("{number}, {shape}"))
-            )?;
+            let place = format!("{}, {shape}", self.place(l));
+            writeln!(out, "{}  {kernel}  {}", self.verdict(l.verdict), self.style.ink(Ink::Faint, &place))?;
         }
         self.faults(out, l)?;
         self.differences(out, l)?;
@@ -180,7 +272,10 @@ impl Text<'_> {
             (LaunchPart::Input, "inputs differ"),
             (
                 LaunchPart::Output,
-                if l.findings.is_empty() { "outputs differ, though all decisions agree" } else { "outputs differ" },
+                match (&l.findings[..], &l.skipped) {
+                    ([], [None, None]) => "outputs differ, though all decisions agree",
+                    _ => "outputs differ",
+                },
             ),
         ];
         for (part, title) in groups {
@@ -201,15 +296,32 @@ impl Text<'_> {
         Ok(())
     }
 
+    /// A line of what was seen, under its name.
+    fn line(&self, out: &mut dyn Write, name: &str, text: &str) -> io::Result<()> {
+        for (i, part) in wrap(text, self.style.width.saturating_sub(12)).iter().enumerate() {
+            let name = if i == 0 { name } else { "" };
+            writeln!(out, "  {} {part}", self.style.ink(Ink::Faint, &pad(name, 9)))?;
+        }
+        Ok(())
+    }
+
+    /// What was not seen.
+    fn gaps(&self, out: &mut dyn Write, l: &LaunchReport) -> io::Result<()> {
+        for (i, gap) in l.gaps.iter().take(GAPS).enumerate() {
+            let name = if i == 0 { "not seen" } else { "" };
+            for (i, part) in wrap(&clean(gap), self.style.width.saturating_sub(12)).iter().enumerate() {
+                self.line(out, if i == 0 { name } else { "" }, &self.style.ink(Ink::Doubt, part))?;
+            }
+        }
+        if l.gaps.len() > GAPS {
+            self.line(out, "", &format!("and {} more", l.gaps.len() - GAPS))?;
+        }
+        Ok(())
+    }
+
     /// Coverage, gaps, cost.
     fn seen(&self, out: &mut impl Write, l: &LaunchReport) -> io::Result<()> {
-        let line = |out: &mut dyn Write, name: &str, text: &str| -> io::Result<()> {
-            for (i, part) in wrap(text, self.style.width.saturating_sub(12)).iter().enumerate() {
-                let name = if i == 0 { name } else { "" };
-                writeln!(out, "  {} {part}", self.style.ink(Ink::Faint, &pad(name, 9)))?;
-            }
-            Ok(())
-        };
+        let line = |out: &mut dyn Write, name: &str, text: &str| self.line(out, name, text);
         let Coverage { percent, warps, lanes, visits, elements, sites } = &l.coverage;
         line(out, "coverage", &format!("{percent} %"))?;
         let parts = |all: &[(u64, &str)]| -> String {
@@ -241,6 +353,9 @@ impl Text<'_> {
                 line(out, "", &format!("{side}: {} decoded{how}{other}", count(all, "decision", "decisions")))?;
             }
         }
+        if l.skipped.iter().any(Option::is_some) {
+            return self.gaps(out, l);
+        }
         let kind = if l.level == Level::Path { "decision sites" } else { "sites" };
         let what = |s: &prlx_analyze::report::Sites| {
             format!("{}{}", number(s.total), parts(&[(s.skipped, "not recorded"), (s.unmatched, "without a partner")]))
@@ -251,15 +366,7 @@ impl Text<'_> {
             format!("A {}; B {}", what(&sites[0]), what(&sites[1]))
         };
         line(out, "", &format!("{kind}: {s}"))?;
-        for (i, gap) in l.gaps.iter().take(GAPS).enumerate() {
-            let name = if i == 0 { "not seen" } else { "" };
-            for (i, part) in wrap(&clean(gap), self.style.width.saturating_sub(12)).iter().enumerate() {
-                line(out, if i == 0 { name } else { "" }, &self.style.ink(Ink::Doubt, part))?;
-            }
-        }
-        if l.gaps.len() > GAPS {
-            line(out, "", &format!("and {} more", l.gaps.len() - GAPS))?;
-        }
+        self.gaps(out, l)?;
         let device = if l.device[0] == l.device[1] {
             clean(&l.device[0])
         } else {
@@ -277,8 +384,19 @@ impl Text<'_> {
             _ => String::new(),
         };
         let words = if e[0] == e[1] { number(e[0]) } else { format!("{} and {}", number(e[0]), number(e[1])) };
-        line(out, "recorded", &format!("level {} on {device}: {words} elements{lost}{cost}", l.level.name()))
+        // Of launch files it goes without saying.
+        let sure = match &l.fidelity {
+            [a, b] if a == b && (a.is_empty() || a == "source") => String::new(),
+            [a, b] if a == b => format!(", {}", clean(a)),
+            [a, b] => format!(", A {} and B {}", clean(a), clean(b)),
+        };
+        line(out, "recorded", &format!("level {} on {device}{sure}: {words} elements{lost}{cost}", l.level.name()))
     }
+}
+
+/// A launch's kernel, safe for a terminal.
+fn kernel(l: &LaunchReport) -> String {
+    clean(&plain(&l.kernel))
 }
 
 /// A verdict in its colour.

@@ -52,7 +52,7 @@ impl Style {
 
 /// A name or line from a trace, safe for a terminal: tabs become four spaces, other control characters and those that
 /// reorder text are written out.
-pub(crate) fn clean(text: &str) -> String {
+pub fn clean(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

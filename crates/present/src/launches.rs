@@ -1,0 +1,118 @@
+//! What a recording holds, as tables: its process, its launches, its kernels.
+//!
+//! Holds: the same recording gives the same text; rows of the kernels' table add up to the launches.
+
+use std::io::{self, Write};
+
+use prlx_analyze::survey::Kernel;
+use prlx_trace::launch::Origin;
+use prlx_trace::{Launch, Trace};
+
+use crate::text::Style;
+use crate::text::paint::{Ink, clean, clip, count, number, pad, plain};
+
+/// Most characters of a kernel's name.
+const NAME: usize = 48;
+
+/// Writes who launched, and a line for each launch whose kernel `wanted` takes, in the order of launching.
+///
+/// # Errors
+/// When `out` does.
+pub fn launches(out: &mut impl Write, trace: &Trace, wanted: &dyn Fn(&str) -> bool, style: &Style) -> io::Result<()> {
+    process(out, trace, style)?;
+    let kernel = |l: &Launch| {
+        let function = trace.modules.get(l.module.index()).and_then(|m| m.functions.get(l.kernel.index()));
+        function.map_or("?", |f| &f.name)
+    };
+    let mut all: Vec<(u64, &Launch)> = (0u64..)
+        .zip(&trace.launches)
+        .map(|(i, r)| (if trace.process.is_some() { r.launch.number } else { i }, &r.launch))
+        .filter(|(_, l)| wanted(kernel(l)))
+        .collect();
+    all.sort_by_key(|(number, _)| *number);
+    let row = |(number, l): &(u64, &Launch)| -> [String; 6] {
+        let place = match l.origin {
+            Origin::Direct => format!("{}", l.stream),
+            Origin::Graph { exec, node, replay } => format!("{} graph {exec}.{node} #{replay}", l.stream),
+        };
+        let what = match (&l.skipped, &l.fault) {
+            (Some(why), _) => format!("not recorded: {}", clean(why)),
+            (None, Some(fault)) => format!("{}, {}: {}", l.level.name(), fault.kind.name(), clean(&fault.text)),
+            (None, None) if l.totals.dropped > 0 => {
+                format!("{}, {}, {} lost", l.level.name(), elements(l.totals.recorded), l.totals.dropped)
+            }
+            (None, None) => format!("{}, {}", l.level.name(), elements(l.totals.recorded)),
+        };
+        let name = clip(&clean(&plain(kernel(l))), NAME);
+        [number.to_string(), name, l.grid.to_string(), l.block.to_string(), place, what]
+    };
+    let rows: Vec<[String; 6]> = all.iter().map(row).collect();
+    table(out, ["launch", "kernel", "grid", "block", "stream", "recorded"].map(String::from), &rows, style)
+}
+
+fn elements(n: u64) -> String {
+    count(n, "element", "elements")
+}
+
+fn process(out: &mut impl Write, trace: &Trace, style: &Style) -> io::Result<()> {
+    match &trace.process {
+        None => writeln!(out, "{}", style.ink(Ink::Strong, &clean(&trace.producer)))?,
+        Some(p) => {
+            let rank = match (p.rank, p.world_size) {
+                (Some(rank), Some(of)) => format!("rank {rank} of {of}, "),
+                (Some(rank), None) => format!("rank {rank}, "),
+                _ => String::new(),
+            };
+            let who = format!("{rank}process {} on {}", p.pid, clean(&p.host));
+            let command = clip(&clean(&p.command.join(" ")), style.width.saturating_sub(who.chars().count() + 2));
+            writeln!(out, "{}  {command}", style.ink(Ink::Strong, &who))?;
+            for d in &p.devices {
+                let (major, minor) = d.capability;
+                writeln!(out, "  device {}  {}, compute capability {major}.{minor}", d.ordinal, clean(&d.name))?;
+            }
+            for (name, version) in &p.versions {
+                writeln!(out, "  {}  {}", clean(name), clean(version))?;
+            }
+        }
+    }
+    for s in &trace.skipped {
+        let kernel = s.kernel.as_ref().map_or_else(String::new, |k| format!(", {}", clean(&plain(k))));
+        writeln!(out, "  not recorded: {}{kernel}: {}", clean(&s.module), clean(&s.reason))?;
+    }
+    if let Some(cut) = &trace.cut {
+        let what = format!("cut off: what came after that is not in it ({cut})");
+        writeln!(out, "  {}", style.ink(Ink::Doubt, &clean(&what)))?;
+    }
+    Ok(())
+}
+
+/// Writes a line for each kernel: its launches, and why some were not recorded.
+///
+/// # Errors
+/// When `out` does.
+pub fn kernels(out: &mut impl Write, kernels: &[Kernel], style: &Style) -> io::Result<()> {
+    let row = |k: &Kernel| -> [String; 6] {
+        let name = clip(&clean(&plain(&k.name)), NAME);
+        let lost = if k.dropped > 0 { number(k.dropped) } else { String::new() };
+        let why: Vec<String> = k.skipped.iter().map(|(why, n)| format!("{}: {}", number(*n), clean(why))).collect();
+        [name, number(k.launches), number(k.recorded), number(k.elements), lost, why.join("; ")]
+    };
+    let rows: Vec<[String; 6]> = kernels.iter().map(row).collect();
+    let head = ["kernel", "launches", "recorded", "elements", "lost", "not recorded"].map(String::from);
+    table(out, head, &rows, style)
+}
+
+/// Columns as wide as what is in them; the last is not filled up.
+fn table(out: &mut impl Write, head: [String; 6], rows: &[[String; 6]], style: &Style) -> io::Result<()> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let wide = |i: usize| rows.iter().chain([&head]).map(|r| r[i].chars().count()).max().unwrap_or(0);
+    let widths: [usize; 6] = std::array::from_fn(wide);
+    let line = |row: &[String; 6]| {
+        let cells: Vec<String> = row.iter().zip(widths).map(|(cell, width)| pad(cell, width)).collect();
+        format!("  {}", cells.join("  ")).trim_end().to_owned()
+    };
+    writeln!(out, "{}", style.ink(Ink::Faint, &line(&head)))?;
+    rows.iter().try_for_each(|row| writeln!(out, "{}", line(row)))
+}

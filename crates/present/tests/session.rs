@@ -1,0 +1,268 @@
+//! Sessions made by hand: a training run of two processes, changed in known ways; reports and tables as blessed.
+
+#[path = "../../analyze/tests/build/mod.rs"]
+mod build;
+
+use std::path::PathBuf;
+
+use build::{Hashed, S, module, trace};
+use prlx_analyze::report::Report;
+use prlx_analyze::survey::Survey;
+use prlx_analyze::{DiffOptions, Verdict, pair_processes};
+use prlx_present::{Style, json, kernels, launches, read_json, text};
+use prlx_trace::kernel::{Fidelity, Function, Module};
+use prlx_trace::launch::{ArgInfo, Origin};
+use prlx_trace::process::{Device, Skipped};
+use prlx_trace::{Dim3, FuncId, Launch, ModuleId, Process, Recording, SiteId, Streams, Trace};
+
+fn check(name: &str, got: &str) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/cases/report").join(name);
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&path, got).unwrap();
+        return;
+    }
+    let want = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(got, want, "{name} is not as blessed; BLESS=1 writes it");
+}
+
+/// What is launched: a kernel by name, with content; `!` before it: it is not recorded.
+type Step<'a> = (&'a str, u64);
+
+fn toy() -> Vec<Vec<S>> {
+    vec![vec![S::Store, S::Loop(vec![S::If(vec![S::Store], vec![])])]]
+}
+
+/// A process that launches `steps`, each with one buffer `x` that holds `content` after it, and its number before it.
+fn process(rank: u32, steps: &[Step<'_>]) -> Trace {
+    let mut names: Vec<&str> = steps.iter().map(|s| s.0).collect();
+    names.sort_unstable();
+    names.dedup();
+    let toy = toy();
+    let modules = names.iter().map(|name| match name.strip_prefix('!') {
+        None => {
+            let mut m = module(&toy);
+            m.name = format!("{name}.ptx");
+            m.functions[0].name = (*name).into();
+            m
+        }
+        Some(name) => Module {
+            name: "libvendor.so".into(),
+            target: "sm_90".into(),
+            functions: vec![Function {
+                name: name.into(),
+                kernel: true,
+                skipped: Some("its module has no PTX".into()),
+                ..Function::default()
+            }],
+            ..Module::default()
+        },
+    });
+    let modules: Vec<Module> = modules.collect();
+    let launch = |(number, (name, content)): (u64, &Step<'_>)| {
+        let streams = (0..2).map(|w| {
+            build::warp(&toy, w, |lane| {
+                let mut h = Hashed::new(w * 32 + u64::from(lane.0), &[4]);
+                if *content >= 100 {
+                    h.flips.push((SiteId(1), vec![content % 4]));
+                }
+                h
+            })
+        });
+        let skipped = name.starts_with('!').then(|| "its module has no PTX".to_owned());
+        let recorded = trace(module(&toy), streams.collect()).launches.remove(0);
+        let m = names.binary_search(name).unwrap() as u32;
+        let arg = ArgInfo {
+            name: "x".into(),
+            bytes: Some(64),
+            before: Some(number),
+            after: Some(*content),
+            ..ArgInfo::default()
+        };
+        Recording {
+            streams: if skipped.is_some() { Streams::default() } else { recorded.streams },
+            launch: Launch {
+                module: ModuleId(m),
+                kernel: FuncId(0),
+                device: "NVIDIA H200".into(),
+                cluster: Some(Dim3::default()),
+                number,
+                stream: (number % 2) as u32,
+                origin: if number == 3 { Origin::Graph { exec: 0, node: 2, replay: 7 } } else { Origin::Direct },
+                start: number * 1000,
+                fidelity: Fidelity::Exact,
+                args: vec![arg],
+                skipped,
+                ..recorded.launch
+            },
+        }
+    };
+    let mut launches: Vec<Recording> = (0..).zip(steps).map(launch).collect();
+    // They end in another order than they begin.
+    launches.reverse();
+    Trace {
+        producer: "prlx 0.1.0".into(),
+        process: Some(Process {
+            pid: 100 + rank,
+            host: "node1".into(),
+            rank: Some(rank),
+            local_rank: Some(rank),
+            world_size: Some(2),
+            command: vec!["python".into(), "train.py".into()],
+            started: 5,
+            devices: vec![Device { ordinal: 0, name: "NVIDIA H200".into(), uuid: "GPU-1".into(), capability: (9, 0) }],
+            versions: vec![("driver".into(), "13.0".into())],
+        }),
+        skipped: vec![Skipped { module: "libvendor.so".into(), kernel: None, reason: "it has no PTX".into() }],
+        modules,
+        launches,
+        cut: None,
+    }
+}
+
+const STEPS: &[Step<'static>] = &[("embed", 1), ("!gemm", 2), ("norm", 3), ("loss", 4), ("norm", 5), ("!gemm", 6)];
+
+/// The recorded ones alone.
+const SEEN: &[Step<'static>] = &[("embed", 1), ("norm", 3), ("loss", 4), ("norm", 5)];
+
+fn compare(a: &[Trace], b: &[Trace], options: &DiffOptions) -> Report {
+    let of = |t: &[Trace]| t.iter().map(|t| t.process.clone()).collect::<Vec<_>>();
+    let matching = pair_processes(&of(a), &of(b));
+    let mut r = Report::new(["a.prlx".into(), "b.prlx".into()]);
+    for (i, j) in matching.pairs {
+        r.add([&a[i], &b[j]], options).unwrap();
+    }
+    for (side, all) in matching.alone.iter().enumerate() {
+        all.iter().for_each(|i| r.add_alone(side as u8, &[a, b][side][*i]));
+    }
+    let written = |r: &Report| {
+        let mut out = Vec::new();
+        json(&mut out, r, None).unwrap();
+        out
+    };
+    assert_eq!(written(&read_json(&written(&r)).unwrap()), written(&r));
+    r
+}
+
+fn as_text(r: &Report) -> String {
+    let mut out = Vec::new();
+    text(&mut out, r, &Style::default()).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+fn all() -> DiffOptions {
+    DiffOptions::default()
+}
+
+#[test]
+fn equal_sessions() {
+    let a = [process(0, SEEN), process(1, SEEN)];
+    // Processes and launches lie in another order.
+    let b = [process(1, SEEN), process(0, SEEN)];
+    let r = compare(&a, &b, &all());
+    assert_eq!((r.verdict, r.pairs, r.culprit()), (Verdict::Same, 8, None));
+    check("session-same.txt", &as_text(&r));
+}
+
+#[test]
+fn what_was_not_recorded_could_differ() {
+    let a = [process(0, STEPS)];
+    let r = compare(&a, &a, &all());
+    assert_eq!((r.verdict, r.pairs), (Verdict::Unknown, 6));
+    check("session-unknown.txt", &as_text(&r));
+    // What is asked for was seen.
+    let r = compare(&a, &a, &DiffOptions { kernels: vec!["norm".into()], ..all() });
+    assert_eq!((r.verdict, r.pairs, r.launches[0].launch), (Verdict::Same, 2, [2, 2]));
+    let r = compare(&a, &a, &DiffOptions { launches: vec![(2, 4)], ..all() });
+    assert_eq!((r.verdict, r.pairs), (Verdict::Same, 2));
+}
+
+#[test]
+fn the_culprit_is_named() {
+    let a = [process(0, SEEN), process(1, STEPS)];
+    let mut steps = STEPS.to_vec();
+    // The same goes into the vendor's product, and something else comes out; later a decision differs.
+    (steps[1].1, steps[4].1) = (22, 105);
+    let mut b = process(1, &steps);
+    for r in b.launches.iter_mut().filter(|r| r.launch.number > 1) {
+        r.launch.args[0].before = r.launch.args[0].before.map(|n| n + 50);
+    }
+    let r = compare(&a, &[process(0, SEEN), b], &all());
+    assert_eq!(r.verdict, Verdict::Differs);
+    assert_eq!(r.culprit().map(|l| (l.process, l.launch, l.kernel.as_str())), Some((1, [1, 1], "gemm")));
+    assert_eq!(r.first_launch().map(|l| l.launch), Some([1, 1]));
+    check("session-culprit.txt", &as_text(&r));
+}
+
+#[test]
+fn launches_and_processes_too_many() {
+    let a = [process(0, SEEN), process(1, SEEN)];
+    let mut steps = SEEN.to_vec();
+    steps.insert(2, ("norm", 33));
+    steps.pop();
+    steps.push(("clip", 9));
+    let mut b = process(0, &steps);
+    for r in &mut b.launches {
+        // One launch later, the same goes in.
+        let l = &mut r.launch;
+        l.args[0].before = Some(l.number - u64::from(l.number > 2));
+    }
+    let r = compare(&a, &[b], &all());
+    assert_eq!(r.verdict, Verdict::Differs);
+    let unpaired: Vec<_> = r.unpaired.iter().map(|u| (u.side, u.launch, u.kernel.as_str())).collect();
+    assert_eq!(unpaired, [(1, 4, "clip")]);
+    // One `norm` moved before `loss`: it has a partner still.
+    assert_eq!(r.launches.iter().map(|l| l.launch).collect::<Vec<_>>(), [[0, 0], [1, 1], [2, 3], [3, 2]]);
+    assert_eq!(r.alone.iter().map(|p| (p.side, p.launches)).collect::<Vec<_>>(), [(0, 4)]);
+    check("session-extra.txt", &as_text(&r));
+}
+
+/// Many launches that differ take a few lines each, then none.
+#[test]
+fn long_sessions_stay_short() {
+    let steps = |content: u64| (0..200).map(|_| ("norm", content)).collect::<Vec<Step<'_>>>();
+    let r = compare(&[process(0, &steps(1))], &[process(0, &steps(101))], &all());
+    let shown = as_text(&r);
+    assert!(shown.lines().count() < 130, "{}", shown.lines().count());
+    assert!(shown.contains("and 177 launches like these"), "{shown}");
+}
+
+/// A side that was cut off may have gone on.
+#[test]
+fn a_killed_process() {
+    let whole = process(0, SEEN);
+    let mut file = Vec::new();
+    let mut sorted = whole.clone();
+    sorted.launches.reverse();
+    sorted.write(&mut file).unwrap();
+    let cut = Trace::read_cut(&file[..file.len() - 400]).unwrap();
+    assert!(cut.launches.len() < 4 && !cut.launches.is_empty());
+    let r = compare(&[whole], &[cut], &all());
+    assert_eq!(r.verdict, Verdict::Unknown);
+    check("session-cut.txt", &as_text(&r));
+}
+
+/// Shards of a session, put together in any order, are the report of the whole.
+#[test]
+fn parts_add_up() {
+    let a = [process(0, STEPS), process(1, SEEN)];
+    let b = [process(0, SEEN), process(1, STEPS)];
+    let part = |index| compare(&a, &b, &DiffOptions { shard: Some(prlx_analyze::Shard { index, of: 3 }), ..all() });
+    let merged = part(2).merge(part(0)).unwrap().merge(part(1)).unwrap();
+    assert_eq!(merged, compare(&a, &b, &all()));
+}
+
+#[test]
+fn tables() {
+    let t = process(1, STEPS);
+    let mut out = Vec::new();
+    launches(&mut out, &t, &|_| true, &Style::default()).unwrap();
+    let mut survey = Survey::default();
+    survey.add(&t);
+    survey.add(&process(0, SEEN));
+    let rows = survey.kernels();
+    for k in &rows {
+        assert_eq!(k.launches, k.recorded + k.skipped.values().sum::<u64>(), "{k:?}");
+    }
+    kernels(&mut out, &rows, &Style::default()).unwrap();
+    check("session-tables.txt", &String::from_utf8(out).unwrap());
+}
