@@ -1,0 +1,194 @@
+"""Runs programs that know nothing of PRLX on a GPU, bare and under `prlx record`: gpu_programs.py [options]
+
+For every program: output and exit code are what they are without PRLX; the recording reads back, with as many launches as the
+program makes; two recordings of the same do not differ, those of other arguments do. Prints a table, writes programs.json, ends
+with 1 if anything is wrong. Needs nvcc for the programs in CUDA C++, PyTorch and Triton for those in Python; see docs/gpu.md.
+"""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+# Name, command; least launches and least of them recorded; which exit code, negative for a signal.
+PROGRAMS = [
+    ("plain", ["plain"], 3, 3, 0),
+    ("plain, exit code", ["plain", "1", "5"], 3, 3, 5),
+    ("plain, shared runtime", ["plain-shared"], 3, 3, 0),
+    ("plain, machine code alone", ["plain-sass"], 3, 0, 0),
+    ("graph", ["graph"], 201, 201, 0),
+    ("streams", ["streams"], 102, 102, 0),
+    ("attributes", ["attributes"], 2, 2, 0),
+    ("fault", ["fault"], 2, 2, 6),
+    ("killed", ["killed", "kill"], 15, 15, -9),
+    ("_exit", ["killed", "exit"], 20, 20, 7),
+    ("abort", ["killed", "abort"], 15, 15, -6),
+    ("fork", ["killed", "fork"], 20, 20, 0),
+    ("device reset", ["killed", "reset"], 20, 20, 0),
+    ("triton", ["triton_sum.py"], 3, 3, 0),
+    ("torch, eager", ["torch_step.py"], 20, 0, 0),
+    ("torch.compile", ["torch_step.py", "compile"], 20, 5, 0),
+]
+
+
+class Programs:
+    def __init__(self, options):
+        self.options = options
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="prlx-programs-"))
+        os.environ.setdefault("TRITON_CACHE_DIR", str(self.folder / "triton"))
+        os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(self.folder / "inductor"))
+
+    def build(self):
+        """Compiles what is to be compiled; says what can't be."""
+        both = "-gencode=arch=compute_90,code=[sm_90,compute_90]"
+        flags = {"": [both], "-shared": [both, "-cudart=shared"], "-sass": ["-gencode=arch=compute_90,code=sm_90"]}
+        wanted = [(source, kind) for source in sorted(self.options.programs.glob("*.cu")) for kind in flags]
+        wanted = [(s, k) for s, k in wanted if not k or s.stem == "plain"]
+
+        def one(job):
+            source, kind = job
+            out = self.folder / (source.stem + kind)
+            words = ["nvcc", "-O2", *(["-lineinfo"] if kind != "-sass" else []), *flags[kind], "-o", str(out), str(source)]
+            done = subprocess.run(words, capture_output=True, text=True)
+            return f"{source.name}{kind}: {done.stderr.strip()}" if done.returncode else ""
+
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            return [said for said in pool.map(one, wanted) if said]
+
+    def command(self, words):
+        if words[0].endswith(".py"):
+            return [sys.executable, str(self.options.programs / words[0]), *words[1:]]
+        return [str(self.folder / words[0]), *words[1:]]
+
+    def run(self, words):
+        """Exit code, standard output, standard error, seconds."""
+        began = time.monotonic()
+        try:
+            done = subprocess.run(words, capture_output=True, text=True, timeout=self.options.timeout)
+            return done.returncode, done.stdout, done.stderr, time.monotonic() - began
+        except subprocess.TimeoutExpired as e:
+            said = e.stderr.decode(errors="replace") if e.stderr else ""
+            return "never", "", f"not done in {self.options.timeout} s; {said}", time.monotonic() - began
+
+    def recorded(self, name, words, extra=()):
+        """Records; gives what `run` does, and the session's folder."""
+        out = self.folder / re.sub(r"\W+", "-", name)
+        shutil.rmtree(out, ignore_errors=True)
+        return *self.run([self.options.prlx, "record", "-o", str(out), *extra, "--", *self.command(words)]), out
+
+    def one(self, program):
+        name, words, launches, least, code = program
+        row = {"program": name, "wrong": []}
+        bare = self.run(self.command(words))
+        row["bare"] = round(bare[3], 2)
+        if bare[0] != code:
+            row["wrong"].append(f"bare: exit code {bare[0]}: {bare[2][-400:]}")
+            return row
+        got = self.recorded(name, words)
+        row["seconds"] = round(got[3], 2)
+        # A shell's way to say that a signal ended it.
+        if got[0] != code and got[0] != 128 - code:
+            row["wrong"].append(f"recorded: exit code {got[0]} instead of {code}: {got[2][-600:]}")
+        if got[1] != bare[1]:
+            row["wrong"].append(f"recorded: it says {got[1]!r} instead of {bare[1]!r}")
+        row["again"] = round(self.recorded(name + " again", words)[3], 2)
+        try:
+            index = json.loads((got[4] / "session.json").read_text())
+        except (OSError, ValueError) as e:
+            row["wrong"].append(f"no session: {e}: {got[2][-600:]}")
+            return row
+        files = index["processes"]
+        row["processes"] = len(files)
+        for key in ("launches", "recorded", "dropped"):
+            row[key] = sum(f[key] for f in files)
+        row["skipped"] = {why: n for f in files for why, n in f["skipped"].items()}
+        if row["launches"] < launches or row["recorded"] < least:
+            row["wrong"].append(f"{row['recorded']} of {row['launches']} launches recorded: {row['skipped']} {got[2][-600:]}")
+        if row["dropped"]:
+            row["wrong"].append(f"{row['dropped']} elements dropped")
+        code, out, said, _ = self.run([self.options.prlx, "inspect", str(got[4])])
+        if code:
+            row["wrong"].append(f"inspect: {said[-400:]}")
+        code, out, said, _ = self.run([self.options.prlx, "diff", str(got[4]), str(got[4]) + "-again", "--json"])
+        row["diff"] = {0: "same", 1: "differs", 3: "unknown"}.get(code, "fails")
+        whole = row["recorded"] == row["launches"] and not any(f["incomplete"] for f in files)
+        if row["diff"] not in (("same",) if whole else ("same", "unknown")):
+            row["wrong"].append(f"diff of two recordings: {row['diff']}: {(said or out)[-600:]}")
+        return row
+
+    def others(self):
+        """What takes more than one program."""
+        rows = []
+        row = {"program": "compare, other numbers", "wrong": []}
+        one, two = (" ".join(self.command(["plain", first])) for first in ("1", "2"))
+        code, out, said, row["seconds"] = self.run([self.options.prlx, "compare", "--a", one, "--b", two])
+        row["diff"] = {0: "same", 1: "differs", 3: "unknown"}.get(code, "fails")
+        if code != 1 or "collatz" not in out:
+            row["wrong"].append(f"{row['diff']}: {out[-300:]}{said[-600:]}")
+        rows.append(row)
+        row = {"program": "two processes at once", "wrong": []}
+        script = " & ".join(" ".join(self.command(["plain"])) for _ in range(2)) + "; wait"
+        out = self.folder / "two"
+        code, _, said, row["seconds"] = self.run([self.options.prlx, "record", "-o", str(out), "--", "sh", "-c", script])
+        try:
+            files = json.loads((out / "session.json").read_text())["processes"]
+            row["processes"], row["launches"] = len(files), sum(f["launches"] for f in files)
+            row["recorded"] = sum(f["recorded"] for f in files)
+        except (OSError, ValueError) as e:
+            row["wrong"].append(f"no session: {e}")
+        if code or row.get("recorded") != 6:
+            row["wrong"].append(f"exit code {code}: {said[-600:]}")
+        rows.append(row)
+        return rows
+
+
+def main():
+    here = pathlib.Path(__file__).resolve().parent
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--prlx", default=str(here / "prlx"), help="the binary")
+    parser.add_argument("--programs", type=pathlib.Path, default=here / "programs", help="their sources")
+    parser.add_argument("--only", default="", help="words, with commas: programs whose name has one of them")
+    parser.add_argument("--timeout", type=int, default=120, help="seconds for one run")
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("."), help="where programs.json goes")
+    programs = Programs(parser.parse_args())
+    options = programs.options
+    for said in programs.build():
+        print(f"not compiled: {said}", flush=True)
+    words = [w for w in options.only.split(",") if w]
+    chosen = [p for p in PROGRAMS if not words or any(w in p[0] for w in words)]
+    columns = [("program", 28), ("bare", 8), ("seconds", 9), ("again", 8), ("processes", 10), ("launches", 9)]
+    columns += [("recorded", 9), ("dropped", 8), ("diff", 9)]
+    print("".join(name.ljust(width) for name, width in columns))
+    rows = []
+    for program in chosen:
+        rows.append(programs.one(program))
+        show(rows[-1], columns)
+    if not words:
+        for row in programs.others():
+            rows.append(row)
+            show(row, columns)
+    bad = sum(bool(r["wrong"]) for r in rows)
+    print(f"{len(rows)} programs, {bad} wrong")
+    options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / "programs.json").write_text(json.dumps(rows, indent=1) + "\n")
+    shutil.rmtree(programs.folder, ignore_errors=True)
+    return 1 if bad or not rows else 0
+
+
+def show(row, columns):
+    print("".join(str(row.get(c, "-")).ljust(width) for c, width in columns), flush=True)
+    for why, n in row.get("skipped", {}).items():
+        print(f"    {n} not recorded: {why}", flush=True)
+    for what in row["wrong"]:
+        print(f"    WRONG {what}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
