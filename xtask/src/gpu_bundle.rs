@@ -1,23 +1,28 @@
-//! A folder that runs on a machine with a GPU and neither Rust nor this repository: the `prlx` binary, the corpus, the examples
-//! and the script that runs them (`xtask/py/gpu_bundle.py`).
+//! A folder that runs on a machine with a GPU and neither Rust nor this repository: the `prlx` binary and its preload library, the
+//! corpus, the examples, programs that know nothing of PRLX, and the scripts that run them (`xtask/py/gpu_*.py`).
 //!
-//! `cargo xtask gpu-bundle [FOLDER]` fills it (`target/gpu-bundle`); there, `python3 gpu_bundle.py` prints the table.
-//! Modules are not packed rewritten: the binary rewrites them there, as it does for a user.
+//! `cargo xtask gpu-bundle [FOLDER]` fills it (`target/gpu-bundle`); there, `python3 gpu_bundle.py` and `python3 gpu_programs.py`
+//! print the tables. Nothing is packed compiled or rewritten: that is done there, as a user does it.
 //!
-//! Holds: the binary needs no newer glibc than [`GLIBC`], and the whole is below [`MOST`] bytes.
-//! Misses: programs in PyTorch and Triton; they come with the preload library.
+//! Holds: the binaries need no newer glibc than [`GLIBC`], and the whole is below [`MOST`] bytes.
 
 use crate::{root, sh};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::Path;
 
-/// The newest glibc that the binary may need: Ubuntu 22.04's.
+/// The binaries.
+const BINARIES: [&str; 2] = ["prlx", "libprlx_preload.so"];
+/// The scripts.
+const SCRIPTS: [&str; 2] = ["gpu_bundle.py", "gpu_programs.py"];
+/// The newest glibc that the binaries may need: Ubuntu 22.04's.
 const GLIBC: (u32, u32) = (2, 35);
 /// Bytes of the bundle.
 const MOST: u64 = 60 << 20;
 /// What a launch needs of its folder.
 const KINDS: [&str; 3] = ["toml", "ptx", "npy"];
+/// What programs are made of.
+const SOURCES: [&str; 3] = ["cu", "cuh", "py"];
 /// Where launches of `bench/overhead` look for kernels, here and in the bundle.
 const KERNELS: [&str; 2] = ["../../tests/kernels/", "../kernels/"];
 
@@ -29,24 +34,33 @@ pub fn run(args: &[String]) -> Result<()> {
         fs::remove_dir_all(&bundle).with_context(|| format!("cannot remove {}", bundle.display()))?;
     }
     fs::create_dir_all(&bundle)?;
-    sh("cargo", &["build", "--release", "-p", "prlx-cli"])?;
+    sh("cargo", &["build", "--release", "-p", "prlx-cli", "-p", "prlx-preload"])?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), Into::into);
-    let binary = bundle.join("prlx");
-    fs::copy(target.join("release/prlx"), &binary).context("cannot copy the binary")?;
-    // Its debug information is most of it.
-    sh("strip", &["--strip-debug", &binary.to_string_lossy()])?;
-    let (major, minor) = glibc(&fs::read(&binary)?).unwrap_or_default();
-    if (major, minor) > GLIBC {
-        bail!(
-            "prlx needs glibc {major}.{minor}, newer than {}.{}: build it on an older system, or with cargo-zigbuild \
-             (`--target x86_64-unknown-linux-gnu.2.31`, which needs that target's std from rustup)",
-            GLIBC.0,
-            GLIBC.1
-        );
+    let mut newest = (0, 0);
+    for name in BINARIES {
+        let binary = bundle.join(name);
+        fs::copy(target.join("release").join(name), &binary).with_context(|| format!("cannot copy {name}"))?;
+        // Its debug information is most of it.
+        sh("strip", &["--strip-debug", &binary.to_string_lossy()])?;
+        let needs = glibc(&fs::read(&binary)?).unwrap_or_default();
+        if needs > GLIBC {
+            bail!(
+                "{name} needs glibc {}.{}, newer than {}.{}: build it on an older system, or with cargo-zigbuild \
+                 (`--target x86_64-unknown-linux-gnu.2.31`, which needs that target's std from rustup)",
+                needs.0,
+                needs.1,
+                GLIBC.0,
+                GLIBC.1
+            );
+        }
+        newest = newest.max(needs);
     }
-    fs::copy(root().join("xtask/py/gpu_bundle.py"), bundle.join("gpu_bundle.py"))?;
-    copy(&root().join("tests/kernels"), &bundle.join("kernels"))?;
-    copy(&root().join("examples"), &bundle.join("examples"))?;
+    for script in SCRIPTS {
+        fs::copy(root().join("xtask/py").join(script), bundle.join(script))?;
+    }
+    copy(&root().join("tests/kernels"), &bundle.join("kernels"), &KINDS)?;
+    copy(&root().join("examples"), &bundle.join("examples"), &KINDS)?;
+    copy(&root().join("tests/programs/cuda"), &bundle.join("programs"), &SOURCES)?;
     overhead(&root().join("bench/overhead"), &bundle.join("overhead"))?;
     for list in ["schedule.txt", "refused.txt"] {
         fs::copy(root().join("tests/kernels").join(list), bundle.join("kernels").join(list))?;
@@ -55,7 +69,9 @@ pub fn run(args: &[String]) -> Result<()> {
     if bytes > MOST {
         bail!("the bundle has {bytes} bytes, {MOST} is the most");
     }
-    eprintln!("{named}: {files} files, {} MiB, needs glibc {major}.{minor}; there: python3 gpu_bundle.py", bytes >> 20);
+    let (major, minor) = newest;
+    let there = SCRIPTS.map(|s| format!("python3 {s}")).join(", ");
+    eprintln!("{named}: {files} files, {} MiB, needs glibc {major}.{minor}; there: {there}", bytes >> 20);
     Ok(())
 }
 
@@ -72,13 +88,13 @@ fn glibc(program: &[u8]) -> Option<(u32, u32)> {
     places.filter_map(version).max()
 }
 
-/// Copies what launches need, folder by folder.
-fn copy(from: &Path, to: &Path) -> Result<()> {
+/// Copies files of some kinds, folder by folder.
+fn copy(from: &Path, to: &Path, kinds: &[&str]) -> Result<()> {
     for entry in fs::read_dir(from).with_context(|| format!("cannot list {}", from.display()))? {
         let (path, name) = { entry.map(|e| (e.path(), e.file_name()))? };
         if path.is_dir() {
-            copy(&path, &to.join(name))?;
-        } else if path.extension().and_then(|e| e.to_str()).is_some_and(|e| KINDS.contains(&e)) {
+            copy(&path, &to.join(name), kinds)?;
+        } else if path.extension().and_then(|e| e.to_str()).is_some_and(|e| kinds.contains(&e)) {
             fs::create_dir_all(to)?;
             fs::copy(&path, to.join(name)).with_context(|| format!("cannot copy {}", path.display()))?;
         }
