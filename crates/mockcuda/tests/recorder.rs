@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use prlx_driver::Driver;
 use prlx_driver::cuda::calls::{LaunchConfig, extra};
-use prlx_driver::cuda::recorder::{Counts, Finished, NodeId, Recorder, Unrecorded};
+use prlx_driver::cuda::recorder::{Counts, Finished, NodeId, PATIENCE, Recorder, Unrecorded};
 use prlx_driver::cuda::{Context, Library, Stream, VARIABLE};
 use prlx_emu::{Emulator, Options};
 use prlx_instrument::Rewrite;
@@ -63,14 +63,17 @@ static TURN: LazyLock<Mutex<()>> = LazyLock::new(|| {
     #[expect(unsafe_code, reason = "tests have no other way to name the library")]
     // SAFETY: done once, before any test reads the environment.
     unsafe {
-        std::env::set_var(VARIABLE, mock());
+        std::env::set_var(VARIABLE, driver());
         std::env::set_var("PRLX_MOCK_KERNEL_MICROS", "100");
     }
     Mutex::new(())
 });
 
-fn mock() -> PathBuf {
-    std::env::current_exe().unwrap().with_file_name("libprlx_mockcuda.so")
+/// The driver's library: the stand-in, or what `PRLX_TEST_LIBCUDA` names. On a real one each test needs a process of
+/// its own, for a context that is dead stays so.
+fn driver() -> PathBuf {
+    let mock = || std::env::current_exe().unwrap().with_file_name("libprlx_mockcuda.so");
+    std::env::var_os("PRLX_TEST_LIBCUDA").map_or_else(mock, PathBuf::from)
 }
 
 impl App {
@@ -82,7 +85,7 @@ impl App {
         let library = Library::open().unwrap();
         #[expect(unsafe_code, reason = "the same library once more, as a program has it")]
         // SAFETY: it is loaded already.
-        let raw = unsafe { libloading::Library::new(mock()).unwrap() };
+        let raw = unsafe { libloading::Library::new(driver()).unwrap() };
         let program = Program { level, elide: true, filter: Filter::default(), window: None };
         let rewritten = prlx_instrument::rewrite(BITS, "bits.ptx", &program, &|_| None).unwrap();
         let mut context = null_mut();
@@ -106,6 +109,16 @@ impl App {
         App { library, raw, context, function, rewritten, data, _turn: turn }
     }
 
+    /// Whether the driver is the stand-in, which can be told to hold streams back. Says so if not.
+    fn mocked(&self) -> bool {
+        #[expect(unsafe_code, reason = "whether there is a symbol")]
+        // SAFETY: it is only looked for.
+        let found = unsafe { self.raw.get::<*const c_void>(b"prlx_mock_hold\0").is_ok() };
+        if !found {
+            eprintln!("skipped: needs the stand-in for the driver");
+        }
+        found
+    }
     fn recorder(&self, device: u64) -> (Recorder, Arc<Mutex<Vec<Finished>>>) {
         let all = Arc::new(Mutex::new(Vec::new()));
         let to = Arc::clone(&all);
@@ -268,17 +281,12 @@ fn every_launch_of_many_streams_is_accounted_for() {
     for i in 0..LAUNCHES {
         app.recorded(&recorder, &plan, i, 1 + (i % 3) as u32, streams[i as usize % 4]);
     }
-    // One whose chunks are more than there are: what does not fit is counted.
-    assert!(app.recorded(&recorder, &plan, LAUNCHES, 200, streams[0]));
     let (counts, dead) = recorder.finish(Duration::from_secs(20));
     assert!(recorder.is_finished() && dead.is_none());
     let all = all.lock().unwrap();
-    let recorded = accounted(&all, counts, LAUNCHES + 1);
-    let last = all.iter().find(|f| f.recording.launch.number == LAUNCHES).unwrap().recording.launch.totals;
-    assert!(last.recorded > 0 && last.dropped > 0, "{last:?}");
-    // Each generation has room for about 50 of 2 CTAs: it went round often. A launch may still be too much for a full
-    // one.
-    assert!(recorded > LAUNCHES / 2, "{counts:?}");
+    let recorded = accounted(&all, counts, LAUNCHES);
+    // A generation has room for about 50 of 2 CTAs: they went round.
+    assert!(recorded > 200, "{counts:?}");
     for f in all.iter().filter(|f| f.recording.launch.skipped.is_none()) {
         // The data is rotated by 40 bits at a time: every launch sees other bits, but the first sees what `alone` saw.
         assert_eq!(f.recording.streams.infos().len(), 2 * f.recording.launch.grid.x as usize);
@@ -289,6 +297,15 @@ fn every_launch_of_many_streams_is_accounted_for() {
         all.iter().filter(|f| f.recording.launch.skipped.is_none()).map(|f| f.recording.launch.number).collect();
     assert!(numbers.is_sorted(), "generations are drained in order, each in the order of its launches");
     assert_eq!(recorder.begin(&plan, app.known(9, 1)).unwrap_err(), Unrecorded::Ended);
+
+    // One whose chunks are more than there are: what does not fit is counted.
+    let (recorder, all) = app.recorder(SMALL);
+    assert!(app.recorded(&recorder, &plan, 0, 200, streams[0]));
+    let (counts, _) = recorder.finish(Duration::from_secs(20));
+    let all = all.lock().unwrap();
+    assert_eq!(accounted(&all, counts, 1), 1);
+    let totals = all[0].recording.launch.totals;
+    assert!(totals.recorded > 0 && totals.dropped > 0, "{totals:?}");
 }
 
 #[test]
@@ -316,6 +333,10 @@ fn streams_are_what_the_cpu_device_sees() {
             ..Default::default()
         };
         let seen = cpu.observe(module, "bits", &config, &data.0.to_le_bytes(), &plan).unwrap().unwrap();
+        if level == Level::Events && !app.mocked() {
+            // A GPU takes its warps apart as it likes.
+            continue;
+        }
         let plain = |lanes: &Lanes| match lanes {
             Lanes::Events(events) => Lanes::Events(events.iter().map(|e| Event { clock: 0, ..*e }).collect()),
             other => other.clone(),
@@ -372,6 +393,9 @@ impl<'a> SharedApp<'a> {
 #[test]
 fn a_kernel_that_waits_for_the_host_stops_nobody() {
     let app = App::start();
+    if !app.mocked() {
+        return;
+    }
     let (recorder, all) = app.recorder(SMALL);
     let plan = app.plan();
     let (spinning, other) = (app.stream(), app.stream());
@@ -401,6 +425,9 @@ fn a_kernel_that_waits_for_the_host_stops_nobody() {
 #[test]
 fn when_nothing_ends_launches_go_unrecorded_at_once() {
     let app = App::start();
+    if !app.mocked() {
+        return;
+    }
     let (recorder, all) = app.recorder(SMALL);
     let (plan, held) = (app.plan(), app.stream());
     app.hold(held, true);
@@ -444,6 +471,11 @@ fn a_graph_is_recorded_at_every_launch() {
         run(1, 3 * i, stream);
     }
     assert_eq!(app.synchronize(), 0);
+    if !app.mocked() {
+        let (counts, dead) = recorder.finish(Duration::from_secs(20));
+        assert!(dead.is_none() && accounted(&all.lock().unwrap(), counts, 300) > 150, "{counts:?} {dead:?}");
+        return;
+    }
     // In another stream it waits for itself; another one of the same graph at the same time spoils both.
     let second = app.stream();
     app.hold(stream, true);
@@ -461,13 +493,16 @@ fn a_graph_is_recorded_at_every_launch() {
     let spoilt: Vec<u64> =
         all.iter().filter(unrecorded).map(|f| f.recording.launch.number).filter(|n| *n >= 300).collect();
     assert_eq!(spoilt.len(), 9, "{spoilt:?}");
-    assert!(!spoilt.contains(&309) && recorded > 200, "{counts:?}");
+    assert!(!spoilt.contains(&309) && recorded > 150, "{counts:?}");
     nodes.into_iter().for_each(|(node, _)| recorder.forget(node));
 }
 
 #[test]
 fn no_call_breaks_a_capture() {
     let app = App::start();
+    if !app.mocked() {
+        return;
+    }
     let (recorder, all) = app.recorder(SMALL);
     let (plan, stream) = (app.plan(), app.stream());
     assert_eq!(raw!(app.raw, prlx_mock_capture(1 => i32)), 0);
@@ -482,6 +517,49 @@ fn no_call_breaks_a_capture() {
     let (counts, _) = recorder.finish(Duration::from_secs(10));
     assert_eq!(raw!(app.raw, prlx_mock_capture(0 => i32)), 0);
     accounted(&all.lock().unwrap(), counts, 200);
+}
+
+#[test]
+fn who_takes_launches_slowly_stops_nobody() {
+    let app = App::start();
+    let (go, wait) = std::sync::mpsc::channel::<()>();
+    let all = Arc::new(Mutex::new(Vec::new()));
+    let to = Arc::clone(&all);
+    let recorder = Recorder::new(app.library, app.handle(), Level::Path, SMALL, move |finished| {
+        // The first is kept until the program has made all its launches.
+        if to.lock().unwrap().is_empty() {
+            wait.recv().unwrap();
+        }
+        to.lock().unwrap().push(finished);
+    });
+    let (recorder, plan, stream) = (recorder.unwrap(), app.plan(), app.stream());
+    let start = Instant::now();
+    let recorded = (0..600).filter(|&i| app.recorded(&recorder, &plan, i, 10, stream)).count();
+    // One generation is with the sink, the other fills; then one launch waits as long as it may, and no other.
+    assert!(recorded > 0 && recorded < 600, "{recorded}");
+    assert!(start.elapsed() > PATIENCE && start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+    go.send(()).unwrap();
+    let (counts, _) = recorder.finish(Duration::from_secs(20));
+    accounted(&all.lock().unwrap(), counts, 600);
+}
+
+#[test]
+fn a_signal_ends_it() {
+    let app = App::start();
+    let (recorder, all) = app.recorder(SMALL);
+    let (plan, stream) = (app.plan(), app.stream());
+    assert!(app.recorded(&recorder, &plan, 0, 1, stream));
+    assert!(!recorder.is_finished());
+    recorder.hurry();
+    let start = Instant::now();
+    while !recorder.is_finished() {
+        assert!(start.elapsed() < Duration::from_secs(5));
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(recorder.begin(&plan, app.known(1, 1)).unwrap_err(), Unrecorded::Ended);
+    let (counts, _) = recorder.finish(Duration::from_secs(1));
+    assert_eq!((counts.recorded, counts.unsaid), (1, 1), "{counts:?}");
+    accounted(&all.lock().unwrap(), counts, 2);
 }
 
 #[test]

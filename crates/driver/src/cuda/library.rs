@@ -150,6 +150,10 @@ pub struct Library {
 }
 
 impl Library {
+    /// The library whose calls these are: it is started already.
+    pub const fn of(functions: Functions) -> Library {
+        Library { functions }
+    }
     /// Finds and opens it, and starts the driver.
     ///
     /// # Errors

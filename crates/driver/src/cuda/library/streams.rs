@@ -16,11 +16,13 @@ const NOT_READY: i32 = 600;
 const HIGHEST: i32 = -1000;
 
 impl Library {
-    /// The calling thread's context; `None` if it has none.
-    pub fn current(&self) -> Result<Option<Context>, Failure> {
-        let mut context = null_mut();
-        call!(self.cuCtxGetCurrent(&mut context))?;
-        Ok((!context.is_null()).then_some(Context(context)))
+    /// Does `work` in a context, and leaves the calling thread's as they were.
+    pub fn within<T>(&self, context: Context, work: impl FnOnce() -> T) -> Result<T, Failure> {
+        call!(self.cuCtxPushCurrent_v2(context.0))?;
+        let result = work();
+        let mut popped = null_mut();
+        call!(self.cuCtxPopCurrent_v2(&mut popped))?;
+        Ok(result)
     }
 
     /// Does `work`, whose calls break no capture that is under way in this process.

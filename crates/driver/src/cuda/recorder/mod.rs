@@ -20,6 +20,10 @@
 //! with. Before each launch of the graph, [`Recorder::replay`] puts fresh contexts there by a copy in the graph's own
 //! stream; one of zeros records nothing.
 //!
+//! **Use.** One recorder a context, made before anything runs there that waits for the host: at its first module. Where
+//! a call is for the thread's own default stream, the stream is `CU_STREAM_PER_THREAD`. A stream that is captured takes
+//! nodes, not launches. Before the context is reset or destroyed, and before the process ends, [`Recorder::finish`].
+//!
 //! Holds: nothing is allocated, freed, set or waited for in a stream of the program, but for the copies before a
 //! graph's launch, and their wait for the same graph's launch before, for which the graph itself would wait; no call
 //! breaks a capture; every wait of a thread of the program is bounded, by [`PATIENCE`] at most; asked = recorded +
@@ -45,7 +49,7 @@ use prlx_trace::launch::Launch;
 use prlx_trace::{Level, Recording};
 
 use self::layout::{CONTEXT, Kind, Layout, NODES, Slot};
-use self::state::{Fate, Generation, Place, Placed, Progress, State, Waiting};
+use self::state::{Fate, Generation, Phase, Place, Placed, Progress, State, Waiting};
 use super::library::{Context, Dma, Failure, Library, Stream};
 use crate::{Error, ErrorKind};
 
@@ -203,7 +207,8 @@ impl Shared {
                 continue;
             }
             let now = Instant::now();
-            if state.progress != seen {
+            // What is being drained makes room, however long its launches take to be handed on.
+            if state.progress != seen || state.generations.iter().any(|g| g.phase == Phase::Draining) {
                 (seen, still) = (state.progress, now);
             }
             if state.stalled == Some(seen) || now - still > STALL || now - start > PATIENCE {
@@ -238,7 +243,10 @@ impl Recorder {
     /// host's memory holds half as much. `sink` gets every launch, on the recorder's thread, each generation's in the
     /// order in which they began.
     ///
-    /// # Errors When there is too little memory, or a call of the driver fails.
+    /// The thread that is started has the caller's signal mask: a program's handlers should not run there.
+    ///
+    /// # Errors
+    /// When there is too little memory, or a call of the driver fails.
     pub fn new(
         library: Library,
         context: Context,
@@ -250,16 +258,8 @@ impl Recorder {
             Error::new(ErrorKind::Memory, format!("{device} bytes of device memory are too little to record with"))
                 .help("four MiB are the least that is of use")
         })?;
-        let (shared, worker) = library.relaxed(|| {
-            let failed = |e: Failure| e.during("recording");
-            let previous = library.current().map_err(failed)?;
-            library.enter(context).map_err(failed)?;
-            let made = Recorder::make(library, layout);
-            if let Some(previous) = previous {
-                library.enter(previous).map_err(failed)?;
-            }
-            made
-        })?;
+        let made = library.relaxed(|| library.within(context, || Recorder::make(library, layout)));
+        let (shared, worker) = made.map_err(|e| e.during("recording"))??;
         let shared = Arc::new(shared);
         let of_thread = Arc::clone(&shared);
         let thread = std::thread::Builder::new().name("prlx".into());
