@@ -62,6 +62,10 @@ pub fn run(args: &[String]) -> Result<()> {
     copy(&root().join("examples"), &bundle.join("examples"), &KINDS)?;
     copy(&root().join("tests/programs/cuda"), &bundle.join("programs"), &SOURCES)?;
     overhead(&root().join("bench/overhead"), &bundle.join("overhead"))?;
+    fs::create_dir_all(bundle.join("approx"))?;
+    for file in ["approx.py", "approx.ptx"] {
+        fs::copy(root().join("bench/approx").join(file), bundle.join("approx").join(file))?;
+    }
     for list in ["schedule.txt", "refused.txt"] {
         fs::copy(root().join("tests/kernels").join(list), bundle.join("kernels").join(list))?;
     }

@@ -367,9 +367,12 @@ pub struct DeviceArgs {
     /// something back]
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
-    /// Most memory of the CPU device: buffers, CTAs under way, and what is printed and recorded, in MiB [default: 16384]
+    /// Most memory of the CPU device: buffers, CTAs under way, what checks note, what is printed and recorded, in MiB [default: 16384]
     #[arg(long, value_name = "MIB")]
     pub max_memory: Option<u64>,
+    /// Correct an approximate operation of the CPU device by what hardware gives (docs/calibration.md); may be repeated
+    #[arg(long, value_name = "FILE")]
+    pub calibration: Vec<PathBuf>,
 }
 
 /// What is recorded.

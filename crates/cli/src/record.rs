@@ -1,11 +1,12 @@
 //! From a launch file to a recording, on the device that the options choose.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use prlx_driver::cuda::{self, Cuda};
 use prlx_driver::{Driver, Job, RecordOptions};
-use prlx_emu::Emulator;
+use prlx_emu::{Calibration, Emulator};
 use prlx_probe::Program;
 use prlx_trace::Trace;
 use prlx_trace::check::Findings;
@@ -61,8 +62,10 @@ pub fn device(args: &DeviceArgs) -> Result<Device> {
     };
     if let Some(ordinal) = ordinal {
         let limits = [args.max_steps.is_some(), args.max_memory.is_some(), args.threads.is_some()];
-        if limits.contains(&true) || args.check.is_some() {
-            bail!("--max-steps, --max-memory, --threads and --check are for the CPU device, not for a GPU");
+        if limits.contains(&true) || args.check.is_some() || !args.calibration.is_empty() {
+            bail!(
+                "--max-steps, --max-memory, --threads, --check and --calibration are for the CPU device, not for a GPU"
+            );
         }
         return Ok(Device::Gpu(Box::new(Cuda::new(ordinal)?)));
     }
@@ -77,6 +80,14 @@ pub fn device(args: &DeviceArgs) -> Result<Device> {
         options.threads = n;
     }
     options.checks = args.check.unwrap_or_default();
+    for path in &args.calibration {
+        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let table = Calibration::read(&path.display().to_string(), &text)?;
+        if options.calibrations.iter().any(|c| c.op == table.op) {
+            bail!("{}: another file has calibrated `{}` already", path.display(), table.op);
+        }
+        options.calibrations.push(Arc::new(table));
+    }
     Ok(Device::Cpu(Box::new(Emulator::new(options))))
 }
 

@@ -1,4 +1,5 @@
-//! Bulk copies: runs of bytes and tiles of tensors, which the CTA's copy engine moves while its threads go on.
+//! Bulk copies: runs of bytes and tiles of tensors, which the CTA's copy engine moves while its threads go on; and what
+//! `st.async` and `red.async` send.
 //!
 //! Under the fair schedule a copy is done when it begins. Under a hostile one the source is read and the destination written
 //! at seeded points of their own after that, in any order among copies: at the latest where a thread waits for its group
@@ -8,7 +9,7 @@
 //! Misses: faults of a late copy are those of the moment when it is done.
 
 use crate::access::{self, Reach};
-use crate::code::{Bulk, MapKind, MapWork, Mem, Place, Rmw, TensorCopy, window};
+use crate::code::{Bulk, MapKind, MapWork, Mem, Op, Place, Plane, Rmw, Send, Sent, TensorCopy, window};
 use crate::cta::{Block, Launch, Rng};
 use crate::fault::Fault;
 use crate::mbarrier;
@@ -29,6 +30,8 @@ enum What {
     Load { tile: Tile, to: u64 },
     /// A tile from shared memory.
     Store { tile: Tile, from: u64, reduce: Option<Reduce> },
+    /// Elements that were in registers, to the cluster's shared memory.
+    Send { to: u64, reduce: Option<(Rmw, u8)> },
 }
 
 /// A copy that was begun and not done.
@@ -92,6 +95,8 @@ impl Transfer {
                 tile.pieces(off, |at, i| region.read(at, &mut data[i..i + 16]));
                 data
             }
+            // It was read when it began.
+            What::Send { .. } => Vec::new(),
         });
         Ok(())
     }
@@ -117,6 +122,13 @@ impl Transfer {
                 }
             }
             What::Store { tile, reduce, .. } => tile.write(launch.memory, &data, *reduce)?,
+            What::Send { to, reduce } => {
+                let (region, off) = run(&r, Place::Cluster, *to, data.len() as u64)?;
+                match reduce {
+                    None => region.write(off, &data),
+                    Some((rmw, size)) => tensor::join(region, off, &data, *rmw, *size),
+                }
+            }
         }
         if let Some(at) = self.mbarrier {
             for at in targets(self.ranks, at) {
@@ -126,8 +138,12 @@ impl Transfer {
         }
         Ok(())
     }
+    /// What it does, as a verb.
+    fn verb(&self) -> &'static str {
+        if matches!(self.what, What::Send { .. }) { "sends" } else { "copies" }
+    }
     fn fault(&self, text: String) -> (usize, Box<Fault>) {
-        (self.warp as usize, Fault::new(self.step, self.lane, format!("copies {text}")))
+        (self.warp as usize, Fault::new(self.step, self.lane, format!("{} {text}", self.verb())))
     }
 }
 
@@ -172,6 +188,18 @@ impl Block {
         }
         self.end(launch, next)
     }
+    /// A copy begins.
+    fn begin(&mut self, launch: &Launch<'_>, t: Transfer) -> Result<(), (usize, Box<Fault>)> {
+        if launch.config.seed == 0 {
+            return self.end(launch, t);
+        }
+        self.transfers.push(t);
+        if self.transfers.len() > MOST {
+            let oldest = self.transfers.remove(0);
+            return self.end(launch, oldest);
+        }
+        Ok(())
+    }
     /// All that is under way ends.
     ///
     /// # Errors
@@ -183,8 +211,8 @@ impl Block {
         Ok(())
     }
     fn end(&self, launch: &Launch<'_>, t: Transfer) -> Result<(), (usize, Box<Fault>)> {
-        let (warp, lane, step) = (t.warp as usize, t.lane, t.step);
-        t.write(launch, self).map_err(|e| (warp, Fault::new(step, lane, format!("copies {e}"))))
+        let (warp, lane, step, verb) = (t.warp as usize, t.lane, t.step, t.verb());
+        t.write(launch, self).map_err(|e| (warp, Fault::new(step, lane, format!("{verb} {e}"))))
     }
 }
 
@@ -274,15 +302,78 @@ impl Warp {
             ranks: ranks.map(|p| self.planes.w32[usize::from(p)].0[l] as u16),
             data: None,
         };
-        if launch.config.seed == 0 {
-            return block.end(launch, t).map_err(|(_, f)| f);
+        block.begin(launch, t).map_err(|(_, f)| f)
+    }
+    /// Sends elements of each lane to the shared memory of a CTA of the cluster, which counts their bytes.
+    pub(crate) fn send(
+        &mut self,
+        launch: &Launch<'_>,
+        block: &mut Block,
+        send: &Send,
+        m: u32,
+        step: u32,
+    ) -> Result<(), Box<Fault>> {
+        let (mem, values, reduce) = match &send.sent {
+            Sent::Store(mem) => (mem, &mem.planes, None),
+            Sent::Update(atom) => (&atom.mem, &atom.values, Some((atom.rmw, atom.mem.size))),
+        };
+        let bytes = u64::from(mem.size) * values.len() as u64;
+        let mut hint = 0;
+        for (mem, width) in [(mem, bytes), (&send.mbarrier, 8)] {
+            let addresses = access::all_addresses(&self.planes, mem);
+            access::fits(&reach(launch, block, &self.local), &mut hint, mem.place, &addresses, m, width)
+                .map_err(|bad| Fault::new(step, bad.lane, format!("sends {}", bad.text)))?;
         }
-        block.transfers.push(t);
-        if block.transfers.len() > MOST {
-            let oldest = block.transfers.remove(0);
-            return block.end(launch, oldest).map_err(|(_, f)| f);
-        }
-        Ok(())
+        let mut done = Ok(());
+        access::each(m, |l| {
+            let address = |mem: &Mem| mbarrier::cluster_address(mem.place, access::address_of(&self.planes, mem, l));
+            let (to, counted) = (address(mem), address(&send.mbarrier));
+            if done.is_ok() && to / window::CTA != counted / window::CTA {
+                let text = "sends to one CTA's shared memory, and the bytes are to be counted in another's";
+                done = Err(Fault::new(step, l as u32, text));
+            }
+            if done.is_err() {
+                return;
+            }
+            let element = |&p: &Plane| access::value(&self.planes, p, l).to_le_bytes();
+            let data = values.iter().flat_map(|p| element(p).into_iter().take(mem.size.into())).collect();
+            let t = Transfer {
+                what: What::Send { to, reduce },
+                warp: self.index,
+                lane: l as u32,
+                step,
+                group: 0,
+                mbarrier: Some(counted),
+                ranks: None,
+                data: Some(data),
+            };
+            done = block.begin(launch, t).map_err(|(_, f)| f);
+        });
+        done
+    }
+    /// Counts the bytes of copies that a check left out, for those who wait for them.
+    pub(crate) fn forgo(&self, launch: &Launch<'_>, block: &Block, op: &Op, lanes: u32) {
+        let (code, r) = (launch.code, everywhere(launch, block));
+        access::each(lanes, |l| {
+            let (mem, bytes, ranks) = match *op {
+                Op::Bulk(i) => {
+                    let op = &code.bulks[i as usize];
+                    (op.mbarrier.as_ref(), self.planes.w32[usize::from(op.size)].0[l], op.multicast)
+                }
+                Op::Tensor(i) => {
+                    let op = &code.tensors[i as usize];
+                    (op.mbarrier.as_ref(), self.tile(&r, op, l).map_or(0, |t| t.bytes() as u32), op.multicast)
+                }
+                _ => return,
+            };
+            let Some(mem) = mem else { return };
+            let ranks = ranks.map(|p| self.planes.w32[usize::from(p)].0[l] as u16);
+            for at in targets(ranks, access::address_of(&self.planes, mem, l)) {
+                if let Some((region, off)) = access::run(&r, Place::Cluster, at, 8) {
+                    mbarrier::complete(region, off, bytes);
+                }
+            }
+        });
     }
     /// Ends copies of some lanes: all but those of their last `left` groups. `read`: only their sources are read.
     pub(crate) fn bulk_wait(

@@ -4,9 +4,12 @@
 //! different functions don't meet. What an instruction needs beyond its operation (an operand's conversion, a local
 //! address) is done by steps of their own around it, which cost nothing in the count of instructions.
 
+use std::sync::Arc;
+
 use prlx_isa::view::{FuncId, InstId, SymbolId};
 
 use crate::alu::{Args, Run};
+use crate::calibration::Calibration;
 use crate::tensor::{Field, Reduce};
 
 /// A guard: bits 0..15 a predicate plane, bit 15 negates; [`NO_GUARD`]: none.
@@ -74,6 +77,8 @@ pub enum Op {
     TensorMap(u32),
     /// Elements sent to a CTA of the cluster.
     Send(u32),
+    /// A result of an approximate operation, corrected.
+    Correct(u32),
     /// Work on an mbarrier.
     Mbarrier(u32),
     /// Nothing, or a hint.
@@ -467,6 +472,15 @@ pub struct Send {
     pub mbarrier: Mem,
 }
 
+/// A result that a calibration corrects.
+#[derive(Clone, Copy, Debug)]
+pub struct Correction {
+    /// Which calibration.
+    pub table: u32,
+    /// 32-bit planes: the operand, the operation's result, where the corrected one goes.
+    pub planes: [u16; 3],
+}
+
 /// What is done with elements that are sent.
 #[derive(Clone, Debug)]
 pub enum Sent {
@@ -721,6 +735,10 @@ pub struct Code {
     pub bulks: Vec<Bulk>,
     /// Elements that are sent.
     pub sends: Vec<Send>,
+    /// `Op::Correct`.
+    pub corrections: Vec<Correction>,
+    /// The calibrations that they name.
+    pub calibrations: Vec<Arc<Calibration>>,
     /// Asynchronous copies of tiles.
     pub tensors: Vec<TensorCopy>,
     /// Work on tensor maps.

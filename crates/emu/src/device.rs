@@ -13,6 +13,7 @@ use prlx_trace::check::Findings;
 use rustc_hash::FxHashMap;
 
 use crate::alu::Level;
+use crate::calibration::Calibration;
 use crate::check::{Checker, Checks};
 use crate::cluster::MAX_CTAS;
 use crate::code::{Code, window};
@@ -32,7 +33,7 @@ use crate::tensor;
 pub struct Options {
     /// Instructions that one CTA may execute before it counts as stuck.
     pub max_steps: u64,
-    /// Bytes of global memory, of CTAs under way, and of what is printed and recorded.
+    /// Bytes of global memory, of CTAs under way, of what checks note, and of what is printed and recorded.
     pub max_memory: u64,
     /// Host threads under seed 0; 0: as many as there are processors, and one for a kernel in which the order of CTAs can
     /// show ([`order::matters`]). Under any other seed it is always one.
@@ -43,6 +44,8 @@ pub struct Options {
     pub level: Level,
     /// What is checked; a launch with checks runs on one host thread.
     pub checks: Checks,
+    /// Corrections of approximate operations: at most one for each.
+    pub calibrations: Vec<Arc<Calibration>>,
 }
 
 impl Default for Options {
@@ -54,6 +57,7 @@ impl Default for Options {
             stack: 16 << 10,
             level: Level::detect(),
             checks: Checks::NONE,
+            calibrations: Vec::new(),
         }
     }
 }
@@ -143,6 +147,7 @@ impl Emulator {
             plan,
             stack: o.stack,
             level: o.level.min(Level::detect()),
+            calibrations: &o.calibrations,
         };
         Ok(match (plan, m.code.get(kernel)) {
             (None, Some(code)) => code.clone(),
@@ -195,10 +200,12 @@ impl Emulator {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             n => n,
         };
-        if let Ok(mut shelf) = launch.checker.lock() {
-            *shelf = Checker::of(o.checks, &launch);
-        }
         let room = o.max_memory.saturating_sub(self.memory.used());
+        let checking = Checker::bytes(o.checks, self.memory.used(), room);
+        if let Ok(mut shelf) = launch.checker.lock() {
+            *shelf = Checker::of(o.checks, &launch, room);
+        }
+        let room = room.saturating_sub(checking);
         let outcome = grid::run(&launch, threads, room)?;
         if let Some(c) = launch.checker.lock().ok().and_then(|mut c| c.take()) {
             self.findings.add(c.finish(&launch, outcome.stopped.is_none()));

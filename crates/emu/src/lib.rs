@@ -9,11 +9,12 @@
 //! before the kernel runs, naming instruction and line.
 //!
 //! Misses: weak memory orders; textures; dynamic parallelism. Approximate operations are within their documented
-//! error, not equal to a GPU's.
+//! error, not equal to a GPU's, unless a [`Calibration`] says what that gives.
 
 mod access;
 pub mod alu;
 mod bulk;
+mod calibration;
 mod calls;
 pub mod check;
 pub mod cluster;
@@ -42,6 +43,7 @@ mod unsupported;
 pub mod warp;
 mod wgmma;
 
+pub use calibration::Calibration;
 pub use check::Checks;
 pub use device::{Emulator, Options};
 pub use memory::{Allocation, Memory, Owner, Region};

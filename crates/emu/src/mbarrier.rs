@@ -188,7 +188,7 @@ impl Warp {
 }
 
 /// An address as the cluster has it.
-fn cluster_address(place: Place, at: u64) -> u64 {
+pub(crate) fn cluster_address(place: Place, at: u64) -> u64 {
     if place == Place::Generic { at.wrapping_sub(window::SHARED) } else { at }
 }
 

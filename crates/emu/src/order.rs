@@ -70,6 +70,7 @@ mod tests {
             plan,
             stack,
             level: Level::Base,
+            calibrations: &[],
         };
         matters(&decode(&r).unwrap())
     }

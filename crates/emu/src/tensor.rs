@@ -172,10 +172,12 @@ pub struct Tile {
 }
 
 /// A row of a tile in global memory: `bytes` from `from` on in the row lie at `at`; the rest lies outside the tensor.
-struct Row {
-    at: u64,
+pub struct Row {
+    /// Where what there is of it begins.
+    pub at: u64,
     from: usize,
-    bytes: usize,
+    /// How many bytes there are.
+    pub bytes: usize,
 }
 
 impl Tile {
@@ -216,7 +218,7 @@ impl Tile {
         (1..self.map.tile.len()).fold(self.row() as u64, |n, d| n.saturating_mul(self.count(d)))
     }
     /// Its rows in global memory, in the order of shared memory.
-    fn rows(&self) -> impl Iterator<Item = Row> {
+    pub fn rows(&self) -> impl Iterator<Item = Row> {
         let (rank, size) = (self.map.sizes.len(), self.map.element());
         let rows = self.bytes() / self.row().max(1) as u64;
         (0..rows).map(move |mut i| {
@@ -235,13 +237,29 @@ impl Tile {
             Row { at, from: (from * size) as usize, bytes: (n * size) as usize }
         })
     }
-    /// Calls `f` with what there is of it in global memory: region, place, bytes.
-    pub fn parts(&self, memory: &Memory, mut f: impl FnMut(&Region, u64, u64)) {
-        for row in self.rows().filter(|r| r.bytes > 0) {
-            if let Ok((region, off)) = find(memory, &row) {
-                f(region, off, row.bytes as u64);
+    /// Calls `f` with each part that has a place in global memory and one in shared memory, for a tile at `at` there: region and
+    /// place in global memory, place in shared memory, bytes. Parts are at most 16 bytes.
+    pub fn parts(&self, memory: &Memory, at: u64, mut f: impl FnMut(&Region, u64, u64, u64)) {
+        let (rows, row): (Vec<Row>, usize) = (self.rows().collect(), self.row().max(1));
+        self.pieces(at, |at, i| {
+            let mut i = i;
+            let end = i + 16;
+            // A piece may have several narrow rows.
+            while i < end {
+                let (k, inside) = (i / row, i % row);
+                let n = (row - inside).min(end - i);
+                if let Some(r) = rows.get(k) {
+                    let (first, last) = (inside.max(r.from), (inside + n).min(r.from + r.bytes));
+                    if first < last
+                        && let Ok((region, off)) = find(memory, r)
+                    {
+                        let (skip, into) = ((first - r.from) as u64, (first - inside + i + 16 - end) as u64);
+                        f(region, off + skip, at + into, (last - first) as u64);
+                    }
+                }
+                i += n;
             }
-        }
+        });
     }
     /// Reads it from the tensor.
     ///

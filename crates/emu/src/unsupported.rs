@@ -39,6 +39,7 @@ pub fn unsupported(module: &Module, source: &str, root: FuncId) -> Vec<Refusal> 
         plan: None,
         stack: Options::default().stack,
         level: Level::Base,
+        calibrations: &[],
     };
     let (code, missing) = decode::attempt(&request, root);
     let whole = |why| Refusal {

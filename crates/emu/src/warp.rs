@@ -14,7 +14,7 @@ use prlx_trace::Dim3;
 
 use crate::access::{self, Bad, Reach, each};
 use crate::bulk::Groups;
-use crate::code::{Bar, BarKind, Clock, Code, MbarKind, NEGATE, NO_GUARD, Op, Send, Sent, Special, window};
+use crate::code::{Bar, BarKind, Clock, Code, Correction, MbarKind, NEGATE, NO_GUARD, Op, Special};
 use crate::copies::Copies;
 use crate::cta::{Block, CLUSTER, Launch, Rng};
 use crate::fault::Fault;
@@ -511,8 +511,15 @@ impl Warp {
                         pc += 1;
                     }
                     Op::Send(i) => {
-                        self.send(launch, block, &code.sends[i as usize], m)
-                            .map_err(|b| access_fault(b, pc, "sends"))?;
+                        self.send(launch, block, &code.sends[i as usize], m, pc)?;
+                        pc += 1;
+                    }
+                    Op::Correct(i) => {
+                        let Correction { table, planes: [src, got, dst] } = code.corrections[i as usize];
+                        let (src, got) = (self.planes.get32(src), self.planes.get32(got));
+                        let table = &code.calibrations[table as usize];
+                        let to = &mut self.planes.w32[usize::from(dst)];
+                        each(m, |l| to.0[l] = table.correct(src.0[l], got.0[l]));
                         pc += 1;
                     }
                     Op::Mbarrier(i) => {
@@ -605,33 +612,6 @@ impl Warp {
             self.patience = PATIENCE / 8;
             self.turn.get_or_insert(first);
         }
-    }
-    /// Sends elements to the shared memory of CTAs of the cluster: at once, which is as early as it may be.
-    fn send(&mut self, launch: &Launch<'_>, block: &Block, send: &Send, m: u32) -> Result<(), Box<Bad>> {
-        let r = reach(launch, block, &self.local);
-        let mem = match &send.sent {
-            Sent::Store(mem) => mem,
-            Sent::Update(atom) => &atom.mem,
-        };
-        let mut wrong = None;
-        each(m, |l| {
-            let rank = |mem| access::address_of(&self.planes, mem, l) / window::CTA;
-            if rank(mem) != rank(&send.mbarrier) {
-                wrong = wrong.or(Some(l));
-            }
-        });
-        if let Some(l) = wrong {
-            let text = "to one CTA's shared memory, and the bytes are to be counted in another's".into();
-            return Err(Box::new(Bad { lane: l as u32, text }));
-        }
-        match &send.sent {
-            Sent::Store(mem) => (launch.host.store)(&self.planes, &r, &mut self.hint, mem, m)?,
-            Sent::Update(atom) => access::atomic(&mut self.planes, &r, &mut self.hint, atom, m)?,
-        }
-        let bytes = u32::from(mem.size) * mem.planes.len() as u32;
-        access::each_place(&self.planes, &r, &mut self.hint, &send.mbarrier, m, |_, region, at| {
-            crate::mbarrier::complete(region, at, bytes);
-        })
     }
     fn clock(&mut self, block: &Block, which: Clock, dst: u16, m: u32) {
         // A step is a cycle, and a cycle half a nanosecond.

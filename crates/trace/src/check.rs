@@ -134,6 +134,8 @@ kinds! {
         StillRead "still-read" Error "a write to memory that an asynchronous copy or product may still read";
         /// Used before it was there.
         Accumulator "accumulator" Error "a use of an accumulator that a product may still write";
+        /// Nobody waited for it.
+        LeftUnderWay "left-under-way" Error "a copy that is under way when the CTA ends whose shared memory it uses";
         /// Two ways to memory without a fence.
         ProxyFence "proxy-fence" Error "a read through the asynchronous proxy of what ordinary stores wrote, without a fence";
     }

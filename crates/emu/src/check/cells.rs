@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use super::known::CtaNumber;
 
 /// Bytes of shadow, at most.
-const LIMIT: usize = 1 << 30;
+pub const LIMIT: usize = 1 << 30;
 /// Words of a page.
 const PAGE: u64 = 256;
 /// Records of a cell.
@@ -86,11 +86,17 @@ type Page = Box<[Cell]>;
 pub struct Cells {
     regions: FxHashMap<usize, Vec<Option<Page>>>,
     bytes: usize,
+    /// Bytes that they may take.
+    limit: usize,
     /// Whether there was no room for some.
     pub full: bool,
 }
 
 impl Cells {
+    /// In at most so many bytes.
+    pub fn new(room: u64) -> Cells {
+        Cells { limit: usize::try_from(room).unwrap_or(usize::MAX).min(LIMIT), ..Cells::default() }
+    }
     /// The cell of the word `word` of a region; `None` when there is no room.
     pub fn at(&mut self, region: usize, word: u64) -> Option<&mut Cell> {
         let pages = self.regions.entry(region).or_default();
@@ -102,7 +108,7 @@ impl Cells {
         let slot = &mut pages[page];
         if slot.is_none() {
             let size = PAGE as usize * size_of::<Cell>();
-            if self.bytes + size > LIMIT {
+            if self.bytes + size > self.limit {
                 self.full = true;
                 return None;
             }
@@ -134,10 +140,12 @@ mod tests {
         (1..=4).for_each(|s| c.add(read(s)));
         c.add(Record { lanes: 2, ..read(4) });
         assert_eq!(c.0.map(|r| (r.step(), r.lanes)), [(0, 1), (2, 1), (3, 1), (4, 3)]);
-        let mut cells = Cells::default();
+        let mut cells = Cells::new(1 << 20);
         cells.at(5, 1000).unwrap().add(r);
         assert_eq!(cells.at(5, 1000).unwrap().0[0], r);
         cells.end(5);
         assert_eq!((cells.bytes, cells.at(5, 1000).unwrap().0[0].lanes), (0, 0));
+        let mut none = Cells::new(100);
+        assert!(none.at(5, 0).is_none() && none.full);
     }
 }

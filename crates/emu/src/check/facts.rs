@@ -120,6 +120,18 @@ impl Facts {
     pub fn regs(&self, range: &Range<u32>) -> &[u32] {
         &self.pool[range.start as usize..range.end as usize]
     }
+    /// The registers of an operand of a step's instruction.
+    pub fn operand(&self, launch: &Launch<'_>, step: u32, n: usize) -> Vec<u32> {
+        let mut all = Vec::new();
+        let origin = launch.code.origin.get(step as usize);
+        let inst = origin.and_then(|&(f, i)| launch.module.functions.get(f.index())?.insts.get(i.index()));
+        if let (Some(&(func, _)), Some(i)) = (origin, inst)
+            && let (Some(operand), Some(&role)) = (i.operands.get(n), i.roles.get(n))
+        {
+            operand.for_each_reg(role, &mut |r, _, _| all.push(self.first[func.index()] + r.index() as u32));
+        }
+        all
+    }
     /// The registers of a function.
     pub fn of_function(&self, func: usize, f: &Function) -> Range<u32> {
         self.first[func]..self.first[func] + f.regs.len() as u32

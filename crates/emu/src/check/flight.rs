@@ -6,8 +6,7 @@
 //!
 //! Holds: only accesses of the CTA that began the copy count for global memory; races with others are another check's.
 //!
-//! Misses: what tensor copies do in global memory, and multicasts in other CTAs; A of a product in registers; copies that are
-//! under way when their thread ends.
+//! Misses: what multicasts do in other CTAs; `cp.async` that is under way when its thread ends, which does no harm.
 
 use prlx_isa::ptx;
 use prlx_isa::view::Operand;
@@ -62,8 +61,12 @@ struct Pending {
     who: Who,
     writes: Vec<Span>,
     reads: Vec<Span>,
+    /// It joins what it writes to what is there: others may do so at the same time.
+    updates: bool,
     /// Accumulators, as registers of [`Facts`].
     registers: Vec<u32>,
+    /// Registers that it still reads.
+    operands: Vec<u32>,
     group: Group,
     /// The parity of the phase of its mbarrier that completes it.
     phase: Option<bool>,
@@ -90,6 +93,8 @@ struct Groups {
     pending: Vec<u64>,
     /// Accumulators in flight, and of which product.
     registers: FxHashMap<u32, u64>,
+    /// Operands in flight, likewise.
+    operands: FxHashMap<u32, u64>,
 }
 
 /// By word of a CTA's shared memory: what still writes it, what still reads it; 0: nothing.
@@ -150,7 +155,7 @@ impl Flight {
         touches: &[Touch],
         here: Who,
     ) {
-        self.accumulators(launch, facts, found, here);
+        self.registers(launch, facts, found, here);
         let op = launch.code.steps[here.step as usize].op;
         for t in touches {
             self.touched(launch, found, block, t, here);
@@ -166,6 +171,7 @@ impl Flight {
                 _ => false,
             }),
             Op::Bulk(_) | Op::Tensor(_) => self.bulk(launch, found, warp, block, touches, here),
+            Op::Send(_) => self.send(launch, warp, block, touches, here),
             Op::Mbarrier(i) => self.mbarrier(launch, warp, block, i, touches, here),
             Op::Sync(i) => {
                 self.proxy.synced(here);
@@ -184,10 +190,27 @@ impl Flight {
     fn groups(&mut self, here: Who) -> &mut Groups {
         self.groups.entry((here.cta, here.warp)).or_default()
     }
-    /// A CTA has ended.
-    pub fn end(&mut self, cta: u64) {
-        let ended: Vec<u64> = self.pending.iter().filter(|(_, p)| p.who.cta == cta).map(|(&n, _)| n).collect();
-        ended.into_iter().for_each(|n| self.over(n));
+    /// A CTA has ended, and with it its shared memory.
+    pub fn end(&mut self, launch: &Launch<'_>, found: &mut Found, cta: u64) {
+        let own = |s: &Span| matches!(*s, Span::Shared(c, ..) if c == cta);
+        let theirs = |s: &Span| matches!(*s, Span::Shared(c, ..) if c != cta);
+        let mut ended: Vec<u64> = Vec::new();
+        for (&n, p) in &self.pending {
+            // What it sends to others is theirs to wait for.
+            let gone = p.who.cta == cta && !p.writes.iter().any(theirs);
+            if gone || p.reads.iter().chain(&p.writes).any(own) {
+                ended.push(n);
+            }
+        }
+        ended.sort_unstable();
+        for n in ended {
+            let Some(p) = self.pending.get(&n) else { continue };
+            let engine = matches!(p.group, Group::Bulk(..) | Group::None);
+            if let (true, Some(span)) = (engine, p.reads.iter().chain(&p.writes).find(|s| own(s))) {
+                abandoned(launch, found, p, *span);
+            }
+            self.over(n);
+        }
         self.groups.retain(|k, _| k.0 != cta);
         self.phases.retain(|k, _| k.0 != cta);
         self.shared.remove(&cta);
@@ -229,6 +252,7 @@ impl Flight {
         groups.pending.push(n);
         let oldest = (groups.pending.len() > MOST).then(|| groups.pending[0]);
         p.registers.iter().for_each(|&r| _ = groups.registers.insert(r, n));
+        p.operands.iter().for_each(|&r| _ = groups.operands.insert(r, n));
         self.pending.insert(n, p);
         oldest.into_iter().for_each(|n| self.over(n));
         n
@@ -262,9 +286,11 @@ impl Flight {
         self.unmark(n, &p.writes, true);
         self.unmark(n, &p.reads, false);
         self.global.retain(|&g| g != n);
-        let groups = self.groups(p.who);
-        groups.pending.retain(|&g| g != n);
-        groups.registers.retain(|_, g| *g != n);
+        if let Some(groups) = self.groups.get_mut(&(p.who.cta, p.who.warp)) {
+            groups.pending.retain(|&g| g != n);
+            groups.registers.retain(|_, g| *g != n);
+            groups.operands.retain(|_, g| *g != n);
+        }
         if matches!(p.group, Group::Copy(..)) {
             // Compilers leave no fence between `cp.async` and a product.
             for span in &p.writes {
@@ -290,7 +316,9 @@ impl Flight {
                 who: Who { lanes: 1 << l, ..here },
                 writes: span(launch, block, to, l).into_iter().collect(),
                 reads: reads.into_iter().collect(),
+                updates: false,
                 registers: Vec::new(),
+                operands: Vec::new(),
                 group,
                 phase: None,
                 waited: 0,
@@ -306,34 +334,49 @@ impl Flight {
         touches: &[Touch],
         here: Who,
     ) {
-        // Of a tile, the side in shared memory is known.
-        let (from, to, rest) = match (launch.code.steps[here.step as usize].op, touches) {
-            (Op::Tensor(_), [tile, rest @ ..]) if tile.deed == Deed::Read => (Some(tile), None, rest),
-            (Op::Tensor(_), [tile, rest @ ..]) => (None, Some(tile), rest),
-            (_, [from, to, rest @ ..]) => (Some(from), Some(to), rest),
+        let code = launch.code;
+        let (counted, ranks) = match code.steps[here.step as usize].op {
+            Op::Tensor(i) => {
+                (code.tensors[i as usize].mbarrier.is_some().then_some(1), code.tensors[i as usize].multicast)
+            }
+            Op::Bulk(i) => (code.bulks[i as usize].mbarrier.is_some().then_some(2), code.bulks[i as usize].multicast),
             _ => return,
         };
         let r = reach(launch, block, &warp.local);
         each(here.lanes, |l| {
+            // What only others receive is theirs to wait for.
+            if ranks.is_some_and(|p| warp.planes.w32[usize::from(p)].0[l] >> block.rank & 1 == 0) {
+                return;
+            }
             let who = Who { lanes: 1 << l, ..here };
-            let side = |t: Option<&Touch>| t.and_then(|t| span(launch, block, t, l));
-            let (reads, writes) = (side(from), side(to));
-            if let Some(Span::Shared(cta, at, bytes)) = reads {
-                self.proxy.read(launch, found, (cta, at, bytes), who);
+            let (mut reads, mut writes, mut updates) = (Vec::new(), Vec::new(), false);
+            let moved = touches.iter().enumerate().filter(|(i, _)| Some(*i) != counted);
+            for (_, t) in moved.filter(|(_, t)| t.lanes >> l & 1 == 1) {
+                let Some(span) = span(launch, block, t, l) else { continue };
+                updates |= t.deed == Deed::Update;
+                match (span, t.deed) {
+                    (Span::Shared(cta, at, bytes), Deed::Read) => {
+                        self.proxy.read(launch, found, (cta, at, bytes), who);
+                    }
+                    (Span::Shared(cta, at, bytes), _) => self.proxy.replaced(cta, at, bytes),
+                    _ => {}
+                }
+                if t.deed == Deed::Read { reads.push(span) } else { writes.push(span) }
             }
-            if let Some(Span::Shared(cta, at, bytes)) = writes {
-                self.proxy.replaced(cta, at, bytes);
-            }
-            let phase = rest.first().and_then(|t| phase_of(t, &r, l).map(|p| (touch::owner(launch, block, t, l), p)));
+            let phase = counted
+                .and_then(|i| touches.get(i))
+                .and_then(|t| phase_of(t, &r, l).map(|p| (touch::owner(launch, block, t, l), p)));
             let group = match phase {
                 Some(_) => Group::None,
                 None => Group::Bulk(l, self.groups(here).bulks[l]),
             };
             let n = self.begin(Pending {
                 who,
-                writes: writes.into_iter().collect(),
-                reads: reads.into_iter().collect(),
+                writes,
+                reads,
+                updates,
                 registers: Vec::new(),
+                operands: Vec::new(),
                 group,
                 phase: phase.map(|(_, (_, parity))| parity),
                 waited: 0,
@@ -341,6 +384,25 @@ impl Flight {
             if let Some((cta, (at, _))) = phase {
                 self.completes((cta, at), n);
             }
+        });
+    }
+    fn send(&mut self, launch: &Launch<'_>, warp: &Warp, block: &Block, touches: &[Touch], here: Who) {
+        let [to, counted] = touches else { return };
+        let r = reach(launch, block, &warp.local);
+        each(here.lanes & to.lanes, |l| {
+            let Some((at, parity)) = phase_of(counted, &r, l) else { return };
+            let n = self.begin(Pending {
+                who: Who { lanes: 1 << l, ..here },
+                writes: span(launch, block, to, l).into_iter().collect(),
+                reads: Vec::new(),
+                updates: to.deed == Deed::Update,
+                registers: Vec::new(),
+                operands: Vec::new(),
+                group: Group::None,
+                phase: Some(parity),
+                waited: 0,
+            });
+            self.completes((touch::owner(launch, block, counted, l), at), n);
         });
     }
     fn bulk_wait(&mut self, here: Who, left: u32, read: bool) {
@@ -420,8 +482,10 @@ impl Flight {
                         p.waited |= 1 << (here.warp - first);
                         let whole = p.waited == (1 << WARPS) - 1;
                         if warp == here.warp {
-                            // Its results are its own to wait for.
-                            self.groups(here).registers.retain(|_, g| *g != n);
+                            // Its results and what it read of registers are its own to wait for.
+                            let groups = self.groups(here);
+                            groups.registers.retain(|_, g| *g != n);
+                            groups.operands.retain(|_, g| *g != n);
                         }
                         if whole {
                             self.over(n);
@@ -446,7 +510,12 @@ impl Flight {
                     who: here,
                     writes: Vec::new(),
                     reads: pieces.into_iter().map(|at| Span::Shared(here.cta, at, 16)).collect(),
+                    updates: false,
                     registers: facts.regs(&facts.at(here.step).defs).to_vec(),
+                    operands: match op.a {
+                        WgmmaA::Registers(_) => facts.operand(launch, here.step, 1),
+                        WgmmaA::Shared(_) => Vec::new(),
+                    },
                     group,
                     phase: None,
                     waited: 0,
@@ -479,18 +548,34 @@ impl Flight {
             );
         }
     }
-    /// An instruction other than a product uses accumulators of one that is under way.
-    fn accumulators(&self, launch: &Launch<'_>, facts: &Facts, found: &mut Found, here: Who) {
+    /// An instruction other than a product uses accumulators of one that is under way, or changes what one still reads.
+    fn registers(&self, launch: &Launch<'_>, facts: &Facts, found: &mut Found, here: Who) {
         if self.pending.is_empty() {
             return;
         }
-        let Some(groups) = self.groups.get(&(here.cta, here.warp)).filter(|g| !g.registers.is_empty()) else { return };
+        let Some(groups) = self.groups.get(&(here.cta, here.warp)) else { return };
+        if groups.registers.is_empty() && groups.operands.is_empty() {
+            return;
+        }
         if let Op::Sync(i) = launch.code.steps[here.step as usize].op
             && matches!(launch.code.syncs[i as usize].kind, SyncKind::Products(_))
         {
             return;
         }
         let fact = facts.at(here.step);
+        let mut changed = facts.regs(&fact.defs).iter();
+        if let Some((&reg, p)) = changed.find_map(|r| Some((r, self.pending.get(groups.operands.get(r)?)?))) {
+            found.add(launch, Kind::StillRead, here, Some(p.who.step), 0, || {
+                let sides = vec![
+                    found::side(launch, "this change", here),
+                    found::side(launch, "the product that is under way", p.who),
+                ];
+                let what = format!("changes register `{}`, which a product may still read", facts.name(launch, reg));
+                let mut f = found::finding(Kind::StillRead, what, sides);
+                f.help = Some("wait for it with `wgmma.wait_group`".into());
+                f
+            });
+        }
         let mut all = [&fact.uses, &fact.addr, &fact.defs].into_iter().flat_map(|r| facts.regs(r));
         let Some((reg, n)) = all.find_map(|r| groups.registers.get(r).map(|n| (*r, *n))) else { return };
         let Some(p) = self.pending.get(&n) else { return };
@@ -515,6 +600,9 @@ impl Flight {
         each(t.lanes, |l| {
             let mut hit = |n: u64, writes: bool| {
                 let Some(p) = self.pending.get(&n) else { return };
+                if writes && p.updates && t.deed == Deed::Update {
+                    return;
+                }
                 let same = |&&mut (m, w, _): &&mut (u64, bool, u32)| {
                     w == writes && self.pending.get(&m).is_some_and(|q| q.who.step == p.who.step)
                 };
@@ -614,6 +702,28 @@ fn report(launch: &Launch<'_>, found: &mut Found, (who, deed): (Who, Deed), p: &
                 (Group::Bulk(..), false) => "wait for it with `cp.async.bulk.wait_group.read`",
                 (Group::Products(_), _) => "wait for it with `wgmma.wait_group`",
                 (Group::None, _) => "wait for the phase of its mbarrier",
+            }
+            .into(),
+        );
+        f
+    });
+}
+
+/// A copy is under way when the CTA ends whose shared memory it uses.
+fn abandoned(launch: &Launch<'_>, found: &mut Found, p: &Pending, span: Span) {
+    let Span::Shared(cta, at, bytes) = span else { return };
+    found.add(launch, Kind::LeftUnderWay, p.who, None, 0, || {
+        let mut side = found::side(launch, "begun here", p.who);
+        let allocation = found::allocation(launch, Space::Shared, at);
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        side.memory = Some(Memory { space: Space::Shared, address: at, bytes, allocation });
+        let place = launch.config.grid.position(cta);
+        let what = format!("nobody has waited for a copy when CTA {place} ends, whose shared memory it uses");
+        let mut f = found::finding(Kind::LeftUnderWay, what, vec![side]);
+        f.help = Some(
+            match p.group {
+                Group::Bulk(..) => "wait with `cp.async.bulk.wait_group.read` before the end, once it is committed",
+                _ => "wait for the phase of its mbarrier before the end",
             }
             .into(),
         );

@@ -130,8 +130,12 @@ impl Found {
             races.clone().filter_map(both).flat_map(|(a, b)| [(a.clone(), b.clone()), (b, a)]).collect();
         let raced: HashSet<Place> = races.flat_map(|f| &f.sides).filter_map(|s| s.place.clone()).collect();
         let early = |f: &Finding| f.sides.get(1).and_then(|s| s.place.as_ref()).is_some_and(|p| raced.contains(p));
+        // Who could not wait, because the mbarrier is wrong, has said so.
+        let broken = |f: &Finding| matches!(f.kind, Kind::MbarrierBytes | Kind::MbarrierCount | Kind::MbarrierNotInit);
+        let broken = self.findings.list.iter().any(broken);
         self.findings.list.retain(|f| match f.kind.check() {
             Check::Init => !early(f),
+            Check::Async if f.kind == Kind::LeftUnderWay => !broken,
             Check::Async => both(f).is_none_or(|pair| !pairs.contains(&pair)),
             _ => true,
         });

@@ -202,16 +202,28 @@ impl Init {
             }
             Op::Tensor(i) => {
                 let copy = &code.tensors[i as usize];
-                let Some((tile, counted)) = touches.split_first() else { return };
+                let Some((tile, rest)) = touches.split_first() else { return };
+                let (counted, rows) = rest.split_at(usize::from(copy.mbarrier.is_some()).min(rest.len()));
                 each(tile.lanes & m, |l| {
+                    let ranks = copy.multicast.map(|p| warp.planes.w32[usize::from(p)].0[l]);
                     if copy.load {
-                        let ranks = copy.multicast.map(|p| warp.planes.w32[usize::from(p)].0[l]);
                         self.receive(r, ranks, tile, l);
-                    } else if let Ok(t) = warp.tile(r, copy, l) {
-                        t.parts(look.launch.memory, |region, at, n| self.memory.define(region, at, n));
+                    }
+                    let Some(t) = warp.tile(r, copy, l).ok().filter(|_| copy.reduce.is_none()) else { return };
+                    for at in bulk::targets(ranks.map(|r| r as u16), tile.addr.0[l]) {
+                        let Ok((shared, base)) = r.peers.find(r.rank, at) else { continue };
+                        t.parts(look.launch.memory, at - base, |global, far, near, n| {
+                            if shared.len().checked_sub(n).is_none_or(|last| near > last) {
+                                return;
+                            }
+                            let (far, near) = ((global, far), (shared, near));
+                            let (from, to) = if copy.load { (far, near) } else { (near, far) };
+                            self.memory.copy(from, to, n);
+                        });
                     }
                 });
-                counted.iter().for_each(|t| self.update(look, r, t, m, false));
+                let updated = if copy.reduce.is_some() { rows } else { &[] };
+                counted.iter().chain(updated).for_each(|t| self.update(look, r, t, m, false));
             }
             Op::Mbarrier(i) => {
                 let begins = code.mbarriers[i as usize].kind == MbarKind::Init;

@@ -7,8 +7,7 @@
 //! goes on (loads give 0, the rest is dropped), so that one run shows several findings; what can't go on is still a fault.
 //! Findings are the same for the same launch and seed.
 //!
-//! Misses: `wmma.load`, `wmma.store` and what tensor copies do to global memory out of bounds are faults, with or without
-//! checks.
+//! Misses: `wmma.load` and `wmma.store` out of bounds are faults, with or without checks.
 
 mod bits;
 mod blocks;
@@ -91,8 +90,15 @@ pub struct Checker {
 pub type Shelf = Mutex<Option<Box<Checker>>>;
 
 impl Checker {
-    /// For a launch with these checks; `None` if there are none.
-    pub fn of(checks: Checks, launch: &Launch<'_>) -> Option<Box<Checker>> {
+    /// Bytes of `room` that these checks need beside the launch, at most: the race check's, which does with less, and one bit a byte
+    /// of `used` memory.
+    pub fn bytes(checks: Checks, used: u64, room: u64) -> u64 {
+        let race = if checks.has(Check::Race) { Race::room(room) } else { 0 };
+        let init = if checks.has(Check::Init) { used / 8 } else { 0 };
+        race + init
+    }
+    /// For a launch with these checks, where `room` bytes are left; `None` if there are none.
+    pub fn of(checks: Checks, launch: &Launch<'_>, room: u64) -> Option<Box<Checker>> {
         checks.any().then(|| {
             Box::new(Checker {
                 checks,
@@ -103,7 +109,7 @@ impl Checker {
                 meet: checks.has(Check::Sync).then(Meet::default),
                 flight: checks.has(Check::Async).then(|| Flight::new(launch)),
                 notes: checks.has(Check::Notes).then(Notes::default),
-                race: checks.has(Check::Race).then(Race::default),
+                race: checks.has(Check::Race).then(|| Race::new(room)),
                 here: Who::default(),
             })
         })
@@ -117,7 +123,7 @@ impl Checker {
             meet.end(block.index);
         }
         if let Some(flight) = &mut self.flight {
-            flight.end(block.index);
+            flight.end(launch, &mut self.found, block.index);
         }
         if let Some(race) = &mut self.race {
             race.end(launch, block);
@@ -270,6 +276,7 @@ impl Warp {
         block.check = Some(c);
         if good != m {
             self.blank(launch, op, m & !good);
+            self.forgo(launch, block, op, m & !good);
         }
         good
     }

@@ -23,7 +23,7 @@ use crate::memory::Region;
 use crate::planes::LANES;
 use crate::warp::{Warp, reach};
 
-use super::cells::{Cell, Cells, Record};
+use super::cells::{self, Cell, Cells, Record};
 use super::facts::{Facts, Order, Scope};
 use super::found::{self, Look, Who};
 use super::known::{CtaNumber, Known, joined};
@@ -158,6 +158,14 @@ struct Access<'a> {
 }
 
 impl Race {
+    /// Bytes for what is known of memory, where so many are left.
+    pub fn room(left: u64) -> u64 {
+        (left / 4).min(cells::LIMIT as u64)
+    }
+    /// Where so many bytes are left.
+    pub fn new(left: u64) -> Race {
+        Race { cells: Cells::new(Race::room(left)), ..Race::default() }
+    }
     /// A CTA is over: its storage goes to another.
     pub fn end(&mut self, launch: &Launch<'_>, block: &Block) {
         let id = block.shared.id();
@@ -234,7 +242,8 @@ impl Race {
             // The mbarrier that counts the bytes of a copy.
             let counts = match op {
                 Op::Bulk(_) => i == 2,
-                Op::Send(_) | Op::Tensor(_) => i == 1,
+                Op::Send(_) => i == 1,
+                Op::Tensor(t) => i == 1 && code.tensors[*t as usize].mbarrier.is_some(),
                 _ => false,
             };
             let order = match *op {

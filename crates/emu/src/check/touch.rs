@@ -1,6 +1,6 @@
 //! The memory that a step is about to touch, lane by lane.
 //!
-//! Misses: tiles of `wmma`; global memory that tensor copies reach, and shared memory that only a multicast does.
+//! Misses: tiles of `wmma`; shared memory that only a multicast reaches.
 
 use prlx_trace::check::Space;
 
@@ -202,7 +202,12 @@ pub fn touches(warp: &Warp, code: &Code, op: &Op, m: u32) -> Vec<Touch> {
                 Sent::Store(mem) => (Deed::Write, mem),
                 Sent::Update(atom) => (Deed::Update, &atom.mem),
             };
-            vec![Touch::new(warp, deed, mem, whole(mem), m), Touch::new(warp, Deed::Update, &send.mbarrier, 8, m)]
+            let elements = match &send.sent {
+                Sent::Store(mem) => mem.planes.len(),
+                Sent::Update(atom) => atom.values.len(),
+            };
+            let bytes = u32::from(mem.size) * elements as u32;
+            vec![Touch::new(warp, deed, mem, bytes, m), Touch::new(warp, Deed::Update, &send.mbarrier, 8, m)]
         }
         Op::Mbarrier(i) => {
             let bar = &code.mbarriers[i as usize];
@@ -220,16 +225,45 @@ pub fn touches(warp: &Warp, code: &Code, op: &Op, m: u32) -> Vec<Touch> {
     }
 }
 
-/// What a copy of tiles touches of shared memory: the tiles of lanes whose maps are right, and their mbarriers.
+/// What a copy of tiles touches: the tiles of lanes whose maps are right, in shared memory; their mbarriers; and what there is of
+/// them in global memory, row by row.
 pub fn tiles(warp: &Warp, r: &Reach<'_>, copy: &TensorCopy, m: u32) -> Vec<Touch> {
     let deed = if copy.load { Deed::Write } else { Deed::Read };
     let mut tile = Touch::new(warp, deed, &copy.shared, 128, m);
-    each(m, |l| match warp.tile(r, copy, l).ok().and_then(|t| u32::try_from(t.bytes()).ok()) {
-        Some(bytes) => tile.bytes[l] = bytes,
+    let mut rows: Vec<Touch> = Vec::new();
+    let far = match (copy.load, copy.reduce) {
+        (true, _) => Deed::Read,
+        (false, None) => Deed::Write,
+        (false, Some(_)) => Deed::Update,
+    };
+    each(m, |l| match warp.tile(r, copy, l).ok().and_then(|t| Some((u32::try_from(t.bytes()).ok()?, t))) {
+        // What does not fit shared memory is a fault of the copy.
+        Some((bytes, t)) if u64::from(bytes) <= r.shared.len() => {
+            tile.bytes[l] = bytes;
+            for row in t.rows().filter(|row| row.bytes > 0) {
+                let mut touch = Touch {
+                    deed: far,
+                    place: Place::Global,
+                    addr: V64([0; LANES]),
+                    bytes: [0; LANES],
+                    align: 1,
+                    lanes: 1 << l,
+                };
+                (touch.addr.0[l], touch.bytes[l]) = (row.at, row.bytes as u32);
+                match rows.last_mut() {
+                    // Rows that lie one behind the other are one run.
+                    Some(last) if last.lanes == 1 << l && last.addr.0[l] + u64::from(last.bytes[l]) == row.at => {
+                        last.bytes[l] += row.bytes as u32;
+                    }
+                    _ => rows.push(touch),
+                }
+            }
+        }
+        Some((bytes, _)) => tile.bytes[l] = bytes,
         None => tile.lanes &= !(1 << l),
     });
     let counted = copy.mbarrier.as_ref().map(|mem| Touch::new(warp, Deed::Update, mem, 8, tile.lanes));
-    [Some(tile), counted].into_iter().flatten().collect()
+    [Some(tile), counted].into_iter().flatten().chain(rows).collect()
 }
 
 /// Each lane gives the address of a row of 16 bytes, as many lanes as there are rows.

@@ -3,10 +3,10 @@
 use prlx_isa::ptx::Op as Ptx;
 use prlx_isa::view::{Base, Class, FunctionKind, Inst, Operand, Space, Type};
 
-use super::bind::{Binder, bits, leaves, signed};
+use super::bind::{Binder, Kind, bits, leaves, signed};
 use super::{Fix, bytes, control, copies, matrix, wgmma};
 use crate::alu::{self, Args, Level};
-use crate::code::{AddrBase, Atom, Brx, Clock, Mem, Op, Place, Plane, Rmw, Send, Sent, window};
+use crate::code::{AddrBase, Atom, Brx, Clock, Correction, Mem, Op, Place, Plane, Rmw, Send, Sent, window};
 use crate::coverage::{Coverage, coverage};
 use crate::planes::{LANES, Planes, V32, V64};
 
@@ -129,6 +129,16 @@ fn data(b: &mut Binder<'_>, inst: &Inst, level: Level) -> Result<(), String> {
         let (at, after) = b.dest(dst.get(i).unwrap_or(&&Operand::Sink), ty)?;
         args.dst[i] = at;
         afters.extend(after);
+    }
+    if let Some(table) = b.code.calibrations.iter().position(|c| c.op == inst.form.text) {
+        // The operand is still needed when the result is there, and may be the same register.
+        let to = std::mem::replace(&mut args.dst[0], b.temp(Kind::W32));
+        let planes = [args.src[0], args.dst[0], to];
+        b.emit_main(Op::Alu(op.run, args));
+        b.code.corrections.push(Correction { table: table as u32, planes });
+        b.emit(Op::Correct(b.code.corrections.len() as u32 - 1));
+        b.finish(afters);
+        return Ok(());
     }
     b.emit_main(Op::Alu(op.run, args));
     b.finish(afters);

@@ -15,12 +15,15 @@ mod inst;
 mod matrix;
 mod wgmma;
 
+use std::sync::Arc;
+
 use prlx_driver::{Error, ErrorKind};
 use prlx_isa::ptx::Op as Ptx;
 use prlx_isa::view::{BlockId, Class, FuncId, Function, FunctionKind, InstId, Module, Operand, Space, SymbolId};
 use prlx_probe::{Action, At, Plan};
 
 use crate::alu::Level;
+use crate::calibration::Calibration;
 use crate::code::{Code, Entry, Hook, Op, Saved, Slot, Value};
 use bind::{Binder, Count, bits, kind};
 
@@ -40,6 +43,8 @@ pub struct Request<'a> {
     pub stack: u32,
     /// The host.
     pub level: Level,
+    /// Corrections of approximate operations.
+    pub calibrations: &'a [Arc<Calibration>],
 }
 
 /// Bytes kept free at address 0 of the lane's local memory, so that no variable is null.
@@ -92,6 +97,7 @@ pub fn attempt<'a>(r: &Request<'a>, root: FuncId) -> (Binder<'a>, Vec<Missing>) 
     let mut b = Binder::new(module, r.addresses);
     b.code.name = module.functions[root.index()].name.clone();
     b.code.kernel = root;
+    b.code.calibrations = r.calibrations.to_vec();
     b.code.entries = vec![Entry { start: u32::MAX, ..Entry::default() }; module.functions.len()];
     let calls = reach(module, root);
     let reached: Vec<FuncId> =

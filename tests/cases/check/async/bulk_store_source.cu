@@ -17,4 +17,8 @@ extern "C" __global__ void bulk_store_source(const int *in, int *out)
     }
     __syncthreads();
     tile[t] = 0; // FAULT
+#ifndef FIXED
+    if (t == 0)
+        asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+#endif
 }
