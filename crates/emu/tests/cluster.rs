@@ -246,3 +246,26 @@ fn launches_must_fit_the_kernel() {
         assert!(e.contains(message), "{e}");
     }
 }
+
+#[test]
+fn what_is_sent_comes_late() {
+    // Rank 0 sends, then sets a flag; rank 1 sees the flag, and what was sent only under some schedules.
+    let c = case(
+        "setp.eq.u32 %p1, %r0, 0; mov.u32 %r7, 7; mov.u32 %r8, 0; shl.b32 %r3, %r0, 2; add.u32 %r3, %r1, %r3;
+         @%p1 mbarrier.init.shared.b64 [%r1+64], 1;
+         @%p1 mbarrier.arrive.expect_tx.shared.b64 %rd2, [%r1+64], 16; @%p1 st.shared.u32 [%r1+72], %r8; st.shared.u32 [%r3], %r8; MEET
+         mapa.shared::cluster.u32 %r4, %r3, 1; mapa.shared::cluster.u32 %r5, %r1, 1; setp.eq.u32 %p2, %r2, 1; @%p2 bra READ;
+         st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%r4], %r7, [%r5+64];
+         st.relaxed.cluster.shared::cluster.u32 [%r5+72], %r7; bra OUT;
+         READ: ld.volatile.shared.u32 %r9, [%r1+72]; setp.eq.u32 %p3, %r9, 0; @%p3 bra READ;
+         ld.volatile.shared.u32 %r9, [%r3]; st.global.u32 [%rd1], %r9;
+         WAIT: mbarrier.test_wait.parity.shared.b64 %p4, [%r1+64], 0; @!%p4 bra WAIT;
+         OUT: MEET",
+        2,
+        4,
+        2,
+    );
+    assert_eq!(c.words()[4..], [7; 4], "the fair schedule");
+    let seen: Vec<u32> = (1..60).flat_map(|seed| c.seed(seed).unwrap().0[4..].to_vec()).collect();
+    assert!(seen.contains(&0) && seen.contains(&7), "{seen:?}");
+}
