@@ -1,6 +1,6 @@
 //! Runs the benchmarks, one example program each, and keeps what they print: `cargo xtask bench [NAME…] [--keep] [-- WORDS]`.
 //!
-//! Words after `--` go to the programs. With `--keep`, tables go to `bench/runs/DATE-NAME.md`, between two lines that mark them;
+//! A name stands for its variants too (`diff` for `diff-v1`). Words after `--` go to the programs. With `--keep`, tables go to `bench/runs/DATE-NAME.md`, between two lines that mark them;
 //! what people wrote below stays. Of the machine a run names processor and load, never its name or paths.
 
 use crate::root;
@@ -19,6 +19,7 @@ const BENCHES: &[Bench] = &[
     ("overhead", "prlx-cli", "What recording costs on the CPU device"),
     ("trace", "prlx-cli", "Recordings in files"),
     ("diff", "prlx-analyze", "Decoding and comparing"),
+    ("diff-v1", "prlx-cli", "Comparing recordings of PRLX 0.x"),
 ];
 
 /// Below this line a kept run belongs to people.
@@ -30,20 +31,26 @@ pub fn run(args: &[String]) -> Result<()> {
     let (mine, words) = (&args[..split], args.get(split + 1..).unwrap_or_default());
     let keep = mine.iter().any(|a| a == "--keep");
     let names: Vec<&str> = mine.iter().map(String::as_str).filter(|a| *a != "--keep").collect();
-    if let Some(unknown) = names.iter().find(|n| BENCHES.iter().all(|b| b.0 != **n)) {
+    if let Some(unknown) = names.iter().find(|n| !BENCHES.iter().any(|b| takes(n, b.0))) {
         let known: Vec<&str> = BENCHES.iter().map(|b| b.0).collect();
         bail!("no benchmark `{unknown}`; there are {}", known.join(", "));
     }
-    for bench in BENCHES.iter().filter(|b| names.is_empty() || names.contains(&b.0)) {
+    for bench in BENCHES.iter().filter(|b| names.is_empty() || names.iter().any(|n| takes(n, b.0))) {
         one(bench, words, keep)?;
     }
     Ok(())
 }
 
+/// Whether a name that was asked for takes a benchmark: its own, or one of its variants.
+fn takes(asked: &str, name: &str) -> bool {
+    name == asked || name.split_once('-').is_some_and(|(of, _)| of == asked)
+}
+
 fn one(&(name, package, title): &Bench, words: &[String], keep: bool) -> Result<()> {
     let example = format!("bench_{name}");
     let what = ["--release", "--quiet", "-p", package, "--example", &example];
-    crate::sh("cargo", &[&["build"], &what[..]].concat())?;
+    // Some measure the program itself.
+    crate::sh("cargo", &[&["build", "--bins"], &what[..]].concat())?;
     let load = load();
     let mut command = Command::new("cargo");
     command.arg("run").args(what).arg("--").args(words).current_dir(root()).stderr(Stdio::inherit());
@@ -105,6 +112,7 @@ fn machine(load: &str) -> Result<String> {
         if said("git", &["status", "--porcelain", "--", "crates"])?.is_empty() { "" } else { " with changes" };
     Ok(format!(
         "Machine: {cores} cores of an {model} ({simd}), {load}; Rust {rust}, release. Commit {commit}{changed}.\n\
-         Times are processor time of one thread. Other work on the machine disturbs them; by how much was not measured."
+         Times are processor time of one thread where a table does not say otherwise. Other work on the machine disturbs them; by how \
+         much was not measured."
     ))
 }

@@ -2,6 +2,8 @@
 //!
 //! Parsing has no side effects; each command's work is in `commands/`.
 
+mod prlx;
+
 use std::ffi::OsString;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -15,6 +17,8 @@ use prlx_probe::Filter;
 use prlx_trace::Level;
 use prlx_trace::check::Check;
 use prlx_trace::kernel::SiteClass;
+
+pub use prlx::PrlxArgs;
 
 /// Two runs of a GPU kernel were meant to agree: where did they first part, in which lanes, and why?
 #[derive(Parser, Debug)]
@@ -45,6 +49,8 @@ pub enum Command {
     Record(RecordArgs),
     /// Compare two recordings: of launch files, or of programs
     Diff(DiffArgs),
+    /// Write a recording in another format, and say what that cannot hold
+    Convert(ConvertArgs),
     /// Put the parts of a report together that `diff --shard` made
     Merge(MergeArgs),
     /// Run two launch files, or two programs, and say where they first part
@@ -197,6 +203,38 @@ pub struct DiffArgs {
     /// Write the report into this file, as JSON, instead of printing it
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub prlx: PrlxArgs,
+}
+
+/// `prlx convert`.
+#[derive(Args, Debug)]
+pub struct ConvertArgs {
+    /// A recording: of PRLX 0.x, or an own one at level `events`
+    pub input: PathBuf,
+    /// Where the new one goes
+    #[arg(long, short)]
+    pub output: PathBuf,
+    /// Format of the new one, all of PRLX 0.x: plain, with compact events, or packed with zstd
+    #[arg(long, value_enum, default_value_t = Packing::Plain)]
+    pub to: Packing,
+    /// Which launch of an own recording
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub launch: u64,
+    /// Write the table of an own recording's sites into this file, as prlx-sites.json has them
+    #[arg(long, value_name = "FILE")]
+    pub sites: Option<PathBuf>,
+}
+
+/// How a recording of PRLX 0.x is packed.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Packing {
+    /// 16 bytes an event
+    Plain,
+    /// 8 bytes an event, without values
+    Compact,
+    /// One zstd frame
+    Packed,
 }
 
 /// `prlx merge`.
@@ -434,7 +472,7 @@ pub struct ReportArgs {
     #[arg(long)]
     pub json: bool,
     /// Show at most this many findings
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long, short = 'n', visible_alias = "max-shown", value_name = "N", default_value_t = 10)]
     pub findings: usize,
 }
 

@@ -8,6 +8,7 @@ fn cases() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
     trycmd::TestCases::new()
         .default_bin_path(env!("CARGO_BIN_EXE_prlx"))
+        .register_bin("prlx-diff", trycmd::schema::Bin::Path(env!("CARGO_BIN_EXE_prlx-diff").into()))
         .env("NO_COLOR", "1")
         .case(format!("{root}/tests/cases/cli/*.trycmd"));
 }

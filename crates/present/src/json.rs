@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use prlx_analyze::Report;
 use prlx_trace::check::Findings;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::checks::checks_json;
 
@@ -20,6 +20,8 @@ struct Document<'a> {
     format: &'static str,
     version: u32,
     #[serde(flatten)]
+    more: Map<String, Value>,
+    #[serde(flatten)]
     report: &'a Report,
     #[serde(skip_serializing_if = "Option::is_none")]
     checks: Option<[Value; 2]>,
@@ -31,7 +33,15 @@ struct Document<'a> {
 /// Those of `out`.
 pub fn json(out: &mut impl Write, report: &Report, checks: Option<[&Findings; 2]>) -> io::Result<()> {
     let checks = checks.map(|both| both.map(checks_json));
-    serde_json::to_writer_pretty(&mut *out, &Document { format: FORMAT, version: VERSION, report, checks })?;
+    let more = Map::new();
+    serde_json::to_writer_pretty(&mut *out, &Document { format: FORMAT, version: VERSION, more, report, checks })?;
+    writeln!(out)
+}
+
+/// The same with keys of others before the report's own.
+pub(crate) fn document(out: &mut impl Write, report: &Report, more: Map<String, Value>) -> io::Result<()> {
+    let checks = None;
+    serde_json::to_writer_pretty(&mut *out, &Document { format: FORMAT, version: VERSION, more, report, checks })?;
     writeln!(out)
 }
 

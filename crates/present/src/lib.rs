@@ -7,6 +7,7 @@ mod checks;
 pub mod inspect;
 mod json;
 mod launches;
+pub mod prlx;
 pub mod schedules;
 mod text;
 

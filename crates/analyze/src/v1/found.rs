@@ -113,10 +113,8 @@ pub(super) struct Sink<'a> {
     pub found: Vec<(Key, Finding)>,
     /// Lanes that have parted.
     parted: u32,
-    /// Differences in all.
-    pub total: u64,
-    /// Of them: those of company alone.
-    pub company: u64,
+    /// Differences in all, by kind.
+    pub kinds: [u64; 5],
     /// Differences that a filter left out.
     pub filtered: u64,
     pub listed: Vec<Divergence>,
@@ -150,8 +148,7 @@ impl<'a> Sink<'a> {
             ids,
             found,
             parted: 0,
-            total: 0,
-            company: 0,
+            kinds: [0; 5],
             filtered: 0,
             listed: Vec::new(),
             room,
@@ -171,8 +168,7 @@ impl<'a> Sink<'a> {
             place.lanes.unwrap_or(if kind == Kind::ActiveMask { masks[0] ^ masks[1] } else { masks[0] | masks[1] });
         let roots = lanes & !self.parted;
         self.parted |= lanes;
-        self.total += 1;
-        self.company += u64::from(kind == Kind::ActiveMask);
+        self.kinds[kind as usize] += 1;
         if self.listed.len() < self.room {
             let events = events.map(|e| e.map(Event::of));
             self.listed.push(Divergence { warp: self.warp, at: place.at, kind, events, extra: place.extra_visits });

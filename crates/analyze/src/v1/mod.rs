@@ -161,10 +161,8 @@ pub struct Compared {
     pub launch: LaunchReport,
     /// The first differences, in order of warps.
     pub listed: Vec<Divergence>,
-    /// How many there are.
-    pub differences: u64,
-    /// Of them: those of active masks alone.
-    pub company: u64,
+    /// How many there are, by [`Kind`] in its order.
+    pub kinds: [u64; 5],
     /// Warps that have some.
     pub warps: u64,
     /// By side: events recorded.
@@ -209,8 +207,7 @@ struct WarpOut {
     seen: [[u64; 2]; 2],
     /// Events at the same place with other values that do not count.
     values: u64,
-    differences: u64,
-    company: u64,
+    kinds: [u64; 5],
     filtered: u64,
     listed: Vec<Divergence>,
     found: Vec<(Key, found::Finding)>,
@@ -316,21 +313,13 @@ pub fn compare(inputs: [&Input<'_>; 2], numbers: [u64; 2], options: &Options) ->
         out.findings.push(finding);
         histories.push([a.history, b.history]);
     }
-    let differs = sum.differences > 0 || out.differences.iter().any(launch::decisive);
+    let differs = sum.kinds != [0; 5] || out.differences.iter().any(launch::decisive);
     out.verdict = match (differs, out.gaps.is_empty()) {
         (true, _) => Verdict::Differs,
         (false, true) => Verdict::Same,
         (false, false) => Verdict::Unknown,
     };
-    Ok(Compared {
-        launch: out,
-        listed,
-        differences: sum.differences,
-        company: sum.company,
-        warps: sum.differing,
-        events: sum.events,
-        histories,
-    })
+    Ok(Compared { launch: out, listed, kinds: sum.kinds, warps: sum.differing, events: sum.events, histories })
 }
 
 fn same_kernel(files: [&File<'_>; 2], options: &Options) -> Result<(), Error> {
@@ -381,7 +370,7 @@ fn warp<'a>(
     let mut sink = Sink::new(cx.options, number, known, room, out.lost.map(|n| n > 0));
     compare::streams(&a, &b, eyes, &mut sink);
     sink.recorded([&a, &b]);
-    (out.differences, out.company, out.filtered) = (sink.total, sink.company, sink.filtered);
+    (out.kinds, out.filtered) = (sink.kinds, sink.filtered);
     (out.listed, out.found) = (sink.listed, sink.found);
     out
 }
@@ -417,8 +406,7 @@ struct Sum {
     lost: [u64; 2],
     seen: [[u64; 2]; 2],
     values: u64,
-    differences: u64,
-    company: u64,
+    kinds: [u64; 5],
     filtered: u64,
     skipped: u64,
     differing: u64,
@@ -451,10 +439,9 @@ impl Sum {
             (0..2).for_each(|i| self.seen[side][i] += out.seen[side][i]);
         }
         self.values += out.values;
-        self.differences += out.differences;
-        self.company += out.company;
+        self.kinds.iter_mut().zip(out.kinds).for_each(|(all, n)| *all += n);
         self.filtered += out.filtered;
-        self.differing += u64::from(out.differences > 0);
+        self.differing += u64::from(out.kinds != [0; 5]);
         self.met |= out.met;
     }
 }

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow};
 use prlx_analyze::Report;
+use prlx_present::prlx::{Counts, Gate, prlx_json};
 
 use crate::args::{MergeArgs, ReportArgs};
 use crate::report;
@@ -21,6 +22,12 @@ pub fn run(args: &MergeArgs, ui: &Ui) -> Result<ExitCode> {
             Some(whole) => whole.merge(part).with_context(|| format!("{name} can't be merged with those before it"))?,
         });
     }
-    let findings = usize::MAX;
-    report::print(&whole.unwrap_or_default(), None, &ReportArgs { json: args.json, findings }, ui)
+    let whole = whole.unwrap_or_default();
+    if args.json {
+        // As `diff` writes a report that was never split.
+        let counts: Vec<Counts> = whole.launches.iter().map(Counts::of).collect();
+        prlx_json(&mut std::io::stdout().lock(), &whole, &counts, Gate::default(), false)?;
+        return Ok(ExitCode::from(whole.verdict.exit_code()));
+    }
+    report::print(&whole, None, &ReportArgs { json: false, findings: usize::MAX }, ui)
 }

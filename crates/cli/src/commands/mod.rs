@@ -1,8 +1,10 @@
 //! One file a command.
 
 pub mod compare;
+mod convert;
 mod cost;
 mod diff;
+mod diff_v1;
 mod doctor;
 mod inspect;
 mod instrument;
@@ -23,6 +25,7 @@ pub fn run(command: Command, ui: &Ui) -> Result<ExitCode> {
         Command::Run(args) => run::run(&args, ui),
         Command::Record(args) => record::run(&args, ui),
         Command::Diff(args) => diff::run(&args, ui),
+        Command::Convert(args) => convert::run(&args, ui),
         Command::Merge(args) => merge::run(&args, ui),
         Command::Compare(args) => compare::run(&args, ui),
         Command::Cost(args) => cost::run(&args, ui),

@@ -365,7 +365,9 @@ impl Text<'_> {
         } else {
             format!("A {}; B {}", what(&sites[0]), what(&sites[1]))
         };
-        line(out, "", &format!("{kind}: {s}"))?;
+        if sites.iter().any(|s| s.total > 0) {
+            line(out, "", &format!("{kind}: {s}"))?;
+        }
         self.gaps(out, l)?;
         let device = if l.device[0] == l.device[1] {
             clean(&l.device[0])

@@ -1,0 +1,220 @@
+//! `prlx diff` of recordings of PRLX 0.x: files or sessions, with the flags, keys and columns that its scripts know.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, anyhow, bail};
+use prlx_analyze::v1::{self, Compared, SiteTable};
+use prlx_analyze::{Report, Verdict};
+use prlx_present::prlx::{Counts, Gate, Row, passes, prlx_chrome, prlx_csv, prlx_json};
+use prlx_trace::v1::HistoryEntry;
+
+use crate::args::DiffArgs;
+use crate::ui::Ui;
+use crate::v1::{self as disk, Input, Recording};
+
+/// Single divergences that are listed at most.
+const LISTED: usize = 1 << 16;
+
+/// Compares them if both are of PRLX 0.x; `None` if both are not.
+pub fn run(args: &DiffArgs, ui: &Ui) -> Result<Option<ExitCode>> {
+    let [a, b] = [&args.a, &args.b];
+    let session = match (disk::look(a)?, disk::look(b)?) {
+        (Input::File, Input::File) => None,
+        (Input::Session(x), Input::Session(y)) => Some([x, y]),
+        (Input::Other, Input::Other) => return Ok(None),
+        _ => bail!(
+            "{} and {} are of different forms: both files of PRLX 0.x, both its sessions, or both own recordings",
+            a.display(),
+            b.display()
+        ),
+    };
+    if args.prlx.session && session.is_none() {
+        bail!("--session: {} and {} are no folders with a session.json", a.display(), b.display());
+    }
+    if args.shard.is_some() {
+        bail!("--shard is for own recordings");
+    }
+    let both = [(a, &args.prlx.remap_a), (b, &args.prlx.remap_b)];
+    let tables = both.map(|(path, own)| disk::sites(own.as_deref().or(args.prlx.map.as_deref()), path));
+    let tables = tables.into_iter().collect::<Result<Vec<SiteTable>>>()?;
+    let mut tables = [&tables[0], &tables[1]];
+    if args.prlx.map.is_none() && args.prlx.remap_a.is_none() && session.is_none() {
+        // A table beside either serves both, as it did.
+        tables = [tables[0], tables[0]];
+    }
+    let bar = ui.spinner("comparing");
+    let mut done = Done { tables, launches: Vec::new(), counts: Vec::new(), histories: Vec::new() };
+    let report = match &session {
+        None => {
+            let pair = [Recording::open(a)?, Recording::open(b)?];
+            if let Some((side, warp)) = args.prlx.dump_a.map(|w| (0, w)).or(args.prlx.dump_b.map(|w| (1, w))) {
+                return dump(&pair[side], warp).map(Some);
+            }
+            done.pair(args, &pair, [0, 0])?;
+            v1::whole(done.launches, Vec::new())
+        }
+        Some([x, y]) => {
+            let (pairs, alone) = v1::pair(x, y);
+            for [i, j] in pairs {
+                let pair = [disk::of_session(a, &x[i])?, disk::of_session(b, &y[j])?];
+                done.pair(args, &pair, [x[i].launch.into(), y[j].launch.into()])?;
+            }
+            v1::whole(done.launches, alone)
+        }
+    };
+    bar.finish_and_clear();
+    let report = Report { names: [a, b].map(|p| p.display().to_string()), ..report };
+    finish(args, &report, &done.counts, &done.histories, session.is_some(), ui).map(Some)
+}
+
+/// What pairs gave so far.
+struct Done<'a> {
+    tables: [&'a SiteTable; 2],
+    launches: Vec<prlx_analyze::report::LaunchReport>,
+    counts: Vec<Counts>,
+    histories: Vec<Vec<[Vec<HistoryEntry>; 2]>>,
+}
+
+impl Done<'_> {
+    fn pair(&mut self, args: &DiffArgs, pair: &[Recording; 2], numbers: [u64; 2]) -> Result<()> {
+        let p = &args.prlx;
+        let lists = args.report.json || args.output.is_some() || p.csv.is_some() || p.export_flamegraph.is_some();
+        let options = v1::Options {
+            values: p.values,
+            force: p.force,
+            warps: p.warps.clone(),
+            kinds: p.filter_kind.clone(),
+            sites: p.filter_sites.clone(),
+            findings: args.report.findings.max(64),
+            listed: match p.limit {
+                _ if !lists => 0,
+                0 => LISTED,
+                n => n.min(LISTED),
+            },
+            float: p.float,
+        };
+        let files = [pair[0].file()?, pair[1].file()?];
+        let none = HashMap::new();
+        let renamed = disk::renamed(p.remap_a.is_some(), self.tables);
+        let give = [0, 1].map(|s| {
+            let (recording, packed) = (&pair[s], files[s].packed());
+            move |bytes| {
+                if !packed {
+                    recording.done(bytes);
+                }
+            }
+        });
+        let input = |side: usize| v1::Input {
+            file: &files[side],
+            sites: self.tables[side],
+            renamed: if side == 1 { &renamed } else { &none },
+            done: &give[side],
+        };
+        let names = || format!("{} and {}", pair[0].path.display(), pair[1].path.display());
+        let found: Compared = v1::compare([&input(0), &input(1)], numbers, &options)
+            .with_context(|| format!("cannot compare {}", names()))?;
+        self.counts.push(Counts {
+            kinds: found.kinds,
+            warps: found.warps,
+            events: found.events,
+            rows: found.listed.iter().map(|d| Row::new(d, self.tables)).collect(),
+        });
+        self.launches.push(found.launch);
+        self.histories.push(found.histories);
+        Ok(())
+    }
+}
+
+fn dump(recording: &Recording, warp: u32) -> Result<ExitCode> {
+    let file = recording.file()?;
+    if warp >= file.header.warps {
+        bail!("{} has {} warps: there is no warp {warp}", recording.path.display(), file.header.warps);
+    }
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    prlx_trace::v1::dump(&mut out, &file, Some(warp))?;
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes everything that was asked for; the exit code is the gate's where there is one.
+pub fn finish(
+    args: &DiffArgs,
+    report: &Report,
+    counts: &[Counts],
+    histories: &[Vec<[Vec<HistoryEntry>; 2]>],
+    session: bool,
+    ui: &Ui,
+) -> Result<ExitCode> {
+    let p = &args.prlx;
+    let gate = Gate { threshold: p.max_allowed_divergences.unwrap_or(0), ignore_masks: p.ignore_active_mask };
+    let file = |path: &Path, write: &dyn Fn(&mut Vec<u8>) -> io::Result<()>| -> Result<()> {
+        let mut bytes = Vec::new();
+        write(&mut bytes)?;
+        fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
+    };
+    if let Some(path) = &p.csv {
+        file(path, &|out| prlx_csv(out, counts))?;
+    }
+    if let Some(path) = &p.export_flamegraph {
+        file(path, &|out| prlx_chrome(out, report, counts))?;
+    }
+    if let Some(path) = &args.output {
+        file(path, &|out| prlx_json(out, report, counts, gate, session))?;
+    } else {
+        let mut out = io::stdout().lock();
+        if args.report.json {
+            prlx_json(&mut out, report, counts, gate, session)?;
+        } else {
+            let mut shown = report.clone();
+            shown.launches.iter_mut().for_each(|l| l.findings.truncate(args.report.findings));
+            prlx_present::text(&mut out, &shown, &ui.style())?;
+            if p.history {
+                history(&mut out, report, histories)?;
+            }
+            if p.classify {
+                classify(&mut out, report)?;
+            }
+        }
+        out.flush()?;
+    }
+    let gated = p.max_allowed_divergences.is_some() || p.ignore_active_mask;
+    Ok(match report.verdict {
+        Verdict::Differs if gated && passes(report, counts, gate) => ExitCode::SUCCESS,
+        verdict => ExitCode::from(verdict.exit_code()),
+    })
+}
+
+fn history(out: &mut impl Write, report: &Report, histories: &[Vec<[Vec<HistoryEntry>; 2]>]) -> Result<()> {
+    for (launch, of) in report.launches.iter().zip(histories) {
+        for (i, (f, sides)) in launch.findings.iter().zip(of).enumerate() {
+            for (name, values) in ["A", "B"].iter().zip(sides).filter(|(_, v)| !v.is_empty()) {
+                let values: Vec<String> =
+                    values.iter().map(|h| format!("{:#x} at {:#010x}", h.value, h.site)).collect();
+                writeln!(out, "history   finding {}, warp {} of {name}: {}", i + 1, f.warp.warp, values.join(", "))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn classify(out: &mut impl Write, report: &Report) -> Result<()> {
+    let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
+    for f in report.launches.iter().flat_map(|l| &l.findings) {
+        *kinds.entry(f.kind.name()).or_default() += f.count;
+    }
+    let all: Vec<String> = kinds.iter().map(|(k, n)| format!("{k} {n}")).collect();
+    writeln!(out, "kinds     {}", if all.is_empty() { "none".into() } else { all.join(", ") })?;
+    Ok(())
+}
+
+/// Refuses what only recordings of PRLX 0.x have, for own ones.
+pub fn refuse(args: &DiffArgs) -> Result<()> {
+    match args.prlx.foreign() {
+        Some(flag) => Err(anyhow!("{flag}: for recordings of PRLX 0.x only; {} is none", args.a.display())),
+        None => Ok(()),
+    }
+}
