@@ -9,6 +9,8 @@ use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
@@ -41,6 +43,8 @@ pub enum Output {
 /// How a program ended.
 pub struct Ended {
     status: ExitStatus,
+    /// Somebody wants an end of it all.
+    pub stopped: bool,
 }
 
 impl Ended {
@@ -104,7 +108,7 @@ pub fn patterns(texts: &[String]) -> Result<Vec<Pattern>> {
 }
 
 /// Runs a program, waits for it, and writes the session's index; says on standard error what was recorded.
-pub fn run(command: &[OsString], options: &Options, output: Output, ui: &Ui) -> Result<Ended> {
+pub fn run(command: &[OsString], options: &Options, output: Output, supervisor: &Supervisor, ui: &Ui) -> Result<Ended> {
     let Some((program, args)) = command.split_first() else { bail!("there is no program to run") };
     let library = library()?;
     let made = folder(&options.folder)?;
@@ -116,7 +120,7 @@ pub fn run(command: &[OsString], options: &Options, output: Output, ui: &Ui) -> 
         child.stdin(Stdio::null()).stdout(io::stderr());
     }
     let started = Instant::now();
-    let status = supervise(&mut child).map_err(|e| {
+    let (status, stopped) = supervisor.run(&mut child).map_err(|e| {
         if made {
             let _ = std::fs::remove_dir(folder);
         }
@@ -129,7 +133,7 @@ pub fn run(command: &[OsString], options: &Options, output: Output, ui: &Ui) -> 
     if let Err(e) = said {
         ui.warn(&format!("{e:#}"));
     }
-    Ok(Ended { status })
+    Ok(Ended { status, stopped })
 }
 
 /// The recorder's library.
@@ -215,26 +219,52 @@ fn refused(program: &OsStr, e: &io::Error) -> anyhow::Error {
     Error::new(ErrorKind::File, what).help(help).into()
 }
 
-/// Starts a program and waits; signals that are sent to us go on to it. Those of the terminal it gets itself.
-fn supervise(command: &mut Command) -> io::Result<ExitStatus> {
-    let mut signals = SignalsInfo::<WithOrigin>::new([SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2])?;
-    let handle = signals.handle();
-    let mut child: Child = command.spawn()?;
-    let pid = Pid::from_child(&child);
-    let forward = std::thread::spawn(move || {
-        for info in &mut signals {
-            if let (Some(_), Some(signal)) = (info.process, Signal::from_named_raw(info.signal)) {
-                let _ = kill_process(pid, signal);
-            }
+/// Signals that go on to the program.
+const SIGNALS: [i32; 6] = [SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2];
+
+/// Runs programs one after the other; while none runs, signals do to us what they always do.
+pub struct Supervisor {
+    idle: Arc<AtomicBool>,
+}
+
+impl Supervisor {
+    /// To be made once.
+    pub fn new() -> io::Result<Supervisor> {
+        let idle = Arc::new(AtomicBool::new(true));
+        for signal in SIGNALS {
+            signal_hook::flag::register_conditional_default(signal, idle.clone())?;
         }
-    });
-    // It keeps its number until `wait`, so that no signal goes to another.
-    while waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)
-        .is_err_and(|e| e == rustix::io::Errno::INTR)
-    {}
-    handle.close();
-    let _ = forward.join();
-    child.wait()
+        Ok(Supervisor { idle })
+    }
+
+    /// Starts a program and waits; signals that are sent to us go on to it. Those of the terminal it gets itself. Also
+    /// whether one of them was to end us.
+    fn run(&self, command: &mut Command) -> io::Result<(ExitStatus, bool)> {
+        let mut signals = SignalsInfo::<WithOrigin>::new(SIGNALS)?;
+        let handle = signals.handle();
+        self.idle.store(false, Ordering::SeqCst);
+        let ended = command.spawn().and_then(|mut child: Child| {
+            let pid = Pid::from_child(&child);
+            let forward = std::thread::spawn(move || {
+                let mut stopped = false;
+                for info in &mut signals {
+                    stopped |= !matches!(info.signal, SIGUSR1 | SIGUSR2);
+                    if let (Some(_), Some(signal)) = (info.process, Signal::from_named_raw(info.signal)) {
+                        let _ = kill_process(pid, signal);
+                    }
+                }
+                stopped
+            });
+            // It keeps its number until `wait`, so that no signal goes to another.
+            let exited = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+            while waitid(WaitId::Pid(pid), exited).is_err_and(|e| e == rustix::io::Errno::INTR) {}
+            handle.close();
+            let stopped = forward.join().unwrap_or(false);
+            Ok((child.wait()?, stopped))
+        });
+        self.idle.store(true, Ordering::SeqCst);
+        ended
+    }
 }
 
 /// Writes the index, and says what was recorded.

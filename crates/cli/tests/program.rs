@@ -186,6 +186,18 @@ fn signals_reach_the_program() -> Result<(), Failed> {
     assert_eq!(child.wait()?.code(), Some(128 + 15));
     let index = Session::open(&here.join("a"))?.index.ok_or("there is no index")?;
     assert_eq!((index.code, index.signal), (None, Some(15)));
+    // Who stops a comparison does not want the other side.
+    let exe = std::env::current_exe()?.display().to_string();
+    let (a, b) = (format!("'{exe}' app k:1 wait"), format!("'{exe}' app k:1"));
+    let mut command = prlx(&here, &["compare", "--a", &a, "--b", &b, "--keep", "kept"]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
+    let mut err = child.stderr.take().ok_or("no pipe")?;
+    err.read_exact(&mut ready)?;
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status()?.success());
+    let mut rest = String::new();
+    err.read_to_string(&mut rest)?;
+    assert_eq!(child.wait()?.code(), Some(2), "{rest}");
+    assert!(rest.contains("stopped by a signal, while A ran") && !here.join("kept/b.prlx").exists(), "{rest}");
     Ok(())
 }
 

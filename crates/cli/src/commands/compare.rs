@@ -14,7 +14,7 @@ use prlx_trace::launch::Window;
 
 use crate::args::{CompareArgs, DeviceArgs, Words};
 use crate::commands::record::save;
-use crate::program::{self, Output};
+use crate::program::{self, Output, Supervisor};
 use crate::record;
 use crate::report;
 use crate::seeds;
@@ -48,11 +48,15 @@ fn programs(commands: [&Words; 2], args: &CompareArgs, ui: &Ui) -> Result<ExitCo
         Some(folder) => Folder { path: folder.clone(), passing: false },
         None => Folder::passing()?,
     };
+    let supervisor = Supervisor::new()?;
     let mut sessions = Vec::new();
     for (name, command) in ["a", "b"].into_iter().zip(commands) {
         let folder = kept.path.join(format!("{name}.prlx"));
         let options = program::options(&args.recorder, &args.choice, &args.device, &folder)?;
-        let ended = program::run(&command.0, &options, Output::Aside, ui)?;
+        let ended = program::run(&command.0, &options, Output::Aside, &supervisor, ui)?;
+        if ended.stopped {
+            bail!("stopped by a signal, while {} ran", name.to_uppercase());
+        }
         if let Some(how) = ended.failure() {
             ui.warn(&format!("{} {how}", name.to_uppercase()));
         }

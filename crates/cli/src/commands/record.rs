@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use prlx_trace::Trace;
 
 use crate::args::RecordArgs;
-use crate::program::{self, Output};
+use crate::program::{self, Output, Supervisor};
 use crate::record;
 use crate::report;
 use crate::ui::Ui;
@@ -22,7 +22,8 @@ pub fn run(args: &RecordArgs, ui: &Ui) -> Result<ExitCode> {
         (None, output) => {
             let folder = output.clone().unwrap_or_else(|| default_folder(&args.program));
             let options = program::options(&args.recorder, &args.choice, &args.device, &folder)?;
-            Ok(program::run(&args.program, &options, Output::Theirs, ui)?.code())
+            let supervisor = Supervisor::new()?;
+            Ok(program::run(&args.program, &options, Output::Theirs, &supervisor, ui)?.code())
         }
     }
 }
