@@ -83,7 +83,12 @@ impl Recorder {
             }
         }
         shared.library.relaxed(|| {
-            let users = users(&mut state, &asked);
+            let mut users = running(&mut state, &asked);
+            if users.iter().any(|u| u.exec != exec) {
+                // The recorder's thread may not have seen yet that they have ended.
+                shared.refresh(&mut state, &users);
+                users = running(&mut state, &asked);
+            }
             if users.iter().any(|u| u.exec != exec) {
                 return mixed(&mut state, exec, &users, asked);
             }
@@ -156,6 +161,15 @@ impl Shared {
         self.base + u64::from(node) * CONTEXT
     }
 
+    /// Takes launches of graphs as ended that have.
+    fn refresh(&self, state: &mut State, users: &[User]) {
+        let theirs = state.waiting.values().flatten().filter(|w| users.iter().any(|u| u.places == w.places));
+        // A failure is the thread's to find: it asks the same.
+        let passed = theirs.filter(|w| self.library.passed(w.event).is_ok_and(|passed| passed));
+        let places: Vec<Place> = passed.flat_map(|w| w.places.clone()).collect();
+        places.iter().for_each(|place| state.ended(place, Progress::Done));
+    }
+
     /// Puts contexts where nodes expect them, `None` as zeros, in the order of `stream`, behind what `users` wrote
     /// last.
     fn fill(
@@ -207,7 +221,7 @@ impl Shared {
 }
 
 /// The launches that may still write through these nodes' contexts.
-fn users(state: &mut State, asked: &[Asked]) -> Vec<User> {
+fn running(state: &mut State, asked: &[Asked]) -> Vec<User> {
     let mut all = Vec::new();
     for a in asked {
         let mut users = state.users.remove(&a.node.0).unwrap_or_default();

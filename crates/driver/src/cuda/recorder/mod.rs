@@ -60,8 +60,10 @@ pub use self::state::Counts;
 pub const PATIENCE: Duration = Duration::from_secs(1);
 /// The longest that it is when nothing ends meanwhile.
 const STALL: Duration = Duration::from_millis(200);
-/// The longest that a launch waits for its context to be copied.
-const UPLOAD: Duration = Duration::from_millis(20);
+/// The longest that a launch waits for its context to be copied, and how long it looks without a pause. When a copy takes
+/// longer, nobody waits for it any more.
+const UPLOAD: Duration = Duration::from_millis(500);
+const SPIN: Duration = Duration::from_micros(200);
 
 /// The longest that the memory's first zeroing is waited for.
 const START: Duration = Duration::from_secs(2);
@@ -136,15 +138,19 @@ impl Shared {
 
     /// A slot in a generation, for a launch of a kind; `None` when there is no room.
     fn slot(&self, state: &mut State, generation: usize, kind: Kind) -> Result<Option<Slot>, Failure> {
-        let State { generations, upload, .. } = state;
+        let State { generations, upload, late, .. } = state;
         let g = &mut generations[generation];
         if g.ready.get(&kind).is_none_or(Vec::is_empty) {
-            let start = Instant::now();
+            let (start, patient) = (Instant::now(), !*late);
             let mut pause = || {
-                std::thread::yield_now();
-                start.elapsed() < UPLOAD
+                match start.elapsed() < SPIN {
+                    true => std::thread::yield_now(),
+                    false => std::thread::sleep(SPIN / 4),
+                }
+                patient && start.elapsed() < UPLOAD
             };
-            if !upload.settle(&mut pause)? {
+            *late = !upload.settle(&mut pause)?;
+            if *late {
                 return Ok(None);
             }
             let half = g.arena.left() / 2;
@@ -163,7 +169,8 @@ impl Shared {
             }
             let stream = self.upload_stream;
             upload.send(stream, &[(first.context, &bytes)])?;
-            if !upload.settle(&mut pause)? {
+            *late = !upload.settle(&mut pause)?;
+            if *late {
                 return Ok(None);
             }
             g.ready.entry(kind).or_default().extend(slots);
@@ -309,6 +316,7 @@ impl Recorder {
             deadline: None,
             finished: false,
             upload,
+            late: false,
             staging,
             free_nodes: (0..NODES).rev().collect(),
             users: BTreeMap::new(),

@@ -145,6 +145,8 @@ pub(super) struct State {
     pub finished: bool,
     /// For contexts.
     pub upload: Dma,
+    /// The last of these copies took longer than anybody waits.
+    pub late: bool,
     /// For contexts of graph nodes: in use by streams of the program, or not.
     pub staging: Vec<Dma>,
     /// Nodes that have no context.

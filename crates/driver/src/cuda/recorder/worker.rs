@@ -80,10 +80,11 @@ impl Worker {
             }
             turn(&mut state, &shared.layout);
             let last = state.deadline.is_some_and(closing);
-            let due = (0..GENERATIONS).find(|&i| {
+            let due = (0..GENERATIONS).filter(|&i| {
                 let g = &state.generations[i];
                 g.phase == Phase::Closed && (g.pending == 0 || last)
             });
+            let due = due.min_by_key(|&i| state.generations[i].since);
             match due {
                 Some(i) => {
                     state = self.drained(shared, state, i, sink)?;
