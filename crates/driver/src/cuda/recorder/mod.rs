@@ -66,7 +66,7 @@ const UPLOAD: Duration = Duration::from_millis(500);
 const SPIN: Duration = Duration::from_micros(200);
 
 /// The longest that the memory's first zeroing is waited for.
-const START: Duration = Duration::from_secs(2);
+const START: Duration = Duration::from_secs(5);
 
 /// How many launches of graphs may have copies of contexts under way, and bytes of each, before more memory for them
 /// is allocated: drivers may wait for the device then.
