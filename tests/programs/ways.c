@@ -34,7 +34,9 @@ int main(int argc, char **argv) {
     }
     if (!strcmp(way, "file")) code = cuModuleLoad(&module, file);
     if (!strcmp(way, "fatbin")) code = cuModuleLoadFatBinary(&module, image);
-    if (!strcmp(way, "wrapped")) code = cuLibraryLoadData(&library, &wrapper, 0, 0, 0, 0, 0, 0);
+    // The image stays where it is; the CUDA runtime says so without a value.
+    int preserved[] = {1};
+    if (!strcmp(way, "wrapped")) code = cuLibraryLoadData(&library, &wrapper, 0, 0, 0, preserved, 0, 1);
     if (!strcmp(way, "library")) code = cuLibraryLoadData(&library, image, 0, 0, 0, 0, 0, 0);
     if (!strcmp(way, "library-file")) code = cuLibraryLoadFromFile(&library, file, 0, 0, 0, 0, 0, 0);
     if (!strncmp(way, "link", 4)) {
@@ -48,8 +50,8 @@ int main(int argc, char **argv) {
         OK(cuLinkDestroy(link));
     }
     if (code) return printf("does not load: %d\n", code), 0;
-    // The image is the program's own again.
-    memset(image, 0, sizeof image);
+    // Any other image is the program's own again.
+    if (strcmp(way, "wrapped")) memset(image, 0, sizeof image);
     if (library) {
         CUkernel all[8] = {0};
         CUlibrary of;

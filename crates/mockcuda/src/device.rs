@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CString;
 use std::io::Write;
-use std::sync::{LazyLock, Mutex};
+use std::sync::{LazyLock, Mutex, OnceLock};
 use std::time::Duration;
 
 use prlx_driver::cuda::calls::{attribute, function};
@@ -129,10 +129,16 @@ pub enum Host {
     At(usize, usize),
 }
 
+/// The process that started it.
+static OWNER: OnceLock<u32> = OnceLock::new();
 static DEVICE: LazyLock<Mutex<Device>> = LazyLock::new(|| Mutex::new(Device::new()));
 
 /// Runs a call on the device, unless it is made to fail. A call that has to wait is made again until it need not.
 pub fn with(name: &str, mut body: impl FnMut(&mut Device) -> Result<()>) -> i32 {
+    // In a child that was forked after it was started, a driver does not work; another thread may have held the lock.
+    if OWNER.get().is_some_and(|pid| *pid != std::process::id()) {
+        return code::NOT_INITIALIZED;
+    }
     loop {
         let mut device = DEVICE.lock().unwrap_or_else(|e| e.into_inner());
         let answer = match device.failing.get(name) {
@@ -207,6 +213,7 @@ impl Device {
     }
 
     pub fn init(&mut self) -> Result<()> {
+        OWNER.get_or_init(std::process::id);
         self.started = true;
         Ok(())
     }

@@ -223,22 +223,25 @@ impl Device {
             _ => Err(code::INVALID_VALUE),
         }
     }
-    /// What a kernel node starts; its parameters stay where they are until it is asked again.
+    /// What a kernel node starts; its parameters stay where they are until the node is changed.
     pub fn node_kernel(&mut self, node: u64) -> Result<(Work, &Given)> {
         let work = self.node(node)?.work.clone();
         let Work::Launch { function, params, .. } = &work else { return Err(code::INVALID_VALUE) };
-        let bytes: Box<[u8]> = params.as_slice().into();
-        let places = &self.kernel(*function)?.params;
-        let pointers = places.iter().map(|p| bytes.as_ptr() as usize + p.offset as usize).collect();
-        self.graphs.given.insert(node, Given { _bytes: bytes, pointers });
+        if !self.graphs.given.contains_key(&node) {
+            let bytes: Box<[u8]> = params.as_slice().into();
+            let places = &self.kernel(*function)?.params;
+            let pointers = places.iter().map(|p| bytes.as_ptr() as usize + p.offset as usize).collect();
+            self.graphs.given.insert(node, Given { _bytes: bytes, pointers });
+        }
         Ok((work, &self.graphs.given[&node]))
     }
     pub fn node_change(&mut self, node: u64, work: Work) -> Result<()> {
-        let node = self.node(node)?;
-        match node.work {
-            Work::Launch { .. } => node.work = work,
+        let found = self.node(node)?;
+        match found.work {
+            Work::Launch { .. } => found.work = work,
             _ => return Err(code::INVALID_VALUE),
         }
+        self.graphs.given.remove(&node);
         Ok(())
     }
 

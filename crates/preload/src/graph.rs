@@ -3,18 +3,127 @@
 //! Nodes that a capture makes come from launches. What the driver says of a node has the parameter behind the program's, where
 //! nobody looks; given back to it, it is put there again.
 //!
-//! Holds: as in [`crate::launch`].
+//! A node's parameter is a context of its own, which stays while it is changed, copied and made ready. When a graph is made ready
+//! its kernel nodes are looked up, with their contexts ([`kernels`]); before each launch the recorder fills those.
+//!
+//! Holds: as in [`crate::launch`]; a context that two nodes of one graph have records nothing. Misses: bodies of conditional
+//! nodes, and graphs that are made ready by the first version of `cuGraphInstantiate`: their contexts are never filled.
 #![allow(unsafe_code, reason = "a C interface: pointers come from the program, as cuda.h says what they point to")]
 #![allow(non_snake_case, reason = "the driver's own names")]
 
-use std::ffi::c_void;
+use std::ffi::{c_char, c_void};
+use std::ptr::null_mut;
 
 use prlx_driver::cuda::Functions;
-use prlx_driver::cuda::calls::{KernelNodeParams, NodeParams, node};
+use prlx_driver::cuda::calls::{InstantiateParams, KernelNodeParams, NodeParams, UpdateResult, node};
 
-use crate::launch::Room;
+use crate::launch::{Room, Use, kernel};
+use crate::record::{self, Node, Shape};
+use crate::think::think;
 
-/// A kernel node's parameters with one more. `first`: the structure ends with `extra`.
+/// Graphs in graphs that are looked into.
+const DEPTH: u32 = 16;
+
+/// The kernel nodes of a graph that have contexts.
+///
+/// # Safety
+/// The driver knows the graph.
+unsafe fn kernels(real: &Functions, graph: *mut c_void, depth: u32, all: &mut Vec<Node>) {
+    let mut count = 0;
+    // SAFETY: the caller's promise; every call has places for its answers.
+    unsafe {
+        if (real.cuGraphGetNodes)(graph, null_mut(), &mut count) != 0 || depth > DEPTH {
+            return;
+        }
+        let mut nodes = vec![null_mut(); count];
+        if (real.cuGraphGetNodes)(graph, nodes.as_mut_ptr(), &mut count) != 0 {
+            return;
+        }
+        for handle in nodes.into_iter().take(count) {
+            let (mut kind, mut inner) = (-1, null_mut());
+            if (real.cuGraphNodeGetType)(handle, &mut kind) != 0 {
+                continue;
+            }
+            if kind == node::GRAPH && (real.cuGraphChildGraphNodeGetGraph)(handle, &mut inner) == 0 {
+                kernels(real, inner, depth + 1, all);
+            } else if kind == node::KERNEL
+                && let Some(one) = one(real, handle)
+            {
+                match all.iter_mut().find(|n| n.context == one.context) {
+                    Some(other) => other.twice = true,
+                    None => all.push(one),
+                }
+            }
+        }
+    }
+}
+
+/// A kernel node, if it has a context.
+///
+/// # Safety
+/// The driver knows the node.
+unsafe fn one(real: &Functions, handle: *mut c_void) -> Option<Node> {
+    let mut said = NOTHING;
+    // SAFETY: the caller's promise; the parameters that the driver tells of are a pointer for each, ours behind the program's.
+    unsafe {
+        if (real.cuGraphKernelNodeGetParams_v2)(handle, &mut said) != 0 || said.params.is_null() {
+            return None;
+        }
+        let function = if said.function.is_null() { said.kernel } else { said.function };
+        let (module, kernel) = kernel(real, function).filter(|(_, k)| k.skipped.is_none())?;
+        let context = *(*said.params.add(kernel.params.len())).cast::<u64>();
+        if !record::is_node(context) {
+            return None;
+        }
+        let mut params = vec![0; kernel.params.iter().map(|(at, size)| at + size).max().unwrap_or(0)];
+        for (i, (at, size)) in kernel.params.iter().enumerate() {
+            let from = (*said.params.add(i)).cast::<u8>();
+            params[*at..at + size].copy_from_slice(std::slice::from_raw_parts(from, *size));
+        }
+        let shape = Shape { grid: said.grid, block: said.block, shared: said.shared, cluster: None };
+        Some(Node { handle: handle.addr(), context, module, kernel, shape, params, twice: false })
+    }
+}
+/// What a call fills.
+const NOTHING: KernelNodeParams = KernelNodeParams {
+    function: null_mut(),
+    grid: [0; 3],
+    block: [0; 3],
+    shared: 0,
+    params: null_mut(),
+    extra: null_mut(),
+    kernel: null_mut(),
+    context: null_mut(),
+};
+
+/// A graph was made ready, if `code` says so.
+///
+/// # Safety
+/// The driver knows the graph; `exec` holds what it became.
+unsafe fn ready(real: &Functions, code: i32, exec: *mut *mut c_void, graph: *mut c_void) -> i32 {
+    if code == 0 {
+        think(|| {
+            let mut all = Vec::new();
+            // SAFETY: the caller's promise.
+            unsafe {
+                kernels(real, graph, 0, &mut all);
+                record::ready(*exec, all);
+            }
+            Some(())
+        });
+    }
+    code
+}
+
+/// What a node of a graph that is ready became.
+fn now(handle: *mut c_void, room: &Room, copy: &KernelNodeParams) -> Option<Node> {
+    let (module, kernel) = room.found.clone()?;
+    let shape = Shape { grid: copy.grid, block: copy.block, shared: copy.shared, cluster: None };
+    let (context, params) = (room.context, room.params.clone());
+    let twice = false;
+    record::is_node(context).then(|| Node { handle: handle.addr(), context, module, kernel, shape, params, twice })
+}
+/// A kernel node's parameters with one more. `first`: the structure ends with `extra`. `had`: the context that it has.
 ///
 /// # Safety
 /// `params` points to those of a node; what comes of it lives as long as `room` and `copy`.
@@ -24,6 +133,7 @@ unsafe fn extended(
     copy: &mut Option<KernelNodeParams>,
     params: *const KernelNodeParams,
     first: bool,
+    had: Option<u64>,
 ) -> *const KernelNodeParams {
     if params.is_null() {
         return params;
@@ -38,14 +148,14 @@ unsafe fn extended(
             shared: (*of).shared,
             params: (*of).params,
             extra: (*of).extra,
-            kernel: std::ptr::null_mut(),
-            context: std::ptr::null_mut(),
+            kernel: null_mut(),
+            context: null_mut(),
         };
         if !first {
             (own.kernel, own.context) = ((*of).kernel, (*of).context);
         }
         let handle = if own.function.is_null() { own.kernel } else { own.function };
-        (own.params, own.extra) = room.extend(real, handle, own.params, own.extra);
+        (own.params, own.extra) = room.extend(real, handle, own.params, own.extra, Use::Node(had));
         &raw const *copy.insert(own)
     }
 }
@@ -53,12 +163,12 @@ unsafe fn extended(
 ///
 /// # Safety
 /// As [`extended`].
-unsafe fn any(real: &Functions, room: &mut Room, params: *const NodeParams) -> Option<NodeParams> {
+unsafe fn any(real: &Functions, room: &mut Room, params: *const NodeParams, had: Option<u64>) -> Option<NodeParams> {
     // SAFETY: the caller's promise; a kernel's node has a kernel's parameters.
     unsafe {
         let mut own = *params.as_ref().filter(|p| p.kind == node::KERNEL)?;
         let mut copy = None;
-        own.of.kernel = *extended(real, room, &mut copy, &raw const own.of.kernel, false);
+        own.of.kernel = *extended(real, room, &mut copy, &raw const own.of.kernel, false, had);
         Some(own)
     }
 }
@@ -76,7 +186,7 @@ macro_rules! added {
             let (mut room, mut copy) = (Room::default(), None);
             // SAFETY: the program's call, with room that lives through it.
             unsafe {
-                let params = extended(real, &mut room, &mut copy, params, $first);
+                let params = extended(real, &mut room, &mut copy, params, $first, None);
                 (real.$name)(node, graph, dependencies, count, params)
             }
         }
@@ -90,7 +200,8 @@ macro_rules! changed {
             let (mut room, mut copy) = (Room::default(), None);
             // SAFETY: the program's call, with room that lives through it.
             unsafe {
-                let params = extended(real, &mut room, &mut copy, params, $first);
+                let had = think(|| one(real, node)).map(|n| n.context);
+                let params = extended(real, &mut room, &mut copy, params, $first, had);
                 (real.$name)(node, params)
             }
         }
@@ -109,8 +220,10 @@ macro_rules! changed_ready {
             let (mut room, mut copy) = (Room::default(), None);
             // SAFETY: the program's call, with room that lives through it.
             unsafe {
-                let params = extended(real, &mut room, &mut copy, params, $first);
-                (real.$name)(exec, node, params)
+                let had = think(|| record::context_of(exec, node));
+                let params = extended(real, &mut room, &mut copy, params, $first, had);
+                let code = (real.$name)(exec, node, params);
+                changed(code, exec, node, &room, copy.as_ref())
             }
         }
     )* };
@@ -128,7 +241,7 @@ pub unsafe fn cuGraphAddNode(
     let mut room = Room::default();
     // SAFETY: the program's call, with room that lives through it.
     unsafe {
-        let mut own = any(real, &mut room, params);
+        let mut own = any(real, &mut room, params, None);
         (real.cuGraphAddNode)(node, graph, dependencies, count, own.as_mut().map_or(params, |p| p))
     }
 }
@@ -144,7 +257,7 @@ pub unsafe fn cuGraphAddNode_v2(
     let mut room = Room::default();
     // SAFETY: the program's call, with room that lives through it.
     unsafe {
-        let mut own = any(real, &mut room, params);
+        let mut own = any(real, &mut room, params, None);
         (real.cuGraphAddNode_v2)(node, graph, dependencies, edges, count, own.as_mut().map_or(params, |p| p))
     }
 }
@@ -152,7 +265,8 @@ pub unsafe fn cuGraphNodeSetParams(real: &Functions, node: *mut c_void, params: 
     let mut room = Room::default();
     // SAFETY: the program's call, with room that lives through it.
     unsafe {
-        let mut own = any(real, &mut room, params);
+        let had = think(|| one(real, node)).map(|n| n.context);
+        let mut own = any(real, &mut room, params, had);
         (real.cuGraphNodeSetParams)(node, own.as_mut().map_or(params, |p| p))
     }
 }
@@ -165,7 +279,107 @@ pub unsafe fn cuGraphExecNodeSetParams(
     let mut room = Room::default();
     // SAFETY: the program's call, with room that lives through it.
     unsafe {
-        let mut own = any(real, &mut room, params);
-        (real.cuGraphExecNodeSetParams)(exec, node, own.as_mut().map_or(params, |p| p))
+        let had = think(|| record::context_of(exec, node));
+        let mut own = any(real, &mut room, params, had);
+        let code = (real.cuGraphExecNodeSetParams)(exec, node, own.as_mut().map_or(params, |p| p));
+        let copy = own.map(|o| o.of.kernel);
+        changed(code, exec, node, &room, copy.as_ref())
     }
+}
+
+/// A node of a graph that is ready was changed, if `code` says so.
+fn changed(code: i32, exec: *mut c_void, node: *mut c_void, room: &Room, copy: Option<&KernelNodeParams>) -> i32 {
+    if code == 0 {
+        think(|| {
+            record::changed(exec, node, copy.and_then(|copy| now(node, room, copy)));
+            Some(())
+        });
+    }
+    code
+}
+
+pub unsafe fn cuGraphInstantiate_v2(
+    real: &Functions,
+    exec: *mut *mut c_void,
+    graph: *mut c_void,
+    error: *mut *mut c_void,
+    log: *mut c_char,
+    size: usize,
+) -> i32 {
+    // SAFETY: the program's call.
+    unsafe { ready(real, (real.cuGraphInstantiate_v2)(exec, graph, error, log, size), exec, graph) }
+}
+pub unsafe fn cuGraphInstantiateWithFlags(
+    real: &Functions,
+    exec: *mut *mut c_void,
+    graph: *mut c_void,
+    flags: u64,
+) -> i32 {
+    // SAFETY: the program's call.
+    unsafe { ready(real, (real.cuGraphInstantiateWithFlags)(exec, graph, flags), exec, graph) }
+}
+pub unsafe fn cuGraphInstantiateWithParams(
+    real: &Functions,
+    exec: *mut *mut c_void,
+    graph: *mut c_void,
+    params: *mut InstantiateParams,
+) -> i32 {
+    // SAFETY: the program's call.
+    unsafe { ready(real, (real.cuGraphInstantiateWithParams)(exec, graph, params), exec, graph) }
+}
+pub unsafe fn cuGraphInstantiateWithParams_ptsz(
+    real: &Functions,
+    exec: *mut *mut c_void,
+    graph: *mut c_void,
+    params: *mut InstantiateParams,
+) -> i32 {
+    // SAFETY: the program's call.
+    unsafe { ready(real, (real.cuGraphInstantiateWithParams_ptsz)(exec, graph, params), exec, graph) }
+}
+pub unsafe fn cuGraphExecUpdate(
+    real: &Functions,
+    mut exec: *mut c_void,
+    graph: *mut c_void,
+    error: *mut *mut c_void,
+    result: *mut i32,
+) -> i32 {
+    // SAFETY: the program's call.
+    unsafe { ready(real, (real.cuGraphExecUpdate)(exec, graph, error, result), &mut exec, graph) }
+}
+pub unsafe fn cuGraphExecUpdate_v2(
+    real: &Functions,
+    mut exec: *mut c_void,
+    graph: *mut c_void,
+    result: *mut UpdateResult,
+) -> i32 {
+    // SAFETY: the program's call.
+    unsafe { ready(real, (real.cuGraphExecUpdate_v2)(exec, graph, result), &mut exec, graph) }
+}
+pub unsafe fn cuGraphExecDestroy(real: &Functions, exec: *mut c_void) -> i32 {
+    think(|| {
+        record::ready_gone(exec);
+        Some(())
+    });
+    // SAFETY: the program's call.
+    unsafe { (real.cuGraphExecDestroy)(exec) }
+}
+pub unsafe fn cuGraphLaunch(real: &Functions, exec: *mut c_void, stream: *mut c_void) -> i32 {
+    let replayed = think(|| record::replay(real, exec, stream, false));
+    // SAFETY: the program's call.
+    done(replayed, unsafe { (real.cuGraphLaunch)(exec, stream) })
+}
+pub unsafe fn cuGraphLaunch_ptsz(real: &Functions, exec: *mut c_void, stream: *mut c_void) -> i32 {
+    let replayed = think(|| record::replay(real, exec, stream, true));
+    // SAFETY: the program's call.
+    done(replayed, unsafe { (real.cuGraphLaunch_ptsz)(exec, stream) })
+}
+/// The driver has answered the launch of a graph.
+fn done(replayed: Option<record::Replayed>, code: i32) -> i32 {
+    if let Some(replayed) = replayed {
+        think(|| {
+            replayed.done(code);
+            Some(())
+        });
+    }
+    code
 }

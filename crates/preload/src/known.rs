@@ -12,19 +12,28 @@ use std::sync::{Arc, LazyLock, OnceLock, PoisonError, RwLock};
 
 use prlx_isa::view::FunctionKind;
 use prlx_probe::Plan;
+use prlx_trace::kernel::Fidelity;
 
 /// A module whose code was rewritten.
 #[derive(Debug)]
 pub struct Module {
+    /// What was written into it.
+    pub plan: Arc<Plan>,
+    /// How sure it is that it is the program's.
+    pub fidelity: Fidelity,
     /// Its kernels, by name.
     pub kernels: HashMap<String, Kernel>,
+    /// Its number in the recording; `None`: it could not be written down.
+    pub number: OnceLock<Option<u32>>,
 }
 
 /// A kernel of a rewritten module.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Kernel {
-    /// How many parameters it has for the program.
-    pub params: usize,
+    /// Its place in the plan.
+    pub function: usize,
+    /// Where each parameter lies that the program knows of, as PTX lays them out, and how large it is.
+    pub params: Vec<(usize, usize)>,
     /// Where the next parameter lies behind these, in bytes, as PTX lays them out.
     pub end: usize,
     /// Why it was not rewritten.
@@ -33,19 +42,20 @@ pub struct Kernel {
 
 impl Module {
     /// A module that was rewritten like this.
-    pub fn new(view: &prlx_isa::view::Module, plan: &Plan) -> Module {
+    pub fn new(view: &prlx_isa::view::Module, plan: Plan, fidelity: Fidelity) -> Module {
         let mut kernels = HashMap::new();
         for (i, function) in view.functions.iter().enumerate().filter(|(_, f)| f.kind == FunctionKind::Kernel) {
             let sizes = function.params.iter().map(|p| view.symbols.get(p.index()).map_or(0, |s| s.size as usize));
-            let ends = function.param_offsets.iter().zip(sizes).map(|(at, size)| *at as usize + size);
+            let params: Vec<_> = function.param_offsets.iter().map(|at| *at as usize).zip(sizes).collect();
             let kernel = Kernel {
-                params: function.params.len(),
-                end: ends.max().unwrap_or(0).next_multiple_of(8),
+                function: i,
+                end: params.iter().map(|(at, size)| at + size).max().unwrap_or(0).next_multiple_of(8),
+                params,
                 skipped: plan.functions.get(i).and_then(|f| f.skipped.clone()),
             };
             kernels.insert(function.name.clone(), kernel);
         }
-        Module { kernels }
+        Module { plan: Arc::new(plan), fidelity, kernels, number: OnceLock::new() }
     }
 }
 

@@ -13,13 +13,14 @@ use std::ffi::{CStr, c_void};
 use std::ptr::null_mut;
 
 use prlx_driver::cuda::Functions;
-use prlx_driver::cuda::calls::{DeviceLaunch, LaunchConfig, extra};
+use prlx_driver::cuda::calls::{DeviceLaunch, LaunchConfig, extra, launch};
 
 use crate::known::{self, Found};
+use crate::record::{self, Hidden, Shape};
 use crate::think::think;
 
 /// What a handle stands for. Handles that came by ways that are not ours are asked for their module and name.
-fn kernel(real: &Functions, handle: *mut c_void) -> Found {
+pub fn kernel(real: &Functions, handle: *mut c_void) -> Found {
     if let Some(found) = known::kernel(handle) {
         return found;
     }
@@ -38,6 +39,17 @@ fn kernel(real: &Functions, handle: *mut c_void) -> Found {
     known::kernel(handle).flatten()
 }
 
+/// What a kernel with one more parameter is for.
+#[derive(Clone, Copy)]
+pub enum Use<'a> {
+    /// A launch into a stream; with the last, no stream is the thread's own.
+    Launch(&'a Shape, *mut c_void, bool),
+    /// A graph's node; with a context that it has already.
+    Node(Option<u64>),
+    /// Something that is not recorded.
+    Other,
+}
+
 /// Room for a launch's parameters, with one more.
 #[derive(Default)]
 pub struct Room {
@@ -45,7 +57,13 @@ pub struct Room {
     buffer: Vec<u8>,
     size: usize,
     list: [*mut c_void; 5],
-    context: u64,
+    /// What the hidden parameter says.
+    pub context: u64,
+    hidden: Option<Hidden>,
+    /// What the kernel is, and its parameters as PTX lays them out.
+    pub found: Found,
+    /// See above.
+    pub params: Vec<u8>,
 }
 
 impl Room {
@@ -59,42 +77,69 @@ impl Room {
         handle: *mut c_void,
         params: *mut *mut c_void,
         list: *mut *mut c_void,
+        what: Use<'_>,
     ) -> (*mut *mut c_void, *mut *mut c_void) {
-        let found = think(|| kernel(real, handle).filter(|(_, k)| k.skipped.is_none()));
-        let Some((_, kernel)) = found else { return (params, list) };
-        self.context = 0;
+        self.found = think(|| {
+            let found = kernel(real, handle).filter(|(_, k)| k.skipped.is_none());
+            if found.is_none() && matches!(what, Use::Launch(..)) {
+                record::passed();
+            }
+            found
+        });
+        let Some((module, kernel)) = self.found.clone() else { return (params, list) };
+        let count = kernel.params.len();
+        let one_by_one = !params.is_null() || list.is_null();
         // SAFETY: the caller's promise: a pointer for each parameter, or a list that ends, of pairs.
         unsafe {
-            if !params.is_null() || list.is_null() {
-                if params.is_null() && kernel.params > 0 {
+            if one_by_one {
+                if params.is_null() && count > 0 {
                     // The driver says what is wrong with this.
                     return (params, list);
                 }
-                if kernel.params > 0 {
-                    self.pointers.extend_from_slice(std::slice::from_raw_parts(params, kernel.params));
+                if count > 0 {
+                    self.pointers.extend_from_slice(std::slice::from_raw_parts(params, count));
                 }
-                self.pointers.push((&raw mut self.context).cast());
-                return (self.pointers.as_mut_ptr(), null_mut());
-            }
-            let (mut at, mut size, mut i) = (std::ptr::null::<u8>(), 0, 0);
-            while (*list.add(i)).addr() != extra::END {
-                let value = *list.add(i + 1);
-                match (*list.add(i)).addr() {
-                    extra::BUFFER => at = value.cast_const().cast(),
-                    extra::SIZE => size = *value.cast::<usize>(),
-                    _ => return (params, list),
+                self.params = vec![0; kernel.params.iter().map(|(at, size)| at + size).max().unwrap_or(0)];
+                for (pointer, (at, size)) in self.pointers.iter().zip(&kernel.params) {
+                    if !pointer.is_null() {
+                        let bytes = std::slice::from_raw_parts(pointer.cast::<u8>(), *size);
+                        self.params[*at..at + size].copy_from_slice(bytes);
+                    }
                 }
-                i += 2;
+            } else {
+                let (mut at, mut size, mut i) = (std::ptr::null::<u8>(), 0, 0);
+                while (*list.add(i)).addr() != extra::END {
+                    let value = *list.add(i + 1);
+                    match (*list.add(i)).addr() {
+                        extra::BUFFER => at = value.cast_const().cast(),
+                        extra::SIZE => size = *value.cast::<usize>(),
+                        _ => return (params, list),
+                    }
+                    i += 2;
+                }
+                // Where the machine code has it, which the driver knows; else as PTX lays it out.
+                let (mut end, mut width) = (0, 0);
+                if (real.cuFuncGetParamInfo)(handle, count, &mut end, &mut width) != 0 || width != 8 {
+                    end = kernel.end;
+                }
+                if !at.is_null() {
+                    self.buffer.extend_from_slice(std::slice::from_raw_parts(at, size.min(end)));
+                }
+                self.buffer.resize(end, 0);
+                self.params.clone_from(&self.buffer);
+                self.params.resize(kernel.params.iter().map(|(at, size)| at + size).max().unwrap_or(0), 0);
             }
-            // Where the machine code has it, which the driver knows; else as PTX lays it out.
-            let (mut end, mut width) = (0, 0);
-            if (real.cuFuncGetParamInfo)(handle, kernel.params, &mut end, &mut width) != 0 || width != 8 {
-                end = kernel.end;
-            }
-            if !at.is_null() {
-                self.buffer.extend_from_slice(std::slice::from_raw_parts(at, size.min(end)));
-            }
-            self.buffer.resize(end, 0);
+        }
+        let bytes = self.params.clone();
+        self.hidden = think(|| match what {
+            Use::Launch(shape, stream, own) => record::begin(real, (&module, &kernel), shape, bytes, stream, own),
+            Use::Node(had) => had.or_else(|| record::node(real)).map(Hidden::Node),
+            Use::Other => None,
+        });
+        self.context = self.hidden.as_ref().map_or(0, Hidden::context);
+        if one_by_one {
+            self.pointers.push((&raw mut self.context).cast());
+            return (self.pointers.as_mut_ptr(), null_mut());
         }
         self.buffer.extend_from_slice(&self.context.to_le_bytes());
         self.size = self.buffer.len();
@@ -102,6 +147,36 @@ impl Room {
         let (at, size) = (self.buffer.as_mut_ptr().cast(), (&raw mut self.size).cast());
         self.list = [number(extra::BUFFER), at, number(extra::SIZE), size, number(extra::END)];
         (null_mut(), self.list.as_mut_ptr())
+    }
+
+    /// The driver has answered.
+    pub fn done(self, code: i32) -> i32 {
+        if let Some(hidden) = self.hidden {
+            think(|| {
+                record::queued(hidden, code);
+                Some(())
+            });
+        }
+        code
+    }
+}
+
+/// How a configured launch starts its kernel.
+///
+/// # Safety
+/// As cuda.h says.
+unsafe fn shape(config: *const LaunchConfig) -> Option<(Shape, *mut c_void)> {
+    // SAFETY: the caller's promise: so many attributes.
+    unsafe {
+        let config = config.as_ref()?;
+        let mut cluster = None;
+        for i in 0..if config.attributes.is_null() { 0 } else { config.count as usize } {
+            let attribute = &*config.attributes.add(i);
+            if attribute.id == launch::CLUSTER_DIMENSION {
+                cluster = Some([attribute.value[0], attribute.value[1], attribute.value[2]]);
+            }
+        }
+        Some((Shape { grid: config.grid, block: config.block, shared: config.shared, cluster }, config.stream))
     }
 }
 
@@ -121,14 +196,18 @@ macro_rules! launches {
             params: *mut *mut c_void,
             extra: *mut *mut c_void,
         ) -> i32 {
+            let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
+            let shape = Shape { grid, block, shared, cluster: None };
+            let what = Use::Launch(&shape, stream, stringify!($name).ends_with("_ptsz"));
             let mut room = Room::default();
             // SAFETY: the program's call, with room that lives through it.
-            unsafe {
-                let (params, extra) = room.extend(real, function, params, extra);
+            let code = unsafe {
+                let (params, extra) = room.extend(real, function, params, extra, what);
                 (real.$name)(
                     function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, params, extra,
                 )
-            }
+            };
+            room.done(code)
         }
     )* };
 }
@@ -149,12 +228,16 @@ macro_rules! cooperative {
             stream: *mut c_void,
             params: *mut *mut c_void,
         ) -> i32 {
+            let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
+            let shape = Shape { grid, block, shared, cluster: None };
+            let what = Use::Launch(&shape, stream, stringify!($name).ends_with("_ptsz"));
             let mut room = Room::default();
             // SAFETY: the program's call, with room that lives through it.
-            unsafe {
-                let (params, _) = room.extend(real, function, params, null_mut());
+            let code = unsafe {
+                let (params, _) = room.extend(real, function, params, null_mut(), what);
                 (real.$name)(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, params)
-            }
+            };
+            room.done(code)
         }
     )* };
 }
@@ -171,10 +254,14 @@ macro_rules! configured {
         ) -> i32 {
             let mut room = Room::default();
             // SAFETY: the program's call, with room that lives through it.
-            unsafe {
-                let (params, extra) = room.extend(real, function, params, extra);
+            let code = unsafe {
+                let shape = shape(config);
+                let own = stringify!($name).ends_with("_ptsz");
+                let what = shape.as_ref().map_or(Use::Other, |(shape, stream)| Use::Launch(shape, *stream, own));
+                let (params, extra) = room.extend(real, function, params, extra, what);
                 (real.$name)(config, function, params, extra)
-            }
+            };
+            room.done(code)
         }
     )* };
 }
@@ -195,7 +282,7 @@ pub unsafe fn cuLaunchCooperativeKernelMultiDevice(
     rooms.resize_with(launches.len(), Room::default);
     for (launch, room) in launches.iter_mut().zip(&mut rooms) {
         // SAFETY: a launch of the program's, and room that is not moved any more.
-        launch.params = unsafe { room.extend(real, launch.function, launch.params, null_mut()).0 };
+        launch.params = unsafe { room.extend(real, launch.function, launch.params, null_mut(), Use::Other).0 };
     }
     let at = if list.is_null() { list } else { launches.as_mut_ptr() };
     // SAFETY: the program's call, with room that lives through it.

@@ -4,11 +4,11 @@
 //! [`symbols`]: how a program's calls come here: exported symbols, `dlsym`, `cuGetProcAddress`. [`exports`]: the functions it then
 //! calls, made from the driver's table. [`load`], [`launch`], [`graph`]: what is done about each. [`source`]: from an image to
 //! PTX, and how sure it is that this is the right one. [`rewrite`]: from PTX to the code that is loaded instead.
-//! [`known`]: what is known of the program's handles.
+//! [`known`]: what is known of the program's handles. [`record`]: the process's recording.
 //!
 //! Holds: nothing unwinds into the program; whatever fails here leaves the program's call as it was, is said once, and goes on
 //! ([`think`]); a call is made exactly once with the program's own arguments where nothing is to be changed. The program's
-//! streams are never waited for, and nothing is put into them. A process that was forked after CUDA was used is left alone.
+//! streams are never waited for, and what is put into them is what [`prlx_driver::cuda::recorder`] says. A process that was forked after CUDA was used is left alone.
 //! Misses: Linux on x86-64 alone (elsewhere the library is empty); relocatable device code, code that the linker made of
 //! several inputs, launches by kernels; calls through the driver's private tables (`cuGetExportTable`).
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -19,6 +19,7 @@ mod graph;
 mod known;
 mod launch;
 mod load;
+mod record;
 mod rewrite;
 mod say;
 mod source;

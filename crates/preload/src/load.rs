@@ -24,13 +24,15 @@ use prlx_trace::kernel::Fidelity;
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::known;
+use crate::record;
 use crate::rewrite::{self, Replacement};
 use crate::say;
 use crate::source::{self, Source};
 use crate::symbols;
 use crate::think::think;
 
-/// `CU_LIBRARY_BINARY_IS_PRESERVED`.
+/// `CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE`, `CU_LIBRARY_BINARY_IS_PRESERVED`.
+const HOST_TABLE: i32 = 0;
 const PRESERVED: i32 = 1;
 /// `CUDA_ERROR_INVALID_VALUE`.
 const INVALID_VALUE: i32 = 1;
@@ -112,6 +114,7 @@ unsafe fn options(count: u32, options: *mut i32, values: *mut *mut c_void) -> Ve
 
 /// What is loaded in the place of an image.
 fn replacement(real: &Functions, bytes: &[u8], more: &[String]) -> Option<Replacement> {
+    let begun = std::time::Instant::now();
     let device = device(real)?;
     let source = match linked(bytes) {
         Some(link) => link.source(bytes, device),
@@ -121,11 +124,22 @@ fn replacement(real: &Functions, bytes: &[u8], more: &[String]) -> Option<Replac
         Ok(replacement) => Some(replacement),
         Err(why) => {
             let why = why.lines().next().unwrap_or_default();
-            say::log(&format!("module of {} bytes: not rewritten: {why}", bytes.len()));
+            let (size, spent) = (bytes.len(), begun.elapsed().as_secs_f64() * 1e3);
+            say::log(&format!("module of {size} bytes: not rewritten: {why}; {spent:.1} ms"));
+            record::left(real, &format!("{size} bytes"), why);
             None
         }
     }
 }
+/// Why a module of parts is left as it is.
+const RELOCATABLE: &str = "relocatable device code (-rdc=true) is not supported";
+
+/// A module is left as it is before anything of it was read.
+fn refused(real: &Functions, why: &str) {
+    say::log(&format!("module: not rewritten: {why}"));
+    record::left(real, "?", why);
+}
+
 /// The same of an image in memory.
 ///
 /// # Safety
@@ -136,7 +150,7 @@ unsafe fn in_place_of(real: &Functions, at: *const c_void, more: &[String]) -> O
         Ok(bytes) => replacement(real, bytes, more),
         Err(image::Unreadable::Null) => None,
         Err(image::Unreadable::Relocatable) => {
-            say::log("module ?: not rewritten: relocatable device code (-rdc=true) is not supported");
+            refused(real, RELOCATABLE);
             None
         }
     }
@@ -235,6 +249,10 @@ pub unsafe fn cuModuleUnload(real: &Functions, handle: *mut c_void) -> i32 {
     code
 }
 pub unsafe fn cuDevicePrimaryCtxReset_v2(real: &Functions, device: i32) -> i32 {
+    think(|| {
+        record::bring_in();
+        Some(())
+    });
     // SAFETY: the program's call.
     let code = unsafe { (real.cuDevicePrimaryCtxReset_v2)(device) };
     think(|| {
@@ -303,15 +321,23 @@ pub unsafe fn cuLibraryLoadData(
                 let bytes = match image::bytes(at) {
                     Ok(bytes) => bytes,
                     Err(_) => {
-                        say::log("module ?: not rewritten: relocatable device code (-rdc=true) is not supported");
+                        refused(real, RELOCATABLE);
                         return None;
                     }
                 };
-                let preserved = library_count > 0
-                    && from_raw_parts(library_names, library_count as usize)
-                        .iter()
-                        .zip(from_raw_parts(library_values, library_count as usize))
-                        .any(|(name, value)| *name == PRESERVED && !value.is_null());
+                let mut preserved = false;
+                for i in 0..if library_names.is_null() { 0 } else { library_count as usize } {
+                    // A value may be left out: the option's presence says enough.
+                    let set = library_values.is_null() || !(*library_values.add(i)).is_null();
+                    match *library_names.add(i) {
+                        PRESERVED => preserved |= set,
+                        HOST_TABLE => {
+                            refused(real, "it shares functions with the host");
+                            return None;
+                        }
+                        _ => {}
+                    }
+                }
                 let held = match preserved || mapped(bytes) {
                     true => Held::There(bytes.as_ptr().expose_provenance(), bytes.len()),
                     false => Held::Copied(bytes.to_vec()),
@@ -574,7 +600,7 @@ pub unsafe fn cuFuncGetParamInfo(
 }
 /// Whether a parameter is one that the program does not know of.
 fn hidden(kernel: *mut c_void, index: usize) -> bool {
-    think(|| known::kernel(kernel)?).is_some_and(|(_, k)| k.skipped.is_none() && index >= k.params)
+    think(|| known::kernel(kernel)?).is_some_and(|(_, k)| k.skipped.is_none() && index >= k.params.len())
 }
 
 /// What went into a linking.
@@ -667,7 +693,12 @@ pub unsafe fn cuLinkAddData_v2(
     if code == 0 {
         // SAFETY: the program's promise: so many bytes, and its options.
         unsafe {
-            added(state, kind, || Some(from_raw_parts(data.cast(), size).to_vec()), options(count, names, values))
+            added(
+                state,
+                kind,
+                || (!data.is_null()).then(|| from_raw_parts(data.cast(), size).to_vec()),
+                options(count, names, values),
+            )
         };
     }
     code

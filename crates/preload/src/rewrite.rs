@@ -44,6 +44,11 @@ pub fn options() -> Option<&'static Options> {
     OPTIONS.as_ref()
 }
 
+/// The assemblers that are here, as they call themselves.
+pub fn tools() -> impl Iterator<Item = &'static str> {
+    ASSEMBLERS.tools.iter().map(|t| t.version())
+}
+
 /// Rewrites a module. `more`: options of the load that change code.
 ///
 /// # Errors
@@ -79,7 +84,7 @@ pub fn replacement(source: Source, more: &[String]) -> Result<Replacement, Strin
         Some(made) => made.into(),
         None => [rewrite.text.as_bytes(), &[0]].concat().into(),
     };
-    let module = Module::new(&rewrite.module, &rewrite.plan);
+    let module = Module::new(&rewrite.module, rewrite.plan, fidelity);
     let recorded = module.kernels.values().filter(|k| k.skipped.is_none()).count();
     say::log(&format!(
         "module {name}: {recorded} of {} kernels rewritten, {}, for {}; {:.1} ms, of it {:.1} to rewrite",

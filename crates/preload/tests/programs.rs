@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use prlx_driver::session::{Options, Pattern, VARIABLE};
+use prlx_driver::session::{Options, Pattern, Session, VARIABLE};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
@@ -123,6 +123,43 @@ fn alike(folder: &Folder, program: &Path, words: &[&str], env: &[(&str, &str)]) 
     (bare.out, log)
 }
 
+/// The lines that are not ours.
+fn theirs(mut ran: Ran) -> Ran {
+    ran.err = ran.err.lines().filter(|l| !l.starts_with("prlx: ")).map(|l| format!("{l}\n")).collect();
+    ran
+}
+
+/// The one recording in the folder: what launches it has, recorded and not; every stream of it is read.
+fn recorded(folder: &Folder, whole: bool) -> (usize, Vec<String>) {
+    let session = Session::open(&folder.0).unwrap();
+    let file = session.files.last().unwrap();
+    let trace = session.read(file).unwrap();
+    assert_eq!(trace.cut.is_none(), whole, "{:?}", trace.cut);
+    let mut skipped = Vec::new();
+    let mut recorded = 0;
+    for recording in &trace.launches {
+        let launch = &recording.launch;
+        match &launch.skipped {
+            Some(why) => skipped.push(why.clone()),
+            None => {
+                recorded += 1;
+                let lanes: usize =
+                    (0..recording.streams.frames()).map(|f| recording.streams.frame(f).unwrap().len()).sum();
+                assert_eq!(lanes as u64, launch.warps(), "{launch:?}");
+                assert_eq!(launch.totals.dropped, 0);
+            }
+        }
+    }
+    for file in &session.files {
+        fs::remove_file(&file.path).unwrap();
+    }
+    (recorded, skipped)
+}
+
+fn is_recording(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e == "prlx")
+}
+
 const PTX_WAYS: [&str; 8] = ["data", "options", "file", "library", "library-file", "link", "link-file", "fatbin"];
 
 #[test]
@@ -195,6 +232,8 @@ fn graphs() {
         let Some(program) = folder.program("graphs", how) else { return };
         let (out, log) = alike(&folder, &program, &[], &[]);
         assert!(out.starts_with("3 nodes\ncaptured ") && out.contains("by hand "), "{out}");
+        // 102 launches of the captured graph and two of that with three nodes built by hand.
+        assert_eq!(recorded(&folder, true), (102 * 3 + 2 * 3, vec![]), "{log}");
         assert!(log.contains("module saxpy: 1 of 1 kernels rewritten"), "{log}");
     }
 }
@@ -211,9 +250,30 @@ fn programs_leave_as_they_do() {
         ("fault", Some(4), None),
         ("fork", Some(5), None),
     ] {
-        let (_, log) = alike(&folder, &program, &[how], &[]);
-        let (ran, _) = run(&folder, &program, &[how], true, &[]);
+        let (bare, _) = run(&folder, &program, &[how], false, &[]);
+        let (ran, log) = run(&folder, &program, &[how], true, &[]);
         assert_eq!((ran.code, ran.signal), (code, signal), "{how}");
+        // What was recorded and not read back goes with a faulty context, and that is said.
+        let said = how == "fault";
+        assert_eq!(
+            ran.err.contains("prlx: the recording is not whole: recording: illegal address"),
+            said,
+            "{}",
+            ran.err
+        );
+        assert_eq!(bare, if said { theirs(ran) } else { ran }, "{how}");
+        // A file that was not ended says so, and is read as far as it goes.
+        let whole = matches!(how, "return" | "fault");
+        if how == "fork" {
+            // The child that ends by `_exit`, and the parent.
+            assert_eq!(fs::read_dir(&folder.0).unwrap().flatten().filter(|e| is_recording(&e.path())).count(), 2);
+            recorded(&folder, true);
+        } else {
+            let (launches, skipped) = recorded(&folder, whole);
+            let all = if how == "fault" { 4 } else { 3 };
+            assert!(launches + skipped.len() <= all && launches >= 2, "{how}: {launches} {skipped:?} {log}");
+            assert!(!whole || launches + skipped.len() == all, "{how}: {launches} {skipped:?}");
+        }
         let loads = log.matches("1 of 1 kernels rewritten").count();
         let wanted = match how {
             "fork" => 6,

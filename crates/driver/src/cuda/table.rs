@@ -508,7 +508,7 @@ macro_rules! cuda_calls {
             /// Changes a node.
             @12020 cuGraphNodeSetParams(node: *mut ::core::ffi::c_void, params: *mut $crate::cuda::calls::NodeParams);
             /// Makes a graph ready to be started.
-            ~11000 cuGraphInstantiate_v2(
+            @11000 cuGraphInstantiate_v2(
                 exec: *mut *mut ::core::ffi::c_void,
                 graph: *mut ::core::ffi::c_void,
                 error: *mut *mut ::core::ffi::c_void,
@@ -516,19 +516,19 @@ macro_rules! cuda_calls {
                 size: usize
             );
             /// Makes a graph ready to be started.
-            ~11040 cuGraphInstantiateWithFlags(
+            @11040 cuGraphInstantiateWithFlags(
                 exec: *mut *mut ::core::ffi::c_void,
                 graph: *mut ::core::ffi::c_void,
                 flags: u64
             );
             /// Makes a graph ready to be started.
-            ~12000 cuGraphInstantiateWithParams(
+            @12000 cuGraphInstantiateWithParams(
                 exec: *mut *mut ::core::ffi::c_void,
                 graph: *mut ::core::ffi::c_void,
                 params: *mut $crate::cuda::calls::InstantiateParams
             );
             /// The same; no stream is the thread's own.
-            ~12000 cuGraphInstantiateWithParams_ptsz(
+            @12000 cuGraphInstantiateWithParams_ptsz(
                 exec: *mut *mut ::core::ffi::c_void,
                 graph: *mut ::core::ffi::c_void,
                 params: *mut $crate::cuda::calls::InstantiateParams
@@ -552,24 +552,24 @@ macro_rules! cuda_calls {
                 params: *mut $crate::cuda::calls::NodeParams
             );
             /// Makes a graph that is ready like another.
-            ~10020 cuGraphExecUpdate(
+            @10020 cuGraphExecUpdate(
                 exec: *mut ::core::ffi::c_void,
                 graph: *mut ::core::ffi::c_void,
                 error: *mut *mut ::core::ffi::c_void,
                 result: *mut i32
             );
             /// Makes a graph that is ready like another.
-            ~12000 cuGraphExecUpdate_v2(
+            @12000 cuGraphExecUpdate_v2(
                 exec: *mut ::core::ffi::c_void,
                 graph: *mut ::core::ffi::c_void,
                 result: *mut $crate::cuda::calls::UpdateResult
             );
             /// Starts a graph.
-            ~10000 cuGraphLaunch(exec: *mut ::core::ffi::c_void, stream: *mut ::core::ffi::c_void);
+            @10000 cuGraphLaunch(exec: *mut ::core::ffi::c_void, stream: *mut ::core::ffi::c_void);
             /// The same; no stream is the thread's own.
-            ~10000 cuGraphLaunch_ptsz(exec: *mut ::core::ffi::c_void, stream: *mut ::core::ffi::c_void);
+            @10000 cuGraphLaunch_ptsz(exec: *mut ::core::ffi::c_void, stream: *mut ::core::ffi::c_void);
             /// Destroys what was made ready.
-            ~10000 cuGraphExecDestroy(exec: *mut ::core::ffi::c_void);
+            @10000 cuGraphExecDestroy(exec: *mut ::core::ffi::c_void);
         }
     };
 }

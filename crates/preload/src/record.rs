@@ -1,0 +1,490 @@
+//! The process's recording: its file in the session's folder, a recorder for each context, and what is said of each launch.
+//!
+//! Holds: a launch that is rewritten is recorded, or its reason is written down; one that is not is counted. The file is made when
+//! the first module is rewritten, is appended to while the program runs, and is whole when the program ends by `exit`.
+//! Misses: launches of modules that were left as they are have a number and no line of their own; digests of what pointers
+//! point to.
+#![allow(unsafe_code, reason = "the driver's handles")]
+
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::fs::File;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use prlx_driver::cuda::calls::{attribute, stream};
+use prlx_driver::cuda::recorder::{Finished, NodeId, Recorder, Replay, Ticket};
+use prlx_driver::cuda::{Context, Functions, Library, Stream};
+use prlx_driver::session::{self, Choice, Options};
+use prlx_probe::{FunctionPlan, Plan};
+use prlx_trace::kernel::Function;
+use prlx_trace::launch::{ArgInfo, Origin};
+use prlx_trace::process::{Device, Skipped};
+use prlx_trace::{Dim3, FuncId, Launch, ModuleId, Streams, Writer};
+
+use crate::known::{Kernel, Module};
+use crate::{rewrite, say};
+
+/// The longest that a program's end waits for its recording.
+const END: Duration = Duration::from_secs(10);
+
+/// The recording of this process.
+struct Session {
+    options: &'static Options,
+    started: Instant,
+    /// None: it is whole, or nothing more can be written.
+    file: Mutex<Option<Writer<File>>>,
+    choice: Mutex<Choice>,
+    /// Launches so far.
+    launches: AtomicU64,
+    /// Streams by order of first use.
+    streams: Mutex<HashMap<usize, u32>>,
+    /// By context; none where there can't be one.
+    contexts: Mutex<HashMap<usize, Option<Arc<Of>>>>,
+    graphs: Mutex<Graphs>,
+}
+
+/// What is recorded of one context.
+struct Of {
+    recorder: Recorder,
+    device: String,
+    ordinal: u32,
+}
+
+/// What is known of graphs.
+#[derive(Default)]
+struct Graphs {
+    /// Contexts that nodes have, by address.
+    nodes: HashMap<u64, NodeId>,
+    /// Graphs that are ready.
+    ready: HashMap<usize, Ready>,
+    count: u32,
+}
+/// A graph that is ready.
+struct Ready {
+    number: u32,
+    replays: u64,
+    kernels: Vec<Node>,
+}
+/// A kernel node of a graph that is ready.
+#[derive(Clone)]
+pub struct Node {
+    /// The driver's handle.
+    pub handle: usize,
+    /// The address of its context.
+    pub context: u64,
+    /// What it starts.
+    pub module: Arc<Module>,
+    /// Of that module.
+    pub kernel: Kernel,
+    /// How.
+    pub shape: Shape,
+    /// With what.
+    pub params: Vec<u8>,
+    /// Why it can't be recorded: it is there twice, with one context.
+    pub twice: bool,
+}
+
+/// How a kernel is started.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// CTAs.
+    pub grid: [u32; 3],
+    /// Threads of a CTA.
+    pub block: [u32; 3],
+    /// Dynamic shared memory, bytes.
+    pub shared: u32,
+    /// CTAs of a cluster, where it is said.
+    pub cluster: Option<[u32; 3]>,
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+static SESSION: OnceLock<Option<Session>> = OnceLock::new();
+
+/// This process's; `None` where there can't be one.
+fn session(real: &Functions) -> Option<&'static Session> {
+    SESSION.get_or_init(|| Session::new(real)).as_ref()
+}
+
+/// All contexts are about to go, or the program: what they recorded is brought in. A later launch begins anew.
+pub fn bring_in() {
+    let Some(Some(session)) = SESSION.get() else { return };
+    let contexts: Vec<Arc<Of>> = lock(&session.contexts).drain().filter_map(|(_, of)| of).collect();
+    for of in contexts {
+        let (counts, died) = of.recorder.finish(END);
+        if let Some(why) = died {
+            say::once(&format!("the recording is not whole: {why}"));
+        }
+        say::log(&format!("{}: {counts:?}", of.device));
+    }
+    let mut graphs = lock(&session.graphs);
+    *graphs = Graphs { count: graphs.count, ..Graphs::default() };
+}
+
+extern "C" fn at_exit() {
+    crate::think::think(|| {
+        bring_in();
+        let session = SESSION.get()?.as_ref()?;
+        say::log(&format!("{} launches", session.launches.load(Ordering::Relaxed)));
+        lock(&session.file)
+            .take()
+            .map(Writer::finish)
+            .transpose()
+            .err()
+            .map(|e| say::once(&format!("the recording: {e}")))
+    });
+}
+
+impl Session {
+    fn new(real: &Functions) -> Option<Session> {
+        let options = rewrite::options()?;
+        let mut process = session::this_process();
+        process.devices = devices(real);
+        let mut version = 0;
+        // SAFETY: a place for the answer.
+        if unsafe { (real.cuDriverGetVersion)(&mut version) } == 0 {
+            process.versions.push(("driver".into(), format!("CUDA {}.{}", version / 1000, version % 1000 / 10)));
+        }
+        process.versions.extend(rewrite::tools().map(|t| ("assembler".to_owned(), t.to_owned())));
+        let producer = concat!("prlx ", env!("CARGO_PKG_VERSION"));
+        let file =
+            session::create(&options.folder, &process).and_then(|(f, _)| Writer::new(f, producer, Some(&process)));
+        let file =
+            file.map_err(|e| say::once(&format!("nothing is recorded: {}: {e}", options.folder.display()))).ok()?;
+        // SAFETY: the function catches what goes wrong in it. What the program and its libraries have registered by now ends after it.
+        unsafe { libc::atexit(at_exit) };
+        Some(Session {
+            options,
+            started: Instant::now(),
+            file: Mutex::new(Some(file)),
+            choice: Mutex::default(),
+            launches: AtomicU64::new(0),
+            streams: Mutex::default(),
+            contexts: Mutex::default(),
+            graphs: Mutex::default(),
+        })
+    }
+
+    /// Appends to the file; after a failure nothing more.
+    fn write<T>(&self, what: impl FnOnce(&mut Writer<File>) -> std::io::Result<T>) -> Option<T> {
+        let mut file = lock(&self.file);
+        match what(file.as_mut()?) {
+            Ok(done) => Some(done),
+            Err(e) => {
+                *file = None;
+                say::once(&format!("recording stops: {}: {e}", self.options.folder.display()));
+                None
+            }
+        }
+    }
+
+    /// What is recorded of the thread's context.
+    fn here(&'static self, real: &Functions) -> Option<Arc<Of>> {
+        let (mut context, mut ordinal) = (null_mut(), 0);
+        // SAFETY: places for the answers.
+        if unsafe { (real.cuCtxGetCurrent)(&mut context) | (real.cuCtxGetDevice)(&mut ordinal) } != 0 {
+            return None;
+        }
+        let mut contexts = lock(&self.contexts);
+        contexts
+            .entry(context.addr())
+            .or_insert_with(|| {
+                let device = devices(real).into_iter().find(|d| d.ordinal == ordinal as u32).unwrap_or_default().name;
+                // SAFETY: the driver gave it out just now; it is used while the program uses it.
+                let context = unsafe { Context::foreign(context) };
+                let sink = move |f: Finished| self.finished(f);
+                let made = Library::open()
+                    .and_then(|l| Recorder::new(l, context, self.options.level, self.options.memory, sink));
+                match made {
+                    Ok(recorder) => Some(Arc::new(Of { recorder, device, ordinal: ordinal as u32 })),
+                    Err(e) => {
+                        say::once(&format!("nothing is recorded on {device}: {}", e.message));
+                        None
+                    }
+                }
+            })
+            .clone()
+    }
+
+    /// A launch has ended.
+    fn finished(&self, finished: Finished) {
+        for damage in &finished.damage {
+            say::once(&format!("a recording is damaged: {damage}"));
+        }
+        self.write(|file| file.launch(&finished.recording.launch, &finished.recording.streams));
+    }
+
+    /// What is said of a launch; and, if it is not to be recorded, why.
+    fn launch(
+        &self,
+        module: &Module,
+        kernel: &Kernel,
+        shape: &Shape,
+        params: Vec<u8>,
+    ) -> Option<(Launch, Option<&'static str>)> {
+        let id = *module.number.get_or_init(|| self.write(|file| file.module(&module.plan.module)).map(|id| id.0));
+        let function = module.plan.module.functions.get(kernel.function)?;
+        let dims = |[x, y, z]: [u32; 3]| Dim3 { x, y, z };
+        let number = self.launches.fetch_add(1, Ordering::Relaxed);
+        let start = u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let args = function.params.iter().map(|p| ArgInfo { name: p.name.clone(), ty: p.ty, ..ArgInfo::default() });
+        let launch = Launch {
+            module: ModuleId(id?),
+            kernel: FuncId(kernel.function as u32),
+            grid: dims(shape.grid),
+            block: dims(shape.block),
+            shared: shape.shared,
+            warp_size: 32,
+            params,
+            args: args.collect(),
+            level: self.options.level,
+            cluster: shape.cluster.map(dims),
+            number,
+            start,
+            fidelity: module.fidelity,
+            ..Launch::default()
+        };
+        let wanted = self.options.wants(&function.name);
+        let why = lock(&self.choice).leaves_out(self.options, wanted, number, start);
+        Some((launch, why))
+    }
+
+    /// The number of a stream.
+    fn stream(&self, handle: *mut c_void) -> u32 {
+        let mut streams = lock(&self.streams);
+        let next = streams.len() as u32 + 1;
+        if handle.addr() <= stream::LEGACY as usize { 0 } else { *streams.entry(handle.addr()).or_insert(next) }
+    }
+}
+
+/// The devices, as they say of themselves.
+fn devices(real: &Functions) -> Vec<Device> {
+    let mut count = 0;
+    // SAFETY: a place for the answer.
+    if unsafe { (real.cuDeviceGetCount)(&mut count) } != 0 {
+        return Vec::new();
+    }
+    let of = |ordinal: i32| {
+        let (mut major, mut minor, mut name) = (0, 0, [0u8; 256]);
+        // SAFETY: places for the answers, the name's with its size.
+        unsafe {
+            (real.cuDeviceGetAttribute)(&mut major, attribute::MAJOR, ordinal);
+            (real.cuDeviceGetAttribute)(&mut minor, attribute::MINOR, ordinal);
+            (real.cuDeviceGetName)(name.as_mut_ptr().cast(), 255, ordinal);
+        }
+        let name = name.split(|b| *b == 0).next().unwrap_or_default();
+        let name = String::from_utf8_lossy(name).into_owned();
+        Device { ordinal: ordinal as u32, name, uuid: String::new(), capability: (major as u32, minor as u32) }
+    };
+    (0..count).map(of).collect()
+}
+
+/// A module was left as it is.
+pub fn left(real: &Functions, module: &str, why: &str) {
+    if let Some(session) = session(real) {
+        let skipped = Skipped { module: module.to_owned(), kernel: None, reason: why.to_owned() };
+        session.write(|file| file.skipped(&skipped));
+    }
+}
+
+/// A launch of something that was not rewritten.
+pub fn passed() {
+    if let Some(Some(session)) = SESSION.get() {
+        session.launches.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// A launch that is being recorded. It goes to [`Begun::queued`].
+pub struct Begun {
+    ticket: Ticket,
+    of: Arc<Of>,
+    stream: *mut c_void,
+}
+
+/// What a launch gets as its context.
+pub enum Hidden {
+    /// Nothing is recorded.
+    Nothing,
+    /// It is recorded.
+    Begun(Begun),
+    /// It is a graph's node.
+    Node(u64),
+}
+
+impl Hidden {
+    /// The parameter that the program does not know of.
+    pub fn context(&self) -> u64 {
+        match self {
+            Hidden::Nothing => 0,
+            Hidden::Begun(b) => b.ticket.context,
+            Hidden::Node(context) => *context,
+        }
+    }
+}
+
+/// A rewritten kernel is about to be put into a stream; `own`: no stream is the thread's own.
+pub fn begin(
+    real: &Functions,
+    (module, kernel): (&Arc<Module>, &Kernel),
+    shape: &Shape,
+    params: Vec<u8>,
+    handle: *mut c_void,
+    own: bool,
+) -> Option<Hidden> {
+    let session = session(real)?;
+    let own = own && handle.is_null();
+    let handle = if own { std::ptr::without_provenance_mut(stream::PER_THREAD as usize) } else { handle };
+    let mut status = 0;
+    // SAFETY: the program's stream, and a place for the answer.
+    let asked = unsafe { (real.cuStreamIsCapturing)(handle, &mut status) };
+    if asked != 0 || status != 0 {
+        return Some(node(real).map_or(Hidden::Nothing, Hidden::Node));
+    }
+    let (mut launch, why) = session.launch(module, kernel, shape, params)?;
+    launch.stream = session.stream(handle);
+    let left_out = |mut launch: Launch, why: &str| {
+        launch.skipped = Some(why.to_owned());
+        session.write(|file| file.launch(&launch, &Streams::default()));
+    };
+    if let Some(why) = why {
+        left_out(launch, why);
+        return None;
+    }
+    let Some(of) = session.here(real) else {
+        left_out(launch, "there is no recorder for its context");
+        return None;
+    };
+    (launch.device, launch.ordinal) = (of.device.clone(), of.ordinal);
+    let ticket = of.recorder.begin(&module.plan, launch).ok()?;
+    Some(Hidden::Begun(Begun { ticket, of, stream: handle }))
+}
+
+/// The driver has answered a launch that was begun.
+pub fn queued(hidden: Hidden, code: i32) {
+    if let Hidden::Begun(b) = hidden {
+        match code {
+            // SAFETY: the program's stream, which it has just used.
+            0 => b.of.recorder.queued(b.ticket, unsafe { Stream::foreign(b.stream) }),
+            _ => b.of.recorder.cancel(b.ticket),
+        }
+    }
+}
+
+/// A context for a graph's node.
+pub fn node(real: &Functions) -> Option<u64> {
+    let session = session(real)?;
+    let (id, context) = session.here(real)?.recorder.node()?;
+    lock(&session.graphs).nodes.insert(context, id);
+    Some(context)
+}
+/// Whether it is one.
+pub fn is_node(context: u64) -> bool {
+    matches!(SESSION.get(), Some(Some(s)) if lock(&s.graphs).nodes.contains_key(&context))
+}
+
+/// A graph is ready, or was made like another.
+pub fn ready(exec: *mut c_void, mut kernels: Vec<Node>) {
+    let Some(Some(session)) = SESSION.get() else { return };
+    let mut graphs = lock(&session.graphs);
+    if let Some(ready) = graphs.ready.get_mut(&exec.addr()) {
+        // The nodes are those of the graph that it was made from, for those who change them.
+        for (new, old) in kernels.iter_mut().zip(&ready.kernels) {
+            new.handle = old.handle;
+        }
+        ready.kernels = kernels;
+        return;
+    }
+    let number = graphs.count;
+    graphs.count += 1;
+    graphs.ready.insert(exec.addr(), Ready { number, replays: 0, kernels });
+}
+/// A node of a graph that is ready was changed; `None`: to something that is not recorded.
+pub fn changed(exec: *mut c_void, handle: *mut c_void, node: Option<Node>) {
+    let Some(Some(session)) = SESSION.get() else { return };
+    if let Some(ready) = lock(&session.graphs).ready.get_mut(&exec.addr()) {
+        match (ready.kernels.iter_mut().find(|n| n.handle == handle.addr()), node) {
+            (Some(old), Some(new)) => *old = new,
+            (Some(_), None) => ready.kernels.retain(|n| n.handle != handle.addr()),
+            (None, new) => ready.kernels.extend(new),
+        }
+    }
+}
+/// The context that a node of a graph that is ready has.
+pub fn context_of(exec: *mut c_void, handle: *mut c_void) -> Option<u64> {
+    let Some(Some(session)) = SESSION.get() else { return None };
+    let graphs = lock(&session.graphs);
+    graphs.ready.get(&exec.addr())?.kernels.iter().find(|n| n.handle == handle.addr()).map(|n| n.context)
+}
+/// It is gone. Its nodes' contexts stay with the graph that it was made from.
+pub fn ready_gone(exec: *mut c_void) {
+    if let Some(Some(session)) = SESSION.get() {
+        lock(&session.graphs).ready.remove(&exec.addr());
+    }
+}
+
+/// A launch of a graph between [`replay`] and [`Replayed::done`].
+pub struct Replayed {
+    replay: Replay,
+    of: Arc<Of>,
+    stream: *mut c_void,
+}
+
+/// A graph is about to be put into a stream.
+pub fn replay(real: &Functions, exec: *mut c_void, handle: *mut c_void, own: bool) -> Option<Replayed> {
+    let Some(Some(session)) = SESSION.get() else { return None };
+    let own = own && handle.is_null();
+    let handle = if own { std::ptr::without_provenance_mut(stream::PER_THREAD as usize) } else { handle };
+    let (number, times, kernels) = {
+        let mut graphs = lock(&session.graphs);
+        let ready = graphs.ready.get_mut(&exec.addr()).filter(|r| !r.kernels.is_empty())?;
+        ready.replays += 1;
+        (ready.number, ready.replays - 1, ready.kernels.clone())
+    };
+    let mut status = 0;
+    // SAFETY: the program's stream, and a place for the answer.
+    if unsafe { (real.cuStreamIsCapturing)(handle, &mut status) } != 0 || status != 0 {
+        return None;
+    }
+    let of = session.here(real)?;
+    let mut nodes = Vec::new();
+    for (i, node) in kernels.into_iter().enumerate() {
+        let Some(id) = lock(&session.graphs).nodes.get(&node.context).copied() else { continue };
+        let Some((mut launch, why)) = session.launch(&node.module, &node.kernel, &node.shape, node.params) else {
+            continue;
+        };
+        launch.stream = session.stream(handle);
+        launch.origin = Origin::Graph { exec: number, node: i as u32, replay: times };
+        (launch.device, launch.ordinal) = (of.device.clone(), of.ordinal);
+        let why = if node.twice { Some("its graph has it twice") } else { why };
+        let plan =
+            why.map_or_else(|| node.module.plan.clone(), |why| without(&node.module.plan, node.kernel.function, why));
+        nodes.push((id, plan, launch));
+    }
+    // SAFETY: the program's stream.
+    let replay = of.recorder.replay(number, unsafe { Stream::foreign(handle) }, nodes);
+    Some(Replayed { replay, of, stream: handle })
+}
+
+impl Replayed {
+    /// The driver has answered.
+    pub fn done(self, code: i32) {
+        match code {
+            // SAFETY: the program's stream, which it has just used.
+            0 => self.of.recorder.replayed(self.replay, unsafe { Stream::foreign(self.stream) }),
+            _ => self.of.recorder.not_replayed(self.replay),
+        }
+    }
+}
+
+/// A plan by which a kernel is not recorded, for a reason: its context is then one that records nothing.
+fn without(plan: &Plan, kernel: usize, why: &str) -> Arc<Plan> {
+    let skipped = FunctionPlan { skipped: Some(why.to_owned()), ..FunctionPlan::default() };
+    let functions = vec![Function::default(); kernel + 1];
+    let module = prlx_trace::kernel::Module { functions, ..prlx_trace::kernel::Module::default() };
+    Arc::new(Plan { program: plan.program.clone(), module, functions: vec![skipped; kernel + 1] })
+}
