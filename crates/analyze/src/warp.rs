@@ -18,7 +18,7 @@ use crate::tree::Tree;
 pub(crate) struct Context<'a> {
     pub sides: Sides<'a>,
     pub launches: [&'a Launch; 2],
-    /// Equal words of a lane mean equal paths: the decode programs are the same, and so is all that they read.
+    /// Equal words of a lane, or hashes, mean equal paths: the decode programs are the same, and so is all that they read.
     pub words_tell: bool,
     pub limits: Limits,
 }
@@ -75,7 +75,7 @@ pub(crate) fn warps(cx: &Context<'_>, a: &WarpStream, b: &WarpStream) -> WarpDif
     match (&a.lanes, &b.lanes) {
         (Lanes::Path { .. }, Lanes::Path { .. }) => paths(cx, a, b, lanes, &mut out),
         (Lanes::Events(x), Lanes::Events(y)) => events(cx, [a, b], [x, y], lanes, &mut out),
-        (Lanes::Print { .. }, Lanes::Print { .. }) => prints(a, b, lanes, &mut out),
+        (Lanes::Print { .. }, Lanes::Print { .. }) => prints(cx, a, b, lanes, &mut out),
         (Lanes::Operands { .. }, Lanes::Operands { .. }) => operands(cx, a, b, lanes, &mut out),
         _ => {
             out.fail(&Error::new(a.warp.to_string(), "the sides were recorded at different levels"));
@@ -243,7 +243,58 @@ fn events(cx: &Context<'_>, warps: [&WarpStream; 2], all: [&[Event]; 2], lanes: 
     }
 }
 
-fn prints(a: &WarpStream, b: &WarpStream, lanes: LaneMask, out: &mut WarpDiff) {
+/// What lanes' final hashes say, by side.
+enum Finals<'a> {
+    /// An entry a lane, zero for one that never ended.
+    Lanes([&'a [[u64; 4]]; 2]),
+    /// Of the warp which hashes differ, and the lanes' signatures.
+    Warp { differ: [bool; 4], any: bool, signatures: [[u64; 4]; 2] },
+}
+
+impl<'a> Finals<'a> {
+    fn of(a: &'a [[u64; 4]], b: &'a [[u64; 4]], lanes: LaneMask) -> Finals<'a> {
+        let (&[wa, sa], &[wb, sb]) = (a, b) else { return Finals::Lanes([a, b]) };
+        let of = |lane: Lane| [sa, sb].map(|s| signature(&s, lane));
+        let mut differ = std::array::from_fn(|i| wa[i] != wb[i]);
+        if lanes.lanes().any(|l| of(l).contains(&0) && of(l) != [0, 0]) {
+            // Hashes of other lanes: only signatures compare.
+            differ = [false; 4];
+        }
+        // Which lanes differ, signatures tell; where they tell none, it may be any.
+        let told = lanes.lanes().any(|l| of(l)[0] != of(l)[1]);
+        Finals::Warp { differ, any: !told, signatures: [sa, sb] }
+    }
+
+    /// Which hashes of a lane differ: control, loaded, stored, synchronisation; `None` if it did not end on both sides.
+    fn lane(&self, lane: Lane) -> Option<[bool; 4]> {
+        match self {
+            Finals::Lanes(sides) => {
+                let [p, q] = sides.map(|h| h.get(usize::from(lane.0)).filter(|h| **h != [0; 4]));
+                let (p, q) = p.zip(q)?;
+                Some(std::array::from_fn(|i| p[i] != q[i]))
+            }
+            Finals::Warp { differ, any, signatures } => {
+                let [p, q] = signatures.each_ref().map(|s| signature(s, lane));
+                // A signature that differs is of something.
+                let some = if *differ == [false; 4] { [true, false, false, false] } else { *differ };
+                match (p, q) {
+                    (0, _) | (_, 0) => None,
+                    _ if p != q => Some(some),
+                    _ if *any => Some(*differ),
+                    _ => Some([false; 4]),
+                }
+            }
+        }
+    }
+}
+
+/// A lane's byte.
+fn signature(signatures: &[u64; 4], lane: Lane) -> u8 {
+    let word = signatures.get(usize::from(lane.0 / 8)).copied().unwrap_or_default();
+    (word >> (lane.0 % 8 * 8)) as u8
+}
+
+fn prints(cx: &Context<'_>, a: &WarpStream, b: &WarpStream, lanes: LaneMask, out: &mut WarpDiff) {
     let (
         Lanes::Print { checkpoints: ca, ends: ea, hashes: ha },
         Lanes::Print { checkpoints: cb, ends: eb, hashes: hb },
@@ -251,8 +302,8 @@ fn prints(a: &WarpStream, b: &WarpStream, lanes: LaneMask, out: &mut WarpDiff) {
     else {
         return;
     };
+    let finals = Finals::of(ha, hb, lanes);
     for lane in lanes.lanes() {
-        let hash = |h: &[[u64; 4]]| h.get(usize::from(lane.0)).copied().filter(|h| *h != [0; 4]);
         let parts = (lane_part(ca, ea, a.warp, lane), lane_part(cb, eb, b.warp, lane));
         let (x, y) = match parts {
             (Ok(x), Ok(y)) => (x, y),
@@ -262,8 +313,9 @@ fn prints(a: &WarpStream, b: &WarpStream, lanes: LaneMask, out: &mut WarpDiff) {
                 continue;
             }
         };
-        let (p, q) = (hash(ha), hash(hb));
-        let ended = p.is_some() && q.is_some();
+        let differ = finals.lane(lane);
+        let ended = differ.is_some();
+        let differ = differ.unwrap_or_default();
         // Lost checkpoints come last: those that both have are comparable. Once two prefixes differ they stay different.
         let both = x.len().min(y.len());
         let equal = (x[..both] != y[..both]).then(|| {
@@ -274,12 +326,11 @@ fn prints(a: &WarpStream, b: &WarpStream, lanes: LaneMask, out: &mut WarpDiff) {
             }
             low
         });
-        let differ: [bool; 4] = match (p, q) {
-            (Some(p), Some(q)) => std::array::from_fn(|i| p[i] != q[i]),
-            _ => [false; 4],
-        };
-        out.fate(if ended { LaneFate::Compared } else { LaneFate::Truncated });
-        if equal.is_none() && differ == [false; 4] {
+        let agree = equal.is_none() && differ == [false; 4];
+        // Decisions that are computed are in no hash: where what they are computed from differs, equal hashes say nothing.
+        let told = ended && (cx.words_tell || !agree);
+        out.fate(if told { LaneFate::Compared } else { LaneFate::Truncated });
+        if agree {
             continue;
         }
         let kind = if differ[0] || !ended { Kind::Branch } else { Kind::Value };

@@ -47,16 +47,16 @@ const INSTRUMENTER: &[InCode] = &[
         &[("@!%p4 bra $prlx_skip", "// ", 1)], Oracle::Streams),
     ("room for fewer decisions than come", "cuda/state_machine", Level::Path,
         &[("%prlx_word, 67108864;", "%prlx_word, 2147483648;", 1)], Oracle::Streams),
-    ("word not reset after its flush", "cuda/mandelbrot", Level::Path,
+    ("word not reset after its flush", "cuda/state_machine", Level::Path,
         &[("mov.u32 %prlx_word, 1;\n$prlx_room", "$prlx_room", 1)], Oracle::Streams),
-    ("cursor two rows on", "cuda/mandelbrot", Level::Path,
+    ("cursor two rows on", "cuda/state_machine", Level::Path,
         &[("add.u64 %prlx_cursor, %prlx_cursor, 128", "add.u64 %prlx_cursor, %prlx_cursor, 256", 2)], Oracle::Fault),
     ("one trip too many", "cuda/spmv_csr_vector", Level::Path,
-        &[("@%p3 add.u64 %prlx_trip0", "add.u64 %prlx_trip0", 1)], Oracle::Streams),
+        &[("@%p3 add.u32 %prlx_trip0", "add.u32 %prlx_trip0", 1)], Oracle::Streams),
     ("trips not reset", "cuda/spmv_csr", Level::Path,
-        &[("shr.u64 %prlx_trip0, %prlx_trip0, 30;\n\tsetp.ne.u64 %prlx_r, %prlx_trip0, 0;",
-           "setp.gt.u64 %prlx_r, %prlx_trip0, 1073741823;", 2),
-          (":\n\tmov.u64 %prlx_trip0, 0;", ":", 2)], Oracle::Streams),
+        &[("shr.u32 %prlx_trip0, %prlx_trip0, 30;\n\tsetp.ne.u32 %prlx_r, %prlx_trip0, 0;",
+           "setp.gt.u32 %prlx_r, %prlx_trip0, 1073741823;", 2),
+          (":\n\tmov.u32 %prlx_trip0, 0;", ":", 2)], Oracle::Streams),
     ("last word not written", "cuda/spmv_csr", Level::Path,
         &[("@%prlx_q bra $prlx_last", "bra $prlx_last", 1)], Oracle::Streams),
     ("link published without compare-and-swap", "cuda/state_machine", Level::Path,
@@ -71,7 +71,7 @@ const INSTRUMENTER: &[InCode] = &[
         &[("mad.lo.s64 %prlx_hash2, %prlx_hash2, -7046029254386353131, %prlx_v;",
            "mad.lo.s64 %prlx_hash2, %prlx_hash2, -7046029254386353131, %prlx_v;\n\
             \tmad.lo.s64 %prlx_hash2, %prlx_hash2, -7046029254386353131, %prlx_v;", 1)], Oracle::Streams),
-    ("back edges counted by twos", "cuda/mandelbrot", Level::Print,
+    ("back edges counted by twos", "cuda/state_machine", Level::Print,
         &[("add.u32 %prlx_edges, %prlx_edges, 1;", "add.u32 %prlx_edges, %prlx_edges, 2;", 1)], Oracle::Streams),
     ("operands swapped", "cuda/early_exit", Level::Operands,
         &[("[%prlx_cursor+256], %prlx_v0", "[%prlx_cursor+256], %prlx_v1", 15),
@@ -79,7 +79,7 @@ const INSTRUMENTER: &[InCode] = &[
     ("visits not counted", "cuda/early_exit", Level::Operands,
         &[("add.u32 %prlx_visit7, %prlx_visit7, 1;", "", 1)], Oracle::Streams),
     ("warps of all CTAs in one stream", "cuda/mandelbrot", Level::Path,
-        &[("add.u64 %prlx_warp, %prlx_warp, %prlx_x;", "", 3)], Oracle::Streams),
+        &[("add.u64 %prlx_warp, %prlx_warp, %prlx_x;", "", 8)], Oracle::Streams),
     ("callee's word not taken back", "cuda/noinline_call", Level::Path,
         &[("ld.local.u32 %prlx_word, [prlx_record+16];", "", 1)], Oracle::Streams),
 ];
@@ -145,7 +145,8 @@ fn in_code((_, kernel, level, changes, oracle): &InCode) -> Result<(), Failed> {
     let mut job = load(kernel)?;
     let rewrite = prlx_instrument::rewrite(&job.text, &job.module, &program(*level, true, &job), &|_| None)?;
     let (view, _) = prlx_isa::ptx::read(&job.text);
-    let reference = Plan::resolve(&program(*level, false, &job), &view, &job.text, &job.module, &|_| None);
+    let reference =
+        Plan::resolve(&program(*level, *level == Level::Print, &job), &view, &job.text, &job.module, &|_| None);
     let bad = plant(&rewrite.text, changes)?;
     if let Some((by, what)) = noticed(&mut job, *level, &reference, &rewrite.text, &rewrite.plan)? {
         return Err(format!("the unchanged text does not pass ({by:?}): {what}").into());

@@ -18,7 +18,8 @@ impl Write for Text<'_> {
     }
 }
 
-/// Digest of what decoding any warp of a launch reads: sites, and at level `path` the decode program, the shape, and the
+/// Digest of what decoding any warp of a launch reads: sites, and at levels `path` and `print`, which leave out what can be
+/// computed, the decode program, the shape, and the
 /// parameters that slices use. Source locations and texts are left out, so that a moved line changes nothing.
 pub fn base(module: &Module, launch: &Launch) -> u64 {
     let mut hash = Xxh3::new();
@@ -28,7 +29,7 @@ pub fn base(module: &Module, launch: &Launch) -> u64 {
     for site in &module.sites {
         let _ = write!(text, "{:?} {:?} {:?} {:?};", site.function, site.block, site.class, site.source);
     }
-    if launch.level == Level::Path {
+    if matches!(launch.level, Level::Path | Level::Print) {
         let _ = write!(text, "{} {} {:?};", launch.grid, launch.block, launch.kernel);
         for id in reachable(module, launch.kernel) {
             let Some(function) = module.functions.get(id.index()) else { continue };

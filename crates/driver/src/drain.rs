@@ -5,7 +5,7 @@
 //! Misses: garbage that looks like elements; two events more than 2^31 clocks apart without one between them may be put
 //! in the wrong order.
 
-use prlx_trace::device::{CHUNK_ROWS, EventRecord, Head, Shape};
+use prlx_trace::device::{CHUNK_ROWS, EventRecord, FINALS, Head, Shape};
 use prlx_trace::launch::{Event, Lanes, OperandRecord};
 use prlx_trace::{LaneMask, Level, SiteId, WarpId, WarpStream};
 
@@ -181,7 +181,6 @@ impl<'a> Reader<'_, 'a> {
             lost |= chain.damaged || chain.overflowed;
             chains.push(chain.chunks);
         }
-        let lanes = u64::from(self.pool.warp_size);
         let chunks = chains.first().map_or(&[][..], |c| &c[..]);
         let streams = match self.pool.level {
             Level::Path => {
@@ -191,8 +190,8 @@ impl<'a> Reader<'_, 'a> {
             Level::Print => {
                 let (checkpoints, ends) = self.lanes(warp, chunks, 1, &mut lost, |e| word(e[0], 0));
                 let finals =
-                    |lane, hash| word(self.memory.finals, ((index as u64 * 4 + hash) * lanes + lane) as usize * 8);
-                let hashes = (0..lanes).map(|l| std::array::from_fn(|h| finals(l, h as u64))).collect();
+                    |entry: usize, n: usize| word(self.memory.finals, index * FINALS as usize + (entry * 4 + n) * 8);
+                let hashes = (0..2).map(|entry| std::array::from_fn(|n| finals(entry, n))).collect();
                 Lanes::Print { checkpoints, ends, hashes }
             }
             Level::Operands => {

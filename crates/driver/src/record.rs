@@ -10,7 +10,7 @@ mod cost;
 pub use cost::{Cost, CostOptions, Form, cost};
 
 use prlx_probe::{Plan, Program};
-use prlx_trace::device::{Context, Head, Shape};
+use prlx_trace::device::{Context, FINALS, Head, MAGAZINE_STRIDE, MAGAZINES, Shape};
 use prlx_trace::kernel::{FaultKind, Module, Scalar};
 use prlx_trace::launch::{ArgInfo, Fault, Launch};
 use prlx_trace::{FuncId, LaneMask, Level, ModuleId, Recording, Streams, Trace, WarpId};
@@ -266,14 +266,19 @@ impl Session<'_> {
                     .help("record a range of warps")
             })
         };
-        let finals = if launch.level == Level::Print { room(lanes * 4 * 8)? } else { 0 };
+        let finals = if launch.level == Level::Print { room(FINALS)? } else { 0 };
         let heads = room(shape.heads(lanes) * Head::SIZE as u64)?;
         let bucket = held.zeroed(self.driver, chunk, chunk)?;
         self.driver.write(DevicePtr(bucket), &bucket.to_le_bytes())?;
-        Ok(Context {
+        let context = Context {
             pool: held.zeroed(self.driver, size, chunk)?,
             size,
             cursor: held.zeroed(self.driver, 8, 16)?,
+            magazines: match shape.batch(size) > chunk {
+                true => held.zeroed(self.driver, MAGAZINES * MAGAZINE_STRIDE, MAGAZINE_STRIDE)?,
+                false => 0,
+            },
+            batch: shape.batch(size),
             heads: held.zeroed(self.driver, heads, 16)?,
             bucket,
             finals: held.zeroed(self.driver, finals, 16)?,
@@ -281,7 +286,27 @@ impl Session<'_> {
             warp_last: last,
             visit_first,
             visit_last,
-        })
+        };
+        self.hand_out(launch, &context)?;
+        Ok(context)
+    }
+
+    /// Gives warps their first chunks, from half of the pool: most begin with one, and none has to wait for it. A private
+    /// stream gets one for its lowest lane, which leads most often.
+    fn hand_out(&mut self, launch: &Launch, context: &Context) -> Result<(), Error> {
+        let lanes = u64::from(launch.warp_size);
+        let shape = Shape::of(launch.level, lanes);
+        let first = context.warp_first;
+        let most = if self.plan.writes() { context.size / 2 / shape.chunk() } else { 0 };
+        let warps = (context.warp_last - first).min(most);
+        let each = (shape.heads(lanes) * Head::SIZE as u64) as usize;
+        let mut heads = vec![0; warps as usize * each];
+        for (warp, head) in heads.chunks_exact_mut(each).enumerate() {
+            let at = context.pool + warp as u64 * shape.chunk();
+            head[..Head::SIZE].copy_from_slice(&Head { first: at, dropped: 0 }.to_bytes());
+        }
+        self.driver.write(DevicePtr(context.heads + first * each as u64), &heads)?;
+        self.driver.write(DevicePtr(context.cursor), &(warps * shape.chunk()).to_le_bytes())
     }
 
     /// Reads the streams back.
@@ -296,7 +321,7 @@ impl Session<'_> {
         let used = cursor.min(given.size) / shape.chunk() * shape.chunk();
         let (first, count) = (given.warp_first, given.warp_last - given.warp_first);
         let each = shape.heads(lanes) * Head::SIZE as u64;
-        let hashes = if launch.level == Level::Print { lanes * 4 * 8 } else { 0 };
+        let hashes = if launch.level == Level::Print { FINALS } else { 0 };
         let bytes = read(given.pool, used)?;
         let heads = read(given.heads + first * each, count * each)?;
         let finals = read(given.finals + first * hashes, count * hashes)?;

@@ -12,7 +12,7 @@ use prlx_driver::content::Content;
 use prlx_driver::job::{Arg, ArgValue, Buffer};
 use prlx_driver::{Driver, Error, ErrorKind, Job, LaunchConfig, LaunchStats, RecordOptions, Recorded, record};
 use prlx_probe::{Filter, FunctionPlan, Plan, Program};
-use prlx_trace::device::{Context, EventRecord};
+use prlx_trace::device::{Context, EventRecord, FINALS};
 use prlx_trace::kernel::{FaultKind, Function, Module, Param, Scalar, Site};
 use prlx_trace::launch::{Fault, Lanes as Streams, OperandRecord, Window};
 use prlx_trace::{Dim3, Level, SiteId, WarpId};
@@ -252,16 +252,16 @@ fn fingerprints_and_their_finals() {
     let body: Body = |lanes| {
         for warp in 0..2 {
             lanes.store(warp, 4, &77u64.to_le_bytes());
-            // [warp][hash][lane]
-            let at = lanes.context.finals + ((warp * 4 + 2) * 32 + 4) * 8;
-            lanes.memory.set(at, &(100 + warp).to_le_bytes());
+            let at = lanes.context.finals + warp * FINALS;
+            lanes.memory.set(at + 2 * 8, &(100 + warp).to_le_bytes());
+            lanes.memory.set(at + 32 + 9, &[7]);
         }
     };
     let r = recorded(Level::Print, &job(1, 40), RecordOptions::default(), body).unwrap();
     let Streams::Print { checkpoints, hashes, .. } = r.recording.streams.warp(WarpId(1)).unwrap().unwrap().lanes else {
         panic!()
     };
-    assert_eq!((checkpoints, hashes[4], hashes[5]), (vec![77], [0, 0, 101, 0], [0; 4]));
+    assert_eq!((checkpoints, hashes), (vec![77], vec![[0, 0, 101, 0], [0, 7 << 8, 0, 0]]));
 }
 
 #[test]

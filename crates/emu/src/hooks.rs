@@ -43,7 +43,10 @@ pub struct Recorder {
     hashes: [[u64; 4]; LANES],
     edges: [u64; LANES],
     checkpoints: Vec<Vec<u64>>,
-    finals: [[u64; 4]; LANES],
+    /// Which hashes a lane gives at its end.
+    folds: [bool; 4],
+    finals: [u64; 4],
+    signatures: [u8; LANES],
     events: Vec<Event>,
     visits: FxHashMap<SiteId, [u32; LANES]>,
     records: Vec<Vec<OperandRecord>>,
@@ -63,7 +66,9 @@ impl Recorder {
             hashes: [[Fold::START; 4]; LANES],
             edges: [0; LANES],
             checkpoints: vec![Vec::new(); LANES],
-            finals: [[0; 4]; LANES],
+            folds: o.plan.folds(),
+            finals: [0; 4],
+            signatures: [0; LANES],
             events: Vec::new(),
             visits: FxHashMap::default(),
             records: vec![Vec::new(); LANES],
@@ -98,7 +103,10 @@ impl Recorder {
                 if self.level == Level::Path && self.word[l] != 1 {
                     self.words[l].push(std::mem::replace(&mut self.word[l], 1));
                 }
-                self.finals[l] = self.hashes[l];
+                let part = |i: usize| Fold::of_lane(self.hashes[l][i], l as u32);
+                let used = (0..4).filter(|i| self.folds[*i]);
+                self.signatures[l] = Fold::signature(used.clone().map(part));
+                used.for_each(|i| self.finals[i] ^= part(i));
             }),
             // Device functions share the lane's state with their callers here.
             Action::End | Action::Save | Action::Restore => {}
@@ -128,6 +136,13 @@ impl Recorder {
                         more = n > 0;
                         self.words[l].push(COUNT_WORD | low | if more { COUNT_MORE } else { 0 });
                     }
+                });
+            }
+            Action::TripFold { counter } => {
+                let plane = &mut planes.w64[usize::from(hook.counters.0) + *counter as usize];
+                each(m, |l| {
+                    let h = &mut self.hashes[l][Fold::Control as usize];
+                    *h = Fold::step(*h, std::mem::take(&mut plane.0[l]));
                 });
             }
             Action::Fold { into, .. } => each(m, |l| {
@@ -213,7 +228,11 @@ impl Recorder {
             }
             Level::Print => {
                 let (checkpoints, ends) = flat(self.checkpoints);
-                Lanes::Print { checkpoints, ends, hashes: self.finals.to_vec() }
+                let mut signatures = [0; 4];
+                for (word, bytes) in signatures.iter_mut().zip(self.signatures.as_chunks().0) {
+                    *word = u64::from_le_bytes(*bytes);
+                }
+                Lanes::Print { checkpoints, ends, hashes: vec![self.finals, signatures] }
             }
             Level::Events => Lanes::Events(self.events),
             Level::Operands => {

@@ -15,7 +15,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use prlx_isa::flow::Def;
-use prlx_isa::view::{BlockId, Class, InstId, Reg};
+use prlx_isa::view::{BlockId, Class, Guard, InstId, Reg};
 use prlx_trace::LoopId;
 use prlx_trace::device::COUNT_BITS;
 use prlx_trace::kernel::Source;
@@ -36,7 +36,7 @@ pub(crate) struct Choice {
 }
 
 /// A loop whose trips are counted.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Trip {
     /// Which decision.
     pub decision: usize,
@@ -44,6 +44,8 @@ pub(crate) struct Trip {
     pub branch: InstId,
     /// The predicate's value that stays.
     pub stay: bool,
+    /// Branches that leave the loop by decisions which are computed: under which guard.
+    pub others: Vec<(InstId, Guard)>,
 }
 
 /// Bits that decision `d` takes when it is recorded as it is.
@@ -183,12 +185,20 @@ fn trips(body: &Body<'_>, choice: &mut Choice) {
     }
 }
 
-/// Loop `l` as a trip-counted one: natural; left by one edge only; the decision of that edge is recorded, made exactly
-/// once a trip, and the only recorded one inside; no calls (a callee might record, or end the lane). Not waits for a
-/// barrier's phase: they ask once or twice, which takes less as bits than as a count.
+/// Loop `l` as a trip-counted one: natural; left by branches alone; the decision of one of them is recorded, made exactly
+/// once a trip, and the only recorded one inside; no calls (a callee might record, or end the lane). Where others leave
+/// too, by decisions that are computed, it is made right where it branches: then it stays as often as its branch does. Not
+/// waits for a barrier's phase: they ask once or twice, which takes less as bits than as a count.
 fn trip(body: &Body<'_>, choice: &Choice, l: usize) -> Option<Trip> {
     let this = &body.graph.loops[l];
-    let &[(from, _)] = this.exits.as_slice() else { return None };
+    let recorded = |d: &usize| matches!(choice.sources[*d], Source::Bits(_));
+    let decides = |from: BlockId| {
+        let part = &body.parts[from.index()];
+        let mut decided = part.insts.clone().map(InstId).flat_map(|i| body.decided.get(&i).into_iter().flatten());
+        this.exits.len() == 1 || decided.any(recorded)
+    };
+    let mut deciding = this.exits.iter().map(|e| e.0).filter(|from| decides(*from));
+    let (Some(from), None) = (deciding.next(), deciding.next()) else { return None };
     let innermost = |b: BlockId| body.graph.innermost.get(b.index()).copied().flatten();
     if this.irreducible || innermost(from) != Some(l) || !this.latches.iter().all(|&b| dominates(body, from, b)) {
         return None;
@@ -203,8 +213,18 @@ fn trip(body: &Body<'_>, choice: &Choice, l: usize) -> Option<Trip> {
     if asks(body.inst(at)) || body.inst(at).guard.is_some() || !inside(home) || innermost(home) != Some(l) {
         return None;
     }
-    if !matches!(choice.sources[decision], Source::Bits(_)) {
+    if !recorded(&decision) || this.exits.len() > 1 && home != body.inst(branch).block {
         return None;
+    }
+    let mut others = Vec::new();
+    for &(other, to) in this.exits.iter().filter(|e| e.0 != from) {
+        let part = &body.parts[other.index()];
+        let PartEnd::Branch { guard, taken, other } = part.end else { return None };
+        if taken == other {
+            return None;
+        }
+        let negate = guard.negate != (to != taken);
+        others.push((InstId(part.insts.clone().next_back()?), Guard { reg: guard.reg, negate }));
     }
     for &b in &this.blocks {
         for i in body.parts[b.index()].insts.clone().map(InstId) {
@@ -217,7 +237,7 @@ fn trip(body: &Body<'_>, choice: &Choice, l: usize) -> Option<Trip> {
     }
     // The guard holds: control goes to `taken`.
     let stay = inside(taken) != guard.negate;
-    Some(Trip { decision, branch, stay })
+    Some(Trip { decision, branch, stay, others })
 }
 
 fn dominates(body: &Body<'_>, a: BlockId, mut b: BlockId) -> bool {

@@ -1,7 +1,8 @@
 //! Programs and plans.
 //!
 //! **State of a recording lane.** Lowered code and hooks keep, per lane, what the actions of its level need:
-//! - `path`: the word under construction (starts as 1: no decisions), the cursor, and a 64-bit counter per trip-counted loop;
+//! - `path`: the word under construction (starts as 1: no decisions), the cursor, and a counter of trips (lowered code keeps it in 32 bits: it says trips modulo
+//!   2^32);
 //! - `print`: four 64-bit hashes (each starts as [`Fold::START`]), the cursor, a 64-bit count of back edges;
 //! - `events`: the cursor; - `operands`: the cursor and a 32-bit visit counter per watched site.
 //!
@@ -134,6 +135,11 @@ pub enum Action {
         /// Room for these bits and what follows them.
         room: u32,
     },
+    /// `print`: folds the count of trips into [`Fold::Control`], and sets it to 0.
+    TripFold {
+        /// Which counter of the function.
+        counter: u32,
+    },
     /// `print`: folds a value into a hash.
     Fold {
         /// The site.
@@ -175,8 +181,29 @@ pub enum Fold {
     Loaded = 1,
     /// Stored values, and what atomics return.
     Stored = 2,
-    /// Barriers.
+    /// Barriers: of old recordings alone.
     Sync = 3,
+}
+
+impl Plan {
+    /// Whether anything in it writes to streams: often all that a kernel decides can be computed.
+    pub fn writes(&self) -> bool {
+        use Action::{Bits, Checkpoint, Event, Operands, TripEnd};
+        let mut actions = self.functions.iter().flat_map(|f| &f.insertions).map(|i| &i.action);
+        actions.any(|a| matches!(a, Bits { .. } | TripEnd { .. } | Checkpoint { .. } | Event { .. } | Operands { .. }))
+    }
+    /// Which hashes a lane gives at its end at level `print`: those that something is folded into. The others stay 0.
+    pub fn folds(&self) -> [bool; 4] {
+        let mut folds = [false; 4];
+        for insertion in self.functions.iter().flat_map(|f| &f.insertions) {
+            match &insertion.action {
+                Action::Fold { into, .. } => folds[*into as usize] = true,
+                Action::TripFold { .. } => folds[Fold::Control as usize] = true,
+                _ => {}
+            }
+        }
+        folds
+    }
 }
 
 impl Fold {
@@ -188,6 +215,22 @@ impl Fold {
     /// One step of the hash, as lowered code (`mad.lo.u64`), hooks and decoders all compute it: a polynomial in K.
     pub const fn step(hash: u64, value: u64) -> u64 {
         hash.wrapping_mul(Self::K).wrapping_add(value)
+    }
+    /// A multiplier of lanes: odd, with well-spread bits.
+    pub const LANE: u32 = 0x9E37_79B1;
+
+    /// What a lane puts into its warp's hash: its own, in a way of its own, so that lanes can't trade.
+    pub const fn of_lane(hash: u64, lane: u32) -> u64 {
+        let (low, high) = (hash as u32, (hash >> 32) as u32);
+        let by = lane.wrapping_mul(Self::LANE.wrapping_mul(2)).wrapping_add(Self::LANE);
+        let low = low.wrapping_mul(by).wrapping_add(high);
+        (high.wrapping_mul(by) as u64) << 32 | low as u64
+    }
+    /// A lane's signature, of what it puts into its warp's hashes, in order: never 0.
+    pub fn signature(parts: impl Iterator<Item = u64>) -> u8 {
+        let step = |s: u32, word: u64| s.wrapping_mul(Self::LANE).wrapping_add(word as u32);
+        let all = parts.fold(0, |s, part| step(step(s, part), part >> 32));
+        ((all >> 24) as u8).max(1)
     }
     /// A checkpoint of the four hashes: never 0.
     pub const fn checkpoint(hashes: [u64; 4]) -> u64 {

@@ -176,6 +176,11 @@ pub(crate) fn shared_memory(inst: &Inst) -> bool {
     inst.space != Space::Local
 }
 
+/// Whether others than the thread's CTA can see the memory that a site accesses. A generic address may be anywhere.
+pub(crate) fn outer_memory(inst: &Inst) -> bool {
+    !matches!(inst.space, Space::Local | Space::Shared)
+}
+
 /// A value as written.
 pub(crate) fn name(body: &Body<'_>, operand: &Operand) -> String {
     let reg = |r: &prlx_isa::view::Reg| body.function.regs.get(r.index()).map(|r| r.name.clone()).unwrap_or_default();

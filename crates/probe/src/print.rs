@@ -169,6 +169,7 @@ impl Display for Inserted<'_> {
             Action::Bits { site, reg, bits } => write!(f, "bits {site} {reg:?} x{bits}"),
             Action::TripAdd { counter } => write!(f, "trip add {counter}"),
             Action::TripEnd { counter, room } => write!(f, "trip end {counter}, room {room}"),
+            Action::TripFold { counter } => write!(f, "trip fold {counter}"),
             Action::Fold { site, into, values } => write!(f, "fold {site} into {into:?} {values:?}"),
             Action::Checkpoint { every } => write!(f, "checkpoint every 2^{every}"),
             Action::Event { site, value } => match value {

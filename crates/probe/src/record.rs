@@ -1,9 +1,11 @@
 //! The recorders: what each level inserts into a function, in order.
 //!
 //! - `path`: bits after the instruction that decides, counts at the branch that leaves a counted loop, room ([`place`]).
-//! - `print`: every decision, computed ones too, so that hashes of launches with different arguments compare; loaded
-//!   values after loads; stored values before stores; atomics' operands before, results after; barriers by their site.
-//!   A checkpoint counts each back edge as it is taken.
+//! - `print`: decisions, but for those that are computed (a reader that compares hashes has to see that what they are
+//!   computed from agrees), and of counted loops the count; loaded values after loads; stored values before stores; atomics'
+//!   operands before, results after. Of memory only what other CTAs and the host can see: what went through shared memory
+//!   comes out in decisions, in stores, or nowhere. Which barriers a lane passes follows from its decisions. A checkpoint
+//!   counts each back edge of a loop that folds something as it is taken.
 //! - `events`: what [`crate::select`] says, with one value: the predicate, the index, the first value moved.
 //! - `operands`: the window's sites alone: compared and stored values before, loaded and returned ones after.
 //!
@@ -73,7 +75,7 @@ impl Recorder<'_, '_> {
         }
         match level {
             Level::Path => out.trip_counters = self.path(&mut spots),
-            Level::Print => self.print(&mut spots, &mut out),
+            Level::Print => out.trip_counters = self.print(&mut spots, &mut out),
             Level::Events => self.events(&mut spots, &mut out),
             Level::Operands => self.operands(&mut spots, &mut out),
         }
@@ -106,47 +108,65 @@ impl Recorder<'_, '_> {
             let (place, guard) = decided_at(self.body, p, at);
             spots.push(place, guard, Action::Bits { site: p.site, reg, bits });
         }
+        let counters = self.trips(spots, &Action::TripEnd { counter: 0, room: 0 }, &[]);
+        place::reserve(self.body, spots);
+        counters
+    }
+
+    /// Counts trips, and does `end` where a counted loop is left. How many counters there are. Between the two, so that what
+    /// is done on the way out comes last, checkpoints go to the back edges `checked`.
+    fn trips(&self, spots: &mut Spots, end: &Action, checked: &[(At, Option<Guard>)]) -> u32 {
         // One counter serves: no counted loop contains another, or a call, and each leaves it at 0.
         for trip in &self.choice.trips {
-            let PartEnd::Branch { guard, .. } = self.body.parts[self.body.inst(trip.branch).block.index()].end else {
-                continue;
-            };
-            let stays = Guard { reg: guard.reg, negate: !trip.stay };
-            let leaves = Guard { reg: guard.reg, negate: trip.stay };
-            spots.push(At::Before(trip.branch), Some(stays), Action::TripAdd { counter: 0 });
-            spots.push(At::Before(trip.branch), Some(leaves), Action::TripEnd { counter: 0, room: 0 });
+            let stays = self.body.inst(trip.branch).guard.map(|g| Guard { reg: g.reg, negate: !trip.stay });
+            spots.push(At::Before(trip.branch), stays, Action::TripAdd { counter: 0 });
         }
-        place::reserve(self.body, spots);
+        for (at, guard) in checked {
+            spots.push(*at, *guard, Action::Checkpoint { every: CHECKPOINT });
+        }
+        for trip in &self.choice.trips {
+            let leaves = self.body.inst(trip.branch).guard.map(|g| Guard { reg: g.reg, negate: trip.stay });
+            spots.push(At::Before(trip.branch), leaves, end.clone());
+            for (branch, leaves) in &trip.others {
+                spots.push(At::Before(*branch), Some(*leaves), end.clone());
+            }
+        }
         u32::from(!self.choice.trips.is_empty())
     }
 
-    fn print(&self, spots: &mut Spots, out: &mut Recorded) {
+    fn print(&self, spots: &mut Spots, out: &mut Recorded) -> u32 {
         let windows = Windows::of(self.body);
+        // By part: whether something is folded there, perhaps by a callee.
+        let mut folds = vec![false; self.body.parts.len()];
+        for i in (0..self.body.function.insts.len() as u32).map(InstId) {
+            if self.body.callee(i).is_some_and(|f| (self.recorded)(f)) {
+                folds[self.body.part_of(i).index()] = true;
+            }
+        }
         for (p, taken) in self.points.iter().zip(self.taken) {
             let Some(at) = p.at.filter(|_| *taken) else { continue };
             let inst = self.body.inst(at);
             let fold = |into, values: &[Operand]| Action::Fold { site: p.site, into, values: values.to_vec() };
             if let Some(d) = p.decision {
+                if !matches!(self.choice.sources[d], Source::Bits(_)) {
+                    continue;
+                }
                 if asks(inst) {
                     out.skipped.push((p.site, "how often a wait asks depends on timing".to_owned()));
                     continue;
                 }
                 let (place, guard) = decided_at(self.body, p, at);
                 spots.push(place, guard, fold(Fold::Control, &[Operand::Reg(self.body.decisions[d].reg)]));
+                folds[p.part.index()] = true;
                 continue;
             }
             let (before, after) = match p.class {
                 SiteClass::Load => (None, Some(Fold::Loaded)),
                 SiteClass::Store => (Some(Fold::Stored), None),
                 SiteClass::Atomic => (Some(Fold::Stored), Some(Fold::Stored)),
-                SiteClass::Sync if !asks(inst) => {
-                    let id = Operand::Int(i64::from(p.site.0) + 1);
-                    spots.push(At::Before(at), inst.guard, fold(Fold::Sync, &[id]));
-                    continue;
-                }
                 _ => continue,
             };
-            if !points::shared_memory(inst) {
+            if !points::outer_memory(inst) {
                 continue;
             }
             let values: Vec<Operand> = p.before.iter().chain(&p.after).cloned().collect();
@@ -154,6 +174,7 @@ impl Recorder<'_, '_> {
                 out.skipped.push((p.site, why));
                 continue;
             }
+            folds[p.part.index()] = true;
             if let Some(into) = before.filter(|_| !p.before.is_empty()) {
                 spots.push(At::Before(at), inst.guard, fold(into, &p.before));
             }
@@ -161,9 +182,8 @@ impl Recorder<'_, '_> {
                 spots.push(At::After(at), p.guard, fold(into, &p.after));
             }
         }
-        for (at, guard) in back_edges(self.body, &self.body.graph) {
-            spots.push(at, guard, Action::Checkpoint { every: CHECKPOINT });
-        }
+        let edges = back_edges(self.body, &self.body.graph, &folds);
+        self.trips(spots, &Action::TripFold { counter: 0 }, &edges)
     }
 
     fn events(&self, spots: &mut Spots, out: &mut Recorded) {
@@ -250,10 +270,10 @@ pub(crate) fn asks(inst: &view::Inst) -> bool {
     inst.form.op == Some(Op::Mbarrier) && (inst.form.has("try_wait") || inst.form.has("test_wait"))
 }
 
-/// Where back edges are taken, and under which guard.
-fn back_edges(body: &Body<'_>, graph: &Graph) -> Vec<(At, Option<Guard>)> {
+/// Where back edges of loops with parts of `among` are taken, and under which guard.
+fn back_edges(body: &Body<'_>, graph: &Graph, among: &[bool]) -> Vec<(At, Option<Guard>)> {
     let mut out = Vec::new();
-    for l in &graph.loops {
+    for l in graph.loops.iter().filter(|l| l.blocks.iter().any(|b| among[b.index()])) {
         for &latch in &l.latches {
             let part = &body.parts[latch.index()];
             let Some(last) = part.insts.clone().next_back().map(InstId).or(part.of) else { continue };

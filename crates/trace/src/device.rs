@@ -15,6 +15,13 @@
 //! **Cursor.** A lane keeps the address of its next element in a register. The row part of that address being 0 means that
 //! a chunk is needed first; it starts as `lane * element` (shared) or 0 (private), that is with chunk address 0.
 //!
+//! **Magazines.** A GPU does one atomic operation on an address every few nanoseconds, and grids take millions of chunks. So a
+//! multiprocessor takes a batch of chunks from the pool and hands them out itself. Its magazine is a u64: bits 16.. are the
+//! offset of its next chunk in the pool, bits 0..16 how many are left. Who takes one adds a chunk to the one and -1 to the
+//! other. Who finds none left (0) takes a batch from the pool, keeps its first chunk and sets the magazine to the rest; who
+//! finds less than none (bit 15 set) came between, and takes one chunk from the pool. What is left in magazines at the end was
+//! handed out and holds nothing.
+//!
 //! **Overflow.** When the pool is used up the chain continues in the *bucket*, one chunk that links to itself and is never
 //! read; each lane adds the elements that it wrote there to its warp's `dropped`.
 //!
@@ -27,6 +34,14 @@ use std::mem::offset_of;
 
 /// Rows in a chunk, the link row included.
 pub const CHUNK_ROWS: u64 = 16;
+/// Magazines of a pool: one a multiprocessor, by its number modulo this.
+pub const MAGAZINES: u64 = 256;
+/// Bytes from one magazine to the next: each has cache lines of its own.
+pub const MAGAZINE_STRIDE: u64 = 128;
+/// Bits of a magazine that count the chunks left.
+pub const MAGAZINE_COUNT: u32 = 16;
+/// Bytes of a warp's final hashes at level `print`: four of u64, and a byte a lane (of 32).
+pub const FINALS: u64 = 64;
 /// Decisions in a word of `path`.
 pub const WORD_BITS: u32 = 30;
 /// Bits of a small trip count among decisions.
@@ -103,11 +118,15 @@ records! {
         size: u64,
         /// Address of the pool's cursor: a u64, the bytes handed out. It is atomically increased and may run past `size`.
         cursor: u64,
+        /// Address of the pool's [`MAGAZINES`], or 0: every chunk is taken from the pool itself.
+        magazines: u64,
+        /// Bytes that fill a magazine, a multiple of a chunk.
+        batch: u64,
         /// Address of the [`Head`]s: one a warp (shared streams) or one a lane (private streams).
         heads: u64,
         /// Address of the bucket, one chunk, aligned to a chunk.
         bucket: u64,
-        /// Address of the final hashes at level `print`: `[warp][4][lane]` of u64.
+        /// Address of the final hashes at level `print`: [`FINALS`] bytes a warp, as [`crate::Lanes::Print`] has them.
         finals: u64,
         /// First warp to record.
         warp_first: u64,
@@ -179,6 +198,19 @@ impl Shape {
     /// Bytes of a chunk, and its alignment: a power of two.
     pub const fn chunk(self) -> u64 {
         self.row() * CHUNK_ROWS
+    }
+    /// Bytes that fill a magazine of a pool of `size` bytes: enough chunks that few come to the pool, and few enough that
+    /// magazines hold no more than a quarter of it. One chunk: magazines are of no use.
+    pub const fn batch(self, size: u64) -> u64 {
+        let most = size / 4 / MAGAZINES / self.chunk();
+        self.chunk()
+            * if most > 32 {
+                32
+            } else if most == 0 {
+                1
+            } else {
+                most
+            }
     }
     /// Heads that a warp of `warp_size` lanes needs.
     pub const fn heads(self, warp_size: u64) -> u64 {

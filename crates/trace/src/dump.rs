@@ -257,6 +257,12 @@ fn warp(out: &mut dyn Write, w: &WarpStream) -> io::Result<()> {
         }),
         Lanes::Print { checkpoints, ends, hashes } => {
             by_lane(out, checkpoints, ends, |c| format!("{c:016x}"))?;
+            if let [h, signatures] = &hashes[..] {
+                writeln!(out, "    warp ends {:016x} {:016x} {:016x}", h[0], h[1], h[2])?;
+                let bytes: String =
+                    signatures.iter().flat_map(|s| s.to_le_bytes()).map(|b| format!("{b:02x}")).collect();
+                return writeln!(out, "    signatures {bytes}");
+            }
             for (lane, h) in hashes.iter().enumerate().filter(|(_, h)| **h != [0; 4]) {
                 writeln!(out, "    lane{lane} ends {:016x} {:016x} {:016x} {:016x}", h[0], h[1], h[2], h[3])?;
             }

@@ -110,8 +110,8 @@ A frame holds the streams of a few hundred warps that follow one another in the 
 - for `path`, `print`, `operands` in turn, of the warps of that level:
   - for each warp: number of lanes; then a column of the numbers of elements by lane, each XORed with the one before (u32)
   - `path`: rows of words (u32)
-  - `print`: rows of checkpoints (u64); for each warp the number of lanes with final hashes; then for each of the four hashes
-    a column over warps and lanes, each XORed with the one before (u64)
+  - `print`: rows of checkpoints (u64); for each warp the number of its entries of final hashes; then for each of their four numbers
+    a column over warps and entries, each XORed with the one before (u64)
   - `operands`: rows of sites (u32), of visits (u32), of first values (u64), of second values (u64)
 - `events`: for each warp their number; columns over all of them of sites (u32), masks, each XORed with the one before (u64),
   values (u64), clocks, less the one before (u32)

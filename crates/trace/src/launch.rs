@@ -195,7 +195,10 @@ pub enum Lanes {
         checkpoints: Vec<u64>,
         /// Ends by lane.
         ends: Vec<u32>,
-        /// By lane: control, loaded, stored, synchronisation. All zero for a lane that never ended.
+        /// Two entries: first the warp's own hashes of control, loaded and stored values, each the exclusive or of what its
+        /// lanes have, and 0; then the lanes' signatures, eight in each number from its lowest byte on: a byte that tells
+        /// most lanes apart that differ, 0 for a lane that never ended. In recordings before version 3, and where a warp has
+        /// not 32 lanes, an entry a lane: control, loaded, stored, synchronisation, all zero for one that never ended.
         hashes: Vec<[u64; 4]>,
     },
     /// [`Level::Events`]: one stream a warp, in the order of its clock.

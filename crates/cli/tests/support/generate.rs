@@ -35,7 +35,8 @@ pub fn check(data: &[u8]) -> Result<(), String> {
         let rewrite = prlx_instrument::rewrite(&job.text, &job.module, &program(level, true, &job), &|_| None)
             .map_err(|e| say(&e))?;
         let (view, _) = prlx_isa::ptx::read(&job.text);
-        let plan = Plan::resolve(&program(level, false, &job), &view, &job.text, &job.module, &|_| None);
+        let plan =
+            Plan::resolve(&program(level, level == Level::Print, &job), &view, &job.text, &job.module, &|_| None);
         job.config.seed = 0;
         let hooks = observe(&job, &plan).map_err(|e| say(&e))?;
         job.config.seed = hostile;

@@ -72,6 +72,9 @@ struct Loaded {
     context: Option<(u64, Context)>,
     /// The recorder's memory that a launch changes: address, bytes.
     dirty: Vec<(u64, u64)>,
+    /// What of it is not 0 before: heads, and bytes of the pool that they have.
+    heads: Vec<u8>,
+    handed_out: u64,
 }
 
 fn load(
@@ -87,7 +90,8 @@ fn load(
     for form in forms {
         let module = driver.load(form.text.as_bytes())?;
         modules.push(module);
-        let mut loaded = Loaded { module, params: prepared.params.clone(), context: None, dirty: Vec::new() };
+        let params = prepared.params.clone();
+        let mut loaded = Loaded { module, params, context: None, dirty: Vec::new(), heads: Vec::new(), handed_out: 0 };
         if let Some(plan) = form.plan {
             let kernel = kernel(plan, job)?;
             if form.records {
@@ -97,6 +101,13 @@ fn load(
                 let context = session.context(&launch, options.pool, held)?;
                 let at = held.zeroed(driver, Context::SIZE as u64, 16)?;
                 loaded.dirty = held.0[before..].iter().map(|(at, bytes)| (at.0, *bytes)).collect();
+                let heads =
+                    held.0[before..].iter().find(|(at, _)| at.0 == context.heads).map_or(0, |(_, bytes)| *bytes);
+                loaded.heads = vec![0; heads as usize];
+                driver.read(DevicePtr(context.heads), &mut loaded.heads)?;
+                let mut cursor = [0; 8];
+                driver.read(DevicePtr(context.cursor), &mut cursor)?;
+                loaded.handed_out = u64::from_le_bytes(cursor);
                 loaded.context = Some((at, context));
             }
             loaded.params.resize(loaded.params.len().next_multiple_of(8), 0);
@@ -114,6 +125,8 @@ impl Loaded {
         let Some((at, context)) = &self.context else { return Ok(()) };
         self.dirty.iter().try_for_each(|&(at, bytes)| driver.fill(DevicePtr(at), bytes, 0))?;
         driver.write(DevicePtr(context.bucket), &context.bucket.to_le_bytes())?;
+        driver.write(DevicePtr(context.cursor), &self.handed_out.to_le_bytes())?;
+        driver.write(DevicePtr(context.heads), &self.heads)?;
         driver.write(DevicePtr(*at), &context.to_bytes())
     }
 }
@@ -150,10 +163,10 @@ fn rounds(
                 continue;
             }
             cost.needs = driver.needs(form.module, &job.kernel, &job.config)?;
-            if let Some((at, context)) = &form.context {
-                let mut bytes = [0; Context::SIZE];
-                driver.read(DevicePtr(*at), &mut bytes)?;
-                cost.streams = Context::read(&bytes).unwrap_or_default().cursor;
+            if let Some((_, context)) = &form.context {
+                let mut bytes = [0; 8];
+                driver.read(DevicePtr(context.cursor), &mut bytes)?;
+                cost.streams = u64::from_le_bytes(bytes);
                 cost.full = cost.streams > context.size;
             }
             if after.is_empty() {

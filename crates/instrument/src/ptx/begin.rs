@@ -5,8 +5,8 @@
 //! level `operands`, whose window is tested at every visit, reads the context here: a lane that is not recorded gets an
 //! empty window.
 
-use prlx_probe::Action;
-use prlx_trace::device::{Context, Head};
+use prlx_probe::{Action, Fold};
+use prlx_trace::device::{Context, FINALS, Head};
 use prlx_trace::kernel::Level;
 
 use super::Lowering;
@@ -161,21 +161,54 @@ impl Lowering<'_> {
                 self.context(s);
                 self.wanted(s, "off");
                 s.ptx(&format!("ld.global.u64 %~link, [%~context+{}];", Context::offset("finals")));
-                s.ptx(&format!(
-                    "mad.lo.u64 %~link, %~warp, {}, %~link;
-                     mov.u32 %~a, %laneid;
-                     mul.wide.u32 %~x, %~a, 8;
-                     add.u64 %~link, %~link, %~x;",
-                    4 * WARP * 8
-                ));
-                for i in 0..4 {
-                    s.ptx(&format!("st.global.u64 [%~link+{}], %~{};", i * WARP * 8, hash(i)));
-                }
+                self.finals(s);
                 s.ptx("$~off#:");
             }
             Level::Events | Level::Operands => {}
         }
         self.losses(s);
+    }
+
+    /// Gives this lane's hashes to its warp's, of which `%~link` is all warps' address.
+    fn finals(&self, s: &mut Snippet<'_>) {
+        let lane = Fold::LANE.cast_signed();
+        s.ptx(&format!(
+            "mad.lo.u64 %~link, %~warp, {FINALS}, %~link;
+             mov.u32 %~e, %laneid;
+             mad.lo.s32 %~c, %~e, {}, {lane};
+             mov.u32 %~d, 0;
+             activemask.b32 %~mask;
+             neg.s32 %~a, %~mask;
+             and.b32 %~a, %~a, %~mask;
+             mov.u32 %~b, %lanemask_eq;
+             setp.eq.u32 %~q, %~a, %~b;",
+            lane.wrapping_mul(2),
+        ));
+        // One of those who are here writes for all; before sm_80 each for itself, which is slow.
+        let together = self.arch >= 80;
+        let folds = self.plan.folds();
+        for i in (0..4).filter(|i| folds[*i as usize]) {
+            s.ptx(&format!(
+                "mov.b64 {{%~a, %~b}}, %~{};
+                 mad.lo.s32 %~a, %~a, %~c, %~b;
+                 mul.lo.s32 %~b, %~b, %~c;
+                 mad.lo.s32 %~d, %~d, {lane}, %~a;
+                 mad.lo.s32 %~d, %~d, {lane}, %~b;",
+                hash(i),
+            ));
+            if together {
+                s.ptx("redux.sync.xor.b32 %~a, %~a, %~mask;\nredux.sync.xor.b32 %~b, %~b, %~mask;");
+            }
+            let at = if together { "@%~q " } else { "" };
+            s.ptx(&format!("mov.b64 %~v, {{%~a, %~b}};\n{at}red.global.xor.b64 [%~link+{}], %~v;", 8 * i));
+        }
+        s.ptx(
+            "shr.u32 %~d, %~d, 24;
+             max.u32 %~d, %~d, 1;
+             cvt.u64.u32 %~x, %~e;
+             add.u64 %~x, %~link, %~x;
+             st.global.cg.u8 [%~x+32], %~d;",
+        );
     }
 
     /// Adds what this lane could not write to its head's `dropped`.

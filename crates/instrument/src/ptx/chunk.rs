@@ -5,7 +5,7 @@
 //!
 //! Lanes of a warp come here together or apart, in any order, and a shared chain must still be one chain. A lane reads
 //! the link. If it is set, the chunk is there. If not, the lanes that are here with the same link elect the lowest, which
-//! takes a chunk from the pool and publishes it with a compare-and-swap; if lanes elsewhere were faster, theirs is taken
+//! takes a chunk, from its multiprocessor's magazine if there is one left, and publishes it with a compare-and-swap; if lanes elsewhere were faster, theirs is taken
 //! and the fresh one stays unused. The result reaches the others by shuffle. Every `.sync` names exactly the lanes that
 //! `activemask` saw, and nothing between them and it parts them for good, so no lane waits for one that never comes.
 //! When the pool is used up the link published is the bucket's, where the host stops reading; lanes that find it write
@@ -14,7 +14,7 @@
 //!
 //! Stores of elements are `.cg`: nobody on this SM reads them again, so they should not displace the kernel's lines.
 
-use prlx_trace::device::Context;
+use prlx_trace::device::{Context, MAGAZINE_COUNT, MAGAZINE_STRIDE, MAGAZINES};
 
 use super::Lowering;
 use super::snippet::Snippet;
@@ -73,16 +73,49 @@ impl Lowering<'_> {
                  @%~q bra $~share#;",
             ),
         }
+        let count = (1u64 << MAGAZINE_COUNT) - 1;
+        let one = (chunk << MAGAZINE_COUNT) - 1;
         s.ptx(&format!(
-            "ld.global.u64 %~x, [%~context+{}];
-             atom.global.add.u64 %~x, [%~x], {chunk};
+            "mov.u64 %~amount, {chunk};
+             ld.global.u64 %~magazine, [%~context+{}];
+             setp.eq.u64 %~single, %~magazine, 0;
+             @%~single bra $~pool#;
+             mov.u32 %~a, %smid;
+             and.b32 %~a, %~a, {};
+             mul.wide.u32 %~x, %~a, {MAGAZINE_STRIDE};
+             add.u64 %~magazine, %~magazine, %~x;
+             atom.global.add.u64 %~x, [%~magazine], {one};
+             cvt.u32.u64 %~b, %~x;
+             and.b32 %~b, %~b, {count};
+             shr.u64 %~x, %~x, {MAGAZINE_COUNT};
+             setp.ne.u32 %~single, %~b, 0;
+             sub.u32 %~b, %~b, 1;              // none left is now more than any number that may be left
+             setp.lt.u32 %~q, %~b, {};
+             @%~q bra $~got#;
+             @!%~single ld.global.u64 %~amount, [%~context+{}];
+             $~pool#:
+             ld.global.u64 %~x, [%~context+{}];
+             atom.global.add.u64 %~x, [%~x], %~amount;
+             @%~single bra $~got#;
+             add.u64 %~y, %~x, {chunk};
+             shl.b64 %~y, %~y, {MAGAZINE_COUNT};
+             shr.u64 %~amount, %~amount, {};
+             add.u64 %~y, %~y, %~amount;
+             sub.u64 %~y, %~y, 1;              // but for the one that is taken
+             st.relaxed.gpu.global.u64 [%~magazine], %~y;
+             $~got#:
              ld.global.u64 %~y, [%~context+{}];
              setp.ge.u64 %~q, %~x, %~y;
              ld.global.u64 %~y, [%~context+{}];
              add.u64 %~x, %~x, %~y;
              ld.global.u64 %~y, [%~context+{}];
              selp.b64 %~x, %~y, %~x, %~q;",
+            Context::offset("magazines"),
+            MAGAZINES - 1,
+            count / 2,
+            Context::offset("batch"),
             Context::offset("cursor"),
+            chunk.trailing_zeros(),
             Context::offset("size"),
             Context::offset("pool"),
             Context::offset("bucket"),

@@ -6,7 +6,7 @@
 //! elements reach memory.
 //!
 //! Holds: only registers, labels and variables with the module's prefix are written; branches go forward, inside their
-//! piece; nothing waits but for lanes that `activemask` saw a few instructions before; no instruction of the source is
+//! piece, or do what the branch right behind the piece would do next (so that lanes need not meet before it); nothing waits but for lanes that `activemask` saw a few instructions before; no instruction of the source is
 //! moved or changed, except that direct calls of recorded functions pass one more argument.
 //!
 //! Misses: modules for targets before sm_70 (no `match`), 32-bit addresses, kernels that other kernels launch, recorded
@@ -114,7 +114,9 @@ fn missing(module: &Module, f: &Function, of_plan: &FunctionPlan, insertion: &In
     let bad = match &insertion.action {
         Action::Bits { reg, bits, .. } => !known(*reg) || u32::from(*bits) > WORD_BITS,
         Action::Reserve { bits } => *bits > WORD_BITS,
-        Action::TripAdd { counter } | Action::TripEnd { counter, .. } => *counter >= of_plan.trip_counters,
+        Action::TripAdd { counter } | Action::TripEnd { counter, .. } | Action::TripFold { counter } => {
+            *counter >= of_plan.trip_counters
+        }
         Action::Fold { values, .. } | Action::Operands { values, .. } => !values.iter().all(readable),
         Action::Event { value: Some(v), .. } => !readable(v),
         Action::Checkpoint { every } => *every > 31,
@@ -161,9 +163,28 @@ fn visit_counters(plan: &FunctionPlan) -> u32 {
 /// Whether an action leads to elements in memory, at once, in a callee or at the lane's end.
 fn writes_elements(action: &Action) -> bool {
     match action {
-        Action::Begin | Action::End | Action::Restore | Action::Fold { .. } => false,
+        Action::Begin | Action::End | Action::Restore | Action::Fold { .. } | Action::TripFold { .. } => false,
+        // It counts, and only level `path` writes what was counted: where a loop ends.
+        Action::TripAdd { .. } => false,
         Action::Reserve { bits } => *bits > 0,
         _ => true,
+    }
+}
+
+/// A direct branch of the source that stands right behind a piece.
+struct Branch {
+    guard: Option<Guard>,
+    label: String,
+}
+
+impl Branch {
+    /// The guard of lanes that do not take it; `None`: there are none.
+    fn other(&self) -> Option<Guard> {
+        self.guard.map(|g| Guard { negate: !g.negate, ..g })
+    }
+    /// Its guard, as it stands before an instruction.
+    fn condition(&self, function: &Function) -> String {
+        self.guard.map(|g| format!("{} ", guard_text(function, g, false))).unwrap_or_default()
     }
 }
 
@@ -193,11 +214,14 @@ impl Lowering<'_> {
         for insertion in calls.into_iter().chain(others) {
             by_place.entry(self.place(insertion)).or_default().push(insertion);
         }
-        let pieces = |insertions: &[&Insertion]| {
+        let pieces = |insertions: &[&Insertion], branch: Option<&Branch>| {
             let mut text = String::new();
-            for insertion in insertions {
+            for (i, insertion) in insertions.iter().enumerate() {
                 let mut s = Snippet::new(prefix, number.get());
-                self.action(&mut s, insertion);
+                // Who goes with the branch at once misses what comes between: that has to be for others.
+                let others =
+                    |b: &&Branch| insertions[i + 1..].iter().all(|x| x.guard.is_some() && x.guard == b.other());
+                self.action(&mut s, insertion, branch.filter(others));
                 if !s.is_empty() {
                     number.set(number.get() + 1);
                     text.push_str(&s.finish());
@@ -205,7 +229,7 @@ impl Lowering<'_> {
             }
             text
         };
-        let at_entry = pieces(by_place.get(&At::Entry).map_or(&[], Vec::as_slice));
+        let at_entry = pieces(by_place.get(&At::Entry).map_or(&[], Vec::as_slice), None);
         let mut top = self.declarations(prefix, recorded);
         top.push_str(&at_entry);
         if !top.is_empty() {
@@ -214,7 +238,7 @@ impl Lowering<'_> {
         for (i, inst) in self.function.insts.iter().enumerate() {
             let id = InstId(i as u32);
             let before = by_place.get(&At::Before(id)).map_or(&[][..], Vec::as_slice);
-            let text = pieces(before);
+            let text = pieces(before, self.branch(inst).as_ref());
             if !text.is_empty() {
                 edits.push(Edit { at: inst.span.start, text: format!("{}\n\t", text.trim_start()) });
             }
@@ -231,7 +255,7 @@ impl Lowering<'_> {
                     edits.push(Edit { at: inst.span.start, text: format!("{}\n\t", text.trim_start()) });
                 }
             }
-            let text = pieces(by_place.get(&At::After(id)).map_or(&[], Vec::as_slice));
+            let text = pieces(by_place.get(&At::After(id)).map_or(&[], Vec::as_slice), None);
             if !text.is_empty() {
                 edits.push(Edit { at: inst.span.end, text });
             }
@@ -287,8 +311,17 @@ impl Lowering<'_> {
         s.finish()
     }
 
-    /// One insertion's text.
-    fn action(&self, s: &mut Snippet<'_>, insertion: &Insertion) {
+    /// An instruction as a branch that can be taken early.
+    fn branch(&self, inst: &Inst) -> Option<Branch> {
+        let direct = inst.class == Class::Branch && matches!(inst.operands.first(), Some(Operand::Label(_)));
+        let inst = Some(inst).filter(|_| direct)?;
+        let text = inst.span.of(self.source).trim_end_matches(|c: char| c == ';' || c.is_whitespace());
+        let label = text.split_whitespace().next_back()?.to_owned();
+        Some(Branch { guard: inst.guard, label })
+    }
+
+    /// One insertion's text. `branch` is the one right behind, where lanes that take it may do so in this piece.
+    fn action(&self, s: &mut Snippet<'_>, insertion: &Insertion, branch: Option<&Branch>) {
         let guard = insertion.guard;
         match &insertion.action {
             Action::Begin => self.begin(s),
@@ -302,6 +335,7 @@ impl Lowering<'_> {
             }
             Action::Bits { reg, bits, .. } => self.bits(s, *reg, *bits, guard),
             Action::TripAdd { counter } => self.trip_add(s, *counter, guard),
+            Action::TripFold { counter } => self.leaving(s, guard, branch, |s| self.trip_fold(s, *counter)),
             Action::Fold { into, values, .. } => self.fold(s, *into, values, guard),
             Action::End => {
                 let exit = matches!(insertion.at, At::Before(id)
@@ -310,7 +344,7 @@ impl Lowering<'_> {
             }
             Action::Reserve { bits: 0 } => {}
             Action::Reserve { bits } => self.guarded(s, guard, |s| self.reserve(s, *bits)),
-            Action::TripEnd { counter, room } => self.guarded(s, guard, |s| {
+            Action::TripEnd { counter, room } => self.leaving(s, guard, branch, |s| {
                 self.reserve(s, *room);
                 s.again();
                 self.trip_end(s, *counter);
@@ -332,6 +366,28 @@ impl Lowering<'_> {
         body(s);
         if guard.is_some() {
             s.ptx(&format!("{skip}:"));
+        }
+    }
+
+    /// The same for what is seldom done, and best not between a loop's trips: lanes that pass it by do not meet those that do
+    /// it before the branch behind it, if that is by the same predicate.
+    fn leaving(
+        &self,
+        s: &mut Snippet<'_>,
+        guard: Option<Guard>,
+        branch: Option<&Branch>,
+        body: impl FnOnce(&mut Snippet<'_>),
+    ) {
+        match branch {
+            Some(b) if guard.is_some() && guard == b.other() => {
+                s.ptx(&format!("{}bra {};", b.condition(self.function), b.label));
+                body(s);
+            }
+            Some(b) if guard.is_some() && guard == b.guard => self.guarded(s, guard, |s| {
+                body(s);
+                s.ptx(&format!("bra {};", b.label));
+            }),
+            _ => self.guarded(s, guard, body),
         }
     }
 

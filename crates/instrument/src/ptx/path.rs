@@ -49,37 +49,34 @@ impl Lowering<'_> {
     pub(super) fn trip_add(&self, s: &mut Snippet<'_>, counter: u32, guard: Option<Guard>) {
         let at = guard.map(|g| format!("{} ", guard_text(self.function, g, false))).unwrap_or_default();
         let name = trip(counter);
-        s.ptx(&format!("{at}add.u64 %~{name}, %~{name}, 1;"));
+        s.ptx(&format!("{at}add.u32 %~{name}, %~{name}, 1;"));
     }
 
-    /// Appends a count to the word; a large one in a word of 30 bits too, and a second when it does not fit. Sixty bits
-    /// outlast any kernel.
+    /// Appends a count to the word; a large one in a word of 30 bits too, and a second when it does not fit.
     pub(super) fn trip_end(&self, s: &mut Snippet<'_>, counter: u32) {
         let name = trip(counter);
         let (word, more, mask) = (COUNT_WORD.cast_signed(), COUNT_MORE, COUNT_MORE - 1);
         let large = (1u32 << COUNT_BITS) - 1;
         s.ptx(&format!(
-            "setp.lt.u64 %~q, %~{name}, {large};
-             cvt.u32.u64 %~value, %~{name};
+            "setp.lt.u32 %~q, %~{name}, {large};
              shl.b32 %~word, %~word, {COUNT_BITS};
-             @%~q or.b32 %~word, %~word, %~value;
+             @%~q or.b32 %~word, %~word, %~{name};
              @%~q bra $~small#;
              or.b32 %~word, %~word, {large};
-             and.b32 %~value, %~value, {mask};
+             and.b32 %~value, %~{name}, {mask};
              or.b32 %~value, %~value, {word};
-             shr.u64 %~{name}, %~{name}, 30;
-             setp.ne.u64 %~r, %~{name}, 0;
+             shr.u32 %~{name}, %~{name}, 30;
+             setp.ne.u32 %~r, %~{name}, 0;
              @%~r or.b32 %~value, %~value, {more};"
         ));
         self.element(s, &["%~value"]);
         s.ptx(&format!(
             "@!%~r bra $~small#;
-             cvt.u32.u64 %~value, %~{name};
-             or.b32 %~value, %~value, {word};"
+             or.b32 %~value, %~{name}, {word};"
         ));
         let small = s.label("small");
         s.again();
         self.element(s, &["%~value"]);
-        s.ptx(&format!("{small}:\nmov.u64 %~{name}, 0;"));
+        s.ptx(&format!("{small}:\nmov.u32 %~{name}, 0;"));
     }
 }

@@ -5,7 +5,7 @@ use prlx_probe::Fold;
 
 use super::Lowering;
 use super::snippet::{Snippet, guard_text, register};
-use super::state::hash;
+use super::state::{hash, trip};
 use super::value::{Value, Width};
 
 impl Lowering<'_> {
@@ -41,6 +41,17 @@ impl Lowering<'_> {
                 }
             }
         }
+    }
+
+    /// Folds a count of trips into the hash of control, and begins again.
+    pub(super) fn trip_fold(&self, s: &mut Snippet<'_>, counter: u32) {
+        let (name, count) = (hash(Fold::Control as u64), trip(counter));
+        let k = Fold::K.cast_signed();
+        s.ptx(&format!(
+            "cvt.u64.u32 %~v, %~{count};
+             mad.lo.s64 %~{name}, %~{name}, {k}, %~v;
+             mov.u32 %~{count}, 0;"
+        ));
     }
 
     /// Counts a back edge and, at every 2^`every` of them, writes [`Fold::checkpoint`].

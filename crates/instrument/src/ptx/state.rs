@@ -99,7 +99,7 @@ impl State {
     /// What function `index` of the plan keeps in registers; `trips` and `visits` are its numbers of counters.
     pub fn kept(&self, trips: u32, visits: u32) -> Vec<Kept> {
         let mut kept = self.shared.clone();
-        kept.extend((0..trips).map(|i| Kept::new(trip(i), 8, Some(0), None)));
+        kept.extend((0..trips).map(|i| Kept::new(trip(i), 4, Some(0), None)));
         kept.extend((0..visits).map(|i| Kept::new(visit(i), 4, Some(0), None)));
         kept
     }

@@ -164,8 +164,17 @@ impl<'a> Checked<'a> {
             _ => None,
         });
         let visits = counters.max().unwrap_or(0);
-        let silent =
-            |a: &Action| matches!(a, Action::Begin | Action::End | Action::Fold { .. } | Action::Reserve { bits: 0 });
+        let silent = |a: &Action| {
+            matches!(
+                a,
+                Action::Begin
+                    | Action::End
+                    | Action::Fold { .. }
+                    | Action::TripFold { .. }
+                    | Action::TripAdd { .. }
+                    | Action::Reserve { bits: 0 }
+            )
+        };
         let idle = old.kind == FunctionKind::Kernel && insertions.iter().all(|i| silent(&i.action));
         Ok(Checked { texts, index, old, new, recorded, regs, idle, visits, ours, kept })
     }
@@ -342,10 +351,21 @@ impl<'a> Checked<'a> {
         let Some(Operand::Label(target)) = inst.operands.first() else {
             return Err(self.wrong(inst, "goes nowhere"));
         };
+        if self.branch_behind(end) == Some(*target) {
+            return Ok(());
+        }
         let target = self.new.blocks.get(target.index()).map_or(0, |b| b.insts.start as usize);
         match target > at && target <= end {
             true => Ok(()),
             false => Err(self.wrong(inst, "leaves its piece, or goes back")),
+        }
+    }
+
+    /// Where the instruction at `end`, right behind a piece, branches to.
+    fn branch_behind(&self, end: usize) -> Option<prlx_isa::view::BlockId> {
+        match self.new.insts.get(end).map(|i| (i.form.op, i.operands.first())) {
+            Some((Some(Op::Bra), Some(Operand::Label(target)))) => Some(*target),
+            _ => None,
         }
     }
 

@@ -24,7 +24,7 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    /// Executes `insts` of `f`.
+    /// Executes `insts` of `f`. A branch out of them has to be to where the instruction behind them goes now.
     pub fn run(&mut self, module: &Module, f: &Function, insts: Range<usize>) -> Result<(), String> {
         let mut pc = insts.start;
         while pc < insts.end {
@@ -36,7 +36,17 @@ impl Machine {
                 continue;
             }
             if let (Some(Op::Bra), Some(Operand::Label(target))) = (inst.form.op, inst.operands.first()) {
-                pc = f.blocks[target.index()].insts.start as usize;
+                let to = f.blocks[target.index()].insts.start as usize;
+                if !(pc..=insts.end).contains(&to) {
+                    let taken = |i: &Inst| i.guard.is_none_or(|g| (self.reg(f, g.reg) != 0) != g.negate);
+                    let same = |i: &&Inst| i.form.op == Some(Op::Bra) && i.operands.first() == inst.operands.first();
+                    let behind = f.insts.get(insts.end).filter(same);
+                    return match behind.is_some_and(taken) {
+                        true => Ok(()),
+                        false => Err("leaves its piece for where the original does not go".to_owned()),
+                    };
+                }
+                pc = to;
                 continue;
             }
             self.step(module, f, inst).ok_or_else(|| format!("no meaning for `{}`", inst.form.text))?;
@@ -124,14 +134,18 @@ impl Machine {
                     bv?
                 }
             }
-            Op::Setp => u64::from(match form.one_of(&["eq", "ne", "lt", "le", "gt", "ge"])? {
-                "eq" => av? == bv?,
-                "ne" => av? != bv?,
-                "lt" => av? < bv?,
-                "le" => av? <= bv?,
-                "gt" => av? > bv?,
-                _ => av? >= bv?,
-            }),
+            Op::Setp => {
+                let (av, bv) = (av?, bv?);
+                let holds = match form.one_of(&["eq", "ne", "lt", "le", "gt", "ge"])? {
+                    "eq" => av == bv,
+                    "ne" => av != bv,
+                    "lt" => av < bv,
+                    "le" => av <= bv,
+                    "gt" => av > bv,
+                    _ => av >= bv,
+                };
+                u64::from(holds)
+            }
             Op::Activemask => 1 << lane,
             Op::Match => 1 << lane,
             Op::Vote => (a? & 1) << lane,
@@ -153,8 +167,9 @@ impl Machine {
                 let at = self.address(module, f, inst.operands.get(usize::from(result))?)?;
                 let old = read(&self.global, at, ty_bytes(ty));
                 let value = one(self, if result { 2 } else { 1 })?;
-                let new = match form.one_of(&["add", "cas"])? {
+                let new = match form.one_of(&["add", "xor", "cas"])? {
                     "add" => old.wrapping_add(value),
+                    "xor" => old ^ value,
                     _ if old == value => c?,
                     _ => old,
                 };
@@ -235,8 +250,13 @@ pub(super) fn read(memory: &HashMap<u64, u32>, at: u64, size: u64) -> u64 {
     if size == 8 { word(at) | word(at + 4) << 32 } else { word(at) }
 }
 
-/// Writes 4 or 8 bytes.
+/// Writes 1, 4 or 8 bytes.
 pub(super) fn write(memory: &mut HashMap<u64, u32>, at: u64, size: u64, value: u64) {
+    if size == 1 {
+        let (word, shift) = (memory.entry(at & !3).or_default(), 8 * (at & 3));
+        *word = *word & !(0xFF << shift) | (value as u32 & 0xFF) << shift;
+        return;
+    }
     memory.insert(at, value as u32);
     if size == 8 {
         memory.insert(at + 4, (value >> 32) as u32);
@@ -256,7 +276,11 @@ pub(super) fn mask(ty: Type) -> u64 {
 }
 
 fn ty_bytes(ty: Type) -> u64 {
-    if mask(ty) == u64::MAX { 8 } else { 4 }
+    match mask(ty) {
+        u64::MAX => 8,
+        0xFF => 1,
+        _ => 4,
+    }
 }
 
 /// A value that looks random.

@@ -7,7 +7,10 @@ use std::collections::HashMap;
 
 use prlx_isa::view::FunctionKind;
 use prlx_probe::Fold;
-use prlx_trace::device::{COUNT_BITS, COUNT_MORE, COUNT_WORD, Context, Head, Shape, WORD_BITS, digest};
+use prlx_trace::device::{
+    COUNT_BITS, COUNT_MORE, COUNT_WORD, Context, FINALS, Head, MAGAZINE_COUNT, MAGAZINE_STRIDE, MAGAZINES, Shape,
+    WORD_BITS, digest,
+};
 use prlx_trace::kernel::Level;
 
 use super::machine::{read, write};
@@ -21,6 +24,7 @@ pub(super) struct Lane {
     pub cursor: u64,
     pub trips: Vec<u64>,
     pub hashes: [u64; 4],
+    pub folds: [bool; 4],
     pub edges: u32,
     pub first: u32,
     pub span: u32,
@@ -30,6 +34,7 @@ pub(super) struct Lane {
     pub lane: u32,
     pub warp: u64,
     pub clock: u32,
+    pub multiprocessor: u32,
     /// Address of the context.
     pub context: u64,
 }
@@ -80,11 +85,16 @@ impl Lane {
             // A word without decisions says nothing.
             Level::Path if self.word != 1 => self.element(&[u64::from(self.word)]),
             Level::Print if self.recorded() => {
-                let finals = self.field("finals");
-                for (i, hash) in self.hashes.iter().enumerate() {
-                    let at = finals + ((self.warp * 4 + i as u64) * 32 + u64::from(self.lane)) * 8;
-                    write(&mut self.memory, at, 8, *hash);
+                let at = self.field("finals") + self.warp * FINALS;
+                let mut parts = Vec::new();
+                for i in (0..4).filter(|i| self.folds[*i]) {
+                    let part = Fold::of_lane(self.hashes[i], self.lane);
+                    let of_warp = read(&self.memory, at + 8 * i as u64, 8) ^ part;
+                    write(&mut self.memory, at + 8 * i as u64, 8, of_warp);
+                    parts.push(part);
                 }
+                let signature = u64::from(Fold::signature(parts.into_iter()));
+                write(&mut self.memory, at + 32 + u64::from(self.lane), 1, signature);
             }
             _ => {}
         }
@@ -110,7 +120,7 @@ impl Lane {
     }
 
     pub fn trip_add(&mut self, counter: usize) {
-        self.trips[counter] = self.trips[counter].wrapping_add(1);
+        self.trips[counter] = u64::from((self.trips[counter] as u32).wrapping_add(1));
     }
 
     pub fn trip_end(&mut self, counter: usize, room: u32) {
@@ -133,6 +143,11 @@ impl Lane {
     pub fn fold(&mut self, into: Fold, values: &[u64]) {
         let hash = &mut self.hashes[into as usize];
         *hash = values.iter().fold(*hash, |h, v| Fold::step(h, *v));
+    }
+
+    pub fn trip_fold(&mut self, counter: usize) {
+        let count = std::mem::take(&mut self.trips[counter]);
+        self.fold(Fold::Control, &[count]);
     }
 
     pub fn checkpoint(&mut self, every: u8) {
@@ -171,11 +186,33 @@ impl Lane {
         write(&mut self.memory, head, 8, pool + taken);
     }
 
-    /// Takes a chunk's bytes from the pool; how many were taken before.
+    /// Takes a chunk, from the magazine or the pool; its offset in the pool.
     fn take(&mut self) -> u64 {
-        let (at, chunk) = (self.field("cursor"), self.shape().chunk());
+        let chunk = self.shape().chunk();
+        if self.field("magazines") == 0 {
+            return self.take_bytes(chunk);
+        }
+        let at = self.field("magazines") + u64::from(self.multiprocessor) % MAGAZINES * MAGAZINE_STRIDE;
+        let was = read(&self.memory, at, 8);
+        let (offset, left) = (was >> MAGAZINE_COUNT, was & ((1 << MAGAZINE_COUNT) - 1));
+        write(&mut self.memory, at, 8, was.wrapping_add((chunk << MAGAZINE_COUNT) - 1));
+        match left {
+            0 => {
+                let batch = self.field("batch");
+                let taken = self.take_bytes(batch);
+                write(&mut self.memory, at, 8, (taken + chunk) << MAGAZINE_COUNT | (batch / chunk - 1));
+                taken
+            }
+            n if n < 1 << (MAGAZINE_COUNT - 1) => offset,
+            _ => self.take_bytes(chunk),
+        }
+    }
+
+    /// Takes bytes from the pool; how many were taken before.
+    fn take_bytes(&mut self, bytes: u64) -> u64 {
+        let at = self.field("cursor");
         let taken = read(&self.memory, at, 8);
-        write(&mut self.memory, at, 8, taken + chunk);
+        write(&mut self.memory, at, 8, taken + bytes);
         taken
     }
 

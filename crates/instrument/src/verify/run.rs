@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use prlx_isa::view::{Class, FunctionKind, InstId, Operand, Reg, Role, Space, Type};
 use prlx_probe::{Action, At, Insertion};
-use prlx_trace::device::{Context, Shape};
+use prlx_trace::device::{Context, MAGAZINE_COUNT, MAGAZINE_STRIDE, MAGAZINES, Shape};
 use prlx_trace::kernel::{Level, SiteClass};
 
 use super::check::{Checked, Inserted, Texts, calls_recorded};
@@ -19,6 +19,7 @@ const HEADS: u64 = 0x2_0000_0000;
 const FINALS: u64 = 0x4_0000_0000;
 const BUCKET: u64 = 0x6_0000_0000;
 const CURSOR: u64 = 0x7_0000_0000;
+const MAGAZINE: u64 = 0x7_8000_0000;
 const POOL: u64 = 0x8_0000_0000;
 
 /// A sample: what is recorded, and where the lane's cursor is.
@@ -34,6 +35,12 @@ enum Sample {
     Full,
     /// The chunk is full, and another lane made the next.
     FullJoined,
+    /// The chunk is full, and the magazine has some.
+    Loaded,
+    /// The chunk is full, and so few are left in the pool that a batch runs past it; the magazine has none.
+    Empty,
+    /// The chunk is full, and somebody is about to fill the magazine.
+    Filling,
     /// There are no chunks left.
     Exhausted,
     /// The chunk is full and the bucket follows.
@@ -50,9 +57,9 @@ enum Sample {
 
 use Sample::*;
 /// Taken twice: first in states where something is written (words full, visits wanted), then in any.
-const SAMPLES: [Sample; 15] = [
-    Room, Room, Room, Room, Fresh, Joined, Full, FullJoined, Exhausted, Bucket, Lost, Off, NoContext, Filtered,
-    Filtered,
+const SAMPLES: [Sample; 18] = [
+    Room, Room, Room, Room, Fresh, Joined, Full, FullJoined, Loaded, Empty, Filling, Exhausted, Bucket, Lost, Off,
+    NoContext, Filtered, Filtered,
 ];
 
 /// Checks all pieces of a function; `places` are the same piece's possible places, in order.
@@ -279,6 +286,7 @@ fn prepare(
         u64::from(ctaid[0]) + u64::from(nctaid[0]) * (u64::from(ctaid[1]) + u64::from(nctaid[1]) * u64::from(ctaid[2]));
     let warp = cta * u64::from((ntid[0] * ntid[1] * ntid[2]).div_ceil(32)) + u64::from(linear / 32);
     let clock = mix(seed) as u32;
+    let multiprocessor = (mix(seed) % 400) as u32;
     let mut machine = Machine { seed: mix(seed + 1), ..Machine::default() };
     for (names, values) in [
         (["%tid.x", "%tid.y", "%tid.z"], tid),
@@ -286,14 +294,21 @@ fn prepare(
         (["%ctaid.x", "%ctaid.y", "%ctaid.z"], ctaid),
         (["%nctaid.x", "%nctaid.y", "%nctaid.z"], nctaid),
         (["%laneid", "%lanemask_eq", "%clock"], [linear % 32, 1 << (linear % 32), clock]),
+        (["%smid", "%nsmid", "%warpid"], [multiprocessor, 1000, 3]),
     ] {
         machine.special.extend(names.into_iter().zip(values.map(u64::from)));
     }
     let part = if shape.lanes > 1 { u64::from(linear % 32) * shape.element } else { 0 };
     let context = Context {
         pool: POOL,
-        size: if matches!(sample, Exhausted) { 2 * chunk } else { 64 * chunk },
+        size: match sample {
+            Exhausted => 2 * chunk,
+            Empty => 3 * chunk,
+            _ => 64 * chunk,
+        },
         cursor: CURSOR,
+        magazines: if matches!(sample, Loaded | Empty | Filling) { MAGAZINE } else { 0 },
+        batch: 4 * chunk,
         heads: HEADS,
         bucket: BUCKET,
         finals: FINALS,
@@ -308,11 +323,18 @@ fn prepare(
     }
     write(&mut machine.global, CURSOR, 8, 2 * chunk);
     write(&mut machine.global, BUCKET, 8, BUCKET);
+    let left = match sample {
+        Loaded => 1 + seed % 3,
+        Filling => (1 << MAGAZINE_COUNT) - 1 - seed % 3,
+        _ => 0,
+    };
+    let magazine = MAGAZINE + u64::from(multiprocessor) % MAGAZINES * MAGAZINE_STRIDE;
+    write(&mut machine.global, magazine, 8, (17 * chunk) << MAGAZINE_COUNT | left);
     let first = POOL + part;
     let cursor = match sample {
         Room => first + row * (1 << (seed % 4)),
         Fresh | Joined | NoContext | Filtered => part,
-        Full | FullJoined | Exhausted | Bucket => first + chunk,
+        Full | FullJoined | Loaded | Empty | Filling | Exhausted | Bucket => first + chunk,
         Lost => 2 + 5 * chunk,
         Off => 1 + 3 * chunk,
     };
@@ -327,9 +349,10 @@ fn prepare(
         },
         cursor,
         trips: (0..texts.plan.functions[f.index].trip_counters)
-            .map(|i| mix(seed + u64::from(i)) >> (5 + 4 * (seed % 14)))
+            .map(|i| u64::from(mix(seed + u64::from(i)) as u32) >> (2 * (seed % 15)))
             .collect(),
         hashes: [3, 4, 5, 6].map(|i| mix(seed + i)),
+        folds: texts.plan.folds(),
         edges: (mix(seed) as u32) << 8 | if eager { 0xFF } else { 7 },
         first: if eager { 0 } else { (seed % 3) as u32 },
         span: if eager { u32::MAX } else { (seed % 4) as u32 },
@@ -338,6 +361,7 @@ fn prepare(
         lane: linear % 32,
         warp,
         clock,
+        multiprocessor,
         context: if sample == NoContext { 0 } else { CONTEXT },
     };
     // Those of device functions are in the record, where nothing but 0 is known of them.
@@ -379,7 +403,7 @@ fn prepare(
         set(&format!("hash{i}"), 8, *hash);
     }
     for (i, trips) in lane.trips.iter().enumerate() {
-        set(&format!("trip{i}"), 8, *trips);
+        set(&format!("trip{i}"), 4, *trips);
     }
     for (i, visits) in lane.visits.iter().enumerate() {
         set(&format!("visit{i}"), 4, u64::from(*visits));
@@ -406,6 +430,7 @@ fn apply(texts: &Texts<'_>, f: &Checked<'_>, machine: &Machine, lane: &mut Lane,
         Action::Bits { reg, bits, .. } => lane.bits(machine.reg(f.new, f.regs[reg.index()]), *bits),
         Action::TripAdd { counter } => lane.trip_add(*counter as usize),
         Action::TripEnd { counter, room } => lane.trip_end(*counter as usize, *room),
+        Action::TripFold { counter } => lane.trip_fold(*counter as usize),
         Action::Fold { into, values, .. } => lane.fold(*into, &scalars(values)),
         Action::Checkpoint { every } => lane.checkpoint(*every),
         Action::Event { site, value } => {

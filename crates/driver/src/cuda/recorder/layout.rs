@@ -1,12 +1,12 @@
 //! Where a recorder's device memory is what.
 //!
-//! Two generations, each: the pool; the bucket, one chunk; the cursor; the arena, in which contexts grow from the front
+//! Two generations, each: the pool; the bucket, one chunk; the cursor and the magazines; the arena, in which contexts grow from the front
 //! and the launches' heads and final hashes from the back. Before them lie the contexts of graph nodes.
 //!
 //! Holds: what is carved never overlaps; addresses are aligned as `prlx_trace::device` wants them.
 
 use prlx_probe::Program;
-use prlx_trace::device::{Context, Head, Shape};
+use prlx_trace::device::{Context, FINALS, Head, MAGAZINE_STRIDE, MAGAZINES, Shape};
 use prlx_trace::launch::Launch;
 use prlx_trace::{FuncId, Level};
 
@@ -18,8 +18,10 @@ pub(super) const CONTEXT: u64 = 128;
 pub(super) const NODES: u32 = 4096;
 /// Generations.
 pub(super) const GENERATIONS: usize = 2;
-/// Bytes that the cursor takes.
-const CURSOR: u64 = 256;
+/// Bytes that the cursor takes alone.
+const ALONE: u64 = 256;
+/// Bytes that the cursor and the magazines behind it take.
+pub(super) const CURSOR: u64 = ALONE + MAGAZINES * MAGAZINE_STRIDE;
 /// Lanes in a warp of every NVIDIA GPU.
 const WARP: u64 = 32;
 
@@ -46,12 +48,16 @@ impl Layout {
             Level::Path | Level::Operands => 16,
         };
         let arena = each / share / chunk * chunk;
-        let pool = each.checked_sub(arena + 2 * chunk)? / chunk * chunk;
+        let pool = each.checked_sub(arena + 2 * chunk + CURSOR)? / chunk * chunk;
         (arena >= 16 << 10 && pool >= chunk).then_some(Layout { level, shape, pool, arena })
     }
     /// Bytes of a chunk, to which the whole is aligned.
     pub fn chunk(&self) -> u64 {
         self.shape.chunk()
+    }
+    /// Bytes that fill a magazine.
+    fn batch(&self) -> u64 {
+        self.shape.batch(self.pool)
     }
     /// Bytes of everything.
     pub fn total(&self) -> u64 {
@@ -74,7 +80,7 @@ impl Layout {
     /// Bytes of heads, and of final hashes, for so many warps.
     pub fn room(&self, warps: u64) -> Option<(u64, u64)> {
         let heads = warps.checked_mul(self.shape.heads(WARP) * Head::SIZE as u64)?;
-        let finals = if self.level == Level::Print { warps.checked_mul(WARP * 4 * 8)? } else { 0 };
+        let finals = if self.level == Level::Print { warps.checked_mul(FINALS)? } else { 0 };
         Some((heads, finals))
     }
 }
@@ -169,6 +175,8 @@ impl Arena {
             pool: self.area.pool,
             size: self.layout.pool,
             cursor: self.area.cursor,
+            magazines: if self.layout.batch() > self.layout.chunk() { self.area.cursor + ALONE } else { 0 },
+            batch: self.layout.batch(),
             heads: slot.heads,
             bucket: self.area.bucket,
             finals: slot.finals,
@@ -229,7 +237,7 @@ mod tests {
             assert!(slot.heads.is_multiple_of(256) && slot.finals == slot.heads + 40 * 16);
             slots.push(slot);
         }
-        let each = (40 * (16 + 1024) as u64).next_multiple_of(256);
+        let each = (40 * (16 + FINALS)).next_multiple_of(256);
         assert_eq!(slots.len() as u64, all / (each + CONTEXT));
         assert!(slots.last().unwrap().context + CONTEXT <= arena.used().0);
         assert_eq!(arena.used(), (slots.last().unwrap().heads, each * slots.len() as u64));

@@ -12,7 +12,7 @@ use prlx_trace::Recording;
 use prlx_trace::kernel::FaultKind;
 use prlx_trace::launch::Fault;
 
-use super::layout::{GENERATIONS, Layout};
+use super::layout::{CURSOR, GENERATIONS, Layout};
 use super::state::{Fate, Phase, Placed, Progress, State};
 use super::{Finished, Shared};
 use crate::cuda::library::{Context, Dma, Failure, Stream};
@@ -187,7 +187,8 @@ impl Worker {
             // It is not clean, and the recording is at its end.
             return Ok(shared.lock());
         }
-        self.bulk.zero(self.stream, &[(area.pool, *bytes), (area.cursor, 8), (used.0, used.1 as usize)])?;
+        self.bulk
+            .zero(self.stream, &[(area.pool, *bytes), (area.cursor, CURSOR as usize), (used.0, used.1 as usize)])?;
         let done = self.bulk.settle(|| pause(shared))?;
         let mut state = shared.lock();
         if done {
