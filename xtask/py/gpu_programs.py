@@ -79,7 +79,7 @@ class Programs:
 
     def recorded(self, name, words, extra=()):
         """Records; gives what `run` does, and the session's folder."""
-        out = self.folder / re.sub(r"\W+", "-", name)
+        out = self.folder / "recordings" / re.sub(r"\W+", "-", name)
         shutil.rmtree(out, ignore_errors=True)
         return *self.run([self.options.prlx, "record", "-o", str(out), *extra, "--", *self.command(words)]), out
 
