@@ -1,4 +1,5 @@
 // Kernels in graphs: captured over two streams and replayed, built by hand in each way, changed before and after they are ready.
+// `library`: they are a library's, as the CUDA runtime has them.
 #include "cu.h"
 
 static CUdeviceptr x, y;
@@ -12,8 +13,10 @@ static void show(const char *what) {
     printf("%s %u %u %08x\n", what, host[0], host[63], sum);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     CUmodule module;
+    CUlibrary library;
+    CUkernel kernel;
     CUfunction function;
     CUstream one, two;
     CUevent fork, join;
@@ -23,8 +26,14 @@ int main(void) {
     size_t count = 16;
     unsigned host[64], seven = 7, big = 1000;
     start();
-    OK(cuModuleLoadData(&module, saxpy("")));
-    OK(cuModuleGetFunction(&function, module, "saxpy"));
+    if (argc > 1 && !strcmp(argv[1], "library")) {
+        OK(cuLibraryLoadData(&library, saxpy(""), 0, 0, 0, 0, 0, 0));
+        OK(cuLibraryGetKernel(&kernel, library, "saxpy"));
+        function = (CUfunction)kernel;
+    } else {
+        OK(cuModuleLoadData(&module, saxpy("")));
+        OK(cuModuleGetFunction(&function, module, "saxpy"));
+    }
     OK(cuMemAlloc_v2(&x, 256));
     OK(cuMemAlloc_v2(&y, 256));
     for (int i = 0; i < 64; i++) host[i] = i;

@@ -5,7 +5,7 @@
 //!
 //! Holds: what is easy to get wrong on a device goes wrong here too: calls before `cuInit` or without the thread's context,
 //! memory that was not allocated, dynamic shared memory that was not asked for, code for another architecture, a context that is
-//! dead after a fault, work that is not done before somebody waits for it ([`stream`]), calls that break a capture ([`graph`]).
+//! dead after a fault, work that is not done before somebody waits for it (`stream`), calls that break a capture (`graph`).
 //! Of machine code it runs the PTX that `-lineinfo` leaves in it.
 //! Misses: more than one device; managed memory; textures; launches that CUDA has given up; the linker gives its one input of PTX back.
 //!

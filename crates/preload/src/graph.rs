@@ -17,6 +17,7 @@ use std::ptr::null_mut;
 use prlx_driver::cuda::Functions;
 use prlx_driver::cuda::calls::{InstantiateParams, KernelNodeParams, NodeParams, UpdateResult, node};
 
+use crate::known;
 use crate::launch::{Room, Use, kernel};
 use crate::record::{self, Node, Shape};
 use crate::think::think;
@@ -70,7 +71,20 @@ unsafe fn one(real: &Functions, handle: *mut c_void) -> Option<Node> {
             return None;
         }
         let function = if said.function.is_null() { said.kernel } else { said.function };
-        let (module, kernel) = kernel(real, function).filter(|(_, k)| k.skipped.is_none())?;
+        let found = match kernel(real, function) {
+            Some(found) => Some(found),
+            // The driver tells of a captured kernel of a library by a handle that nobody has asked for.
+            None => {
+                for own in known::library_kernels() {
+                    let mut of_context = null_mut();
+                    if (real.cuKernelGetFunction)(&mut of_context, own) == 0 {
+                        known::kernel_as(of_context, own);
+                    }
+                }
+                known::kernel(function).flatten()
+            }
+        };
+        let (module, kernel) = found.filter(|(_, k)| k.skipped.is_none())?;
         let context = *(*said.params.add(kernel.params.len())).cast::<u64>();
         if !record::is_node(context) {
             return None;

@@ -6,7 +6,7 @@
 //! Holds: a handle that is not known is the program's own business; locks are held for a look only, never through a call
 //! that loads code. Misses: contexts: a handle says which one it is of.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::c_void;
 use std::sync::{Arc, LazyLock, OnceLock, PoisonError, RwLock};
 
@@ -76,6 +76,10 @@ struct Handles {
     libraries: HashMap<usize, Arc<Library>>,
     /// By handle of a kernel: `CUfunction` or `CUkernel`.
     kernels: HashMap<usize, Found>,
+    /// Those of our libraries: `CUkernel`.
+    of_libraries: BTreeSet<usize>,
+    /// What kernels are called that are nobody's.
+    names: HashMap<usize, Arc<str>>,
 }
 
 static HANDLES: LazyLock<RwLock<Handles>> = LazyLock::new(RwLock::default);
@@ -115,6 +119,7 @@ pub fn modules_gone() {
     change(|h| {
         h.modules.clear();
         h.kernels.clear();
+        h.of_libraries.clear();
     });
 }
 
@@ -122,6 +127,8 @@ impl Handles {
     /// Forgets a module's kernels, and those that were nobody's, whose handles may come back.
     fn forget(&mut self, gone: &Arc<Module>) {
         self.kernels.retain(|_, k| k.as_ref().is_some_and(|(module, _)| !Arc::ptr_eq(module, gone)));
+        let kernels = &self.kernels;
+        self.of_libraries.retain(|k| kernels.contains_key(k));
     }
 }
 
@@ -155,7 +162,27 @@ pub fn library_gone(handle: *mut c_void) -> Option<*mut c_void> {
 /// A handle stands for a kernel of that name of a module; `None`: of none of ours.
 pub fn kernel_is(handle: *mut c_void, module: Option<&Arc<Module>>, name: &str) {
     let found = module.and_then(|m| Some((m.clone(), m.kernels.get(name)?.clone())));
-    change(|h| h.kernels.insert(handle.addr(), found));
+    change(|h| {
+        if found.is_none() {
+            h.names.insert(handle.addr(), name.into());
+        }
+        h.kernels.insert(handle.addr(), found);
+    });
+}
+/// A handle stands for a kernel of that name of a library.
+pub fn library_kernel_is(handle: *mut c_void, module: Option<&Arc<Module>>, name: &str) {
+    kernel_is(handle, module, name);
+    if module.is_some() {
+        change(|h| h.of_libraries.insert(handle.addr()));
+    }
+}
+/// The kernels of our libraries that the program has asked for.
+pub fn library_kernels() -> Vec<*mut c_void> {
+    look(|h| h.of_libraries.iter().map(|at| std::ptr::with_exposed_provenance_mut(*at)).collect())
+}
+/// What a kernel is called that is nobody's, if it came to its handle by our ways.
+pub fn name(handle: *mut c_void) -> Option<Arc<str>> {
+    look(|h| h.names.get(&handle.addr()).cloned())
 }
 /// A handle stands for the same kernel as another.
 pub fn kernel_as(handle: *mut c_void, other: *mut c_void) {

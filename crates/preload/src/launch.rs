@@ -81,8 +81,8 @@ impl Room {
     ) -> (*mut *mut c_void, *mut *mut c_void) {
         self.found = think(|| {
             let found = kernel(real, handle).filter(|(_, k)| k.skipped.is_none());
-            if found.is_none() && matches!(what, Use::Launch(..)) {
-                record::passed();
+            if let (None, Use::Launch(shape, stream, own)) = (&found, what) {
+                record::passed(real, known::name(handle).as_deref(), shape, stream, own);
             }
             found
         });

@@ -270,26 +270,19 @@ pub unsafe fn cuModuleGetFunction(
     // SAFETY: the program's call.
     let code = unsafe { (real.cuModuleGetFunction)(function, module, name) };
     // SAFETY: it has answered, so its arguments can be read.
-    unsafe { named(code, function, name, || known::module(module)) };
+    unsafe { named(code, function, name, |at, name| known::kernel_is(at, known::module(module).as_ref(), name)) };
     code
 }
 /// A handle was given out for a name.
 ///
 /// # Safety
 /// If `code` is 0, `handle` holds a handle and `name` is a string.
-unsafe fn named(
-    code: i32,
-    handle: *mut *mut c_void,
-    name: *const c_char,
-    module: impl FnOnce() -> Option<std::sync::Arc<known::Module>>,
-) {
+unsafe fn named(code: i32, handle: *mut *mut c_void, name: *const c_char, is: impl FnOnce(*mut c_void, &str)) {
     if code == 0 {
         think(|| {
-            if known::any() {
-                // SAFETY: the caller's promise.
-                let (handle, name) = unsafe { (*handle, CStr::from_ptr(name)) };
-                known::kernel_is(handle, module().as_ref(), name.to_str().unwrap_or_default());
-            }
+            // SAFETY: the caller's promise.
+            let (handle, name) = unsafe { (*handle, CStr::from_ptr(name)) };
+            is(handle, name.to_str().unwrap_or_default());
             Some(())
         });
     }
@@ -468,7 +461,7 @@ pub unsafe fn cuLibraryGetKernel(
     // SAFETY: the program's call.
     let code = unsafe { (real.cuLibraryGetKernel)(kernel, library, name) };
     // SAFETY: it has answered, so its arguments can be read.
-    unsafe { named(code, kernel, name, || found.map(|f| f.1)) };
+    unsafe { named(code, kernel, name, |at, name| known::library_kernel_is(at, found.as_ref().map(|f| &f.1), name)) };
     code
 }
 pub unsafe fn cuLibraryGetKernelCount(real: &Functions, count: *mut u32, handle: *mut c_void) -> i32 {
@@ -493,7 +486,7 @@ pub unsafe fn cuLibraryEnumerateKernels(
                 // SAFETY: a kernel of the driver's, and a place for its name, which lives as long as its library.
                 unsafe {
                     if (real.cuKernelGetName)(&mut name, *kernel) == 0 && !name.is_null() {
-                        known::kernel_is(*kernel, module, CStr::from_ptr(name).to_str().unwrap_or_default());
+                        known::library_kernel_is(*kernel, module, CStr::from_ptr(name).to_str().unwrap_or_default());
                     }
                 }
             }

@@ -1,9 +1,8 @@
 //! The process's recording: its file in the session's folder, a recorder for each context, and what is said of each launch.
 //!
-//! Holds: a launch that is rewritten is recorded, or its reason is written down; one that is not is counted. The file is made when
+//! Holds: a launch is recorded, or its reason is written down. The file is made when
 //! the first module is rewritten, is appended to while the program runs, and is whole when the program ends by `exit`.
-//! Misses: launches of modules that were left as they are have a number and no line of their own; digests of what pointers
-//! point to.
+//! Misses: launches of modules that were left as they are, by graphs; digests of what pointers point to.
 #![allow(unsafe_code, reason = "the driver's handles")]
 
 use std::collections::HashMap;
@@ -30,6 +29,9 @@ use crate::{rewrite, say};
 /// The longest that a program's end waits for its recording.
 const END: Duration = Duration::from_secs(10);
 
+/// Why launches of the rest are not recorded. What was wrong with each module is said of the process.
+const PASSED: &str = "its module was not rewritten";
+
 /// The recording of this process.
 struct Session {
     options: &'static Options,
@@ -39,6 +41,8 @@ struct Session {
     choice: Mutex<Choice>,
     /// Launches so far.
     launches: AtomicU64,
+    /// By name of a kernel that was not rewritten: the module that stands for its own.
+    others: Mutex<HashMap<String, Option<ModuleId>>>,
     /// Streams by order of first use.
     streams: Mutex<HashMap<usize, u32>>,
     /// By context; none where there can't be one.
@@ -164,6 +168,7 @@ impl Session {
             file: Mutex::new(Some(file)),
             choice: Mutex::default(),
             launches: AtomicU64::new(0),
+            others: Mutex::default(),
             streams: Mutex::default(),
             contexts: Mutex::default(),
             graphs: Mutex::default(),
@@ -229,29 +234,36 @@ impl Session {
     ) -> Option<(Launch, Option<&'static str>)> {
         let id = *module.number.get_or_init(|| self.write(|file| file.module(&module.plan.module)).map(|id| id.0));
         let function = module.plan.module.functions.get(kernel.function)?;
-        let dims = |[x, y, z]: [u32; 3]| Dim3 { x, y, z };
         let number = self.launches.fetch_add(1, Ordering::Relaxed);
         let start = u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let args = function.params.iter().map(|p| ArgInfo { name: p.name.clone(), ty: p.ty, ..ArgInfo::default() });
         let launch = Launch {
-            module: ModuleId(id?),
-            kernel: FuncId(kernel.function as u32),
-            grid: dims(shape.grid),
-            block: dims(shape.block),
-            shared: shape.shared,
-            warp_size: 32,
             params,
             args: args.collect(),
-            level: self.options.level,
-            cluster: shape.cluster.map(dims),
-            number,
-            start,
             fidelity: module.fidelity,
-            ..Launch::default()
+            ..self.described(ModuleId(id?), kernel.function, shape, number, start)
         };
         let wanted = self.options.wants(&function.name);
         let why = lock(&self.choice).leaves_out(self.options, wanted, number, start);
         Some((launch, why))
+    }
+
+    /// What is said of every launch.
+    fn described(&self, module: ModuleId, kernel: usize, shape: &Shape, number: u64, start: u64) -> Launch {
+        let dims = |[x, y, z]: [u32; 3]| Dim3 { x, y, z };
+        Launch {
+            module,
+            kernel: FuncId(kernel as u32),
+            grid: dims(shape.grid),
+            block: dims(shape.block),
+            shared: shape.shared,
+            warp_size: 32,
+            level: self.options.level,
+            cluster: shape.cluster.map(dims),
+            number,
+            start,
+            ..Launch::default()
+        }
     }
 
     /// The number of a stream.
@@ -292,11 +304,56 @@ pub fn left(real: &Functions, module: &str, why: &str) {
     }
 }
 
-/// A launch of something that was not rewritten.
-pub fn passed() {
-    if let Some(Some(session)) = SESSION.get() {
-        session.launches.fetch_add(1, Ordering::Relaxed);
+/// A launch of something that was not rewritten, by what it is called: it stands in the recording, without streams.
+pub fn passed(real: &Functions, name: Option<&str>, shape: &Shape, handle: *mut c_void, own: bool) {
+    let Some(Some(session)) = SESSION.get() else { return };
+    let number = session.launches.fetch_add(1, Ordering::Relaxed);
+    let start = u64::try_from(session.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let handle = in_stream(handle, own);
+    // A node that a capture makes is no launch yet.
+    if capturing(real, handle) {
+        return;
     }
+    let name = name.unwrap_or("?");
+    let mut others = lock(&session.others);
+    let id = match others.get(name) {
+        Some(id) => *id,
+        None => {
+            let skipped = Some(PASSED.to_owned());
+            let function = Function { name: name.to_owned(), kernel: true, skipped, ..Function::default() };
+            let module = prlx_trace::kernel::Module { functions: vec![function], ..Default::default() };
+            let id = session.write(|file| file.module(&module));
+            others.insert(name.to_owned(), id);
+            id
+        }
+    };
+    drop(others);
+    let launch = Launch {
+        skipped: Some(PASSED.to_owned()),
+        stream: session.stream(handle),
+        ..session.described(
+            ModuleId(match id {
+                Some(id) => id.0,
+                None => return,
+            }),
+            0,
+            shape,
+            number,
+            start,
+        )
+    };
+    session.write(|file| file.launch(&launch, &Streams::default()));
+}
+
+/// The stream that a launch goes to; `own`: none is the thread's own.
+fn in_stream(handle: *mut c_void, own: bool) -> *mut c_void {
+    if own && handle.is_null() { std::ptr::without_provenance_mut(stream::PER_THREAD as usize) } else { handle }
+}
+/// Whether a stream is being captured, or can't be asked.
+fn capturing(real: &Functions, handle: *mut c_void) -> bool {
+    let mut status = 0;
+    // SAFETY: the program's stream, and a place for the answer.
+    unsafe { (real.cuStreamIsCapturing)(handle, &mut status) != 0 || status != 0 }
 }
 
 /// A launch that is being recorded. It goes to [`Begun::queued`].
@@ -337,12 +394,8 @@ pub fn begin(
     own: bool,
 ) -> Option<Hidden> {
     let session = session(real)?;
-    let own = own && handle.is_null();
-    let handle = if own { std::ptr::without_provenance_mut(stream::PER_THREAD as usize) } else { handle };
-    let mut status = 0;
-    // SAFETY: the program's stream, and a place for the answer.
-    let asked = unsafe { (real.cuStreamIsCapturing)(handle, &mut status) };
-    if asked != 0 || status != 0 {
+    let handle = in_stream(handle, own);
+    if capturing(real, handle) {
         return Some(node(real).map_or(Hidden::Nothing, Hidden::Node));
     }
     let (mut launch, why) = session.launch(module, kernel, shape, params)?;
@@ -437,17 +490,14 @@ pub struct Replayed {
 /// A graph is about to be put into a stream.
 pub fn replay(real: &Functions, exec: *mut c_void, handle: *mut c_void, own: bool) -> Option<Replayed> {
     let Some(Some(session)) = SESSION.get() else { return None };
-    let own = own && handle.is_null();
-    let handle = if own { std::ptr::without_provenance_mut(stream::PER_THREAD as usize) } else { handle };
+    let handle = in_stream(handle, own);
     let (number, times, kernels) = {
         let mut graphs = lock(&session.graphs);
         let ready = graphs.ready.get_mut(&exec.addr()).filter(|r| !r.kernels.is_empty())?;
         ready.replays += 1;
         (ready.number, ready.replays - 1, ready.kernels.clone())
     };
-    let mut status = 0;
-    // SAFETY: the program's stream, and a place for the answer.
-    if unsafe { (real.cuStreamIsCapturing)(handle, &mut status) } != 0 || status != 0 {
+    if capturing(real, handle) {
         return None;
     }
     let of = session.here(real)?;

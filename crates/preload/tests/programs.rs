@@ -228,9 +228,9 @@ fn images_that_nvcc_makes() {
 #[test]
 fn graphs() {
     let folder = Folder::new();
-    for how in [How::Linked, How::ProcAddress] {
+    for (how, words) in [(How::Linked, &[][..]), (How::ProcAddress, &[]), (How::ProcAddress, &["library"])] {
         let Some(program) = folder.program("graphs", how) else { return };
-        let (out, log) = alike(&folder, &program, &[], &[]);
+        let (out, log) = alike(&folder, &program, words, &[]);
         assert!(out.starts_with("3 nodes\ncaptured ") && out.contains("by hand "), "{out}");
         // 102 launches of the captured graph and two of that with three nodes built by hand.
         assert_eq!(recorded(&folder, true), (102 * 3 + 2 * 3, vec![]), "{log}");

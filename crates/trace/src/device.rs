@@ -126,7 +126,7 @@ records! {
         heads: u64,
         /// Address of the bucket, one chunk, aligned to a chunk.
         bucket: u64,
-        /// Address of the final hashes at level `print`: [`FINALS`] bytes a warp, as [`crate::Lanes::Print`] has them.
+        /// Address of the final hashes at level `print`: [`FINALS`] bytes a warp, as [`Lanes::Print`](crate::launch::Lanes::Print) has them.
         finals: u64,
         /// First warp to record.
         warp_first: u64,

@@ -156,14 +156,16 @@ pub unsafe fn cuGraphChildGraphNodeGetGraph(node: *mut c_void, graph: *mut *mut 
 unsafe fn get(d: &mut Device, node: *mut c_void, params: *mut KernelNodeParams, first: bool) -> Result<()> {
     let (work, given) = d.node_kernel(node as u64)?;
     let Work::Launch { function, config, .. } = work else { return Err(code::INVALID_VALUE) };
+    let given = given.pointers.as_ptr().cast_mut().cast();
     let sizes = |d: prlx_trace::Dim3| [d.x, d.y, d.z];
     // SAFETY: the caller's promise.
     unsafe {
-        put(&raw mut (*params).function, function as *mut c_void)?;
+        // Of a library's kernel, the function that it is here: another handle than the program's.
+        put(&raw mut (*params).function, d.function_of(function) as *mut c_void)?;
         put(&raw mut (*params).grid, sizes(config.grid))?;
         put(&raw mut (*params).block, sizes(config.block))?;
         put(&raw mut (*params).shared, config.shared)?;
-        put(&raw mut (*params).params, given.pointers.as_ptr().cast_mut().cast())?;
+        put(&raw mut (*params).params, given)?;
         put(&raw mut (*params).extra, null_mut())?;
         if !first {
             put(&raw mut (*params).kernel, null_mut())?;
