@@ -211,9 +211,7 @@ impl Session<'_> {
         let context = self.context(launch, pool, held)?;
         let at = held.zeroed(self.driver, Context::SIZE as u64, 16)?;
         self.driver.write(DevicePtr(at), &context.to_bytes())?;
-        let mut params = self.prepared.params.clone();
-        params.resize(params.len().next_multiple_of(8), 0);
-        params.extend_from_slice(&at.to_le_bytes());
+        let params = extended(&self.prepared.params, at);
         let ended = started(self.driver.launch(module, &self.job.kernel, &self.job.config, &params))?;
         let drained = match self.drain(launch, &context) {
             // A device that faulted may refuse to be read: then the fault is all that there is.
@@ -313,11 +311,11 @@ impl Session<'_> {
     fn drain(&mut self, launch: &Launch, given: &Context) -> Result<Drained, Error> {
         let lanes = u64::from(launch.warp_size);
         let shape = Shape::of(launch.level, lanes);
+        let cursor = cursor(self.driver, given)?;
         let mut read = |at: u64, bytes: u64| {
             let mut buffer = vec![0; bytes as usize];
             self.driver.read(DevicePtr(at), &mut buffer).map(|()| buffer)
         };
-        let cursor = read(given.cursor, 8)?.first_chunk().map_or(0, |b| u64::from_le_bytes(*b));
         let used = cursor.min(given.size) / shape.chunk() * shape.chunk();
         let (first, count) = (given.warp_first, given.warp_last - given.warp_first);
         let each = shape.heads(lanes) * Head::SIZE as u64;
@@ -344,6 +342,21 @@ impl Session<'_> {
         let unloaded = self.driver.unload(module);
         run.and_then(|bare| unloaded.map(|()| bare))
     }
+}
+
+/// Parameters with one more: the address of the launch's context, 0 to record nothing.
+fn extended(params: &[u8], context: u64) -> Vec<u8> {
+    let mut params = params.to_vec();
+    params.resize(params.len().next_multiple_of(8), 0);
+    params.extend_from_slice(&context.to_le_bytes());
+    params
+}
+
+/// Bytes of the pool that were handed out, or asked for in vain.
+fn cursor(driver: &mut dyn Driver, context: &Context) -> Result<u64, Error> {
+    let mut bytes = [0; 8];
+    driver.read(DevicePtr(context.cursor), &mut bytes)?;
+    Ok(u64::from_le_bytes(bytes))
 }
 
 /// The warps of a launch that are to be recorded: first, and one past the last.

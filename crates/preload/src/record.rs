@@ -234,36 +234,41 @@ impl Session {
     ) -> Option<(Launch, Option<&'static str>)> {
         let id = *module.number.get_or_init(|| self.write(|file| file.module(&module.plan.module)).map(|id| id.0));
         let function = module.plan.module.functions.get(kernel.function)?;
-        let number = self.launches.fetch_add(1, Ordering::Relaxed);
-        let start = u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let said = self.described(shape);
         let args = function.params.iter().map(|p| ArgInfo { name: p.name.clone(), ty: p.ty, ..ArgInfo::default() });
         let launch = Launch {
+            module: ModuleId(id?),
+            kernel: FuncId(kernel.function as u32),
             params,
             args: args.collect(),
             fidelity: module.fidelity,
-            ..self.described(ModuleId(id?), kernel.function, shape, number, start)
+            ..said
         };
         let wanted = self.options.wants(&function.name);
-        let why = lock(&self.choice).leaves_out(self.options, wanted, number, start);
+        let why = lock(&self.choice).leaves_out(self.options, wanted, launch.number, launch.start);
         Some((launch, why))
     }
 
-    /// What is said of every launch.
-    fn described(&self, module: ModuleId, kernel: usize, shape: &Shape, number: u64, start: u64) -> Launch {
+    /// The process's next launch, by its shape alone.
+    fn described(&self, shape: &Shape) -> Launch {
         let dims = |[x, y, z]: [u32; 3]| Dim3 { x, y, z };
         Launch {
-            module,
-            kernel: FuncId(kernel as u32),
             grid: dims(shape.grid),
             block: dims(shape.block),
             shared: shape.shared,
             warp_size: 32,
             level: self.options.level,
             cluster: shape.cluster.map(dims),
-            number,
-            start,
+            number: self.launches.fetch_add(1, Ordering::Relaxed),
+            start: u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX),
             ..Launch::default()
         }
+    }
+
+    /// Writes a launch down that is not recorded.
+    fn left_out(&self, launch: Launch, why: &str) {
+        let launch = Launch { skipped: Some(why.to_owned()), ..launch };
+        self.write(|file| file.launch(&launch, &Streams::default()));
     }
 
     /// The number of a stream.
@@ -307,8 +312,7 @@ pub fn left(real: &Functions, module: &str, why: &str) {
 /// A launch of something that was not rewritten, by what it is called: it stands in the recording, without streams.
 pub fn passed(real: &Functions, name: Option<&str>, shape: &Shape, handle: *mut c_void, own: bool) {
     let Some(Some(session)) = SESSION.get() else { return };
-    let number = session.launches.fetch_add(1, Ordering::Relaxed);
-    let start = u64::try_from(session.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let launch = session.described(shape);
     let handle = in_stream(handle, own);
     // A node that a capture makes is no launch yet.
     if capturing(real, handle) {
@@ -328,21 +332,8 @@ pub fn passed(real: &Functions, name: Option<&str>, shape: &Shape, handle: *mut 
         }
     };
     drop(others);
-    let launch = Launch {
-        skipped: Some(PASSED.to_owned()),
-        stream: session.stream(handle),
-        ..session.described(
-            ModuleId(match id {
-                Some(id) => id.0,
-                None => return,
-            }),
-            0,
-            shape,
-            number,
-            start,
-        )
-    };
-    session.write(|file| file.launch(&launch, &Streams::default()));
+    let Some(module) = id else { return };
+    session.left_out(Launch { module, stream: session.stream(handle), ..launch }, PASSED);
 }
 
 /// The stream that a launch goes to; `own`: none is the thread's own.
@@ -400,16 +391,12 @@ pub fn begin(
     }
     let (mut launch, why) = session.launch(module, kernel, shape, params)?;
     launch.stream = session.stream(handle);
-    let left_out = |mut launch: Launch, why: &str| {
-        launch.skipped = Some(why.to_owned());
-        session.write(|file| file.launch(&launch, &Streams::default()));
-    };
     if let Some(why) = why {
-        left_out(launch, why);
+        session.left_out(launch, why);
         return None;
     }
     let Some(of) = session.here(real) else {
-        left_out(launch, "there is no recorder for its context");
+        session.left_out(launch, "there is no recorder for its context");
         return None;
     };
     (launch.device, launch.ordinal) = (of.device.clone(), of.ordinal);

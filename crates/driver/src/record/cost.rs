@@ -8,7 +8,7 @@
 use prlx_probe::Plan;
 use prlx_trace::device::Context;
 
-use super::{Held, Session, kernel};
+use super::{Held, Session, cursor, extended, kernel};
 use crate::run::{Prepared, prepare};
 use crate::{DevicePtr, Driver, Error, Job, ModuleHandle, Needs};
 
@@ -105,14 +105,10 @@ fn load(
                     held.0[before..].iter().find(|(at, _)| at.0 == context.heads).map_or(0, |(_, bytes)| *bytes);
                 loaded.heads = vec![0; heads as usize];
                 driver.read(DevicePtr(context.heads), &mut loaded.heads)?;
-                let mut cursor = [0; 8];
-                driver.read(DevicePtr(context.cursor), &mut cursor)?;
-                loaded.handed_out = u64::from_le_bytes(cursor);
+                loaded.handed_out = cursor(driver, &context)?;
                 loaded.context = Some((at, context));
             }
-            loaded.params.resize(loaded.params.len().next_multiple_of(8), 0);
-            let at = loaded.context.as_ref().map_or(0, |(at, _)| *at);
-            loaded.params.extend_from_slice(&at.to_le_bytes());
+            loaded.params = extended(&prepared.params, loaded.context.as_ref().map_or(0, |(at, _)| *at));
         }
         all.push(loaded);
     }
@@ -164,9 +160,7 @@ fn rounds(
             }
             cost.needs = driver.needs(form.module, &job.kernel, &job.config)?;
             if let Some((_, context)) = &form.context {
-                let mut bytes = [0; 8];
-                driver.read(DevicePtr(context.cursor), &mut bytes)?;
-                cost.streams = u64::from_le_bytes(bytes);
+                cost.streams = cursor(driver, context)?;
                 cost.full = cost.streams > context.size;
             }
             if after.is_empty() {

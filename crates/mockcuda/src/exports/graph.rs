@@ -74,36 +74,28 @@ unsafe fn any(d: &mut Device, params: *const NodeParams) -> Result<Work> {
     }
 }
 
-pub unsafe fn cuGraphAddKernelNode(
-    node: *mut *mut c_void,
-    graph: *mut c_void,
-    dependencies: *const *mut c_void,
-    count: usize,
-    params: *const KernelNodeParams,
-) -> i32 {
-    with("cuGraphAddKernelNode", |d| {
-        // SAFETY: as the module says.
-        unsafe {
-            let work = kernel(d, params, true)?;
-            add(d, node, graph, dependencies, count, work)
+/// Kernel nodes; `true`: the structure ends with `extra`.
+macro_rules! added {
+    ($($name:ident $first:literal)*) => { $(
+        pub unsafe fn $name(
+            node: *mut *mut c_void,
+            graph: *mut c_void,
+            dependencies: *const *mut c_void,
+            count: usize,
+            params: *const KernelNodeParams,
+        ) -> i32 {
+            with(stringify!($name), |d| {
+                // SAFETY: as the module says.
+                unsafe {
+                    let work = kernel(d, params, $first)?;
+                    add(d, node, graph, dependencies, count, work)
+                }
+            })
         }
-    })
+    )* };
 }
-pub unsafe fn cuGraphAddKernelNode_v2(
-    node: *mut *mut c_void,
-    graph: *mut c_void,
-    dependencies: *const *mut c_void,
-    count: usize,
-    params: *const KernelNodeParams,
-) -> i32 {
-    with("cuGraphAddKernelNode_v2", |d| {
-        // SAFETY: as the module says.
-        unsafe {
-            let work = kernel(d, params, false)?;
-            add(d, node, graph, dependencies, count, work)
-        }
-    })
-}
+added! { cuGraphAddKernelNode true cuGraphAddKernelNode_v2 false }
+
 pub unsafe fn cuGraphAddNode(
     node: *mut *mut c_void,
     graph: *mut c_void,

@@ -48,79 +48,39 @@ pub(super) unsafe fn parameters(
     Ok(bytes)
 }
 
-#[expect(clippy::too_many_arguments, reason = "as cuda.h has it")]
-pub unsafe fn cuLaunchKernel(
-    function: *mut c_void,
-    grid_x: u32,
-    grid_y: u32,
-    grid_z: u32,
-    block_x: u32,
-    block_y: u32,
-    block_z: u32,
-    shared: u32,
-    stream: *mut c_void,
-    params: *mut *mut c_void,
-    extra: *mut *mut c_void,
-) -> i32 {
-    let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
-    let config = calls::LaunchConfig { grid, block, shared, stream, attributes: null_mut(), count: 0 };
-    // SAFETY: as the module says.
-    unsafe { start("cuLaunchKernel", &config, function, params, extra, false) }
+/// Launches whose shape is in their arguments; the last word: no stream is the thread's own.
+macro_rules! launches {
+    (@or_null $extra:ident) => { $extra };
+    (@or_null) => { null_mut() };
+    ($($name:ident($($extra:ident: $ty:ty)?) $own:literal)*) => { $(
+        #[expect(clippy::too_many_arguments, reason = "as cuda.h has it")]
+        pub unsafe fn $name(
+            function: *mut c_void,
+            grid_x: u32,
+            grid_y: u32,
+            grid_z: u32,
+            block_x: u32,
+            block_y: u32,
+            block_z: u32,
+            shared: u32,
+            stream: *mut c_void,
+            params: *mut *mut c_void,
+            $($extra: $ty)?
+        ) -> i32 {
+            let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
+            let config = calls::LaunchConfig { grid, block, shared, stream, attributes: null_mut(), count: 0 };
+            let extra = launches!(@or_null $($extra)?);
+            // SAFETY: as the module says.
+            unsafe { start(stringify!($name), &config, function, params, extra, $own) }
+        }
+    )* };
 }
-#[expect(clippy::too_many_arguments, reason = "as cuda.h has it")]
-pub unsafe fn cuLaunchKernel_ptsz(
-    function: *mut c_void,
-    grid_x: u32,
-    grid_y: u32,
-    grid_z: u32,
-    block_x: u32,
-    block_y: u32,
-    block_z: u32,
-    shared: u32,
-    stream: *mut c_void,
-    params: *mut *mut c_void,
-    extra: *mut *mut c_void,
-) -> i32 {
-    let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
-    let config = calls::LaunchConfig { grid, block, shared, stream, attributes: null_mut(), count: 0 };
-    // SAFETY: as the module says.
-    unsafe { start("cuLaunchKernel_ptsz", &config, function, params, extra, true) }
-}
-#[expect(clippy::too_many_arguments, reason = "as cuda.h has it")]
-pub unsafe fn cuLaunchCooperativeKernel(
-    function: *mut c_void,
-    grid_x: u32,
-    grid_y: u32,
-    grid_z: u32,
-    block_x: u32,
-    block_y: u32,
-    block_z: u32,
-    shared: u32,
-    stream: *mut c_void,
-    params: *mut *mut c_void,
-) -> i32 {
-    // SAFETY: as the module says. All CTAs of the CPU device run at once where they wait for each other.
-    unsafe {
-        cuLaunchKernel(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, params, null_mut())
-    }
-}
-#[expect(clippy::too_many_arguments, reason = "as cuda.h has it")]
-pub unsafe fn cuLaunchCooperativeKernel_ptsz(
-    function: *mut c_void,
-    grid_x: u32,
-    grid_y: u32,
-    grid_z: u32,
-    block_x: u32,
-    block_y: u32,
-    block_z: u32,
-    shared: u32,
-    stream: *mut c_void,
-    params: *mut *mut c_void,
-) -> i32 {
-    let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
-    let config = calls::LaunchConfig { grid, block, shared, stream, attributes: null_mut(), count: 0 };
-    // SAFETY: as the module says.
-    unsafe { start("cuLaunchCooperativeKernel_ptsz", &config, function, params, null_mut(), true) }
+// Cooperative ones are like others: all CTAs of the CPU device run at once where they wait for each other.
+launches! {
+    cuLaunchKernel(extra: *mut *mut c_void) false
+    cuLaunchKernel_ptsz(extra: *mut *mut c_void) true
+    cuLaunchCooperativeKernel() false
+    cuLaunchCooperativeKernel_ptsz() true
 }
 pub unsafe fn cuLaunchKernelEx(
     config: *const calls::LaunchConfig,
