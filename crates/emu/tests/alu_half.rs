@@ -208,9 +208,7 @@ fn the_fast_reference_is_right() {
 
 /// Every pair of operands there is, 4 billion for each form, on all cores. In binary64 a product is exact, and a sum is exact or
 /// has more than twice the format's bits, so that rounding it again does no harm. `docs/cpu.md` says when this last ran.
-#[test]
-#[ignore = "minutes of all cores in a release build: cargo test --release -p prlx-emu --test alu_half -- --ignored"]
-fn every_pair() {
+fn every_pair(form: &str) {
     fn all(text: &str, format: Format, values: &[f64], f: impl Fn(f64, f64) -> f64 + Sync) {
         let ops: Vec<_> = levels().into_iter().map(|l| (l, choose(text, regs(3), l).unwrap())).collect();
         let next = AtomicU64::new(0);
@@ -241,15 +239,40 @@ fn every_pair() {
         let first = if a == 0.0 && b == 0.0 { a.is_sign_negative() } else { a < b };
         if b.is_nan() || first { a } else { b }
     }
-    let f16: Vec<f64> = (0..=0xffff).map(number::<Half>).collect();
-    let bf16: Vec<f64> = (0..=0xffff).map(number::<BFloat>).collect();
-    for (ty, format, values) in [("f16", F16, &f16), ("bf16", BF16, &bf16)] {
-        all(&format!("add.{ty}"), format, values, |a, b| a + b);
-        all(&format!("mul.{ty}"), format, values, |a, b| a * b);
-        all(&format!("sub.{ty}"), format, values, |a, b| a - b);
-        all(&format!("min.{ty}"), format, values, least);
-        all(&format!("max.{ty}"), format, values, |a, b| -least(-a, -b));
+    let (format, values): (_, Vec<f64>) = match form.rsplit_once('.') {
+        Some((_, "bf16")) => (BF16, (0..=0xffff).map(number::<BFloat>).collect()),
+        _ => (F16, (0..=0xffff).map(number::<Half>).collect()),
+    };
+    match form.split_once('.').unwrap().0 {
+        "add" => all(form, format, &values, |a, b| a + b),
+        "mul" => all(form, format, &values, |a, b| a * b),
+        "sub" => all(form, format, &values, |a, b| a - b),
+        "min" => all(form, format, &values, least),
+        _ => all(form, format, &values, |a, b| -least(-a, -b)),
     }
+}
+
+macro_rules! every_pair {
+    ($($name:ident $form:literal)*) => {$(
+        #[test]
+        #[ignore = "minutes of all cores: cargo test --release -p prlx-emu --test alu_half -- --ignored --test-threads 1"]
+        fn $name() {
+            every_pair($form);
+        }
+    )*};
+}
+
+every_pair! {
+    every_pair_add_f16 "add.f16"
+    every_pair_mul_f16 "mul.f16"
+    every_pair_sub_f16 "sub.f16"
+    every_pair_min_f16 "min.f16"
+    every_pair_max_f16 "max.f16"
+    every_pair_add_bf16 "add.bf16"
+    every_pair_mul_bf16 "mul.bf16"
+    every_pair_sub_bf16 "sub.bf16"
+    every_pair_min_bf16 "min.bf16"
+    every_pair_max_bf16 "max.bf16"
 }
 
 /// The forms on binary64 that see upper words only, within a unit of those; and the one that sees all.
