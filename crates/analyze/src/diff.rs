@@ -97,6 +97,16 @@ struct Wanted {
     kernel: String,
 }
 
+/// What the user calls a launch. Before a program's launches had numbers, their order was all that there was.
+fn number(t: &Trace, index: usize, r: &Recording) -> u64 {
+    if t.process.is_some() { r.launch.number } else { index as u64 }
+}
+
+/// The launch that the user calls `wanted`.
+pub(crate) fn at_number(t: &Trace, wanted: u64) -> Option<&Recording> {
+    t.launches.iter().enumerate().find(|(i, r)| number(t, *i, r) == wanted).map(|(_, r)| r)
+}
+
 /// The launches of a side that are to be compared, in the order in which they were launched.
 fn wanted(t: &Trace, options: &DiffOptions) -> Vec<Wanted> {
     let kernels = &options.kernels;
@@ -104,12 +114,7 @@ fn wanted(t: &Trace, options: &DiffOptions) -> Vec<Wanted> {
         .launches
         .iter()
         .enumerate()
-        .map(|(index, r)| Wanted {
-            index,
-            // Before a program's launches had numbers, their order was all that there was.
-            number: if t.process.is_some() { r.launch.number } else { index as u64 },
-            kernel: kernel_name(t, &r.launch),
-        })
+        .map(|(index, r)| Wanted { index, number: number(t, index, r), kernel: kernel_name(t, &r.launch) })
         .filter(|w| kernels.is_empty() || kernels.iter().any(|p| matches(p, &w.kernel)))
         .collect();
     all.sort_by_key(|w| (w.number, w.index));
@@ -260,7 +265,7 @@ fn matches(pattern: &str, name: &str) -> bool {
 
 /// What launches of the same modules share, made once: 10⁵ launches have a handful of modules.
 #[derive(Default)]
-struct Shared<'a> {
+pub(crate) struct Shared<'a> {
     /// By side and module.
     modules: BTreeMap<(usize, u32), Checked<'a>>,
     /// By side, module and kernel.
@@ -277,7 +282,7 @@ struct Checked<'a> {
 
 impl<'a> Shared<'a> {
     /// Makes what a pair of launches needs.
-    fn prepare(&mut self, traces: [&'a Trace; 2], launches: [&Launch; 2]) -> Result<(), Error> {
+    pub fn prepare(&mut self, traces: [&'a Trace; 2], launches: [&Launch; 2]) -> Result<(), Error> {
         let modules = [module(traces[0], launches[0])?, module(traces[1], launches[1])?];
         for (side, (m, l)) in modules.iter().zip(launches).enumerate() {
             let id = l.module.0;
@@ -289,6 +294,22 @@ impl<'a> Shared<'a> {
         let ids = launches.map(|l| l.module.0);
         self.pairings.entry(ids).or_insert_with(|| pair::modules(modules[0], modules[1]));
         Ok(())
+    }
+
+    /// What all warps of two launches have in common, once it is made.
+    pub fn context<'s>(&'s self, launches: [&'s Launch; 2], limits: Limits) -> Context<'s> {
+        let [la, lb] = launches;
+        let checked = [(0, la), (1, lb)].map(|(side, l)| &self.modules[&(side, l.module.0)]);
+        let reach = [(0, la), (1, lb)].map(|(side, l)| &self.reach[&(side, l.module.0, l.kernel.0)]);
+        let pairing = &self.pairings[&[la.module.0, lb.module.0]];
+        let programs = checked.map(|c| &c.program);
+        let modules = programs.map(|p| p.module);
+        Context {
+            sides: Sides { programs, names: [&pairing.a, &pairing.b], guarded: checked.map(|c| &c.guarded) },
+            launches,
+            words_tell: pairing.same && places_agree(la, lb) && params_agree(modules, launches, reach),
+            limits,
+        }
     }
 }
 
@@ -332,16 +353,10 @@ fn launches<'a>(
     }
     shared.prepare(traces, [la, lb])?;
     let shared = &*shared;
-    let checked = [(0, la), (1, lb)].map(|(side, l)| &shared.modules[&(side, l.module.0)]);
     let reach = [(0, la), (1, lb)].map(|(side, l)| &shared.reach[&(side, l.module.0, l.kernel.0)]);
     let pairing = &shared.pairings[&[la.module.0, lb.module.0]];
-    let programs = checked.map(|c| &c.program);
-    let cx = Context {
-        sides: Sides { programs, names: [&pairing.a, &pairing.b], guarded: checked.map(|c| &c.guarded) },
-        launches: [la, lb],
-        words_tell: pairing.same && places_agree(la, lb) && params_agree([ma, mb], [la, lb], reach),
-        limits: options.limits,
-    };
+    let cx = shared.context([la, lb], options.limits);
+    let programs = cx.sides.programs;
     let mut gaps = BTreeMap::new();
     let coverage = &mut out.coverage;
     for side in 0..2 {

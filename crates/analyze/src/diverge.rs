@@ -14,6 +14,7 @@ use prlx_trace::kernel::{Module, SiteClass};
 use prlx_trace::{BlockId, FuncId, LaneMask, LoopId, SiteId};
 
 use crate::align::{self, Step};
+use crate::look::Watch;
 use crate::pair::Names;
 use crate::program::Program;
 use crate::report::Kind;
@@ -134,21 +135,14 @@ struct Differ<'a> {
     /// Common sites of decisions that differed.
     parted: BTreeSet<u32>,
     last: Option<Key>,
+    /// Sees every step, equal or not.
+    watch: Option<&'a mut Watch>,
 }
 
 /// Compares two lanes; with `masks`, also who else took part, but for the lanes given: those that parted are missed
 /// elsewhere because of that.
 pub(crate) fn lanes(sides: &Sides<'_>, a: &Tree, b: &Tree, masks: Option<LaneMask>) -> LaneDiff {
-    let mut d = Differ {
-        sides,
-        trees: [a, b],
-        masks,
-        out: LaneDiff { found: BTreeMap::new(), cut: !a.complete || !b.complete },
-        trips: Vec::new(),
-        position: 0,
-        parted: BTreeSet::new(),
-        last: None,
-    };
+    let mut d = differ(sides, [a, b], masks);
     if a.nodes.is_empty() || b.nodes.is_empty() || a.node(a.root).hash == b.node(b.root).hash && !d.masked() {
         return d.out;
     }
@@ -156,10 +150,51 @@ pub(crate) fn lanes(sides: &Sides<'_>, a: &Tree, b: &Tree, masks: Option<LaneMas
     d.out
 }
 
+/// Walks two lanes side by side, and shows every step to `watch`.
+pub(crate) fn watched(sides: &Sides<'_>, a: &Tree, b: &Tree, watch: &mut Watch) {
+    if !a.nodes.is_empty() && !b.nodes.is_empty() {
+        let mut d = Differ { watch: Some(watch), ..differ(sides, [a, b], None) };
+        d.body([a.root, b.root], [!a.complete, !b.complete]);
+    }
+}
+
+fn differ<'a>(sides: &'a Sides<'a>, trees: [&'a Tree; 2], masks: Option<LaneMask>) -> Differ<'a> {
+    Differ {
+        sides,
+        trees,
+        masks,
+        out: LaneDiff { found: BTreeMap::new(), cut: trees.iter().any(|t| !t.complete) },
+        trips: Vec::new(),
+        position: 0,
+        parted: BTreeSet::new(),
+        last: None,
+        watch: None,
+    }
+}
+
 /// Whether a site is a decision.
 pub(crate) fn decides(m: &Module, s: SiteId) -> bool {
     let class = m.sites.get(s.index()).map(|s| s.class);
     matches!(class, Some(SiteClass::Branch | SiteClass::Guard | SiteClass::Select | SiteClass::Switch))
+}
+
+/// A child's or visit's identity among its siblings, without values.
+fn token(sides: &Sides<'_>, trees: [&Tree; 2], side: usize, e: Entry) -> u64 {
+    let names = sides.names[side];
+    match e.what() {
+        What::Visit => u64::from(names.site(tree::site(e))) << 2,
+        What::Child => {
+            let node = trees[side].node(e.id());
+            match node.kind {
+                tree::Kind::Loop(l) => {
+                    u64::from(names.function(node.function)) << 34 | u64::from(names.loop_of(node.function, l)) << 2 | 1
+                }
+                tree::Kind::Call(f) => u64::from(names.function(f)) << 2 | 2,
+                tree::Kind::Root | tree::Kind::Trip => 3,
+            }
+        }
+        What::Branch | What::Join => u64::MAX,
+    }
 }
 
 impl Differ<'_> {
@@ -172,25 +207,9 @@ impl Differ<'_> {
         self.sides.names[side].site(s)
     }
 
-    /// A child's or visit's identity among its siblings, without values.
+    /// See [`token`].
     fn token(&self, side: usize, e: Entry) -> u64 {
-        let names = self.sides.names[side];
-        match e.what() {
-            What::Visit => u64::from(names.site(tree::site(e))) << 2,
-            What::Child => {
-                let node = self.trees[side].node(e.id());
-                match node.kind {
-                    tree::Kind::Loop(l) => {
-                        u64::from(names.function(node.function)) << 34
-                            | u64::from(names.loop_of(node.function, l)) << 2
-                            | 1
-                    }
-                    tree::Kind::Call(f) => u64::from(names.function(f)) << 2 | 2,
-                    tree::Kind::Root | tree::Kind::Trip => 3,
-                }
-            }
-            What::Branch | What::Join => u64::MAX,
-        }
+        token(self.sides, self.trees, side, e)
     }
 
     fn note(&mut self, raw: Raw, side: u8) {
@@ -220,6 +239,64 @@ impl Differ<'_> {
 
     fn raw(&self, kind: Kind) -> Raw {
         Raw { position: self.position, trips: self.trips.clone(), ..Raw::new(kind) }
+    }
+
+    /// Shows a visit, or a child and all in it, that both sides have alike, or one side alone.
+    fn show(&mut self, at: [Option<Entry>; 2]) {
+        let (Some(watch), Some(one)) = (&mut self.watch, at[0].or(at[1])) else { return };
+        match one.what() {
+            What::Visit => watch.visit(at),
+            What::Child => {
+                self.enter(at);
+                let [a, b] = [0, 1].map(|side| at[side].map_or(&[][..], |e| self.trees[side].entries(e.id())));
+                match at {
+                    [Some(_), Some(_)] => self.show_both(a, b),
+                    _ => self.show_parts([a, b]),
+                }
+                if self.trees[usize::from(at[0].is_none())].node(one.id()).kind != tree::Kind::Trip {
+                    self.leave();
+                }
+            }
+            What::Branch | What::Join => {}
+        }
+    }
+
+    /// Shows what both sides have alike.
+    fn show_both(&mut self, a: &[Entry], b: &[Entry]) {
+        if self.watch.is_some() {
+            let told = |e: &&Entry| matches!(e.what(), What::Visit | What::Child);
+            for (x, y) in a.iter().filter(told).zip(b.iter().filter(told)) {
+                self.show([Some(*x), Some(*y)]);
+            }
+        }
+    }
+
+    /// Shows what each side has alone.
+    fn show_parts(&mut self, parts: [&[Entry]; 2]) {
+        if self.watch.is_some() {
+            parts[0].iter().for_each(|e| self.show([Some(*e), None]));
+            parts[1].iter().for_each(|e| self.show([None, Some(*e)]));
+        }
+    }
+
+    /// Shows that what follows is in a child.
+    fn enter(&mut self, at: [Option<Entry>; 2]) {
+        let side = usize::from(at[0].is_none());
+        let (Some(e), Some(watch)) = (at[side], &mut self.watch) else { return };
+        let node = self.trees[side].node(e.id());
+        match node.kind {
+            tree::Kind::Trip => watch.trip(at.map(|e| e.is_some())),
+            _ => {
+                let token = token(self.sides, self.trees, side, e);
+                watch.enter(token, at.map(|e| e.is_some()), node.function, node.of);
+            }
+        }
+    }
+
+    fn leave(&mut self) {
+        if let Some(watch) = &mut self.watch {
+            watch.leave();
+        }
     }
 
     /// Compares the same visit on both sides; says whether a decision differed.
@@ -298,6 +375,7 @@ impl Differ<'_> {
                     (i, j) = (i + 1, j + 1);
                     if x.what() == What::Visit {
                         let masks = [ta.mask(nodes[0], at.0), tb.mask(nodes[1], at.1)];
+                        self.show([Some(x), Some(y)]);
                         if self.visit(x, y, masks) {
                             differed = true;
                         } else if decides(self.sides.programs[0].module, tree::site(x)) {
@@ -308,9 +386,11 @@ impl Differ<'_> {
                     }
                     let (m, n) = (ta.node(x.id()), tb.node(y.id()));
                     if m.hash == n.hash && !self.masked() {
+                        self.show([Some(x), Some(y)]);
                         self.position += m.visits;
                         continue;
                     }
+                    self.enter([Some(x), Some(y)]);
                     let inside = [cut[0] && i == a.len(), cut[1] && j == b.len()];
                     let start = self.position;
                     let went = match m.kind {
@@ -321,6 +401,7 @@ impl Differ<'_> {
                             Went::On
                         }
                     };
+                    self.leave();
                     self.position = start + m.visits;
                     if let Went::Out(home) = went
                         && let out @ Went::Out(_) = self.go_on(home, of, a, b, &mut i, &mut j)
@@ -338,6 +419,7 @@ impl Differ<'_> {
                     if to_i == a.len() && cut[0] || to_j == b.len() && cut[1] {
                         return Went::On;
                     }
+                    self.show_parts([&a[i..to_i], &b[j..to_j]]);
                     self.unmatched([&a[i..to_i], &b[j..to_j]], differed);
                     self.position += ta.visits(&a[i..to_i]);
                     (i, j) = (to_i, to_j);
@@ -380,6 +462,7 @@ impl Differ<'_> {
             Home::At(l, [x, y]) if l == of => (Tree::seek(a, *i, Some(x)), Tree::seek(b, *j, Some(y)), Went::On),
             _ => (a.len(), b.len(), Went::Out(home)),
         };
+        self.show_parts([&a[*i..to_i], &b[*j..to_j]]);
         let skipped = (self.trees[0].visits(&a[*i..to_i]), self.trees[1].visits(&b[*j..to_j]));
         self.follow(skipped.0, skipped.1);
         self.position += skipped.0;
@@ -480,39 +563,49 @@ impl Differ<'_> {
         let of = node.of.unwrap_or_default();
         let function = node.function;
         let all = [a.len() as u64, b.len() as u64];
+        let [ea, eb] = [ta.entries(nodes[0]), tb.entries(nodes[1])];
+        // How far both are shown.
+        let mut shown = [0, 0];
         for step in steps {
+            let (to, past) = match &step {
+                Step::Pair(i, j) => ([*i, *j], [i + 1, j + 1]),
+                Step::OnlyA(r, j) => ([r.start, *j], [r.end, *j]),
+                Step::OnlyB(i, r) => ([*i, r.start], [*i, r.end]),
+            };
+            self.show_both(&ea[shown[0]..to[0]], &eb[shown[1]..to[1]]);
+            shown = past;
             let place = |trip: [usize; 2]| TripPlace { function, of, trip: trip.map(|t| t as u64), trips: all };
             match step {
                 Step::Pair(i, j) => {
                     self.position = before[i];
                     self.trips.push(place([i, j]));
+                    self.enter([Some(ea[i]), Some(eb[j])]);
                     let went = self.body([a[i], b[j]], [cut[0] && i + 1 == a.len(), cut[1] && j + 1 == b.len()]);
                     self.trips.pop();
                     if let Went::Out(_) = went {
                         let rest = |t: &Tree, ids: &[u32]| ids.iter().map(|&n| t.node(n).visits).sum();
                         self.follow(rest(ta, &a[i + 1..]), rest(tb, &b[j + 1..]));
+                        self.show_parts([&ea[i + 1..], &eb[j + 1..]]);
                         return went;
                     }
                 }
-                Step::OnlyA(r, j) => self.more(0, &a[r.clone()], place([r.start, j]), before[r.start]),
-                Step::OnlyB(i, r) => self.more(1, &b[r.clone()], place([i, r.start]), before[i]),
+                Step::OnlyA(r, j) => {
+                    self.show_parts([&ea[r.clone()], &[]]);
+                    self.more(0, &a[r.clone()], place([r.start, j]), before[r.start]);
+                }
+                Step::OnlyB(i, r) => {
+                    self.show_parts([&[], &eb[r.clone()]]);
+                    self.more(1, &b[r.clone()], place([i, r.start]), before[i]);
+                }
             }
         }
+        self.show_both(&ea[shown[0]..], &eb[shown[1]..]);
         Went::On
     }
 
     /// Whether two trips agree but for one decision, by which only one side leaves.
     fn only_leaves(&self, trips: [u32; 2]) -> bool {
-        let mut trial = Differ {
-            sides: self.sides,
-            trees: self.trees,
-            masks: self.masks,
-            out: LaneDiff::default(),
-            trips: Vec::new(),
-            position: 0,
-            parted: BTreeSet::new(),
-            last: None,
-        };
+        let mut trial = differ(self.sides, self.trees, self.masks);
         let went = trial.body(trips, [false; 2]);
         let mut found = trial.out.found.values();
         matches!(went, Went::Out(_)) && found.next().is_some_and(|f| f.count == 1) && found.next().is_none()

@@ -4,7 +4,7 @@
 //! two sequences side by side and `diverge` two shapes; `warp`, `cluster` and `diff` do so for all lanes of all launches;
 //! [`report`] is what comes of it. `pair` says which site of one build is which of another, `order` which launch, and
 //! `processes` which process; `operands` takes the second look at a finding; [`survey`] counts what recordings hold. [`v1`]
-//! compares recordings of PRLX 0.x, which have no code beside them.
+//! compares recordings of PRLX 0.x, which have no code beside them. [`look`](mod@look) is what viewers show around a finding.
 
 mod align;
 pub mod alu;
@@ -15,6 +15,7 @@ mod diff;
 mod diverge;
 mod error;
 mod launch;
+pub mod look;
 mod merge;
 mod operands;
 mod order;
@@ -33,6 +34,7 @@ mod words;
 pub use decode::{Decoder, Item, LaneVisits, Limits, Outcome, lane_visits};
 pub use diff::{DiffOptions, Shard, diff};
 pub use error::Error;
+pub use look::look;
 pub use operands::{attach_operands, window_for};
 pub use processes::{Matching, pair_processes};
 pub use program::Program;

@@ -19,6 +19,8 @@ macro_rules! data {
     )* };
 }
 
+pub(crate) use data;
+
 /// Whether two recordings agree.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]

@@ -139,15 +139,41 @@ fn lane_paths(
         let whole = x.outcome() == Outcome::Ended && y.outcome() == Outcome::Ended;
         return Ok(if whole { LaneFate::Compared } else { LaneFate::Truncated });
     }
-    let kernels = [cx.launches[0].kernel, cx.launches[1].kernel];
-    let tree = |side: usize, w| Tree::build(decoder(cx, side, w, lane)?, cx.sides.names[side], kernels[side], false);
-    let (ta, tb) = (tree(0, a)?, tree(1, b)?);
+    let [ta, tb] = path_trees(cx, [a, b], lane)?;
     for (sum, t) in out.visits.iter_mut().zip([&ta, &tb]) {
         add_counts(sum, t.counts);
     }
     let diff = diverge::lanes(&cx.sides, &ta, &tb, None);
     out.add(lane, diff.found);
     Ok(if diff.cut { LaneFate::Truncated } else { LaneFate::Compared })
+}
+
+fn path_trees(cx: &Context<'_>, warps: [&WarpStream; 2], lane: Lane) -> Result<[Tree; 2], Error> {
+    let tree = |side: usize| {
+        let d = decoder(cx, side, warps[side], lane)?;
+        Tree::build(d, cx.sides.names[side], cx.launches[side].kernel, false)
+    };
+    Ok([tree(0)?, tree(1)?])
+}
+
+/// A lane's tree from events, with masks.
+fn event_tree(cx: &Context<'_>, side: usize, warp: &WarpStream, events: &[Event], lane: Lane) -> Result<Tree, Error> {
+    let names = cx.sides.names[side];
+    let d = decoder(cx, side, warp, lane)?;
+    Tree::build(d, names, cx.launches[side].kernel, true)
+        .or_else(|_| Ok(Tree::flat(events, lane, cx.sides.programs[side].module, names)))
+        .map(|t| Tree { complete: t.complete && !cx.launches[side].unfinished(warp.warp).has(lane), ..t })
+}
+
+/// A lane on both sides; `None` if its level records no path.
+pub(crate) fn lane_trees(cx: &Context<'_>, warps: [&WarpStream; 2], lane: Lane) -> Result<Option<[Tree; 2]>, Error> {
+    match warps.map(|w| &w.lanes) {
+        [Lanes::Path { .. }, Lanes::Path { .. }] => path_trees(cx, warps, lane).map(Some),
+        [Lanes::Events(a), Lanes::Events(b)] => {
+            Ok(Some([event_tree(cx, 0, warps[0], a, lane)?, event_tree(cx, 1, warps[1], b, lane)?]))
+        }
+        _ => Ok(None),
+    }
 }
 
 fn add_counts(sum: &mut Counts, c: Counts) {
@@ -196,16 +222,7 @@ fn events(cx: &Context<'_>, warps: [&WarpStream; 2], all: [&[Event]; 2], lanes: 
     let mut parted = LaneMask(0);
     let mut trees = Vec::new();
     for lane in lanes.lanes() {
-        let tree = |side: usize| -> Result<Tree, Error> {
-            let names = cx.sides.names[side];
-            let d = decoder(cx, side, warps[side], lane)?;
-            Tree::build(d, names, cx.launches[side].kernel, true)
-                .or_else(|_| Ok(Tree::flat(all[side], lane, cx.sides.programs[side].module, names)))
-                .map(|t| Tree {
-                    complete: t.complete && !cx.launches[side].unfinished(warps[side].warp).has(lane),
-                    ..t
-                })
-        };
+        let tree = |side: usize| event_tree(cx, side, warps[side], all[side], lane);
         let (ta, tb) = match (tree(0), tree(1)) {
             (Ok(a), Ok(b)) => (a, b),
             (Err(e), _) | (_, Err(e)) => {
