@@ -26,6 +26,8 @@ pub struct Pool<'a> {
     shape: Shape,
     /// By chunk.
     chunks: Vec<Chunk>,
+    /// How many of them belong to a stream.
+    taken: u64,
 }
 
 impl<'a> Pool<'a> {
@@ -41,7 +43,7 @@ impl<'a> Pool<'a> {
     ) -> Pool<'a> {
         let shape = Shape::of(level, warp_size.into());
         let chunks = vec![Chunk::Free; bytes.len() / shape.chunk() as usize];
-        let mut pool = Pool { level, warp_size, at, bytes, bucket, shape, chunks };
+        let mut pool = Pool { level, warp_size, at, bytes, bucket, shape, chunks, taken: 0 };
         for head in heads.into_iter().flat_map(|h| h.chunks_exact(Head::SIZE)).filter_map(Head::read) {
             if let Some(i) = pool.chunk(head.first) {
                 pool.chunks[i] = Chunk::First;
@@ -80,6 +82,8 @@ pub struct Drained {
     pub recorded: u64,
     /// Elements lost.
     pub dropped: u64,
+    /// Bytes of the pool that they take.
+    pub bytes: u64,
     /// What was wrong with the bytes; empty unless a kernel was killed or something is broken.
     pub damage: Vec<String>,
 }
@@ -87,6 +91,7 @@ pub struct Drained {
 /// Reads the streams of all warps of a launch.
 pub fn drain(pool: &mut Pool<'_>, memory: Memory<'_>) -> Drained {
     let per_warp = pool.shape.heads(pool.warp_size.into()) as usize * Head::SIZE;
+    let before = pool.taken;
     let mut reader = Reader { pool, memory, damage: Vec::new(), complaints: 0 };
     let mut drained = Drained::default();
     for (i, heads) in memory.heads.chunks_exact(per_warp.max(1)).enumerate() {
@@ -97,6 +102,7 @@ pub fn drain(pool: &mut Pool<'_>, memory: Memory<'_>) -> Drained {
         drained.warps.push(stream);
     }
     let more = reader.complaints.saturating_sub(COMPLAINTS);
+    drained.bytes = (reader.pool.taken - before) * reader.pool.shape.chunk();
     drained.damage = reader.damage;
     if more > 0 {
         drained.damage.push(format!("and {more} more"));
@@ -159,6 +165,7 @@ impl<'a> Reader<'_, 'a> {
                 break;
             }
             self.pool.chunks[index] = Chunk::Taken;
+            self.pool.taken += 1;
             let chunk = &self.pool.bytes[index * size..][..size];
             chain.chunks.push(chunk);
             at = word(chunk, 0);

@@ -35,6 +35,7 @@ struct Asked {
     plan: Arc<Plan>,
     launch: Launch,
     kind: Kind,
+    promise: u64,
 }
 
 impl Recorder {
@@ -78,7 +79,8 @@ impl Recorder {
                 }
                 None => {
                     let kind = Kind::of(&plan.program, &launch);
-                    asked.push(Asked { node, plan, launch, kind });
+                    let promise = state.learned.promise(&shared.layout, &launch, kind.recorded());
+                    asked.push(Asked { node, plan, launch, kind, promise });
                 }
             }
         }
@@ -93,7 +95,8 @@ impl Recorder {
                 return mixed(&mut state, exec, &users, asked);
             }
             let kinds: Vec<Kind> = asked.iter().map(|a| a.kind).collect();
-            let (mut state, room) = shared.room(state, &kinds, |state, generation| {
+            let promise = asked.iter().map(|a| a.promise).sum();
+            let (mut state, room) = shared.room(state, &kinds, promise, |state, generation| {
                 // All or none.
                 let arena = &mut state.generations[generation].arena;
                 let before = *arena;
@@ -116,6 +119,7 @@ impl Recorder {
                         slot,
                         progress: Progress::Pending,
                         fate: Fate::Own,
+                        promise: a.promise,
                     });
                     let places = vec![state.place(generation, placed)];
                     for id in ids {
@@ -258,6 +262,7 @@ fn mixed(state: &mut State, exec: u32, users: &[User], asked: Vec<Asked>) -> Rep
                 slot,
                 progress: Progress::Pending,
                 fate,
+                promise: 0,
             })
             .collect();
         places.push(state.place(generation, placed));

@@ -55,6 +55,18 @@ impl Layout {
     pub fn chunk(&self) -> u64 {
         self.shape.chunk()
     }
+    /// Bytes of the first chunks of a warp's streams.
+    pub fn first(&self) -> u64 {
+        self.shape.chunk() * self.shape.heads(WARP)
+    }
+    /// Bytes of a pool that can be promised: what magazines may hold is nobody's.
+    pub fn capacity(&self) -> u64 {
+        if self.batch() > self.chunk() { self.pool - MAGAZINES * self.batch() } else { self.pool }
+    }
+    /// Bytes of the pool that so many elements would take, if lanes were alike.
+    pub fn bytes(&self, elements: u64) -> u64 {
+        elements.saturating_mul(self.shape.element)
+    }
     /// Bytes that fill a magazine.
     fn batch(&self) -> u64 {
         self.shape.batch(self.pool)
@@ -105,6 +117,10 @@ pub(super) struct Kind {
 }
 
 impl Kind {
+    /// How many warps are recorded.
+    pub fn recorded(&self) -> u64 {
+        self.wanted.1 - self.wanted.0
+    }
     /// For a launch.
     pub fn of(program: &Program, launch: &Launch) -> Kind {
         let (first, last) = wanted(program, launch);

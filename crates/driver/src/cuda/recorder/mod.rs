@@ -8,8 +8,12 @@
 //!
 //! **Generations.** Device memory is taken once and split in two (`layout`). Launches go to the open generation. When
 //! that fills, or is a moment old, the other is opened if it is clean; a closed one is drained when all its launches
-//! have ended, zeroed, and clean again. When neither has room, `begin` waits a little, and only as long as launches
-//! still end; then the launch runs unrecorded and is said to.
+//! have ended, zeroed, and clean again.
+//!
+//! **Room.** A launch is promised what it is likely to write (`promise`), and a generation takes launches as long as what was
+//! written and what is promised fit into it; one launch at least, however large. When neither has room, `begin` waits a little,
+//! and only as long as launches still end. Then the launch goes where its heads have room, and what runs over is counted; if
+//! they have none it runs unrecorded and is said to.
 //!
 //! **Contexts** lie in device memory and are copied there before the launch, many of a kind at a time, while the
 //! launching thread waits for the copy, which nothing of the program's can hold up for long. An event for the program's
@@ -36,6 +40,7 @@
 
 mod graph;
 mod layout;
+mod promise;
 mod state;
 mod worker;
 
@@ -49,6 +54,7 @@ use prlx_trace::launch::Launch;
 use prlx_trace::{Level, Recording};
 
 use self::layout::{CONTEXT, Kind, Layout, NODES, Slot};
+use self::promise::Learned;
 use self::state::{Fate, Generation, Phase, Place, Placed, Progress, State, Waiting};
 use super::library::{Context, Dma, Failure, Library, Stream};
 use crate::{Error, ErrorKind};
@@ -181,36 +187,44 @@ impl Shared {
     }
 
     /// Places launches of these kinds in one generation, with what `find` finds there for them all, as soon as there is
-    /// room.
+    /// room for what is promised to them.
     fn room<'s, T>(
         &self,
         mut state: MutexGuard<'s, State>,
         kinds: &[Kind],
+        promise: u64,
         mut find: impl FnMut(&mut State, usize) -> Result<Option<T>, Failure>,
     ) -> (MutexGuard<'s, State>, Result<(usize, T), Unrecorded>) {
         let start = Instant::now();
-        let (mut seen, mut still) = (state.progress, start);
+        let (mut seen, mut still, mut late) = (state.progress, start, false);
         loop {
             if state.dead.is_some() || state.deadline.is_some() {
                 return (state, Err(Unrecorded::Ended));
             }
             if let Some(open) = state.open {
-                match find(&mut state, open) {
-                    Ok(Some(found)) => return (state, Ok((open, found))),
-                    Ok(None) => {}
-                    Err(e) => {
-                        self.fail(&mut state, e);
-                        return (state, Err(Unrecorded::Ended));
+                let roomy = state.generations[open].roomy(&self.layout, promise);
+                if roomy || late {
+                    match find(&mut state, open) {
+                        Ok(Some(found)) => return (state, Ok((open, found))),
+                        Ok(None) => {}
+                        Err(e) => {
+                            self.fail(&mut state, e);
+                            return (state, Err(Unrecorded::Ended));
+                        }
+                    }
+                    let empty = state.generations[open].launches.is_empty();
+                    if empty || late || kinds.iter().any(|k| !state.generations[open].arena.ever(*k)) {
+                        return (state, Err(Unrecorded::Full));
                     }
                 }
-                let empty = state.generations[open].launches.is_empty();
-                if empty || kinds.iter().any(|k| !state.generations[open].arena.ever(*k)) {
-                    return (state, Err(Unrecorded::Full));
+                // Where only what is promised is in the way it stays open for launches that can't wait.
+                let other = state.generations.iter().any(|g| g.phase == Phase::Clean);
+                if roomy || other || state.generations[open].pending == 0 {
+                    state.close();
+                    self.changed.notify_all();
                 }
-                state.close();
-                self.changed.notify_all();
             }
-            if state.reopen() {
+            if state.open.is_none() && state.reopen() {
                 continue;
             }
             let now = Instant::now();
@@ -220,7 +234,11 @@ impl Shared {
             }
             if state.stalled == Some(seen) || now - still > STALL || now - start > PATIENCE {
                 state.stalled = Some(seen);
-                return (state, Err(Unrecorded::Full));
+                if state.open.is_none() {
+                    return (state, Err(Unrecorded::Full));
+                }
+                late = true;
+                continue;
             }
             state = self.changed.wait_timeout(state, Duration::from_millis(2)).unwrap_or_else(|e| e.into_inner()).0;
         }
@@ -312,6 +330,7 @@ impl Recorder {
             stalled: None,
             unrecorded: Vec::new(),
             counts: Counts::default(),
+            learned: Learned::default(),
             dead: None,
             deadline: None,
             finished: false,
@@ -356,13 +375,14 @@ impl Recorder {
             return Err(Unrecorded::Refused);
         }
         let kind = Kind::of(&plan.program, &launch);
+        let promise = state.learned.promise(&shared.layout, &launch, kind.recorded());
         let (mut state, room) = shared
             .library
-            .relaxed(|| shared.room(state, &[kind], |state, generation| shared.slot(state, generation, kind)));
+            .relaxed(|| shared.room(state, &[kind], promise, |state, generation| shared.slot(state, generation, kind)));
         match room {
             Ok((generation, slot)) => {
-                let placed =
-                    Placed { plan: Arc::clone(plan), launch, slot, progress: Progress::Pending, fate: Fate::Own };
+                let (progress, fate) = (Progress::Pending, Fate::Own);
+                let placed = Placed { plan: Arc::clone(plan), launch, slot, progress, fate, promise };
                 let place = state.place(generation, [placed]);
                 Ok(Ticket { context: slot.context, place })
             }

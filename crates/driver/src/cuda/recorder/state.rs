@@ -12,6 +12,7 @@ use prlx_probe::Plan;
 use prlx_trace::launch::Launch;
 
 use super::layout::{Area, Arena, GENERATIONS, Kind, Layout, Slot};
+use super::promise::Learned;
 use crate::cuda::library::{Dma, Event, Stream};
 
 /// A launch, and how far it is.
@@ -21,6 +22,8 @@ pub(super) struct Placed {
     pub slot: Slot,
     pub progress: Progress,
     pub fate: Fate,
+    /// Bytes of the pool that it is likely to take.
+    pub promise: u64,
 }
 
 /// Whose its streams are.
@@ -81,6 +84,11 @@ pub(super) struct Generation {
     pub since: Option<Instant>,
     /// Bytes of the pool that were handed out, when last looked.
     pub filled: u64,
+    /// Bytes that were promised to launches whose part is not in `filled` for certain; of those that have ended; of those that
+    /// had ended when the cursor was asked for.
+    pub promised: u64,
+    pub ended: u64,
+    pub asked_for: u64,
 }
 
 /// Where launches were placed.
@@ -138,6 +146,8 @@ pub(super) struct State {
     /// Launches of which nothing is recorded, to be handed on.
     pub unrecorded: Vec<Launch>,
     pub counts: Counts,
+    /// What launches took.
+    pub learned: Learned,
     /// Why nothing can be recorded any more.
     pub dead: Option<String>,
     /// When the recording has to have ended.
@@ -169,7 +179,25 @@ impl Generation {
             round: 0,
             since: None,
             filled: 0,
+            promised: 0,
+            ended: 0,
+            asked_for: 0,
         }
+    }
+    /// Whether launches that are promised so many bytes may be let in: nobody else is there, or nobody's part is touched.
+    pub fn roomy(&self, layout: &Layout, promise: u64) -> bool {
+        self.launches.is_empty() || self.filled.saturating_add(self.promised + promise) <= layout.capacity()
+    }
+    /// The cursor is asked for.
+    pub fn ask(&mut self) {
+        self.asked_for = self.ended;
+    }
+    /// The cursor was there when it was asked for: what had ended is in it.
+    pub fn answered(&mut self, filled: u64) {
+        self.filled = filled;
+        self.promised -= self.asked_for;
+        self.ended -= self.asked_for;
+        self.asked_for = 0;
     }
     /// As new, but for what it learned; its memory is zero again.
     pub fn reset(&mut self, layout: Layout) {
@@ -190,6 +218,7 @@ impl State {
         let first = g.launches.len();
         g.launches.extend(launches);
         g.pending += g.launches.len() - first;
+        g.promised += g.launches[first..].iter().map(|p| p.promise).sum::<u64>();
         g.since.get_or_insert_with(Instant::now);
         Place { generation, round: g.round, launches: first..g.launches.len() }
     }
@@ -204,13 +233,15 @@ impl State {
     }
     /// They have ended, or never were.
     pub fn ended(&mut self, place: &Place, how: Progress) {
-        let (mut ended, mut counted) = (0, 0);
+        let (mut ended, mut counted, mut promised) = (0, 0, 0);
         for placed in self.at(place).into_iter().flatten().filter(|p| p.progress == Progress::Pending) {
             counted += u64::from(placed.counts());
             placed.progress = how;
+            promised += placed.promise;
             ended += 1;
         }
-        self.generations[place.generation].pending -= ended;
+        let g = &mut self.generations[place.generation];
+        (g.pending, g.ended) = (g.pending - ended, g.ended + promised);
         if how == Progress::Cancelled {
             self.counts.cancelled += counted;
         }

@@ -142,10 +142,12 @@ impl Worker {
         }
         let mut state = shared.lock();
         if let Some(i) = self.looking.take() {
-            state.generations[i].filled = number(self.bulk.bytes());
+            state.generations[i].answered(number(self.bulk.bytes()));
         }
-        let Some(i) = state.open.filter(|i| state.generations[*i].pending > 0) else { return Ok(()) };
+        let open = state.open.filter(|i| state.generations[*i].pending > 0 || state.generations[*i].ended > 0);
+        let Some(i) = open else { return Ok(()) };
         let cursor = state.generations[i].area.cursor;
+        state.generations[i].ask();
         drop(state);
         self.bulk.fetch(self.stream, &[(cursor, 8)])?;
         self.looking = Some(i);
@@ -254,6 +256,8 @@ impl Worker {
             let (heads, finals, first_warp) = parts(&placed);
             let sites = placed.plan.module.sites.len();
             let drained = drain(&mut pool, Memory { first_warp, heads, finals, sites });
+            let took = drained.bytes.saturating_add(shared.layout.bytes(drained.dropped));
+            shared.lock().learned.learn(&placed.launch, placed.slot.kind.recorded(), took);
             let mut launch = placed.launch;
             let whole = placed.progress == Progress::Done;
             if !whole {
@@ -287,7 +291,7 @@ fn turn(state: &mut State, layout: &Layout) {
     let other = state.generations.iter().any(|g| g.phase == Phase::Clean);
     let g = &state.generations[i];
     let old = g.since.is_some_and(|since| since.elapsed() > OLD);
-    let filling = g.filled > layout.pool / 2 || g.arena.left() < layout.arena / 4;
+    let filling = g.filled + g.promised > layout.capacity() / 2 || g.arena.left() < layout.arena / 4;
     let full = g.filled > layout.pool / 4 * 3;
     if !g.launches.is_empty() && (full || other && (old || filling)) {
         state.close();
