@@ -80,6 +80,22 @@ int main(int argc, char **argv) {
     show("updated");
     OK(cuGraphExecDestroy(exec));
 
+    // Clusters, captured and by hand; they stay when parameters change.
+    CUlaunchAttribute pair = {4, {0}, {2, 1, 1}};
+    CUlaunchConfig config = {{2, 1, 1}, {32, 1, 1}, 0, one, &pair, 1};
+    OK(cuStreamBeginCapture_v2(one, 0));
+    OK(cuLaunchKernelEx(&config, function, params, 0));
+    OK(cuStreamEndCapture(one, &again));
+    OK(cuGraphAddKernelNode_v2(&node, again, 0, 0, &own));
+    OK(cuGraphKernelNodeSetAttribute(node, 4, pair.value));
+    OK(cuGraphKernelNodeSetParams_v2(node, &own));
+    OK(cuGraphInstantiateWithFlags(&exec, again, 0));
+    OK(cuGraphExecKernelNodeSetParams_v2(exec, node, &own));
+    OK(cuGraphLaunch(exec, one));
+    show("in clusters");
+    OK(cuGraphExecDestroy(exec));
+    OK(cuGraphDestroy(again));
+
     // By hand.
     OK(cuGraphCreate(&again, 0));
     own.params = params;

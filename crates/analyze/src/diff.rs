@@ -128,16 +128,19 @@ fn items(traces: [&Trace; 2], sides: [&[Wanted]; 2]) -> [Vec<Item>; 2] {
         t.modules.get(t.launches[w.index].launch.module.index()).map_or("", |m| &m.name)
     };
     let names = [0, 1].map(|side| traces[side].modules.iter().map(|m| &m.name[..]).collect::<BTreeSet<&str>>());
-    let mut numbers: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    let devices = [0, 1].map(|side| traces[side].launches.iter().map(|r| r.launch.ordinal).collect::<BTreeSet<u32>>());
+    let mut numbers: BTreeMap<(&str, &str, Option<u32>), u64> = BTreeMap::new();
     [0, 1].map(|side| {
         let item = |w| {
             let Wanted { index, kernel, .. }: &Wanted = w;
             // A module that only one side has says nothing: it may have been renamed.
             let name = module(side, w);
             let name = if names[1 - side].contains(name) { name } else { "" };
-            let next = numbers.len() as u64;
-            let kernel = *numbers.entry((name, kernel.as_str())).or_insert(next);
             let Recording { launch: l, streams } = &traces[side].launches[*index];
+            // Nor does a device that only one side used.
+            let device = Some(l.ordinal).filter(|d| devices[1 - side].contains(d));
+            let next = numbers.len() as u64;
+            let kernel = *numbers.entry((name, kernel.as_str(), device)).or_insert(next);
             let mut whole = DefaultHasher::new();
             (l.grid, l.block, streams.root(), &l.skipped).hash(&mut whole);
             l.args.iter().for_each(|a| (a.before, a.after).hash(&mut whole));

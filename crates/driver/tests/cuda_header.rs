@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use prlx_driver::cuda::calls::{CALLS, attribute, capture, function, input, jit, launch, node, stream};
+use prlx_driver::cuda::calls::{CALLS, attribute, capture, function, input, jit, launch, node, pointer, stream};
 use prlx_driver::cuda::code::CODES;
 
 /// `cuda.h`, without comments; `None` where there is none.
@@ -73,6 +73,8 @@ fn rust(c: &str) -> String {
         "CUstreamCaptureMode" | "CUstreamCaptureStatus" | "CUgraphNodeType" | "CUgraphExecUpdateResult" => {
             ("i32", stars)
         }
+        "CUkernelNodeAttrValue" => ("c_void", stars),
+        "CUkernelNodeAttrID" | "CUpointer_attribute" => ("i32", stars),
         "CUdriverProcAddressQueryResult" | "CUlimit" => ("i32", stars),
         other if other.starts_with("CUtensorMap") => ("i32", stars),
         handle if HANDLES.contains(&handle) => ("c_void", stars + 1),
@@ -162,6 +164,17 @@ fn every_number_is_the_headers() {
         ("CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION", launch::CLUSTER_DIMENSION),
         ("CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION", launch::PROGRAMMATIC),
         ("CU_LAUNCH_ATTRIBUTE_PRIORITY", launch::PRIORITY),
+        ("CU_POINTER_ATTRIBUTE_MEMORY_TYPE", pointer::MEMORY_TYPE),
+        ("CU_MEMORYTYPE_DEVICE", pointer::DEVICE as i32),
+        ("CU_POINTER_ATTRIBUTE_IS_MANAGED", pointer::IS_MANAGED),
+        ("CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL", pointer::DEVICE_ORDINAL),
+        ("CU_POINTER_ATTRIBUTE_RANGE_START_ADDR", pointer::RANGE_START),
+        ("CU_POINTER_ATTRIBUTE_RANGE_SIZE", pointer::RANGE_SIZE),
+        ("CU_POINTER_ATTRIBUTE_MAPPED", pointer::MAPPED),
+        ("CU_POINTER_ATTRIBUTE_ACCESS_FLAGS", pointer::ACCESS_FLAGS),
+        ("CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READ", pointer::READ as i32),
+        ("CU_POINTER_ATTRIBUTE_MAPPING_SIZE", pointer::MAPPING_SIZE),
+        ("CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR", pointer::MAPPING_START),
         ("CU_STREAM_NON_BLOCKING", stream::NON_BLOCKING as i32),
         ("CU_STREAM_CAPTURE_MODE_GLOBAL", capture::GLOBAL),
         ("CU_STREAM_CAPTURE_MODE_THREAD_LOCAL", capture::THREAD_LOCAL),

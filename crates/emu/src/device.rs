@@ -23,7 +23,7 @@ use crate::grid::{self, Outcome};
 use crate::heap::{self, Heap};
 use crate::hooks::Observe;
 use crate::host::Host;
-use crate::memory::{Memory, Owner, Region};
+use crate::memory::{FIRST, Memory, Owner, Region};
 use crate::order;
 use crate::planes::LANES;
 use crate::tensor;
@@ -46,6 +46,8 @@ pub struct Options {
     pub checks: Checks,
     /// Corrections of approximate operations: at most one for each.
     pub calibrations: Vec<Arc<Calibration>>,
+    /// Where global memory begins: devices of one process have none in common.
+    pub first: u64,
 }
 
 impl Default for Options {
@@ -58,6 +60,7 @@ impl Default for Options {
             level: Level::detect(),
             checks: Checks::NONE,
             calibrations: Vec::new(),
+            first: FIRST,
         }
     }
 }
@@ -98,7 +101,7 @@ impl std::fmt::Debug for Emulator {
 impl Emulator {
     /// With these limits.
     pub fn new(options: Options) -> Emulator {
-        Emulator { options, ..Emulator::default() }
+        Emulator { memory: Memory::from(options.first), options, ..Emulator::default() }
     }
     /// What kernels have printed since the last call.
     pub fn take_output(&mut self) -> Vec<u8> {
@@ -113,6 +116,10 @@ impl Emulator {
         let m = self.modules.get(&module.0)?;
         let i = m.module.symbols.iter().position(|s| s.name == name)?;
         m.addresses[i].map(DevicePtr)
+    }
+    /// The allocation that holds an address, or the variable: where it begins, and its bytes.
+    pub fn allocation(&self, at: DevicePtr) -> Option<(DevicePtr, u64)> {
+        self.memory.find(at.0, &mut 0).map(|a| (DevicePtr(a.base), a.region.len()))
     }
     /// The module as it was read.
     pub fn module(&self, module: ModuleHandle) -> Option<&Module> {

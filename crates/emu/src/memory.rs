@@ -337,8 +337,8 @@ pub struct Allocation {
     never: Vec<(u64, u64)>,
 }
 
-/// Where the first allocation lies.
-const FIRST: u64 = 0x7f20_0000_0000;
+/// Where the first allocation lies, at least.
+pub const FIRST: u64 = 0x7f20_0000_0000;
 /// Allocations begin at multiples of this, and at least this much lies between two.
 const GAP: u64 = 512;
 
@@ -352,6 +352,10 @@ pub struct Memory {
 }
 
 impl Memory {
+    /// Empty; the first allocation lies at `first` or at the least address.
+    pub fn from(first: u64) -> Memory {
+        Memory { next: first, ..Memory::default() }
+    }
     /// Allocates zeros; `None` when more than `limit` bytes would be in use.
     pub fn alloc(&mut self, bytes: u64, align: u64, limit: u64, owner: Owner) -> Option<u64> {
         let used = self.used.checked_add(bytes)?;

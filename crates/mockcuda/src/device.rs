@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CString;
 use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{LazyLock, Mutex, OnceLock};
 use std::time::Duration;
 
@@ -54,18 +55,20 @@ pub mod code {
 
 /// What handles look like: never null, never small.
 const HANDLE: u64 = 0x5000_0000;
-/// The one context.
+/// The first device's context; the others' follow.
 const CONTEXT: u64 = 0x4000_0000;
+/// How far handles, and the memory, of two devices are apart.
+const APART: [u64; 2] = [1 << 32, 1 << 40];
 /// Dynamic shared memory of a CTA that does not ask for more; shared memory of one that does.
 const SHARED: u32 = 48 << 10;
 /// Threads that a multiprocessor has room for.
 const THREADS: u32 = 2048;
 const SHARED_OPTIN: u32 = 227 << 10;
 
-/// The one device.
+/// A device, and what is in its primary context.
 pub struct Device {
+    ordinal: u64,
     pub emulator: Emulator,
-    started: bool,
     /// How often its context was retained and not released.
     retained: u32,
     /// What every call answers after a fault.
@@ -131,16 +134,33 @@ pub enum Host {
 
 /// The process that started it.
 static OWNER: OnceLock<u32> = OnceLock::new();
-static DEVICE: LazyLock<Mutex<Device>> = LazyLock::new(|| Mutex::new(Device::new()));
+/// Whether it was started.
+static STARTED: AtomicBool = AtomicBool::new(false);
+static DEVICES: LazyLock<Vec<Mutex<Device>>> = LazyLock::new(|| {
+    let count = std::env::var("PRLX_MOCK_DEVICES").ok().and_then(|n| n.parse().ok()).unwrap_or(1u64);
+    (0..count.max(1)).map(|ordinal| Mutex::new(Device::new(ordinal))).collect()
+});
 
-/// Runs a call on the device, unless it is made to fail. A call that has to wait is made again until it need not.
-pub fn with(name: &str, mut body: impl FnMut(&mut Device) -> Result<()>) -> i32 {
+/// Runs a call on the device of the thread's context, as [`on`] does.
+pub fn with(name: &str, body: impl FnMut(&mut Device) -> Result<()>) -> i32 {
+    on(Device::current(), name, body)
+}
+/// The context of a device, whether it is one or not.
+pub fn context_of(ordinal: i32) -> u64 {
+    CONTEXT + u64::try_from(ordinal).unwrap_or(u64::from(u32::MAX))
+}
+
+/// Runs a call on the device of a context, or on the first, unless it is made to fail. A call that has to wait is made again
+/// until it need not.
+pub fn on(context: u64, name: &str, mut body: impl FnMut(&mut Device) -> Result<()>) -> i32 {
     // In a child that was forked after it was started, a driver does not work; another thread may have held the lock.
     if OWNER.get().is_some_and(|pid| *pid != std::process::id()) {
         return code::NOT_INITIALIZED;
     }
+    let ordinal = context.checked_sub(CONTEXT).and_then(|i| usize::try_from(i).ok());
+    let device = ordinal.and_then(|i| DEVICES.get(i)).unwrap_or(&DEVICES[0]);
     loop {
-        let mut device = DEVICE.lock().unwrap_or_else(|e| e.into_inner());
+        let mut device = device.lock().unwrap_or_else(|e| e.into_inner());
         let answer = match device.failing.get(name) {
             Some(&code) => code,
             None => body(&mut device).err().unwrap_or(0),
@@ -164,17 +184,18 @@ pub fn error(code: i32) -> Option<&'static [CString; 2]> {
 }
 
 impl Device {
-    fn new() -> Device {
+    fn new(ordinal: u64) -> Device {
         let variable = |name| std::env::var(name).unwrap_or_default();
         let failing = variable("PRLX_MOCK_FAIL");
         let failing = failing.split(',').filter_map(|f| f.split_once(':'));
         let slow = variable("PRLX_MOCK_KERNEL_MICROS").parse().unwrap_or(0);
+        let plain = Options::default();
         let capability = variable("PRLX_MOCK_CAPABILITY");
         let capability = capability.split_once('.').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
         Device {
+            ordinal,
             // One host thread: what kernels do across CTAs is then the same in every run.
-            emulator: Emulator::new(Options { threads: 1, ..Options::default() }),
-            started: false,
+            emulator: Emulator::new(Options { threads: 1, first: plain.first + ordinal * APART[1], ..plain }),
             retained: 0,
             dead: None,
             modules: BTreeMap::new(),
@@ -187,7 +208,7 @@ impl Device {
             streams: Streams::new(Duration::from_micros(slow)),
             captured: Vec::new(),
             graphs: Graphs::default(),
-            handles: HANDLE,
+            handles: HANDLE + ordinal * APART[0],
             clock: 0,
             failing: failing.filter_map(|(call, code)| Some((call.to_owned(), code.parse().ok()?))).collect(),
             capability: capability.unwrap_or((9, 0)),
@@ -199,14 +220,14 @@ impl Device {
         self.handles
     }
 
-    fn started(&self) -> Result<()> {
-        if self.started { Ok(()) } else { Err(code::NOT_INITIALIZED) }
+    fn started() -> Result<()> {
+        if STARTED.load(Ordering::Acquire) { Ok(()) } else { Err(code::NOT_INITIALIZED) }
     }
 
     /// Whether calls that need a context can be made.
     pub fn ready(&self) -> Result<()> {
-        self.started()?;
-        if self.retained == 0 || Device::current() != CONTEXT {
+        Device::started()?;
+        if self.retained == 0 || Device::current() != self.context() {
             return Err(code::INVALID_CONTEXT);
         }
         self.dead.map_or(Ok(()), Err)
@@ -214,15 +235,16 @@ impl Device {
 
     pub fn init(&mut self) -> Result<()> {
         OWNER.get_or_init(std::process::id);
-        self.started = true;
+        STARTED.store(true, Ordering::Release);
         Ok(())
     }
     pub fn count(&self) -> Result<i32> {
-        self.started().map(|()| 1)
+        Device::started().map(|()| DEVICES.len() as i32)
     }
     pub fn device(&self, ordinal: i32) -> Result<i32> {
-        self.started()?;
-        if ordinal == 0 { Ok(0) } else { Err(code::INVALID_DEVICE) }
+        Device::started()?;
+        let known = usize::try_from(ordinal).is_ok_and(|i| i < DEVICES.len());
+        if known { Ok(ordinal) } else { Err(code::INVALID_DEVICE) }
     }
     pub fn name(&self, device: i32) -> Result<&'static str> {
         self.device(device).map(|_| "mock device")
@@ -245,7 +267,7 @@ impl Device {
     pub fn retain(&mut self, device: i32) -> Result<u64> {
         self.device(device)?;
         self.retained += 1;
-        Ok(CONTEXT)
+        Ok(self.context())
     }
     /// The last one destroys it, with all that is in it.
     pub fn release(&mut self, device: i32) -> Result<()> {
@@ -271,13 +293,20 @@ impl Device {
         self.dead = None;
         Ok(())
     }
+    fn context(&self) -> u64 {
+        CONTEXT + self.ordinal
+    }
+    /// Which device it is.
+    pub fn ordinal(&self) -> i32 {
+        self.ordinal as i32
+    }
     /// The calling thread's context; 0 is none.
     pub fn current() -> u64 {
         CURRENT.with_borrow(|c| c.last().copied().unwrap_or(0))
     }
     fn known(&self, context: u64) -> Result<()> {
-        self.started()?;
-        if context == 0 || context == CONTEXT && self.retained > 0 { Ok(()) } else { Err(code::INVALID_CONTEXT) }
+        Device::started()?;
+        if context == 0 || context == self.context() && self.retained > 0 { Ok(()) } else { Err(code::INVALID_CONTEXT) }
     }
     pub fn enter(&self, context: u64) -> Result<()> {
         self.known(context)?;
@@ -293,7 +322,7 @@ impl Device {
         Ok(())
     }
     pub fn pop(&self) -> Result<u64> {
-        self.started()?;
+        Device::started()?;
         CURRENT.with_borrow_mut(|c| c.pop()).ok_or(code::INVALID_CONTEXT)
     }
     pub fn synchronize(&mut self) -> Result<()> {

@@ -11,6 +11,8 @@ use std::thread::{ThreadId, current};
 
 use prlx_driver::cuda::calls::{capture as mode, node};
 
+use prlx_trace::Dim3;
+
 use crate::device::{Device, Result, Work, code};
 
 /// A capture that goes on.
@@ -235,13 +237,22 @@ impl Device {
         }
         Ok((work, &self.graphs.given[&node]))
     }
+    /// What it is told later, its attributes, stays.
     pub fn node_change(&mut self, node: u64, work: Work) -> Result<()> {
         let found = self.node(node)?;
-        match found.work {
-            Work::Launch { .. } => found.work = work,
-            _ => return Err(code::INVALID_VALUE),
-        }
+        found.work = with_attributes(&found.work, work)?;
         self.graphs.given.remove(&node);
+        Ok(())
+    }
+
+    /// Sets the sizes of its clusters.
+    pub fn node_cluster(&mut self, node: u64, sizes: Dim3) -> Result<()> {
+        let (Work::Launch { function, mut config, params }, _) = self.node_kernel(node)? else {
+            return Err(code::INVALID_VALUE);
+        };
+        config.cluster = sizes;
+        let work = self.launch(function, config, params)?;
+        self.node(node)?.work = work;
         Ok(())
     }
 
@@ -265,7 +276,8 @@ impl Device {
     pub fn ready_change(&mut self, exec: u64, node: u64, work: Work) -> Result<()> {
         let all = self.graphs.ready.get_mut(&exec).ok_or(code::INVALID_VALUE)?;
         let found = all.iter_mut().find(|w| w.0 == node && matches!(w.1, Work::Launch { .. }));
-        found.ok_or(code::INVALID_VALUE)?.1 = work;
+        let found = found.ok_or(code::INVALID_VALUE)?;
+        found.1 = with_attributes(&found.1, work)?;
         Ok(())
     }
     /// Whether it could be made like the graph: the same nodes, by kind and order.
@@ -297,4 +309,13 @@ impl Device {
     pub fn graphs_gone(&mut self) {
         self.graphs = Graphs::default();
     }
+}
+
+/// A kernel node's new work, with the attributes of what it did before.
+fn with_attributes(old: &Work, mut new: Work) -> Result<Work> {
+    match (old, &mut new) {
+        (Work::Launch { config: old, .. }, Work::Launch { config, .. }) => config.cluster = old.cluster,
+        _ => return Err(code::INVALID_VALUE),
+    }
+    Ok(new)
 }

@@ -15,7 +15,7 @@ use std::ffi::{c_char, c_void};
 use std::ptr::null_mut;
 
 use prlx_driver::cuda::Functions;
-use prlx_driver::cuda::calls::{InstantiateParams, KernelNodeParams, NodeParams, UpdateResult, node};
+use prlx_driver::cuda::calls::{InstantiateParams, KernelNodeParams, NodeParams, UpdateResult, launch, node};
 
 use crate::known;
 use crate::launch::{Room, Use, kernel};
@@ -94,9 +94,20 @@ unsafe fn one(real: &Functions, handle: *mut c_void) -> Option<Node> {
             let from = (*said.params.add(i)).cast::<u8>();
             params[*at..at + size].copy_from_slice(std::slice::from_raw_parts(from, *size));
         }
-        let shape = Shape { grid: said.grid, block: said.block, shared: said.shared, cluster: None };
+        let cluster = cluster(real, handle);
+        let shape = Shape { grid: said.grid, block: said.block, shared: said.shared, cluster };
         Some(Node { handle: handle.addr(), context, module, kernel, shape, params, twice: false })
     }
+}
+/// CTAs of a cluster of a kernel node, if it asks for any.
+fn cluster(real: &Functions, handle: *mut c_void) -> Option<[u32; 3]> {
+    // As large as any attribute.
+    let mut value = [0u32; 16];
+    // SAFETY: the driver knows the node; a place for the answer.
+    let code =
+        unsafe { (real.cuGraphKernelNodeGetAttribute)(handle, launch::CLUSTER_DIMENSION, (&raw mut value).cast()) };
+    let sizes = [value[0], value[1], value[2]];
+    (code == 0 && sizes != [0; 3]).then_some(sizes)
 }
 /// What a call fills.
 const NOTHING: KernelNodeParams = KernelNodeParams {
@@ -129,7 +140,7 @@ unsafe fn ready(real: &Functions, code: i32, exec: *mut *mut c_void, graph: *mut
     code
 }
 
-/// What a node of a graph that is ready became.
+/// What a node of a graph that is ready became; its clusters stay as they were.
 fn now(handle: *mut c_void, room: &Room, copy: &KernelNodeParams) -> Option<Node> {
     let (module, kernel) = room.found.clone()?;
     let shape = Shape { grid: copy.grid, block: copy.block, shared: copy.shared, cluster: None };

@@ -36,6 +36,7 @@ const PASSED: &str = "its module was not rewritten";
 struct Session {
     options: &'static Options,
     started: Instant,
+    devices: Vec<Device>,
     /// None: it is whole, or nothing more can be written.
     file: Mutex<Option<Writer<File>>>,
     choice: Mutex<Choice>,
@@ -54,14 +55,13 @@ struct Session {
 struct Of {
     recorder: Recorder,
     device: String,
-    ordinal: u32,
 }
 
 /// What is known of graphs.
 #[derive(Default)]
 struct Graphs {
-    /// Contexts that nodes have, by address.
-    nodes: HashMap<u64, NodeId>,
+    /// Contexts that nodes have, by address, and whose recorder gave them out.
+    nodes: HashMap<u64, (Arc<Of>, NodeId)>,
     /// Graphs that are ready.
     ready: HashMap<usize, Ready>,
     count: u32,
@@ -148,7 +148,8 @@ impl Session {
     fn new(real: &Functions) -> Option<Session> {
         let options = rewrite::options()?;
         let mut process = session::this_process();
-        process.devices = devices(real);
+        let devices = devices(real);
+        process.devices = devices.clone();
         let mut version = 0;
         // SAFETY: a place for the answer.
         if unsafe { (real.cuDriverGetVersion)(&mut version) } == 0 {
@@ -165,6 +166,7 @@ impl Session {
         Some(Session {
             options,
             started: Instant::now(),
+            devices,
             file: Mutex::new(Some(file)),
             choice: Mutex::default(),
             launches: AtomicU64::new(0),
@@ -190,23 +192,23 @@ impl Session {
 
     /// What is recorded of the thread's context.
     fn here(&'static self, real: &Functions) -> Option<Arc<Of>> {
-        let (mut context, mut ordinal) = (null_mut(), 0);
-        // SAFETY: places for the answers.
-        if unsafe { (real.cuCtxGetCurrent)(&mut context) | (real.cuCtxGetDevice)(&mut ordinal) } != 0 {
+        let mut context = null_mut();
+        // SAFETY: a place for the answer.
+        if unsafe { (real.cuCtxGetCurrent)(&mut context) } != 0 {
             return None;
         }
+        let (device, _) = self.device(real)?;
         let mut contexts = lock(&self.contexts);
         contexts
             .entry(context.addr())
             .or_insert_with(|| {
-                let device = devices(real).into_iter().find(|d| d.ordinal == ordinal as u32).unwrap_or_default().name;
                 // SAFETY: the driver gave it out just now; it is used while the program uses it.
                 let context = unsafe { Context::foreign(context) };
                 let sink = move |f: Finished| self.finished(f);
                 let made = Library::open()
                     .and_then(|l| Recorder::new(l, context, self.options.level, self.options.memory, sink));
                 match made {
-                    Ok(recorder) => Some(Arc::new(Of { recorder, device, ordinal: ordinal as u32 })),
+                    Ok(recorder) => Some(Arc::new(Of { recorder, device })),
                     Err(e) => {
                         say::once(&format!("nothing is recorded on {device}: {}", e.message));
                         None
@@ -214,6 +216,15 @@ impl Session {
                 }
             })
             .clone()
+    }
+
+    /// The device of the thread's context: its name and ordinal.
+    fn device(&self, real: &Functions) -> Option<(String, u32)> {
+        let mut ordinal = 0;
+        // SAFETY: a place for the answer.
+        let code = unsafe { (real.cuCtxGetDevice)(&mut ordinal) };
+        let device = self.devices.iter().find(|d| code == 0 && i64::from(d.ordinal) == i64::from(ordinal))?;
+        Some((device.name.clone(), device.ordinal))
     }
 
     /// A launch has ended.
@@ -227,6 +238,7 @@ impl Session {
     /// What is said of a launch; and, if it is not to be recorded, why.
     fn launch(
         &self,
+        real: &Functions,
         module: &Module,
         kernel: &Kernel,
         shape: &Shape,
@@ -234,7 +246,7 @@ impl Session {
     ) -> Option<(Launch, Option<&'static str>)> {
         let id = *module.number.get_or_init(|| self.write(|file| file.module(&module.plan.module)).map(|id| id.0));
         let function = module.plan.module.functions.get(kernel.function)?;
-        let said = self.described(shape);
+        let said = self.described(real, shape);
         let args = function.params.iter().map(|p| ArgInfo { name: p.name.clone(), ty: p.ty, ..ArgInfo::default() });
         let launch = Launch {
             module: ModuleId(id?),
@@ -249,8 +261,9 @@ impl Session {
         Some((launch, why))
     }
 
-    /// The process's next launch, by its shape alone.
-    fn described(&self, shape: &Shape) -> Launch {
+    /// The process's next launch, by its shape and its device alone.
+    fn described(&self, real: &Functions, shape: &Shape) -> Launch {
+        let (device, ordinal) = self.device(real).unwrap_or_default();
         let dims = |[x, y, z]: [u32; 3]| Dim3 { x, y, z };
         Launch {
             grid: dims(shape.grid),
@@ -259,6 +272,8 @@ impl Session {
             warp_size: 32,
             level: self.options.level,
             cluster: shape.cluster.map(dims),
+            device,
+            ordinal,
             number: self.launches.fetch_add(1, Ordering::Relaxed),
             start: u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX),
             ..Launch::default()
@@ -312,7 +327,7 @@ pub fn left(real: &Functions, module: &str, why: &str) {
 /// A launch of something that was not rewritten, by what it is called: it stands in the recording, without streams.
 pub fn passed(real: &Functions, name: Option<&str>, shape: &Shape, handle: *mut c_void, own: bool) {
     let Some(Some(session)) = SESSION.get() else { return };
-    let launch = session.described(shape);
+    let launch = session.described(real, shape);
     let handle = in_stream(handle, own);
     // A node that a capture makes is no launch yet.
     if capturing(real, handle) {
@@ -389,7 +404,7 @@ pub fn begin(
     if capturing(real, handle) {
         return Some(node(real).map_or(Hidden::Nothing, Hidden::Node));
     }
-    let (mut launch, why) = session.launch(module, kernel, shape, params)?;
+    let (mut launch, why) = session.launch(real, module, kernel, shape, params)?;
     launch.stream = session.stream(handle);
     if let Some(why) = why {
         session.left_out(launch, why);
@@ -399,7 +414,6 @@ pub fn begin(
         session.left_out(launch, "there is no recorder for its context");
         return None;
     };
-    (launch.device, launch.ordinal) = (of.device.clone(), of.ordinal);
     let ticket = of.recorder.begin(&module.plan, launch).ok()?;
     Some(Hidden::Begun(Begun { ticket, of, stream: handle }))
 }
@@ -418,8 +432,9 @@ pub fn queued(hidden: Hidden, code: i32) {
 /// A context for a graph's node.
 pub fn node(real: &Functions) -> Option<u64> {
     let session = session(real)?;
-    let (id, context) = session.here(real)?.recorder.node()?;
-    lock(&session.graphs).nodes.insert(context, id);
+    let of = session.here(real)?;
+    let (id, context) = of.recorder.node()?;
+    lock(&session.graphs).nodes.insert(context, (of, id));
     Some(context)
 }
 /// Whether it is one.
@@ -448,7 +463,10 @@ pub fn changed(exec: *mut c_void, handle: *mut c_void, node: Option<Node>) {
     let Some(Some(session)) = SESSION.get() else { return };
     if let Some(ready) = lock(&session.graphs).ready.get_mut(&exec.addr()) {
         match (ready.kernels.iter_mut().find(|n| n.handle == handle.addr()), node) {
-            (Some(old), Some(new)) => *old = new,
+            (Some(old), Some(new)) => {
+                let cluster = old.shape.cluster;
+                *old = Node { shape: Shape { cluster, ..new.shape }, ..new };
+            }
             (Some(_), None) => ready.kernels.retain(|n| n.handle != handle.addr()),
             (None, new) => ready.kernels.extend(new),
         }
@@ -490,13 +508,16 @@ pub fn replay(real: &Functions, exec: *mut c_void, handle: *mut c_void, own: boo
     let of = session.here(real)?;
     let mut nodes = Vec::new();
     for (i, node) in kernels.into_iter().enumerate() {
-        let Some(id) = lock(&session.graphs).nodes.get(&node.context).copied() else { continue };
-        let Some((mut launch, why)) = session.launch(&node.module, &node.kernel, &node.shape, node.params) else {
+        let Some((giver, id)) = lock(&session.graphs).nodes.get(&node.context).cloned() else { continue };
+        let Some((mut launch, why)) = session.launch(real, &node.module, &node.kernel, &node.shape, node.params) else {
             continue;
         };
         launch.stream = session.stream(handle);
         launch.origin = Origin::Graph { exec: number, node: i as u32, replay: times };
-        (launch.device, launch.ordinal) = (of.device.clone(), of.ordinal);
+        if !Arc::ptr_eq(&giver, &of) {
+            session.left_out(launch, "it is for another device than its graph was launched on");
+            continue;
+        }
         let why = if node.twice { Some("its graph has it twice") } else { why };
         let plan =
             why.map_or_else(|| node.module.plan.clone(), |why| without(&node.module.plan, node.kernel.function, why));

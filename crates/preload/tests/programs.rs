@@ -8,6 +8,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use prlx_driver::session::{Options, Pattern, Session, VARIABLE};
+use prlx_trace::Dim3;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
@@ -232,10 +233,33 @@ fn graphs() {
         let Some(program) = folder.program("graphs", how) else { return };
         let (out, log) = alike(&folder, &program, words, &[]);
         assert!(out.starts_with("3 nodes\ncaptured ") && out.contains("by hand "), "{out}");
-        // 102 launches of the captured graph and two of that with three nodes built by hand.
-        assert_eq!(recorded(&folder, true), (102 * 3 + 2 * 3, vec![]), "{log}");
+        let file = Session::open(&folder.0).unwrap().files.pop().unwrap();
+        let trace = Session::open(&folder.0).unwrap().read(&file).unwrap();
+        let pairs = trace.launches.iter().filter(|r| r.launch.cluster == Some(Dim3 { x: 2, y: 1, z: 1 }));
+        assert_eq!((pairs.count(), trace.launches.iter().filter(|r| r.launch.cluster.is_some()).count()), (2, 2));
+        // 102 launches of the captured graph, one of that with clusters, and two of that with three nodes built by hand.
+        assert_eq!(recorded(&folder, true), (102 * 3 + 2 + 2 * 3, vec![]), "{log}");
         assert!(log.contains("module saxpy: 1 of 1 kernels rewritten"), "{log}");
     }
+}
+
+#[test]
+fn every_device_has_its_recorder() {
+    let folder = Folder::new();
+    let Some(program) = folder.program("devices", How::Dlsym) else { return };
+    let (out, log) = alike(&folder, &program, &[], &[("PRLX_MOCK_DEVICES", "2")]);
+    assert!(out.starts_with("device 0: ") && out.contains("\ndevice 1: "), "{out}");
+    let session = Session::open(&folder.0).unwrap();
+    let trace = session.read(&session.files[0]).unwrap();
+    assert_eq!(trace.process.as_ref().unwrap().devices.len(), 2);
+    let of = |ordinal| {
+        let all = trace.launches.iter().map(|r| &r.launch).filter(move |l| l.ordinal == ordinal);
+        let mut numbers: Vec<u64> = all.inspect(|l| assert_eq!(l.device, "mock device")).map(|l| l.number).collect();
+        numbers.sort_unstable();
+        numbers
+    };
+    assert_eq!((of(0), of(1)), (vec![0, 2, 4, 6, 8], vec![1, 3, 5, 7, 9, 10, 11, 12]));
+    assert_eq!(recorded(&folder, true), (13, vec![]), "{log}");
 }
 
 #[test]

@@ -30,10 +30,12 @@ pub fn launches(out: &mut impl Write, trace: &Trace, wanted: &dyn Fn(&str) -> bo
         .filter(|(_, l)| wanted(kernel(l)))
         .collect();
     all.sort_by_key(|(number, _)| *number);
+    let devices = all.iter().any(|(_, l)| l.ordinal != all[0].1.ordinal);
     let row = |(number, l): &(u64, &Launch)| -> [String; 6] {
+        let on = if devices { format!(" on device {}", l.ordinal) } else { String::new() };
         let place = match l.origin {
-            Origin::Direct => format!("{}", l.stream),
-            Origin::Graph { exec, node, replay } => format!("{} graph {exec}.{node} #{replay}", l.stream),
+            Origin::Direct => format!("{}{on}", l.stream),
+            Origin::Graph { exec, node, replay } => format!("{}{on} graph {exec}.{node} #{replay}", l.stream),
         };
         let what = match (&l.skipped, &l.fault) {
             (Some(why), _) => format!("not recorded: {}", clean(why)),

@@ -216,6 +216,30 @@ fn launches_and_processes_too_many() {
     check("session-extra.txt", &as_text(&r));
 }
 
+/// Threads that drive a device each launch in another order, in other numbers.
+#[test]
+fn devices_are_compared_each_with_its_own() {
+    let on = |devices: &[u32]| {
+        let mut t = process(0, &vec![("norm", 3); devices.len()]);
+        for r in &mut t.launches {
+            let l = &mut r.launch;
+            l.ordinal = devices[l.number as usize];
+            // Each device has its own content.
+            (l.args[0].before, l.args[0].after) = (Some(l.ordinal.into()), Some(u64::from(l.ordinal) + 10));
+        }
+        t
+    };
+    let r = compare(&[on(&[0, 1, 0, 1])], &[on(&[1, 0, 0, 1])], &all());
+    assert_eq!((r.verdict, r.pairs), (Verdict::Same, 4));
+    assert!(r.launches.iter().all(|l| l.differences.is_empty()), "{:?}", r.launches);
+    // One that only one side used says nothing.
+    let r = compare(&[on(&[1, 1])], &[on(&[0, 0])], &all());
+    assert_eq!((r.pairs, r.unpaired.len()), (2, 0));
+    let mut out = Vec::new();
+    launches(&mut out, &on(&[0, 1]), &|_| true, &Style::default()).unwrap();
+    assert!(String::from_utf8(out).unwrap().contains("  0 on device 0  "));
+}
+
 /// Many launches that differ take a few lines each, then none.
 #[test]
 fn long_sessions_stay_short() {

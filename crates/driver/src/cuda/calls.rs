@@ -96,6 +96,32 @@ pub mod launch {
     pub const PRIORITY: i32 = 8;
 }
 
+/// `CUpointer_attribute`.
+pub mod pointer {
+    /// What kind of memory: [`DEVICE`] or another.
+    pub const MEMORY_TYPE: i32 = 2;
+    /// `CU_MEMORYTYPE_DEVICE`.
+    pub const DEVICE: u32 = 2;
+    /// Whether pages go to where they are used.
+    pub const IS_MANAGED: i32 = 8;
+    /// The device that it is of.
+    pub const DEVICE_ORDINAL: i32 = 9;
+    /// Where its allocation begins, or what was reserved for allocations.
+    pub const RANGE_START: i32 = 11;
+    /// How long that is, bytes.
+    pub const RANGE_SIZE: i32 = 12;
+    /// Whether there is memory.
+    pub const MAPPED: i32 = 13;
+    /// What the current context's device may do there: [`READ`].
+    pub const ACCESS_FLAGS: i32 = 16;
+    /// `CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READ`, a bit.
+    pub const READ: u32 = 1;
+    /// How long the memory is that lies there, bytes.
+    pub const MAPPING_SIZE: i32 = 18;
+    /// Where it begins.
+    pub const MAPPING_START: i32 = 19;
+}
+
 /// Streams that are always there.
 pub mod stream {
     /// `CU_STREAM_LEGACY`: what no stream means, where it does not mean the thread's own.

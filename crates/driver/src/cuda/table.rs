@@ -389,6 +389,13 @@ macro_rules! cuda_calls {
             cuMemsetD8Async(to: u64, byte: u8, bytes: usize, stream: *mut ::core::ffi::c_void);
             /// Host memory that the device reaches.
             cuMemHostAlloc(at: *mut *mut ::core::ffi::c_void, bytes: usize, flags: u32);
+            /// What is known of an address, by [`pointer`](crate::cuda::calls::pointer)'s numbers; zeros of one that is nobody's.
+            cuPointerGetAttributes(
+                count: u32,
+                attributes: *mut i32,
+                data: *mut *mut ::core::ffi::c_void,
+                at: u64
+            );
             /// Frees it.
             cuMemFreeHost(at: *mut ::core::ffi::c_void);
             /// Allocates in a stream's order.
@@ -504,6 +511,18 @@ macro_rules! cuda_calls {
             @12000 cuGraphKernelNodeSetParams_v2(
                 node: *mut ::core::ffi::c_void,
                 params: *const $crate::cuda::calls::KernelNodeParams
+            );
+            /// One of a kernel node's attributes: [`launch`](crate::cuda::calls::launch)'s number, 64 bytes.
+            cuGraphKernelNodeGetAttribute(
+                node: *mut ::core::ffi::c_void,
+                attribute: i32,
+                value: *mut ::core::ffi::c_void
+            );
+            /// Sets it.
+            cuGraphKernelNodeSetAttribute(
+                node: *mut ::core::ffi::c_void,
+                attribute: i32,
+                value: *const ::core::ffi::c_void
             );
             /// Changes a node.
             @12020 cuGraphNodeSetParams(node: *mut ::core::ffi::c_void, params: *mut $crate::cuda::calls::NodeParams);

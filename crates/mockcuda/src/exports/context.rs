@@ -6,7 +6,7 @@ use std::ptr::null_mut;
 use prlx_driver::cuda::calls;
 
 use super::{address, put, text};
-use crate::device::{Device, code, error, with};
+use crate::device::{Device, code, context_of, error, on, with};
 
 pub unsafe fn cuInit(flags: u32) -> i32 {
     with("cuInit", |d| if flags == 0 { d.init() } else { Err(code::INVALID_VALUE) })
@@ -94,16 +94,16 @@ pub unsafe fn cuMemGetInfo_v2(free: *mut usize, all: *mut usize) -> i32 {
 }
 pub unsafe fn cuDevicePrimaryCtxRetain(context: *mut *mut c_void, device: i32) -> i32 {
     // SAFETY: as the module says.
-    with("cuDevicePrimaryCtxRetain", |d| unsafe { put(context, d.retain(device)? as *mut c_void) })
+    on(context_of(device), "cuDevicePrimaryCtxRetain", |d| unsafe { put(context, d.retain(device)? as *mut c_void) })
 }
 pub unsafe fn cuDevicePrimaryCtxRelease_v2(device: i32) -> i32 {
-    with("cuDevicePrimaryCtxRelease_v2", |d| d.release(device))
+    on(context_of(device), "cuDevicePrimaryCtxRelease_v2", |d| d.release(device))
 }
 pub unsafe fn cuDevicePrimaryCtxReset_v2(device: i32) -> i32 {
-    with("cuDevicePrimaryCtxReset_v2", |d| d.reset(device))
+    on(context_of(device), "cuDevicePrimaryCtxReset_v2", |d| d.reset(device))
 }
 pub unsafe fn cuCtxSetCurrent(context: *mut c_void) -> i32 {
-    with("cuCtxSetCurrent", |d| d.enter(context as u64))
+    on(context as u64, "cuCtxSetCurrent", |d| d.enter(context as u64))
 }
 pub unsafe fn cuCtxSetLimit(limit: i32, _value: usize) -> i32 {
     with("cuCtxSetLimit", |d| match limit {
@@ -120,11 +120,11 @@ pub unsafe fn cuCtxGetDevice(device: *mut i32) -> i32 {
     with("cuCtxGetDevice", |d| {
         d.ready()?;
         // SAFETY: as the module says.
-        unsafe { put(device, 0) }
+        unsafe { put(device, d.ordinal()) }
     })
 }
 pub unsafe fn cuCtxPushCurrent_v2(context: *mut c_void) -> i32 {
-    with("cuCtxPushCurrent_v2", |d| d.push(context as u64))
+    on(context as u64, "cuCtxPushCurrent_v2", |d| d.push(context as u64))
 }
 pub unsafe fn cuCtxPopCurrent_v2(context: *mut *mut c_void) -> i32 {
     with("cuCtxPopCurrent_v2", |d| {

@@ -4,7 +4,8 @@ use std::ffi::{c_char, c_void};
 use std::ptr::null_mut;
 use std::slice::from_raw_parts;
 
-use prlx_driver::cuda::calls::{self, KernelNodeParams, NodeParams, node};
+use prlx_driver::cuda::calls::{self, KernelNodeParams, NodeParams, launch, node};
+use prlx_trace::Dim3;
 
 use super::launch::node as kernel;
 use super::{put, put_all};
@@ -193,6 +194,31 @@ pub unsafe fn cuGraphNodeSetParams(node: *mut c_void, params: *mut NodeParams) -
         // SAFETY: as the module says.
         let work = unsafe { any(d, params)? };
         d.node_change(node as u64, work)
+    })
+}
+
+pub unsafe fn cuGraphKernelNodeGetAttribute(node: *mut c_void, attribute: i32, value: *mut c_void) -> i32 {
+    with("cuGraphKernelNodeGetAttribute", |d| {
+        let (Work::Launch { config, .. }, _) = d.node_kernel(node as u64)? else { return Err(code::INVALID_VALUE) };
+        let Dim3 { x, y, z } = config.cluster;
+        match attribute {
+            // One is what it is where none was asked for.
+            // SAFETY: as the module says.
+            launch::CLUSTER_DIMENSION if config.cluster == Dim3::default() => unsafe { put(value.cast(), [0u32; 3]) },
+            // SAFETY: as the module says.
+            launch::CLUSTER_DIMENSION => unsafe { put(value.cast(), [x, y, z]) },
+            _ => Err(code::NOT_SUPPORTED),
+        }
+    })
+}
+pub unsafe fn cuGraphKernelNodeSetAttribute(node: *mut c_void, attribute: i32, value: *const c_void) -> i32 {
+    with("cuGraphKernelNodeSetAttribute", |d| {
+        if attribute != launch::CLUSTER_DIMENSION || value.is_null() {
+            return Err(code::NOT_SUPPORTED);
+        }
+        // SAFETY: as the module says: 64 bytes.
+        let [x, y, z] = unsafe { value.cast::<[u32; 3]>().read_unaligned() };
+        d.node_cluster(node as u64, Dim3 { x, y, z })
     })
 }
 

@@ -3,7 +3,8 @@
 use std::ffi::c_void;
 use std::slice::{from_raw_parts, from_raw_parts_mut};
 
-use prlx_driver::cuda::calls;
+use prlx_driver::DevicePtr;
+use prlx_driver::cuda::calls::{self, pointer};
 use prlx_driver::tensor_map::{Swizzle, TensorMap};
 use prlx_trace::kernel::Scalar;
 
@@ -38,6 +39,34 @@ pub unsafe fn cuMemFreeAsync(at: u64, stream: *mut c_void) -> i32 {
 pub unsafe fn cuMemHostAlloc(at: *mut *mut c_void, bytes: usize, _: u32) -> i32 {
     // SAFETY: as the module says.
     with("cuMemHostAlloc", |d| unsafe { put(at, d.pin(bytes)? as *mut c_void) })
+}
+pub unsafe fn cuPointerGetAttributes(count: u32, attributes: *mut i32, data: *mut *mut c_void, at: u64) -> i32 {
+    with("cuPointerGetAttributes", |d| {
+        d.ready()?;
+        let found = d.emulator.allocation(DevicePtr(at));
+        let (start, size) = found.map_or((0, 0), |(start, size)| (start.0, size));
+        let held = u32::from(found.is_some());
+        // SAFETY: as the module says: `count` of both, with places as large as each attribute is.
+        let asked =
+            unsafe { from_raw_parts(attributes, count as usize).iter().zip(from_raw_parts(data, count as usize)) };
+        for (attribute, to) in asked {
+            // SAFETY: as above.
+            unsafe {
+                match *attribute {
+                    pointer::MEMORY_TYPE => put(to.cast(), pointer::DEVICE * held)?,
+                    pointer::IS_MANAGED => put(to.cast(), 0u8)?,
+                    pointer::DEVICE_ORDINAL => put(to.cast(), if held == 1 { d.ordinal() } else { -2 })?,
+                    pointer::RANGE_START | pointer::MAPPING_START => put(to.cast(), start)?,
+                    pointer::RANGE_SIZE | pointer::MAPPING_SIZE => put(to.cast(), size)?,
+                    pointer::MAPPED => put(to.cast(), held as u8)?,
+                    // Read and write.
+                    pointer::ACCESS_FLAGS => put(to.cast(), 3 * held)?,
+                    _ => return Err(code::INVALID_VALUE),
+                }
+            }
+        }
+        Ok(())
+    })
 }
 pub unsafe fn cuMemFreeHost(at: *mut c_void) -> i32 {
     with("cuMemFreeHost", |d| d.unpin(at as u64))
