@@ -10,6 +10,7 @@ mod launches;
 pub mod prlx;
 pub mod schedules;
 mod text;
+mod words;
 
 pub use checks::{checks, checks_json};
 pub use json::{json, read_json};

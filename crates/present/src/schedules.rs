@@ -8,7 +8,8 @@ use std::io::{self, Write};
 use prlx_analyze::report::{Fault, Report, Verdict};
 
 use crate::text::paint::{Ink, clean, count, number, plain, wrap};
-use crate::text::{Style, ink, stops, text};
+use crate::text::{Style, ink, text};
+use crate::words::stops;
 
 /// Outcomes that the text lists.
 const LISTED: usize = 6;

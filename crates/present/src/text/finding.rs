@@ -2,13 +2,11 @@
 
 use std::io::{self, Write};
 
-use prlx_analyze::Kind;
 use prlx_analyze::report::{Finding, LaunchReport, Location, OperandRow, Operands, SliceNode, WarpHit};
-use prlx_trace::LaneMask;
-use prlx_trace::kernel::SiteClass;
 
-use super::paint::{Ink, clean, clip, count, number, pad, plain, wrap};
-use super::{Text, noun};
+use super::Text;
+use super::paint::{Ink, clean, clip, count, pad, plain, wrap};
+use crate::words::{self, Fact, noun, place, sentence, short};
 
 /// Warps that are listed beside the one shown.
 const WARPS: usize = 8;
@@ -20,41 +18,6 @@ const ROWS: usize = 8;
 const NODES: usize = 12;
 /// Where values begin, behind their names.
 const INDENT: usize = 12;
-
-/// What happened, in a sentence.
-fn sentence(f: &Finding) -> String {
-    let lanes = format!("{} of {}", count(f.lanes_total, "lane", "lanes"), count(f.warps_total, "warp", "warps"));
-    let one = f.lanes_total == 1;
-    let s = if one { "s" } else { "" };
-    let side = ["A", "B"][usize::from(f.side.unwrap_or(0).min(1))];
-    match f.kind {
-        Kind::Branch if f.hashes.is_some() => format!("{lanes} take{s} other decisions"),
-        Kind::Branch => match f.ways {
-            [0, n] if n > 0 => format!("{lanes} decide{s} otherwise: false in A, true in B"),
-            [n, 0] if n > 0 => format!("{lanes} decide{s} otherwise: true in A, false in B"),
-            [a, b] => {
-                let ways = if a.saturating_add(b) == f.count {
-                    format!(": {} true only in A, {} only in B", number(a), number(b))
-                } else {
-                    String::new()
-                };
-                format!("{lanes} decide{s} otherwise{ways}")
-            }
-        },
-        Kind::ActiveMask => format!("{lanes} {} in other company", if one { "is" } else { "are" }),
-        Kind::Value if f.hashes.is_some() => format!("{lanes} see{s} other values"),
-        Kind::Value => format!("{lanes} {} another value", if one { "has" } else { "have" }),
-        Kind::Path => format!("{lanes} take{s} another path"),
-        Kind::ExtraEvents => {
-            let side_at = usize::from(f.side.unwrap_or(0).min(1));
-            let what = match (f.extra_trips[side_at], f.extra_visits[side_at]) {
-                (0, n) => count(n, "visit", "visits"),
-                (n, _) => count(n, "loop trip", "loop trips"),
-            };
-            format!("{lanes} make{s} {what} more in {side}")
-        }
-    }
-}
 
 /// A short form: one line.
 pub(super) fn brief(out: &mut impl Write, t: &Text<'_>, number: usize, f: &Finding) -> io::Result<()> {
@@ -69,16 +32,6 @@ pub(super) fn brief(out: &mut impl Write, t: &Text<'_>, number: usize, f: &Findi
         t.style.ink(Ink::Place, &pad(&place, 22)),
         clip(&text, t.style.width.saturating_sub(39))
     )
-}
-
-fn place(l: &Location) -> String {
-    let file = clean(l.file.rsplit(['/', '\\']).next().unwrap_or(&l.file));
-    if l.column > 0 { format!("{file}:{}:{}", l.line, l.column) } else { format!("{file}:{}", l.line) }
-}
-
-pub(super) fn short(l: &Location) -> String {
-    let file = clean(l.file.rsplit(['/', '\\']).next().unwrap_or(&l.file));
-    format!("{file}:{}", l.line)
 }
 
 /// The whole story.
@@ -97,71 +50,14 @@ pub(super) fn full(out: &mut impl Write, t: &Text<'_>, l: &LaunchReport, number:
     if let Some(site) = f.shown() {
         row(out, noun(site.class), &clip(&clean(&site.text), t.style.width.saturating_sub(INDENT)))?;
     }
-    let w = &f.warp;
-    let block = format!("warp {} of CTA {} {}", w.in_cta, w.cta, w.at);
-    row(out, "at", &format!("{block}{}", lanes_in_words(f.lanes, l.warp_size)))?;
+    row(out, "at", &words::at(f, l.warp_size))?;
     for line in grid(t, f, l.warp_size) {
         writeln!(out, "{}{line}", " ".repeat(INDENT))?;
     }
-    if let (Some(a), Some(b)) = (f.visit[0], f.visit[1]) {
-        let visits = |v: u64| {
-            if v == 0 { "the first visit".to_string() } else { format!("after {}", count(v, "visit", "visits")) }
-        };
-        let text = if a == b {
-            format!("{} of lane {}", visits(a), f.lane)
-        } else {
-            format!("{} of lane {} in A, {} in B", visits(a), f.lane, visits(b))
-        };
-        row(out, "when", &text)?;
-    } else if let Some(v) = f.visit[0].or(f.visit[1]) {
-        let text =
-            if v == 0 { "the first visit".to_string() } else { format!("after {}", count(v, "visit", "visits")) };
-        row(out, "when", &format!("{text} of lane {}", f.lane))?;
-    }
-    for (i, trip) in f.trips.iter().enumerate() {
-        let at = trip.location.as_ref().map(|l| format!(" of the loop at {}", short(l))).unwrap_or_default();
-        let [a, b] = trip.trip.map(|t| t.saturating_add(1));
-        let of = match trip.trips {
-            [m, n] if m == n => format!("of {} on both sides", super::number(m)),
-            [m, n] => format!("of {} in A, {} in B", super::number(m), super::number(n)),
-        };
-        let which = if a == b {
-            format!("trip {}", super::number(a))
-        } else {
-            format!("trip {} in A, {} in B,", super::number(a), super::number(b))
-        };
-        let name = if i == 0 && f.visit == [None, None] { "when" } else { "" };
-        row(out, name, &format!("{which}{at}, {of}"))?;
-    }
-    if let Some([a, b]) = f.values.filter(|_| f.kind == Kind::Branch) {
-        let boolean = f.shown().is_some_and(|s| s.class != SiteClass::Switch);
-        let show = |v: u64| if boolean { if v == 0 { "false".into() } else { "true".into() } } else { v.to_string() };
-        row(out, "value", &format!("A {}   B {}", show(a), t.style.ink(Ink::Bad, &show(b))))?;
-    }
-    if let Some(masks) = &f.masks {
-        let m = masks.each_ref().map(|m| format!("{:#x}", m.lanes.0));
-        row(out, "lanes", &format!("A {}   B {}", m[0], t.style.ink(Ink::Bad, &m[1])))?;
-    }
-    if let Some(h) = &f.hashes {
-        let names = ["decisions", "loaded values", "stored values", "synchronisation"];
-        let differ: Vec<_> = names.iter().zip(h.differ).filter(|(_, d)| *d).map(|(n, _)| *n).collect();
-        if !differ.is_empty() {
-            row(out, "hashes", &format!("{} differ", differ.join(" and ")))?;
-        }
-        match h.checkpoint {
-            Some(c) => row(
-                out,
-                "",
-                &format!(
-                    "checkpoint {} is the first of {} that differs",
-                    c.saturating_add(1),
-                    super::number(h.checkpoints[0])
-                ),
-            )?,
-            None if h.checkpoints != [0, 0] => {
-                row(out, "", &format!("after all of {}", count(h.checkpoints[0], "checkpoint", "checkpoints")))?
-            }
-            None => {}
+    for (name, fact) in words::facts(f) {
+        match fact {
+            Fact::Text(text) => row(out, name, &text)?,
+            Fact::Sides([a, b]) => row(out, name, &format!("A {a}   B {}", t.style.ink(Ink::Bad, &b)))?,
         }
     }
     if let Some(operands) = &f.operands {
@@ -177,25 +73,14 @@ pub(super) fn full(out: &mut impl Write, t: &Text<'_>, l: &LaunchReport, number:
             row(out, "", &format!("and {} more", site.steers.len() - 4))?;
         }
     }
-    if f.follows != [0, 0] {
-        let visits = |n: u64| count(n, "visit", "visits");
-        let text = match f.follows {
-            [0, b] => format!("{} only in B", visits(b)),
-            [a, 0] => format!("{} only in A", visits(a)),
-            [a, b] => format!("{} only in A and {} only in B", visits(a), visits(b)),
-        };
-        row(out, "then", &format!("{text}, because of it"))?;
+    if let Some(then) = words::follows(f) {
+        row(out, "then", &then)?;
     }
     why(out, t, &f.slice)?;
-    let mut rest = f.warps.iter().filter(|h| h.warp != w.warp);
+    let mut rest = f.warps.iter().filter(|h| h.warp != f.warp.warp);
     let shown: Vec<&WarpHit> = rest.by_ref().take(WARPS).collect();
     for (i, h) in shown.iter().enumerate() {
-        let visit = match h.visit {
-            Some(0) => ", at the first visit".into(),
-            Some(v) => format!(", after {}", count(v, "visit", "visits")),
-            None => String::new(),
-        };
-        let text = format!("warp {} of CTA {}{}{visit}", h.in_cta, h.cta, lanes_in_words(h.lanes, l.warp_size));
+        let text = words::hit(h, l.warp_size);
         row(out, if i == 0 { "also at" } else { "" }, &text)?;
     }
     let more = f.warps_total.saturating_sub(1 + shown.len() as u64);
@@ -203,12 +88,6 @@ pub(super) fn full(out: &mut impl Write, t: &Text<'_>, l: &LaunchReport, number:
         row(out, if shown.is_empty() { "also at" } else { "" }, &format!("{} more", count(more, "warp", "warps")))?;
     }
     Ok(())
-}
-
-/// `, lanes 3, 5-7`.
-fn lanes_in_words(mask: LaneMask, size: u8) -> String {
-    let all = if size >= 64 { u64::MAX } else { (1 << size) - 1 };
-    if mask.0 == all { ", all lanes".into() } else { format!(", {mask}") }
 }
 
 /// The lanes of the warp in a row: `#` differs here, `+` elsewhere in the loop, `.` agrees.

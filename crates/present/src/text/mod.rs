@@ -9,10 +9,9 @@ pub(crate) mod paint;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use prlx_analyze::report::{Coverage, LaunchPart, LaunchReport, ProcessPair, Report, Verdict};
-use prlx_trace::Level;
-use prlx_trace::kernel::{FaultKind, SiteClass};
+use prlx_analyze::report::{LaunchPart, LaunchReport, ProcessPair, Report, Verdict};
 
+use crate::words;
 pub use paint::Style;
 use paint::{Ink, clean, clip, count, number, pad, plain, wrap};
 
@@ -84,34 +83,7 @@ impl Text<'_> {
     }
 
     fn head(&self, out: &mut impl Write, r: &Report) -> io::Result<()> {
-        let stopped = r.launches.iter().find_map(|l| match &l.faults {
-            [Some(f), None] => Some((l, "A", f.kind)),
-            [None, Some(f)] => Some((l, "B", f.kind)),
-            _ => None,
-        });
-        let what = match (r.verdict, r.first()) {
-            (Verdict::Same, _) => "no difference, and everything was seen".to_string(),
-            (Verdict::Unknown, _) => "no difference seen, but not everything was".to_string(),
-            (_, Some((l, f))) => {
-                let roots = l.findings.iter().fold(0u64, |n, f| n.saturating_add(f.roots)).max(f.lanes_total);
-                let part = if roots == 1 { "lanes parts" } else { "lanes part" };
-                let place = f.location().map(|l| format!(", first at {}", finding::short(l))).unwrap_or_default();
-                let name = match stopped {
-                    Some((of, ..)) if std::ptr::eq(of, l) => String::new(),
-                    _ => format!("{}: ", clean(&plain(&l.kernel))),
-                };
-                let what = format!("{name}{} of {} {part}{place}", number(roots), number(l.coverage.lanes.total));
-                self.first(r, Some(l), &what)
-            }
-            (_, None) if stopped.is_some() => "no decision seen to differ".to_string(),
-            (_, None) if r.first_launch().is_some() => self.first(r, None, "though no decision does"),
-            (_, None) => "one side launched more".to_string(),
-        };
-        let what = match stopped {
-            Some((l, side, kind)) => format!("{}: only {side} {}; {what}", clean(&plain(&l.kernel)), stops(kind, 1)),
-            None => what,
-        };
-        writeln!(out, "{}  {what}", self.verdict(r.verdict))?;
+        writeln!(out, "{}  {}", self.verdict(r.verdict), words::headline(r))?;
         for (side, name) in ["A", "B"].iter().zip(self.names).filter(|(_, n)| !n.is_empty()) {
             writeln!(
                 out,
@@ -127,38 +99,14 @@ impl Text<'_> {
         if let Some(l) = r.culprit().filter(|_| r.launches.len() > 1) {
             let outputs: Vec<_> = l.differences.iter().map(|d| clean(&d.name)).collect();
             let outputs = outputs.join(", ");
-            let what = format!("{}, {}: the same went in, other bytes came out ({outputs})", self.place(l), kernel(l));
+            let what = format!(
+                "{}, {}: the same went in, other bytes came out ({outputs})",
+                words::launch(self.processes, l),
+                words::kernel(l)
+            );
             writeln!(out, "  {} {what}", self.style.ink(Ink::Bad, "culprit"))?;
         }
         Ok(())
-    }
-
-    /// `what` of `of`, as it is for one launch; of several, with how many differ and which is first.
-    fn first(&self, r: &Report, of: Option<&LaunchReport>, what: &str) -> String {
-        if r.launches.len() == 1 {
-            return what.to_owned();
-        }
-        let parted = r.launches.iter().filter(|l| l.verdict == Verdict::Differs).count() as u64;
-        let all = count(r.launches.len() as u64, "launch", "launches");
-        let first = match r.first_launch() {
-            Some(l) if of.is_some_and(|of| std::ptr::eq(of, l)) => format!(", first {}", self.place(l)),
-            Some(l) => format!(", first {}, {}", self.place(l), kernel(l)),
-            None => String::new(),
-        };
-        format!("{} of {all}{first}; {what}", number(parted))
-    }
-
-    /// Which launch it is.
-    fn place(&self, l: &LaunchReport) -> String {
-        let number = if l.launch[0] == l.launch[1] {
-            format!("launch {}", l.launch[0])
-        } else {
-            format!("launch {} of A, {} of B", l.launch[0], l.launch[1])
-        };
-        match self.processes.get(l.process as usize) {
-            Some(p) if self.processes.len() > 1 => format!("{number} of {}", clean(&p.names[0])),
-            _ => number,
-        }
     }
 
     /// What only one side has.
@@ -184,12 +132,17 @@ impl Text<'_> {
     /// A launch on one line.
     fn launch_line(&self, l: &LaunchReport) -> String {
         let why = match (&l.findings[..], &l.differences[..], &l.gaps[..]) {
-            ([f, ..], ..) => f.location().map(|l| format!(", first at {}", finding::short(l))).unwrap_or_default(),
+            ([f, ..], ..) => f.location().map(|l| format!(", first at {}", words::short(l))).unwrap_or_default(),
             (_, [d, ..], _) => format!(", {} {}", d.what.name(), clean(&d.name)),
             (_, _, [gap, ..]) => format!(", {}", clean(gap)),
             _ => String::new(),
         };
-        format!("{}  {}  {}{why}", self.verdict(l.verdict), kernel(l), self.style.ink(Ink::Faint, &self.place(l)))
+        format!(
+            "{}  {}  {}{why}",
+            self.verdict(l.verdict),
+            words::kernel(l),
+            self.style.ink(Ink::Faint, &words::launch(self.processes, l))
+        )
     }
 
     /// Launches that were not recorded, by kernel and reason.
@@ -197,7 +150,7 @@ impl Text<'_> {
         let mut groups: BTreeMap<(String, String), u64> = BTreeMap::new();
         for l in all {
             let why = l.gaps.first().map_or(String::new(), |g| clean(g));
-            *groups.entry((kernel(l), why)).or_default() += 1;
+            *groups.entry((words::kernel(l), why)).or_default() += 1;
         }
         if groups.is_empty() {
             return Ok(());
@@ -220,7 +173,7 @@ impl Text<'_> {
         if one {
             writeln!(out, "{kernel}  {}", self.style.ink(Ink::Faint, &shape))?;
         } else {
-            let place = format!("{}, {shape}", self.place(l));
+            let place = format!("{}, {shape}", words::launch(self.processes, l));
             writeln!(out, "{}  {kernel}  {}", self.verdict(l.verdict), self.style.ink(Ink::Faint, &place))?;
         }
         self.faults(out, l)?;
@@ -254,8 +207,11 @@ impl Text<'_> {
                 }
                 continue;
             };
-            let who =
-                if both { format!("both sides {}", stops(f.kind, 2)) } else { format!("{side} {}", stops(f.kind, 1)) };
+            let who = if both {
+                format!("both sides {}", words::stops(f.kind, 2))
+            } else {
+                format!("{side} {}", words::stops(f.kind, 1))
+            };
             writeln!(out, "  {}", self.style.ink(Ink::Bad, &who))?;
             for line in f.text.lines() {
                 for part in wrap(&clean(line), self.style.width.saturating_sub(4)) {
@@ -321,84 +277,15 @@ impl Text<'_> {
 
     /// Coverage, gaps, cost.
     fn seen(&self, out: &mut impl Write, l: &LaunchReport) -> io::Result<()> {
-        let line = |out: &mut dyn Write, name: &str, text: &str| self.line(out, name, text);
-        let Coverage { percent, warps, lanes, visits, elements, sites } = &l.coverage;
-        line(out, "coverage", &format!("{percent} %"))?;
-        let parts = |all: &[(u64, &str)]| -> String {
-            let some: Vec<_> =
-                all.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", number(*n))).collect();
-            if some.is_empty() { String::new() } else { format!(": {}", some.join(", ")) }
-        };
-        let w = parts(&[
-            (warps.equal, "equal by digest"),
-            (warps.compared, "compared"),
-            (warps.missing, "not recorded"),
-            (warps.failed, "not decodable"),
-        ]);
-        line(out, "seen", &format!("{}{w}", count(warps.total, "warp", "warps")))?;
-        let n = parts(&[
-            (lanes.in_equal_warps, "in equal warps"),
-            (lanes.same_words, "with the same recording"),
-            (lanes.compared, "decoded to the end"),
-            (lanes.truncated, "cut short"),
-            (lanes.missing, "not recorded"),
-            (lanes.failed, "not decodable"),
-        ]);
-        line(out, "", &format!("{}{n}", count(lanes.total, "lane", "lanes")))?;
-        for (side, v) in ["A", "B"].iter().zip(visits) {
-            let all = v.recorded.saturating_add(v.computed);
-            if all > 0 || v.other > 0 {
-                let other = if v.other > 0 { format!(", {} other visits", number(v.other)) } else { String::new() };
-                let how = parts(&[(v.recorded, "recorded"), (v.computed, "computed again")]);
-                line(out, "", &format!("{side}: {} decoded{how}{other}", count(all, "decision", "decisions")))?;
-            }
-        }
-        if l.skipped.iter().any(Option::is_some) {
-            return self.gaps(out, l);
-        }
-        let kind = if l.level == Level::Path { "decision sites" } else { "sites" };
-        let what = |s: &prlx_analyze::report::Sites| {
-            format!("{}{}", number(s.total), parts(&[(s.skipped, "not recorded"), (s.unmatched, "without a partner")]))
-        };
-        let s = if sites[0] == sites[1] {
-            what(&sites[0])
-        } else {
-            format!("A {}; B {}", what(&sites[0]), what(&sites[1]))
-        };
-        if sites.iter().any(|s| s.total > 0) {
-            line(out, "", &format!("{kind}: {s}"))?;
+        for (name, what) in words::seen(l) {
+            self.line(out, name, &what)?;
         }
         self.gaps(out, l)?;
-        let device = if l.device[0] == l.device[1] {
-            clean(&l.device[0])
-        } else {
-            format!("A {}, B {}", clean(&l.device[0]), clean(&l.device[1]))
-        };
-        let e = elements.each_ref().map(|e| e.recorded);
-        let dropped = elements[0].dropped.saturating_add(elements[1].dropped);
-        let lost = if dropped > 0 { format!(", {} lost", number(dropped)) } else { String::new() };
-        let cost = match l.dilation {
-            [Some(a), Some(b)] if (a * 100.0).round() == (b * 100.0).round() => format!(", {a:.2}x the work"),
-            [a, b] if a.is_some() || b.is_some() => {
-                let x = |d: Option<f64>| d.map_or("?".into(), |d| format!("{d:.2}x"));
-                format!(", A {} and B {} the work", x(a), x(b))
-            }
-            _ => String::new(),
-        };
-        let words = if e[0] == e[1] { number(e[0]) } else { format!("{} and {}", number(e[0]), number(e[1])) };
-        // Of launch files it goes without saying.
-        let sure = match &l.fidelity {
-            [a, b] if a == b && (a.is_empty() || a == "source") => String::new(),
-            [a, b] if a == b => format!(", {}", clean(a)),
-            [a, b] => format!(", A {} and B {}", clean(a), clean(b)),
-        };
-        line(out, "recorded", &format!("level {} on {device}{sure}: {words} elements{lost}{cost}", l.level.name()))
+        if let Some(how) = words::recorded(l) {
+            self.line(out, "recorded", &how)?;
+        }
+        Ok(())
     }
-}
-
-/// A launch's kernel, safe for a terminal.
-fn kernel(l: &LaunchReport) -> String {
-    clean(&plain(&l.kernel))
 }
 
 /// A verdict in its colour.
@@ -409,30 +296,4 @@ pub(crate) fn ink(style: Style, v: Verdict) -> String {
         Verdict::Unknown => Ink::Doubt,
     };
     style.ink(ink, v.name())
-}
-
-/// What a launch does that is stopped; `n` of them.
-pub(crate) fn stops(kind: FaultKind, n: u64) -> &'static str {
-    match (kind, n) {
-        (FaultKind::Fault, 1) => "faults",
-        (FaultKind::Fault, _) => "fault",
-        (FaultKind::Stuck, 1) => "gets stuck",
-        (FaultKind::Stuck, _) => "get stuck",
-    }
-}
-
-/// What a site of a class is called.
-fn noun(class: SiteClass) -> &'static str {
-    match class {
-        SiteClass::Branch => "branch",
-        SiteClass::Guard => "guard",
-        SiteClass::Select => "select",
-        SiteClass::Switch => "switch",
-        SiteClass::Load => "load",
-        SiteClass::Store => "store",
-        SiteClass::Atomic => "atomic",
-        SiteClass::Sync => "barrier",
-        SiteClass::Entry => "entry",
-        SiteClass::Exit => "exit",
-    }
 }
