@@ -7,7 +7,7 @@
 //! Misses: levels `print` and `operands`, which record no path; what one side did after the other's recording ended. Time
 //! is counted in steps of each lane for itself: equal columns of two lanes are not one moment.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use prlx_trace::kernel::Module;
 use prlx_trace::{FuncId, Lane, LoopId, SiteId, Trace, WarpId};
@@ -17,7 +17,7 @@ use crate::describe;
 use crate::diff::{Shared, at_number};
 use crate::diverge;
 use crate::error::Error;
-use crate::report::{Finding, LaunchReport, Location, SiteInfo, data};
+use crate::report::{Finding, LaunchReport, Location, Report, SiteInfo, data};
 use crate::tree::{self, Entry};
 use crate::warp::{Context, lane_trees};
 
@@ -188,6 +188,61 @@ pub fn look(
     }
     lay_out(&mut out, rows);
     Ok(Some(out))
+}
+
+/// What viewers show beside a report: what there is to see around its first findings, and the sources that those name.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Scene {
+    /// By index of the launch in the report and of the finding in the launch.
+    pub looks: BTreeMap<(usize, usize), Look>,
+    /// By side: texts of source files, by the path that locations name.
+    pub sources: [BTreeMap<String, String>; 2],
+}
+
+impl Scene {
+    /// Looks at what a report found in one pair of processes, of which these are the recordings; until there are `most` looks.
+    ///
+    /// # Errors
+    /// Those of [`look`].
+    pub fn add(
+        &mut self,
+        traces: [&Trace; 2],
+        report: &Report,
+        process: u64,
+        most: usize,
+        options: &LookOptions,
+    ) -> Result<(), Error> {
+        for (i, launch) in report.launches.iter().enumerate().filter(|(_, l)| l.process == process) {
+            for (j, finding) in launch.findings.iter().enumerate() {
+                if self.looks.len() >= most {
+                    return Ok(());
+                }
+                if let Some(look) = look(traces, launch, finding, options)? {
+                    self.looks.insert((i, j), look);
+                }
+                self.add_sources(traces, launch, finding);
+            }
+        }
+        Ok(())
+    }
+
+    fn add_sources(&mut self, traces: [&Trace; 2], launch: &LaunchReport, finding: &Finding) {
+        let sites = finding.site.iter().flatten().flat_map(|s| s.location.iter());
+        let steered = finding.site.iter().flatten().flat_map(|s| &s.steers).flat_map(|s| s.location.iter());
+        let slice = finding.slice.iter().flat_map(|n| n.location.iter());
+        let places = sites.chain(steered).chain(slice).chain(&finding.place);
+        let files: BTreeSet<&str> =
+            places.flat_map(|l| std::iter::once(l).chain(&l.inlined)).map(|l| l.file.as_str()).collect();
+        for (side, trace) in traces.into_iter().enumerate() {
+            let recording = at_number(trace, launch.launch[side]);
+            let module = recording.and_then(|r| trace.modules.get(r.launch.module.index()));
+            for f in module.into_iter().flat_map(|m| &m.files).filter(|f| files.contains(f.path.as_str())) {
+                if let Some(text) = &f.text {
+                    self.sources[side].entry(f.path.clone()).or_insert_with(|| text.clone());
+                }
+            }
+        }
+    }
 }
 
 /// Brings the lanes to one scale.

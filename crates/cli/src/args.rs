@@ -114,7 +114,7 @@ impl RunArgs {
             recorder,
             choice: ChoiceArgs::default(),
             device: self.device.clone(),
-            report: ReportArgs { json: self.json, findings: 1 },
+            report: ReportArgs { json: self.json, findings: 1, html: None },
             seeds: self.seeds.clone(),
             no_zoom: false,
             keep: None,
@@ -474,6 +474,9 @@ pub struct ReportArgs {
     /// Show at most this many findings
     #[arg(long, short = 'n', visible_alias = "max-shown", value_name = "N", default_value_t = 10)]
     pub findings: usize,
+    /// Also write the report into FILE, as a page with source, lanes over time and both sides' steps (docs/html.md)
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
 }
 
 fn checks(text: &str) -> Result<Checks, String> {

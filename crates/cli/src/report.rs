@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
+use prlx_analyze::look::{LookOptions, Scene};
 use prlx_analyze::{DiffOptions, Report};
 use prlx_driver::session::{Pattern, Session};
 use prlx_trace::Trace;
@@ -12,6 +13,9 @@ use prlx_trace::check::Findings;
 
 use crate::args::ReportArgs;
 use crate::ui::Ui;
+
+/// Findings that a page shows in full.
+const LOOKS: usize = 24;
 
 /// How to compare.
 pub fn options(args: &ReportArgs) -> DiffOptions {
@@ -27,20 +31,36 @@ pub fn diff(a: &Trace, b: &Trace, names: [String; 2], args: &ReportArgs, ui: &Ui
     Ok(found)
 }
 
-/// Compares two sessions, or single recordings, process by process; kernels like one of `kernels`, or all.
+/// How many findings are to be looked at for viewers.
+pub fn looks(args: &ReportArgs) -> usize {
+    if args.html.is_some() { LOOKS } else { 0 }
+}
+
+/// Writes the report as a page, where one was asked for.
+pub fn page(report: &Report, scene: &Scene, args: &ReportArgs) -> Result<()> {
+    let Some(path) = &args.html else { return Ok(()) };
+    let mut page = Vec::new();
+    prlx_present::html(&mut page, report, scene)?;
+    std::fs::write(path, page).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Compares two sessions, or single recordings, process by process; kernels like one of `kernels`, or all. What viewers
+/// show of the first `looks` findings comes with it.
 pub fn sessions(
     sides: &[Session; 2],
     names: [String; 2],
     kernels: &[Pattern],
     options: DiffOptions,
+    looks: usize,
     ui: &Ui,
-) -> Result<Report> {
+) -> Result<(Report, Scene)> {
     let processes = sides.each_ref().map(|s| s.files.iter().map(|f| f.process.clone()).collect::<Vec<_>>());
     let matching = prlx_analyze::pair_processes(&processes[0], &processes[1]);
     let bar = ui.bar(matching.pairs.len() as u64, "comparing processes");
     let wanted = |name: &str| kernels.is_empty() || kernels.iter().any(|p| p.takes(name));
     let mut seen = BTreeSet::new();
     let mut found = Report::new(names);
+    let mut scene = Scene::default();
     for (i, j) in &matching.pairs {
         let (a, b) = (read(&sides[0], *i)?, read(&sides[1], *j)?);
         let here: BTreeSet<String> = [&a, &b].into_iter().flat_map(names_of).filter(|n| wanted(n)).collect();
@@ -52,7 +72,9 @@ pub fn sessions(
             options.kernels = here.iter().cloned().collect();
         }
         seen.extend(here);
+        let process = found.processes.len() as u64;
         found.add([&a, &b], &options)?;
+        scene.add([&a, &b], &found, process, looks, &LookOptions::default())?;
         bar.inc(1);
     }
     for (side, all) in (0u8..).zip(&matching.alone) {
@@ -70,7 +92,7 @@ pub fn sessions(
         let all: Vec<&str> = kernels.iter().map(Pattern::text).collect();
         bail!("no launch of either side has a kernel like {}", all.join(" or "));
     }
-    Ok(found)
+    Ok((found, scene))
 }
 
 /// The kernels of a recording's launches.

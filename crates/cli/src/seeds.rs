@@ -84,7 +84,7 @@ pub fn run(args: &CompareArgs, seeds: &Range<u64>, expect: bool, ui: &Ui) -> Res
             let names = runs.map(|r| format!("{} --seed {}", files[r.file].display(), r.seed));
             let alone = DeviceArgs { threads: Some(1), ..args.device.clone() };
             let jobs = runs.map(|r| seeded(&jobs[r.file], r.seed));
-            let report = compare::parted(&jobs, names, args, &alone, ui)?.0;
+            let report = compare::parted(&jobs, names, args, &alone, ui)?.report;
             if report.verdict == Verdict::Same {
                 // It would be a bug of the CPU device.
                 ui.warn("the two recordings agree though the runs did not: a schedule did not replay");

@@ -4,6 +4,7 @@
 //! characters to a terminal.
 
 mod checks;
+mod html;
 pub mod inspect;
 mod json;
 mod launches;
@@ -13,6 +14,7 @@ mod text;
 mod words;
 
 pub use checks::{checks, checks_json};
+pub use html::html;
 pub use json::{json, read_json};
 pub use launches::{kernels, launches};
 pub use schedules::{schedules, schedules_json};

@@ -240,6 +240,15 @@ pub(crate) fn value(class: SiteClass, v: u64) -> String {
     }
 }
 
+/// What a visit of a site gave; nothing where it only says that it was there.
+pub(crate) fn step_value(class: SiteClass, v: u64) -> String {
+    match class {
+        SiteClass::Branch | SiteClass::Guard | SiteClass::Select | SiteClass::Switch => value(class, v),
+        _ if v == 0 => String::new(),
+        _ => format!("{v:#x}"),
+    }
+}
+
 /// What follows from it.
 pub(crate) fn follows(f: &Finding) -> Option<String> {
     let visits = |n: u64| count(n, "visit", "visits");

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use prlx_analyze::Report;
+use prlx_analyze::look::{LookOptions, Scene};
 use prlx_driver::Job;
 use prlx_driver::session::Session;
 use prlx_trace::Level;
@@ -38,8 +39,9 @@ pub fn run(args: &CompareArgs, ui: &Ui) -> Result<ExitCode> {
     let files = [a, args.b.as_ref().unwrap_or(a)];
     let jobs = [record::load(files[0], &args.device)?, record::load(files[1], &args.device)?];
     let names = files.map(|f| f.display().to_string());
-    let (found, [a, b]) = parted(&jobs, names, args, &args.device, ui)?;
-    report::print(&found, args.device.check.map(|_| [&a, &b]), &args.report, ui)
+    let Parted { report, scene, checks: [a, b] } = parted(&jobs, names, args, &args.device, ui)?;
+    report::page(&report, &scene, &args.report)?;
+    report::print(&report, args.device.check.map(|_| [&a, &b]), &args.report, ui)
 }
 
 /// Records two programs, one after the other, and compares their sessions.
@@ -65,7 +67,9 @@ fn programs(commands: [&Words; 2], args: &CompareArgs, ui: &Ui) -> Result<ExitCo
     let [a, b] = [0, 1].map(|i| sessions[i].clone());
     let names = commands.map(|c| c.0.iter().map(|w| w.to_string_lossy()).collect::<Vec<_>>().join(" "));
     let kernels = program::patterns(&args.recorder.kernel)?;
-    let found = report::sessions(&[a, b], names, &kernels, report::options(&args.report), ui)?;
+    let looks = report::looks(&args.report);
+    let (found, scene) = report::sessions(&[a, b], names, &kernels, report::options(&args.report), looks, ui)?;
+    report::page(&found, &scene, &args.report)?;
     report::print(&found, None, &args.report, ui)
 }
 
@@ -93,15 +97,15 @@ impl Drop for Folder {
     }
 }
 
-/// Records both sides on a device, compares, and records again around the first findings with all operands. Also what checks
-/// found.
-pub fn parted(
-    jobs: &[Job; 2],
-    names: [String; 2],
-    args: &CompareArgs,
-    device: &DeviceArgs,
-    ui: &Ui,
-) -> Result<(Report, [Findings; 2])> {
+/// What comes of two launch files.
+pub struct Parted {
+    pub report: Report,
+    pub scene: Scene,
+    pub checks: [Findings; 2],
+}
+
+/// Records both sides on a device, compares, and records again around the first findings with all operands.
+pub fn parted(jobs: &[Job; 2], names: [String; 2], args: &CompareArgs, device: &DeviceArgs, ui: &Ui) -> Result<Parted> {
     let programs = jobs.each_ref().map(|job| record::program(&args.recorder, record::warps_per_cta(job)));
     let of = |i: usize| record::record(&jobs[i], &programs[i], &args.recorder, device, ui);
     let ((a, found_a), (b, found_b)) = (of(0)?, of(1)?);
@@ -132,5 +136,7 @@ pub fn parted(
             prlx_analyze::attach_operands(&mut found, &zoom(0, wa)?, &zoom(1, wb)?)?;
         }
     }
-    Ok((found, [found_a, found_b]))
+    let mut scene = Scene::default();
+    scene.add([&a, &b], &found, 0, report::looks(&args.report), &LookOptions::default())?;
+    Ok(Parted { report: found, scene, checks: [found_a, found_b] })
 }

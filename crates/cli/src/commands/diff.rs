@@ -21,7 +21,9 @@ pub fn run(args: &DiffArgs, ui: &Ui) -> Result<ExitCode> {
     let sides = [Session::open(&args.a)?, Session::open(&args.b)?];
     let names = [&args.a, &args.b].map(|p| p.display().to_string());
     let options = DiffOptions { launches: args.launch.clone(), shard: args.shard, ..report::options(&args.report) };
-    let found = report::sessions(&sides, names, &args.kernel, options, ui)?;
+    let looks = report::looks(&args.report);
+    let (found, scene) = report::sessions(&sides, names, &args.kernel, options, looks, ui)?;
+    report::page(&found, &scene, &args.report)?;
     if let Some(path) = args.output.as_ref().filter(|_| args.shard.is_some()) {
         let mut file = Vec::new();
         prlx_present::json(&mut file, &found, None)?;

@@ -7,12 +7,14 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
+use prlx_analyze::look::Scene;
 use prlx_analyze::v1::{self, Compared, SiteTable};
 use prlx_analyze::{Report, Verdict};
 use prlx_present::prlx::{Counts, Gate, Row, passes, prlx_chrome, prlx_csv, prlx_json};
 use prlx_trace::v1::HistoryEntry;
 
 use crate::args::DiffArgs;
+use crate::report;
 use crate::ui::Ui;
 use crate::v1::{self as disk, Input, Recording};
 
@@ -68,6 +70,7 @@ pub fn run(args: &DiffArgs, ui: &Ui) -> Result<Option<ExitCode>> {
     };
     bar.finish_and_clear();
     let report = Report { names: [a, b].map(|p| p.display().to_string()), ..report };
+    report::page(&report, &Scene::default(), &args.report)?;
     finish(args, &report, &done.counts, &done.histories, session.is_some(), ui).map(Some)
 }
 

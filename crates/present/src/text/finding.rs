@@ -219,11 +219,11 @@ fn mark(r: &OperandRow, o: &Operands, has: [bool; 2]) -> String {
     }
 }
 
-/// What joins node `i` to the one that uses it.
-fn lead(slice: &[SliceNode], i: usize) -> String {
+/// What joins node `i` to the one that uses it, where only the first `most` are shown.
+pub(crate) fn lead(slice: &[SliceNode], i: usize, most: usize) -> String {
     // Whether a sibling of the node's ancestor at that depth (or of the node) follows.
     let follows = |depth: u32| {
-        let rest = slice[i + 1..].iter().take(NODES.saturating_sub(i + 1)).map(|n| n.depth);
+        let rest = slice[i + 1..].iter().take(most.saturating_sub(i + 1)).map(|n| n.depth);
         rest.take_while(|&d| d >= depth).any(|d| d == depth)
     };
     let Some(depth) = slice[i].depth.checked_sub(1) else { return String::new() };
@@ -243,7 +243,7 @@ fn why(out: &mut impl Write, t: &Text<'_>, slice: &[SliceNode]) -> io::Result<()
         .enumerate()
         .take(NODES)
         .map(|(i, n)| {
-            let lead = lead(slice, i);
+            let lead = lead(slice, i, NODES);
             (format!("{lead}{}", clean(&n.text)), n.location.as_ref().map(short).unwrap_or_default())
         })
         .collect();

@@ -12,6 +12,7 @@ use std::io::{self, Write};
 use prlx_analyze::report::{LaunchPart, LaunchReport, ProcessPair, Report, Verdict};
 
 use crate::words;
+pub(crate) use finding::lead;
 pub use paint::Style;
 use paint::{Ink, clean, clip, count, number, pad, plain, wrap};
 
