@@ -118,6 +118,10 @@ impl Recorder {
                     self.word[l] = self.word[l] << bits | v;
                 });
             }
+            Action::TripBegin { counter } => {
+                let plane = &mut planes.w64[usize::from(hook.counters.0) + *counter as usize];
+                each(m, |l| plane.0[l] = 1);
+            }
             Action::TripAdd { counter } => {
                 let plane = &mut planes.w64[usize::from(hook.counters.0) + *counter as usize];
                 each(m, |l| plane.0[l] = plane.0[l].wrapping_add(1));
@@ -127,7 +131,7 @@ impl Recorder {
                 let plane = &mut planes.w64[usize::from(hook.counters.0) + *counter as usize];
                 let large = (1 << COUNT_BITS) - 1;
                 each(m, |l| {
-                    let mut n = std::mem::take(&mut plane.0[l]);
+                    let Some(mut n) = std::mem::take(&mut plane.0[l]).checked_sub(1) else { return };
                     self.word[l] = self.word[l] << COUNT_BITS | n.min(large) as u32;
                     let mut more = n >= large;
                     while more {
@@ -141,8 +145,9 @@ impl Recorder {
             Action::TripFold { counter } => {
                 let plane = &mut planes.w64[usize::from(hook.counters.0) + *counter as usize];
                 each(m, |l| {
+                    let Some(n) = std::mem::take(&mut plane.0[l]).checked_sub(1) else { return };
                     let h = &mut self.hashes[l][Fold::Control as usize];
-                    *h = Fold::step(*h, std::mem::take(&mut plane.0[l]));
+                    *h = Fold::step(*h, n);
                 });
             }
             Action::Fold { into, .. } => each(m, |l| {

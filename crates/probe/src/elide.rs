@@ -15,14 +15,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use prlx_isa::flow::Def;
-use prlx_isa::view::{BlockId, Class, Guard, InstId, Reg};
-use prlx_trace::LoopId;
-use prlx_trace::device::COUNT_BITS;
+use prlx_isa::view::{InstId, Reg};
 use prlx_trace::kernel::Source;
 
-use crate::body::{Body, PartEnd};
+use crate::body::Body;
 use crate::lower::{self, Operation};
-use crate::record::asks;
+use crate::trips::{self, Trip};
 
 /// What was chosen for one function.
 #[derive(Clone, Debug, Default)]
@@ -31,21 +29,8 @@ pub(crate) struct Choice {
     pub sources: Vec<Source>,
     /// Instructions that the decoder evaluates again.
     pub lets: BTreeMap<InstId, Vec<Operation>>,
-    /// Trip-counted loops: the exiting part's branch.
+    /// Trip-counted loops.
     pub trips: Vec<Trip>,
-}
-
-/// A loop whose trips are counted.
-#[derive(Clone, Debug)]
-pub(crate) struct Trip {
-    /// Which decision.
-    pub decision: usize,
-    /// The branch that leaves the loop or stays in it.
-    pub branch: InstId,
-    /// The predicate's value that stays.
-    pub stay: bool,
-    /// Branches that leave the loop by decisions which are computed: under which guard.
-    pub others: Vec<(InstId, Guard)>,
 }
 
 /// Bits that decision `d` takes when it is recorded as it is.
@@ -84,7 +69,7 @@ pub(crate) fn choose(body: &Body<'_>, elide: bool, kept: &[bool]) -> Choice {
         }
     }
     choice.lets = slices(body, kept, &choice.sources, lowered, needed);
-    trips(body, &mut choice);
+    trips::count(body, &mut choice);
     choice
 }
 
@@ -173,81 +158,4 @@ fn slices(
     }
     lowered.retain(|i, _| taken.contains(i));
     lowered
-}
-
-/// Turns recorded decisions into trip counts where a loop allows it.
-fn trips(body: &Body<'_>, choice: &mut Choice) {
-    for l in 0..body.graph.loops.len() {
-        if let Some(trip) = trip(body, choice, l) {
-            choice.sources[trip.decision] = Source::Trips { of: LoopId(l as u32), stay: trip.stay, bits: COUNT_BITS };
-            choice.trips.push(trip);
-        }
-    }
-}
-
-/// Loop `l` as a trip-counted one: natural; left by branches alone; the decision of one of them is recorded, made exactly
-/// once a trip, and the only recorded one inside; no calls (a callee might record, or end the lane). Where others leave
-/// too, by decisions that are computed, it is made right where it branches: then it stays as often as its branch does. Not
-/// waits for a barrier's phase: they ask once or twice, which takes less as bits than as a count.
-fn trip(body: &Body<'_>, choice: &Choice, l: usize) -> Option<Trip> {
-    let this = &body.graph.loops[l];
-    let recorded = |d: &usize| matches!(choice.sources[*d], Source::Bits(_));
-    let decides = |from: BlockId| {
-        let part = &body.parts[from.index()];
-        let mut decided = part.insts.clone().map(InstId).flat_map(|i| body.decided.get(&i).into_iter().flatten());
-        this.exits.len() == 1 || decided.any(recorded)
-    };
-    let mut deciding = this.exits.iter().map(|e| e.0).filter(|from| decides(*from));
-    let (Some(from), None) = (deciding.next(), deciding.next()) else { return None };
-    let innermost = |b: BlockId| body.graph.innermost.get(b.index()).copied().flatten();
-    if this.irreducible || innermost(from) != Some(l) || !this.latches.iter().all(|&b| dominates(body, from, b)) {
-        return None;
-    }
-    let part = &body.parts[from.index()];
-    let PartEnd::Branch { guard, taken, .. } = part.end else { return None };
-    let branch = InstId(part.insts.clone().next_back()?);
-    let inside = |b: BlockId| this.blocks.binary_search(&b).is_ok();
-    let [Def::Inst(at)] = *body.defs(branch, guard.reg).as_slice() else { return None };
-    let decision = *body.decided.get(&at)?.iter().find(|&&d| body.decisions[d].reg == guard.reg)?;
-    let home = body.inst(at).block;
-    if asks(body.inst(at)) || body.inst(at).guard.is_some() || !inside(home) || innermost(home) != Some(l) {
-        return None;
-    }
-    if !recorded(&decision) || this.exits.len() > 1 && home != body.inst(branch).block {
-        return None;
-    }
-    let mut others = Vec::new();
-    for &(other, to) in this.exits.iter().filter(|e| e.0 != from) {
-        let part = &body.parts[other.index()];
-        let PartEnd::Branch { guard, taken, other } = part.end else { return None };
-        if taken == other {
-            return None;
-        }
-        let negate = guard.negate != (to != taken);
-        others.push((InstId(part.insts.clone().next_back()?), Guard { reg: guard.reg, negate }));
-    }
-    for &b in &this.blocks {
-        for i in body.parts[b.index()].insts.clone().map(InstId) {
-            let mut others = body.decided.get(&i).into_iter().flatten();
-            let records = |&d: &usize| d != decision && !matches!(choice.sources[d], Source::Computed | Source::None);
-            if body.inst(i).class == Class::Call || others.any(records) {
-                return None;
-            }
-        }
-    }
-    // The guard holds: control goes to `taken`.
-    let stay = inside(taken) != guard.negate;
-    Some(Trip { decision, branch, stay, others })
-}
-
-fn dominates(body: &Body<'_>, a: BlockId, mut b: BlockId) -> bool {
-    loop {
-        if a == b {
-            return true;
-        }
-        match body.graph.idom.get(b.index()).copied().flatten() {
-            Some(up) => b = up,
-            None => return false,
-        }
-    }
 }

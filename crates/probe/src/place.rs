@@ -5,8 +5,8 @@
 //! - once per trip of a loop that records bits, before the jump back; so that a long tail after the loop does not raise
 //!   that one's `n`, also where the loop is left;
 //! - after calls, and at the start of device functions: nothing is known of the word there;
-//! - where a counted loop is left, as part of [`Action::TripEnd`]: no way through such a loop takes bits before that, so
-//!   for those who stay it means nothing;
+//! - where a counted loop's count is written, as part of [`Action::TripEnd`]: if that is where the loop is left, no way
+//!   through it takes bits before, so for those who stay it means nothing;
 //! - where a path from the last one would take more than a word.
 //!
 //! Holds, and [`check_capacity`] proves it of any plan: on no path are bits appended without room.
@@ -34,6 +34,12 @@ impl Spots {
     /// Adds `action` behind what is at `at`.
     pub fn push(&mut self, at: At, guard: Option<view::Guard>, action: Action) {
         self.0.entry(Self::key(at)).or_default().push(Insertion { at, guard, action });
+    }
+    /// Puts `action` before what is at `at`, unless it stands there already.
+    pub fn first(&mut self, at: At, action: Action) {
+        if self.at(at).first().is_none_or(|i| i.action != action) {
+            self.insert(at, 0, action);
+        }
     }
     fn insert(&mut self, at: At, index: usize, action: Action) {
         self.0.entry(Self::key(at)).or_default().insert(index, Insertion { at, guard: None, action });

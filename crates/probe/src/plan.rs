@@ -1,8 +1,8 @@
 //! Programs and plans.
 //!
 //! **State of a recording lane.** Lowered code and hooks keep, per lane, what the actions of its level need:
-//! - `path`: the word under construction (starts as 1: no decisions), the cursor, and a counter of trips (lowered code keeps it in 32 bits: it says trips modulo
-//!   2^32);
+//! - `path`: the word under construction (starts as 1: no decisions), the cursor, and a counter of trips, 0 outside of counted loops and one more than the trips that were
+//!   gone on with inside (lowered code keeps it in 32 bits: a lane may go on 2^32 - 2 times);
 //! - `print`: four 64-bit hashes (each starts as [`Fold::START`]), the cursor, a 64-bit count of back edges;
 //! - `events`: the cursor; - `operands`: the cursor and a 32-bit visit counter per watched site.
 //!
@@ -121,21 +121,26 @@ pub enum Action {
         /// How many bits.
         bits: u8,
     },
-    /// `path`: one more trip.
+    /// `path`, `print`: a counted loop is entered: sets the counter to 1.
+    TripBegin {
+        /// Which counter of the function.
+        counter: u32,
+    },
+    /// `path`, `print`: the lane goes on in the loop: adds 1.
     TripAdd {
         /// Which counter of the function.
         counter: u32,
     },
-    /// `path`: makes room for `room` decisions as [`Action::Reserve`] does, appends the count in
-    /// [`COUNT_BITS`](prlx_trace::device::COUNT_BITS) bits, and sets it to 0. A count that does not fit is all ones there, and
-    /// written in words of its own.
+    /// `path`: makes room for `room` decisions as [`Action::Reserve`] does. Then, unless the counter is 0: appends how often the
+    /// lane went on in [`COUNT_BITS`](prlx_trace::device::COUNT_BITS) bits, and sets the counter to 0. A count that does not fit
+    /// is all ones there, and written in words of its own.
     TripEnd {
         /// Which counter of the function.
         counter: u32,
         /// Room for these bits and what follows them.
         room: u32,
     },
-    /// `print`: folds the count of trips into [`Fold::Control`], and sets it to 0.
+    /// `print`: unless the counter is 0: folds how often the lane went on into [`Fold::Control`], and sets the counter to 0.
     TripFold {
         /// Which counter of the function.
         counter: u32,

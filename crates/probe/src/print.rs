@@ -167,6 +167,7 @@ impl Display for Inserted<'_> {
             Action::Restore => write!(f, "restore"),
             Action::Reserve { bits } => write!(f, "reserve {bits}"),
             Action::Bits { site, reg, bits } => write!(f, "bits {site} {reg:?} x{bits}"),
+            Action::TripBegin { counter } => write!(f, "trip begin {counter}"),
             Action::TripAdd { counter } => write!(f, "trip add {counter}"),
             Action::TripEnd { counter, room } => write!(f, "trip end {counter}, room {room}"),
             Action::TripFold { counter } => write!(f, "trip fold {counter}"),

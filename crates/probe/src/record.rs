@@ -1,6 +1,7 @@
 //! The recorders: what each level inserts into a function, in order.
 //!
-//! - `path`: bits after the instruction that decides, counts at the branch that leaves a counted loop, room ([`place`]).
+//! - `path`: bits after the instruction that decides, counts where lanes that were in a counted loop have met again, or else
+//!   where they leave it, room ([`place`]).
 //! - `print`: decisions, but for those that are computed (a reader that compares hashes has to see that what they are
 //!   computed from agrees), and of counted loops the count; loaded values after loads; stored values before stores; atomics'
 //!   operands before, results after. Of memory only what other CTAs and the host can see: what went through shared memory
@@ -113,10 +114,9 @@ impl Recorder<'_, '_> {
         counters
     }
 
-    /// Counts trips, and does `end` where a counted loop is left. How many counters there are. Between the two, so that what
-    /// is done on the way out comes last, checkpoints go to the back edges `checked`.
+    /// Counts trips, and does `end` where that is best ([`crate::trips`]). How many counters there are. Between the two, so that
+    /// what is done on the way out comes last, checkpoints go to the back edges `checked`.
     fn trips(&self, spots: &mut Spots, end: &Action, checked: &[(At, Option<Guard>)]) -> u32 {
-        // One counter serves: no counted loop contains another, or a call, and each leaves it at 0.
         for trip in &self.choice.trips {
             let stays = self.body.inst(trip.branch).guard.map(|g| Guard { reg: g.reg, negate: !trip.stay });
             spots.push(At::Before(trip.branch), stays, Action::TripAdd { counter: 0 });
@@ -125,11 +125,19 @@ impl Recorder<'_, '_> {
             spots.push(*at, *guard, Action::Checkpoint { every: CHECKPOINT });
         }
         for trip in &self.choice.trips {
+            if let Some(at) = trip.meets {
+                spots.first(At::Before(at), end.clone());
+                continue;
+            }
             let leaves = self.body.inst(trip.branch).guard.map(|g| Guard { reg: g.reg, negate: trip.stay });
             spots.push(At::Before(trip.branch), leaves, end.clone());
             for (branch, leaves) in &trip.others {
                 spots.push(At::Before(*branch), Some(*leaves), end.clone());
             }
+        }
+        // After the ends: what is left where the next is entered has ended before.
+        for (at, guard) in self.choice.trips.iter().flat_map(|t| &t.enters) {
+            spots.push(*at, *guard, Action::TripBegin { counter: 0 });
         }
         u32::from(!self.choice.trips.is_empty())
     }

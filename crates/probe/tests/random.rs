@@ -269,9 +269,10 @@ impl Lane<'_> {
                 Action::Bits { site, reg, bits } => {
                     self.out.bits.push_back((site.0, regs[reg.index()] & ((1 << bits) - 1), *bits))
                 }
+                Action::TripBegin { .. } => *trips = 1,
                 Action::TripAdd { .. } => *trips += 1,
                 Action::TripEnd { .. } => {
-                    let count = std::mem::take(trips);
+                    let Some(count) = std::mem::take(trips).checked_sub(1) else { continue };
                     self.out.bits.push_back((COUNT, count.min(63), 6));
                     if count >= 63 {
                         self.out.counts.push_back(count);

@@ -6,7 +6,7 @@
 //! elements reach memory.
 //!
 //! Holds: only registers, labels and variables with the module's prefix are written; branches go forward, inside their
-//! piece, or do what the branch right behind the piece would do next (so that lanes need not meet before it); nothing waits but for lanes that `activemask` saw a few instructions before; no instruction of the source is
+//! piece; nothing waits but for lanes that `activemask` saw a few instructions before; no instruction of the source is
 //! moved or changed, except that direct calls of recorded functions pass one more argument.
 //!
 //! Misses: modules for targets before sm_70 (no `match`), 32-bit addresses, kernels that other kernels launch, recorded
@@ -114,9 +114,10 @@ fn missing(module: &Module, f: &Function, of_plan: &FunctionPlan, insertion: &In
     let bad = match &insertion.action {
         Action::Bits { reg, bits, .. } => !known(*reg) || u32::from(*bits) > WORD_BITS,
         Action::Reserve { bits } => *bits > WORD_BITS,
-        Action::TripAdd { counter } | Action::TripEnd { counter, .. } | Action::TripFold { counter } => {
-            *counter >= of_plan.trip_counters
-        }
+        Action::TripBegin { counter }
+        | Action::TripAdd { counter }
+        | Action::TripEnd { counter, .. }
+        | Action::TripFold { counter } => *counter >= of_plan.trip_counters,
         Action::Fold { values, .. } | Action::Operands { values, .. } => !values.iter().all(readable),
         Action::Event { value: Some(v), .. } => !readable(v),
         Action::Checkpoint { every } => *every > 31,
@@ -165,26 +166,9 @@ fn writes_elements(action: &Action) -> bool {
     match action {
         Action::Begin | Action::End | Action::Restore | Action::Fold { .. } | Action::TripFold { .. } => false,
         // It counts, and only level `path` writes what was counted: where a loop ends.
-        Action::TripAdd { .. } => false,
+        Action::TripBegin { .. } | Action::TripAdd { .. } => false,
         Action::Reserve { bits } => *bits > 0,
         _ => true,
-    }
-}
-
-/// A direct branch of the source that stands right behind a piece.
-struct Branch {
-    guard: Option<Guard>,
-    label: String,
-}
-
-impl Branch {
-    /// The guard of lanes that do not take it; `None`: there are none.
-    fn other(&self) -> Option<Guard> {
-        self.guard.map(|g| Guard { negate: !g.negate, ..g })
-    }
-    /// Its guard, as it stands before an instruction.
-    fn condition(&self, function: &Function) -> String {
-        self.guard.map(|g| format!("{} ", guard_text(function, g, false))).unwrap_or_default()
     }
 }
 
@@ -214,14 +198,11 @@ impl Lowering<'_> {
         for insertion in calls.into_iter().chain(others) {
             by_place.entry(self.place(insertion)).or_default().push(insertion);
         }
-        let pieces = |insertions: &[&Insertion], branch: Option<&Branch>| {
+        let pieces = |insertions: &[&Insertion]| {
             let mut text = String::new();
-            for (i, insertion) in insertions.iter().enumerate() {
+            for insertion in insertions {
                 let mut s = Snippet::new(prefix, number.get());
-                // Who goes with the branch at once misses what comes between: that has to be for others.
-                let others =
-                    |b: &&Branch| insertions[i + 1..].iter().all(|x| x.guard.is_some() && x.guard == b.other());
-                self.action(&mut s, insertion, branch.filter(others));
+                self.action(&mut s, insertion);
                 if !s.is_empty() {
                     number.set(number.get() + 1);
                     text.push_str(&s.finish());
@@ -229,7 +210,7 @@ impl Lowering<'_> {
             }
             text
         };
-        let at_entry = pieces(by_place.get(&At::Entry).map_or(&[], Vec::as_slice), None);
+        let at_entry = pieces(by_place.get(&At::Entry).map_or(&[], Vec::as_slice));
         let mut top = self.declarations(prefix, recorded);
         top.push_str(&at_entry);
         if !top.is_empty() {
@@ -238,7 +219,7 @@ impl Lowering<'_> {
         for (i, inst) in self.function.insts.iter().enumerate() {
             let id = InstId(i as u32);
             let before = by_place.get(&At::Before(id)).map_or(&[][..], Vec::as_slice);
-            let text = pieces(before, self.branch(inst).as_ref());
+            let text = pieces(before);
             if !text.is_empty() {
                 edits.push(Edit { at: inst.span.start, text: format!("{}\n\t", text.trim_start()) });
             }
@@ -255,7 +236,7 @@ impl Lowering<'_> {
                     edits.push(Edit { at: inst.span.start, text: format!("{}\n\t", text.trim_start()) });
                 }
             }
-            let text = pieces(by_place.get(&At::After(id)).map_or(&[], Vec::as_slice), None);
+            let text = pieces(by_place.get(&At::After(id)).map_or(&[], Vec::as_slice));
             if !text.is_empty() {
                 edits.push(Edit { at: inst.span.end, text });
             }
@@ -311,17 +292,8 @@ impl Lowering<'_> {
         s.finish()
     }
 
-    /// An instruction as a branch that can be taken early.
-    fn branch(&self, inst: &Inst) -> Option<Branch> {
-        let direct = inst.class == Class::Branch && matches!(inst.operands.first(), Some(Operand::Label(_)));
-        let inst = Some(inst).filter(|_| direct)?;
-        let text = inst.span.of(self.source).trim_end_matches(|c: char| c == ';' || c.is_whitespace());
-        let label = text.split_whitespace().next_back()?.to_owned();
-        Some(Branch { guard: inst.guard, label })
-    }
-
-    /// One insertion's text. `branch` is the one right behind, where lanes that take it may do so in this piece.
-    fn action(&self, s: &mut Snippet<'_>, insertion: &Insertion, branch: Option<&Branch>) {
+    /// One insertion's text.
+    fn action(&self, s: &mut Snippet<'_>, insertion: &Insertion) {
         let guard = insertion.guard;
         match &insertion.action {
             Action::Begin => self.begin(s),
@@ -334,8 +306,9 @@ impl Lowering<'_> {
                 }
             }
             Action::Bits { reg, bits, .. } => self.bits(s, *reg, *bits, guard),
+            Action::TripBegin { counter } => self.trip_begin(s, *counter, guard),
             Action::TripAdd { counter } => self.trip_add(s, *counter, guard),
-            Action::TripFold { counter } => self.leaving(s, guard, branch, |s| self.trip_fold(s, *counter)),
+            Action::TripFold { counter } => self.guarded(s, guard, |s| self.trip_fold(s, *counter)),
             Action::Fold { into, values, .. } => self.fold(s, *into, values, guard),
             Action::End => {
                 let exit = matches!(insertion.at, At::Before(id)
@@ -344,7 +317,7 @@ impl Lowering<'_> {
             }
             Action::Reserve { bits: 0 } => {}
             Action::Reserve { bits } => self.guarded(s, guard, |s| self.reserve(s, *bits)),
-            Action::TripEnd { counter, room } => self.leaving(s, guard, branch, |s| {
+            Action::TripEnd { counter, room } => self.guarded(s, guard, |s| {
                 self.reserve(s, *room);
                 s.again();
                 self.trip_end(s, *counter);
@@ -366,28 +339,6 @@ impl Lowering<'_> {
         body(s);
         if guard.is_some() {
             s.ptx(&format!("{skip}:"));
-        }
-    }
-
-    /// The same for what is seldom done, and best not between a loop's trips: lanes that pass it by do not meet those that do
-    /// it before the branch behind it, if that is by the same predicate.
-    fn leaving(
-        &self,
-        s: &mut Snippet<'_>,
-        guard: Option<Guard>,
-        branch: Option<&Branch>,
-        body: impl FnOnce(&mut Snippet<'_>),
-    ) {
-        match branch {
-            Some(b) if guard.is_some() && guard == b.other() => {
-                s.ptx(&format!("{}bra {};", b.condition(self.function), b.label));
-                body(s);
-            }
-            Some(b) if guard.is_some() && guard == b.guard => self.guarded(s, guard, |s| {
-                body(s);
-                s.ptx(&format!("bra {};", b.label));
-            }),
-            _ => self.guarded(s, guard, body),
         }
     }
 

@@ -45,6 +45,12 @@ impl Lowering<'_> {
         ));
     }
 
+    /// A counted loop is entered.
+    pub(super) fn trip_begin(&self, s: &mut Snippet<'_>, counter: u32, guard: Option<Guard>) {
+        let at = guard.map(|g| format!("{} ", guard_text(self.function, g, false))).unwrap_or_default();
+        s.ptx(&format!("{at}mov.u32 %~{}, 1;", trip(counter)));
+    }
+
     /// One more trip.
     pub(super) fn trip_add(&self, s: &mut Snippet<'_>, counter: u32, guard: Option<Guard>) {
         let at = guard.map(|g| format!("{} ", guard_text(self.function, g, false))).unwrap_or_default();
@@ -52,13 +58,16 @@ impl Lowering<'_> {
         s.ptx(&format!("{at}add.u32 %~{name}, %~{name}, 1;"));
     }
 
-    /// Appends a count to the word; a large one in a word of 30 bits too, and a second when it does not fit.
+    /// Appends a count, if there is one, to the word; a large one in a word of 30 bits too, and a second when it does not fit.
     pub(super) fn trip_end(&self, s: &mut Snippet<'_>, counter: u32) {
         let name = trip(counter);
         let (word, more, mask) = (COUNT_WORD.cast_signed(), COUNT_MORE, COUNT_MORE - 1);
         let large = (1u32 << COUNT_BITS) - 1;
         s.ptx(&format!(
-            "setp.lt.u32 %~q, %~{name}, {large};
+            "setp.eq.u32 %~q, %~{name}, 0;
+             @%~q bra $~small#;
+             sub.u32 %~{name}, %~{name}, 1;
+             setp.lt.u32 %~q, %~{name}, {large};
              shl.b32 %~word, %~word, {COUNT_BITS};
              @%~q or.b32 %~word, %~word, %~{name};
              @%~q bra $~small#;

@@ -43,13 +43,15 @@ impl Lowering<'_> {
         }
     }
 
-    /// Folds a count of trips into the hash of control, and begins again.
+    /// Folds a count of trips, if there is one, into the hash of control.
     pub(super) fn trip_fold(&self, s: &mut Snippet<'_>, counter: u32) {
         let (name, count) = (hash(Fold::Control as u64), trip(counter));
         let k = Fold::K.cast_signed();
         s.ptx(&format!(
-            "cvt.u64.u32 %~v, %~{count};
-             mad.lo.s64 %~{name}, %~{name}, {k}, %~v;
+            "setp.ne.u32 %~q, %~{count}, 0;
+             sub.u32 %~a, %~{count}, 1;
+             cvt.u64.u32 %~v, %~a;
+             @%~q mad.lo.s64 %~{name}, %~{name}, {k}, %~v;
              mov.u32 %~{count}, 0;"
         ));
     }

@@ -171,6 +171,7 @@ impl<'a> Checked<'a> {
                     | Action::End
                     | Action::Fold { .. }
                     | Action::TripFold { .. }
+                    | Action::TripBegin { .. }
                     | Action::TripAdd { .. }
                     | Action::Reserve { bits: 0 }
             )
@@ -351,21 +352,10 @@ impl<'a> Checked<'a> {
         let Some(Operand::Label(target)) = inst.operands.first() else {
             return Err(self.wrong(inst, "goes nowhere"));
         };
-        if self.branch_behind(end) == Some(*target) {
-            return Ok(());
-        }
         let target = self.new.blocks.get(target.index()).map_or(0, |b| b.insts.start as usize);
         match target > at && target <= end {
             true => Ok(()),
             false => Err(self.wrong(inst, "leaves its piece, or goes back")),
-        }
-    }
-
-    /// Where the instruction at `end`, right behind a piece, branches to.
-    fn branch_behind(&self, end: usize) -> Option<prlx_isa::view::BlockId> {
-        match self.new.insts.get(end).map(|i| (i.form.op, i.operands.first())) {
-            Some((Some(Op::Bra), Some(Operand::Label(target)))) => Some(*target),
-            _ => None,
         }
     }
 

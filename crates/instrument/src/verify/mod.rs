@@ -11,8 +11,7 @@
 //! 4. Inserted instructions are of the few kinds that recording needs. They write only registers that were inserted,
 //!    and memory only through the cursor, the context or the record; they read a temporary only after it was written,
 //!    and registers of the source only where those are in scope.
-//! 5. Inserted branches go forward and stay inside their piece, or go where the branch right behind the piece goes, and then
-//!    only when that would be taken too. Inserted labels are unique.
+//! 5. Inserted branches go forward and stay inside their piece. Inserted labels are unique.
 //! 6. Inserted code waits for nothing but lanes: every `.sync` names a mask that `activemask` gave in the same piece.
 //! 7. Every piece does what the plan's insertions at its place say, no more and no less: it is executed on sample states
 //!    of one lane and compared with a model of the plan's actions (see [`model`]): guards that hold and that do not,

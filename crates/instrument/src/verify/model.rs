@@ -119,13 +119,17 @@ impl Lane {
         self.word = self.word << bits | low as u32;
     }
 
+    pub fn trip_begin(&mut self, counter: usize) {
+        self.trips[counter] = 1;
+    }
+
     pub fn trip_add(&mut self, counter: usize) {
         self.trips[counter] = u64::from((self.trips[counter] as u32).wrapping_add(1));
     }
 
     pub fn trip_end(&mut self, counter: usize, room: u32) {
         self.reserve(room);
-        let count = std::mem::take(&mut self.trips[counter]);
+        let Some(count) = std::mem::take(&mut self.trips[counter]).checked_sub(1) else { return };
         let large = (1 << COUNT_BITS) - 1;
         self.bits(count.min(large), COUNT_BITS);
         if count < large {
@@ -146,7 +150,7 @@ impl Lane {
     }
 
     pub fn trip_fold(&mut self, counter: usize) {
-        let count = std::mem::take(&mut self.trips[counter]);
+        let Some(count) = std::mem::take(&mut self.trips[counter]).checked_sub(1) else { return };
         self.fold(Fold::Control, &[count]);
     }
 

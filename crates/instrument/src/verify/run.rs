@@ -349,7 +349,7 @@ fn prepare(
         },
         cursor,
         trips: (0..texts.plan.functions[f.index].trip_counters)
-            .map(|i| u64::from(mix(seed + u64::from(i)) as u32) >> (2 * (seed % 15)))
+            .map(|i| if seed % 5 == 3 { 0 } else { u64::from(mix(seed + u64::from(i)) as u32) >> (2 * (seed % 15)) })
             .collect(),
         hashes: [3, 4, 5, 6].map(|i| mix(seed + i)),
         folds: texts.plan.folds(),
@@ -428,6 +428,7 @@ fn apply(texts: &Texts<'_>, f: &Checked<'_>, machine: &Machine, lane: &mut Lane,
         Action::Save | Action::Restore => {}
         Action::Reserve { bits } => lane.reserve(*bits),
         Action::Bits { reg, bits, .. } => lane.bits(machine.reg(f.new, f.regs[reg.index()]), *bits),
+        Action::TripBegin { counter } => lane.trip_begin(*counter as usize),
         Action::TripAdd { counter } => lane.trip_add(*counter as usize),
         Action::TripEnd { counter, room } => lane.trip_end(*counter as usize, *room),
         Action::TripFold { counter } => lane.trip_fold(*counter as usize),

@@ -70,6 +70,7 @@ fn function(module: &Module, f: &Function, id: FuncId, level: Level) -> Function
             match level {
                 Level::Path => {
                     add(At::Before(at), None, Action::Reserve { bits: 7 });
+                    add(At::Before(at), None, Action::TripBegin { counter: 0 });
                     add(At::Before(at), None, Action::TripAdd { counter: 0 });
                 }
                 Level::Print => add(At::Before(at), None, Action::Checkpoint { every: 8 }),
