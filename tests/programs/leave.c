@@ -19,12 +19,17 @@ static void work(const char *who) {
         OK(cuMemsetD8_v2(y, 0, 128));
         void *params[] = {&n, &a, &x, &y};
         OK(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, 0, params, 0));
+        OK(cuCtxSynchronize());
         OK(cuMemcpyDtoH_v2(host, y, 128));
         printf("%s %08x\n", who, host[7]);
         if (round == 0) OK(cuModuleUnload(module));
         if (round == 1) OK(cuDevicePrimaryCtxReset_v2(0));
     }
     fflush(stdout);
+}
+
+static void handler(int number) {
+    _exit(3);
 }
 
 int main(int argc, char **argv) {
@@ -45,6 +50,16 @@ int main(int argc, char **argv) {
     }
     work("it");
     if (!strcmp(how, "_exit")) _exit(3);
+    if (!strcmp(how, "_Exit")) _Exit(3);
+    if (!strcmp(how, "quick_exit")) quick_exit(3);
+    if (!strcmp(how, "handler")) signal(SIGUSR1, handler), raise(SIGUSR1);
+    if (!strcmp(how, "release")) OK(cuDevicePrimaryCtxRelease_v2(0));
+    if (!strcmp(how, "vfork")) {
+        // A child in the parent's memory: what it leaves undone is the parent's.
+        if (vfork() == 0) _exit(5);
+        wait(&status);
+    }
+    if (!strcmp(how, "kill")) usleep(300000), kill(getpid(), SIGKILL);
     if (!strcmp(how, "signal")) kill(getpid(), SIGTERM);
     if (!strcmp(how, "abort")) abort();
     if (!strcmp(how, "fault")) {

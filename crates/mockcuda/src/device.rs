@@ -275,6 +275,15 @@ impl Device {
         self.retained = self.retained.checked_sub(1).ok_or(code::INVALID_CONTEXT)?;
         if self.retained == 0 { self.reset(device) } else { Ok(()) }
     }
+    /// Whether there is a context.
+    pub fn active(&self, device: i32) -> Result<bool> {
+        self.device(device).map(|_| self.retained > 0)
+    }
+    /// The one context is the device's primary one, which is not destroyed.
+    pub fn destroy(&self, context: u64) -> Result<()> {
+        self.known(context)?;
+        Err(code::INVALID_CONTEXT)
+    }
     /// Destroys what is in the context.
     pub fn reset(&mut self, device: i32) -> Result<()> {
         self.device(device)?;
@@ -304,7 +313,7 @@ impl Device {
     pub fn current() -> u64 {
         CURRENT.with_borrow(|c| c.last().copied().unwrap_or(0))
     }
-    fn known(&self, context: u64) -> Result<()> {
+    pub fn known(&self, context: u64) -> Result<()> {
         Device::started()?;
         if context == 0 || context == self.context() && self.retained > 0 { Ok(()) } else { Err(code::INVALID_CONTEXT) }
     }

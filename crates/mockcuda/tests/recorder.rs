@@ -129,7 +129,7 @@ impl App {
         let all = Arc::new(Mutex::new(Vec::new()));
         let to = Arc::clone(&all);
         let level = self.rewritten.plan.program.level;
-        let recorder = Recorder::new(self.library, self.handle(), level, device, move |finished| {
+        let recorder = Recorder::new(self.library, self.handle(), level, device, device, move |finished| {
             to.lock().unwrap().push(finished);
         });
         (recorder.unwrap(), all)
@@ -229,6 +229,10 @@ fn address(stream: Stream) -> u64 {
     u64::from_str_radix(digits, 16).unwrap()
 }
 
+fn stream_handle(stream: Stream) -> *mut c_void {
+    std::ptr::without_provenance_mut(address(stream) as usize)
+}
+
 /// What each lane wrote, by warp.
 fn lanes(streams: &Streams) -> Vec<Lanes> {
     (0..streams.frames()).flat_map(|i| streams.frame(i).unwrap().to_vec()).map(|w| w.lanes).collect()
@@ -300,9 +304,11 @@ fn every_launch_of_many_streams_is_accounted_for() {
     }
     let first = all.iter().find(|f| f.recording.launch.number == 0).unwrap();
     assert_eq!(first.recording.launch.skipped, None);
-    let numbers: Vec<u64> =
-        all.iter().filter(|f| f.recording.launch.skipped.is_none()).map(|f| f.recording.launch.number).collect();
-    assert!(numbers.is_sorted(), "generations are drained in order, each in the order of its launches");
+    for stream in 0..4 {
+        let of_stream =
+            all.iter().map(|f| &f.recording.launch).filter(|l| l.number % 4 == stream && l.skipped.is_none());
+        assert!(of_stream.map(|l| l.number).is_sorted(), "generations are drained in order, and streams in theirs");
+    }
     assert_eq!(recorder.begin(&plan, app.known(9, 1)).unwrap_err(), Unrecorded::Ended);
 
     // One whose chunks are more than there are: what does not fit is counted.
@@ -582,7 +588,7 @@ fn who_takes_launches_slowly_stops_nobody() {
     let (go, wait) = std::sync::mpsc::channel::<()>();
     let all = Arc::new(Mutex::new(Vec::new()));
     let to = Arc::clone(&all);
-    let recorder = Recorder::new(app.library, app.handle(), Level::Path, SMALL, move |finished| {
+    let recorder = Recorder::new(app.library, app.handle(), Level::Path, SMALL, SMALL, move |finished| {
         // The first is kept until the program has made all its launches.
         if to.lock().unwrap().is_empty() {
             wait.recv().unwrap();
@@ -661,4 +667,59 @@ fn a_fault_loses_what_was_not_drained_and_says_so() {
     let sum = counts.recorded + counts.unrecorded + counts.cancelled + counts.unsaid;
     assert_eq!(counts.asked, sum, "{counts:?}");
     assert_eq!(all.len() as u64, counts.recorded + counts.unrecorded);
+}
+
+#[test]
+fn what_the_program_waited_for_survives_a_fault() {
+    let app = App::start();
+    let (recorder, all) = app.recorder(16 << 20);
+    let (plan, stream, held) = (app.plan(), app.stream(), app.stream());
+    // The second time others run beside it, in the same generation.
+    for i in 0..2 {
+        if i == 1 && app.mocked() {
+            app.hold(held, true);
+            assert!(app.recorded(&recorder, &plan, 9, 1, held));
+        }
+        assert!(app.recorded(&recorder, &plan, i, 3, stream));
+        let waits = raw!(app.raw, cuStreamSynchronize(stream_handle(stream) => *mut c_void));
+        assert_eq!(waits, 0);
+        let start = Instant::now();
+        recorder.bring_in();
+        assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
+    }
+    let ticket = recorder.begin(&plan, app.known(2, 1)).unwrap();
+    assert_eq!(app.launch(1, ticket.context, 0, stream), 0);
+    recorder.queued(ticket, stream);
+    assert_eq!(raw!(app.raw, cuStreamSynchronize(stream_handle(stream) => *mut c_void)), 700);
+    recorder.bring_in();
+    let (counts, dead) = recorder.finish(Duration::from_secs(5));
+    assert!(dead.unwrap().contains("CUDA_ERROR_ILLEGAL_ADDRESS"));
+    let all = all.lock().unwrap();
+    let launches = 3 + u64::from(app.mocked());
+    assert_eq!(accounted(&all, counts, launches), 2, "{counts:?}");
+    for f in all.iter() {
+        let launch = &f.recording.launch;
+        assert_eq!(launch.skipped.is_none(), launch.number < 2, "{launch:?}");
+        let lost = launch.skipped.as_deref().unwrap_or("lost with its context: ");
+        assert!(lost.starts_with("lost with its context: "), "{lost}");
+    }
+}
+
+#[test]
+fn who_waits_often_does_not_wait_long() {
+    let app = App::start();
+    let (go, wait) = std::sync::mpsc::channel::<()>();
+    let recorder = Recorder::new(app.library, app.handle(), Level::Path, SMALL, 1, move |_| wait.recv().unwrap_or(()));
+    let (recorder, plan, stream) = (recorder.unwrap(), app.plan(), app.stream());
+    // The host has no room for a second batch as long as nobody takes the first: nothing is brought in.
+    let start = Instant::now();
+    for i in 0..30 {
+        app.recorded(&recorder, &plan, i, 1, stream);
+        assert_eq!(app.synchronize(), 0);
+        recorder.bring_in();
+    }
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+    drop(go);
+    let (counts, dead) = recorder.finish(Duration::from_secs(10));
+    assert!(dead.is_none() && counts.asked == counts.recorded + counts.unrecorded, "{counts:?} {dead:?}");
 }

@@ -1,6 +1,6 @@
 //! The exported functions: one for each row of the driver's table that is marked for us.
 //!
-//! Holds: arguments and answer are those of cuda.h; each calls the function of its name in [`load`], [`launch`] or [`graph`],
+//! Holds: arguments and answer are those of cuda.h; each calls the function of its name in [`load`], [`launch`], [`graph`] or [`wait`],
 //! with the driver's own functions; a row that is marked and has no such function does not compile.
 #![allow(unsafe_code, reason = "a C interface: pointers come from the program, as cuda.h says what they point to")]
 #![allow(non_snake_case, reason = "the driver's own names")]
@@ -15,6 +15,7 @@ mod body {
     pub use crate::graph::*;
     pub use crate::launch::*;
     pub use crate::load::*;
+    pub use crate::wait::*;
 }
 
 /// Makes the exports, and hands the marked rows on to the tables of names.

@@ -248,19 +248,6 @@ pub unsafe fn cuModuleUnload(real: &Functions, handle: *mut c_void) -> i32 {
     forget(code, Some(&handle));
     code
 }
-pub unsafe fn cuDevicePrimaryCtxReset_v2(real: &Functions, device: i32) -> i32 {
-    think(|| {
-        record::bring_in();
-        Some(())
-    });
-    // SAFETY: the program's call.
-    let code = unsafe { (real.cuDevicePrimaryCtxReset_v2)(device) };
-    think(|| {
-        known::modules_gone();
-        Some(())
-    });
-    code
-}
 pub unsafe fn cuModuleGetFunction(
     real: &Functions,
     function: *mut *mut c_void,

@@ -9,8 +9,9 @@ use std::collections::HashMap;
 use std::ffi::c_void;
 use std::fs::File;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use prlx_driver::cuda::calls::{attribute, stream};
@@ -28,6 +29,9 @@ use crate::{rewrite, say};
 
 /// The longest that a program's end waits for its recording.
 const END: Duration = Duration::from_secs(10);
+
+/// The longest that it waits where a handler of signals may be what ends it, which may have stopped anything.
+const LEAVE: Duration = Duration::from_secs(3);
 
 /// Why launches of the rest are not recorded. What was wrong with each module is said of the process.
 const PASSED: &str = "its module was not rewritten";
@@ -52,9 +56,24 @@ struct Session {
 }
 
 /// What is recorded of one context.
-struct Of {
+pub struct Of {
     recorder: Recorder,
+    context: usize,
+    /// Whether it is its device's primary one.
+    primary: bool,
     device: String,
+    ordinal: u32,
+}
+
+impl Of {
+    /// Whether it is of this context.
+    pub fn is(&self, context: *mut c_void) -> bool {
+        self.context == context.addr()
+    }
+    /// Whether it is of this device's primary context.
+    pub fn is_of(&self, device: i32) -> bool {
+        self.primary && self.ordinal == device as u32
+    }
 }
 
 /// What is known of graphs.
@@ -115,33 +134,129 @@ fn session(real: &Functions) -> Option<&'static Session> {
     SESSION.get_or_init(|| Session::new(real)).as_ref()
 }
 
-/// All contexts are about to go, or the program: what they recorded is brought in. A later launch begins anew.
-pub fn bring_in() {
+/// These contexts are about to go, or the program: what they recorded is brought in. A later launch begins anew.
+pub fn bring_in(which: impl Fn(&Of) -> bool) {
     let Some(Some(session)) = SESSION.get() else { return };
-    let contexts: Vec<Arc<Of>> = lock(&session.contexts).drain().filter_map(|(_, of)| of).collect();
-    for of in contexts {
+    let mut gone = Vec::new();
+    lock(&session.contexts).retain(|_, of| match of {
+        Some(of) if which(of) => {
+            gone.push(Arc::clone(of));
+            false
+        }
+        _ => true,
+    });
+    for of in &gone {
         let (counts, died) = of.recorder.finish(END);
         if let Some(why) = died {
             say::once(&format!("the recording is not whole: {why}"));
         }
         say::log(&format!("{}: {counts:?}", of.device));
     }
-    let mut graphs = lock(&session.graphs);
-    *graphs = Graphs { count: graphs.count, ..Graphs::default() };
+    if !gone.is_empty() {
+        let mut graphs = lock(&session.graphs);
+        *graphs = Graphs { count: graphs.count, ..Graphs::default() };
+    }
+}
+
+/// The program has waited for something: what has ended is brought in.
+pub fn waited(real: &Functions) {
+    let Some(Some(session)) = SESSION.get() else { return };
+    let mut context = null_mut();
+    // SAFETY: a place for the answer.
+    if unsafe { (real.cuCtxGetCurrent)(&mut context) } == 0 {
+        let of = lock(&session.contexts).get(&context.addr()).cloned().flatten();
+        if let Some(of) = of {
+            of.recorder.bring_in();
+        }
+    }
+}
+
+/// A device's primary context may be about to go: its recorder is quiet until [`released`].
+pub fn hold(device: i32) -> Option<Arc<Of>> {
+    let session = SESSION.get()?.as_ref()?;
+    let of = lock(&session.contexts).values().flatten().find(|of| of.is_of(device)).cloned()?;
+    of.recorder.hold();
+    Some(of)
+}
+/// It was given back once, and may be gone.
+pub fn released(real: &Functions, device: i32, of: Arc<Of>) {
+    let (mut flags, mut active) = (0, 0);
+    // SAFETY: places for the answers.
+    let there = unsafe { (real.cuDevicePrimaryCtxGetState)(device, &mut flags, &mut active) } != 0 || active != 0;
+    of.recorder.go_on(there);
+    if !there {
+        crate::known::modules_gone();
+        bring_in(|other| other.is_of(device));
+    }
+}
+
+/// The program's end, by `exit`: the file is whole.
+fn end() {
+    bring_in(|_| true);
+    let Some(Some(session)) = SESSION.get() else { return };
+    say::log(&format!("{} launches", session.launches.load(Ordering::Relaxed)));
+    let ended = lock(&session.file).take().map(Writer::finish).transpose();
+    if let Err(e) = ended {
+        say::once(&format!("the recording: {e}"));
+    }
 }
 
 extern "C" fn at_exit() {
     crate::think::think(|| {
-        bring_in();
-        let session = SESSION.get()?.as_ref()?;
-        say::log(&format!("{} launches", session.launches.load(Ordering::Relaxed)));
-        lock(&session.file)
-            .take()
-            .map(Writer::finish)
-            .transpose()
-            .err()
-            .map(|e| say::once(&format!("the recording: {e}")))
+        end();
+        Some(())
     });
+}
+
+/// The thread that ends the recording where the program leaves by `_exit`: that may be from a handler of signals, in which
+/// nothing may be locked or allocated.
+struct Ender {
+    pid: u32,
+    thread: Thread,
+    asked: AtomicBool,
+    done: AtomicBool,
+}
+
+static ENDER: OnceLock<Ender> = OnceLock::new();
+
+impl Ender {
+    fn start() {
+        let run = || {
+            // SAFETY: a set of all signals, for this thread: the program's handlers are not for it.
+            unsafe {
+                let mut all = std::mem::zeroed();
+                libc::sigfillset(&mut all);
+                libc::pthread_sigmask(libc::SIG_BLOCK, &all, null_mut());
+            }
+            let ender = loop {
+                std::thread::park();
+                if let Some(ender) = ENDER.get().filter(|e| e.asked.load(Ordering::Acquire)) {
+                    break ender;
+                }
+            };
+            crate::think::think(|| {
+                end();
+                Some(())
+            });
+            ender.done.store(true, Ordering::Release);
+        };
+        if let Ok(thread) = std::thread::Builder::new().name("prlx-end".into()).spawn(run) {
+            let (asked, done) = (AtomicBool::new(false), AtomicBool::new(false));
+            let _ = ENDER.set(Ender { pid: std::process::id(), thread: thread.thread().clone(), asked, done });
+        }
+    }
+}
+
+/// The program leaves, and nothing that it has registered is done. May be called anywhere, of a child that shares the
+/// program's memory too.
+pub fn leave() {
+    let Some(ender) = ENDER.get().filter(|e| e.pid == std::process::id()) else { return };
+    let start = Instant::now();
+    ender.asked.store(true, Ordering::Release);
+    ender.thread.unpark();
+    while !ender.done.load(Ordering::Acquire) && start.elapsed() < LEAVE {
+        std::thread::sleep(Duration::from_micros(200));
+    }
 }
 
 impl Session {
@@ -163,6 +278,7 @@ impl Session {
             file.map_err(|e| say::once(&format!("nothing is recorded: {}: {e}", options.folder.display()))).ok()?;
         // SAFETY: the function catches what goes wrong in it. What the program and its libraries have registered by now ends after it.
         unsafe { libc::atexit(at_exit) };
+        Ender::start();
         Some(Session {
             options,
             started: Instant::now(),
@@ -197,18 +313,20 @@ impl Session {
         if unsafe { (real.cuCtxGetCurrent)(&mut context) } != 0 {
             return None;
         }
-        let (device, _) = self.device(real)?;
+        let (device, ordinal) = self.device(real)?;
         let mut contexts = lock(&self.contexts);
         contexts
             .entry(context.addr())
             .or_insert_with(|| {
+                let (primary, address) = (is_primary(real, context, ordinal), context.addr());
                 // SAFETY: the driver gave it out just now; it is used while the program uses it.
                 let context = unsafe { Context::foreign(context) };
                 let sink = move |f: Finished| self.finished(f);
-                let made = Library::open()
-                    .and_then(|l| Recorder::new(l, context, self.options.level, self.options.memory, sink));
+                let Options { level, memory, host_memory, .. } = *self.options;
+                let host = host_memory / self.devices.len().max(1) as u64;
+                let made = Library::open().and_then(|l| Recorder::new(l, context, level, memory, host, sink));
                 match made {
-                    Ok(recorder) => Some(Arc::new(Of { recorder, device })),
+                    Ok(recorder) => Some(Arc::new(Of { recorder, context: address, primary, device, ordinal })),
                     Err(e) => {
                         say::once(&format!("nothing is recorded on {device}: {}", e.message));
                         None
@@ -292,6 +410,22 @@ impl Session {
         let next = streams.len() as u32 + 1;
         if handle.addr() <= stream::LEGACY as usize { 0 } else { *streams.entry(handle.addr()).or_insert(next) }
     }
+}
+
+/// Whether a context is its device's primary one.
+fn is_primary(real: &Functions, context: *mut c_void, ordinal: u32) -> bool {
+    let device = ordinal as i32;
+    let (mut primary, mut flags, mut active) = (null_mut(), 0, 0);
+    // SAFETY: places for the answers; what is taken is given back.
+    unsafe {
+        if (real.cuDevicePrimaryCtxGetState)(device, &mut flags, &mut active) != 0 || active == 0 {
+            return false;
+        }
+        if (real.cuDevicePrimaryCtxRetain)(&mut primary, device) == 0 {
+            (real.cuDevicePrimaryCtxRelease_v2)(device);
+        }
+    }
+    primary == context
 }
 
 /// The devices, as they say of themselves.

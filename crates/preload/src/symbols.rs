@@ -102,6 +102,11 @@ fn find(handle: *mut c_void, name: &CStr) -> *mut c_void {
     unsafe { real(handle, name.as_ptr()) }
 }
 
+/// What stands behind us under a name.
+pub fn behind(name: &CStr) -> *mut c_void {
+    find(libc::RTLD_NEXT, name)
+}
+
 /// The driver's library, as `dlopen` names it; 0 is none.
 static DRIVER: OnceLock<usize> = OnceLock::new();
 

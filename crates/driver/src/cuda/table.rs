@@ -35,13 +35,19 @@ macro_rules! cuda_calls {
             /// The context that the runtime API shares with us.
             cuDevicePrimaryCtxRetain(context: *mut *mut ::core::ffi::c_void, device: i32);
             /// Gives it back; the last one destroys it.
-            cuDevicePrimaryCtxRelease_v2(device: i32);
+            @11000 cuDevicePrimaryCtxRelease_v2(device: i32);
+            /// The same.
+            @7000 cuDevicePrimaryCtxRelease(device: i32);
+            /// Whether there is one.
+            cuDevicePrimaryCtxGetState(device: i32, flags: *mut u32, active: *mut i32);
             /// Makes a context the calling thread's.
             cuCtxSetCurrent(context: *mut ::core::ffi::c_void);
             /// Sets one of [`limit`](crate::cuda::calls::limit)'s.
             cuCtxSetLimit(limit: i32, value: usize);
             /// Waits for everything; gives the error of what failed.
-            cuCtxSynchronize();
+            @2000 cuCtxSynchronize();
+            /// The same, of any context.
+            @13000 cuCtxSynchronize_v2(context: *mut ::core::ffi::c_void);
             /// Loads PTX (ending in NUL), a cubin or a fatbin.
             @2010 cuModuleLoadDataEx(
                 module: *mut *mut ::core::ffi::c_void,
@@ -138,6 +144,10 @@ macro_rules! cuda_calls {
             cuCtxPopCurrent_v2(context: *mut *mut ::core::ffi::c_void);
             /// Destroys what is in a device's primary context.
             @11000 cuDevicePrimaryCtxReset_v2(device: i32);
+            /// The same.
+            @7000 cuDevicePrimaryCtxReset(device: i32);
+            /// Destroys a context.
+            @4000 cuCtxDestroy_v2(context: *mut ::core::ffi::c_void);
             /// Loads a file.
             @2000 cuModuleLoad(module: *mut *mut ::core::ffi::c_void, file: *const ::core::ffi::c_char);
             /// Loads PTX (ending in NUL), a cubin or a fatbin.
@@ -411,9 +421,9 @@ macro_rules! cuda_calls {
             /// Destroys it when its work is done.
             cuStreamDestroy_v2(stream: *mut ::core::ffi::c_void);
             /// Waits for a stream.
-            cuStreamSynchronize(stream: *mut ::core::ffi::c_void);
+            @2000 cuStreamSynchronize(stream: *mut ::core::ffi::c_void);
             /// The same; no stream is the thread's own.
-            cuStreamSynchronize_ptsz(stream: *mut ::core::ffi::c_void);
+            @7000 cuStreamSynchronize_ptsz(stream: *mut ::core::ffi::c_void);
             /// Whether a stream's work is done.
             cuStreamQuery(stream: *mut ::core::ffi::c_void);
             /// What comes later in a stream waits for an event.
@@ -438,7 +448,7 @@ macro_rules! cuda_calls {
             /// Whether an event has passed.
             cuEventQuery(event: *mut ::core::ffi::c_void);
             /// Waits for it.
-            cuEventSynchronize(event: *mut ::core::ffi::c_void);
+            @2000 cuEventSynchronize(event: *mut ::core::ffi::c_void);
             /// Makes a graph.
             cuGraphCreate(graph: *mut *mut ::core::ffi::c_void, flags: u32);
             /// Destroys it.

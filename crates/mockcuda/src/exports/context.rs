@@ -99,8 +99,27 @@ pub unsafe fn cuDevicePrimaryCtxRetain(context: *mut *mut c_void, device: i32) -
 pub unsafe fn cuDevicePrimaryCtxRelease_v2(device: i32) -> i32 {
     on(context_of(device), "cuDevicePrimaryCtxRelease_v2", |d| d.release(device))
 }
+pub unsafe fn cuDevicePrimaryCtxRelease(device: i32) -> i32 {
+    on(context_of(device), "cuDevicePrimaryCtxRelease", |d| d.release(device))
+}
+pub unsafe fn cuDevicePrimaryCtxGetState(device: i32, flags: *mut u32, active: *mut i32) -> i32 {
+    on(context_of(device), "cuDevicePrimaryCtxGetState", |d| {
+        let is = d.active(device)?;
+        // SAFETY: as the module says.
+        unsafe {
+            put(flags, 0)?;
+            put(active, i32::from(is))
+        }
+    })
+}
 pub unsafe fn cuDevicePrimaryCtxReset_v2(device: i32) -> i32 {
     on(context_of(device), "cuDevicePrimaryCtxReset_v2", |d| d.reset(device))
+}
+pub unsafe fn cuDevicePrimaryCtxReset(device: i32) -> i32 {
+    on(context_of(device), "cuDevicePrimaryCtxReset", |d| d.reset(device))
+}
+pub unsafe fn cuCtxDestroy_v2(context: *mut c_void) -> i32 {
+    on(context as u64, "cuCtxDestroy_v2", |d| d.destroy(context as u64))
 }
 pub unsafe fn cuCtxSetCurrent(context: *mut c_void) -> i32 {
     on(context as u64, "cuCtxSetCurrent", |d| d.enter(context as u64))
@@ -135,4 +154,10 @@ pub unsafe fn cuCtxPopCurrent_v2(context: *mut *mut c_void) -> i32 {
 }
 pub unsafe fn cuCtxSynchronize() -> i32 {
     with("cuCtxSynchronize", |d| d.synchronize())
+}
+pub unsafe fn cuCtxSynchronize_v2(context: *mut c_void) -> i32 {
+    on(context as u64, "cuCtxSynchronize_v2", |d| {
+        d.known(context as u64)?;
+        d.synchronize()
+    })
 }

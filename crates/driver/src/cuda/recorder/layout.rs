@@ -117,6 +117,10 @@ pub(super) struct Kind {
 }
 
 impl Kind {
+    /// Warps for which there are heads.
+    pub fn warps(&self) -> u64 {
+        self.warps
+    }
     /// How many warps are recorded.
     pub fn recorded(&self) -> u64 {
         self.wanted.1 - self.wanted.0

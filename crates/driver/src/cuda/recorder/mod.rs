@@ -3,8 +3,9 @@
 //!
 //! **Way of a launch.** [`Recorder::begin`] places it and gives the address of its context, the hidden parameter; the
 //! program's launch is made with it; [`Recorder::queued`] puts an event behind it into its stream. A thread of the
-//! recorder's own sees the event pass, copies what was recorded to the host beside the program's work, and hands the
-//! launch on.
+//! recorder's own (`worker`) sees the event pass and copies what was recorded to the host beside the program's work; another
+//! (`scribe`) takes it apart and hands the launch on. After the program has waited for its launches itself,
+//! [`Recorder::bring_in`] waits until they are copied: they are safe then.
 //!
 //! **Generations.** Device memory is taken once and split in two (`layout`). Launches go to the open generation. When
 //! that fills, or is a moment old, the other is opened if it is clean; a closed one is drained when all its launches
@@ -34,13 +35,14 @@
 //! unfinished + unrecorded + unsaid + cancelled when the recording has ended. A forked child records nothing.
 //! Misses: what is taken from the driver goes back with the context, for freeing waits for the device; an event between
 //! two launches ends the overlap of programmatic dependent launches; a kernel that never ends holds its generation
-//! until the end, so half of the memory is left; what was recorded before a fault and not drained is lost with the
-//! context; digests of the program's buffers; nodes of a graph that run several times in one launch of it (bodies of
+//! until the end, so half of the memory is left; what had ended before a fault and was not yet copied is lost with the
+//! context, for only the host's memory can be read then; digests of the program's buffers; nodes of a graph that run several times in one launch of it (bodies of
 //! loops) would write over themselves and must not be given contexts.
 
 mod graph;
 mod layout;
 mod promise;
+mod scribe;
 mod state;
 mod worker;
 
@@ -66,6 +68,10 @@ pub use self::state::Counts;
 pub const PATIENCE: Duration = Duration::from_secs(1);
 /// The longest that it is when nothing ends meanwhile.
 const STALL: Duration = Duration::from_millis(200);
+/// The longest that a program waits for launches to be copied after it has waited for them itself, and how long it may
+/// besides its share of the time.
+pub const BRING_IN: Duration = Duration::from_millis(20);
+const GRACE: Duration = Duration::from_millis(200);
 /// The longest that a launch waits for its context to be copied, and how long it looks without a pause. When a copy takes
 /// longer, nobody waits for it any more.
 const UPLOAD: Duration = Duration::from_millis(500);
@@ -121,6 +127,9 @@ struct Shared {
     pid: u32,
     state: Mutex<State>,
     changed: Condvar,
+    /// Bytes that may be copied to the host and not yet handed on.
+    host: u64,
+    began: Instant,
     hurry: AtomicBool,
     finished: AtomicBool,
 }
@@ -228,8 +237,9 @@ impl Shared {
                 continue;
             }
             let now = Instant::now();
-            // What is being drained makes room, however long its launches take to be handed on.
-            if state.progress != seen || state.generations.iter().any(|g| g.phase == Phase::Draining) {
+            // What is being drained, or is about to be, makes room, however long its launches take to be handed on.
+            let drained = |g: &Generation| g.phase == Phase::Draining || g.phase == Phase::Closed && g.pending == 0;
+            if state.progress != seen || state.generations.iter().any(drained) {
                 (seen, still) = (state.progress, now);
             }
             if state.stalled == Some(seen) || now - still > STALL || now - start > PATIENCE {
@@ -265,10 +275,10 @@ impl Shared {
 
 impl Recorder {
     /// For the launches of `context`, at one level. `device` is how many bytes of device memory are taken, at once; the
-    /// host's memory holds half as much. `sink` gets every launch, on the recorder's thread, each generation's in the
-    /// order in which they began.
+    /// host's memory holds half as much for copies, and `host` bytes of what was copied and is not handed on. `sink` gets
+    /// every launch, on a thread of the recorder's, as they are brought in: mostly in the order in which they began.
     ///
-    /// The thread that is started has the caller's signal mask: a program's handlers should not run there.
+    /// The threads that are started have the caller's signal mask: a program's handlers should not run there.
     ///
     /// # Errors
     /// When there is too little memory, or a call of the driver fails.
@@ -277,25 +287,29 @@ impl Recorder {
         context: Context,
         level: Level,
         device: u64,
+        host: u64,
         sink: impl FnMut(Finished) + Send + 'static,
     ) -> Result<Recorder, Error> {
         let layout = Layout::new(level, device).ok_or_else(|| {
             Error::new(ErrorKind::Memory, format!("{device} bytes of device memory are too little to record with"))
                 .help("four MiB are the least that is of use")
         })?;
-        let made = library.relaxed(|| library.within(context, || Recorder::make(library, layout)));
+        let made = library.relaxed(|| library.within(context, || Recorder::make(library, layout, host)));
         let (shared, worker) = made.map_err(|e| e.during("recording"))??;
         let shared = Arc::new(shared);
+        let (to, batches) = std::sync::mpsc::channel();
+        let thread = |name: &str| std::thread::Builder::new().name(name.into());
+        let failed = |e| Error::new(ErrorKind::Record, format!("no thread to record with: {e}"));
         let of_thread = Arc::clone(&shared);
-        let thread = std::thread::Builder::new().name("prlx".into());
-        thread
-            .spawn(move || worker.run(&of_thread, context, Box::new(sink)))
-            .map_err(|e| Error::new(ErrorKind::Record, format!("no thread to record with: {e}")))?;
+        let sink = Box::new(sink);
+        thread("prlx-scribe").spawn(move || scribe::run(&of_thread, &batches, sink)).map_err(failed)?;
+        let of_thread = Arc::clone(&shared);
+        thread("prlx").spawn(move || worker.run(&of_thread, context, to)).map_err(failed)?;
         Ok(Recorder { shared })
     }
 
     /// Everything that is taken from the driver, zeroed.
-    fn make(library: Library, layout: Layout) -> Result<(Shared, worker::Worker), Error> {
+    fn make(library: Library, layout: Layout, host: u64) -> Result<(Shared, worker::Worker), Error> {
         let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
         let failed = |e: Failure| e.during("recording");
         let (stream, upload_stream) = (library.stream().map_err(failed)?, library.stream().map_err(failed)?);
@@ -331,6 +345,13 @@ impl Recorder {
             unrecorded: Vec::new(),
             counts: Counts::default(),
             learned: Learned::default(),
+            held: 0,
+            asked: 0,
+            answered: 0,
+            waited: Duration::ZERO,
+            held_back: 0,
+            resting: false,
+            gone: false,
             dead: None,
             deadline: None,
             finished: false,
@@ -349,6 +370,8 @@ impl Recorder {
             pid: std::process::id(),
             state: Mutex::new(state),
             changed: Condvar::new(),
+            host,
+            began: Instant::now(),
             hurry: AtomicBool::new(false),
             finished: AtomicBool::new(false),
         };
@@ -407,6 +430,62 @@ impl Recorder {
     pub fn cancel(&self, ticket: Ticket) {
         if !self.forked() {
             self.shared.lock().ended(&ticket.place, Progress::Cancelled);
+        }
+    }
+
+    /// Waits until launches that have ended are copied to the host, after the program has waited for them itself: whatever it
+    /// does next, they are not lost with their context. It waits [`BRING_IN`] at most, and in the long run a tenth of the time.
+    pub fn bring_in(&self) {
+        if self.forked() {
+            return;
+        }
+        let shared = &self.shared;
+        let mut state = shared.lock();
+        let nothing = state.generations.iter().all(|g| g.done == 0 && g.pending == 0);
+        if nothing || state.deadline.is_some() {
+            return;
+        }
+        let start = Instant::now();
+        let most = (GRACE + shared.began.elapsed() / 10).saturating_sub(state.waited).min(BRING_IN);
+        if most.is_zero() {
+            return;
+        }
+        state.asked += 1;
+        let mine = state.asked;
+        shared.changed.notify_all();
+        while state.answered < mine && state.dead.is_none() && !state.finished && start.elapsed() < most {
+            let left = most.saturating_sub(start.elapsed());
+            state = shared.changed.wait_timeout(state, left).unwrap_or_else(|e| e.into_inner()).0;
+        }
+        state.waited += start.elapsed();
+    }
+
+    /// Its context may be about to go: brings in what has ended, and keeps the recorder's threads from calling the driver until
+    /// [`Recorder::go_on`]. It waits [`PATIENCE`] at most.
+    pub fn hold(&self) {
+        self.bring_in();
+        if self.forked() {
+            return;
+        }
+        let mut state = self.shared.lock();
+        state.held_back += 1;
+        let start = Instant::now();
+        while !state.resting && state.dead.is_none() && !state.finished && start.elapsed() < PATIENCE {
+            self.shared.changed.notify_all();
+            let wait = Duration::from_millis(1);
+            state = self.shared.changed.wait_timeout(state, wait).unwrap_or_else(|e| e.into_inner()).0;
+        }
+    }
+
+    /// It is there still, or not: then nothing more is recorded.
+    pub fn go_on(&self, there: bool) {
+        if !self.forked() {
+            let mut state = self.shared.lock();
+            state.held_back = state.held_back.saturating_sub(1);
+            if !there {
+                state.destroyed();
+            }
+            self.shared.changed.notify_all();
         }
     }
 

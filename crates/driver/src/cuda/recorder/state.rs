@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use prlx_probe::Plan;
 use prlx_trace::launch::Launch;
@@ -40,7 +40,7 @@ pub(super) enum Fate {
 impl Placed {
     /// Whether it is to be handed on.
     pub fn counts(&self) -> bool {
-        self.progress != Progress::Cancelled && self.fate != Fate::Echo
+        matches!(self.progress, Progress::Pending | Progress::Done) && self.fate != Fate::Echo
     }
 }
 
@@ -50,6 +50,8 @@ pub(super) enum Progress {
     Pending,
     /// It has ended.
     Done,
+    /// It has ended, and was copied already.
+    Taken,
     /// It never was.
     Cancelled,
 }
@@ -77,7 +79,10 @@ pub(super) struct Generation {
     pub asked: BTreeMap<Kind, usize>,
     pub before: BTreeMap<Kind, usize>,
     pub launches: Vec<Placed>,
+    /// Launches that may still write.
     pub pending: usize,
+    /// Launches that have ended and are to be copied.
+    pub done: usize,
     /// How often the launches were taken out: tells their places from those of earlier rounds.
     pub round: u64,
     /// When its first launch was placed.
@@ -148,6 +153,18 @@ pub(super) struct State {
     pub counts: Counts,
     /// What launches took.
     pub learned: Learned,
+    /// Bytes that were copied to the host and are not yet handed on.
+    pub held: u64,
+    /// How often somebody asked for what has ended, and which of these was the last that came too late to be waited for.
+    pub asked: u64,
+    pub answered: u64,
+    /// How long threads of the program waited for what has ended.
+    pub waited: Duration,
+    /// How many threads keep the worker from calling the driver, and whether it does not.
+    pub held_back: u32,
+    pub resting: bool,
+    /// The context was destroyed, and nothing went with it.
+    pub gone: bool,
     /// Why nothing can be recorded any more.
     pub dead: Option<String>,
     /// When the recording has to have ended.
@@ -176,6 +193,7 @@ impl Generation {
             before: BTreeMap::new(),
             launches: Vec::new(),
             pending: 0,
+            done: 0,
             round: 0,
             since: None,
             filled: 0,
@@ -187,6 +205,18 @@ impl Generation {
     /// Whether launches that are promised so many bytes may be let in: nobody else is there, or nobody's part is touched.
     pub fn roomy(&self, layout: &Layout, promise: u64) -> bool {
         self.launches.is_empty() || self.filled.saturating_add(self.promised + promise) <= layout.capacity()
+    }
+    /// Takes the launches that have ended; their places stay.
+    pub fn take_ended(&mut self) -> Vec<Placed> {
+        self.done = 0;
+        let ended = self.launches.iter_mut().filter(|p| p.progress == Progress::Done && p.counts());
+        let take = |placed: &mut Placed| {
+            let (plan, launch) = (Arc::clone(&placed.plan), std::mem::take(&mut placed.launch));
+            placed.progress = Progress::Taken;
+            let (slot, fate, promise) = (placed.slot, placed.fate, placed.promise);
+            Placed { plan, launch, slot, progress: Progress::Done, fate, promise }
+        };
+        ended.map(take).collect()
     }
     /// The cursor is asked for.
     pub fn ask(&mut self) {
@@ -235,15 +265,16 @@ impl State {
     pub fn ended(&mut self, place: &Place, how: Progress) {
         let (mut ended, mut counted, mut promised) = (0, 0, 0);
         for placed in self.at(place).into_iter().flatten().filter(|p| p.progress == Progress::Pending) {
-            counted += u64::from(placed.counts());
+            counted += usize::from(placed.counts());
             placed.progress = how;
             promised += placed.promise;
             ended += 1;
         }
         let g = &mut self.generations[place.generation];
         (g.pending, g.ended) = (g.pending - ended, g.ended + promised);
-        if how == Progress::Cancelled {
-            self.counts.cancelled += counted;
+        match how {
+            Progress::Cancelled => self.counts.cancelled += counted as u64,
+            _ => g.done += counted,
         }
         self.progress += 1;
     }
@@ -277,8 +308,16 @@ impl State {
     /// Takes all launches out of a generation.
     pub fn take(&mut self, generation: usize) -> Vec<Placed> {
         let g = &mut self.generations[generation];
-        (g.pending, g.round) = (0, g.round + 1);
+        (g.pending, g.done, g.round) = (0, 0, g.round + 1);
         std::mem::take(&mut g.launches)
+    }
+    /// The context was destroyed: nothing more is recorded.
+    pub fn destroyed(&mut self) {
+        if self.generations.iter().any(|g| g.launches.iter().any(Placed::counts)) {
+            self.die("its context was destroyed");
+        }
+        self.gone = true;
+        self.deadline.get_or_insert_with(Instant::now);
     }
     /// Nothing works any more: what is not drained is lost, and said to be.
     pub fn die(&mut self, why: &str) {
@@ -287,9 +326,10 @@ impl State {
         }
         self.dead = Some(why.to_owned());
         let lost = format!("lost with its context: {why}");
+        let late = format!("it had ended, but was not copied before it was lost with its context: {why}");
         for i in 0..GENERATIONS {
             for placed in self.take(i).into_iter().filter(Placed::counts) {
-                self.unrecorded(placed.launch, &lost);
+                self.unrecorded(placed.launch, if placed.progress == Progress::Done { &late } else { &lost });
             }
         }
         self.waiting.clear();

@@ -1,35 +1,41 @@
-//! The recorder's thread: sees launches end, opens and closes generations, drains them, hands launches on.
+//! The recorder's thread: sees launches end, opens and closes generations, copies what they hold to the host.
 //!
-//! Holds: the state is locked for bookkeeping alone, never while the driver copies or the sink works; every wait ends
-//! with the recording. Misses: it looks again and again (every 300 µs while something runs), for the driver has no call
-//! that waits for one of many events.
+//! A generation whose launches have all ended is copied, zeroed and clean. Where others still run, those that have ended are
+//! copied by themselves: with the whole of what was written so far, so that is done only now and then.
+//!
+//! Holds: the state is locked for bookkeeping alone, never while the driver copies; every wait ends with the recording; a
+//! launch that was copied is safe, whatever becomes of the context. Misses: it looks again and again (every 300 µs while
+//! something runs), for the driver has no call that waits for one of many events.
 
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
+use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-use prlx_trace::Recording;
-use prlx_trace::kernel::FaultKind;
-use prlx_trace::launch::Fault;
-
-use super::layout::{CURSOR, GENERATIONS, Layout};
-use super::state::{Fate, Phase, Placed, Progress, State};
-use super::{Finished, Shared};
+use super::Shared;
+use super::layout::{Area, CURSOR, GENERATIONS, Layout};
+use super::scribe::Batch;
+use super::state::{Fate, Generation, Phase, Placed, Progress, State};
 use crate::cuda::library::{Context, Dma, Failure, Stream};
-use crate::drain::{Memory, Pool, drain};
-use crate::record::{recording, wanted};
 
 /// How long it sleeps while something runs, and while nothing does.
 const BUSY: Duration = Duration::from_micros(300);
-const IDLE: Duration = Duration::from_millis(10);
-/// An open generation is drained after this long, if the other is clean: what a killed program leaves is not older.
-const OLD: Duration = Duration::from_millis(250);
+pub(super) const IDLE: Duration = Duration::from_millis(10);
+/// An open generation is drained after this long when all its launches have ended, and after that long when some have, if the
+/// other is clean: what a killed program leaves is not older.
+const MOMENT: Duration = Duration::from_millis(2);
+const OLD: Duration = Duration::from_millis(50);
+/// Launches that have ended are copied from among others that run after this long, and for this part of the time at most,
+/// unless somebody waits for it.
+const AMONG: Duration = Duration::from_millis(250);
+const PART: u32 = 10;
+/// How long it looks for the end of a copy without a pause, and then with pauses of so long.
+const SPIN: Duration = Duration::from_micros(100);
+const PAUSE: Duration = Duration::from_micros(50);
 /// How long the end may take that a signal asks for.
 const HURRY: Duration = Duration::from_secs(2);
 /// Lanes in a warp.
-const WARP: u8 = 32;
-
-type Sink = Box<dyn FnMut(Finished) + Send>;
+pub(super) const WARP: u8 = 32;
 
 /// What is the thread's alone.
 pub(super) struct Worker {
@@ -38,39 +44,58 @@ pub(super) struct Worker {
     bulk: Dma,
     /// The generation whose cursor is being read.
     looking: Option<usize>,
+    /// The last time that somebody asked for what has ended.
+    asked: u64,
+    /// When launches may be copied from among others again.
+    among: Instant,
+}
+
+/// What is to be brought in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Due {
+    /// All launches of a generation, which is then cleaned if none still runs.
+    Whole(usize),
+    /// Those of its launches that have ended.
+    Ended(usize),
 }
 
 impl Worker {
     pub fn new(stream: Stream, bulk: Dma) -> Worker {
-        Worker { stream, bulk, looking: None }
+        Worker { stream, bulk, looking: None, asked: 0, among: Instant::now() }
     }
 
     /// Until the recording has ended.
-    pub fn run(mut self, shared: &Shared, context: Context, mut sink: Sink) {
+    pub fn run(mut self, shared: &Shared, context: Context, to: Sender<Batch>) {
         shared.library.relaxed(|| {
             let entered = shared.library.enter(context);
-            if let Err(e) = entered.and_then(|()| self.rounds(shared, &mut sink)) {
+            if let Err(e) = entered.and_then(|()| self.rounds(shared, &to)) {
                 shared.fail(&mut shared.lock(), e);
             }
             // What failed ends recording; that launches are lost is still said, until the program ends.
             loop {
-                say(shared, &mut sink);
                 let mut state = shared.lock();
                 ending(shared, &mut state);
-                if state.deadline.is_some() && state.unrecorded.is_empty() {
-                    state.finished = true;
+                if state.deadline.is_some() {
                     break;
                 }
                 drop(shared.changed.wait_timeout(state, IDLE));
             }
-            shared.finished.store(true, Ordering::Release);
-            shared.changed.notify_all();
         });
     }
 
-    fn rounds(&mut self, shared: &Shared, sink: &mut Sink) -> Result<(), Failure> {
+    fn rounds(&mut self, shared: &Shared, to: &Sender<Batch>) -> Result<(), Failure> {
         loop {
-            say(shared, sink);
+            let mut state = shared.lock();
+            while state.held_back > 0 && state.dead.is_none() {
+                state.resting = true;
+                shared.changed.notify_all();
+                state = shared.changed.wait_timeout(state, IDLE).unwrap_or_else(|e| e.into_inner()).0;
+            }
+            if state.gone || state.dead.is_some() {
+                return Ok(());
+            }
+            (state.resting, self.asked) = (false, state.asked);
+            drop(state);
             self.events(shared)?;
             self.look(shared)?;
             let mut state = shared.lock();
@@ -78,16 +103,12 @@ impl Worker {
             if state.dead.is_some() {
                 return Ok(());
             }
-            turn(&mut state, &shared.layout);
-            let last = state.deadline.is_some_and(closing);
-            let due = (0..GENERATIONS).filter(|&i| {
-                let g = &state.generations[i];
-                g.phase == Phase::Closed && (g.pending == 0 || last)
-            });
-            let due = due.min_by_key(|&i| state.generations[i].since);
+            let hurried = state.answered < self.asked;
+            turn(&mut state, &shared.layout, hurried);
+            let due = self.due(shared, &state, hurried);
             match due {
-                Some(i) => {
-                    state = self.drained(shared, state, i, sink)?;
+                Some(due) => {
+                    state = self.bring_in(shared, state, due, to)?;
                     shared.changed.notify_all();
                 }
                 None if state.deadline.is_some() && state.generations.iter().all(|g| g.launches.is_empty()) => {
@@ -95,10 +116,32 @@ impl Worker {
                 }
                 None => {}
             }
-            let busy = !state.waiting.is_empty() || state.deadline.is_some() || self.looking.is_some();
-            let sleep = if busy { BUSY } else { IDLE };
-            drop(shared.changed.wait_timeout(state, sleep));
+            if due.is_none() || state.generations.iter().all(|g| g.done == 0) {
+                state.answered = self.asked;
+                shared.changed.notify_all();
+            }
+            if state.asked == self.asked {
+                let done = state.generations.iter().any(|g| g.done > 0);
+                let busy = done || !state.waiting.is_empty() || state.deadline.is_some() || self.looking.is_some();
+                drop(shared.changed.wait_timeout(state, if busy { BUSY } else { IDLE }));
+            }
         }
+    }
+
+    /// What is to be brought in next; `hurried`: somebody waits for what has ended.
+    fn due(&self, shared: &Shared, state: &State, hurried: bool) -> Option<Due> {
+        if state.held > 0 && state.held + shared.layout.pool + shared.layout.arena > shared.host {
+            return None;
+        }
+        let last = state.deadline.is_some_and(closing);
+        let of = |i: &usize| &state.generations[*i];
+        let first =
+            |all: &dyn Fn(&Generation) -> bool| (0..GENERATIONS).filter(|i| all(of(i))).min_by_key(|i| of(i).since);
+        let whole = first(&|g| g.phase == Phase::Closed && (g.pending == 0 || last));
+        let old = |g: &Generation| g.since.is_some_and(|since| since.elapsed() > AMONG);
+        let rested = Instant::now() >= self.among;
+        let ended = || first(&|g| g.done > 0 && (hurried || rested && old(g)));
+        whole.map(Due::Whole).or_else(|| ended().map(Due::Ended))
     }
 
     /// Takes launches whose events have passed as ended.
@@ -154,44 +197,68 @@ impl Worker {
         Ok(())
     }
 
-    /// Hands on what is in a closed generation, and cleans it, if nothing writes there any more.
-    fn drained<'s>(
+    /// Copies what is in a generation and gives it to the scribe; cleans it, if nothing writes there any more.
+    fn bring_in<'s>(
         &mut self,
         shared: &'s Shared,
         mut state: MutexGuard<'s, State>,
-        i: usize,
-        sink: &mut Sink,
+        due: Due,
+        to: &Sender<Batch>,
     ) -> Result<MutexGuard<'s, State>, Failure> {
-        let running = state.generations[i].pending > 0;
-        let (area, used) = (state.generations[i].area, state.generations[i].arena.used());
-        state.generations[i].phase = Phase::Draining;
-        let mut launches = state.take(i);
-        launches.retain(Placed::counts);
+        let (Due::Whole(i) | Due::Ended(i)) = due;
+        let g = &mut state.generations[i];
+        let (area, used, running) = (g.area, g.arena.used(), g.pending > 0);
+        let slots = g.launches.iter().filter(|p| p.fate == Fate::Own).map(|p| p.slot).collect();
+        let launches = match due {
+            Due::Whole(_) => {
+                g.phase = Phase::Draining;
+                let mut all = state.take(i);
+                all.retain(Placed::counts);
+                all
+            }
+            Due::Ended(_) => g.take_ended(),
+        };
         drop(state);
         self.looking = None;
+        let start = Instant::now();
         let read = self.read(shared, &area, used);
-        let bytes = match &read {
-            Ok(Some(bytes)) => bytes,
-            other => {
-                let why = match other {
-                    Err(e) => format!("lost with its context: {} ({})", e.text, e.name),
-                    Ok(_) => "it was not read back in time".to_owned(),
-                };
-                let mut state = shared.lock();
-                for placed in launches {
-                    state.unrecorded(placed.launch, &why);
-                }
-                return read.map(|_| state);
-            }
-        };
-        self.hand_on(shared, &area, used, *bytes, launches, sink);
-        if running {
-            // It is not clean, and the recording is at its end.
-            return Ok(shared.lock());
+        if matches!(due, Due::Ended(_)) {
+            self.among = Instant::now() + start.elapsed() * PART;
         }
-        self.bulk
-            .zero(self.stream, &[(area.pool, *bytes), (area.cursor, CURSOR as usize), (used.0, used.1 as usize)])?;
-        let done = self.bulk.settle(|| pause(shared))?;
+        let batch = match &read {
+            Ok(Some(pool)) => {
+                let copied = self.bulk.bytes().unwrap_or_default();
+                let mut bytes = Vec::new();
+                let kept = bytes.try_reserve_exact(copied.len()).is_ok();
+                if kept {
+                    bytes.extend_from_slice(copied);
+                }
+                let batch = Batch { area, used: used.0, bytes, pool: *pool, slots, launches };
+                if kept { Ok(batch) } else { Err((batch.launches, "there was no host memory for it".to_owned())) }
+            }
+            Ok(None) => Err((launches, "it was not read back in time".to_owned())),
+            Err(e) => Err((launches, format!("lost with its context: {} ({})", e.text, e.name))),
+        };
+        let mut state = shared.lock();
+        let sent = batch.and_then(|batch| {
+            state.held += batch.bytes.len() as u64;
+            to.send(batch).map_err(|e| (e.0.launches, "there is nobody to take it".to_owned()))
+        });
+        if let Err((launches, why)) = sent {
+            launches.into_iter().for_each(|placed| state.unrecorded(placed.launch, &why));
+        }
+        let Some(pool) = read? else { return Ok(state) };
+        if running || matches!(due, Due::Ended(_)) {
+            // It is not clean: it goes on, or the recording is at its end.
+            return Ok(state);
+        }
+        if state.generations.iter().all(|g| g.done == 0) {
+            state.answered = self.asked;
+            shared.changed.notify_all();
+        }
+        drop(state);
+        self.bulk.zero(self.stream, &[(area.pool, pool), (area.cursor, CURSOR as usize), (used.0, used.1 as usize)])?;
+        let done = self.settle(shared)?;
         let mut state = shared.lock();
         if done {
             state.generations[i].reset(shared.layout);
@@ -203,82 +270,36 @@ impl Worker {
 
     /// Copies a generation to the host: the part of the pool that was handed out, whose length this gives, then heads
     /// and hashes. `None` when it did not come in time.
-    fn read(
-        &mut self,
-        shared: &Shared,
-        area: &super::layout::Area,
-        used: (u64, u64),
-    ) -> Result<Option<usize>, Failure> {
-        if !self.bulk.settle(|| pause(shared))? {
+    fn read(&mut self, shared: &Shared, area: &Area, used: (u64, u64)) -> Result<Option<usize>, Failure> {
+        if !self.settle(shared)? {
             return Ok(None);
         }
         self.bulk.fetch(self.stream, &[(area.cursor, 8)])?;
-        if !self.bulk.settle(|| pause(shared))? {
+        if !self.settle(shared)? {
             return Ok(None);
         }
         let chunk = shared.layout.chunk();
         let taken = (number(self.bulk.bytes()).min(shared.layout.pool) / chunk * chunk) as usize;
         self.bulk.fetch(self.stream, &[(area.pool, taken), (used.0, used.1 as usize)])?;
-        Ok(self.bulk.settle(|| pause(shared))?.then_some(taken))
+        Ok(self.settle(shared)?.then_some(taken))
     }
 
-    /// Hands launches on, with what was copied.
-    fn hand_on(
-        &self,
-        shared: &Shared,
-        area: &super::layout::Area,
-        used: (u64, u64),
-        pool: usize,
-        launches: Vec<Placed>,
-        sink: &mut Sink,
-    ) {
-        let (pool, arena) = self.bulk.bytes().unwrap_or_default().split_at_checked(pool).unwrap_or_default();
-        let part = |at: u64, from: u64, bytes: u64| {
-            let from = (at.wrapping_sub(used.0).wrapping_add(from)) as usize;
-            arena.get(from..).and_then(|a| a.get(..bytes as usize)).unwrap_or_default()
-        };
-        let parts = |placed: &Placed| {
-            let (first, last) = wanted(&placed.plan.program, &placed.launch);
-            let room = |warps| shared.layout.room(warps).unwrap_or_default();
-            let (before, all) = (room(first), room(last - first));
-            let slot = &placed.slot;
-            (part(slot.heads, before.0, all.0), part(slot.finals, before.1, all.1), first)
-        };
-        let all = launches.iter().filter(|p| p.fate == Fate::Own).map(|p| parts(p).0);
-        let mut pool = Pool::new(shared.layout.level, WARP, area.pool, pool, area.bucket, all);
-        for placed in launches {
-            if placed.fate != Fate::Own {
-                shared
-                    .lock()
-                    .unrecorded(placed.launch, "two instances of its graph ran at once, and wrote to one place");
-                continue;
+    /// Waits for what is copied; false when there is no more time.
+    fn settle(&mut self, shared: &Shared) -> Result<bool, Failure> {
+        let start = Instant::now();
+        self.bulk.settle(|| {
+            match start.elapsed() < SPIN {
+                true => std::thread::yield_now(),
+                false => std::thread::sleep(PAUSE),
             }
-            let (heads, finals, first_warp) = parts(&placed);
-            let sites = placed.plan.module.sites.len();
-            let drained = drain(&mut pool, Memory { first_warp, heads, finals, sites });
-            let took = drained.bytes.saturating_add(shared.layout.bytes(drained.dropped));
-            shared.lock().learned.learn(&placed.launch, placed.slot.kind.recorded(), took);
-            let mut launch = placed.launch;
-            let whole = placed.progress == Progress::Done;
-            if !whole {
-                let text = "it still ran when the recording ended".to_owned();
-                launch.fault = Some(Fault { kind: FaultKind::Stuck, text, unfinished: None });
-            }
-            let (recording, damage) = recording(&placed.plan, launch, drained);
-            sink(Finished { recording, damage });
-            let mut state = shared.lock();
-            if whole {
-                state.counts.recorded += 1;
-            } else {
-                state.counts.unfinished += 1;
-            }
-            state.progress += 1;
-        }
+            let deadline = shared.lock().deadline;
+            deadline.is_none_or(|d| Instant::now() < d)
+        })
     }
 }
 
-/// Opens and closes generations, as they are full.
-fn turn(state: &mut State, layout: &Layout) {
+/// Opens and closes generations, as they are full, and when somebody waits for what has ended.
+fn turn(state: &mut State, layout: &Layout, hurried: bool) {
     if state.deadline.is_some() {
         state.close();
     }
@@ -290,10 +311,11 @@ fn turn(state: &mut State, layout: &Layout) {
     };
     let other = state.generations.iter().any(|g| g.phase == Phase::Clean);
     let g = &state.generations[i];
-    let old = g.since.is_some_and(|since| since.elapsed() > OLD);
+    let age = g.since.map_or(Duration::ZERO, |since| since.elapsed());
+    let ended = g.pending == 0 && (hurried || age > MOMENT);
     let filling = g.filled + g.promised > layout.capacity() / 2 || g.arena.left() < layout.arena / 4;
     let full = g.filled > layout.pool / 4 * 3;
-    if !g.launches.is_empty() && (full || other && (old || filling)) {
+    if !g.launches.is_empty() && (full || other && (ended || age > OLD || filling)) {
         state.close();
         state.reopen();
     }
@@ -305,23 +327,8 @@ fn closing(deadline: Instant) -> bool {
     deadline.saturating_duration_since(Instant::now()) < Duration::from_millis(500)
 }
 
-/// Sleeps a moment while something is copied; false when there is no more time.
-fn pause(shared: &Shared) -> bool {
-    std::thread::sleep(Duration::from_micros(50));
-    let deadline = shared.lock().deadline;
-    deadline.is_none_or(|d| Instant::now() < d)
-}
-
 fn number(bytes: Option<&[u8]>) -> u64 {
     bytes.and_then(|b| b.first_chunk()).map_or(0, |b| u64::from_le_bytes(*b))
-}
-
-/// Hands on the launches of which nothing is recorded.
-fn say(shared: &Shared, sink: &mut Sink) {
-    let said = std::mem::take(&mut shared.lock().unrecorded);
-    for launch in said {
-        sink(Finished { recording: Recording { launch, ..Recording::default() }, damage: Vec::new() });
-    }
 }
 
 /// Takes notice of a signal's wish to end.

@@ -1,0 +1,113 @@
+//! The recorder's other thread: takes what was copied apart and hands launches on, so that the first one need not wait for whoever
+//! takes them.
+//!
+//! Holds: what it has been given and not handed on is counted in `State::held`; it is the last to end, and says so. Misses: two
+//! batches at a time.
+
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+
+use prlx_trace::Recording;
+use prlx_trace::kernel::FaultKind;
+use prlx_trace::launch::Fault;
+
+use super::layout::{Area, Slot};
+use super::state::{Fate, Placed, Progress};
+use super::worker::{IDLE, WARP};
+use super::{Finished, Shared};
+use crate::drain::{Memory, Pool, drain};
+use crate::record::{recording, wanted};
+
+pub(super) type Sink = Box<dyn FnMut(Finished) + Send>;
+
+/// Launches, and the part of a generation's memory in which their streams are.
+pub(super) struct Batch {
+    pub area: Area,
+    /// Address of the heads and hashes that were copied.
+    pub used: u64,
+    /// What was copied: so many bytes of the pool, then heads and hashes.
+    pub bytes: Vec<u8>,
+    pub pool: usize,
+    /// All launches that write to this part of the pool.
+    pub slots: Vec<Slot>,
+    /// Those that are handed on.
+    pub launches: Vec<Placed>,
+}
+
+/// Until the worker has ended and everything is handed on.
+pub(super) fn run(shared: &Shared, batches: &Receiver<Batch>, mut sink: Sink) {
+    loop {
+        match batches.recv_timeout(IDLE) {
+            Ok(batch) => {
+                let size = batch.bytes.len() as u64;
+                hand_on(shared, batch, &mut sink);
+                shared.lock().held -= size;
+                shared.changed.notify_all();
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+        let said = std::mem::take(&mut shared.lock().unrecorded);
+        say(said, &mut sink);
+    }
+    loop {
+        let said = {
+            let mut state = shared.lock();
+            state.finished = state.unrecorded.is_empty();
+            std::mem::take(&mut state.unrecorded)
+        };
+        if said.is_empty() {
+            break;
+        }
+        say(said, &mut sink);
+    }
+    shared.finished.store(true, Ordering::Release);
+    shared.changed.notify_all();
+}
+
+/// Hands on launches of which nothing is recorded.
+fn say(said: Vec<prlx_trace::Launch>, sink: &mut Sink) {
+    for launch in said {
+        sink(Finished { recording: Recording { launch, ..Recording::default() }, damage: Vec::new() });
+    }
+}
+
+fn hand_on(shared: &Shared, batch: Batch, sink: &mut Sink) {
+    let (pool, arena) = batch.bytes.split_at_checked(batch.pool).unwrap_or_default();
+    let part = |at: u64, from: u64, bytes: u64| {
+        let from = (at.wrapping_sub(batch.used).wrapping_add(from)) as usize;
+        arena.get(from..).and_then(|a| a.get(..bytes as usize)).unwrap_or_default()
+    };
+    let room = |warps| shared.layout.room(warps).unwrap_or_default();
+    let all = batch.slots.iter().map(|slot| part(slot.heads, 0, room(slot.kind.warps()).0));
+    let mut pool = Pool::new(shared.layout.level, WARP, batch.area.pool, pool, batch.area.bucket, all);
+    for placed in batch.launches {
+        if placed.fate != Fate::Own {
+            shared.lock().unrecorded(placed.launch, "two instances of its graph ran at once, and wrote to one place");
+            continue;
+        }
+        let (first_warp, last) = wanted(&placed.plan.program, &placed.launch);
+        let (before, own) = (room(first_warp), room(last - first_warp));
+        let slot = &placed.slot;
+        let (heads, finals) = (part(slot.heads, before.0, own.0), part(slot.finals, before.1, own.1));
+        let sites = placed.plan.module.sites.len();
+        let drained = drain(&mut pool, Memory { first_warp, heads, finals, sites });
+        let took = drained.bytes.saturating_add(shared.layout.bytes(drained.dropped));
+        shared.lock().learned.learn(&placed.launch, slot.kind.recorded(), took);
+        let mut launch = placed.launch;
+        let whole = placed.progress == Progress::Done;
+        if !whole {
+            let text = "it still ran when the recording ended".to_owned();
+            launch.fault = Some(Fault { kind: FaultKind::Stuck, text, unfinished: None });
+        }
+        let (recording, damage) = recording(&placed.plan, launch, drained);
+        sink(Finished { recording, damage });
+        let mut state = shared.lock();
+        if whole {
+            state.counts.recorded += 1;
+        } else {
+            state.counts.unfinished += 1;
+        }
+        state.progress += 1;
+    }
+}
