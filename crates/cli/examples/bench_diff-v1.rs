@@ -1,7 +1,8 @@
 //! Comparing recordings of PRLX 0.x: makes pairs, compares them with the `prlx` beside it, prints a table in Markdown.
 //!
-//! Words: `quick` for pairs a sixteenth as large. Times are the best of several runs of the whole process, with files in the page
-//! cache; memory is the process's high-water mark (mapped pages of files included), read while it runs.
+//! Words: `quick` for pairs a sixteenth as large, `files` to leave the last pair's files where they are, anything else for the pairs with
+//! that in their name alone. Times are the best of several runs of the whole process, with files in the page cache; memory is the
+//! process's high-water mark (mapped pages of files included), read while it runs.
 
 use std::error::Error;
 use std::fs;
@@ -141,14 +142,33 @@ fn measure(prlx: &Path, a: &Path, b: &Path) -> Any<(Duration, u64, u64, u64)> {
     Ok((best, peak / 1024, findings, differences))
 }
 
+/// A folder for files that goes away with them, however the program ends, unless they are to stay.
+struct Folder {
+    path: PathBuf,
+    stays: bool,
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if self.stays {
+            eprintln!("the last pair lies in {}", self.path.display());
+        } else if let Err(e) = fs::remove_dir_all(&self.path) {
+            eprintln!("cannot remove {}: {e}", self.path.display());
+        }
+    }
+}
+
 fn main() -> Any<()> {
-    let quick = std::env::args().any(|a| a == "quick");
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let said = |word: &str| words.iter().any(|w| w == word);
+    let only: Vec<&String> = words.iter().filter(|w| !["quick", "files"].contains(&w.as_str())).collect();
+    let wanted = |name: &str| only.is_empty() || only.iter().any(|w| name.contains(w.as_str()));
     let own = std::env::current_exe()?;
     let prlx = own.parent().and_then(Path::parent).map(|p| p.join("prlx")).filter(|p| p.exists()).ok_or("no prlx")?;
-    let folder: PathBuf = std::env::temp_dir().join("prlx-bench-v1");
-    fs::create_dir_all(&folder)?;
-    let (a, b) = (folder.join("a.prlx"), folder.join("b.prlx"));
-    let part = if quick { 16 } else { 1 };
+    let folder = Folder { path: std::env::temp_dir().join("prlx-bench-v1"), stays: said("files") };
+    fs::create_dir_all(&folder.path)?;
+    let (a, b) = (folder.path.join("a.prlx"), folder.path.join("b.prlx"));
+    let part = if said("quick") { 16 } else { 1 };
     let pair = |name, warps, packed, change, wanted| Pair { name, warps, packed, change, wanted };
     let pairs = [
         pair("32,768 warps, identical", 32768, false, Change::None, "300 ms"),
@@ -167,7 +187,7 @@ fn main() -> Any<()> {
         Ok(())
     };
     let mut written = None;
-    for p in pairs {
+    for p in pairs.into_iter().filter(|p| wanted(p.name)) {
         let warps = p.warps / part;
         // A stays where it can.
         if written != Some((warps, p.packed)) {
@@ -178,9 +198,11 @@ fn main() -> Any<()> {
         let bytes = 2 * (160 + u64::from(warps) * (16 + 16 * u64::from(ROOM)));
         row(p.name, bytes as f64 / 1e9, p.wanted)?;
     }
-    loop_of_a_million(&a, false)?;
-    loop_of_a_million(&b, true)?;
-    row("one warp, 1 M events, one trip of 256 dropped", 2.0 * 16.8e6 / 1e9, "20 ms, 1 finding")?;
-    fs::remove_dir_all(&folder)?;
+    let name = "one warp, 1 M events, one trip of 256 dropped";
+    if wanted(name) {
+        loop_of_a_million(&a, false)?;
+        loop_of_a_million(&b, true)?;
+        row(name, 2.0 * 16.8e6 / 1e9, "20 ms, 1 finding")?;
+    }
     Ok(())
 }

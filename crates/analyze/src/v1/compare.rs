@@ -15,11 +15,11 @@ use prlx_trace::v1::{Event, EventBytes, EventKind};
 use crate::align::{self, Step};
 use crate::report::Kind;
 
-use super::Options;
 use super::fast::Fast;
 use super::found::{Found, Moment, Place, Sink, Trip};
 use super::loops::{Loops, NONE};
 use super::order::{self, Stream};
+use super::{Options, both};
 
 /// What of an event is compared.
 #[derive(Clone, Copy)]
@@ -42,11 +42,17 @@ impl Eyes {
     fn equal(self, a: &EventBytes, b: &EventBytes) -> bool {
         self.words(a) == self.words(b)
     }
+    /// Whether the values of two branches are the same, or do not count.
+    #[inline]
+    fn same_value(self, a: &EventBytes, b: &EventBytes) -> bool {
+        !self.values || a[12..] == b[12..]
+    }
     #[inline]
     fn mix(self, hash: u64, e: &EventBytes) -> u64 {
+        // Only one multiplication waits for the event before.
         let (x, y) = self.words(e);
-        let h = (hash.rotate_left(29) ^ x).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (h ^ h >> 29 ^ y).wrapping_mul(0xbf58_476d_1ce4_e5b9)
+        let own = x.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32) ^ y.wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        (hash.rotate_left(29) ^ own).wrapping_mul(0x94d0_49bb_1331_11eb)
     }
 }
 
@@ -82,7 +88,8 @@ fn at(at: [usize; 2]) -> Place {
 /// The same sites in the same order.
 fn in_step(events: [&[EventBytes]; 2], eyes: Eyes, sink: &mut Sink<'_>) {
     for (i, (x, y)) in events[0].iter().zip(events[1]).enumerate() {
-        if !eyes.equal(x, y) {
+        let done = eyes.equal(x, y) || eyes.same_value(x, y) && sink.flip(x, y);
+        if !done {
             pair(eyes, [i, i], [x, y], &[], sink);
         }
     }
@@ -119,6 +126,9 @@ fn pair(eyes: Eyes, i: [usize; 2], [x, y]: [&EventBytes; 2], trips: &[Trip], sin
     decision
 }
 
+/// The hash of no events; not 0, which events of zeros would leave as it is.
+const START: u64 = 0x243f_6a88_85a3_08d3;
+
 /// A part of a body: an event, or a loop.
 struct Item {
     /// The event's node, or the loop with the highest bit set.
@@ -151,13 +161,20 @@ impl Compare<'_, '_, '_> {
     /// A body of side `side` as items, and the trips of its loops.
     fn cut(&self, side: usize, around: u32, range: Range<usize>) -> (Vec<Item>, Vec<Part>) {
         let (events, nodes) = (self.events[side], &self.loops.nodes[side]);
+        // Long bodies come back to the same nodes.
+        let tabled = if range.len() / 4 > self.loops.len() { self.loops.len() as u32 } else { 0 };
+        let table: Vec<u32> = (0..tabled).map(|n| self.loops.inside(n, around)).collect();
+        let inside = |node: u32| match table.get(node as usize) {
+            Some(&of) => of,
+            None => self.loops.inside(node, around),
+        };
         let (mut items, mut parts): (Vec<Item>, Vec<Part>) = (Vec::new(), Vec::new());
         let mut i = range.start;
         while i < range.end {
             let node = nodes[i];
-            let of = self.loops.inside(node, around);
+            let of = inside(node);
             if of == NONE {
-                let hash = self.eyes.mix(0, &events[i]);
+                let hash = self.eyes.mix(START, &events[i]);
                 items.push(Item { key: node, hash, events: i..i + 1, trips: 0..0 });
                 i += 1;
                 continue;
@@ -165,11 +182,11 @@ impl Compare<'_, '_, '_> {
             let (start, first, header) = (i, parts.len(), self.loops.header[of as usize]);
             let mut all = 0u64;
             loop {
-                let (from, mut hash) = (i, 0);
+                let (from, mut hash) = (i, START);
                 loop {
                     hash = self.eyes.mix(hash, &events[i]);
                     i += 1;
-                    let on = i < range.end && nodes[i] != header && self.loops.inside(nodes[i], around) == of;
+                    let on = i < range.end && nodes[i] != header && inside(nodes[i]) == of;
                     if !on {
                         break;
                     }
@@ -187,7 +204,9 @@ impl Compare<'_, '_, '_> {
 
     /// Compares two bodies of the same loop. Gives the decision that the end of both follows from, if one does.
     fn body(&mut self, around: u32, [ra, rb]: [Range<usize>; 2]) -> Option<Found> {
-        let (ends, [(a, ta), (b, tb)]) = ([ra.end, rb.end], [self.cut(0, around, ra), self.cut(1, around, rb)]);
+        let (ends, ranges) = ([ra.end, rb.end], [ra, rb]);
+        let [(a, ta), (b, tb)] =
+            both(ranges[0].len() + ranges[1].len(), |side| self.cut(side, around, ranges[side].clone()));
         let equal = |x: &Item, y: &Item| (x.key, x.hash, x.events.len()) == (y.key, y.hash, y.events.len());
         let head = a.iter().zip(&b).take_while(|(x, y)| equal(x, y)).count();
         let most = a.len().min(b.len()) - head;

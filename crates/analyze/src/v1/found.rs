@@ -5,14 +5,14 @@
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 
-use prlx_trace::v1::{Event, EventBytes};
+use prlx_trace::v1::{Event, EventBytes, EventKind};
 
 use crate::report::Kind;
 
-use super::Options;
 use super::fast::Fast;
 use super::loops::Loops;
 use super::order::{self, Stream};
+use super::{Options, both};
 
 /// Findings of one warp that are told apart.
 const KINDS: usize = 1024;
@@ -36,6 +36,29 @@ impl Hash for Key {
         let has = self.sites.map(|s| s.is_some() as u64);
         state.write_u64(self.kind as u64 | has[0] << 8 | has[1] << 9);
     }
+}
+
+/// A key as two numbers, which are quick to compare.
+type Word = (u64, u32);
+
+impl Key {
+    #[inline]
+    fn word(self) -> Word {
+        let [a, b] = self.sites;
+        let has = u32::from(a.is_some()) << 8 | u32::from(b.is_some()) << 9;
+        (u64::from(a.unwrap_or(0)) << 32 | u64::from(b.unwrap_or(0)), self.kind as u32 | has)
+    }
+}
+
+/// No key has it.
+const NO_KEY: Word = (0, u32::MAX);
+/// Keys whose number is at hand.
+const NEAR: usize = 256;
+
+/// The place of a key among those.
+#[inline]
+fn near((sites, rest): Word) -> usize {
+    ((sites ^ u64::from(rest)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize
 }
 
 /// Where a difference is, and how large.
@@ -95,12 +118,15 @@ pub struct Divergence {
     pub extra: [u64; 2],
 }
 
+/// Only lanes that had parted before have it; event of the first difference.
+pub(super) type Rank = (bool, u32);
+
 /// What all warps before knew of a finding.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Known {
-    /// The earliest place of the earliest warp.
-    pub position: u32,
-    /// No warp's details are wanted any more.
+    /// That of the representative; what comes before it takes its place.
+    pub rank: Rank,
+    /// Its list of warps is full.
     pub full: bool,
 }
 
@@ -109,7 +135,9 @@ pub(super) struct Sink<'a> {
     options: &'a Options,
     warp: u32,
     known: &'a HashMap<Key, Known, Fast>,
-    ids: HashMap<Key, usize, Fast>,
+    ids: HashMap<Key, u32, Fast>,
+    /// Keys met last, each at a place that its sites give, and their number ([`u32::MAX`]: not kept).
+    near: Vec<(Word, u32)>,
     pub found: Vec<(Key, Finding)>,
     /// Lanes that have parted.
     parted: u32,
@@ -121,6 +149,8 @@ pub(super) struct Sink<'a> {
     room: usize,
     /// By side: the last events were lost, so nobody knows how many came after one.
     lossy: [bool; 2],
+    /// Places are not those of recording yet.
+    moved: bool,
 }
 
 /// Where a finding's first difference is, on both sides.
@@ -138,6 +168,7 @@ impl<'a> Sink<'a> {
         known: &'a HashMap<Key, Known, Fast>,
         room: usize,
         lossy: [bool; 2],
+        moved: bool,
     ) -> Sink<'a> {
         let found = Vec::new();
         let ids = HashMap::default();
@@ -146,6 +177,8 @@ impl<'a> Sink<'a> {
             warp,
             known,
             ids,
+            near: vec![(NO_KEY, u32::MAX); NEAR],
+            moved,
             found,
             parted: 0,
             kinds: [0; 5],
@@ -157,6 +190,7 @@ impl<'a> Sink<'a> {
     }
 
     /// Adds a difference.
+    #[inline]
     pub fn put(&mut self, kind: Kind, place: Place, events: [Option<&EventBytes>; 2], trips: &[Trip]) -> Found {
         let key = Key { kind, sites: events.map(|e| e.map(|e| u32::from_le_bytes([e[0], e[1], e[2], e[3]]))) };
         if !self.options.takes(&key) {
@@ -177,30 +211,72 @@ impl<'a> Sink<'a> {
             (Kind::Branch, [Some(a), Some(b)]) => [u64::from(a[5] > b[5]), u64::from(b[5] > a[5])],
             _ => [0; 2],
         };
-        let id = match self.ids.get(&key) {
-            Some(&id) => id,
-            None if self.found.len() < KINDS => {
-                let id = self.found.len();
-                self.ids.insert(key, id);
-                let first = First {
-                    place,
-                    lanes,
-                    events: events.map(|e| e.map(Event::of)),
-                    trips: trips.to_vec(),
-                    visits: [None; 2],
-                };
-                let finding = Finding { first, count: 0, ways: [0; 2], follows: [0; 2], lanes: 0, roots: 0 };
-                self.found.push((key, finding));
-                id
-            }
-            None => return Found(usize::MAX),
-        };
-        let f = &mut self.found[id].1;
+        let word = key.word();
+        let at = near(word);
+        let (known, mut id) = self.near[at];
+        if known != word {
+            id = self.number(key, place, lanes, events, trips);
+            self.near[at] = (word, id);
+        }
+        self.again(id, lanes, roots, ways)
+    }
+
+    #[inline]
+    fn again(&mut self, id: u32, lanes: u32, roots: u32, ways: [u64; 2]) -> Found {
+        let Some((_, f)) = self.found.get_mut(id as usize) else { return Found(usize::MAX) };
         f.count += 1;
         f.lanes |= lanes;
         f.roots |= roots;
         f.ways = [f.ways[0] + ways[0], f.ways[1] + ways[1]];
-        Found(id)
+        Found(id as usize)
+    }
+
+    /// Adds one more branch that goes the other way and is otherwise the same: what [`Sink::put`] does, for those that are
+    /// many. `false`: it was not added, as it is no such branch, or not one more.
+    #[inline]
+    pub fn flip(&mut self, a: &EventBytes, b: &EventBytes) -> bool {
+        let other = u64::from_le_bytes([
+            a[0] ^ b[0],
+            a[1] ^ b[1],
+            a[2] ^ b[2],
+            a[3] ^ b[3],
+            a[4] ^ b[4],
+            0,
+            a[6] ^ b[6],
+            a[7] ^ b[7],
+        ]);
+        let mask = order::mask(a);
+        if a[4] != EventKind::Branch as u8 || other != 0 || mask != order::mask(b) || self.listed.len() < self.room {
+            return false;
+        }
+        let site = Some(u32::from_le_bytes([a[0], a[1], a[2], a[3]]));
+        let word = Key { kind: Kind::Branch, sites: [site; 2] }.word();
+        let (known, id) = self.near[near(word)];
+        if known != word {
+            return false;
+        }
+        self.kinds[Kind::Branch as usize] += 1;
+        let roots = mask & !self.parted;
+        self.parted |= mask;
+        self.again(id, mask, roots, [u64::from(a[5] > b[5]), u64::from(b[5] > a[5])]);
+        true
+    }
+
+    /// A key's number; this is its first difference if it has none. [`u32::MAX`]: there is no room for it.
+    #[cold]
+    fn number(&mut self, key: Key, place: Place, lanes: u32, events: [Option<&EventBytes>; 2], trips: &[Trip]) -> u32 {
+        if let Some(&id) = self.ids.get(&key) {
+            return id;
+        }
+        if self.found.len() == KINDS {
+            return u32::MAX;
+        }
+        let id = self.found.len() as u32;
+        self.ids.insert(key, id);
+        let events = events.map(|e| e.map(Event::of));
+        let first = First { place, lanes, events, trips: trips.to_vec(), visits: [None; 2] };
+        self.found.push((key, Finding { first, count: 0, ways: [0; 2], follows: [0; 2], lanes: 0, roots: 0 }));
+        id
     }
 
     /// Adds events that only one side has because of a finding.
@@ -220,7 +296,8 @@ impl<'a> Sink<'a> {
     }
 
     fn wanted(&self, key: &Key, f: &Finding) -> bool {
-        self.known.get(key).is_none_or(|k| !k.full || f.first.place.at[0] < k.position)
+        let rank = (f.roots == 0, f.first.place.at[0]);
+        self.known.get(key).is_none_or(|k| !k.full || self.moved || rank < k.rank)
     }
 
     /// The first differences that will be asked for, in order of side A's events.
@@ -240,23 +317,24 @@ impl<'a> Sink<'a> {
     /// Counts the visits before and after each first difference.
     pub fn places(&mut self, events: [&[EventBytes]; 2], loops: &Loops) {
         let moments = self.moments();
-        for (side, events) in events.into_iter().enumerate() {
-            let mut wanted: Vec<Moment> =
-                moments.iter().copied().filter(|m| self.found[m.found].1.first.events[side].is_some()).collect();
+        let of = |side: usize| {
+            let has = |m: &&Moment| self.found[m.found].1.first.events[side].is_some();
+            let mut wanted: Vec<Moment> = moments.iter().filter(has).copied().collect();
             wanted.sort_by_key(|m| m.at[side]);
             let mut seen = vec![0u32; loops.len()];
             let mut next = wanted.iter().peekable();
             let mut before = Vec::with_capacity(wanted.len());
-            for (i, &node) in loops.nodes[side].iter().enumerate().take(events.len()) {
-                while next.next_if(|m| m.at[side] as usize == i).is_some() {
-                    before.push((node, seen[node as usize]));
+            for (i, &node) in loops.nodes[side].iter().enumerate().take(events[side].len()) {
+                while let Some(m) = next.next_if(|m| m.at[side] as usize == i) {
+                    before.push((m.found, node, seen[node as usize]));
                 }
                 seen[node as usize] += 1;
             }
-            for (m, (node, n)) in wanted.iter().zip(before) {
-                let after = if self.lossy[side] { u32::MAX } else { seen[node as usize] - n - 1 };
-                self.found[m.found].1.first.visits[side] = Some((n, after));
-            }
+            let after = |node: u32, n: u32| if self.lossy[side] { u32::MAX } else { seen[node as usize] - n - 1 };
+            before.into_iter().map(|(found, node, n)| (found, (n, after(node, n)))).collect::<Vec<_>>()
+        };
+        for (side, all) in both(events[0].len() + events[1].len(), of).into_iter().enumerate() {
+            all.into_iter().for_each(|(found, visits)| self.found[found].1.first.visits[side] = Some(visits));
         }
     }
 
@@ -265,5 +343,62 @@ impl<'a> Sink<'a> {
         let at = |at: [u32; 2]| [0, 1].map(|s| streams[s].recorded(at[s] as usize));
         self.found.iter_mut().for_each(|(_, f)| f.first.place.at = at(f.first.place.at));
         self.listed.iter_mut().for_each(|d| d.at = at(d.at));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sink<'a>(options: &'a Options, known: &'a HashMap<Key, Known, Fast>) -> Sink<'a> {
+        Sink::new(options, 0, known, 0, [false; 2], false)
+    }
+
+    /// Flips are counted as by [`Sink::put`], in any order among other differences, and more sites than are near.
+    #[test]
+    fn a_flip_counts_as_any_difference() {
+        let (options, known) = (Options::default(), HashMap::default());
+        let (mut quick, mut slow) = (sink(&options, &known), sink(&options, &known));
+        let mut flips = 0;
+        for i in 0..20_000u32 {
+            let site = i.wrapping_mul(i) % 900;
+            let event = |dir| Event { site, dir, mask: 1 << (i % 7) | 4, ..Event::default() };
+            let (a, b) = (event((i % 2) as u8), event((i % 2) as u8 ^ 1));
+            let b = Event { result: u16::from(i % 11 == 0), mask: a.mask | u32::from(i % 13 == 0) << 9, ..b };
+            let (a, b) = (a.bytes(), b.bytes());
+            let place = Place { at: [i; 2], ..Place::default() };
+            let both = [Some(&a), Some(&b)];
+            if quick.flip(&a, &b) {
+                flips += 1;
+            } else {
+                quick.put(Kind::Branch, place, both, &[]);
+            }
+            slow.put(Kind::Branch, place, both, &[]);
+        }
+        assert!(flips > 1000, "{flips}");
+        assert_eq!((quick.kinds, quick.parted), (slow.kinds, slow.parted));
+        assert_eq!(format!("{:?}", quick.found), format!("{:?}", slow.found));
+    }
+
+    #[test]
+    fn what_is_no_flip_is_left() {
+        let (options, known) = (Options::default(), HashMap::default());
+        let mut sink = sink(&options, &known);
+        let event = Event { site: 1, mask: 3, ..Event::default() };
+        let other = Event { dir: 1, ..event };
+        assert!(!sink.flip(&event.bytes(), &other.bytes()), "the first has a place");
+        sink.put(Kind::Branch, Place::default(), [Some(&event.bytes()), Some(&other.bytes())], &[]);
+        assert!(sink.flip(&event.bytes(), &other.bytes()));
+        for b in [
+            Event { mask: 1, ..other },
+            Event { result: 1, ..other },
+            Event { site: 2, ..other },
+            Event { kind: EventKind::Switch as u8, ..other },
+        ] {
+            assert!(!sink.flip(&event.bytes(), &b.bytes()), "{b:?}");
+        }
+        let switch = |dir| Event { kind: EventKind::Switch as u8, dir, ..event }.bytes();
+        assert!(!sink.flip(&switch(0), &switch(1)));
+        assert_eq!(sink.kinds[Kind::Branch as usize], 2);
     }
 }

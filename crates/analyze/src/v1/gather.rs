@@ -16,13 +16,13 @@ use crate::report::{
 use crate::value;
 
 use super::fast::Fast;
-use super::found::{self, First, Key, Known};
+use super::found::{self, First, Key, Known, Rank};
 use super::{Shape, SiteTable};
 
 /// Findings of a launch that are told apart.
 const FINDINGS: usize = 4096;
 /// Warps of a finding that are listed.
-const WARPS: usize = 64;
+pub(super) const WARPS: usize = 64;
 
 /// All findings of a launch.
 #[derive(Default)]
@@ -33,8 +33,9 @@ pub(super) struct Gathered {
 }
 
 pub(super) struct Cluster {
-    /// Only lanes that had parted before have it; event of the first difference; warp.
-    rank: (bool, u32, u32),
+    rank: Rank,
+    /// The representative.
+    warp: u32,
     pub first: First,
     roots: u64,
     lanes_total: u64,
@@ -47,7 +48,7 @@ pub(super) struct Cluster {
 
 impl Cluster {
     pub fn warp(&self) -> u32 {
-        self.rank.2
+        self.warp
     }
 }
 
@@ -55,7 +56,7 @@ impl Gathered {
     /// Adds a warp's findings; warps must ascend.
     pub fn add(&mut self, warp: u32, shape: &Shape, found: Vec<(Key, found::Finding)>) {
         for (key, f) in found {
-            let rank = (f.roots == 0, f.first.place.at[0], warp);
+            let rank = (f.roots == 0, f.first.place.at[0]);
             let (cta, in_cta) = shape.place(warp);
             let hit = WarpHit {
                 warp: warp.into(),
@@ -74,6 +75,7 @@ impl Gathered {
                     self.ids.insert(key, id);
                     let new = Cluster {
                         rank,
+                        warp,
                         first: f.first.clone(),
                         roots: 0,
                         lanes_total: 0,
@@ -100,9 +102,9 @@ impl Gathered {
                 c.warps.push(hit);
             }
             if rank < c.rank {
-                (c.rank, c.first) = (rank, f.first);
+                (c.rank, c.warp, c.first) = (rank, warp, f.first);
             }
-            self.known.insert(key, Known { position: c.rank.1, full: c.warps.len() >= WARPS && !c.rank.0 });
+            self.known.insert(key, Known { rank: c.rank, full: c.warps.len() >= WARPS });
         }
     }
 
@@ -115,7 +117,7 @@ impl Gathered {
     pub fn sorted(self, most: usize) -> Vec<(Key, Cluster)> {
         let mut all = self.all;
         // Masks are observations: what differs in lanes comes first.
-        all.sort_by_key(|(k, c)| (c.rank.0, k.kind == Kind::ActiveMask, c.rank.1, c.rank.2, *k));
+        all.sort_by_key(|(k, c)| (c.rank.0, k.kind == Kind::ActiveMask, c.rank.1, c.warp, *k));
         all.truncate(most);
         all
     }
@@ -126,7 +128,7 @@ pub(super) fn finding(key: Key, c: Cluster, shape: &Shape, tables: [&SiteTable; 
     let first = &c.first;
     let events = first.events;
     let site = [0, 1].map(|s| events[s].map(|e| tables[s].info(e.site, e.kind)));
-    let (cta, in_cta) = shape.place(c.rank.2);
+    let (cta, in_cta) = shape.place(c.warp);
     let at = if shape.grid == Dim3::default() { Dim3::default() } else { shape.grid.position(cta) };
     let trips = first.trips.iter().map(|t| {
         let location = tables[0].location(t.site).or_else(|| tables[1].location(t.site));
@@ -154,7 +156,7 @@ pub(super) fn finding(key: Key, c: Cluster, shape: &Shape, tables: [&SiteTable; 
         },
         values,
         ways: c.ways,
-        warp: WarpPlace { warp: c.rank.2.into(), cta, at, in_cta },
+        warp: WarpPlace { warp: c.warp.into(), cta, at, in_cta },
         lanes: LaneMask(first.lanes.into()),
         lane: first.lanes.trailing_zeros().min(31) as u8,
         visit: first.visits.map(|v| v.map(|(before, _)| before.into())),

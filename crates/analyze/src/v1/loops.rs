@@ -14,6 +14,7 @@ use std::collections::{HashMap, HashSet};
 
 use prlx_trace::v1::EventBytes;
 
+use super::both;
 use super::fast::Fast;
 use super::order::mask;
 
@@ -38,10 +39,18 @@ pub(super) struct Loops {
 
 impl Loops {
     pub fn new(streams: [&[EventBytes]; 2]) -> Loops {
-        let mut graph = Graph::default();
-        let nodes = streams.map(|events| graph.walk(events));
+        let walk = |side: usize| {
+            let mut graph = Graph::default();
+            let nodes = graph.walk(streams[side]);
+            (graph, nodes)
+        };
+        let [(mut graph, a), (other, mut b)] = both(streams[0].len() + streams[1].len(), walk);
+        let to = graph.add(&other);
+        if !to.iter().copied().eq(0..to.len() as u32) {
+            b.iter_mut().for_each(|n| *n = to[*n as usize]);
+        }
         let (inner, parent, header) = nest(&graph);
-        Loops { inner, parent, header, sites: graph.sites, nodes }
+        Loops { inner, parent, header, sites: graph.sites, nodes: [a, b] }
     }
 
     /// The site that a loop is entered at.
@@ -111,6 +120,14 @@ impl Graph {
             out.push(node);
         }
         out
+    }
+
+    /// Adds what another graph has; which node each of its nodes is here.
+    fn add(&mut self, other: &Graph) -> Vec<u32> {
+        let to: Vec<u32> = other.sites.iter().map(|&site| self.node(site)).collect();
+        let edge = |e: &u64| u64::from(to[(e >> 32) as usize]) << 32 | u64::from(to[*e as u32 as usize]);
+        self.edges.extend(other.edges.iter().map(edge));
+        to
     }
 
     fn step(&mut self, from: u32, site: u32) -> u32 {

@@ -42,6 +42,17 @@ pub use found::Divergence;
 
 /// Bytes of a side that are compared at once.
 const BATCH: u64 = 16 << 20;
+/// Streams with fewer events, both sides together, are not worth a second thread.
+const LONG: usize = 1 << 16;
+
+/// What `of` gives for each side; side by side where so many events make that worth it.
+fn both<T: Send>(events: usize, of: impl Fn(usize) -> T + Sync) -> [T; 2] {
+    if events < LONG {
+        return [of(0), of(1)];
+    }
+    let (a, b) = rayon::join(|| of(0), || of(1));
+    [a, b]
+}
 
 /// How to compare.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -253,9 +264,11 @@ pub fn compare(inputs: [&Input<'_>; 2], numbers: [u64; 2], options: &Options) ->
     let mut gathered = Gathered::default();
     let mut cursors = [files[0].cursor()?, files[1].cursor()?];
     let stride = files[0].layout.events.stride.max(files[1].layout.events.stride);
-    let step = (BATCH / stride).clamp(1, 4096) as u32;
-    let mut listed = Vec::new();
-    for start in (0..common).step_by(step as usize) {
+    let most = (BATCH / stride).clamp(1, 4096) as u32;
+    let (mut listed, mut start) = (Vec::new(), 0);
+    while start < common {
+        // After the first few warps, most of what is asked of a finding that all of them have is known.
+        let step = if start == 0 { most.min(gather::WARPS as u32) } else { most };
         let warps = start..common.min(start.saturating_add(step));
         let [ca, cb] = &mut cursors;
         // Packed sides are unpacked side by side; plain ones cost nothing here.
@@ -282,6 +295,7 @@ pub fn compare(inputs: [&Input<'_>; 2], numbers: [u64; 2], options: &Options) ->
         }
         let done = |side: usize| (inputs[side].done)(files[side].layout.events.of(warps.clone()));
         rayon::join(|| done(0), || done(1));
+        start = warps.end;
     }
     for site in options.sites.iter().enumerate().filter(|(i, _)| sum.met >> i & 1 == 0).map(|(_, s)| s) {
         if inputs.iter().all(|i| i.sites.row(*site).is_none()) {
@@ -351,10 +365,11 @@ fn warp<'a>(
     }
     let events = [0, 1].map(|s| meaning(cx, s, warps[s].events()));
     out.events = [0, 1].map(|s| events[s].len() as u64);
+    let total = events[0].len() + events[1].len();
+    let decides = |e: &&EventBytes| e[4] == EventKind::Branch as u8 || e[4] == EventKind::Switch as u8;
+    let decisions = both(total, |side| events[side].iter().filter(decides).count() as u64);
     for (side, all) in events.iter().enumerate() {
-        let decides = |e: &&EventBytes| e[4] == EventKind::Branch as u8 || e[4] == EventKind::Switch as u8;
-        let n = all.iter().filter(decides).count() as u64;
-        out.seen[side] = [n, all.len() as u64 - n];
+        out.seen[side] = [decisions[side], all.len() as u64 - decisions[side]];
         for e in all.iter().filter(|_| !cx.options.sites.is_empty()) {
             let site = u32::from_le_bytes([e[0], e[1], e[2], e[3]]);
             out.met |= cx.options.sites.iter().position(|s| *s == site).map_or(0, |i| 1 << i);
@@ -366,8 +381,8 @@ fn warp<'a>(
         out.values = a.iter().zip(b.iter()).filter(|(x, y)| x != y).count() as u64;
         return out;
     }
-    let [a, b] = events.map(Stream::new);
-    let mut sink = Sink::new(cx.options, number, known, room, out.lost.map(|n| n > 0));
+    let [a, b] = both(total, |side| Stream::new(Cow::Borrowed(&events[side])));
+    let mut sink = Sink::new(cx.options, number, known, room, out.lost.map(|n| n > 0), a.moved() || b.moved());
     compare::streams(&a, &b, eyes, &mut sink);
     sink.recorded([&a, &b]);
     (out.kinds, out.filtered) = (sink.kinds, sink.filtered);

@@ -10,6 +10,8 @@ use std::borrow::Cow;
 
 use prlx_trace::v1::EventBytes;
 
+use super::both;
+
 /// A stream in that order.
 pub(super) struct Stream<'a> {
     pub events: Cow<'a, [EventBytes]>,
@@ -25,6 +27,10 @@ impl<'a> Stream<'a> {
         let at = ordered(&events);
         let events = Cow::Owned(at.iter().map(|&i| events[i as usize]).collect());
         Stream { events, at: Some(at) }
+    }
+    /// Whether events are not where they were recorded.
+    pub fn moved(&self) -> bool {
+        self.at.is_some()
     }
     /// Where event `i` was recorded.
     pub fn recorded(&self, i: usize) -> u32 {
@@ -98,14 +104,19 @@ fn ordered(events: &[EventBytes]) -> Vec<u32> {
 }
 
 /// Whether every lane does the same on both sides, and only its company differs.
-pub(super) fn same_but_for_company(a: &[EventBytes], b: &[EventBytes], word: impl Fn(&EventBytes) -> u64) -> bool {
+pub(super) fn same_but_for_company(
+    a: &[EventBytes],
+    b: &[EventBytes],
+    word: impl Fn(&EventBytes) -> u64 + Sync,
+) -> bool {
     let full = |events: &[EventBytes]| events.iter().all(|e| mask(e) == u32::MAX);
-    if full(a) && full(b) {
+    let sides = [a, b];
+    if both(a.len() + b.len(), |side| full(sides[side])) == [true; 2] {
         return false;
     }
-    let hash = |events: &[EventBytes]| {
+    let hash = |side: usize| {
         let mut lanes = [(0u64, 0u64); 32];
-        for e in events {
+        for e in sides[side] {
             let (x, m) = (word(e), mask(e));
             for (lane, (h, n)) in lanes.iter_mut().enumerate() {
                 if m >> lane & 1 == 1 {
@@ -116,7 +127,8 @@ pub(super) fn same_but_for_company(a: &[EventBytes], b: &[EventBytes], word: imp
         }
         lanes
     };
-    hash(a) == hash(b)
+    let [a, b] = both(a.len() + b.len(), hash);
+    a == b
 }
 
 #[cfg(test)]
