@@ -21,7 +21,7 @@ use crate::ids::WarpId;
 use crate::kernel::Module;
 use crate::launch::Launch;
 use crate::stored::{Reader, Stored, VERSION};
-use crate::trace::{Packed, Recording, Streams, Trace, WarpInfo};
+use crate::trace::{Bytes, Packed, Part, Recording, Streams, Trace, WarpInfo};
 use crate::{Error, frame, validate};
 
 /// The first bytes of a file.
@@ -83,13 +83,22 @@ impl Budget {
     }
 }
 
+/// What of the frames' bytes is kept.
+#[derive(Clone, Copy)]
+enum Keep<'a> {
+    Nothing,
+    Copies,
+    /// They stay in the file.
+    In(&'a Bytes),
+}
+
 impl Trace {
     /// Reads a file. Streams stay packed: damage in them shows when they are unpacked.
     ///
     /// # Errors
     /// When the bytes are no recording, are damaged or cut off, or are of a later version.
     pub fn read(file: &[u8]) -> Result<Trace, Error> {
-        Trace::open(file, true, false)
+        Trace::open(file, Keep::Copies, false)
     }
 
     /// Reads a file that may have been cut off, as when its writer was killed or the disk was full: all up to its last whole
@@ -98,7 +107,7 @@ impl Trace {
     /// # Errors
     /// As [`Trace::read`], but for a cut after the first section.
     pub fn read_cut(file: &[u8]) -> Result<Trace, Error> {
-        Trace::open(file, true, true)
+        Trace::open(file, Keep::Copies, true)
     }
 
     /// Reads all of a file but the streams: modules, launches, and the warps' digests. The frames' bytes are not looked
@@ -107,10 +116,18 @@ impl Trace {
     /// # Errors
     /// As [`Trace::read_cut`].
     pub fn read_index(file: &[u8]) -> Result<Trace, Error> {
-        Trace::open(file, false, true)
+        Trace::open(file, Keep::Nothing, true)
     }
 
-    fn open(file: &[u8], frames: bool, may_be_cut: bool) -> Result<Trace, Error> {
+    /// As [`Trace::read_cut`], but frames stay where they are: of a mapped file only those that are unpacked are ever loaded.
+    ///
+    /// # Errors
+    /// As [`Trace::read_cut`]. A file that is changed later shows when frames of it are unpacked.
+    pub fn read_mapped(file: &Bytes) -> Result<Trace, Error> {
+        Trace::open((**file).as_ref(), Keep::In(file), true)
+    }
+
+    fn open(file: &[u8], frames: Keep<'_>, may_be_cut: bool) -> Result<Trace, Error> {
         let mut sections = Sections::new(file)?;
         let meta = sections.next()?;
         if meta.kind != META {
@@ -125,7 +142,7 @@ impl Trace {
     }
 
     /// Takes all sections after the first.
-    fn fill(&mut self, sections: &mut Sections<'_>, keep: bool) -> Result<(), Error> {
+    fn fill(&mut self, sections: &mut Sections<'_>, keep: Keep<'_>) -> Result<(), Error> {
         let mut count = 1;
         let end = loop {
             let at = sections.next()?;
@@ -155,9 +172,8 @@ impl Trace {
                             return Err(index.error("a launch's index and frames must follow it"));
                         }
                         let sites = self.modules[launch.module.index()].sites.len() as u32;
-                        streams = sections
-                            .streams(&index, &frames, &launch, keep.then_some(sites))
-                            .map_err(|e| e.within(&name))?;
+                        streams =
+                            sections.streams(&index, &frames, &launch, sites, keep).map_err(|e| e.within(&name))?;
                     }
                     self.launches.push(Recording { launch, streams });
                 }
@@ -281,13 +297,14 @@ impl<'a> Sections<'a> {
         let bytes = self.unpacked(section)?;
         Reader::new(&bytes, self.version).whole(name)
     }
-    /// The streams that an index describes, for a module of so many sites; `None`: without their bytes.
+    /// The streams that an index describes, for a module of so many sites.
     fn streams(
         &mut self,
         index: &Section<'a>,
         frames: &Section<'a>,
         launch: &Launch,
-        sites: Option<u32>,
+        sites: u32,
+        keep: Keep<'_>,
     ) -> Result<Streams, Error> {
         let bytes = self.unpacked(index)?;
         let mut from = Reader::new(&bytes, self.version);
@@ -311,9 +328,12 @@ impl<'a> Sections<'a> {
                 let stored = &frames.stored[at..at + length];
                 (warps, at) = (warps + n, at + length);
                 let version = self.version;
-                let packed =
-                    sites.map(|sites| Packed { bytes: stored.to_vec(), size, checksum, version, sites, offset });
-                Ok((n, packed))
+                let bytes = match keep {
+                    Keep::Nothing => return Ok((n, None)),
+                    Keep::Copies => Part::own(stored.to_vec()),
+                    Keep::In(file) => Part::new(file.clone(), offset as usize..offset as usize + length),
+                };
+                Ok((n, Some(Packed { bytes, size, checksum, version, sites, offset })))
             };
             all.push(take().map_err(|e| e.within(&name))?);
         }

@@ -32,5 +32,5 @@ pub use ids::{BlockId, Cta, Dim3, FileId, FuncId, Lane, LaneMask, LocId, LoopId,
 pub use kernel::Level;
 pub use launch::{Launch, WarpStream};
 pub use process::Process;
-pub use trace::{Recording, Streams, Trace, WarpInfo};
+pub use trace::{Bytes, Recording, Streams, Trace, WarpInfo};
 pub use writer::Writer;

@@ -1,10 +1,12 @@
 //! A whole recording in memory.
 //!
-//! Streams stay in frames of a few hundred warps, packed as they lie in the file, and are unpacked a frame at a time; what
+//! Streams stay in frames of a few hundred warps, packed as they lie in the file (or left in it: [`Bytes`]), and are unpacked a frame at a time; what
 //! is needed to skip equal warps ([`WarpInfo`]) is at hand without unpacking. Frames are independent: any number of threads
 //! may unpack at a time.
 
+use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
@@ -78,11 +80,43 @@ enum Body {
     Absent,
 }
 
+/// A file's bytes, in memory or mapped: frames stay in them until they are asked for.
+pub type Bytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
+
+/// Some of a file's bytes.
+#[derive(Clone)]
+pub(crate) struct Part {
+    file: Bytes,
+    at: Range<usize>,
+}
+
+impl Part {
+    pub fn new(file: Bytes, at: Range<usize>) -> Part {
+        Part { file, at }
+    }
+    pub fn own(bytes: Vec<u8>) -> Part {
+        Part { at: 0..bytes.len(), file: Arc::new(bytes) }
+    }
+    pub fn len(&self) -> usize {
+        self.at.len()
+    }
+    /// The bytes; none if the file is not what it was.
+    pub fn bytes(&self) -> &[u8] {
+        (*self.file).as_ref().get(self.at.clone()).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.at)
+    }
+}
+
 /// A frame as it lies in a file.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Packed {
     /// The zstd frame.
-    pub bytes: Vec<u8>,
+    pub bytes: Part,
     /// Its size when unpacked.
     pub size: u64,
     /// XXH3-64 of `bytes`.
@@ -98,12 +132,27 @@ pub(crate) struct Packed {
 const ABSENT: &str = "only the index of this recording was read";
 
 impl Packed {
+    /// Packs the streams of warps, the first of which has index `first`.
+    fn new(first: usize, warps: &[WarpStream]) -> std::io::Result<Packed> {
+        let unpacked = frame::unpacked(first, warps);
+        let size = unpacked.len() as u64;
+        if size > frame::MOST {
+            let say =
+                format!("the stream of {} takes {size} bytes; a frame has at most {}", warps[0].warp, frame::MOST);
+            return Err(std::io::Error::other(say));
+        }
+        let bytes = frame::pack(&unpacked)?;
+        let checksum = xxh3_64(&bytes);
+        let version = crate::stored::VERSION;
+        Ok(Packed { bytes: Part::own(bytes), size, checksum, version, sites: u32::MAX, offset: 0 })
+    }
     fn open(&self, first: usize, infos: &[WarpInfo]) -> Result<Vec<WarpStream>, Error> {
         let damaged = |what: String| Error { offset: self.offset, field: format!("frame of {}", infos[0].warp), what };
-        if xxh3_64(&self.bytes) != self.checksum {
+        let packed = self.bytes.bytes();
+        if xxh3_64(packed) != self.checksum {
             return Err(damaged("the checksum does not fit the bytes".into()));
         }
-        let bytes = frame::unpack(&self.bytes, self.size).map_err(damaged)?;
+        let bytes = frame::unpack(packed, self.size).map_err(damaged)?;
         frame::parse(&bytes, self.version, first, infos, self.sites)
             .map_err(|e| e.within(&format!("frame of {}", infos[0].warp)))
     }
@@ -133,6 +182,27 @@ impl Streams {
         }
         Streams { infos, frames }
     }
+    /// Adds warps that come after all there are, as one more frame, packed at once: for who has more than fits into memory.
+    ///
+    /// # Errors
+    /// When a warp does not come after those before it, or the frame can't be packed.
+    pub fn append(&mut self, warps: &[WarpStream]) -> std::io::Result<()> {
+        let mut before = self.infos.last().map(|i| i.warp);
+        for w in warps {
+            if before.is_some_and(|b| b >= w.warp) {
+                return Err(std::io::Error::other(format!("{} comes too late", w.warp)));
+            }
+            before = Some(w.warp);
+        }
+        if warps.is_empty() {
+            return Ok(());
+        }
+        let at = self.infos.len();
+        let packed = Packed::new(at, warps)?;
+        self.frames.push(Frame { warps: at..at + warps.len(), body: Body::Packed(packed) });
+        self.infos.extend(warps.iter().map(|w| WarpInfo { warp: w.warp, digest: w.digest, dropped: w.dropped }));
+        Ok(())
+    }
     /// As they lie in a file: of each frame the number of its warps, which together are `infos`.
     pub(crate) fn packed(infos: Vec<WarpInfo>, frames: Vec<(usize, Option<Packed>)>) -> Streams {
         let mut at = 0;
@@ -151,21 +221,7 @@ impl Streams {
             let packed = match &frame.body {
                 Body::Packed(packed) => packed.clone(),
                 Body::Absent => return Err(std::io::Error::other(ABSENT)),
-                Body::Plain(warps) => {
-                    let unpacked = frame::unpacked(frame.warps.start, warps);
-                    let size = unpacked.len() as u64;
-                    if size > frame::MOST {
-                        let say = format!(
-                            "the stream of {} takes {size} bytes; a frame has at most {}",
-                            warps[0].warp,
-                            frame::MOST
-                        );
-                        return Err(std::io::Error::other(say));
-                    }
-                    let bytes = frame::pack(&unpacked)?;
-                    let checksum = xxh3_64(&bytes);
-                    Packed { bytes, size, checksum, version: crate::stored::VERSION, sites: u32::MAX, offset: 0 }
-                }
+                Body::Plain(warps) => Packed::new(frame.warps.start, warps)?,
             };
             Ok((frame.warps.len(), packed))
         };

@@ -71,7 +71,7 @@ impl<W: Write> Writer<W> {
         put_index(&mut index, streams, &frames);
         self.packed(INDEX, &index)?;
         let length = frames.iter().map(|(_, f)| f.bytes.len()).sum();
-        let parts: Vec<&[u8]> = frames.iter().map(|(_, f)| &f.bytes[..]).collect();
+        let parts: Vec<&[u8]> = frames.iter().map(|(_, f)| f.bytes.bytes()).collect();
         self.section(FRAMES, UNCHECKED, length, 0, &parts)
     }
     /// Appends that some code runs untouched.

@@ -4,12 +4,15 @@ mod made;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use made::{Random, trace, warp};
 use prlx_trace::kernel::{End, Level, Module, Source};
 use prlx_trace::launch::Lanes;
 use prlx_trace::process::{Device, Process, Skipped};
-use prlx_trace::{BlockId, Error, FuncId, Launch, LocId, LoopId, Recording, SiteId, Streams, Trace, WarpId, Writer};
+use prlx_trace::{
+    BlockId, Bytes, Error, FuncId, Launch, LocId, LoopId, Recording, SiteId, Streams, Trace, WarpId, Writer,
+};
 use proptest::prelude::*;
 
 fn bytes(trace: &Trace) -> Vec<u8> {
@@ -53,8 +56,12 @@ proptest! {
             prop_assert!(a.streams.infos().eq(b.streams.infos()));
             prop_assert!(a.streams.frames() == 0 || a.streams.frame(0).is_err());
         }
-        // Frames that were read are written as they are.
-        prop_assert_eq!(bytes(&read), file);
+        // Frames that were read are written as they are, wherever they lie.
+        prop_assert_eq!(&bytes(&read), &file);
+        let mapped: Bytes = Arc::new(file.clone());
+        let there = Trace::read_mapped(&mapped).unwrap();
+        prop_assert_eq!(&there, &read);
+        prop_assert_eq!(bytes(&there), file);
     }
 }
 
@@ -128,6 +135,27 @@ fn every_cut_is_noticed() {
     let mut longer = file.clone();
     longer.push(0);
     assert!(read_all(&longer).unwrap_err().what.contains("follow the end"));
+}
+
+/// Appended a frame at a time, launches are what they are at once.
+#[test]
+fn streams_grow_by_frames() {
+    let made = trace(1, 4, 40, 20);
+    let all: Vec<_> = made
+        .launches
+        .iter()
+        .map(|r| (0..r.streams.frames()).flat_map(|i| r.streams.frame(i).unwrap()).collect::<Vec<_>>())
+        .collect();
+    for (warps, launch) in all.iter().zip(&made.launches) {
+        let mut grown = Streams::default();
+        warps.chunks(2).for_each(|some| grown.append(some).unwrap());
+        assert_eq!(grown, launch.streams);
+        assert_eq!(grown.frames(), warps.len().div_ceil(2));
+        if let Some(last) = warps.last() {
+            assert!(grown.append(&[last.clone()]).is_err(), "it is there");
+        }
+    }
+    assert!(all.iter().any(|w| w.len() > 2));
 }
 
 /// What is left of a file is what was whole in it, and says that it is not all.

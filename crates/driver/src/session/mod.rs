@@ -19,9 +19,10 @@ pub use pattern::{Pattern, demangled};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use prlx_trace::{Process, Trace};
+use prlx_trace::{Bytes, Process, Trace};
 
 use crate::{Error, ErrorKind};
 
@@ -86,12 +87,13 @@ impl Session {
         self.files.first().is_none_or(|f| f.path != self.path)
     }
 
-    /// Reads a file of it; one that was cut off says so ([`Trace::cut`]).
+    /// Reads a file of it; one that was cut off says so ([`Trace::cut`]). Its frames stay in the file, which must not be written
+    /// to while they may be asked for.
     ///
     /// # Errors
     /// When it can't be read, or is no recording.
     pub fn read(&self, file: &ProcessFile) -> Result<Trace, Error> {
-        bytes(file).and_then(|bytes| Trace::read_cut(&bytes).map_err(|e| no_recording(file, &e)))
+        map(&file.path).and_then(|bytes| Trace::read_mapped(&bytes).map_err(|e| no_recording(file, &e)))
     }
 
     /// The same without streams.
@@ -99,12 +101,27 @@ impl Session {
     /// # Errors
     /// As [`Session::read`].
     pub fn read_index(&self, file: &ProcessFile) -> Result<Trace, Error> {
-        bytes(file).and_then(|bytes| Trace::read_index(&bytes).map_err(|e| no_recording(file, &e)))
+        map(&file.path).and_then(|bytes| Trace::read_index((*bytes).as_ref()).map_err(|e| no_recording(file, &e)))
     }
 }
 
-fn bytes(file: &ProcessFile) -> Result<Vec<u8>, Error> {
-    fs::read(&file.path).map_err(|e| refuse(format!("cannot read {}: {e}", file.path.display())))
+/// A file's bytes, of which only those that are looked at are loaded.
+///
+/// # Errors
+/// When it can't be read.
+pub fn map(path: &Path) -> Result<Bytes, Error> {
+    let mapped = || -> io::Result<Bytes> {
+        let file = File::open(path)?;
+        // What has no length, as a pipe, can only be read.
+        if !file.metadata()?.is_file() {
+            return Ok(Arc::new(fs::read(path)?));
+        }
+        #[allow(unsafe_code, reason = "mapping a file")]
+        // SAFETY: bytes that another process changes while they are mapped may be read in either state, and all reading is
+        // checked; a file that is cut meanwhile ends this process by a signal, as it would any program that maps it.
+        Ok(Arc::new(unsafe { memmap2::Mmap::map(&file) }?))
+    };
+    mapped().map_err(|e| refuse(format!("cannot read {}: {e}", path.display())))
 }
 
 fn no_recording(file: &ProcessFile, e: &prlx_trace::Error) -> Error {
