@@ -19,6 +19,7 @@ const BENCHES: &[Bench] = &[
     ("overhead", "prlx-cli", "What recording costs on the CPU device"),
     ("trace", "prlx-cli", "Recordings in files"),
     ("diff", "prlx-analyze", "Decoding and comparing"),
+    ("diff-own", "prlx-cli", "Comparing own recordings by fingerprints"),
     ("diff-v1", "prlx-cli", "Comparing recordings of PRLX 0.x"),
 ];
 

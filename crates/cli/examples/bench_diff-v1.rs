@@ -4,23 +4,22 @@
 //! that in their name alone. Times are the best of several runs of the whole process, with files in the page cache; memory is the
 //! process's high-water mark (mapped pages of files included), read while it runs.
 
-use std::error::Error;
+#[path = "../../../bench/process.rs"]
+mod process;
+
 use std::fs;
 use std::io::BufWriter;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::path::Path;
 
 use prlx_trace::Dim3;
 use prlx_trace::v1::{Event, Flags, Head, Header, Writer};
+use process::{Any, Folder};
 
 const ROOM: u32 = 4096;
 /// Sites of the loop that every warp runs.
 const SITES: u32 = 64;
 /// Runs of which the best counts.
 const RUNS: usize = 7;
-
-type Any<T> = Result<T, Box<dyn Error>>;
 
 /// One pair: what it is, warps, flags, what B does otherwise, the time and memory wanted.
 struct Pair {
@@ -112,61 +111,13 @@ fn loop_of_a_million(path: &Path, drop: bool) -> Any<()> {
     Ok(())
 }
 
-/// Best wall time, highest memory in MiB, findings, and divergences.
-fn measure(prlx: &Path, a: &Path, b: &Path) -> Any<(Duration, u64, u64, u64)> {
-    let command = || {
-        let mut c = Command::new(prlx);
-        c.args(["-q", "diff"]).args([a, b]).stderr(Stdio::inherit());
-        c
-    };
-    let json = command().args(["--json", "--limit", "1"]).output()?;
-    let report: serde_json::Value = serde_json::from_slice(&json.stdout)?;
-    let findings = report["launches"][0]["findings_total"].as_u64().ok_or("no findings")?;
-    let differences = report["total_divergences"].as_u64().ok_or("no total")?;
-    let mut best = Duration::MAX;
-    for _ in 0..RUNS {
-        let start = Instant::now();
-        command().stdout(Stdio::null()).status()?;
-        best = best.min(start.elapsed());
-    }
-    // Memory in a run of its own: reading it takes time.
-    let mut child = command().stdout(Stdio::null()).spawn()?;
-    let (status, mut peak) = (format!("/proc/{}/status", child.id()), 0);
-    while child.try_wait()?.is_none() {
-        let text = fs::read_to_string(&status).unwrap_or_default();
-        let line = text.lines().find_map(|l| l.strip_prefix("VmHWM:"));
-        let kib = line.and_then(|l| l.split_whitespace().next()).and_then(|n| n.parse::<u64>().ok());
-        peak = peak.max(kib.unwrap_or(0));
-        std::thread::sleep(Duration::from_micros(500));
-    }
-    Ok((best, peak / 1024, findings, differences))
-}
-
-/// A folder for files that goes away with them, however the program ends, unless they are to stay.
-struct Folder {
-    path: PathBuf,
-    stays: bool,
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        if self.stays {
-            eprintln!("the last pair lies in {}", self.path.display());
-        } else if let Err(e) = fs::remove_dir_all(&self.path) {
-            eprintln!("cannot remove {}: {e}", self.path.display());
-        }
-    }
-}
-
 fn main() -> Any<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let said = |word: &str| words.iter().any(|w| w == word);
     let only: Vec<&String> = words.iter().filter(|w| !["quick", "files"].contains(&w.as_str())).collect();
     let wanted = |name: &str| only.is_empty() || only.iter().any(|w| name.contains(w.as_str()));
-    let own = std::env::current_exe()?;
-    let prlx = own.parent().and_then(Path::parent).map(|p| p.join("prlx")).filter(|p| p.exists()).ok_or("no prlx")?;
-    let folder = Folder { path: std::env::temp_dir().join("prlx-bench-v1"), stays: said("files") };
-    fs::create_dir_all(&folder.path)?;
+    let prlx = process::prlx()?;
+    let folder = Folder::new("prlx-bench-v1", said("files"))?;
     let (a, b) = (folder.path.join("a.prlx"), folder.path.join("b.prlx"));
     let part = if said("quick") { 16 } else { 1 };
     let pair = |name, warps, packed, change, wanted| Pair { name, warps, packed, change, wanted };
@@ -181,7 +132,9 @@ fn main() -> Any<()> {
     println!("| pair, 4,096 events a warp | GB | ms | GB/s | MiB | findings | divergences | wanted |");
     println!("|---|---|---|---|---|---|---|---|");
     let row = |name: &str, gb: f64, wanted: &str| -> Any<()> {
-        let (time, peak, findings, differences) = measure(&prlx, &a, &b)?;
+        let process::Took { time, peak, report } = process::diff(&prlx, [&a, &b], RUNS)?;
+        let findings = report["launches"][0]["findings_total"].as_u64().ok_or("no findings")?;
+        let differences = report["total_divergences"].as_u64().ok_or("no total")?;
         let (ms, rate) = (time.as_secs_f64() * 1e3, gb / time.as_secs_f64());
         println!("| {name} | {gb:.2} | {ms:.0} | {rate:.1} | {peak} | {findings} | {differences} | {wanted} |");
         Ok(())

@@ -152,7 +152,7 @@ fn streams_grow_by_frames() {
         assert_eq!(grown, launch.streams);
         assert_eq!(grown.frames(), warps.len().div_ceil(2));
         if let Some(last) = warps.last() {
-            assert!(grown.append(&[last.clone()]).is_err(), "it is there");
+            assert!(grown.append(std::slice::from_ref(last)).is_err(), "it is there");
         }
     }
     assert!(all.iter().any(|w| w.len() > 2));
