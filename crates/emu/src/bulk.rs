@@ -273,12 +273,13 @@ impl Warp {
     /// The tile that a lane copies.
     ///
     /// # Errors
-    /// What is wrong with its map.
+    /// What is wrong with its map or its place.
     pub(crate) fn tile(&self, r: &Reach<'_>, op: &TensorCopy, l: usize) -> Result<Tile, String> {
         let at = access::address_of(&self.planes, &op.map, l);
         let coordinates: Vec<i32> = op.at.iter().map(|&p| self.planes.w32[usize::from(p)].0[l] as i32).collect();
         let bytes = map(r, op.map.place, at)?;
-        Tile::new(&bytes, &coordinates).map_err(|e| format!("by a tensor map at {at:#x}: {e}"))
+        let tile = Tile::new(&bytes, &coordinates).and_then(|tile| if op.load { Ok(tile) } else { tile.written() });
+        tile.map_err(|e| format!("by a tensor map at {at:#x}: {e}"))
     }
     fn transfer(
         &self,

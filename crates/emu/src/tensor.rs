@@ -193,7 +193,7 @@ impl Tile {
         if map.swizzle != Swizzle::None && map.tile[0] as u64 * map.element() != u64::from(map.swizzle.width()) {
             return Err("a swizzle of rows that are not as wide as it is not implemented".into());
         }
-        // No document says so; an H200 answers "illegal instruction" (bench/runs/2026-11-20-h200-corpus.md).
+        // No document says so; an H200 answers "illegal instruction" (bench/runs/2026-11-20-h200-tensor-copies.md).
         let begin = i64::from(first[0]) * map.element() as i64;
         if begin % 16 != 0 {
             return Err(format!(
@@ -204,6 +204,20 @@ impl Tile {
         let mut all = [0; 5];
         all[..first.len()].copy_from_slice(first);
         Ok(Tile { at, map, first: all })
+    }
+    /// The same for a tile that is stored or reduced: it may end behind the tensor, but not begin before it.
+    ///
+    /// # Errors
+    /// Which coordinate is negative.
+    pub fn written(self) -> Result<Tile, String> {
+        // Not documented either; seen on the same H200.
+        match self.first.iter().position(|&x| x < 0) {
+            None => Ok(self),
+            Some(d) => Err(format!(
+                "a tile that begins at {} along dimension {d}: only a load may begin before the tensor",
+                self.first[d]
+            )),
+        }
     }
     /// Bytes of a row.
     fn row(&self) -> usize {
@@ -360,30 +374,30 @@ impl Reduce {
         ];
         all.into_iter().find(|(n, _)| *n == name).map(|(_, r)| r)
     }
-    /// On elements of a type (PTX ISA, cp.reduce.async.bulk).
+    /// On elements of a type (PTX ISA, cp.reduce.async.bulk; what tensor copies take was tried on an H200 and is the same).
     ///
     /// # Errors
-    /// When that is not implemented.
+    /// When there is no such reduction.
     pub fn on(self, ty: Scalar) -> Result<Rmw, String> {
-        let signed = matches!(ty, Scalar::S32 | Scalar::S64);
-        let float = matches!(ty, Scalar::F16 | Scalar::Bf16 | Scalar::F32 | Scalar::F64);
-        let whole = matches!(ty, Scalar::U32 | Scalar::S32 | Scalar::U64 | Scalar::S64);
+        use Scalar::{Bf16, F16, F32, F64, S32, S64, U32, U64};
+        let extreme = |max, bf16| Rmw::Extreme16 { max, bf16, pair: false };
         Ok(match (self, ty) {
-            (Reduce::Add, Scalar::F16) => Rmw::AddF16,
-            (Reduce::Add, Scalar::Bf16) => Rmw::AddBf16,
-            (Reduce::Add, Scalar::F32) => Rmw::AddF32 { flush: false },
-            (Reduce::Add, Scalar::F64) => Rmw::AddF64,
-            _ if float || !whole => return Err(format!("this reduction is not implemented for {}", ty.name())),
-            (Reduce::Add, _) => Rmw::Add,
-            (Reduce::Min, _) if signed => Rmw::MinS,
-            (Reduce::Max, _) if signed => Rmw::MaxS,
-            (Reduce::Min, _) => Rmw::MinU,
-            (Reduce::Max, _) => Rmw::MaxU,
-            (Reduce::Inc, _) => Rmw::Inc,
-            (Reduce::Dec, _) => Rmw::Dec,
-            (Reduce::And, _) => Rmw::And,
-            (Reduce::Or, _) => Rmw::Or,
-            (Reduce::Xor, _) => Rmw::Xor,
+            (Reduce::Add, F16) => Rmw::AddF16,
+            (Reduce::Add, Bf16) => Rmw::AddBf16,
+            (Reduce::Add, F32) => Rmw::AddF32 { flush: false },
+            (Reduce::Add, F64) => Rmw::AddF64,
+            (Reduce::Add, U32 | S32 | U64) => Rmw::Add,
+            (Reduce::Min | Reduce::Max, F16 | Bf16) => extreme(self == Reduce::Max, ty == Bf16),
+            (Reduce::Min, S32 | S64) => Rmw::MinS,
+            (Reduce::Max, S32 | S64) => Rmw::MaxS,
+            (Reduce::Min, U32 | U64) => Rmw::MinU,
+            (Reduce::Max, U32 | U64) => Rmw::MaxU,
+            (Reduce::Inc, U32) => Rmw::Inc,
+            (Reduce::Dec, U32) => Rmw::Dec,
+            (Reduce::And, U32 | S32 | U64) => Rmw::And,
+            (Reduce::Or, U32 | S32 | U64) => Rmw::Or,
+            (Reduce::Xor, U32 | S32 | U64) => Rmw::Xor,
+            _ => return Err(format!("there is no such reduction of {}", ty.name())),
         })
     }
 }

@@ -109,6 +109,71 @@ fn a_tile_begins_at_16_bytes() {
     }
 }
 
+/// A reduction of what is in shared memory, zeros under the fair schedule.
+fn reduction(name: &str, at: &str) -> String {
+    STORE.replace("cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor").replace(".bulk_group", &format!(".{name}.bulk_group"))
+        .replace("cp.reduce.async.bulk.commit", "cp.async.bulk.commit")
+        .replace("{0, 0}", at)
+}
+
+#[test]
+fn only_loads_begin_before_the_tensor() {
+    // Beyond its end all may: nothing is written there.
+    for at in ["{64, 0}", "{0, 64}", "{1000000, 3}"] {
+        for body in [STORE.replace("{0, 0}", at), reduction("min", at)] {
+            let out = Case::new(format!("{body}@%p0 cp.async.bulk.wait_group 0;\n")).run(0).unwrap();
+            assert!(out.iter().copied().eq(0..WORDS as u32), "{body}");
+        }
+    }
+    for (at, what) in [("{-4, 0}", "-4 along dimension 0"), ("{0, -1}", "-1 along dimension 1")] {
+        for body in [STORE.replace("{0, 0}", at), reduction("add", at)] {
+            Case::new(body).fails(&format!("a tile that begins at {what}: only a load may begin before the tensor"));
+        }
+        let out = Case::new(format!("{}{WAIT}{SHOW}", load().replace("{32, 8}", at))).run(0).unwrap();
+        assert_eq!(out[0], 0, "{at}");
+    }
+}
+
+#[test]
+fn reductions_are_those_of_the_type() {
+    use Scalar::{Bf16, F16, F32, F64, S32, S64, U8, U16, U32, U64};
+    let types = [U8, U16, U32, S32, U64, S64, F16, Bf16, F32, F64];
+    // As an H200 takes them (bench/runs/2026-11-20-h200-tensor-copies.md).
+    let taken: [(&str, &[Scalar]); 8] = [
+        ("add", &[U32, S32, U64, F16, Bf16, F32, F64]),
+        ("min", &[U32, S32, U64, S64, F16, Bf16]),
+        ("max", &[U32, S32, U64, S64, F16, Bf16]),
+        ("inc", &[U32]),
+        ("dec", &[U32]),
+        ("and", &[U32, S32, U64]),
+        ("or", &[U32, S32, U64]),
+        ("xor", &[U32, S32, U64]),
+    ];
+    for (name, taken) in taken {
+        for ty in types {
+            let tile = vec![32, 1];
+            let case = Case { body: reduction(name, "{0, 0}"), map: TensorMap { ty, tile, ..map() } };
+            match (case.run(0), taken.contains(&ty)) {
+                (Ok(_), true) => {}
+                (Err(e), false) => {
+                    let why = format!("there is no such reduction of {}", ty.name());
+                    assert!(e.message.contains(&why), "{name}: {e}");
+                }
+                (got, _) => panic!("{name} of {}: {got:?}", ty.name()),
+            }
+        }
+    }
+    // The greatest of 16-bit numbers: words hold 0 and their own number, as halves that count from the least normal one on.
+    let fill = "shl.b32 %r1, %r0, 2; mov.u32 %r2, tile; add.u32 %r2, %r2, %r1; st.shared.u32 [%r2], 0x00080008; bar.sync 0;\n";
+    for ty in [F16, Bf16] {
+        let tile = vec![32, 1];
+        let case = Case { body: format!("{fill}{}", reduction("max", "{0, 0}")), map: TensorMap { ty, tile, ..map() } };
+        let out = case.run(0).unwrap();
+        let want = |i: u32| if i < 16 { i.max(8) | 8 << 16 } else { i };
+        assert!(out.iter().copied().eq((0..WORDS as u32).map(want)), "{}: {:x?}", ty.name(), &out[..40]);
+    }
+}
+
 #[test]
 fn loads_and_stores_end_late() {
     // Without the wait for the load, what was in shared memory is seen; at seed 0 it is there at once.
@@ -270,5 +335,5 @@ fn refusals() {
     let e = Case::new("tensormap.replace.tile.swizzle_atomicity.shared::cta.b1024.b32 [tile], 1;").run(0).unwrap_err();
     assert!(e.kind == ErrorKind::Unsupported && e.message.contains("this field is not implemented"), "{e}");
     let e = Case::new(STORE.replace("cp.async", "cp.reduce.async").replace(".bulk_group", ".min.bulk_group"));
-    Case { map: TensorMap { ty: Scalar::F32, ..map() }, ..e }.fails("this reduction is not implemented for f32");
+    Case { map: TensorMap { ty: Scalar::F32, ..map() }, ..e }.fails("there is no such reduction of f32");
 }

@@ -1,6 +1,6 @@
 // corpus: only sm_90a
-// Tensor copies of one to five dimensions: coordinates outside on either side, NaN where nothing is, elements left out, and
-// reductions of integers.
+// Tensor copies of one to five dimensions: loads from coordinates outside on either side, NaN where nothing is, elements left
+// out, and reductions of integers that end behind the tensor (to begin before it is an illegal instruction).
 #include <cuda.h>
 #include <cuda_fp16.h>
 #include <cstdint>
@@ -46,7 +46,7 @@ extern "C" __global__ void __launch_bounds__(32) tma_dimensions(
         seen5[i] = c[i];
     __syncwarp();
     if (t == 0) {
-        asm volatile("cp.reduce.async.bulk.tensor.1d.global.shared::cta.min.bulk_group [%0, {%1}], [%2];" ::"l"(&least), "r"(-8), "r"(sa) : "memory");
+        asm volatile("cp.reduce.async.bulk.tensor.1d.global.shared::cta.min.bulk_group [%0, {%1}], [%2];" ::"l"(&least), "r"(8), "r"(sa) : "memory");
         asm volatile("cp.reduce.async.bulk.tensor.1d.global.shared::cta.xor.bulk_group [%0, {%1}], [%2];" ::"l"(&bits), "r"(16), "r"(sa) : "memory");
         asm volatile("cp.async.bulk.commit_group;" ::: "memory");
         asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");

@@ -23,6 +23,6 @@ last[0] = strided[2, :, 1:4]
 np.save("expect_1.npy", one)
 np.save("expect_3.npy", three.reshape(-1))
 np.save("expect_5.npy", last.reshape(-1))
-np.save("expect_least.npy", np.concatenate([np.minimum(least[:56], one[8:]), least[56:]]))
+np.save("expect_least.npy", np.concatenate([least[:8], np.minimum(least[8:], one[:52])]))
 bits[16:] ^= one
 np.save("expect_bits.npy", bits)
