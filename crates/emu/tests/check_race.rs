@@ -207,3 +207,31 @@ fn a_last_cta_adds_up_what_the_others_left() {
     clean(&case("membar.gl;"));
     racy(&case(""));
 }
+
+#[test]
+fn barriers_of_the_cluster() {
+    // Each CTA writes its word of shared memory, and reads that of the other CTA and of its own next warp behind the barrier.
+    let case = |before: &str, arrive: &str| {
+        let meet = "barrier.cluster.arrive.release; barrier.cluster.wait.acquire;";
+        let body = format!(
+            ".shared .align 4 .b8 tile[256];\nmov.u32 %r1, tile;\nmov.u32 %r2, %cluster_ctarank;\nxor.b32 %r2, %r2, 1;\n\
+             xor.b32 %r3, %r0, 32;\nmad.lo.u32 %r4, %r0, 4, %r1;\nmad.lo.u32 %r3, %r3, 4, %r1;\n\
+             mapa.shared::cluster.u32 %r5, %r4, %r2;\nst.shared.u32 [%r4], %r0;\n{before}\nbarrier.cluster.{arrive};\n\
+             barrier.cluster.wait.acquire;\nld.shared::cluster.u32 %r6, [%r5];\nld.shared.u32 %r7, [%r3];\n\
+             add.u32 %r6, %r6, %r7;\nst.global.u32 [%rd1], %r6;\n{meet}"
+        );
+        Case { cluster: 2, ..Case::new(&body).shape(2, 64) }
+    };
+    clean(&case("", "arrive"));
+    clean(&case("", "arrive.release"));
+    let both = findings(&case("", "arrive.relaxed"), 0);
+    let of: Vec<&str> = both.list.iter().map(|f| f.what.split(" touch").next().unwrap()).collect();
+    assert!(
+        of.iter().any(|w| w.ends_with("of another CTA")) && of.iter().any(|w| w.ends_with("of another warp")),
+        "{of:?}"
+    );
+    racy(&case("", "arrive.relaxed"));
+    // A fence of the cluster's scope before it makes it a release; one of the CTA's does not.
+    clean(&case("fence.acq_rel.cluster;", "arrive.relaxed"));
+    racy(&case("fence.acq_rel.cta;", "arrive.relaxed"));
+}

@@ -171,6 +171,11 @@ fn order(i: &Inst) -> Order {
             let arrive = has(&["arrive", "arrive_drop", "complete_tx"]);
             Order { strong: !f.has("init"), release: arrive && !relaxed, acquire: wait && !relaxed, scope }
         }
+        // All barriers release and acquire, but a relaxed arrival at that of the cluster.
+        Some(Ptx::Bar | Ptx::Barrier) => {
+            let relaxed = f.has("relaxed");
+            Order { strong: false, release: !relaxed, acquire: true, scope: Scope::Cluster }
+        }
         // When the lane's copies so far are done, it arrives.
         Some(Ptx::Cp) if f.has("mbarrier") => Order { strong: true, release: true, acquire: false, scope },
         // Each element is updated as by `red.relaxed.gpu`.

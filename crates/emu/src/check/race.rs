@@ -9,7 +9,7 @@
 //! Writes of the same value are a kind of their own, a note. Copies count as writes of the thread that began them.
 //!
 //! Misses: more than four unordered readers of a word. A wait acquires what all arrivals so far released, also those for the
-//! next phase. Cluster scope counts as that of the device. What `wgmma` and `wmma.load` read. Order by `fence.sc` alone.
+//! next phase. Cluster scope counts as that of the device. `fence.mbarrier_init` counts as a fence of everything. What `wgmma` and `wmma.load` read. Order by `fence.sc` alone.
 
 use std::sync::Arc;
 
@@ -204,7 +204,11 @@ impl Race {
                 match bar.kind {
                     BarKind::ClusterArrive => {
                         let meeting = self.clusters.entry(cluster(look.launch, block)).or_default();
-                        cta.arrive(look.who.warp, m, &mut meeting.gathered);
+                        if order.release {
+                            cta.arrive(look.who.warp, m, &mut meeting.gathered);
+                        } else {
+                            cta.arrive_relaxed(look.who.warp, m, &mut meeting.gathered);
+                        }
                     }
                     BarKind::ClusterWait => {
                         if let Some(meeting) = self.clusters.get(&cluster(look.launch, block)) {
@@ -412,6 +416,16 @@ impl Cta {
         });
         to.known.learn(self.number, warp, m, self.time);
         self.time += 1;
+    }
+    /// The same of a relaxed arrival: it gives only what a fence before it has made ready.
+    fn arrive_relaxed(&mut self, warp: u32, m: u32, to: &mut Gathered) {
+        each(m, |l| {
+            let fenced = &self.threads[warp as usize * LANES + l].fenced;
+            if let Some(wide) = &fenced.wide {
+                to.known.join(wide);
+            }
+            to.fenced.join(fenced);
+        });
     }
     /// Lanes learn all that was gathered.
     fn learn(&mut self, warp: u32, m: u32, all: &Gathered) {
