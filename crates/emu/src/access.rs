@@ -568,18 +568,71 @@ pub fn address_of(planes: &Planes, mem: &Mem, l: usize) -> u64 {
     addresses(planes, mem).0[l]
 }
 
-/// The region of a run of bytes, and where it begins.
-pub fn run<'a>(r: &Reach<'a>, place: Place, at: u64, bytes: u64) -> Option<(&'a Region, u64)> {
+/// The region of a run of bytes that a lane touches, and where it begins. No bytes are everywhere.
+pub fn run<'a>(r: &Reach<'a>, place: Place, lane: usize, at: u64, bytes: u64) -> Option<(&'a Region, u64)> {
+    if bytes == 0 {
+        return Some((r.shared, 0));
+    }
     let inside =
         |region: &'a Region, at: u64| (at <= region.len() && region.len() - at >= bytes).then_some((region, at));
     let cluster = |at: u64| r.peers.find(r.rank, at).ok().and_then(|(region, base)| inside(region, at - base));
+    let local = |at: u64| {
+        let last = r.stride.checked_sub(bytes)?;
+        (at <= last).then(|| (r.local, at + lane as u64 * r.stride))
+    };
     match (place, at) {
+        // The CTA's own is also a part of the cluster's.
+        (Place::Shared, _) if at / window::CTA == u64::from(r.rank) + 1 => inside(r.shared, at % window::CTA),
         (Place::Shared, _) => inside(r.shared, at),
         (Place::Cluster, _) => cluster(at),
-        (Place::Generic, window::SHARED..window::LOCAL) => cluster(at - window::SHARED),
+        (Place::Local, _) => local(at),
         (Place::Params, _) => inside(r.params, at),
+        (Place::Generic, window::SHARED..window::LOCAL) => cluster(at - window::SHARED),
+        (Place::Generic, window::LOCAL..window::PARAMS) => local(at - window::LOCAL),
         (Place::Generic, window::PARAMS..window::CODE) => inside(r.params, at - window::PARAMS),
-        _ if bytes == 0 => inside(r.shared, 0),
-        _ => r.memory.range(at, bytes),
+        (Place::Global | Place::Generic, _) => r.memory.range(at, bytes),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::memory::Owner;
+
+    #[test]
+    fn runs_are_found_in_every_space() {
+        let shared: Vec<_> = (0..2).map(|_| Arc::new(Region::new(64))).collect();
+        let (local, params) = (Region::new(8 * LANES as u64), Region::new(16));
+        let (own, peers) = (shared[1].clone(), Peers::new(shared));
+        let mut memory = Memory::default();
+        let base = memory.alloc(32, 16, 1 << 20, Owner::User("x".into())).unwrap();
+        let r =
+            Reach { memory: &memory, shared: &own, peers: &peers, rank: 1, local: &local, stride: 8, params: &params };
+        let found = |place, lane, at, bytes| run(&r, place, lane, at, bytes).map(|(region, at)| (region.id(), at));
+        // The CTA's own shared memory by its rank; another's is not `.shared`.
+        assert_eq!(found(Place::Shared, 0, 48, 16), Some((own.id(), 48)));
+        assert_eq!(found(Place::Shared, 0, 2 * window::CTA + 48, 16), Some((own.id(), 48)));
+        assert_eq!(found(Place::Shared, 0, window::CTA + 48, 16), None);
+        assert_eq!(found(Place::Shared, 0, 2 * window::CTA + 49, 16), None);
+        let other = found(Place::Cluster, 0, window::CTA + 48, 16).unwrap();
+        assert!(other.0 != own.id() && other.1 == 48);
+        assert_eq!(found(Place::Generic, 0, window::SHARED + window::CTA + 48, 16), Some(other));
+        assert_eq!(found(Place::Cluster, 0, 3 * window::CTA, 16), None);
+        // Each lane's local memory is its own.
+        assert_eq!(found(Place::Local, 3, 4, 4), Some((local.id(), 28)));
+        assert_eq!(found(Place::Generic, 3, window::LOCAL + 4, 4), Some((local.id(), 28)));
+        assert_eq!(found(Place::Local, 3, 5, 4), None);
+        assert_eq!(found(Place::Local, 3, 0, 16), None);
+        // Parameters and global memory.
+        assert_eq!(found(Place::Generic, 0, window::PARAMS + 8, 8), Some((params.id(), 8)));
+        assert_eq!(found(Place::Params, 0, 9, 8), None);
+        assert!(found(Place::Global, 0, base + 16, 16).is_some() && found(Place::Global, 0, base + 17, 16).is_none());
+        // No bytes are everywhere.
+        for place in [Place::Shared, Place::Cluster, Place::Local, Place::Params, Place::Global, Place::Generic] {
+            assert!(found(place, 0, base + 32, 0).is_some() && found(place, 0, u64::MAX, 0).is_some(), "{place:?}");
+            assert!(found(place, 0, u64::MAX, 16).is_none(), "{place:?}");
+        }
     }
 }

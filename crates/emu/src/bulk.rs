@@ -65,7 +65,7 @@ impl Groups {
 
 /// What bulk copies reach: no local memory.
 fn everywhere<'a>(launch: &'a Launch<'_>, block: &'a Block) -> Reach<'a> {
-    reach(launch, block, launch.params)
+    Reach { stride: 0, ..reach(launch, block, launch.params) }
 }
 
 impl Transfer {
@@ -156,7 +156,7 @@ pub fn targets(ranks: Option<u16>, at: u64) -> Vec<u64> {
 
 /// The region of a run of bytes, and where it begins.
 fn run<'a>(r: &Reach<'a>, place: Place, at: u64, bytes: u64) -> Result<(&'a Region, u64), String> {
-    access::run(r, place, at, bytes).ok_or_else(|| format!("{bytes} bytes at {at:#x}, which are not all there"))
+    access::run(r, place, 0, at, bytes).ok_or_else(|| format!("{bytes} bytes at {at:#x}, which are not all there"))
 }
 
 /// No tile is larger than shared memory.
@@ -370,7 +370,7 @@ impl Warp {
             let Some(mem) = mem else { return };
             let ranks = ranks.map(|p| self.planes.w32[usize::from(p)].0[l] as u16);
             for at in targets(ranks, access::address_of(&self.planes, mem, l)) {
-                if let Some((region, off)) = access::run(&r, Place::Cluster, at, 8) {
+                if let Some((region, off)) = access::run(&r, Place::Cluster, l, at, 8) {
                     mbarrier::complete(region, off, bytes);
                 }
             }
@@ -456,5 +456,5 @@ fn find<'a>(r: &Reach<'a>, place: Place, at: u64) -> Result<(&'a Region, u64), S
     if !at.is_multiple_of(64) {
         return Err(format!("by a tensor map at {at:#x}, which is not a multiple of 64"));
     }
-    access::run(r, place, at, 128).ok_or_else(|| format!("by a tensor map at {at:#x}, where there are no 128 bytes"))
+    access::run(r, place, 0, at, 128).ok_or_else(|| format!("by a tensor map at {at:#x}, where there are no 128 bytes"))
 }

@@ -197,7 +197,7 @@ pub(crate) fn cluster_address(place: Place, at: u64) -> u64 {
 /// # Errors
 /// When none is there, or nobody is awaited.
 pub fn arrive(r: &Reach<'_>, at: u64) -> Result<(), String> {
-    let found = access::run(r, Place::Cluster, at, 8).filter(|_| at.is_multiple_of(8));
+    let found = access::run(r, Place::Cluster, 0, at, 8).filter(|_| at.is_multiple_of(8));
     let (region, off) = found.ok_or_else(|| format!("at {at:#x}, where none is"))?;
     let state = State::read(region.load64(off)).arrive(1, false)?;
     region.store64(off, state.bits());

@@ -39,41 +39,32 @@ trait Word: Copy + Default {
     /// From halves.
     fn pair(lower: Self, upper: Self) -> Self;
 }
-impl Word for u32 {
-    #[inline(always)]
-    fn plane(p: &Planes, i: u16) -> &[u32; LANES] {
-        &p.w32[usize::from(i)].0
-    }
-    #[inline(always)]
-    fn plane_mut(p: &mut Planes, i: u16) -> &mut [u32; LANES] {
-        &mut p.w32[usize::from(i)].0
-    }
-    #[inline(always)]
-    fn half(self, i: usize) -> u32 {
-        self >> (16 * i) & 0xffff
-    }
-    #[inline(always)]
-    fn pair(lower: u32, upper: u32) -> u32 {
-        lower | upper << 16
-    }
+macro_rules! words {
+    ($($t:ty, $planes:ident;)*) => { $(
+        impl Word for $t {
+            #[inline(always)]
+            fn plane(p: &Planes, i: u16) -> &[$t; LANES] {
+                &p.$planes[usize::from(i)].0
+            }
+            #[inline(always)]
+            fn plane_mut(p: &mut Planes, i: u16) -> &mut [$t; LANES] {
+                &mut p.$planes[usize::from(i)].0
+            }
+            #[inline(always)]
+            fn half(self, i: usize) -> $t {
+                const HALF: u32 = <$t>::BITS / 2;
+                self >> (HALF as usize * i) & (<$t>::MAX >> HALF)
+            }
+            #[inline(always)]
+            fn pair(lower: $t, upper: $t) -> $t {
+                lower | upper << (<$t>::BITS / 2)
+            }
+        }
+    )* };
 }
-impl Word for u64 {
-    #[inline(always)]
-    fn plane(p: &Planes, i: u16) -> &[u64; LANES] {
-        &p.w64[usize::from(i)].0
-    }
-    #[inline(always)]
-    fn plane_mut(p: &mut Planes, i: u16) -> &mut [u64; LANES] {
-        &mut p.w64[usize::from(i)].0
-    }
-    #[inline(always)]
-    fn half(self, i: usize) -> u64 {
-        self >> (32 * i) & 0xffff_ffff
-    }
-    #[inline(always)]
-    fn pair(lower: u64, upper: u64) -> u64 {
-        lower | upper << 32
-    }
+words! {
+    u32, w32;
+    u64, w64;
 }
 
 /// Does `d = a·b + c`.

@@ -85,33 +85,7 @@ impl Touch {
     /// The region of a lane's access, and where in it.
     pub fn at<'a>(&self, r: &Reach<'a>, l: usize) -> Option<(&'a Region, u64)> {
         let (at, bytes) = (self.addr.0[l], self.bytes[l].into());
-        if !at.is_multiple_of(self.align.max(1)) {
-            return None;
-        }
-        let inside = |region: &'a Region, off: u64| {
-            region.len().checked_sub(bytes).is_some_and(|last| off <= last).then_some((region, off))
-        };
-        let own = |off: u64| {
-            let room = r.stride.checked_sub(bytes)?;
-            (off <= room).then(|| (r.local, off + l as u64 * r.stride))
-        };
-        let cluster = |at: u64| {
-            let (region, base) = r.peers.find(r.rank, at).ok()?;
-            inside(region, at - base)
-        };
-        match (self.place, at) {
-            (Place::Shared, _) => {
-                let own = at < window::CTA || at / window::CTA == u64::from(r.rank) + 1;
-                cluster(at).filter(|_| own)
-            }
-            (Place::Cluster, _) => cluster(at),
-            (Place::Params, _) => inside(r.params, at),
-            (Place::Local, _) => own(at),
-            (Place::Generic, window::SHARED..window::LOCAL) => cluster(at - window::SHARED),
-            (Place::Generic, window::LOCAL..window::PARAMS) => own(at - window::LOCAL),
-            (Place::Generic, window::PARAMS..window::CODE) => inside(r.params, at - window::PARAMS),
-            _ => r.memory.range(at, bytes),
-        }
+        if at.is_multiple_of(self.align.max(1)) { access::run(r, self.place, l, at, bytes) } else { None }
     }
     fn read_only(&self, r: &Reach<'_>, l: usize) -> bool {
         match space(self.place, self.addr.0[l]) {
