@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use prlx_isa::view;
+use prlx_trace::Dim3;
 use prlx_trace::kernel::{Param, Scalar};
 
 use crate::content::{Content, SplitMix};
@@ -148,6 +149,23 @@ impl Job {
         launch_file::read(name, text, files)
     }
 
+    /// Bytes that a run of it keeps on this side at once: what the launch file gave, what is expected, what every buffer holds
+    /// afterwards, and one buffer on its way.
+    pub fn kept_bytes(&self) -> u64 {
+        let buffers = self.args.iter().filter_map(|arg| match &arg.value {
+            ArgValue::Buffer(buffer) => Some(buffer),
+            _ => None,
+        });
+        let (mut kept, mut largest) = (0u64, 0);
+        for b in buffers {
+            let given = if let Content::Bytes(bytes) = &b.content { bytes.len() } else { 0 };
+            let expected = b.expect.as_ref().map_or(0, |e| e.bytes.len());
+            kept = kept.saturating_add((given + expected) as u64).saturating_add(b.size());
+            largest = b.size().max(largest);
+        }
+        kept.saturating_add(largest)
+    }
+
     /// Bytes of the parameter buffer.
     pub fn params_size(&self) -> u32 {
         self.params.iter().map(|p| p.offset + p.size).max().unwrap_or(0)
@@ -172,6 +190,19 @@ pub struct Signature {
     pub params: Vec<Param>,
     /// `.reqntid`, `.maxntid` …: name without the dot, values.
     pub limits: Vec<(String, Vec<u32>)>,
+}
+
+/// What a kernel's declaration says by a directive, as `reqntid`, in up to three dimensions.
+pub fn limit(limits: &[(String, Vec<u32>)], directive: &str) -> Option<Dim3> {
+    let (_, sizes) = limits.iter().find(|(name, _)| name == directive)?;
+    let axis = |i: usize| sizes.get(i).copied().unwrap_or(1);
+    Some(Dim3 { x: axis(0), y: axis(1), z: axis(2) })
+}
+
+/// The CTAs that each of a grid's numbers stands for when CUDA launches a kernel with such limits: clusters of so many if it has
+/// `.blocksareclusters` (PTX ISA, Cluster Dimension Directives), else one. [`LaunchConfig::grid`] counts CTAs all the same.
+pub fn counted(limits: &[(String, Vec<u32>)]) -> Dim3 {
+    limit(limits, "blocksareclusters").and_then(|_| limit(limits, "reqnctapercluster")).unwrap_or_default()
 }
 
 impl Signature {

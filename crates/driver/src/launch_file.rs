@@ -10,7 +10,7 @@ use prlx_trace::kernel::{Param, Scalar};
 
 use crate::content::Content;
 use crate::element::{self, ELEMENTS, Number};
-use crate::job::{Arg, ArgValue, Buffer, Expect, Job, Signature};
+use crate::job::{Arg, ArgValue, Buffer, Expect, Job, Signature, counted, limit};
 use crate::keys::{Source, Table, Value, distance};
 use crate::{Error, LaunchConfig, npy};
 
@@ -80,7 +80,7 @@ pub fn read(name: &str, text: &str, files: &Files<'_>) -> Result<Job, Error> {
         let say = format!("kernel `{}` takes {size} bytes of parameters; {PARAMS} is the most", signature.name);
         return Err(named.error(say));
     }
-    let grid = dims(file.need("grid")?, GRID)?;
+    let grid = grid(file.need("grid")?, &signature)?;
     let config = LaunchConfig {
         grid,
         block: dims(file.need("block")?, BLOCK)?,
@@ -169,40 +169,44 @@ fn check_block(value: Value<'_>, block: Dim3, kernel: &Signature) -> Result<(), 
     if threads > THREADS {
         return Err(value.error(format_args!("{threads} threads are more than the {THREADS} that a CTA can have")));
     }
-    for (limit, sizes) in &kernel.limits {
-        let axis = |i: usize| sizes.get(i).copied().unwrap_or(1);
-        let want = Dim3 { x: axis(0), y: axis(1), z: axis(2) };
-        let name = &kernel.name;
-        match limit.as_str() {
-            "reqntid" if want != block => {
-                return Err(value
-                    .error(format_args!(
-                        "kernel `{name}` was compiled for CTAs of exactly {want} threads (.reqntid), not {block}"
-                    ))
-                    .help(format!("write block = [{}, {}, {}]", want.x, want.y, want.z)));
-            }
-            "maxntid" if threads > want.volume() => {
-                return Err(value
-                    .error(format_args!(
-                        "kernel `{name}` was compiled for CTAs of at most {} threads (.maxntid), not {threads}",
-                        want.volume()
-                    ))
-                    .help("choose a smaller block, or compile it with larger __launch_bounds__"));
-            }
-            _ => {}
-        }
+    let name = &kernel.name;
+    if let Some(want) = limit(&kernel.limits, "reqntid").filter(|&want| want != block) {
+        let say = format!("kernel `{name}` was compiled for CTAs of exactly {want} threads (.reqntid), not {block}");
+        return Err(value.error(say).help(format!("write block = [{}, {}, {}]", want.x, want.y, want.z)));
+    }
+    if let Some(want) = limit(&kernel.limits, "maxntid").filter(|want| threads > want.volume()) {
+        let most = want.volume();
+        return Err(value
+            .error(format_args!(
+                "kernel `{name}` was compiled for CTAs of at most {most} threads (.maxntid), not {threads}"
+            ))
+            .help("choose a smaller block, or compile it with larger __launch_bounds__"));
     }
     Ok(())
+}
+
+/// The CTAs to start. A kernel that counts its grid in clusters has it so in the file too, as where CUDA launches it.
+fn grid(value: Value<'_>, kernel: &Signature) -> Result<Dim3, Error> {
+    let (grid, each) = (dims(value, GRID)?, counted(&kernel.limits));
+    let axes = [(grid.x, each.x), (grid.y, each.y), (grid.z, each.z)];
+    let mut ctas = [0; 3];
+    for (axis, (n, each)) in axes.into_iter().enumerate() {
+        let all = u64::from(n) * u64::from(each);
+        if all > GRID[axis] {
+            let most = GRID[axis];
+            let say =
+                format!("{n} clusters of {each} CTAs (.blocksareclusters) are more than the {most} CTAs of a grid");
+            return Err(value.error(say));
+        }
+        ctas[axis] = all as u32;
+    }
+    Ok(Dim3 { x: ctas[0], y: ctas[1], z: ctas[2] })
 }
 
 /// The clusters that the file and the kernel ask for; CTAs that are none are clusters of one.
 fn cluster(file: &Table<'_>, grid: Dim3, kernel: &Signature) -> Result<Dim3, Error> {
     let name = &kernel.name;
-    let limit = |which: &str| kernel.limits.iter().find(|l| l.0 == which).map(|l| l.1.as_slice());
-    let wanted = limit("reqnctapercluster").map(|v| {
-        let axis = |i: usize| v.get(i).copied().unwrap_or(1);
-        Dim3 { x: axis(0), y: axis(1), z: axis(2) }
-    });
+    let wanted = limit(&kernel.limits, "reqnctapercluster");
     let key = file.get("cluster");
     let asked = key.map(|v| dims(v, [CLUSTER; 3])).transpose()?;
     // What is wrong with the kernel's own wish is wrong with the grid.
@@ -216,7 +220,7 @@ fn cluster(file: &Table<'_>, grid: Dim3, kernel: &Signature) -> Result<Dim3, Err
         return Err(place.error(say).help("leave `cluster` out"));
     }
     let Some(size) = asked.or(wanted) else {
-        if limit("explicitcluster").is_some() {
+        if limit(&kernel.limits, "explicitcluster").is_some() {
             let say = format!(
                 "kernel `{name}` must be launched in clusters (.explicitcluster), and the launch file has none"
             );
@@ -224,7 +228,7 @@ fn cluster(file: &Table<'_>, grid: Dim3, kernel: &Signature) -> Result<Dim3, Err
         }
         return Ok(Dim3::default());
     };
-    let most = limit("maxclusterrank").and_then(|v| v.first()).map_or(CLUSTER, |&n| u64::from(n).min(CLUSTER));
+    let most = limit(&kernel.limits, "maxclusterrank").map_or(CLUSTER, |n| u64::from(n.x).min(CLUSTER));
     if size.volume() > most {
         return Err(
             place.error(format_args!("{} CTAs are more than the {most} that a cluster of it can have", size.volume()))

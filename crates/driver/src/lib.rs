@@ -49,7 +49,7 @@ pub struct DevicePtr(pub u64);
 /// How a kernel is started.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct LaunchConfig {
-    /// CTAs.
+    /// CTAs, also of a kernel that counts its grid in clusters ([`job::counted`]).
     pub grid: Dim3,
     /// Threads in a CTA.
     pub block: Dim3,
@@ -133,6 +133,15 @@ pub trait Driver {
     /// Says that what `bytes` bytes hold counts as never written. Most machines have no use for it.
     fn forget(&mut self, at: DevicePtr, bytes: u64) {
         let _ = (at, bytes);
+    }
+    /// Counts bytes that the caller keeps on this side for a launch against the machine's limit on memory, instead of those
+    /// counted before. Most machines have no limit.
+    ///
+    /// # Errors
+    /// When they are more than is left.
+    fn hold(&mut self, bytes: u64) -> Result<(), Error> {
+        let _ = bytes;
+        Ok(())
     }
     /// Frees an allocation.
     ///

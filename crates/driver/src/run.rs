@@ -66,6 +66,7 @@ pub struct Comparison {
 /// # Errors
 /// When the device has not enough memory.
 pub fn prepare(driver: &mut dyn Driver, job: &Job) -> Result<Prepared, Error> {
+    driver.hold(job.kept_bytes())?;
     let mut prepared = Prepared { params: vec![0; job.params_size() as usize], ..Prepared::default() };
     match fill_in(driver, job, &mut prepared) {
         Ok(()) => Ok(prepared),
@@ -158,16 +159,19 @@ impl Prepared {
     /// # Errors
     /// When the device fails.
     pub fn contents(&self, driver: &mut dyn Driver, job: &Job) -> Result<Vec<Option<Vec<u8>>>, Error> {
-        let each = self.buffers.iter().zip(&job.args);
-        each.map(|(at, arg)| match (&arg.value, at) {
-            (ArgValue::Buffer(buffer), Some(at)) => {
-                let mut bytes = vec![0; buffer.size() as usize];
-                driver.read(*at, &mut bytes)?;
-                Ok(Some(bytes))
-            }
-            _ => Ok(None),
-        })
-        .collect()
+        (0..self.buffers.len()).map(|i| self.content(driver, job, i)).collect()
+    }
+
+    /// What the buffer of argument `i` holds now; `None` for what is no buffer.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn content(&self, driver: &mut dyn Driver, job: &Job, i: usize) -> Result<Option<Vec<u8>>, Error> {
+        let (at, arg) = (self.buffers.get(i).copied().flatten(), job.args.get(i).map(|arg| &arg.value));
+        let (Some(at), Some(ArgValue::Buffer(buffer))) = (at, arg) else { return Ok(None) };
+        let mut bytes = vec![0; buffer.size() as usize];
+        driver.read(at, &mut bytes)?;
+        Ok(Some(bytes))
     }
 
     /// Frees the buffers.
@@ -176,7 +180,8 @@ impl Prepared {
     /// When the device fails; all are tried.
     pub fn release(&self, driver: &mut dyn Driver) -> Result<(), Error> {
         let maps = self.maps.iter().map(|(at, _)| at);
-        self.buffers.iter().flatten().chain(maps).map(|at| driver.free(*at)).fold(Ok(()), Result::and)
+        let freed = self.buffers.iter().flatten().chain(maps).map(|at| driver.free(*at)).fold(Ok(()), Result::and);
+        freed.and(driver.hold(0))
     }
 }
 

@@ -20,6 +20,8 @@ const PTX: &str = "
 { ret; }
 .visible .entry two() .reqnctapercluster 2, 1, 1 .explicitcluster
 { ret; }
+.visible .entry counted() .blocksareclusters .reqntid 64 .reqnctapercluster 2, 3
+{ ret; }
 .visible .entry some() .explicitcluster .maxclusterrank 4
 { ret; }
 .visible .entry plain()
@@ -123,8 +125,8 @@ fn errors_say_where_and_what_to_do() {
         ),
         (
             whole.replace("kernel = '_Z5saxpyifPfS_'\n", ""),
-            "k.ptx has 6 kernels",
-            "_Z5saxpyifPfS_, pair, two, some, plain",
+            "k.ptx has 7 kernels",
+            "_Z5saxpyifPfS_, pair, two, counted, some, plain",
         ),
         (
             with(&ARGS[..2]),
@@ -178,6 +180,10 @@ fn clusters() {
     assert_eq!(parse("two", "grid = 4\ncluster = 2").unwrap(), sized(2, 1));
     assert_eq!(parse("some", "grid = 4\ncluster = 4").unwrap(), sized(4, 1));
     assert_eq!(parse("some", "grid = 4\ncluster = 1").unwrap(), sized(1, 1));
+    // The file counts clusters of 2 by 3 there.
+    let counted =
+        Job::parse("a.toml", "module = 'k.ptx'\nkernel = 'counted'\ngrid = [4, 5]\nblock = 64", &|_| Ok(PTX.into()));
+    assert_eq!(counted.unwrap().config.grid, Dim3 { x: 8, y: 15, z: 1 });
     let wrong = [
         (
             "plain",
@@ -192,6 +198,8 @@ fn clusters() {
         ("two", "grid = 4\ncluster = 4", "exactly (2,1,1) CTAs (.reqnctapercluster), not (4,1,1)"),
         ("some", "grid = 4", "a.toml:4: `grid`: kernel `some` must be launched in clusters (.explicitcluster)"),
         ("some", "grid = 8\ncluster = 8", "8 CTAs are more than the 4"),
+        ("counted", "grid = [1, 21846]", "21846 clusters of 3 CTAs (.blocksareclusters) are more than the 65535 CTAs"),
+        ("counted", "grid = 4\ncluster = 2", "exactly (2,3,1) CTAs (.reqnctapercluster), not (2,1,1)"),
     ];
     for (kernel, keys, message) in wrong {
         let e = parse(kernel, keys).expect_err(keys);

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use prlx_driver::job::limit;
 use prlx_driver::{
     DeviceInfo, DevicePtr, Driver, Error, ErrorKind, LaunchConfig, LaunchStats, ModuleHandle, Observed, TensorMap,
     tensor_map,
@@ -82,6 +83,8 @@ struct Loaded {
 pub struct Emulator {
     options: Options,
     memory: Memory,
+    /// Bytes that the host keeps for its launch.
+    held: u64,
     modules: FxHashMap<u64, Loaded>,
     next: u64,
     heap: Heap,
@@ -102,6 +105,15 @@ impl Emulator {
     /// With these limits.
     pub fn new(options: Options) -> Emulator {
         Emulator { memory: Memory::from(options.first), options, ..Emulator::default() }
+    }
+    /// Bytes that the device may use.
+    fn limit(&self) -> u64 {
+        self.options.max_memory.saturating_sub(self.held)
+    }
+    fn too_much(&self, what: &str, of: u64) -> Error {
+        let left = of.saturating_sub(self.memory.used());
+        let text = format!("{what} are more than the {left} left of {}", self.options.max_memory);
+        Error::new(ErrorKind::Memory, text).help("raise the memory limit (--max-memory)")
     }
     /// What kernels have printed since the last call.
     pub fn take_output(&mut self) -> Vec<u8> {
@@ -207,7 +219,7 @@ impl Emulator {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             n => n,
         };
-        let room = o.max_memory.saturating_sub(self.memory.used());
+        let room = self.limit().saturating_sub(self.memory.used());
         let checking = Checker::bytes(o.checks, self.memory.used(), room);
         if let Ok(mut shelf) = launch.checker.lock() {
             *shelf = Checker::of(o.checks, &launch, room);
@@ -289,12 +301,9 @@ fn check(module: &Module, f: &Function, code: &Code, config: &LaunchConfig, para
 /// The clusters of a launch, and whether somebody asked for them.
 fn cluster(f: &Function, config: &LaunchConfig) -> Result<(Dim3, bool), Error> {
     let wrong = |text: String| Err(Error::new(ErrorKind::Launch, format!("`{}`: {text}", f.name)));
-    let limit = |name: &str| f.limits.iter().find(|l| l.0 == name).map(|l| l.1.as_slice());
+    let limit = |name: &str| limit(&f.limits, name);
     let (asked, grid) = (config.cluster, config.grid);
-    let wanted = limit("reqnctapercluster").map(|v| {
-        let axis = |i: usize| v.get(i).copied().unwrap_or(1);
-        Dim3 { x: axis(0), y: axis(1), z: axis(2) }
-    });
+    let wanted = limit("reqnctapercluster");
     let size = match wanted {
         Some(wanted) if asked.volume() != 1 && asked != wanted => {
             return wrong(format!("it must be launched in clusters of {wanted} CTAs, not {asked}"));
@@ -302,10 +311,10 @@ fn cluster(f: &Function, config: &LaunchConfig) -> Result<(Dim3, bool), Error> {
         Some(wanted) => wanted,
         None => asked,
     };
-    if limit("blocksareclusters").is_some() {
-        return wrong("a grid counted in clusters (`.blocksareclusters`) is not supported".into());
+    if limit("blocksareclusters").is_some() && wanted.is_none() {
+        return wrong("`.blocksareclusters` without `.reqnctapercluster`".into());
     }
-    let most = limit("maxclusterrank").and_then(|v| v.first()).map_or(MAX_CTAS, |&n| u64::from(n).min(MAX_CTAS));
+    let most = limit("maxclusterrank").map_or(MAX_CTAS, |n| u64::from(n.x).min(MAX_CTAS));
     if !(1..=most).contains(&size.volume()) {
         return wrong(format!("a cluster of {size} CTAs has {}; it may have 1 to {most}", size.volume()));
     }
@@ -336,7 +345,7 @@ impl Driver for Emulator {
         let mut addresses = vec![None; module.symbols.len()];
         for (s, at) in module.symbols.iter().zip(&mut addresses).filter(|(s, _)| in_memory(s)) {
             let owner = Owner::Symbol(s.name.clone(), s.space == Space::Const);
-            *at = self.memory.alloc(s.size, u64::from(s.align), self.options.max_memory, owner);
+            *at = self.memory.alloc(s.size, u64::from(s.align), self.limit(), owner);
             if at.is_none() {
                 return Err(Error::new(ErrorKind::Memory, format!("no memory for `{}` of {} bytes", s.name, s.size)));
             }
@@ -365,7 +374,7 @@ impl Driver for Emulator {
             && !self.heap.ready()
         {
             let owner = Owner::Symbol("the heap of `malloc`".into(), false);
-            let at = self.memory.alloc(heap::SIZE, 4096, self.options.max_memory, owner);
+            let at = self.memory.alloc(heap::SIZE, 4096, self.limit(), owner);
             self.heap.begin(at.ok_or_else(|| Error::new(ErrorKind::Memory, "no memory for the heap of `malloc`"))?);
         }
         self.next += 1;
@@ -384,10 +393,8 @@ impl Driver for Emulator {
 
     fn alloc(&mut self, bytes: u64, align: u64) -> Result<DevicePtr, Error> {
         let owner = Owner::User("a buffer".into());
-        let Some(at) = self.memory.alloc(bytes, align, self.options.max_memory, owner) else {
-            let left = self.options.max_memory.saturating_sub(self.memory.used());
-            let text = format!("{bytes} bytes are more than the {left} left of {}", self.options.max_memory);
-            return Err(Error::new(ErrorKind::Memory, text).help("raise the memory limit (--max-memory)"));
+        let Some(at) = self.memory.alloc(bytes, align, self.limit(), owner) else {
+            return Err(self.too_much(&format!("{bytes} bytes"), self.limit()));
         };
         self.memory.forget(at, bytes);
         Ok(DevicePtr(at))
@@ -399,6 +406,15 @@ impl Driver for Emulator {
 
     fn name(&mut self, at: DevicePtr, name: &str) {
         self.memory.name(at.0, name);
+    }
+
+    fn hold(&mut self, bytes: u64) -> Result<(), Error> {
+        if self.memory.used().saturating_add(bytes) > self.options.max_memory {
+            let what = format!("{bytes} bytes for the launch's own data");
+            return Err(self.too_much(&what, self.options.max_memory));
+        }
+        self.held = bytes;
+        Ok(())
     }
 
     fn free(&mut self, at: DevicePtr) -> Result<(), Error> {

@@ -231,6 +231,8 @@ fn launches_must_fit_the_kernel() {
     };
     assert!(launch(".reqnctapercluster 2", 4, 1).is_ok());
     assert!(launch(".reqnctapercluster 2", 4, 2).is_ok());
+    // Whoever launches it has counted its CTAs.
+    assert!(launch(".blocksareclusters .reqntid 1 .reqnctapercluster 2", 4, 1).is_ok());
     assert!(launch(".explicitcluster .maxclusterrank 4", 16, 4).is_ok());
     assert!(launch("", 16, 16).is_ok());
     let wrong = [
@@ -239,7 +241,8 @@ fn launches_must_fit_the_kernel() {
         (".maxclusterrank 4", 16, 8, "a cluster of (8,1,1) CTAs has 8; it may have 1 to 4"),
         ("", 32, 32, "has 32; it may have 1 to 16"),
         ("", 32, 0, "has 0; it may have 1 to 16"),
-        (".reqntid 1 .reqnctapercluster 2 .blocksareclusters", 4, 1, "`.blocksareclusters`"),
+        (".reqntid 1 .blocksareclusters", 4, 1, "`.blocksareclusters` without `.reqnctapercluster`"),
+        (".blocksareclusters .reqntid 1 .reqnctapercluster 2", 3, 1, "can't be divided into clusters of (2,1,1)"),
     ];
     for (limits, grid, cluster, message) in wrong {
         let e = launch(limits, grid, cluster).unwrap_err();

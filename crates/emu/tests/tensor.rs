@@ -111,7 +111,9 @@ fn a_tile_begins_at_16_bytes() {
 
 /// A reduction of what is in shared memory, zeros under the fair schedule.
 fn reduction(name: &str, at: &str) -> String {
-    STORE.replace("cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor").replace(".bulk_group", &format!(".{name}.bulk_group"))
+    STORE
+        .replace("cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor")
+        .replace(".bulk_group", &format!(".{name}.bulk_group"))
         .replace("cp.reduce.async.bulk.commit", "cp.async.bulk.commit")
         .replace("{0, 0}", at)
 }
@@ -164,7 +166,8 @@ fn reductions_are_those_of_the_type() {
         }
     }
     // The greatest of 16-bit numbers: words hold 0 and their own number, as halves that count from the least normal one on.
-    let fill = "shl.b32 %r1, %r0, 2; mov.u32 %r2, tile; add.u32 %r2, %r2, %r1; st.shared.u32 [%r2], 0x00080008; bar.sync 0;\n";
+    let fill =
+        "shl.b32 %r1, %r0, 2; mov.u32 %r2, tile; add.u32 %r2, %r2, %r1; st.shared.u32 [%r2], 0x00080008; bar.sync 0;\n";
     for ty in [F16, Bf16] {
         let tile = vec![32, 1];
         let case = Case { body: format!("{fill}{}", reduction("max", "{0, 0}")), map: TensorMap { ty, tile, ..map() } };

@@ -10,10 +10,11 @@ use std::time::Duration;
 
 use prlx_driver::cuda::calls::{attribute, function};
 use prlx_driver::cuda::code::CODES;
-use prlx_driver::job::Signature;
+use prlx_driver::job::{Signature, counted};
 use prlx_driver::{DevicePtr, Driver, Error, ErrorKind, LaunchConfig, ModuleHandle, TensorMap};
 use prlx_emu::{Emulator, Options};
 use prlx_isa::image::{self, Target};
+use prlx_trace::Dim3;
 use prlx_trace::kernel::Param;
 
 use crate::graph::Graphs;
@@ -105,6 +106,8 @@ pub struct Kernel {
     /// The same for C.
     pub c_name: CString,
     pub params: Vec<Param>,
+    /// CTAs that each of a grid's numbers stands for.
+    counted: Dim3,
     /// Static shared memory, bytes.
     shared: u32,
     /// Most dynamic shared memory, bytes.
@@ -390,8 +393,9 @@ impl Device {
         }
         let handle = self.handle();
         let c_name = CString::new(kernel.name.as_str()).unwrap_or_default();
+        let counted = counted(&kernel.limits);
         let Signature { name, params, .. } = kernel;
-        self.functions.insert(handle, Kernel { module, name, c_name, params, shared: 0, dynamic: SHARED });
+        self.functions.insert(handle, Kernel { module, name, c_name, params, counted, shared: 0, dynamic: SHARED });
         Ok(handle)
     }
     /// A variable: where, and its size.
@@ -579,12 +583,16 @@ impl Device {
     }
 
     /// A launch that can be put into a stream.
-    pub fn launch(&mut self, function: u64, config: LaunchConfig, params: Vec<u8>) -> Result<Work> {
+    pub fn launch(&mut self, function: u64, mut config: LaunchConfig, params: Vec<u8>) -> Result<Work> {
         self.ready()?;
         let function = self.function_of(function);
         let kernel = self.functions.get(&function).ok_or(code::INVALID_HANDLE)?;
         if config.shared > kernel.dynamic {
             return Err(code::INVALID_VALUE);
+        }
+        let (grid, each) = (&mut config.grid, kernel.counted);
+        for (n, each) in [(&mut grid.x, each.x), (&mut grid.y, each.y), (&mut grid.z, each.z)] {
+            *n = n.checked_mul(each).ok_or(code::INVALID_VALUE)?;
         }
         let module = *self.modules.get(&kernel.module).ok_or(code::INVALID_HANDLE)?;
         self.emulator.fits(module, &kernel.name, &config, &params).map_err(|e| of(&e))?;

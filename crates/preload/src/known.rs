@@ -10,8 +10,10 @@ use std::collections::{BTreeSet, HashMap};
 use std::ffi::c_void;
 use std::sync::{Arc, LazyLock, OnceLock, PoisonError, RwLock};
 
+use prlx_driver::job::counted;
 use prlx_isa::view::FunctionKind;
 use prlx_probe::Plan;
+use prlx_trace::Dim3;
 use prlx_trace::kernel::Fidelity;
 
 /// A module whose code was rewritten.
@@ -36,6 +38,8 @@ pub struct Kernel {
     pub params: Vec<(usize, usize)>,
     /// Where the next parameter lies behind these, in bytes, as PTX lays them out.
     pub end: usize,
+    /// CTAs that each of a grid's numbers stands for, for a kernel that counts clusters.
+    pub counted: Dim3,
     /// Why it was not rewritten.
     pub skipped: Option<String>,
 }
@@ -51,6 +55,7 @@ impl Module {
                 function: i,
                 end: params.iter().map(|(at, size)| at + size).max().unwrap_or(0).next_multiple_of(8),
                 params,
+                counted: counted(&function.limits),
                 skipped: plan.functions.get(i).and_then(|f| f.skipped.clone()),
             };
             kernels.insert(function.name.clone(), kernel);

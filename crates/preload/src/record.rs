@@ -113,7 +113,7 @@ pub struct Node {
 /// How a kernel is started.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
-    /// CTAs.
+    /// CTAs, or clusters if the kernel counts those.
     pub grid: [u32; 3],
     /// Threads of a CTA.
     pub block: [u32; 3],
@@ -365,10 +365,17 @@ impl Session {
         let id = *module.number.get_or_init(|| self.write(|file| file.module(&module.plan.module)).map(|id| id.0));
         let function = module.plan.module.functions.get(kernel.function)?;
         let said = self.described(real, shape);
+        let (grid, each) = (said.grid, kernel.counted);
+        let grid = Dim3 {
+            x: grid.x.saturating_mul(each.x),
+            y: grid.y.saturating_mul(each.y),
+            z: grid.z.saturating_mul(each.z),
+        };
         let args = function.params.iter().map(|p| ArgInfo { name: p.name.clone(), ty: p.ty, ..ArgInfo::default() });
         let launch = Launch {
             module: ModuleId(id?),
             kernel: FuncId(kernel.function as u32),
+            grid,
             params,
             args: args.collect(),
             fidelity: module.fidelity,

@@ -25,7 +25,7 @@ use self::calls::{attribute, function};
 use self::code::known;
 use self::library::{Device, Function, Module, Params, Shape};
 use crate::assemble::{self, Assemblers, Failed};
-use crate::job::Signature;
+use crate::job::{Signature, counted};
 use crate::tensor_map::{BYTES, TensorMap};
 use crate::{DeviceInfo, DevicePtr, Driver, Error, ErrorKind, LaunchConfig, LaunchStats, ModuleHandle, Needs};
 
@@ -354,8 +354,11 @@ impl Driver for Cuda {
         }
         self.check(function, kernel, config)?;
         let sizes = |d: prlx_trace::Dim3| [d.x, d.y, d.z];
+        // CUDA is told of clusters where the kernel says so.
+        let each = signature.map_or([1; 3], |s| sizes(counted(&s.limits)));
+        let [x, y, z] = sizes(config.grid);
         let shape = Shape {
-            grid: sizes(config.grid),
+            grid: [x / each[0].max(1), y / each[1].max(1), z / each[2].max(1)],
             block: sizes(config.block),
             cluster: (config.cluster.volume() > 1).then(|| sizes(config.cluster)),
             shared: config.shared,
