@@ -4,7 +4,7 @@
 //! Handles are addresses in the driver, which it uses again: what is unloaded is forgotten at once.
 //!
 //! Holds: a handle that is not known is the program's own business; locks are held for a look only, never through a call
-//! that loads code. Misses: contexts: a handle says which one it is of.
+//! that loads code; what is known of kernels that are nobody's is bounded. Misses: contexts: a handle says which one it is of.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::c_void;
@@ -75,6 +75,9 @@ pub struct Library {
     pub done: OnceLock<Option<(usize, Arc<Module>)>>,
 }
 
+/// Kernels that are nobody's that are known at a time.
+const NOBODYS: usize = 1 << 14;
+
 #[derive(Default)]
 struct Handles {
     modules: HashMap<usize, Arc<Module>>,
@@ -115,7 +118,7 @@ pub fn module_gone(handle: *mut c_void) {
         if let Some(gone) = h.modules.remove(&handle.addr()) {
             h.forget(&gone);
         } else {
-            h.kernels.retain(|_, k| k.is_some());
+            h.forget_nobodys();
         }
     });
 }
@@ -125,15 +128,28 @@ pub fn modules_gone() {
         h.modules.clear();
         h.kernels.clear();
         h.of_libraries.clear();
+        h.names.clear();
     });
 }
 
 impl Handles {
     /// Forgets a module's kernels, and those that were nobody's, whose handles may come back.
     fn forget(&mut self, gone: &Arc<Module>) {
+        self.names.clear();
         self.kernels.retain(|_, k| k.as_ref().is_some_and(|(module, _)| !Arc::ptr_eq(module, gone)));
         let kernels = &self.kernels;
         self.of_libraries.retain(|k| kernels.contains_key(k));
+    }
+    fn name(&mut self, handle: *mut c_void, name: &str) {
+        if self.names.len() >= NOBODYS {
+            self.forget_nobodys();
+        }
+        self.names.insert(handle.addr(), name.into());
+    }
+    /// Forgets the kernels that are nobody's: they are looked at again.
+    fn forget_nobodys(&mut self) {
+        self.names.clear();
+        self.kernels.retain(|_, k| k.is_some());
     }
 }
 
@@ -169,7 +185,7 @@ pub fn kernel_is(handle: *mut c_void, module: Option<&Arc<Module>>, name: &str) 
     let found = module.and_then(|m| Some((m.clone(), m.kernels.get(name)?.clone())));
     change(|h| {
         if found.is_none() {
-            h.names.insert(handle.addr(), name.into());
+            h.name(handle, name);
         }
         h.kernels.insert(handle.addr(), found);
     });
@@ -184,6 +200,10 @@ pub fn library_kernel_is(handle: *mut c_void, module: Option<&Arc<Module>>, name
 /// The kernels of our libraries that the program has asked for.
 pub fn library_kernels() -> Vec<*mut c_void> {
     look(|h| h.of_libraries.iter().map(|at| std::ptr::with_exposed_provenance_mut(*at)).collect())
+}
+/// What a kernel is called that is not recorded.
+pub fn name_is(handle: *mut c_void, name: &str) {
+    change(|h| h.name(handle, name));
 }
 /// What a kernel is called that is nobody's, if it came to its handle by our ways.
 pub fn name(handle: *mut c_void) -> Option<Arc<str>> {

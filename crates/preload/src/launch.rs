@@ -11,6 +11,7 @@
 
 use std::ffi::{CStr, c_void};
 use std::ptr::null_mut;
+use std::sync::Arc;
 
 use prlx_driver::cuda::Functions;
 use prlx_driver::cuda::calls::{DeviceLaunch, LaunchConfig, extra, launch};
@@ -37,6 +38,21 @@ pub fn kernel(real: &Functions, handle: *mut c_void) -> Found {
         }
     }
     known::kernel(handle).flatten()
+}
+
+/// What a kernel is called that is nobody's; who was forgotten is asked again.
+fn name(real: &Functions, handle: *mut c_void) -> Option<Arc<str>> {
+    known::name(handle).or_else(|| {
+        let mut name = std::ptr::null();
+        // SAFETY: a handle that the program launches, and a place for the answer, which lives as long as its module.
+        unsafe {
+            if (real.cuFuncGetName)(&mut name, handle) != 0 || name.is_null() {
+                return None;
+            }
+            known::name_is(handle, CStr::from_ptr(name).to_str().ok()?);
+        }
+        known::name(handle)
+    })
 }
 
 /// What a kernel with one more parameter is for.
@@ -82,7 +98,7 @@ impl Room {
         self.found = think(|| {
             let found = kernel(real, handle).filter(|(_, k)| k.skipped.is_none());
             if let (None, Use::Launch(shape, stream, own)) = (&found, what) {
-                record::passed(real, known::name(handle).as_deref(), shape, stream, own);
+                record::passed(real, name(real, handle).as_deref(), shape, stream, own);
             }
             found
         });
@@ -181,7 +197,7 @@ unsafe fn shape(config: *const LaunchConfig) -> Option<(Shape, *mut c_void)> {
 }
 
 macro_rules! launches {
-    ($($name:ident)*) => { $(
+    ($($name:ident($($extra:ident)?))*) => { $(
         pub unsafe fn $name(
             real: &Functions,
             function: *mut c_void,
@@ -194,54 +210,28 @@ macro_rules! launches {
             shared: u32,
             stream: *mut c_void,
             params: *mut *mut c_void,
-            extra: *mut *mut c_void,
+            $($extra: *mut *mut c_void,)?
         ) -> i32 {
             let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
             let shape = Shape { grid, block, shared, cluster: None };
             let what = Use::Launch(&shape, stream, stringify!($name).ends_with("_ptsz"));
             let mut room = Room::default();
+            let list = [$($extra,)? null_mut()][0];
             // SAFETY: the program's call, with room that lives through it.
             let code = unsafe {
-                let (params, extra) = room.extend(real, function, params, extra, what);
+                let (params, _list) = room.extend(real, function, params, list, what);
+                $(let $extra = _list;)?
                 (real.$name)(
-                    function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, params, extra,
+                    function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, params, $($extra)?
                 )
             };
             room.done(code)
         }
     )* };
 }
-launches! { cuLaunchKernel cuLaunchKernel_ptsz }
-
-macro_rules! cooperative {
-    ($($name:ident)*) => { $(
-        pub unsafe fn $name(
-            real: &Functions,
-            function: *mut c_void,
-            grid_x: u32,
-            grid_y: u32,
-            grid_z: u32,
-            block_x: u32,
-            block_y: u32,
-            block_z: u32,
-            shared: u32,
-            stream: *mut c_void,
-            params: *mut *mut c_void,
-        ) -> i32 {
-            let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
-            let shape = Shape { grid, block, shared, cluster: None };
-            let what = Use::Launch(&shape, stream, stringify!($name).ends_with("_ptsz"));
-            let mut room = Room::default();
-            // SAFETY: the program's call, with room that lives through it.
-            let code = unsafe {
-                let (params, _) = room.extend(real, function, params, null_mut(), what);
-                (real.$name)(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, params)
-            };
-            room.done(code)
-        }
-    )* };
+launches! {
+    cuLaunchKernel(extra) cuLaunchKernel_ptsz(extra) cuLaunchCooperativeKernel() cuLaunchCooperativeKernel_ptsz()
 }
-cooperative! { cuLaunchCooperativeKernel cuLaunchCooperativeKernel_ptsz }
 
 macro_rules! configured {
     ($($name:ident)*) => { $(

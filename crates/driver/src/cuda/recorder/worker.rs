@@ -116,7 +116,7 @@ impl Worker {
                 }
                 None => {}
             }
-            if due.is_none() || state.generations.iter().all(|g| g.done == 0) {
+            if hurried && (due.is_none() || state.generations.iter().all(|g| g.done == 0)) {
                 state.answered = self.asked;
                 shared.changed.notify_all();
             }
