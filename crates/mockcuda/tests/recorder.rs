@@ -193,7 +193,7 @@ impl App {
     }
     /// A launch as the program makes it, recorded if it can be.
     fn recorded(&self, recorder: &Recorder, plan: &Arc<Plan>, number: u64, ctas: u32, stream: Stream) -> bool {
-        match recorder.begin(plan, self.known(number, ctas)) {
+        match recorder.begin(plan, self.known(number, ctas), stream) {
             Ok(ticket) => {
                 assert_eq!(self.launch(ctas, ticket.context, self.data, stream), 0);
                 recorder.queued(ticket, stream);
@@ -284,7 +284,8 @@ fn every_launch_of_many_streams_is_accounted_for() {
     assert_eq!(recorder.finish(Duration::from_secs(5)).0.recorded, 1);
     let alone = alone.lock().unwrap();
     assert_eq!(accounted(&alone, Counts { asked: 1, recorded: 1, ..Counts::default() }, 1), 1);
-    assert_eq!(alone[0].recording.launch.totals.dropped, 0);
+    let totals = alone[0].recording.launch.totals;
+    assert!(totals.dropped == 0 && totals.bare == 0 && totals.instrumented > 0, "how long it ran is known: {totals:?}");
 
     let (recorder, all) = app.recorder(SMALL);
     let streams: Vec<Stream> = (0..4).map(|_| app.stream()).collect();
@@ -309,7 +310,7 @@ fn every_launch_of_many_streams_is_accounted_for() {
             all.iter().map(|f| &f.recording.launch).filter(|l| l.number % 4 == stream && l.skipped.is_none());
         assert!(of_stream.map(|l| l.number).is_sorted(), "generations are drained in order, and streams in theirs");
     }
-    assert_eq!(recorder.begin(&plan, app.known(9, 1)).unwrap_err(), Unrecorded::Ended);
+    assert_eq!(recorder.begin(&plan, app.known(9, 1), streams[0]).unwrap_err(), Unrecorded::Ended);
 
     // One whose chunks are more than there are: what does not fit is counted.
     let (recorder, all) = app.recorder(SMALL);
@@ -351,7 +352,7 @@ fn streams_are_what_the_cpu_device_sees() {
         let (plan, stream) = (app.plan(), app.stream());
         // Two before it, so that its chunks and heads lie among those of others.
         for i in 0..2 {
-            let ticket = recorder.begin(&plan, app.known(i, 5)).unwrap();
+            let ticket = recorder.begin(&plan, app.known(i, 5), stream).unwrap();
             assert_eq!(app.launch(5, ticket.context, app.data + 2048, stream), 0);
             recorder.queued(ticket, stream);
         }
@@ -398,7 +399,7 @@ fn several_threads_launch_at_once() {
                 let (stream, plan) = (app.stream(), app.plan());
                 for i in 0..100 {
                     if i % 10 == 9 {
-                        match recorder.begin(&plan, app.known(t * 100 + i, 1)) {
+                        match recorder.begin(&plan, app.known(t * 100 + i, 1), stream) {
                             Ok(ticket) => recorder.cancel(ticket),
                             Err(e) => assert_eq!(e, Unrecorded::Full),
                         }
@@ -481,7 +482,7 @@ fn when_nothing_ends_launches_go_unrecorded_at_once() {
     assert_eq!(app.synchronize(), 0);
     // One that never had room.
     let (recorder, _) = app.recorder(SMALL);
-    assert_eq!(recorder.begin(&plan, app.known(0, 1 << 30)).unwrap_err(), Unrecorded::Full);
+    assert_eq!(recorder.begin(&plan, app.known(0, 1 << 30), held).unwrap_err(), Unrecorded::Full);
     assert!(app.recorded(&recorder, &plan, 1, 1, held));
     assert_eq!(recorder.finish(Duration::from_secs(5)).0.recorded, 1);
 }
@@ -619,7 +620,7 @@ fn a_signal_ends_it() {
         assert!(start.elapsed() < Duration::from_secs(5));
         std::thread::sleep(Duration::from_millis(1));
     }
-    assert_eq!(recorder.begin(&plan, app.known(1, 1)).unwrap_err(), Unrecorded::Ended);
+    assert_eq!(recorder.begin(&plan, app.known(1, 1), stream).unwrap_err(), Unrecorded::Ended);
     let (counts, _) = recorder.finish(Duration::from_secs(1));
     assert_eq!((counts.recorded, counts.unsaid), (1, 1), "{counts:?}");
     accounted(&all.lock().unwrap(), counts, 2);
@@ -640,7 +641,7 @@ fn a_fault_loses_what_was_not_drained_and_says_so() {
     assert_eq!(app.synchronize(), 0);
     let (mut number, start) = (100, Instant::now());
     let ticket = loop {
-        match recorder.begin(&plan, app.known(number, 1)) {
+        match recorder.begin(&plan, app.known(number, 1), stream) {
             Ok(ticket) => break ticket,
             Err(e) => assert!(e == Unrecorded::Full && start.elapsed() < Duration::from_secs(10), "{e:?}"),
         }
@@ -651,7 +652,7 @@ fn a_fault_loses_what_was_not_drained_and_says_so() {
     recorder.queued(ticket, stream);
     assert_eq!(app.synchronize(), 700);
     let start = Instant::now();
-    while recorder.begin(&plan, app.known(number + 1, 1)).is_ok_and(|ticket| {
+    while recorder.begin(&plan, app.known(number + 1, 1), stream).is_ok_and(|ticket| {
         recorder.cancel(ticket);
         start.elapsed() < Duration::from_secs(5)
     }) {
@@ -687,7 +688,7 @@ fn what_the_program_waited_for_survives_a_fault() {
         recorder.bring_in();
         assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
     }
-    let ticket = recorder.begin(&plan, app.known(2, 1)).unwrap();
+    let ticket = recorder.begin(&plan, app.known(2, 1), stream).unwrap();
     assert_eq!(app.launch(1, ticket.context, 0, stream), 0);
     recorder.queued(ticket, stream);
     assert_eq!(raw!(app.raw, cuStreamSynchronize(stream_handle(stream) => *mut c_void)), 700);

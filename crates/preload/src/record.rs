@@ -555,7 +555,8 @@ pub fn begin(
         session.left_out(launch, "there is no recorder for its context");
         return None;
     };
-    let ticket = of.recorder.begin(&module.plan, launch).ok()?;
+    // SAFETY: the program's stream, which it is about to use.
+    let ticket = of.recorder.begin(&module.plan, launch, unsafe { Stream::foreign(handle) }).ok()?;
     Some(Hidden::Begun(Begun { ticket, of, stream: handle }))
 }
 

@@ -40,16 +40,27 @@ pub fn launches(out: &mut impl Write, trace: &Trace, wanted: &dyn Fn(&str) -> bo
         let what = match (&l.skipped, &l.fault) {
             (Some(why), _) => format!("not recorded: {}", clean(why)),
             (None, Some(fault)) => format!("{}, {}: {}", l.level.name(), fault.kind.name(), clean(&fault.text)),
-            (None, None) if l.totals.dropped > 0 => {
-                format!("{}, {}, {} lost", l.level.name(), elements(l.totals.recorded), l.totals.dropped)
+            (None, None) => {
+                let lost = if l.totals.dropped > 0 { format!(", {} lost", l.totals.dropped) } else { String::new() };
+                // What a device counts that is no GPU is not told here.
+                let timed = trace.process.is_some() && l.totals.instrumented > 0;
+                let time = if timed { format!(", {}", time(l.totals.instrumented)) } else { String::new() };
+                format!("{}, {}{lost}{time}", l.level.name(), elements(l.totals.recorded))
             }
-            (None, None) => format!("{}, {}", l.level.name(), elements(l.totals.recorded)),
         };
         let name = clip(&clean(&plain(kernel(l))), NAME);
         [number.to_string(), name, l.grid.to_string(), l.block.to_string(), place, what]
     };
     let rows: Vec<[String; 6]> = all.iter().map(row).collect();
     table(out, ["launch", "kernel", "grid", "block", "stream", "recorded"].map(String::from), &rows, style)
+}
+
+/// Nanoseconds, in words.
+fn time(nanos: u64) -> String {
+    match nanos {
+        0..10_000_000 => format!("{:.1} µs", nanos as f64 / 1e3),
+        _ => format!("{:.1} ms", nanos as f64 / 1e6),
+    }
 }
 
 fn elements(n: u64) -> String {

@@ -54,6 +54,9 @@ pub struct Entry {
     pub recorded: u64,
     /// Elements that did not fit.
     pub dropped: u64,
+    /// How long the recorded launches ran, each by itself, where that is known: nanoseconds.
+    #[serde(default)]
+    pub ran: u64,
     /// Launches that were not recorded, by reason.
     pub skipped: BTreeMap<String, u64>,
 }
@@ -77,6 +80,7 @@ impl Entry {
                 for launch in trace.launches.iter().map(|r| &r.launch) {
                     entry.launches += 1;
                     entry.dropped = entry.dropped.saturating_add(launch.totals.dropped);
+                    entry.ran = entry.ran.saturating_add(launch.totals.instrumented);
                     match &launch.skipped {
                         None => entry.recorded += 1,
                         Some(why) => *entry.skipped.entry(why.clone()).or_default() += 1,

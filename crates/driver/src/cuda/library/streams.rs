@@ -57,6 +57,18 @@ impl Library {
         call!(self.cuEventCreate(&mut event, NO_TIMING))?;
         Ok(Event(event))
     }
+    /// An event with a clock.
+    pub fn timed(&self) -> Result<Event, Failure> {
+        let mut event = null_mut();
+        call!(self.cuEventCreate(&mut event, 0))?;
+        Ok(Event(event))
+    }
+    /// Nanoseconds from one event to another; both have passed, and have clocks.
+    pub fn between(&self, start: Event, end: Event) -> Result<u64, Failure> {
+        let mut milliseconds = 0f32;
+        call!(self.cuEventElapsedTime(&mut milliseconds, start.0, end.0))?;
+        Ok((f64::from(milliseconds) * 1e6) as u64)
+    }
     /// Puts it into a stream, behind everything that is there.
     pub fn mark(&self, event: Event, stream: Stream) -> Result<(), Failure> {
         call!(self.cuEventRecord(event.0, stream.0))

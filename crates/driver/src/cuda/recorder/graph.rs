@@ -147,7 +147,7 @@ impl Recorder {
     pub fn replayed(&self, replay: Replay, stream: Stream) {
         if !self.forked() {
             let mut state = self.shared.lock();
-            self.shared.library.relaxed(|| self.shared.follow(&mut state, replay.places, stream));
+            self.shared.library.relaxed(|| self.shared.follow(&mut state, replay.places, stream, None));
         }
     }
 

@@ -2,7 +2,8 @@
 //! bounded.
 //!
 //! **Way of a launch.** [`Recorder::begin`] places it and gives the address of its context, the hidden parameter; the
-//! program's launch is made with it; [`Recorder::queued`] puts an event behind it into its stream. A thread of the
+//! program's launch is made with it; [`Recorder::queued`] puts an event behind it into its stream, as `begin` did before it:
+//! between them lies how long it ran. A thread of the
 //! recorder's own (`worker`) sees the event pass and copies what was recorded to the host beside the program's work; another
 //! (`scribe`) takes it apart and hands the launch on. After the program has waited for its launches itself,
 //! [`Recorder::bring_in`] waits until they are copied: they are safe then.
@@ -33,8 +34,9 @@
 //! graph's launch, and their wait for the same graph's launch before, for which the graph itself would wait; no call
 //! breaks a capture; every wait of a thread of the program is bounded, by [`PATIENCE`] at most; asked = recorded +
 //! unfinished + unrecorded + unsaid + cancelled when the recording has ended. A forked child records nothing.
-//! Misses: what is taken from the driver goes back with the context, for freeing waits for the device; an event between
-//! two launches ends the overlap of programmatic dependent launches; a kernel that never ends holds its generation
+//! Misses: what is taken from the driver goes back with the context, for freeing waits for the device; events between
+//! two launches end the overlap of programmatic dependent launches; times of the launches of graphs; a launch into a
+//! stream that has nothing to do is timed from when its event came there; a kernel that never ends holds its generation
 //! until the end, so half of the memory is left; what had ended before a fault and was not yet copied is lost with the
 //! context, for only the host's memory can be read then; digests of the program's buffers; nodes of a graph that run several times in one launch of it (bodies of
 //! loops) would write over themselves and must not be given contexts.
@@ -58,7 +60,7 @@ use prlx_trace::{Level, Recording};
 use self::layout::{CONTEXT, Kind, Layout, NODES, Slot};
 use self::promise::Learned;
 use self::state::{Fate, Generation, Phase, Place, Placed, Progress, State, Waiting};
-use super::library::{Context, Dma, Failure, Library, Stream};
+use super::library::{Context, Dma, Event, Failure, Library, Stream};
 use crate::{Error, ErrorKind};
 
 pub use self::graph::{NodeId, Replay};
@@ -101,6 +103,7 @@ pub struct Ticket {
     /// Address of its context: the hidden parameter.
     pub context: u64,
     place: Place,
+    start: Option<Event>,
 }
 
 /// Why a launch is not recorded: it is made with 0 as its hidden parameter. It is handed on all the same, saying why.
@@ -254,21 +257,28 @@ impl Shared {
         }
     }
 
-    /// Puts an event behind what was placed.
-    fn follow(&self, state: &mut State, places: Vec<Place>, stream: Stream) {
+    /// Puts an event into a stream; `None`: the recording has failed.
+    fn mark(&self, state: &mut State, stream: Stream) -> Option<Event> {
+        let event = state.events.pop().map_or_else(|| self.library.timed(), Ok);
+        let marked = event.and_then(|e| self.library.mark(e, stream).map(|()| e));
+        marked.map_err(|e| self.fail(state, e)).ok()
+    }
+
+    /// Puts an event behind what was placed; `start`: the one before it.
+    fn follow(&self, state: &mut State, places: Vec<Place>, stream: Stream, start: Option<Event>) {
         if !state.writing(&places) {
+            state.events.extend(start);
             return;
         }
-        let event = state.events.pop().map_or_else(|| self.library.event(), Ok);
-        match event.and_then(|e| self.library.mark(e, stream).map(|()| e)) {
-            Ok(event) => {
+        match self.mark(state, stream) {
+            Some(event) => {
                 // The thread looks again by itself as long as it knows that something runs.
                 if state.waiting.is_empty() {
                     self.changed.notify_all();
                 }
-                state.waiting.entry(stream).or_default().push_back(Waiting { event, places });
+                state.waiting.entry(stream).or_default().push_back(Waiting { event, start, places });
             }
-            Err(e) => self.fail(state, e),
+            None => state.events.extend(start),
         }
     }
 }
@@ -382,11 +392,11 @@ impl Recorder {
         std::process::id() != self.shared.pid
     }
 
-    /// Makes room for a launch, which must not be one that a stream captures. `launch` is all that is known of it;
+    /// Makes room for a launch into `stream`, which must not be one that is captured. `launch` is all that is known of it;
     /// totals and streams come from here.
     ///
     /// The context is the calling thread's current one.
-    pub fn begin(&self, plan: &Arc<Plan>, launch: Launch) -> Result<Ticket, Unrecorded> {
+    pub fn begin(&self, plan: &Arc<Plan>, launch: Launch, stream: Stream) -> Result<Ticket, Unrecorded> {
         if self.forked() {
             return Err(Unrecorded::Forked);
         }
@@ -407,7 +417,8 @@ impl Recorder {
                 let (progress, fate) = (Progress::Pending, Fate::Own);
                 let placed = Placed { plan: Arc::clone(plan), launch, slot, progress, fate, promise };
                 let place = state.place(generation, [placed]);
-                Ok(Ticket { context: slot.context, place })
+                let start = shared.library.relaxed(|| shared.mark(&mut state, stream));
+                Ok(Ticket { context: slot.context, place, start })
             }
             Err(why) => {
                 let why_not = shared.why_not(&state, why);
@@ -422,14 +433,16 @@ impl Recorder {
         if !self.forked() {
             let shared = &self.shared;
             let mut state = shared.lock();
-            shared.library.relaxed(|| shared.follow(&mut state, vec![ticket.place], stream));
+            shared.library.relaxed(|| shared.follow(&mut state, vec![ticket.place], stream, ticket.start));
         }
     }
 
     /// The launch was refused by the driver.
     pub fn cancel(&self, ticket: Ticket) {
         if !self.forked() {
-            self.shared.lock().ended(&ticket.place, Progress::Cancelled);
+            let mut state = self.shared.lock();
+            state.ended(&ticket.place, Progress::Cancelled);
+            state.events.extend(ticket.start);
         }
     }
 

@@ -107,6 +107,8 @@ pub(super) struct Place {
 /// Launches that end when an event passes.
 pub(super) struct Waiting {
     pub event: Event,
+    /// The event before a launch that is timed.
+    pub start: Option<Event>,
     pub places: Vec<Place>,
 }
 
@@ -142,7 +144,7 @@ pub(super) struct State {
     pub open: Option<usize>,
     /// By stream, in order.
     pub waiting: BTreeMap<Stream, VecDeque<Waiting>>,
-    /// Events that nobody waits for.
+    /// Events that nobody waits for; they have clocks.
     pub events: Vec<Event>,
     /// Grows with everything that ends and everything that is drained.
     pub progress: u64,
@@ -260,6 +262,12 @@ impl State {
     /// Whether some of these may still write.
     pub fn writing(&mut self, places: &[Place]) -> bool {
         places.iter().any(|p| self.at(p).is_some_and(|all| all.iter().any(|p| p.progress == Progress::Pending)))
+    }
+    /// A launch has ended, and this is how long it ran.
+    pub fn ran(&mut self, place: &Place, nanos: u64) {
+        for placed in self.at(place).into_iter().flatten().filter(|p| p.progress == Progress::Pending) {
+            placed.launch.totals.instrumented = nanos;
+        }
     }
     /// They have ended, or never were.
     pub fn ended(&mut self, place: &Place, how: Progress) {

@@ -149,19 +149,20 @@ impl Worker {
         loop {
             let fronts: Vec<_> = {
                 let state = shared.lock();
-                state.waiting.iter().filter_map(|(s, all)| Some((*s, all.front()?.event))).collect()
+                state.waiting.iter().filter_map(|(s, all)| all.front().map(|f| (*s, f.event, f.start))).collect()
             };
             let mut passed = Vec::new();
-            for (stream, event) in fronts {
+            for (stream, event, start) in fronts {
                 if shared.library.passed(event)? {
-                    passed.push(stream);
+                    let nanos = start.map(|start| shared.library.between(start, event)).transpose()?;
+                    passed.push((stream, nanos));
                 }
             }
             if passed.is_empty() {
                 return Ok(());
             }
             let mut state = shared.lock();
-            for stream in passed {
+            for (stream, nanos) in passed {
                 // Only this thread takes from the front, but everything may be lost meanwhile.
                 let Some(all) = state.waiting.get_mut(&stream) else { continue };
                 let front = all.pop_front();
@@ -169,7 +170,8 @@ impl Worker {
                     state.waiting.remove(&stream);
                 }
                 if let Some(front) = front {
-                    state.events.push(front.event);
+                    state.events.extend(front.start.into_iter().chain([front.event]));
+                    front.places.iter().zip(nanos).for_each(|(place, nanos)| state.ran(place, nanos));
                     front.places.iter().for_each(|place| state.ended(place, Progress::Done));
                 }
             }
