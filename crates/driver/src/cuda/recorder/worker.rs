@@ -116,7 +116,7 @@ impl Worker {
                 }
                 None => {}
             }
-            if hurried && (due.is_none() || state.generations.iter().all(|g| g.done == 0)) {
+            if hurried && due.is_none() {
                 state.answered = self.asked;
                 shared.changed.notify_all();
             }
@@ -229,6 +229,8 @@ impl Worker {
         }
         let batch = match &read {
             Ok(Some(pool)) => {
+                // It is in the host's memory: who waits for it need not wait any longer.
+                self.answer(shared);
                 let copied = self.bulk.bytes().unwrap_or_default();
                 let mut bytes = Vec::new();
                 let kept = bytes.try_reserve_exact(copied.len()).is_ok();
@@ -254,10 +256,6 @@ impl Worker {
             // It is not clean: it goes on, or the recording is at its end.
             return Ok(state);
         }
-        if state.generations.iter().all(|g| g.done == 0) {
-            state.answered = self.asked;
-            shared.changed.notify_all();
-        }
         drop(state);
         self.bulk.zero(self.stream, &[(area.pool, pool), (area.cursor, CURSOR as usize), (used.0, used.1 as usize)])?;
         let done = self.settle(shared)?;
@@ -268,6 +266,15 @@ impl Worker {
             state.reopen();
         }
         Ok(state)
+    }
+
+    /// Whoever asked for what has ended has it, if nothing more is to be copied.
+    fn answer(&self, shared: &Shared) {
+        let mut state = shared.lock();
+        if state.answered < self.asked && state.generations.iter().all(|g| g.done == 0) {
+            state.answered = self.asked;
+            shared.changed.notify_all();
+        }
     }
 
     /// Copies a generation to the host: the part of the pool that was handed out, whose length this gives, then heads
