@@ -6,6 +6,7 @@
 mod bench;
 mod corpus;
 mod gpu_bundle;
+mod pictures;
 mod ptxas;
 mod readme;
 mod rewritten;
@@ -30,6 +31,11 @@ const TASKS: &[Task] = &[
     ("rewritten", rewritten::run, "rewrite the corpus at every level, assemble it, and show what registers that costs"),
     ("bench", bench::run, "run benchmarks and print their tables (--keep: into bench/runs)"),
     ("gpu-bundle", gpu_bundle::run, "pack binary, corpus and a script that runs them on a machine with a GPU"),
+    (
+        "pictures",
+        pictures::run,
+        "look at the page in a browser and at the viewer on a terminal (--keep: into docs/pictures)",
+    ),
     ("ptxas", ptxas::run, "assemble PTX files, or all below folders, with NVIDIA's assembler"),
 ];
 
@@ -84,6 +90,7 @@ fn ci(_: &[String]) -> Result<()> {
     lint(&[])?;
     docs(&[])?;
     readme::run(&["--check".into()])?;
+    pictures::run(&[])?;
     setup::run(&[])?;
     corpus::run(&["--check".into()])?;
     rewritten::run(&[])

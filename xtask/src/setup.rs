@@ -21,8 +21,8 @@ pub const PINS: &[&str] = &[
     "setuptools==80.9.0",
 ];
 
-/// Programs of the system that pip and nvcc call, each with the Debian package that has it.
-const SYSTEM: &[(&str, &str)] = &[("python3", "python3"), ("g++", "g++")];
+/// Programs of the system that pip and nvcc call: what shows that they work, and the Debian package that has each.
+const SYSTEM: &[(&str, &str, &str)] = &[("python3", "--version", "python3"), ("g++", "--version", "g++")];
 
 /// The installed tools.
 pub struct Tools {
@@ -83,20 +83,25 @@ fn stamp() -> String {
     PINS.join("\n")
 }
 
-/// Installs the system programs that are missing, where there is apt.
+/// Installs what pip and nvcc call, where it is missing.
 fn system() -> Result<()> {
-    let mut missing: Vec<&str> = SYSTEM.iter().filter(|(p, _)| !works(p, "--version")).map(|(_, d)| *d).collect();
-    if !missing.is_empty() || !works("python3", "-cimport ensurepip") {
-        missing.push("python3-venv");
-    }
-    if missing.is_empty() {
-        return Ok(());
-    }
+    let venv: &[&str] = if works("python3", "-cimport ensurepip") { &[] } else { &["python3-venv"] };
+    if venv.is_empty() { programs(SYSTEM, &[]) } else { install(&[&["python3", "g++"], venv].concat()) }
+}
+
+/// Installs the programs that are missing, and `with` them what they need.
+pub fn programs(all: &[(&str, &str, &str)], with: &[&str]) -> Result<()> {
+    let missing: Vec<&str> = all.iter().filter(|(p, arg, _)| !works(p, arg)).map(|(.., package)| *package).collect();
+    if missing.is_empty() { Ok(()) } else { install(&[missing.as_slice(), with].concat()) }
+}
+
+/// Installs Debian's packages, where there is apt.
+fn install(packages: &[&str]) -> Result<()> {
     let (program, prefix): (&str, &[&str]) =
         if works("sudo", "-nv") { ("sudo", &["apt-get"]) } else { ("apt-get", &[]) };
     let apt = |words: &[&str]| sh(program, &[prefix, words].concat());
     apt(&["update", "-qq"])?;
-    apt(&[&["install", "-y", "-qq", "--no-install-recommends"], missing.as_slice()].concat())
+    apt(&[&["install", "-y", "-qq", "--no-install-recommends"], packages].concat())
 }
 
 /// Whether a program runs and succeeds with one argument.

@@ -200,7 +200,8 @@ pub struct Scene {
 }
 
 impl Scene {
-    /// Looks at what a report found in one pair of processes, of which these are the recordings; until there are `most` looks.
+    /// Adds what a report found in one pair of processes, of which these are the recordings: sources, and looks until there are
+    /// `most`.
     ///
     /// # Errors
     /// Those of [`look`].
@@ -214,13 +215,12 @@ impl Scene {
     ) -> Result<(), Error> {
         for (i, launch) in report.launches.iter().enumerate().filter(|(_, l)| l.process == process) {
             for (j, finding) in launch.findings.iter().enumerate() {
-                if self.looks.len() >= most {
-                    return Ok(());
-                }
-                if let Some(look) = look(traces, launch, finding, options)? {
+                self.add_sources(traces, launch, finding);
+                if self.looks.len() < most
+                    && let Some(look) = look(traces, launch, finding, options)?
+                {
                     self.looks.insert((i, j), look);
                 }
-                self.add_sources(traces, launch, finding);
             }
         }
         Ok(())

@@ -114,7 +114,7 @@ impl RunArgs {
             recorder,
             choice: ChoiceArgs::default(),
             device: self.device.clone(),
-            report: ReportArgs { json: self.json, findings: 1, html: None },
+            report: ReportArgs { json: self.json, findings: 1, ..ReportArgs::default() },
             seeds: self.seeds.clone(),
             no_zoom: false,
             keep: None,
@@ -466,7 +466,7 @@ impl RecorderArgs {
 }
 
 /// How a report is shown.
-#[derive(Args, Debug, Clone)]
+#[derive(Args, Debug, Clone, Default)]
 pub struct ReportArgs {
     /// Print the report as JSON (docs/report.md)
     #[arg(long)]
@@ -477,6 +477,10 @@ pub struct ReportArgs {
     /// Also write the report into FILE, as a page with source, lanes over time and both sides' steps (docs/html.md)
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+    /// Walk through the report on the terminal instead of printing it (docs/tui.md)
+    #[cfg(feature = "tui")]
+    #[arg(long, conflicts_with = "json")]
+    pub tui: bool,
 }
 
 fn checks(text: &str) -> Result<Checks, String> {

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::process::ExitCode;
+use std::rc::Rc;
 
 use anyhow::{Context, Result, bail};
 use prlx_analyze::look::{LookOptions, Scene};
-use prlx_analyze::{DiffOptions, Report};
+use prlx_analyze::{DiffOptions, Matching, Report};
 use prlx_driver::session::{Pattern, Session};
 use prlx_trace::Trace;
 use prlx_trace::check::Findings;
@@ -31,9 +32,50 @@ pub fn diff(a: &Trace, b: &Trace, names: [String; 2], args: &ReportArgs, ui: &Ui
     Ok(found)
 }
 
-/// How many findings are to be looked at for viewers.
-pub fn looks(args: &ReportArgs) -> usize {
-    if args.html.is_some() { LOOKS } else { 0 }
+/// Whether the user walks through the report instead of reading it.
+pub fn walks(args: &ReportArgs) -> bool {
+    #[cfg(feature = "tui")]
+    return args.tui;
+    #[cfg(not(feature = "tui"))]
+    {
+        let _ = args;
+        false
+    }
+}
+
+/// How many findings are to be looked at for viewers; `None` if nothing shows them.
+pub fn looks(args: &ReportArgs) -> Option<usize> {
+    // Who walks through them has each looked at when it is seen.
+    args.html.as_ref().map(|_| LOOKS).or(walks(args).then_some(0))
+}
+
+/// Lets the user walk through a report, if that is what was asked for. `traces` gives the recordings of a pair of processes.
+pub fn walk(
+    report: &Report,
+    scene: &Scene,
+    traces: impl FnMut(u64) -> Result<[Rc<Trace>; 2]>,
+    args: &ReportArgs,
+    ui: &Ui,
+) -> Result<()> {
+    #[cfg(feature = "tui")]
+    if args.tui {
+        if !io::IsTerminal::is_terminal(&io::stdout()) || !io::IsTerminal::is_terminal(&io::stdin()) {
+            bail!("--tui needs a terminal; --html FILE writes a page");
+        }
+        let options = LookOptions { before: 2000, after: 8000, ..LookOptions::default() };
+        let mut traces = traces;
+        let look = |i: usize, j: usize| -> Result<_> {
+            let launch = &report.launches[i];
+            let [a, b] = traces(launch.process)?;
+            Ok(prlx_analyze::look([&a, &b], launch, &launch.findings[j], &options)?)
+        };
+        let mut look = look;
+        let look = Box::new(move |i, j| look(i, j).map_err(|e| format!("{e:#}")));
+        prlx_present::tui::run(prlx_present::tui::Subject { report, scene, look }, ui.color())?;
+    }
+    #[cfg(not(feature = "tui"))]
+    let _ = (report, scene, traces, args, ui);
+    Ok(())
 }
 
 /// Writes the report as a page, where one was asked for.
@@ -51,11 +93,10 @@ pub fn sessions(
     names: [String; 2],
     kernels: &[Pattern],
     options: DiffOptions,
-    looks: usize,
+    looks: Option<usize>,
     ui: &Ui,
 ) -> Result<(Report, Scene)> {
-    let processes = sides.each_ref().map(|s| s.files.iter().map(|f| f.process.clone()).collect::<Vec<_>>());
-    let matching = prlx_analyze::pair_processes(&processes[0], &processes[1]);
+    let matching = matching(sides);
     let bar = ui.bar(matching.pairs.len() as u64, "comparing processes");
     let wanted = |name: &str| kernels.is_empty() || kernels.iter().any(|p| p.takes(name));
     let mut seen = BTreeSet::new();
@@ -74,7 +115,9 @@ pub fn sessions(
         seen.extend(here);
         let process = found.processes.len() as u64;
         found.add([&a, &b], &options)?;
-        scene.add([&a, &b], &found, process, looks, &LookOptions::default())?;
+        if let Some(looks) = looks {
+            scene.add([&a, &b], &found, process, looks, &LookOptions::default())?;
+        }
         bar.inc(1);
     }
     for (side, all) in (0u8..).zip(&matching.alone) {
@@ -93,6 +136,26 @@ pub fn sessions(
         bail!("no launch of either side has a kernel like {}", all.join(" or "));
     }
     Ok((found, scene))
+}
+
+fn matching(sides: &[Session; 2]) -> Matching {
+    let [a, b] = sides.each_ref().map(|s| s.files.iter().map(|f| f.process.clone()).collect::<Vec<_>>());
+    prlx_analyze::pair_processes(&a, &b)
+}
+
+/// Gives the recordings of a pair of processes, of which it keeps the last.
+pub fn pairs(sides: &[Session; 2]) -> impl FnMut(u64) -> Result<[Rc<Trace>; 2]> + '_ {
+    let matching = matching(sides);
+    let mut last: Option<(u64, [Rc<Trace>; 2])> = None;
+    move |process| {
+        if let Some((_, traces)) = last.as_ref().filter(|(p, _)| *p == process) {
+            return Ok(traces.clone());
+        }
+        let (i, j) = *matching.pairs.get(process as usize).context("no such process")?;
+        let traces = [Rc::new(read(&sides[0], i)?), Rc::new(read(&sides[1], j)?)];
+        last = Some((process, traces.clone()));
+        Ok(traces)
+    }
 }
 
 /// The kernels of a recording's launches.
@@ -120,7 +183,7 @@ pub fn print(report: &Report, checks: Option<[&Findings; 2]>, args: &ReportArgs,
     let mut out = io::stdout().lock();
     if args.json {
         prlx_present::json(&mut out, report, checks)?;
-    } else {
+    } else if !walks(args) {
         prlx_present::text(&mut out, report, &ui.style())?;
     }
     let mut wrong = 0;

@@ -11,6 +11,8 @@ mod launches;
 pub mod prlx;
 pub mod schedules;
 mod text;
+#[cfg(feature = "tui")]
+pub mod tui;
 mod words;
 
 pub use checks::{checks, checks_json};

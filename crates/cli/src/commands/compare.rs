@@ -3,15 +3,16 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::rc::Rc;
 
 use anyhow::{Context, Result, bail};
 use prlx_analyze::Report;
 use prlx_analyze::look::{LookOptions, Scene};
 use prlx_driver::Job;
 use prlx_driver::session::Session;
-use prlx_trace::Level;
 use prlx_trace::check::Findings;
 use prlx_trace::launch::Window;
+use prlx_trace::{Level, Trace};
 
 use crate::args::{CompareArgs, DeviceArgs, Words};
 use crate::commands::record::save;
@@ -39,8 +40,9 @@ pub fn run(args: &CompareArgs, ui: &Ui) -> Result<ExitCode> {
     let files = [a, args.b.as_ref().unwrap_or(a)];
     let jobs = [record::load(files[0], &args.device)?, record::load(files[1], &args.device)?];
     let names = files.map(|f| f.display().to_string());
-    let Parted { report, scene, checks: [a, b] } = parted(&jobs, names, args, &args.device, ui)?;
+    let Parted { report, scene, traces, checks: [a, b] } = parted(&jobs, names, args, &args.device, ui)?;
     report::page(&report, &scene, &args.report)?;
+    report::walk(&report, &scene, |_| Ok(traces.clone()), &args.report, ui)?;
     report::print(&report, args.device.check.map(|_| [&a, &b]), &args.report, ui)
 }
 
@@ -68,8 +70,10 @@ fn programs(commands: [&Words; 2], args: &CompareArgs, ui: &Ui) -> Result<ExitCo
     let names = commands.map(|c| c.0.iter().map(|w| w.to_string_lossy()).collect::<Vec<_>>().join(" "));
     let kernels = program::patterns(&args.recorder.kernel)?;
     let looks = report::looks(&args.report);
-    let (found, scene) = report::sessions(&[a, b], names, &kernels, report::options(&args.report), looks, ui)?;
+    let sides = [a, b];
+    let (found, scene) = report::sessions(&sides, names, &kernels, report::options(&args.report), looks, ui)?;
     report::page(&found, &scene, &args.report)?;
+    report::walk(&found, &scene, report::pairs(&sides), &args.report, ui)?;
     report::print(&found, None, &args.report, ui)
 }
 
@@ -101,6 +105,7 @@ impl Drop for Folder {
 pub struct Parted {
     pub report: Report,
     pub scene: Scene,
+    pub traces: [Rc<Trace>; 2],
     pub checks: [Findings; 2],
 }
 
@@ -131,12 +136,14 @@ pub fn parted(jobs: &[Job; 2], names: [String; 2], args: &CompareArgs, device: &
                     let zoomed = record::zoom(&programs[i], w);
                     record::record(&jobs[i], &zoomed, &args.recorder, &unchecked, ui).map(|(trace, _)| trace)
                 }
-                None => Ok(prlx_trace::Trace::default()),
+                None => Ok(Trace::default()),
             };
             prlx_analyze::attach_operands(&mut found, &zoom(0, wa)?, &zoom(1, wb)?)?;
         }
     }
     let mut scene = Scene::default();
-    scene.add([&a, &b], &found, 0, report::looks(&args.report), &LookOptions::default())?;
-    Ok(Parted { report: found, scene, checks: [found_a, found_b] })
+    if let Some(looks) = report::looks(&args.report) {
+        scene.add([&a, &b], &found, 0, looks, &LookOptions::default())?;
+    }
+    Ok(Parted { report: found, scene, traces: [Rc::new(a), Rc::new(b)], checks: [found_a, found_b] })
 }

@@ -24,6 +24,7 @@ pub fn run(args: &DiffArgs, ui: &Ui) -> Result<ExitCode> {
     let looks = report::looks(&args.report);
     let (found, scene) = report::sessions(&sides, names, &args.kernel, options, looks, ui)?;
     report::page(&found, &scene, &args.report)?;
+    report::walk(&found, &scene, report::pairs(&sides), &args.report, ui)?;
     if let Some(path) = args.output.as_ref().filter(|_| args.shard.is_some()) {
         let mut file = Vec::new();
         prlx_present::json(&mut file, &found, None)?;

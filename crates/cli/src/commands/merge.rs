@@ -29,5 +29,5 @@ pub fn run(args: &MergeArgs, ui: &Ui) -> Result<ExitCode> {
         prlx_json(&mut std::io::stdout().lock(), &whole, &counts, Gate::default(), false)?;
         return Ok(ExitCode::from(whole.verdict.exit_code()));
     }
-    report::print(&whole, None, &ReportArgs { json: false, findings: usize::MAX, html: None }, ui)
+    report::print(&whole, None, &ReportArgs::default(), ui)
 }

@@ -14,3 +14,4 @@ for (const input of document.querySelectorAll(".filter")) {
     }
   });
 }
+document.documentElement.dataset.ready = "yes";
