@@ -70,6 +70,8 @@ int main(int argc, char **argv) {
         void *params[] = {&n, &a, &x, &y};
         OK(cuModuleLoadData(&module, saxpy("")));
         OK(cuModuleGetFunction(&function, module, "saxpy"));
+        // What waits for a launch waits a bounded time for its recording: a busy machine gets more.
+        usleep(300000);
         OK(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, 0, params, 0));
         printf("%d\n", cuCtxSynchronize());
     }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use prlx_driver::Driver;
 use prlx_driver::cuda::calls::{LaunchConfig, extra};
-use prlx_driver::cuda::recorder::{Counts, Finished, NodeId, PATIENCE, Recorder, Unrecorded};
+use prlx_driver::cuda::recorder::{BRING_IN, Counts, Finished, NodeId, PATIENCE, Recorder, Unrecorded};
 use prlx_driver::cuda::{Context, Library, Stream, VARIABLE};
 use prlx_emu::{Emulator, Options};
 use prlx_instrument::Rewrite;
@@ -672,9 +672,15 @@ fn a_fault_loses_what_was_not_drained_and_says_so() {
 
 #[test]
 fn what_the_program_waited_for_survives_a_fault() {
-    let app = App::start();
+    // Nobody waits longer than a bounded time, which a machine that is busy with other things may need.
+    assert!((0..30).any(|_| survives_a_fault(&App::start())), "never in time");
+}
+
+/// Two launches that the program waits for, then one that faults; false: the recorder's thread did not come to run in time.
+fn survives_a_fault(app: &App) -> bool {
     let (recorder, all) = app.recorder(16 << 20);
     let (plan, stream, held) = (app.plan(), app.stream(), app.stream());
+    let mut in_time = true;
     // The second time others run beside it, in the same generation.
     for i in 0..2 {
         if i == 1 && app.mocked() {
@@ -686,7 +692,8 @@ fn what_the_program_waited_for_survives_a_fault() {
         assert_eq!(waits, 0);
         let start = Instant::now();
         recorder.bring_in();
-        assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
+        in_time &= start.elapsed() < BRING_IN;
+        assert!(start.elapsed() < BRING_IN + Duration::from_secs(1), "{:?}", start.elapsed());
     }
     let ticket = recorder.begin(&plan, app.known(2, 1), stream).unwrap();
     assert_eq!(app.launch(1, ticket.context, 0, stream), 0);
@@ -695,6 +702,9 @@ fn what_the_program_waited_for_survives_a_fault() {
     recorder.bring_in();
     let (counts, dead) = recorder.finish(Duration::from_secs(5));
     assert!(dead.unwrap().contains("CUDA_ERROR_ILLEGAL_ADDRESS"));
+    if !in_time {
+        return false;
+    }
     let all = all.lock().unwrap();
     let launches = 3 + u64::from(app.mocked());
     assert_eq!(accounted(&all, counts, launches), 2, "{counts:?}");
@@ -704,6 +714,7 @@ fn what_the_program_waited_for_survives_a_fault() {
         let lost = launch.skipped.as_deref().unwrap_or("lost with its context: ");
         assert!(lost.starts_with("lost with its context: "), "{lost}");
     }
+    true
 }
 
 #[test]

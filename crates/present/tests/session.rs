@@ -290,3 +290,15 @@ fn tables() {
     kernels(&mut out, &rows, &Style::default()).unwrap();
     check("session-tables.txt", &String::from_utf8(out).unwrap());
 }
+
+/// How long launches ran, where it is known.
+#[test]
+fn times() {
+    let mut t = process(1, STEPS);
+    for (nanos, said) in [(12_345, "elements, 12.3 µs\n"), (12_345_678, "elements, 12.3 ms\n")] {
+        t.launches.iter_mut().for_each(|r| r.launch.totals.instrumented = nanos);
+        let mut out = Vec::new();
+        launches(&mut out, &t, &|_| true, &Style::default()).unwrap();
+        assert!(String::from_utf8(out).unwrap().contains(said), "{said}");
+    }
+}

@@ -72,7 +72,7 @@ pub const PATIENCE: Duration = Duration::from_secs(1);
 const STALL: Duration = Duration::from_millis(200);
 /// The longest that a program waits for launches to be copied after it has waited for them itself, and how long it may
 /// besides its share of the time.
-pub const BRING_IN: Duration = Duration::from_millis(20);
+pub const BRING_IN: Duration = Duration::from_millis(100);
 const GRACE: Duration = Duration::from_millis(200);
 /// The longest that a launch waits for its context to be copied, and how long it looks without a pause. When a copy takes
 /// longer, nobody waits for it any more.

@@ -297,10 +297,12 @@ impl Worker {
     fn settle(&mut self, shared: &Shared) -> Result<bool, Failure> {
         let start = Instant::now();
         self.bulk.settle(|| {
-            match start.elapsed() < SPIN {
-                true => std::thread::yield_now(),
-                false => std::thread::sleep(PAUSE),
+            if start.elapsed() < SPIN {
+                // The state is left to those who launch.
+                std::thread::yield_now();
+                return true;
             }
+            std::thread::sleep(PAUSE);
             let deadline = shared.lock().deadline;
             deadline.is_none_or(|d| Instant::now() < d)
         })
