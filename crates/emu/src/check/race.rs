@@ -78,6 +78,8 @@ impl Published {
 #[derive(Clone, Debug, Default)]
 struct Gathered {
     known: Known,
+    /// What fences of its own scope released, by CTA: for that CTA alone.
+    narrow: Vec<(CtaNumber, Arc<Known>)>,
     fenced: Published,
     seen: Published,
     /// Some went on without waiting.
@@ -86,7 +88,7 @@ struct Gathered {
 
 impl Gathered {
     fn is_empty(&self) -> bool {
-        self.known == Known::default()
+        self.known == Known::default() && self.narrow.is_empty()
     }
 }
 
@@ -424,13 +426,22 @@ impl Cta {
             if let Some(wide) = &fenced.wide {
                 to.known.join(wide);
             }
+            if let Some((cta, narrow)) = &fenced.narrow {
+                match to.narrow.iter_mut().find(|n| n.0 == *cta) {
+                    Some(all) => all.1 = joined(&all.1, narrow),
+                    None => to.narrow.push((*cta, narrow.clone())),
+                }
+            }
             to.fenced.join(fenced);
         });
     }
     /// Lanes learn all that was gathered.
     fn learn(&mut self, warp: u32, m: u32, all: &Gathered) {
         let mut last: Option<(Arc<Known>, Arc<Known>)> = None;
-        let known = Arc::new(all.known.clone());
+        let mut known = Arc::new(all.known.clone());
+        if let Some((_, narrow)) = all.narrow.iter().find(|n| n.0 == self.number) {
+            known = joined(&known, narrow);
+        }
         each(m, |l| {
             let thread = &mut self.threads[warp as usize * LANES + l];
             let both = match &last {
