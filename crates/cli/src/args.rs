@@ -477,6 +477,9 @@ pub struct ReportArgs {
     /// Also write the report into FILE, as a page with source, lanes over time and both sides' steps (docs/html.md)
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+    /// Also write a flame graph of the places that differ into FILE, an SVG
+    #[arg(long, value_name = "FILE")]
+    pub flamegraph: Option<PathBuf>,
     /// Walk through the report on the terminal instead of printing it (docs/tui.md)
     #[cfg(feature = "tui")]
     #[arg(long, conflicts_with = "json")]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 use std::rc::Rc;
 
@@ -78,12 +79,22 @@ pub fn walk(
     Ok(())
 }
 
-/// Writes the report as a page, where one was asked for.
-pub fn page(report: &Report, scene: &Scene, args: &ReportArgs) -> Result<()> {
-    let Some(path) = &args.html else { return Ok(()) };
-    let mut page = Vec::new();
-    prlx_present::html(&mut page, report, scene)?;
-    std::fs::write(path, page).with_context(|| format!("cannot write {}", path.display()))
+/// Writes the files that were asked for: the report as a page, and its flame graph.
+pub fn files(report: &Report, scene: &Scene, args: &ReportArgs) -> Result<()> {
+    let write = |path: &Path, text: Vec<u8>| {
+        std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+    };
+    if let Some(path) = &args.html {
+        let mut page = Vec::new();
+        prlx_present::html(&mut page, report, scene)?;
+        write(path, page)?;
+    }
+    if let Some(path) = &args.flamegraph {
+        let mut picture = Vec::new();
+        prlx_present::flame(&mut picture, report)?;
+        write(path, picture)?;
+    }
+    Ok(())
 }
 
 /// Compares two sessions, or single recordings, process by process; kernels like one of `kernels`, or all. What viewers

@@ -4,6 +4,7 @@
 //! characters to a terminal.
 
 mod checks;
+mod flame;
 mod html;
 pub mod inspect;
 mod json;
@@ -16,6 +17,7 @@ pub mod tui;
 mod words;
 
 pub use checks::{checks, checks_json};
+pub use flame::flame;
 pub use html::html;
 pub use json::{json, read_json};
 pub use launches::{kernels, launches};

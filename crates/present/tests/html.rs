@@ -27,7 +27,7 @@ fn text_of(page: &str) -> String {
         let tag = &rest[at + 1..end];
         rest = &rest[end + 1..];
         let name = tag.trim_start_matches('/').split([' ', '/']).next().unwrap();
-        if tag.starts_with('!') || tag.ends_with('/') || ["meta", "input"].contains(&name) {
+        if tag.starts_with(['!', '?']) || tag.ends_with('/') || ["meta", "input"].contains(&name) {
             continue;
         }
         assert!(name.chars().all(|c| c.is_ascii_alphanumeric()), "<{tag}> is no tag of ours");
@@ -124,6 +124,41 @@ fn a_page_needs_nothing_else() {
         assert!(!page.contains(out), "`{out}` reaches out");
     }
     assert!(page.contains("default-src 'none'"));
+}
+
+/// Width and text of each frame, the widest first.
+fn frames(picture: &str) -> Vec<(f64, String)> {
+    let frame = |g: &str| {
+        let width: f64 = g.split_once("width=\"").unwrap().1.split('"').next().unwrap().parse().unwrap();
+        (width, g.split_once("<title>").unwrap().1.split('\n').next().unwrap().to_owned())
+    };
+    let mut all: Vec<_> = picture.split("<g>").skip(1).map(frame).collect();
+    all.sort_by(|a, b| b.0.total_cmp(&a.0));
+    all
+}
+
+#[test]
+fn a_flame_graph_adds_up() {
+    let (_, _, mut r) = flipped();
+    let mut other = r.launches[0].findings[0].clone();
+    other.count = 15;
+    other.site[0].as_mut().unwrap().text = "</svg><script>".into();
+    r.launches[0].findings.push(other);
+    let mut out = Vec::new();
+    prlx_present::flame(&mut out, &r).unwrap();
+    let picture = String::from_utf8(out).unwrap();
+    text_of(&picture);
+    let frames = frames(&picture);
+    let names: Vec<&str> = frames.iter().map(|f| f.1.as_str()).collect();
+    assert_eq!(names[0], "everything that differs: 20 visits");
+    assert!(names.contains(&"find_beats") && names.contains(&"take_beat beats.cu:2"), "{names:?}");
+    // Five visits and fifteen, of twenty.
+    let of = |name: &str| frames.iter().find(|f| f.1 == name).map(|f| f.0);
+    assert_eq!(of("setp.gt.f32 %p1, %f5, %f2;"), Some(300.0));
+    assert_eq!(of("&lt;/svg&gt;&lt;script&gt;"), Some(900.0));
+    let mut none = Vec::new();
+    prlx_present::flame(&mut none, &Report::new(Default::default())).unwrap();
+    text_of(&String::from_utf8(none).unwrap());
 }
 
 #[test]

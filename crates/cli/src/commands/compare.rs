@@ -41,7 +41,7 @@ pub fn run(args: &CompareArgs, ui: &Ui) -> Result<ExitCode> {
     let jobs = [record::load(files[0], &args.device)?, record::load(files[1], &args.device)?];
     let names = files.map(|f| f.display().to_string());
     let Parted { report, scene, traces, checks: [a, b] } = parted(&jobs, names, args, &args.device, ui)?;
-    report::page(&report, &scene, &args.report)?;
+    report::files(&report, &scene, &args.report)?;
     report::walk(&report, &scene, |_| Ok(traces.clone()), &args.report, ui)?;
     report::print(&report, args.device.check.map(|_| [&a, &b]), &args.report, ui)
 }
@@ -72,7 +72,7 @@ fn programs(commands: [&Words; 2], args: &CompareArgs, ui: &Ui) -> Result<ExitCo
     let looks = report::looks(&args.report);
     let sides = [a, b];
     let (found, scene) = report::sessions(&sides, names, &kernels, report::options(&args.report), looks, ui)?;
-    report::page(&found, &scene, &args.report)?;
+    report::files(&found, &scene, &args.report)?;
     report::walk(&found, &scene, report::pairs(&sides), &args.report, ui)?;
     report::print(&found, None, &args.report, ui)
 }

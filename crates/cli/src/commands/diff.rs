@@ -23,7 +23,7 @@ pub fn run(args: &DiffArgs, ui: &Ui) -> Result<ExitCode> {
     let options = DiffOptions { launches: args.launch.clone(), shard: args.shard, ..report::options(&args.report) };
     let looks = report::looks(&args.report);
     let (found, scene) = report::sessions(&sides, names, &args.kernel, options, looks, ui)?;
-    report::page(&found, &scene, &args.report)?;
+    report::files(&found, &scene, &args.report)?;
     report::walk(&found, &scene, report::pairs(&sides), &args.report, ui)?;
     if let Some(path) = args.output.as_ref().filter(|_| args.shard.is_some()) {
         let mut file = Vec::new();

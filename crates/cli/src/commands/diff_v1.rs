@@ -70,7 +70,7 @@ pub fn run(args: &DiffArgs, ui: &Ui) -> Result<Option<ExitCode>> {
     };
     bar.finish_and_clear();
     let report = Report { names: [a, b].map(|p| p.display().to_string()), ..report };
-    report::page(&report, &Scene::default(), &args.report)?;
+    report::files(&report, &Scene::default(), &args.report)?;
     let none = |_| bail!("a recording of PRLX 0.x has no code beside it");
     report::walk(&report, &Scene::default(), none, &args.report, ui)?;
     finish(args, &report, &done.counts, &done.histories, session.is_some(), ui).map(Some)

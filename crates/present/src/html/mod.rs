@@ -50,7 +50,7 @@ pub fn html(out: &mut impl Write, report: &Report, scene: &Scene) -> io::Result<
 }
 
 /// `text`, safe in a page, as content and in quotes.
-fn esc(text: &str) -> String {
+pub(crate) fn esc(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in clean(text).chars() {
         match c {
