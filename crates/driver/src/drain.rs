@@ -5,7 +5,7 @@
 //! Misses: garbage that looks like elements; two events more than 2^31 clocks apart without one between them may be put
 //! in the wrong order.
 
-use prlx_trace::device::{CHUNK_ROWS, EventRecord, FINALS, Head, Shape};
+use prlx_trace::device::{EventRecord, FINALS, Head, Shape};
 use prlx_trace::launch::{Event, Lanes, OperandRecord};
 use prlx_trace::{LaneMask, Level, SiteId, WarpId, WarpStream};
 
@@ -235,7 +235,7 @@ impl<'a> Reader<'_, 'a> {
         for lane in 0..usize::from(self.pool.warp_size) {
             let mut ended = false;
             'lane: for chunk in chunks {
-                for r in (1..CHUNK_ROWS as usize).step_by(group as usize) {
+                for r in (1..self.pool.shape.rows() as usize).step_by(group as usize) {
                     // A record is three elements, fifteen rows hold five records: none lies in two chunks.
                     let element = |i: usize| &chunk[(r + i) * row + lane * size..][..size];
                     if element(0).iter().all(|b| *b == 0) {

@@ -258,17 +258,17 @@ impl Session<'_> {
         let (first, last) = wanted(&self.plan.program, launch);
         let (visit_first, visit_last) = window.map_or((0, u64::MAX), |w| w.visits);
         let size = pool - pool % chunk;
-        let room = |each: u64| {
-            launch.warps().checked_mul(each).ok_or_else(|| {
-                Error::new(ErrorKind::Memory, format!("{} warps are too many to record", launch.warps()))
-                    .help("record a range of warps")
-            })
+        let many = || {
+            Error::new(ErrorKind::Memory, format!("{} warps are too many to record", launch.warps()))
+                .help("record a range of warps")
         };
+        let room = |each: u64| launch.warps().checked_mul(each).ok_or_else(many);
+        let few = |warps: u64| u32::try_from(warps).map_err(|_| many());
         let finals = if launch.level == Level::Print { room(FINALS)? } else { 0 };
         let heads = room(shape.heads(lanes) * Head::SIZE as u64)?;
         let bucket = held.zeroed(self.driver, chunk, chunk)?;
         self.driver.write(DevicePtr(bucket), &bucket.to_le_bytes())?;
-        let context = Context {
+        let mut context = Context {
             pool: held.zeroed(self.driver, size, chunk)?,
             size,
             cursor: held.zeroed(self.driver, 8, 16)?,
@@ -280,23 +280,24 @@ impl Session<'_> {
             heads: held.zeroed(self.driver, heads, 16)?,
             bucket,
             finals: held.zeroed(self.driver, finals, 16)?,
-            warp_first: first,
-            warp_last: last,
+            warp_first: few(first)?,
+            warps: few(last - first)?,
+            given: 0,
             visit_first,
             visit_last,
         };
-        self.hand_out(launch, &context)?;
+        context.given = self.hand_out(launch, &context)?;
         Ok(context)
     }
 
     /// Gives warps their first chunks, from half of the pool: most begin with one, and none has to wait for it. A private
-    /// stream gets one for its lowest lane, which leads most often.
-    fn hand_out(&mut self, launch: &Launch, context: &Context) -> Result<(), Error> {
+    /// stream gets one for its lowest lane, which leads most often. How many warps got one.
+    fn hand_out(&mut self, launch: &Launch, context: &Context) -> Result<u64, Error> {
         let lanes = u64::from(launch.warp_size);
         let shape = Shape::of(launch.level, lanes);
-        let first = context.warp_first;
+        let first = u64::from(context.warp_first);
         let most = if self.plan.writes() { context.size / 2 / shape.chunk() } else { 0 };
-        let warps = (context.warp_last - first).min(most);
+        let warps = u64::from(context.warps).min(most);
         let each = (shape.heads(lanes) * Head::SIZE as u64) as usize;
         let mut heads = vec![0; warps as usize * each];
         for (warp, head) in heads.chunks_exact_mut(each).enumerate() {
@@ -304,7 +305,8 @@ impl Session<'_> {
             head[..Head::SIZE].copy_from_slice(&Head { first: at, dropped: 0 }.to_bytes());
         }
         self.driver.write(DevicePtr(context.heads + first * each as u64), &heads)?;
-        self.driver.write(DevicePtr(context.cursor), &(warps * shape.chunk()).to_le_bytes())
+        self.driver.write(DevicePtr(context.cursor), &(warps * shape.chunk()).to_le_bytes())?;
+        Ok(warps)
     }
 
     /// Reads the streams back.
@@ -317,7 +319,7 @@ impl Session<'_> {
             self.driver.read(DevicePtr(at), &mut buffer).map(|()| buffer)
         };
         let used = cursor.min(given.size) / shape.chunk() * shape.chunk();
-        let (first, count) = (given.warp_first, given.warp_last - given.warp_first);
+        let (first, count) = (u64::from(given.warp_first), u64::from(given.warps));
         let each = shape.heads(lanes) * Head::SIZE as u64;
         let hashes = if launch.level == Level::Print { FINALS } else { 0 };
         let bytes = read(given.pool, used)?;

@@ -1,11 +1,11 @@
-//! The bytes that instrumented code and host share while a kernel runs: one [`Context`] a launch, one head a warp, and
+//! The bytes that instrumented code and host share while a kernel runs: one [`Context`] a launch of fewer than 2^32 warps, one head a warp, and
 //! chunks from a pool that grow with use. Launches of one level may share a pool with its cursor and bucket, at one time
 //! too; heads and final hashes are a launch's own.
 //!
 //! The hidden kernel parameter is the address of a [`Context`]; null means that nothing is recorded. All of it is
 //! little-endian and zeroed before the first launch that sees it, but for the context itself and the bucket's link.
 //!
-//! **Streams.** A stream is a chain of chunks. A chunk is [`CHUNK_ROWS`] rows, aligned to its own size; row 0 holds the
+//! **Streams.** A stream is a chain of chunks. A chunk is [`Shape::rows`] rows, aligned to its own size; row 0 holds the
 //! address of the next chunk in its first eight bytes, rows 1.. hold elements. Elements are never zero, so a zero ends a
 //! stream. In a *shared* stream (levels `path`, `print`, `operands`) the lanes of a warp share one chain and a row holds
 //! one element of each lane: `[row][lane]`, so that converged lanes store whole cache lines; each lane has its own row
@@ -32,12 +32,16 @@
 
 use std::mem::offset_of;
 
-/// Rows in a chunk, the link row included.
+/// Rows in a chunk of a shared stream, the link row included.
 pub const CHUNK_ROWS: u64 = 16;
+/// Rows in a chunk of a private stream: they are small, and whoever needs the next one waits for memory.
+pub const PRIVATE_CHUNK_ROWS: u64 = 32;
 /// Magazines of a pool: one a multiprocessor, by its number modulo this.
 pub const MAGAZINES: u64 = 256;
 /// Bytes from one magazine to the next: each has cache lines of its own.
 pub const MAGAZINE_STRIDE: u64 = 128;
+/// Bytes of chunks that fill a magazine where the pool is large: while one waits for more, others go to the pool themselves.
+pub const MAGAZINE_BYTES: u64 = 64 << 10;
 /// Bits of a magazine that count the chunks left.
 pub const MAGAZINE_COUNT: u32 = 16;
 /// Bytes of a warp's final hashes at level `print`: four of u64, and a byte a lane (of 32).
@@ -129,9 +133,12 @@ records! {
         /// Address of the final hashes at level `print`: [`FINALS`] bytes a warp, as [`Lanes::Print`](crate::launch::Lanes::Print) has them.
         finals: u64,
         /// First warp to record.
-        warp_first: u64,
-        /// One past the last warp to record.
-        warp_last: u64,
+        warp_first: u32,
+        /// How many warps to record.
+        warps: u32,
+        /// How many of them, the first ones, begin with a chunk: in order those at the pool's beginning, as their heads say too.
+        /// Of a private stream it is lane 0's.
+        given: u64,
         /// Operands: first visit of a site by a lane to record.
         visit_first: u64,
         /// Operands: one past the last.
@@ -195,17 +202,22 @@ impl Shape {
     pub const fn row(self) -> u64 {
         self.element * self.lanes
     }
+    /// Rows of a chunk, the link row included.
+    pub const fn rows(self) -> u64 {
+        if self.lanes == 1 { PRIVATE_CHUNK_ROWS } else { CHUNK_ROWS }
+    }
     /// Bytes of a chunk, and its alignment: a power of two.
     pub const fn chunk(self) -> u64 {
-        self.row() * CHUNK_ROWS
+        self.row() * self.rows()
     }
     /// Bytes that fill a magazine of a pool of `size` bytes: enough chunks that few come to the pool, and few enough that
     /// magazines hold no more than a quarter of it. One chunk: magazines are of no use.
     pub const fn batch(self, size: u64) -> u64 {
         let most = size / 4 / MAGAZINES / self.chunk();
+        let enough = MAGAZINE_BYTES / self.chunk();
         self.chunk()
-            * if most > 32 {
-                32
+            * if most > enough {
+                enough
             } else if most == 0 {
                 1
             } else {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::device::{CHUNK_ROWS, Context, EventRecord, Head};
+use crate::device::{CHUNK_ROWS, Context, EventRecord, Head, PRIVATE_CHUNK_ROWS};
 use crate::file::{KINDS, MAGIC};
 use crate::ids::Dim3;
 use crate::kernel::{
@@ -139,7 +139,10 @@ pub fn format_markdown() -> String {
     for line in include_str!("device.rs").lines().map_while(|l| l.strip_prefix("//!")) {
         let _ = writeln!(out, ">{}", plain(line).trim_end());
     }
-    let _ = writeln!(out, "\nA chunk has {CHUNK_ROWS} rows.");
+    let _ = writeln!(
+        out,
+        "\nA chunk of a shared stream has {CHUNK_ROWS} rows, one of a private stream {PRIVATE_CHUNK_ROWS}."
+    );
     for (name, size, fields) in [
         ("Context", Context::SIZE, Context::FIELDS),
         ("Head", Head::SIZE, Head::FIELDS),

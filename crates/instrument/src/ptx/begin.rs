@@ -13,7 +13,8 @@ use super::Lowering;
 use super::snippet::Snippet;
 use super::state::{CONTEXT_AT, CURSOR_AT, Kept, LOST, WARP, hash};
 
-/// `%~warp`: the warp's index in the grid, all in 64 bits. `%warpid` is where the warp happens to run, not which it is.
+/// `%~warp`: the warp's index in the grid, which has fewer than 2^32. `%warpid` is where the warp happens to run, not which
+/// it is.
 pub(super) const WARP_INDEX: &str = "
     mov.u32 %~a, %tid.z;
     mov.u32 %~b, %ntid.y;
@@ -32,13 +33,16 @@ pub(super) const WARP_INDEX: &str = "
     mov.u32 %~e, %ctaid.y;
     mad.lo.u32 %~c, %~c, %~d, %~e;
     mov.u32 %~d, %nctaid.x;
-    mul.wide.u32 %~warp, %~c, %~d;
-    mov.u32 %~d, %ctaid.x;
-    cvt.u64.u32 %~x, %~d;
-    add.u64 %~warp, %~warp, %~x;      // CTA in the grid
-    cvt.u64.u32 %~x, %~b;
-    cvt.u64.u32 %~y, %~a;
-    mad.lo.u64 %~warp, %~warp, %~x, %~y;
+    mov.u32 %~e, %ctaid.x;
+    mad.lo.u32 %~c, %~c, %~d, %~e;    // CTA in the grid
+    mad.lo.u32 %~warp, %~c, %~b, %~a;
+";
+
+/// `%~lead`: whether this lane is the lowest of `%~mask`.
+pub(super) const LEAD: &str = "
+    mov.u32 %~b, %lanemask_lt;
+    and.b32 %~b, %~b, %~mask;
+    setp.eq.u32 %~lead, %~b, 0;
 ";
 
 impl Lowering<'_> {
@@ -50,34 +54,30 @@ impl Lowering<'_> {
         }
     }
 
-    /// Goes to `$~{label}#` unless the context (in `%~context`) is there and wants this warp; leaves `%~warp`.
-    pub(super) fn wanted(&self, s: &mut Snippet<'_>, label: &str) {
+    /// Goes to `$~{label}#` unless the context (in `%~context`) is there and wants this warp; leaves `%~warp`, which it
+    /// is of those wanted in `%~a` and, in `%~link`, the context's `field`. What is loaded is loaded at once: lanes wait for memory, not for instructions.
+    pub(super) fn wanted(&self, s: &mut Snippet<'_>, label: &str, field: &str) {
         s.ptx(&format!("setp.eq.u64 %~q, %~context, 0;\n@%~q bra $~{label}#;"));
+        s.ptx(&format!("ld.global.u64 %~link, [%~context+{}];", Context::offset(field)));
         s.ptx(WARP_INDEX);
         s.ptx(&format!(
-            "ld.global.u64 %~x, [%~context+{}];
-             setp.lt.u64 %~q, %~warp, %~x;
-             @%~q bra $~{label}#;
-             ld.global.u64 %~x, [%~context+{}];
-             setp.ge.u64 %~q, %~warp, %~x;
+            "ld.global.u32 %~a, [%~context+{}];
+             ld.global.u32 %~b, [%~context+{}];
+             sub.u32 %~a, %~warp, %~a;
+             setp.ge.u32 %~q, %~a, %~b;
              @%~q bra $~{label}#;",
             Context::offset("warp_first"),
-            Context::offset("warp_last"),
+            Context::offset("warps"),
         ));
     }
 
-    /// `%~link`: the address of this lane's head, from `%~warp` and `%~context`.
+    /// `%~link`: the address of this lane's head, from `%~warp` and, in `%~link`, the address of all.
     pub(super) fn head(&self, s: &mut Snippet<'_>) {
-        s.ptx(&format!("ld.global.u64 %~link, [%~context+{}];", Context::offset("heads")));
         let heads = self.state.shape.heads(WARP);
+        s.ptx(&format!("mad.wide.u32 %~link, %~warp, {}, %~link;", heads * Head::SIZE as u64));
         if heads > 1 {
-            s.ptx(&format!(
-                "mov.u32 %~a, %laneid;
-                 cvt.u64.u32 %~x, %~a;
-                 mad.lo.u64 %~warp, %~warp, {heads}, %~x;"
-            ));
+            s.ptx(&format!("mov.u32 %~a, %laneid;\nmad.wide.u32 %~link, %~a, {}, %~link;", Head::SIZE));
         }
-        s.ptx(&format!("mad.lo.u64 %~link, %~warp, {}, %~link;", Head::SIZE));
     }
 
     /// [`Action::Begin`].
@@ -111,11 +111,10 @@ impl Lowering<'_> {
         if self.state.level == Level::Operands {
             s.ptx("mov.u32 %~first, 0;\nmov.u32 %~span, 0;");
             self.context(s);
-            self.wanted(s, "off");
+            self.wanted(s, "off", "visit_first");
             // Visits are counted in 32 bits: clamp the window to them.
             s.ptx(&format!(
-                "ld.global.u64 %~x, [%~context+{}];
-                 min.u64 %~x, %~x, 4294967295;
+                "min.u64 %~x, %~link, 4294967295;
                  cvt.u32.u64 %~first, %~x;
                  ld.global.u64 %~y, [%~context+{}];
                  min.u64 %~y, %~y, 4294967295;
@@ -123,7 +122,6 @@ impl Lowering<'_> {
                  sub.u64 %~y, %~y, %~x;
                  cvt.u32.u64 %~span, %~y;
                  $~off#:",
-                Context::offset("visit_first"),
                 Context::offset("visit_last"),
             ));
         }
@@ -159,8 +157,7 @@ impl Lowering<'_> {
             }
             Level::Print => {
                 self.context(s);
-                self.wanted(s, "off");
-                s.ptx(&format!("ld.global.u64 %~link, [%~context+{}];", Context::offset("finals")));
+                self.wanted(s, "off", "finals");
                 self.finals(s);
                 s.ptx("$~off#:");
             }
@@ -169,45 +166,58 @@ impl Lowering<'_> {
         self.losses(s);
     }
 
-    /// Gives this lane's hashes to its warp's, of which `%~link` is all warps' address.
+    /// Gives this lane's hashes to its warp's, of which `%~link` is all warps' address. One of those who are here writes for
+    /// all; where that is the whole warp nobody else will, and it just stores.
     fn finals(&self, s: &mut Snippet<'_>) {
         let lane = Fold::LANE.cast_signed();
         s.ptx(&format!(
-            "mad.lo.u64 %~link, %~warp, {FINALS}, %~link;
+            "mad.wide.u32 %~link, %~warp, {FINALS}, %~link;
              mov.u32 %~e, %laneid;
              mad.lo.s32 %~c, %~e, {}, {lane};
              mov.u32 %~d, 0;
-             activemask.b32 %~mask;
-             neg.s32 %~a, %~mask;
-             and.b32 %~a, %~a, %~mask;
-             mov.u32 %~b, %lanemask_eq;
-             setp.eq.u32 %~q, %~a, %~b;",
+             activemask.b32 %~mask;",
             lane.wrapping_mul(2),
         ));
-        // One of those who are here writes for all; before sm_80 each for itself, which is slow.
+        // Before sm_80 each lane writes for itself, which is slow.
         let together = self.arch >= 80;
+        if together {
+            s.ptx(LEAD);
+            s.ptx(
+                "setp.eq.u32 %~q, %~mask, -1;
+                 and.pred %~single, %~lead, %~q;
+                 xor.pred %~lead, %~lead, %~single;",
+            );
+        }
         let folds = self.plan.folds();
-        for i in (0..4).filter(|i| folds[*i as usize]) {
-            s.ptx(&format!(
-                "mov.b64 {{%~a, %~b}}, %~{};
-                 mad.lo.s32 %~a, %~a, %~c, %~b;
-                 mul.lo.s32 %~b, %~b, %~c;
-                 mad.lo.s32 %~d, %~d, {lane}, %~a;
-                 mad.lo.s32 %~d, %~d, {lane}, %~b;",
-                hash(i),
-            ));
-            if together {
-                s.ptx("redux.sync.xor.b32 %~a, %~a, %~mask;\nredux.sync.xor.b32 %~b, %~b, %~mask;");
+        for i in 0..4 {
+            // In pairs, each 16 bytes of the warp's.
+            let v = ["%~v0", "%~v1"][i % 2];
+            if folds[i] {
+                s.ptx(&format!(
+                    "mov.b64 {{%~a, %~b}}, %~{};
+                     mad.lo.s32 %~a, %~a, %~c, %~b;
+                     mul.lo.s32 %~b, %~b, %~c;
+                     mad.lo.s32 %~d, %~d, {lane}, %~a;
+                     mad.lo.s32 %~d, %~d, {lane}, %~b;",
+                    hash(i as u64),
+                ));
+                if together {
+                    s.ptx("redux.sync.xor.b32 %~a, %~a, %~mask;\nredux.sync.xor.b32 %~b, %~b, %~mask;");
+                }
+                let at = if together { "@%~lead " } else { "" };
+                s.ptx(&format!("mov.b64 {v}, {{%~a, %~b}};\n{at}red.global.xor.b64 [%~link+{}], {v};", 8 * i));
+            } else if together {
+                s.ptx(&format!("mov.u64 {v}, 0;"));
             }
-            let at = if together { "@%~q " } else { "" };
-            s.ptx(&format!("mov.b64 %~v, {{%~a, %~b}};\n{at}red.global.xor.b64 [%~link+{}], %~v;", 8 * i));
+            if together && i % 2 == 1 {
+                s.ptx(&format!("@%~single st.global.cg.v2.u64 [%~link+{}], {{%~v0, %~v1}};", 8 * (i - 1)));
+            }
         }
         s.ptx(
             "shr.u32 %~d, %~d, 24;
              max.u32 %~d, %~d, 1;
-             cvt.u64.u32 %~x, %~e;
-             add.u64 %~x, %~link, %~x;
-             st.global.cg.u8 [%~x+32], %~d;",
+             mad.wide.u32 %~link, %~e, 1, %~link;
+             st.global.cg.u8 [%~link+32], %~d;",
         );
     }
 
@@ -225,6 +235,7 @@ impl Lowering<'_> {
         ));
         self.context(s);
         s.ptx(WARP_INDEX);
+        s.ptx(&format!("ld.global.u64 %~link, [%~context+{}];", Context::offset("heads")));
         self.head(s);
         s.ptx(&format!(
             "shr.u64 %~x, %~cursor, {};

@@ -18,33 +18,33 @@ use prlx_trace::device::{Context, MAGAZINE_COUNT, MAGAZINE_STRIDE, MAGAZINES};
 
 use super::Lowering;
 use super::snippet::Snippet;
-use super::state::{LOST, OFF, WARP};
+use super::state::{LOST, OFF};
 
 impl Lowering<'_> {
     /// Appends code that writes elements: for a shared stream, each of `values` is one (a register or constant of the
-    /// element's size); for a private one, they are the four words of one. More than one element must divide a chunk's
-    /// rows, so that one test does for all.
+    /// element's size); for a private one, they are the four words of one, and only lanes with `%~lead` write. More than one
+    /// element must divide a chunk's rows, so that one test does for all.
     pub(super) fn element(&self, s: &mut Snippet<'_>, values: &[&str]) {
         let shape = self.state.shape;
         let (row, chunk) = (shape.row(), shape.chunk());
         s.ptx(&format!(
             "cvt.u32.u64 %~a, %~cursor;
-             and.b32 %~b, %~a, {};
-             setp.ne.u32 %~q, %~b, 0;
-             @%~q bra $~store#;
-             and.b32 %~b, %~a, {};
+             and.b32 %~b, %~a, {};",
+            chunk - row,
+        ));
+        match shape.lanes {
+            // Without a branch for those who follow: a warp stays together unless its leader needs a chunk.
+            1 => s.ptx("setp.eq.u32 %~q, %~b, 0;\nand.pred %~q, %~q, %~lead;\n@!%~q bra $~store#;"),
+            _ => s.ptx("setp.ne.u32 %~q, %~b, 0;\n@%~q bra $~store#;"),
+        }
+        s.ptx(&format!(
+            "and.b32 %~b, %~a, {};
              setp.ne.u32 %~q, %~b, 0;
              @%~q bra $~lost#;",
-            chunk - row,
             OFF | LOST,
         ));
         if shape.lanes > 1 {
-            s.ptx(&format!(
-                "and.b32 %~b, %~a, {};
-                 cvt.u64.u32 %~part, %~b;
-                 sub.u64 %~link, %~cursor, %~part;",
-                row - 1
-            ));
+            s.ptx(&format!("and.b64 %~link, %~cursor, -{row};"));
         } else {
             s.ptx("mov.u64 %~link, %~cursor;");
         }
@@ -55,11 +55,25 @@ impl Lowering<'_> {
         ));
         self.context(s);
         s.ptx("@%~q bra $~next#;");
-        self.wanted(s, "off");
+        self.wanted(s, "off", "heads");
+        // A chunk that it begins with is known without a look at its head.
+        s.ptx(&format!(
+            "cvt.u64.u32 %~x, %~a;
+             ld.global.u64 %~y, [%~context+{}];
+             setp.lt.u64 %~q, %~x, %~y;
+             ld.global.u64 %~y, [%~context+{}];
+             mad.lo.u64 %~x, %~x, {chunk}, %~y;",
+            Context::offset("given"),
+            Context::offset("pool"),
+        ));
+        if shape.lanes == 1 {
+            s.ptx("mov.u32 %~b, %laneid;\nsetp.eq.u32 %~single, %~b, 0;\nand.pred %~q, %~q, %~single;");
+        }
+        s.ptx("@%~q bra $~have#;");
         self.head(s);
         s.ptx("$~next#:");
         match shape.lanes {
-            1 => s.ptx("mov.u64 %~x, 0;"),
+            1 => {}
             _ => s.ptx(
                 "ld.relaxed.gpu.global.u64 %~x, [%~link];
                  setp.ne.u64 %~q, %~x, 0;
@@ -121,7 +135,7 @@ impl Lowering<'_> {
             Context::offset("bucket"),
         ));
         match shape.lanes {
-            1 => s.ptx("st.global.cg.u64 [%~link], %~x;\n@%~q bra $~full#;"),
+            1 => s.ptx("st.global.cg.u64 [%~link], %~x;\n@%~q bra $~full#;\n$~have#:"),
             _ => s.ptx(&format!(
                 "atom.global.cas.b64 %~y, [%~link], 0, %~x;
                  setp.ne.u64 %~q, %~y, 0;
@@ -135,42 +149,48 @@ impl Lowering<'_> {
                  ld.global.u64 %~y, [%~context+{}];
                  setp.eq.u64 %~q, %~x, %~y;
                  @%~q bra $~full#;
-                 add.u64 %~x, %~x, %~part;",
+                 mov.u32 %~a, %laneid;
+                 mad.wide.u32 %~x, %~a, {}, %~x;",
                 Context::offset("bucket"),
+                shape.element,
             )),
         }
-        s.ptx(&format!("add.u64 %~cursor, %~x, {row};\n$~store#:"));
-        let rows = self.store(s, values);
-        s.ptx(&format!(
-            "add.u64 %~cursor, %~cursor, {};
-             bra $~done#;
-             $~off#:
+        s.ptx(&format!("add.u64 %~cursor, %~x, {row};"));
+        let lost = format!(
+            "$~off#:
              mov.u64 %~cursor, {OFF};
              bra $~lost#;
              $~full#:
              mov.u64 %~cursor, {LOST};
              $~lost#:
-             add.u64 %~cursor, %~cursor, {};
-             $~done#:",
-            row * rows,
-            chunk * rows,
-        ));
-    }
-
-    /// The stores themselves; how many rows they fill.
-    fn store(&self, s: &mut Snippet<'_>, values: &[&str]) -> u64 {
-        if self.state.shape.lanes == 1 {
-            s.ptx(&format!("st.global.cg.v4.u32 [%~cursor], {{{}}};", values.join(", ")));
-            return 1;
+             add.u64 %~cursor, %~cursor, {};",
+            chunk * if shape.lanes == 1 { 1 } else { values.len() as u64 },
+        );
+        if shape.lanes == 1 {
+            s.ptx(&format!(
+                "bra $~store#;
+                 {lost}
+                 setp.ne.u32 %~lead, 0, 0;
+                 $~store#:
+                 @%~lead st.global.cg.v4.u32 [%~cursor], {{{}}};
+                 selp.b32 %~a, 1, 0, %~lead;
+                 mad.wide.u32 %~cursor, %~a, {row}, %~cursor;",
+                values.join(", "),
+            ));
+            return;
         }
-        let ty = super::begin::unsigned(self.state.shape.element);
-        let (mut at, mut rows) = (0, 0);
-        for value in values {
-            let offset = if at == 0 { String::new() } else { format!("+{at}") };
+        s.ptx("$~store#:");
+        let ty = super::begin::unsigned(shape.element);
+        for (i, value) in values.iter().enumerate() {
+            let offset = if i == 0 { String::new() } else { format!("+{}", i as u64 * row) };
             s.ptx(&format!("st.global.cg.{ty} [%~cursor{offset}], {value};"));
-            at += self.state.shape.element * WARP;
-            rows += 1;
         }
-        rows
+        s.ptx(&format!(
+            "add.u64 %~cursor, %~cursor, {};
+             bra $~done#;
+             {lost}
+             $~done#:",
+            row * values.len() as u64,
+        ));
     }
 }

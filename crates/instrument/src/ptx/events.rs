@@ -9,6 +9,7 @@ use prlx_trace::SiteId;
 use prlx_trace::kernel::SiteClass;
 
 use super::Lowering;
+use super::begin::LEAD;
 use super::snippet::Snippet;
 use super::value::{Value, Width};
 
@@ -33,16 +34,9 @@ impl Lowering<'_> {
             }
             _ => s.ptx("mov.u32 %~value, 0;\nbar.warp.sync %~mask;"),
         }
-        s.ptx(
-            "neg.s32 %~a, %~mask;
-             and.b32 %~a, %~a, %~mask;
-             mov.u32 %~b, %lanemask_eq;
-             setp.ne.u32 %~q, %~a, %~b;
-             @%~q bra $~follow#;",
-        );
+        s.ptx(LEAD);
         s.ptx(&format!("mov.u32 %~site, {};", site.0.wrapping_add(1)));
         self.element(s, &["%~site", "%~mask", "%~value", "%~clock"]);
-        s.ptx("$~follow#:");
     }
 
     /// `%~hash`: [`prlx_trace::device::digest`] of this lane's values.

@@ -10,10 +10,10 @@ use prlx_isa::view::{Function, Guard};
 
 /// Registers that a piece may use without declaring them: type, names.
 const TEMPORARIES: &[(&str, &[&str])] = &[
-    (".pred", &["q", "r", "single"]),
+    (".pred", &["q", "r", "single", "lead"]),
     (".b16", &["h"]),
-    (".b32", &["a", "b", "c", "d", "e", "mask", "leader", "site", "clock", "value", "hash"]),
-    (".b64", &["x", "y", "v", "link", "part", "context", "warp", "v0", "v1", "amount", "magazine"]),
+    (".b32", &["a", "b", "c", "d", "e", "mask", "leader", "site", "clock", "value", "hash", "warp"]),
+    (".b64", &["x", "y", "v", "link", "context", "v0", "v1", "amount", "magazine"]),
 ];
 
 /// A piece of PTX in the making.

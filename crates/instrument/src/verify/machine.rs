@@ -6,7 +6,7 @@ use std::ops::Range;
 use prlx_isa::ptx::Op;
 use prlx_isa::view::{Base, Function, Inst, Module, Operand, Reg, Space, Type};
 
-/// A lane alone in its warp, and the memory that it sees.
+/// A lane, and the memory that it sees.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Machine {
     /// Global memory in words of four bytes; what is not there is 0.
@@ -15,6 +15,8 @@ pub(super) struct Machine {
     pub local: HashMap<u64, u32>,
     /// Parameters, by name.
     pub params: HashMap<String, u64>,
+    /// Lanes that are here with it, itself among them: they do nothing that it could see.
+    pub mask: u32,
     /// Special registers.
     pub special: HashMap<&'static str, u64>,
     /// Registers that were written or set.
@@ -107,6 +109,7 @@ impl Machine {
             Op::Mul if form.has("wide") => av? * bv?,
             Op::Mul if form.has("lo") => av?.wrapping_mul(bv?),
             Op::Mad if form.has("lo") => av?.wrapping_mul(bv?).wrapping_add(cv?),
+            Op::Mad if form.has("wide") => av?.wrapping_mul(bv?).wrapping_add(c?),
             Op::And => av? & bv?,
             Op::Or => av? | bv?,
             Op::Xor => av? ^ bv?,
@@ -137,7 +140,7 @@ impl Machine {
                 };
                 u64::from(holds)
             }
-            Op::Activemask => 1 << lane,
+            Op::Activemask => u64::from(self.mask),
             Op::Match => 1 << lane,
             Op::Vote => (a? & 1) << lane,
             Op::Redux => av?,

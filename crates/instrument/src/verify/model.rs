@@ -30,6 +30,8 @@ pub(super) struct Lane {
     pub span: u32,
     pub visits: Vec<u32>,
     pub memory: HashMap<u64, u32>,
+    /// Lanes that are here with it, itself among them: they add nothing to what is gathered.
+    pub mask: u32,
     /// Its place.
     pub lane: u32,
     pub warp: u64,
@@ -49,7 +51,13 @@ impl Lane {
     }
 
     fn recorded(&self) -> bool {
-        self.context != 0 && (self.field("warp_first")..self.field("warp_last")).contains(&self.warp)
+        let small = |name: &str| read(&self.memory, self.context + Context::offset(name) as u64, 4);
+        self.context != 0 && self.warp.checked_sub(small("warp_first")).is_some_and(|n| n < small("warps"))
+    }
+
+    /// Whether it writes for those who are here.
+    fn leads(&self) -> bool {
+        self.mask.trailing_zeros() == self.lane
     }
 
     fn head(&self) -> u64 {
@@ -89,8 +97,10 @@ impl Lane {
                 let mut parts = Vec::new();
                 for i in (0..4).filter(|i| self.folds[*i]) {
                     let part = Fold::of_lane(self.hashes[i], self.lane);
-                    let of_warp = read(&self.memory, at + 8 * i as u64, 8) ^ part;
-                    write(&mut self.memory, at + 8 * i as u64, 8, of_warp);
+                    if self.leads() {
+                        let of_warp = read(&self.memory, at + 8 * i as u64, 8) ^ part;
+                        write(&mut self.memory, at + 8 * i as u64, 8, of_warp);
+                    }
                     parts.push(part);
                 }
                 let signature = u64::from(Fold::signature(parts.into_iter()));
@@ -170,8 +180,10 @@ impl Lane {
             values if digests => digest(self.lane, values),
             _ => 0,
         };
-        let words = [site + 1, 1 << self.lane, value, self.clock];
-        self.element(&words.map(u64::from));
+        let mask = if index && !values.is_empty() { 1 << self.lane } else { self.mask };
+        if mask.trailing_zeros() == self.lane {
+            self.element(&[site + 1, mask, value, self.clock].map(u64::from));
+        }
     }
 
     pub fn operands(&mut self, site: u32, counter: usize, values: &[u64]) {
@@ -237,7 +249,14 @@ impl Lane {
                 return;
             }
             let link = if base == 0 { self.head() } else { base - chunk };
-            let mut next = if shape.lanes == 1 { 0 } else { read(&self.memory, link, 8) };
+            let index =
+                self.warp.wrapping_sub(read(&self.memory, self.context + Context::offset("warp_first") as u64, 4));
+            let given = base == 0 && index < self.field("given") && (shape.lanes > 1 || self.lane == 0);
+            let mut next = match (given, shape.lanes) {
+                (true, _) => self.field("pool") + index * chunk,
+                (false, 1) => 0,
+                (false, _) => read(&self.memory, link, 8),
+            };
             if next == 0 {
                 let taken = self.take();
                 next = if taken >= self.field("size") { self.field("bucket") } else { self.field("pool") + taken };

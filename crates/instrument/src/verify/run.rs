@@ -27,10 +27,14 @@ const POOL: u64 = 0x8_0000_0000;
 enum Sample {
     /// Rows are left.
     Room,
+    /// Rows are left, and the whole warp is here.
+    Whole,
     /// Nothing was written yet, and nobody has a chunk.
     Fresh,
     /// Nothing was written yet, and the head has a chunk.
     Joined,
+    /// Nothing was written yet, and the warp begins with a chunk.
+    Given,
     /// The chunk is full, and has no successor.
     Full,
     /// The chunk is full, and another lane made the next.
@@ -57,9 +61,9 @@ enum Sample {
 
 use Sample::*;
 /// Taken twice: first in states where something is written (words full, visits wanted), then in any.
-const SAMPLES: [Sample; 18] = [
-    Room, Room, Room, Room, Fresh, Joined, Full, FullJoined, Loaded, Empty, Filling, Exhausted, Bucket, Lost, Off,
-    NoContext, Filtered, Filtered,
+const SAMPLES: [Sample; 24] = [
+    Room, Room, Room, Room, Whole, Whole, Whole, Fresh, Joined, Given, Given, Given, Full, FullJoined, Loaded, Empty,
+    Filling, Exhausted, Bucket, Lost, Off, NoContext, Filtered, Filtered,
 ];
 
 /// Checks all pieces of a function; `places` are the same piece's possible places, in order.
@@ -287,13 +291,14 @@ fn prepare(
     let warp = cta * u64::from((ntid[0] * ntid[1] * ntid[2]).div_ceil(32)) + u64::from(linear / 32);
     let clock = mix(seed) as u32;
     let multiprocessor = (mix(seed) % 400) as u32;
-    let mut machine = Machine { seed: mix(seed + 1), ..Machine::default() };
+    let mask = if sample == Whole { u32::MAX } else { 1 << (linear % 32) };
+    let mut machine = Machine { seed: mix(seed + 1), mask, ..Machine::default() };
     for (names, values) in [
         (["%tid.x", "%tid.y", "%tid.z"], tid),
         (["%ntid.x", "%ntid.y", "%ntid.z"], ntid),
         (["%ctaid.x", "%ctaid.y", "%ctaid.z"], ctaid),
         (["%nctaid.x", "%nctaid.y", "%nctaid.z"], nctaid),
-        (["%laneid", "%lanemask_eq", "%clock"], [linear % 32, 1 << (linear % 32), clock]),
+        (["%laneid", "%lanemask_lt", "%clock"], [linear % 32, (1 << (linear % 32)) - 1, clock]),
         (["%smid", "%nsmid", "%warpid"], [multiprocessor, 1000, 3]),
     ] {
         machine.special.extend(names.into_iter().zip(values.map(u64::from)));
@@ -312,8 +317,9 @@ fn prepare(
         heads: HEADS,
         bucket: BUCKET,
         finals: FINALS,
-        warp_first: if sample == Filtered && seed.is_multiple_of(2) { warp + 1 } else { warp },
-        warp_last: if sample == Filtered && !seed.is_multiple_of(2) { warp } else { warp + 1 },
+        warp_first: if sample == Filtered && seed.is_multiple_of(2) { warp + 1 } else { warp - 1 } as u32,
+        warps: if sample == Filtered && !seed.is_multiple_of(2) { 1 } else { 2 },
+        given: if sample == Given { 2 } else { 0 },
         visit_first: seed % 3,
         visit_last: if seed % 5 == 4 { u64::MAX } else { seed % 3 + 2 },
     };
@@ -332,8 +338,8 @@ fn prepare(
     write(&mut machine.global, magazine, 8, (17 * chunk) << MAGAZINE_COUNT | left);
     let first = POOL + part;
     let cursor = match sample {
-        Room => first + row * (1 << (seed % 4)),
-        Fresh | Joined | NoContext | Filtered => part,
+        Room | Whole => first + row * (1 << (seed % 4)),
+        Fresh | Joined | Given | NoContext | Filtered => part,
         Full | FullJoined | Loaded | Empty | Filling | Exhausted | Bucket => first + chunk,
         Lost => 2 + 5 * chunk,
         Off => 1 + 3 * chunk,
@@ -358,6 +364,7 @@ fn prepare(
         span: if eager { u32::MAX } else { (seed % 4) as u32 },
         visits: Vec::new(),
         memory: HashMap::new(),
+        mask,
         lane: linear % 32,
         warp,
         clock,

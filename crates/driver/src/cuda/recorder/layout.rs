@@ -89,8 +89,10 @@ impl Layout {
         let cursor = bucket + self.chunk();
         Area { pool, bucket, cursor, arena: cursor + CURSOR }
     }
-    /// Bytes of heads, and of final hashes, for so many warps.
+    /// Bytes of heads, and of final hashes, for so many warps; `None`: they are too many.
     pub fn room(&self, warps: u64) -> Option<(u64, u64)> {
+        // Instrumented code counts warps in 32 bits.
+        u32::try_from(warps).ok()?;
         let heads = warps.checked_mul(self.shape.heads(WARP) * Head::SIZE as u64)?;
         let finals = if self.level == Level::Print { warps.checked_mul(FINALS)? } else { 0 };
         Some((heads, finals))
@@ -200,8 +202,9 @@ impl Arena {
             heads: slot.heads,
             bucket: self.area.bucket,
             finals: slot.finals,
-            warp_first: slot.kind.wanted.0,
-            warp_last: slot.kind.wanted.1,
+            warp_first: slot.kind.wanted.0 as u32,
+            warps: (slot.kind.wanted.1 - slot.kind.wanted.0) as u32,
+            given: 0,
             visit_first: slot.kind.visits.0,
             visit_last: slot.kind.visits.1,
         }
