@@ -497,7 +497,7 @@ fn streams(
         for r in results {
             let fate = |f: LaneFate| r.fates[f as usize];
             let failed = fate(LaneFate::Failed);
-            if failed > 0 && failed == r.fates.iter().sum() {
+            if failed > 0 && failed == r.fates.iter().sum::<u64>() {
                 warps.failed += 1
             } else {
                 warps.compared += 1

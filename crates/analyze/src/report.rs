@@ -15,6 +15,7 @@ macro_rules! data {
         $(#[$m])*
         #[derive(Clone, PartialEq, Debug, Default)]
         #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         pub struct $name { $($(#[$fm])* pub $f: $t,)* }
     )* };
 }
@@ -24,6 +25,7 @@ pub(crate) use data;
 /// Whether two recordings agree.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Verdict {
     /// Everything was seen, and agrees.
     #[default]
@@ -56,6 +58,7 @@ impl Verdict {
 /// The kinds of findings.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Kind {
     /// A decision has another value.
     #[default]
@@ -158,12 +161,15 @@ data! {
         device: [String; 2],
         /// Which recorder ran.
         #[cfg_attr(feature = "serde", serde(with = "crate::words::level"))]
+        #[cfg_attr(feature = "schema", schemars(with = "String"))]
         level: Level,
         /// CTAs (side A's).
         #[cfg_attr(feature = "serde", serde(with = "crate::words::dim"))]
+        #[cfg_attr(feature = "schema", schemars(with = "[u32; 3]"))]
         grid: Dim3,
         /// Threads in a CTA (side A's).
         #[cfg_attr(feature = "serde", serde(with = "crate::words::dim"))]
+        #[cfg_attr(feature = "schema", schemars(with = "[u32; 3]"))]
         block: Dim3,
         /// Lanes in a warp.
         warp_size: u8,
@@ -184,6 +190,7 @@ data! {
     struct Fault {
         /// In which way.
         #[cfg_attr(feature = "serde", serde(with = "crate::words::fault_kind"))]
+        #[cfg_attr(feature = "schema", schemars(with = "String"))]
         kind: FaultKind,
         /// What happened, with its place.
         text: String,
@@ -215,6 +222,7 @@ data! {
         warp: WarpPlace,
         /// Its lanes that differ at the same place as the lane shown.
         #[cfg_attr(feature = "serde", serde(with = "crate::words::hex"))]
+        #[cfg_attr(feature = "schema", schemars(with = "String"))]
         lanes: LaneMask,
         /// The lane shown: the first of them.
         lane: u8,
@@ -264,6 +272,7 @@ data! {
     struct Mask {
         /// The lanes.
         #[cfg_attr(feature = "serde", serde(with = "crate::words::hex"))]
+        #[cfg_attr(feature = "schema", schemars(with = "String"))]
         lanes: LaneMask,
     }
     /// What fingerprints say.
@@ -283,6 +292,7 @@ data! {
         cta: u64,
         /// Its CTA's position.
         #[cfg_attr(feature = "serde", serde(with = "crate::words::dim"))]
+        #[cfg_attr(feature = "schema", schemars(with = "[u32; 3]"))]
         at: Dim3,
         /// Number in its CTA.
         in_cta: u64,
@@ -297,9 +307,11 @@ data! {
         in_cta: u64,
         /// Lanes that have it.
         #[cfg_attr(feature = "serde", serde(with = "crate::words::hex"))]
+        #[cfg_attr(feature = "schema", schemars(with = "String"))]
         lanes: LaneMask,
         /// Lanes that first part here.
         #[cfg_attr(feature = "serde", serde(with = "crate::words::hex"))]
+        #[cfg_attr(feature = "schema", schemars(with = "String"))]
         roots: LaneMask,
         /// The smallest number of visits of the site before it, over these lanes.
         visit: Option<u64>,
@@ -319,9 +331,11 @@ data! {
     struct SiteInfo {
         /// Its number in its module.
         #[cfg_attr(feature = "serde", serde(with = "crate::words::site_id"))]
+        #[cfg_attr(feature = "schema", schemars(with = "u32"))]
         id: SiteId,
         /// What it is.
         #[cfg_attr(feature = "serde", serde(with = "crate::words::class"))]
+        #[cfg_attr(feature = "schema", schemars(with = "String"))]
         class: SiteClass,
         /// The function that it is in.
         function: String,
@@ -336,6 +350,7 @@ data! {
     struct SteeredInfo {
         /// Branch, guard or select.
         #[cfg_attr(feature = "serde", serde(with = "crate::words::class"))]
+        #[cfg_attr(feature = "schema", schemars(with = "String"))]
         class: SiteClass,
         /// The instruction.
         text: String,
@@ -361,6 +376,7 @@ data! {
     struct SliceNode {
         /// What it is.
         #[cfg_attr(feature = "serde", serde(with = "crate::words::node_kind"))]
+        #[cfg_attr(feature = "schema", schemars(with = "String"))]
         kind: NodeKind,
         /// The instruction.
         text: String,
@@ -374,6 +390,7 @@ data! {
         argument: Option<String>,
         /// For a parameter, or a load whose value was recorded: what it gave to the lane shown.
         #[cfg_attr(feature = "serde", serde(with = "crate::words::hex_pair"))]
+        #[cfg_attr(feature = "schema", schemars(with = "[Option<String>; 2]"))]
         values: [Option<u64>; 2],
         /// The value in words, by side.
         shown: [Option<String>; 2],
@@ -401,6 +418,7 @@ data! {
         name: [String; 2],
         /// Its type.
         #[cfg_attr(feature = "serde", serde(with = "crate::words::scalar"))]
+        #[cfg_attr(feature = "schema", schemars(with = "String"))]
         ty: Scalar,
     }
     /// One lane's operands.
@@ -416,6 +434,7 @@ data! {
     struct OperandCell {
         /// By side: its bits; `None` if it was not recorded.
         #[cfg_attr(feature = "serde", serde(with = "crate::words::hex_pair"))]
+        #[cfg_attr(feature = "schema", schemars(with = "[Option<String>; 2]"))]
         bits: [Option<u64>; 2],
         /// By side: in words.
         shown: [Option<String>; 2],
@@ -497,6 +516,7 @@ data! {
 /// A part of a launch.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum LaunchPart {
     /// Grid, block or warp size.
     #[default]
