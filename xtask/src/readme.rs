@@ -52,7 +52,12 @@ pub fn target_dir() -> PathBuf {
 
 fn pages() -> Result<Vec<PathBuf>> {
     let root = crate::root();
-    let mut pages = vec![root.join("README.md"), root.join("docs/tutorial.md"), root.join("docs/checks.md")];
+    let mut pages = vec![
+        root.join("README.md"),
+        root.join("docs/tutorial.md"),
+        root.join("docs/checks.md"),
+        root.join("docs/ci.md"),
+    ];
     for entry in fs::read_dir(root.join("examples"))? {
         pages.push(entry?.path().join("README.md"));
     }

@@ -209,6 +209,12 @@ impl Report {
         self.conclude();
     }
 
+    /// Whether what only one side has may be what the other was to do when it was cut off.
+    pub(crate) fn cut_off(&self, u: &Unpaired) -> bool {
+        let process = self.processes.get(u.process as usize);
+        process.is_some_and(|p| p.cut[usize::from(u.side == 0)].is_some())
+    }
+
     /// Sets the verdict from those of the launches.
     pub(crate) fn conclude(&mut self) {
         self.gaps.clear();
@@ -228,12 +234,7 @@ impl Report {
         if elsewhere > 0 {
             self.gaps.push(format!("this is a part: {elsewhere} of {} pairs of launches are in others", self.pairs));
         }
-        // What only one side has may be what the other was to do when it was cut off.
-        let cut = |u: &Unpaired| {
-            let process = self.processes.get(u.process as usize);
-            process.is_some_and(|p| p.cut[usize::from(u.side == 0)].is_some())
-        };
-        let extra = self.unpaired.iter().any(|u| !cut(u)) || self.alone.iter().any(|p| p.launches > 0);
+        let extra = self.unpaired.iter().any(|u| !self.cut_off(u)) || self.alone.iter().any(|p| p.launches > 0);
         let gap = if self.gaps.is_empty() { Verdict::Same } else { Verdict::Unknown };
         let extra = if extra { Verdict::Differs } else { Verdict::Same };
         self.verdict = self.launches.iter().map(|l| l.verdict).fold(gap.max(extra), Verdict::max);
@@ -246,7 +247,7 @@ fn kernel_name(t: &Trace, l: &Launch) -> String {
 }
 
 /// Whether `name` is like `pattern`, in which `*` stands for any text and `?` for one character.
-fn matches(pattern: &str, name: &str) -> bool {
+pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     let (p, n): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
     // The last star, and how much of the name it has taken.
     let (mut i, mut j, mut star) = (0, 0, None);

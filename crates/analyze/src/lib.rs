@@ -14,6 +14,7 @@ mod describe;
 mod diff;
 mod diverge;
 mod error;
+pub mod gate;
 mod launch;
 pub mod look;
 mod merge;

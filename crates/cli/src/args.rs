@@ -7,9 +7,11 @@ mod prlx;
 use std::ffi::OsString;
 use std::ops::Range;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use prlx_analyze::Shard;
+use prlx_analyze::gate::Rule;
 use prlx_driver::session::Pattern;
 use prlx_emu::Checks;
 use prlx_isa::image::Target;
@@ -55,6 +57,10 @@ pub enum Command {
     Merge(MergeArgs),
     /// Run two launch files, or two programs, and say where they first part
     Compare(CompareArgs),
+    /// Hold a new recording against a golden one: it may differ only where you allow it
+    Assert(AssertArgs),
+    /// Run a launch file or a program many times, and say which outcomes there are and where they part
+    Repeat(RepeatArgs),
     /// Measure what recording costs a kernel here, at each level
     Cost(CostArgs),
     /// Write the recorder's code into PTX
@@ -281,6 +287,95 @@ pub struct CompareArgs {
     #[arg(long, value_name = "DIR")]
     pub keep: Option<PathBuf>,
 }
+
+/// `prlx repeat`.
+#[derive(Args, Debug)]
+pub struct RepeatArgs {
+    /// Launch file; or none, and a program after `--`
+    #[arg(required_unless_present = "program", conflicts_with = "program")]
+    pub file: Option<PathBuf>,
+    /// How often; of a launch file on the CPU device each run has a schedule of its own, from its seed on
+    #[arg(long = "runs", short = 'n', value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(2..=100_000))]
+    pub runs: u64,
+    #[command(flatten)]
+    pub recorder: RecorderArgs,
+    #[command(flatten)]
+    pub choice: ChoiceArgs,
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    /// Print JSON (docs/report.md)
+    #[arg(long)]
+    pub json: bool,
+    /// Show at most this many findings
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub findings: usize,
+    /// Keep all recordings in this folder, as run-0.prlx and so on
+    #[arg(long, value_name = "DIR")]
+    pub keep: Option<PathBuf>,
+    /// Any CUDA program and its arguments, after `--` (docs/sessions.md)
+    #[arg(last = true, value_name = "PROGRAM")]
+    pub program: Vec<OsString>,
+}
+
+/// `prlx assert`.
+#[derive(Args, Debug)]
+#[command(after_help = RULES)]
+pub struct AssertArgs {
+    /// The golden recording: a file, or the folder of a program's
+    pub golden: PathBuf,
+    /// The new recording
+    pub new: PathBuf,
+    /// What may differ; may be repeated
+    #[arg(long, value_name = "RULE", value_parser = Rule::from_str)]
+    pub allow: Vec<Rule>,
+    /// A file of rules, one a line; `#` begins a comment
+    #[arg(long, value_name = "FILE")]
+    pub allow_file: Vec<PathBuf>,
+    /// Pass with at most this many findings that no rule allows
+    #[arg(long, value_name = "N")]
+    pub max_findings: Option<u64>,
+    /// Pass if these findings are of at most this many visits
+    #[arg(long, value_name = "N")]
+    pub max_visits: Option<u64>,
+    /// Pass if these findings are of at most this many lanes
+    #[arg(long, value_name = "N")]
+    pub max_lanes: Option<u64>,
+    /// Only kernels of this name (`*` and `?` match; or a regular expression between two `/`)
+    #[arg(long, value_name = "NAME", value_parser = pattern)]
+    pub kernel: Vec<Pattern>,
+    /// Only launches FIRST-LAST of the golden recording's processes, counted from 0
+    #[arg(long, value_name = "FIRST-LAST", value_parser = span)]
+    pub launch: Vec<(u64, u64)>,
+    /// Compare values too, of recordings of PRLX 0.x
+    #[arg(long)]
+    pub values: bool,
+    /// Write JUnit XML into FILE: a test case for each launch
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+    /// Print annotations for GitHub's workflows, too
+    #[arg(long)]
+    pub github: bool,
+    /// Print JSON (docs/report.md)
+    #[arg(long)]
+    pub json: bool,
+    /// Show at most this many findings
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 10)]
+    pub findings: usize,
+    /// Also write the report into FILE, as a page (docs/html.md)
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+}
+
+const RULES: &str = "\
+Rules:
+  FILE:LINE, FILE:FIRST-LAST  findings on these lines
+  function=NAME               findings in functions of this name (`*` and `?` match)
+  kernel=NAME                 findings in kernels of this name
+  kind=KIND                   findings of this kind: Branch, ActiveMask, Value, Path, ExtraEvents
+  site=ID                     findings at this site of recordings of PRLX 0.x
+  output=NAME                 what outputs of this name hold
+
+Exit codes: 0 passed, 1 failed, 2 error, 3 unknown: what was seen may pass, but not everything was seen.";
 
 /// `prlx cost`.
 #[derive(Args, Debug)]

@@ -30,6 +30,7 @@ fn main() -> ExitCode {
         ("a_killed_program_leaves_what_was_whole", a_killed_program_leaves_what_was_whole),
         ("options_reach_the_recorder", options_reach_the_recorder),
         ("programs_are_compared", programs_are_compared),
+        ("runs_are_put_together", runs_are_put_together),
         ("what_is_wrong_is_said", what_is_wrong_is_said),
         ("nothing_is_recorded", nothing_is_recorded),
     ];
@@ -260,6 +261,46 @@ fn programs_are_compared() -> Result<(), Failed> {
     let (code, out, _) = said(&prlx(&here, &["diff", "kept/a.prlx", "kept/b.prlx", "--launch", "0"]).output()?);
     assert_eq!(code, Some(1), "{out}");
     assert!(out.contains("launch 0 of A, k, has no partner"), "{out}");
+    Ok(())
+}
+
+fn runs_are_put_together() -> Result<(), Failed> {
+    let here = folder("repeat");
+    let exe = std::env::current_exe()?.display().to_string();
+    // Every third run leaves something else, the seventh ends otherwise.
+    let script = format!(
+        "n=$(cat n 2>/dev/null || echo 0); echo $((n + 1)) > n; case $n in 6) exec '{exe}' app k:1 j:2 exit 4;; \
+         0|3) exec '{exe}' app k:1 j:9;; *) exec '{exe}' app k:1 j:2;; esac"
+    );
+    let repeat = |n: &str, words: &[&str]| -> Result<_, Failed> {
+        let _ = fs::remove_file(here.join("n"));
+        let mut command = prlx(&here, &["repeat", "-n", n]);
+        Ok(said(&command.args(words).args(["--", "sh", "-c", &script]).output()?))
+    };
+    let (code, out, err) = repeat("9", &["--json", "--digest"])?;
+    assert_eq!(code, Some(1), "{err}");
+    let found: serde_json::Value = serde_json::from_str(&out)?;
+    let outcomes: Vec<_> = found["outcomes"].as_array().ok_or("no list")?.iter().collect();
+    let firsts: Vec<_> = outcomes.iter().map(|o| o["first"].to_string()).collect();
+    assert_eq!(firsts, ["[1,2,4,5,7,8]", "[0,3]", "[6]"]);
+    assert_eq!(outcomes[1]["report"]["verdict"], "differs");
+    assert_eq!(outcomes[1]["report"]["launches"][1]["culprit"], true);
+    // The same was recorded, as far as anything was, but it ended otherwise.
+    assert_eq!(
+        (&outcomes[2]["ended"], &outcomes[2]["digest"]),
+        (&"ended with exit code 4".into(), &outcomes[0]["digest"])
+    );
+    assert_eq!((&outcomes[0]["launches"], &found["runs"]), (&2.into(), &9.into()));
+    // Of each outcome one recording was kept while it ran, and nothing after.
+    assert_eq!(fs::read_dir(&here)?.count(), 1);
+    let (code, out, _) = repeat("5", &["--keep", "kept"])?;
+    assert_eq!(fs::read_dir(here.join("kept"))?.count(), 5);
+    // What was not recorded is never the same; here, nothing was.
+    assert_eq!(code, Some(3), "{out}");
+    assert!(out.starts_with("unknown  the same outcome of all 5 runs, but not everything was seen"), "{out}");
+    let (code, _, err) = repeat("5", &["--keep", "kept"])?;
+    assert_eq!(code, Some(2));
+    assert!(err.contains("is not empty"), "{err}");
     Ok(())
 }
 

@@ -5,11 +5,13 @@
 
 mod checks;
 mod flame;
+mod gate;
 mod html;
 pub mod inspect;
 mod json;
 mod launches;
 pub mod prlx;
+pub mod repeats;
 pub mod schedules;
 mod text;
 #[cfg(feature = "tui")]
@@ -18,9 +20,11 @@ mod words;
 
 pub use checks::{checks, checks_json};
 pub use flame::flame;
+pub use gate::{gate, gate_json, github, junit};
 pub use html::html;
 pub use json::{json, read_json};
 pub use launches::{kernels, launches};
+pub use repeats::{repeats, repeats_json};
 pub use schedules::{schedules, schedules_json};
 pub use text::paint::clean as safe;
 pub use text::{Style, text};

@@ -304,6 +304,38 @@ impl Streams {
     }
 }
 
+impl Trace {
+    /// A digest of what its launches did and left, in the order of their numbers: kernels, shapes, streams, what buffers hold
+    /// afterwards, what stopped them, why they were not recorded. Equal digests, equal runs as far as they were recorded. What
+    /// went in does not count, nor when and where it ran. `None` if a warp has no digest.
+    pub fn root(&self) -> Option<u64> {
+        let mut order: Vec<usize> = (0..self.launches.len()).collect();
+        order.sort_by_key(|i| (self.launches[*i].launch.number, *i));
+        let mut hash = Xxh3::new();
+        let mut put = |bytes: &[u8]| {
+            hash.update(&(bytes.len() as u64).to_le_bytes());
+            hash.update(bytes);
+        };
+        for Recording { launch: l, streams } in order.into_iter().map(|i| &self.launches[i]) {
+            let kernel = self.modules.get(l.module.index()).and_then(|m| m.functions.get(l.kernel.index()));
+            put(kernel.map_or(&[], |f| f.name.as_bytes()));
+            for d in [l.grid, l.block, l.cluster.unwrap_or_default()] {
+                [d.x, d.y, d.z].iter().for_each(|n| put(&n.to_le_bytes()));
+            }
+            put(&[l.level.code(), l.fault.as_ref().map_or(u8::MAX, |f| f.kind.code())]);
+            put(l.skipped.as_deref().unwrap_or_default().as_bytes());
+            match streams.root() {
+                0 => return None,
+                root => put(&root.to_le_bytes()),
+            }
+            for after in l.args.iter().map(|a| a.after) {
+                put(&after.map_or([0; 9], |n| std::array::from_fn(|i| if i == 0 { 1 } else { n.to_le_bytes()[i - 1] })));
+            }
+        }
+        Some(hash.digest())
+    }
+}
+
 /// Equal streams, however they are cut into frames and packed; damaged ones equal none.
 impl PartialEq for Streams {
     fn eq(&self, other: &Streams) -> bool {

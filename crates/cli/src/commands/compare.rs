@@ -1,7 +1,7 @@
 //! `prlx compare`: runs two launch files, says where they first part, and looks closer there by itself; or runs two programs
 //! and says where their launches first part.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::rc::Rc;
 
@@ -49,7 +49,7 @@ pub fn run(args: &CompareArgs, ui: &Ui) -> Result<ExitCode> {
 /// Records two programs, one after the other, and compares their sessions.
 fn programs(commands: [&Words; 2], args: &CompareArgs, ui: &Ui) -> Result<ExitCode> {
     let kept = match &args.keep {
-        Some(folder) => Folder { path: folder.clone(), passing: false },
+        Some(folder) => Folder::kept(folder),
         None => Folder::passing()?,
     };
     let supervisor = Supervisor::new()?;
@@ -78,15 +78,20 @@ fn programs(commands: [&Words; 2], args: &CompareArgs, ui: &Ui) -> Result<ExitCo
 }
 
 /// A folder for recordings.
-struct Folder {
-    path: PathBuf,
+pub struct Folder {
+    /// Where it is.
+    pub path: PathBuf,
     /// It goes when we do.
     passing: bool,
 }
 
 impl Folder {
+    /// The user's.
+    pub fn kept(path: &Path) -> Folder {
+        Folder { path: path.to_owned(), passing: false }
+    }
     /// One of our own.
-    fn passing() -> Result<Folder> {
+    pub fn passing() -> Result<Folder> {
         let path = std::env::temp_dir().join(format!("prlx-compare-{}", std::process::id()));
         std::fs::create_dir(&path).with_context(|| format!("cannot make {}", path.display()))?;
         Ok(Folder { path, passing: true })

@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use prlx_analyze::DiffOptions;
+use prlx_analyze::look::Scene;
+use prlx_analyze::{DiffOptions, Report};
 use prlx_driver::session::Session;
 use prlx_present::prlx::Counts;
 
@@ -18,11 +19,8 @@ pub fn run(args: &DiffArgs, ui: &Ui) -> Result<ExitCode> {
         return Ok(code);
     }
     diff_v1::refuse(args)?;
-    let sides = [Session::open(&args.a)?, Session::open(&args.b)?];
-    let names = [&args.a, &args.b].map(|p| p.display().to_string());
-    let options = DiffOptions { launches: args.launch.clone(), shard: args.shard, ..report::options(&args.report) };
-    let looks = report::looks(&args.report);
-    let (found, scene) = report::sessions(&sides, names, &args.kernel, options, looks, ui)?;
+    let sides = sides(args)?;
+    let (found, scene) = own(args, &sides, ui)?;
     report::files(&found, &scene, &args.report)?;
     report::walk(&found, &scene, report::pairs(&sides), &args.report, ui)?;
     if let Some(path) = args.output.as_ref().filter(|_| args.shard.is_some()) {
@@ -33,4 +31,24 @@ pub fn run(args: &DiffArgs, ui: &Ui) -> Result<ExitCode> {
     }
     let counts: Vec<Counts> = found.launches.iter().map(Counts::of).collect();
     diff_v1::finish(args, &found, &counts, &[], false, ui)
+}
+
+/// Compares two recordings of either kind.
+pub fn report(args: &DiffArgs, ui: &Ui) -> Result<(Report, Scene)> {
+    match diff_v1::compare(args, ui)? {
+        Some(found) => Ok((found.report, Scene::default())),
+        None => diff_v1::refuse(args).and_then(|()| own(args, &sides(args)?, ui)),
+    }
+}
+
+fn sides(args: &DiffArgs) -> Result<[Session; 2]> {
+    Ok([Session::open(&args.a)?, Session::open(&args.b)?])
+}
+
+/// Compares two own recordings.
+fn own(args: &DiffArgs, sides: &[Session; 2], ui: &Ui) -> Result<(Report, Scene)> {
+    let names = [&args.a, &args.b].map(|p| p.display().to_string());
+    let options = DiffOptions { launches: args.launch.clone(), shard: args.shard, ..report::options(&args.report) };
+    let looks = report::looks(&args.report);
+    report::sessions(sides, names, &args.kernel, options, looks, ui)
 }

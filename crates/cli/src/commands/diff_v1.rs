@@ -21,8 +21,32 @@ use crate::v1::{self as disk, Input, Recording};
 /// Single divergences that are listed at most.
 const LISTED: usize = 1 << 16;
 
-/// Compares them if both are of PRLX 0.x; `None` if both are not.
+/// Compares them if both are of PRLX 0.x, or shows one, and prints what came of it; `None` if both are not.
 pub fn run(args: &DiffArgs, ui: &Ui) -> Result<Option<ExitCode>> {
+    let dumped = args.prlx.dump_a.map(|w| (&args.a, w)).or(args.prlx.dump_b.map(|w| (&args.b, w)));
+    if let Some((path, warp)) = dumped
+        && matches!(disk::look(path)?, Input::File)
+    {
+        return dump(&Recording::open(path)?, warp).map(Some);
+    }
+    let Some(found) = compare(args, ui)? else { return Ok(None) };
+    report::files(&found.report, &Scene::default(), &args.report)?;
+    let none = |_| bail!("a recording of PRLX 0.x has no code beside it");
+    report::walk(&found.report, &Scene::default(), none, &args.report, ui)?;
+    finish(args, &found.report, &found.counts, &found.histories, found.session, ui).map(Some)
+}
+
+/// What came of a comparison.
+pub struct Found {
+    /// The report.
+    pub report: Report,
+    counts: Vec<Counts>,
+    histories: Vec<Vec<[Vec<HistoryEntry>; 2]>>,
+    session: bool,
+}
+
+/// Compares them if both are of PRLX 0.x; `None` if both are not.
+pub fn compare(args: &DiffArgs, ui: &Ui) -> Result<Option<Found>> {
     let [a, b] = [&args.a, &args.b];
     let session = match (disk::look(a)?, disk::look(b)?) {
         (Input::File, Input::File) => None,
@@ -53,9 +77,6 @@ pub fn run(args: &DiffArgs, ui: &Ui) -> Result<Option<ExitCode>> {
     let report = match &session {
         None => {
             let pair = [Recording::open(a)?, Recording::open(b)?];
-            if let Some((side, warp)) = args.prlx.dump_a.map(|w| (0, w)).or(args.prlx.dump_b.map(|w| (1, w))) {
-                return dump(&pair[side], warp).map(Some);
-            }
             done.pair(args, &pair, [0, 0])?;
             v1::whole(done.launches, Vec::new())
         }
@@ -70,10 +91,7 @@ pub fn run(args: &DiffArgs, ui: &Ui) -> Result<Option<ExitCode>> {
     };
     bar.finish_and_clear();
     let report = Report { names: [a, b].map(|p| p.display().to_string()), ..report };
-    report::files(&report, &Scene::default(), &args.report)?;
-    let none = |_| bail!("a recording of PRLX 0.x has no code beside it");
-    report::walk(&report, &Scene::default(), none, &args.report, ui)?;
-    finish(args, &report, &done.counts, &done.histories, session.is_some(), ui).map(Some)
+    Ok(Some(Found { report, counts: done.counts, histories: done.histories, session: session.is_some() }))
 }
 
 /// What pairs gave so far.

@@ -1,5 +1,6 @@
 //! One file a command.
 
+mod assert;
 pub mod compare;
 mod convert;
 mod cost;
@@ -10,6 +11,7 @@ mod inspect;
 mod instrument;
 mod merge;
 mod record;
+mod repeat;
 mod run;
 
 use std::process::ExitCode;
@@ -27,7 +29,9 @@ pub fn run(command: Command, ui: &Ui) -> Result<ExitCode> {
         Command::Diff(args) => diff::run(&args, ui),
         Command::Convert(args) => convert::run(&args, ui),
         Command::Merge(args) => merge::run(&args, ui),
+        Command::Assert(args) => assert::run(&args, ui),
         Command::Compare(args) => compare::run(&args, ui),
+        Command::Repeat(args) => repeat::run(&args, ui),
         Command::Cost(args) => cost::run(&args, ui),
         Command::Instrument(args) => instrument::run(&args, ui),
         Command::Inspect(args) => inspect::run(&args, ui),

@@ -23,6 +23,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use prlx_trace::{Bytes, Process, Trace};
+use xxhash_rust::xxh3::Xxh3;
 
 use crate::{Error, ErrorKind};
 
@@ -85,6 +86,19 @@ impl Session {
     /// Whether it is a folder, not a single file.
     pub fn is_folder(&self) -> bool {
         self.files.first().is_none_or(|f| f.path != self.path)
+    }
+
+    /// A digest of what its processes did, in their order ([`Trace::root`]), and how many launches there were. `None` if there is
+    /// nothing to make it of, or a file can't be read.
+    pub fn root(&self) -> (Option<u64>, u64) {
+        let traces: Vec<_> = self.files.iter().map(|f| self.read_index(f)).collect();
+        let launches = traces.iter().flatten().map(|t| t.launches.len() as u64).sum();
+        let mut hash = Xxh3::new();
+        for trace in &traces {
+            let Some(root) = trace.as_ref().ok().and_then(Trace::root) else { return (None, launches) };
+            hash.update(&root.to_le_bytes());
+        }
+        (Some(hash.digest()), launches)
     }
 
     /// Reads a file of it; one that was cut off says so ([`Trace::cut`]). Its frames stay in the file, which must not be written

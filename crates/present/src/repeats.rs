@@ -1,0 +1,115 @@
+//! What came of many runs of one thing, as text and as JSON.
+//!
+//! Holds: outcomes stand by how often they came, then by their first run. Misses: outcomes that did not come; the text says how
+//! many runs there were.
+
+use std::io::{self, Write};
+
+use prlx_analyze::report::{Report, Verdict};
+
+use crate::text::paint::{Ink, clean, clip, count, number};
+use crate::text::{Style, ink, text};
+
+/// Outcomes that the text lists.
+const LISTED: usize = 12;
+/// Outcomes whose difference from the first is shown in full.
+const SHOWN: usize = 2;
+
+/// What running one thing many times gave.
+#[derive(Clone, PartialEq, Debug, serde::Serialize)]
+pub struct Repeats {
+    /// `Same`: one outcome. `Differs`: more. `Unknown`: what was recorded is the same, and not all was.
+    pub verdict: Verdict,
+    /// What was run, as the user calls it.
+    pub command: String,
+    /// How often.
+    pub runs: u64,
+    /// What came of it.
+    pub outcomes: Vec<RunOutcome>,
+    /// With one outcome: a report of its first run against itself, which says what was not seen.
+    pub alone: Option<Report>,
+}
+
+/// Runs that came out the same.
+#[derive(Clone, PartialEq, Debug, Default, serde::Serialize)]
+pub struct RunOutcome {
+    /// How many.
+    pub runs: u64,
+    /// The first of them, from 0; not all.
+    pub first: Vec<u64>,
+    /// A digest of what was recorded, in hexadecimal; `None` if there are none to make it of.
+    pub digest: Option<String>,
+    /// How the program ended, if not well; what stopped the launch.
+    pub ended: Option<String>,
+    /// Launches of one run.
+    pub launches: u64,
+    /// The recording of the first run, if it was kept.
+    pub kept: Option<String>,
+    /// Where its first run parts from that of the first outcome; `None` for the first, and for those there was no room for.
+    pub report: Option<Report>,
+}
+
+/// The number that changes when a key changes its meaning or goes; new keys do not change it.
+const VERSION: u32 = 1;
+
+#[derive(serde::Serialize)]
+struct Document<'a> {
+    format: &'static str,
+    version: u32,
+    #[serde(flatten)]
+    repeats: &'a Repeats,
+}
+
+/// Writes it as one JSON object and a line end.
+///
+/// # Errors
+/// Those of `out`.
+pub fn repeats_json(out: &mut impl Write, r: &Repeats) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, &Document { format: "prlx-repeat", version: VERSION, repeats: r })?;
+    writeln!(out)
+}
+
+/// Writes it for people.
+///
+/// # Errors
+/// Those of `out`.
+pub fn repeats(out: &mut impl Write, r: &Repeats, style: &Style) -> io::Result<()> {
+    let what = match r.outcomes.len() {
+        1 => format!("the same outcome of all {}", count(r.runs, "run", "runs")),
+        n => format!("{} of {}", count(n as u64, "outcome", "outcomes"), count(r.runs, "run", "runs")),
+    };
+    let more = if r.verdict == Verdict::Unknown { ", but not everything was seen" } else { "" };
+    writeln!(out, "{}  {what}{more}", ink(*style, r.verdict))?;
+    writeln!(out, "  {}", clip(&clean(&r.command), style.width.saturating_sub(2)))?;
+    writeln!(out)?;
+    let wide = number(r.outcomes.iter().map(|o| o.runs).max().unwrap_or(0)).len();
+    for o in r.outcomes.iter().take(LISTED) {
+        let which: Vec<String> = o.first.iter().map(u64::to_string).collect();
+        let more = if o.first.len() as u64 == o.runs { "" } else { ", …" };
+        let noun = if o.runs == 1 { "run " } else { "runs" };
+        let digest = o.digest.as_ref().map_or_else(|| "no digest".into(), |d| format!("digest {d}"));
+        let launches = count(o.launches, "launch", "launches");
+        let ended = o.ended.as_ref().map_or_else(String::new, |e| format!(", {}", clean(e)));
+        let head = format!("{:>wide$} {noun}", number(o.runs));
+        writeln!(out, "  {head}  {digest}, {launches}{ended}: {}{more}", which.join(", "))?;
+        if let Some(kept) = &o.kept {
+            writeln!(out, "  {:w$}  {}", "", style.ink(Ink::Faint, &clean(kept)), w = head.chars().count())?;
+        }
+    }
+    if r.outcomes.len() > LISTED {
+        let more = &r.outcomes[LISTED..];
+        let runs = count(more.iter().map(|o| o.runs).sum(), "run", "runs");
+        writeln!(out, "  and {} of {runs}", count(more.len() as u64, "more outcome", "more outcomes"))?;
+    }
+    let first = r.outcomes.first().and_then(|o| o.first.first()).copied().unwrap_or(0);
+    for o in r.outcomes.iter().filter(|o| o.report.is_some()).take(SHOWN) {
+        let heading = format!("Where run {} parts from run {first}", o.first.first().copied().unwrap_or(0));
+        writeln!(out, "\n{}\n", style.ink(Ink::Strong, &heading))?;
+        o.report.iter().try_for_each(|report| text(out, report, style))?;
+    }
+    if let Some(report) = r.alone.as_ref().filter(|report| report.verdict != Verdict::Same) {
+        writeln!(out, "\n{}\n", style.ink(Ink::Strong, "What was not seen"))?;
+        text(out, report, style)?;
+    }
+    Ok(())
+}
