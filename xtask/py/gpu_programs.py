@@ -50,7 +50,7 @@ class Programs:
         both = "-gencode=arch=compute_90,code=[sm_90,compute_90]"
         flags = {"": [both], "-shared": [both, "-cudart=shared"], "-sass": ["-gencode=arch=compute_90,code=sm_90"]}
         wanted = [(source, kind) for source in sorted(self.options.programs.glob("*.cu")) for kind in flags]
-        wanted = [(s, k) for s, k in wanted if not k or s.stem == "plain"]
+        wanted = [(s, k) for s, k in wanted if not k or s.stem == "plain" or (s.stem, k) == ("chain", "-sass")]
 
         def one(job):
             source, kind = job
@@ -123,6 +123,98 @@ class Programs:
             row["wrong"].append(f"diff of two recordings: {row['diff']}: {(said or out)[-600:]}")
         return row
 
+    def digests(self):
+        """Launches by what they got and left (`--digest`)."""
+        # The launch that does something else is the culprit, with PTX and without.
+        for kind in ("", "-sass"):
+            row = {"program": "culprit" + kind, "wrong": []}
+            commands = [" ".join(self.command(["chain" + kind, other])) for other in ("-1", "4")]
+            words = ["compare", "--a", commands[0], "--b", commands[1], "--digest", "--no-zoom", "--json"]
+            code, out, said, row["seconds"] = self.run([self.options.prlx, *words])
+            row["diff"] = {0: "same", 1: "differs", 3: "unknown"}.get(code, "fails")
+            try:
+                report = json.loads(out)
+                row["launches"] = len(report["launches"])
+                row["inputs"], row["outputs"], row["culprits"] = told(report)
+                row["undigested"] = sum(l["undigested"] != [None, None] for l in report["launches"])
+                culprits = [l["launch"] for l in report["launches"] if l["culprit"]]
+                if culprits != [[4, 4]] or row["undigested"]:
+                    row["wrong"].append(f"{culprits} {[(l['differences'], l['undigested']) for l in report['launches']]}")
+            except (ValueError, KeyError) as e:
+                row["wrong"].append(f"{e!r}: {out[-200:]}{said[-400:]}")
+            yield row
+        # The same twice: what went in, and came out. Nothing may be a culprit.
+        for name, words in [
+            ("chain", ["chain"]), ("triton", ["triton_sum.py"]), ("torch, eager", ["torch_step.py"]),
+            ("torch.compile", ["torch_step.py", "compile"]),
+        ]:
+            row = {"program": f"digests: {name}", "wrong": []}
+            bare = self.run(self.command(words))
+            got = [self.recorded(f"digests {name} {i}", words, ["--digest"]) for i in range(2)]
+            row["bare"], row["seconds"], row["again"] = (round(r[3], 2) for r in (bare, *got))
+            if any(r[:2] != bare[:2] for r in got):
+                row["wrong"].append(f"it says {[r[:2] for r in got]} instead of {bare[:2]}: {got[0][2][-400:]}")
+            code, out, said, _ = self.run([self.options.prlx, "diff", str(got[0][4]), str(got[1][4]), "--json"])
+            row["diff"] = {0: "same", 1: "differs", 3: "unknown"}.get(code, "fails")
+            try:
+                report = json.loads(out)
+                row["launches"] = len(report["launches"])
+                row["inputs"], row["outputs"], row["culprits"] = told(report)
+                row["undigested"] = sum(l["undigested"] != [None, None] for l in report["launches"])
+                if row["culprits"]:
+                    row["wrong"].append(f"culprits: {[l['kernel'] for l in report['launches'] if l['culprit']]}")
+                whys = [l["undigested"][0] for l in report["launches"] if l["undigested"][0]]
+                row["skipped"] = {f"(digests) {why}": whys.count(why) for why in sorted(set(whys))}
+                row["differences"] = [l["differences"] for l in report["launches"] if l["differences"]][:8]
+            except (ValueError, KeyError) as e:
+                row["wrong"].append(f"{e!r}: {out[-200:]}{said[-400:]}")
+            yield row
+        # How fast: a copy's time over that of the digest of as many bytes. The kernel itself runs as it is.
+        for mib in (1, 64, 1024):
+            row = {"program": f"digest of 2 x {mib} MiB", "wrong": []}
+            words = ["chain-sass", "cost", str(mib)]
+            bare, got = self.run(self.command(words)), self.recorded(f"cost {mib}", words, [f"--digest={4 * mib}"])
+            try:
+                plain, ours = (float(re.search(r"copy: ([0-9.]+) ms", r[2]).group(1)) for r in (bare, got))
+                row["copy_ms"], row["with_ms"] = plain, ours
+                # Both buffers before and after: twice what the copy moves.
+                row["ratio"] = round((ours - plain) / 2 / plain, 3)
+            except AttributeError:
+                row["wrong"].append(f"{bare[2][-200:]}{got[2][-400:]}")
+            yield row
+
+    def several(self):
+        """Several GPUs."""
+        for name, words, processes in [
+            ("two GPUs", self.command(["devices"]), 1),
+            ("torchrun", [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2",
+                          str(self.options.programs / "torch_ranks.py")], 2),
+        ]:
+            row = {"program": name, "wrong": []}
+            bare = self.run(words)
+            out = [self.folder / f"{name} {i}" for i in range(2)]
+            got = [self.run([self.options.prlx, "record", "-o", str(o), "--digest", "--", *words]) for o in out]
+            row["bare"], row["seconds"], row["again"] = (round(r[3], 2) for r in (bare, *got))
+            if any(r[:2] != bare[:2] for r in got):
+                row["wrong"].append(f"it says {[r[:2] for r in got]} instead of {bare[:2]}: {got[0][2][-600:]}")
+            code, listed, said, _ = self.run([self.options.prlx, "inspect", str(out[0])])
+            row["devices"] = {d: listed.count(f"on device {d} ") for d in (0, 1)}
+            row["ranks"] = sorted(set(re.findall(r"rank (\d+) of 2", listed)))
+            ranks = ["0", "1"] if processes == 2 else []
+            if code or row["ranks"] != ranks or processes == 1 and min(row["devices"].values()) != 10:
+                row["wrong"].append(f"inspect: {row['devices']} {row['ranks']}: {listed[-600:]}{said[-300:]}")
+            code, text, said, _ = self.run([self.options.prlx, "diff", *map(str, out), "--json"])
+            row["diff"] = {0: "same", 1: "differs", 3: "unknown"}.get(code, "fails")
+            try:
+                report = json.loads(text)
+                row["launches"] = len(report["launches"])
+                row["inputs"], row["outputs"], row["culprits"] = told(report)
+                row["undigested"] = sum(l["undigested"] != [None, None] for l in report["launches"])
+                row["recorded"] = sum(l["skipped"] == [None, None] for l in report["launches"])
+            except (ValueError, KeyError) as e:
+                row["wrong"].append(f"{e!r}: {text[-200:]}{said[-400:]}")
+            yield row
+
     def others(self):
         """What takes more than one program."""
         rows = []
@@ -154,7 +246,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--prlx", default=str(here / "prlx"), help="the binary")
     parser.add_argument("--programs", type=pathlib.Path, default=here / "programs", help="their sources")
-    parser.add_argument("--only", default="", help="words, with commas: programs whose name has one of them")
+    parser.add_argument("--only", default="", help="words, with commas: programs whose name has one of them; `digests`; `several`: what takes two GPUs")
     parser.add_argument("--timeout", type=int, default=120, help="seconds for one run")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("."), help="where programs.json goes")
     programs = Programs(parser.parse_args())
@@ -164,14 +256,18 @@ def main():
     words = [w for w in options.only.split(",") if w]
     chosen = [p for p in PROGRAMS if not words or any(w in p[0] for w in words)]
     columns = [("program", 28), ("bare", 8), ("seconds", 9), ("again", 8), ("processes", 10), ("launches", 9)]
-    columns += [("recorded", 9), ("dropped", 8), ("diff", 9)]
+    columns += [("recorded", 9), ("dropped", 8), ("diff", 9), ("inputs", 7), ("outputs", 8), ("culprits", 9)]
+    columns += [("undigested", 11), ("copy_ms", 8), ("with_ms", 8), ("ratio", 6)]
     print("".join(name.ljust(width) for name, width in columns))
     rows = []
     for program in chosen:
         rows.append(programs.one(program))
         show(rows[-1], columns)
-    if not words:
-        for row in programs.others():
+    more = [programs.others] if not words else []
+    more += [programs.digests] if not words or "digests" in words else []
+    more += [programs.several] if "several" in words else []
+    for rest in more:
+        for row in rest():
             rows.append(row)
             show(row, columns)
     bad = sum(bool(r["wrong"]) for r in rows)
@@ -180,6 +276,12 @@ def main():
     (options.out / "programs.json").write_text(json.dumps(rows, indent=1) + "\n")
     shutil.rmtree(programs.folder, ignore_errors=True)
     return 1 if bad or not rows else 0
+
+
+def told(report):
+    """How many launches got something else, left something else, and are culprits."""
+    what = [{d["what"] for d in l["differences"]} for l in report["launches"]]
+    return sum("input" in w for w in what), sum("output" in w for w in what), sum(l["culprit"] for l in report["launches"])
 
 
 def show(row, columns):

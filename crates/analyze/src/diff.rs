@@ -144,6 +144,7 @@ fn items(traces: [&Trace; 2], sides: [&[Wanted]; 2]) -> [Vec<Item>; 2] {
             let mut whole = DefaultHasher::new();
             (l.grid, l.block, streams.root(), &l.skipped).hash(&mut whole);
             l.args.iter().for_each(|a| (a.before, a.after).hash(&mut whole));
+            l.pointees.iter().for_each(|p| (p.before, p.after).hash(&mut whole));
             Item { kernel, whole: whole.finish() }
         };
         sides[side].iter().map(item).collect()
@@ -348,6 +349,7 @@ fn launches<'a>(
         ..LaunchReport::default()
     };
     out.culprit = launch::culprit([la, lb], &out.differences);
+    out.undigested = [la, lb].map(launch::undigested);
     if out.skipped.iter().any(Option::is_some) {
         return Ok(unseen(out, [la, lb]));
     }

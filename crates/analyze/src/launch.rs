@@ -5,7 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use prlx_trace::kernel::{Level, Module, Site, SiteClass};
+use prlx_trace::kernel::{Level, Module, Scalar, Site, SiteClass};
+use prlx_trace::launch::Pointee;
 use prlx_trace::{FuncId, Launch};
 
 use crate::program::Program;
@@ -40,6 +41,21 @@ pub(crate) fn differences(modules: [&Module; 2], launches: [&Launch; 2]) -> Vec<
         put(LaunchPart::Input, "arguments", [a.args.len().to_string(), b.args.len().to_string()]);
     }
     let params = [0, 1].map(|s| modules[s].functions.get(launches[s].kernel.index()).map_or(&[][..], |f| &f.params));
+    pointees(modules, launches, &mut put);
+    // Addresses say nothing where what they lead to is known.
+    let both = |offset: u32| launches.iter().all(|l| l.pointees.iter().any(|p| p.offset == offset));
+    let known: Vec<u32> = a.pointees.iter().map(|p| p.offset).filter(|o| both(*o)).collect();
+    let masked = |l: &Launch| {
+        let mut params = l.params.clone();
+        for at in &known {
+            params.get_mut(*at as usize..).into_iter().flatten().take(8).for_each(|b| *b = 0);
+        }
+        params
+    };
+    let masked = launches.map(masked);
+    if a.args.is_empty() && b.args.is_empty() && masked[0] != masked[1] {
+        put(LaunchPart::Input, "parameters", value::unlike(masked.each_ref().map(|p| &p[..]), [[Scalar::B8; 2]; 2]));
+    }
     for (i, (x, y)) in a.args.iter().zip(&b.args).enumerate() {
         let lengths = [x.bytes, y.bytes];
         match lengths {
@@ -47,12 +63,12 @@ pub(crate) fn differences(modules: [&Module; 2], launches: [&Launch; 2]) -> Vec<
                 let raw = |side: usize| {
                     let p = params[side].get(i)?;
                     let end = (p.offset as usize).checked_add(p.size as usize)?;
-                    Some((p, launches[side].params.get(p.offset as usize..end)?))
+                    Some((p, masked[side].get(p.offset as usize..end)?))
                 };
                 if let (Some((p, v)), Some((q, w))) = (raw(0), raw(1))
                     && v != w
                 {
-                    put(LaunchPart::Input, &x.name, [value::bytes(v, [x.ty, p.ty]), value::bytes(w, [y.ty, q.ty])]);
+                    put(LaunchPart::Input, &x.name, value::unlike([v, w], [[x.ty, p.ty], [y.ty, q.ty]]));
                 }
             }
             _ => {
@@ -75,12 +91,59 @@ pub(crate) fn differences(modules: [&Module; 2], launches: [&Launch; 2]) -> Vec<
     out
 }
 
+/// What differs in what pointers lead to.
+fn pointees(modules: [&Module; 2], launches: [&Launch; 2], put: &mut impl FnMut(LaunchPart, &str, [String; 2])) {
+    let [a, b] = launches;
+    let of = |l: &Launch, offset: u32| l.pointees.iter().find(|p| p.offset == offset).copied();
+    let offsets: BTreeSet<u32> = a.pointees.iter().chain(&b.pointees).map(|p| p.offset).collect();
+    for (offset, x, y) in offsets.iter().map(|o| (*o, of(a, *o), of(b, *o))) {
+        let name = place(modules[0], a, offset);
+        let (Some(x), Some(y)) = (x, y) else {
+            let what = |p: Option<Pointee>| p.map_or("no pointer".into(), |p| format!("to {} bytes", p.bytes));
+            put(LaunchPart::Input, &name, [what(x), what(y)]);
+            continue;
+        };
+        put(LaunchPart::Input, &name, [x, y].map(|p| format!("to {} bytes", p.bytes)));
+        let content = |d: [Option<u64>; 2]| match d {
+            [Some(p), Some(q)] if x.digested == y.digested => [p, q].map(|h| format!("content {h:016x}")),
+            _ => Default::default(),
+        };
+        put(LaunchPart::Input, &name, content([x.before, y.before]));
+        put(LaunchPart::Output, &name, content([x.after, y.after]));
+    }
+}
+
+/// What the word of the parameters at an offset is called.
+fn place(m: &Module, l: &Launch, offset: u32) -> String {
+    let params = m.functions.get(l.kernel.index()).map_or(&[][..], |f| &f.params);
+    match params.iter().find(|p| offset.checked_sub(p.offset).is_some_and(|at| at < p.size)) {
+        Some(p) if p.offset == offset => p.name.clone(),
+        Some(p) => format!("{}+{}", p.name, offset - p.offset),
+        None => format!("parameter at {offset}"),
+    }
+}
+
+/// Why not all is digested that a launch's pointers lead to; `None` if all is, or digests were not asked for.
+pub(crate) fn undigested(l: &Launch) -> Option<String> {
+    let count = |is: fn(&Pointee) -> bool| l.pointees.iter().filter(|p| is(p)).count() as u64;
+    let (out, cut) = (count(|p| p.before.is_none()), count(|p| p.before.is_some() && p.digested < p.bytes));
+    let plural = |n| s(n, "pointer leads", "pointers lead");
+    if l.undigested.is_some() {
+        l.undigested.clone()
+    } else if out > 0 {
+        Some(format!("{out} {} to memory that was not digested", plural(out)))
+    } else {
+        (cut > 0).then(|| format!("{cut} {} to more than was digested (--digest=MIB)", plural(cut)))
+    }
+}
+
 /// Whether all that went into a launch is known and the same, and yet something else came out: what differs began here.
-/// What pointers inside of buffers and structures lead to is not known of.
+/// What pointers inside of buffers lead to is not known of, nor are module variables.
 pub(crate) fn culprit(launches: [&Launch; 2], differences: &[LaunchDifference]) -> bool {
     let known = |l: &Launch| {
-        let mut buffers = l.args.iter().filter(|a| a.bytes.is_some()).peekable();
-        buffers.peek().is_some() && buffers.all(|a| a.before.is_some())
+        let mut buffers = l.args.iter().filter(|a| a.bytes.is_some()).map(|a| a.before).peekable();
+        let some = buffers.peek().is_some() || !l.pointees.is_empty();
+        some && buffers.all(|before| before.is_some()) && undigested(l).is_none()
     };
     launches.into_iter().all(known)
         && !differences.is_empty()

@@ -155,6 +155,8 @@ data! {
         fidelity: [String; 2],
         /// All that went in is known and the same, and yet something else came out.
         culprit: bool,
+        /// By side: why not all is digested that its pointers lead to, if digests were asked for.
+        undigested: [Option<String>; 2],
         /// By side: the module's name.
         module: [String; 2],
         /// By side: where it ran.

@@ -72,6 +72,16 @@ pub(crate) fn bytes(raw: &[u8], types: [Scalar; 2]) -> String {
     format!("{hex}{}", if raw.len() > 32 { "…" } else { "" })
 }
 
+/// Two parameters' bytes that differ, in words: of many, from the word on in which they first do.
+pub(crate) fn unlike(raw: [&[u8]; 2], types: [[Scalar; 2]; 2]) -> [String; 2] {
+    let [a, b] = raw;
+    let first = a.iter().zip(b).position(|(x, y)| x != y).unwrap_or(a.len().min(b.len())) / 8 * 8;
+    [0, 1].map(|side| match first {
+        0 => bytes(raw[side], types[side]),
+        _ => format!("at {first}: {}", bytes(raw[side].get(first..).unwrap_or_default(), types[side])),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -164,10 +164,10 @@ pub struct ChoiceArgs {
     /// Only launches in this time, in seconds since their process started: FIRST-LAST
     #[arg(long, value_name = "FIRST-LAST", value_parser = time)]
     pub time: Option<(u64, u64)>,
-    /// Digest what pointers point to, before and after each launch: finds the first launch that gets the same and leaves
-    /// something else
-    #[arg(long)]
-    pub digest: bool,
+    /// Digest what pointers lead to, before and after each launch, MIB of it at most [default: 256]: finds the first launch
+    /// that gets the same and leaves something else
+    #[arg(long, value_name = "MIB", num_args = 0..=1, require_equals = true, default_missing_value = "256")]
+    pub digest: Option<u64>,
     /// Host memory of each process for what was recorded and is not yet written, in MiB [default: 1024]
     #[arg(long, value_name = "MIB")]
     pub host_memory: Option<u64>,
@@ -181,7 +181,7 @@ impl ChoiceArgs {
             ("--skip", self.skip > 0),
             ("--count", self.count.is_some()),
             ("--time", self.time.is_some()),
-            ("--digest", self.digest),
+            ("--digest", self.digest.is_some()),
             ("--host-memory", self.host_memory.is_some()),
         ];
         all.into_iter().find(|(_, given)| *given).map(|(name, _)| name)

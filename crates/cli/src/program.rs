@@ -97,7 +97,7 @@ pub fn options(recorder: &RecorderArgs, choice: &ChoiceArgs, device: &DeviceArgs
         time: choice.time,
         memory: recorder.memory.map_or(plain.memory, |m| m.saturating_mul(1 << 20)),
         host_memory: choice.host_memory.map_or(plain.host_memory, |m| m.saturating_mul(1 << 20)),
-        digest: choice.digest,
+        digest: choice.digest.map(|m| m.saturating_mul(1 << 20)),
         ..plain
     })
 }

@@ -78,8 +78,8 @@ fn app(words: &[String]) -> ExitCode {
                     let kernel = Function { name: name.into(), kernel: true, ..Function::default() };
                     to.module(&Module { name: name.into(), functions: vec![kernel], ..Module::default() }).unwrap()
                 });
-                let after = options.digest.then(|| content.parse().unwrap());
-                let before = options.digest.then_some(7);
+                let after = options.digest.map(|_| content.parse().unwrap());
+                let before = options.digest.map(|most| most >> 20);
                 let arg = ArgInfo { name: "x".into(), bytes: Some(8), before, after, ..ArgInfo::default() };
                 let launch = Launch {
                     module,

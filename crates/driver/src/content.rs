@@ -27,7 +27,8 @@ impl SplitMix {
     }
 }
 
-fn mix(x: u64) -> u64 {
+/// SplitMix64's output of a state.
+pub fn mix(x: u64) -> u64 {
     let x = (x ^ x >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let x = (x ^ x >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
     x ^ x >> 31

@@ -1,4 +1,5 @@
-//! Digests of warps: equal digests mean equal decoded streams, so equal warps need no decoding.
+//! Digests of warps: equal digests mean equal decoded streams, so equal warps need no decoding. Digests of memory, as a
+//! device makes them too.
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
@@ -7,6 +8,8 @@ use prlx_trace::kernel::{Arg, Function, Module, Step};
 use prlx_trace::launch::{Lanes, Launch};
 use prlx_trace::{FuncId, Level, WarpStream};
 use xxhash_rust::xxh3::Xxh3;
+
+use crate::content::{GOLDEN, mix};
 
 /// Takes text in.
 struct Text<'a>(&'a mut Xxh3);
@@ -104,4 +107,56 @@ pub fn warp(base: u64, stream: &WarpStream) -> u64 {
     }
     // 0 means that there is none.
     hash.digest().max(1)
+}
+
+/// Digest of memory: the same on every device, whatever it is that adds the words up and in which order.
+///
+/// Bytes are taken as words of 64 bits, little-endian, zeros behind the last. Word i is changed by its key, `(i + 1) *`
+/// [`GOLDEN`] (exclusive or); of what comes out, one sum adds the products of its halves, the other itself.
+pub fn memory(bytes: &[u8]) -> u64 {
+    let mut sums = [0u64; 2];
+    let mut key = 0u64;
+    for part in bytes.chunks(8) {
+        let mut word = [0; 8];
+        word[..part.len()].copy_from_slice(part);
+        key = key.wrapping_add(GOLDEN);
+        let x = u64::from_le_bytes(word) ^ key;
+        sums[0] = sums[0].wrapping_add((x & u64::from(u32::MAX)) * (x >> 32));
+        sums[1] = sums[1].wrapping_add(x);
+    }
+    concluded(sums, bytes.len() as u64)
+}
+
+/// The digest of so many bytes with these sums.
+pub fn concluded(sums: [u64; 2], bytes: u64) -> u64 {
+    mix(sums[0] ^ mix(sums[1].wrapping_add(bytes.wrapping_mul(GOLDEN))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::memory;
+
+    #[test]
+    fn every_byte_and_its_place_counts() {
+        let plain: Vec<u8> = (0..1000u32).map(|i| ((i * i) >> 3) as u8).collect();
+        let mut all = std::collections::BTreeSet::from([memory(&plain)]);
+        for i in 0..plain.len() {
+            for bit in 0..8 {
+                let mut other = plain.clone();
+                other[i] ^= 1 << bit;
+                assert!(all.insert(memory(&other)), "byte {i} bit {bit}");
+            }
+            // Shorter, and two words that change places.
+            assert!(all.insert(memory(&plain[..i])), "{i} bytes");
+            let (a, b) = (i / 8 * 8, (i * 7 + 8) % 125 * 8);
+            let mut other = plain.clone();
+            (0..8).for_each(|k| other.swap(a + k, b + k));
+            assert!(i % 8 != 0 || other == plain || all.insert(memory(&other)), "words {a} {b}");
+        }
+        // Zeros behind the end are not nothing.
+        let lengths: Vec<u64> = (0..100).map(|n| memory(&vec![0; n])).collect();
+        assert_eq!(lengths.iter().collect::<std::collections::BTreeSet<_>>().len(), 100);
+        // What it is does not change.
+        assert_eq!(memory(&plain), 0xb337_298a_bda2_858f);
+    }
 }

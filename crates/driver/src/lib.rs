@@ -15,7 +15,7 @@ pub mod assemble;
 mod compile;
 pub mod content;
 pub mod cuda;
-mod digest;
+pub mod digest;
 pub mod drain;
 pub mod element;
 mod error;

@@ -143,6 +143,7 @@ fn every_number_is_the_headers() {
     }
     for (name, ours) in [
         ("CU_DEVICE_ATTRIBUTE_WARP_SIZE", attribute::WARP_SIZE),
+        ("CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT", attribute::PROCESSORS),
         ("CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR", attribute::MAJOR),
         ("CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR", attribute::MINOR),
         ("CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN", attribute::MAX_SHARED_OPTIN),

@@ -257,6 +257,7 @@ impl Device {
         match attribute {
             attribute::WARP_SIZE => Ok(32),
             attribute::THREADS => Ok(THREADS as i32),
+            attribute::PROCESSORS => Ok(4),
             attribute::MAJOR => Ok(self.capability.0),
             attribute::MINOR => Ok(self.capability.1),
             attribute::MAX_SHARED_OPTIN => Ok(SHARED_OPTIN as i32),
@@ -314,7 +315,8 @@ impl Device {
     }
     /// The calling thread's context; 0 is none.
     pub fn current() -> u64 {
-        CURRENT.with_borrow(|c| c.last().copied().unwrap_or(0))
+        // A thread that is ending has none.
+        CURRENT.try_with(|c| c.borrow().last().copied().unwrap_or(0)).unwrap_or(0)
     }
     pub fn known(&self, context: u64) -> Result<()> {
         Device::started()?;

@@ -17,7 +17,7 @@ use prlx_driver::cuda::Functions;
 use prlx_driver::cuda::calls::{DeviceLaunch, LaunchConfig, extra, launch};
 
 use crate::known::{self, Found};
-use crate::record::{self, Hidden, Shape};
+use crate::record::{self, Hidden, Parameters, Shape};
 use crate::think::think;
 
 /// What a handle stands for. Handles that came by ways that are not ours are asked for their module and name.
@@ -54,6 +54,9 @@ fn name(real: &Functions, handle: *mut c_void) -> Option<Arc<str>> {
         known::name(handle)
     })
 }
+
+/// Bytes of parameters, at most: no kernel has more (PTX ISA 8.1).
+const MOST: usize = 32764;
 
 /// What a kernel with one more parameter is for.
 #[derive(Clone, Copy)]
@@ -98,7 +101,10 @@ impl Room {
         self.found = think(|| {
             let found = kernel(real, handle).filter(|(_, k)| k.skipped.is_none());
             if let (None, Use::Launch(shape, stream, own)) = (&found, what) {
-                record::passed(real, name(real, handle).as_deref(), shape, stream, own);
+                let name = name(real, handle);
+                // SAFETY: the caller's promise.
+                let params = || unsafe { parameters(real, handle, params, list) };
+                self.hidden = record::passed(real, name.as_deref(), shape, stream, own, params);
             }
             found
         });
@@ -123,24 +129,13 @@ impl Room {
                     }
                 }
             } else {
-                let (mut at, mut size, mut i) = (std::ptr::null::<u8>(), 0, 0);
-                while (*list.add(i)).addr() != extra::END {
-                    let value = *list.add(i + 1);
-                    match (*list.add(i)).addr() {
-                        extra::BUFFER => at = value.cast_const().cast(),
-                        extra::SIZE => size = *value.cast::<usize>(),
-                        _ => return (params, list),
-                    }
-                    i += 2;
-                }
+                let Some(from) = buffer(list) else { return (params, list) };
                 // Where the machine code has it, which the driver knows; else as PTX lays it out.
                 let (mut end, mut width) = (0, 0);
                 if (real.cuFuncGetParamInfo)(handle, count, &mut end, &mut width) != 0 || width != 8 {
                     end = kernel.end;
                 }
-                if !at.is_null() {
-                    self.buffer.extend_from_slice(std::slice::from_raw_parts(at, size.min(end)));
-                }
+                self.buffer.extend_from_slice(&from[..from.len().min(end)]);
                 self.buffer.resize(end, 0);
                 self.params.clone_from(&self.buffer);
                 self.params.resize(kernel.params.iter().map(|(at, size)| at + size).max().unwrap_or(0), 0);
@@ -174,6 +169,82 @@ impl Room {
             });
         }
         code
+    }
+}
+
+/// The parameters of a launch of a kernel that is not ours, as the driver tells of them; `None`: it does not.
+///
+/// # Safety
+/// `params` and `list` are those of a launch of `handle`.
+unsafe fn parameters(
+    real: &Functions,
+    handle: *mut c_void,
+    params: *mut *mut c_void,
+    list: *mut *mut c_void,
+) -> Option<Parameters> {
+    let ask = [real.cuFuncGetParamInfo, real.cuKernelGetParamInfo];
+    // SAFETY: a handle that the program launches.
+    let places = ask.into_iter().find_map(|ask| unsafe { places(ask, handle) })?;
+    let mut bytes = vec![0; places.iter().map(|(at, size)| at + size).max().unwrap_or(0)];
+    if params.is_null() {
+        // SAFETY: the caller's promise.
+        let from = unsafe { buffer(list) }?;
+        let size = from.len().min(bytes.len());
+        bytes[..size].copy_from_slice(&from[..size]);
+    } else {
+        for (i, (at, size)) in places.iter().enumerate() {
+            // SAFETY: the caller's promise: a pointer for each parameter, to as many bytes as it has.
+            unsafe {
+                let from = (*params.add(i)).cast::<u8>();
+                if !from.is_null() {
+                    bytes[*at..at + size].copy_from_slice(std::slice::from_raw_parts(from, *size));
+                }
+            }
+        }
+    }
+    Some((bytes, places))
+}
+
+/// Where a kernel's parameters lie, and how large they are, as the driver says; `None`: it does not.
+///
+/// # Safety
+/// The handle is what `ask` takes, or what it refuses.
+unsafe fn places(
+    ask: unsafe extern "C" fn(*mut c_void, usize, *mut usize, *mut usize) -> i32,
+    handle: *mut c_void,
+) -> Option<Vec<(usize, usize)>> {
+    /// `CUDA_ERROR_INVALID_VALUE`: there is no parameter of that number.
+    const NO_MORE: i32 = 1;
+    let mut places: Vec<(usize, usize)> = Vec::new();
+    loop {
+        let (mut at, mut size) = (0, 0);
+        // SAFETY: the caller's promise, and places for the answers.
+        match unsafe { ask(handle, places.len(), &mut at, &mut size) } {
+            0 if at < MOST && size <= MOST - at && places.len() < MOST => places.push((at, size)),
+            NO_MORE => return Some(places),
+            _ => return None,
+        }
+    }
+}
+
+/// The buffer that a launch's list names; `None` if there is something else in the list.
+///
+/// # Safety
+/// A list of pairs that ends, or null; the buffer outlives what comes of it.
+unsafe fn buffer<'a>(list: *mut *mut c_void) -> Option<&'a [u8]> {
+    let (mut at, mut size, mut i) = (std::ptr::null::<u8>(), 0, 0);
+    // SAFETY: the caller's promise.
+    unsafe {
+        while !list.is_null() && (*list.add(i)).addr() != extra::END {
+            let value = *list.add(i + 1);
+            match (*list.add(i)).addr() {
+                extra::BUFFER => at = value.cast_const().cast(),
+                extra::SIZE => size = *value.cast::<usize>(),
+                _ => return None,
+            }
+            i += 2;
+        }
+        Some(if at.is_null() { &[] } else { std::slice::from_raw_parts(at, size) })
     }
 }
 

@@ -4,7 +4,7 @@
 //! `symbols`: how a program's calls come here: exported symbols, `dlsym`, `cuGetProcAddress`. `exports`: the functions it then
 //! calls, made from the driver's table. `load`, `launch`, `graph`, `wait`: what is done about each. `leave`: the program's end. `source`: from an image to
 //! PTX, and how sure it is that this is the right one. `rewrite`: from PTX to the code that is loaded instead.
-//! `known`: what is known of the program's handles. `record`: the process's recording.
+//! `known`: what is known of the program's handles. `record`: the process's recording. `digests`: launches that wait for theirs.
 //!
 //! Holds: nothing unwinds into the program; whatever fails here leaves the program's call as it was, is said once, and goes on
 //! (`think`); a call is made exactly once with the program's own arguments where nothing is to be changed. The program's
@@ -14,6 +14,7 @@
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #![recursion_limit = "512"]
 
+mod digests;
 mod exports;
 mod graph;
 mod known;

@@ -2,8 +2,12 @@
 //!
 //! Holds: a launch is recorded, or its reason is written down. The file is made when
 //! the first module is rewritten, is appended to while the program runs, and is whole when the program ends by `exit`.
-//! Misses: launches of modules that were left as they are, by graphs; digests of what pointers point to.
+//! Misses: launches of modules that were left as they are, by graphs; digests of launches of graphs.
 #![allow(unsafe_code, reason = "the driver's handles")]
+
+mod graphs;
+
+pub use self::graphs::{Node, Replayed, changed, context_of, is_node, node, ready, ready_gone, replay};
 
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -15,15 +19,18 @@ use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use prlx_driver::cuda::calls::{attribute, stream};
-use prlx_driver::cuda::recorder::{Finished, NodeId, Recorder, Replay, Ticket};
+use prlx_driver::cuda::digests::{self, Digests};
+use prlx_driver::cuda::recorder::{Finished, Recorder, Ticket};
 use prlx_driver::cuda::{Context, Functions, Library, Stream};
 use prlx_driver::session::{self, Choice, Options};
-use prlx_probe::{FunctionPlan, Plan};
+use prlx_isa::image::Target;
 use prlx_trace::kernel::Function;
-use prlx_trace::launch::{ArgInfo, Origin};
+use prlx_trace::launch::ArgInfo;
 use prlx_trace::process::{Device, Skipped};
 use prlx_trace::{Dim3, FuncId, Launch, ModuleId, Streams, Writer};
 
+use self::graphs::Graphs;
+use crate::digests::Digesting;
 use crate::known::{Kernel, Module};
 use crate::{rewrite, say};
 
@@ -32,6 +39,11 @@ const END: Duration = Duration::from_secs(10);
 
 /// The longest that it waits where a handler of signals may be what ends it, which may have stopped anything.
 const LEAVE: Duration = Duration::from_secs(3);
+
+/// How many launches that wait for digests are looked at for each that begins.
+const LOOKS: usize = 8;
+/// Why others have none.
+const NO_PARAMS: &str = "the driver does not tell of its kernel's parameters";
 
 /// Why launches of the rest are not recorded. What was wrong with each module is said of the process.
 const PASSED: &str = "its module was not rewritten";
@@ -44,6 +56,9 @@ struct Session {
     /// None: it is whole, or nothing more can be written.
     file: Mutex<Option<Writer<File>>>,
     choice: Mutex<Choice>,
+    /// Of launches that are digested alone.
+    others_choice: Mutex<Choice>,
+    digesting: Digesting,
     /// Launches so far.
     launches: AtomicU64,
     /// By name of a kernel that was not rewritten: the module that stands for its own.
@@ -63,6 +78,8 @@ pub struct Of {
     primary: bool,
     device: String,
     ordinal: u32,
+    /// Or why there are none.
+    digests: Option<Result<Arc<Digests>, String>>,
 }
 
 impl Of {
@@ -74,40 +91,6 @@ impl Of {
     pub fn is_of(&self, device: i32) -> bool {
         self.primary && self.ordinal == device as u32
     }
-}
-
-/// What is known of graphs.
-#[derive(Default)]
-struct Graphs {
-    /// Contexts that nodes have, by address, and whose recorder gave them out.
-    nodes: HashMap<u64, (Arc<Of>, NodeId)>,
-    /// Graphs that are ready.
-    ready: HashMap<usize, Ready>,
-    count: u32,
-}
-/// A graph that is ready.
-struct Ready {
-    number: u32,
-    replays: u64,
-    kernels: Vec<Node>,
-}
-/// A kernel node of a graph that is ready.
-#[derive(Clone)]
-pub struct Node {
-    /// The driver's handle.
-    pub handle: usize,
-    /// The address of its context.
-    pub context: u64,
-    /// What it starts.
-    pub module: Arc<Module>,
-    /// Of that module.
-    pub kernel: Kernel,
-    /// How.
-    pub shape: Shape,
-    /// With what.
-    pub params: Vec<u8>,
-    /// Why it can't be recorded: it is there twice, with one context.
-    pub twice: bool,
 }
 
 /// How a kernel is started.
@@ -136,6 +119,10 @@ fn session(real: &Functions) -> Option<&'static Session> {
 
 /// These contexts are about to go, or the program: what they recorded is brought in. A later launch begins anew.
 pub fn bring_in(which: impl Fn(&Of) -> bool) {
+    bring(which, true);
+}
+/// The same of contexts that may have gone: `there` says if not.
+fn bring(which: impl Fn(&Of) -> bool, there: bool) {
     let Some(Some(session)) = SESSION.get() else { return };
     let mut gone = Vec::new();
     lock(&session.contexts).retain(|_, of| match of {
@@ -151,6 +138,7 @@ pub fn bring_in(which: impl Fn(&Of) -> bool) {
             say::once(&format!("the recording is not whole: {why}"));
         }
         say::log(&format!("{}: {counts:?}", of.device));
+        session.digested(of, |digesting, digests| digesting.rest(digests, there));
     }
     if !gone.is_empty() {
         let mut graphs = lock(&session.graphs);
@@ -167,6 +155,7 @@ pub fn waited(real: &Functions) {
         let of = lock(&session.contexts).get(&context.addr()).cloned().flatten();
         if let Some(of) = of {
             of.recorder.bring_in();
+            session.digested(&of, |digesting, _| digesting.come(usize::MAX));
         }
     }
 }
@@ -175,6 +164,7 @@ pub fn waited(real: &Functions) {
 pub fn hold(device: i32) -> Option<Arc<Of>> {
     let session = SESSION.get()?.as_ref()?;
     let of = lock(&session.contexts).values().flatten().find(|of| of.is_of(device)).cloned()?;
+    session.digested(&of, Digesting::settled);
     of.recorder.hold();
     Some(of)
 }
@@ -186,7 +176,7 @@ pub fn released(real: &Functions, device: i32, of: Arc<Of>) {
     of.recorder.go_on(there);
     if !there {
         crate::known::modules_gone();
-        bring_in(|other| other.is_of(device));
+        bring(|other| other.is_of(device), false);
     }
 }
 
@@ -285,6 +275,8 @@ impl Session {
             devices,
             file: Mutex::new(Some(file)),
             choice: Mutex::default(),
+            others_choice: Mutex::default(),
+            digesting: Digesting::default(),
             launches: AtomicU64::new(0),
             others: Mutex::default(),
             streams: Mutex::default(),
@@ -326,7 +318,13 @@ impl Session {
                 let host = host_memory / self.devices.len().max(1) as u64;
                 let made = Library::open().and_then(|l| Recorder::new(l, context, level, memory, host, sink));
                 match made {
-                    Ok(recorder) => Some(Arc::new(Of { recorder, context: address, primary, device, ordinal })),
+                    Ok(recorder) => {
+                        let digests = self.options.digest.map(|most| self.digests(context, ordinal, most));
+                        if let Some(Err(why)) = &digests {
+                            say::once(&format!("nothing is digested on {device}: {why}"));
+                        }
+                        Some(Arc::new(Of { recorder, context: address, primary, device, ordinal, digests }))
+                    }
                     Err(e) => {
                         say::once(&format!("nothing is recorded on {device}: {}", e.message));
                         None
@@ -334,6 +332,36 @@ impl Session {
                 }
             })
             .clone()
+    }
+
+    /// What digests a context's launches.
+    fn digests(&self, context: Context, ordinal: u32, most: u64) -> Result<Arc<Digests>, String> {
+        let device = self.devices.iter().find(|d| d.ordinal == ordinal).ok_or("it is not known")?;
+        let image = rewrite::own(digests::PTX, Target::of(device.capability));
+        let made = Library::open().and_then(|l| Digests::new(l, context, ordinal, &image, most));
+        made.map(Arc::new).map_err(|e| e.message)
+    }
+
+    /// Appends launches that waited for digests, as `which` gives them.
+    fn digested(&self, of: &Of, which: impl FnOnce(&Digesting, &Arc<Digests>) -> Vec<(Launch, Streams)>) {
+        if let Some(Ok(digests)) = &of.digests {
+            which(&self.digesting, digests).iter().for_each(|(launch, streams)| self.append(launch, streams));
+        }
+    }
+
+    /// Before a launch: puts its digest into the stream. Whether it did.
+    fn digest(&self, of: &Of, launch: &mut Launch, stream: *mut c_void, places: &[(usize, usize)]) -> bool {
+        match &of.digests {
+            None => false,
+            Some(Err(why)) => {
+                launch.undigested = Some(why.clone());
+                false
+            }
+            Some(Ok(digests)) => {
+                // SAFETY: the program's stream, which it is about to use.
+                self.digesting.begin(digests, launch, unsafe { Stream::foreign(stream) }, places)
+            }
+        }
     }
 
     /// The device of the thread's context: its name and ordinal.
@@ -350,7 +378,12 @@ impl Session {
         for damage in &finished.damage {
             say::once(&format!("a recording is damaged: {damage}"));
         }
-        self.write(|file| file.launch(&finished.recording.launch, &finished.recording.streams));
+        let ended = self.digesting.ended(finished.recording.launch, finished.recording.streams);
+        ended.into_iter().for_each(|(launch, streams)| self.append(&launch, &streams));
+    }
+
+    fn append(&self, launch: &Launch, streams: &Streams) {
+        self.write(|file| file.launch(launch, streams));
     }
 
     /// What is said of a launch; and, if it is not to be recorded, why.
@@ -407,8 +440,7 @@ impl Session {
 
     /// Writes a launch down that is not recorded.
     fn left_out(&self, launch: Launch, why: &str) {
-        let launch = Launch { skipped: Some(why.to_owned()), ..launch };
-        self.write(|file| file.launch(&launch, &Streams::default()));
+        self.append(&Launch { skipped: Some(why.to_owned()), ..launch }, &Streams::default());
     }
 
     /// The number of a stream.
@@ -466,13 +498,21 @@ pub fn left(real: &Functions, module: &str, why: &str) {
 }
 
 /// A launch of something that was not rewritten, by what it is called: it stands in the recording, without streams.
-pub fn passed(real: &Functions, name: Option<&str>, shape: &Shape, handle: *mut c_void, own: bool) {
-    let Some(Some(session)) = SESSION.get() else { return };
-    let launch = session.described(real, shape);
+/// `params` gives its parameters, and where each lies in them, if they can be known.
+pub fn passed(
+    real: &Functions,
+    name: Option<&str>,
+    shape: &Shape,
+    handle: *mut c_void,
+    own: bool,
+    params: impl FnOnce() -> Option<Parameters>,
+) -> Option<Hidden> {
+    let session = SESSION.get()?.as_ref()?;
+    let mut launch = session.described(real, shape);
     let handle = in_stream(handle, own);
     // A node that a capture makes is no launch yet.
     if capturing(real, handle) {
-        return;
+        return None;
     }
     let name = name.unwrap_or("?");
     let mut others = lock(&session.others);
@@ -488,9 +528,36 @@ pub fn passed(real: &Functions, name: Option<&str>, shape: &Shape, handle: *mut 
         }
     };
     drop(others);
-    let Some(module) = id else { return };
-    session.left_out(Launch { module, stream: session.stream(handle), ..launch }, PASSED);
+    launch.module = id?;
+    launch.stream = session.stream(handle);
+    let (number, start) = (launch.number, launch.start);
+    let of = || {
+        let mut choice = lock(&session.others_choice);
+        let out = choice.leaves_out(session.options, session.options.wants(name), number, start);
+        drop(choice);
+        if out.is_none() { session.here(real) } else { None }
+    };
+    let of = session.options.digest.and_then(|_| of());
+    let mut digested = false;
+    if let Some(of) = of {
+        session.digested(&of, |digesting, _| digesting.come(LOOKS));
+        match params() {
+            Some((bytes, places)) => {
+                launch.params = bytes;
+                digested = session.digest(&of, &mut launch, handle, &places);
+            }
+            None => launch.undigested = Some(NO_PARAMS.to_owned()),
+        }
+    }
+    let launch = Launch { skipped: Some(PASSED.to_owned()), ..launch };
+    if let Some((launch, streams)) = session.digesting.ended(launch, Streams::default()) {
+        session.append(&launch, &streams);
+    }
+    digested.then_some(Hidden::Digested(number, handle))
 }
+
+/// A launch's parameters in one buffer; where each lies there, and its bytes.
+pub type Parameters = (Vec<u8>, Vec<(usize, usize)>);
 
 /// The stream that a launch goes to; `own`: none is the thread's own.
 fn in_stream(handle: *mut c_void, own: bool) -> *mut c_void {
@@ -507,6 +574,7 @@ fn capturing(real: &Functions, handle: *mut c_void) -> bool {
 pub struct Begun {
     ticket: Ticket,
     of: Arc<Of>,
+    number: u64,
     stream: *mut c_void,
 }
 
@@ -514,8 +582,10 @@ pub struct Begun {
 pub enum Hidden {
     /// Nothing is recorded.
     Nothing,
-    /// It is recorded.
+    /// It is recorded, and perhaps digested.
     Begun(Begun),
+    /// It is digested alone: its number, and its stream.
+    Digested(u64, *mut c_void),
     /// It is a graph's node.
     Node(u64),
 }
@@ -524,7 +594,7 @@ impl Hidden {
     /// The parameter that the program does not know of.
     pub fn context(&self) -> u64 {
         match self {
-            Hidden::Nothing => 0,
+            Hidden::Nothing | Hidden::Digested(..) => 0,
             Hidden::Begun(b) => b.ticket.context,
             Hidden::Node(context) => *context,
         }
@@ -555,13 +625,26 @@ pub fn begin(
         session.left_out(launch, "there is no recorder for its context");
         return None;
     };
+    session.digested(&of, |digesting, _| digesting.come(LOOKS));
+    let digested = session.digest(&of, &mut launch, handle, &kernel.params);
+    let number = launch.number;
     // SAFETY: the program's stream, which it is about to use.
-    let ticket = of.recorder.begin(&module.plan, launch, unsafe { Stream::foreign(handle) }).ok()?;
-    Some(Hidden::Begun(Begun { ticket, of, stream: handle }))
+    match of.recorder.begin(&module.plan, launch, unsafe { Stream::foreign(handle) }) {
+        Ok(ticket) => Some(Hidden::Begun(Begun { ticket, of, number, stream: handle })),
+        Err(_) => digested.then_some(Hidden::Digested(number, handle)),
+    }
 }
 
 /// The driver has answered a launch that was begun.
 pub fn queued(hidden: Hidden, code: i32) {
+    let Some(Some(session)) = SESSION.get() else { return };
+    let (number, stream) = match &hidden {
+        Hidden::Begun(b) => (b.number, b.stream),
+        Hidden::Digested(number, stream) => (*number, *stream),
+        Hidden::Nothing | Hidden::Node(_) => return,
+    };
+    // SAFETY: the program's stream, which it has just used.
+    session.digesting.queued(number, unsafe { Stream::foreign(stream) }, code == 0);
     if let Hidden::Begun(b) = hidden {
         match code {
             // SAFETY: the program's stream, which it has just used.
@@ -569,122 +652,4 @@ pub fn queued(hidden: Hidden, code: i32) {
             _ => b.of.recorder.cancel(b.ticket),
         }
     }
-}
-
-/// A context for a graph's node.
-pub fn node(real: &Functions) -> Option<u64> {
-    let session = session(real)?;
-    let of = session.here(real)?;
-    let (id, context) = of.recorder.node()?;
-    lock(&session.graphs).nodes.insert(context, (of, id));
-    Some(context)
-}
-/// Whether it is one.
-pub fn is_node(context: u64) -> bool {
-    matches!(SESSION.get(), Some(Some(s)) if lock(&s.graphs).nodes.contains_key(&context))
-}
-
-/// A graph is ready, or was made like another.
-pub fn ready(exec: *mut c_void, mut kernels: Vec<Node>) {
-    let Some(Some(session)) = SESSION.get() else { return };
-    let mut graphs = lock(&session.graphs);
-    if let Some(ready) = graphs.ready.get_mut(&exec.addr()) {
-        // The nodes are those of the graph that it was made from, for those who change them.
-        for (new, old) in kernels.iter_mut().zip(&ready.kernels) {
-            new.handle = old.handle;
-        }
-        ready.kernels = kernels;
-        return;
-    }
-    let number = graphs.count;
-    graphs.count += 1;
-    graphs.ready.insert(exec.addr(), Ready { number, replays: 0, kernels });
-}
-/// A node of a graph that is ready was changed; `None`: to something that is not recorded.
-pub fn changed(exec: *mut c_void, handle: *mut c_void, node: Option<Node>) {
-    let Some(Some(session)) = SESSION.get() else { return };
-    if let Some(ready) = lock(&session.graphs).ready.get_mut(&exec.addr()) {
-        match (ready.kernels.iter_mut().find(|n| n.handle == handle.addr()), node) {
-            (Some(old), Some(new)) => {
-                let cluster = old.shape.cluster;
-                *old = Node { shape: Shape { cluster, ..new.shape }, ..new };
-            }
-            (Some(_), None) => ready.kernels.retain(|n| n.handle != handle.addr()),
-            (None, new) => ready.kernels.extend(new),
-        }
-    }
-}
-/// The context that a node of a graph that is ready has.
-pub fn context_of(exec: *mut c_void, handle: *mut c_void) -> Option<u64> {
-    let Some(Some(session)) = SESSION.get() else { return None };
-    let graphs = lock(&session.graphs);
-    graphs.ready.get(&exec.addr())?.kernels.iter().find(|n| n.handle == handle.addr()).map(|n| n.context)
-}
-/// It is gone. Its nodes' contexts stay with the graph that it was made from.
-pub fn ready_gone(exec: *mut c_void) {
-    if let Some(Some(session)) = SESSION.get() {
-        lock(&session.graphs).ready.remove(&exec.addr());
-    }
-}
-
-/// A launch of a graph between [`replay`] and [`Replayed::done`].
-pub struct Replayed {
-    replay: Replay,
-    of: Arc<Of>,
-    stream: *mut c_void,
-}
-
-/// A graph is about to be put into a stream.
-pub fn replay(real: &Functions, exec: *mut c_void, handle: *mut c_void, own: bool) -> Option<Replayed> {
-    let Some(Some(session)) = SESSION.get() else { return None };
-    let handle = in_stream(handle, own);
-    let (number, times, kernels) = {
-        let mut graphs = lock(&session.graphs);
-        let ready = graphs.ready.get_mut(&exec.addr()).filter(|r| !r.kernels.is_empty())?;
-        ready.replays += 1;
-        (ready.number, ready.replays - 1, ready.kernels.clone())
-    };
-    if capturing(real, handle) {
-        return None;
-    }
-    let of = session.here(real)?;
-    let mut nodes = Vec::new();
-    for (i, node) in kernels.into_iter().enumerate() {
-        let Some((giver, id)) = lock(&session.graphs).nodes.get(&node.context).cloned() else { continue };
-        let Some((mut launch, why)) = session.launch(real, &node.module, &node.kernel, &node.shape, node.params) else {
-            continue;
-        };
-        launch.stream = session.stream(handle);
-        launch.origin = Origin::Graph { exec: number, node: i as u32, replay: times };
-        if !Arc::ptr_eq(&giver, &of) {
-            session.left_out(launch, "it is for another device than its graph was launched on");
-            continue;
-        }
-        let why = if node.twice { Some("its graph has it twice") } else { why };
-        let plan =
-            why.map_or_else(|| node.module.plan.clone(), |why| without(&node.module.plan, node.kernel.function, why));
-        nodes.push((id, plan, launch));
-    }
-    // SAFETY: the program's stream.
-    let replay = of.recorder.replay(number, unsafe { Stream::foreign(handle) }, nodes);
-    Some(Replayed { replay, of, stream: handle })
-}
-
-impl Replayed {
-    /// The driver has answered.
-    pub fn done(self, code: i32) {
-        match code {
-            // SAFETY: the program's stream, which it has just used.
-            0 => self.of.recorder.replayed(self.replay, unsafe { Stream::foreign(self.stream) }),
-            _ => self.of.recorder.not_replayed(self.replay),
-        }
-    }
-}
-
-/// A plan by which a kernel is not recorded, for a reason: its context is then one that records nothing.
-fn without(plan: &Plan, kernel: usize, why: &str) -> Arc<Plan> {
-    let skipped = FunctionPlan { skipped: Some(why.to_owned()), ..FunctionPlan::default() };
-    let functions = vec![Function::default(); kernel + 1];
-    let module = prlx_trace::kernel::Module { functions, ..prlx_trace::kernel::Module::default() };
-    Arc::new(Plan { program: plan.program.clone(), module, functions: vec![skipped; kernel + 1] })
 }

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use prlx_driver::assemble::{Assemblers, Failed};
 use prlx_driver::session::{Options, VARIABLE};
-use prlx_isa::image::cubin;
+use prlx_isa::image::{Target, cubin};
 use prlx_isa::view::FunctionKind;
 use prlx_trace::kernel::Fidelity;
 
@@ -95,6 +95,12 @@ pub fn replacement(source: Source, more: &[String]) -> Result<Replacement, Strin
         written.as_secs_f64() * 1e3
     ));
     Ok(Replacement { image, module: Arc::new(module) })
+}
+
+/// Assembles PTX of our own for a device; as it is, ending in NUL, where the driver has to.
+pub fn own(ptx: &str, device: Target) -> Vec<u8> {
+    let made = ASSEMBLERS.tools.iter().find_map(|tool| ASSEMBLERS.assemble(tool, ptx, device, &[]).ok());
+    made.unwrap_or_else(|| [ptx.as_bytes(), &[0]].concat())
 }
 
 /// What a module is called: its first kernel.

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use prlx_analyze::{DiffOptions, Verdict, diff};
 use prlx_driver::session::{Options, Pattern, Session, VARIABLE};
-use prlx_trace::Dim3;
+use prlx_trace::{Dim3, Trace};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
@@ -260,6 +261,60 @@ fn every_device_has_its_recorder() {
     };
     assert_eq!((of(0), of(1)), (vec![0, 2, 4, 6, 8], vec![1, 3, 5, 7, 9, 10, 11, 12]));
     assert_eq!(recorded(&folder, true), (13, vec![]), "{log}");
+}
+
+/// What a program recorded with digests, of so many bytes a launch.
+fn digested(folder: &Folder, program: &Path, words: &[&str], most: u64) -> Trace {
+    let options = Options { digest: Some(most), ..Options::new(folder.0.as_path()) };
+    let variable = options.to_variable().unwrap();
+    let (bare, _) = run(folder, program, words, false, &[]);
+    let (ours, log) = run(folder, program, words, true, &[(VARIABLE, &variable)]);
+    assert_eq!(bare, ours, "{words:?}\n{log}");
+    let session = Session::open(&folder.0).unwrap();
+    let trace = session.read(session.files.last().unwrap()).unwrap();
+    fs::remove_file(&session.files[0].path).unwrap();
+    assert_eq!((session.files.len(), &trace.cut), (1, &None));
+    trace
+}
+
+#[test]
+fn the_culprit_is_the_first_launch_that_gets_the_same_and_leaves_something_else() {
+    let folder = Folder::new();
+    let Some(program) = folder.program("chain", How::Linked) else { return };
+    for how in [["one", "new"], ["buffer", "new"], ["one", "old"], ["buffer", "old"]] {
+        let of = |wrong: &str| digested(&folder, &program, &[wrong, how[0], how[1]], 1 << 20);
+        let (good, again, bad) = (of("-1"), of("-1"), of("3"));
+        for launch in good.launches.iter().map(|r| &r.launch) {
+            assert_eq!((launch.pointees.len(), &launch.undigested), (2, &None), "{how:?} {launch:?}");
+            // Four arrays, two of them given: up to the other one, or to the end.
+            assert!(launch.pointees.iter().all(|p| p.digested == p.bytes && p.bytes >= 256));
+            let [x, y] = [launch.pointees[0], launch.pointees[1]];
+            assert!(y.before != y.after && y.after.is_some(), "{how:?} {launch:?}");
+            // Where y lies behind x, that stays as it is.
+            assert!(launch.number % 4 == 3 || x.before == x.after, "{how:?} {launch:?}");
+            assert_eq!(launch.skipped.is_some(), how[1] == "old");
+        }
+        let same = diff(&good, &again, &DiffOptions::default()).unwrap();
+        assert!(same.launches.iter().all(|l| l.differences.is_empty()) && same.culprit().is_none());
+        let report = diff(&good, &bad, &DiffOptions::default()).unwrap();
+        let culprit = report.culprit().unwrap();
+        assert_eq!((culprit.launch, culprit.verdict), ([3, 3], Verdict::Differs), "{how:?}");
+        // What comes later gets something else already.
+        assert_eq!(report.launches.iter().filter(|l| l.culprit).count(), 1);
+        assert!(report.launches.iter().skip(4).all(|l| l.differences.len() >= 2), "{how:?} {:?}", report.launches);
+    }
+    // What was digested only in part says so, and nothing is a culprit then.
+    let of = |wrong: &str| digested(&folder, &program, &[wrong, "one", "new", "graph"], 300);
+    let report = diff(&of("-1"), &of("3"), &DiffOptions::default()).unwrap();
+    let why = |i: usize| report.launches[i].undigested[0].clone().unwrap_or_default();
+    assert_eq!((report.culprit(), report.launches.len()), (None, 7));
+    assert_eq!(
+        (why(0), why(6)),
+        (
+            "2 pointers lead to more than was digested (--digest=MIB)".into(),
+            "launches of graphs are not digested".into()
+        )
+    );
 }
 
 #[test]

@@ -231,6 +231,13 @@ fn launch(out: &mut dyn Write, i: usize, l: &Launch) -> io::Result<()> {
         let (before, after) = (digest(a.before), digest(a.after));
         writeln!(out, "  arg {:?} {} bytes {} before {before} after {after}", a.name, a.ty.name(), Or(&a.bytes))?;
     }
+    for p in &l.pointees {
+        let (before, after) = (digest(p.before), digest(p.after));
+        writeln!(out, "  pointer at {} to {} bytes: {} before {before} after {after}", p.offset, p.bytes, p.digested)?;
+    }
+    if let Some(why) = &l.undigested {
+        writeln!(out, "  no digests: {why}")?;
+    }
     Ok(())
 }
 

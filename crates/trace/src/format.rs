@@ -9,7 +9,7 @@ use crate::kernel::{
     Alu, Arg, Block, End, FaultKind, Fidelity, Function, Guard, Level, Loc, Loop, Module, Node, NodeKind, Operand,
     Param, Scalar, Site, SiteClass, Source, SourceFile, Special, Steered, Step,
 };
-use crate::launch::{ArgInfo, Fault, Launch, Origin, Totals, Window};
+use crate::launch::{ArgInfo, Fault, Launch, Origin, Pointee, Totals, Window};
 use crate::process::{Device, Process, Skipped};
 use crate::stored::{Layout, VERSION};
 
@@ -36,6 +36,7 @@ const STRUCTURES: &[Layout] = &[
     Launch::LAYOUT,
     Origin::LAYOUT,
     ArgInfo::LAYOUT,
+    Pointee::LAYOUT,
     Window::LAYOUT,
     Fault::LAYOUT,
     Totals::LAYOUT,

@@ -55,6 +55,10 @@ structures! {
         #[since(3)] pub fidelity: Fidelity,
         /// Why nothing of it was recorded: its code runs untouched, or it was not asked for. `None` when it was recorded.
         #[since(3)] pub skipped: Option<String>,
+        /// Of a program's launch: what pointers among its parameters lead to, by place. Empty where that was not looked at.
+        #[since(4)] pub pointees: Vec<Pointee>,
+        /// Why digests of it were asked for and there are none.
+        #[since(4)] pub undigested: Option<String>,
     }
 }
 
@@ -123,6 +127,22 @@ structures! {
         /// For a buffer: XXH3-64 of its content before the launch.
         pub before: Option<u64>,
         /// For a buffer: XXH3-64 of its content after the launch.
+        pub after: Option<u64>,
+    }
+
+    /// What a pointer among a launch's parameters leads to: memory up to the next of these pointers in the same allocation, or to
+    /// the end of that.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub struct Pointee {
+        /// Where the pointer lies in the parameter buffer.
+        pub offset: u32,
+        /// How much memory that is, bytes.
+        pub bytes: u64,
+        /// How much of it, from its beginning, the digests are of.
+        pub digested: u64,
+        /// Digest of that before the launch (docs/sessions.md); `None`: it could not be digested.
+        pub before: Option<u64>,
+        /// Digest of it after the launch.
         pub after: Option<u64>,
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use made::{Random, trace, warp};
 use prlx_trace::kernel::{End, Level, Module, Source};
-use prlx_trace::launch::Lanes;
+use prlx_trace::launch::{Lanes, Pointee};
 use prlx_trace::process::{Device, Process, Skipped};
 use prlx_trace::{
     BlockId, Bytes, Error, FuncId, Launch, LocId, LoopId, Recording, SiteId, Streams, Trace, WarpId, Writer,
@@ -336,7 +336,9 @@ fn at_every_level() -> Trace {
     });
     let code = Skipped { module: "lib.so".into(), kernel: Some("gemm".into()), reason: "no PTX".into() };
     made.skipped = vec![code, Skipped { module: "other.so".into(), kernel: None, reason: "no PTX".into() }];
-    let launch = Launch { warp_size: 32, number: 9, skipped: Some("no PTX".into()), ..Launch::default() };
+    let mut launch = Launch { warp_size: 32, number: 9, skipped: Some("no PTX".into()), ..Launch::default() };
+    launch.pointees = vec![Pointee { offset: 8, bytes: 64, digested: 60, before: Some(1), after: None }];
+    launch.undigested = Some("it still ran".into());
     made.launches.push(Recording { launch, streams: Streams::default() });
     made
 }

@@ -8,6 +8,8 @@ use std::ffi::c_void;
 pub mod attribute {
     /// Lanes in a warp.
     pub const WARP_SIZE: i32 = 10;
+    /// Multiprocessors.
+    pub const PROCESSORS: i32 = 16;
     /// Threads that a multiprocessor has room for.
     pub const THREADS: i32 = 39;
     /// Compute capability, before the point.

@@ -78,9 +78,11 @@ pub fn sticky(code: i32) -> bool {
 }
 
 mod dma;
+mod pointers;
 mod streams;
 
 pub use dma::Dma;
+pub use pointers::Held;
 
 macro_rules! handles {
     ($($(#[$doc:meta])* $name:ident)*) => { $(

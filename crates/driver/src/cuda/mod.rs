@@ -7,6 +7,7 @@
 
 pub mod calls;
 pub mod code;
+pub mod digests;
 mod functions;
 pub mod image;
 mod library;
@@ -16,7 +17,7 @@ mod table;
 use std::collections::BTreeMap;
 
 pub use functions::Functions;
-pub use library::{Context, Dma, Event, Failure, Library, Stream, VARIABLE, sticky};
+pub use library::{Context, Dma, Event, Failure, Held, Library, Stream, VARIABLE, sticky};
 
 use prlx_isa::image::{Target, is_binary};
 use prlx_trace::kernel::Param;

@@ -38,8 +38,8 @@ pub struct Options {
     pub memory: u64,
     /// Host memory for what was recorded and is not yet written, bytes for each process.
     pub host_memory: u64,
-    /// Digest what pointers point to, before and after each launch.
-    pub digest: bool,
+    /// Digest what pointers lead to, before and after each launch: so many bytes of it at most; `None`: nothing.
+    pub digest: Option<u64>,
 }
 
 impl Options {
@@ -56,7 +56,7 @@ impl Options {
             time: None,
             memory: 256 << 20,
             host_memory: 1 << 30,
-            digest: false,
+            digest: None,
         }
     }
     /// What to insert into a module's code.
@@ -132,7 +132,7 @@ struct Written {
     time: Option<(u64, u64)>,
     memory: u64,
     host_memory: u64,
-    digest: bool,
+    digest: Option<u64>,
 }
 
 /// The choice among a process's launches, as they come.
@@ -185,7 +185,7 @@ mod tests {
             time: Some((1, 2)),
             memory: 1,
             host_memory: 2,
-            digest: true,
+            digest: Some(1 << 28),
             ..plain.clone()
         };
         for options in [plain, full] {

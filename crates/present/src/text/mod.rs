@@ -107,6 +107,16 @@ impl Text<'_> {
             );
             writeln!(out, "  {} {what}", self.style.ink(Ink::Bad, "culprit"))?;
         }
+        let mut undigested: BTreeMap<&str, u64> = BTreeMap::new();
+        for l in &r.launches {
+            if let Some(why) = l.undigested.iter().flatten().next() {
+                *undigested.entry(why).or_default() += 1;
+            }
+        }
+        for (why, n) in undigested.into_iter().take(BRIEF) {
+            let launches = count(n, "launch", "launches");
+            writeln!(out, "  {} {launches}: {}", self.style.ink(Ink::Faint, "not digested"), clean(why))?;
+        }
         Ok(())
     }
 

@@ -4,7 +4,9 @@ use prlx_trace::kernel::{
     Alu, Arg, Block, End, FaultKind, Fidelity, Function, Guard, Level, Loc, Loop, Module, Node, NodeKind, Operand,
     Param, Scalar, Site, SiteClass, Source, SourceFile, Special, Steered, Step,
 };
-use prlx_trace::launch::{ArgInfo, Event, Fault, Lanes, Launch, OperandRecord, Origin, Totals, WarpStream, Window};
+use prlx_trace::launch::{
+    ArgInfo, Event, Fault, Lanes, Launch, OperandRecord, Origin, Pointee, Totals, WarpStream, Window,
+};
 use prlx_trace::process::{Device, Process, Skipped};
 use prlx_trace::{
     BlockId, Dim3, FileId, FuncId, LaneMask, LocId, LoopId, ModuleId, Recording, SiteId, Slot, Streams, Trace, WarpId,
@@ -229,6 +231,14 @@ fn recording(r: &mut Random, modules: usize, warps: u64, most: usize) -> Recordi
         start: r.bits(),
         fidelity: r.one(Fidelity::ALL),
         skipped: r.maybe(Random::text),
+        pointees: r.some(3, |r| Pointee {
+            offset: r.id(99) * 8,
+            bytes: r.bits(),
+            digested: r.bits() >> 9,
+            before: r.maybe(Random::bits),
+            after: r.maybe(Random::bits),
+        }),
+        undigested: r.maybe(Random::text),
         fault: r.maybe(|r| Fault {
             kind: r.one(FaultKind::ALL),
             text: r.text(),

@@ -38,6 +38,18 @@ enum State {
 unsafe impl Send for Dma {}
 
 impl Dma {
+    /// So many, not 0, each with room for `size` bytes, from one allocation.
+    pub fn several(library: Library, count: usize, size: usize) -> Result<Vec<Dma>, Failure> {
+        let Dma { event, at, .. } = Dma::new(library, count * size)?;
+        let part = |i: usize| {
+            let event = if i == 0 { event } else { library.event()? };
+            // SAFETY: `count` parts of `size` bytes were allocated, and each is one value's alone.
+            let at = unsafe { at.add(i * size) };
+            Ok(Dma { library, event, at, size, state: State::Idle, filled: 0 })
+        };
+        (0..count).map(part).collect()
+    }
+
     /// With room for `size` bytes, not 0.
     pub fn new(library: Library, size: usize) -> Result<Dma, Failure> {
         let event = library.event()?;

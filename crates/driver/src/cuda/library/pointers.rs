@@ -1,0 +1,68 @@
+//! What an address leads to, and kernels of our own in streams of the program's.
+
+use std::ffi::c_void;
+use std::ptr::null_mut;
+
+use super::super::calls::pointer;
+use super::{Failure, Function, Library, Stream};
+
+/// Memory that the driver knows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Held {
+    /// `CUmemorytype`.
+    pub kind: u32,
+    /// The device's ordinal.
+    pub device: u32,
+    /// Whether its pages go to where they are used.
+    pub managed: bool,
+    /// Whether the current context's device may read it.
+    pub readable: bool,
+    /// Where it ends: the allocation, or the part of it that has memory.
+    pub end: u64,
+}
+
+impl Library {
+    /// The memory that an address lies in; `None` if the driver knows of none.
+    pub fn held(&self, at: u64) -> Option<Held> {
+        use pointer::{
+            ACCESS_FLAGS, DEVICE_ORDINAL, IS_MANAGED, MAPPED, MAPPING_SIZE, MAPPING_START, MEMORY_TYPE, RANGE_SIZE,
+            RANGE_START,
+        };
+        let mut asked = [
+            MEMORY_TYPE,
+            DEVICE_ORDINAL,
+            IS_MANAGED,
+            MAPPED,
+            ACCESS_FLAGS,
+            RANGE_START,
+            RANGE_SIZE,
+            MAPPING_START,
+            MAPPING_SIZE,
+        ];
+        // None is larger; what is smaller lies in front.
+        let mut answers = [0u64; 9];
+        let mut places = answers.each_mut().map(|a| (&raw mut *a).cast::<c_void>());
+        call!(self.cuPointerGetAttributes(asked.len() as u32, asked.as_mut_ptr(), places.as_mut_ptr(), at)).ok()?;
+        let [kind, device, managed, mapped, access, start, size, from, length] = answers;
+        let end = start.checked_add(size)?;
+        // Of what was reserved a part may have memory.
+        let end = if length == 0 { end } else { end.min(from.checked_add(length)?) };
+        let readable = mapped != 0 && access as u32 & pointer::READ != 0 && end > at;
+        let held = Held { kind: kind as u32, device: device as u32, managed: managed != 0, readable, end: end.max(at) };
+        (held.kind != 0).then_some(held)
+    }
+
+    /// Puts a kernel into a stream: CTAs along x and y, threads along x, and each parameter.
+    pub fn start(
+        &self,
+        function: Function,
+        stream: Stream,
+        [x, y]: [u32; 2],
+        threads: u32,
+        params: &[&[u8]],
+    ) -> Result<(), Failure> {
+        let mut each: Vec<*mut c_void> = params.iter().map(|p| p.as_ptr().cast_mut().cast()).collect();
+        let (each, none) = (each.as_mut_ptr(), null_mut());
+        call!(self.cuLaunchKernel(function.0, x, y, 1, threads, 1, 1, 0, stream.0, each, none))
+    }
+}

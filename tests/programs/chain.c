@@ -1,0 +1,53 @@
+// A chain of launches, each from what the one before left. argv: which of them is another kernel of the same name, how the
+// parameters come (one, buffer), whether its module can be rewritten (new, old), and what else is launched (graph).
+#include "cu.h"
+
+int main(int argc, char **argv) {
+    int wrong = argc > 1 ? atoi(argv[1]) : -1, buffers = argc > 2 && !strcmp(argv[2], "buffer");
+    int old = argc > 3 && !strcmp(argv[3], "old"), graphs = argc > 4;
+    CUmodule modules[2];
+    CUfunction functions[2];
+    CUstream stream;
+    CUdeviceptr data;
+    unsigned n = 64, host[256];
+    start();
+    for (int i = 0; i < 2; i++) {
+        char *text = saxpy("");
+        // Another number is added where x is odd.
+        if (i) memcpy(strstr(text, "bias = 5"), "bias = 6", 8);
+        if (old) memcpy(strstr(text, "sm_80"), "sm_60", 5);
+        OK(cuModuleLoadData(&modules[i], text));
+        OK(cuModuleGetFunction(&functions[i], modules[i], "saxpy"));
+    }
+    OK(cuStreamCreate(&stream, 1));
+    // Four arrays in one allocation, which does not begin with them.
+    OK(cuMemAlloc_v2(&data, 32 + sizeof host));
+    data += 32;
+    for (int i = 0; i < 256; i++) host[i] = i * 3;
+    OK(cuMemcpyHtoD_v2(data, host, sizeof host));
+    for (int i = 0; i < 6; i++) {
+        struct { unsigned n, a; CUdeviceptr x, y; } all = {n, 3, data + 256 * (i % 4), data + 256 * ((i + 1) % 4)};
+        size_t length = sizeof all;
+        void *params[] = {&all.n, &all.a, &all.x, &all.y}, *extra[] = {(void *)1, &all, (void *)2, &length, 0};
+        CUfunction function = functions[i == wrong];
+        OK(cuLaunchKernel(function, 2, 1, 1, 32, 1, 1, 0, stream, buffers ? 0 : params, buffers ? extra : 0));
+    }
+    if (graphs) {
+        CUgraph graph;
+        CUgraphExec exec;
+        unsigned a = 1;
+        CUdeviceptr y = data + 256;
+        void *params[] = {&n, &a, &data, &y};
+        OK(cuStreamBeginCapture_v2(stream, 0));
+        OK(cuLaunchKernel(functions[0], 2, 1, 1, 32, 1, 1, 0, stream, params, 0));
+        OK(cuStreamEndCapture(stream, &graph));
+        OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+        OK(cuGraphLaunch(exec, stream));
+    }
+    OK(cuStreamSynchronize(stream));
+    OK(cuMemcpyDtoH_v2(host, data, sizeof host));
+    unsigned sum = 0;
+    for (int i = 0; i < 256; i++) sum = sum * 31 + host[i];
+    printf("%08x\n", sum);
+    return 0;
+}
