@@ -14,10 +14,14 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use prlx_driver::Job;
 use prlx_probe::Plan;
 use prlx_trace::Level;
-use support::{emulator, observe, program, record, same};
+use support::{emulator, observe, program, record_in, same};
 
 /// Seed 0 is the fair schedule; the others split warps and interleave as they please.
 const SEEDS: &[u64] = &[0, 1, 7];
+
+/// Bytes for streams: enough that each warp begins with a chunk; and so few that some must fetch their first, if that is all
+/// that they need.
+const POOLS: [u64; 2] = [32 << 20, 12 << 10];
 
 /// What notices a fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,14 +63,16 @@ const INSTRUMENTER: &[InCode] = &[
           (":\n\tmov.u32 %prlx_trip0, 0;", ":", 2)], Oracle::Streams),
     ("last word not written", "cuda/spmv_csr", Level::Path,
         &[("@%prlx_q bra $prlx_last", "bra $prlx_last", 1)], Oracle::Streams),
-    ("link published without compare-and-swap", "cuda/state_machine", Level::Path,
+    ("link published without compare-and-swap", "cuda/branch_table", Level::Path,
         &[("atom.global.cas.b64 %prlx_y, [%prlx_link], 0, %prlx_x;",
-           "st.global.u64 [%prlx_link], %prlx_x;\n\tmov.u64 %prlx_y, 0;", 2)], Oracle::Streams),
+           "st.global.u64 [%prlx_link], %prlx_x;\n\tmov.u64 %prlx_y, 0;", 3)], Oracle::Streams),
     ("lane 0 leads events, there or not", "cuda/spmv_csr", Level::Events,
-        &[("neg.s32 %prlx_a, %prlx_mask;\n\tand.b32 %prlx_a, %prlx_a, %prlx_mask;", "mov.u32 %prlx_a, 1;", 9)],
+        &[("and.b32 %prlx_b, %prlx_b, %prlx_mask;\n\tsetp.eq.u32 %prlx_lead, %prlx_b, 0;",
+           "mov.u32 %prlx_b, %laneid;\n\tsetp.eq.u32 %prlx_lead, %prlx_b, 0;", 9)],
         Oracle::Streams),
     ("lane 0 in every mask", "cuda/spmv_csr", Level::Events,
-        &[("st.global.cg.v4.u32", "or.b32 %prlx_mask, %prlx_mask, 1;\n\tst.global.cg.v4.u32", 9)], Oracle::Streams),
+        &[("@%prlx_lead st.global.cg.v4.u32", "or.b32 %prlx_mask, %prlx_mask, 1;\n\t@%prlx_lead st.global.cg.v4.u32", 9)],
+        Oracle::Streams),
     ("value folded twice", "cuda/saxpy", Level::Print,
         &[("mad.lo.s64 %prlx_hash2, %prlx_hash2, -7046029254386353131, %prlx_v;",
            "mad.lo.s64 %prlx_hash2, %prlx_hash2, -7046029254386353131, %prlx_v;\n\
@@ -79,7 +85,7 @@ const INSTRUMENTER: &[InCode] = &[
     ("visits not counted", "cuda/early_exit", Level::Operands,
         &[("add.u32 %prlx_visit7, %prlx_visit7, 1;", "", 1)], Oracle::Streams),
     ("warps of all CTAs in one stream", "cuda/mandelbrot", Level::Path,
-        &[("add.u64 %prlx_warp, %prlx_warp, %prlx_x;", "", 8)], Oracle::Streams),
+        &[("mad.lo.u32 %prlx_warp, %prlx_c, %prlx_b, %prlx_a;", "mov.u32 %prlx_warp, %prlx_a;", 5)], Oracle::Streams),
     ("callee's word not taken back", "cuda/noinline_call", Level::Path,
         &[("ld.local.u32 %prlx_word, [prlx_record+16];", "", 1)], Oracle::Streams),
 ];
@@ -166,11 +172,14 @@ fn noticed(
     text: &str,
     plan: &Plan,
 ) -> Result<Option<(Oracle, String)>, Failed> {
-    for &seed in SEEDS {
+    for (&seed, pool) in SEEDS.iter().flat_map(|seed| POOLS.map(|pool| (seed, pool))) {
         job.config.seed = seed;
         let hooks = observe(job, reference)?;
-        let code = match record(job, text, plan) {
-            Ok(code) => code,
+        let code = match record_in(job, text, plan, pool) {
+            Ok(code) if code.launch.totals.dropped == 0 => code,
+            // It needs more than that: the larger pool says what is wrong.
+            _ if pool < POOLS[0] => continue,
+            Ok(_) => return Ok(Some((Oracle::Fault, format!("seed {seed}: the pool was too small")))),
             Err(e) => return Ok(Some((Oracle::Fault, format!("seed {seed}: {e}")))),
         };
         if code.damaged {
