@@ -3,6 +3,7 @@
 //! Holds: what comes from a trace is escaped for a terminal ([`clean`]).
 
 use prlx_analyze::Kind;
+use prlx_analyze::look::{Look, Mark, Nest, Step, Within};
 use prlx_analyze::report::{Coverage, Finding, LaunchReport, Location, ProcessPair, Report, Sites, Verdict, WarpHit};
 use prlx_trace::LaneMask;
 use prlx_trace::kernel::{FaultKind, Level, SiteClass};
@@ -246,6 +247,26 @@ pub(crate) fn step_value(class: SiteClass, v: u64) -> String {
         SiteClass::Branch | SiteClass::Guard | SiteClass::Select | SiteClass::Switch => value(class, v),
         _ if v == 0 => String::new(),
         _ => format!("{v:#x}"),
+    }
+}
+
+/// The trips, from 1, of the loops that a step is in; with a stroke where the sides' differ.
+pub(crate) fn trips(look: &Look, s: &Step) -> Vec<String> {
+    let looping = |w: &&Within| look.nest.get(w.nest as usize).is_some_and(|n| n.looping);
+    let one = |w: &Within| match (w.trip, s.mark) {
+        ([a, b], Mark::Same | Mark::Differs) if a != b => format!("{}/{}", a + 1, b + 1),
+        ([_, b], Mark::B) => (b + 1).to_string(),
+        ([a, _], _) => (a + 1).to_string(),
+    };
+    s.within.iter().filter(looping).map(one).collect()
+}
+
+/// A loop or call that a lane went through.
+pub(crate) fn nest(n: &Nest) -> String {
+    match &n.location {
+        Some(l) if n.looping => format!("loop at {}", place(l)),
+        _ if n.looping => format!("loop in {}", clean(&plain(&n.function))),
+        _ => format!("call of {}", clean(&plain(&n.function))),
     }
 }
 

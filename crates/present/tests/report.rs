@@ -10,7 +10,7 @@ use prlx_trace::kernel::*;
 use prlx_trace::launch::*;
 use prlx_trace::{SiteId, Streams, Trace, WarpId};
 use toy::build::{self, trace};
-use toy::{compare, flipped, operands, run, toy};
+use toy::{check, compare, flipped, operands, run, toy};
 
 fn as_text(r: &Report, style: Style) -> String {
     let mut out = Vec::new();
@@ -24,20 +24,10 @@ fn as_json(r: &Report) -> String {
     String::from_utf8(out).unwrap()
 }
 
-fn check(name: &str, got: &str) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/cases/report").join(name);
-    if std::env::var_os("BLESS").is_some() {
-        std::fs::write(&path, got).unwrap();
-        return;
-    }
-    let want = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(got, want, "{name} is not as blessed; BLESS=1 writes it");
-}
-
 #[test]
 fn a_flip_with_operands() {
     let (a, b, mut r) = flipped();
-    check("flip-bare.txt", &as_text(&r, Style::default()));
+    check("report", "flip-bare.txt", &as_text(&r, Style::default()));
     let f = &r.launches[0].findings[0];
     let windows = [0, 1].map(|side| window_for(f, side).unwrap());
     assert_eq!(windows[0].sites, [SiteId(1), SiteId(12), SiteId(13)]);
@@ -47,10 +37,10 @@ fn a_flip_with_operands() {
     let f = &r.launches[0].findings[0];
     let first: Vec<_> = f.slice.iter().filter(|n| n.first).map(|n| n.text.as_str()).collect();
     assert_eq!(first, ["ld.const.f32 %f2, [limits];"]);
-    check("flip.txt", &as_text(&r, Style::default()));
-    check("flip-narrow.txt", &as_text(&r, Style { width: 60, ..Style::default() }));
-    check("flip-color.txt", &as_text(&r, Style { color: true, width: 100 }));
-    check("flip.json", &as_json(&r));
+    check("report", "flip.txt", &as_text(&r, Style::default()));
+    check("report", "flip-narrow.txt", &as_text(&r, Style { width: 60, ..Style::default() }));
+    check("report", "flip-color.txt", &as_text(&r, Style { color: true, width: 100 }));
+    check("report", "flip.json", &as_json(&r));
 }
 
 #[test]
@@ -58,8 +48,8 @@ fn equal_runs() {
     let (toy, m) = toy();
     let a = run(&m, &toy, 4, |_, _, _| {});
     let r = compare(&a, &a);
-    check("same.txt", &as_text(&r, Style::default()));
-    check("same.json", &as_json(&r));
+    check("report", "same.txt", &as_text(&r, Style::default()));
+    check("report", "same.json", &as_json(&r));
 }
 
 #[test]
@@ -67,7 +57,7 @@ fn more_trips() {
     let (toy, m) = toy();
     let a = run(&m, &toy, 2, |_, _, _| {});
     let b = run(&m, &toy, 2, |_, l, h| h.adds.push((SiteId(6), vec![2], u64::from(l % 3))));
-    check("more-trips.txt", &as_text(&compare(&a, &b), Style::default()));
+    check("report", "more-trips.txt", &as_text(&compare(&a, &b), Style::default()));
 }
 
 #[test]
@@ -79,7 +69,7 @@ fn a_dropped_trip() {
             h.drops.push((SiteId(8), vec![], 3));
         }
     });
-    check("dropped-trip.txt", &as_text(&compare(&a, &b), Style::default()));
+    check("report", "dropped-trip.txt", &as_text(&compare(&a, &b), Style::default()));
 }
 
 #[test]
@@ -94,7 +84,7 @@ fn many_findings() {
         5 => h.adds.push((SiteId(6), vec![5], 1)),
         _ => {}
     });
-    check("many.txt", &as_text(&compare(&a, &b), Style::default()));
+    check("report", "many.txt", &as_text(&compare(&a, &b), Style::default()));
 }
 
 #[test]
@@ -109,8 +99,8 @@ fn not_everything_was_seen() {
     b.launches[0].streams = Streams::new(warps);
     b.modules[0].sites[3].skipped = Some("left out by the filter".into());
     let r = compare(&a, &b);
-    check("unknown.txt", &as_text(&r, Style::default()));
-    check("unknown.json", &as_json(&r));
+    check("report", "unknown.txt", &as_text(&r, Style::default()));
+    check("report", "unknown.json", &as_json(&r));
 }
 
 #[test]
@@ -132,7 +122,7 @@ fn inputs_and_outputs() {
     l.params[8..12].copy_from_slice(&0.7f32.to_le_bytes());
     l.args[0].after = Some(0xfeed);
     let r = compare(&a, &b);
-    check("outputs.txt", &as_text(&r, Style::default()));
+    check("report", "outputs.txt", &as_text(&r, Style::default()));
 }
 
 #[test]
@@ -151,7 +141,7 @@ fn fingerprints() {
         t.launches[0].launch.level = Level::Print;
         t
     };
-    check("fingerprints.txt", &as_text(&compare(&make(false), &make(true)), Style::default()));
+    check("report", "fingerprints.txt", &as_text(&compare(&make(false), &make(true)), Style::default()));
 }
 
 #[test]
@@ -162,7 +152,7 @@ fn many_launches() {
     b.launches.insert(0, good.clone());
     b.launches.push(good.clone());
     b.launches.push(good);
-    check("launches.txt", &as_text(&compare(&a2, &b), Style::default()));
+    check("report", "launches.txt", &as_text(&compare(&a2, &b), Style::default()));
 }
 
 #[test]
@@ -182,7 +172,7 @@ fn names_can_not_write_to_the_terminal() {
     r.names[0] = "\x1b[1mgood".into();
     let got = as_text(&r, Style::default());
     assert!(!got.chars().any(|c| c.is_control() && c != '\n'), "{got}");
-    check("escapes.txt", &got);
+    check("report", "escapes.txt", &got);
 }
 
 /// Lines keep to the width asked for, or nearly: places and values are never clipped.

@@ -2,8 +2,6 @@
 
 mod toy;
 
-use std::path::PathBuf;
-
 use prlx_analyze::look::{LookOptions, Scene, look};
 use prlx_analyze::{Report, attach_operands, window_for};
 use prlx_present::tui::{App, Flow, Subject};
@@ -12,7 +10,7 @@ use proptest::prelude::*;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
-use toy::{compare, flipped, operands};
+use toy::{check, compare, flipped, operands};
 
 /// Recordings, what comparing them gives, and its sources.
 struct Case {
@@ -68,29 +66,19 @@ fn screen(app: &mut App<'_>, width: u16, height: u16) -> String {
         .collect()
 }
 
-fn check(name: &str, got: &str) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/cases/tui").join(name);
-    if std::env::var_os("BLESS").is_some() {
-        std::fs::write(&path, got).unwrap();
-        return;
-    }
-    let want = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(got, want, "{name} is not as blessed; BLESS=1 writes it");
-}
-
 #[test]
 fn every_view() {
     let case = case();
     let mut app = case.app();
-    check("first.txt", &screen(&mut app, 130, 32));
+    check("tui", "first.txt", &screen(&mut app, 130, 32));
     for (key, name) in
         [("2", "source"), ("3", "steps"), ("4", "lanes"), ("5", "loops"), ("6", "operands"), ("7", "why")]
     {
         press(&mut app, key);
-        check(&format!("{name}.txt"), &screen(&mut app, 130, 32));
+        check("tui", &format!("{name}.txt"), &screen(&mut app, 130, 32));
     }
     press(&mut app, "?");
-    check("help.txt", &screen(&mut app, 130, 32));
+    check("tui", "help.txt", &screen(&mut app, 130, 32));
 }
 
 /// The line that the cursor is on, by copying it.

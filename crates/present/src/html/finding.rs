@@ -139,20 +139,10 @@ fn steps(look: &Look) -> String {
             let name = format!("{} {}", el("span", "place", esc(&place)), el("code", "", esc(&site.text)));
             el("td", "", words::step_value(site.class, value)) + &el("td", "", name)
         };
-        let trips: Vec<String> = s
-            .within
-            .iter()
-            .filter(|w| look.nest.get(w.nest as usize).is_some_and(|n| n.looping))
-            .map(|w| match (w.trip, s.mark) {
-                ([a, b], Mark::Same | Mark::Differs) if a != b => format!("{}/{}", a + 1, b + 1),
-                ([_, b], Mark::B) => (b + 1).to_string(),
-                ([a, _], _) => (a + 1).to_string(),
-            })
-            .collect();
         format!(
             "<tr class=\"{class}{here}\"><th>{}</th><td>{}</td>{}{}</tr>",
             look.before + i as u64,
-            trips.join(" · "),
+            words::trips(look, s).join(" · "),
             cell(0),
             cell(1)
         )
@@ -176,11 +166,6 @@ fn nest(look: &Look) -> String {
         .nest
         .iter()
         .map(|n| {
-            let name = match &n.location {
-                Some(l) if n.looping => format!("loop at {}", words::place(l)),
-                _ if n.looping => format!("loop in {}", plain(&n.function)),
-                _ => format!("call of {}", plain(&n.function)),
-            };
             let sides = |v: [u64; 2]| {
                 let class = if v[0] == v[1] { "" } else { "bad" };
                 [el("td", "num", number(v[0])), el("td", &format!("num {class}"), number(v[1]))].concat()
@@ -189,7 +174,7 @@ fn nest(look: &Look) -> String {
             let name = format!(
                 "<td class=\"tree\" style=\"padding-left:{}em\">{}</td>",
                 0.4 + 1.4 * n.depth as f64,
-                esc(&name)
+                esc(&words::nest(n))
             );
             let class = if n.differ > 0 { "differs" } else { "" };
             el("tr", class, name + &sides(n.entered) + &trips + &sides(n.visits) + &el("td", "num", number(n.differ)))

@@ -1,13 +1,13 @@
 //! What each view shows, as lines.
 
-use prlx_analyze::look::{Look, Mark, Step};
+use prlx_analyze::look::{Look, Mark, Nest, Step};
 use prlx_analyze::report::{Finding, LaunchReport, Operands, SiteInfo};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 
 use super::Subject;
 use super::app::Row;
-use crate::text::paint::{clean, number, pad, plain};
+use crate::text::paint::{clean, number, pad};
 use crate::text::{Style as Layout, lead, text};
 use crate::words;
 
@@ -247,16 +247,8 @@ fn steps(look: &Look, ink: Ink) -> Pane {
         let place = site.location.as_ref().map(words::short).unwrap_or_default();
         (words::step_value(site.class, value), format!("{place} {}", instruction(site)))
     };
-    let trips = |s: &Step| {
-        let of = |w: &&prlx_analyze::look::Within| look.nest.get(w.nest as usize).is_some_and(|n| n.looping);
-        let one = |w: &prlx_analyze::look::Within| match (w.trip, s.mark) {
-            ([a, b], Mark::Same | Mark::Differs) if a != b => format!("{}/{}", a + 1, b + 1),
-            ([_, b], Mark::B) => (b + 1).to_string(),
-            ([a, _], _) => (a + 1).to_string(),
-        };
-        s.within.iter().filter(of).map(one).collect::<Vec<_>>().join("·")
-    };
-    let rows: Vec<_> = look.steps.iter().map(|s| (trips(s), [told(s, 0), told(s, 1)], s.mark)).collect();
+    let rows: Vec<_> =
+        look.steps.iter().map(|s| (words::trips(look, s).join("·"), [told(s, 0), told(s, 1)], s.mark)).collect();
     let wide = |all: &mut dyn Iterator<Item = &String>, least: usize| {
         all.map(|t| t.chars().count()).max().unwrap_or(0).max(least)
     };
@@ -342,14 +334,7 @@ fn lanes(look: &Look, launch: &LaunchReport, ink: Ink) -> Pane {
 }
 
 fn loops(look: &Look, ink: Ink) -> Pane {
-    let name = |n: &prlx_analyze::look::Nest| {
-        let what = match &n.location {
-            Some(l) if n.looping => format!("loop at {}", words::place(l)),
-            _ if n.looping => format!("loop in {}", clean(&plain(&n.function))),
-            _ => format!("call of {}", clean(&plain(&n.function))),
-        };
-        format!("{}{what}", "  ".repeat(n.depth as usize))
-    };
+    let name = |n: &Nest| format!("{}{}", "  ".repeat(n.depth as usize), words::nest(n));
     let mut pane = Pane::new();
     if look.nest.is_empty() {
         return Pane::said("this lane goes through no loop and calls nothing");

@@ -5,6 +5,8 @@
 #[path = "../../../analyze/tests/build/mod.rs"]
 pub mod build;
 
+use std::path::PathBuf;
+
 use build::{Hashed, S, module, trace};
 use prlx_analyze::{DiffOptions, Report, diff};
 use prlx_trace::kernel::*;
@@ -125,4 +127,15 @@ pub fn operands(t: &Trace, window: Window, threshold: f32) -> Trace {
     t.launches[0].launch.level = Level::Operands;
     t.launches[0].launch.window = Some(window);
     t
+}
+
+/// Holds a text against `tests/cases/FOLDER/NAME`; `BLESS=1` writes it.
+pub fn check(folder: &str, name: &str, got: &str) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/cases").join(folder).join(name);
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&path, got).unwrap();
+        return;
+    }
+    let want = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(got, want, "{name} is not as blessed; BLESS=1 writes it");
 }
