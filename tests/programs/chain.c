@@ -1,10 +1,18 @@
 // A chain of launches, each from what the one before left. argv: which of them is another kernel of the same name, how the
-// parameters come (one, buffer), whether its module can be rewritten (new, old), and what else is launched (graph).
+// parameters come (one, buffer; padded: in a structure, for which what lies in its padding comes last), whether its module can
+// be rewritten (new, old), and what else is launched (graph).
 #include "cu.h"
+
+static void replace(char *text, const char *from, const char *to) {
+    char *at = strstr(text, from);
+    memmove(at + strlen(to), at + strlen(from), strlen(at + strlen(from)) + 1);
+    memcpy(at, to, strlen(to));
+}
 
 int main(int argc, char **argv) {
     int wrong = argc > 1 ? atoi(argv[1]) : -1, buffers = argc > 2 && !strcmp(argv[2], "buffer");
-    int old = argc > 3 && !strcmp(argv[3], "old"), graphs = argc > 4;
+    int padded = argc > 2 && !strcmp(argv[2], "padded"), padding = padded && argc > 4 ? atoi(argv[4]) : 0;
+    int old = argc > 3 && !strcmp(argv[3], "old"), graphs = argc > 4 && !strcmp(argv[4], "graph");
     CUmodule modules[2];
     CUfunction functions[2];
     CUstream stream;
@@ -15,6 +23,13 @@ int main(int argc, char **argv) {
         char *text = saxpy("");
         // Another number is added where x is odd.
         if (i) memcpy(strstr(text, "bias = 5"), "bias = 6", 8);
+        if (padded) {
+            replace(text, "(.param .u32 n, .param .u32 a, .param .u64 x, .param .u64 y)", "(.param .align 8 .b8 all[40])");
+            replace(text, "[n]", "[all]");
+            replace(text, "[a]", "[all+24]");
+            replace(text, "[x]", "[all+8]");
+            replace(text, "[y]", "[all+16]");
+        }
         if (old) memcpy(strstr(text, "sm_80"), "sm_60", 5);
         OK(cuModuleLoadData(&modules[i], text));
         OK(cuModuleGetFunction(&functions[i], modules[i], "saxpy"));
@@ -29,8 +44,12 @@ int main(int argc, char **argv) {
         struct { unsigned n, a; CUdeviceptr x, y; } all = {n, 3, data + 256 * (i % 4), data + 256 * ((i + 1) % 4)};
         size_t length = sizeof all;
         void *params[] = {&all.n, &all.a, &all.x, &all.y}, *extra[] = {(void *)1, &all, (void *)2, &length, 0};
+        // Behind n and a.
+        struct { unsigned n, pad; CUdeviceptr x, y; unsigned a, more; char flag, rest[7]; } part = {n, padding, all.x, all.y, 3};
+        memset(&part.more, padding, 4 + sizeof part.rest + 1);
+        void *whole[] = {&part};
         CUfunction function = functions[i == wrong];
-        OK(cuLaunchKernel(function, 2, 1, 1, 32, 1, 1, 0, stream, buffers ? 0 : params, buffers ? extra : 0));
+        OK(cuLaunchKernel(function, 2, 1, 1, 32, 1, 1, 0, stream, buffers ? 0 : padded ? whole : params, buffers ? extra : 0));
     }
     if (graphs) {
         CUgraph graph;

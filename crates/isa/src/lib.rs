@@ -2,7 +2,7 @@
 //!
 //! [`image`] finds PTX in files that hold it: cubins, fatbins, programs. [`ptx`] reads PTX (AMDGPU will be a sibling). [`view`] is what everything else sees: functions, instructions with
 //! resolved operands, blocks. [`graph`] gives dominators, post-dominators and loops; [`flow`] gives def-use chains and
-//! decisions.
+//! decisions; [`params`] says which bytes of its parameters a kernel reads.
 //!
 //! Holds: parsing never fails and never panics; every instruction is a range of the source; what is not understood is
 //! opaque and survives. Misses: nothing here judges validity, which is the assembler's; textures' formats are not read.
@@ -10,6 +10,7 @@
 pub mod flow;
 pub mod graph;
 pub mod image;
+pub mod params;
 mod print;
 pub mod ptx;
 pub mod view;

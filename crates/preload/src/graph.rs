@@ -96,6 +96,7 @@ unsafe fn one(real: &Functions, handle: *mut c_void) -> Option<Node> {
         }
         let cluster = cluster(real, handle);
         let shape = Shape { grid: said.grid, block: said.block, shared: said.shared, cluster };
+        let params = kernel.recorded(params);
         Some(Node { handle: handle.addr(), context, module, kernel, shape, params, twice: false })
     }
 }

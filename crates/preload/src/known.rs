@@ -8,9 +8,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::c_void;
+use std::ops::Range;
 use std::sync::{Arc, LazyLock, OnceLock, PoisonError, RwLock};
 
 use prlx_driver::job::counted;
+use prlx_isa::params::unread;
 use prlx_isa::view::FunctionKind;
 use prlx_probe::Plan;
 use prlx_trace::Dim3;
@@ -38,10 +40,23 @@ pub struct Kernel {
     pub params: Vec<(usize, usize)>,
     /// Where the next parameter lies behind these, in bytes, as PTX lays them out.
     pub end: usize,
+    /// Bytes of its parameters that it never reads, as padding: they are recorded as zeros, for they mean nothing.
+    pub unread: Vec<Range<usize>>,
     /// CTAs that each of a grid's numbers stands for, for a kernel that counts clusters.
     pub counted: Dim3,
     /// Why it was not rewritten.
     pub skipped: Option<String>,
+}
+
+impl Kernel {
+    /// Parameters as they are recorded, from what the program passed.
+    pub fn recorded(&self, mut params: Vec<u8>) -> Vec<u8> {
+        for part in &self.unread {
+            let end = part.end.min(params.len());
+            params.get_mut(part.start..end).unwrap_or_default().fill(0);
+        }
+        params
+    }
 }
 
 impl Module {
@@ -55,6 +70,7 @@ impl Module {
                 function: i,
                 end: params.iter().map(|(at, size)| at + size).max().unwrap_or(0).next_multiple_of(8),
                 params,
+                unread: unread(view, function).into_iter().map(|r| r.start as usize..r.end as usize).collect(),
                 counted: counted(&function.limits),
                 skipped: plan.functions.get(i).and_then(|f| f.skipped.clone()),
             };

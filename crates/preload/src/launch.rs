@@ -79,7 +79,7 @@ pub struct Room {
     /// What the hidden parameter says.
     pub context: u64,
     hidden: Option<Hidden>,
-    /// What the kernel is, and its parameters as PTX lays them out.
+    /// What the kernel is, and its parameters as PTX lays them out and as they are recorded.
     pub found: Found,
     /// See above.
     pub params: Vec<u8>,
@@ -141,6 +141,7 @@ impl Room {
                 self.params.resize(kernel.params.iter().map(|(at, size)| at + size).max().unwrap_or(0), 0);
             }
         }
+        self.params = kernel.recorded(std::mem::take(&mut self.params));
         let bytes = self.params.clone();
         self.hidden = think(|| match what {
             Use::Launch(shape, stream, own) => record::begin(real, (&module, &kernel), shape, bytes, stream, own),
@@ -189,8 +190,10 @@ unsafe fn parameters(
     if params.is_null() {
         // SAFETY: the caller's promise.
         let from = unsafe { buffer(list) }?;
-        let size = from.len().min(bytes.len());
-        bytes[..size].copy_from_slice(&from[..size]);
+        // What lies between parameters is nothing.
+        for (at, size) in places.iter().filter(|(at, size)| at + size <= from.len()) {
+            bytes[*at..at + size].copy_from_slice(&from[*at..at + size]);
+        }
     } else {
         for (i, (at, size)) in places.iter().enumerate() {
             // SAFETY: the caller's promise: a pointer for each parameter, to as many bytes as it has.

@@ -303,6 +303,18 @@ fn the_culprit_is_the_first_launch_that_gets_the_same_and_leaves_something_else(
         assert_eq!(report.launches.iter().filter(|l| l.culprit).count(), 1);
         assert!(report.launches.iter().skip(4).all(|l| l.differences.len() >= 2), "{how:?} {:?}", report.launches);
     }
+    // What lies in a structure's padding is nothing that the kernel gets.
+    let of = |wrong: &str, padding: &str| digested(&folder, &program, &[wrong, "padded", "new", padding], 1 << 20);
+    let (good, bad) = (of("-1", "7"), of("3", "9"));
+    let params: Vec<_> = good.launches.iter().map(|r| &r.launch.params).collect();
+    assert!(params.iter().all(|p| p.len() == 40
+        && p[0] == 64
+        && p[24] == 3
+        && p[4..8] == [0; 4]
+        && p[28..] == [0; 12]));
+    let report = diff(&good, &bad, &DiffOptions::default()).unwrap();
+    assert_eq!(report.culprit().map(|l| l.launch), Some([3, 3]), "{:?}", report.launches);
+    assert!(report.launches[..3].iter().all(|l| l.differences.is_empty()), "{:?}", report.launches);
     // What was digested only in part says so, and nothing is a culprit then.
     let of = |wrong: &str| digested(&folder, &program, &[wrong, "one", "new", "graph"], 300);
     let report = diff(&of("-1"), &of("3"), &DiffOptions::default()).unwrap();

@@ -23,7 +23,8 @@ structures! {
         pub shared: u32,
         /// Lanes in a warp: 32 or 64.
         pub warp_size: u8,
-        /// The parameter buffer as launched, without the parameter that instrumenting appends.
+        /// The parameter buffer as launched, without the parameter that instrumenting appends. Of a program's launch, bytes that
+        /// its code never reads (padding) are 0.
         pub params: Vec<u8>,
         /// What the user calls the arguments and what buffers held.
         pub args: Vec<ArgInfo>,
