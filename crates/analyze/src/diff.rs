@@ -349,6 +349,7 @@ fn launches<'a>(
         ..LaunchReport::default()
     };
     out.culprit = launch::culprit([la, lb], &out.differences);
+    out.padding = launch::padding([ma, mb], [la, lb], &out.differences);
     out.undigested = [la, lb].map(launch::undigested);
     if out.skipped.iter().any(Option::is_some) {
         return Ok(unseen(out, [la, lb]));

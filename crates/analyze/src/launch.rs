@@ -16,6 +16,9 @@ use crate::value;
 /// The gaps of a launch, each once, in the order of their keys.
 pub(crate) type Gaps = BTreeMap<String, String>;
 
+/// Places of bytes that are spelt out.
+const SPELT: usize = 4;
+
 /// Whether a difference makes the verdict.
 pub(crate) fn decisive(d: &LaunchDifference) -> bool {
     d.what != LaunchPart::Input
@@ -42,17 +45,7 @@ pub(crate) fn differences(modules: [&Module; 2], launches: [&Launch; 2]) -> Vec<
     }
     let params = [0, 1].map(|s| modules[s].functions.get(launches[s].kernel.index()).map_or(&[][..], |f| &f.params));
     pointees(modules, launches, &mut put);
-    // Addresses say nothing where what they lead to is known.
-    let both = |offset: u32| launches.iter().all(|l| l.pointees.iter().any(|p| p.offset == offset));
-    let known: Vec<u32> = a.pointees.iter().map(|p| p.offset).filter(|o| both(*o)).collect();
-    let masked = |l: &Launch| {
-        let mut params = l.params.clone();
-        for at in &known {
-            params.get_mut(*at as usize..).into_iter().flatten().take(8).for_each(|b| *b = 0);
-        }
-        params
-    };
-    let masked = launches.map(masked);
+    let masked = masked(launches);
     if a.args.is_empty() && b.args.is_empty() && masked[0] != masked[1] {
         put(LaunchPart::Input, "parameters", value::unlike(masked.each_ref().map(|p| &p[..]), [[Scalar::B8; 2]; 2]));
     }
@@ -89,6 +82,19 @@ pub(crate) fn differences(modules: [&Module; 2], launches: [&Launch; 2]) -> Vec<
         }
     }
     out
+}
+
+/// The parameters, with zeros for addresses, which say nothing where what they lead to is known.
+fn masked(launches: [&Launch; 2]) -> [Vec<u8>; 2] {
+    let both = |offset: u32| launches.iter().all(|l| l.pointees.iter().any(|p| p.offset == offset));
+    let known: Vec<u32> = launches[0].pointees.iter().map(|p| p.offset).filter(|o| both(*o)).collect();
+    launches.map(|l| {
+        let mut params = l.params.clone();
+        for at in &known {
+            params.get_mut(*at as usize..).into_iter().flatten().take(8).for_each(|b| *b = 0);
+        }
+        params
+    })
 }
 
 /// What differs in what pointers lead to.
@@ -137,17 +143,64 @@ pub(crate) fn undigested(l: &Launch) -> Option<String> {
     }
 }
 
+/// Whether all that went into a launch is known. What pointers inside of buffers lead to is not, nor are module variables.
+fn known(l: &Launch) -> bool {
+    let mut buffers = l.args.iter().filter(|a| a.bytes.is_some()).map(|a| a.before).peekable();
+    let some = buffers.peek().is_some() || !l.pointees.is_empty();
+    some && buffers.all(|before| before.is_some()) && undigested(l).is_none()
+}
+
 /// Whether all that went into a launch is known and the same, and yet something else came out: what differs began here.
-/// What pointers inside of buffers lead to is not known of, nor are module variables.
 pub(crate) fn culprit(launches: [&Launch; 2], differences: &[LaunchDifference]) -> bool {
-    let known = |l: &Launch| {
-        let mut buffers = l.args.iter().filter(|a| a.bytes.is_some()).map(|a| a.before).peekable();
-        let some = buffers.peek().is_some() || !l.pointees.is_empty();
-        some && buffers.all(|before| before.is_some()) && undigested(l).is_none()
-    };
     launches.into_iter().all(known)
         && !differences.is_empty()
         && differences.iter().all(|d| d.what == LaunchPart::Output)
+}
+
+/// The bytes of structures among the parameters that are all that differs of what went in, if they may be padding, and the
+/// rest is known: `bytes 4 to 7 of p`. A structure begins with something that is set, so its first byte is none; what has a
+/// scalar's size counts as one, and has none.
+pub(crate) fn padding(
+    modules: [&Module; 2],
+    launches: [&Launch; 2],
+    differences: &[LaunchDifference],
+) -> Option<String> {
+    let inputs = differences.iter().filter(|d| d.what == LaunchPart::Input).count();
+    if inputs == 0 || !launches.into_iter().all(known) || differences.iter().any(|d| d.what == LaunchPart::Geometry) {
+        return None;
+    }
+    let params = [0, 1].map(|s| modules[s].functions.get(launches[s].kernel.index()).map_or(&[][..], |f| &f.params));
+    let masked = masked(launches);
+    let mut found: Vec<String> = Vec::new();
+    let mut differ = 0;
+    for (p, q) in params[0].iter().zip(params[1]) {
+        let range = p.offset as usize..(p.offset as usize).checked_add(p.size as usize)?;
+        let [a, b] = masked.each_ref().map(|m| m.get(range.clone()));
+        let (a, b) = (a?, b?);
+        if a == b {
+            continue;
+        }
+        let structure = p.size > p.ty.bits().div_ceil(8) && (p.offset, p.size) == (q.offset, q.size);
+        if !structure || a[0] != b[0] {
+            return None;
+        }
+        differ += 1;
+        let mut at = 0;
+        while let Some(from) = (at..a.len()).find(|i| a[*i] != b[*i]) {
+            at = (from..a.len()).find(|i| a[*i] == b[*i]).unwrap_or(a.len());
+            found.push(match at - from {
+                1 => format!("byte {from} of {}", p.name),
+                _ => format!("bytes {from} to {} of {}", at - 1, p.name),
+            });
+        }
+    }
+    // Something else differs too, as what a pointer leads to.
+    if inputs != differ {
+        return None;
+    }
+    let more = found.len().saturating_sub(SPELT);
+    found.truncate(SPELT);
+    Some(found.join(", ") + &if more > 0 { format!(" and {more} more places") } else { String::new() })
 }
 
 /// Whether a level tells of a site: `path` tells of decisions alone.

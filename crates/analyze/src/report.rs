@@ -155,6 +155,9 @@ data! {
         fidelity: [String; 2],
         /// All that went in is known and the same, and yet something else came out.
         culprit: bool,
+        /// The bytes of structures among the parameters that are all that differs of what went in, as `bytes 4 to 7 of p`, if the rest is
+        /// known and they may be padding, which nobody sets.
+        padding: Option<String>,
         /// By side: why not all is digested that its pointers lead to, if digests were asked for.
         undigested: [Option<String>; 2],
         /// By side: the module's name.
@@ -563,6 +566,15 @@ impl Report {
     /// The first launch into which the same went, and out of which something else came.
     pub fn culprit(&self) -> Option<&LaunchReport> {
         self.launches.iter().find(|l| l.culprit)
+    }
+    /// Of launches before the culprit, the first that may be it: something else came out, and what differs of what went in may
+    /// be padding. With how many other launches of its kernel have the same bytes differ, and left the same.
+    pub fn suspect(&self) -> Option<(&LaunchReport, u64)> {
+        let other = |l: &LaunchReport| l.differences.iter().any(|d| d.what == LaunchPart::Output);
+        let mut before = self.launches.iter().take_while(|l| !l.culprit);
+        let suspect = before.find(|l| l.padding.is_some() && other(l))?;
+        let alike = |l: &&LaunchReport| (&l.kernel, &l.padding) == (&suspect.kernel, &suspect.padding) && !other(l);
+        Some((suspect, self.launches.iter().filter(alike).count() as u64))
     }
     /// The finding to look at first: of the first launch that has any.
     pub fn first(&self) -> Option<(&LaunchReport, &Finding)> {

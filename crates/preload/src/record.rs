@@ -24,7 +24,7 @@ use prlx_driver::cuda::recorder::{Finished, Recorder, Ticket};
 use prlx_driver::cuda::{Context, Functions, Library, Stream};
 use prlx_driver::session::{self, Choice, Options};
 use prlx_isa::image::Target;
-use prlx_trace::kernel::Function;
+use prlx_trace::kernel::{Function, Param, Scalar};
 use prlx_trace::launch::ArgInfo;
 use prlx_trace::process::{Device, Skipped};
 use prlx_trace::{Dim3, FuncId, Launch, ModuleId, Streams, Writer};
@@ -61,8 +61,8 @@ struct Session {
     digesting: Digesting,
     /// Launches so far.
     launches: AtomicU64,
-    /// By name of a kernel that was not rewritten: the module that stands for its own.
-    others: Mutex<HashMap<String, Option<ModuleId>>>,
+    /// By a kernel that was not rewritten, its name and its parameters as far as they are known: the module that stands for its own.
+    others: Mutex<HashMap<(String, Places), Option<ModuleId>>>,
     /// Streams by order of first use.
     streams: Mutex<HashMap<usize, u32>>,
     /// By context; none where there can't be one.
@@ -438,6 +438,17 @@ impl Session {
         }
     }
 
+    /// The module that stands for that of a kernel that was not rewritten.
+    fn other(&self, name: &str, places: &[(usize, usize)]) -> Option<ModuleId> {
+        let mut others = lock(&self.others);
+        *others.entry((name.to_owned(), places.to_vec())).or_insert_with(|| {
+            let (skipped, params) = (Some(PASSED.to_owned()), named(places).collect());
+            let function = Function { name: name.to_owned(), kernel: true, skipped, params, ..Function::default() };
+            let module = prlx_trace::kernel::Module { functions: vec![function], ..Default::default() };
+            self.write(|file| file.module(&module))
+        })
+    }
+
     /// Writes a launch down that is not recorded.
     fn left_out(&self, launch: Launch, why: &str) {
         self.append(&Launch { skipped: Some(why.to_owned()), ..launch }, &Streams::default());
@@ -515,20 +526,6 @@ pub fn passed(
         return None;
     }
     let name = name.unwrap_or("?");
-    let mut others = lock(&session.others);
-    let id = match others.get(name) {
-        Some(id) => *id,
-        None => {
-            let skipped = Some(PASSED.to_owned());
-            let function = Function { name: name.to_owned(), kernel: true, skipped, ..Function::default() };
-            let module = prlx_trace::kernel::Module { functions: vec![function], ..Default::default() };
-            let id = session.write(|file| file.module(&module));
-            others.insert(name.to_owned(), id);
-            id
-        }
-    };
-    drop(others);
-    launch.module = id?;
     launch.stream = session.stream(handle);
     let (number, start) = (launch.number, launch.start);
     let of = || {
@@ -538,14 +535,16 @@ pub fn passed(
         if out.is_none() { session.here(real) } else { None }
     };
     let of = session.options.digest.and_then(|_| of());
+    let found = of.as_ref().map(|_| params());
+    let (bytes, places) = found.clone().flatten().unwrap_or_default();
+    launch.module = session.other(name, &places)?;
+    launch.args = named(&places).map(|p| ArgInfo { name: p.name, ty: p.ty, ..ArgInfo::default() }).collect();
+    launch.params = bytes;
     let mut digested = false;
     if let Some(of) = of {
         session.digested(&of, |digesting, _| digesting.come(LOOKS));
-        match params() {
-            Some((bytes, places)) => {
-                launch.params = bytes;
-                digested = session.digest(&of, &mut launch, handle, &places);
-            }
+        match found.flatten() {
+            Some(_) => digested = session.digest(&of, &mut launch, handle, &places),
             None => launch.undigested = Some(NO_PARAMS.to_owned()),
         }
     }
@@ -556,8 +555,23 @@ pub fn passed(
     digested.then_some(Hidden::Digested(number, handle))
 }
 
-/// A launch's parameters in one buffer; where each lies there, and its bytes.
-pub type Parameters = (Vec<u8>, Vec<(usize, usize)>);
+/// Where a kernel's parameters lie, and how many bytes each has.
+pub type Places = Vec<(usize, usize)>;
+/// A launch's parameters in one buffer, and where they lie there.
+pub type Parameters = (Vec<u8>, Places);
+
+/// Parameters of which no more is known: what they are called, and what they may be by their size.
+fn named(places: &[(usize, usize)]) -> impl Iterator<Item = Param> {
+    places.iter().enumerate().map(|(i, (at, size))| {
+        let ty = match size {
+            2 => Scalar::B16,
+            4 => Scalar::B32,
+            8 => Scalar::B64,
+            _ => Scalar::B8,
+        };
+        Param { name: format!("parameter {i}"), ty, offset: *at as u32, size: *size as u32 }
+    })
+}
 
 /// The stream that a launch goes to; `own`: none is the thread's own.
 fn in_stream(handle: *mut c_void, own: bool) -> *mut c_void {

@@ -315,6 +315,16 @@ fn the_culprit_is_the_first_launch_that_gets_the_same_and_leaves_something_else(
     let report = diff(&good, &bad, &DiffOptions::default()).unwrap();
     assert_eq!(report.culprit().map(|l| l.launch), Some([3, 3]), "{:?}", report.launches);
     assert!(report.launches[..3].iter().all(|l| l.differences.is_empty()), "{:?}", report.launches);
+    // Without PTX nobody can tell what is padding: it is said which bytes may be, and that they differ where the same came out.
+    let of = |wrong: &str, padding: &str| digested(&folder, &program, &[wrong, "padded", "old", padding], 1 << 20);
+    let report = diff(&of("-1", "7"), &of("3", "9"), &DiffOptions::default()).unwrap();
+    assert_eq!((report.culprit(), report.launches.len()), (None, 6));
+    let (suspect, alike) = report.suspect().unwrap();
+    let bytes = "byte 4 of parameter 0, bytes 28 to 39 of parameter 0";
+    assert_eq!((suspect.launch, alike, suspect.padding.as_deref()), ([3, 3], 3, Some(bytes)), "{:?}", report.launches);
+    // Where a part that is set differs, nothing is suspected.
+    let report = diff(&of("-1", "7"), &of("3", "7"), &DiffOptions::default()).unwrap();
+    assert_eq!((report.suspect(), report.culprit().map(|l| l.launch)), (None, Some([3, 3])));
     // What was digested only in part says so, and nothing is a culprit then.
     let of = |wrong: &str| digested(&folder, &program, &[wrong, "one", "new", "graph"], 300);
     let report = diff(&of("-1"), &of("3"), &DiffOptions::default()).unwrap();

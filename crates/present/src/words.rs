@@ -4,7 +4,9 @@
 
 use prlx_analyze::Kind;
 use prlx_analyze::look::{Look, Mark, Nest, Step, Within};
-use prlx_analyze::report::{Coverage, Finding, LaunchReport, Location, ProcessPair, Report, Sites, Verdict, WarpHit};
+use prlx_analyze::report::{
+    Coverage, Finding, LaunchPart, LaunchReport, Location, ProcessPair, Report, Sites, Verdict, WarpHit,
+};
 use prlx_trace::LaneMask;
 use prlx_trace::kernel::{FaultKind, Level, SiteClass};
 
@@ -54,6 +56,37 @@ fn first(r: &Report, of: Option<&LaunchReport>, what: &str) -> String {
         None => String::new(),
     };
     format!("{} of {all}{first}; {what}", number(parted))
+}
+
+/// What the culprit is; of one launch alone, what is said of it says it.
+pub(crate) fn culprit(r: &Report) -> Option<String> {
+    let l = r.culprit().filter(|_| r.launches.len() > 1)?;
+    let which = format!("{}, {}", launch(&r.processes, l), kernel(l));
+    Some(format!("{which}: the same went in, other bytes came out ({})", outputs(l)))
+}
+
+/// What may be the culprit, and why that is open.
+pub(crate) fn suspect(r: &Report) -> Option<[String; 2]> {
+    let (l, alike) = r.suspect()?;
+    let which = format!("{}, {}", launch(&r.processes, l), kernel(l));
+    let bytes = clean(l.padding.as_deref().unwrap_or_default());
+    let why = match alike {
+        0 => "which may be padding: nothing tells whether the kernel reads them".to_owned(),
+        n => {
+            let others = count(n, "other launch", "other launches");
+            format!("which may be padding: they differ in {others} of it too, which left the same")
+        }
+    };
+    Some([
+        format!("{which}: other bytes came out ({}), and the same went in but for", outputs(l)),
+        format!("{bytes}, {why}"),
+    ])
+}
+
+/// The outputs that differ.
+fn outputs(l: &LaunchReport) -> String {
+    let outputs = l.differences.iter().filter(|d| d.what == LaunchPart::Output);
+    outputs.map(|d| clean(&d.name)).collect::<Vec<_>>().join(", ")
 }
 
 /// Which launch it is.

@@ -10,7 +10,7 @@ use prlx_analyze::report::Report;
 use prlx_analyze::survey::Survey;
 use prlx_analyze::{DiffOptions, Verdict, pair_processes};
 use prlx_present::{Style, json, kernels, launches, read_json, text};
-use prlx_trace::kernel::{Fidelity, Function, Module};
+use prlx_trace::kernel::{Fidelity, Function, Module, Param, Scalar};
 use prlx_trace::launch::{ArgInfo, Origin};
 use prlx_trace::process::{Device, Skipped};
 use prlx_trace::{Dim3, FuncId, Launch, ModuleId, Process, Recording, SiteId, Streams, Trace};
@@ -191,6 +191,50 @@ fn the_culprit_is_named() {
     assert_eq!(r.culprit().map(|l| (l.process, l.launch, l.kernel.as_str())), Some((1, [1, 1], "gemm")));
     assert_eq!(r.first_launch().map(|l| l.launch), Some([1, 1]));
     check("session-culprit.txt", &as_text(&r));
+}
+
+#[test]
+fn who_may_be_the_culprit_is_suspected() {
+    let with = |padding: u8, steps: &[Step<'_>]| {
+        let mut t = process(0, steps);
+        let gemm = t.modules.iter_mut().find(|m| m.name == "libvendor.so").unwrap();
+        let param = |name: &str, ty, offset, size| Param { name: name.into(), ty, offset, size };
+        gemm.functions[0].params = vec![param("x", Scalar::B64, 0, 8), param("parameter 1", Scalar::B8, 8, 24)];
+        for l in t.launches.iter_mut().map(|r| &mut r.launch).filter(|l| l.skipped.is_some()) {
+            l.params = vec![1; 32];
+            l.params[12..16].fill(padding);
+            l.args.push(ArgInfo { name: "parameter 1".into(), ..ArgInfo::default() });
+        }
+        t
+    };
+    let mut steps = STEPS.to_vec();
+    steps[5].1 = 66;
+    let a = [with(7, STEPS)];
+    let r = compare(&a, &[with(9, &steps)], &all());
+    let (l, alike) = r.suspect().unwrap();
+    assert_eq!((l.launch, alike, l.padding.as_deref()), ([5, 5], 1, Some("bytes 4 to 7 of parameter 1")));
+    check("session-suspect.txt", &as_text(&r));
+    // The padding of both gemms differs, and who left something else is the first.
+    steps[1].1 = 22;
+    let r = compare(&a, &[with(9, &steps)], &all());
+    assert_eq!(r.suspect().map(|(l, alike)| (l.launch, alike)), Some(([1, 1], 0)));
+    // What comes behind the culprit is no suspect; a first byte is no padding; nor is anything said where something else differs.
+    (steps[0].1, steps[1].1) = (11, 2);
+    let r = compare(&a, &[with(9, &steps)], &all());
+    assert_eq!((r.culprit().map(|l| l.launch), r.suspect()), (Some([0, 0]), None));
+    steps[0].1 = STEPS[0].1;
+    for change in [
+        (|l| l.params[8] = 5) as fn(&mut Launch),
+        |l| l.params[3] = 5,
+        |l| l.args[0].before = Some(77),
+        |l| l.args[0].before = None,
+        |l| l.grid.x += 1,
+    ] {
+        let mut b = with(9, &steps);
+        b.launches.iter_mut().map(|r| &mut r.launch).filter(|l| l.skipped.is_some()).for_each(change);
+        let r = compare(&a, &[b], &all());
+        assert!(r.suspect().is_none() && r.launches.iter().all(|l| l.padding.is_none()));
+    }
 }
 
 #[test]

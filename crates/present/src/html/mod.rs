@@ -118,13 +118,11 @@ impl Page<'_> {
         if !gaps.is_empty() {
             out += &el("ul", "gaps", gaps);
         }
-        if let Some(l) = r.culprit().filter(|_| r.launches.len() > 1) {
-            let what = format!("{}, {}", words::launch(&r.processes, l), words::kernel(l));
-            out += &el(
-                "p",
-                "",
-                el("b", "bad", "culprit") + &esc(&format!(" {what}: the same went in, other bytes came out")),
-            );
+        if let Some(what) = words::culprit(r) {
+            out += &el("p", "", el("b", "bad", "culprit") + " " + &esc(&what));
+        }
+        if let Some([what, why]) = words::suspect(r) {
+            out += &el("p", "", el("b", "doubt", "suspect") + " " + &esc(&format!("{what} {why}")));
         }
         let unpaired: String = r
             .unpaired

@@ -96,16 +96,12 @@ impl Text<'_> {
         for gap in &r.gaps {
             writeln!(out, "  {}", clean(gap))?;
         }
-        // Of one launch, what is below says it.
-        if let Some(l) = r.culprit().filter(|_| r.launches.len() > 1) {
-            let outputs: Vec<_> = l.differences.iter().map(|d| clean(&d.name)).collect();
-            let outputs = outputs.join(", ");
-            let what = format!(
-                "{}, {}: the same went in, other bytes came out ({outputs})",
-                words::launch(self.processes, l),
-                words::kernel(l)
-            );
+        if let Some(what) = words::culprit(r) {
             writeln!(out, "  {} {what}", self.style.ink(Ink::Bad, "culprit"))?;
+        }
+        if let Some([what, why]) = words::suspect(r) {
+            writeln!(out, "  {} {what}", self.style.ink(Ink::Doubt, "suspect"))?;
+            writeln!(out, "          {why}")?;
         }
         let mut undigested: BTreeMap<&str, u64> = BTreeMap::new();
         for l in &r.launches {
