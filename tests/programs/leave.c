@@ -62,16 +62,23 @@ int main(int argc, char **argv) {
     if (!strcmp(how, "kill")) usleep(300000), kill(getpid(), SIGKILL);
     if (!strcmp(how, "signal")) kill(getpid(), SIGTERM);
     if (!strcmp(how, "abort")) abort();
-    if (!strcmp(how, "fault")) {
+    if (!strcmp(how, "fault") || !strcmp(how, "queued")) {
         CUmodule module;
         CUfunction function;
-        CUdeviceptr x = 64, y = 64;
+        CUdeviceptr x = 64, y = 64, good;
         unsigned n = 32, a = 4;
         void *params[] = {&n, &a, &x, &y};
         OK(cuModuleLoadData(&module, saxpy("")));
         OK(cuModuleGetFunction(&function, module, "saxpy"));
         // What waits for a launch waits a bounded time for its recording: a busy machine gets more.
         usleep(300000);
+        if (!strcmp(how, "queued")) {
+            // Two that nobody waits for, before the one that faults.
+            void *right[] = {&n, &a, &good, &good};
+            OK(cuMemAlloc_v2(&good, 128));
+            OK(cuMemsetD8_v2(good, 1, 128));
+            for (int i = 0; i < 2; i++) OK(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, 0, right, 0));
+        }
         OK(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, 0, params, 0));
         printf("%d\n", cuCtxSynchronize());
     }

@@ -14,14 +14,14 @@ use std::ffi::c_void;
 use std::fs::File;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use prlx_driver::cuda::calls::{attribute, stream};
 use prlx_driver::cuda::digests::{self, Digests};
 use prlx_driver::cuda::recorder::{Finished, Recorder, Ticket};
-use prlx_driver::cuda::{Context, Functions, Library, Stream};
+use prlx_driver::cuda::{Context, Functions, Library, Stream, sticky};
 use prlx_driver::session::{self, Choice, Options};
 use prlx_isa::image::Target;
 use prlx_trace::kernel::{Function, Param, Scalar};
@@ -135,7 +135,11 @@ fn bring(which: impl Fn(&Of) -> bool, there: bool) {
     for of in &gone {
         let (counts, died) = of.recorder.finish(END);
         if let Some(why) = died {
-            say::once(&format!("the recording is not whole: {why}"));
+            let more = match one_by_one() {
+                true => "",
+                false => "; with CUDA_LAUNCH_BLOCKING=1 every launch is safe before the next one runs",
+            };
+            say::once(&format!("the recording is not whole: {why}{more}"));
         }
         say::log(&format!("{}: {counts:?}", of.device));
         session.digested(of, |digesting, digests| digesting.rest(digests, there));
@@ -144,6 +148,13 @@ fn bring(which: impl Fn(&Of) -> bool, there: bool) {
         let mut graphs = lock(&session.graphs);
         *graphs = Graphs { count: graphs.count, ..Graphs::default() };
     }
+}
+
+/// Whether the driver waits for every launch, as it does where the user asks for it (CUDA's own `CUDA_LAUNCH_BLOCKING`).
+fn one_by_one() -> bool {
+    static ASKED: LazyLock<bool> =
+        LazyLock::new(|| std::env::var("CUDA_LAUNCH_BLOCKING").is_ok_and(|v| !v.is_empty() && v != "0"));
+    *ASKED
 }
 
 /// The program has waited for something: what has ended is brought in.
@@ -661,6 +672,12 @@ pub fn queued(hidden: Hidden, code: i32) {
     session.digesting.queued(number, unsafe { Stream::foreign(stream) }, code == 0);
     if let Hidden::Begun(b) = hidden {
         match code {
+            // Who waits for a launch in its call is told there of its fault: it has run.
+            code if one_by_one() && (code == 0 || sticky(code)) => {
+                // SAFETY: as below.
+                b.of.recorder.queued_alone(b.ticket, unsafe { Stream::foreign(b.stream) });
+                session.digested(&b.of, |digesting, _| digesting.come(usize::MAX));
+            }
             // SAFETY: the program's stream, which it has just used.
             0 => b.of.recorder.queued(b.ticket, unsafe { Stream::foreign(b.stream) }),
             _ => b.of.recorder.cancel(b.ticket),

@@ -393,6 +393,22 @@ fn programs_leave_as_they_do() {
 }
 
 #[test]
+fn a_fault_takes_nothing_with_it_where_launches_are_waited_for() {
+    let folder = Folder::new();
+    let Some(program) = folder.program("leave", How::Dlsym) else { return };
+    let hint = "; with CUDA_LAUNCH_BLOCKING=1 every launch is safe before the next one runs";
+    for value in ["0", "1"] {
+        let (ran, log) = run(&folder, &program, &["queued"], true, &[("CUDA_LAUNCH_BLOCKING", value)]);
+        assert_eq!((ran.code, ran.err.contains(hint)), (Some(4), value == "0"), "{}", ran.err);
+        let (launches, skipped) = recorded(&folder, true);
+        // Three that the program waits for, two that it does not, and the one that faults.
+        assert_eq!(launches + skipped.len(), 6, "{log}");
+        assert!(skipped.last().is_some_and(|why| why.starts_with("lost with its context: ")), "{skipped:?}");
+        assert!(value == "0" || launches == 5, "{skipped:?} {log}");
+    }
+}
+
+#[test]
 fn a_process_that_is_not_asked_for_is_left_alone() {
     let folder = Folder::new();
     let Some(program) = folder.program("ways", How::ProcAddress) else { return };

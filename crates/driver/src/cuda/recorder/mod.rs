@@ -38,7 +38,7 @@
 //! two launches end the overlap of programmatic dependent launches; times of the launches of graphs; a launch into a
 //! stream that has nothing to do is timed from when its event came there; a kernel that never ends holds its generation
 //! until the end, so half of the memory is left; what had ended before a fault and was not yet copied is lost with the
-//! context, for only the host's memory can be read then; digests of the program's buffers; nodes of a graph that run several times in one launch of it (bodies of
+//! context, for only the host's memory can be read then ([`Recorder::queued_alone`] loses nothing); digests of the program's buffers; nodes of a graph that run several times in one launch of it (bodies of
 //! loops) would write over themselves and must not be given contexts.
 
 mod graph;
@@ -437,6 +437,24 @@ impl Recorder {
         }
     }
 
+    /// The same where every launch is waited for: comes back when it has ended and is copied to the host, after [`PATIENCE`] at
+    /// the latest. Whatever the next one does, it is not lost.
+    pub fn queued_alone(&self, ticket: Ticket, stream: Stream) {
+        let (place, until) = (ticket.place.clone(), Instant::now() + PATIENCE);
+        self.queued(ticket, stream);
+        if self.forked() {
+            return;
+        }
+        let mut state = self.shared.lock();
+        while state.deadline.is_none() && state.dead.is_none() && Instant::now() < until {
+            let ran = !state.writing(std::slice::from_ref(&place));
+            state = self.shared.ask(state, until);
+            if ran {
+                break;
+            }
+        }
+    }
+
     /// The launch was refused by the driver.
     pub fn cancel(&self, ticket: Ticket) {
         if !self.forked() {
@@ -453,7 +471,7 @@ impl Recorder {
             return;
         }
         let shared = &self.shared;
-        let mut state = shared.lock();
+        let state = shared.lock();
         let nothing = state.generations.iter().all(|g| g.done == 0 && g.pending == 0);
         if nothing || state.deadline.is_some() {
             return;
@@ -463,14 +481,7 @@ impl Recorder {
         if most.is_zero() {
             return;
         }
-        state.asked += 1;
-        let mine = state.asked;
-        shared.changed.notify_all();
-        while state.answered < mine && state.dead.is_none() && !state.finished && start.elapsed() < most {
-            let left = most.saturating_sub(start.elapsed());
-            state = shared.changed.wait_timeout(state, left).unwrap_or_else(|e| e.into_inner()).0;
-        }
-        state.waited += start.elapsed();
+        shared.ask(state, start + most).waited += start.elapsed();
     }
 
     /// Its context may be about to go: brings in what has ended, and keeps the recorder's threads from calling the driver until
@@ -533,6 +544,21 @@ impl Recorder {
 }
 
 impl Shared {
+    /// Asks for what has ended, and waits until it is copied.
+    fn ask<'s>(&'s self, mut state: MutexGuard<'s, State>, until: Instant) -> MutexGuard<'s, State> {
+        state.asked += 1;
+        let mine = state.asked;
+        self.changed.notify_all();
+        while state.answered < mine && state.dead.is_none() && !state.finished {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            state = self.changed.wait_timeout(state, left).unwrap_or_else(|e| e.into_inner()).0;
+        }
+        state
+    }
+
     /// What a launch says that is not recorded.
     fn why_not(&self, state: &State, why: Unrecorded) -> String {
         match why {
