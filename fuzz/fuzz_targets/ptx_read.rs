@@ -1,33 +1,4 @@
-//! Any text: reading it must neither panic nor lose a byte, nor take more than it should.
+//! libFuzzer on `prlx_fuzz::ptx_read`.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use prlx_isa::flow::{Flow, decisions};
-use prlx_isa::graph::Graph;
-use prlx_isa::ptx;
-
-fuzz_target!(|source: &str| {
-    let (module, _) = ptx::parse(source);
-    let mut at = 0;
-    for item in &module.items {
-        assert!(at <= item.span.start && item.span.start < item.span.end);
-        assert!(source.get(item.span.range()).is_some());
-        at = item.span.end;
-    }
-    assert!(at as usize <= source.len());
-    for f in &module.functions {
-        let mut at = f.body.start + 1;
-        for statement in module.body(f) {
-            assert!(at <= statement.span.start && statement.span.start < statement.span.end);
-            assert!(source.get(statement.span.range()).is_some());
-            at = statement.span.end;
-        }
-        assert!(at <= f.body.end);
-    }
-    let (view, _) = ptx::view(&module);
-    for f in &view.functions {
-        let graph = Graph::of(f);
-        decisions(f, &Flow::of(f, &graph));
-    }
-    let _ = view.to_string();
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| prlx_fuzz::ptx_read::run(data));

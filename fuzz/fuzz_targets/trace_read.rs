@@ -1,18 +1,4 @@
-//! Any bytes as a recording, or as one of its parts: an error or a value, never a panic, never much memory.
+//! libFuzzer on `prlx_fuzz::trace_read`.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use prlx_trace::Trace;
-
-fuzz_target!(|data: &[u8]| {
-    if let Ok(trace) = Trace::read_cut(data) {
-        let _ = trace.dump(&mut std::io::sink());
-        let mut out = Vec::new();
-        if trace.write(&mut out).is_ok() {
-            assert_eq!(Trace::read(&out).is_ok(), trace.cut.is_none());
-            assert_eq!(Trace::read_cut(&out).is_ok_and(|t| t.cut.is_some()), trace.cut.is_some());
-        }
-        assert_eq!(Trace::read(data).is_ok(), trace.cut.is_none());
-    }
-    prlx_trace::fuzz::parts(data);
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| prlx_fuzz::trace_read::run(data));

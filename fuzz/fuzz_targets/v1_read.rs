@@ -1,17 +1,4 @@
-//! Any bytes as a version 1 file of PRLX, or as the JSON beside one: an error or a value, never a panic, never much memory.
+//! libFuzzer on `prlx_fuzz::v1_read`.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use prlx_trace::v1::{File, SessionEntry, SiteEntry, dump};
-
-fuzz_target!(|data: &[u8]| {
-    if let Ok(file) = File::open(data) {
-        let _ = dump(&mut std::io::sink(), &file, None);
-    }
-    if let Ok(entries) = serde_json::from_slice::<Vec<SessionEntry>>(data) {
-        for place in entries.iter().filter_map(|e| e.places().ok()).flatten() {
-            assert!(!place.starts_with('/') && !place.split('/').any(|p| p == ".."), "{place}");
-        }
-    }
-    let _ = serde_json::from_slice::<Vec<SiteEntry>>(data);
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| prlx_fuzz::v1_read::run(data));

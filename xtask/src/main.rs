@@ -5,6 +5,7 @@
 
 mod bench;
 mod corpus;
+mod fuzz;
 mod gpu_bundle;
 mod pictures;
 mod ptxas;
@@ -36,6 +37,7 @@ const TASKS: &[Task] = &[
         pictures::run,
         "look at the page in a browser and at the viewer on a terminal (--keep: into docs/pictures)",
     ),
+    ("fuzz", fuzz::run, "fuzz every target for a minute (--seconds N; --keep: small inputs into fuzz/corpus; TARGET…)"),
     ("ptxas", ptxas::run, "assemble PTX files, or all below folders, with NVIDIA's assembler"),
 ];
 
@@ -93,7 +95,8 @@ fn ci(_: &[String]) -> Result<()> {
     pictures::run(&[])?;
     setup::run(&[])?;
     corpus::run(&["--check".into()])?;
-    rewritten::run(&[])
+    rewritten::run(&[])?;
+    fuzz::run(&[])
 }
 
 fn docs(_: &[String]) -> Result<()> {

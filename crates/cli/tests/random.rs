@@ -1,4 +1,4 @@
-//! The master test's comparison on kernels that nobody wrote: the generator of `fuzz/fuzz_targets/instrument_vs_observe.rs`
+//! The master test's comparison on kernels that nobody wrote: the generator of `fuzz/src/instrument_vs_observe.rs`
 //! with a fixed sequence of bytes.
 //!
 //! Holds: the same kernels on every machine; a failure prints the kernel. Misses: what the generator's header lists.
