@@ -60,8 +60,7 @@ pub fn run(args: &[String]) -> Result<()> {
     let next = Mutex::new(names.iter());
     let failed = Mutex::new(Vec::new());
     let work = || {
-        loop {
-            let Some(name) = next.lock().ok().and_then(|mut n| n.next()) else { break };
+        while let Some(name) = next.lock().ok().and_then(|mut n| n.next()) {
             match fuzz(name, seconds) {
                 Ok(line) => println!("{line}"),
                 Err(e) => failed.lock().into_iter().for_each(|mut f| f.push(format!("{e:#}"))),

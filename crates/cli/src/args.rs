@@ -216,31 +216,35 @@ pub struct DiffArgs {
 /// `prlx convert`.
 #[derive(Args, Debug)]
 pub struct ConvertArgs {
-    /// A recording: of PRLX 0.x, or an own one at level `events`
+    /// A recording: a file, or the folder of a program's; of PRLX 0.x a file
     pub input: PathBuf,
     /// Where the new one goes
     #[arg(long, short)]
     pub output: PathBuf,
-    /// Format of the new one, all of PRLX 0.x: plain, with compact events, or packed with zstd
-    #[arg(long, value_enum, default_value_t = Packing::Plain)]
-    pub to: Packing,
-    /// Which launch of an own recording
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub launch: u64,
+    /// Format of the new one
+    #[arg(long, value_enum, default_value_t = Form::Plain)]
+    pub to: Form,
+    /// Which launch of an own recording a file of PRLX 0.x holds [default: 0]
+    #[arg(long, value_name = "N")]
+    pub launch: Option<u64>,
     /// Write the table of an own recording's sites into this file, as prlx-sites.json has them
     #[arg(long, value_name = "FILE")]
     pub sites: Option<PathBuf>,
 }
 
-/// How a recording of PRLX 0.x is packed.
+/// What a recording is converted to.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Packing {
-    /// 16 bytes an event
+pub enum Form {
+    /// A file of PRLX 0.x, 16 bytes an event; of an own recording at level `events`
     Plain,
-    /// 8 bytes an event, without values
+    /// The same with 8 bytes an event, without values
     Compact,
-    /// One zstd frame
+    /// The same as one zstd frame
     Packed,
+    /// Launches over time, for ui.perfetto.dev (docs/timeline.md)
+    Perfetto,
+    /// Launches over time, in Chrome's JSON format
+    Chrome,
 }
 
 /// `prlx merge`.
@@ -575,6 +579,12 @@ pub struct ReportArgs {
     /// Also write a flame graph of the places that differ into FILE, an SVG
     #[arg(long, value_name = "FILE")]
     pub flamegraph: Option<PathBuf>,
+    /// Also write both sides' launches over time into FILE, for ui.perfetto.dev, with those that differ (docs/timeline.md)
+    #[arg(long, value_name = "FILE")]
+    pub perfetto: Option<PathBuf>,
+    /// The same in Chrome's JSON format
+    #[arg(long, value_name = "FILE")]
+    pub chrome: Option<PathBuf>,
     /// Walk through the report on the terminal instead of printing it (docs/tui.md)
     #[cfg(feature = "tui")]
     #[arg(long, conflicts_with = "json")]

@@ -149,7 +149,8 @@ pub fn sessions(
     Ok((found, scene))
 }
 
-fn matching(sides: &[Session; 2]) -> Matching {
+/// Which files of two recordings belong together.
+pub fn matching(sides: &[Session; 2]) -> Matching {
     let [a, b] = sides.each_ref().map(|s| s.files.iter().map(|f| f.process.clone()).collect::<Vec<_>>());
     prlx_analyze::pair_processes(&a, &b)
 }

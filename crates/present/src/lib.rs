@@ -10,10 +10,12 @@ mod html;
 pub mod inspect;
 mod json;
 mod launches;
+pub mod perfetto;
 pub mod prlx;
 pub mod repeats;
 pub mod schedules;
 mod text;
+pub mod timeline;
 #[cfg(feature = "tui")]
 pub mod tui;
 mod words;

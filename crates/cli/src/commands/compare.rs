@@ -20,6 +20,7 @@ use crate::program::{self, Output, Supervisor};
 use crate::record;
 use crate::report;
 use crate::seeds;
+use crate::timeline;
 use crate::ui::Ui;
 
 /// Findings that are looked at closer: each costs one more run of both sides.
@@ -42,6 +43,7 @@ pub fn run(args: &CompareArgs, ui: &Ui) -> Result<ExitCode> {
     let names = files.map(|f| f.display().to_string());
     let Parted { report, scene, traces, checks: [a, b] } = parted(&jobs, names, args, &args.device, ui)?;
     report::files(&report, &scene, &args.report)?;
+    timeline::of_pair(&report, traces.each_ref().map(|t| &**t), &args.report)?;
     report::walk(&report, &scene, |_| Ok(traces.clone()), &args.report, ui)?;
     report::print(&report, args.device.check.map(|_| [&a, &b]), &args.report, ui)
 }
@@ -73,6 +75,7 @@ fn programs(commands: [&Words; 2], args: &CompareArgs, ui: &Ui) -> Result<ExitCo
     let sides = [a, b];
     let (found, scene) = report::sessions(&sides, names, &kernels, report::options(&args.report), looks, ui)?;
     report::files(&found, &scene, &args.report)?;
+    timeline::of_report(&found, &sides, &args.report)?;
     report::walk(&found, &scene, report::pairs(&sides), &args.report, ui)?;
     report::print(&found, None, &args.report, ui)
 }

@@ -1,4 +1,4 @@
-//! `prlx convert`: recordings of PRLX 0.x in another packing, and own recordings as such.
+//! `prlx convert`: recordings of PRLX 0.x in another packing, own recordings as such, and their launches over time.
 //!
 //! Holds: what the new file cannot hold is said on standard error, or refused where the file would say something untrue.
 //!
@@ -17,16 +17,22 @@ use prlx_trace::launch::Lanes;
 use prlx_trace::v1::{Event, EventKind, File, Flags, Head, Header, SiteEntry, Warp, Writer, kernel_hash, site_id};
 use prlx_trace::{Level, Recording, Trace};
 
-use crate::args::{ConvertArgs, Packing};
+use crate::args::{ConvertArgs, Form};
 use crate::report::read;
+use crate::timeline;
 use crate::ui::Ui;
 use crate::v1::{Input, Recording as Mapped, look};
 
 /// Converts, and says what was left behind.
 pub fn run(args: &ConvertArgs, ui: &Ui) -> Result<ExitCode> {
     let name = args.input.display();
+    let over_time = matches!(args.to, Form::Perfetto | Form::Chrome);
+    if over_time && (args.launch.is_some() || args.sites.is_some()) {
+        bail!("--launch and --sites are for files of PRLX 0.x: a timeline has all launches");
+    }
     match look(&args.input)? {
         Input::Session(_) => bail!("{name} is a session: convert its files"),
+        Input::File if over_time => bail!("{name} is a recording of PRLX 0.x, which has no times"),
         Input::File => {
             if args.sites.is_some() {
                 bail!("--sites: {name} keeps the ids that it has");
@@ -35,14 +41,25 @@ pub fn run(args: &ConvertArgs, ui: &Ui) -> Result<ExitCode> {
             let file = mapped.file()?;
             save(&args.output, |out| repack(&file, args.to, out, ui))?;
         }
+        Input::Other if over_time => {
+            let all = timeline::of(&Session::open(&args.input)?)?;
+            save(&args.output, |mut out| {
+                match args.to {
+                    Form::Chrome => all.chrome(&mut out)?,
+                    _ => all.perfetto(&mut out)?,
+                }
+                Ok(((), out))
+            })?;
+        }
         Input::Other => {
             let session = Session::open(&args.input)?;
             if session.files.len() != 1 {
                 bail!("{name} has {} files: convert one of them", session.files.len());
             }
             let trace = read(&session, 0)?;
-            let Some(recording) = trace.launches.get(args.launch as usize) else {
-                bail!("{name} has {} launches: there is no launch {}", trace.launches.len(), args.launch);
+            let n = args.launch.unwrap_or(0);
+            let Some(recording) = trace.launches.get(n as usize) else {
+                bail!("{name} has {} launches: there is no launch {n}", trace.launches.len());
             };
             let table = save(&args.output, |out| export(&trace, recording, args.to, out, ui))?;
             if let Some(path) = &args.sites {
@@ -70,21 +87,21 @@ fn save<T>(path: &Path, write: impl FnOnce(Out) -> Result<(T, Out)>) -> Result<T
     all().inspect_err(|_| drop(fs::remove_file(part))).with_context(|| format!("cannot write {}", path.display()))
 }
 
-fn flags(old: Flags, to: Packing) -> Flags {
+fn flags(old: Flags, to: Form) -> Flags {
     let kept = old.0 & !(Flags::COMPACT | Flags::PACKED);
     Flags(match to {
-        Packing::Plain => kept,
-        Packing::Packed => kept | Flags::PACKED,
-        Packing::Compact => kept | Flags::COMPACT,
+        Form::Packed => kept | Flags::PACKED,
+        Form::Compact => kept | Flags::COMPACT,
+        Form::Plain | Form::Perfetto | Form::Chrome => kept,
     })
 }
 
 /// The same recording in another packing.
-fn repack(file: &File<'_>, to: Packing, out: Out, ui: &Ui) -> Result<((), Out)> {
+fn repack(file: &File<'_>, to: Form, out: Out, ui: &Ui) -> Result<((), Out)> {
     let old = &file.header;
     let mut header = Header { flags: flags(old.flags, to), history_offset: 0, snapshot_offset: 0, ..old.clone() };
     let was_compact = old.flags.has(Flags::COMPACT);
-    if was_compact && to == Packing::Packed {
+    if was_compact && to == Form::Packed {
         // What was never there stays away.
         header.flags.0 |= Flags::COMPACT;
     }
@@ -149,7 +166,7 @@ impl Lost {
 }
 
 /// A launch of an own recording as a file of version 1, and its sites.
-fn export(trace: &Trace, r: &Recording, to: Packing, out: Out, ui: &Ui) -> Result<(Vec<SiteEntry>, Out)> {
+fn export(trace: &Trace, r: &Recording, to: Form, out: Out, ui: &Ui) -> Result<(Vec<SiteEntry>, Out)> {
     let l = &r.launch;
     if l.level != Level::Events {
         bail!("it was recorded at level `{}`: a file of version 1 holds what level `events` records", l.level.name());
@@ -201,7 +218,7 @@ fn export(trace: &Trace, r: &Recording, to: Packing, out: Out, ui: &Ui) -> Resul
                     _ => lost.add("are loads or synchronisation"),
                 }
             }
-            if to == Packing::Compact {
+            if to == Form::Compact {
                 kept = kept.into_iter().map(|e| lost.narrow(e)).collect();
             }
             let (n, dropped) = (kept.len() as u32, count(w.dropped, "lost events")?);

@@ -11,6 +11,7 @@ use prlx_present::prlx::Counts;
 use crate::args::DiffArgs;
 use crate::commands::diff_v1;
 use crate::report;
+use crate::timeline;
 use crate::ui::Ui;
 
 /// Compares them and prints the report.
@@ -22,6 +23,7 @@ pub fn run(args: &DiffArgs, ui: &Ui) -> Result<ExitCode> {
     let sides = sides(args)?;
     let (found, scene) = own(args, &sides, ui)?;
     report::files(&found, &scene, &args.report)?;
+    timeline::of_report(&found, &sides, &args.report)?;
     report::walk(&found, &scene, report::pairs(&sides), &args.report, ui)?;
     if let Some(path) = args.output.as_ref().filter(|_| args.shard.is_some()) {
         let mut file = Vec::new();

@@ -15,6 +15,7 @@ use prlx_trace::v1::HistoryEntry;
 
 use crate::args::DiffArgs;
 use crate::report;
+use crate::timeline;
 use crate::ui::Ui;
 use crate::v1::{self as disk, Input, Recording};
 
@@ -30,6 +31,9 @@ pub fn run(args: &DiffArgs, ui: &Ui) -> Result<Option<ExitCode>> {
         return dump(&Recording::open(path)?, warp).map(Some);
     }
     let Some(found) = compare(args, ui)? else { return Ok(None) };
+    if timeline::wanted(&args.report) {
+        bail!("a recording of PRLX 0.x has no times: there is no timeline of it");
+    }
     report::files(&found.report, &Scene::default(), &args.report)?;
     let none = |_| bail!("a recording of PRLX 0.x has no code beside it");
     report::walk(&found.report, &Scene::default(), none, &args.report, ui)?;

@@ -1,0 +1,233 @@
+//! Perfetto's trace files: tracks, and slices and instants on them, as <https://ui.perfetto.dev> and its trace processor read them.
+//!
+//! Each track is a packet sequence of its own, with its own table of interned names and its own incremental clock: an event
+//! costs the bytes of what is new in it. A writer keeps only the names of each track, so a trace may be longer than memory.
+//!
+//! Holds: times on a track never go back, and a slice ends that was begun: what Perfetto would read as something else is refused.
+//! Slices that are open at the end are closed at their track's last time. The same calls give the same bytes.
+//!
+//! Misses: counters, threads of the operating system, tracks of unordered events. Field numbers are those of Perfetto's
+//! `protos/perfetto/trace` (version 52), which has its meaning of them.
+
+mod wire;
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use wire::Message;
+
+/// `TracePacket.timestamp_clock_id` of the tracks' own clocks: ids 64 to 127 belong to a sequence.
+const OWN_CLOCK: u64 = 64;
+/// `BUILTIN_CLOCK_BOOTTIME`, the trace's time.
+const BOOT_CLOCK: u64 = 6;
+
+/// A track: a row of its own, or a group of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Track(usize);
+
+/// What is said of an event besides its name and time.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Details {
+    /// What kind of event it is; empty for none.
+    pub category: &'static str,
+    /// Names and values, in the order shown.
+    pub args: Vec<(&'static str, Arg)>,
+    /// Arrows: events that have one of the same number are joined, by time.
+    pub flows: Vec<u64>,
+}
+
+/// A value of an event.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Arg {
+    /// A number.
+    Number(u64),
+    /// Yes or no.
+    Flag(bool),
+    /// A text.
+    Text(String),
+}
+
+/// The state of a track's sequence.
+struct State {
+    uuid: u64,
+    /// Whether its first packet is written.
+    begun: bool,
+    /// The last time on it.
+    now: u64,
+    /// How many slices are open.
+    open: u64,
+    /// Interned texts: categories, names, names of arguments.
+    known: [HashMap<String, u64>; 3],
+}
+
+/// Writes a trace, event by event; any order among tracks, ascending times on each.
+pub struct Writer<W> {
+    out: W,
+    tracks: Vec<State>,
+}
+
+impl<W: Write> Writer<W> {
+    /// An empty trace.
+    pub fn new(out: W) -> Writer<W> {
+        Writer { out, tracks: Vec::new() }
+    }
+
+    /// Adds a process: a group of tracks under a heading. `pid` tells processes apart, and orders them.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn process(&mut self, pid: u32, name: &str) -> io::Result<Track> {
+        self.describe(|track| {
+            track.message(3, |p| p.number(1, pid.into()).bytes(6, name.as_bytes()));
+            // Tracks below it stand in the order in which they were added.
+            track.number(11, 3)
+        })
+    }
+
+    /// Adds a track below another.
+    ///
+    /// # Errors
+    /// Those of the writer, and when there is no track `parent`.
+    pub fn track(&mut self, parent: Track, name: &str) -> io::Result<Track> {
+        let (of, rank) = (self.state(parent)?.uuid, self.tracks.len() as u64);
+        self.describe(|track| {
+            track.bytes(2, name.as_bytes()).number(5, of).number(11, 3).number(12, rank);
+            // Tracks of the same name stay apart.
+            track.number(15, 2)
+        })
+    }
+
+    fn describe(&mut self, fill: impl FnOnce(&mut Message) -> &mut Message) -> io::Result<Track> {
+        let track = Track(self.tracks.len());
+        let uuid = self.tracks.len() as u64 + 1;
+        let known = [HashMap::new(), HashMap::new(), HashMap::new()];
+        self.tracks.push(State { uuid, begun: false, now: 0, open: 0, known });
+        let mut packet = Message::default();
+        packet.number(10, uuid).message(60, |descriptor| {
+            descriptor.number(1, uuid);
+            fill(descriptor)
+        });
+        self.packet(&packet)?;
+        Ok(track)
+    }
+
+    /// Begins a slice at a time, in nanoseconds.
+    ///
+    /// # Errors
+    /// Those of the writer, and when the track's time would go back.
+    pub fn begin(&mut self, track: Track, at: u64, name: &str, details: &Details) -> io::Result<()> {
+        self.event(track, at, 1, Some((name, details)))?;
+        self.state(track)?.open += 1;
+        Ok(())
+    }
+
+    /// Ends the slice that was begun last.
+    ///
+    /// # Errors
+    /// Those of the writer, when the track's time would go back, and when no slice is open.
+    pub fn end(&mut self, track: Track, at: u64) -> io::Result<()> {
+        let state = self.state(track)?;
+        state.open = state.open.checked_sub(1).ok_or_else(|| wrong("no slice is open".into()))?;
+        self.event(track, at, 2, None)
+    }
+
+    /// Marks a moment.
+    ///
+    /// # Errors
+    /// Those of the writer, and when the track's time would go back.
+    pub fn instant(&mut self, track: Track, at: u64, name: &str, details: &Details) -> io::Result<()> {
+        self.event(track, at, 3, Some((name, details)))
+    }
+
+    /// Ends all slices, and gives what was written to back.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn finish(mut self) -> io::Result<W> {
+        for i in 0..self.tracks.len() {
+            while self.tracks[i].open > 0 {
+                self.end(Track(i), self.tracks[i].now)?;
+            }
+        }
+        self.out.flush()?;
+        Ok(self.out)
+    }
+
+    fn state(&mut self, track: Track) -> io::Result<&mut State> {
+        self.tracks.get_mut(track.0).ok_or_else(|| wrong("the track is another trace's".into()))
+    }
+
+    fn event(&mut self, track: Track, at: u64, kind: u64, what: Option<(&str, &Details)>) -> io::Result<()> {
+        let state = self.state(track)?;
+        let since = at.checked_sub(state.now).filter(|_| at <= i64::MAX as u64);
+        let since = since.ok_or_else(|| wrong(format!("time {at} comes after {}", state.now)))?;
+        let first = !std::mem::replace(&mut state.begun, true);
+        state.now = at;
+        // What the sequence says once: its clock begins now, and its events are on its track.
+        let mut begin = Message::default();
+        if first {
+            begin.number(10, state.uuid).number(13, 1).message(59, |defaults| {
+                defaults.number(58, OWN_CLOCK).message(11, |event| event.number(11, state.uuid))
+            });
+            begin.message(6, |snapshot| {
+                snapshot.message(1, |c| c.number(1, OWN_CLOCK).number(2, at).number(3, 1));
+                snapshot.message(1, |c| c.number(1, BOOT_CLOCK).number(2, at));
+                snapshot.number(2, BOOT_CLOCK)
+            });
+        }
+        let mut interned = Message::default();
+        let mut name_of = |table: usize, text: &str| {
+            let known = &mut state.known[table];
+            if let Some(id) = known.get(text) {
+                return *id;
+            }
+            let id = known.len() as u64 + 1;
+            known.insert(text.to_owned(), id);
+            // `event_categories`, `event_names`, `debug_annotation_names`.
+            interned.message(table as u32 + 1, |entry| entry.number(1, id).bytes(2, text.as_bytes()));
+            id
+        };
+        let mut event = Message::default();
+        event.number(9, kind);
+        if let Some((name, details)) = what {
+            if !details.category.is_empty() {
+                event.number(3, name_of(0, details.category));
+            }
+            event.number(10, name_of(1, name));
+            for (name, value) in &details.args {
+                let name = name_of(2, name);
+                event.message(4, |arg| {
+                    arg.number(1, name);
+                    match value {
+                        Arg::Flag(yes) => arg.number(2, (*yes).into()),
+                        Arg::Number(n) => arg.number(3, *n),
+                        Arg::Text(text) => arg.bytes(6, text.as_bytes()),
+                    }
+                });
+            }
+            for flow in &details.flows {
+                event.fixed(47, *flow);
+            }
+        }
+        let mut packet = Message::default();
+        packet.number(8, if first { 0 } else { since }).number(10, state.uuid).number(13, 2);
+        if !interned.written().is_empty() {
+            packet.bytes(12, interned.written());
+        }
+        packet.bytes(11, event.written());
+        if first {
+            self.packet(&begin)?;
+        }
+        self.packet(&packet)
+    }
+
+    fn packet(&mut self, packet: &Message) -> io::Result<()> {
+        let mut framed = Message::default();
+        framed.bytes(1, packet.written());
+        self.out.write_all(framed.written())
+    }
+}
+
+fn wrong(what: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, what)
+}
