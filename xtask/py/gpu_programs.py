@@ -189,6 +189,29 @@ class Programs:
                 row["wrong"].append(f"{bare[2][-200:]}{got[2][-400:]}")
             yield row
 
+    def costs(self):
+        """What recording costs who launches the same again and again; nothing may be lost."""
+        for numbers, launches, waits in [(1000, 5000, 1), (1000, 5000, 0), (100000, 200, 1), (100000, 200, 0), (1000000, 20, 1)]:
+            row = {"program": f"{numbers} numbers, waits {waits}", "wrong": []}
+            words, log = ["again", str(numbers), str(launches), str(waits)], self.folder / "log"
+            log.unlink(missing_ok=True)
+            os.environ["PRLX_PRELOAD_LOG"] = str(log)
+            bare, got = self.run(self.command(words)), self.recorded(row["program"], words)
+            del os.environ["PRLX_PRELOAD_LOG"]
+            try:
+                row["bare_us"], row["us"] = (float(re.search(r"a launch: ([0-9.]+) us", r[2]).group(1)) for r in (bare, got))
+                files = json.loads((got[4] / "session.json").read_text())["processes"]
+                for key in ("launches", "recorded", "dropped"):
+                    row[key] = sum(f[key] for f in files)
+                row["seconds"] = round(got[3], 2)
+                apart, packed = re.search(r"; ([0-9.]+) ms to take streams apart, ([0-9.]+) to pack", log.read_text()).groups()
+                row["apart_ms"], row["pack_ms"] = (round(float(t) / row["launches"], 2) for t in (apart, packed))
+                if row["recorded"] < launches or row["dropped"] or bare[1] != got[1]:
+                    row["wrong"].append(f"{bare[1]} {got[1]} {got[2][-400:]}")
+            except (AttributeError, OSError, ValueError, KeyError) as e:
+                row["wrong"].append(f"{e!r}: {bare[2][-200:]}{got[2][-400:]}")
+            yield row
+
     def several(self):
         """Several GPUs."""
         for name, words, processes in [
@@ -252,7 +275,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--prlx", default=str(here / "prlx"), help="the binary")
     parser.add_argument("--programs", type=pathlib.Path, default=here / "programs", help="their sources")
-    parser.add_argument("--only", default="", help="words, with commas: programs whose name has one of them; `digests`; `several`: what takes two GPUs")
+    parser.add_argument("--only", default="", help="words, with commas: programs whose name has one of them; `digests`; `costs`; `several`: what takes two GPUs")
     parser.add_argument("--timeout", type=int, default=120, help="seconds for one run")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("."), help="where programs.json goes")
     programs = Programs(parser.parse_args())
@@ -264,6 +287,7 @@ def main():
     columns = [("program", 28), ("bare", 8), ("seconds", 9), ("again", 8), ("processes", 10), ("launches", 9)]
     columns += [("recorded", 9), ("dropped", 8), ("diff", 9), ("inputs", 7), ("outputs", 8), ("culprits", 9)]
     columns += [("undigested", 11), ("copy_ms", 8), ("with_ms", 8), ("ratio", 6)]
+    columns += [("bare_us", 8), ("us", 9), ("apart_ms", 9), ("pack_ms", 8)]
     print("".join(name.ljust(width) for name, width in columns))
     rows = []
     for program in chosen:
@@ -271,6 +295,7 @@ def main():
         show(rows[-1], columns)
     more = [programs.others] if not words else []
     more += [programs.digests] if not words or "digests" in words else []
+    more += [programs.costs] if not words or "costs" in words else []
     more += [programs.several] if "several" in words else []
     for rest in more:
         for row in rest():

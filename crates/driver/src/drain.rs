@@ -1,13 +1,15 @@
 //! From the bytes that a kernel left behind to the streams of its warps (the layout is `prlx_trace::device`'s).
 //!
 //! Holds: whatever the bytes are, reading them ends and allocates in proportion to the pool: a chunk belongs to one chain
-//! and is read once. What is wrong is said in [`Drained::damage`], and the warp counts as having lost something.
+//! and is read once. The same bytes give the same streams and complaints, however many threads there are. What is wrong is said in [`Drained::damage`], and the warp counts as having lost something.
 //! Misses: garbage that looks like elements; two events more than 2^31 clocks apart without one between them may be put
 //! in the wrong order.
 
 use prlx_trace::device::{EventRecord, FINALS, Head, Shape};
 use prlx_trace::launch::{Event, Lanes, OperandRecord};
 use prlx_trace::{LaneMask, Level, SiteId, WarpId, WarpStream};
+
+use crate::spread::spread;
 
 /// How many complaints are kept.
 const COMPLAINTS: usize = 16;
@@ -92,29 +94,66 @@ pub struct Drained {
 pub fn drain(pool: &mut Pool<'_>, memory: Memory<'_>) -> Drained {
     let per_warp = pool.shape.heads(pool.warp_size.into()) as usize * Head::SIZE;
     let before = pool.taken;
-    let mut reader = Reader { pool, memory, damage: Vec::new(), complaints: 0 };
+    // Which chunk is whose depends on who comes first; what is in them does not.
+    let all = memory.heads.chunks_exact(per_warp.max(1)).enumerate();
+    let found = all.map(|(i, heads)| pool.find(WarpId(memory.first_warp + i as u64), i, heads)).collect();
+    let reader = Reader { level: pool.level, warp_size: pool.warp_size, memory };
+    let bytes = |f: &Found<'_>| f.chains.iter().flatten().map(|c| c.len()).sum();
     let mut drained = Drained::default();
-    for (i, heads) in memory.heads.chunks_exact(per_warp.max(1)).enumerate() {
-        let warp = WarpId(memory.first_warp + i as u64);
-        let stream = reader.warp(warp, i, heads);
+    let mut said = Said::default();
+    for (stream, more) in spread(found, bytes, |found| reader.warp(found)) {
         drained.recorded += stream.lanes.elements();
         drained.dropped = drained.dropped.saturating_add(stream.dropped);
         drained.warps.push(stream);
+        said.add(more);
     }
-    let more = reader.complaints.saturating_sub(COMPLAINTS);
-    drained.bytes = (reader.pool.taken - before) * reader.pool.shape.chunk();
-    drained.damage = reader.damage;
+    drained.bytes = (pool.taken - before) * pool.shape.chunk();
+    let more = said.count - said.damage.len();
+    drained.damage = said.damage;
     if more > 0 {
         drained.damage.push(format!("and {more} more"));
     }
     drained
 }
 
-struct Reader<'p, 'a> {
-    pool: &'p mut Pool<'a>,
-    memory: Memory<'p>,
+/// What was wrong.
+#[derive(Default)]
+struct Said {
     damage: Vec<String>,
-    complaints: usize,
+    count: usize,
+}
+
+impl Said {
+    fn complain(&mut self, what: impl FnOnce() -> String) {
+        self.count += 1;
+        if self.damage.len() < COMPLAINTS {
+            self.damage.push(what());
+        }
+    }
+    fn add(&mut self, more: Said) {
+        self.count += more.count;
+        self.damage.extend(more.damage.into_iter().take(COMPLAINTS - self.damage.len()));
+    }
+}
+
+/// Where a warp's streams are.
+struct Found<'a> {
+    warp: WarpId,
+    /// Its number among the launch's.
+    index: usize,
+    /// By head.
+    chains: Vec<Vec<&'a [u8]>>,
+    dropped: u64,
+    /// Something is missing.
+    lost: bool,
+    said: Said,
+}
+
+/// Takes a launch's streams apart.
+struct Reader<'p> {
+    level: Level,
+    warp_size: u8,
+    memory: Memory<'p>,
 }
 
 /// What is known of a chunk.
@@ -128,125 +167,120 @@ enum Chunk {
     Taken,
 }
 
-/// A chain of chunks, taken together.
-struct Chain<'a> {
-    chunks: Vec<&'a [u8]>,
-    /// It goes on in the bucket.
-    overflowed: bool,
-    /// It is not whole.
-    damaged: bool,
-}
-
-impl<'a> Reader<'_, 'a> {
-    fn complain(&mut self, what: impl FnOnce() -> String) {
-        self.complaints += 1;
-        if self.damage.len() < COMPLAINTS {
-            self.damage.push(what());
+impl<'a> Pool<'a> {
+    /// Where the streams of a warp are.
+    fn find(&mut self, warp: WarpId, index: usize, heads: &[u8]) -> Found<'a> {
+        let mut found = Found { warp, index, chains: Vec::new(), dropped: 0, lost: false, said: Said::default() };
+        for head in heads.chunks_exact(Head::SIZE).filter_map(Head::read) {
+            found.dropped = found.dropped.saturating_add(head.dropped);
+            let chain = self.chain(head.first, &mut found);
+            found.chains.push(chain);
         }
+        if self.level == Level::Operands {
+            found.dropped = found.dropped.div_ceil(OPERAND_ELEMENTS);
+        }
+        found
     }
 
     /// Follows the links from `first`.
-    fn chain(&mut self, warp: WarpId, first: u64) -> Chain<'a> {
-        let mut chain = Chain { chunks: Vec::new(), overflowed: false, damaged: false };
-        let size = self.pool.shape.chunk() as usize;
+    fn chain(&mut self, first: u64, found: &mut Found<'_>) -> Vec<&'a [u8]> {
+        let (mut chain, warp) = (Vec::new(), found.warp);
+        let size = self.shape.chunk() as usize;
         let mut at = first;
-        while at != 0 && at != self.pool.bucket {
-            let Some(index) = self.pool.chunk(at) else {
-                self.complain(|| format!("{warp}: a link leads to {at:#x}, which is no chunk of the pool"));
-                chain.damaged = true;
+        while at != 0 && at != self.bucket {
+            let Some(index) = self.chunk(at) else {
+                found.said.complain(|| format!("{warp}: a link leads to {at:#x}, which is no chunk of the pool"));
+                found.lost = true;
                 break;
             };
-            let allowed = if chain.chunks.is_empty() { Chunk::First } else { Chunk::Free };
-            if self.pool.chunks[index] != allowed {
-                self.complain(|| {
+            let allowed = if chain.is_empty() { Chunk::First } else { Chunk::Free };
+            if self.chunks[index] != allowed {
+                found.said.complain(|| {
                     format!("{warp}: a link leads to the chunk at {at:#x}, which is already part of a stream")
                 });
-                chain.damaged = true;
+                found.lost = true;
                 break;
             }
-            self.pool.chunks[index] = Chunk::Taken;
-            self.pool.taken += 1;
-            let chunk = &self.pool.bytes[index * size..][..size];
-            chain.chunks.push(chunk);
+            self.chunks[index] = Chunk::Taken;
+            self.taken += 1;
+            let chunk = &self.bytes[index * size..][..size];
+            chain.push(chunk);
             at = word(chunk, 0);
         }
-        chain.overflowed = at != 0 && at == self.pool.bucket;
+        found.lost |= at != 0 && at == self.bucket;
         chain
     }
+}
 
-    /// The stream of one warp.
-    fn warp(&mut self, warp: WarpId, index: usize, heads: &[u8]) -> WarpStream {
-        let heads: Vec<Head> = heads.chunks_exact(Head::SIZE).filter_map(Head::read).collect();
-        let mut dropped = heads.iter().fold(0u64, |n, h| n.saturating_add(h.dropped));
-        if self.pool.level == Level::Operands {
-            dropped = dropped.div_ceil(OPERAND_ELEMENTS);
-        }
-        let mut lost = false;
-        let mut chains = Vec::with_capacity(heads.len());
-        for head in &heads {
-            let chain = self.chain(warp, head.first);
-            lost |= chain.damaged || chain.overflowed;
-            chains.push(chain.chunks);
-        }
+impl Reader<'_> {
+    /// The stream of one warp, and what was wrong with it.
+    fn warp(&self, found: Found<'_>) -> (WarpStream, Said) {
+        let Found { warp, index, chains, mut dropped, mut lost, mut said } = found;
         let chunks = chains.first().map_or(&[][..], |c| &c[..]);
-        let streams = match self.pool.level {
+        let streams = match self.level {
             Level::Path => {
-                let (words, ends) = self.lanes(warp, chunks, 1, &mut lost, |e| word32(e[0]));
+                let make = |e: [&[u8; 4]; 3]| u32::from_le_bytes(*e[0]);
+                let (words, ends) = self.lanes(warp, chunks, 1, &mut lost, &mut said, make);
                 Lanes::Path { words, ends }
             }
             Level::Print => {
-                let (checkpoints, ends) = self.lanes(warp, chunks, 1, &mut lost, |e| word(e[0], 0));
+                let make = |e: [&[u8; 8]; 3]| u64::from_le_bytes(*e[0]);
+                let (checkpoints, ends) = self.lanes(warp, chunks, 1, &mut lost, &mut said, make);
                 let finals =
                     |entry: usize, n: usize| word(self.memory.finals, index * FINALS as usize + (entry * 4 + n) * 8);
                 let hashes = (0..2).map(|entry| std::array::from_fn(|n| finals(entry, n))).collect();
                 Lanes::Print { checkpoints, ends, hashes }
             }
             Level::Operands => {
-                let (records, ends) = self.lanes(warp, chunks, OPERAND_ELEMENTS, &mut lost, |e| {
-                    let first = word(e[0], 0);
+                let make = |e: [&[u8; 8]; 3]| {
+                    let [first, second, third] = e.map(|e| u64::from_le_bytes(*e));
                     OperandRecord {
                         site: SiteId((first as u32).wrapping_sub(1)),
                         visit: (first >> 32) as u32,
-                        values: [word(e[1], 0), word(e[2], 0)],
+                        values: [second, third],
                     }
-                });
-                self.known(warp, &mut lost, records, ends)
+                };
+                let (records, ends) = self.lanes(warp, chunks, OPERAND_ELEMENTS, &mut lost, &mut said, make);
+                self.known(warp, &mut lost, &mut said, records, ends)
             }
-            Level::Events => Lanes::Events(self.events(warp, &chains, &mut lost)),
+            Level::Events => Lanes::Events(self.events(warp, &chains, &mut lost, &mut said)),
         };
         if lost {
             // A kernel that was stopped did not get to count what it lost; that it lost something must not vanish.
             dropped = dropped.max(1);
         }
-        WarpStream { warp, digest: 0, dropped, lanes: streams }
+        (WarpStream { warp, digest: 0, dropped, lanes: streams }, said)
     }
 
-    /// Takes the elements of a shared chain apart by lane, `group` elements at a time; a zero first element ends a lane.
-    fn lanes<T>(
-        &mut self,
+    /// Takes the elements of a shared chain, each of `N` bytes, apart by lane, `group` of them at a time; a zero first element
+    /// ends a lane.
+    fn lanes<const N: usize, T>(
+        &self,
         warp: WarpId,
-        chunks: &[&'a [u8]],
+        chunks: &[&[u8]],
         group: u64,
         lost: &mut bool,
-        make: impl Fn(&[&'a [u8]; OPERAND_ELEMENTS as usize]) -> T,
+        said: &mut Said,
+        make: impl Fn([&[u8; N]; OPERAND_ELEMENTS as usize]) -> T,
     ) -> (Vec<T>, Vec<u32>) {
-        let (row, size) = (self.pool.shape.row() as usize, self.pool.shape.element as usize);
-        let (mut all, mut ends) = (Vec::new(), Vec::with_capacity(self.pool.warp_size.into()));
-        for lane in 0..usize::from(self.pool.warp_size) {
+        let (lanes, group) = (usize::from(self.warp_size), group as usize);
+        let last = group - 1;
+        let (mut all, mut ends) = (Vec::new(), Vec::with_capacity(lanes));
+        for lane in 0..lanes {
             let mut ended = false;
             'lane: for chunk in chunks {
-                for r in (1..self.pool.shape.rows() as usize).step_by(group as usize) {
-                    // A record is three elements, fifteen rows hold five records: none lies in two chunks.
-                    let element = |i: usize| &chunk[(r + i) * row + lane * size..][..size];
-                    if element(0).iter().all(|b| *b == 0) {
+                // A record is three elements, fifteen rows hold five records: none lies in two chunks.
+                let elements = chunk.as_chunks::<N>().0;
+                for at in (lanes..elements.len()).step_by(lanes * group) {
+                    let element = |i: usize| &elements[at + i * lanes + lane];
+                    if *element(0) == [0; N] {
                         ended = true;
                     } else if ended {
-                        self.complain(|| format!("{warp}: lane {lane} has elements after its stream's end"));
+                        said.complain(|| format!("{warp}: lane {lane} has elements after its stream's end"));
                         *lost = true;
                         break 'lane;
                     } else {
-                        let last = group as usize - 1;
-                        all.push(make(&[element(0), element(last.min(1)), element(last)]));
+                        all.push(make([element(0), element(last.min(1)), element(last)]));
                     }
                 }
             }
@@ -256,11 +290,18 @@ impl<'a> Reader<'_, 'a> {
     }
 
     /// Leaves records of sites that there are not out.
-    fn known(&mut self, warp: WarpId, lost: &mut bool, records: Vec<OperandRecord>, ends: Vec<u32>) -> Lanes {
+    fn known(
+        &self,
+        warp: WarpId,
+        lost: &mut bool,
+        said: &mut Said,
+        records: Vec<OperandRecord>,
+        ends: Vec<u32>,
+    ) -> Lanes {
         if records.iter().all(|r| r.site.index() < self.memory.sites) {
             return Lanes::Operands { records, ends };
         }
-        self.complain(|| format!("{warp}: records of sites that there are not"));
+        said.complain(|| format!("{warp}: records of sites that there are not"));
         *lost = true;
         let (mut kept, mut kept_ends, mut from) = (Vec::new(), Vec::new(), 0);
         for end in ends {
@@ -273,7 +314,7 @@ impl<'a> Reader<'_, 'a> {
     }
 
     /// Merges the lanes' chains into one stream by clock. Each chain is in the order of its lane's time.
-    fn events(&mut self, warp: WarpId, chains: &[Vec<&'a [u8]>], lost: &mut bool) -> Vec<Event> {
+    fn events(&self, warp: WarpId, chains: &[Vec<&[u8]>], lost: &mut bool, said: &mut Said) -> Vec<Event> {
         let mut all: Vec<(i64, usize, Event)> = Vec::new();
         // Clocks are 32 bits and wrap: every lane's first is near the warp's first, each next near the one before.
         let mut base: Option<u32> = None;
@@ -284,7 +325,7 @@ impl<'a> Reader<'_, 'a> {
             for record in records {
                 let site = SiteId(record.site - 1);
                 if site.index() >= self.memory.sites {
-                    self.complain(|| format!("{warp}: lane {lane} has an event of {site}, which there is not"));
+                    said.complain(|| format!("{warp}: lane {lane} has an event of {site}, which there is not"));
                     *lost = true;
                     break;
                 }
@@ -305,8 +346,4 @@ impl<'a> Reader<'_, 'a> {
 /// Eight bytes at `at`; 0 past the end.
 fn word(bytes: &[u8], at: usize) -> u64 {
     bytes.get(at..).and_then(|b| b.first_chunk()).map_or(0, |b| u64::from_le_bytes(*b))
-}
-
-fn word32(bytes: &[u8]) -> u32 {
-    bytes.first_chunk().map_or(0, |b| u32::from_le_bytes(*b))
 }

@@ -13,12 +13,13 @@ use prlx_probe::{Plan, Program};
 use prlx_trace::device::{Context, FINALS, Head, MAGAZINE_STRIDE, MAGAZINES, Shape};
 use prlx_trace::kernel::{FaultKind, Module, Scalar};
 use prlx_trace::launch::{ArgInfo, Fault, Launch};
-use prlx_trace::{FuncId, LaneMask, Level, ModuleId, Recording, Streams, Trace, WarpId};
+use prlx_trace::{FuncId, LaneMask, Level, ModuleId, Recording, Streams, Trace, WarpId, WarpStream};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::drain::Drained;
 use crate::job::{ArgValue, Job};
 use crate::run::{Prepared, outputs, prepare};
+use crate::spread::spread;
 use crate::{DevicePtr, Driver, Error, ErrorKind, LaunchStats, Observed, Output, digest, drain};
 
 /// How to record.
@@ -379,10 +380,8 @@ pub(crate) fn recording(plan: &Plan, mut launch: Launch, drained: Drained) -> (R
     launch.totals.dropped = drained.dropped;
     launch.totals.filtered_warps = launch.warps() - (last - first);
     let base = digest::base(&plan.module, &launch);
-    let mut warps = drained.warps;
-    for warp in &mut warps {
-        warp.digest = digest::warp(base, warp);
-    }
+    let digested = |warp: WarpStream| WarpStream { digest: digest::warp(base, &warp), ..warp };
+    let warps = spread(drained.warps, |w| w.lanes.elements() as usize * size_of::<u64>(), digested);
     (Recording { launch, streams: Streams::new(warps) }, drained.damage)
 }
 

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use prlx_driver::cuda::calls::{attribute, stream};
 use prlx_driver::cuda::digests::{self, Digests};
-use prlx_driver::cuda::recorder::{Finished, Recorder, Ticket};
+use prlx_driver::cuda::recorder::{Finished, Recorder, Spent, Ticket};
 use prlx_driver::cuda::{Context, Functions, Library, Stream, sticky};
 use prlx_driver::session::{self, Choice, Options};
 use prlx_isa::image::Target;
@@ -141,7 +141,9 @@ fn bring(which: impl Fn(&Of) -> bool, there: bool) {
             };
             say::once(&format!("the recording is not whole: {why}{more}"));
         }
-        say::log(&format!("{}: {counts:?}", of.device));
+        let (Spent { apart, handing }, ms) = (of.recorder.spent(), |d: Duration| d.as_secs_f64() * 1e3);
+        let spent = format!("{:.1} ms to take streams apart, {:.1} to pack and write them", ms(apart), ms(handing));
+        say::log(&format!("{}: {counts:?}; {spent}", of.device));
         session.digested(of, |digesting, digests| digesting.rest(digests, there));
     }
     if !gone.is_empty() {

@@ -64,7 +64,7 @@ use super::library::{Context, Dma, Event, Failure, Library, Stream};
 use crate::{Error, ErrorKind};
 
 pub use self::graph::{NodeId, Replay};
-pub use self::state::Counts;
+pub use self::state::{Counts, Spent};
 
 /// The longest that a launch is kept waiting for room.
 pub const PATIENCE: Duration = Duration::from_secs(1);
@@ -354,6 +354,7 @@ impl Recorder {
             stalled: None,
             unrecorded: Vec::new(),
             counts: Counts::default(),
+            spent: Spent::default(),
             learned: Learned::default(),
             held: 0,
             asked: 0,
@@ -529,6 +530,11 @@ impl Recorder {
             state = self.shared.changed.wait_timeout(state, wait).unwrap_or_else(|e| e.into_inner()).0;
         }
         (state.counts, state.dead.clone())
+    }
+
+    /// How long it took to take what was recorded apart and to hand it on, so far.
+    pub fn spent(&self) -> Spent {
+        self.shared.lock().spent
     }
 
     /// Asks for the end from where nothing else may be done, as in a handler of signals: the recorder's thread ends the

@@ -6,6 +6,7 @@
 
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Instant;
 
 use prlx_trace::Recording;
 use prlx_trace::kernel::FaultKind;
@@ -91,6 +92,7 @@ fn hand_on(shared: &Shared, batch: Batch, sink: &mut Sink) {
         let slot = &placed.slot;
         let (heads, finals) = (part(slot.heads, before.0, own.0), part(slot.finals, before.1, own.1));
         let sites = placed.plan.module.sites.len();
+        let start = Instant::now();
         let drained = drain(&mut pool, Memory { first_warp, heads, finals, sites });
         let took = drained.bytes.saturating_add(shared.layout.bytes(drained.dropped));
         shared.lock().learned.learn(&placed.launch, slot.kind.recorded(), took);
@@ -101,8 +103,11 @@ fn hand_on(shared: &Shared, batch: Batch, sink: &mut Sink) {
             launch.fault = Some(Fault { kind: FaultKind::Stuck, text, unfinished: None });
         }
         let (recording, damage) = recording(&placed.plan, launch, drained);
+        let apart = start.elapsed();
         sink(Finished { recording, damage });
         let mut state = shared.lock();
+        state.spent.apart += apart;
+        state.spent.handing += start.elapsed() - apart;
         if whole {
             state.counts.recorded += 1;
         } else {

@@ -136,6 +136,15 @@ pub struct Counts {
     pub cancelled: u64,
 }
 
+/// How long the recorder's thread took for what it was given.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Spent {
+    /// Taking streams apart.
+    pub apart: Duration,
+    /// Handing launches on: packing and writing, mostly.
+    pub handing: Duration,
+}
+
 /// Launches of which nothing is recorded that are kept at a time.
 const UNRECORDED: usize = 1 << 16;
 
@@ -153,6 +162,7 @@ pub(super) struct State {
     /// Launches of which nothing is recorded, to be handed on.
     pub unrecorded: Vec<Launch>,
     pub counts: Counts,
+    pub spent: Spent,
     /// What launches took.
     pub learned: Learned,
     /// Bytes that were copied to the host and are not yet handed on.
