@@ -91,7 +91,7 @@ fn home() -> PathBuf {
 }
 
 fn build(names: &[String]) -> Result<()> {
-    let mut words = vec!["build", "--quiet", "--release", "--locked", "--manifest-path", "fuzz/Cargo.toml"];
+    let mut words = vec!["build", "--quiet", "--release", "--manifest-path", "fuzz/Cargo.toml"];
     words.extend(["--target", TRIPLE]);
     names.iter().for_each(|n| words.extend(["--bin", n]));
     crate::sh_with("cargo", &words, &[("RUSTFLAGS", FLAGS), ("CARGO_TARGET_DIR", "fuzz/target")])

@@ -245,6 +245,9 @@ pub enum Form {
     Perfetto,
     /// Launches over time, in Chrome's JSON format
     Chrome,
+    /// Launches, warps, sites and visits as tables: a new folder of Parquet files (docs/tables.md)
+    #[cfg(feature = "parquet")]
+    Parquet,
 }
 
 /// `prlx merge`.
@@ -585,6 +588,10 @@ pub struct ReportArgs {
     /// The same in Chrome's JSON format
     #[arg(long, value_name = "FILE")]
     pub chrome: Option<PathBuf>,
+    /// Also write the findings into FILE, a Parquet file (docs/tables.md)
+    #[cfg(feature = "parquet")]
+    #[arg(long, value_name = "FILE")]
+    pub parquet: Option<PathBuf>,
     /// Walk through the report on the terminal instead of printing it (docs/tui.md)
     #[cfg(feature = "tui")]
     #[arg(long, conflicts_with = "json")]

@@ -94,6 +94,10 @@ pub fn files(report: &Report, scene: &Scene, args: &ReportArgs) -> Result<()> {
         prlx_present::flame(&mut picture, report)?;
         write(path, picture)?;
     }
+    #[cfg(feature = "parquet")]
+    if let Some(path) = &args.parquet {
+        crate::tables::of_report(report, path)?;
+    }
     Ok(())
 }
 

@@ -10,10 +10,13 @@ mod html;
 pub mod inspect;
 mod json;
 mod launches;
+#[cfg(feature = "parquet")]
+pub mod parquet;
 pub mod perfetto;
 pub mod prlx;
 pub mod repeats;
 pub mod schedules;
+pub mod tables;
 mod text;
 pub mod timeline;
 #[cfg(feature = "tui")]

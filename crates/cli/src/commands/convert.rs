@@ -1,4 +1,5 @@
-//! `prlx convert`: recordings of PRLX 0.x in another packing, own recordings as such, and their launches over time.
+//! `prlx convert`: recordings of PRLX 0.x in another packing, own recordings as such, their launches over time, and
+//! their tables.
 //!
 //! Holds: what the new file cannot hold is said on standard error, or refused where the file would say something untrue.
 //!
@@ -19,6 +20,8 @@ use prlx_trace::{Level, Recording, Trace};
 
 use crate::args::{ConvertArgs, Form};
 use crate::report::read;
+#[cfg(feature = "parquet")]
+use crate::tables;
 use crate::timeline;
 use crate::ui::Ui;
 use crate::v1::{Input, Recording as Mapped, look};
@@ -26,13 +29,13 @@ use crate::v1::{Input, Recording as Mapped, look};
 /// Converts, and says what was left behind.
 pub fn run(args: &ConvertArgs, ui: &Ui) -> Result<ExitCode> {
     let name = args.input.display();
-    let over_time = matches!(args.to, Form::Perfetto | Form::Chrome);
-    if over_time && (args.launch.is_some() || args.sites.is_some()) {
-        bail!("--launch and --sites are for files of PRLX 0.x: a timeline has all launches");
+    let old = matches!(args.to, Form::Plain | Form::Compact | Form::Packed);
+    if !old && (args.launch.is_some() || args.sites.is_some()) {
+        bail!("--launch and --sites are for files of PRLX 0.x: all else has all launches");
     }
     match look(&args.input)? {
         Input::Session(_) => bail!("{name} is a session: convert its files"),
-        Input::File if over_time => bail!("{name} is a recording of PRLX 0.x, which has no times"),
+        Input::File if !old => bail!("{name} is a recording of PRLX 0.x, which has neither times nor tables"),
         Input::File => {
             if args.sites.is_some() {
                 bail!("--sites: {name} keeps the ids that it has");
@@ -41,7 +44,9 @@ pub fn run(args: &ConvertArgs, ui: &Ui) -> Result<ExitCode> {
             let file = mapped.file()?;
             save(&args.output, |out| repack(&file, args.to, out, ui))?;
         }
-        Input::Other if over_time => {
+        #[cfg(feature = "parquet")]
+        Input::Other if args.to == Form::Parquet => tables::of_recording(&Session::open(&args.input)?, &args.output)?,
+        Input::Other if !old => {
             let all = timeline::of(&Session::open(&args.input)?)?;
             save(&args.output, |mut out| {
                 match args.to {
@@ -92,7 +97,7 @@ fn flags(old: Flags, to: Form) -> Flags {
     Flags(match to {
         Form::Packed => kept | Flags::PACKED,
         Form::Compact => kept | Flags::COMPACT,
-        Form::Plain | Form::Perfetto | Form::Chrome => kept,
+        _ => kept,
     })
 }
 

@@ -1,0 +1,50 @@
+//! From recordings and reports to Parquet files.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, BufWriter};
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use prlx_analyze::Report;
+use prlx_driver::session::Session;
+use prlx_present::parquet::Writer;
+use prlx_present::tables::{self, FINDINGS, LAUNCHES, SITES, VISITS, WARPS};
+
+use crate::report::read;
+
+type Out = Writer<BufWriter<File>>;
+
+/// Writes the findings of a report into a file.
+pub fn of_report(report: &Report, path: &Path) -> Result<()> {
+    let all = || -> io::Result<()> {
+        let mut out = Writer::new(BufWriter::new(File::create(path)?), &FINDINGS)?;
+        tables::findings(report, &mut |_, batch| out.rows(&batch))?;
+        finish(out)
+    };
+    all().with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Writes the tables of a recording into a new folder, a file each.
+pub fn of_recording(session: &Session, folder: &Path) -> Result<()> {
+    fs::create_dir(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let mut files: BTreeMap<&str, Out> = BTreeMap::new();
+    for table in [&LAUNCHES, &WARPS, &SITES, &VISITS] {
+        let path = folder.join(format!("{}.parquet", table.name));
+        let open = || Writer::new(BufWriter::new(File::create(&path)?), table);
+        files.insert(table.name, open().with_context(|| format!("cannot write {}", path.display()))?);
+    }
+    for (process, file) in (0u64..).zip(&session.files) {
+        let trace = read(session, process as usize)?;
+        let mut write = |table: &tables::Table, batch| match files.get_mut(table.name) {
+            Some(out) => out.rows(&batch),
+            None => Err(io::Error::other(format!("there is no file for {}", table.name))),
+        };
+        tables::recording(process, &trace, &mut write).with_context(|| file.path.display().to_string())?;
+    }
+    files.into_values().try_for_each(finish).with_context(|| format!("cannot write into {}", folder.display()))
+}
+
+fn finish(out: Out) -> io::Result<()> {
+    out.finish()?.into_inner().map_err(|e| e.into_error())?.sync_data()
+}
