@@ -34,13 +34,24 @@ pub(crate) fn headline(r: &Report) -> String {
             first(r, Some(l), &what)
         }
         (_, None) if stopped.is_some() => "no decision seen to differ".to_string(),
-        (_, None) if r.first_launch().is_some() => first(r, None, "though no decision does"),
+        (_, None) if r.first_launch().is_some() => match &r.launches[..] {
+            [l] => format!("{}: {}, though no decision does", kernel(l), parts(l)),
+            _ => first(r, None, "though no decision does"),
+        },
         (_, None) => "one side launched more".to_string(),
     };
     match stopped {
         Some((l, side, kind)) => format!("{}: only {side} {}; {what}", clean(&plain(&l.kernel)), stops(kind, 1)),
         None => what,
     }
+}
+
+/// What differs of a launch as a whole.
+fn parts(l: &LaunchReport) -> String {
+    let all = [(LaunchPart::Geometry, "dimensions"), (LaunchPart::Input, "inputs"), (LaunchPart::Output, "outputs")];
+    let has = |part| l.differences.iter().any(|d| d.what == part);
+    let names: Vec<&str> = all.into_iter().filter(|(part, _)| has(*part)).map(|(_, name)| name).collect();
+    if names.is_empty() { "it differs".into() } else { format!("{} differ", names.join(" and ")) }
 }
 
 /// `what` of `of`, as it is for one launch; of several, with how many differ and which is first.

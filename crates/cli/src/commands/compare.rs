@@ -14,7 +14,7 @@ use prlx_trace::check::Findings;
 use prlx_trace::launch::Window;
 use prlx_trace::{Level, Trace};
 
-use crate::args::{CompareArgs, DeviceArgs, Words};
+use crate::args::{CompareArgs, DeviceArgs, RecorderArgs, Words};
 use crate::commands::record::save;
 use crate::program::{self, Output, Supervisor};
 use crate::record;
@@ -117,7 +117,37 @@ pub struct Parted {
     pub checks: [Findings; 2],
 }
 
-/// Records both sides on a device, compares, and records again around the first findings with all operands.
+/// Records both sides again around a report's first findings, at most so many, with all operands; recordings at another
+/// level than `path` do not say where that is.
+pub fn closer(
+    found: &mut Report,
+    jobs: &[Job; 2],
+    most: usize,
+    recorder: &RecorderArgs,
+    device: &DeviceArgs,
+    ui: &Ui,
+) -> Result<()> {
+    if recorder.level != Level::Path {
+        return Ok(());
+    }
+    let findings = found.launches.iter().flat_map(|l| &l.findings).take(most);
+    let windows = findings.map(|f| [0, 1].map(|side| prlx_analyze::window_for(f, side)));
+    let unchecked = DeviceArgs { check: None, ..device.clone() };
+    for [wa, wb] in windows.collect::<Vec<[Option<Window>; 2]>>() {
+        // A finding that only one side has a site for shows that side's operands.
+        let zoom = |job: &Job, w: Option<Window>| match w {
+            Some(w) => {
+                let zoomed = record::zoom(&record::program(recorder, record::warps_per_cta(job)), w);
+                record::record(job, &zoomed, recorder, &unchecked, ui).map(|(trace, _)| trace)
+            }
+            None => Ok(Trace::default()),
+        };
+        prlx_analyze::attach_operands(found, &zoom(&jobs[0], wa)?, &zoom(&jobs[1], wb)?)?;
+    }
+    Ok(())
+}
+
+/// Records both sides on a device, compares, and looks closer.
 pub fn parted(jobs: &[Job; 2], names: [String; 2], args: &CompareArgs, device: &DeviceArgs, ui: &Ui) -> Result<Parted> {
     let programs = jobs.each_ref().map(|job| record::program(&args.recorder, record::warps_per_cta(job)));
     let of = |i: usize| record::record(&jobs[i], &programs[i], &args.recorder, device, ui);
@@ -128,26 +158,8 @@ pub fn parted(jobs: &[Job; 2], names: [String; 2], args: &CompareArgs, device: &
         save(&b, &folder.join("b.prlx"))?;
     }
     let mut found = report::diff(&a, &b, names, &args.report, ui)?;
-    if !args.no_zoom && args.recorder.level == Level::Path {
-        let windows: Vec<[Option<Window>; 2]> = found
-            .launches
-            .iter()
-            .flat_map(|l| &l.findings)
-            .take(ZOOMS)
-            .map(|f| [0, 1].map(|side| prlx_analyze::window_for(f, side)))
-            .collect();
-        for [wa, wb] in windows {
-            // A finding that only one side has a site for shows that side's operands.
-            let zoom = |i: usize, w: Option<Window>| match w {
-                Some(w) => {
-                    let unchecked = DeviceArgs { check: None, ..device.clone() };
-                    let zoomed = record::zoom(&programs[i], w);
-                    record::record(&jobs[i], &zoomed, &args.recorder, &unchecked, ui).map(|(trace, _)| trace)
-                }
-                None => Ok(Trace::default()),
-            };
-            prlx_analyze::attach_operands(&mut found, &zoom(0, wa)?, &zoom(1, wb)?)?;
-        }
+    if !args.no_zoom {
+        closer(&mut found, jobs, ZOOMS, &args.recorder, device, ui)?;
     }
     let mut scene = Scene::default();
     if let Some(looks) = report::looks(&args.report) {

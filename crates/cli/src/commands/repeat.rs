@@ -3,7 +3,9 @@
 //! Holds: of each outcome one recording is kept while it works, so disk and memory are in proportion to the outcomes, not to
 //! the runs. On the CPU device, run `n` has the seed `n` after the launch file's, so that each can be had again.
 //!
-//! Misses: outcomes are told apart by digests of what was recorded; digests that differ for what decoding shows to be the same
+//! Where an outcome parts from the first, both runs are run again on the CPU device, to see the operands there.
+//!
+//! Misses: a GPU and a program have no run twice, so their operands are not seen; outcomes are told apart by digests of what was recorded; digests that differ for what decoding shows to be the same
 //! are put together if that shows against the most frequent outcome.
 
 use std::cmp::Reverse;
@@ -20,7 +22,7 @@ use prlx_driver::session::Session;
 use prlx_present::repeats::{Repeats, RunOutcome};
 
 use crate::args::{DeviceArgs, Machine, RepeatArgs};
-use crate::commands::compare::Folder;
+use crate::commands::compare::{self, Folder};
 use crate::commands::record::save;
 use crate::program::{self, Output, Supervisor};
 use crate::record;
@@ -31,6 +33,8 @@ use crate::ui::Ui;
 const NAMED: usize = 8;
 /// Outcomes that are compared with the first.
 const COMPARED: usize = 16;
+/// Findings of each that are looked at closer.
+const ZOOMS: usize = 1;
 
 /// What runs have in common that came out the same.
 #[derive(PartialEq)]
@@ -105,7 +109,14 @@ pub fn run(args: &RepeatArgs, ui: &Ui) -> Result<ExitCode> {
         }
         _ => format!("run {n}"),
     };
-    let found = parted(groups, command.clone(), &name, args, ui)?;
+    let closer = |report: &mut Report, runs: [u64; 2]| match &thing {
+        Thing::File(job) if args.device.device == Machine::Cpu => {
+            let jobs = runs.map(|n| seeded(job, n, &args.device));
+            compare::closer(report, &jobs, ZOOMS, &args.recorder, &args.device, ui)
+        }
+        _ => Ok(()),
+    };
+    let found = parted(groups, command.clone(), &name, &closer, args, ui)?;
     let mut out = io::stdout().lock();
     if args.json {
         prlx_present::repeats_json(&mut out, &found)?;
@@ -171,6 +182,7 @@ fn parted(
     mut groups: Vec<Group>,
     command: String,
     name: &dyn Fn(u64) -> String,
+    closer: &dyn Fn(&mut Report, [u64; 2]) -> Result<()>,
     args: &RepeatArgs,
     ui: &Ui,
 ) -> Result<Repeats> {
@@ -184,7 +196,7 @@ fn parted(
     let (mut rest, mut compared) = (Vec::new(), 0);
     for mut g in groups {
         if compared < COMPARED {
-            let report = compare(&first, &g)?;
+            let mut report = compare(&first, &g)?;
             if report.verdict == Verdict::Same && g.key.ended == first.key.ended {
                 first.outcome.runs += g.outcome.runs;
                 first.outcome.first.extend(g.outcome.first);
@@ -193,6 +205,7 @@ fn parted(
                 continue;
             }
             compared += 1;
+            closer(&mut report, [first.outcome.first[0], g.outcome.first[0]])?;
             g.outcome.report = Some(report);
         }
         rest.push(g);
