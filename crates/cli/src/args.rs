@@ -61,6 +61,9 @@ pub enum Command {
     Assert(AssertArgs),
     /// Run a launch file or a program many times, and say which outcomes there are and where they part
     Repeat(RepeatArgs),
+    /// Ask SQL of the tables of a recording, or of two and what differs between them (docs/query.md)
+    #[cfg(feature = "query")]
+    Query(QueryArgs),
     /// Measure what recording costs a kernel here, at each level
     Cost(CostArgs),
     /// Write the recorder's code into PTX
@@ -248,6 +251,20 @@ pub enum Form {
     /// Launches, warps, sites and visits as tables: a new folder of Parquet files (docs/tables.md)
     #[cfg(feature = "parquet")]
     Parquet,
+}
+
+/// `prlx query`.
+#[cfg(feature = "query")]
+#[derive(Args, Debug)]
+pub struct QueryArgs {
+    /// The query, as 'select kernel, count(*) from launches group by kernel'
+    pub sql: String,
+    /// A recording, or two: files, or folders of programs'
+    #[arg(required = true, num_args = 1..=2, value_name = "RECORDING")]
+    pub recordings: Vec<PathBuf>,
+    /// Print CSV
+    #[arg(long)]
+    pub csv: bool,
 }
 
 /// `prlx merge`.

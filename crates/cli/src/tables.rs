@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use prlx_analyze::Report;
 use prlx_driver::session::Session;
 use prlx_present::parquet::Writer;
-use prlx_present::tables::{self, FINDINGS, LAUNCHES, SITES, VISITS, WARPS};
+use prlx_present::tables::{self, FINDINGS, RECORDING};
 
 use crate::report::read;
 
@@ -29,7 +29,7 @@ pub fn of_report(report: &Report, path: &Path) -> Result<()> {
 pub fn of_recording(session: &Session, folder: &Path) -> Result<()> {
     fs::create_dir(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let mut files: BTreeMap<&str, Out> = BTreeMap::new();
-    for table in [&LAUNCHES, &WARPS, &SITES, &VISITS] {
+    for (table, _) in RECORDING {
         let path = folder.join(format!("{}.parquet", table.name));
         let open = || Writer::new(BufWriter::new(File::create(&path)?), table);
         files.insert(table.name, open().with_context(|| format!("cannot write {}", path.display()))?);
@@ -40,7 +40,9 @@ pub fn of_recording(session: &Session, folder: &Path) -> Result<()> {
             Some(out) => out.rows(&batch),
             None => Err(io::Error::other(format!("there is no file for {}", table.name))),
         };
-        tables::recording(process, &trace, &mut write).with_context(|| file.path.display().to_string())?;
+        let mut all = RECORDING.iter();
+        all.try_for_each(|(_, give)| give(process, &trace, &mut write))
+            .with_context(|| file.path.display().to_string())?;
     }
     files.into_values().try_for_each(finish).with_context(|| format!("cannot write into {}", folder.display()))
 }

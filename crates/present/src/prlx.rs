@@ -208,22 +208,23 @@ pub fn prlx_json(
     document(out, report, keys)
 }
 
+/// A text as a field of CSV: quoted where it must be, and nothing in it that a terminal or a spreadsheet would run.
+pub fn csv_field(text: &str) -> String {
+    let text = clean(text);
+    let formula = text.starts_with(['=', '+', '@', '-']);
+    let text = if formula { format!("'{text}") } else { text };
+    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
+}
+
 /// Writes the listed divergences as PRLX's CSV.
 ///
 /// # Errors
 /// Those of `out`.
 pub fn prlx_csv(out: &mut impl Write, counts: &[Counts]) -> io::Result<()> {
-    let field = |text: &str| {
-        let text = clean(text);
-        // A spreadsheet would run what looks like a formula.
-        let formula = text.starts_with(['=', '+', '@', '-']);
-        let text = if formula { format!("'{text}") } else { text };
-        if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
-    };
     writeln!(out, "warp_idx,event_idx,site_id,kind,details,source_location")?;
     for r in counts.iter().flat_map(|c| &c.rows) {
-        let location = r.location.as_deref().map(field).unwrap_or_default();
-        let (kind, details) = (r.kind.name(), field(&r.details));
+        let location = r.location.as_deref().map(csv_field).unwrap_or_default();
+        let (kind, details) = (r.kind.name(), csv_field(&r.details));
         writeln!(out, "{},{},{:#010x},{kind},{details},{location}", r.warp, r.event, r.site)?;
     }
     Ok(())

@@ -224,16 +224,12 @@ impl<'a, 's> Rows<'a, 's> {
     }
 }
 
-/// Gives the tables of a recording, the `process`-th of its session; damaged streams are an error.
-///
-/// # Errors
-/// Those of `sink`; when a stream can't be decoded, of kind `InvalidData`.
-pub fn recording(process: u64, trace: &Trace, sink: &mut Sink<'_>) -> io::Result<()> {
-    launches(process, trace, sink)?;
-    warps(process, trace, sink)?;
-    sites(process, trace, sink)?;
-    visits(process, trace, sink)
-}
+/// Gives a table of a recording, the `process`-th of its session. It fails as `sink` does, and when a stream can't be decoded: then
+/// with an error of kind `InvalidData`.
+pub type Give = fn(u64, &Trace, &mut Sink<'_>) -> io::Result<()>;
+
+/// The tables of a recording.
+pub const RECORDING: &[(&Table, Give)] = &[(&LAUNCHES, launches), (&WARPS, warps), (&SITES, sites), (&VISITS, visits)];
 
 /// The launches of a recording, by number.
 fn sorted(trace: &Trace) -> Vec<&Recording> {

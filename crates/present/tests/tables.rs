@@ -10,7 +10,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use prlx_analyze::{DiffOptions, diff, lane_visits};
 use prlx_present::parquet::Writer;
-use prlx_present::tables::{self, Batch, Cell, FINDINGS, LAUNCHES, ROWS, Table};
+use prlx_present::tables::{self, Batch, Cell, FINDINGS, LAUNCHES, RECORDING, ROWS, Table};
 use prlx_trace::{Lane, SiteId, Trace};
 
 fn toy() -> Vec<Vec<S>> {
@@ -85,7 +85,7 @@ fn column<'a>(table: &'a (Table, Vec<Batch>), name: &str) -> Vec<&'a Cell> {
 #[test]
 fn a_recording_is_read_back_as_it_was() {
     let trace = trace(false);
-    let all = rows(|sink| tables::recording(7, &trace, sink));
+    let all = rows(|sink| RECORDING.iter().try_for_each(|(_, give)| give(7, &trace, sink)));
     assert_eq!(all.keys().copied().collect::<Vec<_>>(), ["launches", "sites", "visits", "warps"]);
     for (table, batches) in all.values() {
         let bytes = file(table, batches);
@@ -142,6 +142,6 @@ fn an_empty_table_is_a_file() {
 fn damaged_streams_are_refused() {
     let mut damaged = trace(false);
     damaged.modules[0].functions[0].blocks.clear();
-    let found = tables::recording(0, &damaged, &mut |_, _| Ok(()));
+    let found = RECORDING.iter().try_for_each(|(_, give)| give(0, &damaged, &mut |_, _| Ok(())));
     assert_eq!(found.unwrap_err().kind(), std::io::ErrorKind::InvalidData);
 }

@@ -10,6 +10,8 @@ mod doctor;
 mod inspect;
 mod instrument;
 mod merge;
+#[cfg(feature = "query")]
+mod query;
 mod record;
 mod repeat;
 mod run;
@@ -32,6 +34,8 @@ pub fn run(command: Command, ui: &Ui) -> Result<ExitCode> {
         Command::Assert(args) => assert::run(&args, ui),
         Command::Compare(args) => compare::run(&args, ui),
         Command::Repeat(args) => repeat::run(&args, ui),
+        #[cfg(feature = "query")]
+        Command::Query(args) => query::run(&args, ui),
         Command::Cost(args) => cost::run(&args, ui),
         Command::Instrument(args) => instrument::run(&args, ui),
         Command::Inspect(args) => inspect::run(&args, ui),

@@ -1,0 +1,227 @@
+//! `prlx query`: SQL over the tables of one recording, or of two and what differs between them.
+//!
+//! Holds: tables are made as a query reads them, a batch at a time, by a thread of their own, so memory does not grow with the
+//! recording; what a query itself must hold (a sort, a join) is bounded by [`MEMORY`]. Rows come in one order, that of the tables,
+//! unless the query says another. Nothing is written: statements that are no queries are refused.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, anyhow};
+use datafusion::arrow::array::{ArrayRef, BooleanArray, RecordBatch, StringArray, UInt64Array};
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
+use datafusion::catalog::MemorySchemaProvider;
+use datafusion::catalog::streaming::StreamingTable;
+use datafusion::error::DataFusionError;
+use datafusion::execution::context::SQLOptions;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_plan::stream::RecordBatchReceiverStreamBuilder;
+use datafusion::physical_plan::streaming::PartitionStream;
+use datafusion::prelude::{SessionConfig, SessionContext};
+use futures::StreamExt;
+use prlx_analyze::DiffOptions;
+use prlx_driver::session::Session;
+use prlx_present::prlx::csv_field;
+use prlx_present::safe;
+use prlx_present::tables::{self, Batch, Cell, FINDINGS, Give, Kind, RECORDING, Table};
+
+use crate::args::{QueryArgs, When};
+use crate::report;
+use crate::ui::{Ui, broken_pipe};
+
+/// Most memory of a query's own, in bytes.
+const MEMORY: usize = 1 << 30;
+/// Rows that are laid out together; more are cut off, and it is said.
+const SHOWN: usize = 10_000;
+/// Batches that wait to be read.
+const WAITING: usize = 2;
+
+/// Runs the query and prints its rows.
+pub fn run(args: &QueryArgs, ui: &Ui) -> Result<ExitCode> {
+    let sessions = args.recordings.iter().map(|p| Session::open(p)).collect::<Result<Vec<_>, _>>()?;
+    let names = args.recordings.iter().map(|p| p.display().to_string()).collect::<Vec<_>>();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().context("cannot start")?;
+    let mut out = io::stdout().lock();
+    runtime.block_on(async {
+        let context = context(&sessions, &names)?;
+        let options = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
+        let query = context.sql_with_options(&args.sql, options).await.map_err(say)?;
+        let stream = query.execute_stream().await.map_err(say)?;
+        if args.csv { csv(&mut out, stream).await } else { text(&mut out, stream, ui).await }
+    })?;
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The tables: those of the first recording by their names, those of each also as `a.NAME` and `b.NAME`, and `findings` of two.
+fn context(sessions: &[Session], names: &[String]) -> Result<SessionContext> {
+    let runtime = RuntimeEnvBuilder::new().with_memory_limit(MEMORY, 1.0).build_arc().map_err(say)?;
+    // More partitions would come in any order.
+    let config = SessionConfig::new().with_target_partitions(1).with_information_schema(true);
+    let context = SessionContext::new_with_config_rt(config, runtime);
+    let catalog = context.catalog("datafusion").context("there is no catalog")?;
+    for (side, session) in ["a", "b"].iter().zip(sessions) {
+        catalog.register_schema(side, Arc::new(MemorySchemaProvider::new())).map_err(say)?;
+        for (table, give) in RECORDING {
+            let source = || Source::new(table, Origin::Recording(session.clone(), *give));
+            add(&context, format!("{side}.{}", table.name), source())?;
+            if *side == "a" {
+                add(&context, table.name.into(), source())?;
+            }
+        }
+    }
+    if let ([a, b], [x, y]) = (sessions, names) {
+        let both = Origin::Comparison([a.clone(), b.clone()], [x.clone(), y.clone()]);
+        add(&context, FINDINGS.name.into(), Source::new(&FINDINGS, both))?;
+    }
+    Ok(context)
+}
+
+fn add(context: &SessionContext, name: String, source: Source) -> Result<()> {
+    let table = StreamingTable::try_new(source.schema.clone(), vec![Arc::new(source)]).map_err(say)?;
+    context.register_table(name, Arc::new(table)).map(drop).map_err(say)
+}
+
+/// A table that is made when it is read.
+#[derive(Debug)]
+struct Source {
+    schema: SchemaRef,
+    from: Origin,
+}
+
+/// What a table is made from.
+#[derive(Clone, Debug)]
+enum Origin {
+    Recording(Session, Give),
+    Comparison([Session; 2], [String; 2]),
+}
+
+impl Source {
+    fn new(table: &Table, from: Origin) -> Source {
+        let field = |(name, kind, _): &(&str, Kind, &str)| {
+            let of = match kind {
+                Kind::Number => DataType::UInt64,
+                Kind::Flag => DataType::Boolean,
+                Kind::Text => DataType::Utf8,
+            };
+            Field::new(*name, of, true)
+        };
+        Source { schema: Arc::new(Schema::new(table.columns.iter().map(field).collect::<Vec<_>>())), from }
+    }
+}
+
+impl PartitionStream for Source {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+    fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
+        let mut stream = RecordBatchReceiverStreamBuilder::new(self.schema.clone(), WAITING);
+        let (to, schema, from) = (stream.tx(), self.schema.clone(), self.from.clone());
+        stream.spawn_blocking(move || {
+            let mut sink = |_: &Table, batch: Batch| {
+                let batch =
+                    RecordBatch::try_new(schema.clone(), batch.iter().zip(schema.fields()).map(array).collect());
+                let sent = to.blocking_send(batch.map_err(Into::into));
+                // Who asked has seen enough.
+                sent.map_err(|_| io::ErrorKind::BrokenPipe.into())
+            };
+            let made = match &from {
+                Origin::Recording(session, give) => (0..session.files.len()).try_for_each(|i| {
+                    let trace = report::read(session, i)?;
+                    give(i as u64, &trace, &mut sink).with_context(|| session.files[i].path.display().to_string())
+                }),
+                Origin::Comparison(sides, names) => {
+                    let (options, quiet) =
+                        (DiffOptions { findings: FINDINGS_LISTED, ..DiffOptions::default() }, quiet());
+                    report::sessions(sides, names.clone(), &[], options, None, &quiet)
+                        .and_then(|(report, _)| Ok(tables::findings(&report, &mut sink)?))
+                }
+            };
+            match made {
+                Err(e) if broken_pipe(&e) => Ok(()),
+                made => made.map_err(|e| DataFusionError::External(e.into())),
+            }
+        });
+        stream.build()
+    }
+}
+
+/// Findings of a launch, at most.
+const FINDINGS_LISTED: usize = 1 << 16;
+
+fn quiet() -> Ui {
+    Ui::new(When::Never, true)
+}
+
+fn array((cells, field): (&Vec<Cell>, &Arc<Field>)) -> ArrayRef {
+    match field.data_type() {
+        DataType::Boolean => {
+            let flag = |c: &Cell| if let Cell::Flag(yes) = c { Some(*yes) } else { None };
+            Arc::new(cells.iter().map(flag).collect::<BooleanArray>())
+        }
+        DataType::Utf8 => {
+            let text = |c: &Cell| if let Cell::Text(t) = c { Some(t.clone()) } else { None };
+            Arc::new(cells.iter().map(text).collect::<StringArray>())
+        }
+        _ => {
+            let number = |c: &Cell| if let Cell::Number(n) = c { Some(*n) } else { None };
+            Arc::new(cells.iter().map(number).collect::<UInt64Array>())
+        }
+    }
+}
+
+/// The texts of a batch, row by row.
+fn texts(batch: &RecordBatch) -> Result<Vec<Vec<String>>> {
+    let options = FormatOptions::default();
+    let columns = batch.columns().iter().map(|c| ArrayFormatter::try_new(c, &options));
+    let columns = columns.collect::<Result<Vec<_>, _>>().map_err(|e| say(e.into()))?;
+    let row = |i: usize| columns.iter().map(|c| c.value(i).to_string()).collect();
+    Ok((0..batch.num_rows()).map(row).collect())
+}
+
+/// Prints rows for people, numbers to the right.
+async fn text(out: &mut impl Write, mut stream: SendableRecordBatchStream, ui: &Ui) -> Result<()> {
+    let schema = stream.schema();
+    let mut rows = vec![schema.fields().iter().map(|f| safe(f.name())).collect::<Vec<String>>()];
+    let mut more = 0;
+    while let Some(batch) = stream.next().await {
+        let batch = texts(&batch.map_err(say)?)?;
+        let room = (SHOWN + 1).saturating_sub(rows.len());
+        more += batch.len().saturating_sub(room);
+        rows.extend(batch.into_iter().take(room).map(|row| row.iter().map(|cell| safe(cell)).collect()));
+    }
+    let wide = |i: usize| rows.iter().map(|r| r[i].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..schema.fields().len()).map(wide).collect();
+    for row in &rows {
+        let cells = row.iter().zip(&widths).zip(schema.fields()).map(|((cell, w), field)| {
+            if field.data_type().is_numeric() { format!("{cell:>w$}") } else { format!("{cell:<w$}") }
+        });
+        writeln!(out, "{}", cells.collect::<Vec<_>>().join("  ").trim_end())?;
+    }
+    if more > 0 {
+        ui.warn(&format!("{more} more rows are not shown: --csv prints all"));
+    }
+    Ok(())
+}
+
+/// Prints rows as CSV, as they come.
+async fn csv(out: &mut impl Write, mut stream: SendableRecordBatchStream) -> Result<()> {
+    let schema = stream.schema();
+    writeln!(out, "{}", schema.fields().iter().map(|f| csv_field(f.name())).collect::<Vec<_>>().join(","))?;
+    while let Some(batch) = stream.next().await {
+        for row in texts(&batch.map_err(say)?)? {
+            let cells = row.into_iter().zip(schema.fields());
+            let cells = cells.map(|(c, field)| if field.data_type().is_numeric() { c } else { csv_field(&c) });
+            writeln!(out, "{}", cells.collect::<Vec<_>>().join(","))?;
+        }
+    }
+    Ok(())
+}
+
+/// An error of the engine's, without its own trace.
+fn say(e: DataFusionError) -> anyhow::Error {
+    anyhow!("{}", safe(&e.strip_backtrace()))
+}
