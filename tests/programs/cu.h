@@ -42,6 +42,7 @@ typedef struct {
     X(cuInit, (unsigned)) X(cuDriverGetVersion, (int *)) X(cuDeviceGet, (CUdevice *, int)) \
     X(cuDevicePrimaryCtxRetain, (CUcontext *, CUdevice)) X(cuDevicePrimaryCtxRelease_v2, (CUdevice)) \
     X(cuDevicePrimaryCtxReset_v2, (CUdevice)) X(cuCtxSetCurrent, (CUcontext)) X(cuCtxSynchronize, (void)) \
+    X(cuCtxCreate_v2, (CUcontext *, unsigned, CUdevice)) X(cuCtxDestroy_v2, (CUcontext)) \
     X(cuGetProcAddress_v2, (const char *, void **, int, unsigned long long, int *)) \
     X(cuGetProcAddress, (const char *, void **, int, unsigned long long)) \
     X(cuModuleLoad, (CUmodule *, const char *)) X(cuModuleLoadData, (CUmodule *, const void *)) \

@@ -48,6 +48,25 @@ int main(int argc, char **argv) {
         wait(&status);
         return WEXITSTATUS(status);
     }
+    if (!strcmp(how, "destroy")) {
+        // A context of its own, which goes with launches that nobody has waited for.
+        CUcontext context;
+        CUmodule module;
+        CUfunction function;
+        CUdeviceptr x;
+        unsigned n = 32, a = 4;
+        find();
+        OK(cuInit(0));
+        OK(cuCtxCreate_v2(&context, 0, 0));
+        OK(cuModuleLoadData(&module, saxpy("")));
+        OK(cuModuleGetFunction(&function, module, "saxpy"));
+        OK(cuMemAlloc_v2(&x, 128));
+        OK(cuMemsetD8_v2(x, 1, 128));
+        void *params[] = {&n, &a, &x, &x};
+        for (int i = 0; i < 3; i++) OK(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, 0, params, 0));
+        OK(cuCtxDestroy_v2(context));
+        return 4;
+    }
     work("it");
     if (!strcmp(how, "_exit")) _exit(3);
     if (!strcmp(how, "_Exit")) _Exit(3);

@@ -72,6 +72,8 @@ pub struct Device {
     pub emulator: Emulator,
     /// How often its context was retained and not released.
     retained: u32,
+    /// It is the program's own.
+    created: bool,
     /// What every call answers after a fault.
     dead: Option<i32>,
     pub modules: BTreeMap<u64, ModuleHandle>,
@@ -200,6 +202,7 @@ impl Device {
             // One host thread: what kernels do across CTAs is then the same in every run.
             emulator: Emulator::new(Options { threads: 1, first: plain.first + ordinal * APART[1], ..plain }),
             retained: 0,
+            created: false,
             dead: None,
             modules: BTreeMap::new(),
             functions: BTreeMap::new(),
@@ -279,14 +282,27 @@ impl Device {
         self.retained = self.retained.checked_sub(1).ok_or(code::INVALID_CONTEXT)?;
         if self.retained == 0 { self.reset(device) } else { Ok(()) }
     }
-    /// Whether there is a context.
+    /// Whether there is a primary context.
     pub fn active(&self, device: i32) -> Result<bool> {
-        self.device(device).map(|_| self.retained > 0)
+        self.device(device).map(|_| self.retained > 0 && !self.created)
     }
-    /// The one context is the device's primary one, which is not destroyed.
-    pub fn destroy(&self, context: u64) -> Result<()> {
+    /// A context of the program's own, where there is none yet: it stands for the device's primary one.
+    pub fn create(&mut self, device: i32) -> Result<u64> {
+        self.device(device)?;
+        if self.retained > 0 {
+            return Err(code::INVALID_CONTEXT);
+        }
+        (self.created, self.retained) = (true, 1);
+        Ok(self.context())
+    }
+    /// Destroys a context of the program's own, with all that is in it; never the primary one.
+    pub fn destroy(&mut self, context: u64) -> Result<()> {
         self.known(context)?;
-        Err(code::INVALID_CONTEXT)
+        if !std::mem::take(&mut self.created) {
+            return Err(code::INVALID_CONTEXT);
+        }
+        self.retained = 0;
+        self.reset(self.ordinal())
     }
     /// Destroys what is in the context.
     pub fn reset(&mut self, device: i32) -> Result<()> {

@@ -14,7 +14,10 @@ use crate::symbols::driver;
 mod body {
     pub use crate::graph::*;
     pub use crate::launch::*;
+    pub use crate::library::*;
+    pub use crate::link::*;
     pub use crate::load::*;
+    pub use crate::symbols::{cuGetProcAddress, cuGetProcAddress_v2};
     pub use crate::wait::*;
 }
 

@@ -2,7 +2,7 @@
 //! into it and has the driver load that instead; and it sees every launch. See docs/preload.md.
 //!
 //! `symbols`: how a program's calls come here: exported symbols, `dlsym`, `cuGetProcAddress`. `exports`: the functions it then
-//! calls, made from the driver's table. `load`, `launch`, `graph`, `wait`: what is done about each. `leave`: the program's end. `source`: from an image to
+//! calls, made from the driver's table. `load` (modules), `library`, `link`, `launch`, `graph`, `wait`: what is done about each. `leave`: the program's end. `source`: from an image to
 //! PTX, and how sure it is that this is the right one. `rewrite`: from PTX to the code that is loaded instead.
 //! `known`: what is known of the program's handles. `record`: the process's recording. `digests`: launches that wait for theirs.
 //!
@@ -20,6 +20,8 @@ mod graph;
 mod known;
 mod launch;
 mod leave;
+mod library;
+mod link;
 mod load;
 mod record;
 mod rewrite;

@@ -6,6 +6,7 @@
 //! Holds: `dlsym` for any name that is not the driver's is a jump to the C library's, with the caller's return address, on which
 //! `RTLD_NEXT` depends; what the driver does not have is not there with us either. Misses: `dlvsym`.
 #![allow(unsafe_code, reason = "symbols of the dynamic loader")]
+#![allow(non_snake_case, reason = "the driver's own names")]
 
 use std::arch::naked_asm;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -182,4 +183,46 @@ pub fn replaced(name: &str, version: c_int, flags: u64, found: *mut c_void) -> *
         return found;
     }
     ours
+}
+
+pub unsafe fn cuGetProcAddress(
+    real: &Functions,
+    symbol: *const c_char,
+    at: *mut *mut c_void,
+    version: i32,
+    flags: u64,
+) -> i32 {
+    // SAFETY: the program's call.
+    let code = unsafe { (real.cuGetProcAddress)(symbol, at, version, flags) };
+    // SAFETY: the same arguments.
+    unsafe { replace(code, symbol, at, version, flags) };
+    code
+}
+pub unsafe fn cuGetProcAddress_v2(
+    real: &Functions,
+    symbol: *const c_char,
+    at: *mut *mut c_void,
+    version: i32,
+    flags: u64,
+    status: *mut i32,
+) -> i32 {
+    // SAFETY: the program's call.
+    let code = unsafe { (real.cuGetProcAddress_v2)(symbol, at, version, flags, status) };
+    // SAFETY: the same arguments.
+    unsafe { replace(code, symbol, at, version, flags) };
+    code
+}
+/// # Safety
+/// The arguments of `cuGetProcAddress`, and what it answered.
+unsafe fn replace(code: i32, symbol: *const c_char, at: *mut *mut c_void, version: i32, flags: u64) {
+    think::think(|| {
+        // SAFETY: the driver has found the name, so both can be read.
+        unsafe {
+            if code == 0 && !symbol.is_null() && !at.is_null() && !(*at).is_null() {
+                let name = CStr::from_ptr(symbol).to_str().ok()?;
+                *at = replaced(name, version, flags, *at);
+            }
+        }
+        Some(())
+    });
 }

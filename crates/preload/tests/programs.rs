@@ -346,6 +346,7 @@ fn programs_leave_as_they_do() {
     for (how, code, signal) in [
         ("return", Some(4), None),
         ("release", Some(4), None),
+        ("destroy", Some(4), None),
         ("_exit", Some(3), None),
         ("_Exit", Some(3), None),
         ("quick_exit", Some(3), None),
@@ -386,6 +387,7 @@ fn programs_leave_as_they_do() {
         let wanted = match how {
             "fork" => 6,
             "fault" => 4,
+            "destroy" => 1,
             _ => 3,
         };
         assert_eq!(loads, wanted, "{how}: {log}");

@@ -118,6 +118,19 @@ pub unsafe fn cuDevicePrimaryCtxReset_v2(device: i32) -> i32 {
 pub unsafe fn cuDevicePrimaryCtxReset(device: i32) -> i32 {
     on(context_of(device), "cuDevicePrimaryCtxReset", |d| d.reset(device))
 }
+/// Not in the driver's table, for PRLX has no use for it; programs do.
+///
+/// # Safety
+/// `context` may be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuCtxCreate_v2(context: *mut *mut c_void, _flags: u32, device: i32) -> i32 {
+    on(context_of(device), "cuCtxCreate_v2", |d| {
+        let made = d.create(device)?;
+        d.enter(made)?;
+        // SAFETY: the caller's promise.
+        unsafe { put(context, made as *mut c_void) }
+    })
+}
 pub unsafe fn cuCtxDestroy_v2(context: *mut c_void) -> i32 {
     on(context as u64, "cuCtxDestroy_v2", |d| d.destroy(context as u64))
 }
