@@ -2,7 +2,7 @@
 //! device makes them too.
 
 use std::collections::BTreeSet;
-use std::fmt::{self, Write};
+use std::fmt::Write;
 
 use prlx_trace::kernel::{Arg, Function, Module, Step};
 use prlx_trace::launch::{Lanes, Launch};
@@ -11,45 +11,56 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
 
 use crate::content::{GOLDEN, mix};
 
-/// Takes text in.
-struct Text<'a>(&'a mut Xxh3);
-
-impl Write for Text<'_> {
-    fn write_str(&mut self, s: &str) -> fmt::Result {
-        self.0.update(s.as_bytes());
-        Ok(())
-    }
+/// What decoding any warp of a kernel's launches reads of its module: sites, and at levels `path` and `print`, which leave out what can
+/// be computed, the decode program. Source locations and texts are left out, so that a moved line changes nothing.
+///
+/// The Debug forms of these types are as stable as the types themselves: what changes one should change digests.
+#[derive(Debug)]
+pub struct Basis {
+    sites: String,
+    /// Of each function, and which bytes of parameters its slices read.
+    functions: Vec<(String, BTreeSet<(u32, u8)>)>,
 }
 
-/// Digest of what decoding any warp of a launch reads: sites, and at levels `path` and `print`, which leave out what can be
-/// computed, the decode program, the shape, and the
-/// parameters that slices use. Source locations and texts are left out, so that a moved line changes nothing.
-pub fn base(module: &Module, launch: &Launch) -> u64 {
-    let mut hash = Xxh3::new();
-    hash.update(&[launch.level.code(), launch.warp_size]);
-    // The Debug forms of these types are as stable as the types themselves: what changes one should change digests.
-    let mut text = Text(&mut hash);
-    for site in &module.sites {
-        let _ = write!(text, "{:?} {:?} {:?} {:?};", site.function, site.block, site.class, site.source);
-    }
-    if matches!(launch.level, Level::Path | Level::Print) {
-        let _ = write!(text, "{} {} {:?};", launch.grid, launch.block, launch.kernel);
-        for id in reachable(module, launch.kernel) {
+impl Basis {
+    /// For launches of `kernel`, whatever their level.
+    pub fn new(module: &Module, kernel: FuncId) -> Basis {
+        let mut sites = String::new();
+        for site in &module.sites {
+            let _ = write!(sites, "{:?} {:?} {:?} {:?};", site.function, site.block, site.class, site.source);
+        }
+        let mut functions = Vec::new();
+        for id in reachable(module, kernel) {
             let Some(function) = module.functions.get(id.index()) else { continue };
-            let _ = write!(text, "{:?}: {:?};", id, function.skipped.is_some());
+            let mut text = format!("{:?}: {:?};", id, function.skipped.is_some());
             for block in &function.blocks {
                 let _ = write!(text, "{:?} {:?} {:?};", block.steps, block.end, block.in_loop);
             }
             for l in &function.loops {
                 let _ = write!(text, "{:?} {:?};", l.header, l.blocks);
             }
-            for (offset, size) in params(function) {
-                let bytes = launch.params.get(offset as usize..).map(|b| &b[..b.len().min(size.into())]);
-                let _ = write!(text, "{offset} {size} {bytes:?};");
+            functions.push((text, params(function)));
+        }
+        Basis { sites, functions }
+    }
+
+    /// Digest of what decoding any warp of a launch reads: this, the shape, and the parameters that slices use.
+    pub fn digest(&self, launch: &Launch) -> u64 {
+        let mut hash = Xxh3::new();
+        hash.update(&[launch.level.code(), launch.warp_size]);
+        hash.update(self.sites.as_bytes());
+        if matches!(launch.level, Level::Path | Level::Print) {
+            hash.update(format!("{} {} {:?};", launch.grid, launch.block, launch.kernel).as_bytes());
+            for (text, params) in &self.functions {
+                hash.update(text.as_bytes());
+                for (offset, size) in params {
+                    let bytes = launch.params.get(*offset as usize..).map(|b| &b[..b.len().min((*size).into())]);
+                    hash.update(format!("{offset} {size} {bytes:?};").as_bytes());
+                }
             }
         }
+        hash.digest()
     }
-    hash.digest()
 }
 
 /// The functions that a walk from `kernel` can come to.

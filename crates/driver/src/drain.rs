@@ -7,9 +7,8 @@
 
 use prlx_trace::device::{EventRecord, FINALS, Head, Shape};
 use prlx_trace::launch::{Event, Lanes, OperandRecord};
+use prlx_trace::spread::spread;
 use prlx_trace::{LaneMask, Level, SiteId, WarpId, WarpStream};
-
-use crate::spread::spread;
 
 /// How many complaints are kept.
 const COMPLAINTS: usize = 16;
@@ -96,18 +95,18 @@ pub fn drain(pool: &mut Pool<'_>, memory: Memory<'_>) -> Drained {
     let before = pool.taken;
     // Which chunk is whose depends on who comes first; what is in them does not.
     let all = memory.heads.chunks_exact(per_warp.max(1)).enumerate();
-    let found = all.map(|(i, heads)| pool.find(WarpId(memory.first_warp + i as u64), i, heads)).collect();
+    let found: Vec<Found<'_>> =
+        all.map(|(i, heads)| pool.find(WarpId(memory.first_warp + i as u64), i, heads)).collect();
     let reader = Reader { level: pool.level, warp_size: pool.warp_size, memory };
-    let bytes = |f: &Found<'_>| f.chains.iter().flatten().map(|c| c.len()).sum();
-    let mut drained = Drained::default();
+    let bytes = (pool.taken - before) * pool.shape.chunk();
+    let mut drained = Drained { bytes, ..Drained::default() };
     let mut said = Said::default();
-    for (stream, more) in spread(found, bytes, |found| reader.warp(found)) {
+    for (stream, more) in spread(found, bytes as usize, |found| reader.warp(found)) {
         drained.recorded += stream.lanes.elements();
         drained.dropped = drained.dropped.saturating_add(stream.dropped);
         drained.warps.push(stream);
         said.add(more);
     }
-    drained.bytes = (pool.taken - before) * pool.shape.chunk();
     let more = said.count - said.damage.len();
     drained.damage = said.damage;
     if more > 0 {

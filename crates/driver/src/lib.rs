@@ -26,7 +26,6 @@ pub mod npy;
 mod record;
 pub mod run;
 pub mod session;
-mod spread;
 pub mod tensor_map;
 
 pub use error::{Error, ErrorKind};

@@ -13,13 +13,13 @@ use prlx_probe::{Plan, Program};
 use prlx_trace::device::{Context, FINALS, Head, MAGAZINE_STRIDE, MAGAZINES, Shape};
 use prlx_trace::kernel::{FaultKind, Module, Scalar};
 use prlx_trace::launch::{ArgInfo, Fault, Launch};
+use prlx_trace::spread::spread;
 use prlx_trace::{FuncId, LaneMask, Level, ModuleId, Recording, Streams, Trace, WarpId, WarpStream};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::drain::Drained;
 use crate::job::{ArgValue, Job};
 use crate::run::{Prepared, outputs, prepare};
-use crate::spread::spread;
 use crate::{DevicePtr, Driver, Error, ErrorKind, LaunchStats, Observed, Output, digest, drain};
 
 /// How to record.
@@ -176,7 +176,8 @@ impl Session<'_> {
         });
         launch.totals.bare = bare.as_ref().map_or(0, |b| amount(&b.stats));
         launch.totals.instrumented = amount(&stats);
-        let (recording, damage) = recording(self.plan, launch, drained);
+        let basis = digest::Basis::new(&self.plan.module, launch.kernel);
+        let (recording, damage) = recording(self.plan, &basis, launch, drained);
         Ok(Recorded { recording, outputs: outputs(self.job, contents), stats, bare, fault, damage })
     }
 
@@ -374,14 +375,19 @@ pub(crate) fn wanted(program: &Program, launch: &Launch) -> (u64, u64) {
 }
 
 /// A launch with the streams that were drained, their digests and totals; and what was wrong with them.
-pub(crate) fn recording(plan: &Plan, mut launch: Launch, drained: Drained) -> (Recording, Vec<String>) {
+pub(crate) fn recording(
+    plan: &Plan,
+    basis: &digest::Basis,
+    mut launch: Launch,
+    drained: Drained,
+) -> (Recording, Vec<String>) {
     let (first, last) = wanted(&plan.program, &launch);
     launch.totals.recorded = drained.recorded;
     launch.totals.dropped = drained.dropped;
     launch.totals.filtered_warps = launch.warps() - (last - first);
-    let base = digest::base(&plan.module, &launch);
+    let base = basis.digest(&launch);
     let digested = |warp: WarpStream| WarpStream { digest: digest::warp(base, &warp), ..warp };
-    let warps = spread(drained.warps, |w| w.lanes.elements() as usize * size_of::<u64>(), digested);
+    let warps = spread(drained.warps, drained.bytes as usize, digested);
     (Recording { launch, streams: Streams::new(warps) }, drained.damage)
 }
 

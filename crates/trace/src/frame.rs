@@ -7,7 +7,10 @@
 //!
 //! Holds: reading never panics, ends, and allocates in proportion to the frame's bytes; a frame takes all of its bytes.
 
+use std::cell::RefCell;
 use std::io::Read;
+
+use zstd::bulk::Compressor;
 
 use crate::ids::{LaneMask, SiteId};
 use crate::launch::{Event, Lanes, OperandRecord, WarpStream};
@@ -17,6 +20,8 @@ use crate::{Error, Level};
 
 /// Most bytes of an unpacked frame: as much as the host is willing to hold for one.
 pub const MOST: u64 = 1 << 30;
+/// zstd's level.
+const LEVEL: i32 = 3;
 /// Frames are cut when they have this many warps …
 pub const WARPS: usize = 256;
 /// … or elements.
@@ -315,9 +320,19 @@ fn take_level(from: &mut Reader<'_>, level: Level, all: Vec<Vec<u32>>, sites: u3
     }
 }
 
+thread_local! {
+    /// Kept, with the tables that it would clear and allocate each time.
+    static PACKER: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
+}
+
 /// Packs bytes.
 pub fn pack(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
-    zstd::bulk::compress(bytes, 3)
+    let packed = PACKER.try_with(|kept| match &mut *kept.borrow_mut() {
+        Some(packer) => packer.compress(bytes),
+        none => none.insert(Compressor::new(LEVEL)?).compress(bytes),
+    });
+    // A thread that is ending has none any more.
+    packed.unwrap_or_else(|_| zstd::bulk::compress(bytes, LEVEL))
 }
 
 /// Unpacks what must be `size` bytes; no more than that is ever held.

@@ -20,6 +20,7 @@ pub mod ids;
 pub mod kernel;
 pub mod launch;
 pub mod process;
+pub mod spread;
 mod trace;
 pub mod v1;
 mod validate;

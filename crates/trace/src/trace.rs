@@ -14,6 +14,7 @@ use crate::ids::WarpId;
 use crate::kernel::Module;
 use crate::launch::{Launch, WarpStream};
 use crate::process::{Process, Skipped};
+use crate::spread::spread;
 use crate::{Error, frame};
 
 /// A recording: modules, and launches with their streams.
@@ -129,6 +130,9 @@ pub(crate) struct Packed {
     pub offset: u64,
 }
 
+/// Bytes that a frame is taken to have: what to divide.
+const MUCH: usize = 1 << 20;
+
 const ABSENT: &str = "only the index of this recording was read";
 
 impl Packed {
@@ -225,23 +229,9 @@ impl Streams {
             };
             Ok((frame.warps.len(), packed))
         };
-        if self.frames.len() < 2 {
-            return self.frames.iter().map(pack).collect();
-        }
-        let workers = std::thread::available_parallelism().map_or(1, |n| n.get());
-        let share = self.frames.len().div_ceil(workers).max(1);
-        std::thread::scope(|scope| {
-            let threads: Vec<_> = self
-                .frames
-                .chunks(share)
-                .map(|frames| scope.spawn(move || frames.iter().map(pack).collect::<std::io::Result<Vec<_>>>()))
-                .collect();
-            let mut all = Vec::with_capacity(self.frames.len());
-            for thread in threads {
-                all.extend(thread.join().map_err(|_| std::io::Error::other("packing a frame panicked"))??);
-            }
-            Ok(all)
-        })
+        // A frame is much, but for the last.
+        let much = self.frames.len().saturating_sub(1).saturating_mul(MUCH);
+        spread(self.frames.iter().collect(), much, pack).into_iter().collect()
     }
     /// Every recorded warp, ascending.
     pub fn infos(&self) -> impl ExactSizeIterator<Item = WarpInfo> + '_ {

@@ -4,18 +4,22 @@
 //! Holds: what it has been given and not handed on is counted in `State::held`; it is the last to end, and says so. Misses: two
 //! batches at a time.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Instant;
 
-use prlx_trace::Recording;
+use prlx_probe::Plan;
 use prlx_trace::kernel::FaultKind;
 use prlx_trace::launch::Fault;
+use prlx_trace::{FuncId, Recording};
 
 use super::layout::{Area, Slot};
 use super::state::{Fate, Placed, Progress};
 use super::worker::{IDLE, WARP};
 use super::{Finished, Shared};
+use crate::digest::Basis;
 use crate::drain::{Memory, Pool, drain};
 use crate::record::{recording, wanted};
 
@@ -35,13 +39,32 @@ pub(super) struct Batch {
     pub launches: Vec<Placed>,
 }
 
+/// What digests of kernels' launches begin with: finding it takes longer than a small launch.
+#[derive(Default)]
+struct Known(BTreeMap<(*const Plan, FuncId), (Arc<Plan>, Basis)>);
+
+/// Kernels that are known at a time.
+const KNOWN: usize = 256;
+
+impl Known {
+    fn of(&mut self, plan: &Arc<Plan>, kernel: FuncId) -> &Basis {
+        let key = (Arc::as_ptr(plan), kernel);
+        if self.0.len() >= KNOWN && !self.0.contains_key(&key) {
+            self.0.clear();
+        }
+        // A plan that is known is kept, so no other has its address.
+        &self.0.entry(key).or_insert_with(|| (Arc::clone(plan), Basis::new(&plan.module, kernel))).1
+    }
+}
+
 /// Until the worker has ended and everything is handed on.
 pub(super) fn run(shared: &Shared, batches: &Receiver<Batch>, mut sink: Sink) {
+    let mut known = Known::default();
     loop {
         match batches.recv_timeout(IDLE) {
             Ok(batch) => {
                 let size = batch.bytes.len() as u64;
-                hand_on(shared, batch, &mut sink);
+                hand_on(shared, batch, &mut known, &mut sink);
                 shared.lock().held -= size;
                 shared.changed.notify_all();
             }
@@ -73,7 +96,7 @@ fn say(said: Vec<prlx_trace::Launch>, sink: &mut Sink) {
     }
 }
 
-fn hand_on(shared: &Shared, batch: Batch, sink: &mut Sink) {
+fn hand_on(shared: &Shared, batch: Batch, known: &mut Known, sink: &mut Sink) {
     let (pool, arena) = batch.bytes.split_at_checked(batch.pool).unwrap_or_default();
     let part = |at: u64, from: u64, bytes: u64| {
         let from = (at.wrapping_sub(batch.used).wrapping_add(from)) as usize;
@@ -102,7 +125,8 @@ fn hand_on(shared: &Shared, batch: Batch, sink: &mut Sink) {
             let text = "it still ran when the recording ended".to_owned();
             launch.fault = Some(Fault { kind: FaultKind::Stuck, text, unfinished: None });
         }
-        let (recording, damage) = recording(&placed.plan, launch, drained);
+        let basis = known.of(&placed.plan, launch.kernel);
+        let (recording, damage) = recording(&placed.plan, basis, launch, drained);
         let apart = start.elapsed();
         sink(Finished { recording, damage });
         let mut state = shared.lock();
