@@ -19,12 +19,14 @@ use crate::decode::Limits;
 use crate::diverge::Sides;
 use crate::error::Error;
 use crate::launch;
+use crate::mangled;
 use crate::order::{self, Item};
 use crate::pair::{self, Pairing};
 use crate::processes;
 use crate::program::Program;
 use crate::report::{
-    Alone, Coverage, Elements, Fault, Lanes, LaunchReport, ProcessPair, Report, Sites, Unpaired, Verdict, Visits, Warps,
+    Alone, Coverage, Elements, Fault, Lanes, LaunchDifference, LaunchPart, LaunchReport, ProcessPair, Report, Sites,
+    Unpaired, Verdict, Visits, Warps,
 };
 use crate::warp::{self, Context, LaneFate, WarpDiff};
 
@@ -129,6 +131,8 @@ fn items(traces: [&Trace; 2], sides: [&[Wanted]; 2]) -> [Vec<Item>; 2] {
     };
     let names = [0, 1].map(|side| traces[side].modules.iter().map(|m| &m.name[..]).collect::<BTreeSet<&str>>());
     let devices = [0, 1].map(|side| traces[side].launches.iter().map(|r| r.launch.ordinal).collect::<BTreeSet<u32>>());
+    let [ours, theirs] = sides.map(|all| all.iter().map(|w| w.kernel.as_str()).collect::<BTreeSet<&str>>());
+    let renamed = mangled::renamed(&ours, &theirs);
     let mut numbers: BTreeMap<(&str, &str, Option<u32>), u64> = BTreeMap::new();
     [0, 1].map(|side| {
         let item = |w| {
@@ -140,7 +144,8 @@ fn items(traces: [&Trace; 2], sides: [&[Wanted]; 2]) -> [Vec<Item>; 2] {
             // Nor does a device that only one side used.
             let device = Some(l.ordinal).filter(|d| devices[1 - side].contains(d));
             let next = numbers.len() as u64;
-            let kernel = *numbers.entry((name, kernel.as_str(), device)).or_insert(next);
+            let kernel = renamed.get(kernel.as_str()).filter(|_| side == 1).copied().unwrap_or(kernel);
+            let kernel = *numbers.entry((name, kernel, device)).or_insert(next);
             let mut whole = DefaultHasher::new();
             (l.grid, l.block, streams.root(), &l.skipped).hash(&mut whole);
             l.args.iter().for_each(|a| (a.before, a.after).hash(&mut whole));
@@ -348,6 +353,10 @@ fn launches<'a>(
         dilation: [la, lb].map(launch::dilation),
         ..LaunchReport::default()
     };
+    if at[0].kernel != at[1].kernel {
+        let values = mangled::apart([&at[0].kernel, &at[1].kernel]);
+        out.differences.push(LaunchDifference { what: LaunchPart::Code, name: "kernel".into(), values });
+    }
     out.culprit = launch::culprit([la, lb], &out.differences);
     out.padding = launch::padding([ma, mb], [la, lb], &out.differences);
     out.undigested = [la, lb].map(launch::undigested);

@@ -1,6 +1,7 @@
 //! Launches as a whole: geometry, arguments, buffers before and after, and what was not seen of them.
 //!
-//! Holds: inputs that differ are told, but do not decide: the same path from other data is still the same path. Geometry
+//! Holds: names of kernels and inputs that differ are told, but do not decide: the same path from other data is still the
+//! same path. Geometry
 //! and outputs decide.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +22,7 @@ const SPELT: usize = 4;
 
 /// Whether a difference makes the verdict.
 pub(crate) fn decisive(d: &LaunchDifference) -> bool {
-    d.what != LaunchPart::Input
+    !matches!(d.what, LaunchPart::Code | LaunchPart::Input)
 }
 
 /// What differs between two launches apart from what their lanes did.

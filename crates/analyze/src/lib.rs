@@ -2,7 +2,8 @@
 //!
 //! It sees only traces. [`decode`] gives a lane's path; `tree` its shape (execution index, Merkle hashes); `align` puts
 //! two sequences side by side and `diverge` two shapes; `warp`, `cluster` and `diff` do so for all lanes of all launches;
-//! [`report`] is what comes of it. `pair` says which site of one build is which of another, `order` which launch, and
+//! [`report`] is what comes of it. `pair`
+//! (with `lines` and `mangled`) says which site of one build is which of another, `order` which launch, and
 //! `processes` which process; `operands` takes the second look at a finding; [`survey`] counts what recordings hold. [`v1`]
 //! compares recordings of PRLX 0.x, which have no code beside them. [`look`](mod@look) is what viewers show around a finding.
 
@@ -16,7 +17,9 @@ mod diverge;
 mod error;
 pub mod gate;
 mod launch;
+mod lines;
 pub mod look;
+mod mangled;
 mod merge;
 mod operands;
 mod order;

@@ -13,6 +13,7 @@ use prlx_trace::{Lane, Recording, SiteId, Trace, WarpId};
 
 use crate::decode::lane_part;
 use crate::error::Error;
+use crate::mangled;
 use crate::report::{Finding, LaunchReport, OperandCell, OperandColumn, OperandRow, Operands, Report, SiteInfo};
 use crate::value;
 
@@ -87,14 +88,16 @@ impl Side<'_> {
     }
 }
 
-/// The launch of `t` that was recorded again: the same number if its kernel is the same, else the first of that kernel.
+/// The launch of `t` that was recorded again: the same number if its kernel is the same, else the first of that kernel. B's
+/// may be called a little otherwise.
 fn recording<'a>(t: &'a Trace, launch: &LaunchReport, side: usize) -> Option<(&'a Module, &'a Recording)> {
-    let fits = |r: &&Recording| {
+    let fits = |r: &&Recording, same: fn(&str, &str) -> bool| {
         let f = t.modules.get(r.launch.module.index()).and_then(|m| m.functions.get(r.launch.kernel.index()));
-        r.launch.level == Level::Operands && f.is_some_and(|f| f.name == launch.kernel)
+        r.launch.level == Level::Operands && f.is_some_and(|f| same(&f.name, &launch.kernel))
     };
-    let same = t.launches.get(launch.launch[side] as usize).filter(fits);
-    let r = same.or_else(|| t.launches.iter().find(fits))?;
+    let same = t.launches.get(launch.launch[side] as usize).filter(|r| fits(r, mangled::alike));
+    let first = |how| t.launches.iter().find(|r| fits(r, how));
+    let r = same.or_else(|| first(|a, b| a == b)).or_else(|| first(mangled::alike))?;
     Some((t.modules.get(r.launch.module.index())?, r))
 }
 

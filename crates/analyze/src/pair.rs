@@ -1,19 +1,20 @@
 //! Which function, loop and site of one module is which of another.
 //!
 //! Holds: common names are those of side A; what only B has is numbered after them. Identical decode programs give the
-//! identity. Otherwise functions match by name, source lines through a line diff of the stored texts (so lines may move),
-//! sites by their key, then by line and class, then by class and order between matches; loops by their header's line and
-//! order.
+//! identity. Otherwise functions match by name, kernels also by what they are called in the source ([`mangled`]), source lines
+//! through a diff of the stored texts ([`crate::lines`]), sites by their key, then by line and class, then by class and
+//! order between matches; loops by their header's line and order.
 //!
-//! Misses: renamed functions, code that the compiler restructured, unrolled copies: whole matching across builds is a later
+//! Misses: renamed device functions, code that the compiler restructured, unrolled copies: whole matching across builds is a later
 //! step. Sites without a partner are counted, and never guessed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use prlx_trace::kernel::{Module, Site, SiteClass, Step};
 use prlx_trace::{FuncId, LocId, LoopId, SiteId};
 
-use crate::align;
+use crate::lines::Lines;
+use crate::mangled;
 
 /// One side's numbers in the common numbering.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -84,8 +85,11 @@ pub(crate) fn modules(a: &Module, b: &Module) -> Pairing {
     let mut names = Names::default();
     let mut extra = a.functions.len() as u32;
     let by_name: BTreeMap<&str, u32> = a.functions.iter().map(|f| f.name.as_str()).zip(0..).collect();
+    let [ours, theirs] = [a, b].map(kernels);
+    let renamed = mangled::renamed(&ours, &theirs);
     for f in &b.functions {
-        names.functions.push(by_name.get(f.name.as_str()).copied().unwrap_or_else(|| next(&mut extra)));
+        let name = renamed.get(f.name.as_str()).copied().unwrap_or(&f.name);
+        names.functions.push(by_name.get(name).copied().unwrap_or_else(|| next(&mut extra)));
     }
     for (f, &of) in b.functions.iter().zip(&names.functions) {
         let theirs = a.functions.get(of as usize).map_or(&[][..], |g| &g.loops);
@@ -103,7 +107,12 @@ pub(crate) fn modules(a: &Module, b: &Module) -> Pairing {
     Pairing { a: Names::identity(a), b: names, same: false, unmatched }
 }
 
-fn next(n: &mut u32) -> u32 {
+fn kernels(m: &Module) -> BTreeSet<&str> {
+    m.functions.iter().filter(|f| f.kernel).map(|f| f.name.as_str()).collect()
+}
+
+/// The next number.
+pub(crate) fn next(n: &mut u32) -> u32 {
     *n += 1;
     *n - 1
 }
@@ -147,7 +156,7 @@ fn sites(a: &Module, b: &Module, names: &Names, lines: &Lines) -> (Vec<u32>, [u6
     let mut to: Vec<Option<u32>> = match_keys(&keys_a, &keys_b);
     // What an edit of a line moved: the same line and class, whatever the column.
     let rest = |to: &[Option<u32>]| -> (Vec<u32>, Vec<u32>) {
-        let taken: std::collections::BTreeSet<u32> = to.iter().flatten().copied().collect();
+        let taken: BTreeSet<u32> = to.iter().flatten().copied().collect();
         let a = (0..a.sites.len() as u32).filter(|i| !taken.contains(i)).collect();
         let b = (0..to.len() as u32).filter(|&i| to[i as usize].is_none()).collect();
         (a, b)
@@ -163,7 +172,7 @@ fn sites(a: &Module, b: &Module, names: &Names, lines: &Lines) -> (Vec<u32>, [u6
     let (free_a, free_b) = rest(&to);
     let before_b: BTreeMap<u32, u32> =
         free_b.iter().map(|&i| (i, (0..i).rev().find_map(|j| to[j as usize]).map_or(0, |m| m + 1))).collect();
-    let taken: std::collections::BTreeSet<u32> = to.iter().flatten().copied().collect();
+    let taken: BTreeSet<u32> = to.iter().flatten().copied().collect();
     let gap_a = |i: u32| taken.range(..i).next_back().map_or(0, |m| m + 1);
     let ka: Vec<_> = free_a.iter().map(|&i| (gap_a(i), keys_a[i as usize].0, keys_a[i as usize].2)).collect();
     let kb: Vec<_> = free_b.iter().map(|i| (before_b[i], keys_b[*i as usize].0, keys_b[*i as usize].2)).collect();
@@ -177,80 +186,6 @@ fn sites(a: &Module, b: &Module, names: &Names, lines: &Lines) -> (Vec<u32>, [u6
     let mut extra = a.sites.len() as u32;
     let ids = to.into_iter().map(|t| t.unwrap_or_else(|| next(&mut extra))).collect();
     (ids, [free_a.len() as u64, free_b.len() as u64])
-}
-
-/// B's source lines in A's files.
-struct Lines {
-    /// By B's file: A's file, and by B's line (from 1) A's; lines beyond stay what they are.
-    files: Vec<(u32, Vec<u32>)>,
-}
-
-impl Lines {
-    fn new(a: &Module, b: &Module) -> Lines {
-        let name = |p: &str| p.rsplit(['/', '\\']).next().unwrap_or(p).to_string();
-        let mut free: Vec<u32> = (0..a.files.len() as u32).collect();
-        let mut to: Vec<Option<u32>> = vec![None; b.files.len()];
-        // The same path; else the same name; else whatever file is left: two versions of one source.
-        for how in 0..3 {
-            let equal = |x: &str, y: &str| match how {
-                0 => x == y,
-                1 => name(x) == name(y),
-                _ => true,
-            };
-            for (t, f) in to.iter_mut().zip(&b.files).filter(|(t, _)| t.is_none()) {
-                let found = free.iter().position(|&i| equal(&a.files[i as usize].path, &f.path));
-                *t = found.map(|i| free.remove(i));
-            }
-        }
-        let mut extra = a.files.len() as u32;
-        let files = to
-            .iter()
-            .zip(&b.files)
-            .map(|(t, f)| {
-                let of = t.unwrap_or_else(|| next(&mut extra));
-                let texts = a.files.get(of as usize).and_then(|g| Some((g.text.as_deref()?, f.text.as_deref()?)));
-                (of, texts.map(|(x, y)| line_map(x, y)).unwrap_or_default())
-            })
-            .collect();
-        Lines { files }
-    }
-    fn to_a(&self, (file, line): (u32, u32)) -> (u32, u32) {
-        match self.files.get(file as usize) {
-            Some((to, lines)) => (*to, lines.get((line as usize).wrapping_sub(1)).copied().unwrap_or(line)),
-            None => (file, line),
-        }
-    }
-}
-
-/// By line of `b`, the line of `a` that it was; lines that only `b` has get numbers that no line has.
-fn line_map(a: &str, b: &str) -> Vec<u32> {
-    let hash = |text: &str| -> Vec<u64> {
-        text.lines()
-            .map(|l| {
-                l.trim().bytes().fold(0xcbf2_9ce4_8422_2325, |h, c| (h ^ u64::from(c)).wrapping_mul(0x100_0000_01b3))
-            })
-            .collect()
-    };
-    let (ha, hb) = (hash(a), hash(b));
-    let Some(runs) = align::runs(&ha, &hb) else { return (1..=hb.len() as u32).collect() };
-    let mut map = Vec::with_capacity(hb.len());
-    let mut at = 0;
-    for run in &runs {
-        while map.len() < run.b.start {
-            at += 1;
-            map.push(at);
-        }
-        at = run.a.start as u32;
-        for i in 0..run.b.len() {
-            map.push(if i < run.a.len() { at + 1 + i as u32 } else { (1 << 24) + (run.b.start + i) as u32 });
-        }
-        at = run.a.end as u32;
-    }
-    while map.len() < hb.len() {
-        at += 1;
-        map.push(at);
-    }
-    map
 }
 
 /// By guarded site: the decisions that may have set its guard. If one of them differed, only one side visits the site.
@@ -273,17 +208,4 @@ pub(crate) fn guarded(m: &Module) -> BTreeMap<SiteId, Vec<SiteId>> {
         }
     }
     out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines_follow_an_edit() {
-        let a = "one\ntwo\nthree\nfour\n";
-        assert_eq!(line_map(a, "one\nnew\ntwo\nthree!\nfour"), [1, (1 << 24) + 1, 2, 3, 4]);
-        assert_eq!(line_map(a, "three\nfour"), [3, 4]);
-        assert_eq!(line_map(a, a), [1, 2, 3, 4]);
-    }
 }

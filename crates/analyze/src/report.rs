@@ -526,6 +526,8 @@ pub enum LaunchPart {
     /// Grid, block or warp size.
     #[default]
     Geometry,
+    /// How the kernel is called: other template arguments, or another build's name for it.
+    Code,
     /// An argument's value, or a buffer's content before the launch.
     Input,
     /// A buffer's content after the launch.
@@ -537,6 +539,7 @@ impl LaunchPart {
     pub const fn name(self) -> &'static str {
         match self {
             LaunchPart::Geometry => "geometry",
+            LaunchPart::Code => "code",
             LaunchPart::Input => "input",
             LaunchPart::Output => "output",
         }

@@ -3,11 +3,11 @@
 mod build;
 
 use build::{Hashed, Lived, S, live, module, stream, trace};
-use prlx_analyze::report::{Finding, Report};
+use prlx_analyze::report::{Finding, LaunchPart, Report};
 use prlx_analyze::{DiffOptions, Kind, Verdict, diff};
 use prlx_trace::kernel::*;
 use prlx_trace::launch::*;
-use prlx_trace::{Lane, LaneMask, SiteId, Trace, WarpId};
+use prlx_trace::{Lane, LaneMask, ModuleId, SiteId, Trace, WarpId};
 use proptest::prelude::*;
 
 /// Sites: 0 store; outer loop: 1 if, 2 store, 3 select, inner loop: 4 guard, 5 its store, 6 the inner decision; 7 store;
@@ -514,6 +514,38 @@ fn an_edited_source_still_matches() {
     let lines = f.site.clone().map(|s| s.and_then(|s| s.location).map(|l| (l.file, l.line)));
     assert_eq!(lines, [Some(("toy.cu".into(), 2)), Some(("edited.cu".into(), 3))]);
     assert_eq!(r.launches[0].coverage.sites[0].unmatched, 0);
+}
+
+/// The same kernel with another template argument is the same kernel; how it is called is told, and decides nothing.
+#[test]
+fn a_kernel_with_other_template_arguments_still_matches() {
+    let called = |name: &str, flip: bool| {
+        let mut t = run(2, &[5, 3], |w, l, h| {
+            if flip && (w, l) == (1, 2) {
+                h.flips.push((SiteId(1), vec![2]));
+            }
+        });
+        t.modules[0].functions[0].name = name.into();
+        t
+    };
+    let (float, double) = ("_Z5scaleIfEvPT_", "_Z5scaleIdEvPT_");
+    let r = compare(&called(float, false), &called(double, false));
+    assert_eq!((r.verdict, r.launches.len(), r.unpaired.len()), (Verdict::Same, 1, 0));
+    let [d] = &r.launches[0].differences[..] else { panic!("{:?}", r.launches[0].differences) };
+    assert_eq!((d.what, &d.name[..]), (LaunchPart::Code, "kernel"));
+    assert_eq!(d.values, ["scale<float>", "scale<double>"]);
+    let r = compare(&called(float, false), &called(double, true));
+    let [f] = findings(&r) else { panic!("{:#?}", findings(&r)) };
+    assert_eq!((r.verdict, f.kind, id(f), f.warp.warp), (Verdict::Differs, Kind::Branch, Some(1), 1));
+    // Another kernel is another kernel; and one of several may be any.
+    let r = compare(&called(float, false), &called("_Z6reduceIfEvPT_", false));
+    assert_eq!((r.verdict, r.launches.len(), r.unpaired.len()), (Verdict::Differs, 0, 2));
+    let mut both = called(double, false);
+    both.modules.extend(called("_Z5scaleIiEvPT_", false).modules);
+    both.launches.extend(both.launches.clone());
+    both.launches[1].launch.module = ModuleId(1);
+    let r = compare(&called(float, false), &both);
+    assert_eq!((r.launches.len(), r.unpaired.len()), (0, 3));
 }
 
 #[test]

@@ -231,6 +231,7 @@ impl Text<'_> {
 
     fn differences(&self, out: &mut impl Write, l: &LaunchReport) -> io::Result<()> {
         let groups = [
+            (LaunchPart::Code, "another build of the kernel"),
             (LaunchPart::Geometry, "launched otherwise"),
             (LaunchPart::Input, "inputs differ"),
             (
