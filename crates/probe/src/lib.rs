@@ -5,7 +5,7 @@
 //!
 //! How [`Plan::resolve`] works, file by file: `body` prepares a function, `points` lists what in it carries a site,
 //! `select` keeps what level and filter ask for, `elide` chooses what of it is recorded (`lower`: what a decoder can
-//! evaluate; `trips`: loops that are counted), `record` and `place` insert, `steps`, `statics` and `slice` write the static half.
+//! evaluate; `trips`: loops that are counted, `waits`: those that wait), `record` and `place` insert, `steps`, `statics` and `slice` write the static half.
 
 mod body;
 mod elide;
@@ -22,6 +22,7 @@ mod slice;
 mod statics;
 mod steps;
 mod trips;
+mod waits;
 mod window;
 
 pub use place::check_capacity;

@@ -5,7 +5,8 @@
 //! - `print`: decisions, but for those that are computed (a reader that compares hashes has to see that what they are
 //!   computed from agrees), and of counted loops the count; loaded values after loads; stored values before stores; atomics'
 //!   operands before, results after. Of memory only what other CTAs and the host can see: what went through shared memory
-//!   comes out in decisions, in stores, or nowhere. Which barriers a lane passes follows from its decisions. A checkpoint
+//!   comes out in decisions, in stores, or nowhere, and so does what a loop that waits ([`crate::waits`]) was told: nothing
+//!   in one is folded, nor how often it asked. Which barriers a lane passes follows from its decisions. A checkpoint
 //!   counts each back edge of a loop that folds something as it is taken.
 //! - `events`: what [`crate::select`] says, with one value: the predicate, the index, the first value moved.
 //! - `operands`: the window's sites alone: compared and stored values before, loaded and returned ones after.
@@ -18,7 +19,7 @@
 
 use prlx_isa::graph::Graph;
 use prlx_isa::ptx::Op;
-use prlx_isa::view::{self, Class, FunctionKind, Guard, InstId, Operand};
+use prlx_isa::view::{self, BlockId, Class, FunctionKind, Guard, InstId, Operand};
 use prlx_trace::SiteId;
 use prlx_trace::kernel::{Level, SiteClass, Source};
 
@@ -27,6 +28,8 @@ use crate::elide::Choice;
 use crate::place::{self, Spots};
 use crate::plan::{Action, At, Fold, Insertion};
 use crate::points::{self, Point};
+use crate::trips::Trip;
+use crate::waits;
 use crate::window::Windows;
 
 /// Logarithm of the distance of checkpoints, in back edges of a lane.
@@ -109,22 +112,27 @@ impl Recorder<'_, '_> {
             let (place, guard) = decided_at(self.body, p, at);
             spots.push(place, guard, Action::Bits { site: p.site, reg, bits });
         }
-        let counters = self.trips(spots, &Action::TripEnd { counter: 0, room: 0 }, &[]);
+        let counters = self.trips(
+            spots,
+            &self.choice.trips.iter().collect::<Vec<_>>(),
+            &Action::TripEnd { counter: 0, room: 0 },
+            &[],
+        );
         place::reserve(self.body, spots);
         counters
     }
 
-    /// Counts trips, and does `end` where that is best ([`crate::trips`]). How many counters there are. Between the two, so that
-    /// what is done on the way out comes last, checkpoints go to the back edges `checked`.
-    fn trips(&self, spots: &mut Spots, end: &Action, checked: &[(At, Option<Guard>)]) -> u32 {
-        for trip in &self.choice.trips {
+    /// Counts `trips`, and does `end` where that is best ([`crate::trips`]). How many counters there are. Between the two, so
+    /// that what is done on the way out comes last, checkpoints go to the back edges `checked`.
+    fn trips(&self, spots: &mut Spots, trips: &[&Trip], end: &Action, checked: &[(At, Option<Guard>)]) -> u32 {
+        for trip in trips {
             let stays = self.body.inst(trip.branch).guard.map(|g| Guard { reg: g.reg, negate: !trip.stay });
             spots.push(At::Before(trip.branch), stays, Action::TripAdd { counter: 0 });
         }
         for (at, guard) in checked {
             spots.push(*at, *guard, Action::Checkpoint { every: CHECKPOINT });
         }
-        for trip in &self.choice.trips {
+        for trip in trips {
             if let Some(at) = trip.meets {
                 spots.first(At::Before(at), end.clone());
                 continue;
@@ -136,14 +144,19 @@ impl Recorder<'_, '_> {
             }
         }
         // After the ends: what is left where the next is entered has ended before.
-        for (at, guard) in self.choice.trips.iter().flat_map(|t| &t.enters) {
+        for (at, guard) in trips.iter().flat_map(|t| &t.enters) {
             spots.push(*at, *guard, Action::TripBegin { counter: 0 });
         }
-        u32::from(!self.choice.trips.is_empty())
+        u32::from(!trips.is_empty())
     }
 
     fn print(&self, spots: &mut Spots, out: &mut Recorded) -> u32 {
         let windows = Windows::of(self.body);
+        let waits = waits::waits(self.body);
+        let waiting = |part: BlockId| {
+            let l = self.body.graph.innermost.get(part.index()).copied().flatten();
+            l.is_some_and(|l| waits[l])
+        };
         // By part: whether something is folded there, perhaps by a callee.
         let mut folds = vec![false; self.body.parts.len()];
         for i in (0..self.body.function.insts.len() as u32).map(InstId) {
@@ -152,7 +165,7 @@ impl Recorder<'_, '_> {
             }
         }
         for (p, taken) in self.points.iter().zip(self.taken) {
-            let Some(at) = p.at.filter(|_| *taken) else { continue };
+            let Some(at) = p.at.filter(|_| *taken && !waiting(p.part)) else { continue };
             let inst = self.body.inst(at);
             let fold = |into, values: &[Operand]| Action::Fold { site: p.site, into, values: values.to_vec() };
             if let Some(d) = p.decision {
@@ -191,7 +204,8 @@ impl Recorder<'_, '_> {
             }
         }
         let edges = back_edges(self.body, &self.body.graph, &folds);
-        self.trips(spots, &Action::TripFold { counter: 0 }, &edges)
+        let trips: Vec<&Trip> = self.choice.trips.iter().filter(|t| !waiting(self.body.inst(t.branch).block)).collect();
+        self.trips(spots, &trips, &Action::TripFold { counter: 0 }, &edges)
     }
 
     fn events(&self, spots: &mut Spots, out: &mut Recorded) {

@@ -1,0 +1,64 @@
+//! Loops that wait for others: a thread asks memory the same question until the answer is another.
+//!
+//! A loop waits if it loads, changes nothing that anyone could see, and carries nothing from trip to trip: every trip does
+//! what the one before did, so only others can end it. How often it asks, and what it was told before the last time, is a
+//! matter of timing and repeats in no second run. What it was told last goes on into decisions and stores, or nowhere.
+//!
+//! Misses: waits by atomic operations (a lock's), which may themselves be what ends them; waits that count their trips or
+//! look at several words in turn.
+
+use prlx_isa::flow::Def;
+use prlx_isa::graph::Loop;
+use prlx_isa::ptx::Op;
+use prlx_isa::view::{Class, Inst, InstId};
+
+use crate::body::{Body, read};
+use crate::points;
+
+/// By loop of the body: whether it waits.
+pub(crate) fn waits(body: &Body<'_>) -> Vec<bool> {
+    (0..body.graph.loops.len()).map(|l| is_wait(body, l)).collect()
+}
+
+fn is_wait(body: &Body<'_>, l: usize) -> bool {
+    let this = &body.graph.loops[l];
+    let insts = || this.blocks.iter().flat_map(|b| body.parts[b.index()].insts.clone()).map(InstId);
+    !this.irreducible
+        && body.graph.loops.iter().all(|inner| inner.parent != Some(l))
+        && insts().any(|i| body.inst(i).class == Class::Load && points::shared_memory(body.inst(i)))
+        && insts().all(|i| changes_nothing(body.inst(i)) && afresh(body, this, i))
+}
+
+/// Whether an instruction changes nothing but registers and who goes where.
+fn changes_nothing(inst: &Inst) -> bool {
+    match inst.class {
+        Class::Move
+        | Class::Integer
+        | Class::Float
+        | Class::Convert
+        | Class::Compare
+        | Class::Select
+        | Class::Load
+        | Class::Warp
+        | Class::Branch => true,
+        Class::Sync => matches!(inst.form.op, Some(Op::Membar | Op::Fence)),
+        _ => inst.form.op == Some(Op::Nanosleep),
+    }
+}
+
+/// Whether all that an instruction reads comes from before the loop or from earlier in the same trip.
+fn afresh(body: &Body<'_>, this: &Loop, at: InstId) -> bool {
+    let inst = body.inst(at);
+    let mut read = read(inst);
+    read.extend(inst.guard.map(|g| g.reg));
+    read.iter().flat_map(|&reg| body.defs(at, reg)).all(|def| {
+        let Def::Inst(def) = def else { return true };
+        let by = body.inst(def);
+        let earlier = match by.block == inst.block {
+            true => def < at,
+            false => body.graph.dominates(by.block, inst.block),
+        };
+        // What a guard may leave as it was is the trip's before.
+        !this.contains(by.block) || earlier && by.guard.is_none()
+    })
+}
