@@ -13,7 +13,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const LEVELS: &[&str] = &["none", "path", "print", "events", "operands"];
+const LEVELS: [&str; 9] =
+    ["none", "path", "print", "events", "operands", "probe-counts", "probe-flow", "probe-functions", "probe-values"];
 
 /// Registers and bytes of spill stores of a kernel.
 type Cost = (i64, i64);
@@ -45,7 +46,7 @@ pub fn run(args: &[String]) -> Result<()> {
         command.arg("-v").arg(format!("-arch={}", target(path)?)).args(["-o", "/dev/null"]).arg(path);
         verbose(&mut command).with_context(|| path.display().to_string())
     })?;
-    let mut kernels: BTreeMap<(String, String), [Option<Cost>; 5]> = BTreeMap::new();
+    let mut kernels: BTreeMap<(String, String), [Option<Cost>; LEVELS.len()]> = BTreeMap::new();
     for ((level, path), text) in files.iter().zip(&said) {
         let module = path.file_stem().unwrap_or_default().to_string_lossy().replace('~', "/");
         for (kernel, cost) in costs(text) {
@@ -101,7 +102,7 @@ figures; nothing was run. Level `operands` watches eight sites, spread over the 
 ";
 
 /// The summary by level.
-fn table(kernels: &BTreeMap<(String, String), [Option<Cost>; 5]>) -> String {
+fn table(kernels: &BTreeMap<(String, String), [Option<Cost>; LEVELS.len()]>) -> String {
     let mut out = String::from(
         "| level | kernels | more registers: mean | median | 90 % | most | past 128 | newly spilling | spill bytes |\n\
          |---|---|---|---|---|---|---|---|---|\n",
@@ -129,8 +130,8 @@ fn table(kernels: &BTreeMap<(String, String), [Option<Cost>; 5]>) -> String {
 }
 
 /// Every kernel.
-fn list(kernels: &BTreeMap<(String, String), [Option<Cost>; 5]>) -> String {
-    let mut out = format!("| module | kernel | {} |\n|---|---|---|---|---|---|---|\n", LEVELS.join(" | "));
+fn list(kernels: &BTreeMap<(String, String), [Option<Cost>; LEVELS.len()]>) -> String {
+    let mut out = format!("| module | kernel | {} |\n|---|---|{}\n", LEVELS.join(" | "), "---|".repeat(LEVELS.len()));
     for ((module, kernel), costs) in kernels {
         let cell = |c: &Option<Cost>| match c {
             None => "-".to_owned(),

@@ -84,7 +84,7 @@ fn row(path: &Path, level: Level, elide: bool) -> Result<()> {
 }
 
 fn recorded(job: &Job, level: Level, elide: bool) -> Result<Trace> {
-    let program = Program { level, elide, filter: Filter::default(), window: None };
+    let program = Program { level, script: None, elide, filter: Filter::default(), window: None };
     let rewrite = prlx_instrument::rewrite(&job.text, &job.module, &program, &|path| job.source_text(path))?;
     let options = RecordOptions { pool: 512 << 20, bare: true, hooks: false };
     let recorded = record(&mut Emulator::default(), &rewrite.text, &rewrite.plan, job, &options)?;

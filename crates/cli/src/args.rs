@@ -623,7 +623,7 @@ fn checks(text: &str) -> Result<Checks, String> {
 }
 
 fn level(text: &str) -> Result<Level, String> {
-    named(Level::ALL, Level::name, text)
+    named(Level::RECORDERS, Level::name, text)
 }
 
 fn measured(text: &str) -> Result<Level, String> {

@@ -94,7 +94,7 @@ pub fn device(args: &DeviceArgs) -> Result<Device> {
 /// What to watch, as the options say, for CTAs of so many warps.
 pub fn program(recorder: &RecorderArgs, warps_per_cta: u64) -> Program {
     let filter = recorder.filter(warps_per_cta);
-    Program { level: recorder.level, elide: !recorder.no_elide, filter, window: None }
+    Program { level: recorder.level, script: None, elide: !recorder.no_elide, filter, window: None }
 }
 
 /// Warps in a CTA of `job`.

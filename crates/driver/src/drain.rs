@@ -243,6 +243,8 @@ impl Reader<'_> {
                 self.known(warp, &mut lost, &mut said, records, ends)
             }
             Level::Events => Lanes::Events(self.events(warp, &chains, &mut lost, &mut said)),
+            // A probe program has no streams.
+            Level::Probe => Lanes::default(),
         };
         if lost {
             // A kernel that was stopped did not get to count what it lost; that it lost something must not vanish.

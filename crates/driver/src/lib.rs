@@ -36,7 +36,7 @@ pub use run::{Output, Prepared, Run, prepare, run};
 pub use tensor_map::TensorMap;
 
 use prlx_probe::Plan;
-use prlx_trace::{Dim3, LaneMask, WarpId, WarpStream};
+use prlx_trace::{Dim3, LaneMask, Tally, WarpId, WarpStream};
 
 /// A loaded module, by the number its driver gave it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -101,6 +101,8 @@ pub struct LaunchStats {
 pub struct Observed {
     /// What its warps wrote down, ascending: all warps that the plan wants, or those that ran until it was stopped.
     pub streams: Vec<WarpStream>,
+    /// What a probe program's tables and records hold.
+    pub tallies: Vec<Tally>,
     /// What it cost, or what stopped it.
     pub ended: Result<LaunchStats, Error>,
     /// If it was stopped: which lanes of `streams` had not ended, by warp, ascending.

@@ -9,12 +9,13 @@ mod cost;
 
 pub use cost::{Cost, CostOptions, Form, cost};
 
-use prlx_probe::{Plan, Program};
+use prlx_probe::{Kept, Plan, Program};
 use prlx_trace::device::{Context, FINALS, Head, MAGAZINE_STRIDE, MAGAZINES, Shape};
 use prlx_trace::kernel::{FaultKind, Module, Scalar};
 use prlx_trace::launch::{ArgInfo, Fault, Launch};
 use prlx_trace::spread::spread;
-use prlx_trace::{FuncId, LaneMask, Level, ModuleId, Recording, Streams, Trace, WarpId, WarpStream};
+use prlx_trace::table::Row;
+use prlx_trace::{FuncId, LaneMask, Level, ModuleId, Recording, Streams, Tally, Trace, WarpId, WarpStream};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::drain::Drained;
@@ -48,6 +49,8 @@ pub struct Recorded {
     pub outputs: Vec<Output>,
     /// What the instrumented run cost.
     pub stats: LaunchStats,
+    /// What a probe program's tables and records held at the end.
+    pub tallies: Vec<Tally>,
     /// The run of the original code.
     pub bare: Option<Bare>,
     /// What stopped the kernel while it ran, as the launch's own fault says too, with advice.
@@ -70,7 +73,8 @@ impl Recorded {
     /// A recording of this launch alone; `module` is the plan's.
     pub fn into_trace(self, module: Module) -> Trace {
         let producer = concat!("prlx ", env!("CARGO_PKG_VERSION")).to_owned();
-        Trace { producer, modules: vec![module], launches: vec![self.recording], ..Trace::default() }
+        let launches = vec![self.recording];
+        Trace { producer, modules: vec![module], launches, tallies: self.tallies, ..Trace::default() }
     }
 }
 
@@ -153,7 +157,7 @@ impl Session<'_> {
         held: &mut Held,
     ) -> Result<Recorded, Error> {
         let mut launch = Launch { args: self.args(), ..self.launch() };
-        let Ran { drained, ended, unfinished } = match options.hooks {
+        let Ran { drained, tallies, ended, unfinished } = match options.hooks {
             true => self.observed(module)?,
             false => self.instrumented(module, &launch, options.pool, held)?,
         };
@@ -178,7 +182,7 @@ impl Session<'_> {
         launch.totals.instrumented = amount(&stats);
         let basis = digest::Basis::new(&self.plan.module, launch.kernel);
         let (recording, damage) = recording(self.plan, &basis, launch, drained);
-        Ok(Recorded { recording, outputs: outputs(self.job, contents), stats, bare, fault, damage })
+        Ok(Recorded { recording, outputs: outputs(self.job, contents), stats, tallies, bare, fault, damage })
     }
 
     /// The launch, before anything is known of how it went, and of its arguments.
@@ -220,7 +224,11 @@ impl Session<'_> {
             Err(_) if ended.is_err() => Drained::default(),
             drained => drained?,
         };
-        Ok(Ran { drained, ended, unfinished: None })
+        let tallies = match self.tallies(launch, &context) {
+            Err(_) if ended.is_err() => Vec::new(),
+            tallies => tallies?,
+        };
+        Ok(Ran { drained, tallies, ended, unfinished: None })
     }
 
     /// Runs the original code under the machine's own eyes.
@@ -230,10 +238,10 @@ impl Session<'_> {
             let what = format!("{} can't record without rewriting the code", self.driver.info().name);
             return Err(Error::new(ErrorKind::Record, what));
         };
-        let Observed { streams, ended, unfinished } = seen?;
+        let Observed { streams, tallies, ended, unfinished } = seen?;
         let recorded = streams.iter().map(|w| w.lanes.elements()).sum();
         let drained = Drained { warps: streams, recorded, ..Drained::default() };
-        Ok(Ran { drained, ended: started(ended)?, unfinished: Some(unfinished) })
+        Ok(Ran { drained, tallies, ended: started(ended)?, unfinished: Some(unfinished) })
     }
 
     /// The arguments, with digests of what buffers hold before the launch.
@@ -259,7 +267,13 @@ impl Session<'_> {
         let window = launch.window.as_ref();
         let (first, last) = wanted(&self.plan.program, launch);
         let (visit_first, visit_last) = window.map_or((0, u64::MAX), |w| w.visits);
-        let size = pool - pool % chunk;
+        let kept = &self.plan.kept;
+        // A probe program has tables and records in place of streams.
+        let (tables, records) = match launch.level {
+            Level::Probe => (kept.table_bytes(), kept.records.warp),
+            _ => (0, 0),
+        };
+        let size = if launch.level == Level::Probe { 0 } else { pool - pool % chunk };
         let many = || {
             Error::new(ErrorKind::Memory, format!("{} warps are too many to record", launch.warps()))
                 .help("record a range of warps")
@@ -285,6 +299,9 @@ impl Session<'_> {
             warp_first: few(first)?,
             warps: few(last - first)?,
             given: 0,
+            tables: held.zeroed(self.driver, tables, 16)?,
+            records: held.zeroed(self.driver, room(records)?, 16)?,
+            launch: launch.number,
             visit_first,
             visit_last,
         };
@@ -313,6 +330,9 @@ impl Session<'_> {
 
     /// Reads the streams back.
     fn drain(&mut self, launch: &Launch, given: &Context) -> Result<Drained, Error> {
+        if launch.level == Level::Probe {
+            return Ok(Drained::default());
+        }
         let lanes = u64::from(launch.warp_size);
         let shape = Shape::of(launch.level, lanes);
         let cursor = cursor(self.driver, given)?;
@@ -330,6 +350,21 @@ impl Session<'_> {
         let mut pool = drain::Pool::new(launch.level, launch.warp_size, given.pool, &bytes, given.bucket, [&heads[..]]);
         let sites = self.plan.module.sites.len();
         Ok(drain::drain(&mut pool, drain::Memory { first_warp: first, heads: &heads, finals: &finals, sites }))
+    }
+
+    /// Reads a probe program's tables and records back.
+    fn tallies(&mut self, launch: &Launch, given: &Context) -> Result<Vec<Tally>, Error> {
+        if launch.level != Level::Probe {
+            return Ok(Vec::new());
+        }
+        let kept = &self.plan.kept;
+        let mut read = |at: u64, bytes: u64| {
+            let mut buffer = vec![0; bytes as usize];
+            self.driver.read(DevicePtr(at), &mut buffer).map(|()| buffer)
+        };
+        let tables = read(given.tables, kept.table_bytes())?;
+        let records = read(given.records, launch.warps() * kept.records.warp)?;
+        Ok(tallies(kept, launch, &tables, &records))
     }
 
     /// Runs the original code on the same data.
@@ -391,9 +426,25 @@ pub(crate) fn recording(
     (Recording { launch, streams: Streams::new(warps) }, drained.damage)
 }
 
+/// What a program's tables and records hold; `tables` and `records` are their memory, of one launch.
+pub(crate) fn tallies(kept: &Kept, launch: &Launch, tables: &[u8], records: &[u8]) -> Vec<Tally> {
+    let tally = |table: usize, (rows, lost): (Vec<Row>, u64)| Tally {
+        module: launch.module,
+        table: table as u32,
+        launches: Some((launch.number, launch.number)),
+        rows,
+        lost,
+    };
+    let of_tables = kept.tables.iter().enumerate().map(|(i, t)| tally(i, t.read(tables)));
+    let parts = 0..kept.records.parts.len();
+    let of_records = parts.map(|i| tally(kept.tables.len() + i, kept.records.read(i, records)));
+    of_tables.chain(of_records).collect()
+}
+
 /// What came of a launch that was started.
 struct Ran {
     drained: Drained,
+    tallies: Vec<Tally>,
     /// What it cost, or what stopped it.
     ended: Result<LaunchStats, Error>,
     /// If it was stopped: lanes that had not ended, where the device knows.

@@ -55,12 +55,14 @@ fn plan(level: Level) -> Plan {
     Plan {
         program: Program {
             level,
+            script: None,
             elide: true,
             filter: Filter::default(),
             window: (level == Level::Operands).then_some(window),
         },
         module: Module { functions: vec![function], sites: vec![Site::default(); 4], ..Module::default() },
         functions: vec![FunctionPlan::default()],
+        kept: Default::default(),
     }
 }
 

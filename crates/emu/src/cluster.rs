@@ -17,12 +17,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use prlx_driver::Error;
+use prlx_probe::Kept;
 use prlx_trace::launch::WarpStream;
 use prlx_trace::{Dim3, LaneMask, WarpId};
 
 use crate::code::window;
 use crate::cta::{Cta, Launch, Rng, State};
 use crate::memory::Region;
+use crate::probes::Gathered;
 use crate::stuck::{self, Part, Waiting};
 use crate::warp::Warp;
 
@@ -235,6 +237,12 @@ impl Cluster {
     pub fn unfinished(&self) -> Vec<(WarpId, LaneMask)> {
         let mut all: Vec<_> = self.ctas.iter().flat_map(Cta::unfinished).collect();
         all.sort_unstable();
+        all
+    }
+    /// What a probe program kept in its warps.
+    pub fn gathered(&mut self, kept: &Kept) -> Gathered {
+        let mut all = Gathered::new(kept);
+        self.ctas.iter_mut().for_each(|c| all.merge(kept, c.gathered(kept)));
         all
     }
     /// What its warps wrote down.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use prlx_driver::{Error, ErrorKind, LaunchConfig};
 use prlx_isa::view::Module;
+use prlx_probe::Kept;
 use prlx_trace::launch::WarpStream;
 use prlx_trace::{Dim3, LaneMask, WarpId};
 
@@ -22,6 +23,7 @@ use crate::hooks::{Observe, Recorder};
 use crate::host::Host;
 use crate::memory::{Memory, Region};
 use crate::planes::LANES;
+use crate::probes::Gathered;
 use crate::stuck::{self, Part, Waiting};
 use crate::warp::Warp;
 use crate::wgmma;
@@ -419,5 +421,11 @@ impl Cta {
     /// What its warps wrote down.
     pub fn streams(&mut self) -> Vec<WarpStream> {
         self.warps.iter_mut().filter_map(|w| w.recorder.take()).map(|r| r.finish()).collect()
+    }
+    /// What a probe program kept in its warps.
+    pub fn gathered(&mut self, kept: &Kept) -> Gathered {
+        let mut all = Gathered::new(kept);
+        self.warps.iter_mut().filter_map(|w| w.recorder.take()).for_each(|r| all.merge(kept, r.gathered(kept)));
+        all
     }
 }

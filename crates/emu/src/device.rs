@@ -473,9 +473,10 @@ impl Driver for Emulator {
     ) -> Option<Result<Observed, Error>> {
         Some(self.run(module, kernel, config, params, Some(plan)).map(|(outcome, stats)| {
             let streams = outcome.streams;
+            let tallies = outcome.gathered.map(|g| g.tallies(&plan.kept)).unwrap_or_default();
             match outcome.stopped {
-                None => Observed { streams, ended: Ok(stats), unfinished: Vec::new() },
-                Some(s) => Observed { streams, ended: Err(s.error), unfinished: s.unfinished },
+                None => Observed { streams, tallies, ended: Ok(stats), unfinished: Vec::new() },
+                Some(s) => Observed { streams, tallies, ended: Err(s.error), unfinished: s.unfinished },
             }
         }))
     }

@@ -12,11 +12,13 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use prlx_driver::{Error, ErrorKind};
+use prlx_probe::Kept;
 use prlx_trace::launch::WarpStream;
-use prlx_trace::{LaneMask, WarpId};
+use prlx_trace::{LaneMask, Level, WarpId};
 
 use crate::cluster::{Cluster, Progress, clusters};
 use crate::cta::{Launch, Rng};
+use crate::probes::Gathered;
 use crate::stuck;
 
 /// Instructions before a cluster that seems to wait is set aside.
@@ -39,6 +41,8 @@ pub struct Outcome {
     pub output: Vec<(u64, Vec<u8>)>,
     /// What hooks wrote down, by warp.
     pub streams: Vec<WarpStream>,
+    /// What a probe program kept.
+    pub gathered: Option<Gathered>,
     /// What stopped the launch. On several host threads, all of it is then what the clusters before the one that was stopped
     /// did, and that one until then: which later ones ran as well is the host threads' doing.
     pub stopped: Option<Stopped>,
@@ -58,6 +62,7 @@ struct Part {
     cluster: u64,
     output: Vec<(u64, Vec<u8>)>,
     streams: Vec<WarpStream>,
+    gathered: Option<Gathered>,
 }
 
 /// What host threads share.
@@ -123,8 +128,14 @@ pub fn run(launch: &Launch<'_>, threads: usize, room: u64) -> Result<Outcome, Er
     if threads > 1 {
         parts.retain(|p| last.is_none_or(|last| p.cluster <= last));
     }
-    let mut out = Outcome { instructions, stopped, ..Outcome::default() };
+    let kept = probe(launch);
+    let mut out = Outcome { instructions, stopped, gathered: kept.map(Gathered::new), ..Outcome::default() };
+    // In order: sums of floats depend on it.
+    parts.sort_by_key(|p| p.cluster);
     for part in parts {
+        if let (Some(kept), Some(all), Some(more)) = (kept, &mut out.gathered, part.gathered) {
+            all.merge(kept, more);
+        }
         out.output.extend(part.output);
         out.streams.extend(part.streams);
     }
@@ -133,13 +144,19 @@ pub fn run(launch: &Launch<'_>, threads: usize, room: u64) -> Result<Outcome, Er
     Ok(out)
 }
 
+/// What the probe program of a launch keeps, if that is what runs.
+fn probe<'a>(launch: &Launch<'a>) -> Option<&'a Kept> {
+    launch.observe.filter(|o| o.plan.program.level == Level::Probe).map(|o| &o.plan.kept)
+}
+
 impl Part {
     /// Nothing of a cluster that left nothing: there may be billions of them.
-    fn of(cluster: &mut Cluster) -> Option<Part> {
+    fn of(launch: &Launch<'_>, cluster: &mut Cluster) -> Option<Part> {
         let output: Vec<_> = cluster.output().filter(|(_, text)| !text.is_empty()).collect();
+        let gathered = probe(launch).map(|kept| cluster.gathered(kept)).filter(|g| !g.is_empty());
         let streams: Vec<_> = cluster.streams().collect();
-        let any = !output.is_empty() || !streams.is_empty();
-        any.then_some(Part { cluster: cluster.index, output, streams })
+        let any = !output.is_empty() || !streams.is_empty() || gathered.is_some();
+        any.then_some(Part { cluster: cluster.index, output, streams, gathered })
     }
 }
 
@@ -195,7 +212,7 @@ impl Grid<'_> {
                 _ if index >= self.stop.load(SeqCst) => true,
                 Ok(Progress::Done) => {
                     instructions += cluster.instructions();
-                    parts.extend(Part::of(cluster));
+                    parts.extend(Part::of(self.launch, cluster));
                     true
                 }
                 Ok(Progress::Paused { waits }) => {
@@ -210,7 +227,7 @@ impl Grid<'_> {
                     let cut = if self.threads == 1 { &mut active[..] } else { std::slice::from_mut(cluster) };
                     let mut unfinished: Vec<_> = cut.iter().flat_map(Cluster::unfinished).collect();
                     unfinished.sort_unstable();
-                    parts.extend(cut.iter_mut().filter_map(Part::of));
+                    parts.extend(cut.iter_mut().filter_map(|c| Part::of(self.launch, c)));
                     self.stop(index, Stopped { error, unfinished });
                     true
                 }

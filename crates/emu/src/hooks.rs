@@ -3,7 +3,7 @@
 //! Holds: hooks read registers and never write any but a plan's own counters; the code runs as it would without them. The
 //! words, hashes and records are those of `prlx_trace::device` and `prlx_probe::Fold`. Nothing is ever dropped.
 
-use prlx_probe::{Action, Fold, Plan};
+use prlx_probe::{Action, Fold, Kept, Plan};
 use prlx_trace::device::{COUNT_BITS, COUNT_MORE, COUNT_WORD, WORD_BITS, digest};
 use prlx_trace::kernel::{Level, SiteClass};
 use prlx_trace::launch::{Event, Lanes, OperandRecord, WarpStream};
@@ -13,6 +13,7 @@ use rustc_hash::FxHashMap;
 use crate::access::{self, each};
 use crate::code::{Hook, Value};
 use crate::planes::{LANES, Planes};
+use crate::probes::{self, Asked, Gathered};
 
 /// What a launch writes down.
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +51,7 @@ pub struct Recorder {
     events: Vec<Event>,
     visits: FxHashMap<SiteId, [u32; LANES]>,
     records: Vec<Vec<OperandRecord>>,
+    probes: probes::Warp,
 }
 
 impl Recorder {
@@ -72,6 +74,7 @@ impl Recorder {
             events: Vec::new(),
             visits: FxHashMap::default(),
             records: vec![Vec::new(); LANES],
+            probes: probes::Warp::new(&o.plan.kept),
         }
     }
     /// Makes room for `bits` decisions in the words of lanes `m`.
@@ -88,11 +91,19 @@ impl Recorder {
         self.warp
     }
     /// Runs an action for the lanes `m`.
-    pub fn act(&mut self, hook: &Hook, planes: &mut Planes, m: u32, clock: u64) {
+    pub fn act(&mut self, kept: &Kept, hook: &Hook, planes: &mut Planes, m: u32, asked: Asked<'_>) {
         if m == 0 {
             return;
         }
+        let clock = asked.clock;
         match &hook.action {
+            Action::Probe(code) => self.probes.run(kept, hook, code, planes, m, asked),
+            Action::Count { counter, add } => self.probes.count(*counter, *add, m),
+            Action::End if self.level == Level::Probe => {
+                if hook.kernel || hook.leaves {
+                    self.probes.end(kept, m);
+                }
+            }
             Action::Begin => {
                 for i in 0..hook.counters.1 {
                     let plane = &mut planes.w64[usize::from(hook.counters.0 + i)];
@@ -212,8 +223,13 @@ impl Recorder {
             + lanes(self.checkpoints.iter().map(Vec::len).sum(), 8)
             + lanes(self.records.iter().map(Vec::len).sum(), size_of::<OperandRecord>())
             + lanes(self.events.len(), size_of::<Event>())
+            + self.probes.bytes()
     }
-    /// What was written, also by lanes that never came to their end.
+    /// What a probe program kept.
+    pub fn gathered(self, kept: &Kept) -> Gathered {
+        self.probes.finish(kept, self.warp.0)
+    }
+    /// What was written, also by lanes that never came to their end; a probe program writes no stream.
     pub fn finish(mut self) -> WarpStream {
         for (words, word) in self.words.iter_mut().zip(self.word).filter(|(_, word)| *word != 1) {
             words.push(word);
@@ -244,13 +260,14 @@ impl Recorder {
                 let (records, ends) = flat(self.records);
                 Lanes::Operands { records, ends }
             }
+            Level::Probe => Lanes::default(),
         };
         WarpStream { warp: self.warp, digest: 0, dropped: 0, lanes }
     }
 }
 
 /// What a hook reads in one lane.
-fn value(planes: &Planes, value: Value, l: usize) -> u64 {
+pub fn value(planes: &Planes, value: Value, l: usize) -> u64 {
     match value {
         Value::Plane(plane) => access::value(planes, plane, l),
         Value::Pred(i) => u64::from(planes.get_pred(i) >> l & 1),

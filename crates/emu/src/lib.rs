@@ -35,6 +35,7 @@ mod mma;
 pub mod order;
 pub mod planes;
 mod printf;
+pub mod probes;
 mod product;
 mod stuck;
 mod sync;

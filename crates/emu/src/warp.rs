@@ -21,6 +21,7 @@ use crate::fault::Fault;
 use crate::hooks::Recorder;
 use crate::memory::Region;
 use crate::planes::{LANES, Planes, V32, V64};
+use crate::probes::Asked;
 use crate::wgmma::Flight;
 
 /// A key orders lanes: deeper calls first, then lower steps.
@@ -300,7 +301,7 @@ impl Warp {
     /// Runs the hooks at `pc` for the lanes of `mask`, those that belong to the instruction before or (not `after`) to the
     /// one behind; the first step past them. The former run with that instruction and the latter with theirs, so lanes
     /// only ever rest where they would without hooks, and a hook sees the lanes that run its instruction together.
-    fn past_hooks(&mut self, launch: &Launch<'_>, mut pc: u32, mask: u32, clock: u64, after: bool) -> u32 {
+    fn past_hooks(&mut self, launch: &Launch<'_>, mut pc: u32, mask: u32, block: &Block, after: bool) -> u32 {
         while let Some(step) = launch.code.steps.get(pc as usize)
             && let Op::Hook(i) = step.op
             && launch.code.hooks[i as usize].after == after
@@ -312,15 +313,16 @@ impl Warp {
                     if guard & NEGATE != 0 { !p } else { p }
                 }
             };
-            if let Some(r) = &mut self.recorder {
-                r.act(&launch.code.hooks[i as usize], &mut self.planes, mask & held, clock);
+            if let (Some(r), Some(o)) = (&mut self.recorder, &launch.observe) {
+                let asked = Asked { clock: block.clock, params: launch.params, rank: block.rank };
+                r.act(&o.plan.kept, &launch.code.hooks[i as usize], &mut self.planes, mask & held, asked);
             }
             pc += 1;
         }
         pc
     }
     /// Takes lanes that come back from a wait past the hooks of what they waited for.
-    fn settle(&mut self, launch: &Launch<'_>, clock: u64) {
+    fn settle(&mut self, launch: &Launch<'_>, block: &Block) {
         let mut left = self.alive;
         while left != 0 {
             let k = self.key[left.trailing_zeros() as usize];
@@ -329,7 +331,7 @@ impl Warp {
             left &= !there;
             if k != PARKED {
                 let pc = k & STEP;
-                let past = self.past_hooks(launch, pc, there, clock, true);
+                let past = self.past_hooks(launch, pc, there, block, true);
                 if past != pc {
                     each(there, |l| self.key[l] = k & !STEP | past);
                 }
@@ -355,7 +357,7 @@ impl Warp {
         let checked = block.check.is_some();
         'group: loop {
             if hooked {
-                self.settle(launch, block.clock);
+                self.settle(launch, block);
             }
             let group = match &mut rng {
                 Some(_) if left < budget => return Ok(Stop::Budget),
@@ -369,7 +371,7 @@ impl Warp {
             let begun = left;
             loop {
                 if hooked {
-                    pc = self.past_hooks(launch, pc, mask, block.clock, true);
+                    pc = self.past_hooks(launch, pc, mask, block, true);
                 }
                 if pc >= limit || left == 0 {
                     self.put(launch, mask, base | pc);
@@ -382,7 +384,7 @@ impl Warp {
                     continue 'group;
                 }
                 if hooked {
-                    pc = self.past_hooks(launch, pc, mask, block.clock, false);
+                    pc = self.past_hooks(launch, pc, mask, block, false);
                 }
                 let step = &code.steps[pc as usize];
                 left -= 1;

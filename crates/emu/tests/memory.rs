@@ -372,7 +372,7 @@ fn until_stopped(threads: usize, filter: Filter) -> Observed {
     let case = Case::new(STRAYS).shape(16, 64);
     let text = case.text();
     let (view, _) = prlx_isa::ptx::read(&text);
-    let program = Program { level: Level::Path, elide: true, filter, window: None };
+    let program = Program { level: Level::Path, script: None, elide: true, filter, window: None };
     let plan = Plan::resolve(&program, &view, &text, "k.ptx", &|_| None);
     let mut e = Emulator::new(Options { threads, ..case.options });
     let module = e.load(text.as_bytes()).unwrap();

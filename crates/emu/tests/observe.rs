@@ -88,7 +88,7 @@ fn case(k: &Kernel, launch: &Path, schedule: &Scheduled, level: Level, elide: bo
         warps: (0, 3),
         visits: (0, 5),
     });
-    let program = Program { level, elide, filter: Filter::default(), window };
+    let program = Program { level, script: None, elide, filter: Filter::default(), window };
     let (view, _) = prlx_isa::ptx::read(&job.text);
     let plan = prlx_probe::Plan::resolve(&program, &view, &job.text, name, &|_| None);
     let mut streams: Vec<(u64, Vec<WarpStream>)> = Vec::new();

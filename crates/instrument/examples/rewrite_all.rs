@@ -1,15 +1,17 @@
 //! Rewrites every module of the corpus at every level, for the assembler to judge: `rewrite_all DIR [WORD…]` writes
 //! `DIR/LEVEL/NAME.ptx` and the originals to `DIR/none/NAME.ptx`; words choose modules by their path. Level `operands`
-//! watches eight sites, as a real window may. Ends with 1 if any module is refused.
+//! watches eight sites, as a real window may. The programs of `tests/cases/probe` make `DIR/probe-PROGRAM`. Ends with 1 if any module is refused.
 
 #[path = "../tests/support/mod.rs"]
 mod support;
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::{fs, io};
 
-use prlx_probe::Plan;
+use prlx_probe::lang::Script;
+use prlx_probe::{Plan, Program};
 use prlx_trace::SiteId;
 use prlx_trace::kernel::Level;
 use prlx_trace::launch::Window;
@@ -18,13 +20,14 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let out = Path::new(args.first().map_or("target/rewritten", String::as_str));
     let words = args.get(1..).unwrap_or_default();
+    let programs = programs();
     let mut refused = 0;
     for (name, source) in support::corpus() {
         if !words.is_empty() && !words.iter().any(|w| name.contains(w)) {
             continue;
         }
         let file = name.replace('/', "~");
-        let mut texts = vec![("none", Ok(source.clone()))];
+        let mut texts = vec![("none".to_owned(), Ok(source.clone()))];
         for level in support::LEVELS {
             let mut program = support::program(level);
             program.elide = true;
@@ -32,10 +35,15 @@ fn main() -> ExitCode {
                 program.window = Some(Window { sites: sites(&source), warps: (0, 1), visits: (0, 1) });
             }
             let rewrite = prlx_instrument::rewrite(&source, &name, &program, &|_| None);
-            texts.push((level.name(), rewrite.map(|r| r.text).map_err(|e| e.to_string())));
+            texts.push((level.name().to_owned(), rewrite.map(|r| r.text).map_err(|e| e.to_string())));
+        }
+        for (program, script) in &programs {
+            let with = Program { script: Some(script.clone()), ..support::program(Level::Probe) };
+            let rewrite = prlx_instrument::rewrite(&source, &name, &with, &|_| None);
+            texts.push((format!("probe-{program}"), rewrite.map(|r| r.text).map_err(|e| e.to_string())));
         }
         for (level, text) in texts {
-            let text = text.and_then(|t| put(&out.join(level).join(&file), &t).map_err(|e| e.to_string()));
+            let text = text.and_then(|t| put(&out.join(&level).join(&file), &t).map_err(|e| e.to_string()));
             if let Err(error) = text {
                 eprintln!("{name} at {level}: {error}");
                 refused += 1;
@@ -43,6 +51,18 @@ fn main() -> ExitCode {
         }
     }
     ExitCode::from(u8::from(refused > 0))
+}
+
+/// The programs of `tests/cases/probe`.
+fn programs() -> Vec<(String, Arc<Script>)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/cases/probe");
+    let mut all = Vec::new();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.path().file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let script = fs::read_to_string(entry.path()).ok().and_then(|t| prlx_probe::lang::parse(&t).ok());
+        all.extend(script.map(|s| (name, Arc::new(s))));
+    }
+    all
 }
 
 /// Eight sites, spread over the module.

@@ -120,7 +120,7 @@ fn one(folder: &Path, levels: &[Level], assemblers: Assemblers) -> Result<(), Fa
     job.config.seed = 0;
     let mut gpu = Cuda::with(0, assemblers)?;
     for &level in levels {
-        let program = Program { level, elide: true, filter: Filter::default(), window: None };
+        let program = Program { level, script: None, elide: true, filter: Filter::default(), window: None };
         let rewrite = prlx_instrument::rewrite(&job.text, &job.module, &program, &|_| None)?;
         let options = RecordOptions { bare: level == Level::Path, ..RecordOptions::default() };
         let mut cpu = Emulator::new(Options { threads: 1, ..Options::default() });

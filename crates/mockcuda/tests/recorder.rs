@@ -92,7 +92,7 @@ impl App {
         #[expect(unsafe_code, reason = "the same library once more, as a program has it")]
         // SAFETY: it is loaded already.
         let raw = unsafe { libloading::Library::new(driver()).unwrap() };
-        let program = Program { level, elide: true, filter: Filter::default(), window: None };
+        let program = Program { level, script: None, elide: true, filter: Filter::default(), window: None };
         let rewritten = prlx_instrument::rewrite(BITS, "bits.ptx", &program, &|_| None).unwrap();
         let mut context = null_mut();
         assert_eq!(raw!(raw, cuDevicePrimaryCtxRetain(&mut context => *mut *mut c_void, 0 => i32)), 0);

@@ -7,9 +7,14 @@
 //! `select` keeps what level and filter ask for, `elide` chooses what of it is recorded (`lower`: what a decoder can
 //! evaluate; `trips`: loops that are counted, `waits`: those that wait), `record` and `place` insert, `steps`, `statics` and `slice` write the static half.
 
+mod bind;
 mod body;
+pub mod code;
 mod elide;
+pub mod eval;
+pub mod lang;
 mod lower;
+pub mod neutrino;
 mod pattern;
 mod place;
 mod plan;
@@ -21,9 +26,10 @@ mod select;
 mod slice;
 mod statics;
 mod steps;
+pub mod tools;
 mod trips;
 mod waits;
 mod window;
 
 pub use place::check_capacity;
-pub use plan::{Action, At, Filter, Fold, FunctionPlan, Insertion, Plan, Program};
+pub use plan::{Action, At, Counter, Filter, Fold, FunctionPlan, Insertion, Kept, Missed, Plan, Program, Var};

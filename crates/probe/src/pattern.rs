@@ -10,7 +10,7 @@ pub(crate) fn any(patterns: &[String], name: &str) -> bool {
 }
 
 /// Whether all of `name` matches: `*` is any text, `?` any one byte.
-fn matches(pattern: &[u8], name: &[u8]) -> bool {
+pub(crate) fn matches(pattern: &[u8], name: &[u8]) -> bool {
     let (mut p, mut n) = (0, 0);
     // Where to try again: just after the last star, which then takes one byte more.
     let mut again: Option<(usize, usize)> = None;

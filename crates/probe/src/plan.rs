@@ -4,23 +4,31 @@
 //! - `path`: the word under construction (starts as 1: no decisions), the cursor, and a counter of trips, 0 outside of counted loops and one more than the trips that were
 //!   gone on with inside (lowered code keeps it in 32 bits: a lane may go on 2^32 - 2 times);
 //! - `print`: four 64-bit hashes (each starts as [`Fold::START`]), the cursor, a 64-bit count of back edges;
-//! - `events`: the cursor; - `operands`: the cursor and a 32-bit visit counter per watched site.
+//! - `events`: the cursor; - `operands`: the cursor and a 32-bit visit counter per watched site;
+//! - `probe`: the program's variables, and counters (64 bits each).
 //!
 //! Device functions get the state from their caller and give it back ([`Action::Save`], [`Action::Restore`] around the
 //! call; [`Action::Begin`] and [`Action::End`] in the callee).
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use prlx_isa::view::{FuncId, Guard, InstId, Operand, Reg};
 use prlx_trace::SiteId;
+use prlx_trace::device::tables;
 use prlx_trace::kernel::{Level, Module, SiteClass};
 use prlx_trace::launch::Window;
 
-/// What to watch. (The probe language of issue 6 will add parsed probes beside the recorder.)
+use crate::code::{Code, Ty};
+use crate::lang::Script;
+
+/// What to watch.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Program {
-    /// The recorder.
+    /// The recorder; [`Level::Probe`]: the user's own program.
     pub level: Level,
+    /// That program.
+    pub script: Option<Arc<Script>>,
     /// Leave decisions out that the decoder can evaluate again, and count trips where a loop has one exit. Off, every
     /// decision is one recorded bit: what the hooks of the emulator use as the independent reference.
     pub elide: bool,
@@ -56,6 +64,63 @@ pub struct Plan {
     pub module: Module,
     /// By function of the view, in order.
     pub functions: Vec<FunctionPlan>,
+    /// What a probe program keeps; of a recorder it is empty.
+    pub kept: Kept,
+}
+
+/// What a probe program keeps besides temporaries.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Kept {
+    /// Variables of threads: in registers, handed to callees and back.
+    pub vars: Vec<Var>,
+    /// Counters of threads, likewise: what each adds up to goes to a row that is known when the thread ends.
+    pub counters: Vec<Counter>,
+    /// Where tables lie, by number in [`Module::tables`], which has those of records behind them.
+    pub tables: Vec<tables::Layout>,
+    /// Where records lie.
+    pub records: tables::Records,
+    /// Places where something that the program names is not to be had, and why.
+    pub missed: Vec<Missed>,
+}
+
+/// A variable of a thread.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Var {
+    /// Its name in the program; empty for one of ours.
+    pub name: String,
+    /// Its type.
+    pub ty: Ty,
+    /// Bits that it starts with.
+    pub init: u64,
+}
+
+/// A counter of a thread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Counter {
+    /// Which table its sum is added to; one that counts or sums integers.
+    pub table: u32,
+    /// Which row.
+    pub row: u32,
+}
+
+/// Something that a clause can't be told at a place.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Missed {
+    /// Which clause of the program.
+    pub clause: usize,
+    /// Which function of the module.
+    pub function: FuncId,
+    /// At which instruction.
+    pub at: Option<InstId>,
+    /// Why.
+    pub why: String,
+}
+
+impl Kept {
+    /// Bytes of device memory that all tables take.
+    pub fn table_bytes(&self) -> u64 {
+        self.tables.last().map_or(0, |t| t.at + t.bytes())
+    }
 }
 
 /// What goes into one function.
@@ -165,6 +230,15 @@ pub enum Action {
         site: SiteId,
         /// Predicate, index or moved value.
         value: Option<Operand>,
+    },
+    /// `probe`: runs a piece of the program.
+    Probe(Arc<Code>),
+    /// `probe`: adds to a counter of [`Kept::counters`].
+    Count {
+        /// Which.
+        counter: u32,
+        /// How much.
+        add: u64,
     },
     /// `operands`: if the lane's visit of `site` is in the window, writes a record of up to two values; counts the visit.
     Operands {

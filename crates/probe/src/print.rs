@@ -177,6 +177,8 @@ impl Display for Inserted<'_> {
                 Some(value) => write!(f, "event {site} {value:?}"),
                 None => write!(f, "event {site}"),
             },
+            Action::Probe(code) => write!(f, "probe {{ {code} }}"),
+            Action::Count { counter, add } => write!(f, "count {counter} {add}"),
             Action::Operands { site, counter, values } => write!(f, "operands {site} visits {counter} {values:?}"),
         }
     }

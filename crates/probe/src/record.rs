@@ -23,6 +23,7 @@ use prlx_isa::view::{self, BlockId, Class, FunctionKind, Guard, InstId, Operand}
 use prlx_trace::SiteId;
 use prlx_trace::kernel::{Level, SiteClass, Source};
 
+use crate::bind::end_place;
 use crate::body::{Body, PartEnd};
 use crate::elide::Choice;
 use crate::place::{self, Spots};
@@ -46,6 +47,8 @@ pub(crate) struct Recorder<'r, 'b> {
     pub recorded: &'r dyn Fn(view::FuncId) -> bool,
     /// Sites that level `operands` watches.
     pub watched: &'r [SiteId],
+    /// What a probe program puts into the function.
+    pub woven: &'r [Insertion],
 }
 
 /// Insertions of one function, and points that nothing could be recorded at, with the reason.
@@ -82,22 +85,14 @@ impl Recorder<'_, '_> {
             Level::Print => out.trip_counters = self.print(&mut spots, &mut out),
             Level::Events => self.events(&mut spots, &mut out),
             Level::Operands => self.operands(&mut spots, &mut out),
+            Level::Probe => self.woven.iter().for_each(|i| spots.push(i.at, i.guard, i.action.clone())),
         }
         for (_, at, _) in self.body.leaves() {
             let guard = at.and_then(|at| self.body.inst(at).guard);
-            spots.push(self.end_place(at), guard, Action::End);
+            spots.push(end_place(self.body, at), guard, Action::End);
         }
         out.insertions = spots.into_list();
         out
-    }
-
-    /// The place of what runs when the function is left; without an instruction, after the last one.
-    fn end_place(&self, at: Option<InstId>) -> At {
-        match (at, self.body.function.insts.len()) {
-            (Some(at), _) => At::Before(at),
-            (None, 0) => At::Entry,
-            (None, n) => At::After(InstId(n as u32 - 1)),
-        }
     }
 
     fn path(&self, spots: &mut Spots) -> u32 {
@@ -215,7 +210,7 @@ impl Recorder<'_, '_> {
                 if *taken && p.class == SiteClass::Entry {
                     spots.push(At::Entry, None, Action::Event { site: p.site, value: None });
                 } else if *taken {
-                    spots.push(self.end_place(None), None, Action::Event { site: p.site, value: None });
+                    spots.push(end_place(self.body, None), None, Action::Event { site: p.site, value: None });
                 }
                 continue;
             };
@@ -248,7 +243,7 @@ impl Recorder<'_, '_> {
             let (values, after) = p.operands();
             let (place, guard) = match p.at {
                 None if p.class == SiteClass::Entry => (At::Entry, None),
-                None => (self.end_place(None), None),
+                None => (end_place(self.body, None), None),
                 Some(at) if after => (At::After(at), p.guard),
                 // A decision that overwrites its own guard is a visit of every lane.
                 Some(at) if p.decision.is_some() => (At::Before(at), p.guard.or(switch_guard(self.body, p, at))),

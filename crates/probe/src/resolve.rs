@@ -9,10 +9,11 @@ use prlx_trace::SiteId;
 use prlx_trace::kernel::{Function, Level, Module, Site, Source};
 use xxhash_rust::xxh3::xxh3_128;
 
+use crate::bind;
 use crate::body::{Body, PartEnd};
 use crate::elide;
 use crate::pattern;
-use crate::plan::{FunctionPlan, Plan, Program};
+use crate::plan::{FunctionPlan, Insertion, Kept, Plan, Program};
 use crate::points::{self, Point};
 use crate::record::Recorder;
 use crate::{select, statics, steps};
@@ -43,7 +44,19 @@ impl Plan {
             let body = Body::of(module, id, source);
             prepared.push(Prepared::of(program, &statics, body, first, skipped[id.index()].as_deref(), &walked));
         }
-        let idle = idle(program, &prepared, &skipped);
+        let script = program.script.as_deref().filter(|_| program.level == Level::Probe);
+        let bound = script.map(|script| {
+            let bodies: Vec<&Body<'_>> = prepared.iter().map(|p| &p.body).collect();
+            bind::bind(script, &bodies, &|f| skipped[f].is_none())
+        });
+        let (woven, kept) = match bound {
+            None => (vec![Vec::new(); prepared.len()], Kept::default()),
+            Some(bound) => {
+                statics.tables = bound.tables;
+                (bound.insertions, bound.kept)
+            }
+        };
+        let idle = idle(program, &prepared, &skipped, &woven);
         let recorded = |f: FuncId| walked(f) && !idle[f.index()];
         let mut functions = Vec::with_capacity(prepared.len());
         for (i, p) in prepared.into_iter().enumerate() {
@@ -51,12 +64,12 @@ impl Plan {
             if idle[i] {
                 plan.skipped = Some("it records nothing: all that it decides is computed".to_owned());
             }
-            let (function, sites) = p.finish(program, &mut plan, skipped[i].clone(), &recorded);
+            let (function, sites) = p.finish(program, &mut plan, skipped[i].clone(), &recorded, &woven[i]);
             statics.functions.push(function);
             statics.sites.extend(sites);
             functions.push(plan);
         }
-        Plan { program: program.clone(), module: statics, functions }
+        Plan { program: program.clone(), module: statics, functions, kept }
     }
 }
 
@@ -115,13 +128,14 @@ impl<'a> Prepared<'a> {
         plan: &mut FunctionPlan,
         skipped: Option<String>,
         recorded: &dyn Fn(FuncId) -> bool,
+        woven: &[Insertion],
     ) -> (Function, Vec<Site>) {
         let Prepared { body, points, mut sites, taken, choice } = self;
         let (body, points, choice) = (&body, &points, &choice);
         let index = |site: SiteId| points.first().map_or(0, |first| (site.0 - first.site.0) as usize);
         if plan.skipped.is_none() {
             let watched = program.window.as_ref().map(|w| w.sites.as_slice()).unwrap_or_default();
-            let out = Recorder { body, points, choice, taken: &taken, recorded, watched }.record(program.level);
+            let out = Recorder { body, points, choice, taken: &taken, recorded, watched, woven }.record(program.level);
             plan.insertions = out.insertions;
             plan.trip_counters = out.trip_counters;
             for (site, why) in out.skipped {
@@ -145,16 +159,28 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// Device functions that write nothing at level `path`, nor what they call: they need no state, and their callers hand
+/// Device functions that write nothing at level `path`, or for a probe program, nor what they call: they need no state, and their callers hand
 /// none over. The decoder walks them all the same. A function that can end the lane writes what is pending.
-fn idle(program: &Program, prepared: &[Prepared<'_>], skipped: &[Option<String>]) -> Vec<bool> {
+fn idle(
+    program: &Program,
+    prepared: &[Prepared<'_>],
+    skipped: &[Option<String>],
+    woven: &[Vec<Insertion>],
+) -> Vec<bool> {
     let quiet = |p: &Prepared<'_>| {
         let ends = p.body.parts.iter().any(|part| matches!(part.end, PartEnd::Exit));
         let writes = |s: &Source| matches!(s, Source::Bits(_) | Source::Trips { .. });
         p.body.function.kind == FunctionKind::Device && !ends && !p.choice.sources.iter().any(writes)
     };
-    let mut idle: Vec<bool> =
-        prepared.iter().map(|p| program.level == Level::Path && program.elide && quiet(p)).collect();
+    let mut idle: Vec<bool> = prepared
+        .iter()
+        .zip(woven)
+        .map(|(p, woven)| match program.level {
+            Level::Path => program.elide && quiet(p),
+            Level::Probe => bind::quiet(&p.body, woven),
+            _ => false,
+        })
+        .collect();
     loop {
         let mut changed = false;
         for (f, p) in prepared.iter().enumerate() {

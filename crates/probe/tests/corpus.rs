@@ -35,7 +35,7 @@ fn corpus() -> Vec<(String, String)> {
 }
 
 fn plan(module: &view::Module, source: &str, level: Level, elide: bool) -> Plan {
-    let program = Program { level, elide, filter: Filter::default(), window: None };
+    let program = Program { level, script: None, elide, filter: Filter::default(), window: None };
     Plan::resolve(&program, module, source, "corpus", &|_| None)
 }
 

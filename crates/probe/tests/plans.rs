@@ -14,7 +14,8 @@ use prlx_trace::kernel::{Level, SiteClass};
 use prlx_trace::launch::Window;
 
 fn program(line: &str) -> Program {
-    let mut program = Program { level: Level::Path, elide: true, filter: Filter::default(), window: None };
+    let mut program =
+        Program { level: Level::Path, script: None, elide: true, filter: Filter::default(), window: None };
     for word in line.split_whitespace() {
         if word == "all" {
             program.elide = false;
@@ -31,7 +32,8 @@ fn program(line: &str) -> Program {
             let (from, to) = range.split_once('-').unwrap();
             program.filter.lines.push((file.to_owned(), from.parse().unwrap()..to.parse().unwrap()));
         } else {
-            program.level = *Level::ALL.iter().find(|l| l.name() == word).unwrap_or_else(|| panic!("level {word}"));
+            program.level =
+                *Level::RECORDERS.iter().find(|l| l.name() == word).unwrap_or_else(|| panic!("level {word}"));
         }
     }
     program

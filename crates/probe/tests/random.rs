@@ -409,7 +409,8 @@ fn alu(op: Alu, ty: Scalar, args: &[u64]) -> u64 {
 }
 
 fn plan(module: &view::Module, source: &str, elide: bool) -> Plan {
-    let program = Program { level: Level::Path, elide, filter: prlx_probe::Filter::default(), window: None };
+    let program =
+        Program { level: Level::Path, script: None, elide, filter: prlx_probe::Filter::default(), window: None };
     Plan::resolve(&program, module, source, "random", &|_| None)
 }
 

@@ -30,6 +30,8 @@
 //! are two queues: the decoder takes from each as it needs, in order. A trip count below 2^[`COUNT_BITS`] - 1 lies among the
 //! decisions, in [`COUNT_BITS`] bits; those all ones say that the count is in a word of its own.
 
+pub mod tables;
+
 use std::mem::offset_of;
 
 /// Rows in a chunk of a shared stream, the link row included.
@@ -139,6 +141,12 @@ records! {
         /// How many of them, the first ones, begin with a chunk: in order those at the pool's beginning, as their heads say too.
         /// Of a private stream it is lane 0's.
         given: u64,
+        /// Address of a probe program's tables, or 0: they lie as [`crate::device::tables`] says.
+        tables: u64,
+        /// Address of a probe program's records, or 0: [`Records::bytes`](tables::Records::bytes) a warp, for all warps of the launch.
+        records: u64,
+        /// The launch's number in its process.
+        launch: u64,
         /// Operands: first visit of a site by a lane to record.
         visit_first: u64,
         /// Operands: one past the last.
@@ -194,7 +202,8 @@ impl Shape {
         use crate::kernel::Level;
         match level {
             Level::Path => Shape { element: 4, lanes: warp_size },
-            Level::Print | Level::Operands => Shape { element: 8, lanes: warp_size },
+            // A probe program has no streams; the shape is as good as any.
+            Level::Print | Level::Operands | Level::Probe => Shape { element: 8, lanes: warp_size },
             Level::Events => Shape { element: EventRecord::SIZE as u64, lanes: 1 },
         }
     }

@@ -21,6 +21,7 @@ use crate::ids::WarpId;
 use crate::kernel::Module;
 use crate::launch::Launch;
 use crate::stored::{Reader, Stored, VERSION};
+use crate::table::Tally;
 use crate::trace::{Bytes, Packed, Part, Recording, Streams, Trace, WarpInfo};
 use crate::{Error, frame, validate};
 
@@ -58,6 +59,7 @@ pub(crate) const KINDS: &[(u32, &str, &str)] = &[
     ),
     (SKIPPED, "skipped", "A `Skipped`: code that runs untouched. (Since version 3.)"),
     (LONE, "lone launch", "A `Launch` without streams. (Since version 3.)"),
+    (TALLY, "tally", "A `Tally`: what was in a table of a probe program. (Since version 5.)"),
     (END, "end", "The number of sections before it, as `u64`. Always last."),
 ];
 pub(crate) const META: u32 = 1;
@@ -68,6 +70,7 @@ pub(crate) const FRAMES: u32 = 5;
 pub(crate) const PROCESS: u32 = 6;
 pub(crate) const SKIPPED: u32 = 7;
 pub(crate) const LONE: u32 = 8;
+pub(crate) const TALLY: u32 = 9;
 pub(crate) const END: u32 = 0xffff_ffff;
 
 /// Most bytes that one section unpacks to (frames apart).
@@ -176,6 +179,13 @@ impl Trace {
                             sections.streams(&index, &frames, &launch, sites, keep).map_err(|e| e.within(&name))?;
                     }
                     self.launches.push(Recording { launch, streams });
+                }
+                TALLY => {
+                    let name = format!("Trace.tallies[{}]", self.tallies.len());
+                    let tally: Tally = sections.value(&at, &name)?;
+                    validate::tally(&tally, &self.modules)
+                        .map_err(|(field, what)| at.field(&format!("{name}.{field}"), what))?;
+                    self.tallies.push(tally);
                 }
                 _ if at.flags & SKIP != 0 => {}
                 kind => return Err(at.error(format!("sections of kind {kind} are not known, or not here"))),

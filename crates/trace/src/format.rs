@@ -12,6 +12,7 @@ use crate::kernel::{
 use crate::launch::{ArgInfo, Fault, Launch, Origin, Pointee, Totals, Window};
 use crate::process::{Device, Process, Skipped};
 use crate::stored::{Layout, VERSION};
+use crate::table::{Aggregate, Field, Row, Shown, Table, Tally};
 
 const STRUCTURES: &[Layout] = &[
     Module::LAYOUT,
@@ -30,6 +31,10 @@ const STRUCTURES: &[Layout] = &[
     Operand::LAYOUT,
     Steered::LAYOUT,
     Node::LAYOUT,
+    Table::LAYOUT,
+    Field::LAYOUT,
+    Aggregate::LAYOUT,
+    Shown::LAYOUT,
     Process::LAYOUT,
     Device::LAYOUT,
     Skipped::LAYOUT,
@@ -40,6 +45,8 @@ const STRUCTURES: &[Layout] = &[
     Window::LAYOUT,
     Fault::LAYOUT,
     Totals::LAYOUT,
+    Tally::LAYOUT,
+    Row::LAYOUT,
     Dim3::LAYOUT,
 ];
 const NAMES: &[Layout] = &[

@@ -251,6 +251,9 @@ pub fn parse(
         return Err(from.error("the frame is that of other warps"));
     }
     let kinds = infos.iter().map(|_| Level::take(&mut from)).collect::<Result<Vec<_>, Error>>()?;
+    if kinds.contains(&Level::Probe) {
+        return Err(from.error("a probe program has no streams"));
+    }
     let mut of_level: [Vec<Lanes>; 4] = Default::default();
     for level in [Level::Path, Level::Print, Level::Operands] {
         let n = kinds.iter().filter(|k| **k == level).count();

@@ -10,6 +10,7 @@
 //! name the block whose steps contain that site.
 
 use crate::ids::{BlockId, FileId, FuncId, LocId, LoopId, SiteId, Slot};
+use crate::table::Table;
 
 structures! {
     /// One loaded module.
@@ -29,6 +30,8 @@ structures! {
         pub functions: Vec<Function>,
         /// Probed points; a [`SiteId`] is an index here.
         pub sites: Vec<Site>,
+        /// Tables and records of the probe program that was written into it.
+        #[since(5)] pub tables: Vec<Table>,
     }
 
     /// A source file.
@@ -356,13 +359,14 @@ codes! {
         Entry = 8 "entry", /// Exit of a function.
         Exit = 9 "exit",
     }
-    /// A recorder: what is written down, and at what cost (`DESIGN.md` §2).
+    /// What is written down, and at what cost: by a recorder (`DESIGN.md` §2), or by the user's own program.
     Level {
         /// Rolling hashes in registers.
         Print = 0 "print", /// One bit a decision a lane.
         Path = 1 "path", /// 16-byte events with exact masks.
         Events = 2 "events", /// All lanes' operands in a window.
-        Operands = 3 "operands",
+        Operands = 3 "operands", /// What a probe program keeps: tables, no streams.
+        Probe = 4 "probe",
     }
     /// How a launch came to end before its end.
     FaultKind {
@@ -393,6 +397,11 @@ codes! {
 }
 }
 pub use codes_table::{Alu, FaultKind, Fidelity, Level, NodeKind, Scalar, SiteClass, Special};
+
+impl Level {
+    /// The levels that are recorders: all but a probe program.
+    pub const RECORDERS: &[Level] = &[Level::Print, Level::Path, Level::Events, Level::Operands];
+}
 
 impl Scalar {
     /// Width in bits; a predicate has 1.

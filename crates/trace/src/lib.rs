@@ -21,6 +21,7 @@ pub mod kernel;
 pub mod launch;
 pub mod process;
 pub mod spread;
+pub mod table;
 mod trace;
 pub mod v1;
 mod validate;
@@ -33,5 +34,6 @@ pub use ids::{BlockId, Cta, Dim3, FileId, FuncId, Lane, LaneMask, LocId, LoopId,
 pub use kernel::Level;
 pub use launch::{Launch, WarpStream};
 pub use process::Process;
+pub use table::{Table, Tally};
 pub use trace::{Bytes, Recording, Streams, Trace, WarpInfo};
 pub use writer::Writer;

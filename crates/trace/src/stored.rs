@@ -11,7 +11,7 @@
 use crate::Error;
 
 /// The version of the format that is written, and the newest that is read.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// A value that has a form in files.
 pub trait Stored: Sized {
@@ -128,6 +128,18 @@ macro_rules! numbers {
     )* };
 }
 numbers!(u32, u64);
+
+/// As `u64`, folded so that numbers near 0 are small.
+impl Stored for i64 {
+    const MIN: usize = 1;
+    fn put(&self, out: &mut Vec<u8>) {
+        ((self << 1) ^ (self >> 63)).cast_unsigned().put(out);
+    }
+    fn take(from: &mut Reader<'_>) -> Result<Self, Error> {
+        let folded = u64::take(from)?;
+        Ok((folded >> 1).cast_signed() ^ -(folded & 1).cast_signed())
+    }
+}
 
 impl Stored for u8 {
     const MIN: usize = 1;

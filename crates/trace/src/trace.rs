@@ -15,6 +15,7 @@ use crate::kernel::Module;
 use crate::launch::{Launch, WarpStream};
 use crate::process::{Process, Skipped};
 use crate::spread::spread;
+use crate::table::Tally;
 use crate::{Error, frame};
 
 /// A recording: modules, and launches with their streams.
@@ -31,6 +32,8 @@ pub struct Trace {
     pub launches: Vec<Recording>,
     /// Code that runs untouched.
     pub skipped: Vec<Skipped>,
+    /// What was in the tables of probe programs.
+    pub tallies: Vec<Tally>,
     /// Where and how the file was cut off: there may have been more, so what is missing here proves nothing. `None`: it is
     /// whole.
     pub cut: Option<Error>,

@@ -6,6 +6,7 @@
 use crate::ids::{BlockId, Dim3, LocId};
 use crate::kernel::{Arg, End, Function, Guard, Module, Site, Source, Step};
 use crate::launch::Launch;
+use crate::table::{Aggregate, STEPS, Shown, Table, Tally};
 
 /// The field, and what is wrong with it.
 type Wrong = (String, String);
@@ -36,6 +37,49 @@ pub fn module(m: &Module) -> Result<(), Wrong> {
     }
     for (i, s) in m.sites.iter().enumerate() {
         site(s, m).map_err(|(field, what)| (format!("sites[{i}].{field}"), what))?;
+    }
+    for (i, t) in m.tables.iter().enumerate() {
+        table(t).map_err(|(field, what)| (format!("tables[{i}].{field}"), what))?;
+    }
+    Ok(())
+}
+
+fn table(t: &Table) -> Result<(), Wrong> {
+    let values = match t.aggregate {
+        Aggregate::Count => 0..=0,
+        Aggregate::Record { .. } => 0..=usize::MAX,
+        _ => 1..=1,
+    };
+    if !values.contains(&t.values.len()) {
+        return wrong("values", format!("{} are not what such a table has", t.values.len()));
+    }
+    match t.aggregate {
+        Aggregate::Lhist { step: 0, .. } => wrong("aggregate.step", "it is 0"),
+        Aggregate::Lhist { steps, .. } if steps > STEPS => wrong("aggregate.steps", format!("{steps} are too many")),
+        _ => Ok(()),
+    }
+}
+
+/// What was in a table.
+pub fn tally(t: &Tally, modules: &[Module]) -> Result<(), Wrong> {
+    below(|| "module".into(), t.module.0, modules.len())?;
+    let m = &modules[t.module.index()];
+    below(|| "table".into(), t.table, m.tables.len())?;
+    let of = &m.tables[t.table as usize];
+    let cells = of.aggregate.cells(of.values.len());
+    for (i, row) in t.rows.iter().enumerate() {
+        if row.key.len() != of.keys.len() || row.cells.len() != cells {
+            return wrong(format!("rows[{i}]"), "it has not as many keys and cells as the table says");
+        }
+        for (j, (key, field)) in row.key.iter().zip(&of.keys).enumerate() {
+            let most = match field.shown {
+                Shown::Number | Shown::Address => continue,
+                Shown::Word => of.words.len(),
+                Shown::Site => m.sites.len(),
+                Shown::Line => m.locs.len(),
+            };
+            below(|| format!("rows[{i}].key[{j}]"), u32::try_from(*key).unwrap_or(u32::MAX), most)?;
+        }
     }
     Ok(())
 }

@@ -7,13 +7,16 @@ use std::io::{self, Write};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::file::{END, FRAMES, HEAD, INDEX, LAUNCH, LONE, META, MODULE, PACKED, PROCESS, SKIPPED, UNCHECKED, header};
+use crate::file::{
+    END, FRAMES, HEAD, INDEX, LAUNCH, LONE, META, MODULE, PACKED, PROCESS, SKIPPED, TALLY, UNCHECKED, header,
+};
 use crate::frame;
 use crate::ids::ModuleId;
 use crate::kernel::Module;
 use crate::launch::Launch;
 use crate::process::{Process, Skipped};
 use crate::stored::{Stored, VERSION, put_number};
+use crate::table::Tally;
 use crate::trace::{Packed, Streams, Trace};
 
 /// Sections of fewer bytes are stored as they are: packing would take longer than writing them.
@@ -58,10 +61,7 @@ impl<W: Write> Writer<W> {
     /// When its module is not there, a stream is too long for a frame (a gibibyte for one warp), `out` fails, or has failed
     /// before.
     pub fn launch(&mut self, launch: &Launch, streams: &Streams) -> io::Result<()> {
-        if launch.module.0 >= self.modules {
-            let what = format!("a launch of {}; {} were written", launch.module, self.modules);
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
-        }
+        self.has(launch.module, "a launch")?;
         if streams.frames() == 0 {
             return self.value(LONE, launch);
         }
@@ -81,6 +81,14 @@ impl<W: Write> Writer<W> {
     pub fn skipped(&mut self, skipped: &Skipped) -> io::Result<()> {
         self.value(SKIPPED, skipped)
     }
+    /// Appends what was in a table; its module must be there.
+    ///
+    /// # Errors
+    /// When its module is not there, `out` fails, or has failed before.
+    pub fn tally(&mut self, tally: &Tally) -> io::Result<()> {
+        self.has(tally.module, "a tally")?;
+        self.value(TALLY, tally)
+    }
     /// Ends the file: it is whole.
     ///
     /// # Errors
@@ -91,6 +99,15 @@ impl<W: Write> Writer<W> {
         Ok(self.out)
     }
 
+    fn has(&self, module: ModuleId, what: &str) -> io::Result<()> {
+        match module.0 < self.modules {
+            true => Ok(()),
+            false => {
+                let what = format!("{what} of {module}; {} were written", self.modules);
+                Err(io::Error::new(io::ErrorKind::InvalidInput, what))
+            }
+        }
+    }
     fn value(&mut self, kind: u32, value: &impl Stored) -> io::Result<()> {
         let mut bytes = Vec::new();
         value.put(&mut bytes);
@@ -146,6 +163,7 @@ impl Trace {
         }
         self.skipped.iter().try_for_each(|s| to.skipped(s))?;
         self.launches.iter().try_for_each(|r| to.launch(&r.launch, &r.streams))?;
+        self.tallies.iter().try_for_each(|t| to.tally(t))?;
         if self.cut.is_none() { to.finish().map(drop) } else { Ok(()) }
     }
 }

@@ -10,6 +10,7 @@ use made::{Random, trace, warp};
 use prlx_trace::kernel::{End, Level, Module, Source};
 use prlx_trace::launch::{Lanes, Pointee};
 use prlx_trace::process::{Device, Process, Skipped};
+use prlx_trace::table::{Aggregate, Row, Tally};
 use prlx_trace::{
     BlockId, Bytes, Error, FuncId, Launch, LocId, LoopId, Recording, SiteId, Streams, Trace, WarpId, Writer,
 };
@@ -67,7 +68,7 @@ proptest! {
 
 #[test]
 fn many_warps_lie_in_many_frames() {
-    for level in Level::ALL {
+    for level in Level::RECORDERS {
         let mut r = Random(99);
         let warps: Vec<_> = (0..1000).rev().map(|w| warp(&mut r, w, *level, 30)).collect();
         let mut made = trace(1, 0, 0, 0);
@@ -230,6 +231,7 @@ fn nothing_follows_a_section_that_is_not_whole() {
         }
         made.skipped.iter().for_each(|s| drop(to.skipped(s)));
         made.launches.iter().for_each(|r| drop(to.launch(&r.launch, &r.streams)));
+        made.tallies.iter().for_each(|t| drop(to.tally(t)));
         assert!(to.finish().is_err());
         assert!(Trace::read_cut(&full.bytes).is_ok_and(|t| t.cut.is_some()), "room for {room}");
     }
@@ -258,6 +260,8 @@ fn ids_out_of_range_are_refused() {
         ("modules[0].locs[0].file", |m| m.files.clear()),
         ("locs[3].inlined_at", |m| m.locs[3].inlined_at = Some(LocId(4))),
         ("locs[0].inlined_at", |m| m.locs[3].inlined_at = Some(LocId(0))),
+        ("tables[0].values", |m| m.tables[0].values = m.tables[1].values.clone()),
+        ("tables[2].aggregate.steps", |m| m.tables[2].aggregate = Aggregate::Lhist { low: 0, step: 1, steps: 1 << 20 }),
         ("functions[1].blocks[2].end", |m| m.functions[1].blocks[2].end = End::Jump(BlockId(5))),
         ("functions[1].blocks[2].ipdom", |m| m.functions[1].blocks[2].ipdom = Some(BlockId(5))),
         ("functions[0].blocks[0].in_loop", |m| m.functions[0].blocks[0].in_loop = Some(LoopId(2))),
@@ -315,7 +319,7 @@ fn at_every_level() -> Trace {
         let mut levels: Vec<Level> = t.launches.iter().map(|r| r.launch.level).collect();
         levels.sort();
         let elements = |r: &Recording| r.streams.frame(0).unwrap().iter().map(|w| w.lanes.elements()).sum::<u64>();
-        levels == Level::ALL
+        levels == Level::RECORDERS
             && t.launches.iter().all(|r| elements(r) > 0 && r.streams.infos().len() > 1)
             && t.launches
                 .iter()
@@ -373,4 +377,23 @@ fn add_the_file_of_this_version() {
     fs::create_dir_all(old_files()).unwrap();
     fs::write(path.with_extension("txt"), text(&at_every_level())).unwrap();
     fs::write(path, file).unwrap();
+}
+
+/// A tally that does not fit its table is refused.
+#[test]
+fn tallies_fit_their_tables() {
+    let row = |key: [u64; 2]| Row { key: key.to_vec(), cells: vec![1] };
+    let of = |table, row| Tally { table, rows: vec![row], ..Tally::default() };
+    let cases = [
+        ("tallies[0].table", of(4, row([0, 0]))),
+        ("tallies[0].rows[0].key[0]", of(0, row([2, 0]))),
+        ("tallies[0].rows[0].key[1]", of(0, row([0, 4]))),
+        ("tallies[0].rows[0]", of(1, row([0, 0]))),
+    ];
+    for (field, tally) in cases {
+        let mut made = small();
+        made.tallies = vec![tally];
+        let e = Trace::read(&bytes(&made)).unwrap_err();
+        assert!(e.field.contains(field), "{field}: {e}");
+    }
 }

@@ -103,7 +103,7 @@ fn measure(launch: &Path, args: &CostArgs, options: &CostOptions, device: &mut D
         .levels()
         .into_iter()
         .map(|level| {
-            let program = Program { level, elide: true, filter: Filter::default(), window: None };
+            let program = Program { level, script: None, elide: true, filter: Filter::default(), window: None };
             prlx_instrument::rewrite(&job.text, &job.module, &program, &|path| job.source_text(path))
         })
         .collect::<Result<Vec<Rewrite>, _>>()?;

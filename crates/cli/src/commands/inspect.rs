@@ -91,7 +91,7 @@ fn modules(args: &InspectArgs) -> Result<(Vec<Module>, Notes)> {
         _ => code::ptx(&args.input, args.image)?,
     };
     let (view, _) = prlx_isa::ptx::read(&text);
-    let program = Program { level: Level::Path, elide: true, filter: Filter::default(), window: None };
+    let program = Program { level: Level::Path, script: None, elide: true, filter: Filter::default(), window: None };
     let module = Plan::resolve(&program, &view, &text, &name, &|_| None).module;
     Ok((vec![module], device(&view, &text)))
 }

@@ -24,12 +24,12 @@ pub fn program(level: Level, elide: bool, job: &Job) -> Program {
     if level == Level::Operands {
         // Everything that can be watched, by the first two warps, for the first three visits.
         let (view, _) = prlx_isa::ptx::read(&job.text);
-        let all = Program { level: Level::Path, elide: false, filter: Filter::default(), window: None };
+        let all = Program { level: Level::Path, script: None, elide: false, filter: Filter::default(), window: None };
         let plan = Plan::resolve(&all, &view, &job.text, &job.module, &|_| None);
         let sites = (0..plan.module.sites.len() as u32).map(SiteId).collect();
         window = Some(Window { sites, warps: (0, 2), visits: (0, 3) });
     }
-    Program { level, elide, filter: Filter::default(), window }
+    Program { level, script: None, elide, filter: Filter::default(), window }
 }
 
 /// What one run recorded.
@@ -121,6 +121,7 @@ pub fn same(level: Level, a: &Run, b: &Run) -> Result<(), String> {
                         return Err(at(&format!("{:x?} by hooks, {:x?} by code", of(&x), of(&y))));
                     }
                 }
+                Level::Probe => return Err("a probe program has no streams".into()),
                 Level::Operands => {
                     let of = |s: &WarpStream| match &s.lanes {
                         Lanes::Operands { records, ends } => {

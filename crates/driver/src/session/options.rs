@@ -61,7 +61,7 @@ impl Options {
     }
     /// What to insert into a module's code.
     pub fn program(&self) -> Program {
-        Program { level: self.level, elide: self.elide, filter: Filter::default(), window: None }
+        Program { level: self.level, script: None, elide: self.elide, filter: Filter::default(), window: None }
     }
     /// Whether launches of a kernel of this name, as in its module, may be wanted. What is not wanted need not be rewritten.
     pub fn wants(&self, kernel: &str) -> bool {
@@ -97,7 +97,7 @@ impl Options {
     pub fn from_variable(text: &str) -> Result<Options, Error> {
         let not = |what: String| refuse(format!("{VARIABLE} is not what this version of prlx writes: {what}"));
         let w: Written = serde_json::from_str(text).map_err(|e| not(e.to_string()))?;
-        let level = Level::ALL.iter().copied().find(|l| l.name() == w.level);
+        let level = Level::RECORDERS.iter().copied().find(|l| l.name() == w.level);
         Ok(Options {
             folder: w.folder.into(),
             level: level.ok_or_else(|| not(format!("there is no level `{}`", w.level)))?,

@@ -464,6 +464,11 @@ fn action(
         after: matches!(insertion.at, At::After(_)),
     };
     match &insertion.action {
+        Action::Probe(code) => {
+            for operand in &code.operands {
+                hook.values.push(b.value(operand)?);
+            }
+        }
         Action::Bits { reg, .. } => hook.values.push(b.value(&Operand::Reg(*reg))?),
         Action::Event { value: Some(Operand::Reg(r)), .. } if b.reg_type(*r) == prlx_isa::view::Type::Pred => {
             hook.pred = Some(b.reg(*r));

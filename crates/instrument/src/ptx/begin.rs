@@ -96,6 +96,7 @@ impl Lowering<'_> {
         }
         for kept in self.kept() {
             if let Some(init) = kept.init {
+                let init = if kept.size == 8 { init.cast_signed() } else { i64::from((init as u32).cast_signed()) };
                 s.ptx(&format!("mov.{} %~{}, {init};", unsigned(kept.size), kept.name));
             }
         }
@@ -162,6 +163,7 @@ impl Lowering<'_> {
                 s.ptx("$~off#:");
             }
             Level::Events | Level::Operands => {}
+            Level::Probe => self.flush_counters(s),
         }
         self.losses(s);
     }
@@ -279,7 +281,10 @@ impl Lowering<'_> {
 /// The state that a function which is not recorded hands to one that is: no context, cursor off, an empty window.
 pub(super) fn unrecorded(lowering: &Lowering<'_>, s: &mut Snippet<'_>) {
     use super::state::OFF;
-    s.ptx(&format!("st.local.u64 [~record+{CURSOR_AT}], {OFF};\nst.local.u64 [~record+{CONTEXT_AT}], 0;"));
+    if lowering.state.level != Level::Probe {
+        s.ptx(&format!("st.local.u64 [~record+{CURSOR_AT}], {OFF};"));
+    }
+    s.ptx(&format!("st.local.u64 [~record+{CONTEXT_AT}], 0;"));
     for Kept { name, size, init, offset, .. } in &lowering.state.shared {
         if let Some(at) = offset
             && name != "cursor"

@@ -19,8 +19,10 @@ mod events;
 mod operands;
 mod path;
 mod print;
+mod probe;
 mod snippet;
 mod state;
+mod table;
 mod value;
 
 use std::cell::Cell;
@@ -29,6 +31,7 @@ use std::collections::HashMap;
 use prlx_isa::view::{Class, Function, FunctionKind, Guard, Inst, InstId, Module, Operand, Space};
 use prlx_probe::{Action, At, FunctionPlan, Insertion, Plan};
 use prlx_trace::device::WORD_BITS;
+use prlx_trace::kernel::Level;
 
 use crate::edit::Edit;
 use crate::error::{Error, ErrorKind};
@@ -121,6 +124,7 @@ fn missing(module: &Module, f: &Function, of_plan: &FunctionPlan, insertion: &In
         Action::Fold { values, .. } | Action::Operands { values, .. } => !values.iter().all(readable),
         Action::Event { value: Some(v), .. } => !readable(v),
         Action::Checkpoint { every } => *every > 31,
+        Action::Probe(code) => !code.operands.iter().all(|o| value::values(module, f, o).is_some_and(|v| v.len() == 1)),
         _ => false,
     };
     bad.then_some("an operand")
@@ -167,6 +171,8 @@ fn writes_elements(action: &Action) -> bool {
         Action::Begin | Action::End | Action::Restore | Action::Fold { .. } | Action::TripFold { .. } => false,
         // It counts, and only level `path` writes what was counted: where a loop ends.
         Action::TripBegin { .. } | Action::TripAdd { .. } => false,
+        // To tables and records.
+        Action::Probe(_) | Action::Count { .. } => false,
         Action::Reserve { bits } => *bits > 0,
         _ => true,
     }
@@ -324,6 +330,8 @@ impl Lowering<'_> {
             }),
             Action::Checkpoint { every } => self.guarded(s, guard, |s| self.checkpoint(s, *every)),
             Action::Event { site, value } => self.guarded(s, guard, |s| self.event(s, *site, value.as_ref())),
+            Action::Probe(code) => self.guarded(s, guard, |s| self.probe(s, code)),
+            Action::Count { counter, add } => self.count(s, *counter, *add, guard),
             Action::Operands { site, counter, values } => {
                 self.guarded(s, guard, |s| self.operands(s, *site, *counter, values));
             }
@@ -362,7 +370,8 @@ impl Lowering<'_> {
 
     /// Whether anything here or in its callees writes elements. Often all of a kernel's decisions can be evaluated again.
     fn writes(&self) -> bool {
-        !self.in_kernel() || self.of_plan.insertions.iter().any(|i| writes_elements(&i.action))
+        let writes = || self.of_plan.insertions.iter().any(|i| writes_elements(&i.action));
+        self.state.level != Level::Probe && (!self.in_kernel() || writes())
     }
 
     /// Whether its parameters are registers, as in PTX before there was an ABI.

@@ -22,12 +22,14 @@ pub(super) struct Snippet<'a> {
     number: u32,
     lines: Vec<String>,
     subs: u32,
+    /// Registers of its own: type, name after the prefix.
+    declared: Vec<(&'static str, String)>,
 }
 
 impl<'a> Snippet<'a> {
     /// An empty piece with a number of its own.
     pub fn new(prefix: &'a str, number: u32) -> Self {
-        Snippet { prefix, number, lines: Vec::new(), subs: 0 }
+        Snippet { prefix, number, lines: Vec::new(), subs: 0, declared: Vec::new() }
     }
 
     /// Appends lines of PTX; `//` comments in the template are for its reader alone.
@@ -39,6 +41,11 @@ impl<'a> Snippet<'a> {
                 self.lines.push(expand(line, self.prefix, &number));
             }
         }
+    }
+
+    /// Declares a register of the piece's own.
+    pub fn declare(&mut self, ty: &'static str, name: String) {
+        self.declared.push((ty, name));
     }
 
     /// The label of that name, as a template would spell it here.
@@ -76,9 +83,12 @@ impl<'a> Snippet<'a> {
             let _ = write!(body, "\n{indent}{line}");
         }
         let mut scope = String::new();
+        let own = |ty: &&str| self.declared.iter().filter(|d| d.0 == *ty).map(|d| d.1.as_str()).collect::<Vec<_>>();
         for (ty, names) in TEMPORARIES {
+            let own = own(ty);
+            let names = names.iter().chain(&own);
             let used: Vec<String> =
-                names.iter().map(|n| format!("%{}{n}", self.prefix)).filter(|n| mentions(&body, n)).collect();
+                names.map(|n| format!("%{}{n}", self.prefix)).filter(|n| mentions(&body, n)).collect();
             if !used.is_empty() {
                 let _ = write!(scope, "\n\t.reg {ty} {};", used.join(", "));
             }

@@ -14,6 +14,8 @@ use prlx_probe::{Fold, Plan};
 use prlx_trace::device::Shape;
 use prlx_trace::kernel::Level;
 
+use super::table::variable_size;
+
 /// Lanes in a warp of every GPU that runs PTX.
 pub(super) const WARP: u64 = 32;
 
@@ -67,7 +69,11 @@ impl State {
     /// The state that `plan` needs; `counters` says how many visit counters each function has.
     pub fn new(plan: &Plan, counters: &[u32]) -> State {
         let level = plan.program.level;
-        let mut shared = vec![Kept::new("cursor", 8, None, Some(CURSOR_AT))];
+        let mut shared = match level {
+            // It has no stream.
+            Level::Probe => Vec::new(),
+            _ => vec![Kept::new("cursor", 8, None, Some(CURSOR_AT))],
+        };
         let mut size = CONTEXT_AT + 8;
         match level {
             Level::Path => shared.push(Kept::new("word", 4, Some(1), Some(16))),
@@ -81,6 +87,17 @@ impl State {
             Level::Operands => {
                 for (name, at) in [("first", 16), ("span", 20)] {
                     shared.push(Kept { changes: false, ..Kept::new(name, 4, None, Some(at)) });
+                }
+            }
+            Level::Probe => {
+                let mut at = size;
+                for (i, var) in plan.kept.vars.iter().enumerate() {
+                    shared.push(Kept::new(format!("var{i}"), variable_size(var.ty), Some(var.init), Some(at)));
+                    at += 8;
+                }
+                for i in 0..plan.kept.counters.len() {
+                    shared.push(Kept::new(format!("counter{i}"), 8, Some(0), Some(at)));
+                    at += 8;
                 }
             }
         }

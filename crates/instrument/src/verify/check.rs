@@ -6,6 +6,7 @@ use std::ops::Range;
 use prlx_isa::ptx::Op;
 use prlx_isa::view::{Base, Class, Function, FunctionKind, Inst, Module, Operand, Reg, RegInfo, Role, Space, SymbolId};
 use prlx_probe::{Action, At, Plan};
+use prlx_trace::kernel::Level;
 
 use super::pieces::Piece;
 use super::{run, wrong};
@@ -312,7 +313,8 @@ impl<'a> Checked<'a> {
             for reg in inst.defs() {
                 written.insert(reg);
                 masks.remove(&reg);
-                if inst.form.op == Some(Op::Activemask) {
+                // The lanes that are here; or those of them that have the same value, each of which is told the same.
+                if matches!(inst.form.op, Some(Op::Activemask | Op::Match)) {
                     masks.insert(reg);
                 }
                 if from_address {
@@ -329,6 +331,12 @@ impl<'a> Checked<'a> {
         let Some(address) = address else { return Ok(()) };
         let symbol = |id: SymbolId| self.texts.after.symbols.get(id.index()).map_or("", |s| s.name.as_str());
         let fine = match (address, inst.space) {
+            // A probe may ask for the kernel's own arguments.
+            (Operand::Address(Base::Symbol(_), _), Space::Param)
+                if self.kernel() && inst.class == Class::Load && self.texts.plan.program.level == Level::Probe =>
+            {
+                true
+            }
             (Operand::Address(Base::Symbol(id), _), Space::Param | Space::Local) => {
                 symbol(*id).starts_with(self.texts.prefix)
             }
@@ -400,8 +408,8 @@ fn allowed(inst: &Inst) -> Option<Kind> {
     use Op::*;
     let form = &inst.form;
     Some(match form.op? {
-        Mov | Cvt | Add | Sub | Mul | Mad | And | Or | Xor | Not | Neg | Shl | Shr | Min | Max | Brev | Clz | Setp
-        | Selp | Activemask => Kind::Plain,
+        Mov | Cvt | Add | Sub | Mul | Mad | Div | Rem | And | Or | Xor | Not | Neg | Abs | Shl | Shr | Min | Max
+        | Brev | Clz | Popc | Setp | Selp | Isspacep | Activemask => Kind::Plain,
         Ld | St | Red => Kind::Plain,
         Atom if form.has("add") || form.has("cas") => Kind::Plain,
         Match | Shfl | Vote | Redux if form.has("sync") => Kind::Lanes,

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use super::arith;
 use prlx_isa::ptx::Op;
 use prlx_isa::view::{Base, Function, Inst, Module, Operand, Reg, Space, Type};
 
@@ -80,7 +81,7 @@ impl Machine {
         })
     }
 
-    fn special(&self, name: &str) -> u64 {
+    pub fn special(&self, name: &str) -> u64 {
         match (name, self.special.get(name)) {
             (_, Some(value)) => *value,
             ("WARP_SZ", _) => 32,
@@ -99,53 +100,16 @@ impl Machine {
             (values.len() == 1).then(|| values[0])
         };
         let [a, b, c] = [1, 2, 3].map(|i| one(self, i));
-        let (av, bv, cv) = (a.map(|v| v & width), b.map(|v| v & width), c.map(|v| v & width));
         let lane = self.special("%laneid");
         let result = match form.op? {
             Op::Mov => return self.mov(module, f, inst),
-            Op::Cvt => a? & mask(form.ty(1)?),
-            Op::Add => av?.wrapping_add(bv?),
-            Op::Sub => av?.wrapping_sub(bv?),
-            Op::Mul if form.has("wide") => av? * bv?,
-            Op::Mul if form.has("lo") => av?.wrapping_mul(bv?),
-            Op::Mad if form.has("lo") => av?.wrapping_mul(bv?).wrapping_add(cv?),
-            Op::Mad if form.has("wide") => av?.wrapping_mul(bv?).wrapping_add(c?),
-            Op::And => av? & bv?,
-            Op::Or => av? | bv?,
-            Op::Xor => av? ^ bv?,
-            Op::Not => !av?,
-            Op::Neg => av?.wrapping_neg(),
-            Op::Shl => av?.checked_shl(b?.try_into().ok()?)?,
-            Op::Shr => av?.checked_shr(b?.try_into().ok()?)?,
-            Op::Min => av?.min(bv?),
-            Op::Max => av?.max(bv?),
-            Op::Brev if ty == Type::B32 => u64::from((av? as u32).reverse_bits()),
-            Op::Clz if ty == Type::B32 => u64::from((av? as u32).leading_zeros()),
-            Op::Selp => {
-                if c? & 1 != 0 {
-                    av?
-                } else {
-                    bv?
-                }
-            }
-            Op::Setp => {
-                let (av, bv) = (av?, bv?);
-                let holds = match form.one_of(&["eq", "ne", "lt", "le", "gt", "ge"])? {
-                    "eq" => av == bv,
-                    "ne" => av != bv,
-                    "lt" => av < bv,
-                    "le" => av <= bv,
-                    "gt" => av > bv,
-                    _ => av >= bv,
-                };
-                u64::from(holds)
-            }
+            Op::Isspacep => within(form.space(), a?).into(),
             Op::Activemask => u64::from(self.mask),
             Op::Match => 1 << lane,
             Op::Vote => (a? & 1) << lane,
-            Op::Redux => av?,
+            Op::Redux => a? & width,
             // Its own value from itself; from a lane that is not here, none.
-            Op::Shfl if b? & 31 == lane => av?,
+            Op::Shfl if b? & 31 == lane => a? & width,
             Op::Bar => return Some(()),
             Op::Ld => self.load(module, f, inst, width)?,
             Op::St => {
@@ -161,8 +125,10 @@ impl Machine {
                 let at = self.address(module, f, inst.operands.get(usize::from(result))?)?;
                 let old = read(&self.global, at, ty_bytes(ty));
                 let value = one(self, if result { 2 } else { 1 })?;
-                let new = match form.one_of(&["add", "xor", "cas"])? {
+                let new = match form.one_of(&["add", "xor", "cas", "max"])? {
+                    "add" if ty == Type::F64 => (f64::from_bits(old) + f64::from_bits(value)).to_bits(),
                     "add" => old.wrapping_add(value),
+                    "max" => old.max(value),
                     "xor" => old ^ value,
                     _ if old == value => c?,
                     _ => old,
@@ -173,7 +139,7 @@ impl Machine {
                 }
                 old
             }
-            _ => return None,
+            _ => arith::compute(form, a, b, c)?,
         };
         let Some(Operand::Reg(to)) = inst.operands.first() else { return None };
         self.regs.insert(*to, result);
@@ -204,8 +170,11 @@ impl Machine {
 
     fn load(&self, module: &Module, f: &Function, inst: &Inst, width: u64) -> Option<u64> {
         if inst.space == Space::Param {
-            let Operand::Address(Base::Symbol(id), 0) = inst.operands.get(1)? else { return None };
-            return self.params.get(&module.symbols.get(id.index())?.name).map(|v| v & width);
+            let Operand::Address(Base::Symbol(id), offset) = inst.operands.get(1)? else { return None };
+            let name = &module.symbols.get(id.index())?.name;
+            // The kernel's own hold values that only their place decides.
+            let own = || mix(address(name).wrapping_add_signed(*offset));
+            return Some(self.params.get(name).copied().unwrap_or_else(own) & width);
         }
         let at = self.address(module, f, inst.operands.get(1)?)?;
         let memory = if inst.space == Space::Local { &self.local } else { &self.global };
@@ -236,6 +205,11 @@ impl Machine {
 pub(super) fn address(name: &str) -> u64 {
     let sum = name.bytes().fold(7u64, |h, b| h.wrapping_mul(31).wrapping_add(u64::from(b)));
     (sum & 0xFFFF) << 8 | 1 << 40
+}
+
+/// Whether an address lies in a space: some do.
+pub(super) fn within(space: Space, address: u64) -> bool {
+    mix(address ^ (space as u64) << 50) & 1 == 1
 }
 
 /// Reads 4 or 8 bytes.

@@ -20,11 +20,13 @@
 //! Misses: what only several lanes can show (elections, shuffles) is for the emulator's schedules; that a call hands the
 //! same record on is checked for its form alone.
 
+mod arith;
 mod check;
 mod machine;
 mod model;
 mod pieces;
 mod run;
+mod tables;
 
 use prlx_isa::view::Module;
 use prlx_probe::Plan;

@@ -29,6 +29,8 @@ pub(super) struct Lane {
     pub first: u32,
     pub span: u32,
     pub visits: Vec<u32>,
+    pub vars: Vec<u64>,
+    pub counters: Vec<u64>,
     pub memory: HashMap<u64, u32>,
     /// Lanes that are here with it, itself among them: they add nothing to what is gathered.
     pub mask: u32,
@@ -46,7 +48,7 @@ impl Lane {
         Shape::of(self.level, 32)
     }
 
-    fn field(&self, name: &str) -> u64 {
+    pub fn field(&self, name: &str) -> u64 {
         read(&self.memory, self.context + Context::offset(name) as u64, 8)
     }
 

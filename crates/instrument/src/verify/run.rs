@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use prlx_isa::view::{Class, FunctionKind, InstId, Operand, Reg, Role, Space, Type};
-use prlx_probe::{Action, At, Insertion};
+use prlx_probe::{Action, At, Insertion, Plan};
 use prlx_trace::device::{Context, MAGAZINE_COUNT, MAGAZINE_STRIDE, MAGAZINES, Shape};
 use prlx_trace::kernel::{Level, SiteClass};
 
@@ -18,6 +18,8 @@ const CONTEXT: u64 = 0x1_0000;
 const HEADS: u64 = 0x2_0000_0000;
 const FINALS: u64 = 0x4_0000_0000;
 const BUCKET: u64 = 0x6_0000_0000;
+const TABLES: u64 = 0x6_8000_0000;
+const RECORDS: u64 = 0x40_0000_0000;
 const CURSOR: u64 = 0x7_0000_0000;
 const MAGAZINE: u64 = 0x7_8000_0000;
 const POOL: u64 = 0x8_0000_0000;
@@ -66,6 +68,9 @@ const SAMPLES: [Sample; 24] = [
     Filling, Exhausted, Bucket, Lost, Off, NoContext, Filtered, Filtered,
 ];
 
+/// How often a piece of a probe program is tried, each time on other values.
+const PROBE_SAMPLES: u64 = 16;
+
 /// Checks all pieces of a function; `places` are the same piece's possible places, in order.
 pub(super) fn run(
     texts: &Texts<'_>,
@@ -104,6 +109,13 @@ pub(super) fn run(
             // Code that reaches no memory does not care where the cursor is.
             let insts = &f.new.insts[inserted.insts.clone()];
             let writes = insts.iter().any(|i| i.space == Space::Global);
+            if texts.plan.program.level == Level::Probe {
+                for seed in 0..PROBE_SAMPLES {
+                    let sample = if seed % 8 == 7 { NoContext } else { Room };
+                    execute(texts, f, layout, &here, inserted, sample, seed)?;
+                }
+                continue;
+            }
             for seed in 0..2 * SAMPLES.len() {
                 let sample = SAMPLES[seed % SAMPLES.len()];
                 if f.idle {
@@ -150,10 +162,16 @@ fn effective(f: &Checked<'_>, insertion: &Insertion) -> At {
 fn has_effect(texts: &Texts<'_>, f: &Checked<'_>, insertion: &Insertion) -> bool {
     match (&insertion.action, insertion.at) {
         (Action::Save | Action::Restore, At::Before(id) | At::After(id)) => {
-            calls_recorded(texts, texts.module, &f.old.insts[id.index()])
+            calls_recorded(texts, texts.module, &f.old.insts[id.index()]) && !handed(texts.plan, true).is_empty()
         }
         (Action::Fold { values, .. }, _) => !values.is_empty(),
         (Action::Reserve { bits }, _) => *bits > 0,
+        // Without variables and counters there is nothing to begin or to end with.
+        (Action::Begin | Action::End, _) if texts.plan.program.level == Level::Probe && f.kernel() => {
+            let kept = &texts.plan.kept;
+            !kept.counters.is_empty() || insertion.action == Action::Begin && !kept.vars.is_empty()
+        }
+        (Action::End, _) if texts.plan.program.level == Level::Probe => !texts.plan.kept.counters.is_empty(),
         (Action::End, _) => !f.idle || texts.plan.program.level == Level::Print,
         _ => true,
     }
@@ -165,18 +183,22 @@ fn exits(f: &Checked<'_>, at: At) -> bool {
 }
 
 /// What a callee has to get, and gives back.
-fn handed(level: Level, back: bool) -> &'static [&'static str] {
-    match (level, back) {
+fn handed(plan: &Plan, back: bool) -> Vec<String> {
+    let names: &[&str] = match (plan.program.level, back) {
         (Level::Path, _) => &["cursor", "word"],
         (Level::Print, _) => &["cursor", "hash0", "hash1", "hash2", "hash3", "edges"],
         (Level::Events, _) | (Level::Operands, true) => &["cursor"],
         (Level::Operands, false) => &["cursor", "first", "span"],
-    }
+        (Level::Probe, _) => {
+            let vars = (0..plan.kept.vars.len()).map(|i| format!("var{i}"));
+            return vars.chain((0..plan.kept.counters.len()).map(|i| format!("counter{i}"))).collect();
+        }
+    };
+    names.iter().map(|n| (*n).to_owned()).collect()
 }
 
 /// Actions that hand state over move all of it.
 fn state_moves(f: &Checked<'_>, here: &[&Insertion], inserted: &Inserted) -> Result<(), Error> {
-    let level = f.texts.plan.program.level;
     for insertion in here {
         let (load, back) = match (&insertion.action, insertion.at) {
             (Action::Save, _) => (false, false),
@@ -192,8 +214,8 @@ fn state_moves(f: &Checked<'_>, here: &[&Insertion], inserted: &Inserted) -> Res
         if !called && matches!(insertion.action, Action::Save | Action::Restore) {
             continue;
         }
-        for name in handed(level, back) {
-            let reg = f.state(name);
+        for name in handed(f.texts.plan, back) {
+            let reg = f.state(&name);
             let moved = f.new.insts[inserted.insts.clone()].iter().any(|inst| {
                 let class = if load { Class::Load } else { Class::Store };
                 let data = if load { 0 } else { 1 };
@@ -212,6 +234,7 @@ fn state_moves(f: &Checked<'_>, here: &[&Insertion], inserted: &Inserted) -> Res
 /// Where the record keeps which state: all of the module has to agree.
 pub(super) fn layout(texts: &Texts<'_>) -> Result<HashMap<String, i64>, Error> {
     let mut layout: HashMap<String, i64> = HashMap::new();
+    let handed = handed(texts.plan, false);
     for function in &texts.after.functions {
         for inst in function.insts.iter().filter(|i| i.space == Space::Local) {
             let data = inst.operands.iter().zip(&inst.roles).find(|(_, role)| **role != Role::Addr).map(|(o, _)| o);
@@ -219,7 +242,7 @@ pub(super) fn layout(texts: &Texts<'_>) -> Result<HashMap<String, i64>, Error> {
             let (Some(Operand::Reg(r)), Some(at)) = (data, at) else { continue };
             let name = &function.regs[r.index()].name;
             let Some(name) = name.strip_prefix('%').and_then(|n| n.strip_prefix(texts.prefix)) else { continue };
-            let state = name == "context" || handed(texts.plan.program.level, false).contains(&name);
+            let state = name == "context" || handed.iter().any(|h| h == name);
             if state && *layout.entry(name.to_owned()).or_insert(at) != at {
                 let message = format!("{}: {name} is not where others look for it", function.name);
                 return Err(wrong(inst.span.start as usize, message));
@@ -303,6 +326,7 @@ fn prepare(
     ] {
         machine.special.extend(names.into_iter().zip(values.map(u64::from)));
     }
+    machine.special.extend([("%lanemask_eq", 1 << (linear % 32))]);
     let part = if shape.lanes > 1 { u64::from(linear % 32) * shape.element } else { 0 };
     let context = Context {
         pool: POOL,
@@ -320,6 +344,9 @@ fn prepare(
         warp_first: if sample == Filtered && seed.is_multiple_of(2) { warp + 1 } else { warp - 1 } as u32,
         warps: if sample == Filtered && !seed.is_multiple_of(2) { 1 } else { 2 },
         given: if sample == Given { 2 } else { 0 },
+        tables: TABLES,
+        records: RECORDS,
+        launch: seed,
         visit_first: seed % 3,
         visit_last: if seed % 5 == 4 { u64::MAX } else { seed % 3 + 2 },
     };
@@ -363,6 +390,8 @@ fn prepare(
         first: if eager { 0 } else { (seed % 3) as u32 },
         span: if eager { u32::MAX } else { (seed % 4) as u32 },
         visits: Vec::new(),
+        vars: Vec::new(),
+        counters: Vec::new(),
         memory: HashMap::new(),
         mask,
         lane: linear % 32,
@@ -373,6 +402,10 @@ fn prepare(
     };
     // Those of device functions are in the record, where nothing but 0 is known of them.
     lane.visits = (0..f.visits).map(|i| if f.kernel() { (mix(seed + u64::from(i)) % 5) as u32 } else { 0 }).collect();
+    let kept = &texts.plan.kept;
+    let own = |i: usize, bits: u32| mix(seed * 31 + i as u64) & u64::MAX >> (64 - bits);
+    lane.vars = kept.vars.iter().enumerate().map(|(i, v)| own(i, v.ty.bits())).collect();
+    lane.counters = (0..kept.counters.len()).map(|i| own(100 + i, 64)).collect();
     match sample {
         Joined => {
             lane.memory = machine.global.clone();
@@ -415,6 +448,12 @@ fn prepare(
     for (i, visits) in lane.visits.iter().enumerate() {
         set(&format!("visit{i}"), 4, u64::from(*visits));
     }
+    for (i, (var, of)) in lane.vars.iter().zip(&kept.vars).enumerate() {
+        set(&format!("var{i}"), if of.ty.bits() == 64 { 8 } else { 4 }, *var);
+    }
+    for (i, counter) in lane.counters.iter().enumerate() {
+        set(&format!("counter{i}"), 8, *counter);
+    }
     (machine, lane)
 }
 
@@ -425,10 +464,24 @@ fn apply(texts: &Texts<'_>, f: &Checked<'_>, machine: &Machine, lane: &mut Lane,
         all.flatten().collect()
     };
     match &insertion.action {
-        Action::Begin if f.kernel() => lane.begin(),
+        Action::Begin if f.kernel() => {
+            lane.begin();
+            lane.vars = texts.plan.kept.vars.iter().map(|v| v.init).collect();
+            lane.counters.fill(0);
+        }
+        Action::Probe(code) => super::tables::probe(texts, f, machine, lane, code),
+        Action::Count { counter, add } => {
+            let counter = &mut lane.counters[*counter as usize];
+            *counter = counter.wrapping_add(*add);
+        }
         Action::Begin => lane.begin_device(),
         Action::End => {
             if lane.kind == FunctionKind::Kernel || exits(f, insertion.at) {
+                if texts.plan.program.level == Level::Probe && lane.context != 0 {
+                    for (counter, sum) in texts.plan.kept.counters.iter().zip(lane.counters.clone()) {
+                        super::tables::flush(lane, texts, *counter, sum);
+                    }
+                }
                 lane.end();
             }
         }
@@ -458,7 +511,7 @@ fn apply(texts: &Texts<'_>, f: &Checked<'_>, machine: &Machine, lane: &mut Lane,
 }
 
 /// An operand of the original in the registers and symbols of the rewritten function.
-fn translated(f: &Checked<'_>, operand: &Operand) -> Operand {
+pub(super) fn translated(f: &Checked<'_>, operand: &Operand) -> Operand {
     let reg = |r: Reg| f.regs[r.index()];
     match operand {
         Operand::Reg(r) => Operand::Reg(reg(*r)),
@@ -501,9 +554,19 @@ fn compare(
     for (i, visits) in lane.visits.iter().enumerate() {
         same(&format!("visit{i}"), u64::from(*visits))?;
     }
+    for (i, var) in lane.vars.iter().enumerate() {
+        same(&format!("var{i}"), *var)?;
+    }
+    for (i, counter) in lane.counters.iter().enumerate() {
+        same(&format!("counter{i}"), *counter)?;
+    }
     if !f.kernel() {
         let record = address(&format!("{}record", texts.prefix));
-        let small = |name: &str| matches!(name, "word" | "edges" | "first" | "span");
+        let var =
+            |name: &str| name.strip_prefix("var").and_then(|i| texts.plan.kept.vars.get(i.parse::<usize>().ok()?));
+        let small = |name: &str| {
+            matches!(name, "word" | "edges" | "first" | "span") || var(name).is_some_and(|v| v.ty.bits() < 64)
+        };
         let known: Vec<u64> = layout
             .iter()
             .flat_map(|(name, at)| {

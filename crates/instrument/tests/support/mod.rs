@@ -44,13 +44,18 @@ fn collect(dir: &Path, into: &mut Vec<PathBuf>) {
 
 /// A program that takes all.
 pub fn program(level: Level) -> Program {
-    Program { level, elide: false, filter: Filter::default(), window: None }
+    Program { level, script: None, elide: false, filter: Filter::default(), window: None }
 }
 
 /// A plan with an action at every place.
 pub fn dense(module: &Module, level: Level) -> Plan {
     let functions = module.functions.iter().enumerate().map(|(i, f)| function(module, f, FuncId(i as u32), level));
-    Plan { program: program(level), module: prlx_trace::kernel::Module::default(), functions: functions.collect() }
+    Plan {
+        program: program(level),
+        module: prlx_trace::kernel::Module::default(),
+        functions: functions.collect(),
+        kept: Default::default(),
+    }
 }
 
 fn function(module: &Module, f: &Function, id: FuncId, level: Level) -> FunctionPlan {
@@ -75,7 +80,7 @@ fn function(module: &Module, f: &Function, id: FuncId, level: Level) -> Function
                 }
                 Level::Print => add(At::Before(at), None, Action::Checkpoint { every: 8 }),
                 Level::Events => add(At::Before(at), None, Action::Event { site: sites(), value: None }),
-                Level::Operands => {}
+                Level::Operands | Level::Probe => {}
             }
         }
         match inst.class {
@@ -115,7 +120,7 @@ fn function(module: &Module, f: &Function, id: FuncId, level: Level) -> Function
             let site = sites();
             let action = match level {
                 Level::Path if f.regs[reg.index()].ty == Type::Pred => Action::Bits { site, reg, bits: 1 },
-                Level::Path => continue,
+                Level::Path | Level::Probe => continue,
                 Level::Print => Action::Fold { site, into: Fold::Loaded, values: vec![value] },
                 Level::Events => Action::Event { site, value: Some(value) },
                 Level::Operands => {

@@ -170,5 +170,10 @@ fn without(plan: &Plan, kernel: usize, why: &str) -> Arc<Plan> {
     let skipped = FunctionPlan { skipped: Some(why.to_owned()), ..FunctionPlan::default() };
     let functions = vec![Function::default(); kernel + 1];
     let module = prlx_trace::kernel::Module { functions, ..prlx_trace::kernel::Module::default() };
-    Arc::new(Plan { program: plan.program.clone(), module, functions: vec![skipped; kernel + 1] })
+    Arc::new(Plan {
+        program: plan.program.clone(),
+        module,
+        functions: vec![skipped; kernel + 1],
+        kept: plan.kept.clone(),
+    })
 }

@@ -8,6 +8,7 @@ use prlx_trace::launch::{
     ArgInfo, Event, Fault, Lanes, Launch, OperandRecord, Origin, Pointee, Totals, WarpStream, Window,
 };
 use prlx_trace::process::{Device, Process, Skipped};
+use prlx_trace::table::{Aggregate, Field, Row, Shown, Table, Tally};
 use prlx_trace::{
     BlockId, Dim3, FileId, FuncId, LaneMask, LocId, LoopId, ModuleId, Recording, SiteId, Slot, Streams, Trace, WarpId,
 };
@@ -158,7 +159,43 @@ fn module(r: &mut Random) -> Module {
             .collect(),
         functions: (0..2).map(|_| function(r)).collect(),
         sites: (0..SITES).map(|_| site(r)).collect(),
+        tables: tables(),
     }
+}
+
+fn field(name: &str, ty: Scalar, shown: Shown) -> Field {
+    Field { name: name.into(), ty, shown }
+}
+
+/// A table of every kind of aggregate.
+fn tables() -> Vec<Table> {
+    let value = || vec![field("value", Scalar::S64, Shown::Number)];
+    let lhist = Aggregate::Lhist { low: -3, step: 2, steps: 4 };
+    let of = |(i, (aggregate, values)): (usize, (Aggregate, Vec<Field>))| Table {
+        name: format!("t{i}"),
+        keys: vec![field("opcode", Scalar::U64, Shown::Word), field("line", Scalar::U64, Shown::Line)],
+        aggregate,
+        values,
+        words: vec!["add".into(), "ld.global.f32".into()],
+    };
+    let all = vec![
+        (Aggregate::Count, vec![]),
+        (Aggregate::Min, value()),
+        (lhist, value()),
+        (Aggregate::Record { keep: 2, last: true }, [value(), value()].concat()),
+    ];
+    all.into_iter().enumerate().map(of).collect()
+}
+
+fn tally(r: &mut Random) -> Tally {
+    let table = r.id(4);
+    let of = &tables()[table as usize];
+    let row = |r: &mut Random| Row {
+        key: vec![u64::from(r.id(2)), u64::from(r.id(4))],
+        cells: (0..of.aggregate.cells(of.values.len())).map(|_| r.bits()).collect(),
+    };
+    let rows = r.some(3, row);
+    Tally { module: ModuleId(r.id(2)), table, launches: r.maybe(|r| (r.bits(), r.bits())), rows, lost: r.bits() }
 }
 
 /// Elements by lane; lanes go together often, as real ones do.
@@ -186,6 +223,7 @@ pub fn warp(r: &mut Random, warp: u64, level: Level, most: usize) -> WarpStream 
             let (checkpoints, ends) = lanes(r, most, |r| r.bits() | 1);
             Lanes::Print { checkpoints, ends, hashes: (0..32).map(|_| [r.bits(), 0, 5, r.bits()]).collect() }
         }
+        Level::Probe => Lanes::default(),
         Level::Events => Lanes::Events(r.some(most, |r| Event {
             site: SiteId(r.id(SITES)),
             mask: LaneMask(r.bits() >> 32),
@@ -202,7 +240,7 @@ pub fn warp(r: &mut Random, warp: u64, level: Level, most: usize) -> WarpStream 
 }
 
 fn recording(r: &mut Random, modules: usize, warps: u64, most: usize) -> Recording {
-    let level = r.one(Level::ALL);
+    let level = r.one(Level::RECORDERS);
     let launch = Launch {
         module: ModuleId(r.id(modules)),
         kernel: FuncId(r.id(2)),
@@ -260,6 +298,7 @@ pub fn trace(seed: u64, launches: usize, warps: u64, most: usize) -> Trace {
         modules,
         process: r.maybe(process),
         skipped: r.some(2, |r| Skipped { module: r.text(), kernel: r.maybe(Random::text), reason: r.text() }),
+        tallies: r.some(3, tally),
         cut: None,
     }
 }

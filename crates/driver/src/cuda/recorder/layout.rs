@@ -45,7 +45,7 @@ impl Layout {
         let share = match level {
             Level::Print => 2,
             Level::Events => 4,
-            Level::Path | Level::Operands => 16,
+            Level::Path | Level::Operands | Level::Probe => 16,
         };
         let arena = each / share / chunk * chunk;
         let pool = each.checked_sub(arena + 2 * chunk + CURSOR)? / chunk * chunk;
@@ -205,6 +205,9 @@ impl Arena {
             warp_first: slot.kind.wanted.0 as u32,
             warps: (slot.kind.wanted.1 - slot.kind.wanted.0) as u32,
             given: 0,
+            tables: 0,
+            records: 0,
+            launch: 0,
             visit_first: slot.kind.visits.0,
             visit_last: slot.kind.visits.1,
         }
@@ -251,7 +254,8 @@ mod tests {
     fn an_arena_is_carved_from_both_ends() {
         let layout = Layout::new(Level::Print, 4 << 20).unwrap();
         let mut arena = Arena::new(layout, layout.area(0, 0));
-        let program = Program { level: Level::Print, elide: true, filter: Default::default(), window: None };
+        let program =
+            Program { level: Level::Print, script: None, elide: true, filter: Default::default(), window: None };
         let launch = Launch { grid: Dim3 { x: 33, y: 1, z: 1 }, warp_size: 32, ..Launch::default() };
         let kind = Kind::of(&program, &launch);
         assert_eq!((kind.warps, kind.wanted), (40, (0, 40)));

@@ -1,0 +1,146 @@
+//! The master test of probe programs (DESIGN.md, house rule 7): what a program keeps is the same, however it is run.
+//!
+//! For every kernel of the corpus and each program of `tests/cases/probe`, hooks in the emulator and rewritten code in the emulator (also
+//! under hostile schedules) must gather the same rows and records, and leave the kernel's outputs as its independent
+//! reference says. The programs ask nothing that a schedule decides: no clocks, no masks, no sums of floats. Kernels that do
+//! other things under other schedules (`tests/kernels/schedule.txt`) only have to run.
+//! `PRLX_MASTER=name` runs the kernels whose folder name contains that text.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use prlx_driver::{Driver, Job, RecordOptions, prepare};
+use prlx_emu::{Emulator, Options};
+use prlx_probe::{Filter, Plan, Program, lang};
+use prlx_trace::{Level, Tally};
+
+const SEEDS: &[u64] = &[0, 7];
+
+fn main() {
+    let args = Arguments::from_args();
+    let only = std::env::var("PRLX_MASTER").unwrap_or_default();
+    let refused = list("refused.txt");
+    let free = list("schedule.txt");
+    let programs = programs();
+    let mut trials = Vec::new();
+    for folder in kernels().into_iter().filter(|f| label(f).contains(&only)) {
+        let name = label(&folder);
+        if refused.contains(&name) {
+            continue;
+        }
+        for (program, text) in &programs {
+            let (folder, text, free) = (folder.clone(), text.clone(), free.contains(&name));
+            trials.push(Trial::test(format!("{name} {program}"), move || one(&folder, &text, free)));
+        }
+    }
+    libtest_mimic::run(&args, trials).exit();
+}
+
+/// One host thread: what kernels do across CTAs is then the same in every run.
+fn emulator() -> Emulator {
+    Emulator::new(Options { threads: 1, ..Options::default() })
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn kernels() -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    for kind in ["cuda", "triton"] {
+        let Ok(entries) = std::fs::read_dir(root().join("tests/kernels").join(kind)) else { continue };
+        all.extend(entries.flatten().map(|e| e.path()).filter(|p| p.join("launch.toml").is_file()));
+    }
+    all.sort();
+    all
+}
+
+fn label(folder: &Path) -> String {
+    let part = |p: Option<&Path>| p.and_then(Path::file_name).and_then(|n| n.to_str()).unwrap_or_default().to_owned();
+    format!("{}/{}", part(folder.parent()), part(Some(folder)))
+}
+
+/// The programs of `tests/cases/probe`: name and text.
+fn programs() -> Vec<(String, String)> {
+    let Ok(entries) = std::fs::read_dir(root().join("tests/cases/probe")) else { return Vec::new() };
+    let mut all: Vec<(String, String)> = entries
+        .flatten()
+        .filter_map(|e| Some((e.path().file_stem()?.to_str()?.to_owned(), std::fs::read_to_string(e.path()).ok()?)))
+        .collect();
+    all.sort();
+    all
+}
+
+/// The kernels of a list.
+fn list(file: &str) -> BTreeSet<String> {
+    let text = std::fs::read_to_string(root().join("tests/kernels").join(file)).unwrap_or_default();
+    let lines = text.lines().filter(|l| !l.starts_with('#'));
+    lines.filter_map(|l| l.split_whitespace().next()).map(str::to_owned).collect()
+}
+
+fn one(folder: &Path, text: &str, free: bool) -> Result<(), Failed> {
+    let mut job = Job::load(&folder.join("launch.toml"))?;
+    let script = lang::parse(text).map_err(|c| c[0].render(text, "program"))?;
+    let program = Program {
+        level: Level::Probe,
+        script: Some(Arc::new(script)),
+        elide: true,
+        filter: Filter::default(),
+        window: None,
+    };
+    let rewrite = prlx_instrument::rewrite(&job.text, &job.module, &program, &|_| None)?;
+    for &seed in SEEDS {
+        job.config.seed = seed;
+        let hooks = observe(&job, &rewrite.plan)?;
+        let recorded =
+            prlx_driver::record(&mut emulator(), &rewrite.text, &rewrite.plan, &job, &RecordOptions::default())?;
+        if let Some(fault) = recorded.fault {
+            return Err(format!("seed {seed}: {}", fault.message).into());
+        }
+        if free {
+            continue;
+        }
+        let wrong: u64 = recorded.outputs.iter().filter_map(|o| o.expect.as_ref()).map(|e| e.wrong).sum();
+        if wrong > 0 {
+            return Err(format!("seed {seed}: {wrong} elements are not what the reference says").into());
+        }
+        same(&hooks, &recorded.tallies, &rewrite.plan).map_err(|e| format!("seed {seed}: {e}"))?;
+    }
+    Ok(())
+}
+
+/// Runs the original code with hooks.
+fn observe(job: &Job, plan: &Plan) -> Result<Vec<Tally>, Failed> {
+    let mut device = emulator();
+    let module = device.load(job.text.as_bytes())?;
+    let prepared = prepare(&mut device, job)?;
+    let seen = device
+        .observe(module, &job.kernel, &job.config, &prepared.params, plan)
+        .ok_or("the CPU device has hooks")??;
+    seen.ended?;
+    Ok(seen.tallies)
+}
+
+/// The first row that is not the same.
+fn same(hooks: &[Tally], code: &[Tally], plan: &Plan) -> Result<(), String> {
+    if hooks.len() != code.len() {
+        return Err(format!("{} tables by hooks, {} by code", hooks.len(), code.len()));
+    }
+    for (h, c) in hooks.iter().zip(code) {
+        let table = &plan.module.tables[h.table as usize];
+        // A full table loses values where hooks lose none.
+        if c.lost > 0 && h.lost == 0 {
+            return Err(format!("@{} lost {} values", table.name, c.lost));
+        }
+        if let Some((x, y)) = h.rows.iter().zip(&c.rows).find(|(x, y)| x != y) {
+            return Err(format!("@{}: {x:?} by hooks, {y:?} by code", table.name));
+        }
+        if h.rows.len() != c.rows.len() || h.lost != c.lost {
+            let of = |t: &Tally| format!("{} rows and {} lost", t.rows.len(), t.lost);
+            return Err(format!("@{}: {} by hooks, {} by code", table.name, of(h), of(c)));
+        }
+    }
+    Ok(())
+}

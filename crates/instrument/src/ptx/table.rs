@@ -1,0 +1,261 @@
+//! What a probe program writes: rows of tables, records, and at a thread's end its counters.
+//!
+//! Lanes that bring their values to the same row do it together where that changes nothing: the lowest of them writes what
+//! they reduce to. Sums of floats are each lane's own, for their order would matter; before sm_80 all are.
+
+use prlx_probe::code::{Reduce, Temp, Ty};
+use prlx_trace::device::Context;
+use prlx_trace::device::tables::{LOST, MULTIPLIER, PROBES, Rows};
+use prlx_trace::kernel::Scalar;
+use prlx_trace::table::Aggregate;
+
+use super::Lowering;
+use super::begin::{LEAD, WARP_INDEX};
+use super::probe::{Probe, reduce64};
+use super::snippet::Snippet;
+
+/// A row as the code has it.
+#[derive(Clone, Copy)]
+pub(super) enum Given<'k> {
+    At(u32),
+    Keyed(&'k [Temp]),
+}
+
+/// The top bit of 64.
+const TOP: i64 = i64::MIN;
+
+impl Probe<'_, '_> {
+    /// Lets a row take `%~v0`, if it takes a value; `%~context` is not 0.
+    pub(super) fn update(&mut self, s: &mut Snippet<'_>, table: usize, row: Given<'_>, value: bool) {
+        let Some(layout) = self.lowering.plan.kept.tables.get(table) else { return };
+        let aggregate = layout.aggregate;
+        let float_sum = value && layout.ty == Scalar::F64 && matches!(aggregate, Aggregate::Sum | Aggregate::Avg);
+        let together = self.lowering.arch >= 80 && !float_sum;
+        // Which row: its number, or the hash of its keys in `%~x`.
+        let mut at = layout.at;
+        match row {
+            Given::At(row) => {
+                at += layout.row() * u64::from(row);
+                s.ptx(if together { "activemask.b32 %~mask;" } else { "mov.u32 %~mask, %lanemask_eq;" });
+            }
+            Given::Keyed(keys) => {
+                at += LOST;
+                self.hash(s, keys);
+                match together {
+                    true => s.ptx("activemask.b32 %~mask;\nmatch.any.sync.b64 %~mask, %~x, %~mask;"),
+                    false => s.ptx("mov.u32 %~mask, %lanemask_eq;"),
+                }
+            }
+        }
+        // What the lanes of the mask bring: how often in `%~amount`, the value in `%~v0`, a histogram's cell in `%~e`.
+        match aggregate {
+            Aggregate::Hist => self.power(s, layout.ty),
+            Aggregate::Lhist { low, step, steps } => self.step(s, layout.ty, low, step, steps),
+            _ => {}
+        }
+        if matches!(aggregate, Aggregate::Hist | Aggregate::Lhist { .. }) && together {
+            s.ptx("match.any.sync.b32 %~mask, %~e, %~mask;");
+        }
+        s.ptx("popc.b32 %~a, %~mask;\ncvt.u64.u32 %~amount, %~a;");
+        if let Aggregate::Min | Aggregate::Max = aggregate {
+            match layout.ty {
+                Scalar::S64 => s.ptx(&format!("xor.b64 %~v0, %~v0, {TOP};")),
+                Scalar::F64 => s.ptx(&format!(
+                    "shr.s64 %~v1, %~v0, 63;
+                     or.b64 %~v1, %~v1, {TOP};
+                     xor.b64 %~v0, %~v0, %~v1;"
+                )),
+                _ => {}
+            }
+            if aggregate == Aggregate::Min {
+                s.ptx("not.b64 %~v0, %~v0;");
+            }
+        }
+        if together {
+            match aggregate {
+                Aggregate::Sum | Aggregate::Avg => reduce64(s, Reduce::Sum, false),
+                Aggregate::Min | Aggregate::Max => reduce64(s, Reduce::Max, false),
+                _ => {}
+            }
+        }
+        let written = self.label(s);
+        s.ptx(LEAD);
+        s.ptx(&format!(
+            "@!%~lead bra {written};
+             ld.global.u64 %~link, [%~context+{}];
+             add.u64 %~link, %~link, {at};",
+            Context::offset("tables"),
+        ));
+        if let (Given::Keyed(keys), Rows::Hashed { log, .. }) = (row, &layout.rows) {
+            self.find(s, keys, layout.row(), *log, &written);
+        }
+        // `%~link`: the row's cells.
+        match aggregate {
+            Aggregate::Count => s.ptx("red.global.add.u64 [%~link], %~amount;"),
+            Aggregate::Sum if float_sum => s.ptx("red.global.add.f64 [%~link], %~v0;"),
+            Aggregate::Sum => s.ptx("red.global.add.u64 [%~link], %~v0;"),
+            Aggregate::Avg if float_sum => {
+                s.ptx("red.global.add.u64 [%~link], %~amount;\nred.global.add.f64 [%~link+8], %~v0;");
+            }
+            Aggregate::Avg => s.ptx("red.global.add.u64 [%~link], %~amount;\nred.global.add.u64 [%~link+8], %~v0;"),
+            Aggregate::Min | Aggregate::Max => {
+                s.ptx("red.global.add.u64 [%~link], %~amount;\nred.global.max.u64 [%~link+8], %~v0;");
+            }
+            Aggregate::Hist | Aggregate::Lhist { .. } => {
+                s.ptx("mad.wide.u32 %~link, %~e, 8, %~link;\nred.global.add.u64 [%~link], %~amount;");
+            }
+            Aggregate::Record { .. } => {}
+        }
+        s.ptx(&format!("{written}:"));
+    }
+
+    /// `%~x`: [`prlx_trace::device::tables::hash`] of keys.
+    fn hash(&mut self, s: &mut Snippet<'_>, keys: &[Temp]) {
+        s.ptx("mov.u64 %~x, 0;");
+        for key in keys {
+            self.wide(s, *key, "%~y");
+            s.ptx(&format!(
+                "xor.b64 %~x, %~x, %~y;
+                 mul.lo.u64 %~x, %~x, {};
+                 shr.u64 %~y, %~x, 32;
+                 xor.b64 %~x, %~x, %~y;",
+                MULTIPLIER.cast_signed(),
+            ));
+        }
+        s.ptx("max.u64 %~x, %~x, 1;");
+    }
+
+    /// `%~link`: from the first row, whose address it is, the cells of the row of hash `%~x`; lanes that find none go to `without`.
+    fn find(&mut self, s: &mut Snippet<'_>, keys: &[Temp], row: u64, log: u32, without: &str) {
+        let (found, mine) = (self.label(s), self.label(s));
+        s.ptx(&format!("shr.u64 %~v1, %~x, {};", 64 - log));
+        for probe in 0..PROBES {
+            let next = self.label(s);
+            if probe > 0 {
+                s.ptx(&format!("add.u64 %~v1, %~v1, 1;\nand.b64 %~v1, %~v1, {};", (1u64 << log) - 1));
+            }
+            s.ptx(&format!(
+                "mad.lo.u64 %~magazine, %~v1, {row}, %~link;
+                 ld.relaxed.gpu.global.u64 %~y, [%~magazine];
+                 setp.eq.u64 %~q, %~y, %~x;
+                 @%~q bra {found};
+                 setp.ne.u64 %~q, %~y, 0;
+                 @%~q bra {next};
+                 atom.global.cas.b64 %~y, [%~magazine], 0, %~x;
+                 setp.eq.u64 %~q, %~y, 0;
+                 @%~q bra {mine};
+                 setp.eq.u64 %~q, %~y, %~x;
+                 @%~q bra {found};
+                 {next}:"
+            ));
+        }
+        s.ptx(&format!("red.global.add.u64 [%~link+-{LOST}], %~amount;\nbra {without};\n{mine}:"));
+        for (i, key) in keys.iter().enumerate() {
+            self.wide(s, *key, "%~y");
+            s.ptx(&format!("st.global.u64 [%~magazine+{}], %~y;", 8 + 8 * i));
+        }
+        s.ptx(&format!("{found}:\nadd.u64 %~link, %~magazine, {};", 8 + 8 * keys.len()));
+    }
+
+    /// `%~e`: the cell of [`Aggregate::Hist`] for `%~v0`.
+    fn power(&mut self, s: &mut Snippet<'_>, ty: Scalar) {
+        s.ptx("clz.b64 %~e, %~v0;\nsub.u32 %~e, 65, %~e;");
+        if ty == Scalar::S64 {
+            s.ptx("setp.lt.s64 %~q, %~v0, 0;\nselp.b32 %~e, 0, %~e, %~q;");
+        }
+    }
+
+    /// `%~e`: the cell of [`Aggregate::Lhist`] for `%~v0`.
+    fn step(&mut self, s: &mut Snippet<'_>, ty: Scalar, low: i64, step: u64, steps: u32) {
+        let kind = if ty == Scalar::S64 { "s64" } else { "u64" };
+        s.ptx(&format!("setp.lt.{kind} %~q, %~v0, {low};\nsub.u64 %~y, %~v0, {low};"));
+        match step.is_power_of_two() {
+            true => s.ptx(&format!("shr.u64 %~y, %~y, {};", step.trailing_zeros())),
+            false => s.ptx(&format!("div.u64 %~y, %~y, {};", step.cast_signed())),
+        }
+        s.ptx(&format!(
+            "min.u64 %~y, %~y, {steps};
+             cvt.u32.u64 %~e, %~y;
+             add.u32 %~e, %~e, 1;
+             selp.b32 %~e, 0, %~e, %~q;"
+        ));
+    }
+
+    /// Writes a record; lanes that don't go to `done`. `%~context` is not 0.
+    pub(super) fn save(&mut self, s: &mut Snippet<'_>, record: usize, fields: &[Temp], done: &str) {
+        let Some(part) = self.lowering.plan.kept.records.parts.get(record).copied() else { return };
+        let warp = self.lowering.plan.kept.records.warp;
+        if !part.of_lane {
+            s.ptx("activemask.b32 %~mask;");
+            s.ptx(LEAD);
+            s.ptx(&format!("@!%~lead bra {done};"));
+        }
+        s.ptx(WARP_INDEX);
+        s.ptx(&format!(
+            "ld.global.u64 %~link, [%~context+{}];
+             cvt.u64.u32 %~x, %~warp;
+             mad.lo.u64 %~link, %~x, {warp}, %~link;
+             add.u64 %~link, %~link, {};",
+            Context::offset("records"),
+            part.at,
+        ));
+        match part.of_lane {
+            // Nobody else writes here.
+            true => s.ptx(&format!(
+                "mov.u32 %~a, %laneid;
+                 mad.wide.u32 %~link, %~a, {}, %~link;
+                 ld.global.u64 %~x, [%~link];
+                 add.u64 %~y, %~x, 1;
+                 st.global.u64 [%~link], %~y;",
+                part.bytes(),
+            )),
+            false => s.ptx("atom.global.add.u64 %~x, [%~link], 1;"),
+        }
+        match (part.last, part.keep) {
+            (true, 1) => s.ptx("mov.u64 %~x, 0;"),
+            (true, keep) if keep.is_power_of_two() => s.ptx(&format!("and.b64 %~x, %~x, {};", keep - 1)),
+            (true, keep) => s.ptx(&format!("rem.u64 %~x, %~x, {keep};")),
+            (false, keep) => s.ptx(&format!("setp.ge.u64 %~q, %~x, {keep};\n@%~q bra {done};")),
+        }
+        s.ptx(&format!("mad.lo.u64 %~link, %~x, {}, %~link;", 8 * part.fields));
+        for (i, field) in fields.iter().enumerate() {
+            self.wide(s, *field, "%~y");
+            s.ptx(&format!("st.global.u64 [%~link+{}], %~y;", 8 + 8 * i));
+        }
+    }
+}
+
+impl Lowering<'_> {
+    /// Adds a thread's counters to their rows.
+    pub(super) fn flush_counters(&self, s: &mut Snippet<'_>) {
+        let kept = &self.plan.kept;
+        if kept.counters.is_empty() {
+            return;
+        }
+        self.context(s);
+        s.ptx(&format!(
+            "setp.eq.u64 %~q, %~context, 0;
+             @%~q bra $~counted#;
+             ld.global.u64 %~link, [%~context+{}];",
+            Context::offset("tables"),
+        ));
+        let together = self.arch >= 80;
+        s.ptx(if together { "activemask.b32 %~mask;" } else { "mov.u32 %~mask, %lanemask_eq;" });
+        s.ptx(LEAD);
+        for (i, counter) in kept.counters.iter().enumerate() {
+            let Some(layout) = kept.tables.get(counter.table as usize) else { continue };
+            s.ptx(&format!("mov.b64 %~v0, %~counter{i};"));
+            if together {
+                reduce64(s, Reduce::Sum, false);
+            }
+            let at = layout.at + layout.row() * u64::from(counter.row);
+            s.ptx(&format!("@%~lead red.global.add.u64 [%~link+{at}], %~v0;"));
+        }
+        s.ptx("$~counted#:");
+    }
+}
+
+/// A variable's bytes in a register.
+pub(super) fn variable_size(ty: Ty) -> u64 {
+    if ty.bits() == 64 { 8 } else { 4 }
+}

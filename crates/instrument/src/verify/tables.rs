@@ -1,0 +1,150 @@
+//! What a probe program's code writes, for one lane that is alone: the model of invariant 7 at level `probe`.
+
+use prlx_isa::view::{FunctionKind, Operand, Space};
+use prlx_probe::Counter;
+use prlx_probe::code::{Ask, Code};
+use prlx_probe::eval::{Found, Host, run};
+use prlx_trace::device::tables::{LOST, PROBES, Rows, hash, ordered};
+use prlx_trace::kernel::Scalar;
+use prlx_trace::table::Aggregate;
+
+use super::check::{Checked, Texts};
+use super::machine::{Machine, address, mix, read, within, write};
+use super::model::Lane;
+use super::run::translated;
+
+/// Runs `code` on the model.
+pub(super) fn probe(texts: &Texts<'_>, f: &Checked<'_>, machine: &Machine, lane: &mut Lane, code: &Code) {
+    let own = lane.lane;
+    run(code, &mut Model { texts, f, machine, lane, operands: &code.operands }, 1 << own);
+}
+
+struct Model<'a> {
+    texts: &'a Texts<'a>,
+    f: &'a Checked<'a>,
+    machine: &'a Machine,
+    lane: &'a mut Lane,
+    operands: &'a [Operand],
+}
+
+impl Host for Model<'_> {
+    fn read(&self, operand: u32, _: usize) -> u64 {
+        let operand = self.operands.get(operand as usize).map(|o| translated(self.f, o));
+        let values = operand.and_then(|o| self.machine.values(self.texts.after, self.f.new, &o));
+        values.and_then(|v| v.first().copied()).unwrap_or(0)
+    }
+    fn ask(&self, what: Ask, active: u32, _: usize) -> u64 {
+        match what {
+            Ask::Active => active.into(),
+            Ask::Leader => 1,
+            Ask::Clock => self.machine.special("%clock"),
+            Ask::Clock64 => self.machine.special("%clock64"),
+            Ask::Time => self.machine.special("%globaltimer"),
+            Ask::Launch if self.lane.context == 0 => 0,
+            Ask::Launch => self.lane.field("launch"),
+        }
+    }
+    fn param(&self, at: u32) -> u64 {
+        let f = self.f.old;
+        if f.kind != FunctionKind::Kernel {
+            return 0;
+        }
+        let Some(i) = f.param_offsets.iter().rposition(|o| *o <= at) else { return 0 };
+        let symbol = f.params.get(i).and_then(|s| self.texts.module.symbols.get(s.index()));
+        symbol.map_or(0, |s| mix(address(&s.name).wrapping_add(u64::from(at - f.param_offsets[i]))))
+    }
+    fn within(&self, space: Space, address: u64) -> bool {
+        within(space, address)
+    }
+    fn load(&self, var: u32, _: usize) -> u64 {
+        self.lane.vars.get(var as usize).copied().unwrap_or(0)
+    }
+    fn store(&mut self, var: u32, _: usize, bits: u64) {
+        if let Some(v) = self.lane.vars.get_mut(var as usize) {
+            *v = bits;
+        }
+    }
+    fn update(&mut self, table: u32, row: Found<'_>, value: u64, _: usize) {
+        if self.lane.context != 0 {
+            update(self.lane, self.texts, table as usize, row, value);
+        }
+    }
+    fn save(&mut self, record: u32, fields: &[u64], lane: usize, leader: bool) {
+        let kept = &self.texts.plan.kept;
+        let Some(part) = kept.records.parts.get(record as usize) else { return };
+        if self.lane.context == 0 || !part.of_lane && !leader {
+            return;
+        }
+        let mut at = self.lane.field("records") + self.lane.warp * kept.records.warp + part.at;
+        if part.of_lane {
+            at += lane as u64 * part.bytes();
+        }
+        let memory = &mut self.lane.memory;
+        let written = read(memory, at, 8);
+        write(memory, at, 8, written + 1);
+        let slot = if part.last { written % u64::from(part.keep) } else { written };
+        if slot < part.keep.into() {
+            let at = at + 8 + slot * 8 * u64::from(part.fields);
+            for (i, field) in fields.iter().enumerate() {
+                write(memory, at + 8 * i as u64, 8, *field);
+            }
+        }
+    }
+}
+
+/// A row takes what a counter came to.
+pub(super) fn flush(lane: &mut Lane, texts: &Texts<'_>, counter: Counter, sum: u64) {
+    let Some(layout) = texts.plan.kept.tables.get(counter.table as usize) else { return };
+    let at = lane.field("tables") + layout.at + u64::from(counter.row) * layout.row();
+    let new = read(&lane.memory, at, 8).wrapping_add(sum);
+    write(&mut lane.memory, at, 8, new);
+}
+
+/// A row takes a value.
+fn update(lane: &mut Lane, texts: &Texts<'_>, table: usize, row: Found<'_>, value: u64) {
+    let Some(layout) = texts.plan.kept.tables.get(table) else { return };
+    let tables = lane.field("tables") + layout.at;
+    let memory = &mut lane.memory;
+    let cells = match (row, &layout.rows) {
+        (Found::Keyed(keys), Rows::Hashed { log, .. }) => {
+            let own = hash(keys);
+            let rows = (0..PROBES).map(|n| ((own >> (64 - log)) + n) & ((1 << log) - 1));
+            let mut found = rows.map(|r| tables + LOST + r * layout.row());
+            let Some(at) = found.find(|at| matches!(read(memory, *at, 8), h if h == own || h == 0)) else {
+                let lost = read(memory, tables, 8);
+                return write(memory, tables, 8, lost + 1);
+            };
+            if read(memory, at, 8) == 0 {
+                write(memory, at, 8, own);
+                keys.iter().enumerate().for_each(|(i, k)| write(memory, at + 8 + 8 * i as u64, 8, *k));
+            }
+            at + 8 + 8 * keys.len() as u64
+        }
+        (Found::At(row), _) => tables + u64::from(row) * layout.row(),
+        (Found::Keyed(_), Rows::Known(_)) => return,
+    };
+    let mut add = |cell: u64, more: u64| {
+        let sum = read(memory, cells + 8 * cell, 8).wrapping_add(more);
+        write(memory, cells + 8 * cell, 8, sum);
+    };
+    let sum = match layout.aggregate {
+        Aggregate::Count => return add(0, 1),
+        Aggregate::Hist | Aggregate::Lhist { .. } => {
+            return add(layout.aggregate.bucket(value, layout.ty == Scalar::S64) as u64, 1);
+        }
+        Aggregate::Record { .. } => return,
+        Aggregate::Sum => 0,
+        Aggregate::Min | Aggregate::Max | Aggregate::Avg => {
+            add(0, 1);
+            1
+        }
+    };
+    let old = read(memory, cells + 8 * sum, 8);
+    let new = match layout.aggregate {
+        Aggregate::Min => old.max(!ordered(value, layout.ty)),
+        Aggregate::Max => old.max(ordered(value, layout.ty)),
+        _ if layout.ty == Scalar::F64 => (f64::from_bits(old) + f64::from_bits(value)).to_bits(),
+        _ => old.wrapping_add(value),
+    };
+    write(memory, cells + 8 * sum, 8, new);
+}

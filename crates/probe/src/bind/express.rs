@@ -1,0 +1,665 @@
+//! Statements and expressions of a clause, at one place, become a [`Code`].
+//!
+//! What is known of the place is folded: a predicate that is false there leaves nothing behind.
+
+use prlx_isa::view::{Operand, Type};
+use prlx_trace::table::{Aggregate, Shown};
+
+use super::facts::Facts;
+use super::tables::Tables;
+use crate::code::{Binary, Code, Op, Row, Stmt, Temp, Ty, Unary};
+use crate::eval;
+use crate::lang::{self, Builtin, Expr, ExprKind, Gives, Index, Script};
+use crate::pattern;
+
+/// Why something can't be had at a place.
+pub(super) type Why = String;
+
+/// What an expression gives.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Val {
+    /// A whole number that takes the type of what it meets.
+    Int(i128),
+    /// A number with a point, likewise.
+    Float(f64),
+    Bool(bool),
+    Text(String),
+    Temp(Temp),
+}
+
+/// Most statements of one clause at one place.
+const STATEMENTS: usize = 4096;
+
+/// A clause at a place.
+pub(super) struct Express<'a> {
+    pub script: &'a Script,
+    pub facts: &'a Facts<'a>,
+    pub tables: &'a mut Tables,
+    pub code: Code,
+    /// Where statements go now: blocks that are not closed yet, innermost last.
+    blocks: Vec<Vec<Stmt>>,
+    locals: Vec<Option<Val>>,
+    statements: usize,
+}
+
+impl<'a> Express<'a> {
+    pub fn new(script: &'a Script, facts: &'a Facts<'a>, tables: &'a mut Tables, locals: usize) -> Express<'a> {
+        let code = Code::default();
+        Express { script, facts, tables, code, blocks: vec![Vec::new()], locals: vec![None; locals], statements: 0 }
+    }
+
+    /// The clause's code; `None` if nothing is left of it.
+    pub fn clause(mut self, clause: &lang::Clause) -> Result<Option<Code>, Why> {
+        let mut conditions = Vec::new();
+        if let Some(space) = self.facts.place.only {
+            let address = self.builtin(Builtin::Address)?;
+            let address = self.temp(address, Ty::U64)?;
+            conditions.push(Val::Temp(self.emit(Ty::Bool, Op::Within(space, address))));
+        }
+        if let Some(predicate) = &clause.predicate {
+            conditions.push(self.expr(predicate)?);
+        }
+        let mut open = 0;
+        for condition in conditions {
+            match condition {
+                Val::Bool(true) => {}
+                Val::Bool(false) => return Ok(None),
+                other => {
+                    let condition = self.temp(other, Ty::Bool)?;
+                    self.push(Stmt::If(condition, Vec::new(), Vec::new()));
+                    self.blocks.push(Vec::new());
+                    open += 1;
+                }
+            }
+        }
+        self.block(&clause.body)?;
+        for _ in 0..open {
+            let inner = self.blocks.pop().unwrap_or_default();
+            if let Some(Stmt::If(_, then, _)) = self.blocks.last_mut().and_then(|b| b.last_mut()) {
+                *then = inner;
+            }
+        }
+        self.code.body = self.blocks.pop().unwrap_or_default();
+        Ok((!self.code.body.is_empty()).then_some(self.code))
+    }
+
+    fn push(&mut self, stmt: Stmt) {
+        if let Some(block) = self.blocks.last_mut() {
+            block.push(stmt);
+        }
+    }
+    fn fresh(&mut self, ty: Ty) -> Temp {
+        self.code.temps.push(ty);
+        Temp(self.code.temps.len() as u32 - 1)
+    }
+    fn emit(&mut self, ty: Ty, op: Op) -> Temp {
+        let to = self.fresh(ty);
+        self.push(Stmt::Set(to, op));
+        to
+    }
+    fn ty(&self, temp: Temp) -> Ty {
+        self.code.temps.get(temp.index()).copied().unwrap_or(Ty::U64)
+    }
+    /// An operand of the place, as the code numbers it.
+    fn operand(&mut self, operand: &Operand) -> u32 {
+        let known = self.code.operands.iter().position(|o| o == operand);
+        known.unwrap_or_else(|| {
+            self.code.operands.push(operand.clone());
+            self.code.operands.len() - 1
+        }) as u32
+    }
+
+    fn block(&mut self, body: &[lang::Stmt]) -> Result<(), Why> {
+        body.iter().try_for_each(|stmt| self.stmt(stmt))
+    }
+
+    fn inner(&mut self, body: &[lang::Stmt]) -> Result<Vec<Stmt>, Why> {
+        self.blocks.push(Vec::new());
+        let done = self.block(body);
+        let inner = self.blocks.pop().unwrap_or_default();
+        done.map(|()| inner)
+    }
+
+    fn stmt(&mut self, stmt: &lang::Stmt) -> Result<(), Why> {
+        self.statements += 1;
+        if self.statements > STATEMENTS {
+            return Err(format!("the clause has more than {STATEMENTS} statements when loops are unrolled"));
+        }
+        match stmt {
+            lang::Stmt::Local(local, e) => {
+                let value = self.expr(e)?;
+                // A local is a temporary of its own: it may be set again, under a condition.
+                let ty = match self.locals.get(*local).cloned().flatten() {
+                    Some(Val::Temp(temp)) => self.ty(temp),
+                    _ => self.own_type(&value)?,
+                };
+                let value = self.temp(value, ty)?;
+                match self.locals.get(*local).cloned().flatten() {
+                    Some(Val::Temp(temp)) => self.push(Stmt::Set(temp, Op::Copy(value))),
+                    _ => {
+                        let temp = self.emit(ty, Op::Copy(value));
+                        if let Some(slot) = self.locals.get_mut(*local) {
+                            *slot = Some(Val::Temp(temp));
+                        }
+                    }
+                }
+            }
+            lang::Stmt::Assign(var, e) => {
+                let ty = self.script.vars.get(*var).map_or(Ty::U64, |v| v.ty);
+                let value = self.expr(e)?;
+                let temp = self.temp(value, ty)?;
+                self.push(Stmt::Store(*var as u32, temp));
+            }
+            lang::Stmt::Update(update) => self.update(update)?,
+            lang::Stmt::Save { record, fields, .. } => {
+                let types: Vec<Ty> = self
+                    .script
+                    .records
+                    .get(*record)
+                    .map(|r| r.fields.iter().map(|f| f.1).collect())
+                    .unwrap_or_default();
+                let mut out = Vec::new();
+                for (field, ty) in fields.iter().zip(types) {
+                    let value = self.expr(field)?;
+                    out.push(self.temp(value, ty)?);
+                }
+                self.push(Stmt::Save { record: *record as u32, fields: out });
+            }
+            lang::Stmt::If(condition, then, other) => match self.expr(condition)? {
+                Val::Bool(true) => self.block(then)?,
+                Val::Bool(false) => self.block(other)?,
+                condition => {
+                    let condition = self.temp(condition, Ty::Bool)?;
+                    // What is first set in one branch alone is not known behind it.
+                    let before = self.locals.clone();
+                    let then = self.inner(then)?;
+                    self.locals.clone_from(&before);
+                    let other = self.inner(other)?;
+                    self.locals = before;
+                    self.push(Stmt::If(condition, then, other));
+                }
+            },
+            lang::Stmt::For(local, range, body, _) => {
+                for i in range.clone() {
+                    if let Some(slot) = self.locals.get_mut(*local) {
+                        *slot = Some(Val::Int(i.into()));
+                    }
+                    self.block(body)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn update(&mut self, update: &lang::Update) -> Result<(), Why> {
+        let aggregate = self.script.tables.get(update.table).map_or(Aggregate::Count, |t| t.aggregate);
+        let value = match &update.value {
+            None => None,
+            Some(e) => {
+                let value = self.expr(e)?;
+                let ty = self.own_type(&value)?;
+                let wide = self.tables.value(update.table, ty);
+                if matches!(aggregate, Aggregate::Hist | Aggregate::Lhist { .. }) && wide == Ty::F64 {
+                    return Err("histograms are of integers: convert the value".to_owned());
+                }
+                Some((value, wide))
+            }
+        };
+        let mut keys = Vec::with_capacity(update.key.len());
+        for key in &update.key {
+            keys.push(self.key(key)?);
+        }
+        let shown: Vec<(Shown, Ty)> = keys.iter().map(|k| (k.0, self.key_type(&k.1))).collect();
+        self.tables.keys(update.table, &shown)?;
+        let known: Option<Vec<u64>> = keys.iter().map(|k| number(&k.1)).collect();
+        let row = match known.filter(|k| self.tables.knows(update.table, k)) {
+            Some(key) => Row::At(self.tables.row(update.table, &key)),
+            None => {
+                self.tables.open(update.table);
+                let mut temps = Vec::with_capacity(keys.len());
+                for (_, key) in keys {
+                    let ty = self.key_type(&key);
+                    temps.push(self.temp(key, ty)?);
+                }
+                Row::Keyed(temps)
+            }
+        };
+        let value = match value {
+            Some((value, ty)) => Some(self.temp(value, ty)?),
+            None => None,
+        };
+        self.push(Stmt::Update { table: update.table as u32, row, value });
+        Ok(())
+    }
+
+    /// A key's value, and what it is shown as.
+    fn key(&mut self, e: &Expr) -> Result<(Shown, Val), Why> {
+        match &e.kind {
+            ExprKind::Builtin(Builtin::Line) => {
+                let line = self.facts.line().ok_or("no source line is known here")?;
+                Ok((Shown::Line, Val::Int(line.into())))
+            }
+            ExprKind::Builtin(Builtin::Site) => {
+                let text = self.facts.site();
+                Ok((Shown::Word, Val::Int(self.tables.word(&text).into())))
+            }
+            ExprKind::Builtin(Builtin::Address | Builtin::Source | Builtin::Mbarrier) => {
+                Ok((Shown::Address, self.expr(e)?))
+            }
+            _ => match self.expr(e)? {
+                Val::Text(text) => Ok((Shown::Word, Val::Int(self.tables.word(&text).into()))),
+                value => Ok((Shown::Number, value)),
+            },
+        }
+    }
+    fn key_type(&self, value: &Val) -> Ty {
+        match value {
+            Val::Temp(t) => self.ty(*t),
+            Val::Int(n) if *n < 0 => Ty::S64,
+            Val::Float(_) => Ty::F64,
+            Val::Bool(_) => Ty::Bool,
+            _ => Ty::U64,
+        }
+    }
+
+    /// The type that a value has by itself.
+    fn own_type(&self, value: &Val) -> Result<Ty, Why> {
+        Ok(match value {
+            Val::Temp(t) => self.ty(*t),
+            Val::Bool(_) => Ty::Bool,
+            Val::Float(_) => Ty::F64,
+            Val::Int(n) if i32::try_from(*n).is_ok() => Ty::S32,
+            Val::Int(n) if i64::try_from(*n).is_ok() => Ty::S64,
+            Val::Int(_) => Ty::U64,
+            Val::Text(_) => return Err("a text is no value: compare it, or use it as a key".to_owned()),
+        })
+    }
+
+    /// A value as a temporary of a type.
+    pub fn temp(&mut self, value: Val, ty: Ty) -> Result<Temp, Why> {
+        let constant = match value {
+            Val::Temp(t) if self.ty(t) == ty => return Ok(t),
+            Val::Temp(t) => return Ok(self.emit(ty, Op::Convert(t))),
+            Val::Bool(b) => eval::convert(Ty::Bool, ty, b.into()),
+            Val::Int(n) if ty.float() && ty == Ty::F32 => (n as f32).to_bits().into(),
+            Val::Int(n) if ty.float() => (n as f64).to_bits(),
+            Val::Int(n) if ty == Ty::Bool => u64::from(n != 0),
+            Val::Int(n) => n as u64 & eval::low(ty),
+            Val::Float(x) => eval::convert(Ty::F64, ty, x.to_bits()),
+            Val::Text(_) => return Err("a text is no value: compare it, or use it as a key".to_owned()),
+        };
+        Ok(self.emit(ty, Op::Const(constant)))
+    }
+
+    fn expr(&mut self, e: &Expr) -> Result<Val, Why> {
+        Ok(match &e.kind {
+            ExprKind::Int(n) => Val::Int(*n),
+            ExprKind::Float(x) => Val::Float(*x),
+            ExprKind::Bool(b) => Val::Bool(*b),
+            ExprKind::Text(text) => Val::Text(text.clone()),
+            ExprKind::Builtin(builtin) => self.builtin(*builtin)?,
+            ExprKind::In(n) => {
+                let input = self.facts.input(*n)?;
+                self.read(&input.0, input.1)?
+            }
+            ExprKind::Out(n) => {
+                let output = self.facts.output(*n)?;
+                self.read(&output.0, output.1)?
+            }
+            ExprKind::Arg(name) => {
+                let (offset, ty) = self.facts.param(name)?;
+                Val::Temp(self.emit(ty, Op::Param(offset)))
+            }
+            ExprKind::Local(local) => match self.locals.get(*local).cloned().flatten() {
+                Some(value) => value,
+                None => return Err("a local variable has no value yet here".to_owned()),
+            },
+            ExprKind::Var(var) => {
+                let ty = self.script.vars.get(*var).map_or(Ty::U64, |v| v.ty);
+                Val::Temp(self.emit(ty, Op::Load(*var as u32)))
+            }
+            ExprKind::Not(a) => match self.expr(a)? {
+                Val::Bool(b) => Val::Bool(!b),
+                value => {
+                    let temp = self.temp(value, Ty::Bool)?;
+                    Val::Temp(self.emit(Ty::Bool, Op::Unary(Unary::Not, temp)))
+                }
+            },
+            ExprKind::Unary(op, a) => {
+                let a = self.expr(a)?;
+                self.unary(*op, a)?
+            }
+            ExprKind::Binary(op, a, b) => self.binary(*op, a, b)?,
+            ExprKind::Logic(op, a, b) => {
+                let (a, b) = (self.expr(a)?, self.expr(b)?);
+                match (op, a, b) {
+                    (Binary::And, Val::Bool(false), _) | (Binary::And, _, Val::Bool(false)) => Val::Bool(false),
+                    (Binary::Or, Val::Bool(true), _) | (Binary::Or, _, Val::Bool(true)) => Val::Bool(true),
+                    (_, Val::Bool(_), other) | (_, other, Val::Bool(_)) => other,
+                    (op, a, b) => {
+                        let (a, b) = (self.temp(a, Ty::Bool)?, self.temp(b, Ty::Bool)?);
+                        Val::Temp(self.emit(Ty::Bool, Op::Binary(*op, a, b)))
+                    }
+                }
+            }
+            ExprKind::Select(c, a, b) => match self.expr(c)? {
+                Val::Bool(true) => self.expr(a)?,
+                Val::Bool(false) => self.expr(b)?,
+                c => {
+                    let c = self.temp(c, Ty::Bool)?;
+                    let (a, b) = (self.expr(a)?, self.expr(b)?);
+                    let (a, b, ty) = self.alike(a, b)?;
+                    Val::Temp(self.emit(ty, Op::Select(c, a, b)))
+                }
+            },
+            ExprKind::Cast(ty, a) => match self.expr(a)? {
+                // As a temporary, so that it has this type wherever it goes.
+                value @ (Val::Int(_) | Val::Float(_) | Val::Bool(_) | Val::Temp(_)) => {
+                    Val::Temp(self.temp(value, *ty)?)
+                }
+                Val::Text(_) => return Err("a text has no number".to_owned()),
+            },
+            ExprKind::Bits(a) => {
+                let value = self.expr(a)?;
+                let ty = self.own_type(&value)?;
+                let temp = self.temp(value, ty)?;
+                match ty {
+                    Ty::F32 => Val::Temp(self.emit(Ty::U32, Op::Bits(temp))),
+                    Ty::F64 => Val::Temp(self.emit(Ty::U64, Op::Bits(temp))),
+                    _ => Val::Temp(temp),
+                }
+            }
+            ExprKind::Ballot(a) => {
+                let value = self.expr(a)?;
+                let temp = self.temp(value, Ty::Bool)?;
+                Val::Temp(self.emit(Ty::U32, Op::Ballot(temp)))
+            }
+            ExprKind::Reduce(how, a) => {
+                let value = self.expr(a)?;
+                let ty = promoted(self.own_type(&value)?);
+                if ty.float() {
+                    return Err("over lanes only integers come together: the order of floats' sums would matter".into());
+                }
+                let temp = self.temp(value, ty)?;
+                Val::Temp(self.emit(ty, Op::Reduce(*how, temp)))
+            }
+        })
+    }
+
+    /// Reads an operand as the type that the instruction works in.
+    fn read(&mut self, operand: &Operand, ty: Type) -> Result<Val, Why> {
+        match operand {
+            // As a register of that type would hold it.
+            Operand::Int(n) if ty.bits() < 64 => {
+                let unused = 64 - ty.bits();
+                let bits = n << unused;
+                let n = if ty.is_signed() { bits >> unused } else { (bits.cast_unsigned() >> unused).cast_signed() };
+                return Ok(Val::Int(n.into()));
+            }
+            Operand::Int(n) if ty.is_signed() => return Ok(Val::Int((*n).into())),
+            Operand::Int(n) => return Ok(Val::Int(n.cast_unsigned().into())),
+            Operand::F32(bits) => return Ok(Val::Temp(self.emit(Ty::F32, Op::Const((*bits).into())))),
+            Operand::F64(bits) => return Ok(Val::Temp(self.emit(Ty::F64, Op::Const(*bits)))),
+            _ => {}
+        }
+        let at = self.operand(operand);
+        let (ty, op) = match ty {
+            Type::F16 | Type::F16x2 => (Ty::F32, Op::Half(at, false, false)),
+            Type::Bf16 | Type::Bf16x2 => (Ty::F32, Op::Half(at, true, false)),
+            Type::Pred => (Ty::Bool, Op::Read(at)),
+            Type::F32 | Type::Tf32 => (Ty::F32, Op::Read(at)),
+            Type::F64 => (Ty::F64, Op::Read(at)),
+            Type::S8 => (Ty::S8, Op::Read(at)),
+            Type::S16 => (Ty::S16, Op::Read(at)),
+            Type::S32 => (Ty::S32, Op::Read(at)),
+            Type::S64 => (Ty::S64, Op::Read(at)),
+            other => match other.bits() {
+                ..=8 => (Ty::U8, Op::Read(at)),
+                9..=16 => (Ty::U16, Op::Read(at)),
+                17..=32 => (Ty::U32, Op::Read(at)),
+                33..=64 => (Ty::U64, Op::Read(at)),
+                _ => return Err("an operand of 128 bits".to_owned()),
+            },
+        };
+        Ok(Val::Temp(self.emit(ty, op)))
+    }
+
+    fn special(&mut self, name: &str) -> Temp {
+        let at = self.operand(&Operand::Special(name.to_owned()));
+        self.emit(Ty::U32, Op::Read(at))
+    }
+
+    fn builtin(&mut self, builtin: Builtin) -> Result<Val, Why> {
+        Ok(match builtin.gives() {
+            Gives::Number(_) => self.facts.number(builtin)?,
+            Gives::Text => Val::Text(self.facts.text(builtin)?),
+            Gives::Special(name) => Val::Temp(self.special(name)),
+            Gives::Index(index) => Val::Temp(self.index(index)),
+            Gives::Ask(ask) => Val::Temp(self.emit(ask.ty(), Op::Ask(ask))),
+            Gives::Value(_) => match builtin {
+                Builtin::Taken => {
+                    let taken = self.facts.place.taken.ok_or("no predicate steers it")?;
+                    let at = self.operand(&Operand::Reg(taken.reg));
+                    let value = self.emit(Ty::Bool, Op::Read(at));
+                    match taken.negate {
+                        true => Val::Temp(self.emit(Ty::Bool, Op::Unary(Unary::Not, value))),
+                        false => Val::Temp(value),
+                    }
+                }
+                Builtin::Size => match self.facts.size()? {
+                    Operand::Int(n) => Val::Int(n.into()),
+                    operand => {
+                        let at = self.operand(&operand);
+                        Val::Temp(self.emit(Ty::U32, Op::Read(at)))
+                    }
+                },
+                other => {
+                    let (base, ty, offset) = match other {
+                        Builtin::Mbarrier => self.facts.mbarrier()?,
+                        Builtin::Source => self.facts.source()?,
+                        _ => self.facts.address()?,
+                    };
+                    match base {
+                        None => Val::Int(offset.into()),
+                        Some(base) => {
+                            let at = self.operand(&base);
+                            let base = self.emit(ty, Op::Read(at));
+                            let base = self.temp(Val::Temp(base), Ty::U64)?;
+                            let offset = self.temp(Val::Int(offset.into()), Ty::U64)?;
+                            Val::Temp(self.emit(Ty::U64, Op::Binary(Binary::Add, base, offset)))
+                        }
+                    }
+                }
+            },
+        })
+    }
+
+    /// A place's number in the grid.
+    fn index(&mut self, index: Index) -> Temp {
+        let mul_add = |s: &mut Self, ty, a, b, c| {
+            let product = s.emit(ty, Op::Binary(Binary::Mul, a, b));
+            s.emit(ty, Op::Binary(Binary::Add, product, c))
+        };
+        match index {
+            Index::Thread | Index::WarpInCta => {
+                let [x, y, z] = ["%tid.x", "%tid.y", "%tid.z"].map(|n| self.special(n));
+                let [nx, ny] = ["%ntid.x", "%ntid.y"].map(|n| self.special(n));
+                let rows = mul_add(self, Ty::U32, z, ny, y);
+                let thread = mul_add(self, Ty::U32, rows, nx, x);
+                if index == Index::Thread {
+                    return thread;
+                }
+                let five = self.emit(Ty::U32, Op::Const(5));
+                self.emit(Ty::U32, Op::Binary(Binary::Shr, thread, five))
+            }
+            Index::Cta => {
+                let wide = |s: &mut Self, n| {
+                    let narrow = s.special(n);
+                    s.emit(Ty::U64, Op::Convert(narrow))
+                };
+                let [x, y, z] = ["%ctaid.x", "%ctaid.y", "%ctaid.z"].map(|n| wide(self, n));
+                let [nx, ny] = ["%nctaid.x", "%nctaid.y"].map(|n| wide(self, n));
+                let rows = mul_add(self, Ty::U64, z, ny, y);
+                mul_add(self, Ty::U64, rows, nx, x)
+            }
+            Index::Warp => {
+                let cta = self.index(Index::Cta);
+                let [nx, ny, nz] = ["%ntid.x", "%ntid.y", "%ntid.z"].map(|n| self.special(n));
+                let rows = self.emit(Ty::U32, Op::Binary(Binary::Mul, nz, ny));
+                let last = self.emit(Ty::U32, Op::Const(31));
+                let threads = mul_add(self, Ty::U32, rows, nx, last);
+                let five = self.emit(Ty::U32, Op::Const(5));
+                let warps = self.emit(Ty::U32, Op::Binary(Binary::Shr, threads, five));
+                let warps = self.emit(Ty::U64, Op::Convert(warps));
+                let own = self.index(Index::WarpInCta);
+                let own = self.emit(Ty::U64, Op::Convert(own));
+                mul_add(self, Ty::U64, cta, warps, own)
+            }
+        }
+    }
+
+    fn unary(&mut self, op: Unary, a: Val) -> Result<Val, Why> {
+        match (op, &a) {
+            (Unary::Not, Val::Bool(b)) => return Ok(Val::Bool(!b)),
+            (Unary::Neg, Val::Int(n)) => return Ok(Val::Int(-n)),
+            (Unary::Neg, Val::Float(x)) => return Ok(Val::Float(-x)),
+            (Unary::Finite, Val::Int(_)) => return Ok(Val::Bool(true)),
+            _ => {}
+        }
+        let own = self.own_type(&a)?;
+        let ty = if op == Unary::Not && own == Ty::Bool { own } else { promoted(own) };
+        let gives = match op {
+            Unary::Popc | Unary::Clz => Ty::U32,
+            Unary::Finite if !ty.float() => return Ok(Val::Bool(true)),
+            Unary::Finite => Ty::Bool,
+            _ => ty,
+        };
+        if ty.float() && matches!(op, Unary::Not | Unary::Popc | Unary::Clz) {
+            return Err("a float has no bits to count or turn: write bits(…)".to_owned());
+        }
+        let temp = self.temp(a, ty)?;
+        Ok(Val::Temp(self.emit(gives, Op::Unary(op, temp))))
+    }
+
+    fn binary(&mut self, op: Binary, a: &Expr, b: &Expr) -> Result<Val, Why> {
+        // Either side of a comparison of texts may be the pattern: what is written in the program.
+        let written = |e: &Expr| matches!(e.kind, ExprKind::Text(_));
+        let (left, right) = (written(a), written(b));
+        let (a, b) = (self.expr(a)?, self.expr(b)?);
+        if let (Val::Text(x), Val::Text(y)) = (&a, &b) {
+            let (pattern, text) = if left && !right { (x, y) } else { (y, x) };
+            let same = pattern::matches(pattern.as_bytes(), text.as_bytes());
+            return match op {
+                Binary::Eq => Ok(Val::Bool(same)),
+                Binary::Ne => Ok(Val::Bool(!same)),
+                _ => Err("texts are compared by == and != alone".to_owned()),
+            };
+        }
+        if let (Val::Int(x), Val::Int(y)) = (&a, &b) {
+            return folded(op, *x, *y).ok_or_else(|| "this number is too large, or divided by 0".to_owned());
+        }
+        if let (Val::Bool(x), Val::Bool(y)) = (&a, &b) {
+            match op {
+                Binary::Eq => return Ok(Val::Bool(x == y)),
+                Binary::Ne | Binary::Xor => return Ok(Val::Bool(x != y)),
+                Binary::And => return Ok(Val::Bool(*x && *y)),
+                Binary::Or => return Ok(Val::Bool(*x || *y)),
+                _ => {}
+            }
+        }
+        if matches!(op, Binary::Shl | Binary::Shr) {
+            let ty = promoted(self.own_type(&a)?);
+            if ty.float() {
+                return Err("floats can't be shifted".to_owned());
+            }
+            let (a, b) = (self.temp(a, ty)?, self.temp(b, Ty::U32)?);
+            return Ok(Val::Temp(self.emit(ty, Op::Binary(op, a, b))));
+        }
+        let logical = matches!(op, Binary::And | Binary::Or | Binary::Xor | Binary::Eq | Binary::Ne);
+        let both = self.own_type(&a)? == Ty::Bool && self.own_type(&b)? == Ty::Bool;
+        let (a, b, ty) = match logical && both {
+            true => (self.temp(a, Ty::Bool)?, self.temp(b, Ty::Bool)?, Ty::Bool),
+            false => self.alike(a, b)?,
+        };
+        if ty.float() && matches!(op, Binary::Rem | Binary::And | Binary::Or | Binary::Xor) {
+            return Err("there is no such operation on floats".to_owned());
+        }
+        Ok(Val::Temp(self.emit(if op.compares() { Ty::Bool } else { ty }, Op::Binary(op, a, b))))
+    }
+
+    /// Two values brought to one type, as C does it: the wider; a float if one is; without a sign if one of that width has none.
+    fn alike(&mut self, a: Val, b: Val) -> Result<(Temp, Temp, Ty), Why> {
+        let ty = match (&a, &b) {
+            (Val::Int(n), Val::Temp(t)) | (Val::Temp(t), Val::Int(n)) => {
+                let ty = promoted(self.ty(*t));
+                let least = if ty.signed() { -(1i128 << (ty.bits() - 1)) } else { 0 };
+                let most = (1i128 << (ty.bits() - u32::from(ty.signed()))) - 1;
+                match ty.float() || (least..=most).contains(n) {
+                    true => ty,
+                    false => joined(ty, self.own_type(&Val::Int(*n))?),
+                }
+            }
+            (Val::Float(_), Val::Temp(t)) | (Val::Temp(t), Val::Float(_)) if self.ty(*t).float() => self.ty(*t),
+            (a, b) => joined(self.own_type(a)?, self.own_type(b)?),
+        };
+        Ok((self.temp(a, ty)?, self.temp(b, ty)?, ty))
+    }
+}
+
+/// The type that arithmetic on a type is done in.
+fn promoted(ty: Ty) -> Ty {
+    match ty {
+        Ty::Bool | Ty::U8 | Ty::U16 => Ty::U32,
+        Ty::S8 | Ty::S16 => Ty::S32,
+        other => other,
+    }
+}
+
+/// The type that two types meet in.
+pub(super) fn joined(a: Ty, b: Ty) -> Ty {
+    let (a, b) = (promoted(a), promoted(b));
+    let wide = a.bits().max(b.bits()) == 64;
+    match (a.float() || b.float(), wide) {
+        (true, true) => Ty::F64,
+        (true, false) => Ty::F32,
+        (false, true) if [a, b].contains(&Ty::U64) => Ty::U64,
+        (false, true) => Ty::S64,
+        (false, false) if [a, b].contains(&Ty::U32) => Ty::U32,
+        (false, false) => Ty::S32,
+    }
+}
+
+/// An operation on numbers of the program.
+fn folded(op: Binary, x: i128, y: i128) -> Option<Val> {
+    let small = u32::try_from(y).ok().filter(|n| *n < 64);
+    let value = match op {
+        Binary::Add => x.checked_add(y)?,
+        Binary::Sub => x.checked_sub(y)?,
+        Binary::Mul => x.checked_mul(y)?,
+        Binary::Div => x.checked_div(y)?,
+        Binary::Rem => x.checked_rem(y)?,
+        Binary::And => x & y,
+        Binary::Or => x | y,
+        Binary::Xor => x ^ y,
+        Binary::Shl => x.checked_shl(small?)?,
+        Binary::Shr => x.checked_shr(small?)?,
+        Binary::Min => x.min(y),
+        Binary::Max => x.max(y),
+        Binary::Eq => return Some(Val::Bool(x == y)),
+        Binary::Ne => return Some(Val::Bool(x != y)),
+        Binary::Lt => return Some(Val::Bool(x < y)),
+        Binary::Le => return Some(Val::Bool(x <= y)),
+        Binary::Gt => return Some(Val::Bool(x > y)),
+        Binary::Ge => return Some(Val::Bool(x >= y)),
+    };
+    (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(&value).then_some(Val::Int(value))
+}
+
+/// A key that is known.
+fn number(value: &Val) -> Option<u64> {
+    match value {
+        Val::Int(n) => Some(*n as u64),
+        Val::Bool(b) => Some((*b).into()),
+        _ => None,
+    }
+}

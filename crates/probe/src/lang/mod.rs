@@ -1,0 +1,23 @@
+//! The probe language: `tracepoint /predicate/ { action }`.
+//!
+//! [`parse`] turns a text into a [`Script`]; complaints point into the text ([`Complaint`]). What a program means at the places
+//! of a module is `bind`'s work, when a plan is resolved. The language's reference is docs/probes.md.
+
+mod ast;
+mod builtin;
+mod check;
+mod complain;
+mod function;
+mod parse;
+mod print;
+mod token;
+
+pub use ast::{Clause, Expr, ExprKind, Holder, Record, Script, Side, Span, Stmt, Table, Tracepoint, Update, Var, What};
+pub use builtin::{BUILTINS, Builtin, Gives, Index};
+pub use check::{
+    FIELDS, KEEP, KEYS, LOCALS, POINTS, RECORDS, STATEMENTS, TABLES, TRIPS, VARS, alone, common, fits, promoted, range,
+};
+pub use complain::Complaint;
+pub(crate) use complain::{COMPLAINTS, nearest};
+pub use function::{AGGREGATES, FUNCTIONS, Function};
+pub use parse::{TRACEPOINTS, parse};

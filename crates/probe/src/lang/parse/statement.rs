@@ -1,0 +1,338 @@
+//! Statements.
+
+use std::ops::Range;
+
+use prlx_trace::table::{Aggregate, STEPS};
+
+use super::super::ast::{Expr, ExprKind, Span, Stmt, Update};
+use super::super::check;
+use super::super::complain::{Complaint, nearest};
+use super::super::function::AGGREGATES;
+use super::super::token::Token;
+use super::{Parsed, Parser, field_names, taken};
+use crate::code::Binary;
+
+/// Assignments, with what they do to the old value.
+const ASSIGNMENTS: &[(&str, Option<Binary>)] = &[
+    ("=", None),
+    ("+=", Some(Binary::Add)),
+    ("-=", Some(Binary::Sub)),
+    ("*=", Some(Binary::Mul)),
+    ("/=", Some(Binary::Div)),
+    ("%=", Some(Binary::Rem)),
+    ("&=", Some(Binary::And)),
+    ("|=", Some(Binary::Or)),
+    ("^=", Some(Binary::Xor)),
+    ("<<=", Some(Binary::Shl)),
+    (">>=", Some(Binary::Shr)),
+];
+
+impl<'a> Parser<'a> {
+    /// `{ … }`
+    pub(super) fn block(&mut self) -> Parsed<Vec<Stmt>> {
+        self.deeper(|p| {
+            let open = p.span.clone();
+            p.expect("{")?;
+            let mut body = Vec::new();
+            while !p.takes("}") {
+                if p.full() {
+                    // It is not kept either: this ends the reading.
+                    return Err(Complaint::new(open, "there are too many mistakes"));
+                }
+                if p.token == Token::End {
+                    return Err(Complaint::new(open, "this `{` has no `}`"));
+                }
+                if p.takes(";") {
+                    continue;
+                }
+                let start = p.span.start;
+                match p.statement() {
+                    Ok(stmt) => body.push(stmt),
+                    Err(complaint) => {
+                        p.complain(complaint);
+                        p.pass_statement(start);
+                    }
+                }
+            }
+            Ok(body)
+        })
+    }
+
+    /// After a mistake in a statement: to the end of it.
+    fn pass_statement(&mut self, start: usize) {
+        let mut depth = 0usize;
+        if self.span.start == start && !self.is("{") {
+            self.advance();
+        }
+        loop {
+            match self.token {
+                Token::End => return,
+                Token::Sign("{") => depth += 1,
+                Token::Sign("}") if depth == 0 => return,
+                Token::Sign("}") => depth -= 1,
+                Token::Sign(";") if depth == 0 => return self.advance(),
+                _ => {}
+            }
+            let closed = depth == 0 && self.is("}");
+            self.advance();
+            if closed && !self.is_name("else") {
+                return;
+            }
+        }
+    }
+
+    fn statement(&mut self) -> Parsed<Stmt> {
+        let stmt = match self.token {
+            Token::Name("if") => return self.branch(),
+            Token::Name("for") => return self.repeat(),
+            Token::Name("save") => self.save()?,
+            Token::Name(name) => self.variable(name)?,
+            Token::Local(name) => self.local_variable(name)?,
+            Token::At(name) => self.update(name)?,
+            _ => return Err(self.expected("a statement or `}`")),
+        };
+        if !self.takes(";") && !self.is("}") {
+            let expected = self.expected("`;`");
+            // Where it is missing, unless something stands there that is none of the language's.
+            return Err(match self.token {
+                Token::Bad(_) => expected,
+                _ => Complaint { span: self.end..self.end, ..expected },
+            });
+        }
+        Ok(stmt)
+    }
+
+    fn branch(&mut self) -> Parsed<Stmt> {
+        self.deeper(|p| {
+            p.advance();
+            let condition = p.expression()?;
+            let then = p.block()?;
+            let other = match p.takes_name("else") {
+                true if p.is_name("if") => vec![p.branch()?],
+                true => p.block()?,
+                false => Vec::new(),
+            };
+            Ok(Stmt::If(condition, then, other))
+        })
+    }
+
+    fn repeat(&mut self) -> Parsed<Stmt> {
+        let start = self.span.start;
+        self.advance();
+        let Token::Local(name) = self.token else { return Err(self.expected("a local variable, as `$i`")) };
+        if self.locals.get(name).is_some_and(|l| self.loops.contains(l)) {
+            let message = format!("`${name}` belongs to the loop around this one");
+            self.complain(Complaint::new(self.span.clone(), message));
+        }
+        self.advance();
+        if !self.takes_name("in") {
+            return Err(self.expected("`in`"));
+        }
+        let from = self.bound()?;
+        self.expect("..")?;
+        let range = from..self.bound()?;
+        let span = start..self.end;
+        check::trips(&range, &span).unwrap_or_else(|c| self.complain(c));
+        // A loop's variable is its own; the name may have meant another before.
+        let outer = self.locals.get(name).copied();
+        let variable = self.new_local(name);
+        self.loops.push(variable);
+        let body = self.block();
+        self.loops.pop();
+        match outer {
+            Some(outer) => self.locals.insert(name, outer),
+            None => self.locals.remove(name),
+        };
+        Ok(Stmt::For(variable, range, body?, span))
+    }
+
+    /// A bound of a loop.
+    fn bound(&mut self) -> Parsed<i64> {
+        let wrong = self.expected("a whole number");
+        let minus = self.takes("-");
+        let Token::Int(n) = self.token else {
+            return Err(match self.token {
+                Token::Bad(_) => self.expected("a whole number"),
+                _ => wrong.help("a loop's bounds are constants"),
+            });
+        };
+        let n = if minus { -i128::from(n) } else { n.into() };
+        let n = i64::try_from(n)
+            .map_err(|_| Complaint::new(self.span.clone(), "a loop's bounds have 64 bits, one a sign"))?;
+        self.advance();
+        Ok(n)
+    }
+
+    fn save(&mut self) -> Parsed<Stmt> {
+        let start = self.span.start;
+        self.advance();
+        let Token::At(name) = self.token else { return Err(self.expected("records, as `@sched`")) };
+        let found = self.script.records.iter().position(|r| r.name == name);
+        let at = self.span.clone();
+        self.advance();
+        let open = self.span.start;
+        self.expect("(")?;
+        let fields = self.list(")")?;
+        self.expect(")")?;
+        let Some(record) = found else {
+            let complaint = Complaint::new(at, format!("no records `@{name}` are declared"));
+            return Err(match nearest(name, self.script.records.iter().map(|r| r.name.as_str())) {
+                Some(near) => complaint.help(format!("did you mean `@{near}`?")),
+                None => complaint.help(format!("`record @{name}(value: u64) per warp keep 1;` above")),
+            });
+        };
+        let declared = &self.script.records[record];
+        if fields.len() != declared.fields.len() {
+            let (n, is) = (declared.fields.len(), fields.len());
+            let message = format!("`@{name}` has {n} {}, here are {is}", if n == 1 { "field" } else { "fields" });
+            let help = format!("`save @{name}({})`", field_names(declared));
+            return Err(Complaint::new(open..self.end, message).help(help));
+        }
+        Ok(Stmt::Save { record, fields, span: start..self.end })
+    }
+
+    /// `x = e`, `x += e`, `x++` of a declared variable.
+    fn variable(&mut self, name: &str) -> Parsed<Stmt> {
+        let span = self.span.clone();
+        let Some(number) = self.script.vars.iter().position(|v| v.name == name) else {
+            if let Some(what) = taken(name) {
+                let message = format!("`{name}` can't stand here: it is {what}");
+                return Err(
+                    Complaint::new(span, message).help("a statement assigns, updates a table, or saves a record")
+                );
+            }
+            let complaint = Complaint::new(span, format!("no variable `{name}` is declared"));
+            let names = self.script.vars.iter().map(|v| v.name.as_str()).chain(["save", "if", "for"]);
+            return Err(match nearest(name, names) {
+                Some(near) => complaint.help(format!("did you mean `{near}`?")),
+                None => {
+                    complaint.help(format!("declare it, as `thread {name}: u64;`, or use a local variable, `${name}`"))
+                }
+            });
+        };
+        self.advance();
+        Ok(Stmt::Assign(number, self.assigned(ExprKind::Var(number), span)?))
+    }
+
+    fn local_variable(&mut self, name: &'a str) -> Parsed<Stmt> {
+        let span = self.span.clone();
+        let number = self.local(name);
+        if self.loops.contains(&number) {
+            self.complain(Complaint::new(span.clone(), format!("`${name}` is set by its loop alone")));
+        }
+        self.advance();
+        Ok(Stmt::Local(number, self.assigned(ExprKind::Local(number), span)?))
+    }
+
+    /// What an assignment to `old` gives.
+    fn assigned(&mut self, old: ExprKind, at: Span) -> Parsed<Expr> {
+        let old = Expr { kind: old, span: at.clone() };
+        let binary = |op, old, by: Expr| {
+            let span = at.start..by.span.end;
+            Expr { kind: ExprKind::Binary(op, Box::new(old), Box::new(by)), span }
+        };
+        if self.is("++") {
+            let one = Expr { kind: ExprKind::Int(1), span: self.span.clone() };
+            self.advance();
+            return Ok(binary(Binary::Add, old, one));
+        }
+        let found = ASSIGNMENTS.iter().find(|a| self.is(a.0));
+        let Some((_, op)) = found else { return Err(self.expected("an assignment, as `=`")) };
+        self.advance();
+        let value = self.expression()?;
+        Ok(match op {
+            Some(op) => binary(*op, old, value),
+            None => value,
+        })
+    }
+
+    /// `@t[k, …] = sum(e)`, `@t[k]++`, `@t[k] += e`
+    fn update(&mut self, name: &str) -> Parsed<Stmt> {
+        let at = self.span.clone();
+        self.advance();
+        let mut key = Vec::new();
+        if self.is("[") {
+            self.advance();
+            key = self.list("]")?;
+            self.expect("]")?;
+            if key.is_empty() || key.len() > check::KEYS {
+                let message = format!("between `[` and `]` are 1 to {} keys", check::KEYS);
+                return Err(Complaint::new(at.start..self.end, message));
+            }
+        }
+        let (aggregate, value) = if self.takes("++") {
+            (Aggregate::Count, None)
+        } else if self.takes("+=") {
+            (Aggregate::Sum, Some(self.expression()?))
+        } else if self.takes("=") {
+            self.aggregate()?
+        } else {
+            return Err(self.expected("`=`, `+=` or `++`"));
+        };
+        let table = self.table(name, aggregate, key.len(), &at);
+        Ok(Stmt::Update(Update { table, key, value, span: at.start..self.end }))
+    }
+
+    /// `count()`, `sum(e)` …
+    fn aggregate(&mut self) -> Parsed<(Aggregate, Option<Expr>)> {
+        let start = self.span.clone();
+        let form = |(name, params, _): &(&str, &[&str], &str)| format!("`{name}({})`", params.join(", "));
+        let all = || format!("a table takes {}", AGGREGATES.iter().map(form).collect::<Vec<_>>().join(", "));
+        let Token::Name(name) = self.token else {
+            return Err(self.expected("an aggregate").help(all()));
+        };
+        let Some(row) = AGGREGATES.iter().find(|a| a.0 == name) else {
+            let complaint = Complaint::new(start, format!("there is no aggregate `{name}`"));
+            return Err(match nearest(name, AGGREGATES.iter().map(|a| a.0)) {
+                Some(near) => complaint.help(format!("did you mean `{near}`?")),
+                None => complaint.help(all()),
+            });
+        };
+        self.advance();
+        self.expect("(")?;
+        let mut args = self.list(")")?;
+        self.expect(")")?;
+        let span = start.start..self.end;
+        if args.len() != row.1.len() {
+            return Err(Complaint::new(span, format!("the aggregate is written {}", form(row))));
+        }
+        let aggregate = match name {
+            "count" => Aggregate::Count,
+            "sum" => Aggregate::Sum,
+            "min" => Aggregate::Min,
+            "max" => Aggregate::Max,
+            "avg" => Aggregate::Avg,
+            "hist" => Aggregate::Hist,
+            _ => steps(args.drain(1..).collect(), &span)?,
+        };
+        Ok((aggregate, args.pop()))
+    }
+}
+
+/// The steps of `lhist(e, low, high, step)`, of the last three.
+fn steps(args: Vec<Expr>, span: &Span) -> Parsed<Aggregate> {
+    let number = |e: &Expr| match e.kind {
+        ExprKind::Int(n) => Ok(n),
+        _ => Err(Complaint::new(e.span.clone(), "bounds and step of `lhist` are whole numbers that stand here")),
+    };
+    let [low, high, step] = &args[..] else { return Err(Complaint::new(span.clone(), "`lhist` takes four values")) };
+    let (low, high, step) = (number(low)?, number(high)?, number(step)?);
+    let Range { start, end } = low..high;
+    let wrong = |what: String| Complaint::new(span.clone(), what);
+    let (Ok(low), Ok(_), Ok(width)) = (i64::try_from(start), i64::try_from(end), u64::try_from(step)) else {
+        return Err(wrong("bounds of `lhist` have 64 bits, one a sign, and its step is above 0".to_owned()));
+    };
+    if width == 0 || start >= end {
+        return Err(wrong("`lhist` goes up, and its step is above 0".to_owned()));
+    }
+    if (end - start) % step != 0 {
+        let up = start + (end - start + step - 1) / step * step;
+        let message = format!("steps of {step} from {start} do not end at {end}");
+        return Err(wrong(message).help(format!("end at {up}, or at {}", up - step)));
+    }
+    let steps = (end - start) / step;
+    match u32::try_from(steps) {
+        Ok(steps) if steps <= STEPS => Ok(Aggregate::Lhist { low, step: width, steps }),
+        _ => Err(wrong(format!("`lhist` has at most {STEPS} steps, here are {steps}"))),
+    }
+}

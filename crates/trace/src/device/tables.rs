@@ -1,0 +1,254 @@
+//! How tables and records of a probe program lie in device memory, and reading them.
+//!
+//! All of it starts as zeros. A **table** is rows of 64-bit cells, changed by reductions alone. Rows that the plan knows come in its order: the cells of
+//! each. Others are found by their keys' [`hash`]: a row is its hash (0: nobody has it), its keys, its cells; a value goes to the first of the
+//! [`PROBES`] rows from the hash's place on that has this hash, or that it can take; if there is none it is lost, and counted
+//! in the eight bytes before the rows.
+//!
+//! The least and the greatest are kept as the greatest of numbers in whose order ([`ordered`]) values are, the least's
+//! with all bits turned, so that 0 gives way to any; how often says whether there was any.
+//!
+//! **Records** lie by holder: for each warp of the launch, [`Records::warp`] bytes; in them, for each record, one part
+//! (or 32, one a lane): how many were written (eight bytes), then those kept, eight bytes a field. A part that keeps the
+//! last ones is a ring.
+//!
+//! Holds: reading allocates in proportion to the bytes, whatever they are. Misses: two rows of several keys can have the same hash and
+//! come together, which among a million rows has odds of one in 30 million; rows of one key can't.
+
+use crate::kernel::Scalar;
+use crate::table::{Aggregate, Row};
+
+/// Rows that are looked at for a key.
+pub const PROBES: u64 = 8;
+/// Bytes before the rows of a table whose rows are found by hash: how many values were lost.
+pub const LOST: u64 = 8;
+/// The multiplier of [`hash`].
+pub const MULTIPLIER: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// A hash of keys, never 0. Of one key: different keys, different hashes, but for the one key whose hash would be 0.
+pub fn hash(keys: &[u64]) -> u64 {
+    let mixed = keys.iter().fold(0u64, |h, key| {
+        let h = (h ^ key).wrapping_mul(MULTIPLIER);
+        h ^ h >> 32
+    });
+    mixed.max(1)
+}
+
+/// Where a table lies.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Layout {
+    /// Its first byte, from that of all tables.
+    pub at: u64,
+    /// How rows are found.
+    pub rows: Rows,
+    /// How values come together.
+    pub aggregate: Aggregate,
+    /// The type of values, of 64 bits: [`Scalar::U64`], [`Scalar::S64`] or [`Scalar::F64`].
+    pub ty: Scalar,
+}
+
+/// How a table's rows are found.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Rows {
+    /// The plan knows them: their keys, in the order in which they lie.
+    Known(Vec<Vec<u64>>),
+    /// By hash.
+    Hashed {
+        /// How many keys a row has.
+        keys: usize,
+        /// Logarithm of how many rows there is room for, 3 to 32.
+        log: u32,
+    },
+}
+
+impl Layout {
+    /// Bytes of a row.
+    pub fn row(&self) -> u64 {
+        let cells = 8 * self.aggregate.cells(0) as u64;
+        match self.rows {
+            Rows::Known(_) => cells,
+            Rows::Hashed { keys, .. } => cells + 8 + 8 * keys as u64,
+        }
+    }
+    /// Bytes of the table.
+    pub fn bytes(&self) -> u64 {
+        match &self.rows {
+            Rows::Known(rows) => self.row() * rows.len() as u64,
+            Rows::Hashed { log, .. } => LOST + (self.row() << log),
+        }
+    }
+    /// The rows that hold something, by ascending keys, and how many values were lost. `all` is the memory of all tables.
+    pub fn read(&self, all: &[u8]) -> (Vec<Row>, u64) {
+        let size = self.row() as usize;
+        let start = usize::try_from(self.at).unwrap_or(usize::MAX);
+        let own = all.get(start..).unwrap_or_default();
+        let own = &own[..own.len().min(usize::try_from(self.bytes()).unwrap_or(usize::MAX))];
+        let words = |bytes: &[u8]| bytes.as_chunks().0.iter().map(|b| u64::from_le_bytes(*b)).collect::<Vec<u64>>();
+        let (mut rows, mut lost) = (Vec::new(), 0);
+        match &self.rows {
+            Rows::Known(known) => {
+                let found = known.iter().zip(own.chunks_exact(size));
+                rows.extend(found.map(|(key, bytes)| Row { key: key.clone(), cells: words(bytes) }));
+            }
+            Rows::Hashed { keys, .. } => {
+                lost = words(own).first().copied().unwrap_or_default();
+                for bytes in own.get(LOST as usize..).unwrap_or_default().chunks_exact(size) {
+                    let words = words(bytes);
+                    if words[0] != 0 {
+                        let (key, cells) = words[1..].split_at(*keys);
+                        rows.push(Row { key: key.to_vec(), cells: cells.to_vec() });
+                    }
+                }
+            }
+        }
+        rows.retain(|r| r.cells.iter().any(|c| *c != 0) || matches!(self.aggregate, Aggregate::Sum));
+        if let Aggregate::Min | Aggregate::Max = self.aggregate {
+            for row in &mut rows {
+                let kept = if self.aggregate == Aggregate::Min { !row.cells[1] } else { row.cells[1] };
+                row.cells[1] = from_ordered(kept, self.ty);
+            }
+        }
+        rows.sort_unstable();
+        (rows, lost)
+    }
+}
+
+/// A value's bits, as a number in whose order values of its type are (floats in IEEE's total order).
+pub fn ordered(bits: u64, ty: Scalar) -> u64 {
+    const TOP: u64 = 1 << 63;
+    match ty {
+        Scalar::S64 => bits ^ TOP,
+        Scalar::F64 if bits & TOP != 0 => !bits,
+        Scalar::F64 => bits ^ TOP,
+        _ => bits,
+    }
+}
+
+/// The inverse of [`ordered`].
+pub fn from_ordered(number: u64, ty: Scalar) -> u64 {
+    const TOP: u64 = 1 << 63;
+    match ty {
+        Scalar::S64 => number ^ TOP,
+        Scalar::F64 if number & TOP == 0 => !number,
+        Scalar::F64 => number ^ TOP,
+        _ => number,
+    }
+}
+
+/// Where a program's records lie in a warp's bytes.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Records {
+    /// Each.
+    pub parts: Vec<Part>,
+    /// Bytes of a warp.
+    pub warp: u64,
+}
+
+/// Where records of one declaration lie.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Part {
+    /// First byte in the warp's.
+    pub at: u64,
+    /// Whether each lane has records of its own; else the warp has.
+    pub of_lane: bool,
+    /// Fields of a record.
+    pub fields: u32,
+    /// How many are kept.
+    pub keep: u32,
+    /// The last ones.
+    pub last: bool,
+}
+
+impl Part {
+    /// Bytes of a holder.
+    pub fn bytes(&self) -> u64 {
+        8 + 8 * u64::from(self.fields) * u64::from(self.keep)
+    }
+}
+
+impl Records {
+    /// Places parts one after the other.
+    pub fn new(parts: Vec<Part>) -> Records {
+        let mut records = Records { parts, warp: 0 };
+        for part in &mut records.parts {
+            part.at = records.warp;
+            records.warp += part.bytes() * if part.of_lane { 32 } else { 1 };
+        }
+        records
+    }
+    /// The records of part `i`, in the memory of all warps: the holder (a warp, or a thread counted by warps of 32), which of the
+    /// holder's it is, from 0, and the fields; and how many were not kept.
+    pub fn read(&self, i: usize, all: &[u8]) -> (Vec<Row>, u64) {
+        let (mut rows, mut lost) = (Vec::new(), 0u64);
+        let Some(part) = self.parts.get(i).filter(|_| self.warp > 0) else { return (rows, lost) };
+        let word = |bytes: &[u8], at: usize| {
+            bytes.get(at..at + 8).and_then(|b| b.try_into().ok()).map_or(0, u64::from_le_bytes)
+        };
+        let lanes = if part.of_lane { 32 } else { 1 };
+        for (warp, bytes) in all.chunks_exact(self.warp as usize).enumerate() {
+            for lane in 0..lanes {
+                let at = (part.at + lane * part.bytes()) as usize;
+                let written = word(bytes, at);
+                let kept = written.min(part.keep.into());
+                lost = lost.saturating_add(written - kept);
+                let first = if part.last { written - kept } else { 0 };
+                for n in first..first + kept {
+                    let slot = n % u64::from(part.keep.max(1));
+                    let fields = (0..u64::from(part.fields))
+                        .map(|f| word(bytes, at + 8 + 8 * (slot * u64::from(part.fields) + f) as usize));
+                    rows.push(Row { key: vec![warp as u64 * lanes + lane, n], cells: fields.collect() });
+                }
+            }
+        }
+        (rows, lost)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn order_is_kept_and_given_back() {
+        let floats = [f64::NEG_INFINITY, -1.5, -0.0, 0.0, 2.5, f64::INFINITY].map(f64::to_bits);
+        let signed = [i64::MIN, -1, 0, 1, i64::MAX].map(i64::cast_unsigned);
+        for (values, ty) in [(&floats[..], Scalar::F64), (&signed[..], Scalar::S64)] {
+            assert!(values.windows(2).all(|w| ordered(w[0], ty) < ordered(w[1], ty)));
+            assert!(values.iter().all(|v| from_ordered(ordered(*v, ty), ty) == *v));
+        }
+    }
+
+    #[test]
+    fn rows_are_read_back() {
+        let known =
+            Layout { at: 8, rows: Rows::Known(vec![vec![7], vec![3]]), aggregate: Aggregate::Min, ty: Scalar::S64 };
+        let mut bytes = vec![0; 8];
+        for word in [0, 0, 2, !ordered((-4i64).cast_unsigned(), Scalar::S64)] {
+            bytes.extend_from_slice(&u64::to_le_bytes(word));
+        }
+        let row = Row { key: vec![3], cells: vec![2, (-4i64).cast_unsigned()] };
+        assert_eq!(known.read(&bytes), (vec![row], 0));
+        let hashed =
+            Layout { at: 0, rows: Rows::Hashed { keys: 1, log: 3 }, aggregate: Aggregate::Count, ty: Scalar::U64 };
+        assert_eq!((hashed.row(), hashed.bytes()), (24, 8 + 8 * 24));
+        let mut words = [0u64; 25];
+        words[0] = 5;
+        words[1 + 6..1 + 9].copy_from_slice(&[hash(&[9]), 9, 2]);
+        let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+        assert_eq!(hashed.read(&bytes), (vec![Row { key: vec![9], cells: vec![2] }], 5));
+        assert_eq!(hashed.read(&bytes[..100]), (vec![Row { key: vec![9], cells: vec![2] }], 5));
+        assert_eq!(hashed.read(&[]), (vec![], 0));
+    }
+
+    #[test]
+    fn records_are_the_first_or_the_last() {
+        let part = |last| Part { of_lane: false, fields: 1, keep: 2, last, at: 0 };
+        let records = Records::new(vec![part(false), part(true)]);
+        assert_eq!((records.warp, records.parts[1].at), (48, 24));
+        let words = [3u64, 10, 11, 3, 12, 11];
+        let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+        let row = |n, value| Row { key: vec![0, n], cells: vec![value] };
+        assert_eq!(records.read(0, &bytes), (vec![row(0, 10), row(1, 11)], 1));
+        assert_eq!(records.read(1, &bytes), (vec![row(1, 11), row(2, 12)], 1));
+    }
+}
