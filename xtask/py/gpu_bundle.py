@@ -260,4 +260,5 @@ def main():
     return 1 if bad or not rows + compared else 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

@@ -14,7 +14,7 @@ use std::path::Path;
 /// The binaries.
 const BINARIES: [&str; 2] = ["prlx", "libprlx_preload.so"];
 /// The scripts.
-const SCRIPTS: [&str; 2] = ["gpu_bundle.py", "gpu_programs.py"];
+const SCRIPTS: [&str; 3] = ["gpu_bundle.py", "gpu_programs.py", "gpu_probes.py"];
 /// The newest glibc that the binaries may need: Ubuntu 22.04's.
 const GLIBC: (u32, u32) = (2, 35);
 /// Bytes of the bundle.
@@ -60,6 +60,7 @@ pub fn run(args: &[String]) -> Result<()> {
     }
     copy(&root().join("tests/kernels"), &bundle.join("kernels"), &KINDS)?;
     copy(&root().join("examples"), &bundle.join("examples"), &KINDS)?;
+    copy(&root().join("tests/cases/probe"), &bundle.join("probes"), &["prlx"])?;
     copy(&root().join("tests/programs/cuda"), &bundle.join("programs"), &SOURCES)?;
     overhead(&root().join("bench/overhead"), &bundle.join("overhead"))?;
     fs::create_dir_all(bundle.join("approx"))?;

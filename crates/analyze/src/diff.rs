@@ -167,8 +167,15 @@ impl Report {
     /// Compares what one process did on both sides, and adds it.
     ///
     /// # Errors
-    /// When a module is ill-formed, or the streams are damaged.
+    /// When a module is ill-formed, the streams are damaged, or a recording is of a probe program.
     pub fn add(&mut self, traces: [&Trace; 2], options: &DiffOptions) -> Result<(), Error> {
+        for (trace, side) in traces.iter().zip(["A", "B"]) {
+            // What has no streams would agree with everything.
+            if trace.launches.iter().any(|r| r.launch.level == Level::Probe) {
+                let what = "it is of a probe program: tables, and nothing to compare; `prlx probe show` prints them";
+                return Err(Error::new(side, what));
+            }
+        }
         if self.processes.is_empty() {
             self.producers = traces.map(|t| t.producer.clone());
         }

@@ -3,6 +3,7 @@
 //! Parsing has no side effects; each command's work is in `commands/`.
 
 mod prlx;
+mod probe;
 
 use std::ffi::OsString;
 use std::ops::Range;
@@ -21,6 +22,7 @@ use prlx_trace::check::Check;
 use prlx_trace::kernel::SiteClass;
 
 pub use prlx::PrlxArgs;
+pub use probe::{ProbeArgs, ProbeCheckArgs, ProbeCommand, ProbeExplainArgs, ProbeShowArgs, TallyArgs};
 
 /// Two runs of a GPU kernel were meant to agree: where did they first part, in which lanes, and why?
 #[derive(Parser, Debug)]
@@ -66,6 +68,8 @@ pub enum Command {
     Query(QueryArgs),
     /// Measure what recording costs a kernel here, at each level
     Cost(CostArgs),
+    /// Ask a kernel anything: a small program counts, sums and keeps what you name
+    Probe(ProbeArgs),
     /// Write the recorder's code into PTX
     Instrument(InstrumentArgs),
     /// Show what is in a file: PTX, cubin, fatbin, program, launch file or recording

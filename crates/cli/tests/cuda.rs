@@ -273,3 +273,23 @@ fn the_bundles_script_measures_cost() {
     }
     assert!(folder.join("overhead.json").is_file());
 }
+
+#[test]
+fn probes_keep_what_they_keep_on_the_cpu_device() {
+    // A tab is no end of a word here.
+    let programs = [
+        "branch{@n[line,taken]++;}inst:st.global{@bytes[line]=sum(size);@big[lane]=max(tid.x);}",
+        "record\t@r(x:u32)per\twarp\tkeep\t2;inst:ld.global{save\t@r(tid.x);}kernel:end{@t=lhist(tid.x,0,128,32);}",
+        "branch-efficiency",
+        // Of Neutrino's.
+        "-f tests/cases/neutrino/gmem-bytes.toml",
+    ];
+    for program in programs {
+        let of = |device: &str| prlx(&format!("probe {program} examples/threshold/good.toml --json {device}"), &[]);
+        let (gpu, cpu, hooks) = (of("--device cuda"), of("--device cpu --rewritten"), of("--device cpu"));
+        assert_eq!(gpu.0, 0, "{}", gpu.2);
+        assert!(gpu.1.contains("prlx-tallies") && gpu.1.contains("\"rows\": [\n        {"), "{}", gpu.1);
+        assert_eq!(gpu.1, cpu.1, "{program}");
+        assert_eq!(gpu.1, hooks.1, "{program}");
+    }
+}

@@ -17,6 +17,7 @@ pub mod prlx;
 pub mod repeats;
 pub mod schedules;
 pub mod tables;
+pub mod tallies;
 mod text;
 pub mod timeline;
 #[cfg(feature = "tui")]
@@ -31,5 +32,6 @@ pub use json::{json, read_json};
 pub use launches::{kernels, launches};
 pub use repeats::{repeats, repeats_json};
 pub use schedules::{schedules, schedules_json};
-pub use text::paint::clean as safe;
+pub use tallies::{tallies, tallies_csv, tallies_html, tallies_json};
+pub use text::paint::{clean as safe, clean_lines as safe_lines};
 pub use text::{Style, text};

@@ -12,6 +12,7 @@ mod body;
 pub mod code;
 mod elide;
 pub mod eval;
+mod land;
 pub mod lang;
 mod lower;
 pub mod neutrino;
@@ -31,5 +32,6 @@ mod trips;
 mod waits;
 mod window;
 
+pub use land::{Landing, instead};
 pub use place::check_capacity;
 pub use plan::{Action, At, Counter, Filter, Fold, FunctionPlan, Insertion, Kept, Missed, Plan, Program, Var};

@@ -10,6 +10,7 @@ mod doctor;
 mod inspect;
 mod instrument;
 mod merge;
+mod probe;
 #[cfg(feature = "query")]
 mod query;
 mod record;
@@ -37,6 +38,7 @@ pub fn run(command: Command, ui: &Ui) -> Result<ExitCode> {
         #[cfg(feature = "query")]
         Command::Query(args) => query::run(&args, ui),
         Command::Cost(args) => cost::run(&args, ui),
+        Command::Probe(args) => probe::run(&args, ui),
         Command::Instrument(args) => instrument::run(&args, ui),
         Command::Inspect(args) => inspect::run(&args, ui),
         Command::Doctor(args) => doctor::run(&args, ui),

@@ -66,7 +66,7 @@ pub(crate) fn esc(text: &str) -> String {
 }
 
 /// An element with classes and what is in it.
-fn el(tag: &str, class: &str, inside: impl Display) -> String {
+pub(crate) fn el(tag: &str, class: &str, inside: impl Display) -> String {
     if class.is_empty() {
         format!("<{tag}>{inside}</{tag}>")
     } else {

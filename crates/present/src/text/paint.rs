@@ -67,6 +67,11 @@ pub fn clean(text: &str) -> String {
     out
 }
 
+/// The same of several lines.
+pub fn clean_lines(text: &str) -> String {
+    text.split('\n').map(clean).collect::<Vec<_>>().join("\n")
+}
+
 /// `text` in at most `width` characters; what is cut off is marked.
 pub(crate) fn clip(text: &str, width: usize) -> String {
     if text.chars().count() <= width {

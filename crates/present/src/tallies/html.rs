@@ -1,0 +1,207 @@
+//! Tables as one page that needs nothing else: bars, and source listings in which lines are as warm as their values.
+//!
+//! Holds: every text from a trace is escaped; the page's policy forbids it to load anything; same input, same bytes.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use prlx_trace::kernel::Scalar;
+use prlx_trace::table::Aggregate;
+
+use super::text::{below, percent};
+use super::{Bucket, Key, Names, Row, Table, Tallies, last_name, mean};
+use crate::html::{el, esc};
+use crate::text::paint::{count, number};
+
+/// Rows of a table.
+const ROWS: usize = 10_000;
+/// Histograms of a table.
+const HISTOGRAMS: usize = 200;
+/// Lines around a warm one that are shown of files longer than [`WHOLE`].
+const AROUND: usize = 12;
+/// Lines of a file that is shown whole.
+const WHOLE: usize = 2000;
+
+/// Writes all tables as a page under `title`.
+///
+/// # Errors
+/// Those of `out`.
+pub fn tallies_html(out: &mut impl Write, kept: &Tallies, title: &str) -> io::Result<()> {
+    let names = Names::of(kept);
+    let mut body = el("header", "", el("h1", "", esc(title)));
+    for table in &kept.tables {
+        body += &el("section", "", section(kept, table, &names));
+    }
+    for missed in kept.missed.iter().filter(|m| m.tables.is_empty()) {
+        body += &el("p", "gaps", esc(&missed.what));
+    }
+    write!(
+        out,
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
+         <title>{}</title>\n<style>\n{}{}</style>\n</head>\n<body>\n{}\n</body>\n</html>\n",
+        esc(title),
+        include_str!("../html/page.css"),
+        include_str!("page.css"),
+        el("main", "", body),
+    )
+}
+
+fn section(kept: &Tallies, table: &Table, names: &Names) -> String {
+    let rows = if table.is_records() { ("record", "records") } else { ("row", "rows") };
+    let said = format!("{}, {}", table.what(), count(table.rows.len() as u64, rows.0, rows.1));
+    let mut out = el("h2", "", esc(&table.heading()) + " " + &el("small", "faint", esc(&said)));
+    if table.rows.is_empty() {
+        out += &el("p", "faint", "nothing came here");
+    } else if table.is_histogram() {
+        out += &histograms(table, names);
+    } else {
+        out += &listing(kept, table);
+        out += &columns(kept, table, names);
+    }
+    for said in below(kept, table) {
+        out += &el("p", "gaps", esc(&said));
+    }
+    out + "\n"
+}
+
+/// How warm a row is: its value, where that has one and is not below 0.
+fn heat(table: &Table, row: &Row) -> Option<f64> {
+    let ty = table.ty();
+    let of = |bits: u64| match ty {
+        Scalar::F64 => f64::from_bits(bits),
+        Scalar::S64 => bits.cast_signed() as f64,
+        _ => bits as f64,
+    };
+    let heat = match (table.aggregate, row.cells.as_slice()) {
+        (Aggregate::Count, [n]) => *n as f64,
+        (Aggregate::Sum, [sum]) => of(*sum),
+        (Aggregate::Min | Aggregate::Max, [_, value]) => of(*value),
+        (Aggregate::Avg, [n, sum]) => mean(*n, *sum, ty),
+        _ => return None,
+    };
+    (heat.is_finite() && heat >= 0.0).then_some(heat)
+}
+
+/// A bar, `part` of the whole width long.
+fn bar(part: f64) -> String {
+    format!("<span class=\"bar\"><span style=\"width:{:.1}%\"></span></span>", part.clamp(0.0, 1.0) * 100.0)
+}
+
+fn columns(kept: &Tallies, table: &Table, names: &Names) -> String {
+    let total = table.total();
+    let most = table.rows.iter().filter_map(|r| heat(table, r)).fold(0.0, f64::max);
+    let bars = most > 0.0 && !table.keys.is_empty();
+    let mut head: String = table.keys.iter().map(|k| el("th", "", esc(&k.name))).collect();
+    head.extend(table.columns().iter().map(|c| el("th", "num", esc(c))));
+    if bars {
+        head += "<th></th><th></th>";
+    }
+    let mut rows = String::new();
+    for row in table.rows.iter().take(ROWS) {
+        let mut line = String::new();
+        for key in &row.keys {
+            let source = match key {
+                Key::Line(path, n) => kept.source(path, *n).map(|s| el("code", "faint", esc(s))),
+                _ => None,
+            };
+            let class = if key.is_number() { "num" } else { "" };
+            line += &el("td", class, esc(&names.key(key)) + "  " + &source.unwrap_or_default());
+        }
+        line.extend(table.cells(&row.cells).iter().map(|c| el("td", "num", esc(c))));
+        if bars {
+            let share = table.share(row, total).map(percent).unwrap_or_default();
+            line += &el("td", "num faint", share);
+            line += &el("td", "", heat(table, row).map(|h| bar(h / most)).unwrap_or_default());
+        }
+        rows += &el("tr", "", line);
+    }
+    let more = table.rows.len().saturating_sub(ROWS);
+    let more = if more > 0 { el("p", "faint", format!("and {} more", number(more as u64))) } else { String::new() };
+    let all = format!("<table class=\"list\"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>");
+    el("div", "scroll", all) + &more
+}
+
+/// Files of the lines that a table is keyed by, with their values beside them.
+fn listing(kept: &Tallies, table: &Table) -> String {
+    let mut files: BTreeMap<&str, BTreeMap<u32, Vec<&Row>>> = BTreeMap::new();
+    for row in &table.rows {
+        for key in &row.keys {
+            if let Key::Line(path, line) = key {
+                files.entry(path).or_default().entry(*line).or_default().push(row);
+            }
+        }
+    }
+    // A line may have several rows, if there are other keys: they come together as values do.
+    let value = |rows: &[&Row]| {
+        let mut cells = vec![0; rows.first().map_or(0, |r| r.cells.len())];
+        rows.iter().for_each(|r| table.aggregate.merge(&mut cells, &r.cells, table.ty()));
+        Row { keys: Vec::new(), cells }
+    };
+    let mut out = String::new();
+    for (path, lines) in files {
+        let Some(text) = kept.sources.get(path) else { continue };
+        let values: BTreeMap<u32, Row> = lines.iter().map(|(line, rows)| (*line, value(rows))).collect();
+        let most = values.values().filter_map(|r| heat(table, r)).fold(0.0, f64::max);
+        let all = text.lines().count();
+        let near = |i: usize| all <= WHOLE || values.keys().any(|m| (*m as usize).abs_diff(i + 1) <= AROUND);
+        let (mut rows, mut hidden) = (String::new(), false);
+        for (i, line) in text.lines().enumerate() {
+            if !near(i) {
+                hidden = true;
+                continue;
+            }
+            if std::mem::take(&mut hidden) {
+                rows += "<tr class=\"gap\"><th>⋮</th><td></td><td></td></tr>";
+            }
+            let row = values.get(&(i as u32 + 1));
+            let warmth = row.and_then(|r| heat(table, r)).filter(|_| most > 0.0).map_or(0.0, |h| h / most);
+            let said = row.and_then(|r| table.cells(&r.cells).into_iter().next()).unwrap_or_default();
+            let style = match warmth > 0.0 {
+                true => format!(" style=\"--heat:{:.0}%\"", 8.0 + 52.0 * warmth),
+                false => String::new(),
+            };
+            let class = if warmth > 0.0 { " class=\"warm\"" } else { "" };
+            let _ = write!(
+                rows,
+                "<tr{class}{style}><th>{}</th><td class=\"num\">{}</td><td><code>{}</code></td></tr>",
+                i + 1,
+                esc(&said),
+                esc(line)
+            );
+        }
+        let name = el("h4", "", esc(last_name(path)) + " " + &el("small", "faint", esc(path)));
+        out += &el("div", "source", name + &el("div", "code", el("table", "", rows)));
+    }
+    out
+}
+
+fn histograms(table: &Table, names: &Names) -> String {
+    let mut out = String::new();
+    for row in table.rows.iter().take(HISTOGRAMS) {
+        let keys = table.keys.iter().zip(&row.keys).map(|(f, k)| format!("{} {}", f.name, names.key(k)));
+        let keys: Vec<String> = keys.collect();
+        let buckets = table.buckets(&row.cells);
+        let most = buckets.iter().map(|b| b.count).max().unwrap_or(1).max(1) as f64;
+        let line = |b: &Bucket| {
+            let cells = [
+                el("td", "", esc(&b.label())),
+                el("td", "num", number(b.count)),
+                el("td", "", bar(b.count as f64 / most)),
+            ];
+            el("tr", "", cells.concat())
+        };
+        let rows: String = buckets.iter().map(line).collect();
+        if !keys.is_empty() {
+            out += &el("h3", "", esc(&keys.join(", ")));
+        }
+        out += &el("table", "list", rows);
+    }
+    let more = table.rows.len().saturating_sub(HISTOGRAMS);
+    if more > 0 {
+        out += &el("p", "faint", format!("and {} more", number(more as u64)));
+    }
+    out
+}

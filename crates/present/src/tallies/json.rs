@@ -1,0 +1,210 @@
+//! Tables for programs: one JSON document, or CSV of one table. docs/tallies.md says what is in them.
+
+use std::io::{self, Write};
+
+use prlx_trace::kernel::Scalar;
+use prlx_trace::table::{Aggregate, Field, Shown};
+use serde_json::{Map, Value, json};
+
+use super::{Key, Row, Table, Tallies, mean};
+
+/// What the document says it is.
+const FORMAT: &str = "prlx-tallies";
+/// Raised when a key changes its meaning or goes away.
+const VERSION: u32 = 1;
+
+/// Writes all tables whole, as JSON.
+///
+/// # Errors
+/// Those of `out`.
+pub fn tallies_json(out: &mut impl Write, kept: &Tallies) -> io::Result<()> {
+    let tables: Vec<Value> = kept.tables.iter().map(|t| table(kept, t)).collect();
+    let missed: Vec<Value> = kept.missed.iter().map(|m| json!({ "tables": m.tables, "what": m.what })).collect();
+    let all = json!({ "format": FORMAT, "version": VERSION, "tables": tables, "missed": missed });
+    serde_json::to_writer_pretty(&mut *out, &all)?;
+    writeln!(out)
+}
+
+fn table(kept: &Tallies, table: &Table) -> Value {
+    let (aggregate, more) = match table.aggregate {
+        Aggregate::Count => ("count", json!({})),
+        Aggregate::Sum => ("sum", json!({})),
+        Aggregate::Min => ("min", json!({})),
+        Aggregate::Max => ("max", json!({})),
+        Aggregate::Avg => ("avg", json!({})),
+        Aggregate::Hist => ("hist", json!({})),
+        Aggregate::Lhist { low, step, steps } => ("lhist", json!({ "low": low, "step": step, "steps": steps })),
+        Aggregate::Record { keep, last } => ("record", json!({ "keep": keep, "last": last })),
+    };
+    let field = |f: &Field| json!({ "name": f.name, "type": f.ty.name(), "shown": shown(f.shown) });
+    let keys: Vec<Value> = table.keys.iter().map(field).collect();
+    let values: Vec<Value> = table.values.iter().map(field).collect();
+    let rows: Vec<Value> = table.rows.iter().map(|r| row(kept, table, r)).collect();
+    let mut all = Map::new();
+    all.insert("name".into(), json!(table.name));
+    all.insert("aggregate".into(), json!(aggregate));
+    if let Value::Object(more) = more {
+        all.extend(more);
+    }
+    all.insert("keys".into(), json!(keys));
+    all.insert("values".into(), json!(values));
+    all.insert("rows".into(), json!(rows));
+    all.insert("lost".into(), json!(table.lost));
+    Value::Object(all)
+}
+
+fn shown(shown: Shown) -> &'static str {
+    match shown {
+        Shown::Number => "number",
+        Shown::Address => "address",
+        Shown::Word => "text",
+        Shown::Site => "site",
+        Shown::Line => "line",
+    }
+}
+
+fn row(kept: &Tallies, table: &Table, row: &Row) -> Value {
+    let keys: Vec<Value> = row.keys.iter().map(|k| key(kept, k)).collect();
+    let ty = table.ty();
+    let mut all = Map::new();
+    all.insert("key".into(), json!(keys));
+    match (table.aggregate, row.cells.as_slice()) {
+        (Aggregate::Count, [n]) => drop(all.insert("count".into(), json!(n))),
+        (Aggregate::Sum, [sum]) => drop(all.insert("sum".into(), number(*sum, ty))),
+        (Aggregate::Min | Aggregate::Max, [n, value]) => {
+            let name = if table.aggregate == Aggregate::Min { "min" } else { "max" };
+            all.insert(name.into(), number(*value, ty));
+            all.insert("count".into(), json!(n));
+        }
+        (Aggregate::Avg, [n, sum]) => {
+            all.insert("avg".into(), float(mean(*n, *sum, ty)));
+            all.insert("sum".into(), number(*sum, ty));
+            all.insert("count".into(), json!(n));
+        }
+        (Aggregate::Record { .. }, cells) => {
+            let fields = cells.iter().zip(&table.values);
+            let fields: Map<String, Value> =
+                fields.map(|(bits, field)| (field.name.clone(), number(*bits, field.ty))).collect();
+            all.insert("fields".into(), Value::Object(fields));
+        }
+        (_, cells) => {
+            let bucket = |b: super::Bucket| {
+                // Beyond 64 bits there is one bound: the end of what integers can be.
+                let bound = |n: Option<i128>| match n {
+                    None => Value::Null,
+                    Some(n) => {
+                        i64::try_from(n).map(Value::from).or(u64::try_from(n).map(Value::from)).unwrap_or_default()
+                    }
+                };
+                json!({ "low": bound(b.low), "high": bound(b.high), "count": b.count })
+            };
+            let buckets: Vec<Value> = table.buckets(cells).into_iter().map(bucket).collect();
+            all.insert("buckets".into(), json!(buckets));
+        }
+    }
+    Value::Object(all)
+}
+
+fn key(kept: &Tallies, key: &Key) -> Value {
+    match key {
+        Key::Int(n) => i64::try_from(*n).map(Value::from).or(u64::try_from(*n).map(Value::from)).unwrap_or_default(),
+        Key::Float(_, bits) => float(f64::from_bits(*bits)),
+        Key::Address(at) => json!(format!("{at:#x}")),
+        Key::Word(text) | Key::Recording(_, text) => json!(text),
+        Key::Line(path, line) => json!({ "file": path, "line": line, "text": kept.source(path, *line) }),
+        Key::Site(path, line, text) => json!({ "file": path, "line": line, "text": text }),
+    }
+}
+
+fn number(bits: u64, ty: Scalar) -> Value {
+    match ty {
+        Scalar::F64 => float(f64::from_bits(bits)),
+        Scalar::S64 => json!(bits.cast_signed()),
+        _ => json!(bits),
+    }
+}
+
+/// JSON has no infinities and no NaN: they are texts.
+fn float(x: f64) -> Value {
+    if x.is_finite() { json!(x) } else { json!(x.to_string()) }
+}
+
+/// Writes one table as CSV, a head and a line for each row; of a histogram one for each bucket.
+///
+/// # Errors
+/// Those of `out`.
+pub fn tallies_csv(out: &mut impl Write, table: &Table) -> io::Result<()> {
+    let mut head: Vec<String> = Vec::new();
+    for key in &table.keys {
+        match key.shown {
+            Shown::Line => head.extend(["file".to_owned(), "line".to_owned()]),
+            Shown::Site => head.extend(["file".to_owned(), "line".to_owned(), "instruction".to_owned()]),
+            _ => head.push(key.name.clone()),
+        }
+    }
+    let own: &[&str] = match table.aggregate {
+        Aggregate::Count => &["count"],
+        Aggregate::Sum => &["sum"],
+        Aggregate::Min => &["min", "count"],
+        Aggregate::Max => &["max", "count"],
+        Aggregate::Avg => &["avg", "sum", "count"],
+        Aggregate::Hist | Aggregate::Lhist { .. } => &["low", "high", "count"],
+        Aggregate::Record { .. } => &[],
+    };
+    head.extend(own.iter().map(|&name| name.to_owned()));
+    if table.is_records() {
+        head.extend(table.values.iter().map(|v| v.name.clone()));
+    }
+    line(out, head)?;
+    let ty = table.ty();
+    for row in &table.rows {
+        let keys: Vec<String> = row.keys.iter().zip(&table.keys).flat_map(|(k, f)| csv_key(k, f)).collect();
+        let mut put = |cells: Vec<String>| line(out, keys.iter().cloned().chain(cells));
+        match (table.aggregate, row.cells.as_slice()) {
+            (Aggregate::Min | Aggregate::Max, [n, value]) => put(vec![plain(*value, ty), n.to_string()])?,
+            (Aggregate::Avg, [n, sum]) => {
+                put(vec![mean(*n, *sum, ty).to_string(), plain(*sum, ty), n.to_string()])?;
+            }
+            (Aggregate::Hist | Aggregate::Lhist { .. }, cells) => {
+                for b in table.buckets(cells) {
+                    let bound = |n: Option<i128>| n.map(|n| n.to_string()).unwrap_or_default();
+                    put(vec![bound(b.low), bound(b.high), b.count.to_string()])?;
+                }
+            }
+            (Aggregate::Record { .. }, cells) => {
+                put(cells.iter().zip(&table.values).map(|(bits, field)| plain(*bits, field.ty)).collect())?;
+            }
+            (_, cells) => put(cells.iter().map(|c| plain(*c, ty)).collect())?,
+        }
+    }
+    Ok(())
+}
+
+fn csv_key(key: &Key, field: &Field) -> Vec<String> {
+    match key {
+        Key::Int(n) => vec![n.to_string()],
+        Key::Float(_, bits) => vec![f64::from_bits(*bits).to_string()],
+        Key::Address(at) => vec![format!("{at:#x}")],
+        Key::Word(text) if field.shown == Shown::Line => vec![text.clone(), String::new()],
+        Key::Word(text) | Key::Recording(_, text) => vec![text.clone()],
+        Key::Line(path, line) => vec![path.clone(), line.to_string()],
+        Key::Site(path, line, text) => vec![path.clone(), line.to_string(), text.clone()],
+    }
+}
+
+fn plain(bits: u64, ty: Scalar) -> String {
+    match ty {
+        Scalar::F64 => f64::from_bits(bits).to_string(),
+        Scalar::S64 => bits.cast_signed().to_string(),
+        _ => bits.to_string(),
+    }
+}
+
+/// A line of CSV, as RFC 4180 has it but for the end of lines.
+fn line(out: &mut impl Write, cells: impl IntoIterator<Item = String>) -> io::Result<()> {
+    let quoted = cells.into_iter().map(|cell| match cell.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", cell.replace('"', "\"\"")),
+        false => cell,
+    });
+    writeln!(out, "{}", quoted.collect::<Vec<_>>().join(","))
+}

@@ -1,0 +1,265 @@
+//! Tables as they are read, from recordings made by hand.
+
+use prlx_trace::FileId;
+use prlx_trace::ModuleId;
+use prlx_trace::kernel::{Loc, SourceFile};
+
+use super::*;
+use crate::Style;
+
+/// A module of one file, each of whose lines is a location, with tables.
+fn module(path: &str, tables: Vec<table::Table>) -> Module {
+    let text = "float x = a[i];\nb[i] = x, \"y\";\n\tif (x < 0) <b>;\n";
+    let loc = |line| Loc { file: FileId(0), line, ..Loc::default() };
+    Module {
+        files: vec![SourceFile { path: path.to_owned(), text: Some(text.to_owned()) }],
+        locs: vec![loc(1), loc(2), loc(3), Loc { column: 7, ..loc(1) }],
+        tables,
+        ..Module::default()
+    }
+}
+
+fn key(name: &str, shown: Shown) -> Field {
+    Field { name: name.to_owned(), ty: Scalar::U32, shown }
+}
+
+fn of(name: &str, keys: Vec<Field>, aggregate: Aggregate, ty: Scalar) -> table::Table {
+    let value = Field { name: "value".to_owned(), ty, shown: Shown::Number };
+    let values = if aggregate == Aggregate::Count { Vec::new() } else { vec![value] };
+    table::Table { name: name.to_owned(), keys, aggregate, values, words: Vec::new() }
+}
+
+fn tally(rows: &[(&[u64], &[u64])], lost: u64) -> Tally {
+    let row = |(key, cells): &(&[u64], &[u64])| table::Row { key: key.to_vec(), cells: cells.to_vec() };
+    Tally { module: ModuleId(0), table: 0, launches: None, rows: rows.iter().map(row).collect(), lost }
+}
+
+fn trace(module: Module, tallies: Vec<Tally>) -> Trace {
+    Trace { modules: vec![module], tallies, ..Trace::default() }
+}
+
+/// What a table of one recording looks like.
+fn shown(table: table::Table, tallies: Vec<Tally>, top: usize) -> String {
+    let trace = trace(module("src/a.cu", vec![table]), tallies);
+    text(&Tallies::of(&[("a".to_owned(), &trace)]), top)
+}
+
+fn text(kept: &Tallies, top: usize) -> String {
+    let mut out = Vec::new();
+    tallies(&mut out, kept, top, &Style::default()).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+/// Lines without the first line break, and without the indentation that they share.
+fn lines(text: &str) -> String {
+    let text = text.trim_start_matches('\n').trim_end_matches(' ');
+    let indent = text.lines().filter(|l| !l.trim().is_empty()).map(|l| l.len() - l.trim_start().len()).min();
+    text.lines().map(|l| l.get(indent.unwrap_or(0)..).unwrap_or_default().to_owned() + "\n").collect()
+}
+
+#[test]
+fn rows_that_read_the_same_are_one() {
+    let table = || of("bytes", vec![key("line", Shown::Line)], Aggregate::Sum, Scalar::U32);
+    // Locations 0 and 3 are of one line; the second module has another file of that name.
+    let a = trace(module("src/a.cu", vec![table()]), vec![tally(&[(&[0], &[4096]), (&[2], &[1]), (&[3], &[1000])], 0)]);
+    let b = trace(module("lib/a.cu", vec![table()]), vec![tally(&[(&[1], &[2048])], 3)]);
+    let mut kept = Tallies::of(&[("a".to_owned(), &a), ("b".to_owned(), &b)]);
+    let missed = |what: &str, table: &str| Missed { tables: vec![table.to_owned()], what: what.to_owned() };
+    kept.missed = vec![missed("nothing of `wgmma`", "bytes"), missed("not here", "other")];
+    let want = "
+        @bytes[line]  sum of bytes, 3 rows, 7,145 in all
+          line        bytes
+          src/a.cu:1  5,096  71.3 %  float x = a[i];
+          lib/a.cu:2  2,048  28.7 %  b[i] = x, \"y\";
+          src/a.cu:3      1   0.0 %  if (x < 0) <b>;
+          3 values found no room: rows are missing, or hold too little
+          nothing of `wgmma`
+        ";
+    assert_eq!(text(&kept, 20), lines(want));
+    assert_eq!(kept.lost(), 3);
+    let kept = Tallies::of(&[("a".to_owned(), &a)]);
+    let want = "
+        @bytes[line]  sum of bytes, 2 rows, 5,097 in all
+          line     bytes
+          a.cu:1   5,096  100.0 %  float x = a[i];
+          1 other      1    0.0 %
+        ";
+    assert_eq!(text(&kept, 1), lines(want));
+}
+
+#[test]
+fn values_have_their_types() {
+    let minus = |n: i64| n.cast_unsigned();
+    let sm = || vec![key("sm", Shown::Number)];
+    let table = of("", sm(), Aggregate::Min, Scalar::S32);
+    let rows = tally(&[(&[0], &[2, minus(-1_500)]), (&[1], &[9, minus(-7_000_000)]), (&[10], &[1, 3])], 0);
+    let want = "
+        @[sm]  least, 3 rows
+          sm       least  values
+           1  -7,000,000       9
+           0      -1,500       2
+          10           3       1
+        ";
+    assert_eq!(shown(table, vec![rows], 20), lines(want));
+    let table = of("took_ns", Vec::new(), Aggregate::Avg, Scalar::F32);
+    let rows = || tally(&[(&[], &[3, 10.0f64.to_bits()])], 0);
+    let want = "
+        @took_ns  mean of ns
+          mean ns  values
+            3.333       6
+        ";
+    assert_eq!(shown(table, vec![rows(), rows()], 20), lines(want));
+    let table = of("n", Vec::new(), Aggregate::Count, Scalar::U64);
+    assert_eq!(shown(table.clone(), vec![tally(&[(&[], &[12_345])], 0)], 20), "@n  count\n  12,345\n");
+    assert_eq!(shown(table, vec![], 20), "@n  count\n  nothing came here\n");
+    // One module sums integers, the other floats.
+    let table = |ty| of("s", Vec::new(), Aggregate::Sum, ty);
+    let whole = trace(module("a.cu", vec![table(Scalar::S32)]), vec![tally(&[(&[], &[minus(-2)])], 0)]);
+    let half = trace(module("a.cu", vec![table(Scalar::F32)]), vec![tally(&[(&[], &[0.5f64.to_bits()])], 0)]);
+    let kept = Tallies::of(&[("a".to_owned(), &whole), ("b".to_owned(), &half)]);
+    assert_eq!(text(&kept, 20), "@s  sum\n  -1.5\n");
+}
+
+#[test]
+fn histograms_have_bars() {
+    let mut cells = vec![0; Aggregate::Hist.cells(1)];
+    (cells[1], cells[4], cells[12]) = (2, 1_000, 1);
+    let table = of("sizes", Vec::new(), Aggregate::Hist, Scalar::U32);
+    let want = "
+        @sizes  histogram
+          [0]             2 |@                                       |
+          [1]             0 |                                        |
+          [2, 4)          0 |                                        |
+          [4, 8)      1,000 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@|
+          [8, 16)         0 |                                        |
+          [16, 32)        0 |                                        |
+          [32, 64)        0 |                                        |
+          [64, 128)       0 |                                        |
+          [128, 256)      0 |                                        |
+          [256, 512)      0 |                                        |
+          [512, 1K)       0 |                                        |
+          [1K, 2K)        1 |@                                       |
+        ";
+    assert_eq!(shown(table, vec![tally(&[(&[], &cells)], 0)], 20), lines(want));
+    let steps = Aggregate::Lhist { low: -4, step: 4, steps: 2 };
+    let table = of("d", vec![key("cta", Shown::Number)], steps, Scalar::S32);
+    let rows = tally(&[(&[2], &[0, 1, 3, 0]), (&[10], &[1, 0, 0, 1])], 0);
+    let want = "
+        @d[cta]  histogram, 2 rows
+          cta 2
+          [-4, 0)  1 |@@@@@@@@@@@@@                           |
+          [0, 4)   3 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@|
+
+          cta 10
+          (..., -4)  1 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@|
+          [-4, 0)    0 |                                        |
+          [0, 4)     0 |                                        |
+          [4, ...)   1 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@|
+        ";
+    assert_eq!(shown(table, vec![rows], 20), lines(want));
+}
+
+/// Records of warps with two fields.
+fn sched() -> table::Table {
+    let field = |name: &str, ty| Field { name: name.to_owned(), ty, shown: Shown::Number };
+    table::Table {
+        name: "sched".to_owned(),
+        keys: vec![field("warp", Scalar::U64), field("nth", Scalar::U64)],
+        aggregate: Aggregate::Record { keep: 2, last: false },
+        values: vec![field("start", Scalar::U64), field("x", Scalar::F32)],
+        words: Vec::new(),
+    }
+}
+
+#[test]
+fn records_stay_apart() {
+    let launch = |n: u64, rows: &[(&[u64], &[u64])], lost| Tally { launches: Some((n, n)), ..tally(rows, lost) };
+    let half = 0.5f64.to_bits();
+    let first = launch(0, &[(&[0, 0], &[1_000, half]), (&[10, 0], &[7, half]), (&[10, 1], &[8, half])], 4);
+    let want = "
+        @sched  records, the first 2 of each warp, 3 records
+          warp  nth  start    x
+             0    0  1,000  0.5
+            10    0      7  0.5
+          and 1 more
+          4 more records were made, and not kept
+        ";
+    assert_eq!(shown(sched(), vec![first.clone()], 2), lines(want));
+    let second = launch(3, &[(&[0, 0], &[9, half])], 0);
+    let a = trace(module("a.cu", vec![sched()]), vec![first, second.clone()]);
+    let b = trace(module("a.cu", vec![sched()]), vec![second]);
+    let kept = Tallies::of(&[("good".to_owned(), &a), ("bad".to_owned(), &b)]);
+    let want = "
+        @sched  records, the first 2 of each warp, 5 records
+          recording  launch  warp  nth  start    x
+          good            0     0    0  1,000  0.5
+          good            0    10    0      7  0.5
+          good            0    10    1      8  0.5
+          good            3     0    0      9  0.5
+          bad             3     0    0      9  0.5
+          4 more records were made, and not kept
+        ";
+    assert_eq!(text(&kept, 20), lines(want));
+    assert_eq!(kept.lost(), 0, "who asks for two has lost nothing of the third");
+    assert_eq!(csv(&kept.tables[0]).lines().nth(1), Some("good,0,0,0,1000,0.5"));
+}
+
+fn csv(table: &Table) -> String {
+    let mut out = Vec::new();
+    tallies_csv(&mut out, table).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn programs_get_all_of_it() {
+    let mut table = of("e", vec![key("opcode", Shown::Word), key("line", Shown::Line)], Aggregate::Max, Scalar::F64);
+    table.words = vec!["a\x1b[31m, \"b\"".to_owned()];
+    let rows = tally(&[(&[0, 2], &[3, f64::INFINITY.to_bits()])], 1);
+    let trace = trace(module("src/a.cu", vec![table]), vec![rows]);
+    let kept = Tallies::of(&[("a".to_owned(), &trace)]);
+    assert_eq!(csv(&kept.tables[0]), "opcode,file,line,max,count\n\"a\x1b[31m, \"\"b\"\"\",src/a.cu,3,inf,3\n");
+    let mut out = Vec::new();
+    tallies_json(&mut out, &kept).unwrap();
+    let all: serde_json::Value = serde_json::from_slice(&out).unwrap();
+    let want = serde_json::json!([{
+        "key": ["a\x1b[31m, \"b\"", { "file": "src/a.cu", "line": 3, "text": "if (x < 0) <b>;" }],
+        "max": "inf",
+        "count": 3,
+    }]);
+    assert_eq!((&all["tables"][0]["rows"], &all["tables"][0]["lost"]), (&want, &1.into()));
+    // A terminal is safe from names, and so is a page.
+    assert!(text(&kept, 20).contains("a\\u{1b}[31m, \"b\""));
+    let mut page = Vec::new();
+    tallies_html(&mut page, &kept, "<i>").unwrap();
+    let page = String::from_utf8(page).unwrap();
+    assert!(page.contains("<title>&lt;i&gt;</title>") && page.contains("if (x &lt; 0) &lt;b&gt;;"));
+    assert!(!page.contains("<b>;") && !page.contains('\x1b'));
+}
+
+#[test]
+fn pages_are_as_warm_as_their_values() {
+    let table = of("n", vec![key("line", Shown::Line)], Aggregate::Count, Scalar::U64);
+    let trace = trace(module("src/a.cu", vec![table]), vec![tally(&[(&[0], &[30]), (&[1], &[10])], 0)]);
+    let mut page = Vec::new();
+    tallies_html(&mut page, &Tallies::of(&[("a".to_owned(), &trace)]), "counts").unwrap();
+    let page = String::from_utf8(page).unwrap();
+    let warm = |line: u32, heat: u32, n: u64| {
+        page.contains(&format!("<tr class=\"warm\" style=\"--heat:{heat}%\"><th>{line}</th><td class=\"num\">{n}</td>"))
+    };
+    assert!(warm(1, 60, 30) && warm(2, 25, 10), "{page}");
+    assert!(page.contains("<tr><th>3</th><td class=\"num\"></td>"));
+    assert!(page.contains("<span style=\"width:33.3%\">"));
+}
+
+#[test]
+fn a_text_of_the_program_is_no_name_of_a_key() {
+    let mut table = of("n", vec![key("\"global\"", Shown::Word)], Aggregate::Count, Scalar::U64);
+    table.words = vec!["global".to_owned(), "shared".to_owned()];
+    let want = "
+        @n[text]  count, 2 rows, 4 in all
+          text    count
+          shared      3  75.0 %
+          global      1  25.0 %
+        ";
+    assert_eq!(shown(table, vec![tally(&[(&[0], &[1]), (&[1], &[3])], 0)], 20), lines(want));
+}

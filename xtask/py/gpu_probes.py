@@ -1,0 +1,106 @@
+"""Runs probe programs on a GPU and holds what they keep against the CPU device: gpu_probes.py [options]
+
+For every launch file of the corpus and every program of `probes/`: the rows and records that the program keeps on the GPU, where its code
+is in the kernel, against those of the CPU device, which watches the kernel itself. Then every tool in the box on every launch: whether it
+runs. Prints a table, writes probes.json, ends with 1 if anything is wrong. Needs `prlx` and Python 3.11 or newer; see docs/gpu.md.
+
+Kernels of schedule.txt legally do other things in every run: there only that it runs is looked at. Values of kernels whose floats are
+other ones on a GPU (approximate functions, tensor cores) may differ: where only the program `values` does, it counts as `bits`.
+"""
+
+import argparse
+import concurrent.futures
+import json
+import pathlib
+import subprocess
+import sys
+
+from gpu_bundle import listed
+
+
+def prlx(options, *words):
+    try:
+        done = subprocess.run([options.prlx, *words], capture_output=True, text=True, timeout=options.timeout)
+        return done.returncode, done.stdout, done.stderr.strip()
+    except subprocess.TimeoutExpired:
+        return -1, "", f"not done in {options.timeout} s"
+
+
+def tables(out):
+    """What was kept, by table; what the kernel itself prints comes first."""
+    return {t["name"]: {k: t[k] for k in ("rows", "lost")} for t in json.loads(out[out.find("{\n") :])["tables"]}
+
+
+def one(options, launch, lists):
+    name = f"{launch.parent.parent.name}/{launch.parent.name}"
+    target = launch.name.removeprefix("launch.").removesuffix("toml").rstrip(".")
+    row = {"kernel": f"{name}/{target}" if target else name, "wrong": [], "results": {}}
+    free, refused = lists
+    refused = {name, row["kernel"]} & set(refused)
+    for program in sorted(options.probes.glob("*.prlx")):
+        words = ["probe", "-f", str(program), str(launch), "--json", "--top", "1000000"]
+        code, out, said = prlx(options, *words, "--device", "cuda")
+        if code:
+            landed = "nowhere" not in said
+            row["results"][program.stem] = "fails" if landed else "nothing"
+            if landed:
+                row["wrong"].append(f"{program.stem}: {said[:400]}")
+            continue
+        row["results"][program.stem] = "ran"
+        if refused or name in free:
+            continue
+        code, cpu, said = prlx(options, *words, "--device", "cpu")
+        if code:
+            row["wrong"].append(f"{program.stem} on the CPU device: {said[:400]}")
+            continue
+        gpu, cpu = tables(out), tables(cpu)
+        differ = [t for t in cpu if gpu.get(t) != cpu[t]]
+        row["results"][program.stem] = "bits" if differ and program.stem == "values" else "differs" if differ else "same"
+        if differ and program.stem != "values":
+            pairs = zip(cpu[differ[0]]["rows"], gpu[differ[0]]["rows"])
+            row["wrong"].append(f"{program.stem}: @{differ[0]}: {next((p for p in pairs if p[0] != p[1]), 'rows')}"[:400])
+    for tool in options.tools:
+        code, _, said = prlx(options, "probe", tool, str(launch), "--json", "--device", "cuda")
+        landed = "nowhere" not in said
+        row["results"][tool] = "ran" if code == 0 else "fails" if landed else "nothing"
+        if code and landed:
+            row["wrong"].append(f"{tool}: {said[:400]}")
+    return row
+
+
+def main():
+    here = pathlib.Path(__file__).resolve().parent
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--prlx", default=str(here / "prlx"), help="the binary")
+    parser.add_argument("--kernels", type=pathlib.Path, default=here / "kernels", help="the corpus")
+    parser.add_argument("--probes", type=pathlib.Path, default=here / "probes", help="programs")
+    parser.add_argument("--tools", nargs="*", help="tools in the box [default: all]")
+    parser.add_argument("--only", default="", help="kernels whose name has this in it")
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("."), help="where results go")
+    parser.add_argument("--jobs", type=int, default=4, help="launches at a time")
+    parser.add_argument("--timeout", type=int, default=120, help="seconds for one command")
+    options = parser.parse_args()
+    if options.tools is None:
+        # The first section of the list.
+        section = prlx(options, "probe", "list")[1].split("\n\n")[0]
+        options.tools = [line.split()[0] for line in section.splitlines()[1:]]
+    lists = [listed(options.kernels / f) for f in ("schedule.txt", "refused.txt")]
+    launches = sorted(p for p in options.kernels.glob("*/*/launch*.toml") if options.only in str(p.parent))
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        rows = list(pool.map(lambda l: one(options, l, lists), launches))
+    (options.out / "probes.json").write_text(json.dumps(rows, indent=1))
+    columns = [p.stem for p in sorted(options.probes.glob("*.prlx"))] + options.tools
+    print("| program or tool | " + " | ".join(kinds := ["same", "bits", "ran", "nothing", "differs", "fails"]) + " |")
+    print("|---|" + "---|" * len(kinds))
+    for column in columns:
+        of = [r["results"].get(column) for r in rows]
+        print(f"| {column} | " + " | ".join(str(of.count(k)) for k in kinds) + " |")
+    wrong = [(r["kernel"], w) for r in rows for w in r["wrong"]]
+    print(f"\n{len(rows)} launches, {len(wrong)} wrong")
+    for kernel, what in wrong[:20]:
+        print(f"- {kernel}: {what}")
+    return 1 if wrong or not rows else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
