@@ -9,6 +9,7 @@ pub mod generate;
 pub mod image_read;
 pub mod instrument_vs_observe;
 pub mod launch_file;
+pub mod probe_program;
 pub mod ptx_read;
 #[path = "../../crates/cli/tests/support/mod.rs"]
 pub mod support;
