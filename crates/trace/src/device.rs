@@ -143,7 +143,7 @@ records! {
         given: u64,
         /// Address of a probe program's tables, or 0: they lie as [`crate::device::tables`] says.
         tables: u64,
-        /// Address of a probe program's records, or 0: [`Records::bytes`](tables::Records::bytes) a warp, for all warps of the launch.
+        /// Address of a probe program's records, or 0: [`tables::Records::warp`] bytes a warp, for all warps of the launch.
         records: u64,
         /// The launch's number in its process.
         launch: u64,
