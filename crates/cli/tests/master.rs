@@ -10,11 +10,13 @@
 //! with a target concerns that target's module, which `crates/emu/tests/corpus.rs` runs and this test does not).
 //! `PRLX_MASTER=name` runs the kernels whose folder name contains that text.
 
+#[path = "support/corpus.rs"]
+mod corpus;
 mod support;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use corpus::{kernels, label, list};
 use libtest_mimic::{Arguments, Failed, Trial};
 use prlx_driver::{ErrorKind, Job};
 use prlx_probe::Plan;
@@ -44,34 +46,6 @@ fn main() {
         }
     }
     libtest_mimic::run(&args, trials).exit();
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-fn kernels() -> Vec<PathBuf> {
-    let mut all = Vec::new();
-    for kind in ["cuda", "triton"] {
-        let Ok(entries) = std::fs::read_dir(root().join("tests/kernels").join(kind)) else { continue };
-        all.extend(entries.flatten().map(|e| e.path()).filter(|p| p.join("launch.toml").is_file()));
-    }
-    all.sort();
-    all
-}
-
-fn label(folder: &Path) -> String {
-    let part = |p: Option<&Path>| p.and_then(Path::file_name).and_then(|n| n.to_str()).unwrap_or_default().to_owned();
-    format!("{}/{}", part(folder.parent()), part(Some(folder)))
-}
-
-/// A list: by kernel (`kind/name`, or `kind/name/target`), the word that follows its name.
-fn list(file: &str) -> BTreeMap<String, String> {
-    let text = std::fs::read_to_string(root().join("tests/kernels").join(file)).unwrap_or_default();
-    let lines = text.lines().filter(|l| !l.starts_with('#')).map(|l| l.split_whitespace());
-    lines
-        .filter_map(|mut words| Some((words.next()?.to_owned(), words.next().unwrap_or_default().to_owned())))
-        .collect()
 }
 
 /// A kernel of the list is refused with the name of what is missing, and where.

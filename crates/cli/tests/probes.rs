@@ -6,10 +6,13 @@
 //! other things under other schedules (`tests/kernels/schedule.txt`) only have to run.
 //! `PRLX_MASTER=name` runs the kernels whose folder name contains that text.
 
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+#[path = "support/corpus.rs"]
+mod corpus;
+
+use std::path::Path;
 use std::sync::Arc;
 
+use corpus::{kernels, label, list, root};
 use libtest_mimic::{Arguments, Failed, Trial};
 use prlx_driver::{Driver, Job, RecordOptions, prepare};
 use prlx_emu::{Emulator, Options};
@@ -27,11 +30,11 @@ fn main() {
     let mut trials = Vec::new();
     for folder in kernels().into_iter().filter(|f| label(f).contains(&only)) {
         let name = label(&folder);
-        if refused.contains(&name) {
+        if refused.contains_key(&name) {
             continue;
         }
         for (program, text) in &programs {
-            let (folder, text, free) = (folder.clone(), text.clone(), free.contains(&name));
+            let (folder, text, free) = (folder.clone(), text.clone(), free.contains_key(&name));
             trials.push(Trial::test(format!("{name} {program}"), move || one(&folder, &text, free)));
         }
     }
@@ -43,25 +46,6 @@ fn emulator() -> Emulator {
     Emulator::new(Options { threads: 1, ..Options::default() })
 }
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-fn kernels() -> Vec<PathBuf> {
-    let mut all = Vec::new();
-    for kind in ["cuda", "triton"] {
-        let Ok(entries) = std::fs::read_dir(root().join("tests/kernels").join(kind)) else { continue };
-        all.extend(entries.flatten().map(|e| e.path()).filter(|p| p.join("launch.toml").is_file()));
-    }
-    all.sort();
-    all
-}
-
-fn label(folder: &Path) -> String {
-    let part = |p: Option<&Path>| p.and_then(Path::file_name).and_then(|n| n.to_str()).unwrap_or_default().to_owned();
-    format!("{}/{}", part(folder.parent()), part(Some(folder)))
-}
-
 /// The programs of `tests/cases/probe`: name and text.
 fn programs() -> Vec<(String, String)> {
     let Ok(entries) = std::fs::read_dir(root().join("tests/cases/probe")) else { return Vec::new() };
@@ -71,13 +55,6 @@ fn programs() -> Vec<(String, String)> {
         .collect();
     all.sort();
     all
-}
-
-/// The kernels of a list.
-fn list(file: &str) -> BTreeSet<String> {
-    let text = std::fs::read_to_string(root().join("tests/kernels").join(file)).unwrap_or_default();
-    let lines = text.lines().filter(|l| !l.starts_with('#'));
-    lines.filter_map(|l| l.split_whitespace().next()).map(str::to_owned).collect()
 }
 
 fn one(folder: &Path, text: &str, free: bool) -> Result<(), Failed> {

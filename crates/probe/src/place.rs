@@ -23,17 +23,19 @@ use crate::plan::{Action, At, Insertion, Plan};
 #[derive(Default)]
 pub(crate) struct Spots(BTreeMap<(u32, u8), Vec<Insertion>>);
 
-impl Spots {
-    fn key(at: At) -> (u32, u8) {
-        match at {
-            At::Entry => (0, 0),
-            At::Before(i) => (i.0, 1),
-            At::After(i) => (i.0, 2),
-        }
+/// The order of places in the text.
+pub(crate) fn order(at: At) -> (u32, u8) {
+    match at {
+        At::Entry => (0, 0),
+        At::Before(i) => (i.0, 1),
+        At::After(i) => (i.0, 2),
     }
+}
+
+impl Spots {
     /// Adds `action` behind what is at `at`.
     pub fn push(&mut self, at: At, guard: Option<view::Guard>, action: Action) {
-        self.0.entry(Self::key(at)).or_default().push(Insertion { at, guard, action });
+        self.0.entry(order(at)).or_default().push(Insertion { at, guard, action });
     }
     /// Puts `action` before what is at `at`, unless it stands there already.
     pub fn first(&mut self, at: At, action: Action) {
@@ -42,10 +44,10 @@ impl Spots {
         }
     }
     fn insert(&mut self, at: At, index: usize, action: Action) {
-        self.0.entry(Self::key(at)).or_default().insert(index, Insertion { at, guard: None, action });
+        self.0.entry(order(at)).or_default().insert(index, Insertion { at, guard: None, action });
     }
     fn at(&self, at: At) -> &[Insertion] {
-        self.0.get(&Self::key(at)).map_or(&[], Vec::as_slice)
+        self.0.get(&order(at)).map_or(&[], Vec::as_slice)
     }
     /// All of them, in order.
     pub fn into_list(self) -> Vec<Insertion> {
@@ -85,7 +87,7 @@ pub(crate) fn reserve(body: &Body<'_>, spots: &mut Spots) {
         }
     }
     let mut need = needs.first().copied().unwrap_or(0);
-    if let Some(list) = spots.0.get_mut(&Spots::key(At::Entry)) {
+    if let Some(list) = spots.0.get_mut(&order(At::Entry)) {
         size(list, &mut need);
     }
 }

@@ -21,6 +21,7 @@ use prlx_trace::table::{Aggregate, Table};
 use crate::body::Body;
 use crate::code::{Code, Op, Row, Stmt};
 use crate::lang::{Clause, Script};
+use crate::place;
 use crate::plan::{Action, At, Counter, Insertion, Kept, Missed, Var};
 use crate::window::Windows;
 use express::Express;
@@ -121,7 +122,7 @@ fn count(insertions: &mut [Vec<Insertion>], bodies: &[&Body<'_>], kept: &mut Kep
         let mut last = 0;
         let mut order: Vec<Insertion> = std::mem::take(list);
         // What is inserted at one place keeps its order.
-        order.sort_by_key(|i| place(i.at));
+        order.sort_by_key(|i| place::order(i.at));
         for insertion in order {
             let counts = only_counts(&insertion, kept).filter(|c| c.iter().all(|c| chosen.contains_key(&(c.0, c.1))));
             let Some(counts) = counts else {
@@ -162,15 +163,6 @@ fn count(insertions: &mut [Vec<Insertion>], bodies: &[&Body<'_>], kept: &mut Kep
     let mut counters: Vec<((u32, u32), u32)> = chosen.into_iter().collect();
     counters.sort_unstable_by_key(|c| c.1);
     kept.counters = counters.into_iter().map(|((table, row), _)| Counter { table, row }).collect();
-}
-
-/// An order of places as the text has it.
-fn place(at: At) -> (u32, u8) {
-    match at {
-        At::Entry => (0, 0),
-        At::Before(i) => (i.0, 1),
-        At::After(i) => (i.0, 2),
-    }
 }
 
 /// If all that an insertion does is to add known integers to known rows: table, row, how much.
