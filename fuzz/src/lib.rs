@@ -13,5 +13,6 @@ pub mod probe_program;
 pub mod ptx_read;
 #[path = "../../crates/cli/tests/support/mod.rs"]
 pub mod support;
+pub mod timeline_read;
 pub mod trace_read;
 pub mod v1_read;

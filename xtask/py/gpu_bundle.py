@@ -156,33 +156,49 @@ class Bundle:
 FIRST = ["collatz", "mandelbrot", "spmv", "gemm", "binary_search", "stream"]
 
 
+# Probe tools with goals: the geometric mean of the time, and whether the goal for the worst launch holds too.
+PROBES = {"block-scheduling": (1.01, True), "global-bytes": (1.03, True), "tensor-ops": (1.01, True), "memory-timeline": (2.5, False)}
+WORST = 1.10
+REGISTERS = 2
+
+
 def overhead(options):
     """Measures the launches of the folder `overhead`, and prints one line for each."""
     made = subprocess.run([sys.executable, str(options.overhead / "inputs.py"), str(options.overhead)])
     words = [w for w in options.only.split(",") if w]
     launches = sorted(str(l) for l in options.overhead.glob("*.toml") if not words or l.stem in words)
     command = [options.prlx, "cost", *launches, "--device", "cuda", "--json", "--memory", str(options.memory)]
+    command += [word for probe in options.probes for word in ("--probe", probe)]
     done = subprocess.run([*command, "--rounds", str(options.rounds)], stdout=subprocess.PIPE, text=True)
     if made.returncode or not done.stdout:
         return 1
     results = json.loads(done.stdout)
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "overhead.json").write_text(json.dumps(results, indent=1) + "\n")
-    levels = ["print", "path", "events"]
+    levels = options.probes or ["print", "path", "events"]
     ratios = {level: {} for level in [*levels, *(f"{l} off" for l in levels)]}
-    marks = set()
+    more = {level: [] for level in levels}
+    marks, slowest = set(), 0
     print("| kernel | ms | " + " | ".join(f"{l} | off" for l in levels) + " | registers: bare, " + ", ".join(levels) + " |")
     print("|---" * (2 + 2 * len(levels) + 1) + "|")
     for launch in results["launches"]:
         forms = {form["form"]: form for form in launch["forms"]}
+        slowest = max(slowest, *(f.get("rewriting_nanos", 0) for f in launch["forms"]))
         cells = [launch["launch"], f"{forms['bare']['median'] / 1e6:.3f}"]
         for form in (f for l in levels for f in (l, f"{l} off")):
+            if form not in forms or forms[form].get("idle"):
+                cells.append("-")
+                continue
             ratios[form][launch["launch"]] = forms[form]["ratio"]
             mark = "*" if forms[form]["full"] else ""
-            marks.add(mark)
+            needs, bare = (forms[f]["needs"] or {"local": 0} for f in (form, "bare"))
+            mark += "†" if needs["local"] > bare["local"] else ""
+            marks.update(mark)
             cells.append(f"{forms[form]['ratio']:.3f}{mark}")
-        needs = [forms[f]["needs"] or {} for f in ["bare", *levels]]
-        cells.append(", ".join(f"{n.get('registers', '-')}" for n in needs))
+        needs = {f: forms[f].get("needs") or {} for f in ["bare", *levels]}
+        for level in (l for l in levels if "registers" in needs[l]):
+            more[level].append(needs[level]["registers"] - needs["bare"]["registers"])
+        cells.append(", ".join(f"{n.get('registers', '-')}" for n in needs.values()))
         print("| " + " | ".join(cells) + " |")
     mean = lambda values: math.exp(sum(map(math.log, values)) / len(values)) if values else float("nan")
     for title, take in [
@@ -192,9 +208,26 @@ def overhead(options):
     ]:
         each = " | ".join(f"{take(ratios[f]):.3f}" for l in levels for f in (l, f"{l} off"))
         print(f"| **{title}** | | {each} | |")
-    if "*" in marks:
-        print("\n`*`: the streams did not fit into the memory given; what is lost costs other time than what is written.")
-    print(f"\n{results['device']}, {results['rounds']} rounds, caches {results['caches']}.")
+    if options.probes:
+        plus = {l: f"{sum(n) / len(n):+.1f}" if (n := more[l]) else "-" for l in levels}
+        print("| **registers +** | | " + " | | ".join(plus.values()) + " | | |")
+    notes = {
+        "*": "what it keeps did not fit into the memory given; what is lost costs other time than what is written.",
+        "†": "it has more local memory than the bare kernel, for spilt registers among others.",
+    }
+    for mark in sorted(marks):
+        print(f"\n`{mark}`: {notes[mark]}")
+    for probe in options.probes:
+        goal, light = PROBES.get(probe, (None, False))
+        got, worst = mean(list(ratios[probe].values())), max(ratios[probe].values(), default=float("nan"))
+        more_registers = sum(more[probe]) / len(more[probe]) if more[probe] else float("nan")
+        wants = [(f"{got:.3f} of {goal}", got <= goal)] if goal and ratios[probe] else []
+        if light and ratios[probe]:
+            wants.append((f"worst {worst:.3f} of {WORST}", worst <= WORST))
+            wants.append((f"registers {more_registers:+.1f} of +{REGISTERS}", more_registers <= REGISTERS))
+        if wants:
+            print(f"\n{probe}, wanted: " + "; ".join(f"{text} {'met' if met else 'MISSED'}" for text, met in wants))
+    print(f"\n{results['device']}, {results['rounds']} rounds, caches {results['caches']}; rewritten in {slowest / 1e6:.1f} ms at most.")
     return done.returncode
 
 
@@ -212,6 +245,10 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("."), help="where results.json goes")
     parser.add_argument(
         "--overhead", nargs="?", type=pathlib.Path, const=here / "overhead", help="measure cost [of this folder's launches]"
+    )
+    parser.add_argument(
+        "--probes", nargs="?", default=[], const=",".join(PROBES), type=lambda s: [p for p in s.split(",") if p],
+        help="measure probe programs instead, with --overhead: with commas [those that have goals]"
     )
     parser.add_argument("--memory", type=int, default=2048, help="MiB for the streams of each level, with --overhead")
     parser.add_argument("--rounds", type=int, default=21, help="of measurements, with --overhead")

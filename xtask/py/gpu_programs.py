@@ -1,7 +1,8 @@
 """Runs programs that know nothing of PRLX on a GPU, bare and under `prlx record`: gpu_programs.py [options]
 
 For every program: output and exit code are what they are without PRLX; the recording reads back, with as many launches as the
-program makes; two recordings of the same do not differ, those of other arguments do. Prints a table, writes programs.json, ends
+program makes; two recordings of the same do not differ, those of other arguments do. Then under `prlx probe`: every launch that was probed
+is in the tables, once. Prints a table, writes programs.json, ends
 with 1 if anything is wrong. Needs nvcc for the programs in CUDA C++, PyTorch and Triton for those in Python; see docs/gpu.md.
 """
 
@@ -212,6 +213,44 @@ class Programs:
                 row["wrong"].append(f"{e!r}: {bare[2][-200:]}{got[2][-400:]}")
             yield row
 
+    def probes(self):
+        """Probe programs: what is counted is what is in the recording; and what that costs a launch."""
+        text = "kernel:begin { @began++; @launches[launch] = count(); } kernel:end { @ended++; }"
+        named = ["plain", "plain, exit code", "graph", "streams", "attributes", "_exit", "fork", "device reset", "triton", "torch.compile"]
+        for name, words, _, _, code in (p for p in PROGRAMS if p[0] in named):
+            row = {"program": f"probe: {name}", "wrong": []}
+            bare, out = self.run(self.command(words)), self.folder / f"probe {name}"
+            options = ["--json", "--top", "1000000", "-o", str(out)]
+            got = self.run([self.options.prlx, "probe", text, *options, "--", *self.command(words)])
+            row["bare"], row["seconds"] = round(bare[3], 2), round(got[3], 2)
+            if got[0] != code or not got[1].startswith(bare[1]):
+                row["wrong"].append(f"it ends with {got[0]} and says {got[1][:200]!r} instead of {bare[:2]}: {got[2][-600:]}")
+            try:
+                kept = json.loads(got[1][len(bare[1]) :])
+                rows = {t["name"]: t["rows"] for t in kept["tables"]}
+                files = json.loads((out / "session.json").read_text())["processes"]
+                row["processes"] = len(files)
+                row["launches"], row["recorded"] = (sum(f[key] for f in files) for key in ("launches", "recorded"))
+                # Launches have numbers of their process.
+                most = max(f["recorded"] for f in files)
+                began, ended = rows["began"][0]["count"], rows["ended"][0]["count"]
+                counted = sum(r["count"] for r in rows["launches"])
+                if began != ended or began != counted or len(rows["launches"]) != most or any(t["lost"] for t in kept["tables"]):
+                    row["wrong"].append(f"{began} began, {ended} ended, {counted} in {len(rows['launches'])} launches of {most}: {kept['missed']}")
+            except (OSError, ValueError, KeyError, IndexError) as e:
+                row["wrong"].append(f"{e!r}: {got[1][-200:]}{got[2][-400:]}")
+            yield row
+        for numbers, launches, waits in [(1000, 5000, 1), (1000, 5000, 0), (100000, 200, 0)]:
+            row = {"program": f"probe: {numbers} numbers, waits {waits}", "wrong": []}
+            words = self.command(["again", str(numbers), str(launches), str(waits)])
+            bare = self.run(words)
+            got = self.run([self.options.prlx, "probe", "kernel:begin { @began++; }", "--", *words])
+            try:
+                row["bare_us"], row["us"] = (float(re.search(r"a launch: ([0-9.]+) us", r[2]).group(1)) for r in (bare, got))
+            except AttributeError:
+                row["wrong"].append(f"{bare[2][-200:]}{got[2][-400:]}")
+            yield row
+
     def several(self):
         """Several GPUs."""
         for name, words, processes in [
@@ -275,7 +314,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--prlx", default=str(here / "prlx"), help="the binary")
     parser.add_argument("--programs", type=pathlib.Path, default=here / "programs", help="their sources")
-    parser.add_argument("--only", default="", help="words, with commas: programs whose name has one of them; `digests`; `costs`; `several`: what takes two GPUs")
+    parser.add_argument("--only", default="", help="words, with commas: programs whose name has one of them; `digests`; `costs`; `probes`; `several`: what takes two GPUs")
     parser.add_argument("--timeout", type=int, default=120, help="seconds for one run")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("."), help="where programs.json goes")
     programs = Programs(parser.parse_args())
@@ -296,6 +335,7 @@ def main():
     more = [programs.others] if not words else []
     more += [programs.digests] if not words or "digests" in words else []
     more += [programs.costs] if not words or "costs" in words else []
+    more += [programs.probes] if not words or "probes" in words else []
     more += [programs.several] if "several" in words else []
     for rest in more:
         for row in rest():

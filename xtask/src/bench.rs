@@ -18,6 +18,7 @@ const BENCHES: &[Bench] = &[
     ("emulate", "prlx-cli", "The CPU device"),
     ("overhead", "prlx-cli", "What recording costs on the CPU device"),
     ("trace", "prlx-cli", "Recordings in files"),
+    ("timeline", "prlx-present", "Timelines of kernels"),
     ("diff", "prlx-analyze", "Decoding and comparing"),
     ("diff-own", "prlx-cli", "Comparing own recordings by fingerprints"),
     ("diff-v1", "prlx-cli", "Comparing recordings of PRLX 0.x"),

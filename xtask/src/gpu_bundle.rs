@@ -61,6 +61,7 @@ pub fn run(args: &[String]) -> Result<()> {
     copy(&root().join("tests/kernels"), &bundle.join("kernels"), &KINDS)?;
     copy(&root().join("examples"), &bundle.join("examples"), &KINDS)?;
     copy(&root().join("tests/cases/probe"), &bundle.join("probes"), &["prlx"])?;
+    copy(&root().join("tests/cases/marks"), &bundle.join("marks"), &KINDS)?;
     copy(&root().join("tests/programs/cuda"), &bundle.join("programs"), &SOURCES)?;
     overhead(&root().join("bench/overhead"), &bundle.join("overhead"))?;
     fs::create_dir_all(bundle.join("approx"))?;

@@ -13,8 +13,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const LEVELS: [&str; 9] =
-    ["none", "path", "print", "events", "operands", "probe-counts", "probe-flow", "probe-functions", "probe-values"];
+const LEVELS: [&str; 10] = [
+    "none",
+    "path",
+    "print",
+    "events",
+    "operands",
+    "probe-counts",
+    "probe-flow",
+    "probe-functions",
+    "probe-marks",
+    "probe-values",
+];
 
 /// Registers and bytes of spill stores of a kernel.
 type Cost = (i64, i64);

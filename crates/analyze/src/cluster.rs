@@ -81,7 +81,7 @@ impl Clusters {
         for (i, name) in cx.sides.names[1].sites.iter().enumerate().rev() {
             theirs.insert(*name, SiteId(i as u32));
         }
-        all.into_iter().map(|(key, c)| finding(cx.launches, modules, key, c, &theirs)).collect()
+        all.into_iter().map(|(key, c)| finding(cx, modules, key, c, &theirs)).collect()
     }
 }
 
@@ -143,13 +143,7 @@ fn cluster(launch: &Launch, warp: u64, found: &WarpFound) -> Option<Cluster> {
     })
 }
 
-fn finding(
-    launches: [&Launch; 2],
-    modules: [&Module; 2],
-    key: Key,
-    c: Cluster,
-    theirs: &BTreeMap<u32, SiteId>,
-) -> Finding {
+fn finding(cx: &Context<'_>, modules: [&Module; 2], key: Key, c: Cluster, theirs: &BTreeMap<u32, SiteId>) -> Finding {
     let raw = &c.raw;
     let site = [0, 1].map(|side| raw.sites[side].and_then(|s| describe::site(modules[side], s)));
     let side = (raw.kind == Kind::ExtraEvents).then_some(key.2);
@@ -161,7 +155,7 @@ fn finding(
         .trips
         .iter()
         .map(|t| TripInfo {
-            location: describe::loop_location(modules[0], t.function, t.of),
+            location: describe::loop_location(modules[t.side], t.function, t.of),
             trip: t.trip,
             trips: t.trips,
         })
@@ -169,14 +163,22 @@ fn finding(
     let from = if raw.sites[0].is_some() { 0 } else { 1 };
     let mut slice = raw.sites[from].map(|s| describe::slice(modules[from], s)).unwrap_or_default();
     if let Some(s) = raw.sites[from].and_then(|s| modules[from].sites.get(s.index())) {
+        // Of several copies of a load, B's decision has its own.
+        let other = raw.sites[1].and_then(|s| modules[1].sites.get(s.index())).filter(|_| from == 0);
+        let near = other.map(|s| describe::loads(modules[1], s)).unwrap_or_default();
+        let partner = |load: SiteId| {
+            let name = cx.sides.names[0].site(load);
+            let own = near.iter().map(|(_, l)| *l).find(|l| cx.sides.names[1].site(*l) == name);
+            own.or_else(|| theirs.get(&name).copied())
+        };
         for (node, load) in describe::loads(modules[from], s) {
             for n in slice.iter_mut().filter(|n| n.node == node) {
-                n.site = if from == 0 { [Some(load), theirs.get(&load.0).copied()] } else { [None, Some(load)] };
+                n.site = if from == 0 { [Some(load), partner(load)] } else { [None, Some(load)] };
             }
         }
     }
-    describe::parameters(modules, launches, &mut slice);
-    let launch = launches[0];
+    describe::parameters(modules, cx.launches, &mut slice);
+    let launch = cx.launches[0];
     let per_cta = launch.warps_per_cta().max(1);
     let warp = c.rank.2;
     let decided = raw.kind == Kind::Branch && raw.sites[0].is_some() || raw.kind == Kind::Value;

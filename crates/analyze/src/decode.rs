@@ -11,7 +11,7 @@
 
 use std::collections::VecDeque;
 
-use prlx_trace::device::{COUNT_MORE, COUNT_WORD};
+use prlx_trace::device::{COUNT_EVENT, COUNT_MORE, COUNT_WORD};
 use prlx_trace::kernel::{Arg, End, Guard, Module, SiteClass, Source, Special, Step};
 use prlx_trace::launch::{Event, Lanes};
 use prlx_trace::{BlockId, FuncId, Lane, LaneMask, Launch, LoopId, SiteId, WarpId, WarpStream};
@@ -29,9 +29,13 @@ pub enum Item {
         site: SiteId,
         /// A decision's value; at level `events`, what the event says of this lane; else 0.
         value: u64,
-        /// The lanes that were there with it, where the recording says (level `events`); else none.
+        /// The lanes that were there with it, where the stream says (level `events`); else none: see [`crate::whole`].
         mask: LaneMask,
     },
+    /// If asked for: it passed a site without visiting it, for its guard did not hold.
+    Beside(SiteId),
+    /// If asked for: it passed a barrier, of which there is no event, with all of its warp.
+    Meet(SiteId),
     /// It entered a loop: its first trip begins.
     Enter(LoopId),
     /// The next trip of the innermost open loop begins.
@@ -51,6 +55,8 @@ pub enum Item {
     },
     /// It arrived where paths that parted before meet again at the latest.
     Join(BlockId),
+    /// It arrived at a block, after it left and entered loops on the way ([`Decoder::with_blocks`]).
+    At(BlockId),
 }
 
 /// How a lane's stream ended.
@@ -157,7 +163,7 @@ impl Trips<'_> {
 enum Feed<'a> {
     Words(Bits<'a>, Trips<'a>),
     /// The warp's events; the lane takes those that it takes part in.
-    Events(std::iter::Peekable<std::slice::Iter<'a, Event>>),
+    Events(std::iter::Peekable<std::iter::Enumerate<std::slice::Iter<'a, Event>>>),
 }
 
 #[derive(Clone, Debug)]
@@ -255,6 +261,14 @@ pub struct Decoder<'a> {
     counts: Counts,
     /// Only visits are wanted.
     flat: bool,
+    /// Blocks are wanted too.
+    blocks: bool,
+    /// The stream has all events.
+    whole: bool,
+    /// [`Item::Beside`] and [`Item::Meet`] are wanted.
+    beside: bool,
+    /// Which event was taken last.
+    taken: usize,
 }
 
 impl<'a> Decoder<'a> {
@@ -274,7 +288,7 @@ impl<'a> Decoder<'a> {
                 let words = lane_part(words, ends, stream.warp, lane)?;
                 Feed::Words(Bits { words: words.iter(), word: 0, left: 0 }, Trips(words.iter()))
             }
-            Lanes::Events(events) => Feed::Events(events.iter().peekable()),
+            Lanes::Events(events) => Feed::Events(events.iter().enumerate().peekable()),
             Lanes::Print { .. } | Lanes::Operands { .. } => {
                 return Err(Error::new(stream.warp.to_string(), "this level records no path"));
             }
@@ -295,6 +309,10 @@ impl<'a> Decoder<'a> {
             limits,
             counts: Counts::default(),
             flat: false,
+            blocks: false,
+            whole: false,
+            beside: false,
+            taken: 0,
         };
         if lane.0 >= 64 || !launch.lanes(stream.warp).has(lane) {
             decoder.outcome = Outcome::Ended;
@@ -310,6 +328,34 @@ impl<'a> Decoder<'a> {
         self.flat = true;
         self.pending.clear();
         self
+    }
+
+    /// Gives each block that the lane comes to, too.
+    #[must_use]
+    pub fn with_blocks(mut self) -> Self {
+        self.blocks = true;
+        // The kernel's first block, to which the lane came when it was called.
+        if let Some(at) = self.frames.last().map(|f| f.block) {
+            self.tell(Item::At(at));
+        }
+        self
+    }
+
+    /// Its stream was made by [`whole`](crate::whole): every visit of level `events` has its event.
+    #[must_use]
+    pub fn whole(self) -> Self {
+        Decoder { whole: true, ..self }
+    }
+
+    /// Gives [`Item::Beside`] and [`Item::Meet`] too.
+    #[must_use]
+    pub(crate) fn beside(self) -> Self {
+        Decoder { beside: true, ..self }
+    }
+
+    /// Which event of the stream the last visit with a mask is.
+    pub(crate) fn taken(&self) -> usize {
+        self.taken
     }
 
     fn tell(&mut self, item: Item) {
@@ -355,8 +401,17 @@ impl<'a> Decoder<'a> {
         self.arrive(None, BlockId(0))
     }
 
-    /// Leaves and enters loops on the way from one block of the innermost call to another.
+    /// Goes from one block of the innermost call to another.
     fn arrive(&mut self, from: Option<BlockId>, to: BlockId) -> Result<(), Error> {
+        self.pass(from, to)?;
+        if self.blocks {
+            self.tell(Item::At(to));
+        }
+        Ok(())
+    }
+
+    /// Leaves and enters loops on the way from one block to another.
+    fn pass(&mut self, from: Option<BlockId>, to: BlockId) -> Result<(), Error> {
         let Some(frame) = self.frames.last_mut() else { return Ok(()) };
         frame.block = to;
         frame.step = 0;
@@ -394,24 +449,44 @@ impl<'a> Decoder<'a> {
             at = f.function.loops[l.index()].parent;
         }
         for &l in entered.iter().rev() {
-            let mut stay = None;
-            if let (Some(small), Feed::Words(bits, trips)) = (f.counted[l.index()], &mut self.feed) {
-                let all = (1u64 << small) - 1;
-                stay = match bits.take(u32::from(small)) {
-                    Some(n) if n == all => {
-                        trips.take().map_err(|e| Error::new(format!("{}, {}", self.warp, self.lane), e))?
+            let stay = match f.counted[l.index()] {
+                Some((small, site)) if self.counts_ahead(small) => match self.count(small, site)? {
+                    None => {
+                        self.outcome = Outcome::Truncated;
+                        return Ok(());
                     }
-                    small => small,
-                };
-                if stay.is_none() {
-                    self.outcome = Outcome::Truncated;
-                    return Ok(());
-                }
-            }
+                    stay => stay,
+                },
+                _ => None,
+            };
             self.tell(Item::Enter(l));
             self.loops.push(Open { of: l, stay });
         }
         Ok(())
+    }
+
+    /// Whether a loop's count, in `small` bits, is told before its trips.
+    fn counts_ahead(&self, small: u8) -> bool {
+        match self.feed {
+            Feed::Words(..) => true,
+            Feed::Events(_) => small == COUNT_EVENT && !self.whole,
+        }
+    }
+
+    /// The next trip count, of the loop that `site` decides; `None` where the recording ends.
+    fn count(&mut self, small: u8, site: SiteId) -> Result<Option<u64>, Error> {
+        let wrong = |what: &str| Error::new(format!("{}, {}", self.warp, self.lane), what);
+        match &mut self.feed {
+            Feed::Words(..) if small == COUNT_EVENT => Err(wrong("a count in an event, at a level without events")),
+            Feed::Words(bits, trips) => match bits.take(u32::from(small)) {
+                Some(n) if n == (1 << small) - 1 => trips.take().map_err(wrong),
+                small => Ok(small),
+            },
+            Feed::Events(_) => match self.event(site) {
+                None if self.more_events() => Err(self.error(format!("the next event is no count of {site}"))),
+                event => Ok(event.map(|e| e.value)),
+            },
+        }
     }
 
     /// The next item; `None` when the stream is over (see [`Decoder::outcome`]).
@@ -465,26 +540,36 @@ impl<'a> Decoder<'a> {
                 Ok(None)
             }
             Step::Decide { site, slot, guard } => {
-                if !self.holds(base, *guard) || f.hides(&program.sources, *site, *slot, *guard) {
+                if f.hides(&program.sources, *site, *slot, *guard) {
                     return Ok(None);
+                }
+                if !self.holds(base, *guard) {
+                    return Ok(self.beside.then_some(Item::Beside(*site)));
                 }
                 let source = program.sources[site.index()];
                 self.decide(*site, base + slot.index(), source)
             }
             Step::Visit { site, guard } => {
-                if guard.is_some_and(|g| f.unknown[g.slot.index()]) || !self.holds(base, *guard) {
+                if guard.is_some_and(|g| f.unknown[g.slot.index()]) {
                     return Ok(None);
+                }
+                if !self.holds(base, *guard) {
+                    return Ok(self.beside.then_some(Item::Beside(*site)));
                 }
                 let (mut value, mut mask) = (0, LaneMask(0));
                 if let Feed::Events(_) = self.feed {
-                    let Some(event) = self.event(*site) else {
+                    match (self.event(*site), program.module.sites[site.index()].class) {
+                        (Some(event), _) => (value, mask) = (event.value, event.mask),
                         // Here it may never have been.
-                        if self.stopped && !self.more_events() {
+                        (None, _) if self.stopped && !self.more_events() => {
                             self.outcome = Outcome::Truncated;
+                            return Ok(None);
                         }
-                        return Ok(None);
-                    };
-                    (value, mask) = (event.value, event.mask);
+                        // That it was here follows from the rest.
+                        (None, SiteClass::Entry | SiteClass::Exit) => {}
+                        (None, SiteClass::Sync) => return Ok(self.beside.then_some(Item::Meet(*site))),
+                        (None, _) => return Ok(None),
+                    }
                 }
                 self.counts.other += 1;
                 Ok(Some(Item::Visit { site: *site, value, mask }))
@@ -520,31 +605,37 @@ impl<'a> Decoder<'a> {
     fn event(&mut self, site: SiteId) -> Option<Event> {
         let lane = self.lane;
         let Feed::Events(events) = &mut self.feed else { return None };
-        while events.next_if(|e| !e.mask.has(lane)).is_some() {}
-        events.next_if(|e| e.site == site).copied()
+        while events.next_if(|(_, e)| !e.mask.has(lane)).is_some() {}
+        let (at, event) = events.next_if(|(_, e)| e.site == site)?;
+        self.taken = at;
+        Some(*event)
     }
 
     fn decide(&mut self, site: SiteId, slot: usize, source: Source) -> Result<Option<Item>, Error> {
         let mut mask = LaneMask(0);
-        let value = match (&mut self.feed, source) {
-            (Feed::Events(_), _) => match self.event(site) {
+        let counted = matches!(source, Source::Trips { bits: COUNT_EVENT, .. }) && !self.whole;
+        let by_event = matches!(self.feed, Feed::Events(_)) && !counted;
+        let value = match source {
+            _ if by_event => match self.event(site) {
                 Some(e) => {
                     mask = e.mask;
-                    self.counts.recorded += 1;
+                    let computed = self.whole && source == Source::Computed;
+                    self.counts.computed += u64::from(computed);
+                    self.counts.recorded += u64::from(!computed);
                     let switch = self.program.module.sites[site.index()].class == SiteClass::Switch;
                     Some(if switch { e.value } else { e.value >> self.lane.0 & 1 })
                 }
                 None => self.without_event(site, slot, source)?,
             },
-            (Feed::Words(bits, _), Source::Bits(n)) => {
+            Source::Bits(n) => {
                 self.counts.recorded += 1;
-                bits.take(u32::from(n))
+                if let Feed::Words(bits, _) = &mut self.feed { bits.take(u32::from(n)) } else { None }
             }
-            (_, Source::Computed) => {
+            Source::Computed => {
                 self.counts.computed += 1;
                 Some(self.slots[slot])
             }
-            (_, Source::Trips { of, stay, .. }) => {
+            Source::Trips { of, stay, .. } => {
                 self.counts.recorded += 1;
                 let base = self.frames.last().map_or(0, |f| f.loops);
                 let open = self.loops[base..].iter_mut().rev().find(|o| o.of == of);
@@ -555,7 +646,7 @@ impl<'a> Decoder<'a> {
                 *left = left.saturating_sub(1);
                 Some(u64::from(on == stay))
             }
-            (_, Source::None) => return Ok(None),
+            Source::None => return Ok(None),
         };
         let Some(value) = value else {
             self.counts.recorded -= u64::from(matches!(self.feed, Feed::Words(..)));
@@ -625,7 +716,7 @@ impl<'a> Decoder<'a> {
         let lane = self.lane;
         let left = match &mut self.feed {
             Feed::Words(bits, trips) => bits.any_left() || trips.word().is_some(),
-            Feed::Events(events) => events.any(|e| e.mask.has(lane)),
+            Feed::Events(events) => events.any(|(_, e)| e.mask.has(lane)),
         };
         if left { Err(self.error("the lane ended, but its recording goes on")) } else { Ok(()) }
     }

@@ -18,6 +18,7 @@ use crate::cluster::Clusters;
 use crate::decode::Limits;
 use crate::diverge::Sides;
 use crate::error::Error;
+use crate::fold;
 use crate::launch;
 use crate::mangled;
 use crate::order::{self, Item};
@@ -28,6 +29,7 @@ use crate::report::{
     Alone, Coverage, Elements, Fault, Lanes, LaunchDifference, LaunchPart, LaunchReport, ProcessPair, Report, Sites,
     Unpaired, Verdict, Visits, Warps,
 };
+use crate::uncompared::{self, Left};
 use crate::warp::{self, Context, LaneFate, WarpDiff};
 
 /// How to compare.
@@ -321,9 +323,13 @@ impl<'a> Shared<'a> {
         let pairing = &self.pairings[&[la.module.0, lb.module.0]];
         let programs = checked.map(|c| &c.program);
         let modules = programs.map(|p| p.module);
+        let uneven = |sides: &&[fold::Side; 2]| (0..2).any(|side| !sides[side].uneven.is_disjoint(reach[side]));
+        let fold = pairing.fold.as_deref().filter(uneven);
+        let names = fold.map_or([&pairing.a, &pairing.b], |sides| [&sides[0].names, &sides[1].names]);
         Context {
-            sides: Sides { programs, names: [&pairing.a, &pairing.b], guarded: checked.map(|c| &c.guarded) },
+            sides: Sides { programs, names, folded: fold.is_some(), guarded: checked.map(|c| &c.guarded) },
             launches,
+            fold,
             words_tell: pairing.same && places_agree(la, lb) && params_agree(modules, launches, reach),
             limits,
         }
@@ -368,7 +374,7 @@ fn launches<'a>(
     out.padding = launch::padding([ma, mb], [la, lb], &out.differences);
     out.undigested = [la, lb].map(launch::undigested);
     if out.skipped.iter().any(Option::is_some) {
-        return Ok(unseen(out, [la, lb]));
+        return Ok(unseen(out, [la, lb], None));
     }
     if la.level != lb.level {
         let what = format!("recorded at level {} and at level {}", la.level.name(), lb.level.name());
@@ -380,25 +386,46 @@ fn launches<'a>(
     let pairing = &shared.pairings[&[la.module.0, lb.module.0]];
     let cx = shared.context([la, lb], options.limits);
     let programs = cx.sides.programs;
+    if let Some(why) = one_build_only(la.level, pairing, &cx) {
+        return Ok(unseen(out, [la, lb], Some(why)));
+    }
     let mut gaps = BTreeMap::new();
     let coverage = &mut out.coverage;
     for side in 0..2 {
         let (m, l) = ([ma, mb][side], [la, lb][side]);
         coverage.elements[side] = Elements { recorded: l.totals.recorded, dropped: l.totals.dropped };
-        coverage.sites[side] = sites(programs[side], l.level, reach[side], pairing.unmatched[side]);
+        let alone = pairing.fold.as_deref().map(|f| uncompared::unmatched(m, &f[side], l.level, reach[side]));
+        coverage.sites[side] = sites(programs[side], l.level, reach[side], alone.unwrap_or_default());
         launch::static_gaps(m, l, programs[side], reach[side], side, &mut gaps);
     }
     let mut clusters = Clusters::new(options.warps);
-    streams(&cx, recordings, pairing.same, coverage, &mut clusters, &mut gaps)?;
+    let mut left = Left::default();
+    streams(&cx, recordings, pairing.same, coverage, &mut clusters, &mut left, &mut gaps)?;
     launch::coverage_gaps(coverage, [la, lb], &mut gaps);
+    if let Some(sides) = cx.fold {
+        out.uncompared = uncompared::list([ma, mb], sides, reach, la.level, &left);
+        uncompared::gaps(&out.uncompared, &left, &mut gaps);
+    }
     out.findings = clusters.findings(&cx, [ma, mb]);
     out.findings_total = out.findings.len() as u64;
     out.findings.truncate(options.findings);
     Ok(judged(out, gaps))
 }
 
-/// Two launches at least one of which was not recorded: what is known of them as a whole is compared still.
-fn unseen(mut out: LaunchReport, launches: [&Launch; 2]) -> LaunchReport {
+/// Why two builds' recordings of a level say nothing of each other; `None` if they do.
+fn one_build_only(level: Level, pairing: &Pairing, cx: &Context<'_>) -> Option<String> {
+    let (what, than) = match level {
+        Level::Print if !pairing.same || cx.by_thread() => ("hashes", "path"),
+        Level::Operands if cx.fold.is_some() || cx.by_thread() => ("visits of single sites", "events"),
+        _ => return None,
+    };
+    let level = level.name();
+    Some(format!("{what} of level {level} compare within one build, and these are two: record both at level {than}"))
+}
+
+/// Two launches at least one of which was not recorded, or not in a way that says something of the other: what is known of them
+/// as a whole is compared still.
+fn unseen(mut out: LaunchReport, launches: [&Launch; 2], why: Option<String>) -> LaunchReport {
     let coverage = &mut out.coverage;
     let threads = launches.map(|l| l.grid.volume().saturating_mul(l.block.volume()));
     let (warps, lanes) = (launches[0].warps().max(launches[1].warps()), threads[0].max(threads[1]));
@@ -409,6 +436,11 @@ fn unseen(mut out: LaunchReport, launches: [&Launch; 2]) -> LaunchReport {
     }
     let mut gaps = BTreeMap::new();
     launch::coverage_gaps(coverage, launches, &mut gaps);
+    if let Some(why) = why {
+        // Its warps were recorded.
+        gaps.remove("5");
+        gaps.insert("000".into(), why);
+    }
     judged(out, gaps)
 }
 
@@ -479,18 +511,27 @@ fn streams(
     digests_tell: bool,
     coverage: &mut Coverage,
     clusters: &mut Clusters,
+    left: &mut Left,
     gaps: &mut BTreeMap<String, String>,
 ) -> Result<(), Error> {
     let [ra, rb] = recordings;
-    let total = cx.launches[0].warps().max(cx.launches[1].warps());
+    let by_thread = cx.by_thread();
+    let total = if by_thread { cx.launches[0].warps() } else { cx.launches[0].warps().max(cx.launches[1].warps()) };
     let lanes_of = |w: WarpId| u64::from((cx.launches[0].lanes(w).0 | cx.launches[1].lanes(w).0).count_ones());
     let threads = cx.launches.map(|l| l.grid.volume().saturating_mul(l.block.volume()));
     let mut warps = Warps { total, ..Warps::default() };
     let mut lanes = Lanes { total: threads[0].max(threads[1]), ..Lanes::default() };
     // Which warps are worth unpacking.
     let mut suspects = Vec::new();
+    let known: BTreeSet<WarpId> = rb.streams.infos().map(|i| i.warp).filter(|_| by_thread).collect();
     let mut infos_b = rb.streams.infos().peekable();
     for info in ra.streams.infos() {
+        if by_thread && info.warp.0 < total {
+            if cx.partners(info.warp).iter().all(|w| known.contains(w)) {
+                suspects.push(info.warp);
+            }
+            continue;
+        }
         while infos_b.next_if(|b| b.warp < info.warp).is_some() {}
         let Some(other) = infos_b.next_if(|b| b.warp == info.warp) else { continue };
         if info.warp.0 >= total {
@@ -509,11 +550,22 @@ fn streams(
     while !rest.is_empty() {
         let (now, later) = rest.split_at(batch(recordings, rest));
         rest = later;
-        let [a, b] = [unpack(ra, now)?, unpack(rb, now)?];
-        if a.len() != now.len() || b.len() != now.len() {
+        let mut theirs = now.to_vec();
+        if by_thread {
+            theirs = now.iter().flat_map(|w| cx.partners(*w)).collect();
+            theirs.sort_unstable();
+            theirs.dedup();
+        }
+        let [a, b] = [unpack(ra, now)?, unpack(rb, &theirs)?];
+        if a.len() != now.len() || b.len() != theirs.len() {
             return Err(Error::new(now[0].to_string(), "this warp or one after it is listed, but not in the frames"));
         }
-        let results: Vec<WarpDiff> = a.par_iter().zip(&b).map(|(a, b)| warp::warps(cx, a, b)).collect();
+        let results: Vec<WarpDiff> = if by_thread {
+            let others = b.iter().map(|b| (b.warp, b)).collect();
+            a.par_iter().map(|a| warp::threads(cx, a, &others)).collect()
+        } else {
+            a.par_iter().zip(&b).map(|(a, b)| warp::warps(cx, a, b)).collect()
+        };
         for r in results {
             let fate = |f: LaneFate| r.fates[f as usize];
             let failed = fate(LaneFate::Failed);
@@ -536,6 +588,7 @@ fn streams(
             if let Some(why) = &r.failure {
                 gaps.entry("failed".into()).or_insert_with(|| format!("not decodable: {why}"));
             }
+            left.add(&r.left, r.apart);
             clusters.add(cx, r);
         }
     }

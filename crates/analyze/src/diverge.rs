@@ -24,6 +24,8 @@ use crate::tree::{self, Entry, Tree, What};
 pub(crate) struct Sides<'a> {
     pub programs: [&'a Program<'a>; 2],
     pub names: [&'a Names; 2],
+    /// The trees are in the form that two builds share: nothing in them is where control parts.
+    pub folded: bool,
     /// By side: see [`crate::pair::guarded`].
     pub guarded: [&'a BTreeMap<SiteId, Vec<SiteId>>; 2],
 }
@@ -31,9 +33,10 @@ pub(crate) struct Sides<'a> {
 /// A loop trip that a place is in.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct TripPlace {
-    /// Function and loop, as side A numbers them.
+    /// Function and loop, and whose numbers these are: A's, unless only B has the loop.
     pub function: FuncId,
     pub of: LoopId,
+    pub side: usize,
     /// Which trip, by side.
     pub trip: [u64; 2],
     /// Of how many.
@@ -101,6 +104,8 @@ pub(crate) struct LaneDiff {
     pub found: BTreeMap<Key, Found>,
     /// A side's recording ended before the comparison did.
     pub cut: bool,
+    /// Values that differ, but were taken over other lanes.
+    pub apart: u64,
 }
 
 /// How the comparison of a body ended.
@@ -163,7 +168,7 @@ fn differ<'a>(sides: &'a Sides<'a>, trees: [&'a Tree; 2], masks: Option<LaneMask
         sides,
         trees,
         masks,
-        out: LaneDiff { found: BTreeMap::new(), cut: trees.iter().any(|t| !t.complete) },
+        out: LaneDiff { cut: trees.iter().any(|t| !t.complete), ..LaneDiff::default() },
         trips: Vec::new(),
         position: 0,
         parted: BTreeSet::new(),
@@ -311,6 +316,7 @@ impl Differ<'_> {
             // What memory sites record is a digest over the lanes of the mask.
             Kind::Value
         } else {
+            self.out.apart += u64::from(a.value != b.value);
             return false;
         };
         let raw = Raw {
@@ -559,13 +565,17 @@ impl Differ<'_> {
         } else {
             align::trips(&ha, &hb, |i, j| self.only_leaves([a[i], b[j]]))
         };
-        let node = ta.node(nodes[0]);
+        let own = usize::from(ta.node(nodes[0]).of.is_none() && tb.node(nodes[1]).of.is_some());
+        let node = self.trees[own].node(nodes[own]);
         let of = node.of.unwrap_or_default();
         let function = node.function;
         let all = [a.len() as u64, b.len() as u64];
         let [ea, eb] = [ta.entries(nodes[0]), tb.entries(nodes[1])];
         // How far both are shown.
         let mut shown = [0, 0];
+        // The last trip that both have differs, and only one side goes on.
+        let mut parted = false;
+        let past_end = |past: [usize; 2], all: [u64; 2]| past.iter().zip(all).any(|(p, n)| *p as u64 == n);
         for step in steps {
             let (to, past) = match &step {
                 Step::Pair(i, j) => ([*i, *j], [i + 1, j + 1]),
@@ -574,20 +584,33 @@ impl Differ<'_> {
             };
             self.show_both(&ea[shown[0]..to[0]], &eb[shown[1]..to[1]]);
             shown = past;
-            let place = |trip: [usize; 2]| TripPlace { function, of, trip: trip.map(|t| t as u64), trips: all };
+            let place =
+                |trip: [usize; 2]| TripPlace { function, of, side: own, trip: trip.map(|t| t as u64), trips: all };
+            // Trips that only one side goes on to follow from the decision of the last that both have.
+            let follows = parted && to.iter().zip(all).any(|(t, n)| *t as u64 == n);
             match step {
                 Step::Pair(i, j) => {
+                    let found = self.out.found.len();
                     self.position = before[i];
                     self.trips.push(place([i, j]));
                     self.enter([Some(ea[i]), Some(eb[j])]);
                     let went = self.body([a[i], b[j]], [cut[0] && i + 1 == a.len(), cut[1] && j + 1 == b.len()]);
                     self.trips.pop();
+                    parted = self.sides.folded && self.out.found.len() > found && past_end(past, all);
                     if let Went::Out(_) = went {
                         let rest = |t: &Tree, ids: &[u32]| ids.iter().map(|&n| t.node(n).visits).sum();
                         self.follow(rest(ta, &a[i + 1..]), rest(tb, &b[j + 1..]));
                         self.show_parts([&ea[i + 1..], &eb[j + 1..]]);
                         return went;
                     }
+                }
+                Step::OnlyA(r, _) if follows => {
+                    self.show_parts([&ea[r.clone()], &[]]);
+                    self.follow(a[r].iter().map(|n| ta.node(*n).visits).sum(), 0);
+                }
+                Step::OnlyB(_, r) if follows => {
+                    self.show_parts([&[], &eb[r.clone()]]);
+                    self.follow(0, b[r].iter().map(|n| tb.node(*n).visits).sum());
                 }
                 Step::OnlyA(r, j) => {
                     self.show_parts([&ea[r.clone()], &[]]);
@@ -608,7 +631,10 @@ impl Differ<'_> {
         let mut trial = differ(self.sides, self.trees, self.masks);
         let went = trial.body(trips, [false; 2]);
         let mut found = trial.out.found.values();
-        matches!(went, Went::Out(_)) && found.next().is_some_and(|f| f.count == 1) && found.next().is_none()
+        let leaves = |f: &Found| self.sides.folded && f.first.kind == Kind::Branch;
+        (matches!(went, Went::Out(_)) || found.clone().any(leaves))
+            && found.next().is_some_and(|f| f.count == 1)
+            && found.next().is_none()
     }
 
     /// Trips that only one side has.
@@ -623,9 +649,9 @@ impl Differ<'_> {
         raw.nth[side] = first.map(|e| e.nth);
         raw.extra_trips[side] = trips.len() as u64;
         raw.extra_visits[side] = trips.iter().map(|&n| tree.node(n).visits).sum();
-        let function = self.sides.programs[0].functions.get(place.function.index());
+        let function = self.sides.programs[place.side].functions.get(place.function.index());
         let header = function.and_then(|f| f.function.loops.get(place.of.index())).map(|l| l.header);
-        raw.block = header.map(|h| (0, place.function, h));
+        raw.block = header.map(|h| (place.side, place.function, h));
         self.note(raw, side as u8);
     }
 }

@@ -39,7 +39,8 @@ pub(crate) fn differences(modules: [&Module; 2], launches: [&Launch; 2]) -> Vec<
     if let (Some(a), Some(b)) = (a.cluster, b.cluster) {
         put(LaunchPart::Geometry, "cluster", [a.to_string(), b.to_string()]);
     }
-    put(LaunchPart::Geometry, "warp size", [a.warp_size.to_string(), b.warp_size.to_string()]);
+    // Of another device: threads compare.
+    put(LaunchPart::Code, "warp size", [a.warp_size.to_string(), b.warp_size.to_string()]);
     put(LaunchPart::Geometry, "dynamic shared memory", [a.shared.to_string(), b.shared.to_string()]);
     if a.args.len() != b.args.len() {
         put(LaunchPart::Input, "arguments", [a.args.len().to_string(), b.args.len().to_string()]);

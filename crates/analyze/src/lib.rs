@@ -4,31 +4,40 @@
 //! two sequences side by side and `diverge` two shapes; `warp`, `cluster` and `diff` do so for all lanes of all launches;
 //! [`report`] is what comes of it. `pair`
 //! (with `lines` and `mangled`) says which site of one build is which of another, `order` which launch, and
-//! `processes` which process; `operands` takes the second look at a finding; [`survey`] counts what recordings hold. [`v1`]
+//! `processes` which process; builds that do not have the same sites are brought to one form by `fold` (with `copies`, `flow` and `meaning`; a
+//! lane's path in that form: `folded`), and what they do not have in common is `uncompared`; `operands` takes the second look at a finding; [`survey`] counts what recordings hold. [`v1`]
 //! compares recordings of PRLX 0.x, which have no code beside them. [`look`](mod@look) is what viewers show around a finding.
 
 mod align;
 pub mod alu;
 mod cluster;
+mod copies;
 pub mod decode;
+mod derive;
 mod describe;
 mod diff;
 mod diverge;
 mod error;
+mod flow;
+mod fold;
+mod folded;
 pub mod gate;
 mod launch;
 mod lines;
 pub mod look;
 mod mangled;
+mod meaning;
 mod merge;
 mod operands;
 mod order;
 mod pair;
 mod processes;
+pub mod profile;
 mod program;
 pub mod report;
 pub mod survey;
 mod tree;
+mod uncompared;
 pub mod v1;
 pub mod value;
 mod warp;
@@ -36,10 +45,11 @@ mod warp;
 mod words;
 
 pub use decode::{Decoder, Item, LaneVisits, Limits, Outcome, lane_visits};
+pub use derive::whole;
 pub use diff::{DiffOptions, Shard, diff};
 pub use error::Error;
 pub use look::look;
-pub use operands::{attach_operands, window_for};
+pub use operands::{attach_operands, attach_to_launch, window_for};
 pub use processes::{Matching, pair_processes};
 pub use program::Program;
 pub use report::{Kind, Report, Verdict};

@@ -4,7 +4,7 @@
 //! Holds: steps are aligned as the comparison aligned them. Memory is bounded by the trees of one lane and what
 //! [`LookOptions`] says, however long the lanes are.
 //!
-//! Misses: levels `print` and `operands`, which record no path; what one side did after the other's recording ended. Time
+//! Misses: levels `print` and `operands`, which record no path; sides whose warps have other numbers of lanes; what one side did after the other's recording ended. Time
 //! is counted in steps of each lane for itself: equal columns of two lanes are not one moment.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -172,13 +172,16 @@ pub fn look(
     let mut shared = Shared::default();
     shared.prepare(traces, launches)?;
     let cx = shared.context(launches, options.limits);
+    if cx.by_thread() {
+        return Ok(None);
+    }
     let warp = WarpId(finding.warp.warp);
     let (Some(a), Some(b)) = (a.streams.warp(warp)?, b.streams.warp(warp)?) else { return Ok(None) };
     let mut out = Look { lane: finding.lane, ..Look::default() };
     let lanes = launches[0].lanes(warp).0 | launches[1].lanes(warp).0;
     let mut rows = Vec::new();
     for lane in prlx_trace::LaneMask(lanes).lanes() {
-        let Some([ta, tb]) = lane_trees(&cx, [&a, &b], lane)? else { return Ok(None) };
+        let Some([ta, tb]) = lane_trees(&cx, [(&a, lane), (&b, lane)])? else { return Ok(None) };
         let target = [0, 1].map(|s| finding.site[s].as_ref().map(|i| i.id).zip(finding.visit[s]));
         let mut watch = Watch::new(options, (lane.0 == finding.lane).then_some(target));
         diverge::watched(&cx.sides, &ta, &tb, &mut watch);

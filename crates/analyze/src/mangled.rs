@@ -22,6 +22,11 @@ fn meaning(name: &str) -> Option<String> {
     name.starts_with("_Z").then(|| Symbol::new(name).ok()?.demangle_with_options(&options).ok())?
 }
 
+/// A name as the source spells it, where that is known.
+pub(crate) fn spelled(name: &str) -> String {
+    meaning(name).unwrap_or_else(|| name.to_owned())
+}
+
 /// Whether two kernels are called alike in the source.
 pub(crate) fn alike(a: &str, b: &str) -> bool {
     a == b || base(a) == base(b)

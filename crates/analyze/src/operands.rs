@@ -43,22 +43,32 @@ pub fn window_for(finding: &Finding, side: usize) -> Option<Window> {
 /// # Errors
 /// When the recordings are damaged.
 pub fn attach_operands(report: &mut Report, a: &Trace, b: &Trace) -> Result<(), Error> {
-    for launch in &mut report.launches {
-        let again = [(a, 0), (b, 1)].map(|(t, side)| recording(t, launch, side));
-        for finding in &mut launch.findings {
-            let mut sides: [Option<Side<'_>>; 2] = [None, None];
-            let warp = WarpId(finding.warp.warp);
-            for (side, found) in again.iter().enumerate() {
-                let (Some((module, r)), Some(info)) = (found, &finding.site[side]) else { continue };
-                let inside = r.launch.window.as_ref().is_none_or(|w| (w.warps.0..w.warps.1).contains(&warp.0));
-                let site = again_site(module, info);
-                let (Some(site), Some(stream)) = (site, r.streams.warp(warp)?.filter(|_| inside)) else { continue };
-                if let Lanes::Operands { records, ends } = stream.lanes {
-                    sides[side] = Some(Side { module, site, warp, records, ends });
-                }
+    report.launches.iter_mut().try_for_each(|launch| attach_to_launch(launch, a, b))
+}
+
+/// Likewise, into the findings of one launch: of a report with several processes, for recordings are of one.
+///
+/// # Errors
+/// When the recordings are damaged.
+pub fn attach_to_launch(launch: &mut LaunchReport, a: &Trace, b: &Trace) -> Result<(), Error> {
+    let again = [(a, 0), (b, 1)].map(|(t, side)| recording(t, launch, side));
+    for finding in &mut launch.findings {
+        let mut sides: [Option<Side<'_>>; 2] = [None, None];
+        let warp = WarpId(finding.warp.warp);
+        for (side, found) in again.iter().enumerate() {
+            let (Some((module, r)), Some(info)) = (found, &finding.site[side]) else { continue };
+            // Another device's warps are other threads.
+            if r.launch.warp_size != launch.warp_size {
+                continue;
             }
-            attach(finding, &sides)?;
+            let inside = r.launch.window.as_ref().is_none_or(|w| (w.warps.0..w.warps.1).contains(&warp.0));
+            let site = again_site(module, info);
+            let (Some(site), Some(stream)) = (site, r.streams.warp(warp)?.filter(|_| inside)) else { continue };
+            if let Lanes::Operands { records, ends } = stream.lanes {
+                sides[side] = Some(Side { module, site, warp, records, ends });
+            }
         }
+        attach(finding, &sides)?;
     }
     Ok(())
 }
@@ -93,9 +103,11 @@ impl Side<'_> {
 fn recording<'a>(t: &'a Trace, launch: &LaunchReport, side: usize) -> Option<(&'a Module, &'a Recording)> {
     let fits = |r: &&Recording, same: fn(&str, &str) -> bool| {
         let f = t.modules.get(r.launch.module.index()).and_then(|m| m.functions.get(r.launch.kernel.index()));
-        r.launch.level == Level::Operands && f.is_some_and(|f| same(&f.name, &launch.kernel))
+        r.launch.level == Level::Operands
+            && r.launch.skipped.is_none()
+            && f.is_some_and(|f| same(&f.name, &launch.kernel))
     };
-    let same = t.launches.get(launch.launch[side] as usize).filter(|r| fits(r, mangled::alike));
+    let same = t.launches.iter().find(|r| r.launch.number == launch.launch[side] && fits(r, mangled::alike));
     let first = |how| t.launches.iter().find(|r| fits(r, how));
     let r = same.or_else(|| first(|a, b| a == b)).or_else(|| first(mangled::alike))?;
     Some((t.modules.get(r.launch.module.index())?, r))

@@ -5,16 +5,19 @@
 //! through a diff of the stored texts ([`crate::lines`]), sites by their key, then by line and class, then by class and
 //! order between matches; loops by their header's line and order.
 //!
-//! Misses: renamed device functions, code that the compiler restructured, unrolled copies: whole matching across builds is a later
-//! step. Sites without a partner are counted, and never guessed.
+//! Misses: renamed device functions. Sites without a partner are counted, and never guessed; what copies of one place make of that,
+//! [`crate::fold`] says.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use prlx_trace::kernel::{Module, Site, SiteClass, Step};
 use prlx_trace::{FuncId, LocId, LoopId, SiteId};
 
+use crate::describe;
+use crate::fold;
 use crate::lines::Lines;
 use crate::mangled;
+use crate::meaning;
 
 /// One side's numbers in the common numbering.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -51,14 +54,14 @@ pub(crate) struct Pairing {
     pub b: Names,
     /// Both decode programs are the same: equal words mean equal paths.
     pub same: bool,
-    /// Sites of each side's functions that the other side has no partner for.
-    pub unmatched: [u64; 2],
+    /// How sites of both are brought to one form; of modules that are the same, nothing.
+    pub fold: Option<Box<[fold::Side; 2]>>,
 }
 
-/// Whether two modules decode alike: the same steps, and the same sources of values.
+/// Whether two modules decode alike: the same steps, the same sources of values, and the same comparisons.
 fn same_program(a: &Module, b: &Module) -> bool {
     // Locations may differ in number only; the decode program does not read them.
-    let decides = |s: &Site| (s.function, s.block, s.class, s.source);
+    let decides = |s: &Site| (s.function, s.block, s.class, s.source, meaning::comparison(s));
     a.sites.len() == b.sites.len()
         && a.functions.len() == b.functions.len()
         && a.sites.iter().map(decides).eq(b.sites.iter().map(decides))
@@ -79,7 +82,7 @@ fn same_program(a: &Module, b: &Module) -> bool {
 /// Matches two modules.
 pub(crate) fn modules(a: &Module, b: &Module) -> Pairing {
     if same_program(a, b) {
-        return Pairing { a: Names::identity(a), b: Names::identity(b), same: true, unmatched: [0, 0] };
+        return Pairing { a: Names::identity(a), b: Names::identity(b), same: true, fold: None };
     }
     let lines = Lines::new(a, b);
     let mut names = Names::default();
@@ -102,9 +105,24 @@ pub(crate) fn modules(a: &Module, b: &Module) -> Pairing {
         }
         names.loops.push(ids.into_iter().map(|id| id.unwrap_or_else(|| next(&mut extra))).collect());
     }
-    let (sites, unmatched) = sites(a, b, &names, &lines);
+    let keys = keys([a, b], &names, &lines);
+    let sites = sites([a, b], &keys);
+    let partners: Vec<Option<u32>> = sites.iter().map(|s| Some(*s).filter(|s| *s < a.sites.len() as u32)).collect();
     names.sites = sites;
-    Pairing { a: Names::identity(a), b: names, same: false, unmatched }
+    let ours = Names::identity(a);
+    let edited = |x: usize, y: usize| {
+        let [x, y] = [(a, x), (b, y)].map(|(m, s)| describe::location(m, m.sites[s].loc).and_then(|l| l.code));
+        x.zip(y).is_some_and(|(x, y)| x.trim() != y.trim())
+    };
+    let input = fold::Input {
+        modules: [a, b],
+        keys: keys.each_ref().map(|k| &k[..]),
+        partners: &partners,
+        names: [&ours, &names],
+        edited: &edited,
+    };
+    let fold = Some(Box::new(fold::plan(&input)));
+    Pairing { a: ours, b: names, same: false, fold }
 }
 
 fn kernels(m: &Module) -> BTreeSet<&str> {
@@ -137,10 +155,10 @@ fn place(m: &Module, loc: Option<LocId>, to_a: impl Fn((u32, u32)) -> (u32, u32)
     }
 }
 
-/// What a site is matched by.
-type Key = (u32, Vec<(u64, u32, String)>, SiteClass, u32);
+/// What a site is matched by: its function, places with inlining, class, and number.
+pub(crate) type Key = (u32, Vec<(u64, u32, String)>, SiteClass, u32);
 
-fn sites(a: &Module, b: &Module, names: &Names, lines: &Lines) -> (Vec<u32>, [u64; 2]) {
+fn keys([a, b]: [&Module; 2], names: &Names, lines: &Lines) -> [Vec<Key>; 2] {
     let key = |m: &Module, s: &Site, function: u32, in_b: bool| -> Key {
         let mut at = s.loc;
         let mut stack = Vec::new();
@@ -151,9 +169,14 @@ fn sites(a: &Module, b: &Module, names: &Names, lines: &Lines) -> (Vec<u32>, [u6
         }
         (function, stack, s.class, s.nth)
     };
-    let keys_a: Vec<Key> = a.sites.iter().map(|s| key(a, s, s.function.0, false)).collect();
-    let keys_b: Vec<Key> = b.sites.iter().map(|s| key(b, s, names.function(s.function), true)).collect();
-    let mut to: Vec<Option<u32>> = match_keys(&keys_a, &keys_b);
+    [
+        a.sites.iter().map(|s| key(a, s, s.function.0, false)).collect(),
+        b.sites.iter().map(|s| key(b, s, names.function(s.function), true)).collect(),
+    ]
+}
+
+fn sites([a, _]: [&Module; 2], [keys_a, keys_b]: &[Vec<Key>; 2]) -> Vec<u32> {
+    let mut to: Vec<Option<u32>> = match_keys(keys_a, keys_b);
     // What an edit of a line moved: the same line and class, whatever the column.
     let rest = |to: &[Option<u32>]| -> (Vec<u32>, Vec<u32>) {
         let taken: BTreeSet<u32> = to.iter().flatten().copied().collect();
@@ -182,10 +205,8 @@ fn sites(a: &Module, b: &Module, names: &Names, lines: &Lines) -> (Vec<u32>, [u6
             to[*i as usize] = m.map(|m| free_a[m as usize]);
         }
     }
-    let (free_a, free_b) = rest(&to);
     let mut extra = a.sites.len() as u32;
-    let ids = to.into_iter().map(|t| t.unwrap_or_else(|| next(&mut extra))).collect();
-    (ids, [free_a.len() as u64, free_b.len() as u64])
+    to.into_iter().map(|t| t.unwrap_or_else(|| next(&mut extra))).collect()
 }
 
 /// By guarded site: the decisions that may have set its guard. If one of them differed, only one side visits the site.

@@ -6,6 +6,7 @@
 //! A decision that was left out of the recording has no value. Slots that depend on one are *unknown*: visits guarded by
 //! them are left out; a function whose branches depend on one can't be walked, and says so.
 
+use prlx_trace::device::COUNT_EVENT;
 use prlx_trace::kernel::{Arg, End, Function, Guard, Module, Source, Step};
 use prlx_trace::{BlockId, FuncId, LoopId, SiteId, Slot};
 
@@ -31,8 +32,8 @@ pub(crate) struct Prepared<'a> {
     pub function: &'a Function,
     /// By block.
     pub blocks: Vec<BlockFacts>,
-    /// By loop: the bits of the recorded trip count that is taken when it is entered, if one is.
-    pub counted: Vec<Option<u8>>,
+    /// By loop: the bits of the recorded trip count that is taken when it is entered, if one is, and the decision's site.
+    pub counted: Vec<Option<(u8, SiteId)>>,
     /// By slot: its value depends on a decision that was left out.
     pub unknown: Vec<bool>,
     /// Why it can't be walked.
@@ -184,7 +185,7 @@ fn check_block(
     module: &Module,
     f: &Function,
     block: &prlx_trace::kernel::Block,
-    counted: &mut [Option<u8>],
+    counted: &mut [Option<(u8, SiteId)>],
 ) -> Result<(), String> {
     let slot = |s: Slot| if s.0 < f.slots { Ok(()) } else { Err(format!("no {s}")) };
     let guard = |g: &Option<Guard>| g.as_ref().map_or(Ok(()), |g| slot(g.slot));
@@ -211,9 +212,9 @@ fn check_block(
                 match module.sites.get(site.index()).ok_or_else(|| format!("no {site}"))?.source {
                     Source::Bits(1..=30) | Source::Computed | Source::None => {}
                     Source::Bits(n) => return Err(format!("{site} takes {n} bits")),
-                    Source::Trips { of, bits: bits @ 0..=30, .. } => {
+                    Source::Trips { of, bits: bits @ (0..=30 | COUNT_EVENT), .. } => {
                         let counted = counted.get_mut(of.index());
-                        *counted.ok_or_else(|| format!("{site} counts trips of no {of}"))? = Some(bits);
+                        *counted.ok_or_else(|| format!("{site} counts trips of no {of}"))? = Some((bits, *site));
                     }
                     Source::Trips { bits, .. } => return Err(format!("{site} counts trips in {bits} bits")),
                 }

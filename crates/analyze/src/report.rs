@@ -86,6 +86,31 @@ impl Kind {
     }
 }
 
+/// Why code of one build is not compared with the other's.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum WhyUncompared {
+    /// Only this side has it.
+    #[default]
+    Alone,
+    /// Only this side has it, to choose between copies of what both have: what it chose shows in them.
+    Between,
+    /// It keeps a loop going whose trips are other ones than the other side's: how many of the source's there were is compared.
+    Stays,
+    /// Its copies do not add up to those of the other side, or stand in other loops.
+    Copies,
+    /// It may be the opposite comparison.
+    Opposite,
+}
+
+impl WhyUncompared {
+    /// Whether a difference could hide in it.
+    pub const fn hides(self) -> bool {
+        matches!(self, WhyUncompared::Alone | WhyUncompared::Copies | WhyUncompared::Opposite)
+    }
+}
+
 data! {
     /// What comparing two recordings gives.
     struct Report {
@@ -126,6 +151,21 @@ data! {
         /// Where and how its file was cut off; `None` if it is whole.
         cut: Option<String>,
     }
+    /// Code of one build that is not compared with the other's: one place in it.
+    struct Uncompared {
+        /// Which side.
+        side: u8,
+        /// Why.
+        why: WhyUncompared,
+        /// The site, or the first of several that stand there.
+        site: SiteInfo,
+        /// How many there are.
+        sites: u64,
+        /// Their visits, of the lanes that were decoded.
+        visits: u64,
+        /// Whether a difference could hide in them: it keeps the verdict from being `same`.
+        hides: bool,
+    }
     /// A launch that only one side has.
     struct Unpaired {
         /// Its process, by index.
@@ -162,6 +202,8 @@ data! {
         undigested: [Option<String>; 2],
         /// By side: the module's name.
         module: [String; 2],
+        /// Of two builds: what is not compared, by side and place in the code.
+        uncompared: Vec<Uncompared>,
         /// By side: where it ran.
         device: [String; 2],
         /// Which recorder ran.
@@ -513,7 +555,7 @@ data! {
         total: u64,
         /// Left out, or hidden because what they depend on was.
         skipped: u64,
-        /// Without a partner on the other side.
+        /// Without a partner on the other side ([`Uncompared`] says which).
         unmatched: u64,
     }
 }
@@ -523,10 +565,10 @@ data! {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum LaunchPart {
-    /// Grid, block or warp size.
+    /// Grid, block or cluster.
     #[default]
     Geometry,
-    /// How the kernel is called: other template arguments, or another build's name for it.
+    /// How the kernel is called (other template arguments, or another build's name for it), or how many lanes its warps have.
     Code,
     /// An argument's value, or a buffer's content before the launch.
     Input,

@@ -46,7 +46,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    fn new(what: What, id: u32, nth: u32, value: u64) -> Entry {
+    pub(crate) fn new(what: What, id: u32, nth: u32, value: u64) -> Entry {
         Entry { packed: (what as u32) << 30 | id & ((1 << 30) - 1), nth, value }
     }
     pub fn what(self) -> What {
@@ -159,7 +159,9 @@ impl Tree {
                     tree.close(&mut stack, &mut spare, names, with_masks);
                 }
                 Item::Call(f) => stack.push(fresh(&mut spare, Kind::Call(f), f, None)),
+                Item::Beside(_) | Item::Meet(_) => {}
                 Item::Return => tree.close(&mut stack, &mut spare, names, with_masks),
+                Item::At(_) => {}
             }
             if stack.len() > MAX_DEPTH {
                 return Err(Error::new("lane", "loops and calls nest too deep to compare"));
@@ -230,6 +232,36 @@ impl Tree {
             parent.visits += node.visits;
             parent.push(Entry::new(What::Child, id, 0, 0), LaneMask(0), masks);
         }
+    }
+
+    /// Adds a body of visits and of nodes that are there; gives its node.
+    pub fn add(
+        &mut self,
+        kind: Kind,
+        function: FuncId,
+        of: Option<LoopId>,
+        entries: &[(Entry, LaneMask)],
+        names: &Names,
+        masks: bool,
+    ) -> u32 {
+        let mut node = open(kind, function, of);
+        for (e, mask) in entries {
+            match e.what() {
+                What::Visit => {
+                    let id = names.site(site(*e));
+                    node.hash = fold(fold(node.hash, u64::from(id) << 1), e.value);
+                    node.visits += 1;
+                }
+                _ => {
+                    let child = self.node(e.id());
+                    node.hash = fold(node.hash, child.hash ^ 1);
+                    node.visits += child.visits;
+                }
+            }
+            node.push(*e, *mask, masks);
+        }
+        self.close(&mut vec![node], &mut Vec::new(), names, masks);
+        self.nodes.len() as u32 - 1
     }
 
     pub fn node(&self, id: u32) -> &Node {

@@ -3,14 +3,18 @@
 //! Holds: lanes with the same words are not decoded where equal words mean equal paths; other lanes are decoded side by
 //! side without keeping anything, and only lanes that differ become trees. Nothing depends on the order of work.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use prlx_trace::launch::{Event, Lanes};
-use prlx_trace::{Lane, LaneMask, Launch, SiteId, WarpStream};
+use prlx_trace::{Lane, LaneMask, Launch, SiteId, WarpId, WarpStream};
 
 use crate::decode::{Counts, Decoder, Item, Limits, Outcome, lane_part};
+use crate::derive;
 use crate::diverge::{self, Found, Key, Raw, Sides};
 use crate::error::Error;
+use crate::fold;
+use crate::folded;
 use crate::report::{HashInfo, Kind};
 use crate::tree::Tree;
 
@@ -20,8 +24,34 @@ pub(crate) struct Context<'a> {
     pub launches: [&'a Launch; 2],
     /// Equal words of a lane, or hashes, mean equal paths: the decode programs are the same, and so is all that they read.
     pub words_tell: bool,
+    /// How both sides' sites are brought to one form; `None` if they have the same.
+    pub fold: Option<&'a [fold::Side; 2]>,
     pub limits: Limits,
 }
+
+impl Context<'_> {
+    /// Whether warps of the sides have other numbers of lanes: then threads are compared, not lanes of warps.
+    pub fn by_thread(&self) -> bool {
+        self.launches[0].warp_size != self.launches[1].warp_size
+    }
+    /// B's warp and lane of the thread that is this warp's lane in A.
+    pub fn partner(&self, warp: WarpId, lane: Lane) -> (WarpId, Lane) {
+        let [own, other] = self.launches.map(|l| u64::from(l.warp_size.max(1)));
+        let [per_cta, others] = self.launches.map(|l| l.warps_per_cta().max(1));
+        let thread = (warp.0 % per_cta) * own + u64::from(lane.0);
+        let warp = (warp.0 / per_cta).saturating_mul(others).saturating_add(thread / other);
+        (WarpId(warp), Lane((thread % other) as u8))
+    }
+    /// B's warps that have this warp's threads, ascending.
+    pub fn partners(&self, warp: WarpId) -> Vec<WarpId> {
+        let mut all: Vec<WarpId> = self.launches[0].lanes(warp).lanes().map(|l| self.partner(warp, l).0).collect();
+        all.dedup();
+        all
+    }
+}
+
+/// A lane of one side.
+pub(crate) type At<'a> = (&'a WarpStream, Lane);
 
 /// How one lane's comparison went.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,6 +78,10 @@ pub(crate) struct WarpDiff {
     /// By fate: same words, compared, truncated, failed.
     pub fates: [u64; 4],
     pub visits: [Counts; 2],
+    /// By side: visits that are not compared, by site.
+    pub left: [BTreeMap<SiteId, u64>; 2],
+    /// Values that differ, but were taken over other lanes.
+    pub apart: u64,
     /// The first thing that went wrong.
     pub failure: Option<String>,
 }
@@ -83,6 +117,39 @@ pub(crate) fn warps(cx: &Context<'_>, a: &WarpStream, b: &WarpStream) -> WarpDif
         }
     }
     out
+}
+
+/// Compares the threads of one of A's warps with theirs in B's, which have another number of lanes.
+pub(crate) fn threads(cx: &Context<'_>, a: &WarpStream, others: &BTreeMap<WarpId, &WarpStream>) -> WarpDiff {
+    let mut out = WarpDiff { warp: a.warp.0, ..WarpDiff::default() };
+    for lane in cx.launches[0].lanes(a.warp).lanes() {
+        let (warp, other) = cx.partner(a.warp, lane);
+        let Some(b) = others.get(&warp).filter(|_| cx.launches[1].lanes(warp).has(other)) else { continue };
+        match thread(cx, [(a, lane), (b, other)], &mut out) {
+            Ok(fate) => out.fate(fate),
+            Err(e) => {
+                out.fail(&e);
+                out.fate(LaneFate::Failed);
+            }
+        }
+    }
+    out
+}
+
+fn thread(cx: &Context<'_>, at: [At<'_>; 2], out: &mut WarpDiff) -> Result<LaneFate, Error> {
+    if let Some(sides) = cx.fold {
+        return folded_lane(cx, sides, at, out);
+    }
+    let Some([a, b]) = lane_trees(cx, at)? else {
+        return Err(Error::new(at[0].0.warp.to_string(), "the sides were recorded at different levels"));
+    };
+    for (sum, t) in out.visits.iter_mut().zip([&a, &b]) {
+        add_counts(sum, t.counts);
+    }
+    let diff = diverge::lanes(&cx.sides, &a, &b, None);
+    out.apart += diff.apart;
+    out.add(at[0].1, diff.found);
+    Ok(if diff.cut { LaneFate::Truncated } else { LaneFate::Compared })
 }
 
 fn paths(cx: &Context<'_>, a: &WarpStream, b: &WarpStream, lanes: LaneMask, out: &mut WarpDiff) {
@@ -131,6 +198,9 @@ fn lane_paths(
     lane: Lane,
     out: &mut WarpDiff,
 ) -> Result<LaneFate, Error> {
+    if let Some(sides) = cx.fold {
+        return folded_lane(cx, sides, [(a, lane), (b, lane)], out);
+    }
     let (mut x, mut y) = (decoder(cx, 0, a, lane)?.flat(), decoder(cx, 1, b, lane)?.flat());
     if !lockstep(cx, &mut x, &mut y)? {
         for (sum, d) in out.visits.iter_mut().zip([&x, &y]) {
@@ -139,7 +209,7 @@ fn lane_paths(
         let whole = x.outcome() == Outcome::Ended && y.outcome() == Outcome::Ended;
         return Ok(if whole { LaneFate::Compared } else { LaneFate::Truncated });
     }
-    let [ta, tb] = path_trees(cx, [a, b], lane)?;
+    let [ta, tb] = path_trees(cx, [(a, lane), (b, lane)])?;
     for (sum, t) in out.visits.iter_mut().zip([&ta, &tb]) {
         add_counts(sum, t.counts);
     }
@@ -148,29 +218,78 @@ fn lane_paths(
     Ok(if diff.cut { LaneFate::Truncated } else { LaneFate::Compared })
 }
 
-fn path_trees(cx: &Context<'_>, warps: [&WarpStream; 2], lane: Lane) -> Result<[Tree; 2], Error> {
+/// A lane in the form that both sides share: if either is cut short nothing is said of it, for order is not time there.
+fn folded_lane(
+    cx: &Context<'_>,
+    sides: &[fold::Side; 2],
+    at: [At<'_>; 2],
+    out: &mut WarpDiff,
+) -> Result<LaneFate, Error> {
+    let one = |side: usize| folded_tree(cx, sides, side, at[side]);
+    let [a, b] = [one(0)?, one(1)?];
+    for (side, lane) in [&a, &b].into_iter().enumerate() {
+        add_counts(&mut out.visits[side], lane.tree.counts);
+        for (site, n) in &lane.left {
+            *out.left[side].entry(*site).or_default() += n;
+        }
+    }
+    if !a.tree.complete || !b.tree.complete {
+        return Ok(LaneFate::Truncated);
+    }
+    let diff = diverge::lanes(&cx.sides, &a.tree, &b.tree, None);
+    out.apart += diff.apart;
+    out.add(at[0].1, diff.found);
+    Ok(LaneFate::Compared)
+}
+
+fn folded_tree(
+    cx: &Context<'_>,
+    sides: &[fold::Side; 2],
+    side: usize,
+    (warp, lane): At<'_>,
+) -> Result<folded::Folded, Error> {
+    let masks = matches!(warp.lanes, Lanes::Events(_));
+    let all = derive::whole(cx.sides.programs[side], cx.launches[side], warp, cx.limits);
+    let mut out = folded::build(decoder(cx, side, &all, lane)?.whole(), &sides[side], cx.launches[side].kernel, masks)?;
+    out.tree.complete &= !cx.launches[side].unfinished(warp.warp).has(lane);
+    Ok(out)
+}
+
+fn path_trees(cx: &Context<'_>, at: [At<'_>; 2]) -> Result<[Tree; 2], Error> {
     let tree = |side: usize| {
-        let d = decoder(cx, side, warps[side], lane)?;
+        let d = decoder(cx, side, at[side].0, at[side].1)?;
         Tree::build(d, cx.sides.names[side], cx.launches[side].kernel, false)
     };
     Ok([tree(0)?, tree(1)?])
 }
 
-/// A lane's tree from events, with masks.
-fn event_tree(cx: &Context<'_>, side: usize, warp: &WarpStream, events: &[Event], lane: Lane) -> Result<Tree, Error> {
+/// Both sides' warps with all of their events.
+fn whole<'a>(cx: &'a Context<'_>, warps: [&'a WarpStream; 2]) -> [Cow<'a, WarpStream>; 2] {
+    [0, 1].map(|side| derive::whole(cx.sides.programs[side], cx.launches[side], warps[side], cx.limits))
+}
+
+/// A lane's tree from all events, with masks.
+fn event_tree(cx: &Context<'_>, side: usize, warp: &WarpStream, lane: Lane) -> Result<Tree, Error> {
     let names = cx.sides.names[side];
-    let d = decoder(cx, side, warp, lane)?;
+    let Lanes::Events(events) = &warp.lanes else { return Err(Error::new(warp.warp.to_string(), "has no events")) };
+    let d = decoder(cx, side, warp, lane)?.whole();
     Tree::build(d, names, cx.launches[side].kernel, true)
         .or_else(|_| Ok(Tree::flat(events, lane, cx.sides.programs[side].module, names)))
         .map(|t| Tree { complete: t.complete && !cx.launches[side].unfinished(warp.warp).has(lane), ..t })
 }
 
 /// A lane on both sides; `None` if its level records no path.
-pub(crate) fn lane_trees(cx: &Context<'_>, warps: [&WarpStream; 2], lane: Lane) -> Result<Option<[Tree; 2]>, Error> {
-    match warps.map(|w| &w.lanes) {
-        [Lanes::Path { .. }, Lanes::Path { .. }] => path_trees(cx, warps, lane).map(Some),
-        [Lanes::Events(a), Lanes::Events(b)] => {
-            Ok(Some([event_tree(cx, 0, warps[0], a, lane)?, event_tree(cx, 1, warps[1], b, lane)?]))
+pub(crate) fn lane_trees(cx: &Context<'_>, at: [At<'_>; 2]) -> Result<Option<[Tree; 2]>, Error> {
+    let [(x, own), (y, other)] = at;
+    if let (Some(sides), Lanes::Path { .. } | Lanes::Events(_)) = (cx.fold, &x.lanes) {
+        let one = |side: usize| folded_tree(cx, sides, side, at[side]).map(|f| f.tree);
+        return Ok(Some([one(0)?, one(1)?]));
+    }
+    match (&x.lanes, &y.lanes) {
+        (Lanes::Path { .. }, Lanes::Path { .. }) => path_trees(cx, at).map(Some),
+        (Lanes::Events(_), Lanes::Events(_)) => {
+            let whole = whole(cx, [x, y]);
+            Ok(Some([event_tree(cx, 0, &whole[0], own)?, event_tree(cx, 1, &whole[1], other)?]))
         }
         _ => Ok(None),
     }
@@ -218,11 +337,25 @@ fn events(cx: &Context<'_>, warps: [&WarpStream; 2], all: [&[Event]; 2], lanes: 
         out.fates[LaneFate::SameWords as usize] += u64::from(lanes.count());
         return;
     }
+    if let Some(sides) = cx.fold {
+        // Who is where with whom is the compiler's choice.
+        for lane in lanes.lanes() {
+            match folded_lane(cx, sides, warps.map(|w| (w, lane)), out) {
+                Ok(fate) => out.fate(fate),
+                Err(e) => {
+                    out.fail(&e);
+                    out.fate(LaneFate::Failed);
+                }
+            }
+        }
+        return;
+    }
+    let whole = whole(cx, warps);
     // First who parts, then whose masks differ beyond that.
     let mut parted = LaneMask(0);
     let mut trees = Vec::new();
     for lane in lanes.lanes() {
-        let tree = |side: usize| event_tree(cx, side, warps[side], all[side], lane);
+        let tree = |side: usize| event_tree(cx, side, &whole[side], lane);
         let (ta, tb) = match (tree(0), tree(1)) {
             (Ok(a), Ok(b)) => (a, b),
             (Err(e), _) | (_, Err(e)) => {

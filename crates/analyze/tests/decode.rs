@@ -3,10 +3,11 @@
 mod build;
 
 use build::{Hashed, S, live, module, stream, trace};
-use prlx_analyze::{Decoder, Item, Limits, Outcome, Program, lane_visits};
+use prlx_analyze::{Decoder, Item, Limits, Outcome, Program, lane_visits, whole};
+use prlx_trace::device::COUNT_EVENT;
 use prlx_trace::kernel::*;
-use prlx_trace::launch::Lanes;
-use prlx_trace::{Lane, SiteId, Slot};
+use prlx_trace::launch::{Event, Lanes};
+use prlx_trace::{Lane, LaneMask, SiteId, Slot};
 use proptest::prelude::*;
 
 fn everything() -> Vec<Vec<S>> {
@@ -126,7 +127,7 @@ fn endless_programs_end() {
     // A loop that consumes nothing.
     m.functions[0].blocks[0].end = End::Jump(prlx_trace::BlockId(0));
     let program = Program::new(&m).unwrap();
-    let limits = Limits { steps: 10_000, ..Limits::default() };
+    let limits = Limits { steps: 2_000, ..Limits::default() };
     let mut d = Decoder::new(&program, &t.launches[0].launch, warp, Lane(0), limits).unwrap();
     while let Ok(Some(_)) = d.next() {}
     assert!(d.next().is_err());
@@ -190,6 +191,43 @@ proptest! {
             if let Ok(mut d) = Decoder::new(&program, &t.launches[0].launch, warp, Lane(l), limits) {
                 while let Ok(Some(_)) = d.next() {}
             }
+        }
+    }
+
+    /// Whatever the events of a warp are: those that are no counts stay, in their order, and what is made decodes or fails.
+    #[test]
+    fn random_events_stay(
+        events in prop::collection::vec((any::<u32>(), any::<u32>(), 0u64..100), 0..40),
+        counts in any::<bool>(),
+    ) {
+        let mut m = module(&everything());
+        for site in &mut m.sites {
+            match &mut site.source {
+                Source::Trips { bits, .. } if counts => *bits = COUNT_EVENT,
+                _ => {}
+            }
+        }
+        let sites = m.sites.len() as u32;
+        let event = |&(site, mask, value): &(u32, u32, u64)| {
+            Event { site: SiteId(site % sites), mask: LaneMask(mask.into()), value, clock: 0 }
+        };
+        let mut s = stream(0, &[]);
+        s.lanes = Lanes::Events(events.iter().map(event).collect());
+        let t = trace(m.clone(), vec![s]);
+        let (launch, warp) = (&t.launches[0].launch, &t.launches[0].streams.frame(0).unwrap()[0]);
+        let program = Program::new(&m).unwrap();
+        let limits = Limits { steps: 2_000, ..Limits::default() };
+        let all = whole(&program, launch, warp, limits);
+        let Lanes::Events(made) = &all.lanes else { panic!("no events") };
+        let mut rest = made.iter();
+        for e in events.iter().map(event) {
+            if !matches!(m.sites[e.site.index()].source, Source::Trips { bits: COUNT_EVENT, .. }) {
+                prop_assert!(rest.any(|x| *x == e), "{:?} is lost", e);
+            }
+        }
+        for lane in launch.lanes(warp.warp).lanes() {
+            let mut d = Decoder::new(&program, launch, &all, lane, limits).unwrap().whole();
+            while let Ok(Some(_)) = d.next() {}
         }
     }
 }

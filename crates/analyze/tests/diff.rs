@@ -549,30 +549,6 @@ fn a_kernel_with_other_template_arguments_still_matches() {
 }
 
 #[test]
-fn another_build_with_one_site_more() {
-    // Side B has a decision that A does not have: its visits are extra events, on B's side, at B's line.
-    let (x, y) = (
-        vec![vec![S::Loop(vec![S::If(vec![], vec![S::Store])]), S::Store]],
-        vec![vec![S::Loop(vec![S::If(vec![S::Select], vec![S::Store])]), S::Store]],
-    );
-    let mut ma = module(&x);
-    let mut mb = module(&y);
-    // B's select stands in a line of its own; all others are where A's are.
-    let lines = |m: &mut Module, lines: &[u32]| m.locs.iter_mut().zip(lines).for_each(|(l, n)| l.line = *n);
-    lines(&mut ma, &[1, 2, 3, 4]);
-    lines(&mut mb, &[1, 9, 2, 3, 4]);
-    ma.files[0].text = None;
-    mb.files[0].text = None;
-    let lane = |toy: &[Vec<S>]| live(toy, 0, &mut Hashed { shape: vec![6], ..Hashed::new(11, &[]) });
-    let a = trace(ma, vec![stream(0, &[lane(&x)])]);
-    let b = trace(mb, vec![stream(0, &[lane(&y)])]);
-    let r = compare(&a, &b);
-    let [f] = findings(&r) else { panic!("{:#?}", findings(&r)) };
-    assert_eq!((f.kind, f.side, f.location().map(|l| l.line)), (Kind::ExtraEvents, Some(1), Some(9)));
-    assert_eq!(f.extra_visits, [0, 1]);
-}
-
-#[test]
 fn fingerprints_are_searched() {
     let m = module(&toy());
     let warp = |changed: bool| WarpStream {

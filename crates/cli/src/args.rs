@@ -2,8 +2,11 @@
 //!
 //! Parsing has no side effects; each command's work is in `commands/`.
 
+mod cost;
 mod prlx;
 mod probe;
+mod profile;
+mod timeline;
 
 use std::ffi::OsString;
 use std::ops::Range;
@@ -21,8 +24,11 @@ use prlx_trace::Level;
 use prlx_trace::check::Check;
 use prlx_trace::kernel::SiteClass;
 
+pub use cost::CostArgs;
 pub use prlx::PrlxArgs;
 pub use probe::{ProbeArgs, ProbeCheckArgs, ProbeCommand, ProbeExplainArgs, ProbeShowArgs, TallyArgs};
+pub use profile::ProfileArgs;
+pub use timeline::{TimelineArgs, ViewArgs};
 
 /// Two runs of a GPU kernel were meant to agree: where did they first part, in which lanes, and why?
 #[derive(Parser, Debug)]
@@ -70,6 +76,10 @@ pub enum Command {
     Cost(CostArgs),
     /// Ask a kernel anything: a small program counts, sums and keeps what you name
     Probe(ProbeArgs),
+    /// Say where the cycles go inside a kernel, from markers in its source or put there from outside
+    Profile(ProfileArgs),
+    /// Where the cycles go inside a kernel: of a recording with markers, or another profiler's buffer
+    Timeline(TimelineArgs),
     /// Write the recorder's code into PTX
     Instrument(InstrumentArgs),
     /// Show what is in a file: PTX, cubin, fatbin, program, launch file or recording
@@ -107,18 +117,7 @@ pub struct RunArgs {
 impl RunArgs {
     /// The comparison that `--seeds` asks for.
     pub fn under_seeds(&self) -> CompareArgs {
-        let recorder = RecorderArgs {
-            level: Level::Path,
-            no_elide: false,
-            kernel: Vec::new(),
-            function: Vec::new(),
-            line: Vec::new(),
-            class: Vec::new(),
-            warps: None,
-            rewritten: false,
-            ctas: None,
-            memory: None,
-        };
+        let recorder = RecorderArgs { level: Level::Path, ..RecorderArgs::default() };
         CompareArgs {
             a: Some(self.launch.clone()),
             b: None,
@@ -405,39 +404,6 @@ Rules:
 
 Exit codes: 0 passed, 1 failed, 2 error, 3 unknown: what was seen may pass, but not everything was seen.";
 
-/// `prlx cost`.
-#[derive(Args, Debug)]
-pub struct CostArgs {
-    /// Launch files
-    #[arg(required = true)]
-    pub launches: Vec<PathBuf>,
-    /// Only this recorder, `print`, `path` or `events`; may be repeated [default: all three]
-    #[arg(long, value_parser = measured)]
-    pub level: Vec<Level>,
-    /// Rounds that count, each with one run of every form of the kernel [default: 21 on a GPU; 1 on the CPU device, which
-    /// counts instructions]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub rounds: Option<u32>,
-    /// Leave the GPU's caches as the run before left them, instead of filling them with something else
-    #[arg(long)]
-    pub warm: bool,
-    /// Device memory for streams, for each level, in MiB
-    #[arg(long, value_name = "MIB", default_value_t = 256)]
-    pub memory: u64,
-    #[command(flatten)]
-    pub device: DeviceArgs,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-impl CostArgs {
-    /// The levels to measure.
-    pub fn levels(&self) -> Vec<Level> {
-        if self.level.is_empty() { vec![Level::Print, Level::Path, Level::Events] } else { self.level.clone() }
-    }
-}
-
 /// `prlx instrument`.
 #[derive(Args, Debug)]
 pub struct InstrumentArgs {
@@ -537,7 +503,7 @@ pub struct DeviceArgs {
 }
 
 /// What is recorded.
-#[derive(Args, Debug, Clone)]
+#[derive(Args, Debug, Clone, Default)]
 pub struct RecorderArgs {
     /// Recorder: `print` hashes, `path` every decision of every lane, `events` 16-byte events with exact masks,
     /// `operands` all that compares see
@@ -628,13 +594,6 @@ fn checks(text: &str) -> Result<Checks, String> {
 
 fn level(text: &str) -> Result<Level, String> {
     named(Level::RECORDERS, Level::name, text)
-}
-
-fn measured(text: &str) -> Result<Level, String> {
-    match level(text)? {
-        Level::Operands => Err("level `operands` costs what its window costs: there is none here".into()),
-        level => Ok(level),
-    }
 }
 
 fn class(text: &str) -> Result<SiteClass, String> {

@@ -128,7 +128,7 @@ pub fn run(command: &[OsString], options: &Options, output: Output, supervisor: 
     })?;
     let nanos = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let words = command.iter().map(|w| w.to_string_lossy().into_owned()).collect();
-    let said = conclude(folder, words, status, nanos, ui);
+    let said = conclude(folder, words, status, nanos, options.level, ui);
     // The program's exit code stays its own, whatever becomes of the index.
     if let Err(e) = said {
         ui.warn(&format!("{e:#}"));
@@ -268,7 +268,7 @@ impl Supervisor {
 }
 
 /// Writes the index, and says what was recorded.
-fn conclude(folder: &Path, command: Vec<String>, status: ExitStatus, nanos: u64, ui: &Ui) -> Result<()> {
+fn conclude(folder: &Path, command: Vec<String>, status: ExitStatus, nanos: u64, level: Level, ui: &Ui) -> Result<()> {
     let index = |entries| Index::new(command.clone(), status.code(), status.signal(), nanos, entries);
     let write = |entries| {
         index(entries).write(folder).with_context(|| format!("cannot write the index of {}", folder.display()))
@@ -300,14 +300,15 @@ fn conclude(folder: &Path, command: Vec<String>, status: ExitStatus, nanos: u64,
         return Ok(());
     }
     let s = |n: u64, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
+    let seen = format!("{}, {}", s(processes as u64, "process", "processes"), s(launches, "launch", "launches"));
+    if level == Level::Probe {
+        // Tables come, and say what they lack.
+        ui.note(&format!("{seen}, {recorded} probed"));
+        return Ok(());
+    }
     let mut text = Vec::new();
     prlx_present::kernels(&mut text, &survey.kernels(), &prlx_present::Style { color: false, width: ui.width() })?;
-    ui.note(&format!(
-        "{}: {}, {}, {recorded} recorded",
-        folder.display(),
-        s(processes as u64, "process", "processes"),
-        s(launches, "launch", "launches"),
-    ));
+    ui.note(&format!("{}: {seen}, {recorded} recorded", folder.display()));
     if launches > 0 {
         ui.note(String::from_utf8_lossy(&text).trim_end());
     }

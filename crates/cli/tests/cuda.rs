@@ -213,6 +213,33 @@ fn cost_measures_every_form_and_says_what_it_takes() {
     assert_eq!(of("--level path")["launches"][0]["forms"].as_array().unwrap().len(), 4);
 }
 
+/// Probe programs are measured as recorders are; one that does nothing in a kernel leaves it as it is.
+#[test]
+fn cost_measures_probe_programs() {
+    let probes = "--probe global-bytes --probe tensor-ops --probe block{@n[tid.x]++;} --level path";
+    let launch = "tests/kernels/cuda/saxpy/launch.toml";
+    let (code, out, err) = prlx(&format!("cost {launch} {probes} --json --device cuda --rounds 2"), &[]);
+    assert_eq!(code, 0, "{err}");
+    let all: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let forms = all["launches"][0]["forms"].as_array().unwrap();
+    let names: Vec<_> = forms.iter().map(|f| f["form"].as_str().unwrap()).collect();
+    let block = "block{@n[tid.x]++;}";
+    let wanted = ["bare", "again", "path", "path off", "global-bytes", "global-bytes off", "tensor-ops"];
+    assert_eq!(names, [&wanted[..], &[block, "block{@n[tid.x]++;} off"]].concat());
+    for (form, keeps) in [(4, true), (5, false), (7, true), (8, false)] {
+        let form = &forms[form];
+        assert!(form["median"].as_u64().is_some_and(|n| n > 0) && form["changed"] == false, "{form}");
+        assert_eq!(form["streams"].as_u64().unwrap() > 0, keeps, "{form}");
+        assert_eq!(form["rewriting_nanos"].is_null(), !keeps, "{form}");
+    }
+    assert!(forms[6]["idle"] == true && forms[6]["median"].is_null(), "{}", forms[6]);
+    let (code, out, err) = prlx(&format!("cost {launch} --probe tensor-ops --probe global-bytes"), &[]);
+    assert!(code == 0 && out.contains("does nothing in it") && out.contains("assembler aside"), "{out}{err}");
+    assert!(!out.contains("path"), "{out}");
+    let (code, _, err) = prlx(&format!("cost {launch} --probe nothing-like-it"), &[]);
+    assert!(code == 2 && err.contains("there is no tool"), "{err}");
+}
+
 #[test]
 fn cost_of_what_does_not_run_is_an_error_and_the_rest_is_measured() {
     let good = "tests/kernels/cuda/saxpy/launch.toml";
@@ -229,7 +256,14 @@ fn cost_of_what_does_not_run_is_an_error_and_the_rest_is_measured() {
 /// The bundle's script prints a line for each launch, and means.
 #[test]
 fn the_bundles_script_measures_cost() {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("overhead");
+    measures("overhead", &[], &["| collatz | ", "| stream | ", "| **geometric mean** | | ", "| **first six** | | "]);
+    let probes = ["--probes", "global-bytes,tensor-ops"];
+    measures("overhead-probes", &probes, &["| collatz | ", "| **registers +** | | ", "rewritten in", "wanted"]);
+}
+
+/// Runs it in a folder of this name, with these options, and looks for texts in what it prints.
+fn measures(name: &str, options: &[&str], wanted: &[&str]) {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("inputs.py"), "").unwrap();
     for (name, kernel) in [("collatz", "collatz"), ("stream", "saxpy")] {
@@ -254,6 +288,7 @@ fn the_bundles_script_measures_cost() {
             "--overhead",
         ])
         .arg(&folder)
+        .args(options)
         .arg("--out")
         .arg(&folder)
         .current_dir(ROOT)
@@ -266,9 +301,7 @@ fn the_bundles_script_measures_cost() {
     };
     let text = String::from_utf8_lossy(&out.stdout);
     assert!(out.status.success(), "{text}{}", String::from_utf8_lossy(&out.stderr));
-    for want in
-        ["| collatz | ", "| stream | ", "| **geometric mean** | | ", "| **first six** | | ", "mock device, 2 rounds"]
-    {
+    for want in wanted.iter().chain(&["mock device, 2 rounds"]) {
         assert!(text.contains(want), "{want:?} is not in {text}");
     }
     assert!(folder.join("overhead.json").is_file());

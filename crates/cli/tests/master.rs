@@ -21,7 +21,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use prlx_driver::{ErrorKind, Job};
 use prlx_probe::Plan;
 use prlx_trace::Level;
-use support::{emulator, observe, program, record, record_in, same};
+use support::{emulator, observe, program, record, record_in, same, together};
 
 /// Seed 0 is the fair schedule; the others split warps and interleave as they please.
 const SEEDS: &[u64] = &[0, 1, 7];
@@ -88,6 +88,10 @@ fn one(folder: &Path, level: Level, scheduled: bool) -> Result<(), Failed> {
                 .map_err(|e| format!("hooks under seed {seed} (should it be in schedule.txt?): {e}"))?;
             same(level, &hooks[0], run).map_err(|e| format!("seed {seed}: {e}"))?;
         }
+    }
+    if level == Level::Events && !scheduled {
+        // Under the fair schedule, who is together is what the code says.
+        together(&hooks[0], &code[0])?;
     }
     // What does not fit is counted, and harms nothing. How many events a warp has depends on who came together.
     let counts = level != Level::Events && !scheduled;

@@ -30,6 +30,7 @@ fn main() -> ExitCode {
         ("a_killed_program_leaves_what_was_whole", a_killed_program_leaves_what_was_whole),
         ("options_reach_the_recorder", options_reach_the_recorder),
         ("programs_are_compared", programs_are_compared),
+        ("programs_are_looked_at_closer", programs_are_looked_at_closer),
         ("runs_are_put_together", runs_are_put_together),
         ("what_is_wrong_is_said", what_is_wrong_is_said),
         ("nothing_is_recorded", nothing_is_recorded),
@@ -234,6 +235,47 @@ fn options_reach_the_recorder() -> Result<(), Failed> {
         why.iter().map(option).collect::<Vec<_>>(),
         ["--skip", "recorded", "--kernel", "recorded", "--count", "--count", "--launch"]
     );
+    Ok(())
+}
+
+/// A real program, of `tests/programs`, on the mock: from its fourth launch on something else is in memory, and the next one decides by it.
+fn programs_are_looked_at_closer() -> Result<(), Failed> {
+    let here = folder("closer");
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    std::os::unix::fs::symlink(library(), here.join("libcuda.so.1"))?;
+    let mut cc = Command::new("cc");
+    cc.arg("-w").arg("-o").arg(here.join("chain")).arg(format!("{root}/tests/programs/chain.c"));
+    let Ok(built) = cc.arg("-L").arg(&here).arg("-l:libcuda.so.1").output() else {
+        eprintln!("skipped: no cc");
+        return Ok(());
+    };
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let compare = |words: &[&str]| -> Result<_, Failed> {
+        let mut command = prlx(&here, &["compare", "--a", "./chain -1 one new", "--b", "./chain 3 one new", "--json"]);
+        command
+            .env("LD_LIBRARY_PATH", &here)
+            .env("PRLX_ASSEMBLER", "driver")
+            .env("PRLX_CACHE_DIR", "")
+            .env_remove("PRLX_LIBCUDA");
+        let preload = library().with_file_name("libprlx_preload.so");
+        let (code, out, err) = said(&command.env("PRLX_PRELOAD", preload).args(words).output()?);
+        assert_eq!(code, Some(1), "{err}");
+        let report: serde_json::Value = serde_json::from_str(&out)?;
+        let found =
+            report["launches"].as_array().into_iter().flatten().find(|l| l["findings"] != serde_json::json!([]));
+        Ok((found.cloned().ok_or("there is no finding")?, err))
+    };
+    let (launch, err) = compare(&[])?;
+    assert!(err.contains("running both again to look closer at launches 4 and 4"), "{err}");
+    let operands = &launch["findings"][0]["operands"];
+    let lanes = operands["rows"].as_array().ok_or("no operands")?;
+    let lane = launch["findings"][0]["lane"].as_u64();
+    let shown = lanes.iter().find(|row| row["lane"].as_u64() == lane).ok_or("not of the lane shown")?;
+    // By parity: the numbers are one apart.
+    let bits = shown["cells"][0]["bits"].as_array().ok_or("no cell")?;
+    assert!(shown["differs"] == true && bits[0] != bits[1], "{operands}");
+    let (launch, err) = compare(&["--no-zoom"])?;
+    assert!(launch["findings"][0]["operands"].is_null() && !err.contains("look closer"), "{err}");
     Ok(())
 }
 

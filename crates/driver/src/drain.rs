@@ -321,8 +321,11 @@ impl Reader<'_> {
         let mut base: Option<u32> = None;
         for (lane, chunks) in chains.iter().enumerate() {
             let mut time: Option<(u32, i64)> = None;
-            let records = chunks.iter().flat_map(|c| c[EventRecord::SIZE..].chunks_exact(EventRecord::SIZE));
-            let records = records.filter_map(EventRecord::read).take_while(|r| r.site != 0);
+            // Events of one place need rows of one chunk: the last rows of another may be empty.
+            let records = chunks.iter().flat_map(|c| {
+                let rows = c[EventRecord::SIZE..].chunks_exact(EventRecord::SIZE);
+                rows.filter_map(EventRecord::read).take_while(|r| r.site != 0)
+            });
             for record in records {
                 let site = SiteId(record.site - 1);
                 if site.index() >= self.memory.sites {

@@ -36,6 +36,7 @@ pub use run::{Output, Prepared, Run, prepare, run};
 pub use tensor_map::TensorMap;
 
 use prlx_probe::Plan;
+use prlx_trace::mark::Track;
 use prlx_trace::{Dim3, LaneMask, Tally, WarpId, WarpStream};
 
 /// A loaded module, by the number its driver gave it.
@@ -103,6 +104,8 @@ pub struct Observed {
     pub streams: Vec<WarpStream>,
     /// What a probe program's tables and records hold.
     pub tallies: Vec<Tally>,
+    /// What its markers left, by warp and lane.
+    pub tracks: Vec<Track>,
     /// What it cost, or what stopped it.
     pub ended: Result<LaunchStats, Error>,
     /// If it was stopped: which lanes of `streams` had not ended, by warp, ascending.

@@ -10,9 +10,11 @@ mod cost;
 pub use cost::{Cost, CostOptions, Form, cost};
 
 use prlx_probe::{Kept, Plan, Program};
+use prlx_trace::device::tracks;
 use prlx_trace::device::{Context, FINALS, Head, MAGAZINE_STRIDE, MAGAZINES, Shape};
 use prlx_trace::kernel::{FaultKind, Module, Scalar};
 use prlx_trace::launch::{ArgInfo, Fault, Launch};
+use prlx_trace::mark::{Marks, Track};
 use prlx_trace::spread::spread;
 use prlx_trace::table::Row;
 use prlx_trace::{FuncId, LaneMask, Level, ModuleId, Recording, Streams, Tally, Trace, WarpId, WarpStream};
@@ -23,10 +25,13 @@ use crate::job::{ArgValue, Job};
 use crate::run::{Prepared, outputs, prepare};
 use crate::{DevicePtr, Driver, Error, ErrorKind, LaunchStats, Observed, Output, digest, drain};
 
+/// Most bytes of tracks: twice as many and what cursors need behind them always have room for those between two multiples of 2^32.
+const MOST_TRACKS: u64 = 1 << 31;
+
 /// How to record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RecordOptions {
-    /// Bytes of device memory for streams; what does not fit is counted as dropped.
+    /// Bytes of device memory for streams, or for tracks; what does not fit is counted as dropped, or lost.
     pub pool: u64,
     /// Also run the original code: for the dilation, and to see that both leave the same bytes.
     pub bare: bool,
@@ -51,6 +56,8 @@ pub struct Recorded {
     pub stats: LaunchStats,
     /// What a probe program's tables and records held at the end.
     pub tallies: Vec<Tally>,
+    /// What its markers left, if it has any.
+    pub marks: Option<Marks>,
     /// The run of the original code.
     pub bare: Option<Bare>,
     /// What stopped the kernel while it ran, as the launch's own fault says too, with advice.
@@ -74,7 +81,8 @@ impl Recorded {
     pub fn into_trace(self, module: Module) -> Trace {
         let producer = concat!("prlx ", env!("CARGO_PKG_VERSION")).to_owned();
         let launches = vec![self.recording];
-        Trace { producer, modules: vec![module], launches, tallies: self.tallies, ..Trace::default() }
+        let marks = self.marks.into_iter().collect();
+        Trace { producer, modules: vec![module], launches, tallies: self.tallies, marks, ..Trace::default() }
     }
 }
 
@@ -135,6 +143,17 @@ impl Held {
         driver.fill(at, bytes.max(1), 0)?;
         Ok(at.0)
     }
+    /// Zeroed memory for tracks' regions, where cursors don't wrap.
+    fn regions(&mut self, driver: &mut dyn Driver, bytes: u64, align: u64) -> Result<u64, Error> {
+        let at = self.zeroed(driver, bytes, align)?;
+        if tracks::fits(at, bytes) {
+            return Ok(at);
+        }
+        // Of twice as much, one half lies well.
+        let last = self.0.pop().map_or(Ok(()), |(at, _)| driver.free(at));
+        let at = last.and_then(|()| self.zeroed(driver, 2 * bytes + tracks::BEYOND, align))?;
+        Ok(if tracks::fits(at, bytes) { at } else { at.next_multiple_of(1 << 32) })
+    }
     fn release(&mut self, driver: &mut dyn Driver) -> Result<(), Error> {
         self.0.drain(..).rev().map(|(at, _)| driver.free(at)).fold(Ok(()), Result::and)
     }
@@ -157,7 +176,7 @@ impl Session<'_> {
         held: &mut Held,
     ) -> Result<Recorded, Error> {
         let mut launch = Launch { args: self.args(), ..self.launch() };
-        let Ran { drained, tallies, ended, unfinished } = match options.hooks {
+        let Ran { drained, tallies, tracks, left_out, ended, unfinished } = match options.hooks {
             true => self.observed(module)?,
             false => self.instrumented(module, &launch, options.pool, held)?,
         };
@@ -180,9 +199,16 @@ impl Session<'_> {
         });
         launch.totals.bare = bare.as_ref().map_or(0, |b| amount(&b.stats));
         launch.totals.instrumented = amount(&stats);
+        let marks = self.plan.kept.tracks.is_some().then_some(Marks {
+            module: launch.module,
+            launch: launch.number,
+            tracks,
+            left_out,
+        });
         let basis = digest::Basis::new(&self.plan.module, launch.kernel);
         let (recording, damage) = recording(self.plan, &basis, launch, drained);
-        Ok(Recorded { recording, outputs: outputs(self.job, contents), stats, tallies, bare, fault, damage })
+        let outputs = outputs(self.job, contents);
+        Ok(Recorded { recording, outputs, stats, tallies, marks, bare, fault, damage })
     }
 
     /// The launch, before anything is known of how it went, and of its arguments.
@@ -228,7 +254,12 @@ impl Session<'_> {
             Err(_) if ended.is_err() => Vec::new(),
             tallies => tallies?,
         };
-        Ok(Ran { drained, tallies, ended, unfinished: None })
+        let tracks = match self.tracks(&context) {
+            Err(_) if ended.is_err() => Vec::new(),
+            tracks => tracks?,
+        };
+        let left_out = launch.warps() - u64::from(context.warps);
+        Ok(Ran { drained, tallies, tracks, left_out, ended, unfinished: None })
     }
 
     /// Runs the original code under the machine's own eyes.
@@ -238,10 +269,12 @@ impl Session<'_> {
             let what = format!("{} can't record without rewriting the code", self.driver.info().name);
             return Err(Error::new(ErrorKind::Record, what));
         };
-        let Observed { streams, tallies, ended, unfinished } = seen?;
+        let Observed { streams, tallies, tracks, ended, unfinished } = seen?;
         let recorded = streams.iter().map(|w| w.lanes.elements()).sum();
         let drained = Drained { warps: streams, recorded, ..Drained::default() };
-        Ok(Ran { drained, tallies, ended: started(ended)?, unfinished: Some(unfinished) })
+        let (first, last) = wanted(&self.plan.program, &self.launch());
+        let left_out = self.launch().warps() - (last - first);
+        Ok(Ran { drained, tallies, tracks, left_out, ended: started(ended)?, unfinished: Some(unfinished) })
     }
 
     /// The arguments, with digests of what buffers hold before the launch.
@@ -282,6 +315,13 @@ impl Session<'_> {
         let few = |warps: u64| u32::try_from(warps).map_err(|_| many());
         let finals = if launch.level == Level::Print { room(FINALS)? } else { 0 };
         let heads = room(shape.heads(lanes) * Head::SIZE as u64)?;
+        let (tracks, track_log, recorded) = match &kept.tracks {
+            None => (0, 0, last - first),
+            Some(layout) => {
+                let (log, recorded) = layout.size(last - first, pool.min(MOST_TRACKS));
+                (held.regions(self.driver, (recorded * layout.regions()) << log, 1 << log)?, log, recorded)
+            }
+        };
         let bucket = held.zeroed(self.driver, chunk, chunk)?;
         self.driver.write(DevicePtr(bucket), &bucket.to_le_bytes())?;
         let mut context = Context {
@@ -297,10 +337,12 @@ impl Session<'_> {
             bucket,
             finals: held.zeroed(self.driver, finals, 16)?,
             warp_first: few(first)?,
-            warps: few(last - first)?,
+            warps: few(recorded)?,
             given: 0,
             tables: held.zeroed(self.driver, tables, 16)?,
             records: held.zeroed(self.driver, room(records)?, 16)?,
+            tracks,
+            track_log: track_log.into(),
             launch: launch.number,
             visit_first,
             visit_last,
@@ -362,9 +404,21 @@ impl Session<'_> {
             let mut buffer = vec![0; bytes as usize];
             self.driver.read(DevicePtr(at), &mut buffer).map(|()| buffer)
         };
-        let tables = read(given.tables, kept.table_bytes())?;
-        let records = read(given.records, launch.warps() * kept.records.warp)?;
-        Ok(tallies(kept, launch, &tables, &records))
+        let of_tables = read(given.tables, kept.table_bytes())?;
+        let of_records = read(given.records, launch.warps() * kept.records.warp)?;
+        let launches = (launch.number, launch.number);
+        let mut all = tables(kept, launch.module, launches, &of_tables);
+        all.extend(records(kept, launch, &of_records));
+        Ok(all)
+    }
+
+    /// Reads back what markers left.
+    fn tracks(&mut self, given: &Context) -> Result<Vec<Track>, Error> {
+        let Some(layout) = &self.plan.kept.tracks else { return Ok(Vec::new()) };
+        let log = given.track_log as u32;
+        let mut bytes = vec![0; ((u64::from(given.warps) * layout.regions()) << log) as usize];
+        self.driver.read(DevicePtr(given.tracks), &mut bytes)?;
+        Ok(layout.read(given.warp_first.into(), log, &bytes))
     }
 
     /// Runs the original code on the same data.
@@ -426,25 +480,34 @@ pub(crate) fn recording(
     (Recording { launch, streams: Streams::new(warps) }, drained.damage)
 }
 
-/// What a program's tables and records hold; `tables` and `records` are their memory, of one launch.
-pub(crate) fn tallies(kept: &Kept, launch: &Launch, tables: &[u8], records: &[u8]) -> Vec<Tally> {
-    let tally = |table: usize, (rows, lost): (Vec<Row>, u64)| Tally {
-        module: launch.module,
-        table: table as u32,
-        launches: Some((launch.number, launch.number)),
-        rows,
-        lost,
+/// What the tables of a module's plan hold, after launches with these numbers, first and last; `bytes` is their memory.
+pub(crate) fn tables(kept: &Kept, module: ModuleId, launches: (u64, u64), bytes: &[u8]) -> Vec<Tally> {
+    let each = kept.tables.iter().enumerate();
+    let mut all = each.map(|(i, table)| tally(module, i, launches, kept.rows(table, bytes))).collect();
+    kept.settle(&mut all);
+    all
+}
+
+/// What a launch's records hold; `bytes` is their memory.
+pub(crate) fn records(kept: &Kept, launch: &Launch, bytes: &[u8]) -> Vec<Tally> {
+    let of = |i: usize| {
+        let launches = (launch.number, launch.number);
+        tally(launch.module, kept.own() + i, launches, kept.records.read(i, bytes))
     };
-    let of_tables = kept.tables.iter().enumerate().map(|(i, t)| tally(i, t.read(tables)));
-    let parts = 0..kept.records.parts.len();
-    let of_records = parts.map(|i| tally(kept.tables.len() + i, kept.records.read(i, records)));
-    of_tables.chain(of_records).collect()
+    (0..kept.records.parts.len()).map(of).collect()
+}
+
+fn tally(module: ModuleId, table: usize, launches: (u64, u64), (rows, lost): (Vec<Row>, u64)) -> Tally {
+    Tally { module, table: table as u32, launches: Some(launches), rows, lost }
 }
 
 /// What came of a launch that was started.
 struct Ran {
     drained: Drained,
     tallies: Vec<Tally>,
+    tracks: Vec<Track>,
+    /// Warps that had none.
+    left_out: u64,
     /// What it cost, or what stopped it.
     ended: Result<LaunchStats, Error>,
     /// If it was stopped: lanes that had not ended, where the device knows.

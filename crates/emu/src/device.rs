@@ -473,11 +473,15 @@ impl Driver for Emulator {
     ) -> Option<Result<Observed, Error>> {
         Some(self.run(module, kernel, config, params, Some(plan)).map(|(outcome, stats)| {
             let streams = outcome.streams;
-            let tallies = outcome.gathered.map(|g| g.tallies(&plan.kept)).unwrap_or_default();
-            match outcome.stopped {
-                None => Observed { streams, tallies, ended: Ok(stats), unfinished: Vec::new() },
-                Some(s) => Observed { streams, tallies, ended: Err(s.error), unfinished: s.unfinished },
-            }
+            let mut gathered = outcome.gathered.unwrap_or_default();
+            let mut tracks = std::mem::take(&mut gathered.tracks);
+            tracks.sort_by_key(|t| (t.warp, t.lane));
+            let tallies = gathered.tallies(&plan.kept);
+            let (ended, unfinished) = match outcome.stopped {
+                None => (Ok(stats), Vec::new()),
+                Some(s) => (Err(s.error), s.unfinished),
+            };
+            Observed { streams, tallies, tracks, ended, unfinished }
         }))
     }
 

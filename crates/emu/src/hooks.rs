@@ -101,10 +101,18 @@ impl Recorder {
             Action::Count { counter, add } => self.probes.count(*counter, *add, m),
             Action::End if self.level == Level::Probe => {
                 if hook.kernel || hook.leaves {
-                    self.probes.end(kept, m);
+                    self.probes.end(kept, m, asked);
+                }
+            }
+            Action::Room { .. } | Action::Mark { .. } | Action::Group { .. } => {
+                if let Some(layout) = &kept.tracks {
+                    self.probes.marks.act(layout, hook, planes, m, asked);
                 }
             }
             Action::Begin => {
+                if let Some(layout) = kept.tracks.as_ref().filter(|_| hook.kernel) {
+                    self.probes.marks.begin(layout, m, asked);
+                }
                 for i in 0..hook.counters.1 {
                     let plane = &mut planes.w64[usize::from(hook.counters.0 + i)];
                     each(m, |l| plane.0[l] = 0);
@@ -152,6 +160,24 @@ impl Recorder {
                         self.words[l].push(COUNT_WORD | low | if more { COUNT_MORE } else { 0 });
                     }
                 });
+            }
+            Action::TripEvent { counter, site } => {
+                let plane = &mut planes.w64[usize::from(hook.counters.0) + *counter as usize];
+                // By their lowest lanes, which write them.
+                let mut groups: Vec<(u64, u32)> = Vec::new();
+                each(m, |l| {
+                    let Some(n) = std::mem::take(&mut plane.0[l]).checked_sub(1) else { return };
+                    match groups.iter_mut().find(|(value, _)| *value == n) {
+                        Some((_, mask)) => *mask |= 1 << l,
+                        None => groups.push((n, 1 << l)),
+                    }
+                });
+                self.events.extend(groups.into_iter().map(|(value, mask)| Event {
+                    site: *site,
+                    mask: LaneMask(mask.into()),
+                    value,
+                    clock: clock as u32,
+                }));
             }
             Action::TripFold { counter } => {
                 let plane = &mut planes.w64[usize::from(hook.counters.0) + *counter as usize];

@@ -29,6 +29,7 @@ mod grid;
 mod heap;
 pub mod hooks;
 pub mod host;
+mod marks;
 mod mbarrier;
 mod memory;
 mod mma;

@@ -11,12 +11,14 @@ use prlx_probe::code::{Ask, Code};
 use prlx_probe::eval::{self, Found, Host};
 use prlx_trace::device::tables::Rows;
 use prlx_trace::kernel::Scalar;
+use prlx_trace::mark::Track;
 use prlx_trace::table::{Aggregate, Row};
 use prlx_trace::{ModuleId, Tally};
 
 use crate::access;
 use crate::code::{Hook, Value, window};
 use crate::cta::EPOCH;
+use crate::marks;
 use crate::memory::Region;
 use crate::planes::{LANES, Planes};
 
@@ -25,13 +27,15 @@ use crate::planes::{LANES, Planes};
 pub struct Gathered {
     tables: Vec<BTreeMap<Vec<u64>, Vec<u64>>>,
     lost: Vec<u64>,
+    /// What markers left.
+    pub tracks: Vec<Track>,
 }
 
 impl Gathered {
     /// Nothing yet.
     pub fn new(kept: &Kept) -> Gathered {
         let n = kept.tables.len() + kept.records.parts.len();
-        Gathered { tables: vec![BTreeMap::new(); n], lost: vec![0; n] }
+        Gathered { tables: vec![BTreeMap::new(); n], lost: vec![0; n], tracks: Vec::new() }
     }
     /// A row takes a value.
     fn take(&mut self, kept: &Kept, table: usize, key: Vec<u64>, value: u64) {
@@ -56,6 +60,7 @@ impl Gathered {
     }
     /// Takes what others gathered.
     pub fn merge(&mut self, kept: &Kept, other: Gathered) {
+        self.tracks.extend(other.tracks);
         for (i, rows) in other.tables.into_iter().enumerate() {
             for (key, cells) in rows {
                 match kept.tables.get(i) {
@@ -71,7 +76,7 @@ impl Gathered {
     }
     /// Whether there is nothing.
     pub fn is_empty(&self) -> bool {
-        self.tables.iter().all(BTreeMap::is_empty)
+        self.tables.iter().all(BTreeMap::is_empty) && self.tracks.is_empty()
     }
     /// Bytes that it takes, about.
     pub fn bytes(&self) -> u64 {
@@ -101,7 +106,9 @@ impl Gathered {
                 lost: self.lost[i],
             }
         };
-        self.tables.into_iter().enumerate().map(tally).collect()
+        let mut all = self.tables.into_iter().enumerate().map(tally).collect();
+        kept.settle(&mut all);
+        all
     }
 }
 
@@ -127,6 +134,8 @@ pub struct Warp {
     gathered: Gathered,
     /// By record and lane (a warp's: lane 0).
     saved: Vec<Vec<Saved>>,
+    /// What its lanes' markers leave.
+    pub marks: marks::Warp,
 }
 
 /// What a probe can ask.
@@ -138,6 +147,8 @@ pub struct Asked<'a> {
     pub params: &'a Region,
     /// The CTA's number in its cluster.
     pub rank: u32,
+    /// The multiprocessor.
+    pub sm: u32,
 }
 
 impl Warp {
@@ -148,6 +159,7 @@ impl Warp {
             counters: vec![[0; LANES]; kept.counters.len()],
             gathered: Gathered::new(kept),
             saved: vec![vec![Saved::default(); LANES]; kept.records.parts.len()],
+            marks: marks::Warp::default(),
         }
     }
     /// Runs a piece of the program for the lanes `m`.
@@ -161,7 +173,8 @@ impl Warp {
         }
     }
     /// Lanes end.
-    pub fn end(&mut self, kept: &Kept, m: u32) {
+    pub fn end(&mut self, kept: &Kept, m: u32, asked: Asked<'_>) {
+        self.marks.end(m, asked);
         for (counter, values) in kept.counters.iter().zip(&mut self.counters) {
             let mut sum = 0u64;
             access::each(m, |l| sum = sum.wrapping_add(std::mem::take(&mut values[l])));
@@ -171,7 +184,7 @@ impl Warp {
     /// Bytes that it takes, about.
     pub fn bytes(&self) -> u64 {
         let saved = self.saved.iter().flatten().flat_map(|s| &s.kept);
-        self.gathered.bytes() + saved.map(|s| 32 + 8 * s.1.len() as u64).sum::<u64>()
+        self.gathered.bytes() + self.marks.bytes() + saved.map(|s| 32 + 8 * s.1.len() as u64).sum::<u64>()
     }
     /// What came together; `warp` is its number in the grid.
     pub fn finish(mut self, kept: &Kept, warp: u64) -> Gathered {
@@ -185,6 +198,7 @@ impl Warp {
                 }
             }
         }
+        self.gathered.tracks.extend(self.marks.finish(warp));
         self.gathered
     }
 }

@@ -314,7 +314,8 @@ impl Warp {
                 }
             };
             if let (Some(r), Some(o)) = (&mut self.recorder, &launch.observe) {
-                let asked = Asked { clock: block.clock, params: launch.params, rank: block.rank };
+                let sm = (block.index % u64::from(SMS)) as u32;
+                let asked = Asked { clock: block.clock, params: launch.params, rank: block.rank, sm };
                 r.act(&o.plan.kept, &launch.code.hooks[i as usize], &mut self.planes, mask & held, asked);
             }
             pc += 1;

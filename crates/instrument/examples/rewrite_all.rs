@@ -1,6 +1,7 @@
 //! Rewrites every module of the corpus at every level, for the assembler to judge: `rewrite_all DIR [WORD…]` writes
 //! `DIR/LEVEL/NAME.ptx` and the originals to `DIR/none/NAME.ptx`; words choose modules by their path. Level `operands`
-//! watches eight sites, as a real window may. The programs of `tests/cases/probe` make `DIR/probe-PROGRAM`. Ends with 1 if any module is refused.
+//! watches eight sites, as a real window may. The programs of `tests/cases/probe` make `DIR/probe-PROGRAM`, markers put in from outside
+//! `DIR/probe-marks`. Ends with 1 if any module is refused.
 
 #[path = "../tests/support/mod.rs"]
 mod support;
@@ -11,10 +12,12 @@ use std::sync::Arc;
 use std::{fs, io};
 
 use prlx_probe::lang::Script;
+use prlx_probe::marks::Marking;
 use prlx_probe::{Plan, Program};
 use prlx_trace::SiteId;
 use prlx_trace::kernel::Level;
 use prlx_trace::launch::Window;
+use prlx_trace::mark::Via;
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -53,7 +56,7 @@ fn main() -> ExitCode {
     ExitCode::from(u8::from(refused > 0))
 }
 
-/// The programs of `tests/cases/probe`.
+/// The programs of `tests/cases/probe`, and markers.
 fn programs() -> Vec<(String, Arc<Script>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/cases/probe");
     let mut all = Vec::new();
@@ -62,6 +65,9 @@ fn programs() -> Vec<(String, Arc<Script>)> {
         let script = fs::read_to_string(entry.path()).ok().and_then(|t| prlx_probe::lang::parse(&t).ok());
         all.extend(script.map(|s| (name, Arc::new(s))));
     }
+    let outside = vec![Via::Barrier, Via::Mbarrier, Via::Tma, Via::CpAsync, Via::Wgmma, Via::Trip, Via::Function];
+    let marks = Some(Marking { source: true, outside, ..Marking::default() });
+    all.push(("marks".to_owned(), Arc::new(Script { marks, ..Script::default() })));
     all
 }
 

@@ -108,14 +108,24 @@ impl Display for Shown<'_> {
                     writeln!(f, "    ; {}", module.loc(id))?;
                 }
                 loc = inst.loc;
+                self.marks(f, k)?;
                 writeln!(f, "    {k:>4} {}", self.inst(inst))?;
             }
         }
-        Ok(())
+        self.marks(f, function.insts.len() as u32)
     }
 }
 
 impl Shown<'_> {
+    /// Markers before instruction `at`.
+    fn marks(&self, f: &mut Formatter<'_>, at: u32) -> fmt::Result {
+        for mark in self.function.marks.iter().filter(|m| m.at.0 == at) {
+            let (kind, payload) = (mark.kind.name(), self.list(&mark.payload));
+            writeln!(f, "         mark {kind} {} {:?} ({payload})", mark.name, mark.passed)?;
+        }
+        Ok(())
+    }
+
     fn reg(&self, r: Reg) -> String {
         match self.function.regs.get(r.index()) {
             Some(info) if self.twice.contains(info.name.as_str()) => {

@@ -268,6 +268,8 @@ pub struct Function {
     pub insts: Vec<Inst>,
     /// Basic blocks in source order.
     pub blocks: Vec<Block>,
+    /// Markers, in source order.
+    pub marks: Vec<Mark>,
 }
 
 impl Function {
@@ -289,6 +291,81 @@ impl Function {
         // A branch to nowhere that is known leaves too, as far as can be told.
         is_last && falls || self.blocks.get(block.index()).is_none_or(|b| b.succs.is_empty())
     }
+}
+
+/// A marker: a label `$prlx_KIND_NAME` that nothing branches to. No assembler makes anything of it; it says what begins,
+/// ends or happens at its place.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Mark {
+    /// What it says.
+    pub kind: MarkKind,
+    /// Of what.
+    pub name: String,
+    /// The instruction before which it stands; the number of instructions, if it stands behind the last.
+    pub at: InstId,
+    /// Who of those that come there passes it.
+    pub passed: Passed,
+    /// What it carries: operands as they are there, of 32 bits, at most two. They are moved to registers `$prlx_p0` and
+    /// `$prlx_p1`, declared in the marker's scope, which die there.
+    pub payload: Vec<Operand>,
+    /// Source location in force.
+    pub loc: Option<LocId>,
+}
+
+/// What a marker says, as its label spells it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum MarkKind {
+    /// A region begins.
+    Begin,
+    /// A region ends.
+    End,
+    /// A moment.
+    Instant,
+    /// The open region ends and this one begins.
+    Switch,
+    /// Asynchronous work begins, told from other work by the first word.
+    Issue,
+    /// It has ended.
+    Complete,
+    /// Somebody arrives at what others wait for: the first word says at what.
+    Arrive,
+    /// The lane belongs to a group: the first word is its number, the second, if there, whether this lane leads it.
+    Group,
+}
+
+impl MarkKind {
+    /// All, with their words.
+    pub const ALL: [(&str, MarkKind); 8] = [
+        ("begin", MarkKind::Begin),
+        ("end", MarkKind::End),
+        ("instant", MarkKind::Instant),
+        ("switch", MarkKind::Switch),
+        ("issue", MarkKind::Issue),
+        ("complete", MarkKind::Complete),
+        ("arrive", MarkKind::Arrive),
+        ("group", MarkKind::Group),
+    ];
+    /// A label taken apart: kind and name.
+    pub fn of_label(label: &str) -> Option<(MarkKind, &str)> {
+        let (word, name) = label.strip_prefix("$prlx_")?.split_once('_')?;
+        let kind = Self::ALL.iter().find(|k| k.0 == word)?.1;
+        (!name.is_empty()).then_some((kind, name))
+    }
+    /// Its word.
+    pub fn name(self) -> &'static str {
+        Self::ALL[self as usize].0
+    }
+}
+
+/// Who of those that come to an instruction passes a marker before it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Passed {
+    /// All.
+    All,
+    /// Those that come from the instruction before; between marker and instruction is a label to which others branch.
+    Falling,
+    /// Those, and some of the others: it stands between two such labels.
+    Some,
 }
 
 /// A register.

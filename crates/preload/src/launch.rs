@@ -99,12 +99,15 @@ impl Room {
         what: Use<'_>,
     ) -> (*mut *mut c_void, *mut *mut c_void) {
         self.found = think(|| {
-            let found = kernel(real, handle).filter(|(_, k)| k.skipped.is_none());
+            let known = kernel(real, handle);
+            let found = known.clone().filter(|(_, k)| k.skipped.is_none());
             if let (None, Use::Launch(shape, stream, own)) = (&found, what) {
                 let name = name(real, handle);
+                // Of a module that was rewritten, but for this kernel.
+                let why = known.and_then(|(_, k)| k.skipped).unwrap_or_else(|| record::PASSED.to_owned());
                 // SAFETY: the caller's promise.
                 let params = || unsafe { parameters(real, handle, params, list) };
-                self.hidden = record::passed(real, name.as_deref(), shape, stream, own, params);
+                self.hidden = record::passed(real, (name.as_deref(), &why), shape, stream, own, params);
             }
             found
         });

@@ -62,7 +62,12 @@ pub fn replacement(real: &Functions, bytes: &[u8], more: &[String]) -> Option<Re
         None => source::find(bytes, device),
     };
     match source.and_then(|source| rewrite::replacement(source, more)) {
-        Ok(replacement) => Some(replacement),
+        Ok(replacement) => {
+            if rewrite::options().is_some_and(|o| o.script.is_some()) {
+                record::probed(real, &replacement.module, &replacement.missed);
+            }
+            Some(replacement)
+        }
         Err(why) => {
             let why = why.lines().next().unwrap_or_default();
             let (size, spent) = (bytes.len(), begun.elapsed().as_secs_f64() * 1e3);

@@ -6,6 +6,7 @@
 #![allow(unsafe_code, reason = "the driver's handles")]
 
 mod graphs;
+mod live;
 
 pub use self::graphs::{Node, Replayed, changed, context_of, is_node, node, ready, ready_gone, replay};
 
@@ -30,6 +31,7 @@ use prlx_trace::process::{Device, Skipped};
 use prlx_trace::{Dim3, FuncId, Launch, ModuleId, Streams, Writer};
 
 use self::graphs::Graphs;
+use self::live::Live;
 use crate::digests::Digesting;
 use crate::known::{Kernel, Module};
 use crate::{rewrite, say};
@@ -40,13 +42,16 @@ const END: Duration = Duration::from_secs(10);
 /// The longest that it waits where a handler of signals may be what ends it, which may have stopped anything.
 const LEAVE: Duration = Duration::from_secs(3);
 
+/// What contexts take of the memory, at least.
+const CONTEXTS: u64 = 1 << 20;
+
 /// How many launches that wait for digests are looked at for each that begins.
 const LOOKS: usize = 8;
 /// Why others have none.
 const NO_PARAMS: &str = "the driver does not tell of its kernel's parameters";
 
 /// Why launches of the rest are not recorded. What was wrong with each module is said of the process.
-const PASSED: &str = "its module was not rewritten";
+pub const PASSED: &str = "its module was not rewritten";
 
 /// The recording of this process.
 struct Session {
@@ -68,6 +73,7 @@ struct Session {
     /// By context; none where there can't be one.
     contexts: Mutex<HashMap<usize, Option<Arc<Of>>>>,
     graphs: Mutex<Graphs>,
+    live: Live,
 }
 
 /// What is recorded of one context.
@@ -125,6 +131,8 @@ pub fn bring_in(which: impl Fn(&Of) -> bool) {
 fn bring(which: impl Fn(&Of) -> bool, there: bool) {
     let Some(Some(session)) = SESSION.get() else { return };
     let mut gone = Vec::new();
+    // What is in the file is not beside it.
+    let live = session.live.stop();
     lock(&session.contexts).retain(|_, of| match of {
         Some(of) if which(of) => {
             gone.push(Arc::clone(of));
@@ -141,11 +149,14 @@ fn bring(which: impl Fn(&Of) -> bool, there: bool) {
             };
             say::once(&format!("the recording is not whole: {why}{more}"));
         }
+        let tallies = of.recorder.tallies();
+        session.write(|file| tallies.iter().flat_map(|(_, of)| of).try_for_each(|tally| file.tally(tally)));
         let (Spent { apart, handing }, ms) = (of.recorder.spent(), |d: Duration| d.as_secs_f64() * 1e3);
         let spent = format!("{:.1} ms to take streams apart, {:.1} to pack and write them", ms(apart), ms(handing));
         say::log(&format!("{}: {counts:?}; {spent}", of.device));
         session.digested(of, |digesting, digests| digesting.rest(digests, there));
     }
+    drop(live);
     if !gone.is_empty() {
         let mut graphs = lock(&session.graphs);
         *graphs = Graphs { count: graphs.count, ..Graphs::default() };
@@ -220,17 +231,22 @@ struct Ender {
     done: AtomicBool,
 }
 
+/// The program's handlers are not for this thread, which is ours.
+fn no_signals() {
+    // SAFETY: a set of all signals, for this thread.
+    unsafe {
+        let mut all = std::mem::zeroed();
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &all, null_mut());
+    }
+}
+
 static ENDER: OnceLock<Ender> = OnceLock::new();
 
 impl Ender {
     fn start() {
         let run = || {
-            // SAFETY: a set of all signals, for this thread: the program's handlers are not for it.
-            unsafe {
-                let mut all = std::mem::zeroed();
-                libc::sigfillset(&mut all);
-                libc::pthread_sigmask(libc::SIG_BLOCK, &all, null_mut());
-            }
+            no_signals();
             let ender = loop {
                 std::thread::park();
                 if let Some(ender) = ENDER.get().filter(|e| e.asked.load(Ordering::Acquire)) {
@@ -275,13 +291,17 @@ impl Session {
         }
         process.versions.extend(rewrite::tools().map(|t| ("assembler".to_owned(), t.to_owned())));
         let producer = concat!("prlx ", env!("CARGO_PKG_VERSION"));
-        let file =
-            session::create(&options.folder, &process).and_then(|(f, _)| Writer::new(f, producer, Some(&process)));
-        let file =
+        let file = session::create(&options.folder, &process)
+            .and_then(|(f, path)| Ok((Writer::new(f, producer, Some(&process))?, path)));
+        let (file, path) =
             file.map_err(|e| say::once(&format!("nothing is recorded: {}: {e}", options.folder.display()))).ok()?;
         // SAFETY: the function catches what goes wrong in it. What the program and its libraries have registered by now ends after it.
         unsafe { libc::atexit(at_exit) };
         Ender::start();
+        let live = Live::new(&path);
+        if options.script.is_some() {
+            live::start(Duration::from_nanos(options.interval));
+        }
         Some(Session {
             options,
             started: Instant::now(),
@@ -295,6 +315,7 @@ impl Session {
             streams: Mutex::default(),
             contexts: Mutex::default(),
             graphs: Mutex::default(),
+            live,
         })
     }
 
@@ -328,10 +349,12 @@ impl Session {
                 let context = unsafe { Context::foreign(context) };
                 let sink = move |f: Finished| self.finished(f);
                 let Options { level, memory, host_memory, .. } = *self.options;
+                let tables = tables(self.options);
                 let host = host_memory / self.devices.len().max(1) as u64;
-                let made = Library::open().and_then(|l| Recorder::new(l, context, level, memory, host, sink));
+                let made = Library::open().and_then(|l| Recorder::new(l, context, level, memory, tables, host, sink));
                 match made {
                     Ok(recorder) => {
+                        recorder.every(Duration::from_nanos(self.options.interval));
                         let digests = self.options.digest.map(|most| self.digests(context, ordinal, most));
                         if let Some(Err(why)) = &digests {
                             say::once(&format!("nothing is digested on {device}: {why}"));
@@ -391,6 +414,7 @@ impl Session {
         for damage in &finished.damage {
             say::once(&format!("a recording is damaged: {damage}"));
         }
+        self.write(|file| finished.tallies.iter().try_for_each(|tally| file.tally(tally)));
         let ended = self.digesting.ended(finished.recording.launch, finished.recording.streams);
         ended.into_iter().for_each(|(launch, streams)| self.append(&launch, &streams));
     }
@@ -408,7 +432,7 @@ impl Session {
         shape: &Shape,
         params: Vec<u8>,
     ) -> Option<(Launch, Option<&'static str>)> {
-        let id = *module.number.get_or_init(|| self.write(|file| file.module(&module.plan.module)).map(|id| id.0));
+        let id = self.number(module);
         let function = module.plan.module.functions.get(kernel.function)?;
         let said = self.described(real, shape);
         let (grid, each) = (said.grid, kernel.counted);
@@ -432,6 +456,11 @@ impl Session {
         Some((launch, why))
     }
 
+    /// A module's number in the file, where it is put when it is first asked for.
+    fn number(&self, module: &Module) -> Option<u32> {
+        *module.number.get_or_init(|| self.write(|file| file.module(&module.plan.module)).map(|id| id.0))
+    }
+
     /// The process's next launch, by its shape and its device alone.
     fn described(&self, real: &Functions, shape: &Shape) -> Launch {
         let (device, ordinal) = self.device(real).unwrap_or_default();
@@ -442,6 +471,7 @@ impl Session {
             shared: shape.shared,
             warp_size: 32,
             level: self.options.level,
+            window: self.options.closer.as_ref().map(|c| c.window.clone()),
             cluster: shape.cluster.map(dims),
             device,
             ordinal,
@@ -452,10 +482,10 @@ impl Session {
     }
 
     /// The module that stands for that of a kernel that was not rewritten.
-    fn other(&self, name: &str, places: &[(usize, usize)]) -> Option<ModuleId> {
+    fn other(&self, name: &str, places: &[(usize, usize)], why: &str) -> Option<ModuleId> {
         let mut others = lock(&self.others);
         *others.entry((name.to_owned(), places.to_vec())).or_insert_with(|| {
-            let (skipped, params) = (Some(PASSED.to_owned()), named(places).collect());
+            let (skipped, params) = (Some(why.to_owned()), named(places).collect());
             let function = Function { name: name.to_owned(), kernel: true, skipped, params, ..Function::default() };
             let module = prlx_trace::kernel::Module { functions: vec![function], ..Default::default() };
             self.write(|file| file.module(&module))
@@ -472,6 +502,16 @@ impl Session {
         let mut streams = lock(&self.streams);
         let next = streams.len() as u32 + 1;
         if handle.addr() <= stream::LEGACY as usize { 0 } else { *streams.entry(handle.addr()).or_insert(next) }
+    }
+}
+
+/// How much of the memory for recording is for the tables of a probe program: all that contexts do not need, if it has no records.
+fn tables(options: &Options) -> u64 {
+    let rest = options.memory.saturating_sub(CONTEXTS);
+    match &options.script {
+        None => 0,
+        Some(script) if script.records.is_empty() => rest - rest / 8,
+        Some(_) => rest / 4,
     }
 }
 
@@ -521,11 +561,23 @@ pub fn left(real: &Functions, module: &str, why: &str) {
     }
 }
 
-/// A launch of something that was not rewritten, by what it is called: it stands in the recording, without streams.
+/// A module was rewritten with a probe program: it is in the recording though it may never be launched. `missed` is what the program can't
+/// be told in it.
+pub fn probed(real: &Functions, module: &Module, missed: &[String]) {
+    let Some(session) = session(real) else { return };
+    session.number(module);
+    let of = &module.plan.module.name;
+    for reason in missed {
+        let skipped = Skipped { module: of.clone(), kernel: Some(of.clone()), reason: reason.clone() };
+        session.write(|file| file.skipped(&skipped));
+    }
+}
+
+/// A launch of something that was not rewritten, by what it is called: it stands in the recording, without streams, and with why.
 /// `params` gives its parameters, and where each lies in them, if they can be known.
 pub fn passed(
     real: &Functions,
-    name: Option<&str>,
+    (name, why): (Option<&str>, &str),
     shape: &Shape,
     handle: *mut c_void,
     own: bool,
@@ -550,7 +602,7 @@ pub fn passed(
     let of = session.options.digest.and_then(|_| of());
     let found = of.as_ref().map(|_| params());
     let (bytes, places) = found.clone().flatten().unwrap_or_default();
-    launch.module = session.other(name, &places)?;
+    launch.module = session.other(name, &places, why)?;
     launch.args = named(&places).map(|p| ArgInfo { name: p.name, ty: p.ty, ..ArgInfo::default() }).collect();
     launch.params = bytes;
     let mut digested = false;
@@ -561,7 +613,7 @@ pub fn passed(
             None => launch.undigested = Some(NO_PARAMS.to_owned()),
         }
     }
-    let launch = Launch { skipped: Some(PASSED.to_owned()), ..launch };
+    let launch = Launch { skipped: Some(why.to_owned()), ..launch };
     if let Some((launch, streams)) = session.digesting.ended(launch, Streams::default()) {
         session.append(&launch, &streams);
     }

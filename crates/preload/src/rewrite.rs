@@ -12,6 +12,7 @@ use prlx_driver::assemble::{Assemblers, Failed};
 use prlx_driver::session::{Options, VARIABLE};
 use prlx_isa::image::{Target, cubin};
 use prlx_isa::view::FunctionKind;
+use prlx_probe::{IDLE, told};
 use prlx_trace::kernel::Fidelity;
 
 use crate::known::Module;
@@ -25,6 +26,8 @@ pub struct Replacement {
     pub image: Arc<[u8]>,
     /// What it is.
     pub module: Arc<Module>,
+    /// What a probe program can't be told in it.
+    pub missed: Vec<String>,
 }
 
 /// Registers of a multiprocessor, and how they are given to warps: a thread's are rounded up to so many.
@@ -57,6 +60,9 @@ pub fn replacement(source: Source, more: &[String]) -> Result<Replacement, Strin
     let begun = Instant::now();
     let asked = options().ok_or("nothing is to be recorded")?;
     let name = name(&source.ptx);
+    if asked.closer.as_ref().is_some_and(|c| c.module != prlx_probe::digest(&source.ptx)) {
+        return Err("another module is looked at closer".into());
+    }
     let mut program = asked.program();
     if !asked.kernels.is_empty() {
         let (view, _) = prlx_isa::ptx::read(&source.ptx);
@@ -69,8 +75,9 @@ pub fn replacement(source: Source, more: &[String]) -> Result<Replacement, Strin
     let files = |path: &str| std::fs::read_to_string(path).ok().filter(|t| t.len() < 1 << 20);
     let rewrite = prlx_instrument::rewrite(&source.ptx, &name, &program, &files).map_err(|e| e.message)?;
     if rewrite.plan.functions.iter().all(|f| f.skipped.is_some()) {
-        let why = rewrite.plan.functions.iter().find_map(|f| f.skipped.clone());
-        return Err(why.unwrap_or_else(|| "it has no kernels".into()));
+        let mut why = rewrite.plan.functions.iter().filter_map(|f| f.skipped.as_deref());
+        let why = why.clone().find(|why| *why == IDLE).or_else(|| why.next());
+        return Err(why.unwrap_or("it has no kernels").to_owned());
     }
     let written = begun.elapsed();
     let options: Vec<String> = source.options.iter().chain(more).cloned().collect();
@@ -79,6 +86,11 @@ pub fn replacement(source: Source, more: &[String]) -> Result<Replacement, Strin
         let code = assembled(&rewrite.text, &source, &options, &bounds(&rewrite.module));
         (code, proof.is_some_and(|p| p.join().unwrap_or(false)))
     });
+    let missed = match &program.script {
+        Some(script) => told::missed(script, &rewrite.module, &source.ptx, &rewrite.plan.kept.missed),
+        None => Vec::new(),
+    };
+    let missed = missed.into_iter().map(|(_, what)| what).collect();
     let fidelity = if proof { Fidelity::Exact } else { source.fidelity };
     let image: Arc<[u8]> = match code? {
         Some(made) => made.into(),
@@ -94,7 +106,7 @@ pub fn replacement(source: Source, more: &[String]) -> Result<Replacement, Strin
         begun.elapsed().as_secs_f64() * 1e3,
         written.as_secs_f64() * 1e3
     ));
-    Ok(Replacement { image, module: Arc::new(module) })
+    Ok(Replacement { image, module: Arc::new(module), missed })
 }
 
 /// Assembles PTX of our own for a device; as it is, ending in NUL, where the driver has to.

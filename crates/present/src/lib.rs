@@ -14,6 +14,7 @@ mod launches;
 pub mod parquet;
 pub mod perfetto;
 pub mod prlx;
+pub mod profile;
 pub mod repeats;
 pub mod schedules;
 pub mod tables;

@@ -323,6 +323,7 @@ fn visits(process: u64, trace: &Trace, sink: &mut Sink<'_>) -> io::Result<()> {
         let program = Program::new(module).map_err(|e| damaged(e.to_string()))?;
         for i in 0..r.streams.frames() {
             for stream in r.streams.frame(i).map_err(|e| damaged(e.to_string()))? {
+                let stream = prlx_analyze::whole(&program, l, &stream, Limits::default());
                 for lane in l.lanes(stream.warp).lanes() {
                     decoded(&mut rows, process, r, &program, &stream, lane)?;
                 }
@@ -345,7 +346,7 @@ fn decoded(
     let events = matches!(stream.lanes, Lanes::Events(_));
     let decides = |class| matches!(class, SiteClass::Branch | SiteClass::Guard | SiteClass::Select | SiteClass::Switch);
     let decision = |site: SiteId| program.module.sites.get(site.index()).is_some_and(|s| decides(s.class));
-    let mut decoder = Decoder::new(program, &r.launch, stream, lane, Limits::default()).map_err(at)?.flat();
+    let mut decoder = Decoder::new(program, &r.launch, stream, lane, Limits::default()).map_err(at)?.flat().whole();
     let mut n = 0u64;
     while let Some(item) = decoder.next().map_err(at)? {
         let Item::Visit { site, value, mask } = item else { continue };

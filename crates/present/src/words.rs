@@ -5,7 +5,8 @@
 use prlx_analyze::Kind;
 use prlx_analyze::look::{Look, Mark, Nest, Step, Within};
 use prlx_analyze::report::{
-    Coverage, Finding, LaunchPart, LaunchReport, Location, ProcessPair, Report, Sites, Verdict, WarpHit,
+    Coverage, Finding, LaunchPart, LaunchReport, Location, ProcessPair, Report, Sites, Uncompared, Verdict, WarpHit,
+    WhyUncompared,
 };
 use prlx_trace::LaneMask;
 use prlx_trace::kernel::{FaultKind, Level, SiteClass};
@@ -141,6 +142,22 @@ pub(crate) fn noun(class: SiteClass) -> &'static str {
         SiteClass::Sync => "barrier",
         SiteClass::Entry => "entry",
         SiteClass::Exit => "exit",
+    }
+}
+
+/// The same of several.
+fn nouns(class: SiteClass) -> &'static str {
+    match class {
+        SiteClass::Branch => "branches",
+        SiteClass::Guard => "guards",
+        SiteClass::Select => "selects",
+        SiteClass::Switch => "switches",
+        SiteClass::Load => "loads",
+        SiteClass::Store => "stores",
+        SiteClass::Atomic => "atomics",
+        SiteClass::Sync => "barriers",
+        SiteClass::Entry => "entries",
+        SiteClass::Exit => "exits",
     }
 }
 
@@ -372,7 +389,51 @@ pub(crate) fn seen(l: &LaunchReport) -> Vec<(&'static str, String)> {
     if sites.iter().any(|s| s.total > 0) {
         out.push(("", format!("{kind}: {s}")));
     }
+    out.extend(uncompared(l));
     out
+}
+
+/// Lines of code that one build alone has that are spelt out, by reason.
+const SPELT: usize = 6;
+
+/// What two builds do not have in common, each under its name.
+fn uncompared(l: &LaunchReport) -> Vec<(&'static str, String)> {
+    use WhyUncompared::{Alone, Between, Copies, Opposite, Stays};
+    let mut out = Vec::new();
+    let kinds: [(&str, &[WhyUncompared], u8); 6] = [
+        ("only in A", &[Alone, Between], 0),
+        ("only in B", &[Alone, Between], 1),
+        ("moved", &[Copies], 0),
+        ("", &[Copies], 1),
+        ("turned", &[Opposite], 0),
+        ("", &[Opposite], 1),
+    ];
+    for (name, whys, side) in kinds {
+        let all: Vec<&Uncompared> = l.uncompared.iter().filter(|u| u.side == side && whys.contains(&u.why)).collect();
+        for (i, u) in all.iter().take(SPELT).enumerate() {
+            let visits = if u.visits == 0 { "never ran".into() } else { count(u.visits, "visit", "visits") };
+            let shows = match u.why {
+                Between if u.visits > 0 => ", which shows in what both have",
+                Stays | Alone | Between | Copies | Opposite => "",
+            };
+            let side = if name.starts_with("only") { "" } else { ["A ", "B "][usize::from(side)] };
+            let text = format!("{side}{}: {visits}{shows}", code(u));
+            out.push((if i == 0 { name } else { "" }, text));
+        }
+        if all.len() > SPELT {
+            out.push(("", format!("and {} more", count((all.len() - SPELT) as u64, "place", "places"))));
+        }
+    }
+    out
+}
+
+/// The place of what is not compared, and what stands there.
+fn code(u: &Uncompared) -> String {
+    let at = u.site.location.as_ref().map_or_else(|| clean(&plain(&u.site.function)), place);
+    match u.sites {
+        1 => format!("{at}  {} {}", noun(u.site.class), clean(&u.site.text)),
+        n => format!("{at}  {}", count(n, noun(u.site.class), nouns(u.site.class))),
+    }
 }
 
 /// How it was recorded, and what that cost; of a launch that was.

@@ -100,6 +100,7 @@ fn process(rank: u32, steps: &[Step<'_>]) -> Trace {
     // They end in another order than they begin.
     launches.reverse();
     Trace {
+        marks: Vec::new(),
         tallies: vec![],
         producer: "prlx 0.1.0".into(),
         process: Some(Process {

@@ -270,3 +270,108 @@ fn nested_slices_and_what_is_refused() {
                     2 @30 end\n2 @30 end\n";
     assert_eq!(read(&file), expected);
 }
+
+/// Spans in spans on a track's row, asynchronous work on rows of its own, moments among them; and what Chrome and tables get.
+#[test]
+fn spans_of_a_kernel() {
+    use prlx_analyze::profile::{self as p, Moment, Region, Span};
+    use prlx_present::profile;
+    let region = |name: &str| Region { name: name.into(), ..Region::default() };
+    let span = |region, begin: u64, end: u64, depth| Span {
+        region,
+        begin: begin * 1000,
+        end: end * 1000,
+        depth,
+        ..Span::default()
+    };
+    let flight =
+        |begin, end, word| Span { asynchronous: true, payload: [word, 0], cycles: 7, ..span(2, begin, end, 0) };
+    // The second span begins as the first ends, which has no length; the third lies in the second.
+    let spans = vec![
+        span(0, 10, 10, 0),
+        span(1, 10, 40, 0),
+        span(0, 10, 20, 1),
+        flight(12, 30, 5),
+        flight(20, 35, 6),
+        flight(30, 60, 5),
+    ];
+    let moments = vec![
+        Moment { region: 3, at: 15_000, ..Moment::default() },
+        Moment { region: 3, at: 50_500, ..Moment::default() },
+    ];
+    let track = p::Track { sm: Some(3), cta: 7, group: Some(1), spans, moments, ..p::Track::default() };
+    let timeline = p::Timeline {
+        regions: vec![region("a"), region("b"), region("copy"), region("m,\u{1b}")],
+        launches: vec![p::Launch { number: 4, kernel: "gemm".into(), ..p::Launch::default() }],
+        tracks: vec![track],
+        ..p::Timeline::default()
+    };
+    let mut file = Vec::new();
+    profile::perfetto(&mut file, &timeline).unwrap();
+    let expected = "1: process 1 launch 4: gemm\n2: of 1 SM 3\n3: of 2 CTA 7, group 1\n\
+        3 @10 begin a  trip=0\n3 @10 end\n3 @10 begin b  trip=0\n3 @10 begin a  trip=0\n3 @15 instant m,\\u{1b}\n3 @20 end\n3 @40 end\n\
+        3 @50 instant m,\\u{1b}\n\
+        4: of 2 CTA 7, group 1, asynchronous\n\
+        4 @12 begin copy  trip=0 cycles=7 word0=5 word1=0\n4 @30 end\n4 @30 begin copy  trip=0 cycles=7 word0=5 word1=0\n4 @60 end\n\
+        5: of 2 CTA 7, group 1, asynchronous\n5 @20 begin copy  trip=0 cycles=7 word0=6 word1=0\n5 @35 end\n";
+    assert_eq!(read(&file), expected);
+
+    let mut file = Vec::new();
+    profile::chrome(&mut file, &timeline).unwrap();
+    let value: serde_json::Value = serde_json::from_slice(&file).unwrap();
+    let events = value["traceEvents"].as_array().unwrap();
+    let slices: Vec<_> = events.iter().filter(|e| e["ph"] == "X").collect();
+    assert_eq!(slices.len(), 6);
+    assert_eq!((slices[3]["ts"].as_f64(), slices[3]["dur"].as_f64()), (Some(0.012), Some(0.018)));
+    assert_eq!(events.iter().filter(|e| e["name"] == "thread_name").count(), 3);
+
+    let mut file = Vec::new();
+    profile::csv(&mut file, &timeline).unwrap();
+    let text = String::from_utf8(file).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 9);
+    assert_eq!(lines[4], "4,gemm,3,7,,1,copy,source,,,async,12000,30000,7,,0,false,5,0");
+    assert_eq!(lines[8], "4,gemm,3,7,,1,\"m,\u{1b}\",source,,,moment,50500,50500,,,,false,0,0");
+}
+
+/// Few bytes a span, where there are many.
+#[test]
+fn many_spans_take_few_bytes() {
+    use prlx_analyze::profile::{self as p, Region, Span};
+    let regions = ["load", "compute", "store"].map(|name| Region { name: name.into(), ..Region::default() }).to_vec();
+    let span =
+        |i: u64| Span { region: (i % 3) as u32, begin: i * 700_000, end: i * 700_000 + 500_000, ..Span::default() };
+    let tracks = (0..8).map(|cta| p::Track { cta, spans: (0..20_000).map(span).collect(), ..p::Track::default() });
+    let timeline = p::Timeline { regions, tracks: tracks.collect(), ..p::Timeline::default() };
+    let mut file = Vec::new();
+    prlx_present::profile::perfetto(&mut file, &timeline).unwrap();
+    assert!(file.len() <= 160_000 * 30, "{} bytes", file.len());
+}
+
+/// The page holds what it draws, and nothing of a name can become markup.
+#[test]
+fn a_page_of_a_kernel() {
+    use prlx_analyze::profile::{self as p, Region, Span};
+    use prlx_present::profile::{Page, profile_html};
+    let regions = vec![Region { name: "</script><b>".into(), ..Region::default() }];
+    let span = |begin: u64| Span { begin, end: begin + 500, ..Span::default() };
+    let tracks = (0..20).map(|cta| p::Track { sm: Some(1), cta, spans: vec![span(cta * 1000)], ..p::Track::default() });
+    let timeline = p::Timeline { regions, tracks: tracks.collect(), ..p::Timeline::default() };
+    let analysis = p::analyze(&timeline);
+    let mut page = Vec::new();
+    let side = |name| Page { name, timeline: &timeline, analysis: &analysis };
+    profile_html(&mut page, &[side("a<i>"), side("b")]).unwrap();
+    let page = String::from_utf8(page).unwrap();
+    assert!(page.contains("default-src 'none'") && !page.contains("http://") && !page.contains("https://"));
+    assert!(!page.contains("<b>") && !page.contains("<i>"));
+    let data = page.split("id=\"data\">").nth(1).and_then(|rest| rest.split("</script>").next()).unwrap();
+    let data: serde_json::Value = serde_json::from_str(data).unwrap();
+    assert_eq!(data.as_array().unwrap().len(), 2);
+    let rows = data[0]["rows"].as_array().unwrap();
+    assert_eq!((rows.len(), &rows[7]["spans"][0][1]), (8, &19_000.into()));
+    assert_eq!(
+        (&data[0]["regions"][0][0], data[0]["overview"][0][1].as_array().unwrap().len()),
+        (&"</script><b>".into(), 20)
+    );
+    assert!(data[0]["notes"][0].as_str().unwrap().starts_with("8 of 20 CTAs are drawn"), "{}", data[0]["notes"]);
+}

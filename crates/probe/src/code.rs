@@ -245,6 +245,20 @@ impl Ask {
     }
 }
 
+impl Code {
+    /// Whether it asks the machine for something.
+    pub fn asks(&self, what: Ask) -> bool {
+        fn any(body: &[Stmt], what: Ask) -> bool {
+            body.iter().any(|stmt| match stmt {
+                Stmt::Set(_, op) => *op == Op::Ask(what),
+                Stmt::If(_, then, other) => any(then, what) || any(other, what),
+                Stmt::Store(..) | Stmt::Update { .. } | Stmt::Save { .. } => false,
+            })
+        }
+        any(&self.body, what)
+    }
+}
+
 impl Display for Code {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         for (i, operand) in self.operands.iter().enumerate() {

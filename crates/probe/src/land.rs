@@ -3,7 +3,7 @@
 //! Holds: it asks [`Plan::resolve`], with a program that does as little as possible at each place, so what it says is what
 //! a plan does. Misses: places that two tracepoints of a clause share count twice.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use prlx_isa::view::{FuncId, FunctionKind, Module};
@@ -68,7 +68,7 @@ fn touch(script: &Script, clause: &Clause, tracepoint: &Tracepoint, predicate: O
     let table = Table { name: String::new(), aggregate: Aggregate::Sum, keys: 0, span };
     let clause =
         Clause { tracepoints: vec![tracepoint.clone()], predicate, body: vec![Stmt::Update(update)], ..clause.clone() };
-    Script { tables: vec![table], records: Vec::new(), clauses: vec![clause], ..script.clone() }
+    Script { tables: vec![table], records: Vec::new(), clauses: vec![clause], marks: None, ..script.clone() }
 }
 
 fn places(script: Script, module: &Module, source: &str, filter: &Filter) -> (Vec<(FuncId, At)>, Vec<Missed>) {
@@ -96,7 +96,14 @@ pub fn instead(what: &What, module: &Module, filter: &Filter) -> String {
         What::Loop | What::Trip => "it has no loops".to_owned(),
         What::Branch => "it has no conditional branches and no switches".to_owned(),
         What::Decision => "nothing in it is decided".to_owned(),
-        What::Marker(_) => "it has no markers".to_owned(),
+        What::Marker(_) => {
+            let marks = functions().flat_map(|f| &f.marks).map(|m| format!("{} {}", m.kind.name(), m.name));
+            let all: BTreeSet<String> = marks.collect();
+            if all.is_empty() {
+                return "it has no markers".to_owned();
+            }
+            listed("its markers are", all.into_iter().collect())
+        }
         What::Inst(words) => {
             let mut opcodes: BTreeMap<&str, u64> = BTreeMap::new();
             for inst in functions().flat_map(|f| &f.insts) {

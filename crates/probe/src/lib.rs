@@ -5,7 +5,8 @@
 //!
 //! How [`Plan::resolve`] works, file by file: `body` prepares a function, `points` lists what in it carries a site,
 //! `select` keeps what level and filter ask for, `elide` chooses what of it is recorded (`lower`: what a decoder can
-//! evaluate; `trips`: loops that are counted, `waits`: those that wait), `record` and `place` insert, `steps`, `statics` and `slice` write the static half.
+//! evaluate; `trips`: loops that are counted, `waits`: those that wait; `together`: which events a reader can make), `marks` finds markers, `record` and `place`
+//! insert, `steps`, `statics` and `slice` write the static half.
 
 mod bind;
 mod body;
@@ -15,6 +16,7 @@ pub mod eval;
 mod land;
 pub mod lang;
 mod lower;
+pub mod marks;
 pub mod neutrino;
 mod pattern;
 mod place;
@@ -27,6 +29,8 @@ mod select;
 mod slice;
 mod statics;
 mod steps;
+mod together;
+pub mod told;
 pub mod tools;
 mod trips;
 mod waits;
@@ -34,4 +38,7 @@ mod window;
 
 pub use land::{Landing, instead};
 pub use place::check_capacity;
-pub use plan::{Action, At, Counter, Filter, Fold, FunctionPlan, Insertion, Kept, Missed, Plan, Program, Var};
+pub use plan::{
+    Action, At, Copies, Counter, Filter, Fold, FunctionPlan, Insertion, Kept, Missed, Plan, Program, Share, Var, Word,
+};
+pub use resolve::{IDLE, digest};

@@ -4,22 +4,24 @@
 //! - `path`: the word under construction (starts as 1: no decisions), the cursor, and a counter of trips, 0 outside of counted loops and one more than the trips that were
 //!   gone on with inside (lowered code keeps it in 32 bits: a lane may go on 2^32 - 2 times);
 //! - `print`: four 64-bit hashes (each starts as [`Fold::START`]), the cursor, a 64-bit count of back edges;
-//! - `events`: the cursor; - `operands`: the cursor and a 32-bit visit counter per watched site;
-//! - `probe`: the program's variables, and counters (64 bits each).
+//! - `events`: the cursor, and a counter of trips; - `operands`: the cursor and a 32-bit visit counter per watched site;
+//! - `probe`: the program's variables, and counters (64 bits each); of a track the cursor, where it ends, the high half of both.
 //!
 //! Device functions get the state from their caller and give it back ([`Action::Save`], [`Action::Restore`] around the
 //! call; [`Action::Begin`] and [`Action::End`] in the callee).
 
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
 use prlx_isa::view::{FuncId, Guard, InstId, Operand, Reg};
 use prlx_trace::SiteId;
-use prlx_trace::device::tables;
+use prlx_trace::device::{tables, tracks};
 use prlx_trace::kernel::{Level, Module, SiteClass};
 use prlx_trace::launch::Window;
+use prlx_trace::table::{Row, Tally};
 
-use crate::code::{Code, Ty};
+use crate::code::{Ask, Code, Ty};
 use crate::lang::Script;
 
 /// What to watch.
@@ -75,10 +77,19 @@ pub struct Kept {
     pub vars: Vec<Var>,
     /// Counters of threads, likewise: what each adds up to goes to a row that is known when the thread ends.
     pub counters: Vec<Counter>,
-    /// Where tables lie, by number in [`Module::tables`], which has those of records behind them.
+    /// Where tables lie, by number in [`Module::tables`], which has those of records behind them. If there are `shares`, one more,
+    /// whose rows count how often lanes came to stretches of blocks.
     pub tables: Vec<tables::Layout>,
+    /// What rows get of such stretches.
+    pub shares: Vec<Share>,
+    /// Tables whose rows are known are there several times, behind the others, so that multiprocessors do not wait for each other.
+    pub copies: Copies,
     /// Where records lie.
     pub records: tables::Records,
+    /// Where what markers leave lies; `None`: no marker is recorded.
+    pub tracks: Option<tracks::Layout>,
+    /// Markers that are not recorded, and why.
+    pub unmarked: Vec<Missed>,
     /// Places where something that the program names is not to be had, and why.
     pub missed: Vec<Missed>,
 }
@@ -103,6 +114,41 @@ pub struct Counter {
     pub row: u32,
 }
 
+/// Tables whose rows are known, several times: of each the first is where its layout says. A multiprocessor has that of its
+/// number, modulo `count`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Copies {
+    /// How many; a power of two.
+    pub count: u32,
+    /// Bytes from one to the next.
+    pub stride: u32,
+}
+
+impl Default for Copies {
+    fn default() -> Copies {
+        Copies { count: 1, stride: 0 }
+    }
+}
+
+/// Most copies of a table, and most bytes that they take together.
+const COPIES: u32 = 128;
+const COPIED: u64 = 1 << 20;
+/// They begin at multiples of this: no two share what atomic operations wait for.
+const APART: u64 = 256;
+
+/// What a row gets each time that a lane comes to a stretch of a block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Share {
+    /// Which stretch: a row of the last of [`Kept::tables`].
+    pub stretch: u32,
+    /// Which table; one that counts or sums integers.
+    pub table: u32,
+    /// Which row.
+    pub row: u32,
+    /// How much.
+    pub add: u64,
+}
+
 /// Something that a clause can't be told at a place.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Missed {
@@ -117,9 +163,78 @@ pub struct Missed {
 }
 
 impl Kept {
+    /// How many of `tables` are the program's.
+    pub fn own(&self) -> usize {
+        self.tables.len() - usize::from(!self.shares.is_empty())
+    }
+    /// Gives rows their shares of what stretches of blocks counted. `all` is what each of `tables` holds, in order, perhaps with others
+    /// behind them; what is left is the program's own, numbered as in [`Module::tables`].
+    pub fn settle(&self, all: &mut Vec<Tally>) {
+        let own = self.own();
+        if own == self.tables.len() || all.len() <= own {
+            return;
+        }
+        let counted = all.remove(own);
+        all.iter_mut().skip(own).for_each(|behind| behind.table = behind.table.saturating_sub(1));
+        let times: HashMap<u64, u64> =
+            counted.rows.iter().filter_map(|r| Some((*r.key.first()?, *r.cells.first()?))).collect();
+        let mut sums: BTreeMap<(u32, u32), u64> = BTreeMap::new();
+        for share in &self.shares {
+            let times = times.get(&share.stretch.into()).copied().unwrap_or(0);
+            let sum = sums.entry((share.table, share.row)).or_default();
+            *sum = sum.wrapping_add(share.add.wrapping_mul(times));
+        }
+        for ((table, row), sum) in sums.into_iter().filter(|(_, sum)| *sum != 0) {
+            let Some(tables::Rows::Known(keys)) = self.tables.get(table as usize).map(|t| &t.rows) else { continue };
+            let (Some(key), Some(tally)) = (keys.get(row as usize), all.get_mut(table as usize)) else { continue };
+            match tally.rows.binary_search_by(|r| r.key.cmp(key)) {
+                Ok(at) => tally.rows[at].cells.iter_mut().take(1).for_each(|cell| *cell = cell.wrapping_add(sum)),
+                Err(at) => tally.rows.insert(at, Row { key: key.clone(), cells: vec![sum] }),
+            }
+        }
+    }
+    /// Gives all tables their places, and those whose rows are known their copies.
+    pub(crate) fn lay_out(&mut self) {
+        let hashed = |t: &&mut tables::Layout| matches!(t.rows, tables::Rows::Hashed { .. });
+        let place = |all: Vec<&mut tables::Layout>, from: u64| {
+            all.into_iter().fold(from, |at, table| {
+                table.at = at;
+                at + table.bytes()
+            })
+        };
+        let end = place(self.tables.iter_mut().filter(hashed).collect(), 0).next_multiple_of(APART);
+        let known = place(self.tables.iter_mut().filter(|t| !hashed(t)).collect(), end) - end;
+        let stride = known.next_multiple_of(APART);
+        let mut count = COPIES;
+        while count > 1 && u64::from(count) * stride > COPIED {
+            count /= 2;
+        }
+        if let (1.., Ok(stride)) = (known, u32::try_from(stride)) {
+            self.copies = Copies { count, stride };
+        }
+    }
+    /// The rows that one of `tables` has, by ascending keys, and how many values were lost. `all` is the memory of all tables.
+    pub fn rows(&self, table: &tables::Layout, all: &[u8]) -> (Vec<Row>, u64) {
+        let (rows, lost) = table.read(all);
+        if matches!(table.rows, tables::Rows::Hashed { .. }) || self.copies.count == 1 {
+            return (rows, lost);
+        }
+        let mut rows: BTreeMap<Vec<u64>, Vec<u64>> = rows.into_iter().map(|r| (r.key, r.cells)).collect();
+        for copy in 1..u64::from(self.copies.count) {
+            let other = tables::Layout { at: table.at + copy * u64::from(self.copies.stride), ..table.clone() };
+            for row in other.read(all).0 {
+                match rows.get_mut(&row.key) {
+                    Some(cells) => table.aggregate.merge(cells, &row.cells, table.ty),
+                    None => drop(rows.insert(row.key, row.cells)),
+                }
+            }
+        }
+        (rows.into_iter().map(|(key, cells)| Row { key, cells }).collect(), lost)
+    }
     /// Bytes of device memory that all tables take.
     pub fn table_bytes(&self) -> u64 {
-        self.tables.last().map_or(0, |t| t.at + t.bytes())
+        let copies = u64::from(self.copies.count - 1) * u64::from(self.copies.stride);
+        self.tables.iter().map(|t| t.at + t.bytes()).max().map_or(0, |end| end + copies)
     }
 }
 
@@ -186,12 +301,12 @@ pub enum Action {
         /// How many bits.
         bits: u8,
     },
-    /// `path`, `print`: a counted loop is entered: sets the counter to 1.
+    /// All but `operands`: a counted loop is entered: sets the counter to 1.
     TripBegin {
         /// Which counter of the function.
         counter: u32,
     },
-    /// `path`, `print`: the lane goes on in the loop: adds 1.
+    /// Likewise: the lane goes on in the loop: adds 1.
     TripAdd {
         /// Which counter of the function.
         counter: u32,
@@ -204,6 +319,13 @@ pub enum Action {
         counter: u32,
         /// Room for these bits and what follows them.
         room: u32,
+    },
+    /// `events`: unless the counter is 0: lanes that went on equally often write an event with how often, and set the counter to 0.
+    TripEvent {
+        /// Which counter of the function.
+        counter: u32,
+        /// The decision that the loop is left by.
+        site: SiteId,
     },
     /// `print`: unless the counter is 0: folds how often the lane went on into [`Fold::Control`], and sets the counter to 0.
     TripFold {
@@ -224,7 +346,7 @@ pub enum Action {
         /// Logarithm of the distance.
         every: u8,
     },
-    /// `events`: writes an event: active mask, and the ballot of a predicate, or a digest of `value` over the active lanes.
+    /// `events`: writes an event (see also [`Plan::pieces`]): active mask, and the ballot of a predicate, or a digest of `value` over the active lanes.
     Event {
         /// The site.
         site: SiteId,
@@ -240,6 +362,26 @@ pub enum Action {
         /// How much.
         add: u64,
     },
+    /// `probe`: tests whether the next so many slots fit the lane's track, and moves its cursor beyond them.
+    Room {
+        /// How many slots.
+        slots: u32,
+    },
+    /// `probe`: if what the last [`Action::Room`] asked for fits, writes a record of a marker.
+    Mark {
+        /// Which of [`Module::marks`].
+        mark: u32,
+        /// How many slots before the cursor.
+        back: u32,
+        /// The words behind it, at most two.
+        words: Vec<Word>,
+    },
+    /// `probe`: the lane belongs to a group.
+    Group {
+        /// Its number; then, if it is there, whether the lane leads it: who does has the warp's track from here on, who
+        /// doesn't has none.
+        values: Vec<Word>,
+    },
     /// `operands`: if the lane's visit of `site` is in the window, writes a record of up to two values; counts the visit.
     Operands {
         /// The site.
@@ -249,6 +391,15 @@ pub enum Action {
         /// What.
         values: Vec<Operand>,
     },
+}
+
+/// 32 bits that go into a record.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Word {
+    /// A register, constant or symbol; of 64 bits the low ones.
+    pub of: Operand,
+    /// What is added to it.
+    pub add: i64,
 }
 
 /// Which rolling hash.
@@ -267,10 +418,30 @@ pub enum Fold {
 impl Plan {
     /// Whether anything in it writes to streams: often all that a kernel decides can be computed.
     pub fn writes(&self) -> bool {
-        use Action::{Bits, Checkpoint, Event, Operands, TripEnd};
+        use Action::{Bits, Checkpoint, Event, Operands, TripEnd, TripEvent};
         let mut actions = self.functions.iter().flat_map(|f| &f.insertions).map(|i| &i.action);
-        actions.any(|a| matches!(a, Bits { .. } | TripEnd { .. } | Checkpoint { .. } | Event { .. } | Operands { .. }))
+        let counts = |a: &Action| matches!(a, TripEnd { .. } | TripEvent { .. });
+        actions.any(|a| counts(a) || matches!(a, Bits { .. } | Checkpoint { .. } | Event { .. } | Operands { .. }))
     }
+    /// Whether a probe program asks for the number of the launch.
+    pub fn numbered(&self) -> bool {
+        let mut actions = self.functions.iter().flat_map(|f| &f.insertions).map(|i| &i.action);
+        actions.any(|a| matches!(a, Action::Probe(code) if code.asks(Ask::Launch)))
+    }
+    /// Insertions, in order, by what is done at once: plain events of one place for the same lanes have one head, which finds
+    /// their leader and room for all of them. (A switch's have many leaders.)
+    pub fn pieces<'i, 'p>(&self, here: &'i [&'p Insertion]) -> impl Iterator<Item = &'i [&'p Insertion]> {
+        let plain = |i: &Insertion| match i.action {
+            Action::Event { site, .. } => {
+                self.module.sites.get(site.index()).is_none_or(|s| s.class != SiteClass::Switch)
+            }
+            _ => false,
+        };
+        let alike = move |a: &&Insertion, b: &&Insertion| (a.at, a.guard) == (b.at, b.guard) && plain(a) && plain(b);
+        here.chunk_by(alike).flat_map(|c| c.chunks(Self::HEAD))
+    }
+    /// Most events under one head.
+    pub const HEAD: usize = 8;
     /// Which hashes a lane gives at its end at level `print`: those that something is folded into. The others stay 0.
     pub fn folds(&self) -> [bool; 4] {
         let mut folds = [false; 4];

@@ -169,6 +169,7 @@ impl Display for Inserted<'_> {
             Action::Bits { site, reg, bits } => write!(f, "bits {site} {reg:?} x{bits}"),
             Action::TripBegin { counter } => write!(f, "trip begin {counter}"),
             Action::TripAdd { counter } => write!(f, "trip add {counter}"),
+            Action::TripEvent { counter, site } => write!(f, "trip event {counter} of {site}"),
             Action::TripEnd { counter, room } => write!(f, "trip end {counter}, room {room}"),
             Action::TripFold { counter } => write!(f, "trip fold {counter}"),
             Action::Fold { site, into, values } => write!(f, "fold {site} into {into:?} {values:?}"),
@@ -179,6 +180,9 @@ impl Display for Inserted<'_> {
             },
             Action::Probe(code) => write!(f, "probe {{ {code} }}"),
             Action::Count { counter, add } => write!(f, "count {counter} {add}"),
+            Action::Room { slots } => write!(f, "room for {slots}"),
+            Action::Mark { mark, back, words } => write!(f, "mark {mark} at -{back} {words:?}"),
+            Action::Group { values } => write!(f, "group {values:?}"),
             Action::Operands { site, counter, values } => write!(f, "operands {site} visits {counter} {values:?}"),
         }
     }

@@ -8,7 +8,8 @@
 //!   comes out in decisions, in stores, or nowhere, and so does what a loop that waits ([`crate::waits`]) was told: nothing
 //!   in one is folded, nor how often it asked. Which barriers a lane passes follows from its decisions. A checkpoint
 //!   counts each back edge of a loop that folds something as it is taken.
-//! - `events`: what [`crate::select`] says, with one value: the predicate, the index, the first value moved.
+//! - `events`: what [`crate::select`] says and [`crate::together`] leaves, with one value: the predicate, the index, the first
+//!   value moved.
 //! - `operands`: the window's sites alone: compared and stored values before, loaded and returned ones after.
 //!
 //! Holds: an action runs for exactly the lanes for which its instruction does (a decision whose instruction overwrites
@@ -24,7 +25,7 @@ use prlx_trace::SiteId;
 use prlx_trace::kernel::{Level, SiteClass, Source};
 
 use crate::bind::end_place;
-use crate::body::{Body, PartEnd};
+use crate::body::{Body, PartEnd, regs, written};
 use crate::elide::Choice;
 use crate::place::{self, Spots};
 use crate::plan::{Action, At, Fold, Insertion};
@@ -83,7 +84,7 @@ impl Recorder<'_, '_> {
         match level {
             Level::Path => out.trip_counters = self.path(&mut spots),
             Level::Print => out.trip_counters = self.print(&mut spots, &mut out),
-            Level::Events => self.events(&mut spots, &mut out),
+            Level::Events => out.trip_counters = self.events(&mut spots, &mut out),
             Level::Operands => self.operands(&mut spots, &mut out),
             Level::Probe => self.woven.iter().for_each(|i| spots.push(i.at, i.guard, i.action.clone())),
         }
@@ -110,7 +111,7 @@ impl Recorder<'_, '_> {
         let counters = self.trips(
             spots,
             &self.choice.trips.iter().collect::<Vec<_>>(),
-            &Action::TripEnd { counter: 0, room: 0 },
+            &|_| Action::TripEnd { counter: 0, room: 0 },
             &[],
         );
         place::reserve(self.body, spots);
@@ -119,7 +120,13 @@ impl Recorder<'_, '_> {
 
     /// Counts `trips`, and does `end` where that is best ([`crate::trips`]). How many counters there are. Between the two, so
     /// that what is done on the way out comes last, checkpoints go to the back edges `checked`.
-    fn trips(&self, spots: &mut Spots, trips: &[&Trip], end: &Action, checked: &[(At, Option<Guard>)]) -> u32 {
+    fn trips(
+        &self,
+        spots: &mut Spots,
+        trips: &[&Trip],
+        end: &dyn Fn(&Trip) -> Action,
+        checked: &[(At, Option<Guard>)],
+    ) -> u32 {
         for trip in trips {
             let stays = self.body.inst(trip.branch).guard.map(|g| Guard { reg: g.reg, negate: !trip.stay });
             spots.push(At::Before(trip.branch), stays, Action::TripAdd { counter: 0 });
@@ -129,13 +136,13 @@ impl Recorder<'_, '_> {
         }
         for trip in trips {
             if let Some(at) = trip.meets {
-                spots.first(At::Before(at), end.clone());
+                spots.first(At::Before(at), end(trip));
                 continue;
             }
             let leaves = self.body.inst(trip.branch).guard.map(|g| Guard { reg: g.reg, negate: trip.stay });
-            spots.push(At::Before(trip.branch), leaves, end.clone());
+            spots.push(At::Before(trip.branch), leaves, end(trip));
             for (branch, leaves) in &trip.others {
-                spots.push(At::Before(*branch), Some(*leaves), end.clone());
+                spots.push(At::Before(*branch), Some(*leaves), end(trip));
             }
         }
         // After the ends: what is left where the next is entered has ended before.
@@ -200,13 +207,16 @@ impl Recorder<'_, '_> {
         }
         let edges = back_edges(self.body, &self.body.graph, &folds);
         let trips: Vec<&Trip> = self.choice.trips.iter().filter(|t| !waiting(self.body.inst(t.branch).block)).collect();
-        self.trips(spots, &trips, &Action::TripFold { counter: 0 }, &edges)
+        self.trips(spots, &trips, &|_| Action::TripFold { counter: 0 }, &edges)
     }
 
-    fn events(&self, spots: &mut Spots, out: &mut Recorded) {
+    fn events(&self, spots: &mut Spots, out: &mut Recorded) -> u32 {
         let windows = Windows::of(self.body);
+        // The last event: its place, for whom, and whether it is one of memory that is written to.
+        let mut head: Option<(InstId, Option<Guard>)> = None;
         for (p, taken) in self.points.iter().zip(self.taken) {
             let Some(at) = p.at else {
+                head = None;
                 if *taken && p.class == SiteClass::Entry {
                     spots.push(At::Entry, None, Action::Event { site: p.site, value: None });
                 } else if *taken {
@@ -217,23 +227,27 @@ impl Recorder<'_, '_> {
             if !*taken {
                 continue;
             }
-            let inst = self.body.inst(at);
-            let (place, guard, value) = match (p.decision, p.class) {
-                (Some(d), _) => {
-                    let (place, guard) = decided_at(self.body, p, at);
-                    (place, guard, Some(Operand::Reg(self.body.decisions[d].reg)))
-                }
-                (None, SiteClass::Load) => (At::After(at), p.guard, p.after.first().cloned()),
-                (None, SiteClass::Atomic) if !p.after.is_empty() => (At::After(at), p.guard, p.after.first().cloned()),
-                (None, _) => (At::Before(at), inst.guard, p.before.first().cloned()),
-            };
-            let values: Vec<Operand> = value.iter().cloned().collect();
-            if let Some(why) = unreadable(self.body, &windows, at, &values) {
+            let (mut place, guard, value) = event_at(self.body, p, at);
+            if let Some(why) = unreadable(self.body, &windows, at, value.as_slice()) {
                 out.skipped.push((p.site, why));
-            } else {
-                spots.push(place, guard, Action::Event { site: p.site, value });
+                continue;
             }
+            let stores = p.class == SiteClass::Store || p.class == SiteClass::Atomic && p.after.is_empty();
+            let last = head.take().filter(|(first, of)| {
+                stores
+                    && *of == guard
+                    && stays(self.body, *first, at, &value, guard)
+                    && unreadable(self.body, &windows, *first, value.as_slice()).is_none()
+            });
+            if let Some((first, _)) = last {
+                place = At::Before(first);
+            }
+            head = stores.then_some(last.unwrap_or((at, guard)));
+            spots.push(place, guard, Action::Event { site: p.site, value });
         }
+        let site = |t: &Trip| self.points.iter().find(|p| p.decision == Some(t.decision)).map_or(SiteId(0), |p| p.site);
+        let trips: Vec<&Trip> = self.choice.trips.iter().collect();
+        self.trips(spots, &trips, &|t| Action::TripEvent { counter: 0, site: site(t) }, &[])
     }
 
     fn operands(&self, spots: &mut Spots, out: &mut Recorded) {
@@ -266,6 +280,38 @@ fn decided_at(body: &Body<'_>, p: &Point, at: InstId) -> (At, Option<Guard>) {
         SiteClass::Switch => (At::Before(at), body.inst(at).guard),
         _ => (At::After(at), p.guard),
     }
+}
+
+/// Where a point's event is written, for whom, and with which value.
+fn event_at(body: &Body<'_>, p: &Point, at: InstId) -> (At, Option<Guard>, Option<Operand>) {
+    match (p.decision, p.class) {
+        (Some(d), _) => {
+            let (place, guard) = decided_at(body, p, at);
+            (place, guard, Some(Operand::Reg(body.decisions[d].reg)))
+        }
+        (None, SiteClass::Load) => (At::After(at), p.guard, p.after.first().cloned()),
+        (None, SiteClass::Atomic) if !p.after.is_empty() => (At::After(at), p.guard, p.after.first().cloned()),
+        (None, _) => (At::Before(at), body.inst(at).guard, p.before.first().cloned()),
+    }
+}
+
+/// Whether what is told at `at`, of `value` and for whom `guard` holds, can be told at `first` before it: nothing between them
+/// changes it, and no lane comes, goes or waits there.
+fn stays(body: &Body<'_>, first: InstId, at: InstId, value: &Option<Operand>, guard: Option<Guard>) -> bool {
+    let mut read = regs(value.as_slice());
+    read.extend(guard.map(|g| g.reg));
+    body.part_of(first) == body.part_of(at)
+        && (first.0..at.0).map(|i| body.inst(InstId(i))).all(|inst| {
+            !matches!(inst.class, Class::Call | Class::Sync | Class::Warp | Class::Opaque)
+                && written(inst).iter().all(|reg| !read.contains(reg))
+        })
+}
+
+/// By point: whether level `events` can write the event that is asked for.
+pub(crate) fn writable(body: &Body<'_>, points: &[Point], taken: &[bool]) -> Vec<bool> {
+    let windows = Windows::of(body);
+    let readable = |p: &Point, at: InstId| unreadable(body, &windows, at, event_at(body, p, at).2.as_slice()).is_none();
+    points.iter().zip(taken).map(|(p, taken)| *taken && p.at.is_none_or(|at| readable(p, at))).collect()
 }
 
 fn switch_guard(body: &Body<'_>, p: &Point, at: InstId) -> Option<Guard> {

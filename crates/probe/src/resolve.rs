@@ -6,17 +6,24 @@
 
 use prlx_isa::view::{self, Class, FuncId, FunctionKind, InstId, Operand, Role};
 use prlx_trace::SiteId;
+use prlx_trace::device::tracks;
 use prlx_trace::kernel::{Function, Level, Module, Site, Source};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::bind;
 use crate::body::{Body, PartEnd};
 use crate::elide;
+use crate::marks;
 use crate::pattern;
 use crate::plan::{FunctionPlan, Insertion, Kept, Plan, Program};
 use crate::points::{self, Point};
-use crate::record::Recorder;
-use crate::{select, statics, steps};
+use crate::record::{self, Recorder};
+use crate::{select, statics, steps, together};
+
+/// What modules are told apart by: a digest of their text.
+pub fn digest(source: &str) -> u128 {
+    xxh3_128(source.as_bytes())
+}
 
 impl Plan {
     /// Resolves `program` against `module`, whose text is `source` and which the user calls `name`. `sources` gives the
@@ -32,7 +39,7 @@ impl Plan {
         let mut statics = Module {
             name: name.to_owned(),
             target: module.target.clone(),
-            digest: xxh3_128(source.as_bytes()),
+            digest: digest(source),
             files: statics::files(module, sources),
             locs: statics::locs(module),
             ..Module::default()
@@ -49,20 +56,35 @@ impl Plan {
             let bodies: Vec<&Body<'_>> = prepared.iter().map(|p| &p.body).collect();
             bind::bind(script, &bodies, &|f| skipped[f].is_none())
         });
-        let (woven, kept) = match bound {
+        let (mut woven, mut kept) = match bound {
             None => (vec![Vec::new(); prepared.len()], Kept::default()),
             Some(bound) => {
                 statics.tables = bound.tables;
                 (bound.insertions, bound.kept)
             }
         };
+        if let Some(marking) = script.and_then(|s| s.marks.as_ref()) {
+            let bodies: Vec<&Body<'_>> = prepared.iter().map(|p| &p.body).collect();
+            let marked = marks::marks(marking, &bodies, &|f| skipped[f].is_none(), &walked);
+            for (woven, more) in woven.iter_mut().zip(marked.insertions) {
+                woven.extend(more);
+            }
+            statics.marks = marked.marks;
+            kept.unmarked = marked.missed;
+            let layout = tracks::Layout { lanes: marking.lanes, shapes: marked.shapes };
+            kept.tracks = (!statics.marks.is_empty()).then_some(layout);
+        }
         let idle = idle(program, &prepared, &skipped, &woven);
         let recorded = |f: FuncId| walked(f) && !idle[f.index()];
         let mut functions = Vec::with_capacity(prepared.len());
         for (i, p) in prepared.into_iter().enumerate() {
             let mut plan = FunctionPlan { function: p.body.id, skipped: skipped[i].clone(), ..FunctionPlan::default() };
             if idle[i] {
-                plan.skipped = Some("it records nothing: all that it decides is computed".to_owned());
+                let why = match program.level {
+                    Level::Probe => IDLE,
+                    _ => "it records nothing: all that it decides is computed",
+                };
+                plan.skipped = Some(why.to_owned());
             }
             let (function, sites) = p.finish(program, &mut plan, skipped[i].clone(), &recorded, &woven[i]);
             statics.functions.push(function);
@@ -80,6 +102,8 @@ struct Prepared<'a> {
     sites: Vec<Site>,
     /// By point: whether it is to be recorded.
     taken: Vec<bool>,
+    /// By point: at level `events`, whether its event is left to the reader.
+    quiet: Vec<bool>,
     choice: elide::Choice,
 }
 
@@ -101,7 +125,7 @@ impl<'a> Prepared<'a> {
             Some(_) => vec![false; body.decisions.len()],
             None => select::kept(program.level, &program.filter, &body, &points, &taken, walked),
         };
-        let choice = elide::choose(&body, program.elide, &kept);
+        let mut choice = elide::choose(&body, program.elide, &kept);
         for ((p, site), taken) in points.iter().zip(&mut sites).zip(&taken) {
             if let Some(d) = p.decision {
                 site.source = choice.sources[d];
@@ -115,10 +139,17 @@ impl<'a> Prepared<'a> {
                 None => None,
             };
         }
+        let mut quiet = vec![false; points.len()];
         if program.level == Level::Events {
             taken = select::events(&program.filter, &body, &points, &taken, &kept, &choice);
+            if program.elide {
+                quiet = together::quiet(&body, &points, &record::writable(&body, &points, &taken), &mut choice);
+                for (p, site) in points.iter().zip(&mut sites) {
+                    site.source = p.decision.map_or(site.source, |d| choice.sources[d]);
+                }
+            }
         }
-        Prepared { body, points, sites, taken, choice }
+        Prepared { body, points, sites, taken, quiet, choice }
     }
 
     /// Inserts, into `plan` unless that is skipped, and writes the static half.
@@ -130,12 +161,14 @@ impl<'a> Prepared<'a> {
         recorded: &dyn Fn(FuncId) -> bool,
         woven: &[Insertion],
     ) -> (Function, Vec<Site>) {
-        let Prepared { body, points, mut sites, taken, choice } = self;
+        let Prepared { body, points, mut sites, taken, quiet, choice } = self;
         let (body, points, choice) = (&body, &points, &choice);
         let index = |site: SiteId| points.first().map_or(0, |first| (site.0 - first.site.0) as usize);
         if plan.skipped.is_none() {
             let watched = program.window.as_ref().map(|w| w.sites.as_slice()).unwrap_or_default();
-            let out = Recorder { body, points, choice, taken: &taken, recorded, watched, woven }.record(program.level);
+            let written: Vec<bool> = taken.iter().zip(&quiet).map(|(taken, quiet)| *taken && !quiet).collect();
+            let out =
+                Recorder { body, points, choice, taken: &written, recorded, watched, woven }.record(program.level);
             plan.insertions = out.insertions;
             plan.trip_counters = out.trip_counters;
             for (site, why) in out.skipped {
@@ -143,7 +176,8 @@ impl<'a> Prepared<'a> {
             }
         }
         let visits = |p: &Point| {
-            program.level == Level::Events && taken[index(p.site)] && sites[index(p.site)].skipped.is_none()
+            let written = || taken[index(p.site)] && sites[index(p.site)].skipped.is_none();
+            program.level == Level::Events && (written() || program.elide && together::whole_warp(body, p))
         };
         let (blocks, slots) = steps::blocks(body, points, choice, visits);
         let function = Function {
@@ -159,8 +193,9 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// Device functions that write nothing at level `path`, or for a probe program, nor what they call: they need no state, and their callers hand
-/// none over. The decoder walks them all the same. A function that can end the lane writes what is pending.
+/// Device functions that write nothing at level `path`, nor what they call: they need no state, and their callers hand
+/// none over. The decoder walks them all the same. A function that can end the lane writes what is pending. For a probe program
+/// kernels too, which stay as they are then.
 fn idle(
     program: &Program,
     prepared: &[Prepared<'_>],
@@ -195,6 +230,9 @@ fn idle(
         }
     }
 }
+
+/// Why functions are left as they are in which a probe program has nothing to do.
+pub const IDLE: &str = "the program does nothing in it";
 
 const FILTERED: &str = "left out by the filter";
 

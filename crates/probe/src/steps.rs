@@ -1,7 +1,8 @@
 //! The decode program: what a decoder does in each block.
 //!
-//! At every level it is what level `path` needs. [`Step::Visit`]s are added at level `events` only, for the points whose
-//! events that level writes and which are no decisions: decoding paths stays fast, and nothing else reads them.
+//! At every level it is what level `path` needs. [`Step::Visit`]s are added at level `events` only, for the points that have
+//! events there and are no decisions, and for barriers at which whole warps meet: decoding paths stays fast, and nothing else
+//! reads them.
 
 use std::collections::HashMap;
 

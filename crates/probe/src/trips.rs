@@ -48,7 +48,7 @@ pub(crate) fn count(body: &Body<'_>, choice: &mut Choice) {
         }
     }
     for (trip, l) in loops.into_iter().enumerate() {
-        choice.trips[trip].meets = meets(body, choice, l);
+        choice.trips[trip].meets = meets(body, choice, l, &|_| false);
     }
 }
 
@@ -141,8 +141,8 @@ fn enters(body: &Body<'_>, l: usize) -> Option<Vec<(At, Option<Guard>)>> {
 }
 
 /// The first instruction of the first block behind loop `l` that all lanes pass which were in it, if none of them writes
-/// anything on the way, and if that block is passed no more often than the loop.
-fn meets(body: &Body<'_>, choice: &Choice, l: usize) -> Option<InstId> {
+/// anything on the way, also not for what makes a block `busy`, and if that block is passed no more often than the loop.
+pub(crate) fn meets(body: &Body<'_>, choice: &Choice, l: usize, busy: &dyn Fn(BlockId) -> bool) -> Option<InstId> {
     let this = &body.graph.loops[l];
     let passed = |b: BlockId| this.exits.iter().all(|&(_, to)| body.graph.post_dominates(b, to));
     let mut at = this.header;
@@ -161,7 +161,10 @@ fn meets(body: &Body<'_>, choice: &Choice, l: usize) -> Option<InstId> {
         }
         let insts = || body.parts[part.index()].insts.clone().map(InstId);
         let mut decided = insts().flat_map(|i| body.decided.get(&i).into_iter().flatten());
-        if insts().any(|i| body.inst(i).class == Class::Call) || decided.any(|&d| taken_from_lane(choice, d)) {
+        if busy(part)
+            || insts().any(|i| body.inst(i).class == Class::Call)
+            || decided.any(|&d| taken_from_lane(choice, d))
+        {
             return None;
         }
         between.push(part);

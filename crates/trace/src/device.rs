@@ -10,7 +10,8 @@
 //! stream. In a *shared* stream (levels `path`, `print`, `operands`) the lanes of a warp share one chain and a row holds
 //! one element of each lane: `[row][lane]`, so that converged lanes store whole cache lines; each lane has its own row
 //! cursor. In a *private* stream (level `events`, written by whichever lane leads) each lane has its own chain and a row is
-//! one element. The link to the first chunk is the warp's (shared) or lane's (private) entry of `heads`.
+//! one element; events that are written together lie in one chunk, so a zero ends only what its chunk holds. The link to the
+//! first chunk is the warp's (shared) or lane's (private) entry of `heads`.
 //!
 //! **Cursor.** A lane keeps the address of its next element in a register. The row part of that address being 0 means that
 //! a chunk is needed first; it starts as `lane * element` (shared) or 0 (private), that is with chunk address 0.
@@ -31,6 +32,7 @@
 //! decisions, in [`COUNT_BITS`] bits; those all ones say that the count is in a word of its own.
 
 pub mod tables;
+pub mod tracks;
 
 use std::mem::offset_of;
 
@@ -52,6 +54,9 @@ pub const FINALS: u64 = 64;
 pub const WORD_BITS: u32 = 30;
 /// Bits of a small trip count among decisions.
 pub const COUNT_BITS: u8 = 6;
+/// Level `events`, in place of a number of bits: a count is an event of its own, of the decision's site. Its value is the
+/// count, its mask the lanes with that count; it is the first event of theirs since they entered the loop.
+pub const COUNT_EVENT: u8 = u8::MAX;
 /// Set in words that carry a trip count.
 pub const COUNT_WORD: u32 = 1 << 31;
 /// Set in count words that are followed by a higher part.
@@ -141,10 +146,14 @@ records! {
         /// How many of them, the first ones, begin with a chunk: in order those at the pool's beginning, as their heads say too.
         /// Of a private stream it is lane 0's.
         given: u64,
-        /// Address of a probe program's tables, or 0: they lie as [`crate::device::tables`] says.
+        /// Address of a probe program's tables, or 0, and nothing is kept in them: they lie as [`crate::device::tables`] says.
         tables: u64,
-        /// Address of a probe program's records, or 0: [`tables::Records::warp`] bytes a warp, for all warps of the launch.
+        /// Address of a probe program's records, or 0, and none are kept: [`tables::Records::warp`] bytes a warp, for all warps of the launch.
         records: u64,
+        /// Address of what markers leave, or 0: one region a track, as [`crate::device::tracks`] says, from the first warp to record on.
+        tracks: u64,
+        /// Logarithm of a region's bytes.
+        track_log: u64,
         /// The launch's number in its process.
         launch: u64,
         /// Operands: first visit of a site by a lane to record.
@@ -158,6 +167,31 @@ records! {
         first: u64,
         /// Elements that went to the bucket.
         dropped: u64,
+    }
+    /// The beginning of a track's region.
+    TrackHead {
+        /// The multiprocessor on which the lane began, plus one; 0: no lane did.
+        sm: u32,
+        /// The lane.
+        lane: u32,
+        /// Its group, if it said one.
+        group: u32,
+        /// Whether it did.
+        grouped: u32,
+        /// The multiprocessor's clock when it began.
+        begin_cycles: u64,
+        /// The global timer then.
+        begin_nanos: u64,
+        /// The clock when it ended.
+        end_cycles: u64,
+        /// The timer then; 0: it did not end.
+        end_nanos: u64,
+        /// Bytes of slots that it wanted to write; known when it ended.
+        written: u64,
+        /// Lane that began but follows another since it joined a group, plus one; if it is `lane`, nobody leads.
+        left: u32,
+        /// Nothing.
+        spare: u32,
     }
     /// An element at level `events`.
     EventRecord {

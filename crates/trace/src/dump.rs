@@ -6,7 +6,7 @@
 use std::fmt::{self, Display};
 use std::io::{self, Write};
 
-use crate::device::{COUNT_MORE, COUNT_WORD};
+use crate::device::{COUNT_EVENT, COUNT_MORE, COUNT_WORD};
 use crate::kernel::{Arg, Block, End, Function, Guard, Module, Site, Source, Step};
 use crate::launch::{Lanes, Launch, Origin, WarpStream};
 use crate::process::Process;
@@ -82,6 +82,7 @@ impl Display for Source {
             Source::None => f.write_str("none"),
             Source::Bits(n) => write!(f, "bits {n}"),
             Source::Computed => f.write_str("computed"),
+            Source::Trips { of, stay, bits: COUNT_EVENT } => write!(f, "trips of {of} while {stay}, in an event"),
             Source::Trips { of, stay, bits: 0 } => write!(f, "trips of {of} while {stay}"),
             Source::Trips { of, stay, bits } => write!(f, "trips of {of} while {stay}, small ones in {bits} bits"),
         }

@@ -20,6 +20,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::ids::WarpId;
 use crate::kernel::Module;
 use crate::launch::Launch;
+use crate::mark::Marks;
 use crate::stored::{Reader, Stored, VERSION};
 use crate::table::Tally;
 use crate::trace::{Bytes, Packed, Part, Recording, Streams, Trace, WarpInfo};
@@ -60,6 +61,7 @@ pub(crate) const KINDS: &[(u32, &str, &str)] = &[
     (SKIPPED, "skipped", "A `Skipped`: code that runs untouched. (Since version 3.)"),
     (LONE, "lone launch", "A `Launch` without streams. (Since version 3.)"),
     (TALLY, "tally", "A `Tally`: what was in a table of a probe program. (Since version 5.)"),
+    (MARKS, "marks", "A `Marks`: what the markers of a launch left. (Since version 6.)"),
     (END, "end", "The number of sections before it, as `u64`. Always last."),
 ];
 pub(crate) const META: u32 = 1;
@@ -71,6 +73,7 @@ pub(crate) const PROCESS: u32 = 6;
 pub(crate) const SKIPPED: u32 = 7;
 pub(crate) const LONE: u32 = 8;
 pub(crate) const TALLY: u32 = 9;
+pub(crate) const MARKS: u32 = 10;
 pub(crate) const END: u32 = 0xffff_ffff;
 
 /// Most bytes that one section unpacks to (frames apart).
@@ -186,6 +189,13 @@ impl Trace {
                     validate::tally(&tally, &self.modules)
                         .map_err(|(field, what)| at.field(&format!("{name}.{field}"), what))?;
                     self.tallies.push(tally);
+                }
+                MARKS => {
+                    let name = format!("Trace.marks[{}]", self.marks.len());
+                    let marks: Marks = sections.value(&at, &name)?;
+                    validate::marks(&marks, &self.modules)
+                        .map_err(|(field, what)| at.field(&format!("{name}.{field}"), what))?;
+                    self.marks.push(marks);
                 }
                 _ if at.flags & SKIP != 0 => {}
                 kind => return Err(at.error(format!("sections of kind {kind} are not known, or not here"))),

@@ -10,6 +10,7 @@ use crate::kernel::{
     Param, Scalar, Site, SiteClass, Source, SourceFile, Special, Steered, Step,
 };
 use crate::launch::{ArgInfo, Fault, Launch, Origin, Pointee, Totals, Window};
+use crate::mark::{Anchor, Mark, MarkKind, Marks, Sum, Track, Via};
 use crate::process::{Device, Process, Skipped};
 use crate::stored::{Layout, VERSION};
 use crate::table::{Aggregate, Field, Row, Shown, Table, Tally};
@@ -47,6 +48,11 @@ const STRUCTURES: &[Layout] = &[
     Totals::LAYOUT,
     Tally::LAYOUT,
     Row::LAYOUT,
+    Mark::LAYOUT,
+    Marks::LAYOUT,
+    Track::LAYOUT,
+    Anchor::LAYOUT,
+    Sum::LAYOUT,
     Dim3::LAYOUT,
 ];
 const NAMES: &[Layout] = &[
@@ -58,6 +64,8 @@ const NAMES: &[Layout] = &[
     FaultKind::LAYOUT,
     Fidelity::LAYOUT,
     NodeKind::LAYOUT,
+    MarkKind::LAYOUT,
+    Via::LAYOUT,
 ];
 
 const HEAD: &str = "\
@@ -128,7 +136,12 @@ A **column** of n numbers of w bytes is w planes of n bytes: all lowest bytes fi
 all lanes of one warp after the other: first the lanes' first elements, then their second, and so on; lanes that have no more
 are left out; each is XORed with the element before it in its row.
 
-The words themselves are those of the device:
+## Records
+
+A `Records` is the number of records and four columns over them: markers, clocks (each less the one before, modulo 2^32), first words,
+second words. Here a column is its numbers one after the other.
+
+The words of streams are those of the device:
 
 ";
 

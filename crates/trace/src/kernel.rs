@@ -10,6 +10,7 @@
 //! name the block whose steps contain that site.
 
 use crate::ids::{BlockId, FileId, FuncId, LocId, LoopId, SiteId, Slot};
+use crate::mark::Mark;
 use crate::table::Table;
 
 structures! {
@@ -32,6 +33,8 @@ structures! {
         pub sites: Vec<Site>,
         /// Tables and records of the probe program that was written into it.
         #[since(5)] pub tables: Vec<Table>,
+        /// Its markers.
+        #[since(6)] pub marks: Vec<Mark>,
     }
 
     /// A source file.
@@ -440,7 +443,8 @@ choices! {
             of: LoopId,
             /// The value with which the loop goes on.
             stay: bool,
-            /// Bits that a small count takes among the lane's decisions; all ones announce a count word.
+            /// Bits that a small count takes among the lane's decisions; all ones announce a count word. 255: at level
+            /// `events`, the count is the value of the lane's next event.
             #[since(2)] bits: u8,
         } = 3,
     }

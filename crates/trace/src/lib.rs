@@ -8,6 +8,7 @@
 mod stored;
 
 pub mod check;
+pub mod cudaprofiler;
 pub mod device;
 mod dump;
 mod error;
@@ -17,8 +18,10 @@ mod frame;
 #[doc(hidden)]
 pub mod fuzz;
 pub mod ids;
+#[macro_use]
 pub mod kernel;
 pub mod launch;
+pub mod mark;
 pub mod process;
 pub mod spread;
 pub mod table;
@@ -33,6 +36,7 @@ pub use format::format_markdown;
 pub use ids::{BlockId, Cta, Dim3, FileId, FuncId, Lane, LaneMask, LocId, LoopId, ModuleId, SiteId, Slot, WarpId};
 pub use kernel::Level;
 pub use launch::{Launch, WarpStream};
+pub use mark::{Mark, Marks};
 pub use process::Process;
 pub use table::{Table, Tally};
 pub use trace::{Bytes, Recording, Streams, Trace, WarpInfo};

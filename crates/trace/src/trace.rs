@@ -13,6 +13,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 use crate::ids::WarpId;
 use crate::kernel::Module;
 use crate::launch::{Launch, WarpStream};
+use crate::mark::Marks;
 use crate::process::{Process, Skipped};
 use crate::spread::spread;
 use crate::table::Tally;
@@ -34,6 +35,8 @@ pub struct Trace {
     pub skipped: Vec<Skipped>,
     /// What was in the tables of probe programs.
     pub tallies: Vec<Tally>,
+    /// What markers left, launch by launch.
+    pub marks: Vec<Marks>,
     /// Where and how the file was cut off: there may have been more, so what is missing here proves nothing. `None`: it is
     /// whole.
     pub cut: Option<Error>,

@@ -3,9 +3,11 @@
 //! Misses: whether the decode program means anything. A decoder has to bound its steps; an argument's place in the parameter
 //! buffer is checked where it is read.
 
+use crate::device::COUNT_EVENT;
 use crate::ids::{BlockId, Dim3, LocId};
 use crate::kernel::{Arg, End, Function, Guard, Module, Site, Source, Step};
 use crate::launch::Launch;
+use crate::mark::Marks;
 use crate::table::{Aggregate, STEPS, Shown, Table, Tally};
 
 /// The field, and what is wrong with it.
@@ -13,6 +15,10 @@ type Wrong = (String, String);
 
 /// Most decoder registers of a function; a lane's state is that large.
 const SLOTS: u32 = 1 << 20;
+/// Most words of a marker's record.
+const PAYLOAD: usize = 2;
+/// Most lanes of a warp.
+const LANES: usize = 64;
 /// Most threads of a CTA: far more than any device has.
 const THREADS: u64 = 1 << 16;
 
@@ -41,6 +47,11 @@ pub fn module(m: &Module) -> Result<(), Wrong> {
     for (i, t) in m.tables.iter().enumerate() {
         table(t).map_err(|(field, what)| (format!("tables[{i}].{field}"), what))?;
     }
+    for (i, mark) in m.marks.iter().enumerate() {
+        below(|| format!("marks[{i}].function"), mark.function.0, m.functions.len())?;
+        location(|| format!("marks[{i}].loc"), mark.loc, m)?;
+        below(|| format!("marks[{i}].payload"), mark.payload.len() as u32, PAYLOAD + 1)?;
+    }
     Ok(())
 }
 
@@ -58,6 +69,22 @@ fn table(t: &Table) -> Result<(), Wrong> {
         Aggregate::Lhist { steps, .. } if steps > STEPS => wrong("aggregate.steps", format!("{steps} are too many")),
         _ => Ok(()),
     }
+}
+
+/// What markers left.
+pub fn marks(all: &Marks, modules: &[Module]) -> Result<(), Wrong> {
+    below(|| "module".into(), all.module.0, modules.len())?;
+    let known = modules[all.module.index()].marks.len();
+    for (i, track) in all.tracks.iter().enumerate() {
+        below(|| format!("tracks[{i}].lane"), track.lane.into(), LANES)?;
+        for (j, r) in track.records.0.iter().enumerate() {
+            below(|| format!("tracks[{i}].records[{j}].mark"), r.mark, known)?;
+        }
+        for (j, s) in track.sums.iter().enumerate() {
+            below(|| format!("tracks[{i}].sums[{j}].mark"), s.mark, known)?;
+        }
+    }
+    Ok(())
 }
 
 /// What was in a table.
@@ -183,7 +210,9 @@ fn site(s: &Site, m: &Module) -> Result<(), Wrong> {
     location(|| "loc".into(), s.loc, m)?;
     match s.source {
         Source::Bits(n) if n > 32 => return wrong("source", format!("{n} bits are more than 32")),
-        Source::Trips { bits, .. } if bits > 30 => return wrong("source", format!("{bits} bits are more than 30")),
+        Source::Trips { bits, .. } if bits > 30 && bits != COUNT_EVENT => {
+            return wrong("source", format!("{bits} bits are more than 30"));
+        }
         Source::Trips { of, .. } => below(|| "source.of".into(), of.0, f.loops.len())?,
         _ => {}
     }

@@ -8,12 +8,13 @@ use std::io::{self, Write};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::file::{
-    END, FRAMES, HEAD, INDEX, LAUNCH, LONE, META, MODULE, PACKED, PROCESS, SKIPPED, TALLY, UNCHECKED, header,
+    END, FRAMES, HEAD, INDEX, LAUNCH, LONE, MARKS, META, MODULE, PACKED, PROCESS, SKIPPED, TALLY, UNCHECKED, header,
 };
 use crate::frame;
 use crate::ids::ModuleId;
 use crate::kernel::Module;
 use crate::launch::Launch;
+use crate::mark::Marks;
 use crate::process::{Process, Skipped};
 use crate::stored::{Stored, VERSION, put_number};
 use crate::table::Tally;
@@ -88,6 +89,14 @@ impl<W: Write> Writer<W> {
     pub fn tally(&mut self, tally: &Tally) -> io::Result<()> {
         self.has(tally.module, "a tally")?;
         self.value(TALLY, tally)
+    }
+    /// Appends what the markers of a launch left; its module must be there.
+    ///
+    /// # Errors
+    /// When its module is not there, `out` fails, or has failed before.
+    pub fn marks(&mut self, marks: &Marks) -> io::Result<()> {
+        self.has(marks.module, "what markers left")?;
+        self.value(MARKS, marks)
     }
     /// Ends the file: it is whole.
     ///
@@ -164,6 +173,7 @@ impl Trace {
         self.skipped.iter().try_for_each(|s| to.skipped(s))?;
         self.launches.iter().try_for_each(|r| to.launch(&r.launch, &r.streams))?;
         self.tallies.iter().try_for_each(|t| to.tally(t))?;
+        self.marks.iter().try_for_each(|m| to.marks(m))?;
         if self.cut.is_none() { to.finish().map(drop) } else { Ok(()) }
     }
 }

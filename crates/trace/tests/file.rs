@@ -9,8 +9,9 @@ use std::sync::Arc;
 use made::{Random, trace, warp};
 use prlx_trace::kernel::{End, Level, Module, Source};
 use prlx_trace::launch::{Lanes, Pointee};
+use prlx_trace::mark::{Marks, Record, Records, Sum, Track};
 use prlx_trace::process::{Device, Process, Skipped};
-use prlx_trace::table::{Aggregate, Row, Tally};
+use prlx_trace::table::{Aggregate, Field, Row, Tally};
 use prlx_trace::{
     BlockId, Bytes, Error, FuncId, Launch, LocId, LoopId, Recording, SiteId, Streams, Trace, WarpId, Writer,
 };
@@ -232,6 +233,7 @@ fn nothing_follows_a_section_that_is_not_whole() {
         made.skipped.iter().for_each(|s| drop(to.skipped(s)));
         made.launches.iter().for_each(|r| drop(to.launch(&r.launch, &r.streams)));
         made.tallies.iter().for_each(|t| drop(to.tally(t)));
+        made.marks.iter().for_each(|m| drop(to.marks(m)));
         assert!(to.finish().is_err());
         assert!(Trace::read_cut(&full.bytes).is_ok_and(|t| t.cut.is_some()), "room for {room}");
     }
@@ -262,6 +264,9 @@ fn ids_out_of_range_are_refused() {
         ("locs[0].inlined_at", |m| m.locs[3].inlined_at = Some(LocId(0))),
         ("tables[0].values", |m| m.tables[0].values = m.tables[1].values.clone()),
         ("tables[2].aggregate.steps", |m| m.tables[2].aggregate = Aggregate::Lhist { low: 0, step: 1, steps: 1 << 20 }),
+        ("marks[1].function", |m| m.marks[1].function = FuncId(2)),
+        ("marks[0].loc", |m| m.marks[0].loc = Some(LocId(4))),
+        ("marks[2].payload", |m| m.marks[2].payload = vec![Field::default(); 3]),
         ("functions[1].blocks[2].end", |m| m.functions[1].blocks[2].end = End::Jump(BlockId(5))),
         ("functions[1].blocks[2].ipdom", |m| m.functions[1].blocks[2].ipdom = Some(BlockId(5))),
         ("functions[0].blocks[0].in_loop", |m| m.functions[0].blocks[0].in_loop = Some(LoopId(2))),
@@ -377,6 +382,27 @@ fn add_the_file_of_this_version() {
     fs::create_dir_all(old_files()).unwrap();
     fs::write(path.with_extension("txt"), text(&at_every_level())).unwrap();
     fs::write(path, file).unwrap();
+}
+
+/// What a marker left that is not the module's is refused.
+#[test]
+fn marks_are_of_their_module() {
+    let of = |track| Marks { tracks: vec![track], ..Marks::default() };
+    let record = Record { mark: 3, ..Record::default() };
+    let cases = [
+        ("marks[0].tracks[0].lane", of(Track { lane: 64, ..Track::default() })),
+        ("marks[0].tracks[0].records[0].mark", of(Track { records: Records(vec![record]), ..Track::default() })),
+        (
+            "marks[0].tracks[0].sums[0].mark",
+            of(Track { sums: vec![Sum { mark: 3, ..Sum::default() }], ..Track::default() }),
+        ),
+    ];
+    for (field, marks) in cases {
+        let mut made = small();
+        made.marks = vec![marks];
+        let e = Trace::read(&bytes(&made)).unwrap_err();
+        assert!(e.field.contains(field), "{field}: {e}");
+    }
 }
 
 /// A tally that does not fit its table is refused.

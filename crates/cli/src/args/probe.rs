@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
@@ -12,7 +13,7 @@ use super::DeviceArgs;
 #[command(
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
-    override_usage = "prlx probe [OPTIONS] PROGRAM LAUNCH…\n       prlx probe [OPTIONS] -f FILE LAUNCH…\n       prlx probe list|check|explain|show …",
+    override_usage = "prlx probe [OPTIONS] PROGRAM LAUNCH…\n       prlx probe [OPTIONS] PROGRAM -- COMMAND…\n       prlx probe [OPTIONS] -f FILE LAUNCH…\n       prlx probe list|check|explain|show …",
     after_help = PROGRAMS
 )]
 pub struct ProbeArgs {
@@ -25,21 +26,27 @@ pub struct ProbeArgs {
     /// The program is in this file; one of Neutrino's, if its name ends in .toml
     #[arg(long, short = 'f', value_name = "FILE")]
     pub file: Option<PathBuf>,
-    /// Only kernels of this name (`*` and `?` match) [default: the one that is launched]
+    /// Only kernels of this name (`*` and `?` match) [default: the one that is launched; of a program all]
     #[arg(long, value_name = "NAME")]
     pub kernel: Vec<String>,
     /// Probe by code written into the kernel, as on a GPU, instead of by the CPU device's own eyes (which moves nothing in
     /// the schedule)
     #[arg(long)]
     pub rewritten: bool,
-    /// Also keep the recording, for `prlx probe show`
+    /// Also keep the recording, for `prlx probe show`: a file; of a program a new folder
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Of a program: device memory for tables and records, in MiB for each device of a process [default: 256]
+    #[arg(long, value_name = "MIB")]
+    pub memory: Option<u64>,
+    /// Of a program: print the tables on standard error every so many seconds while it runs
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub interval: Option<Duration>,
     #[command(flatten)]
     pub device: DeviceArgs,
     #[command(flatten)]
     pub show: TallyArgs,
-    /// Any CUDA program and its arguments, after `--`
+    /// Any CUDA program and its arguments, after `--` (docs/preload.md)
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
@@ -50,9 +57,10 @@ A program is clauses, `tracepoint /predicate/ { action }` (docs/probes.md):
   prlx probe 'inst:ld.global { @bytes[line] = sum(size); }' launch.toml
   prlx probe 'branch { @n[line, taken]++; }' good.toml bad.toml
   prlx probe 'kernel:end { @cycles = hist(clock); }' launch.toml --device cuda
+  prlx probe 'inst:ld.global { @bytes[line] = sum(size); }' -- ./app        any CUDA program
   prlx probe global-bytes launch.toml                        a tool in the box; `prlx probe list` has them
 
-Exit codes: 0 done, 2 error. Values that found no room are said below their table.";
+Exit codes: 0 done, 2 error; of a program its own. Values that found no room are said below their table.";
 
 /// What else there is to do with probes.
 #[derive(Subcommand, Debug)]
@@ -123,4 +131,9 @@ pub struct TallyArgs {
     /// Also write all tables into FILE, as a page with the source, warm where it is warm
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse::<f64>().ok().filter(|s| (0.01..=1e6).contains(s));
+    seconds.map(Duration::from_secs_f64).ok_or_else(|| "a number of seconds, 0.01 at least".to_owned())
 }

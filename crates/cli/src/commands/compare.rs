@@ -1,5 +1,5 @@
 //! `prlx compare`: runs two launch files, says where they first part, and looks closer there by itself; or runs two programs
-//! and says where their launches first part.
+//! and says where their launches first part, and runs them again to look closer.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use prlx_analyze::Report;
 use prlx_analyze::look::{LookOptions, Scene};
 use prlx_driver::Job;
-use prlx_driver::session::Session;
+use prlx_driver::session::{Closer, Options, Session};
 use prlx_trace::check::Findings;
 use prlx_trace::launch::Window;
 use prlx_trace::{Level, Trace};
@@ -55,29 +55,92 @@ fn programs(commands: [&Words; 2], args: &CompareArgs, ui: &Ui) -> Result<ExitCo
         None => Folder::passing()?,
     };
     let supervisor = Supervisor::new()?;
-    let mut sessions = Vec::new();
-    for (name, command) in ["a", "b"].into_iter().zip(commands) {
-        let folder = kept.path.join(format!("{name}.prlx"));
-        let options = program::options(&args.recorder, &args.choice, &args.device, &folder)?;
-        let ended = program::run(&command.0, &options, Output::Aside, &supervisor, ui)?;
+    let runs = Runs { commands, folder: kept.path.clone(), supervisor };
+    let options = program::options(&args.recorder, &args.choice, &args.device, &kept.path)?;
+    let sides = [runs.record(0, "", &options, ui)?, runs.record(1, "", &options, ui)?];
+    let names = commands.map(|c| c.0.iter().map(|w| w.to_string_lossy()).collect::<Vec<_>>().join(" "));
+    let kernels = program::patterns(&args.recorder.kernel)?;
+    let looks = report::looks(&args.report);
+    let (mut found, scene) = report::sessions(&sides, names, &kernels, report::options(&args.report), looks, ui)?;
+    if !args.no_zoom && options.level == Level::Path {
+        closer_programs(&mut found, &sides, &runs, &options, ui)?;
+    }
+    report::files(&found, &scene, &args.report)?;
+    timeline::of_report(&found, &sides, &args.report)?;
+    report::walk(&found, &scene, report::pairs(&sides), &args.report, ui)?;
+    report::print(&found, None, &args.report, ui)
+}
+
+/// Two programs that run, more than once.
+struct Runs<'a> {
+    commands: [&'a Words; 2],
+    /// Where recordings go.
+    folder: PathBuf,
+    supervisor: Supervisor,
+}
+
+impl Runs<'_> {
+    /// Runs side `side` once more; its recording has `more` in its name.
+    fn record(&self, side: usize, more: &str, options: &Options, ui: &Ui) -> Result<Session> {
+        let name = ["a", "b"][side];
+        let options = Options { folder: self.folder.join(format!("{name}{more}.prlx")), ..options.clone() };
+        let ended = program::run(&self.commands[side].0, &options, Output::Aside, &self.supervisor, ui)?;
         if ended.stopped {
             bail!("stopped by a signal, while {} ran", name.to_uppercase());
         }
         if let Some(how) = ended.failure() {
             ui.warn(&format!("{} {how}", name.to_uppercase()));
         }
-        sessions.push(Session::open(&folder)?);
+        Ok(Session::open(&options.folder)?)
     }
-    let [a, b] = [0, 1].map(|i| sessions[i].clone());
-    let names = commands.map(|c| c.0.iter().map(|w| w.to_string_lossy()).collect::<Vec<_>>().join(" "));
-    let kernels = program::patterns(&args.recorder.kernel)?;
-    let looks = report::looks(&args.report);
-    let sides = [a, b];
-    let (found, scene) = report::sessions(&sides, names, &kernels, report::options(&args.report), looks, ui)?;
-    report::files(&found, &scene, &args.report)?;
-    timeline::of_report(&found, &sides, &args.report)?;
-    report::walk(&found, &scene, report::pairs(&sides), &args.report, ui)?;
-    report::print(&found, None, &args.report, ui)
+}
+
+/// Runs both programs again for all operands around the first finding of the first launch that differs. A program that does not come to
+/// that launch again, or goes another way there, leaves the finding without operands.
+fn closer_programs(
+    found: &mut Report,
+    sides: &[Session; 2],
+    runs: &Runs<'_>,
+    options: &Options,
+    ui: &Ui,
+) -> Result<()> {
+    let Some(launch) = found.launches.iter_mut().find(|l| !l.findings.is_empty()) else { return Ok(()) };
+    let pair = report::matching(sides).pairs.get(launch.process as usize).copied();
+    let (i, j) = pair.context("no such process")?;
+    ui.note(&format!("running both again to look closer at launches {} and {}", launch.launch[0], launch.launch[1]));
+    let mut again = [const { None }; 2];
+    for (side, file) in [i, j].into_iter().enumerate() {
+        let Some(window) = prlx_analyze::window_for(&launch.findings[0], side) else {
+            // A finding that only one side has a site for shows that side's operands.
+            again[side] = Some(Trace::default());
+            continue;
+        };
+        let number = launch.launch[side];
+        let first = report::read(&sides[side], file)?;
+        let module = first.launches.iter().find(|r| r.launch.number == number).map(|r| r.launch.module);
+        let module = module.and_then(|m| first.modules.get(m.index())).context("the launch has no module")?.digest;
+        let options = Options {
+            level: Level::Operands,
+            launches: vec![(number, number + 1)],
+            skip: 0,
+            count: None,
+            time: None,
+            digest: None,
+            closer: Some(Closer { module, window }),
+            ..options.clone()
+        };
+        let closer = runs.record(side, "-closer", &options, ui)?;
+        let same = report::matching(&[sides[side].clone(), closer.clone()]).pairs;
+        let same = same.into_iter().find(|(before, _)| *before == file);
+        again[side] = same.map(|(_, now)| report::read(&closer, now)).transpose()?;
+    }
+    if let [Some(a), Some(b)] = &again {
+        prlx_analyze::attach_to_launch(launch, a, b)?;
+    }
+    if launch.findings[0].operands.is_none() {
+        ui.warn("the second runs did not come to that place: what was compared there is not known (--no-zoom leaves them out)");
+    }
+    Ok(())
 }
 
 /// A folder for recordings.

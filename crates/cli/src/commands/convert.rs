@@ -12,6 +12,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
+use prlx_analyze::{Limits, Program, whole};
 use prlx_driver::session::Session;
 use prlx_trace::kernel::{Module, Site, SiteClass};
 use prlx_trace::launch::Lanes;
@@ -188,8 +189,10 @@ fn export(trace: &Trace, r: &Recording, to: Form, out: Out, ui: &Ui) -> Result<(
     let most = r.streams.infos().map(|i| i.warp).collect::<Vec<_>>();
     let mut room = 1;
     let frames = r.streams.frames();
+    let program = Program::new(module)?;
     for i in 0..frames {
-        room = r.streams.frame(i)?.iter().map(|w| w.lanes.elements()).fold(room, u64::max);
+        let all = |w| whole(&program, l, w, Limits::default()).lanes.elements();
+        room = r.streams.frame(i)?.iter().map(all).fold(room, u64::max);
     }
     let warps = count(l.warps(), "warps")?;
     let mut header = Header {
@@ -214,6 +217,7 @@ fn export(trace: &Trace, r: &Recording, to: Form, out: Out, ui: &Ui) -> Result<(
                 out.warp(Head::default(), &[])?;
                 next += 1;
             }
+            let w = whole(&program, l, &w, Limits::default());
             let Lanes::Events(events) = &w.lanes else { bail!("{} has no events", w.warp) };
             let mut kept = Vec::with_capacity(events.len());
             for e in events {

@@ -1,11 +1,12 @@
 //! `prlx cost`: what recording costs a kernel here: time on a GPU, warp instructions on the CPU device.
 //!
 //! Each kernel runs as it is; as it is once more, from a copy loaded again (`again`: what such a difference is worth); and at
-//! each level, recording and not recording (`off`). Everything is in proportion to the first.
+//! each level and with each probe program, recording and not recording (`off`). Everything is in proportion to the first.
 
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use prlx_driver::{Cost, CostOptions, Form, Needs};
@@ -15,6 +16,7 @@ use prlx_trace::Level;
 use serde_json::{Value, json};
 
 use crate::args::CostArgs;
+use crate::commands::probe;
 use crate::record::{self, Device};
 use crate::ui::Ui;
 
@@ -29,12 +31,35 @@ struct Row {
     kernel: String,
     bare: Cost,
     again: Cost,
-    /// By level: recording, not recording.
-    levels: Vec<(Level, Cost, Cost)>,
+    /// By level and probe program.
+    woven: Vec<Woven>,
+}
+
+/// What is woven into kernels: a recorder or a probe program.
+struct Weave {
+    name: String,
+    program: Program,
+}
+
+/// A kernel with something woven in.
+struct Woven {
+    name: String,
+    /// How long reading, resolving, lowering and verifying its module took; not its assembler.
+    rewriting: Duration,
+    /// Recording, not recording; none if the program does nothing in the kernel, which stays as it is.
+    costs: Option<(Cost, Cost)>,
+}
+
+impl Woven {
+    /// In proportion to the bare kernel: recording, not recording.
+    fn ratios(&self, bare: &Cost) -> (f64, f64) {
+        self.costs.as_ref().map_or((1.0, 1.0), |(on, off)| (ratio(on, bare), ratio(off, bare)))
+    }
 }
 
 /// Measures every launch file, and prints a table of each; of several, also their means.
 pub fn run(args: &CostArgs, ui: &Ui) -> Result<ExitCode> {
+    let weaves = weaves(args, ui)?;
     let info = record::device(&args.device)?.driver().info();
     let counts = info.hooks;
     let options = CostOptions {
@@ -47,7 +72,8 @@ pub fn run(args: &CostArgs, ui: &Ui) -> Result<ExitCode> {
     for launch in &args.launches {
         let bar = ui.spinner(&format!("measuring {}", launch.display()));
         // A device of its own for each: a fault of one takes no other along.
-        let row = record::device(&args.device).and_then(|mut device| measure(launch, args, &options, &mut device));
+        let row =
+            record::device(&args.device).and_then(|mut device| measure(launch, &weaves, args, &options, &mut device));
         bar.finish_and_clear();
         let row = match row.with_context(|| format!("cannot measure {}", launch.display())) {
             Ok(row) => row,
@@ -73,10 +99,12 @@ pub fn run(args: &CostArgs, ui: &Ui) -> Result<ExitCode> {
         writeln!(out)?;
     } else if rows.len() > 1 {
         writeln!(out, "{} launches: geometric mean, worst", rows.len())?;
-        for (i, level) in args.levels().into_iter().enumerate() {
-            let (mean, worst, which) = mean(&rows, |r| ratio(&r.levels[i].1, &r.bare));
-            let (off, ..) = self::mean(&rows, |r| ratio(&r.levels[i].2, &r.bare));
-            writeln!(out, "  {:<7} {mean:.3}  {worst:.3} {which}; not recording {off:.3}", level.name())?;
+        for (i, weave) in weaves.iter().enumerate() {
+            let ratios = |r: &Row| r.woven.get(i).map_or((1.0, 1.0), |w| w.ratios(&r.bare));
+            let (mean, worst, which) = mean(&rows, |r| ratios(r).0);
+            let (off, ..) = self::mean(&rows, |r| ratios(r).1);
+            let name = &weave.name;
+            writeln!(out, "  {name:<7} {mean:.3}  {worst:.3} {which}; not recording {off:.3}")?;
         }
     }
     if !args.json {
@@ -97,30 +125,63 @@ fn caches(options: &CostOptions, counts: bool) -> &'static str {
     }
 }
 
-fn measure(launch: &Path, args: &CostArgs, options: &CostOptions, device: &mut Device) -> Result<Row> {
+/// What is to be measured.
+fn weaves(args: &CostArgs, ui: &Ui) -> Result<Vec<Weave>> {
+    let recorder = |level: Level| Weave {
+        name: level.name().to_owned(),
+        program: Program { level, script: None, elide: true, filter: Filter::default(), window: None },
+    };
+    let mut all: Vec<Weave> = args.levels().into_iter().map(recorder).collect();
+    for word in &args.probe {
+        let (name, script) = probe::named(word, ui)?;
+        all.push(Weave { name, program: probe::program(&script, &[]) });
+    }
+    Ok(all)
+}
+
+fn measure(
+    launch: &Path,
+    weaves: &[Weave],
+    args: &CostArgs,
+    options: &CostOptions,
+    device: &mut Device,
+) -> Result<Row> {
     let job = record::load(launch, &args.device)?;
-    let rewrites = args
-        .levels()
-        .into_iter()
-        .map(|level| {
-            let program = Program { level, script: None, elide: true, filter: Filter::default(), window: None };
-            prlx_instrument::rewrite(&job.text, &job.module, &program, &|path| job.source_text(path))
+    let rewrites = weaves
+        .iter()
+        .map(|weave| {
+            let began = Instant::now();
+            let rewrite =
+                prlx_instrument::rewrite(&job.text, &job.module, &weave.program, &|path| job.source_text(path))?;
+            Ok((rewrite, began.elapsed()))
         })
-        .collect::<Result<Vec<Rewrite>, _>>()?;
+        .collect::<Result<Vec<(Rewrite, Duration)>, prlx_instrument::Error>>()?;
+    // A program that does nothing in the kernel leaves it as it is.
+    let idle = |weave: &Weave, rewrite: &Rewrite| {
+        let kernel = rewrite.plan.functions.iter().zip(&rewrite.plan.module.functions).find(|f| f.1.name == job.kernel);
+        weave.program.level == Level::Probe && kernel.is_some_and(|(f, _)| f.skipped.is_some())
+    };
+    let idle: Vec<bool> = weaves.iter().zip(&rewrites).map(|(w, (r, _))| idle(w, r)).collect();
     let mut forms = vec![Form { text: &job.text, plan: None, records: false }; 2];
-    for rewrite in &rewrites {
+    for ((rewrite, _), _) in rewrites.iter().zip(&idle).filter(|(_, idle)| !**idle) {
         let form = Form { text: &rewrite.text, plan: Some(&rewrite.plan), records: true };
         forms.extend([form, Form { records: false, ..form }]);
     }
     let mut costs = prlx_driver::cost(device.driver(), &job, &forms, options)?.into_iter();
     let mut next = || costs.next().unwrap_or_default();
     let (bare, again) = (next(), next());
-    let levels = args.levels().into_iter().map(|level| (level, next(), next())).collect();
+    let each = weaves.iter().zip(&rewrites).zip(idle);
+    let woven = each.map(|((weave, (_, rewriting)), idle)| Woven {
+        name: weave.name.clone(),
+        rewriting: *rewriting,
+        costs: (!idle).then(|| (next(), next())),
+    });
+    let woven = woven.collect();
     let folder = launch.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
     let name = launch.file_stem().unwrap_or_default().to_string_lossy();
     // Launch files of one folder are told apart by their own names, others by their folders'.
     let name = if name.starts_with("launch") { format!("{folder}/{name}") } else { name.into_owned() };
-    Ok(Row { name, kernel: job.kernel, bare, again, levels })
+    Ok(Row { name, kernel: job.kernel, bare, again, woven })
 }
 
 /// The quarter of the way through the sorted rounds: 1 and 3 are quartiles, 2 is the median.
@@ -156,12 +217,13 @@ fn text(out: &mut impl Write, row: &Row, counts: bool) -> io::Result<()> {
     };
     writeln!(out, "{}: {amount}", row.name)?;
     let title = ["", "ratio", "spread", "off", "registers", "local", "shared", "occupancy", "streams", ""];
+    let first = row.woven.iter().map(|w| w.name.chars().count() + 2).max().unwrap_or(0).clamp(8, 42);
     let mut line = |cells: [String; 10]| {
-        let text = cells.iter().zip([8, 7, 8, 7, 10, 6, 7, 10, 10, 0]).map(|(c, w)| format!("{c:<w$}"));
+        let text = cells.iter().zip([first, 7, 8, 7, 10, 6, 7, 10, 10, 0]).map(|(c, w)| format!("{c:<w$}"));
         writeln!(out, "  {}", text.collect::<String>().trim_end())
     };
     line(title.map(str::to_owned))?;
-    let mut form = |name: &str, cost: &Cost, off: Option<&Cost>| {
+    let mut form = |name: &str, cost: &Cost, off: Option<&Cost>, note: &str| {
         let needs = |of: &dyn Fn(&Needs) -> String| cost.needs.as_ref().map_or_else(|| "-".to_owned(), of);
         let full = if cost.full { "more than the memory given" } else { "" };
         let changed = if cost.changed { "buffers differ" } else { "" };
@@ -175,12 +237,28 @@ fn text(out: &mut impl Write, row: &Row, counts: bool) -> io::Result<()> {
             needs(&|n| n.shared.to_string()),
             needs(&|n| format!("{:.0}%", 100.0 * f64::from(n.resident) / f64::from(n.room.max(1)))),
             size(cost.streams),
-            [full, changed].join(" ").trim().to_owned(),
+            [full, changed, note].join(" ").trim().to_owned(),
         ])
     };
-    form("bare", &row.bare, None)?;
-    form("again", &row.again, None)?;
-    row.levels.iter().try_for_each(|(level, on, off)| form(level.name(), on, Some(off)))
+    form("bare", &row.bare, None, "")?;
+    form("again", &row.again, None, "")?;
+    for woven in &row.woven {
+        let name = short(&woven.name);
+        match &woven.costs {
+            Some((on, off)) => form(&name, on, Some(off), "")?,
+            None => form(&name, &row.bare, None, "does nothing in it")?,
+        }
+    }
+    let slowest = row.woven.iter().map(|w| w.rewriting).max().unwrap_or_default();
+    writeln!(out, "  rewritten in {:.1} ms each at most, assembler aside", slowest.as_secs_f64() * 1e3)
+}
+
+/// A program's name, or the beginning of its text.
+fn short(name: &str) -> String {
+    match name.chars().nth(40) {
+        Some(_) => name.chars().take(39).chain(['…']).collect(),
+        None => name.to_owned(),
+    }
 }
 
 fn size(bytes: u64) -> String {
@@ -203,8 +281,15 @@ fn as_json(row: &Row) -> Value {
         })
     };
     let mut forms = vec![form("bare", &row.bare), form("again", &row.again)];
-    for (level, on, off) in &row.levels {
-        forms.extend([form(level.name(), on), form(&format!("{} off", level.name()), off)]);
+    for woven in &row.woven {
+        let name = &woven.name;
+        let mut first = match &woven.costs {
+            Some((on, _)) => form(name, on),
+            None => json!({ "form": name, "idle": true }),
+        };
+        first["rewriting_nanos"] = json!(woven.rewriting.as_nanos() as u64);
+        forms.push(first);
+        forms.extend(woven.costs.iter().map(|(_, off)| form(&format!("{name} off"), off)));
     }
     json!({ "launch": row.name, "kernel": row.kernel, "forms": forms })
 }

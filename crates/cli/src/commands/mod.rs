@@ -11,11 +11,13 @@ mod inspect;
 mod instrument;
 mod merge;
 mod probe;
+mod profile;
 #[cfg(feature = "query")]
 mod query;
 mod record;
 mod repeat;
 mod run;
+mod timeline;
 
 use std::process::ExitCode;
 
@@ -39,6 +41,8 @@ pub fn run(command: Command, ui: &Ui) -> Result<ExitCode> {
         Command::Query(args) => query::run(&args, ui),
         Command::Cost(args) => cost::run(&args, ui),
         Command::Probe(args) => probe::run(&args, ui),
+        Command::Profile(args) => profile::run(&args, ui),
+        Command::Timeline(args) => timeline::run(&args, ui),
         Command::Instrument(args) => instrument::run(&args, ui),
         Command::Inspect(args) => inspect::run(&args, ui),
         Command::Doctor(args) => doctor::run(&args, ui),

@@ -5,7 +5,8 @@
 //! before a first launch, and, if asked for, the caches hold something else. The first round warms up and is not counted.
 //! Misses: the host's part of a launch.
 
-use prlx_probe::Plan;
+use prlx_probe::{Kept, Plan};
+use prlx_trace::Level;
 use prlx_trace::device::Context;
 
 use super::{Held, Session, cursor, extended, kernel};
@@ -41,9 +42,10 @@ pub struct Cost {
     pub rounds: Vec<u64>,
     /// What it takes of a multiprocessor.
     pub needs: Option<Needs>,
-    /// Bytes of streams that a launch hands out; what went beyond the pool was not written.
+    /// Bytes of streams that a launch hands out; what went beyond the pool was not written. Of a probe program: bytes of its
+    /// tables and records.
     pub streams: u64,
-    /// Whether the pool was too small.
+    /// Whether the pool, or a table, was too small.
     pub full: bool,
     /// Whether buffers are not what the first form left.
     pub changed: bool,
@@ -75,6 +77,8 @@ struct Loaded {
     /// What of it is not 0 before: heads, and bytes of the pool that they have.
     heads: Vec<u8>,
     handed_out: u64,
+    /// What a probe program keeps, and bytes of it.
+    kept: Option<(Kept, u64)>,
 }
 
 fn load(
@@ -91,7 +95,8 @@ fn load(
         let module = driver.load(form.text.as_bytes())?;
         modules.push(module);
         let params = prepared.params.clone();
-        let mut loaded = Loaded { module, params, context: None, dirty: Vec::new(), heads: Vec::new(), handed_out: 0 };
+        let mut loaded =
+            Loaded { module, params, context: None, dirty: Vec::new(), heads: Vec::new(), handed_out: 0, kept: None };
         if let Some(plan) = form.plan {
             let kernel = kernel(plan, job)?;
             if form.records {
@@ -107,6 +112,10 @@ fn load(
                 driver.read(DevicePtr(context.heads), &mut loaded.heads)?;
                 loaded.handed_out = cursor(driver, &context)?;
                 loaded.context = Some((at, context));
+                if plan.program.level == Level::Probe {
+                    let bytes = plan.kept.table_bytes() + launch.warps() * plan.kept.records.warp;
+                    loaded.kept = Some((plan.kept.clone(), bytes));
+                }
             }
             loaded.params = extended(&prepared.params, loaded.context.as_ref().map_or(0, |(at, _)| *at));
         }
@@ -124,6 +133,17 @@ impl Loaded {
         driver.write(DevicePtr(context.cursor), &self.handed_out.to_le_bytes())?;
         driver.write(DevicePtr(context.heads), &self.heads)?;
         driver.write(DevicePtr(*at), &context.to_bytes())
+    }
+
+    /// Bytes that a launch took, and whether it wanted more.
+    fn took(&self, driver: &mut dyn Driver, context: &Context) -> Result<(u64, bool), Error> {
+        let Some((kept, bytes)) = &self.kept else {
+            let bytes = cursor(driver, context)?;
+            return Ok((bytes, bytes > context.size));
+        };
+        let mut tables = vec![0; kept.table_bytes() as usize];
+        driver.read(DevicePtr(context.tables), &mut tables)?;
+        Ok((*bytes, kept.tables.iter().any(|t| t.read(&tables).1 > 0)))
     }
 }
 
@@ -160,8 +180,7 @@ fn rounds(
             }
             cost.needs = driver.needs(form.module, &job.kernel, &job.config)?;
             if let Some((_, context)) = &form.context {
-                cost.streams = cursor(driver, context)?;
-                cost.full = cost.streams > context.size;
+                (cost.streams, cost.full) = form.took(driver, context)?;
             }
             if after.is_empty() {
                 after = prepared.contents(driver, job)?;

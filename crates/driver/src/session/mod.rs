@@ -13,7 +13,7 @@ mod options;
 mod pattern;
 
 pub use index::{Entry, INDEX, Index};
-pub use options::{Choice, Options, VARIABLE};
+pub use options::{Choice, Closer, Options, VARIABLE};
 pub use pattern::{Pattern, demangled};
 
 use std::fs::{self, File};
@@ -29,6 +29,9 @@ use crate::{Error, ErrorKind};
 
 /// How files of processes end.
 const EXTENSION: &str = "prlx";
+/// How the files end that hold what the tables of a process are while it runs. One that is left tells of a process that did not end
+/// by itself.
+pub const LIVE: &str = "live";
 /// As much of a file as surely holds its process.
 const FRONT: usize = 64 << 10;
 

@@ -4,9 +4,12 @@
 //! Misses: one choice for all processes; a folder whose name is no UTF-8 can't be passed on.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use prlx_probe::lang::{self, Script};
 use prlx_probe::{Filter, Program};
-use prlx_trace::Level;
+use prlx_trace::launch::Window;
+use prlx_trace::{Level, SiteId};
 use serde::{Deserialize, Serialize};
 
 use super::pattern::Pattern;
@@ -20,8 +23,10 @@ pub const VARIABLE: &str = "PRLX_SESSION";
 pub struct Options {
     /// The session's folder, which is there; absolute, for processes change theirs.
     pub folder: PathBuf,
-    /// Which recorder.
+    /// Which recorder; [`Level::Probe`]: the program in `script`.
     pub level: Level,
+    /// A probe program.
+    pub script: Option<Arc<Script>>,
     /// Leave out decisions that can be computed again.
     pub elide: bool,
     /// Kernels, by name; none: all.
@@ -40,6 +45,19 @@ pub struct Options {
     pub host_memory: u64,
     /// Digest what pointers lead to, before and after each launch: so many bytes of it at most; `None`: nothing.
     pub digest: Option<u64>,
+    /// What to look at closer, at level `operands`.
+    pub closer: Option<Closer>,
+    /// How often the tables of a probe program are put beside the process's file while it runs, at most: every so many nanoseconds.
+    pub interval: u64,
+}
+
+/// A place that an earlier run has found.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Closer {
+    /// The module, by its [digest](prlx_trace::kernel::Module::digest). Others are left as they are.
+    pub module: u128,
+    /// What to record of its launches.
+    pub window: Window,
 }
 
 impl Options {
@@ -48,6 +66,7 @@ impl Options {
         Options {
             folder: folder.into(),
             level: Level::Path,
+            script: None,
             elide: true,
             kernels: Vec::new(),
             launches: Vec::new(),
@@ -57,11 +76,14 @@ impl Options {
             memory: 256 << 20,
             host_memory: 1 << 30,
             digest: None,
+            closer: None,
+            interval: 1_000_000_000,
         }
     }
     /// What to insert into a module's code.
     pub fn program(&self) -> Program {
-        Program { level: self.level, script: None, elide: self.elide, filter: Filter::default(), window: None }
+        let window = self.closer.as_ref().map(|c| c.window.clone());
+        Program { level: self.level, script: self.script.clone(), elide: self.elide, filter: Filter::default(), window }
     }
     /// Whether launches of a kernel of this name, as in its module, may be wanted. What is not wanted need not be rewritten.
     pub fn wants(&self, kernel: &str) -> bool {
@@ -78,6 +100,7 @@ impl Options {
         let written = Written {
             folder: folder.into(),
             level: self.level.name().into(),
+            script: self.script.as_ref().map(ToString::to_string),
             elide: self.elide,
             kernels: self.kernels.iter().map(|p| p.text().to_owned()).collect(),
             launches: self.launches.clone(),
@@ -87,6 +110,11 @@ impl Options {
             memory: self.memory,
             host_memory: self.host_memory,
             digest: self.digest,
+            closer: self.closer.as_ref().map(|Closer { module, window }| {
+                let sites = window.sites.iter().map(|s| s.0).collect();
+                (format!("{module:032x}"), sites, window.warps, window.visits)
+            }),
+            interval: self.interval,
         };
         serde_json::to_string(&written).map_err(|e| refuse(e.to_string()))
     }
@@ -97,10 +125,19 @@ impl Options {
     pub fn from_variable(text: &str) -> Result<Options, Error> {
         let not = |what: String| refuse(format!("{VARIABLE} is not what this version of prlx writes: {what}"));
         let w: Written = serde_json::from_str(text).map_err(|e| not(e.to_string()))?;
-        let level = Level::RECORDERS.iter().copied().find(|l| l.name() == w.level);
+        let closer = |(module, sites, warps, visits): WrittenCloser| {
+            let module = u128::from_str_radix(&module, 16).map_err(|e| not(format!("`{module}`: {e}")))?;
+            let window = Window { sites: sites.into_iter().map(SiteId).collect(), warps, visits };
+            Ok(Closer { module, window })
+        };
+        let script = w.script.map(|text| lang::parse(&text).map(Arc::new)).transpose();
+        let script = script.map_err(|wrong| not(format!("{wrong:?}")))?;
+        let probe = script.is_some().then_some(Level::Probe);
+        let level = Level::RECORDERS.iter().copied().chain(probe).find(|l| l.name() == w.level);
         Ok(Options {
             folder: w.folder.into(),
             level: level.ok_or_else(|| not(format!("there is no level `{}`", w.level)))?,
+            script,
             elide: w.elide,
             kernels: w.kernels.iter().map(|p| Pattern::new(p)).collect::<Result<_, String>>().map_err(not)?,
             launches: w.launches,
@@ -110,6 +147,8 @@ impl Options {
             memory: w.memory,
             host_memory: w.host_memory,
             digest: w.digest,
+            closer: w.closer.map(closer).transpose()?,
+            interval: w.interval,
         })
     }
 }
@@ -118,12 +157,17 @@ fn refuse(message: String) -> Error {
     Error::new(ErrorKind::Record, message)
 }
 
+/// A [`Closer`] in plain types: module, sites, warps, visits.
+type WrittenCloser = (String, Vec<u32>, (u64, u64), (u64, u64));
+
 /// [`Options`] in plain types.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
     folder: String,
     level: String,
+    #[serde(default)]
+    script: Option<String>,
     elide: bool,
     kernels: Vec<String>,
     launches: Vec<(u64, u64)>,
@@ -133,6 +177,8 @@ struct Written {
     memory: u64,
     host_memory: u64,
     digest: Option<u64>,
+    closer: Option<WrittenCloser>,
+    interval: u64,
 }
 
 /// The choice among a process's launches, as they come.
@@ -186,11 +232,21 @@ mod tests {
             memory: 1,
             host_memory: 2,
             digest: Some(1 << 28),
+            closer: Some(Closer {
+                module: u128::MAX - 1,
+                window: Window { sites: vec![SiteId(3), SiteId(9)], warps: (1, 2), visits: (0, u64::MAX) },
+            }),
+            interval: 7,
             ..plain.clone()
         };
         for options in [plain, full] {
             assert_eq!(Options::from_variable(&options.to_variable().unwrap()), Ok(options));
         }
+        let text = "inst:ld.global {\n    @bytes[line, \"a \\\"b\\\"\"] = sum(size);\n}\n";
+        let script = Some(Arc::new(lang::parse(text).unwrap()));
+        let probe = Options { level: Level::Probe, script, ..Options::new("x") };
+        let read = Options::from_variable(&probe.to_variable().unwrap()).unwrap();
+        assert_eq!((read.level, read.script.unwrap().to_string()), (Level::Probe, text.to_owned()));
     }
 
     #[test]
@@ -200,6 +256,8 @@ mod tests {
             ("\"path\"", "\"paht\"", "there is no level `paht`"),
             ("\"kernels\":[]", "\"kernels\":[\"/(/\"]", "`/(/`"),
             ("\"skip\"", "\"slip\"", "unknown field `slip`"),
+            ("\"path\"", "\"probe\"", "there is no level `probe`"),
+            ("\"script\":null", "\"script\":\"inst:\"", "inst:"),
             ("{", "", "at line 1"),
         ] {
             let e = Options::from_variable(&good.replace(from, to)).unwrap_err();

@@ -469,6 +469,11 @@ fn action(
                 hook.values.push(b.value(operand)?);
             }
         }
+        Action::Mark { words, .. } | Action::Group { values: words } => {
+            for word in words {
+                hook.values.push(b.value(&word.of)?);
+            }
+        }
         Action::Bits { reg, .. } => hook.values.push(b.value(&Operand::Reg(*reg))?),
         Action::Event { value: Some(Operand::Reg(r)), .. } if b.reg_type(*r) == prlx_isa::view::Type::Pred => {
             hook.pred = Some(b.reg(*r));

@@ -109,6 +109,9 @@ impl Lowering<'_> {
                 }
             }
         }
+        if self.plan.kept.tracks.is_some() {
+            self.begin_track(s);
+        }
         if self.state.level == Level::Operands {
             s.ptx("mov.u32 %~first, 0;\nmov.u32 %~span, 0;");
             self.context(s);
@@ -163,7 +166,13 @@ impl Lowering<'_> {
                 s.ptx("$~off#:");
             }
             Level::Events | Level::Operands => {}
-            Level::Probe => self.flush_counters(s),
+            Level::Probe => {
+                self.flush_counters(s);
+                if self.plan.kept.tracks.is_some() {
+                    s.again();
+                    self.end_track(s);
+                }
+            }
         }
         self.losses(s);
     }

@@ -22,19 +22,27 @@ use super::state::{LOST, OFF};
 
 impl Lowering<'_> {
     /// Appends code that writes elements: for a shared stream, each of `values` is one (a register or constant of the
-    /// element's size); for a private one, they are the four words of one, and only lanes with `%~lead` write. More than one
-    /// element must divide a chunk's rows, so that one test does for all.
+    /// element's size), and they must divide a chunk's rows, so that one test does for all; for a private one, each four are
+    /// the words of one, only lanes with `%~lead` write, and where a chunk has rows left, but too few, they stay empty.
     pub(super) fn element(&self, s: &mut Snippet<'_>, values: &[&str]) {
         let shape = self.state.shape;
         let (row, chunk) = (shape.row(), shape.chunk());
-        s.ptx(&format!(
-            "cvt.u32.u64 %~a, %~cursor;
-             and.b32 %~b, %~a, {};",
-            chunk - row,
-        ));
+        let rows = if shape.lanes == 1 { values.len() as u64 / 4 } else { values.len() as u64 };
+        s.ptx("cvt.u32.u64 %~a, %~cursor;");
+        match (shape.lanes, rows) {
+            (1, 2..) => s.ptx(&format!(
+                "sub.u32 %~b, %~a, {row};
+                 and.b32 %~b, %~b, {};
+                 setp.gt.u32 %~q, %~b, {};",
+                chunk - row,
+                chunk - row * (rows + 1),
+            )),
+            (1, _) => s.ptx(&format!("and.b32 %~b, %~a, {};\nsetp.eq.u32 %~q, %~b, 0;", chunk - row)),
+            _ => s.ptx(&format!("and.b32 %~b, %~a, {};", chunk - row)),
+        }
         match shape.lanes {
             // Without a branch for those who follow: a warp stays together unless its leader needs a chunk.
-            1 => s.ptx("setp.eq.u32 %~q, %~b, 0;\nand.pred %~q, %~q, %~lead;\n@!%~q bra $~store#;"),
+            1 => s.ptx("and.pred %~q, %~q, %~lead;\n@!%~q bra $~store#;"),
             _ => s.ptx("setp.ne.u32 %~q, %~b, 0;\n@%~q bra $~store#;"),
         }
         s.ptx(&format!(
@@ -49,10 +57,14 @@ impl Lowering<'_> {
             s.ptx("mov.u64 %~link, %~cursor;");
         }
         // The cursor ran past the last row of its chunk, so that chunk is the one before; if there is none, its head.
-        s.ptx(&format!(
-            "setp.ne.u64 %~q, %~link, 0;
-             sub.u64 %~link, %~link, {chunk};"
-        ));
+        match (shape.lanes, rows) {
+            (1, 2..) => s.ptx(&format!(
+                "setp.ne.u64 %~q, %~link, 0;
+                 sub.u64 %~link, %~link, 1;
+                 and.b64 %~link, %~link, -{chunk};"
+            )),
+            _ => s.ptx(&format!("setp.ne.u64 %~q, %~link, 0;\nsub.u64 %~link, %~link, {chunk};")),
+        }
         self.context(s);
         s.ptx("@%~q bra $~next#;");
         self.wanted(s, "off", "heads");
@@ -164,18 +176,23 @@ impl Lowering<'_> {
              mov.u64 %~cursor, {LOST};
              $~lost#:
              add.u64 %~cursor, %~cursor, {};",
-            chunk * if shape.lanes == 1 { 1 } else { values.len() as u64 },
+            chunk * rows,
         );
         if shape.lanes == 1 {
             s.ptx(&format!(
                 "bra $~store#;
                  {lost}
                  setp.ne.u32 %~lead, 0, 0;
-                 $~store#:
-                 @%~lead st.global.cg.v4.u32 [%~cursor], {{{}}};
-                 selp.b32 %~a, 1, 0, %~lead;
-                 mad.wide.u32 %~cursor, %~a, {row}, %~cursor;",
-                values.join(", "),
+                 $~store#:"
+            ));
+            for (i, words) in values.chunks(4).enumerate() {
+                let offset = if i == 0 { String::new() } else { format!("+{}", i as u64 * row) };
+                s.ptx(&format!("@%~lead st.global.cg.v4.u32 [%~cursor{offset}], {{{}}};", words.join(", ")));
+            }
+            s.ptx(&format!(
+                "selp.b32 %~a, 1, 0, %~lead;
+                 mad.wide.u32 %~cursor, %~a, {}, %~cursor;",
+                row * rows,
             ));
             return;
         }
@@ -190,7 +207,7 @@ impl Lowering<'_> {
              bra $~done#;
              {lost}
              $~done#:",
-            row * values.len() as u64,
+            row * rows,
         ));
     }
 }

@@ -2,41 +2,91 @@
 //!
 //! Each lane has a stream of its own and writes there what it led, so nothing is shared and no index is fetched. All
 //! active lanes read the clock before they vote and go on after it: whatever a lane does next, as a leader or not, has a
-//! later clock than this, even if the leader's store is still to come.
+//! later clock than this, even if the leader's store is still to come. Events for the same lanes at one place share all
+//! that but their own words.
 
 use prlx_isa::view::{Operand, Type};
+use prlx_probe::{Action, Insertion};
 use prlx_trace::SiteId;
 use prlx_trace::kernel::SiteClass;
 
 use super::Lowering;
 use super::begin::LEAD;
 use super::snippet::Snippet;
+use super::state::trip;
 use super::value::{Value, Width};
 
 impl Lowering<'_> {
-    /// Writes an event. The caller sees to guards: whoever is here is active.
-    pub(super) fn event(&self, s: &mut Snippet<'_>, site: SiteId, value: Option<&Operand>) {
+    /// Writes events, one for each action, under one head. The caller sees to guards: whoever is here is active.
+    pub(super) fn events(&self, s: &mut Snippet<'_>, events: &[&Insertion]) {
         s.ptx("activemask.b32 %~mask;\nmov.u32 %~clock, %clock;");
+        let mut elements = Vec::new();
+        let mut waits = false;
+        for (i, event) in events.iter().enumerate() {
+            let Action::Event { site, value } = &event.action else { continue };
+            let mut own = |name: &str| match events.len() {
+                1 => format!("%~{name}"),
+                _ => {
+                    s.declare(".b32", format!("{name}{i}"));
+                    format!("%~{name}{i}")
+                }
+            };
+            let (number, to) = (own("site"), own("value"));
+            waits |= self.value(s, *site, value.as_ref(), &to);
+            elements.push((site.0.wrapping_add(1), number, to));
+        }
+        if !waits {
+            s.ptx("bar.warp.sync %~mask;");
+        }
+        s.ptx(LEAD);
+        let mut words = Vec::new();
+        for (site, number, value) in &elements {
+            s.ptx(&format!("mov.u32 {number}, {site};"));
+            words.extend([number.as_str(), "%~mask", value.as_str(), "%~clock"]);
+        }
+        self.element(s, &words);
+    }
+
+    /// Puts what an event says into the register `to`. Whether lanes have waited for each other then.
+    fn value(&self, s: &mut Snippet<'_>, site: SiteId, value: Option<&Operand>, to: &str) -> bool {
         let values = value.map(|v| self.scalars(std::slice::from_ref(v))).unwrap_or_default();
         let switch = self.plan.module.sites.get(site.index()).is_some_and(|s| s.class == SiteClass::Switch);
         match values.as_slice() {
-            [] => s.ptx("mov.u32 %~value, 0;\nbar.warp.sync %~mask;"),
-            [Value::Named(p, Type::Pred)] => s.ptx(&format!("vote.sync.ballot.b32 %~value, {p}, %~mask;")),
-            [Value::Not(p)] => s.ptx(&format!("not.pred %~q, {p};\nvote.sync.ballot.b32 %~value, %~q, %~mask;")),
+            [Value::Named(p, Type::Pred)] => s.ptx(&format!("vote.sync.ballot.b32 {to}, {p}, %~mask;")),
+            [Value::Not(p)] => s.ptx(&format!("not.pred %~q, {p};\nvote.sync.ballot.b32 {to}, %~q, %~mask;")),
             // One event for each way that lanes go, led by the lowest of those that go it: every lane's index is told.
             [index] if switch => {
-                index.read_low(s, "%~value");
-                s.ptx("match.any.sync.b32 %~a, %~value, %~mask;\nmov.b32 %~mask, %~a;");
+                index.read_low(s, to);
+                s.ptx(&format!("match.any.sync.b32 %~a, {to}, %~mask;\nmov.b32 %~mask, %~a;"));
             }
-            values if self.arch >= 80 => {
-                self.digest(s, values);
-                s.ptx("redux.sync.xor.b32 %~value, %~hash, %~mask;");
+            [_, ..] if self.arch >= 80 => {
+                self.digest(s, &values);
+                s.ptx(&format!("redux.sync.xor.b32 {to}, %~hash, %~mask;"));
             }
-            _ => s.ptx("mov.u32 %~value, 0;\nbar.warp.sync %~mask;"),
+            _ => {
+                s.ptx(&format!("mov.u32 {to}, 0;"));
+                return false;
+            }
         }
+        true
+    }
+
+    /// Writes how often lanes went on in a counted loop, if they were in it: one event for each count.
+    pub(super) fn trip_event(&self, s: &mut Snippet<'_>, counter: u32, site: SiteId) {
+        let name = trip(counter);
+        s.ptx(&format!(
+            "setp.eq.u32 %~q, %~{name}, 0;
+             @%~q bra $~none#;
+             activemask.b32 %~mask;
+             mov.u32 %~clock, %clock;
+             sub.u32 %~value, %~{name}, 1;
+             match.any.sync.b32 %~a, %~value, %~mask;
+             mov.b32 %~mask, %~a;"
+        ));
         s.ptx(LEAD);
         s.ptx(&format!("mov.u32 %~site, {};", site.0.wrapping_add(1)));
         self.element(s, &["%~site", "%~mask", "%~value", "%~clock"]);
+        s.ptx(&format!("mov.u32 %~{name}, 0;\n$~none#:"));
     }
 
     /// `%~hash`: [`prlx_trace::device::digest`] of this lane's values.

@@ -16,6 +16,7 @@ mod begin;
 mod call;
 mod chunk;
 mod events;
+mod marks;
 mod operands;
 mod path;
 mod print;
@@ -29,7 +30,7 @@ use std::cell::Cell;
 use std::collections::HashMap;
 
 use prlx_isa::view::{Class, Function, FunctionKind, Guard, Inst, InstId, Module, Operand, Space};
-use prlx_probe::{Action, At, FunctionPlan, Insertion, Plan};
+use prlx_probe::{Action, At, FunctionPlan, Insertion, Plan, Word};
 use prlx_trace::device::WORD_BITS;
 use prlx_trace::kernel::Level;
 
@@ -77,6 +78,7 @@ pub fn ptx(source: &str, module: &Module, plan: &Plan) -> Result<Vec<Edit>, Erro
             state: &state,
             visits: &visits,
             calls: &calls,
+            tags: marks::tags(module, plan, index),
             arch,
         };
         lowering.lower(&prefix, recorded[index], &number, &mut edits)?;
@@ -120,10 +122,15 @@ fn missing(module: &Module, f: &Function, of_plan: &FunctionPlan, insertion: &In
         Action::TripBegin { counter }
         | Action::TripAdd { counter }
         | Action::TripEnd { counter, .. }
+        | Action::TripEvent { counter, .. }
         | Action::TripFold { counter } => *counter >= of_plan.trip_counters,
         Action::Fold { values, .. } | Action::Operands { values, .. } => !values.iter().all(readable),
         Action::Event { value: Some(v), .. } => !readable(v),
         Action::Checkpoint { every } => *every > 31,
+        Action::Mark { words, .. } | Action::Group { values: words } => {
+            let readable = |w: &Word| value::values(module, f, &w.of).is_some_and(|v| v.len() == 1);
+            words.len() > 2 || !words.iter().all(readable)
+        }
         Action::Probe(code) => !code.operands.iter().all(|o| value::values(module, f, o).is_some_and(|v| v.len() == 1)),
         _ => false,
     };
@@ -173,6 +180,7 @@ fn writes_elements(action: &Action) -> bool {
         Action::TripBegin { .. } | Action::TripAdd { .. } => false,
         // To tables and records.
         Action::Probe(_) | Action::Count { .. } => false,
+        Action::Room { .. } | Action::Mark { .. } | Action::Group { .. } => false,
         Action::Reserve { bits } => *bits > 0,
         _ => true,
     }
@@ -191,6 +199,8 @@ struct Lowering<'a> {
     /// By function: visit counters in the record.
     visits: &'a [u32],
     calls: &'a Calls,
+    /// Markers that have their number in a register.
+    tags: Vec<u32>,
     /// 80 for sm_80 and its kin.
     arch: u32,
 }
@@ -206,9 +216,12 @@ impl Lowering<'_> {
         }
         let pieces = |insertions: &[&Insertion]| {
             let mut text = String::new();
-            for insertion in insertions {
+            for piece in self.plan.pieces(insertions) {
                 let mut s = Snippet::new(prefix, number.get());
-                self.action(&mut s, insertion);
+                match piece {
+                    [one] => self.action(&mut s, one),
+                    events => self.guarded(&mut s, events[0].guard, |s| self.events(s, events)),
+                }
                 if !s.is_empty() {
                     number.set(number.get() + 1);
                     text.push_str(&s.finish());
@@ -294,6 +307,9 @@ impl Lowering<'_> {
                     s.ptx(&format!(".reg .{ty} {};", names.join(", ")));
                 }
             }
+            if self.of_plan.insertions.iter().any(|i| matches!(i.action, Action::Room { .. })) {
+                s.ptx(".reg .pred %~room;");
+            }
         }
         s.finish()
     }
@@ -328,10 +344,14 @@ impl Lowering<'_> {
                 s.again();
                 self.trip_end(s, *counter);
             }),
+            Action::TripEvent { counter, site } => self.guarded(s, guard, |s| self.trip_event(s, *counter, *site)),
             Action::Checkpoint { every } => self.guarded(s, guard, |s| self.checkpoint(s, *every)),
-            Action::Event { site, value } => self.guarded(s, guard, |s| self.event(s, *site, value.as_ref())),
+            Action::Event { .. } => self.guarded(s, guard, |s| self.events(s, &[insertion])),
             Action::Probe(code) => self.guarded(s, guard, |s| self.probe(s, code)),
             Action::Count { counter, add } => self.count(s, *counter, *add, guard),
+            Action::Room { slots } => self.guarded(s, guard, |s| self.room(s, *slots)),
+            Action::Mark { mark, back, words } => self.guarded(s, guard, |s| self.mark(s, *mark, *back, words)),
+            Action::Group { values } => self.guarded(s, guard, |s| self.group(s, values)),
             Action::Operands { site, counter, values } => {
                 self.guarded(s, guard, |s| self.operands(s, *site, *counter, values));
             }
@@ -382,7 +402,9 @@ impl Lowering<'_> {
     /// The registers that it keeps.
     fn kept(&self) -> Vec<Kept> {
         let visits = if self.in_kernel() { visit_counters(self.of_plan) } else { 0 };
-        self.state.kept(self.of_plan.trip_counters, visits)
+        let mut kept = self.state.kept(self.of_plan.trip_counters, visits);
+        kept.extend(self.tags.iter().map(|mark| Kept::local(marks::tag(*mark))));
+        kept
     }
 
     /// Visit counters of function `index` in the record.

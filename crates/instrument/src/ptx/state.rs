@@ -43,6 +43,10 @@ impl Kept {
     fn new(name: impl Into<String>, size: u64, init: Option<u64>, offset: Option<u64>) -> Kept {
         Kept { name: name.into(), size, init, offset, changes: true }
     }
+    /// 32 bits that a function keeps for itself, from 0 on.
+    pub fn local(name: String) -> Kept {
+        Kept::new(name, 4, Some(0), None)
+    }
 }
 
 /// The state of a level, and the record's layout.
@@ -97,6 +101,10 @@ impl State {
                 }
                 for i in 0..plan.kept.counters.len() {
                     shared.push(Kept::new(format!("counter{i}"), 8, Some(0), Some(at)));
+                    at += 8;
+                }
+                for (name, size) in super::marks::STATE.iter().filter(|_| plan.kept.tracks.is_some()) {
+                    shared.push(Kept::new(*name, *size, Some(0), Some(at)));
                     at += 8;
                 }
             }

@@ -3,6 +3,7 @@
 //! Lanes that bring their values to the same row do it together where that changes nothing: the lowest of them writes what
 //! they reduce to. Sums of floats are each lane's own, for their order would matter; before sm_80 all are.
 
+use prlx_probe::Copies;
 use prlx_probe::code::{Reduce, Temp, Ty};
 use prlx_trace::device::Context;
 use prlx_trace::device::tables::{LOST, MULTIPLIER, PROBES, Rows};
@@ -83,9 +84,14 @@ impl Probe<'_, '_> {
         s.ptx(&format!(
             "@!%~lead bra {written};
              ld.global.u64 %~link, [%~context+{}];
+             setp.eq.u64 %~q, %~link, 0;
+             @%~q bra {written};
              add.u64 %~link, %~link, {at};",
             Context::offset("tables"),
         ));
+        if let Given::At(_) = row {
+            self.lowering.own_copy(s);
+        }
         if let (Given::Keyed(keys), Rows::Hashed { log, .. }) = (row, &layout.rows) {
             self.find(s, keys, layout.row(), *log, &written);
         }
@@ -193,6 +199,8 @@ impl Probe<'_, '_> {
         s.ptx(WARP_INDEX);
         s.ptx(&format!(
             "ld.global.u64 %~link, [%~context+{}];
+             setp.eq.u64 %~q, %~link, 0;
+             @%~q bra {done};
              cvt.u64.u32 %~x, %~warp;
              mad.lo.u64 %~link, %~x, {warp}, %~link;
              add.u64 %~link, %~link, {};",
@@ -209,6 +217,8 @@ impl Probe<'_, '_> {
                  st.global.u64 [%~link], %~y;",
                 part.bytes(),
             )),
+            // There is one place: nobody has to know who else came.
+            false if part.last && part.keep == 1 => s.ptx("red.global.add.u64 [%~link], 1;"),
             false => s.ptx("atom.global.add.u64 %~x, [%~link], 1;"),
         }
         match (part.last, part.keep) {
@@ -226,6 +236,19 @@ impl Probe<'_, '_> {
 }
 
 impl Lowering<'_> {
+    /// `%~link`: from the address of the tables, or a row in them that is known, the same of this multiprocessor's copy.
+    fn own_copy(&self, s: &mut Snippet<'_>) {
+        let Copies { count, stride } = self.plan.kept.copies;
+        if count > 1 {
+            s.ptx(&format!(
+                "mov.u32 %~b, %smid;
+                 and.b32 %~b, %~b, {};
+                 mad.wide.u32 %~link, %~b, {stride}, %~link;",
+                count - 1
+            ));
+        }
+    }
+
     /// Adds a thread's counters to their rows.
     pub(super) fn flush_counters(&self, s: &mut Snippet<'_>) {
         let kept = &self.plan.kept;
@@ -236,12 +259,15 @@ impl Lowering<'_> {
         s.ptx(&format!(
             "setp.eq.u64 %~q, %~context, 0;
              @%~q bra $~counted#;
-             ld.global.u64 %~link, [%~context+{}];",
+             ld.global.u64 %~link, [%~context+{}];
+             setp.eq.u64 %~q, %~link, 0;
+             @%~q bra $~counted#;",
             Context::offset("tables"),
         ));
         let together = self.arch >= 80;
         s.ptx(if together { "activemask.b32 %~mask;" } else { "mov.u32 %~mask, %lanemask_eq;" });
         s.ptx(LEAD);
+        self.own_copy(s);
         for (i, counter) in kept.counters.iter().enumerate() {
             let Some(layout) = kept.tables.get(counter.table as usize) else { continue };
             s.ptx(&format!("mov.b64 %~v0, %~counter{i};"));

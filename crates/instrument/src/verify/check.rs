@@ -277,7 +277,7 @@ impl<'a> Checked<'a> {
         let mut written: HashSet<Reg> = HashSet::new();
         let mut masks: HashSet<Reg> = HashSet::new();
         let mut addresses: HashSet<Reg> = HashSet::new();
-        addresses.extend(self.state("cursor"));
+        addresses.extend(["cursor", "at"].into_iter().filter_map(|name| self.state(name)));
         if place != At::Entry {
             addresses.extend(self.state("state"));
         }

@@ -23,6 +23,7 @@
 mod arith;
 mod check;
 mod machine;
+mod marks;
 mod model;
 mod pieces;
 mod run;

@@ -14,6 +14,7 @@ use prlx_trace::device::{
 use prlx_trace::kernel::Level;
 
 use super::machine::{read, write};
+use super::marks::Track;
 
 /// A lane's state, and the memory of the recorder.
 #[derive(Clone, PartialEq, Debug)]
@@ -31,6 +32,7 @@ pub(super) struct Lane {
     pub visits: Vec<u32>,
     pub vars: Vec<u64>,
     pub counters: Vec<u64>,
+    pub track: Track,
     pub memory: HashMap<u64, u32>,
     /// Lanes that are here with it, itself among them: they add nothing to what is gathered.
     pub mask: u32,
@@ -52,7 +54,7 @@ impl Lane {
         read(&self.memory, self.context + Context::offset(name) as u64, 8)
     }
 
-    fn recorded(&self) -> bool {
+    pub fn recorded(&self) -> bool {
         let small = |name: &str| read(&self.memory, self.context + Context::offset(name) as u64, 4);
         self.context != 0 && self.warp.checked_sub(small("warp_first")).is_some_and(|n| n < small("warps"))
     }
@@ -62,7 +64,7 @@ impl Lane {
         self.mask.trailing_zeros() == self.lane
     }
 
-    fn head(&self) -> u64 {
+    fn stream_head(&self) -> u64 {
         let heads = self.shape().heads(32);
         let index = if heads > 1 { self.warp * heads + u64::from(self.lane) } else { self.warp };
         self.field("heads") + index * Head::SIZE as u64
@@ -111,7 +113,7 @@ impl Lane {
             _ => {}
         }
         if self.cursor & 2 != 0 {
-            let at = self.head() + Head::offset("dropped") as u64;
+            let at = self.stream_head() + Head::offset("dropped") as u64;
             let lost = self.cursor >> self.shape().chunk().trailing_zeros();
             let dropped = read(&self.memory, at, 8) + lost;
             write(&mut self.memory, at, 8, dropped);
@@ -173,8 +175,13 @@ impl Lane {
         }
     }
 
-    /// `ballot`: the value is a predicate; `index`: it is a switch's; else a digest.
-    pub fn event(&mut self, site: u32, values: &[u64], ballot: bool, index: bool, digests: bool) {
+    pub fn trip_event(&mut self, counter: usize, site: u32) {
+        let Some(count) = std::mem::take(&mut self.trips[counter]).checked_sub(1) else { return };
+        self.element(&[site + 1, 1 << self.lane, count as u32, self.clock].map(u64::from));
+    }
+
+    /// An event's words. `ballot`: the value is a predicate; `index`: it is a switch's; else a digest.
+    pub fn event(&self, site: u32, values: &[u64], ballot: bool, index: bool, digests: bool) -> [u64; 4] {
         let value = match values {
             [] => 0,
             [p] if ballot => (*p as u32 & 1) << self.lane,
@@ -183,8 +190,15 @@ impl Lane {
             _ => 0,
         };
         let mask = if index && !values.is_empty() { 1 << self.lane } else { self.mask };
-        if mask.trailing_zeros() == self.lane {
-            self.element(&[site + 1, mask, value, self.clock].map(u64::from));
+        [site + 1, mask, value, self.clock].map(u64::from)
+    }
+
+    /// Events of one place.
+    pub fn events(&mut self, events: &[[u64; 4]]) {
+        let led = |e: &&[u64; 4]| e[1].trailing_zeros() == self.lane;
+        let words: Vec<u64> = events.iter().filter(led).flatten().copied().collect();
+        if !words.is_empty() {
+            self.element(&words);
         }
     }
 
@@ -200,7 +214,7 @@ impl Lane {
     /// Gives the first chunk out, as another lane of this warp would.
     pub fn hand_out(&mut self) {
         let (taken, pool) = (self.take(), self.field("pool"));
-        let head = self.head();
+        let head = self.stream_head();
         write(&mut self.memory, head, 8, pool + taken);
     }
 
@@ -234,12 +248,13 @@ impl Lane {
         taken
     }
 
-    /// Writes elements of a shared stream, or the words of one of a private stream.
+    /// Writes elements of a shared stream, or the words of some of a private stream.
     fn element(&mut self, values: &[u64]) {
         let shape = self.shape();
         let (row, chunk) = (shape.row(), shape.chunk());
-        let rows = if shape.lanes == 1 { 1 } else { values.len() as u64 };
-        if self.cursor % chunk / row == 0 {
+        let rows = if shape.lanes == 1 { values.len() as u64 / 4 } else { values.len() as u64 };
+        let at = self.cursor % chunk / row;
+        if at == 0 || shape.lanes == 1 && at + rows > shape.rows() {
             if self.cursor & 3 != 0 {
                 self.cursor += chunk * rows;
                 return;
@@ -250,7 +265,7 @@ impl Lane {
                 self.cursor = 1 + chunk * rows;
                 return;
             }
-            let link = if base == 0 { self.head() } else { base - chunk };
+            let link = if base == 0 { self.stream_head() } else { (base - 1) / chunk * chunk };
             let index =
                 self.warp.wrapping_sub(read(&self.memory, self.context + Context::offset("warp_first") as u64, 4));
             let given = base == 0 && index < self.field("given") && (shape.lanes > 1 || self.lane == 0);

@@ -1,9 +1,9 @@
 //! What a probe program's code writes, for one lane that is alone: the model of invariant 7 at level `probe`.
 
 use prlx_isa::view::{FunctionKind, Operand, Space};
-use prlx_probe::Counter;
 use prlx_probe::code::{Ask, Code};
 use prlx_probe::eval::{Found, Host, run};
+use prlx_probe::{Copies, Counter};
 use prlx_trace::device::tables::{LOST, PROBES, Rows, hash, ordered};
 use prlx_trace::kernel::Scalar;
 use prlx_trace::table::Aggregate;
@@ -65,14 +65,14 @@ impl Host for Model<'_> {
         }
     }
     fn update(&mut self, table: u32, row: Found<'_>, value: u64, _: usize) {
-        if self.lane.context != 0 {
-            update(self.lane, self.texts, table as usize, row, value);
+        if self.lane.context != 0 && self.lane.field("tables") != 0 {
+            update(self.lane, self.texts, self.machine, table as usize, row, value);
         }
     }
     fn save(&mut self, record: u32, fields: &[u64], lane: usize, leader: bool) {
         let kept = &self.texts.plan.kept;
         let Some(part) = kept.records.parts.get(record as usize) else { return };
-        if self.lane.context == 0 || !part.of_lane && !leader {
+        if self.lane.context == 0 || self.lane.field("records") == 0 || !part.of_lane && !leader {
             return;
         }
         let mut at = self.lane.field("records") + self.lane.warp * kept.records.warp + part.at;
@@ -93,15 +93,24 @@ impl Host for Model<'_> {
 }
 
 /// A row takes what a counter came to.
-pub(super) fn flush(lane: &mut Lane, texts: &Texts<'_>, counter: Counter, sum: u64) {
+pub(super) fn flush(lane: &mut Lane, texts: &Texts<'_>, machine: &Machine, counter: Counter, sum: u64) {
     let Some(layout) = texts.plan.kept.tables.get(counter.table as usize) else { return };
-    let at = lane.field("tables") + layout.at + u64::from(counter.row) * layout.row();
+    if lane.field("tables") == 0 {
+        return;
+    }
+    let at = lane.field("tables") + own_copy(texts, machine) + layout.at + u64::from(counter.row) * layout.row();
     let new = read(&lane.memory, at, 8).wrapping_add(sum);
     write(&mut lane.memory, at, 8, new);
 }
 
+/// Bytes to the multiprocessor's own copy of tables whose rows are known.
+fn own_copy(texts: &Texts<'_>, machine: &Machine) -> u64 {
+    let Copies { count, stride } = texts.plan.kept.copies;
+    machine.special("%smid") % u64::from(count) * u64::from(stride)
+}
+
 /// A row takes a value.
-fn update(lane: &mut Lane, texts: &Texts<'_>, table: usize, row: Found<'_>, value: u64) {
+fn update(lane: &mut Lane, texts: &Texts<'_>, machine: &Machine, table: usize, row: Found<'_>, value: u64) {
     let Some(layout) = texts.plan.kept.tables.get(table) else { return };
     let tables = lane.field("tables") + layout.at;
     let memory = &mut lane.memory;
@@ -120,7 +129,7 @@ fn update(lane: &mut Lane, texts: &Texts<'_>, table: usize, row: Found<'_>, valu
             }
             at + 8 + 8 * keys.len() as u64
         }
-        (Found::At(row), _) => tables + u64::from(row) * layout.row(),
+        (Found::At(row), _) => tables + own_copy(texts, machine) + u64::from(row) * layout.row(),
         (Found::Keyed(_), Rows::Known(_)) => return,
     };
     let mut add = |cell: u64, more: u64| {

@@ -6,9 +6,12 @@
 use super::lower::Builder;
 use super::names::Meaning;
 use super::operand::Reader;
+use super::ops::Op;
 use super::parse::{Kind, Module, Statement, span};
 use super::{declare, meaning, scan};
-use crate::view::{self, Block, BlockId, Class, FuncId, Guard, Inst, Operand, Span, Type};
+use crate::view::{
+    self, Block, BlockId, Class, FuncId, Guard, Inst, InstId, Mark, MarkKind, Operand, Passed, Span, Type,
+};
 
 /// A label of the function.
 #[derive(Clone, Default)]
@@ -62,6 +65,9 @@ fn label_name<'a>(m: &Module<'a>, statement: &Statement) -> &'a str {
     text.get(..scan::opcode(text.as_bytes(), 0)).unwrap_or_default()
 }
 
+/// Registers from which markers take their words.
+const PAYLOAD: [&str; 2] = ["$prlx_p0", "$prlx_p1"];
+
 /// No more edges of switches than this times the text's length: a table can be named often.
 const EDGES_PER_BYTE: usize = 4;
 
@@ -75,6 +81,7 @@ impl<'a> Builder<'_, 'a> {
         let mut opened = 0usize;
         let mut next_label = 0usize;
         let mut loc = None;
+        let mut marks = vec![];
         for (name, n) in &scopes.labels[0] {
             self.names.declare_label(name, *n);
         }
@@ -95,6 +102,12 @@ impl<'a> Builder<'_, 'a> {
                 }
                 Kind::Label => {
                     labels[next_label].at = span(0, out.insts.len()).end;
+                    if let Some((kind, name)) = MarkKind::of_label(label_name(m, statement)) {
+                        let at = InstId(labels[next_label].at);
+                        let payload = self.payload(&out.insts);
+                        let passed = Passed::All;
+                        marks.push((next_label, Mark { kind, name: name.to_owned(), at, passed, payload, loc }));
+                    }
                     next_label += 1;
                 }
                 Kind::Table => {
@@ -119,7 +132,22 @@ impl<'a> Builder<'_, 'a> {
             }
         }
         out.regs = std::mem::take(&mut self.names.regs);
+        out.marks = marks.into_iter().filter_map(|(n, mark)| placed(n, mark, &labels)).collect();
         self.blocks(out, &labels, f.span);
+    }
+
+    /// What a marker carries that stands behind `insts`: what was moved to its registers just before.
+    fn payload(&mut self, insts: &[Inst]) -> Vec<Operand> {
+        let names = PAYLOAD.map(|name| self.names.lookup(name));
+        let mut found = [None, None];
+        let moved = |inst: &&Inst| inst.form.op == Some(Op::Mov) && inst.guard.is_none() && inst.operands.len() == 2;
+        for inst in insts.iter().rev().take(PAYLOAD.len()).take_while(moved) {
+            let [Operand::Reg(to), from] = &inst.operands[..] else { break };
+            let own = |meaning: &Option<Meaning>| matches!(meaning, Some(Meaning::Reg(r)) if r == to);
+            let Some(i) = names.iter().position(own) else { break };
+            found[i].get_or_insert_with(|| from.clone());
+        }
+        found.into_iter().map_while(|operand| operand).collect()
     }
 
     /// The labels of a `.branchtargets`.
@@ -281,6 +309,23 @@ impl<'a> Builder<'_, 'a> {
             }
         }
     }
+}
+
+/// A marker that is label `n`, unless that is named, with who passes it.
+fn placed(n: usize, mark: Mark, labels: &[Label]) -> Option<Mark> {
+    let target = |l: &Label| l.named && l.table.is_none() && l.at == mark.at.0;
+    let here = |l: &&Label| l.at == mark.at.0;
+    if labels[n].named {
+        return None;
+    }
+    let before = labels[..n].iter().rev().take_while(here).any(target);
+    let after = labels[n..].iter().take_while(here).any(target);
+    let passed = match (before, after) {
+        (_, false) => Passed::All,
+        (false, true) => Passed::Falling,
+        (true, true) => Passed::Some,
+    };
+    Some(Mark { passed, ..mark })
 }
 
 /// Notes which labels operands name.

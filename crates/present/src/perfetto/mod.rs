@@ -22,7 +22,7 @@ const OWN_CLOCK: u64 = 64;
 const BOOT_CLOCK: u64 = 6;
 
 /// A track: a row of its own, or a group of them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Track(usize);
 
 /// What is said of an event besides its name and time.
@@ -64,12 +64,14 @@ struct State {
 pub struct Writer<W> {
     out: W,
     tracks: Vec<State>,
+    /// Room for an event, its names and its packet, kept from one to the next.
+    room: [Message; 3],
 }
 
 impl<W: Write> Writer<W> {
     /// An empty trace.
     pub fn new(out: W) -> Writer<W> {
-        Writer { out, tracks: Vec::new() }
+        Writer { out, tracks: Vec::new(), room: Default::default() }
     }
 
     /// Adds a process: a group of tracks under a heading. `pid` tells processes apart, and orders them.
@@ -175,7 +177,9 @@ impl<W: Write> Writer<W> {
                 snapshot.number(2, BOOT_CLOCK)
             });
         }
-        let mut interned = Message::default();
+        let [mut event, mut interned, mut packet] = std::mem::take(&mut self.room);
+        [&mut event, &mut interned, &mut packet].into_iter().for_each(Message::clear);
+        let state = &mut self.tracks[track.0];
         let mut name_of = |table: usize, text: &str| {
             let known = &mut state.known[table];
             if let Some(id) = known.get(text) {
@@ -187,7 +191,6 @@ impl<W: Write> Writer<W> {
             interned.message(table as u32 + 1, |entry| entry.number(1, id).bytes(2, text.as_bytes()));
             id
         };
-        let mut event = Message::default();
         event.number(9, kind);
         if let Some((name, details)) = what {
             if !details.category.is_empty() {
@@ -209,7 +212,6 @@ impl<W: Write> Writer<W> {
                 event.fixed(47, *flow);
             }
         }
-        let mut packet = Message::default();
         packet.number(8, if first { 0 } else { since }).number(10, state.uuid).number(13, 2);
         if !interned.written().is_empty() {
             packet.bytes(12, interned.written());
@@ -218,13 +220,15 @@ impl<W: Write> Writer<W> {
         if first {
             self.packet(&begin)?;
         }
-        self.packet(&packet)
+        let written = self.packet(&packet);
+        self.room = [event, interned, packet];
+        written
     }
 
     fn packet(&mut self, packet: &Message) -> io::Result<()> {
-        let mut framed = Message::default();
-        framed.bytes(1, packet.written());
-        self.out.write_all(framed.written())
+        let (head, length) = wire::head(1, packet.written().len());
+        self.out.write_all(&head[..length])?;
+        self.out.write_all(packet.written())
     }
 }
 

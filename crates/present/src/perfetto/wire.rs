@@ -33,6 +33,10 @@ impl Message {
         fill(&mut inner);
         self.bytes(field, &inner.0)
     }
+    /// Empties it; its room stays.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
     /// What there is so far.
     pub fn written(&self) -> &[u8] {
         &self.0
@@ -49,6 +53,19 @@ impl Message {
         }
         self.0.push(value as u8);
     }
+}
+
+/// What comes before the bytes of a field of so many: the bytes, and how many of them count.
+pub(super) fn head(field: u32, length: usize) -> ([u8; 20], usize) {
+    let (mut out, mut at) = ([0; 20], 0);
+    for mut value in [u64::from(field) << 3 | 2, length as u64] {
+        while value >= 0x80 {
+            out[at] = value as u8 | 0x80;
+            (value, at) = (value >> 7, at + 1);
+        }
+        (out[at], at) = (value as u8, at + 1);
+    }
+    (out, at)
 }
 
 #[cfg(test)]

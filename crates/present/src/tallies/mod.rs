@@ -9,7 +9,7 @@
 
 mod html;
 mod json;
-mod text;
+pub(crate) mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
 

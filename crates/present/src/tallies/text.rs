@@ -186,20 +186,22 @@ pub(super) fn below(kept: &Tallies, table: &Table) -> Vec<String> {
     said
 }
 
-pub(super) fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
 /// Cells in columns.
 #[derive(Default)]
-struct Grid {
+pub(crate) struct Grid {
     /// By column: whether it is aligned to the right.
-    right: Vec<bool>,
-    rows: Vec<(Ink, Vec<String>)>,
+    pub right: Vec<bool>,
+    /// Rows: how they are written, and their cells.
+    pub rows: Vec<(Ink, Vec<String>)>,
 }
 
 impl Grid {
-    fn print(&self, out: &mut impl Write, style: Style) -> io::Result<()> {
+    /// Prints it.
+    pub fn print(&self, out: &mut impl Write, style: Style) -> io::Result<()> {
         let width = |i: usize| {
             self.rows.iter().filter_map(|(_, row)| row.get(i)).map(|c| c.chars().count()).max().unwrap_or_default()
         };

@@ -1,9 +1,10 @@
 //! Where a tracepoint lands in a function.
 
-use prlx_isa::view::{BlockId, Class, FunctionKind, Guard, InstId, Reg, Space};
+use prlx_isa::view::{BlockId, Class, FunctionKind, Guard, InstId, Mark, MarkKind, Reg, Space};
 
 use crate::body::{Body, PartEnd};
 use crate::lang::{Side, Tracepoint, What};
+use crate::marks::{self, Stand};
 use crate::pattern;
 use crate::plan::At;
 
@@ -51,8 +52,7 @@ pub(super) fn places(body: &Body<'_>, tracepoint: &Tracepoint) -> (Vec<Place>, V
         (What::Branch, _) => found.branches(),
         (What::Decision, _) => found.decisions(),
         (What::Inst(words), side) => found.insts(words, side),
-        // Markers are labels that a later stage finds.
-        (What::Marker(_), _) => {}
+        (What::Marker(name), side) => found.marks(name, side),
     }
     (found.places, found.missed)
 }
@@ -113,27 +113,36 @@ impl Finder<'_> {
 
     /// Lanes that go from one part to another.
     fn edge(&mut self, from: BlockId, to: BlockId) {
-        let body = self.body;
-        let part = &body.parts[from.index()];
-        let Some(last) = part.insts.clone().next_back().map(InstId).or(part.of) else {
-            self.missed.push((None, "there is no instruction at which this loop is entered or left".to_owned()));
-            return;
-        };
-        let class = body.inst(last).class;
-        let jumps = matches!(class, Class::Branch | Class::Switch | Class::Return | Class::Exit);
-        let at = if jumps { At::Before(last) } else { At::After(last) };
-        let guard = match part.end {
-            PartEnd::Branch { taken, other, .. } if taken == other => None,
-            PartEnd::Branch { guard, taken, .. } if taken == to => Some(guard),
-            PartEnd::Branch { guard, .. } => Some(Guard { reg: guard.reg, negate: !guard.negate }),
-            PartEnd::Switch { .. } if part.end.succs().len() > 1 => {
-                let why = "a switch enters or leaves a loop here, and which way lanes go is not a predicate";
-                self.missed.push((Some(last), why.to_owned()));
-                return;
+        match marks::edge(self.body, from, to) {
+            Ok((at, guard, last)) => self.push(at, guard, Some(last), Side::Begin, from),
+            Err(why) => {
+                let part = &self.body.parts[from.index()];
+                let last = part.insts.clone().next_back().map(InstId).or(part.of);
+                self.missed.push((last, why));
             }
-            _ => body.inst(last).guard.filter(|_| class == Class::Switch),
-        };
-        self.push(at, guard, Some(last), Side::Begin, from);
+        }
+    }
+
+    /// Markers of a name: ends, or all others.
+    fn marks(&mut self, name: &str, side: Side) {
+        let named = |m: &&Mark| pattern::matches(name.as_bytes(), m.name.as_bytes());
+        for mark in self.body.function.marks.iter().filter(named) {
+            if (mark.kind == MarkKind::End) != (side == Side::End) {
+                continue;
+            }
+            match marks::stand(self.body, mark) {
+                Ok(Some(Stand { at, guard, part })) => {
+                    let (inst, side) = match at {
+                        At::Entry => (None, Side::Begin),
+                        At::Before(at) => (Some(at), Side::Begin),
+                        At::After(at) => (Some(at), Side::End),
+                    };
+                    self.push(at, guard, inst, side, part);
+                }
+                Ok(None) => {}
+                Err(why) => self.missed.push((None, why)),
+            }
+        }
     }
 
     fn branches(&mut self) {

@@ -9,6 +9,7 @@ use prlx_trace::table::Aggregate;
 
 use super::builtin::Builtin;
 use crate::code::{Binary, Reduce, Ty, Unary};
+use crate::marks::Marking;
 
 /// Bytes of the program's text.
 pub type Span = Range<usize>;
@@ -26,6 +27,8 @@ pub struct Script {
     pub records: Vec<Record>,
     /// What to do where.
     pub clauses: Vec<Clause>,
+    /// Which markers leave records, and how; no text says this.
+    pub marks: Option<Marking>,
 }
 
 /// A declared variable: `thread start: u64 = 0;`.

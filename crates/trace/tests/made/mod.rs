@@ -7,6 +7,7 @@ use prlx_trace::kernel::{
 use prlx_trace::launch::{
     ArgInfo, Event, Fault, Lanes, Launch, OperandRecord, Origin, Pointee, Totals, WarpStream, Window,
 };
+use prlx_trace::mark::{Anchor, Mark, MarkKind, Marks, Record, Records, Sum, Track, Via};
 use prlx_trace::process::{Device, Process, Skipped};
 use prlx_trace::table::{Aggregate, Field, Row, Shown, Table, Tally};
 use prlx_trace::{
@@ -160,6 +161,7 @@ fn module(r: &mut Random) -> Module {
         functions: (0..2).map(|_| function(r)).collect(),
         sites: (0..SITES).map(|_| site(r)).collect(),
         tables: tables(),
+        marks: (0..3).map(|_| mark(r)).collect(),
     }
 }
 
@@ -196,6 +198,38 @@ fn tally(r: &mut Random) -> Tally {
     };
     let rows = r.some(3, row);
     Tally { module: ModuleId(r.id(2)), table, launches: r.maybe(|r| (r.bits(), r.bits())), rows, lost: r.bits() }
+}
+
+fn mark(r: &mut Random) -> Mark {
+    Mark {
+        name: r.text(),
+        kind: r.one(MarkKind::ALL),
+        via: r.one(Via::ALL),
+        function: FuncId(r.id(2)),
+        loc: r.maybe(|r| LocId(r.id(4))),
+        payload: r.some(2, |r| field("words", r.one(Scalar::ALL), Shown::Number)),
+    }
+}
+
+fn marks(r: &mut Random) -> Marks {
+    let anchor = |r: &mut Random| Anchor { cycles: r.bits(), nanos: r.bits() };
+    let track = |r: &mut Random| Track {
+        warp: WarpId(r.bits()),
+        lane: r.id(64) as u8,
+        sm: r.id(132),
+        group: r.maybe(|r| r.id(9)),
+        begin: r.maybe(anchor),
+        end: r.maybe(anchor),
+        lost: r.bits(),
+        last: r.below(2) == 0,
+        records: Records(r.some(9, |r| Record {
+            mark: r.id(3),
+            clock: r.bits() as u32,
+            payload: [r.bits() as u32, 0],
+        })),
+        sums: r.some(2, |r| Sum { mark: r.id(3), count: r.bits(), cycles: r.bits() }),
+    };
+    Marks { module: ModuleId(r.id(2)), launch: r.bits(), tracks: r.some(3, track), left_out: r.bits() }
 }
 
 /// Elements by lane; lanes go together often, as real ones do.
@@ -299,6 +333,7 @@ pub fn trace(seed: u64, launches: usize, warps: u64, most: usize) -> Trace {
         process: r.maybe(process),
         skipped: r.some(2, |r| Skipped { module: r.text(), kernel: r.maybe(Random::text), reason: r.text() }),
         tallies: r.some(3, tally),
+        marks: r.some(3, marks),
         cut: None,
     }
 }

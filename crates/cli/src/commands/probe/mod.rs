@@ -1,5 +1,6 @@
 //! `prlx probe`: runs a probe program, and what else there is to do with one.
 
+mod app;
 mod check;
 mod explain;
 mod list;
@@ -16,6 +17,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use prlx_driver::Job;
 use prlx_isa::view;
 use prlx_probe::lang::{Complaint, Script, parse};
+use prlx_probe::told::heading;
 use prlx_probe::tools::TOOLS;
 use prlx_probe::{Filter, Program, neutrino};
 use prlx_trace::Level;
@@ -67,6 +69,17 @@ fn given<'a>(words: &'a [OsString], file: Option<&Path>, ui: &Ui) -> Result<Give
     Ok(Given { script, tool: false, rest })
 }
 
+/// A program in one word: a tool's name, a file, or a text. With what it is called.
+pub fn named(word: &OsStr, ui: &Ui) -> Result<(String, Arc<Script>)> {
+    let path = Path::new(word);
+    if path.is_file() {
+        return Ok((path.file_stem().unwrap_or(word).to_string_lossy().into_owned(), from_file(path, ui)?));
+    }
+    let words = [word.to_owned()];
+    let given = given(&words, None, ui)?;
+    Ok((word.to_string_lossy().split_whitespace().collect::<Vec<_>>().join(" "), given.script))
+}
+
 /// A program from a file: of our language, or, if its name ends in `.toml`, of Neutrino's.
 fn from_file(path: &Path, ui: &Ui) -> Result<Arc<Script>> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -96,7 +109,7 @@ fn mistakes(complaints: &[Complaint], text: &str, name: &str) -> String {
 }
 
 /// What to weave in: `script`, into kernels like these.
-fn program(script: &Arc<Script>, kernels: &[String]) -> Program {
+pub fn program(script: &Arc<Script>, kernels: &[String]) -> Program {
     let filter = Filter { kernels: kernels.to_vec(), ..Filter::default() };
     Program { level: Level::Probe, script: Some(Arc::clone(script)), elide: true, filter, window: None }
 }
@@ -130,13 +143,6 @@ impl Code {
     fn kernels(&self, named: &[String]) -> Vec<String> {
         if named.is_empty() { self.kernel.iter().cloned().collect() } else { named.to_vec() }
     }
-}
-
-/// A clause in one line, as far as it is short.
-fn heading(script: &Script, clause: usize) -> String {
-    let Some(clause) = script.clauses.get(clause) else { return String::new() };
-    let points: Vec<String> = clause.tracepoints.iter().map(ToString::to_string).collect();
-    points.join(", ")
 }
 
 /// A number and its noun.

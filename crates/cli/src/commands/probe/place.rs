@@ -1,29 +1,14 @@
 //! Where clauses land and what they miss there, in words.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use prlx_isa::view::{FuncId, InstId, Module};
+use prlx_isa::view::{FuncId, Module};
 use prlx_present::tallies;
 use prlx_probe::lang::{Script, Stmt};
-use prlx_probe::{At, Filter, Landing, Missed, instead};
+pub use prlx_probe::told::inst;
+use prlx_probe::{At, Filter, Landing, Missed, instead, told};
 
-use super::{count, heading};
-
-/// An instruction, with its place in the source or in the PTX.
-pub fn inst(module: &Module, source: &str, function: FuncId, at: Option<InstId>) -> String {
-    let Some(f) = module.functions.get(function.index()) else { return String::new() };
-    let Some(inst) = at.and_then(|at| f.insts.get(at.index())) else { return f.name.clone() };
-    let text = inst.span.of(source).split_whitespace().collect::<Vec<_>>().join(" ");
-    let line = 1 + source.get(..inst.span.start as usize).map_or(0, |s| s.matches('\n').count());
-    let place = match inst.loc.and_then(|l| module.locs.get(l.index())) {
-        Some(loc) => {
-            let file = module.files.get(loc.file as usize).map_or("?", |f| f.path.as_str());
-            format!("{}:{}", file.rsplit('/').next().unwrap_or(file), loc.line)
-        }
-        None => format!("line {line} of the PTX"),
-    };
-    format!("{place} `{}` in {}", text.trim_end_matches(';'), f.name)
-}
+use super::count;
 
 /// A place of an insertion.
 pub fn at(module: &Module, source: &str, function: FuncId, at: At) -> String {
@@ -34,23 +19,10 @@ pub fn at(module: &Module, source: &str, function: FuncId, at: At) -> String {
     }
 }
 
-/// Functions and instructions.
-type Places = BTreeSet<(u32, Option<u32>)>;
-
 /// What the plan says is missed, each reason once for a clause, with the tables that lack it.
 pub fn missed(script: &Script, module: &Module, source: &str, all: &[Missed]) -> Vec<tallies::Missed> {
-    let mut groups: BTreeMap<(usize, &str), Places> = BTreeMap::new();
-    for m in all {
-        groups.entry((m.clause, &m.why)).or_default().insert((m.function.0, m.at.map(|i| i.0)));
-    }
-    let told = groups.into_iter().map(|((clause, why), places)| {
-        let first = places.first().map(|(f, i)| inst(module, source, FuncId(*f), i.map(InstId))).unwrap_or_default();
-        let more = if places.len() > 1 { "first at " } else { "at " };
-        let places = count(places.len(), "place", "places");
-        let what = format!("{} does nothing at {places}: {why}; {more}{first}", heading(script, clause));
-        tallies::Missed { tables: tables(script, clause), what }
-    });
-    told.collect()
+    let told = told::missed(script, module, source, all).into_iter();
+    told.map(|(clause, what)| tallies::Missed { tables: tables(script, clause), what }).collect()
 }
 
 /// Names of the tables and records that a clause writes to.

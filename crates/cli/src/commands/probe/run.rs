@@ -8,10 +8,11 @@ use anyhow::{Context, Result, bail};
 use prlx_driver::{Job, RecordOptions};
 use prlx_present::tallies::{Missed, Tallies};
 use prlx_probe::Landing;
+use prlx_probe::told::heading;
 use prlx_trace::process::Skipped;
 use prlx_trace::{ModuleId, Trace};
 
-use super::{Given, given, heading, place, program, show};
+use super::{Given, app, given, place, program, show};
 use crate::args::ProbeArgs;
 use crate::commands::record::save;
 use crate::record::{self, Device};
@@ -21,10 +22,19 @@ use crate::ui::Ui;
 pub fn run(args: &ProbeArgs, ui: &Ui) -> Result<ExitCode> {
     let given = given(&args.words, args.file.as_deref(), ui)?;
     if !args.command.is_empty() {
-        bail!("programs can't be probed yet; give a launch file (docs/launch-file.md)");
+        if let Some(launch) = given.rest.first() {
+            bail!("{}: give either launch files, or a program after `--`", Path::new(launch).display());
+        }
+        return app::run(args, &given.script, ui);
     }
     if given.rest.is_empty() {
-        bail!("name a launch file behind the program");
+        bail!("name a launch file behind the program, or a program to run after `--`");
+    }
+    if args.interval.is_some() {
+        bail!("--interval is for programs: a launch file's tables are read when it has ended");
+    }
+    if args.memory.is_some() {
+        bail!("--memory is for programs: a launch file's tables and records take what they need");
     }
     if args.device.check.is_some() {
         bail!("--check looks at the kernel as it is: `prlx run` has it");

@@ -1,34 +1,27 @@
 //! Prints tables: of recordings, and of what has just run.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use prlx_driver::session::Session;
+use prlx_driver::session::{LIVE, Session};
 use prlx_present::tallies::{Missed, Tallies};
+use prlx_probe::IDLE;
 use prlx_trace::{Level, Trace};
 
+use super::count;
 use crate::args::{ProbeShowArgs, TallyArgs};
 use crate::report;
 use crate::ui::Ui;
 
 /// Prints the tables of recordings.
 pub fn run(args: &ProbeShowArgs, ui: &Ui) -> Result<ExitCode> {
-    let mut traces: Vec<(String, Trace)> = Vec::new();
+    let mut all: Vec<(String, Trace)> = Vec::new();
     for path in &args.recordings {
-        let session = Session::open(path)?;
-        let before = traces.len();
-        for (i, file) in session.files.iter().enumerate() {
-            let trace = report::read(&session, i)?;
-            if let Some(cut) = &trace.cut {
-                ui.warn(&format!("{}: {cut}: there may have been more", file.path.display()));
-            }
-            traces.push((file.path.display().to_string(), trace));
-        }
-        let new = traces.get(before..).unwrap_or_default();
-        if !new.iter().flat_map(|(_, t)| &t.modules).any(|m| !m.tables.is_empty()) {
+        let new = traces(path, ui)?;
+        if !new.iter().any(|(_, trace)| has_tables(trace)) {
             let levels: BTreeSet<&str> =
                 new.iter().flat_map(|(_, t)| &t.launches).map(|l| l.launch.level.name()).collect();
             match levels.iter().next().filter(|l| **l != Level::Probe.name()) {
@@ -39,15 +32,66 @@ pub fn run(args: &ProbeShowArgs, ui: &Ui) -> Result<ExitCode> {
                 None => bail!("{} has no tables", path.display()),
             }
         }
+        all.extend(new);
     }
-    let named: Vec<(String, &Trace)> = traces.iter().map(|(name, trace)| (name.clone(), trace)).collect();
-    let mut tallies = Tallies::of(&named);
-    let untold: BTreeSet<&str> =
-        traces.iter().flat_map(|(_, t)| &t.skipped).map(|skipped| skipped.reason.as_str()).collect();
-    tallies.missed = untold.into_iter().map(|what| Missed { tables: Vec::new(), what: what.to_owned() }).collect();
     let names: Vec<String> = args.recordings.iter().map(|p| p.display().to_string()).collect();
-    print(&tallies, &format!("Probes of {}", names.join(", ")), &args.show, ui)?;
+    print(&tallies(&all), &format!("Probes of {}", names.join(", ")), &args.show, ui)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What is in a recording: a file, or the folder of a program's.
+pub fn traces(path: &Path, ui: &Ui) -> Result<Vec<(String, Trace)>> {
+    let session = Session::open(path)?;
+    let mut all = Vec::new();
+    for (i, file) in session.files.iter().enumerate() {
+        let trace = report::read(&session, i)?;
+        if let Some(cut) = &trace.cut {
+            ui.warn(&format!("{}: {cut}: there may have been more", file.path.display()));
+        }
+        let name = file.path.display().to_string();
+        let live = file.path.with_extension(LIVE);
+        // A process that was killed has left its tables there.
+        if trace.cut.is_some() && session.is_folder() && live.is_file() {
+            let bytes = std::fs::read(&live).with_context(|| format!("cannot read {}", live.display()))?;
+            let trace = Trace::read(&bytes).with_context(|| format!("cannot read {}", live.display()))?;
+            all.push((name.clone(), trace));
+        }
+        all.push((name, trace));
+    }
+    Ok(all)
+}
+
+/// Whether a probe program landed in a module of it.
+pub fn has_tables(trace: &Trace) -> bool {
+    trace.modules.iter().any(|m| !m.tables.is_empty())
+}
+
+/// What was kept, and what was missed.
+pub fn tallies(traces: &[(String, Trace)]) -> Tallies {
+    let named: Vec<(String, &Trace)> = traces.iter().map(|(name, trace)| (name.clone(), trace)).collect();
+    let missed = skipped(traces).into_iter().map(|what| Missed { tables: Vec::new(), what }).collect();
+    Tallies { missed, ..Tallies::of(&named) }
+}
+
+/// What was not probed, and why: modules, launches, and places at which a clause does nothing. That a program has nothing to do
+/// somewhere is no loss.
+pub fn skipped(traces: &[(String, Trace)]) -> Vec<String> {
+    let (mut places, mut modules, mut launches) = (BTreeSet::new(), BTreeMap::new(), BTreeMap::new());
+    for trace in traces.iter().map(|(_, trace)| trace) {
+        for skipped in trace.skipped.iter().filter(|s| s.reason != IDLE) {
+            match skipped.kernel {
+                Some(_) => drop(places.insert(skipped.reason.clone())),
+                None => *modules.entry(&skipped.reason).or_insert(0) += 1,
+            }
+        }
+        let reasons = trace.launches.iter().filter_map(|l| l.launch.skipped.as_ref());
+        reasons.filter(|why| *why != IDLE).for_each(|why| *launches.entry(why).or_insert(0) += 1);
+    }
+    let of = |all: BTreeMap<&String, usize>, one: &str, many: &str| -> Vec<String> {
+        all.into_iter().map(|(why, n)| format!("{} not probed: {why}", count(n, one, many))).collect()
+    };
+    let (modules, launches) = (of(modules, "module", "modules"), of(launches, "launch", "launches"));
+    modules.into_iter().chain(launches).chain(places).collect()
 }
 
 /// Prints tables, and writes the files that were asked for.

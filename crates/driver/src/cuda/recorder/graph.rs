@@ -11,7 +11,7 @@ use prlx_trace::launch::Launch;
 
 use super::layout::{CONTEXT, Kind, Slot, refused};
 use super::state::{Fate, Place, Placed, Progress, State, User};
-use super::{Recorder, STAGED, Shared, Unrecorded};
+use super::{NO_TABLES, Recorder, STAGED, Shared, Unrecorded};
 use crate::cuda::library::{Dma, Failure, Stream};
 
 /// The context of a graph's kernel node.
@@ -78,7 +78,12 @@ impl Recorder {
                     zeroed.push((node.0, None));
                 }
                 None => {
-                    let kind = Kind::of(&plan.program, &launch);
+                    let Some(probing) = shared.probing(&mut state, &plan, &launch) else {
+                        state.unrecorded(launch, NO_TABLES);
+                        zeroed.push((node.0, None));
+                        continue;
+                    };
+                    let kind = Kind::of(&plan.program, &launch, probing);
                     let promise = state.learned.promise(&shared.layout, &launch, kind.recorded());
                     asked.push(Asked { node, plan, launch, kind, promise });
                 }

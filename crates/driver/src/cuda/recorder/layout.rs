@@ -1,7 +1,8 @@
 //! Where a recorder's device memory is what.
 //!
 //! Two generations, each: the pool; the bucket, one chunk; the cursor and the magazines; the arena, in which contexts grow from the front
-//! and the launches' heads and final hashes from the back. Before them lie the contexts of graph nodes.
+//! and the launches' heads and final hashes from the back. Before them lie the contexts of graph nodes, and of probe programs the tables of
+//! modules, which belong to no generation. A probe program has no streams: its pool is one chunk, and in place of hashes are its records.
 //!
 //! Holds: what is carved never overlaps; addresses are aligned as `prlx_trace::device` wants them.
 
@@ -12,8 +13,9 @@ use prlx_trace::{FuncId, Level};
 
 use crate::record::wanted;
 
-/// Bytes that a context takes: its own cache line.
-pub(super) const CONTEXT: u64 = 128;
+/// Bytes that a context takes.
+pub(super) const CONTEXT: u64 = 144;
+const _: () = assert!(Context::SIZE as u64 <= CONTEXT);
 /// Nodes of graphs that have a context at a time.
 pub(super) const NODES: u32 = 4096;
 /// Generations.
@@ -30,26 +32,33 @@ const WARP: u64 = 32;
 pub(super) struct Layout {
     pub level: Level,
     shape: Shape,
+    /// Bytes of tables.
+    pub tables: u64,
     /// Bytes of a generation's pool and of its arena.
     pub pool: u64,
     pub arena: u64,
 }
 
 impl Layout {
-    /// What `device` bytes allow; `None` when that is too little.
-    pub fn new(level: Level, device: u64) -> Option<Layout> {
+    /// What `device` bytes allow, so many of them for tables; `None` when that is too little.
+    pub fn new(level: Level, device: u64, tables: u64) -> Option<Layout> {
         let shape = Shape::of(level, WARP);
         let chunk = shape.chunk();
-        let each = device.checked_sub(u64::from(NODES) * CONTEXT + chunk)? / GENERATIONS as u64;
+        let tables = tables / chunk * chunk;
+        let each = device.checked_sub(u64::from(NODES) * CONTEXT + chunk)?.checked_sub(tables)? / GENERATIONS as u64;
+        if level == Level::Probe {
+            let arena = each.checked_sub(3 * chunk + CURSOR)? / chunk * chunk;
+            return (arena >= 16 << 10).then_some(Layout { level, shape, tables, pool: chunk, arena });
+        }
         // Hashes of `print` lie in the arena, and so do its heads; the others' streams are mostly in the pool.
         let share = match level {
             Level::Print => 2,
             Level::Events => 4,
-            Level::Path | Level::Operands | Level::Probe => 16,
+            _ => 16,
         };
         let arena = each / share / chunk * chunk;
         let pool = each.checked_sub(arena + 2 * chunk + CURSOR)? / chunk * chunk;
-        (arena >= 16 << 10 && pool >= chunk).then_some(Layout { level, shape, pool, arena })
+        (arena >= 16 << 10 && pool >= chunk).then_some(Layout { level, shape, tables, pool, arena })
     }
     /// Bytes of a chunk, to which the whole is aligned.
     pub fn chunk(&self) -> u64 {
@@ -73,7 +82,11 @@ impl Layout {
     }
     /// Bytes of everything.
     pub fn total(&self) -> u64 {
-        self.nodes().next_multiple_of(self.chunk()) + GENERATIONS as u64 * self.generation()
+        self.tables_at(0) + self.tables + GENERATIONS as u64 * self.generation()
+    }
+    /// Where the tables begin, when all begins at `base`.
+    pub fn tables_at(&self, base: u64) -> u64 {
+        base + self.nodes().next_multiple_of(self.chunk())
     }
     /// Bytes of the contexts of graph nodes, which come first.
     pub fn nodes(&self) -> u64 {
@@ -84,18 +97,25 @@ impl Layout {
     }
     /// Where the parts of generation `i` are, when all begins at `base`.
     pub fn area(&self, base: u64, i: usize) -> Area {
-        let pool = base + self.nodes().next_multiple_of(self.chunk()) + i as u64 * self.generation();
+        let pool = self.tables_at(base) + self.tables + i as u64 * self.generation();
         let bucket = pool + self.pool;
         let cursor = bucket + self.chunk();
         Area { pool, bucket, cursor, arena: cursor + CURSOR }
     }
-    /// Bytes of heads, and of final hashes, for so many warps; `None`: they are too many.
-    pub fn room(&self, warps: u64) -> Option<(u64, u64)> {
+    /// Bytes of heads, and of final hashes or of records with so many bytes a warp, for so many warps; `None`: they are too many.
+    pub fn room(&self, warps: u64, records: u64) -> Option<(u64, u64)> {
         // Instrumented code counts warps in 32 bits.
         u32::try_from(warps).ok()?;
-        let heads = warps.checked_mul(self.shape.heads(WARP) * Head::SIZE as u64)?;
-        let finals = if self.level == Level::Print { warps.checked_mul(FINALS)? } else { 0 };
-        Some((heads, finals))
+        let (heads, finals) = match self.level {
+            Level::Probe => (0, records),
+            Level::Print => (self.heads(), FINALS),
+            _ => (self.heads(), 0),
+        };
+        Some((warps.checked_mul(heads)?, warps.checked_mul(finals)?))
+    }
+    /// Bytes of a warp's heads.
+    fn heads(&self) -> u64 {
+        self.shape.heads(WARP) * Head::SIZE as u64
     }
 }
 
@@ -116,6 +136,18 @@ pub(super) struct Kind {
     /// Warps to record: first, one past the last.
     wanted: (u64, u64),
     visits: (u64, u64),
+    probing: Probing,
+}
+
+/// What a probe program has in its contexts.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub(super) struct Probing {
+    /// Address of the module's tables.
+    pub tables: u64,
+    /// Bytes of a warp's records.
+    pub records: u64,
+    /// The launch's number, where the program asks for it.
+    pub number: u64,
 }
 
 impl Kind {
@@ -128,7 +160,7 @@ impl Kind {
         self.wanted.1 - self.wanted.0
     }
     /// For a launch.
-    pub fn of(program: &Program, launch: &Launch) -> Kind {
+    pub fn of(program: &Program, launch: &Launch, probing: Probing) -> Kind {
         let (first, last) = wanted(program, launch);
         // Few kinds, and little room lost: up to eight sizes between a power of two and the next.
         // (What is too large for any memory stays as it is.)
@@ -138,7 +170,7 @@ impl Kind {
         };
         let last = if last == launch.warps() { warps } else { last };
         let visits = launch.window.as_ref().map_or((0, u64::MAX), |w| w.visits);
-        Kind { warps, wanted: (first, last), visits }
+        Kind { warps, wanted: (first, last), visits, probing }
     }
 }
 
@@ -148,6 +180,7 @@ pub(super) struct Slot {
     /// Its context; 0 where that is elsewhere.
     pub context: u64,
     pub heads: u64,
+    /// Of final hashes, or records.
     pub finals: u64,
     pub kind: Kind,
 }
@@ -175,11 +208,14 @@ impl Arena {
     }
     /// Whether an empty arena had room for a launch of this kind.
     pub fn ever(&self, kind: Kind) -> bool {
-        self.layout.room(kind.warps).and_then(|(a, b)| a.checked_add(b)).is_some_and(|n| n + 512 <= self.layout.arena)
+        self.layout
+            .room(kind.warps, kind.probing.records)
+            .and_then(|(a, b)| a.checked_add(b))
+            .is_some_and(|n| n + 512 <= self.layout.arena)
     }
     /// Room for a launch, with a context or without.
     pub fn carve(&mut self, kind: Kind, context: bool) -> Option<Slot> {
-        let (heads, finals) = self.layout.room(kind.warps)?;
+        let (heads, finals) = self.layout.room(kind.warps, kind.probing.records)?;
         let bytes = heads.checked_add(finals)?.checked_next_multiple_of(256)?;
         let front = if context { CONTEXT } else { 0 };
         if self.left() < bytes.checked_add(front)? {
@@ -193,6 +229,8 @@ impl Arena {
     }
     /// What a slot's context holds.
     pub fn context(&self, slot: &Slot) -> Context {
+        let probing = slot.kind.probing;
+        let (finals, records) = if self.layout.level == Level::Probe { (0, slot.finals) } else { (slot.finals, 0) };
         Context {
             pool: self.area.pool,
             size: self.layout.pool,
@@ -201,13 +239,15 @@ impl Arena {
             batch: self.layout.batch(),
             heads: slot.heads,
             bucket: self.area.bucket,
-            finals: slot.finals,
+            finals,
             warp_first: slot.kind.wanted.0 as u32,
             warps: (slot.kind.wanted.1 - slot.kind.wanted.0) as u32,
             given: 0,
-            tables: 0,
-            records: 0,
-            launch: 0,
+            tables: probing.tables,
+            records,
+            tracks: 0,
+            track_log: 0,
+            launch: probing.number,
             visit_first: slot.kind.visits.0,
             visit_last: slot.kind.visits.1,
         }
@@ -235,12 +275,21 @@ mod tests {
 
     #[test]
     fn parts_do_not_overlap_and_stay_in_the_budget() {
-        for level in [Level::Path, Level::Print, Level::Events, Level::Operands] {
-            assert_eq!(Layout::new(level, 512 << 10), None);
-            let layout = Layout::new(level, 8 << 20).unwrap();
+        for (level, tables) in [
+            (Level::Path, 0),
+            (Level::Print, 0),
+            (Level::Events, 0),
+            (Level::Operands, 0),
+            (Level::Probe, 0),
+            (Level::Probe, (3 << 20) + 1),
+        ] {
+            assert_eq!(Layout::new(level, 512 << 10, tables), None);
+            let layout = Layout::new(level, 8 << 20, tables).unwrap();
             let base = 7 * layout.chunk();
             assert!(layout.total() <= 8 << 20, "{level:?} {}", layout.total());
             let areas = [layout.area(base, 0), layout.area(base, 1)];
+            assert!(layout.tables_at(base) >= base + layout.nodes() && layout.tables <= tables);
+            assert!(layout.tables_at(base) + layout.tables <= areas[0].pool);
             for area in areas {
                 assert!(area.pool.is_multiple_of(layout.chunk()) && area.bucket.is_multiple_of(layout.chunk()));
                 assert!(area.pool >= base + layout.nodes() && area.bucket == area.pool + layout.pool);
@@ -252,12 +301,12 @@ mod tests {
 
     #[test]
     fn an_arena_is_carved_from_both_ends() {
-        let layout = Layout::new(Level::Print, 4 << 20).unwrap();
+        let layout = Layout::new(Level::Print, 4 << 20, 0).unwrap();
         let mut arena = Arena::new(layout, layout.area(0, 0));
         let program =
             Program { level: Level::Print, script: None, elide: true, filter: Default::default(), window: None };
         let launch = Launch { grid: Dim3 { x: 33, y: 1, z: 1 }, warp_size: 32, ..Launch::default() };
-        let kind = Kind::of(&program, &launch);
+        let kind = Kind::of(&program, &launch, Probing::default());
         assert_eq!((kind.warps, kind.wanted), (40, (0, 40)));
         let (mut slots, all) = (Vec::new(), arena.left());
         while let Some(slot) = arena.carve(kind, true) {
@@ -270,7 +319,24 @@ mod tests {
         assert_eq!(arena.used(), (slots.last().unwrap().heads, each * slots.len() as u64));
         assert!(arena.ever(kind));
         let huge = Launch { grid: Dim3 { x: 1 << 31, y: 65535, z: 65535 }, ..launch };
-        let kind = Kind::of(&program, &huge);
+        let kind = Kind::of(&program, &huge, Probing::default());
         assert!(!arena.ever(kind) && arena.carve(kind, true).is_none());
+    }
+
+    #[test]
+    fn probes_have_records_in_place_of_heads() {
+        let layout = Layout::new(Level::Probe, 4 << 20, 1 << 20).unwrap();
+        let mut arena = Arena::new(layout, layout.area(0, 0));
+        let program =
+            Program { level: Level::Probe, script: None, elide: true, filter: Default::default(), window: None };
+        let launch = Launch { grid: Dim3 { x: 33, y: 1, z: 1 }, warp_size: 32, ..Launch::default() };
+        let kind = |records| Kind::of(&program, &launch, Probing { tables: 4096, records, number: 7 });
+        let slot = arena.carve(kind(100), true).unwrap();
+        let context = arena.context(&slot);
+        assert_eq!((context.tables, context.records, context.launch, context.finals), (4096, slot.finals, 7, 0));
+        assert!(slot.finals.is_multiple_of(256) && arena.used() == (slot.finals, 4096));
+        let slot = arena.carve(kind(0), true).unwrap();
+        assert_eq!((arena.context(&slot).records, arena.used().1), (0, 4096));
+        assert!(!arena.ever(kind(1 << 20)) && arena.ever(kind(1 << 10)));
     }
 }

@@ -26,6 +26,9 @@
 //! with. Before each launch of the graph, [`Recorder::replay`] puts fresh contexts there by a copy in the graph's own
 //! stream; one of zeros records nothing.
 //!
+//! **Probe programs** have no streams. Their records lie where launches' hashes do; their tables are a module's (`tables`), are copied
+//! by the same thread, and [`Recorder::tallies`] says what was in them.
+//!
 //! **Use.** One recorder a context, made before anything runs there that waits for the host: at its first module. Where
 //! a call is for the thread's own default stream, the stream is `CU_STREAM_PER_THREAD`. A stream that is captured takes
 //! nodes, not launches. Before the context is reset or destroyed, and before the process ends, [`Recorder::finish`].
@@ -46,6 +49,7 @@ mod layout;
 mod promise;
 mod scribe;
 mod state;
+mod tables;
 mod worker;
 
 use std::collections::BTreeMap;
@@ -55,11 +59,12 @@ use std::time::{Duration, Instant};
 
 use prlx_probe::Plan;
 use prlx_trace::launch::Launch;
-use prlx_trace::{Level, Recording};
+use prlx_trace::{Level, Recording, Tally};
 
-use self::layout::{CONTEXT, Kind, Layout, NODES, Slot};
+use self::layout::{CONTEXT, Kind, Layout, NODES, Probing, Slot};
 use self::promise::Learned;
 use self::state::{Fate, Generation, Phase, Place, Placed, Progress, State, Waiting};
+use self::tables::Tables;
 use super::library::{Context, Dma, Event, Failure, Library, Stream};
 use crate::{Error, ErrorKind};
 
@@ -79,6 +84,9 @@ const GRACE: Duration = Duration::from_millis(200);
 const UPLOAD: Duration = Duration::from_millis(500);
 const SPIN: Duration = Duration::from_micros(200);
 
+/// Why a launch is not recorded whose module's tables have no room.
+const NO_TABLES: &str = "there was no room for the tables of its module; --memory makes more";
+
 /// The longest that the memory's first zeroing is waited for.
 const START: Duration = Duration::from_secs(5);
 
@@ -92,6 +100,8 @@ const STAGED: usize = 32 << 10;
 pub struct Finished {
     /// The launch, with totals and streams; with [`Launch::skipped`], if there are none.
     pub recording: Recording,
+    /// What a probe program's records hold.
+    pub tallies: Vec<Tally>,
     /// What was wrong with the bytes that the kernel left.
     pub damage: Vec<String>,
 }
@@ -152,6 +162,11 @@ impl Shared {
     fn fail(&self, state: &mut State, failure: Failure) {
         state.die(&failure.during("recording").message);
         self.changed.notify_all();
+    }
+
+    /// What the contexts of a launch say of a probe program; `None`: there is no room for its tables.
+    fn probing(&self, state: &mut State, plan: &Arc<Plan>, launch: &Launch) -> Option<Probing> {
+        state.tables.probing(&self.layout, self.layout.tables_at(self.base), plan, launch)
     }
 
     /// A slot in a generation, for a launch of a kind; `None` when there is no room.
@@ -284,8 +299,8 @@ impl Shared {
 }
 
 impl Recorder {
-    /// For the launches of `context`, at one level. `device` is how many bytes of device memory are taken, at once; the
-    /// host's memory holds half as much for copies, and `host` bytes of what was copied and is not handed on. `sink` gets
+    /// For the launches of `context`, at one level. `device` is how many bytes of device memory are taken, at once, `tables` how
+    /// many of them are for the tables of probe programs; the host's memory holds half as much for copies, and `host` bytes of what was copied and is not handed on. `sink` gets
     /// every launch, on a thread of the recorder's, as they are brought in: mostly in the order in which they began.
     ///
     /// The threads that are started have the caller's signal mask: a program's handlers should not run there.
@@ -297,10 +312,11 @@ impl Recorder {
         context: Context,
         level: Level,
         device: u64,
+        tables: u64,
         host: u64,
         sink: impl FnMut(Finished) + Send + 'static,
     ) -> Result<Recorder, Error> {
-        let layout = Layout::new(level, device).ok_or_else(|| {
+        let layout = Layout::new(level, device, tables).ok_or_else(|| {
             Error::new(ErrorKind::Memory, format!("{device} bytes of device memory are too little to record with"))
                 .help("four MiB are the least that is of use")
         })?;
@@ -356,6 +372,7 @@ impl Recorder {
             counts: Counts::default(),
             spent: Spent::default(),
             learned: Learned::default(),
+            tables: Tables::default(),
             held: 0,
             asked: 0,
             answered: 0,
@@ -408,7 +425,11 @@ impl Recorder {
             state.unrecorded(launch, &why);
             return Err(Unrecorded::Refused);
         }
-        let kind = Kind::of(&plan.program, &launch);
+        let Some(probing) = shared.probing(&mut state, plan, &launch) else {
+            state.unrecorded(launch, NO_TABLES);
+            return Err(Unrecorded::Full);
+        };
+        let kind = Kind::of(&plan.program, &launch, probing);
         let promise = state.learned.promise(&shared.layout, &launch, kind.recorded());
         let (mut state, room) = shared
             .library
@@ -530,6 +551,24 @@ impl Recorder {
             state = self.shared.changed.wait_timeout(state, wait).unwrap_or_else(|e| e.into_inner()).0;
         }
         (state.counts, state.dead.clone())
+    }
+
+    /// What was in a probe program's tables when they were last copied, by module: after [`Recorder::finish`] at the end, of a context
+    /// that is dead some time before.
+    pub fn tallies(&self) -> Vec<(Arc<Plan>, Vec<Tally>)> {
+        if self.forked() {
+            return Vec::new();
+        }
+        // Reading them takes longer than anybody waits for the state.
+        let copy = self.shared.lock().tables.copy();
+        tables::tallies(copy)
+    }
+
+    /// Tables are copied this often while something runs, besides when somebody waits; at most a tenth of the time.
+    pub fn every(&self, interval: Duration) {
+        if !self.forked() {
+            self.shared.lock().tables.every = interval;
+        }
     }
 
     /// How long it took to take what was recorded apart and to hand it on, so far.

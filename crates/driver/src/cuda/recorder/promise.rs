@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 
 use prlx_trace::launch::Launch;
-use prlx_trace::{FuncId, ModuleId};
+use prlx_trace::{FuncId, Level, ModuleId};
 
 use super::layout::Layout;
 
@@ -29,6 +29,10 @@ pub(super) struct Learned {
 impl Learned {
     /// Bytes of the pool that are promised to a launch that records so many warps: all that can be, at most.
     pub fn promise(&self, layout: &Layout, launch: &Launch, warps: u64) -> u64 {
+        // A probe program has no streams.
+        if layout.level == Level::Probe {
+            return 0;
+        }
         let key = (launch.module, launch.kernel, warps);
         let below = self.most.range(..=key).next_back();
         let above = self.most.range(key..).next();
@@ -58,13 +62,11 @@ impl Learned {
 
 #[cfg(test)]
 mod tests {
-    use prlx_trace::Level;
-
     use super::*;
 
     #[test]
     fn launches_tell_of_later_ones() {
-        let layout = Layout::new(Level::Path, 64 << 20).unwrap();
+        let layout = Layout::new(Level::Path, 64 << 20, 0).unwrap();
         let chunk = layout.chunk();
         let mut learned = Learned::default();
         let of = |kernel| Launch { kernel: FuncId(kernel), ..Launch::default() };

@@ -13,15 +13,15 @@ use std::time::Instant;
 use prlx_probe::Plan;
 use prlx_trace::kernel::FaultKind;
 use prlx_trace::launch::Fault;
-use prlx_trace::{FuncId, Recording};
+use prlx_trace::{FuncId, Level, Recording};
 
 use super::layout::{Area, Slot};
 use super::state::{Fate, Placed, Progress};
 use super::worker::{IDLE, WARP};
 use super::{Finished, Shared};
 use crate::digest::Basis;
-use crate::drain::{Memory, Pool, drain};
-use crate::record::{recording, wanted};
+use crate::drain::{Drained, Memory, Pool, drain};
+use crate::record::{recording, records, wanted};
 
 pub(super) type Sink = Box<dyn FnMut(Finished) + Send>;
 
@@ -92,7 +92,8 @@ pub(super) fn run(shared: &Shared, batches: &Receiver<Batch>, mut sink: Sink) {
 /// Hands on launches of which nothing is recorded.
 fn say(said: Vec<prlx_trace::Launch>, sink: &mut Sink) {
     for launch in said {
-        sink(Finished { recording: Recording { launch, ..Recording::default() }, damage: Vec::new() });
+        let recording = Recording { launch, ..Recording::default() };
+        sink(Finished { recording, tallies: Vec::new(), damage: Vec::new() });
     }
 }
 
@@ -102,11 +103,13 @@ fn hand_on(shared: &Shared, batch: Batch, known: &mut Known, sink: &mut Sink) {
         let from = (at.wrapping_sub(batch.used).wrapping_add(from)) as usize;
         arena.get(from..).and_then(|a| a.get(..bytes as usize)).unwrap_or_default()
     };
-    let room = |warps| shared.layout.room(warps).unwrap_or_default();
+    let room = |warps| shared.layout.room(warps, 0).unwrap_or_default();
     let all = batch.slots.iter().map(|slot| part(slot.heads, 0, room(slot.kind.warps()).0));
     let mut pool = Pool::new(shared.layout.level, WARP, batch.area.pool, pool, batch.area.bucket, all);
     for placed in batch.launches {
-        if placed.fate != Fate::Own {
+        let (kept, probes) = (&placed.plan.kept, shared.layout.level == Level::Probe);
+        // Tables are everybody's.
+        if placed.fate != Fate::Own && !(probes && kept.records.warp == 0) {
             shared.lock().unrecorded(placed.launch, "two instances of its graph ran at once, and wrote to one place");
             continue;
         }
@@ -116,7 +119,13 @@ fn hand_on(shared: &Shared, batch: Batch, known: &mut Known, sink: &mut Sink) {
         let (heads, finals) = (part(slot.heads, before.0, own.0), part(slot.finals, before.1, own.1));
         let sites = placed.plan.module.sites.len();
         let start = Instant::now();
-        let drained = drain(&mut pool, Memory { first_warp, heads, finals, sites });
+        let (drained, tallies) = match probes {
+            false => (drain(&mut pool, Memory { first_warp, heads, finals, sites }), Vec::new()),
+            true => {
+                let bytes = part(slot.finals, 0, placed.launch.warps().saturating_mul(kept.records.warp));
+                (Drained::default(), records(kept, &placed.launch, bytes))
+            }
+        };
         let took = drained.bytes.saturating_add(shared.layout.bytes(drained.dropped));
         shared.lock().learned.learn(&placed.launch, slot.kind.recorded(), took);
         let mut launch = placed.launch;
@@ -128,7 +137,7 @@ fn hand_on(shared: &Shared, batch: Batch, known: &mut Known, sink: &mut Sink) {
         let basis = known.of(&placed.plan, launch.kernel);
         let (recording, damage) = recording(&placed.plan, basis, launch, drained);
         let apart = start.elapsed();
-        sink(Finished { recording, damage });
+        sink(Finished { recording, tallies, damage });
         let mut state = shared.lock();
         state.spent.apart += apart;
         state.spent.handing += start.elapsed() - apart;

@@ -13,6 +13,7 @@ use prlx_trace::launch::Launch;
 
 use super::layout::{Area, Arena, GENERATIONS, Kind, Layout, Slot};
 use super::promise::Learned;
+use super::tables::Tables;
 use crate::cuda::library::{Dma, Event, Stream};
 
 /// A launch, and how far it is.
@@ -165,6 +166,8 @@ pub(super) struct State {
     pub spent: Spent,
     /// What launches took.
     pub learned: Learned,
+    /// A probe program's.
+    pub tables: Tables,
     /// Bytes that were copied to the host and are not yet handed on.
     pub held: u64,
     /// How often somebody asked for what has ended, and which of these was the last that came too late to be waited for.
@@ -262,6 +265,7 @@ impl State {
         g.pending += g.launches.len() - first;
         g.promised += g.launches[first..].iter().map(|p| p.promise).sum::<u64>();
         g.since.get_or_insert_with(Instant::now);
+        self.tables.stale = true;
         Place { generation, round: g.round, launches: first..g.launches.len() }
     }
     /// The launches of a place, if they are still there.
@@ -272,6 +276,10 @@ impl State {
     /// Whether some of these may still write.
     pub fn writing(&mut self, places: &[Place]) -> bool {
         places.iter().any(|p| self.at(p).is_some_and(|all| all.iter().any(|p| p.progress == Progress::Pending)))
+    }
+    /// Whether a probe program's tables may hold more than the last copy of them.
+    pub fn stale(&self) -> bool {
+        self.tables.used > 0 && (self.tables.stale || self.generations.iter().any(|g| g.pending > 0))
     }
     /// A launch has ended, and this is how long it ran.
     pub fn ran(&mut self, place: &Place, nanos: u64) {
@@ -295,6 +303,7 @@ impl State {
             _ => g.done += counted,
         }
         self.progress += 1;
+        self.tables.stale = true;
     }
     /// A launch of which nothing is recorded.
     pub fn unrecorded(&mut self, mut launch: Launch, why: &str) {

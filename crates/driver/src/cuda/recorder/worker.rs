@@ -48,6 +48,8 @@ pub(super) struct Worker {
     asked: u64,
     /// When launches may be copied from among others again.
     among: Instant,
+    /// When tables may be copied again.
+    tables: Instant,
 }
 
 /// What is to be brought in.
@@ -61,7 +63,7 @@ enum Due {
 
 impl Worker {
     pub fn new(stream: Stream, bulk: Dma) -> Worker {
-        Worker { stream, bulk, looking: None, asked: 0, among: Instant::now() }
+        Worker { stream, bulk, looking: None, asked: 0, among: Instant::now(), tables: Instant::now() }
     }
 
     /// Until the recording has ended.
@@ -86,6 +88,12 @@ impl Worker {
     fn rounds(&mut self, shared: &Shared, to: &Sender<Batch>) -> Result<(), Failure> {
         loop {
             let mut state = shared.lock();
+            if state.held_back > 0 && !state.gone && state.dead.is_none() {
+                // The context may be about to go.
+                drop(state);
+                self.tables(shared)?;
+                state = shared.lock();
+            }
             while state.held_back > 0 && state.dead.is_none() {
                 state.resting = true;
                 shared.changed.notify_all();
@@ -104,6 +112,12 @@ impl Worker {
                 return Ok(());
             }
             let hurried = state.answered < self.asked;
+            let old = state.tables.at.is_none_or(|at| at.elapsed() > state.tables.every);
+            if state.stale() && (hurried || old) && Instant::now() >= self.tables {
+                drop(state);
+                self.tables(shared)?;
+                state = shared.lock();
+            }
             turn(&mut state, &shared.layout, hurried);
             let due = self.due(shared, &state, hurried);
             match due {
@@ -112,7 +126,10 @@ impl Worker {
                     shared.changed.notify_all();
                 }
                 None if state.deadline.is_some() && state.generations.iter().all(|g| g.launches.is_empty()) => {
-                    return Ok(());
+                    // Of those that still run, too.
+                    state.tables.stale = true;
+                    drop(state);
+                    return self.tables(shared);
                 }
                 None => {}
             }
@@ -266,6 +283,36 @@ impl Worker {
             state.reopen();
         }
         Ok(state)
+    }
+
+    /// Copies the tables of a probe program to the host, if something may have been added to them since the last time.
+    fn tables(&mut self, shared: &Shared) -> Result<(), Failure> {
+        let used = {
+            let mut state = shared.lock();
+            // What ends meanwhile makes them stale again.
+            if !state.stale() {
+                return Ok(());
+            }
+            state.tables.stale = false;
+            state.tables.used as usize
+        };
+        self.looking = None;
+        let (begun, from) = (Instant::now(), shared.layout.tables_at(shared.base));
+        let mut copied = Vec::new();
+        let mut whole = copied.try_reserve_exact(used).is_ok() && self.settle(shared)?;
+        while whole && copied.len() < used {
+            let part = (used - copied.len()).min(self.bulk.size());
+            self.bulk.fetch(self.stream, &[(from + copied.len() as u64, part)])?;
+            whole = self.settle(shared)?;
+            copied.extend_from_slice(self.bulk.bytes().unwrap_or_default());
+        }
+        self.tables = Instant::now() + begun.elapsed() * PART;
+        let mut state = shared.lock();
+        match whole {
+            true => (state.tables.copied, state.tables.at) = (copied.into(), Some(begun)),
+            false => state.tables.stale = true,
+        }
+        Ok(())
     }
 
     /// Whoever asked for what has ended has it, if nothing more is to be copied.

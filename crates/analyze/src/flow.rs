@@ -1,0 +1,132 @@
+//! A function's blocks as control goes through them: their order, which can come after which in one trip, and what lies between
+//! a branch and the place where its ways meet again.
+//!
+//! Holds: ways back to the head of a loop are left out, so every question is about one trip. Indices may lead nowhere: then
+//! the answer is less. Misses: functions of more than [`MAX_BLOCKS`] blocks, of which nothing is said.
+
+use std::collections::BTreeSet;
+
+use prlx_trace::kernel::{End, Function};
+use prlx_trace::{BlockId, LoopId};
+
+/// Blocks of a function that is looked at.
+const MAX_BLOCKS: usize = 1 << 12;
+
+/// A function's flow.
+#[derive(Debug, Default)]
+pub(crate) struct Flow {
+    /// By block: its place in an order in which what comes first stands first.
+    pub order: Vec<u32>,
+    /// By block: those that can come after it in one trip, a bit each.
+    after: Vec<Vec<u64>>,
+    /// By block: loops around it, outermost first.
+    pub loops: Vec<Vec<LoopId>>,
+}
+
+/// Where a block's end leads.
+pub(crate) fn ways(end: &End) -> Vec<BlockId> {
+    match end {
+        End::Jump(to) => vec![*to],
+        End::Branch { taken, other, .. } => vec![*taken, *other],
+        End::Switch { targets, .. } => targets.clone(),
+        End::Return | End::Exit => Vec::new(),
+    }
+}
+
+impl Flow {
+    /// Looks at a function.
+    pub fn new(f: &Function) -> Flow {
+        let n = f.blocks.len();
+        if n == 0 || n > MAX_BLOCKS || f.loops.len() > MAX_BLOCKS {
+            return Flow::default();
+        }
+        let mut order = vec![u32::MAX; n];
+        let mut last = n as u32;
+        // Depth first, without recursion: a block, and how many of its ways have been taken.
+        let mut seen = vec![false; n];
+        let mut stack = vec![(0usize, 0usize)];
+        seen[0] = true;
+        while let Some((b, taken)) = stack.pop() {
+            let ways = ways(&f.blocks[b].end);
+            // What is written last comes last: its way is taken first.
+            match ways.len().checked_sub(taken + 1).and_then(|i| ways.get(i)) {
+                Some(to) => {
+                    stack.push((b, taken + 1));
+                    if let Some(s) = seen.get_mut(to.index()).filter(|s| !**s) {
+                        *s = true;
+                        stack.push((to.index(), 0));
+                    }
+                }
+                None => {
+                    last -= 1;
+                    order[b] = last;
+                }
+            }
+        }
+        let mut by_order: Vec<usize> = (0..n).collect();
+        by_order.sort_by_key(|b| std::cmp::Reverse(order[*b]));
+        let mut after = vec![vec![0u64; n.div_ceil(64)]; n];
+        for &b in &by_order {
+            for to in ways(&f.blocks[b].end) {
+                if to.index() < n && order[to.index()] > order[b] {
+                    let next = after[to.index()].clone();
+                    after[b].iter_mut().zip(next).for_each(|(x, y)| *x |= y);
+                    after[b][to.index() / 64] |= 1 << (to.index() % 64);
+                }
+            }
+        }
+        let loops: Vec<Vec<LoopId>> = f
+            .blocks
+            .iter()
+            .map(|b| {
+                let mut chain = Vec::new();
+                let mut at = b.in_loop;
+                while let Some(l) = at.filter(|_| chain.len() < f.loops.len()) {
+                    chain.push(l);
+                    at = f.loops.get(l.index()).and_then(|l| l.parent);
+                }
+                chain.reverse();
+                chain
+            })
+            .collect();
+        Flow { order, after, loops }
+    }
+    /// Whether `b` can come after `a` in one trip.
+    pub fn follows(&self, a: BlockId, b: BlockId) -> bool {
+        self.after.get(a.index()).and_then(|w| w.get(b.index() / 64)).is_some_and(|w| w >> (b.index() % 64) & 1 == 1)
+    }
+    /// Whether every trip of the block's innermost loop that comes to its end goes through it; outside of loops, every lane that
+    /// comes to the function's end.
+    pub fn always(&self, f: &Function, block: BlockId) -> bool {
+        let Some(around) = self.loops.get(block.index()) else { return false };
+        let of = around.last();
+        let head = of.map_or(BlockId(0), |l| f.loops[l.index()].header);
+        let inside = |b: BlockId| of.is_none_or(|l| self.loops.get(b.index()).is_some_and(|ls| ls.contains(l)));
+        let mut seen = BTreeSet::new();
+        let mut todo = vec![head];
+        while let Some(b) = todo.pop() {
+            if b == block || !inside(b) || !seen.insert(b) {
+                continue;
+            }
+            let next = f.blocks.get(b.index()).map(|b| ways(&b.end)).unwrap_or_default();
+            // Around the block, to the end.
+            if of.is_some() && next.contains(&head) || of.is_none() && next.is_empty() {
+                return false;
+            }
+            todo.extend(next);
+        }
+        true
+    }
+    /// The blocks that a way from `from` leads through before it comes to `until`.
+    pub fn region(f: &Function, from: BlockId, until: Option<BlockId>) -> BTreeSet<BlockId> {
+        let mut out = BTreeSet::new();
+        let mut todo = vec![from];
+        while let Some(b) = todo.pop() {
+            let Some(block) = f.blocks.get(b.index()).filter(|_| Some(b) != until) else { continue };
+            if out.insert(b) {
+                todo.extend(ways(&block.end));
+            }
+        }
+        out
+    }
+}

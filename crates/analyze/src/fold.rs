@@ -1,0 +1,447 @@
+//! Two builds of one source that do not have the same sites, brought to one form: a place in the source that one build has
+//! once and the other several times (unrolled, peeled, specialised) is one place again.
+//!
+//! Sites of the same place, class and operands are a *group*; its members are *copies*. Loops that hold the same groups are one
+//! loop of the source, a *family*: a main loop and what remains of it, or two versions of which one runs. How many copies
+//! one trip of a loop makes is its *factor*: one trip of a loop unrolled by four is four trips. What stands outside of its
+//! family's loops was peeled off them, and is trips too.
+//!
+//! Holds: a group is compared only if its copies add up in all loops of its family; what does not, and what has no partner, is left
+//! out, with a reason. Nothing of a loop is believed that its copies do not show.
+//!
+//! Misses: sites without source lines; code that was moved into or out of loops; decisions that became selects; calls that one build
+//! inlined.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use prlx_trace::kernel::{Module, Site, SiteClass};
+use prlx_trace::{BlockId, FuncId, LoopId, SiteId};
+
+use crate::copies::{Copy, Group, Pair, Places};
+use crate::diverge::decides;
+use crate::flow::Flow;
+use crate::meaning::{self, Meaning, Relation};
+use crate::pair::{Key, Names};
+use crate::report::WhyUncompared as Why;
+
+/// The numbers of families begin here, where no function's loops have theirs.
+pub(crate) const FAMILIES: u32 = 1 << 24;
+/// Copies of a group on one side, at most.
+const MAX_COPIES: usize = 1 << 10;
+
+/// What becomes of a site's visits.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Part {
+    In(Place),
+    Out(Why),
+}
+
+/// Where a copy stands in the source.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Place {
+    pub group: u32,
+    /// It holds where the group's first copy does not.
+    pub flip: bool,
+    /// Families around it, outermost first.
+    pub levels: Vec<Level>,
+}
+
+/// Which trip of a family a copy is in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Level {
+    pub family: u32,
+    /// Which part of the family on this side: a loop, or what was peeled off.
+    pub segment: u32,
+    /// That loop.
+    pub of: Option<LoopId>,
+    /// How many trips of the source one of it is.
+    pub factor: u32,
+    /// Which of them.
+    pub offset: u32,
+}
+
+/// One side.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Side {
+    pub names: Names,
+    pub sites: Vec<Part>,
+    /// By function and loop: a place in it, which tells where its trips are.
+    pub loops: BTreeMap<(FuncId, LoopId), Place>,
+    /// By function and block: copies that are in every trip of their family, and count them.
+    pub counts: BTreeMap<(FuncId, BlockId), Vec<Place>>,
+    /// By group: the factors of its segments, by level and segment.
+    pub factors: BTreeMap<u32, BTreeMap<(u32, u32), u32>>,
+    /// By family: this side's first loop of it.
+    pub families: BTreeMap<u32, LoopId>,
+    /// By family: the first name in it, which is its place in what is around it.
+    pub order: BTreeMap<u32, u32>,
+    /// Functions that the other side does not have.
+    pub alone: BTreeSet<FuncId>,
+    /// Functions that are not the same on the other side, site by site and loop by loop.
+    pub uneven: BTreeSet<FuncId>,
+}
+
+/// What the sites of both modules are put into groups by.
+pub(crate) struct Input<'a> {
+    pub modules: [&'a Module; 2],
+    pub keys: [&'a [Key]; 2],
+    /// B's sites that have one partner of A each, by whatever rule.
+    pub partners: &'a [Option<u32>],
+    pub names: [&'a Names; 2],
+    /// Whether a site's line has another text on the other side, by A's and B's site.
+    pub edited: &'a dyn Fn(usize, usize) -> bool,
+}
+
+/// A place, class and the types of what is compared or moved.
+type Shape = (u32, Vec<(u64, u32, String)>, SiteClass, String);
+
+fn shape(s: &Site, k: &Key, columns: bool) -> Option<Shape> {
+    let mut stack = k.1.clone();
+    if !columns {
+        stack.iter_mut().for_each(|p| p.1 = 0);
+    }
+    let types = match meaning::comparison(s) {
+        Some((_, ty)) => ty,
+        None => s.operands.iter().map(|o| o.ty.name()).collect::<Vec<_>>().join(" "),
+    };
+    (!stack.is_empty()).then_some((k.0, stack, k.2, types))
+}
+
+/// By side and site: its group.
+type GroupOf = [Vec<Option<u32>>; 2];
+
+/// By side and site, its group; and the groups' sites.
+fn groups(input: &Input<'_>) -> (GroupOf, Vec<[Vec<usize>; 2]>) {
+    let mut of = input.modules.map(|m| vec![None; m.sites.len()]);
+    let mut all: Vec<[Vec<usize>; 2]> = Vec::new();
+    for columns in [true, false] {
+        let mut by_shape: BTreeMap<Shape, [Vec<usize>; 2]> = BTreeMap::new();
+        for (side, of) in of.iter().enumerate() {
+            for (i, (s, k)) in input.modules[side].sites.iter().zip(input.keys[side]).enumerate() {
+                if let Some(shape) = shape(s, k, columns).filter(|_| of[i].is_none()) {
+                    by_shape.entry(shape).or_default()[side].push(i);
+                }
+            }
+        }
+        for sites in by_shape.into_values().filter(|s| s.iter().all(|s| !s.is_empty())) {
+            // As many in the same loops: one by one, whatever they are.
+            let depths =
+                [0, 1].map(|side| sites[side].iter().map(|i| depth(input.modules[side], *i)).collect::<Vec<_>>());
+            let parts = match depths[0] == depths[1] {
+                true => sites[0].iter().zip(&sites[1]).map(|(a, b)| [vec![*a], vec![*b]]).collect(),
+                false => vec![sites],
+            };
+            for sites in parts {
+                for side in 0..2 {
+                    sites[side].iter().for_each(|i| of[side][*i] = Some(all.len() as u32));
+                }
+                all.push(sites);
+            }
+        }
+    }
+    for (b, a) in input.partners.iter().enumerate() {
+        if let Some(a) = a.map(|a| a as usize)
+            && of[0].get(a).is_some_and(Option::is_none)
+            && of[1][b].is_none()
+        {
+            (of[0][a], of[1][b]) = (Some(all.len() as u32), Some(all.len() as u32));
+            all.push([vec![a], vec![b]]);
+        }
+    }
+    (of, all)
+}
+
+/// How many loops are around a site.
+fn depth(m: &Module, site: usize) -> usize {
+    let s = &m.sites[site];
+    let Some(f) = m.functions.get(s.function.index()) else { return 0 };
+    let innermost = f.blocks.get(s.block.index()).and_then(|b| b.in_loop);
+    let around = |l: &LoopId| f.loops.get(l.index()).and_then(|l| l.parent);
+    std::iter::successors(innermost, around).take(f.loops.len()).count()
+}
+
+/// Brings two modules to one form.
+pub(crate) fn plan(input: &Input<'_>) -> [Side; 2] {
+    let (of, all) = groups(input);
+    let mut sides = [0, 1].map(|side| Side {
+        names: input.names[side].clone(),
+        sites: vec![Part::Out(Why::Alone); input.modules[side].sites.len()],
+        ..Side::default()
+    });
+    let first = input.modules[0].sites.len() as u32;
+    sides[0].names.sites = (0..first).collect();
+    sides[1].names.sites = (0..input.modules[1].sites.len() as u32).map(|i| first + i).collect();
+    let mut by_function: BTreeMap<(FuncId, FuncId), Vec<usize>> = BTreeMap::new();
+    for (i, g) in all.iter().enumerate() {
+        let of = [0, 1].map(|side| input.modules[side].sites[g[side][0]].function);
+        by_function.entry((of[0], of[1])).or_default().push(i);
+    }
+    let mut base = FAMILIES;
+    let mut paired: [BTreeSet<FuncId>; 2] = Default::default();
+    for b in (0..input.modules[1].functions.len() as u32).map(FuncId) {
+        let a = FuncId(input.names[1].function(b));
+        if a.index() >= input.modules[0].functions.len() {
+            continue;
+        }
+        paired[0].insert(a);
+        paired[1].insert(b);
+        let mut pair = Pair::new(input.modules, [a, b], base);
+        base += pair.families.0.len() as u32;
+        let too_large = pair.flows.iter().any(|f| f.order.is_empty());
+        let here = by_function.remove(&(a, b)).unwrap_or_default();
+        let (here, left): (Vec<usize>, Vec<usize>) =
+            here.into_iter().partition(|i| !too_large && all[*i].iter().all(|s| s.len() <= MAX_COPIES));
+        for (side, sites) in left.iter().flat_map(|i| all[*i].iter().enumerate()) {
+            sites.iter().for_each(|s| sides[side].sites[*s] = Part::Out(Why::Copies));
+            if !too_large {
+                sides[side].uneven.insert([a, b][side]);
+            }
+        }
+        let mut groups: Vec<(u32, Group)> = here
+            .into_iter()
+            .map(|i| {
+                let g = &all[i];
+                let copies = [0, 1].map(|side| {
+                    let mut copies: Vec<Copy> = g[side].iter().map(|s| pair.copy(side, *s)).collect();
+                    copies.sort_by_key(|c| c.order);
+                    copies
+                });
+                (i as u32, Group { copies, families: Vec::new(), each: 1 })
+            })
+            .collect();
+        pair.unite(&groups);
+        pair.gather();
+        groups.iter_mut().for_each(|(_, g)| pair.measure(g));
+        pair.count_factors(&groups);
+        function(input, &of, &pair, &groups, &mut sides);
+    }
+    for (side, paired) in paired.iter().enumerate() {
+        let functions = 0..input.modules[side].functions.len() as u32;
+        sides[side].alone = functions.map(FuncId).filter(|f| !paired.contains(f)).collect();
+        let alone = sides[side].alone.clone();
+        sides[side].uneven.extend(alone);
+    }
+    sides
+}
+
+/// By family: the group that counts its trips; of several the first, but none that leaves it if there is another.
+type Counters = BTreeMap<u32, (bool, (u32, usize), u32)>;
+
+/// One pair of functions.
+fn function(input: &Input<'_>, of: &GroupOf, pair: &Pair<'_>, groups: &[(u32, Group)], sides: &mut [Side; 2]) {
+    let in_block = [0, 1].map(|side| meaning::in_blocks(pair.modules[side], pair.functions[side]));
+    let mut uneven = false;
+    for (id, g) in groups {
+        uneven |= g.copies.iter().any(|c| c.len() != 1);
+        let places = pair.add_up(g);
+        // What stands for each copy of a trip is A's first.
+        let mut names: BTreeMap<u32, u32> = BTreeMap::new();
+        for c in &g.copies[0] {
+            let place = places.iter().flat_map(|p| &p[0]).find(|p| p.0 == c.site);
+            if let Some(p) = place {
+                names.entry(p.1).or_insert(c.site as u32);
+            }
+        }
+        let places = places.filter(|p| g.leaves() || one_thing(pair, p, &names));
+        let flips = places.as_ref().map(|places| flips(input, of, &in_block, places, &names));
+        let (places, flips) = match (places, flips) {
+            (Some(places), Some(Some(flips))) => (places, flips),
+            (places, _) => {
+                let why = match places {
+                    Some(_) => Why::Opposite,
+                    None if g.leaves() && pair.loops_of(g) => Why::Stays,
+                    None => Why::Copies,
+                };
+                for (side, copies) in g.copies.iter().enumerate() {
+                    // What leaves no loop is nothing of what leaves one.
+                    let why = if why == Why::Stays && !g.leaves_in(side) { Why::Alone } else { why };
+                    copies.iter().for_each(|c| sides[side].sites[c.site] = Part::Out(why));
+                }
+                uneven = true;
+                continue;
+            }
+        };
+        for (side, (places, flips)) in places.into_iter().zip(flips).enumerate() {
+            let own = &mut sides[side];
+            for (site, sub, levels) in places {
+                let flip = flips.contains(&site);
+                uneven |= flip || levels.iter().any(|l| l.factor != 1 || l.of.is_none());
+                let factors = own.factors.entry(*id).or_default();
+                for (depth, l) in levels.iter().enumerate() {
+                    factors.insert((depth as u32, l.segment), l.factor);
+                }
+                let place = Place { group: *id, flip, levels };
+                own.names.sites[site] = names.get(&sub).copied().unwrap_or(own.names.sites[site]);
+                let name = own.names.sites[site];
+                for l in &place.levels {
+                    own.order.entry(l.family).and_modify(|n| *n = name.min(*n)).or_insert(name);
+                }
+                let loops = place.levels.iter().enumerate().filter_map(|(i, l)| Some((i, l.of?)));
+                for (i, l) in loops.collect::<Vec<_>>() {
+                    let part = Place { levels: place.levels[..=i].to_vec(), ..place.clone() };
+                    own.loops.entry((pair.functions[side], l)).or_insert(part);
+                    own.families.entry(place.levels[i].family).and_modify(|f| *f = (*f).min(l)).or_insert(l);
+                }
+                own.sites[site] = Part::In(place);
+            }
+        }
+    }
+    for side in 0..2 {
+        uneven |= between(pair, side, &in_block[side], &mut sides[side]);
+    }
+    // What one side has alone where a group stands may be more of it: a load of another width, say.
+    let mut alone = BTreeSet::new();
+    for (side, own) in sides.iter().enumerate() {
+        let here = own.sites.iter().enumerate().filter(|(_, p)| **p == Part::Out(Why::Alone));
+        alone.extend(here.map(|(i, _)| line(input, side, i)));
+    }
+    let doubtful = |g: &Group| alone.contains(&line(input, 0, g.copies[0][0].site));
+    for (_, g) in groups.iter().filter(|(_, g)| g.copies.iter().any(|c| c.len() > 1) && doubtful(g)) {
+        for (side, copies) in g.copies.iter().enumerate() {
+            copies.iter().for_each(|c| sides[side].sites[c.site] = Part::Out(Why::Copies));
+        }
+    }
+    let mut counters: Counters = BTreeMap::new();
+    for (id, g) in groups {
+        let compared = matches!(sides[0].sites[g.copies[0][0].site], Part::In(_)) && !doubtful(g);
+        if let Some(family) = g.families.last().filter(|_| compared && pair.in_every_trip(g)) {
+            let rank = (g.leaves(), g.copies[0][0].order, *id);
+            counters.entry(*family).and_modify(|r| *r = rank.min(*r)).or_insert(rank);
+        }
+    }
+    for (_, g) in groups.iter().filter(|(_, g)| g.families.last().is_none_or(|f| !counters.contains_key(f))) {
+        // A loop whose trips nothing counts: that it stays differs, or does not.
+        for (side, c) in (0..2).flat_map(|side| g.copies[side].iter().map(move |c| (side, c))) {
+            if sides[side].sites[c.site] == Part::Out(Why::Stays) {
+                sides[side].sites[c.site] = Part::Out(Why::Copies);
+            }
+        }
+    }
+    for (id, g) in groups.iter().filter(|(id, _)| counters.values().any(|c| c.2 == *id)) {
+        for (side, copies) in g.copies.iter().enumerate() {
+            let own = &mut sides[side];
+            for c in copies {
+                let Part::In(place) = &own.sites[c.site] else { continue };
+                // Of several copies in a trip, one counts.
+                if own.names.sites[c.site] == g.copies[0][0].site as u32 && place.group == *id {
+                    let place = place.clone();
+                    own.counts.entry((pair.functions[side], c.block)).or_default().push(place);
+                }
+            }
+        }
+    }
+    for side in 0..2 {
+        let loops = pair.modules[side].functions[pair.functions[side].index()].loops.len() as u32;
+        let families: BTreeSet<u32> = (0..loops).map(|l| pair.family(side, LoopId(l))).collect();
+        uneven |= families.len() != loops as usize;
+    }
+    for (side, own) in sides.iter_mut().enumerate() {
+        leaving(pair, side, &counters, own);
+        several_ways(pair, side, own);
+    }
+    if uneven {
+        for (side, own) in sides.iter_mut().enumerate() {
+            own.uneven.insert(pair.functions[side]);
+        }
+    }
+}
+
+/// Whether nothing says that copies are of other things; what has one partner is what it is.
+fn one_thing(pair: &Pair<'_>, places: &[Places; 2], names: &BTreeMap<u32, u32>) -> bool {
+    let meaning = |side: usize, site: usize| meaning::of(pair.modules[side], site, &[], &[]);
+    let alike = |side: usize, site: usize, sub: u32| {
+        names.get(&sub).is_some_and(|first| !meaning::apart(&meaning(0, *first as usize), &meaning(side, site)))
+    };
+    places.iter().all(|p| p.len() == 1)
+        || places.iter().enumerate().all(|(side, p)| p.iter().all(|(site, sub, _)| alike(side, *site, *sub)))
+}
+
+/// By side: the copies that hold where A's first does not. `None` if that is not sure of one.
+fn flips(
+    input: &Input<'_>,
+    of: &GroupOf,
+    in_block: &[Vec<Vec<u32>>; 2],
+    places: &[Places; 2],
+    names: &BTreeMap<u32, u32>,
+) -> Option<[BTreeSet<usize>; 2]> {
+    let first = *names.values().next()? as usize;
+    if !decides(input.modules[0], SiteId(first as u32)) || input.modules[0].sites[first].class == SiteClass::Switch {
+        return Some(Default::default());
+    }
+    let meaning = |side: usize, site: usize| meaning::of(input.modules[side], site, &of[side], &in_block[side]);
+    let ours: BTreeMap<u32, Meaning> = names.iter().map(|(sub, s)| (*sub, meaning(0, *s as usize))).collect();
+    let mut out: [BTreeSet<usize>; 2] = Default::default();
+    let alone = places.iter().all(|c| c.len() == 1);
+    for side in 0..2 {
+        for (site, sub, _) in &places[side] {
+            let edited = side == 1 && (input.edited)(*names.get(sub)? as usize, *site);
+            match meaning::relate(ours.get(sub)?, &meaning(side, *site), edited) {
+                Relation::Same => {}
+                Relation::Opposite => drop(out[side].insert(*site)),
+                Relation::Taken if alone => {}
+                Relation::Taken | Relation::Unknown => return None,
+            }
+        }
+    }
+    Some(out)
+}
+
+/// By how many trips a loop made one can tell a single decision to leave it. Of several that are left out, one could be taken for
+/// another.
+fn several_ways(pair: &Pair<'_>, side: usize, own: &mut Side) {
+    let mut out: BTreeMap<LoopId, Vec<usize>> = BTreeMap::new();
+    let f = pair.functions[side];
+    for (i, s) in pair.modules[side].sites.iter().enumerate().filter(|(_, s)| s.function == f) {
+        if own.sites[i] == Part::Out(Why::Stays) && decides(pair.modules[side], SiteId(i as u32)) && s.function == f {
+            pair.copy(side, i).leaves.into_iter().for_each(|l| out.entry(l).or_default().push(i));
+        }
+    }
+    for i in out.into_values().filter(|sites| sites.len() > 1).flatten() {
+        own.sites[i] = Part::Out(Why::Copies);
+    }
+}
+
+/// Function, line and class (one for all decisions) of a site.
+fn line(input: &Input<'_>, side: usize, site: usize) -> (u32, Option<u64>, SiteClass) {
+    let k = &input.keys[side][site];
+    let class = if decides(input.modules[side], SiteId(site as u32)) { SiteClass::Branch } else { k.2 };
+    (k.0, k.1.first().map(|p| p.0), class)
+}
+
+/// Finds decisions of one side alone to leave loops whose trips are counted.
+fn leaving(pair: &Pair<'_>, side: usize, counters: &Counters, own: &mut Side) {
+    let f = pair.functions[side];
+    for (i, _) in pair.modules[side].sites.iter().enumerate().filter(|(_, s)| s.function == f) {
+        let leaves = |l| counters.contains_key(&pair.family(side, l));
+        if own.sites[i] == Part::Out(Why::Alone) && pair.copy(side, i).leaves.is_some_and(leaves) {
+            own.sites[i] = Part::Out(Why::Stays);
+        }
+    }
+}
+
+/// Finds the branches of one side that choose between copies. Says whether the side has sites alone.
+fn between(pair: &Pair<'_>, side: usize, in_block: &[Vec<u32>], own: &mut Side) -> bool {
+    let (m, id) = (pair.modules[side], pair.functions[side]);
+    let f = &m.functions[id.index()];
+    let mut alone = false;
+    for (i, s) in m.sites.iter().enumerate().filter(|(_, s)| s.function == id) {
+        if own.sites[i] != Part::Out(Why::Alone) {
+            continue;
+        }
+        alone = true;
+        let Some(ways) = meaning::branch(m, i) else { continue };
+        let until = f.blocks.get(s.block.index()).and_then(|b| b.ipdom);
+        let copied = |site: &u32| match &own.sites[*site as usize] {
+            Part::In(place) => own.factors.get(&place.group).is_some_and(|f| f.len() > place.levels.len()),
+            Part::Out(_) => false,
+        };
+        let shows = |way: &BlockId| {
+            let blocks = Flow::region(f, *way, until);
+            blocks.is_empty() || blocks.iter().flat_map(|b| &in_block[b.index()]).any(copied)
+        };
+        if ways.iter().all(shows) && ways[0] != ways[1] {
+            own.sites[i] = Part::Out(Why::Between);
+        }
+    }
+    alone
+}

@@ -1,0 +1,68 @@
+//! All analyses of a timeline, one after the other.
+
+use super::causes::{Cause, Seen, causes};
+use super::overlap::{Overlap, overlaps};
+use super::path::{OnPath, path};
+use super::pipeline::{Loop, Stage, loops, stages};
+use super::regions::{Times, times};
+use super::tail::{Tail, tails};
+use super::waits::{Wait, summary, waits};
+use super::{Timeline, Track};
+
+/// What a timeline says of its kernel. Times are picoseconds.
+#[derive(Clone, PartialEq, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Analysis {
+    /// From the first to the last moment.
+    pub time: u64,
+    /// Tracks.
+    pub tracks: u64,
+    /// Spans of all tracks.
+    pub spans: u64,
+    /// Moments of all tracks.
+    pub moments: u64,
+    /// Records that are not there.
+    pub lost: u64,
+    /// What holds it up, the heaviest first.
+    pub causes: Vec<Cause>,
+    /// How long regions take.
+    pub regions: Vec<Times>,
+    /// Who waits, and for whom.
+    pub waits: Vec<Wait>,
+    /// Waits stage by stage.
+    pub stages: Vec<Stage>,
+    /// Each role's loop.
+    pub loops: Vec<Loop>,
+    /// What runs beside what.
+    pub overlaps: Vec<Overlap>,
+    /// The critical path.
+    pub path: Vec<OnPath>,
+    /// How evenly launches fill the device.
+    pub tails: Vec<Tail>,
+}
+
+/// Analyses a timeline.
+pub fn analyze(timeline: &Timeline) -> Analysis {
+    let late = waits(timeline);
+    let (regions, waits) = (times(timeline), summary(timeline, &late));
+    let (stages, loops) = (stages(timeline, &late, &waits), loops(timeline));
+    let (overlaps, path, tails) = (overlaps(timeline), path(timeline, &late), tails(timeline));
+    let seen = Seen { timeline, waits: &waits, loops: &loops, overlaps: &overlaps, path: &path, tails: &tails };
+    let causes = causes(&seen);
+    let sum = |of: fn(&Track) -> u64| timeline.tracks.iter().map(of).sum();
+    Analysis {
+        time: timeline.end(),
+        tracks: timeline.tracks.len() as u64,
+        spans: sum(|t| t.spans.len() as u64),
+        moments: sum(|t| t.moments.len() as u64),
+        lost: sum(|t| t.lost),
+        causes,
+        regions,
+        waits,
+        stages,
+        loops,
+        overlaps,
+        path,
+        tails,
+    }
+}

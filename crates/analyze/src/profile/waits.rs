@@ -1,0 +1,278 @@
+//! Waits, and who was late: of each wait the last that arrived at what it waits for.
+//!
+//! A wait is a span at a barrier or an mbarrier, or of a region of the source whose name begins with `wait`; its first word says at what.
+//! To arrive is a moment that says so, the issue of asynchronous work whose first word is the same, or, at a barrier of the CTA, to begin to wait
+//! there. The last that arrived before a wait ends made it end: what lies before that is lateness, what comes after is the way of
+//! the news (of a copy: its flight).
+//!
+//! Holds: late and after add up to no more than the wait. Misses: arrivals from other CTAs of a cluster.
+
+use std::collections::{BTreeMap, HashMap};
+
+use prlx_trace::mark::Via;
+
+use super::{Role, Span, Timeline, Track};
+
+/// Spans that are looked at, to say what a track was doing.
+const BACK: usize = 64;
+
+/// What a wait waited for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Late {
+    /// The track of the last that arrived.
+    pub track: usize,
+    /// When it did.
+    pub at: u64,
+    /// Asynchronous work that it issued: which of its spans.
+    pub work: Option<u32>,
+}
+
+/// All waits, by track and span.
+pub(super) type Waits = HashMap<(usize, u32), Option<Late>>;
+
+/// The waits of a role in a region, together.
+#[derive(Clone, PartialEq, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Wait {
+    /// The region.
+    pub name: String,
+    /// Which of [`Timeline::regions`].
+    pub region: u32,
+    /// Who waits.
+    pub role: String,
+    /// How often.
+    pub count: u64,
+    /// Picoseconds.
+    pub total: u64,
+    /// The part of that before the last had arrived.
+    pub late: u64,
+    /// The part after it: the way of the news, or a copy's flight.
+    pub after: u64,
+    /// What kind of wait it is.
+    pub side: Side,
+    /// Who was late; the worst first.
+    pub by: Vec<Blame>,
+    /// The share of the waiting tracks' time.
+    pub share: f64,
+}
+
+/// Which end of a pipeline waits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
+pub enum Side {
+    /// A consumer, for data.
+    Starved,
+    /// A producer, for room.
+    Blocked,
+    /// All of a barrier, for one another.
+    Barrier,
+    /// Not known.
+    #[default]
+    Other,
+}
+
+/// Somebody others waited for.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Blame {
+    /// Who.
+    pub role: String,
+    /// What it did before it arrived; empty if that is not known.
+    pub region: String,
+    /// How often it was the last.
+    pub count: u64,
+    /// Picoseconds that it was waited for.
+    pub late: u64,
+    /// The worst of these waits: picoseconds, the CTA, and the trip of what it did.
+    pub worst: (u64, u64, u32),
+}
+
+/// Whether spans of a region are waits.
+pub(super) fn is_wait(timeline: &Timeline, region: u32) -> bool {
+    timeline.regions.get(region as usize).is_some_and(|r| match r.via {
+        Via::Barrier | Via::Mbarrier => true,
+        Via::Source => r.name.get(..4).is_some_and(|w| w.eq_ignore_ascii_case("wait")),
+        _ => false,
+    })
+}
+
+/// Somebody arrives: when, who, by which asynchronous work.
+type Arrival = (u64, usize, Option<u32>);
+
+/// A launch, a CTA, and what is arrived at.
+type Place = (usize, u64, u32);
+
+/// A barrier of a CTA: when each track said that it arrives, when it began to wait, and all waits.
+#[derive(Default)]
+struct Barrier {
+    told: BTreeMap<usize, Vec<u64>>,
+    begun: BTreeMap<usize, Vec<u64>>,
+    waits: Vec<(usize, u32)>,
+}
+
+/// Who was late, for all waits.
+pub(super) fn waits(timeline: &Timeline) -> Waits {
+    let wait: Vec<bool> = (0..timeline.regions.len()).map(|r| is_wait(timeline, r as u32)).collect();
+    let via = |region: u32| timeline.regions.get(region as usize).map_or(Via::Source, |r| r.via);
+    let mut arrivals: HashMap<Place, Vec<Arrival>> = HashMap::new();
+    let mut barriers: BTreeMap<Place, Barrier> = BTreeMap::new();
+    for (i, t) in timeline.tracks.iter().enumerate() {
+        let key = |word: u32| (t.launch, t.cta, word);
+        for m in t.moments.iter().filter(|m| m.arrival) {
+            match via(m.region) {
+                Via::Barrier => barriers.entry(key(m.payload[0])).or_default().told.entry(i).or_default().push(m.at),
+                _ => arrivals.entry(key(m.payload[0])).or_default().push((m.at, i, None)),
+            }
+        }
+        for (n, s) in (0u32..).zip(&t.spans) {
+            if s.asynchronous && matches!(via(s.region), Via::Tma | Via::Source) {
+                arrivals.entry(key(s.payload[0])).or_default().push((s.begin, i, Some(n)));
+            } else if !s.asynchronous && via(s.region) == Via::Barrier {
+                let of = barriers.entry(key(s.payload[0])).or_default();
+                of.begun.entry(i).or_default().push(s.begin);
+                of.waits.push((i, n));
+            }
+        }
+    }
+    arrivals.values_mut().for_each(|a| a.sort_unstable());
+    let mut out = Waits::new();
+    for (i, t) in timeline.tracks.iter().enumerate() {
+        for (n, s) in (0u32..).zip(&t.spans).filter(|(_, s)| !s.asynchronous && wait[s.region as usize]) {
+            if via(s.region) == Via::Barrier {
+                continue;
+            }
+            let late = arrivals.get(&(t.launch, t.cta, s.payload[0])).and_then(|all| {
+                // Who waits has not arrived by waiting.
+                let before = all.partition_point(|a| a.0 <= s.end);
+                all[..before].iter().rev().find(|a| a.1 != i)
+            });
+            out.insert((i, n), late.map(|&(at, track, work)| Late { track, at, work }));
+        }
+    }
+    for mut barrier in barriers.into_values() {
+        // Who arrives and does not wait is told of by moments alone; where there are none, to wait is to arrive.
+        let visits = if barrier.told.is_empty() { &barrier.begun } else { &barrier.told };
+        let most = visits.values().map(Vec::len).max().unwrap_or(0);
+        let same = visits.values().all(|v| v.len() == most) && barrier.begun.values().all(|v| v.len() == most);
+        let mut trips: HashMap<usize, usize> = HashMap::new();
+        for (me, span) in std::mem::take(&mut barrier.waits) {
+            let end = timeline.tracks[me].spans[span as usize].end;
+            let next = trips.entry(me).or_default();
+            let trip = std::mem::replace(next, *next + 1);
+            // Where all come as often, the n-th visits are one; else those that began before this ended.
+            let last = visits.iter().filter_map(|(track, v)| {
+                let before = v.partition_point(|at| *at <= end);
+                let at = if same { v.get(trip) } else { v[..before].last() }?;
+                Some((*at, *track))
+            });
+            let last = last.max().filter(|(at, track)| *track != me && *at <= end);
+            out.insert((me, span), last.map(|(at, track)| Late { track, at, work: None }));
+        }
+    }
+    out
+}
+
+/// From who was late to who waited: track and picosecond of each.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct Arrow {
+    /// Who arrived last, and when.
+    pub from: (usize, u64),
+    /// Whose wait ended, and when.
+    pub to: (usize, u64),
+}
+
+/// The arrows of all waits that began before the last arrived.
+pub fn arrows(timeline: &Timeline) -> Vec<Arrow> {
+    let arrow = |((track, span), late): ((usize, u32), Option<Late>)| {
+        let (s, late) = (&timeline.tracks[track].spans[span as usize], late?);
+        (late.at > s.begin).then_some(Arrow { from: (late.track, late.at), to: (track, s.end) })
+    };
+    let mut all: Vec<Arrow> = waits(timeline).into_iter().filter_map(arrow).collect();
+    all.sort_unstable_by_key(|a| (a.to, a.from));
+    all
+}
+
+/// What a track did as it arrived: the innermost region around that time, or the last one before it; no wait.
+pub(super) fn doing<'a>(timeline: &Timeline, track: &'a Track, at: u64) -> Option<&'a Span> {
+    let end = track.spans.partition_point(|s| s.begin <= at);
+    let mut before: Option<&Span> = None;
+    for span in track.spans[..end].iter().rev().take(BACK) {
+        if span.asynchronous || is_wait(timeline, span.region) || span.begin == at && span.end > at {
+            continue;
+        }
+        if span.end >= at {
+            return Some(span);
+        }
+        before = before.filter(|b| b.end >= span.end).or(Some(span));
+    }
+    before
+}
+
+/// The waits, by region and role.
+pub(super) fn summary(timeline: &Timeline, waits: &Waits) -> Vec<Wait> {
+    let mut rows: BTreeMap<(u32, Role), Wait> = BTreeMap::new();
+    let mut blames: HashMap<(u32, Role, Role, Option<u32>), Blame> = HashMap::new();
+    let mut flights: BTreeMap<(u32, Role), [u64; 2]> = BTreeMap::new();
+    let name = |region: u32| timeline.regions.get(region as usize).map(|r| r.name.clone()).unwrap_or_default();
+    let mut lives: HashMap<Role, u64> = HashMap::new();
+    let mut issues: HashMap<Role, bool> = HashMap::new();
+    for t in &timeline.tracks {
+        *lives.entry(t.role()).or_default() += t.range().map_or(0, |[a, b]| b - a);
+        *issues.entry(t.role()).or_default() |= t.spans.iter().any(|s| s.asynchronous && !s.open[0]);
+    }
+    for ((track, span), late) in waits {
+        let t = &timeline.tracks[*track];
+        let s = &t.spans[*span as usize];
+        let row = rows.entry((s.region, t.role())).or_default();
+        row.count += 1;
+        row.total += s.time();
+        let Some(late) = late else { continue };
+        let side = flights.entry((s.region, t.role())).or_default();
+        side[usize::from(late.work.is_some())] += 1;
+        let at = late.at.max(s.begin);
+        if late.at > s.begin {
+            row.after += s.end - at;
+            row.late += at - s.begin;
+            let of = &timeline.tracks[late.track];
+            let did = doing(timeline, of, late.at);
+            let blame = blames.entry((s.region, t.role(), of.role(), did.map(|d| d.region))).or_default();
+            blame.count += 1;
+            blame.late += at - s.begin;
+            let worst = (at - s.begin, t.cta, did.map_or(0, |d| d.trip));
+            if worst.0 > blame.worst.0 || worst.0 == blame.worst.0 && worst < blame.worst {
+                blame.worst = worst;
+            }
+        }
+    }
+    for ((region, role, by, did), blame) in blames {
+        if let Some(row) = rows.get_mut(&(region, role)) {
+            row.by.push(Blame { role: by.to_string(), region: did.map(name).unwrap_or_default(), ..blame });
+        }
+    }
+    let mut out: Vec<Wait> = rows
+        .into_iter()
+        .map(|((region, role), mut row)| {
+            row.by.sort_by(|a, b| (b.late, &a.role, &a.region).cmp(&(a.late, &b.role, &b.region)));
+            let called = name(region);
+            let [told, flown] = flights.get(&(region, role)).copied().unwrap_or_default();
+            let lower = called.to_ascii_lowercase();
+            let side = if lower.contains("full") || lower.contains("data") {
+                Side::Starved
+            } else if lower.contains("empty") || lower.contains("free") || lower.contains("room") {
+                Side::Blocked
+            } else if timeline.regions.get(region as usize).is_some_and(|r| r.via == Via::Barrier) {
+                Side::Barrier
+            } else if flown > told {
+                Side::Starved
+            } else if told > 0 && issues.get(&role).copied().unwrap_or(false) {
+                Side::Blocked
+            } else {
+                Side::Other
+            };
+            let share = row.total as f64 / lives.get(&role).copied().unwrap_or(0).max(1) as f64;
+            Wait { name: called, region, role: role.to_string(), side, share, ..row }
+        })
+        .collect();
+    out.sort_by(|a, b| (b.total, a.region, &a.role).cmp(&(a.total, b.region, &b.role)));
+    out
+}

@@ -1,0 +1,383 @@
+//! Two builds of one toy source: what is the same execution is the same, and what differs is found where the source has it.
+
+mod build;
+
+use build::{Choose, Hashed, Lived, S, live, module, stream, trace};
+use prlx_analyze::report::{Finding, Report, WhyUncompared};
+use prlx_analyze::{DiffOptions, Kind, Verdict, diff};
+use prlx_trace::kernel::*;
+use prlx_trace::launch::*;
+use prlx_trace::{SiteId, Streams, Trace, WarpId};
+
+/// What the source does: by line, and by the trips of the loops around it, outermost first. Two builds that ask the same get the
+/// same answer, whatever their sites and loops are.
+struct Source<'a> {
+    hashed: Hashed,
+    /// By site: its line.
+    lines: &'a [u32],
+    /// The source's trips, of a site and the trips of the build's own loops.
+    trips: &'a dyn Fn(u32, &[u64]) -> Vec<u64>,
+    /// How many trips each of the build's loops makes, by the site of its decision and the trips around it.
+    shape: &'a dyn Fn(u32, &[u64]) -> u64,
+}
+
+impl Choose for Source<'_> {
+    fn decide(&mut self, site: SiteId, trips: &[u64]) -> bool {
+        let line = self.lines[site.index()];
+        self.hashed.decide(SiteId(line), &(self.trips)(site.0, trips))
+    }
+    fn trips(&mut self, site: SiteId, trips: &[u64]) -> Vec<u64> {
+        (0..(self.shape)(site.0, trips)).collect()
+    }
+}
+
+/// One build: its code, and the source's line of each site.
+struct Build {
+    code: Vec<Vec<S>>,
+    lines: Vec<u32>,
+}
+
+impl Build {
+    fn new(code: Vec<S>, lines: &[u32]) -> Build {
+        Build { code: vec![code], lines: lines.to_vec() }
+    }
+    fn module(&self) -> Module {
+        let mut m = module(&self.code);
+        assert_eq!(m.sites.len(), self.lines.len());
+        m.locs.iter_mut().zip(&self.lines).for_each(|(l, n)| l.line = *n);
+        m.files[0].text = None;
+        for i in 0..m.sites.len() {
+            let same = |j: &usize| self.lines[*j] == self.lines[i] && m.sites[*j].class == m.sites[i].class;
+            m.sites[i].nth = (0..i).filter(same).count() as u32;
+        }
+        m
+    }
+    /// A recording of one warp, whose lanes do what the source does but for `edit`.
+    fn run(
+        &self,
+        trips: &dyn Fn(u32, &[u64]) -> Vec<u64>,
+        shape: &dyn Fn(u32, &[u64]) -> u64,
+        edit: impl Fn(u64, &mut Hashed),
+    ) -> Trace {
+        let lanes: Vec<Lived> = (0..32)
+            .map(|l| {
+                let mut hashed = Hashed::new(l, &[]);
+                edit(l, &mut hashed);
+                live(&self.code, l, &mut Source { hashed, lines: &self.lines, trips, shape })
+            })
+            .collect();
+        trace(self.module(), vec![stream(0, &lanes)])
+    }
+}
+
+fn compare(a: &Trace, b: &Trace) -> Report {
+    diff(a, b, &DiffOptions::default()).unwrap()
+}
+
+fn findings(r: &Report) -> &[Finding] {
+    &r.launches[0].findings
+}
+
+/// `for … { if (line 1) select (line 2) }` (line 3), store (line 4).
+fn body() -> S {
+    S::If(vec![S::Select], vec![])
+}
+
+fn rolled() -> Build {
+    Build::new(vec![S::Loop(vec![body()]), S::Store], &[1, 2, 3, 4])
+}
+
+fn unrolled() -> Build {
+    let code = vec![S::Loop(vec![body(), body(), body(), body()]), S::Loop(vec![body()]), S::Store];
+    Build::new(code, &[1, 2, 1, 2, 1, 2, 1, 2, 3, 1, 2, 3, 4])
+}
+
+fn run_rolled(n: u64, edit: impl Fn(u64, &mut Hashed)) -> Trace {
+    rolled().run(&|_, t| t.to_vec(), &|_, _| n, edit)
+}
+
+/// Three trips of four, then what remains of `n`.
+fn run_unrolled(n: u64, edit: impl Fn(u64, &mut Hashed)) -> Trace {
+    let trips = |site: u32, t: &[u64]| match (site, t) {
+        (0..=7, [t]) => vec![t * 4 + u64::from(site / 2)],
+        (9 | 10, [t]) => vec![12 + t],
+        _ => t.to_vec(),
+    };
+    unrolled().run(&trips, &|site, _| if site == 8 { 3 } else { n - 12 }, edit)
+}
+
+#[test]
+fn an_unrolled_loop_is_the_same_loop() {
+    let (a, b) = (run_rolled(14, |_, _| {}), run_unrolled(14, |_, _| {}));
+    for (a, b) in [(&a, &b), (&b, &a)] {
+        let r = compare(a, b);
+        assert_eq!((r.verdict, findings(&r)), (Verdict::Same, &[][..]), "{:?}", r.launches[0].gaps);
+        assert_eq!(r.launches[0].coverage.lanes.compared, 32);
+        let stays = |side| r.launches[0].uncompared.iter().any(|u| u.side == side && u.why == WhyUncompared::Stays);
+        assert!(stays(0) && stays(1), "{:?}", r.launches[0].uncompared);
+    }
+}
+
+#[test]
+fn a_difference_is_in_the_trip_of_the_source() {
+    // The seventh trip is the third copy of the second trip; the fourteenth is the second trip of the rest.
+    for trip in [6, 13] {
+        let flip = |l: u64, h: &mut Hashed| {
+            if l == 5 {
+                h.flips.push((SiteId(1), vec![trip]));
+            }
+        };
+        let a = run_rolled(14, |_, _| {});
+        let (a, b) = (a, run_unrolled(14, flip));
+        for (a, b) in [(&a, &b), (&b, &a)] {
+            let r = compare(a, b);
+            let [f] = findings(&r) else { panic!("{:#?}", findings(&r)) };
+            assert_eq!((r.verdict, f.kind, f.lane, f.lanes_total), (Verdict::Differs, Kind::Branch, 5, 1));
+            assert_eq!((f.trips.len(), f.trips[0].trip, f.trips[0].trips), (1, [trip; 2], [14; 2]));
+            assert_eq!(f.location().map(|l| l.line), Some(1));
+            assert_eq!(f.follows[0] + f.follows[1], 1, "the select on one side follows");
+        }
+    }
+}
+
+#[test]
+fn another_number_of_trips_is_found() {
+    let (a, b) = (run_rolled(14, |_, _| {}), run_unrolled(15, |_, _| {}));
+    for (a, b, extra) in [(&a, &b, [0, 1]), (&b, &a, [1, 0])] {
+        let r = compare(a, b);
+        let [f] = findings(&r) else { panic!("{:#?}", findings(&r)) };
+        assert_eq!((f.kind, f.extra_trips, f.lanes_total), (Kind::ExtraEvents, extra, 32));
+    }
+}
+
+#[test]
+fn a_loop_that_was_unrolled_whole() {
+    let code: Vec<S> = (0..5).map(|_| body()).chain([S::Store]).collect();
+    let b = Build::new(code, &[1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 4]);
+    let run = |edit: &dyn Fn(u64, &mut Hashed)| b.run(&|site, _| vec![u64::from(site / 2)], &|_, _| 0, edit);
+    let (a, b) = (run_rolled(5, |_, _| {}), run(&|_, _| {}));
+    for (a, b) in [(&a, &b), (&b, &a)] {
+        let r = compare(a, b);
+        assert_eq!((r.verdict, findings(&r)), (Verdict::Same, &[][..]), "{:?}", r.launches[0].gaps);
+    }
+    let flipped = run(&|l, h| {
+        if l == 3 {
+            h.flips.push((SiteId(1), vec![2]));
+        }
+    });
+    let r = compare(&a, &flipped);
+    let [f] = findings(&r) else { panic!("{:#?}", findings(&r)) };
+    assert_eq!((f.kind, f.lane, f.trips[0].trip), (Kind::Branch, 3, [2, 2]));
+    // A trip more than there are copies.
+    let r = compare(&run_rolled(6, |_, _| {}), &b);
+    let [f] = findings(&r) else { panic!("{:#?}", findings(&r)) };
+    assert_eq!((f.kind, f.extra_trips), (Kind::ExtraEvents, [1, 0]));
+}
+
+#[test]
+fn loops_in_unrolled_loops() {
+    // for (line 5) { if (line 1) select (line 2); for (line 4) if (line 3) … }
+    let inner = || S::Loop(vec![S::If(vec![], vec![])]);
+    let a = Build::new(vec![S::Loop(vec![body(), inner()])], &[1, 2, 3, 4, 5]);
+    let two = vec![S::Loop(vec![body(), inner(), body(), inner()])];
+    let b = Build::new(two, &[1, 2, 3, 4, 1, 2, 3, 4, 5]);
+    let shape_a = |site: u32, t: &[u64]| if site == 4 { 6 } else { 2 + t[0] % 3 };
+    let trips_b = |site: u32, t: &[u64]| {
+        let mut t = t.to_vec();
+        t[0] = t[0] * 2 + u64::from(site >= 4);
+        t
+    };
+    let shape_b = |site: u32, t: &[u64]| match site {
+        8 => 3,
+        _ => 2 + (t[0] * 2 + u64::from(site == 7)) % 3,
+    };
+    let ra = a.run(&|_, t| t.to_vec(), &shape_a, |_, _| {});
+    let rb = b.run(&trips_b, &shape_b, |_, _| {});
+    for (a, b) in [(&ra, &rb), (&rb, &ra)] {
+        let r = compare(a, b);
+        assert_eq!((r.verdict, findings(&r)), (Verdict::Same, &[][..]), "{:?}", r.launches[0].gaps);
+    }
+    let flipped = b.run(&trips_b, &shape_b, |l, h| {
+        if l == 9 {
+            h.flips.push((SiteId(3), vec![3, 1]));
+        }
+    });
+    let r = compare(&ra, &flipped);
+    let [f] = findings(&r) else { panic!("{:#?}", findings(&r)) };
+    assert_eq!((f.kind, f.lane), (Kind::Branch, 9));
+    assert_eq!(f.trips.iter().map(|t| t.trip).collect::<Vec<_>>(), [[3, 3], [1, 1]]);
+}
+
+#[test]
+fn code_that_one_build_has_alone_is_listed() {
+    let a = Build::new(vec![S::Loop(vec![body()]), S::Store], &[1, 2, 3, 4]);
+    let b = Build::new(vec![S::Loop(vec![body(), S::Select]), S::Store], &[1, 2, 9, 3, 4]);
+    let plain = |_: u32, t: &[u64]| t.to_vec();
+    let ra = a.run(&plain, &|_, _| 6, |_, _| {});
+    let rb = b.run(&plain, &|_, _| 6, |_, _| {});
+    for (a, b, side) in [(&ra, &rb, 1), (&rb, &ra, 0)] {
+        let r = compare(a, b);
+        assert_eq!((r.verdict, findings(&r)), (Verdict::Unknown, &[][..]));
+        let l = &r.launches[0];
+        let [u] = &l.uncompared[..] else { panic!("{:?}", l.uncompared) };
+        assert_eq!((u.side, u.why, u.sites, u.visits, u.hides), (side, WhyUncompared::Alone, 1, 6 * 32, true));
+        assert_eq!(u.site.location.as_ref().map(|l| l.line), Some(9));
+        assert_eq!(l.coverage.sites.each_ref().map(|s| s.unmatched), [1 - u64::from(side), u64::from(side)]);
+        assert!(
+            l.gaps.iter().any(|g| g.contains(["only A has ran", "only B has ran"][usize::from(side)])),
+            "{:?}",
+            l.gaps
+        );
+    }
+    // What both have is compared still.
+    let flipped = b.run(&plain, &|_, _| 6, |l, h| {
+        if l == 7 {
+            h.flips.push((SiteId(1), vec![4]));
+        }
+    });
+    let r = compare(&ra, &flipped);
+    let [f] = findings(&r) else { panic!("{:#?}", findings(&r)) };
+    assert_eq!((r.verdict, f.kind, f.lane, f.trips[0].trip), (Verdict::Differs, Kind::Branch, 7, [4, 4]));
+}
+
+#[test]
+fn code_that_never_ran_hides_nothing() {
+    // B has a select in a way that no lane takes.
+    let a = Build::new(vec![S::If(vec![S::Store], vec![]), S::Store], &[1, 2, 4]);
+    let b = Build::new(vec![S::If(vec![S::Store, S::Select], vec![]), S::Store], &[1, 2, 3, 4]);
+    let never = |l: u64, h: &mut Hashed| {
+        let mut at = Hashed::new(l, &[]);
+        if at.decide(SiteId(1), &[]) {
+            h.flips.push((SiteId(1), vec![]));
+        }
+    };
+    let plain = |_: u32, t: &[u64]| t.to_vec();
+    let r = compare(&a.run(&plain, &|_, _| 0, never), &b.run(&plain, &|_, _| 0, never));
+    assert_eq!((r.verdict, findings(&r)), (Verdict::Same, &[][..]), "{:?}", r.launches[0].gaps);
+    let [u] = &r.launches[0].uncompared[..] else { panic!("{:?}", r.launches[0].uncompared) };
+    assert_eq!((u.visits, u.hides), (0, false));
+}
+
+/// A build whose decision at line 1 is the opposite one: what it steers stands on the other way.
+fn turned(proved: bool, edit: impl Fn(u64, &mut Hashed)) -> Trace {
+    let way = if proved { vec![S::Select] } else { vec![] };
+    let lines: &[u32] = if proved { &[1, 2, 3, 4] } else { &[1, 3, 4] };
+    let b = Build::new(vec![S::Loop(vec![S::If(vec![], way)]), S::Store], lines);
+    let mut t = b.run(&|_, t| t.to_vec(), &|_, _| 6, |l, h| {
+        // Whatever the source's decision is, the build's is not.
+        h.flips.extend((0..6).map(|t| (SiteId(1), vec![t])));
+        edit(l, h);
+    });
+    t.modules[0].sites[0].text = "setp.ge.s32 %p0, %r1, %r2;".into();
+    t
+}
+
+#[test]
+fn an_opposite_comparison_is_the_same_decision() {
+    let a = rolled().run(&|_, t| t.to_vec(), &|_, _| 6, |_, _| {});
+    let b = turned(true, |_, _| {});
+    for (a, b) in [(&a, &b), (&b, &a)] {
+        let r = compare(a, b);
+        assert_eq!((r.verdict, findings(&r)), (Verdict::Same, &[][..]), "{:?}", r.launches[0].gaps);
+    }
+    let r = compare(&a, &turned(true, |l, h| h.flips.retain(|f| (l, f.1[0]) != (4, 2))));
+    let [f] = findings(&r) else { panic!("{:#?}", findings(&r)) };
+    assert_eq!((f.kind, f.lane, f.trips[0].trip), (Kind::Branch, 4, [2, 2]));
+    // Values are shown as A has them.
+    let values = f.values.unwrap();
+    assert_ne!(values[0], values[1]);
+}
+
+#[test]
+fn what_may_be_opposite_is_not_compared() {
+    let a = Build::new(vec![S::Loop(vec![S::If(vec![], vec![])]), S::Store], &[1, 3, 4]);
+    let a = a.run(&|_, t| t.to_vec(), &|_, _| 6, |_, _| {});
+    let b = turned(false, |_, _| {});
+    let r = compare(&a, &b);
+    assert_eq!((r.verdict, findings(&r)), (Verdict::Unknown, &[][..]));
+    let whys: Vec<_> = r.launches[0].uncompared.iter().map(|u| (u.side, u.why, u.hides)).collect();
+    assert_eq!(whys, [(0, WhyUncompared::Opposite, true), (1, WhyUncompared::Opposite, true)]);
+    assert!(r.launches[0].gaps[0].contains("may ask the opposite"), "{:?}", r.launches[0].gaps);
+}
+
+#[test]
+fn hashes_of_two_builds_say_nothing() {
+    let print = |t: &Trace| {
+        let mut t = t.clone();
+        t.launches[0].launch.level = Level::Print;
+        let hashes = vec![[1; 4]; 32];
+        let lanes = Lanes::Print { checkpoints: vec![], ends: vec![0; 32], hashes };
+        t.launches[0].streams = Streams::new(vec![WarpStream { warp: WarpId(0), digest: 1, dropped: 0, lanes }]);
+        t
+    };
+    let (a, b) = (print(&run_rolled(14, |_, _| {})), print(&run_unrolled(14, |_, _| {})));
+    assert_eq!(compare(&a, &a).verdict, Verdict::Same);
+    let r = compare(&a, &b);
+    assert_eq!((r.verdict, findings(&r)), (Verdict::Unknown, &[][..]));
+    assert!(r.launches[0].gaps[0].ends_with("record both at level path"), "{:?}", r.launches[0].gaps);
+}
+
+/// One CTA of 96 threads, in warps of 32 lanes or of 64.
+fn sized(b: &Build, size: u8, edit: impl Fn(u64, &mut Hashed)) -> Trace {
+    let lane = |l: u64| {
+        let mut hashed = Hashed::new(l, &[]);
+        edit(l, &mut hashed);
+        let (trips, shape) = (|_: u32, t: &[u64]| t.to_vec(), |_: u32, _: &[u64]| 6);
+        live(&b.code, l, &mut Source { hashed, lines: &b.lines, trips: &trips, shape: &shape })
+    };
+    let lanes: Vec<Lived> = (0..96).map(lane).collect();
+    let warps = lanes.chunks(size.into()).enumerate().map(|(i, l)| stream(i as u64, l)).collect();
+    let mut t = trace(b.module(), warps);
+    let l = &mut t.launches[0].launch;
+    (l.grid.x, l.block.x, l.warp_size) = (1, 96, size);
+    t
+}
+
+#[test]
+fn warps_of_32_and_64_lanes_compare_by_thread() {
+    // What is computed follows from the thread, whatever its lane.
+    let b = Build::new(vec![S::Computed(50), S::Loop(vec![body()]), S::Store], &[5, 1, 2, 3, 4]);
+    let odd = Build::new(vec![S::Computed(50), S::Loop(vec![body(), S::Select]), S::Store], &[5, 1, 2, 9, 3, 4]);
+    let flip = |l: u64, h: &mut Hashed| {
+        if l == 37 {
+            h.flips.push((SiteId(1), vec![4]));
+        }
+    };
+    for (x, y, warp, lane) in [(32, 64, 1, 5), (64, 32, 0, 37)] {
+        let a = sized(&b, x, |_, _| {});
+        let r = compare(&a, &sized(&b, y, |_, _| {}));
+        assert_eq!((r.verdict, findings(&r)), (Verdict::Same, &[][..]), "{:?}", r.launches[0].gaps);
+        let l = &r.launches[0];
+        assert_eq!((l.coverage.lanes.compared, l.coverage.lanes.total, l.coverage.percent), (96, 96, 100.0));
+        assert_eq!(l.differences[0].values, [x.to_string(), y.to_string()]);
+        // The same in another build.
+        for other in [&b, &odd] {
+            let r = compare(&a, &sized(other, y, flip));
+            let [f] = findings(&r) else { panic!("{:#?}", findings(&r)) };
+            assert_eq!((f.kind, f.warp.warp, f.lane, f.lanes.0), (Kind::Branch, warp, lane, 1 << lane));
+            assert_eq!(f.trips[0].trip, [4, 4]);
+        }
+        // A warp that is missing is threads that are missing.
+        let mut cut = sized(&b, y, |_, _| {});
+        let mut warps = cut.launches[0].streams.frame(0).unwrap();
+        warps.pop();
+        cut.launches[0].streams = Streams::new(warps);
+        let r = compare(&a, &cut);
+        assert_eq!(r.verdict, Verdict::Unknown);
+        assert_eq!(r.launches[0].coverage.lanes.missing, 32);
+    }
+}
+
+#[test]
+fn a_load_that_is_there_twice_is_no_unrolled_loop() {
+    // A makes a store twice in a trip where B makes it once; nothing else is in the loop.
+    let a = Build::new(vec![S::Loop(vec![S::Store, S::Store]), S::Select], &[1, 1, 3, 4]);
+    let b = Build::new(vec![S::Loop(vec![S::Store]), S::Select], &[1, 3, 4]);
+    let run = |b: &Build| b.run(&|_, t| t.to_vec(), &|_, _| 6, |_, _| {});
+    let (a, b) = (run(&a), run(&b));
+    for (a, b) in [(&a, &b), (&b, &a)] {
+        let r = compare(a, b);
+        assert_eq!(findings(&r), &[][..]);
+        assert_eq!(r.verdict, Verdict::Unknown);
+    }
+}

@@ -1,0 +1,122 @@
+//! `prlx timeline`, and how timelines are shown.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use prlx_analyze::profile::Cut;
+use prlx_trace::cudaprofiler::Format;
+
+/// `prlx timeline`.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct TimelineArgs {
+    /// A buffer of TVM's CudaProfiler or of FlashInfer's, as NumPy's .npy; or a recording with markers
+    pub input: PathBuf,
+    /// Whose buffer it is
+    #[arg(long, value_enum, default_value_t = Whose::Cudaprofiler)]
+    pub format: Whose,
+    /// Names of a buffer's events, from number 0 on
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    pub names: Vec<String>,
+    /// CTAs of the grid, where a buffer's header was never written
+    #[arg(long, value_name = "N")]
+    pub blocks: Option<u32>,
+    /// Groups of a CTA, where a buffer's header was never written
+    #[arg(long, value_name = "N")]
+    pub groups: Option<u32>,
+    /// Hold it against another one, which comes later or is new: a buffer of the same kind, or a recording
+    #[arg(long, value_name = "OTHER")]
+    pub against: Option<PathBuf>,
+    /// Changes below this many percent do not count
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.0, requires = "against")]
+    pub least: f64,
+    #[command(flatten)]
+    pub view: ViewArgs,
+}
+
+const EXAMPLES: &str = "\
+  prlx timeline buffer.npy --names load,compute,store
+  prlx timeline buffer.npy --names load,mma --format flashinfer --perfetto out.perfetto
+  prlx timeline run.prlx --cta 0-3 --from 10 --to 50 --csv spans.csv
+  prlx timeline old.prlx --against new.prlx --least 5
+
+Exit codes: 0 done, 2 error; with --against 0 same, 1 differs, 2 error, 3 unknown. What was repaired of a buffer, or is missing, is said (docs/profile.md).";
+
+/// Whose buffer.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Whose {
+    /// TVM's CudaProfiler; FlashInfer's too, where it does not write down multiprocessors
+    Cudaprofiler,
+    /// FlashInfer's
+    Flashinfer,
+}
+
+impl From<Whose> for Format {
+    fn from(whose: Whose) -> Format {
+        match whose {
+            Whose::Cudaprofiler => Format::CudaProfiler,
+            Whose::Flashinfer => Format::FlashInfer,
+        }
+    }
+}
+
+/// How a timeline is shown, and which part of it.
+#[derive(Args, Debug, Clone, Default)]
+pub struct ViewArgs {
+    /// Print JSON (docs/profile.md)
+    #[arg(long)]
+    pub json: bool,
+    /// Show at most this many rows of each table
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 12)]
+    pub rows: usize,
+    /// Also write all spans into FILE, for ui.perfetto.dev
+    #[arg(long, value_name = "FILE")]
+    pub perfetto: Option<PathBuf>,
+    /// Also write them in Chrome's JSON format
+    #[arg(long, value_name = "FILE")]
+    pub chrome: Option<PathBuf>,
+    /// Also write them as CSV
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Also write them as a Parquet file
+    #[cfg(feature = "parquet")]
+    #[arg(long, value_name = "FILE")]
+    pub parquet: Option<PathBuf>,
+    /// Also write a page that needs nothing else: chosen CTAs, all multiprocessors, who waited for whom
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Also write them as a buffer of TVM's CudaProfiler, as NumPy's .npy
+    #[arg(long, value_name = "FILE")]
+    pub cudaprofiler: Option<PathBuf>,
+    /// Only these multiprocessors, FIRST-LAST; may be repeated
+    #[arg(long, value_name = "FIRST-LAST", value_parser = super::span)]
+    pub sm: Vec<(u64, u64)>,
+    /// Only these CTAs
+    #[arg(long, value_name = "FIRST-LAST", value_parser = super::span)]
+    pub cta: Vec<(u64, u64)>,
+    /// Only these groups; warps of the CTA, where no groups are known
+    #[arg(long, value_name = "FIRST-LAST", value_parser = super::span)]
+    pub group: Vec<(u64, u64)>,
+    /// Only what ends at this time or later, in microseconds since the first moment
+    #[arg(long, value_name = "µs", value_parser = micros)]
+    pub from: Option<u64>,
+    /// Only what begins at this time or earlier
+    #[arg(long, value_name = "µs", value_parser = micros)]
+    pub to: Option<u64>,
+}
+
+impl ViewArgs {
+    /// The part that is wanted.
+    pub fn cut(&self) -> Cut {
+        let (sms, ctas, groups) = (self.sm.clone(), self.cta.clone(), self.group.clone());
+        Cut { sms, ctas, groups, from: self.from, to: self.to }
+    }
+}
+
+/// Microseconds, as picoseconds.
+fn micros(text: &str) -> Result<u64, String> {
+    match text.parse::<f64>() {
+        Ok(us) if (0.0..1e12).contains(&us) => Ok((us * 1e6).round() as u64),
+        _ => Err(format!("`{text}` is no number of microseconds")),
+    }
+}

@@ -1,0 +1,149 @@
+//! `prlx profile`: runs launch files with their markers recorded, and says where the cycles went.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use prlx_analyze::profile;
+use prlx_driver::{Job, Needs, RecordOptions};
+use prlx_instrument::Rewrite;
+use prlx_probe::lang::Script;
+use prlx_probe::marks::Marking;
+use prlx_probe::{Filter, Missed, Program};
+use prlx_trace::{Level, ModuleId, Trace};
+
+use crate::args::ProfileArgs;
+use crate::commands::record::save;
+use crate::commands::timeline;
+use crate::record::{self, Device};
+use crate::ui::Ui;
+
+/// MiB of tracks on a GPU, and on the CPU device.
+const MEMORY: (u64, u64) = (1024, 256);
+
+/// Records them one after the other, in one recording.
+pub fn run(args: &ProfileArgs, ui: &Ui) -> Result<ExitCode> {
+    if args.device.check.is_some() {
+        bail!("--check looks at the kernel as it is: `prlx run` has it");
+    }
+    let mut device = record::device(&args.device)?;
+    let mut all = Trace::default();
+    let mut stopped = None;
+    for path in &args.launches {
+        let job = record::load(path, &args.device)?;
+        let (trace, fault) = one(&job, path, args, &mut device, ui)?;
+        stopped = stopped.or(fault);
+        append(&mut all, trace);
+    }
+    if let Some(output) = &args.output {
+        let bytes = save(&all, output)?;
+        let records: usize = all.marks.iter().flat_map(|m| &m.tracks).map(|t| t.records.0.len()).sum();
+        ui.note(&format!("{}: {records} records, {bytes} bytes", output.display()));
+    }
+    if !all.marks.is_empty() {
+        let names: Vec<String> = args.launches.iter().map(|p| p.display().to_string()).collect();
+        timeline::show(profile::timeline(&all), &names.join(", "), &args.view, ui)?;
+    }
+    match stopped {
+        Some(why) => bail!("{why}"),
+        None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// What to weave in.
+fn program(args: &ProfileArgs, job: &Job) -> Program {
+    let marking = Marking {
+        source: true,
+        outside: args.auto.iter().map(|a| a.via()).collect(),
+        lines: args.line.clone(),
+        lanes: args.lanes,
+    };
+    let filter = Filter {
+        kernels: vec![job.kernel.clone()],
+        warps: args.warps.as_ref().map(|w| (w.start, w.end)),
+        ..Filter::default()
+    };
+    let script = Script { marks: Some(marking), ..Script::default() };
+    Program { level: Level::Probe, script: Some(Arc::new(script)), elide: true, filter, window: None }
+}
+
+/// A launch's recording, and what stopped it.
+fn one(job: &Job, path: &Path, args: &ProfileArgs, device: &mut Device, ui: &Ui) -> Result<(Trace, Option<String>)> {
+    let bar = ui.spinner(&format!("profiling {}", job.name));
+    let rewrite = prlx_instrument::rewrite(&job.text, &job.module, &program(args, job), &|path| job.source_text(path))
+        .with_context(|| format!("cannot profile {}", job.module))?;
+    if rewrite.plan.kept.tracks.is_none() {
+        bail!("{}", nothing(&rewrite, job, args));
+    }
+    let memory = if matches!(device, Device::Gpu(_)) { MEMORY.0 } else { MEMORY.1 };
+    let options = RecordOptions { hooks: !args.rewritten, pool: args.memory.unwrap_or(memory) << 20, bare: false };
+    let recorded = prlx_driver::record(device.driver(), &rewrite.text, &rewrite.plan, job, &options)
+        .with_context(|| format!("cannot profile {}", job.name))?;
+    bar.finish_and_clear();
+    let needs = [&job.text, &rewrite.text].map(|text| needs(device, text, job));
+    if let [Some(bare), Some(marked)] = needs {
+        let text = format!(
+            "{}: registers {} -> {}, local memory {} -> {} bytes, threads on a multiprocessor {} -> {}",
+            path.display(),
+            bare.registers,
+            marked.registers,
+            bare.local,
+            marked.local,
+            bare.resident,
+            marked.resident
+        );
+        match bare.resident == marked.resident {
+            true => ui.note(&text),
+            false => ui.warn(&text),
+        }
+    }
+    for Missed { function, why, .. } in &rewrite.plan.kept.unmarked {
+        let function = rewrite.module.functions.get(function.index()).map_or("", |f| f.name.as_str());
+        ui.warn(&format!("{}: {}: {why}", job.module, prlx_present::safe(function)));
+    }
+    let left_out = recorded.marks.as_ref().map_or(0, |m| m.left_out);
+    if left_out > 0 && args.warps.is_none() {
+        ui.warn(&format!("{}: no room for {left_out} warps (--memory)", path.display()));
+    }
+    let fault = recorded.fault.as_ref().map(|f| format!("{} was stopped: {}", path.display(), f.message));
+    Ok((recorded.into_trace(rewrite.plan.module), fault))
+}
+
+/// What the kernel takes of a multiprocessor, where that is known.
+fn needs(device: &mut Device, text: &str, job: &Job) -> Option<Needs> {
+    let driver = device.driver();
+    let module = driver.load(text.as_bytes()).ok()?;
+    let needs = driver.needs(module, &job.kernel, &job.config).ok().flatten();
+    driver.unload(module).ok()?;
+    needs
+}
+
+/// Why there is nothing to record.
+fn nothing(rewrite: &Rewrite, job: &Job, args: &ProfileArgs) -> String {
+    let mut text = format!("{} of {} has no markers", job.kernel, job.module);
+    if let Some(missed) = rewrite.plan.kept.unmarked.first() {
+        text += &format!(" that can be recorded: {}", missed.why);
+    } else if args.auto.is_empty() && args.line.is_empty() {
+        text += "\n  --auto marks waits, arrivals and asynchronous work; docs/markers.md has the others";
+    }
+    text
+}
+
+/// Puts a recording behind others.
+fn append(all: &mut Trace, trace: Trace) {
+    let (modules, launches) = (all.modules.len() as u32, all.launches.len() as u64);
+    let module = |id: ModuleId| ModuleId(id.0 + modules);
+    all.producer = trace.producer;
+    all.modules.extend(trace.modules);
+    for mut recording in trace.launches {
+        recording.launch.module = module(recording.launch.module);
+        recording.launch.number += launches;
+        all.launches.push(recording);
+    }
+    for mut marks in trace.marks {
+        marks.module = module(marks.module);
+        marks.launch += launches;
+        all.marks.push(marks);
+    }
+}

@@ -1,0 +1,180 @@
+//! `prlx probe … -- program`: C programs of the driver API on the stand-in for the driver, with the library preloaded, to the printed
+//! tables. What is counted is held against the launches that the same recording has. Skipped where there is no `cc`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use prlx_driver::session::Session;
+use prlx_trace::Trace;
+use serde_json::Value;
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+/// A library that cargo builds beside this test.
+fn beside(name: &str) -> PathBuf {
+    std::env::current_exe().unwrap().with_file_name(name)
+}
+
+/// A folder of a test's own, with the stand-in in it, under the driver's name.
+fn folder(name: &str) -> PathBuf {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("probe-program").join(name);
+    let _ = fs::remove_dir_all(&path);
+    fs::create_dir_all(&path).unwrap();
+    std::os::unix::fs::symlink(beside("libprlx_mockcuda.so"), path.join("libcuda.so.1")).unwrap();
+    path
+}
+
+/// Builds a program of `tests/programs`; `None` where there is no compiler.
+fn program(folder: &Path, name: &str) -> Option<String> {
+    let out = folder.join(name);
+    let mut cc = Command::new("cc");
+    cc.args(["-w", "-DFIND=2", "-o"]).arg(&out).arg(format!("{ROOT}/tests/programs/{name}.c")).arg("-ldl");
+    let built = cc.output().map_err(|_| eprintln!("skipped: no cc")).ok()?;
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    Some(out.display().to_string())
+}
+
+/// What `prlx` answers: exit code, standard output, standard error.
+fn prlx(folder: &Path, words: &[&str], env: &[(&str, &str)]) -> (Option<i32>, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_prlx"));
+    command.args(words).current_dir(folder).env("NO_COLOR", "1").env("PRLX_PRELOAD", beside("libprlx_preload.so"));
+    command.env("LD_LIBRARY_PATH", folder).env("PRLX_ASSEMBLER", "driver").env("PRLX_CACHE_DIR", "");
+    command.env("TMPDIR", folder).env_remove("LD_PRELOAD").envs(env.iter().copied());
+    let out = command.output().unwrap();
+    let text = |b: &[u8]| String::from_utf8_lossy(b).into_owned();
+    (out.status.code(), text(&out.stdout), text(&out.stderr))
+}
+
+/// Splits what the program printed from our JSON behind it.
+fn json(out: &str) -> (&str, Value) {
+    let (own, ours) = out.split_at(out.find("{\n").unwrap_or_else(|| panic!("no JSON in {out}")));
+    (own, serde_json::from_str(ours).unwrap())
+}
+
+fn traces(path: &Path) -> Vec<Trace> {
+    let session = Session::open(path).unwrap();
+    session.files.iter().map(|file| session.read(file).unwrap()).collect()
+}
+
+/// A number of threads and a number of warps, of every launch; how often a kernel of 32 threads and less is left, and who it was.
+const THREADS: &str = "
+    record @ends(launch: u64, cta: u64) per warp keep 2;
+    kernel:begin { @threads++; @launches[launch] = count(); }
+    kernel:end { save @ends(launch, cta); @last[ctaid.x] = max(tid.x); }";
+
+/// Everything that was launched is in the tables once, however it was launched: into streams, by graphs, on several devices.
+#[test]
+fn tables_hold_every_launch() {
+    for (name, words, env) in [
+        ("graphs", &[][..], &[][..]),
+        ("graphs", &["library"], &[]),
+        ("devices", &[], &[("PRLX_MOCK_DEVICES", "2")]),
+        ("leave", &["exit"], &[]),
+        ("leave", &["fork"], &[]),
+    ] {
+        let here = folder(&format!("{name}-{}", words.concat()));
+        let Some(app) = program(&here, name) else { return };
+        let alone = Command::new(&app).args(words).env("LD_LIBRARY_PATH", &here).envs(env.iter().copied()).output();
+        let alone = alone.unwrap();
+        let command =
+            [&["probe", THREADS, "--json", "-o", "kept", "--memory", "48", "--top", "100000", "--", &app], words]
+                .concat();
+        let (code, out, err) = prlx(&here, &command, env);
+        let (own, kept) = json(&out);
+        assert_eq!((code, own), (alone.status.code(), &*String::from_utf8_lossy(&alone.stdout)), "{name} {err}");
+        let traces = traces(&here.join("kept"));
+        let launches = || traces.iter().flat_map(|t| &t.launches).map(|r| &r.launch);
+        assert!(launches().count() > 2 && launches().all(|l| l.skipped.is_none()), "{err}");
+        let threads: u64 = launches().map(|l| l.grid.volume() * l.block.volume()).sum();
+        let warps: u64 = launches().map(|l| l.warps()).sum();
+        let table = |name: &str| kept["tables"].as_array().unwrap().iter().find(|t| t["name"] == name).unwrap();
+        assert_eq!(table("threads")["rows"][0]["count"], threads, "{name} {words:?}: {kept}");
+        let of_launches = table("launches")["rows"].as_array().unwrap();
+        let sum: u64 = of_launches.iter().map(|r| r["count"].as_u64().unwrap()).sum();
+        assert_eq!(sum, threads);
+        let records = table("ends")["rows"].as_array().unwrap();
+        // A warp whose lanes leave at two places has a record of each.
+        assert!(records.len() as u64 >= warps && records.len() as u64 <= 2 * warps, "{} {warps}", records.len());
+        // The launch that a record is of, and the one that it says.
+        assert!(records.iter().all(|r| r["key"][r["key"].as_array().unwrap().len() - 3] == r["fields"]["launch"]));
+        assert_eq!(kept["missed"].as_array().unwrap().len(), 0, "{kept}");
+        // What was kept is what was printed.
+        let (code, again, err) = prlx(&here, &["probe", "show", "kept", "--json", "--top", "100000"], &[]);
+        assert_eq!(code, Some(0), "{err}");
+        assert_eq!(json(&again).1["tables"][0], kept["tables"][0]);
+    }
+}
+
+#[test]
+fn what_was_not_probed_is_said_and_the_program_runs_on() {
+    let here = folder("skipped");
+    let Some(app) = program(&here, "graphs") else { return };
+    let alone = Command::new(&app).env("LD_LIBRARY_PATH", &here).output().unwrap();
+    let alone = String::from_utf8_lossy(&alone.stdout).into_owned();
+    // Nowhere.
+    let (code, out, err) = prlx(&here, &["probe", "inst:wgmma { @n++; }", "--memory", "8", "--", &app], &[]);
+    assert_eq!((code, &out), (Some(2), &alone), "{err}");
+    assert!(err.contains("the program lands nowhere in 1 module: `prlx probe check`"), "{err}");
+    // A clause has nothing to stand on.
+    let (code, out, err) =
+        prlx(&here, &["probe", "inst:st.global { @n[line]++; } block { @b++; }", "--memory", "8", "--", &app], &[]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.starts_with(&alone) && out.contains("inst:st.global does nothing at 1 place"), "{out}");
+    // Records that have no room, in a recording that is kept nowhere.
+    let many = "record @r(x: u64) per thread keep 2000; kernel:end { save @r(clock); }";
+    let (code, out, err) = prlx(&here, &["probe", many, "--memory", "4", "--top", "1", "--", &app], &[]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.contains("launches not probed: there was no room for it; --memory makes more"), "{out}{err}");
+    let left = fs::read_dir(&here).unwrap().flatten().filter(|e| e.file_name().to_string_lossy().starts_with("prlx-"));
+    assert_eq!(left.count(), 0, "the folder of the recording is gone");
+    // A kernel that was not asked for.
+    let (code, _, err) =
+        prlx(&here, &["probe", "block { @b++; }", "--kernel", "other", "--memory", "8", "--", &app], &[]);
+    assert!(code == Some(2) && err.contains("no kernel of it was asked for"), "{err}");
+}
+
+/// A program that is killed: what its tables held then is there, and was printed before.
+#[test]
+fn tables_of_a_killed_program_are_there() {
+    let here = folder("killed");
+    let Some(app) = program(&here, "leave") else { return };
+    let probe = [
+        "probe",
+        "kernel:begin { @threads++; }",
+        "--memory",
+        "8",
+        "--interval",
+        "0.05",
+        "-o",
+        "kept",
+        "--",
+        &app,
+        "kill",
+    ];
+    let (code, out, err) = prlx(&here, &probe, &[]);
+    assert_eq!(code, Some(128 + 9), "{out}{err}");
+    assert!(err.contains("after ") && err.contains("was ended by signal 9"), "{err}");
+    // Two rounds are of contexts that ended before, the third one of one that did not.
+    assert!(out.ends_with("@threads  count\n  96\n"), "{out}{err}");
+    let (code, out, _) = prlx(&here, &["probe", "show", "kept"], &[]);
+    assert!(code == Some(0) && out.ends_with("@threads  count\n  96\n"), "{out}");
+}
+
+#[test]
+fn what_does_not_go_together_is_refused() {
+    let here = folder("refused");
+    for (words, said) in [
+        (&["probe", "block { @b++; }", "a.toml", "--", "true"][..], "give either launch files, or a program"),
+        (&["probe", "block { @b++; }", "--device", "cuda", "--", "true"], "--device is for launch files"),
+        (&["probe", "block { @b++; }", "--memory", "7", "a.toml"], "--memory is for programs"),
+        (&["probe", "block { @b", "--", "true"], "program:1"),
+    ] {
+        let (code, _, err) = prlx(&here, words, &[]);
+        assert!(code == Some(2) && err.contains(said), "{words:?}: {err}");
+    }
+    // No process of it uses the driver.
+    let (code, out, err) = prlx(&here, &["probe", "block { @b++; }", "--", "false"], &[]);
+    assert_eq!((code, out.as_str()), (Some(1), ""), "{err}");
+    assert!(err.contains("no process of it used CUDA's driver"), "{err}");
+}

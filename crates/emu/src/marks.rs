@@ -1,0 +1,105 @@
+//! What markers leave, recorded beside the original: the tracks that rewritten code should write.
+//!
+//! Holds: nothing is lost. Clocks count the CTA's instructions, as `%clock` does here.
+
+use prlx_probe::{Action, Word};
+use prlx_trace::WarpId;
+use prlx_trace::device::tracks::{Layout, Queues};
+use prlx_trace::mark::{Anchor, Record, Records, Track};
+
+use crate::access::each;
+use crate::code::Hook;
+use crate::cta::EPOCH;
+use crate::hooks::value;
+use crate::planes::{LANES, Planes};
+use crate::probes::Asked;
+
+/// The tracks of one warp.
+#[derive(Clone, Debug, Default)]
+pub struct Warp {
+    /// By lane, if it has one.
+    lanes: Vec<Option<Lane>>,
+}
+
+/// A track under way.
+#[derive(Clone, Debug)]
+struct Lane {
+    track: Track,
+    queues: Queues,
+}
+
+fn now(asked: Asked<'_>) -> Anchor {
+    Anchor { cycles: asked.clock, nanos: EPOCH + asked.clock / 2 }
+}
+
+impl Lane {
+    fn begun(lane: usize, asked: Asked<'_>) -> Lane {
+        let track = Track { lane: lane as u8, sm: asked.sm, begin: Some(now(asked)), ..Track::default() };
+        Lane { track, queues: Queues::default() }
+    }
+}
+
+impl Warp {
+    /// Lanes `m` begin a kernel.
+    pub fn begin(&mut self, layout: &Layout, m: u32, asked: Asked<'_>) {
+        self.lanes.resize(LANES, None);
+        each(if layout.lanes { m } else { m & 1 }, |l| self.lanes[l] = Some(Lane::begun(l, asked)));
+    }
+    /// They end.
+    pub fn end(&mut self, m: u32, asked: Asked<'_>) {
+        self.of(m, |_, lane| lane.track.end = Some(now(asked)));
+    }
+    fn of(&mut self, m: u32, mut f: impl FnMut(usize, &mut Lane)) {
+        each(m, |l| {
+            if let Some(Some(lane)) = self.lanes.get_mut(l) {
+                f(l, lane);
+            }
+        });
+    }
+    /// They pass a marker or join a group, with a second word one that one of the warp leads.
+    pub fn act(&mut self, layout: &Layout, hook: &Hook, planes: &Planes, m: u32, asked: Asked<'_>) {
+        match &hook.action {
+            Action::Mark { mark, words: of, .. } => {
+                let group = layout.shapes.get(*mark as usize).and_then(|s| s.group);
+                self.of(m, |l, lane| {
+                    let mut payload = [0; 2];
+                    payload.iter_mut().zip(words(of, hook, planes, l)).for_each(|(p, word)| *p = word);
+                    let record = Record { mark: *mark, clock: asked.clock as u32, payload };
+                    lane.queues.push(group, record, &mut lane.track.records.0);
+                });
+            }
+            Action::Group { values } => each(m, |l| {
+                let mut words = words(values, hook, planes, l);
+                let (group, leads) = (words.next(), words.next());
+                let Some(lane) = self.lanes.get_mut(l) else { return };
+                if let Some(leads) = leads {
+                    *lane = (leads != 0).then(|| Lane::begun(l, asked));
+                }
+                if let Some(lane) = lane {
+                    lane.track.group = group;
+                }
+            }),
+            // There is room for all.
+            _ => {}
+        }
+    }
+    /// Bytes that they take, about.
+    pub fn bytes(&self) -> u64 {
+        let records = self.lanes.iter().flatten().map(|l| l.track.records.0.capacity());
+        (records.sum::<usize>() * size_of::<Record>()) as u64
+    }
+    /// The tracks; `warp` is their warp's number in the grid.
+    pub fn finish(self, warp: u64) -> impl Iterator<Item = Track> {
+        self.lanes.into_iter().flatten().map(move |lane| {
+            let Track { records: Records(mut records), .. } = lane.track;
+            records.shrink_to_fit();
+            Track { warp: WarpId(warp), records: Records(records), ..lane.track }
+        })
+    }
+}
+
+/// A marker's words in one lane.
+fn words(of: &[Word], hook: &Hook, planes: &Planes, l: usize) -> impl Iterator<Item = u32> {
+    let word = move |(w, v): (&Word, &crate::code::Value)| (value(planes, *v, l) as u32).wrapping_add(w.add as u32);
+    of.iter().zip(&hook.values).map(word)
+}

@@ -1,0 +1,214 @@
+//! The master test of markers (DESIGN.md, house rule 7): what a track records is the same, however it is run.
+//!
+//! For every launch of `tests/cases/marks`, and with markers from outside for every kernel of the corpus, hooks in the emulator and rewritten
+//! code in the emulator (also under hostile schedules) must leave the same tracks, clocks aside: lanes, groups, markers in their order, words.
+//! The launches of `tests/cases/marks` also say what that is, in the file `.tracks` beside them (of every lane's, the first warp's). Kernels that do other things under other
+//! schedules only have to run, but for those that merely wait.
+//! `PRLX_MASTER=name` runs the launches whose name contains that text.
+
+#[path = "../../cli/tests/support/corpus.rs"]
+mod corpus;
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use corpus::{kernels, label, list, root};
+use libtest_mimic::{Arguments, Failed, Trial};
+use prlx_driver::{Driver, Job, RecordOptions, prepare};
+use prlx_emu::{Emulator, Options};
+use prlx_probe::lang::Script;
+use prlx_probe::marks::Marking;
+use prlx_probe::{Filter, Plan, Program};
+use prlx_trace::Level;
+use prlx_trace::kernel::Module;
+use prlx_trace::mark::{Track, Via};
+
+const SEEDS: &[u64] = &[0, 7];
+const OUTSIDE: [Via; 7] = [Via::Barrier, Via::Mbarrier, Via::Tma, Via::CpAsync, Via::Wgmma, Via::Trip, Via::Function];
+
+fn main() {
+    let args = Arguments::from_args();
+    let only = std::env::var("PRLX_MASTER").unwrap_or_default();
+    let (refused, free) = (list("refused.txt"), free());
+    let mut trials = Vec::new();
+    for folder in kernels() {
+        let name = label(&folder);
+        if name.contains(&only) && !refused.contains_key(&name) {
+            let free = free.contains_key(&name);
+            trials.push(Trial::test(name, move || corpus_kernel(&folder.join("launch.toml"), free)));
+        }
+    }
+    for path in cases() {
+        let name = path.file_stem().and_then(|n| n.to_str()).unwrap_or_default().to_owned();
+        if name.contains(&only) {
+            trials.push(Trial::test(format!("marks/{name}"), move || case(&path)));
+        }
+    }
+    libtest_mimic::run(&args, trials).exit();
+}
+
+/// Kernels whose order of markers is a schedule's choice.
+fn free() -> BTreeMap<String, ()> {
+    let text = std::fs::read_to_string(root().join("tests/kernels/schedule.txt")).unwrap_or_default();
+    let lines = text.lines().filter(|l| !l.starts_with('#') && !l.contains("waits ask again"));
+    let named = lines.filter_map(|l| {
+        let mut words = l.split_whitespace();
+        let name = words.next()?;
+        words.next()?.split(',').any(|w| w == "all" || w == "outputs").then(|| (name.to_owned(), ()))
+    });
+    named.collect()
+}
+
+fn cases() -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(root().join("tests/cases/marks")) else { return Vec::new() };
+    let mut all: Vec<PathBuf> =
+        entries.flatten().map(|e| e.path()).filter(|p| p.extension().is_some_and(|e| e == "toml")).collect();
+    all.sort();
+    all
+}
+
+/// One host thread: what kernels do across CTAs is then the same in every run.
+fn emulator() -> Emulator {
+    Emulator::new(Options { threads: 1, ..Options::default() })
+}
+
+fn program(marking: Marking) -> Program {
+    let script = Arc::new(Script { marks: Some(marking), ..Script::default() });
+    Program { level: Level::Probe, script: Some(script), elide: true, filter: Filter::default(), window: None }
+}
+
+fn corpus_kernel(path: &Path, free: bool) -> Result<(), Failed> {
+    let mut job = Job::load(path)?;
+    for lanes in [false, true] {
+        let marking = Marking { source: true, outside: OUTSIDE.to_vec(), lanes, ..Marking::default() };
+        both(&mut job, marking, free)?;
+    }
+    Ok(())
+}
+
+fn case(path: &Path) -> Result<(), Failed> {
+    let mut job = Job::load(path)?;
+    let mut text = String::new();
+    for (what, outside, lanes) in
+        [("source", &[][..], false), ("source, every lane", &[], true), ("all", &OUTSIDE, false)]
+    {
+        let marking = Marking { source: true, outside: outside.to_vec(), lanes, ..Marking::default() };
+        let (module, tracks) = both(&mut job, marking, false)?;
+        writeln!(text, "== {what}")?;
+        let shown_too = |t: &&Track| !lanes || t.warp.0 == 0;
+        tracks.iter().filter(shown_too).try_for_each(|t| writeln!(text, "{}", shown(&module, t)))?;
+    }
+    let expected = path.with_extension("tracks");
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&expected, &text)?;
+    }
+    let wanted = std::fs::read_to_string(&expected).map_err(|e| format!("{}: {e}", expected.display()))?;
+    if text != wanted {
+        let line = text.lines().zip(wanted.lines()).find(|(is, wanted)| is != wanted);
+        return Err(format!("{}: not what is expected: {line:?} (BLESS=1 writes it)", expected.display()).into());
+    }
+    Ok(())
+}
+
+/// A track in one line.
+fn shown(module: &Module, t: &Track) -> String {
+    let group = t.group.map(|g| format!(" group {g}")).unwrap_or_default();
+    let mut text = format!("warp {} lane {} sm {}{group}:", t.warp.0, t.lane, t.sm);
+    for r in &t.records.0 {
+        let mark = &module.marks[r.mark as usize];
+        let _ = write!(text, " {}:{}", mark.kind.name(), mark.name.replace(' ', "-"));
+        if !mark.payload.is_empty() {
+            let words: Vec<String> = r.payload.iter().take(mark.payload.len()).map(u32::to_string).collect();
+            let _ = write!(text, "({})", words.join(","));
+        }
+    }
+    text
+}
+
+/// Runs hooks and rewritten code; the tracks, if they are the same.
+fn both(job: &mut Job, marking: Marking, free: bool) -> Result<(Module, Vec<Track>), Failed> {
+    let lanes = marking.lanes;
+    let rewrite = prlx_instrument::rewrite(&job.text, &job.module, &program(marking), &|_| None)?;
+    let kernel = rewrite.module.functions.iter().position(|f| f.name == job.kernel).ok_or("no kernel")?;
+    if rewrite.plan.kept.tracks.is_none() || rewrite.plan.functions[kernel].skipped.is_some() {
+        return Ok(Default::default());
+    }
+    let mut out = Vec::new();
+    for &seed in SEEDS {
+        job.config.seed = seed;
+        let hooks = observe(job, &rewrite.plan)?;
+        let options = RecordOptions { pool: 8 << 20, ..RecordOptions::default() };
+        let recorded = prlx_driver::record(&mut emulator(), &rewrite.text, &rewrite.plan, job, &options)?;
+        if let Some(fault) = recorded.fault {
+            return Err(format!("seed {seed}: {}", fault.message).into());
+        }
+        let marks = recorded.marks.ok_or("no marks")?;
+        if free {
+            continue;
+        }
+        let wrong: u64 = recorded.outputs.iter().filter_map(|o| o.expect.as_ref()).map(|e| e.wrong).sum();
+        if wrong > 0 {
+            return Err(format!("seed {seed}: {wrong} elements are not what the reference says").into());
+        }
+        same(&hooks, &marks.tracks, marks.left_out, lanes).map_err(|e| format!("seed {seed}: {e}"))?;
+        out = marks.tracks;
+    }
+    Ok((rewrite.plan.module, out))
+}
+
+/// Runs the original code with hooks.
+fn observe(job: &Job, plan: &Plan) -> Result<Vec<Track>, Failed> {
+    let mut device = emulator();
+    let module = device.load(job.text.as_bytes())?;
+    let prepared = prepare(&mut device, job)?;
+    let seen = device
+        .observe(module, &job.kernel, &job.config, &prepared.params, plan)
+        .ok_or("the CPU device has hooks")??;
+    seen.ended?;
+    Ok(seen.tracks)
+}
+
+/// The first difference; what code has no room for is missing there.
+fn same(hooks: &[Track], code: &[Track], left_out: u64, lanes: bool) -> Result<(), String> {
+    let expected = hooks.len() as u64;
+    let missing = left_out * if lanes { 32 } else { 1 };
+    if code.len() as u64 > expected || (code.len() as u64) + missing < expected {
+        return Err(format!("{} tracks by hooks, {} by code", hooks.len(), code.len()));
+    }
+    for (h, c) in hooks.iter().zip(code) {
+        let who = |t: &Track| (t.warp, t.lane, t.sm, t.group);
+        if who(h) != who(c) {
+            return Err(format!("{:?} by hooks, {:?} by code", who(h), who(c)));
+        }
+        if h.end.is_some() != c.end.is_some() || h.begin.is_some() != c.begin.is_some() {
+            return Err(format!(
+                "{:?}: {:?} to {:?} by hooks, {:?} to {:?} by code",
+                who(h),
+                h.begin,
+                h.end,
+                c.begin,
+                c.end
+            ));
+        }
+        let (is, wanted) = (&c.records.0, &h.records.0);
+        if is.len() > wanted.len() || c.lost == 0 && is.len() < wanted.len() {
+            return Err(format!(
+                "{:?}: {} records by hooks, {} and {} lost by code",
+                who(h),
+                wanted.len(),
+                is.len(),
+                c.lost
+            ));
+        }
+        let differs = is.iter().zip(wanted).position(|(x, y)| (x.mark, x.payload) != (y.mark, y.payload));
+        if let Some(i) = differs {
+            return Err(format!("{:?}, record {i}: {:?} by hooks, {:?} by code", who(h), wanted[i], is[i]));
+        }
+        if is.windows(2).any(|w| w[1].clock.wrapping_sub(w[0].clock) > u32::MAX / 2) {
+            return Err(format!("{:?}: a clock goes back", who(h)));
+        }
+    }
+    Ok(())
+}

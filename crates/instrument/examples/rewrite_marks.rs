@@ -1,0 +1,24 @@
+//! Prints PTX from standard input with its markers recorded; an argument names kinds of markers from outside.
+
+use std::io::Read;
+use std::sync::Arc;
+
+use prlx_probe::lang::Script;
+use prlx_probe::marks::Marking;
+use prlx_probe::{Filter, Program};
+use prlx_trace::Level;
+use prlx_trace::mark::Via;
+
+const OUTSIDE: [Via; 5] = [Via::Barrier, Via::Mbarrier, Via::Tma, Via::CpAsync, Via::Wgmma];
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text)?;
+    let kinds = std::env::args().nth(1).unwrap_or_default();
+    let outside = OUTSIDE.into_iter().filter(|via| kinds.split(',').any(|k| k == via.name())).collect();
+    let script = Script { marks: Some(Marking { source: true, outside, ..Marking::default() }), ..Script::default() };
+    let filter = Filter::default();
+    let program = Program { level: Level::Probe, script: Some(Arc::new(script)), elide: true, filter, window: None };
+    print!("{}", prlx_instrument::rewrite(&text, "standard input", &program, &|_| None)?.text);
+    Ok(())
+}

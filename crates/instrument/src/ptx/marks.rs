@@ -1,0 +1,222 @@
+//! Level `probe`: what markers leave, as `prlx_trace::device::tracks` says.
+//!
+//! A lane keeps the address of its next slot, `at`, whose low half is the cursor, and the low half of where its region ends, `limit`. A lane
+//! without a track has the limit 0, so that the test for room, which each group of markers makes once, is all that keeps it from writing:
+//! there is no other predicate, and no branch. A record is the clock, read, and one store at a constant distance from the
+//! cursor; the cursor's move and stop are one instruction from sm_90 on.
+//!
+//! The assembler makes constants anew at every store. A kernel's markers in loops have theirs in registers, `tag0` and so on, which it can't:
+//! they are 0 in lanes that have no track.
+
+use std::collections::HashSet;
+
+use prlx_isa::view::{FunctionKind, Module};
+use prlx_probe::{Action, At, FunctionPlan, Insertion, Plan, Word};
+use prlx_trace::device::tracks::{LAST, SLOT};
+use prlx_trace::device::{Context, TrackHead};
+
+use super::Lowering;
+use super::snippet::Snippet;
+
+/// Registers that are handed on, and their bytes.
+pub(super) const STATE: [(&str, u64); 2] = [("at", 8), ("limit", 4)];
+/// Most markers that have their number in a register.
+const TAGS: usize = 8;
+
+/// The register of a marker's number.
+pub(super) fn tag(mark: u32) -> String {
+    format!("tag{mark}")
+}
+
+/// Markers of function `index` that have their number in a register there. None where a device function may give a lane its track, for it
+/// could not give it its numbers.
+pub(super) fn tags(module: &Module, plan: &Plan, index: usize) -> Vec<u32> {
+    let leads = |i: &Insertion| matches!(&i.action, Action::Group { values } if values.len() > 1);
+    let device =
+        |f: &FunctionPlan| module.functions.get(f.function.index()).is_some_and(|f| f.kind == FunctionKind::Device);
+    let elsewhere = plan.functions.iter().filter(|f| device(f)).any(|f| f.insertions.iter().any(leads));
+    let (Some(function), Some(of_plan)) = (module.functions.get(index), plan.functions.get(index)) else {
+        return Vec::new();
+    };
+    if function.kind == FunctionKind::Device || elsewhere {
+        return Vec::new();
+    }
+    let loops = plan.module.functions.get(index).map_or(&[][..], |f| &f.loops[..]);
+    let looped: HashSet<u32> = loops.iter().flat_map(|l| l.blocks.iter().map(|b| b.0)).collect();
+    let mut tags = Vec::new();
+    for insertion in &of_plan.insertions {
+        let (At::Before(at) | At::After(at)) = insertion.at else { continue };
+        let inside = function.insts.get(at.index()).is_some_and(|i| looped.contains(&i.block.0));
+        match insertion.action {
+            Action::Mark { mark, .. } if inside && tags.len() < TAGS && !tags.contains(&mark) => tags.push(mark),
+            _ => {}
+        }
+    }
+    tags
+}
+
+impl Lowering<'_> {
+    /// Where a kernel begins: the lane's track, if it has one.
+    pub(super) fn begin_track(&self, s: &mut Snippet<'_>) {
+        s.again();
+        if !self.every_lane() {
+            s.ptx("mov.u32 %~e, %laneid;\nsetp.ne.u32 %~q, %~e, 0;\n@%~q bra $~off#;");
+        }
+        self.region(s);
+        self.begun(s);
+        s.ptx("$~off#:");
+    }
+
+    fn every_lane(&self) -> bool {
+        self.plan.kept.tracks.as_ref().is_some_and(|t| t.lanes)
+    }
+
+    /// `%~link`: the lane's region, of `%~c` bytes. Goes to `$~off#` if there is none.
+    fn region(&self, s: &mut Snippet<'_>) {
+        self.context(s);
+        self.wanted(s, "off", "tracks");
+        if self.every_lane() {
+            s.ptx("shl.b32 %~a, %~a, 5;\nmov.u32 %~e, %laneid;\nadd.u32 %~a, %~a, %~e;");
+        }
+        s.ptx(&format!(
+            "ld.global.u32 %~b, [%~context+{}];
+             cvt.u64.u32 %~x, %~a;
+             shl.b64 %~x, %~x, %~b;
+             add.u64 %~link, %~link, %~x;
+             mov.u32 %~c, 1;
+             shl.b32 %~c, %~c, %~b;",
+            Context::offset("track_log"),
+        ));
+    }
+
+    /// The lane has the region at `%~link`, of `%~c` bytes, from here on.
+    fn begun(&self, s: &mut Snippet<'_>) {
+        let [sm, cycles] = ["sm", "begin_cycles"].map(TrackHead::offset);
+        s.ptx(&format!(
+            "cvt.u32.u64 %~limit, %~link;
+             add.u32 %~limit, %~limit, %~c;
+             add.u64 %~at, %~link, {};
+             mov.u32 %~a, %smid;
+             add.u32 %~a, %~a, 1;
+             mov.u32 %~b, %laneid;
+             st.global.v2.u32 [%~link+{sm}], {{%~a, %~b}};
+             mov.u64 %~x, %clock64;
+             mov.u64 %~y, %globaltimer;
+             st.global.v2.u64 [%~link+{cycles}], {{%~x, %~y}};",
+            TrackHead::SIZE,
+        ));
+        for mark in &self.tags {
+            s.ptx(&format!("mov.u32 %~{}, {};", tag(*mark), mark + 1));
+        }
+    }
+
+    /// `%~link`: the region of a lane that has a track, from its limit. Goes to `$~{label}#` if it has none.
+    fn own_region(&self, s: &mut Snippet<'_>, label: &str) {
+        s.ptx(&format!("setp.eq.u32 %~q, %~limit, 0;\n@%~q bra $~{label}#;"));
+        self.context(s);
+        s.ptx(&format!(
+            "ld.global.u32 %~b, [%~context+{}];
+             mov.u32 %~c, 1;
+             shl.b32 %~c, %~c, %~b;
+             sub.u32 %~a, %~limit, %~c;
+             mov.b64 {{%~b, %~c}}, %~at;
+             mov.b64 %~link, {{%~a, %~c}};",
+            Context::offset("track_log"),
+        ));
+    }
+
+    /// Where a lane ends.
+    pub(super) fn end_track(&self, s: &mut Snippet<'_>) {
+        self.own_region(s, "none");
+        let [cycles, written] = ["end_cycles", "written"].map(TrackHead::offset);
+        s.ptx(&format!(
+            "sub.u32 %~a, %~b, %~a;
+             sub.u32 %~a, %~a, {};
+             mov.u64 %~x, %clock64;
+             mov.u64 %~y, %globaltimer;
+             st.global.v2.u64 [%~link+{cycles}], {{%~x, %~y}};
+             st.global.u32 [%~link+{written}], %~a;
+             $~none#:",
+            TrackHead::SIZE,
+        ));
+    }
+
+    /// [`prlx_probe::Action::Room`].
+    pub(super) fn room(&self, s: &mut Snippet<'_>, slots: u32) {
+        s.ptx(&format!(
+            "mov.b64 {{%~a, %~b}}, %~at;
+             add.u32 %~a, %~a, {};
+             min.u32 %~a, %~a, {LAST};
+             setp.le.u32 %~room, %~a, %~limit;
+             mov.b64 %~at, {{%~a, %~b}};",
+            u64::from(slots) * SLOT,
+        ));
+    }
+
+    /// [`prlx_probe::Action::Mark`].
+    pub(super) fn mark(&self, s: &mut Snippet<'_>, mark: u32, back: u32, words: &[Word]) {
+        let back = i64::from(back) * SLOT as i64;
+        let number = if self.tags.contains(&mark) {
+            format!("%~{}", tag(mark))
+        } else {
+            s.ptx(&format!("mov.u32 %~site, {};", mark + 1));
+            "%~site".to_owned()
+        };
+        s.ptx(&format!(
+            "mov.u32 %~clock, %clock;
+             @%~room st.global.v2.u32 [%~at+{}], {{%~clock, {number}}};",
+            -back,
+        ));
+        if !words.is_empty() {
+            self.words(s, words);
+            s.ptx(&format!("@%~room st.global.v2.u32 [%~at+{}], {{%~a, %~b}};", SLOT as i64 - back));
+        }
+    }
+
+    /// `%~a`, `%~b`: words; those that are not there are 0.
+    fn words(&self, s: &mut Snippet<'_>, words: &[Word]) {
+        for (i, to) in ["%~a", "%~b"].into_iter().enumerate() {
+            let value = words.get(i).and_then(|w| Some((self.scalars(std::slice::from_ref(&w.of)).pop()?, w.add)));
+            let Some((value, add)) = value else {
+                s.ptx(&format!("mov.u32 {to}, 0;"));
+                continue;
+            };
+            value.read_low(s, to);
+            if add != 0 {
+                s.ptx(&format!("add.u32 {to}, {to}, {};", add as i32));
+            }
+        }
+    }
+
+    /// [`prlx_probe::Action::Group`].
+    pub(super) fn group(&self, s: &mut Snippet<'_>, values: &[Word]) {
+        if values.len() > 1 {
+            let clear = |s: &mut Snippet<'_>| {
+                s.ptx("mov.u32 %~limit, 0;");
+                self.tags.iter().for_each(|mark| s.ptx(&format!("mov.u32 %~{}, 0;", tag(*mark))));
+            };
+            self.words(s, values);
+            s.ptx("mov.u32 %~value, %~b;\nsetp.ne.u32 %~q, %~value, 0;\n@%~q bra $~leads#;");
+            self.own_region(s, "left");
+            let left = TrackHead::offset("left");
+            s.ptx(&format!(
+                "mov.u32 %~a, %laneid;\nadd.u32 %~a, %~a, 1;\nst.global.u32 [%~link+{left}], %~a;\n$~left#:"
+            ));
+            clear(s);
+            s.ptx("bra $~off#;\n$~leads#:");
+            clear(s);
+            self.region(s);
+            s.ptx(&format!("mov.u32 %~a, 0;\nst.global.u32 [%~link+{left}], %~a;"));
+            self.begun(s);
+            s.ptx("$~off#:");
+        }
+        self.own_region(s, "none");
+        self.words(s, &values[..values.len().min(1)]);
+        s.ptx(&format!(
+            "mov.u32 %~b, 1;
+             st.global.v2.u32 [%~link+{}], {{%~a, %~b}};
+             $~none#:",
+            TrackHead::offset("group"),
+        ));
+    }
+}

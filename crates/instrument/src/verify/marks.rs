@@ -1,0 +1,137 @@
+//! What markers leave, for one lane: the model of invariant 7, written from `prlx_trace::device::tracks`.
+
+use prlx_trace::device::tracks::{LAST, Layout, SLOT};
+use prlx_trace::device::{Context, TrackHead};
+
+use super::machine::{Machine, mix, read, write};
+use super::model::Lane;
+
+/// A lane's track.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Track {
+    /// The address of the next slot; its low half goes on alone.
+    pub at: u64,
+    /// The low half of where the region ends; 0: the lane has none.
+    pub limit: u32,
+    /// What the last test for room said.
+    pub room: bool,
+}
+
+impl Track {
+    /// A state that a lane may be in, with `region` and without, with much room, little and none.
+    pub fn sample(seed: u64, region: u64, log: u32) -> Track {
+        let end = (region as u32).wrapping_add(1 << log);
+        let first = (region as u32).wrapping_add(TrackHead::SIZE as u32);
+        // Without a track there never was room.
+        let room = mix(seed) & 1 == 1 && !seed.is_multiple_of(5);
+        let (low, limit) = match seed % 5 {
+            0 => ((mix(seed) as u32).min(LAST) & !7, 0),
+            1 => (end - 8 * (mix(seed) % 3) as u32, end),
+            2 if seed.is_multiple_of(2) => (LAST, end),
+            2 => (end + 8 * (mix(seed) % 64) as u32, end),
+            _ => (first, end),
+        };
+        Track { at: region >> 32 << 32 | u64::from(low), limit, room }
+    }
+    /// Its registers, by name: bytes and value.
+    pub fn registers(self) -> [(&'static str, u64, u64); 3] {
+        [("at", 8, self.at), ("limit", 4, self.limit.into()), ("room", 4, self.room.into())]
+    }
+    /// What registers with markers' numbers hold.
+    pub fn tag(self, mark: u32) -> u64 {
+        if self.limit == 0 { 0 } else { u64::from(mark) + 1 }
+    }
+}
+
+impl Lane {
+    fn log(&self) -> u32 {
+        self.field("track_log") as u32
+    }
+
+    /// The address of the lane's own region.
+    pub fn region(&self, layout: &Layout) -> u64 {
+        let first = read(&self.memory, self.context + Context::offset("warp_first") as u64, 4);
+        let lane = if layout.lanes { u64::from(self.lane) } else { 0 };
+        self.field("tracks") + ((self.warp.wrapping_sub(first) * layout.regions() + lane) << self.log())
+    }
+
+    /// A kernel begins.
+    pub fn begin_track(&mut self, layout: &Layout, machine: &Machine) {
+        let room = self.track.room;
+        self.track = Track { room, ..Track::default() };
+        if self.lane == 0 || layout.lanes {
+            self.take_region(layout, machine);
+        }
+    }
+
+    fn take_region(&mut self, layout: &Layout, machine: &Machine) {
+        if !self.recorded() {
+            return;
+        }
+        let at = self.region(layout);
+        self.track.at = at + TrackHead::SIZE as u64;
+        self.track.limit = at as u32 + (1 << self.log());
+        self.head(at, "sm", 4, u64::from(self.multiprocessor) + 1);
+        self.head(at, "lane", 4, self.lane.into());
+        self.head(at, "begin_cycles", 8, machine.special("%clock64"));
+        self.head(at, "begin_nanos", 8, machine.special("%globaltimer"));
+    }
+
+    fn head(&mut self, region: u64, field: &str, size: u64, value: u64) {
+        write(&mut self.memory, region + TrackHead::offset(field) as u64, size, value);
+    }
+
+    /// The region of a lane that has one.
+    fn own(&self) -> Option<u64> {
+        let base = self.track.limit.wrapping_sub(1 << self.log());
+        (self.track.limit != 0).then_some(self.track.at >> 32 << 32 | u64::from(base))
+    }
+
+    /// The lane ends.
+    pub fn end_track(&mut self, machine: &Machine) {
+        let Some(at) = self.own() else { return };
+        self.head(at, "end_cycles", 8, machine.special("%clock64"));
+        self.head(at, "end_nanos", 8, machine.special("%globaltimer"));
+        let written = (self.track.at as u32).wrapping_sub(at as u32).wrapping_sub(TrackHead::SIZE as u32);
+        self.head(at, "written", 4, written.into());
+    }
+
+    pub fn make_room(&mut self, slots: u32) {
+        let track = &mut self.track;
+        let low = (track.at as u32 + slots * SLOT as u32).min(LAST);
+        track.at = track.at >> 32 << 32 | u64::from(low);
+        track.room = low <= track.limit;
+    }
+
+    pub fn mark(&mut self, mark: u32, back: u32, words: &[u32]) {
+        if !self.track.room {
+            return;
+        }
+        let at = self.track.at.wrapping_sub(u64::from(back) * SLOT);
+        write(&mut self.memory, at, 4, self.clock.into());
+        write(&mut self.memory, at + 4, 4, u64::from(mark) + 1);
+        if !words.is_empty() {
+            for i in 0..2 {
+                write(&mut self.memory, at + SLOT + 4 * i as u64, 4, words.get(i).copied().unwrap_or(0).into());
+            }
+        }
+    }
+
+    pub fn group(&mut self, layout: &Layout, machine: &Machine, values: &[u32]) {
+        if let Some(leads) = values.get(1) {
+            if let Some(at) = self.own().filter(|_| *leads == 0) {
+                self.head(at, "left", 4, u64::from(self.lane) + 1);
+            }
+            self.track.limit = 0;
+            if *leads != 0 && self.recorded() {
+                let at = self.region(layout);
+                self.head(at, "left", 4, 0);
+                self.take_region(layout, machine);
+            }
+        }
+        if let (Some(at), Some(group)) = (self.own(), values.first()) {
+            self.head(at, "group", 4, (*group).into());
+            self.head(at, "grouped", 4, 1);
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! A probe program's tables while the program runs: a recording of its own beside the process's file, put there anew now and then.
+//!
+//! Who waits for counters reads it; and it is what is left of a process that is killed. It holds the tables of the contexts that
+//! have not ended: when one ends, they go to the process's file, and this one goes before.
+//!
+//! Holds: it is whole or not there; writing it takes no more than a tenth of the time. Misses: records.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use prlx_driver::session::LIVE;
+use prlx_trace::{ModuleId, Trace};
+
+use super::{SESSION, Session, lock, no_signals};
+use crate::think::think;
+
+/// A file that is being written and has not its name yet.
+const PART: &str = "part";
+/// Writing takes this part of the time at most.
+const SHARE: u32 = 10;
+
+/// The file, while it may be written.
+pub(super) struct Live(Mutex<PathBuf>);
+
+impl Live {
+    /// Beside the process's own file.
+    pub fn new(file: &Path) -> Live {
+        Live(Mutex::new(file.with_extension(LIVE)))
+    }
+    /// Takes it away; none is put there as long as this is held.
+    pub fn stop(&self) -> MutexGuard<'_, PathBuf> {
+        let path = lock(&self.0);
+        let _ = fs::remove_file(&*path);
+        path
+    }
+}
+
+/// Starts to put it there, in a thread that lives as long as the process.
+pub(super) fn start(interval: Duration) {
+    let run = move || {
+        no_signals();
+        let mut pause = interval;
+        loop {
+            std::thread::sleep(pause);
+            let took = think(|| write(SESSION.get()?.as_ref()?)).unwrap_or_default();
+            pause = interval.max(took * SHARE);
+        }
+    };
+    let _ = std::thread::Builder::new().name("prlx-live".into()).spawn(run);
+}
+
+/// Puts it there; how long that took, but for waiting for others.
+fn write(session: &Session) -> Option<Duration> {
+    let path = lock(&session.live.0);
+    let contexts: Vec<_> = lock(&session.contexts).values().flatten().cloned().collect();
+    let producer = concat!("prlx ", env!("CARGO_PKG_VERSION")).to_owned();
+    let mut trace = Trace { producer, ..Trace::default() };
+    let all: Vec<_> = contexts.iter().flat_map(|of| of.recorder.tallies()).collect();
+    let begun = Instant::now();
+    for (plan, tallies) in all {
+        let module = ModuleId(trace.modules.len() as u32);
+        trace.modules.push(plan.module.clone());
+        trace.tallies.extend(tallies.into_iter().map(|tally| prlx_trace::Tally { module, ..tally }));
+    }
+    if trace.modules.is_empty() {
+        return None;
+    }
+    let part = path.with_extension(PART);
+    let mut to = BufWriter::new(File::create(&part).ok()?);
+    let written = trace.write(&mut to).and_then(|()| to.flush()).and_then(|()| fs::rename(&part, &*path));
+    if written.is_err() {
+        let _ = fs::remove_file(&part);
+    }
+    written.ok().map(|()| begun.elapsed())
+}

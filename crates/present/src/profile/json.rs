@@ -1,0 +1,39 @@
+//! A profile as JSON. docs/profile.md says what the keys mean.
+
+use std::io::{self, Write};
+
+use prlx_analyze::profile::{Analysis, Timeline};
+use serde_json::{Value, json};
+
+/// Raised when a key changes its meaning or goes away; new keys do not raise it.
+const VERSION: u32 = 1;
+
+/// Writes it as one object and a line end.
+///
+/// # Errors
+/// Those of `out`.
+pub fn profile_json(out: &mut impl Write, timeline: &Timeline, analysis: &Analysis) -> io::Result<()> {
+    let notes: Vec<Value> =
+        timeline.notes.iter().map(|n| json!({ "kind": n.kind, "count": n.count, "text": n.text })).collect();
+    let launches: Vec<Value> = timeline
+        .launches
+        .iter()
+        .map(|l| {
+            json!({
+                "launch": l.number, "kernel": l.kernel, "ctas": l.ctas, "warps_per_cta": l.warps_per_cta,
+                "took_ns": l.took[0], "bare_ns": l.took[1],
+            })
+        })
+        .collect();
+    let axis = &timeline.axis;
+    let document = json!({
+        "format": "prlx-profile",
+        "version": VERSION,
+        "axis": { "mhz": axis.mhz, "residual": axis.residual, "tick": axis.tick },
+        "notes": notes,
+        "launches": launches,
+        "analysis": serde_json::to_value(analysis)?,
+    });
+    serde_json::to_writer_pretty(&mut *out, &document)?;
+    writeln!(out)
+}

@@ -1,0 +1,318 @@
+//! The spans of a timeline for viewers (Perfetto, Chrome) and as a table (CSV, Parquet).
+//!
+//! Holds: spans that lie in one another share a row of their track; asynchronous work has rows of its own below, as many as run beside
+//! one another, so that no viewer takes one's end for another's. What Perfetto gets of many spans is their names and times alone
+//! ([`DETAILED`]); Chrome and tables get all.
+//!
+//! Misses: Perfetto counts nanoseconds; where a clock is finer, the rest is in the tables and in Chrome's file.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use prlx_analyze::profile::{Launch, Moment, Span, Timeline, Track};
+
+use crate::perfetto::{self, Arg, Details, Writer};
+use crate::tables::Kind::{Flag, Number, Text};
+use crate::tables::{Batch, Cell, ROWS, Table};
+use crate::text::paint::clean;
+
+/// Most spans of a timeline that go to Perfetto with all that is known of them.
+pub const DETAILED: usize = 100_000;
+
+/// Spans and moments.
+pub const SPANS: Table = Table {
+    name: "spans",
+    columns: &[
+        ("launch", Number, "number of the launch in its process"),
+        ("kernel", Text, "the kernel's name, as in the source; none if not known"),
+        ("sm", Number, "the multiprocessor; none if not known"),
+        ("cta", Number, "number of the CTA"),
+        ("warp", Number, "the warp in its CTA; none if not known"),
+        ("group", Number, "the group that the track said it belongs to"),
+        ("region", Text, "name of the region"),
+        ("via", Text, "why it is marked: source, barrier, mbarrier, tma, cp.async, wgmma, trip, function or line"),
+        ("file", Text, "where it begins in the source; none if not known"),
+        ("line", Number, "line, from 1"),
+        ("kind", Text, "span, async (from issue to completion), moment or arrival"),
+        ("begin", Number, "when it begins: picoseconds since the first moment of all"),
+        ("end", Number, "when it ends"),
+        ("cycles", Number, "how long, in cycles of its multiprocessor; none if only a timer was read"),
+        ("depth", Number, "in how many spans of its track it lies"),
+        ("trip", Number, "which visit of this region by its track it is, from 0"),
+        ("cut", Flag, "whether its begin or its end is not recorded"),
+        ("word0", Number, "words of its first record"),
+        ("word1", Number, ""),
+    ],
+};
+
+/// The table's rows, in batches.
+///
+/// # Errors
+/// Those of `sink`.
+pub fn rows(t: &Timeline, sink: &mut dyn FnMut(Batch) -> io::Result<()>) -> io::Result<()> {
+    let empty = || -> Batch { vec![Vec::new(); SPANS.columns.len()] };
+    let mut batch = empty();
+    for track in &t.tracks {
+        let launch = t.launches.get(track.launch);
+        let head = |region: u32| {
+            let region = &t.regions[region as usize];
+            let (file, line) = region.place.as_ref().map_or((None, None), |(f, l)| (Some(f.as_str()), Some(*l)));
+            [
+                launch.map(|l| l.number).into(),
+                launch.map(|l| l.kernel.as_str()).filter(|k| !k.is_empty()).into(),
+                track.sm.into(),
+                track.cta.into(),
+                track.warp.into(),
+                track.group.into(),
+                region.name.as_str().into(),
+                region.via.name().into(),
+                file.into(),
+                line.into(),
+            ]
+        };
+        let spans = track.spans.iter().map(|s| {
+            let kind = if s.asynchronous { "async" } else { "span" };
+            let depth = Some(s.depth).filter(|_| !s.asynchronous);
+            let cycles = Some(s.cycles).filter(|c| *c > 0);
+            let cut = s.open[0] || s.open[1];
+            let rest: [Cell; 9] = [
+                kind.into(),
+                s.begin.into(),
+                s.end.into(),
+                cycles.into(),
+                depth.into(),
+                s.trip.into(),
+                cut.into(),
+                s.payload[0].into(),
+                s.payload[1].into(),
+            ];
+            (head(s.region), rest)
+        });
+        let moments = track.moments.iter().map(|m| {
+            let kind = if m.arrival { "arrival" } else { "moment" };
+            let none = || Cell::None;
+            let rest = [
+                kind.into(),
+                m.at.into(),
+                m.at.into(),
+                none(),
+                none(),
+                none(),
+                false.into(),
+                m.payload[0].into(),
+                m.payload[1].into(),
+            ];
+            (head(m.region), rest)
+        });
+        for (head, rest) in spans.chain(moments) {
+            batch.iter_mut().zip(head.into_iter().chain(rest)).for_each(|(column, cell)| column.push(cell));
+            if batch[0].len() >= ROWS {
+                sink(std::mem::replace(&mut batch, empty()))?;
+            }
+        }
+    }
+    if batch[0].is_empty() { Ok(()) } else { sink(batch) }
+}
+
+/// Writes the table as CSV, with a line of names.
+///
+/// # Errors
+/// Those of `out`.
+pub fn csv(out: &mut impl Write, t: &Timeline) -> io::Result<()> {
+    let names: Vec<&str> = SPANS.columns.iter().map(|c| c.0).collect();
+    writeln!(out, "{}", names.join(","))?;
+    rows(t, &mut |batch| {
+        for row in 0..batch[0].len() {
+            for (i, column) in batch.iter().enumerate() {
+                let comma = if i > 0 { "," } else { "" };
+                match &column[row] {
+                    Cell::None => write!(out, "{comma}")?,
+                    Cell::Number(n) => write!(out, "{comma}{n}")?,
+                    Cell::Flag(yes) => write!(out, "{comma}{yes}")?,
+                    Cell::Text(text) if text.contains([',', '"', '\n', '\r']) => {
+                        write!(out, "{comma}\"{}\"", text.replace('"', "\"\""))?;
+                    }
+                    Cell::Text(text) => write!(out, "{comma}{text}")?,
+                }
+            }
+            writeln!(out)?;
+        }
+        Ok(())
+    })
+}
+
+/// What a track's row is called.
+pub(super) fn called(track: &Track) -> String {
+    let group = track.group.map(|g| format!(", group {g}")).unwrap_or_default();
+    let warp = track.warp.map(|w| format!(", warp {w}")).unwrap_or_default();
+    format!("CTA {}{group}{warp}", track.cta)
+}
+
+fn headed(launch: Option<&Launch>) -> String {
+    match launch {
+        Some(l) if !l.kernel.is_empty() => format!("launch {}: {}", l.number, clean(&l.kernel)),
+        Some(l) => format!("launch {}", l.number),
+        None => "launch".to_owned(),
+    }
+}
+
+/// The asynchronous work of a track in rows in which nothing runs beside anything else.
+pub(super) fn beside(track: &Track) -> Vec<Vec<&Span>> {
+    let mut rows: Vec<(u64, Vec<&Span>)> = Vec::new();
+    for span in track.spans.iter().filter(|s| s.asynchronous) {
+        match rows.iter_mut().find(|(end, _)| *end <= span.begin) {
+            Some((end, row)) => {
+                row.push(span);
+                *end = span.end;
+            }
+            None => rows.push((span.end, vec![span])),
+        }
+    }
+    rows.into_iter().map(|(_, row)| row).collect()
+}
+
+/// Writes it for Perfetto: a process each launch, a group each multiprocessor, a row each track.
+///
+/// # Errors
+/// Those of `out`.
+pub fn perfetto(out: impl Write, t: &Timeline) -> io::Result<()> {
+    let detailed = t.tracks.iter().map(|t| t.spans.len()).sum::<usize>() <= DETAILED;
+    let names: Vec<String> = t.regions.iter().map(|r| clean(&r.name)).collect();
+    let mut writer = Writer::new(out);
+    let mut processes = HashMap::new();
+    let mut groups: HashMap<(usize, u32), perfetto::Track> = HashMap::new();
+    let mut order: Vec<&Track> = t.tracks.iter().collect();
+    order.sort_by_key(|t| (t.launch, t.sm));
+    let said = |span: &Span| {
+        if !detailed {
+            return Details::default();
+        }
+        let mut args = vec![("trip", Arg::Number(span.trip.into()))];
+        if span.cycles > 0 {
+            args.push(("cycles", Arg::Number(span.cycles)));
+        }
+        if span.payload != [0; 2] {
+            args.extend([
+                ("word0", Arg::Number(span.payload[0].into())),
+                ("word1", Arg::Number(span.payload[1].into())),
+            ]);
+        }
+        if span.open[0] || span.open[1] {
+            args.push(("cut", Arg::Flag(true)));
+        }
+        Details { args, ..Details::default() }
+    };
+    for track in order {
+        let number = track.launch;
+        let process = match processes.get(&number) {
+            Some(process) => *process,
+            None => {
+                let process = writer.process(number as u32 + 1, &headed(t.launches.get(number)))?;
+                processes.insert(number, process);
+                process
+            }
+        };
+        let group = match track.sm {
+            None => process,
+            Some(sm) => match groups.get(&(number, sm)) {
+                Some(group) => *group,
+                None => {
+                    let group = writer.track(process, &format!("SM {sm}"))?;
+                    groups.insert((number, sm), group);
+                    group
+                }
+            },
+        };
+        let row = writer.track(group, &called(track))?;
+        let mut moments = track.moments.iter().peekable();
+        let moment = |writer: &mut Writer<_>, m: &Moment| {
+            let mut details = Details::default();
+            if detailed && m.payload != [0; 2] {
+                details.args.push(("word0", Arg::Number(m.payload[0].into())));
+                details.args.push(("word1", Arg::Number(m.payload[1].into())));
+            }
+            writer.instant(row, m.at / 1000, &names[m.region as usize], &details)
+        };
+        track.walk(|at, span| {
+            while let Some(m) = moments.next_if(|m| m.at < at) {
+                moment(&mut writer, m)?;
+            }
+            match span {
+                Some(span) => writer.begin(row, at / 1000, &names[span.region as usize], &said(span)),
+                None => writer.end(row, at / 1000),
+            }
+        })?;
+        moments.try_for_each(|m| moment(&mut writer, m))?;
+        for spans in beside(track) {
+            let row = writer.track(group, &format!("{}, asynchronous", called(track)))?;
+            for span in spans {
+                writer.begin(row, span.begin / 1000, &names[span.region as usize], &said(span))?;
+                writer.end(row, span.end / 1000)?;
+            }
+        }
+    }
+    writer.finish().map(drop)
+}
+
+/// Writes it in Chrome's JSON format, an event a line.
+///
+/// # Errors
+/// Those of `out`.
+pub fn chrome(out: &mut impl Write, t: &Timeline) -> io::Result<()> {
+    let quoted = |text: &str| serde_json::to_string(&clean(text)).map_err(io::Error::other);
+    let names = t.regions.iter().map(|r| quoted(&r.name)).collect::<io::Result<Vec<String>>>()?;
+    // Microseconds, to the picosecond.
+    let micros = |ps: u64| format!("{}.{:06}", ps / 1_000_000, ps % 1_000_000);
+    write!(out, "{{\"traceEvents\":[")?;
+    let mut comma = "\n";
+    let mut rows = 0;
+    for (n, launch) in t.launches.iter().enumerate() {
+        let name = quoted(&headed(Some(launch)))?;
+        write!(
+            out,
+            "{comma}{{\"ph\":\"M\",\"pid\":{},\"name\":\"process_name\",\"args\":{{\"name\":{name}}}}}",
+            n + 1
+        )?;
+        comma = ",\n";
+    }
+    for track in &t.tracks {
+        let pid = track.launch + 1;
+        let on = track.sm.map(|sm| format!("SM {sm}, ")).unwrap_or_default();
+        let nested: Vec<&Span> = track.spans.iter().filter(|s| !s.asynchronous).collect();
+        let all = [nested].into_iter().chain(beside(track));
+        for (row, spans) in all.enumerate() {
+            rows += 1;
+            let more = if row > 0 { ", asynchronous" } else { "" };
+            let name = quoted(&format!("{on}{}{more}", called(track)))?;
+            write!(
+                out,
+                "{comma}{{\"ph\":\"M\",\"pid\":{pid},\"tid\":{rows},\"name\":\"thread_name\",\"args\":{{\"name\":{name}}}}}"
+            )?;
+            comma = ",\n";
+            for s in spans {
+                write!(
+                    out,
+                    ",\n{{\"ph\":\"X\",\"pid\":{pid},\"tid\":{rows},\"ts\":{},\"dur\":{},\"name\":{},\"args\":{{\"trip\":{},\"cycles\":{},\"words\":[{},{}]}}}}",
+                    micros(s.begin),
+                    micros(s.time()),
+                    names[s.region as usize],
+                    s.trip,
+                    s.cycles,
+                    s.payload[0],
+                    s.payload[1],
+                )?;
+            }
+            for m in track.moments.iter().filter(|_| row == 0) {
+                write!(
+                    out,
+                    ",\n{{\"ph\":\"i\",\"s\":\"t\",\"pid\":{pid},\"tid\":{rows},\"ts\":{},\"name\":{},\"args\":{{\"words\":[{},{}]}}}}",
+                    micros(m.at),
+                    names[m.region as usize],
+                    m.payload[0],
+                    m.payload[1],
+                )?;
+            }
+        }
+    }
+    writeln!(out, "\n],\"displayTimeUnit\":\"ns\"}}")
+}

@@ -1,0 +1,319 @@
+//! A profile for people: what holds the kernel up first, then the tables that say so.
+
+use std::io::{self, Write};
+
+use prlx_analyze::profile::{Analysis, Axis, Side, Timeline};
+
+use super::time;
+use crate::tallies::text::{Grid, percent};
+use crate::text::Style;
+use crate::text::paint::{Ink, clean, clip, count, number, wrap};
+
+/// Widest name in a column.
+const NAME: usize = 32;
+
+/// Prints it, of each table at most `top` rows.
+///
+/// # Errors
+/// Those of `out`.
+pub fn profile(out: &mut impl Write, timeline: &Timeline, a: &Analysis, top: usize, style: &Style) -> io::Result<()> {
+    let page = Page { timeline, a, top, style: *style };
+    page.head(out)?;
+    page.causes(out)?;
+    page.regions(out)?;
+    page.waits(out)?;
+    page.path(out)?;
+    page.overlaps(out)?;
+    page.loops(out)?;
+    page.tails(out)
+}
+
+struct Page<'a> {
+    timeline: &'a Timeline,
+    a: &'a Analysis,
+    top: usize,
+    style: Style,
+}
+
+/// A column: its head, and whether it is aligned to the right.
+type Column = (&'static str, bool);
+
+fn name(text: &str) -> String {
+    clip(&clean(text), NAME)
+}
+
+impl Page<'_> {
+    fn head(&self, out: &mut impl Write) -> io::Result<()> {
+        let (t, a) = (self.timeline, self.a);
+        let kernels: std::collections::BTreeSet<&str> =
+            t.launches.iter().map(|l| l.kernel.as_str()).filter(|k| !k.is_empty()).collect();
+        let kernels: Vec<String> = kernels.into_iter().map(name).collect();
+        let what = if kernels.is_empty() { "timeline".to_owned() } else { kernels.join(", ") };
+        let said = [
+            count(t.launches.len() as u64, "launch", "launches"),
+            count(a.tails.iter().map(|t| t.ctas).sum(), "CTA", "CTAs"),
+            count(a.tracks, "track", "tracks"),
+            count(a.spans, "span", "spans"),
+            count(a.moments, "moment", "moments"),
+        ];
+        let said: Vec<String> = said.into_iter().filter(|s| !s.starts_with("0 ")).collect();
+        writeln!(out, "{}  {}, {}", self.style.ink(Ink::Strong, &what), time(a.time), said.join(", "))?;
+        let Axis { mhz, residual, tick } = t.axis;
+        let axis = match (mhz > 0.0, tick) {
+            (true, _) => {
+                format!("clocks at {mhz:.0} MHz; times of two multiprocessors are right within {}", time(residual))
+            }
+            (false, 0) => "times are a timer's".to_owned(),
+            (false, tick) => format!("times are a timer's, which ticks every {}", time(tick)),
+        };
+        writeln!(out, "{}", self.style.ink(Ink::Faint, &axis))?;
+        for n in &t.notes {
+            writeln!(out, "{}", self.style.ink(Ink::Doubt, &clean(&format!("{} {}", number(n.count), n.text))))?;
+        }
+        Ok(())
+    }
+
+    fn causes(&self, out: &mut impl Write) -> io::Result<()> {
+        if self.a.causes.is_empty() {
+            return Ok(());
+        }
+        self.title(out, "What holds it up", "")?;
+        for cause in &self.a.causes {
+            let head = format!("  {:>6}  {:<13}  ", percent(cause.share), cause.kind);
+            let lines = wrap(&clean(&cause.text), self.style.width.saturating_sub(head.len()).max(40));
+            for (i, line) in lines.iter().enumerate() {
+                let head = if i == 0 { head.clone() } else { " ".repeat(head.chars().count()) };
+                writeln!(out, "{head}{line}")?;
+            }
+        }
+        Ok(())
+    }
+
+    fn title(&self, out: &mut impl Write, title: &str, more: &str) -> io::Result<()> {
+        let more = if more.is_empty() { String::new() } else { format!("  {}", self.style.ink(Ink::Faint, more)) };
+        writeln!(out, "\n{}{more}", self.style.ink(Ink::Strong, title))
+    }
+
+    /// A table under its title; nothing if it has no rows.
+    fn table(
+        &self,
+        out: &mut impl Write,
+        title: [&str; 2],
+        columns: &[Column],
+        rows: Vec<Vec<String>>,
+    ) -> io::Result<()> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        self.title(out, title[0], title[1])?;
+        let more = rows.len().saturating_sub(self.top);
+        let mut grid = Grid { right: columns.iter().map(|c| c.1).collect(), rows: Vec::new() };
+        grid.rows.push((Ink::Faint, columns.iter().map(|c| c.0.to_owned()).collect()));
+        grid.rows.extend(rows.into_iter().take(self.top).map(|row| (Ink::Plain, row)));
+        grid.print(out, self.style)?;
+        if more > 0 {
+            writeln!(
+                out,
+                "  {}",
+                self.style.ink(Ink::Faint, &format!("and {} (-n)", count(more as u64, "row", "rows")))
+            )?;
+        }
+        Ok(())
+    }
+
+    fn regions(&self, out: &mut impl Write) -> io::Result<()> {
+        let columns = [
+            ("region", false),
+            ("role", false),
+            ("visits", true),
+            ("total", true),
+            ("own", true),
+            ("median", true),
+            ("p95", true),
+            ("max", true),
+            ("worst CTA", true),
+            ("worst SM", true),
+        ];
+        let rows = self.a.regions.iter().map(|r| {
+            let visits = r.visits.map(|v| [v[1], v[2], v[3]].map(time)).unwrap_or_default();
+            let worst = |i: usize| match &r.over[i] {
+                o if o.count < 2 => String::new(),
+                o => format!("{}: {:.2}x", o.worst, o.max as f64 / o.median.max(1) as f64),
+            };
+            let mut row = vec![name(&r.name), r.role.clone(), number(r.count), time(r.total), time(r.own)];
+            row.extend(visits);
+            row.extend([worst(1), worst(2)]);
+            row
+        });
+        self.table(out, ["Regions", "a worst CTA or SM: its total by the median one's"], &columns, rows.collect())
+    }
+
+    fn waits(&self, out: &mut impl Write) -> io::Result<()> {
+        let columns = [
+            ("wait", false),
+            ("role", false),
+            ("side", false),
+            ("waits", true),
+            ("total", true),
+            ("share", true),
+            ("late", true),
+            ("after", true),
+            ("who was late", false),
+        ];
+        let rows = self.a.waits.iter().map(|w| {
+            let side = match w.side {
+                Side::Starved => "starved",
+                Side::Blocked => "blocked",
+                Side::Barrier => "barrier",
+                Side::Other => "",
+            };
+            let by = w.by.first().map(|b| {
+                let doing = if b.region.is_empty() { String::new() } else { format!(" in {}", name(&b.region)) };
+                let part = b.late as f64 / w.late.max(1) as f64;
+                format!(
+                    "{}{doing} {} (worst {}, CTA {}, trip {})",
+                    b.role,
+                    percent(part),
+                    time(b.worst.0),
+                    b.worst.1,
+                    b.worst.2
+                )
+            });
+            vec![
+                name(&w.name),
+                w.role.clone(),
+                side.into(),
+                number(w.count),
+                time(w.total),
+                percent(w.share),
+                time(w.late),
+                time(w.after),
+                by.unwrap_or_default(),
+            ]
+        });
+        self.table(out, ["Waits", "late: before the last arrived; after: until it was known"], &columns, rows.collect())
+    }
+
+    fn path(&self, out: &mut impl Write) -> io::Result<()> {
+        let columns = [("region", false), ("role", false), ("exposed", true), ("share", true), ("10 % faster", true)];
+        let rows = self.a.path.iter().map(|p| {
+            let gain = p.what_if.map(|w| format!("{:+.1} %", 0.0 - w)).unwrap_or_default();
+            vec![name(&p.name), p.role.clone(), time(p.time), percent(p.share), gain]
+        });
+        self.table(
+            out,
+            ["Critical path", "and what the kernel gains if the region takes a tenth less"],
+            &columns,
+            rows.collect(),
+        )
+    }
+
+    fn overlaps(&self, out: &mut impl Write) -> io::Result<()> {
+        let columns = [("region", false), ("time", true), ("alone", true), ("beside others", true)];
+        let rows = self.a.overlaps.iter().filter(|o| o.time > 0).map(|o| {
+            let beside =
+                if o.name == "nothing" { String::new() } else { percent((o.time - o.alone) as f64 / o.time as f64) };
+            vec![name(&o.name), time(o.time), time(o.alone), beside]
+        });
+        self.table(out, ["Overlap", "in a CTA, all CTAs together"], &columns, rows.collect())
+    }
+
+    fn loops(&self, out: &mut impl Write) -> io::Result<()> {
+        let columns = [
+            ("loop over", false),
+            ("role", false),
+            ("trips", true),
+            ("interval", true),
+            ("p95", true),
+            ("fill", true),
+            ("drain", true),
+        ];
+        let rows = self.a.loops.iter().map(|l| {
+            let times = [l.interval[0], l.interval[1], l.fill, l.drain].map(time);
+            [vec![name(&l.name), l.role.clone(), number(l.trips)], times.to_vec()].concat()
+        });
+        self.table(out, ["Pipelines", ""], &columns, rows.collect())?;
+        let columns = [
+            ("stage", false),
+            ("role", false),
+            ("side", false),
+            ("word", true),
+            ("waits", true),
+            ("total", true),
+            ("median", true),
+        ];
+        // One stage is the wait itself.
+        let several =
+            |name: &str, role: &str| self.a.stages.iter().filter(|s| s.name == name && s.role == role).count() > 1;
+        let rows = self.a.stages.iter().filter(|s| several(&s.name, &s.role)).map(|s| {
+            let side = if s.side == Side::Starved {
+                "starved"
+            } else if s.side == Side::Blocked {
+                "blocked"
+            } else {
+                ""
+            };
+            vec![
+                name(&s.name),
+                s.role.clone(),
+                side.into(),
+                format!("{:#x}", s.word),
+                number(s.count),
+                time(s.total),
+                time(s.median),
+            ]
+        });
+        self.table(out, ["Stages", ""], &columns, rows.collect())
+    }
+
+    fn tails(&self, out: &mut impl Write) -> io::Result<()> {
+        let columns = [
+            ("launch", true),
+            ("time", true),
+            ("CTAs", true),
+            ("SMs", true),
+            ("waves", true),
+            ("CTA median", true),
+            ("longest", true),
+            ("idle SM-time", true),
+            ("tail", true),
+            ("busiest SM", true),
+        ];
+        let rows = self.a.tails.iter().map(|t| {
+            let known = |text: String| if t.sms > 0 { text } else { String::new() };
+            vec![
+                t.launch.to_string(),
+                time(t.time),
+                number(t.ctas),
+                known(number(t.sms)),
+                known(format!("{:.2}", t.waves)),
+                time(t.cta[0]),
+                time(t.cta[1]),
+                known(percent(t.idle as f64 / (t.time * t.sms).max(1) as f64)),
+                known(time(t.tail)),
+                known(format!("{:.2}x", t.imbalance)),
+            ]
+        });
+        self.table(out, ["Launches", ""], &columns, rows.collect())?;
+        for t in &self.a.tails {
+            for (cta, sm, time_) in t.slow_ctas.iter().take(self.top) {
+                let on = sm.map(|sm| format!(" on SM {sm}")).unwrap_or_default();
+                let ratio = *time_ as f64 / t.cta[0].max(1) as f64;
+                writeln!(
+                    out,
+                    "  {}",
+                    self.style
+                        .ink(Ink::Doubt, &format!("CTA {cta}{on} takes {}, {ratio:.2}x the median", time(*time_)))
+                )?;
+            }
+            for (sm, ratio) in t.slow_sms.iter().take(self.top) {
+                writeln!(
+                    out,
+                    "  {}",
+                    self.style.ink(Ink::Doubt, &format!("CTAs of SM {sm} take {ratio:.2}x the median"))
+                )?;
+            }
+        }
+        Ok(())
+    }
+}

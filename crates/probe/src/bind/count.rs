@@ -1,0 +1,204 @@
+//! What only counts is made cheap: clauses that add known integers to known rows.
+//!
+//! Lanes that come to the first such place of a stretch of a block come to all of them, so one number, how often lanes came, says what all
+//! of these rows get. Where a program has few such rows, each has a counter in a register ([`Action::Count`]), and a stretch adds
+//! to each once. Where it has more, stretches are what is counted: those in the deepest loops in registers, the others in a table behind the
+//! program's own, whose rows are stretches; rows are made of them when tables are read ([`Kept::settle`]).
+//!
+//! Holds: a row gets what its clauses would have added. Misses: stretches of several blocks that are always come to together.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use prlx_isa::view::{BlockId, Class, InstId};
+use prlx_trace::device::tables::{Layout, Rows};
+use prlx_trace::kernel::Scalar;
+use prlx_trace::table::Aggregate;
+
+use crate::body::Body;
+use crate::code::{Code, Op, Row, Stmt};
+use crate::place;
+use crate::plan::{Action, At, Counter, Insertion, Kept, Share};
+
+/// Most counters that a thread keeps in registers: two registers each.
+const COUNTERS: usize = 4;
+
+/// What a table's row is added to.
+type Target = (u32, u32);
+
+/// A stretch of a block with places that only count.
+struct Stretch {
+    /// Loops that it is in.
+    depth: u32,
+    /// Its first place: function, and which of the function's insertions.
+    first: (usize, usize),
+    /// What is added, each time that a lane comes.
+    adds: BTreeMap<Target, u64>,
+}
+
+/// Turns insertions that only add known numbers to known rows into counters.
+pub(super) fn count(insertions: &mut [Vec<Insertion>], bodies: &[&Body<'_>], kept: &mut Kept) {
+    let all = insertions.iter().flatten().filter_map(|i| only_counts(i, kept)).flatten();
+    let targets: BTreeSet<Target> = all.map(|(target, _)| target).collect();
+    // What is inserted at one place keeps its order.
+    insertions.iter_mut().for_each(|list| list.sort_by_key(|i| place::order(i.at)));
+    let stretches = stretches(insertions, bodies, kept);
+    if targets.len() <= COUNTERS {
+        rows(insertions, &stretches, &targets, kept);
+    } else {
+        blocks(insertions, stretches, kept);
+    }
+}
+
+/// The stretches of all functions, whose insertions are in order. Insertions under a guard, and those of no block, are in none.
+fn stretches(insertions: &[Vec<Insertion>], bodies: &[&Body<'_>], kept: &Kept) -> Vec<Stretch> {
+    let mut all: Vec<Stretch> = Vec::new();
+    for (function, (list, body)) in insertions.iter().zip(bodies).enumerate() {
+        let mut open: HashMap<BlockId, usize> = HashMap::new();
+        let mut last = 0;
+        for (nth, insertion) in list.iter().enumerate() {
+            let Some(counts) = only_counts(insertion, kept).filter(|_| insertion.guard.is_none()) else { continue };
+            let (At::Before(at) | At::After(at)) = insertion.at else { continue };
+            // A guarded way out, or a call, which may be one: lanes that come here are not all that came before.
+            let block = body.inst(at).block;
+            let first = body.function.blocks.get(block.index()).map_or(0, |b| b.insts.start);
+            let parts = |i: u32| matches!(body.inst(InstId(i)).class, Class::Exit | Class::Return | Class::Call);
+            if (last.max(first)..at.0).any(parts) {
+                open.clear();
+            }
+            last = at.0;
+            let stretch = *open.entry(block).or_insert_with(|| {
+                all.push(Stretch {
+                    depth: depth(body, body.part_of(at)),
+                    first: (function, nth),
+                    adds: BTreeMap::new(),
+                });
+                all.len() - 1
+            });
+            for (target, add) in counts {
+                let sum = all[stretch].adds.entry(target).or_default();
+                *sum = sum.wrapping_add(add);
+            }
+        }
+    }
+    all
+}
+
+/// Few rows: each has a counter.
+fn rows(insertions: &mut [Vec<Insertion>], stretches: &[Stretch], targets: &BTreeSet<Target>, kept: &mut Kept) {
+    let number = |target: &Target| targets.iter().position(|t| t == target).unwrap_or_default() as u32;
+    let counts = |adds: &BTreeMap<Target, u64>| -> Vec<Action> {
+        adds.iter().map(|(target, add)| Action::Count { counter: number(target), add: *add }).collect()
+    };
+    replace(insertions, stretches, kept, |stretch| counts(&stretches[stretch].adds), counts);
+    kept.counters = targets.iter().map(|&(table, row)| Counter { table, row }).collect();
+}
+
+/// Many rows: stretches are counted.
+fn blocks(insertions: &mut [Vec<Insertion>], stretches: Vec<Stretch>, kept: &mut Kept) {
+    if stretches.is_empty() {
+        return;
+    }
+    let hidden = kept.tables.len() as u32;
+    let mut deep: Vec<usize> = (0..stretches.len()).filter(|i| stretches[*i].depth > 0).collect();
+    deep.sort_by_key(|i| (Reverse(stretches[*i].depth), *i));
+    deep.truncate(COUNTERS);
+    let counted = |stretch: usize| {
+        vec![match deep.iter().position(|i| *i == stretch) {
+            Some(counter) => Action::Count { counter: counter as u32, add: 1 },
+            None => {
+                let update = Stmt::Update { table: hidden, row: Row::At(stretch as u32), value: None };
+                Action::Probe(Arc::new(Code { body: vec![update], ..Code::default() }))
+            }
+        }]
+    };
+    replace(insertions, &stretches, kept, counted, |_| Vec::new());
+    kept.counters = deep.iter().map(|row| Counter { table: hidden, row: *row as u32 }).collect();
+    let keys = (0..stretches.len() as u64).map(|row| vec![row]).collect();
+    kept.tables.push(Layout { at: 0, rows: Rows::Known(keys), aggregate: Aggregate::Count, ty: Scalar::U64 });
+    let shares = stretches.iter().enumerate().flat_map(|(stretch, s)| {
+        s.adds.iter().map(move |(&(table, row), &add)| Share { stretch: stretch as u32, table, row, add })
+    });
+    kept.shares = shares.collect();
+}
+
+/// Replaces what only counts: a stretch's places by what `first` gives at the first of them, others by what `alone` gives of them, unless that
+/// is nothing.
+fn replace(
+    insertions: &mut [Vec<Insertion>],
+    stretches: &[Stretch],
+    kept: &Kept,
+    first: impl Fn(usize) -> Vec<Action>,
+    alone: impl Fn(&BTreeMap<Target, u64>) -> Vec<Action>,
+) {
+    let firsts: HashMap<(usize, usize), usize> = stretches.iter().enumerate().map(|(i, s)| (s.first, i)).collect();
+    for (function, list) in insertions.iter_mut().enumerate() {
+        let mut out: Vec<Insertion> = Vec::with_capacity(list.len());
+        for (nth, insertion) in std::mem::take(list).into_iter().enumerate() {
+            let Some(counts) = only_counts(&insertion, kept) else {
+                out.push(insertion);
+                continue;
+            };
+            let actions = match firsts.get(&(function, nth)) {
+                Some(stretch) => first(*stretch),
+                None if insertion.guard.is_none() && insertion.at != At::Entry => continue,
+                None => {
+                    let mut adds = BTreeMap::new();
+                    for (target, add) in counts {
+                        let sum: &mut u64 = adds.entry(target).or_default();
+                        *sum = sum.wrapping_add(add);
+                    }
+                    let actions = alone(&adds);
+                    if actions.is_empty() {
+                        out.push(insertion);
+                        continue;
+                    }
+                    actions
+                }
+            };
+            out.extend(actions.into_iter().map(|action| Insertion { action, ..insertion.clone() }));
+        }
+        *list = out;
+    }
+}
+
+/// If all that an insertion does is to add known integers to known rows: which, and how much.
+fn only_counts(insertion: &Insertion, kept: &Kept) -> Option<Vec<(Target, u64)>> {
+    let Action::Probe(code) = &insertion.action else { return None };
+    let mut out = Vec::new();
+    for stmt in &code.body {
+        match stmt {
+            Stmt::Set(_, Op::Const(_)) => {}
+            Stmt::Update { table, row: Row::At(row), value } => {
+                let layout = kept.tables.get(*table as usize)?;
+                let add = match (layout.aggregate, value) {
+                    (Aggregate::Count, _) => 1,
+                    (Aggregate::Sum, Some(value)) if layout.ty != Scalar::F64 => constant(code, value.index())?,
+                    _ => return None,
+                };
+                out.push(((*table, *row), add));
+            }
+            _ => return None,
+        }
+    }
+    (!out.is_empty()).then_some(out)
+}
+
+/// What a temporary is, if it is set once, to a constant.
+fn constant(code: &Code, temp: usize) -> Option<u64> {
+    let mut sets = code.body.iter().filter_map(|s| match s {
+        Stmt::Set(to, op) if to.index() == temp => Some(op),
+        _ => None,
+    });
+    match (sets.next(), sets.next()) {
+        (Some(Op::Const(bits)), None) => Some(*bits),
+        _ => None,
+    }
+}
+
+/// How many loops a part is in.
+fn depth(body: &Body<'_>, part: BlockId) -> u32 {
+    let innermost = body.graph.innermost.get(part.index()).copied().flatten();
+    innermost.and_then(|l| body.graph.loops.get(l)).map_or(0, |l| l.depth)
+}

@@ -1,0 +1,278 @@
+//! Markers become insertions: those that stand in the source, and (`outside`) those put at waits, arrivals and asynchronous work.
+//!
+//! Markers of one basic block share a test for room and a cursor's move ([`Action::Room`]): whoever passes one passes them
+//! all. What stands behind a call of a recorded function, which moves the cursor itself, or has a guard, makes room for
+//! itself.
+//!
+//! Holds: records of a lane are in the order in which it passes markers, those at one place in the order in which they were
+//! found. Misses: a marker between two labels that others branch to; payloads of more than 32 bits a word.
+
+mod outside;
+
+use std::collections::HashMap;
+
+use prlx_isa::view::{self, BlockId, Class, FuncId, Guard, InstId, LocId, Operand, Passed};
+use prlx_trace::device::tracks::{Group, Shape};
+use prlx_trace::kernel::Scalar;
+use prlx_trace::mark::{Mark, MarkKind, Via};
+use prlx_trace::table::{Field, Shown};
+
+use crate::body::{Body, PartEnd};
+use crate::place;
+use crate::plan::{Action, At, Insertion, Missed, Word};
+
+/// Which markers leave records, and how.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Marking {
+    /// Those that stand in the source.
+    pub source: bool,
+    /// Those put there from outside, by why.
+    pub outside: Vec<Via>,
+    /// Source lines that become regions: a pattern of the file's name, and the line.
+    pub lines: Vec<(String, u32)>,
+    /// Every lane has a track; else each warp has one, of its lowest lane or of the one that leads its group.
+    pub lanes: bool,
+}
+
+/// What a module's markers become.
+pub(crate) struct Marked {
+    /// By function.
+    pub insertions: Vec<Vec<Insertion>>,
+    /// The table of them.
+    pub marks: Vec<Mark>,
+    /// By marker: what its records look like.
+    pub shapes: Vec<Shape>,
+    /// Those that nothing could be put at.
+    pub missed: Vec<Missed>,
+}
+
+/// A marker at its place.
+struct Found {
+    at: At,
+    guard: Option<Guard>,
+    name: String,
+    kind: MarkKind,
+    via: Via,
+    loc: Option<LocId>,
+    words: Vec<(&'static str, Word)>,
+    /// Part of a queue of asynchronous work.
+    group: Option<Group>,
+}
+
+/// Markers that are one entry of the table, so that copies of a loop's body are: name, kind, why, function, location, words, queue.
+type Key = (String, MarkKind, Via, u32, Option<LocId>, usize, Option<Group>);
+
+/// Finds the markers of `bodies` for which `wanted` holds; `recorded` functions get their callers' state.
+pub(crate) fn marks(
+    marking: &Marking,
+    bodies: &[&Body<'_>],
+    wanted: &dyn Fn(usize) -> bool,
+    recorded: &dyn Fn(FuncId) -> bool,
+) -> Marked {
+    let mut all = Marked { insertions: Vec::new(), marks: Vec::new(), shapes: Vec::new(), missed: Vec::new() };
+    let mut known: HashMap<Key, u32> = HashMap::new();
+    for (i, body) in bodies.iter().enumerate() {
+        let mut found = Vec::new();
+        if wanted(i) {
+            let mut missed = Vec::new();
+            if marking.source {
+                in_source(body, &mut found, &mut missed);
+            }
+            outside::outside(marking, body, &mut found, &mut missed);
+            let miss = |(at, why)| Missed { clause: 0, function: body.id, at, why };
+            all.missed.extend(missed.into_iter().map(miss));
+        }
+        let mut number = |f: &Found| {
+            let key = (f.name.clone(), f.kind, f.via, body.id.0, f.loc, f.words.len(), f.group);
+            *known.entry(key).or_insert_with(|| all.add(body, f))
+        };
+        let numbered: Vec<(u32, Found)> = found.into_iter().map(|f| (number(&f), f)).collect();
+        all.insertions.push(insertions(body, numbered, &all.shapes, recorded));
+    }
+    all
+}
+
+impl Marked {
+    /// A new entry of the table.
+    fn add(&mut self, body: &Body<'_>, f: &Found) -> u32 {
+        let field = |name: &str| Field {
+            name: name.to_owned(),
+            ty: Scalar::U32,
+            shown: if name == "mbarrier" { Shown::Address } else { Shown::Number },
+        };
+        let mut payload: Vec<Field> = f.words.iter().map(|(name, _)| field(name)).collect();
+        // The reader counts them.
+        payload.extend(f.group.map(|_| field("group")));
+        self.shapes.push(Shape { words: !f.words.is_empty(), group: f.group });
+        self.marks.push(Mark {
+            name: f.name.clone(),
+            kind: f.kind,
+            via: f.via,
+            function: prlx_trace::FuncId(body.id.0),
+            loc: f.loc.map(|l| prlx_trace::LocId(l.0)),
+            payload,
+        });
+        self.marks.len() as u32 - 1
+    }
+}
+
+/// Where code at a marker goes, and for whom.
+pub(crate) struct Stand {
+    pub at: At,
+    pub guard: Option<Guard>,
+    pub part: BlockId,
+}
+
+/// Where code at a marker can stand; `None`: nobody comes there.
+pub(crate) fn stand(body: &Body<'_>, mark: &view::Mark) -> Result<Option<Stand>, String> {
+    let count = body.function.insts.len() as u32;
+    match mark.passed {
+        Passed::Some => {
+            Err(format!("marker {} {} stands between two labels that others branch to", mark.kind.name(), mark.name))
+        }
+        Passed::All if mark.at.0 < count => {
+            Ok(Some(Stand { at: At::Before(mark.at), guard: None, part: body.inst(mark.at).block }))
+        }
+        _ => {
+            let Some(last) = mark.at.0.checked_sub(1).map(InstId) else {
+                return Ok(Some(Stand { at: At::Entry, guard: None, part: BlockId(0) }));
+            };
+            let inst = body.inst(last);
+            let part = inst.block;
+            Ok(match (leaves(inst.class), inst.guard) {
+                (false, _) => Some(Stand { at: At::After(last), guard: None, part }),
+                (true, None) => None,
+                (true, Some(g)) => {
+                    let guard = Some(Guard { reg: g.reg, negate: !g.negate });
+                    Some(Stand { at: At::Before(last), guard, part })
+                }
+            })
+        }
+    }
+}
+
+/// Whether control does not just come out behind an instruction.
+fn leaves(class: Class) -> bool {
+    matches!(class, Class::Branch | Class::Switch | Class::Return | Class::Exit)
+}
+
+/// Where lanes go from one part to another, and which of those that are there.
+pub(crate) fn edge(body: &Body<'_>, from: BlockId, to: BlockId) -> Result<(At, Option<Guard>, InstId), String> {
+    let part = &body.parts[from.index()];
+    let Some(last) = part.insts.clone().next_back().map(InstId).or(part.of) else {
+        return Err("there is no instruction at which this loop is entered or left".to_owned());
+    };
+    let class = body.inst(last).class;
+    let at = if leaves(class) { At::Before(last) } else { At::After(last) };
+    let guard = match part.end {
+        PartEnd::Branch { taken, other, .. } if taken == other => None,
+        PartEnd::Branch { guard, taken, .. } if taken == to => Some(guard),
+        PartEnd::Branch { guard, .. } => Some(Guard { reg: guard.reg, negate: !guard.negate }),
+        PartEnd::Switch { .. } if part.end.succs().len() > 1 => {
+            return Err("a switch enters or leaves a loop here, and which way lanes go is not a predicate".to_owned());
+        }
+        _ => body.inst(last).guard.filter(|_| class == Class::Switch),
+    };
+    Ok((at, guard, last))
+}
+
+/// Those that stand in the source.
+fn in_source(body: &Body<'_>, found: &mut Vec<Found>, missed: &mut Vec<(Option<InstId>, String)>) {
+    let reachable = body.reachable();
+    for mark in &body.function.marks {
+        let stand = match stand(body, mark) {
+            Ok(Some(stand)) if reachable.get(stand.part.index()) == Some(&true) => stand,
+            Ok(_) => continue,
+            Err(why) => {
+                missed.push((Some(mark.at), why));
+                continue;
+            }
+        };
+        let names = match mark.kind {
+            view::MarkKind::Group => ["group", "leader"],
+            _ => ["word0", "word1"],
+        };
+        let words = mark.payload.iter().map(|o| Word { of: o.clone(), add: 0 });
+        if mark.kind == view::MarkKind::Group && mark.payload.is_empty() {
+            missed.push((Some(mark.at), format!("marker group {} does not say which group", mark.name)));
+            continue;
+        }
+        found.push(Found {
+            at: stand.at,
+            guard: stand.guard,
+            name: mark.name.clone(),
+            kind: kind(mark.kind),
+            via: Via::Source,
+            loc: mark.loc,
+            words: names.into_iter().zip(words).collect(),
+            group: None,
+        });
+    }
+}
+
+fn kind(kind: view::MarkKind) -> MarkKind {
+    match kind {
+        view::MarkKind::Begin => MarkKind::Begin,
+        view::MarkKind::End => MarkKind::End,
+        view::MarkKind::Instant => MarkKind::Instant,
+        view::MarkKind::Switch => MarkKind::Switch,
+        view::MarkKind::Issue => MarkKind::Issue,
+        view::MarkKind::Complete => MarkKind::Complete,
+        view::MarkKind::Arrive => MarkKind::Arrive,
+        view::MarkKind::Group => MarkKind::Group,
+    }
+}
+
+/// The markers of a function as insertions, room made for those of a block together.
+fn insertions(
+    body: &Body<'_>,
+    mut found: Vec<(u32, Found)>,
+    shapes: &[Shape],
+    recorded: &dyn Fn(FuncId) -> bool,
+) -> Vec<Insertion> {
+    found.sort_by_key(|(_, f)| place::order(f.at));
+    // What is between two places of a block: calls that move the cursor part them.
+    let calls: Vec<u32> =
+        (0..body.function.insts.len() as u32).filter(|i| body.callee(InstId(*i)).is_some_and(recorded)).collect();
+    let section = |f: &Found| match (f.at, f.guard) {
+        (_, Some(_)) => None,
+        (At::Entry, _) => Some((BlockId(u32::MAX), 0)),
+        (At::Before(i), _) => Some((body.inst(i).block, calls.partition_point(|c| *c < i.0))),
+        (At::After(i), _) => Some((body.inst(i).block, calls.partition_point(|c| *c <= i.0))),
+    };
+    let slots = |f: &Found, mark: u32| match f.kind {
+        MarkKind::Group => 0,
+        _ => 1 + u32::from(shapes[mark as usize].words),
+    };
+    let mut out = Vec::new();
+    let mut rest = found.into_iter().peekable();
+    let mut together: Vec<(u32, Found)> = Vec::new();
+    while let Some(first) = rest.next() {
+        let group = |f: &Found| f.kind == MarkKind::Group;
+        let own = section(&first.1).filter(|_| !group(&first.1));
+        together.push(first);
+        while let Some(next) = rest.next_if(|n| own.is_some() && section(&n.1) == own && !group(&n.1)) {
+            together.push(next);
+        }
+        let mut back: u32 = together.iter().map(|(mark, f)| slots(f, *mark)).sum();
+        if back > 0 {
+            let Found { at, guard, .. } = together[0].1;
+            out.push(Insertion { at, guard, action: Action::Room { slots: back } });
+        }
+        for (mark, f) in together.drain(..) {
+            let words: Vec<Word> = f.words.iter().map(|(_, word)| word.clone()).collect();
+            let action = match f.kind {
+                MarkKind::Group => Action::Group { values: words },
+                _ => Action::Mark { mark, back, words },
+            };
+            back -= slots(&f, mark);
+            out.push(Insertion { at: f.at, guard: f.guard, action });
+        }
+    }
+    out
+}
+
+/// A number as a word.
+fn number(n: u32) -> Word {
+    Word { of: Operand::Int(n.into()), add: 0 }
+}

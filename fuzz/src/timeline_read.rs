@@ -1,0 +1,49 @@
+//! Any words as another profiler's buffer, or any bytes as a recording with markers: a timeline or an error, never a panic.
+
+use prlx_analyze::profile::{self, Timeline, buffer};
+use prlx_trace::Trace;
+use prlx_trace::cudaprofiler::{Format, Given, read, write};
+
+/// Runs it. The first byte says whose buffer it is.
+pub fn run(data: &[u8]) {
+    if let Ok(trace) = Trace::read_cut(data) {
+        holds(&profile::timeline(&trace));
+    }
+    let Some((&first, rest)) = data.split_first() else { return };
+    let words: Vec<u64> = rest.chunks_exact(8).map(|w| u64::from_le_bytes(w.try_into().unwrap_or_default())).collect();
+    let format = if first & 1 == 0 { Format::CudaProfiler } else { Format::FlashInfer };
+    let given = Given { blocks: (first & 2 != 0).then_some(4), groups: (first & 2 != 0).then_some(2), events: None };
+    let Ok(made) = read(&words, format, given) else { return };
+    let mut timeline = buffer::timeline(&made, &[]);
+    holds(&timeline);
+    // Only a small grid is written: a buffer has a slot for every lane of it.
+    if u64::from(made.blocks) * u64::from(made.groups) < 1 << 10
+        && let Ok((again, names)) = buffer::of(&mut timeline)
+        && let Ok(words) = write(&again)
+    {
+        let read = read(&words, Format::CudaProfiler, Given::default());
+        holds(&buffer::timeline(&read.expect("what was written is read"), &names));
+    }
+}
+
+fn holds(timeline: &Timeline) {
+    for track in &timeline.tracks {
+        assert!(track.spans.windows(2).all(|s| s[0].begin <= s[1].begin));
+        assert!(track.spans.iter().all(|s| (s.region as usize) < timeline.regions.len()));
+        let mut open = 0u32;
+        let walked: Result<(), ()> = track.walk(|_, span| {
+            match span {
+                Some(span) => {
+                    assert_eq!(span.depth, open);
+                    open += 1;
+                }
+                None => open -= 1,
+            }
+            Ok(())
+        });
+        assert!(walked.is_ok() && open == 0);
+    }
+    let found = profile::analyze(timeline);
+    let whole: u64 = found.tails.iter().map(|t| t.time).sum();
+    assert!(found.path.iter().map(|p| p.time).sum::<u64>() <= whole, "the path is longer than its launch");
+}
