@@ -26,7 +26,7 @@ use prlx_trace::kernel::SiteClass;
 
 pub use cost::CostArgs;
 pub use prlx::PrlxArgs;
-pub use probe::{ProbeArgs, ProbeCheckArgs, ProbeCommand, ProbeExplainArgs, ProbeShowArgs, TallyArgs};
+pub use probe::{ProbeArgs, ProbeCheckArgs, ProbeCommand, ProbeEngineArgs, ProbeExplainArgs, ProbeShowArgs, TallyArgs};
 pub use profile::ProfileArgs;
 pub use timeline::{TimelineArgs, ViewArgs};
 
@@ -76,6 +76,8 @@ pub enum Command {
     Cost(CostArgs),
     /// Ask a kernel anything: a small program counts, sums and keeps what you name
     Probe(ProbeArgs),
+    /// Weave a probe into one kernel of a binary, step by step, with every step kept on disk
+    ProbeEngine(ProbeEngineArgs),
     /// Say where the cycles go inside a kernel, from markers in its source or put there from outside
     Profile(ProfileArgs),
     /// Where the cycles go inside a kernel: of a recording with markers, or another profiler's buffer

@@ -70,8 +70,7 @@ fn files(all: &Timeline, args: &ReportArgs) -> Result<()> {
     Ok(())
 }
 
-/// Writes a file.
-pub fn save(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> Result<()> {
+fn save(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> Result<()> {
     let all = || -> io::Result<()> {
         let mut out = BufWriter::new(File::create(path)?);
         write(&mut out)?;

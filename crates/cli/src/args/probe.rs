@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use prlx_isa::image::Target;
 
 use super::DeviceArgs;
 
@@ -115,6 +116,36 @@ pub struct ProbeShowArgs {
     #[command(flatten)]
     pub show: TallyArgs,
 }
+
+/// `prlx probe-engine`.
+#[derive(Args, Debug)]
+#[command(after_help = STEPS)]
+pub struct ProbeEngineArgs {
+    /// A folder with `original.bin`: a cubin, a fatbin, a program, or PTX
+    pub workdir: PathBuf,
+    /// The kernel's name as the code has it (`*` and `?` match, if one kernel does)
+    pub kernel: String,
+    /// The probe: a file, a tool's name, or a program [default: probe.toml or probe.prlx in the folder, then
+    /// NEUTRINO_PROBES, which holds the text of a .toml]
+    #[arg(long, value_name = "PROBE")]
+    pub probe: Option<OsString>,
+    /// Assemble for this architecture, as sm_90 [default: the code's own]
+    #[arg(long, value_name = "SM", value_parser = super::target)]
+    pub arch: Option<Target>,
+}
+
+const STEPS: &str = "\
+Files, in the order in which they are made (docs/probe-engine.md):
+
+  original.asm   the PTX that original.bin holds
+  pruned.asm     the kernel and what it reaches
+  probed.asm     that, with the probe woven in
+  pruned.bin     machine code of pruned.asm
+  probed.bin     machine code of probed.asm
+  kernel.info    what it takes to launch probed.bin
+  process.log    each step: what it did, and how long it took
+
+Exit codes: 0 done, 2 error: the message and the log name the step and the file.";
 
 /// How tables are shown.
 #[derive(Args, Debug, Clone, Default)]

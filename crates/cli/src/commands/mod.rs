@@ -41,6 +41,7 @@ pub fn run(command: Command, ui: &Ui) -> Result<ExitCode> {
         Command::Query(args) => query::run(&args, ui),
         Command::Cost(args) => cost::run(&args, ui),
         Command::Probe(args) => probe::run(&args, ui),
+        Command::ProbeEngine(args) => probe::engine::run(&args, ui),
         Command::Profile(args) => profile::run(&args, ui),
         Command::Timeline(args) => timeline::run(&args, ui),
         Command::Instrument(args) => instrument::run(&args, ui),

@@ -15,7 +15,6 @@ use prlx_trace::kernel::Scalar;
 
 use crate::args::{TimelineArgs, ViewArgs};
 use crate::report;
-use crate::timeline::save;
 use crate::ui::Ui;
 
 /// Reads it, and shows what was asked for.
@@ -159,4 +158,13 @@ pub fn show(mut timeline: Timeline, name: &str, args: &ViewArgs, ui: &Ui) -> Res
     }
     out.flush()?;
     Ok(())
+}
+
+fn save(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> Result<()> {
+    let all = || -> io::Result<()> {
+        let mut out = BufWriter::new(File::create(path)?);
+        write(&mut out)?;
+        out.flush()
+    };
+    all().with_context(|| format!("cannot write {}", path.display()))
 }

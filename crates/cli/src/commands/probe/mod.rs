@@ -2,6 +2,7 @@
 
 mod app;
 mod check;
+pub mod engine;
 mod explain;
 mod list;
 mod place;
@@ -87,9 +88,14 @@ fn from_file(path: &Path, ui: &Ui) -> Result<Arc<Script>> {
     if path.extension() != Some(OsStr::new("toml")) {
         return script(&text, &name);
     }
-    let (script, warnings) = neutrino::read(&text).map_err(|wrong| anyhow!(mistakes(&wrong, &text, &name)))?;
+    from_toml(&text, &name, ui)
+}
+
+/// A program from a text of Neutrino's probes.
+fn from_toml(text: &str, name: &str, ui: &Ui) -> Result<Arc<Script>> {
+    let (script, warnings) = neutrino::read(text).map_err(|wrong| anyhow!(mistakes(&wrong, text, name)))?;
     if !warnings.is_empty() {
-        ui.warn(&mistakes(&warnings, &text, &name));
+        ui.warn(&mistakes(&warnings, text, name));
     }
     Ok(Arc::new(script))
 }

@@ -1,0 +1,225 @@
+//! One kernel of a module, with all that it can reach.
+//!
+//! Functions, kernels, declarations and aliases that the kernel does not reach are cut out of the text; the rest stays as it is,
+//! byte by byte: header, variables, sections, `.file` directives wherever they stood.
+//!
+//! Holds: who names a function reaches it, by a call, an address, a list of targets or an initial value, so what pointers lead
+//! to is reached; variables and sections stay, and so does what they name (debug sections name the labels of their functions).
+//! Misses: names that merely look like a function's (a label, a register) reach it too.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::parse::{self, Item, ItemKind, Kind, Module};
+use super::scan;
+use crate::view::{FunctionKind, Span};
+
+/// What is left of a module.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Pruned {
+    /// The text.
+    pub text: String,
+    /// Functions with a body that are in it, the kernel among them, in its order.
+    pub kept: Vec<String>,
+    /// Those that are not.
+    pub cut: Vec<String>,
+}
+
+/// `source` without what `kernel` can't reach; `None`: there is no such kernel.
+pub fn prune(source: &str, kernel: &str) -> Option<Pruned> {
+    let (module, _) = parse::parse(source);
+    let is_kernel = |f: &parse::Function| f.kind == FunctionKind::Kernel && module.text(f.name) == kernel;
+    module.functions.iter().find(|f| is_kernel(f))?;
+    let graph = Graph::new(&module);
+    let reached = graph.reached(kernel);
+    let stays = |i: usize| graph.nodes[i].is_empty() || graph.nodes[i].iter().any(|n| reached.contains(n));
+
+    let mut pruned = Pruned { text: String::with_capacity(source.len()), kept: Vec::new(), cut: Vec::new() };
+    let mut end = 0;
+    for (i, item) in module.items.iter().enumerate() {
+        if let ItemKind::Function(f) = item.kind {
+            let name = module.text(module.functions[f as usize].name).to_owned();
+            if stays(i) { pruned.kept.push(name) } else { pruned.cut.push(name) }
+        }
+        let next = item.span.end as usize;
+        if stays(i) {
+            pruned.text.push_str(&source[end..next]);
+        } else {
+            // Files are the whole module's, wherever they are declared.
+            let own = module.files.iter().filter(|f| item.span.start <= f.start && f.end <= item.span.end);
+            own.for_each(|f| pruned.text.extend(["\n", module.text(*f)]));
+        }
+        end = next;
+    }
+    pruned.text.push_str(&source[end..]);
+    Some(pruned)
+}
+
+/// Who names whom.
+struct Graph<'a> {
+    /// By item, the names by which it is reached; none: it always is.
+    nodes: Vec<Vec<&'a str>>,
+    /// By item, the functions that it names.
+    names: Vec<BTreeSet<&'a str>>,
+}
+
+impl<'a> Graph<'a> {
+    fn new(module: &Module<'a>) -> Graph<'a> {
+        let nodes: Vec<Vec<&str>> = module.items.iter().map(|item| nodes(module, item)).collect();
+        let functions: BTreeSet<&str> = nodes.iter().flatten().copied().collect();
+        // Labels of bodies, which debug sections name.
+        let mut labels: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for f in &module.functions {
+            for label in module.body(f).iter().filter(|s| s.kind == Kind::Label) {
+                let label = module.text(label.span).trim_end_matches(':').trim_end();
+                labels.entry(label).or_default().insert(module.text(f.name));
+            }
+        }
+        let names = module.items.iter().map(|item| {
+            let mut named = BTreeSet::new();
+            for word in words(module, item.span) {
+                named.extend(functions.get(word));
+                if item.kind == ItemKind::Section {
+                    named.extend(labels.get(word).into_iter().flatten());
+                }
+            }
+            named
+        });
+        Graph { names: names.collect(), nodes }
+    }
+
+    /// All names that are reached, from a kernel and from what always stays.
+    fn reached(&self, kernel: &'a str) -> BTreeSet<&'a str> {
+        let mut by_name: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (i, nodes) in self.nodes.iter().enumerate() {
+            nodes.iter().for_each(|n| by_name.entry(*n).or_default().push(i));
+        }
+        let always = self.nodes.iter().zip(&self.names).filter(|(nodes, _)| nodes.is_empty());
+        let mut next: Vec<&str> = always.flat_map(|(_, names)| names.iter().copied()).collect();
+        next.push(kernel);
+        let mut reached = BTreeSet::new();
+        while let Some(name) = next.pop() {
+            if reached.insert(name) {
+                let items = by_name.get(name).into_iter().flatten();
+                next.extend(items.flat_map(|&i| self.names[i].iter().copied()));
+            }
+        }
+        reached
+    }
+}
+
+/// The names of functions that an item declares; an alias goes with either of its two.
+fn nodes<'a>(module: &Module<'a>, item: &Item) -> Vec<&'a str> {
+    let mut all = words(module, item.span);
+    match item.kind {
+        ItemKind::Function(f) => vec![module.text(module.functions[f as usize].name)],
+        ItemKind::Declaration => {
+            let Some(word) = all.find(|w| matches!(*w, "entry" | "func")) else { return Vec::new() };
+            let after = word.as_ptr() as usize - module.source.as_ptr() as usize + word.len();
+            vec![module.text(parse::header(module.source.as_bytes(), after).name)]
+        }
+        ItemKind::Directive if all.next() == Some("alias") => all.collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The names and numbers in a span, outside of comments and strings.
+fn words<'a>(module: &Module<'a>, span: Span) -> impl Iterator<Item = &'a str> {
+    let (source, end) = (module.source, span.end as usize);
+    let bytes = source.as_bytes();
+    let mut i = span.start as usize;
+    std::iter::from_fn(move || {
+        loop {
+            i = scan::trivia(bytes, i);
+            match bytes.get(i) {
+                Some(_) if i >= end => return None,
+                None => return None,
+                Some(b'"') => i = scan::string(bytes, i),
+                Some(c) if scan::is_name(*c) => {
+                    let start = i;
+                    i = scan::name(bytes, i).max(i + 1);
+                    return source.get(start..i);
+                }
+                Some(_) => i += 1,
+            }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MODULE: &str = r#".version 8.0
+.target sm_80
+.address_size 64
+.extern .func (.param .b32 r) vprintf (.param .b64 a, .param .b64 b);
+.func far (.param .b32 x);
+.func lonely ();
+.global .align 8 .u64 table[2] = {generic(pointed), 0};
+.global .u32 counter;
+// of the other
+.func far (.param .b32 x)
+{
+	.file 2 "far.cuh"
+	ret;
+}
+.func near ()
+{
+	call.uni twin, ();
+	ret;
+}
+.func lonely () { call far, (0); ret; }
+.func one () { ret; }
+.func twin ();
+.alias twin, one;
+.func other_twin ();
+.alias other_twin, lonely;
+.func pointed () { ret; }
+.visible .entry other (.param .u64 p) { call lonely, (); ret; }
+.visible .entry kernel (.param .u64 p)
+{
+	.pragma "far";
+	call near, ();
+	ret;
+}
+.file 1 "a.cu"
+.section .debug_str { $L_s: .b8 0 }
+"#;
+
+    #[test]
+    fn what_the_kernel_reaches_stays_byte_by_byte() {
+        let pruned = prune(MODULE, "kernel").unwrap();
+        assert_eq!(pruned.kept, ["near", "one", "pointed", "kernel"]);
+        assert_eq!(pruned.cut, ["far", "lonely", "other"]);
+        // The lines that are left, in their order; the file is still declared.
+        let lines = |text: &str| text.lines().map(|l| l.trim().to_owned()).collect::<Vec<_>>();
+        let gone = lines(MODULE).into_iter().filter(|l| !lines(&pruned.text).contains(l)).collect::<Vec<_>>();
+        let expected = [
+            ".extern .func (.param .b32 r) vprintf (.param .b64 a, .param .b64 b);",
+            ".func far (.param .b32 x);",
+            ".func lonely ();",
+            "// of the other",
+            ".func far (.param .b32 x)",
+            ".func lonely () { call far, (0); ret; }",
+            ".func other_twin ();",
+            ".alias other_twin, lonely;",
+            ".visible .entry other (.param .u64 p) { call lonely, (); ret; }",
+        ];
+        assert_eq!(gone, expected.map(str::to_owned));
+        assert!(pruned.text.contains(".file 2 \"far.cuh\""));
+        assert_eq!(prune(MODULE, "kern"), None);
+        assert_eq!(prune(MODULE, "near"), None, "it is no kernel");
+    }
+
+    #[test]
+    fn debug_sections_keep_the_functions_whose_labels_they_name() {
+        let debug = MODULE.replace("{ call far", "{ $L_begin: call far").replace("$L_s: .b8 0", ".b64 $L_begin");
+        assert_eq!(prune(&debug, "kernel").unwrap().cut, ["other"]);
+    }
+
+    #[test]
+    fn a_module_of_one_kernel_stays_as_it_is() {
+        let whole = ".version 8.0\n.target sm_80\n.func f () { ret; }\n.entry k () { call f; }\n// end\n";
+        assert_eq!(prune(whole, "k").unwrap().text, whole);
+    }
+}
