@@ -175,6 +175,8 @@ pub enum Op {
     Bits(Temp),
     /// `u32`: the active lanes for which a predicate holds.
     Ballot(Temp),
+    /// `u32`: the active lanes in which an integer of 32 or 64 bits is what it is in this one.
+    Same(Temp),
     /// Over the active lanes; integers of 32 or 64 bits. Sums wrap.
     Reduce(Reduce, Temp),
     /// `bool`: whether a generic address lies in a state space: global, shared, local or constant memory.
@@ -339,6 +341,7 @@ impl Display for Op {
             Op::Convert(a) => write!(f, "convert {a}"),
             Op::Bits(a) => write!(f, "bits {a}"),
             Op::Ballot(a) => write!(f, "ballot {a}"),
+            Op::Same(a) => write!(f, "lanes with {a}"),
             Op::Reduce(how, a) => write!(f, "lanes {how:?} {a}"),
             Op::Within(space, a) => write!(f, "{a} in {space:?}"),
         }

@@ -119,6 +119,7 @@ impl<H: Host> Machine<'_, H> {
         for l in lanes(mask) {
             let bits = match op {
                 Op::Ballot(_) | Op::Reduce(..) => together.unwrap_or(0),
+                Op::Same(a) => lanes(mask).fold(0, |m, o| m | u64::from(self.get(*a, o) == self.get(*a, l)) << o),
                 Op::Const(bits) => *bits,
                 Op::Copy(a) | Op::Bits(a) => self.get(*a, l),
                 Op::Read(operand) => self.host.read(*operand, l),

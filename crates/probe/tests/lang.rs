@@ -130,7 +130,7 @@ fn bare(mut script: Script) -> Script {
         e.span = 0..0;
         match &mut e.kind {
             ExprKind::Unary(_, a) | ExprKind::Not(a) | ExprKind::Cast(_, a) => expr(a),
-            ExprKind::Bits(a) | ExprKind::Ballot(a) | ExprKind::Reduce(_, a) => expr(a),
+            ExprKind::Bits(a) | ExprKind::Ballot(a) | ExprKind::Same(a) | ExprKind::Reduce(_, a) => expr(a),
             ExprKind::Binary(_, a, b) | ExprKind::Logic(_, a, b) => [a, b].into_iter().for_each(|e| expr(e)),
             ExprKind::Select(a, b, c) => [a, b, c].into_iter().for_each(|e| expr(e)),
             _ => {}
@@ -274,6 +274,7 @@ fn every_builtin_and_function_is_there() {
             ExprKind::Binary(op, ..) => Function::Binary(*op),
             ExprKind::Bits(_) => Function::Bits,
             ExprKind::Ballot(_) => Function::Ballot,
+            ExprKind::Same(_) => Function::Same,
             ExprKind::Reduce(how, _) => Function::Reduce(*how),
             other => panic!("{name}: {other:?}"),
         };

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use prlx_isa::ptx;
-use prlx_isa::view::{self, Space};
-use prlx_probe::code::Ask;
+use prlx_isa::view::{self, Operand, Space};
+use prlx_probe::code::{Ask, Code};
 use prlx_probe::eval::{Found, Host, run};
 use prlx_probe::lang::parse;
 use prlx_probe::tools::TOOLS;
@@ -110,13 +110,15 @@ fn every_file_is_a_tool() {
 /// Lanes with addresses and no clock: takes what a code updates.
 #[derive(Default)]
 struct Warp {
+    /// Which operand is the lane's number.
+    lane: Option<u32>,
     addresses: [u64; 32],
     sums: BTreeMap<u32, u64>,
 }
 
 impl Host for Warp {
-    fn read(&self, _: u32, lane: usize) -> u64 {
-        self.addresses[lane]
+    fn read(&self, operand: u32, lane: usize) -> u64 {
+        if self.lane == Some(operand) { lane as u64 } else { self.addresses[lane] }
     }
     fn ask(&self, what: Ask, active: u32, lane: usize) -> u64 {
         match what {
@@ -141,39 +143,149 @@ impl Host for Warp {
     fn save(&mut self, _: u32, _: &[u64], _: usize, _: bool) {}
 }
 
-/// Against a set of sectors: random strides, shuffles and masks.
-#[test]
-fn coalescing_counts_sectors() {
-    let ptx = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() {\n.reg .b64 %rd<2>;\n.reg .f32 %f<2>;\n\
-               .file 1 \"k.cu\"\n.loc 1 1 1\nld.global.f32 %f1, [%rd1];\nret;\n}\n";
-    let text = TOOLS.iter().find(|t| t.0 == "coalescing").unwrap().2;
-    let plan = plan(text, ptx, &ptx::read(ptx).0);
-    let Action::Probe(code) =
-        &plan.functions[0].insertions.iter().find(|i| matches!(i.action, Action::Probe(_))).unwrap().action
-    else {
-        panic!()
-    };
-    let number = |name: &str| plan.module.tables.iter().position(|t| t.name == name).unwrap() as u32;
+/// What a tool does at an instruction of `[%rd1]`, and the names of its tables.
+struct Tool {
+    code: Arc<Code>,
+    /// What is only counted: the table, and how much a lane adds to it.
+    counts: Vec<(u32, u64)>,
+    tables: Vec<String>,
+}
+
+impl Tool {
+    fn at(tool: &str, instruction: &str) -> Tool {
+        let ptx = format!(
+            ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() {{\n.reg .b64 %rd<2>;\n.reg .b32 %r<5>;\n\
+             .reg .f32 %f<5>;\n.file 1 \"k.cu\"\n.loc 1 1 1\n{instruction}\nret;\n}}\n"
+        );
+        let text = TOOLS.iter().find(|t| t.0 == tool).unwrap().2;
+        let plan = plan(text, &ptx, &ptx::read(&ptx).0);
+        let (mut codes, mut counts) = (Vec::new(), Vec::new());
+        for insertion in &plan.functions[0].insertions {
+            match &insertion.action {
+                Action::Probe(code) => codes.push(Arc::clone(code)),
+                Action::Count { counter, add } => counts.push((plan.kept.counters[*counter as usize].table, *add)),
+                _ => {}
+            }
+        }
+        assert!(codes.len() < 2 && codes.len() + counts.len() > 0, "{tool} at {instruction}: {codes:?}");
+        let tables = plan.module.tables.iter().map(|t| t.name.clone()).collect();
+        Tool { code: codes.pop().unwrap_or_default(), counts, tables }
+    }
+
+    /// Runs it for the lanes of `mask`: what each table takes.
+    fn run(&self, addresses: [u64; 32], mask: u32) -> BTreeMap<&str, u64> {
+        let lane = |o: &Operand| *o == Operand::Special("%laneid".to_owned());
+        let lane = self.code.operands.iter().position(lane).map(|n| n as u32);
+        let mut warp = Warp { lane, addresses, ..Warp::default() };
+        run(&self.code, &mut warp, mask);
+        for (table, add) in &self.counts {
+            *warp.sums.entry(*table).or_default() += add * u64::from(mask.count_ones());
+        }
+        warp.sums.into_iter().map(|(table, sum)| (self.tables[table as usize].as_str(), sum)).collect()
+    }
+}
+
+fn random() -> impl FnMut() -> u64 {
     let mut state = 1u64;
-    let mut random = move || {
+    move || {
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
         state
-    };
+    }
+}
+
+/// The lanes of a mask.
+fn lanes(mask: u32) -> impl Iterator<Item = usize> {
+    (0..32).filter(move |l| mask >> l & 1 == 1)
+}
+
+/// Against a set of sectors: random strides, shuffles and masks.
+#[test]
+fn coalescing_counts_sectors() {
+    let tool = Tool::at("coalescing", "ld.global.f32 %f1, [%rd1];");
+    let mut random = random();
     for round in 0..2000u64 {
         let (stride, base, mask) = (4 * (random() % 33), 4 * (random() % 1000), (random() as u32) | 1 << (round % 32));
         let scatter = round % 2 == 0;
-        let mut warp = Warp::default();
-        for lane in 0..32 {
-            warp.addresses[lane] =
-                0x7f00_0000_0000 + base + if scatter { 4 * (random() % 900) } else { stride * lane as u64 };
+        let offset = |lane: usize, any: u64| if scatter { 4 * (any % 90_000) } else { stride * lane as u64 };
+        let addresses = std::array::from_fn(|lane| 0x7f00_0000_0000 + base + offset(lane, random()));
+        let sums = tool.run(addresses, mask);
+        let sectors: BTreeSet<u64> = lanes(mask).map(|l| addresses[l] / 32).collect();
+        assert_eq!(sums["sectors"], sectors.len() as u64, "stride {stride}, mask {mask:#x}");
+        assert_eq!(sums["needed"], u64::from(mask.count_ones() * 4).div_ceil(32));
+        assert_eq!(sums["warps"], 1);
+    }
+}
+
+/// Against banks that are asked for words: those lanes that are served together ask theirs for all words of theirs.
+#[test]
+fn bank_conflicts_counts_what_banks_are_asked_for() {
+    // Instruction, bytes of a lane, lanes that are served together.
+    let cases = [
+        ("ld.shared.u8 %r1, [%rd1];", 1, 32),
+        ("st.shared.f32 [%rd1], %f1;", 4, 32),
+        ("ld.shared.v2.f32 {%f1, %f2}, [%rd1];", 8, 16),
+        ("ld.shared::cta.v4.f32 {%f1, %f2, %f3, %f4}, [%rd1];", 16, 8),
+        ("ld.v4.f32 {%f1, %f2, %f3, %f4}, [%rd1];", 16, 8),
+        ("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r1, %r2, %r3, %r4}, [%rd1];", 16, 8),
+    ];
+    let mut random = random();
+    for (instruction, size, together) in cases {
+        let tool = Tool::at("bank-conflicts", instruction);
+        let mut most = 0;
+        for round in 0..600u64 {
+            let every = if instruction.starts_with("ldmatrix") { u32::MAX } else { 1 << (round % 32) };
+            let (stride, base, mask) = (size * (random() % 33), size * (random() % 64), (random() as u32) | every);
+            let (scatter, range) = (round % 3 == 0, 1 + random() % 256);
+            let offset = |lane: usize, any: u64| if scatter { size * (any % range) } else { stride * lane as u64 };
+            let addresses = std::array::from_fn(|lane| base + offset(lane, random()));
+            let (mut turns, mut needed) = (0, 0);
+            for group in 0..32 / together {
+                let mut banks: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
+                for lane in lanes(mask).filter(|l| l / together == group) {
+                    let words = addresses[lane] / 4..(addresses[lane] + size).div_ceil(4);
+                    for w in words {
+                        banks.entry(w % 32).or_default().insert(w);
+                    }
+                }
+                let longest = banks.values().map(BTreeSet::len).max().unwrap_or(0) as u64;
+                turns += longest;
+                needed += longest.min(1);
+            }
+            let sums = tool.run(addresses, mask);
+            assert_eq!(
+                [sums["turns"], sums["needed"], sums["warps"]],
+                [turns, needed, 1],
+                "{instruction} {addresses:?}"
+            );
+            most = most.max(turns);
         }
-        run(code, &mut warp, mask);
-        let lanes = (0..32).filter(|l| mask >> l & 1 == 1);
-        let sectors: BTreeSet<u64> = lanes.map(|l: usize| warp.addresses[l] / 32).collect();
-        assert_eq!(warp.sums[&number("sectors")], sectors.len() as u64, "stride {stride}, mask {mask:#x}");
-        assert_eq!(warp.sums[&number("needed")], u64::from(mask.count_ones() * 4).div_ceil(32));
-        assert_eq!(warp.sums[&number("warps")], 1);
+        assert!(most > 10 || size == 1, "{instruction}: no conflict was tried");
+    }
+}
+
+/// As `coalescing` and `bank-conflicts` count them; in local memory, words of a warp's lanes lie beside each other.
+#[test]
+fn transactions_are_sectors_turns_and_words() {
+    let strided = |stride: u64| std::array::from_fn(|lane| 0x1000 + stride * lane as u64);
+    let cases = [
+        ("ld.global.f32 %f1, [%rd1];", strided(4), [128, 4]),
+        ("st.global.v4.f32 [%rd1], {%f1, %f2, %f3, %f4};", strided(16), [512, 16]),
+        ("ld.global.f32 %f1, [%rd1];", strided(4096), [128, 32]),
+        ("red.global.add.f32 [%rd1], %f1;", strided(0), [128, 1]),
+        ("ld.shared.f32 %f1, [%rd1];", strided(128), [128, 32]),
+        ("ld.shared.v2.f32 {%f1, %f2}, [%rd1];", strided(8), [256, 2]),
+        ("atom.shared.add.f32 %f1, [%rd1], %f1;", strided(4), [128, 32]),
+        ("ld.local.f32 %f1, [%rd1];", strided(0), [128, 4]),
+        ("ld.local.v2.f32 {%f1, %f2}, [%rd1];", strided(0), [256, 8]),
+        ("ld.const.f32 %f1, [%rd1];", strided(0), [128, 1]),
+        ("ld.const.f32 %f1, [%rd1];", strided(4), [128, 32]),
+        ("cp.async.ca.shared.global [%r1], [%rd1], 4;", strided(8), [256, 8]),
+    ];
+    for (instruction, addresses, expected) in cases {
+        let tool = Tool::at("transactions", instruction);
+        let sums = tool.run(addresses, u32::MAX);
+        assert_eq!([sums["bytes"], sums["transactions"]], expected, "{instruction}");
     }
 }

@@ -241,6 +241,10 @@ impl Probe<'_, '_> {
             Op::Ballot(a) => {
                 s.ptx(&format!("activemask.b32 %~mask;\nvote.sync.ballot.b32 {to}, {}, %~mask;", register(*a)));
             }
+            Op::Same(a) => {
+                s.ptx("activemask.b32 %~mask;");
+                s.ptx(&format!("match.any.sync.{} {to}, {}, %~mask;", bits(self.ty(*a)), register(*a)));
+            }
             Op::Reduce(how, a) => {
                 s.ptx("activemask.b32 %~mask;");
                 let a = register(*a);

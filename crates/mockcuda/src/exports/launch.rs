@@ -10,7 +10,6 @@ use prlx_trace::Dim3;
 
 use super::{buffer, put};
 use crate::device::{Device, Result, Work, code, with};
-use crate::graph::exchange_mode;
 
 fn dims([x, y, z]: [u32; 3]) -> Dim3 {
     Dim3 { x, y, z }
@@ -276,13 +275,13 @@ pub unsafe fn cuStreamGetCaptureInfo_v2(
     })
 }
 pub unsafe fn cuThreadExchangeStreamCaptureMode(mode: *mut i32) -> i32 {
-    with("cuThreadExchangeStreamCaptureMode", |_| {
+    with("cuThreadExchangeStreamCaptureMode", |d| {
         if mode.is_null() {
             return Err(code::INVALID_VALUE);
         }
         // SAFETY: as the module says; not null.
         unsafe {
-            let was = exchange_mode(*mode)?;
+            let was = d.exchange_mode(*mode)?;
             put(mode, was)
         }
     })

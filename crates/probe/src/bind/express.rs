@@ -374,6 +374,15 @@ impl<'a> Express<'a> {
                 let temp = self.temp(value, Ty::Bool)?;
                 Val::Temp(self.emit(Ty::U32, Op::Ballot(temp)))
             }
+            ExprKind::Same(a) => {
+                let value = self.expr(a)?;
+                let ty = promoted(self.own_type(&value)?);
+                if ty.float() {
+                    return Err("lanes are told apart by integers: of a float, bits(…)".into());
+                }
+                let temp = self.temp(value, ty)?;
+                Val::Temp(self.emit(Ty::U32, Op::Same(temp)))
+            }
             ExprKind::Reduce(how, a) => {
                 let value = self.expr(a)?;
                 let ty = promoted(self.own_type(&value)?);

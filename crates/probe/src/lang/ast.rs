@@ -233,6 +233,8 @@ pub enum ExprKind {
     Bits(Box<Expr>),
     /// `popc(e)`, `clz(e)` … of [`Unary`] are there too; this is `ballot(e)`: the active lanes for which a predicate holds.
     Ballot(Box<Expr>),
+    /// `lanes_same(e)`: the active lanes in which an integer is the same.
+    Same(Box<Expr>),
     /// `lanes_sum(e)`, `lanes_min(e)`, `lanes_max(e)`: over the active lanes.
     Reduce(Reduce, Box<Expr>),
 }

@@ -450,6 +450,10 @@ impl Checker<'_> {
                 self.predicate(a);
                 Kind::Is(Ty::U32)
             }
+            ExprKind::Same(a) => {
+                self.number(a, integer, "lanes are told apart by integers: of a float, bits(…)");
+                Kind::Is(Ty::U32)
+            }
             ExprKind::Reduce(_, a) => {
                 let kind = self.number(a, integer, "lanes come together in integers");
                 kind.ty().map_or(Kind::Unknown, |ty| Kind::Is(promoted(ty)))

@@ -13,6 +13,8 @@ pub enum Function {
     Bits,
     /// The active lanes for which a predicate holds.
     Ballot,
+    /// The active lanes that have the same.
+    Same,
     /// Over the active lanes.
     Reduce(Reduce),
 }
@@ -32,6 +34,7 @@ pub const FUNCTIONS: &[(&str, Function, &[&str], &str)] = &[
     ("max", Function::Binary(Binary::Max), &["a", "b"], "The greater of two numbers."),
     ("bits", Function::Bits, &["x"], "A float's bits, as an unsigned integer of its width."),
     ("ballot", Function::Ballot, &["p"], "The active lanes for which a predicate holds, a bit each."),
+    ("lanes_same", Function::Same, &["x"], "The active lanes in which an integer is the same, a bit each."),
     ("lanes_sum", Function::Reduce(Reduce::Sum), &["x"], "The sum of an integer over the active lanes."),
     ("lanes_min", Function::Reduce(Reduce::Min), &["x"], "Its least value."),
     ("lanes_max", Function::Reduce(Reduce::Max), &["x"], "Its greatest value."),
