@@ -13,16 +13,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const LEVELS: [&str; 10] = [
+const LEVELS: [&str; 13] = [
     "none",
     "path",
     "print",
     "events",
     "operands",
+    "probe-bank-conflicts",
     "probe-counts",
     "probe-flow",
     "probe-functions",
+    "probe-lanes",
     "probe-marks",
+    "probe-transactions",
     "probe-values",
 ];
 

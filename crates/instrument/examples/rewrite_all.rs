@@ -1,7 +1,7 @@
 //! Rewrites every module of the corpus at every level, for the assembler to judge: `rewrite_all DIR [WORD…]` writes
 //! `DIR/LEVEL/NAME.ptx` and the originals to `DIR/none/NAME.ptx`; words choose modules by their path. Level `operands`
-//! watches eight sites, as a real window may. The programs of `tests/cases/probe` make `DIR/probe-PROGRAM`, markers put in from outside
-//! `DIR/probe-marks`. Ends with 1 if any module is refused.
+//! watches eight sites, as a real window may. The programs of `tests/cases/probe`, and tools that compare lanes, make
+//! `DIR/probe-PROGRAM`, markers put in from outside `DIR/probe-marks`. Ends with 1 if any module is refused.
 
 #[path = "../tests/support/mod.rs"]
 mod support;
@@ -56,7 +56,10 @@ fn main() -> ExitCode {
     ExitCode::from(u8::from(refused > 0))
 }
 
-/// The programs of `tests/cases/probe`, and markers.
+/// Tools that compare lanes.
+const COMPARE: [&str; 2] = ["bank-conflicts", "transactions"];
+
+/// The programs of `tests/cases/probe`, tools, and markers.
 fn programs() -> Vec<(String, Arc<Script>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/cases/probe");
     let mut all = Vec::new();
@@ -64,6 +67,9 @@ fn programs() -> Vec<(String, Arc<Script>)> {
         let name = entry.path().file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let script = fs::read_to_string(entry.path()).ok().and_then(|t| prlx_probe::lang::parse(&t).ok());
         all.extend(script.map(|s| (name, Arc::new(s))));
+    }
+    for (name, _, text) in prlx_probe::tools::TOOLS.iter().filter(|t| COMPARE.contains(&t.0)) {
+        all.extend(prlx_probe::lang::parse(text).ok().map(|s| ((*name).to_owned(), Arc::new(s))));
     }
     let outside = vec![Via::Barrier, Via::Mbarrier, Via::Tma, Via::CpAsync, Via::Wgmma, Via::Trip, Via::Function];
     let marks = Some(Marking { source: true, outside, ..Marking::default() });
