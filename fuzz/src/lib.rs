@@ -15,4 +15,5 @@ pub mod ptx_read;
 pub mod support;
 pub mod timeline_read;
 pub mod trace_read;
+pub mod tracks_read;
 pub mod v1_read;

@@ -26,7 +26,8 @@ pub fn run(data: &[u8]) {
     }
 }
 
-fn holds(timeline: &Timeline) {
+/// What every timeline holds.
+pub fn holds(timeline: &Timeline) {
     for track in &timeline.tracks {
         assert!(track.spans.windows(2).all(|s| s[0].begin <= s[1].begin));
         assert!(track.spans.iter().all(|s| (s.region as usize) < timeline.regions.len()));

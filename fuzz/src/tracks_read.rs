@@ -1,0 +1,57 @@
+//! Any bytes as what markers left in device memory: tracks, a recording that holds them, and its timeline; never a panic.
+//!
+//! Holds: tracks are read in proportion to the bytes, and what is written of them is read as the same.
+
+use prlx_analyze::profile;
+use prlx_trace::device::TrackHead;
+use prlx_trace::device::tracks::{Group, LOGS, Layout, SLOT, Shape, wanted};
+use prlx_trace::kernel::{Function, Module};
+use prlx_trace::launch::Launch;
+use prlx_trace::mark::{Mark, MarkKind, Marks, Via};
+use prlx_trace::{Dim3, Recording, Trace};
+
+use super::timeline_read::holds;
+
+/// Runs it. The first byte says how large regions are, and whether each lane has one.
+pub fn run(data: &[u8]) {
+    let Some((&first, bytes)) = data.split_first() else { return };
+    let (log, lanes) = (LOGS.0 + u32::from(first >> 1) % 4, first & 1 != 0);
+    let marks: Vec<Mark> = (0..24).map(mark).collect();
+    let shapes = marks.iter().enumerate().map(|(i, m)| Shape { words: i % 3 == 1, group: group(m, i) }).collect();
+    let tracks = Layout { lanes, shapes }.read(0, log, bytes);
+    assert!(tracks.len() <= bytes.len() >> log);
+    let (room, longest) = ((1u64 << log) - TrackHead::SIZE as u64, wanted(log, bytes));
+    for track in &tracks {
+        let records = track.records.0.len() as u64;
+        // A wait stands for groups that were committed, each once.
+        assert!(records <= 2 * room / SLOT && track.lost <= longest / SLOT, "{track:?}");
+        assert!(track.lost > 0 || records * SLOT <= 2 * longest);
+    }
+    let module = Module { functions: vec![Function::default()], marks, ..Module::default() };
+    let side = |x| Dim3 { x, y: 1, z: 1 };
+    let launch = Launch { grid: side(8), block: side(64), warp_size: 32, ..Launch::default() };
+    let marks = vec![Marks { tracks, ..Marks::default() }];
+    let launches = vec![Recording { launch, ..Recording::default() }];
+    let trace = Trace { modules: vec![module], launches, marks, ..Trace::default() };
+    let mut file = Vec::new();
+    trace.write(&mut file).expect("memory takes everything");
+    let read = Trace::read(&file).expect("what was written is read");
+    assert_eq!(read.marks, trace.marks);
+    holds(&profile::timeline(&read));
+}
+
+fn mark(i: usize) -> Mark {
+    let name = ["load", "mma", "store"][i / 8].to_owned();
+    let kind = MarkKind::ALL[i % MarkKind::ALL.len()];
+    Mark { name, kind, via: Via::ALL[i % Via::ALL.len()], ..Mark::default() }
+}
+
+/// What of a queue it is, if it is.
+fn group(mark: &Mark, i: usize) -> Option<Group> {
+    let queue = (i % 2) as u8;
+    match mark.kind {
+        MarkKind::Issue if i > 7 => Some(Group::Commit { queue }),
+        MarkKind::Complete if i > 7 => Some(Group::Wait { queue, left: 1 }),
+        _ => None,
+    }
+}
