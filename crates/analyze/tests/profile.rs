@@ -212,8 +212,8 @@ fn what_is_cut_is_said() {
 
 #[test]
 fn what_takes_longer_is_found_and_chance_is_not() {
-    use prlx_analyze::Verdict;
     use prlx_analyze::profile::diff;
+    use prlx_analyze::profile::{Change, Diff, Pace};
     // CTAs that differ among each other, the same in both.
     let noisy = |k: Kernel, seed: u64| {
         let mut t = play(Kernel { ctas: 32, ..k });
@@ -226,25 +226,43 @@ fn what_takes_longer_is_found_and_chance_is_not() {
     };
     let a = noisy(EVEN, 1);
     let same = diff(&a, &a, 0.0);
-    assert_eq!(same.verdict, Verdict::Same, "{:?}", same.gaps);
+    assert_eq!(same.verdict, Pace::Same, "{:?}", same.gaps);
     let chance = diff(&a, &noisy(EVEN, 2), 0.01);
-    assert_eq!(chance.verdict, Verdict::Same, "{chance:?}");
+    assert_eq!(chance.verdict, Pace::Same, "{chance:?}");
     let slower = diff(&a, &noisy(Kernel { mma: 330, ..EVEN }, 2), 0.01);
-    assert_eq!(slower.verdict, Verdict::Differs);
+    assert_eq!(slower.verdict, Pace::Slower);
+    assert_eq!(diff(&noisy(Kernel { mma: 330, ..EVEN }, 2), &a, 0.01).verdict, Pace::Faster);
+    // Slower by less than what counts.
+    assert_eq!(diff(&a, &noisy(Kernel { mma: 330, ..EVEN }, 2), 0.5).verdict, Pace::Same);
     // Copies take longer too: they are done as their tile is waited for.
     let worst = slower.regions.iter().find(|r| r.name == "mma").unwrap();
     let [low, high] = worst.total.interval.unwrap();
     assert_eq!((worst.name.as_str(), worst.role.as_str(), worst.visits), ("mma", "warp 4", [512; 2]));
+    let of = |c: &Change| (c.differs, c.interval.unwrap());
+    assert_eq!((of(&worst.count), worst.count.medians), ((false, [0.0; 2]), [16; 2]));
+    assert!(worst.median.differs && of(&worst.median).1[0] > 0.05, "{worst:?}");
     assert!(low < worst.total.change && worst.total.change < high && low > 0.05 && high < 0.15, "{worst:?}");
     assert_eq!(slower, diff(&a, &noisy(Kernel { mma: 330, ..EVEN }, 2), 0.01));
     // Two CTAs tell nothing of chance; lost records may hide anything.
     let few = play(Kernel { ctas: 2, ..EVEN });
-    assert_eq!(diff(&few, &few, 0.01).verdict, Verdict::Unknown);
+    assert_eq!(diff(&few, &few, 0.01).verdict, Pace::Unknown);
     let mut lost = a.clone();
     lost.tracks[0].lost = 1;
-    assert_eq!(diff(&lost, &a, 0.01).verdict, Verdict::Unknown);
+    assert_eq!(diff(&lost, &a, 0.01).verdict, Pace::Unknown);
     // A region that only one side has.
     let mut other = a.clone();
     other.regions[EPILOGUE as usize].name = "store".into();
-    assert_eq!(diff(&a, &other, 0.01).verdict, Verdict::Differs);
+    let differs = |d: &Diff| d.regions.iter().filter(|r| r.total.differs).map(|r| r.name.clone()).collect::<Vec<_>>();
+    let found = diff(&a, &other, 0.01);
+    assert_eq!((found.verdict, differs(&found)), (Pace::Slower, vec!["epilogue".to_owned(), "store".into()]));
+    // Of two kernels each has its own pair; one that has none is said.
+    let mut two = a.clone();
+    two.launches.push(Launch { kernel: "other".into(), ..two.launches[0].clone() });
+    let tracks = two.tracks.clone();
+    two.tracks.extend(tracks.into_iter().map(|t| Track { launch: 1, ..t }));
+    let found = diff(&two, &two, 0.01);
+    assert_eq!((found.verdict, found.kernels.len(), found.regions.len()), (Pace::Same, 2, 2 * same.regions.len()));
+    let found = diff(&two, &a, 0.01);
+    assert_eq!(found.verdict, Pace::Faster);
+    assert!(found.gaps.iter().any(|g| g == "only one side has launches of other"), "{:?}", found.gaps);
 }

@@ -27,8 +27,8 @@ use prlx_trace::kernel::SiteClass;
 pub use cost::CostArgs;
 pub use prlx::PrlxArgs;
 pub use probe::{ProbeArgs, ProbeCheckArgs, ProbeCommand, ProbeEngineArgs, ProbeExplainArgs, ProbeShowArgs, TallyArgs};
-pub use profile::ProfileArgs;
-pub use timeline::{TimelineArgs, ViewArgs};
+pub use profile::{Kept, ProfileArgs, ProfileCommand, ProfileDiffArgs};
+pub use timeline::{BufferArgs, TimelineArgs, ViewArgs};
 
 /// Two runs of a GPU kernel were meant to agree: where did they first part, in which lanes, and why?
 #[derive(Parser, Debug)]
@@ -78,8 +78,8 @@ pub enum Command {
     Probe(ProbeArgs),
     /// Weave a probe into one kernel of a binary, step by step, with every step kept on disk
     ProbeEngine(ProbeEngineArgs),
-    /// Say where the cycles go inside a kernel, from markers in its source or put there from outside
-    Profile(ProfileArgs),
+    /// Say where the cycles go inside kernels, from markers in their source or put there from outside
+    Profile(Box<ProfileArgs>),
     /// Where the cycles go inside a kernel: of a recording with markers, or another profiler's buffer
     Timeline(TimelineArgs),
     /// Write the recorder's code into PTX

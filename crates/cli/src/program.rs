@@ -128,7 +128,7 @@ pub fn run(command: &[OsString], options: &Options, output: Output, supervisor: 
     })?;
     let nanos = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let words = command.iter().map(|w| w.to_string_lossy().into_owned()).collect();
-    let said = conclude(folder, words, status, nanos, options.level, ui);
+    let said = conclude(folder, words, status, nanos, &options, ui);
     // The program's exit code stays its own, whatever becomes of the index.
     if let Err(e) = said {
         ui.warn(&format!("{e:#}"));
@@ -268,7 +268,14 @@ impl Supervisor {
 }
 
 /// Writes the index, and says what was recorded.
-fn conclude(folder: &Path, command: Vec<String>, status: ExitStatus, nanos: u64, level: Level, ui: &Ui) -> Result<()> {
+fn conclude(
+    folder: &Path,
+    command: Vec<String>,
+    status: ExitStatus,
+    nanos: u64,
+    options: &Options,
+    ui: &Ui,
+) -> Result<()> {
     let index = |entries| Index::new(command.clone(), status.code(), status.signal(), nanos, entries);
     let write = |entries| {
         index(entries).write(folder).with_context(|| format!("cannot write the index of {}", folder.display()))
@@ -301,9 +308,9 @@ fn conclude(folder: &Path, command: Vec<String>, status: ExitStatus, nanos: u64,
     }
     let s = |n: u64, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
     let seen = format!("{}, {}", s(processes as u64, "process", "processes"), s(launches, "launch", "launches"));
-    if level == Level::Probe {
+    if options.level == Level::Probe {
         // Tables come, and say what they lack.
-        ui.note(&format!("{seen}, {recorded} probed"));
+        ui.note(&format!("{seen}, {recorded} {}", if options.marks().is_some() { "profiled" } else { "probed" }));
         return Ok(());
     }
     let mut text = Vec::new();

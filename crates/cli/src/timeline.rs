@@ -70,7 +70,8 @@ fn files(all: &Timeline, args: &ReportArgs) -> Result<()> {
     Ok(())
 }
 
-fn save(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> Result<()> {
+/// Writes a file.
+pub fn save(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> Result<()> {
     let all = || -> io::Result<()> {
         let mut out = BufWriter::new(File::create(path)?);
         write(&mut out)?;

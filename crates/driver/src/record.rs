@@ -25,9 +25,6 @@ use crate::job::{ArgValue, Job};
 use crate::run::{Prepared, outputs, prepare};
 use crate::{DevicePtr, Driver, Error, ErrorKind, LaunchStats, Observed, Output, digest, drain};
 
-/// Most bytes of tracks: twice as many and what cursors need behind them always have room for those between two multiples of 2^32.
-const MOST_TRACKS: u64 = 1 << 31;
-
 /// How to record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RecordOptions {
@@ -318,7 +315,7 @@ impl Session<'_> {
         let (tracks, track_log, recorded) = match &kept.tracks {
             None => (0, 0, last - first),
             Some(layout) => {
-                let (log, recorded) = layout.size(last - first, pool.min(MOST_TRACKS));
+                let (log, recorded) = layout.size(last - first, pool.min(tracks::MOST));
                 (held.regions(self.driver, (recorded * layout.regions()) << log, 1 << log)?, log, recorded)
             }
         };

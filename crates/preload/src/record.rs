@@ -299,7 +299,7 @@ impl Session {
         unsafe { libc::atexit(at_exit) };
         Ender::start();
         let live = Live::new(&path);
-        if options.script.is_some() {
+        if options.script.as_ref().is_some_and(|script| script.marks.is_none()) {
             live::start(Duration::from_nanos(options.interval));
         }
         Some(Session {
@@ -414,7 +414,10 @@ impl Session {
         for damage in &finished.damage {
             say::once(&format!("a recording is damaged: {damage}"));
         }
-        self.write(|file| finished.tallies.iter().try_for_each(|tally| file.tally(tally)));
+        self.write(|file| {
+            finished.tallies.iter().try_for_each(|tally| file.tally(tally))?;
+            finished.marks.iter().try_for_each(|marks| file.marks(marks))
+        });
         let ended = self.digesting.ended(finished.recording.launch, finished.recording.streams);
         ended.into_iter().for_each(|(launch, streams)| self.append(&launch, &streams));
     }
@@ -510,6 +513,7 @@ fn tables(options: &Options) -> u64 {
     let rest = options.memory.saturating_sub(CONTEXTS);
     match &options.script {
         None => 0,
+        Some(script) if script.marks.is_some() => 0,
         Some(script) if script.records.is_empty() => rest - rest / 8,
         Some(_) => rest / 4,
     }
@@ -561,8 +565,8 @@ pub fn left(real: &Functions, module: &str, why: &str) {
     }
 }
 
-/// A module was rewritten with a probe program: it is in the recording though it may never be launched. `missed` is what the program can't
-/// be told in it.
+/// A module was rewritten with a probe program, or for its markers: it is in the recording though it may never be launched. `missed` is what
+/// the program can't be told in it, and which markers are not recorded.
 pub fn probed(real: &Functions, module: &Module, missed: &[String]) {
     let Some(session) = session(real) else { return };
     session.number(module);

@@ -26,7 +26,7 @@ pub struct Replacement {
     pub image: Arc<[u8]>,
     /// What it is.
     pub module: Arc<Module>,
-    /// What a probe program can't be told in it.
+    /// What a probe program can't be told in it, and which markers are not recorded.
     pub missed: Vec<String>,
 }
 
@@ -90,7 +90,11 @@ pub fn replacement(source: Source, more: &[String]) -> Result<Replacement, Strin
         Some(script) => told::missed(script, &rewrite.module, &source.ptx, &rewrite.plan.kept.missed),
         None => Vec::new(),
     };
-    let missed = missed.into_iter().map(|(_, what)| what).collect();
+    let unmarked = rewrite.plan.kept.unmarked.iter().map(|missed| {
+        let function = rewrite.module.functions.get(missed.function.index()).map_or("", |f| f.name.as_str());
+        format!("{function}: {}", missed.why)
+    });
+    let missed = missed.into_iter().map(|(_, what)| what).chain(unmarked).collect();
     let fidelity = if proof { Fidelity::Exact } else { source.fidelity };
     let image: Arc<[u8]> = match code? {
         Some(made) => made.into(),

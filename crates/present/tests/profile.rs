@@ -76,7 +76,7 @@ fn a_kernel() {
     profile::profile(&mut text, &timeline, &analysis, 12, &Style { color: false, width: 140 }).unwrap();
     holds("kernel.txt", &text);
     let mut json = Vec::new();
-    profile::profile_json(&mut json, &timeline, &analysis).unwrap();
+    profile::profile_json(&mut json, &timeline, &analysis, &[]).unwrap();
     holds("kernel.json", &json);
 }
 

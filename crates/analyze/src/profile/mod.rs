@@ -24,7 +24,7 @@ mod waits;
 pub use analysis::{Analysis, analyze};
 pub use causes::Cause;
 pub use cut::Cut;
-pub use diff::{Change, Diff, RegionChange, diff};
+pub use diff::{Change, Diff, KernelChange, Pace, RegionChange, diff};
 pub use overlap::Overlap;
 pub use path::OnPath;
 pub use pipeline::{Loop, Stage};
@@ -237,6 +237,30 @@ impl Timeline {
     /// When it ends; picoseconds.
     pub fn end(&self) -> u64 {
         self.tracks.iter().filter_map(Track::range).map(|[_, end]| end).max().unwrap_or(0)
+    }
+
+    /// The launches of each kernel by themselves, on an axis of their own, in the order of their first. Notes are of all, so the parts have
+    /// none.
+    pub fn by_kernel(&self) -> Vec<Timeline> {
+        let mut kernels: Vec<&str> = Vec::new();
+        for launch in &self.launches {
+            if !kernels.contains(&launch.kernel.as_str()) {
+                kernels.push(&launch.kernel);
+            }
+        }
+        let part = |kernel: &str| {
+            let mut part = Timeline { regions: self.regions.clone(), axis: self.axis, ..Timeline::default() };
+            let mut number = vec![None; self.launches.len()];
+            for (i, launch) in self.launches.iter().enumerate().filter(|(_, l)| l.kernel == kernel) {
+                number[i] = Some(part.launches.len());
+                part.launches.push(launch.clone());
+            }
+            let tracks = self.tracks.iter().filter_map(|t| Some(Track { launch: number[t.launch]?, ..t.clone() }));
+            part.tracks = tracks.collect();
+            part.settle();
+            part
+        };
+        kernels.into_iter().map(part).collect()
     }
 
     /// Adds a note, or to its count.

@@ -1,18 +1,27 @@
 //! `prlx profile`.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 use prlx_trace::mark::Via;
 
-use super::{DeviceArgs, ViewArgs};
+use super::{BufferArgs, ChoiceArgs, DeviceArgs, ViewArgs};
 
 /// `prlx profile`.
 #[derive(Args, Debug)]
-#[command(after_help = MARKERS)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    override_usage = "prlx profile [OPTIONS] LAUNCH…\n       prlx profile [OPTIONS] -- COMMAND…\n       prlx profile diff [OPTIONS] A B",
+    after_help = MARKERS
+)]
 pub struct ProfileArgs {
+    /// Something other than recording
+    #[command(subcommand)]
+    pub also: Option<ProfileCommand>,
     /// Launch files (see docs/launch-file.md)
-    #[arg(value_name = "LAUNCH", required = true)]
+    #[arg(value_name = "LAUNCH", required_unless_present = "command", conflicts_with = "command")]
     pub launches: Vec<PathBuf>,
     /// Also mark, with no source touched: waits, arrivals and asynchronous work, or those of these kinds
     #[arg(long, value_enum, value_name = "KIND,…", num_args = 0..=1, require_equals = true, value_delimiter = ',',
@@ -27,20 +36,70 @@ pub struct ProfileArgs {
     /// Only these warps: FIRST..END
     #[arg(long, value_name = "FIRST..END", value_parser = super::seeds)]
     pub warps: Option<std::ops::Range<u64>>,
-    /// Device memory for tracks, in MiB; what finds no room is counted [default: 256; on a GPU 1024]
+    /// Of a program: only kernels of this name (`*` and `?` match; or a regular expression between two `/`)
+    #[arg(long, value_name = "NAME")]
+    pub kernel: Vec<String>,
+    /// Device memory for tracks, in MiB; what finds no room is counted [default: 256; on a GPU 1024; of a program 512 for each device]
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(..=1 << 20))]
     pub memory: Option<u64>,
     /// Record by code written into the kernel, as on a GPU, instead of by the CPU device's own eyes (which moves nothing in the
     /// schedule)
     #[arg(long)]
     pub rewritten: bool,
-    /// Keep the recording
+    /// Keep the recording: a file; of a program a new folder
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// What is kept
+    #[arg(long, value_enum, default_value_t = Kept::Prlx, requires = "output")]
+    pub format: Kept,
+    #[command(flatten)]
+    pub choice: ChoiceArgs,
     #[command(flatten)]
     pub device: DeviceArgs,
     #[command(flatten)]
     pub view: ViewArgs,
+    /// Any CUDA program and its arguments, after `--` (docs/preload.md)
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
+
+/// What else there is to do with profiles.
+#[derive(Subcommand, Debug)]
+pub enum ProfileCommand {
+    /// Hold two against each other: which regions take longer or shorter, and whether that is more than chance
+    Diff(ProfileDiffArgs),
+}
+
+/// `prlx profile diff`.
+#[derive(Args, Debug)]
+#[command(after_help = VERDICTS)]
+pub struct ProfileDiffArgs {
+    /// The first: a recording with markers, or another profiler's buffer
+    pub a: PathBuf,
+    /// The one that comes later, or is new
+    pub b: PathBuf,
+    /// Changes below this many percent do not count
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
+    pub least: f64,
+    #[command(flatten)]
+    pub buffer: BufferArgs,
+    #[command(flatten)]
+    pub view: ViewArgs,
+}
+
+const VERDICTS: &str = "\
+  prlx profile diff old.prlx new.prlx --least 5
+  prlx profile diff old.npy new.npy --names load,mma,store
+
+Exit codes: 0 same or faster, 1 slower, 2 error, 3 unknown: too little was seen to tell a change from chance (docs/profile.md).";
+
+/// What `-o` writes.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kept {
+    /// A recording
+    Prlx,
+    /// A buffer as TVM's CudaProfiler writes, as NumPy's .npy
+    Cudaprofiler,
 }
 
 const MARKERS: &str = "\
@@ -50,8 +109,9 @@ Markers are labels in PTX, put there by include/prlx.cuh or one line of inline a
   prlx profile --auto launch.toml               and waits, arrivals, copies, products
   prlx profile --auto=barrier,trip launch.toml  and these
   prlx profile --line gemm.cu:42 launch.toml    and this line
+  prlx profile --auto -- ./app                  any CUDA program
 
-Exit codes: 0 done, 2 error.";
+Exit codes: 0 done, 2 error; of a program its own.";
 
 /// What is marked from outside.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]

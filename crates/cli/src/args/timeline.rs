@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use prlx_analyze::profile::Cut;
+use prlx_driver::session::Pattern;
 use prlx_trace::cudaprofiler::Format;
 
 /// `prlx timeline`.
@@ -12,6 +13,21 @@ use prlx_trace::cudaprofiler::Format;
 pub struct TimelineArgs {
     /// A buffer of TVM's CudaProfiler or of FlashInfer's, as NumPy's .npy; or a recording with markers
     pub input: PathBuf,
+    /// Only launches of these kernels (`*` and `?` match; or a regular expression between two `/`)
+    #[arg(long, value_name = "NAME", value_parser = super::pattern)]
+    pub kernel: Vec<Pattern>,
+    /// Only launches FIRST-LAST, counted from 0
+    #[arg(long, value_name = "FIRST-LAST", value_parser = super::span)]
+    pub launch: Vec<(u64, u64)>,
+    #[command(flatten)]
+    pub buffer: BufferArgs,
+    #[command(flatten)]
+    pub view: ViewArgs,
+}
+
+/// What a buffer does not say of itself.
+#[derive(Args, Debug)]
+pub struct BufferArgs {
     /// Whose buffer it is
     #[arg(long, value_enum, default_value_t = Whose::Cudaprofiler)]
     pub format: Whose,
@@ -24,23 +40,15 @@ pub struct TimelineArgs {
     /// Groups of a CTA, where a buffer's header was never written
     #[arg(long, value_name = "N")]
     pub groups: Option<u32>,
-    /// Hold it against another one, which comes later or is new: a buffer of the same kind, or a recording
-    #[arg(long, value_name = "OTHER")]
-    pub against: Option<PathBuf>,
-    /// Changes below this many percent do not count
-    #[arg(long, value_name = "PERCENT", default_value_t = 1.0, requires = "against")]
-    pub least: f64,
-    #[command(flatten)]
-    pub view: ViewArgs,
 }
 
 const EXAMPLES: &str = "\
   prlx timeline buffer.npy --names load,compute,store
   prlx timeline buffer.npy --names load,mma --format flashinfer --perfetto out.perfetto
   prlx timeline run.prlx --cta 0-3 --from 10 --to 50 --csv spans.csv
-  prlx timeline old.prlx --against new.prlx --least 5
+  prlx timeline app.prlx --kernel 'gemm*' --launch 10-19
 
-Exit codes: 0 done, 2 error; with --against 0 same, 1 differs, 2 error, 3 unknown. What was repaired of a buffer, or is missing, is said (docs/profile.md).";
+Exit codes: 0 done, 2 error. What was repaired of a buffer, or is missing, is said (docs/profile.md).";
 
 /// Whose buffer.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]

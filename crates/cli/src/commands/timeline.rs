@@ -6,80 +6,95 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
-use prlx_analyze::profile::{self, Timeline, buffer};
+use prlx_analyze::profile::{self, Analysis, Timeline, buffer};
 use prlx_driver::npy::{self, Array};
-use prlx_driver::session::Session;
+use prlx_driver::session::{Pattern, Session};
 use prlx_present::profile as present;
+use prlx_trace::Trace;
 use prlx_trace::cudaprofiler::{self, Given};
 use prlx_trace::kernel::Scalar;
 
-use crate::args::{TimelineArgs, ViewArgs};
+use crate::args::{BufferArgs, TimelineArgs, ViewArgs};
 use crate::report;
+use crate::timeline::save;
 use crate::ui::Ui;
 
 /// Reads it, and shows what was asked for.
 pub fn run(args: &TimelineArgs, ui: &Ui) -> Result<ExitCode> {
-    let Some(other) = &args.against else {
-        show(read(&args.input, args, ui)?, &name(&args.input), &args.view, ui)?;
-        return Ok(ExitCode::SUCCESS);
-    };
-    let sides = [read(&args.input, args, ui)?, read(other, args, ui)?];
-    against(sides, [name(&args.input), name(other)], args.least / 100.0, &args.view, ui)
+    let choice = Choice { kernels: &args.kernel, launches: &args.launch };
+    let timeline = read(&args.input, &args.buffer, choice, ui)?;
+    show(timeline, &args.input.display().to_string(), &args.view, ui)?;
+    Ok(ExitCode::SUCCESS)
 }
 
-fn name(path: &Path) -> String {
-    path.display().to_string()
+/// Which launches of a recording; empty lists are all.
+#[derive(Clone, Copy, Default)]
+pub struct Choice<'a> {
+    /// By their kernels.
+    pub kernels: &'a [Pattern],
+    /// By their numbers: first, and end.
+    pub launches: &'a [(u64, u64)],
+}
+
+impl Choice<'_> {
+    /// Leaves out what the markers of other launches left.
+    fn apply(self, trace: &mut Trace) {
+        let wanted = |number: u64, kernel: &str| {
+            let kernel = self.kernels.is_empty() || self.kernels.iter().any(|p| p.takes(kernel));
+            kernel && (self.launches.is_empty() || self.launches.iter().any(|(a, b)| (*a..*b).contains(&number)))
+        };
+        let (launches, modules) = (&trace.launches, &trace.modules);
+        trace.marks.retain(|m| {
+            let of = launches.iter().map(|r| &r.launch).find(|l| l.number == m.launch && l.module == m.module);
+            let function = of.and_then(|l| modules.get(l.module.index())?.functions.get(l.kernel.index()));
+            wanted(m.launch, function.map_or("", |f| &f.name))
+        });
+    }
 }
 
 /// A buffer, or a recording.
-fn read(path: &Path, args: &TimelineArgs, ui: &Ui) -> Result<Timeline> {
+pub fn read(path: &Path, args: &BufferArgs, choice: Choice<'_>, ui: &Ui) -> Result<Timeline> {
     let _bar = ui.spinner("reading the timeline");
+    let name = path.display();
     if path.extension().is_some_and(|e| e == "npy") {
-        return of_buffer(path, args).with_context(|| name(path));
+        if !choice.kernels.is_empty() || !choice.launches.is_empty() {
+            bail!("--kernel and --launch are for recordings: {name} is of one launch");
+        }
+        return of_buffer(path, args).with_context(|| name.to_string());
     }
     let given =
         [("--names", !args.names.is_empty()), ("--blocks", args.blocks.is_some()), ("--groups", args.groups.is_some())];
     if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
-        bail!("{option} is for buffers in .npy files: {} is none", path.display());
+        bail!("{option} is for buffers in .npy files: {name} is none");
     }
-    of_recording(path)
+    let mut all = traces(path)?;
+    match all.len() {
+        0 => bail!("{name} has nothing that markers left: `prlx profile` records it"),
+        1 => {}
+        n => bail!("{name} has {n} processes with markers: name the file of one of them, as {}", all[0].0),
+    }
+    let (_, mut trace) = all.remove(0);
+    choice.apply(&mut trace);
+    if trace.marks.is_empty() {
+        bail!("none of the launches in {name} was asked for (--kernel, --launch)");
+    }
+    Ok(profile::timeline(&trace))
 }
 
-/// Holds two timelines against each other: says what differs by more than a share, and writes the page of both if it was asked for.
-pub fn against(sides: [Timeline; 2], names: [String; 2], least: f64, args: &ViewArgs, ui: &Ui) -> Result<ExitCode> {
-    let files = [
-        ("--perfetto", &args.perfetto),
-        ("--chrome", &args.chrome),
-        ("--csv", &args.csv),
-        #[cfg(feature = "parquet")]
-        ("--parquet", &args.parquet),
-        ("--cudaprofiler", &args.cudaprofiler),
-    ];
-    if let Some((option, _)) = files.iter().find(|(_, path)| path.is_some()) {
-        bail!("{option} is of one timeline: leave out --against");
+/// The files of a recording in which markers left something, and what they hold.
+pub fn traces(path: &Path) -> Result<Vec<(String, Trace)>> {
+    let session = Session::open(path)?;
+    let mut all = Vec::new();
+    for (i, file) in session.files.iter().enumerate() {
+        let trace = report::read(&session, i)?;
+        if !trace.marks.is_empty() {
+            all.push((file.path.display().to_string(), trace));
+        }
     }
-    let sides = sides.map(|mut side| {
-        args.cut().apply(&mut side);
-        side
-    });
-    let found = profile::diff(&sides[0], &sides[1], least);
-    if let Some(path) = &args.html {
-        let analyses = sides.each_ref().map(profile::analyze);
-        let page = |i: usize| present::Page { name: &names[i], timeline: &sides[i], analysis: &analyses[i] };
-        save(path, |out| present::profile_html(out, &[page(0), page(1)]))?;
-    }
-    let names = names.each_ref().map(String::as_str);
-    let mut out = BufWriter::new(io::stdout().lock());
-    if args.json {
-        present::profile_diff_json(&mut out, names, &found)?;
-    } else {
-        present::profile_diff(&mut out, names, &found, args.rows, &ui.style())?;
-    }
-    out.flush()?;
-    Ok(ExitCode::from(found.verdict.exit_code()))
+    Ok(all)
 }
 
-fn of_buffer(path: &Path, args: &TimelineArgs) -> Result<Timeline> {
+fn of_buffer(path: &Path, args: &BufferArgs) -> Result<Timeline> {
     let array = npy::read(&fs::read(path)?).map_err(|e| anyhow!(e))?;
     if !matches!(array.ty, Scalar::U64 | Scalar::S64) {
         bail!("its elements are {}: a buffer has words of 64 bits", array.ty.name());
@@ -94,19 +109,6 @@ fn of_buffer(path: &Path, args: &TimelineArgs) -> Result<Timeline> {
     Ok(buffer::timeline(&buffer, &args.names))
 }
 
-/// The timeline of a recording of one process.
-pub fn of_recording(path: &Path) -> Result<Timeline> {
-    let session = Session::open(path)?;
-    if session.files.len() != 1 {
-        bail!("{} has {} processes: name the file of one of them", path.display(), session.files.len());
-    }
-    let trace = report::read(&session, 0)?;
-    if trace.marks.is_empty() {
-        bail!("{} has nothing that markers left: `prlx profile` records it", path.display());
-    }
-    Ok(profile::timeline(&trace))
-}
-
 /// Prints what is found in a timeline, and writes the files that were asked for.
 pub fn show(mut timeline: Timeline, name: &str, args: &ViewArgs, ui: &Ui) -> Result<()> {
     args.cut().apply(&mut timeline);
@@ -114,12 +116,7 @@ pub fn show(mut timeline: Timeline, name: &str, args: &ViewArgs, ui: &Ui) -> Res
     let analysis = profile::analyze(&timeline);
     drop(bar);
     if let Some(path) = &args.cudaprofiler {
-        let (buffer, names) = buffer::of(&mut timeline).map_err(|e| anyhow!("--cudaprofiler: {e}"))?;
-        let words = cudaprofiler::write(&buffer).map_err(|e| anyhow!("--cudaprofiler: {e}"))?;
-        let bytes = words.iter().flat_map(|w| w.to_le_bytes()).collect();
-        let array = Array { ty: Scalar::U64, shape: vec![words.len() as u64], bytes };
-        fs::write(path, npy::write(&array)).with_context(|| format!("cannot write {}", path.display()))?;
-        ui.note(&format!("{}: --names {}", path.display(), prlx_present::safe(&names.join(","))));
+        save_buffer(&mut timeline, path, ui)?;
     }
     if let Some(path) = &args.perfetto {
         save(path, |out| present::perfetto(out, &timeline))?;
@@ -151,20 +148,34 @@ pub fn show(mut timeline: Timeline, name: &str, args: &ViewArgs, ui: &Ui) -> Res
         save(path, |out| present::profile_html(out, &[page]))?;
     }
     let mut out = BufWriter::new(io::stdout().lock());
+    let kernels: Vec<(Timeline, Analysis)> = match timeline.by_kernel() {
+        parts if parts.len() > 1 => parts.into_iter().map(|t| (profile::analyze(&t), t)).map(|(a, t)| (t, a)).collect(),
+        _ => Vec::new(),
+    };
     if args.json {
-        present::profile_json(&mut out, &timeline, &analysis)?;
-    } else {
+        present::profile_json(&mut out, &timeline, &analysis, &kernels)?;
+    } else if kernels.is_empty() {
         present::profile(&mut out, &timeline, &analysis, args.rows, &ui.style())?;
+    } else {
+        // Of several kernels no table makes sense but those of each.
+        present::profile_head(&mut out, &timeline, &analysis, &ui.style())?;
+        for (timeline, analysis) in &kernels {
+            writeln!(out)?;
+            present::profile(&mut out, timeline, analysis, args.rows, &ui.style())?;
+        }
     }
     out.flush()?;
     Ok(())
 }
 
-fn save(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> Result<()> {
-    let all = || -> io::Result<()> {
-        let mut out = BufWriter::new(File::create(path)?);
-        write(&mut out)?;
-        out.flush()
-    };
-    all().with_context(|| format!("cannot write {}", path.display()))
+/// Writes it as a buffer of TVM's.
+pub fn save_buffer(timeline: &mut Timeline, path: &Path, ui: &Ui) -> Result<()> {
+    let failed = |e| anyhow!("{} can't be a buffer of CudaProfiler's: {e}", path.display());
+    let (buffer, names) = buffer::of(timeline).map_err(failed)?;
+    let words = cudaprofiler::write(&buffer).map_err(|e| failed(e.to_string()))?;
+    let bytes = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+    let array = Array { ty: Scalar::U64, shape: vec![words.len() as u64], bytes };
+    fs::write(path, npy::write(&array)).with_context(|| format!("cannot write {}", path.display()))?;
+    ui.note(&format!("{}: --names {}", path.display(), prlx_present::safe(&names.join(","))));
+    Ok(())
 }

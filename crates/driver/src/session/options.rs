@@ -7,8 +7,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use prlx_probe::lang::{self, Script};
+use prlx_probe::marks::Marking;
 use prlx_probe::{Filter, Program};
 use prlx_trace::launch::Window;
+use prlx_trace::mark::Via;
 use prlx_trace::{Level, SiteId};
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +27,7 @@ pub struct Options {
     pub folder: PathBuf,
     /// Which recorder; [`Level::Probe`]: the program in `script`.
     pub level: Level,
-    /// A probe program.
+    /// A probe program, or which markers leave records.
     pub script: Option<Arc<Script>>,
     /// Leave out decisions that can be computed again.
     pub elide: bool,
@@ -85,6 +87,10 @@ impl Options {
         let window = self.closer.as_ref().map(|c| c.window.clone());
         Program { level: self.level, script: self.script.clone(), elide: self.elide, filter: Filter::default(), window }
     }
+    /// Which markers leave records, if any do.
+    pub fn marks(&self) -> Option<&Marking> {
+        self.script.as_ref()?.marks.as_ref()
+    }
     /// Whether launches of a kernel of this name, as in its module, may be wanted. What is not wanted need not be rewritten.
     pub fn wants(&self, kernel: &str) -> bool {
         self.kernels.is_empty() || self.kernels.iter().any(|p| p.takes(kernel))
@@ -100,7 +106,13 @@ impl Options {
         let written = Written {
             folder: folder.into(),
             level: self.level.name().into(),
-            script: self.script.as_ref().map(ToString::to_string),
+            script: self.script.as_ref().filter(|s| s.marks.is_none()).map(ToString::to_string),
+            marks: self.marks().map(|m| WrittenMarks {
+                source: m.source,
+                outside: m.outside.iter().map(|via| via.name().to_owned()).collect(),
+                lines: m.lines.clone(),
+                lanes: m.lanes,
+            }),
             elide: self.elide,
             kernels: self.kernels.iter().map(|p| p.text().to_owned()).collect(),
             launches: self.launches.clone(),
@@ -130,8 +142,20 @@ impl Options {
             let window = Window { sites: sites.into_iter().map(SiteId).collect(), warps, visits };
             Ok(Closer { module, window })
         };
-        let script = w.script.map(|text| lang::parse(&text).map(Arc::new)).transpose();
-        let script = script.map_err(|wrong| not(format!("{wrong:?}")))?;
+        let marks = |w: WrittenMarks| {
+            let via = |name: &String| {
+                Via::ALL
+                    .iter()
+                    .copied()
+                    .find(|v| v.name() == name)
+                    .ok_or_else(|| not(format!("there are no `{name}` to mark")))
+            };
+            let outside = w.outside.iter().map(via).collect::<Result<_, Error>>()?;
+            Ok::<_, Error>(Marking { source: w.source, outside, lines: w.lines, lanes: w.lanes })
+        };
+        let script = w.script.map(|text| lang::parse(&text)).transpose().map_err(|wrong| not(format!("{wrong:?}")))?;
+        let marked = |marks| Script { marks: Some(marks), ..Script::default() };
+        let script = w.marks.map(marks).transpose()?.map(marked).or(script).map(Arc::new);
         let probe = script.is_some().then_some(Level::Probe);
         let level = Level::RECORDERS.iter().copied().chain(probe).find(|l| l.name() == w.level);
         Ok(Options {
@@ -168,6 +192,8 @@ struct Written {
     level: String,
     #[serde(default)]
     script: Option<String>,
+    #[serde(default)]
+    marks: Option<WrittenMarks>,
     elide: bool,
     kernels: Vec<String>,
     launches: Vec<(u64, u64)>,
@@ -179,6 +205,16 @@ struct Written {
     digest: Option<u64>,
     closer: Option<WrittenCloser>,
     interval: u64,
+}
+
+/// A [`Marking`] in plain types.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenMarks {
+    source: bool,
+    outside: Vec<String>,
+    lines: Vec<(String, u32)>,
+    lanes: bool,
 }
 
 /// The choice among a process's launches, as they come.
@@ -247,6 +283,18 @@ mod tests {
         let probe = Options { level: Level::Probe, script, ..Options::new("x") };
         let read = Options::from_variable(&probe.to_variable().unwrap()).unwrap();
         assert_eq!((read.level, read.script.unwrap().to_string()), (Level::Probe, text.to_owned()));
+        let marking = Marking {
+            source: true,
+            outside: vec![Via::Barrier, Via::CpAsync],
+            lines: vec![("a \"b\".cu".into(), 7)],
+            lanes: true,
+        };
+        let script = Arc::new(Script { marks: Some(marking.clone()), ..Script::default() });
+        let marked = Options { level: Level::Probe, script: Some(script), ..Options::new("x") };
+        let read = Options::from_variable(&marked.to_variable().unwrap()).unwrap();
+        assert_eq!((read.level, read.marks()), (Level::Probe, Some(&marking)));
+        let wrong = marked.to_variable().unwrap().replace("cp.async", "cp.sync");
+        assert!(Options::from_variable(&wrong).unwrap_err().message.contains("there are no `cp.sync` to mark"));
     }
 
     #[test]

@@ -2,8 +2,7 @@
 
 use std::io::{self, Write};
 
-use prlx_analyze::Verdict;
-use prlx_analyze::profile::{Change, Diff};
+use prlx_analyze::profile::{Change, Diff, Pace};
 use serde_json::json;
 
 use super::time;
@@ -12,7 +11,7 @@ use crate::text::Style;
 use crate::text::paint::{Ink, clean, clip, count, number};
 
 /// The number that changes when a key changes its meaning or goes; new keys do not change it.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// Writes it as one object and a line end.
 ///
@@ -29,7 +28,7 @@ fn percent(share: f64) -> String {
 }
 
 fn interval(change: &Change) -> String {
-    change.interval.map(|[low, high]| format!("{} to {}", percent(low), percent(high))).unwrap_or_default()
+    change.interval.map(|[low, high]| format!("{:+.1} to {}", low * 100.0, percent(high))).unwrap_or_default()
 }
 
 /// Prints it, with at most `top` regions.
@@ -38,39 +37,52 @@ fn interval(change: &Change) -> String {
 /// Those of `out`.
 pub fn profile_diff(out: &mut impl Write, names: [&str; 2], diff: &Diff, top: usize, style: &Style) -> io::Result<()> {
     let ink = match diff.verdict {
-        Verdict::Same => Ink::Good,
-        Verdict::Differs => Ink::Bad,
-        Verdict::Unknown => Ink::Doubt,
+        Pace::Same | Pace::Faster => Ink::Good,
+        Pace::Slower => Ink::Bad,
+        Pace::Unknown => Ink::Doubt,
     };
-    let k = &diff.kernel;
-    let [a, b] = k.times.map(time);
-    let drawn = k.interval.map(|_| format!(", {}", interval(k))).unwrap_or_default();
-    writeln!(
-        out,
-        "{}  a launch takes {a}, then {b}: {}{drawn}",
-        style.ink(ink, diff.verdict.name()),
-        percent(k.change)
-    )?;
+    let several = diff.kernels.len() > 1;
+    let verdict = style.ink(ink, diff.verdict.name()).to_string();
+    for (i, k) in diff.kernels.iter().enumerate() {
+        let head = if i == 0 { verdict.clone() } else { " ".repeat(diff.verdict.name().len()) };
+        let of = if several { format!(" of {}", clip(&clean(&k.kernel), 32)) } else { String::new() };
+        let [a, b] = k.time.medians.map(time);
+        let drawn = k.time.interval.map(|_| format!(", {}", interval(&k.time))).unwrap_or_default();
+        let change = if k.launches.contains(&0) { "only one side".to_owned() } else { percent(k.time.change) };
+        writeln!(out, "{head}  a launch{of} takes {a}, then {b}: {change}{drawn}")?;
+    }
+    if diff.kernels.is_empty() {
+        writeln!(out, "{verdict}")?;
+    }
     writeln!(out, "{}", style.ink(Ink::Faint, &format!("A {}, B {}", clean(names[0]), clean(names[1]))))?;
     for gap in &diff.gaps {
         writeln!(out, "{}", style.ink(Ink::Doubt, &clean(gap)))?;
     }
     let mut grid = Grid { right: vec![false, false, true, true, true, true, true, true, false], rows: Vec::new() };
-    let head = ["region", "role", "visits", "then", "A", "B", "change", "95 of 100 draws", "most in trip"];
-    grid.rows.push((Ink::Faint, head.map(str::to_owned).to_vec()));
+    let head = ["region", "role", "visits", "A", "B", "change", "95 of 100 draws", "a visit", "most in trip"];
+    let kernel = several.then_some("kernel");
+    grid.right.splice(0..0, kernel.map(|_| false));
+    grid.rows.push((Ink::Faint, kernel.into_iter().chain(head).map(str::to_owned).collect()));
     for r in diff.regions.iter().take(top) {
         let trip = r.trip.map(|(trip, [a, b])| format!("{trip}: {}, then {}", time(a), time(b))).unwrap_or_default();
-        let [a, b] = r.total.times.map(time);
-        let change = if r.visits.contains(&0) { "only one side".to_owned() } else { percent(r.total.change) };
-        let [one, two] = r.visits.map(number);
-        let row = vec![clip(&clean(&r.name), 32), r.role.clone(), one, two, a, b, change, interval(&r.total), trip];
-        grid.rows.push((if r.total.differs { Ink::Bad } else { Ink::Plain }, row));
+        let [a, b] = r.total.medians.map(time);
+        let one_sided = r.visits.contains(&0);
+        let change = if one_sided { "only one side".to_owned() } else { percent(r.total.change) };
+        let visit = if one_sided { String::new() } else { percent(r.median.change) };
+        let visits = match r.visits {
+            [a, b] if a == b => number(a),
+            [a, b] => format!("{}, then {}", number(a), number(b)),
+        };
+        let name = clip(&clean(&r.name), 32);
+        let row = [name, r.role.clone(), visits, a, b, change, interval(&r.total), visit, trip];
+        let kernel = several.then(|| clip(&clean(&r.kernel), 32));
+        grid.rows.push((if r.total.differs { Ink::Bad } else { Ink::Plain }, kernel.into_iter().chain(row).collect()));
     }
     writeln!(
         out,
         "\n{}  {}",
         style.ink(Ink::Strong, "Regions"),
-        style.ink(Ink::Faint, "time of a CTA's visits: median; change of the mean")
+        style.ink(Ink::Faint, "time of a CTA's visits: median; change of the mean, and of its median visit")
     )?;
     grid.print(out, *style)?;
     let more = diff.regions.len().saturating_sub(top);

@@ -8,11 +8,16 @@ use serde_json::{Value, json};
 /// Raised when a key changes its meaning or goes away; new keys do not raise it.
 const VERSION: u32 = 1;
 
-/// Writes it as one object and a line end.
+/// Writes it as one object and a line end; `kernels` are those of several by themselves.
 ///
 /// # Errors
 /// Those of `out`.
-pub fn profile_json(out: &mut impl Write, timeline: &Timeline, analysis: &Analysis) -> io::Result<()> {
+pub fn profile_json(
+    out: &mut impl Write,
+    timeline: &Timeline,
+    analysis: &Analysis,
+    kernels: &[(Timeline, Analysis)],
+) -> io::Result<()> {
     let notes: Vec<Value> =
         timeline.notes.iter().map(|n| json!({ "kind": n.kind, "count": n.count, "text": n.text })).collect();
     let launches: Vec<Value> = timeline
@@ -25,6 +30,12 @@ pub fn profile_json(out: &mut impl Write, timeline: &Timeline, analysis: &Analys
             })
         })
         .collect();
+    let each = kernels.iter().map(|(of, analysis)| {
+        let launches: Vec<u64> = of.launches.iter().map(|l| l.number).collect();
+        let kernel = of.launches.first().map_or("", |l| &l.kernel);
+        Ok(json!({ "kernel": kernel, "launches": launches, "analysis": serde_json::to_value(analysis)? }))
+    });
+    let kernels: Vec<Value> = each.collect::<io::Result<_>>()?;
     let axis = &timeline.axis;
     let document = json!({
         "format": "prlx-profile",
@@ -33,6 +44,7 @@ pub fn profile_json(out: &mut impl Write, timeline: &Timeline, analysis: &Analys
         "notes": notes,
         "launches": launches,
         "analysis": serde_json::to_value(analysis)?,
+        "kernels": kernels,
     });
     serde_json::to_writer_pretty(&mut *out, &document)?;
     writeln!(out)

@@ -12,7 +12,7 @@ pub use diff::{profile_diff, profile_diff_json};
 pub use html::{Page, profile_html};
 pub use json::profile_json;
 pub use spans::{DETAILED, SPANS, chrome, csv, perfetto, rows};
-pub use text::profile;
+pub use text::{profile, profile_head};
 
 /// Picoseconds in words.
 pub(crate) fn time(ps: u64) -> String {

@@ -28,6 +28,14 @@ pub fn profile(out: &mut impl Write, timeline: &Timeline, a: &Analysis, top: usi
     page.tails(out)
 }
 
+/// Prints what it is of, and what is to be known of it, without what is found.
+///
+/// # Errors
+/// Those of `out`.
+pub fn profile_head(out: &mut impl Write, timeline: &Timeline, a: &Analysis, style: &Style) -> io::Result<()> {
+    Page { timeline, a, top: 0, style: *style }.head(out)
+}
+
 struct Page<'a> {
     timeline: &'a Timeline,
     a: &'a Analysis,

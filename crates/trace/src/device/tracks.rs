@@ -22,6 +22,8 @@ pub const SLOT: u64 = 8;
 pub const LAST: u32 = 0xFFFF_0000;
 /// Bytes from regions to where cursors stop.
 pub const BEYOND: u64 = 1 << 28;
+/// Most bytes of a launch's regions: twice as many and [`BEYOND`] always have room for them between two multiples of 2^32.
+pub const MOST: u64 = 1 << 31;
 /// Logarithms of a region's bytes: 8 slots and the head at least, 64 Ki slots at most.
 pub const LOGS: (u32, u32) = (7, 19);
 
@@ -89,6 +91,17 @@ impl Queues {
 pub fn fits(at: u64, bytes: u64) -> bool {
     let low = at & u64::from(u32::MAX);
     low + bytes <= (1 << 32) - BEYOND
+}
+
+/// Bytes that the longest track in regions of 2^`log` bytes wanted of its own, its head among them; one that never ended: all.
+pub fn wanted(log: u32, bytes: &[u8]) -> u64 {
+    let size = 1usize.checked_shl(log).unwrap_or(usize::MAX).max(TrackHead::SIZE);
+    let of = |head: TrackHead| match head {
+        TrackHead { sm: 0, .. } => 0,
+        TrackHead { end_nanos: 0, .. } => size as u64,
+        head => (TrackHead::SIZE as u64).saturating_add(head.written),
+    };
+    bytes.chunks_exact(size).filter_map(TrackHead::read).map(of).max().unwrap_or(0)
 }
 
 impl Layout {
@@ -196,6 +209,7 @@ mod tests {
         assert_eq!(tracks[1], second);
         assert_eq!((tracks[2].warp, tracks[2].records.0.len(), tracks[2].lost), (WarpId(103), 8, 2));
         assert_eq!(tracks.len(), 3);
+        assert_eq!((wanted(7, &bytes), wanted(7, &bytes[..128]), wanted(7, &[0; 128])), (144, 96, 0));
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! Runs any CUDA program with a probe program woven into the modules that it loads, and prints what was kept.
 
-use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -15,12 +14,13 @@ use prlx_trace::{Level, Trace};
 
 use super::{count, show};
 use crate::args::{ChoiceArgs, ProbeArgs, RecorderArgs};
+use crate::folder::Folder;
 use crate::program::{self, Output, Supervisor};
 use crate::ui::Ui;
 
 /// Runs it; its exit code is the program's, but where the probe program landed nowhere.
 pub fn run(args: &ProbeArgs, script: &Arc<Script>, ui: &Ui) -> Result<ExitCode> {
-    let folder = Folder::new(args.output.as_deref());
+    let folder = Folder::new(args.output.as_deref(), "probe");
     let recorder = RecorderArgs {
         kernel: args.kernel.clone(),
         memory: args.memory,
@@ -97,44 +97,5 @@ fn nowhere(traces: &[(String, Trace)]) -> Option<String> {
             "the program lands nowhere in {}: `prlx probe check` says what they have{lines}",
             count(n, "module", "modules")
         )),
-    }
-}
-
-/// Where the recording is: where the user keeps it, or, until this goes, among temporary files.
-enum Folder {
-    Kept(PathBuf),
-    Temporary(PathBuf),
-}
-
-impl Folder {
-    fn new(kept: Option<&Path>) -> Folder {
-        match kept {
-            Some(path) => Folder::Kept(path.to_owned()),
-            None => {
-                let name = format!("prlx-probe-{}-{:x}", std::process::id(), now());
-                Folder::Temporary(std::env::temp_dir().join(name))
-            }
-        }
-    }
-}
-
-/// A number that no other has that was started as the same process.
-fn now() -> u128 {
-    std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos()
-}
-
-impl Deref for Folder {
-    type Target = Path;
-    fn deref(&self) -> &Path {
-        let (Folder::Kept(path) | Folder::Temporary(path)) = self;
-        path
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        if let Folder::Temporary(path) = self {
-            let _ = std::fs::remove_dir_all(path);
-        }
     }
 }

@@ -83,7 +83,7 @@ impl Recorder {
                         zeroed.push((node.0, None));
                         continue;
                     };
-                    let kind = Kind::of(&plan.program, &launch, probing);
+                    let kind = shared.kind(&state, &plan, &launch, probing);
                     let promise = state.learned.promise(&shared.layout, &launch, kind.recorded());
                     asked.push(Asked { node, plan, launch, kind, promise });
                 }

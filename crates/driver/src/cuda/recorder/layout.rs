@@ -2,11 +2,14 @@
 //!
 //! Two generations, each: the pool; the bucket, one chunk; the cursor and the magazines; the arena, in which contexts grow from the front
 //! and the launches' heads and final hashes from the back. Before them lie the contexts of graph nodes, and of probe programs the tables of
-//! modules, which belong to no generation. A probe program has no streams: its pool is one chunk, and in place of hashes are its records.
+//! modules, which belong to no generation. A probe program has no streams: its pool is one chunk, and in place of hashes are its records
+//! and the regions of tracks.
 //!
-//! Holds: what is carved never overlaps; addresses are aligned as `prlx_trace::device` wants them.
+//! Holds: what is carved never overlaps; addresses are aligned as `prlx_trace::device` wants them, and regions of tracks lie where their
+//! cursors do not wrap.
 
 use prlx_probe::Program;
+use prlx_trace::device::tracks::{self, BEYOND, LOGS};
 use prlx_trace::device::{Context, FINALS, Head, MAGAZINE_STRIDE, MAGAZINES, Shape};
 use prlx_trace::launch::Launch;
 use prlx_trace::{FuncId, Level};
@@ -88,6 +91,10 @@ impl Layout {
     pub fn tables_at(&self, base: u64) -> u64 {
         base + self.nodes().next_multiple_of(self.chunk())
     }
+    /// Whether it is for tracks: a probe program has tables.
+    pub fn tracked(&self) -> bool {
+        self.level == Level::Probe && self.tables == 0
+    }
     /// Bytes of the contexts of graph nodes, which come first.
     pub fn nodes(&self) -> u64 {
         u64::from(NODES) * CONTEXT
@@ -148,6 +155,24 @@ pub(super) struct Probing {
     pub records: u64,
     /// The launch's number, where the program asks for it.
     pub number: u64,
+    /// Room for what markers leave.
+    pub tracks: Tracks,
+}
+
+/// Room for the tracks of a launch.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub(super) struct Tracks {
+    /// Regions of a warp; 0: there are none.
+    pub regions: u64,
+    /// Logarithm of a region's bytes.
+    pub log: u32,
+}
+
+impl Tracks {
+    /// Bytes of so many warps'.
+    pub fn bytes(self, warps: u64) -> Option<u64> {
+        warps.checked_mul(self.regions)?.checked_mul(1 << self.log)
+    }
 }
 
 impl Kind {
@@ -172,6 +197,21 @@ impl Kind {
         let visits = launch.window.as_ref().map_or((0, u64::MAX), |w| w.visits);
         Kind { warps, wanted: (first, last), visits, probing }
     }
+    /// The same with room for tracks: for what one of them wanted lately, head and all, or, if nothing is known of the kernel, as much as
+    /// half of an arena has. Warps that find none are not recorded.
+    pub fn tracked(self, layout: &Layout, tracks: &tracks::Layout, lately: Option<u64>) -> Kind {
+        // Contexts, and what aligning regions takes.
+        let room = layout.arena.saturating_sub(512 + (1 << LOGS.1)).min(tracks::MOST);
+        let (log, warps) = tracks.size(self.recorded(), if lately.is_some() { room } else { room / 2 });
+        let enough = lately.map_or(log, |bytes| bytes.next_power_of_two().ilog2().max(LOGS.0));
+        let tracks = Tracks { regions: tracks.regions(), log: log.min(enough) };
+        let wanted = (self.wanted.0, self.wanted.0 + warps);
+        Kind { wanted, probing: Probing { tracks, ..self.probing }, ..self }
+    }
+    /// Room for its tracks.
+    pub fn tracks(&self) -> Tracks {
+        self.probing.tracks
+    }
 }
 
 /// What a launch was given: addresses.
@@ -182,6 +222,8 @@ pub(super) struct Slot {
     pub heads: u64,
     /// Of final hashes, or records.
     pub finals: u64,
+    /// Of tracks; 0: there are none.
+    pub tracks: u64,
     pub kind: Kind,
 }
 
@@ -208,24 +250,25 @@ impl Arena {
     }
     /// Whether an empty arena had room for a launch of this kind.
     pub fn ever(&self, kind: Kind) -> bool {
-        self.layout
-            .room(kind.warps, kind.probing.records)
-            .and_then(|(a, b)| a.checked_add(b))
-            .is_some_and(|n| n + 512 <= self.layout.arena)
+        Arena::new(self.layout, self.area).carve(kind, true).is_some()
     }
     /// Room for a launch, with a context or without.
     pub fn carve(&mut self, kind: Kind, context: bool) -> Option<Slot> {
         let (heads, finals) = self.layout.room(kind.warps, kind.probing.records)?;
         let bytes = heads.checked_add(finals)?.checked_next_multiple_of(256)?;
+        let tracks = kind.tracks().bytes(kind.recorded())?;
+        let regions = if tracks > 0 { below(self.back, tracks, 1 << kind.tracks().log)? } else { self.back };
+        let back = regions.checked_sub(bytes)? / 256 * 256;
         let front = if context { CONTEXT } else { 0 };
-        if self.left() < bytes.checked_add(front)? {
+        if back < self.front.checked_add(front)? {
             return None;
         }
-        self.back -= bytes;
+        self.back = back;
         let at = self.front;
         self.front += front;
         let finals = if finals > 0 { self.back + heads } else { 0 };
-        Some(Slot { context: if context { at } else { 0 }, heads: self.back, finals, kind })
+        let tracks = if tracks > 0 { regions } else { 0 };
+        Some(Slot { context: if context { at } else { 0 }, heads: self.back, finals, tracks, kind })
     }
     /// What a slot's context holds.
     pub fn context(&self, slot: &Slot) -> Context {
@@ -245,13 +288,21 @@ impl Arena {
             given: 0,
             tables: probing.tables,
             records,
-            tracks: 0,
-            track_log: 0,
+            tracks: slot.tracks,
+            track_log: probing.tracks.log.into(),
             launch: probing.number,
             visit_first: slot.kind.visits.0,
             visit_last: slot.kind.visits.1,
         }
     }
+}
+
+/// The highest address below `end` of so many bytes of regions, at which their cursors do not wrap.
+fn below(end: u64, bytes: u64, align: u64) -> Option<u64> {
+    let at = end.checked_sub(bytes)? / align * align;
+    // Where all regions of these four GiB have to end.
+    let last = (at >> 32 << 32) + ((1 << 32) - BEYOND);
+    if tracks::fits(at, bytes) { Some(at) } else { last.checked_sub(bytes).filter(|at| tracks::fits(*at, bytes)) }
 }
 
 /// Why a plan can't be recorded with this layout; `None` if it can.
@@ -330,7 +381,8 @@ mod tests {
         let program =
             Program { level: Level::Probe, script: None, elide: true, filter: Default::default(), window: None };
         let launch = Launch { grid: Dim3 { x: 33, y: 1, z: 1 }, warp_size: 32, ..Launch::default() };
-        let kind = |records| Kind::of(&program, &launch, Probing { tables: 4096, records, number: 7 });
+        let kind =
+            |records| Kind::of(&program, &launch, Probing { tables: 4096, records, number: 7, ..Probing::default() });
         let slot = arena.carve(kind(100), true).unwrap();
         let context = arena.context(&slot);
         assert_eq!((context.tables, context.records, context.launch, context.finals), (4096, slot.finals, 7, 0));
@@ -338,5 +390,38 @@ mod tests {
         let slot = arena.carve(kind(0), true).unwrap();
         assert_eq!((arena.context(&slot).records, arena.used().1), (0, 4096));
         assert!(!arena.ever(kind(1 << 20)) && arena.ever(kind(1 << 10)));
+    }
+
+    #[test]
+    fn tracks_have_regions_where_cursors_do_not_wrap() {
+        let layout = Layout::new(Level::Probe, 64 << 20, 0).unwrap();
+        assert!(layout.tracked());
+        let program =
+            Program { level: Level::Probe, script: None, elide: true, filter: Default::default(), window: None };
+        let of = |warps, lately| {
+            let launch = Launch { grid: Dim3 { x: warps, y: 1, z: 1 }, warp_size: 32, ..Launch::default() };
+            let kind = Kind::of(&program, &launch, Probing::default());
+            kind.tracked(&layout, &tracks::Layout::default(), lately)
+        };
+        // Nothing is known: half of an arena. Then as much as was wanted, or as there is.
+        assert_eq!([of(1, None), of(40, None), of(4000, None)].map(|k| k.tracks().log), [19, 18, 11]);
+        assert_eq!([of(40, Some(0)), of(40, Some(4096)), of(40, Some(4097))].map(|k| k.tracks().log), [7, 12, 13]);
+        assert_eq!([of(4000, Some(1 << 30)), of(4000, Some(64))].map(|k| k.tracks().log), [12, 7]);
+        // What has no room is left out.
+        let many = of(1 << 20, None);
+        assert!(many.recorded() < 1 << 18 && many.tracks().log == 7, "{many:?}");
+        for base in [7 << 20, (1 << 32) - BEYOND - (10 << 20), (1 << 32) - (20 << 20), (5 << 32) - (300 << 20)] {
+            let mut arena = Arena::new(layout, layout.area(base, 0));
+            let (mut end, mut slots) = (arena.back, 0);
+            while let Some(slot) = arena.carve(of(40, Some(3000)), true) {
+                let bytes = 40 << 12;
+                assert!(slot.tracks.is_multiple_of(1 << 12) && tracks::fits(slot.tracks, bytes));
+                assert!(slot.tracks + bytes <= end && slot.heads <= slot.tracks && slot.context < slot.heads);
+                let context = arena.context(&slot);
+                assert_eq!((context.tracks, context.track_log, context.warps), (slot.tracks, 12, 40));
+                (end, slots) = (slot.heads, slots + 1);
+            }
+            assert_eq!(slots > 150, base == 7 << 20 || base == (5 << 32) - (300 << 20), "{base:x}: {slots}");
+        }
     }
 }

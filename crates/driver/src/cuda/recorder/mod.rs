@@ -29,6 +29,9 @@
 //! **Probe programs** have no streams. Their records lie where launches' hashes do; their tables are a module's (`tables`), are copied
 //! by the same thread, and [`Recorder::tallies`] says what was in them.
 //!
+//! **Markers** leave tracks, which are a launch's and come back with it. How much room a track gets is a guess, half of a generation for
+//! a launch, until a launch of the same kernel has said how much it wanted.
+//!
 //! **Use.** One recorder a context, made before anything runs there that waits for the host: at its first module. Where
 //! a call is for the thread's own default stream, the stream is `CU_STREAM_PER_THREAD`. A stream that is captured takes
 //! nodes, not launches. Before the context is reset or destroyed, and before the process ends, [`Recorder::finish`].
@@ -58,7 +61,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use prlx_probe::Plan;
+use prlx_trace::device::tracks::{BEYOND, fits};
 use prlx_trace::launch::Launch;
+use prlx_trace::mark::Marks;
 use prlx_trace::{Level, Recording, Tally};
 
 use self::layout::{CONTEXT, Kind, Layout, NODES, Probing, Slot};
@@ -102,6 +107,8 @@ pub struct Finished {
     pub recording: Recording,
     /// What a probe program's records hold.
     pub tallies: Vec<Tally>,
+    /// What its markers left, if it has any.
+    pub marks: Option<Marks>,
     /// What was wrong with the bytes that the kernel left.
     pub damage: Vec<String>,
 }
@@ -167,6 +174,15 @@ impl Shared {
     /// What the contexts of a launch say of a probe program; `None`: there is no room for its tables.
     fn probing(&self, state: &mut State, plan: &Arc<Plan>, launch: &Launch) -> Option<Probing> {
         state.tables.probing(&self.layout, self.layout.tables_at(self.base), plan, launch)
+    }
+
+    /// What kind of launch it is.
+    fn kind(&self, state: &State, plan: &Plan, launch: &Launch, probing: Probing) -> Kind {
+        let kind = Kind::of(&plan.program, launch, probing);
+        match &plan.kept.tracks {
+            Some(tracks) => kind.tracked(&self.layout, tracks, state.learned.track(launch)),
+            None => kind,
+        }
     }
 
     /// A slot in a generation, for a launch of a kind; `None` when there is no room.
@@ -298,6 +314,21 @@ impl Shared {
     }
 }
 
+/// Device memory for all of a layout: its address.
+fn place(library: Library, layout: &Layout) -> Result<u64, Failure> {
+    let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+    let bytes = layout.total() + layout.chunk();
+    let at = library.alloc(size(bytes))?;
+    let base = at.next_multiple_of(layout.chunk());
+    if !layout.tracked() || fits(base, layout.total()) {
+        return Ok(base);
+    }
+    // Of twice as much, one half lies well. Nothing runs yet that freeing could wait for.
+    library.free(at)?;
+    let base = library.alloc(size(2 * bytes + BEYOND))?.next_multiple_of(layout.chunk());
+    Ok(if fits(base, layout.total()) { base } else { base.next_multiple_of(1 << 32) })
+}
+
 impl Recorder {
     /// For the launches of `context`, at one level. `device` is how many bytes of device memory are taken, at once, `tables` how
     /// many of them are for the tables of probe programs; the host's memory holds half as much for copies, and `host` bytes of what was copied and is not handed on. `sink` gets
@@ -342,8 +373,7 @@ impl Recorder {
         let mut upload = Dma::new(library, 64 * CONTEXT as usize).map_err(failed)?;
         let staging = (0..STAGING).map(|_| Dma::new(library, STAGED)).collect::<Result<_, _>>().map_err(failed)?;
         let bulk = Dma::new(library, size(layout.pool + layout.arena)).map_err(failed)?;
-        let at = library.alloc(size(layout.total() + layout.chunk())).map_err(failed)?;
-        let base = at.next_multiple_of(layout.chunk());
+        let base = place(library, &layout).map_err(failed)?;
         let generations = std::array::from_fn(|i| Generation::new(layout, layout.area(base, i)));
         upload.zero(upload_stream, &[(base, size(layout.total()))]).map_err(failed)?;
         let start = Instant::now();
@@ -429,7 +459,7 @@ impl Recorder {
             state.unrecorded(launch, NO_TABLES);
             return Err(Unrecorded::Full);
         };
-        let kind = Kind::of(&plan.program, &launch, probing);
+        let kind = shared.kind(&state, plan, &launch, probing);
         let promise = state.learned.promise(&shared.layout, &launch, kind.recorded());
         let (mut state, room) = shared
             .library

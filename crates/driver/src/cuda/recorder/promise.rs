@@ -3,7 +3,7 @@
 //!
 //! Nothing is known of a kernel at first: then it is twice the first chunk of every warp, a guess. Launches that were drained
 //! tell what they took; those of the same kernel are promised that in proportion to their warps, and a little more, those
-//! of the same shape the most that it took lately.
+//! of the same shape the most that it took lately. What tracks want is known of a kernel as soon as one launch of it has ended.
 //!
 //! Holds: what is known is bounded, and no launch is promised more than there can be. Misses: data that makes a launch write much more than those before it: then memory may run
 //! over, and what was lost is counted.
@@ -24,6 +24,8 @@ const FIRST: u64 = 2;
 #[derive(Default)]
 pub(super) struct Learned {
     most: BTreeMap<(ModuleId, FuncId, u64), u64>,
+    /// What the longest of a kernel's tracks wanted, by kernel: bytes.
+    tracks: BTreeMap<(ModuleId, FuncId), u64>,
 }
 
 impl Learned {
@@ -47,6 +49,19 @@ impl Learned {
             None => warps.saturating_mul(layout.first()).saturating_mul(FIRST),
         };
         promise.min(layout.capacity())
+    }
+    /// Bytes that each track of such a launch is likely to want; `None`: nothing is known of its kernel.
+    pub fn track(&self, launch: &Launch) -> Option<u64> {
+        self.tracks.get(&(launch.module, launch.kernel)).map(|bytes| bytes + bytes / 8)
+    }
+    /// The longest of a launch's tracks wanted these bytes.
+    pub fn learn_track(&mut self, launch: &Launch, bytes: u64) {
+        let key = (launch.module, launch.kernel);
+        if self.tracks.len() >= KNOWN && !self.tracks.contains_key(&key) {
+            self.tracks.clear();
+        }
+        let most = self.tracks.entry(key).or_default();
+        *most = bytes.max(*most - *most / 8);
     }
     /// A launch that recorded so many warps took these bytes of the pool.
     pub fn learn(&mut self, launch: &Launch, warps: u64, bytes: u64) {

@@ -11,9 +11,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Instant;
 
 use prlx_probe::Plan;
+use prlx_trace::device::tracks;
 use prlx_trace::kernel::FaultKind;
 use prlx_trace::launch::Fault;
-use prlx_trace::{FuncId, Level, Recording};
+use prlx_trace::mark::Marks;
+use prlx_trace::{FuncId, Launch, Level, Recording};
 
 use super::layout::{Area, Slot};
 use super::state::{Fate, Placed, Progress};
@@ -93,7 +95,7 @@ pub(super) fn run(shared: &Shared, batches: &Receiver<Batch>, mut sink: Sink) {
 fn say(said: Vec<prlx_trace::Launch>, sink: &mut Sink) {
     for launch in said {
         let recording = Recording { launch, ..Recording::default() };
-        sink(Finished { recording, tallies: Vec::new(), damage: Vec::new() });
+        sink(Finished { recording, tallies: Vec::new(), marks: None, damage: Vec::new() });
     }
 }
 
@@ -109,7 +111,7 @@ fn hand_on(shared: &Shared, batch: Batch, known: &mut Known, sink: &mut Sink) {
     for placed in batch.launches {
         let (kept, probes) = (&placed.plan.kept, shared.layout.level == Level::Probe);
         // Tables are everybody's.
-        if placed.fate != Fate::Own && !(probes && kept.records.warp == 0) {
+        if placed.fate != Fate::Own && !(probes && kept.records.warp == 0 && kept.tracks.is_none()) {
             shared.lock().unrecorded(placed.launch, "two instances of its graph ran at once, and wrote to one place");
             continue;
         }
@@ -126,6 +128,14 @@ fn hand_on(shared: &Shared, batch: Batch, known: &mut Known, sink: &mut Sink) {
                 (Drained::default(), records(kept, &placed.launch, bytes))
             }
         };
+        let marks = kept.tracks.as_ref().map(|layout| {
+            let (tracks, kind) = (slot.kind.tracks(), &slot.kind);
+            let bytes = part(slot.tracks, 0, tracks.bytes(kind.recorded()).unwrap_or(0));
+            shared.lock().learned.learn_track(&placed.launch, tracks::wanted(tracks.log, bytes));
+            let Launch { module, number: launch, .. } = placed.launch;
+            let left_out = placed.launch.warps() - kind.recorded().min(placed.launch.warps() - first_warp);
+            Marks { module, launch, tracks: layout.read(first_warp, tracks.log, bytes), left_out }
+        });
         let took = drained.bytes.saturating_add(shared.layout.bytes(drained.dropped));
         shared.lock().learned.learn(&placed.launch, slot.kind.recorded(), took);
         let mut launch = placed.launch;
@@ -137,7 +147,7 @@ fn hand_on(shared: &Shared, batch: Batch, known: &mut Known, sink: &mut Sink) {
         let basis = known.of(&placed.plan, launch.kernel);
         let (recording, damage) = recording(&placed.plan, basis, launch, drained);
         let apart = start.elapsed();
-        sink(Finished { recording, tallies, damage });
+        sink(Finished { recording, tallies, marks, damage });
         let mut state = shared.lock();
         state.spent.apart += apart;
         state.spent.handing += start.elapsed() - apart;

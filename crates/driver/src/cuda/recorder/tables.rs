@@ -84,7 +84,8 @@ impl Tables {
         let set = &mut self.sets[i];
         set.launches = (set.launches.0.min(launch.number), set.launches.1.max(launch.number));
         let number = if set.numbered { launch.number } else { 0 };
-        Some(Probing { tables: base + set.at, records: plan.kept.records.warp, number })
+        let records = plan.kept.records.warp;
+        Some(Probing { tables: base + set.at, records, number, ..Probing::default() })
     }
 
     /// The sets and the last copy, for [`tallies`].

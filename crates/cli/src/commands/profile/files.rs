@@ -1,19 +1,17 @@
-//! `prlx profile`: runs launch files with their markers recorded, and says where the cycles went.
+//! Runs launch files with their markers recorded, and says where the cycles went.
 
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use prlx_analyze::profile;
 use prlx_driver::{Job, Needs, RecordOptions};
 use prlx_instrument::Rewrite;
-use prlx_probe::lang::Script;
-use prlx_probe::marks::Marking;
 use prlx_probe::{Filter, Missed, Program};
 use prlx_trace::{Level, ModuleId, Trace};
 
-use crate::args::ProfileArgs;
+use super::script;
+use crate::args::{Kept, ProfileArgs};
 use crate::commands::record::save;
 use crate::commands::timeline;
 use crate::record::{self, Device};
@@ -27,6 +25,12 @@ pub fn run(args: &ProfileArgs, ui: &Ui) -> Result<ExitCode> {
     if args.device.check.is_some() {
         bail!("--check looks at the kernel as it is: `prlx run` has it");
     }
+    if let Some(name) = args.choice.given() {
+        bail!("{name} is for programs: a launch file has one launch");
+    }
+    if !args.kernel.is_empty() {
+        bail!("--kernel is for programs: a launch file has one kernel");
+    }
     let mut device = record::device(&args.device)?;
     let mut all = Trace::default();
     let mut stopped = None;
@@ -36,14 +40,17 @@ pub fn run(args: &ProfileArgs, ui: &Ui) -> Result<ExitCode> {
         stopped = stopped.or(fault);
         append(&mut all, trace);
     }
-    if let Some(output) = &args.output {
+    let mut timeline = profile::timeline(&all);
+    if let Some(output) = args.output.as_ref().filter(|_| args.format == Kept::Cudaprofiler) {
+        timeline::save_buffer(&mut timeline, output, ui)?;
+    } else if let Some(output) = &args.output {
         let bytes = save(&all, output)?;
         let records: usize = all.marks.iter().flat_map(|m| &m.tracks).map(|t| t.records.0.len()).sum();
         ui.note(&format!("{}: {records} records, {bytes} bytes", output.display()));
     }
     if !all.marks.is_empty() {
         let names: Vec<String> = args.launches.iter().map(|p| p.display().to_string()).collect();
-        timeline::show(profile::timeline(&all), &names.join(", "), &args.view, ui)?;
+        timeline::show(timeline, &names.join(", "), &args.view, ui)?;
     }
     match stopped {
         Some(why) => bail!("{why}"),
@@ -53,19 +60,12 @@ pub fn run(args: &ProfileArgs, ui: &Ui) -> Result<ExitCode> {
 
 /// What to weave in.
 fn program(args: &ProfileArgs, job: &Job) -> Program {
-    let marking = Marking {
-        source: true,
-        outside: args.auto.iter().map(|a| a.via()).collect(),
-        lines: args.line.clone(),
-        lanes: args.lanes,
-    };
     let filter = Filter {
         kernels: vec![job.kernel.clone()],
         warps: args.warps.as_ref().map(|w| (w.start, w.end)),
         ..Filter::default()
     };
-    let script = Script { marks: Some(marking), ..Script::default() };
-    Program { level: Level::Probe, script: Some(Arc::new(script)), elide: true, filter, window: None }
+    Program { level: Level::Probe, script: Some(script(args)), elide: true, filter, window: None }
 }
 
 /// A launch's recording, and what stopped it.

@@ -1,0 +1,116 @@
+//! Runs any CUDA program with the markers of its kernels recorded, and says where the cycles went.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use prlx_analyze::profile;
+use prlx_driver::session::{Options, Session};
+use prlx_probe::IDLE;
+use prlx_trace::{Level, Trace};
+
+use super::script;
+use crate::args::{Kept, ProfileArgs, RecorderArgs, ViewArgs};
+use crate::commands::timeline;
+use crate::folder::Folder;
+use crate::program::{self, Output, Supervisor};
+use crate::report;
+use crate::ui::Ui;
+
+/// MiB of tracks of a device.
+const MEMORY: u64 = 512;
+
+/// Runs it; its exit code is the program's, but where there was no marker.
+pub fn run(args: &ProfileArgs, ui: &Ui) -> Result<ExitCode> {
+    if args.choice.digest.is_some() {
+        bail!("--digest is for `prlx record`: its kernels between those of the program would be in the timeline");
+    }
+    let kept = args.format == Kept::Prlx;
+    let folder = Folder::new(args.output.as_deref().filter(|_| kept), "profile");
+    let recorder = RecorderArgs {
+        kernel: args.kernel.clone(),
+        memory: Some(args.memory.unwrap_or(MEMORY)),
+        warps: args.warps.as_ref().map(|w| (w.start, w.end)),
+        rewritten: args.rewritten,
+        ..RecorderArgs::default()
+    };
+    let options = program::options(&recorder, &args.choice, &args.device, &folder)?;
+    let options = Options { level: Level::Probe, script: Some(script(args)), ..options };
+    let ended = program::run(&args.command, &options, Output::Theirs, &Supervisor::new()?, ui)?;
+    if let Some(what) = ended.failure() {
+        ui.warn(&format!("the program {what}"));
+    }
+    let session = Session::open(&folder)?;
+    let mut traces = Vec::new();
+    for i in 0..session.files.len() {
+        traces.push(report::read(&session, i)?);
+    }
+    if traces.iter().all(|t| t.marks.is_empty()) {
+        // Whatever there is to say of it is said; its own failure comes first.
+        return match nothing(&traces, args) {
+            Some(why) if ended.failure().is_none() => bail!(why),
+            why => {
+                why.iter().for_each(|why| ui.warn(why));
+                Ok(ended.code())
+            }
+        };
+    }
+    left_out(&traces).iter().for_each(|what| ui.warn(what));
+    let words: Vec<_> = args.command.iter().map(|w| w.to_string_lossy()).collect();
+    let name = words.join(" ");
+    let mut first = true;
+    for trace in traces.iter().filter(|t| !t.marks.is_empty()) {
+        let mut timeline = profile::timeline(trace);
+        let pid = trace.process.as_ref().map_or(0, |p| p.pid);
+        let view = match first {
+            true => args.view.clone(),
+            false => {
+                ui.warn(&format!("process {pid} has markers too: files that were asked for are of the one before"));
+                ViewArgs { json: args.view.json, rows: args.view.rows, ..ViewArgs::default() }
+            }
+        };
+        if let Some(output) = args.output.as_deref().filter(|_| !kept && first) {
+            timeline::save_buffer(&mut timeline, output, ui)?;
+        }
+        timeline::show(timeline, &name, &view, ui)?;
+        first = false;
+    }
+    Ok(ended.code())
+}
+
+/// What was not recorded, and why: modules, launches, markers. That a kernel has no markers is no loss.
+fn left_out(traces: &[Trace]) -> Vec<String> {
+    let (mut markers, mut modules, mut launches) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+    for trace in traces {
+        for skipped in trace.skipped.iter().filter(|s| s.reason != IDLE) {
+            let which = if skipped.kernel.is_some() { &mut markers } else { &mut modules };
+            *which.entry(skipped.reason.clone()).or_insert(0) += 1;
+        }
+        let reasons = trace.launches.iter().filter_map(|l| l.launch.skipped.clone());
+        reasons.filter(|why| why != IDLE).for_each(|why| *launches.entry(why).or_insert(0) += 1);
+    }
+    let of = |all: BTreeMap<String, usize>, one: &str, many: &str| -> Vec<String> {
+        let said = |(why, n): (String, usize)| {
+            format!("{n} {} not profiled: {}", if n == 1 { one } else { many }, prlx_present::safe(&why))
+        };
+        all.into_iter().map(said).collect()
+    };
+    let markers = markers.into_keys().map(|what| prlx_present::safe(&what).to_string());
+    let (modules, launches) = (of(modules, "module", "modules"), of(launches, "launch", "launches"));
+    modules.into_iter().chain(launches).chain(markers).collect()
+}
+
+/// Why nothing was recorded; `None`: there was no module.
+fn nothing(traces: &[Trace], args: &ProfileArgs) -> Option<String> {
+    let idle = traces.iter().flat_map(|t| &t.skipped).filter(|s| s.reason == IDLE).count();
+    let lines: String = left_out(traces).iter().map(|what| format!("\n  {what}")).collect();
+    let help = match args.auto.is_empty() && args.line.is_empty() {
+        true => "\n  --auto marks waits, arrivals and asynchronous work; docs/markers.md has the others",
+        false => "",
+    };
+    match (idle, lines.is_empty()) {
+        (0, true) => None,
+        (0, false) => Some(format!("nothing was profiled:{lines}")),
+        _ => Some(format!("no kernel of the program has markers{help}{lines}")),
+    }
+}

@@ -1,0 +1,54 @@
+//! `prlx profile diff`: two timelines held against each other, for people and for CI.
+
+use std::io::{self, BufWriter, Write};
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use prlx_analyze::profile::{self, Timeline};
+use prlx_present::profile as present;
+
+use crate::args::ProfileDiffArgs;
+use crate::commands::timeline::{Choice, read};
+use crate::timeline::save;
+use crate::ui::Ui;
+
+/// Says what takes longer or shorter, and writes the page of both if it was asked for.
+pub fn run(args: &ProfileDiffArgs, ui: &Ui) -> Result<ExitCode> {
+    let view = &args.view;
+    let files = [
+        ("--perfetto", &view.perfetto),
+        ("--chrome", &view.chrome),
+        ("--csv", &view.csv),
+        #[cfg(feature = "parquet")]
+        ("--parquet", &view.parquet),
+        ("--cudaprofiler", &view.cudaprofiler),
+    ];
+    if let Some((option, _)) = files.iter().find(|(_, path)| path.is_some()) {
+        bail!("{option} is of one timeline: `prlx timeline` has it");
+    }
+    if !(0.0..=1e6).contains(&args.least) {
+        bail!("--least {} is no number of percent", args.least);
+    }
+    let side = |path| -> Result<Timeline> {
+        let mut side = read(path, &args.buffer, Choice::default(), ui)?;
+        view.cut().apply(&mut side);
+        Ok(side)
+    };
+    let sides = [side(&args.a)?, side(&args.b)?];
+    let names = [&args.a, &args.b].map(|p| p.display().to_string());
+    let found = profile::diff(&sides[0], &sides[1], args.least / 100.0);
+    if let Some(path) = &view.html {
+        let analyses = sides.each_ref().map(profile::analyze);
+        let page = |i: usize| present::Page { name: &names[i], timeline: &sides[i], analysis: &analyses[i] };
+        save(path, |out| present::profile_html(out, &[page(0), page(1)]))?;
+    }
+    let names = names.each_ref().map(String::as_str);
+    let mut out = BufWriter::new(io::stdout().lock());
+    if view.json {
+        present::profile_diff_json(&mut out, names, &found)?;
+    } else {
+        present::profile_diff(&mut out, names, &found, view.rows, &ui.style())?;
+    }
+    out.flush()?;
+    Ok(ExitCode::from(found.verdict.exit_code()))
+}

@@ -1,0 +1,35 @@
+//! `prlx profile`: where the cycles go, from markers that are recorded.
+
+mod app;
+mod diff;
+mod files;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Result;
+use prlx_probe::lang::Script;
+use prlx_probe::marks::Marking;
+
+use crate::args::{ProfileArgs, ProfileCommand};
+use crate::ui::Ui;
+
+/// Runs it.
+pub fn run(args: &ProfileArgs, ui: &Ui) -> Result<ExitCode> {
+    match &args.also {
+        Some(ProfileCommand::Diff(args)) => diff::run(args, ui),
+        None if args.command.is_empty() => files::run(args, ui),
+        None => app::run(args, ui),
+    }
+}
+
+/// Which markers leave records.
+fn script(args: &ProfileArgs) -> Arc<Script> {
+    let marks = Marking {
+        source: true,
+        outside: args.auto.iter().map(|a| a.via()).collect(),
+        lines: args.line.clone(),
+        lanes: args.lanes,
+    };
+    Arc::new(Script { marks: Some(marks), ..Script::default() })
+}

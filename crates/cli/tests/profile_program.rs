@@ -1,0 +1,163 @@
+//! `prlx profile … -- program`: a C program of the driver API on the stand-in for the driver, with the library preloaded, to the recording
+//! and what is printed of it. What each launch leaves is held against what the same kernel leaves as a launch file. Skipped where there is
+//! no `cc`.
+
+#[path = "support/programs.rs"]
+mod programs;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use prlx_driver::session::Session;
+use prlx_trace::mark::Marks;
+use prlx_trace::{Trace, WarpId};
+use programs::{ROOT, folder, prlx, program};
+use serde_json::Value;
+
+/// The kernel's PTX, and its launch file.
+fn case(name: &str) -> String {
+    format!("{ROOT}/tests/cases/marks/{name}")
+}
+
+fn traces(path: &Path) -> Vec<Trace> {
+    let session = Session::open(path).unwrap();
+    session.files.iter().map(|file| session.read(file).unwrap()).collect()
+}
+
+/// What is no time of what a launch's tracks hold: of each warp its marker names and words, in order.
+fn told(trace: &Trace, marks: &Marks) -> BTreeMap<WarpId, Vec<(String, [u32; 2])>> {
+    let module = &trace.modules[marks.module.index()];
+    let name = |mark: u32| format!("{:?} {}", module.marks[mark as usize].kind, module.marks[mark as usize].name);
+    let of = |t: &prlx_trace::mark::Track| {
+        assert!(t.lost == 0 && t.begin.is_some() && t.end.is_some());
+        t.records.0.iter().map(|r| (name(r.mark), r.payload)).collect()
+    };
+    marks.tracks.iter().map(|t| (t.warp, of(t))).collect()
+}
+
+/// Every launch leaves what it leaves as a launch file, however it is launched; what has no markers runs as it is.
+#[test]
+fn launches_leave_what_they_leave_alone() {
+    let here = folder("profile-program", "all");
+    let Some(app) = program(&here, "marks") else { return };
+    let ptx = case("plain.ptx");
+    let (code, _, err) = prlx(&here, &["profile", "--rewritten", &case("plain.toml"), "-o", "alone.prlx"], &[]);
+    assert_eq!(code, Some(0), "{err}");
+    let alone = Trace::read(&fs::read(here.join("alone.prlx")).unwrap()).unwrap();
+    let expected = told(&alone, &alone.marks[0]);
+    assert_eq!(expected.len(), 9);
+
+    let bare = Command::new(&app).args([&ptx, "5", "20"]).env("LD_LIBRARY_PATH", &here).output().unwrap();
+    let bare = String::from_utf8_lossy(&bare.stdout).into_owned();
+    let words = ["profile", "--memory", "48", "-o", "kept", "--json", "--", &app, &ptx, "5", "20"];
+    let (code, out, err) = prlx(&here, &words, &[]);
+    assert_eq!(code, Some(0), "{err}");
+    let ours = out.strip_prefix(&bare).unwrap_or_else(|| panic!("{out}"));
+    let json: Value = serde_json::from_str(ours).unwrap();
+    assert!(err.contains("1 process, 46 launches, 45 profiled"), "{err}");
+
+    let traces = traces(&here.join("kept"));
+    let trace = &traces[0];
+    assert_eq!((traces.len(), trace.launches.len(), trace.marks.len()), (1, 46, 45));
+    for marks in &trace.marks {
+        assert_eq!(told(trace, marks), expected, "launch {}", marks.launch);
+        assert_eq!(marks.left_out, 0);
+    }
+    let mut numbers: Vec<u64> = trace.marks.iter().map(|m| m.launch).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, (1..46).collect::<Vec<u64>>());
+    let region = |name: &str| {
+        let regions = json["analysis"]["regions"].as_array().unwrap().iter().filter(|r| r["name"] == name);
+        regions.map(|r| r["count"].as_u64().unwrap()).sum::<u64>()
+    };
+    assert_eq!((region("load"), region("compute"), json["launches"].as_array().unwrap().len()), (45 * 9, 45 * 9, 45));
+
+    // Launches that are asked for, when it is recorded and when it is looked at.
+    let words =
+        ["profile", "--memory", "48", "--launch", "3-30", "--skip", "2", "--count", "4", "--", &app, &ptx, "5", "20"];
+    let (code, out, err) = prlx(&here, &words, &[]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.contains("plain  ") && out.contains("4 launches, 12 CTAs, 36 tracks, 108 spans"), "{out}");
+    assert!(err.contains("42 launches not profiled") || err.contains("launches not profiled: enough"), "{err}");
+    let (code, out, err) = prlx(&here, &["timeline", "kept", "--launch", "7-9", "--kernel", "pl?in"], &[]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.contains("3 launches, 9 CTAs"), "{out}");
+    let (code, _, err) = prlx(&here, &["timeline", "kept", "--kernel", "saxpy"], &[]);
+    assert!(code == Some(2) && err.contains("none of the launches in kept was asked for"), "{err}");
+    let (code, out, err) = prlx(&here, &["profile", "diff", "kept", "kept"], &[]);
+    assert!(code == Some(0) && out.starts_with("same  a launch takes"), "{out}{err}");
+}
+
+/// What finds no room is counted, and a later launch of the kernel gets what the first one wanted.
+#[test]
+fn what_has_no_room_is_counted() {
+    let here = folder("profile-program", "full");
+    let Some(app) = program(&here, "marks") else { return };
+    let ptx = case("plain.ptx");
+    // Nine warps with 32 tracks each, of 128 bytes at least.
+    let words = ["profile", "--lanes", "--memory", "1", "-o", "kept", "--", &app, &ptx, "3", "0"];
+    let (code, out, err) = prlx(&here, &words, &[]);
+    assert_eq!(code, Some(0), "{err}");
+    let trace = &traces(&here.join("kept"))[0];
+    let lanes = 3 * 80;
+    for marks in &trace.marks {
+        let left = marks.left_out * 32;
+        let tracks = marks.tracks.len() as u64;
+        // A CTA's last warp has 16 lanes.
+        assert!(tracks + left >= lanes && tracks <= lanes, "{tracks} {left}");
+        let all: u64 = marks.tracks.iter().map(|t| slots(t) + t.lost).sum();
+        // Five trips of two slots, seven others, of which one has a word.
+        assert_eq!(all, tracks * (5 * 2 + 6 + 1), "{}", marks.launch);
+    }
+    let lost: u64 = trace.marks.iter().flat_map(|m| &m.tracks).map(|t| t.lost).sum();
+    let left: u64 = trace.marks.iter().map(|m| m.left_out).sum();
+    assert!(lost + left > 0, "{out}");
+    assert!(lost == 0 || out.contains(&format!("{lost} last records of tracks found no room")), "{out}");
+}
+
+/// Slots that a track's records take.
+fn slots(track: &prlx_trace::mark::Track) -> u64 {
+    track.records.0.iter().map(|r| if r.payload == [0; 2] { 1 } else { 2 }).sum()
+}
+
+#[test]
+fn what_there_is_not_is_said() {
+    let here = folder("profile-program", "none");
+    let Some(app) = program(&here, "leave") else { return };
+    let alone = Command::new(&app).arg("exit").env("LD_LIBRARY_PATH", &here).output().unwrap();
+    let alone = String::from_utf8_lossy(&alone.stdout).into_owned();
+    let (code, out, err) = prlx(&here, &["profile", "--memory", "8", "--", &app, "exit"], &[]);
+    assert_eq!((code, &out), (Some(4), &alone), "{err}");
+    assert!(err.contains("no kernel of the program has markers") && err.contains("--auto marks"), "{err}");
+    // Functions are marked from outside.
+    let (code, out, err) = prlx(&here, &["profile", "--auto=function", "--memory", "8", "--", &app, "exit"], &[]);
+    assert_eq!(code, Some(4), "{err}");
+    assert!(out.starts_with(&alone) && out.contains("saxpy") && out.contains("3 launches"), "{out}");
+    for (words, said) in [
+        (&["profile", "a.toml", "--", "true"][..], "cannot be used with"),
+        (&["profile", "--device", "cuda", "--", "true"], "--device is for launch files"),
+        (&["profile", "--warps", "0..1", "--", "true"], "--warps is for launch files"),
+        (&["profile", "--digest", "--", "true"], "--digest is for `prlx record`"),
+        (&["profile", "--skip", "1", "a.toml"], "--skip is for programs"),
+        (&["profile", "--kernel", "a", "a.toml"], "--kernel is for programs"),
+    ] {
+        let (code, _, err) = prlx(&here, words, &[]);
+        assert!(code == Some(2) && err.contains(said), "{words:?}: {err}");
+    }
+    let left = fs::read_dir(&here).unwrap().flatten().filter(|e| e.file_name().to_string_lossy().starts_with("prlx-"));
+    assert_eq!(left.count(), 0, "the folder of the recording is gone");
+}
+
+/// Of a program that is killed, what had ended is there.
+#[test]
+fn a_killed_program_leaves_what_had_ended() {
+    let here = folder("profile-program", "killed");
+    let Some(app) = program(&here, "marks") else { return };
+    let (code, out, err) =
+        prlx(&here, &["profile", "--memory", "8", "--", &app, &case("plain.ptx"), "4", "2", "kill"], &[]);
+    assert_eq!(code, Some(128 + 9), "{out}{err}");
+    assert!(err.contains("was ended by signal 9") && out.contains("plain  "), "{out}{err}");
+    assert!(out.contains("8 launches, 24 CTAs, 72 tracks, 216 spans"), "{out}{err}");
+}
