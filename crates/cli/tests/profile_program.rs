@@ -161,3 +161,28 @@ fn a_killed_program_leaves_what_had_ended() {
     assert!(err.contains("was ended by signal 9") && out.contains("plain  "), "{out}{err}");
     assert!(out.contains("8 launches, 24 CTAs, 72 tracks, 216 spans"), "{out}{err}");
 }
+
+/// Several processes and several kernels are shown one by one.
+#[test]
+fn each_process_and_each_kernel_by_itself() {
+    let here = folder("profile-program", "several");
+    let (Some(app), Some(forks)) = (program(&here, "marks"), program(&here, "leave")) else { return };
+    let ptx = case("plain.ptx");
+    let (code, out, err) =
+        prlx(&here, &["profile", "--auto=function", "--memory", "16", "--", &app, &ptx, "2", "1"], &[]);
+    assert_eq!(code, Some(0), "{err}");
+    let heads: Vec<&str> = out.lines().filter(|l| l.contains(" track")).collect();
+    assert!(heads[0].starts_with("plain, saxpy  ") && heads[0].contains("5 launches, 13 CTAs"), "{out}");
+    assert!(heads[1].starts_with("saxpy  ") && heads[1].contains("1 launch, 1 CTA, 1 track, 1 span"), "{out}");
+    assert!(heads[2].starts_with("plain  ") && heads[2].contains("4 launches, 12 CTAs, 36 tracks"), "{out}");
+
+    let words = ["profile", "--auto=function", "--memory", "8", "-o", "two", "--csv", "a.csv", "--", &forks, "fork"];
+    let (code, out, err) = prlx(&here, &words, &[]);
+    assert_eq!(code, Some(5), "{err}");
+    assert_eq!(out.lines().filter(|l| l.starts_with("saxpy  ")).count(), 2, "{out}");
+    assert!(err.contains(", 1 of 2:") && err.contains(", 2 of 2:"), "{err}");
+    assert!(err.contains("the files that were asked for are of the first process"), "{err}");
+    assert_eq!(fs::read_to_string(here.join("a.csv")).unwrap().lines().count(), 1 + 3);
+    let (code, _, err) = prlx(&here, &["timeline", "two"], &[]);
+    assert!(code == Some(2) && err.contains("two has 2 processes with markers: name the file of one"), "{err}");
+}

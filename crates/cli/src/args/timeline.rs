@@ -69,7 +69,7 @@ impl From<Whose> for Format {
 }
 
 /// How a timeline is shown, and which part of it.
-#[derive(Args, Debug, Clone, Default)]
+#[derive(Args, Debug, Clone, Default, PartialEq)]
 pub struct ViewArgs {
     /// Print JSON (docs/profile.md)
     #[arg(long)]
@@ -114,6 +114,19 @@ pub struct ViewArgs {
 }
 
 impl ViewArgs {
+    /// The same without files.
+    pub fn printed(&self) -> ViewArgs {
+        ViewArgs {
+            perfetto: None,
+            chrome: None,
+            csv: None,
+            #[cfg(feature = "parquet")]
+            parquet: None,
+            html: None,
+            cudaprofiler: None,
+            ..self.clone()
+        }
+    }
     /// The part that is wanted.
     pub fn cut(&self) -> Cut {
         let (sms, ctas, groups) = (self.sm.clone(), self.cta.clone(), self.group.clone());

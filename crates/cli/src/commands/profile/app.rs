@@ -10,7 +10,7 @@ use prlx_probe::IDLE;
 use prlx_trace::{Level, Trace};
 
 use super::script;
-use crate::args::{Kept, ProfileArgs, RecorderArgs, ViewArgs};
+use crate::args::{Kept, ProfileArgs, RecorderArgs};
 use crate::commands::timeline;
 use crate::folder::Folder;
 use crate::program::{self, Output, Supervisor};
@@ -58,22 +58,22 @@ pub fn run(args: &ProfileArgs, ui: &Ui) -> Result<ExitCode> {
     left_out(&traces).iter().for_each(|what| ui.warn(what));
     let words: Vec<_> = args.command.iter().map(|w| w.to_string_lossy()).collect();
     let name = words.join(" ");
-    let mut first = true;
-    for trace in traces.iter().filter(|t| !t.marks.is_empty()) {
+    traces.retain(|t| !t.marks.is_empty());
+    for (i, trace) in traces.iter().enumerate() {
         let mut timeline = profile::timeline(trace);
-        let pid = trace.process.as_ref().map_or(0, |p| p.pid);
-        let view = match first {
-            true => args.view.clone(),
-            false => {
-                ui.warn(&format!("process {pid} has markers too: files that were asked for are of the one before"));
-                ViewArgs { json: args.view.json, rows: args.view.rows, ..ViewArgs::default() }
-            }
-        };
-        if let Some(output) = args.output.as_deref().filter(|_| !kept && first) {
+        let mut view = args.view.clone();
+        if traces.len() > 1 {
+            let pid = trace.process.as_ref().map_or(0, |p| p.pid);
+            ui.note(&format!("process {pid}, {} of {}:", i + 1, traces.len()));
+        }
+        if i > 0 && view != view.printed() {
+            ui.warn("the files that were asked for are of the first process");
+            view = view.printed();
+        }
+        if let Some(output) = args.output.as_deref().filter(|_| !kept && i == 0) {
             timeline::save_buffer(&mut timeline, output, ui)?;
         }
         timeline::show(timeline, &name, &view, ui)?;
-        first = false;
     }
     Ok(ended.code())
 }
