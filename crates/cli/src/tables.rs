@@ -10,6 +10,7 @@ use prlx_analyze::Report;
 use prlx_driver::session::Session;
 use prlx_present::parquet::Writer;
 use prlx_present::tables::{self, FINDINGS, RECORDING};
+use prlx_present::tallies::Table;
 
 use crate::report::read;
 
@@ -45,6 +46,23 @@ pub fn of_recording(session: &Session, folder: &Path) -> Result<()> {
             .with_context(|| file.path.display().to_string())?;
     }
     files.into_values().try_for_each(finish).with_context(|| format!("cannot write into {}", folder.display()))
+}
+
+/// Writes the tables of a probe program into a folder, a file each, under these names.
+pub fn of_tallies(tables: &[Table], names: &[String], folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    for (table, name) in tables.iter().zip(names) {
+        let path = folder.join(format!("{name}.parquet"));
+        let flat = table.flat();
+        let write = || -> io::Result<()> {
+            let columns = flat.columns.iter().map(|(name, kind)| (name.as_str(), *kind));
+            let mut out = Writer::of(BufWriter::new(File::create(&path)?), name, columns)?;
+            out.rows(&flat.cells)?;
+            finish(out)
+        };
+        write().with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
 }
 
 fn finish(out: Out) -> io::Result<()> {

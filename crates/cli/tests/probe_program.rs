@@ -88,11 +88,18 @@ fn what_was_not_probed_is_said_and_the_program_runs_on() {
     let (code, out, err) = prlx(&here, &["probe", "inst:wgmma { @n++; }", "--memory", "8", "--", &app], &[]);
     assert_eq!((code, &out), (Some(2), &alone), "{err}");
     assert!(err.contains("the program lands nowhere in 1 module: `prlx probe check`"), "{err}");
-    // A clause has nothing to stand on.
+    // A clause has nothing to stand on, one can't be told what it asks for, and one asks for lines where there are none.
+    let text =
+        "block { @b++; } inst:wgmma { @w++; } inst:st.global { @n[arg.q]++; } inst:st.global { @lines[line]++; }";
     let (code, out, err) =
-        prlx(&here, &["probe", "inst:st.global { @n[line]++; } block { @b++; }", "--memory", "8", "--", &app], &[]);
+        prlx(&here, &["probe", text, "--memory", "8", "--parquet", "tables", "--csv", "tables", "--", &app], &[]);
     assert_eq!(code, Some(0), "{err}");
     assert!(out.starts_with(&alone) && out.contains("inst:st.global does nothing at 1 place"), "{out}");
+    assert!(err.contains("clause 2 (inst:wgmma) lands nowhere: `prlx probe check`"), "{err}");
+    assert_eq!(err.matches("lands nowhere").count(), 1, "{err}");
+    let lines = fs::read_to_string(here.join("tables/lines.csv")).unwrap();
+    assert!(lines.starts_with("file,line,count\nno line,,"), "{lines}");
+    assert!(fs::read(here.join("tables/lines.parquet")).unwrap().starts_with(b"PAR1"));
     // Records that have no room, in a recording that is kept nowhere.
     let many = "record @r(x: u64) per thread keep 2000; kernel:end { save @r(clock); }";
     let (code, out, err) = prlx(&here, &["probe", many, "--memory", "4", "--top", "1", "--", &app], &[]);

@@ -86,15 +86,15 @@ pub fn replacement(source: Source, more: &[String]) -> Result<Replacement, Strin
         let code = assembled(&rewrite.text, &source, &options, &bounds(&rewrite.module));
         (code, proof.is_some_and(|p| p.join().unwrap_or(false)))
     });
-    let missed = match &program.script {
-        Some(script) => told::missed(script, &rewrite.module, &source.ptx, &rewrite.plan.kept.missed),
-        None => Vec::new(),
-    };
-    let unmarked = rewrite.plan.kept.unmarked.iter().map(|missed| {
+    let kept = &rewrite.plan.kept;
+    let mut missed = program.script.as_ref().map_or_else(Vec::new, |script| {
+        let missed = told::missed(script, &rewrite.module, &source.ptx, &kept.missed).into_iter().map(|m| m.1);
+        missed.chain(kept.idle.iter().map(|clause| told::nowhere(script, *clause))).collect()
+    });
+    missed.extend(kept.unmarked.iter().map(|missed| {
         let function = rewrite.module.functions.get(missed.function.index()).map_or("", |f| f.name.as_str());
         format!("{function}: {}", missed.why)
-    });
-    let missed = missed.into_iter().map(|(_, what)| what).chain(unmarked).collect();
+    }));
     let fidelity = if proof { Fidelity::Exact } else { source.fidelity };
     let image: Arc<[u8]> = match code? {
         Some(made) => made.into(),

@@ -25,11 +25,19 @@ impl<W: Write + Send> Writer<W> {
     /// # Errors
     /// Those of `out`.
     pub fn new(out: W, table: &Table) -> io::Result<Writer<W>> {
+        Self::of(out, table.name, table.columns.iter().map(|(name, kind, _)| (*name, *kind)))
+    }
+
+    /// Begins a file of columns that no table declares.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn of<'c>(out: W, name: &str, columns: impl Iterator<Item = (&'c str, Kind)>) -> io::Result<Writer<W>> {
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
             .set_created_by(format!("prlx {}", env!("CARGO_PKG_VERSION")))
             .build();
-        let schema = schema(table).map_err(other)?;
+        let schema = schema(name, columns).map_err(other)?;
         SerializedFileWriter::new(out, schema, Arc::new(properties)).map(Writer).map_err(other)
     }
 
@@ -46,8 +54,16 @@ impl<W: Write + Send> Writer<W> {
             let there: Vec<i16> = cells.iter().map(|c| (*c != Cell::None).into()).collect();
             let written = match column.untyped() {
                 ColumnWriter::Int64ColumnWriter(to) => {
-                    let number = |c: &Cell| if let Cell::Number(n) = c { Some(*n as i64) } else { None };
+                    let number = |c: &Cell| match c {
+                        Cell::Number(n) => Some(n.cast_signed()),
+                        Cell::Signed(n) => Some(*n),
+                        _ => None,
+                    };
                     to.write_batch(&cells.iter().filter_map(number).collect::<Vec<_>>(), Some(&there), None)
+                }
+                ColumnWriter::DoubleColumnWriter(to) => {
+                    let float = |c: &Cell| if let Cell::Float(bits) = c { Some(f64::from_bits(*bits)) } else { None };
+                    to.write_batch(&cells.iter().filter_map(float).collect::<Vec<_>>(), Some(&there), None)
                 }
                 ColumnWriter::BoolColumnWriter(to) => {
                     let flag = |c: &Cell| if let Cell::Flag(yes) = c { Some(*yes) } else { None };
@@ -74,18 +90,20 @@ impl<W: Write + Send> Writer<W> {
     }
 }
 
-fn schema(table: &Table) -> Result<TypePtr, ParquetError> {
-    let column = |(name, kind, _): &(&str, Kind, &str)| {
+fn schema<'c>(name: &str, columns: impl Iterator<Item = (&'c str, Kind)>) -> Result<TypePtr, ParquetError> {
+    let column = |(name, kind): (&str, Kind)| {
         let (physical, logical) = match kind {
             Kind::Number => (Physical::INT64, Some(LogicalType::integer(64, false))),
+            Kind::Signed => (Physical::INT64, Some(LogicalType::integer(64, true))),
+            Kind::Float => (Physical::DOUBLE, None),
             Kind::Flag => (Physical::BOOLEAN, None),
             Kind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
         };
         let column = Type::primitive_type_builder(name, physical).with_logical_type(logical);
         column.with_repetition(Repetition::OPTIONAL).build().map(Arc::new)
     };
-    let columns = table.columns.iter().map(column).collect::<Result<Vec<_>, _>>()?;
-    Type::group_type_builder(table.name).with_fields(columns).build().map(Arc::new)
+    let columns = columns.map(column).collect::<Result<Vec<_>, _>>()?;
+    Type::group_type_builder(name).with_fields(columns).build().map(Arc::new)
 }
 
 fn other(e: ParquetError) -> io::Error {

@@ -27,6 +27,10 @@ pub const ROWS: usize = 1 << 16;
 pub enum Kind {
     /// Numbers of 64 bits, without sign.
     Number,
+    /// Numbers of 64 bits, with one.
+    Signed,
+    /// Floats of 64 bits.
+    Float,
     /// Yes or no.
     Flag,
     /// Texts.
@@ -40,10 +44,36 @@ pub enum Cell {
     None,
     /// A number.
     Number(u64),
+    /// A number with a sign.
+    Signed(i64),
+    /// A float: its bits.
+    Float(u64),
     /// Yes or no.
     Flag(bool),
     /// A text.
     Text(String),
+}
+
+impl Cell {
+    /// As text; a missing one is empty.
+    pub fn plain(&self) -> String {
+        match self {
+            Cell::None => String::new(),
+            Cell::Number(n) => n.to_string(),
+            Cell::Signed(n) => n.to_string(),
+            Cell::Float(bits) => f64::from_bits(*bits).to_string(),
+            Cell::Flag(yes) => yes.to_string(),
+            Cell::Text(text) => text.clone(),
+        }
+    }
+    /// As text in CSV (RFC 4180).
+    pub fn csv(&self) -> String {
+        let plain = self.plain();
+        match plain.contains([',', '"', '\n', '\r']) {
+            true => format!("\"{}\"", plain.replace('"', "\"\"")),
+            false => plain,
+        }
+    }
 }
 
 impl From<u64> for Cell {

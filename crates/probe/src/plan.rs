@@ -92,6 +92,8 @@ pub struct Kept {
     pub unmarked: Vec<Missed>,
     /// Places where something that the program names is not to be had, and why.
     pub missed: Vec<Missed>,
+    /// Clauses of the program that have no place in the module, also none at which they do nothing.
+    pub idle: Vec<usize>,
 }
 
 /// A variable of a thread.

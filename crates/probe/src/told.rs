@@ -14,6 +14,14 @@ pub fn heading(script: &Script, clause: usize) -> String {
     points.join(", ")
 }
 
+/// How [`nowhere`] ends.
+pub const NOWHERE: &str = " lands nowhere";
+
+/// That a clause does nothing in a module.
+pub fn nowhere(script: &Script, clause: usize) -> String {
+    format!("clause {} ({}){NOWHERE}", clause + 1, heading(script, clause))
+}
+
 /// An instruction of a module whose text is `source`, with its place there or in the text that it was compiled from; without an
 /// instruction the function.
 pub fn inst(module: &Module, source: &str, function: FuncId, at: Option<InstId>) -> String {

@@ -106,7 +106,7 @@ choices! {
         Word = 2,
         /// One of the module's sites.
         Site = 3,
-        /// One of the module's locations: its file and line.
+        /// One of the module's locations: its file and line; 2^32 - 1 is code without one.
         Line = 4,
     }
 }
@@ -118,6 +118,8 @@ impl Default for Shown {
     }
 }
 
+/// The key of code of which no line is known, where keys are lines.
+pub const NO_LINE: u64 = u32::MAX as u64;
 /// Most steps of [`Aggregate::Lhist`].
 pub const STEPS: u32 = 1 << 12;
 /// Cells of [`Aggregate::Hist`].

@@ -8,7 +8,7 @@ use crate::ids::{BlockId, Dim3, LocId};
 use crate::kernel::{Arg, End, Function, Guard, Module, Site, Source, Step};
 use crate::launch::Launch;
 use crate::mark::Marks;
-use crate::table::{Aggregate, STEPS, Shown, Table, Tally};
+use crate::table::{Aggregate, NO_LINE, STEPS, Shown, Table, Tally};
 
 /// The field, and what is wrong with it.
 type Wrong = (String, String);
@@ -101,6 +101,7 @@ pub fn tally(t: &Tally, modules: &[Module]) -> Result<(), Wrong> {
         for (j, (key, field)) in row.key.iter().zip(&of.keys).enumerate() {
             let most = match field.shown {
                 Shown::Number | Shown::Address => continue,
+                Shown::Line if *key == NO_LINE => continue,
                 Shown::Word => of.words.len(),
                 Shown::Site => m.sites.len(),
                 Shown::Line => m.locs.len(),

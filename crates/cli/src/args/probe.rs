@@ -159,6 +159,10 @@ pub struct TallyArgs {
     /// Also write each table into this folder, as NAME.csv
     #[arg(long, value_name = "DIR")]
     pub csv: Option<PathBuf>,
+    /// Also write each table into this folder, as NAME.parquet
+    #[cfg(feature = "parquet")]
+    #[arg(long, value_name = "DIR")]
+    pub parquet: Option<PathBuf>,
     /// Also write all tables into FILE, as a page with the source, warm where it is warm
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,

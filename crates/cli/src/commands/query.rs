@@ -104,6 +104,8 @@ impl Source {
         let field = |(name, kind, _): &(&str, Kind, &str)| {
             let of = match kind {
                 Kind::Number => DataType::UInt64,
+                Kind::Signed => DataType::Int64,
+                Kind::Float => DataType::Float64,
                 Kind::Flag => DataType::Boolean,
                 Kind::Text => DataType::Utf8,
             };

@@ -123,19 +123,8 @@ pub fn csv(out: &mut impl Write, t: &Timeline) -> io::Result<()> {
     writeln!(out, "{}", names.join(","))?;
     rows(t, &mut |batch| {
         for row in 0..batch[0].len() {
-            for (i, column) in batch.iter().enumerate() {
-                let comma = if i > 0 { "," } else { "" };
-                match &column[row] {
-                    Cell::None => write!(out, "{comma}")?,
-                    Cell::Number(n) => write!(out, "{comma}{n}")?,
-                    Cell::Flag(yes) => write!(out, "{comma}{yes}")?,
-                    Cell::Text(text) if text.contains([',', '"', '\n', '\r']) => {
-                        write!(out, "{comma}\"{}\"", text.replace('"', "\"\""))?;
-                    }
-                    Cell::Text(text) => write!(out, "{comma}{text}")?,
-                }
-            }
-            writeln!(out)?;
+            let cells: Vec<String> = batch.iter().map(|column| column[row].csv()).collect();
+            writeln!(out, "{}", cells.join(","))?;
         }
         Ok(())
     })

@@ -7,6 +7,7 @@ use prlx_trace::table::{Aggregate, Field, Shown};
 use serde_json::{Map, Value, json};
 
 use super::{Key, Row, Table, Tallies, mean};
+use crate::tables::Cell;
 
 /// What the document says it is.
 const FORMAT: &str = "prlx-tallies";
@@ -134,77 +135,12 @@ fn float(x: f64) -> Value {
 /// # Errors
 /// Those of `out`.
 pub fn tallies_csv(out: &mut impl Write, table: &Table) -> io::Result<()> {
-    let mut head: Vec<String> = Vec::new();
-    for key in &table.keys {
-        match key.shown {
-            Shown::Line => head.extend(["file".to_owned(), "line".to_owned()]),
-            Shown::Site => head.extend(["file".to_owned(), "line".to_owned(), "instruction".to_owned()]),
-            _ => head.push(key.name.clone()),
-        }
-    }
-    let own: &[&str] = match table.aggregate {
-        Aggregate::Count => &["count"],
-        Aggregate::Sum => &["sum"],
-        Aggregate::Min => &["min", "count"],
-        Aggregate::Max => &["max", "count"],
-        Aggregate::Avg => &["avg", "sum", "count"],
-        Aggregate::Hist | Aggregate::Lhist { .. } => &["low", "high", "count"],
-        Aggregate::Record { .. } => &[],
-    };
-    head.extend(own.iter().map(|&name| name.to_owned()));
-    if table.is_records() {
-        head.extend(table.values.iter().map(|v| v.name.clone()));
-    }
-    line(out, head)?;
-    let ty = table.ty();
-    for row in &table.rows {
-        let keys: Vec<String> = row.keys.iter().zip(&table.keys).flat_map(|(k, f)| csv_key(k, f)).collect();
-        let mut put = |cells: Vec<String>| line(out, keys.iter().cloned().chain(cells));
-        match (table.aggregate, row.cells.as_slice()) {
-            (Aggregate::Min | Aggregate::Max, [n, value]) => put(vec![plain(*value, ty), n.to_string()])?,
-            (Aggregate::Avg, [n, sum]) => {
-                put(vec![mean(*n, *sum, ty).to_string(), plain(*sum, ty), n.to_string()])?;
-            }
-            (Aggregate::Hist | Aggregate::Lhist { .. }, cells) => {
-                for b in table.buckets(cells) {
-                    let bound = |n: Option<i128>| n.map(|n| n.to_string()).unwrap_or_default();
-                    put(vec![bound(b.low), bound(b.high), b.count.to_string()])?;
-                }
-            }
-            (Aggregate::Record { .. }, cells) => {
-                put(cells.iter().zip(&table.values).map(|(bits, field)| plain(*bits, field.ty)).collect())?;
-            }
-            (_, cells) => put(cells.iter().map(|c| plain(*c, ty)).collect())?,
-        }
+    let flat = table.flat();
+    let head: Vec<String> = flat.columns.iter().map(|(name, _)| Cell::from(name.as_str()).csv()).collect();
+    writeln!(out, "{}", head.join(","))?;
+    for row in 0..flat.cells.first().map_or(0, Vec::len) {
+        let cells: Vec<String> = flat.cells.iter().map(|column| column[row].csv()).collect();
+        writeln!(out, "{}", cells.join(","))?;
     }
     Ok(())
-}
-
-fn csv_key(key: &Key, field: &Field) -> Vec<String> {
-    match key {
-        Key::Int(n) => vec![n.to_string()],
-        Key::Float(_, bits) => vec![f64::from_bits(*bits).to_string()],
-        Key::Address(at) => vec![format!("{at:#x}")],
-        Key::Word(text) if field.shown == Shown::Line => vec![text.clone(), String::new()],
-        Key::Word(text) | Key::Recording(_, text) => vec![text.clone()],
-        Key::Line(path, line) => vec![path.clone(), line.to_string()],
-        Key::Site(path, line, text) => vec![path.clone(), line.to_string(), text.clone()],
-    }
-}
-
-fn plain(bits: u64, ty: Scalar) -> String {
-    match ty {
-        Scalar::F64 => f64::from_bits(bits).to_string(),
-        Scalar::S64 => bits.cast_signed().to_string(),
-        _ => bits.to_string(),
-    }
-}
-
-/// A line of CSV, as RFC 4180 has it but for the end of lines.
-fn line(out: &mut impl Write, cells: impl IntoIterator<Item = String>) -> io::Result<()> {
-    let quoted = cells.into_iter().map(|cell| match cell.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", cell.replace('"', "\"\"")),
-        false => cell,
-    });
-    writeln!(out, "{}", quoted.collect::<Vec<_>>().join(","))
 }

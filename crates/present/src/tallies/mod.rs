@@ -7,6 +7,7 @@
 //! Holds: the same recordings give the same bytes; values that found no room are said with their table. Misses: sums of
 //! floats depend on the order of recordings in their last bits.
 
+mod flat;
 mod html;
 mod json;
 pub(crate) mod text;
@@ -20,6 +21,7 @@ use prlx_trace::table::{self, Aggregate, Field, Shown, Tally};
 
 use crate::text::paint::number;
 
+pub use flat::Flat;
 pub use html::tallies_html;
 pub use json::{tallies_csv, tallies_json};
 pub use text::tallies;

@@ -263,3 +263,57 @@ fn a_text_of_the_program_is_no_name_of_a_key() {
         ";
     assert_eq!(shown(table, vec![tally(&[(&[0], &[1]), (&[1], &[3])], 0)], 20), lines(want));
 }
+
+#[test]
+fn columns_are_of_one_kind_and_of_one_name() {
+    use crate::tables::{Cell, Kind};
+    let mut table = of("t", vec![key("line", Shown::Line), key("line", Shown::Line)], Aggregate::Min, Scalar::S64);
+    table.keys.push(key("x", Shown::Number));
+    let minus = (-5i64).cast_unsigned();
+    let rows = tally(&[(&[0, table::NO_LINE, 7], &[3, minus]), (&[2, 1, 9], &[1, 8])], 0);
+    let trace = trace(module("a.cu", vec![table]), vec![rows]);
+    let kept = Tallies::of(&[("a".to_owned(), &trace)]);
+    let flat = kept.tables[0].flat();
+    let names: Vec<(&str, Kind)> = flat.columns.iter().map(|(name, kind)| (name.as_str(), *kind)).collect();
+    let (text, number) = (Kind::Text, Kind::Number);
+    let expected = [
+        ("file", text),
+        ("line", number),
+        ("file_", text),
+        ("line_", number),
+        ("x", number),
+        ("min", Kind::Signed),
+        ("count", number),
+    ];
+    assert_eq!(names, expected);
+    assert_eq!(flat.cells[2], ["no line".into(), Cell::from("a.cu")]);
+    assert_eq!(flat.cells[3], [Cell::None, Cell::Number(2)]);
+    assert_eq!(flat.cells[5], [Cell::Signed(-5), Cell::Signed(8)]);
+    assert_eq!(csv(&kept.tables[0]).lines().nth(1), Some("a.cu,1,no line,,7,-5,3"));
+}
+
+/// A key that is a number in one module and a text in another, next to floats: a reader gives what was written.
+#[cfg(feature = "parquet")]
+#[test]
+fn parquet_holds_what_csv_says() {
+    use ::parquet::file::reader::{FileReader, SerializedFileReader};
+
+    let record = |name: &str| Field { name: name.to_owned(), ty: Scalar::F64, shown: Shown::Number };
+    let mut table = of("r", vec![key("warp", Shown::Number), key("n", Shown::Number)], Aggregate::Count, Scalar::U64);
+    table.aggregate = Aggregate::Record { keep: 2, last: false };
+    table.keys[1].ty = Scalar::F64;
+    table.values = vec![record("x"), Field { ty: Scalar::S32, ..record("y") }];
+    let minus = (-1i64).cast_unsigned();
+    let cells: [u64; 2] = [f64::NEG_INFINITY.to_bits(), minus];
+    let rows = tally(&[(&[1, 2.5f64.to_bits()], &cells), (&[u64::MAX, 0], &[0, 1])], 0);
+    let trace = trace(module("a.cu", vec![table]), vec![rows]);
+    let kept = Tallies::of(&[("a".to_owned(), &trace)]);
+    let flat = kept.tables[0].flat();
+    let columns = flat.columns.iter().map(|(name, kind)| (name.as_str(), *kind));
+    let mut to = crate::parquet::Writer::of(Vec::new(), "r", columns).unwrap();
+    to.rows(&flat.cells).unwrap();
+    let reader = SerializedFileReader::new(bytes::Bytes::from(to.finish().unwrap())).unwrap();
+    let rows: Vec<String> = reader.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect();
+    assert_eq!(rows, ["{warp: 1, n: 2.5, x: -inf, y: -1}", "{warp: 18446744073709551615, n: 0.0, x: 0.0, y: 1}"]);
+    assert_eq!(csv(&kept.tables[0]), "warp,n,x,y\n1,2.5,-inf,-1\n18446744073709551615,0,0,1\n");
+}

@@ -3,7 +3,7 @@
 //! What is known of the place is folded: a predicate that is false there leaves nothing behind.
 
 use prlx_isa::view::{Operand, Type};
-use prlx_trace::table::{Aggregate, Shown};
+use prlx_trace::table::{Aggregate, NO_LINE, Shown};
 
 use super::facts::Facts;
 use super::tables::Tables;
@@ -236,7 +236,7 @@ impl<'a> Express<'a> {
     fn key(&mut self, e: &Expr) -> Result<(Shown, Val), Why> {
         match &e.kind {
             ExprKind::Builtin(Builtin::Line) => {
-                let line = self.facts.line().ok_or("no source line is known here")?;
+                let line = self.facts.line().map_or(NO_LINE, u64::from);
                 Ok((Shown::Line, Val::Int(line.into())))
             }
             ExprKind::Builtin(Builtin::Site) => {

@@ -41,26 +41,30 @@ pub(crate) fn bind(script: &Script, bodies: &[&Body<'_>], wanted: &dyn Fn(usize)
     let windows: Vec<Windows> = bodies.iter().map(|b| Windows::of(b)).collect();
     let mut tables = Tables::new(script);
     // What types and rows there are is known when all places were seen.
-    let all = |tables: &mut Tables| -> (Vec<Vec<Insertion>>, Vec<Missed>) {
+    let all = |tables: &mut Tables| {
         let mut missed = Vec::new();
+        let mut idle = vec![true; script.clauses.len()];
         let mut insertions = Vec::new();
         for (i, (body, windows)) in bodies.iter().zip(&windows).enumerate() {
             let mut out = Vec::new();
             if wanted(i) {
                 for (n, clause) in script.clauses.iter().enumerate() {
+                    let before = (out.len(), missed.len());
                     at_places(script, n, clause, body, windows, tables, &mut out, &mut missed);
+                    idle[n] &= (out.len(), missed.len()) == before;
                 }
             }
             insertions.push(out);
         }
-        (insertions, missed)
+        let idle: Vec<usize> = (0..idle.len()).filter(|n| idle[*n]).collect();
+        (insertions, missed, idle)
     };
     all(&mut tables);
     tables.settle();
-    let (mut insertions, missed) = all(&mut tables);
+    let (mut insertions, missed, idle) = all(&mut tables);
     let (tables, layouts, records) = tables.finish(script);
     let vars = script.vars.iter().map(|v| Var { name: v.name.clone(), ty: v.ty, init: v.init }).collect();
-    let mut kept = Kept { vars, tables: layouts, records, missed, ..Kept::default() };
+    let mut kept = Kept { vars, tables: layouts, records, missed, idle, ..Kept::default() };
     count::count(&mut insertions, bodies, &mut kept);
     kept.lay_out();
     Bound { insertions, tables, kept }

@@ -9,17 +9,16 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use prlx_driver::session::{LIVE, Options};
 use prlx_probe::IDLE;
-use prlx_probe::lang::Script;
 use prlx_trace::{Level, Trace};
 
-use super::{count, show};
+use super::{Given, count, show};
 use crate::args::{ChoiceArgs, ProbeArgs, RecorderArgs};
 use crate::folder::Folder;
 use crate::program::{self, Output, Supervisor};
 use crate::ui::Ui;
 
 /// Runs it; its exit code is the program's, but where the probe program landed nowhere.
-pub fn run(args: &ProbeArgs, script: &Arc<Script>, ui: &Ui) -> Result<ExitCode> {
+pub fn run(args: &ProbeArgs, given: &Given<'_>, ui: &Ui) -> Result<ExitCode> {
     let folder = Folder::new(args.output.as_deref(), "probe");
     let recorder = RecorderArgs {
         kernel: args.kernel.clone(),
@@ -28,7 +27,7 @@ pub fn run(args: &ProbeArgs, script: &Arc<Script>, ui: &Ui) -> Result<ExitCode> 
         ..RecorderArgs::default()
     };
     let options = program::options(&recorder, &ChoiceArgs::default(), &args.device, &folder)?;
-    let mut options = Options { level: Level::Probe, script: Some(Arc::clone(script)), ..options };
+    let mut options = Options { level: Level::Probe, script: Some(Arc::clone(&given.script)), ..options };
     if let Some(interval) = args.interval {
         options.interval = interval.as_nanos() as u64;
     }
@@ -57,6 +56,10 @@ pub fn run(args: &ProbeArgs, script: &Arc<Script>, ui: &Ui) -> Result<ExitCode> 
                 Ok(ended.code())
             }
         };
+    }
+    // Tools are for kernels of every kind: what is not there has nothing to tell.
+    for what in show::nowhere(&traces).iter().filter(|_| !given.tool) {
+        ui.warn(&format!("{}: `prlx probe check` says what modules have", prlx_present::safe(what)));
     }
     let words: Vec<_> = args.command.iter().map(|w| w.to_string_lossy()).collect();
     show::print(&show::tallies(&traces), &format!("Probes of {}", words.join(" ")), &args.show, ui)?;

@@ -25,7 +25,7 @@ pub fn run(args: &ProbeArgs, ui: &Ui) -> Result<ExitCode> {
         if let Some(launch) = given.rest.first() {
             bail!("{}: give either launch files, or a program after `--`", Path::new(launch).display());
         }
-        return app::run(args, &given.script, ui);
+        return app::run(args, &given, ui);
     }
     if given.rest.is_empty() {
         bail!("name a launch file behind the program, or a program to run after `--`");

@@ -9,6 +9,7 @@ use anyhow::{Context, Result, bail};
 use prlx_driver::session::{LIVE, Session};
 use prlx_present::tallies::{Missed, Tallies};
 use prlx_probe::IDLE;
+use prlx_probe::told::NOWHERE;
 use prlx_trace::{Level, Trace};
 
 use super::count;
@@ -80,6 +81,7 @@ pub fn skipped(traces: &[(String, Trace)]) -> Vec<String> {
     for trace in traces.iter().map(|(_, trace)| trace) {
         for skipped in trace.skipped.iter().filter(|s| s.reason != IDLE) {
             match skipped.kernel {
+                Some(_) if skipped.reason.ends_with(NOWHERE) => {}
                 Some(_) => drop(places.insert(skipped.reason.clone())),
                 None => *modules.entry(&skipped.reason).or_insert(0) += 1,
             }
@@ -94,6 +96,23 @@ pub fn skipped(traces: &[(String, Trace)]) -> Vec<String> {
     modules.into_iter().chain(launches).chain(places).collect()
 }
 
+/// Clauses that landed in none of the modules that were probed.
+pub fn nowhere(traces: &[(String, Trace)]) -> Vec<String> {
+    // How many modules there are of a name, and in how many of them a clause does nothing.
+    let mut modules: BTreeMap<(usize, &str), usize> = BTreeMap::new();
+    let mut idle: BTreeMap<&str, BTreeMap<(usize, &str), usize>> = BTreeMap::new();
+    for (i, (_, trace)) in traces.iter().enumerate() {
+        for module in trace.modules.iter().filter(|m| !m.tables.is_empty()) {
+            *modules.entry((i, &module.name)).or_default() += 1;
+        }
+        for skipped in trace.skipped.iter().filter(|s| s.reason.ends_with(NOWHERE)) {
+            *idle.entry(&skipped.reason).or_default().entry((i, &skipped.module)).or_default() += 1;
+        }
+    }
+    let everywhere = |of: &BTreeMap<_, _>| modules.iter().all(|(key, n)| of.get(key).is_some_and(|m| m >= n));
+    idle.iter().filter(|(_, of)| everywhere(of)).map(|(reason, _)| (*reason).to_owned()).collect()
+}
+
 /// Prints tables, and writes the files that were asked for.
 pub fn print(tallies: &Tallies, title: &str, args: &TallyArgs, ui: &Ui) -> Result<()> {
     let write = |path: &Path, text: Vec<u8>| {
@@ -106,17 +125,15 @@ pub fn print(tallies: &Tallies, title: &str, args: &TallyArgs, ui: &Ui) -> Resul
     }
     if let Some(folder) = &args.csv {
         std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        let mut names = BTreeSet::new();
-        for table in &tallies.tables {
-            let mut name = if table.name.is_empty() { "table".to_owned() } else { file_name(&table.name) };
-            // Tables of one name can differ in kind.
-            while !names.insert(name.clone()) {
-                name.push('_');
-            }
+        for (table, name) in tallies.tables.iter().zip(names(tallies)) {
             let mut text = Vec::new();
             prlx_present::tallies_csv(&mut text, table)?;
             write(&folder.join(name + ".csv"), text)?;
         }
+    }
+    #[cfg(feature = "parquet")]
+    if let Some(folder) = &args.parquet {
+        crate::tables::of_tallies(&tallies.tables, &names(tallies), folder)?;
     }
     let mut out = io::stdout().lock();
     if args.json {
@@ -126,6 +143,19 @@ pub fn print(tallies: &Tallies, title: &str, args: &TallyArgs, ui: &Ui) -> Resul
     }
     out.flush()?;
     Ok(())
+}
+
+/// Names of files for tables, each another: tables of one name can differ in kind.
+fn names(tallies: &Tallies) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for table in &tallies.tables {
+        let mut name = if table.name.is_empty() { "table".to_owned() } else { file_name(&table.name) };
+        while names.contains(&name) {
+            name.push('_');
+        }
+        names.push(name);
+    }
+    names
 }
 
 /// A table's name as that of a file: recordings of others may have any.

@@ -1,0 +1,159 @@
+//! A table of tallies, flat: columns of cells, as CSV and Parquet have them. docs/tallies.md says which.
+//!
+//! Holds: no two columns have one name; the cells of a column are of its kind or missing. What is of no one kind (keys that are
+//! numbers in one module and texts in another) is text.
+
+use prlx_trace::kernel::Scalar;
+use prlx_trace::table::{Aggregate, Shown};
+
+use super::{Key, Row, Table, mean};
+use crate::tables::{Batch, Cell, Kind};
+
+/// A table's columns and their cells.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Flat {
+    /// Names and kinds.
+    pub columns: Vec<(String, Kind)>,
+    /// Cells, by column.
+    pub cells: Batch,
+}
+
+impl Table {
+    /// Its columns: of keys, then of values; a row for each of its own, of a histogram one for each bucket.
+    pub fn flat(&self) -> Flat {
+        let mut flat = Flat::default();
+        for (name, kind) in self.flat_columns() {
+            let mut name = name;
+            while flat.columns.iter().any(|c| c.0 == name) {
+                name.push('_');
+            }
+            flat.columns.push((name, kind));
+            flat.cells.push(Vec::new());
+        }
+        for row in &self.rows {
+            let keys: Vec<Cell> = row.keys.iter().zip(&self.keys).flat_map(|(k, f)| key(k, f.shown)).collect();
+            for values in self.values_of(row) {
+                let all = keys.iter().cloned().chain(values);
+                flat.cells.iter_mut().zip(all).for_each(|(column, cell)| column.push(cell));
+            }
+        }
+        for (column, cells) in flat.columns.iter_mut().zip(&mut flat.cells) {
+            column.1 = settle(cells, column.1);
+        }
+        flat
+    }
+
+    fn flat_columns(&self) -> Vec<(String, Kind)> {
+        let mut all = Vec::new();
+        for key in &self.keys {
+            match key.shown {
+                Shown::Line | Shown::Site => {
+                    all.extend([("file".to_owned(), Kind::Text), ("line".to_owned(), Kind::Number)]);
+                    if key.shown == Shown::Site {
+                        all.push(("instruction".to_owned(), Kind::Text));
+                    }
+                }
+                Shown::Word | Shown::Address => all.push((key.name.clone(), Kind::Text)),
+                Shown::Number => all.push((key.name.clone(), kind(key.ty))),
+            }
+        }
+        let ty = kind(self.ty());
+        let own: &[(&str, Kind)] = match self.aggregate {
+            Aggregate::Count => &[("count", Kind::Number)],
+            Aggregate::Sum => &[("sum", ty)],
+            Aggregate::Min => &[("min", ty), ("count", Kind::Number)],
+            Aggregate::Max => &[("max", ty), ("count", Kind::Number)],
+            Aggregate::Avg => &[("avg", Kind::Float), ("sum", ty), ("count", Kind::Number)],
+            Aggregate::Hist | Aggregate::Lhist { .. } => &[("low", ty), ("high", ty), ("count", Kind::Number)],
+            Aggregate::Record { .. } => &[],
+        };
+        all.extend(own.iter().map(|(name, kind)| ((*name).to_owned(), *kind)));
+        if self.is_records() {
+            all.extend(self.values.iter().map(|v| (v.name.clone(), kind(v.ty))));
+        }
+        all
+    }
+
+    /// The values of a row, or of each of its buckets.
+    fn values_of(&self, row: &Row) -> Vec<Vec<Cell>> {
+        let ty = self.ty();
+        match (self.aggregate, row.cells.as_slice()) {
+            (Aggregate::Min | Aggregate::Max, [n, value]) => vec![vec![number(*value, ty), Cell::Number(*n)]],
+            (Aggregate::Avg, [n, sum]) => {
+                vec![vec![Cell::Float(mean(*n, *sum, ty).to_bits()), number(*sum, ty), Cell::Number(*n)]]
+            }
+            (Aggregate::Hist | Aggregate::Lhist { .. }, cells) => {
+                let bound = |n: Option<i128>| n.map_or(Cell::None, integer);
+                let buckets = self.buckets(cells).into_iter();
+                buckets.map(|b| vec![bound(b.low), bound(b.high), Cell::Number(b.count)]).collect()
+            }
+            (Aggregate::Record { .. }, cells) => {
+                vec![cells.iter().zip(&self.values).map(|(bits, field)| number(*bits, field.ty)).collect()]
+            }
+            (_, cells) => vec![cells.iter().map(|c| number(*c, ty)).collect()],
+        }
+    }
+}
+
+fn key(key: &Key, shown: Shown) -> Vec<Cell> {
+    match key {
+        Key::Int(n) => vec![integer(*n)],
+        Key::Float(_, bits) => vec![Cell::Float(*bits)],
+        Key::Address(at) => vec![Cell::Text(format!("{at:#x}"))],
+        Key::Word(text) if shown == Shown::Line => vec![Cell::Text(text.clone()), Cell::None],
+        Key::Word(text) | Key::Recording(_, text) => vec![Cell::Text(text.clone())],
+        Key::Line(path, line) => vec![Cell::Text(path.clone()), Cell::Number((*line).into())],
+        Key::Site(path, line, text) => {
+            vec![Cell::Text(path.clone()), Cell::Number((*line).into()), Cell::Text(text.clone())]
+        }
+    }
+}
+
+/// What 64 bits of a type are.
+fn kind(ty: Scalar) -> Kind {
+    match super::wide(ty) {
+        Scalar::F64 => Kind::Float,
+        Scalar::S64 => Kind::Signed,
+        _ => Kind::Number,
+    }
+}
+
+fn number(bits: u64, ty: Scalar) -> Cell {
+    match kind(ty) {
+        Kind::Float => Cell::Float(bits),
+        Kind::Signed => Cell::Signed(bits.cast_signed()),
+        _ => Cell::Number(bits),
+    }
+}
+
+/// Missing, if it has more than 64 bits: the end of what integers can be.
+fn integer(n: i128) -> Cell {
+    let signed = || i64::try_from(n).map_or(Cell::None, Cell::Signed);
+    u64::try_from(n).map_or_else(|_| signed(), Cell::Number)
+}
+
+/// Brings cells to the kind that is wanted, or else to one that all of them can have.
+fn settle(cells: &mut [Cell], wanted: Kind) -> Kind {
+    for kind in [wanted, Kind::Number, Kind::Signed] {
+        if cells.iter().all(|c| converted(c, kind).is_some()) {
+            cells.iter_mut().for_each(|c| *c = converted(c, kind).unwrap_or(Cell::None));
+            return kind;
+        }
+    }
+    cells.iter_mut().filter(|c| **c != Cell::None).for_each(|c| *c = Cell::Text(c.plain()));
+    Kind::Text
+}
+
+/// The same in another kind, if it is the same there.
+fn converted(cell: &Cell, kind: Kind) -> Option<Cell> {
+    match (cell, kind) {
+        (Cell::None, _) => Some(Cell::None),
+        (Cell::Number(n), Kind::Signed) => i64::try_from(*n).ok().map(Cell::Signed),
+        (Cell::Signed(n), Kind::Number) => u64::try_from(*n).ok().map(Cell::Number),
+        (Cell::Number(_), Kind::Number)
+        | (Cell::Signed(_), Kind::Signed)
+        | (Cell::Float(_), Kind::Float)
+        | (Cell::Text(_), Kind::Text) => Some(cell.clone()),
+        _ => None,
+    }
+}
