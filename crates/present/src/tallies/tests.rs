@@ -305,7 +305,7 @@ fn parquet_holds_what_csv_says() {
     table.values = vec![record("x"), Field { ty: Scalar::S32, ..record("y") }];
     let minus = (-1i64).cast_unsigned();
     let cells: [u64; 2] = [f64::NEG_INFINITY.to_bits(), minus];
-    let rows = tally(&[(&[1, 2.5f64.to_bits()], &cells), (&[u64::MAX, 0], &[0, 1])], 0);
+    let rows = tally(&[(&[1, 2.5f64.to_bits()], &cells), (&[u64::MAX, 0.25f64.to_bits()], &[0.5f64.to_bits(), 1])], 0);
     let trace = trace(module("a.cu", vec![table]), vec![rows]);
     let kept = Tallies::of(&[("a".to_owned(), &trace)]);
     let flat = kept.tables[0].flat();
@@ -314,6 +314,6 @@ fn parquet_holds_what_csv_says() {
     to.rows(&flat.cells).unwrap();
     let reader = SerializedFileReader::new(bytes::Bytes::from(to.finish().unwrap())).unwrap();
     let rows: Vec<String> = reader.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect();
-    assert_eq!(rows, ["{warp: 1, n: 2.5, x: -inf, y: -1}", "{warp: 18446744073709551615, n: 0.0, x: 0.0, y: 1}"]);
-    assert_eq!(csv(&kept.tables[0]), "warp,n,x,y\n1,2.5,-inf,-1\n18446744073709551615,0,0,1\n");
+    assert_eq!(rows, ["{warp: 1, n: 2.5, x: -inf, y: -1}", "{warp: 18446744073709551615, n: 0.25, x: 0.5, y: 1}"]);
+    assert_eq!(csv(&kept.tables[0]), "warp,n,x,y\n1,2.5,-inf,-1\n18446744073709551615,0.25,0.5,1\n");
 }
