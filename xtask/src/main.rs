@@ -4,6 +4,7 @@
 //! Tasks fail with the command that failed; they never change tracked files unless their row says so.
 
 mod bench;
+mod builds;
 mod corpus;
 mod fuzz;
 mod gpu_bundle;
@@ -30,6 +31,11 @@ const TASKS: &[Task] = &[
     ("setup", setup::run, "install the CUDA toolchain and Triton from PyPI into .venv"),
     ("corpus", corpus::run, "compile tests/kernels and examples again (--check compares with what is tracked)"),
     ("rewritten", rewritten::run, "rewrite the corpus at every level, assemble it, and show what registers that costs"),
+    (
+        "builds",
+        builds::run,
+        "compile the corpus at several optimisation levels, and compare the builds (WORD…: only these)",
+    ),
     ("bench", bench::run, "run benchmarks and print their tables (--keep: into bench/runs)"),
     ("gpu-bundle", gpu_bundle::run, "pack binary, corpus and a script that runs them on a machine with a GPU"),
     (
@@ -98,6 +104,7 @@ fn ci(_: &[String]) -> Result<()> {
     setup::run(&[])?;
     corpus::run(&["--check".into()])?;
     rewritten::run(&[])?;
+    builds::run(&builds::FEW.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>())?;
     fuzz::run(&[])
 }
 

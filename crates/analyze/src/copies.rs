@@ -16,7 +16,7 @@ use crate::meaning;
 /// Families around a group, at most.
 const MAX_LEVELS: usize = 64;
 /// Segments that are no loop begin here.
-const STRAIGHT: u32 = 1 << 24;
+pub(crate) const STRAIGHT: u32 = 1 << 24;
 
 /// One member of a group.
 #[derive(Clone, Debug)]
@@ -35,6 +35,9 @@ pub(crate) struct Group {
     pub families: Vec<u32>,
     /// Copies of one trip of the source.
     pub each: u32,
+    /// The side that asks at the end of each trip whether there is another, where the other side asks at the beginning; and nobody asks
+    /// before the first.
+    pub asks_late: Option<usize>,
 }
 
 /// Where the copies of one side stand: site, which of the copies of a trip, trips.
@@ -80,7 +83,7 @@ impl Pair<'_> {
         self.base + self.families.find(self.node(side, l)) as u32
     }
     /// This side's loops of a family.
-    fn loops(&self, side: usize, family: u32) -> &[LoopId] {
+    pub fn loops(&self, side: usize, family: u32) -> &[LoopId] {
         self.members[side].get(&family).map_or(&[], |l| l)
     }
     pub fn copy(&self, side: usize, site: usize) -> Copy {
@@ -176,7 +179,11 @@ impl Pair<'_> {
                 if n % g.each != 0 || known.is_some_and(|k| k != factor) {
                     return None;
                 }
-                out.extend(copies.iter().zip(&ranks).map(|(c, r)| (c.site, r % g.each, with(factor, r / g.each))));
+                // What is asked at the end of a trip is asked for the next.
+                let late = u32::from(g.asks_late == Some(side));
+                out.extend(
+                    copies.iter().zip(&ranks).map(|(c, r)| (c.site, r % g.each, with(factor, r / g.each + late))),
+                );
                 continue;
             }
             // Inner loops, in order: as many of them to a trip as there are trips of the source.
@@ -286,6 +293,30 @@ impl<'a> Pair<'a> {
             (0..2).flat_map(|side| self.paths(side, g).into_values().map(move |c| (side, c)).collect::<Vec<_>>());
         let each = counts.map(|(side, c)| self.ranks(side, &c).iter().max().map_or(0, |m| m + 1)).fold(0, gcd);
         g.each = each.max(1);
+        g.asks_late = (0..2).find(|late| self.asks_at_end(*late, g) && self.asks_first(1 - late, g));
+    }
+
+    /// Whether a group is what its loop does first in each trip: ask whether there is one.
+    fn asks_first(&self, side: usize, g: &Group) -> bool {
+        let [c] = &g.copies[side][..] else { return false };
+        c.leaves.is_some_and(|l| self.header(side, l) == c.block) && !self.goes_back(side, c)
+    }
+
+    /// Whether a group is what its loops ask after each trip, and nothing before the first.
+    fn asks_at_end(&self, side: usize, g: &Group) -> bool {
+        let copies = &g.copies[side];
+        copies.iter().all(|c| c.leaves.is_some() && c.chain.len() == g.families.len())
+            && copies.iter().any(|c| self.goes_back(side, c))
+    }
+
+    fn header(&self, side: usize, l: LoopId) -> BlockId {
+        self.modules[side].functions[self.functions[side].index()].loops[l.index()].header
+    }
+
+    /// Whether a decision that leaves a loop goes to its next trip if it does not.
+    fn goes_back(&self, side: usize, c: &Copy) -> bool {
+        let ways = meaning::branch(self.modules[side], c.site);
+        c.leaves.zip(ways).is_some_and(|(l, ways)| ways.contains(&self.header(side, l)))
     }
 
     /// How many trips of the source a trip of each segment is: what most groups in it say, if more than half of them agree.
@@ -320,15 +351,21 @@ impl<'a> Pair<'a> {
     /// Whether what leaves a loop counts in steps of which `factor` makes one.
     fn steps_by(&self, side: usize, of: LoopId, factor: u32) -> bool {
         let m = self.modules[side];
-        let added = |text: &str| {
-            let adds = text.starts_with("add.") || text.starts_with("sub.");
-            text.rsplit(',').next().and_then(|c| c.trim().trim_end_matches(';').parse::<i64>().ok()).filter(|_| adds)
-        };
         let by = |c: i64| c != 0 && c.unsigned_abs().is_multiple_of(factor.into());
         let own = m.sites.iter().enumerate().filter(|(_, s)| s.function == self.functions[side]);
         let ways: Vec<_> = own.filter(|(i, _)| self.copy(side, *i).leaves == Some(of)).collect();
         // Or each of its trips of the source tests on its own.
         ways.len() >= factor as usize || ways.iter().any(|(_, s)| s.slice.iter().filter_map(|n| added(&n.text)).any(by))
+    }
+
+    /// How many trips of the source a trip of each segment of the innermost family is, as a group's copies have it.
+    pub fn trips_of(&self, side: usize, g: &Group) -> BTreeMap<u32, u32> {
+        let mut out: BTreeMap<u32, u32> = BTreeMap::new();
+        for (path, copies) in self.paths(side, g) {
+            let n = self.ranks(side, &copies).iter().max().map_or(0, |m| m + 1);
+            out.insert(path.last().copied().unwrap_or_default(), n / g.each);
+        }
+        out
     }
 
     /// Whether each side has copies in all its loops of the group's innermost family; or it has no such loops.
@@ -418,6 +455,12 @@ impl Group {
 
 fn gcd(a: u32, b: u32) -> u32 {
     if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// The constant that an instruction adds.
+pub(crate) fn added(text: &str) -> Option<i64> {
+    let adds = text.starts_with("add.") || text.starts_with("sub.");
+    text.rsplit(',').next().and_then(|c| c.trim().trim_end_matches(';').parse().ok()).filter(|_| adds)
 }
 
 /// An instruction without the numbers of its registers.

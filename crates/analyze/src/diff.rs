@@ -327,7 +327,7 @@ impl<'a> Shared<'a> {
         let fold = pairing.fold.as_deref().filter(uneven);
         let names = fold.map_or([&pairing.a, &pairing.b], |sides| [&sides[0].names, &sides[1].names]);
         Context {
-            sides: Sides { programs, names, folded: fold.is_some(), guarded: checked.map(|c| &c.guarded) },
+            sides: Sides { programs, names, fold, guarded: checked.map(|c| &c.guarded) },
             launches,
             fold,
             words_tell: pairing.same && places_agree(la, lb) && params_agree(modules, launches, reach),

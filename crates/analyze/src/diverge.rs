@@ -14,6 +14,7 @@ use prlx_trace::kernel::{Module, SiteClass};
 use prlx_trace::{BlockId, FuncId, LaneMask, LoopId, SiteId};
 
 use crate::align::{self, Step};
+use crate::fold::{self, Part};
 use crate::look::Watch;
 use crate::pair::Names;
 use crate::program::Program;
@@ -24,8 +25,8 @@ use crate::tree::{self, Entry, Tree, What};
 pub(crate) struct Sides<'a> {
     pub programs: [&'a Program<'a>; 2],
     pub names: [&'a Names; 2],
-    /// The trees are in the form that two builds share: nothing in them is where control parts.
-    pub folded: bool,
+    /// How the trees were brought to the form that two builds share, if they were: then nothing in them is where control parts.
+    pub fold: Option<&'a [fold::Side; 2]>,
     /// By side: see [`crate::pair::guarded`].
     pub guarded: [&'a BTreeMap<SiteId, Vec<SiteId>>; 2],
 }
@@ -106,6 +107,8 @@ pub(crate) struct LaneDiff {
     pub cut: bool,
     /// Values that differ, but were taken over other lanes.
     pub apart: u64,
+    /// By side: visits that are not the same, of what may not be the same, by site.
+    pub doubted: [BTreeMap<SiteId, u64>; 2],
 }
 
 /// How the comparison of a body ended.
@@ -235,6 +238,34 @@ impl Differ<'_> {
         self.last = Some(key);
     }
 
+    /// Whether what seems to be the same on both sides may be something else: see [`crate::doubt`].
+    fn doubtful(&self, side: usize, e: Entry) -> bool {
+        let Some(own) = self.sides.fold.map(|sides| &sides[side]) else { return false };
+        match e.what() {
+            What::Visit => {
+                matches!(own.sites.get(tree::site(e).index()), Some(Part::In(place)) if !place.sure)
+            }
+            What::Child => match self.trees[side].node(e.id()).kind {
+                tree::Kind::Loop(family) => own.doubtful.contains(&family.0),
+                tree::Kind::Call(f) => own.calls.contains(&f),
+                tree::Kind::Root | tree::Kind::Trip => false,
+            },
+            What::Branch | What::Join => false,
+        }
+    }
+
+    /// Notes what one side did that the other may not have been to do.
+    fn doubt(&mut self, side: usize, e: Entry) {
+        let mut todo = vec![e];
+        while let Some(e) = todo.pop() {
+            match e.what() {
+                What::Visit => *self.out.doubted[side].entry(tree::site(e)).or_default() += 1,
+                What::Child => todo.extend(self.trees[side].entries(e.id())),
+                What::Branch | What::Join => {}
+            }
+        }
+    }
+
     fn follow(&mut self, a: u64, b: u64) {
         if let Some(found) = self.last.and_then(|k| self.out.found.get_mut(&k)) {
             found.follows[0] += a;
@@ -308,6 +339,11 @@ impl Differ<'_> {
     fn visit(&mut self, a: Entry, b: Entry, masks: [LaneMask; 2]) -> bool {
         let site = tree::site(a);
         let decision = decides(self.sides.programs[0].module, site);
+        if a.value != b.value && (self.doubtful(0, a) || self.doubtful(1, b)) {
+            self.doubt(0, a);
+            self.doubt(1, b);
+            return false;
+        }
         let kind = if a.value != b.value && decision {
             Kind::Branch
         } else if self.masks.is_some_and(|but| (masks[0].0 ^ masks[1].0) & !but.0 != 0) {
@@ -393,6 +429,13 @@ impl Differ<'_> {
                     let (m, n) = (ta.node(x.id()), tb.node(y.id()));
                     if m.hash == n.hash && !self.masked() {
                         self.show([Some(x), Some(y)]);
+                        self.position += m.visits;
+                        continue;
+                    }
+                    if self.doubtful(0, x) || self.doubtful(1, y) {
+                        self.show_parts([&[x], &[y]]);
+                        self.doubt(0, x);
+                        self.doubt(1, y);
                         self.position += m.visits;
                         continue;
                     }
@@ -497,6 +540,16 @@ impl Differ<'_> {
 
     /// Parts of a body that have no partner.
     fn unmatched(&mut self, parts: [&[Entry]; 2], differed: bool) {
+        let mut sure = [Vec::new(), Vec::new()];
+        for side in 0..2 {
+            for e in parts[side] {
+                match self.doubtful(side, *e) && !differed {
+                    true => self.doubt(side, *e),
+                    false => sure[side].push(*e),
+                }
+            }
+        }
+        let parts = [&sure[0][..], &sure[1][..]];
         let visits = [self.trees[0].visits(parts[0]), self.trees[1].visits(parts[1])];
         let explained = |side: usize| {
             parts[side].iter().all(|e| match e.what() {
@@ -596,7 +649,7 @@ impl Differ<'_> {
                     self.enter([Some(ea[i]), Some(eb[j])]);
                     let went = self.body([a[i], b[j]], [cut[0] && i + 1 == a.len(), cut[1] && j + 1 == b.len()]);
                     self.trips.pop();
-                    parted = self.sides.folded && self.out.found.len() > found && past_end(past, all);
+                    parted = self.sides.fold.is_some() && self.out.found.len() > found && past_end(past, all);
                     if let Went::Out(_) = went {
                         let rest = |t: &Tree, ids: &[u32]| ids.iter().map(|&n| t.node(n).visits).sum();
                         self.follow(rest(ta, &a[i + 1..]), rest(tb, &b[j + 1..]));
@@ -631,7 +684,7 @@ impl Differ<'_> {
         let mut trial = differ(self.sides, self.trees, self.masks);
         let went = trial.body(trips, [false; 2]);
         let mut found = trial.out.found.values();
-        let leaves = |f: &Found| self.sides.folded && f.first.kind == Kind::Branch;
+        let leaves = |f: &Found| self.sides.fold.is_some() && f.first.kind == Kind::Branch;
         (matches!(went, Went::Out(_)) || found.clone().any(leaves))
             && found.next().is_some_and(|f| f.count == 1)
             && found.next().is_none()

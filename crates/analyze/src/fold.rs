@@ -7,7 +7,7 @@
 //! family's loops was peeled off them, and is trips too.
 //!
 //! Holds: a group is compared only if its copies add up in all loops of its family; what does not, and what has no partner, is left
-//! out, with a reason. Nothing of a loop is believed that its copies do not show.
+//! out, with a reason. Nothing of a loop is believed that its copies do not show. Only what is sure ([`crate::doubt`]) can be said to differ.
 //!
 //! Misses: sites without source lines; code that was moved into or out of loops; decisions that became selects; calls that one build
 //! inlined.
@@ -19,6 +19,7 @@ use prlx_trace::{BlockId, FuncId, LoopId, SiteId};
 
 use crate::copies::{Copy, Group, Pair, Places};
 use crate::diverge::decides;
+use crate::doubt;
 use crate::flow::Flow;
 use crate::meaning::{self, Meaning, Relation};
 use crate::pair::{Key, Names};
@@ -26,6 +27,8 @@ use crate::report::WhyUncompared as Why;
 
 /// The numbers of families begin here, where no function's loops have theirs.
 pub(crate) const FAMILIES: u32 = 1 << 24;
+/// With a group's number: its copies in loops alone.
+const TESTS: u32 = 1 << 31;
 /// Copies of a group on one side, at most.
 const MAX_COPIES: usize = 1 << 10;
 
@@ -42,6 +45,10 @@ pub(crate) struct Place {
     pub group: u32,
     /// It holds where the group's first copy does not.
     pub flip: bool,
+    /// It is surely what its group is on the other side ([`crate::doubt`]).
+    pub sure: bool,
+    /// It asks before the first trip too, where the other side does not: that shows in whether there is one.
+    pub early: bool,
     /// Families around it, outermost first.
     pub levels: Vec<Level>,
 }
@@ -75,6 +82,10 @@ pub(crate) struct Side {
     pub families: BTreeMap<u32, LoopId>,
     /// By family: the first name in it, which is its place in what is around it.
     pub order: BTreeMap<u32, u32>,
+    /// Families whose trips may be other ones than the other side's.
+    pub doubtful: BTreeSet<u32>,
+    /// Functions that are not called from as many places as on the other side.
+    pub calls: BTreeSet<FuncId>,
     /// Functions that the other side does not have.
     pub alone: BTreeSet<FuncId>,
     /// Functions that are not the same on the other side, site by site and loop by loop.
@@ -206,7 +217,7 @@ pub(crate) fn plan(input: &Input<'_>) -> [Side; 2] {
                     copies.sort_by_key(|c| c.order);
                     copies
                 });
-                (i as u32, Group { copies, families: Vec::new(), each: 1 })
+                (i as u32, Group { copies, families: Vec::new(), each: 1, asks_late: None })
             })
             .collect();
         pair.unite(&groups);
@@ -231,6 +242,16 @@ type Counters = BTreeMap<u32, (bool, (u32, usize), u32)>;
 fn function(input: &Input<'_>, of: &GroupOf, pair: &Pair<'_>, groups: &[(u32, Group)], sides: &mut [Side; 2]) {
     let in_block = [0, 1].map(|side| meaning::in_blocks(pair.modules[side], pair.functions[side]));
     let mut uneven = false;
+    // What stands on no line is found by its order, if there is as much of it.
+    let unplaced = [0, 1].map(|side| {
+        let own = |(i, s): &(usize, &Site)| {
+            s.function == pair.functions[side]
+                && input.keys[side][*i].1.is_empty()
+                && decides(pair.modules[side], SiteId(*i as u32))
+        };
+        pair.modules[side].sites.iter().enumerate().filter(own).count()
+    });
+    let placed = |g: &Group| unplaced[0] == unplaced[1] || !input.keys[0][g.copies[0][0].site].1.is_empty();
     for (id, g) in groups {
         uneven |= g.copies.iter().any(|c| c.len() != 1);
         let places = pair.add_up(g);
@@ -245,7 +266,7 @@ fn function(input: &Input<'_>, of: &GroupOf, pair: &Pair<'_>, groups: &[(u32, Gr
         let places = places.filter(|p| g.leaves() || one_thing(pair, p, &names));
         let flips = places.as_ref().map(|places| flips(input, of, &in_block, places, &names));
         let (places, flips) = match (places, flips) {
-            (Some(places), Some(Some(flips))) => (places, flips),
+            (Some(places), Some(Some((flips, sure)))) => (places, (flips, sure && placed(g))),
             (places, _) => {
                 let why = match places {
                     Some(_) => Why::Opposite,
@@ -261,16 +282,22 @@ fn function(input: &Input<'_>, of: &GroupOf, pair: &Pair<'_>, groups: &[(u32, Gr
                 continue;
             }
         };
+        let (flips, sure) = flips;
         for (side, (places, flips)) in places.into_iter().zip(flips).enumerate() {
             let own = &mut sides[side];
             for (site, sub, levels) in places {
                 let flip = flips.contains(&site);
-                uneven |= flip || levels.iter().any(|l| l.factor != 1 || l.of.is_none());
-                let factors = own.factors.entry(*id).or_default();
+                uneven |=
+                    flip || !sure || g.asks_late.is_some() || levels.iter().any(|l| l.factor != 1 || l.of.is_none());
                 for (depth, l) in levels.iter().enumerate() {
-                    factors.insert((depth as u32, l.segment), l.factor);
+                    let (at, looped) = ((depth as u32, l.segment), l.of.is_some() || depth + 1 < levels.len());
+                    own.factors.entry(*id).or_default().insert(at, l.factor);
+                    if g.leaves() && looped {
+                        own.factors.entry(*id | TESTS).or_default().insert(at, l.factor);
+                    }
                 }
-                let place = Place { group: *id, flip, levels };
+                let early = g.asks_late == Some(1 - side);
+                let place = Place { group: *id, flip, sure, early, levels };
                 own.names.sites[site] = names.get(&sub).copied().unwrap_or(own.names.sites[site]);
                 let name = own.names.sites[site];
                 for l in &place.levels {
@@ -278,8 +305,17 @@ fn function(input: &Input<'_>, of: &GroupOf, pair: &Pair<'_>, groups: &[(u32, Gr
                 }
                 let loops = place.levels.iter().enumerate().filter_map(|(i, l)| Some((i, l.of?)));
                 for (i, l) in loops.collect::<Vec<_>>() {
-                    let part = Place { levels: place.levels[..=i].to_vec(), ..place.clone() };
-                    own.loops.entry((pair.functions[side], l)).or_insert(part);
+                    let mut part = Place { early: false, levels: place.levels[..=i].to_vec(), ..place.clone() };
+                    part.levels[i].offset = 0;
+                    // What is asked before a loop's first trip is no trip of it: only tests stand for it if nothing else does.
+                    let asks = g.leaves() && i + 1 == place.levels.len();
+                    if asks {
+                        part.group |= TESTS;
+                    }
+                    let entry = own.loops.entry((pair.functions[side], l)).or_insert_with(|| part.clone());
+                    if !asks && entry.group & TESTS != 0 {
+                        *entry = part;
+                    }
                     own.families.entry(place.levels[i].family).and_modify(|f| *f = (*f).min(l)).or_insert(l);
                 }
                 own.sites[site] = Part::In(place);
@@ -335,6 +371,13 @@ fn function(input: &Input<'_>, of: &GroupOf, pair: &Pair<'_>, groups: &[(u32, Gr
         let families: BTreeSet<u32> = (0..loops).map(|l| pair.family(side, LoopId(l))).collect();
         uneven |= families.len() != loops as usize;
     }
+    let doubtful = doubt::families(input, pair, groups, sides);
+    let calls = doubt::calls(pair, input.names);
+    for (own, calls) in sides.iter_mut().zip(calls) {
+        uneven |= !doubtful.is_empty() || !calls.is_empty();
+        own.doubtful.extend(&doubtful);
+        own.calls.extend(calls);
+    }
     for (side, own) in sides.iter_mut().enumerate() {
         leaving(pair, side, &counters, own);
         several_ways(pair, side, own);
@@ -356,34 +399,39 @@ fn one_thing(pair: &Pair<'_>, places: &[Places; 2], names: &BTreeMap<u32, u32>) 
         || places.iter().enumerate().all(|(side, p)| p.iter().all(|(site, sub, _)| alike(side, *site, *sub)))
 }
 
-/// By side: the copies that hold where A's first does not. `None` if that is not sure of one.
+/// By side: the copies that hold where A's first does not; and whether all are surely copies of it. `None` if it may be either of one.
 fn flips(
     input: &Input<'_>,
     of: &GroupOf,
     in_block: &[Vec<Vec<u32>>; 2],
     places: &[Places; 2],
     names: &BTreeMap<u32, u32>,
-) -> Option<[BTreeSet<usize>; 2]> {
+) -> Option<([BTreeSet<usize>; 2], bool)> {
     let first = *names.values().next()? as usize;
     if !decides(input.modules[0], SiteId(first as u32)) || input.modules[0].sites[first].class == SiteClass::Switch {
-        return Some(Default::default());
+        return Some((Default::default(), true));
     }
     let meaning = |side: usize, site: usize| meaning::of(input.modules[side], site, &of[side], &in_block[side]);
     let ours: BTreeMap<u32, Meaning> = names.iter().map(|(sub, s)| (*sub, meaning(0, *s as usize))).collect();
     let mut out: [BTreeSet<usize>; 2] = Default::default();
     let alone = places.iter().all(|c| c.len() == 1);
+    let mut all_sure = true;
     for side in 0..2 {
         for (site, sub, _) in &places[side] {
             let edited = side == 1 && (input.edited)(*names.get(sub)? as usize, *site);
             match meaning::relate(ours.get(sub)?, &meaning(side, *site), edited) {
-                Relation::Same => {}
-                Relation::Opposite => drop(out[side].insert(*site)),
-                Relation::Taken if alone => {}
+                Relation::Told { flip, sure } => {
+                    all_sure &= sure;
+                    if flip {
+                        out[side].insert(*site);
+                    }
+                }
+                Relation::Taken if alone => all_sure &= edited,
                 Relation::Taken | Relation::Unknown => return None,
             }
         }
     }
-    Some(out)
+    Some((out, all_sure))
 }
 
 /// By how many trips a loop made one can tell a single decision to leave it. Of several that are left out, one could be taken for

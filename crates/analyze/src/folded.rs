@@ -98,16 +98,14 @@ impl Frame {
         }
         None
     }
-    /// Where a place's visits go.
-    fn body(&mut self, side: &Side, place: &Place) -> &mut Body {
+    /// Where a place's visits go; `None` where the other side has none.
+    fn body(&mut self, side: &Side, place: &Place) -> Option<&mut Body> {
         // The borrow of one branch would last through the other.
         if place.levels.is_empty() {
-            return &mut self.body;
+            return Some(&mut self.body);
         }
-        match self.run(side, place) {
-            Some((run, trip)) => run.trips.entry(trip).or_default(),
-            None => unreachable!("a place with levels has an innermost one"),
-        }
+        let (run, trip) = self.run(side, place)?;
+        (!place.early || trip > 0).then(|| run.trips.entry(trip).or_default())
     }
     /// A loop's next trip began.
     fn trip(&mut self, side: &Side, of: LoopId) {
@@ -138,15 +136,17 @@ pub(crate) fn build(decoder: Decoder<'_>, side: &Side, kernel: FuncId, with_mask
                     Some(Part::In(place)) => {
                         let value = if place.flip { value ^ 1 } else { value };
                         let entry = Entry::new(What::Visit, site.0, nth, value);
-                        top.body(side, place).visits.push((side.names.site(site), entry, mask));
+                        if let Some(body) = top.body(side, place) {
+                            body.visits.push((side.names.site(site), entry, mask));
+                        }
                     }
                     _ => *out.left.entry(site).or_default() += 1,
                 }
             }
             Item::At(block) => {
                 for place in side.counts.get(&(top.function, block)).into_iter().flatten() {
-                    if let Some((run, _)) = top.run(side, place) {
-                        run.counted += 1;
+                    if let Some((run, trip)) = top.run(side, place).filter(|(_, t)| !place.early || *t > 0) {
+                        run.counted = run.counted.max(trip.saturating_add(1));
                     }
                 }
             }
@@ -176,7 +176,13 @@ pub(crate) fn build(decoder: Decoder<'_>, side: &Side, kernel: FuncId, with_mask
                 };
                 match around {
                     None => top.body.calls.extend(calls),
-                    Some(Some(place)) if plain(&place) => top.body(side, place).calls.extend(calls),
+                    Some(Some(place)) if plain(&place) => {
+                        if let Some((run, trip)) = top.run(side, place) {
+                            run.trips.entry(trip).or_default().calls.extend(calls);
+                        } else {
+                            top.body.calls.extend(calls);
+                        }
+                    }
                     // Which trip it belongs to is not known.
                     Some(_) => calls.iter().for_each(|(_, b)| leave_out(b, &mut out.left)),
                 }

@@ -4,8 +4,8 @@
 //! two sequences side by side and `diverge` two shapes; `warp`, `cluster` and `diff` do so for all lanes of all launches;
 //! [`report`] is what comes of it. `pair`
 //! (with `lines` and `mangled`) says which site of one build is which of another, `order` which launch, and
-//! `processes` which process; builds that do not have the same sites are brought to one form by `fold` (with `copies`, `flow` and `meaning`; a
-//! lane's path in that form: `folded`), and what they do not have in common is `uncompared`; `operands` takes the second look at a finding; [`survey`] counts what recordings hold. [`v1`]
+//! `processes` which process; builds that do not have the same sites are brought to one form by `fold` (with `copies`, `flow`, `meaning`, and
+//! `doubt` of what is not sure; a lane's path in that form: `folded`), and what they do not have in common is `uncompared`; `operands` takes the second look at a finding; [`survey`] counts what recordings hold. [`v1`]
 //! compares recordings of PRLX 0.x, which have no code beside them. [`look`](mod@look) is what viewers show around a finding.
 
 mod align;
@@ -17,6 +17,7 @@ mod derive;
 mod describe;
 mod diff;
 mod diverge;
+mod doubt;
 mod error;
 mod flow;
 mod fold;

@@ -159,20 +159,30 @@ fn place(m: &Module, loc: Option<LocId>, to_a: impl Fn((u32, u32)) -> (u32, u32)
 pub(crate) type Key = (u32, Vec<(u64, u32, String)>, SiteClass, u32);
 
 fn keys([a, b]: [&Module; 2], names: &Names, lines: &Lines) -> [Vec<Key>; 2] {
-    let key = |m: &Module, s: &Site, function: u32, in_b: bool| -> Key {
-        let mut at = s.loc;
-        let mut stack = Vec::new();
-        while let Some(l) = at.and_then(|l| m.locs.get(l.index())) {
-            let (file, line) = if in_b { lines.to_a((l.file.0, l.line)) } else { (l.file.0, l.line) };
-            stack.push((u64::from(file) << 32 | u64::from(line), l.column, l.function.clone()));
-            at = l.inlined_at.filter(|_| stack.len() < 64);
-        }
-        (function, stack, s.class, s.nth)
+    let all = |m: &Module, function: &dyn Fn(FuncId) -> u32, in_b: bool| -> Vec<Key> {
+        let mut numbers: BTreeMap<Key, u32> = BTreeMap::new();
+        let key = |s: &Site| {
+            let mut at = stands(s);
+            let mut stack = Vec::new();
+            while let Some(l) = at.and_then(|l| m.locs.get(l.index())) {
+                let (file, line) = if in_b { lines.to_a((l.file.0, l.line)) } else { (l.file.0, l.line) };
+                stack.push((u64::from(file) << 32 | u64::from(line), l.column, l.function.clone()));
+                at = l.inlined_at.filter(|_| stack.len() < 64);
+            }
+            let mut key = (function(s.function), stack, s.class, 0);
+            let n = numbers.entry(key.clone()).or_default();
+            (key.3, *n) = (*n, *n + 1);
+            key
+        };
+        m.sites.iter().map(key).collect()
     };
-    [
-        a.sites.iter().map(|s| key(a, s, s.function.0, false)).collect(),
-        b.sites.iter().map(|s| key(b, s, names.function(s.function), true)).collect(),
-    ]
+    [all(a, &|f| f.0, false), all(b, &|f| names.function(f), true)]
+}
+
+/// Where a site stands in the source: a branch where it branches, for two places that ask the same may share the comparison.
+fn stands(s: &Site) -> Option<LocId> {
+    let branch = s.steers.iter().find(|i| s.class == SiteClass::Branch && i.class == s.class);
+    branch.and_then(|i| i.loc).or(s.loc)
 }
 
 fn sites([a, _]: [&Module; 2], [keys_a, keys_b]: &[Vec<Key>; 2]) -> Vec<u32> {

@@ -102,12 +102,14 @@ pub enum WhyUncompared {
     Copies,
     /// It may be the opposite comparison.
     Opposite,
+    /// It may be another decision, or in another trip, than what it seems to be on the other side; and it did not do the same.
+    Doubtful,
 }
 
 impl WhyUncompared {
     /// Whether a difference could hide in it.
     pub const fn hides(self) -> bool {
-        matches!(self, WhyUncompared::Alone | WhyUncompared::Copies | WhyUncompared::Opposite)
+        matches!(self, WhyUncompared::Alone | WhyUncompared::Copies | WhyUncompared::Opposite | WhyUncompared::Doubtful)
     }
 }
 

@@ -63,8 +63,8 @@ pub(crate) fn list(
             let visits = left.visits[side].get(&id).copied().unwrap_or_default();
             let why = match part {
                 Part::Out(why) => *why,
-                // In a call whose place among the trips is not known.
-                Part::In(_) if visits > 0 => WhyUncompared::Copies,
+                // Or in a call or a trip that may be another one.
+                Part::In(_) if visits > 0 => WhyUncompared::Doubtful,
                 Part::In(_) => continue,
             };
             if !told(s, level, reach[side]) {
@@ -89,7 +89,7 @@ pub(crate) fn list(
 
 /// What of it could hide a difference.
 pub(crate) fn gaps(list: &[Uncompared], left: &Left, gaps: &mut Gaps) {
-    for why in [WhyUncompared::Alone, WhyUncompared::Copies, WhyUncompared::Opposite] {
+    for why in [WhyUncompared::Alone, WhyUncompared::Copies, WhyUncompared::Opposite, WhyUncompared::Doubtful] {
         for side in 0..2u8 {
             let of = list.iter().filter(|u| u.hides && u.why == why && u.side == side);
             let (sites, visits) = of.fold((0, 0), |(s, v), u| (s + u.sites, v + u.visits));
@@ -109,6 +109,13 @@ pub(crate) fn gaps(list: &[Uncompared], left: &Left, gaps: &mut Gaps) {
                     format!(
                         "{sites} {} in other loops, or not as often, as in the other build: not compared",
                         s("site is", "sites are")
+                    ),
+                ),
+                WhyUncompared::Doubtful => (
+                    format!("2 {why:?}"),
+                    format!(
+                        "{sites} {} to have a partner, and may not: it did not do the same",
+                        s("site seems", "sites seem")
                     ),
                 ),
                 _ => (

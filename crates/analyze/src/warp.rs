@@ -237,6 +237,9 @@ fn folded_lane(
         return Ok(LaneFate::Truncated);
     }
     let diff = diverge::lanes(&cx.sides, &a.tree, &b.tree, None);
+    for (left, doubted) in out.left.iter_mut().zip(diff.doubted) {
+        doubted.into_iter().for_each(|(site, n)| *left.entry(site).or_default() += n);
+    }
     out.apart += diff.apart;
     out.add(at[0].1, diff.found);
     Ok(LaneFate::Compared)

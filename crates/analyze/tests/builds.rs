@@ -381,3 +381,140 @@ fn a_load_that_is_there_twice_is_no_unrolled_loop() {
         assert_eq!(r.verdict, Verdict::Unknown);
     }
 }
+
+/// `while (line 3) { if (line 1) select (line 2) }`, store (line 4), with the test at the beginning.
+fn run_while(n: u64, edit: impl Fn(u64, &mut Hashed)) -> Trace {
+    let b = Build::new(vec![S::While(vec![body()]), S::Store], &[3, 1, 2, 4]);
+    b.run(&|_, t| t.to_vec(), &|_, _| n, edit)
+}
+
+#[test]
+fn a_test_before_each_trip_is_the_test_after_the_last() {
+    let (a, b) = (run_rolled(14, |_, _| {}), run_while(14, |_, _| {}));
+    for (a, b) in [(&a, &b), (&b, &a)] {
+        let r = compare(a, b);
+        assert_eq!((r.verdict, findings(&r)), (Verdict::Same, &[][..]), "{:?}", r.launches[0].gaps);
+        assert!(r.launches[0].uncompared.is_empty(), "{:?}", r.launches[0].uncompared);
+    }
+    let flipped = run_while(14, |l, h| {
+        if l == 5 {
+            h.flips.push((SiteId(1), vec![13]));
+        }
+    });
+    let fewer = run_while(13, |_, _| {});
+    // Which of the trips that are alike is the one too many, nothing says.
+    for (other, kinds) in [(&flipped, &[Kind::Branch][..]), (&fewer, &[Kind::Branch, Kind::ExtraEvents])] {
+        for (a, b) in [(&a, other), (other, &a)] {
+            let r = compare(a, b);
+            let [f] = findings(&r) else { panic!("{:#?}", findings(&r)) };
+            assert_eq!(r.verdict, Verdict::Differs);
+            assert!(kinds.contains(&f.kind), "{f:#?}");
+            assert!(f.trips[0].trip.contains(&13), "{:?}", f.trips);
+        }
+    }
+}
+
+#[test]
+fn a_test_that_the_compiler_made_is_no_copy() {
+    // Before B's loop the compiler asks on the line of the loop's decision whether there are trips enough.
+    let a = rolled();
+    let b = Build::new(vec![S::If(vec![], vec![]), S::Loop(vec![body()]), S::Store], &[1, 1, 2, 3, 4]);
+    let run =
+        |b: &Build| b.run(&|s, t| if t.is_empty() { vec![99, s.into()] } else { t.to_vec() }, &|_, _| 6, |_, _| {});
+    let (a, b) = (run(&a), run(&b));
+    for (a, b) in [(&a, &b), (&b, &a)] {
+        let r = compare(a, b);
+        assert_eq!((r.verdict, findings(&r)), (Verdict::Unknown, &[][..]));
+        assert!(
+            r.launches[0].uncompared.iter().any(|u| u.hides && u.site.location.as_ref().is_some_and(|l| l.line == 1))
+        );
+    }
+}
+
+#[test]
+fn a_loop_that_only_its_test_tells_of_may_count_in_other_steps() {
+    let one = |code: S, step: u32, trips: u64| {
+        let b = Build::new(vec![code, S::Store], &[3, 4]);
+        let mut t = b.run(&|_, t| t.to_vec(), &|_, _| trips, |_, _| {});
+        let site = &mut t.modules[0].sites[0];
+        let from = Node { text: format!("add.s32 %r1, %r1, {step};"), ..site.slice[1].clone() };
+        site.slice[1] = Node { kind: NodeKind::Op, ..from };
+        t
+    };
+    let a = one(S::While(vec![]), 1, 12);
+    let r = compare(&a, &one(S::Loop(vec![]), 4, 3));
+    assert_eq!((r.verdict, findings(&r)), (Verdict::Unknown, &[][..]));
+    assert!(r.launches[0].uncompared.iter().all(|u| u.why == WhyUncompared::Copies && u.hides));
+    // In the same steps they are the same trips.
+    assert_eq!(compare(&a, &one(S::Loop(vec![]), 1, 12)).verdict, Verdict::Same);
+    assert_eq!(compare(&a, &one(S::Loop(vec![]), 1, 11)).verdict, Verdict::Differs);
+}
+
+#[test]
+fn what_is_called_from_other_places_is_not_compared() {
+    // B calls the function once more; each call does something else.
+    let code = |calls: usize| {
+        vec![vec![S::Call(1); calls].into_iter().chain([S::Select]).collect(), vec![S::If(vec![], vec![])]]
+    };
+    let run = |calls: usize, seed: u64| {
+        let b = Build { code: code(calls), lines: vec![1, 2] };
+        b.run(&|_, t| t.to_vec(), &|_, _| 1, |l, h| {
+            if h.seed == l && seed == 1 {
+                h.flips.push((SiteId(2), vec![]));
+            }
+        })
+    };
+    let r = compare(&run(1, 0), &run(2, 1));
+    assert_eq!((r.verdict, findings(&r)), (Verdict::Unknown, &[][..]));
+    assert!(r.launches[0].uncompared.iter().all(|u| u.why == WhyUncompared::Doubtful && u.hides));
+    // As many calls are the same ones.
+    assert_eq!(compare(&run(2, 0), &run(2, 1)).verdict, Verdict::Differs);
+    assert_eq!(compare(&run(2, 0), &run(2, 0)).verdict, Verdict::Same);
+}
+
+#[test]
+fn a_branch_stands_where_it_branches() {
+    // B's branch on line 5 uses the comparison of line 1.
+    let a = Build::new(vec![S::If(vec![S::Select], vec![]), S::If(vec![S::Store], vec![])], &[1, 2, 5, 4]);
+    let run = |flip: bool| {
+        a.run(&|_, t| t.to_vec(), &|_, _| 1, |l, h| {
+            if flip && l == 9 {
+                h.flips.push((SiteId(5), vec![]));
+            }
+        })
+    };
+    let shared = |mut t: Trace| {
+        t.modules[0].sites[2].loc = t.modules[0].sites[0].loc;
+        t
+    };
+    let r = compare(&run(false), &shared(run(false)));
+    assert_eq!((r.verdict, findings(&r)), (Verdict::Same, &[][..]), "{:?}", r.launches[0].gaps);
+    let r = compare(&run(false), &shared(run(true)));
+    assert_eq!((r.verdict, findings(&r)[0].lane), (Verdict::Differs, 9));
+}
+
+#[test]
+fn what_compares_something_else_must_do_the_same() {
+    // Signed in A, unsigned in B, on the same line.
+    let a = Build::new(vec![S::Loop(vec![S::If(vec![], vec![]), S::Select]), S::Store], &[1, 2, 3, 4]);
+    let unsigned = |edit: &dyn Fn(u64, &mut Hashed)| {
+        let mut t = a.run(&|_, t| t.to_vec(), &|_, _| 6, edit);
+        let site = &mut t.modules[0].sites[0];
+        site.text = site.text.replace("s32", "u32");
+        t
+    };
+    let one = a.run(&|_, t| t.to_vec(), &|_, _| 6, |_, _| {});
+    let r = compare(&one, &unsigned(&|_, _| {}));
+    assert_eq!((r.verdict, findings(&r)), (Verdict::Same, &[][..]), "{:?}", r.launches[0].gaps);
+    let r = compare(
+        &one,
+        &unsigned(&|l, h| {
+            if l == 3 {
+                h.flips.push((SiteId(1), vec![2]))
+            }
+        }),
+    );
+    assert_eq!((r.verdict, findings(&r)), (Verdict::Unknown, &[][..]));
+    let told: Vec<_> = r.launches[0].uncompared.iter().map(|u| (u.side, u.why, u.visits, u.hides)).collect();
+    assert_eq!(told, [(0, WhyUncompared::Doubtful, 1, true), (1, WhyUncompared::Doubtful, 1, true)]);
+}

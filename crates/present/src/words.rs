@@ -398,15 +398,17 @@ const SPELT: usize = 6;
 
 /// What two builds do not have in common, each under its name.
 fn uncompared(l: &LaunchReport) -> Vec<(&'static str, String)> {
-    use WhyUncompared::{Alone, Between, Copies, Opposite, Stays};
+    use WhyUncompared::{Alone, Between, Copies, Doubtful, Opposite, Stays};
     let mut out = Vec::new();
-    let kinds: [(&str, &[WhyUncompared], u8); 6] = [
+    let kinds: [(&str, &[WhyUncompared], u8); 8] = [
         ("only in A", &[Alone, Between], 0),
         ("only in B", &[Alone, Between], 1),
         ("moved", &[Copies], 0),
         ("", &[Copies], 1),
         ("turned", &[Opposite], 0),
         ("", &[Opposite], 1),
+        ("unsure", &[Doubtful], 0),
+        ("", &[Doubtful], 1),
     ];
     for (name, whys, side) in kinds {
         let all: Vec<&Uncompared> = l.uncompared.iter().filter(|u| u.side == side && whys.contains(&u.why)).collect();
@@ -414,7 +416,7 @@ fn uncompared(l: &LaunchReport) -> Vec<(&'static str, String)> {
             let visits = if u.visits == 0 { "never ran".into() } else { count(u.visits, "visit", "visits") };
             let shows = match u.why {
                 Between if u.visits > 0 => ", which shows in what both have",
-                Stays | Alone | Between | Copies | Opposite => "",
+                Stays | Alone | Between | Copies | Opposite | Doubtful => "",
             };
             let side = if name.starts_with("only") { "" } else { ["A ", "B "][usize::from(side)] };
             let text = format!("{side}{}: {visits}{shows}", code(u));

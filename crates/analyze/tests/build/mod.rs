@@ -21,6 +21,8 @@ pub enum S {
     If(Vec<S>, Vec<S>),
     /// Body, then a decision whether to stay.
     Loop(Vec<S>),
+    /// A decision whether there is another trip, then the body.
+    While(Vec<S>),
     /// The same, with its trips counted.
     Counted(Vec<S>),
     /// A decision that guards a store.
@@ -176,6 +178,20 @@ impl Compiler {
                 self.f.loops[l.index()].loc = self.module.sites[site.index()].loc;
                 after
             }
+            S::While(body) => {
+                let l = LoopId(self.f.loops.len() as u32);
+                let header = self.block(Some(l));
+                self.f.loops.push(Loop { header, parent: of, blocks: Vec::new(), irreducible: false, loc: None });
+                self.jump(at, header);
+                let (after, first) = (self.block(of), self.block(Some(l)));
+                let (site, slot) = self.decide(header, SiteClass::Branch, Source::Bits(1));
+                self.branch(header, slot, first, after);
+                self.f.blocks[header.index()].ipdom = Some(after);
+                self.f.loops[l.index()].loc = self.module.sites[site.index()].loc;
+                let end = self.all(first, body, Some(l));
+                self.jump(end, header);
+                after
+            }
             S::Break | S::Leave => {
                 let (_, slot) = self.decide(at, SiteClass::Branch, Source::Bits(1));
                 let next = self.block(of);
@@ -287,7 +303,7 @@ fn sites(body: &[S]) -> u32 {
             S::Call(_) => 0,
             S::Guard => 2,
             S::If(a, b) => 1 + sites(a) + sites(b),
-            S::Loop(b) | S::Counted(b) => 1 + sites(b),
+            S::Loop(b) | S::While(b) | S::Counted(b) => 1 + sites(b),
             _ => 1,
         })
         .sum()
@@ -354,6 +370,18 @@ impl Walk<'_> {
             S::Call(f) => {
                 let functions = self.functions;
                 self.all(&functions[*f as usize], self.first[*f as usize]);
+            }
+            S::While(body) => {
+                let names = self.choose.trips(SiteId(site), &self.trips);
+                for name in names.iter().map(Some).chain([None]) {
+                    self.out.visits.push((SiteId(site), name.is_some().into()));
+                    self.out.bits.push(name.is_some());
+                    let Some(name) = name else { break };
+                    self.trips.push(*name);
+                    let went = self.all(body, site + 1);
+                    self.trips.pop();
+                    assert!(went == Went::On, "nothing breaks out of it");
+                }
             }
             S::Loop(body) | S::Counted(body) => {
                 let decision = site + sites(body);

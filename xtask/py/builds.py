@@ -1,0 +1,107 @@
+"""Compiles the corpus' CUDA kernels at several levels of optimisation, and compares the builds.
+
+Usage: builds.py NVCC PRLX [WORD...], from the repository's root (`cargo xtask builds` does it). Words choose kernels by name.
+
+Every build is of the same source, run on the same data by the CPU device. So what differs must be listed, with its reason, in
+tests/kernels/builds.txt, and what is listed must differ: nothing else may be said to differ, and no path where only outputs do.
+Modules are kept in target/builds, and made again when their source is newer.
+"""
+
+import collections
+import concurrent.futures
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+
+CORPUS = pathlib.Path("tests/kernels/cuda")
+LIST = pathlib.Path("tests/kernels/builds.txt")
+OUT = pathlib.Path("target/builds")
+LEVELS = ("O0", "O1", "O3")
+PAIRS = (("O1", "O3"), ("O0", "O3"), ("O0", "O1"), ("O3", "O1"), ("O3", "O0"), ("O1", "O0"))
+
+
+def corpus_line(source, word):
+    """What a source says about its build in a line `// corpus: WORD ...`."""
+    for line in source.read_text().splitlines():
+        if line.startswith(f"// corpus: {word} "):
+            return line.split()[3]
+    return None
+
+
+def build(nvcc, folder):
+    """Makes a kernel's modules and launch files; gives their folder, or None if its source chooses its own flags."""
+    source = folder / "kernel.cu"
+    if corpus_line(source, "flags") or not (folder / "launch.toml").is_file():
+        return None
+    arch = corpus_line(source, "only") or "sm_80"
+    out = OUT / folder.name
+    out.mkdir(parents=True, exist_ok=True)
+    for file in [*folder.glob("*.npy"), *folder.glob("*.cu*")]:
+        shutil.copy2(file, out)
+    launch = (folder / "launch.toml").read_text().splitlines()
+    for level in LEVELS:
+        module = out / f"{level}.ptx"
+        if not module.is_file() or module.stat().st_mtime < source.stat().st_mtime:
+            words = [nvcc, "-ptx", "-lineinfo", "-std=c++17", "-frandom-seed=prlx", "-O3", "-Xcicc", f"-{level}"]
+            words += [f"-arch={arch}", "kernel.cu", "-o", module.name]
+            done = subprocess.run(words, cwd=out, capture_output=True, text=True)
+            if done.returncode:
+                sys.exit(f"{folder.name} at {level}:\n{done.stderr}")
+        lines = [f'module = "{level}.ptx"' if line.split("=")[0].strip() == "module" else line for line in launch]
+        (out / f"{level}.toml").write_text("\n".join(lines) + "\n")
+    return out
+
+
+def compare(prlx, folder, pair):
+    """The verdict, what of a launch differs (its path, outputs), and why the verdict is not sure."""
+    files = [str(folder / f"{level}.toml") for level in pair]
+    done = subprocess.run([prlx, "compare", "--quiet", "--json", *files], capture_output=True, text=True)
+    if done.returncode not in (0, 1, 3):
+        sys.exit(f"{folder.name} {'-'.join(pair)}:\n{done.stderr}")
+    report = json.loads(done.stdout)
+    launch = report["launches"][0]
+    what = "path" if launch["findings"] else "outputs"
+    places = [f["site"][0] or f["site"][1] for f in launch["findings"]]
+    lines = [str((place.get("location") or {}).get("line", "?")) for place in places if place]
+    reason = f"lines {', '.join(lines)}" if lines else "; ".join(launch["gaps"])
+    return report["verdict"], what, reason
+
+
+def listed():
+    """By kernel and pair: what differs."""
+    out = {}
+    for line in LIST.read_text().splitlines():
+        if line and not line.startswith("#"):
+            kernel, pairs, what = line.split()[:3]
+            out.update({(kernel, pair): what for pair in pairs.split(",")})
+    return out
+
+
+def main(nvcc, prlx, *words):
+    wanted = listed()
+    folders = [f for f in sorted(CORPUS.iterdir()) if not words or any(word in f.name for word in words)]
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        built = [out for out in pool.map(lambda f: build(nvcc, f), folders) if out]
+        jobs = [(out, pair) for pair in PAIRS for out in built]
+        results = list(pool.map(lambda job: compare(prlx, *job), jobs))
+    wrong = 0
+    counts = collections.defaultdict(collections.Counter)
+    for (out, pair), (verdict, what, reason) in zip(jobs, results):
+        # Whichever of two builds is A, they differ or do not.
+        want = wanted.get((out.name, "-".join(sorted(pair))))
+        got = what if verdict == "differs" else None
+        counts[pair][verdict] += 1
+        mark = "  " if got == want else "! "
+        wrong += got != want
+        if verdict != "same" or got != want:
+            of = f"{verdict} ({got})" if got else verdict
+            print(f"{mark}{'-'.join(pair)}  {out.name:22} {of:18} wanted: {want or 'not to differ':14} {reason}")
+    for pair, of in counts.items():
+        print(f"{'-'.join(pair)}: " + ", ".join(f"{of[v]} {v}" for v in ("same", "unknown", "differs")))
+    if wrong:
+        sys.exit(f"{wrong} comparisons are not what {LIST} says")
+
+
+main(*sys.argv[1:])

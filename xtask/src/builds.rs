@@ -1,0 +1,36 @@
+//! Compares builds of the corpus' kernels at several levels of optimisation (`xtask/py/builds.py` says how).
+//!
+//! `cargo xtask builds WORD…` does only the kernels whose name contains a word; CI does [`FEW`].
+
+use crate::setup::Tools;
+use anyhow::{Context, Result};
+
+/// Kernels that show a rule each: loops whose test moved, was unrolled or stands nowhere; recursion that became a loop; calls in
+/// loops; comparisons that two lines share; waits; a lock.
+pub const FEW: &[&str] = &[
+    "attention",
+    "bulk_copy",
+    "cooperative_groups",
+    "gemm_tma",
+    "histogram_shared",
+    "mbarrier_pipeline",
+    "nbody",
+    "recursion",
+    "simd_video",
+    "spin_lock",
+    "state_machine",
+    "warp_specialised",
+];
+
+/// The task.
+pub fn run(args: &[String]) -> Result<()> {
+    let tools = Tools::find()?;
+    crate::sh("cargo", &["build", "--quiet", "--package", "prlx-cli"])?;
+    let [python, nvcc] = [tools.python(), tools.program("nvcc")];
+    let text =
+        |path: &std::path::Path| Ok::<_, anyhow::Error>(path.to_str().context("a path is not UTF-8")?.to_owned());
+    let [python, nvcc] = [text(&python)?, text(&nvcc)?];
+    let mut words = vec!["-B", "xtask/py/builds.py", &nvcc, "target/debug/prlx"];
+    words.extend(args.iter().map(String::as_str));
+    crate::sh(&python, &words)
+}
