@@ -5,7 +5,7 @@
 //! Misses: garbage that looks like elements; two events more than 2^31 clocks apart without one between them may be put
 //! in the wrong order.
 
-use prlx_trace::device::{EventRecord, FINALS, Head, Shape};
+use prlx_trace::device::{EventRecord, Finals, Head, Shape};
 use prlx_trace::launch::{Event, Lanes, OperandRecord};
 use prlx_trace::spread::spread;
 use prlx_trace::{LaneMask, Level, SiteId, WarpId, WarpStream};
@@ -68,8 +68,10 @@ pub struct Memory<'a> {
     pub first_warp: u64,
     /// The warps' heads.
     pub heads: &'a [u8],
-    /// The warps' final hashes, at level `print`.
+    /// What warps left at their ends, at level `print`.
     pub finals: &'a [u8],
+    /// How that lies.
+    pub layout: Finals,
     /// How many sites there are.
     pub sites: usize,
 }
@@ -225,9 +227,8 @@ impl Reader<'_> {
             Level::Print => {
                 let make = |e: [&[u8; 8]; 3]| u64::from_le_bytes(*e[0]);
                 let (checkpoints, ends) = self.lanes(warp, chunks, 1, &mut lost, &mut said, make);
-                let finals =
-                    |entry: usize, n: usize| word(self.memory.finals, index * FINALS as usize + (entry * 4 + n) * 8);
-                let hashes = (0..2).map(|entry| std::array::from_fn(|n| finals(entry, n))).collect();
+                let Memory { finals, layout, .. } = self.memory;
+                let hashes = layout.read(finals.get(index * layout.bytes() as usize..).unwrap_or_default()).to_vec();
                 Lanes::Print { checkpoints, ends, hashes }
             }
             Level::Operands => {

@@ -11,7 +11,7 @@ pub use cost::{Cost, CostOptions, Form, cost};
 
 use prlx_probe::{Kept, Plan, Program};
 use prlx_trace::device::tracks;
-use prlx_trace::device::{Context, FINALS, Head, MAGAZINE_STRIDE, MAGAZINES, Shape};
+use prlx_trace::device::{Context, Head, MAGAZINE_STRIDE, MAGAZINES, Shape};
 use prlx_trace::kernel::{FaultKind, Module, Scalar};
 use prlx_trace::launch::{ArgInfo, Fault, Launch};
 use prlx_trace::mark::{Marks, Track};
@@ -310,7 +310,7 @@ impl Session<'_> {
         };
         let room = |each: u64| launch.warps().checked_mul(each).ok_or_else(many);
         let few = |warps: u64| u32::try_from(warps).map_err(|_| many());
-        let finals = if launch.level == Level::Print { room(FINALS)? } else { 0 };
+        let finals = if launch.level == Level::Print { room(self.plan.finals.bytes())? } else { 0 };
         let heads = room(shape.heads(lanes) * Head::SIZE as u64)?;
         let (tracks, track_log, recorded) = match &kept.tracks {
             None => (0, 0, last - first),
@@ -331,8 +331,9 @@ impl Session<'_> {
             },
             batch: shape.batch(size),
             heads: held.zeroed(self.driver, heads, 16)?,
-            bucket,
             finals: held.zeroed(self.driver, finals, 16)?,
+            cta_warps: cta_warps(launch, (first, last)),
+            bucket,
             warp_first: few(first)?,
             warps: few(recorded)?,
             given: 0,
@@ -382,13 +383,15 @@ impl Session<'_> {
         let used = cursor.min(given.size) / shape.chunk() * shape.chunk();
         let (first, count) = (u64::from(given.warp_first), u64::from(given.warps));
         let each = shape.heads(lanes) * Head::SIZE as u64;
-        let hashes = if launch.level == Level::Print { FINALS } else { 0 };
+        let layout = self.plan.finals;
+        let hashes = if launch.level == Level::Print { layout.bytes() } else { 0 };
         let bytes = read(given.pool, used)?;
         let heads = read(given.heads + first * each, count * each)?;
         let finals = read(given.finals + first * hashes, count * hashes)?;
         let mut pool = drain::Pool::new(launch.level, launch.warp_size, given.pool, &bytes, given.bucket, [&heads[..]]);
         let sites = self.plan.module.sites.len();
-        Ok(drain::drain(&mut pool, drain::Memory { first_warp: first, heads: &heads, finals: &finals, sites }))
+        let memory = drain::Memory { first_warp: first, heads: &heads, finals: &finals, layout, sites };
+        Ok(drain::drain(&mut pool, memory))
     }
 
     /// Reads a probe program's tables and records back.
@@ -458,6 +461,12 @@ pub(crate) fn wanted(program: &Program, launch: &Launch) -> (u64, u64) {
     let all = (0, launch.warps());
     let (first, last) = launch.window.as_ref().map(|w| w.warps).or(program.filter.warps).unwrap_or(all);
     (first.min(all.1), last.clamp(first.min(all.1), all.1))
+}
+
+/// [`Context::cta_warps`] of a launch of which warps from `wanted.0` to before `wanted.1` are recorded.
+pub(crate) fn cta_warps(launch: &Launch, wanted: (u64, u64)) -> u64 {
+    let flat = [launch.grid, launch.block].iter().all(|d| (d.y, d.z) == (1, 1));
+    if flat && wanted == (0, launch.warps()) { launch.warps_per_cta() } else { 0 }
 }
 
 /// A launch with the streams that were drained, their digests and totals; and what was wrong with them.

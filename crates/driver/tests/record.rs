@@ -12,7 +12,7 @@ use prlx_driver::content::Content;
 use prlx_driver::job::{Arg, ArgValue, Buffer};
 use prlx_driver::{Driver, Error, ErrorKind, Job, LaunchConfig, LaunchStats, RecordOptions, Recorded, record};
 use prlx_probe::{Filter, FunctionPlan, Plan, Program};
-use prlx_trace::device::{Context, EventRecord, FINALS};
+use prlx_trace::device::{Context, EventRecord, Finals};
 use prlx_trace::kernel::{FaultKind, Function, Module, Param, Scalar, Site};
 use prlx_trace::launch::{Fault, Lanes as Streams, OperandRecord, Window};
 use prlx_trace::{Dim3, Level, SiteId, WarpId};
@@ -63,6 +63,7 @@ fn plan(level: Level) -> Plan {
         module: Module { functions: vec![function], sites: vec![Site::default(); 4], ..Module::default() },
         functions: vec![FunctionPlan::default()],
         kept: Default::default(),
+        finals: Finals { used: [true, false, true, false] },
     }
 }
 
@@ -254,9 +255,9 @@ fn fingerprints_and_their_finals() {
     let body: Body = |lanes| {
         for warp in 0..2 {
             lanes.store(warp, 4, &77u64.to_le_bytes());
-            let at = lanes.context.finals + warp * FINALS;
-            lanes.memory.set(at + 2 * 8, &(100 + warp).to_le_bytes());
-            lanes.memory.set(at + 32 + 9, &[7]);
+            let at = lanes.context.finals + warp * 48;
+            lanes.memory.set(at + 8, &(100 + warp).to_le_bytes());
+            lanes.memory.set(at + 16 + 9, &[7]);
         }
     };
     let r = recorded(Level::Print, &job(1, 40), RecordOptions::default(), body).unwrap();

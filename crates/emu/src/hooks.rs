@@ -68,7 +68,7 @@ impl Recorder {
             hashes: [[Fold::START; 4]; LANES],
             edges: [0; LANES],
             checkpoints: vec![Vec::new(); LANES],
-            folds: o.plan.folds(),
+            folds: o.plan.finals.used,
             finals: [0; 4],
             signatures: [0; LANES],
             events: Vec::new(),

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use prlx_isa::view::{FuncId, Guard, InstId, Operand, Reg};
 use prlx_trace::SiteId;
-use prlx_trace::device::{tables, tracks};
+use prlx_trace::device::{Finals, tables, tracks};
 use prlx_trace::kernel::{Level, Module, SiteClass};
 use prlx_trace::launch::Window;
 use prlx_trace::table::{Row, Tally};
@@ -68,6 +68,8 @@ pub struct Plan {
     pub functions: Vec<FunctionPlan>,
     /// What a probe program keeps; of a recorder it is empty.
     pub kept: Kept,
+    /// What a warp leaves at its end at level `print`: hashes into which something is folded.
+    pub finals: Finals,
 }
 
 /// What a probe program keeps besides temporaries.
@@ -444,17 +446,17 @@ impl Plan {
     }
     /// Most events under one head.
     pub const HEAD: usize = 8;
-    /// Which hashes a lane gives at its end at level `print`: those that something is folded into. The others stay 0.
-    pub fn folds(&self) -> [bool; 4] {
-        let mut folds = [false; 4];
-        for insertion in self.functions.iter().flat_map(|f| &f.insertions) {
+    /// [`Plan::finals`] of functions.
+    pub fn finals(functions: &[FunctionPlan]) -> Finals {
+        let mut finals = Finals::default();
+        for insertion in functions.iter().flat_map(|f| &f.insertions) {
             match &insertion.action {
-                Action::Fold { into, .. } => folds[*into as usize] = true,
-                Action::TripFold { .. } => folds[Fold::Control as usize] = true,
+                Action::Fold { into, .. } => finals.used[*into as usize] = true,
+                Action::TripFold { .. } => finals.used[Fold::Control as usize] = true,
                 _ => {}
             }
         }
-        folds
+        finals
     }
 }
 

@@ -91,7 +91,8 @@ impl Plan {
             statics.sites.extend(sites);
             functions.push(plan);
         }
-        Plan { program: program.clone(), module: statics, functions, kept }
+        let finals = Plan::finals(&functions);
+        Plan { program: program.clone(), module: statics, functions, kept, finals }
     }
 }
 

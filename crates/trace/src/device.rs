@@ -48,8 +48,6 @@ pub const MAGAZINE_STRIDE: u64 = 128;
 pub const MAGAZINE_BYTES: u64 = 64 << 10;
 /// Bits of a magazine that count the chunks left.
 pub const MAGAZINE_COUNT: u32 = 16;
-/// Bytes of a warp's final hashes at level `print`: four of u64, and a byte a lane (of 32).
-pub const FINALS: u64 = 64;
 /// Decisions in a word of `path`.
 pub const WORD_BITS: u32 = 30;
 /// Bits of a small trip count among decisions.
@@ -61,6 +59,37 @@ pub const COUNT_EVENT: u8 = u8::MAX;
 pub const COUNT_WORD: u32 = 1 << 31;
 /// Set in count words that are followed by a higher part.
 pub const COUNT_MORE: u32 = 1 << 30;
+
+/// What a warp leaves at its end at level `print`: the hashes that are used, of eight bytes each and in pairs, then a byte a lane
+/// (of 32), as [`Lanes::Print`](crate::launch::Lanes::Print) says. Warps lie side by side without gaps, for memory takes longer for parts of a sector than for
+/// whole ones.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Finals {
+    /// Which of the four hashes are used; the others are 0.
+    pub used: [bool; 4],
+}
+
+impl Finals {
+    /// Bytes of a warp.
+    pub fn bytes(self) -> u64 {
+        self.signatures() + 32
+    }
+    /// The offset of the lanes' bytes.
+    pub fn signatures(self) -> u64 {
+        self.hash(4).next_multiple_of(16)
+    }
+    /// The offset of hash `i`, if that is used.
+    pub fn hash(self, i: usize) -> u64 {
+        8 * self.used.iter().take(i).filter(|u| **u).count() as u64
+    }
+    /// The warp's hashes and its lanes' bytes; what `bytes` is too short for is 0.
+    pub fn read(self, bytes: &[u8]) -> [[u64; 4]; 2] {
+        let word =
+            |at: u64| bytes.get(at as usize..).and_then(|b| b.first_chunk()).map_or(0, |b| u64::from_le_bytes(*b));
+        let hash = |i: usize| if self.used[i] { word(self.hash(i)) } else { 0 };
+        [std::array::from_fn(hash), std::array::from_fn(|i| word(self.signatures() + 8 * i as u64))]
+    }
+}
 
 /// Declares device records once: struct, size, field offsets, reading, writing.
 macro_rules! records {
@@ -135,10 +164,12 @@ records! {
         batch: u64,
         /// Address of the [`Head`]s: one a warp (shared streams) or one a lane (private streams).
         heads: u64,
+        /// Address of what warps leave at their ends at level `print`: [`Finals::bytes`] a warp.
+        finals: u64,
+        /// Warps of a CTA, of a launch that has one dimension and of which all warps are recorded; else 0. Lies behind `finals`, with which it is loaded.
+        cta_warps: u64,
         /// Address of the bucket, one chunk, aligned to a chunk.
         bucket: u64,
-        /// Address of the final hashes at level `print`: [`FINALS`] bytes a warp, as [`Lanes::Print`](crate::launch::Lanes::Print) has them.
-        finals: u64,
         /// First warp to record.
         warp_first: u32,
         /// How many warps to record.

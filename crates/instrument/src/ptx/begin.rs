@@ -6,7 +6,7 @@
 //! empty window.
 
 use prlx_probe::{Action, Fold};
-use prlx_trace::device::{Context, FINALS, Head};
+use prlx_trace::device::{Context, Head};
 use prlx_trace::kernel::Level;
 
 use super::Lowering;
@@ -159,12 +159,7 @@ impl Lowering<'_> {
                 self.element(s, &["%~word"]);
                 s.ptx("$~last#:");
             }
-            Level::Print => {
-                self.context(s);
-                self.wanted(s, "off", "finals");
-                self.finals(s);
-                s.ptx("$~off#:");
-            }
+            Level::Print => self.finals(s),
             Level::Events | Level::Operands => {}
             Level::Probe => {
                 self.flush_counters(s);
@@ -177,59 +172,94 @@ impl Lowering<'_> {
         self.losses(s);
     }
 
-    /// Gives this lane's hashes to its warp's, of which `%~link` is all warps' address. One of those who are here writes for
-    /// all; where that is the whole warp nobody else will, and it just stores.
+    /// Gives this lane's hashes to its warp's. Most warps end whole, of launches of one dimension that are recorded whole:
+    /// kernels that do little otherwise feel every instruction here.
     fn finals(&self, s: &mut Snippet<'_>) {
-        let lane = Fold::LANE.cast_signed();
+        self.context(s);
         s.ptx(&format!(
-            "mad.wide.u32 %~link, %~warp, {FINALS}, %~link;
+            "setp.eq.u64 %~q, %~context, 0;
+             @%~q bra $~off#;
+             ld.global.v2.u64 {{%~link, %~x}}, [%~context+{}];
+             cvt.u32.u64 %~a, %~x;
+             setp.eq.u32 %~q, %~a, 0;
+             @%~q bra $~any#;
+             mov.u32 %~b, %tid.x;
+             shr.u32 %~b, %~b, 5;
+             mov.u32 %~c, %ctaid.x;
+             mad.lo.u32 %~warp, %~c, %~a, %~b;
+             bra $~found#;
+             $~any#:",
+            Context::offset("finals"),
+        ));
+        self.wanted(s, "off", "finals");
+        let (lane, layout) = (Fold::LANE.cast_signed(), self.plan.finals);
+        s.ptx(&format!(
+            "$~found#:
+             mad.wide.u32 %~link, %~warp, {}, %~link;
              mov.u32 %~e, %laneid;
              mad.lo.s32 %~c, %~e, {}, {lane};
-             mov.u32 %~d, 0;
              activemask.b32 %~mask;",
+            layout.bytes(),
             lane.wrapping_mul(2),
         ));
         // Before sm_80 each lane writes for itself, which is slow.
-        let together = self.arch >= 80;
-        if together {
+        if self.arch < 80 {
+            self.parts(s, false);
+            self.add_parts(s, "");
+        } else {
+            s.ptx("setp.ne.u32 %~q, %~mask, -1;\n@%~q bra $~apart#;");
+            self.parts(s, true);
+            s.ptx("setp.eq.u32 %~lead, %~e, 0;");
+            for at in (0..layout.signatures()).step_by(16) {
+                s.ptx(&format!("@%~lead st.global.cg.v2.u64 [%~link+{at}], {{%~v{}, %~v{}}};", at / 8, at / 8 + 1));
+            }
+            s.ptx("bra $~sign#;\n$~apart#:");
             s.ptx(LEAD);
-            s.ptx(
-                "setp.eq.u32 %~q, %~mask, -1;
-                 and.pred %~single, %~lead, %~q;
-                 xor.pred %~lead, %~lead, %~single;",
-            );
+            self.parts(s, true);
+            self.add_parts(s, "@%~lead ");
+            s.ptx("$~sign#:");
         }
-        let folds = self.plan.folds();
-        for i in 0..4 {
-            // In pairs, each 16 bytes of the warp's.
-            let v = ["%~v0", "%~v1"][i % 2];
-            if folds[i] {
-                s.ptx(&format!(
-                    "mov.b64 {{%~a, %~b}}, %~{};
-                     mad.lo.s32 %~a, %~a, %~c, %~b;
-                     mul.lo.s32 %~b, %~b, %~c;
-                     mad.lo.s32 %~d, %~d, {lane}, %~a;
-                     mad.lo.s32 %~d, %~d, {lane}, %~b;",
-                    hash(i as u64),
-                ));
-                if together {
-                    s.ptx("redux.sync.xor.b32 %~a, %~a, %~mask;\nredux.sync.xor.b32 %~b, %~b, %~mask;");
-                }
-                let at = if together { "@%~lead " } else { "" };
-                s.ptx(&format!("mov.b64 {v}, {{%~a, %~b}};\n{at}red.global.xor.b64 [%~link+{}], {v};", 8 * i));
-            } else if together {
-                s.ptx(&format!("mov.u64 {v}, 0;"));
-            }
-            if together && i % 2 == 1 {
-                s.ptx(&format!("@%~single st.global.cg.v2.u64 [%~link+{}], {{%~v0, %~v1}};", 8 * (i - 1)));
-            }
-        }
-        s.ptx(
+        s.ptx(&format!(
             "shr.u32 %~d, %~d, 24;
              max.u32 %~d, %~d, 1;
              mad.wide.u32 %~link, %~e, 1, %~link;
-             st.global.cg.u8 [%~link+32], %~d;",
-        );
+             st.global.cg.u8 [%~link+{}], %~d;
+             $~off#:",
+            layout.signatures(),
+        ));
+    }
+
+    /// `%~v0`, …: what this lane, or those of `%~mask` together, put into the hashes that are used; `%~d`, this lane's signature before it is
+    /// cut. `%~c` is the lane's multiplier.
+    fn parts(&self, s: &mut Snippet<'_>, together: bool) {
+        let lane = Fold::LANE.cast_signed();
+        s.ptx("mov.u32 %~d, 0;");
+        let mut count = 0;
+        for i in (0..4).filter(|i| self.plan.finals.used[*i]) {
+            s.ptx(&format!(
+                "mov.b64 {{%~a, %~b}}, %~{};
+                 mad.lo.s32 %~a, %~a, %~c, %~b;
+                 mul.lo.s32 %~b, %~b, %~c;
+                 mad.lo.s32 %~d, %~d, {lane}, %~a;
+                 mad.lo.s32 %~d, %~d, {lane}, %~b;",
+                hash(i as u64),
+            ));
+            if together {
+                s.ptx("redux.sync.xor.b32 %~a, %~a, %~mask;\nredux.sync.xor.b32 %~b, %~b, %~mask;");
+            }
+            s.ptx(&format!("mov.b64 %~v{count}, {{%~a, %~b}};"));
+            count += 1;
+        }
+        if count % 2 == 1 {
+            s.ptx(&format!("mov.u64 %~v{count}, 0;"));
+        }
+    }
+
+    /// Adds parts to the warp's.
+    fn add_parts(&self, s: &mut Snippet<'_>, at: &str) {
+        for i in 0..self.plan.finals.used.iter().filter(|u| **u).count() {
+            s.ptx(&format!("{at}red.global.xor.b64 [%~link+{}], %~v{i};", 8 * i));
+        }
     }
 
     /// Adds what this lane could not write to its head's `dropped`.

@@ -13,7 +13,7 @@ const TEMPORARIES: &[(&str, &[&str])] = &[
     (".pred", &["q", "r", "single", "lead"]),
     (".b16", &["h"]),
     (".b32", &["a", "b", "c", "d", "e", "mask", "leader", "site", "clock", "value", "hash", "warp"]),
-    (".b64", &["x", "y", "v", "link", "context", "v0", "v1", "amount", "magazine"]),
+    (".b64", &["x", "y", "v", "link", "context", "v0", "v1", "v2", "v3", "amount", "magazine"]),
 ];
 
 /// A piece of PTX in the making.

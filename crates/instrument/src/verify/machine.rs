@@ -111,7 +111,17 @@ impl Machine {
             // Its own value from itself; from a lane that is not here, none.
             Op::Shfl if b? & 31 == lane => a? & width,
             Op::Bar => return Some(()),
-            Op::Ld => self.load(module, f, inst, width)?,
+            Op::Ld => match inst.operands.first()? {
+                Operand::Vector(parts) => {
+                    for (i, part) in parts.iter().enumerate() {
+                        let Operand::Reg(to) = part else { return None };
+                        let value = self.load(module, f, inst, width, i as u64 * ty_bytes(ty))?;
+                        self.regs.insert(*to, value);
+                    }
+                    return Some(());
+                }
+                _ => self.load(module, f, inst, width, 0)?,
+            },
             Op::St => {
                 let at = self.address(module, f, inst.operands.first()?)?;
                 let size = ty_bytes(ty);
@@ -168,7 +178,8 @@ impl Machine {
         Some(())
     }
 
-    fn load(&self, module: &Module, f: &Function, inst: &Inst, width: u64) -> Option<u64> {
+    /// What lies `from` bytes behind the address.
+    fn load(&self, module: &Module, f: &Function, inst: &Inst, width: u64, from: u64) -> Option<u64> {
         if inst.space == Space::Param {
             let Operand::Address(Base::Symbol(id), offset) = inst.operands.get(1)? else { return None };
             let name = &module.symbols.get(id.index())?.name;
@@ -178,7 +189,7 @@ impl Machine {
         }
         let at = self.address(module, f, inst.operands.get(1)?)?;
         let memory = if inst.space == Space::Local { &self.local } else { &self.global };
-        Some(read(memory, at, ty_bytes(inst.form.ty(0)?)))
+        Some(read(memory, at + from, ty_bytes(inst.form.ty(0)?)))
     }
 
     fn store(&mut self, space: Space, at: u64, size: u64, value: u64) {

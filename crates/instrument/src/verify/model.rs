@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use prlx_isa::view::FunctionKind;
 use prlx_probe::Fold;
 use prlx_trace::device::{
-    COUNT_BITS, COUNT_MORE, COUNT_WORD, Context, FINALS, Head, MAGAZINE_COUNT, MAGAZINE_STRIDE, MAGAZINES, Shape,
+    COUNT_BITS, COUNT_MORE, COUNT_WORD, Context, Finals, Head, MAGAZINE_COUNT, MAGAZINE_STRIDE, MAGAZINES, Shape,
     WORD_BITS, digest,
 };
 use prlx_trace::kernel::Level;
@@ -25,7 +25,7 @@ pub(super) struct Lane {
     pub cursor: u64,
     pub trips: Vec<u64>,
     pub hashes: [u64; 4],
-    pub folds: [bool; 4],
+    pub finals: Finals,
     pub edges: u32,
     pub first: u32,
     pub span: u32,
@@ -97,18 +97,19 @@ impl Lane {
             // A word without decisions says nothing.
             Level::Path if self.word != 1 => self.element(&[u64::from(self.word)]),
             Level::Print if self.recorded() => {
-                let at = self.field("finals") + self.warp * FINALS;
+                let at = self.field("finals") + self.warp * self.finals.bytes();
                 let mut parts = Vec::new();
-                for i in (0..4).filter(|i| self.folds[*i]) {
+                for i in (0..4).filter(|i| self.finals.used[*i]) {
                     let part = Fold::of_lane(self.hashes[i], self.lane);
                     if self.leads() {
-                        let of_warp = read(&self.memory, at + 8 * i as u64, 8) ^ part;
-                        write(&mut self.memory, at + 8 * i as u64, 8, of_warp);
+                        let at = at + self.finals.hash(i);
+                        let of_warp = read(&self.memory, at, 8) ^ part;
+                        write(&mut self.memory, at, 8, of_warp);
                     }
                     parts.push(part);
                 }
                 let signature = u64::from(Fold::signature(parts.into_iter()));
-                write(&mut self.memory, at + 32 + u64::from(self.lane), 1, signature);
+                write(&mut self.memory, at + self.finals.signatures() + u64::from(self.lane), 1, signature);
             }
             _ => {}
         }

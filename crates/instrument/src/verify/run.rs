@@ -121,7 +121,7 @@ pub(super) fn run(
             for seed in 0..2 * SAMPLES.len() {
                 let sample = SAMPLES[seed % SAMPLES.len()];
                 if f.idle {
-                    if matches!(sample, Fresh | NoContext | Filtered) {
+                    if matches!(sample, Whole | Fresh | NoContext | Filtered) {
                         execute(texts, f, layout, &here, inserted, sample, seed as u64)?;
                     }
                 } else if writes || sample == Room {
@@ -319,12 +319,17 @@ fn prepare(
     let eager = seed < SAMPLES.len() as u64;
     let shape = Shape::of(level, 32);
     let (row, chunk) = (shape.row(), shape.chunk());
-    let tid = [7u32, 2, 1 + (seed as u32 % 3)];
-    let (ntid, nctaid, ctaid) = ([37u32, 3, 4], [70_000u32, 50, 9], [69_000u32, 41, seed as u32 % 9]);
+    // Some launches have one dimension; a warp's first lane gives what the whole warp leaves.
+    let flat = (seed + seed / SAMPLES.len() as u64) % 2 == 1 && sample != Filtered;
+    let of = |many: [u32; 3], none| if flat { [many[0], none, none] } else { many };
+    let tid = of([if flat { 32 } else { 7 }, 2, 1 + (seed as u32 % 3)], 0);
+    let (ntid, nctaid) = (of([37, 3, 4], 1), of([70_000, 50, 9], 1));
+    let ctaid = of([69_000, 41, seed as u32 % 9], 0);
     let linear = tid[0] + ntid[0] * (tid[1] + ntid[1] * tid[2]);
     let cta =
         u64::from(ctaid[0]) + u64::from(nctaid[0]) * (u64::from(ctaid[1]) + u64::from(nctaid[1]) * u64::from(ctaid[2]));
-    let warp = cta * u64::from((ntid[0] * ntid[1] * ntid[2]).div_ceil(32)) + u64::from(linear / 32);
+    let warps_of_cta = u64::from((ntid[0] * ntid[1] * ntid[2]).div_ceil(32));
+    let warp = cta * warps_of_cta + u64::from(linear / 32);
     let clock = mix(seed) as u32;
     let multiprocessor = (mix(seed) % 400) as u32;
     let mask = if sample == Whole { u32::MAX } else { 1 << (linear % 32) };
@@ -352,8 +357,9 @@ fn prepare(
         magazines: if matches!(sample, Loaded | Empty | Filling) { MAGAZINE } else { 0 },
         batch: 4 * chunk,
         heads: HEADS,
-        bucket: BUCKET,
         finals: FINALS,
+        cta_warps: if flat { warps_of_cta } else { 0 },
+        bucket: BUCKET,
         warp_first: if sample == Filtered && seed.is_multiple_of(2) { warp + 1 } else { warp - 1 } as u32,
         warps: if sample == Filtered && !seed.is_multiple_of(2) { 1 } else { 2 },
         given: if sample == Given { 2 } else { 0 },
@@ -380,6 +386,7 @@ fn prepare(
     write(&mut machine.global, magazine, 8, (17 * chunk) << MAGAZINE_COUNT | left);
     let first = POOL + part;
     let cursor = match sample {
+        _ if f.idle => part,
         // One row or two are left of a private stream's chunk: not enough for all events of a place.
         Room | Whole if shape.lanes == 1 && seed % 4 == 3 => {
             first + chunk - row * (1 + (seed / SAMPLES.len() as u64) % 2)
@@ -404,7 +411,7 @@ fn prepare(
             .map(|i| if seed % 5 == 3 { 0 } else { u64::from(mix(seed + u64::from(i)) as u32) >> (2 * (seed % 15)) })
             .collect(),
         hashes: [3, 4, 5, 6].map(|i| mix(seed + i)),
-        folds: texts.plan.folds(),
+        finals: texts.plan.finals,
         edges: (mix(seed) as u32) << 8 | if eager { 0xFF } else { 7 },
         first: if eager { 0 } else { (seed % 3) as u32 },
         span: if eager { u32::MAX } else { (seed % 4) as u32 },

@@ -50,10 +50,12 @@ pub fn program(level: Level) -> Program {
 /// A plan with an action at every place.
 pub fn dense(module: &Module, level: Level) -> Plan {
     let functions = module.functions.iter().enumerate().map(|(i, f)| function(module, f, FuncId(i as u32), level));
+    let functions: Vec<FunctionPlan> = functions.collect();
     Plan {
         program: program(level),
         module: prlx_trace::kernel::Module::default(),
-        functions: functions.collect(),
+        finals: Plan::finals(&functions),
+        functions,
         kept: Default::default(),
     }
 }

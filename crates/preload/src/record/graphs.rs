@@ -175,5 +175,6 @@ fn without(plan: &Plan, kernel: usize, why: &str) -> Arc<Plan> {
         module,
         functions: vec![skipped; kernel + 1],
         kept: plan.kept.clone(),
+        finals: plan.finals,
     })
 }

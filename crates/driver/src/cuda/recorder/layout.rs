@@ -8,13 +8,13 @@
 //! Holds: what is carved never overlaps; addresses are aligned as `prlx_trace::device` wants them, and regions of tracks lie where their
 //! cursors do not wrap.
 
-use prlx_probe::Program;
+use prlx_probe::Plan;
 use prlx_trace::device::tracks::{self, BEYOND, LOGS};
-use prlx_trace::device::{Context, FINALS, Head, MAGAZINE_STRIDE, MAGAZINES, Shape};
+use prlx_trace::device::{Context, Head, MAGAZINE_STRIDE, MAGAZINES, Shape};
 use prlx_trace::launch::Launch;
 use prlx_trace::{FuncId, Level};
 
-use crate::record::wanted;
+use crate::record::{cta_warps, wanted};
 
 /// Bytes that a context takes.
 pub(super) const CONTEXT: u64 = 144;
@@ -109,16 +109,12 @@ impl Layout {
         let cursor = bucket + self.chunk();
         Area { pool, bucket, cursor, arena: cursor + CURSOR }
     }
-    /// Bytes of heads, and of final hashes or of records with so many bytes a warp, for so many warps; `None`: they are too many.
-    pub fn room(&self, warps: u64, records: u64) -> Option<(u64, u64)> {
+    /// Bytes of heads, and of finals or records with so many bytes a warp, for so many warps; `None`: they are too many.
+    pub fn room(&self, warps: u64, each: u64) -> Option<(u64, u64)> {
         // Instrumented code counts warps in 32 bits.
         u32::try_from(warps).ok()?;
-        let (heads, finals) = match self.level {
-            Level::Probe => (0, records),
-            Level::Print => (self.heads(), FINALS),
-            _ => (self.heads(), 0),
-        };
-        Some((warps.checked_mul(heads)?, warps.checked_mul(finals)?))
+        let heads = if self.level == Level::Probe { 0 } else { self.heads() };
+        Some((warps.checked_mul(heads)?, warps.checked_mul(each)?))
     }
     /// Bytes of a warp's heads.
     fn heads(&self) -> u64 {
@@ -143,6 +139,9 @@ pub(super) struct Kind {
     /// Warps to record: first, one past the last.
     wanted: (u64, u64),
     visits: (u64, u64),
+    cta_warps: u64,
+    /// Bytes of a warp's finals.
+    finals: u64,
     probing: Probing,
 }
 
@@ -180,13 +179,19 @@ impl Kind {
     pub fn warps(&self) -> u64 {
         self.warps
     }
+    /// Bytes of a warp besides its heads: of finals or records.
+    pub fn each(&self) -> u64 {
+        self.finals + self.probing.records
+    }
     /// How many warps are recorded.
     pub fn recorded(&self) -> u64 {
         self.wanted.1 - self.wanted.0
     }
     /// For a launch.
-    pub fn of(program: &Program, launch: &Launch, probing: Probing) -> Kind {
-        let (first, last) = wanted(program, launch);
+    pub fn of(plan: &Plan, launch: &Launch, probing: Probing) -> Kind {
+        let (first, last) = wanted(&plan.program, launch);
+        let cta_warps = cta_warps(launch, (first, last));
+        let finals = if plan.program.level == Level::Print { plan.finals.bytes() } else { 0 };
         // Few kinds, and little room lost: up to eight sizes between a power of two and the next.
         // (What is too large for any memory stays as it is.)
         let warps = match last.max(1) {
@@ -195,7 +200,7 @@ impl Kind {
         };
         let last = if last == launch.warps() { warps } else { last };
         let visits = launch.window.as_ref().map_or((0, u64::MAX), |w| w.visits);
-        Kind { warps, wanted: (first, last), visits, probing }
+        Kind { warps, wanted: (first, last), visits, cta_warps, finals, probing }
     }
     /// The same with room for tracks: for what one of them wanted lately, head and all, or, if nothing is known of the kernel, as much as
     /// half of an arena has. Warps that find none are not recorded.
@@ -254,7 +259,7 @@ impl Arena {
     }
     /// Room for a launch, with a context or without.
     pub fn carve(&mut self, kind: Kind, context: bool) -> Option<Slot> {
-        let (heads, finals) = self.layout.room(kind.warps, kind.probing.records)?;
+        let (heads, finals) = self.layout.room(kind.warps, kind.each())?;
         let bytes = heads.checked_add(finals)?.checked_next_multiple_of(256)?;
         let tracks = kind.tracks().bytes(kind.recorded())?;
         let regions = if tracks > 0 { below(self.back, tracks, 1 << kind.tracks().log)? } else { self.back };
@@ -281,8 +286,9 @@ impl Arena {
             magazines: if self.layout.batch() > self.layout.chunk() { self.area.cursor + ALONE } else { 0 },
             batch: self.layout.batch(),
             heads: slot.heads,
-            bucket: self.area.bucket,
             finals,
+            cta_warps: slot.kind.cta_warps,
+            bucket: self.area.bucket,
             warp_first: slot.kind.wanted.0 as u32,
             warps: (slot.kind.wanted.1 - slot.kind.wanted.0) as u32,
             given: 0,
@@ -322,7 +328,15 @@ pub(super) fn refused(layout: &Layout, plan: &prlx_probe::Plan, kernel: FuncId) 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use prlx_probe::Program;
     use prlx_trace::Dim3;
+    use prlx_trace::device::Finals;
+
+    fn plan(level: Level) -> Plan {
+        let program = Program { level, script: None, elide: true, filter: Default::default(), window: None };
+        let finals = Finals { used: [true, true, true, false] };
+        Plan { program, module: Default::default(), functions: Vec::new(), kept: Default::default(), finals }
+    }
 
     #[test]
     fn parts_do_not_overlap_and_stay_in_the_budget() {
@@ -354,23 +368,22 @@ mod tests {
     fn an_arena_is_carved_from_both_ends() {
         let layout = Layout::new(Level::Print, 4 << 20, 0).unwrap();
         let mut arena = Arena::new(layout, layout.area(0, 0));
-        let program =
-            Program { level: Level::Print, script: None, elide: true, filter: Default::default(), window: None };
+        let plan = plan(Level::Print);
         let launch = Launch { grid: Dim3 { x: 33, y: 1, z: 1 }, warp_size: 32, ..Launch::default() };
-        let kind = Kind::of(&program, &launch, Probing::default());
+        let kind = Kind::of(&plan, &launch, Probing::default());
         assert_eq!((kind.warps, kind.wanted), (40, (0, 40)));
         let (mut slots, all) = (Vec::new(), arena.left());
         while let Some(slot) = arena.carve(kind, true) {
             assert!(slot.heads.is_multiple_of(256) && slot.finals == slot.heads + 40 * 16);
             slots.push(slot);
         }
-        let each = (40 * (16 + FINALS)).next_multiple_of(256);
+        let each = (40u64 * (16 + 64)).next_multiple_of(256);
         assert_eq!(slots.len() as u64, all / (each + CONTEXT));
         assert!(slots.last().unwrap().context + CONTEXT <= arena.used().0);
         assert_eq!(arena.used(), (slots.last().unwrap().heads, each * slots.len() as u64));
         assert!(arena.ever(kind));
         let huge = Launch { grid: Dim3 { x: 1 << 31, y: 65535, z: 65535 }, ..launch };
-        let kind = Kind::of(&program, &huge, Probing::default());
+        let kind = Kind::of(&plan, &huge, Probing::default());
         assert!(!arena.ever(kind) && arena.carve(kind, true).is_none());
     }
 
@@ -378,11 +391,10 @@ mod tests {
     fn probes_have_records_in_place_of_heads() {
         let layout = Layout::new(Level::Probe, 4 << 20, 1 << 20).unwrap();
         let mut arena = Arena::new(layout, layout.area(0, 0));
-        let program =
-            Program { level: Level::Probe, script: None, elide: true, filter: Default::default(), window: None };
+        let plan = plan(Level::Probe);
         let launch = Launch { grid: Dim3 { x: 33, y: 1, z: 1 }, warp_size: 32, ..Launch::default() };
         let kind =
-            |records| Kind::of(&program, &launch, Probing { tables: 4096, records, number: 7, ..Probing::default() });
+            |records| Kind::of(&plan, &launch, Probing { tables: 4096, records, number: 7, ..Probing::default() });
         let slot = arena.carve(kind(100), true).unwrap();
         let context = arena.context(&slot);
         assert_eq!((context.tables, context.records, context.launch, context.finals), (4096, slot.finals, 7, 0));
@@ -396,11 +408,10 @@ mod tests {
     fn tracks_have_regions_where_cursors_do_not_wrap() {
         let layout = Layout::new(Level::Probe, 64 << 20, 0).unwrap();
         assert!(layout.tracked());
-        let program =
-            Program { level: Level::Probe, script: None, elide: true, filter: Default::default(), window: None };
+        let plan = plan(Level::Probe);
         let of = |warps, lately| {
             let launch = Launch { grid: Dim3 { x: warps, y: 1, z: 1 }, warp_size: 32, ..Launch::default() };
-            let kind = Kind::of(&program, &launch, Probing::default());
+            let kind = Kind::of(&plan, &launch, Probing::default());
             kind.tracked(&layout, &tracks::Layout::default(), lately)
         };
         // Nothing is known: half of an arena. Then as much as was wanted, or as there is.

@@ -178,7 +178,7 @@ impl Shared {
 
     /// What kind of launch it is.
     fn kind(&self, state: &State, plan: &Plan, launch: &Launch, probing: Probing) -> Kind {
-        let kind = Kind::of(&plan.program, launch, probing);
+        let kind = Kind::of(plan, launch, probing);
         match &plan.kept.tracks {
             Some(tracks) => kind.tracked(&self.layout, tracks, state.learned.track(launch)),
             None => kind,

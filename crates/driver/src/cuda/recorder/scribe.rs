@@ -105,8 +105,8 @@ fn hand_on(shared: &Shared, batch: Batch, known: &mut Known, sink: &mut Sink) {
         let from = (at.wrapping_sub(batch.used).wrapping_add(from)) as usize;
         arena.get(from..).and_then(|a| a.get(..bytes as usize)).unwrap_or_default()
     };
-    let room = |warps| shared.layout.room(warps, 0).unwrap_or_default();
-    let all = batch.slots.iter().map(|slot| part(slot.heads, 0, room(slot.kind.warps()).0));
+    let room = |warps, each| shared.layout.room(warps, each).unwrap_or_default();
+    let all = batch.slots.iter().map(|slot| part(slot.heads, 0, room(slot.kind.warps(), 0).0));
     let mut pool = Pool::new(shared.layout.level, WARP, batch.area.pool, pool, batch.area.bucket, all);
     for placed in batch.launches {
         let (kept, probes) = (&placed.plan.kept, shared.layout.level == Level::Probe);
@@ -116,13 +116,14 @@ fn hand_on(shared: &Shared, batch: Batch, known: &mut Known, sink: &mut Sink) {
             continue;
         }
         let (first_warp, last) = wanted(&placed.plan.program, &placed.launch);
-        let (before, own) = (room(first_warp), room(last - first_warp));
         let slot = &placed.slot;
+        let each = slot.kind.each();
+        let (before, own) = (room(first_warp, each), room(last - first_warp, each));
         let (heads, finals) = (part(slot.heads, before.0, own.0), part(slot.finals, before.1, own.1));
-        let sites = placed.plan.module.sites.len();
+        let (layout, sites) = (placed.plan.finals, placed.plan.module.sites.len());
         let start = Instant::now();
         let (drained, tallies) = match probes {
-            false => (drain(&mut pool, Memory { first_warp, heads, finals, sites }), Vec::new()),
+            false => (drain(&mut pool, Memory { first_warp, heads, finals, layout, sites }), Vec::new()),
             true => {
                 let bytes = part(slot.finals, 0, placed.launch.warps().saturating_mul(kept.records.warp));
                 (Drained::default(), records(kept, &placed.launch, bytes))
