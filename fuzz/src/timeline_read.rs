@@ -45,6 +45,6 @@ pub fn holds(timeline: &Timeline) {
         assert!(walked.is_ok() && open == 0);
     }
     let found = profile::analyze(timeline);
-    let whole: u64 = found.tails.iter().map(|t| t.time).sum();
-    assert!(found.path.iter().map(|p| p.time).sum::<u64>() <= whole, "the path is longer than its launch");
+    let whole: u128 = found.tails.iter().map(|t| u128::from(t.time)).sum();
+    assert!(found.path.iter().map(|p| u128::from(p.time)).sum::<u128>() <= whole, "the path is longer than its launch");
 }

@@ -25,7 +25,7 @@ pub fn run(data: &[u8]) {
         let records = track.records.0.len() as u64;
         // A wait stands for groups that were committed, each once.
         assert!(records <= 2 * room / SLOT && track.lost <= longest / SLOT, "{track:?}");
-        assert!(track.lost > 0 || records * SLOT <= 2 * longest);
+        assert!(track.lost > 0 || records * SLOT <= longest.saturating_mul(2));
     }
     let module = Module { functions: vec![Function::default()], marks, ..Module::default() };
     let side = |x| Dim3 { x, y: 1, z: 1 };

@@ -59,7 +59,8 @@ pub fn run(args: &[String]) -> Result<()> {
         fs::copy(root().join("xtask/py").join(script), bundle.join(script))?;
     }
     copy(&root().join("tests/kernels"), &bundle.join("kernels"), &KINDS)?;
-    copy(&root().join("examples"), &bundle.join("examples"), &KINDS)?;
+    // With their sources: two builds compare by what was edited.
+    copy(&root().join("examples"), &bundle.join("examples"), &[&KINDS[..], &SOURCES[..]].concat())?;
     copy(&root().join("tests/cases/probe"), &bundle.join("probes"), &["prlx"])?;
     copy(&root().join("tests/cases/marks"), &bundle.join("marks"), &KINDS)?;
     copy(&root().join("tests/programs/cuda"), &bundle.join("programs"), &SOURCES)?;

@@ -36,6 +36,7 @@ pub(crate) fn headline(r: &Report) -> String {
         }
         (_, None) if stopped.is_some() => "no decision seen to differ".to_string(),
         (_, None) if r.first_launch().is_some() => match &r.launches[..] {
+            [l] if unseen(l) => format!("{}: {}, though no decision that compares does", kernel(l), parts(l)),
             [l] => format!("{}: {}, though no decision does", kernel(l), parts(l)),
             _ => first(r, None, "though no decision does"),
         },
@@ -45,6 +46,11 @@ pub(crate) fn headline(r: &Report) -> String {
         Some((l, side, kind)) => format!("{}: only {side} {}; {what}", clean(&plain(&l.kernel)), stops(kind, 1)),
         None => what,
     }
+}
+
+/// Whether a decision that differs could be among what was not compared.
+pub fn unseen(l: &LaunchReport) -> bool {
+    l.uncompared.iter().any(|u| u.hides)
 }
 
 /// What differs of a launch as a whole.

@@ -49,7 +49,7 @@ pub fn analyze(timeline: &Timeline) -> Analysis {
     let (overlaps, path, tails) = (overlaps(timeline), path(timeline, &late), tails(timeline));
     let seen = Seen { timeline, waits: &waits, loops: &loops, overlaps: &overlaps, path: &path, tails: &tails };
     let causes = causes(&seen);
-    let sum = |of: fn(&Track) -> u64| timeline.tracks.iter().map(of).sum();
+    let sum = |of: fn(&Track) -> u64| timeline.tracks.iter().map(of).fold(0, u64::saturating_add);
     Analysis {
         time: timeline.end(),
         tracks: timeline.tracks.len() as u64,

@@ -140,9 +140,9 @@ fn epilogues(seen: &Seen<'_>, out: &mut Vec<Cause>) {
 
 /// CTAs that the end waits for, and multiprocessors without work.
 fn ctas(seen: &Seen<'_>, out: &mut Vec<Cause>) {
-    let whole: u64 = seen.tails.iter().map(|t| t.time).sum();
+    let whole = seen.tails.iter().fold(0u64, |all, t| all.saturating_add(t.time));
     let share = |time: u64| time as f64 / whole.max(1) as f64;
-    let waited: u64 = seen.tails.iter().map(|t| t.waited).sum();
+    let waited = seen.tails.iter().fold(0u64, |all, t| all.saturating_add(t.waited));
     let worst = seen.tails.iter().filter(|t| t.waited > 0).max_by_key(|t| t.waited);
     if let Some((tail, &(cta, sm, time))) = worst.and_then(|t| Some((t, t.slow_ctas.first()?))) {
         let on = sm.map(|sm| format!(" on SM {sm}")).unwrap_or_default();

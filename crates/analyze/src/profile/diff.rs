@@ -242,14 +242,14 @@ pub fn diff(a: &Timeline, b: &Timeline, least: f64) -> Diff {
 /// Why what does not differ is not known to be the same.
 fn gaps(sides: [&Timeline; 2], out: &mut Diff) {
     for (side, t) in ["A", "B"].iter().zip(sides) {
-        let lost: u64 = t.tracks.iter().map(|t| t.lost).sum();
+        let lost = t.tracks.iter().map(|t| t.lost).fold(0, u64::saturating_add);
         if lost > 0 {
             out.gaps.push(format!("{side} lost {lost} records"));
         }
         if t.tracks.is_empty() {
             out.gaps.push(format!("{side} has no tracks"));
         }
-        let left: u64 = t.notes.iter().filter(|n| n.kind == "left-out").map(|n| n.count).sum();
+        let left = t.notes.iter().filter(|n| n.kind == "left-out").map(|n| n.count).fold(0, u64::saturating_add);
         if left > 0 {
             out.gaps.push(format!("{left} warps of {side} had no room to record"));
         }

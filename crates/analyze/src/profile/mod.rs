@@ -268,7 +268,7 @@ impl Timeline {
         let text = text.into();
         match self.notes.iter_mut().find(|n| n.kind == kind && n.text == text) {
             _ if count == 0 => {}
-            Some(note) => note.count += count,
+            Some(note) => add(&mut note.count, count),
             None => self.notes.push(Note { kind, count, text }),
         }
     }
@@ -285,4 +285,9 @@ impl Timeline {
         }
         self.tracks.sort_by_key(|t| (t.launch, t.cta, t.warp, t.group));
     }
+}
+
+/// Adds to a sum of times or of losses. What no kernel makes is as much as can be said.
+pub(crate) fn add(to: &mut u64, time: u64) {
+    *to = to.saturating_add(time);
 }

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use prlx_trace::mark::Via;
 
+use super::add;
 use super::lines::segments;
 use super::waits::is_wait;
 use super::{Region, Timeline};
@@ -106,17 +107,17 @@ fn count(active: &HashMap<(u32, bool), u64>, tensor: &[bool], step: u64, rows: &
         let (first, row) = (active.contains_key(&(*region, false)), &mut rows[*region as usize]);
         // A region that is both is one.
         if !(*asynchronous && first) {
-            row[0] += step;
+            add(&mut row[0], step);
         }
     }
     match one {
-        None => *idle += step,
-        Some(region) if !several => rows[region as usize][1] += step,
+        None => add(idle, step),
+        Some(region) if !several => add(&mut rows[region as usize][1], step),
         Some(_) => {}
     }
     let at = rows.len() - KINDS.len();
     for (row, [is, others]) in rows[at..].iter_mut().zip(kinds) {
-        row[0] += if is { step } else { 0 };
-        row[1] += if is && !others { step } else { 0 };
+        add(&mut row[0], if is { step } else { 0 });
+        add(&mut row[1], if is && !others { step } else { 0 });
     }
 }

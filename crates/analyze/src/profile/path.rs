@@ -10,6 +10,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::add;
 use super::lines::{Segment, segments};
 use super::waits::{Late, Waits, is_wait};
 use super::{Role, Timeline};
@@ -65,7 +66,7 @@ pub(super) fn path(timeline: &Timeline, waits: &Waits) -> Vec<OnPath> {
     let graphs: Vec<Graph<'_>> = by_launch.into_values().map(|tracks| Graph::new(timeline, waits, tracks)).collect();
     let mut parts: HashMap<Key, u64> = HashMap::new();
     graphs.iter().for_each(|g| g.back(&mut parts));
-    let whole: u64 = graphs.iter().map(Graph::time).sum();
+    let whole = graphs.iter().fold(0u64, |all, g| all.saturating_add(g.time()));
     let mut rows: Vec<OnPath> = parts
         .into_iter()
         .filter(|(_, time)| *time > 0)
@@ -114,8 +115,10 @@ impl<'a> Graph<'a> {
             let t = &timeline.tracks[*t];
             let all = by_sm.get(&t.sm?)?;
             let ended = all.partition_point(|(end, _)| *end <= begins(i));
-            let other = |(_, b): &&(u64, usize)| timeline.tracks[tracks[*b]].cta != t.cta;
-            all[..ended].iter().rev().find(other).map(|(_, b)| *b)
+            // Of tracks that take no time and are at one moment, the later ones of the list come after the others.
+            let earlier =
+                |(end, b): &&(u64, usize)| (*end, *b) < (ends(i), i) && timeline.tracks[tracks[*b]].cta != t.cta;
+            all[..ended].iter().rev().find(earlier).map(|(_, b)| *b)
         });
         let before = before.collect();
         Graph { timeline, waits, tracks, lines, before, place }
@@ -155,7 +158,7 @@ impl<'a> Graph<'a> {
                 // The track had not begun: what was before it there?
                 let Some(before) = self.before[line] else { break };
                 let end = self.lines[before].last().map_or(now, |s| s.end);
-                *parts.entry((None, Role::None, "between CTAs")).or_default() += now.saturating_sub(end);
+                add(parts.entry((None, Role::None, "between CTAs")).or_default(), now.saturating_sub(end));
                 (now, line) = (end.min(now), before);
                 continue;
             };
@@ -169,7 +172,7 @@ impl<'a> Graph<'a> {
                 // The way of the news is the wait's; a flight is that of the work.
                 let work = late.work.map(|w| (Some(self.region(by, w)), self.timeline.tracks[late.track].role(), ""));
                 let key = work.unwrap_or((s.span.map(|w| self.region(line, w)), role, ""));
-                *parts.entry(key).or_default() += now - late.at;
+                add(parts.entry(key).or_default(), now - late.at);
                 (now, line) = (late.at, by);
                 continue;
             }
@@ -178,12 +181,12 @@ impl<'a> Graph<'a> {
                 Some(w) => (Some(self.region(line, w)), role, ""),
                 None => (None, role, "between regions"),
             };
-            *parts.entry(key).or_default() += now.min(s.end) - s.begin;
+            add(parts.entry(key).or_default(), now.min(s.end) - s.begin);
             // After the track's end it did nothing that is known.
-            *parts.entry((None, role, "between regions")).or_default() += now.saturating_sub(s.end);
+            add(parts.entry((None, role, "between regions")).or_default(), now.saturating_sub(s.end));
             now = s.begin;
         }
-        *parts.entry((None, Role::None, "before the first")).or_default() += now - self.begin();
+        add(parts.entry((None, Role::None, "before the first")).or_default(), now - self.begin());
     }
 
     /// All segments, in an order in which what one needs comes before it.

@@ -68,7 +68,7 @@ pub(super) fn stages(timeline: &Timeline, waits: &Waits, rows: &[Wait]) -> Vec<S
             role,
             word,
             count: times.len() as u64,
-            total: times.iter().sum(),
+            total: times.iter().fold(0u64, |all, t| all.saturating_add(*t)),
             median: median(times),
         })
         .collect()

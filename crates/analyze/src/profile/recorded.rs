@@ -74,7 +74,7 @@ pub fn timeline(trace: &Trace) -> Timeline {
         complete(works, &mut out);
         out.note(
             "left-out",
-            all.iter().map(|m| m.left_out).sum(),
+            all.iter().map(|m| m.left_out).fold(0, u64::saturating_add),
             "warps had no room to record, or were not asked for",
         );
     }

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::add;
 use super::{Role, Timeline};
 
 /// A region's visits by tracks of one role.
@@ -65,16 +66,16 @@ pub fn times(timeline: &Timeline) -> Vec<Times> {
             let of = all.entry((span.region, track.role())).or_default();
             of.visits.push(span.time());
             let sums = mine.entry(span.region).or_default();
-            sums[0] += span.time();
+            add(&mut sums[0], span.time());
             if span.asynchronous {
-                sums[1] += span.time();
+                add(&mut sums[1], span.time());
                 continue;
             }
             while open.len() > span.depth as usize {
                 close(&mut open, &mut mine);
             }
             if let Some((.., inside)) = open.last_mut() {
-                *inside += span.time();
+                add(inside, span.time());
             }
             open.push((span.region, span.time(), 0));
         }
@@ -84,13 +85,13 @@ pub fn times(timeline: &Timeline) -> Vec<Times> {
         for sum in &track.sums {
             all.entry((sum.region, track.role())).or_default().count += sum.count;
             let sums = mine.entry(sum.region).or_default();
-            sums[0] += sum.time;
-            sums[1] += sum.time;
+            add(&mut sums[0], sum.time);
+            add(&mut sums[1], sum.time);
         }
         let launch = track.launch as u64;
         for (region, [total, own]) in mine {
             let of = all.entry((region, track.role())).or_default();
-            of.total += total;
+            add(&mut of.total, total);
             of.own += own;
             let keys = [
                 Some((launch, number as u64)),
@@ -100,7 +101,7 @@ pub fn times(timeline: &Timeline) -> Vec<Times> {
             ];
             for (over, key) in of.over.iter_mut().zip(keys) {
                 if let Some(key) = key {
-                    *over.entry(key).or_default() += total;
+                    add(over.entry(key).or_default(), total);
                 }
             }
         }

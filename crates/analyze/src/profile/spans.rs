@@ -93,14 +93,20 @@ impl Pairing {
         let mut halves: Vec<Half> = Vec::new();
         if first_lost {
             halves.extend(heads.into_iter().rev());
-            halves.iter_mut().for_each(|h| h.span.begin = life[0]);
+            // Times may lie a little before the first anchor.
+            let begin = self.halves.first().map_or(life[0], |h| h.span.begin.min(life[0]));
+            halves.iter_mut().for_each(|h| h.span.begin = begin);
         } else {
             found.orphans = heads.len() as u64;
         }
         halves.append(&mut self.halves);
         let mut around: Vec<([u64; 2], u64)> = Vec::new();
         let mut visits: std::collections::HashMap<u32, u32> = std::collections::HashMap::new();
+        let mut last = 0;
         for half in &mut halves {
+            // What is recorded later does not begin before.
+            last = half.span.begin.max(last);
+            (half.span.begin, half.span.end) = (last, half.span.end.max(last));
             while around.last().is_some_and(|(ends, _)| ends[1] < half.ends[0]) {
                 around.pop();
             }

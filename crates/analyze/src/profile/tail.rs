@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::Timeline;
+use super::add;
 use super::regions::median;
 
 /// A CTA or multiprocessor is slow when it takes so many times the median.
@@ -95,7 +96,7 @@ fn tail(timeline: &Timeline, launch: usize, ctas: &Ctas) -> Tail {
         ranges.sort_unstable();
         let (mut covered, mut to) = (0, 0);
         for [a, b] in ranges.iter() {
-            covered += b.saturating_sub(to.max(*a));
+            add(&mut covered, b.saturating_sub(to.max(*a)));
             to = to.max(*b);
         }
         busy.push(covered);
@@ -120,9 +121,9 @@ fn tail(timeline: &Timeline, launch: usize, ctas: &Ctas) -> Tail {
     out.slow_sms.truncate(LISTED);
     out.sms = sms.len() as u64;
     out.waves = out.ctas as f64 / (out.sms * out.beside.max(1)) as f64;
-    out.idle = busy.iter().map(|b| out.time - b).sum();
+    out.idle = busy.iter().fold(0, |all, b| all.saturating_add(out.time - b));
     out.tail = end - first;
-    let mean = busy.iter().sum::<u64>() as f64 / busy.len() as f64;
+    let mean = busy.iter().map(|b| *b as f64).sum::<f64>() / busy.len() as f64;
     out.imbalance = busy.iter().max().map_or(0.0, |m| *m as f64 / mean.max(1.0));
     out
 }

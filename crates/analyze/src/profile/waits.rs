@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use prlx_trace::mark::Via;
 
+use super::add;
 use super::{Role, Span, Timeline, Track};
 
 /// Spans that are looked at, to say what a track was doing.
@@ -217,7 +218,7 @@ pub(super) fn summary(timeline: &Timeline, waits: &Waits) -> Vec<Wait> {
     let mut lives: HashMap<Role, u64> = HashMap::new();
     let mut issues: HashMap<Role, bool> = HashMap::new();
     for t in &timeline.tracks {
-        *lives.entry(t.role()).or_default() += t.range().map_or(0, |[a, b]| b - a);
+        add(lives.entry(t.role()).or_default(), t.range().map_or(0, |[a, b]| b - a));
         *issues.entry(t.role()).or_default() |= t.spans.iter().any(|s| s.asynchronous && !s.open[0]);
     }
     for ((track, span), late) in waits {
@@ -225,19 +226,19 @@ pub(super) fn summary(timeline: &Timeline, waits: &Waits) -> Vec<Wait> {
         let s = &t.spans[*span as usize];
         let row = rows.entry((s.region, t.role())).or_default();
         row.count += 1;
-        row.total += s.time();
+        add(&mut row.total, s.time());
         let Some(late) = late else { continue };
         let side = flights.entry((s.region, t.role())).or_default();
         side[usize::from(late.work.is_some())] += 1;
         let at = late.at.max(s.begin);
         if late.at > s.begin {
-            row.after += s.end - at;
-            row.late += at - s.begin;
+            add(&mut row.after, s.end - at);
+            add(&mut row.late, at - s.begin);
             let of = &timeline.tracks[late.track];
             let did = doing(timeline, of, late.at);
             let blame = blames.entry((s.region, t.role(), of.role(), did.map(|d| d.region))).or_default();
             blame.count += 1;
-            blame.late += at - s.begin;
+            add(&mut blame.late, at - s.begin);
             let worst = (at - s.begin, t.cta, did.map_or(0, |d| d.trip));
             if worst.0 > blame.worst.0 || worst.0 == blame.worst.0 && worst < blame.worst {
                 blame.worst = worst;

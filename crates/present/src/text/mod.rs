@@ -237,6 +237,7 @@ impl Text<'_> {
             (
                 LaunchPart::Output,
                 match (&l.findings[..], &l.skipped) {
+                    ([], [None, None]) if words::unseen(l) => "outputs differ, though all decisions that compare agree",
                     ([], [None, None]) => "outputs differ, though all decisions agree",
                     _ => "outputs differ",
                 },
