@@ -293,7 +293,7 @@ fn clocks(track: &Recorded, fit: &Fit, out: &mut Timeline) -> Option<Vec<u64>> {
         );
     }
     for r in records {
-        now += u64::from(r.clock.wrapping_sub(now as u32));
+        now = now.saturating_add(u64::from(r.clock.wrapping_sub(now as u32)));
         clocks.push(now);
     }
     if let Some(end) = track.end {
