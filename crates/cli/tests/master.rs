@@ -18,10 +18,12 @@ use std::path::{Path, PathBuf};
 
 use corpus::{kernels, label, list};
 use libtest_mimic::{Arguments, Failed, Trial};
+use prlx_analyze::{Decoder, Item, Limits, Program, whole};
 use prlx_driver::{ErrorKind, Job};
 use prlx_probe::Plan;
-use prlx_trace::Level;
-use support::{emulator, observe, program, record, record_in, same, together};
+use prlx_trace::kernel::SiteClass;
+use prlx_trace::{Level, SiteId, WarpId};
+use support::{Run, emulator, observe, program, record, record_in, same, stream};
 
 /// Seed 0 is the fair schedule; the others split warps and interleave as they please.
 const SEEDS: &[u64] = &[0, 1, 7];
@@ -103,6 +105,38 @@ fn one(folder: &Path, level: Level, scheduled: bool) -> Result<(), Failed> {
         if run.damaged || wrong || counts && got.recorded + got.dropped != whole {
             let (kept, lost) = (got.recorded, got.dropped);
             return Err(format!("a pool of {pool} bytes: {kept} kept, {lost} counted as lost, of {whole}").into());
+        }
+    }
+    Ok(())
+}
+
+/// Compares who was together at each visit of two runs at level `events`, of which one may have left events out.
+fn together(a: &Run, b: &Run) -> Result<(), String> {
+    let all = |run: &Run, warp| -> Result<Vec<Vec<(SiteId, u64)>>, String> {
+        let program = Program::new(&run.module).map_err(|e| e.to_string())?;
+        let stream = stream(run, warp);
+        let stream = whole(&program, &run.launch, &stream, Limits::default());
+        let of = |lane| {
+            let decoder = Decoder::new(&program, &run.launch, &stream, lane, Limits::default());
+            let mut decoder = decoder.map_err(|e| e.to_string())?.flat().whole();
+            let mut visits = Vec::new();
+            while let Some(item) = decoder.next().map_err(|e| e.to_string())? {
+                visits.extend(if let Item::Visit { site, mask, .. } = item { Some((site, mask.0)) } else { None });
+            }
+            Ok(visits)
+        };
+        run.launch.lanes(warp).lanes().map(of).collect()
+    };
+    for warp in (0..a.launch.warps()).map(WarpId) {
+        for (lane, (p, q)) in all(a, warp)?.iter().zip(&all(b, warp)?).enumerate() {
+            // A site that has no event on one side tells nothing there; nor does an exit, at which nobody waits.
+            let told = |i: usize| a.module.sites[p[i].0.index()].class != SiteClass::Exit && p[i].1 != 0 && q[i].1 != 0;
+            let differs = |i: &usize| p[*i].0 != q[*i].0 || p[*i].1 != q[*i].1 && told(*i);
+            if p.len() != q.len() || (0..p.len()).any(|i| differs(&i)) {
+                let i = (0..p.len().min(q.len())).find(differs);
+                let at = |v: &[(SiteId, u64)]| i.map_or(String::new(), |i| format!("{} with {:#x}", v[i].0, v[i].1));
+                return Err(format!("{warp} lane {lane}, visit {i:?}: {} by hooks, {} by code", at(p), at(q)));
+            }
         }
     }
     Ok(())

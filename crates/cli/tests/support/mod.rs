@@ -5,11 +5,11 @@
 
 use std::error::Error;
 
-use prlx_analyze::{Decoder, Item, Limits, Program, lane_visits, whole};
+use prlx_analyze::lane_visits;
 use prlx_driver::{Driver, Job, RecordOptions, prepare};
 use prlx_emu::{Emulator, Options};
 use prlx_probe::{Filter, Plan, Program as Recorder};
-use prlx_trace::kernel::{Module, SiteClass, Source};
+use prlx_trace::kernel::{Module, Source};
 use prlx_trace::launch::{Lanes, Launch, Window};
 use prlx_trace::{Lane, Level, SiteId, WarpId, WarpStream};
 
@@ -34,7 +34,7 @@ pub fn program(level: Level, elide: bool, job: &Job) -> Recorder {
 
 /// What one run recorded.
 pub struct Run {
-    module: Module,
+    pub module: Module,
     pub launch: Launch,
     warps: Vec<WarpStream>,
     /// Whether its streams hold bytes that no recorder writes.
@@ -140,40 +140,8 @@ pub fn same(level: Level, a: &Run, b: &Run) -> Result<(), String> {
     Ok(())
 }
 
-/// Compares who was together at each visit of two runs at level `events`, of which one may have left events out.
-#[allow(dead_code, reason = "not every test asks who is together")]
-pub fn together(a: &Run, b: &Run) -> Result<(), String> {
-    let all = |run: &Run, warp| -> Result<Vec<Vec<(SiteId, u64)>>, String> {
-        let program = Program::new(&run.module).map_err(|e| e.to_string())?;
-        let stream = stream(run, warp);
-        let stream = whole(&program, &run.launch, &stream, Limits::default());
-        let of = |lane| {
-            let decoder = Decoder::new(&program, &run.launch, &stream, lane, Limits::default());
-            let mut decoder = decoder.map_err(|e| e.to_string())?.flat().whole();
-            let mut visits = Vec::new();
-            while let Some(item) = decoder.next().map_err(|e| e.to_string())? {
-                visits.extend(if let Item::Visit { site, mask, .. } = item { Some((site, mask.0)) } else { None });
-            }
-            Ok(visits)
-        };
-        run.launch.lanes(warp).lanes().map(of).collect()
-    };
-    for warp in (0..a.launch.warps()).map(WarpId) {
-        for (lane, (p, q)) in all(a, warp)?.iter().zip(&all(b, warp)?).enumerate() {
-            // A site that has no event on one side tells nothing there; nor does an exit, at which nobody waits.
-            let told = |i: usize| a.module.sites[p[i].0.index()].class != SiteClass::Exit && p[i].1 != 0 && q[i].1 != 0;
-            let differs = |i: &usize| p[*i].0 != q[*i].0 || p[*i].1 != q[*i].1 && told(*i);
-            if p.len() != q.len() || (0..p.len()).any(|i| differs(&i)) {
-                let i = (0..p.len().min(q.len())).find(differs);
-                let at = |v: &[(SiteId, u64)]| i.map_or(String::new(), |i| format!("{} with {:#x}", v[i].0, v[i].1));
-                return Err(format!("{warp} lane {lane}, visit {i:?}: {} by hooks, {} by code", at(p), at(q)));
-            }
-        }
-    }
-    Ok(())
-}
-
-fn stream(run: &Run, warp: WarpId) -> WarpStream {
+/// What a warp recorded.
+pub fn stream(run: &Run, warp: WarpId) -> WarpStream {
     run.warps.iter().find(|w| w.warp == warp).cloned().unwrap_or_default()
 }
 
