@@ -427,9 +427,9 @@ impl Device {
 
     pub fn library(&mut self, image: &[u8]) -> Result<u64> {
         // A library can be loaded whatever is captured: it is taken into a context when it is used.
-        let was = self.exchange_mode(prlx_driver::cuda::calls::capture::RELAXED)?;
+        let was = crate::graph::exchange_mode(prlx_driver::cuda::calls::capture::RELAXED)?;
         let loaded = self.load(image).map_err(|e| e.0);
-        self.exchange_mode(was)?;
+        crate::graph::exchange_mode(was)?;
         let library = self.handle();
         self.libraries.insert(library, loaded?);
         Ok(library)

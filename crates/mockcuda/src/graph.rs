@@ -6,6 +6,7 @@
 //! Misses: nodes other than kernels, copies, fills and graphs; edges with data; a graph that is started runs its nodes in one
 //! order, as they were added.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::thread::{ThreadId, current};
 
@@ -37,6 +38,16 @@ struct Node {
     work: Work,
 }
 
+thread_local! {
+    /// The calling thread's mode, the same for all devices.
+    static MODE: Cell<i32> = const { Cell::new(mode::GLOBAL) };
+}
+
+/// Changes the calling thread's mode; gives what it was.
+pub fn exchange_mode(to: i32) -> Result<i32> {
+    if (mode::GLOBAL..=mode::RELAXED).contains(&to) { Ok(MODE.replace(to)) } else { Err(code::INVALID_VALUE) }
+}
+
 /// All of them.
 #[derive(Default)]
 pub struct Graphs {
@@ -44,7 +55,6 @@ pub struct Graphs {
     captures: BTreeMap<u64, Capture>,
     /// Graphs that are ready: their work, by the nodes it came from.
     ready: BTreeMap<u64, Vec<(u64, Work)>>,
-    modes: BTreeMap<u64, (ThreadId, i32)>,
     /// What was given out of kernel nodes' parameters: bytes, and pointers to each.
     given: BTreeMap<u64, Given>,
 }
@@ -64,25 +74,9 @@ impl Device {
         all.find(|n| n.handle == node).ok_or(code::INVALID_VALUE)
     }
 
-    /// The calling thread's mode, changed to another.
-    pub fn exchange_mode(&mut self, to: i32) -> Result<i32> {
-        if !(mode::GLOBAL..=mode::RELAXED).contains(&to) {
-            return Err(code::INVALID_VALUE);
-        }
-        let was = self.mode();
-        let me = current().id();
-        let slot = self.graphs.modes.iter().find(|(_, m)| m.0 == me).map(|(&k, _)| k);
-        let slot = slot.unwrap_or(self.graphs.modes.len() as u64);
-        self.graphs.modes.insert(slot, (me, to));
-        Ok(was)
-    }
-    fn mode(&self) -> i32 {
-        let me = current().id();
-        self.graphs.modes.values().find(|m| m.0 == me).map_or(mode::GLOBAL, |m| m.1)
-    }
     /// A call that could wait for something: not while a capture goes on, as the modes say.
     pub fn unsafe_call(&mut self) -> Result<()> {
-        let (own, me) = (self.mode(), current().id());
+        let (own, me) = (MODE.get(), current().id());
         let wrong = |c: &Capture| match own {
             mode::RELAXED => false,
             mode::GLOBAL => c.mode == mode::GLOBAL || c.thread == me && c.mode != mode::RELAXED,

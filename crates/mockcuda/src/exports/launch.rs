@@ -10,6 +10,7 @@ use prlx_trace::Dim3;
 
 use super::{buffer, put};
 use crate::device::{Device, Result, Work, code, with};
+use crate::graph::exchange_mode;
 
 fn dims([x, y, z]: [u32; 3]) -> Dim3 {
     Dim3 { x, y, z }
@@ -275,13 +276,13 @@ pub unsafe fn cuStreamGetCaptureInfo_v2(
     })
 }
 pub unsafe fn cuThreadExchangeStreamCaptureMode(mode: *mut i32) -> i32 {
-    with("cuThreadExchangeStreamCaptureMode", |d| {
+    with("cuThreadExchangeStreamCaptureMode", |_| {
         if mode.is_null() {
             return Err(code::INVALID_VALUE);
         }
         // SAFETY: as the module says; not null.
         unsafe {
-            let was = d.exchange_mode(*mode)?;
+            let was = exchange_mode(*mode)?;
             put(mode, was)
         }
     })
