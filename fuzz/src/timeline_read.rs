@@ -1,6 +1,6 @@
 //! Any words as another profiler's buffer, or any bytes as a recording with markers: a timeline or an error, never a panic.
 
-use prlx_analyze::profile::{self, Timeline, buffer};
+use prlx_analyze::profile::{self, Pace, Timeline, buffer};
 use prlx_trace::Trace;
 use prlx_trace::cudaprofiler::{Format, Given, read, write};
 
@@ -47,4 +47,9 @@ pub fn holds(timeline: &Timeline) {
     let found = profile::analyze(timeline);
     let whole: u128 = found.tails.iter().map(|t| u128::from(t.time)).sum();
     assert!(found.path.iter().map(|p| u128::from(p.time)).sum::<u128>() <= whole, "the path is longer than its launch");
+    // Intervals are drawn many times: what is large would take the time of many inputs.
+    if timeline.tracks.iter().map(|t| t.spans.len()).sum::<usize>() < 1 << 8 {
+        let pace = profile::diff(timeline, timeline, 0.0).verdict;
+        assert!(matches!(pace, Pace::Same | Pace::Unknown), "a timeline differs from itself: {pace:?}");
+    }
 }

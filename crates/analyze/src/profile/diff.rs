@@ -13,7 +13,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::regions::median;
-use super::{Role, Timeline};
+use super::{Role, Timeline, add};
 
 /// Draws.
 const DRAWS: usize = 1000;
@@ -142,7 +142,9 @@ struct Visits {
 impl Side {
     fn told(&self) -> Vec<Told> {
         let told = |v: &Visits| {
-            let (count, total) = (v.times.len() as u64 + v.added.0, v.times.iter().sum::<u64>() + v.added.1);
+            let (mut count, mut total) = v.added;
+            add(&mut count, v.times.len() as u64);
+            v.times.iter().for_each(|time| add(&mut total, *time));
             let median = if v.times.is_empty() { total / count.max(1) } else { median(v.times.clone()) };
             [count, total, median]
         };
@@ -272,7 +274,7 @@ fn gather(t: &Timeline, kernel: &dyn Fn(usize) -> String) -> BTreeMap<Key, Side>
         let kernel = kernel(track.launch);
         for span in &track.spans {
             let side = out.entry((kernel.clone(), name(span.region), track.role())).or_default();
-            side.visits += 1;
+            add(&mut side.visits, 1);
             side.ctas.entry((track.launch, track.cta)).or_default().times.push(span.time());
             if span.trip < TRIPS {
                 side.trips.entry(span.trip).or_default().push(span.time());
@@ -280,9 +282,10 @@ fn gather(t: &Timeline, kernel: &dyn Fn(usize) -> String) -> BTreeMap<Key, Side>
         }
         for sum in &track.sums {
             let side = out.entry((kernel.clone(), name(sum.region), track.role())).or_default();
-            side.visits += sum.count;
+            add(&mut side.visits, sum.count);
             let added = &mut side.ctas.entry((track.launch, track.cta)).or_default().added;
-            *added = (added.0 + sum.count, added.1 + sum.time);
+            add(&mut added.0, sum.count);
+            add(&mut added.1, sum.time);
         }
     }
     out

@@ -83,7 +83,7 @@ pub fn times(timeline: &Timeline) -> Vec<Times> {
             close(&mut open, &mut mine);
         }
         for sum in &track.sums {
-            all.entry((sum.region, track.role())).or_default().count += sum.count;
+            add(&mut all.entry((sum.region, track.role())).or_default().count, sum.count);
             let sums = mine.entry(sum.region).or_default();
             add(&mut sums[0], sum.time);
             add(&mut sums[1], sum.time);
@@ -92,7 +92,7 @@ pub fn times(timeline: &Timeline) -> Vec<Times> {
         for (region, [total, own]) in mine {
             let of = all.entry((region, track.role())).or_default();
             add(&mut of.total, total);
-            of.own += own;
+            add(&mut of.own, own);
             let keys = [
                 Some((launch, number as u64)),
                 Some((launch, track.cta)),
@@ -113,7 +113,7 @@ pub fn times(timeline: &Timeline) -> Vec<Times> {
 
 fn close(open: &mut Vec<(u32, u64, u64)>, mine: &mut HashMap<u32, [u64; 2]>) {
     if let Some((region, time, inside)) = open.pop() {
-        mine.entry(region).or_default()[1] += time.saturating_sub(inside);
+        add(&mut mine.entry(region).or_default()[1], time.saturating_sub(inside));
     }
 }
 
@@ -137,7 +137,7 @@ fn row(timeline: &Timeline, region: u32, role: Role, mut of: Gathered) -> Times 
         region,
         name: timeline.regions.get(region as usize).map(|r| r.name.clone()).unwrap_or_default(),
         role: role.to_string(),
-        count: of.count + of.visits.len() as u64,
+        count: of.count.saturating_add(of.visits.len() as u64),
         total: of.total,
         own: of.own,
         visits: if of.visits.is_empty() { None } else { visits() },
