@@ -1,9 +1,11 @@
-//! `cargo xtask pictures`: looks at the page and the viewer as people do, in a browser and on a terminal, and keeps pictures
-//! of both for the docs.
+//! `cargo xtask pictures`: looks at the page and the viewer as people do, in a browser and on a terminal, and at what the probe
+//! tools say, and keeps pictures of all for the docs.
 //!
 //! Without `--keep` it only checks: the page's script runs under its own policy, the viewer comes up, keeps its state when the
 //! terminal changes its size, and leaves; the pictures are as large as those that are kept. Needs Chromium's headless shell
 //! and tmux, which it installs where there is apt.
+
+mod tools;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,21 +23,22 @@ const SERVER: &str = "prlx-pictures";
 const SIZE: (u32, u32) = (132, 34);
 const EXAMPLE: [&str; 2] = ["examples/threshold/good.toml", "examples/threshold/bad.toml"];
 
-/// Makes both pictures; `--keep` puts them into `docs/pictures`.
+/// Makes all pictures; `--keep` puts them into `docs/pictures`.
 pub fn run(args: &[String]) -> Result<()> {
     setup::programs(&[(BROWSER, "--version", BROWSER), ("tmux", "-V", "tmux")], &["fonts-dejavu-core"])?;
     sh("cargo", &["build", "--quiet", "-p", "prlx-cli"])?;
     let out = root().join("target/pictures");
     fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
-    let pictures = [page(&out)?, viewer(&out)?];
+    let mut pictures = vec![page(&out)?, viewer(&out)?];
+    pictures.extend(tools::pictures(&out.join("tools"))?);
     let kept = root().join("docs/pictures");
     for picture in pictures {
-        let name = picture.file_name().context("a picture has a name")?;
+        let kept = kept.join(picture.strip_prefix(&out)?);
         if args.iter().any(|a| a == "--keep") {
-            fs::create_dir_all(&kept)?;
-            fs::copy(&picture, kept.join(name))?;
+            fs::create_dir_all(kept.parent().context("a picture lies in a folder")?)?;
+            fs::copy(&picture, &kept)?;
         }
-        let (new, old) = (size(&picture)?, size(&kept.join(name))?);
+        let (new, old) = (size(&picture)?, size(&kept)?);
         ensure!(new == old, "{} is of {new:?} pixels, the kept one of {old:?}: --keep", picture.display());
     }
     Ok(())
@@ -49,7 +52,7 @@ fn page(out: &Path) -> Result<PathBuf> {
     let dom = browser(&html, &["--dump-dom"])?;
     let dom = String::from_utf8_lossy(&dom.stdout);
     ensure!(dom.contains("data-ready=\"yes\""), "the page's script did not come to its end");
-    shoot(&html, &out.join("report.png"), 1300, 1330)
+    shoot(&html, &out.join("report.png"), 1300, 1330, 20_000)
 }
 
 /// The viewer, on a terminal of tmux's.
@@ -73,7 +76,7 @@ fn viewer(out: &Path) -> Result<PathBuf> {
         let screen = tmux(&["capture-pane", "-e", "-p"])?;
         let html = out.join("viewer.html");
         fs::write(&html, terminal(&screen))?;
-        let picture = shoot(&html, &out.join("viewer.png"), 1080, 600)?;
+        let picture = shoot(&html, &out.join("viewer.png"), 1080, 600, 20_000)?;
         tmux(&["send-keys", "q"])?;
         let begun = Instant::now();
         while tmux(&["list-sessions"]).is_ok() {
@@ -124,12 +127,13 @@ fn browser(page: &Path, args: &[&str]) -> Result<Output> {
     Ok(done)
 }
 
-fn shoot(page: &Path, picture: &Path, width: u32, height: u32) -> Result<PathBuf> {
+/// A picture of a page; one of fewer bytes than `least` has nothing on it.
+fn shoot(page: &Path, picture: &Path, width: u32, height: u32, least: u64) -> Result<PathBuf> {
     let _ = fs::remove_file(picture);
     let (size, to) = (format!("--window-size={width},{height}"), format!("--screenshot={}", picture.display()));
     browser(page, &[&size, &to])?;
     let bytes = fs::metadata(picture).with_context(|| format!("no {}", picture.display()))?.len();
-    ensure!(bytes > 20_000, "{} has {bytes} bytes: nothing is on it", picture.display());
+    ensure!(bytes > least, "{} has {bytes} bytes: nothing is on it", picture.display());
     Ok(picture.to_owned())
 }
 

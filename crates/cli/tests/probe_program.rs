@@ -78,6 +78,41 @@ fn tables_hold_every_launch() {
     }
 }
 
+/// Variables of warps and CTAs begin as zeros in every launch, of graphs that are launched again too, and all lanes are in them.
+#[test]
+fn variables_of_ctas_are_those_of_one_launch() {
+    const LEVELS: &str = "
+        warp lanes: u32;
+        cta ended: u32;
+        cta threads: u64;
+        kernel:begin { lanes += 1; threads += 1; }
+        kernel:end {
+            $n = ended++;
+            if $n + 1 == ntid.x * ntid.y * ntid.z { @ctas[threads - u64($n), launch] = count(); @threads += threads; }
+            @most = max(lanes);
+        }";
+    for (name, env) in [("graphs", &[][..]), ("devices", &[("PRLX_MOCK_DEVICES", "2")])] {
+        let here = folder(&format!("levels-{name}"));
+        let Some(app) = program(&here, name) else { return };
+        let command = ["probe", LEVELS, "--json", "-o", "kept", "--memory", "48", "--top", "100000", "--", &app];
+        let (_, out, err) = prlx(&here, &command, env);
+        let (_, kept) = json(&out);
+        let traces = traces(&here.join("kept"));
+        let launches = || traces.iter().flat_map(|t| &t.launches).map(|r| &r.launch);
+        assert!(launches().count() > 2 && launches().all(|l| l.skipped.is_none()), "{err}");
+        let table = |name: &str| kept["tables"].as_array().unwrap().iter().find(|t| t["name"] == name).unwrap();
+        let ctas = table("ctas")["rows"].as_array().unwrap();
+        // One more than its last lane found: nothing of an earlier launch was there.
+        assert!(ctas.iter().all(|r| r["key"][0] == 1), "{kept}");
+        let sum: u64 = ctas.iter().map(|r| r["count"].as_u64().unwrap()).sum();
+        assert_eq!(sum, launches().map(|l| l.grid.volume()).sum::<u64>(), "{name}");
+        let threads: u64 = launches().map(|l| l.grid.volume() * l.block.volume()).sum();
+        assert_eq!(table("threads")["rows"][0]["sum"], threads, "{name}: {kept}");
+        let most = launches().map(|l| l.block.volume().min(32)).max();
+        assert_eq!(table("most")["rows"][0]["max"].as_u64(), most, "{name}: {kept}");
+    }
+}
+
 #[test]
 fn what_was_not_probed_is_said_and_the_program_runs_on() {
     let here = folder("skipped");

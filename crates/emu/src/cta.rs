@@ -6,6 +6,7 @@
 //! Holds: what a CTA does depends on its number, the launch and the seed, never on host threads (as long as CTAs don't race).
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use prlx_driver::{Error, ErrorKind, LaunchConfig};
 use prlx_isa::view::Module;
@@ -138,6 +139,8 @@ pub struct Block {
     pub spins: u64,
     /// What it printed.
     pub output: Vec<u8>,
+    /// Variables of a probe program, by number in [`Kept::held`]: atomic, for its warps only borrow them.
+    pub held: Vec<AtomicU64>,
     /// The launch's checker, while this CTA runs.
     pub check: Option<Box<Checker>>,
 }
@@ -183,6 +186,7 @@ impl Cta {
                 clock: 0,
                 spins: 0,
                 output: Vec::new(),
+                held: Vec::new(),
                 check: None,
             },
             warps: (0..launch.warps).map(|w| Warp::new(w, launch.code, launch.stride)).collect(),
@@ -199,6 +203,8 @@ impl Cta {
         b.barriers = Default::default();
         b.warpgroups.clear();
         b.transfers.clear();
+        let held = launch.observe.as_ref().map_or(0, |o| o.plan.kept.held.len());
+        b.held = std::iter::repeat_with(AtomicU64::default).take(held).collect();
         self.rng = Rng::new(launch.config.seed, index);
         self.next = 0;
         if launch.config.seed == 0 {

@@ -4,11 +4,14 @@
 //! floats come together by CTA, in order. Misses: the launch's number, which is 0.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 use prlx_isa::view::Space;
 use prlx_probe::Kept;
 use prlx_probe::code::{Ask, Code};
 use prlx_probe::eval::{self, Found, Host};
+use prlx_probe::lang::Holder;
 use prlx_trace::device::tables::Rows;
 use prlx_trace::kernel::Scalar;
 use prlx_trace::mark::Track;
@@ -130,6 +133,8 @@ struct Saved {
 #[derive(Clone, Debug)]
 pub struct Warp {
     vars: Vec<[u64; LANES]>,
+    /// The warp's own, by number in [`Kept::held`].
+    held: Vec<u64>,
     counters: Vec<[u64; LANES]>,
     gathered: Gathered,
     /// By record and lane (a warp's: lane 0).
@@ -149,6 +154,8 @@ pub struct Asked<'a> {
     pub rank: u32,
     /// The multiprocessor.
     pub sm: u32,
+    /// The CTA's variables, by number in [`Kept::held`].
+    pub held: &'a [AtomicU64],
 }
 
 impl Warp {
@@ -156,6 +163,7 @@ impl Warp {
     pub fn new(kept: &Kept) -> Warp {
         Warp {
             vars: kept.vars.iter().map(|v| [v.init; LANES]).collect(),
+            held: vec![0; kept.held.len()],
             counters: vec![[0; LANES]; kept.counters.len()],
             gathered: Gathered::new(kept),
             saved: vec![vec![Saved::default(); LANES]; kept.records.parts.len()],
@@ -249,6 +257,20 @@ impl Host for Running<'_> {
     fn store(&mut self, var: u32, lane: usize, bits: u64) {
         if let Some(v) = self.warp.vars.get_mut(var as usize) {
             v[lane] = bits;
+        }
+    }
+    fn get(&self, var: u32) -> u64 {
+        let var = var as usize;
+        match self.kept.held.get(var).map(|h| h.of) {
+            Some(Holder::Cta) => self.asked.held.get(var).map_or(0, |v| v.load(Relaxed)),
+            _ => self.warp.held.get(var).copied().unwrap_or(0),
+        }
+    }
+    fn put(&mut self, var: u32, bits: u64) {
+        let var = var as usize;
+        match self.kept.held.get(var).map(|h| h.of) {
+            Some(Holder::Cta) => self.asked.held.get(var).into_iter().for_each(|v| v.store(bits, Relaxed)),
+            _ => self.warp.held.get_mut(var).into_iter().for_each(|v| *v = bits),
         }
     }
     fn update(&mut self, table: u32, row: Found<'_>, value: u64, _: usize) {

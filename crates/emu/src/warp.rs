@@ -315,7 +315,8 @@ impl Warp {
             };
             if let (Some(r), Some(o)) = (&mut self.recorder, &launch.observe) {
                 let sm = (block.index % u64::from(SMS)) as u32;
-                let asked = Asked { clock: block.clock, params: launch.params, rank: block.rank, sm };
+                let of_cta = &block.held;
+                let asked = Asked { clock: block.clock, params: launch.params, rank: block.rank, sm, held: of_cta };
                 r.act(&o.plan.kept, &launch.code.hooks[i as usize], &mut self.planes, mask & held, asked);
             }
             pc += 1;

@@ -114,6 +114,20 @@ pub enum Stmt {
     Set(Temp, Op),
     /// A variable of the program becomes what a temporary holds (they have the same type).
     Store(u32, Temp),
+    /// A variable of the warp or CTA becomes what the temporary holds in the lowest lane that is here (they have the same type).
+    Put(u32, Temp),
+    /// The lanes' values go into a variable of the warp or CTA, an integer of 32 or 64 bits, none is lost. `old`: what was there before
+    /// this lane's, in an order of lanes that is not said; what a lane did before is seen by who comes to this after it.
+    Merge {
+        /// Which variable of [`crate::Kept::held`].
+        var: u32,
+        /// How.
+        how: Reduce,
+        /// The value, of the variable's type.
+        value: Temp,
+        /// The temporary, another one, that gets what was there.
+        old: Option<Temp>,
+    },
     /// For lanes for which a predicate holds the one, for the others the other.
     If(Temp, Vec<Stmt>, Vec<Stmt>),
     /// A row of a table takes a value.
@@ -162,6 +176,8 @@ pub enum Op {
     Param(u32),
     /// A variable of the program.
     Load(u32),
+    /// A variable of the warp or CTA, by its number in [`crate::Kept::held`]: what it holds at this time.
+    Get(u32),
     /// One operand.
     Unary(Unary, Temp),
     /// Two operands. Comparisons give a predicate. The amount of a shift is a `u32`; shifts by the width or more give 0 or the sign.
@@ -254,7 +270,7 @@ impl Code {
             body.iter().any(|stmt| match stmt {
                 Stmt::Set(_, op) => *op == Op::Ask(what),
                 Stmt::If(_, then, other) => any(then, what) || any(other, what),
-                Stmt::Store(..) | Stmt::Update { .. } | Stmt::Save { .. } => false,
+                Stmt::Store(..) | Stmt::Put(..) | Stmt::Merge { .. } | Stmt::Update { .. } | Stmt::Save { .. } => false,
             })
         }
         any(&self.body, what)
@@ -281,6 +297,11 @@ fn block(f: &mut Formatter<'_>, body: &[Stmt], code: &Code) -> fmt::Result {
                 write!(f, "{to}: {ty} = {op};")?;
             }
             Stmt::Store(var, temp) => write!(f, "var{var} = {temp};")?,
+            Stmt::Put(var, temp) => write!(f, "held{var} = {temp};")?,
+            Stmt::Merge { var, how, value, old } => {
+                let old = old.map(|t| format!("{t} = ")).unwrap_or_default();
+                write!(f, "{old}held{var} takes {how:?} {value};")?;
+            }
             Stmt::If(condition, then, other) => {
                 write!(f, "if {condition} {{ ")?;
                 block(f, then, code)?;
@@ -335,6 +356,7 @@ impl Display for Op {
             Op::Ask(ask) => write!(f, "{ask:?}"),
             Op::Param(at) => write!(f, "param {at}"),
             Op::Load(var) => write!(f, "var{var}"),
+            Op::Get(var) => write!(f, "held{var}"),
             Op::Unary(op, a) => write!(f, "{op:?} {a}"),
             Op::Binary(op, a, b) => write!(f, "{op:?} {a} {b}"),
             Op::Select(c, a, b) => write!(f, "{c} ? {a} : {b}"),

@@ -26,6 +26,10 @@ pub trait Host {
     fn load(&self, var: u32, lane: usize) -> u64;
     /// Sets a variable of a lane.
     fn store(&mut self, var: u32, lane: usize, bits: u64);
+    /// A variable of the warp or CTA.
+    fn get(&self, var: u32) -> u64;
+    /// Sets it.
+    fn put(&mut self, var: u32, bits: u64);
     /// A row takes a lane's value; of a count, 1.
     fn update(&mut self, table: u32, row: Found<'_>, value: u64, lane: usize);
     /// A lane's record, or, where the warp has it, that of the lowest active lane.
@@ -74,6 +78,20 @@ impl<H: Host> Machine<'_, H> {
             match stmt {
                 Stmt::Set(to, op) => self.set(*to, op, mask),
                 Stmt::Store(var, temp) => lanes(mask).for_each(|l| self.host.store(*var, l, self.get(*temp, l))),
+                Stmt::Put(var, temp) => {
+                    let bits = self.get(*temp, mask.trailing_zeros() as usize);
+                    self.host.put(*var, bits);
+                }
+                Stmt::Merge { var, how, value, old } => {
+                    for l in lanes(mask) {
+                        let before = self.host.get(*var) & low(self.ty(*value));
+                        let after = binary(together(*how), self.ty(*value), before, self.get(*value, l));
+                        self.host.put(*var, after);
+                        if let Some(old) = old.and_then(|t| self.temps.get_mut(t.index())) {
+                            old[l] = before;
+                        }
+                    }
+                }
                 Stmt::If(condition, then, other) => {
                     let holds = lanes(mask).fold(0, |m, l| m | u32::from(self.get(*condition, l) != 0) << l);
                     self.block(then, holds);
@@ -111,14 +129,14 @@ impl<H: Host> Machine<'_, H> {
         let ty = self.ty(to);
         let mut out = self.temps.get(to.index()).copied().unwrap_or_default();
         let ballot = |p: Temp| lanes(mask).fold(0u64, |m, l| m | u64::from(self.get(p, l) != 0) << l);
-        let together = match op {
+        let common = match op {
             Op::Ballot(p) => Some(ballot(*p)),
             Op::Reduce(how, a) => Some(reduce(*how, ty, lanes(mask).map(|l| self.get(*a, l)))),
             _ => None,
         };
         for l in lanes(mask) {
             let bits = match op {
-                Op::Ballot(_) | Op::Reduce(..) => together.unwrap_or(0),
+                Op::Ballot(_) | Op::Reduce(..) => common.unwrap_or(0),
                 Op::Same(a) => lanes(mask).fold(0, |m, o| m | u64::from(self.get(*a, o) == self.get(*a, l)) << o),
                 Op::Const(bits) => *bits,
                 Op::Copy(a) | Op::Bits(a) => self.get(*a, l),
@@ -127,6 +145,7 @@ impl<H: Host> Machine<'_, H> {
                 Op::Ask(what) => self.host.ask(*what, mask, l),
                 Op::Param(at) => self.host.param(*at),
                 Op::Load(var) => self.host.load(*var, l),
+                Op::Get(var) => self.host.get(*var),
                 Op::Unary(op, a) => unary(*op, self.ty(*a), self.get(*a, l)),
                 Op::Binary(op, a, b) => binary(*op, self.ty(*a), self.get(*a, l), self.get(*b, l)),
                 Op::Select(c, a, b) => self.get(if self.get(*c, l) != 0 { *a } else { *b }, l),
@@ -310,15 +329,19 @@ fn saturated(to: Ty, value: f64) -> u64 {
 
 /// [`Op::Reduce`] of values of type `ty`; of none, 0.
 pub fn reduce(how: Reduce, ty: Ty, values: impl Iterator<Item = u64>) -> u64 {
-    let op = match how {
+    values.reduce(|a, b| binary(together(how), ty, a, b)).unwrap_or(0)
+}
+
+/// The operation that brings two values together.
+fn together(how: Reduce) -> Binary {
+    match how {
         Reduce::Sum => Binary::Add,
         Reduce::Min => Binary::Min,
         Reduce::Max => Binary::Max,
         Reduce::And => Binary::And,
         Reduce::Or => Binary::Or,
         Reduce::Xor => Binary::Xor,
-    };
-    values.reduce(|a, b| binary(op, ty, a, b)).unwrap_or(0)
+    }
 }
 
 #[cfg(test)]

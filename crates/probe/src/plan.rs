@@ -22,7 +22,7 @@ use prlx_trace::launch::Window;
 use prlx_trace::table::{Row, Tally};
 
 use crate::code::{Ask, Code, Ty};
-use crate::lang::Script;
+use crate::lang::{Holder, Script};
 
 /// What to watch.
 #[derive(Clone, PartialEq, Debug)]
@@ -77,6 +77,8 @@ pub struct Plan {
 pub struct Kept {
     /// Variables of threads: in registers, handed to callees and back.
     pub vars: Vec<Var>,
+    /// Variables of warps and CTAs: the first eight bytes each of a warp's among the records; a CTA's are in those of its first warp.
+    pub held: Vec<Held>,
     /// Counters of threads, likewise: what each adds up to goes to a row that is known when the thread ends.
     pub counters: Vec<Counter>,
     /// Where tables lie, by number in [`Module::tables`], which has those of records behind them. If there are `shares`, one more,
@@ -107,6 +109,17 @@ pub struct Var {
     pub ty: Ty,
     /// Bits that it starts with.
     pub init: u64,
+}
+
+/// A variable of a warp or CTA; it begins as zeros.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Held {
+    /// Its name in the program.
+    pub name: String,
+    /// Its type.
+    pub ty: Ty,
+    /// Who has one of its own: a warp or a CTA.
+    pub of: Holder,
 }
 
 /// A counter of a thread.

@@ -25,6 +25,8 @@ pub const TOOLS: &[(&str, &str, &str)] = tools! {
     "progress" "The last branches of each warp: where a kernel hangs."
     "memory-timeline" "The last accesses of each thread to global memory, with time and address."
     "barrier-wait" "How long warps wait at barriers and for asynchronous work."
+    "barrier-order" "The order in which warps come to their CTA's barriers."
+    "imbalance" "How unequal the work of a CTA's warps is."
     "stopwatch" "A template: time from one source line to another."
     "values" "A template: which values an expression has."
     "stored-range" "Least, greatest and mean float stored, by line."

@@ -139,6 +139,10 @@ fn bare(mut script: Script) -> Script {
     fn stmt(s: &mut Stmt) {
         match s {
             Stmt::Local(_, e) | Stmt::Assign(_, e) => expr(e),
+            Stmt::Merge { value, span, .. } => {
+                *span = 0..0;
+                expr(value);
+            }
             Stmt::Update(update) => {
                 update.span = 0..0;
                 update.key.iter_mut().chain(&mut update.value).for_each(expr);
@@ -402,13 +406,17 @@ impl Dice {
         let mut out = String::new();
         for _ in 0..self.roll(4) {
             let d = self.roll(4);
-            out += &match self.roll(if depth == 0 { 5 } else { 7 }) {
+            out += &match self.roll(if depth == 0 { 9 } else { 11 }) {
                 0 => format!("n = u64({});", self.integer(d)),
                 1 => format!("p = {};", self.predicate(d)),
                 2 => format!("@a[{}, func] = sum({});", self.integer(d), self.integer(d)),
                 3 => format!("save @r({}, {});", self.predicate(d), self.float(d)),
                 4 => format!("$l = s32({});", self.integer(d)),
-                5 => format!(
+                5 => format!("w {} u64({});", self.pick(&["=", "+=", "-=", "min=", "max=", "&=", "|=", "^="]), self.integer(d)),
+                6 => format!("c {} s32({});", self.pick(&["=", "+=", "min=", "max="]), self.integer(d)),
+                7 => format!("$l = c {} s32({}) + s32(w);", self.pick(&["-=", "max=", "|="]), self.integer(d)),
+                8 => self.pick(&["w++;", "$o = w++;", "n min= 7;", "f = p;", "$l max= c;"]).to_owned(),
+                9 => format!(
                     "if ({}) {{ {} }} else {{ {} }}",
                     self.predicate(d),
                     self.body(depth - 1),
@@ -421,7 +429,7 @@ impl Dice {
     }
     fn program(&mut self) -> String {
         let mut out =
-            "thread n: u64; thread p: bool = true; thread x: f32; record @r(a: bool, b: f64) per warp keep 2;"
+            "thread n: u64; thread p: bool = true; warp w: u64; cta c: s32; thread x: f32; cta f: bool; record @r(a: bool, b: f64) per warp keep 2;"
                 .to_owned();
         for _ in 0..1 + self.roll(3) {
             let predicate = self.predicate(2);
@@ -448,7 +456,7 @@ fn broken_programs_are_complained_about() {
     seeds.extend((0..20).map(|_| dice.program()));
     let words = [
         "{", "}", "(", ")", "[", "]", "/", "*", "//", "/*", "#", "\"", "$", "@", ":", "::", ",", ";", "..", ".", "-",
-        "?", "if ", "else ", "for ", "save ", "thread ", "record ", "inst:", "1", "1e", "0x", "é", "\n", "\t", "\u{0}",
+        "?", "if ", "else ", "for ", "save ", "thread ", "warp ", "cta ", "record ", "max=", "++", "inst:", "1", "1e", "0x", "é", "\n", "\t", "\u{0}",
         "out", "$x", "@t", "=",
     ];
     for round in 0..20_000 {

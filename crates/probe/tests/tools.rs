@@ -137,6 +137,10 @@ impl Host for Warp {
         0
     }
     fn store(&mut self, _: u32, _: usize, _: u64) {}
+    fn get(&self, _: u32) -> u64 {
+        0
+    }
+    fn put(&mut self, _: u32, _: u64) {}
     fn update(&mut self, table: u32, _: Found<'_>, value: u64, _: usize) {
         *self.sums.entry(table).or_default() += value;
     }

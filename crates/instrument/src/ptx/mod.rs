@@ -16,6 +16,7 @@ mod begin;
 mod call;
 mod chunk;
 mod events;
+mod held;
 mod marks;
 mod operands;
 mod path;

@@ -43,10 +43,10 @@ impl Lowering<'_> {
 /// Whether a code asks for the launch's context.
 fn needs_context(body: &[Stmt]) -> bool {
     body.iter().any(|stmt| match stmt {
-        Stmt::Set(_, op) => matches!(op, Op::Ask(Ask::Launch)),
+        Stmt::Set(_, op) => matches!(op, Op::Ask(Ask::Launch) | Op::Get(_)),
         Stmt::Store(..) => false,
         Stmt::If(_, then, other) => needs_context(then) || needs_context(other),
-        Stmt::Update { .. } | Stmt::Save { .. } => true,
+        Stmt::Put(..) | Stmt::Merge { .. } | Stmt::Update { .. } | Stmt::Save { .. } => true,
     })
 }
 
@@ -78,7 +78,7 @@ fn name(ty: Ty) -> &'static str {
 }
 
 /// As bits.
-fn bits(ty: Ty) -> &'static str {
+pub(super) fn bits(ty: Ty) -> &'static str {
     if ty.bits() == 64 { "b64" } else { "b32" }
 }
 
@@ -103,6 +103,8 @@ impl Probe<'_, '_> {
                         _ => s.ptx(&format!("mov.{} %~var{var}, {from};", bits(ty))),
                     }
                 }
+                Stmt::Put(var, temp) => self.put(s, *var, *temp),
+                Stmt::Merge { var, how, value, old } => self.merge(s, *var, *how, *value, *old),
                 Stmt::If(condition, then, other) => {
                     let (otherwise, end) = (self.label(s), self.label(s));
                     s.ptx(&format!("@!{} bra {otherwise};", register(*condition)));
@@ -220,6 +222,7 @@ impl Probe<'_, '_> {
             }
             Op::Load(var) if ty == Ty::Bool => s.ptx(&format!("setp.ne.u32 {to}, %~var{var}, 0;")),
             Op::Load(var) => s.ptx(&format!("mov.{} {to}, %~var{var};", bits(ty))),
+            Op::Get(var) => self.get(s, *var, &to, ty),
             Op::Unary(op, a) => self.unary(s, *op, &to, *a),
             Op::Binary(op, a, b) => self.binary(s, *op, &to, *a, *b),
             Op::Select(c, a, b) => {
@@ -464,7 +467,7 @@ pub(super) fn reduce64(s: &mut Snippet<'_>, how: Reduce, signed: bool) {
     }
 }
 
-fn reduce32(how: Reduce, signed: bool) -> &'static str {
+pub(super) fn reduce32(how: Reduce, signed: bool) -> &'static str {
     match (how, signed) {
         (Reduce::Sum, false) => "add.u32",
         (Reduce::Sum, true) => "add.s32",

@@ -79,7 +79,7 @@ pub(super) fn compute(form: &Form, a: Option<u64>, b: Option<u64>, c: Option<u64
 }
 
 /// A value's bits as a number with a sign.
-fn signed(ty: Type, v: u64) -> i64 {
+pub(super) fn signed(ty: Type, v: u64) -> i64 {
     let unused = 64 - ty.bits();
     (v << unused).cast_signed() >> unused
 }

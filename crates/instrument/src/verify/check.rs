@@ -411,7 +411,7 @@ fn allowed(inst: &Inst) -> Option<Kind> {
         Mov | Cvt | Add | Sub | Mul | Mad | Div | Rem | And | Or | Xor | Not | Neg | Abs | Shl | Shr | Min | Max
         | Brev | Clz | Popc | Setp | Selp | Isspacep | Activemask => Kind::Plain,
         Ld | St | Red => Kind::Plain,
-        Atom if form.has("add") || form.has("cas") => Kind::Plain,
+        Atom if ["add", "cas", "min", "max", "and", "or", "xor"].iter().any(|op| form.has(op)) => Kind::Plain,
         Match | Shfl | Vote | Redux if form.has("sync") => Kind::Lanes,
         Bar if form.has("warp") => Kind::Lanes,
         Bra => Kind::Branch,

@@ -135,10 +135,18 @@ impl Machine {
                 let at = self.address(module, f, inst.operands.get(usize::from(result))?)?;
                 let old = read(&self.global, at, ty_bytes(ty));
                 let value = one(self, if result { 2 } else { 1 })?;
-                let new = match form.one_of(&["add", "xor", "cas", "max"])? {
+                let greater = match ty.is_signed() {
+                    true => arith::signed(ty, old) > arith::signed(ty, value),
+                    false => old > value & width,
+                };
+                let new = match form.one_of(&["add", "xor", "cas", "max", "min", "and", "or"])? {
                     "add" if ty == Type::F64 => (f64::from_bits(old) + f64::from_bits(value)).to_bits(),
                     "add" => old.wrapping_add(value),
-                    "max" => old.max(value),
+                    "max" if greater => old,
+                    "min" if !greater => old,
+                    "max" | "min" => value,
+                    "and" => old & value,
+                    "or" => old | value,
                     "xor" => old ^ value,
                     _ if old == value => c?,
                     _ => old,

@@ -1,8 +1,9 @@
 //! What a probe program's code writes, for one lane that is alone: the model of invariant 7 at level `probe`.
 
 use prlx_isa::view::{FunctionKind, Operand, Space};
-use prlx_probe::code::{Ask, Code};
+use prlx_probe::code::{Ask, Code, Ty};
 use prlx_probe::eval::{Found, Host, run};
+use prlx_probe::lang::Holder;
 use prlx_probe::{Copies, Counter};
 use prlx_trace::device::tables::{LOST, PROBES, Rows, hash, ordered};
 use prlx_trace::kernel::Scalar;
@@ -64,6 +65,15 @@ impl Host for Model<'_> {
             *v = bits;
         }
     }
+    fn get(&self, var: u32) -> u64 {
+        self.held(var).map_or(0, |at| read(&self.lane.memory, at, 8))
+    }
+    fn put(&mut self, var: u32, bits: u64) {
+        let ty = self.texts.plan.kept.held.get(var as usize).map_or(Ty::U64, |h| h.ty);
+        if let Some(at) = self.held(var) {
+            write(&mut self.lane.memory, at, if ty.bits() == 64 { 8 } else { 4 }, bits);
+        }
+    }
     fn update(&mut self, table: u32, row: Found<'_>, value: u64, _: usize) {
         if self.lane.context != 0 && self.lane.field("tables") != 0 {
             update(self.lane, self.texts, self.machine, table as usize, row, value);
@@ -89,6 +99,23 @@ impl Host for Model<'_> {
                 write(memory, at + 8 * i as u64, 8, *field);
             }
         }
+    }
+}
+
+impl Model<'_> {
+    /// Where a variable of the warp or CTA is, if anywhere.
+    fn held(&self, var: u32) -> Option<u64> {
+        let kept = &self.texts.plan.kept;
+        if self.lane.context == 0 || self.lane.field("records") == 0 {
+            return None;
+        }
+        let [x, y, z] = ["%tid.x", "%tid.y", "%tid.z"].map(|name| self.machine.special(name));
+        let [nx, ny] = ["%ntid.x", "%ntid.y"].map(|name| self.machine.special(name));
+        let warp = match kept.held.get(var as usize)?.of {
+            Holder::Cta => self.lane.warp - (x + nx * (y + ny * z)) / 32,
+            _ => self.lane.warp,
+        };
+        Some(self.lane.field("records") + warp * kept.records.warp + 8 * u64::from(var))
     }
 }
 

@@ -7,9 +7,9 @@ use prlx_trace::table::{Aggregate, NO_LINE, Shown};
 
 use super::facts::Facts;
 use super::tables::Tables;
-use crate::code::{Binary, Code, Op, Row, Stmt, Temp, Ty, Unary};
+use crate::code::{Binary, Code, Op, Reduce, Row, Stmt, Temp, Ty, Unary};
 use crate::eval;
-use crate::lang::{self, Builtin, Expr, ExprKind, Gives, Index, Script};
+use crate::lang::{self, Builtin, Expr, ExprKind, Gives, Holder, Index, Script};
 use crate::pattern;
 
 /// Why something can't be had at a place.
@@ -128,28 +128,15 @@ impl<'a> Express<'a> {
         match stmt {
             lang::Stmt::Local(local, e) => {
                 let value = self.expr(e)?;
-                // A local is a temporary of its own: it may be set again, under a condition.
-                let ty = match self.locals.get(*local).cloned().flatten() {
-                    Some(Val::Temp(temp)) => self.ty(temp),
-                    _ => self.own_type(&value)?,
-                };
-                let value = self.temp(value, ty)?;
-                match self.locals.get(*local).cloned().flatten() {
-                    Some(Val::Temp(temp)) => self.push(Stmt::Set(temp, Op::Copy(value))),
-                    _ => {
-                        let temp = self.emit(ty, Op::Copy(value));
-                        if let Some(slot) = self.locals.get_mut(*local) {
-                            *slot = Some(Val::Temp(temp));
-                        }
-                    }
-                }
+                self.set_local(*local, value)?;
             }
             lang::Stmt::Assign(var, e) => {
-                let ty = self.script.vars.get(*var).map_or(Ty::U64, |v| v.ty);
+                let (own, number, ty) = self.variable(*var);
                 let value = self.expr(e)?;
                 let temp = self.temp(value, ty)?;
-                self.push(Stmt::Store(*var as u32, temp));
+                self.push(if own { Stmt::Store(number, temp) } else { Stmt::Put(number, temp) });
             }
+            lang::Stmt::Merge { var, how, value, old, .. } => self.merge(*var, *how, value, *old)?,
             lang::Stmt::Update(update) => self.update(update)?,
             lang::Stmt::Save { record, fields, .. } => {
                 let types: Vec<Ty> = self
@@ -189,6 +176,59 @@ impl<'a> Express<'a> {
             }
         }
         Ok(())
+    }
+
+    fn set_local(&mut self, local: usize, value: Val) -> Result<(), Why> {
+        // A local is a temporary of its own: it may be set again, under a condition.
+        let known = match self.locals.get(local).cloned().flatten() {
+            Some(Val::Temp(temp)) => Some(temp),
+            _ => None,
+        };
+        let ty = known.map_or_else(|| self.own_type(&value), |temp| Ok(self.ty(temp)))?;
+        let value = self.temp(value, ty)?;
+        match known {
+            Some(temp) => self.push(Stmt::Set(temp, Op::Copy(value))),
+            None => {
+                let temp = self.emit(ty, Op::Copy(value));
+                if let Some(slot) = self.locals.get_mut(local) {
+                    *slot = Some(Val::Temp(temp));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A declared variable: whether it is a thread's own, its number among those or the others, and its type.
+    fn variable(&self, var: usize) -> (bool, u32, Ty) {
+        let Some(declared) = self.script.vars.get(var) else { return (true, 0, Ty::U64) };
+        let own = declared.of == Holder::Thread;
+        let before = self.script.vars.iter().take(var).filter(|v| (v.of == Holder::Thread) == own);
+        (own, before.count() as u32, declared.ty)
+    }
+
+    fn merge(&mut self, var: usize, how: Binary, value: &Expr, old: Option<usize>) -> Result<(), Why> {
+        let (_, number, ty) = self.variable(var);
+        let value = self.expr(value)?;
+        let mut value = self.temp(value, ty)?;
+        let how = match how {
+            Binary::Add => Reduce::Sum,
+            Binary::Sub => {
+                value = self.emit(ty, Op::Unary(Unary::Neg, value));
+                Reduce::Sum
+            }
+            Binary::Min => Reduce::Min,
+            Binary::Max => Reduce::Max,
+            Binary::And => Reduce::And,
+            Binary::Or => Reduce::Or,
+            Binary::Xor => Reduce::Xor,
+            _ => return Err("lanes that come to a variable have no order, and this update needs one".to_owned()),
+        };
+        let before = old.map(|_| self.fresh(ty));
+        self.push(Stmt::Merge { var: number, how, value, old: before });
+        match (old, before) {
+            (Some(local), Some(before)) => self.set_local(local, Val::Temp(before)),
+            _ => Ok(()),
+        }
     }
 
     fn update(&mut self, update: &lang::Update) -> Result<(), Why> {
@@ -315,8 +355,8 @@ impl<'a> Express<'a> {
                 None => return Err("a local variable has no value yet here".to_owned()),
             },
             ExprKind::Var(var) => {
-                let ty = self.script.vars.get(*var).map_or(Ty::U64, |v| v.ty);
-                Val::Temp(self.emit(ty, Op::Load(*var as u32)))
+                let (own, number, ty) = self.variable(*var);
+                Val::Temp(self.emit(ty, if own { Op::Load(number) } else { Op::Get(number) }))
             }
             ExprKind::Not(a) => match self.expr(a)? {
                 Val::Bool(b) => Val::Bool(!b),

@@ -17,8 +17,8 @@ use prlx_isa::view::FunctionKind;
 use prlx_trace::table::Table;
 
 use crate::body::Body;
-use crate::lang::{Clause, Script};
-use crate::plan::{Action, Insertion, Kept, Missed, Var};
+use crate::lang::{Clause, Holder, Script};
+use crate::plan::{Action, Held, Insertion, Kept, Missed, Var};
 use crate::window::Windows;
 use express::Express;
 use facts::Facts;
@@ -63,8 +63,10 @@ pub(crate) fn bind(script: &Script, bodies: &[&Body<'_>], wanted: &dyn Fn(usize)
     tables.settle();
     let (mut insertions, missed, idle) = all(&mut tables);
     let (tables, layouts, records) = tables.finish(script);
-    let vars = script.vars.iter().map(|v| Var { name: v.name.clone(), ty: v.ty, init: v.init }).collect();
-    let mut kept = Kept { vars, tables: layouts, records, missed, idle, ..Kept::default() };
+    let (own, others): (Vec<_>, Vec<_>) = script.vars.iter().partition(|v| v.of == Holder::Thread);
+    let vars = own.into_iter().map(|v| Var { name: v.name.clone(), ty: v.ty, init: v.init }).collect();
+    let held = others.into_iter().map(|v| Held { name: v.name.clone(), ty: v.ty, of: v.of }).collect();
+    let mut kept = Kept { vars, held, tables: layouts, records, missed, idle, ..Kept::default() };
     count::count(&mut insertions, bodies, &mut kept);
     kept.lay_out();
     Bound { insertions, tables, kept }

@@ -166,7 +166,8 @@ impl Tables {
             });
             parts.push(Part { at: 0, of_lane, fields: r.fields.len() as u32, keep: r.keep, last: r.last });
         }
-        (tables, layouts, Records::new(parts))
+        let held = script.vars.iter().filter(|v| v.of != Holder::Thread).count();
+        (tables, layouts, Records::new(held, parts))
     }
 }
 

@@ -40,7 +40,7 @@ pub struct Var {
     pub of: Holder,
     /// Its type.
     pub ty: Ty,
-    /// Bits that it starts with.
+    /// Bits that it starts with; a warp's or CTA's with zeros.
     pub init: u64,
     /// Where it is declared.
     pub span: Span,
@@ -51,9 +51,9 @@ pub struct Var {
 pub enum Holder {
     /// Each thread.
     Thread,
-    /// Each warp. A variable is written by the lowest active lane.
+    /// Each warp.
     Warp,
-    /// Each CTA. A variable is written by the lowest active lane of whichever warp comes; the last one stays.
+    /// Each CTA.
     Cta,
 }
 
@@ -151,8 +151,21 @@ pub enum Side {
 pub enum Stmt {
     /// `$x = e;`: a local variable of the clause. Its first assignment gives its type.
     Local(usize, Expr),
-    /// `x = e;`: a declared variable.
+    /// `x = e;`: a declared variable. Of a warp's or CTA's, the lowest of the lanes that set it together does.
     Assign(usize, Expr),
+    /// `x += e;`, `$old = x max= e;`: each lane's value goes into a variable of its warp or CTA, none is lost.
+    Merge {
+        /// Which variable.
+        var: usize,
+        /// How: one of [`super::check::MERGES`].
+        how: Binary,
+        /// What goes in.
+        value: Expr,
+        /// The local variable that gets what it held before.
+        old: Option<usize>,
+        /// All of it.
+        span: Span,
+    },
     /// `@t[k, …] = sum(e);`, `@t[k]++;`, `@t[k] += e;`.
     Update(Update),
     /// `save @r(e, …);`.

@@ -14,6 +14,7 @@ use prlx_trace::table::Aggregate;
 use super::ast::{Clause, Expr, ExprKind, Holder, Script, Side, Span, Stmt, Tracepoint, Update, What};
 use super::builtin::Builtin;
 use super::complain::{COMPLAINTS, Complaint, nearest};
+use super::parse::assignment;
 use crate::code::{Binary, Ty, Unary};
 
 /// Most trips of a loop.
@@ -36,6 +37,10 @@ pub const POINTS: usize = 256;
 pub const FIELDS: usize = 64;
 /// Most records of one holder that are kept.
 pub const KEEP: u32 = 65536;
+
+/// How lanes update a variable of their warp or CTA: those updates that come to the same in any order.
+pub const MERGES: [Binary; 7] =
+    [Binary::Add, Binary::Sub, Binary::Min, Binary::Max, Binary::And, Binary::Or, Binary::Xor];
 
 /// The values of an integer type.
 pub fn range(ty: Ty) -> RangeInclusive<i128> {
@@ -135,10 +140,11 @@ impl Kind {
 
 /// Checks a script of which each part is well formed.
 pub(super) fn check(script: &Script, complaints: &mut Vec<Complaint>) {
-    for var in script.vars.iter().filter(|v| v.of != Holder::Thread) {
+    for var in script.vars.iter().filter(|v| v.of != Holder::Thread && v.init != 0) {
         let whose = if var.of == Holder::Warp { "warp" } else { "CTA" };
-        let message = format!("variables of a {whose} are not there yet");
-        complaints.push(Complaint::new(var.span.clone(), message).help("use a record or a table"));
+        let message = format!("a {whose}'s variable begins as 0");
+        let help = "of a least value, keep the greatest of `~x`: 0 gives way to any";
+        complaints.push(Complaint::new(var.span.clone(), message).help(help));
     }
     let mut rows = HashMap::new();
     for clause in &script.clauses {
@@ -236,20 +242,33 @@ impl Checker<'_> {
         match stmt {
             Stmt::Local(number, value) => {
                 let kind = self.value(value);
-                match self.locals[*number] {
-                    None => self.locals[*number] = Some(kind.ty().map_or(Kind::Unknown, Kind::Is)),
-                    Some(Kind::Is(ty)) => {
-                        let name = format!("${}", self.clause.locals[*number]);
-                        self.goes_into(kind, ty, &name, &value.span);
-                    }
-                    Some(_) => {}
-                }
-                self.set[*number] = true;
+                self.local_is(*number, kind, &value.span);
             }
             Stmt::Assign(number, value) => {
                 let kind = self.value(value);
                 let var = &self.script.vars[*number];
                 self.goes_into(kind, var.ty, &var.name, &value.span);
+                if var.of != Holder::Thread && reads(value, *number) {
+                    let (name, all) = (&var.name, merges());
+                    let message = format!("what other lanes bring to `{name}` meanwhile would be lost");
+                    self.complain_help(&value.span, message, format!("lanes update it by {all}"));
+                }
+            }
+            Stmt::Merge { var, how, value, old, span } => {
+                let kind = self.value(value);
+                let var = &self.script.vars[*var];
+                let (name, ty) = (&var.name, var.ty);
+                if !MERGES.contains(how) {
+                    let message = format!("lanes that come to `{name}` have no order, and this update needs one");
+                    self.complain_help(span, message, format!("lanes update it by {}", merges()));
+                } else if !ty.integer() || ty.bits() < 32 {
+                    let message = format!("`{name}` is a `{}`: lanes update integers of 32 and 64 bits", ty.name());
+                    self.complain_help(span, message, "others can be set, by `=`");
+                }
+                self.goes_into(kind, ty, name, &value.span);
+                if let Some(local) = old {
+                    self.local_is(*local, Kind::Is(ty), span);
+                }
             }
             Stmt::Update(update) => self.update(update),
             Stmt::Save { record, fields, .. } => {
@@ -274,6 +293,19 @@ impl Checker<'_> {
                 self.body(body);
             }
         }
+    }
+
+    /// A local variable is set.
+    fn local_is(&mut self, number: usize, kind: Kind, span: &Span) {
+        match self.locals[number] {
+            None => self.locals[number] = Some(kind.ty().map_or(Kind::Unknown, Kind::Is)),
+            Some(Kind::Is(ty)) => {
+                let name = format!("${}", self.clause.locals[number]);
+                self.goes_into(kind, ty, &name, span);
+            }
+            Some(_) => {}
+        }
+        self.set[number] = true;
     }
 
     fn update(&mut self, update: &Update) {
@@ -573,6 +605,25 @@ impl Checker<'_> {
             let at = self.text(&point.span).to_owned();
             self.complain(span, format!("`{name}` is not to be had at `{at}`: {why}"));
         }
+    }
+}
+
+/// The signs of [`MERGES`].
+fn merges() -> String {
+    let signs: Vec<String> = MERGES.iter().map(|op| format!("`{}`", assignment(*op))).collect();
+    signs.join(", ")
+}
+
+/// Whether an expression reads a declared variable.
+fn reads(e: &Expr, var: usize) -> bool {
+    match &e.kind {
+        ExprKind::Var(v) => *v == var,
+        ExprKind::Unary(_, a) | ExprKind::Not(a) | ExprKind::Cast(_, a) | ExprKind::Bits(a) => reads(a, var),
+        ExprKind::Ballot(a) | ExprKind::Same(a) | ExprKind::Reduce(_, a) => reads(a, var),
+        ExprKind::Binary(_, a, b) | ExprKind::Logic(_, a, b) => reads(a, var) || reads(b, var),
+        ExprKind::Select(c, a, b) => reads(c, var) || reads(a, var) || reads(b, var),
+        ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Bool(_) | ExprKind::Text(_) => false,
+        ExprKind::Builtin(_) | ExprKind::In(_) | ExprKind::Out(_) | ExprKind::Arg(_) | ExprKind::Local(_) => false,
     }
 }
 

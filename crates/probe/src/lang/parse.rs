@@ -12,6 +12,7 @@ mod points;
 mod statement;
 
 pub(super) use expression::{OPERATORS, SELECT, UNARY};
+pub(super) use statement::assignment;
 pub use points::TRACEPOINTS;
 
 use std::collections::HashMap;

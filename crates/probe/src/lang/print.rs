@@ -6,7 +6,7 @@ use prlx_trace::table::Aggregate;
 
 use super::ast::{Clause, Expr, ExprKind, Holder, Record, Script, Side, Stmt, Tracepoint, Update, Var, What};
 use super::function::Function;
-use super::parse::{OPERATORS, SELECT, UNARY};
+use super::parse::{OPERATORS, SELECT, UNARY, assignment};
 use super::token::in_pattern;
 use crate::code::{Binary, Ty, Unary};
 
@@ -164,6 +164,10 @@ impl Printer<'_> {
         match stmt {
             Stmt::Local(number, value) => write!(f, "{} = {};", self.local(*number), self.expr(value, 0)),
             Stmt::Assign(number, value) => write!(f, "{} = {};", self.var(*number), self.expr(value, 0)),
+            Stmt::Merge { var, how, value, old, .. } => {
+                let old = old.map(|local| format!("{} = ", self.local(local))).unwrap_or_default();
+                write!(f, "{old}{} {} {};", self.var(*var), assignment(*how), self.expr(value, 0))
+            }
             Stmt::Update(update) => self.update(f, update),
             Stmt::Save { record, fields, .. } => {
                 let name = self.script.records.get(*record).map_or("", |r| &r.name);

@@ -11,8 +11,8 @@
 //! The least and the greatest are kept as the greatest of numbers in whose order ([`ordered`]) values are, the least's
 //! with all bits turned, so that 0 gives way to any; how often says whether there was any.
 //!
-//! **Records** lie by holder: for each warp of the launch, [`Records::warp`] bytes; in them, for each record, one part
-//! (or 32, one a lane): how many were written (eight bytes), then those kept, eight bytes a field. A part that keeps the
+//! **Records** lie by holder: for each warp of the launch, [`Records::warp`] bytes; in them, first eight bytes for each variable of the
+//! program that a warp or CTA has (a CTA's are those of its first warp), then for each record, one part (or 32, one a lane): how many were written (eight bytes), then those kept, eight bytes a field. A part that keeps the
 //! last ones is a ring.
 //!
 //! Holds: reading allocates in proportion to the bytes, whatever they are. Misses: two rows of several keys can have the same hash and
@@ -170,9 +170,9 @@ impl Part {
 }
 
 impl Records {
-    /// Places parts one after the other.
-    pub fn new(parts: Vec<Part>) -> Records {
-        let mut records = Records { parts, warp: 0 };
+    /// Places parts one after the other, behind so many variables.
+    pub fn new(variables: usize, parts: Vec<Part>) -> Records {
+        let mut records = Records { parts, warp: 8 * variables as u64 };
         for part in &mut records.parts {
             part.at = records.warp;
             records.warp += part.bytes() * if part.of_lane { 32 } else { 1 };
@@ -246,7 +246,7 @@ mod tests {
     #[test]
     fn records_are_the_first_or_the_last() {
         let part = |last| Part { of_lane: false, fields: 1, keep: 2, last, at: 0 };
-        let records = Records::new(vec![part(false), part(true)]);
+        let records = Records::new(0, vec![part(false), part(true)]);
         assert_eq!((records.warp, records.parts[1].at), (48, 24));
         let words = [3u64, 10, 11, 3, 12, 11];
         let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();

@@ -204,8 +204,12 @@ fn shared(out: &mut impl Write, woven: &Woven) -> Result<()> {
     if bytes > 0 {
         writeln!(out, "  tables take {bytes} bytes")?;
     }
-    if kept.records.warp > 0 {
-        writeln!(out, "  records take {} bytes a warp", kept.records.warp)?;
+    let held = 8 * kept.held.len() as u64;
+    if held > 0 {
+        writeln!(out, "  variables of warps and CTAs take {held} bytes a warp")?;
+    }
+    if kept.records.warp > held {
+        writeln!(out, "  records take {} bytes a warp", kept.records.warp - held)?;
     }
     Ok(())
 }

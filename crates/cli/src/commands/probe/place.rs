@@ -37,7 +37,7 @@ fn tables(script: &Script, clause: usize) -> Vec<String> {
                     walk(script, other, out);
                 }
                 Stmt::For(_, _, body, _) => walk(script, body, out),
-                Stmt::Local(..) | Stmt::Assign(..) => {}
+                Stmt::Local(..) | Stmt::Assign(..) | Stmt::Merge { .. } => {}
             }
         }
     }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use prlx_trace::table::{Aggregate, STEPS};
 
-use super::super::ast::{Expr, ExprKind, Span, Stmt, Update};
+use super::super::ast::{Expr, ExprKind, Holder, Span, Stmt, Update};
 use super::super::check;
 use super::super::complain::{Complaint, nearest};
 use super::super::function::AGGREGATES;
@@ -26,6 +26,16 @@ const ASSIGNMENTS: &[(&str, Option<Binary>)] = &[
     ("<<=", Some(Binary::Shl)),
     (">>=", Some(Binary::Shr)),
 ];
+
+/// Those whose sign has a name before it: `x min= e`.
+const NAMED: &[(&str, Binary)] = &[("min", Binary::Min), ("max", Binary::Max)];
+
+/// An assignment of an operation, as it is written.
+pub(in super::super) fn assignment(op: Binary) -> String {
+    let named = NAMED.iter().find(|n| n.1 == op).map(|n| format!("{}=", n.0));
+    let sign = || ASSIGNMENTS.iter().find(|a| a.1 == Some(op)).map_or("=", |a| a.0).to_owned();
+    named.unwrap_or_else(sign)
+}
 
 impl<'a> Parser<'a> {
     /// `{ … }`
@@ -211,7 +221,13 @@ impl<'a> Parser<'a> {
             });
         };
         self.advance();
-        Ok(Stmt::Assign(number, self.assigned(ExprKind::Var(number), span)?))
+        match self.script.vars[number].of {
+            Holder::Thread => Ok(Stmt::Assign(number, self.assigned(ExprKind::Var(number), span)?)),
+            _ => Ok(match self.operation()? {
+                (None, value) => Stmt::Assign(number, value),
+                (Some(how), value) => Stmt::Merge { var: number, how, value, old: None, span: span.start..self.end },
+            }),
+        }
     }
 
     fn local_variable(&mut self, name: &'a str) -> Parsed<Stmt> {
@@ -221,29 +237,57 @@ impl<'a> Parser<'a> {
             self.complain(Complaint::new(span.clone(), format!("`${name}` is set by its loop alone")));
         }
         self.advance();
-        Ok(Stmt::Local(number, self.assigned(ExprKind::Local(number), span)?))
+        let plain = self.is("=");
+        let value = self.assigned(ExprKind::Local(number), span.clone())?;
+        let ExprKind::Var(var) = value.kind else { return Ok(Stmt::Local(number, value)) };
+        // `$old = x += e`
+        if !self.operates() {
+            return Ok(Stmt::Local(number, value));
+        }
+        let (how, by) = self.operation()?;
+        let span = span.start..self.end;
+        match (self.script.vars[var].of, how) {
+            (Holder::Thread, _) => {
+                let name = &self.script.vars[var].name;
+                let message = format!("`{name}` is a thread's own: only a warp's or CTA's variable is read and set at once");
+                Err(Complaint::new(span, message).help(format!("`$… = {name};`, then a statement that sets it")))
+            }
+            (_, Some(how)) if plain => Ok(Stmt::Merge { var, how, value: by, old: Some(number), span }),
+            _ => Err(Complaint::new(span, "a statement sets one variable")
+                .help("but for `$old = x += …`, of a warp's or CTA's variable")),
+        }
     }
 
-    /// What an assignment to `old` gives.
-    fn assigned(&mut self, old: ExprKind, at: Span) -> Parsed<Expr> {
-        let old = Expr { kind: old, span: at.clone() };
-        let binary = |op, old, by: Expr| {
-            let span = at.start..by.span.end;
-            Expr { kind: ExprKind::Binary(op, Box::new(old), Box::new(by)), span }
-        };
+    /// Whether an assignment's sign stands here.
+    fn operates(&self) -> bool {
+        self.is("++") || ASSIGNMENTS.iter().any(|a| self.is(a.0)) || NAMED.iter().any(|n| self.is_name(n.0))
+    }
+
+    /// An assignment's sign and what stands behind it: what it does with the old value, and with what.
+    fn operation(&mut self) -> Parsed<(Option<Binary>, Expr)> {
         if self.is("++") {
             let one = Expr { kind: ExprKind::Int(1), span: self.span.clone() };
             self.advance();
-            return Ok(binary(Binary::Add, old, one));
+            return Ok((Some(Binary::Add), one));
+        }
+        if let Some((_, op)) = NAMED.iter().find(|n| self.is_name(n.0)) {
+            self.advance();
+            self.expect("=")?;
+            return Ok((Some(*op), self.expression()?));
         }
         let found = ASSIGNMENTS.iter().find(|a| self.is(a.0));
         let Some((_, op)) = found else { return Err(self.expected("an assignment, as `=`")) };
         self.advance();
-        let value = self.expression()?;
-        Ok(match op {
-            Some(op) => binary(*op, old, value),
-            None => value,
-        })
+        Ok((*op, self.expression()?))
+    }
+
+    /// What an assignment to `old` gives.
+    fn assigned(&mut self, old: ExprKind, at: Span) -> Parsed<Expr> {
+        let (op, by) = self.operation()?;
+        let Some(op) = op else { return Ok(by) };
+        let span = at.start..by.span.end;
+        let old = Expr { kind: old, span: at };
+        Ok(Expr { kind: ExprKind::Binary(op, Box::new(old), Box::new(by)), span })
     }
 
     /// `@t[k, …] = sum(e)`, `@t[k]++`, `@t[k] += e`

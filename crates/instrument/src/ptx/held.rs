@@ -1,0 +1,117 @@
+//! Variables of warps and CTAs: read, set, and updated by all lanes at once.
+//!
+//! They lie before the records of their warp (`prlx_trace::device::tables`), a CTA's before those of its first warp. Where nothing is
+//! kept they are 0, and stay it.
+
+use prlx_probe::code::{Reduce, Temp, Ty};
+use prlx_probe::lang::Holder;
+use prlx_trace::device::Context;
+
+use super::begin::{LEAD, WARP_INDEX};
+use super::probe::{Probe, bits, reduce32, reduce64, register};
+use super::snippet::Snippet;
+
+impl Probe<'_, '_> {
+    /// `%~link`: where a variable is; lanes for which it is nowhere go to `nowhere`. Registers `a` to `e` and `x` are lost.
+    fn held(&self, s: &mut Snippet<'_>, var: u32, nowhere: &str) {
+        let kept = &self.lowering.plan.kept;
+        s.ptx(&format!(
+            "setp.eq.u64 %~q, %~context, 0;
+             @%~q bra {nowhere};
+             ld.global.u64 %~link, [%~context+{}];
+             setp.eq.u64 %~q, %~link, 0;
+             @%~q bra {nowhere};",
+            Context::offset("records"),
+        ));
+        s.ptx(WARP_INDEX);
+        if kept.held.get(var as usize).is_some_and(|h| h.of == Holder::Cta) {
+            // The first of its CTA: this one is number `%~a` there.
+            s.ptx("sub.u32 %~warp, %~warp, %~a;");
+        }
+        s.ptx(&format!(
+            "cvt.u64.u32 %~x, %~warp;
+             mad.lo.u64 %~link, %~x, {}, %~link;
+             add.u64 %~link, %~link, {};",
+            kept.records.warp,
+            8 * u64::from(var),
+        ));
+    }
+
+    /// `to`: what a variable holds. What lanes that are here did before is seen: they wait for each other.
+    pub(super) fn get(&mut self, s: &mut Snippet<'_>, var: u32, to: &str, ty: Ty) {
+        let done = self.label(s);
+        match ty {
+            Ty::Bool => s.ptx(&format!("setp.ne.u32 {to}, 0, 0;")),
+            _ => s.ptx(&format!("mov.{} {to}, 0;", bits(ty))),
+        }
+        self.held(s, var, &done);
+        s.ptx("activemask.b32 %~mask;\nbar.warp.sync %~mask;");
+        match ty {
+            Ty::Bool => s.ptx(&format!("ld.relaxed.gpu.global.u32 %~a, [%~link];\nsetp.ne.u32 {to}, %~a, 0;")),
+            _ => s.ptx(&format!("ld.relaxed.gpu.global.{} {to}, [%~link];", bits(ty))),
+        }
+        s.ptx(&format!("{done}:"));
+    }
+
+    /// The lowest lane that is here sets a variable.
+    pub(super) fn put(&mut self, s: &mut Snippet<'_>, var: u32, value: Temp) {
+        let done = self.label(s);
+        let ty = self.ty(value);
+        let mut value = register(value);
+        s.ptx("activemask.b32 %~mask;");
+        s.ptx(LEAD);
+        s.ptx(&format!("@!%~lead bra {done};"));
+        self.held(s, var, &done);
+        if ty == Ty::Bool {
+            s.ptx(&format!("selp.b32 %~a, 1, 0, {value};"));
+            value = "%~a".to_owned();
+        }
+        s.ptx(&format!("st.relaxed.gpu.global.{} [%~link], {value};\n{done}:", bits(ty)));
+    }
+
+    /// The lanes' values go into a variable: what they come to by one of them, unless each wants to know what was there before.
+    pub(super) fn merge(&mut self, s: &mut Snippet<'_>, var: u32, how: Reduce, value: Temp, old: Option<Temp>) {
+        let done = self.label(s);
+        let ty = self.ty(value);
+        let wide = ty.bits() == 64;
+        let value = register(value);
+        let operation = operation(how, ty);
+        if let Some(old) = old.map(register) {
+            s.ptx(&format!("mov.{} {old}, 0;", bits(ty)));
+            self.held(s, var, &done);
+            // Who comes to this later sees what was done before it; a CTA's and a warp's lanes are on one multiprocessor.
+            s.ptx(&format!("atom.acq_rel.cta.global.{operation} {old}, [%~link], {value};\n{done}:"));
+            return;
+        }
+        let together = self.lowering.arch >= 80;
+        let brought = if wide { "%~v0" } else { "%~value" };
+        s.ptx(&format!("mov.{} {brought}, {value};", bits(ty)));
+        if together {
+            s.ptx("activemask.b32 %~mask;");
+            match wide {
+                true => reduce64(s, how, ty.signed()),
+                false => {
+                    s.ptx(&format!("redux.sync.{} {brought}, {brought}, %~mask;", reduce32(how, ty.signed())));
+                }
+            }
+            s.ptx(LEAD);
+            s.ptx(&format!("@!%~lead bra {done};"));
+        }
+        self.held(s, var, &done);
+        s.ptx(&format!("red.relaxed.gpu.global.{operation} [%~link], {brought};\n{done}:"));
+    }
+}
+
+/// An atomic operation and its type, as opcodes have them.
+fn operation(how: Reduce, ty: Ty) -> String {
+    let bits = ty.bits();
+    let sign = if ty.signed() { "s" } else { "u" };
+    match how {
+        Reduce::Sum => format!("add.u{bits}"),
+        Reduce::Min => format!("min.{sign}{bits}"),
+        Reduce::Max => format!("max.{sign}{bits}"),
+        Reduce::And => format!("and.b{bits}"),
+        Reduce::Or => format!("or.b{bits}"),
+        Reduce::Xor => format!("xor.b{bits}"),
+    }
+}
