@@ -39,6 +39,7 @@ mod window;
 pub use land::{Landing, instead};
 pub use place::check_capacity;
 pub use plan::{
-    Action, At, Copies, Counter, Filter, Fold, FunctionPlan, Held, Insertion, Kept, Missed, Plan, Program, Share, Var, Word,
+    Action, At, Copies, Counter, Filter, Fold, FunctionPlan, Held, Insertion, Kept, Missed, Plan, Program, Share, Var,
+    Word,
 };
 pub use resolve::{IDLE, digest};

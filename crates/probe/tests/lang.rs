@@ -412,7 +412,11 @@ impl Dice {
                 2 => format!("@a[{}, func] = sum({});", self.integer(d), self.integer(d)),
                 3 => format!("save @r({}, {});", self.predicate(d), self.float(d)),
                 4 => format!("$l = s32({});", self.integer(d)),
-                5 => format!("w {} u64({});", self.pick(&["=", "+=", "-=", "min=", "max=", "&=", "|=", "^="]), self.integer(d)),
+                5 => format!(
+                    "w {} u64({});",
+                    self.pick(&["=", "+=", "-=", "min=", "max=", "&=", "|=", "^="]),
+                    self.integer(d)
+                ),
                 6 => format!("c {} s32({});", self.pick(&["=", "+=", "min=", "max="]), self.integer(d)),
                 7 => format!("$l = c {} s32({}) + s32(w);", self.pick(&["-=", "max=", "|="]), self.integer(d)),
                 8 => self.pick(&["w++;", "$o = w++;", "n min= 7;", "f = p;", "$l max= c;"]).to_owned(),
@@ -456,8 +460,8 @@ fn broken_programs_are_complained_about() {
     seeds.extend((0..20).map(|_| dice.program()));
     let words = [
         "{", "}", "(", ")", "[", "]", "/", "*", "//", "/*", "#", "\"", "$", "@", ":", "::", ",", ";", "..", ".", "-",
-        "?", "if ", "else ", "for ", "save ", "thread ", "warp ", "cta ", "record ", "max=", "++", "inst:", "1", "1e", "0x", "é", "\n", "\t", "\u{0}",
-        "out", "$x", "@t", "=",
+        "?", "if ", "else ", "for ", "save ", "thread ", "warp ", "cta ", "record ", "max=", "++", "inst:", "1", "1e",
+        "0x", "é", "\n", "\t", "\u{0}", "out", "$x", "@t", "=",
     ];
     for round in 0..20_000 {
         let mut text = seeds[dice.roll(seeds.len())].clone();

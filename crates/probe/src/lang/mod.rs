@@ -15,7 +15,8 @@ mod token;
 pub use ast::{Clause, Expr, ExprKind, Holder, Record, Script, Side, Span, Stmt, Table, Tracepoint, Update, Var, What};
 pub use builtin::{BUILTINS, Builtin, Gives, Index};
 pub use check::{
-    FIELDS, KEEP, KEYS, LOCALS, MERGES, POINTS, RECORDS, STATEMENTS, TABLES, TRIPS, VARS, alone, common, fits, promoted, range,
+    FIELDS, KEEP, KEYS, LOCALS, MERGES, POINTS, RECORDS, STATEMENTS, TABLES, TRIPS, VARS, alone, common, fits,
+    promoted, range,
 };
 pub use complain::Complaint;
 pub(crate) use complain::{COMPLAINTS, nearest};

@@ -12,8 +12,8 @@ mod points;
 mod statement;
 
 pub(super) use expression::{OPERATORS, SELECT, UNARY};
-pub(super) use statement::assignment;
 pub use points::TRACEPOINTS;
+pub(super) use statement::assignment;
 
 use std::collections::HashMap;
 

@@ -249,7 +249,8 @@ impl<'a> Parser<'a> {
         match (self.script.vars[var].of, how) {
             (Holder::Thread, _) => {
                 let name = &self.script.vars[var].name;
-                let message = format!("`{name}` is a thread's own: only a warp's or CTA's variable is read and set at once");
+                let message =
+                    format!("`{name}` is a thread's own: only a warp's or CTA's variable is read and set at once");
                 Err(Complaint::new(span, message).help(format!("`$… = {name};`, then a statement that sets it")))
             }
             (_, Some(how)) if plain => Ok(Stmt::Merge { var, how, value: by, old: Some(number), span }),
