@@ -386,7 +386,8 @@ fn launches<'a>(
     let pairing = &shared.pairings[&[la.module.0, lb.module.0]];
     let cx = shared.context([la, lb], options.limits);
     let programs = cx.sides.programs;
-    if let Some(why) = one_build_only(la.level, pairing, &cx) {
+    let other_hashes = (ma.hashing != mb.hashing).then(|| other_hashes(la.level)).flatten();
+    if let Some(why) = other_hashes.or_else(|| one_build_only(la.level, pairing, &cx)) {
         return Ok(unseen(out, [la, lb], Some(why)));
     }
     let mut gaps = BTreeMap::new();
@@ -410,6 +411,14 @@ fn launches<'a>(
     out.findings_total = out.findings.len() as u64;
     out.findings.truncate(options.findings);
     Ok(judged(out, gaps))
+}
+
+/// Why recordings whose values are hashed in two ways say nothing of each other; `None` if no hash is in them.
+fn other_hashes(level: Level) -> Option<String> {
+    let level = matches!(level, Level::Print | Level::Events).then(|| level.name())?;
+    Some(format!(
+        "one side is from before values were hashed as they are now, and so its level {level} does not compare: record it again"
+    ))
 }
 
 /// Why two builds' recordings of a level say nothing of each other; `None` if they do.

@@ -118,6 +118,18 @@ fn one_side_was_skipped() {
     }
 }
 
+/// Hashes of another kind say nothing of these.
+#[test]
+fn values_are_hashed_in_two_ways() {
+    let mut a = run(4, &[5, 3], |_, _, _| {});
+    a.launches[0].launch.level = prlx_trace::Level::Print;
+    let mut b = a.clone();
+    b.modules[0].hashing = prlx_trace::device::HASHING;
+    let r = compare(&a, &b);
+    assert_eq!(r.verdict, Verdict::Unknown);
+    assert!(r.launches[0].gaps.iter().any(|g| g.contains("before values were hashed")), "{:?}", r.launches[0].gaps);
+}
+
 /// As if the launch had been stopped, before these lanes came to their end.
 fn stopped(t: &Trace, unfinished: Option<Vec<(WarpId, LaneMask)>>) -> Trace {
     let mut t = t.clone();

@@ -73,9 +73,9 @@ const INSTRUMENTER: &[InCode] = &[
         &[("@%prlx_lead st.global.cg.v4.u32", "or.b32 %prlx_mask, %prlx_mask, 1;\n\t@%prlx_lead st.global.cg.v4.u32", 6)],
         Oracle::Streams),
     ("value folded twice", "cuda/saxpy", Level::Print,
-        &[("mad.lo.s64 %prlx_hash2, %prlx_hash2, -7046029254386353131, %prlx_v;",
-           "mad.lo.s64 %prlx_hash2, %prlx_hash2, -7046029254386353131, %prlx_v;\n\
-            \tmad.lo.s64 %prlx_hash2, %prlx_hash2, -7046029254386353131, %prlx_v;", 1)], Oracle::Streams),
+        &[("mul.lo.u64 %prlx_hash2, %prlx_hash2, 2654435761;\n\txor.b64 %prlx_hash2, %prlx_hash2, %prlx_v;",
+           "mul.lo.u64 %prlx_hash2, %prlx_hash2, 2654435761;\n\txor.b64 %prlx_hash2, %prlx_hash2, %prlx_v;\n\
+            \tmul.lo.u64 %prlx_hash2, %prlx_hash2, 2654435761;\n\txor.b64 %prlx_hash2, %prlx_hash2, %prlx_v;", 1)], Oracle::Streams),
     ("back edges counted by twos", "cuda/state_machine", Level::Print,
         &[("add.u32 %prlx_edges, %prlx_edges, 1;", "add.u32 %prlx_edges, %prlx_edges, 2;", 1)], Oracle::Streams),
     ("operands swapped", "cuda/early_exit", Level::Operands,

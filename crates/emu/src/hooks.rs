@@ -145,6 +145,15 @@ impl Recorder {
                 let plane = &mut planes.w64[usize::from(hook.counters.0) + *counter as usize];
                 each(m, |l| plane.0[l] = plane.0[l].wrapping_add(1));
             }
+            Action::TripRead { counter, less, .. } => {
+                let Some(&p) = hook.values.first() else { return };
+                let at = usize::from(hook.counters.0) + *counter as usize;
+                each(m, |l| {
+                    if planes.w64[at].0[l] != 0 {
+                        planes.w64[at].0[l] = u64::from((value(planes, p, l) as u32).wrapping_sub(*less));
+                    }
+                });
+            }
             Action::TripEnd { counter, room } => {
                 self.reserve(m, *room);
                 let plane = &mut planes.w64[usize::from(hook.counters.0) + *counter as usize];

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use prlx_isa::view::{FuncId, Guard, InstId, Operand, Reg};
 use prlx_trace::SiteId;
-use prlx_trace::device::{Finals, tables, tracks};
+use prlx_trace::device::{Finals, TURN, tables, tracks};
 use prlx_trace::kernel::{Level, Module, SiteClass};
 use prlx_trace::launch::Window;
 use prlx_trace::table::{Row, Tally};
@@ -328,6 +328,15 @@ pub enum Action {
         /// Which counter of the function.
         counter: u32,
     },
+    /// In place of all [`Action::TripAdd`]s, before the count is written: unless the counter is 0, sets it to `reg` less `less`.
+    TripRead {
+        /// Which counter of the function.
+        counter: u32,
+        /// A register of 32 bits that the loop counts by itself.
+        reg: Reg,
+        /// What it holds of a lane that went on no time, less one.
+        less: u32,
+    },
     /// `path`: makes room for `room` decisions as [`Action::Reserve`] does. Then, unless the counter is 0: appends how often the
     /// lane went on in [`COUNT_BITS`](prlx_trace::device::COUNT_BITS) bits, and sets the counter to 0. A count that does not fit
     /// is all ones there, and written in words of its own.
@@ -474,33 +483,37 @@ impl Plan {
 }
 
 impl Fold {
-    /// The multiplier of the rolling hash: odd, with well-spread bits (2^64 / golden ratio).
-    pub const K: u64 = 0x9E37_79B9_7F4A_7C15;
+    /// The multiplier of the rolling hash: odd, with well-spread bits, and of 32 bits, which a GPU multiplies by in two instructions.
+    pub const K: u64 = 0x9E37_79B1;
     /// What every hash starts from, so that leading zeros count.
     pub const START: u64 = 1;
 
-    /// One step of the hash, as lowered code (`mad.lo.u64`), hooks and decoders all compute it: a polynomial in K.
+    /// One step of the hash, as lowered code, hooks and decoders all compute it. Both halves of a value meet the hash's low half: what
+    /// differs in its highest bits alone no multiplication would spread, and of two such values (the signs of two doubles) one
+    /// would undo the other.
     pub const fn step(hash: u64, value: u64) -> u64 {
-        hash.wrapping_mul(Self::K).wrapping_add(value)
+        let high = ((value >> 32) as u32).rotate_left(TURN) as u64;
+        (hash ^ high).wrapping_mul(Self::K) ^ value & u32::MAX as u64
     }
     /// A multiplier of lanes: odd, with well-spread bits.
     pub const LANE: u32 = 0x9E37_79B1;
 
-    /// What a lane puts into its warp's hash: its own, in a way of its own, so that lanes can't trade.
+    /// What a lane puts into its warp's hash: its own, in a way of its own, so that neither lanes can trade nor what differs alike in all
+    /// of them goes away.
     pub const fn of_lane(hash: u64, lane: u32) -> u64 {
-        let (low, high) = (hash as u32, (hash >> 32) as u32);
-        let by = lane.wrapping_mul(Self::LANE.wrapping_mul(2)).wrapping_add(Self::LANE);
-        let low = low.wrapping_mul(by).wrapping_add(high);
-        (high.wrapping_mul(by) as u64) << 32 | low as u64
+        hash.wrapping_mul(lane.wrapping_mul(Self::LANE.wrapping_mul(2)).wrapping_add(Self::LANE) as u64)
     }
-    /// A lane's signature, of what it puts into its warp's hashes, in order: never 0.
+    /// A lane's signature, of what it puts into its warp's hashes, in order: never 0. The highest bits of a part depend on all bits of
+    /// the lane's hash.
     pub fn signature(parts: impl Iterator<Item = u64>) -> u8 {
-        let step = |s: u32, word: u64| s.wrapping_mul(Self::LANE).wrapping_add(word as u32);
-        let all = parts.fold(0, |s, part| step(step(s, part), part >> 32));
+        let all = parts.fold(0u32, |s, part| s.wrapping_mul(Self::LANE).wrapping_add((part >> 32) as u32));
         ((all >> 24) as u8).max(1)
     }
     /// A checkpoint of the four hashes: never 0.
     pub const fn checkpoint(hashes: [u64; 4]) -> u64 {
-        (hashes[0] ^ hashes[1].rotate_left(16) ^ hashes[2].rotate_left(32) ^ hashes[3].rotate_left(48)) | 1
+        match hashes[0] ^ hashes[1].rotate_left(16) ^ hashes[2].rotate_left(32) ^ hashes[3].rotate_left(48) {
+            0 => 1,
+            all => all,
+        }
     }
 }

@@ -169,6 +169,7 @@ impl Display for Inserted<'_> {
             Action::Bits { site, reg, bits } => write!(f, "bits {site} {reg:?} x{bits}"),
             Action::TripBegin { counter } => write!(f, "trip begin {counter}"),
             Action::TripAdd { counter } => write!(f, "trip add {counter}"),
+            Action::TripRead { counter, reg, less } => write!(f, "trip read {counter} of {reg:?} less {less}"),
             Action::TripEvent { counter, site } => write!(f, "trip event {counter} of {site}"),
             Action::TripEnd { counter, room } => write!(f, "trip end {counter}, room {room}"),
             Action::TripFold { counter } => write!(f, "trip fold {counter}"),

@@ -30,7 +30,7 @@ use crate::elide::Choice;
 use crate::place::{self, Spots};
 use crate::plan::{Action, At, Fold, Insertion};
 use crate::points::{self, Point};
-use crate::trips::Trip;
+use crate::trips::{Counted, Trip};
 use crate::waits;
 use crate::window::Windows;
 
@@ -127,7 +127,7 @@ impl Recorder<'_, '_> {
         end: &dyn Fn(&Trip) -> Action,
         checked: &[(At, Option<Guard>)],
     ) -> u32 {
-        for trip in trips {
+        for trip in trips.iter().filter(|t| t.read.is_none()) {
             let stays = self.body.inst(trip.branch).guard.map(|g| Guard { reg: g.reg, negate: !trip.stay });
             spots.push(At::Before(trip.branch), stays, Action::TripAdd { counter: 0 });
         }
@@ -137,6 +137,9 @@ impl Recorder<'_, '_> {
         for trip in trips {
             if let Some(at) = trip.meets {
                 spots.first(At::Before(at), end(trip));
+                if let Some(Counted { reg, less }) = trip.read {
+                    spots.first(At::Before(at), Action::TripRead { counter: 0, reg, less });
+                }
                 continue;
             }
             let leaves = self.body.inst(trip.branch).guard.map(|g| Guard { reg: g.reg, negate: trip.stay });

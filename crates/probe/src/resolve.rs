@@ -6,7 +6,7 @@
 
 use prlx_isa::view::{self, Class, FuncId, FunctionKind, InstId, Operand, Role};
 use prlx_trace::SiteId;
-use prlx_trace::device::tracks;
+use prlx_trace::device::{HASHING, tracks};
 use prlx_trace::kernel::{Function, Level, Module, Site, Source};
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -42,6 +42,7 @@ impl Plan {
             digest: digest(source),
             files: statics::files(module, sources),
             locs: statics::locs(module),
+            hashing: HASHING,
             ..Module::default()
         };
         let walked = |f: FuncId| skipped.get(f.index()).is_some_and(Option::is_none);

@@ -10,7 +10,8 @@
 //! Misses: loops that are entered or left by switches.
 
 use prlx_isa::flow::Def;
-use prlx_isa::view::{BlockId, Class, Guard, InstId};
+use prlx_isa::ptx::Op;
+use prlx_isa::view::{BlockId, Class, Guard, InstId, Operand, Reg, Type};
 use prlx_trace::LoopId;
 use prlx_trace::device::COUNT_BITS;
 use prlx_trace::kernel::Source;
@@ -35,6 +36,17 @@ pub(crate) struct Trip {
     pub enters: Vec<(At, Option<Guard>)>,
     /// The instruction at which lanes that were in the loop have met again; `None`: the count is written where they leave it.
     pub meets: Option<InstId>,
+    /// What can be read there instead of being counted.
+    pub read: Option<Counted>,
+}
+
+/// A register that the loop counts by itself.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Counted {
+    /// It grows by one a trip.
+    pub reg: Reg,
+    /// What it holds behind the loop of a lane that went on no time, less one.
+    pub less: u32,
 }
 
 /// Turns recorded decisions into trip counts where a loop allows it.
@@ -47,8 +59,11 @@ pub(crate) fn count(body: &Body<'_>, choice: &mut Choice) {
             loops.push(l);
         }
     }
-    for (trip, l) in loops.into_iter().enumerate() {
-        choice.trips[trip].meets = meets(body, choice, l, &|_| false);
+    for (number, l) in loops.into_iter().enumerate() {
+        let trip = &choice.trips[number];
+        let meets = meets(body, choice, l, &|_| false);
+        let read = meets.and_then(|at| counted(body, l, trip, at));
+        choice.trips[number] = Trip { meets, read, ..trip.clone() };
     }
 }
 
@@ -99,7 +114,7 @@ fn trip(body: &Body<'_>, choice: &Choice, l: usize) -> Option<Trip> {
     let enters = enters(body, l)?;
     // The guard holds: control goes to `taken`.
     let stay = this.contains(taken) != guard.negate;
-    Some(Trip { decision, branch, stay, others, enters, meets: None })
+    Some(Trip { decision, branch, stay, others, enters, meets: None, read: None })
 }
 
 /// Whether a decision's value is among what a lane writes.
@@ -123,6 +138,68 @@ fn way(body: &Body<'_>, from: BlockId, to: BlockId) -> Option<(At, Option<Guard>
         }
         PartEnd::Switch { .. } | PartEnd::Return | PartEnd::Exit => None,
     }
+}
+
+/// The register that says at `meets` how often a lane went on in loop `l`: one that begins as the same constant wherever the loop is
+/// entered, and that one instruction, executed once a trip, makes larger by one.
+fn counted(body: &Body<'_>, l: usize, trip: &Trip, meets: InstId) -> Option<Counted> {
+    let this = &body.graph.loops[l];
+    let once = |b: BlockId| this.latches.iter().all(|&latch| body.graph.dominates(b, latch));
+    let before = |a: InstId, b: InstId| match (body.part_of(a), body.part_of(b)) {
+        (p, q) if p == q => a < b,
+        (p, q) => body.graph.dominates(p, q),
+    };
+    let small = |i: InstId| matches!(body.inst(i).form.ty(0), Some(Type::U32 | Type::S32 | Type::B32));
+    let constant = |def: &Def| {
+        let Def::Inst(at) = *def else { return None };
+        let inst = body.inst(at);
+        let outside = !this.contains(body.part_of(at)) && inst.guard.is_none() && small(at);
+        match inst.operands.as_slice() {
+            [_, Operand::Int(n)] if outside && inst.form.op == Some(Op::Mov) => Some(*n as u32),
+            _ => None,
+        }
+    };
+    let insts = this.blocks.iter().flat_map(|b| body.parts[b.index()].insts.clone().map(InstId));
+    let mut adds = insts.filter(|&i| {
+        let inst = body.inst(i);
+        inst.form.op == Some(Op::Add) && inst.guard.is_none() && small(i) && once(body.part_of(i))
+    });
+    adds.find_map(|add| {
+        let [Operand::Reg(reg), Operand::Reg(from), Operand::Int(1)] = body.inst(add).operands.as_slice() else {
+            return None;
+        };
+        let innermost = body.graph.innermost.get(body.part_of(add).index()).copied().flatten();
+        if reg != from || innermost != Some(l) {
+            return None;
+        }
+        let defs = body.defs(add, *reg);
+        let mut begins = defs.iter().filter(|d| **d != Def::Inst(add)).map(constant);
+        let begin = begins.next()??;
+        if !begins.all(|other| other == Some(begin)) || !defs.contains(&Def::Inst(add)) {
+            return None;
+        }
+        // What is there of lanes that were not in the loop does not matter; it was there before.
+        let earlier = |d: &Def| match d {
+            Def::Inst(i) => !this.contains(body.part_of(*i)) && body.graph.dominates(body.part_of(*i), this.header),
+            Def::Entry => false,
+        };
+        if !body.defs(meets, *reg).iter().all(|d| defs.contains(d) || earlier(d)) {
+            return None;
+        }
+        // By how much more often it was executed than the lane went on, wherever it leaves.
+        let ahead = |out: InstId| {
+            let passed = |i: InstId| match (before(i, out), before(out, i)) {
+                (true, false) => Some(1u32),
+                (false, true) => Some(0),
+                _ => None,
+            };
+            let went = if out == trip.branch { 0 } else { passed(trip.branch)? };
+            Some(passed(add)?.wrapping_sub(went))
+        };
+        let by = ahead(trip.branch)?;
+        let alike = trip.others.iter().all(|(out, _)| ahead(*out) == Some(by));
+        alike.then(|| Counted { reg: *reg, less: begin.wrapping_add(by).wrapping_sub(1) })
+    })
 }
 
 /// Where lanes come into loop `l` from outside.

@@ -271,6 +271,9 @@ impl Lane<'_> {
                 }
                 Action::TripBegin { .. } => *trips = 1,
                 Action::TripAdd { .. } => *trips += 1,
+                Action::TripRead { reg, less, .. } if *trips != 0 => {
+                    *trips = u64::from((regs[reg.index()] as u32).wrapping_sub(*less));
+                }
                 Action::TripEnd { .. } => {
                     let Some(count) = std::mem::take(trips).checked_sub(1) else { continue };
                     self.out.bits.push_back((COUNT, count.min(63), 6));

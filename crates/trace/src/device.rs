@@ -60,6 +60,11 @@ pub const COUNT_WORD: u32 = 1 << 31;
 /// Set in count words that are followed by a higher part.
 pub const COUNT_MORE: u32 = 1 << 30;
 
+/// How far the high half of a value is turned where it is hashed, so that its highest bit meets another one of the low half.
+pub const TURN: u32 = 11;
+/// The way in which values are hashed: it is another one whenever the same values get other hashes.
+pub const HASHING: u8 = 1;
+
 /// What a warp leaves at its end at level `print`: the hashes that are used, of eight bytes each and in pairs, then a byte a lane
 /// (of 32), as [`Lanes::Print`](crate::launch::Lanes::Print) says. Warps lie side by side without gaps, for memory takes longer for parts of a sector than for
 /// whole ones.
@@ -239,16 +244,19 @@ records! {
 
 /// One lane's part of the digest in [`EventRecord::value`]: the digest of a memory site is the exclusive or, over the
 /// active lanes, of what this gives for a lane's values (a vector's elements in order), each as its bits zero-extended.
-/// Lowered code and hooks both compute it.
+/// Lowered code and hooks both compute it. Highest bits (signs), which no product spreads, are brought down after each value, so that
+/// what differs alike in several values, or in all lanes, does not go away.
 pub const fn digest(lane: u32, values: &[u64]) -> u32 {
-    let mut hash = lane.wrapping_mul(0x9E37_79B1).wrapping_add(1);
+    let by = lane.wrapping_mul(0x9E37_79B1 << 1).wrapping_add(1);
+    let mut hash = by;
     let mut i = 0;
     while i < values.len() {
         hash = (hash ^ values[i] as u32).wrapping_mul(0x85EB_CA77);
-        hash = hash.wrapping_add(((values[i] >> 32) as u32).wrapping_mul(0xC2B2_AE3D));
+        hash = hash.wrapping_add(((values[i] >> 32) as u32).rotate_left(TURN).wrapping_mul(0xC2B2_AE3D));
+        hash ^= hash >> 15;
         i += 1;
     }
-    hash ^ hash >> 15
+    hash.wrapping_mul(by)
 }
 
 /// The shape of a level's streams.

@@ -35,6 +35,9 @@ structures! {
         #[since(5)] pub tables: Vec<Table>,
         /// Its markers.
         #[since(6)] pub marks: Vec<Mark>,
+        /// In which way its recorder hashes values (levels `print` and `events`): [`crate::device::HASHING`], or 0, from before there
+        /// was another one.
+        #[since(7)] pub hashing: u8,
     }
 
     /// A source file.

@@ -474,7 +474,7 @@ fn action(
                 hook.values.push(b.value(&word.of)?);
             }
         }
-        Action::Bits { reg, .. } => hook.values.push(b.value(&Operand::Reg(*reg))?),
+        Action::Bits { reg, .. } | Action::TripRead { reg, .. } => hook.values.push(b.value(&Operand::Reg(*reg))?),
         Action::Event { value: Some(Operand::Reg(r)), .. } if b.reg_type(*r) == prlx_isa::view::Type::Pred => {
             hook.pred = Some(b.reg(*r));
         }

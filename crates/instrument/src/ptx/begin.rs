@@ -233,22 +233,26 @@ impl Lowering<'_> {
     /// cut. `%~c` is the lane's multiplier.
     fn parts(&self, s: &mut Snippet<'_>, together: bool) {
         let lane = Fold::LANE.cast_signed();
-        s.ptx("mov.u32 %~d, 0;");
         let mut count = 0;
         for i in (0..4).filter(|i| self.plan.finals.used[*i]) {
             s.ptx(&format!(
-                "mov.b64 {{%~a, %~b}}, %~{};
-                 mad.lo.s32 %~a, %~a, %~c, %~b;
-                 mul.lo.s32 %~b, %~b, %~c;
-                 mad.lo.s32 %~d, %~d, {lane}, %~a;
-                 mad.lo.s32 %~d, %~d, {lane}, %~b;",
+                "cvt.u64.u32 %~x, %~c;
+                 mul.lo.u64 %~x, %~{}, %~x;
+                 mov.b64 {{%~a, %~b}}, %~x;",
                 hash(i as u64),
             ));
+            match count {
+                0 => s.ptx("mov.u32 %~d, %~b;"),
+                _ => s.ptx(&format!("mad.lo.s32 %~d, %~d, {lane}, %~b;")),
+            }
             if together {
                 s.ptx("redux.sync.xor.b32 %~a, %~a, %~mask;\nredux.sync.xor.b32 %~b, %~b, %~mask;");
             }
             s.ptx(&format!("mov.b64 %~v{count}, {{%~a, %~b}};"));
             count += 1;
+        }
+        if count == 0 {
+            s.ptx("mov.u32 %~d, 0;");
         }
         if count % 2 == 1 {
             s.ptx(&format!("mov.u64 %~v{count}, 0;"));

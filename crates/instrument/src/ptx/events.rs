@@ -8,6 +8,7 @@
 use prlx_isa::view::{Operand, Type};
 use prlx_probe::{Action, Insertion};
 use prlx_trace::SiteId;
+use prlx_trace::device::TURN;
 use prlx_trace::kernel::SiteClass;
 
 use super::Lowering;
@@ -91,22 +92,27 @@ impl Lowering<'_> {
 
     /// `%~hash`: [`prlx_trace::device::digest`] of this lane's values.
     fn digest(&self, s: &mut Snippet<'_>, values: &[Value]) {
-        let [lane, low, high] = [0x9E37_79B1u32, 0x85EB_CA77, 0xC2B2_AE3D].map(u32::cast_signed);
-        s.ptx(&format!("mov.u32 %~a, %laneid;\nmad.lo.s32 %~hash, %~a, {lane}, 1;"));
+        let [lane, low, high] = [0x9E37_79B1u32 << 1, 0x85EB_CA77, 0xC2B2_AE3D].map(u32::cast_signed);
+        s.ptx(&format!("mov.u32 %~a, %laneid;\nmad.lo.s32 %~d, %~a, {lane}, 1;\nmov.b32 %~hash, %~d;"));
         for value in values {
             if value.width() == Width::Wide {
                 value.read(s, "%~v");
                 s.ptx(&format!(
                     "mov.b64 {{%~a, %~b}}, %~v;
+                     shl.b32 %~c, %~b, {TURN};
+                     shr.u32 %~b, %~b, {};
+                     or.b32 %~b, %~b, %~c;
                      xor.b32 %~hash, %~hash, %~a;
                      mul.lo.s32 %~hash, %~hash, {low};
-                     mad.lo.s32 %~hash, %~b, {high}, %~hash;"
+                     mad.lo.s32 %~hash, %~b, {high}, %~hash;",
+                    32 - TURN
                 ));
             } else {
                 value.read_low(s, "%~a");
                 s.ptx(&format!("xor.b32 %~hash, %~hash, %~a;\nmul.lo.s32 %~hash, %~hash, {low};"));
             }
+            s.ptx("shr.u32 %~a, %~hash, 15;\nxor.b32 %~hash, %~hash, %~a;");
         }
-        s.ptx("shr.u32 %~a, %~hash, 15;\nxor.b32 %~hash, %~hash, %~a;");
+        s.ptx("mul.lo.s32 %~hash, %~hash, %~d;");
     }
 }

@@ -120,6 +120,7 @@ fn missing(module: &Module, f: &Function, of_plan: &FunctionPlan, insertion: &In
     let bad = match &insertion.action {
         Action::Bits { reg, bits, .. } => !known(*reg) || u32::from(*bits) > WORD_BITS,
         Action::Reserve { bits } => *bits > WORD_BITS,
+        Action::TripRead { counter, reg, .. } => !known(*reg) || *counter >= of_plan.trip_counters,
         Action::TripBegin { counter }
         | Action::TripAdd { counter }
         | Action::TripEnd { counter, .. }
@@ -178,7 +179,7 @@ fn writes_elements(action: &Action) -> bool {
     match action {
         Action::Begin | Action::End | Action::Restore | Action::Fold { .. } | Action::TripFold { .. } => false,
         // It counts, and only level `path` writes what was counted: where a loop ends.
-        Action::TripBegin { .. } | Action::TripAdd { .. } => false,
+        Action::TripBegin { .. } | Action::TripAdd { .. } | Action::TripRead { .. } => false,
         // To tables and records.
         Action::Probe(_) | Action::Count { .. } => false,
         Action::Room { .. } | Action::Mark { .. } | Action::Group { .. } => false,
@@ -331,6 +332,7 @@ impl Lowering<'_> {
             Action::Bits { reg, bits, .. } => self.bits(s, *reg, *bits, guard),
             Action::TripBegin { counter } => self.trip_begin(s, *counter, guard),
             Action::TripAdd { counter } => self.trip_add(s, *counter, guard),
+            Action::TripRead { counter, reg, less } => self.trip_read(s, *counter, *reg, *less),
             Action::TripFold { counter } => self.guarded(s, guard, |s| self.trip_fold(s, *counter)),
             Action::Fold { into, values, .. } => self.fold(s, *into, values, guard),
             Action::End => {

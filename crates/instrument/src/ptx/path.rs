@@ -58,6 +58,15 @@ impl Lowering<'_> {
         s.ptx(&format!("{at}add.u32 %~{name}, %~{name}, 1;"));
     }
 
+    /// The loop's own count, where it was entered.
+    pub(super) fn trip_read(&self, s: &mut Snippet<'_>, counter: u32, reg: Reg, less: u32) {
+        let (name, own) = (trip(counter), register(self.function, reg));
+        s.ptx(&format!(
+            "setp.ne.u32 %~q, %~{name}, 0;
+             @%~q sub.u32 %~{name}, {own}, {less};"
+        ));
+    }
+
     /// Appends a count, if there is one, to the word; a large one in a word of 30 bits too, and a second when it does not fit.
     pub(super) fn trip_end(&self, s: &mut Snippet<'_>, counter: u32) {
         let name = trip(counter);

@@ -2,6 +2,7 @@
 
 use prlx_isa::view::{Guard, Operand};
 use prlx_probe::Fold;
+use prlx_trace::device::TURN;
 
 use super::Lowering;
 use super::snippet::{Snippet, guard_text, register};
@@ -12,14 +13,14 @@ impl Lowering<'_> {
     /// Folds values into a hash, one [`Fold::step`] each, without a branch even under a guard.
     pub(super) fn fold(&self, s: &mut Snippet<'_>, into: Fold, values: &[Operand], guard: Option<Guard>) {
         let name = hash(into as u64);
-        let k = Fold::K.cast_signed();
+        let k = Fold::K;
         let at = guard.map(|g| format!("{} ", guard_text(self.function, g, false))).unwrap_or_default();
         for value in self.scalars(values) {
             match (&value, guard) {
                 // A predicate is added or not: no need to make a number of it.
                 (Value::Named(p, _), None) if value.width() == Width::Bit => s.ptx(&format!(
-                    "mul.lo.s64 %~{name}, %~{name}, {k};
-                     @{p} add.s64 %~{name}, %~{name}, 1;"
+                    "mul.lo.u64 %~{name}, %~{name}, {k};
+                     @{p} xor.b64 %~{name}, %~{name}, 1;"
                 )),
                 (Value::Named(p, _), Some(g)) if value.width() == Width::Bit => {
                     let held = register(self.function, g.reg);
@@ -28,16 +29,28 @@ impl Lowering<'_> {
                         false => s.ptx(&format!("and.pred %~q, {held}, {p};")),
                     }
                     s.ptx(&format!(
-                        "{at}mul.lo.s64 %~{name}, %~{name}, {k};
-                         @%~q add.s64 %~{name}, %~{name}, 1;"
+                        "{at}mul.lo.u64 %~{name}, %~{name}, {k};
+                         @%~q xor.b64 %~{name}, %~{name}, 1;"
                     ));
-                }
-                (Value::Bits(bits), _) => {
-                    s.ptx(&format!("{at}mad.lo.s64 %~{name}, %~{name}, {k}, {};", bits.cast_signed()));
                 }
                 _ => {
                     value.read(s, "%~v");
-                    s.ptx(&format!("{at}mad.lo.s64 %~{name}, %~{name}, {k}, %~v;"));
+                    if value.width() == Width::Wide {
+                        s.ptx(&format!(
+                            "mov.b64 {{%~a, %~b}}, %~v;
+                             shl.b32 %~c, %~b, {TURN};
+                             shr.u32 %~b, %~b, {};
+                             or.b32 %~c, %~c, %~b;
+                             cvt.u64.u32 %~x, %~c;
+                             {at}xor.b64 %~{name}, %~{name}, %~x;
+                             cvt.u64.u32 %~v, %~a;",
+                            32 - TURN
+                        ));
+                    }
+                    s.ptx(&format!(
+                        "{at}mul.lo.u64 %~{name}, %~{name}, {k};
+                         {at}xor.b64 %~{name}, %~{name}, %~v;"
+                    ));
                 }
             }
         }
@@ -46,12 +59,13 @@ impl Lowering<'_> {
     /// Folds a count of trips, if there is one, into the hash of control.
     pub(super) fn trip_fold(&self, s: &mut Snippet<'_>, counter: u32) {
         let (name, count) = (hash(Fold::Control as u64), trip(counter));
-        let k = Fold::K.cast_signed();
+        let k = Fold::K;
         s.ptx(&format!(
             "setp.ne.u32 %~q, %~{count}, 0;
              sub.u32 %~a, %~{count}, 1;
              cvt.u64.u32 %~v, %~a;
-             @%~q mad.lo.s64 %~{name}, %~{name}, {k}, %~v;
+             @%~q mul.lo.u64 %~{name}, %~{name}, {k};
+             @%~q xor.b64 %~{name}, %~{name}, %~v;
              mov.u32 %~{count}, 0;"
         ));
     }
@@ -75,7 +89,7 @@ impl Lowering<'_> {
                 64 - left
             ));
         }
-        s.ptx("or.b64 %~v, %~v, 1;");
+        s.ptx("max.u64 %~v, %~v, 1;");
         self.element(s, &["%~v"]);
         s.ptx("$~on#:");
     }

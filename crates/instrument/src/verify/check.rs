@@ -174,6 +174,7 @@ impl<'a> Checked<'a> {
                     | Action::TripFold { .. }
                     | Action::TripBegin { .. }
                     | Action::TripAdd { .. }
+                    | Action::TripRead { .. }
                     | Action::Reserve { bits: 0 }
             )
         };

@@ -142,6 +142,12 @@ impl Lane {
         self.trips[counter] = u64::from((self.trips[counter] as u32).wrapping_add(1));
     }
 
+    pub fn trip_read(&mut self, counter: usize, count: u32) {
+        if self.trips[counter] != 0 {
+            self.trips[counter] = u64::from(count);
+        }
+    }
+
     pub fn trip_end(&mut self, counter: usize, room: u32) {
         self.reserve(room);
         let Some(count) = std::mem::take(&mut self.trips[counter]).checked_sub(1) else { return };

@@ -562,6 +562,10 @@ fn apply(texts: &Texts<'_>, f: &Checked<'_>, machine: &Machine, lane: &mut Lane,
         Action::TripAdd { counter } => lane.trip_add(*counter as usize),
         Action::TripEnd { counter, room } => lane.trip_end(*counter as usize, *room),
         Action::TripEvent { counter, site } => lane.trip_event(*counter as usize, site.0),
+        Action::TripRead { counter, reg, less } => {
+            let own = machine.reg(f.new, f.regs[reg.index()]) as u32;
+            lane.trip_read(*counter as usize, own.wrapping_sub(*less));
+        }
         Action::TripFold { counter } => lane.trip_fold(*counter as usize),
         Action::Fold { into, values, .. } => lane.fold(*into, &scalars(values)),
         Action::Checkpoint { every } => lane.checkpoint(*every),

@@ -162,6 +162,7 @@ fn module(r: &mut Random) -> Module {
         sites: (0..SITES).map(|_| site(r)).collect(),
         tables: tables(),
         marks: (0..3).map(|_| mark(r)).collect(),
+        hashing: 1,
     }
 }
 
