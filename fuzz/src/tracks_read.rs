@@ -8,7 +8,7 @@ use prlx_trace::device::tracks::{Group, LOGS, Layout, SLOT, Shape, wanted};
 use prlx_trace::kernel::{Function, Module};
 use prlx_trace::launch::Launch;
 use prlx_trace::mark::{Mark, MarkKind, Marks, Via};
-use prlx_trace::{Dim3, Recording, Trace};
+use prlx_trace::{Dim3, FuncId, Recording, Trace};
 
 use super::timeline_read::holds;
 
@@ -18,7 +18,7 @@ pub fn run(data: &[u8]) {
     let (log, lanes) = (LOGS.0 + u32::from(first >> 1) % 4, first & 1 != 0);
     let marks: Vec<Mark> = (0..24).map(mark).collect();
     let shapes = marks.iter().enumerate().map(|(i, m)| Shape { words: i % 3 == 1, group: group(m, i) }).collect();
-    let tracks = Layout { lanes, shapes }.read(0, log, bytes);
+    let tracks = Layout { lanes, shapes, ..Layout::default() }.read(FuncId(0), 0, log, bytes);
     assert!(tracks.len() <= bytes.len() >> log);
     let (room, longest) = ((1u64 << log) - TrackHead::SIZE as u64, wanted(log, bytes));
     for track in &tracks {

@@ -418,7 +418,7 @@ impl Session<'_> {
         let log = given.track_log as u32;
         let mut bytes = vec![0; ((u64::from(given.warps) * layout.regions()) << log) as usize];
         self.driver.read(DevicePtr(given.tracks), &mut bytes)?;
-        Ok(layout.read(given.warp_first.into(), log, &bytes))
+        Ok(layout.read(self.kernel, given.warp_first.into(), log, &bytes))
     }
 
     /// Runs the original code on the same data.

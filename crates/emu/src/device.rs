@@ -208,7 +208,7 @@ impl Emulator {
             stride: u64::from(code.local_bytes.next_multiple_of(16)),
             warps: config.block.volume().div_ceil(LANES as u64) as u32,
             max_steps: o.max_steps,
-            observe: plan.map(|plan| Observe { plan }),
+            observe: plan.map(|plan| Observe { plan, kernel: prlx_trace::FuncId(code.kernel.0) }),
             host: Host::of(o.level),
             checker: Mutex::default(),
         };

@@ -7,7 +7,7 @@ use prlx_probe::{Action, Fold, Kept, Plan};
 use prlx_trace::device::{COUNT_BITS, COUNT_MORE, COUNT_WORD, WORD_BITS, digest};
 use prlx_trace::kernel::{Level, SiteClass};
 use prlx_trace::launch::{Event, Lanes, OperandRecord, WarpStream};
-use prlx_trace::{LaneMask, SiteId, WarpId};
+use prlx_trace::{FuncId, LaneMask, SiteId, WarpId};
 use rustc_hash::FxHashMap;
 
 use crate::access::{self, each};
@@ -20,6 +20,8 @@ use crate::probes::{self, Asked, Gathered};
 pub struct Observe<'a> {
     /// The plan.
     pub plan: &'a Plan,
+    /// Which function of the plan's module is run.
+    pub kernel: FuncId,
 }
 
 impl Observe<'_> {
@@ -74,7 +76,7 @@ impl Recorder {
             events: Vec::new(),
             visits: FxHashMap::default(),
             records: vec![Vec::new(); LANES],
-            probes: probes::Warp::new(&o.plan.kept),
+            probes: probes::Warp::new(&o.plan.kept, o.kernel),
         }
     }
     /// Makes room for `bits` decisions in the words of lanes `m`.
@@ -101,10 +103,10 @@ impl Recorder {
             Action::Count { counter, add } => self.probes.count(*counter, *add, m),
             Action::End if self.level == Level::Probe => {
                 if hook.kernel || hook.leaves {
-                    self.probes.end(kept, m, asked);
+                    self.probes.end(kept, m, hook.kernel, asked);
                 }
             }
-            Action::Room { .. } | Action::Mark { .. } | Action::Group { .. } => {
+            Action::Room { .. } | Action::Mark { .. } | Action::Add { .. } | Action::Group { .. } => {
                 if let Some(layout) = &kept.tracks {
                     self.probes.marks.act(layout, hook, planes, m, asked);
                 }

@@ -3,9 +3,9 @@
 //! Holds: nothing is lost. Clocks count the CTA's instructions, as `%clock` does here.
 
 use prlx_probe::{Action, Word};
-use prlx_trace::WarpId;
-use prlx_trace::device::tracks::{Layout, Queues};
+use prlx_trace::device::tracks::{Form, Layout, Queues};
 use prlx_trace::mark::{Anchor, Record, Records, Track};
+use prlx_trace::{FuncId, WarpId};
 
 use crate::access::each;
 use crate::code::Hook;
@@ -15,8 +15,10 @@ use crate::planes::{LANES, Planes};
 use crate::probes::Asked;
 
 /// The tracks of one warp.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Warp {
+    /// The kernel that is run.
+    kernel: FuncId,
     /// By lane, if it has one.
     lanes: Vec<Option<Lane>>,
 }
@@ -26,6 +28,8 @@ pub struct Warp {
 struct Lane {
     track: Track,
     queues: Queues,
+    /// Words of sums.
+    words: Vec<u32>,
 }
 
 fn now(asked: Asked<'_>) -> Anchor {
@@ -33,21 +37,34 @@ fn now(asked: Asked<'_>) -> Anchor {
 }
 
 impl Lane {
-    fn begun(lane: usize, asked: Asked<'_>) -> Lane {
+    fn begun(layout: &Layout, lane: usize, asked: Asked<'_>) -> Lane {
         let track = Track { lane: lane as u8, sm: asked.sm, begin: Some(now(asked)), ..Track::default() };
-        Lane { track, queues: Queues::default() }
+        Lane { track, queues: Queues::default(), words: vec![0; layout.words as usize] }
     }
 }
 
 impl Warp {
+    /// Nobody has begun.
+    pub fn new(kernel: FuncId) -> Warp {
+        Warp { kernel, lanes: Vec::new() }
+    }
     /// Lanes `m` begin a kernel.
     pub fn begin(&mut self, layout: &Layout, m: u32, asked: Asked<'_>) {
         self.lanes.resize(LANES, None);
-        each(if layout.lanes { m } else { m & 1 }, |l| self.lanes[l] = Some(Lane::begun(l, asked)));
+        each(if layout.lanes { m } else { m & 1 }, |l| self.lanes[l] = Some(Lane::begun(layout, l, asked)));
     }
-    /// They end.
-    pub fn end(&mut self, m: u32, asked: Asked<'_>) {
-        self.of(m, |_, lane| lane.track.end = Some(now(asked)));
+    /// They end; `kernel`: in the kernel itself.
+    pub fn end(&mut self, layout: &Layout, m: u32, kernel: bool, asked: Asked<'_>) {
+        let of = self.kernel;
+        self.of(m, |_, lane| {
+            lane.track.end = Some(now(asked));
+            match layout.form {
+                Form::Sums if kernel => {
+                    lane.track.sums = layout.sums(of, |i| lane.words.get(i as usize).copied().unwrap_or(0));
+                }
+                Form::Records | Form::Sums => {}
+            }
+        });
     }
     fn of(&mut self, m: u32, mut f: impl FnMut(usize, &mut Lane)) {
         each(m, |l| {
@@ -68,12 +85,22 @@ impl Warp {
                     lane.queues.push(group, record, &mut lane.track.records.0);
                 });
             }
+            Action::Add { ends, begins, count } => self.of(m, |_, lane| {
+                let clock = asked.clock as u32;
+                let minus = begins.iter().map(|word| (word, clock.wrapping_neg()));
+                let count = count.iter().map(|(word, by)| (word, *by));
+                for (word, by) in ends.iter().map(|word| (word, clock)).chain(minus).chain(count) {
+                    if let Some(word) = lane.words.get_mut(*word as usize) {
+                        *word = word.wrapping_add(by);
+                    }
+                }
+            }),
             Action::Group { values } => each(m, |l| {
                 let mut words = words(values, hook, planes, l);
                 let (group, leads) = (words.next(), words.next());
                 let Some(lane) = self.lanes.get_mut(l) else { return };
                 if let Some(leads) = leads {
-                    *lane = (leads != 0).then(|| Lane::begun(l, asked));
+                    *lane = (leads != 0).then(|| Lane::begun(layout, l, asked));
                 }
                 if let Some(lane) = lane {
                     lane.track.group = group;

@@ -16,7 +16,7 @@ use prlx_trace::device::tables::Rows;
 use prlx_trace::kernel::Scalar;
 use prlx_trace::mark::Track;
 use prlx_trace::table::{Aggregate, Row};
-use prlx_trace::{ModuleId, Tally};
+use prlx_trace::{FuncId, ModuleId, Tally};
 
 use crate::access;
 use crate::code::{Hook, Value, window};
@@ -160,14 +160,14 @@ pub struct Asked<'a> {
 
 impl Warp {
     /// A warp at its begin.
-    pub fn new(kept: &Kept) -> Warp {
+    pub fn new(kept: &Kept, kernel: FuncId) -> Warp {
         Warp {
             vars: kept.vars.iter().map(|v| [v.init; LANES]).collect(),
             held: vec![0; kept.held.len()],
             counters: vec![[0; LANES]; kept.counters.len()],
             gathered: Gathered::new(kept),
             saved: vec![vec![Saved::default(); LANES]; kept.records.parts.len()],
-            marks: marks::Warp::default(),
+            marks: marks::Warp::new(kernel),
         }
     }
     /// Runs a piece of the program for the lanes `m`.
@@ -180,9 +180,11 @@ impl Warp {
             access::each(m, |l| counter[l] = counter[l].wrapping_add(add));
         }
     }
-    /// Lanes end.
-    pub fn end(&mut self, kept: &Kept, m: u32, asked: Asked<'_>) {
-        self.marks.end(m, asked);
+    /// Lanes end; `kernel`: in the kernel itself.
+    pub fn end(&mut self, kept: &Kept, m: u32, kernel: bool, asked: Asked<'_>) {
+        if let Some(layout) = &kept.tracks {
+            self.marks.end(layout, m, kernel, asked);
+        }
         for (counter, values) in kept.counters.iter().zip(&mut self.counters) {
             let mut sum = 0u64;
             access::each(m, |l| sum = sum.wrapping_add(std::mem::take(&mut values[l])));

@@ -22,8 +22,9 @@ use prlx_probe::lang::Script;
 use prlx_probe::marks::Marking;
 use prlx_probe::{Filter, Plan, Program};
 use prlx_trace::Level;
+use prlx_trace::device::tracks::Form;
 use prlx_trace::kernel::Module;
-use prlx_trace::mark::{Track, Via};
+use prlx_trace::mark::{Mark, MarkKind, Track, Via};
 
 const SEEDS: &[u64] = &[0, 7];
 const OUTSIDE: [Via; 7] = [Via::Barrier, Via::Mbarrier, Via::Tma, Via::CpAsync, Via::Wgmma, Via::Trip, Via::Function];
@@ -83,7 +84,8 @@ fn corpus_kernel(path: &Path, free: bool) -> Result<(), Failed> {
     let mut job = Job::load(path)?;
     for lanes in [false, true] {
         let marking = Marking { source: true, outside: OUTSIDE.to_vec(), lanes, ..Marking::default() };
-        both(&mut job, marking, free)?;
+        both(&mut job, marking.clone(), free)?;
+        added_up(&mut job, marking, free)?;
     }
     Ok(())
 }
@@ -95,6 +97,7 @@ fn case(path: &Path) -> Result<(), Failed> {
         [("source", &[][..], false), ("source, every lane", &[], true), ("all", &OUTSIDE, false)]
     {
         let marking = Marking { source: true, outside: outside.to_vec(), lanes, ..Marking::default() };
+        added_up(&mut job, marking.clone(), false)?;
         let (module, tracks) = both(&mut job, marking, false)?;
         writeln!(text, "== {what}")?;
         let shown_too = |t: &&Track| !lanes || t.warp.0 == 0;
@@ -156,6 +159,87 @@ fn both(job: &mut Job, marking: Marking, free: bool) -> Result<(Module, Vec<Trac
         out = marks.tracks;
     }
     Ok((rewrite.plan.module, out))
+}
+
+/// Sums are what records add up to, and the counts of rewritten code are theirs.
+fn added_up(job: &mut Job, marking: Marking, free: bool) -> Result<(), Failed> {
+    let of = |form| {
+        let program = program(Marking { form, ..marking.clone() });
+        prlx_instrument::rewrite(&job.text, &job.module, &program, &|_| None)
+    };
+    let (records, sums) = (of(Form::Records)?, of(Form::Sums)?);
+    if sums.plan.kept.tracks.is_none() || !sums.plan.functions.iter().any(|f| f.skipped.is_none()) {
+        return Ok(());
+    }
+    let kernel = sums.plan.module.functions.iter().position(|f| f.name == job.kernel).ok_or("no kernel")?;
+    if sums.plan.functions[kernel].skipped.is_some() {
+        return Ok(());
+    }
+    let whole = sums.plan.kept.unmarked.iter().all(|m| m.why.contains("of moments and asynchronous work"));
+    let marks = &sums.plan.module.marks;
+    let added = |t: &Track| {
+        let mut all: BTreeMap<String, [u64; 2]> = BTreeMap::new();
+        for sum in &t.sums {
+            let of = all.entry(marks[sum.mark as usize].name.clone()).or_default();
+            (of[0], of[1]) = (of[0] + sum.count, of[1] + sum.cycles);
+        }
+        all
+    };
+    job.config.seed = SEEDS[1];
+    let by_hooks = observe(job, &sums.plan)?;
+    if !free {
+        for (t, records) in by_hooks.iter().zip(observe(job, &records.plan)?) {
+            let wanted = total(marks, &records);
+            let mut is = added(t);
+            // What is refused is not there.
+            is.retain(|name, _| whole || wanted.contains_key(name));
+            for (name, sum) in is.iter().chain(wanted.iter().filter(|_| whole)) {
+                if (added(t).get(name), wanted.get(name)) != (Some(sum), Some(sum)) {
+                    return Err(format!("{name} of warp {}: {is:?}, records say {wanted:?}", t.warp.0).into());
+                }
+            }
+        }
+    }
+    let options = RecordOptions { pool: 8 << 20, ..RecordOptions::default() };
+    let recorded = prlx_driver::record(&mut emulator(), &sums.text, &sums.plan, job, &options)?;
+    let code = recorded.marks.ok_or("no marks")?.tracks;
+    for (h, c) in by_hooks.iter().zip(code).filter(|_| !free) {
+        let counts = |t: &Track| t.sums.iter().map(|s| (s.mark, s.count)).collect::<Vec<_>>();
+        let life = c.end.zip(c.begin).map_or(0, |(end, begin)| end.cycles - begin.cycles);
+        let among = c.sums.iter().all(|s| s.cycles > 0 && s.cycles <= life);
+        if (h.warp, h.lane, h.group, counts(h)) != (c.warp, c.lane, c.group, counts(&c)) || !among {
+            return Err(format!("{h:?} by hooks, {c:?} by code").into());
+        }
+    }
+    Ok(())
+}
+
+/// Visits and cycles by region's name, from records.
+fn total(marks: &[Mark], t: &Track) -> BTreeMap<String, [u64; 2]> {
+    let mut all: BTreeMap<String, [u64; 2]> = BTreeMap::new();
+    let mut open: Vec<(&str, u32)> = Vec::new();
+    let mut add = |(name, begin): (&str, u32), end: u32| {
+        let of = all.entry(name.to_owned()).or_default();
+        (of[0], of[1]) = (of[0] + 1, of[1] + u64::from(end.wrapping_sub(begin)));
+    };
+    for r in &t.records.0 {
+        let mark = &marks[r.mark as usize];
+        let ends = match mark.kind {
+            MarkKind::End => open.iter().rposition(|(name, _)| *name == mark.name),
+            MarkKind::Switch => open.len().checked_sub(1),
+            _ => None,
+        };
+        if let Some(i) = ends {
+            add(open.remove(i), r.clock);
+        }
+        if matches!(mark.kind, MarkKind::Begin | MarkKind::Switch) {
+            open.push((&mark.name, r.clock));
+        }
+    }
+    if let Some(end) = t.end {
+        open.into_iter().for_each(|of| add(of, end.cycles as u32));
+    }
+    all
 }
 
 /// Runs the original code with hooks.

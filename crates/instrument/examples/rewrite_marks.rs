@@ -1,4 +1,5 @@
-//! Prints PTX from standard input with its markers recorded; an argument names kinds of markers from outside.
+//! Prints PTX from standard input with its markers recorded; an argument names kinds of markers from outside, a second one, `sums`, says that
+//! regions are added up.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -7,6 +8,7 @@ use prlx_probe::lang::Script;
 use prlx_probe::marks::Marking;
 use prlx_probe::{Filter, Program};
 use prlx_trace::Level;
+use prlx_trace::device::tracks::Form;
 use prlx_trace::mark::Via;
 
 const OUTSIDE: [Via; 5] = [Via::Barrier, Via::Mbarrier, Via::Tma, Via::CpAsync, Via::Wgmma];
@@ -16,7 +18,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     std::io::stdin().read_to_string(&mut text)?;
     let kinds = std::env::args().nth(1).unwrap_or_default();
     let outside = OUTSIDE.into_iter().filter(|via| kinds.split(',').any(|k| k == via.name())).collect();
-    let script = Script { marks: Some(Marking { source: true, outside, ..Marking::default() }), ..Script::default() };
+    let form = if std::env::args().nth(2).as_deref() == Some("sums") { Form::Sums } else { Form::Records };
+    let marking = Marking { source: true, outside, form, ..Marking::default() };
+    let script = Script { marks: Some(marking), ..Script::default() };
     let filter = Filter::default();
     let program = Program { level: Level::Probe, script: Some(Arc::new(script)), elide: true, filter, window: None };
     print!("{}", prlx_instrument::rewrite(&text, "standard input", &program, &|_| None)?.text);

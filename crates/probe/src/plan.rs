@@ -402,6 +402,16 @@ pub enum Action {
         /// The words behind it, at most two.
         words: Vec<Word>,
     },
+    /// `probe`: reads the clock once, for words of the lane's track ([`tracks::Form::Sums`]): those of regions that end here and begin here, and one that
+    /// counts.
+    Add {
+        /// Words to which it is added.
+        ends: Vec<u32>,
+        /// Words from which it is subtracted.
+        begins: Vec<u32>,
+        /// A word, and what is added to it.
+        count: Option<(u32, u32)>,
+    },
     /// `probe`: the lane belongs to a group.
     Group {
         /// Its number; then, if it is there, whether the lane leads it: who does has the warp's track from here on, who

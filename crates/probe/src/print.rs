@@ -183,6 +183,7 @@ impl Display for Inserted<'_> {
             Action::Count { counter, add } => write!(f, "count {counter} {add}"),
             Action::Room { slots } => write!(f, "room for {slots}"),
             Action::Mark { mark, back, words } => write!(f, "mark {mark} at -{back} {words:?}"),
+            Action::Add { ends, begins, count } => write!(f, "clock to {ends:?} from {begins:?} count {count:?}"),
             Action::Group { values } => write!(f, "group {values:?}"),
             Action::Operands { site, counter, values } => write!(f, "operands {site} visits {counter} {values:?}"),
         }

@@ -6,7 +6,7 @@
 
 use prlx_isa::view::{self, Class, FuncId, FunctionKind, InstId, Operand, Role};
 use prlx_trace::SiteId;
-use prlx_trace::device::{HASHING, tracks};
+use prlx_trace::device::HASHING;
 use prlx_trace::kernel::{Function, Level, Module, Site, Source};
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -72,8 +72,7 @@ impl Plan {
             }
             statics.marks = marked.marks;
             kept.unmarked = marked.missed;
-            let layout = tracks::Layout { lanes: marking.lanes, shapes: marked.shapes };
-            kept.tracks = (!statics.marks.is_empty()).then_some(layout);
+            kept.tracks = marked.layout;
         }
         let idle = idle(program, &prepared, &skipped, &woven);
         let recorded = |f: FuncId| walked(f) && !idle[f.index()];

@@ -264,6 +264,12 @@ impl Work<'_> {
             let region = self.marks.get(s.mark as usize)?.region;
             Some(Sum { region, count: s.count, time: self.fit.length(s.cycles), cycles: s.cycles })
         };
+        let long = [recorded.begin, recorded.end].map(|a| a.map_or(0, |a| a.cycles));
+        out.note(
+            "sum-turns",
+            u64::from(!recorded.sums.is_empty() && long[1].saturating_sub(long[0]) >> 32 > 0),
+            "tracks are longer than 2^32 cycles: whole turns of the clock may be missing from their sums",
+        );
         track.sums = recorded.sums.iter().filter_map(sum).collect();
         out.tracks.push(track);
     }

@@ -33,6 +33,10 @@ pub struct ProfileArgs {
     /// Every lane has a track of its own, not only the lowest of its warp or the one that leads its group
     #[arg(long)]
     pub lanes: bool,
+    /// Add up how long regions take, in place of a record of each visit: 1.5 to 2 instructions an end of a region, and nothing in memory before the
+    /// kernel's end (docs/markers.md)
+    #[arg(long)]
+    pub sums: bool,
     /// Only these warps: FIRST..END
     #[arg(long, value_name = "FIRST..END", value_parser = super::seeds)]
     pub warps: Option<std::ops::Range<u64>>,

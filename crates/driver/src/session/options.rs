@@ -9,6 +9,7 @@ use std::sync::Arc;
 use prlx_probe::lang::{self, Script};
 use prlx_probe::marks::Marking;
 use prlx_probe::{Filter, Program};
+use prlx_trace::device::tracks::Form;
 use prlx_trace::launch::Window;
 use prlx_trace::mark::Via;
 use prlx_trace::{Level, SiteId};
@@ -112,6 +113,7 @@ impl Options {
                 outside: m.outside.iter().map(|via| via.name().to_owned()).collect(),
                 lines: m.lines.clone(),
                 lanes: m.lanes,
+                sums: m.form == Form::Sums,
             }),
             elide: self.elide,
             kernels: self.kernels.iter().map(|p| p.text().to_owned()).collect(),
@@ -151,7 +153,8 @@ impl Options {
                     .ok_or_else(|| not(format!("there are no `{name}` to mark")))
             };
             let outside = w.outside.iter().map(via).collect::<Result<_, Error>>()?;
-            Ok::<_, Error>(Marking { source: w.source, outside, lines: w.lines, lanes: w.lanes })
+            let form = if w.sums { Form::Sums } else { Form::Records };
+            Ok::<_, Error>(Marking { source: w.source, outside, lines: w.lines, lanes: w.lanes, form })
         };
         let script = w.script.map(|text| lang::parse(&text)).transpose().map_err(|wrong| not(format!("{wrong:?}")))?;
         let marked = |marks| Script { marks: Some(marks), ..Script::default() };
@@ -215,6 +218,7 @@ struct WrittenMarks {
     outside: Vec<String>,
     lines: Vec<(String, u32)>,
     lanes: bool,
+    sums: bool,
 }
 
 /// The choice among a process's launches, as they come.
@@ -288,6 +292,7 @@ mod tests {
             outside: vec![Via::Barrier, Via::CpAsync],
             lines: vec![("a \"b\".cu".into(), 7)],
             lanes: true,
+            form: Form::Sums,
         };
         let script = Arc::new(Script { marks: Some(marking.clone()), ..Script::default() });
         let marked = Options { level: Level::Probe, script: Some(script), ..Options::new("x") };

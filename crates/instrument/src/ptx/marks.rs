@@ -7,12 +7,14 @@
 //!
 //! The assembler makes constants anew at every store. A kernel's markers in loops have theirs in registers, `tag0` and so on, which it can't:
 //! they are 0 in lanes that have no track.
+//!
+//! Where regions are added up, `sum0` and so on are the words of the track. All lanes add; one that has a track writes them at its end.
 
 use std::collections::HashSet;
 
 use prlx_isa::view::{FunctionKind, Module};
 use prlx_probe::{Action, At, FunctionPlan, Insertion, Plan, Word};
-use prlx_trace::device::tracks::{LAST, SLOT};
+use prlx_trace::device::tracks::{Form, LAST, Layout, SLOT};
 use prlx_trace::device::{Context, TrackHead};
 
 use super::Lowering;
@@ -26,6 +28,11 @@ const TAGS: usize = 8;
 /// The register of a marker's number.
 pub(super) fn tag(mark: u32) -> String {
     format!("tag{mark}")
+}
+
+/// The register of a word of a track.
+pub(super) fn sum(word: u32) -> String {
+    format!("sum{word}")
 }
 
 /// Markers of function `index` that have their number in a register there. None where a device function may give a lane its track, for it
@@ -68,7 +75,11 @@ impl Lowering<'_> {
     }
 
     fn every_lane(&self) -> bool {
-        self.plan.kept.tracks.as_ref().is_some_and(|t| t.lanes)
+        self.tracks().is_some_and(|t| t.lanes)
+    }
+
+    fn tracks(&self) -> Option<&Layout> {
+        self.plan.kept.tracks.as_ref()
     }
 
     /// `%~link`: the lane's region, of `%~c` bytes. Goes to `$~off#` if there is none.
@@ -127,18 +138,45 @@ impl Lowering<'_> {
 
     /// Where a lane ends.
     pub(super) fn end_track(&self, s: &mut Snippet<'_>) {
+        let Some(tracks) = self.tracks() else { return };
         self.own_region(s, "none");
         let [cycles, written] = ["end_cycles", "written"].map(TrackHead::offset);
+        match tracks.form {
+            Form::Records => s.ptx(&format!(
+                "sub.u32 %~a, %~b, %~a;
+                 sub.u32 %~a, %~a, {};
+                 st.global.u32 [%~link+{written}], %~a;",
+                TrackHead::SIZE,
+            )),
+            // A device function does not know which of its caller's regions are open.
+            Form::Sums if !self.in_kernel() => {}
+            Form::Sums => {
+                for word in 0..tracks.words {
+                    let at = TrackHead::SIZE as u64 + 4 * u64::from(word);
+                    s.ptx(&format!("st.global.u32 [%~link+{at}], %~{};", sum(word)));
+                }
+            }
+        }
         s.ptx(&format!(
-            "sub.u32 %~a, %~b, %~a;
-             sub.u32 %~a, %~a, {};
-             mov.u64 %~x, %clock64;
+            "mov.u64 %~x, %clock64;
              mov.u64 %~y, %globaltimer;
              st.global.v2.u64 [%~link+{cycles}], {{%~x, %~y}};
-             st.global.u32 [%~link+{written}], %~a;
              $~none#:",
-            TrackHead::SIZE,
         ));
+    }
+
+    /// [`prlx_probe::Action::Add`].
+    pub(super) fn add(&self, s: &mut Snippet<'_>, ends: &[u32], begins: &[u32], count: Option<(u32, u32)>) {
+        s.ptx("mov.u32 %~clock, %clock;");
+        for (op, words) in [("add", ends), ("sub", begins)] {
+            for sum in words.iter().map(|w| sum(*w)) {
+                s.ptx(&format!("{op}.u32 %~{sum}, %~{sum}, %~clock;"));
+            }
+        }
+        if let Some((word, by)) = count {
+            let sum = sum(word);
+            s.ptx(&format!("add.u32 %~{sum}, %~{sum}, {by};"));
+        }
     }
 
     /// [`prlx_probe::Action::Room`].
@@ -194,6 +232,8 @@ impl Lowering<'_> {
             let clear = |s: &mut Snippet<'_>| {
                 s.ptx("mov.u32 %~limit, 0;");
                 self.tags.iter().for_each(|mark| s.ptx(&format!("mov.u32 %~{}, 0;", tag(*mark))));
+                let words = self.tracks().map_or(0, |t| t.words);
+                (0..words).for_each(|word| s.ptx(&format!("mov.u32 %~{}, 0;", sum(word))));
             };
             self.words(s, values);
             s.ptx("mov.u32 %~value, %~b;\nsetp.ne.u32 %~q, %~value, 0;\n@%~q bra $~leads#;");

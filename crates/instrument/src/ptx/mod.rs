@@ -96,7 +96,7 @@ pub(crate) fn fits(module: &Module, plan: &Plan) -> Result<(), Error> {
             return Err(Error::new(ErrorKind::Plan, span(0, 0), message));
         };
         for insertion in &of_plan.insertions {
-            if let Some(what) = missing(module, function, of_plan, insertion) {
+            if let Some(what) = missing(module, plan, function, of_plan, insertion) {
                 let message = format!("{}: the plan names {what} that can't be: {insertion:?}", function.name);
                 return Err(Error::new(ErrorKind::Plan, function.span, message));
             }
@@ -106,7 +106,7 @@ pub(crate) fn fits(module: &Module, plan: &Plan) -> Result<(), Error> {
 }
 
 /// What an insertion refers to and the function does not have.
-fn missing(module: &Module, f: &Function, of_plan: &FunctionPlan, insertion: &Insertion) -> Option<&'static str> {
+fn missing(module: &Module, plan: &Plan, f: &Function, of_plan: &FunctionPlan, insertion: &Insertion) -> Option<&'static str> {
     if let At::Before(id) | At::After(id) = insertion.at
         && id.index() >= f.insts.len()
     {
@@ -129,6 +129,11 @@ fn missing(module: &Module, f: &Function, of_plan: &FunctionPlan, insertion: &In
         Action::Fold { values, .. } | Action::Operands { values, .. } => !values.iter().all(readable),
         Action::Event { value: Some(v), .. } => !readable(v),
         Action::Checkpoint { every } => *every > 31,
+        Action::Add { ends, begins, count } => {
+            let words = plan.kept.tracks.as_ref().map_or(0, |t| t.words);
+            let mut all = ends.iter().chain(begins).chain(count.iter().map(|(word, _)| word));
+            all.any(|word| *word >= words)
+        }
         Action::Mark { words, .. } | Action::Group { values: words } => {
             let readable = |w: &Word| value::values(module, f, &w.of).is_some_and(|v| v.len() == 1);
             words.len() > 2 || !words.iter().all(readable)
@@ -182,7 +187,7 @@ fn writes_elements(action: &Action) -> bool {
         Action::TripBegin { .. } | Action::TripAdd { .. } | Action::TripRead { .. } => false,
         // To tables and records.
         Action::Probe(_) | Action::Count { .. } => false,
-        Action::Room { .. } | Action::Mark { .. } | Action::Group { .. } => false,
+        Action::Room { .. } | Action::Mark { .. } | Action::Add { .. } | Action::Group { .. } => false,
         Action::Reserve { bits } => *bits > 0,
         _ => true,
     }
@@ -354,6 +359,7 @@ impl Lowering<'_> {
             Action::Count { counter, add } => self.count(s, *counter, *add, guard),
             Action::Room { slots } => self.guarded(s, guard, |s| self.room(s, *slots)),
             Action::Mark { mark, back, words } => self.guarded(s, guard, |s| self.mark(s, *mark, *back, words)),
+            Action::Add { ends, begins, count } => self.guarded(s, guard, |s| self.add(s, ends, begins, *count)),
             Action::Group { values } => self.guarded(s, guard, |s| self.group(s, values)),
             Action::Operands { site, counter, values } => {
                 self.guarded(s, guard, |s| self.operands(s, *site, *counter, values));

@@ -107,6 +107,10 @@ impl State {
                     shared.push(Kept::new(*name, *size, Some(0), Some(at)));
                     at += 8;
                 }
+                for i in 0..plan.kept.tracks.as_ref().map_or(0, |t| t.words) {
+                    shared.push(Kept::new(super::marks::sum(i), 4, Some(0), Some(at)));
+                    at += 4;
+                }
             }
         }
         size = shared.iter().filter_map(|k| Some(k.offset? + k.size)).fold(size, u64::max);

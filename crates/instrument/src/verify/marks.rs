@@ -1,6 +1,7 @@
 //! What markers leave, for one lane: the model of invariant 7, written from `prlx_trace::device::tracks`.
 
-use prlx_trace::device::tracks::{LAST, Layout, SLOT};
+use prlx_isa::view::FunctionKind;
+use prlx_trace::device::tracks::{Form, LAST, Layout, SLOT};
 use prlx_trace::device::{Context, TrackHead};
 
 use super::machine::{Machine, mix, read, write};
@@ -59,6 +60,7 @@ impl Lane {
     pub fn begin_track(&mut self, layout: &Layout, machine: &Machine) {
         let room = self.track.room;
         self.track = Track { room, ..Track::default() };
+        self.sums.fill(0);
         if self.lane == 0 || layout.lanes {
             self.take_region(layout, machine);
         }
@@ -88,12 +90,32 @@ impl Lane {
     }
 
     /// The lane ends.
-    pub fn end_track(&mut self, machine: &Machine) {
+    pub fn end_track(&mut self, layout: &Layout, machine: &Machine) {
         let Some(at) = self.own() else { return };
         self.head(at, "end_cycles", 8, machine.special("%clock64"));
         self.head(at, "end_nanos", 8, machine.special("%globaltimer"));
-        let written = (self.track.at as u32).wrapping_sub(at as u32).wrapping_sub(TrackHead::SIZE as u32);
-        self.head(at, "written", 4, written.into());
+        match layout.form {
+            Form::Records => {
+                let written = (self.track.at as u32).wrapping_sub(at as u32).wrapping_sub(TrackHead::SIZE as u32);
+                self.head(at, "written", 4, written.into());
+            }
+            Form::Sums if self.kind == FunctionKind::Kernel => {
+                for (i, sum) in self.sums.iter().enumerate() {
+                    write(&mut self.memory, at + TrackHead::SIZE as u64 + 4 * i as u64, 4, u64::from(*sum));
+                }
+            }
+            Form::Sums => {}
+        }
+    }
+
+    /// The clock is read once, for all.
+    pub fn add(&mut self, ends: &[u32], begins: &[u32], count: Option<(u32, u32)>) {
+        let clock = self.clock;
+        ends.iter().for_each(|w| self.sums[*w as usize] = self.sums[*w as usize].wrapping_add(clock));
+        begins.iter().for_each(|w| self.sums[*w as usize] = self.sums[*w as usize].wrapping_sub(clock));
+        if let Some((word, by)) = count {
+            self.sums[word as usize] = self.sums[word as usize].wrapping_add(by);
+        }
     }
 
     pub fn make_room(&mut self, slots: u32) {
@@ -123,6 +145,7 @@ impl Lane {
                 self.head(at, "left", 4, u64::from(self.lane) + 1);
             }
             self.track.limit = 0;
+            self.sums.fill(0);
             if *leads != 0 && self.recorded() {
                 let at = self.region(layout);
                 self.head(at, "left", 4, 0);

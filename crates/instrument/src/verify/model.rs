@@ -33,6 +33,8 @@ pub(super) struct Lane {
     pub vars: Vec<u64>,
     pub counters: Vec<u64>,
     pub track: Track,
+    /// Words of a track of sums.
+    pub sums: Vec<u32>,
     pub memory: HashMap<u64, u32>,
     /// Lanes that are here with it, itself among them: they add nothing to what is gathered.
     pub mask: u32,

@@ -200,7 +200,8 @@ fn handed(plan: &Plan, back: bool) -> Vec<String> {
             let vars = (0..plan.kept.vars.len()).map(|i| format!("var{i}"));
             let counters = (0..plan.kept.counters.len()).map(|i| format!("counter{i}"));
             let track = ["at", "limit"].iter().filter(|_| plan.kept.tracks.is_some());
-            return vars.chain(counters).chain(track.map(|n| (*n).to_owned())).collect();
+            let sums = (0..plan.kept.tracks.as_ref().map_or(0, |t| t.words)).map(|i| format!("sum{i}"));
+            return vars.chain(counters).chain(track.map(|n| (*n).to_owned())).chain(sums).collect();
         }
     };
     names.iter().map(|n| (*n).to_owned()).collect()
@@ -419,6 +420,7 @@ fn prepare(
         vars: Vec::new(),
         counters: Vec::new(),
         track: Track::default(),
+        sums: Vec::new(),
         memory: HashMap::new(),
         mask,
         lane: linear % 32,
@@ -450,6 +452,7 @@ fn prepare(
         // Without a context there is no track.
         let seed = if lane.context == 0 { 0 } else { seed };
         lane.track = Track::sample(seed, region, context.track_log as u32);
+        lane.sums = (0..layout.words).map(|i| mix(seed * 17 + u64::from(i)) as u32).collect();
     }
     let record = address(&format!("{}record", texts.prefix));
     machine.params.insert(format!("{}context", texts.prefix), lane.context);
@@ -488,6 +491,7 @@ fn prepare(
         set(&format!("counter{i}"), 8, *counter);
     }
     lane.track.registers().into_iter().for_each(|(name, size, value)| set(name, size, value));
+    lane.sums.iter().enumerate().for_each(|(i, sum)| set(&format!("sum{i}"), 4, u64::from(*sum)));
     for mark in 0..texts.plan.module.marks.len() as u32 {
         set(&format!("tag{mark}"), 4, lane.track.tag(mark));
     }
@@ -531,6 +535,7 @@ fn apply(texts: &Texts<'_>, f: &Checked<'_>, machine: &Machine, lane: &mut Lane,
         }
         Action::Room { slots } => lane.make_room(*slots),
         Action::Mark { mark, back, words: list } => lane.mark(*mark, *back, &words(list)),
+        Action::Add { ends, begins, count } => lane.add(ends, begins, *count),
         Action::Group { values } => {
             if let Some(layout) = &texts.plan.kept.tracks {
                 lane.group(layout, machine, &words(values));
@@ -549,8 +554,8 @@ fn apply(texts: &Texts<'_>, f: &Checked<'_>, machine: &Machine, lane: &mut Lane,
                         super::tables::flush(lane, texts, machine, *counter, sum);
                     }
                 }
-                if texts.plan.kept.tracks.is_some() {
-                    lane.end_track(machine);
+                if let Some(layout) = &texts.plan.kept.tracks {
+                    lane.end_track(layout, machine);
                 }
                 lane.end();
             }
@@ -625,13 +630,15 @@ fn compare(
         same(&format!("counter{i}"), *counter)?;
     }
     lane.track.registers().into_iter().try_for_each(|(name, _, value)| same(name, value))?;
+    lane.sums.iter().enumerate().try_for_each(|(i, sum)| same(&format!("sum{i}"), u64::from(*sum)))?;
     (0..texts.plan.module.marks.len() as u32).try_for_each(|mark| same(&format!("tag{mark}"), lane.track.tag(mark)))?;
     if !f.kernel() {
         let record = address(&format!("{}record", texts.prefix));
         let var =
             |name: &str| name.strip_prefix("var").and_then(|i| texts.plan.kept.vars.get(i.parse::<usize>().ok()?));
         let small = |name: &str| {
-            matches!(name, "word" | "edges" | "first" | "span" | "limit") || var(name).is_some_and(|v| v.ty.bits() < 64)
+            let small = matches!(name, "word" | "edges" | "first" | "span" | "limit");
+            small || name.starts_with("sum") || var(name).is_some_and(|v| v.ty.bits() < 64)
         };
         let known: Vec<u64> = layout
             .iter()

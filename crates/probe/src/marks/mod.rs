@@ -8,11 +8,12 @@
 //! found. Misses: a marker between two labels that others branch to; payloads of more than 32 bits a word.
 
 mod outside;
+mod sums;
 
 use std::collections::HashMap;
 
 use prlx_isa::view::{self, BlockId, Class, FuncId, Guard, InstId, LocId, Operand, Passed};
-use prlx_trace::device::tracks::{Group, Shape};
+use prlx_trace::device::tracks::{Form, Group, Layout, Shape};
 use prlx_trace::kernel::Scalar;
 use prlx_trace::mark::{Mark, MarkKind, Via};
 use prlx_trace::table::{Field, Shown};
@@ -32,6 +33,8 @@ pub struct Marking {
     pub lines: Vec<(String, u32)>,
     /// Every lane has a track; else each warp has one, of its lowest lane or of the one that leads its group.
     pub lanes: bool,
+    /// What a lane leaves.
+    pub form: Form,
 }
 
 /// What a module's markers become.
@@ -40,8 +43,8 @@ pub(crate) struct Marked {
     pub insertions: Vec<Vec<Insertion>>,
     /// The table of them.
     pub marks: Vec<Mark>,
-    /// By marker: what its records look like.
-    pub shapes: Vec<Shape>,
+    /// Where what they leave lies; `None`: there is nothing to leave.
+    pub layout: Option<Layout>,
     /// Those that nothing could be put at.
     pub missed: Vec<Missed>,
 }
@@ -69,8 +72,10 @@ pub(crate) fn marks(
     wanted: &dyn Fn(usize) -> bool,
     recorded: &dyn Fn(FuncId) -> bool,
 ) -> Marked {
-    let mut all = Marked { insertions: Vec::new(), marks: Vec::new(), shapes: Vec::new(), missed: Vec::new() };
+    let mut all = Marked { insertions: Vec::new(), marks: Vec::new(), layout: None, missed: Vec::new() };
+    let mut layout = Layout { form: marking.form, lanes: marking.lanes, ..Layout::default() };
     let mut known: HashMap<Key, u32> = HashMap::new();
+    let mut numbered: Vec<Vec<(u32, Found)>> = Vec::new();
     for (i, body) in bodies.iter().enumerate() {
         let mut found = Vec::new();
         if wanted(i) {
@@ -84,17 +89,27 @@ pub(crate) fn marks(
         }
         let mut number = |f: &Found| {
             let key = (f.name.clone(), f.kind, f.via, body.id.0, f.loc, f.words.len(), f.group);
-            *known.entry(key).or_insert_with(|| all.add(body, f))
+            *known.entry(key).or_insert_with(|| all.add(body, f, &mut layout.shapes))
         };
-        let numbered: Vec<(u32, Found)> = found.into_iter().map(|f| (number(&f), f)).collect();
-        all.insertions.push(insertions(body, numbered, &all.shapes, recorded));
+        let mut found: Vec<(u32, Found)> = found.into_iter().map(|f| (number(&f), f)).collect();
+        found.sort_by_key(|(_, f)| place::order(f.at));
+        numbered.push(found);
     }
+    match marking.form {
+        Form::Records => {
+            let each = bodies.iter().zip(numbered);
+            all.insertions = each.map(|(body, found)| insertions(body, found, &layout.shapes, recorded)).collect();
+        }
+        Form::Sums => all.insertions = sums::sums(bodies, numbered, &all.marks, &mut layout, &mut all.missed),
+    }
+    let leaves = all.insertions.iter().any(|i| !i.is_empty());
+    all.layout = (leaves && !all.marks.is_empty()).then_some(layout);
     all
 }
 
 impl Marked {
     /// A new entry of the table.
-    fn add(&mut self, body: &Body<'_>, f: &Found) -> u32 {
+    fn add(&mut self, body: &Body<'_>, f: &Found, shapes: &mut Vec<Shape>) -> u32 {
         let field = |name: &str| Field {
             name: name.to_owned(),
             ty: Scalar::U32,
@@ -103,7 +118,7 @@ impl Marked {
         let mut payload: Vec<Field> = f.words.iter().map(|(name, _)| field(name)).collect();
         // The reader counts them.
         payload.extend(f.group.map(|_| field("group")));
-        self.shapes.push(Shape { words: !f.words.is_empty(), group: f.group });
+        shapes.push(Shape { words: !f.words.is_empty(), group: f.group });
         self.marks.push(Mark {
             name: f.name.clone(),
             kind: f.kind,
@@ -226,11 +241,10 @@ fn kind(kind: view::MarkKind) -> MarkKind {
 /// The markers of a function as insertions, room made for those of a block together.
 fn insertions(
     body: &Body<'_>,
-    mut found: Vec<(u32, Found)>,
+    found: Vec<(u32, Found)>,
     shapes: &[Shape],
     recorded: &dyn Fn(FuncId) -> bool,
 ) -> Vec<Insertion> {
-    found.sort_by_key(|(_, f)| place::order(f.at));
     // What is between two places of a block: calls that move the cursor part them.
     let calls: Vec<u32> =
         (0..body.function.insts.len() as u32).filter(|i| body.callee(InstId(*i)).is_some_and(recorded)).collect();

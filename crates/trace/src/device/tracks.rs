@@ -7,14 +7,19 @@
 //! written any more: what is missing is counted. It stops at [`LAST`]. So regions lie where [`fits`] says, and the
 //! addresses of a region have one high half.
 //!
+//! That is [`Form::Records`]. With [`Form::Sums`] nothing is written before the lane ends: it has [`Layout::words`] words of 32 bits in
+//! registers, from 0 on, and writes them behind the head at its end. A word is a region's sum, to which its ends add the low half of the clock and from
+//! which its begins subtract it, or a number of begins. A sum is exact if what it stands for took fewer than 2^32 cycles: where the track is
+//! no longer than that, all are.
+//!
 //! A warp has one region, of its lowest lane or of the one that leads its group, or 32, one a lane.
 //!
 //! Holds: reading allocates in proportion to the bytes, whatever they are. Misses: a lane that never ended did not say how many of its
 //! records did not fit; of one that wanted more than 256 MiB at least, only that many are counted.
 
 use crate::device::TrackHead;
-use crate::ids::WarpId;
-use crate::mark::{Anchor, Record, Records, Track};
+use crate::ids::{FuncId, WarpId};
+use crate::mark::{Anchor, Record, Records, Sum, Track};
 
 /// Bytes of a slot.
 pub const SLOT: u64 = 8;
@@ -27,13 +32,45 @@ pub const MOST: u64 = 1 << 31;
 /// Logarithms of a region's bytes: 8 slots and the head at least, 64 Ki slots at most.
 pub const LOGS: (u32, u32) = (7, 19);
 
+/// Most words of a track of sums: each is a register of the kernel.
+pub const WORDS: u32 = 32;
+
+/// What a lane leaves of the markers that it passes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Form {
+    /// A record of each, the first ones.
+    #[default]
+    Records,
+    /// How long regions took together, and how often they began.
+    Sums,
+}
+
 /// Where a launch's tracks lie.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Layout {
+    /// What they hold.
+    pub form: Form,
+    /// Of [`Form::Sums`]: what words mean.
+    pub totals: Vec<Total>,
+    /// How many words a track has.
+    pub words: u32,
     /// Whether each lane has a track; else the warp has one.
     pub lanes: bool,
     /// By marker: what its records look like.
     pub shapes: Vec<Shape>,
+}
+
+/// A region that is added up.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Total {
+    /// In which kernel; `None`: in a device function, which any may call. Kernels have the same words for different regions.
+    pub kernel: Option<FuncId>,
+    /// The first marker at which it begins.
+    pub mark: u32,
+    /// The word with its cycles.
+    pub cycles: u32,
+    /// Words that count, and how many of its visits begin each time.
+    pub counts: Vec<(u32, u32)>,
 }
 
 /// What a marker's records look like.
@@ -109,34 +146,77 @@ impl Layout {
     pub fn regions(&self) -> u64 {
         if self.lanes { 32 } else { 1 }
     }
+    /// The logarithm of a region's bytes, where that does not depend on how much memory there is.
+    pub fn log(&self) -> Option<u32> {
+        match self.form {
+            Form::Records => None,
+            Form::Sums => {
+                let bytes = TrackHead::SIZE as u64 + 4 * u64::from(self.words);
+                Some(bytes.next_power_of_two().ilog2().max(LOGS.0))
+            }
+        }
+    }
+    /// What a track's words say, after a launch of `kernel`: regions that it came to.
+    pub fn sums(&self, kernel: FuncId, word: impl Fn(u32) -> u32) -> Vec<Sum> {
+        let of = |t: &Total| {
+            let count = t.counts.iter().map(|(at, times)| u64::from(word(*at)) * u64::from(*times));
+            Sum { mark: t.mark, count: count.fold(0, u64::saturating_add), cycles: word(t.cycles).into() }
+        };
+        let mine = self.totals.iter().filter(|t| t.kernel.is_none_or(|k| k == kernel));
+        mine.map(of).filter(|s| (s.count, s.cycles) != (0, 0)).collect()
+    }
     /// The logarithm of a region's bytes for so many warps in `budget` bytes, and for how many of them there is room.
     pub fn size(&self, warps: u64, budget: u64) -> (u32, u64) {
         let regions = self.regions();
         let room = budget / regions;
-        let log = (room / warps.max(1)).checked_ilog2().unwrap_or(0).clamp(LOGS.0, LOGS.1);
+        let shared = || (room / warps.max(1)).checked_ilog2().unwrap_or(0).clamp(LOGS.0, LOGS.1);
+        let log = self.log().unwrap_or_else(shared);
         (log, warps.min(room >> log))
     }
-    /// The tracks in the regions of warps from `first` on; `log` is the logarithm of a region's bytes.
-    pub fn read(&self, first: u64, log: u32, bytes: &[u8]) -> Vec<Track> {
+    /// The tracks of a launch of `kernel` in the regions of warps from `first` on; `log` is the logarithm of a region's bytes.
+    pub fn read(&self, kernel: FuncId, first: u64, log: u32, bytes: &[u8]) -> Vec<Track> {
         let size = 1usize.checked_shl(log).unwrap_or(usize::MAX).max(TrackHead::SIZE);
         let regions = self.regions();
         let track = |(i, region): (usize, &[u8])| {
             let warp = WarpId(first.saturating_add(i as u64 / regions));
-            self.track(warp, region)
+            self.track(kernel, warp, region)
         };
         bytes.chunks_exact(size).enumerate().filter_map(track).collect()
     }
 
     /// What one region holds, if a lane began there.
-    fn track(&self, warp: WarpId, region: &[u8]) -> Option<Track> {
+    fn track(&self, kernel: FuncId, warp: WarpId, region: &[u8]) -> Option<Track> {
         let head = TrackHead::read(region)?;
         let sm = head.sm.checked_sub(1).filter(|_| head.left != head.lane.wrapping_add(1))?;
         let slots = region.get(TrackHead::SIZE..)?.as_chunks::<8>().0;
         let ended = head.end_nanos != 0;
+        let track = Track {
+            warp,
+            lane: head.lane.min(63) as u8,
+            sm,
+            group: (head.grouped != 0).then_some(head.group),
+            begin: Some(Anchor { cycles: head.begin_cycles, nanos: head.begin_nanos }),
+            end: ended.then_some(Anchor { cycles: head.end_cycles, nanos: head.end_nanos }),
+            ..Track::default()
+        };
+        Some(match self.form {
+            Form::Records => {
+                let (records, lost) = self.records(&head, slots);
+                Track { records: Records(records), lost, ..track }
+            }
+            Form::Sums => {
+                let word = |i: u32| slots.get(i as usize / 2).map_or(0, |slot| half(slot, 4 * (i as usize % 2)));
+                Track { sums: self.sums(kernel, word), ..track }
+            }
+        })
+    }
+
+    /// The records in a region's slots, and how many slots are missing.
+    fn records(&self, head: &TrackHead, slots: &[[u8; 8]]) -> (Vec<Record>, u64) {
+        let ended = head.end_nanos != 0;
         let room = slots.len() as u64 * SLOT;
         let used = if ended { head.written.min(room) } else { room };
         let slots = &slots[..(used / SLOT) as usize];
-        let half = |slot: &[u8; 8], at: usize| u32::from_le_bytes([slot[at], slot[at + 1], slot[at + 2], slot[at + 3]]);
         let (mut records, mut at, mut queues) = (Vec::new(), 0, Queues::default());
         while let Some(slot) = slots.get(at) {
             let Some(mark) = half(slot, 4).checked_sub(1) else { break };
@@ -150,20 +230,13 @@ impl Layout {
             }
             queues.push(shape.group, record, &mut records);
         }
-        let lost = if ended { head.written.saturating_sub(at as u64 * SLOT) / SLOT } else { 0 };
-        Some(Track {
-            warp,
-            lane: head.lane.min(63) as u8,
-            sm,
-            group: (head.grouped != 0).then_some(head.group),
-            begin: Some(Anchor { cycles: head.begin_cycles, nanos: head.begin_nanos }),
-            end: ended.then_some(Anchor { cycles: head.end_cycles, nanos: head.end_nanos }),
-            lost,
-            last: false,
-            records: Records(records),
-            sums: Vec::new(),
-        })
+        (records, if ended { head.written.saturating_sub(at as u64 * SLOT) / SLOT } else { 0 })
     }
+}
+
+/// The 32 bits at byte `at` of a slot.
+fn half(slot: &[u8; 8], at: usize) -> u32 {
+    u32::from_le_bytes([slot[at], slot[at + 1], slot[at + 2], slot[at + 3]])
 }
 
 #[cfg(test)]
@@ -180,7 +253,7 @@ mod tests {
     #[test]
     fn regions_are_read_back() {
         let shapes = vec![Shape::default(), Shape { words: true, group: None }];
-        let layout = Layout { lanes: false, shapes };
+        let layout = Layout { shapes, ..Layout::default() };
         let head = TrackHead { sm: 4, lane: 7, group: 9, grouped: 1, begin_cycles: 5, ..TrackHead::default() };
         let ended = TrackHead { end_nanos: 1, end_cycles: 8, written: 32, ..head };
         let slots = [[10, 1], [11, 2], [70, 0], [12, 1]];
@@ -191,7 +264,7 @@ mod tests {
         bytes.extend(region(&TrackHead { written: 80, ..ended }, &[[1, 1]; 8]));
         // Nor is one whose lane has left it.
         bytes.extend(region(&TrackHead { left: 8, ..ended }, &slots));
-        let tracks = layout.read(100, 7, &bytes);
+        let tracks = layout.read(FuncId(0), 100, 7, &bytes);
         let r = |mark, clock, word| Record { mark, clock, payload: [word, 0] };
         let all = vec![r(0, 10, 0), r(1, 11, 70), r(0, 12, 0)];
         let first = Track {
@@ -213,6 +286,26 @@ mod tests {
     }
 
     #[test]
+    fn sums_are_of_the_kernel_that_ran() {
+        let total = |kernel, mark, counts| Total { kernel, mark, cycles: mark, counts };
+        let totals = vec![
+            total(None, 0, vec![(3, 1)]),
+            total(Some(FuncId(1)), 1, vec![(3, 2), (4, 1)]),
+            total(Some(FuncId(2)), 1, vec![(4, 1)]),
+            total(Some(FuncId(1)), 2, vec![(5, 1)]),
+        ];
+        let layout = Layout { form: Form::Sums, totals, words: 6, ..Layout::default() };
+        let head = TrackHead { sm: 1, begin_cycles: 5, end_cycles: 900, end_nanos: 1, ..TrackHead::default() };
+        let bytes = region(&head, &[[100, 200], [0, 7], [8, 0]]);
+        let sum = |mark, count, cycles| Sum { mark, count, cycles };
+        let of = |kernel| layout.read(kernel, 0, 7, &bytes).pop().unwrap().sums;
+        assert_eq!(of(FuncId(1)), [sum(0, 7, 100), sum(1, 22, 200)]);
+        assert_eq!(of(FuncId(2)), [sum(0, 7, 100), sum(1, 8, 200)]);
+        assert_eq!((layout.log(), layout.size(10, 1 << 20)), (Some(7), (7, 10)));
+        assert_eq!(Layout { words: 30, ..layout }.size(10, 1 << 10), (8, 4));
+    }
+
+    #[test]
     fn groups_are_numbered() {
         let (commit, wait) = (Group::Commit { queue: 1 }, |left| Group::Wait { queue: 1, left });
         let (mut queues, mut out) = (Queues::default(), Vec::new());
@@ -230,7 +323,7 @@ mod tests {
         for log in [0, 7, 9, 40, 64, 99] {
             for lanes in [false, true] {
                 let shapes = vec![Shape::default()];
-                let tracks = Layout { lanes, shapes }.read(u64::MAX - 1, log, &bytes);
+                let tracks = Layout { lanes, shapes, ..Layout::default() }.read(FuncId(0), u64::MAX - 1, log, &bytes);
                 assert!(tracks.iter().map(|t| t.records.0.len()).sum::<usize>() <= bytes.len() / 8);
             }
         }

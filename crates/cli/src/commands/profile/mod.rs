@@ -10,6 +10,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use prlx_probe::lang::Script;
 use prlx_probe::marks::Marking;
+use prlx_trace::device::tracks::Form;
 
 use crate::args::{ProfileArgs, ProfileCommand};
 use crate::ui::Ui;
@@ -30,6 +31,7 @@ fn script(args: &ProfileArgs) -> Arc<Script> {
         outside: args.auto.iter().map(|a| a.via()).collect(),
         lines: args.line.clone(),
         lanes: args.lanes,
+        form: if args.sums { Form::Sums } else { Form::Records },
     };
     Arc::new(Script { marks: Some(marks), ..Script::default() })
 }

@@ -208,7 +208,8 @@ impl Kind {
         // Contexts, and what aligning regions takes.
         let room = layout.arena.saturating_sub(512 + (1 << LOGS.1)).min(tracks::MOST);
         let (log, warps) = tracks.size(self.recorded(), if lately.is_some() { room } else { room / 2 });
-        let enough = lately.map_or(log, |bytes| bytes.next_power_of_two().ilog2().max(LOGS.0));
+        let learned = || lately.map_or(log, |bytes| bytes.next_power_of_two().ilog2().max(LOGS.0));
+        let enough = tracks.log().unwrap_or_else(learned);
         let tracks = Tracks { regions: tracks.regions(), log: log.min(enough) };
         let wanted = (self.wanted.0, self.wanted.0 + warps);
         Kind { wanted, probing: Probing { tracks, ..self.probing }, ..self }

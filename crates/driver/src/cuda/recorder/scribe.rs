@@ -133,9 +133,9 @@ fn hand_on(shared: &Shared, batch: Batch, known: &mut Known, sink: &mut Sink) {
             let (tracks, kind) = (slot.kind.tracks(), &slot.kind);
             let bytes = part(slot.tracks, 0, tracks.bytes(kind.recorded()).unwrap_or(0));
             shared.lock().learned.learn_track(&placed.launch, tracks::wanted(tracks.log, bytes));
-            let Launch { module, number: launch, .. } = placed.launch;
+            let Launch { module, kernel, number: launch, .. } = placed.launch;
             let left_out = placed.launch.warps() - kind.recorded().min(placed.launch.warps() - first_warp);
-            Marks { module, launch, tracks: layout.read(first_warp, tracks.log, bytes), left_out }
+            Marks { module, launch, tracks: layout.read(kernel, first_warp, tracks.log, bytes), left_out }
         });
         let took = drained.bytes.saturating_add(shared.layout.bytes(drained.dropped));
         shared.lock().learned.learn(&placed.launch, slot.kind.recorded(), took);

@@ -1,0 +1,353 @@
+//! Regions become sums and counts ([`Form::Sums`](prlx_trace::device::tracks::Form::Sums)) in place of records.
+//!
+//! What is open at each marker is known before anything runs, from the function's control flow: so an end knows what it ends, and what is still open
+//! where a kernel's lane ends is ended there. Begins that can't be told apart at some end are one region. Regions that begin in one basic block share a
+//! count.
+//!
+//! Holds: each visit's begin and end are in one sum, whatever way a lane goes; what is not so is refused with its place. Misses: regions
+//! that begin in one function and end in another; visits under way as a lane becomes leader are added from there on, and not counted.
+
+use std::collections::{BTreeMap, HashMap};
+
+use prlx_isa::view::{BlockId, FunctionKind, Guard, InstId};
+use prlx_trace::device::tracks::{Layout, Total, WORDS};
+use prlx_trace::mark::{Mark, MarkKind, Via};
+
+use super::Found;
+use crate::bind::end_place;
+use crate::body::{Body, PartEnd};
+use crate::place;
+use crate::plan::{Action, At, Insertion, Missed};
+
+/// A place, and what is wrong there.
+type Wrong = (Option<InstId>, String);
+
+/// The insertions of each function; says in `layout` what words mean. Device functions share [`WORDS`] with the kernels that may call them, half of
+/// them at most.
+pub(super) fn sums(
+    bodies: &[&Body<'_>],
+    found: Vec<Vec<(u32, Found)>>,
+    marks: &[Mark],
+    layout: &mut Layout,
+    missed: &mut Vec<Missed>,
+) -> Vec<Vec<Insertion>> {
+    let mut all: Vec<Vec<Insertion>> = vec![Vec::new(); bodies.len()];
+    let mut first = 0;
+    for (kind, most) in [(FunctionKind::Device, WORDS / 2), (FunctionKind::Kernel, WORDS)] {
+        let mut used = first;
+        for (i, (body, found)) in bodies.iter().zip(&found).enumerate() {
+            if body.function.kind != kind || found.is_empty() {
+                continue;
+            }
+            // Kernels have the same words, each its own regions.
+            let mut words = if kind == FunctionKind::Kernel { first } else { used };
+            let mut wrong = Vec::new();
+            all[i] = function(body, found, marks, (&mut words, most), layout, &mut wrong);
+            let miss = |(at, why)| Missed { clause: 0, function: body.id, at, why };
+            missed.extend(wrong.into_iter().map(miss));
+            used = used.max(words);
+        }
+        layout.words = layout.words.max(used);
+        first = if kind == FunctionKind::Device { used } else { first };
+    }
+    all
+}
+
+fn function(
+    body: &Body<'_>,
+    found: &[(u32, Found)],
+    marks: &[Mark],
+    (words, most): (&mut u32, u32),
+    layout: &mut Layout,
+    missed: &mut Vec<Wrong>,
+) -> Vec<Insertion> {
+    let region = |kind| matches!(kind, MarkKind::Begin | MarkKind::End | MarkKind::Switch | MarkKind::Group);
+    let others = found.iter().filter(|(_, f)| !region(f.kind)).count();
+    if others > 0 {
+        missed.push((None, format!("{others} markers of moments and asynchronous work are not added up")));
+    }
+    let mut walk = Walk { body, found, marks, one: HashMap::new(), steps: BTreeMap::new(), ends: Vec::new() };
+    if let Err((at, why)) = walk.all() {
+        missed.push((at, format!("regions are not added up: {why}")));
+        return Vec::new();
+    }
+    if body.function.kind == FunctionKind::Device && body.parts.iter().any(|p| matches!(p.end, PartEnd::Exit)) {
+        missed.push((None, "lanes that exit in a device function leave no sums".to_owned()));
+    }
+    walk.emit((words, most), layout, missed)
+}
+
+/// A region that is open.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Open {
+    /// The marker at which it began.
+    mark: u32,
+    /// For whom, where that is not everybody who is here.
+    guard: Option<Guard>,
+}
+
+/// What happens at a marker: markers at which what ends and begins there has begun.
+#[derive(Clone, PartialEq, Debug, Default)]
+struct Step {
+    ends: Vec<u32>,
+    begins: Vec<u32>,
+    /// Whether visits begin there.
+    visits: bool,
+}
+
+/// A function, walked once.
+struct Walk<'a, 'b> {
+    body: &'a Body<'b>,
+    /// By place.
+    found: &'a [(u32, Found)],
+    marks: &'a [Mark],
+    /// Of markers whose regions are one: another one of them.
+    one: HashMap<u32, u32>,
+    /// By index into `found`.
+    steps: BTreeMap<usize, Step>,
+    /// Where lanes end with regions open: for whom, and which.
+    ends: Vec<(At, Option<Guard>, Vec<u32>)>,
+}
+
+impl Walk<'_, '_> {
+    fn device(&self) -> bool {
+        self.body.function.kind == FunctionKind::Device
+    }
+
+    /// The marker that stands for a region.
+    fn of(&self, mut mark: u32) -> u32 {
+        while let Some(next) = self.one.get(&mark) {
+            mark = *next;
+        }
+        mark
+    }
+
+    fn name(&self, mark: u32) -> &str {
+        self.marks.get(mark as usize).map_or("", |m| &m.name)
+    }
+
+    /// Follows all ways through the function.
+    fn all(&mut self) -> Result<(), Wrong> {
+        let mut entry = Vec::new();
+        let mut here: HashMap<BlockId, Vec<usize>> = HashMap::new();
+        for (i, (_, f)) in self.found.iter().enumerate() {
+            match f.at {
+                At::Entry => self.step(i, f.guard, &mut entry)?,
+                At::Before(at) | At::After(at) => here.entry(self.body.inst(at).block).or_default().push(i),
+            }
+        }
+        let mut known: HashMap<BlockId, Vec<Open>> = HashMap::from([(BlockId(0), entry)]);
+        let mut rest = vec![BlockId(0)];
+        while let Some(part) = rest.pop() {
+            let open = known.get(&part).cloned().unwrap_or_default();
+            let marked = here.get(&part).map_or(&[][..], Vec::as_slice);
+            for (to, open) in self.part(part, marked, open)? {
+                match known.get(&to) {
+                    Some(before) => self.meet(to, &before.clone(), &open)?,
+                    None => {
+                        known.insert(to, open);
+                        rest.push(to);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What is open behind a part, by where it goes.
+    fn part(&mut self, part: BlockId, marked: &[usize], open: Vec<Open>) -> Result<Vec<(BlockId, Vec<Open>)>, Wrong> {
+        let of = &self.body.parts[part.index()];
+        let last = of.insts.clone().next_back().map(InstId);
+        // Markers on one of two ways stand before the branch, with its guard or the opposite.
+        let mut ways = [open, Vec::new()];
+        let mut apart = false;
+        let branch = match of.end {
+            PartEnd::Branch { guard, taken, other } if taken != other => Some((guard, taken, other)),
+            _ => None,
+        };
+        for &i in marked {
+            let f = &self.found[i].1;
+            let way = branch.and_then(|(guard, ..)| {
+                let on = f.guard.filter(|g| g.reg == guard.reg && last.is_some_and(|last| f.at == At::Before(last)))?;
+                Some(usize::from(on.negate != guard.negate))
+            });
+            if way.is_some() && !apart {
+                (apart, ways[1]) = (true, ways[0].clone());
+            }
+            let [taken, other] = &mut ways;
+            match way {
+                Some(0) => self.step(i, None, taken)?,
+                Some(_) => self.step(i, None, other)?,
+                None => {
+                    self.step(i, f.guard, taken)?;
+                    if apart {
+                        self.step(i, f.guard, other)?;
+                    }
+                }
+            }
+        }
+        let [taken_with, other_with] = ways;
+        if let Some((_, taken, other)) = branch {
+            let second = if apart { other_with } else { taken_with.clone() };
+            return Ok(vec![(taken, taken_with), (other, second)]);
+        }
+        if matches!(of.end, PartEnd::Return | PartEnd::Exit) {
+            self.leave(part, &taken_with)?;
+        }
+        Ok(of.end.succs().into_iter().map(|to| (to, taken_with.clone())).collect())
+    }
+
+    /// Control leaves the function at a part's end.
+    fn leave(&mut self, part: BlockId, open: &[Open]) -> Result<(), Wrong> {
+        let at = self.body.leaves().find(|(p, ..)| *p == part).and_then(|(_, at, _)| at);
+        let Some(first) = open.first() else { return Ok(()) };
+        if self.device() {
+            return Err((at, format!("{} is open where its function ends", self.name(first.mark))));
+        }
+        if let Some(some) = open.iter().find(|o| o.guard.is_some()) {
+            return Err((at, self.unsure(some.mark)));
+        }
+        let guard = at.and_then(|at| self.body.inst(at).guard);
+        self.ends.push((end_place(self.body, at), guard, open.iter().map(|o| o.mark).collect()));
+        Ok(())
+    }
+
+    fn unsure(&self, mark: u32) -> String {
+        format!("{} is open here on one way and not on another", self.name(mark))
+    }
+
+    /// Two ways come together: the same must be open on both.
+    fn meet(&mut self, part: BlockId, before: &[Open], now: &[Open]) -> Result<(), Wrong> {
+        let alike = |(a, b): (&Open, &Open)| self.name(a.mark) == self.name(b.mark) && a.guard == b.guard;
+        let same = before.iter().zip(now).take_while(|p| alike(*p)).count();
+        if let Some(other) = before.get(same).or(now.get(same)) {
+            let at = self.body.parts[part.index()].insts.clone().next().map(InstId);
+            return Err((at, self.unsure(other.mark)));
+        }
+        for (a, b) in before.iter().zip(now) {
+            let (a, b) = (self.of(a.mark), self.of(b.mark));
+            if a != b {
+                self.one.insert(a.max(b), a.min(b));
+            }
+        }
+        Ok(())
+    }
+
+    /// A marker is passed by those for whom `guard` holds.
+    fn step(&mut self, i: usize, guard: Option<Guard>, open: &mut Vec<Open>) -> Result<(), Wrong> {
+        let (mark, f) = &self.found[i];
+        let at = match f.at {
+            At::Entry => None,
+            At::Before(at) | At::After(at) => Some(at),
+        };
+        let mut step = Step::default();
+        let ended = match f.kind {
+            MarkKind::End => open.iter().rposition(|o| self.name(o.mark) == f.name),
+            MarkKind::Switch => open.len().checked_sub(1),
+            _ => None,
+        };
+        if let Some(ended) = ended {
+            let ended = open.remove(ended);
+            if ended.guard != guard {
+                return Err((at, self.unsure(ended.mark)));
+            }
+            step.ends.push(ended.mark);
+        } else if self.device() && matches!(f.kind, MarkKind::End | MarkKind::Switch) {
+            return Err((at, format!("{} ends something that began in another function", f.name)));
+        }
+        match f.kind {
+            MarkKind::Begin | MarkKind::Switch => {
+                step.begins.push(*mark);
+                step.visits = true;
+                open.push(Open { mark: *mark, guard });
+            }
+            // Who becomes leader begins a track.
+            MarkKind::Group if f.words.len() > 1 => {
+                if let Some(some) = open.iter().find(|o| o.guard.is_some()) {
+                    return Err((at, self.unsure(some.mark)));
+                }
+                step.begins.extend(open.iter().map(|o| o.mark));
+            }
+            _ => {}
+        }
+        self.steps.insert(i, step);
+        Ok(())
+    }
+
+    /// Gives regions their words, as long as there are some, and writes the insertions.
+    fn emit(self, (words, most): (&mut u32, u32), layout: &mut Layout, missed: &mut Vec<Wrong>) -> Vec<Insertion> {
+        // By region: where its visits begin, and how many each time.
+        let section = |f: &Found| match f.at {
+            At::Entry => (None, f.guard.map(|g| (g.reg, g.negate))),
+            At::Before(at) | At::After(at) => (Some(self.body.inst(at).block), f.guard.map(|g| (g.reg, g.negate))),
+        };
+        let mut visits: BTreeMap<u32, Vec<_>> = BTreeMap::new();
+        for (i, step) in self.steps.iter().filter(|(_, s)| s.visits) {
+            let of = section(&self.found[*i].1);
+            step.begins.iter().for_each(|mark| visits.entry(self.of(*mark)).or_default().push(of));
+        }
+        let mut regions: Vec<u32> = visits.keys().copied().collect();
+        regions.sort_by_key(|r| self.marks.get(*r as usize).is_none_or(|m| m.via != Via::Source));
+        let mut counters = HashMap::new();
+        let mut cycles: HashMap<u32, u32> = HashMap::new();
+        let mut left = Vec::new();
+        for region in regions {
+            let mut times: Vec<(_, u32)> = Vec::new();
+            for of in &visits[&region] {
+                match times.iter_mut().find(|(section, _)| section == of) {
+                    Some((_, n)) => *n += 1,
+                    None => times.push((*of, 1)),
+                }
+            }
+            let new = times.iter().filter(|(of, _)| !counters.contains_key(of)).count() as u32;
+            if *words + 1 + new > most {
+                left.push(self.name(region));
+                continue;
+            }
+            let mut word = || {
+                *words += 1;
+                *words - 1
+            };
+            let sum = word();
+            cycles.insert(region, sum);
+            let counts = times.iter().map(|(of, n)| (*counters.entry(*of).or_insert_with(&mut word), *n));
+            let counts = counts.collect();
+            let kernel = (!self.device()).then_some(prlx_trace::FuncId(self.body.id.0));
+            layout.totals.push(Total { kernel, mark: region, cycles: sum, counts });
+        }
+        if !left.is_empty() {
+            let why = "there are no more registers for sums";
+            missed.push((None, format!("{why} ({most} with counts): {} is not added up", left.join(", "))));
+        }
+        let words_of = |marks: &[u32]| -> Vec<u32> {
+            marks.iter().filter_map(|mark| cycles.get(&self.of(*mark)).copied()).collect()
+        };
+        let mut out = Vec::new();
+        for (i, (_, f)) in self.found.iter().enumerate() {
+            let Some(step) = self.steps.get(&i) else { continue };
+            if f.kind == MarkKind::Group {
+                let values = f.words.iter().map(|(_, word)| word.clone()).collect();
+                out.push(Insertion { at: f.at, guard: f.guard, action: Action::Group { values } });
+            }
+            let (ends, begins) = (words_of(&step.ends), words_of(&step.begins));
+            // The first of a section that has one counts for all of them.
+            let counts = step.visits && !begins.is_empty();
+            let count = counters.get(&section(f)).copied().filter(|_| counts).map(|word| (word, 1));
+            if count.is_some() {
+                counters.remove(&section(f));
+            }
+            if !ends.is_empty() || !begins.is_empty() {
+                out.push(Insertion { at: f.at, guard: f.guard, action: Action::Add { ends, begins, count } });
+            }
+        }
+        for (at, guard, open) in &self.ends {
+            let ends = words_of(open);
+            if !ends.is_empty() {
+                let action = Action::Add { ends, begins: Vec::new(), count: None };
+                out.push(Insertion { at: *at, guard: *guard, action });
+            }
+        }
+        out.sort_by_key(|i| place::order(i.at));
+        out
+    }
+}
