@@ -85,12 +85,18 @@ def loop(ptx, arch):
 
 def main():
     arch = "sm_90"
-    print("| in the loop | copies | instructions a record | registers more |\n|---|---|---|---|")
-    for name, records, *places in CASES:
+    table("records", arch, CASES)
+    print()
+    table("sums", arch, [case for case in CASES if case[0] in ("begin and end", "two regions")])
+
+
+def table(form, arch, cases):
+    print(f"| {form}, in the loop | copies | instructions an endpoint | registers more |\n|---|---|---|---|")
+    for name, records, *places in cases:
         for copies, pragma in ((1, '    .pragma "nounroll";'), (4, "")):
             fill = dict(zip(("first", "second", "third"), places), arch=arch, pragma=pragma)
             bare = loop(LOOP.format(**{**fill, "first": "", "second": "", "third": ""}), arch)
-            command = ["cargo", "run", "--quiet", "-p", "prlx-instrument", "--example", "rewrite_marks"]
+            command = ["cargo", "run", "--quiet", "-p", "prlx-instrument", "--example", "rewrite_marks", "", form]
             marked = loop(run(command, LOOP.format(**fill)).stdout, arch)
             each = (marked[0] - bare[0]) / (records * copies)
             print(f"| {name} | {copies} | {each:.2f} | {marked[1] - bare[1]} |")

@@ -90,6 +90,56 @@ fn launches_leave_what_they_leave_alone() {
     assert!(code == Some(0) && out.starts_with("same  a launch takes"), "{out}{err}");
 }
 
+/// Sums of a program's launches count what those of the launch file count.
+#[test]
+fn regions_are_added_up() {
+    let here = folder("profile-program", "sums");
+    let Some(app) = program(&here, "marks") else { return };
+    let ptx = case("plain.ptx");
+    let counts = |trace: &Trace, marks: &Marks| -> BTreeMap<WarpId, Vec<(String, u64)>> {
+        let name = |mark: u32| trace.modules[marks.module.index()].marks[mark as usize].name.clone();
+        let of = |t: &prlx_trace::mark::Track| {
+            let life = t.end.unwrap().cycles - t.begin.unwrap().cycles;
+            assert!(t.records.0.is_empty() && t.sums.iter().all(|s| (1..=life).contains(&s.cycles)), "{t:?}");
+            t.sums.iter().map(|s| (name(s.mark), s.count)).collect()
+        };
+        marks.tracks.iter().map(|t| (t.warp, of(t))).collect()
+    };
+    let (mut alone, toml) = (Vec::new(), case("plain.toml"));
+    for (file, how) in [("hooks.prlx", &[][..]), ("code.prlx", &["--rewritten"])] {
+        let words = [&["profile", "--sums", toml.as_str(), "-o", file], how].concat();
+        let (code, out, err) = prlx(&here, &words, &[]);
+        assert!(code == Some(0) && err.contains("27 sums") && out.contains("compute"), "{out}{err}");
+        let trace = Trace::read(&fs::read(here.join(file)).unwrap()).unwrap();
+        alone.push(counts(&trace, &trace.marks[0]));
+    }
+    let one: Vec<_> = ["load", "compute", "store"].map(|name| (name.to_owned(), 1)).to_vec();
+    assert_eq!(alone[0], (0..9).map(|warp| (WarpId(warp), one.clone())).collect());
+    assert_eq!(alone[0], alone[1]);
+
+    let words = ["profile", "--sums", "--memory", "48", "-o", "kept", "--json", "--", &app, &ptx, "5", "20"];
+    let (code, out, err) = prlx(&here, &words, &[]);
+    assert_eq!(code, Some(0), "{err}");
+    let trace = &traces(&here.join("kept"))[0];
+    assert_eq!(trace.marks.len(), 45);
+    for marks in &trace.marks {
+        assert_eq!((counts(trace, marks), marks.left_out), (alone[0].clone(), 0), "launch {}", marks.launch);
+    }
+    let json: Value = serde_json::from_str(&out[out.find('{').unwrap()..]).unwrap();
+    let rows = json["analysis"]["regions"].as_array().unwrap();
+    let compute = rows.iter().filter(|r| r["name"] == "compute").map(|r| r["count"].as_u64().unwrap());
+    assert_eq!(
+        (compute.sum::<u64>(), &rows[0]["visits"], &json["analysis"]["spans"]),
+        (45 * 9, &Value::Null, &0.into())
+    );
+    let (code, out, err) = prlx(&here, &["profile", "diff", "kept", "kept"], &[]);
+    assert!(code == Some(0) && out.starts_with("same "), "{out}{err}");
+    for option in ["--csv", "--html", "--perfetto"] {
+        let (code, _, err) = prlx(&here, &["profile", "--sums", option, "x", "--", &app], &[]);
+        assert!(code == Some(2) && err.contains("--sums only adds them up"), "{err}");
+    }
+}
+
 /// What finds no room is counted, and a later launch of the kernel gets what the first one wanted.
 #[test]
 fn what_has_no_room_is_counted() {

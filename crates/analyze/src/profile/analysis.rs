@@ -46,7 +46,13 @@ pub fn analyze(timeline: &Timeline) -> Analysis {
     let late = waits(timeline);
     let (regions, waits) = (times(timeline), summary(timeline, &late));
     let (stages, loops) = (stages(timeline, &late, &waits), loops(timeline));
-    let (overlaps, path, tails) = (overlaps(timeline), path(timeline, &late), tails(timeline));
+    // Where visits were only added up, nothing is known of when.
+    let added = |t: &Track| !t.sums.is_empty() && t.spans.is_empty();
+    let (overlaps, path) = match timeline.tracks.iter().any(added) {
+        true => Default::default(),
+        false => (overlaps(timeline), path(timeline, &late)),
+    };
+    let tails = tails(timeline);
     let seen = Seen { timeline, waits: &waits, loops: &loops, overlaps: &overlaps, path: &path, tails: &tails };
     let causes = causes(&seen);
     let sum = |of: fn(&Track) -> u64| timeline.tracks.iter().map(of).fold(0, u64::saturating_add);

@@ -127,6 +127,18 @@ impl ViewArgs {
             ..self.clone()
         }
     }
+    /// The option of a file of spans, if one was given.
+    pub fn of_spans(&self) -> Option<&'static str> {
+        let files = [
+            ("--perfetto", &self.perfetto),
+            ("--chrome", &self.chrome),
+            ("--csv", &self.csv),
+            #[cfg(feature = "parquet")]
+            ("--parquet", &self.parquet),
+            ("--cudaprofiler", &self.cudaprofiler),
+        ];
+        files.iter().find(|(_, path)| path.is_some()).map(|(option, _)| *option)
+    }
     /// The part that is wanted.
     pub fn cut(&self) -> Cut {
         let (sms, ctas, groups) = (self.sm.clone(), self.cta.clone(), self.group.clone());

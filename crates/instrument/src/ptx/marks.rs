@@ -141,13 +141,16 @@ impl Lowering<'_> {
         let Some(tracks) = self.tracks() else { return };
         self.own_region(s, "none");
         let [cycles, written] = ["end_cycles", "written"].map(TrackHead::offset);
+        if tracks.form == Form::Records {
+            s.ptx(&format!("sub.u32 %~a, %~b, %~a;\nsub.u32 %~a, %~a, {};", TrackHead::SIZE));
+        }
+        s.ptx(&format!(
+            "mov.u64 %~x, %clock64;
+             mov.u64 %~y, %globaltimer;
+             st.global.v2.u64 [%~link+{cycles}], {{%~x, %~y}};",
+        ));
         match tracks.form {
-            Form::Records => s.ptx(&format!(
-                "sub.u32 %~a, %~b, %~a;
-                 sub.u32 %~a, %~a, {};
-                 st.global.u32 [%~link+{written}], %~a;",
-                TrackHead::SIZE,
-            )),
+            Form::Records => s.ptx(&format!("st.global.u32 [%~link+{written}], %~a;")),
             // A device function does not know which of its caller's regions are open.
             Form::Sums if !self.in_kernel() => {}
             Form::Sums => {
@@ -157,12 +160,7 @@ impl Lowering<'_> {
                 }
             }
         }
-        s.ptx(&format!(
-            "mov.u64 %~x, %clock64;
-             mov.u64 %~y, %globaltimer;
-             st.global.v2.u64 [%~link+{cycles}], {{%~x, %~y}};
-             $~none#:",
-        ));
+        s.ptx("$~none#:");
     }
 
     /// [`prlx_probe::Action::Add`].

@@ -106,7 +106,13 @@ pub(crate) fn fits(module: &Module, plan: &Plan) -> Result<(), Error> {
 }
 
 /// What an insertion refers to and the function does not have.
-fn missing(module: &Module, plan: &Plan, f: &Function, of_plan: &FunctionPlan, insertion: &Insertion) -> Option<&'static str> {
+fn missing(
+    module: &Module,
+    plan: &Plan,
+    f: &Function,
+    of_plan: &FunctionPlan,
+    insertion: &Insertion,
+) -> Option<&'static str> {
     if let At::Before(id) | At::After(id) = insertion.at
         && id.index() >= f.insts.len()
     {

@@ -2,14 +2,14 @@
 //!
 //! What is open at each marker is known before anything runs, from the function's control flow: so an end knows what it ends, and what is still open
 //! where a kernel's lane ends is ended there. Begins that can't be told apart at some end are one region. Regions that begin in one basic block share a
-//! count.
+//! count. Where there are more than registers, regions of one name are one.
 //!
 //! Holds: each visit's begin and end are in one sum, whatever way a lane goes; what is not so is refused with its place. Misses: regions
 //! that begin in one function and end in another; visits under way as a lane becomes leader are added from there on, and not counted.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use prlx_isa::view::{BlockId, FunctionKind, Guard, InstId};
+use prlx_isa::view::{BlockId, FunctionKind, Guard, InstId, Reg};
 use prlx_trace::device::tracks::{Layout, Total, WORDS};
 use prlx_trace::mark::{Mark, MarkKind, Via};
 
@@ -64,7 +64,7 @@ fn function(
     let region = |kind| matches!(kind, MarkKind::Begin | MarkKind::End | MarkKind::Switch | MarkKind::Group);
     let others = found.iter().filter(|(_, f)| !region(f.kind)).count();
     if others > 0 {
-        missed.push((None, format!("{others} markers of moments and asynchronous work are not added up")));
+        missed.push((None, format!("markers of moments and asynchronous work are not added up: {others}")));
     }
     let mut walk = Walk { body, found, marks, one: HashMap::new(), steps: BTreeMap::new(), ends: Vec::new() };
     if let Err((at, why)) = walk.all() {
@@ -274,31 +274,31 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    /// Gives regions their words, as long as there are some, and writes the insertions.
-    fn emit(self, (words, most): (&mut u32, u32), layout: &mut Layout, missed: &mut Vec<Wrong>) -> Vec<Insertion> {
-        // By region: where its visits begin, and how many each time.
-        let section = |f: &Found| match f.at {
-            At::Entry => (None, f.guard.map(|g| (g.reg, g.negate))),
-            At::Before(at) | At::After(at) => (Some(self.body.inst(at).block), f.guard.map(|g| (g.reg, g.negate))),
-        };
-        let mut visits: BTreeMap<u32, Vec<_>> = BTreeMap::new();
-        for (i, step) in self.steps.iter().filter(|(_, s)| s.visits) {
-            let of = section(&self.found[*i].1);
-            step.begins.iter().for_each(|mark| visits.entry(self.of(*mark)).or_default().push(of));
-        }
-        let mut regions: Vec<u32> = visits.keys().copied().collect();
-        regions.sort_by_key(|r| self.marks.get(*r as usize).is_none_or(|m| m.via != Via::Source));
-        let mut counters = HashMap::new();
-        let mut cycles: HashMap<u32, u32> = HashMap::new();
-        let mut left = Vec::new();
-        for region in regions {
-            let mut times: Vec<(_, u32)> = Vec::new();
-            for of in &visits[&region] {
-                match times.iter_mut().find(|(section, _)| section == of) {
-                    Some((_, n)) => *n += 1,
-                    None => times.push((*of, 1)),
+    /// Gives regions their words and writes the insertions. Where words are short, regions of one name are one, each with a count of its own.
+    fn emit(mut self, (words, most): (&mut u32, u32), layout: &mut Layout, missed: &mut Vec<Wrong>) -> Vec<Insertion> {
+        let begins: Vec<(usize, u32)> =
+            self.steps.iter().filter(|(_, s)| s.visits).flat_map(|(i, s)| s.begins.iter().map(|m| (*i, *m))).collect();
+        // By region: what counts its visits, and how many each time.
+        let mut regions = self.regions(&begins, false);
+        let counts: HashSet<_> = regions.values().flatten().map(|(of, _)| *of).collect();
+        let coarse = *words + (regions.len() + counts.len()) as u32 > most;
+        if coarse {
+            let mut first: HashMap<String, u32> = HashMap::new();
+            for (_, mark) in &begins {
+                let of = self.of(*mark);
+                let one = *first.entry(self.name(of).to_owned()).or_insert(of);
+                if one != of {
+                    self.one.insert(of.max(one), of.min(one));
+                    first.insert(self.name(of).to_owned(), of.min(one));
                 }
             }
+            regions = self.regions(&begins, true);
+        }
+        let mut order: Vec<u32> = regions.keys().copied().collect();
+        order.sort_by_key(|r| self.marks.get(*r as usize).is_none_or(|m| m.via != Via::Source));
+        let (mut cycles, mut counters, mut left) = (HashMap::new(), HashMap::new(), Vec::new());
+        for region in order {
+            let times = &regions[&region];
             let new = times.iter().filter(|(of, _)| !counters.contains_key(of)).count() as u32;
             if *words + 1 + new > most {
                 left.push(self.name(region));
@@ -310,18 +310,18 @@ impl Walk<'_, '_> {
             };
             let sum = word();
             cycles.insert(region, sum);
-            let counts = times.iter().map(|(of, n)| (*counters.entry(*of).or_insert_with(&mut word), *n));
-            let counts = counts.collect();
+            let counts = times.iter().map(|(of, n)| (*counters.entry(*of).or_insert_with(&mut word), *n)).collect();
             let kernel = (!self.device()).then_some(prlx_trace::FuncId(self.body.id.0));
             layout.totals.push(Total { kernel, mark: region, cycles: sum, counts });
         }
         if !left.is_empty() {
-            let why = "there are no more registers for sums";
-            missed.push((None, format!("{why} ({most} with counts): {} is not added up", left.join(", "))));
+            let why = format!("there are {most} registers for sums and counts");
+            missed.push((None, format!("{why}: {} is not added up", left.join(", "))));
         }
         let words_of = |marks: &[u32]| -> Vec<u32> {
             marks.iter().filter_map(|mark| cycles.get(&self.of(*mark)).copied()).collect()
         };
+        let mut counted = HashSet::new();
         let mut out = Vec::new();
         for (i, (_, f)) in self.found.iter().enumerate() {
             let Some(step) = self.steps.get(&i) else { continue };
@@ -330,12 +330,11 @@ impl Walk<'_, '_> {
                 out.push(Insertion { at: f.at, guard: f.guard, action: Action::Group { values } });
             }
             let (ends, begins) = (words_of(&step.ends), words_of(&step.begins));
-            // The first of a section that has one counts for all of them.
-            let counts = step.visits && !begins.is_empty();
-            let count = counters.get(&section(f)).copied().filter(|_| counts).map(|word| (word, 1));
-            if count.is_some() {
-                counters.remove(&section(f));
-            }
+            // The first of a section counts for all of them.
+            let by =
+                step.begins.first().filter(|_| step.visits && !begins.is_empty()).map(|m| self.count(i, *m, coarse));
+            let by = by.filter(|by| coarse || counted.insert(*by));
+            let count = by.and_then(|by| Some((*counters.get(&by)?, 1)));
             if !ends.is_empty() || !begins.is_empty() {
                 out.push(Insertion { at: f.at, guard: f.guard, action: Action::Add { ends, begins, count } });
             }
@@ -350,4 +349,37 @@ impl Walk<'_, '_> {
         out.sort_by_key(|i| place::order(i.at));
         out
     }
+
+    /// By region, what counts its visits, and how many of them each time.
+    fn regions(&self, begins: &[(usize, u32)], coarse: bool) -> BTreeMap<u32, Vec<(Count, u32)>> {
+        let mut all: BTreeMap<u32, Vec<(Count, u32)>> = BTreeMap::new();
+        for (i, mark) in begins {
+            let (by, of) = (self.count(*i, *mark, coarse), all.entry(self.of(*mark)).or_default());
+            match of.iter_mut().find(|(other, _)| *other == by) {
+                Some((_, n)) if !coarse => *n += 1,
+                Some(_) => {}
+                None => of.push((by, 1)),
+            }
+        }
+        all
+    }
+
+    /// What counts a visit that begins at a marker.
+    fn count(&self, i: usize, mark: u32, coarse: bool) -> Count {
+        let f = &self.found[i].1;
+        let block = match f.at {
+            At::Entry => None,
+            At::Before(at) | At::After(at) => Some(self.body.inst(at).block),
+        };
+        if coarse { Count::Region(self.of(mark)) } else { Count::Section(block, f.guard.map(|g| (g.reg, g.negate))) }
+    }
+}
+
+/// What counts visits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Count {
+    /// Whoever comes through a block, or those of them for whom a guard holds.
+    Section(Option<BlockId>, Option<(Reg, bool)>),
+    /// A region counts for itself.
+    Region(u32),
 }

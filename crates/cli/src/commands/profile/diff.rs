@@ -15,15 +15,7 @@ use crate::ui::Ui;
 /// Says what takes longer or shorter, and writes the page of both if it was asked for.
 pub fn run(args: &ProfileDiffArgs, ui: &Ui) -> Result<ExitCode> {
     let view = &args.view;
-    let files = [
-        ("--perfetto", &view.perfetto),
-        ("--chrome", &view.chrome),
-        ("--csv", &view.csv),
-        #[cfg(feature = "parquet")]
-        ("--parquet", &view.parquet),
-        ("--cudaprofiler", &view.cudaprofiler),
-    ];
-    if let Some((option, _)) = files.iter().find(|(_, path)| path.is_some()) {
+    if let Some(option) = view.of_spans() {
         bail!("{option} is of one timeline: `prlx timeline` has it");
     }
     if !(0.0..=1e6).contains(&args.least) {

@@ -45,8 +45,12 @@ pub fn run(args: &ProfileArgs, ui: &Ui) -> Result<ExitCode> {
         timeline::save_buffer(&mut timeline, output, ui)?;
     } else if let Some(output) = &args.output {
         let bytes = save(&all, output)?;
-        let records: usize = all.marks.iter().flat_map(|m| &m.tracks).map(|t| t.records.0.len()).sum();
-        ui.note(&format!("{}: {records} records, {bytes} bytes", output.display()));
+        let tracks = all.marks.iter().flat_map(|m| &m.tracks);
+        let (what, n) = match args.sums {
+            true => ("sums", tracks.map(|t| t.sums.len()).sum::<usize>()),
+            false => ("records", tracks.map(|t| t.records.0.len()).sum()),
+        };
+        ui.note(&format!("{}: {n} {what}, {bytes} bytes", output.display()));
     }
     if !all.marks.is_empty() {
         let names: Vec<String> = args.launches.iter().map(|p| p.display().to_string()).collect();

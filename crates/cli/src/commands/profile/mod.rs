@@ -7,18 +7,25 @@ mod files;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use prlx_probe::lang::Script;
 use prlx_probe::marks::Marking;
 use prlx_trace::device::tracks::Form;
 
-use crate::args::{ProfileArgs, ProfileCommand};
+use crate::args::{Kept, ProfileArgs, ProfileCommand};
 use crate::ui::Ui;
 
 /// Runs it.
 pub fn run(args: &ProfileArgs, ui: &Ui) -> Result<ExitCode> {
     match &args.also {
         Some(ProfileCommand::Diff(args)) => diff::run(args, ui),
+        None if args.sums && (args.view.of_spans().is_some() || args.view.html.is_some()) => {
+            let option = args.view.of_spans().unwrap_or("--html");
+            bail!("{option} shows visits one by one, and --sums only adds them up")
+        }
+        None if args.sums && args.format == Kept::Cudaprofiler => {
+            bail!("--format cudaprofiler has visits one by one, and --sums only adds them up")
+        }
         None if args.command.is_empty() => files::run(args, ui),
         None => app::run(args, ui),
     }
