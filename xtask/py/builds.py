@@ -18,8 +18,10 @@ import sys
 CORPUS = pathlib.Path("tests/kernels/cuda")
 LIST = pathlib.Path("tests/kernels/builds.txt")
 OUT = pathlib.Path("target/builds")
-LEVELS = ("O0", "O1", "O3")
-PAIRS = (("O1", "O3"), ("O0", "O3"), ("O0", "O1"), ("O3", "O1"), ("O3", "O0"), ("O1", "O0"))
+# `G` is a debug build.
+LEVELS = ("O0", "O1", "O3", "G")
+ONE_WAY = (("O1", "O3"), ("O0", "O3"), ("O0", "O1"), ("G", "O3"))
+PAIRS = (*ONE_WAY, *((b, a) for a, b in ONE_WAY))
 
 
 def corpus_line(source, word):
@@ -44,8 +46,8 @@ def build(nvcc, folder):
     for level in LEVELS:
         module = out / f"{level}.ptx"
         if not module.is_file() or module.stat().st_mtime < source.stat().st_mtime:
-            words = [nvcc, "-ptx", "-lineinfo", "-std=c++17", "-frandom-seed=prlx", "-O3", "-Xcicc", f"-{level}"]
-            words += [f"-arch={arch}", "kernel.cu", "-o", module.name]
+            how = ["-G"] if level == "G" else ["-lineinfo", "-O3", "-Xcicc", f"-{level}"]
+            words = [nvcc, "-ptx", "-std=c++17", "-frandom-seed=prlx", *how, f"-arch={arch}", "kernel.cu", "-o", module.name]
             done = subprocess.run(words, cwd=out, capture_output=True, text=True)
             if done.returncode:
                 sys.exit(f"{folder.name} at {level}:\n{done.stderr}")
@@ -64,9 +66,26 @@ def compare(prlx, folder, pair):
     launch = report["launches"][0]
     what = "path" if launch["findings"] else "outputs"
     places = [f["site"][0] or f["site"][1] for f in launch["findings"]]
-    lines = [str((place.get("location") or {}).get("line", "?")) for place in places if place]
-    reason = f"lines {', '.join(lines)}" if lines else "; ".join(launch["gaps"])
-    return report["verdict"], what, reason
+    lines = [line(place) for place in places if place]
+    reason = f"lines {', '.join(lines)}" if lines else "; ".join(reasons(launch))
+    return report["verdict"], what, reason, {u["why"] for u in launch["uncompared"] if u["hides"]}
+
+
+def line(site):
+    """The line of a site in the kernel's own file, or of the call there that it was inlined by."""
+    place = site.get("location") or {}
+    return str(([place] + place.get("inlined", []))[-1].get("line", "?"))
+
+
+def reasons(launch):
+    """Why a launch is not surely the same: kinds of code that is not compared, with lines by class; and what else was not seen."""
+    places = collections.defaultdict(set)
+    for u in launch["uncompared"]:
+        if u["hides"]:
+            side = " in " + "AB"[u["side"]] if u["why"] == "alone" else ""
+            places[u["why"] + side].add(f"{line(u['site'])} {u['site']['class']}")
+    out = [f"{why}: {', '.join(sorted(at, key=lambda p: int(p.split()[0]) if p[0] != '?' else 0))}" for why, at in places.items()]
+    return out or launch["gaps"]
 
 
 def listed():
@@ -88,18 +107,21 @@ def main(nvcc, prlx, *words):
         results = list(pool.map(lambda job: compare(prlx, *job), jobs))
     wrong = 0
     counts = collections.defaultdict(collections.Counter)
-    for (out, pair), (verdict, what, reason) in zip(jobs, results):
+    causes = collections.defaultdict(collections.Counter)
+    for (out, pair), (verdict, what, reason, why) in zip(jobs, results):
         # Whichever of two builds is A, they differ or do not.
         want = wanted.get((out.name, "-".join(sorted(pair))))
         got = what if verdict == "differs" else None
         counts[pair][verdict] += 1
+        causes[pair].update(why if verdict == "unknown" else [])
         mark = "  " if got == want else "! "
         wrong += got != want
         if verdict != "same" or got != want:
             of = f"{verdict} ({got})" if got else verdict
             print(f"{mark}{'-'.join(pair)}  {out.name:22} {of:18} wanted: {want or 'not to differ':14} {reason}")
     for pair, of in counts.items():
-        print(f"{'-'.join(pair)}: " + ", ".join(f"{of[v]} {v}" for v in ("same", "unknown", "differs")))
+        why = ", ".join(f"{n} for {cause}" for cause, n in causes[pair].most_common())
+        print(f"{'-'.join(pair)}: " + ", ".join(f"{of[v]} {v}" for v in ("same", "unknown", "differs")) + (f"; unknown: {why}" if why else ""))
     if wrong:
         sys.exit(f"{wrong} comparisons are not what {LIST} says")
 

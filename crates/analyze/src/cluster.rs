@@ -6,18 +6,24 @@
 use std::collections::BTreeMap;
 
 use prlx_trace::kernel::Module;
-use prlx_trace::{Lane, LaneMask, Launch, SiteId, WarpId};
+use prlx_trace::{Lane, LaneMask, SiteId, WarpId};
 
 use crate::describe;
 use crate::diverge::{Found, Key, Raw};
-use crate::report::{Finding, HashInfo, Kind, LaneAt, Mask, TripInfo, WarpHit, WarpPlace};
+use crate::filter::Filter;
+use crate::launch::Gaps;
+use crate::report::{Coverage, Differing, Finding, HashInfo, Kind, LaneAt, Mask, TripInfo, WarpHit, WarpPlace};
 use crate::warp::{Context, WarpDiff, WarpFound};
 
 /// All findings of a launch.
-pub(crate) struct Clusters {
+pub(crate) struct Clusters<'a> {
     by_key: BTreeMap<Key, Cluster>,
     /// Warps that are listed.
     warps: usize,
+    /// Warps that have some.
+    differing: u64,
+    /// What counts.
+    pub filter: &'a Filter,
 }
 
 struct Cluster {
@@ -37,15 +43,41 @@ struct Cluster {
     warps_total: u64,
 }
 
-impl Clusters {
-    pub fn new(warps: usize) -> Clusters {
-        Clusters { by_key: BTreeMap::new(), warps }
+impl Clusters<'_> {
+    pub fn new(warps: usize, filter: &Filter) -> Clusters<'_> {
+        Clusters { by_key: BTreeMap::new(), warps, differing: 0, filter }
+    }
+
+    /// Says what the filter left out.
+    pub fn keep(&mut self, coverage: &Coverage, gaps: &mut Gaps) {
+        let mut left = 0;
+        let before = self.by_key.len();
+        self.by_key.retain(|key, c| {
+            let takes = self.filter.takes(key.0, c.raw.sites);
+            left += if takes { 0 } else { c.count };
+            takes
+        });
+        if self.by_key.is_empty() && before > 0 {
+            self.differing = 0;
+        }
+        self.filter.gaps(coverage, left, gaps);
+    }
+
+    /// What all findings come to.
+    pub fn sum(&self) -> Differing {
+        let mut out = Differing { warps: self.differing, ..Differing::default() };
+        for (key, c) in &self.by_key {
+            out.lanes += c.roots;
+            out.kinds[key.0 as usize] += c.count;
+        }
+        out
     }
 
     /// Adds one warp's findings; warps must ascend.
     pub fn add(&mut self, cx: &Context<'_>, warp: WarpDiff) {
+        self.differing += u64::from(!warp.found.is_empty());
         for (key, found) in warp.found {
-            let Some(mut new) = cluster(cx.launches[0], warp.warp, &found) else { continue };
+            let Some(mut new) = cluster(cx, warp.warp, &found) else { continue };
             match self.by_key.get_mut(&key) {
                 None => {
                     self.by_key.insert(key, new);
@@ -86,7 +118,8 @@ impl Clusters {
 }
 
 /// One warp's lanes with the same finding.
-fn cluster(launch: &Launch, warp: u64, found: &WarpFound) -> Option<Cluster> {
+fn cluster(cx: &Context<'_>, warp: u64, found: &WarpFound) -> Option<Cluster> {
+    let launch = cx.launches[0];
     let rank = |f: &Found| (!f.root, f.first.position);
     let (lane, shown) = found.lanes.iter().min_by_key(|(l, f)| (rank(f), *l))?;
     let (mut lanes, mut all, mut roots) = (LaneMask(0), LaneMask(0), LaneMask(0));
@@ -107,7 +140,9 @@ fn cluster(launch: &Launch, warp: u64, found: &WarpFound) -> Option<Cluster> {
         .lanes()
         .map(|l| {
             let own = found.lanes.iter().find(|(m, _)| *m == l);
-            LaneAt { lane: l.0, visit: visit(&own.unwrap_or(&(l, shown.clone())).1.first), differs: own.is_some() }
+            let thread = cx.by_thread().then(|| cx.partner(WarpId(warp), l)).map(|(w, l)| [w.0, l.0.into()]);
+            let visit = visit(&own.unwrap_or(&(l, shown.clone())).1.first);
+            LaneAt { lane: l.0, visit, differs: own.is_some(), thread }
         })
         .collect();
     let nth = found

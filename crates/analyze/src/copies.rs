@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use prlx_trace::kernel::{Module, SiteClass};
+use prlx_trace::kernel::{End, Module, SiteClass};
 use prlx_trace::{BlockId, FuncId, LoopId};
 
 use crate::flow::Flow;
@@ -299,7 +299,26 @@ impl<'a> Pair<'a> {
     /// Whether a group is what its loop does first in each trip: ask whether there is one.
     fn asks_first(&self, side: usize, g: &Group) -> bool {
         let [c] = &g.copies[side][..] else { return false };
-        c.leaves.is_some_and(|l| self.header(side, l) == c.block) && !self.goes_back(side, c)
+        c.leaves.is_some_and(|l| self.straight(side, self.header(side, l), c.block)) && !self.goes_back(side, c)
+    }
+
+    /// Whether every lane that comes to a block goes on to another one without a decision: calls end blocks in some builds.
+    fn straight(&self, side: usize, from: BlockId, to: BlockId) -> bool {
+        let blocks = &self.modules[side].functions[self.functions[side].index()].blocks;
+        let next = |b: &BlockId| match blocks.get(b.index())?.end {
+            End::Jump(next) if *b != to => Some(next),
+            _ => None,
+        };
+        std::iter::successors(Some(from), next).take(blocks.len()).any(|b| b == to)
+    }
+
+    /// Whether one side asks after each trip what the other asks somewhere in it, and nothing says that the other asks it first: then
+    /// the last that is asked may be of no trip.
+    pub fn asks_elsewhere(&self, g: &Group) -> bool {
+        let within = |side: usize| {
+            g.copies[side].iter().all(|c| c.leaves.is_some()) && !g.copies[side].iter().any(|c| self.goes_back(side, c))
+        };
+        g.asks_late.is_none() && (0..2).any(|late| self.asks_at_end(late, g) && within(1 - late))
     }
 
     /// Whether a group is what its loops ask after each trip, and nothing before the first.

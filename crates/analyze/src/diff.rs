@@ -18,6 +18,7 @@ use crate::cluster::Clusters;
 use crate::decode::Limits;
 use crate::diverge::Sides;
 use crate::error::Error;
+use crate::filter::Filter;
 use crate::fold;
 use crate::launch;
 use crate::mangled;
@@ -45,6 +46,8 @@ pub struct DiffOptions {
     pub warps: usize,
     /// What decoding one lane may cost.
     pub limits: Limits,
+    /// What of it counts.
+    pub filter: Filter,
     /// Compare only every `of`-th pair of launches, from pair `index` on: a part of a report ([`Report::merge`]).
     pub shard: Option<Shard>,
 }
@@ -66,6 +69,7 @@ impl Default for DiffOptions {
             findings: 64,
             warps: 256,
             limits: Limits::default(),
+            filter: Filter::default(),
             shard: None,
         }
     }
@@ -399,14 +403,16 @@ fn launches<'a>(
         coverage.sites[side] = sites(programs[side], l.level, reach[side], alone.unwrap_or_default());
         launch::static_gaps(m, l, programs[side], reach[side], side, &mut gaps);
     }
-    let mut clusters = Clusters::new(options.warps);
+    let mut clusters = Clusters::new(options.warps, &options.filter);
     let mut left = Left::default();
     streams(&cx, recordings, pairing.same, coverage, &mut clusters, &mut left, &mut gaps)?;
     launch::coverage_gaps(coverage, [la, lb], &mut gaps);
+    clusters.keep(coverage, &mut gaps);
     if let Some(sides) = cx.fold {
         out.uncompared = uncompared::list([ma, mb], sides, reach, la.level, &left);
         uncompared::gaps(&out.uncompared, &left, &mut gaps);
     }
+    out.differing = clusters.sum();
     out.findings = clusters.findings(&cx, [ma, mb]);
     out.findings_total = out.findings.len() as u64;
     out.findings.truncate(options.findings);
@@ -534,7 +540,8 @@ fn streams(
     let mut suspects = Vec::new();
     let known: BTreeSet<WarpId> = rb.streams.infos().map(|i| i.warp).filter(|_| by_thread).collect();
     let mut infos_b = rb.streams.infos().peekable();
-    for info in ra.streams.infos() {
+    let filter = clusters.filter;
+    for info in ra.streams.infos().filter(|i| filter.takes_warp(i.warp)) {
         if by_thread && info.warp.0 < total {
             if cx.partners(info.warp).iter().all(|w| known.contains(w)) {
                 suspects.push(info.warp);

@@ -2,7 +2,8 @@
 //! nothing.
 //!
 //! Holds: trips of a loop are surely those of the other build's loop only if all that is in each of them agrees on how many of the
-//! source's trips one is, and no test to stay counts in other steps. Calls are surely the same ones only if both builds call a
+//! source's trips one is, no test to stay counts in other steps, and tests are asked at the same end of a trip, or each trip begins with
+//! what the other build asks after it. Calls are surely the same ones only if both builds call a
 //! function from as many places. What a decision compares, [`crate::meaning`] looks at.
 //!
 //! Misses: loops whose tests count something else (addresses, say) are doubtful, though they may be the same.
@@ -29,10 +30,14 @@ pub(crate) fn families(
     let compared = |g: &Group| matches!(sides[0].sites[g.copies[0][0].site], Part::In(_));
     let mut claims: BTreeMap<u32, Vec<Claim>> = BTreeMap::new();
     let mut tests: BTreeMap<u32, Vec<&Group>> = BTreeMap::new();
+    let mut elsewhere: BTreeSet<u32> = BTreeSet::new();
     for (_, g) in groups {
         let Some(family) = g.families.last() else { continue };
         // An edited test counts as it was edited.
         let edited = (input.edited)(g.copies[0][0].site, g.copies[1][0].site);
+        if g.leaves() && pair.asks_elsewhere(g) {
+            elsewhere.insert(*family);
+        }
         if g.leaves() && !edited {
             tests.entry(*family).or_default().push(g);
         } else if !g.leaves() && compared(g) {
@@ -40,7 +45,7 @@ pub(crate) fn families(
         }
     }
     let all: BTreeSet<u32> = groups.iter().flat_map(|(_, g)| g.families.iter().copied()).collect();
-    all.into_iter().filter(|family| !agreed(pair, *family, &claims, &tests)).collect()
+    all.into_iter().filter(|f| elsewhere.contains(f) || !agreed(pair, *f, &claims, &tests)).collect()
 }
 
 fn agreed(

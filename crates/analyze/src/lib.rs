@@ -4,7 +4,7 @@
 //! two sequences side by side and `diverge` two shapes; `warp`, `cluster` and `diff` do so for all lanes of all launches;
 //! [`report`] is what comes of it. `pair`
 //! (with `lines` and `mangled`) says which site of one build is which of another, `order` which launch, and
-//! `processes` which process; builds that do not have the same sites are brought to one form by `fold` (with `copies`, `flow`, `meaning`, and
+//! `processes` which process; `filter` leaves out what the user does not want; builds that do not have the same sites are brought to one form by `fold` (with `copies`, `flow`, `meaning`, and
 //! `doubt` of what is not sure; a lane's path in that form: `folded`), and what they do not have in common is `uncompared`; `operands` takes the second look at a finding; [`survey`] counts what recordings hold. [`v1`]
 //! compares recordings of PRLX 0.x, which have no code beside them. [`look`](mod@look) is what viewers show around a finding.
 
@@ -19,6 +19,7 @@ mod diff;
 mod diverge;
 mod doubt;
 mod error;
+mod filter;
 mod flow;
 mod fold;
 mod folded;
@@ -49,6 +50,7 @@ pub use decode::{Decoder, Item, LaneVisits, Limits, Outcome, lane_visits};
 pub use derive::whole;
 pub use diff::{DiffOptions, Shard, diff};
 pub use error::Error;
+pub use filter::Filter;
 pub use look::look;
 pub use operands::{attach_operands, attach_to_launch, window_for};
 pub use processes::{Matching, pair_processes};

@@ -172,16 +172,23 @@ pub fn look(
     let mut shared = Shared::default();
     shared.prepare(traces, launches)?;
     let cx = shared.context(launches, options.limits);
-    if cx.by_thread() {
-        return Ok(None);
-    }
     let warp = WarpId(finding.warp.warp);
-    let (Some(a), Some(b)) = (a.streams.warp(warp)?, b.streams.warp(warp)?) else { return Ok(None) };
     let mut out = Look { lane: finding.lane, ..Look::default() };
-    let lanes = launches[0].lanes(warp).0 | launches[1].lanes(warp).0;
+    let mut lanes = launches[0].lanes(warp).0;
+    let mut theirs = BTreeMap::new();
+    let partners = if cx.by_thread() { cx.partners(warp) } else { vec![warp] };
+    for w in partners {
+        theirs.insert(w, b.streams.warp(w)?);
+    }
+    if !cx.by_thread() {
+        lanes |= launches[1].lanes(warp).0;
+    }
+    let Some(a) = a.streams.warp(warp)? else { return Ok(None) };
     let mut rows = Vec::new();
     for lane in prlx_trace::LaneMask(lanes).lanes() {
-        let Some([ta, tb]) = lane_trees(&cx, [(&a, lane), (&b, lane)])? else { return Ok(None) };
+        let (w, other) = if cx.by_thread() { cx.partner(warp, lane) } else { (warp, lane) };
+        let Some(b) = theirs.get(&w).and_then(Option::as_ref) else { return Ok(None) };
+        let Some([ta, tb]) = lane_trees(&cx, [(&a, lane), (b, other)])? else { return Ok(None) };
         let target = [0, 1].map(|s| finding.site[s].as_ref().map(|i| i.id).zip(finding.visit[s]));
         let mut watch = Watch::new(options, (lane.0 == finding.lane).then_some(target));
         diverge::watched(&cx.sides, &ta, &tb, &mut watch);

@@ -5,7 +5,7 @@
 //!
 //! Misses: operands beyond the second; loads that the module has no site for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use prlx_trace::kernel::{Level, Module, Operand, SiteClass};
 use prlx_trace::launch::{Lanes, OperandRecord, Window};
@@ -14,7 +14,9 @@ use prlx_trace::{Lane, Recording, SiteId, Trace, WarpId};
 use crate::decode::lane_part;
 use crate::error::Error;
 use crate::mangled;
-use crate::report::{Finding, LaunchReport, OperandCell, OperandColumn, OperandRow, Operands, Report, SiteInfo};
+use crate::report::{
+    Finding, LaneAt, LaunchReport, OperandCell, OperandColumn, OperandRow, Operands, Report, SiteInfo,
+};
 use crate::value;
 
 /// Visits that a window may span so that loads outside of the finding's loops are in it.
@@ -34,7 +36,17 @@ pub fn window_for(finding: &Finding, side: usize) -> Option<Window> {
         // Loads of outer loops, or of none, have been visited less often.
         first = 0;
     }
-    Some(Window { sites, warps: (finding.warp.warp, finding.warp.warp + 1), visits: (first, last) })
+    let warps = finding.at.iter().map(|l| place(finding, l, side).0.0);
+    let warps = warps.clone().min().zip(warps.max()).unwrap_or((finding.warp.warp, finding.warp.warp));
+    Some(Window { sites, warps: (warps.0, warps.1.saturating_add(1)), visits: (first, last) })
+}
+
+/// A side's warp and lane of a lane of the warp shown, which is A's.
+fn place(finding: &Finding, at: &LaneAt, side: usize) -> (WarpId, Lane) {
+    match at.thread.filter(|_| side == 1) {
+        Some([warp, lane]) => (WarpId(warp), Lane(lane as u8)),
+        None => (WarpId(finding.warp.warp), Lane(at.lane)),
+    }
 }
 
 /// Puts operands, recorded at level `operands`, into the findings whose visits they are. Recordings of several windows are
@@ -54,18 +66,25 @@ pub fn attach_to_launch(launch: &mut LaunchReport, a: &Trace, b: &Trace) -> Resu
     let again = [(a, 0), (b, 1)].map(|(t, side)| recording(t, launch, side));
     for finding in &mut launch.findings {
         let mut sides: [Option<Side<'_>>; 2] = [None, None];
-        let warp = WarpId(finding.warp.warp);
         for (side, found) in again.iter().enumerate() {
             let (Some((module, r)), Some(info)) = (found, &finding.site[side]) else { continue };
             // Another device's warps are other threads.
-            if r.launch.warp_size != launch.warp_size {
+            let other = side == 1 && finding.at.iter().any(|l| l.thread.is_some());
+            if (r.launch.warp_size != launch.warp_size) != other {
                 continue;
             }
-            let inside = r.launch.window.as_ref().is_none_or(|w| (w.warps.0..w.warps.1).contains(&warp.0));
-            let site = again_site(module, info);
-            let (Some(site), Some(stream)) = (site, r.streams.warp(warp)?.filter(|_| inside)) else { continue };
-            if let Lanes::Operands { records, ends } = stream.lanes {
-                sides[side] = Some(Side { module, site, warp, records, ends });
+            let Some(site) = again_site(module, info) else { continue };
+            let inside = |w: &WarpId| r.launch.window.as_ref().is_none_or(|x| (x.warps.0..x.warps.1).contains(&w.0));
+            let mut warps = BTreeMap::new();
+            let wanted: BTreeSet<WarpId> =
+                finding.at.iter().map(|l| place(finding, l, side).0).filter(inside).collect();
+            for warp in wanted {
+                if let Some(Lanes::Operands { records, ends }) = r.streams.warp(warp)?.map(|s| s.lanes) {
+                    warps.insert(warp, (records, ends));
+                }
+            }
+            if !warps.is_empty() {
+                sides[side] = Some(Side { module, site, warps });
             }
         }
         attach(finding, &sides)?;
@@ -73,22 +92,21 @@ pub fn attach_to_launch(launch: &mut LaunchReport, a: &Trace, b: &Trace) -> Resu
     Ok(())
 }
 
-/// One side of one warp, recorded again.
+/// One side of the warp shown, recorded again.
 struct Side<'a> {
     module: &'a Module,
     /// The finding's site.
     site: SiteId,
-    warp: WarpId,
-    records: Vec<OperandRecord>,
-    ends: Vec<u32>,
+    /// Records of its warps, and where each lane's end.
+    warps: BTreeMap<WarpId, (Vec<OperandRecord>, Vec<u32>)>,
 }
 
 impl Side<'_> {
-    fn lane(&self, lane: u8) -> Result<&[OperandRecord], Error> {
-        lane_part(&self.records, &self.ends, self.warp, Lane(lane))
+    fn lane(&self, (warp, lane): (WarpId, Lane)) -> Result<&[OperandRecord], Error> {
+        self.warps.get(&warp).map_or(Ok(&[]), |(records, ends)| lane_part(records, ends, warp, lane))
     }
     /// What a lane recorded at a visit of the finding's site, and where in its records that is.
-    fn at(&self, lane: u8, visit: u64) -> Result<Option<(usize, OperandRecord)>, Error> {
+    fn at(&self, lane: (WarpId, Lane), visit: u64) -> Result<Option<(usize, OperandRecord)>, Error> {
         let is = |r: &OperandRecord| r.site == self.site && u64::from(r.visit) == visit;
         let records = self.lane(lane)?;
         Ok(records.iter().position(is).map(|i| (i, records[i])))
@@ -137,7 +155,7 @@ fn attach(finding: &mut Finding, sides: &[Option<Side<'_>>; 2]) -> Result<(), Er
         let mut seen = [None; 2];
         for side in 0..2 {
             if let Some(s) = &sides[side] {
-                seen[side] = s.at(at.lane, at.visit[side])?;
+                seen[side] = s.at(place(finding, at, side), at.visit[side])?;
             }
         }
         if at.lane == finding.lane {
@@ -162,8 +180,10 @@ fn attach(finding: &mut Finding, sides: &[Option<Side<'_>>; 2]) -> Result<(), Er
     if !rows.is_empty() {
         finding.operands = Some(Operands { columns, rows });
     }
-    if let ([Some(i), Some(j)], [Some(a), Some(b)]) = (decided, sides) {
-        loads(finding, [a, b], [&a.lane(finding.lane)?[..i], &b.lane(finding.lane)?[..j]]);
+    let shown = finding.at.iter().find(|l| l.lane == finding.lane);
+    if let ([Some(i), Some(j)], [Some(a), Some(b)], Some(at)) = (decided, sides, shown) {
+        let [x, y] = [0, 1].map(|side| place(finding, at, side));
+        loads(finding, [a, b], [&a.lane(x)?[..i], &b.lane(y)?[..j]]);
     }
     Ok(())
 }

@@ -230,10 +230,22 @@ data! {
         findings: Vec<Finding>,
         /// How many findings there were before the list was cut.
         findings_total: u64,
+        /// What all of them come to, those that were cut from the list too.
+        #[cfg_attr(feature = "serde", serde(default))]
+        differing: Differing,
         /// How much was looked at.
         coverage: Coverage,
         /// By side: work with recording over work without; `None` if not measured.
         dilation: [Option<f64>; 2],
+    }
+    /// How much differs in what lanes did.
+    struct Differing {
+        /// Lanes that part.
+        lanes: u64,
+        /// Warps that they are in.
+        warps: u64,
+        /// Visits that have a finding, by its [`Kind`], in the order of those.
+        kinds: [u64; 5],
     }
     /// What stopped a launch before its end.
     struct Fault {
@@ -316,6 +328,9 @@ data! {
         visit: [u64; 2],
         /// Whether it has the finding.
         differs: bool,
+        /// B's warp and lane of the same thread, if warps have another number of lanes there; else they are the same.
+        #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+        thread: Option<[u64; 2]>,
     }
     /// A lane mask that is written in hexadecimal.
     struct Mask {

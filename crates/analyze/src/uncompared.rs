@@ -129,6 +129,9 @@ pub(crate) fn gaps(list: &[Uncompared], left: &Left, gaps: &mut Gaps) {
             gaps.insert(key, text);
         }
     }
+    if let Some(text) = unread(list) {
+        gaps.insert("2 source".into(), text);
+    }
     if left.apart > 0 {
         let n = left.apart;
         let text = format!(
@@ -137,4 +140,25 @@ pub(crate) fn gaps(list: &[Uncompared], left: &Left, gaps: &mut Gaps) {
         );
         gaps.insert("2 apart".into(), text);
     }
+}
+
+/// Which sources nobody could look at, where something may differ because a line was edited, or because of the compiler.
+fn unread(list: &[Uncompared]) -> Option<String> {
+    let doubtful = list.iter().filter(|u| u.hides && u.why == WhyUncompared::Doubtful);
+    let unread = doubtful.filter_map(|u| Some((u.site.location.as_ref()?, u.side))).filter(|(l, _)| l.code.is_none());
+    let (mut files, mut sides) = (BTreeSet::new(), BTreeSet::new());
+    for (l, side) in unread {
+        files.insert(l.file.rsplit(['/', '\\']).next().unwrap_or(&l.file));
+        sides.insert(["A", "B"][usize::from(side)]);
+    }
+    let [files, sides] = [files, sides].map(|all| all.into_iter().collect::<Vec<_>>());
+    (!files.is_empty()).then(|| {
+        format!(
+            "{} {} not at hand when {} {} recorded: an edit there cannot be told from what a compiler did",
+            files.join(", "),
+            if files.len() == 1 { "was" } else { "were" },
+            sides.join(" and "),
+            if sides.len() == 1 { "was" } else { "were" },
+        )
+    })
 }

@@ -3,8 +3,9 @@
 mod build;
 
 use build::{Choose, Hashed, Lived, S, live, module, stream, trace};
+use prlx_analyze::look::LookOptions;
 use prlx_analyze::report::{Finding, Report, WhyUncompared};
-use prlx_analyze::{DiffOptions, Kind, Verdict, diff};
+use prlx_analyze::{DiffOptions, Kind, Verdict, attach_operands, diff, window_for};
 use prlx_trace::kernel::*;
 use prlx_trace::launch::*;
 use prlx_trace::{SiteId, Streams, Trace, WarpId};
@@ -333,6 +334,47 @@ fn sized(b: &Build, size: u8, edit: impl Fn(u64, &mut Hashed)) -> Trace {
     t
 }
 
+/// The second look: every visit of a window gives the thread's number, and the visit's.
+fn again(t: &Trace, w: &Window, base: u64) -> Trace {
+    let size = u64::from(t.launches[0].launch.warp_size);
+    let warp = |warp: u64| {
+        let (mut records, mut ends) = (Vec::new(), Vec::new());
+        for thread in (warp * size..(warp + 1) * size).take_while(|t| *t < 96) {
+            for visit in w.visits.0..w.visits.1 {
+                let record =
+                    |site: &SiteId| OperandRecord { site: *site, visit: visit as u32, values: [base + thread, visit] };
+                records.extend(w.sites.iter().map(record));
+            }
+            ends.push(records.len() as u32);
+        }
+        WarpStream { warp: WarpId(warp), lanes: Lanes::Operands { records, ends }, ..WarpStream::default() }
+    };
+    let mut t = t.clone();
+    let r = &mut t.launches[0];
+    (r.launch.level, r.launch.window) = (Level::Operands, Some(w.clone()));
+    r.streams = Streams::new((w.warps.0..w.warps.1).map(warp).collect());
+    t
+}
+
+/// Both sides' operands are those of the same threads, and what viewers show is of them too.
+fn threads_seen_again(a: &Trace, b: &Trace) {
+    let mut r = compare(a, b);
+    let windows = [0, 1].map(|side| window_for(&r.launches[0].findings[0], side).unwrap());
+    attach_operands(&mut r, &again(a, &windows[0], 1000), &again(b, &windows[1], 2000)).unwrap();
+    let f = &r.launches[0].findings[0];
+    let rows = &f.operands.as_ref().unwrap().rows;
+    assert!(rows.len() >= 32);
+    let size = u64::from(a.launches[0].launch.warp_size);
+    for row in rows {
+        let thread = f.warp.warp * size + u64::from(row.lane);
+        assert_eq!(row.cells[0].bits, [Some(1000 + thread), Some(2000 + thread)]);
+        assert_eq!(row.differs, thread == 37);
+    }
+    let look = prlx_analyze::look([a, b], &r.launches[0], f, &LookOptions::default()).unwrap().unwrap();
+    assert_eq!(look.lanes.len(), rows.len());
+    assert!(look.lanes.iter().all(|l| l.cells.contains('#') == (l.lane == f.lane)), "{:?}", look.lanes);
+}
+
 #[test]
 fn warps_of_32_and_64_lanes_compare_by_thread() {
     // What is computed follows from the thread, whatever its lane.
@@ -356,6 +398,7 @@ fn warps_of_32_and_64_lanes_compare_by_thread() {
             let [f] = findings(&r) else { panic!("{:#?}", findings(&r)) };
             assert_eq!((f.kind, f.warp.warp, f.lane, f.lanes.0), (Kind::Branch, warp, lane, 1 << lane));
             assert_eq!(f.trips[0].trip, [4, 4]);
+            threads_seen_again(&a, &sized(other, y, flip));
         }
         // A warp that is missing is threads that are missing.
         let mut cut = sized(&b, y, |_, _| {});
@@ -411,6 +454,43 @@ fn a_test_before_each_trip_is_the_test_after_the_last() {
             assert!(kinds.contains(&f.kind), "{f:#?}");
             assert!(f.trips[0].trip.contains(&13), "{:?}", f.trips);
         }
+    }
+}
+
+/// Takes the test of a loop's trips out of its header, into a block that the header jumps to (a call would end a block so), or that
+/// another decision leads to.
+fn test_behind(mut t: Trace, decided: bool) -> Trace {
+    let f = &mut t.modules[0].functions[0];
+    let header = f.loops[0].header;
+    let new = prlx_trace::BlockId(f.blocks.len() as u32);
+    let own = &mut f.blocks[header.index()];
+    let behind = own.clone();
+    own.steps.clear();
+    own.ipdom = Some(new);
+    own.end = match (decided, &behind.end) {
+        (true, End::Branch { guard, .. }) => End::Branch { guard: *guard, taken: new, other: new },
+        _ => End::Jump(new),
+    };
+    f.blocks.push(behind);
+    f.loops[0].blocks.push(new);
+    t.modules[0].sites[0].block = new;
+    t
+}
+
+#[test]
+fn a_test_is_asked_first_if_nothing_is_decided_before_it() {
+    let a = run_rolled(14, |_, _| {});
+    let b = test_behind(run_while(14, |_, _| {}), false);
+    for (a, b) in [(&a, &b), (&b, &a)] {
+        let r = compare(a, b);
+        assert_eq!((r.verdict, findings(&r)), (Verdict::Same, &[][..]), "{:?}", r.launches[0].gaps);
+    }
+    // What stands before it may leave out the last test, or the first: nobody knows.
+    let b = test_behind(run_while(14, |_, _| {}), true);
+    for (a, b) in [(&a, &b), (&b, &a)] {
+        let r = compare(a, b);
+        assert_eq!((r.verdict, findings(&r)), (Verdict::Unknown, &[][..]));
+        assert!(r.launches[0].uncompared.iter().any(|u| u.why == WhyUncompared::Doubtful && u.hides));
     }
 }
 

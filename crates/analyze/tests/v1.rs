@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use prlx_analyze::report::{Finding, LaunchReport};
-use prlx_analyze::v1::{Compared, Input, Options, SiteTable, compare, pair};
+use prlx_analyze::v1::{Compared, Input, Options, SiteTable, compare, digest, pair};
 use prlx_analyze::{Kind, Verdict};
 use prlx_trace::Dim3;
 use prlx_trace::v1::{Event, File, Flags, Head, Header, HistoryEntry, Ring, SessionEntry, SiteEntry, Snapshot, Writer};
@@ -356,21 +356,36 @@ fn many_warps_are_one_finding() {
     assert_eq!((warps.total, warps.equal, warps.compared), (100, 66, 34));
 }
 
-#[test]
-fn launches_of_sessions_pair_by_kernel_and_order() {
-    let entry = |launch, kernel: &str| SessionEntry {
-        launch,
-        kernel: kernel.into(),
-        file: "f".into(),
-        grid: [1; 3],
-        block: [1; 3],
+/// Pairs sessions of launches `k1`: of kernel `k`, with content 1. Gives how many were read, too.
+fn paired(a: &str, b: &str) -> (Vec<[usize; 2]>, Vec<(u8, u64)>, usize) {
+    let sides = [a, b].map(|text| {
+        let entry = |(launch, word): (usize, &str)| SessionEntry {
+            launch: launch as u32,
+            kernel: word[..1].into(),
+            file: word.into(),
+            grid: [1; 3],
+            block: [1; 3],
+        };
+        text.split_whitespace().enumerate().map(entry).collect::<Vec<_>>()
+    });
+    let mut read = 0;
+    let digest = |side: usize, i: usize| {
+        read += 1;
+        let dir = sides[side][i].file[1..].parse::<u8>().unwrap();
+        let bytes = made(&[vec![branch(1, dir)]]).bytes();
+        digest(&File::open(&bytes).unwrap())
     };
-    let a = [entry(0, "x"), entry(1, "y"), entry(2, "x")];
-    let b = [entry(0, "y"), entry(1, "x"), entry(2, "z")];
-    let (pairs, alone) = pair(&a, &b);
-    assert_eq!(pairs, [[0, 1], [1, 0]]);
-    let alone: Vec<_> = alone.iter().map(|u| (u.side, u.kernel.as_str())).collect();
-    assert_eq!(alone, [(0, "x"), (1, "z")]);
+    let (pairs, alone) = pair([&sides[0], &sides[1]], digest).unwrap();
+    (pairs, alone.iter().map(|u| (u.side, u.launch)).collect(), read)
+}
+
+#[test]
+fn launches_of_sessions_pair_by_the_smallest_edit() {
+    assert_eq!(paired("x1 y1 x1", "y1 x1 z1"), (vec![[1, 0], [2, 1]], vec![(0, 0), (1, 2)], 3));
+    // The second of four is the one that is not there: what was recorded of them tells.
+    assert_eq!(paired("x1 x0 x1 x0", "x1 x1 x0"), (vec![[0, 0], [2, 1], [3, 2]], vec![(0, 1)], 7));
+    // As many of each: nothing is read.
+    assert_eq!(paired("x1 y0 x0", "x0 y1 x1"), (vec![[0, 0], [1, 1], [2, 2]], vec![], 0));
 }
 
 /// Streams of a few sites, in full or in parts of the warp.

@@ -115,6 +115,7 @@ pub fn sessions(
     let bar = ui.bar(matching.pairs.len() as u64, "comparing processes");
     let wanted = |name: &str| kernels.is_empty() || kernels.iter().any(|p| p.takes(name));
     let mut seen = BTreeSet::new();
+    let launches = options.launches.clone();
     let mut found = Report::new(names);
     let mut scene = Scene::default();
     for (i, j) in &matching.pairs {
@@ -149,6 +150,9 @@ pub fn sessions(
     if !kernels.is_empty() && seen.is_empty() {
         let all: Vec<&str> = kernels.iter().map(Pattern::text).collect();
         bail!("no launch of either side has a kernel like {}", all.join(" or "));
+    }
+    if !launches.is_empty() && found.pairs == 0 && found.unpaired.is_empty() {
+        bail!("no launch that both sides have is among those asked for: the filter matches nothing");
     }
     Ok((found, scene))
 }

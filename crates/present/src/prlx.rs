@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use prlx_analyze::report::{LaunchReport, Location};
+use prlx_analyze::report::{Finding, LaunchReport, Location, WarpHit};
 use prlx_analyze::v1::{Divergence, SiteTable};
 use prlx_analyze::{Kind, Report, Verdict};
 use serde_json::{Map, Value, json};
@@ -60,6 +60,22 @@ fn place(l: &Location) -> String {
     format!("{}:{}:{}:{}", clean(&l.file), clean(&l.function), l.line, l.column)
 }
 
+/// What a finding of an own recording is in a warp: both sides of the lane shown, where it is shown, and how many visits have it.
+fn details(f: &Finding, w: &WarpHit, shown: bool) -> String {
+    let count = w.count;
+    let sides = match (f.kind, f.values.filter(|_| shown), f.masks.as_ref().filter(|_| shown)) {
+        (Kind::Branch, Some([a, b]), _) if a > 1 || b > 1 => format!("target_a={a} target_b={b}"),
+        (Kind::Branch, Some([a, b]), _) => format!("dir_a={a} dir_b={b}"),
+        (Kind::ActiveMask, _, Some([a, b])) => format!("mask_a={:#010x} mask_b={:#010x}", a.lanes.0, b.lanes.0),
+        (Kind::Value, Some([a, b]), _) => format!("val_a={a} val_b={b}"),
+        (Kind::ExtraEvents, ..) => {
+            return format!("count={count} in_trace={}", if f.side == Some(1) { "B" } else { "A" });
+        }
+        _ => return format!("count={count}"),
+    };
+    format!("{sides} count={count}")
+}
+
 impl Row {
     /// From a single difference of version 1 recordings.
     pub fn new(d: &Divergence, tables: [&SiteTable; 2]) -> Row {
@@ -83,26 +99,26 @@ impl Row {
 }
 
 impl Counts {
-    /// Of a launch of which only the report is at hand: each warp's first difference of each finding.
+    /// Of a launch of which only the report is at hand: each warp's first difference of each finding that is listed.
     pub fn of(launch: &LaunchReport) -> Counts {
-        let mut out = Counts::default();
-        let mut warps = std::collections::BTreeSet::new();
+        let d = &launch.differing;
+        let mut out = Counts { kinds: d.kinds, warps: d.warps, ..Counts::default() };
         for f in &launch.findings {
-            let n = &mut out.kinds[f.kind as usize];
-            *n = n.saturating_add(f.count);
             for w in &f.warps {
-                warps.insert(w.warp);
+                let shown = w.warp == f.warp.warp;
                 out.rows.push(Row {
                     warp: w.warp,
-                    event: if w.warp == f.warp.warp { f.position } else { w.visit.unwrap_or(0) },
+                    event: if shown { f.position } else { w.visit.unwrap_or(0) },
                     site: f.shown().map_or(0, |s| s.id.0),
                     kind: f.kind,
-                    details: format!("count={}", w.count),
-                    location: f.location().map(place),
+                    details: details(f, w, shown),
+                    location: f.location().map(|l| match (&l.function[..], f.shown()) {
+                        ("", Some(site)) => place(&Location { function: site.function.clone(), ..l.clone() }),
+                        _ => place(l),
+                    }),
                 });
             }
         }
-        out.warps = warps.len() as u64;
         out.events = [0, 1].map(|s| launch.coverage.elements[s].recorded);
         out
     }

@@ -24,7 +24,8 @@ pub(crate) fn headline(r: &Report) -> String {
         (Verdict::Same, _) => "no difference, and everything was seen".to_string(),
         (Verdict::Unknown, _) => "no difference seen, but not everything was".to_string(),
         (_, Some((l, f))) => {
-            let roots = l.findings.iter().fold(0u64, |n, f| n.saturating_add(f.roots)).max(f.lanes_total);
+            let listed = l.findings.iter().fold(0u64, |n, f| n.saturating_add(f.roots));
+            let roots = l.differing.lanes.max(listed).max(f.lanes_total);
             let part = if roots == 1 { "lanes parts" } else { "lanes part" };
             let place = f.location().map(|l| format!(", first at {}", short(l))).unwrap_or_default();
             let name = match stopped {

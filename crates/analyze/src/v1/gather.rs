@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use prlx_trace::kernel::{Scalar, SiteClass};
 use prlx_trace::v1::EventKind;
-use prlx_trace::{Dim3, LaneMask, SiteId};
+use prlx_trace::{LaneMask, SiteId};
 
 use crate::report::{
     Finding, Kind, Location, Mask, OperandCell, OperandColumn, OperandRow, Operands, SiteInfo, TripInfo, WarpHit,
@@ -108,6 +108,11 @@ impl Gathered {
         }
     }
 
+    /// Lanes that part.
+    pub fn lanes(&self) -> u64 {
+        self.all.iter().map(|(_, c)| c.roots).sum()
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.all.len()
@@ -129,7 +134,7 @@ pub(super) fn finding(key: Key, c: Cluster, shape: &Shape, tables: [&SiteTable; 
     let events = first.events;
     let site = [0, 1].map(|s| events[s].map(|e| tables[s].info(e.site, e.kind)));
     let (cta, in_cta) = shape.place(c.warp);
-    let at = if shape.grid == Dim3::default() { Dim3::default() } else { shape.grid.position(cta) };
+    let at = shape.grid.position(cta);
     let trips = first.trips.iter().map(|t| {
         let location = tables[0].location(t.site).or_else(|| tables[1].location(t.site));
         TripInfo { location, trip: t.trip, trips: t.trips }

@@ -16,6 +16,7 @@ mod found;
 mod gather;
 mod loops;
 mod order;
+mod pair;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -24,12 +25,14 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use prlx_trace::kernel::Level;
-use prlx_trace::v1::{EventBytes, EventKind, File, Flags, HistoryEntry, SessionEntry, SiteEntry, Warp};
+use prlx_trace::v1::{EventBytes, EventKind, File, Flags, HistoryEntry, SiteEntry, Warp};
 use prlx_trace::{Dim3, Launch, WarpId};
 
 use crate::error::Error;
 use crate::launch;
-use crate::report::{Kind, Lanes, LaunchDifference, LaunchPart, LaunchReport, Report, Unpaired, Verdict, Warps};
+use crate::report::{
+    Differing, Kind, Lanes, LaunchDifference, LaunchPart, LaunchReport, Report, Unpaired, Verdict, Warps,
+};
 
 use compare::Eyes;
 use evidence::Wanted;
@@ -39,6 +42,7 @@ use gather::Gathered;
 use order::Stream;
 
 pub use found::Divergence;
+pub use pair::{digest, pair};
 
 /// Bytes of a side that are compared at once.
 const BATCH: u64 = 16 << 20;
@@ -306,6 +310,7 @@ pub fn compare(inputs: [&Input<'_>; 2], numbers: [u64; 2], options: &Options) ->
     sum.lanes.missing += (common..total).map(|w| shape.lanes(w)).sum::<u64>();
     let mut out = report(inputs, numbers, &mut sum);
     out.findings_total = gathered.len() as u64;
+    out.differing = Differing { lanes: gathered.lanes(), warps: sum.differing, kinds: sum.kinds };
     let clusters = gathered.sorted(options.findings);
     let mut found = Vec::new();
     for side in 0..2 {
@@ -542,27 +547,6 @@ fn gaps(inputs: [&Input<'_>; 2], sum: &Sum) -> Vec<String> {
         out.push(format!("{missing} {} not recorded on both sides", s(missing, "warp was", "warps were")));
     }
     out
-}
-
-/// Which launches of two sessions belong together: by kernel, in order. Indices into both, and those without a partner.
-pub fn pair(a: &[SessionEntry], b: &[SessionEntry]) -> (Vec<[usize; 2]>, Vec<Unpaired>) {
-    let mut free: BTreeMap<&str, std::collections::VecDeque<usize>> = BTreeMap::new();
-    for (j, e) in b.iter().enumerate() {
-        free.entry(&e.kernel).or_default().push_back(j);
-    }
-    let (mut pairs, mut alone) = (Vec::new(), Vec::new());
-    let unpaired =
-        |side, e: &SessionEntry| Unpaired { process: 0, side, launch: e.launch.into(), kernel: e.kernel.clone() };
-    for (i, e) in a.iter().enumerate() {
-        match free.get_mut(e.kernel.as_str()).and_then(|f| f.pop_front()) {
-            Some(j) => pairs.push([i, j]),
-            None => alone.push(unpaired(0, e)),
-        }
-    }
-    let mut left: Vec<usize> = free.into_values().flatten().collect();
-    left.sort_unstable();
-    alone.extend(left.into_iter().map(|j| unpaired(1, &b[j])));
-    (pairs, alone)
 }
 
 /// The report of launches that were compared.

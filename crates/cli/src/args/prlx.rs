@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use prlx_analyze::Kind;
+use prlx_analyze::{Filter, Kind};
 
-/// What `prlx-diff` took. Most of it is for recordings of PRLX 0.x alone.
+/// What `prlx-diff` took. Some of it is for recordings of PRLX 0.x alone.
 #[derive(Args, Debug, Clone, Default)]
-#[command(next_help_heading = "Recordings of PRLX 0.x")]
+#[command(next_help_heading = "As in PRLX 0.x")]
 pub struct PrlxArgs {
     /// Compare values too, not only paths
     #[arg(long)]
@@ -81,21 +81,34 @@ pub struct PrlxArgs {
 }
 
 impl PrlxArgs {
-    /// The first flag that was given and means nothing for own recordings.
-    pub fn foreign(&self) -> Option<&'static str> {
+    /// The first flag that was given and cannot be kept for own recordings, and what can be used instead.
+    pub fn foreign(&self) -> Option<(&'static str, &'static str)> {
         let given = [
-            (self.values, "--values"),
-            (self.force, "--force"),
-            (self.map.is_some(), "--map"),
-            (self.remap_a.is_some(), "--remap-a"),
-            (self.dump_a.is_some() || self.dump_b.is_some(), "--dump-a and --dump-b"),
-            (self.history, "--history"),
-            (self.float, "--float"),
-            (!self.warps.is_empty(), "--warps"),
-            (!self.filter_kind.is_empty(), "--filter-kind"),
-            (!self.filter_sites.is_empty(), "--filter-sites"),
+            (self.force, ("--force", "own recordings pair kernels by name")),
+            (
+                self.dump_a.is_some() || self.dump_b.is_some(),
+                ("--dump-a and --dump-b", "`prlx inspect --show streams`"),
+            ),
         ];
-        given.iter().find(|(given, _)| *given).map(|(_, name)| *name)
+        given.into_iter().find(|(given, _)| *given).map(|(_, what)| what)
+    }
+
+    /// Flags that were given and change nothing for own recordings, and why.
+    pub fn needless(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let given = [
+            (self.values, ("--values", "values always count, of what the recordings' level records")),
+            (self.map.is_some(), ("--map", "own recordings hold their sites")),
+            (self.remap_a.is_some(), ("--remap-a and --remap-b", "own recordings hold their sites")),
+            (self.history, ("--history", "a finding says how its value came about")),
+            (self.float, ("--float", "operands are shown in their types")),
+        ];
+        given.into_iter().filter(|(given, _)| *given).map(|(_, what)| what)
+    }
+
+    /// What of own recordings counts.
+    pub fn filter(&self) -> Filter {
+        let warps = self.warps.iter().map(|(first, last)| ((*first).into(), (*last).into())).collect();
+        Filter { warps, kinds: self.filter_kind.clone(), sites: self.filter_sites.clone() }
     }
 }
 

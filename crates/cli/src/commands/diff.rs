@@ -2,8 +2,9 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use prlx_analyze::look::Scene;
+use prlx_analyze::report::LaunchReport;
 use prlx_analyze::{DiffOptions, Report};
 use prlx_driver::session::Session;
 use prlx_present::prlx::Counts;
@@ -19,7 +20,7 @@ pub fn run(args: &DiffArgs, ui: &Ui) -> Result<ExitCode> {
     if let Some(code) = diff_v1::run(args, ui)? {
         return Ok(code);
     }
-    diff_v1::refuse(args)?;
+    diff_v1::refuse(args, ui)?;
     let sides = sides(args)?;
     let (found, scene) = own(args, &sides, ui)?;
     report::files(&found, &scene, &args.report)?;
@@ -39,7 +40,7 @@ pub fn run(args: &DiffArgs, ui: &Ui) -> Result<ExitCode> {
 pub fn report(args: &DiffArgs, ui: &Ui) -> Result<(Report, Scene)> {
     match diff_v1::compare(args, ui)? {
         Some(found) => Ok((found.report, Scene::default())),
-        None => diff_v1::refuse(args).and_then(|()| own(args, &sides(args)?, ui)),
+        None => diff_v1::refuse(args, ui).and_then(|()| own(args, &sides(args)?, ui)),
     }
 }
 
@@ -50,7 +51,18 @@ fn sides(args: &DiffArgs) -> Result<[Session; 2]> {
 /// Compares two own recordings.
 fn own(args: &DiffArgs, sides: &[Session; 2], ui: &Ui) -> Result<(Report, Scene)> {
     let names = [&args.a, &args.b].map(|p| p.display().to_string());
-    let options = DiffOptions { launches: args.launch.clone(), shard: args.shard, ..report::options(&args.report) };
+    let filter = args.prlx.filter();
+    let options = DiffOptions {
+        launches: args.launch.clone(),
+        shard: args.shard,
+        filter: filter.clone(),
+        ..report::options(&args.report)
+    };
     let looks = report::looks(&args.report);
-    report::sessions(sides, names, &args.kernel, options, looks, ui)
+    let (found, scene) = report::sessions(sides, names, &args.kernel, options, looks, ui)?;
+    let seen = |l: &LaunchReport| l.coverage.warps.missing < l.coverage.warps.total;
+    if !filter.warps.is_empty() && args.shard.is_none() && !found.launches.iter().any(seen) {
+        bail!("--warps: no launch has such a warp on both sides: the filter matches nothing");
+    }
+    Ok((found, scene))
 }

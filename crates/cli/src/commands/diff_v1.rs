@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use prlx_analyze::look::Scene;
 use prlx_analyze::v1::{self, Compared, SiteTable};
 use prlx_analyze::{Report, Verdict};
@@ -85,7 +85,12 @@ pub fn compare(args: &DiffArgs, ui: &Ui) -> Result<Option<Found>> {
             v1::whole(done.launches, Vec::new())
         }
         Some([x, y]) => {
-            let (pairs, alone) = v1::pair(x, y);
+            let digest = |side: usize, i: usize| {
+                let recording = disk::of_session([a, b][side], &[x, y][side][i])?;
+                let file = recording.file()?;
+                v1::digest(&file).with_context(|| recording.path.display().to_string())
+            };
+            let (pairs, alone) = v1::pair([x, y], digest)?;
             for [i, j] in pairs {
                 let pair = [disk::of_session(a, &x[i])?, disk::of_session(b, &y[j])?];
                 done.pair(args, &pair, [x[i].launch.into(), y[j].launch.into()])?;
@@ -238,10 +243,11 @@ fn classify(out: &mut impl Write, report: &Report) -> Result<()> {
     Ok(())
 }
 
-/// Refuses what only recordings of PRLX 0.x have, for own ones.
-pub fn refuse(args: &DiffArgs) -> Result<()> {
-    match args.prlx.foreign() {
-        Some(flag) => Err(anyhow!("{flag}: for recordings of PRLX 0.x only; {} is none", args.a.display())),
-        None => Ok(()),
+/// Refuses what only recordings of PRLX 0.x have, for own ones; says what changes nothing there.
+pub fn refuse(args: &DiffArgs, ui: &Ui) -> Result<()> {
+    if let Some((flag, instead)) = args.prlx.foreign() {
+        bail!("{flag}: for recordings of PRLX 0.x only, and {} is none: {instead}", args.a.display());
     }
+    args.prlx.needless().for_each(|(flag, why)| ui.warn(&format!("{flag} changes nothing: {why}")));
+    Ok(())
 }
