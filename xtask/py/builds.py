@@ -1,4 +1,4 @@
-"""Compiles the corpus' CUDA kernels at several levels of optimisation, and compares the builds.
+"""Compiles the corpus' CUDA kernels at several levels of optimisation and for debugging, and compares the builds.
 
 Usage: builds.py NVCC PRLX [WORD...], from the repository's root (`cargo xtask builds` does it). Words choose kernels by name.
 

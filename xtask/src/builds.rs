@@ -10,6 +10,7 @@ use anyhow::{Context, Result};
 pub const FEW: &[&str] = &[
     "attention",
     "bulk_copy",
+    "cluster_norm",
     "cooperative_groups",
     "gemm_tma",
     "histogram_shared",

@@ -74,6 +74,9 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// All of them, in order.
+    pub const ALL: [Kind; 5] = [Kind::Branch, Kind::ActiveMask, Kind::Value, Kind::Path, Kind::ExtraEvents];
+
     /// Its name in texts.
     pub const fn name(self) -> &'static str {
         match self {

@@ -4,7 +4,7 @@ mod build;
 
 use build::{Hashed, Lived, S, live, module, stream, trace};
 use prlx_analyze::report::{Finding, LaunchPart, Report};
-use prlx_analyze::{DiffOptions, Kind, Verdict, diff};
+use prlx_analyze::{DiffOptions, Filter, Kind, Verdict, diff};
 use prlx_trace::kernel::*;
 use prlx_trace::launch::*;
 use prlx_trace::{Lane, LaneMask, ModuleId, SiteId, Trace, WarpId};
@@ -311,6 +311,50 @@ fn early_returns_take_all_that_follows() {
 fn decide(seed: u64, site: SiteId, trips: &[u64]) -> bool {
     use build::Choose;
     Hashed::new(seed, &[]).decide(site, trips)
+}
+
+#[test]
+fn what_is_cut_from_the_list_counts() {
+    let a = run(4, &[8, 3], |_, _, _| {});
+    let b = run(4, &[8, 3], |w, lane, h| match (w, lane) {
+        (1, 3) => h.flips.push((SiteId(1), vec![2])),
+        (1 | 3, 9) => h.flips.push((SiteId(9), vec![])),
+        _ => {}
+    });
+    let all = compare(&a, &b);
+    let short = diff(&a, &b, &DiffOptions { findings: 1, ..DiffOptions::default() }).unwrap();
+    let [all, short] = [&all.launches[0], &short.launches[0]];
+    assert_eq!((all.findings.len(), short.findings.len(), short.findings_total), (2, 1, 2));
+    assert_eq!((all.differing.lanes, all.differing.warps, all.differing.kinds), (3, 2, [3, 0, 0, 0, 0]));
+    assert_eq!(all.differing, short.differing);
+}
+
+#[test]
+fn what_a_filter_leaves_out_is_a_gap() {
+    let a = run(4, &[8, 3], |_, _, _| {});
+    let b = run(4, &[8, 3], |w, lane, h| {
+        if w == 1 && lane == 3 {
+            h.flips.push((SiteId(9), vec![]));
+        }
+    });
+    let with = |filter: Filter| diff(&a, &b, &DiffOptions { filter, ..DiffOptions::default() }).unwrap();
+    let warps = with(Filter { warps: vec![(0, 0), (2, 9)], ..Filter::default() });
+    let [gap] = &warps.launches[0].gaps[..] else { panic!("{:?}", warps.launches[0].gaps) };
+    assert_eq!((warps.verdict, &gap[..]), (Verdict::Unknown, "1 warp was left out by a filter"));
+    assert_eq!(warps.launches[0].coverage.lanes.missing, 32);
+    let other = with(Filter { kinds: vec![Kind::Value], ..Filter::default() });
+    assert_eq!((other.verdict, findings(&other)), (Verdict::Unknown, &[][..]));
+    assert_eq!(other.launches[0].gaps, ["1 difference was left out by a filter"]);
+    assert_eq!(other.launches[0].differing.kinds, [0; 5]);
+    for filter in [
+        Filter { warps: vec![(1, 1)], ..Filter::default() },
+        Filter { kinds: vec![Kind::Branch], ..Filter::default() },
+        Filter { sites: vec![9], ..Filter::default() },
+    ] {
+        let r = with(filter);
+        assert_eq!((r.verdict, findings(&r).len()), (Verdict::Differs, 1));
+    }
+    assert_eq!(with(Filter { sites: vec![8], ..Filter::default() }).verdict, Verdict::Unknown);
 }
 
 #[test]

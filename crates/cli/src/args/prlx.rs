@@ -121,9 +121,8 @@ fn warps(text: &str) -> Result<(u32, u32), String> {
 }
 
 fn kind(text: &str) -> Result<Kind, String> {
-    let all = [Kind::Branch, Kind::ActiveMask, Kind::Value, Kind::Path, Kind::ExtraEvents];
-    let found = all.into_iter().find(|k| k.name().eq_ignore_ascii_case(text.trim()));
-    found.ok_or_else(|| format!("one of {}", all.map(Kind::name).join(", ")))
+    let found = Kind::ALL.into_iter().find(|k| k.name().eq_ignore_ascii_case(text.trim()));
+    found.ok_or_else(|| format!("one of {}", Kind::ALL.map(Kind::name).join(", ")))
 }
 
 fn site(text: &str) -> Result<u32, String> {

@@ -1,6 +1,6 @@
 //! `prlx diff` of recordings of PRLX 0.x: files or sessions, with the flags, keys and columns that its scripts know.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use prlx_analyze::look::Scene;
 use prlx_analyze::v1::{self, Compared, SiteTable};
-use prlx_analyze::{Report, Verdict};
+use prlx_analyze::{Kind, Report, Verdict};
 use prlx_present::prlx::{Counts, Gate, Row, passes, prlx_chrome, prlx_csv, prlx_json};
 use prlx_trace::v1::HistoryEntry;
 
@@ -234,11 +234,11 @@ fn history(out: &mut impl Write, report: &Report, histories: &[Vec<[Vec<HistoryE
 }
 
 fn classify(out: &mut impl Write, report: &Report) -> Result<()> {
-    let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
-    for f in report.launches.iter().flat_map(|l| &l.findings) {
-        *kinds.entry(f.kind.name()).or_default() += f.count;
-    }
-    let all: Vec<String> = kinds.iter().map(|(k, n)| format!("{k} {n}")).collect();
+    let all = Kind::ALL.into_iter().map(|k| {
+        let of = report.launches.iter().map(|l| l.differing.kinds[k as usize]);
+        (k, of.fold(0, u64::saturating_add))
+    });
+    let all: Vec<String> = all.filter(|(_, n)| *n > 0).map(|(k, n)| format!("{} {n}", k.name())).collect();
     writeln!(out, "kinds     {}", if all.is_empty() { "none".into() } else { all.join(", ") })?;
     Ok(())
 }
