@@ -234,7 +234,6 @@ data! {
         /// How many findings there were before the list was cut.
         findings_total: u64,
         /// What all of them come to, those that were cut from the list too.
-        #[cfg_attr(feature = "serde", serde(default))]
         differing: Differing,
         /// How much was looked at.
         coverage: Coverage,
@@ -332,7 +331,7 @@ data! {
         /// Whether it has the finding.
         differs: bool,
         /// B's warp and lane of the same thread, if warps have another number of lanes there; else they are the same.
-        #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+        #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
         thread: Option<[u64; 2]>,
     }
     /// A lane mask that is written in hexadecimal.

@@ -49,9 +49,9 @@ pub(crate) fn headline(r: &Report) -> String {
     }
 }
 
-/// Whether a decision that differs could be among what was not compared.
+/// Whether a decision that differs could be among what was not compared, or not seen.
 pub fn unseen(l: &LaunchReport) -> bool {
-    l.uncompared.iter().any(|u| u.hides)
+    !l.gaps.is_empty()
 }
 
 /// What differs of a launch as a whole.
