@@ -57,10 +57,10 @@ pub fn pair<E>(
     }
     let pairs = order::pairs(&items[0], &items[1]);
     let mut alone = Vec::new();
-    for side in 0..2 {
-        let mut partner = vec![false; sides[side].len()];
+    for (side, entries) in sides.into_iter().enumerate() {
+        let mut partner = vec![false; entries.len()];
         pairs.iter().for_each(|p| partner[[p.0, p.1][side]] = true);
-        let left = sides[side].iter().zip(partner).filter(|(_, has)| !has);
+        let left = entries.iter().zip(partner).filter(|(_, has)| !has);
         alone.extend(left.map(|(e, _)| Unpaired {
             process: 0,
             side: side as u8,
