@@ -148,6 +148,33 @@ fn what_was_not_probed_is_said_and_the_program_runs_on() {
     assert!(code == Some(2) && err.contains("no kernel of it was asked for"), "{err}");
 }
 
+/// A log that grows gives its room to who asks for it, and counts the others.
+#[test]
+fn records_that_find_no_room_are_counted() {
+    let here = folder("log");
+    let Some(app) = program(&here, "graphs") else { return };
+    let log = "record @log(x: u32, launch: u64) per thread grow 1;
+        kernel:begin { for $i in 0..40 { if lane == 1 || $i == 0 { save @log(u32($i), launch); } } }";
+    let (_, out, err) =
+        prlx(&here, &["probe", log, "--json", "-o", "kept", "--memory", "48", "--top", "1", "--", &app], &[]);
+    let (_, kept) = json(&out);
+    let traces = traces(&here.join("kept"));
+    let launches: Vec<_> = traces.iter().flat_map(|t| &t.launches).map(|r| &r.launch).collect();
+    assert!(launches.len() > 2 && launches.iter().all(|l| l.skipped.is_none()), "{err}");
+    // A warp has room for 32 records, and makes one a lane, and 39 if it has a second lane.
+    let lanes = |l: &prlx_trace::launch::Launch, warp: u64| (l.block.volume() - warp * 32).min(32);
+    let made = |l: &prlx_trace::launch::Launch| -> u64 {
+        let warps = l.block.volume().div_ceil(32);
+        l.grid.volume() * (0..warps).map(|w| lanes(l, w) + if lanes(l, w) > 1 { 39 } else { 0 }).sum::<u64>()
+    };
+    let room: u64 = launches.iter().map(|l| made(l).min(32 * l.warps())).sum();
+    let all: u64 = launches.iter().map(|l| made(l)).sum();
+    let rows: u64 = traces.iter().flat_map(|t| &t.tallies).map(|t| t.rows.len() as u64).sum();
+    let lost: u64 = traces.iter().flat_map(|t| &t.tallies).map(|t| t.lost).sum();
+    assert_eq!((rows, rows + lost), (room, all), "{kept}");
+    assert!(lost > 0, "{kept}");
+}
+
 /// A program that is killed: what its tables held then is there, and was printed before.
 #[test]
 fn tables_of_a_killed_program_are_there() {

@@ -12,7 +12,7 @@ use prlx_probe::Kept;
 use prlx_probe::code::{Ask, Code};
 use prlx_probe::eval::{self, Found, Host};
 use prlx_probe::lang::Holder;
-use prlx_trace::device::tables::Rows;
+use prlx_trace::device::tables::{Rows, Which};
 use prlx_trace::kernel::Scalar;
 use prlx_trace::mark::Track;
 use prlx_trace::table::{Aggregate, Row};
@@ -293,9 +293,10 @@ impl Host for Running<'_> {
         let Some(saved) = self.warp.saved.get_mut(record as usize).and_then(|r| r.get_mut(holder)) else { return };
         let n = saved.written;
         saved.written += 1;
-        if saved.kept.len() < part.keep as usize {
+        // There is room for all that a log gets.
+        if part.which == Which::Room || saved.kept.len() < part.keep as usize {
             saved.kept.push((n, fields.to_vec()));
-        } else if part.last {
+        } else if part.which == Which::Last {
             saved.kept.remove(0);
             saved.kept.push((n, fields.to_vec()));
         }

@@ -86,7 +86,7 @@ choices! {
         } = 6,
         /// A record's fields, as they are.
         Record {
-            /// How many of a holder are kept.
+            /// How many of a holder are kept; 0: as many as there was room for, which all holders share.
             keep: u32,
             /// The last ones, not the first.
             last: bool,

@@ -6,7 +6,7 @@
 use prlx_probe::Copies;
 use prlx_probe::code::{Reduce, Temp, Ty};
 use prlx_trace::device::Context;
-use prlx_trace::device::tables::{LOST, MULTIPLIER, PROBES, Rows};
+use prlx_trace::device::tables::{LOST, MULTIPLIER, PROBES, Part, Rows, Which};
 use prlx_trace::kernel::Scalar;
 use prlx_trace::table::Aggregate;
 
@@ -191,6 +191,9 @@ impl Probe<'_, '_> {
     pub(super) fn save(&mut self, s: &mut Snippet<'_>, record: usize, fields: &[Temp], done: &str) {
         let Some(part) = self.lowering.plan.kept.records.parts.get(record).copied() else { return };
         let warp = self.lowering.plan.kept.records.warp;
+        if part.which == Which::Room {
+            return self.log(s, part, fields, done);
+        }
         if !part.of_lane {
             s.ptx("activemask.b32 %~mask;");
             s.ptx(LEAD);
@@ -207,6 +210,7 @@ impl Probe<'_, '_> {
             Context::offset("records"),
             part.at,
         ));
+        let last = part.which == Which::Last;
         match part.of_lane {
             // Nobody else writes here.
             true => s.ptx(&format!(
@@ -218,16 +222,84 @@ impl Probe<'_, '_> {
                 part.bytes(),
             )),
             // There is one place: nobody has to know who else came.
-            false if part.last && part.keep == 1 => s.ptx("red.global.add.u64 [%~link], 1;"),
+            false if last && part.keep == 1 => s.ptx("red.global.add.u64 [%~link], 1;"),
             false => s.ptx("atom.global.add.u64 %~x, [%~link], 1;"),
         }
-        match (part.last, part.keep) {
+        match (last, part.keep) {
             (true, 1) => s.ptx("mov.u64 %~x, 0;"),
             (true, keep) if keep.is_power_of_two() => s.ptx(&format!("and.b64 %~x, %~x, {};", keep - 1)),
             (true, keep) => s.ptx(&format!("rem.u64 %~x, %~x, {keep};")),
             (false, keep) => s.ptx(&format!("setp.ge.u64 %~q, %~x, {keep};\n@%~q bra {done};")),
         }
         s.ptx(&format!("mad.lo.u64 %~link, %~x, {}, %~link;", 8 * part.fields));
+        for (i, field) in fields.iter().enumerate() {
+            self.wide(s, *field, "%~y");
+            s.ptx(&format!("st.global.u64 [%~link+{}], %~y;", 8 + 8 * i));
+        }
+    }
+
+    /// Writes an entry of a log: the lanes that are here take as many as they are at once.
+    fn log(&mut self, s: &mut Snippet<'_>, part: Part, fields: &[Temp], done: &str) {
+        s.ptx("activemask.b32 %~mask;");
+        s.ptx(LEAD);
+        if !part.of_lane {
+            s.ptx(&format!("@!%~lead bra {done};"));
+        }
+        s.ptx(&format!(
+            "ld.global.u64 %~link, [%~context+{}];
+             setp.eq.u64 %~q, %~link, 0;
+             @%~q bra {done};",
+            Context::offset("records"),
+        ));
+        match part.of_lane {
+            false => s.ptx(&format!("atom.global.add.u64 %~x, [%~link+{}], 1;", part.at)),
+            // The lowest asks for all, and tells them the first of theirs.
+            true => s.ptx(&format!(
+                "popc.b32 %~a, %~mask;
+                 cvt.u64.u32 %~amount, %~a;
+                 mov.u64 %~x, 0;
+                 @%~lead atom.global.add.u64 %~x, [%~link+{}], %~amount;
+                 brev.b32 %~a, %~mask;
+                 clz.b32 %~leader, %~a;
+                 mov.b64 {{%~a, %~c}}, %~x;
+                 shfl.sync.idx.b32 %~a, %~a, %~leader, 31, %~mask;
+                 shfl.sync.idx.b32 %~c, %~c, %~leader, 31, %~mask;
+                 mov.b64 %~x, {{%~a, %~c}};
+                 popc.b32 %~b, %~b;                // `b`: those of them below this lane
+                 cvt.u64.u32 %~y, %~b;
+                 add.u64 %~x, %~x, %~y;",
+                part.at,
+            )),
+        }
+        s.ptx(WARP_INDEX);
+        // `b`: warps of a CTA; how many entries there are of all.
+        s.ptx(&format!(
+            "mov.u32 %~c, %nctaid.x;
+             mul.lo.u32 %~c, %~c, %~b;
+             mov.u32 %~d, %nctaid.y;
+             mul.lo.u32 %~c, %~c, %~d;
+             mov.u32 %~d, %nctaid.z;
+             mul.lo.u32 %~c, %~c, %~d;
+             mul.wide.u32 %~v, %~c, {0};
+             setp.ge.u64 %~q, %~x, %~v;
+             @%~q bra {done};
+             div.u64 %~y, %~x, {0};
+             rem.u64 %~x, %~x, {0};
+             mad.lo.u64 %~link, %~y, {1}, %~link;
+             mad.lo.u64 %~link, %~x, {2}, %~link;
+             add.u64 %~link, %~link, {3};
+             cvt.u64.u32 %~y, %~warp;",
+            part.entries(),
+            self.lowering.plan.kept.records.warp,
+            part.entry(),
+            part.at + 8,
+        ));
+        if part.of_lane {
+            s.ptx(
+                "mov.u32 %~a, %laneid;\nmul.wide.u32 %~y, %~warp, 32;\ncvt.u64.u32 %~v, %~a;\nadd.u64 %~y, %~y, %~v;",
+            );
+        }
+        s.ptx("add.u64 %~y, %~y, 1;\nst.global.u64 [%~link], %~y;");
         for (i, field) in fields.iter().enumerate() {
             self.wide(s, *field, "%~y");
             s.ptx(&format!("st.global.u64 [%~link+{}], %~y;", 8 + 8 * i));

@@ -5,7 +5,7 @@ use prlx_probe::code::{Ask, Code, Ty};
 use prlx_probe::eval::{Found, Host, run};
 use prlx_probe::lang::Holder;
 use prlx_probe::{Copies, Counter};
-use prlx_trace::device::tables::{LOST, PROBES, Rows, hash, ordered};
+use prlx_trace::device::tables::{LOST, PROBES, Part, Rows, Which, hash, ordered};
 use prlx_trace::kernel::Scalar;
 use prlx_trace::table::Aggregate;
 
@@ -85,6 +85,9 @@ impl Host for Model<'_> {
         if self.lane.context == 0 || self.lane.field("records") == 0 || !part.of_lane && !leader {
             return;
         }
+        if part.which == Which::Room {
+            return self.log(part, fields);
+        }
         let mut at = self.lane.field("records") + self.lane.warp * kept.records.warp + part.at;
         if part.of_lane {
             at += lane as u64 * part.bytes();
@@ -92,7 +95,7 @@ impl Host for Model<'_> {
         let memory = &mut self.lane.memory;
         let written = read(memory, at, 8);
         write(memory, at, 8, written + 1);
-        let slot = if part.last { written % u64::from(part.keep) } else { written };
+        let slot = if part.which == Which::Last { written % u64::from(part.keep) } else { written };
         if slot < part.keep.into() {
             let at = at + 8 + slot * 8 * u64::from(part.fields);
             for (i, field) in fields.iter().enumerate() {
@@ -103,6 +106,23 @@ impl Host for Model<'_> {
 }
 
 impl Model<'_> {
+    /// An entry of a log, if there is room.
+    fn log(&mut self, part: &Part, fields: &[u64]) {
+        let of = |names: [&str; 3]| names.map(|name| self.machine.special(name)).iter().product::<u64>();
+        let warps = of(["%nctaid.x", "%nctaid.y", "%nctaid.z"]) * of(["%ntid.x", "%ntid.y", "%ntid.z"]).div_ceil(32);
+        let (records, warp) = (self.lane.field("records"), self.texts.plan.kept.records.warp);
+        let holder = if part.of_lane { self.lane.warp * 32 + u64::from(self.lane.lane) } else { self.lane.warp };
+        let memory = &mut self.lane.memory;
+        let entry = read(memory, records + part.at, 8);
+        write(memory, records + part.at, 8, entry + 1);
+        if entry < warps * part.entries() {
+            let at = records + entry / part.entries() * warp + part.at + 8 + entry % part.entries() * part.entry();
+            for (i, word) in [holder + 1].iter().chain(fields).enumerate() {
+                write(memory, at + 8 * i as u64, 8, *word);
+            }
+        }
+    }
+
     /// Where a variable of the warp or CTA is, if anywhere.
     fn held(&self, var: u32) -> Option<u64> {
         let kept = &self.texts.plan.kept;

@@ -351,6 +351,7 @@ impl Table {
             Aggregate::Max => "greatest".to_owned(),
             Aggregate::Avg => "mean".to_owned(),
             Aggregate::Hist | Aggregate::Lhist { .. } => "histogram".to_owned(),
+            Aggregate::Record { keep: 0, .. } => "records".to_owned(),
             Aggregate::Record { keep, last } => {
                 let of = self.keys.iter().rev().nth(1).map_or("holder", |k| k.name.as_str());
                 let which = if last { "last" } else { "first" };

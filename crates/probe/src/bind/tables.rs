@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use prlx_trace::device::tables::{Layout, Part, Records, Rows};
+use prlx_trace::device::tables::{Layout, Part, Records, Rows, Which};
 use prlx_trace::kernel::Scalar;
 use prlx_trace::table::{Aggregate, Field, Shown, Table};
 
@@ -160,11 +160,14 @@ impl Tables {
             tables.push(Table {
                 name: r.name.clone(),
                 keys: vec![field(if of_lane { "thread" } else { "warp" }, Scalar::U64), field("nth", Scalar::U64)],
-                aggregate: Aggregate::Record { keep: r.keep, last: r.last },
+                aggregate: match r.which {
+                    Which::Room => Aggregate::Record { keep: 0, last: false },
+                    which => Aggregate::Record { keep: r.keep, last: which == Which::Last },
+                },
                 values: r.fields.iter().map(|(name, ty)| field(name, ty.wide().scalar())).collect(),
                 words: Vec::new(),
             });
-            parts.push(Part { at: 0, of_lane, fields: r.fields.len() as u32, keep: r.keep, last: r.last });
+            parts.push(Part { at: 0, of_lane, fields: r.fields.len() as u32, keep: r.keep, which: r.which });
         }
         let held = script.vars.iter().filter(|v| v.of != Holder::Thread).count();
         (tables, layouts, Records::new(held, parts))

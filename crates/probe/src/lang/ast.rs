@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use prlx_trace::device::tables::Which;
 use prlx_trace::table::Aggregate;
 
 use super::builtin::Builtin;
@@ -79,10 +80,10 @@ pub struct Record {
     pub fields: Vec<(String, Ty)>,
     /// Who has these records of its own: a thread or a warp.
     pub of: Holder,
-    /// How many of them are kept.
+    /// How many of them are kept, or for how many of each there is room.
     pub keep: u32,
-    /// The last ones, not the first.
-    pub last: bool,
+    /// Which.
+    pub which: Which,
     /// Where it is declared.
     pub span: Span,
 }

@@ -17,6 +17,7 @@ pub(super) use statement::assignment;
 
 use std::collections::HashMap;
 
+use prlx_trace::device::tables::Which;
 use prlx_trace::table::Aggregate;
 
 use super::ast::{Clause, Holder, Record, Script, Span, Table, Var};
@@ -340,10 +341,12 @@ impl<'a> Parser<'a> {
             _ => return Err(self.expected("`warp` or `thread`")),
         };
         self.advance();
-        if !self.takes_name("keep") {
-            return Err(self.expected("`keep` and how many"));
-        }
-        let last = self.takes_name("last");
+        let which = match (self.takes_name("grow"), self.takes_name("keep")) {
+            (true, false) => Which::Room,
+            (false, true) if self.takes_name("last") => Which::Last,
+            (false, true) => Which::First,
+            _ => return Err(self.expected("`keep` or `grow`, and how many")),
+        };
         let Token::Int(keep) = self.token else { return Err(self.expected("how many records are kept")) };
         let keep = u32::try_from(keep).ok().filter(|k| (1..=check::KEEP).contains(k));
         if keep.is_none() {
@@ -359,7 +362,7 @@ impl<'a> Parser<'a> {
         } else {
             self.limit(self.script.records.len() + 1, check::RECORDS, "kinds of records", &span);
             let name = name.to_owned();
-            self.script.records.push(Record { name, fields, of, keep: keep.unwrap_or(1), last, span });
+            self.script.records.push(Record { name, fields, of, keep: keep.unwrap_or(1), which, span });
         }
         self.expect(";")
     }

@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Display, Formatter, Write};
 
+use prlx_trace::device::tables::Which;
 use prlx_trace::table::Aggregate;
 
 use super::ast::{Clause, Expr, ExprKind, Holder, Record, Script, Side, Stmt, Tracepoint, Update, Var, What};
@@ -74,9 +75,13 @@ fn constant(ty: Ty, bits: u64) -> String {
 
 fn write_record(f: &mut Formatter<'_>, record: &Record) -> fmt::Result {
     let fields: Vec<String> = record.fields.iter().map(|(name, ty)| format!("{name}: {}", ty.name())).collect();
-    let last = if record.last { "last " } else { "" };
+    let which = match record.which {
+        Which::First => "keep",
+        Which::Last => "keep last",
+        Which::Room => "grow",
+    };
     let (name, of) = (&record.name, holder(record.of));
-    writeln!(f, "record @{name}({}) per {of} keep {last}{};", fields.join(", "), record.keep)
+    writeln!(f, "record @{name}({}) per {of} {which} {};", fields.join(", "), record.keep)
 }
 
 impl Display for Tracepoint {

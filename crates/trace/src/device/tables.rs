@@ -12,11 +12,15 @@
 //! with all bits turned, so that 0 gives way to any; how often says whether there was any.
 //!
 //! **Records** lie by holder: for each warp of the launch, [`Records::warp`] bytes; in them, first eight bytes for each variable of the
-//! program that a warp or CTA has (a CTA's are those of its first warp), then for each record, one part (or 32, one a lane): how many were written (eight bytes), then those kept, eight bytes a field. A part that keeps the
-//! last ones is a ring.
+//! program that a warp or CTA has (a CTA's are those of its first warp), then for each record, one part (or 32, one a lane): how many
+//! were written (eight bytes), then those kept, eight bytes a field. A part that keeps the last ones is a ring. A part that grows is a
+//! **log** of all warps: how many entries were asked for (eight bytes, those of the launch's first warp), then entries: the holder's
+//! number plus 1, the fields; they go on in the next warp's part.
 //!
 //! Holds: reading allocates in proportion to the bytes, whatever they are. Misses: two rows of several keys can have the same hash and
 //! come together, which among a million rows has odds of one in 30 million; rows of one key can't.
+
+use std::collections::BTreeMap;
 
 use crate::kernel::Scalar;
 use crate::table::{Aggregate, Row};
@@ -158,14 +162,38 @@ pub struct Part {
     pub fields: u32,
     /// How many are kept.
     pub keep: u32,
-    /// The last ones.
-    pub last: bool,
+    /// Which ones.
+    pub which: Which,
+}
+
+/// Which records of a declaration are kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Which {
+    /// The first of each holder.
+    #[default]
+    First,
+    /// The last of each holder.
+    Last,
+    /// Those for which there is room in a log of all holders, which has room for [`Part::keep`] of each.
+    Room,
 }
 
 impl Part {
-    /// Bytes of a holder.
+    /// Bytes of a holder; not of a log's.
     pub fn bytes(&self) -> u64 {
         8 + 8 * u64::from(self.fields) * u64::from(self.keep)
+    }
+    /// Bytes of a record in a log.
+    pub fn entry(&self) -> u64 {
+        8 + 8 * u64::from(self.fields)
+    }
+    /// Entries of a log that lie in a warp's bytes.
+    pub fn entries(&self) -> u64 {
+        u64::from(self.keep) * self.holders()
+    }
+    /// Holders of a warp.
+    fn holders(&self) -> u64 {
+        if self.of_lane { 32 } else { 1 }
     }
 }
 
@@ -175,7 +203,10 @@ impl Records {
         let mut records = Records { parts, warp: 8 * variables as u64 };
         for part in &mut records.parts {
             part.at = records.warp;
-            records.warp += part.bytes() * if part.of_lane { 32 } else { 1 };
+            records.warp += match part.which {
+                Which::Room => 8 + part.entries() * part.entry(),
+                Which::First | Which::Last => part.bytes() * part.holders(),
+            };
         }
         records
     }
@@ -187,14 +218,17 @@ impl Records {
         let word = |bytes: &[u8], at: usize| {
             bytes.get(at..at + 8).and_then(|b| b.try_into().ok()).map_or(0, u64::from_le_bytes)
         };
-        let lanes = if part.of_lane { 32 } else { 1 };
+        if part.which == Which::Room {
+            return self.log(part, all);
+        }
+        let lanes = part.holders();
         for (warp, bytes) in all.chunks_exact(self.warp as usize).enumerate() {
             for lane in 0..lanes {
                 let at = (part.at + lane * part.bytes()) as usize;
                 let written = word(bytes, at);
                 let kept = written.min(part.keep.into());
                 lost = lost.saturating_add(written - kept);
-                let first = if part.last { written - kept } else { 0 };
+                let first = if part.which == Which::Last { written - kept } else { 0 };
                 for n in first..first + kept {
                     let slot = n % u64::from(part.keep.max(1));
                     let fields = (0..u64::from(part.fields))
@@ -204,6 +238,34 @@ impl Records {
             }
         }
         (rows, lost)
+    }
+
+    /// The entries of a log, by holder: each one's are in the order in which it wrote them.
+    fn log(&self, part: &Part, all: &[u8]) -> (Vec<Row>, u64) {
+        let words = |at: usize, n: u32| -> Option<Vec<u64>> {
+            let bytes = all.get(at..)?.get(..8 * n as usize)?.as_chunks().0;
+            Some(bytes.iter().map(|b| u64::from_le_bytes(*b)).collect())
+        };
+        let written = words(part.at as usize, 1).map_or(0, |w| w[0]);
+        let places = (0..all.len() as u64 / self.warp).flat_map(|warp| {
+            let first = warp * self.warp + part.at + 8;
+            (0..part.entries()).map(move |i| first + i * part.entry())
+        });
+        let mut holders: BTreeMap<u64, Vec<Vec<u64>>> = BTreeMap::new();
+        let (mut rows, mut kept) = (Vec::new(), 0);
+        for at in places.take(usize::try_from(written).unwrap_or(usize::MAX)) {
+            // 0: nobody has come to write it.
+            if let Some([holder, fields @ ..]) = words(at as usize, 1 + part.fields).as_deref()
+                && *holder > 0
+            {
+                holders.entry(holder - 1).or_default().push(fields.to_vec());
+                kept += 1;
+            }
+        }
+        for (holder, records) in holders {
+            rows.extend(records.into_iter().zip(0..).map(|(cells, n)| Row { key: vec![holder, n], cells }));
+        }
+        (rows, written.saturating_sub(kept))
     }
 }
 
@@ -245,13 +307,27 @@ mod tests {
 
     #[test]
     fn records_are_the_first_or_the_last() {
-        let part = |last| Part { of_lane: false, fields: 1, keep: 2, last, at: 0 };
-        let records = Records::new(0, vec![part(false), part(true)]);
+        let part = |which| Part { of_lane: false, fields: 1, keep: 2, which, at: 0 };
+        let records = Records::new(0, vec![part(Which::First), part(Which::Last)]);
         assert_eq!((records.warp, records.parts[1].at), (48, 24));
         let words = [3u64, 10, 11, 3, 12, 11];
         let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
         let row = |n, value| Row { key: vec![0, n], cells: vec![value] };
         assert_eq!(records.read(0, &bytes), (vec![row(0, 10), row(1, 11)], 1));
         assert_eq!(records.read(1, &bytes), (vec![row(1, 11), row(2, 12)], 1));
+    }
+
+    #[test]
+    fn a_log_is_of_all_holders() {
+        let part = Part { of_lane: false, fields: 1, keep: 2, which: Which::Room, at: 0 };
+        let records = Records::new(1, vec![part]);
+        assert_eq!((records.warp, records.parts[0].at), (48, 8));
+        // Of two warps with room for four: the second wrote three times, one entry was not filled, one more did not fit.
+        let words = [99u64, 5, 2, 10, 1, 11, 99, 0, 0, 0, 2, 12];
+        let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+        let row = |warp, n, value| Row { key: vec![warp, n], cells: vec![value] };
+        assert_eq!(records.read(0, &bytes), (vec![row(0, 0, 11), row(1, 0, 10), row(1, 1, 12)], 2));
+        assert_eq!(records.read(0, &bytes[..48]).1, 3);
+        assert_eq!(records.read(0, &[]), (vec![], 0));
     }
 }
