@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""Bottlenecks planted into a GEMM, and whether `prlx profile` names them: `python3 bench/planted/planted.py PRLX`, on a machine with a GPU of sm_90a and nvcc.
+
+Prints a table; ends with 1 if an answer is wrong. The first cause counts, and who it is where one CTA or warp is to blame.
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+STAGE = 24576
+# Name, macros, stages, what is to be named, and who.
+VARIANTS = [
+    ("as it is", [], 8, None, None),
+    ("late producer", ["LATE=3000"], 8, "late-producer", "warp 0"),
+    ("too few stages", [], 2, "few-stages", None),
+    ("slow epilogue", ["EPILOGUE=40000"], 8, "epilogue", "epilogue"),
+    ("one slow CTA", ["SLOW=6000"], 8, "slow-cta", "CTA 19"),
+]
+
+
+def launch(stages):
+    """The launch of the overhead suite, of as many CTAs as run at once."""
+    text = (ROOT / "bench/overhead/gemm_tma.toml").read_text()
+    lines = text.replace("../../tests/kernels/cuda/gemm_tma/sm_90a.ptx", "gemm.ptx").splitlines()
+    set_to = {"grid": "[16, 8]", "shared": str(stages * STAGE + 17408)}
+    return "\n".join(f"{k} = {set_to[k]}" if (k := line.split("=")[0].strip()) in set_to else line for line in lines)
+
+
+def profile(prlx, folder, macros, stages):
+    """What `prlx profile --json` says of a variant."""
+    words = ["nvcc", "-ptx", "-arch=sm_90a", "-lineinfo", "-std=c++17", f"-I{ROOT / 'include'}", f"-DSTAGES={stages}"]
+    words += [f"-D{m}" for m in macros]
+    subprocess.run([*words, HERE / "gemm.cu", "-o", folder / "gemm.ptx"], check=True)
+    (folder / "launch.toml").write_text(launch(stages))
+    words = [prlx, "profile", "--auto", "--json", folder / "launch.toml", "--device", "cuda", "-o", folder / "a.prlx"]
+    return json.loads(subprocess.run(words, check=True, stdout=subprocess.PIPE).stdout)
+
+
+def main(prlx):
+    """Runs all variants."""
+    wrong = 0
+    print("| planted | named first | share | what it says |\n|---|---|---|---|")
+    for name, macros, stages, kind, who in VARIANTS:
+        with tempfile.TemporaryDirectory() as folder:
+            said = profile(prlx, pathlib.Path(folder), macros, stages)
+        causes = said["analysis"]["causes"]
+        first = causes[0] if causes else {"kind": "nothing", "share": 0.0, "text": ""}
+        good = kind is None or first["kind"] == kind and (who is None or who in first["text"])
+        wrong += not good
+        print(f"| {name} | {first['kind']}{'' if good else ', WRONG'} | {100 * first['share']:.0f} % | {first['text']} |")
+    sys.exit(wrong > 0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
