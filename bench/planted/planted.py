@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Bottlenecks planted into a GEMM, and whether `prlx profile` names them: `python3 bench/planted/planted.py PRLX`, on a machine with a GPU of sm_90a and nvcc.
 
+The kernel is the corpus' GEMM of warps with parts of their own (tests/kernels/cuda/gemm_tma), with a marker around its end and one fault at a time, by a macro.
 Prints a table; ends with 1 if an answer is wrong. The first cause counts, and who it is where one CTA or warp is to blame.
 """
 
@@ -10,8 +11,7 @@ import subprocess
 import sys
 import tempfile
 
-HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 STAGE = 24576
 # Name, macros, stages, what is to be named, and who.
 VARIANTS = [
@@ -21,6 +21,28 @@ VARIANTS = [
     ("slow epilogue", ["EPILOGUE=40000"], 8, "epilogue", "epilogue"),
     ("one slow CTA", ["SLOW=6000"], 8, "slow-cta", "CTA 19"),
 ]
+# What stands once in the corpus' kernel, and what is put behind it. Faults are macros: cycles that the producer waits before each load (LATE), that one
+# CTA takes more a tile (SLOW), and that the end takes more (EPILOGUE).
+SPIN = "__device__ void spin(int cycles) { for (long long from = clock64(); clock64() - from < cycles;); }"
+EDITS = [
+    ("#include <cstdint>\n", f'#include "prlx.cuh"\n{SPIN}\n'),
+    ("wait(smem(&empty[s]), tile / STAGES & 1 ^ 1);\n", "#ifdef LATE\nspin(LATE);\n#endif\n"),
+    ("wait(smem(&full[s]), tile / STAGES & 1);\n", "#ifdef SLOW\nif (blockIdx.x == 3 && blockIdx.y == 1) spin(SLOW);\n#endif\n"),
+    (
+        'asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");\n',
+        "PRLX_REGION(epilogue);\n#ifdef EPILOGUE\nspin(EPILOGUE);\n#endif\n",
+    ),
+]
+
+
+def kernel(stages):
+    """The corpus' kernel with its faults, and so many stages."""
+    text = (ROOT / "tests/kernels/cuda/gemm_tma/kernel.cu").read_text()
+    edits = [(find, find + more) for find, more in EDITS] + [("#define STAGES 3\n", f"#define STAGES {stages}\n")]
+    for find, put in edits:
+        assert text.count(find) == 1, f"{find!r} is not once in the corpus' kernel"
+        text = text.replace(find, put)
+    return text
 
 
 def launch(stages):
@@ -33,9 +55,10 @@ def launch(stages):
 
 def profile(prlx, folder, macros, stages):
     """What `prlx profile --json` says of a variant."""
-    words = ["nvcc", "-ptx", "-arch=sm_90a", "-lineinfo", "-std=c++17", f"-I{ROOT / 'include'}", f"-DSTAGES={stages}"]
+    words = ["nvcc", "-ptx", "-arch=sm_90a", "-lineinfo", "-std=c++17", f"-I{ROOT / 'include'}"]
     words += [f"-D{m}" for m in macros]
-    subprocess.run([*words, HERE / "gemm.cu", "-o", folder / "gemm.ptx"], check=True)
+    (folder / "gemm.cu").write_text(kernel(stages))
+    subprocess.run([*words, folder / "gemm.cu", "-o", folder / "gemm.ptx"], check=True)
     (folder / "launch.toml").write_text(launch(stages))
     words = [prlx, "profile", "--auto", "--json", folder / "launch.toml", "--device", "cuda", "-o", folder / "a.prlx"]
     return json.loads(subprocess.run(words, check=True, stdout=subprocess.PIPE).stdout)
