@@ -63,7 +63,8 @@ pub(crate) fn count(body: &Body<'_>, choice: &mut Choice) {
         let trip = &choice.trips[number];
         let meets = meets(body, choice, l, &|_| false);
         let read = meets.and_then(|at| counted(body, l, trip, at));
-        choice.trips[number] = Trip { meets, read, ..trip.clone() };
+        let trip = &mut choice.trips[number];
+        (trip.meets, trip.read) = (meets, read);
     }
 }
 
