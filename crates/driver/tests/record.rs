@@ -255,9 +255,9 @@ fn fingerprints_and_their_finals() {
     let body: Body = |lanes| {
         for warp in 0..2 {
             lanes.store(warp, 4, &77u64.to_le_bytes());
-            let at = lanes.context.finals + warp * 48;
-            lanes.memory.set(at + 8, &(100 + warp).to_le_bytes());
-            lanes.memory.set(at + 16 + 9, &[7]);
+            let at = lanes.context.finals + warp * 40;
+            lanes.memory.set(at + 4, &(100 + warp as u32).to_le_bytes());
+            lanes.memory.set(at + 8 + 9, &[7]);
         }
     };
     let r = recorded(Level::Print, &job(1, 40), RecordOptions::default(), body).unwrap();

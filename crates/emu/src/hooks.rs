@@ -127,7 +127,7 @@ impl Recorder {
                 let part = |i: usize| Fold::of_lane(self.hashes[l][i], l as u32);
                 let used = (0..4).filter(|i| self.folds[*i]);
                 self.signatures[l] = Fold::signature(used.clone().map(part));
-                used.for_each(|i| self.finals[i] ^= part(i));
+                used.for_each(|i| self.finals[i] ^= u64::from(part(i)));
             }),
             // Device functions share the lane's state with their callers here.
             Action::End | Action::Save | Action::Restore => {}

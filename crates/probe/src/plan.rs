@@ -509,14 +509,16 @@ impl Fold {
     pub const LANE: u32 = 0x9E37_79B1;
 
     /// What a lane puts into its warp's hash: its own, in a way of its own, so that neither lanes can trade nor what differs alike in all
-    /// of them goes away.
-    pub const fn of_lane(hash: u64, lane: u32) -> u64 {
-        hash.wrapping_mul(lane.wrapping_mul(Self::LANE.wrapping_mul(2)).wrapping_add(Self::LANE) as u64)
+    /// of them goes away. Both halves of the product count: a difference in the lowest bit changes the high one seldom, one in
+    /// the highest bit the low one never. 32 bits, for a GPU joins those of 32 lanes in one instruction, and few warps are the only one
+    /// that differs.
+    pub const fn of_lane(hash: u64, lane: u32) -> u32 {
+        let all = hash.wrapping_mul(lane.wrapping_mul(Self::LANE.wrapping_mul(2)).wrapping_add(Self::LANE) as u64);
+        (all as u32).wrapping_mul(Self::LANE).wrapping_add((all >> 32) as u32)
     }
-    /// A lane's signature, of what it puts into its warp's hashes, in order: never 0. The highest bits of a part depend on all bits of
-    /// the lane's hash.
-    pub fn signature(parts: impl Iterator<Item = u64>) -> u8 {
-        let all = parts.fold(0u32, |s, part| s.wrapping_mul(Self::LANE).wrapping_add((part >> 32) as u32));
+    /// A lane's signature, of what it puts into its warp's hashes, in order: never 0.
+    pub fn signature(parts: impl Iterator<Item = u32>) -> u8 {
+        let all = parts.fold(0u32, |s, part| s.wrapping_mul(Self::LANE).wrapping_add(part));
         ((all >> 24) as u8).max(1)
     }
     /// A checkpoint of the four hashes: never 0.

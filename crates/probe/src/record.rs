@@ -35,7 +35,7 @@ use crate::waits;
 use crate::window::Windows;
 
 /// Logarithm of the distance of checkpoints, in back edges of a lane.
-const CHECKPOINT: u8 = 6;
+const CHECKPOINT: u8 = 8;
 
 /// What the recorder of a function is given.
 pub(crate) struct Recorder<'r, 'b> {

@@ -63,9 +63,9 @@ pub const COUNT_MORE: u32 = 1 << 30;
 /// How far the high half of a value is turned where it is hashed, so that its highest bit meets another one of the low half.
 pub const TURN: u32 = 11;
 /// The way in which values are hashed: it is another one whenever the same values get other hashes.
-pub const HASHING: u8 = 1;
+pub const HASHING: u8 = 2;
 
-/// What a warp leaves at its end at level `print`: the hashes that are used, of eight bytes each and in pairs, then a byte a lane
+/// What a warp leaves at its end at level `print`: the hashes that are used, of four bytes each and two or four of them, then a byte a lane
 /// (of 32), as [`Lanes::Print`](crate::launch::Lanes::Print) says. Warps lie side by side without gaps, for memory takes longer for parts of a sector than for
 /// whole ones.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -81,18 +81,22 @@ impl Finals {
     }
     /// The offset of the lanes' bytes.
     pub fn signatures(self) -> u64 {
-        self.hash(4).next_multiple_of(16)
+        match self.hash(4) {
+            0 => 0,
+            1..=8 => 8,
+            _ => 16,
+        }
     }
     /// The offset of hash `i`, if that is used.
     pub fn hash(self, i: usize) -> u64 {
-        8 * self.used.iter().take(i).filter(|u| **u).count() as u64
+        4 * self.used.iter().take(i).filter(|u| **u).count() as u64
     }
     /// The warp's hashes and its lanes' bytes; what `bytes` is too short for is 0.
     pub fn read(self, bytes: &[u8]) -> [[u64; 4]; 2] {
-        let word =
-            |at: u64| bytes.get(at as usize..).and_then(|b| b.first_chunk()).map_or(0, |b| u64::from_le_bytes(*b));
-        let hash = |i: usize| if self.used[i] { word(self.hash(i)) } else { 0 };
-        [std::array::from_fn(hash), std::array::from_fn(|i| word(self.signatures() + 8 * i as u64))]
+        let at = |at: u64| bytes.get(at as usize..).unwrap_or_default();
+        let hash = |i: usize| at(self.hash(i)).first_chunk().map_or(0, |b| u64::from(u32::from_le_bytes(*b)));
+        let lanes = |i: usize| at(self.signatures() + 8 * i as u64).first_chunk().map_or(0, |b| u64::from_le_bytes(*b));
+        [std::array::from_fn(|i| if self.used[i] { hash(i) } else { 0 }), std::array::from_fn(lanes)]
     }
 }
 

@@ -210,8 +210,10 @@ impl Lowering<'_> {
             s.ptx("setp.ne.u32 %~q, %~mask, -1;\n@%~q bra $~apart#;");
             self.parts(s, true);
             s.ptx("setp.eq.u32 %~lead, %~e, 0;");
-            for at in (0..layout.signatures()).step_by(16) {
-                s.ptx(&format!("@%~lead st.global.cg.v2.u64 [%~link+{at}], {{%~v{}, %~v{}}};", at / 8, at / 8 + 1));
+            match layout.signatures() {
+                0 => {}
+                8 => s.ptx("@%~lead st.global.cg.v2.u32 [%~link], {%~w0, %~w1};"),
+                _ => s.ptx("@%~lead st.global.cg.v4.u32 [%~link], {%~w0, %~w1, %~w2, %~w3};"),
             }
             s.ptx("bra $~sign#;\n$~apart#:");
             s.ptx(LEAD);
@@ -229,7 +231,7 @@ impl Lowering<'_> {
         ));
     }
 
-    /// `%~v0`, …: what this lane, or those of `%~mask` together, put into the hashes that are used; `%~d`, this lane's signature before it is
+    /// `%~w0`, …: what this lane, or those of `%~mask` together, put into the hashes that are used; `%~d`, this lane's signature before it is
     /// cut. `%~c` is the lane's multiplier.
     fn parts(&self, s: &mut Snippet<'_>, together: bool) {
         let lane = Fold::LANE.cast_signed();
@@ -238,31 +240,32 @@ impl Lowering<'_> {
             s.ptx(&format!(
                 "cvt.u64.u32 %~x, %~c;
                  mul.lo.u64 %~x, %~{}, %~x;
-                 mov.b64 {{%~a, %~b}}, %~x;",
+                 mov.b64 {{%~a, %~b}}, %~x;
+                 mad.lo.s32 %~b, %~a, {lane}, %~b;",
                 hash(i as u64),
             ));
             match count {
                 0 => s.ptx("mov.u32 %~d, %~b;"),
                 _ => s.ptx(&format!("mad.lo.s32 %~d, %~d, {lane}, %~b;")),
             }
-            if together {
-                s.ptx("redux.sync.xor.b32 %~a, %~a, %~mask;\nredux.sync.xor.b32 %~b, %~b, %~mask;");
+            match together {
+                true => s.ptx(&format!("redux.sync.xor.b32 %~w{count}, %~b, %~mask;")),
+                false => s.ptx(&format!("mov.u32 %~w{count}, %~b;")),
             }
-            s.ptx(&format!("mov.b64 %~v{count}, {{%~a, %~b}};"));
             count += 1;
         }
         if count == 0 {
             s.ptx("mov.u32 %~d, 0;");
         }
         if count % 2 == 1 {
-            s.ptx(&format!("mov.u64 %~v{count}, 0;"));
+            s.ptx(&format!("mov.u32 %~w{count}, 0;"));
         }
     }
 
     /// Adds parts to the warp's.
     fn add_parts(&self, s: &mut Snippet<'_>, at: &str) {
         for i in 0..self.plan.finals.used.iter().filter(|u| **u).count() {
-            s.ptx(&format!("{at}red.global.xor.b64 [%~link+{}], %~v{i};", 8 * i));
+            s.ptx(&format!("{at}red.global.xor.b32 [%~link+{}], %~w{i};", 4 * i));
         }
     }
 

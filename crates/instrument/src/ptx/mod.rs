@@ -359,7 +359,7 @@ impl Lowering<'_> {
                 self.trip_end(s, *counter);
             }),
             Action::TripEvent { counter, site } => self.guarded(s, guard, |s| self.trip_event(s, *counter, *site)),
-            Action::Checkpoint { every } => self.guarded(s, guard, |s| self.checkpoint(s, *every)),
+            Action::Checkpoint { every } => self.checkpoint(s, *every, guard),
             Action::Event { .. } => self.guarded(s, guard, |s| self.events(s, &[insertion])),
             Action::Probe(code) => self.guarded(s, guard, |s| self.probe(s, code)),
             Action::Count { counter, add } => self.count(s, *counter, *add, guard),

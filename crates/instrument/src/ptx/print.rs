@@ -70,16 +70,20 @@ impl Lowering<'_> {
         ));
     }
 
-    /// Counts a back edge and, at every 2^`every` of them, writes [`Fold::checkpoint`].
-    pub(super) fn checkpoint(&self, s: &mut Snippet<'_>, every: u8) {
+    /// Counts a back edge and, at every 2^`every` of them, writes [`Fold::checkpoint`]. One branch, whoever takes the edge: this stands in
+    /// inner loops.
+    pub(super) fn checkpoint(&self, s: &mut Snippet<'_>, every: u8, guard: Option<Guard>) {
         let mask = (1u64 << every.min(31)) - 1;
-        s.ptx(&format!(
-            "add.u32 %~edges, %~edges, 1;
-             and.b32 %~a, %~edges, {mask};
-             setp.ne.u32 %~q, %~a, 0;
-             @%~q bra $~on#;
-             mov.b64 %~v, %~hash0;"
-        ));
+        let at = guard.map(|g| format!("{} ", guard_text(self.function, g, false))).unwrap_or_default();
+        s.ptx(&format!("{at}add.u32 %~edges, %~edges, 1;\nand.b32 %~a, %~edges, {mask};"));
+        match guard {
+            None => s.ptx("setp.ne.u32 %~q, %~a, 0;"),
+            Some(g) => {
+                let bang = if g.negate { "" } else { "!" };
+                s.ptx(&format!("setp.ne.or.u32 %~q, %~a, 0, {bang}{};", register(self.function, g.reg)));
+            }
+        }
+        s.ptx("@%~q bra $~on#;\nmov.b64 %~v, %~hash0;");
         for (i, left) in [(1, 16), (2, 32), (3, 48)] {
             s.ptx(&format!(
                 "shl.b64 %~x, %~hash{i}, {left};

@@ -105,8 +105,8 @@ impl Lane {
                     let part = Fold::of_lane(self.hashes[i], self.lane);
                     if self.leads() {
                         let at = at + self.finals.hash(i);
-                        let of_warp = read(&self.memory, at, 8) ^ part;
-                        write(&mut self.memory, at, 8, of_warp);
+                        let of_warp = read(&self.memory, at, 4) ^ u64::from(part);
+                        write(&mut self.memory, at, 4, of_warp);
                     }
                     parts.push(part);
                 }
