@@ -50,6 +50,21 @@ fn lanes_that_differ_alike_do_not_undo_each_other() {
     }
 }
 
+/// Of warps in which one bit of one lane's hash, or of all lanes', is another one, as many go unseen as 32 bits let by chance: none of these.
+#[test]
+fn every_bit_of_a_hash_tells() {
+    let own = |lane: u32| hash(&[u64::from(lane) * 7919 + 1, 42]);
+    let warp = |of: &dyn Fn(u32) -> u64| (0..LANES).fold(0, |all, lane| all ^ Fold::of_lane(of(lane), lane));
+    let as_is = warp(&own);
+    for bit in 0..64 {
+        for lane in 0..LANES {
+            assert_ne!(warp(&|l| own(l) ^ u64::from(l == lane) << bit), as_is, "bit {bit} of lane {lane}");
+        }
+        // The highest one is the same in the sums of all lanes: values that are folded don't reach it alone.
+        assert!(bit == 63 || warp(&|l| own(l) ^ 1 << bit) != as_is, "bit {bit} of all lanes");
+    }
+}
+
 #[test]
 fn lanes_do_not_trade() {
     let [a, b] = [hash(&[1]), hash(&[2])];

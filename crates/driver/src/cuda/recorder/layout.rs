@@ -378,7 +378,7 @@ mod tests {
             assert!(slot.heads.is_multiple_of(256) && slot.finals == slot.heads + 40 * 16);
             slots.push(slot);
         }
-        let each = (40u64 * (16 + 64)).next_multiple_of(256);
+        let each = (40u64 * (16 + 48)).next_multiple_of(256);
         assert_eq!(slots.len() as u64, all / (each + CONTEXT));
         assert!(slots.last().unwrap().context + CONTEXT <= arena.used().0);
         assert_eq!(arena.used(), (slots.last().unwrap().heads, each * slots.len() as u64));
