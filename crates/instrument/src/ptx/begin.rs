@@ -173,14 +173,27 @@ impl Lowering<'_> {
     }
 
     /// Gives this lane's hashes to its warp's. Most warps end whole, of launches of one dimension that are recorded whole:
-    /// kernels that do little otherwise feel every instruction here.
+    /// kernels that do little otherwise feel every instruction here. What is given is computed while the context is loaded.
     fn finals(&self, s: &mut Snippet<'_>) {
+        let (multiplier, layout) = (Fold::LANE.cast_signed(), self.plan.finals);
+        // Before sm_80 each lane writes for itself, which is slow.
+        let together = self.arch >= 80;
         self.context(s);
         s.ptx(&format!(
             "setp.eq.u64 %~q, %~context, 0;
              @%~q bra $~off#;
-             ld.global.v2.u64 {{%~link, %~x}}, [%~context+{}];
-             cvt.u32.u64 %~a, %~x;
+             ld.global.v2.u64 {{%~link, %~y}}, [%~context+{}];
+             mov.u32 %~lane, %laneid;
+             mad.lo.s32 %~c, %~lane, {}, {multiplier};",
+            Context::offset("finals"),
+            multiplier.wrapping_mul(2),
+        ));
+        if together {
+            s.ptx("activemask.b32 %~mask;");
+        }
+        self.parts(s, together);
+        s.ptx(
+            "cvt.u32.u64 %~a, %~y;
              setp.eq.u32 %~q, %~a, 0;
              @%~q bra $~any#;
              mov.u32 %~b, %tid.x;
@@ -189,27 +202,11 @@ impl Lowering<'_> {
              mad.lo.u32 %~warp, %~c, %~a, %~b;
              bra $~found#;
              $~any#:",
-            Context::offset("finals"),
-        ));
+        );
         self.wanted(s, "off", "finals");
-        let (lane, layout) = (Fold::LANE.cast_signed(), self.plan.finals);
-        s.ptx(&format!(
-            "$~found#:
-             mad.wide.u32 %~link, %~warp, {}, %~link;
-             mov.u32 %~e, %laneid;
-             mad.lo.s32 %~c, %~e, {}, {lane};
-             activemask.b32 %~mask;",
-            layout.bytes(),
-            lane.wrapping_mul(2),
-        ));
-        // Before sm_80 each lane writes for itself, which is slow.
-        if self.arch < 80 {
-            self.parts(s, false);
-            self.add_parts(s, "");
-        } else {
-            s.ptx("setp.ne.u32 %~q, %~mask, -1;\n@%~q bra $~apart#;");
-            self.parts(s, true);
-            s.ptx("setp.eq.u32 %~lead, %~e, 0;");
+        s.ptx(&format!("$~found#:\nmad.wide.u32 %~link, %~warp, {}, %~link;", layout.bytes()));
+        if together {
+            s.ptx("setp.ne.u32 %~q, %~mask, -1;\n@%~q bra $~apart#;\nsetp.eq.u32 %~lead, %~lane, 0;");
             match layout.signatures() {
                 0 => {}
                 8 => s.ptx("@%~lead st.global.cg.v2.u32 [%~link], {%~w0, %~w1};"),
@@ -217,21 +214,22 @@ impl Lowering<'_> {
             }
             s.ptx("bra $~sign#;\n$~apart#:");
             s.ptx(LEAD);
-            self.parts(s, true);
             self.add_parts(s, "@%~lead ");
             s.ptx("$~sign#:");
+        } else {
+            self.add_parts(s, "");
         }
         s.ptx(&format!(
-            "shr.u32 %~d, %~d, 24;
-             max.u32 %~d, %~d, 1;
-             mad.wide.u32 %~link, %~e, 1, %~link;
-             st.global.cg.u8 [%~link+{}], %~d;
+            "shr.u32 %~sign, %~sign, 24;
+             max.u32 %~sign, %~sign, 1;
+             mad.wide.u32 %~link, %~lane, 1, %~link;
+             st.global.cg.u8 [%~link+{}], %~sign;
              $~off#:",
             layout.signatures(),
         ));
     }
 
-    /// `%~w0`, …: what this lane, or those of `%~mask` together, put into the hashes that are used; `%~d`, this lane's signature before it is
+    /// `%~w0`, …: what this lane, or those of `%~mask` together, put into the hashes that are used; `%~sign`, this lane's signature before it is
     /// cut. `%~c` is the lane's multiplier.
     fn parts(&self, s: &mut Snippet<'_>, together: bool) {
         let lane = Fold::LANE.cast_signed();
@@ -245,8 +243,8 @@ impl Lowering<'_> {
                 hash(i as u64),
             ));
             match count {
-                0 => s.ptx("mov.u32 %~d, %~b;"),
-                _ => s.ptx(&format!("mad.lo.s32 %~d, %~d, {lane}, %~b;")),
+                0 => s.ptx("mov.u32 %~sign, %~b;"),
+                _ => s.ptx(&format!("mad.lo.s32 %~sign, %~sign, {lane}, %~b;")),
             }
             match together {
                 true => s.ptx(&format!("redux.sync.xor.b32 %~w{count}, %~b, %~mask;")),
@@ -255,7 +253,7 @@ impl Lowering<'_> {
             count += 1;
         }
         if count == 0 {
-            s.ptx("mov.u32 %~d, 0;");
+            s.ptx("mov.u32 %~sign, 0;");
         }
         if count % 2 == 1 {
             s.ptx(&format!("mov.u32 %~w{count}, 0;"));

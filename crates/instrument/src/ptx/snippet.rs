@@ -12,7 +12,13 @@ use prlx_isa::view::{Function, Guard};
 const TEMPORARIES: &[(&str, &[&str])] = &[
     (".pred", &["q", "r", "single", "lead"]),
     (".b16", &["h"]),
-    (".b32", &["a", "b", "c", "d", "e", "mask", "leader", "site", "clock", "value", "hash", "warp", "w0", "w1", "w2", "w3"]),
+    (
+        ".b32",
+        &[
+            "a", "b", "c", "d", "e", "mask", "leader", "site", "clock", "value", "hash", "warp", "lane", "sign", "w0",
+            "w1", "w2", "w3",
+        ],
+    ),
     (".b64", &["x", "y", "v", "link", "context", "v0", "v1", "v2", "v3", "amount", "magazine"]),
 ];
 
