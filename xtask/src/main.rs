@@ -98,7 +98,7 @@ fn ci(_: &[String]) -> Result<()> {
     lint(&[])?;
     docs(&[])?;
     // Building what it brings takes long; that it would build must do.
-    sh("cargo", &["check", "--package", "prlx-cli", "--features", "query", "--tests"])?;
+    sh("cargo", &["clippy", "--package", "prlx-cli", "--features", "query", "--tests", "--", "--deny", "warnings"])?;
     readme::run(&["--check".into()])?;
     pictures::run(&[])?;
     setup::run(&[])?;
