@@ -14,6 +14,7 @@ type Bench = (&'static str, &'static str, &'static str);
 
 const BENCHES: &[Bench] = &[
     ("parse", "prlx-isa", "Reading PTX"),
+    ("rewrite", "prlx-instrument", "Rewriting a kernel"),
     ("alu", "prlx-emu", "Data operations"),
     ("emulate", "prlx-cli", "The CPU device"),
     ("overhead", "prlx-cli", "What recording costs on the CPU device"),

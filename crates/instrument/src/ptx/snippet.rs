@@ -4,6 +4,7 @@
 //! the piece, so that labels are unique. Temporaries need no declaration: those of [`TEMPORARIES`] that a piece mentions
 //! are declared at the top of its own scope, and a piece without any needs no scope.
 
+use std::collections::HashSet;
 use std::fmt::Write;
 
 use prlx_isa::view::{Function, Guard};
@@ -89,12 +90,13 @@ impl<'a> Snippet<'a> {
             let _ = write!(body, "\n{indent}{line}");
         }
         let mut scope = String::new();
+        let used = registers(&body, self.prefix);
         let own = |ty: &&str| self.declared.iter().filter(|d| d.0 == *ty).map(|d| d.1.as_str()).collect::<Vec<_>>();
         for (ty, names) in TEMPORARIES {
             let own = own(ty);
             let names = names.iter().chain(&own);
             let used: Vec<String> =
-                names.map(|n| format!("%{}{n}", self.prefix)).filter(|n| mentions(&body, n)).collect();
+                names.filter(|n| used.contains(*n)).map(|n| format!("%{}{n}", self.prefix)).collect();
             if !used.is_empty() {
                 let _ = write!(scope, "\n\t.reg {ty} {};", used.join(", "));
             }
@@ -110,10 +112,14 @@ fn expand(template: &str, prefix: &str, number: &str) -> String {
     template.replace('~', prefix).replace('#', number)
 }
 
-/// Whether `name` stands in `text` as a whole word.
-fn mentions(text: &str, name: &str) -> bool {
-    text.match_indices(name)
-        .any(|(at, _)| !text.as_bytes().get(at + name.len()).is_some_and(|&b| crate::text::word_byte(b)))
+/// The inserted registers that stand in `text`, without `%` and the prefix.
+fn registers<'t>(text: &'t str, prefix: &str) -> HashSet<&'t str> {
+    let mut found = HashSet::new();
+    for word in text.split('%').skip(1) {
+        let end = word.bytes().position(|b| !crate::text::word_byte(b)).unwrap_or(word.len());
+        found.extend(word[..end].strip_prefix(prefix));
+    }
+    found
 }
 
 /// A guard as text, to put before an instruction; with `negate`, its opposite.

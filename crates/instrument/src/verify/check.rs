@@ -7,6 +7,7 @@ use prlx_isa::ptx::Op;
 use prlx_isa::view::{Base, Class, Function, FunctionKind, Inst, Module, Operand, Reg, RegInfo, Role, Space, SymbolId};
 use prlx_probe::{Action, At, Plan};
 use prlx_trace::kernel::Level;
+use rustc_hash::FxHashSet;
 
 use super::pieces::Piece;
 use super::{run, wrong};
@@ -275,9 +276,9 @@ impl<'a> Checked<'a> {
     /// The rules for one piece.
     fn rules(&self, place: At, inserted: &Inserted) -> Result<(), Error> {
         let insts = &self.new.insts[inserted.insts.clone()];
-        let mut written: HashSet<Reg> = HashSet::new();
-        let mut masks: HashSet<Reg> = HashSet::new();
-        let mut addresses: HashSet<Reg> = HashSet::new();
+        let mut written: FxHashSet<Reg> = FxHashSet::default();
+        let mut masks: FxHashSet<Reg> = FxHashSet::default();
+        let mut addresses: FxHashSet<Reg> = FxHashSet::default();
         addresses.extend(["cursor", "at"].into_iter().filter_map(|name| self.state(name)));
         if place != At::Entry {
             addresses.extend(self.state("state"));
@@ -327,7 +328,7 @@ impl<'a> Checked<'a> {
     }
 
     /// Where memory may be touched.
-    fn memory(&self, inst: &Inst, addresses: &HashSet<Reg>) -> Result<(), Error> {
+    fn memory(&self, inst: &Inst, addresses: &FxHashSet<Reg>) -> Result<(), Error> {
         let address = inst.operands.iter().zip(&inst.roles).find(|(_, r)| **r == Role::Addr).map(|(o, _)| o);
         let Some(address) = address else { return Ok(()) };
         let symbol = |id: SymbolId| self.texts.after.symbols.get(id.index()).map_or("", |s| s.name.as_str());
@@ -349,7 +350,7 @@ impl<'a> Checked<'a> {
     }
 
     /// Whether what an instruction gives is, or leads to, an address of the recorder.
-    fn reads_address(&self, inst: &Inst, addresses: &HashSet<Reg>) -> bool {
+    fn reads_address(&self, inst: &Inst, addresses: &FxHashSet<Reg>) -> bool {
         match inst.class {
             Class::Load | Class::Atomic => true,
             Class::Compare => false,

@@ -2,26 +2,66 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
 
 use super::arith;
 use prlx_isa::ptx::Op;
 use prlx_isa::view::{Base, Function, Inst, Module, Operand, Reg, Space, Type};
 
+/// Memory in words of four bytes; what is not there is 0. Copies share what was there when it was sealed: every piece of a function begins with
+/// the same, and writes little.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(super) struct Memory {
+    sealed: Arc<FxHashMap<u64, u32>>,
+    written: Vec<(u64, u32)>,
+}
+
+impl Memory {
+    /// What was written becomes what copies share.
+    pub fn seal(&mut self) {
+        Arc::make_mut(&mut self.sealed).extend(self.written.drain(..));
+    }
+    /// The word at an address.
+    pub fn word(&self, at: u64) -> u32 {
+        let written = self.written.iter().find(|w| w.0 == at).map(|w| w.1);
+        written.unwrap_or_else(|| self.sealed.get(&at).copied().unwrap_or_default())
+    }
+    fn set(&mut self, at: u64, word: u32) {
+        match self.written.iter_mut().find(|w| w.0 == at) {
+            Some(place) => place.1 = word,
+            None => self.written.push((at, word)),
+        }
+    }
+    /// All words that were ever set.
+    pub fn words(&self) -> impl Iterator<Item = (u64, u32)> {
+        let sealed = self.sealed.keys().filter(|at| self.written.iter().all(|w| w.0 != **at));
+        sealed.map(|at| (*at, self.word(*at))).chain(self.written.iter().copied())
+    }
+    /// The lowest address at which two copies differ since they were sealed.
+    pub fn differs(&self, other: &Memory) -> Option<u64> {
+        debug_assert!(Arc::ptr_eq(&self.sealed, &other.sealed), "they are copies of one");
+        let all = self.written.iter().chain(&other.written).map(|w| w.0);
+        all.filter(|at| self.word(*at) != other.word(*at)).min()
+    }
+}
+
 /// A lane, and the memory that it sees.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Machine {
-    /// Global memory in words of four bytes; what is not there is 0.
-    pub global: HashMap<u64, u32>,
-    /// The same of its own memory.
-    pub local: HashMap<u64, u32>,
+    /// Global memory.
+    pub global: Memory,
+    /// Its own memory.
+    pub local: Memory,
     /// Parameters, by name.
-    pub params: HashMap<String, u64>,
+    pub params: Arc<HashMap<String, u64>>,
     /// Lanes that are here with it, itself among them: they do nothing that it could see.
     pub mask: u32,
     /// Special registers.
-    pub special: HashMap<&'static str, u64>,
+    pub special: Arc<Vec<(&'static str, u64)>>,
     /// Registers that were written or set.
-    pub regs: HashMap<Reg, u64>,
+    pub regs: FxHashMap<Reg, u64>,
     /// What registers of the source hold: a value for each, from this.
     pub seed: u64,
 }
@@ -55,6 +95,20 @@ impl Machine {
         value & mask(info.ty)
     }
 
+    /// The bits of an operand that is one value.
+    fn value(&self, module: &Module, f: &Function, operand: &Operand) -> Option<u64> {
+        match operand {
+            Operand::Reg(r) => Some(self.reg(f, *r)),
+            Operand::Int(i) => Some(i.cast_unsigned()),
+            Operand::Special(name) => Some(self.special(name)),
+            Operand::Label(_) | Operand::Address(..) => None,
+            other => match *self.values(module, f, other)? {
+                [one] => Some(one),
+                _ => None,
+            },
+        }
+    }
+
     /// An operand's bits; of several, all in order.
     pub fn values(&self, module: &Module, f: &Function, operand: &Operand) -> Option<Vec<u64>> {
         Some(match operand {
@@ -82,8 +136,8 @@ impl Machine {
     }
 
     pub fn special(&self, name: &str) -> u64 {
-        match (name, self.special.get(name)) {
-            (_, Some(value)) => *value,
+        match (name, self.special.iter().find(|s| s.0 == name)) {
+            (_, Some((_, value))) => *value,
             ("WARP_SZ", _) => 32,
             ("%is_explicit_cluster", _) => 1,
             ("%clock64" | "%globaltimer" | "%gridid" | "%current_graph_exec", _) => mix(name.len() as u64),
@@ -95,21 +149,18 @@ impl Machine {
         let form = &inst.form;
         let ty = form.ty(0).unwrap_or_default();
         let width = mask(ty);
-        let one = |m: &Self, i: usize| -> Option<u64> {
-            let values = m.values(module, f, inst.operands.get(i)?)?;
-            (values.len() == 1).then(|| values[0])
-        };
+        let one = |m: &Self, i: usize| m.value(module, f, inst.operands.get(i)?);
         let [a, b, c] = [1, 2, 3].map(|i| one(self, i));
-        let lane = self.special("%laneid");
+        let lane = || self.special("%laneid");
         let result = match form.op? {
             Op::Mov => return self.mov(module, f, inst),
             Op::Isspacep => within(form.space(), a?).into(),
             Op::Activemask => u64::from(self.mask),
-            Op::Match => 1 << lane,
-            Op::Vote => (a? & 1) << lane,
+            Op::Match => 1 << lane(),
+            Op::Vote => (a? & 1) << lane(),
             Op::Redux => a? & width,
             // Its own value from itself; from a lane that is not here, none.
-            Op::Shfl if b? & 31 == lane => a? & width,
+            Op::Shfl if b? & 31 == lane() => a? & width,
             Op::Bar => return Some(()),
             Op::Ld => match inst.operands.first()? {
                 Operand::Vector(parts) => {
@@ -125,6 +176,10 @@ impl Machine {
             Op::St => {
                 let at = self.address(module, f, inst.operands.first()?)?;
                 let size = ty_bytes(ty);
+                if let Some(v) = self.value(module, f, inst.operands.get(1)?) {
+                    self.store(inst.space, at, size, v);
+                    return Some(());
+                }
                 for (i, v) in self.values(module, f, inst.operands.get(1)?)?.into_iter().enumerate() {
                     self.store(inst.space, at + i as u64 * size, size, v);
                 }
@@ -165,9 +220,14 @@ impl Machine {
     }
 
     fn mov(&mut self, module: &Module, f: &Function, inst: &Inst) -> Option<()> {
-        let from = self.values(module, f, inst.operands.get(1)?)?;
+        let (to, from) = (inst.operands.first()?, inst.operands.get(1)?);
+        if let (Operand::Reg(to), Some(value)) = (to, self.value(module, f, from)) {
+            self.regs.insert(*to, value);
+            return Some(());
+        }
+        let from = self.values(module, f, from)?;
         let whole = inst.form.ty(0)?;
-        match inst.operands.first()? {
+        match to {
             Operand::Reg(to) => {
                 let part = 64 / from.len() as u32;
                 let value = from.iter().rev().fold(0u64, |v, x| v.checked_shl(part).unwrap_or(0) | x);
@@ -232,21 +292,21 @@ pub(super) fn within(space: Space, address: u64) -> bool {
 }
 
 /// Reads 4 or 8 bytes.
-pub(super) fn read(memory: &HashMap<u64, u32>, at: u64, size: u64) -> u64 {
-    let word = |at: u64| u64::from(memory.get(&at).copied().unwrap_or_default());
+pub(super) fn read(memory: &Memory, at: u64, size: u64) -> u64 {
+    let word = |at: u64| u64::from(memory.word(at));
     if size == 8 { word(at) | word(at + 4) << 32 } else { word(at) }
 }
 
 /// Writes 1, 4 or 8 bytes.
-pub(super) fn write(memory: &mut HashMap<u64, u32>, at: u64, size: u64, value: u64) {
+pub(super) fn write(memory: &mut Memory, at: u64, size: u64, value: u64) {
     if size == 1 {
-        let (word, shift) = (memory.entry(at & !3).or_default(), 8 * (at & 3));
-        *word = *word & !(0xFF << shift) | (value as u32 & 0xFF) << shift;
+        let (at, shift) = (at & !3, 8 * (at & 3));
+        memory.set(at, memory.word(at) & !(0xFF << shift) | (value as u32 & 0xFF) << shift);
         return;
     }
-    memory.insert(at, value as u32);
+    memory.set(at, value as u32);
     if size == 8 {
-        memory.insert(at + 4, (value >> 32) as u32);
+        memory.set(at + 4, (value >> 32) as u32);
     }
 }
 

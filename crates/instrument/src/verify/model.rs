@@ -3,8 +3,6 @@
 //! The one convention that is not theirs is how a cursor says that nothing is written: lowest bits 1 (not recorded) or 2
 //! (lost, counted above the chunk's bits).
 
-use std::collections::HashMap;
-
 use prlx_isa::view::FunctionKind;
 use prlx_probe::Fold;
 use prlx_trace::device::{
@@ -13,7 +11,7 @@ use prlx_trace::device::{
 };
 use prlx_trace::kernel::Level;
 
-use super::machine::{read, write};
+use super::machine::{Memory, read, write};
 use super::marks::Track;
 
 /// A lane's state, and the memory of the recorder.
@@ -35,7 +33,7 @@ pub(super) struct Lane {
     pub track: Track,
     /// Words of a track of sums.
     pub sums: Vec<u32>,
-    pub memory: HashMap<u64, u32>,
+    pub memory: Memory,
     /// Lanes that are here with it, itself among them: they add nothing to what is gathered.
     pub mask: u32,
     /// Its place.

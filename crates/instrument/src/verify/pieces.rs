@@ -3,9 +3,8 @@
 //! A piece is a statement, a label, a scope or a list entry that has the prefix in it and stands where one may stand. All
 //! else has to be the original's: tokens equal, and the bytes between them too, but for white space beside a piece.
 
-use std::collections::HashSet;
-
 use prlx_isa::view::{Class, Module};
+use rustc_hash::FxHashSet;
 
 use super::wrong;
 use crate::error::Error;
@@ -26,9 +25,9 @@ pub(super) struct Piece {
 
 /// Where statements may be inserted.
 struct Places {
-    starts: HashSet<usize>,
-    ends: HashSet<usize>,
-    tops: HashSet<usize>,
+    starts: FxHashSet<usize>,
+    ends: FxHashSet<usize>,
+    tops: FxHashSet<usize>,
     /// Bodies and, by body, calls: sorted.
     bodies: Vec<(usize, usize)>,
     calls: Vec<(usize, usize)>,

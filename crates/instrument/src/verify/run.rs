@@ -4,74 +4,15 @@ use std::collections::HashMap;
 
 use prlx_isa::view::{Class, FunctionKind, InstId, Operand, Reg, Role, Space, Type};
 use prlx_probe::{Action, At, Insertion, Plan, Word};
-use prlx_trace::device::{Context, MAGAZINE_COUNT, MAGAZINE_STRIDE, MAGAZINES, Shape};
 use prlx_trace::kernel::{Level, SiteClass};
 
 use super::check::{Checked, Inserted, Texts, calls_recorded};
-use super::machine::{Machine, address, mix, write};
-use super::marks::Track;
+use super::machine::{Machine, address, mix};
 use super::model::Lane;
+use super::sample::Sample::{Filtered, Fresh, NoContext, Room, Whole};
+use super::sample::{State, Tried, held};
 use super::wrong;
 use crate::error::Error;
-
-/// Where things are in the sample machine.
-const CONTEXT: u64 = 0x1_0000;
-const HEADS: u64 = 0x2_0000_0000;
-const FINALS: u64 = 0x4_0000_0000;
-const BUCKET: u64 = 0x6_0000_0000;
-const TABLES: u64 = 0x6_8000_0000;
-const RECORDS: u64 = 0x40_0000_0000;
-const CURSOR: u64 = 0x7_0000_0000;
-const TRACKS: u64 = 0x50_1000_0000;
-const MAGAZINE: u64 = 0x7_8000_0000;
-const POOL: u64 = 0x8_0000_0000;
-
-/// A sample: what is recorded, and where the lane's cursor is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Sample {
-    /// Rows are left.
-    Room,
-    /// Rows are left, and the whole warp is here.
-    Whole,
-    /// Nothing was written yet, and nobody has a chunk.
-    Fresh,
-    /// Nothing was written yet, and the head has a chunk.
-    Joined,
-    /// Nothing was written yet, and the warp begins with a chunk.
-    Given,
-    /// The chunk is full, and has no successor.
-    Full,
-    /// The chunk is full, and another lane made the next.
-    FullJoined,
-    /// The chunk is full, and the magazine has some.
-    Loaded,
-    /// The chunk is full, and so few are left in the pool that a batch runs past it; the magazine has none.
-    Empty,
-    /// The chunk is full, and somebody is about to fill the magazine.
-    Filling,
-    /// There are no chunks left.
-    Exhausted,
-    /// The chunk is full and the bucket follows.
-    Bucket,
-    /// Elements were lost before.
-    Lost,
-    /// This lane is not recorded, and knows.
-    Off,
-    /// There is no context.
-    NoContext,
-    /// The filter leaves this warp out.
-    Filtered,
-}
-
-use Sample::*;
-/// Taken twice: first in states where something is written (words full, visits wanted), then in any.
-const SAMPLES: [Sample; 24] = [
-    Room, Room, Room, Room, Whole, Whole, Whole, Fresh, Joined, Given, Given, Given, Full, FullJoined, Loaded, Empty,
-    Filling, Exhausted, Bucket, Lost, Off, NoContext, Filtered, Filtered,
-];
-
-/// How often a piece of a probe program is tried, each time on other values.
-const PROBE_SAMPLES: u64 = 16;
 
 /// Checks all pieces of a function; `places` are the same piece's possible places, in order.
 pub(super) fn run(
@@ -90,6 +31,7 @@ pub(super) fn run(
             expected.entry(insertion.at).or_default().push(insertion);
         }
     }
+    let mut works: Vec<Work<'_>> = Vec::new();
     let mut i = 0;
     while i < places.len() {
         let inserted = &places[i].1;
@@ -108,34 +50,60 @@ pub(super) fn run(
         }
         state_moves(f, &here, inserted)?;
         if f.recorded {
-            // Code that reaches no memory does not care where the cursor is.
-            let insts = &f.new.insts[inserted.insts.clone()];
-            let writes = insts.iter().any(|i| i.space == Space::Global);
-            if texts.plan.program.level == Level::Probe {
-                for seed in 0..PROBE_SAMPLES {
-                    let sample = if seed % 8 == 7 { NoContext } else { Room };
-                    execute(texts, f, layout, &here, inserted, sample, seed)?;
-                }
-                continue;
-            }
-            for seed in 0..2 * SAMPLES.len() {
-                let sample = SAMPLES[seed % SAMPLES.len()];
-                if f.idle {
-                    if matches!(sample, Whole | Fresh | NoContext | Filtered) {
-                        execute(texts, f, layout, &here, inserted, sample, seed as u64)?;
-                    }
-                } else if writes || sample == Room {
-                    execute(texts, f, layout, &here, inserted, sample, seed as u64)?;
-                }
-            }
+            works.push(Work { here, inserted });
         }
     }
+    try_all(texts, f, &Tried::of(texts, f, layout), &works)?;
     let missing = expected.into_iter().filter(|(_, list)| list.iter().any(|x| has_effect(texts, f, x)));
     if let Some((at, list)) = missing.min_by_key(|(at, _)| *at) {
         let message = format!("{}: nothing was inserted {at:?}, where the plan has {:?}", f.old.name, list[0].action);
         return Err(wrong(f.new.body.start as usize, message));
     }
     Ok(())
+}
+
+/// A piece, and what the plan has at its place.
+struct Work<'a> {
+    here: Vec<&'a Insertion>,
+    inserted: &'a Inserted,
+}
+
+/// So many pieces are worth a thread, and most threads.
+const SHARE: usize = 16;
+const THREADS: usize = 8;
+
+/// Tries all pieces of a function, several at a time if there are many and there are processors for it; the first fault, in their order.
+fn try_all(texts: &Texts<'_>, f: &Checked<'_>, tried: &Tried<'_>, works: &[Work<'_>]) -> Result<(), Error> {
+    let some = |works: &[Work<'_>]| works.iter().try_for_each(|work| try_one(texts, f, tried, work));
+    let most = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS);
+    let threads = (works.len() / SHARE).clamp(1, most);
+    let mut shares = works.chunks(works.len().div_ceil(threads).max(1));
+    let own = shares.next().unwrap_or_default();
+    std::thread::scope(|scope| {
+        let others: Vec<_> =
+            shares.map(|share| (share, std::thread::Builder::new().spawn_scoped(scope, move || some(share)))).collect();
+        let first = some(own);
+        others.into_iter().fold(first, |so_far, (share, thread)| {
+            // Where there are no threads to be had, or one has died, its share is tried here.
+            let result = thread.ok().and_then(|t| t.join().ok());
+            so_far.and_then(|()| result.unwrap_or_else(|| some(share)))
+        })
+    })
+}
+
+/// Tries one piece on all states that matter to it.
+fn try_one(texts: &Texts<'_>, f: &Checked<'_>, tried: &Tried<'_>, work: &Work<'_>) -> Result<(), Error> {
+    // Code that reaches no memory does not care where the cursor is.
+    let insts = &f.new.insts[work.inserted.insts.clone()];
+    let writes = insts.iter().any(|i| i.space == Space::Global);
+    let probe = texts.plan.program.level == Level::Probe;
+    let pieces: Vec<&[&Insertion]> = texts.plan.pieces(&work.here).collect();
+    let wanted = |state: &&State| match state.sample {
+        _ if probe => true,
+        sample if f.idle => matches!(sample, Whole | Fresh | NoContext | Filtered),
+        sample => writes || sample == Room,
+    };
+    tried.states.iter().filter(wanted).try_for_each(|state| execute(texts, f, tried, &pieces, work.inserted, state))
 }
 
 /// Where an insertion's text stands: what is not part of a call goes before the stores of its arguments, or after the
@@ -267,235 +235,45 @@ pub(super) fn layout(texts: &Texts<'_>) -> Result<HashMap<String, i64>, Error> {
     }
 }
 
-/// Runs one piece and the model on one sample.
+/// Runs one piece and the model on one sample; the plan has `pieces` there.
 fn execute(
     texts: &Texts<'_>,
     f: &Checked<'_>,
-    layout: &HashMap<String, i64>,
-    here: &[&Insertion],
+    tried: &Tried<'_>,
+    pieces: &[&[&Insertion]],
     inserted: &Inserted,
-    sample: Sample,
-    seed: u64,
+    state: &State,
 ) -> Result<(), Error> {
-    let (mut machine, mut lane) = prepare(texts, f, layout, sample, seed);
+    let &State { sample, seed, .. } = state;
+    let (mut machine, mut lane) = (state.machine.clone(), state.lane.clone());
     // Guards hold in some samples and not in others.
-    for (n, guard) in here.iter().filter_map(|x| x.guard).enumerate() {
+    for (n, guard) in pieces.iter().copied().flatten().filter_map(|x| x.guard).enumerate() {
         machine.regs.insert(f.regs[guard.reg.index()], mix(seed ^ n as u64 ^ 0x5eed) & 1);
     }
-    let before = machine.regs.clone();
+    let holds = |piece: &[&Insertion]| {
+        let guard = piece[0].guard.is_none_or(|g| {
+            let reg = f.regs[g.reg.index()];
+            (machine.regs.get(&reg).copied().unwrap_or_default() != 0) != g.negate
+        });
+        guard || matches!(piece[0].action, Action::Begin | Action::Save | Action::Restore)
+    };
+    let held: Vec<bool> = pieces.iter().map(|piece| holds(piece)).collect();
     machine
         .run(texts.after, f.new, inserted.insts.clone())
         .map_err(|e| wrong(inserted.at, format!("{}: {e}", f.old.name)))?;
-    for piece in texts.plan.pieces(here) {
-        let holds = piece[0].guard.is_none_or(|g| {
-            let reg = f.regs[g.reg.index()];
-            (before.get(&reg).copied().unwrap_or_default() != 0) != g.negate
-        });
-        let always = matches!(piece[0].action, Action::Begin | Action::Save | Action::Restore);
-        if holds || always {
-            let events: Vec<[u64; 4]> = piece.iter().filter_map(|i| event(texts, f, &machine, &lane, i)).collect();
-            lane.events(&events);
-            if let ([one], []) = (piece, &events[..]) {
-                apply(texts, f, &machine, &mut lane, one);
-            }
+    for (piece, _) in pieces.iter().zip(held).filter(|(_, holds)| *holds) {
+        let events: Vec<[u64; 4]> = piece.iter().filter_map(|i| event(texts, f, &machine, &lane, i)).collect();
+        lane.events(&events);
+        if let ([one], []) = (*piece, &events[..]) {
+            apply(texts, f, &machine, &mut lane, one);
         }
     }
-    compare(texts, f, layout, &machine, &lane).map_err(|what| {
-        let actions: Vec<String> = here.iter().map(|x| format!("{:?}", x.action)).collect();
+    compare(texts, f, tried, &machine, &lane).map_err(|what| {
+        let actions: Vec<String> = pieces.iter().copied().flatten().map(|x| format!("{:?}", x.action)).collect();
         let message =
             format!("{}: {what}, where the plan has {} (sample {sample:?}, {seed})", f.old.name, actions.join(", "));
         wrong(inserted.at, message)
     })
-}
-
-/// A machine and a model in the same state.
-fn prepare(
-    texts: &Texts<'_>,
-    f: &Checked<'_>,
-    layout: &HashMap<String, i64>,
-    sample: Sample,
-    seed: u64,
-) -> (Machine, Lane) {
-    let level = texts.plan.program.level;
-    let eager = seed < SAMPLES.len() as u64;
-    let shape = Shape::of(level, 32);
-    let (row, chunk) = (shape.row(), shape.chunk());
-    // Some launches have one dimension; a warp's first lane gives what the whole warp leaves.
-    let flat = (seed + seed / SAMPLES.len() as u64) % 2 == 1 && sample != Filtered;
-    let of = |many: [u32; 3], none| if flat { [many[0], none, none] } else { many };
-    let tid = of([if flat { 32 } else { 7 }, 2, 1 + (seed as u32 % 3)], 0);
-    let (ntid, nctaid) = (of([37, 3, 4], 1), of([70_000, 50, 9], 1));
-    let ctaid = of([69_000, 41, seed as u32 % 9], 0);
-    let linear = tid[0] + ntid[0] * (tid[1] + ntid[1] * tid[2]);
-    let cta =
-        u64::from(ctaid[0]) + u64::from(nctaid[0]) * (u64::from(ctaid[1]) + u64::from(nctaid[1]) * u64::from(ctaid[2]));
-    let warps_of_cta = u64::from((ntid[0] * ntid[1] * ntid[2]).div_ceil(32));
-    let warp = cta * warps_of_cta + u64::from(linear / 32);
-    let clock = mix(seed) as u32;
-    let multiprocessor = (mix(seed) % 400) as u32;
-    let mask = if sample == Whole { u32::MAX } else { 1 << (linear % 32) };
-    let mut machine = Machine { seed: mix(seed + 1), mask, ..Machine::default() };
-    for (names, values) in [
-        (["%tid.x", "%tid.y", "%tid.z"], tid),
-        (["%ntid.x", "%ntid.y", "%ntid.z"], ntid),
-        (["%ctaid.x", "%ctaid.y", "%ctaid.z"], ctaid),
-        (["%nctaid.x", "%nctaid.y", "%nctaid.z"], nctaid),
-        (["%laneid", "%lanemask_lt", "%clock"], [linear % 32, (1 << (linear % 32)) - 1, clock]),
-        (["%smid", "%nsmid", "%warpid"], [multiprocessor, 1000, 3]),
-    ] {
-        machine.special.extend(names.into_iter().zip(values.map(u64::from)));
-    }
-    machine.special.extend([("%lanemask_eq", 1 << (linear % 32))]);
-    let part = if shape.lanes > 1 { u64::from(linear % 32) * shape.element } else { 0 };
-    let context = Context {
-        pool: POOL,
-        size: match sample {
-            Exhausted => 2 * chunk,
-            Empty => 3 * chunk,
-            _ => 64 * chunk,
-        },
-        cursor: CURSOR,
-        magazines: if matches!(sample, Loaded | Empty | Filling) { MAGAZINE } else { 0 },
-        batch: 4 * chunk,
-        heads: HEADS,
-        finals: FINALS,
-        cta_warps: if flat { warps_of_cta } else { 0 },
-        bucket: BUCKET,
-        warp_first: if sample == Filtered && seed.is_multiple_of(2) { warp + 1 } else { warp - 1 } as u32,
-        warps: if sample == Filtered && !seed.is_multiple_of(2) { 1 } else { 2 },
-        given: if sample == Given { 2 } else { 0 },
-        tables: if sample == Exhausted { 0 } else { TABLES },
-        records: if matches!(sample, Exhausted | Empty) { 0 } else { RECORDS },
-        tracks: TRACKS,
-        track_log: 7 + seed % 4,
-        launch: seed,
-        visit_first: seed % 3,
-        visit_last: if seed % 5 == 4 { u64::MAX } else { seed % 3 + 2 },
-    };
-    for (i, bytes) in context.to_bytes().chunks_exact(4).enumerate() {
-        let word = bytes.iter().rev().fold(0u32, |w, b| w << 8 | u32::from(*b));
-        machine.global.insert(CONTEXT + 4 * i as u64, word);
-    }
-    write(&mut machine.global, CURSOR, 8, 2 * chunk);
-    write(&mut machine.global, BUCKET, 8, BUCKET);
-    let left = match sample {
-        Loaded => 1 + seed % 3,
-        Filling => (1 << MAGAZINE_COUNT) - 1 - seed % 3,
-        _ => 0,
-    };
-    let magazine = MAGAZINE + u64::from(multiprocessor) % MAGAZINES * MAGAZINE_STRIDE;
-    write(&mut machine.global, magazine, 8, (17 * chunk) << MAGAZINE_COUNT | left);
-    let first = POOL + part;
-    let cursor = match sample {
-        _ if f.idle => part,
-        // One row or two are left of a private stream's chunk: not enough for all events of a place.
-        Room | Whole if shape.lanes == 1 && seed % 4 == 3 => {
-            first + chunk - row * (1 + (seed / SAMPLES.len() as u64) % 2)
-        }
-        Room | Whole => first + row * (1 << (seed % 4)),
-        Fresh | Joined | Given | NoContext | Filtered => part,
-        Full | FullJoined | Loaded | Empty | Filling | Exhausted | Bucket => first + chunk,
-        Lost => 2 + 5 * chunk,
-        Off => 1 + 3 * chunk,
-    };
-    let mut lane = Lane {
-        level,
-        kind: f.old.kind,
-        word: match (eager, seed % 4) {
-            _ if f.idle => 1,
-            (true, _) => mix(seed + 2) as u32 >> 1 | 1 << 30,
-            (false, 0) => 1,
-            (false, _) => (mix(seed + 2) as u32 | 1 << 31) >> (1 + seed % 26),
-        },
-        cursor,
-        trips: (0..texts.plan.functions[f.index].trip_counters)
-            .map(|i| if seed % 5 == 3 { 0 } else { u64::from(mix(seed + u64::from(i)) as u32) >> (2 * (seed % 15)) })
-            .collect(),
-        hashes: [3, 4, 5, 6].map(|i| mix(seed + i)),
-        finals: texts.plan.finals,
-        edges: (mix(seed) as u32) << 8 | if eager { 0xFF } else { 7 },
-        first: if eager { 0 } else { (seed % 3) as u32 },
-        span: if eager { u32::MAX } else { (seed % 4) as u32 },
-        visits: Vec::new(),
-        vars: Vec::new(),
-        counters: Vec::new(),
-        track: Track::default(),
-        sums: Vec::new(),
-        memory: HashMap::new(),
-        mask,
-        lane: linear % 32,
-        warp,
-        clock,
-        multiprocessor,
-        context: if sample == NoContext { 0 } else { CONTEXT },
-    };
-    // Those of device functions are in the record, where nothing but 0 is known of them.
-    lane.visits = (0..f.visits).map(|i| if f.kernel() { (mix(seed + u64::from(i)) % 5) as u32 } else { 0 }).collect();
-    let kept = &texts.plan.kept;
-    let own = |i: usize, bits: u32| mix(seed * 31 + i as u64) & u64::MAX >> (64 - bits);
-    lane.vars = kept.vars.iter().enumerate().map(|(i, v)| own(i, v.ty.bits())).collect();
-    lane.counters = (0..kept.counters.len()).map(|i| own(100 + i, 64)).collect();
-    match sample {
-        Joined => {
-            lane.memory = machine.global.clone();
-            let mut joined = lane.clone();
-            joined.hand_out();
-            machine.global = joined.memory;
-        }
-        FullJoined => write(&mut machine.global, POOL, 8, POOL + chunk),
-        Bucket => write(&mut machine.global, POOL, 8, BUCKET),
-        _ => {}
-    }
-    lane.memory = machine.global.clone();
-    if let Some(layout) = &kept.tracks {
-        let region = if lane.context == 0 { 0 } else { lane.region(layout) };
-        // Without a context there is no track.
-        let seed = if lane.context == 0 { 0 } else { seed };
-        lane.track = Track::sample(seed, region, context.track_log as u32);
-        lane.sums = (0..layout.words).map(|i| mix(seed * 17 + u64::from(i)) as u32).collect();
-    }
-    let record = address(&format!("{}record", texts.prefix));
-    machine.params.insert(format!("{}context", texts.prefix), lane.context);
-    machine.params.insert(format!("{}state", texts.prefix), record);
-    if let Some(reg) = f.state_parameter() {
-        machine.regs.insert(reg, record);
-    }
-    let mut set = |name: &str, size: u64, value: u64| {
-        if let Some(reg) = f.state(name) {
-            machine.regs.insert(reg, value);
-        }
-        if let Some(at) = layout.get(name) {
-            write(&mut machine.local, record.wrapping_add_signed(*at), size, value);
-        }
-    };
-    set("cursor", 8, lane.cursor);
-    set("word", 4, u64::from(lane.word));
-    set("edges", 4, u64::from(lane.edges));
-    set("first", 4, u64::from(lane.first));
-    set("span", 4, u64::from(lane.span));
-    set("context", 8, lane.context);
-    set("state", 8, record);
-    for (i, hash) in lane.hashes.iter().enumerate() {
-        set(&format!("hash{i}"), 8, *hash);
-    }
-    for (i, trips) in lane.trips.iter().enumerate() {
-        set(&format!("trip{i}"), 4, *trips);
-    }
-    for (i, visits) in lane.visits.iter().enumerate() {
-        set(&format!("visit{i}"), 4, u64::from(*visits));
-    }
-    for (i, (var, of)) in lane.vars.iter().zip(&kept.vars).enumerate() {
-        set(&format!("var{i}"), if of.ty.bits() == 64 { 8 } else { 4 }, *var);
-    }
-    for (i, counter) in lane.counters.iter().enumerate() {
-        set(&format!("counter{i}"), 8, *counter);
-    }
-    lane.track.registers().into_iter().for_each(|(name, size, value)| set(name, size, value));
-    lane.sums.iter().enumerate().for_each(|(i, sum)| set(&format!("sum{i}"), 4, u64::from(*sum)));
-    for mark in 0..texts.plan.module.marks.len() as u32 {
-        set(&format!("tag{mark}"), 4, lane.track.tag(mark));
-    }
-    (machine, lane)
 }
 
 /// The words of an event, of a lane that is there.
@@ -601,37 +379,15 @@ pub(super) fn translated(f: &Checked<'_>, operand: &Operand) -> Operand {
 fn compare(
     texts: &Texts<'_>,
     f: &Checked<'_>,
-    layout: &HashMap<String, i64>,
+    tried: &Tried<'_>,
     machine: &Machine,
     lane: &Lane,
 ) -> Result<(), String> {
-    let same = |name: &str, wanted: u64| match f.state(name).map(|r| machine.reg(f.new, r)) {
-        Some(value) if value != wanted => Err(format!("{name} becomes {value:#x} and not {wanted:#x}")),
-        _ => Ok(()),
-    };
-    same("cursor", lane.cursor)?;
-    same("word", u64::from(lane.word))?;
-    same("edges", u64::from(lane.edges))?;
-    same("first", u64::from(lane.first))?;
-    same("span", u64::from(lane.span))?;
-    for (i, hash) in lane.hashes.iter().enumerate() {
-        same(&format!("hash{i}"), *hash)?;
+    for ((name, reg), wanted) in tried.parts.iter().zip(held(texts, lane)) {
+        if let Some(value) = reg.map(|r| machine.reg(f.new, r)).filter(|value| *value != wanted) {
+            return Err(format!("{name} becomes {value:#x} and not {wanted:#x}"));
+        }
     }
-    for (i, trips) in lane.trips.iter().enumerate() {
-        same(&format!("trip{i}"), *trips)?;
-    }
-    for (i, visits) in lane.visits.iter().enumerate() {
-        same(&format!("visit{i}"), u64::from(*visits))?;
-    }
-    for (i, var) in lane.vars.iter().enumerate() {
-        same(&format!("var{i}"), *var)?;
-    }
-    for (i, counter) in lane.counters.iter().enumerate() {
-        same(&format!("counter{i}"), *counter)?;
-    }
-    lane.track.registers().into_iter().try_for_each(|(name, _, value)| same(name, value))?;
-    lane.sums.iter().enumerate().try_for_each(|(i, sum)| same(&format!("sum{i}"), u64::from(*sum)))?;
-    (0..texts.plan.module.marks.len() as u32).try_for_each(|mark| same(&format!("tag{mark}"), lane.track.tag(mark)))?;
     if !f.kernel() {
         let record = address(&format!("{}record", texts.prefix));
         let var =
@@ -640,14 +396,15 @@ fn compare(
             let small = matches!(name, "word" | "edges" | "first" | "span" | "limit");
             small || name.starts_with("sum") || var(name).is_some_and(|v| v.ty.bits() < 64)
         };
-        let known: Vec<u64> = layout
+        let known: Vec<u64> = tried
+            .layout
             .iter()
             .flat_map(|(name, at)| {
                 (0..if small(name) { 1 } else { 2 }).map(|n| record.wrapping_add_signed(*at) + 4 * n)
             })
             .collect();
         let mut counted: Vec<u32> =
-            machine.local.iter().filter(|(at, n)| !known.contains(at) && **n != 0).map(|(_, n)| *n).collect();
+            machine.local.words().filter(|(at, n)| !known.contains(at) && *n != 0).map(|(_, n)| n).collect();
         let mut wanted: Vec<u32> = lane.visits.iter().copied().filter(|n| *n != 0).collect();
         counted.sort_unstable();
         wanted.sort_unstable();
@@ -655,13 +412,10 @@ fn compare(
             return Err(format!("visits in the record become {counted:?} and not {wanted:?}"));
         }
     }
-    let all = machine.global.keys().chain(lane.memory.keys());
-    let word = |m: &HashMap<u64, u32>, at: &u64| m.get(at).copied().unwrap_or_default();
-    let differs = all.filter(|at| word(&machine.global, at) != word(&lane.memory, at)).min();
-    match differs {
+    match machine.global.differs(&lane.memory) {
         None => Ok(()),
         Some(at) => {
-            let (is, wanted) = (word(&machine.global, at), word(&lane.memory, at));
+            let (is, wanted) = (machine.global.word(at), lane.memory.word(at));
             Err(format!("memory at {at:#x} becomes {is:#x} and not {wanted:#x}"))
         }
     }
