@@ -97,9 +97,9 @@ fn case(path: &Path) -> Result<(), Failed> {
         [("source", &[][..], false), ("source, every lane", &[], true), ("all", &OUTSIDE, false)]
     {
         let marking = Marking { source: true, outside: outside.to_vec(), lanes, ..Marking::default() };
-        added_up(&mut job, marking.clone(), false)?;
+        let sums = added_up(&mut job, marking.clone(), false)?;
         let (module, tracks) = both(&mut job, marking, false)?;
-        writeln!(text, "== {what}")?;
+        writeln!(text, "== {what}\n{sums}")?;
         let shown_too = |t: &&Track| !lanes || t.warp.0 == 0;
         tracks.iter().filter(shown_too).try_for_each(|t| writeln!(text, "{}", shown(&module, t)))?;
     }
@@ -161,19 +161,19 @@ fn both(job: &mut Job, marking: Marking, free: bool) -> Result<(Module, Vec<Trac
     Ok((rewrite.plan.module, out))
 }
 
-/// Sums are what records add up to, and the counts of rewritten code are theirs.
-fn added_up(job: &mut Job, marking: Marking, free: bool) -> Result<(), Failed> {
+/// Sums are what records add up to, and the counts of rewritten code are theirs. Gives the first track's counts, and what is left out.
+fn added_up(job: &mut Job, marking: Marking, free: bool) -> Result<String, Failed> {
     let of = |form| {
         let program = program(Marking { form, ..marking.clone() });
         prlx_instrument::rewrite(&job.text, &job.module, &program, &|_| None)
     };
     let (records, sums) = (of(Form::Records)?, of(Form::Sums)?);
     if sums.plan.kept.tracks.is_none() || !sums.plan.functions.iter().any(|f| f.skipped.is_none()) {
-        return Ok(());
+        return Ok(String::new());
     }
     let kernel = sums.plan.module.functions.iter().position(|f| f.name == job.kernel).ok_or("no kernel")?;
     if sums.plan.functions[kernel].skipped.is_some() {
-        return Ok(());
+        return Ok(String::new());
     }
     let whole = sums.plan.kept.unmarked.iter().all(|m| m.why.contains("of moments and asynchronous work"));
     let marks = &sums.plan.module.marks;
@@ -211,7 +211,12 @@ fn added_up(job: &mut Job, marking: Marking, free: bool) -> Result<(), Failed> {
             return Err(format!("{h:?} by hooks, {c:?} by code").into());
         }
     }
-    Ok(())
+    let mut text = "sums:".to_owned();
+    for (name, [count, _]) in by_hooks.first().map(added).unwrap_or_default() {
+        write!(text, " {}:{count}", name.replace(' ', "-"))?;
+    }
+    sums.plan.kept.unmarked.iter().try_for_each(|m| write!(text, "\nmissed: {}", m.why))?;
+    Ok(text)
 }
 
 /// Visits and cycles by region's name, from records.

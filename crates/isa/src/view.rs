@@ -358,14 +358,15 @@ impl MarkKind {
 }
 
 /// Who of those that come to an instruction passes a marker before it.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Passed {
     /// All.
     All,
     /// Those that come from the instruction before; between marker and instruction is a label to which others branch.
     Falling,
-    /// Those, and some of the others: it stands between two such labels.
-    Some,
+    /// Those, and those that take these branches: it stands between two such labels. `None` where that is not known: a
+    /// switch goes there, or very many branches do.
+    Some(Option<Vec<InstId>>),
 }
 
 /// A register.

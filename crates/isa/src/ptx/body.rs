@@ -71,6 +71,9 @@ const PAYLOAD: [&str; 2] = ["$prlx_p0", "$prlx_p1"];
 /// No more edges of switches than this times the text's length: a table can be named often.
 const EDGES_PER_BYTE: usize = 4;
 
+/// No more branches than this are kept of a marker.
+const BRANCHES: usize = 64;
+
 impl<'a> Builder<'_, 'a> {
     /// Reads the body of `f` into `out`, whose parameters are declared already.
     pub(super) fn body(&mut self, f: &super::Function, id: FuncId, out: &mut view::Function) {
@@ -132,7 +135,7 @@ impl<'a> Builder<'_, 'a> {
             }
         }
         out.regs = std::mem::take(&mut self.names.regs);
-        out.marks = marks.into_iter().filter_map(|(n, mark)| placed(n, mark, &labels)).collect();
+        out.marks = marks.into_iter().filter_map(|(n, mark)| placed(n, mark, &labels, &out.insts)).collect();
         self.blocks(out, &labels, f.span);
     }
 
@@ -312,20 +315,41 @@ impl<'a> Builder<'_, 'a> {
 }
 
 /// A marker that is label `n`, unless that is named, with who passes it.
-fn placed(n: usize, mark: Mark, labels: &[Label]) -> Option<Mark> {
+fn placed(n: usize, mark: Mark, labels: &[Label], insts: &[Inst]) -> Option<Mark> {
     let target = |l: &Label| l.named && l.table.is_none() && l.at == mark.at.0;
     let here = |l: &&Label| l.at == mark.at.0;
     if labels[n].named {
         return None;
     }
-    let before = labels[..n].iter().rev().take_while(here).any(target);
+    let first = n - labels[..n].iter().rev().take_while(here).count();
+    let before = labels[first..n].iter().any(target);
     let after = labels[n..].iter().take_while(here).any(target);
     let passed = match (before, after) {
         (_, false) => Passed::All,
         (false, true) => Passed::Falling,
-        (true, true) => Passed::Some,
+        (true, true) => Passed::Some(branches(first..n, labels, insts)),
     };
     Some(Mark { passed, ..mark })
+}
+
+/// The branches that name one of some labels.
+fn branches(of: std::ops::Range<usize>, labels: &[Label], insts: &[Inst]) -> Option<Vec<InstId>> {
+    let mut all = Vec::new();
+    for (i, inst) in insts.iter().enumerate() {
+        let mut named =
+            inst.operands.iter().filter_map(|o| if let Operand::Label(l) = o { Some(l.index()) } else { None });
+        let names = named.any(|l| match labels.get(l).map(|l| &l.table) {
+            Some(Some(table)) => table.iter().any(|t| of.contains(&(*t as usize))),
+            _ => of.contains(&l),
+        });
+        if names {
+            if inst.class != Class::Branch || all.len() == BRANCHES {
+                return None;
+            }
+            all.push(InstId(span(0, i).end));
+        }
+    }
+    Some(all)
 }
 
 /// Notes which labels operands name.

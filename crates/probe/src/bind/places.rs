@@ -130,16 +130,17 @@ impl Finder<'_> {
             if (mark.kind == MarkKind::End) != (side == Side::End) {
                 continue;
             }
-            match marks::stand(self.body, mark) {
-                Ok(Some(Stand { at, guard, part })) => {
-                    let (inst, side) = match at {
-                        At::Entry => (None, Side::Begin),
-                        At::Before(at) => (Some(at), Side::Begin),
-                        At::After(at) => (Some(at), Side::End),
-                    };
-                    self.push(at, guard, inst, side, part);
+            match marks::stands(self.body, mark) {
+                Ok(stands) => {
+                    for Stand { at, guard, part } in stands {
+                        let (inst, side) = match at {
+                            At::Entry => (None, Side::Begin),
+                            At::Before(at) => (Some(at), Side::Begin),
+                            At::After(at) => (Some(at), Side::End),
+                        };
+                        self.push(at, guard, inst, side, part);
+                    }
                 }
-                Ok(None) => {}
                 Err(why) => self.missed.push((None, why)),
             }
         }

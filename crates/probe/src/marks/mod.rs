@@ -5,7 +5,7 @@
 //! itself.
 //!
 //! Holds: records of a lane are in the order in which it passes markers, those at one place in the order in which they were
-//! found. Misses: a marker between two labels that others branch to; payloads of more than 32 bits a word.
+//! found. Misses: a marker between two labels, to the first of which a switch goes; payloads of more than 32 bits a word.
 
 mod outside;
 mod sums;
@@ -138,32 +138,37 @@ pub(crate) struct Stand {
     pub part: BlockId,
 }
 
-/// Where code at a marker can stand; `None`: nobody comes there.
-pub(crate) fn stand(body: &Body<'_>, mark: &view::Mark) -> Result<Option<Stand>, String> {
+/// Where code at a marker can stand: at one place, or on each way to it; at none, where nobody comes there.
+pub(crate) fn stands(body: &Body<'_>, mark: &view::Mark) -> Result<Vec<Stand>, String> {
     let count = body.function.insts.len() as u32;
-    match mark.passed {
-        Passed::Some => {
-            Err(format!("marker {} {} stands between two labels that others branch to", mark.kind.name(), mark.name))
-        }
+    let branches = match &mark.passed {
         Passed::All if mark.at.0 < count => {
-            Ok(Some(Stand { at: At::Before(mark.at), guard: None, part: body.inst(mark.at).block }))
+            return Ok(vec![Stand { at: At::Before(mark.at), guard: None, part: body.inst(mark.at).block }]);
         }
-        _ => {
-            let Some(last) = mark.at.0.checked_sub(1).map(InstId) else {
-                return Ok(Some(Stand { at: At::Entry, guard: None, part: BlockId(0) }));
-            };
-            let inst = body.inst(last);
-            let part = inst.block;
-            Ok(match (leaves(inst.class), inst.guard) {
-                (false, _) => Some(Stand { at: At::After(last), guard: None, part }),
-                (true, None) => None,
-                (true, Some(g)) => {
-                    let guard = Some(Guard { reg: g.reg, negate: !g.negate });
-                    Some(Stand { at: At::Before(last), guard, part })
-                }
-            })
+        Passed::All | Passed::Falling => &[],
+        Passed::Some(Some(branches)) => branches.as_slice(),
+        Passed::Some(None) => {
+            let what = format!("marker {} {}", mark.kind.name(), mark.name);
+            return Err(format!("{what} stands between two labels, and a switch or many branches go to the first"));
+        }
+    };
+    let take = |i: &InstId| Stand { at: At::Before(*i), guard: body.inst(*i).guard, part: body.inst(*i).block };
+    let mut all: Vec<Stand> = branches.iter().map(take).collect();
+    let Some(last) = mark.at.0.checked_sub(1).map(InstId) else {
+        all.push(Stand { at: At::Entry, guard: None, part: BlockId(0) });
+        return Ok(all);
+    };
+    let inst = body.inst(last);
+    let part = inst.block;
+    match (leaves(inst.class), inst.guard) {
+        (false, _) => all.push(Stand { at: At::After(last), guard: None, part }),
+        (true, None) => {}
+        (true, Some(g)) => {
+            let guard = Some(Guard { reg: g.reg, negate: !g.negate });
+            all.push(Stand { at: At::Before(last), guard, part });
         }
     }
+    Ok(all)
 }
 
 /// Whether control does not just come out behind an instruction.
@@ -195,9 +200,8 @@ pub(crate) fn edge(body: &Body<'_>, from: BlockId, to: BlockId) -> Result<(At, O
 fn in_source(body: &Body<'_>, found: &mut Vec<Found>, missed: &mut Vec<(Option<InstId>, String)>) {
     let reachable = body.reachable();
     for mark in &body.function.marks {
-        let stand = match stand(body, mark) {
-            Ok(Some(stand)) if reachable.get(stand.part.index()) == Some(&true) => stand,
-            Ok(_) => continue,
+        let stands = match stands(body, mark) {
+            Ok(stands) => stands,
             Err(why) => {
                 missed.push((Some(mark.at), why));
                 continue;
@@ -207,21 +211,23 @@ fn in_source(body: &Body<'_>, found: &mut Vec<Found>, missed: &mut Vec<(Option<I
             view::MarkKind::Group => ["group", "leader"],
             _ => ["word0", "word1"],
         };
-        let words = mark.payload.iter().map(|o| Word { of: o.clone(), add: 0 });
         if mark.kind == view::MarkKind::Group && mark.payload.is_empty() {
             missed.push((Some(mark.at), format!("marker group {} does not say which group", mark.name)));
             continue;
         }
-        found.push(Found {
-            at: stand.at,
-            guard: stand.guard,
-            name: mark.name.clone(),
-            kind: kind(mark.kind),
-            via: Via::Source,
-            loc: mark.loc,
-            words: names.into_iter().zip(words).collect(),
-            group: None,
-        });
+        for stand in stands.into_iter().filter(|s| reachable.get(s.part.index()) == Some(&true)) {
+            let words = mark.payload.iter().map(|o| Word { of: o.clone(), add: 0 });
+            found.push(Found {
+                at: stand.at,
+                guard: stand.guard,
+                name: mark.name.clone(),
+                kind: kind(mark.kind),
+                via: Via::Source,
+                loc: mark.loc,
+                words: names.into_iter().zip(words).collect(),
+                group: None,
+            });
+        }
     }
 }
 

@@ -151,8 +151,14 @@ impl Finder<'_, '_> {
             self.missed.push((Some(at), why));
         }
         let words: Vec<_> = known.into_iter().map(|w| ("mbarrier", w)).collect();
-        for (entering, kind, words) in [(true, MarkKind::Begin, words), (false, MarkKind::End, Vec::new())] {
-            for (at, guard) in self.edges(&l, entering) {
+        let before = self.missed.len();
+        let (into, out) = (self.edges(&l, true), self.edges(&l, false));
+        // A region has all of its ends, or is none.
+        if self.missed.len() > before {
+            return;
+        }
+        for (edges, kind, words) in [(into, MarkKind::Begin, words), (out, MarkKind::End, Vec::new())] {
+            for (at, guard) in edges {
                 self.push(at, guard, (what, kind, Via::Mbarrier), words.clone());
             }
         }

@@ -4,16 +4,17 @@
 //! where a kernel's lane ends is ended there. Begins that can't be told apart at some end are one region. Regions that begin in one basic block share a
 //! count. Where there are more than registers, regions of one name are one.
 //!
-//! Holds: each visit's begin and end are in one sum, whatever way a lane goes; what is not so is refused with its place. Misses: regions
+//! Holds: each visit's begin and end are in one sum, whatever way a lane goes; a region of which that is not so is left out, with the place. Where
+//! one is left out, so are those that a switch may have ended in its place. Misses: regions
 //! that begin in one function and end in another; visits under way as a lane becomes leader are added from there on, and not counted.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use prlx_isa::view::{BlockId, FunctionKind, Guard, InstId, Reg};
 use prlx_trace::device::tracks::{Layout, Total, WORDS};
 use prlx_trace::mark::{Mark, MarkKind, Via};
 
-use super::Found;
+use super::{Found, stands};
 use crate::bind::end_place;
 use crate::body::{Body, PartEnd};
 use crate::place;
@@ -21,6 +22,13 @@ use crate::plan::{Action, At, Insertion, Missed};
 
 /// A place, and what is wrong there.
 type Wrong = (Option<InstId>, String);
+
+/// Why a region is left out.
+struct Unsure {
+    region: String,
+    at: Option<InstId>,
+    why: String,
+}
 
 /// The insertions of each function; says in `layout` what words mean. Device functions share [`WORDS`] with the kernels that may call them, half of
 /// them at most.
@@ -66,16 +74,38 @@ fn function(
     if others > 0 {
         missed.push((None, format!("markers of moments and asynchronous work are not added up: {others}")));
     }
-    let mut walk = Walk { body, found, marks, one: HashMap::new(), steps: BTreeMap::new(), ends: Vec::new() };
-    if let Err((at, why)) = walk.all() {
-        missed.push((at, format!("regions are not added up: {why}")));
-        return Vec::new();
+    let mut left = BTreeSet::new();
+    let mut switches = Vec::new();
+    for mark in body.function.marks.iter().filter(|m| stands(body, m).is_err()) {
+        let kind = super::kind(mark.kind);
+        if kind == MarkKind::Switch {
+            switches.push(mark.at);
+        }
+        if matches!(kind, MarkKind::Begin | MarkKind::End | MarkKind::Switch) && left.insert(mark.name.clone()) {
+            let why = format!("{} is not added up: this {} of it has no place", mark.name, mark.kind.name());
+            missed.push((Some(mark.at), why));
+        }
     }
+    let walk = loop {
+        let (one, steps, ends) = Default::default();
+        let mut walk = Walk { body, found, marks, left: &left, switches: &switches, one, steps, ends };
+        match walk.all() {
+            Ok(()) => break walk,
+            Err(Unsure { region, at, why }) => {
+                missed.push((at, format!("{region} is not added up: {why}")));
+                if !left.insert(region) {
+                    return Vec::new();
+                }
+            }
+        }
+    };
     if body.function.kind == FunctionKind::Device && body.parts.iter().any(|p| matches!(p.end, PartEnd::Exit)) {
         missed.push((None, "lanes that exit in a device function leave no sums".to_owned()));
     }
     walk.emit((words, most), layout, missed)
 }
+
+const ONE_WAY: &str = "it is open here on one way and not on another";
 
 /// A region that is open.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -101,6 +131,10 @@ struct Walk<'a, 'b> {
     /// By place.
     found: &'a [(u32, Found)],
     marks: &'a [Mark],
+    /// Regions that are left out.
+    left: &'a BTreeSet<String>,
+    /// Where switches stand that have no place.
+    switches: &'a [InstId],
     /// Of markers whose regions are one: another one of them.
     one: HashMap<u32, u32>,
     /// By index into `found`.
@@ -127,7 +161,7 @@ impl Walk<'_, '_> {
     }
 
     /// Follows all ways through the function.
-    fn all(&mut self) -> Result<(), Wrong> {
+    fn all(&mut self) -> Result<(), Unsure> {
         let mut entry = Vec::new();
         let mut here: HashMap<BlockId, Vec<usize>> = HashMap::new();
         for (i, (_, f)) in self.found.iter().enumerate() {
@@ -140,6 +174,10 @@ impl Walk<'_, '_> {
         let mut rest = vec![BlockId(0)];
         while let Some(part) = rest.pop() {
             let open = known.get(&part).cloned().unwrap_or_default();
+            let first = self.body.parts[part.index()].insts.start;
+            if let (Some(at), Some(open)) = (self.switches.iter().find(|at| at.0 == first), open.last()) {
+                return Err(self.unsure(open.mark, Some(*at), "a switch that has no place may end it here"));
+            }
             let marked = here.get(&part).map_or(&[][..], Vec::as_slice);
             for (to, open) in self.part(part, marked, open)? {
                 match known.get(&to) {
@@ -155,7 +193,7 @@ impl Walk<'_, '_> {
     }
 
     /// What is open behind a part, by where it goes.
-    fn part(&mut self, part: BlockId, marked: &[usize], open: Vec<Open>) -> Result<Vec<(BlockId, Vec<Open>)>, Wrong> {
+    fn part(&mut self, part: BlockId, marked: &[usize], open: Vec<Open>) -> Result<Vec<(BlockId, Vec<Open>)>, Unsure> {
         let of = &self.body.parts[part.index()];
         let last = of.insts.clone().next_back().map(InstId);
         // Markers on one of two ways stand before the branch, with its guard or the opposite.
@@ -198,31 +236,34 @@ impl Walk<'_, '_> {
     }
 
     /// Control leaves the function at a part's end.
-    fn leave(&mut self, part: BlockId, open: &[Open]) -> Result<(), Wrong> {
+    fn leave(&mut self, part: BlockId, open: &[Open]) -> Result<(), Unsure> {
         let at = self.body.leaves().find(|(p, ..)| *p == part).and_then(|(_, at, _)| at);
         let Some(first) = open.first() else { return Ok(()) };
         if self.device() {
-            return Err((at, format!("{} is open where its function ends", self.name(first.mark))));
+            return Err(self.unsure(first.mark, at, "it is open where its function ends"));
         }
         if let Some(some) = open.iter().find(|o| o.guard.is_some()) {
-            return Err((at, self.unsure(some.mark)));
+            return Err(self.unsure(some.mark, at, ONE_WAY));
         }
         let guard = at.and_then(|at| self.body.inst(at).guard);
         self.ends.push((end_place(self.body, at), guard, open.iter().map(|o| o.mark).collect()));
         Ok(())
     }
 
-    fn unsure(&self, mark: u32) -> String {
-        format!("{} is open here on one way and not on another", self.name(mark))
+    fn unsure(&self, mark: u32, at: Option<InstId>, why: &str) -> Unsure {
+        Unsure { region: self.name(mark).to_owned(), at, why: why.to_owned() }
     }
 
     /// Two ways come together: the same must be open on both.
-    fn meet(&mut self, part: BlockId, before: &[Open], now: &[Open]) -> Result<(), Wrong> {
-        let alike = |(a, b): (&Open, &Open)| self.name(a.mark) == self.name(b.mark) && a.guard == b.guard;
-        let same = before.iter().zip(now).take_while(|p| alike(*p)).count();
-        if let Some(other) = before.get(same).or(now.get(same)) {
+    fn meet(&mut self, part: BlockId, before: &[Open], now: &[Open]) -> Result<(), Unsure> {
+        let alike = |a: &Open, b: &Open| self.name(a.mark) == self.name(b.mark) && a.guard == b.guard;
+        let same = before.iter().zip(now).take_while(|(a, b)| alike(a, b)).count();
+        if let Some(differs) = before.get(same).or(now.get(same)) {
+            // Rather one that is open on one way alone than one that lies elsewhere among them.
+            let times = |of: &Open, open: &[Open]| open.iter().filter(|o| alike(of, o)).count();
+            let alone = before.iter().chain(now).find(|o| times(o, before) != times(o, now));
             let at = self.body.parts[part.index()].insts.clone().next().map(InstId);
-            return Err((at, self.unsure(other.mark)));
+            return Err(self.unsure(alone.unwrap_or(differs).mark, at, ONE_WAY));
         }
         for (a, b) in before.iter().zip(now) {
             let (a, b) = (self.of(a.mark), self.of(b.mark));
@@ -234,8 +275,12 @@ impl Walk<'_, '_> {
     }
 
     /// A marker is passed by those for whom `guard` holds.
-    fn step(&mut self, i: usize, guard: Option<Guard>, open: &mut Vec<Open>) -> Result<(), Wrong> {
+    fn step(&mut self, i: usize, guard: Option<Guard>, open: &mut Vec<Open>) -> Result<(), Unsure> {
         let (mark, f) = &self.found[i];
+        let left = self.left.contains(&f.name) && matches!(f.kind, MarkKind::Begin | MarkKind::End | MarkKind::Switch);
+        if left && f.kind != MarkKind::Switch {
+            return Ok(());
+        }
         let at = match f.at {
             At::Entry => None,
             At::Before(at) | At::After(at) => Some(at),
@@ -249,13 +294,21 @@ impl Walk<'_, '_> {
         if let Some(ended) = ended {
             let ended = open.remove(ended);
             if ended.guard != guard {
-                return Err((at, self.unsure(ended.mark)));
+                return Err(self.unsure(ended.mark, at, ONE_WAY));
+            }
+            if let (MarkKind::Switch, Some(other)) = (f.kind, self.left.first()) {
+                return Err(self.unsure(
+                    ended.mark,
+                    at,
+                    &format!("this switch may end {other} instead, which is left out"),
+                ));
             }
             step.ends.push(ended.mark);
-        } else if self.device() && matches!(f.kind, MarkKind::End | MarkKind::Switch) {
-            return Err((at, format!("{} ends something that began in another function", f.name)));
+        } else if self.device() && !left && matches!(f.kind, MarkKind::End | MarkKind::Switch) {
+            return Err(self.unsure(*mark, at, "this ends something that began in another function"));
         }
         match f.kind {
+            MarkKind::Begin | MarkKind::Switch if left => {}
             MarkKind::Begin | MarkKind::Switch => {
                 step.begins.push(*mark);
                 step.visits = true;
@@ -264,7 +317,7 @@ impl Walk<'_, '_> {
             // Who becomes leader begins a track.
             MarkKind::Group if f.words.len() > 1 => {
                 if let Some(some) = open.iter().find(|o| o.guard.is_some()) {
-                    return Err((at, self.unsure(some.mark)));
+                    return Err(self.unsure(some.mark, at, ONE_WAY));
                 }
                 step.begins.extend(open.iter().map(|o| o.mark));
             }
