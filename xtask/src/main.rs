@@ -37,6 +37,7 @@ const TASKS: &[Task] = &[
         "compile the corpus at several optimisation levels, and compare the builds (WORD…: only these)",
     ),
     ("bench", bench::run, "run benchmarks and print their tables (--keep: into bench/runs)"),
+    ("perfetto", perfetto, "read a timeline back with Perfetto's own trace processor"),
     ("gpu-bundle", gpu_bundle::run, "pack binary, corpus and a script that runs them on a machine with a GPU"),
     (
         "pictures",
@@ -102,10 +103,19 @@ fn ci(_: &[String]) -> Result<()> {
     readme::run(&["--check".into()])?;
     pictures::run(&[])?;
     setup::run(&[])?;
+    perfetto(&[])?;
     corpus::run(&["--check".into()])?;
     rewritten::run(&[])?;
     builds::run(&builds::FEW.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>())?;
     fuzz::run(&[])
+}
+
+/// Reads a timeline back with Perfetto's own trace processor.
+fn perfetto(_: &[String]) -> Result<()> {
+    let tools = setup::Tools::find()?;
+    let venv = tools.venv().to_str().context("the environment's path is not UTF-8")?;
+    let env = [("PRLX_VENV", venv), ("PRLX_PERFETTO", "required")];
+    sh_with("cargo", &["test", "--package", "prlx-present", "--test", "perfetto"], &env)
 }
 
 fn docs(_: &[String]) -> Result<()> {

