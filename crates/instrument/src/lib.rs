@@ -2,6 +2,7 @@
 
 mod edit;
 mod error;
+pub mod leaks;
 mod ptx;
 mod text;
 mod verify;

@@ -1,6 +1,6 @@
 //! What kernels look like: code parsed losslessly, one neutral view of it, one control-flow graph.
 //!
-//! [`image`] finds PTX in files that hold it: cubins, fatbins, programs. [`ptx`] reads PTX (AMDGPU will be a sibling). [`view`] is what everything else sees: functions, instructions with
+//! [`image`] finds PTX in files that hold it: cubins, fatbins, programs. [`ptx`] reads PTX (AMDGPU will be a sibling), [`sass`] what NVIDIA's disassembler prints. [`view`] is what everything else sees: functions, instructions with
 //! resolved operands, blocks. [`graph`] gives dominators, post-dominators and loops; [`flow`] gives def-use chains and
 //! decisions; [`params`] says which bytes of its parameters a kernel reads.
 //!
@@ -13,4 +13,5 @@ pub mod image;
 pub mod params;
 mod print;
 pub mod ptx;
+pub mod sass;
 pub mod view;
