@@ -48,8 +48,8 @@ pub(crate) fn function(m: &Module, f: FuncId) -> String {
     m.functions.get(f.index()).map(|f| f.name.clone()).unwrap_or_default()
 }
 
-/// A site.
-pub(crate) fn site(m: &Module, id: SiteId) -> Option<SiteInfo> {
+/// A site, in words.
+pub fn site(m: &Module, id: SiteId) -> Option<SiteInfo> {
     let s = m.sites.get(id.index())?;
     let steers = s
         .steers

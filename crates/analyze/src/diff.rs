@@ -50,6 +50,8 @@ pub struct DiffOptions {
     pub filter: Filter,
     /// Compare only every `of`-th pair of launches, from pair `index` on: a part of a report ([`Report::merge`]).
     pub shard: Option<Shard>,
+    /// Kernels that have no partner by what they are called are partners in the order of their first launches.
+    pub force: bool,
 }
 
 /// A share of a comparison.
@@ -71,6 +73,7 @@ impl Default for DiffOptions {
             limits: Limits::default(),
             filter: Filter::default(),
             shard: None,
+            force: false,
         }
     }
 }
@@ -129,8 +132,22 @@ fn wanted(t: &Trace, options: &DiffOptions) -> Vec<Wanted> {
     all
 }
 
+/// Kernels that no other rule pairs, by B's name A's: the first that is left of one side is the first of the other.
+fn forced<'n>(
+    sides: [&'n [Wanted]; 2],
+    names: [&BTreeSet<&'n str>; 2],
+    renamed: &BTreeMap<&'n str, &'n str>,
+) -> BTreeMap<&'n str, &'n str> {
+    let [a, b] = [0, 1].map(|side| {
+        let mut seen: BTreeSet<&str> = renamed.iter().flat_map(|(b, a)| [*a, *b]).collect();
+        let all = sides[side].iter().map(|w| w.kernel.as_str()).filter(|k| !names[1 - side].contains(k));
+        all.filter(|k| seen.insert(*k)).collect::<Vec<&str>>()
+    });
+    b.into_iter().zip(a).collect()
+}
+
 /// What is known of the launches of both sides before their lanes are looked at.
-fn items(traces: [&Trace; 2], sides: [&[Wanted]; 2]) -> [Vec<Item>; 2] {
+fn items(traces: [&Trace; 2], sides: [&[Wanted]; 2], force: bool) -> [Vec<Item>; 2] {
     let module = |side: usize, w: &Wanted| {
         let t = traces[side];
         t.modules.get(t.launches[w.index].launch.module.index()).map_or("", |m| &m.name)
@@ -139,18 +156,21 @@ fn items(traces: [&Trace; 2], sides: [&[Wanted]; 2]) -> [Vec<Item>; 2] {
     let devices = [0, 1].map(|side| traces[side].launches.iter().map(|r| r.launch.ordinal).collect::<BTreeSet<u32>>());
     let [ours, theirs] = sides.map(|all| all.iter().map(|w| w.kernel.as_str()).collect::<BTreeSet<&str>>());
     let renamed = mangled::renamed(&ours, &theirs);
+    let forced = if force { forced(sides, [&ours, &theirs], &renamed) } else { BTreeMap::new() };
+    let told: BTreeSet<&str> = forced.iter().flat_map(|(b, a)| [*a, *b]).collect();
     let mut numbers: BTreeMap<(&str, &str, Option<u32>), u64> = BTreeMap::new();
     [0, 1].map(|side| {
         let item = |w| {
             let Wanted { index, kernel, .. }: &Wanted = w;
             // A module that only one side has says nothing: it may have been renamed.
             let name = module(side, w);
-            let name = if names[1 - side].contains(name) { name } else { "" };
+            let name = if names[1 - side].contains(name) && !told.contains(kernel.as_str()) { name } else { "" };
             let Recording { launch: l, streams } = &traces[side].launches[*index];
             // Nor does a device that only one side used.
             let device = Some(l.ordinal).filter(|d| devices[1 - side].contains(d));
             let next = numbers.len() as u64;
-            let kernel = renamed.get(kernel.as_str()).filter(|_| side == 1).copied().unwrap_or(kernel);
+            let ours = renamed.get(kernel.as_str()).or_else(|| forced.get(kernel.as_str()));
+            let kernel = ours.filter(|_| side == 1).copied().unwrap_or(kernel);
             let kernel = *numbers.entry((name, kernel, device)).or_insert(next);
             let mut whole = DefaultHasher::new();
             (l.grid, l.block, streams.root(), &l.skipped).hash(&mut whole);
@@ -191,7 +211,7 @@ impl Report {
             cut: traces.map(|t| t.cut.as_ref().map(ToString::to_string)),
         });
         let sides = traces.map(|t| wanted(t, options));
-        let [a, b] = items(traces, [&sides[0], &sides[1]]);
+        let [a, b] = items(traces, [&sides[0], &sides[1]], options.force);
         let pairs = order::pairs(&a, &b);
         let asked = |w: &Wanted| {
             options.launches.is_empty()
@@ -293,8 +313,21 @@ pub(crate) struct Shared<'a> {
     modules: BTreeMap<(usize, u32), Checked<'a>>,
     /// By side, module and kernel.
     reach: BTreeMap<(usize, u32, u32), BTreeSet<FuncId>>,
-    /// By A's and B's module.
-    pairings: BTreeMap<[u32; 2], Pairing>,
+    /// By A's and B's module, and their kernels where those are called otherwise.
+    pairings: BTreeMap<Pair, Pairing>,
+}
+
+/// Two modules, and two kernels of theirs that are one although their names do not say so.
+type Pair = ([u32; 2], Option<[u32; 2]>);
+
+fn pair_of(launches: [&Launch; 2], names: pair::Forced<'_>) -> Pair {
+    (launches.map(|l| l.module.0), names.map(|_| launches.map(|l| l.kernel.0)))
+}
+
+/// The kernels of two launches, if only the user says that they are one.
+fn forced_names<'a>(modules: [&'a Module; 2], launches: [&Launch; 2]) -> pair::Forced<'a> {
+    let [a, b] = [0, 1].map(|s| modules[s].functions.get(launches[s].kernel.index()).map(|f| f.name.as_str()));
+    a.zip(b).map(|(a, b)| [a, b]).filter(|[a, b]| !mangled::alike(a, b))
 }
 
 /// A module, checked.
@@ -314,9 +347,15 @@ impl<'a> Shared<'a> {
             }
             self.reach.entry((side, id, l.kernel.0)).or_insert_with(|| reachable(m, l.kernel));
         }
-        let ids = launches.map(|l| l.module.0);
-        self.pairings.entry(ids).or_insert_with(|| pair::modules(modules[0], modules[1]));
+        let forced = forced_names(modules, launches);
+        let paired = || pair::modules(modules[0], modules[1], forced);
+        self.pairings.entry(pair_of(launches, forced)).or_insert_with(paired);
         Ok(())
+    }
+
+    /// Which function, loop and site of one module is which of another, once it is made.
+    fn pairing(&self, modules: [&Module; 2], launches: [&Launch; 2]) -> &Pairing {
+        &self.pairings[&pair_of(launches, forced_names(modules, launches))]
     }
 
     /// What all warps of two launches have in common, once it is made.
@@ -324,9 +363,9 @@ impl<'a> Shared<'a> {
         let [la, lb] = launches;
         let checked = [(0, la), (1, lb)].map(|(side, l)| &self.modules[&(side, l.module.0)]);
         let reach = [(0, la), (1, lb)].map(|(side, l)| &self.reach[&(side, l.module.0, l.kernel.0)]);
-        let pairing = &self.pairings[&[la.module.0, lb.module.0]];
         let programs = checked.map(|c| &c.program);
         let modules = programs.map(|p| p.module);
+        let pairing = self.pairing(modules, launches);
         let uneven = |sides: &&[fold::Side; 2]| (0..2).any(|side| !sides[side].uneven.is_disjoint(reach[side]));
         let fold = pairing.fold.as_deref().filter(uneven);
         let names = fold.map_or([&pairing.a, &pairing.b], |sides| [&sides[0].names, &sides[1].names]);
@@ -387,7 +426,7 @@ fn launches<'a>(
     shared.prepare(traces, [la, lb])?;
     let shared = &*shared;
     let reach = [(0, la), (1, lb)].map(|(side, l)| &shared.reach[&(side, l.module.0, l.kernel.0)]);
-    let pairing = &shared.pairings[&[la.module.0, lb.module.0]];
+    let pairing = shared.pairing([ma, mb], [la, lb]);
     let cx = shared.context([la, lb], options.limits);
     let programs = cx.sides.programs;
     let other_hashes = (ma.hashing != mb.hashing).then(|| other_hashes(la.level)).flatten();
@@ -395,6 +434,10 @@ fn launches<'a>(
         return Ok(unseen(out, [la, lb], Some(why)));
     }
     let mut gaps = BTreeMap::new();
+    if let Some([x, y]) = forced_names([ma, mb], [la, lb]) {
+        let what = format!("`{x}` and `{y}` are compared as one kernel because they were told to be (--force)");
+        gaps.insert("0000".into(), what);
+    }
     let coverage = &mut out.coverage;
     for side in 0..2 {
         let (m, l) = ([ma, mb][side], [la, lb][side]);

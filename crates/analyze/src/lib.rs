@@ -48,6 +48,7 @@ mod words;
 
 pub use decode::{Decoder, Item, LaneVisits, Limits, Outcome, lane_visits};
 pub use derive::whole;
+pub use describe::site as site_info;
 pub use diff::{DiffOptions, Shard, diff};
 pub use error::Error;
 pub use filter::Filter;

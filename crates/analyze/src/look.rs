@@ -237,6 +237,29 @@ impl Scene {
         Ok(())
     }
 
+    /// Takes the texts of the files that a report's sites stand in from `source`, by side and by the path that locations name, and
+    /// gives those locations their lines: of recordings that hold no sources.
+    pub fn read(&mut self, report: &mut Report, mut source: impl FnMut(usize, &str) -> Option<String>) {
+        let mut known: [BTreeMap<String, Option<String>>; 2] = Default::default();
+        let mut tell = |side: usize, at: &mut Location| {
+            let text = match known[side].get(&at.file) {
+                Some(text) => text,
+                None => known[side].entry(at.file.clone()).or_insert_with(|| source(side, &at.file)),
+            };
+            let line = text.as_deref().and_then(|t| t.lines().nth((at.line as usize).checked_sub(1)?));
+            at.code = line.map(|l| l.trim_end().to_owned());
+        };
+        for finding in report.launches.iter_mut().flat_map(|l| &mut l.findings) {
+            for (side, site) in finding.site.iter_mut().enumerate() {
+                site.iter_mut().flat_map(|s| &mut s.location).for_each(|at| tell(side, at));
+            }
+            finding.trips.iter_mut().flat_map(|t| &mut t.location).for_each(|at| tell(0, at));
+        }
+        for (all, known) in self.sources.iter_mut().zip(known) {
+            all.extend(known.into_iter().filter_map(|(file, text)| Some((file, text?))));
+        }
+    }
+
     fn add_sources(&mut self, traces: [&Trace; 2], launch: &LaunchReport, finding: &Finding) {
         let sites = finding.site.iter().flatten().flat_map(|s| s.location.iter());
         let steered = finding.site.iter().flatten().flat_map(|s| &s.steers).flat_map(|s| s.location.iter());

@@ -59,14 +59,14 @@ pub(crate) struct Pairing {
 }
 
 /// Whether two modules decode alike: the same steps, the same sources of values, and the same comparisons.
-fn same_program(a: &Module, b: &Module) -> bool {
+fn same_program(a: &Module, b: &Module, forced: Forced<'_>) -> bool {
     // Locations may differ in number only; the decode program does not read them.
     let decides = |s: &Site| (s.function, s.block, s.class, s.source, meaning::comparison(s));
     a.sites.len() == b.sites.len()
         && a.functions.len() == b.functions.len()
         && a.sites.iter().map(decides).eq(b.sites.iter().map(decides))
         && a.functions.iter().zip(&b.functions).all(|(f, g)| {
-            f.name == g.name
+            (f.name == g.name || forced == Some([&f.name, &g.name]))
                 && f.slots == g.slots
                 && f.skipped.is_some() == g.skipped.is_some()
                 && f.loops.len() == g.loops.len()
@@ -79,9 +79,12 @@ fn same_program(a: &Module, b: &Module) -> bool {
         })
 }
 
+/// Two kernels that are to be one whatever they are called: A's and B's.
+pub(crate) type Forced<'a> = Option<[&'a str; 2]>;
+
 /// Matches two modules.
-pub(crate) fn modules(a: &Module, b: &Module) -> Pairing {
-    if same_program(a, b) {
+pub(crate) fn modules(a: &Module, b: &Module, forced: Forced<'_>) -> Pairing {
+    if same_program(a, b, forced) {
         return Pairing { a: Names::identity(a), b: Names::identity(b), same: true, fold: None };
     }
     let lines = Lines::new(a, b);
@@ -89,7 +92,8 @@ pub(crate) fn modules(a: &Module, b: &Module) -> Pairing {
     let mut extra = a.functions.len() as u32;
     let by_name: BTreeMap<&str, u32> = a.functions.iter().map(|f| f.name.as_str()).zip(0..).collect();
     let [ours, theirs] = [a, b].map(kernels);
-    let renamed = mangled::renamed(&ours, &theirs);
+    let mut renamed = mangled::renamed(&ours, &theirs);
+    renamed.extend(forced.map(|[x, y]| (y, x)));
     for f in &b.functions {
         let name = renamed.get(f.name.as_str()).copied().unwrap_or(&f.name);
         names.functions.push(by_name.get(name).copied().unwrap_or_else(|| next(&mut extra)));

@@ -604,6 +604,56 @@ fn a_kernel_with_other_template_arguments_still_matches() {
     assert_eq!((r.launches.len(), r.unpaired.len()), (0, 3));
 }
 
+/// Kernels of other names are one if the user says so; what they do alike is never `same` then.
+#[test]
+fn kernels_of_other_names_compare_by_force() {
+    let called = |name: &str, flip: bool| {
+        let mut t = run(2, &[5, 3], |w, l, h| {
+            if flip && (w, l) == (1, 2) {
+                h.flips.push((SiteId(1), vec![2]));
+            }
+        });
+        t.modules[0].functions[0].name = name.into();
+        t
+    };
+    let force = |a: &Trace, b: &Trace| diff(a, b, &DiffOptions { force: true, ..DiffOptions::default() }).unwrap();
+    let a = called("before", false);
+    for edit in [false, true] {
+        let other = |flip: bool| {
+            let mut b = called("after", flip);
+            if edit {
+                b.modules[0] = edited(&b.modules[0]);
+            }
+            b
+        };
+        let r = force(&a, &other(false));
+        assert_eq!((r.verdict, r.launches.len(), r.unpaired.len()), (Verdict::Unknown, 1, 0));
+        let gap = "`before` and `after` are compared as one kernel because they were told to be (--force)";
+        assert_eq!(
+            (&r.launches[0].gaps[..], &r.launches[0].differences[0].values),
+            (&[gap.to_owned()][..], &["before".into(), "after".into()])
+        );
+        assert_eq!(r.launches[0].coverage.sites[0].unmatched, 0);
+        let r = force(&a, &other(true));
+        let [f] = findings(&r) else { panic!("{:#?}", findings(&r)) };
+        assert_eq!((r.verdict, f.kind, id(f), f.warp.warp), (Verdict::Differs, Kind::Branch, Some(1), 1));
+    }
+    // Names that pair are not torn apart; what is left pairs in the order of launching.
+    let with = |names: [&str; 3]| {
+        let mut t = called(names[0], false);
+        for (i, name) in names.iter().enumerate().skip(1) {
+            t.modules.extend(called(name, false).modules);
+            t.launches.push(t.launches[0].clone());
+            t.launches[i].launch.module = ModuleId(i as u32);
+        }
+        t
+    };
+    let r = force(&with(["x", "y", "z"]), &with(["z", "v", "w"]));
+    let pairs: Vec<_> = r.launches.iter().map(|l| (&l.kernel[..], l.launch)).collect();
+    assert_eq!((pairs, r.unpaired.len()), (vec![("x", [0, 1]), ("y", [1, 2]), ("z", [2, 0])], 0));
+    assert_eq!(r.launches[2].verdict, Verdict::Same);
+}
+
 #[test]
 fn fingerprints_are_searched() {
     let m = module(&toy());

@@ -336,6 +336,8 @@ fn sites_of_another_build_are_found_by_their_place() {
     let c = try_files(&a, &b, &Options::default(), [&tables[0], &tables[1]]).unwrap();
     let f = one(&c);
     assert_eq!((f.kind, f.location().map(|l| l.line)), (Kind::Branch, Some(11)));
+    let line = |side: usize| f.site[side].as_ref().unwrap().location.as_ref().map(|l| l.line);
+    assert_eq!([line(0), line(1)], [Some(11), Some(11)]);
 }
 
 #[test]
@@ -354,6 +356,44 @@ fn many_warps_are_one_finding() {
     assert_eq!(c.listed.iter().map(|d| d.warp).collect::<Vec<_>>(), (0..10).map(|i| i * 3).collect::<Vec<_>>());
     let warps = &c.launch.coverage.warps;
     assert_eq!((warps.total, warps.equal, warps.compared), (100, 66, 34));
+}
+
+/// A trace without any event says nothing of what ran; a warp without one, in a trace that has some, did nothing.
+#[test]
+fn nothing_recorded_is_unknown_and_a_warp_without_events_is_not() {
+    let full = made(&[looped(0..9), looped(0..5)]);
+    let empty = made(&[vec![], vec![]]);
+    for (a, b, side) in [(&empty, &full, "A"), (&full, &empty, "B")] {
+        let c = files(a, b, &Options { listed: 100, ..Options::default() });
+        let l = &c.launch;
+        assert_eq!((l.verdict, l.findings_total, c.kinds, c.listed.len()), (Verdict::Unknown, 0, [0; 5], 0));
+        assert_eq!(l.gaps, [format!("{side} recorded no event: what it did is not known")]);
+        assert_eq!((l.coverage.percent, l.coverage.warps.missing, l.coverage.warps.total), (0.0, 2, 2));
+    }
+    assert_eq!(verdict(&empty, &empty), (Verdict::Unknown, vec!["neither side recorded an event".into()]));
+    // Where other warps have events, one without is one that did nothing; whatever a filter leaves of them.
+    let half = made(&[looped(0..9), vec![]]);
+    let c = files(&full, &half, &Options::default());
+    assert_eq!((c.launch.verdict, c.launch.gaps.len(), c.warps), (Verdict::Differs, 0, 1));
+    let only = Options { warps: vec![(1, 1)], ..Options::default() };
+    assert_eq!(files(&full, &half, &only).launch.verdict, Verdict::Differs);
+    assert_eq!(files(&full, &empty, &only).launch.verdict, Verdict::Unknown);
+    // What was lost is not the same as what was not.
+    let mut lost = empty.clone();
+    lost.warps[0].0.overflow = 7;
+    let gaps = verdict(&full, &lost).1;
+    assert!(gaps[0].contains("7 events were lost") && gaps[1].contains("B recorded no event"), "{gaps:?}");
+}
+
+/// Findings that are too many to be told apart are counted, and said to be.
+#[test]
+fn findings_beyond_the_room_are_said() {
+    let warp = |from: u32, dir: u8| (from..from + 1100).map(|site| branch(site, dir)).collect::<Vec<_>>();
+    let run = |dir: u8| made(&(0..5).map(|w| warp(w * 1100, dir)).collect::<Vec<_>>());
+    let c = files(&run(0), &run(1), &Options { findings: usize::MAX, ..Options::default() });
+    assert_eq!((c.launch.findings.len(), c.launch.findings_total, c.kinds[0]), (4096, 4096, 5500));
+    let gap = "1404 differences are in other findings than those that are kept: they are counted, and not told apart";
+    assert_eq!(c.launch.gaps, [gap]);
 }
 
 /// Pairs sessions of launches `k1`: of kernel `k`, with content 1. Gives how many were read, too.
@@ -418,6 +458,10 @@ proptest! {
             }
         }
         let c = diff(&a, &b);
+        if a.is_empty() != b.is_empty() {
+            prop_assert_eq!(c.launch.verdict, Verdict::Unknown);
+            return Ok(());
+        }
         let same = (0..32).all(|l| lane(&a, l) == lane(&b, l));
         let all = |c: &Compared| c.kinds.iter().sum::<u64>();
         prop_assert_eq!(all(&c) == 0, same);

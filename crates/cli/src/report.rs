@@ -10,8 +10,8 @@ use anyhow::{Context, Result, bail};
 use prlx_analyze::look::{LookOptions, Scene};
 use prlx_analyze::{DiffOptions, Matching, Report};
 use prlx_driver::session::{Pattern, Session};
-use prlx_trace::Trace;
 use prlx_trace::check::Findings;
+use prlx_trace::{Recording, Trace};
 
 use crate::args::ReportArgs;
 use crate::ui::Ui;
@@ -21,7 +21,17 @@ const LOOKS: usize = 24;
 
 /// How to compare.
 pub fn options(args: &ReportArgs) -> DiffOptions {
-    DiffOptions { findings: args.findings.max(1), ..DiffOptions::default() }
+    DiffOptions { findings: kept(args, args.findings.max(1)), ..DiffOptions::default() }
+}
+
+/// Findings of a launch that a comparison keeps, where `shown` are shown: a table has all of them.
+pub fn kept(args: &ReportArgs, shown: usize) -> usize {
+    #[cfg(feature = "parquet")]
+    if args.parquet.is_some() {
+        return usize::MAX;
+    }
+    let _ = args;
+    shown
 }
 
 /// Compares two recordings that the user calls `names`.
@@ -79,8 +89,14 @@ pub fn walk(
     Ok(())
 }
 
-/// Writes the files that were asked for: the report as a page, and its flame graph.
-pub fn files(report: &Report, scene: &Scene, args: &ReportArgs) -> Result<()> {
+/// Writes the files that were asked for: a table of all findings; the report, of whose launches so many findings are `shown` from
+/// here on, as a page; its flame graph.
+pub fn files(report: &mut Report, scene: &Scene, shown: usize, args: &ReportArgs) -> Result<()> {
+    #[cfg(feature = "parquet")]
+    if let Some(path) = &args.parquet {
+        crate::tables::of_report(report, path)?;
+    }
+    report.launches.iter_mut().for_each(|l| l.findings.truncate(shown));
     let write = |path: &Path, text: Vec<u8>| {
         std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
     };
@@ -93,10 +109,6 @@ pub fn files(report: &Report, scene: &Scene, args: &ReportArgs) -> Result<()> {
         let mut picture = Vec::new();
         prlx_present::flame(&mut picture, report)?;
         write(path, picture)?;
-    }
-    #[cfg(feature = "parquet")]
-    if let Some(path) = &args.parquet {
-        crate::tables::of_report(report, path)?;
     }
     Ok(())
 }
@@ -180,10 +192,21 @@ pub fn pairs(sides: &[Session; 2]) -> impl FnMut(u64) -> Result<[Rc<Trace>; 2]> 
 
 /// The kernels of a recording's launches.
 fn names_of(t: &Trace) -> impl Iterator<Item = String> + '_ {
-    t.launches.iter().map(|r| {
-        let function = t.modules.get(r.launch.module.index()).and_then(|m| m.functions.get(r.launch.kernel.index()));
-        function.map_or_else(String::new, |f| f.name.clone())
-    })
+    t.launches.iter().map(|r| kernel_of(t, r))
+}
+
+/// The kernel of a launch.
+pub fn kernel_of(t: &Trace, r: &Recording) -> String {
+    let function = t.modules.get(r.launch.module.index()).and_then(|m| m.functions.get(r.launch.kernel.index()));
+    function.map_or_else(String::new, |f| f.name.clone())
+}
+
+/// The launches of a recording, by what the user calls them: a program's have numbers, of others the order tells.
+pub fn numbered(t: &Trace) -> Vec<(u64, &Recording)> {
+    let number = |(i, r): (u64, &Recording)| if t.process.is_some() { r.launch.number } else { i };
+    let mut all: Vec<_> = (0u64..).zip(&t.launches).map(|(i, r)| (number((i, r)), r)).collect();
+    all.sort_by_key(|(number, _)| *number);
+    all
 }
 
 /// A file of a session. One among others that can't be read is a gap.

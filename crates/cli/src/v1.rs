@@ -1,10 +1,11 @@
-//! Recordings of PRLX 0.x on disk: files that are mapped, sessions, site tables.
+//! Recordings of PRLX 0.x on disk: files that are mapped, sessions, site tables, and the sources that those name.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, anyhow, bail};
 use memmap2::{Mmap, UncheckedAdvice};
@@ -16,6 +17,15 @@ const SESSION: &str = "session.json";
 const SITES: &str = "prlx-sites.json";
 /// Bytes of a JSON file that are read.
 const MOST_JSON: u64 = 1 << 30;
+/// Bytes of a source file that are read.
+const MOST_SOURCE: u64 = 4 << 20;
+/// What source files end in. A table may name any file, and pages that show it are passed on: others are not read.
+const SOURCES: [&str; 24] = [
+    "c", "cc", "cl", "cpp", "cu", "cuh", "cxx", "f90", "h", "hh", "hip", "hpp", "hxx", "inc", "inl", "ipp", "jl", "ll",
+    "mlir", "mojo", "ptx", "py", "rs", "ttir",
+];
+/// Times of files and of recordings are taken for the same within this.
+const ALIKE: Duration = Duration::from_secs(2);
 
 /// A version 1 file, mapped.
 pub struct Recording {
@@ -52,6 +62,51 @@ impl Recording {
                 self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, start as usize, (end - start) as usize)
             };
         }
+    }
+}
+
+/// When a recording was made: in seconds or microseconds, by writer; or as its file says.
+pub fn made(recording: &Recording, file: &File<'_>) -> Option<SystemTime> {
+    let since = match file.header.timestamp {
+        0 => return fs::metadata(&recording.path).and_then(|m| m.modified()).ok(),
+        t if t >> 40 == 0 => Duration::from_secs(t),
+        t => Duration::from_micros(t),
+    };
+    UNIX_EPOCH.checked_add(since)
+}
+
+/// Looks for the source files that site tables name.
+pub struct Sources {
+    /// By side: folders in which a file is looked for that is not where its name says.
+    pub folders: [Vec<PathBuf>; 2],
+    /// By side: when the first recording was made.
+    pub made: [Option<SystemTime>; 2],
+    /// By file: the sides that were recorded before it was changed.
+    pub changed: BTreeMap<PathBuf, [bool; 2]>,
+}
+
+impl Sources {
+    /// The text of a source file as a side's table spells it, if it is at hand: where the name says, from here or from the
+    /// side's folders, or under its last name in those.
+    pub fn text(&mut self, side: usize, name: &str) -> Option<String> {
+        let name = Path::new(name);
+        let below = self.folders[side].iter().map(|f| f.join(name));
+        let beside = self.folders[side].iter().filter_map(|f| Some(f.join(name.file_name()?)));
+        let path = below.chain([name.to_owned()]).chain(beside).find(|p| p.is_file())?;
+        let real = fs::canonicalize(&path).ok()?;
+        if !SOURCES.contains(&real.extension()?.to_str()?.to_ascii_lowercase().as_str()) {
+            return None;
+        }
+        let file = fs::File::open(&real).ok()?;
+        let facts = file.metadata().ok()?;
+        let mut text = String::new();
+        file.take(MOST_SOURCE + 1).read_to_string(&mut text).ok().filter(|n| *n as u64 <= MOST_SOURCE)?;
+        if let (Ok(changed), Some(made)) = (facts.modified(), self.made[side])
+            && changed.duration_since(made).is_ok_and(|after| after > ALIKE)
+        {
+            self.changed.entry(path).or_default()[side] = true;
+        }
+        Some(text)
     }
 }
 

@@ -23,6 +23,7 @@ mod text;
 pub mod timeline;
 #[cfg(feature = "tui")]
 pub mod tui;
+mod visits;
 mod words;
 
 pub use checks::{checks, checks_json};
@@ -36,3 +37,4 @@ pub use schedules::{schedules, schedules_json};
 pub use tallies::{tallies, tallies_csv, tallies_html, tallies_json};
 pub use text::paint::{clean as safe, clean_lines as safe_lines};
 pub use text::{Style, text};
+pub use visits::visits;

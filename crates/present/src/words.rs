@@ -215,16 +215,16 @@ pub(crate) fn short(l: &Location) -> String {
     format!("{file}:{}", l.line)
 }
 
-/// `, lanes 3, 5-7`.
-fn lanes_in_words(mask: LaneMask, size: u8) -> String {
+/// `lanes 3, 5-7`.
+pub(crate) fn lanes(mask: LaneMask, size: u8) -> String {
     let all = if size >= 64 { u64::MAX } else { (1 << size) - 1 };
-    if mask.0 == all { ", all lanes".into() } else { format!(", {mask}") }
+    if mask.0 == all { "all lanes".into() } else { mask.to_string() }
 }
 
 /// The warp shown, and its lanes.
 pub(crate) fn at(f: &Finding, warp_size: u8) -> String {
     let w = &f.warp;
-    format!("warp {} of CTA {} {}{}", w.in_cta, w.cta, w.at, lanes_in_words(f.lanes, warp_size))
+    format!("warp {} of CTA {} {}, {}", w.in_cta, w.cta, w.at, lanes(f.lanes, warp_size))
 }
 
 /// Another warp that has the finding.
@@ -234,7 +234,7 @@ pub(crate) fn hit(h: &WarpHit, warp_size: u8) -> String {
         Some(v) => format!(", after {}", count(v, "visit", "visits")),
         None => String::new(),
     };
-    format!("warp {} of CTA {}{}{visit}", h.in_cta, h.cta, lanes_in_words(h.lanes, warp_size))
+    format!("warp {} of CTA {}, {}{visit}", h.in_cta, h.cta, lanes(h.lanes, warp_size))
 }
 
 /// What is to be said of a finding.

@@ -252,7 +252,11 @@ fn streams(out: &mut dyn Write, r: &Recording) -> io::Result<()> {
     Ok(())
 }
 
-fn warp(out: &mut dyn Write, w: &WarpStream) -> io::Result<()> {
+/// Writes what a warp's stream holds.
+///
+/// # Errors
+/// When `out` does.
+pub fn warp(out: &mut dyn Write, w: &WarpStream) -> io::Result<()> {
     writeln!(out, "  {} digest {:016x} dropped {}", w.warp, w.digest, w.dropped)?;
     match &w.lanes {
         Lanes::Path { words, ends } => by_lane(out, words, ends, |w| match *w {

@@ -30,6 +30,7 @@ pub mod v1;
 mod validate;
 mod writer;
 
+pub use dump::warp as dump_warp;
 pub use error::Error;
 pub use file::MAGIC;
 pub use format::format_markdown;

@@ -113,6 +113,14 @@ impl Gathered {
         self.all.iter().map(|(_, c)| c.roots).sum()
     }
 
+    /// What is said of differences that are in no finding, where there are so many in all.
+    pub fn gap(&self, differences: u64) -> Option<String> {
+        let told: u64 = self.all.iter().map(|(_, c)| c.count).sum();
+        let left = differences.saturating_sub(told);
+        let what = "are in other findings than those that are kept: they are counted, and not told apart";
+        (left > 0).then(|| format!("{left} differences {what}"))
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.all.len()
@@ -132,7 +140,9 @@ impl Gathered {
 pub(super) fn finding(key: Key, c: Cluster, shape: &Shape, tables: [&SiteTable; 2]) -> Finding {
     let first = &c.first;
     let events = first.events;
-    let site = [0, 1].map(|s| events[s].map(|e| tables[s].info(e.site, e.kind)));
+    // A site of B that has another id in A goes by A's, which B's table may not know.
+    let of = |s: usize, id: u32| if tables[s].row(id).is_some() { tables[s] } else { tables[1 - s] };
+    let site = [0, 1].map(|s| events[s].map(|e| of(s, e.site).info(e.site, e.kind)));
     let (cta, in_cta) = shape.place(c.warp);
     let at = shape.grid.position(cta);
     let trips = first.trips.iter().map(|t| {

@@ -123,6 +123,10 @@ impl SiteTable {
         }
         table
     }
+    /// With the rows of `other` for ids that it does not have.
+    pub fn and(&self, other: &SiteTable) -> SiteTable {
+        SiteTable::new(self.rows.values().chain(other.rows.values()).cloned().collect())
+    }
     fn row(&self, id: u32) -> Option<&SiteEntry> {
         self.rows.get(&id).or_else(|| {
             let half = self.halves.get(&u16::try_from(id).ok()?)?;
@@ -308,7 +312,17 @@ pub fn compare(inputs: [&Input<'_>; 2], numbers: [u64; 2], options: &Options) ->
     }
     sum.warps.missing += u64::from(total - common);
     sum.lanes.missing += (common..total).map(|w| shape.lanes(w)).sum::<u64>();
+    for (side, file) in files.iter().enumerate() {
+        // A filter may have left out all warps that have some.
+        sum.silent[side] = sum.events[side] == 0 && (sum.skipped == 0 || silent(file)?);
+    }
+    if sum.silent != [false; 2] {
+        // Nothing says what that side did: that the other did something is no difference.
+        sum.unseen();
+        (gathered, listed) = (Gathered::default(), Vec::new());
+    }
     let mut out = report(inputs, numbers, &mut sum);
+    out.gaps.extend(gathered.gap(sum.kinds.iter().sum()));
     out.findings_total = gathered.len() as u64;
     out.differing = Differing { lanes: gathered.lanes(), warps: sum.differing, kinds: sum.kinds };
     let clusters = gathered.sorted(options.findings);
@@ -417,6 +431,18 @@ fn meaning<'e>(cx: &Context<'_>, side: usize, events: Cow<'e, [EventBytes]>) -> 
     Cow::Owned(events)
 }
 
+/// Whether no warp of a file has an event.
+fn silent(file: &File<'_>) -> Result<bool, Error> {
+    let compact = file.header.flags.has(Flags::COMPACT);
+    let mut cursor = file.cursor()?;
+    for w in 0..file.header.warps {
+        if Warp::new(cursor.events(w..w + 1)?, compact).kept() > 0 {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 /// Sums over warps.
 #[derive(Default)]
 struct Sum {
@@ -431,9 +457,20 @@ struct Sum {
     skipped: u64,
     differing: u64,
     met: u64,
+    /// By side: no event of it was recorded.
+    silent: [bool; 2],
 }
 
 impl Sum {
+    /// Takes back what was said of warps and lanes, but for those that were left out.
+    fn unseen(&mut self) {
+        let w = &mut self.warps;
+        *w = Warps { missing: w.equal + w.compared + w.missing, ..Warps::default() };
+        let l = &mut self.lanes;
+        *l = Lanes { missing: l.in_equal_warps + l.compared + l.truncated + l.missing, ..Lanes::default() };
+        (self.kinds, self.differing, self.filtered, self.values) = ([0; 5], 0, 0, 0);
+    }
+
     fn add(&mut self, out: &WarpOut, lanes: u64, sampled: bool) {
         if out.skipped {
             self.skipped += 1;
@@ -520,8 +557,11 @@ fn gaps(inputs: [&Input<'_>; 2], sum: &Sum) -> Vec<String> {
             out.push(format!("{name} is sampled: one event in {} was recorded", h.sample_rate.max(1)));
         }
     }
-    if sum.events == [0, 0] {
-        out.push("neither side recorded an event".into());
+    match sum.silent {
+        [true, true] => out.push("neither side recorded an event".into()),
+        [true, _] => out.push("A recorded no event: what it did is not known".into()),
+        [_, true] => out.push("B recorded no event: what it did is not known".into()),
+        _ => {}
     }
     let present = |pick: fn(&prlx_trace::v1::Layout) -> bool| inputs.map(|i| pick(&i.file.layout));
     for (name, has) in [("values", present(|l| l.history.is_some())), ("operands", present(|l| l.snapshots.is_some()))]
@@ -543,7 +583,7 @@ fn gaps(inputs: [&Input<'_>; 2], sum: &Sum) -> Vec<String> {
         out.push(format!("{n} {} left out by a filter", s(n, "difference was", "differences were")));
     }
     let missing = sum.warps.missing - sum.skipped;
-    if missing > 0 {
+    if missing > 0 && sum.silent == [false; 2] {
         out.push(format!("{missing} {} not recorded on both sides", s(missing, "warp was", "warps were")));
     }
     out

@@ -15,7 +15,7 @@ pub struct PrlxArgs {
     /// List at most this many single divergences in JSON, CSV and Chrome trace; 0: as many as are kept (65536)
     #[arg(long, short, value_name = "N", default_value_t = 0)]
     pub limit: usize,
-    /// Compare kernels of different names
+    /// Compare kernels of different names: those that no name pairs, in the order of their launches
     #[arg(long)]
     pub force: bool,
     /// Site table [default: prlx-sites.json beside each recording]
@@ -27,10 +27,10 @@ pub struct PrlxArgs {
     /// B's own site table
     #[arg(long, value_name = "FILE", requires = "remap_a")]
     pub remap_b: Option<PathBuf>,
-    /// Show the events of this warp of A, and compare nothing
+    /// Show what this warp of A did (of each launch, or of those chosen by --kernel and --launch), and compare nothing
     #[arg(long, value_name = "WARP", conflicts_with = "dump_b")]
     pub dump_a: Option<u32>,
-    /// Show the events of this warp of B, and compare nothing
+    /// Show what this warp of B did, and compare nothing
     #[arg(long, value_name = "WARP")]
     pub dump_b: Option<u32>,
     /// Show the values that warps met before their first differences
@@ -81,18 +81,6 @@ pub struct PrlxArgs {
 }
 
 impl PrlxArgs {
-    /// The first flag that was given and cannot be kept for own recordings, and what can be used instead.
-    pub fn foreign(&self) -> Option<(&'static str, &'static str)> {
-        let given = [
-            (self.force, ("--force", "own recordings pair kernels by name")),
-            (
-                self.dump_a.is_some() || self.dump_b.is_some(),
-                ("--dump-a and --dump-b", "`prlx inspect --show streams`"),
-            ),
-        ];
-        given.into_iter().find(|(given, _)| *given).map(|(_, what)| what)
-    }
-
     /// Flags that were given and change nothing for own recordings, and why.
     pub fn needless(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let given = [

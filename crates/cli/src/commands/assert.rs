@@ -32,8 +32,8 @@ pub fn run(args: &AssertArgs, ui: &Ui) -> Result<ExitCode> {
         output: None,
         prlx: PrlxArgs { values: args.values, ..PrlxArgs::default() },
     };
-    let (report, scene) = diff::report(&as_diff, ui)?;
-    report::files(&report, &scene, &as_diff.report)?;
+    let (mut report, scene) = diff::report(&as_diff, ui)?;
+    report::files(&mut report, &scene, ROOM, &as_diff.report)?;
     let most = Most { findings: args.max_findings, visits: args.max_visits, lanes: args.max_lanes };
     let judgement = judge(&report, &rules, most);
     if let Some(path) = &args.junit {

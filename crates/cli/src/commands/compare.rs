@@ -41,8 +41,8 @@ pub fn run(args: &CompareArgs, ui: &Ui) -> Result<ExitCode> {
     let files = [a, args.b.as_ref().unwrap_or(a)];
     let jobs = [record::load(files[0], &args.device)?, record::load(files[1], &args.device)?];
     let names = files.map(|f| f.display().to_string());
-    let Parted { report, scene, traces, checks: [a, b] } = parted(&jobs, names, args, &args.device, ui)?;
-    report::files(&report, &scene, &args.report)?;
+    let Parted { mut report, scene, traces, checks: [a, b] } = parted(&jobs, names, args, &args.device, ui)?;
+    report::files(&mut report, &scene, args.report.findings.max(1), &args.report)?;
     timeline::of_pair(&report, traces.each_ref().map(|t| &**t), &args.report)?;
     report::walk(&report, &scene, |_| Ok(traces.clone()), &args.report, ui)?;
     report::print(&report, args.device.check.map(|_| [&a, &b]), &args.report, ui)
@@ -65,7 +65,7 @@ fn programs(commands: [&Words; 2], args: &CompareArgs, ui: &Ui) -> Result<ExitCo
     if !args.no_zoom && options.level == Level::Path {
         closer_programs(&mut found, &sides, &runs, &options, ui)?;
     }
-    report::files(&found, &scene, &args.report)?;
+    report::files(&mut found, &scene, args.report.findings.max(1), &args.report)?;
     timeline::of_report(&found, &sides, &args.report)?;
     report::walk(&found, &scene, report::pairs(&sides), &args.report, ui)?;
     report::print(&found, None, &args.report, ui)

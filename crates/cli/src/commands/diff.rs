@@ -10,20 +10,24 @@ use prlx_driver::session::Session;
 use prlx_present::prlx::Counts;
 
 use crate::args::DiffArgs;
-use crate::commands::diff_v1;
+use crate::commands::{diff_v1, dump};
 use crate::report;
 use crate::timeline;
 use crate::ui::Ui;
 
 /// Compares them and prints the report.
 pub fn run(args: &DiffArgs, ui: &Ui) -> Result<ExitCode> {
+    let dumped = args.prlx.dump_a.map(|w| (&args.a, w)).or(args.prlx.dump_b.map(|w| (&args.b, w)));
+    if let Some((path, warp)) = dumped {
+        return dump::run(path, warp, args);
+    }
     if let Some(code) = diff_v1::run(args, ui)? {
         return Ok(code);
     }
-    diff_v1::refuse(args, ui)?;
+    diff_v1::needless(args, ui);
     let sides = sides(args)?;
-    let (found, scene) = own(args, &sides, ui)?;
-    report::files(&found, &scene, &args.report)?;
+    let (mut found, scene) = own(args, &sides, ui)?;
+    report::files(&mut found, &scene, args.report.findings.max(1), &args.report)?;
     timeline::of_report(&found, &sides, &args.report)?;
     report::walk(&found, &scene, report::pairs(&sides), &args.report, ui)?;
     if let Some(path) = args.output.as_ref().filter(|_| args.shard.is_some()) {
@@ -39,8 +43,11 @@ pub fn run(args: &DiffArgs, ui: &Ui) -> Result<ExitCode> {
 /// Compares two recordings of either kind.
 pub fn report(args: &DiffArgs, ui: &Ui) -> Result<(Report, Scene)> {
     match diff_v1::compare(args, ui)? {
-        Some(found) => Ok((found.report, Scene::default())),
-        None => diff_v1::refuse(args, ui).and_then(|()| own(args, &sides(args)?, ui)),
+        Some(found) => Ok((found.report, found.scene)),
+        None => {
+            diff_v1::needless(args, ui);
+            own(args, &sides(args)?, ui)
+        }
     }
 }
 
@@ -56,6 +63,7 @@ fn own(args: &DiffArgs, sides: &[Session; 2], ui: &Ui) -> Result<(Report, Scene)
         launches: args.launch.clone(),
         shard: args.shard,
         filter: filter.clone(),
+        force: args.prlx.force,
         ..report::options(&args.report)
     };
     let looks = report::looks(&args.report);

@@ -1,10 +1,11 @@
 //! `prlx diff` of recordings of PRLX 0.x: files or sessions, with the flags, keys and columns that its scripts know.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
 use prlx_analyze::look::Scene;
@@ -17,33 +18,34 @@ use crate::args::DiffArgs;
 use crate::report;
 use crate::timeline;
 use crate::ui::Ui;
-use crate::v1::{self as disk, Input, Recording};
+use crate::v1::{self as disk, Input, Recording, Sources};
 
 /// Single divergences that are listed at most.
 const LISTED: usize = 1 << 16;
 
 /// Compares them if both are of PRLX 0.x, or shows one, and prints what came of it; `None` if both are not.
 pub fn run(args: &DiffArgs, ui: &Ui) -> Result<Option<ExitCode>> {
-    let dumped = args.prlx.dump_a.map(|w| (&args.a, w)).or(args.prlx.dump_b.map(|w| (&args.b, w)));
-    if let Some((path, warp)) = dumped
-        && matches!(disk::look(path)?, Input::File)
-    {
-        return dump(&Recording::open(path)?, warp).map(Some);
-    }
-    let Some(found) = compare(args, ui)? else { return Ok(None) };
+    let Some(mut found) = compare(args, ui)? else { return Ok(None) };
     if timeline::wanted(&args.report) {
         bail!("a recording of PRLX 0.x has no times: there is no timeline of it");
     }
-    report::files(&found.report, &Scene::default(), &args.report)?;
+    report::files(&mut found.report, &found.scene, listed(args), &args.report)?;
     let none = |_| bail!("a recording of PRLX 0.x has no code beside it");
-    report::walk(&found.report, &Scene::default(), none, &args.report, ui)?;
+    report::walk(&found.report, &found.scene, none, &args.report, ui)?;
     finish(args, &found.report, &found.counts, &found.histories, found.session, ui).map(Some)
+}
+
+/// Findings of a launch that are listed in JSON and pages: as PRLX lists divergences, more than are printed.
+fn listed(args: &DiffArgs) -> usize {
+    args.report.findings.max(64)
 }
 
 /// What came of a comparison.
 pub struct Found {
     /// The report.
     pub report: Report,
+    /// The sources that it names.
+    pub scene: Scene,
     counts: Vec<Counts>,
     histories: Vec<Vec<[Vec<HistoryEntry>; 2]>>,
     session: bool,
@@ -70,14 +72,19 @@ pub fn compare(args: &DiffArgs, ui: &Ui) -> Result<Option<Found>> {
     }
     let both = [(a, &args.prlx.remap_a), (b, &args.prlx.remap_b)];
     let tables = both.map(|(path, own)| disk::sites(own.as_deref().or(args.prlx.map.as_deref()), path));
-    let tables = tables.into_iter().collect::<Result<Vec<SiteTable>>>()?;
-    let mut tables = [&tables[0], &tables[1]];
-    if args.prlx.map.is_none() && args.prlx.remap_a.is_none() && session.is_none() {
-        // A table beside either serves both, as it did.
-        tables = [tables[0], tables[0]];
+    let mut tables = tables.into_iter().collect::<Result<Vec<SiteTable>>>()?;
+    if args.prlx.remap_a.is_none() {
+        // Ids are hashes of places: a table beside either serves both.
+        tables = vec![tables[0].and(&tables[1]), tables[1].and(&tables[0])];
     }
     let bar = ui.spinner("comparing");
-    let mut done = Done { tables, launches: Vec::new(), counts: Vec::new(), histories: Vec::new() };
+    let mut done = Done {
+        tables: [&tables[0], &tables[1]],
+        launches: Vec::new(),
+        counts: Vec::new(),
+        histories: Vec::new(),
+        made: [None; 2],
+    };
     let report = match &session {
         None => {
             let pair = [Recording::open(a)?, Recording::open(b)?];
@@ -99,8 +106,33 @@ pub fn compare(args: &DiffArgs, ui: &Ui) -> Result<Option<Found>> {
         }
     };
     bar.finish_and_clear();
-    let report = Report { names: [a, b].map(|p| p.display().to_string()), ..report };
-    Ok(Some(Found { report, counts: done.counts, histories: done.histories, session: session.is_some() }))
+    let mut report = Report { names: [a, b].map(|p| p.display().to_string()), ..report };
+    let scene = sources(args, &mut report, done.made, ui);
+    Ok(Some(Found { report, scene, counts: done.counts, histories: done.histories, session: session.is_some() }))
+}
+
+/// Gives a report the lines of the sources that are at hand.
+fn sources(args: &DiffArgs, report: &mut Report, made: [Option<SystemTime>; 2], ui: &Ui) -> Scene {
+    let p = &args.prlx;
+    let folder = |path: &Path| if path.is_dir() { path.to_owned() } else { path.with_file_name("") };
+    let of = |own: &Option<PathBuf>, first: &Path, then: &Path| {
+        let table = own.as_deref().or(p.map.as_deref()).map(|t| t.with_file_name(""));
+        table.into_iter().chain([folder(first), folder(then)]).collect::<Vec<_>>()
+    };
+    let folders = [of(&p.remap_a, &args.a, &args.b), of(&p.remap_b, &args.b, &args.a)];
+    let mut sources = Sources { folders, made, changed: BTreeMap::new() };
+    let mut scene = Scene::default();
+    scene.read(report, |side, file| sources.text(side, file));
+    for (file, sides) in &sources.changed {
+        let who = match sides {
+            [true, true] => "both sides were",
+            [true, false] => "A was",
+            _ => "B was",
+        };
+        let file = prlx_present::safe(&file.display().to_string());
+        ui.warn(&format!("{file} was changed after {who} recorded: its lines may be others than those that ran"));
+    }
+    scene
 }
 
 /// What pairs gave so far.
@@ -109,6 +141,8 @@ struct Done<'a> {
     launches: Vec<prlx_analyze::report::LaunchReport>,
     counts: Vec<Counts>,
     histories: Vec<Vec<[Vec<HistoryEntry>; 2]>>,
+    /// By side: when the first of them was recorded.
+    made: [Option<SystemTime>; 2],
 }
 
 impl Done<'_> {
@@ -121,7 +155,7 @@ impl Done<'_> {
             warps: p.warps.clone(),
             kinds: p.filter_kind.clone(),
             sites: p.filter_sites.clone(),
-            findings: args.report.findings.max(64),
+            findings: report::kept(&args.report, listed(args)),
             listed: match p.limit {
                 _ if !lists => 0,
                 0 => LISTED,
@@ -130,6 +164,9 @@ impl Done<'_> {
             float: p.float,
         };
         let files = [pair[0].file()?, pair[1].file()?];
+        for side in 0..2 {
+            self.made[side] = self.made[side].into_iter().chain(disk::made(&pair[side], &files[side])).min();
+        }
         let none = HashMap::new();
         let renamed = disk::renamed(p.remap_a.is_some(), self.tables);
         let give = [0, 1].map(|s| {
@@ -159,17 +196,6 @@ impl Done<'_> {
         self.histories.push(found.histories);
         Ok(())
     }
-}
-
-fn dump(recording: &Recording, warp: u32) -> Result<ExitCode> {
-    let file = recording.file()?;
-    if warp >= file.header.warps {
-        bail!("{} has {} warps: there is no warp {warp}", recording.path.display(), file.header.warps);
-    }
-    let mut out = io::BufWriter::new(io::stdout().lock());
-    prlx_trace::v1::dump(&mut out, &file, Some(warp))?;
-    out.flush()?;
-    Ok(ExitCode::SUCCESS)
 }
 
 /// Writes everything that was asked for; the exit code is the gate's where there is one.
@@ -243,11 +269,7 @@ fn classify(out: &mut impl Write, report: &Report) -> Result<()> {
     Ok(())
 }
 
-/// Refuses what only recordings of PRLX 0.x have, for own ones; says what changes nothing there.
-pub fn refuse(args: &DiffArgs, ui: &Ui) -> Result<()> {
-    if let Some((flag, instead)) = args.prlx.foreign() {
-        bail!("{flag}: for recordings of PRLX 0.x only, and {} is none: {instead}", args.a.display());
-    }
+/// Says which flags change nothing for own recordings.
+pub fn needless(args: &DiffArgs, ui: &Ui) {
     args.prlx.needless().for_each(|(flag, why)| ui.warn(&format!("{flag} changes nothing: {why}")));
-    Ok(())
 }

@@ -7,6 +7,7 @@ mod cost;
 mod diff;
 mod diff_v1;
 mod doctor;
+mod dump;
 mod inspect;
 mod instrument;
 mod merge;

@@ -234,7 +234,7 @@ fn source(subject: &Subject<'_>, f: &Finding, ink: Ink) -> Pane {
         pane.put(Vec::new(), false);
     }
     if !shown {
-        return Pane::said(&format!("{}: its text is not in the recording", words::place(place)));
+        return Pane::said(&format!("{}: its text is not at hand", words::place(place)));
     }
     pane
 }
