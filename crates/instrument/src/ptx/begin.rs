@@ -6,6 +6,7 @@
 //! empty window.
 
 use prlx_probe::{Action, Fold};
+use prlx_trace::device::tables::Part;
 use prlx_trace::device::{Context, Head};
 use prlx_trace::kernel::Level;
 
@@ -109,6 +110,9 @@ impl Lowering<'_> {
                 }
             }
         }
+        if self.plan.kept.records.parts.iter().any(Part::numbered) {
+            self.begin_records(s);
+        }
         if self.plan.kept.tracks.is_some() {
             self.begin_track(s);
         }
@@ -129,6 +133,27 @@ impl Lowering<'_> {
                 Context::offset("visit_last"),
             ));
         }
+    }
+
+    /// `%~records`: where the records of this warp are, or 0.
+    fn begin_records(&self, s: &mut Snippet<'_>) {
+        self.context(s);
+        s.ptx(&format!(
+            "mov.u64 %~records, 0;
+             setp.eq.u64 %~q, %~context, 0;
+             @%~q bra $~none#;
+             ld.global.u64 %~records, [%~context+{}];
+             setp.eq.u64 %~q, %~records, 0;
+             @%~q bra $~none#;",
+            Context::offset("records"),
+        ));
+        s.ptx(WARP_INDEX);
+        s.ptx(&format!(
+            "cvt.u64.u32 %~x, %~warp;
+             mad.lo.u64 %~records, %~x, {}, %~records;
+             $~none#:",
+            self.plan.kept.records.warp,
+        ));
     }
 
     fn begin_device(&self, s: &mut Snippet<'_>) {

@@ -18,6 +18,7 @@ mod chunk;
 mod events;
 mod held;
 mod marks;
+mod numbered;
 mod operands;
 mod path;
 mod print;

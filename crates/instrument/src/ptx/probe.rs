@@ -6,6 +6,7 @@
 use prlx_isa::view::{FunctionKind, Guard, Space};
 use prlx_probe::code::{Ask, Binary, Code, Op, Reduce, Row, Stmt, Temp, Ty, Unary};
 use prlx_trace::device::Context;
+use prlx_trace::device::tables::Part;
 
 use super::Lowering;
 use super::begin::LEAD;
@@ -27,10 +28,26 @@ impl Lowering<'_> {
         for (i, ty) in code.temps.iter().enumerate() {
             s.declare(register_type(*ty), format!("t{i}"));
         }
-        if needs_context(&code.body) {
+        if self.needs_context(&code.body) {
             self.context(s);
         }
         Probe { lowering: self, code, labels: 0 }.block(s, &code.body);
+    }
+
+    /// Whether a code asks for the launch's context.
+    fn needs_context(&self, body: &[Stmt]) -> bool {
+        body.iter().any(|stmt| match stmt {
+            Stmt::Set(_, op) => matches!(op, Op::Ask(Ask::Launch) | Op::Get(_)),
+            Stmt::Store(..) => false,
+            Stmt::If(_, then, other) => self.needs_context(then) || self.needs_context(other),
+            Stmt::Put(..) | Stmt::Merge { .. } | Stmt::Update { .. } => true,
+            Stmt::Save { record, .. } => !self.numbered(*record as usize),
+        })
+    }
+
+    /// Whether a record is one of those that threads number.
+    pub(super) fn numbered(&self, record: usize) -> bool {
+        self.plan.kept.records.parts.get(record).is_some_and(Part::numbered)
     }
 
     /// [`prlx_probe::Action::Count`].
@@ -38,16 +55,6 @@ impl Lowering<'_> {
         let guard = guard.map(|g| super::guard_text(self.function, g, false)).unwrap_or_default();
         s.ptx(&format!("{guard} add.u64 %~counter{counter}, %~counter{counter}, {};", add.cast_signed()));
     }
-}
-
-/// Whether a code asks for the launch's context.
-fn needs_context(body: &[Stmt]) -> bool {
-    body.iter().any(|stmt| match stmt {
-        Stmt::Set(_, op) => matches!(op, Op::Ask(Ask::Launch) | Op::Get(_)),
-        Stmt::Store(..) => false,
-        Stmt::If(_, then, other) => needs_context(then) || needs_context(other),
-        Stmt::Put(..) | Stmt::Merge { .. } | Stmt::Update { .. } | Stmt::Save { .. } => true,
-    })
 }
 
 /// The type of the register that holds a temporary.
@@ -127,6 +134,9 @@ impl Probe<'_, '_> {
                     };
                     self.update(s, *table as usize, row, value.is_some());
                     s.ptx(&format!("{done}:"));
+                }
+                Stmt::Save { record, fields } if self.lowering.numbered(*record as usize) => {
+                    self.save_numbered(s, *record as usize, fields);
                 }
                 Stmt::Save { record, fields } => {
                     let done = self.label(s);

@@ -12,6 +12,7 @@
 
 use prlx_probe::{Fold, Plan};
 use prlx_trace::device::Shape;
+use prlx_trace::device::tables::Part;
 use prlx_trace::kernel::Level;
 
 use super::table::variable_size;
@@ -103,6 +104,14 @@ impl State {
                     shared.push(Kept::new(format!("counter{i}"), 8, Some(0), Some(at)));
                     at += 8;
                 }
+                if plan.kept.records.parts.iter().any(Part::numbered) {
+                    shared.push(Kept { changes: false, ..Kept::new("records", 8, None, Some(at)) });
+                    at += 8;
+                }
+                for (i, _) in plan.kept.records.parts.iter().enumerate().filter(|(_, part)| part.numbered()) {
+                    shared.push(Kept::new(saved(i), 4, Some(0), Some(at)));
+                    at += 8;
+                }
                 for (name, size) in super::marks::STATE.iter().filter(|_| plan.kept.tracks.is_some()) {
                     shared.push(Kept::new(*name, *size, Some(0), Some(at)));
                     at += 8;
@@ -132,6 +141,11 @@ impl State {
         kept.extend((0..visits).map(|i| Kept::new(visit(i), 4, Some(0), None)));
         kept
     }
+}
+
+/// The register that counts what a thread has written of a declaration of records.
+pub(super) fn saved(part: usize) -> String {
+    format!("saved{part}")
 }
 
 /// The register of a hash.

@@ -187,18 +187,16 @@ impl Probe<'_, '_> {
         ));
     }
 
-    /// Writes a record; lanes that don't go to `done`. `%~context` is not 0.
+    /// Writes a warp's record, or an entry of a log; lanes that don't go to `done`. `%~context` is not 0.
     pub(super) fn save(&mut self, s: &mut Snippet<'_>, record: usize, fields: &[Temp], done: &str) {
         let Some(part) = self.lowering.plan.kept.records.parts.get(record).copied() else { return };
         let warp = self.lowering.plan.kept.records.warp;
         if part.which == Which::Room {
             return self.log(s, part, fields, done);
         }
-        if !part.of_lane {
-            s.ptx("activemask.b32 %~mask;");
-            s.ptx(LEAD);
-            s.ptx(&format!("@!%~lead bra {done};"));
-        }
+        s.ptx("activemask.b32 %~mask;");
+        s.ptx(LEAD);
+        s.ptx(&format!("@!%~lead bra {done};"));
         s.ptx(WARP_INDEX);
         s.ptx(&format!(
             "ld.global.u64 %~link, [%~context+{}];
@@ -211,18 +209,9 @@ impl Probe<'_, '_> {
             part.at,
         ));
         let last = part.which == Which::Last;
-        match part.of_lane {
-            // Nobody else writes here.
-            true => s.ptx(&format!(
-                "mov.u32 %~a, %laneid;
-                 mad.wide.u32 %~link, %~a, {}, %~link;
-                 ld.global.u64 %~x, [%~link];
-                 add.u64 %~y, %~x, 1;
-                 st.global.u64 [%~link], %~y;",
-                part.bytes(),
-            )),
+        match last && part.keep == 1 {
             // There is one place: nobody has to know who else came.
-            false if last && part.keep == 1 => s.ptx("red.global.add.u64 [%~link], 1;"),
+            true => s.ptx("red.global.add.u64 [%~link], 1;"),
             false => s.ptx("atom.global.add.u64 %~x, [%~link], 1;"),
         }
         match (last, part.keep) {

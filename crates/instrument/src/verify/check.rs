@@ -279,7 +279,7 @@ impl<'a> Checked<'a> {
         let mut written: FxHashSet<Reg> = FxHashSet::default();
         let mut masks: FxHashSet<Reg> = FxHashSet::default();
         let mut addresses: FxHashSet<Reg> = FxHashSet::default();
-        addresses.extend(["cursor", "at"].into_iter().filter_map(|name| self.state(name)));
+        addresses.extend(["cursor", "at", "records"].into_iter().filter_map(|name| self.state(name)));
         if place != At::Entry {
             addresses.extend(self.state("state"));
         }

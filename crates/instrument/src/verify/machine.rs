@@ -58,6 +58,8 @@ pub(super) struct Machine {
     pub params: Arc<HashMap<String, u64>>,
     /// Lanes that are here with it, itself among them: they do nothing that it could see.
     pub mask: u32,
+    /// These lanes hold what it holds.
+    pub alike: bool,
     /// Special registers.
     pub special: Arc<Vec<(&'static str, u64)>>,
     /// Registers that were written or set.
@@ -157,10 +159,11 @@ impl Machine {
             Op::Isspacep => within(form.space(), a?).into(),
             Op::Activemask => u64::from(self.mask),
             Op::Match => 1 << lane(),
+            Op::Vote if form.has("all") => a? & 1,
             Op::Vote => (a? & 1) << lane(),
             Op::Redux => a? & width,
             // Its own value from itself; from a lane that is not here, none.
-            Op::Shfl if b? & 31 == lane() => a? & width,
+            Op::Shfl if b? & 31 == lane() || self.alike => a? & width,
             Op::Bar => return Some(()),
             Op::Ld => match inst.operands.first()? {
                 Operand::Vector(parts) => {

@@ -5,6 +5,7 @@
 
 use prlx_isa::view::FunctionKind;
 use prlx_probe::Fold;
+use prlx_trace::device::tables::{Part, Records};
 use prlx_trace::device::{
     COUNT_BITS, COUNT_MORE, COUNT_WORD, Context, Finals, Head, MAGAZINE_COUNT, MAGAZINE_STRIDE, MAGAZINES, Shape,
     WORD_BITS, digest,
@@ -30,6 +31,10 @@ pub(super) struct Lane {
     pub visits: Vec<u32>,
     pub vars: Vec<u64>,
     pub counters: Vec<u64>,
+    /// Where its warp's records are, or 0.
+    pub records: u64,
+    /// By part: how many it has written, of those that threads number.
+    pub saved: Vec<u64>,
     pub track: Track,
     /// Words of a track of sums.
     pub sums: Vec<u32>,
@@ -59,8 +64,16 @@ impl Lane {
         self.context != 0 && self.warp.checked_sub(small("warp_first")).is_some_and(|n| n < small("warps"))
     }
 
+    /// Where its warp's records are, or 0.
+    pub fn own_records(&self, records: &Records) -> u64 {
+        match records.parts.iter().any(Part::numbered) && self.context != 0 {
+            true if self.field("records") != 0 => self.field("records") + self.warp * records.warp,
+            _ => 0,
+        }
+    }
+
     /// Whether it writes for those who are here.
-    fn leads(&self) -> bool {
+    pub fn leads(&self) -> bool {
         self.mask.trailing_zeros() == self.lane
     }
 

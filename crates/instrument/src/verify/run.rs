@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use prlx_isa::view::{Class, FunctionKind, InstId, Operand, Reg, Role, Space, Type};
+use prlx_probe::code::{Ask, Code, Op, Stmt};
 use prlx_probe::{Action, At, Insertion, Plan, Word};
+use prlx_trace::device::tables::Part;
 use prlx_trace::kernel::{Level, SiteClass};
 
 use super::check::{Checked, Inserted, Texts, calls_recorded};
@@ -98,12 +100,28 @@ fn try_one(texts: &Texts<'_>, f: &Checked<'_>, tried: &Tried<'_>, work: &Work<'_
     let writes = insts.iter().any(|i| i.space == Space::Global);
     let probe = texts.plan.program.level == Level::Probe;
     let pieces: Vec<&[&Insertion]> = texts.plan.pieces(&work.here).collect();
+    let alike = |i: &&Insertion| matches!(&i.action, Action::Probe(code) if saves(texts, code));
+    let alike = probe && work.here.iter().all(alike);
     let wanted = |state: &&State| match state.sample {
+        Whole if probe => alike,
         _ if probe => true,
         sample if f.idle => matches!(sample, Whole | Fresh | NoContext | Filtered),
         sample => writes || sample == Room,
     };
     tried.states.iter().filter(wanted).try_for_each(|state| execute(texts, f, tried, &pieces, work.inserted, state))
+}
+
+/// Whether all that a code does with lanes is to save records that threads number.
+fn saves(texts: &Texts<'_>, code: &Code) -> bool {
+    let parts = &texts.plan.kept.records.parts;
+    code.body.iter().all(|stmt| match stmt {
+        Stmt::Set(_, op) => !matches!(
+            op,
+            Op::Ask(Ask::Active | Ask::Leader) | Op::Ballot(_) | Op::Same(_) | Op::Reduce(..) | Op::Get(_)
+        ),
+        Stmt::Save { record, .. } => parts.get(*record as usize).is_some_and(Part::numbered),
+        _ => false,
+    })
 }
 
 /// Where an insertion's text stands: what is not part of a call goes before the stores of its arguments, or after the
@@ -140,7 +158,8 @@ fn has_effect(texts: &Texts<'_>, f: &Checked<'_>, insertion: &Insertion) -> bool
         (Action::Begin | Action::End, _) if texts.plan.program.level == Level::Probe && f.kernel() => {
             let kept = &texts.plan.kept;
             let end = !kept.counters.is_empty() || kept.tracks.is_some();
-            end || insertion.action == Action::Begin && !kept.vars.is_empty()
+            let begin = !kept.vars.is_empty() || kept.records.parts.iter().any(Part::numbered);
+            end || insertion.action == Action::Begin && begin
         }
         (Action::End, _) if texts.plan.program.level == Level::Probe => {
             !texts.plan.kept.counters.is_empty() || texts.plan.kept.tracks.is_some()
@@ -167,6 +186,9 @@ fn handed(plan: &Plan, back: bool) -> Vec<String> {
         (Level::Probe, _) => {
             let vars = (0..plan.kept.vars.len()).map(|i| format!("var{i}"));
             let counters = (0..plan.kept.counters.len()).map(|i| format!("counter{i}"));
+            let numbered = || plan.kept.records.parts.iter().enumerate().filter(|(_, part)| part.numbered());
+            let counters = counters.chain(numbered().map(|(i, _)| format!("saved{i}")));
+            let counters = counters.chain(numbered().take(usize::from(!back)).map(|_| "records".to_owned()));
             let track = ["at", "limit"].iter().filter(|_| plan.kept.tracks.is_some());
             let sums = (0..plan.kept.tracks.as_ref().map_or(0, |t| t.words)).map(|i| format!("sum{i}"));
             return vars.chain(counters).chain(track.map(|n| (*n).to_owned())).chain(sums).collect();
@@ -307,6 +329,8 @@ fn apply(texts: &Texts<'_>, f: &Checked<'_>, machine: &Machine, lane: &mut Lane,
             lane.begin();
             lane.vars = texts.plan.kept.vars.iter().map(|v| v.init).collect();
             lane.counters.fill(0);
+            lane.saved.fill(0);
+            lane.records = lane.own_records(&texts.plan.kept.records);
             if let Some(layout) = &texts.plan.kept.tracks {
                 lane.begin_track(layout, machine);
             }
@@ -394,7 +418,9 @@ fn compare(
             |name: &str| name.strip_prefix("var").and_then(|i| texts.plan.kept.vars.get(i.parse::<usize>().ok()?));
         let small = |name: &str| {
             let small = matches!(name, "word" | "edges" | "first" | "span" | "limit");
-            small || name.starts_with("sum") || var(name).is_some_and(|v| v.ty.bits() < 64)
+            small
+                || ["sum", "saved"].iter().any(|of| name.starts_with(of))
+                || var(name).is_some_and(|v| v.ty.bits() < 64)
         };
         let known: Vec<u64> = tried
             .layout

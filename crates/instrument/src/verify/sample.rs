@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use prlx_isa::view::Reg;
+use prlx_trace::device::tables::Part;
 use prlx_trace::device::{Context, MAGAZINE_COUNT, MAGAZINE_STRIDE, MAGAZINES, Shape};
 use prlx_trace::kernel::Level;
 
@@ -72,6 +73,8 @@ const SAMPLES: [Sample; 24] = [
 
 /// How often a piece of a probe program is tried, each time on other values.
 const PROBE_SAMPLES: u64 = 16;
+/// And how often one that only writes records of threads, with all lanes of a warp alike.
+const PROBE_WHOLE: u64 = 6;
 
 /// A machine and a model in the same sample state.
 pub(super) struct State {
@@ -96,11 +99,12 @@ impl<'a> Tried<'a> {
         }
         let parts = parts(texts, f);
         let count = match texts.plan.program.level {
-            Level::Probe => PROBE_SAMPLES,
+            Level::Probe => PROBE_SAMPLES + PROBE_WHOLE,
             _ => 2 * SAMPLES.len() as u64,
         };
         let state = |seed: u64| {
             let sample = match texts.plan.program.level {
+                Level::Probe if seed >= PROBE_SAMPLES => Whole,
                 Level::Probe if seed % 8 == 7 => NoContext,
                 Level::Probe => Room,
                 _ => SAMPLES[seed as usize % SAMPLES.len()],
@@ -128,6 +132,8 @@ fn parts(texts: &Texts<'_>, f: &Checked<'_>) -> Vec<(String, u64)> {
     all.extend(many("visit", f.visits as usize, 4));
     all.extend(kept.vars.iter().enumerate().map(|(i, v)| (format!("var{i}"), if v.ty.bits() == 64 { 8 } else { 4 })));
     all.extend(many("counter", kept.counters.len(), 8));
+    all.push(("records".to_owned(), 8));
+    all.extend(many("saved", kept.records.parts.len(), 4));
     all.extend(Track::default().registers().into_iter().map(|(name, size, _)| (name.to_owned(), size)));
     all.extend(many("sum", kept.tracks.as_ref().map_or(0, |t| t.words as usize), 4));
     all.extend(many("tag", texts.plan.module.marks.len(), 4));
@@ -138,7 +144,9 @@ fn parts(texts: &Texts<'_>, f: &Checked<'_>) -> Vec<(String, u64)> {
 pub(super) fn held(texts: &Texts<'_>, lane: &Lane) -> impl Iterator<Item = u64> {
     let small = [lane.word, lane.edges, lane.first, lane.span].map(u64::from);
     let words = |words: &[u32]| words.iter().map(|w| u64::from(*w)).collect::<Vec<u64>>();
-    let lists = [&lane.hashes[..], &lane.trips, &words(&lane.visits), &lane.vars, &lane.counters].concat();
+    let lists =
+        [&lane.hashes[..], &lane.trips, &words(&lane.visits), &lane.vars, &lane.counters, &[lane.records], &lane.saved]
+            .concat();
     let track = lane.track.registers().map(|(_, _, value)| value);
     let tags = (0..texts.plan.module.marks.len() as u32).map(|mark| lane.track.tag(mark));
     let sums = words(&lane.sums);
@@ -172,7 +180,9 @@ fn prepare(
     let clock = mix(seed) as u32;
     let multiprocessor = (mix(seed) % 400) as u32;
     let mask = if sample == Whole { u32::MAX } else { 1 << (linear % 32) };
-    let mut machine = Machine { seed: mix(seed + 1), mask, ..Machine::default() };
+    // The recorders' own code knows how to be alone only.
+    let alike = sample == Whole && level == Level::Probe;
+    let mut machine = Machine { seed: mix(seed + 1), mask, alike, ..Machine::default() };
     let mut special: Vec<(&'static str, u64)> = Vec::new();
     for (names, values) in [
         (["%tid.x", "%tid.y", "%tid.z"], tid),
@@ -259,6 +269,8 @@ fn prepare(
         visits: Vec::new(),
         vars: Vec::new(),
         counters: Vec::new(),
+        records: 0,
+        saved: Vec::new(),
         track: Track::default(),
         sums: Vec::new(),
         memory: Memory::default(),
@@ -275,6 +287,9 @@ fn prepare(
     let own = |i: usize, bits: u32| mix(seed * 31 + i as u64) & u64::MAX >> (64 - bits);
     lane.vars = kept.vars.iter().enumerate().map(|(i, v)| own(i, v.ty.bits())).collect();
     lane.counters = (0..kept.counters.len()).map(|i| own(100 + i, 64)).collect();
+    // Around how many are kept.
+    let saved = |(i, part): (usize, &Part)| own(200 + i, 32) % (2 * u64::from(part.keep) + 2);
+    lane.saved = kept.records.parts.iter().enumerate().map(saved).collect();
     match sample {
         Joined => {
             lane.memory = machine.global.clone();
@@ -288,6 +303,7 @@ fn prepare(
     }
     machine.global.seal();
     lane.memory = machine.global.clone();
+    lane.records = if level == Level::Probe { lane.own_records(&kept.records) } else { 0 };
     if let Some(layout) = &kept.tracks {
         let region = if lane.context == 0 { 0 } else { lane.region(layout) };
         // Without a context there is no track.

@@ -79,19 +79,19 @@ impl Host for Model<'_> {
             update(self.lane, self.texts, self.machine, table as usize, row, value);
         }
     }
-    fn save(&mut self, record: u32, fields: &[u64], lane: usize, leader: bool) {
+    fn save(&mut self, record: u32, fields: &[u64], _: usize, leader: bool) {
         let kept = &self.texts.plan.kept;
         let Some(part) = kept.records.parts.get(record as usize) else { return };
+        if part.numbered() {
+            return self.numbered(record as usize, *part, fields);
+        }
         if self.lane.context == 0 || self.lane.field("records") == 0 || !part.of_lane && !leader {
             return;
         }
         if part.which == Which::Room {
             return self.log(part, fields);
         }
-        let mut at = self.lane.field("records") + self.lane.warp * kept.records.warp + part.at;
-        if part.of_lane {
-            at += lane as u64 * part.bytes();
-        }
+        let at = self.lane.field("records") + self.lane.warp * kept.records.warp + part.at;
         let memory = &mut self.lane.memory;
         let written = read(memory, at, 8);
         write(memory, at, 8, written + 1);
@@ -106,6 +106,33 @@ impl Host for Model<'_> {
 }
 
 impl Model<'_> {
+    /// A record of the thread; with all lanes alike, one of the warp.
+    fn numbered(&mut self, record: usize, part: Part, fields: &[u64]) {
+        let lane = &mut *self.lane;
+        if lane.records == 0 {
+            return;
+        }
+        let number = lane.saved[record] + 1;
+        lane.saved[record] = u64::from(number as u32);
+        let own = u64::from(lane.lane);
+        let at = lane.records + part.at;
+        let slot = match part.which {
+            Which::Last => (number - 1) % u64::from(part.keep),
+            _ if number > part.keep.into() => return write(&mut lane.memory, at + 8 * own, 8, number),
+            _ => number - 1,
+        };
+        let mut put = |at: u64, i: usize, word: u64| write(&mut lane.memory, at + 8 * i as u64, 8, word);
+        if lane.mask != u32::MAX {
+            let at = at + part.singles() + (slot * 32 + own) * part.single();
+            [number].iter().chain(fields).enumerate().for_each(|(i, word)| put(at, i, *word));
+        } else if own == 0 {
+            // Alike: nothing grows.
+            let at = at + part.joints() + slot * part.joint();
+            put(at, 0, number);
+            fields.iter().enumerate().for_each(|(i, word)| put(at + part.joint_fields(), i, *word));
+        }
+    }
+
     /// An entry of a log, if there is room.
     fn log(&mut self, part: &Part, fields: &[u64]) {
         let of = |names: [&str; 3]| names.map(|name| self.machine.special(name)).iter().product::<u64>();

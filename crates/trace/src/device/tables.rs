@@ -12,13 +12,20 @@
 //! with all bits turned, so that 0 gives way to any; how often says whether there was any.
 //!
 //! **Records** lie by holder: for each warp of the launch, [`Records::warp`] bytes; in them, first eight bytes for each variable of the
-//! program that a warp or CTA has (a CTA's are those of its first warp), then for each record, one part (or 32, one a lane): how many
+//! program that a warp or CTA has (a CTA's are those of its first warp), then a part for each declaration. A warp's part is how many
 //! were written (eight bytes), then those kept, eight bytes a field. A part that keeps the last ones is a ring. A part that grows is a
 //! **log** of all warps: how many entries were asked for (eight bytes, those of the launch's first warp), then entries: the holder's
 //! number plus 1, the fields; they go on in the next warp's part.
 //!
+//! The part of **threads'** records, of which each numbers its own from 1 on, is slots of the warp and of its lanes; record n is in slot n - 1,
+//! modulo how many are kept. Where all 32 lanes write at once, records of one number in which each field grows evenly from lane to
+//! lane, they are one entry of the warp: the number and, for each field, by how much it grows (four bytes each, with a sign), then lane 0's fields
+//! (eight bytes each). Any other is the lane's own: its number, its fields (eight bytes each). Entries have a multiple of 16 bytes. Of a slot's two entries the one with the greater
+//! number counts. First lie the warp's slots, then those of all lanes, slot by slot. If the first ones are kept, a lane that has
+//! written more has said before all this how many (eight bytes each lane).
+//!
 //! Holds: reading allocates in proportion to the bytes, whatever they are. Misses: two rows of several keys can have the same hash and
-//! come together, which among a million rows has odds of one in 30 million; rows of one key can't.
+//! come together, which among a million rows has odds of one in 30 million; rows of one key can't. A thread's records are numbered in 32 bits.
 
 use std::collections::BTreeMap;
 
@@ -179,9 +186,37 @@ pub enum Which {
 }
 
 impl Part {
-    /// Bytes of a holder; not of a log's.
+    /// Whether lanes number their own records, and those that write alike at once write together.
+    pub fn numbered(&self) -> bool {
+        self.of_lane && self.which != Which::Room
+    }
+    /// Bytes of what lanes write together.
+    pub fn joint(&self) -> u64 {
+        self.joint_fields() + (8 * u64::from(self.fields)).next_multiple_of(16)
+    }
+    /// Where in it the fields begin.
+    pub fn joint_fields(&self) -> u64 {
+        (4 + 4 * u64::from(self.fields)).next_multiple_of(16)
+    }
+    /// Bytes of what a lane writes alone.
+    pub fn single(&self) -> u64 {
+        (8 + 8 * u64::from(self.fields)).next_multiple_of(16)
+    }
+    /// From the part's first byte: where slots of the warp begin.
+    pub fn joints(&self) -> u64 {
+        if self.which == Which::First { 8 * self.holders() } else { 0 }
+    }
+    /// Likewise, those of lanes.
+    pub fn singles(&self) -> u64 {
+        self.joints() + u64::from(self.keep) * self.joint()
+    }
+    /// Bytes in a warp's.
     pub fn bytes(&self) -> u64 {
-        8 + 8 * u64::from(self.fields) * u64::from(self.keep)
+        match self.which {
+            Which::Room => 8 + self.entries() * self.entry(),
+            _ if self.of_lane => self.singles() + u64::from(self.keep) * self.holders() * self.single(),
+            _ => 8 + 8 * u64::from(self.fields) * u64::from(self.keep),
+        }
     }
     /// Bytes of a record in a log.
     pub fn entry(&self) -> u64 {
@@ -195,6 +230,35 @@ impl Part {
     fn holders(&self) -> u64 {
         if self.of_lane { 32 } else { 1 }
     }
+    /// A lane's records in the part's bytes, by number from 0, and how many it wrote.
+    fn lane(&self, bytes: &[u8], lane: u64) -> (Vec<(u64, Vec<u64>)>, u64) {
+        let four = |at: u64| {
+            let word = bytes.get(at as usize..).and_then(|b| b.first_chunk()).copied();
+            u32::from_le_bytes(word.unwrap_or_default())
+        };
+        let eight = |at: u64| u64::from(four(at)) | u64::from(four(at + 4)) << 32;
+        let fields = u64::from(self.fields);
+        let mut found: Vec<(u64, Vec<u64>)> = Vec::new();
+        for slot in 0..u64::from(self.keep) {
+            let joint = self.joints() + slot * self.joint();
+            let own = self.singles() + (slot * self.holders() + lane) * self.single();
+            let (together, alone) = (u64::from(four(joint)), eight(own));
+            let Some(number) = together.max(alone).checked_sub(1) else { continue };
+            let field = |i: u64| match alone >= together {
+                true => eight(own + 8 + 8 * i),
+                false => {
+                    let step = i64::from(four(joint + 4 + 4 * i).cast_signed());
+                    let first = eight(joint + self.joint_fields() + 8 * i);
+                    first.wrapping_add_signed(step.wrapping_mul(lane as i64))
+                }
+            };
+            found.push((number, (0..fields).map(field).collect()));
+        }
+        found.sort_unstable_by_key(|r| r.0);
+        let most = found.last().map_or(0, |r| r.0.saturating_add(1));
+        let more = if self.which == Which::First { eight(8 * lane) } else { 0 };
+        (found, most.max(more))
+    }
 }
 
 impl Records {
@@ -202,11 +266,12 @@ impl Records {
     pub fn new(variables: usize, parts: Vec<Part>) -> Records {
         let mut records = Records { parts, warp: 8 * variables as u64 };
         for part in &mut records.parts {
-            part.at = records.warp;
-            records.warp += match part.which {
-                Which::Room => 8 + part.entries() * part.entry(),
-                Which::First | Which::Last => part.bytes() * part.holders(),
-            };
+            let apart = if part.numbered() { 16 } else { 8 };
+            part.at = records.warp.next_multiple_of(apart);
+            records.warp = part.at + part.bytes();
+        }
+        if records.parts.iter().any(Part::numbered) {
+            records.warp = records.warp.next_multiple_of(16);
         }
         records
     }
@@ -221,20 +286,27 @@ impl Records {
         if part.which == Which::Room {
             return self.log(part, all);
         }
-        let lanes = part.holders();
         for (warp, bytes) in all.chunks_exact(self.warp as usize).enumerate() {
-            for lane in 0..lanes {
-                let at = (part.at + lane * part.bytes()) as usize;
-                let written = word(bytes, at);
-                let kept = written.min(part.keep.into());
-                lost = lost.saturating_add(written - kept);
-                let first = if part.which == Which::Last { written - kept } else { 0 };
-                for n in first..first + kept {
-                    let slot = n % u64::from(part.keep.max(1));
-                    let fields = (0..u64::from(part.fields))
-                        .map(|f| word(bytes, at + 8 + 8 * (slot * u64::from(part.fields) + f) as usize));
-                    rows.push(Row { key: vec![warp as u64 * lanes + lane, n], cells: fields.collect() });
+            if part.of_lane {
+                let own = bytes.get(part.at as usize..).unwrap_or_default();
+                for lane in 0..part.holders() {
+                    let (records, written) = part.lane(own, lane);
+                    lost = lost.saturating_add(written.saturating_sub(records.len() as u64));
+                    let key = |n| vec![warp as u64 * part.holders() + lane, n];
+                    rows.extend(records.into_iter().map(|(n, cells)| Row { key: key(n), cells }));
                 }
+                continue;
+            }
+            let at = part.at as usize;
+            let written = word(bytes, at);
+            let kept = written.min(part.keep.into());
+            lost = lost.saturating_add(written - kept);
+            let first = if part.which == Which::Last { written - kept } else { 0 };
+            for n in first..first + kept {
+                let slot = n % u64::from(part.keep.max(1));
+                let fields = (0..u64::from(part.fields))
+                    .map(|f| word(bytes, at + 8 + 8 * (slot * u64::from(part.fields) + f) as usize));
+                rows.push(Row { key: vec![warp as u64, n], cells: fields.collect() });
             }
         }
         (rows, lost)
@@ -315,6 +387,39 @@ mod tests {
         let row = |n, value| Row { key: vec![0, n], cells: vec![value] };
         assert_eq!(records.read(0, &bytes), (vec![row(0, 10), row(1, 11)], 1));
         assert_eq!(records.read(1, &bytes), (vec![row(1, 11), row(2, 12)], 1));
+    }
+
+    #[test]
+    fn threads_records_are_the_warps_or_their_own() {
+        let part = |which| Part { of_lane: true, fields: 2, keep: 2, which, at: 0 };
+        let records = Records::new(1, vec![part(Which::First), part(Which::Last)]);
+        let [first, last] = &records.parts[..] else { unreachable!("there are two") };
+        assert_eq!((first.at, first.joint(), first.single(), first.joints()), (16, 32, 32, 256));
+        assert_eq!((last.at, last.joints(), last.singles()), (first.at + 256 + 2 * 32 + 64 * 32, 0, 64));
+        let mut bytes = vec![0u8; records.warp as usize];
+        let mut put = |at: u64, words: &[u64]| {
+            for (i, word) in words.iter().enumerate() {
+                bytes[at as usize + 8 * i..][..8].copy_from_slice(&word.to_le_bytes());
+            }
+        };
+        // All lanes write a first and a second record together; of the last ones lane 3 has written a third, which takes the first's place.
+        let step = |by: i32| u64::from(by.cast_unsigned());
+        for part in [first, last] {
+            put(part.at + part.joints(), &[1 | step(0) << 32, step(-4), 7, 1000]);
+            put(part.at + part.joints() + 32, &[2 | step(1) << 32, step(0), 10, 5]);
+        }
+        put(last.at + last.singles() + 3 * 32, &[3, 70, 71]);
+        put(first.at + 8 * 3, &[5]);
+        let of = |i, lane| {
+            let rows = records.read(i, &bytes).0.into_iter().filter(|r| r.key[0] == lane);
+            rows.map(|r| (r.key[1], r.cells)).collect::<Vec<_>>()
+        };
+        assert_eq!(of(0, 0), [(0, vec![7, 1000]), (1, vec![10, 5])]);
+        assert_eq!(of(0, 3), [(0, vec![7, 988]), (1, vec![13, 5])]);
+        assert_eq!(of(1, 31), [(0, vec![7, 876]), (1, vec![41, 5])]);
+        assert_eq!(of(1, 3), [(1, vec![13, 5]), (2, vec![70, 71])]);
+        assert_eq!((records.read(0, &bytes).1, records.read(1, &bytes).1), (3, 1));
+        assert_eq!(records.read(0, &bytes[..40]), (vec![], 0));
     }
 
     #[test]

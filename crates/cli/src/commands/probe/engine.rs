@@ -220,7 +220,8 @@ impl Folder {
         let records = &plan.kept.records;
         let mut text = format!("{kernel}\n{}\n{}\n", own.len(), records.parts.len());
         for part in &records.parts {
-            text += &format!("{},{}\n", u8::from(!part.of_lane), part.bytes());
+            let holders = if part.of_lane { 32 } else { 1 };
+            text += &format!("{},{}\n", u8::from(!part.of_lane), part.bytes().div_ceil(holders));
         }
         for name in all.iter().skip(own.len()) {
             text += &format!("context {name}\n");
