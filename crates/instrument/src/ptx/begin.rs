@@ -46,6 +46,24 @@ pub(super) const LEAD: &str = "
     setp.eq.u32 %~lead, %~b, 0;
 ";
 
+/// [`WARP_INDEX`] in fewer instructions for launches of one dimension; `%~context` is not 0.
+pub(super) fn warp_index(s: &mut Snippet<'_>, [any, found]: [&str; 2]) {
+    s.ptx(&format!(
+        "ld.global.u32 %~d, [%~context+{}];
+         setp.eq.u32 %~q, %~d, 0;
+         @%~q bra {any};
+         mov.u32 %~a, %tid.x;
+         shr.u32 %~a, %~a, 5;
+         mov.u32 %~b, %ctaid.x;
+         mad.lo.u32 %~warp, %~b, %~d, %~a;
+         bra {found};
+         {any}:",
+        Context::offset("cta_warps"),
+    ));
+    s.ptx(WARP_INDEX);
+    s.ptx(&format!("{found}:"));
+}
+
 impl Lowering<'_> {
     /// `%~context`: the address of the context, or 0.
     pub(super) fn context(&self, s: &mut Snippet<'_>) {
@@ -147,7 +165,7 @@ impl Lowering<'_> {
              @%~q bra $~none#;",
             Context::offset("records"),
         ));
-        s.ptx(WARP_INDEX);
+        warp_index(s, ["$~many#", "$~flat#"]);
         s.ptx(&format!(
             "cvt.u64.u32 %~x, %~warp;
              mad.lo.u64 %~records, %~x, {}, %~records;

@@ -7,14 +7,16 @@ use prlx_probe::code::{Reduce, Temp, Ty};
 use prlx_probe::lang::Holder;
 use prlx_trace::device::Context;
 
-use super::begin::{LEAD, WARP_INDEX};
+use super::begin::{LEAD, warp_index};
+use super::numbered::constant;
 use super::probe::{Probe, bits, reduce32, reduce64, register};
 use super::snippet::Snippet;
 
 impl Probe<'_, '_> {
     /// `%~link`: where a variable is; lanes for which it is nowhere go to `nowhere`. Registers `a` to `e` and `x` are lost.
-    fn held(&self, s: &mut Snippet<'_>, var: u32, nowhere: &str) {
+    fn held(&mut self, s: &mut Snippet<'_>, var: u32, nowhere: &str) {
         let kept = &self.lowering.plan.kept;
+        let labels = [self.label(s), self.label(s)];
         s.ptx(&format!(
             "setp.eq.u64 %~q, %~context, 0;
              @%~q bra {nowhere};
@@ -23,7 +25,7 @@ impl Probe<'_, '_> {
              @%~q bra {nowhere};",
             Context::offset("records"),
         ));
-        s.ptx(WARP_INDEX);
+        warp_index(s, [&labels[0], &labels[1]]);
         if kept.held.get(var as usize).is_some_and(|h| h.of == Holder::Cta) {
             // The first of its CTA: this one is number `%~a` there.
             s.ptx("sub.u32 %~warp, %~warp, %~a;");
@@ -74,11 +76,17 @@ impl Probe<'_, '_> {
         let done = self.label(s);
         let ty = self.ty(value);
         let wide = ty.bits() == 64;
+        let each = constant(self.code, value).filter(|_| how == Reduce::Sum);
         let value = register(value);
         let operation = operation(how, ty);
         if let Some(old) = old.map(register) {
             s.ptx(&format!("mov.{} {old}, 0;", bits(ty)));
             self.held(s, var, &done);
+            if let Some(each) = each {
+                count_off(s, &old, each, wide);
+                s.ptx(&format!("{done}:"));
+                return;
+            }
             // Who comes to this later sees what was done before it; a CTA's and a warp's lanes are on one multiprocessor.
             s.ptx(&format!("atom.acq_rel.cta.global.{operation} {old}, [%~link], {value};\n{done}:"));
             return;
@@ -100,6 +108,45 @@ impl Probe<'_, '_> {
         self.held(s, var, &done);
         s.ptx(&format!("red.relaxed.gpu.global.{operation} [%~link], {brought};\n{done}:"));
     }
+}
+
+/// `old`: what is at `%~link` as each lane comes there to add `each`. The lowest adds for all, the others count from what it finds. What lanes
+/// did before is seen by who comes later, and they see what was done before any of them came.
+fn count_off(s: &mut Snippet<'_>, old: &str, each: u64, wide: bool) {
+    s.ptx("activemask.b32 %~mask;\nbar.warp.sync %~mask;");
+    s.ptx(LEAD);
+    s.ptx(
+        "popc.b32 %~b, %~b;                // lanes below
+         popc.b32 %~a, %~mask;
+         brev.b32 %~c, %~mask;
+         clz.b32 %~c, %~c;",
+    );
+    match wide {
+        false => {
+            let each = (each as u32).cast_signed();
+            s.ptx(&format!(
+                "mul.lo.u32 %~a, %~a, {each};
+                 @%~lead atom.acq_rel.cta.global.add.u32 {old}, [%~link], %~a;
+                 shfl.sync.idx.b32 {old}, {old}, %~c, 31, %~mask;
+                 mad.lo.u32 {old}, %~b, {each}, {old};"
+            ));
+        }
+        true => {
+            let each = each.cast_signed();
+            s.ptx(&format!(
+                "cvt.u64.u32 %~x, %~a;
+                 mul.lo.u64 %~x, %~x, {each};
+                 @%~lead atom.acq_rel.cta.global.add.u64 {old}, [%~link], %~x;
+                 mov.b64 {{%~a, %~d}}, {old};
+                 shfl.sync.idx.b32 %~a, %~a, %~c, 31, %~mask;
+                 shfl.sync.idx.b32 %~d, %~d, %~c, 31, %~mask;
+                 mov.b64 {old}, {{%~a, %~d}};
+                 cvt.u64.u32 %~x, %~b;
+                 mad.lo.u64 {old}, %~x, {each}, {old};"
+            ));
+        }
+    }
+    s.ptx("bar.warp.sync %~mask;");
 }
 
 /// An atomic operation and its type, as opcodes have them.

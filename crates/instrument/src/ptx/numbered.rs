@@ -38,7 +38,7 @@ impl Probe<'_, '_> {
             let value = format!("{name}_{i}");
             s.declare(".b64", value.clone());
             self.wide(s, *field, &format!("%~{value}"));
-            values.push((value, !constant(self.code, *field)));
+            values.push((value, constant(self.code, *field).is_none()));
         }
         let compared = values.iter().filter(|v| v.1).count();
         if compared <= COMPARED {
@@ -55,7 +55,7 @@ impl Probe<'_, '_> {
             part.at + part.singles(),
         ));
         let words: Vec<&str> = ["y"].into_iter().chain(values.iter().map(|v| v.0.as_str())).collect();
-        store(s, &words, 0);
+        store(s, &words, 0, true);
         if part.which == Which::First {
             s.ptx(&format!(
                 "bra {done};
@@ -131,15 +131,16 @@ impl Probe<'_, '_> {
             s.ptx(&format!("st.global.v4.u32 [%~link+{}], {{%~w0, %~w1, %~w2, %~w3}};", 16 * i));
         }
         let firsts: Vec<&str> = firsts.iter().map(String::as_str).collect();
-        store(s, &firsts, part.joint_fields());
+        store(s, &firsts, part.joint_fields(), true);
         s.ptx(&format!("bra {done};"));
     }
 }
 
-/// Stores registers of 64 bits one after the other, two at a time, from `[%~link+at]` on.
-fn store(s: &mut Snippet<'_>, words: &[&str], at: u64) {
-    for (i, pair) in words.chunks(2).enumerate() {
-        let at = at + 16 * i as u64;
+/// Stores registers of 64 bits one after the other, perhaps two at a time, from `[%~link+at]` on.
+pub(super) fn store(s: &mut Snippet<'_>, words: &[&str], at: u64, pairs: bool) {
+    let each = if pairs { 2 } else { 1 };
+    for (i, pair) in words.chunks(each).enumerate() {
+        let at = at + 8 * (each * i) as u64;
         match pair {
             [a, b] => s.ptx(&format!("st.global.v2.u64 [%~link+{at}], {{%~{a}, %~{b}}};")),
             _ => s.ptx(&format!("st.global.u64 [%~link+{at}], %~{};", pair[0])),
@@ -147,13 +148,16 @@ fn store(s: &mut Snippet<'_>, words: &[&str], at: u64) {
     }
 }
 
-/// Whether a temporary is the same in all lanes because it is a constant of the place.
-fn constant(code: &Code, temp: Temp) -> bool {
-    fn sets(body: &[Stmt], temp: Temp, found: &mut Vec<bool>) {
+/// What a temporary is, if it is a constant of the place.
+pub(super) fn constant(code: &Code, temp: Temp) -> Option<u64> {
+    fn sets(body: &[Stmt], temp: Temp, found: &mut Vec<Option<u64>>) {
         for stmt in body {
             match stmt {
-                Stmt::Set(to, op) if *to == temp => found.push(matches!(op, Op::Const(_))),
-                Stmt::Merge { old: Some(old), .. } if *old == temp => found.push(false),
+                Stmt::Set(to, op) if *to == temp => found.push(match op {
+                    Op::Const(bits) => Some(*bits),
+                    _ => None,
+                }),
+                Stmt::Merge { old: Some(old), .. } if *old == temp => found.push(None),
                 Stmt::If(_, then, other) => {
                     sets(then, temp, found);
                     sets(other, temp, found);
@@ -164,5 +168,8 @@ fn constant(code: &Code, temp: Temp) -> bool {
     }
     let mut found = Vec::new();
     sets(&code.body, temp, &mut found);
-    found == [true]
+    match found[..] {
+        [one] => one,
+        _ => None,
+    }
 }

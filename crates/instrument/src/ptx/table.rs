@@ -3,15 +3,19 @@
 //! Lanes that bring their values to the same row do it together where that changes nothing: the lowest of them writes what
 //! they reduce to. Sums of floats are each lane's own, for their order would matter; before sm_80 all are.
 
-use prlx_probe::Copies;
-use prlx_probe::code::{Reduce, Temp, Ty};
+use std::collections::HashSet;
+
+use prlx_isa::view::{Class, FunctionKind};
+use prlx_probe::code::{Reduce, Stmt, Temp, Ty};
+use prlx_probe::{Action, At, Copies};
 use prlx_trace::device::Context;
 use prlx_trace::device::tables::{LOST, MULTIPLIER, PROBES, Part, Rows, Which};
 use prlx_trace::kernel::Scalar;
 use prlx_trace::table::Aggregate;
 
 use super::Lowering;
-use super::begin::{LEAD, WARP_INDEX};
+use super::begin::{LEAD, WARP_INDEX, warp_index};
+use super::numbered::store;
 use super::probe::{Probe, reduce64};
 use super::snippet::Snippet;
 
@@ -196,35 +200,61 @@ impl Probe<'_, '_> {
         }
         s.ptx("activemask.b32 %~mask;");
         s.ptx(LEAD);
-        s.ptx(&format!("@!%~lead bra {done};"));
-        s.ptx(WARP_INDEX);
         s.ptx(&format!(
-            "ld.global.u64 %~link, [%~context+{}];
+            "@!%~lead bra {done};
+             ld.global.u64 %~link, [%~context+{}];
              setp.eq.u64 %~q, %~link, 0;
-             @%~q bra {done};
-             cvt.u64.u32 %~x, %~warp;
+             @%~q bra {done};",
+            Context::offset("records"),
+        ));
+        let labels = [self.label(s), self.label(s)];
+        warp_index(s, [&labels[0], &labels[1]]);
+        s.ptx(&format!(
+            "cvt.u64.u32 %~x, %~warp;
              mad.lo.u64 %~link, %~x, {warp}, %~link;
              add.u64 %~link, %~link, {};",
-            Context::offset("records"),
             part.at,
         ));
-        let last = part.which == Which::Last;
-        match last && part.keep == 1 {
-            // There is one place: nobody has to know who else came.
-            true => s.ptx("red.global.add.u64 [%~link], 1;"),
-            false => s.ptx("atom.global.add.u64 %~x, [%~link], 1;"),
+        let name = done.trim_start_matches('$').trim_start_matches('~').to_owned();
+        let mut words = Vec::with_capacity(fields.len());
+        for (i, field) in fields.iter().enumerate() {
+            let value = format!("{name}_{i}");
+            s.declare(".b64", value.clone());
+            self.wide(s, *field, &format!("%~{value}"));
+            words.push(value);
         }
-        match (last, part.keep) {
-            (true, 1) => s.ptx("mov.u64 %~x, 0;"),
-            (true, keep) if keep.is_power_of_two() => s.ptx(&format!("and.b64 %~x, %~x, {};", keep - 1)),
-            (true, keep) => s.ptx(&format!("rem.u64 %~x, %~x, {keep};")),
-            (false, keep) => s.ptx(&format!("setp.ge.u64 %~q, %~x, {keep};\n@%~q bra {done};")),
+        let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let aligned = part.at.is_multiple_of(16) && warp.is_multiple_of(16);
+        if part.which == Which::Last && part.keep == 1 {
+            // There is one place: nobody has to know who else came. Who ends with the whole warp knows that nobody did, and what it writes
+            // fills whole sectors: nothing of them has to be brought from memory.
+            if aligned && self.lowering.ends_alone(record) {
+                let counted = self.label(s);
+                let whole = self.label(s);
+                s.ptx(&format!(
+                    "setp.eq.u32 %~q, %~mask, -1;
+                     mov.u64 %~x, 1;
+                     @%~q bra {whole};
+                     red.global.add.u64 [%~link], 1;"
+                ));
+                store(s, &words, 8, false);
+                s.ptx(&format!("bra {counted};\n{whole}:"));
+                words.insert(0, "x");
+                store(s, &words, 0, true);
+                s.ptx(&format!("{counted}:"));
+                return;
+            }
+            s.ptx("red.global.add.u64 [%~link], 1;");
+            return store(s, &words, 8, false);
+        }
+        s.ptx("atom.global.add.u64 %~x, [%~link], 1;");
+        match (part.which, part.keep) {
+            (Which::Last, keep) if keep.is_power_of_two() => s.ptx(&format!("and.b64 %~x, %~x, {};", keep - 1)),
+            (Which::Last, keep) => s.ptx(&format!("rem.u64 %~x, %~x, {keep};")),
+            (_, keep) => s.ptx(&format!("setp.ge.u64 %~q, %~x, {keep};\n@%~q bra {done};")),
         }
         s.ptx(&format!("mad.lo.u64 %~link, %~x, {}, %~link;", 8 * part.fields));
-        for (i, field) in fields.iter().enumerate() {
-            self.wide(s, *field, "%~y");
-            s.ptx(&format!("st.global.u64 [%~link+{}], %~y;", 8 + 8 * i));
-        }
+        store(s, &words, 8, false);
     }
 
     /// Writes an entry of a log: the lanes that are here take as many as they are at once.
@@ -310,6 +340,27 @@ impl Lowering<'_> {
         }
     }
 
+    /// Whether a record is saved where threads end alone, and there once: who is there with its whole warp is the only one of it.
+    fn ends_alone(&self, record: usize) -> bool {
+        let mut places = HashSet::new();
+        self.plan.functions.iter().all(|f| {
+            let Some(function) = self.module.functions.get(f.function.index()) else { return false };
+            f.insertions.iter().all(|insertion| {
+                let Action::Probe(code) = &insertion.action else { return true };
+                let At::Before(id) = insertion.at else { return times(&code.body, record) == 0 };
+                let ends = function.insts.get(id.index()).is_some_and(|inst| {
+                    let returns = inst.class == Class::Return && function.kind == FunctionKind::Kernel;
+                    (inst.class == Class::Exit || returns) && inst.guard == insertion.guard
+                });
+                match times(&code.body, record) {
+                    0 => true,
+                    1 => ends && places.insert((f.function, id)),
+                    _ => false,
+                }
+            })
+        })
+    }
+
     /// Adds a thread's counters to their rows.
     pub(super) fn flush_counters(&self, s: &mut Snippet<'_>) {
         let kept = &self.plan.kept;
@@ -340,6 +391,16 @@ impl Lowering<'_> {
         }
         s.ptx("$~counted#:");
     }
+}
+
+/// How often a code says that a record is saved.
+fn times(body: &[Stmt], record: usize) -> usize {
+    let of = |stmt: &Stmt| match stmt {
+        Stmt::Save { record: r, .. } => usize::from(*r as usize == record),
+        Stmt::If(_, then, other) => times(then, record) + times(other, record),
+        _ => 0,
+    };
+    body.iter().map(of).sum()
 }
 
 /// A variable's bytes in a register.

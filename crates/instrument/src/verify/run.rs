@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use prlx_isa::view::{Class, FunctionKind, InstId, Operand, Reg, Role, Space, Type};
 use prlx_probe::code::{Ask, Code, Op, Stmt};
 use prlx_probe::{Action, At, Insertion, Plan, Word};
-use prlx_trace::device::tables::Part;
+use prlx_trace::device::tables::{Part, Which};
 use prlx_trace::kernel::{Level, SiteClass};
 
 use super::check::{Checked, Inserted, Texts, calls_recorded};
@@ -111,7 +111,7 @@ fn try_one(texts: &Texts<'_>, f: &Checked<'_>, tried: &Tried<'_>, work: &Work<'_
     tried.states.iter().filter(wanted).try_for_each(|state| execute(texts, f, tried, &pieces, work.inserted, state))
 }
 
-/// Whether all that a code does with lanes is to save records that threads number.
+/// Whether all that a code does with lanes is to save records, not in a log.
 fn saves(texts: &Texts<'_>, code: &Code) -> bool {
     let parts = &texts.plan.kept.records.parts;
     code.body.iter().all(|stmt| match stmt {
@@ -119,7 +119,7 @@ fn saves(texts: &Texts<'_>, code: &Code) -> bool {
             op,
             Op::Ask(Ask::Active | Ask::Leader) | Op::Ballot(_) | Op::Same(_) | Op::Reduce(..) | Op::Get(_)
         ),
-        Stmt::Save { record, .. } => parts.get(*record as usize).is_some_and(Part::numbered),
+        Stmt::Save { record, .. } => parts.get(*record as usize).is_some_and(|p| p.which != Which::Room),
         _ => false,
     })
 }

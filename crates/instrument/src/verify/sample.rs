@@ -5,8 +5,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use prlx_isa::view::Reg;
-use prlx_trace::device::tables::Part;
+use prlx_isa::view::{Class, FunctionKind, Reg};
+use prlx_probe::code::Stmt;
+use prlx_probe::{Action, At};
+use prlx_trace::device::tables::{Part, Which};
 use prlx_trace::device::{Context, MAGAZINE_COUNT, MAGAZINE_STRIDE, MAGAZINES, Shape};
 use prlx_trace::kernel::Level;
 
@@ -119,6 +121,40 @@ impl<'a> Tried<'a> {
         });
         Tried { layout, parts: parts.collect(), states }
     }
+}
+
+/// Whether each thread saves a record at most once, as it ends.
+fn once(texts: &Texts<'_>, record: usize) -> bool {
+    fn saves(body: &[Stmt], record: usize) -> usize {
+        body.iter().fold(0, |n, stmt| match stmt {
+            Stmt::Save { record: own, .. } if *own as usize == record => n + 1,
+            Stmt::If(_, then, other) => n + saves(then, record) + saves(other, record),
+            _ => n,
+        })
+    }
+    let mut ends: Vec<(usize, At)> = Vec::new();
+    for (f, plan) in texts.plan.functions.iter().enumerate() {
+        for insertion in &plan.insertions {
+            let Action::Probe(code) = &insertion.action else { continue };
+            let count = saves(&code.body, record);
+            if count == 0 {
+                continue;
+            }
+            let At::Before(id) = insertion.at else { return false };
+            let inst = &texts.module.functions[f].insts[id.index()];
+            let leaves = match inst.class {
+                Class::Exit => true,
+                Class::Return => texts.module.functions[f].kind == FunctionKind::Kernel,
+                _ => false,
+            };
+            // A guarded way out is one for those whose guard holds.
+            if count > 1 || !leaves || inst.guard != insertion.guard || ends.contains(&(f, insertion.at)) {
+                return false;
+            }
+            ends.push((f, insertion.at));
+        }
+    }
+    true
 }
 
 /// The parts of a lane's state that registers keep: their names, and bytes.
@@ -300,6 +336,14 @@ fn prepare(
         FullJoined => write(&mut machine.global, POOL, 8, POOL + chunk),
         Bucket => write(&mut machine.global, POOL, 8, BUCKET),
         _ => {}
+    }
+    // A warp has written some of its records before, but for those of which it can only write one.
+    for (i, part) in kept.records.parts.iter().enumerate() {
+        let once = sample == Whole && once(texts, i);
+        if !part.of_lane && part.which != Which::Room && !once {
+            let at = RECORDS + warp * kept.records.warp + part.at;
+            write(&mut machine.global, at, 8, own(300 + i, 32) % (2 * u64::from(part.keep) + 2));
+        }
     }
     machine.global.seal();
     lane.memory = machine.global.clone();

@@ -85,7 +85,11 @@ impl Host for Model<'_> {
         if part.numbered() {
             return self.numbered(record as usize, *part, fields);
         }
-        if self.lane.context == 0 || self.lane.field("records") == 0 || !part.of_lane && !leader {
+        if self.lane.context == 0 || self.lane.field("records") == 0 {
+            return;
+        }
+        let writes = part.of_lane || leader && self.lane.leads();
+        if !writes {
             return;
         }
         if part.which == Which::Room {
