@@ -27,7 +27,8 @@ const TEMPORARIES: &[(&str, &[&str])] = &[
 pub(super) struct Snippet<'a> {
     prefix: &'a str,
     number: u32,
-    lines: Vec<String>,
+    /// Its lines, each after a line break and, unless it is a label, a tab.
+    body: String,
     subs: u32,
     /// Registers of its own: type, name after the prefix.
     declared: Vec<(&'static str, String)>,
@@ -36,7 +37,7 @@ pub(super) struct Snippet<'a> {
 impl<'a> Snippet<'a> {
     /// An empty piece with a number of its own.
     pub fn new(prefix: &'a str, number: u32) -> Self {
-        Snippet { prefix, number, lines: Vec::new(), subs: 0, declared: Vec::new() }
+        Snippet { prefix, number, body: String::new(), subs: 0, declared: Vec::new() }
     }
 
     /// Appends lines of PTX; `//` comments in the template are for its reader alone.
@@ -45,7 +46,8 @@ impl<'a> Snippet<'a> {
         for line in template.lines() {
             let line = line.split("//").next().unwrap_or_default().trim();
             if !line.is_empty() {
-                self.lines.push(expand(line, self.prefix, &number));
+                self.body.push_str(if line.ends_with(':') { "\n" } else { "\n\t" });
+                expand(&mut self.body, line, self.prefix, &number);
             }
         }
     }
@@ -62,7 +64,9 @@ impl<'a> Snippet<'a> {
 
     /// A template, spelt out.
     pub fn expand(&self, template: &str) -> String {
-        expand(template, self.prefix, &self.number())
+        let mut out = String::new();
+        expand(&mut out, template, self.prefix, &self.number());
+        out
     }
 
     fn number(&self) -> String {
@@ -79,18 +83,14 @@ impl<'a> Snippet<'a> {
 
     /// Whether nothing was written.
     pub fn is_empty(&self) -> bool {
-        self.lines.is_empty()
+        self.body.is_empty()
     }
 
     /// The piece, its lines each after a line break and a tab.
     pub fn finish(self) -> String {
-        let mut body = String::new();
-        for line in &self.lines {
-            let indent = if line.ends_with(':') { "" } else { "\t" };
-            let _ = write!(body, "\n{indent}{line}");
-        }
+        let body = &self.body;
         let mut scope = String::new();
-        let used = registers(&body, self.prefix);
+        let used = registers(body, self.prefix);
         let own = |ty: &&str| self.declared.iter().filter(|d| d.0 == *ty).map(|d| d.1.as_str()).collect::<Vec<_>>();
         for (ty, names) in TEMPORARIES {
             let own = own(ty);
@@ -102,14 +102,22 @@ impl<'a> Snippet<'a> {
             }
         }
         match scope.is_empty() {
-            true => body,
+            true => self.body,
             false => format!("\n\t{{{scope}{body}\n\t}}"),
         }
     }
 }
 
-fn expand(template: &str, prefix: &str, number: &str) -> String {
-    template.replace('~', prefix).replace('#', number)
+fn expand(out: &mut String, template: &str, prefix: &str, number: &str) {
+    for part in template.split_inclusive(['~', '#']) {
+        let (text, sign) = match part.as_bytes().last() {
+            Some(b'~') => (&part[..part.len() - 1], prefix),
+            Some(b'#') => (&part[..part.len() - 1], number),
+            _ => (part, ""),
+        };
+        out.push_str(text);
+        out.push_str(sign);
+    }
 }
 
 /// The inserted registers that stand in `text`, without `%` and the prefix.

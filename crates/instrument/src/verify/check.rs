@@ -49,9 +49,6 @@ pub(super) fn check(texts: &Texts<'_>, pieces: &[Piece]) -> Result<(), Error> {
             statements.iter().copied().filter(|p| old.body.range().contains(&(p.after.max(1) - 1))).collect();
         let function = Checked::new(texts, index, old, new, recorded)?;
         let places = function.places(&own)?;
-        for (place, inserted) in &places {
-            function.rules(*place, inserted)?;
-        }
         run::run(texts, &function, &layout, &places)?;
     }
     Ok(())
@@ -274,7 +271,7 @@ impl<'a> Checked<'a> {
     }
 
     /// The rules for one piece.
-    fn rules(&self, place: At, inserted: &Inserted) -> Result<(), Error> {
+    pub fn rules(&self, place: At, inserted: &Inserted) -> Result<(), Error> {
         let insts = &self.new.insts[inserted.insts.clone()];
         let mut written: FxHashSet<Reg> = FxHashSet::default();
         let mut masks: FxHashSet<Reg> = FxHashSet::default();

@@ -43,14 +43,33 @@ use crate::text::{self, span};
 pub fn verify(source: &str, rewritten: &str, module: &Module, plan: &Plan) -> Result<(), Error> {
     crate::ptx::fits(module, plan)?;
     let prefix = text::prefix(source);
-    let pieces = pieces::pieces(source, rewritten, module, &prefix)?;
-    let (after, complaints) = prlx_isa::ptx::read(rewritten);
+    let ((after, complaints), pieces) = beside(
+        || prlx_isa::ptx::read(rewritten),
+        || pieces::pieces(source, rewritten, module, &prefix),
+        source.len() > LONG,
+    );
+    let pieces = pieces?;
     // Most have none, and then it does not matter what the original's are.
     let before = if complaints.is_empty() { 0 } else { prlx_isa::ptx::read(source).1.len() };
     if let Some(new) = complaints.get(before) {
         return Err(wrong(new.span.start as usize, format!("the rewritten text does not read: {}", new.message)));
     }
     check::check(&check::Texts { source, rewritten, module, after: &after, plan, prefix: &prefix }, &pieces)
+}
+
+/// Bytes of a source for which a second thread is worth it.
+const LONG: usize = 8 << 10;
+
+/// Does both, at once if that is worth it and there is a thread to be had.
+fn beside<A, B: Send>(first: impl FnOnce() -> A, second: impl Fn() -> B + Sync, at_once: bool) -> (A, B) {
+    if !at_once {
+        return (first(), second());
+    }
+    std::thread::scope(|scope| {
+        let other = std::thread::Builder::new().spawn_scoped(scope, &second);
+        let own = first();
+        (own, other.ok().and_then(|o| o.join().ok()).unwrap_or_else(&second))
+    })
 }
 
 /// A fault at a byte of the rewritten text.

@@ -36,7 +36,7 @@ pub(super) fn run(
     let mut works: Vec<Work<'_>> = Vec::new();
     let mut i = 0;
     while i < places.len() {
-        let inserted = &places[i].1;
+        let (first, inserted) = (i, &places[i].1);
         let mut here: Vec<&Insertion> = Vec::new();
         let mut call = false;
         while i < places.len() && places[i].1.at == inserted.at {
@@ -51,9 +51,7 @@ pub(super) fn run(
             return Err(wrong(inserted.at, format!("{}: the plan has nothing here", f.old.name)));
         }
         state_moves(f, &here, inserted)?;
-        if f.recorded {
-            works.push(Work { here, inserted });
-        }
+        works.push(Work { here, inserted, places: &places[first..i] });
     }
     try_all(texts, f, &Tried::of(texts, f, layout), &works)?;
     let missing = expected.into_iter().filter(|(_, list)| list.iter().any(|x| has_effect(texts, f, x)));
@@ -67,6 +65,8 @@ pub(super) fn run(
 /// A piece, and what the plan has at its place.
 struct Work<'a> {
     here: Vec<&'a Insertion>,
+    /// Where it may stand.
+    places: &'a [(At, Inserted)],
     inserted: &'a Inserted,
 }
 
@@ -93,8 +93,12 @@ fn try_all(texts: &Texts<'_>, f: &Checked<'_>, tried: &Tried<'_>, works: &[Work<
     })
 }
 
-/// Tries one piece on all states that matter to it.
+/// Holds one piece to the rules, and tries it on all states that matter to it.
 fn try_one(texts: &Texts<'_>, f: &Checked<'_>, tried: &Tried<'_>, work: &Work<'_>) -> Result<(), Error> {
+    work.places.iter().try_for_each(|(place, inserted)| f.rules(*place, inserted))?;
+    if !f.recorded {
+        return Ok(());
+    }
     // Code that reaches no memory does not care where the cursor is.
     let insts = &f.new.insts[work.inserted.insts.clone()];
     let writes = insts.iter().any(|i| i.space == Space::Global);
