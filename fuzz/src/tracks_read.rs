@@ -4,7 +4,7 @@
 
 use prlx_analyze::profile;
 use prlx_trace::device::TrackHead;
-use prlx_trace::device::tracks::{Group, LOGS, Layout, SLOT, Shape, wanted};
+use prlx_trace::device::tracks::{Form, Group, LOGS, Layout, SLOT, Shape, wanted};
 use prlx_trace::kernel::{Function, Module};
 use prlx_trace::launch::Launch;
 use prlx_trace::mark::{Mark, MarkKind, Marks, Via};
@@ -12,20 +12,25 @@ use prlx_trace::{Dim3, FuncId, Recording, Trace};
 
 use super::timeline_read::holds;
 
-/// Runs it. The first byte says how large regions are, and whether each lane has one.
+/// Runs it. The first byte says how large regions are, whether each lane has one, and whether they are rings.
 pub fn run(data: &[u8]) {
     let Some((&first, bytes)) = data.split_first() else { return };
     let (log, lanes) = (LOGS.0 + u32::from(first >> 1) % 4, first & 1 != 0);
+    let entries = u32::from(first >> 4);
+    let form = if first & 8 == 0 { Form::Records } else { Form::Ring { entries } };
     let marks: Vec<Mark> = (0..24).map(mark).collect();
-    let shapes = marks.iter().enumerate().map(|(i, m)| Shape { words: i % 3 == 1, group: group(m, i) }).collect();
-    let tracks = Layout { lanes, shapes, ..Layout::default() }.read(FuncId(0), 0, log, bytes);
+    let shapes = marks.iter().enumerate().map(|(i, m)| Shape { words: (i % 3) as u32 % 2, group: group(m, i) }).collect();
+    let layout = Layout { form, lanes, shapes, ..Layout::default() };
+    let log = layout.log().unwrap_or(log);
+    let tracks = layout.read(FuncId(0), 0, log, bytes);
     assert!(tracks.len() <= bytes.len() >> log);
     let (room, longest) = ((1u64 << log) - TrackHead::SIZE as u64, wanted(log, bytes));
     for track in &tracks {
         let records = track.records.0.len() as u64;
         // A wait stands for groups that were committed, each once.
-        assert!(records <= 2 * room / SLOT && track.lost <= longest / SLOT, "{track:?}");
-        assert!(track.lost > 0 || records * SLOT <= longest.saturating_mul(2));
+        let ring = track.last;
+        assert!(records <= 2 * room / SLOT && (ring || track.lost <= longest / SLOT), "{track:?}");
+        assert!(ring || track.lost > 0 || records * SLOT <= longest.saturating_mul(2));
     }
     let module = Module { functions: vec![Function::default()], marks, ..Module::default() };
     let side = |x| Dim3 { x, y: 1, z: 1 };

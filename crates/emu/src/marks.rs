@@ -1,9 +1,11 @@
 //! What markers leave, recorded beside the original: the tracks that rewritten code should write.
 //!
-//! Holds: nothing is lost. Clocks count the CTA's instructions, as `%clock` does here.
+//! Holds: nothing is lost but what a ring leaves behind. Clocks count the CTA's instructions, as `%clock` does here.
+
+use std::collections::VecDeque;
 
 use prlx_probe::{Action, Word};
-use prlx_trace::device::tracks::{Form, Layout, Queues};
+use prlx_trace::device::tracks::{Form, Layout};
 use prlx_trace::mark::{Anchor, Record, Records, Track};
 use prlx_trace::{FuncId, WarpId};
 
@@ -27,7 +29,8 @@ pub struct Warp {
 #[derive(Clone, Debug)]
 struct Lane {
     track: Track,
-    queues: Queues,
+    /// Records as they were written.
+    written: VecDeque<Record>,
     /// Words of sums.
     words: Vec<u32>,
 }
@@ -39,7 +42,7 @@ fn now(asked: Asked<'_>) -> Anchor {
 impl Lane {
     fn begun(layout: &Layout, lane: usize, asked: Asked<'_>) -> Lane {
         let track = Track { lane: lane as u8, sm: asked.sm, begin: Some(now(asked)), ..Track::default() };
-        Lane { track, queues: Queues::default(), words: vec![0; layout.words as usize] }
+        Lane { track, written: VecDeque::new(), words: vec![0; layout.words as usize] }
     }
 }
 
@@ -62,7 +65,7 @@ impl Warp {
                 Form::Sums if kernel => {
                     lane.track.sums = layout.sums(of, |i| lane.words.get(i as usize).copied().unwrap_or(0));
                 }
-                Form::Records | Form::Sums => {}
+                Form::Records | Form::Sums | Form::Ring { .. } => {}
             }
         });
     }
@@ -77,12 +80,16 @@ impl Warp {
     pub fn act(&mut self, layout: &Layout, hook: &Hook, planes: &Planes, m: u32, asked: Asked<'_>) {
         match &hook.action {
             Action::Mark { mark, words: of, .. } => {
-                let group = layout.shapes.get(*mark as usize).and_then(|s| s.group);
+                let most = layout.ring().map(|r| r.entries as usize);
                 self.of(m, |l, lane| {
                     let mut payload = [0; 2];
                     payload.iter_mut().zip(words(of, hook, planes, l)).for_each(|(p, word)| *p = word);
                     let record = Record { mark: *mark, clock: asked.clock as u32, payload };
-                    lane.queues.push(group, record, &mut lane.track.records.0);
+                    if most.is_some_and(|n| lane.written.len() >= n) {
+                        lane.written.pop_front();
+                        lane.track.lost += 1;
+                    }
+                    lane.written.push_back(record);
                 });
             }
             Action::Add { ends, begins, count } => self.of(m, |_, lane| {
@@ -112,15 +119,16 @@ impl Warp {
     }
     /// Bytes that they take, about.
     pub fn bytes(&self) -> u64 {
-        let records = self.lanes.iter().flatten().map(|l| l.track.records.0.capacity());
+        let records = self.lanes.iter().flatten().map(|l| l.written.capacity());
         (records.sum::<usize>() * size_of::<Record>()) as u64
     }
     /// The tracks; `warp` is their warp's number in the grid.
-    pub fn finish(self, warp: u64) -> impl Iterator<Item = Track> {
+    pub fn finish(self, layout: &Layout, warp: u64) -> impl Iterator<Item = Track> {
+        let last = layout.ring().is_some();
         self.lanes.into_iter().flatten().map(move |lane| {
-            let Track { records: Records(mut records), .. } = lane.track;
+            let mut records = layout.numbered(lane.written);
             records.shrink_to_fit();
-            Track { warp: WarpId(warp), records: Records(records), ..lane.track }
+            Track { warp: WarpId(warp), records: Records(records), last, ..lane.track }
         })
     }
 }

@@ -208,7 +208,9 @@ impl Warp {
                 }
             }
         }
-        self.gathered.tracks.extend(self.marks.finish(warp));
+        if let Some(layout) = &kept.tracks {
+            self.gathered.tracks.extend(self.marks.finish(layout, warp));
+        }
         self.gathered
     }
 }

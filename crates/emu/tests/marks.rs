@@ -85,6 +85,7 @@ fn corpus_kernel(path: &Path, free: bool) -> Result<(), Failed> {
     for lanes in [false, true] {
         let marking = Marking { source: true, outside: OUTSIDE.to_vec(), lanes, ..Marking::default() };
         both(&mut job, marking.clone(), free)?;
+        last_ones(&mut job, &marking, free)?;
         added_up(&mut job, marking, free)?;
     }
     Ok(())
@@ -98,6 +99,7 @@ fn case(path: &Path) -> Result<(), Failed> {
     {
         let marking = Marking { source: true, outside: outside.to_vec(), lanes, ..Marking::default() };
         let sums = added_up(&mut job, marking.clone(), false)?;
+        last_ones(&mut job, &marking, false)?;
         let (module, tracks) = both(&mut job, marking, false)?;
         writeln!(text, "== {what}\n{sums}")?;
         let shown_too = |t: &&Track| !lanes || t.warp.0 == 0;
@@ -159,6 +161,26 @@ fn both(job: &mut Job, marking: Marking, free: bool) -> Result<(Module, Vec<Trac
         out = marks.tracks;
     }
     Ok((rewrite.plan.module, out))
+}
+
+/// A ring has the last of the records, and counts the others, by hooks and by rewritten code.
+fn last_ones(job: &mut Job, marking: &Marking, free: bool) -> Result<(), Failed> {
+    let ring = Marking { form: Form::Ring { entries: 2 }, ..marking.clone() };
+    let (_, last) = both(job, ring, free)?;
+    let (module, all) = both(job, marking.clone(), free)?;
+    // What the reader numbers, or makes many of, is not one record of a ring each.
+    if free || all.len() != last.len() || module.marks.iter().any(|m| matches!(m.via, Via::Tma | Via::CpAsync | Via::Wgmma)) {
+        return if all.len() == last.len() { Ok(()) } else { Err("there are not as many rings as tracks".into()) };
+    }
+    for (all, last) in all.iter().zip(&last) {
+        let said = |t: &Track, from: usize| t.records.0[from..].iter().map(|r| (r.mark, r.payload)).collect::<Vec<_>>();
+        let from = all.records.0.len().saturating_sub(last.records.0.len());
+        let kept = last.lost == from as u64 && (from == 0 || last.records.0.len() >= 2);
+        if !kept || said(all, from) != said(last, 0) {
+            return Err(format!("{all:?} are all, {last:?} the last").into());
+        }
+    }
+    Ok(())
 }
 
 /// Sums are what records add up to, and the counts of rewritten code are theirs. Gives the first track's counts, and what is left out.

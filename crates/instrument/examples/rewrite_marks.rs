@@ -1,5 +1,5 @@
-//! Prints PTX from standard input with its markers recorded; an argument names kinds of markers from outside, a second one, `sums`, says that
-//! regions are added up.
+//! Prints PTX from standard input with its markers recorded; an argument names kinds of markers from outside, a second one, `sums` or `ring`,
+//! says that regions are added up, or that the last records are kept.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -18,7 +18,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     std::io::stdin().read_to_string(&mut text)?;
     let kinds = std::env::args().nth(1).unwrap_or_default();
     let outside = OUTSIDE.into_iter().filter(|via| kinds.split(',').any(|k| k == via.name())).collect();
-    let form = if std::env::args().nth(2).as_deref() == Some("sums") { Form::Sums } else { Form::Records };
+    let form = match std::env::args().nth(2).as_deref() {
+        Some("sums") => Form::Sums,
+        Some("ring") => Form::Ring { entries: 60 },
+        _ => Form::Records,
+    };
     let marking = Marking { source: true, outside, form, ..Marking::default() };
     let script = Script { marks: Some(marking), ..Script::default() };
     let filter = Filter::default();

@@ -5,6 +5,7 @@ use super::overlap::{Overlap, overlaps};
 use super::path::{OnPath, path};
 use super::pipeline::{Loop, Stage, loops, stages};
 use super::regions::{Times, times};
+use super::stops::{Stop, stops};
 use super::tail::{Tail, tails};
 use super::waits::{Wait, summary, waits};
 use super::{Timeline, Track};
@@ -23,6 +24,8 @@ pub struct Analysis {
     pub moments: u64,
     /// Records that are not there.
     pub lost: u64,
+    /// Where tracks were that never ended.
+    pub stops: Vec<Stop>,
     /// What holds it up, the heaviest first.
     pub causes: Vec<Cause>,
     /// How long regions take.
@@ -62,6 +65,7 @@ pub fn analyze(timeline: &Timeline) -> Analysis {
         spans: sum(|t| t.spans.len() as u64),
         moments: sum(|t| t.moments.len() as u64),
         lost: sum(|t| t.lost),
+        stops: stops(timeline),
         causes,
         regions,
         waits,

@@ -18,6 +18,7 @@ mod pipeline;
 mod recorded;
 mod regions;
 mod spans;
+mod stops;
 mod tail;
 mod waits;
 
@@ -30,6 +31,7 @@ pub use path::OnPath;
 pub use pipeline::{Loop, Stage};
 pub use recorded::timeline;
 pub use regions::{Over, Times};
+pub use stops::Stop;
 pub use tail::Tail;
 pub use waits::{Arrow, Blame, Side, Wait, arrows};
 
@@ -70,6 +72,8 @@ pub struct Launch {
     pub ctas: Option<u64>,
     /// Warps of a CTA, if known.
     pub warps_per_cta: Option<u64>,
+    /// Whether it was stopped while it ran.
+    pub stopped: bool,
     /// Nanoseconds that it took as the host measured it; instrumented, and bare if that was measured too.
     pub took: [Option<u64>; 2],
 }

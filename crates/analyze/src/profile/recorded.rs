@@ -95,6 +95,7 @@ fn launch_of(trace: &Trace, number: u64, module: ModuleId) -> Launch {
         kernel: function.map(|f| mangled::spelled(&f.name)).unwrap_or_default(),
         ctas: Some(l.grid.volume()),
         warps_per_cta: Some(l.warps_per_cta()),
+        stopped: l.fault.is_some(),
         took: [measured(l.totals.instrumented), measured(l.totals.bare)],
     }
 }

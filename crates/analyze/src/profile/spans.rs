@@ -86,15 +86,16 @@ impl Pairing {
         self.begin(region, at, cycles, payload);
     }
 
-    /// The spans of the track, whose time is `life`. Where its first records are lost, ends without begin are spans from its begin.
+    /// The spans of the track, whose time is `life`. Where its first records are lost, ends without begin are spans from the first record that is there.
     pub fn finish(mut self, life: [u64; 2], first_lost: bool) -> (Vec<Span>, Found) {
         let mut found = Found { open: self.open.len() as u64, ..Found::default() };
         let heads = std::mem::take(&mut self.orphans);
         let mut halves: Vec<Half> = Vec::new();
         if first_lost {
+            // They were open at the first record that is there; for how long is not known.
+            let first = [heads.first().map(|h| h.span.end), self.halves.first().map(|h| h.span.begin)];
+            let begin = first.into_iter().flatten().min().unwrap_or(life[0]);
             halves.extend(heads.into_iter().rev());
-            // Times may lie a little before the first anchor.
-            let begin = self.halves.first().map_or(life[0], |h| h.span.begin.min(life[0]));
             halves.iter_mut().for_each(|h| h.span.begin = begin);
         } else {
             found.orphans = heads.len() as u64;
@@ -194,8 +195,8 @@ mod tests {
         let (spans, found) = p.finish([10, 20], true);
         let head = [true, false];
         let expected: Vec<Shown> = vec![
-            (0, 10, 15, 0, false, head),
-            (1, 10, 12, 1, false, head),
+            (0, 12, 15, 0, false, head),
+            (1, 12, 12, 1, false, head),
             (2, 16, 18, 0, false, [false; 2]),
             (3, 18, 20, 0, false, [false, true]),
         ];

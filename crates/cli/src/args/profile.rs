@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use prlx_trace::device::tracks::MOST_ENTRIES;
 use prlx_trace::mark::Via;
 
 use super::{BufferArgs, ChoiceArgs, DeviceArgs, ViewArgs};
@@ -37,6 +38,10 @@ pub struct ProfileArgs {
     /// kernel's end (docs/markers.md)
     #[arg(long)]
     pub sums: bool,
+    /// Keep the last N records of each track in place of the first ones: what warps did last before a hang, a fault or a kill
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "60", conflicts_with = "sums",
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_ENTRIES)))]
+    pub flight_recorder: Option<u32>,
     /// Only these warps: FIRST..END
     #[arg(long, value_name = "FIRST..END", value_parser = super::seeds)]
     pub warps: Option<std::ops::Range<u64>>,
@@ -114,6 +119,7 @@ Markers are labels in PTX, put there by include/prlx.cuh or one line of inline a
   prlx profile --auto=barrier,trip launch.toml  and these
   prlx profile --line gemm.cu:42 launch.toml    and this line
   prlx profile --auto -- ./app                  any CUDA program
+  prlx profile --auto --flight-recorder -- ./app   what its warps did last
 
 Exit codes: 0 done, 2 error; of a program its own.";
 

@@ -114,6 +114,10 @@ impl Options {
                 lines: m.lines.clone(),
                 lanes: m.lanes,
                 sums: m.form == Form::Sums,
+                ring: match m.form {
+                    Form::Ring { entries } => Some(entries),
+                    Form::Records | Form::Sums => None,
+                },
             }),
             elide: self.elide,
             kernels: self.kernels.iter().map(|p| p.text().to_owned()).collect(),
@@ -153,7 +157,11 @@ impl Options {
                     .ok_or_else(|| not(format!("there are no `{name}` to mark")))
             };
             let outside = w.outside.iter().map(via).collect::<Result<_, Error>>()?;
-            let form = if w.sums { Form::Sums } else { Form::Records };
+            let form = match w.ring {
+                Some(entries) => Form::Ring { entries },
+                None if w.sums => Form::Sums,
+                None => Form::Records,
+            };
             Ok::<_, Error>(Marking { source: w.source, outside, lines: w.lines, lanes: w.lanes, form })
         };
         let script = w.script.map(|text| lang::parse(&text)).transpose().map_err(|wrong| not(format!("{wrong:?}")))?;
@@ -219,6 +227,7 @@ struct WrittenMarks {
     lines: Vec<(String, u32)>,
     lanes: bool,
     sums: bool,
+    ring: Option<u32>,
 }
 
 /// The choice among a process's launches, as they come.
@@ -294,10 +303,16 @@ mod tests {
             lanes: true,
             form: Form::Sums,
         };
-        let script = Arc::new(Script { marks: Some(marking.clone()), ..Script::default() });
-        let marked = Options { level: Level::Probe, script: Some(script), ..Options::new("x") };
-        let read = Options::from_variable(&marked.to_variable().unwrap()).unwrap();
-        assert_eq!((read.level, read.marks()), (Level::Probe, Some(&marking)));
+        let marked = |form| {
+            let marking = Marking { form, ..marking.clone() };
+            let script = Arc::new(Script { marks: Some(marking), ..Script::default() });
+            Options { level: Level::Probe, script: Some(script), ..Options::new("x") }
+        };
+        for form in [Form::Records, Form::Sums, Form::Ring { entries: 9 }] {
+            let read = Options::from_variable(&marked(form).to_variable().unwrap()).unwrap();
+            assert_eq!((read.level, read.marks()), (Level::Probe, marked(form).marks()));
+        }
+        let marked = marked(Form::Sums);
         let wrong = marked.to_variable().unwrap().replace("cp.async", "cp.sync");
         assert!(Options::from_variable(&wrong).unwrap_err().message.contains("there are no `cp.sync` to mark"));
     }

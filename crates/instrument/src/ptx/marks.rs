@@ -8,20 +8,26 @@
 //! The assembler makes constants anew at every store. A kernel's markers in loops have theirs in registers, `tag0` and so on, which it can't:
 //! they are 0 in lanes that have no track.
 //!
+//! In a ring each record moves the cursor itself, and `turn` when it comes to the end; `who` is the lane, as entries say it. Whether there is a
+//! track is all that is tested. Numbers need no register: they are added to `who`.
+//!
 //! Where regions are added up, `sum0` and so on are the words of the track. All lanes add; one that has a track writes them at its end.
 
 use std::collections::HashSet;
 
 use prlx_isa::view::{FunctionKind, Module};
 use prlx_probe::{Action, At, FunctionPlan, Insertion, Plan, Word};
-use prlx_trace::device::tracks::{Form, LAST, Layout, SLOT};
+use prlx_trace::device::tracks::{ENTRY, Form, LANE_BIT, LAST, Layout, Ring, SLOT};
 use prlx_trace::device::{Context, TrackHead};
 
 use super::Lowering;
 use super::snippet::Snippet;
 
 /// Registers that are handed on, and their bytes.
-pub(super) const STATE: [(&str, u64); 2] = [("at", 8), ("limit", 4)];
+pub(super) fn state(layout: &Layout) -> &'static [(&'static str, u64)] {
+    let all = &[("at", 8), ("limit", 4), ("turn", 4), ("who", 4)];
+    if layout.ring().is_some() { all } else { &all[..2] }
+}
 /// Most markers that have their number in a register.
 const TAGS: usize = 8;
 
@@ -36,7 +42,7 @@ pub(super) fn sum(word: u32) -> String {
 }
 
 /// Markers of function `index` that have their number in a register there. None where a device function may give a lane its track, for it
-/// could not give it its numbers.
+/// could not give it its numbers, and none in a ring.
 pub(super) fn tags(module: &Module, plan: &Plan, index: usize) -> Vec<u32> {
     let leads = |i: &Insertion| matches!(&i.action, Action::Group { values } if values.len() > 1);
     let device =
@@ -45,7 +51,8 @@ pub(super) fn tags(module: &Module, plan: &Plan, index: usize) -> Vec<u32> {
     let (Some(function), Some(of_plan)) = (module.functions.get(index), plan.functions.get(index)) else {
         return Vec::new();
     };
-    if function.kind == FunctionKind::Device || elsewhere {
+    let ring = plan.kept.tracks.as_ref().is_some_and(|t| t.ring().is_some());
+    if function.kind == FunctionKind::Device || elsewhere || ring {
         return Vec::new();
     }
     let loops = plan.module.functions.get(index).map_or(&[][..], |f| &f.loops[..]);
@@ -116,9 +123,16 @@ impl Lowering<'_> {
              st.global.v2.u64 [%~link+{cycles}], {{%~x, %~y}};",
             TrackHead::SIZE,
         ));
+        if self.ring().is_some() {
+            s.ptx(&format!("mov.u32 %~a, %laneid;\nshl.b32 %~who, %~a, {LANE_BIT};\nmov.u32 %~turn, 0;"));
+        }
         for mark in &self.tags {
             s.ptx(&format!("mov.u32 %~{}, {};", tag(*mark), mark + 1));
         }
+    }
+
+    fn ring(&self) -> Option<Ring> {
+        self.tracks()?.ring()
     }
 
     /// `%~link`: the region of a lane that has a track, from its limit. Goes to `$~{label}#` if it has none.
@@ -159,6 +173,7 @@ impl Lowering<'_> {
                     s.ptx(&format!("st.global.u32 [%~link+{at}], %~{};", sum(word)));
                 }
             }
+            Form::Ring { .. } => {}
         }
         s.ptx("$~none#:");
     }
@@ -179,6 +194,9 @@ impl Lowering<'_> {
 
     /// [`prlx_probe::Action::Room`].
     pub(super) fn room(&self, s: &mut Snippet<'_>, slots: u32) {
+        if self.ring().is_some() {
+            return s.ptx("setp.ne.u32 %~room, %~limit, 0;");
+        }
         s.ptx(&format!(
             "mov.b64 {{%~a, %~b}}, %~at;
              add.u32 %~a, %~a, {};
@@ -191,6 +209,9 @@ impl Lowering<'_> {
 
     /// [`prlx_probe::Action::Mark`].
     pub(super) fn mark(&self, s: &mut Snippet<'_>, mark: u32, back: u32, words: &[Word]) {
+        if let Some(ring) = self.ring() {
+            return self.entry(s, ring, mark, words);
+        }
         let back = i64::from(back) * SLOT as i64;
         let number = if self.tags.contains(&mark) {
             format!("%~{}", tag(mark))
@@ -207,6 +228,30 @@ impl Lowering<'_> {
             self.words(s, words);
             s.ptx(&format!("@%~room st.global.v2.u32 [%~at+{}], {{%~a, %~b}};", SLOT as i64 - back));
         }
+    }
+
+    /// A record in a ring.
+    fn entry(&self, s: &mut Snippet<'_>, ring: Ring, mark: u32, words: &[Word]) {
+        self.words(s, words);
+        s.ptx(&format!(
+            "mov.u32 %~clock, %clock;
+             add.u32 %~site, %~who, {};
+             @%~room st.global.v4.u32 [%~at], {{%~clock, %~site, %~turn, %~a}};",
+            mark + 1,
+        ));
+        if ring.entry > ENTRY {
+            s.ptx(&format!("@%~room st.global.v2.u32 [%~at+{ENTRY}], {{%~b, %~turn}};"));
+        }
+        s.ptx(&format!(
+            "mov.b64 {{%~a, %~b}}, %~at;
+             add.u32 %~a, %~a, {};
+             setp.eq.u32 %~q, %~a, %~limit;
+             @%~q sub.u32 %~a, %~a, {};
+             @%~q add.u32 %~turn, %~turn, 1;
+             mov.b64 %~at, {{%~a, %~b}};",
+            ring.entry,
+            ring.entries * ring.entry,
+        ));
     }
 
     /// `%~a`, `%~b`: words; those that are not there are 0.

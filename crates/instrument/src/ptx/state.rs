@@ -112,7 +112,7 @@ impl State {
                     shared.push(Kept::new(saved(i), 4, Some(0), Some(at)));
                     at += 8;
                 }
-                for (name, size) in super::marks::STATE.iter().filter(|_| plan.kept.tracks.is_some()) {
+                for (name, size) in plan.kept.tracks.as_ref().map_or(&[][..], super::marks::state) {
                     shared.push(Kept::new(*name, *size, Some(0), Some(at)));
                     at += 8;
                 }

@@ -1,7 +1,7 @@
 //! What markers leave, for one lane: the model of invariant 7, written from `prlx_trace::device::tracks`.
 
 use prlx_isa::view::FunctionKind;
-use prlx_trace::device::tracks::{Form, LAST, Layout, SLOT};
+use prlx_trace::device::tracks::{ENTRY, Form, LANE_BIT, LAST, Layout, SLOT};
 use prlx_trace::device::{Context, TrackHead};
 
 use super::machine::{Machine, mix, read, write};
@@ -16,11 +16,15 @@ pub(super) struct Track {
     pub limit: u32,
     /// What the last test for room said.
     pub room: bool,
+    /// Of a ring: how often it began anew.
+    pub turn: u32,
+    /// Of a ring: the lane, as entries have it.
+    pub who: u32,
 }
 
 impl Track {
     /// A state that a lane may be in, with `region` and without, with much room, little and none.
-    pub fn sample(seed: u64, region: u64, log: u32) -> Track {
+    pub fn sample(seed: u64, region: u64, log: u32, layout: &Layout, lane: u32) -> Track {
         let end = (region as u32).wrapping_add(1 << log);
         let first = (region as u32).wrapping_add(TrackHead::SIZE as u32);
         // Without a track there never was room.
@@ -32,11 +36,28 @@ impl Track {
             2 => (end + 8 * (mix(seed) % 64) as u32, end),
             _ => (first, end),
         };
-        Track { at: region >> 32 << 32 | u64::from(low), limit, room }
+        let at = |low: u32| region >> 32 << 32 | u64::from(low);
+        let Some(ring) = layout.ring() else { return Track { at: at(low), limit, room, ..Track::default() } };
+        // The last entry, and any.
+        let entry = if seed.is_multiple_of(3) { ring.entries - 1 } else { mix(seed) % ring.entries };
+        let there = limit != 0;
+        Track {
+            at: if there { at(first + (entry * ring.entry) as u32) } else { 0 },
+            limit,
+            room: there,
+            turn: mix(seed * 3) as u32,
+            who: if there { lane << LANE_BIT } else { 0 },
+        }
     }
     /// Its registers, by name: bytes and value.
-    pub fn registers(self) -> [(&'static str, u64, u64); 3] {
-        [("at", 8, self.at), ("limit", 4, self.limit.into()), ("room", 4, self.room.into())]
+    pub fn registers(self) -> [(&'static str, u64, u64); 5] {
+        [
+            ("at", 8, self.at),
+            ("limit", 4, self.limit.into()),
+            ("room", 4, self.room.into()),
+            ("turn", 4, self.turn.into()),
+            ("who", 4, self.who.into()),
+        ]
     }
     /// What registers with markers' numbers hold.
     pub fn tag(self, mark: u32) -> u64 {
@@ -73,6 +94,9 @@ impl Lane {
         let at = self.region(layout);
         self.track.at = at + TrackHead::SIZE as u64;
         self.track.limit = at as u32 + (1 << self.log());
+        if layout.ring().is_some() {
+            (self.track.turn, self.track.who) = (0, self.lane << LANE_BIT);
+        }
         self.head(at, "sm", 4, u64::from(self.multiprocessor) + 1);
         self.head(at, "lane", 4, self.lane.into());
         self.head(at, "begin_cycles", 8, machine.special("%clock64"));
@@ -104,7 +128,7 @@ impl Lane {
                     write(&mut self.memory, at + TrackHead::SIZE as u64 + 4 * i as u64, 4, u64::from(*sum));
                 }
             }
-            Form::Sums => {}
+            Form::Sums | Form::Ring { .. } => {}
         }
     }
 
@@ -118,14 +142,21 @@ impl Lane {
         }
     }
 
-    pub fn make_room(&mut self, slots: u32) {
+    pub fn make_room(&mut self, layout: &Layout, slots: u32) {
         let track = &mut self.track;
+        if layout.ring().is_some() {
+            track.room = track.limit != 0;
+            return;
+        }
         let low = (track.at as u32 + slots * SLOT as u32).min(LAST);
         track.at = track.at >> 32 << 32 | u64::from(low);
         track.room = low <= track.limit;
     }
 
-    pub fn mark(&mut self, mark: u32, back: u32, words: &[u32]) {
+    pub fn mark(&mut self, layout: &Layout, mark: u32, back: u32, words: &[u32]) {
+        if layout.ring().is_some() {
+            return self.entry(layout, mark, words);
+        }
         if !self.track.room {
             return;
         }
@@ -137,6 +168,24 @@ impl Lane {
                 write(&mut self.memory, at + SLOT + 4 * i as u64, 4, words.get(i).copied().unwrap_or(0).into());
             }
         }
+    }
+
+    fn entry(&mut self, layout: &Layout, mark: u32, words: &[u32]) {
+        let Some(ring) = layout.ring() else { return };
+        let Track { at, limit, room, turn, who } = self.track;
+        let word = |i: usize| words.get(i).copied().unwrap_or(0);
+        let mut entry = vec![self.clock, who + mark + 1, turn, word(0)];
+        if ring.entry > ENTRY {
+            entry.extend([word(1), turn]);
+        }
+        for (i, value) in entry.into_iter().enumerate().filter(|_| room) {
+            write(&mut self.memory, at + 4 * i as u64, 4, value.into());
+        }
+        let next = (at as u32).wrapping_add(ring.entry as u32);
+        let turns = next == limit;
+        let low = if turns { next.wrapping_sub((ring.entries * ring.entry) as u32) } else { next };
+        self.track.at = at >> 32 << 32 | u64::from(low);
+        self.track.turn = turn.wrapping_add(turns.into());
     }
 
     pub fn group(&mut self, layout: &Layout, machine: &Machine, values: &[u32]) {

@@ -193,7 +193,9 @@ fn handed(plan: &Plan, back: bool) -> Vec<String> {
             let numbered = || plan.kept.records.parts.iter().enumerate().filter(|(_, part)| part.numbered());
             let counters = counters.chain(numbered().map(|(i, _)| format!("saved{i}")));
             let counters = counters.chain(numbered().take(usize::from(!back)).map(|_| "records".to_owned()));
-            let track = ["at", "limit"].iter().filter(|_| plan.kept.tracks.is_some());
+            let ring = plan.kept.tracks.as_ref().is_some_and(|t| t.ring().is_some());
+            let track: &[&str] = if ring { &["at", "limit", "turn", "who"] } else { &["at", "limit"] };
+            let track = track.iter().filter(|_| plan.kept.tracks.is_some());
             let sums = (0..plan.kept.tracks.as_ref().map_or(0, |t| t.words)).map(|i| format!("sum{i}"));
             return vars.chain(counters).chain(track.map(|n| (*n).to_owned())).chain(sums).collect();
         }
@@ -339,8 +341,16 @@ fn apply(texts: &Texts<'_>, f: &Checked<'_>, machine: &Machine, lane: &mut Lane,
                 lane.begin_track(layout, machine);
             }
         }
-        Action::Room { slots } => lane.make_room(*slots),
-        Action::Mark { mark, back, words: list } => lane.mark(*mark, *back, &words(list)),
+        Action::Room { slots } => {
+            if let Some(layout) = &texts.plan.kept.tracks {
+                lane.make_room(layout, *slots);
+            }
+        }
+        Action::Mark { mark, back, words: list } => {
+            if let Some(layout) = &texts.plan.kept.tracks {
+                lane.mark(layout, *mark, *back, &words(list));
+            }
+        }
         Action::Add { ends, begins, count } => lane.add(ends, begins, *count),
         Action::Group { values } => {
             if let Some(layout) = &texts.plan.kept.tracks {
@@ -421,7 +431,7 @@ fn compare(
         let var =
             |name: &str| name.strip_prefix("var").and_then(|i| texts.plan.kept.vars.get(i.parse::<usize>().ok()?));
         let small = |name: &str| {
-            let small = matches!(name, "word" | "edges" | "first" | "span" | "limit");
+            let small = matches!(name, "word" | "edges" | "first" | "span" | "limit" | "turn" | "who");
             small
                 || ["sum", "saved"].iter().any(|of| name.starts_with(of))
                 || var(name).is_some_and(|v| v.ty.bits() < 64)

@@ -253,7 +253,8 @@ fn prepare(
         tables: if sample == Exhausted { 0 } else { TABLES },
         records: if matches!(sample, Exhausted | Empty) { 0 } else { RECORDS },
         tracks: TRACKS,
-        track_log: 7 + seed % 4,
+        // A ring's size is part of the code.
+        track_log: texts.plan.kept.tracks.as_ref().and_then(|t| t.ring()).map_or(7 + seed % 4, |r| r.log.into()),
         launch: seed,
         visit_first: seed % 3,
         visit_last: if seed % 5 == 4 { u64::MAX } else { seed % 3 + 2 },
@@ -352,7 +353,7 @@ fn prepare(
         let region = if lane.context == 0 { 0 } else { lane.region(layout) };
         // Without a context there is no track.
         let seed = if lane.context == 0 { 0 } else { seed };
-        lane.track = Track::sample(seed, region, context.track_log as u32);
+        lane.track = Track::sample(seed, region, context.track_log as u32, layout, lane.lane);
         lane.sums = (0..layout.words).map(|i| mix(seed * 17 + u64::from(i)) as u32).collect();
     }
     let record = address(&format!("{}record", texts.prefix));

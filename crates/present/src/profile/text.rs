@@ -19,6 +19,7 @@ const NAME: usize = 32;
 pub fn profile(out: &mut impl Write, timeline: &Timeline, a: &Analysis, top: usize, style: &Style) -> io::Result<()> {
     let page = Page { timeline, a, top, style: *style };
     page.head(out)?;
+    page.stops(out)?;
     page.causes(out)?;
     page.regions(out)?;
     page.waits(out)?;
@@ -79,6 +80,49 @@ impl Page<'_> {
             writeln!(out, "{}", self.style.ink(Ink::Doubt, &clean(&format!("{} {}", number(n.count), n.text))))?;
         }
         Ok(())
+    }
+
+    fn stops(&self, out: &mut impl Write) -> io::Result<()> {
+        let columns = [
+            ("tracks", true),
+            ("role", false),
+            ("in", false),
+            ("words", false),
+            ("last marker", false),
+            ("where", false),
+            ("ago", true),
+            ("first", false),
+        ];
+        let several = self.timeline.launches.len() > 1;
+        let rows = self.a.stops.iter().map(|s| {
+            let inside = if s.inside.is_empty() { "no region".to_owned() } else { s.inside.join(" > ") };
+            let more = if s.same_words { "" } else { ", …" };
+            let words = match s.words {
+                [0, 0] if s.same_words => String::new(),
+                [a, 0] => format!("{a:#x}{more}"),
+                [a, b] => format!("{a:#x}, {b:#x}{more}"),
+            };
+            let (cta, warp) = s.first;
+            let launch = if several { format!("launch {} ", s.launch) } else { String::new() };
+            let warp = warp.map(|w| format!(" warp {w}")).unwrap_or_default();
+            let ago = if s.ago[0] == s.ago[1] { time(s.ago[0]) } else { s.ago.map(time).join(" to ") };
+            vec![
+                number(s.tracks),
+                s.role.clone(),
+                name(&inside),
+                words,
+                name(s.last.as_deref().unwrap_or("none")),
+                s.place.as_ref().map(|(file, line)| clip(&clean(&format!("{file}:{line}")), NAME)).unwrap_or_default(),
+                ago,
+                format!("{launch}CTA {cta}{warp}"),
+            ]
+        });
+        self.table(
+            out,
+            ["Where it stopped", "tracks that did not come to their end; ago: their last record, before the last of all"],
+            &columns,
+            rows.collect(),
+        )
     }
 
     fn causes(&self, out: &mut impl Write) -> io::Result<()> {

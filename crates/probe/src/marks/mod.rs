@@ -96,7 +96,7 @@ pub(crate) fn marks(
         numbered.push(found);
     }
     match marking.form {
-        Form::Records => {
+        Form::Records | Form::Ring { .. } => {
             let each = bodies.iter().zip(numbered);
             all.insertions = each.map(|(body, found)| insertions(body, found, &layout.shapes, recorded)).collect();
         }
@@ -118,7 +118,7 @@ impl Marked {
         let mut payload: Vec<Field> = f.words.iter().map(|(name, _)| field(name)).collect();
         // The reader counts them.
         payload.extend(f.group.map(|_| field("group")));
-        shapes.push(Shape { words: !f.words.is_empty(), group: f.group });
+        shapes.push(Shape { words: f.words.len() as u32, group: f.group });
         self.marks.push(Mark {
             name: f.name.clone(),
             kind: f.kind,
@@ -262,7 +262,7 @@ fn insertions(
     };
     let slots = |f: &Found, mark: u32| match f.kind {
         MarkKind::Group => 0,
-        _ => 1 + u32::from(shapes[mark as usize].words),
+        _ => 1 + u32::from(shapes[mark as usize].words > 0),
     };
     let mut out = Vec::new();
     let mut rest = found.into_iter().peekable();

@@ -12,10 +12,16 @@
 //! which its begins subtract it, or a number of begins. A sum is exact if what it stands for took fewer than 2^32 cycles: where the track is
 //! no longer than that, all are.
 //!
+//! With [`Form::Ring`] slots are entries of 16 bytes, `{low half of the clock, marker + 1 | lane << 24, turn, first word}`, or, where a marker has two
+//! words, of 32: behind those `{second word, turn, 0, 0}`. Behind the last entry a lane goes on with the first, and its turn is one more. So
+//! the entries themselves say which is the newest and how many were written over, also where the lane never ended; one whose
+//! halves have different turns was being written.
+//!
 //! A warp has one region, of its lowest lane or of the one that leads its group, or 32, one a lane.
 //!
 //! Holds: reading allocates in proportion to the bytes, whatever they are. Misses: a lane that never ended did not say how many of its
-//! records did not fit; of one that wanted more than 256 MiB at least, only that many are counted.
+//! records did not fit; of one that wanted more than 256 MiB at least, only that many are counted. In a ring, of a lane that leads again after another has
+//! led: entries of its first time may stand for newer ones.
 
 use crate::device::TrackHead;
 use crate::ids::{FuncId, WarpId};
@@ -32,6 +38,13 @@ pub const MOST: u64 = 1 << 31;
 /// Logarithms of a region's bytes: 8 slots and the head at least, 64 Ki slots at most.
 pub const LOGS: (u32, u32) = (7, 19);
 
+/// Bytes of an entry of a ring; twice as many where a marker has two words.
+pub const ENTRY: u64 = 16;
+/// Most entries of a ring that can be asked for.
+pub const MOST_ENTRIES: u32 = 1 << 14;
+/// Where the lane lies in an entry.
+pub const LANE_BIT: u32 = 24;
+
 /// Most words of a track of sums: each is a register of the kernel.
 pub const WORDS: u32 = 32;
 
@@ -43,6 +56,11 @@ pub enum Form {
     Records,
     /// How long regions took together, and how often they began.
     Sums,
+    /// A record of each, the last ones.
+    Ring {
+        /// How many a track keeps, 1 to [`MOST_ENTRIES`]; more where there is room for more.
+        entries: u32,
+    },
 }
 
 /// Where a launch's tracks lie.
@@ -58,6 +76,17 @@ pub struct Layout {
     pub lanes: bool,
     /// By marker: what its records look like.
     pub shapes: Vec<Shape>,
+}
+
+/// The ring of a track.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ring {
+    /// Bytes of an entry.
+    pub entry: u64,
+    /// How many there are.
+    pub entries: u64,
+    /// The logarithm of the region's bytes.
+    pub log: u32,
 }
 
 /// A region that is added up.
@@ -76,8 +105,8 @@ pub struct Total {
 /// What a marker's records look like.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Shape {
-    /// Whether a slot of words follows.
-    pub words: bool,
+    /// How many words it has of its own.
+    pub words: u32,
     /// Its part in a queue of asynchronous work: the first word of its records is the number of a group, which the reader counts.
     pub group: Option<Group>,
 }
@@ -154,7 +183,26 @@ impl Layout {
                 let bytes = TrackHead::SIZE as u64 + 4 * u64::from(self.words);
                 Some(bytes.next_power_of_two().ilog2().max(LOGS.0))
             }
+            Form::Ring { .. } => self.ring().map(|r| r.log),
         }
+    }
+    /// Of [`Form::Ring`]: where its entries lie.
+    pub fn ring(&self) -> Option<Ring> {
+        let Form::Ring { entries } = self.form else { return None };
+        let entry = if self.shapes.iter().any(|s| s.words > 1) { 2 * ENTRY } else { ENTRY };
+        let head = TrackHead::SIZE as u64;
+        let bytes = head + u64::from(entries.clamp(1, MOST_ENTRIES)) * entry;
+        let log = bytes.next_power_of_two().ilog2().clamp(LOGS.0, LOGS.1);
+        Some(Ring { entry, entries: ((1 << log) - head) / entry, log })
+    }
+    /// Records as they were written, as what they stand for.
+    pub fn numbered(&self, written: impl IntoIterator<Item = Record>) -> Vec<Record> {
+        let (mut records, mut queues) = (Vec::new(), Queues::default());
+        for record in written {
+            let group = self.shapes.get(record.mark as usize).and_then(|s| s.group);
+            queues.push(group, record, &mut records);
+        }
+        records
     }
     /// What a track's words say, after a launch of `kernel`: regions that it came to.
     pub fn sums(&self, kernel: FuncId, word: impl Fn(u32) -> u32) -> Vec<Sum> {
@@ -208,7 +256,39 @@ impl Layout {
                 let word = |i: u32| slots.get(i as usize / 2).map_or(0, |slot| half(slot, 4 * (i as usize % 2)));
                 Track { sums: self.sums(kernel, word), ..track }
             }
+            Form::Ring { .. } => {
+                let (written, lost) = self.last(head.lane, region.get(TrackHead::SIZE..)?);
+                Track { records: Records(self.numbered(written)), lost, last: true, ..track }
+            }
         })
+    }
+
+    /// The entries of `lane` in a ring, oldest first, and how many are not there.
+    fn last(&self, lane: u32, bytes: &[u8]) -> (Vec<Record>, u64) {
+        let Some(ring) = self.ring() else { return Default::default() };
+        let entry = |bytes: &[u8]| -> Option<(u32, Record)> {
+            let (slots, _) = bytes.as_chunks::<8>();
+            let [first, second] = [slots.first()?, slots.get(1)?];
+            let (tag, turn) = (half(first, 4), half(second, 0));
+            let mark = (tag & ((1 << LANE_BIT) - 1)).checked_sub(1)?;
+            let mut payload = [half(second, 4), 0];
+            if let Some(third) = slots.get(2) {
+                payload[1] = half(third, 0);
+                (half(third, 4) == turn).then_some(())?;
+            }
+            let known = tag >> LANE_BIT == lane && (mark as usize) < self.shapes.len();
+            known.then_some((turn, Record { mark, clock: half(first, 0), payload }))
+        };
+        let all: Vec<Option<(u32, Record)>> =
+            bytes.chunks_exact(ring.entry as usize).take(ring.entries as usize).map(entry).collect();
+        let newest = all.iter().enumerate().filter_map(|(i, e)| Some((e.as_ref()?.0, i))).max();
+        let Some((turn, at)) = newest else { return Default::default() };
+        let of = |turn: Option<u32>, e: &Option<(u32, Record)>| e.filter(|(t, _)| Some(*t) == turn).map(|(_, r)| r);
+        let before = all[at + 1..].iter().filter_map(|e| of(turn.checked_sub(1), e));
+        let records: Vec<Record> = before.chain(all[..=at].iter().filter_map(|e| of(Some(turn), e))).collect();
+        let made = u64::from(turn) * all.len() as u64 + at as u64 + 1;
+        let lost = made - records.len() as u64;
+        (records, lost)
     }
 
     /// The records in a region's slots, and how many slots are missing.
@@ -217,20 +297,20 @@ impl Layout {
         let room = slots.len() as u64 * SLOT;
         let used = if ended { head.written.min(room) } else { room };
         let slots = &slots[..(used / SLOT) as usize];
-        let (mut records, mut at, mut queues) = (Vec::new(), 0, Queues::default());
+        let (mut records, mut at) = (Vec::new(), 0);
         while let Some(slot) = slots.get(at) {
             let Some(mark) = half(slot, 4).checked_sub(1) else { break };
             let Some(shape) = self.shapes.get(mark as usize) else { break };
             let mut record = Record { mark, clock: half(slot, 0), payload: [0; 2] };
             at += 1;
-            if shape.words {
+            if shape.words > 0 {
                 let Some(words) = slots.get(at) else { break };
                 record.payload = [half(words, 0), half(words, 4)];
                 at += 1;
             }
-            queues.push(shape.group, record, &mut records);
+            records.push(record);
         }
-        (records, if ended { head.written.saturating_sub(at as u64 * SLOT) / SLOT } else { 0 })
+        (self.numbered(records), if ended { head.written.saturating_sub(at as u64 * SLOT) / SLOT } else { 0 })
     }
 }
 
@@ -252,7 +332,7 @@ mod tests {
 
     #[test]
     fn regions_are_read_back() {
-        let shapes = vec![Shape::default(), Shape { words: true, group: None }];
+        let shapes = vec![Shape::default(), Shape { words: 1, group: None }];
         let layout = Layout { shapes, ..Layout::default() };
         let head = TrackHead { sm: 4, lane: 7, group: 9, grouped: 1, begin_cycles: 5, ..TrackHead::default() };
         let ended = TrackHead { end_nanos: 1, end_cycles: 8, written: 32, ..head };
@@ -283,6 +363,39 @@ mod tests {
         assert_eq!((tracks[2].warp, tracks[2].records.0.len(), tracks[2].lost), (WarpId(103), 8, 2));
         assert_eq!(tracks.len(), 3);
         assert_eq!((wanted(7, &bytes), wanted(7, &bytes[..128]), wanted(7, &[0; 128])), (144, 96, 0));
+    }
+
+    #[test]
+    fn rings_are_read_from_the_oldest_on() {
+        let layout = |words| {
+            let shapes = vec![Shape::default(), Shape { words, group: None }];
+            Layout { form: Form::Ring { entries: 3 }, shapes, ..Layout::default() }
+        };
+        let ring = |words| layout(words).ring().unwrap();
+        assert_eq!(ring(1), Ring { entry: 16, entries: 4, log: 7 });
+        assert_eq!(ring(2), Ring { entry: 32, entries: 6, log: 8 });
+        let head = TrackHead { sm: 1, lane: 2, begin_cycles: 5, ..TrackHead::default() };
+        let tag = |mark: u32, lane: u32| (mark + 1) | lane << LANE_BIT;
+        let of = |words, entries: &[[u32; 4]]| {
+            let mut bytes = head.to_bytes();
+            bytes.extend(entries.iter().flatten().flat_map(|w| w.to_le_bytes()));
+            bytes.resize(1 << ring(words).log, 0);
+            let track = layout(words).read(FuncId(0), 0, ring(words).log, &bytes).pop().unwrap();
+            assert!(track.last);
+            (track.records.0.iter().map(|r| (r.mark, r.clock, r.payload)).collect::<Vec<_>>(), track.lost)
+        };
+        assert_eq!(of(1, &[]), (vec![], 0));
+        assert_eq!(of(1, &[[9, tag(1, 2), 0, 7]]), (vec![(1, 9, [7, 0])], 0));
+        // Turn 3 has come to its second entry: of 14 records the last four are there.
+        let turned = [[50, tag(0, 2), 3, 0], [60, tag(1, 2), 3, 8], [30, tag(0, 2), 2, 0], [40, tag(0, 2), 2, 0]];
+        let there = vec![(0, 30, [0; 2]), (0, 40, [0; 2]), (0, 50, [0; 2]), (1, 60, [8, 0])];
+        assert_eq!(of(1, &turned), (there, 10));
+        // What another lane left, which led before, and what is of no turn that can be, is not there.
+        let odd = [[50, tag(0, 2), 3, 0], [60, tag(1, 9), 3, 8], [30, tag(0, 2), 1, 0], [40, tag(0, 2), 2, 0]];
+        assert_eq!(of(1, &odd), (vec![(0, 40, [0; 2]), (0, 50, [0; 2])], 11));
+        // Of a record with two words one half may be there alone.
+        let halves = [[9, tag(1, 2), 0, 7], [8, 0, 0, 0], [10, tag(1, 2), 1, 7], [8, 0, 0, 0]];
+        assert_eq!(of(2, &halves), (vec![(1, 9, [7, 8])], 0));
     }
 
     #[test]
@@ -322,9 +435,12 @@ mod tests {
         let bytes: Vec<u8> = (0..1000u32).map(|i| (i * 37) as u8).collect();
         for log in [0, 7, 9, 40, 64, 99] {
             for lanes in [false, true] {
-                let shapes = vec![Shape::default()];
-                let tracks = Layout { lanes, shapes, ..Layout::default() }.read(FuncId(0), u64::MAX - 1, log, &bytes);
-                assert!(tracks.iter().map(|t| t.records.0.len()).sum::<usize>() <= bytes.len() / 8);
+                for form in [Form::Records, Form::Ring { entries: 5 }] {
+                    let shapes = vec![Shape::default()];
+                    let layout = Layout { form, lanes, shapes, ..Layout::default() };
+                    let tracks = layout.read(FuncId(0), u64::MAX - 1, log, &bytes);
+                    assert!(tracks.iter().map(|t| t.records.0.len()).sum::<usize>() <= bytes.len() / 8);
+                }
             }
         }
     }

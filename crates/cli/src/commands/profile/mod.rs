@@ -38,7 +38,11 @@ fn script(args: &ProfileArgs) -> Arc<Script> {
         outside: args.auto.iter().map(|a| a.via()).collect(),
         lines: args.line.clone(),
         lanes: args.lanes,
-        form: if args.sums { Form::Sums } else { Form::Records },
+        form: match (args.sums, args.flight_recorder) {
+            (true, _) => Form::Sums,
+            (false, Some(entries)) => Form::Ring { entries },
+            (false, None) => Form::Records,
+        },
     };
     Arc::new(Script { marks: Some(marks), ..Script::default() })
 }
