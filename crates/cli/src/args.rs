@@ -12,6 +12,7 @@ use std::ffi::OsString;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use prlx_analyze::Shard;
@@ -488,6 +489,9 @@ pub struct DeviceArgs {
     /// Most steps of a CTA on the CPU device before it counts as stuck
     #[arg(long, value_name = "N")]
     pub max_steps: Option<u64>,
+    /// Longest time of a kernel on a GPU, in seconds, before it counts as stuck; what a flight recorder holds is then read all the same
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub timeout: Option<Duration>,
     /// Checks while the kernel runs, joined by commas: bounds, init, race, sync, async, notes; or all (docs/checks.md)
     #[arg(long, value_name = "LIST", value_parser = checks)]
     pub check: Option<Checks>,
@@ -592,6 +596,11 @@ fn checks(text: &str) -> Result<Checks, String> {
         "all" => Ok(Checks::all()),
         word => named(Check::ALL, Check::name, word).map(|c| all.with(c)).map_err(|e| format!("{e}, all")),
     })
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().filter(|s| *s > 0.0).and_then(|s| Duration::try_from_secs_f64(s).ok());
+    seconds.ok_or_else(|| "it is a number of seconds, as 2.5".to_owned())
 }
 
 fn level(text: &str) -> Result<Level, String> {

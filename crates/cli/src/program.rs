@@ -79,6 +79,7 @@ pub fn options(recorder: &RecorderArgs, choice: &ChoiceArgs, device: &DeviceArgs
         ("--max-steps", device.max_steps.is_some()),
         ("--max-memory", device.max_memory.is_some()),
         ("--threads", device.threads.is_some()),
+        ("--timeout", device.timeout.is_some()),
     ];
     if let Some((name, _)) = only_files.into_iter().find(|(_, given)| *given) {
         bail!("{name} is for launch files: a program is recorded as it runs, on the devices that it chooses");

@@ -67,7 +67,12 @@ pub fn device(args: &DeviceArgs) -> Result<Device> {
                 "--max-steps, --max-memory, --threads, --check and --calibration are for the CPU device, not for a GPU"
             );
         }
-        return Ok(Device::Gpu(Box::new(Cuda::new(ordinal)?)));
+        let mut cuda = Cuda::new(ordinal)?;
+        args.timeout.into_iter().for_each(|most| cuda.set_patience(most));
+        return Ok(Device::Gpu(Box::new(cuda)));
+    }
+    if args.timeout.is_some() {
+        bail!("--timeout is for a GPU: the CPU device has --max-steps");
     }
     let mut options = prlx_emu::Options::default();
     if let Some(n) = args.max_steps {

@@ -131,6 +131,27 @@ fn a_fault_of_the_kernel_is_cudas_error_and_no_same() {
     assert!(code == 3 && out.contains("both sides fault"), "{out}");
 }
 
+/// What a flight recorder holds lies in the host's memory, and outlives a fault; a kernel that does not end is not waited for.
+#[test]
+fn a_flight_recorder_outlives_the_kernel() {
+    let stops = "tests/cases/cli/stops.in";
+    let (code, out, err) = prlx(&format!("profile --flight-recorder {stops}/traps.toml --device cuda"), &[]);
+    assert!(code == 2 && err.contains("was stopped"), "{err}");
+    for want in ["Where it stopped", "main", "bad", "stops.cu:4"] {
+        assert!(out.contains(want), "{want:?} is not in {out}");
+    }
+    // Without one it went with the context.
+    let (code, out, _) = prlx(&format!("profile {stops}/traps.toml --device cuda"), &[]);
+    assert!(code == 2 && !out.contains("Where it stopped"), "{out}");
+    let slow = [("PRLX_MOCK_KERNEL_MICROS", "20000000")];
+    for command in ["run", "profile --flight-recorder"] {
+        let (code, _, err) = prlx(&format!("{command} tests/cases/marks/plain.toml --device cuda --timeout 0.3"), &slow);
+        assert!(code == 2 && err.contains("`plain` on mock device did not end in 0.3 s"), "{command}: {err}");
+    }
+    let (code, _, err) = prlx("run tests/cases/marks/plain.toml --timeout 1", &[]);
+    assert!(code == 2 && err.contains("--timeout is for a GPU: the CPU device has --max-steps"), "{err}");
+}
+
 /// The script of `cargo xtask gpu-bundle`, on kernels that agree, that may differ, that print, and that no device runs.
 #[test]
 fn the_bundles_script_finds_everything_right_here() {

@@ -131,6 +131,13 @@ pub trait Driver {
     /// # Errors
     /// When there is not enough.
     fn alloc(&mut self, bytes: u64, align: u64) -> Result<DevicePtr, Error>;
+    /// The same; what is there can still be read after a fault, and while a kernel hangs, where the machine has such memory.
+    ///
+    /// # Errors
+    /// When there is not enough.
+    fn alloc_kept(&mut self, bytes: u64, align: u64) -> Result<DevicePtr, Error> {
+        self.alloc(bytes, align)
+    }
     /// Says what the allocation at `at` is called in messages. Most machines have no use for it.
     fn name(&mut self, at: DevicePtr, name: &str) {
         let _ = (at, name);

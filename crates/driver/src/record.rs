@@ -133,22 +133,30 @@ struct Held(Vec<(DevicePtr, u64)>);
 
 impl Held {
     fn zeroed(&mut self, driver: &mut dyn Driver, bytes: u64, align: u64) -> Result<u64, Error> {
-        let at = driver
-            .alloc(bytes.max(1), align)
-            .map_err(|e| Error { message: format!("no room for the recording, {bytes} bytes: {}", e.message), ..e })?;
+        let at = driver.alloc(bytes.max(1), align);
+        self.take(driver, bytes, at)
+    }
+    /// What was allocated, zeroed.
+    fn take(&mut self, driver: &mut dyn Driver, bytes: u64, at: Result<DevicePtr, Error>) -> Result<u64, Error> {
+        let none = |e: Error| Error { message: format!("no room for the recording, {bytes} bytes: {}", e.message), ..e };
+        let at = at.map_err(none)?;
         self.0.push((at, bytes.max(1)));
         driver.fill(at, bytes.max(1), 0)?;
         Ok(at.0)
     }
-    /// Zeroed memory for tracks' regions, where cursors don't wrap.
-    fn regions(&mut self, driver: &mut dyn Driver, bytes: u64, align: u64) -> Result<u64, Error> {
-        let at = self.zeroed(driver, bytes, align)?;
+    /// Zeroed memory for tracks' regions, where cursors don't wrap; of rings that outlive the kernel.
+    fn regions(&mut self, driver: &mut dyn Driver, bytes: u64, align: u64, ring: bool) -> Result<u64, Error> {
+        let mut get = |held: &mut Held, driver: &mut dyn Driver, bytes: u64| {
+            let at = if ring { driver.alloc_kept(bytes.max(1), align) } else { driver.alloc(bytes.max(1), align) };
+            held.take(driver, bytes, at)
+        };
+        let at = get(self, driver, bytes)?;
         if tracks::fits(at, bytes) {
             return Ok(at);
         }
         // Of twice as much, one half lies well.
         let last = self.0.pop().map_or(Ok(()), |(at, _)| driver.free(at));
-        let at = last.and_then(|()| self.zeroed(driver, 2 * bytes + tracks::BEYOND, align))?;
+        let at = last.and_then(|()| get(self, driver, 2 * bytes + tracks::BEYOND))?;
         Ok(if tracks::fits(at, bytes) { at } else { at.next_multiple_of(1 << 32) })
     }
     fn release(&mut self, driver: &mut dyn Driver) -> Result<(), Error> {
@@ -316,7 +324,8 @@ impl Session<'_> {
             None => (0, 0, last - first),
             Some(layout) => {
                 let (log, recorded) = layout.size(last - first, pool.min(tracks::MOST));
-                (held.regions(self.driver, (recorded * layout.regions()) << log, 1 << log)?, log, recorded)
+                let (bytes, ring) = ((recorded * layout.regions()) << log, layout.ring().is_some());
+                (held.regions(self.driver, bytes, 1 << log, ring)?, log, recorded)
             }
         };
         let bucket = held.zeroed(self.driver, chunk, chunk)?;

@@ -85,6 +85,9 @@ pub struct Device {
     allocated: BTreeSet<u64>,
     /// Host memory that the device reaches: where it begins, and how long it is.
     pub pinned: BTreeMap<u64, Box<[u128]>>,
+    /// Host memory that the device has its own address for, by where it begins: that address, and bytes. Kernels write to the
+    /// emulator's memory, and the host sees it as they end.
+    registered: BTreeMap<usize, (DevicePtr, usize)>,
     pub streams: Streams,
     /// Streams that [`crate::prlx_mock_capture`] captures.
     pub captured: Vec<u64>,
@@ -211,6 +214,7 @@ impl Device {
             links: BTreeMap::new(),
             allocated: BTreeSet::new(),
             pinned: BTreeMap::new(),
+            registered: BTreeMap::new(),
             streams: Streams::new(Duration::from_micros(slow)),
             captured: Vec::new(),
             graphs: Graphs::default(),
@@ -319,6 +323,7 @@ impl Device {
         self.libraries.clear();
         self.kernels.clear();
         self.pinned.clear();
+        self.registered.clear();
         self.dead = None;
         Ok(())
     }
@@ -595,6 +600,26 @@ impl Device {
         self.wait_for_all()?;
         self.pinned.remove(&at).map(drop).ok_or(code::INVALID_VALUE)
     }
+    /// Host memory from `at` on is the device's too. It counts as zeros.
+    pub fn register(&mut self, at: usize, bytes: usize) -> Result<()> {
+        self.ready()?;
+        self.unsafe_call()?;
+        let held = self.emulator.alloc(bytes.max(1) as u64, 1 << 12).map_err(|e| of(&e))?;
+        self.emulator.fill(held, bytes as u64, 0).map_err(|e| of(&e))?;
+        self.registered.insert(at, (held, bytes));
+        Ok(())
+    }
+    pub fn registered(&self, at: usize) -> Result<u64> {
+        self.ready()?;
+        self.registered.get(&at).map(|(held, _)| held.0).ok_or(code::INVALID_VALUE)
+    }
+    pub fn unregister(&mut self, at: usize) -> Result<()> {
+        self.ready()?;
+        self.unsafe_call()?;
+        self.wait_for_all()?;
+        let (held, _) = self.registered.remove(&at).ok_or(code::INVALID_VALUE)?;
+        self.emulator.free(held).map_err(|e| of(&e))
+    }
     pub fn is_pinned(&self, at: u64, bytes: usize) -> bool {
         let below = self.pinned.range(..=at).next_back();
         below.is_some_and(|(from, memory)| at + bytes as u64 <= from + memory.len() as u64 * 16)
@@ -656,6 +681,11 @@ impl Device {
         let kernel = self.functions.get(&function).ok_or(code::INVALID_HANDLE)?;
         let module = *self.modules.get(&kernel.module).ok_or(code::INVALID_HANDLE)?;
         let run = self.emulator.launch(module, &kernel.name, config, params);
+        for (at, (held, bytes)) in &self.registered {
+            let mut content = vec![0; *bytes];
+            self.emulator.read(*held, &mut content).map_err(|e| of(&e))?;
+            crate::exports::give(*at, &content);
+        }
         let said = self.emulator.take_output();
         let _ = std::io::stdout().write_all(&said);
         self.clock += run.map_err(|e| of(&e))?.warp_instructions;

@@ -1,6 +1,6 @@
 //! The driver library: found, opened, and each call as a safe function.
 //!
-//! All unsafe code of `cuda` is here and in the parts, `dma` and `streams`. Holds: every pointer that is passed lives through
+//! All unsafe code of `cuda` is here and in the parts, `dma`, `mapped` and `streams`. Holds: every pointer that is passed lives through
 //! its call and has the size that the call is told; handles come from the library and are private types, so nothing else can
 //! be passed for one.
 //! Misses: it is never closed: drivers leave threads behind.
@@ -78,10 +78,12 @@ pub fn sticky(code: i32) -> bool {
 }
 
 mod dma;
+mod mapped;
 mod pointers;
 mod streams;
 
 pub use dma::Dma;
+pub use mapped::Mapped;
 pub use pointers::Held;
 
 macro_rules! handles {
@@ -432,6 +434,10 @@ impl Library {
         let mut milliseconds = 0f32;
         call!(self.cuEventElapsedTime(&mut milliseconds, clock.start, clock.end))?;
         Ok((f64::from(milliseconds) * 1e6) as u64)
+    }
+    /// Whether the second has passed.
+    pub fn over(&self, clock: &Clock) -> Result<bool, Failure> {
+        self.passed(Event(clock.end))
     }
     /// Destroys them. After a fault the driver refuses; the context then goes with all that is in it.
     pub fn stop(&self, clock: Clock) {

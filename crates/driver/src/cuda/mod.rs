@@ -3,7 +3,7 @@
 //! Holds: whatever fails is said with CUDA's name and words for it; a wrong shape is refused before the launch, with the
 //! limit; modules and memory that are left go with the context.
 //! Misses: one stream, one device at a time; module variables; what a kernel recorded before it faulted is lost with its
-//! context; a kernel that never ends is waited for.
+//! context, but for what lies in [kept](Driver::alloc_kept) memory; a kernel that never ends is waited for, unless it was said how long.
 
 pub mod calls;
 pub mod code;
@@ -15,9 +15,10 @@ pub mod recorder;
 mod table;
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 pub use functions::Functions;
-pub use library::{Context, Dma, Event, Failure, Held, Library, Stream, VARIABLE, sticky};
+pub use library::{Context, Dma, Event, Failure, Held, Mapped, Library, Stream, VARIABLE, sticky};
 
 use prlx_isa::image::{Target, is_binary};
 use prlx_trace::kernel::Param;
@@ -36,6 +37,8 @@ const SHARED: u32 = 48 << 10;
 const PORTABLE_CLUSTER: u64 = 8;
 /// Bytes of stack for each thread of a recursive kernel: eight times what CUDA gives without being asked.
 const DEEP_STACK: usize = 8 << 10;
+/// How often it is looked whether a kernel has ended that may not take as long as it likes.
+const LOOK: Duration = Duration::from_micros(50);
 /// `cuMemAlloc` aligns at least so much.
 const ALIGNED: u64 = 256;
 
@@ -110,6 +113,12 @@ pub struct Cuda {
     assemblers: Assemblers,
     /// Where allocations begin that were made larger to be aligned, by the address that was given out.
     begins: BTreeMap<u64, u64>,
+    /// Host memory that kernels write to, by the address that was given out.
+    kept: BTreeMap<u64, Mapped>,
+    /// How long a kernel may take.
+    patience: Option<Duration>,
+    /// A kernel took longer, and runs on: whatever waits for the device would wait for ever.
+    stuck: bool,
 }
 
 impl std::fmt::Debug for Cuda {
@@ -136,8 +145,19 @@ impl Cuda {
         let what = format!("CUDA device {ordinal}");
         let (device, gpu) = gpu(&library, ordinal).map_err(|e| e.during(&what))?;
         let context = library.retain(device).map_err(|e| e.during(&what))?;
-        let (modules, begins) = (BTreeMap::new(), BTreeMap::new());
-        let cuda = Cuda { library, device, context, gpu, modules, next: 0, assemblers, begins };
+        let cuda = Cuda {
+            library,
+            device,
+            context,
+            gpu,
+            modules: BTreeMap::new(),
+            next: 0,
+            assemblers,
+            begins: BTreeMap::new(),
+            kept: BTreeMap::new(),
+            patience: None,
+            stuck: false,
+        };
         cuda.enter()?;
         Ok(cuda)
     }
@@ -147,7 +167,15 @@ impl Cuda {
         &self.gpu
     }
 
+    /// A kernel that takes longer counts as stuck.
+    pub fn set_patience(&mut self, patience: Duration) {
+        self.patience = Some(patience);
+    }
+
     fn enter(&self) -> Result<(), Error> {
+        if self.stuck {
+            return Err(Error::new(ErrorKind::Stuck, format!("{} still runs a kernel that does not end", self.gpu.name)));
+        }
         self.library.enter(self.context).map_err(|e| e.during(&self.gpu.name))
     }
 
@@ -226,6 +254,12 @@ impl Cuda {
 
 impl Drop for Cuda {
     fn drop(&mut self) {
+        // With memory that a kernel may still write to, and calls that wait for it, the process ends as it is.
+        if self.stuck {
+            std::mem::take(&mut self.kept).into_values().for_each(std::mem::forget);
+            return;
+        }
+        self.kept.clear();
         // After a fault the driver refuses to unload; the context goes all the same.
         for loaded in self.modules.values() {
             let _ = self.library.unload(loaded.module);
@@ -274,8 +308,22 @@ impl Driver for Cuda {
         Ok(DevicePtr(at))
     }
 
+    fn alloc_kept(&mut self, bytes: u64, align: u64) -> Result<DevicePtr, Error> {
+        self.enter()?;
+        let size = bytes.max(1).checked_add(align).and_then(|n| usize::try_from(n).ok());
+        let size = size.ok_or_else(|| Error::new(ErrorKind::Memory, format!("{bytes} bytes are too many")))?;
+        let mapped = Mapped::new(self.library, size)
+            .map_err(|e| e.during(&format!("{bytes} bytes of the host's memory that {} reaches", self.gpu.name)))?;
+        let at = mapped.device().next_multiple_of(align.max(1));
+        self.kept.insert(at, mapped);
+        Ok(DevicePtr(at))
+    }
+
     fn free(&mut self, at: DevicePtr) -> Result<(), Error> {
         self.enter()?;
+        if self.kept.remove(&at.0).is_some() {
+            return Ok(());
+        }
         let begin = self.begins.remove(&at.0).unwrap_or(at.0);
         self.library.free(begin).map_err(|e| e.during(&format!("freeing {:#x}", at.0)))
     }
@@ -290,6 +338,10 @@ impl Driver for Cuda {
 
     fn read(&mut self, at: DevicePtr, bytes: &mut [u8]) -> Result<(), Error> {
         if bytes.is_empty() {
+            return Ok(());
+        }
+        let kept = self.kept.range(..=at.0).next_back();
+        if kept.is_some_and(|(_, mapped)| mapped.read(at.0, bytes)) {
             return Ok(());
         }
         self.enter()?;
@@ -367,7 +419,21 @@ impl Driver for Cuda {
         let clock = library.clock().map_err(|e| e.during(kernel))?;
         let run = library.launch(function, &shape, &params, &clock);
         // Errors of the kernel itself come when it is waited for.
-        let nanos = run.and_then(|()| library.synchronize()).and_then(|()| library.elapsed(&clock));
+        let start = Instant::now();
+        let mut ended = run;
+        while let (Ok(()), Some(most)) = (&ended, self.patience) {
+            match library.over(&clock) {
+                Ok(true) => break,
+                Ok(false) if start.elapsed() > most => {
+                    self.stuck = true;
+                    let what = format!("`{kernel}` on {} did not end in {:.1} s", self.gpu.name, most.as_secs_f64());
+                    return Err(Error::new(ErrorKind::Stuck, what));
+                }
+                Ok(false) => std::thread::sleep(LOOK),
+                Err(e) => ended = Err(e),
+            }
+        }
+        let nanos = ended.and_then(|()| library.synchronize()).and_then(|()| library.elapsed(&clock));
         library.stop(clock);
         let nanos = nanos.map_err(|e| self.fault(e, kernel, config))?;
         Ok(LaunchStats { warp_instructions: 0, nanos })

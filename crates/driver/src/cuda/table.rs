@@ -399,6 +399,12 @@ macro_rules! cuda_calls {
             cuMemsetD8Async(to: u64, byte: u8, bytes: usize, stream: *mut ::core::ffi::c_void);
             /// Host memory that the device reaches.
             cuMemHostAlloc(at: *mut *mut ::core::ffi::c_void, bytes: usize, flags: u32);
+            /// Lets the device reach host memory that is there already; flag 2: by an address of its own.
+            cuMemHostRegister_v2(at: *mut ::core::ffi::c_void, bytes: usize, flags: u32);
+            /// That address.
+            cuMemHostGetDevicePointer_v2(to: *mut u64, at: *mut ::core::ffi::c_void, flags: u32);
+            /// Takes it from the device again.
+            cuMemHostUnregister(at: *mut ::core::ffi::c_void);
             /// What is known of an address, by [`pointer`](crate::cuda::calls::pointer)'s numbers; zeros of one that is nobody's.
             cuPointerGetAttributes(
                 count: u32,

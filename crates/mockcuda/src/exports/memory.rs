@@ -40,6 +40,16 @@ pub unsafe fn cuMemHostAlloc(at: *mut *mut c_void, bytes: usize, _: u32) -> i32 
     // SAFETY: as the module says.
     with("cuMemHostAlloc", |d| unsafe { put(at, d.pin(bytes)? as *mut c_void) })
 }
+pub unsafe fn cuMemHostRegister_v2(at: *mut c_void, bytes: usize, _: u32) -> i32 {
+    with("cuMemHostRegister_v2", |d| d.register(at.expose_provenance(), bytes))
+}
+pub unsafe fn cuMemHostGetDevicePointer_v2(to: *mut u64, at: *mut c_void, _: u32) -> i32 {
+    // SAFETY: as the module says.
+    with("cuMemHostGetDevicePointer_v2", |d| unsafe { put(to, d.registered(at.addr())?) })
+}
+pub unsafe fn cuMemHostUnregister(at: *mut c_void) -> i32 {
+    with("cuMemHostUnregister", |d| d.unregister(at.addr()))
+}
 pub unsafe fn cuPointerGetAttributes(count: u32, attributes: *mut i32, data: *mut *mut c_void, at: u64) -> i32 {
     with("cuPointerGetAttributes", |d| {
         d.ready()?;
