@@ -146,7 +146,7 @@ impl Held {
     }
     /// Zeroed memory for tracks' regions, where cursors don't wrap; of rings that outlive the kernel.
     fn regions(&mut self, driver: &mut dyn Driver, bytes: u64, align: u64, ring: bool) -> Result<u64, Error> {
-        let mut get = |held: &mut Held, driver: &mut dyn Driver, bytes: u64| {
+        let get = |held: &mut Held, driver: &mut dyn Driver, bytes: u64| {
             let at = if ring { driver.alloc_kept(bytes.max(1), align) } else { driver.alloc(bytes.max(1), align) };
             held.take(driver, bytes, at)
         };

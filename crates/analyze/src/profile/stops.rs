@@ -1,7 +1,7 @@
-//! Where tracks were that never ended, or ended inside of a region as their launch was stopped: what warps were in that hang or fault.
+//! Where tracks of a launch that was stopped were, which never ended or ended inside of a region: what warps were in that hang or fault.
 //!
 //! Tracks that stopped alike are one row: of one launch and role, in the same regions, behind the same last marker. Holds: every track
-//! that began and did not end is in one row. Misses: what a warp did behind its last marker; a warp that traps ends, and where a ring has lost the
+//! of such a launch that began and did not end is in one row. Misses: what a warp did behind its last marker; a warp that traps ends, and where a ring has lost the
 //! begins of all regions that it was in, it is not here.
 
 use std::collections::BTreeMap;
@@ -42,7 +42,7 @@ pub(super) fn stops(timeline: &Timeline) -> Vec<Stop> {
     let stopped = |t: &&Track| {
         let launch = timeline.launches.get(t.launch).is_some_and(|l| l.stopped);
         let inside = || t.spans.iter().any(|s| s.open[1] && !s.asynchronous);
-        t.life[0].is_some() && (t.life[1].is_none() || launch && inside())
+        launch && t.life[0].is_some() && (t.life[1].is_none() || inside())
     };
     let latest = timeline.tracks.iter().filter_map(|t| last(t).map(|(at, _)| at)).max().unwrap_or(0);
     let mut all: BTreeMap<(usize, super::Role, Where), Stop> = BTreeMap::new();
@@ -107,7 +107,7 @@ mod tests {
         };
         let stuck = |word| vec![span(0, 10, 90, 0, true, 0), span(1, 20, 30, 1, false, 0), span(1, 40, 90, 1, true, word)];
         let timeline = Timeline {
-            launches: vec![Launch { number: 4, ..Launch::default() }],
+            launches: vec![Launch { number: 4, stopped: true, ..Launch::default() }],
             regions: vec![region("loop"), region("wait")],
             tracks: vec![
                 track(0, Some(90), vec![span(0, 10, 90, 0, false, 0)]),
