@@ -172,6 +172,29 @@ fn slots(track: &prlx_trace::mark::Track) -> u64 {
     track.records.0.iter().map(|r| if r.payload == [0; 2] { 1 } else { 2 }).sum()
 }
 
+/// What a flight recorder holds outlives the context that a fault takes with it.
+#[test]
+fn a_flight_recorder_outlives_a_fault() {
+    let here = folder("profile-program", "fault");
+    let Some(app) = program(&here, "marks") else { return };
+    let begin = "{ $prlx_switch_store: }";
+    let text = fs::read_to_string(case("plain.ptx")).unwrap().replace(begin, &format!("{begin}\n\tmov.u64 %rd3, 16;"));
+    fs::write(here.join("fault.ptx"), text).unwrap();
+    let words = ["profile", "--flight-recorder", "--memory", "8", "-o", "kept", "--", &app, "fault.ptx", "1", "0"];
+    let (code, out, err) = prlx(&here, &words, &[]);
+    assert!(code != Some(0) && out.contains("Where it stopped") && out.contains("store"), "{out}{err}");
+    let trace = &traces(&here.join("kept"))[0];
+    let launch = trace.launches.iter().find(|r| r.launch.fault.is_some()).map(|r| &r.launch).unwrap();
+    let said = &launch.fault.as_ref().unwrap().text;
+    assert!(said.contains("it had not ended when its context died"), "{said}");
+    let marks = trace.marks.iter().find(|m| m.launch == launch.number).unwrap();
+    assert!(!marks.tracks.is_empty() && marks.tracks.iter().all(|t| t.last && t.lost == 0), "{marks:?}");
+    // Without one it is lost, and said to be.
+    let words = ["profile", "--memory", "8", "-o", "lost", "--", &app, "fault.ptx", "1", "0"];
+    let (_, out, err) = prlx(&here, &words, &[]);
+    assert!(!out.contains("Where it stopped") && err.contains("lost with its context"), "{out}{err}");
+}
+
 #[test]
 fn what_there_is_not_is_said() {
     let here = folder("profile-program", "none");

@@ -129,7 +129,7 @@ impl App {
         let all = Arc::new(Mutex::new(Vec::new()));
         let to = Arc::clone(&all);
         let level = self.rewritten.plan.program.level;
-        let recorder = Recorder::new(self.library, self.handle(), level, device, 0, device, move |finished| {
+        let recorder = Recorder::new(self.library, self.handle(), level, device, 0, false, device, move |finished| {
             to.lock().unwrap().push(finished);
         });
         (recorder.unwrap(), all)
@@ -589,7 +589,7 @@ fn who_takes_launches_slowly_stops_nobody() {
     let (go, wait) = std::sync::mpsc::channel::<()>();
     let all = Arc::new(Mutex::new(Vec::new()));
     let to = Arc::clone(&all);
-    let recorder = Recorder::new(app.library, app.handle(), Level::Path, SMALL, 0, SMALL, move |finished| {
+    let recorder = Recorder::new(app.library, app.handle(), Level::Path, SMALL, 0, false, SMALL, move |finished| {
         // The first is kept until the program has made all its launches.
         if to.lock().unwrap().is_empty() {
             wait.recv().unwrap();
@@ -722,7 +722,7 @@ fn who_waits_often_does_not_wait_long() {
     let app = App::start();
     let (go, wait) = std::sync::mpsc::channel::<()>();
     let recorder =
-        Recorder::new(app.library, app.handle(), Level::Path, SMALL, 0, 1, move |_| wait.recv().unwrap_or(()));
+        Recorder::new(app.library, app.handle(), Level::Path, SMALL, 0, false, 1, move |_| wait.recv().unwrap_or(()));
     let (recorder, plan, stream) = (recorder.unwrap(), app.plan(), app.stream());
     // The host has no room for a second batch as long as nobody takes the first: nothing is brought in.
     let start = Instant::now();

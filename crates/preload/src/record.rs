@@ -25,6 +25,7 @@ use prlx_driver::cuda::recorder::{Finished, Recorder, Spent, Ticket};
 use prlx_driver::cuda::{Context, Functions, Library, Stream, sticky};
 use prlx_driver::session::{self, Choice, Options};
 use prlx_isa::image::Target;
+use prlx_trace::device::tracks::Form;
 use prlx_trace::kernel::{Function, Param, Scalar};
 use prlx_trace::launch::ArgInfo;
 use prlx_trace::process::{Device, Skipped};
@@ -351,7 +352,10 @@ impl Session {
                 let Options { level, memory, host_memory, .. } = *self.options;
                 let tables = tables(self.options);
                 let host = host_memory / self.devices.len().max(1) as u64;
-                let made = Library::open().and_then(|l| Recorder::new(l, context, level, memory, tables, host, sink));
+                // A flight recorder's has to outlive the context.
+                let kept = self.options.marks().is_some_and(|m| matches!(m.form, Form::Ring { .. }));
+                let made =
+                    Library::open().and_then(|l| Recorder::new(l, context, level, memory, tables, kept, host, sink));
                 match made {
                     Ok(recorder) => {
                         recorder.every(Duration::from_nanos(self.options.interval));

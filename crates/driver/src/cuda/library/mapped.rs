@@ -9,8 +9,8 @@ use memmap2::MmapMut;
 
 use super::{Failure, Library};
 
-/// `CU_MEMHOSTREGISTER_DEVICEMAP`: the device gets an address for it.
-const DEVICE_MAP: u32 = 2;
+/// `CU_MEMHOSTREGISTER_PORTABLE` and `…_DEVICEMAP`: every context may use it, and the device gets an address for it.
+const DEVICE_MAP: u32 = 1 | 2;
 /// `CUDA_ERROR_OUT_OF_MEMORY`.
 const OUT_OF_MEMORY: i32 = 2;
 

@@ -70,7 +70,7 @@ use self::layout::{CONTEXT, Kind, Layout, NODES, Probing, Slot};
 use self::promise::Learned;
 use self::state::{Fate, Generation, Phase, Place, Placed, Progress, State, Waiting};
 use self::tables::Tables;
-use super::library::{Context, Dma, Event, Failure, Library, Stream};
+use super::library::{Context, Dma, Event, Failure, Library, Mapped, Stream};
 use crate::{Error, ErrorKind};
 
 pub use self::graph::{NodeId, Replay};
@@ -142,6 +142,8 @@ struct Shared {
     layout: Layout,
     /// Where the device memory begins.
     base: u64,
+    /// That memory, where it is the host's: what is in it can be read when the context is dead.
+    kept: Option<Mapped>,
     /// For contexts; never behind copies of what was recorded.
     upload_stream: Stream,
     pid: u32,
@@ -314,24 +316,33 @@ impl Shared {
     }
 }
 
-/// Device memory for all of a layout: its address.
-fn place(library: Library, layout: &Layout) -> Result<u64, Failure> {
+/// Memory for all of a layout: its address, and the memory itself where it is the host's.
+fn place(library: Library, layout: &Layout, kept: bool) -> Result<(u64, Option<Mapped>), Failure> {
     let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+    let get = |bytes: u64| match kept {
+        true => Mapped::new(library, size(bytes)).map(|m| (m.device(), Some(m))),
+        false => library.alloc(size(bytes)).map(|at| (at, None)),
+    };
     let bytes = layout.total() + layout.chunk();
-    let at = library.alloc(size(bytes))?;
+    let (at, mapped) = get(bytes)?;
     let base = at.next_multiple_of(layout.chunk());
     if !layout.tracked() || fits(base, layout.total()) {
-        return Ok(base);
+        return Ok((base, mapped));
     }
     // Of twice as much, one half lies well. Nothing runs yet that freeing could wait for.
-    library.free(at)?;
-    let base = library.alloc(size(2 * bytes + BEYOND))?.next_multiple_of(layout.chunk());
-    Ok(if fits(base, layout.total()) { base } else { base.next_multiple_of(1 << 32) })
+    match mapped {
+        Some(mapped) => drop(mapped),
+        None => library.free(at)?,
+    }
+    let (at, mapped) = get(2 * bytes + BEYOND)?;
+    let base = at.next_multiple_of(layout.chunk());
+    Ok((if fits(base, layout.total()) { base } else { base.next_multiple_of(1 << 32) }, mapped))
 }
 
 impl Recorder {
     /// For the launches of `context`, at one level. `device` is how many bytes of device memory are taken, at once, `tables` how
-    /// many of them are for the tables of probe programs; the host's memory holds half as much for copies, and `host` bytes of what was copied and is not handed on. `sink` gets
+    /// many of them are for the tables of probe programs; with `kept` they are the host's own, which the device reaches: slower, and still there when
+    /// a fault has taken the context. The host's memory holds half as much for copies, and `host` bytes of what was copied and is not handed on. `sink` gets
     /// every launch, on a thread of the recorder's, as they are brought in: mostly in the order in which they began.
     ///
     /// The threads that are started have the caller's signal mask: a program's handlers should not run there.
@@ -344,6 +355,7 @@ impl Recorder {
         level: Level,
         device: u64,
         tables: u64,
+        kept: bool,
         host: u64,
         sink: impl FnMut(Finished) + Send + 'static,
     ) -> Result<Recorder, Error> {
@@ -351,7 +363,7 @@ impl Recorder {
             Error::new(ErrorKind::Memory, format!("{device} bytes of device memory are too little to record with"))
                 .help("four MiB are the least that is of use")
         })?;
-        let made = library.relaxed(|| library.within(context, || Recorder::make(library, layout, host)));
+        let made = library.relaxed(|| library.within(context, || Recorder::make(library, layout, kept, host)));
         let (shared, worker) = made.map_err(|e| e.during("recording"))??;
         let shared = Arc::new(shared);
         let (to, batches) = std::sync::mpsc::channel();
@@ -366,14 +378,14 @@ impl Recorder {
     }
 
     /// Everything that is taken from the driver, zeroed.
-    fn make(library: Library, layout: Layout, host: u64) -> Result<(Shared, worker::Worker), Error> {
+    fn make(library: Library, layout: Layout, kept: bool, host: u64) -> Result<(Shared, worker::Worker), Error> {
         let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
         let failed = |e: Failure| e.during("recording");
         let (stream, upload_stream) = (library.stream().map_err(failed)?, library.stream().map_err(failed)?);
         let mut upload = Dma::new(library, 64 * CONTEXT as usize).map_err(failed)?;
         let staging = (0..STAGING).map(|_| Dma::new(library, STAGED)).collect::<Result<_, _>>().map_err(failed)?;
         let bulk = Dma::new(library, size(layout.pool + layout.arena)).map_err(failed)?;
-        let base = place(library, &layout).map_err(failed)?;
+        let (base, kept) = place(library, &layout, kept).map_err(failed)?;
         let generations = std::array::from_fn(|i| Generation::new(layout, layout.area(base, i)));
         upload.zero(upload_stream, &[(base, size(layout.total()))]).map_err(failed)?;
         let start = Instant::now();
@@ -411,6 +423,7 @@ impl Recorder {
             resting: false,
             gone: false,
             dead: None,
+            outlives: kept.is_some(),
             deadline: None,
             finished: false,
             upload,
@@ -424,6 +437,7 @@ impl Recorder {
             library,
             layout,
             base,
+            kept,
             upload_stream,
             pid: std::process::id(),
             state: Mutex::new(state),

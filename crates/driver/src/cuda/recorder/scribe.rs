@@ -39,6 +39,8 @@ pub(super) struct Batch {
     pub slots: Vec<Slot>,
     /// Those that are handed on.
     pub launches: Vec<Placed>,
+    /// Why those that have not ended never will.
+    pub dead: Option<String>,
 }
 
 /// What digests of kernels' launches begin with: finding it takes longer than a small launch.
@@ -142,8 +144,11 @@ fn hand_on(shared: &Shared, batch: Batch, known: &mut Known, sink: &mut Sink) {
         let mut launch = placed.launch;
         let whole = placed.progress == Progress::Done;
         if !whole {
-            let text = "it still ran when the recording ended".to_owned();
-            launch.fault = Some(Fault { kind: FaultKind::Stuck, text, unfinished: None });
+            let (kind, text) = match &batch.dead {
+                Some(why) => (FaultKind::Fault, format!("it had not ended when its context died: {why}")),
+                None => (FaultKind::Stuck, "it still ran when the recording ended".to_owned()),
+            };
+            launch.fault = Some(Fault { kind, text, unfinished: None });
         }
         let basis = known.of(&placed.plan, launch.kernel);
         let (recording, damage) = recording(&placed.plan, basis, launch, drained);

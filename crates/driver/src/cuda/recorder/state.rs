@@ -182,6 +182,8 @@ pub(super) struct State {
     pub gone: bool,
     /// Why nothing can be recorded any more.
     pub dead: Option<String>,
+    /// What launches left can still be read then.
+    pub outlives: bool,
     /// When the recording has to have ended.
     pub deadline: Option<Instant>,
     pub finished: bool,
@@ -352,6 +354,10 @@ impl State {
             return;
         }
         self.dead = Some(why.to_owned());
+        self.waiting.clear();
+        if self.outlives {
+            return;
+        }
         let lost = format!("lost with its context: {why}");
         let late = format!("it had ended, but was not copied before it was lost with its context: {why}");
         for i in 0..GENERATIONS {
@@ -359,6 +365,5 @@ impl State {
                 self.unrecorded(placed.launch, if placed.progress == Progress::Done { &late } else { &lost });
             }
         }
-        self.waiting.clear();
     }
 }

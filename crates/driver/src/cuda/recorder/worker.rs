@@ -73,6 +73,7 @@ impl Worker {
             if let Err(e) = entered.and_then(|()| self.rounds(shared, &to)) {
                 shared.fail(&mut shared.lock(), e);
             }
+            last_words(shared, &to);
             // What failed ends recording; that launches are lost is still said, until the program ends.
             loop {
                 let mut state = shared.lock();
@@ -254,11 +255,17 @@ impl Worker {
                 if kept {
                     bytes.extend_from_slice(copied);
                 }
-                let batch = Batch { area, used: used.0, bytes, pool: *pool, slots, launches };
+                let batch = Batch { area, used: used.0, bytes, pool: *pool, slots, launches, dead: None };
                 if kept { Ok(batch) } else { Err((batch.launches, "there was no host memory for it".to_owned())) }
             }
             Ok(None) => Err((launches, "it was not read back in time".to_owned())),
-            Err(e) => Err((launches, format!("lost with its context: {} ({})", e.text, e.name))),
+            Err(e) => {
+                let dead = format!("{} ({})", e.text, e.name);
+                match outlives(shared, used) {
+                    Some(bytes) => Ok(Batch { area, used: used.0, bytes, pool: 0, slots, launches, dead: Some(dead) }),
+                    None => Err((launches, format!("lost with its context: {dead}"))),
+                }
+            }
         };
         let mut state = shared.lock();
         let sent = batch.and_then(|batch| {
@@ -353,6 +360,32 @@ impl Worker {
             let deadline = shared.lock().deadline;
             deadline.is_none_or(|d| Instant::now() < d)
         })
+    }
+}
+
+/// What is in a part of the memory that a dead context leaves, if it is the host's.
+fn outlives(shared: &Shared, used: (u64, u64)) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(used.1 as usize).ok()?;
+    bytes.resize(used.1 as usize, 0);
+    shared.kept.as_ref()?.read(used.0, &mut bytes).then_some(bytes)
+}
+
+/// Hands on what a dead context's launches left, where that lies in the host's memory. Nothing is in a pool there.
+fn last_words(shared: &Shared, to: &Sender<Batch>) {
+    let mut state = shared.lock();
+    let Some(dead) = state.dead.clone().filter(|_| state.outlives) else { return };
+    for i in 0..GENERATIONS {
+        let (area, used) = (state.generations[i].area, state.generations[i].arena.used());
+        let mut launches = state.take(i);
+        launches.retain(Placed::counts);
+        let Some(bytes) = outlives(shared, used).filter(|_| !launches.is_empty()) else {
+            launches.into_iter().for_each(|placed| state.unrecorded(placed.launch, &dead));
+            continue;
+        };
+        let slots = launches.iter().filter(|p| p.fate == Fate::Own).map(|p| p.slot).collect();
+        state.held += bytes.len() as u64;
+        let _ = to.send(Batch { area, used: used.0, bytes, pool: 0, slots, launches, dead: Some(dead.clone()) });
     }
 }
 
