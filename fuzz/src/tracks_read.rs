@@ -19,7 +19,8 @@ pub fn run(data: &[u8]) {
     let entries = u32::from(first >> 4);
     let form = if first & 8 == 0 { Form::Records } else { Form::Ring { entries } };
     let marks: Vec<Mark> = (0..24).map(mark).collect();
-    let shapes = marks.iter().enumerate().map(|(i, m)| Shape { words: (i % 3) as u32 % 2, group: group(m, i) }).collect();
+    let shapes =
+        marks.iter().enumerate().map(|(i, m)| Shape { words: (i % 3) as u32 % 2, group: group(m, i) }).collect();
     let layout = Layout { form, lanes, shapes, ..Layout::default() };
     let log = layout.log().unwrap_or(log);
     let tracks = layout.read(FuncId(0), 0, log, bytes);

@@ -145,7 +145,8 @@ fn a_flight_recorder_outlives_the_kernel() {
     assert!(code == 2 && !out.contains("Where it stopped"), "{out}");
     let slow = [("PRLX_MOCK_KERNEL_MICROS", "20000000")];
     for command in ["run", "profile --flight-recorder"] {
-        let (code, _, err) = prlx(&format!("{command} tests/cases/marks/plain.toml --device cuda --timeout 0.3"), &slow);
+        let (code, _, err) =
+            prlx(&format!("{command} tests/cases/marks/plain.toml --device cuda --timeout 0.3"), &slow);
         assert!(code == 2 && err.contains("`plain` on mock device did not end in 0.3 s"), "{command}: {err}");
     }
     let (code, _, err) = prlx("run tests/cases/marks/plain.toml --timeout 1", &[]);

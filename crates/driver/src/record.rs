@@ -138,7 +138,8 @@ impl Held {
     }
     /// What was allocated, zeroed.
     fn take(&mut self, driver: &mut dyn Driver, bytes: u64, at: Result<DevicePtr, Error>) -> Result<u64, Error> {
-        let none = |e: Error| Error { message: format!("no room for the recording, {bytes} bytes: {}", e.message), ..e };
+        let none =
+            |e: Error| Error { message: format!("no room for the recording, {bytes} bytes: {}", e.message), ..e };
         let at = at.map_err(none)?;
         self.0.push((at, bytes.max(1)));
         driver.fill(at, bytes.max(1), 0)?;

@@ -169,7 +169,10 @@ fn last_ones(job: &mut Job, marking: &Marking, free: bool) -> Result<(), Failed>
     let (_, last) = both(job, ring, free)?;
     let (module, all) = both(job, marking.clone(), free)?;
     // What the reader numbers, or makes many of, is not one record of a ring each.
-    if free || all.len() != last.len() || module.marks.iter().any(|m| matches!(m.via, Via::Tma | Via::CpAsync | Via::Wgmma)) {
+    if free
+        || all.len() != last.len()
+        || module.marks.iter().any(|m| matches!(m.via, Via::Tma | Via::CpAsync | Via::Wgmma))
+    {
         return if all.len() == last.len() { Ok(()) } else { Err("there are not as many rings as tracks".into()) };
     }
     for (all, last) in all.iter().zip(&last) {

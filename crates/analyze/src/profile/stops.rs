@@ -105,7 +105,8 @@ mod tests {
             payload: [word, 0],
             ..Span::default()
         };
-        let stuck = |word| vec![span(0, 10, 90, 0, true, 0), span(1, 20, 30, 1, false, 0), span(1, 40, 90, 1, true, word)];
+        let stuck =
+            |word| vec![span(0, 10, 90, 0, true, 0), span(1, 20, 30, 1, false, 0), span(1, 40, 90, 1, true, word)];
         let timeline = Timeline {
             launches: vec![Launch { number: 4, stopped: true, ..Launch::default() }],
             regions: vec![region("loop"), region("wait")],

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 pub use functions::Functions;
-pub use library::{Context, Dma, Event, Failure, Held, Mapped, Library, Stream, VARIABLE, sticky};
+pub use library::{Context, Dma, Event, Failure, Held, Library, Mapped, Stream, VARIABLE, sticky};
 
 use prlx_isa::image::{Target, is_binary};
 use prlx_trace::kernel::Param;
@@ -174,7 +174,10 @@ impl Cuda {
 
     fn enter(&self) -> Result<(), Error> {
         if self.stuck {
-            return Err(Error::new(ErrorKind::Stuck, format!("{} still runs a kernel that does not end", self.gpu.name)));
+            return Err(Error::new(
+                ErrorKind::Stuck,
+                format!("{} still runs a kernel that does not end", self.gpu.name),
+            ));
         }
         self.library.enter(self.context).map_err(|e| e.during(&self.gpu.name))
     }

@@ -119,7 +119,10 @@ impl Page<'_> {
         });
         self.table(
             out,
-            ["Where it stopped", "tracks that did not come to their end; ago: their last record, before the last of all"],
+            [
+                "Where it stopped",
+                "tracks that did not come to their end; ago: their last record, before the last of all",
+            ],
             &columns,
             rows.collect(),
         )
