@@ -9,29 +9,27 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use rayon::prelude::*;
-
-use prlx_trace::kernel::{Arg, Level, Module, Step};
-use prlx_trace::{FuncId, Launch, Recording, SiteId, Trace, WarpId, WarpStream};
+use prlx_trace::kernel::Level;
+use prlx_trace::{FuncId, Launch, Recording, Trace};
 
 use crate::cluster::Clusters;
 use crate::decode::Limits;
-use crate::diverge::Sides;
 use crate::error::Error;
 use crate::filter::Filter;
-use crate::fold;
 use crate::launch;
 use crate::mangled;
 use crate::order::{self, Item};
-use crate::pair::{self, Pairing};
+use crate::pair::Pairing;
 use crate::processes;
 use crate::program::Program;
 use crate::report::{
-    Alone, Coverage, Elements, Fault, Lanes, LaunchDifference, LaunchPart, LaunchReport, ProcessPair, Report, Sites,
-    Unpaired, Verdict, Visits, Warps,
+    Alone, Elements, Fault, Lanes, LaunchDifference, LaunchPart, LaunchReport, ProcessPair, Report, Sites, Unpaired,
+    Verdict, Warps,
 };
+use crate::shared::{Shared, forced_names, module};
+use crate::streams::streams;
 use crate::uncompared::{self, Left};
-use crate::warp::{self, Context, LaneFate, WarpDiff};
+use crate::warp::Context;
 
 /// How to compare.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -77,11 +75,6 @@ impl Default for DiffOptions {
         }
     }
 }
-
-/// Pairs of warps that are compared at once.
-const BATCH: usize = 4096;
-/// Frames of a side that are unpacked at once.
-const FRAMES: usize = 32;
 
 /// Compares two recordings.
 ///
@@ -306,83 +299,6 @@ pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     p[i..].iter().all(|c| *c == '*')
 }
 
-/// What launches of the same modules share, made once: 10⁵ launches have a handful of modules.
-#[derive(Default)]
-pub(crate) struct Shared<'a> {
-    /// By side and module.
-    modules: BTreeMap<(usize, u32), Checked<'a>>,
-    /// By side, module and kernel.
-    reach: BTreeMap<(usize, u32, u32), BTreeSet<FuncId>>,
-    /// By A's and B's module, and their kernels where those are called otherwise.
-    pairings: BTreeMap<Pair, Pairing>,
-}
-
-/// Two modules, and two kernels of theirs that are one although their names do not say so.
-type Pair = ([u32; 2], Option<[u32; 2]>);
-
-fn pair_of(launches: [&Launch; 2], names: pair::Forced<'_>) -> Pair {
-    (launches.map(|l| l.module.0), names.map(|_| launches.map(|l| l.kernel.0)))
-}
-
-/// The kernels of two launches, if only the user says that they are one.
-fn forced_names<'a>(modules: [&'a Module; 2], launches: [&Launch; 2]) -> pair::Forced<'a> {
-    let [a, b] = [0, 1].map(|s| modules[s].functions.get(launches[s].kernel.index()).map(|f| f.name.as_str()));
-    a.zip(b).map(|(a, b)| [a, b]).filter(|[a, b]| !mangled::alike(a, b))
-}
-
-/// A module, checked.
-struct Checked<'a> {
-    program: Program<'a>,
-    guarded: BTreeMap<SiteId, Vec<SiteId>>,
-}
-
-impl<'a> Shared<'a> {
-    /// Makes what a pair of launches needs.
-    pub fn prepare(&mut self, traces: [&'a Trace; 2], launches: [&Launch; 2]) -> Result<(), Error> {
-        let modules = [module(traces[0], launches[0])?, module(traces[1], launches[1])?];
-        for (side, (m, l)) in modules.iter().zip(launches).enumerate() {
-            let id = l.module.0;
-            if let std::collections::btree_map::Entry::Vacant(e) = self.modules.entry((side, id)) {
-                e.insert(Checked { program: Program::new(m)?, guarded: pair::guarded(m) });
-            }
-            self.reach.entry((side, id, l.kernel.0)).or_insert_with(|| reachable(m, l.kernel));
-        }
-        let forced = forced_names(modules, launches);
-        let paired = || pair::modules(modules[0], modules[1], forced);
-        self.pairings.entry(pair_of(launches, forced)).or_insert_with(paired);
-        Ok(())
-    }
-
-    /// Which function, loop and site of one module is which of another, once it is made.
-    fn pairing(&self, modules: [&Module; 2], launches: [&Launch; 2]) -> &Pairing {
-        &self.pairings[&pair_of(launches, forced_names(modules, launches))]
-    }
-
-    /// What all warps of two launches have in common, once it is made.
-    pub fn context<'s>(&'s self, launches: [&'s Launch; 2], limits: Limits) -> Context<'s> {
-        let [la, lb] = launches;
-        let checked = [(0, la), (1, lb)].map(|(side, l)| &self.modules[&(side, l.module.0)]);
-        let reach = [(0, la), (1, lb)].map(|(side, l)| &self.reach[&(side, l.module.0, l.kernel.0)]);
-        let programs = checked.map(|c| &c.program);
-        let modules = programs.map(|p| p.module);
-        let pairing = self.pairing(modules, launches);
-        let uneven = |sides: &&[fold::Side; 2]| (0..2).any(|side| !sides[side].uneven.is_disjoint(reach[side]));
-        let fold = pairing.fold.as_deref().filter(uneven);
-        let names = fold.map_or([&pairing.a, &pairing.b], |sides| [&sides[0].names, &sides[1].names]);
-        Context {
-            sides: Sides { programs, names, fold, guarded: checked.map(|c| &c.guarded) },
-            launches,
-            fold,
-            words_tell: pairing.same && places_agree(la, lb) && params_agree(modules, launches, reach),
-            limits,
-        }
-    }
-}
-
-fn module<'a>(t: &'a Trace, l: &Launch) -> Result<&'a Module, Error> {
-    t.modules.get(l.module.index()).ok_or_else(|| Error::new(l.module.to_string(), "no such module"))
-}
-
 fn launches<'a>(
     traces: [&'a Trace; 2],
     at: [&Wanted; 2],
@@ -430,7 +346,8 @@ fn launches<'a>(
     let cx = shared.context([la, lb], options.limits);
     let programs = cx.sides.programs;
     let other_hashes = (ma.hashing != mb.hashing).then(|| other_hashes(la.level)).flatten();
-    if let Some(why) = other_hashes.or_else(|| one_build_only(la.level, pairing, &cx)) {
+    let unlike = || one_build_only(la.level, pairing, &cx).or_else(|| other_shares(pairing, &cx));
+    if let Some(why) = other_hashes.or_else(unlike) {
         return Ok(unseen(out, [la, lb], Some(why)));
     }
     let mut gaps = BTreeMap::new();
@@ -481,6 +398,25 @@ fn one_build_only(level: Level, pairing: &Pairing, cx: &Context<'_>) -> Option<S
     Some(format!("{what} of level {level} compare within one build, and these are two: record both at level {than}"))
 }
 
+/// Why threads of the same number have other shares of the work, as far as that can be told; `None` if it can't. What one build does
+/// with CTAs of one size, another build does not with CTAs of another.
+fn other_shares(pairing: &Pairing, cx: &Context<'_>) -> Option<String> {
+    let [a, b] = cx.launches;
+    let [x, y] = [a, b].map(|l| l.block.volume());
+    let but = "what their lanes decide is not compared; what they leave in buffers is, where that was digested";
+    if x != y && (!pairing.same || x.saturating_mul(a.grid.volume()) != y.saturating_mul(b.grid.volume())) {
+        return Some(format!(
+            "CTAs have {x} threads in A and {y} in B, and which does the work of which is not known: {but}"
+        ));
+    }
+    if cx.fold.is_some() && a.grid != b.grid {
+        return Some(format!(
+            "two builds were launched with other grids, and which CTA does the work of which is not known: {but}"
+        ));
+    }
+    None
+}
+
 /// Two launches at least one of which was not recorded, or not in a way that says something of the other: what is known of them
 /// as a whole is compared still.
 fn unseen(mut out: LaunchReport, launches: [&Launch; 2], why: Option<String>) -> LaunchReport {
@@ -516,179 +452,12 @@ fn judged(mut out: LaunchReport, gaps: launch::Gaps) -> LaunchReport {
     out
 }
 
-/// A kernel and the functions that it can call.
-fn reachable(m: &Module, kernel: FuncId) -> BTreeSet<FuncId> {
-    let mut out = BTreeSet::new();
-    let mut todo = vec![kernel];
-    while let Some(f) = todo.pop() {
-        if !out.insert(f) {
-            continue;
-        }
-        let blocks = m.functions.get(f.index()).map_or(&[][..], |f| &f.blocks);
-        todo.extend(blocks.iter().flat_map(|b| &b.steps).filter_map(|s| match s {
-            Step::Call { function, .. } => Some(*function),
-            _ => None,
-        }));
-    }
-    out
-}
-
-/// Whether lanes of the same number are at the same place.
-fn places_agree(a: &Launch, b: &Launch) -> bool {
-    (a.grid, a.block, a.warp_size) == (b.grid, b.block, b.warp_size)
-}
-
-/// Whether all parameters that decoding reads are the same.
-fn params_agree(modules: [&Module; 2], launches: [&Launch; 2], reach: [&BTreeSet<FuncId>; 2]) -> bool {
-    let functions = reach[0].iter().filter_map(|f| modules[0].functions.get(f.index()));
-    let mut args = functions.flat_map(|f| &f.blocks).flat_map(|b| &b.steps).flat_map(|s| match s {
-        Step::Let { args, .. } => &args[..],
-        _ => &[],
-    });
-    args.all(|a| match a {
-        Arg::Param { offset, size } => {
-            let range = *offset as usize..(*offset as usize).saturating_add(usize::from(*size));
-            launches[0].params.get(range.clone()) == launches[1].params.get(range)
-        }
-        _ => true,
-    })
-}
-
 fn sites(p: &Program<'_>, level: Level, reach: &BTreeSet<FuncId>, unmatched: u64) -> Sites {
     let all =
         || p.module.sites.iter().enumerate().filter(|(_, s)| reach.contains(&s.function) && launch::told(level, s));
     let hidden: BTreeSet<usize> = reach.iter().flat_map(|f| p.hidden(*f)).map(|(s, _)| s.index()).collect();
     let skipped = all().filter(|(i, s)| s.skipped.is_some() || hidden.contains(i)).count();
     Sites { total: all().count() as u64, skipped: skipped as u64, unmatched }
-}
-
-/// Walks both sides' streams together and compares what is not known to be equal.
-fn streams(
-    cx: &Context<'_>,
-    recordings: [&Recording; 2],
-    digests_tell: bool,
-    coverage: &mut Coverage,
-    clusters: &mut Clusters,
-    left: &mut Left,
-    gaps: &mut BTreeMap<String, String>,
-) -> Result<(), Error> {
-    let [ra, rb] = recordings;
-    let by_thread = cx.by_thread();
-    let total = if by_thread { cx.launches[0].warps() } else { cx.launches[0].warps().max(cx.launches[1].warps()) };
-    let lanes_of = |w: WarpId| u64::from((cx.launches[0].lanes(w).0 | cx.launches[1].lanes(w).0).count_ones());
-    let threads = cx.launches.map(|l| l.grid.volume().saturating_mul(l.block.volume()));
-    let mut warps = Warps { total, ..Warps::default() };
-    let mut lanes = Lanes { total: threads[0].max(threads[1]), ..Lanes::default() };
-    // Which warps are worth unpacking.
-    let mut suspects = Vec::new();
-    let known: BTreeSet<WarpId> = rb.streams.infos().map(|i| i.warp).filter(|_| by_thread).collect();
-    let mut infos_b = rb.streams.infos().peekable();
-    let filter = clusters.filter;
-    for info in ra.streams.infos().filter(|i| filter.takes_warp(i.warp)) {
-        if by_thread && info.warp.0 < total {
-            if cx.partners(info.warp).iter().all(|w| known.contains(w)) {
-                suspects.push(info.warp);
-            }
-            continue;
-        }
-        while infos_b.next_if(|b| b.warp < info.warp).is_some() {}
-        let Some(other) = infos_b.next_if(|b| b.warp == info.warp) else { continue };
-        if info.warp.0 >= total {
-            return Err(Error::new(info.warp.to_string(), "a warp beyond the grid"));
-        }
-        let ended = cx.launches.iter().all(|l| l.unfinished(info.warp).0 == 0);
-        let whole = info.dropped == 0 && other.dropped == 0 && ended;
-        if digests_tell && whole && info.digest != 0 && info.digest == other.digest {
-            warps.equal += 1;
-            lanes.in_equal_warps += lanes_of(info.warp);
-        } else {
-            suspects.push(info.warp);
-        }
-    }
-    let mut rest = &suspects[..];
-    while !rest.is_empty() {
-        let (now, later) = rest.split_at(batch(recordings, rest));
-        rest = later;
-        let mut theirs = now.to_vec();
-        if by_thread {
-            theirs = now.iter().flat_map(|w| cx.partners(*w)).collect();
-            theirs.sort_unstable();
-            theirs.dedup();
-        }
-        let [a, b] = [unpack(ra, now)?, unpack(rb, &theirs)?];
-        if a.len() != now.len() || b.len() != theirs.len() {
-            return Err(Error::new(now[0].to_string(), "this warp or one after it is listed, but not in the frames"));
-        }
-        let results: Vec<WarpDiff> = if by_thread {
-            let others = b.iter().map(|b| (b.warp, b)).collect();
-            a.par_iter().map(|a| warp::threads(cx, a, &others)).collect()
-        } else {
-            a.par_iter().zip(&b).map(|(a, b)| warp::warps(cx, a, b)).collect()
-        };
-        for r in results {
-            let fate = |f: LaneFate| r.fates[f as usize];
-            let failed = fate(LaneFate::Failed);
-            if failed > 0 && failed == r.fates.iter().sum::<u64>() {
-                warps.failed += 1
-            } else {
-                warps.compared += 1
-            }
-            lanes.same_words += fate(LaneFate::SameWords);
-            lanes.compared += fate(LaneFate::Compared);
-            lanes.truncated += fate(LaneFate::Truncated);
-            lanes.failed += failed;
-            for (sum, c) in coverage.visits.iter_mut().zip(r.visits) {
-                *sum = Visits {
-                    recorded: sum.recorded + c.recorded,
-                    computed: sum.computed + c.computed,
-                    other: sum.other + c.other,
-                };
-            }
-            if let Some(why) = &r.failure {
-                gaps.entry("failed".into()).or_insert_with(|| format!("not decodable: {why}"));
-            }
-            left.add(&r.left, r.apart);
-            clusters.add(cx, r);
-        }
-    }
-    warps.missing = total.saturating_sub(warps.equal + warps.compared + warps.failed);
-    let seen = lanes.in_equal_warps + lanes.same_words + lanes.compared + lanes.truncated + lanes.failed;
-    lanes.missing = lanes.total.saturating_sub(seen);
-    (coverage.percent, coverage.warps, coverage.lanes) = (lanes.percent(), warps, lanes);
-    Ok(())
-}
-
-/// How many of `warps`, which ascend, are unpacked and compared at once.
-fn batch(recordings: [&Recording; 2], warps: &[WarpId]) -> usize {
-    let mut frames = [0; 2];
-    let mut last = [None; 2];
-    let fits = |w: &&WarpId| {
-        for side in 0..2 {
-            let frame = recordings[side].streams.frame_of(**w);
-            frames[side] += usize::from(frame != last[side]);
-            last[side] = frame;
-        }
-        frames.iter().all(|n| *n <= FRAMES)
-    };
-    // A frame fits, whatever it holds.
-    warps.iter().take(BATCH).take_while(fits).count().max(1)
-}
-
-/// The streams of `warps`, which ascend. Each frame is unpacked once, and several at a time.
-fn unpack(recording: &Recording, warps: &[WarpId]) -> Result<Vec<WarpStream>, Error> {
-    let mut frames: Vec<usize> = warps.iter().filter_map(|w| recording.streams.frame_of(*w)).collect();
-    frames.dedup();
-    let wanted = |w: &WarpStream| warps.binary_search(&w.warp).is_ok();
-    let unpacked: Vec<Result<Vec<WarpStream>, prlx_trace::Error>> = frames
-        .par_iter()
-        .map(|&i| recording.streams.frame(i).map(|all| all.into_iter().filter(wanted).collect()))
-        .collect();
-    // The first that is damaged is told, however the work was spread.
-    let mut all = Vec::with_capacity(warps.len());
-    for frame in unpacked {
-        all.append(&mut frame?);
-    }
-    Ok(all)
 }
 
 #[cfg(test)]

@@ -41,7 +41,9 @@ pub(crate) fn differences(modules: [&Module; 2], launches: [&Launch; 2]) -> Vec<
     }
     // Of another device: threads compare.
     put(LaunchPart::Code, "warp size", [a.warp_size.to_string(), b.warp_size.to_string()]);
-    put(LaunchPart::Geometry, "dynamic shared memory", [a.shared.to_string(), b.shared.to_string()]);
+    // How much a build wants is part of how it was built.
+    let builds = if modules[0].digest == modules[1].digest { LaunchPart::Geometry } else { LaunchPart::Code };
+    put(builds, "dynamic shared memory", [a.shared.to_string(), b.shared.to_string()]);
     if a.args.len() != b.args.len() {
         put(LaunchPart::Input, "arguments", [a.args.len().to_string(), b.args.len().to_string()]);
     }

@@ -14,10 +14,11 @@ use prlx_trace::{FuncId, Lane, LoopId, SiteId, Trace, WarpId};
 
 use crate::decode::Limits;
 use crate::describe;
-use crate::diff::{Shared, at_number};
+use crate::diff::at_number;
 use crate::diverge;
 use crate::error::Error;
 use crate::report::{Finding, LaunchReport, Location, Report, SiteInfo, data};
+use crate::shared::Shared;
 use crate::tree::{self, Entry};
 use crate::warp::{Context, lane_trees};
 

@@ -9,6 +9,8 @@
 use prlx_trace::kernel::{FaultKind, Level, NodeKind, Scalar, SiteClass};
 use prlx_trace::{Dim3, LaneMask, SiteId};
 
+pub use crate::outcome::{Kind, LaunchPart, Verdict, WhyUncompared};
+
 /// Declares plain data that can be serialised.
 macro_rules! data {
     ($($(#[$m:meta])* struct $name:ident { $($(#[$fm:meta])* $f:ident: $t:ty,)* })*) => { $(
@@ -21,100 +23,6 @@ macro_rules! data {
 }
 
 pub(crate) use data;
-
-/// Whether two recordings agree.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub enum Verdict {
-    /// Everything was seen, and agrees.
-    #[default]
-    Same,
-    /// What was seen agrees; what was not could differ.
-    Unknown,
-    /// Something differs.
-    Differs,
-}
-
-impl Verdict {
-    /// Its name in texts.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Verdict::Same => "same",
-            Verdict::Unknown => "unknown",
-            Verdict::Differs => "differs",
-        }
-    }
-    /// The exit code of a command that compares (2 is for errors).
-    pub const fn exit_code(self) -> u8 {
-        match self {
-            Verdict::Same => 0,
-            Verdict::Differs => 1,
-            Verdict::Unknown => 3,
-        }
-    }
-}
-
-/// The kinds of findings.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub enum Kind {
-    /// A decision has another value.
-    #[default]
-    Branch,
-    /// The same decision, but other lanes took part in it.
-    ActiveMask,
-    /// The same path, but another value: loaded, stored, or in an output.
-    Value,
-    /// Different places where the same one was expected.
-    Path,
-    /// Visits or loop trips that only one side has.
-    ExtraEvents,
-}
-
-impl Kind {
-    /// All of them, in order.
-    pub const ALL: [Kind; 5] = [Kind::Branch, Kind::ActiveMask, Kind::Value, Kind::Path, Kind::ExtraEvents];
-
-    /// Its name in texts.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Kind::Branch => "Branch",
-            Kind::ActiveMask => "ActiveMask",
-            Kind::Value => "Value",
-            Kind::Path => "Path",
-            Kind::ExtraEvents => "ExtraEvents",
-        }
-    }
-}
-
-/// Why code of one build is not compared with the other's.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub enum WhyUncompared {
-    /// Only this side has it.
-    #[default]
-    Alone,
-    /// Only this side has it, to choose between copies of what both have: what it chose shows in them.
-    Between,
-    /// It keeps a loop going whose trips are other ones than the other side's: how many of the source's there were is compared.
-    Stays,
-    /// Its copies do not add up to those of the other side, or stand in other loops.
-    Copies,
-    /// It may be the opposite comparison.
-    Opposite,
-    /// It may be another decision, or in another trip, than what it seems to be on the other side; and it did not do the same.
-    Doubtful,
-}
-
-impl WhyUncompared {
-    /// Whether a difference could hide in it.
-    pub const fn hides(self) -> bool {
-        matches!(self, WhyUncompared::Alone | WhyUncompared::Copies | WhyUncompared::Opposite | WhyUncompared::Doubtful)
-    }
-}
 
 data! {
     /// What comparing two recordings gives.
@@ -576,34 +484,6 @@ data! {
         skipped: u64,
         /// Without a partner on the other side ([`Uncompared`] says which).
         unmatched: u64,
-    }
-}
-
-/// A part of a launch.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub enum LaunchPart {
-    /// Grid, block or cluster.
-    #[default]
-    Geometry,
-    /// How the kernel is called (other template arguments, or another build's name for it), or how many lanes its warps have.
-    Code,
-    /// An argument's value, or a buffer's content before the launch.
-    Input,
-    /// A buffer's content after the launch.
-    Output,
-}
-
-impl LaunchPart {
-    /// Its name in texts.
-    pub const fn name(self) -> &'static str {
-        match self {
-            LaunchPart::Geometry => "geometry",
-            LaunchPart::Code => "code",
-            LaunchPart::Input => "input",
-            LaunchPart::Output => "output",
-        }
     }
 }
 

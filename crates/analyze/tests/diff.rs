@@ -604,6 +604,53 @@ fn a_kernel_with_other_template_arguments_still_matches() {
     assert_eq!((r.launches.len(), r.unpaired.len()), (0, 3));
 }
 
+/// Two builds with CTAs of other sizes, or another grid, share the work out otherwise: no lane is another's partner, and why is said.
+#[test]
+fn lanes_with_other_shares_do_not_compare() {
+    let a = run(4, &[5, 3], |_, _, _| {});
+    let flipped = |w: u64, l: u8, h: &mut Hashed| {
+        if (w, l) == (1, 2) {
+            h.flips.push((SiteId(1), vec![2]));
+        }
+    };
+    let launched = |built: bool, warps: u64, grid: u32, block: u32| {
+        let mut b = run(warps, &[5, 3], flipped);
+        if built {
+            b.modules[0] = edited(&b.modules[0]);
+        }
+        (b.launches[0].launch.grid.x, b.launches[0].launch.block.x) = (grid, block);
+        b
+    };
+    let (grid, block) = (a.launches[0].launch.grid.x, a.launches[0].launch.block.x);
+    let check = |b: &Trace, findings: usize, why: &str| {
+        let r = compare(&a, b);
+        let l = &r.launches[0];
+        assert_eq!((r.verdict, l.findings.len()), (Verdict::Differs, findings), "{why}");
+        assert_eq!(l.gaps.iter().any(|g| g.contains("which does the work of which")), findings == 0, "{:?}", l.gaps);
+        assert!(l.gaps.iter().any(|g| g.contains(why)) == (findings == 0), "{why}: {:?}", l.gaps);
+        assert_eq!(l.coverage.warps.missing == l.coverage.warps.total, findings == 0);
+    };
+    // One build, as many threads in all: by their number.
+    check(&launched(false, 4, grid / 2, block * 2), 1, "nothing");
+    check(
+        &launched(true, 4, grid / 2, block * 2),
+        0,
+        &format!("CTAs have {block} threads in A and {} in B", block * 2),
+    );
+    check(&launched(false, 8, grid, block * 2), 0, &format!("CTAs have {block} threads in A and {} in B", block * 2));
+    check(&launched(true, 4, grid, block), 1, "nothing");
+    // How much shared memory a build wants is part of how it was built.
+    let shared = |digest: u128| {
+        let mut b = run(4, &[5, 3], |_, _, _| {});
+        b.modules[0].digest = digest;
+        b.launches[0].launch.shared = 4096;
+        let r = compare(&a, &b);
+        (r.verdict, r.launches[0].differences[0].what)
+    };
+    assert_eq!(shared(a.modules[0].digest), (Verdict::Differs, LaunchPart::Geometry));
+    assert_eq!(shared(a.modules[0].digest + 1), (Verdict::Same, LaunchPart::Code));
+}
+
 /// Kernels of other names are one if the user says so; what they do alike is never `same` then.
 #[test]
 fn kernels_of_other_names_compare_by_force() {

@@ -280,9 +280,9 @@ fn evidence_is_of_the_visit_that_differs() {
             let value = if Some(seq) == flip { 1000 } else { seq };
             Snapshot { site: 7, mask: ALL, seq, predicate: 40, lhs: [value; 32], rhs: [500; 32] }
         };
-        m.snapshots = vec![Ring { written: 40, entries: kept.clone().map(shot).collect() }];
+        m.snapshots = vec![Ring { written: 40, entries: kept.clone().map(shot).collect(), ..Ring::default() }];
         let value = |seq| HistoryEntry { site: 7, value: seq * 2, seq };
-        m.histories = vec![Ring { written: 40, entries: kept.map(value).collect() }];
+        m.histories = vec![Ring { written: 40, entries: kept.map(value).collect(), ..Ring::default() }];
         m
     };
     let c = files(&run(None, 8), &run(Some(20), 8), &Options::default());
@@ -294,6 +294,21 @@ fn evidence_is_of_the_visit_that_differs() {
     assert_eq!((cell.bits, cell.shown[1].as_deref()), ([Some(20), Some(1000)], Some("1000")));
     assert_eq!(c.histories[0][0].last().map(|h| h.value), Some(40));
     assert_eq!(c.histories[0][0].len(), 8);
+    // A ring whose head its entries do not bear out is no evidence, and its place is told.
+    let mut lies = run(Some(20), 8);
+    lies.snapshots[0].written = 41;
+    let c = files(&run(None, 8), &lies, &Options::default());
+    let bits = &one(&c).operands.as_ref().unwrap().rows[3].cells[0].bits;
+    assert_eq!((bits, c.histories[0][1].len()), (&[Some(20), None], 8));
+    let head = File::open(&lies.bytes()).unwrap().layout.snapshots.unwrap().at;
+    assert_eq!(
+        c.launch.gaps,
+        [format!(
+            "B's operands are not shown of 1 warp: at byte {}, snapshots[0].total_writes: 41, but its last entry has number 39",
+            head + 8
+        )]
+    );
+    assert_eq!(c.launch.verdict, Verdict::Differs);
     // A visit that the ring has forgotten has no evidence but its own event's.
     let c = files(&run(None, 8), &run(Some(3), 8), &Options::default());
     assert_eq!(one(&c).operands, None);

@@ -37,6 +37,9 @@ pub(crate) fn headline(r: &Report) -> String {
         }
         (_, None) if stopped.is_some() => "no decision seen to differ".to_string(),
         (_, None) if r.first_launch().is_some() => match &r.launches[..] {
+            [l] if l.coverage.warps.missing == l.coverage.warps.total && l.coverage.warps.total > 0 => {
+                format!("{}: {}, and no lane was compared", kernel(l), parts(l))
+            }
             [l] if unseen(l) => format!("{}: {}, though no decision that compares does", kernel(l), parts(l)),
             [l] => format!("{}: {}, though no decision does", kernel(l), parts(l)),
             _ => first(r, None, "though no decision does"),

@@ -146,6 +146,56 @@ fn a_ring_that_lies_about_its_depth_is_refused() {
     assert_eq!((e.offset, e.field.as_str()), (at as u64 + 4, "history[0].depth"));
 }
 
+/// A head whose counts its entries do not bear out: the ring is read, and said not to be believed, with its place.
+#[test]
+fn a_ring_whose_head_lies_is_not_to_be_believed() {
+    let entry = |seq| HistoryEntry { site: 7, value: seq, seq };
+    let made = |depth: u32, written: u32, seqs: &[u32]| {
+        let mut header = Header { warps: 1, warps_per_block: 1, events_per_warp: 1, ..Header::default() };
+        header.set_kernel("k");
+        (header.flags.0, header.history_depth) = (Flags::HISTORY, depth);
+        let mut out = Writer::new(Vec::new(), &header).unwrap();
+        out.warp(Head::default(), &[]).unwrap();
+        let entries = seqs.iter().copied().map(entry).collect();
+        out.history(&Ring { written, entries, ..Ring::default() }).unwrap();
+        out.finish().unwrap()
+    };
+    let read = |bytes: &[u8]| File::open(bytes).unwrap().cursor().unwrap().history(0).unwrap().unwrap();
+    let head = 160 + 32;
+    let with = |mut bytes: Vec<u8>, at: usize, value: u32| {
+        bytes[head + at..head + at + 4].copy_from_slice(&value.to_le_bytes());
+        bytes
+    };
+    // Numbered from 0 or from 1; the next place within the ring, or counted on.
+    let whole = made(4, 4, &[0, 1, 2, 3]);
+    for good in [
+        whole.clone(),
+        made(4, 3, &[0, 1, 2]),
+        made(4, 3, &[1, 2, 3]),
+        made(4, 9, &[5, 6, 7, 8]),
+        made(4, 0, &[]),
+        with(made(4, 9, &[5, 6, 7, 8]), 0, 9),
+    ] {
+        assert_eq!(read(&good).wrong, None);
+    }
+    for (bad, at, field, what) in [
+        (with(whole.clone(), 0, 70), 0, "write_idx", "70, in a ring of 4"),
+        (with(whole.clone(), 8, u32::MAX), 8, "total_writes", "its last entry has number 3"),
+        (with(whole.clone(), 8, 6), 8, "total_writes", "its last entry has number 3"),
+        (with(whole.clone(), 8, 2), 8, "total_writes", "there are more entries"),
+        (with(made(4, 2, &[0, 1]), 8, 4), 8, "total_writes", "do not follow each other"),
+        (made(4, 4, &[0, 1, 1, 2]), 8, "total_writes", "do not follow each other"),
+        (made(4, 4, &[0, 1, 2, u32::MAX]), 8, "total_writes", "do not follow each other"),
+    ] {
+        let e = read(&bad).wrong.expect(what);
+        assert_eq!((e.offset, e.field), (head as u64 + at, format!("history[0].{field}")), "{what}");
+        assert!(e.what.contains(what), "{}", e.what);
+        assert!(
+            text(&bad).contains(&format!("  not to be believed: at byte {}, history[0].{field}", head as u64 + at))
+        );
+    }
+}
+
 /// A frame that says it holds gigabytes costs no more than what it holds.
 #[test]
 fn bombs_are_refused_before_they_are_unpacked() {
@@ -187,7 +237,11 @@ fn ids_are_hashes_of_places() {
 }
 
 fn ring<T: Clone>(depth: u32, entries: Vec<T>) -> Ring<T> {
-    Ring { written: entries.len() as u32, entries: entries.into_iter().take(depth as usize).collect() }
+    Ring {
+        written: entries.len() as u32,
+        entries: entries.into_iter().take(depth as usize).collect(),
+        ..Ring::default()
+    }
 }
 
 proptest! {

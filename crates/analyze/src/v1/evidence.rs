@@ -34,13 +34,37 @@ pub(super) struct Evidence {
     pub history: Vec<HistoryEntry>,
 }
 
-/// Reads one side's rings, for `findings` findings.
+/// Rings that are not believed: of how many warps, and the first reason.
+#[derive(Default)]
+pub(super) struct Lies {
+    warps: u64,
+    first: Option<prlx_trace::Error>,
+}
+
+impl Lies {
+    fn tell<T>(&mut self, ring: &Ring<T>) -> bool {
+        if let Some(wrong) = &ring.wrong {
+            self.warps += 1;
+            self.first.get_or_insert_with(|| wrong.clone());
+        }
+        ring.wrong.is_some()
+    }
+    /// In words; `what` is what they would show.
+    pub fn gap(&self, side: &str, what: &str) -> Option<String> {
+        let warps = if self.warps == 1 { "warp" } else { "warps" };
+        let first = self.first.as_ref()?;
+        Some(format!("{side}'s {what} are not shown of {} {warps}: {first}", self.warps))
+    }
+}
+
+/// Reads one side's rings, for `findings` findings. With what is not believed of values and of operands.
 pub(super) fn read(
     input: &Input<'_>,
     cursor: &mut Cursor<'_>,
     mut wanted: Vec<Wanted>,
     findings: usize,
-) -> Result<Vec<Evidence>, Error> {
+) -> Result<(Vec<Evidence>, [Lies; 2]), Error> {
+    let mut lies = [const { Lies { warps: 0, first: None } }; 2];
     let mut out = vec![Evidence::default(); findings];
     wanted.sort_by_key(|w| (w.warp, w.finding));
     let File { layout, .. } = input.file;
@@ -51,12 +75,18 @@ pub(super) fn read(
             let warp = same[0].warp;
             if histories {
                 let Some(ring) = cursor.history(warp)? else { break };
+                if lies[0].tell(&ring) {
+                    continue;
+                }
                 for w in same {
                     let found = nth(&ring, |e| input.site(e.site) == w.event.site, w.visits);
                     out[w.finding].history = found.map_or_else(Vec::new, |i| before(&ring, i));
                 }
             } else {
                 let Some(ring) = cursor.snapshots(warp)? else { break };
+                if lies[1].tell(&ring) {
+                    continue;
+                }
                 for w in same {
                     let found = nth(&ring, |e| input.site(e.site) == w.event.site, w.visits);
                     let entry = found.map(|i| ring.entries[i]).filter(|s| s.mask == w.event.mask);
@@ -65,7 +95,7 @@ pub(super) fn read(
             }
         }
     }
-    Ok(out)
+    Ok((out, lies))
 }
 
 /// Where a ring has the entry of the visit with so many visits before and after it.
@@ -114,12 +144,12 @@ mod tests {
     fn the_entry_is_that_of_the_visit() {
         let entry = |site: u32, seq: u32| HistoryEntry { site, value: seq, seq };
         // Six were written, four are left: of site 1 the visits 1 and 2 of three.
-        let ring = Ring { written: 6, entries: vec![entry(1, 2), entry(2, 3), entry(1, 4), entry(2, 5)] };
+        let ring = Ring { written: 6, entries: vec![entry(1, 2), entry(2, 3), entry(1, 4), entry(2, 5)], wrong: None };
         let of = |visits| nth(&ring, |e: &HistoryEntry| e.site == 1, visits);
         assert_eq!(of((2, 0)), Some(2));
         assert_eq!(of((1, 1)), Some(0));
         assert_eq!(of((0, 2)), None, "it was overwritten");
-        let whole = Ring { written: 2, entries: vec![entry(1, 0), entry(1, 1)] };
+        let whole = Ring { written: 2, entries: vec![entry(1, 0), entry(1, 1)], wrong: None };
         assert_eq!(nth(&whole, |_| true, (1, 0)), Some(1));
         assert_eq!(nth(&whole, |_| true, (2, 0)), None, "the ring holds fewer than there were visits");
     }

@@ -333,7 +333,10 @@ pub fn compare(inputs: [&Input<'_>; 2], numbers: [u64; 2], options: &Options) ->
             Some(Wanted { finding, warp: c.warp(), event, visits })
         });
         let wanted = if headers[side].sampled() { Vec::new() } else { wanted.collect() };
-        found.push(evidence::read(inputs[side], &mut cursors[side], wanted, clusters.len())?);
+        let (evidence, lies) = evidence::read(inputs[side], &mut cursors[side], wanted, clusters.len())?;
+        found.push(evidence);
+        let name = ["A", "B"][side];
+        out.gaps.extend(["values", "operands"].iter().zip(lies).filter_map(|(what, l)| l.gap(name, what)));
     }
     let tables = inputs.map(|i| i.sites);
     let mut histories = Vec::new();

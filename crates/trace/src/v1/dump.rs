@@ -41,12 +41,14 @@ pub fn dump(out: &mut impl Write, file: &File<'_>, only: Option<u32>) -> io::Res
             if history {
                 let Some(ring) = cursor.history(w).map_err(bad)? else { continue };
                 writeln!(out, "warp {w} history of {}", ring.written)?;
+                ring.wrong.iter().try_for_each(|e| writeln!(out, "  not to be believed: {e}"))?;
                 for e in ring.entries {
                     writeln!(out, "  {} {:#010x} value {:#x}", e.seq, e.site, e.value)?;
                 }
             } else {
                 let Some(ring) = cursor.snapshots(w).map_err(bad)? else { continue };
                 writeln!(out, "warp {w} snapshots of {}", ring.written)?;
+                ring.wrong.iter().try_for_each(|e| writeln!(out, "  not to be believed: {e}"))?;
                 for s in ring.entries {
                     writeln!(out, "  {} {:#010x} lanes {:#010x} {}", s.seq, s.site, s.mask, s.comparison())?;
                     let lanes = (0..32).filter(|l| s.mask >> l & 1 == 1);

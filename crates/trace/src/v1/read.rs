@@ -79,11 +79,13 @@ pub struct Ring<T> {
     pub written: u32,
     /// Those that are still there, by their number.
     pub entries: Vec<T>,
+    /// What its head says that its entries do not bear out: then they may be of other visits than they seem.
+    pub wrong: Option<Error>,
 }
 
 impl<T> Default for Ring<T> {
     fn default() -> Self {
-        Ring { written: 0, entries: Vec::new() }
+        Ring { written: 0, entries: Vec::new(), wrong: None }
     }
 }
 
@@ -181,16 +183,34 @@ impl Cursor<'_> {
         let at = range.start;
         let depth = (section.stride - 16) / bytes;
         let part = self.take(range, name)?;
-        let (said, written) = (word(part, 4), word(part, 8));
+        let (next, said, written) = (word(part, 0), word(part, 4), word(part, 8));
         // Rings that nothing was written to may have been left as they were allocated.
         if u64::from(said) != depth && (written, said) != (0, 0) {
             let field = format!("{name}[{warp}].depth");
             return Err(Error { offset: at + 4, field, what: format!("{said}, where the header says {depth}") });
         }
         let kept = depth.min(written.into()) as usize;
-        let mut entries: Vec<T> = part[16..].chunks_exact(bytes as usize).take(kept).map(entry).collect();
-        entries.sort_by_key(seq);
-        Ok(Ring { written, entries })
+        let mut slots = part[16..].chunks_exact(bytes as usize);
+        let mut entries: Vec<T> = slots.by_ref().take(kept).map(&entry).collect();
+        let after = slots.next().map(&entry);
+        entries.sort_by_key(&seq);
+        let doubt = |offset: u64, field: &str, what: String| {
+            Some(Error { offset: at + offset, field: format!("{name}[{warp}].{field}"), what })
+        };
+        let last = entries.last().map(&seq);
+        // Writers count entries from 0 or from 1, and where the next goes within the ring or on and on.
+        let wrong = if u64::from(next) >= depth && next > written {
+            doubt(0, "write_idx", format!("{next}, in a ring of {depth} to which {written} were written"))
+        } else if entries.windows(2).any(|e| seq(&e[0]).checked_add(1) != Some(seq(&e[1]))) {
+            doubt(8, "total_writes", format!("{written}, but the numbers of its entries do not follow each other"))
+        } else if let Some(last) = last.filter(|n| *n != written && *n != written.wrapping_sub(1)) {
+            doubt(8, "total_writes", format!("{written}, but its last entry has number {last}"))
+        } else if last.is_some_and(|n| after.is_some_and(|e| n.checked_add(1) == Some(seq(&e)))) {
+            doubt(8, "total_writes", format!("{written}, but there are more entries"))
+        } else {
+            None
+        };
+        Ok(Ring { written, entries, wrong })
     }
 
     /// These bytes of the unpacked file.
