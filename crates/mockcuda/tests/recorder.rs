@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use prlx_driver::Driver;
 use prlx_driver::cuda::calls::{LaunchConfig, extra};
-use prlx_driver::cuda::recorder::{BRING_IN, Counts, Finished, NodeId, PATIENCE, Recorder, Unrecorded};
+use prlx_driver::cuda::recorder::{BRING_IN, Counts, Finished, Memory, NodeId, PATIENCE, Recorder, Unrecorded};
 use prlx_driver::cuda::{Context, Library, Stream, VARIABLE};
 use prlx_emu::{Emulator, Options};
 use prlx_instrument::Rewrite;
@@ -82,6 +82,11 @@ fn driver() -> PathBuf {
     std::env::var_os("PRLX_TEST_LIBCUDA").map_or_else(mock, PathBuf::from)
 }
 
+/// So much of the device's, none for tables, and so much of the host's for what waits.
+fn memory(device: u64, host: u64) -> Memory {
+    Memory { device, tables: 0, kept: false, host }
+}
+
 impl App {
     fn start() -> App {
         App::at(Level::Path)
@@ -129,7 +134,7 @@ impl App {
         let all = Arc::new(Mutex::new(Vec::new()));
         let to = Arc::clone(&all);
         let level = self.rewritten.plan.program.level;
-        let recorder = Recorder::new(self.library, self.handle(), level, device, 0, false, device, move |finished| {
+        let recorder = Recorder::new(self.library, self.handle(), level, memory(device, device), move |finished| {
             to.lock().unwrap().push(finished);
         });
         (recorder.unwrap(), all)
@@ -589,7 +594,7 @@ fn who_takes_launches_slowly_stops_nobody() {
     let (go, wait) = std::sync::mpsc::channel::<()>();
     let all = Arc::new(Mutex::new(Vec::new()));
     let to = Arc::clone(&all);
-    let recorder = Recorder::new(app.library, app.handle(), Level::Path, SMALL, 0, false, SMALL, move |finished| {
+    let recorder = Recorder::new(app.library, app.handle(), Level::Path, memory(SMALL, SMALL), move |finished| {
         // The first is kept until the program has made all its launches.
         if to.lock().unwrap().is_empty() {
             wait.recv().unwrap();
@@ -722,7 +727,7 @@ fn who_waits_often_does_not_wait_long() {
     let app = App::start();
     let (go, wait) = std::sync::mpsc::channel::<()>();
     let recorder =
-        Recorder::new(app.library, app.handle(), Level::Path, SMALL, 0, false, 1, move |_| wait.recv().unwrap_or(()));
+        Recorder::new(app.library, app.handle(), Level::Path, memory(SMALL, 1), move |_| wait.recv().unwrap_or(()));
     let (recorder, plan, stream) = (recorder.unwrap(), app.plan(), app.stream());
     // The host has no room for a second batch as long as nobody takes the first: nothing is brought in.
     let start = Instant::now();

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use prlx_driver::cuda::calls::{attribute, stream};
 use prlx_driver::cuda::digests::{self, Digests};
-use prlx_driver::cuda::recorder::{Finished, Recorder, Spent, Ticket};
+use prlx_driver::cuda::recorder::{Finished, Memory, Recorder, Spent, Ticket};
 use prlx_driver::cuda::{Context, Functions, Library, Stream, sticky};
 use prlx_driver::session::{self, Choice, Options};
 use prlx_isa::image::Target;
@@ -349,13 +349,12 @@ impl Session {
                 // SAFETY: the driver gave it out just now; it is used while the program uses it.
                 let context = unsafe { Context::foreign(context) };
                 let sink = move |f: Finished| self.finished(f);
-                let Options { level, memory, host_memory, .. } = *self.options;
-                let tables = tables(self.options);
+                let Options { level, memory: most, host_memory, .. } = *self.options;
                 let host = host_memory / self.devices.len().max(1) as u64;
                 // A flight recorder's has to outlive the context.
                 let kept = self.options.marks().is_some_and(|m| matches!(m.form, Form::Ring { .. }));
-                let made =
-                    Library::open().and_then(|l| Recorder::new(l, context, level, memory, tables, kept, host, sink));
+                let memory = Memory { device: most, tables: tables(self.options), kept, host };
+                let made = Library::open().and_then(|l| Recorder::new(l, context, level, memory, sink));
                 match made {
                     Ok(recorder) => {
                         recorder.every(Duration::from_nanos(self.options.interval));

@@ -156,6 +156,19 @@ struct Shared {
     finished: AtomicBool,
 }
 
+/// The memory of a recorder: bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Memory {
+    /// Of the device, taken at once; the host's memory holds half as much for copies.
+    pub device: u64,
+    /// How many of them are for the tables of probe programs.
+    pub tables: u64,
+    /// They are the host's own, which the device reaches: slower, and still there when a fault has taken the context.
+    pub kept: bool,
+    /// Of the host, for what was copied and is not handed on.
+    pub host: u64,
+}
+
 /// Records launches in one context of CUDA.
 pub struct Recorder {
     shared: Arc<Shared>,
@@ -340,10 +353,8 @@ fn place(library: Library, layout: &Layout, kept: bool) -> Result<(u64, Option<M
 }
 
 impl Recorder {
-    /// For the launches of `context`, at one level. `device` is how many bytes of device memory are taken, at once, `tables` how
-    /// many of them are for the tables of probe programs; with `kept` they are the host's own, which the device reaches: slower, and still there when
-    /// a fault has taken the context. The host's memory holds half as much for copies, and `host` bytes of what was copied and is not handed on. `sink` gets
-    /// every launch, on a thread of the recorder's, as they are brought in: mostly in the order in which they began.
+    /// For the launches of `context`, at one level, in this memory. `sink` gets every launch, on a thread of the recorder's, as they are brought
+    /// in: mostly in the order in which they began.
     ///
     /// The threads that are started have the caller's signal mask: a program's handlers should not run there.
     ///
@@ -353,12 +364,10 @@ impl Recorder {
         library: Library,
         context: Context,
         level: Level,
-        device: u64,
-        tables: u64,
-        kept: bool,
-        host: u64,
+        memory: Memory,
         sink: impl FnMut(Finished) + Send + 'static,
     ) -> Result<Recorder, Error> {
+        let Memory { device, tables, kept, host } = memory;
         let layout = Layout::new(level, device, tables).ok_or_else(|| {
             Error::new(ErrorKind::Memory, format!("{device} bytes of device memory are too little to record with"))
                 .help("four MiB are the least that is of use")
