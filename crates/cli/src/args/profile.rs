@@ -42,6 +42,9 @@ pub struct ProfileArgs {
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "60", conflicts_with = "sums",
           value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_ENTRIES)))]
     pub flight_recorder: Option<u32>,
+    /// Also on the CPU device: hold the source's regions against the machine code that ptxas makes of the kernel, and say what left them
+    #[arg(long)]
+    pub machine_code: bool,
     /// Only these warps: FIRST..END
     #[arg(long, value_name = "FIRST..END", value_parser = super::seeds)]
     pub warps: Option<std::ops::Range<u64>>,

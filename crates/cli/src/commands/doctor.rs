@@ -51,6 +51,7 @@ fn look() -> Vec<Finding> {
     all.push(driver());
     for (name, program, variable, allows) in [
         ("ptxas", "ptxas", "PRLX_PTXAS", "assembling rewritten PTX, registers and spills before and after"),
+        ("nvdisasm", "nvdisasm", "PRLX_NVDISASM", "what left the regions that `prlx profile` times, in machine code"),
         ("nvcc", "nvcc", "PRLX_NVCC", "launch files whose module is a .cu file"),
         ("clang", "clang++", "PRLX_CLANG", "launch files whose module is a .cu file, where nvcc is missing"),
     ] {

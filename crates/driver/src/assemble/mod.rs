@@ -11,6 +11,7 @@
 
 pub mod cache;
 mod jitlink;
+pub mod listing;
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -205,9 +206,7 @@ pub fn kept(stored: &str) -> Vec<String> {
 /// # Errors
 /// When it can't be run there.
 pub fn target(ptx: &str, device: Target) -> Result<Option<Target>, Error> {
-    let line = ptx.lines().find_map(|l| l.trim_start().strip_prefix(".target"));
-    let word = line.and_then(|l| l.split([',', ' ', '\t', '/', '\r']).find(|w| !w.is_empty()));
-    let Some(own) = word.and_then(Target::parse) else { return Ok(None) };
+    let Some(own) = own(ptx) else { return Ok(None) };
     if !own.assembles_for(device) {
         let why = match own.suffix {
             Some('a') => "code for an architecture with `a` runs on that one alone",
@@ -224,6 +223,12 @@ pub fn target(ptx: &str, device: Target) -> Result<Option<Target>, Error> {
         Some('f') => Target { suffix: Some('f'), ..device },
         Some(_) => own,
     }))
+}
+
+/// What a module's `.target` says.
+fn own(ptx: &str) -> Option<Target> {
+    let line = ptx.lines().find_map(|l| l.trim_start().strip_prefix(".target"))?;
+    Target::parse(line.split([',', ' ', '\t', '/', '\r']).find(|w| !w.is_empty())?)
 }
 
 fn named(variable: &str) -> Option<PathBuf> {

@@ -4,13 +4,14 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use prlx_analyze::profile;
+use prlx_analyze::profile::{self, Note};
 use prlx_driver::{Job, Needs, RecordOptions};
 use prlx_instrument::Rewrite;
+use prlx_isa::image::Target;
 use prlx_probe::{Filter, Missed, Program};
 use prlx_trace::{Level, ModuleId, Trace};
 
-use super::script;
+use super::{machine, script};
 use crate::args::{Kept, ProfileArgs};
 use crate::commands::record::save;
 use crate::commands::timeline;
@@ -34,13 +35,15 @@ pub fn run(args: &ProfileArgs, ui: &Ui) -> Result<ExitCode> {
     let mut device = record::device(&args.device)?;
     let mut all = Trace::default();
     let mut stopped = None;
+    let mut notes = Vec::new();
     for path in &args.launches {
         let job = record::load(path, &args.device)?;
-        let (trace, fault) = one(&job, path, args, &mut device, ui)?;
+        let (trace, fault) = one(&job, path, args, &mut device, &mut notes, ui)?;
         stopped = stopped.or(fault);
         append(&mut all, trace);
     }
     let mut timeline = profile::timeline(&all);
+    notes.into_iter().for_each(|n| timeline.note(n.kind, n.count, n.text));
     if let Some(output) = args.output.as_ref().filter(|_| args.format == Kept::Cudaprofiler) {
         timeline::save_buffer(&mut timeline, output, ui)?;
     } else if let Some(output) = &args.output {
@@ -73,7 +76,14 @@ fn program(args: &ProfileArgs, job: &Job) -> Program {
 }
 
 /// A launch's recording, and what stopped it.
-fn one(job: &Job, path: &Path, args: &ProfileArgs, device: &mut Device, ui: &Ui) -> Result<(Trace, Option<String>)> {
+fn one(
+    job: &Job,
+    path: &Path,
+    args: &ProfileArgs,
+    device: &mut Device,
+    notes: &mut Vec<Note>,
+    ui: &Ui,
+) -> Result<(Trace, Option<String>)> {
     let bar = ui.spinner(&format!("profiling {}", job.name));
     let rewrite = prlx_instrument::rewrite(&job.text, &job.module, &program(args, job), &|path| job.source_text(path))
         .with_context(|| format!("cannot profile {}", job.module))?;
@@ -84,6 +94,13 @@ fn one(job: &Job, path: &Path, args: &ProfileArgs, device: &mut Device, ui: &Ui)
     let options = RecordOptions { hooks: !args.rewritten, pool: args.memory.unwrap_or(memory) << 20, bare: false };
     let recorded = prlx_driver::record(device.driver(), &rewrite.text, &rewrite.plan, job, &options)
         .with_context(|| format!("cannot profile {}", job.name))?;
+    let gpu = match device {
+        Device::Gpu(cuda) => Some(Target::of(cuda.gpu().capability)),
+        Device::Cpu(_) => None,
+    };
+    if args.machine_code || gpu.is_some() && !args.sums {
+        notes.extend(machine::check(job, &rewrite, gpu));
+    }
     bar.finish_and_clear();
     let needs = [&job.text, &rewrite.text].map(|text| needs(device, text, job));
     if let [Some(bare), Some(marked)] = needs {

@@ -3,6 +3,7 @@
 mod app;
 mod diff;
 mod files;
+mod machine;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -25,6 +26,12 @@ pub fn run(args: &ProfileArgs, ui: &Ui) -> Result<ExitCode> {
         }
         None if args.sums && args.format == Kept::Cudaprofiler => {
             bail!("--format cudaprofiler has visits one by one, and --sums only adds them up")
+        }
+        None if args.sums && args.machine_code => {
+            bail!("--machine-code looks at the records of markers, and --sums leaves none")
+        }
+        None if args.machine_code && !args.command.is_empty() => {
+            bail!("--machine-code is for launch files")
         }
         None if args.command.is_empty() => files::run(args, ui),
         None => app::run(args, ui),

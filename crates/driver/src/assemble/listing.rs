@@ -1,0 +1,56 @@
+//! Machine code as text, by NVIDIA's `nvdisasm`, with the lines of the PTX that it was made from.
+//!
+//! Misses: what other programs than `ptxas` assembled; nvJitLink keeps no lines of the PTX.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use prlx_isa::image::Target;
+
+use super::{Assemblers, Failed, in_path, named, own, target};
+
+/// Names the `nvdisasm` to use: a path.
+pub const NVDISASM: &str = "PRLX_NVDISASM";
+
+/// The listing of `ptx`, assembled for a device, or for what its own `.target` says.
+///
+/// # Errors
+/// Why there is none, in words.
+pub fn listing(ptx: &str, device: Option<Target>) -> Result<String, String> {
+    let target = match device {
+        Some(device) => target(ptx, device).map_err(|e| e.to_string())?,
+        None => own(ptx),
+    };
+    let target = target.ok_or("its `.target` is not known")?;
+    let nvdisasm = named(NVDISASM).or_else(|| in_path("nvdisasm"));
+    let nvdisasm =
+        nvdisasm.ok_or_else(|| format!("there is no nvdisasm (on PATH, in CUDA_HOME/bin, or named by {NVDISASM})"))?;
+    let mut assemblers = Assemblers::find();
+    assemblers.tools.retain(|t| t.version().starts_with("ptxas"));
+    let ptxas =
+        assemblers.tools.first().ok_or("there is no ptxas (on PATH, in CUDA_HOME/bin, or named by PRLX_PTXAS)")?;
+    let code = assemblers.assemble(ptxas, ptx, target, &[]).map_err(|e| match e {
+        Failed::Unfit(why) => why,
+        Failed::Wrong(e) => e.to_string(),
+    })?;
+    run(&nvdisasm, &code).map_err(|e| format!("{}: {e}", nvdisasm.display()))
+}
+
+fn run(nvdisasm: &Path, code: &[u8]) -> Result<String, String> {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let name = format!("prlx-{}-{}.cubin", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+    let file: PathBuf = env::temp_dir().join(name);
+    let inside = || -> std::io::Result<_> {
+        std::fs::write(&file, code)?;
+        Command::new(nvdisasm).args(["-c", "-gp"]).arg(&file).env_remove("LD_PRELOAD").stdin(Stdio::null()).output()
+    };
+    let done = inside();
+    let _ = std::fs::remove_file(&file);
+    let out = done.map_err(|e| e.to_string())?;
+    if !out.status.success() {
+        return Err(format!("{}: {}", out.status, String::from_utf8_lossy(&out.stderr).trim_end()));
+    }
+    Ok(String::from_utf8_lossy(&out.stdout).into_owned())
+}
