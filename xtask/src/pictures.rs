@@ -1,7 +1,7 @@
-//! `cargo xtask pictures`: looks at the page and the viewer as people do, in a browser and on a terminal, and at what the probe
-//! tools say, and keeps pictures of all for the docs.
+//! `cargo xtask pictures`: looks at the pages (of a comparison, and of a timeline) and the viewer as people do, in a browser and on a
+//! terminal, and at what the probe tools say, and keeps pictures of all for the docs.
 //!
-//! Without `--keep` it only checks: the page's script runs under its own policy, the viewer comes up, keeps its state when the
+//! Without `--keep` it only checks: each page's script runs under its own policy, the viewer comes up, keeps its state when the
 //! terminal changes its size, and leaves; the pictures are as large as those that are kept. Needs Chromium's headless shell
 //! and tmux, which it installs where there is apt.
 
@@ -21,6 +21,8 @@ const BROWSER: &str = "chromium-headless-shell";
 const SERVER: &str = "prlx-pictures";
 /// The terminal's columns and rows.
 const SIZE: (u32, u32) = (132, 34);
+/// A kernel with a producer and consumers, for the timeline.
+const PIPELINE: &str = "tests/kernels/cuda/gemm_tma/launch.toml";
 const EXAMPLE: [&str; 2] = ["examples/threshold/good.toml", "examples/threshold/bad.toml"];
 
 /// Makes all pictures; `--keep` puts them into `docs/pictures`.
@@ -29,7 +31,7 @@ pub fn run(args: &[String]) -> Result<()> {
     sh("cargo", &["build", "--quiet", "-p", "prlx-cli"])?;
     let out = root().join("target/pictures");
     fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
-    let mut pictures = vec![page(&out)?, viewer(&out)?];
+    let mut pictures = vec![page(&out)?, timeline(&out)?, viewer(&out)?];
     pictures.extend(tools::pictures(&out.join("tools"))?);
     let kept = root().join("docs/pictures");
     for picture in pictures {
@@ -49,10 +51,26 @@ fn page(out: &Path) -> Result<PathBuf> {
     let html = out.join("report.html");
     let ended = prlx()?.arg("compare").args(EXAMPLE).arg("--html").arg(&html).current_dir(root()).output()?;
     ensure!(ended.status.code() == Some(1), "the example did not differ: {}", String::from_utf8_lossy(&ended.stderr));
-    let dom = browser(&html, &["--dump-dom"])?;
-    let dom = String::from_utf8_lossy(&dom.stdout);
-    ensure!(dom.contains("data-ready=\"yes\""), "the page's script did not come to its end");
+    ready(&html)?;
     shoot(&html, &out.join("report.png"), 1300, 1330, 20_000)
+}
+
+/// A kernel's timeline, in a browser.
+fn timeline(out: &Path) -> Result<PathBuf> {
+    let html = out.join("timeline.html");
+    let ended = prlx()?.args(["profile", "--auto", PIPELINE, "--html"]).arg(&html).current_dir(root()).output()?;
+    ensure!(ended.status.success(), "no timeline: {}", String::from_utf8_lossy(&ended.stderr));
+    let dom = ready(&html)?;
+    ensure!(dom.contains("<canvas style=\"height: "), "the page has drawn nothing");
+    shoot(&html, &out.join("timeline.png"), 1300, 900, 20_000)
+}
+
+/// A page's document after its script came to its end.
+fn ready(page: &Path) -> Result<String> {
+    let dom = browser(page, &["--dump-dom"])?;
+    let dom = String::from_utf8_lossy(&dom.stdout).into_owned();
+    ensure!(dom.contains("data-ready=\"yes\""), "{}: the script did not come to its end", page.display());
+    Ok(dom)
 }
 
 /// The viewer, on a terminal of tmux's.

@@ -16,13 +16,27 @@ struct Kernel {
     mma: u64,
     /// What it does after them all.
     epilogue: u64,
+    /// How far apart copies arrive at least: what memory gives.
+    rate: u64,
+    /// What a wait takes that need not wait.
+    ask: u64,
     ctas: u64,
     /// The CTA whose products take four times as long.
     slow: Option<u64>,
 }
 
-const EVEN: Kernel =
-    Kernel { stages: 4, trips: 16, address: 50, flight: 400, mma: 300, epilogue: 200, ctas: 8, slow: None };
+const EVEN: Kernel = Kernel {
+    stages: 4,
+    trips: 16,
+    address: 50,
+    flight: 400,
+    mma: 300,
+    epilogue: 200,
+    rate: 0,
+    ask: 0,
+    ctas: 8,
+    slow: None,
+};
 
 /// How long news of an mbarrier take.
 const NEWS: u64 = 5;
@@ -63,15 +77,16 @@ fn play(k: Kernel) -> Timeline {
         let (mut producer, mut consumer) = (Vec::new(), Vec::new());
         let mut arrivals = Vec::new();
         let mut free = vec![0u64; k.stages];
-        let (mut p, mut c) = (0u64, 0u64);
+        let (mut p, mut c, mut came) = (0u64, 0u64, 0u64);
         for trip in 0..k.trips {
             let stage = trip % k.stages;
             let (full, empty) = (0x100 + stage as u32 * 8, 0x200 + stage as u32 * 8);
-            let room = p.max(free[stage]);
+            let room = (p + k.ask).max(free[stage]);
             producer.push(span(EMPTY, p, room, empty));
             producer.push(span(ADDRESS, room, room + k.address, 0));
             p = room + k.address;
-            let there = c.max(p + k.flight);
+            came = (p + k.flight).max(if trip > 0 { came + k.rate } else { 0 });
+            let there = (c + k.ask).max(came);
             producer.push(span(COPY, p, there, full));
             consumer.push(span(FULL, c, there, full));
             consumer.push(span(MMA, there, there + mma, 0));
@@ -125,6 +140,29 @@ fn too_few_stages() {
     assert!(sides.contains(&Side::Starved) && sides.contains(&Side::Blocked), "{sides:?}");
     // Two stages cover the way, and it is gone.
     assert_ne!(first(Kernel { stages: 3, ..EVEN }).0, "few-stages");
+}
+
+#[test]
+fn asking_and_filling_are_no_waiting() {
+    // A fifth of the consumer's time, and the flight of the first copy: it is held up by its products.
+    let (kind, _, region, a) = first(Kernel { ask: 90, flight: 2000, stages: 8, trips: 32, ..EVEN });
+    assert_eq!((kind, region.as_str()), ("exposed", "mma"));
+    let full = a.waits.iter().find(|w| w.side == Side::Starved).unwrap();
+    assert!(full.share > 0.3 && full.held == 0, "{full:?}");
+}
+
+#[test]
+fn data_that_come_no_faster() {
+    for stages in [4, 8] {
+        let (kind, who, _, a) = first(Kernel { stages, rate: 900, trips: 40, ..EVEN });
+        assert_eq!((kind, who.as_str()), ("slow-data", "warp 4"), "{stages} stages");
+        let full = a.waits.iter().find(|w| w.side == Side::Starved).unwrap();
+        // The first flies alone; then each waits for those before it.
+        assert_eq!(full.flight.map(|[quick, _]| quick), Some(400_000));
+        assert!(full.flight.is_some_and(|[_, usual]| usual > 2 * 400_000), "{full:?}");
+    }
+    // One stage never queues, however far apart copies would come: a second one is of use.
+    assert_eq!(first(Kernel { stages: 1, rate: 500, ..EVEN }).0, "few-stages");
 }
 
 #[test]

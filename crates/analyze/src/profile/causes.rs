@@ -15,11 +15,14 @@ const LEAST: f64 = 0.05;
 /// The least share of its time that one end of a pipeline waits, for it to count as held up by the other.
 const HELD: f64 = 0.1;
 
+/// How many times as long as the quickest copies must fly, for data to come no faster whatever is in flight.
+const QUEUED: u64 = 2;
+
 /// Something that holds a kernel up.
 #[derive(Clone, PartialEq, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Cause {
-    /// What kind: `late-producer`, `few-stages`, `epilogue`, `slow-cta`, `exposed`, `idle-sms`, `barrier`.
+    /// What kind: `late-producer`, `few-stages`, `slow-data`, `epilogue`, `slow-cta`, `exposed`, `idle-sms`, `barrier`.
     pub kind: &'static str,
     /// The share of the launches' time.
     pub share: f64,
@@ -45,6 +48,11 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
+/// The share of a role's time for which it is really held up by a wait.
+fn held(wait: &Wait) -> f64 {
+    wait.share * wait.held as f64 / wait.total.max(1) as f64
+}
+
 /// The causes, the heaviest first.
 pub(super) fn causes(seen: &Seen<'_>) -> Vec<Cause> {
     let mut out = Vec::new();
@@ -60,28 +68,47 @@ pub(super) fn causes(seen: &Seen<'_>) -> Vec<Cause> {
     out
 }
 
-/// Consumers that starve: because their producer is late, or because it has no room to be early.
+/// Consumers that starve: because their producer is late, because it has no room to be early, or because data come no faster.
 fn pipelines(seen: &Seen<'_>, out: &mut Vec<Cause>) {
-    let sided = |side: Side| seen.waits.iter().filter(move |w| w.side == side);
-    let Some(starved) = sided(Side::Starved).max_by(|a, b| a.share.total_cmp(&b.share).then(b.role.cmp(&a.role)))
-    else {
-        return;
+    let most = |side: Side| {
+        let sided = seen.waits.iter().filter(|w| w.side == side).map(|w| (w, held(w)));
+        sided.max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.role.cmp(&a.0.role))).filter(|(_, share)| *share >= HELD)
     };
-    if starved.share < HELD {
-        return;
-    }
-    let blocked = sided(Side::Blocked).max_by(|a, b| a.share.total_cmp(&b.share).then(b.role.cmp(&a.role)));
-    if let Some(blocked) = blocked.filter(|b| b.share >= HELD) {
+    let Some((starved, share)) = most(Side::Starved) else { return };
+    if let Some((blocked, room)) = most(Side::Blocked) {
+        let seen = format!(
+            "{} waits {} of its time in {}, and {}, which feeds it, {} in {} for room",
+            starved.role,
+            percent(share),
+            starved.name,
+            blocked.role,
+            percent(room),
+            blocked.name
+        );
+        // More in flight is of use as long as each flies no longer for it (Little's law).
+        let flights = starved.flight.map(|f| f.map(|ps| format!("{:.2} us", ps as f64 / 1e6)));
+        let (kind, why) = match (starved.flight, flights) {
+            (Some([quick, usual]), Some([q, u])) if usual >= QUEUED * quick => (
+                "slow-data",
+                format!(
+                    "its copies take {u} and the quickest {q}: they queue, and more stages would lengthen the queue"
+                ),
+            ),
+            (Some(_), Some([q, u])) => (
+                "few-stages",
+                format!("its copies take {u} and the quickest {q}: the pipeline has too few stages to cover their way"),
+            ),
+            _ => (
+                "few-stages",
+                "the pipeline has too few stages to cover the way of its data, unless these come no faster".to_owned(),
+            ),
+        };
         return out.push(Cause {
-            kind: "few-stages",
-            share: starved.share,
+            kind,
+            share,
             who: starved.role.clone(),
             region: starved.name.clone(),
-            text: format!(
-                "{} waits {} of its time in {}, and {}, which feeds it, {} in {} for room: the pipeline has too few stages to cover \
-                 the way of its data",
-                starved.role, percent(starved.share), starved.name, blocked.role, percent(blocked.share), blocked.name
-            ),
+            text: format!("{seen}; {why}"),
         });
     }
     let blame = starved.by.first().cloned().unwrap_or_default();
@@ -92,13 +119,13 @@ fn pipelines(seen: &Seen<'_>, out: &mut Vec<Cause>) {
     };
     out.push(Cause {
         kind: "late-producer",
-        share: starved.share,
+        share,
         who: who.clone(),
         region: blame.region,
         text: format!(
             "{} waits {} of its time in {} for {who}{doing} and has room: the producer is late",
             starved.role,
-            percent(starved.share),
+            percent(share),
             starved.name
         ),
     });

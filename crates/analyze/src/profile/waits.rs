@@ -55,6 +55,12 @@ pub struct Wait {
     pub by: Vec<Blame>,
     /// The share of the waiting tracks' time.
     pub share: f64,
+    /// Picoseconds for which it really waited: beyond the shortest wait of its kind, which is what asking costs, and without each track's first, which
+    /// fills a pipeline.
+    pub held: u64,
+    /// Of copies that were waited for, how long from issue to the wait's end: the quickest (of a hundred), and the one in the middle of the time that it
+    /// was held. Who does not wait for a copy sees it late, and has no say in the second.
+    pub flight: Option<[u64; 2]>,
 }
 
 /// Which end of a pipeline waits.
@@ -209,11 +215,39 @@ pub(super) fn doing<'a>(timeline: &Timeline, track: &'a Track, at: u64) -> Optio
     before
 }
 
+/// Of flights and how long each held up: the shortest of a hundred, and the one in the middle of that time.
+fn flight(mut flown: Vec<(u64, u64)>) -> Option<[u64; 2]> {
+    flown.sort_unstable();
+    let quick = flown.get(flown.len() / 100)?.0;
+    let waited = flown.iter().fold(0u64, |all, f| all.saturating_add(f.1));
+    let mut before = 0u64;
+    let middle = flown.iter().find(|f| {
+        before = before.saturating_add(f.1);
+        before >= waited / 2
+    })?;
+    Some([quick, middle.0])
+}
+
 /// The waits, by region and role.
 pub(super) fn summary(timeline: &Timeline, waits: &Waits) -> Vec<Wait> {
     let mut rows: BTreeMap<(u32, Role), Wait> = BTreeMap::new();
     let mut blames: HashMap<(u32, Role, Role, Option<u32>), Blame> = HashMap::new();
     let mut flights: BTreeMap<(u32, Role), [u64; 2]> = BTreeMap::new();
+    let via = |region: u32| timeline.regions.get(region as usize).map_or(Via::Source, |r| r.via);
+    // What asking costs, and each track's first wait in a region.
+    let mut asking: HashMap<Via, u64> = HashMap::new();
+    let mut firsts: HashMap<(usize, u32), u32> = HashMap::new();
+    for (track, span) in waits.keys() {
+        let s = &timeline.tracks[*track].spans[*span as usize];
+        let first = firsts.entry((*track, s.region)).or_insert(*span);
+        *first = (*first).min(*span);
+        if s.open == [false; 2] {
+            let shortest = asking.entry(via(s.region)).or_insert(s.time());
+            *shortest = (*shortest).min(s.time());
+        }
+    }
+    // How long copies flew, and how long each was waited for.
+    let mut flown: BTreeMap<(u32, Role), Vec<(u64, u64)>> = BTreeMap::new();
     let name = |region: u32| timeline.regions.get(region as usize).map(|r| r.name.clone()).unwrap_or_default();
     let mut lives: HashMap<Role, u64> = HashMap::new();
     let mut issues: HashMap<Role, bool> = HashMap::new();
@@ -227,9 +261,15 @@ pub(super) fn summary(timeline: &Timeline, waits: &Waits) -> Vec<Wait> {
         let row = rows.entry((s.region, t.role())).or_default();
         row.count += 1;
         add(&mut row.total, s.time());
+        let asked = asking.get(&via(s.region)).copied().unwrap_or(0);
+        let held = if firsts[&(*track, s.region)] == *span { 0 } else { s.time().saturating_sub(asked) };
+        add(&mut row.held, held);
         let Some(late) = late else { continue };
         let side = flights.entry((s.region, t.role())).or_default();
         side[usize::from(late.work.is_some())] += 1;
+        if late.work.is_some() {
+            flown.entry((s.region, t.role())).or_default().push((s.end - late.at, held));
+        }
         let at = late.at.max(s.begin);
         if late.at > s.begin {
             add(&mut row.after, s.end - at);
@@ -255,15 +295,16 @@ pub(super) fn summary(timeline: &Timeline, waits: &Waits) -> Vec<Wait> {
         .map(|((region, role), mut row)| {
             row.by.sort_by(|a, b| (b.late, &a.role, &a.region).cmp(&(a.late, &b.role, &b.region)));
             let called = name(region);
-            let [told, flown] = flights.get(&(region, role)).copied().unwrap_or_default();
+            let [told, copied] = flights.get(&(region, role)).copied().unwrap_or_default();
+            row.flight = flown.remove(&(region, role)).and_then(flight);
             let lower = called.to_ascii_lowercase();
             let side = if lower.contains("full") || lower.contains("data") {
                 Side::Starved
             } else if lower.contains("empty") || lower.contains("free") || lower.contains("room") {
                 Side::Blocked
-            } else if timeline.regions.get(region as usize).is_some_and(|r| r.via == Via::Barrier) {
+            } else if via(region) == Via::Barrier {
                 Side::Barrier
-            } else if flown > told {
+            } else if copied > told {
                 Side::Starved
             } else if told > 0 && issues.get(&role).copied().unwrap_or(false) {
                 Side::Blocked

@@ -7,18 +7,28 @@ const style = (name) => getComputedStyle(document.documentElement).getPropertyVa
 // A region has the same colour on both sides: by its name.
 const hues = new Map();
 const hue = (name) => { if (!hues.has(name)) hues.set(name, (hues.size * 137.5) % 360); return hues.get(name); };
-const LEFT = 190, ROW = 16, OVER = 6, AXIS = 18;
+const LEFT = 190, ROW = 16, OVER = 6, AXIS = 18, CAUSES = 6;
 // One axis for all sides: they begin at 0.
 const whole = Math.max(1, ...sides.map((s) => s.time));
 let view = [0, whole], measured = null;
 const views = sides.map((side) => {
   main.append(el("h1", "", side.name + ": " + time(side.time)));
   for (const note of side.notes) main.append(el("div", "doubt", note));
-  const causes = el("table");
-  for (const [share, kind, text] of side.causes) {
-    const row = el("tr");
-    row.append(el("td", "num", (share * 100).toFixed(1) + " %"), el("td", "faint", kind), el("td", "", text));
-    causes.append(row);
+  const named = (all) => {
+    const table = el("table");
+    for (const [share, kind, text] of all) {
+      const row = el("tr");
+      row.append(el("td", "num", (share * 100).toFixed(1) + " %"), el("td", "faint kind", kind), el("td", "", text));
+      table.append(row);
+    }
+    return table;
+  };
+  const causes = el("div"), more = side.causes.slice(CAUSES);
+  causes.append(named(side.causes.slice(0, CAUSES)));
+  if (more.length) {
+    const rest = el("details");
+    rest.append(el("summary", "faint", more.length + " more"), named(more));
+    causes.append(rest);
   }
   const path = el("table");
   for (const [name, role, t, share, gain] of side.path) {
@@ -55,7 +65,7 @@ function draw({ side, canvas }) {
   c.fillStyle = faint;
   for (let at = Math.ceil(view[0] / step) * step; at <= view[1]; at += step) {
     const at_x = x(width, at);
-    c.fillText(time(at), at_x + 3, 8);
+    if (at_x + 60 < width) c.fillText(time(at), at_x + 3, 8);
     c.fillRect(at_x, 0, 0.5, side.height);
   }
   for (const row of side.rows) {
