@@ -130,7 +130,8 @@ fn bare(mut script: Script) -> Script {
         e.span = 0..0;
         match &mut e.kind {
             ExprKind::Unary(_, a) | ExprKind::Not(a) | ExprKind::Cast(_, a) => expr(a),
-            ExprKind::Bits(a) | ExprKind::Ballot(a) | ExprKind::Same(a) | ExprKind::Reduce(_, a) => expr(a),
+            ExprKind::Bits(a) | ExprKind::High(a) | ExprKind::Ballot(a) => expr(a),
+            ExprKind::Same(a) | ExprKind::Reduce(_, a) => expr(a),
             ExprKind::Binary(_, a, b) | ExprKind::Logic(_, a, b) => [a, b].into_iter().for_each(|e| expr(e)),
             ExprKind::Select(a, b, c) => [a, b, c].into_iter().for_each(|e| expr(e)),
             _ => {}
@@ -269,14 +270,16 @@ fn every_builtin_and_function_is_there() {
         let arg = match function {
             Function::Unary(Unary::Finite) | Function::Bits => "1.5",
             Function::Ballot => "sm == 1",
+            Function::High => "in1",
             _ => "clock",
         };
-        let script = there_and_back(&format!("block {{ $x = {name}({}); }}", vec![arg; params.len()].join(", ")));
+        let script = there_and_back(&format!("branch {{ $x = {name}({}); }}", vec![arg; params.len()].join(", ")));
         let Stmt::Local(_, e) = &script.clauses[0].body[0] else { panic!() };
         let is = match &e.kind {
             ExprKind::Unary(op, _) => Function::Unary(*op),
             ExprKind::Binary(op, ..) => Function::Binary(*op),
             ExprKind::Bits(_) => Function::Bits,
+            ExprKind::High(_) => Function::High,
             ExprKind::Ballot(_) => Function::Ballot,
             ExprKind::Same(_) => Function::Same,
             ExprKind::Reduce(how, _) => Function::Reduce(*how),

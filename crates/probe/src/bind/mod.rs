@@ -1,10 +1,11 @@
 //! A probe program meets a module: every clause at every place of its tracepoints becomes an insertion.
 //!
-//! File by file: `places` finds where a tracepoint lands, `facts` says what is known there, `express` makes the [`Code`], `tables`
+//! File by file: `places` finds where a tracepoint lands, `facts` says what is known there, `express` makes the [`Code`] with what `ask` gives, `tables`
 //! gathers what tables hold over all places, `count` makes cheap what only counts.
 //!
 //! Holds: a place where a clause can't be told what it asks has a [`Missed`] that says why, and the clause does nothing there.
 
+mod ask;
 mod count;
 mod express;
 mod facts;

@@ -245,6 +245,8 @@ pub enum ExprKind {
     Cast(Ty, Box<Expr>),
     /// `bits(e)`: a float's bits as an unsigned number of the same width.
     Bits(Box<Expr>),
+    /// `high_half(in0)`: of an operand that is a packed pair of floats, the high one.
+    High(Box<Expr>),
     /// `popc(e)`, `clz(e)` … of [`Unary`] are there too; this is `ballot(e)`: the active lanes for which a predicate holds.
     Ballot(Box<Expr>),
     /// `lanes_same(e)`: the active lanes in which an integer is the same.

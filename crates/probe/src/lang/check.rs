@@ -7,14 +7,16 @@
 //! when they are unrolled; a local variable has a value wherever it is read.
 
 use std::collections::HashMap;
-use std::ops::{Range, RangeInclusive};
+use std::ops::Range;
 
 use prlx_trace::table::Aggregate;
 
-use super::ast::{Clause, Expr, ExprKind, Holder, Script, Side, Span, Stmt, Tracepoint, Update, What};
+use super::ast::{Clause, Expr, ExprKind, Holder, Script, Span, Stmt, Tracepoint, Update};
 use super::builtin::Builtin;
 use super::complain::{COMPLAINTS, Complaint, nearest};
+use super::lacks::{at_inst, lacks, lacks_out};
 use super::parse::assignment;
+use super::types::{alone, common, fits, promoted, range};
 use crate::code::{Binary, Ty, Unary};
 
 /// Most trips of a loop.
@@ -41,63 +43,6 @@ pub const KEEP: u32 = 65536;
 /// How lanes update a variable of their warp or CTA: those updates that come to the same in any order.
 pub const MERGES: [Binary; 7] =
     [Binary::Add, Binary::Sub, Binary::Min, Binary::Max, Binary::And, Binary::Or, Binary::Xor];
-
-/// The values of an integer type.
-pub fn range(ty: Ty) -> RangeInclusive<i128> {
-    match (ty.bits(), ty.signed()) {
-        (bits, true) => -(1 << (bits - 1))..=(1 << (bits - 1)) - 1,
-        (bits, false) => 0..=(1 << bits) - 1,
-    }
-}
-
-/// The type of a whole number that meets none: `s32`, or `s64` or `u64` where that is too small.
-pub fn alone(n: i128) -> Ty {
-    [Ty::S32, Ty::S64].into_iter().find(|ty| range(*ty).contains(&n)).unwrap_or(Ty::U64)
-}
-
-/// The type that arithmetic on a type is done in: integers of 8 and 16 bits are brought to 32.
-pub fn promoted(ty: Ty) -> Ty {
-    match ty {
-        Ty::U8 | Ty::U16 => Ty::U32,
-        Ty::S8 | Ty::S16 => Ty::S32,
-        ty => ty,
-    }
-}
-
-/// The type that two are brought to: a float's if there is one, else the wider one's, of two as wide the one without a
-/// sign; predicates go with predicates alone.
-pub fn common(a: Ty, b: Ty) -> Option<Ty> {
-    let (a, b) = (promoted(a), promoted(b));
-    match (a == Ty::Bool, b == Ty::Bool) {
-        (true, true) => return Some(Ty::Bool),
-        (false, false) => {}
-        _ => return None,
-    }
-    Some(match (a.float(), b.float()) {
-        (true, false) => a,
-        (false, true) => b,
-        _ if a.bits() != b.bits() => {
-            if a.bits() > b.bits() {
-                a
-            } else {
-                b
-            }
-        }
-        _ if a.signed() => b,
-        _ => a,
-    })
-}
-
-/// Whether a value goes into a type without a cast: integers into as wide or wider ones, and into floats; floats into
-/// as wide or wider ones; predicates into predicates.
-pub fn fits(from: Ty, into: Ty) -> bool {
-    match (from, into) {
-        (Ty::Bool, _) | (_, Ty::Bool) => from == into,
-        _ if from.float() && !into.float() => false,
-        _ if into.float() && !from.float() => true,
-        _ => from.bits() <= into.bits(),
-    }
-}
 
 /// Refuses a loop with no trips or too many.
 pub(super) fn trips(range: &Range<i64>, span: &Span) -> Result<(), Complaint> {
@@ -478,6 +423,17 @@ impl Checker<'_> {
                 Some(_) => Kind::Is(Ty::U64),
                 None => Kind::Unknown,
             },
+            ExprKind::High(a) => {
+                if !matches!(a.kind, ExprKind::In(_) | ExprKind::Out(_)) {
+                    self.complain_help(
+                        &a.span,
+                        "only an operand has a high half",
+                        "`high_half(in0)`, `high_half(out)`",
+                    );
+                }
+                self.expr(a);
+                Kind::Is(Ty::F32)
+            }
             ExprKind::Ballot(a) => {
                 self.predicate(a);
                 Kind::Is(Ty::U32)
@@ -619,6 +575,7 @@ fn reads(e: &Expr, var: usize) -> bool {
     match &e.kind {
         ExprKind::Var(v) => *v == var,
         ExprKind::Unary(_, a) | ExprKind::Not(a) | ExprKind::Cast(_, a) | ExprKind::Bits(a) => reads(a, var),
+        ExprKind::High(a) => reads(a, var),
         ExprKind::Ballot(a) | ExprKind::Same(a) | ExprKind::Reduce(_, a) => reads(a, var),
         ExprKind::Binary(_, a, b) | ExprKind::Logic(_, a, b) => reads(a, var) || reads(b, var),
         ExprKind::Select(c, a, b) => reads(c, var) || reads(a, var) || reads(b, var),
@@ -630,36 +587,4 @@ fn reads(e: &Expr, var: usize) -> bool {
 fn not_zero(text: &str) -> String {
     let simple = text.chars().all(|c| c.is_alphanumeric() || "_.$".contains(c));
     if simple { format!("`{text} != 0`") } else { format!("`({text}) != 0`") }
-}
-
-fn at_inst(point: &Tracepoint) -> bool {
-    matches!(point.what, What::Inst(_) | What::Branch | What::Decision)
-}
-
-fn lacks_out(point: &Tracepoint) -> Option<&'static str> {
-    match (&point.what, point.side) {
-        (What::Inst(_) | What::Decision, Side::End) => None,
-        (What::Inst(_) | What::Decision, Side::Begin) => Some("it is written by `:end`"),
-        (What::Branch, _) => Some("a branch writes nothing"),
-        _ => Some("there is no instruction"),
-    }
-}
-
-/// Why a point can't have a builtin, if that is certain.
-fn lacks(point: &Tracepoint, builtin: Builtin) -> Option<&'static str> {
-    use Builtin::*;
-    match builtin {
-        Taken => match (&point.what, point.side) {
-            (What::Branch, _) | (What::Decision, Side::End) => None,
-            (What::Decision, Side::Begin) => Some("nothing is decided yet"),
-            _ => Some("nothing is decided there"),
-        },
-        Opcode | Type | Reads | Writes => (!at_inst(point)).then_some("there is no instruction"),
-        Space | Volatile | Width | Elements | Size | Flops | Address | Source | Mbarrier => match point.what {
-            What::Inst(_) | What::Decision => None,
-            What::Branch => Some("a branch does not access memory or compute"),
-            _ => Some("there is no instruction"),
-        },
-        _ => None,
-    }
 }

@@ -11,6 +11,8 @@ pub enum Function {
     Binary(Binary),
     /// A float's bits.
     Bits,
+    /// The high half of an operand.
+    High,
     /// The active lanes for which a predicate holds.
     Ballot,
     /// The active lanes that have the same.
@@ -33,6 +35,12 @@ pub const FUNCTIONS: &[(&str, Function, &[&str], &str)] = &[
     ("min", Function::Binary(Binary::Min), &["a", "b"], "The lesser of two numbers."),
     ("max", Function::Binary(Binary::Max), &["a", "b"], "The greater of two numbers."),
     ("bits", Function::Bits, &["x"], "A float's bits, as an unsigned integer of its width."),
+    (
+        "high_half",
+        Function::High,
+        &["x"],
+        "Of an operand (`in0`, `out`) that is a packed pair (`f16x2`, `bf16x2`) the high half; the operand alone is the low one.",
+    ),
     ("ballot", Function::Ballot, &["p"], "The active lanes for which a predicate holds, a bit each."),
     ("lanes_same", Function::Same, &["x"], "The active lanes in which an integer is the same, a bit each."),
     ("lanes_sum", Function::Reduce(Reduce::Sum), &["x"], "The sum of an integer over the active lanes."),

@@ -8,17 +8,17 @@ mod builtin;
 mod check;
 mod complain;
 mod function;
+mod lacks;
 mod parse;
 mod print;
 mod token;
+mod types;
 
 pub use ast::{Clause, Expr, ExprKind, Holder, Record, Script, Side, Span, Stmt, Table, Tracepoint, Update, Var, What};
 pub use builtin::{BUILTINS, Builtin, Gives, Index};
-pub use check::{
-    FIELDS, KEEP, KEYS, LOCALS, MERGES, POINTS, RECORDS, STATEMENTS, TABLES, TRIPS, VARS, alone, common, fits,
-    promoted, range,
-};
+pub use check::{FIELDS, KEEP, KEYS, LOCALS, MERGES, POINTS, RECORDS, STATEMENTS, TABLES, TRIPS, VARS};
 pub use complain::Complaint;
 pub(crate) use complain::{COMPLAINTS, nearest};
 pub use function::{AGGREGATES, FUNCTIONS, Function};
 pub use parse::{TRACEPOINTS, parse};
+pub use types::{alone, common, fits, promoted, range};

@@ -286,7 +286,7 @@ impl<'a> Parser<'a> {
             Token::Float(x) if ty.float() => float_bits(ty, sign * x),
             Token::Int(n) if ty.integer() => {
                 let n = if minus { -i128::from(n) } else { i128::from(n) };
-                check::range(ty).contains(&n).then_some(n as u64 & u64::MAX >> (64 - ty.bits()))
+                super::types::range(ty).contains(&n).then_some(n as u64 & u64::MAX >> (64 - ty.bits()))
             }
             Token::Name("true") if ty == Ty::Bool && !minus => Some(1),
             Token::Name("false") if ty == Ty::Bool && !minus => Some(0),

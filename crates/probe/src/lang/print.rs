@@ -260,6 +260,7 @@ impl Printer<'_> {
             }
             ExprKind::Cast(ty, a) => call(ty.name(), &[a]),
             ExprKind::Bits(a) => call(Function::Bits.name(), &[a]),
+            ExprKind::High(a) => call(Function::High.name(), &[a]),
             ExprKind::Ballot(a) => call(Function::Ballot.name(), &[a]),
             ExprKind::Same(a) => call(Function::Same.name(), &[a]),
             ExprKind::Reduce(how, a) => call(Function::Reduce(*how).name(), &[a]),

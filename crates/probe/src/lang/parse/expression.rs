@@ -288,6 +288,7 @@ impl<'a> Parser<'a> {
             (None, Some(Function::Unary(op)), _) => ExprKind::Unary(op, last),
             (None, Some(Function::Binary(op)), Some(first)) => ExprKind::Binary(op, first, last),
             (None, Some(Function::Bits), _) => ExprKind::Bits(last),
+            (None, Some(Function::High), _) => ExprKind::High(last),
             (None, Some(Function::Ballot), _) => ExprKind::Ballot(last),
             (None, Some(Function::Same), _) => ExprKind::Same(last),
             (None, Some(Function::Reduce(how)), _) => ExprKind::Reduce(how, last),
