@@ -353,6 +353,13 @@ fn sites_of_another_build_are_found_by_their_place() {
     assert_eq!((f.kind, f.location().map(|l| l.line)), (Kind::Branch, Some(11)));
     let line = |side: usize| f.site[side].as_ref().unwrap().location.as_ref().map(|l| l.line);
     assert_eq!([line(0), line(1)], [Some(11), Some(11)]);
+    // Compiled in another folder; but not where two places may be meant.
+    let named = |id, line, filename: &str| SiteEntry { filename: filename.into(), ..row(id, line) };
+    let table = |rows: &[SiteEntry]| SiteTable::new(rows.to_vec());
+    let ours = table(&[named(1, 10, "/here/k.cu"), named(2, 11, "/here/k.cu"), named(3, 11, "/here/m/k.cu")]);
+    let theirs = table(&[named(101, 10, "/there/k.cu"), named(102, 11, "/there/k.cu")]);
+    assert_eq!(theirs.to(&ours), HashMap::from([(101, 1)]));
+    assert!(ours.apart(&theirs) && !ours.apart(&ours) && !ours.apart(&SiteTable::default()));
 }
 
 #[test]

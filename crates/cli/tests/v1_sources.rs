@@ -69,6 +69,39 @@ fn a_table_may_lie_elsewhere_and_beside_its_sources() {
     assert!(text(&done.unwrap().stdout).contains("if (i & 1)"));
 }
 
+/// Of a build in another folder, every site has another id.
+#[test]
+fn another_folder_is_another_set_of_ids() {
+    let root = folder("v1-sources-apart", "there", "sum.cu", BEFORE);
+    fs::copy(root.join("there/prlx-sites.json"), root.join("prlx-sites.json")).unwrap();
+    let table = fs::read_to_string(root.join("there/prlx-sites.json")).unwrap();
+    let mut rows: Vec<serde_json::Value> = serde_json::from_str(&table).unwrap();
+    let mut there = fs::read(root.join("a.prlx")).unwrap();
+    for row in &mut rows {
+        let id = row["site_id"].as_u64().unwrap() as u32;
+        row["site_id"] = (id ^ 1).into();
+        row["filename"] = "/other/folder/sum.cu".into();
+        let (old, new) = (id.to_le_bytes(), (id ^ 1).to_le_bytes());
+        for at in (160..there.len()).step_by(4) {
+            if there[at..at + 4] == old {
+                there[at..at + 4].copy_from_slice(&new);
+            }
+        }
+    }
+    fs::write(root.join("there/prlx-sites.json"), serde_json::to_string(&rows).unwrap()).unwrap();
+    fs::write(root.join("there/a.prlx"), there).unwrap();
+    let diff = |words: &[&str]| {
+        let mut prlx = Command::new(env!("CARGO_BIN_EXE_prlx"));
+        prlx.current_dir(&root).env("NO_COLOR", "1").args(["-q", "diff", "a.prlx", "there/a.prlx"]).args(words);
+        prlx.output().unwrap()
+    };
+    let done = diff(&[]);
+    assert_eq!(done.status.code(), Some(1));
+    assert!(text(&done.stderr).contains("no site in common"), "{}", text(&done.stderr));
+    let done = diff(&["--remap-a", "prlx-sites.json", "--remap-b", "there/prlx-sites.json"]);
+    assert_eq!((done.status.code(), text(&done.stderr)), (Some(0), String::new()), "{}", text(&done.stdout));
+}
+
 #[test]
 fn what_was_changed_since_is_said() {
     let root = folder("v1-sources-changed", "", "sum.cu", 1_760_000_000);

@@ -19,7 +19,7 @@ mod order;
 mod pair;
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
 use rayon::prelude::*;
@@ -133,21 +133,35 @@ impl SiteTable {
             self.rows.get(half.as_ref()?)
         })
     }
-    /// Which of this table's ids is which of `other`'s: those of the same place and kind.
+    /// Whether both tables know places, and none has the same id in both.
+    pub fn apart(&self, other: &SiteTable) -> bool {
+        !self.rows.is_empty() && !other.rows.is_empty() && self.rows.keys().all(|id| !other.rows.contains_key(id))
+    }
+    /// Which of this table's ids is which of `other`'s: those of the same place and kind; files that were compiled in another folder go
+    /// by their last names, where only one place can be meant.
     pub fn to(&self, other: &SiteTable) -> HashMap<u32, u32> {
-        let place = |r: &SiteEntry| {
-            (
-                r.filename.clone(),
-                r.function.clone(),
-                r.line,
-                r.column,
-                r.event_type,
-                if r.line == 0 { r.ordinal } else { 0 },
-            )
+        let place = |r: &SiteEntry, whole: bool| {
+            let file = if whole { &r.filename[..] } else { r.filename.rsplit(['/', '\\']).next().unwrap_or_default() };
+            let ordinal = if r.line == 0 { r.ordinal } else { 0 };
+            (file.to_owned(), r.function.clone(), r.line, r.column, r.event_type, ordinal)
         };
-        let theirs: BTreeMap<_, u32> = other.rows.iter().rev().map(|(id, r)| (place(r), *id)).collect();
-        let ids = self.rows.iter().filter_map(|(id, r)| Some((*id, *theirs.get(&place(r))?)));
-        ids.filter(|(mine, other)| mine != other).collect()
+        let theirs: BTreeMap<_, u32> = other.rows.iter().rev().map(|(id, r)| (place(r, true), *id)).collect();
+        let ids = self.rows.iter().filter_map(|(id, r)| Some((*id, *theirs.get(&place(r, true))?)));
+        let mut ids: HashMap<u32, u32> = ids.collect();
+        let taken: BTreeSet<u32> = ids.values().copied().collect();
+        let mut left: BTreeMap<_, [Vec<u32>; 2]> = BTreeMap::new();
+        for (id, r) in self.rows.iter().filter(|(id, _)| !ids.contains_key(id)) {
+            left.entry(place(r, false)).or_default()[0].push(*id);
+        }
+        for (id, r) in other.rows.iter().filter(|(id, _)| !taken.contains(id)) {
+            left.entry(place(r, false)).or_default()[1].push(*id);
+        }
+        ids.extend(left.values().filter_map(|both| match both.each_ref().map(|ids| &ids[..]) {
+            [[mine], [other]] => Some((*mine, *other)),
+            _ => None,
+        }));
+        ids.retain(|mine, other| mine != other);
+        ids
     }
 }
 

@@ -74,6 +74,12 @@ pub fn compare(args: &DiffArgs, ui: &Ui) -> Result<Option<Found>> {
     let tables = both.map(|(path, own)| disk::sites(own.as_deref().or(args.prlx.map.as_deref()), path));
     let mut tables = tables.into_iter().collect::<Result<Vec<SiteTable>>>()?;
     if args.prlx.remap_a.is_none() {
+        if tables[0].apart(&tables[1]) {
+            ui.warn(
+                "A and B have no site in common, so all of it differs: a site's id is made of the path that its compiler was given, \
+                 and --remap-a and --remap-b match sites by place",
+            );
+        }
         // Ids are hashes of places: a table beside either serves both.
         tables = vec![tables[0].and(&tables[1]), tables[1].and(&tables[0])];
     }

@@ -194,7 +194,11 @@ impl Page<'_> {
         }
         let cut = l.findings_total.saturating_sub(l.findings.len() as u64);
         if cut > 0 {
-            out += &el("p", "faint", format!("and {} that are not kept", count(cut, "finding", "findings")));
+            out += &el(
+                "p",
+                "faint",
+                format!("and {}", count(cut, "finding that is not kept", "findings that are not kept")),
+            );
         }
         let mut seen: Vec<(String, String)> =
             words::seen(l).into_iter().map(|(name, text)| (name.to_string(), esc(&text))).collect();

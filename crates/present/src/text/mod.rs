@@ -198,7 +198,7 @@ impl Text<'_> {
         }
         let cut = l.findings_total.saturating_sub(l.findings.len() as u64);
         if cut > 0 {
-            writeln!(out, "  and {} that are not kept", count(cut, "finding", "findings"))?;
+            writeln!(out, "  and {}", count(cut, "finding that is not kept", "findings that are not kept"))?;
         }
         writeln!(out)?;
         self.seen(out, l)
