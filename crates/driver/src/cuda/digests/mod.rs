@@ -33,7 +33,7 @@ const SLOTS: usize = 1024;
 /// CTAs for each multiprocessor.
 const CTAS: u32 = 4;
 /// The longest that the first digests of all are waited for.
-const START: Duration = Duration::from_secs(5);
+const START: Duration = Duration::from_secs(20);
 /// Bytes that these are of.
 const TRIAL: usize = 4096;
 

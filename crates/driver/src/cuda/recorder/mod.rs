@@ -92,8 +92,8 @@ const SPIN: Duration = Duration::from_micros(200);
 /// Why a launch is not recorded whose module's tables have no room.
 const NO_TABLES: &str = "there was no room for the tables of its module; --memory makes more";
 
-/// The longest that the memory's first zeroing is waited for.
-const START: Duration = Duration::from_secs(5);
+/// The longest that the memory's first zeroing is waited for: a machine that is busy with other things takes seconds for it.
+const START: Duration = Duration::from_secs(20);
 
 /// How many launches of graphs may have copies of contexts under way, and bytes of each, before more memory for them
 /// is allocated: drivers may wait for the device then.
