@@ -61,7 +61,9 @@ fn timeline(out: &Path) -> Result<PathBuf> {
     let ended = prlx()?.args(["profile", "--auto", PIPELINE, "--html"]).arg(&html).current_dir(root()).output()?;
     ensure!(ended.status.success(), "no timeline: {}", String::from_utf8_lossy(&ended.stderr));
     let dom = ready(&html)?;
-    ensure!(dom.contains("<canvas style=\"height: "), "the page has drawn nothing");
+    let drawn =
+        dom.split("<canvas").skip(1).any(|c| c.split('>').next().is_some_and(|c| c.contains("style=\"height: ")));
+    ensure!(drawn, "the page has drawn nothing");
     shoot(&html, &out.join("timeline.png"), 1300, 900, 20_000)
 }
 
