@@ -574,7 +574,7 @@ impl<'a> Decoder<'a> {
                 self.counts.other += 1;
                 Ok(Some(Item::Visit { site: *site, value, mask }))
             }
-            Step::Call { function, guard } => {
+            Step::Call { function, guard, .. } => {
                 let callee = program.function(*function)?;
                 if !self.holds(base, *guard) || callee.function.skipped.is_some() {
                     return Ok(None);

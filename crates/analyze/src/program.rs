@@ -223,7 +223,7 @@ fn check_block(
                 guard(g)?;
                 module.sites.get(site.index()).ok_or_else(|| format!("no {site}"))?;
             }
-            Step::Call { function, guard: g } => {
+            Step::Call { function, guard: g, .. } => {
                 guard(g)?;
                 module.functions.get(function.index()).ok_or_else(|| format!("no {function}"))?;
             }

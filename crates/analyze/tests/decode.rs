@@ -122,7 +122,7 @@ fn endless_programs_end() {
     let t = trace(m.clone(), vec![stream(0, &[live(&toy, 0, &mut Hashed::new(1, &[3]))])]);
     let warp = &t.launches[0].streams.frame(0).unwrap()[0];
     // A function that calls itself.
-    m.functions[1].blocks[0].steps.push(Step::Call { function: prlx_trace::FuncId(1), guard: None });
+    m.functions[1].blocks[0].steps.push(Step::Call { function: prlx_trace::FuncId(1), guard: None, loc: None });
     assert!(lane_visits(&m, &t.launches[0].launch, warp, Lane(0)).unwrap_err().what.contains("nest too deep"));
     // A loop that consumes nothing.
     m.functions[0].blocks[0].end = End::Jump(prlx_trace::BlockId(0));

@@ -85,7 +85,7 @@ impl Plan {
                     write!(f, "{}decide {site} in {slot}: {source:?}", Guarded(*guard))?;
                 }
                 Step::Visit { site, guard } => write!(f, "{}visit {site}", Guarded(*guard))?,
-                Step::Call { function, guard } => write!(f, "{}call {function}", Guarded(*guard))?,
+                Step::Call { function, guard, .. } => write!(f, "{}call {function}", Guarded(*guard))?,
             }
             writeln!(f)?;
         }

@@ -76,7 +76,8 @@ pub(crate) fn blocks(
             lets(body, choice, at, &mut slots, &mut steps);
             if let Some(callee) = body.callee(at) {
                 let guard = body.inst(at).guard.map(|g| slots.guard(g));
-                steps.push(Step::Call { function: FuncId(callee.0), guard });
+                let loc = body.loc(at).map(|l| LocId(l.0));
+                steps.push(Step::Call { function: FuncId(callee.0), guard, loc });
             }
             for p in here(Some(at)) {
                 visit(p, &mut slots, &mut steps);

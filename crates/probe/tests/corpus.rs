@@ -78,7 +78,7 @@ fn in_range(name: &str, plan: &Plan, module: &view::Module) {
                         assert!(site.index() < plan.module.sites.len());
                         guard
                     }
-                    Step::Call { function, guard } => {
+                    Step::Call { function, guard, .. } => {
                         assert!(function.index() < plan.functions.len());
                         guard
                     }

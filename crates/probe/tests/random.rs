@@ -344,7 +344,9 @@ impl Decoder<'_> {
                         }
                         self.events.push((site.0, slots[slot.index()] & 0xFFFF_FFFF));
                     }
-                    Step::Call { function, guard } if holds(guard, &slots) && self.function(function.index())? => {
+                    Step::Call { function, guard, .. }
+                        if holds(guard, &slots) && self.function(function.index())? =>
+                    {
                         return Some(true);
                     }
                     _ => {}

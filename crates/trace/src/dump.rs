@@ -59,7 +59,8 @@ impl Display for Step {
             }
             Step::Decide { site, slot, .. } => write!(f, "{slot} = decide {site}"),
             Step::Visit { site, .. } => write!(f, "visit {site}"),
-            Step::Call { function, .. } => write!(f, "call {function}"),
+            Step::Call { function, loc: None, .. } => write!(f, "call {function}"),
+            Step::Call { function, loc: Some(loc), .. } => write!(f, "call {function} at {loc}"),
         }
     }
 }

@@ -160,12 +160,15 @@ choices! {
             /// The instruction's guard: visited only if it holds.
             guard: Option<Guard>,
         } = 2,
-        /// A call of a function of this module; the decoder walks it (unless that function is skipped).
+        /// A call of a function of this module; the decoder walks it (unless that function is skipped). Since version 8 with its
+        /// place in the source.
         Call {
             /// Callee.
             function: FuncId,
             /// The call's guard.
             guard: Option<Guard>,
+            /// Where in the source it calls.
+            #[since(8)] loc: Option<LocId>,
         } = 3,
     }
 }

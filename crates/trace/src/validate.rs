@@ -168,8 +168,9 @@ fn function(f: &Function, m: &Module) -> Result<(), Wrong> {
                     below(|| at("site"), site.0, m.sites.len())?;
                     guarded(guard)?;
                 }
-                Step::Call { function, guard } => {
+                Step::Call { function, guard, loc } => {
                     below(|| at("function"), function.0, m.functions.len())?;
+                    location(|| at("loc"), *loc, m)?;
                     guarded(guard)?;
                 }
             }

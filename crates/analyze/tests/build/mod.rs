@@ -201,7 +201,11 @@ impl Compiler {
                 next
             }
             S::Call(function) => {
-                self.f.blocks[at.index()].steps.push(Step::Call { function: FuncId(*function), guard: None });
+                self.f.blocks[at.index()].steps.push(Step::Call {
+                    function: FuncId(*function),
+                    guard: None,
+                    loc: None,
+                });
                 at
             }
         }

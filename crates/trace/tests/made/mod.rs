@@ -70,7 +70,7 @@ fn step(r: &mut Random) -> Step {
         },
         1 => Step::Decide { site: SiteId(r.id(SITES)), slot: Slot(r.id(8)), guard },
         2 => Step::Visit { site: SiteId(r.id(SITES)), guard },
-        _ => Step::Call { function: FuncId(r.id(2)), guard },
+        _ => Step::Call { function: FuncId(r.id(2)), guard, loc: guard.map(|g| LocId(g.slot.0 % 4)) },
     }
 }
 
