@@ -101,9 +101,9 @@ impl Recorder {
         match &hook.action {
             Action::Probe(code) => self.probes.run(kept, hook, code, planes, m, asked),
             Action::Count { counter, add } => self.probes.count(*counter, *add, m),
-            Action::End if self.level == Level::Probe => {
+            Action::End { trap } if self.level == Level::Probe => {
                 if hook.kernel || hook.leaves {
-                    self.probes.end(kept, m, hook.kernel, asked);
+                    self.probes.end(kept, m, hook.kernel, *trap, asked);
                 }
             }
             Action::Room { .. } | Action::Mark { .. } | Action::Add { .. } | Action::Group { .. } => {
@@ -120,7 +120,7 @@ impl Recorder {
                     each(m, |l| plane.0[l] = 0);
                 }
             }
-            Action::End if hook.kernel || hook.leaves => each(m, |l| {
+            Action::End { .. } if hook.kernel || hook.leaves => each(m, |l| {
                 if self.level == Level::Path && self.word[l] != 1 {
                     self.words[l].push(std::mem::replace(&mut self.word[l], 1));
                 }
@@ -130,7 +130,7 @@ impl Recorder {
                 used.for_each(|i| self.finals[i] ^= u64::from(part(i)));
             }),
             // Device functions share the lane's state with their callers here.
-            Action::End | Action::Save | Action::Restore => {}
+            Action::End { .. } | Action::Save | Action::Restore => {}
             Action::Reserve { bits } => self.reserve(m, *bits),
             Action::Bits { bits, .. } => {
                 let Some(&p) = hook.values.first() else { return };

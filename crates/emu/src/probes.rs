@@ -180,9 +180,9 @@ impl Warp {
             access::each(m, |l| counter[l] = counter[l].wrapping_add(add));
         }
     }
-    /// Lanes end; `kernel`: in the kernel itself.
-    pub fn end(&mut self, kept: &Kept, m: u32, kernel: bool, asked: Asked<'_>) {
-        if let Some(layout) = &kept.tracks {
+    /// Lanes end; `kernel`: in the kernel itself; `trap`: they stop it.
+    pub fn end(&mut self, kept: &Kept, m: u32, kernel: bool, trap: bool, asked: Asked<'_>) {
+        if let Some(layout) = kept.tracks.as_ref().filter(|t| t.ends(trap)) {
             self.marks.end(layout, m, kernel, asked);
         }
         for (counter, values) in kept.counters.iter().zip(&mut self.counters) {

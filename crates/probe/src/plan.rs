@@ -299,7 +299,10 @@ pub enum Action {
     Begin,
     /// Writes out what is pending (kernel, before a return or exit: word, hashes) or hands the state back (device function,
     /// before a return). Before an `exit` in a device function it writes out.
-    End,
+    End {
+        /// The instruction is a `trap`: it stops the kernel, wherever the lane was.
+        trap: bool,
+    },
     /// Before a call: hands the state to the callee.
     Save,
     /// After a call: takes it back.

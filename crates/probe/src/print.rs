@@ -162,7 +162,8 @@ impl Display for Inserted<'_> {
         }
         match &self.0.action {
             Action::Begin => write!(f, "begin"),
-            Action::End => write!(f, "end"),
+            Action::End { trap: false } => write!(f, "end"),
+            Action::End { trap: true } => write!(f, "end at a trap"),
             Action::Save => write!(f, "save"),
             Action::Restore => write!(f, "restore"),
             Action::Reserve { bits } => write!(f, "reserve {bits}"),

@@ -90,7 +90,8 @@ impl Recorder<'_, '_> {
         }
         for (_, at, _) in self.body.leaves() {
             let guard = at.and_then(|at| self.body.inst(at).guard);
-            spots.push(end_place(self.body, at), guard, Action::End);
+            let trap = at.is_some_and(|at| self.body.inst(at).form.op == Some(Op::Trap));
+            spots.push(end_place(self.body, at), guard, Action::End { trap });
         }
         out.insertions = spots.into_list();
         out

@@ -69,6 +69,13 @@ pub fn timeline(trace: &Trace) -> Timeline {
         for recorded in all.iter().flat_map(|m| &m.tracks) {
             work.track(recorded, &mut out);
         }
+        let tracks = || all.iter().flat_map(|m| &m.tracks);
+        let over = out.launches[launch].stopped && tracks().all(|t| t.end.is_some()) && tracks().any(|t| t.last);
+        out.note(
+            "ended-before",
+            if over { tracks().count() as u64 } else { 0 },
+            "tracks had all ended when their launch was stopped: a fault is seen some time after what caused it",
+        );
         let (works, more) = (work.works, work.found);
         found += more;
         complete(works, &mut out);

@@ -1,8 +1,7 @@
 //! Where tracks of a launch that was stopped were, which never ended or ended inside of a region: what warps were in that hang or fault.
 //!
 //! Tracks that stopped alike are one row: of one launch and role, in the same regions, behind the same last marker. Holds: every track
-//! of such a launch that began and did not end is in one row. Misses: what a warp did behind its last marker; a warp that traps ends, and where a ring has lost the
-//! begins of all regions that it was in, it is not here.
+//! of such a launch that began and did not end is in one row. Misses: what a warp did behind its last marker.
 
 use std::collections::BTreeMap;
 

@@ -190,7 +190,7 @@ impl Lowering<'_> {
     }
 
     /// [`Action::End`] before a return or exit; in a device function, `exit` says which.
-    pub(super) fn end(&self, s: &mut Snippet<'_>, exit: bool) {
+    pub(super) fn end(&self, s: &mut Snippet<'_>, exit: bool, trap: bool) {
         if !self.in_kernel() && !exit {
             self.hand_over(s, true);
             return;
@@ -206,7 +206,7 @@ impl Lowering<'_> {
             Level::Events | Level::Operands => {}
             Level::Probe => {
                 self.flush_counters(s);
-                if self.plan.kept.tracks.is_some() {
+                if self.plan.kept.tracks.as_ref().is_some_and(|t| t.ends(trap)) {
                     s.again();
                     self.end_track(s);
                 }

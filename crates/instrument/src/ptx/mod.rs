@@ -189,7 +189,7 @@ fn visit_counters(plan: &FunctionPlan) -> u32 {
 /// Whether an action leads to elements in memory, at once, in a callee or at the lane's end.
 fn writes_elements(action: &Action) -> bool {
     match action {
-        Action::Begin | Action::End | Action::Restore | Action::Fold { .. } | Action::TripFold { .. } => false,
+        Action::Begin | Action::End { .. } | Action::Restore | Action::Fold { .. } | Action::TripFold { .. } => false,
         // It counts, and only level `path` writes what was counted: where a loop ends.
         Action::TripBegin { .. } | Action::TripAdd { .. } | Action::TripRead { .. } => false,
         // To tables and records.
@@ -347,10 +347,10 @@ impl Lowering<'_> {
             Action::TripRead { counter, reg, less } => self.trip_read(s, *counter, *reg, *less),
             Action::TripFold { counter } => self.guarded(s, guard, |s| self.trip_fold(s, *counter)),
             Action::Fold { into, values, .. } => self.fold(s, *into, values, guard),
-            Action::End => {
+            Action::End { trap } => {
                 let exit = matches!(insertion.at, At::Before(id)
                     if self.function.insts.get(id.index()).is_some_and(|i| i.class == Class::Exit));
-                self.guarded(s, guard, |s| self.end(s, exit));
+                self.guarded(s, guard, |s| self.end(s, exit, *trap));
             }
             Action::Reserve { bits: 0 } => {}
             Action::Reserve { bits } => self.guarded(s, guard, |s| self.reserve(s, *bits)),

@@ -167,7 +167,7 @@ impl<'a> Checked<'a> {
             matches!(
                 a,
                 Action::Begin
-                    | Action::End
+                    | Action::End { .. }
                     | Action::Fold { .. }
                     | Action::TripFold { .. }
                     | Action::TripBegin { .. }

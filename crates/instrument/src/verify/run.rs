@@ -159,16 +159,16 @@ fn has_effect(texts: &Texts<'_>, f: &Checked<'_>, insertion: &Insertion) -> bool
         (Action::Fold { values, .. }, _) => !values.is_empty(),
         (Action::Reserve { bits }, _) => *bits > 0,
         // Without variables and counters there is nothing to begin or to end with.
-        (Action::Begin | Action::End, _) if texts.plan.program.level == Level::Probe && f.kernel() => {
+        (Action::Begin, _) if texts.plan.program.level == Level::Probe && f.kernel() => {
             let kept = &texts.plan.kept;
-            let end = !kept.counters.is_empty() || kept.tracks.is_some();
-            let begin = !kept.vars.is_empty() || kept.records.parts.iter().any(Part::numbered);
-            end || insertion.action == Action::Begin && begin
+            let numbered = kept.records.parts.iter().any(Part::numbered);
+            !kept.counters.is_empty() || kept.tracks.is_some() || !kept.vars.is_empty() || numbered
         }
-        (Action::End, _) if texts.plan.program.level == Level::Probe => {
-            !texts.plan.kept.counters.is_empty() || texts.plan.kept.tracks.is_some()
+        (Action::End { trap }, _) if texts.plan.program.level == Level::Probe => {
+            let kept = &texts.plan.kept;
+            !kept.counters.is_empty() || kept.tracks.as_ref().is_some_and(|t| t.ends(*trap))
         }
-        (Action::End, _) => !f.idle || texts.plan.program.level == Level::Print,
+        (Action::End { .. }, _) => !f.idle || texts.plan.program.level == Level::Print,
         // All that an idle kernel keeps at level `events` is a cursor that nothing moves.
         (Action::Begin, _) => !f.idle || texts.plan.program.level != Level::Events,
         _ => true,
@@ -210,7 +210,7 @@ fn state_moves(f: &Checked<'_>, here: &[&Insertion], inserted: &Inserted) -> Res
             (Action::Save, _) => (false, false),
             (Action::Restore, _) => (true, true),
             (Action::Begin, _) if !f.kernel() => (true, false),
-            (Action::End, at) if !f.kernel() && !exits(f, at) => (false, true),
+            (Action::End { .. }, at) if !f.kernel() && !exits(f, at) => (false, true),
             _ => continue,
         };
         let called = match insertion.at {
@@ -363,14 +363,14 @@ fn apply(texts: &Texts<'_>, f: &Checked<'_>, machine: &Machine, lane: &mut Lane,
             *counter = counter.wrapping_add(*add);
         }
         Action::Begin => lane.begin_device(),
-        Action::End => {
+        Action::End { trap } => {
             if lane.kind == FunctionKind::Kernel || exits(f, insertion.at) {
                 if texts.plan.program.level == Level::Probe && lane.context != 0 {
                     for (counter, sum) in texts.plan.kept.counters.iter().zip(lane.counters.clone()) {
                         super::tables::flush(lane, texts, machine, *counter, sum);
                     }
                 }
-                if let Some(layout) = &texts.plan.kept.tracks {
+                if let Some(layout) = texts.plan.kept.tracks.as_ref().filter(|t| t.ends(*trap)) {
                     lane.end_track(layout, machine);
                 }
                 lane.end();

@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
+use prlx_isa::ptx::Op;
 use prlx_isa::view::{Class, FuncId, Function, FunctionKind, InstId, Module, Operand, Reg, Role, Type};
 use prlx_probe::{Action, At, Filter, Fold, FunctionPlan, Insertion, Plan, Program};
 use prlx_trace::SiteId;
@@ -90,7 +91,8 @@ fn function(module: &Module, f: &Function, id: FuncId, level: Level) -> Function
                 if level == Level::Path {
                     add(At::Before(at), inst.guard, Action::TripEnd { counter: 0, room: 7 });
                 }
-                add(At::Before(at), inst.guard, Action::End);
+                let trap = inst.form.op == Some(Op::Trap);
+                add(At::Before(at), inst.guard, Action::End { trap });
                 continue;
             }
             Class::Branch | Class::Switch => continue,

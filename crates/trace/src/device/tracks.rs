@@ -15,7 +15,7 @@
 //! With [`Form::Ring`] slots are entries of 16 bytes, `{low half of the clock, marker + 1 | lane << 24, turn, first word}`, or, where a marker has two
 //! words, of 32: behind those `{second word, turn, 0, 0}`. Behind the last entry a lane goes on with the first, and its turn is one more. So
 //! the entries themselves say which is the newest and how many were written over, also where the lane never ended; one whose
-//! halves have different turns was being written.
+//! halves have different turns was being written. A lane that traps does not say that it ended.
 //!
 //! A warp has one region, of its lowest lane or of the one that leads its group, or 32, one a lane.
 //!
@@ -185,6 +185,10 @@ impl Layout {
             }
             Form::Ring { .. } => self.ring().map(|r| r.log),
         }
+    }
+    /// Whether a track says that its lane ended there, at a `trap` or elsewhere. A ring's does not at a `trap`: it is read for where lanes were.
+    pub fn ends(&self, trap: bool) -> bool {
+        !(trap && matches!(self.form, Form::Ring { .. }))
     }
     /// Of [`Form::Ring`]: where its entries lie.
     pub fn ring(&self) -> Option<Ring> {
