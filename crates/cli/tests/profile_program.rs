@@ -7,13 +7,14 @@ mod programs;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use prlx_driver::session::Session;
 use prlx_trace::mark::Marks;
 use prlx_trace::{Trace, WarpId};
-use programs::{ROOT, folder, prlx, program};
+use programs::{ROOT, answer, command, folder, prlx, program};
 use serde_json::Value;
 
 /// The kernel's PTX, and its launch file.
@@ -193,6 +194,46 @@ fn a_flight_recorder_outlives_a_fault() {
     let words = ["profile", "--memory", "8", "-o", "lost", "--", &app, "fault.ptx", "1", "0"];
     let (_, out, err) = prlx(&here, &words, &[]);
     assert!(!out.contains("Where it stopped") && err.contains("lost with its context"), "{out}{err}");
+}
+
+/// It outlives its process, killed while a kernel runs.
+#[test]
+fn a_flight_recorder_outlives_its_process() {
+    let here = folder("profile-program", "hangs");
+    let Some(app) = program(&here, "marks") else { return };
+    let ptx = case("plain.ptx");
+    let words = ["profile", "--flight-recorder", "--memory", "8", "-o", "kept", "--", &app, &ptx, "1", "0"];
+    // The first kernel has no markers; the stand-in has done all of the second one when it begins to take long.
+    let slow = [("PRLX_MOCK_KERNEL_MICROS", "5000000")];
+    let mut hangs = command(&here, &words, &slow);
+    let hangs = hangs.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let begun = Instant::now();
+    let left = loop {
+        let files = fs::read_dir(here.join("kept")).into_iter().flatten().flatten().map(|e| e.path());
+        let whole = |p: &PathBuf| {
+            let trace = fs::read(p).ok().and_then(|bytes| Trace::read(&bytes).ok());
+            p.extension() == Some("live".as_ref())
+                && trace.is_some_and(|t| t.marks.iter().any(|m| !m.tracks.is_empty()))
+        };
+        match files.into_iter().find(whole) {
+            Some(left) => break left,
+            None => std::thread::sleep(Duration::from_millis(20)),
+        }
+        assert!(begun.elapsed() < Duration::from_secs(120), "nothing lies beside the recording");
+    };
+    // HOST.PID.live
+    let pid = left.file_stem().and_then(|s| s.to_str()?.rsplit('.').next()).unwrap().to_owned();
+    assert!(Command::new("kill").args(["-9", &pid]).status().unwrap().success());
+    let (code, out, err) = answer(hangs.wait_with_output().unwrap());
+    assert_eq!(code, Some(128 + 9), "{out}{err}");
+    assert!(out.contains("9 tracks had all ended when their launch was stopped"), "{out}{err}");
+    let trace = &traces(&here.join("kept"))[0];
+    let launch = trace.launches.iter().find(|r| r.launch.fault.is_some()).map(|r| &r.launch).unwrap();
+    assert!(launch.fault.as_ref().unwrap().text.contains("when its process was killed"), "{launch:?}");
+    assert!(trace.marks[0].tracks.iter().all(|t| t.last), "{:?}", trace.marks);
+    // It can be looked at again.
+    let (code, again, _) = prlx(&here, &["timeline", "kept"], &[]);
+    assert!(code == Some(0) && again.contains("9 tracks had all ended"), "{again}");
 }
 
 #[test]

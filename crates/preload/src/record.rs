@@ -25,7 +25,6 @@ use prlx_driver::cuda::recorder::{Finished, Memory, Recorder, Spent, Ticket};
 use prlx_driver::cuda::{Context, Functions, Library, Stream, sticky};
 use prlx_driver::session::{self, Choice, Options};
 use prlx_isa::image::Target;
-use prlx_trace::device::tracks::Form;
 use prlx_trace::kernel::{Function, Param, Scalar};
 use prlx_trace::launch::ArgInfo;
 use prlx_trace::process::{Device, Skipped};
@@ -300,7 +299,7 @@ impl Session {
         unsafe { libc::atexit(at_exit) };
         Ender::start();
         let live = Live::new(&path);
-        if options.script.as_ref().is_some_and(|script| script.marks.is_none()) {
+        if options.rings() || options.script.as_ref().is_some_and(|script| script.marks.is_none()) {
             live::start(Duration::from_nanos(options.interval));
         }
         Some(Session {
@@ -352,7 +351,7 @@ impl Session {
                 let Options { level, memory: most, host_memory, .. } = *self.options;
                 let host = host_memory / self.devices.len().max(1) as u64;
                 // A flight recorder's has to outlive the context.
-                let kept = self.options.marks().is_some_and(|m| matches!(m.form, Form::Ring { .. }));
+                let kept = self.options.rings();
                 let memory = Memory { device: most, tables: tables(self.options), kept, host };
                 let made = Library::open().and_then(|l| Recorder::new(l, context, level, memory, sink));
                 match made {

@@ -74,7 +74,7 @@ pub fn timeline(trace: &Trace) -> Timeline {
         out.note(
             "ended-before",
             if over { tracks().count() as u64 } else { 0 },
-            "tracks had all ended when their launch was stopped: a fault is seen some time after what caused it",
+            "tracks had all ended when their launch was stopped, which may be some time after what was the cause",
         );
         let (works, more) = (work.works, work.found);
         found += more;

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 
 /// The repository.
 pub const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
@@ -33,11 +33,20 @@ pub fn program(folder: &Path, name: &str) -> Option<String> {
 
 /// What `prlx` answers: exit code, standard output, standard error.
 pub fn prlx(folder: &Path, words: &[&str], env: &[(&str, &str)]) -> (Option<i32>, String, String) {
+    answer(command(folder, words, env).output().unwrap())
+}
+
+/// The same of one that was started by itself.
+pub fn answer(out: Output) -> (Option<i32>, String, String) {
+    let text = |b: &[u8]| String::from_utf8_lossy(b).into_owned();
+    (out.status.code(), text(&out.stdout), text(&out.stderr))
+}
+
+/// `prlx`, in a folder.
+pub fn command(folder: &Path, words: &[&str], env: &[(&str, &str)]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_prlx"));
     command.args(words).current_dir(folder).env("NO_COLOR", "1").env("PRLX_PRELOAD", beside("libprlx_preload.so"));
     command.env("LD_LIBRARY_PATH", folder).env("PRLX_ASSEMBLER", "driver").env("PRLX_CACHE_DIR", "");
     command.env("TMPDIR", folder).env_remove("LD_PRELOAD").envs(env.iter().copied());
-    let out = command.output().unwrap();
-    let text = |b: &[u8]| String::from_utf8_lossy(b).into_owned();
-    (out.status.code(), text(&out.stdout), text(&out.stderr))
+    command
 }

@@ -16,13 +16,14 @@ pub use index::{Entry, INDEX, Index};
 pub use options::{Choice, Closer, Options, VARIABLE};
 pub use pattern::{Pattern, demangled};
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use prlx_trace::{Bytes, Process, Trace};
+use prlx_trace::{Bytes, ModuleId, Process, Tally, Trace};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::{Error, ErrorKind};
@@ -104,13 +105,21 @@ impl Session {
         (Some(hash.digest()), launches)
     }
 
-    /// Reads a file of it; one that was cut off says so ([`Trace::cut`]). Its frames stay in the file, which must not be written
-    /// to while they may be asked for.
+    /// Reads a file of it; one that was cut off says so ([`Trace::cut`]), and what its process left [beside](LIVE) it when it was killed is
+    /// in it. Its frames stay in the file, which must not be written to while they may be asked for.
     ///
     /// # Errors
-    /// When it can't be read, or is no recording.
+    /// When one can't be read, or is no recording.
     pub fn read(&self, file: &ProcessFile) -> Result<Trace, Error> {
-        map(&file.path).and_then(|bytes| Trace::read_mapped(&bytes).map_err(|e| no_recording(file, &e)))
+        let read = |file: &ProcessFile| {
+            map(&file.path).and_then(|bytes| Trace::read_mapped(&bytes).map_err(|e| no_recording(file, &e)))
+        };
+        let mut trace = read(file)?;
+        let left = ProcessFile { path: file.path.with_extension(LIVE), process: None };
+        if trace.cut.is_some() && self.is_folder() && left.path.is_file() {
+            beside(&mut trace, read(&left)?);
+        }
+        Ok(trace)
     }
 
     /// The same without streams.
@@ -120,6 +129,23 @@ impl Session {
     pub fn read_index(&self, file: &ProcessFile) -> Result<Trace, Error> {
         map(&file.path).and_then(|bytes| Trace::read_index((*bytes).as_ref()).map_err(|e| no_recording(file, &e)))
     }
+}
+
+/// Puts what a process left when it was killed behind what was in its file: a launch that is there counts as it is there.
+fn beside(trace: &mut Trace, left: Trace) {
+    let modules = trace.modules.len() as u32;
+    let module = |id: ModuleId| ModuleId(id.0 + modules);
+    let known: HashSet<u64> = trace.launches.iter().map(|r| r.launch.number).collect();
+    trace.modules.extend(left.modules);
+    for mut recording in left.launches.into_iter().filter(|r| !known.contains(&r.launch.number)) {
+        recording.launch.module = module(recording.launch.module);
+        trace.launches.push(recording);
+    }
+    for mut marks in left.marks.into_iter().filter(|m| !known.contains(&m.launch)) {
+        marks.module = module(marks.module);
+        trace.marks.push(marks);
+    }
+    trace.tallies.extend(left.tallies.into_iter().map(|tally| Tally { module: module(tally.module), ..tally }));
 }
 
 /// A file's bytes, of which only those that are looked at are loaded.

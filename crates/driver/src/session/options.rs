@@ -92,6 +92,10 @@ impl Options {
     pub fn marks(&self) -> Option<&Marking> {
         self.script.as_ref()?.marks.as_ref()
     }
+    /// Whether they leave their last ones: a flight recorder's, which outlive what they are of.
+    pub fn rings(&self) -> bool {
+        self.marks().is_some_and(|m| matches!(m.form, Form::Ring { .. }))
+    }
     /// Whether launches of a kernel of this name, as in its module, may be wanted. What is not wanted need not be rewritten.
     pub fn wants(&self, kernel: &str) -> bool {
         self.kernels.is_empty() || self.kernels.iter().any(|p| p.takes(kernel))

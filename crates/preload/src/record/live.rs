@@ -1,18 +1,23 @@
-//! A probe program's tables while the program runs: a recording of its own beside the process's file, put there anew now and then.
+//! A probe program's tables and a flight recorder's rings while the program runs: a recording of its own beside the process's file, put there
+//! anew now and then.
 //!
 //! Who waits for counters reads it; and it is what is left of a process that is killed. It holds the tables of the contexts that
-//! have not ended: when one ends, they go to the process's file, and this one goes before.
+//! have not ended: when one ends, they go to the process's file, and this one goes before; and the launches that were not handed on
+//! when it was written.
 //!
-//! Holds: it is whole or not there; writing it takes no more than a tenth of the time. Misses: records.
+//! Holds: it is whole or not there; writing it takes no more than a tenth of the time. Misses: records of probe programs, and tracks that are no
+//! rings.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use prlx_driver::cuda::recorder::Running;
 use prlx_driver::session::LIVE;
-use prlx_trace::{ModuleId, Trace};
+use prlx_probe::Plan;
+use prlx_trace::{ModuleId, Recording, Trace};
 
 use super::{SESSION, Session, lock, no_signals};
 use crate::think::think;
@@ -65,7 +70,21 @@ fn write(session: &Session) -> Option<Duration> {
         trace.modules.push(plan.module.clone());
         trace.tallies.extend(tallies.into_iter().map(|tally| prlx_trace::Tally { module, ..tally }));
     }
+    let mut known: Vec<(Arc<Plan>, ModuleId)> = Vec::new();
+    for Running { plan, mut launch, mut marks } in contexts.iter().flat_map(|of| of.recorder.running()) {
+        let module = known.iter().find(|(p, _)| Arc::ptr_eq(p, &plan)).map(|(_, id)| *id).unwrap_or_else(|| {
+            let id = ModuleId(trace.modules.len() as u32);
+            trace.modules.push(plan.module.clone());
+            known.push((Arc::clone(&plan), id));
+            id
+        });
+        (launch.module, marks.module) = (module, module);
+        trace.launches.push(Recording { launch, ..Recording::default() });
+        trace.marks.push(marks);
+    }
     if trace.modules.is_empty() {
+        // What ran is in the process's own file.
+        let _ = fs::remove_file(&*path);
         return None;
     }
     let part = path.with_extension(PART);

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use prlx_driver::session::{LIVE, Session};
+use prlx_driver::session::Session;
 use prlx_present::tallies::{Missed, Tallies};
 use prlx_probe::IDLE;
 use prlx_probe::told::NOWHERE;
@@ -50,13 +50,6 @@ pub fn traces(path: &Path, ui: &Ui) -> Result<Vec<(String, Trace)>> {
             ui.warn(&format!("{}: {cut}: there may have been more", file.path.display()));
         }
         let name = file.path.display().to_string();
-        let live = file.path.with_extension(LIVE);
-        // A process that was killed has left its tables there.
-        if trace.cut.is_some() && session.is_folder() && live.is_file() {
-            let bytes = std::fs::read(&live).with_context(|| format!("cannot read {}", live.display()))?;
-            let trace = Trace::read(&bytes).with_context(|| format!("cannot read {}", live.display()))?;
-            all.push((name.clone(), trace));
-        }
         all.push((name, trace));
     }
     Ok(all)

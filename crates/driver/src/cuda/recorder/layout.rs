@@ -233,6 +233,13 @@ pub(super) struct Slot {
     pub kind: Kind,
 }
 
+impl Slot {
+    /// Bytes of its tracks.
+    pub fn track_bytes(&self) -> u64 {
+        self.kind.tracks().bytes(self.kind.recorded()).unwrap_or(0)
+    }
+}
+
 /// A generation's arena as it is used up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Arena {

@@ -50,6 +50,7 @@
 mod graph;
 mod layout;
 mod promise;
+mod running;
 mod scribe;
 mod state;
 mod tables;
@@ -111,6 +112,16 @@ pub struct Finished {
     pub marks: Option<Marks>,
     /// What was wrong with the bytes that the kernel left.
     pub damage: Vec<String>,
+}
+
+/// A launch that is not handed on yet.
+pub struct Running {
+    /// What was put into its code.
+    pub plan: Arc<Plan>,
+    /// What is known of it.
+    pub launch: Launch,
+    /// What its markers have left.
+    pub marks: Marks,
 }
 
 /// A launch between `begin` and `queued`. It goes to either [`Recorder::queued`] or [`Recorder::cancel`].
@@ -615,6 +626,15 @@ impl Recorder {
         // Reading them takes longer than anybody waits for the state.
         let copy = self.shared.lock().tables.copy();
         tables::tallies(copy)
+    }
+
+    /// Launches that are not handed on yet, with what their markers have left so far, where that lies in the host's memory: what is lost if
+    /// the process is killed now. Those that have not ended have a [fault](Launch::fault) that says so.
+    pub fn running(&self) -> Vec<Running> {
+        match &self.shared.kept {
+            Some(kept) if !self.forked() => self.shared.running(kept),
+            _ => Vec::new(),
+        }
     }
 
     /// Tables are copied this often while something runs, besides when somebody waits; at most a tenth of the time.

@@ -101,6 +101,16 @@ fn say(said: Vec<prlx_trace::Launch>, sink: &mut Sink) {
     }
 }
 
+/// What the markers of a launch left in the memory that is its tracks', if it has any.
+pub(super) fn marks(plan: &Plan, launch: &Launch, slot: &Slot, bytes: &[u8]) -> Option<Marks> {
+    let layout = plan.kept.tracks.as_ref()?;
+    let (first_warp, _) = wanted(&plan.program, launch);
+    let Launch { module, kernel, number, .. } = *launch;
+    let left_out = launch.warps() - slot.kind.recorded().min(launch.warps() - first_warp);
+    let tracks = layout.read(kernel, first_warp, slot.kind.tracks().log, bytes);
+    Some(Marks { module, launch: number, tracks, left_out })
+}
+
 fn hand_on(shared: &Shared, batch: Batch, known: &mut Known, sink: &mut Sink) {
     let (pool, arena) = batch.bytes.split_at_checked(batch.pool).unwrap_or_default();
     let part = |at: u64, from: u64, bytes: u64| {
@@ -131,13 +141,10 @@ fn hand_on(shared: &Shared, batch: Batch, known: &mut Known, sink: &mut Sink) {
                 (Drained::default(), records(kept, &placed.launch, bytes))
             }
         };
-        let marks = kept.tracks.as_ref().map(|layout| {
-            let (tracks, kind) = (slot.kind.tracks(), &slot.kind);
-            let bytes = part(slot.tracks, 0, tracks.bytes(kind.recorded()).unwrap_or(0));
-            shared.lock().learned.learn_track(&placed.launch, tracks::wanted(tracks.log, bytes));
-            let Launch { module, kernel, number: launch, .. } = placed.launch;
-            let left_out = placed.launch.warps() - kind.recorded().min(placed.launch.warps() - first_warp);
-            Marks { module, launch, tracks: layout.read(kernel, first_warp, tracks.log, bytes), left_out }
+        let marks = kept.tracks.as_ref().and_then(|_| {
+            let bytes = part(slot.tracks, 0, slot.track_bytes());
+            shared.lock().learned.learn_track(&placed.launch, tracks::wanted(slot.kind.tracks().log, bytes));
+            marks(&placed.plan, &placed.launch, slot, bytes)
         });
         let took = drained.bytes.saturating_add(shared.layout.bytes(drained.dropped));
         shared.lock().learned.learn(&placed.launch, slot.kind.recorded(), took);
