@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use crate::ids::WarpId;
+use crate::ids::{ModuleId, WarpId};
 use crate::kernel::Module;
 use crate::launch::{Launch, WarpStream};
 use crate::mark::Marks;
@@ -301,6 +301,31 @@ impl Streams {
 }
 
 impl Trace {
+    /// Puts a recording behind this one: its modules get the numbers that follow, its launches numbers that are `launches` higher.
+    pub fn append(&mut self, other: Trace, launches: u64) {
+        let modules = self.modules.len() as u32;
+        let module = |id: ModuleId| ModuleId(id.0 + modules);
+        if self.producer.is_empty() {
+            self.producer = other.producer;
+        }
+        self.modules.extend(other.modules);
+        self.skipped.extend(other.skipped);
+        self.launches.extend(other.launches.into_iter().map(|mut recording| {
+            recording.launch.module = module(recording.launch.module);
+            recording.launch.number += launches;
+            recording
+        }));
+        self.tallies.extend(other.tallies.into_iter().map(|tally| Tally {
+            module: module(tally.module),
+            launches: tally.launches.map(|(first, last)| (first + launches, last + launches)),
+            ..tally
+        }));
+        self.marks.extend(other.marks.into_iter().map(|marks| Marks {
+            module: module(marks.module),
+            launch: marks.launch + launches,
+            ..marks
+        }));
+    }
     /// A digest of what its launches did and left, in the order of their numbers: kernels, shapes, streams, what buffers hold
     /// afterwards, what stopped them, why they were not recorded. Equal digests, equal runs as far as they were recorded. What
     /// went in does not count, nor when and where it ran. `None` if a warp has no digest.

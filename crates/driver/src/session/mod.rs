@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use prlx_trace::{Bytes, ModuleId, Process, Tally, Trace};
+use prlx_trace::{Bytes, Process, Trace};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::{Error, ErrorKind};
@@ -132,20 +132,11 @@ impl Session {
 }
 
 /// Puts what a process left when it was killed behind what was in its file: a launch that is there counts as it is there.
-fn beside(trace: &mut Trace, left: Trace) {
-    let modules = trace.modules.len() as u32;
-    let module = |id: ModuleId| ModuleId(id.0 + modules);
+fn beside(trace: &mut Trace, mut left: Trace) {
     let known: HashSet<u64> = trace.launches.iter().map(|r| r.launch.number).collect();
-    trace.modules.extend(left.modules);
-    for mut recording in left.launches.into_iter().filter(|r| !known.contains(&r.launch.number)) {
-        recording.launch.module = module(recording.launch.module);
-        trace.launches.push(recording);
-    }
-    for mut marks in left.marks.into_iter().filter(|m| !known.contains(&m.launch)) {
-        marks.module = module(marks.module);
-        trace.marks.push(marks);
-    }
-    trace.tallies.extend(left.tallies.into_iter().map(|tally| Tally { module: module(tally.module), ..tally }));
+    left.launches.retain(|r| !known.contains(&r.launch.number));
+    left.marks.retain(|m| !known.contains(&m.launch));
+    trace.append(left, 0);
 }
 
 /// A file's bytes, of which only those that are looked at are loaded.

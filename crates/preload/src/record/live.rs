@@ -63,7 +63,9 @@ fn write(session: &Session) -> Option<Duration> {
     let contexts: Vec<_> = lock(&session.contexts).values().flatten().cloned().collect();
     let producer = concat!("prlx ", env!("CARGO_PKG_VERSION")).to_owned();
     let mut trace = Trace { producer, ..Trace::default() };
-    let all: Vec<_> = contexts.iter().flat_map(|of| of.recorder.tallies()).collect();
+    // Modules of a profile have no tables.
+    let tables = contexts.iter().filter(|_| !session.options.rings());
+    let all: Vec<_> = tables.flat_map(|of| of.recorder.tallies()).collect();
     let begun = Instant::now();
     for (plan, tallies) in all {
         let module = ModuleId(trace.modules.len() as u32);

@@ -9,8 +9,8 @@ use prlx_driver::{Job, RecordOptions};
 use prlx_present::tallies::{Missed, Tallies};
 use prlx_probe::Landing;
 use prlx_probe::told::heading;
+use prlx_trace::Trace;
 use prlx_trace::process::Skipped;
-use prlx_trace::{ModuleId, Trace};
 
 use super::{Given, app, given, place, program, show};
 use crate::args::ProbeArgs;
@@ -114,21 +114,8 @@ fn one(job: &Job, given: &Given<'_>, args: &ProbeArgs, device: &mut Device, ui: 
 fn together<'a>(traces: impl Iterator<Item = &'a Trace>) -> Trace {
     let mut all = Trace::default();
     for trace in traces {
-        let (modules, launches) = (all.modules.len() as u32, all.launches.len() as u64);
-        let module = |id: ModuleId| ModuleId(id.0 + modules);
-        all.producer.clone_from(&trace.producer);
-        all.modules.extend(trace.modules.iter().cloned());
-        all.skipped.extend(trace.skipped.iter().cloned());
-        for mut recording in trace.launches.iter().cloned() {
-            recording.launch.module = module(recording.launch.module);
-            recording.launch.number += launches;
-            all.launches.push(recording);
-        }
-        for mut tally in trace.tallies.iter().cloned() {
-            tally.module = module(tally.module);
-            tally.launches = tally.launches.map(|(first, last)| (first + launches, last + launches));
-            all.tallies.push(tally);
-        }
+        let before = all.launches.len() as u64;
+        all.append(trace.clone(), before);
     }
     all
 }

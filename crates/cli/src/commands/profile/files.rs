@@ -9,7 +9,7 @@ use prlx_driver::{Job, Needs, RecordOptions};
 use prlx_instrument::Rewrite;
 use prlx_isa::image::Target;
 use prlx_probe::{Filter, Missed, Program};
-use prlx_trace::{Level, ModuleId, Trace};
+use prlx_trace::{Level, Trace};
 
 use super::{machine, script};
 use crate::args::{Kept, ProfileArgs};
@@ -40,7 +40,8 @@ pub fn run(args: &ProfileArgs, ui: &Ui) -> Result<ExitCode> {
         let job = record::load(path, &args.device)?;
         let (trace, fault) = one(&job, path, args, &mut device, &mut notes, ui)?;
         stopped = stopped.or(fault);
-        append(&mut all, trace);
+        let before = all.launches.len() as u64;
+        all.append(trace, before);
     }
     let mut timeline = profile::timeline(&all);
     notes.into_iter().for_each(|n| timeline.note(n.kind, n.count, n.text));
@@ -149,22 +150,4 @@ fn nothing(rewrite: &Rewrite, job: &Job, args: &ProfileArgs) -> String {
         text += "\n  --auto marks waits, arrivals and asynchronous work; docs/markers.md has the others";
     }
     text
-}
-
-/// Puts a recording behind others.
-fn append(all: &mut Trace, trace: Trace) {
-    let (modules, launches) = (all.modules.len() as u32, all.launches.len() as u64);
-    let module = |id: ModuleId| ModuleId(id.0 + modules);
-    all.producer = trace.producer;
-    all.modules.extend(trace.modules);
-    for mut recording in trace.launches {
-        recording.launch.module = module(recording.launch.module);
-        recording.launch.number += launches;
-        all.launches.push(recording);
-    }
-    for mut marks in trace.marks {
-        marks.module = module(marks.module);
-        marks.launch += launches;
-        all.marks.push(marks);
-    }
 }

@@ -55,6 +55,15 @@ impl Mapped {
         }
         true
     }
+
+    /// A copy of so many bytes from there on; `None` where they are not all in here, or there is no room for them.
+    pub fn copy(&self, at: u64, bytes: u64) -> Option<Vec<u8>> {
+        let bytes = usize::try_from(bytes).ok()?;
+        let mut copy = Vec::new();
+        copy.try_reserve_exact(bytes).ok()?;
+        copy.resize(bytes, 0);
+        self.read(at, &mut copy).then_some(copy)
+    }
 }
 
 impl Drop for Mapped {

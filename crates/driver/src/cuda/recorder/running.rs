@@ -28,7 +28,7 @@ fn still(state: &State, (generation, round, place): At) -> bool {
 }
 
 impl Shared {
-    /// Them all.
+    /// What [`Recorder::running`](super::Recorder::running) says.
     pub(super) fn running(&self, kept: &Mapped) -> Vec<Running> {
         let mut found = Vec::new();
         for (i, g) in self.lock().generations.iter().enumerate() {
@@ -46,11 +46,8 @@ impl Shared {
         }
         // Read without the state, which launches wait for: of those that were handed on meanwhile the memory is others'.
         let read = |(at, plan, launch, slot): (At, Arc<Plan>, Launch, Slot)| {
-            let mut bytes = Vec::new();
-            bytes.try_reserve_exact(usize::try_from(slot.track_bytes()).ok()?).ok()?;
-            bytes.resize(slot.track_bytes() as usize, 0);
-            let is_there = kept.read(slot.tracks, &mut bytes);
-            let marks = marks(&plan, &launch, &slot, &bytes).filter(|_| is_there)?;
+            let bytes = kept.copy(slot.tracks, slot.track_bytes())?;
+            let marks = marks(&plan, &launch, &slot, &bytes)?;
             Some((at, Running { plan, launch, marks }))
         };
         let read: Vec<_> = found.into_iter().filter_map(read).collect();

@@ -365,10 +365,7 @@ impl Worker {
 
 /// What is in a part of the memory that a dead context leaves, if it is the host's.
 fn outlives(shared: &Shared, used: (u64, u64)) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
-    bytes.try_reserve_exact(used.1 as usize).ok()?;
-    bytes.resize(used.1 as usize, 0);
-    shared.kept.as_ref()?.read(used.0, &mut bytes).then_some(bytes)
+    shared.kept.as_ref()?.copy(used.0, used.1)
 }
 
 /// Hands on what a dead context's launches left, where that lies in the host's memory. Nothing is in a pool there.
