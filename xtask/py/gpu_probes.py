@@ -2,7 +2,8 @@
 
 For every launch file of the corpus and every program of `probes/`: the rows and records that the program keeps on the GPU, where its code
 is in the kernel, against those of the CPU device, which watches the kernel itself. Then every tool in the box on every launch: whether it
-runs. Prints a table, writes probes.json, ends with 1 if anything is wrong. Needs `prlx` and Python 3.11 or newer; see docs/gpu.md.
+runs. Prints what is wrong as it is found, then a table, writes probes.json, ends with 1 if anything is wrong. A run that is ended by SIGTERM or
+SIGINT tells of the launches that are done, and ends with 2. `--tools` without a name leaves the tools out. Needs `prlx` and Python 3.11 or newer; see docs/gpu.md.
 
 Kernels of schedule.txt legally do other things in every run: there only that it runs is looked at. Values of kernels whose floats are
 other ones on a GPU (approximate functions, tensor cores) may differ: where only the program `values` does, it counts as `bits`.
@@ -11,7 +12,9 @@ other ones on a GPU (approximate functions, tensor cores) may differ: where only
 import argparse
 import concurrent.futures
 import json
+import os
 import pathlib
+import signal
 import subprocess
 import sys
 
@@ -86,8 +89,20 @@ def main():
         options.tools = [line.split()[0] for line in section.splitlines()[1:]]
     lists = [listed(options.kernels / f) for f in ("schedule.txt", "refused.txt")]
     launches = sorted(p for p in options.kernels.glob("*/*/launch*.toml") if options.only in str(p.parent))
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        rows = list(pool.map(lambda l: one(options, l, lists), launches))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    rows, cut = [], False
+    pool = concurrent.futures.ThreadPoolExecutor(options.jobs)
+    try:
+        for done in concurrent.futures.as_completed([pool.submit(one, options, l, lists) for l in launches]):
+            rows.append(done.result())
+            for what in rows[-1]["wrong"]:
+                print(f"- {rows[-1]['kernel']}: {what}", flush=True)
+            if len(rows) % 20 == 0:
+                print(f"{len(rows)} of {len(launches)} launches", file=sys.stderr, flush=True)
+    except KeyboardInterrupt:
+        cut = True
+        pool.shutdown(wait=False, cancel_futures=True)
+    rows.sort(key=lambda r: r["kernel"])
     (options.out / "probes.json").write_text(json.dumps(rows, indent=1))
     columns = [p.stem for p in sorted(options.probes.glob("*.prlx"))] + options.tools
     print("| program or tool | " + " | ".join(kinds := ["same", "bits", "ran", "nothing", "differs", "fails"]) + " |")
@@ -95,10 +110,12 @@ def main():
     for column in columns:
         of = [r["results"].get(column) for r in rows]
         print(f"| {column} | " + " | ".join(str(of.count(k)) for k in kinds) + " |")
-    wrong = [(r["kernel"], w) for r in rows for w in r["wrong"]]
-    print(f"\n{len(rows)} launches, {len(wrong)} wrong")
-    for kernel, what in wrong[:20]:
-        print(f"- {kernel}: {what}")
+    wrong = sum(len(r["wrong"]) for r in rows)
+    print(f"\n{len(rows)} of {len(launches)} launches, {wrong} wrong")
+    if cut:
+        # Launches that are under way are not waited for.
+        sys.stdout.flush()
+        os._exit(2)
     return 1 if wrong or not rows else 0
 
 

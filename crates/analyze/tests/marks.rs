@@ -214,14 +214,17 @@ proptest! {
         prop_assert_eq!(&t.notes, &[]);
         let spans: Vec<_> = t.tracks.iter().flat_map(|t| t.spans.iter().map(move |s| (t.cta, *s))).collect();
         prop_assert_eq!(spans.len(), truth.len());
-        let mut off = [f64::MAX, f64::MIN];
+        let mut off = Vec::new();
         for ((cta, span), (of, mark, begin, cycles)) in spans.iter().zip(&truth) {
             prop_assert_eq!((cta, span.region, span.cycles), (of, mark / 2, *cycles));
-            let wrong = span.begin as f64 / 1000.0 - begin;
-            off = [off[0].min(wrong), off[1].max(wrong)];
+            off.push(span.begin as f64 / 1000.0 - begin);
         }
-        let residual = t.axis.residual as f64 / 1000.0;
-        prop_assert!(truth.is_empty() || off[1] - off[0] <= residual + 0.01, "{:?}, stated {}", off, residual);
+        off.sort_by(f64::total_cmp);
+        let [residual, between] = [t.axis.residual, t.axis.between].map(|t| t as f64 / 1000.0);
+        // Between two: 95 of 100 are within what is stated, and none is far beyond.
+        let apart = |skip: usize| off.get(skip).map_or(0.0, |low| off[off.len() - 1 - skip] - low);
+        prop_assert!(apart(off.len() / 40) <= 1.5 * between + 0.01, "{:?}, stated {between}", off);
+        prop_assert!(apart(0) <= 3.0 * between + 0.01, "{:?}, stated {between}", off);
         prop_assert!(residual <= 64.0 + 0.01 || ctas < 264, "{residual}");
     }
 }

@@ -277,6 +277,9 @@ impl Host for Running<'_> {
             _ => self.warp.held.get_mut(var).into_iter().for_each(|v| *v = bits),
         }
     }
+    fn tally(&mut self, counter: u32, value: u64, lane: usize) {
+        self.warp.count(counter, value, 1 << lane);
+    }
     fn update(&mut self, table: u32, row: Found<'_>, value: u64, _: usize) {
         let key = match row {
             Found::Keyed(keys) => Some(keys.to_vec()),

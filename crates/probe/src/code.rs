@@ -130,6 +130,13 @@ pub enum Stmt {
     },
     /// For lanes for which a predicate holds the one, for the others the other.
     If(Temp, Vec<Stmt>, Vec<Stmt>),
+    /// A counter of [`crate::Kept::counters`] grows by a value, of its table's own type; none: by 1.
+    Tally {
+        /// Which.
+        counter: u32,
+        /// The value.
+        value: Option<Temp>,
+    },
     /// A row of a table takes a value.
     Update {
         /// Which table of the plan.
@@ -270,7 +277,8 @@ impl Code {
             body.iter().any(|stmt| match stmt {
                 Stmt::Set(_, op) => *op == Op::Ask(what),
                 Stmt::If(_, then, other) => any(then, what) || any(other, what),
-                Stmt::Store(..) | Stmt::Put(..) | Stmt::Merge { .. } | Stmt::Update { .. } | Stmt::Save { .. } => false,
+                Stmt::Store(..) | Stmt::Put(..) | Stmt::Merge { .. } => false,
+                Stmt::Tally { .. } | Stmt::Update { .. } | Stmt::Save { .. } => false,
             })
         }
         any(&self.body, what)
@@ -312,6 +320,8 @@ fn block(f: &mut Formatter<'_>, body: &[Stmt], code: &Code) -> fmt::Result {
                     write!(f, " }}")?;
                 }
             }
+            Stmt::Tally { counter, value: Some(value) } => write!(f, "counter{counter} takes {value};")?,
+            Stmt::Tally { counter, value: None } => write!(f, "counter{counter} counts;")?,
             Stmt::Update { table, row, value } => {
                 write!(f, "table{table}")?;
                 match row {

@@ -30,6 +30,8 @@ pub trait Host {
     fn get(&self, var: u32) -> u64;
     /// Sets it.
     fn put(&mut self, var: u32, bits: u64);
+    /// A counter of a lane grows.
+    fn tally(&mut self, counter: u32, value: u64, lane: usize);
     /// A row takes a lane's value; of a count, 1.
     fn update(&mut self, table: u32, row: Found<'_>, value: u64, lane: usize);
     /// A lane's record, or, where the warp has it, that of the lowest active lane.
@@ -96,6 +98,9 @@ impl<H: Host> Machine<'_, H> {
                     let holds = lanes(mask).fold(0, |m, l| m | u32::from(self.get(*condition, l) != 0) << l);
                     self.block(then, holds);
                     self.block(other, mask & !holds);
+                }
+                Stmt::Tally { counter, value } => {
+                    lanes(mask).for_each(|l| self.host.tally(*counter, value.map_or(1, |v| self.get(v, l)), l));
                 }
                 Stmt::Update { table, row, value } => {
                     for l in lanes(mask) {

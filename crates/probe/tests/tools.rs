@@ -113,6 +113,8 @@ struct Warp {
     /// Which operand is the lane's number.
     lane: Option<u32>,
     addresses: [u64; 32],
+    /// By counter: its table.
+    counters: Vec<u32>,
     sums: BTreeMap<u32, u64>,
 }
 
@@ -141,6 +143,9 @@ impl Host for Warp {
         0
     }
     fn put(&mut self, _: u32, _: u64) {}
+    fn tally(&mut self, counter: u32, value: u64, _: usize) {
+        *self.sums.entry(self.counters[counter as usize]).or_default() += value;
+    }
     fn update(&mut self, table: u32, _: Found<'_>, value: u64, _: usize) {
         *self.sums.entry(table).or_default() += value;
     }
@@ -152,6 +157,8 @@ struct Tool {
     code: Arc<Code>,
     /// What is only counted: the table, and how much a lane adds to it.
     counts: Vec<(u32, u64)>,
+    /// By counter: its table.
+    counters: Vec<u32>,
     tables: Vec<String>,
 }
 
@@ -173,14 +180,15 @@ impl Tool {
         }
         assert!(codes.len() < 2 && codes.len() + counts.len() > 0, "{tool} at {instruction}: {codes:?}");
         let tables = plan.module.tables.iter().map(|t| t.name.clone()).collect();
-        Tool { code: codes.pop().unwrap_or_default(), counts, tables }
+        let counters = plan.kept.counters.iter().map(|c| c.table).collect();
+        Tool { code: codes.pop().unwrap_or_default(), counts, counters, tables }
     }
 
     /// Runs it for the lanes of `mask`: what each table takes.
     fn run(&self, addresses: [u64; 32], mask: u32) -> BTreeMap<&str, u64> {
         let lane = |o: &Operand| *o == Operand::Special("%laneid".to_owned());
         let lane = self.code.operands.iter().position(lane).map(|n| n as u32);
-        let mut warp = Warp { lane, addresses, ..Warp::default() };
+        let mut warp = Warp { lane, addresses, counters: self.counters.clone(), ..Warp::default() };
         run(&self.code, &mut warp, mask);
         for (table, add) in &self.counts {
             *warp.sums.entry(*table).or_default() += add * u64::from(mask.count_ones());

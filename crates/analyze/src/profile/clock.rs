@@ -1,18 +1,21 @@
-//! One time axis for all multiprocessors: each has a clock of its own, and all share a timer that ticks rarely.
+//! One time axis for all multiprocessors: each has a clock, and all share a timer that ticks rarely.
 //!
-//! An anchor is one moment by both: when the timer showed `g`, the time was at least `g` and less than `g + tick`. All clocks are taken to
-//! run at one rate; every anchor then is two half planes in (rate, offset), and what lies in all of them can be true. The middle of
-//! that is taken; its farthest corner is the error that is stated. Least squares would use no more of an anchor than its middle.
+//! An anchor is one moment by both: when the timer showed `g`, the time was at least `g` and less than `g + tick`, but for a little, by which
+//! ticks come early or late. What was seen on an H200 (bench/runs/2026-11-23-h200-clocks.md): clocks of the multiprocessors of one GPC
+//! show the same within some cycles; those of two GPCs have nothing in common, not even the rate, which changes within a launch by
+//! ten percent. So clocks that show the same are found and put together, and each such group gets one line
+//! ([`Curve`]) through all of its anchors: a tick's width of error goes with the root of how many there are.
 //!
-//! Holds: if clocks run evenly and the timer ticks as its values say, no time is farther from the true one than [`Fit::error`].
-//! Where nothing can be true (the rate changed, the timer is skewed), the least slack is found under which something can, and
-//! counts as error.
+//! Holds: [`Fit::error`] is two standard errors, which 95 of 100 times near anchors are within, if ticks come as they did there. Where no
+//! line fits, what it misses counts as error too.
 //!
-//! Misses: a rate that changes within a launch is one rate with slack.
+//! Misses: that multiprocessors whose clocks agree within a tick are of one GPC is taken for granted; so are those few cycles.
 
 use std::collections::BTreeMap;
 
 use prlx_trace::mark::Anchor;
+
+use super::curve::{Curve, Moment, Rate};
 
 /// Nanoseconds between ticks where too few moments tell: those of NVIDIA's GPUs since Hopper.
 const TICK: u64 = 32;
@@ -20,19 +23,29 @@ const TICK: u64 = 32;
 const LONGEST: u64 = 1024;
 /// Rates that a clock can have: nanoseconds in a cycle.
 const RATES: [f64; 2] = [0.01, 1000.0];
+/// By how much of a tick it comes early or late (standard deviation; 5.1 ns of 32 on an H200).
+const JITTER: f64 = 0.16;
+/// What the rates of two clocks may differ by, as a share (one standard deviation).
+const APART: f64 = 0.05;
+/// Cycles within which two anchors tell whether their clocks are one.
+const NEAR: u64 = 4096;
 
 /// How clocks become times.
 #[derive(Default)]
 pub(super) struct Fit {
-    /// Nanoseconds in a cycle.
+    /// Nanoseconds in a cycle, in the mean.
     rate: f64,
-    /// By multiprocessor: a clock, and the nanoseconds since the origin at that.
-    at: BTreeMap<u32, (u64, f64)>,
+    /// Clocks that show the same.
+    groups: Vec<Group>,
+    /// By multiprocessor: its group.
+    of: BTreeMap<u32, usize>,
     /// Picoseconds between ticks of the timer.
     pub tick: u64,
-    /// Picoseconds by which two times of two multiprocessors may be wrong against each other.
+    /// Picoseconds within which two times of two multiprocessors are right against each other, 95 of 100 times, near anchors.
     pub error: u64,
-    /// Nanoseconds that anchors had to be bent by.
+    /// The same between anchors that are far apart.
+    pub between: u64,
+    /// Nanoseconds by which anchors miss their line beyond what ticks explain.
     pub slack: f64,
     /// Whether the rate is known.
     pub rated: bool,
@@ -50,115 +63,91 @@ fn gcd(mut a: u64, mut b: u64) -> u64 {
     a
 }
 
-/// A point: cycles and nanoseconds since an anchor.
-type Point = (f64, f64);
-
-/// The anchors of a multiprocessor: what lies above, and what below its line.
-struct Sm {
+/// Multiprocessors whose clocks show the same.
+struct Group {
+    /// The clock of its first anchor.
     clock: u64,
-    /// Points on or below the line: the upper hull.
-    floor: Vec<Point>,
-    /// Points above it: the lower hull of the same, a tick later.
-    roof: Vec<Point>,
-    ends: [f64; 2],
+    curve: Curve,
 }
 
-impl Sm {
-    fn new(anchors: &[Anchor], origin: u64, tick: f64) -> Option<Sm> {
-        let clock = anchors.iter().map(|a| a.cycles).min()?;
-        let point = |a: &Anchor| ((a.cycles - clock) as f64, (a.nanos - origin) as f64);
-        let mut points: Vec<Point> = anchors.iter().map(point).collect();
-        points.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
-        let ends = [points[0].0, points[points.len() - 1].0];
-        let above: Vec<Point> = points.iter().map(|p| (p.0, p.1 + tick)).collect();
-        Some(Sm { clock, floor: hull(&points, 1.0), roof: hull(&above, -1.0), ends })
-    }
-
-    /// Offsets that can be true at a rate.
-    fn offsets(&self, rate: f64, slack: f64) -> [f64; 2] {
-        let low = self.floor.iter().map(|p| p.1 - slack - rate * p.0).fold(f64::NEG_INFINITY, f64::max);
-        let high = self.roof.iter().map(|p| p.1 + slack - rate * p.0).fold(f64::INFINITY, f64::min);
-        [low, high]
-    }
-}
-
-/// The upper hull of ascending points (`side` 1), or the lower one (-1).
-fn hull(points: &[Point], side: f64) -> Vec<Point> {
-    let mut out: Vec<Point> = Vec::new();
-    for &p in points {
-        while let [.., a, b] = out[..]
-            && side * ((b.0 - a.0) * (p.1 - a.1) - (b.1 - a.1) * (p.0 - a.0)) >= 0.0
-        {
-            out.pop();
+/// The rate that anchors of single multiprocessors tell, all together, if they do: least squares.
+fn rate(anchors: &BTreeMap<u32, Vec<Anchor>>, noise: f64) -> Option<Rate> {
+    let (mut square, mut product) = (0.0, 0.0);
+    for all in anchors.values() {
+        let Some(first) = all.first() else { continue };
+        let since = |a: u64, b: u64| (i128::from(a) - i128::from(b)) as f64;
+        let points = all.iter().map(|a| (since(a.cycles, first.cycles), since(a.nanos, first.nanos)));
+        let [x, y] = points.clone().fold([0.0; 2], |[x, y], p| [x + p.0, y + p.1]).map(|sum| sum / all.len() as f64);
+        for p in points {
+            square += (p.0 - x) * (p.0 - x);
+            product += (p.0 - x) * (p.1 - y);
         }
-        // Of one clock the farthest value counts; both stay in the hull's list, which does no harm.
-        out.push(p);
     }
-    out
+    let middle = product / square;
+    let known = square > 0.0 && (RATES[0]..=RATES[1]).contains(&middle);
+    known.then(|| Rate { middle, width: (APART * middle).hypot(noise / square.sqrt()) })
 }
 
-/// Rates at which something can be true: at least, at most, over all multiprocessors.
-fn rates(all: &[Sm], slack: f64) -> [f64; 2] {
-    let [mut low, mut high] = RATES;
-    for sm in all {
-        for floor in &sm.floor {
-            for roof in &sm.roof {
-                let (run, rise) = (floor.0 - roof.0, floor.1 - roof.1 - 2.0 * slack);
-                if run > 0.0 {
-                    low = low.max(rise / run);
-                } else if run < 0.0 {
-                    high = high.min(rise / run);
-                } else if rise > 0.0 {
-                    // Of one clock, two times that are too far apart.
-                    return [1.0, 0.0];
-                }
+/// Multiprocessors with their anchors, those together whose clocks show the same: where anchors of two are near each other by the clock, they
+/// are by the timer, too.
+fn groups(anchors: &BTreeMap<u32, Vec<Anchor>>, rate: Rate, tick: u64) -> Vec<(Vec<u32>, Vec<Anchor>)> {
+    let mut groups: Vec<(Vec<u32>, Vec<Anchor>)> = Vec::new();
+    for (&sm, own) in anchors.iter().filter(|(_, own)| !own.is_empty()) {
+        let same = |group: &[Anchor]| {
+            let mut met = false;
+            let agree = own.iter().all(|a| {
+                let at = group.partition_point(|b| b.cycles < a.cycles);
+                let beside = group[at.saturating_sub(1)..].iter().take(2).map(|b| (a.cycles.abs_diff(b.cycles), b));
+                let Some((cycles, b)) = beside.min_by_key(|b| b.0).filter(|b| b.0 <= NEAR) else { return true };
+                met = true;
+                let cycles = if a.cycles < b.cycles { -(cycles as f64) } else { cycles as f64 };
+                let nanos = (i128::from(a.nanos) - i128::from(b.nanos)) as f64 - rate.middle * cycles;
+                // A tick, early or late, and what a rate of the group's own makes of the cycles between.
+                nanos.abs() <= tick as f64 * (1.0 + 6.0 * JITTER) + 4.0 * rate.width * cycles.abs()
+            });
+            met && agree
+        };
+        match groups.iter_mut().find(|(_, group)| same(group)) {
+            Some((sms, group)) => {
+                sms.push(sm);
+                group.extend(own);
+                group.sort_by_key(|a| (a.cycles, a.nanos));
+            }
+            None => {
+                let mut own = own.clone();
+                own.sort_by_key(|a| (a.cycles, a.nanos));
+                groups.push((vec![sm], own));
             }
         }
     }
-    [low, high]
+    groups
 }
 
 impl Fit {
     /// Fits the anchors of each multiprocessor; times count from `origin`, which is no later than any of them.
     pub fn new(anchors: &BTreeMap<u32, Vec<Anchor>>, origin: u64) -> Fit {
         let tick = tick(anchors.values().flatten().map(|a| a.nanos - origin));
-        let numbered: Vec<(u32, Sm)> =
-            anchors.iter().filter_map(|(sm, a)| Some((*sm, Sm::new(a, origin, tick as f64)?))).collect();
-        let (numbers, all): (Vec<u32>, Vec<Sm>) = numbered.into_iter().unzip();
-        let fits = |slack: f64| {
-            let [low, high] = rates(&all, slack);
-            low <= high
-        };
-        let mut slack = 0.0;
-        if !fits(slack) {
-            let mut enough = 1.0;
-            while !fits(enough) && enough < 1e18 {
-                enough *= 2.0;
+        // A tick's width, evenly; and how it comes.
+        let noise = tick as f64 * (1.0f64 / 12.0 + JITTER * JITTER).sqrt();
+        let told = rate(anchors, noise);
+        let mut fit = Fit { tick: tick * 1000, rated: told.is_some(), ..Fit::default() };
+        let rate = told.unwrap_or(Rate { middle: 1.0, width: APART });
+        fit.rate = rate.middle;
+        let mut wrong = [[0.0f64; 2]; 2];
+        for (sms, all) in groups(anchors, rate, tick) {
+            let clock = all[0].cycles;
+            let moment = |a: &Anchor| ((a.cycles - clock) as f64, (a.nanos - origin) as f64 + tick as f64 / 2.0);
+            let moments: Vec<Moment> = all.iter().map(moment).collect();
+            let curve = Curve::new(&moments, rate, noise);
+            fit.slack = fit.slack.max(curve.misfit);
+            for (worst, error) in wrong.iter_mut().zip([curve.error, curve.between]) {
+                let error = error.hypot(curve.misfit);
+                *worst = if error > worst[0] { [error, worst[0]] } else { [worst[0], worst[1].max(error)] };
             }
-            for _ in 0..40 {
-                let middle = (slack + enough) / 2.0;
-                if fits(middle) { enough = middle } else { slack = middle }
-            }
-            slack = enough;
+            fit.of.extend(sms.into_iter().map(|sm| (sm, fit.groups.len())));
+            fit.groups.push(Group { clock, curve });
         }
-        let range = rates(&all, slack);
-        let rated = all.iter().any(|sm| sm.ends[1] > sm.ends[0]);
-        let rate = if rated { (range[0] + range[1]) / 2.0 } else { 1.0 };
-        let range = if rated { range } else { [rate; 2] };
-        let mut fit = Fit { rate, tick: tick * 1000, slack, rated, ..Fit::default() };
-        let mut worst = [0.0f64; 2];
-        for (number, sm) in numbers.into_iter().zip(&all) {
-            let [low, high] = sm.offsets(rate, slack);
-            let offset = (low + high) / 2.0;
-            let wrong = error(sm, range, slack, [rate, offset]);
-            if wrong > worst[0] {
-                worst = [wrong, worst[0]];
-            } else {
-                worst[1] = worst[1].max(wrong);
-            }
-            fit.at.insert(number, (sm.clock, offset));
-        }
-        fit.error = ((worst[0] + worst[1] + 2.0 * slack) * 1000.0).ceil() as u64;
+        [fit.error, fit.between] = wrong.map(|[most, next]| (2.0 * most.hypot(next) * 1000.0).ceil() as u64);
         fit
     }
 
@@ -172,41 +161,26 @@ impl Fit {
         (cycles as f64 * self.rate * 1000.0).round() as u64
     }
 
+    fn group(&self, sm: u32) -> Option<&Group> {
+        self.groups.get(*self.of.get(&sm)?)
+    }
+
     /// Picoseconds since the origin when a multiprocessor's clock showed that. `None`: it has no anchor.
     pub fn time(&self, sm: u32, cycles: u64) -> Option<i64> {
-        let (clock, offset) = self.at.get(&sm)?;
-        let since = i128::from(cycles) - i128::from(*clock);
-        Some(((offset + since as f64 * self.rate) * 1000.0).round() as i64)
+        let group = self.group(sm)?;
+        let since = i128::from(cycles) - i128::from(group.clock);
+        Some((group.curve.time(since as f64) * 1000.0).round() as i64)
     }
 
     /// A clock that the multiprocessor's anchors begin with.
     pub fn first(&self, sm: u32) -> Option<u64> {
-        self.at.get(&sm).map(|(clock, _)| *clock)
+        self.group(sm).map(|group| group.clock)
     }
-}
-
-/// How far a line can be from what may be true, between a multiprocessor's first and last anchor. That is a concave function of the
-/// rate, which bends at the hulls' edges.
-fn error(sm: &Sm, range: [f64; 2], slack: f64, [rate, offset]: [f64; 2]) -> f64 {
-    let slopes =
-        [&sm.floor, &sm.roof].into_iter().flat_map(|h| h.windows(2)).map(|e| (e[1].1 - e[0].1) / (e[1].0 - e[0].0));
-    let bends = slopes.filter(|s| (range[0]..=range[1]).contains(s));
-    let mut worst = 0.0f64;
-    for candidate in bends.chain(range) {
-        let [low, high] = sm.offsets(candidate, slack);
-        for x in sm.ends {
-            let line = offset + rate * x;
-            worst = worst.max(high + candidate * x - line).max(line - low - candidate * x);
-        }
-    }
-    worst
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    use proptest::prelude::*;
 
     /// Numbers from a seed.
     fn random(state: &mut u64) -> u64 {
@@ -216,87 +190,144 @@ mod tests {
         z ^ z >> 31
     }
 
-    /// A moment: the multiprocessor, its clock, and the true nanosecond.
-    type Moment = (u32, u64, f64);
-
-    /// Anchors of multiprocessors that began to count at any time, at one rate; what their clocks show is whole.
-    fn anchors(
-        seed: u64,
-        sms: u32,
-        each: u64,
-        mhz: f64,
-        span: u64,
-        tick: u64,
-    ) -> (BTreeMap<u32, Vec<Anchor>>, Vec<Moment>) {
-        let mut state = seed;
-        let mut all = BTreeMap::new();
-        let mut truth = Vec::new();
-        let origin = 1_700_000_000_000_000_000 + random(&mut state) % 1_000_000;
-        for sm in 0..sms {
-            let began = random(&mut state) % (1 << 50);
-            let one = |state: &mut u64| {
-                let cycles = random(state) % (span as f64 * mhz / 1000.0) as u64;
-                // The clock shows this from here on; when exactly, it is read at once.
-                let nanos = cycles as f64 * 1000.0 / mhz + f64::from(sm) * 0.37;
-                (began + cycles, nanos)
-            };
-            let list = (0..each).map(|_| {
-                let (cycles, nanos) = one(&mut state);
-                Anchor { cycles, nanos: (origin + nanos as u64) / tick * tick }
-            });
-            all.insert(sm, list.collect());
-            let origin = (origin % tick) as f64;
-            for _ in 0..3 {
-                let (cycles, nanos) = one(&mut state);
-                truth.push((sm, cycles, nanos + origin));
-            }
-        }
-        (all, truth)
+    /// A GPU's clocks: what its multiprocessors' clocks show at a true nanosecond.
+    struct Clocks {
+        began: Vec<u64>,
+        mhz: Vec<f64>,
+        /// By how much a rate has fallen at the launch's end, as a share.
+        falls: f64,
+        span: f64,
     }
 
-    /// The largest error of a time between two multiprocessors, of times within their anchors; and what was stated.
-    fn errors(seed: u64, sms: u32, each: u64, mhz: f64, span: u64) -> (f64, f64) {
-        let (all, truth) = anchors(seed, sms, each, mhz, span, 32);
+    impl Clocks {
+        fn new(state: &mut u64, gpcs: usize, mhz: f64, span: f64, falls: f64) -> Clocks {
+            let began = (0..gpcs).map(|_| random(state) % (1 << 50)).collect();
+            let mhz = (0..gpcs).map(|_| mhz * (1.0 - 0.05 * (random(state) % 1000) as f64 / 1000.0)).collect();
+            Clocks { began, mhz, falls, span }
+        }
+        fn at(&self, gpc: usize, nanos: f64) -> u64 {
+            let fallen = nanos * (1.0 - self.falls * nanos / self.span / 2.0);
+            self.began[gpc] + (fallen * self.mhz[gpc] / 1000.0) as u64
+        }
+    }
+
+    const ORIGIN: u64 = 1_700_000_000_000_000_000;
+
+    /// What the timer shows: ticks that come up to a quarter of one early or late.
+    fn shown(state: &mut u64, nanos: f64, tick: u64) -> u64 {
+        let early = (random(state) % 1000) as f64 / 1000.0 - 0.5;
+        (ORIGIN + (nanos + early * 0.5 * tick as f64).max(0.0) as u64) / tick * tick
+    }
+
+    /// Stated error, and the errors of times between two multiprocessors, of a launch in which each warp leaves an anchor as it begins and one as it ends.
+    fn errors(seed: u64, gpcs: usize, sms: usize, warps: u64, falls: f64) -> (f64, Vec<f64>) {
+        let mut state = seed;
+        let span = 50_000.0;
+        let clocks = Clocks::new(&mut state, gpcs, 1755.0, span, falls);
+        let mut all: BTreeMap<u32, Vec<Anchor>> = BTreeMap::new();
+        for sm in 0..gpcs * sms {
+            for i in 0..2 * warps {
+                let nanos = (random(&mut state) % 1000) as f64 + if i % 2 == 0 { 0.0 } else { span - 1000.0 };
+                let cycles = clocks.at(sm % gpcs, nanos);
+                all.entry(sm as u32).or_default().push(Anchor { cycles, nanos: shown(&mut state, nanos, 32) });
+            }
+        }
         let origin = all.values().flatten().map(|a| a.nanos).min().unwrap();
         let fit = Fit::new(&all, origin);
         assert_eq!(fit.tick, 32_000);
-        let within = |sm: u32, c: u64| {
-            let clocks = all[&sm].iter().map(|a| a.cycles);
-            (clocks.clone().min().unwrap()..=clocks.max().unwrap()).contains(&c)
+        assert_eq!(fit.groups.len(), gpcs, "each GPC's clock is found");
+        let wrong = |sm: usize, nanos: f64| {
+            let told = fit.time(sm as u32, clocks.at(sm % gpcs, nanos)).unwrap() as f64 / 1000.0;
+            told + (origin - ORIGIN) as f64 - nanos
         };
-        let wrong = truth
-            .iter()
-            .filter(|(sm, c, _)| within(*sm, *c))
-            .map(|(sm, cycles, nanos)| fit.time(*sm, *cycles).unwrap() as f64 / 1000.0 - nanos);
-        let (low, high) = wrong.fold((f64::MAX, f64::MIN), |(low, high), e| (low.min(e), high.max(e)));
-        assert!((fit.mhz() - mhz).abs() < mhz * 64.0 / span as f64 + 1e-9, "{} is not {mhz}", fit.mhz());
-        (high - low, fit.error as f64 / 1000.0)
+        let pairs = (0..100).map(|_| {
+            let mut pick = || random(&mut state) as usize % (gpcs * sms);
+            let (a, b) = (pick(), pick());
+            let near = [500.0, span - 500.0][random(&mut state) as usize % 2];
+            wrong(a, near) - wrong(b, near)
+        });
+        (fit.error as f64 / 1000.0, pairs.collect())
     }
 
-    proptest! {
-        #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
-        /// What is stated holds.
-        #[test]
-        fn no_time_is_farther_off_than_stated(seed: u64, sms in 2..140u32, each in 2..40u64, mhz in 300.0..2500.0f64) {
-            let (wrong, stated) = errors(seed, sms, each, mhz, 400_000);
-            prop_assert!(wrong <= stated + 0.01, "{wrong} ns, stated {stated} ns");
+    /// What is stated holds nearly always; and twice as much, always.
+    #[test]
+    fn times_are_as_right_as_stated() {
+        let mut state = 7;
+        let [mut beyond, mut all] = [0; 2];
+        for seed in 0..300 {
+            let mut pick = |most: u64| random(&mut state) % most;
+            let (gpcs, sms, warps) = (pick(8) as usize + 1, pick(18) as usize + 1, pick(8) + 1);
+            let falls = pick(100) as f64 / 1000.0;
+            let (stated, wrong) = errors(seed, gpcs, sms, warps, falls);
+            let worst = wrong.iter().fold(0.0f64, |worst, w| worst.max(w.abs()));
+            assert!(worst <= 2.0 * stated, "{worst} ns, stated {stated} ns: {gpcs} {sms} {warps} {falls}");
+            beyond += wrong.iter().filter(|w| w.abs() > stated).count();
+            all += wrong.len();
+        }
+        assert!(beyond * 20 <= all, "{beyond} of {all}");
+    }
+
+    /// A launch that fills an H200 comes well below a tick: stated and true.
+    #[test]
+    fn many_anchors_are_exact() {
+        let (stated, wrong) = errors(1, 8, 16, 32, 0.0);
+        assert!(stated < 3.0 && wrong.iter().all(|w| w.abs() < 2.0), "{wrong:?} ns, stated {stated} ns");
+    }
+
+    /// Anchors that an H200 left in two launches of a GEMM: `sm cycles ticks`, half of the tracks of each.
+    fn seen(text: &str) -> Vec<(u32, Anchor)> {
+        let numbers = |line: &str| line.split(' ').map(|n| n.parse().unwrap()).collect::<Vec<u64>>();
+        let anchor = |n: Vec<u64>| (n[0] as u32, Anchor { cycles: n[1], nanos: n[2] * 32 });
+        text.lines().filter(|l| !l.starts_with('#')).map(|l| anchor(numbers(l))).collect()
+    }
+
+    fn by_sm<'a>(all: impl Iterator<Item = &'a (u32, Anchor)>) -> BTreeMap<u32, Vec<Anchor>> {
+        let mut out: BTreeMap<u32, Vec<Anchor>> = BTreeMap::new();
+        all.for_each(|(sm, anchor)| out.entry(*sm).or_default().push(*anchor));
+        out
+    }
+
+    /// On real anchors: eight GPCs are found, and a line through half of the anchors passes the other half as ticks allow.
+    #[test]
+    fn anchors_of_an_h200_fit() {
+        for text in [include_str!("../../tests/data/h200-s2.txt"), include_str!("../../tests/data/h200-epilogue.txt")] {
+            let all = seen(text);
+            let [fitted, left] = [0, 1].map(|half| all.chunks(2).skip(half).step_by(2).flatten());
+            let fit = Fit::new(&by_sm(fitted), 0);
+            let sizes: Vec<usize> =
+                (0..fit.groups.len()).map(|g| fit.of.values().filter(|of| **of == g).count()).collect();
+            assert!(sizes.len() == 8 && sizes.iter().all(|n| (15..=16).contains(n)), "{sizes:?}");
+            assert_eq!(fit.slack, 0.0);
+            assert!(fit.error < 8_000 && fit.between < 800_000, "{} ps, {} ps", fit.error, fit.between);
+            let told =
+                left.filter_map(|(sm, a)| Some((fit.time(*sm, a.cycles)? as f64 / 1000.0, a.nanos as f64 + 16.0)));
+            let miss = told.map(|(told, shown)| told - shown);
+            let mut miss: Vec<f64> = miss.map(f64::abs).collect();
+            miss.sort_by(f64::total_cmp);
+            // A tick alone gives 8 and 16; one anchor of the epilogue's launch was read a microsecond late.
+            let [middle, most] = [50, 99].map(|percent| miss[miss.len() * percent / 100]);
+            assert!(middle < 8.5 && most < 24.0, "{middle} ns, {most} ns");
         }
     }
 
-    /// Many anchors bring an H200 well below a tick: bound and truth.
+    /// A clock that changes its rate is followed.
     #[test]
-    fn many_anchors_are_exact() {
-        let (wrong, stated) = errors(1, 132, 256, 1755.0, 1_000_000);
-        assert!(wrong < 1.5 && stated < 3.0, "{wrong} ns, stated {stated} ns");
+    fn a_rate_that_changes_is_followed() {
+        let anchor = |cycles, nanos| Anchor { cycles, nanos };
+        let bent: Vec<Anchor> =
+            (0..100).map(|i| anchor(if i < 50 { i * 1000 } else { i * 1100 - 5000 }, 512 * i)).collect();
+        let fit = Fit::new(&BTreeMap::from([(0, bent)]), 0);
+        assert!(fit.slack == 0.0 && fit.error < 512_000, "{} {}", fit.slack, fit.error);
+        let wrong = |i: u64| fit.time(0, i * 1100 - 5000).unwrap() - 512_000 * i as i64 - 256_000;
+        assert!((55..95).all(|i| wrong(i).unsigned_abs() <= fit.error), "{} {}", wrong(55), wrong(75));
     }
 
-    /// A clock that changes its rate is bent, and says so.
+    /// Anchors that contradict each other count as error, and say so.
     #[test]
-    fn a_rate_that_changes_is_slack() {
-        let anchor = |cycles, nanos| Anchor { cycles, nanos };
-        let bent: Vec<Anchor> = (0..100).map(|i| anchor(i * 1000 * if i < 50 { 1 } else { 2 }, 512 * i)).collect();
-        let fit = Fit::new(&BTreeMap::from([(0, bent)]), 0);
-        assert!(fit.slack > 1000.0 && fit.error as f64 >= fit.slack * 1000.0, "{}", fit.slack);
+    fn what_no_line_explains_is_slack() {
+        let anchor = |i: u64| Anchor { cycles: i / 2 * 1000, nanos: 512 * i + i % 2 * 4096 };
+        let fit = Fit::new(&BTreeMap::from([(0, (0..100).map(anchor).collect())]), 0);
+        assert!(fit.slack > 1000.0 && fit.error as f64 >= fit.slack * 1000.0, "{} {}", fit.slack, fit.error);
     }
 
     /// One anchor has no rate.

@@ -45,14 +45,14 @@ pub fn timeline(trace: &Trace) -> Timeline {
         if !by_sm.is_empty() {
             rates.push(fit.mhz());
             out.axis.residual = out.axis.residual.max(fit.error);
+            out.axis.between = out.axis.between.max(fit.between);
             out.axis.tick = out.axis.tick.max(fit.tick);
             out.note(
                 "clock-rate",
                 u64::from(!fit.rated),
                 "launches have too few anchors to tell the clock's rate: 1000 MHz is taken",
             );
-            let bent =
-                "launches whose clocks and timer do not fit one rate: the time axis is bent by what the residual says";
+            let bent = "launches in which anchors miss the line of their clock by more than the timer's ticks explain: the residual has it";
             out.note("clock-bent", u64::from(fit.slack > 0.0), bent);
         }
         let marks = trace.modules.get(module.index()).map(|m| names.of(m, &mut out.regions)).unwrap_or_default();

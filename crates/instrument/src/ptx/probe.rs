@@ -38,7 +38,7 @@ impl Lowering<'_> {
     fn needs_context(&self, body: &[Stmt]) -> bool {
         body.iter().any(|stmt| match stmt {
             Stmt::Set(_, op) => matches!(op, Op::Ask(Ask::Launch) | Op::Get(_)),
-            Stmt::Store(..) => false,
+            Stmt::Store(..) | Stmt::Tally { .. } => false,
             Stmt::If(_, then, other) => self.needs_context(then) || self.needs_context(other),
             Stmt::Put(..) | Stmt::Merge { .. } | Stmt::Update { .. } => true,
             Stmt::Save { record, .. } => !self.numbered(*record as usize),
@@ -123,6 +123,16 @@ impl Probe<'_, '_> {
                     s.ptx(&format!("bra {end};\n{otherwise}:"));
                     self.block(s, other);
                     s.ptx(&format!("{end}:"));
+                }
+                Stmt::Tally { counter, value } => {
+                    let value = match value {
+                        Some(value) => {
+                            self.wide(s, *value, "%~v0");
+                            "%~v0"
+                        }
+                        None => "1",
+                    };
+                    s.ptx(&format!("add.u64 %~counter{counter}, %~counter{counter}, {value};"));
                 }
                 Stmt::Update { table, row, value } => {
                     let done = self.label(s);

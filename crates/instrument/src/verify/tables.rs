@@ -74,6 +74,11 @@ impl Host for Model<'_> {
             write(&mut self.lane.memory, at, if ty.bits() == 64 { 8 } else { 4 }, bits);
         }
     }
+    fn tally(&mut self, counter: u32, value: u64, _: usize) {
+        if let Some(counter) = self.lane.counters.get_mut(counter as usize) {
+            *counter = counter.wrapping_add(value);
+        }
+    }
     fn update(&mut self, table: u32, row: Found<'_>, value: u64, _: usize) {
         if self.lane.context != 0 && self.lane.field("tables") != 0 {
             update(self.lane, self.texts, self.machine, table as usize, row, value);

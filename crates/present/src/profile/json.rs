@@ -40,7 +40,7 @@ pub fn profile_json(
     let document = json!({
         "format": "prlx-profile",
         "version": VERSION,
-        "axis": { "mhz": axis.mhz, "residual": axis.residual, "tick": axis.tick },
+        "axis": { "mhz": axis.mhz, "residual": axis.residual, "between": axis.between, "tick": axis.tick },
         "notes": notes,
         "launches": launches,
         "analysis": serde_json::to_value(analysis)?,

@@ -67,10 +67,12 @@ impl Page<'_> {
         ];
         let said: Vec<String> = said.into_iter().filter(|s| !s.starts_with("0 ")).collect();
         writeln!(out, "{}  {}, {}", self.style.ink(Ink::Strong, &what), time(a.time), said.join(", "))?;
-        let Axis { mhz, residual, tick } = t.axis;
+        let Axis { mhz, residual, between, tick } = t.axis;
         let axis = match (mhz > 0.0, tick) {
             (true, _) => {
-                format!("clocks at {mhz:.0} MHz; times of two multiprocessors are right within {}", time(residual))
+                let far = format!(" where tracks begin and end, {} between", time(between));
+                let far = if between > residual { &far } else { "" };
+                format!("clocks at {mhz:.0} MHz; times of two multiprocessors are right within {}{far}", time(residual))
             }
             (false, 0) => "times are a timer's".to_owned(),
             (false, tick) => format!("times are a timer's, which ticks every {}", time(tick)),

@@ -5,7 +5,10 @@
 //! to each once. Where it has more, stretches are what is counted: those in the deepest loops in registers, the others in a table behind the
 //! program's own, whose rows are stretches; rows are made of them when tables are read ([`Kept::settle`]).
 //!
-//! Holds: a row gets what its clauses would have added. Misses: stretches of several blocks that are always come to together.
+//! Integers that are known only when the code runs are added to known rows in registers too, as long as there are some ([`Stmt::Tally`]).
+//!
+//! Holds: a row gets what its clauses would have added. Misses: stretches of several blocks that are always come to together; sums of floats,
+//! whose order matters, least and greatest.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -44,10 +47,89 @@ pub(super) fn count(insertions: &mut [Vec<Insertion>], bodies: &[&Body<'_>], kep
     // What is inserted at one place keeps its order.
     insertions.iter_mut().for_each(|list| list.sort_by_key(|i| place::order(i.at)));
     let stretches = stretches(insertions, bodies, kept);
+    let own = kept.tables.len();
     if targets.len() <= COUNTERS {
         rows(insertions, &stretches, &targets, kept);
     } else {
         blocks(insertions, stretches, kept);
+    }
+    tally(insertions, bodies, kept, own);
+}
+
+/// Sums of what is known only when the code runs, to rows that are: those in loops, the deepest first, have a counter each, and others as long as
+/// there are few counters. `own`: how many tables the program has.
+fn tally(insertions: &mut [Vec<Insertion>], bodies: &[&Body<'_>], kept: &mut Kept, own: usize) {
+    let mut depths: BTreeMap<Target, u32> = BTreeMap::new();
+    for (list, body) in insertions.iter().zip(bodies) {
+        for insertion in list {
+            let Action::Probe(code) = &insertion.action else { continue };
+            let depth = match insertion.at {
+                At::Before(at) | At::After(at) => depth(body, body.part_of(at)),
+                _ => 0,
+            };
+            sums(&code.body, kept, own, &mut |target| {
+                let deepest = depths.entry(target).or_default();
+                *deepest = depth.max(*deepest);
+            });
+        }
+    }
+    let mut order: Vec<(Target, u32)> = depths.into_iter().collect();
+    order.sort_by_key(|(target, depth)| (Reverse(*depth), *target));
+    for (nth, (target, depth)) in order.into_iter().enumerate() {
+        let has = kept.counters.iter().any(|c| (c.table, c.row) == target);
+        if !has && (kept.counters.len() < COUNTERS || depth > 0 && nth < COUNTERS) {
+            kept.counters.push(Counter { table: target.0, row: target.1 });
+        }
+    }
+    for insertion in insertions.iter_mut().flatten() {
+        let Action::Probe(code) = &mut insertion.action else { continue };
+        let mut any = false;
+        sums(&code.body, kept, own, &mut |(table, row)| {
+            any |= kept.counters.iter().any(|c| (c.table, c.row) == (table, row));
+        });
+        if any {
+            tallied(&mut Arc::make_mut(code).body, kept, own);
+        }
+    }
+}
+
+/// Tells of each statement that adds an integer to a known row: to which.
+fn sums(body: &[Stmt], kept: &Kept, own: usize, tell: &mut impl FnMut(Target)) {
+    for stmt in body {
+        match stmt {
+            Stmt::If(_, then, other) => [then, other].into_iter().for_each(|body| sums(body, kept, own, tell)),
+            stmt => sum(stmt, kept, own).into_iter().for_each(&mut *tell),
+        }
+    }
+}
+
+/// The row that a statement adds an integer to.
+fn sum(stmt: &Stmt, kept: &Kept, own: usize) -> Option<Target> {
+    let Stmt::Update { table, row: Row::At(row), value } = stmt else { return None };
+    let layout = kept.tables.get(*table as usize).filter(|_| (*table as usize) < own)?;
+    let adds = match layout.aggregate {
+        Aggregate::Count => true,
+        Aggregate::Sum => value.is_some() && layout.ty != Scalar::F64,
+        _ => false,
+    };
+    adds.then_some((*table, *row))
+}
+
+/// Puts tallies in the place of statements that add to a row that has a counter.
+fn tallied(body: &mut [Stmt], kept: &Kept, own: usize) {
+    for stmt in body {
+        if let Stmt::If(_, then, other) = stmt {
+            tallied(then, kept, own);
+            tallied(other, kept, own);
+            continue;
+        }
+        let Some(target) = sum(stmt, kept, own) else { continue };
+        let counter = kept.counters.iter().position(|c| (c.table, c.row) == target);
+        if let (Some(counter), Stmt::Update { table, value, .. }) = (counter, &*stmt) {
+            // A count grows by 1, whatever is counted.
+            let counts = kept.tables.get(*table as usize).is_some_and(|t| t.aggregate == Aggregate::Count);
+            *stmt = Stmt::Tally { counter: counter as u32, value: value.filter(|_| !counts) };
+        }
     }
 }
 
