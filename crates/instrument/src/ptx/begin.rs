@@ -46,19 +46,17 @@ pub(super) const LEAD: &str = "
     setp.eq.u32 %~lead, %~b, 0;
 ";
 
-/// [`WARP_INDEX`] in fewer instructions for launches of one dimension; `%~context` is not 0.
+/// [`WARP_INDEX`] in fewer instructions for launches of one dimension; `%~d`: the context's `cta_warps`.
 pub(super) fn warp_index(s: &mut Snippet<'_>, [any, found]: [&str; 2]) {
     s.ptx(&format!(
-        "ld.global.u32 %~d, [%~context+{}];
-         setp.eq.u32 %~q, %~d, 0;
+        "setp.eq.u32 %~q, %~d, 0;
          @%~q bra {any};
          mov.u32 %~a, %tid.x;
          shr.u32 %~a, %~a, 5;
          mov.u32 %~b, %ctaid.x;
          mad.lo.u32 %~warp, %~b, %~d, %~a;
          bra {found};
-         {any}:",
-        Context::offset("cta_warps"),
+         {any}:"
     ));
     s.ptx(WARP_INDEX);
     s.ptx(&format!("{found}:"));
@@ -161,9 +159,11 @@ impl Lowering<'_> {
              setp.eq.u64 %~q, %~context, 0;
              @%~q bra $~none#;
              ld.global.u64 %~records, [%~context+{}];
+             ld.global.u32 %~d, [%~context+{}];
              setp.eq.u64 %~q, %~records, 0;
              @%~q bra $~none#;",
             Context::offset("records"),
+            Context::offset("cta_warps"),
         ));
         warp_index(s, ["$~many#", "$~flat#"]);
         s.ptx(&format!(

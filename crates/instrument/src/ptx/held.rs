@@ -21,9 +21,11 @@ impl Probe<'_, '_> {
             "setp.eq.u64 %~q, %~context, 0;
              @%~q bra {nowhere};
              ld.global.u64 %~link, [%~context+{}];
+             ld.global.u32 %~d, [%~context+{}];
              setp.eq.u64 %~q, %~link, 0;
              @%~q bra {nowhere};",
             Context::offset("records"),
+            Context::offset("cta_warps"),
         ));
         warp_index(s, [&labels[0], &labels[1]]);
         if kept.held.get(var as usize).is_some_and(|h| h.of == Holder::Cta) {

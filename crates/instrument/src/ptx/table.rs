@@ -200,12 +200,15 @@ impl Probe<'_, '_> {
         }
         s.ptx("activemask.b32 %~mask;");
         s.ptx(LEAD);
+        // Both fields are on their way before either is waited for.
         s.ptx(&format!(
             "@!%~lead bra {done};
              ld.global.u64 %~link, [%~context+{}];
+             ld.global.u32 %~d, [%~context+{}];
              setp.eq.u64 %~q, %~link, 0;
              @%~q bra {done};",
             Context::offset("records"),
+            Context::offset("cta_warps"),
         ));
         let labels = [self.label(s), self.label(s)];
         warp_index(s, [&labels[0], &labels[1]]);
@@ -380,13 +383,40 @@ impl Lowering<'_> {
         s.ptx(if together { "activemask.b32 %~mask;" } else { "mov.u32 %~mask, %lanemask_eq;" });
         s.ptx(LEAD);
         self.own_copy(s);
-        for (i, counter) in kept.counters.iter().enumerate() {
-            let Some(layout) = kept.tables.get(counter.table as usize) else { continue };
+        let rows = kept.counters.iter().enumerate().filter_map(|(i, counter)| {
+            let layout = kept.tables.get(counter.table as usize)?;
+            Some((i, layout.at + layout.row() * u64::from(counter.row)))
+        });
+        if together {
+            // Numbers below 2^27 add up within 32 bits: those of short warps, which feel every instruction here. A row that gets nothing is
+            // not touched.
+            s.ptx("mov.u32 %~c, 0;");
+            for (i, _) in rows.clone() {
+                s.ptx(&format!(
+                    "mov.b64 {{%~a, %~b}}, %~counter{i};
+                     shr.u32 %~a, %~a, 27;
+                     or.b32 %~b, %~b, %~a;
+                     or.b32 %~c, %~c, %~b;"
+                ));
+            }
+            s.ptx("redux.sync.or.b32 %~c, %~c, %~mask;\nsetp.ne.u32 %~q, %~c, 0;\n@%~q bra $~large#;");
+            for (i, at) in rows.clone() {
+                s.ptx(&format!(
+                    "cvt.u32.u64 %~a, %~counter{i};
+                     redux.sync.add.u32 %~a, %~a, %~mask;
+                     cvt.u64.u32 %~v0, %~a;
+                     setp.ne.u32 %~q, %~a, 0;
+                     and.pred %~q, %~q, %~lead;
+                     @%~q red.global.add.u64 [%~link+{at}], %~v0;"
+                ));
+            }
+            s.ptx("bra $~counted#;\n$~large#:");
+        }
+        for (i, at) in rows {
             s.ptx(&format!("mov.b64 %~v0, %~counter{i};"));
             if together {
                 reduce64(s, Reduce::Sum, false);
             }
-            let at = layout.at + layout.row() * u64::from(counter.row);
             s.ptx(&format!("@%~lead red.global.add.u64 [%~link+{at}], %~v0;"));
         }
         s.ptx("$~counted#:");

@@ -323,7 +323,9 @@ fn prepare(
     let kept = &texts.plan.kept;
     let own = |i: usize, bits: u32| mix(seed * 31 + i as u64) & u64::MAX >> (64 - bits);
     lane.vars = kept.vars.iter().enumerate().map(|(i, v)| own(i, v.ty.bits())).collect();
-    lane.counters = (0..kept.counters.len()).map(|i| own(100 + i, 64)).collect();
+    // Small ones, of which a warp's sum has 32 bits, and none, have ways of their own.
+    let bits = [64, 26, 1][(mix(seed + 9) % 3) as usize];
+    lane.counters = (0..kept.counters.len()).map(|i| own(100 + i, bits)).collect();
     // Around how many are kept.
     let saved = |(i, part): (usize, &Part)| own(200 + i, 32) % (2 * u64::from(part.keep) + 2);
     lane.saved = kept.records.parts.iter().enumerate().map(saved).collect();
