@@ -2,7 +2,7 @@
 //!
 //! The line is straight between knots that lie evenly, and its slope walks at random from knot to knot: a smoothing spline with a penalty
 //! on second differences (Eilers and Marx, Flexible smoothing with B-splines and penalties, 1996). How fast the slope walks is not known
-//! before: of some paces, the one under which the moments are likeliest is taken (marginal likelihood; the noise is known).
+//! before: of some paces the slowest is taken under which the moments are about as likely as under any (marginal likelihood; the noise is known).
 //!
 //! A moment that lies far off the line of the others was not read at once (a warp can lose its turn between two reads); it is left out.
 //!
@@ -14,6 +14,8 @@
 const KNOTS: usize = 64;
 /// Moments for each knot, at least.
 const EACH: usize = 4;
+/// By how much less likely a stiffer line may be (twice the logarithm; a fast pace has to show).
+const DOUBT: f64 = 4.0;
 /// Moments at which the error is looked at, at most.
 const LOOKED: usize = 64;
 /// Standard deviations of a moment that is no moment, and the share of all that such may be.
@@ -79,10 +81,10 @@ impl Curve {
         let apart: Vec<Moment> =
             moments.iter().map(|m| ((m.0 - first) / step, m.1 - base - rate.middle * (m.0 - first))).collect();
         let stiffness = (0..if knots > 2 { TRIES } else { 1 }).map(|i| STIFFEST * SOFTER.powi(i));
-        let bands = stiffness.map(|bend| Band::new(&apart, knots, noise, rate.width * length, bend));
-        // Of two that are alike, the stiffer one.
-        let better = |a: Band, b: Band| if b.unlikely < a.unlikely { b } else { a };
-        let Some(band) = bands.reduce(better) else { return Curve::default() };
+        let bands: Vec<Band> =
+            stiffness.map(|bend| Band::new(&apart, knots, noise, rate.width * length, bend)).collect();
+        let least = bands.iter().map(|b| b.unlikely).fold(f64::INFINITY, f64::min);
+        let Some(band) = bands.into_iter().find(|b| b.unlikely <= least + DOUBT) else { return Curve::default() };
         let line = band.solved(&band.pull);
         let share = mean(apart.iter().map(|&(x, y)| (y - on(&line, x)).powi(2))) / (noise * noise);
         let explained = 1.0 + 3.0 * (2.0 / moments.len() as f64).sqrt();
