@@ -262,6 +262,52 @@ fn cost_measures_probe_programs() {
     assert!(code == 2 && err.contains("there is no tool"), "{err}");
 }
 
+/// Markers are measured in every form, over markers that nobody reads, and other modules beside them.
+#[test]
+fn cost_measures_markers() {
+    let of = |words: &str| {
+        let (code, out, err) = prlx(&format!("cost {words} --json"), &[]);
+        assert_eq!(code, 0, "{err}");
+        serde_json::from_str::<serde_json::Value>(&out).unwrap()["launches"][0]["forms"].clone()
+    };
+    let plain = "tests/cases/marks/plain.toml --markers --also tests/cases/marks/plain.ptx";
+    let names = ["bare", "again", "records", "records off", "sums", "sums off", "ring", "ring off", "plain"];
+    for options in ["--device cuda --rounds 2", "--device cpu"] {
+        let forms = of(&format!("{plain} {options}"));
+        let forms = forms.as_array().unwrap();
+        assert_eq!(forms.iter().map(|f| f["form"].as_str().unwrap()).collect::<Vec<_>>(), names);
+        assert!(forms.iter().all(|f| f["changed"] == false && f["full"] == false), "{forms:?}");
+        // Nine warps come to eleven markers; regions that are added up have a begin and an end.
+        let passed = |i: usize| [forms[i]["passed"]["all"].as_u64(), forms[i]["passed"]["most"].as_u64()];
+        assert_eq!([2, 4, 6].map(passed), [[Some(99), Some(11)], [Some(54), Some(6)], [Some(99), Some(11)]]);
+        assert!([0, 1, 3, 5, 7, 8].iter().all(|&i| forms[i]["passed"].is_null()), "{forms:?}");
+        // Tracks have a head; rings are there whole.
+        assert_eq!(forms[2]["streams"], 9 * (112 + 11 * 8));
+        assert_eq!(forms[6]["streams"], 9 * 2048);
+        assert!(forms[4]["unmarked"][0].as_str().is_some_and(|why| why.contains("not added up")), "{}", forms[4]);
+        if options == "--device cpu" {
+            let median = |i: usize| forms[i]["median"].as_f64().unwrap();
+            assert_eq!((median(0), median(0)), (median(1), median(8)));
+            let each = (median(2) - median(0)) / 99.0;
+            assert!((forms[2]["passed"]["each"].as_f64().unwrap() - each).abs() < 1e-9 && each > 3.0, "{each}");
+        }
+    }
+    // What finds no room is counted all the same, and said. From outside there are more; without any nothing is done.
+    let small = of("tests/cases/marks/plain.toml --markers=records --memory 0");
+    assert!(small[2]["full"] == true && small[2]["passed"]["all"] == 0, "{}", small[2]);
+    let outside = of("tests/kernels/cuda/reduce_tree/launch.toml --markers=ring --auto");
+    assert_eq!(outside[2]["passed"]["all"], 64 * 27);
+    assert_eq!(of("tests/kernels/cuda/saxpy/launch.toml --markers=records")[2]["idle"], true);
+    let (code, out, err) = prlx(&format!("cost {plain} --device cuda --rounds 2"), &[]);
+    let said =
+        out.contains("records: markers passed 99 times, 11 in one track: ") && out.contains("ns of that track's");
+    assert!(code == 0 && said && !out.contains("path"), "{out}{err}");
+    let (code, _, err) = prlx("cost tests/cases/marks/plain.toml --auto", &[]);
+    assert!(code == 2 && err.contains("--markers"), "{err}");
+    let (code, _, err) = prlx("cost tests/cases/marks/plain.toml --markers --also nowhere.ptx", &[]);
+    assert!(code == 2 && err.contains("cannot read nowhere.ptx"), "{err}");
+}
+
 #[test]
 fn cost_of_what_does_not_run_is_an_error_and_the_rest_is_measured() {
     let good = "tests/kernels/cuda/saxpy/launch.toml";

@@ -31,7 +31,7 @@ pub mod tensor_map;
 pub use error::{Error, ErrorKind};
 pub use job::Job;
 pub use launch_file::Files;
-pub use record::{Bare, Cost, CostOptions, Form, RecordOptions, Recorded, cost, record};
+pub use record::{Bare, Cost, CostOptions, Form, Passed, RecordOptions, Recorded, cost, record};
 pub use run::{Output, Prepared, Run, prepare, run};
 pub use tensor_map::TensorMap;
 

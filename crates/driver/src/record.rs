@@ -7,7 +7,7 @@
 
 mod cost;
 
-pub use cost::{Cost, CostOptions, Form, cost};
+pub use cost::{Cost, CostOptions, Form, Passed, cost};
 
 use prlx_probe::{Kept, Plan, Program};
 use prlx_trace::device::tracks;

@@ -3,9 +3,11 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use prlx_trace::Level;
+use prlx_trace::device::tracks::Form;
 
+use super::profile::Auto;
 use super::{DeviceArgs, level};
 
 /// `prlx cost`.
@@ -14,13 +16,25 @@ pub struct CostArgs {
     /// Launch files
     #[arg(required = true)]
     pub launches: Vec<PathBuf>,
-    /// Only this recorder, `print`, `path` or `events`; may be repeated [default: all three, unless there is --probe]
+    /// Only this recorder, `print`, `path` or `events`; may be repeated [default: all three, unless there is --probe or
+    /// --markers]
     #[arg(long, value_parser = measured)]
     pub level: Vec<Level>,
     /// This probe program: a tool's name, a file, or a program as text; may be repeated. Without --level, programs alone are
     /// measured
     #[arg(long, value_name = "PROGRAM")]
     pub probe: Vec<OsString>,
+    /// Markers that leave records, sums, or a ring of the last 60, over markers that nobody reads; with commas [default: all three]
+    #[arg(long, value_enum, value_name = "FORM,…", num_args = 0..=1, require_equals = true, value_delimiter = ',',
+          default_missing_value = "records,sums,ring")]
+    pub markers: Vec<Left>,
+    /// Also markers from outside, as `prlx profile` puts them
+    #[arg(long, value_enum, value_name = "KIND,…", num_args = 0..=1, require_equals = true, value_delimiter = ',',
+          default_missing_value = Auto::USUAL, requires = "markers")]
+    pub auto: Vec<Auto>,
+    /// This file's PTX too, which has a kernel of the same name and parameters, as one more form; may be repeated
+    #[arg(long, value_name = "PTX")]
+    pub also: Vec<PathBuf>,
     /// Rounds that count, each with one run of every form of the kernel [default: 21 on a GPU; 1 on the CPU device, which
     /// counts instructions]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
@@ -41,13 +55,38 @@ pub struct CostArgs {
 impl CostArgs {
     /// The levels to measure.
     pub fn levels(&self) -> Vec<Level> {
-        if self.level.is_empty() && self.probe.is_empty() {
+        if self.level.is_empty() && self.probe.is_empty() && self.markers.is_empty() {
             vec![Level::Print, Level::Path, Level::Events]
         } else {
             self.level.clone()
         }
     }
 }
+
+/// What markers leave.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Left {
+    /// A record of each
+    Records,
+    /// What regions take together
+    Sums,
+    /// The last records
+    Ring,
+}
+
+impl Left {
+    /// Its name, and as tracks have it.
+    pub fn form(self) -> (&'static str, Form) {
+        match self {
+            Left::Records => ("records", Form::Records),
+            Left::Sums => ("sums", Form::Sums),
+            Left::Ring => ("ring", Form::Ring { entries: ENTRIES }),
+        }
+    }
+}
+
+/// As a flight recorder keeps by default.
+const ENTRIES: u32 = 60;
 
 fn measured(text: &str) -> Result<Level, String> {
     match level(text)? {

@@ -26,7 +26,7 @@ pub struct ProfileArgs {
     pub launches: Vec<PathBuf>,
     /// Also mark, with no source touched: waits, arrivals and asynchronous work, or those of these kinds
     #[arg(long, value_enum, value_name = "KIND,…", num_args = 0..=1, require_equals = true, value_delimiter = ',',
-          default_missing_value = "barrier,mbarrier,tma,cp-async,wgmma")]
+          default_missing_value = Auto::USUAL)]
     pub auto: Vec<Auto>,
     /// Also mark a source line, as a region
     #[arg(long, value_name = "FILE:LINE", value_parser = line)]
@@ -146,6 +146,9 @@ pub enum Auto {
 }
 
 impl Auto {
+    /// Those that are marked where no kind is named.
+    pub const USUAL: &str = "barrier,mbarrier,tma,cp-async,wgmma";
+
     /// As recordings say it.
     pub fn via(self) -> Via {
         match self {

@@ -1,16 +1,19 @@
 //! `prlx cost`: what recording costs a kernel here: time on a GPU, warp instructions on the CPU device.
 //!
 //! Each kernel runs as it is; as it is once more, from a copy loaded again (`again`: what such a difference is worth); and at
-//! each level and with each probe program, recording and not recording (`off`). Everything is in proportion to the first.
+//! each level, with each probe program and with its markers, recording and not recording (`off`). Everything is in proportion to the first.
 
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use prlx_driver::{Cost, CostOptions, Form, Needs};
+use prlx_driver::{Cost, CostOptions, Form, Needs, Passed};
 use prlx_instrument::Rewrite;
+use prlx_probe::lang::Script;
+use prlx_probe::marks::Marking;
 use prlx_probe::{Filter, Program};
 use prlx_trace::Level;
 use serde_json::{Value, json};
@@ -31,11 +34,13 @@ struct Row {
     kernel: String,
     bare: Cost,
     again: Cost,
-    /// By level and probe program.
+    /// By level, probe program and form of markers.
     woven: Vec<Woven>,
+    /// Other modules' kernels, by name.
+    also: Vec<(String, Cost)>,
 }
 
-/// What is woven into kernels: a recorder or a probe program.
+/// What is woven into kernels: a recorder, a probe program or what markers leave.
 struct Weave {
     name: String,
     program: Program,
@@ -48,6 +53,8 @@ struct Woven {
     rewriting: Duration,
     /// Recording, not recording; none if the program does nothing in the kernel, which stays as it is.
     costs: Option<(Cost, Cost)>,
+    /// Why markers were left out, if some were.
+    unmarked: Vec<String>,
 }
 
 impl Woven {
@@ -93,7 +100,7 @@ pub fn run(args: &CostArgs, ui: &Ui) -> Result<ExitCode> {
         let unit = if counts { "warp_instructions" } else { "nanos" };
         let all = json!({
             "device": info.name, "unit": unit, "rounds": options.rounds, "caches": caches(&options, counts),
-            "launches": rows.iter().map(as_json).collect::<Vec<_>>(),
+            "launches": rows.iter().map(|r| as_json(r, counts)).collect::<Vec<_>>(),
         });
         serde_json::to_writer_pretty(&mut *out, &all)?;
         writeln!(out)?;
@@ -136,6 +143,13 @@ fn weaves(args: &CostArgs, ui: &Ui) -> Result<Vec<Weave>> {
         let (name, script) = probe::named(word, ui)?;
         all.push(Weave { name, program: probe::program(&script, &[]) });
     }
+    for left in &args.markers {
+        let (name, form) = left.form();
+        let outside = args.auto.iter().map(|a| a.via()).collect();
+        let marks = Some(Marking { source: true, outside, lines: Vec::new(), lanes: false, form });
+        let script = Arc::new(Script { marks, ..Script::default() });
+        all.push(Weave { name: name.to_owned(), program: probe::program(&script, &[]) });
+    }
     Ok(all)
 }
 
@@ -167,21 +181,42 @@ fn measure(
         let form = Form { text: &rewrite.text, plan: Some(&rewrite.plan), records: true };
         forms.extend([form, Form { records: false, ..form }]);
     }
+    let also = args.also.iter().map(|path| other(path)).collect::<Result<Vec<_>>>()?;
+    forms.extend(also.iter().map(|(_, text)| Form { text, plan: None, records: false }));
     let mut costs = prlx_driver::cost(device.driver(), &job, &forms, options)?.into_iter();
     let mut next = || costs.next().unwrap_or_default();
     let (bare, again) = (next(), next());
     let each = weaves.iter().zip(&rewrites).zip(idle);
-    let woven = each.map(|((weave, (_, rewriting)), idle)| Woven {
+    let woven = each.map(|((weave, (rewrite, rewriting)), idle)| Woven {
         name: weave.name.clone(),
         rewriting: *rewriting,
         costs: (!idle).then(|| (next(), next())),
+        unmarked: unmarked(rewrite),
     });
     let woven = woven.collect();
+    let also = also.into_iter().map(|(name, _)| (name, next())).collect();
     let folder = launch.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
     let name = launch.file_stem().unwrap_or_default().to_string_lossy();
     // Launch files of one folder are told apart by their own names, others by their folders'.
     let name = if name.starts_with("launch") { format!("{folder}/{name}") } else { name.into_owned() };
-    Ok(Row { name, kernel: job.kernel, bare, again, woven })
+    Ok(Row { name, kernel: job.kernel, bare, again, woven, also })
+}
+
+/// Another module: its name and text.
+fn other(path: &Path) -> Result<(String, String)> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    Ok((path.file_stem().unwrap_or_default().to_string_lossy().into_owned(), text))
+}
+
+/// Why markers were left out, if some were.
+fn unmarked(rewrite: &Rewrite) -> Vec<String> {
+    rewrite.plan.kept.unmarked.iter().map(|m| prlx_present::safe(&m.why).to_string()).collect()
+}
+
+/// What coming to a marker once costs: time of the track with the most, or warp instructions of all.
+fn each(cost: &Cost, bare: &Cost, passed: Passed, counts: bool) -> f64 {
+    let more = quarter(cost, 2) as f64 - quarter(bare, 2) as f64;
+    more / if counts { passed.all } else { passed.most }.max(1) as f64
 }
 
 /// The quarter of the way through the sorted rounds: 1 and 3 are quartiles, 2 is the median.
@@ -217,7 +252,8 @@ fn text(out: &mut impl Write, row: &Row, counts: bool) -> io::Result<()> {
     };
     writeln!(out, "{}: {amount}", row.name)?;
     let title = ["", "ratio", "spread", "off", "registers", "local", "shared", "occupancy", "streams", ""];
-    let first = row.woven.iter().map(|w| w.name.chars().count() + 2).max().unwrap_or(0).clamp(8, 42);
+    let names = row.woven.iter().map(|w| &w.name).chain(row.also.iter().map(|(name, _)| name));
+    let first = names.map(|n| n.chars().count() + 2).max().unwrap_or(0).clamp(8, 42);
     let mut line = |cells: [String; 10]| {
         let text = cells.iter().zip([first, 7, 8, 7, 10, 6, 7, 10, 10, 0]).map(|(c, w)| format!("{c:<w$}"));
         writeln!(out, "  {}", text.collect::<String>().trim_end())
@@ -249,6 +285,19 @@ fn text(out: &mut impl Write, row: &Row, counts: bool) -> io::Result<()> {
             None => form(&name, &row.bare, None, "does nothing in it")?,
         }
     }
+    for (name, cost) in &row.also {
+        form(&short(name), cost, None, "")?;
+    }
+    for (name, (on, _)) in row.woven.iter().filter_map(|w| Some((&w.name, w.costs.as_ref()?))) {
+        let Some(passed) = on.passed else { continue };
+        let of = if counts { "warp instructions" } else { "ns of that track's" };
+        let each = each(on, &row.bare, passed, counts);
+        let Passed { all, most } = passed;
+        writeln!(out, "  {name}: markers passed {all} times, {most} in one track: {each:.2} {of} each time")?;
+    }
+    for (name, why) in row.woven.iter().flat_map(|w| w.unmarked.iter().map(|why| (&w.name, why))) {
+        writeln!(out, "  {name}: {why}")?;
+    }
     let slowest = row.woven.iter().map(|w| w.rewriting).max().unwrap_or_default();
     writeln!(out, "  rewritten in {:.1} ms each at most, assembler aside", slowest.as_secs_f64() * 1e3)
 }
@@ -270,7 +319,7 @@ fn size(bytes: u64) -> String {
     }
 }
 
-fn as_json(row: &Row) -> Value {
+fn as_json(row: &Row, counts: bool) -> Value {
     let form = |name: &str, cost: &Cost| {
         json!({
             "form": name, "median": quarter(cost, 2), "quartiles": [quarter(cost, 1), quarter(cost, 3)],
@@ -288,8 +337,16 @@ fn as_json(row: &Row) -> Value {
             None => json!({ "form": name, "idle": true }),
         };
         first["rewriting_nanos"] = json!(woven.rewriting.as_nanos() as u64);
+        if let Some((on, passed)) = woven.costs.as_ref().and_then(|(on, _)| Some((on, on.passed?))) {
+            let each = each(on, &row.bare, passed, counts);
+            first["passed"] = json!({ "all": passed.all, "most": passed.most, "each": each });
+        }
+        if !woven.unmarked.is_empty() {
+            first["unmarked"] = json!(woven.unmarked);
+        }
         forms.push(first);
         forms.extend(woven.costs.iter().map(|(_, off)| form(&format!("{name} off"), off)));
     }
+    forms.extend(row.also.iter().map(|(name, cost)| form(name, cost)));
     json!({ "launch": row.name, "kernel": row.kernel, "forms": forms })
 }

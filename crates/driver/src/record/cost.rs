@@ -6,8 +6,9 @@
 //! Misses: the host's part of a launch.
 
 use prlx_probe::{Kept, Plan};
-use prlx_trace::Level;
-use prlx_trace::device::Context;
+use prlx_trace::device::{Context, tracks};
+use prlx_trace::mark::Track;
+use prlx_trace::{FuncId, Level};
 
 use super::{Held, Session, cursor, extended, kernel};
 use crate::run::{Prepared, prepare};
@@ -43,12 +44,31 @@ pub struct Cost {
     /// What it takes of a multiprocessor.
     pub needs: Option<Needs>,
     /// Bytes of streams that a launch hands out; what went beyond the pool was not written. Of a probe program: bytes of its
-    /// tables and records.
+    /// tables and records; of markers: of tracks.
     pub streams: u64,
-    /// Whether the pool, or a table, was too small.
+    /// Whether the pool, a table or a track was too small.
     pub full: bool,
+    /// Of markers that leave something: how often a launch comes to them.
+    pub passed: Option<Passed>,
     /// Whether buffers are not what the first form left.
     pub changed: bool,
+}
+
+/// How often tracks' lanes came to markers. Of a region that is only added up, each visit counts as a begin and an end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Passed {
+    /// In all tracks.
+    pub all: u64,
+    /// In the track with the most.
+    pub most: u64,
+}
+
+impl Passed {
+    fn of(tracks: &[Track]) -> Passed {
+        let of = |t: &Track| t.records.0.len() as u64 + t.lost + t.sums.iter().map(|s| 2 * s.count).sum::<u64>();
+        let most = tracks.iter().map(of).max().unwrap_or(0);
+        Passed { all: tracks.iter().map(of).sum(), most }
+    }
 }
 
 /// Measures `forms` of `job`'s kernel.
@@ -79,6 +99,9 @@ struct Loaded {
     handed_out: u64,
     /// What a probe program keeps, and bytes of it.
     kept: Option<(Kept, u64)>,
+    kernel: FuncId,
+    /// Warps without a track.
+    left_out: u64,
 }
 
 fn load(
@@ -95,10 +118,20 @@ fn load(
         let module = driver.load(form.text.as_bytes())?;
         modules.push(module);
         let params = prepared.params.clone();
-        let mut loaded =
-            Loaded { module, params, context: None, dirty: Vec::new(), heads: Vec::new(), handed_out: 0, kept: None };
+        let mut loaded = Loaded {
+            module,
+            params,
+            context: None,
+            dirty: Vec::new(),
+            heads: Vec::new(),
+            handed_out: 0,
+            kept: None,
+            kernel: FuncId(0),
+            left_out: 0,
+        };
         if let Some(plan) = form.plan {
             let kernel = kernel(plan, job)?;
+            loaded.kernel = kernel;
             if form.records {
                 let mut session = Session { driver: &mut *driver, plan, job, prepared, kernel };
                 let launch = session.launch();
@@ -115,6 +148,7 @@ fn load(
                 if plan.program.level == Level::Probe {
                     let bytes = plan.kept.table_bytes() + launch.warps() * plan.kept.records.warp;
                     loaded.kept = Some((plan.kept.clone(), bytes));
+                    loaded.left_out = launch.warps() - u64::from(context.warps);
                 }
             }
             loaded.params = extended(&prepared.params, loaded.context.as_ref().map_or(0, |(at, _)| *at));
@@ -135,15 +169,39 @@ impl Loaded {
         driver.write(DevicePtr(*at), &context.to_bytes())
     }
 
-    /// Bytes that a launch took, and whether it wanted more.
-    fn took(&self, driver: &mut dyn Driver, context: &Context) -> Result<(u64, bool), Error> {
+    /// What a launch took, and whether it wanted more.
+    fn took(&self, driver: &mut dyn Driver, context: &Context, cost: &mut Cost) -> Result<(), Error> {
         let Some((kept, bytes)) = &self.kept else {
-            let bytes = cursor(driver, context)?;
-            return Ok((bytes, bytes > context.size));
+            cost.streams = cursor(driver, context)?;
+            cost.full = cost.streams > context.size;
+            return Ok(());
         };
         let mut tables = vec![0; kept.table_bytes() as usize];
         driver.read(DevicePtr(context.tables), &mut tables)?;
-        Ok((*bytes, kept.tables.iter().any(|t| t.read(&tables).1 > 0)))
+        cost.streams = *bytes;
+        cost.full = kept.tables.iter().any(|t| t.read(&tables).1 > 0);
+        if let Some(layout) = &kept.tracks {
+            self.tracks(driver, context, layout, cost)?;
+        }
+        Ok(())
+    }
+
+    /// The same of markers' tracks.
+    fn tracks(
+        &self,
+        driver: &mut dyn Driver,
+        context: &Context,
+        layout: &tracks::Layout,
+        cost: &mut Cost,
+    ) -> Result<(), Error> {
+        let log = context.track_log as u32;
+        let mut bytes = vec![0; ((u64::from(context.warps) * layout.regions()) << log) as usize];
+        driver.read(DevicePtr(context.tracks), &mut bytes)?;
+        let tracks = layout.read(self.kernel, context.warp_first.into(), log, &bytes);
+        cost.streams += layout.took(log, &bytes);
+        cost.full |= self.left_out > 0 || tracks.iter().any(|t| t.lost > 0 && !t.last);
+        cost.passed = Some(Passed::of(&tracks));
+        Ok(())
     }
 }
 
@@ -180,7 +238,7 @@ fn rounds(
             }
             cost.needs = driver.needs(form.module, &job.kernel, &job.config)?;
             if let Some((_, context)) = &form.context {
-                (cost.streams, cost.full) = form.took(driver, context)?;
+                form.took(driver, context, cost)?;
             }
             if after.is_empty() {
                 after = prepared.contents(driver, job)?;

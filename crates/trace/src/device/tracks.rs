@@ -236,6 +236,22 @@ impl Layout {
         bytes.chunks_exact(size).enumerate().filter_map(track).collect()
     }
 
+    /// Bytes that tracks in regions of 2^`log` bytes took, their heads among them; of records that did not fit, what they wanted.
+    pub fn took(&self, log: u32, bytes: &[u8]) -> u64 {
+        let size = 1usize.checked_shl(log).unwrap_or(usize::MAX).max(TrackHead::SIZE);
+        let of = |region: &[u8]| match (self.form, self::wanted(log, region)) {
+            (Form::Records, wanted) => wanted,
+            (_, wanted) => {
+                if wanted == 0 {
+                    0
+                } else {
+                    size as u64
+                }
+            }
+        };
+        bytes.chunks_exact(size).map(of).fold(0, u64::saturating_add)
+    }
+
     /// What one region holds, if a lane began there.
     fn track(&self, kernel: FuncId, warp: WarpId, region: &[u8]) -> Option<Track> {
         let head = TrackHead::read(region)?;
@@ -367,6 +383,10 @@ mod tests {
         assert_eq!((tracks[2].warp, tracks[2].records.0.len(), tracks[2].lost), (WarpId(103), 8, 2));
         assert_eq!(tracks.len(), 3);
         assert_eq!((wanted(7, &bytes), wanted(7, &bytes[..128]), wanted(7, &[0; 128])), (144, 96, 0));
+        // The third of the five has none.
+        assert_eq!(layout.took(7, &bytes), 96 + 128 + 144 + 96);
+        let ring = Layout { form: Form::Ring { entries: 3 }, ..layout };
+        assert_eq!(ring.took(7, &bytes), 4 * 128);
     }
 
     #[test]
