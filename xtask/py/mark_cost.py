@@ -88,6 +88,26 @@ def main():
     table("records", arch, CASES)
     print()
     table("sums", arch, [case for case in CASES if case[0] in ("begin and end", "two regions")])
+    print()
+    forms("sm_90a")
+
+
+def forms(arch):
+    """The loop of bench/markers, which gpu_markers.py measures, in all its forms: begin and end in a trip."""
+    kernels = os.path.join(ROOT, "bench", "markers")
+    with open(os.path.join(kernels, "loop.marked.ptx"), encoding="utf-8") as file:
+        marked = file.read()
+    with open(os.path.join(kernels, "loop.bare.ptx"), encoding="utf-8") as file:
+        bare = loop(file.read(), arch)
+    with open(os.path.join(kernels, "loop.seed.ptx"), encoding="utf-8") as file:
+        all_forms = [("markers, off", marked), ("the seed's scheme", file.read())]
+    for form in ("records", "sums", "ring"):
+        command = ["cargo", "run", "--quiet", "-p", "prlx-instrument", "--example", "rewrite_marks", "", form]
+        all_forms.insert(-1, (form, run(command, marked).stdout))
+    print("| bench/markers/loop | instructions of a trip | instructions a record | registers more |\n|---|---|---|---|")
+    for name, text in all_forms:
+        now = loop(text, arch)
+        print(f"| {name} | {now[0]} | {(now[0] - bare[0]) / 2:.1f} | {now[1] - bare[1]} |")
 
 
 def table(form, arch, cases):

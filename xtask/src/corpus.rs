@@ -1,4 +1,4 @@
-//! Compiles the kernels of `tests/kernels` and `examples`, and runs what says which results are right.
+//! Compiles the kernels of `tests/kernels`, `examples` and `bench/markers`, and runs what says which results are right.
 //!
 //! A kernel is a source file; `tests/kernels/README.md` says what its folder holds. From each source this task makes
 //! PTX for every target of [`TARGETS`], from each `reference.py` the `.npy` files, and from all of them the index and
@@ -23,6 +23,10 @@ const TARGETS: &[&str] = &["sm_80", "sm_90a"];
 
 /// Kernels with one fault each, by the check that must find it.
 const PLANTED: &str = "tests/cases/check";
+
+/// Kernels with markers whose cost is measured, and what is made of each: without markers, with them, and with the seed's scheme in their place.
+const MARKERS: &str = "bench/markers";
+const MARKED: [(&str, Option<&str>); 3] = [("bare", None), ("marked", Some("PRLX")), ("seed", Some("SEED"))];
 
 /// How many compilers run at a time.
 pub const JOBS: usize = 2;
@@ -108,6 +112,16 @@ impl Source {
         self.dir.starts_with(PLANTED)
     }
 
+    /// Whether it is one of `bench/markers`, of which there are several forms (`NAME.FORM.ptx`).
+    fn has_forms(&self) -> bool {
+        self.dir.starts_with(MARKERS)
+    }
+
+    /// Whether it is of the corpus, whose modules are listed.
+    fn is_listed(&self) -> bool {
+        !self.is_example() && !self.is_planted() && !self.has_forms()
+    }
+
     /// Reads what the source says about itself.
     fn read(dir: &Path, file: &str) -> Result<Option<Source>> {
         let path = dir.join(file);
@@ -132,9 +146,10 @@ impl Source {
             }
         }
         keep.extend(only.clone());
-        if source.is_planted() {
+        if source.is_planted() || source.has_forms() {
             let arch = TARGETS.iter().find(|a| only.as_deref() == Some(a)).unwrap_or(&TARGETS[0]);
-            for (name, define) in [("bad", None), ("good", Some("FIXED"))] {
+            let forms: &[_] = if source.has_forms() { &MARKED } else { &[("bad", None), ("good", Some("FIXED"))] };
+            for &(name, define) in forms {
                 let path = path.with_extension(format!("{name}.ptx"));
                 source.products.push(Product { arch, define, path, kept: true });
             }
@@ -162,13 +177,16 @@ impl Source {
 /// All sources, in the order of their paths.
 fn discover() -> Result<Vec<Source>> {
     let mut sources = Vec::new();
+    let mut dirs = Vec::new();
     for parent in ["tests/kernels/cuda", "tests/kernels/triton", "examples", PLANTED] {
-        for dir in list(Path::new(parent))? {
-            for file in list(&dir)? {
-                let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                if name.ends_with(".cu") || (name.ends_with(".py") && name != "reference.py") {
-                    sources.extend(Source::read(&dir, &name)?);
-                }
+        dirs.extend(list(Path::new(parent))?);
+    }
+    dirs.push(MARKERS.into());
+    for dir in dirs {
+        for file in list(&dir)? {
+            let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if name.ends_with(".cu") || (name.ends_with(".py") && name != "reference.py") {
+                sources.extend(Source::read(&dir, &name)?);
             }
         }
     }

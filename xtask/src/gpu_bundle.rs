@@ -14,7 +14,7 @@ use std::path::Path;
 /// The binaries.
 const BINARIES: [&str; 2] = ["prlx", "libprlx_preload.so"];
 /// The scripts.
-const SCRIPTS: [&str; 3] = ["gpu_bundle.py", "gpu_programs.py", "gpu_probes.py"];
+const SCRIPTS: [&str; 4] = ["gpu_bundle.py", "gpu_programs.py", "gpu_probes.py", "gpu_markers.py"];
 /// The newest glibc that the binaries may need: Ubuntu 22.04's.
 const GLIBC: (u32, u32) = (2, 35);
 /// Bytes of the bundle.
@@ -65,6 +65,7 @@ pub fn run(args: &[String]) -> Result<()> {
     copy(&root().join("tests/cases/marks"), &bundle.join("marks"), &KINDS)?;
     copy(&root().join("tests/programs/cuda"), &bundle.join("programs"), &SOURCES)?;
     overhead(&root().join("bench/overhead"), &bundle.join("overhead"))?;
+    copy(&root().join("bench/markers"), &bundle.join("markers"), &KINDS)?;
     fs::create_dir_all(bundle.join("approx"))?;
     for file in ["approx.py", "approx.ptx"] {
         fs::copy(root().join("bench/approx").join(file), bundle.join("approx").join(file))?;

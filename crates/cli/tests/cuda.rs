@@ -375,6 +375,64 @@ fn measures(name: &str, options: &[&str], wanted: &[&str]) {
     assert!(folder.join("overhead.json").is_file());
 }
 
+/// The bundle's script for markers: all forms of its kernels give right results, the seed's scheme leaves the regions that PRLX records, and each
+/// form has a row; a form that leaves others is told.
+#[test]
+fn the_bundles_script_measures_markers() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("markers");
+    let run = |kernels: &Path, options: &str| {
+        let out = Command::new("python3")
+            .args(["xtask/py/gpu_markers.py", "--small", "--prlx", env!("CARGO_BIN_EXE_prlx"), "--markers"])
+            .arg(kernels)
+            .args(options.split(' '))
+            .arg("--out")
+            .arg(&folder)
+            .current_dir(ROOT)
+            .env("PRLX_LIBCUDA", mock())
+            .env("PRLX_ASSEMBLER", "driver")
+            .output();
+        out.map(|out| {
+            let [text, err] = [&out.stdout, &out.stderr].map(|b| String::from_utf8_lossy(b).into_owned());
+            (out.status.code(), format!("{text}{err}"))
+        })
+    };
+    let kernels = Path::new(ROOT).join("bench/markers");
+    let Ok((code, text)) = run(&kernels, "--device cpu") else {
+        eprintln!("skipped: no python3");
+        return;
+    };
+    assert_eq!(code, Some(0), "{text}");
+    let of: serde_json::Value = serde_json::from_slice(&std::fs::read(folder.join("markers.json")).unwrap()).unwrap();
+    for (kernel, passed) in [("loop", [320, 80]), ("gemm", [272, 16]), ("attention", [288, 24])] {
+        let forms = of[kernel]["launches"][0]["forms"].as_array().unwrap();
+        let form = |name: &str| forms.iter().find(|f| f["form"] == name).unwrap();
+        let median = |name: &str| form(name)["median"].as_u64().unwrap();
+        // Markers are nothing at all until somebody reads them, and each form costs more than the one before.
+        assert_eq!(median(&format!("{kernel}.bare")), median("bare"), "{kernel}");
+        assert!(median("bare") < median("sums") && median("sums") < median("records"), "{kernel}");
+        assert!(median("records") < median(&format!("{kernel}.seed")), "{kernel}");
+        let counts = &form("records")["passed"];
+        assert_eq!([&counts["all"], &counts["most"]].map(|n| n.as_i64()), passed.map(Some), "{kernel}");
+    }
+    let (code, text) = run(&kernels, "--only loop_full --rounds 2").unwrap();
+    let rows = [
+        "1 kernels in 3 forms: results and regions checked, 0 wrong",
+        "| the seed's scheme | ",
+        "mock device, 2 rounds",
+    ];
+    assert!(code == Some(0) && rows.iter().all(|r| text.contains(r)), "{text}");
+    // One that records nothing in the seed's place.
+    let broken = folder.join("broken");
+    std::fs::create_dir_all(&broken).unwrap();
+    for entry in std::fs::read_dir(&kernels).unwrap() {
+        let path = entry.unwrap().path();
+        std::fs::copy(&path, broken.join(path.file_name().unwrap())).unwrap();
+    }
+    std::fs::copy(kernels.join("loop.bare.ptx"), broken.join("loop.seed.ptx")).unwrap();
+    let (code, text) = run(&broken, "--only loop --rounds 2").unwrap();
+    assert!(code == Some(1) && text.contains("1 wrong") && text.contains("WRONG prlx timeline"), "{text}");
+}
+
 #[test]
 fn probes_keep_what_they_keep_on_the_cpu_device() {
     // A tab is no end of a word here.

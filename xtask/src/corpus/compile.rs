@@ -57,7 +57,7 @@ fn triton(tools: &Tools, source: &Source, product: &Product, dir: &Path) -> Resu
     quiet(&mut command)
 }
 
-/// A folder for one compilation, with a copy of the source's folder; it goes when dropped.
+/// A folder for one compilation, with a copy of the source's folder and of `include`; it goes when dropped.
 ///
 /// Its path has the same length every time, because `-G` builds spell it in their debug information.
 struct Scratch(PathBuf);
@@ -70,7 +70,8 @@ impl Scratch {
         let path = PathBuf::from(format!("/tmp/prlx-{:010}-{count:06}", std::process::id()));
         fs::create_dir(&path).with_context(|| format!("cannot make {}", path.display()))?;
         let scratch = Scratch(path);
-        for entry in fs::read_dir(from)? {
+        // Beside it the header of markers.
+        for entry in fs::read_dir(from)?.chain(fs::read_dir(crate::root().join("include"))?) {
             let entry = entry?;
             let is_source =
                 [".cu", ".cuh", ".h", ".hpp", ".py"].iter().any(|e| entry.path().to_string_lossy().ends_with(e));

@@ -15,7 +15,7 @@ const BASE: &[&str] = &[
 
 /// Writes both files; with `check`, gives those that differ.
 pub fn write(sources: &[Source], check: bool) -> Result<Vec<String>> {
-    let sources: Vec<&Source> = sources.iter().filter(|s| !s.is_example() && !s.is_planted()).collect();
+    let sources: Vec<&Source> = sources.iter().filter(|s| s.is_listed()).collect();
     let mut stale = Vec::new();
     for (name, text) in [("index.toml", index(&sources)?), ("PROVENANCE.md", provenance(&sources))] {
         let path = Path::new("tests/kernels").join(name);

@@ -16,7 +16,7 @@ const CHECKER: &str = "xtask/py/check_launch.py";
 /// Writes the derived launch files (or compares them), and checks all launch files.
 pub fn check(tools: &Tools, sources: &[Source], check: bool) -> Result<()> {
     let mut stale = Vec::new();
-    for source in sources.iter().filter(|s| s.launched && !s.is_example() && !s.is_planted()) {
+    for source in sources.iter().filter(|s| s.launched && s.is_listed()) {
         for product in source.products.iter().filter(|p| p.kept).skip(1) {
             let path = source.dir.join(format!("launch.{}.toml", product.arch));
             let text = derive(source, product.arch, &product.path)?;
