@@ -300,7 +300,7 @@ fn cost_measures_markers() {
     assert_eq!(of("tests/kernels/cuda/saxpy/launch.toml --markers=records")[2]["idle"], true);
     let (code, out, err) = prlx(&format!("cost {plain} --device cuda --rounds 2"), &[]);
     let said =
-        out.contains("records: markers passed 99 times, 11 in one track: ") && out.contains("ns of that track's");
+        out.contains("records: markers passed 99 times, 11 in one track: ") && out.contains("ns each in that one");
     assert!(code == 0 && said && !out.contains("path"), "{out}{err}");
     let (code, _, err) = prlx("cost tests/cases/marks/plain.toml --auto", &[]);
     assert!(code == 2 && err.contains("--markers"), "{err}");

@@ -290,10 +290,10 @@ fn text(out: &mut impl Write, row: &Row, counts: bool) -> io::Result<()> {
     }
     for (name, (on, _)) in row.woven.iter().filter_map(|w| Some((&w.name, w.costs.as_ref()?))) {
         let Some(passed) = on.passed else { continue };
-        let of = if counts { "warp instructions" } else { "ns of that track's" };
+        let of = if counts { "warp instructions each" } else { "ns each in that one" };
         let each = each(on, &row.bare, passed, counts);
         let Passed { all, most } = passed;
-        writeln!(out, "  {name}: markers passed {all} times, {most} in one track: {each:.2} {of} each time")?;
+        writeln!(out, "  {name}: markers passed {all} times, {most} in one track: {each:.2} {of}")?;
     }
     for (name, why) in row.woven.iter().flat_map(|w| w.unmarked.iter().map(|why| (&w.name, why))) {
         writeln!(out, "  {name}: {why}")?;
