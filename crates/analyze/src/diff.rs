@@ -430,11 +430,9 @@ fn unseen(mut out: LaunchReport, launches: [&Launch; 2], why: Option<String>) ->
     }
     let mut gaps = BTreeMap::new();
     launch::coverage_gaps(coverage, launches, &mut gaps);
-    if let Some(why) = why {
-        // Its warps were recorded.
-        gaps.remove("5");
-        gaps.insert("000".into(), why);
-    }
+    // The reason says why no warp was compared; the count of them says nothing more.
+    gaps.remove("5");
+    gaps.extend(why.map(|why| ("000".into(), why)));
     judged(out, gaps)
 }
 

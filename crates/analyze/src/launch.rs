@@ -268,7 +268,7 @@ pub(crate) fn coverage_gaps(c: &Coverage, launches: [&Launch; 2], gaps: &mut Gap
             gaps.insert(format!("00 {side}"), format!("the launch was not recorded in {name}: {why}"));
         }
         if l.fault.is_some() {
-            gaps.insert(format!("0 {side}"), format!("{name} was stopped: what it would have done then is not known"));
+            gaps.insert(format!("01 {side}"), format!("{name} was stopped: what it would have done then is not known"));
         }
         let t = &l.totals;
         if t.dropped > 0 {

@@ -113,7 +113,7 @@ fn one_side_was_skipped() {
     for (r, name) in [(compare(&a, &b), "B"), (compare(&b, &a), "A")] {
         assert_eq!((r.verdict, findings(&r).len()), (Verdict::Unknown, 0));
         let l = &r.launches[0];
-        assert!(l.gaps.contains(&format!("the launch was not recorded in {name}: no PTX")), "{:?}", l.gaps);
+        assert_eq!(l.gaps, [format!("the launch was not recorded in {name}: no PTX")]);
         assert_eq!((l.coverage.percent, l.coverage.lanes.missing), (0.0, l.coverage.lanes.total));
     }
 }
@@ -128,6 +128,13 @@ fn values_are_hashed_in_two_ways() {
     let r = compare(&a, &b);
     assert_eq!(r.verdict, Verdict::Unknown);
     assert!(r.launches[0].gaps.iter().any(|g| g.contains("before values were hashed")), "{:?}", r.launches[0].gaps);
+    // What else was not seen comes after the reason for which nothing was compared.
+    let fault = Fault { text: "it stops".into(), ..Default::default() };
+    for l in [&mut a, &mut b].map(|t| &mut t.launches[0].launch) {
+        l.fault = Some(fault.clone());
+    }
+    let gaps = &compare(&a, &b).launches[0].gaps;
+    assert!(gaps.len() == 3 && gaps[0].contains("before values were hashed"), "{gaps:?}");
 }
 
 /// As if the launch had been stopped, before these lanes came to their end.

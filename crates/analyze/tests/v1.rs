@@ -404,7 +404,7 @@ fn nothing_recorded_is_unknown_and_a_warp_without_events_is_not() {
     let mut lost = empty.clone();
     lost.warps[0].0.overflow = 7;
     let gaps = verdict(&full, &lost).1;
-    assert!(gaps[0].contains("7 events were lost") && gaps[1].contains("B recorded no event"), "{gaps:?}");
+    assert!(gaps[0].contains("B recorded no event") && gaps[1].contains("7 events were lost"), "{gaps:?}");
 }
 
 /// Findings that are too many to be told apart are counted, and said to be.

@@ -22,6 +22,9 @@ pub(crate) fn headline(r: &Report) -> String {
     });
     let what = match (r.verdict, r.first()) {
         (Verdict::Same, _) => "no difference, and everything was seen".to_string(),
+        (Verdict::Unknown, _) if !r.launches.is_empty() && r.launches.iter().all(untouched) => {
+            "no difference seen, for no lane was compared".to_string()
+        }
         (Verdict::Unknown, _) => "no difference seen, but not everything was".to_string(),
         (_, Some((l, f))) => {
             let listed = l.findings.iter().fold(0u64, |n, f| n.saturating_add(f.roots));
@@ -37,7 +40,7 @@ pub(crate) fn headline(r: &Report) -> String {
         }
         (_, None) if stopped.is_some() => "no decision seen to differ".to_string(),
         (_, None) if r.first_launch().is_some() => match &r.launches[..] {
-            [l] if l.coverage.warps.missing == l.coverage.warps.total && l.coverage.warps.total > 0 => {
+            [l] if untouched(l) => {
                 format!("{}: {}, and no lane was compared", kernel(l), parts(l))
             }
             [l] if unseen(l) => format!("{}: {}, though no decision that compares does", kernel(l), parts(l)),
@@ -55,6 +58,11 @@ pub(crate) fn headline(r: &Report) -> String {
 /// Whether a decision that differs could be among what was not compared, or not seen.
 pub fn unseen(l: &LaunchReport) -> bool {
     !l.gaps.is_empty()
+}
+
+/// Whether no lane was compared. Why is the first thing to say then.
+pub(crate) fn untouched(l: &LaunchReport) -> bool {
+    l.coverage.warps.missing == l.coverage.warps.total && l.coverage.warps.total > 0
 }
 
 /// What differs of a launch as a whole.
@@ -363,10 +371,13 @@ pub(crate) fn seen(l: &LaunchReport) -> Vec<(&'static str, String)> {
             all.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", number(*n))).collect();
         if some.is_empty() { String::new() } else { format!(": {}", some.join(", ")) }
     };
+    // What was not compared may have been recorded.
+    let recorded = l.skipped.iter().all(Option::is_none);
+    let missing = if untouched(l) && recorded { "not compared" } else { "not recorded" };
     let w = parts(&[
         (warps.equal, "equal by digest"),
         (warps.compared, "compared"),
-        (warps.missing, "not recorded"),
+        (warps.missing, missing),
         (warps.failed, "not decodable"),
     ]);
     out.push(("seen", format!("{}{w}", count(warps.total, "warp", "warps"))));
@@ -375,7 +386,7 @@ pub(crate) fn seen(l: &LaunchReport) -> Vec<(&'static str, String)> {
         (lanes.same_words, "with the same recording"),
         (lanes.compared, "decoded to the end"),
         (lanes.truncated, "cut short"),
-        (lanes.missing, "not recorded"),
+        (lanes.missing, missing),
         (lanes.failed, "not decodable"),
     ]);
     out.push(("", format!("{}{n}", count(lanes.total, "lane", "lanes"))));

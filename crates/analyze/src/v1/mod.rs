@@ -563,6 +563,13 @@ fn report(inputs: [&Input<'_>; 2], numbers: [u64; 2], sum: &mut Sum) -> LaunchRe
 /// What keeps the verdict from being certain.
 fn gaps(inputs: [&Input<'_>; 2], sum: &Sum) -> Vec<String> {
     let mut out = Vec::new();
+    // Nothing was compared then: why comes first.
+    match sum.silent {
+        [true, true] => out.push("neither side recorded an event".into()),
+        [true, _] => out.push("A recorded no event: what it did is not known".into()),
+        [_, true] => out.push("B recorded no event: what it did is not known".into()),
+        _ => {}
+    }
     let s = |n: u64, one: &'static str, many: &'static str| if n == 1 { one } else { many };
     for (side, name) in ["A", "B"].iter().enumerate() {
         let h = &inputs[side].file.header;
@@ -573,12 +580,6 @@ fn gaps(inputs: [&Input<'_>; 2], sum: &Sum) -> Vec<String> {
         if h.sampled() {
             out.push(format!("{name} is sampled: one event in {} was recorded", h.sample_rate.max(1)));
         }
-    }
-    match sum.silent {
-        [true, true] => out.push("neither side recorded an event".into()),
-        [true, _] => out.push("A recorded no event: what it did is not known".into()),
-        [_, true] => out.push("B recorded no event: what it did is not known".into()),
-        _ => {}
     }
     let present = |pick: fn(&prlx_trace::v1::Layout) -> bool| inputs.map(|i| pick(&i.file.layout));
     for (name, has) in [("values", present(|l| l.history.is_some())), ("operands", present(|l| l.snapshots.is_some()))]

@@ -203,13 +203,11 @@ impl Page<'_> {
         let mut seen: Vec<(String, String)> =
             words::seen(l).into_iter().map(|(name, text)| (name.to_string(), esc(&text))).collect();
         seen.extend(words::recorded(l).map(|how| ("recorded".to_string(), esc(&how))));
-        out += &el("h3", "", "What was looked at");
-        out += &pairs(seen);
         let gaps: String = l.gaps.iter().map(|g| el("li", "", esc(g))).collect();
-        if !gaps.is_empty() {
-            out += &el("ul", "gaps", gaps);
-        }
-        out
+        let gaps = if gaps.is_empty() { gaps } else { el("ul", "gaps", gaps) };
+        out += &el("h3", "", "What was looked at");
+        let [first, then] = if words::untouched(l) { [gaps, pairs(seen)] } else { [pairs(seen), gaps] };
+        out + &first + &then
     }
 }
 

@@ -284,12 +284,17 @@ impl Text<'_> {
         Ok(())
     }
 
-    /// Coverage, gaps, cost.
+    /// Coverage, gaps, cost; first of all why nothing was compared.
     fn seen(&self, out: &mut impl Write, l: &LaunchReport) -> io::Result<()> {
+        if words::untouched(l) {
+            self.gaps(out, l)?;
+        }
         for (name, what) in words::seen(l) {
             self.line(out, name, &what)?;
         }
-        self.gaps(out, l)?;
+        if !words::untouched(l) {
+            self.gaps(out, l)?;
+        }
         if let Some(how) = words::recorded(l) {
             self.line(out, "recorded", &how)?;
         }
