@@ -37,4 +37,4 @@ pub use schedules::{schedules, schedules_json};
 pub use tallies::{tallies, tallies_csv, tallies_html, tallies_json};
 pub use text::paint::{clean as safe, clean_lines as safe_lines};
 pub use text::{Style, text};
-pub use visits::visits;
+pub use visits::{visits, visits_json};

@@ -1,16 +1,17 @@
-//! What one warp did, as text: the visits of its lanes, decoded, with lanes that did the same together.
+//! What one warp did, as text or JSON: the visits of its lanes, decoded, with lanes that did the same together.
 //!
 //! Holds: each lane of the launch in the warp is in one group; memory is bounded by one lane's decoder, however long lanes are.
 //! Misses: levels `print` and `operands`, which record no path: what their streams hold is printed as it is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Write};
 
 use prlx_analyze::report::SiteInfo;
 use prlx_analyze::{Decoder, Error, Item, Limits, Outcome, Program, site_info, whole};
-use prlx_trace::kernel::Level;
-use prlx_trace::{Lane, LaneMask, Launch, Recording, SiteId, Trace, WarpId, WarpStream};
+use prlx_trace::kernel::{Level, Module};
+use prlx_trace::{Dim3, Lane, LaneMask, Launch, Recording, SiteId, Trace, WarpId, WarpStream};
+use serde_json::Value;
 
 use crate::text::paint::{clean, count, pad, plain};
 use crate::words;
@@ -23,52 +24,27 @@ const VALUE: usize = 14;
 ///
 /// # Errors
 /// When `out` does, or the recording is damaged.
-pub fn visits(
-    out: &mut impl Write,
-    trace: &Trace,
-    (number, launch): (u64, &Recording),
-    warp: WarpId,
-) -> io::Result<bool> {
-    let Recording { launch: l, streams } = launch;
-    let Some(stream) = streams.warp(warp).map_err(|e| damaged(&e))? else { return Ok(false) };
-    let module = trace.modules.get(l.module.index()).ok_or_else(|| damaged(&"the launch has no module"))?;
-    let program = Program::new(module).map_err(|e| damaged(&e))?;
-    let kernel = module.functions.get(l.kernel.index()).map_or("", |f| &f.name);
-    let cta = warp.0 / l.warps_per_cta().max(1);
-    writeln!(out, "{}  launch {}, grid {}, block {}", clean(&plain(kernel)), number, l.grid, l.block)?;
-    let lost = if stream.dropped > 0 {
-        format!(", {} lost", count(stream.dropped, "element", "elements"))
+pub fn visits(out: &mut impl Write, trace: &Trace, launch: (u64, &Recording), warp: WarpId) -> io::Result<bool> {
+    let Some(w) = Warp::find(trace, launch, warp)? else { return Ok(false) };
+    let l = w.launch;
+    writeln!(out, "{}  launch {}, grid {}, block {}", clean(&plain(w.kernel)), w.number, l.grid, l.block)?;
+    let lost = if w.stream.dropped > 0 {
+        format!(", {} lost", count(w.stream.dropped, "element", "elements"))
     } else {
         String::new()
     };
-    let at = l.grid.position(cta);
-    writeln!(out, "warp {} of CTA {cta} {at}, level {}{lost}", warp.0, l.level.name())?;
-    if matches!(l.level, Level::Print | Level::Operands) {
-        prlx_trace::dump_warp(out, &stream)?;
+    let at = l.grid.position(w.cta);
+    writeln!(out, "warp {} of CTA {} {at}, level {}{lost}", warp.0, w.cta, l.level.name())?;
+    if w.bare() {
+        prlx_trace::dump_warp(out, &w.stream)?;
         return Ok(true);
     }
-    let stream = whole(&program, l, &stream, Limits::default());
-    let mut groups: BTreeMap<(u64, u64), LaneMask> = BTreeMap::new();
-    for lane in l.lanes(warp).lanes() {
-        let mut hash = DefaultHasher::new();
-        let mut n = 0u64;
-        let end = walk(&program, l, &stream, lane, |visit| {
-            visit.hash(&mut hash);
-            n += 1;
-            Ok(())
-        })?;
-        end.hash(&mut hash);
-        groups.entry((hash.finish(), n)).or_default().insert(lane);
-    }
-    let mut groups: Vec<LaneMask> = groups.into_values().collect();
-    groups.sort_by_key(|lanes| lanes.0.trailing_zeros());
     let mut known: BTreeMap<SiteId, SiteInfo> = BTreeMap::new();
-    for lanes in groups {
-        let Some(lane) = lanes.lanes().next() else { continue };
+    for lanes in w.groups()? {
         writeln!(out, "{}", words::lanes(lanes, l.warp_size))?;
         let mut n = 0u64;
-        let end = walk(&program, l, &stream, lane, |(site, value, mask)| {
-            let info = known.entry(site).or_insert_with(|| site_info(module, site).unwrap_or_default());
+        let end = w.walk(lanes, |(site, value, mask)| {
+            let info = known.entry(site).or_insert_with(|| w.site(site));
             let place = info.location.as_ref().map(words::place).unwrap_or_default();
             let said = format!("{} {}", info.class.name(), words::step_value(info.class, value));
             let who = if mask == LaneMask(0) { String::new() } else { format!("  with {:#x}", mask.0) };
@@ -81,6 +57,118 @@ pub fn visits(
         }
     }
     Ok(true)
+}
+
+/// The same as one JSON object on a line.
+///
+/// # Errors
+/// As those of [`visits`].
+pub fn visits_json(out: &mut impl Write, trace: &Trace, launch: (u64, &Recording), warp: WarpId) -> io::Result<bool> {
+    let Some(w) = Warp::find(trace, launch, warp)? else { return Ok(false) };
+    let (l, [gx, gy, gz], [x, y, z]) = (w.launch, dims(w.launch.grid), dims(w.launch.block));
+    write!(out, "{{\"kernel\":{},\"launch\":{},", Value::from(w.kernel), w.number)?;
+    write!(out, "\"grid\":[{gx},{gy},{gz}],\"block\":[{x},{y},{z}],\"warp_size\":{},", l.warp_size)?;
+    write!(out, "\"level\":\"{}\",\"warp\":{},\"cta\":{},", l.level.name(), warp.0, w.cta)?;
+    write!(out, "\"dropped\":{},", w.stream.dropped)?;
+    if w.bare() {
+        let mut text = Vec::new();
+        prlx_trace::dump_warp(&mut text, &w.stream)?;
+        let text = String::from_utf8_lossy(&text);
+        writeln!(out, "\"stream\":{}}}", Value::from_iter(text.lines()))?;
+        return Ok(true);
+    }
+    write!(out, "\"groups\":[")?;
+    let mut met = BTreeSet::new();
+    for (i, lanes) in w.groups()?.into_iter().enumerate() {
+        let comma = if i > 0 { "," } else { "" };
+        write!(out, "{comma}{{\"lanes\":\"{:#x}\",\"visits\":[", lanes.0)?;
+        let mut comma = "";
+        let end = w.walk(lanes, |(site, value, mask)| {
+            met.insert(site);
+            let mask = if mask == LaneMask(0) { "null".into() } else { format!("\"{:#x}\"", mask.0) };
+            write!(out, "{}{{\"site\":{},\"value\":\"{value:#x}\",\"mask\":{mask}}}", comma, site.0)?;
+            comma = ",";
+            Ok(())
+        })?;
+        write!(out, "],\"cut\":{}}}", end.map_or(Value::Null, Value::from))?;
+    }
+    write!(out, "],\"sites\":")?;
+    serde_json::to_writer(&mut *out, &met.into_iter().map(|s| w.site(s)).collect::<Vec<_>>())?;
+    writeln!(out, "}}")?;
+    Ok(true)
+}
+
+fn dims(d: Dim3) -> [u32; 3] {
+    [d.x, d.y, d.z]
+}
+
+/// A warp of a launch, to be shown.
+struct Warp<'a> {
+    number: u64,
+    launch: &'a Launch,
+    kernel: &'a str,
+    module: &'a Module,
+    program: Program<'a>,
+    cta: u64,
+    stream: WarpStream,
+    warp: WarpId,
+}
+
+impl<'a> Warp<'a> {
+    /// `None` if it was not recorded. Of levels that record paths the stream has all events, those too that are computed.
+    fn find(trace: &'a Trace, (number, r): (u64, &'a Recording), warp: WarpId) -> io::Result<Option<Warp<'a>>> {
+        let Recording { launch, streams } = r;
+        let Some(stream) = streams.warp(warp).map_err(|e| damaged(&e))? else { return Ok(None) };
+        let module = trace.modules.get(launch.module.index()).ok_or_else(|| damaged(&"the launch has no module"))?;
+        let program = Program::new(module).map_err(|e| damaged(&e))?;
+        let kernel = module.functions.get(launch.kernel.index()).map_or("", |f| &f.name);
+        let cta = warp.0 / launch.warps_per_cta().max(1);
+        let mut found = Warp { number, launch, kernel, module, program, cta, stream, warp };
+        if !found.bare() {
+            found.stream = whole(&found.program, launch, &found.stream, Limits::default()).into_owned();
+        }
+        Ok(Some(found))
+    }
+
+    /// Whether its level records no path.
+    fn bare(&self) -> bool {
+        matches!(self.launch.level, Level::Print | Level::Operands)
+    }
+
+    /// Its lanes, those together that did the same.
+    fn groups(&self) -> io::Result<Vec<LaneMask>> {
+        let mut groups: BTreeMap<(u64, u64), LaneMask> = BTreeMap::new();
+        for lane in self.launch.lanes(self.warp).lanes() {
+            let mut hash = DefaultHasher::new();
+            let mut n = 0u64;
+            let end = walk(&self.program, self.launch, &self.stream, lane, |visit| {
+                visit.hash(&mut hash);
+                n += 1;
+                Ok(())
+            })?;
+            end.hash(&mut hash);
+            groups.entry((hash.finish(), n)).or_default().insert(lane);
+        }
+        let mut groups: Vec<LaneMask> = groups.into_values().collect();
+        groups.sort_by_key(|lanes| lanes.0.trailing_zeros());
+        Ok(groups)
+    }
+
+    /// [`walk`] of the first of lanes that did the same.
+    fn walk(
+        &self,
+        lanes: LaneMask,
+        give: impl FnMut((SiteId, u64, LaneMask)) -> io::Result<()>,
+    ) -> io::Result<Option<String>> {
+        match lanes.lanes().next() {
+            Some(lane) => walk(&self.program, self.launch, &self.stream, lane, give),
+            None => Ok(None),
+        }
+    }
+
+    fn site(&self, s: SiteId) -> SiteInfo {
+        site_info(self.module, s).unwrap_or_default()
+    }
 }
 
 /// Gives a lane's visits one by one, and then why there are no more, if it has not ended.

@@ -12,7 +12,7 @@ use crate::args::DiffArgs;
 use crate::report;
 use crate::v1::{self, Input, Recording};
 
-/// Prints it: of each launch that has the warp, among those that were asked for.
+/// Prints it, with `--json` as JSON but for recordings of PRLX 0.x, which printed text then too: of each launch that has the warp, among those that were asked for.
 pub fn run(path: &Path, warp: u32, args: &DiffArgs) -> Result<ExitCode> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     let kernel = |name: &str| args.kernel.is_empty() || args.kernel.iter().any(|p: &Pattern| p.takes(name));
@@ -41,7 +41,11 @@ pub fn run(path: &Path, warp: u32, args: &DiffArgs) -> Result<ExitCode> {
                 let trace = report::read(&session, i)?;
                 for (number, r) in report::numbered(&trace) {
                     if asked(number) && kernel(&report::kernel_of(&trace, r)) {
-                        let found = prlx_present::visits(&mut out, &trace, (number, r), WarpId(warp.into()));
+                        let (launch, warp) = ((number, r), WarpId(warp.into()));
+                        let found = match args.report.json {
+                            true => prlx_present::visits_json(&mut out, &trace, launch, warp),
+                            false => prlx_present::visits(&mut out, &trace, launch, warp),
+                        };
                         shown |= found.with_context(|| format!("{}, launch {number}", file.path.display()))?;
                     }
                 }
