@@ -6,7 +6,7 @@ use crate::setup::Tools;
 use anyhow::{Context, Result};
 
 /// Kernels that show a rule each: loops whose test moved, was unrolled or stands nowhere; recursion that became a loop; calls in
-/// loops; comparisons that two lines share; waits; a lock.
+/// loops; comparisons that two lines share; waits; a lock; loops of functions that one build calls.
 pub const FEW: &[&str] = &[
     "attention",
     "bulk_copy",
@@ -20,6 +20,9 @@ pub const FEW: &[&str] = &[
     "simd_video",
     "spin_lock",
     "state_machine",
+    "templates",
+    "tma_swizzles",
+    "union_find",
     "warp_specialised",
 ];
 

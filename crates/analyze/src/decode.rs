@@ -603,7 +603,7 @@ impl<'a> Decoder<'a> {
 
     /// The lane's next event, if it is of `site`.
     fn event(&mut self, site: SiteId) -> Option<Event> {
-        let lane = self.lane;
+        let (lane, site) = (self.lane, self.program.recorded(site));
         let Feed::Events(events) = &mut self.feed else { return None };
         while events.next_if(|(_, e)| !e.mask.has(lane)).is_some() {}
         let (at, event) = events.next_if(|(_, e)| e.site == site)?;

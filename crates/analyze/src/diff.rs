@@ -24,9 +24,9 @@ use crate::processes;
 use crate::program::Program;
 use crate::report::{
     Alone, Elements, Fault, Lanes, LaunchDifference, LaunchPart, LaunchReport, ProcessPair, Report, Sites, Unpaired,
-    Verdict, Warps,
+    Verdict, Warps, WhyUncompared,
 };
-use crate::shared::{Shared, forced_names, module};
+use crate::shared::{self, Shared, forced_names, module};
 use crate::streams::streams;
 use crate::uncompared::{self, Left};
 use crate::warp::Context;
@@ -210,7 +210,10 @@ impl Report {
             options.launches.is_empty()
                 || options.launches.iter().any(|(first, end)| (*first..*end).contains(&w.number))
         };
-        let mut shared = Shared::default();
+        let paired = pairs.iter().map(|(i, j)| [&sides[0][*i], &sides[1][*j]]).filter(|both| asked(both[0]));
+        let launches_of = |both: [&Wanted; 2]| [0, 1].map(|side| &traces[side].launches[both[side].index].launch);
+        let inlined = shared::inlined(traces, paired.map(launches_of));
+        let mut shared = Shared::new(&inlined);
         for (i, j) in &pairs {
             let both = [&sides[0][*i], &sides[1][*j]];
             if !asked(both[0]) {
@@ -340,43 +343,68 @@ fn launches<'a>(
         return Err(Error::new(format!("kernel {kernel}"), what));
     }
     shared.prepare(traces, [la, lb])?;
-    let shared = &*shared;
-    let reach = [(0, la), (1, lb)].map(|(side, l)| &shared.reach[&(side, l.module.0, l.kernel.0)]);
     let pairing = shared.pairing([ma, mb], [la, lb]);
     let cx = shared.context([la, lb], options.limits);
-    let programs = cx.sides.programs;
     let other_hashes = (ma.hashing != mb.hashing).then(|| other_hashes(la.level)).flatten();
     let unlike = || one_build_only(la.level, pairing, &cx).or_else(|| other_shares(pairing, &cx));
     if let Some(why) = other_hashes.or_else(unlike) {
         return Ok(unseen(out, [la, lb], Some(why)));
     }
-    let mut gaps = BTreeMap::new();
-    if let Some([x, y]) = forced_names([ma, mb], [la, lb]) {
-        let what = format!("`{x}` and `{y}` are compared as one kernel because they were told to be (--force)");
-        gaps.insert("0000".into(), what);
+    let forced = forced_names([ma, mb], [la, lb])
+        .map(|[x, y]| format!("`{x}` and `{y}` are compared as one kernel because they were told to be (--force)"));
+    let (plain, _) = compared(&cx, recordings, pairing.same, options, (out.clone(), forced.clone()))?;
+    if hidden(&plain) == 0 || plain.findings_total > 0 {
+        return Ok(plain);
     }
+    // What one side calls and the other inlined was not compared: once more, with such calls inlined on both.
+    shared.prepare_view(traces, [la, lb])?;
+    let cx = shared.context([la, lb], options.limits);
+    let Some(view) = shared.view(&cx) else { return Ok(plain) };
+    let (inlined, left) = compared(&view, recordings, false, options, (out, forced))?;
+    // A doubt at nothing that is listed would be none.
+    let told =
+        !left.doubts(view.fold) || inlined.uncompared.iter().any(|u| u.why == WhyUncompared::Doubtful && u.hides);
+    let whole = inlined.findings_total == 0 && inlined.coverage.lanes.failed <= plain.coverage.lanes.failed;
+    Ok(if told && whole && hidden(&inlined) < hidden(&plain) { inlined } else { plain })
+}
+
+/// How many visits that could hide a difference were not compared.
+fn hidden(l: &LaunchReport) -> u64 {
+    l.uncompared.iter().filter(|u| u.hides).map(|u| u.visits).sum()
+}
+
+/// Compares what lanes did; gives what of it was not compared, too. `digests_tell`: equal digests mean equal paths.
+fn compared(
+    cx: &Context<'_>,
+    recordings: [&Recording; 2],
+    digests_tell: bool,
+    options: &DiffOptions,
+    (mut out, forced): (LaunchReport, Option<String>),
+) -> Result<(LaunchReport, Left), Error> {
+    let mut gaps = BTreeMap::new();
+    gaps.extend(forced.map(|what| ("0000".into(), what)));
     let coverage = &mut out.coverage;
-    for side in 0..2 {
-        let (m, l) = ([ma, mb][side], [la, lb][side]);
+    for (side, l) in cx.launches.into_iter().enumerate() {
+        let (program, reach) = cx.recorded[side];
         coverage.elements[side] = Elements { recorded: l.totals.recorded, dropped: l.totals.dropped };
-        let alone = pairing.fold.as_deref().map(|f| uncompared::unmatched(m, &f[side], l.level, reach[side]));
-        coverage.sites[side] = sites(programs[side], l.level, reach[side], alone.unwrap_or_default());
-        launch::static_gaps(m, l, programs[side], reach[side], side, &mut gaps);
+        let alone = cx.fold.map(|f| uncompared::unmatched(cx.sides.programs[side], &f[side], l.level, cx.reach[side]));
+        coverage.sites[side] = sites(program, l.level, reach, alone.unwrap_or_default());
+        launch::static_gaps(program.module, l, program, reach, side, &mut gaps);
     }
     let mut clusters = Clusters::new(options.warps, &options.filter);
     let mut left = Left::default();
-    streams(&cx, recordings, pairing.same, coverage, &mut clusters, &mut left, &mut gaps)?;
-    launch::coverage_gaps(coverage, [la, lb], &mut gaps);
+    streams(cx, recordings, digests_tell, coverage, &mut clusters, &mut left, &mut gaps)?;
+    launch::coverage_gaps(coverage, cx.launches, &mut gaps);
     clusters.keep(coverage, &mut gaps);
     if let Some(sides) = cx.fold {
-        out.uncompared = uncompared::list([ma, mb], sides, reach, la.level, &left);
+        out.uncompared = uncompared::list(cx.sides.programs, sides, cx.reach, cx.launches[0].level, &left);
         uncompared::gaps(&out.uncompared, &left, &mut gaps);
     }
     out.differing = clusters.sum();
-    out.findings = clusters.findings(&cx, [ma, mb]);
+    out.findings = clusters.findings(cx, cx.sides.programs.map(|p| p.module));
     out.findings_total = out.findings.len() as u64;
     out.findings.truncate(options.findings);
-    Ok(judged(out, gaps))
+    Ok((judged(out, gaps), left))
 }
 
 /// Why recordings whose values are hashed in two ways say nothing of each other; `None` if no hash is in them.

@@ -27,6 +27,8 @@ pub(crate) struct Sides<'a> {
     pub names: [&'a Names; 2],
     /// How the trees were brought to the form that two builds share, if they were: then nothing in them is where control parts.
     pub fold: Option<&'a [fold::Side; 2]>,
+    /// Nothing is surely the same on both sides: what differs is [`LaneDiff::doubted`], and no finding, where a site is known.
+    pub unsure: bool,
     /// By side: see [`crate::pair::guarded`].
     pub guarded: [&'a BTreeMap<SiteId, Vec<SiteId>>; 2],
 }
@@ -111,6 +113,20 @@ pub(crate) struct LaneDiff {
     pub doubted: [BTreeMap<SiteId, u64>; 2],
 }
 
+impl LaneDiff {
+    /// Keeps what was found as doubts. What is at no site stays: a doubt needs one.
+    fn doubt_all(&mut self) {
+        let (sites, rest) = std::mem::take(&mut self.found).into_iter().partition(|(_, f)| f.first.sites != [None; 2]);
+        self.found = rest;
+        let sites: BTreeMap<Key, Found> = sites;
+        for f in sites.into_values() {
+            for (doubted, site) in self.doubted.iter_mut().zip(f.first.sites) {
+                site.into_iter().for_each(|s| *doubted.entry(s).or_default() += f.count);
+            }
+        }
+    }
+}
+
 /// How the comparison of a body ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Went {
@@ -155,6 +171,9 @@ pub(crate) fn lanes(sides: &Sides<'_>, a: &Tree, b: &Tree, masks: Option<LaneMas
         return d.out;
     }
     d.body([a.root, b.root], [!a.complete, !b.complete]);
+    if sides.unsure {
+        d.out.doubt_all();
+    }
     d.out
 }
 

@@ -9,8 +9,8 @@
 //! Holds: a group is compared only if its copies add up in all loops of its family; what does not, and what has no partner, is left
 //! out, with a reason. Nothing of a loop is believed that its copies do not show. Only what is sure ([`crate::doubt`]) can be said to differ.
 //!
-//! Misses: sites without source lines; code that was moved into or out of loops; decisions that became selects; calls that one build
-//! inlined.
+//! Misses: sites without source lines; code that was moved into or out of loops; decisions that became selects. Calls that one build
+//! inlined are none any more where [`crate::inline`] was at work.
 
 use std::collections::{BTreeMap, BTreeSet};
 

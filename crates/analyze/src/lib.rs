@@ -5,7 +5,7 @@
 //! [`report`] is what comes of it. `pair`
 //! (with `lines` and `mangled`) says which site of one build is which of another, `order` which launch, and
 //! `processes` which process; `filter` leaves out what the user does not want; builds that do not have the same sites are brought to one form by `fold` (with `copies`, `flow`, `meaning`, and
-//! `doubt` of what is not sure; a lane's path in that form: `folded`), and what they do not have in common is `uncompared`; `operands` takes the second look at a finding; [`survey`] counts what recordings hold. [`v1`]
+//! `doubt` of what is not sure; a lane's path in that form: `folded`; calls that only one of them inlined: `inline`), and what they do not have in common is `uncompared`; `operands` takes the second look at a finding; [`survey`] counts what recordings hold. [`v1`]
 //! compares recordings of PRLX 0.x, which have no code beside them. [`look`](mod@look) is what viewers show around a finding.
 
 mod align;
@@ -24,6 +24,7 @@ mod flow;
 mod fold;
 mod folded;
 pub mod gate;
+mod inline;
 mod launch;
 mod lines;
 pub mod look;

@@ -18,7 +18,7 @@ use crate::diff::at_number;
 use crate::diverge;
 use crate::error::Error;
 use crate::report::{Finding, LaunchReport, Location, Report, SiteInfo, data};
-use crate::shared::Shared;
+use crate::shared::{Shared, Views};
 use crate::tree::{self, Entry};
 use crate::warp::{Context, lane_trees};
 
@@ -170,7 +170,9 @@ pub fn look(
         return Err(missing(usize::from(at_number(traces[0], launch.launch[0]).is_some())));
     };
     let launches = [&a.launch, &b.launch];
-    let mut shared = Shared::default();
+    // What calls hide has no findings.
+    let no_calls = Views::new();
+    let mut shared = Shared::new(&no_calls);
     shared.prepare(traces, launches)?;
     let cx = shared.context(launches, options.limits);
     let warp = WarpId(finding.warp.warp);

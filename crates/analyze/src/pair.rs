@@ -59,7 +59,7 @@ pub(crate) struct Pairing {
 }
 
 /// Whether two modules decode alike: the same steps, the same sources of values, and the same comparisons.
-fn same_program(a: &Module, b: &Module, forced: Forced<'_>) -> bool {
+pub(crate) fn same_program(a: &Module, b: &Module, forced: Forced<'_>) -> bool {
     // Locations may differ in number only; the decode program does not read them.
     let decides = |s: &Site| (s.function, s.block, s.class, s.source, meaning::comparison(s));
     a.sites.len() == b.sites.len()
@@ -87,6 +87,11 @@ pub(crate) fn modules(a: &Module, b: &Module, forced: Forced<'_>) -> Pairing {
     if same_program(a, b, forced) {
         return Pairing { a: Names::identity(a), b: Names::identity(b), same: true, fold: None };
     }
+    builds(a, b, forced)
+}
+
+/// Matches two modules that are two builds.
+pub(crate) fn builds(a: &Module, b: &Module, forced: Forced<'_>) -> Pairing {
     let lines = Lines::new(a, b);
     let mut names = Names::default();
     let mut extra = a.functions.len() as u32;

@@ -11,7 +11,10 @@ use prlx_trace::kernel::{Arg, End, Function, Guard, Module, Source, Step};
 use prlx_trace::{BlockId, FuncId, LoopId, SiteId, Slot};
 
 use crate::alu;
+use crate::describe;
 use crate::error::Error;
+use crate::inline::Inlined;
+use crate::report::SiteInfo;
 
 /// Decoder registers that one function may have.
 const MAX_SLOTS: u32 = 1 << 20;
@@ -24,6 +27,8 @@ pub struct Program<'a> {
     pub(crate) functions: Vec<Prepared<'a>>,
     /// By site: where its value comes from.
     pub(crate) sources: Vec<Source>,
+    /// By site: which it is in the recording, if the module is not the recording's.
+    recorded: Option<&'a [SiteId]>,
 }
 
 /// A checked function.
@@ -62,7 +67,25 @@ impl<'a> Program<'a> {
             .enumerate()
             .map(|(i, f)| prepare(module, FuncId(i as u32), f).map_err(|(at, what)| Error::new(at, what)))
             .collect::<Result<_, _>>()?;
-        Ok(Program { module, functions, sources: module.sites.iter().map(|s| s.source).collect() })
+        Ok(Program { module, functions, sources: module.sites.iter().map(|s| s.source).collect(), recorded: None })
+    }
+
+    /// Checks a module whose calls were inlined.
+    ///
+    /// # Errors
+    /// As for any module.
+    pub(crate) fn inlined(i: &'a Inlined) -> Result<Program<'a>, Error> {
+        Ok(Program { recorded: Some(&i.recorded), ..Program::new(&i.module)? })
+    }
+
+    /// What a site is in the recording.
+    pub(crate) fn recorded(&self, s: SiteId) -> SiteId {
+        self.recorded.and_then(|r| r.get(s.index())).copied().unwrap_or(s)
+    }
+
+    /// A site in words, by its number in the recording.
+    pub(crate) fn told(&self, s: SiteId) -> Option<SiteInfo> {
+        describe::site(self.module, s).map(|info| SiteInfo { id: self.recorded(s), ..info })
     }
 
     pub(crate) fn function(&self, f: FuncId) -> Result<&Prepared<'a>, Error> {

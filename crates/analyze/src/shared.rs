@@ -5,27 +5,65 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use prlx_trace::kernel::{Arg, Module, Step};
+use prlx_trace::kernel::{Arg, Level, Module, Step};
 use prlx_trace::{FuncId, Launch, SiteId, Trace};
 
 use crate::decode::Limits;
 use crate::diverge::Sides;
 use crate::error::Error;
 use crate::fold;
+use crate::inline::{self, Inlined};
 use crate::mangled;
 use crate::pair::{self, Pairing};
 use crate::program::Program;
 use crate::warp::Context;
 
 /// What launches of the same modules share, made once: 10⁵ launches have a handful of modules.
-#[derive(Default)]
 pub(crate) struct Shared<'a> {
+    inlined: &'a Views,
     /// By side and module.
     modules: BTreeMap<(usize, u32), Checked<'a>>,
     /// By side, module and kernel.
     pub(crate) reach: BTreeMap<(usize, u32, u32), BTreeSet<FuncId>>,
     /// By A's and B's module, and their kernels where those are called otherwise.
     pairings: BTreeMap<Pair, Pairing>,
+    /// By both launches' modules and kernels: what of [`Views`] was asked for; `None` if it can't be walked.
+    views: BTreeMap<Kernels, Option<View<'a>>>,
+}
+
+/// Both launches' modules and kernels.
+type Kernels = [(u32, u32); 2];
+
+/// Both modules of kernels of which one calls what the other's compiler inlined, with these calls inlined.
+pub(crate) type Views = BTreeMap<Kernels, [Inlined; 2]>;
+
+/// Two modules in which calls were inlined, made ready.
+struct View<'a> {
+    modules: [Checked<'a>; 2],
+    reach: [BTreeSet<FuncId>; 2],
+    pairing: Pairing,
+}
+
+fn kernels(launches: [&Launch; 2]) -> Kernels {
+    launches.map(|l| (l.module.0, l.kernel.0))
+}
+
+/// Makes modules with calls inlined, for those of the launches that need them.
+pub(crate) fn inlined<'l>(traces: [&Trace; 2], launches: impl Iterator<Item = [&'l Launch; 2]>) -> Views {
+    let mut seen = BTreeSet::new();
+    let mut out = Views::new();
+    for both in launches {
+        // Hashes and operands are of sites as they were recorded.
+        let walked = both.iter().all(|l| l.skipped.is_none() && matches!(l.level, Level::Path | Level::Events));
+        if !walked || !seen.insert(kernels(both)) {
+            continue;
+        }
+        let (Ok(a), Ok(b)) = (module(traces[0], both[0]), module(traces[1], both[1])) else { continue };
+        if !pair::same_program(a, b, forced_names([a, b], both)) {
+            out.extend(inline::both([a, b], both.map(|l| l.kernel)).map(|made| (kernels(both), made)));
+        }
+    }
+    out
 }
 
 /// Two modules, and two kernels of theirs that are one although their names do not say so.
@@ -48,6 +86,11 @@ struct Checked<'a> {
 }
 
 impl<'a> Shared<'a> {
+    pub fn new(inlined: &'a Views) -> Shared<'a> {
+        let (modules, reach, pairings, views) = Default::default();
+        Shared { inlined, modules, reach, pairings, views }
+    }
+
     /// Makes what a pair of launches needs.
     pub fn prepare(&mut self, traces: [&'a Trace; 2], launches: [&Launch; 2]) -> Result<(), Error> {
         let modules = [module(traces[0], launches[0])?, module(traces[1], launches[1])?];
@@ -56,7 +99,7 @@ impl<'a> Shared<'a> {
             if let std::collections::btree_map::Entry::Vacant(e) = self.modules.entry((side, id)) {
                 e.insert(Checked { program: Program::new(m)?, guarded: pair::guarded(m) });
             }
-            self.reach.entry((side, id, l.kernel.0)).or_insert_with(|| reachable(m, l.kernel));
+            self.reach.entry((side, id, l.kernel.0)).or_insert_with(|| inline::reachable(m, l.kernel));
         }
         let forced = forced_names(modules, launches);
         let paired = || pair::modules(modules[0], modules[1], forced);
@@ -81,34 +124,54 @@ impl<'a> Shared<'a> {
         let fold = pairing.fold.as_deref().filter(uneven);
         let names = fold.map_or([&pairing.a, &pairing.b], |sides| [&sides[0].names, &sides[1].names]);
         Context {
-            sides: Sides { programs, names, fold, guarded: checked.map(|c| &c.guarded) },
+            sides: Sides { programs, names, fold, unsure: false, guarded: checked.map(|c| &c.guarded) },
             launches,
+            reach,
+            recorded: [0, 1].map(|side| (programs[side], reach[side])),
             fold,
             words_tell: pairing.same && places_agree(la, lb) && params_agree(modules, launches, reach),
             limits,
         }
     }
+
+    /// Makes what [`Shared::view`] gives.
+    pub fn prepare_view(&mut self, traces: [&Trace; 2], launches: [&Launch; 2]) -> Result<(), Error> {
+        let at = kernels(launches);
+        let Some(all) = self.inlined.get(&at).filter(|_| !self.views.contains_key(&at)) else { return Ok(()) };
+        let forced = forced_names([module(traces[0], launches[0])?, module(traces[1], launches[1])?], launches);
+        let checked = |i: &'a Inlined| {
+            let program = Program::inlined(i).ok()?;
+            Some(Checked { program, guarded: pair::guarded(&i.module) })
+        };
+        let [a, b] = all.each_ref().map(checked);
+        let reach = [0, 1].map(|side| inline::reachable(&all[side].module, launches[side].kernel));
+        let view = a.zip(b).map(|(a, b)| {
+            let pairing = pair::builds(&all[0].module, &all[1].module, forced);
+            View { modules: [a, b], reach, pairing }
+        });
+        self.views.insert(at, view);
+        Ok(())
+    }
+
+    /// What all warps have in common of two launches that are looked at with calls inlined. Nothing in it is surely the same on both
+    /// sides; `None` if no call is to be inlined.
+    pub fn view<'s>(&'s self, plain: &Context<'s>) -> Option<Context<'s>> {
+        let view = self.views.get(&kernels(plain.launches))?.as_ref()?;
+        let fold = view.pairing.fold.as_deref()?;
+        let (programs, guarded) =
+            (view.modules.each_ref().map(|c| &c.program), view.modules.each_ref().map(|c| &c.guarded));
+        Some(Context {
+            sides: Sides { programs, names: [&fold[0].names, &fold[1].names], fold: Some(fold), unsure: true, guarded },
+            reach: view.reach.each_ref(),
+            fold: Some(fold),
+            words_tell: false,
+            ..*plain
+        })
+    }
 }
 
 pub(crate) fn module<'a>(t: &'a Trace, l: &Launch) -> Result<&'a Module, Error> {
     t.modules.get(l.module.index()).ok_or_else(|| Error::new(l.module.to_string(), "no such module"))
-}
-
-/// A kernel and the functions that it can call.
-fn reachable(m: &Module, kernel: FuncId) -> BTreeSet<FuncId> {
-    let mut out = BTreeSet::new();
-    let mut todo = vec![kernel];
-    while let Some(f) = todo.pop() {
-        if !out.insert(f) {
-            continue;
-        }
-        let blocks = m.functions.get(f.index()).map_or(&[][..], |f| &f.blocks);
-        todo.extend(blocks.iter().flat_map(|b| &b.steps).filter_map(|s| match s {
-            Step::Call { function, .. } => Some(*function),
-            _ => None,
-        }));
-    }
-    out
 }
 
 /// Whether lanes of the same number are at the same place.

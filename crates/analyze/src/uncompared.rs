@@ -6,12 +6,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use prlx_trace::kernel::{Level, Module, Site, SiteClass};
+use prlx_trace::kernel::{Level, Site, SiteClass};
 use prlx_trace::{FuncId, LocId, SiteId};
 
-use crate::describe;
 use crate::fold::{Part, Side};
 use crate::launch::{self, Gaps};
+use crate::program::Program;
 use crate::report::{Uncompared, WhyUncompared};
 
 /// Visits that were not compared.
@@ -31,13 +31,20 @@ impl Left {
         }
         self.apart += apart;
     }
+
+    /// Whether something that both builds seem to have is among it.
+    pub fn doubts(&self, sides: Option<&[Side; 2]>) -> bool {
+        let both = |side: &Side, s: &SiteId| matches!(side.sites.get(s.index()), Some(Part::In(_)));
+        sides.is_some_and(|sides| sides.iter().zip(&self.visits).any(|(own, all)| all.keys().any(|s| both(own, s))))
+    }
 }
 
 /// Counts a side's sites that have no partner.
-pub(crate) fn unmatched(m: &Module, side: &Side, level: Level, reach: &BTreeSet<FuncId>) -> u64 {
+pub(crate) fn unmatched(p: &Program<'_>, side: &Side, level: Level, reach: &BTreeSet<FuncId>) -> u64 {
     let alone = |why| matches!(why, WhyUncompared::Alone | WhyUncompared::Between);
     let is = |(s, part): &(&Site, &Part)| told(s, level, reach) && matches!(part, Part::Out(why) if alone(*why));
-    m.sites.iter().zip(&side.sites).filter(is).count() as u64
+    let sites = p.module.sites.iter().zip(&side.sites).enumerate().filter(|(_, both)| is(both));
+    sites.map(|(i, _)| p.recorded(SiteId(i as u32))).collect::<BTreeSet<_>>().len() as u64
 }
 
 fn told(s: &Site, level: Level, reach: &BTreeSet<FuncId>) -> bool {
@@ -47,7 +54,7 @@ fn told(s: &Site, level: Level, reach: &BTreeSet<FuncId>) -> bool {
 
 /// All that is not compared, by side and place in the code.
 pub(crate) fn list(
-    modules: [&Module; 2],
+    programs: [&Program<'_>; 2],
     sides: &[Side; 2],
     reach: [&BTreeSet<FuncId>; 2],
     level: Level,
@@ -55,7 +62,7 @@ pub(crate) fn list(
 ) -> Vec<Uncompared> {
     let mut out = Vec::new();
     for side in 0..2 {
-        let m = modules[side];
+        let m = programs[side].module;
         // By line and reason: its entry.
         let mut places: BTreeMap<(FuncId, Option<LocId>, SiteClass, WhyUncompared), usize> = BTreeMap::new();
         for (i, (s, part)) in m.sites.iter().zip(&sides[side].sites).enumerate() {
@@ -74,7 +81,7 @@ pub(crate) fn list(
                 out.push(Uncompared {
                     side: side as u8,
                     why,
-                    site: describe::site(m, id).unwrap_or_default(),
+                    site: programs[side].told(id).unwrap_or_default(),
                     ..Uncompared::default()
                 });
                 out.len() - 1

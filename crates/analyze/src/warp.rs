@@ -4,10 +4,10 @@
 //! side without keeping anything, and only lanes that differ become trees. Nothing depends on the order of work.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use prlx_trace::launch::{Event, Lanes};
-use prlx_trace::{Lane, LaneMask, Launch, SiteId, WarpId, WarpStream};
+use prlx_trace::{FuncId, Lane, LaneMask, Launch, SiteId, WarpId, WarpStream};
 
 use crate::decode::{Counts, Decoder, Item, Limits, Outcome, lane_part};
 use crate::derive;
@@ -15,6 +15,7 @@ use crate::diverge::{self, Found, Key, Raw, Sides};
 use crate::error::Error;
 use crate::fold;
 use crate::folded;
+use crate::program::Program;
 use crate::report::{HashInfo, Kind};
 use crate::tree::Tree;
 
@@ -22,6 +23,10 @@ use crate::tree::Tree;
 pub(crate) struct Context<'a> {
     pub sides: Sides<'a>,
     pub launches: [&'a Launch; 2],
+    /// By side: the kernel and the functions that it can call.
+    pub reach: [&'a BTreeSet<FuncId>; 2],
+    /// The programs that were recorded, and of these the same: the others, unless calls were inlined in those.
+    pub recorded: [(&'a Program<'a>, &'a BTreeSet<FuncId>); 2],
     /// Equal words of a lane, or hashes, mean equal paths: the decode programs are the same, and so is all that they read.
     pub words_tell: bool,
     /// How both sides' sites are brought to one form; `None` if they have the same.
@@ -252,7 +257,7 @@ fn folded_tree(
     (warp, lane): At<'_>,
 ) -> Result<folded::Folded, Error> {
     let masks = matches!(warp.lanes, Lanes::Events(_));
-    let all = derive::whole(cx.sides.programs[side], cx.launches[side], warp, cx.limits);
+    let all = derive::whole(cx.recorded[side].0, cx.launches[side], warp, cx.limits);
     let mut out = folded::build(decoder(cx, side, &all, lane)?.whole(), &sides[side], cx.launches[side].kernel, masks)?;
     out.tree.complete &= !cx.launches[side].unfinished(warp.warp).has(lane);
     Ok(out)

@@ -4,11 +4,11 @@ mod build;
 
 use build::{Choose, Hashed, Lived, S, live, module, stream, trace};
 use prlx_analyze::look::LookOptions;
-use prlx_analyze::report::{Finding, Report, WhyUncompared};
+use prlx_analyze::report::{Finding, Report, Uncompared, WhyUncompared};
 use prlx_analyze::{DiffOptions, Kind, Verdict, attach_operands, diff, window_for};
 use prlx_trace::kernel::*;
 use prlx_trace::launch::*;
-use prlx_trace::{SiteId, Streams, Trace, WarpId};
+use prlx_trace::{LocId, SiteId, Streams, Trace, WarpId};
 
 /// What the source does: by line, and by the trips of the loops around it, outermost first. Two builds that ask the same get the
 /// same answer, whatever their sites and loops are.
@@ -599,4 +599,99 @@ fn what_compares_something_else_must_do_the_same() {
     assert_eq!(told, [(0, WhyUncompared::Doubtful, 1, true), (1, WhyUncompared::Doubtful, 1, true)]);
     // Neither recording has the source: it may have been edited.
     assert!(r.launches[0].gaps.iter().any(|g| g.contains("not at hand when A and B were")), "{:?}", r.launches[0].gaps);
+}
+
+/// A kernel that calls a function at lines 10 and 11 (lines 1 to 4; between the calls, 20 and 21), and the same kernel with both calls
+/// inlined, whose loops make `trips` trips and in which `edit` changes what lanes do.
+fn called_and_inlined(trips: u64, edit: impl Fn(u64, &mut Hashed)) -> [Trace; 2] {
+    let function = || vec![S::Loop(vec![body()]), S::Store];
+    let between = || S::If(vec![S::Store], vec![]);
+    let a = Build { code: vec![vec![S::Call(1), between(), S::Call(1)], function()], lines: vec![20, 21, 1, 2, 3, 4] };
+    let b = Build::new([function(), vec![between()], function()].concat(), &[1, 2, 3, 4, 20, 21, 1, 2, 3, 4]);
+    let mut a = a.run(&|_, t| t.to_vec(), &|_, _| 5, |_, _| {});
+    let mut b = b.run(&|_, t| t.to_vec(), &|_, _| trips, edit);
+    let at = |m: &mut Module, line: u32| {
+        m.locs.push(Loc { line, ..m.locs[0].clone() });
+        Some(LocId(m.locs.len() as u32 - 1))
+    };
+    let lines = [10, 11].map(|line| at(&mut a.modules[0], line));
+    let steps = a.modules[0].functions[0].blocks.iter_mut().flat_map(|b| &mut b.steps);
+    let calls = steps.filter_map(|s| if let Step::Call { loc, .. } = s { Some(loc) } else { None });
+    calls.zip(lines).for_each(|(loc, line)| *loc = line);
+    for (locs, line) in [(0..4, 10), (6..10, 11)] {
+        let inlined_at = at(&mut b.modules[0], line);
+        for l in &mut b.modules[0].locs[locs] {
+            (l.inlined_at, l.function) = (inlined_at, "helper1".into());
+        }
+    }
+    [a, b]
+}
+
+/// By side: the lines of what seems to be the same and is not, with that of the call.
+fn doubted(r: &Report) -> [Vec<[u32; 2]>; 2] {
+    [0, 1].map(|side| {
+        let doubted = |u: &&Uncompared| u.why == WhyUncompared::Doubtful && u.side == side && u.hides;
+        let places = r.launches[0].uncompared.iter().filter(doubted).filter_map(|u| u.site.location.as_ref());
+        places.map(|l| [l.line, l.inlined.first().map_or(0, |l| l.line)]).collect()
+    })
+}
+
+#[test]
+fn a_function_is_called_in_one_build_and_inlined_in_the_other() {
+    let [a, b] = called_and_inlined(5, |_, _| {});
+    for (a, b) in [(&a, &b), (&b, &a)] {
+        let r = compare(a, b);
+        let l = &r.launches[0];
+        assert_eq!((r.verdict, findings(&r), &l.uncompared[..]), (Verdict::Same, &[][..], &[][..]), "{:?}", l.gaps);
+        assert_eq!((l.coverage.sites[0].unmatched, l.coverage.sites[1].unmatched), (0, 0));
+        assert_eq!(l.coverage.sites.each_ref().map(|s| s.total), [a, b].map(|t| decisions(&t.modules[0])));
+    }
+    // Without the calls' places nothing says which of the inlined ones each is.
+    let mut old = a.clone();
+    for s in old.modules[0].functions[0].blocks.iter_mut().flat_map(|b| &mut b.steps) {
+        if let Step::Call { loc, .. } = s {
+            *loc = None;
+        }
+    }
+    let r = compare(&old, &b);
+    assert_eq!((r.verdict, findings(&r)), (Verdict::Unknown, &[][..]));
+    assert!(r.launches[0].uncompared.iter().any(|u| u.hides && u.why == WhyUncompared::Alone));
+}
+
+fn decisions(m: &Module) -> u64 {
+    m.sites.iter().filter(|s| s.class != SiteClass::Store).count() as u64
+}
+
+#[test]
+fn what_differs_in_a_function_that_one_build_inlined_is_listed() {
+    // One lane decides otherwise in the third trip, in both calls.
+    let [a, b] = called_and_inlined(5, |l, h| {
+        if l == 5 {
+            h.flips.push((SiteId(1), vec![2]));
+        }
+    });
+    for (a, b) in [(&a, &b), (&b, &a)] {
+        let r = compare(a, b);
+        assert_eq!((r.verdict, findings(&r)), (Verdict::Unknown, &[][..]));
+        assert_eq!(doubted(&r), [[[1, 10], [1, 11]], [[1, 10], [1, 11]]]);
+    }
+    // The inlined loops make a trip more.
+    let [a, b] = called_and_inlined(6, |_, _| {});
+    for (a, b, more) in [(&a, &b, 1), (&b, &a, 0)] {
+        let r = compare(a, b);
+        assert_eq!((r.verdict, findings(&r)), (Verdict::Unknown, &[][..]));
+        assert!(!doubted(&r)[more].is_empty(), "{:?}", r.launches[0].uncompared);
+    }
+    // What both builds have outside of the function is as sure as ever.
+    let [a, b] = called_and_inlined(5, |l, h| {
+        if l == 5 {
+            h.flips.push((SiteId(20), vec![]));
+        }
+    });
+    let r = compare(&a, &b);
+    let [f] = findings(&r) else { panic!("{:#?}", findings(&r)) };
+    assert_eq!(
+        (r.verdict, f.kind, f.lane, f.location().map(|l| l.line)),
+        (Verdict::Differs, Kind::Branch, 5, Some(20))
+    );
 }

@@ -1,0 +1,338 @@
+//! A module as it would be, had its compiler inlined what it calls: of two builds of which one inlined a function that the other
+//! calls, both are looked at so, where looking at them as they are leaves something out. What differs then is doubtful, never a finding:
+//! what the other build's compiler made of an inlined function is often more than the function.
+//!
+//! Holds: a function is inlined wherever either side calls it, or nowhere; and only if a location of either side says that a compiler inlined
+//! it somewhere. What is made decodes the same streams as the module that was recorded, step by step; each of its sites is one of
+//! the recording's ([`Inlined::recorded`]). A location says where its function was called, as those that compilers make do.
+//!
+//! Misses: calls that are guarded or have no line (recordings of before version 8), functions that call themselves, and those of
+//! which nothing is recorded: they stay calls, on both sides.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use prlx_trace::kernel::{Alu, Arg, Block, End, Function, Guard, Loop, Module, NodeKind, Scalar, Site, Source, Step};
+use prlx_trace::{BlockId, FuncId, LocId, LoopId, SiteId, Slot};
+
+/// Blocks of a function, at most: of more, [`crate::flow`] says nothing.
+const MAX_BLOCKS: usize = 1 << 12;
+/// Sites, locations and registers of a module, at most.
+const MAX_TABLE: usize = 1 << 19;
+/// Inlining levels that are followed.
+const MAX_INLINED: usize = 64;
+
+/// A module with calls inlined.
+#[derive(Debug)]
+pub(crate) struct Inlined {
+    pub module: Module,
+    /// By site: which of the recording's it is.
+    pub recorded: Vec<SiteId>,
+}
+
+/// Both sides with all calls inlined of functions that either compiler inlined; `None` if these kernels call none.
+pub(crate) fn both(modules: [&Module; 2], kernels: [FuncId; 2]) -> Option<[Inlined; 2]> {
+    let reach = [0, 1].map(|side| reachable(modules[side], kernels[side]));
+    let called: BTreeSet<&str> = (0..2)
+        .flat_map(|side| reach[side].iter().filter(move |f| **f != kernels[side]).map(move |f| (side, f)))
+        .filter_map(|(side, f)| modules[side].functions.get(f.index()).map(|f| f.name.as_str()))
+        .collect();
+    let named = |name: &&str| modules.iter().any(|m| m.locs.iter().any(|l| l.function == **name));
+    let fits = |name: &&str| modules.iter().all(|m| fits(m, name));
+    let wanted: BTreeSet<&str> = called.into_iter().filter(named).filter(fits).collect();
+    if wanted.is_empty() {
+        return None;
+    }
+    let [a, b] = [0, 1].map(|side| inlined(modules[side], &reach[side], &wanted));
+    a.zip(b).map(|(a, b)| [a, b])
+}
+
+fn calls(f: &Function) -> impl Iterator<Item = &Step> {
+    f.blocks.iter().flat_map(|b| &b.steps).filter(|s| matches!(s, Step::Call { .. }))
+}
+
+/// A function and those that it can call.
+pub(crate) fn reachable(m: &Module, from: FuncId) -> BTreeSet<FuncId> {
+    let mut out = BTreeSet::new();
+    let mut todo = vec![from];
+    while let Some(f) = todo.pop() {
+        if !out.insert(f) {
+            continue;
+        }
+        todo.extend(m.functions.get(f.index()).into_iter().flat_map(calls).filter_map(|s| match s {
+            Step::Call { function, .. } => Some(*function),
+            _ => None,
+        }));
+    }
+    out
+}
+
+/// Whether all calls of a function can be inlined; of one that is not there, they can.
+fn fits(m: &Module, name: &str) -> bool {
+    let mut named = m.functions.iter().enumerate().filter(|(_, f)| f.name == name);
+    let Some((id, f)) = named.next() else { return true };
+    let id = FuncId(id as u32);
+    let plain = |s: &Step| match s {
+        Step::Call { function, guard, loc } => *function != id || guard.is_none() && loc.is_some(),
+        _ => true,
+    };
+    let callees = calls(f).filter_map(|s| match s {
+        Step::Call { function, .. } => Some(*function),
+        _ => None,
+    });
+    // A decision that was left out may keep a function from being walked: who does not call it is walked still.
+    let whole = m.sites.iter().filter(|s| s.function == id).all(|s| s.skipped.is_none());
+    named.next().is_none()
+        && !f.kernel
+        && f.skipped.is_none()
+        && !f.blocks.is_empty()
+        && whole
+        && m.functions.iter().flat_map(calls).all(plain)
+        && !callees.collect::<BTreeSet<_>>().into_iter().any(|c| reachable(m, c).contains(&id))
+}
+
+/// `None` if it gets too large.
+fn inlined(m: &Module, reach: &BTreeSet<FuncId>, wanted: &BTreeSet<&str>) -> Option<Inlined> {
+    let of = |f: &FuncId| m.functions.get(f.index()).is_some_and(|f| wanted.contains(f.name.as_str()));
+    let mut work = Work {
+        from: m,
+        wanted: reach.iter().copied().filter(of).collect(),
+        sites: BTreeMap::new(),
+        locs: BTreeMap::new(),
+        out: Inlined { module: m.clone(), recorded: (0..m.sites.len() as u32).map(SiteId).collect() },
+    };
+    for (i, s) in m.sites.iter().enumerate() {
+        work.sites.entry(s.function).or_default().push(SiteId(i as u32));
+    }
+    // Nobody calls what was inlined everywhere: it may stay as it is.
+    for f in reach.iter().filter(|f| !work.wanted.contains(f)).copied().collect::<Vec<_>>() {
+        work.function(f)?;
+    }
+    Some(work.out)
+}
+
+struct Work<'a> {
+    from: &'a Module,
+    wanted: BTreeSet<FuncId>,
+    /// By function of `from`: its sites.
+    sites: BTreeMap<FuncId, Vec<SiteId>>,
+    /// By location and call: what it is in the caller.
+    locs: BTreeMap<(LocId, LocId), LocId>,
+    out: Inlined,
+}
+
+/// Where a callee's parts begin in its caller.
+struct Place {
+    caller: FuncId,
+    callee: FuncId,
+    call: LocId,
+    blocks: u32,
+    loops: u32,
+    slots: u32,
+    /// The block behind the call.
+    after: BlockId,
+    /// The loop around the call.
+    around: Option<LoopId>,
+}
+
+impl Place {
+    fn block(&self, b: BlockId) -> BlockId {
+        BlockId(b.0 + self.blocks)
+    }
+    fn slot(&self, s: Slot) -> Slot {
+        Slot(s.0 + self.slots)
+    }
+    fn guard(&self, g: Option<Guard>) -> Option<Guard> {
+        g.map(|g| Guard { slot: self.slot(g.slot), ..g })
+    }
+    fn inside(&self, l: LoopId) -> LoopId {
+        LoopId(l.0 + self.loops)
+    }
+}
+
+impl Work<'_> {
+    fn function(&mut self, id: FuncId) -> Option<()> {
+        let mut f = self.out.module.functions.get(id.index())?.clone();
+        let mut at = 0;
+        while at < f.blocks.len() {
+            let call = f.blocks[at].steps.iter().enumerate().find_map(|(i, s)| match s {
+                Step::Call { function, loc: Some(loc), .. } if self.wanted.contains(function) => {
+                    Some((i, *function, *loc))
+                }
+                _ => None,
+            });
+            if let Some((step, callee, loc)) = call {
+                self.splice(id, &mut f, at, step, callee, loc)?;
+            }
+            at += 1;
+        }
+        self.out.module.functions[id.index()] = f;
+        Some(())
+    }
+
+    /// Puts a callee's blocks in the place of a call; what was behind it is the last of the new blocks.
+    fn splice(
+        &mut self,
+        caller: FuncId,
+        f: &mut Function,
+        at: usize,
+        step: usize,
+        callee: FuncId,
+        call: LocId,
+    ) -> Option<()> {
+        let from = self.from;
+        let g = from.functions.get(callee.index())?;
+        let place = Place {
+            caller,
+            callee,
+            call,
+            blocks: f.blocks.len() as u32,
+            loops: f.loops.len() as u32,
+            slots: f.slots,
+            after: BlockId((f.blocks.len() + g.blocks.len()) as u32),
+            around: f.blocks[at].in_loop,
+        };
+        f.slots = f.slots.checked_add(g.slots)?;
+        if place.after.index() >= MAX_BLOCKS || f.slots as usize > MAX_TABLE {
+            return None;
+        }
+        let sites = self.copies(&place)?;
+        let mut rest = f.blocks[at].clone();
+        rest.steps.drain(..=step);
+        for s in &rest.steps {
+            if let Step::Decide { site, .. } | Step::Visit { site, .. } = s {
+                self.out.module.sites.get_mut(site.index())?.block = place.after;
+            }
+        }
+        let before = &mut f.blocks[at];
+        before.steps.truncate(step);
+        // A call begins with registers that hold nothing.
+        let zero = |s| Step::Let { to: Slot(s), op: Alu::Mov, ty: Scalar::U64, args: vec![Arg::Const(0)], guard: None };
+        before.steps.extend((place.slots..f.slots).map(zero));
+        before.end = End::Jump(place.block(BlockId(0)));
+        before.ipdom = Some(place.block(BlockId(0)));
+        let returns = !g.blocks.iter().any(|b| b.end == End::Exit);
+        for b in &g.blocks {
+            let block = Block {
+                loc: self.loc(b.loc, &place)?,
+                steps: b.steps.iter().map(|s| self.step(s, &place, &sites)).collect::<Option<_>>()?,
+                end: end(&b.end, &place),
+                // Where some lanes end, others meet them nowhere.
+                ipdom: b.ipdom.map(|b| place.block(b)).or(returns.then_some(place.after)),
+                in_loop: b.in_loop.map(|l| place.inside(l)).or(place.around),
+            };
+            f.blocks.push(block);
+        }
+        f.blocks.push(rest);
+        let parent = |l: &LoopId| f.loops.get(l.index())?.parent;
+        let around: Vec<LoopId> = std::iter::successors(place.around, parent).take(f.loops.len()).collect();
+        for l in around {
+            f.loops.get_mut(l.index())?.blocks.extend((place.blocks..=place.after.0).map(BlockId));
+        }
+        for l in &g.loops {
+            f.loops.push(Loop {
+                header: place.block(l.header),
+                parent: l.parent.map(|p| place.inside(p)).or(place.around),
+                blocks: l.blocks.iter().map(|b| place.block(*b)).collect(),
+                irreducible: l.irreducible,
+                loc: self.loc(l.loc, &place)?,
+            });
+        }
+        Some(())
+    }
+
+    /// Copies a callee's sites; gives by site its copy.
+    fn copies(&mut self, place: &Place) -> Option<BTreeMap<SiteId, SiteId>> {
+        let mut out = BTreeMap::new();
+        for id in self.sites.get(&place.callee).cloned().unwrap_or_default() {
+            let mut s: Site = self.from.sites[id.index()].clone();
+            s.function = place.caller;
+            s.block = place.block(s.block);
+            s.loc = self.loc(s.loc, place)?;
+            for steered in &mut s.steers {
+                steered.loc = self.loc(steered.loc, place)?;
+            }
+            for node in &mut s.slice {
+                node.loc = self.loc(node.loc, place)?;
+                // It is no parameter of the caller: what is given to it is computed there.
+                if node.kind == NodeKind::Param {
+                    node.kind = NodeKind::Merge;
+                }
+            }
+            if let Source::Trips { of, .. } = &mut s.source {
+                *of = place.inside(*of);
+            }
+            out.insert(id, SiteId(self.out.module.sites.len() as u32));
+            self.out.module.sites.push(s);
+            self.out.recorded.push(id);
+        }
+        (self.out.module.sites.len() <= MAX_TABLE).then_some(out)
+    }
+
+    fn step(&mut self, s: &Step, place: &Place, sites: &BTreeMap<SiteId, SiteId>) -> Option<Step> {
+        Some(match s {
+            Step::Let { to, op, ty, args, guard } => Step::Let {
+                to: place.slot(*to),
+                op: *op,
+                ty: *ty,
+                args: args
+                    .iter()
+                    .map(|a| match a {
+                        Arg::Slot(s) => Arg::Slot(place.slot(*s)),
+                        other => *other,
+                    })
+                    .collect(),
+                guard: place.guard(*guard),
+            },
+            Step::Decide { site, slot, guard } => {
+                Step::Decide { site: *sites.get(site)?, slot: place.slot(*slot), guard: place.guard(*guard) }
+            }
+            Step::Visit { site, guard } => Step::Visit { site: *sites.get(site)?, guard: place.guard(*guard) },
+            Step::Call { function, guard, loc } => {
+                Step::Call { function: *function, guard: place.guard(*guard), loc: self.loc(*loc, place)? }
+            }
+        })
+    }
+
+    /// What a location of the callee is in the caller; `None` if there are too many.
+    fn loc(&mut self, loc: Option<LocId>, place: &Place) -> Option<Option<LocId>> {
+        let Some(loc) = loc else { return Some(None) };
+        // From inside out.
+        let inlined_at = |l: &LocId| self.from.locs.get(l.index())?.inlined_at;
+        let chain: Vec<LocId> = std::iter::successors(Some(loc), inlined_at).take(MAX_INLINED).collect();
+        let callee = &self.from.functions[place.callee.index()].name;
+        let mut around = place.call;
+        for (i, l) in chain.iter().rev().enumerate() {
+            if let Some(known) = self.locs.get(&(*l, place.call)) {
+                around = *known;
+                continue;
+            }
+            let locs = &mut self.out.module.locs;
+            let mut copy = locs.get(l.index())?.clone();
+            // What is the callee's own is inlined now.
+            if i == 0 {
+                copy.function.clone_from(callee);
+            }
+            copy.inlined_at = Some(around);
+            around = LocId(locs.len() as u32);
+            locs.push(copy);
+            self.locs.insert((*l, place.call), around);
+        }
+        (self.out.module.locs.len() <= MAX_TABLE).then_some(Some(around))
+    }
+}
+
+fn end(end: &End, place: &Place) -> End {
+    match end {
+        End::Jump(to) => End::Jump(place.block(*to)),
+        End::Branch { guard, taken, other } => End::Branch {
+            guard: Guard { slot: place.slot(guard.slot), ..*guard },
+            taken: place.block(*taken),
+            other: place.block(*other),
+        },
+        End::Switch { index, targets } => {
+            End::Switch { index: place.slot(*index), targets: targets.iter().map(|t| place.block(*t)).collect() }
+        }
+        End::Return => End::Jump(place.after),
+        End::Exit => End::Exit,
+    }
+}
