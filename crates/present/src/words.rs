@@ -450,9 +450,10 @@ fn uncompared(l: &LaunchReport) -> Vec<(&'static str, String)> {
     out
 }
 
-/// The place of what is not compared, and what stands there.
+/// The place of what is not compared, and of the calls that it was inlined by; and what stands there.
 fn code(u: &Uncompared) -> String {
-    let at = u.site.location.as_ref().map_or_else(|| clean(&plain(&u.site.function)), place);
+    let stack = |l: &Location| l.inlined.iter().fold(place(l), |at, by| format!("{at} < {}", short(by)));
+    let at = u.site.location.as_ref().map_or_else(|| clean(&plain(&u.site.function)), stack);
     match u.sites {
         1 => format!("{at}  {} {}", noun(u.site.class), clean(&u.site.text)),
         n => format!("{at}  {}", count(n, noun(u.site.class), nouns(u.site.class))),
