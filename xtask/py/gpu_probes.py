@@ -6,7 +6,7 @@ runs. Prints what is wrong as it is found, then a table, writes probes.json, end
 SIGINT tells of the launches that are done, and ends with 2. `--tools` without a name leaves the tools out. Needs `prlx` and Python 3.11 or newer; see docs/gpu.md.
 
 Kernels of schedule.txt legally do other things in every run: there only that it runs is looked at. Values of kernels whose floats are
-other ones on a GPU (approximate functions, tensor cores) may differ: where only the program `values` does, it counts as `bits`.
+other ones on a GPU (approximate functions, tensor cores) may differ: where only programs that look at them do (FLOATS), it counts as `bits`.
 """
 
 import argparse
@@ -19,6 +19,9 @@ import subprocess
 import sys
 
 from gpu_bundle import listed
+
+# Programs that keep values of floats.
+FLOATS = ("values", "halves")
 
 
 def prlx(options, *words):
@@ -58,8 +61,8 @@ def one(options, launch, lists):
             continue
         gpu, cpu = tables(out), tables(cpu)
         differ = [t for t in cpu if gpu.get(t) != cpu[t]]
-        row["results"][program.stem] = "bits" if differ and program.stem == "values" else "differs" if differ else "same"
-        if differ and program.stem != "values":
+        row["results"][program.stem] = "bits" if differ and program.stem in FLOATS else "differs" if differ else "same"
+        if differ and program.stem not in FLOATS:
             pairs = zip(cpu[differ[0]]["rows"], gpu[differ[0]]["rows"])
             row["wrong"].append(f"{program.stem}: @{differ[0]}: {next((p for p in pairs if p[0] != p[1]), 'rows')}"[:400])
     for tool in options.tools:
