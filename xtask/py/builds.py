@@ -1,6 +1,7 @@
 """Compiles the corpus' CUDA kernels at several levels of optimisation and for debugging, and compares the builds.
 
-Usage: builds.py NVCC PRLX [WORD...], from the repository's root (`cargo xtask builds` does it). Words choose kernels by name.
+Usage: builds.py NVCC PRLX [--events] [WORD...], from the repository's root (`cargo xtask builds` does it). Words choose kernels by name.
+`--events` compares at level `events`, where what is stored is seen too: what differs in outputs alone then has findings.
 
 Every build is of the same source, run on the same data by the CPU device. So what differs must be listed, with its reason, in
 tests/kernels/builds.txt, and what is listed must differ: nothing else may be said to differ, and no path where only outputs do.
@@ -56,15 +57,16 @@ def build(nvcc, folder):
     return out
 
 
-def compare(prlx, folder, pair):
+def compare(prlx, folder, pair, how):
     """The verdict, what of a launch differs (its path, outputs), and why the verdict is not sure."""
     files = [str(folder / f"{level}.toml") for level in pair]
-    done = subprocess.run([prlx, "compare", "--quiet", "--json", *files], capture_output=True, text=True)
+    done = subprocess.run([prlx, "compare", "--quiet", "--json", "--level", how, *files], capture_output=True, text=True)
     if done.returncode not in (0, 1, 3):
         sys.exit(f"{folder.name} {'-'.join(pair)}:\n{done.stderr}")
     report = json.loads(done.stdout)
     launch = report["launches"][0]
-    what = "path" if launch["findings"] else "outputs"
+    # What is stored is an output, sooner or later.
+    what = "path" if any(f["kind"] != "Value" for f in launch["findings"]) else "outputs"
     places = [f["site"][0] or f["site"][1] for f in launch["findings"]]
     lines = [line(place) for place in places if place]
     reason = f"lines {', '.join(lines)}" if lines else "; ".join(reasons(launch))
@@ -100,11 +102,13 @@ def listed():
 
 def main(nvcc, prlx, *words):
     wanted = listed()
+    how = "events" if "--events" in words else "path"
+    words = [word for word in words if word != "--events"]
     folders = [f for f in sorted(CORPUS.iterdir()) if not words or any(word in f.name for word in words)]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         built = [out for out in pool.map(lambda f: build(nvcc, f), folders) if out]
         jobs = [(out, pair) for pair in PAIRS for out in built]
-        results = list(pool.map(lambda job: compare(prlx, *job), jobs))
+        results = list(pool.map(lambda job: compare(prlx, *job, how), jobs))
     wrong = 0
     counts = collections.defaultdict(collections.Counter)
     causes = collections.defaultdict(collections.Counter)

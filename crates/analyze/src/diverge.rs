@@ -273,6 +273,20 @@ impl Differ<'_> {
         }
     }
 
+    /// Of two builds: whether nothing is decided in a part. Control is what decisions make it; where none differs, that one build comes here
+    /// more often is its compiler's choice, which writes variables to the stack, or again, and calls what others inline.
+    fn decides_nothing(&self, side: usize, e: Entry) -> bool {
+        let mut todo = vec![e];
+        while let Some(e) = todo.pop() {
+            match e.what() {
+                What::Visit if decides(self.sides.programs[side].module, tree::site(e)) => return false,
+                What::Child => todo.extend(self.trees[side].entries(e.id())),
+                What::Visit | What::Branch | What::Join => {}
+            }
+        }
+        self.sides.fold.is_some()
+    }
+
     /// Notes what one side did that the other may not have been to do.
     fn doubt(&mut self, side: usize, e: Entry) {
         let mut todo = vec![e];
@@ -562,7 +576,7 @@ impl Differ<'_> {
         let mut sure = [Vec::new(), Vec::new()];
         for side in 0..2 {
             for e in parts[side] {
-                match self.doubtful(side, *e) && !differed {
+                match (self.doubtful(side, *e) || self.decides_nothing(side, *e)) && !differed {
                     true => self.doubt(side, *e),
                     false => sure[side].push(*e),
                 }

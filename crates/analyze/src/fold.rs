@@ -399,6 +399,26 @@ fn one_thing(pair: &Pair<'_>, places: &[Places; 2], names: &BTreeMap<u32, u32>) 
         || places.iter().enumerate().all(|(side, p)| p.iter().all(|(site, sub, _)| alike(side, *site, *sub)))
 }
 
+/// Whether accesses to memory are surely copies of one: they are all that their line has, and move as much. Of several on a line one may be taken for
+/// another, and what one build moves at once another may in parts.
+fn one_access(input: &Input<'_>, places: &[Places; 2]) -> bool {
+    let width = |side: usize, site: usize| {
+        let text = &input.modules[side].sites[site].text;
+        let opcode = text.split_whitespace().find(|word| !word.starts_with('@')).unwrap_or_default();
+        // Of `st.global.v2.f32` `2` and `32`.
+        let parts = opcode.split('.').filter(|p| p.ends_with(|c: char| c.is_ascii_digit()) && !p.contains("::"));
+        parts.map(|p| p.trim_start_matches(|c: char| c.is_ascii_alphabetic()).to_owned()).collect::<Vec<_>>()
+    };
+    let Some((first, ..)) = places[0].first() else { return true };
+    let here = |side: usize| {
+        let Some((one, ..)) = places[side].first() else { return true };
+        let line_of = line(input, side, *one);
+        let all = (0..input.modules[side].sites.len()).filter(|i| line(input, side, *i) == line_of).count();
+        all == places[side].len() && places[side].iter().all(|(site, ..)| width(side, *site) == width(0, *first))
+    };
+    here(0) && here(1)
+}
+
 /// By side: the copies that hold where A's first does not; and whether all are surely copies of it. `None` if it may be either of one.
 fn flips(
     input: &Input<'_>,
@@ -408,8 +428,13 @@ fn flips(
     names: &BTreeMap<u32, u32>,
 ) -> Option<([BTreeSet<usize>; 2], bool)> {
     let first = *names.values().next()? as usize;
-    if !decides(input.modules[0], SiteId(first as u32)) || input.modules[0].sites[first].class == SiteClass::Switch {
-        return Some((Default::default(), true));
+    match input.modules[0].sites[first].class {
+        SiteClass::Load | SiteClass::Store | SiteClass::Atomic => {
+            return Some((Default::default(), one_access(input, places)));
+        }
+        _ if !decides(input.modules[0], SiteId(first as u32)) => return Some((Default::default(), true)),
+        SiteClass::Switch => return Some((Default::default(), true)),
+        _ => {}
     }
     let meaning = |side: usize, site: usize| meaning::of(input.modules[side], site, &of[side], &in_block[side]);
     let ours: BTreeMap<u32, Meaning> = names.iter().map(|(sub, s)| (*sub, meaning(0, *s as usize))).collect();
