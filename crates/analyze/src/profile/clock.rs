@@ -330,6 +330,27 @@ mod tests {
         assert!(fit.slack > 1000.0 && fit.error as f64 >= fit.slack * 1000.0, "{} {}", fit.slack, fit.error);
     }
 
+    /// Whatever anchors are, times are some, and do not fall.
+    #[test]
+    fn any_anchors_have_times() {
+        let mut state = 3;
+        for _ in 0..500 {
+            let mut all: BTreeMap<u32, Vec<Anchor>> = BTreeMap::new();
+            let ranges = [0, 0].map(|_: u32| 1 << (random(&mut state) % 63 + 1));
+            for _ in 0..random(&mut state) % 200 + 1 {
+                let [cycles, nanos] = ranges.map(|most: u64| u64::MAX - random(&mut state) % most);
+                all.entry((random(&mut state) % 3) as u32).or_default().push(Anchor { cycles, nanos });
+            }
+            let fit = Fit::new(&all, all.values().flatten().map(|a| a.nanos).min().unwrap());
+            for (sm, anchors) in &all {
+                let mut clocks: Vec<u64> = anchors.iter().map(|a| a.cycles).chain([0, u64::MAX]).collect();
+                clocks.sort_unstable();
+                let times: Vec<i64> = clocks.iter().map(|c| fit.time(*sm, *c).unwrap()).collect();
+                assert!(times.is_sorted(), "{times:?}");
+            }
+        }
+    }
+
     /// One anchor has no rate.
     #[test]
     fn one_moment_has_no_rate() {

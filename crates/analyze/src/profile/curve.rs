@@ -39,7 +39,7 @@ pub(super) struct Rate {
 }
 
 /// Nanoseconds by cycles.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug)]
 pub(super) struct Curve {
     /// The first knot's and the distance between knots, in cycles.
     first: f64,
@@ -84,7 +84,11 @@ impl Curve {
         let bands: Vec<Band> =
             stiffness.map(|bend| Band::new(&apart, knots, noise, rate.width * length, bend)).collect();
         let least = bands.iter().map(|b| b.unlikely).fold(f64::INFINITY, f64::min);
-        let Some(band) = bands.into_iter().find(|b| b.unlikely <= least + DOUBT) else { return Curve::default() };
+        let Some(band) = bands.into_iter().find(|b| b.unlikely.is_finite() && b.unlikely <= least + DOUBT) else {
+            // Numbers that no arithmetic of 64 bits holds together.
+            let at = vec![base, base + rate.middle * length];
+            return Curve { first, step: length, at, error: noise, between: noise, misfit: length };
+        };
         let line = band.solved(&band.pull);
         let share = mean(apart.iter().map(|&(x, y)| (y - on(&line, x)).powi(2))) / (noise * noise);
         let explained = 1.0 + 3.0 * (2.0 / moments.len() as f64).sqrt();
