@@ -32,6 +32,11 @@ def prlx(options, *words):
         return -1, "", f"not done in {options.timeout} s"
 
 
+def lands(said):
+    """Whether a failure is one: a program may have nothing to do in a module, or in the kernel."""
+    return "nowhere" not in said and "does nothing in it" not in said
+
+
 def tables(out):
     """What was kept, by table; what the kernel itself prints comes first."""
     return {t["name"]: {k: t[k] for k in ("rows", "lost")} for t in json.loads(out[out.find("{\n") :])["tables"]}
@@ -47,7 +52,7 @@ def one(options, launch, lists):
         words = ["probe", "-f", str(program), str(launch), "--json", "--top", "1000000"]
         code, out, said = prlx(options, *words, "--device", "cuda")
         if code:
-            landed = "nowhere" not in said
+            landed = lands(said)
             row["results"][program.stem] = "fails" if landed else "nothing"
             if landed:
                 row["wrong"].append(f"{program.stem}: {said[:400]}")
@@ -67,7 +72,7 @@ def one(options, launch, lists):
             row["wrong"].append(f"{program.stem}: @{differ[0]}: {next((p for p in pairs if p[0] != p[1]), 'rows')}"[:400])
     for tool in options.tools:
         code, _, said = prlx(options, "probe", tool, str(launch), "--json", "--device", "cuda")
-        landed = "nowhere" not in said
+        landed = lands(said)
         row["results"][tool] = "ran" if code == 0 else "fails" if landed else "nothing"
         if code and landed:
             row["wrong"].append(f"{tool}: {said[:400]}")
