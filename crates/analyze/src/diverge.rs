@@ -276,6 +276,9 @@ impl Differ<'_> {
     /// Of two builds: whether nothing is decided in a part. Control is what decisions make it; where none differs, that one build comes here
     /// more often is its compiler's choice, which writes variables to the stack, or again, and calls what others inline.
     fn decides_nothing(&self, side: usize, e: Entry) -> bool {
+        if self.sides.fold.is_none() {
+            return false;
+        }
         let mut todo = vec![e];
         while let Some(e) = todo.pop() {
             match e.what() {
@@ -284,7 +287,7 @@ impl Differ<'_> {
                 What::Visit | What::Branch | What::Join => {}
             }
         }
-        self.sides.fold.is_some()
+        true
     }
 
     /// Notes what one side did that the other may not have been to do.

@@ -121,6 +121,12 @@ fn shape(s: &Site, k: &Key, columns: bool) -> Option<Shape> {
 /// By side and site: its group.
 type GroupOf = [Vec<Option<u32>>; 2];
 
+/// A line of the source, and what kind of site stands there.
+type Line = (u32, Option<u64>, SiteClass);
+
+/// How many sites lines have.
+type Lines = BTreeMap<Line, usize>;
+
 /// By side and site, its group; and the groups' sites.
 fn groups(input: &Input<'_>) -> (GroupOf, Vec<[Vec<usize>; 2]>) {
     let mut of = input.modules.map(|m| vec![None; m.sites.len()]);
@@ -187,6 +193,11 @@ pub(crate) fn plan(input: &Input<'_>) -> [Side; 2] {
         let of = [0, 1].map(|side| input.modules[side].sites[g[side][0]].function);
         by_function.entry((of[0], of[1])).or_default().push(i);
     }
+    let lines = [0, 1].map(|side| {
+        let mut lines = Lines::new();
+        (0..input.modules[side].sites.len()).for_each(|i| *lines.entry(line(input, side, i)).or_default() += 1);
+        lines
+    });
     let mut base = FAMILIES;
     let mut paired: [BTreeSet<FuncId>; 2] = Default::default();
     for b in (0..input.modules[1].functions.len() as u32).map(FuncId) {
@@ -224,7 +235,7 @@ pub(crate) fn plan(input: &Input<'_>) -> [Side; 2] {
         pair.gather();
         groups.iter_mut().for_each(|(_, g)| pair.measure(g));
         pair.count_factors(&groups);
-        function(input, &of, &pair, &groups, &mut sides);
+        function(input, (&of, &lines), &pair, &groups, &mut sides);
     }
     for (side, paired) in paired.iter().enumerate() {
         let functions = 0..input.modules[side].functions.len() as u32;
@@ -239,7 +250,13 @@ pub(crate) fn plan(input: &Input<'_>) -> [Side; 2] {
 type Counters = BTreeMap<u32, (bool, (u32, usize), u32)>;
 
 /// One pair of functions.
-fn function(input: &Input<'_>, of: &GroupOf, pair: &Pair<'_>, groups: &[(u32, Group)], sides: &mut [Side; 2]) {
+fn function(
+    input: &Input<'_>,
+    (of, lines): (&GroupOf, &[Lines; 2]),
+    pair: &Pair<'_>,
+    groups: &[(u32, Group)],
+    sides: &mut [Side; 2],
+) {
     let in_block = [0, 1].map(|side| meaning::in_blocks(pair.modules[side], pair.functions[side]));
     let mut uneven = false;
     // What stands on no line is found by its order, if there is as much of it.
@@ -264,7 +281,7 @@ fn function(input: &Input<'_>, of: &GroupOf, pair: &Pair<'_>, groups: &[(u32, Gr
             }
         }
         let places = places.filter(|p| g.leaves() || one_thing(pair, p, &names));
-        let flips = places.as_ref().map(|places| flips(input, of, &in_block, places, &names));
+        let flips = places.as_ref().map(|places| flips(input, (of, lines), &in_block, places, &names));
         let (places, flips) = match (places, flips) {
             (Some(places), Some(Some((flips, sure)))) => (places, (flips, sure && placed(g))),
             (places, _) => {
@@ -401,7 +418,7 @@ fn one_thing(pair: &Pair<'_>, places: &[Places; 2], names: &BTreeMap<u32, u32>) 
 
 /// Whether accesses to memory are surely copies of one: they are all that their line has, and move as much. Of several on a line one may be taken for
 /// another, and what one build moves at once another may in parts.
-fn one_access(input: &Input<'_>, places: &[Places; 2]) -> bool {
+fn one_access(input: &Input<'_>, lines: &[Lines; 2], places: &[Places; 2]) -> bool {
     let width = |side: usize, site: usize| {
         let text = &input.modules[side].sites[site].text;
         let opcode = text.split_whitespace().find(|word| !word.starts_with('@')).unwrap_or_default();
@@ -412,9 +429,8 @@ fn one_access(input: &Input<'_>, places: &[Places; 2]) -> bool {
     let Some((first, ..)) = places[0].first() else { return true };
     let here = |side: usize| {
         let Some((one, ..)) = places[side].first() else { return true };
-        let line_of = line(input, side, *one);
-        let all = (0..input.modules[side].sites.len()).filter(|i| line(input, side, *i) == line_of).count();
-        all == places[side].len() && places[side].iter().all(|(site, ..)| width(side, *site) == width(0, *first))
+        lines[side].get(&line(input, side, *one)) == Some(&places[side].len())
+            && places[side].iter().all(|(site, ..)| width(side, *site) == width(0, *first))
     };
     here(0) && here(1)
 }
@@ -422,7 +438,7 @@ fn one_access(input: &Input<'_>, places: &[Places; 2]) -> bool {
 /// By side: the copies that hold where A's first does not; and whether all are surely copies of it. `None` if it may be either of one.
 fn flips(
     input: &Input<'_>,
-    of: &GroupOf,
+    (of, lines): (&GroupOf, &[Lines; 2]),
     in_block: &[Vec<Vec<u32>>; 2],
     places: &[Places; 2],
     names: &BTreeMap<u32, u32>,
@@ -430,7 +446,7 @@ fn flips(
     let first = *names.values().next()? as usize;
     match input.modules[0].sites[first].class {
         SiteClass::Load | SiteClass::Store | SiteClass::Atomic => {
-            return Some((Default::default(), one_access(input, places)));
+            return Some((Default::default(), one_access(input, lines, places)));
         }
         _ if !decides(input.modules[0], SiteId(first as u32)) => return Some((Default::default(), true)),
         SiteClass::Switch => return Some((Default::default(), true)),
@@ -475,7 +491,7 @@ fn several_ways(pair: &Pair<'_>, side: usize, own: &mut Side) {
 }
 
 /// Function, line and class (one for all decisions) of a site.
-fn line(input: &Input<'_>, side: usize, site: usize) -> (u32, Option<u64>, SiteClass) {
+fn line(input: &Input<'_>, side: usize, site: usize) -> Line {
     let k = &input.keys[side][site];
     let class = if decides(input.modules[side], SiteId(site as u32)) { SiteClass::Branch } else { k.2 };
     (k.0, k.1.first().map(|p| p.0), class)

@@ -46,17 +46,24 @@ pub(super) const LEAD: &str = "
     setp.eq.u32 %~lead, %~b, 0;
 ";
 
-/// [`WARP_INDEX`] in fewer instructions for launches of one dimension; `%~d`: the context's `cta_warps`.
-pub(super) fn warp_index(s: &mut Snippet<'_>, [any, found]: [&str; 2]) {
+/// `to`: where the context (in `%~context`, not 0) has the records of all warps; goes to `nowhere` if it has none. Then [`WARP_INDEX`], in
+/// fewer instructions for launches of one dimension. Both fields are on their way before either is waited for.
+pub(super) fn warp_records(s: &mut Snippet<'_>, to: &str, nowhere: &str, [any, found]: [&str; 2]) {
     s.ptx(&format!(
-        "setp.eq.u32 %~q, %~d, 0;
+        "ld.global.u64 {to}, [%~context+{}];
+         ld.global.u32 %~d, [%~context+{}];
+         setp.eq.u64 %~q, {to}, 0;
+         @%~q bra {nowhere};
+         setp.eq.u32 %~q, %~d, 0;
          @%~q bra {any};
          mov.u32 %~a, %tid.x;
          shr.u32 %~a, %~a, 5;
          mov.u32 %~b, %ctaid.x;
          mad.lo.u32 %~warp, %~b, %~d, %~a;
          bra {found};
-         {any}:"
+         {any}:",
+        Context::offset("records"),
+        Context::offset("cta_warps"),
     ));
     s.ptx(WARP_INDEX);
     s.ptx(&format!("{found}:"));
@@ -154,18 +161,8 @@ impl Lowering<'_> {
     /// `%~records`: where the records of this warp are, or 0.
     fn begin_records(&self, s: &mut Snippet<'_>) {
         self.context(s);
-        s.ptx(&format!(
-            "mov.u64 %~records, 0;
-             setp.eq.u64 %~q, %~context, 0;
-             @%~q bra $~none#;
-             ld.global.u64 %~records, [%~context+{}];
-             ld.global.u32 %~d, [%~context+{}];
-             setp.eq.u64 %~q, %~records, 0;
-             @%~q bra $~none#;",
-            Context::offset("records"),
-            Context::offset("cta_warps"),
-        ));
-        warp_index(s, ["$~many#", "$~flat#"]);
+        s.ptx("mov.u64 %~records, 0;\nsetp.eq.u64 %~q, %~context, 0;\n@%~q bra $~none#;");
+        warp_records(s, "%~records", "$~none#", ["$~many#", "$~flat#"]);
         s.ptx(&format!(
             "cvt.u64.u32 %~x, %~warp;
              mad.lo.u64 %~records, %~x, {}, %~records;

@@ -5,9 +5,8 @@
 
 use prlx_probe::code::{Reduce, Temp, Ty};
 use prlx_probe::lang::Holder;
-use prlx_trace::device::Context;
 
-use super::begin::{LEAD, warp_index};
+use super::begin::{LEAD, warp_records};
 use super::numbered::constant;
 use super::probe::{Probe, bits, reduce32, reduce64, register};
 use super::snippet::Snippet;
@@ -17,17 +16,8 @@ impl Probe<'_, '_> {
     fn held(&mut self, s: &mut Snippet<'_>, var: u32, nowhere: &str) {
         let kept = &self.lowering.plan.kept;
         let labels = [self.label(s), self.label(s)];
-        s.ptx(&format!(
-            "setp.eq.u64 %~q, %~context, 0;
-             @%~q bra {nowhere};
-             ld.global.u64 %~link, [%~context+{}];
-             ld.global.u32 %~d, [%~context+{}];
-             setp.eq.u64 %~q, %~link, 0;
-             @%~q bra {nowhere};",
-            Context::offset("records"),
-            Context::offset("cta_warps"),
-        ));
-        warp_index(s, [&labels[0], &labels[1]]);
+        s.ptx(&format!("setp.eq.u64 %~q, %~context, 0;\n@%~q bra {nowhere};"));
+        warp_records(s, "%~link", nowhere, [&labels[0], &labels[1]]);
         if kept.held.get(var as usize).is_some_and(|h| h.of == Holder::Cta) {
             // The first of its CTA: this one is number `%~a` there.
             s.ptx("sub.u32 %~warp, %~warp, %~a;");

@@ -14,7 +14,7 @@ use prlx_trace::kernel::Scalar;
 use prlx_trace::table::Aggregate;
 
 use super::Lowering;
-use super::begin::{LEAD, WARP_INDEX, warp_index};
+use super::begin::{LEAD, WARP_INDEX, warp_records};
 use super::numbered::store;
 use super::probe::{Probe, reduce64};
 use super::snippet::Snippet;
@@ -200,18 +200,9 @@ impl Probe<'_, '_> {
         }
         s.ptx("activemask.b32 %~mask;");
         s.ptx(LEAD);
-        // Both fields are on their way before either is waited for.
-        s.ptx(&format!(
-            "@!%~lead bra {done};
-             ld.global.u64 %~link, [%~context+{}];
-             ld.global.u32 %~d, [%~context+{}];
-             setp.eq.u64 %~q, %~link, 0;
-             @%~q bra {done};",
-            Context::offset("records"),
-            Context::offset("cta_warps"),
-        ));
+        s.ptx(&format!("@!%~lead bra {done};"));
         let labels = [self.label(s), self.label(s)];
-        warp_index(s, [&labels[0], &labels[1]]);
+        warp_records(s, "%~link", done, [&labels[0], &labels[1]]);
         s.ptx(&format!(
             "cvt.u64.u32 %~x, %~warp;
              mad.lo.u64 %~link, %~x, {warp}, %~link;

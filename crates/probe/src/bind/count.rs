@@ -60,14 +60,13 @@ pub(super) fn count(insertions: &mut [Vec<Insertion>], bodies: &[&Body<'_>], kep
 /// there are few counters. `own`: how many tables the program has.
 fn tally(insertions: &mut [Vec<Insertion>], bodies: &[&Body<'_>], kept: &mut Kept, own: usize) {
     let mut depths: BTreeMap<Target, u32> = BTreeMap::new();
-    for (list, body) in insertions.iter().zip(bodies) {
+    for (list, body) in insertions.iter_mut().zip(bodies) {
         for insertion in list {
-            let Action::Probe(code) = &insertion.action else { continue };
             let depth = match insertion.at {
                 At::Before(at) | At::After(at) => depth(body, body.part_of(at)),
                 _ => 0,
             };
-            sums(&code.body, kept, own, &mut |target| {
+            sums(insertion, kept, own, &mut |target, _| {
                 let deepest = depths.entry(target).or_default();
                 *deepest = depth.max(*deepest);
             });
@@ -76,61 +75,49 @@ fn tally(insertions: &mut [Vec<Insertion>], bodies: &[&Body<'_>], kept: &mut Kep
     let mut order: Vec<(Target, u32)> = depths.into_iter().collect();
     order.sort_by_key(|(target, depth)| (Reverse(*depth), *target));
     for (nth, (target, depth)) in order.into_iter().enumerate() {
-        let has = kept.counters.iter().any(|c| (c.table, c.row) == target);
-        if !has && (kept.counters.len() < COUNTERS || depth > 0 && nth < COUNTERS) {
+        if counter(kept, target).is_none() && (kept.counters.len() < COUNTERS || depth > 0 && nth < COUNTERS) {
             kept.counters.push(Counter { table: target.0, row: target.1 });
         }
     }
     for insertion in insertions.iter_mut().flatten() {
-        let Action::Probe(code) = &mut insertion.action else { continue };
-        let mut any = false;
-        sums(&code.body, kept, own, &mut |(table, row)| {
-            any |= kept.counters.iter().any(|c| (c.table, c.row) == (table, row));
+        sums(insertion, kept, own, &mut |target, stmt| {
+            if let (Some(counter), Stmt::Update { value, .. }) = (counter(kept, target), &*stmt) {
+                // A count grows by 1, whatever is counted.
+                let counts = kept.tables[target.0 as usize].aggregate == Aggregate::Count;
+                *stmt = Stmt::Tally { counter, value: value.filter(|_| !counts) };
+            }
         });
-        if any {
-            tallied(&mut Arc::make_mut(code).body, kept, own);
-        }
     }
 }
 
-/// Tells of each statement that adds an integer to a known row: to which.
-fn sums(body: &[Stmt], kept: &Kept, own: usize, tell: &mut impl FnMut(Target)) {
-    for stmt in body {
-        match stmt {
-            Stmt::If(_, then, other) => [then, other].into_iter().for_each(|body| sums(body, kept, own, tell)),
-            stmt => sum(stmt, kept, own).into_iter().for_each(&mut *tell),
-        }
-    }
+/// The counter of a row, if it has one.
+fn counter(kept: &Kept, target: Target) -> Option<u32> {
+    kept.counters.iter().position(|c| (c.table, c.row) == target).map(|i| i as u32)
 }
 
-/// The row that a statement adds an integer to.
-fn sum(stmt: &Stmt, kept: &Kept, own: usize) -> Option<Target> {
-    let Stmt::Update { table, row: Row::At(row), value } = stmt else { return None };
-    let layout = kept.tables.get(*table as usize).filter(|_| (*table as usize) < own)?;
-    let adds = match layout.aggregate {
-        Aggregate::Count => true,
-        Aggregate::Sum => value.is_some() && layout.ty != Scalar::F64,
-        _ => false,
-    };
-    adds.then_some((*table, *row))
-}
-
-/// Puts tallies in the place of statements that add to a row that has a counter.
-fn tallied(body: &mut [Stmt], kept: &Kept, own: usize) {
-    for stmt in body {
-        if let Stmt::If(_, then, other) = stmt {
-            tallied(then, kept, own);
-            tallied(other, kept, own);
-            continue;
-        }
-        let Some(target) = sum(stmt, kept, own) else { continue };
-        let counter = kept.counters.iter().position(|c| (c.table, c.row) == target);
-        if let (Some(counter), Stmt::Update { table, value, .. }) = (counter, &*stmt) {
-            // A count grows by 1, whatever is counted.
-            let counts = kept.tables.get(*table as usize).is_some_and(|t| t.aggregate == Aggregate::Count);
-            *stmt = Stmt::Tally { counter: counter as u32, value: value.filter(|_| !counts) };
+/// Gives each statement that adds an integer to a known row of the program's own tables.
+fn sums(insertion: &mut Insertion, kept: &Kept, own: usize, give: &mut impl FnMut(Target, &mut Stmt)) {
+    fn each(body: &mut [Stmt], give: &mut impl FnMut(&mut Stmt)) {
+        for stmt in body {
+            match stmt {
+                Stmt::If(_, then, other) => [then, other].into_iter().for_each(|body| each(body, give)),
+                stmt => give(stmt),
+            }
         }
     }
+    let Action::Probe(code) = &mut insertion.action else { return };
+    each(&mut Arc::make_mut(code).body, &mut |stmt| {
+        let Stmt::Update { table, row: Row::At(row), value } = stmt else { return };
+        let Some(layout) = kept.tables[..own].get(*table as usize) else { return };
+        let adds = match layout.aggregate {
+            Aggregate::Count => true,
+            Aggregate::Sum => value.is_some() && layout.ty != Scalar::F64,
+            _ => false,
+        };
+        if adds {
+            give((*table, *row), stmt);
+        }
+    });
 }
 
 /// The stretches of all functions, whose insertions are in order. Insertions under a guard, and those of no block, are in none.
