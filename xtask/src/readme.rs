@@ -22,6 +22,8 @@ const CLOSE: &str = "<!-- end -->";
 pub fn run(args: &[String]) -> Result<()> {
     let check = args.iter().any(|a| a == "--check");
     crate::sh("cargo", &["build", "--release", "--package", "prlx-cli"])?;
+    // Of two programs the one that README.md's `cargo run` means, as it is written there: without a package.
+    crate::sh("cargo", &["run", "--release", "--quiet", "--", "--version"])?;
     let prlx = target_dir().join("release/prlx");
     let mut stale = Vec::new();
     for page in pages()? {
