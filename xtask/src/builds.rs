@@ -6,7 +6,7 @@ use crate::setup::Tools;
 use anyhow::{Context, Result};
 
 /// Kernels that show a rule each: loops whose test moved, was unrolled or stands nowhere; recursion that became a loop; calls in
-/// loops; comparisons that two lines share; waits; a lock; loops of functions that one build calls.
+/// loops; comparisons that two lines share; waits; a lock; loops of functions that one build calls; stores of part of a register.
 pub const FEW: &[&str] = &[
     "attention",
     "bulk_copy",
@@ -16,6 +16,7 @@ pub const FEW: &[&str] = &[
     "histogram_shared",
     "mbarrier_pipeline",
     "nbody",
+    "rare_integer",
     "recursion",
     "simd_video",
     "spin_lock",

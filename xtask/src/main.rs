@@ -106,7 +106,9 @@ fn ci(_: &[String]) -> Result<()> {
     perfetto(&[])?;
     corpus::run(&["--check".into()])?;
     rewritten::run(&[])?;
-    builds::run(&builds::FEW.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>())?;
+    for more in [&[][..], &["--events"]] {
+        builds::run(&more.iter().chain(builds::FEW).map(|w| (*w).to_owned()).collect::<Vec<_>>())?;
+    }
     fuzz::run(&[])
 }
 

@@ -9,13 +9,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use prlx_trace::kernel::{Level, Module, Operand, SiteClass};
 use prlx_trace::launch::{Lanes, OperandRecord, Window};
-use prlx_trace::{Lane, Recording, SiteId, Trace, WarpId};
+use prlx_trace::{Lane, LaneMask, Recording, SiteId, Trace, WarpId};
 
 use crate::decode::lane_part;
 use crate::error::Error;
 use crate::mangled;
 use crate::report::{
-    Finding, LaneAt, LaunchReport, OperandCell, OperandColumn, OperandRow, Operands, Report, SiteInfo,
+    Finding, Kind, LaneAt, LaunchReport, OperandCell, OperandColumn, OperandRow, Operands, Report, SiteInfo,
 };
 use crate::value;
 
@@ -149,8 +149,8 @@ fn attach(finding: &mut Finding, sides: &[Option<Side<'_>>; 2]) -> Result<(), Er
         })
         .collect();
     let mut rows = Vec::new();
-    // Where the lane shown made its decision, by side.
-    let mut decided = [None; 2];
+    // Where each lane was at the visit, by side.
+    let mut records = BTreeMap::new();
     for at in &finding.at {
         let mut seen = [None; 2];
         for side in 0..2 {
@@ -158,16 +158,14 @@ fn attach(finding: &mut Finding, sides: &[Option<Side<'_>>; 2]) -> Result<(), Er
                 seen[side] = s.at(place(finding, at, side), at.visit[side])?;
             }
         }
-        if at.lane == finding.lane {
-            decided = seen.map(|s| s.map(|(i, _)| i));
-        }
+        records.insert(at.lane, seen.map(|s| s.map(|(i, _)| i)));
         if seen == [None; 2] {
             continue;
         }
         let cells = (0..columns.len())
             .map(|c| {
-                let bits = seen.map(|s| s.map(|(_, r)| r.values[c]));
                 let ty = [0, 1].map(|s| of(s).get(c).map_or(columns[c].ty, |o| o.ty));
+                let bits = [0, 1].map(|s| seen[s].map(|(_, r)| ty[s].low(r.values[c])));
                 OperandCell {
                     bits,
                     shown: [0, 1].map(|s| bits[s].map(|b| value::shown(b, ty[s]))),
@@ -177,15 +175,38 @@ fn attach(finding: &mut Finding, sides: &[Option<Side<'_>>; 2]) -> Result<(), Er
             .collect();
         rows.push(OperandRow { lane: at.lane, differs: at.differs, cells });
     }
+    if finding.kind == Kind::Value && finding.masks.is_some() {
+        narrow(finding, &mut rows);
+    }
     if !rows.is_empty() {
         finding.operands = Some(Operands { columns, rows });
     }
     let shown = finding.at.iter().find(|l| l.lane == finding.lane);
-    if let ([Some(i), Some(j)], [Some(a), Some(b)], Some(at)) = (decided, sides, shown) {
+    let decided = records.get(&finding.lane).copied();
+    if let (Some([Some(i), Some(j)]), [Some(a), Some(b)], Some(at)) = (decided, sides, shown) {
         let [x, y] = [0, 1].map(|side| place(finding, at, side));
         loads(finding, [a, b], [&a.lane(x)?[..i], &b.lane(y)?[..j]]);
     }
     Ok(())
+}
+
+/// Level `events` has one digest for all lanes of a visit: which of them it is their operands say.
+fn narrow(finding: &mut Finding, rows: &mut [OperandRow]) {
+    let mut differ = LaneMask(0);
+    rows.iter().filter(|r| r.cells.iter().any(|c| c.differs)).for_each(|r| differ.insert(Lane(r.lane)));
+    let Some(first) = differ.lanes().next() else { return };
+    for row in rows {
+        let agrees = !row.cells.is_empty() && row.cells.iter().all(|c| !c.differs && !c.bits.contains(&None));
+        row.differs &= !agrees;
+        for at in finding.at.iter_mut().filter(|at| agrees && at.lane == row.lane) {
+            at.differs = false;
+        }
+    }
+    finding.lanes = LaneMask(finding.lanes.0 & differ.0);
+    if !finding.lanes.has(Lane(finding.lane)) {
+        let visit = finding.at.iter().find(|at| at.lane == first.0).map(|at| at.visit.map(Some));
+        (finding.lane, finding.visit, finding.lanes) = (first.0, visit.unwrap_or(finding.visit), differ);
+    }
 }
 
 /// What the loads of the slice gave to the lane shown, and which of them first gave both sides something else. `before`
@@ -200,15 +221,15 @@ fn loads(finding: &mut Finding, sides: [&Side<'_>; 2], before: [&[OperandRecord]
         let [Some(a), Some(b)] = node.site else { continue };
         let site =
             |side: usize, s: SiteId| sides[side].module.sites.get(s.index()).filter(|s| s.class == SiteClass::Load);
-        let (Some(load), Some(_)) = (site(0, a), site(1, b)) else { continue };
+        let (Some(here), Some(there)) = (site(0, a), site(1, b)) else { continue };
+        let ty = [here, there].map(|s| s.operands.first().map(|o| o.ty).unwrap_or_default());
         let got = [last[0].get(&a), last[1].get(&b)];
-        let ty = load.operands.first().map(|o| o.ty).unwrap_or_default();
-        node.values = got.map(|g| g.map(|g| g.1));
-        node.shown = node.values.map(|v| v.map(|v| value::shown(v, ty)));
-        if let [Some(x), Some(y)] = got {
-            node.same = Some(x.1 == y.1);
-            if x.1 != y.1 && first.is_none_or(|f| x.0 < f.0) {
-                first = Some((x.0, n));
+        node.values = [0, 1].map(|s| got[s].map(|g| ty[s].low(g.1)));
+        node.shown = [0, 1].map(|s| node.values[s].map(|v| value::shown(v, ty[s])));
+        if let ([Some(x), Some(y)], [Some(at), _]) = (node.values, got) {
+            node.same = Some(x == y);
+            if x != y && first.is_none_or(|f| at.0 < f.0) {
+                first = Some((at.0, n));
             }
         }
     }

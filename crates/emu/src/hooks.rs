@@ -3,7 +3,7 @@
 //! Holds: hooks read registers and never write any but a plan's own counters; the code runs as it would without them. The
 //! words, hashes and records are those of `prlx_trace::device` and `prlx_probe::Fold`. Nothing is ever dropped.
 
-use prlx_probe::{Action, Fold, Kept, Plan};
+use prlx_probe::{Action, Fold, Kept, Plan, low};
 use prlx_trace::device::{COUNT_BITS, COUNT_MORE, COUNT_WORD, WORD_BITS, digest};
 use prlx_trace::kernel::{Level, SiteClass};
 use prlx_trace::launch::{Event, Lanes, OperandRecord, WarpStream};
@@ -198,10 +198,10 @@ impl Recorder {
                     *h = Fold::step(*h, n);
                 });
             }
-            Action::Fold { into, .. } => each(m, |l| {
+            Action::Fold { into, bits, .. } => each(m, |l| {
                 for &p in &hook.values {
                     let h = &mut self.hashes[l][*into as usize];
-                    *h = Fold::step(*h, value(planes, p, l));
+                    *h = Fold::step(*h, low(value(planes, p, l), *bits));
                 }
             }),
             Action::Checkpoint { every } => each(m, |l| {
@@ -210,7 +210,7 @@ impl Recorder {
                     self.checkpoints[l].push(Fold::checkpoint(self.hashes[l]));
                 }
             }),
-            Action::Event { site, .. } => {
+            Action::Event { site, bits, .. } => {
                 let mut event = |mask: u32, value: u64| {
                     self.events.push(Event { site: *site, mask: LaneMask(mask.into()), value, clock: clock as u32 });
                 };
@@ -230,7 +230,7 @@ impl Recorder {
                     (None, list) => {
                         let mut d = 0;
                         each(m, |l| {
-                            let values: Vec<u64> = list.iter().map(|&p| value(planes, p, l)).collect();
+                            let values: Vec<u64> = list.iter().map(|&p| low(value(planes, p, l), *bits)).collect();
                             d ^= digest(l as u32, &values);
                         });
                         event(m, d.into());

@@ -201,6 +201,12 @@ pub(crate) fn sentence(f: &Finding) -> String {
         },
         Kind::ActiveMask => format!("{lanes} {} in other company", if one { "is" } else { "are" }),
         Kind::Value if f.hashes.is_some() => format!("{lanes} see{s} other values"),
+        // Level `events` knows that of a warp's visit.
+        Kind::Value if f.masks.is_some() => {
+            let has = if f.warps_total == 1 { "has" } else { "have" };
+            let warps = count(f.warps_total, "warp", "warps");
+            format!("{warps} {has} other values among {}", count(f.lanes_total, "lane", "lanes"))
+        }
         Kind::Value => format!("{lanes} {} another value", if one { "has" } else { "have" }),
         Kind::Path => format!("{lanes} take{s} another path"),
         Kind::ExtraEvents => {

@@ -39,7 +39,7 @@ mod window;
 pub use land::{Landing, instead};
 pub use place::check_capacity;
 pub use plan::{
-    Action, At, Copies, Counter, Filter, Fold, FunctionPlan, Held, Insertion, Kept, Missed, Plan, Program, Share, Var,
-    Word,
+    ALL, Action, At, Copies, Counter, Filter, Fold, FunctionPlan, Held, Insertion, Kept, Missed, Plan, Program, Share,
+    Var, Word, low,
 };
 pub use resolve::{IDLE, digest};

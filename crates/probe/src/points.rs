@@ -14,6 +14,7 @@ use prlx_trace::SiteId;
 use prlx_trace::kernel::{Scalar, SiteClass};
 
 use crate::body::{Body, in_role, is_param, scalar};
+use crate::plan::ALL;
 
 /// A point of a function that has a site.
 #[derive(Clone, Debug)]
@@ -43,6 +44,23 @@ impl Point {
     pub fn operands(&self) -> (&[Operand], bool) {
         let (values, after) = if self.after.is_empty() { (&self.before, false) } else { (&self.after, true) };
         (&values[..values.len().min(2)], after)
+    }
+
+    /// How many lowest bits of `values`, which an access moves, it moves: [`ALL`] if their registers hold no more than that, or
+    /// what they hold beyond it is nothing (PTX ISA, "Operand Size Exceeding Instruction-Type Size").
+    pub fn moved_bits(&self, body: &Body<'_>, values: &[Operand]) -> u8 {
+        let Some(ty) = self.ty.filter(|_| self.decision.is_none()) else { return ALL };
+        let bits = ty.bits();
+        let extended = self.class != SiteClass::Load || ty.signed();
+        let more = |v: &Operand| match v {
+            Operand::Reg(r) | Operand::Element(r, _) => {
+                body.function.regs.get(r.index()).is_some_and(|r| r.ty.bits() > bits)
+            }
+            Operand::Int(i) => bits < 64 && i.cast_unsigned() >> bits != 0,
+            Operand::Vector(parts) => parts.iter().any(|p| self.moved_bits(body, std::slice::from_ref(p)) != ALL),
+            _ => false,
+        };
+        if extended && values.iter().any(more) { bits as u8 } else { ALL }
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Formatter};
 
 use prlx_trace::kernel::{Alu, Arg, Block, End, Function, Guard, Site, Source, Step};
 
-use crate::plan::{Action, At, FunctionPlan, Insertion, Plan};
+use crate::plan::{ALL, Action, At, FunctionPlan, Insertion, Plan};
 
 impl Display for Plan {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -174,10 +174,12 @@ impl Display for Inserted<'_> {
             Action::TripEvent { counter, site } => write!(f, "trip event {counter} of {site}"),
             Action::TripEnd { counter, room } => write!(f, "trip end {counter}, room {room}"),
             Action::TripFold { counter } => write!(f, "trip fold {counter}"),
-            Action::Fold { site, into, values } => write!(f, "fold {site} into {into:?} {values:?}"),
+            Action::Fold { site, into, values, bits } => {
+                write!(f, "fold {site} into {into:?} {values:?}{}", moved(*bits))
+            }
             Action::Checkpoint { every } => write!(f, "checkpoint every 2^{every}"),
-            Action::Event { site, value } => match value {
-                Some(value) => write!(f, "event {site} {value:?}"),
+            Action::Event { site, value, bits } => match value {
+                Some(value) => write!(f, "event {site} {value:?}{}", moved(*bits)),
                 None => write!(f, "event {site}"),
             },
             Action::Probe(code) => write!(f, "probe {{ {code} }}"),
@@ -189,4 +191,9 @@ impl Display for Inserted<'_> {
             Action::Operands { site, counter, values } => write!(f, "operands {site} visits {counter} {values:?}"),
         }
     }
+}
+
+/// Of a value that is moved: how much of it, if not all.
+fn moved(bits: u8) -> String {
+    if bits < ALL { format!(" low {bits}") } else { String::new() }
 }

@@ -28,7 +28,7 @@ use crate::bind::end_place;
 use crate::body::{Body, PartEnd, regs, written};
 use crate::elide::Choice;
 use crate::place::{self, Spots};
-use crate::plan::{Action, At, Fold, Insertion};
+use crate::plan::{ALL, Action, At, Fold, Insertion};
 use crate::points::{self, Point};
 use crate::trips::{Counted, Trip};
 use crate::waits;
@@ -173,7 +173,10 @@ impl Recorder<'_, '_> {
         for (p, taken) in self.points.iter().zip(self.taken) {
             let Some(at) = p.at.filter(|_| *taken && !waiting(p.part)) else { continue };
             let inst = self.body.inst(at);
-            let fold = |into, values: &[Operand]| Action::Fold { site: p.site, into, values: values.to_vec() };
+            let fold = |into, values: &[Operand]| {
+                let bits = p.moved_bits(self.body, values);
+                Action::Fold { site: p.site, into, values: values.to_vec(), bits }
+            };
             if let Some(d) = p.decision {
                 if !matches!(self.choice.sources[d], Source::Bits(_)) {
                     continue;
@@ -222,9 +225,10 @@ impl Recorder<'_, '_> {
             let Some(at) = p.at else {
                 head = None;
                 if *taken && p.class == SiteClass::Entry {
-                    spots.push(At::Entry, None, Action::Event { site: p.site, value: None });
+                    spots.push(At::Entry, None, Action::Event { site: p.site, value: None, bits: ALL });
                 } else if *taken {
-                    spots.push(end_place(self.body, None), None, Action::Event { site: p.site, value: None });
+                    let event = Action::Event { site: p.site, value: None, bits: ALL };
+                    spots.push(end_place(self.body, None), None, event);
                 }
                 continue;
             };
@@ -247,7 +251,8 @@ impl Recorder<'_, '_> {
                 place = At::Before(first);
             }
             head = stores.then_some(last.unwrap_or((at, guard)));
-            spots.push(place, guard, Action::Event { site: p.site, value });
+            let bits = p.moved_bits(self.body, value.as_slice());
+            spots.push(place, guard, Action::Event { site: p.site, value, bits });
         }
         let site = |t: &Trip| self.points.iter().find(|p| p.decision == Some(t.decision)).map_or(SiteId(0), |p| p.site);
         let trips: Vec<&Trip> = self.choice.trips.iter().collect();

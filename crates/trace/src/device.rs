@@ -63,7 +63,7 @@ pub const COUNT_MORE: u32 = 1 << 30;
 /// How far the high half of a value is turned where it is hashed, so that its highest bit meets another one of the low half.
 pub const TURN: u32 = 11;
 /// The way in which values are hashed: it is another one whenever the same values get other hashes.
-pub const HASHING: u8 = 2;
+pub const HASHING: u8 = 3;
 
 /// What a warp leaves at its end at level `print`: the hashes that are used, of four bytes each and two or four of them, then a byte a lane
 /// (of 32), as [`Lanes::Print`](crate::launch::Lanes::Print) says. Warps lie side by side without gaps, for memory takes longer for parts of a sector than for

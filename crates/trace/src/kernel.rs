@@ -425,6 +425,10 @@ impl Scalar {
             B128 => 128,
         }
     }
+    /// What is its own of `bits`: a register may hold more than what is moved through it.
+    pub const fn low(self, bits: u64) -> u64 {
+        if self.bits() < 64 { bits & ((1 << self.bits()) - 1) } else { bits }
+    }
     /// Whether it is a signed integer.
     pub const fn signed(self) -> bool {
         matches!(self, Scalar::S8 | Scalar::S16 | Scalar::S32 | Scalar::S64)

@@ -62,7 +62,7 @@ fn programs(commands: [&Words; 2], args: &CompareArgs, ui: &Ui) -> Result<ExitCo
     let kernels = program::patterns(&args.recorder.kernel)?;
     let looks = report::looks(&args.report);
     let (mut found, scene) = report::sessions(&sides, names, &kernels, report::options(&args.report), looks, ui)?;
-    if !args.no_zoom && options.level == Level::Path {
+    if !args.no_zoom && tells_visits(options.level) {
         closer_programs(&mut found, &sides, &runs, &options, ui)?;
     }
     report::files(&mut found, &scene, args.report.findings.max(1), &args.report)?;
@@ -180,8 +180,12 @@ pub struct Parted {
     pub checks: [Findings; 2],
 }
 
-/// Records both sides again around a report's first findings, at most so many, with all operands; recordings at another
-/// level than `path` do not say where that is.
+/// Whether recordings at a level say at which visit lanes part.
+fn tells_visits(level: Level) -> bool {
+    matches!(level, Level::Path | Level::Events)
+}
+
+/// Records both sides again around a report's first findings, at most so many, with all operands, where these say where that is.
 pub fn closer(
     found: &mut Report,
     jobs: &[Job; 2],
@@ -190,7 +194,7 @@ pub fn closer(
     device: &DeviceArgs,
     ui: &Ui,
 ) -> Result<()> {
-    if recorder.level != Level::Path {
+    if !tells_visits(recorder.level) {
         return Ok(());
     }
     let findings = found.launches.iter().flat_map(|l| &l.findings).take(most);

@@ -5,7 +5,7 @@
 //! later clock than this, even if the leader's store is still to come. Events for the same lanes at one place share all
 //! that but their own words.
 
-use prlx_isa::view::{Operand, Type};
+use prlx_isa::view::Type;
 use prlx_probe::{Action, Insertion};
 use prlx_trace::SiteId;
 use prlx_trace::device::TURN;
@@ -24,7 +24,7 @@ impl Lowering<'_> {
         let mut elements = Vec::new();
         let mut waits = false;
         for (i, event) in events.iter().enumerate() {
-            let Action::Event { site, value } = &event.action else { continue };
+            let Action::Event { site, value, bits } = &event.action else { continue };
             let mut own = |name: &str| match events.len() {
                 1 => format!("%~{name}"),
                 _ => {
@@ -33,7 +33,8 @@ impl Lowering<'_> {
                 }
             };
             let (number, to) = (own("site"), own("value"));
-            waits |= self.value(s, *site, value.as_ref(), &to);
+            let values = self.moved(value.as_slice(), *bits);
+            waits |= self.value(s, *site, &values, &to);
             elements.push((site.0.wrapping_add(1), number, to));
         }
         if !waits {
@@ -49,10 +50,9 @@ impl Lowering<'_> {
     }
 
     /// Puts what an event says into the register `to`. Whether lanes have waited for each other then.
-    fn value(&self, s: &mut Snippet<'_>, site: SiteId, value: Option<&Operand>, to: &str) -> bool {
-        let values = value.map(|v| self.scalars(std::slice::from_ref(v))).unwrap_or_default();
+    fn value(&self, s: &mut Snippet<'_>, site: SiteId, values: &[Value], to: &str) -> bool {
         let switch = self.plan.module.sites.get(site.index()).is_some_and(|s| s.class == SiteClass::Switch);
-        match values.as_slice() {
+        match values {
             [Value::Named(p, Type::Pred)] => s.ptx(&format!("vote.sync.ballot.b32 {to}, {p}, %~mask;")),
             [Value::Not(p)] => s.ptx(&format!("not.pred %~q, {p};\nvote.sync.ballot.b32 {to}, %~q, %~mask;")),
             // One event for each way that lanes go, led by the lowest of those that go it: every lane's index is told.
@@ -61,7 +61,7 @@ impl Lowering<'_> {
                 s.ptx(&format!("match.any.sync.b32 %~a, {to}, %~mask;\nmov.b32 %~mask, %~a;"));
             }
             [_, ..] if self.arch >= 80 => {
-                self.digest(s, &values);
+                self.digest(s, values);
                 s.ptx(&format!("redux.sync.xor.b32 {to}, %~hash, %~mask;"));
             }
             _ => {

@@ -346,7 +346,7 @@ impl Lowering<'_> {
             Action::TripAdd { counter } => self.trip_add(s, *counter, guard),
             Action::TripRead { counter, reg, less } => self.trip_read(s, *counter, *reg, *less),
             Action::TripFold { counter } => self.guarded(s, guard, |s| self.trip_fold(s, *counter)),
-            Action::Fold { into, values, .. } => self.fold(s, *into, values, guard),
+            Action::Fold { into, values, bits, .. } => self.fold(s, *into, &self.moved(values, *bits), guard),
             Action::End { trap } => {
                 let exit = matches!(insertion.at, At::Before(id)
                     if self.function.insts.get(id.index()).is_some_and(|i| i.class == Class::Exit));
@@ -389,6 +389,11 @@ impl Lowering<'_> {
     /// Operands as scalars, in order.
     fn scalars(&self, values: &[Operand]) -> Vec<Value> {
         values.iter().filter_map(|v| value::values(self.module, self.function, v)).flatten().collect()
+    }
+
+    /// Of operands that an access moves, what it moves: `bits` of each scalar.
+    fn moved(&self, values: &[Operand], bits: u8) -> Vec<Value> {
+        self.scalars(values).into_iter().map(|v| v.low(bits)).collect()
     }
 
     fn in_kernel(&self) -> bool {

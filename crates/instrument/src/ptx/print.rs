@@ -1,6 +1,6 @@
 //! Level `print`: rolling hashes in registers, and checkpoints of them.
 
-use prlx_isa::view::{Guard, Operand};
+use prlx_isa::view::Guard;
 use prlx_probe::Fold;
 use prlx_trace::device::TURN;
 
@@ -11,12 +11,12 @@ use super::value::{Value, Width};
 
 impl Lowering<'_> {
     /// Folds values into a hash, one [`Fold::step`] each, without a branch even under a guard.
-    pub(super) fn fold(&self, s: &mut Snippet<'_>, into: Fold, values: &[Operand], guard: Option<Guard>) {
+    pub(super) fn fold(&self, s: &mut Snippet<'_>, into: Fold, values: &[Value], guard: Option<Guard>) {
         let name = hash(into as u64);
         let k = Fold::K;
         let at = guard.map(|g| format!("{} ", guard_text(self.function, g, false))).unwrap_or_default();
-        for value in self.scalars(values) {
-            match (&value, guard) {
+        for value in values {
+            match (value, guard) {
                 // A predicate is added or not: no need to make a number of it.
                 (Value::Named(p, _), None) if value.width() == Width::Bit => s.ptx(&format!(
                     "mul.lo.u64 %~{name}, %~{name}, {k};

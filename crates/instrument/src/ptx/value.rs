@@ -1,6 +1,7 @@
 //! Reading operands: their bits, zero-extended.
 
 use prlx_isa::view::{Function, Module, Operand, RegInfo, Type};
+use prlx_probe::low;
 
 use super::snippet::{Snippet, register};
 
@@ -38,6 +39,8 @@ pub(super) enum Value {
     Bits(u64),
     /// An address.
     Address(String, i64),
+    /// So many lowest bits of another one that has more, 32 at most.
+    Low(Box<Value>, u8),
 }
 
 /// Takes an operand apart into scalar values, in order; `None` for what has none (addresses, labels, text).
@@ -82,6 +85,20 @@ fn special(name: &str) -> Value {
 }
 
 impl Value {
+    /// Its `bits` lowest bits.
+    pub fn low(self, bits: u8) -> Value {
+        let held = match self.width() {
+            Width::Bit => 1,
+            Width::Small(held) => held,
+            Width::Wide => 64,
+        };
+        match self {
+            Value::Bits(own) => Value::Bits(low(own, bits)),
+            own if held <= u32::from(bits) => own,
+            own => Value::Low(Box::new(own), bits),
+        }
+    }
+
     /// How wide it is.
     pub fn width(&self) -> Width {
         match self {
@@ -89,6 +106,7 @@ impl Value {
             Value::Not(_) => Width::Bit,
             Value::Bits(bits) if *bits <= u64::from(u32::MAX) => Width::Small(32),
             Value::Bits(_) | Value::Address(..) => Width::Wide,
+            Value::Low(_, bits) => Width::Small((*bits).into()),
         }
     }
 
@@ -111,6 +129,10 @@ impl Value {
                     s.ptx(&format!("add.s64 {to}, {to}, {offset};"));
                 }
             }
+            Value::Low(of, bits) => {
+                of.read(s, to);
+                s.ptx(&format!("and.b64 {to}, {to}, {};", low(u64::MAX, *bits)));
+            }
         }
     }
 
@@ -132,6 +154,12 @@ impl Value {
             Value::Address(..) => {
                 self.read(s, "%~v");
                 s.ptx(&format!("cvt.u32.u64 {to}, %~v;"));
+            }
+            Value::Low(of, bits) => {
+                of.read_low(s, to);
+                if *bits < 32 {
+                    s.ptx(&format!("and.b32 {to}, {to}, {};", low(u64::MAX, *bits)));
+                }
             }
         }
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use prlx_isa::view::{Class, FunctionKind, InstId, Operand, Reg, Role, Space, Type};
 use prlx_probe::code::{Ask, Code, Op, Stmt};
-use prlx_probe::{Action, At, Insertion, Plan, Word};
+use prlx_probe::{Action, At, Insertion, Plan, Word, low};
 use prlx_trace::device::tables::{Part, Which};
 use prlx_trace::kernel::{Level, SiteClass};
 
@@ -306,9 +306,9 @@ fn execute(
 
 /// The words of an event, of a lane that is there.
 fn event(texts: &Texts<'_>, f: &Checked<'_>, machine: &Machine, lane: &Lane, i: &Insertion) -> Option<[u64; 4]> {
-    let Action::Event { site, value } = &i.action else { return None };
+    let Action::Event { site, value, bits } = &i.action else { return None };
     let values = value.iter().filter_map(|o| machine.values(texts.after, f.new, &translated(f, o)));
-    let values: Vec<u64> = values.flatten().collect();
+    let values: Vec<u64> = values.flatten().map(|v| low(v, *bits)).collect();
     let ballot = match value {
         Some(Operand::Reg(r)) => f.old.regs[r.index()].ty == Type::Pred,
         Some(Operand::Not(_)) => true,
@@ -388,7 +388,10 @@ fn apply(texts: &Texts<'_>, f: &Checked<'_>, machine: &Machine, lane: &mut Lane,
             lane.trip_read(*counter as usize, own.wrapping_sub(*less));
         }
         Action::TripFold { counter } => lane.trip_fold(*counter as usize),
-        Action::Fold { into, values, .. } => lane.fold(*into, &scalars(values)),
+        Action::Fold { into, values, bits, .. } => {
+            let moved: Vec<u64> = scalars(values).into_iter().map(|v| low(v, *bits)).collect();
+            lane.fold(*into, &moved);
+        }
         Action::Checkpoint { every } => lane.checkpoint(*every),
         Action::Event { .. } => {} // see `event`
         Action::Operands { site, counter, values } => lane.operands(site.0, *counter as usize, &scalars(values)),

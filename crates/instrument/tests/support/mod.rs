@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use prlx_isa::ptx::Op;
 use prlx_isa::view::{Class, FuncId, Function, FunctionKind, InstId, Module, Operand, Reg, Role, Type};
-use prlx_probe::{Action, At, Filter, Fold, FunctionPlan, Insertion, Plan, Program};
+use prlx_probe::{ALL, Action, At, Filter, Fold, FunctionPlan, Insertion, Plan, Program};
 use prlx_trace::SiteId;
 use prlx_trace::kernel::Level;
 
@@ -82,7 +82,7 @@ fn function(module: &Module, f: &Function, id: FuncId, level: Level) -> Function
                     add(At::Before(at), None, Action::TripAdd { counter: 0 });
                 }
                 Level::Print => add(At::Before(at), None, Action::Checkpoint { every: 8 }),
-                Level::Events => add(At::Before(at), None, Action::Event { site: sites(), value: None }),
+                Level::Events => add(At::Before(at), None, Action::Event { site: sites(), value: None, bits: ALL }),
                 Level::Operands | Level::Probe => {}
             }
         }
@@ -122,11 +122,12 @@ fn function(module: &Module, f: &Function, id: FuncId, level: Level) -> Function
         for reg in defs {
             let value = Operand::Reg(reg);
             let site = sites();
+            let bits = [ALL, 8, 16, 32][site.index() % 4];
             let action = match level {
                 Level::Path if f.regs[reg.index()].ty == Type::Pred => Action::Bits { site, reg, bits: 1 },
                 Level::Path | Level::Probe => continue,
-                Level::Print => Action::Fold { site, into: Fold::Loaded, values: vec![value] },
-                Level::Events => Action::Event { site, value: Some(value) },
+                Level::Print => Action::Fold { site, into: Fold::Loaded, values: vec![value], bits },
+                Level::Events => Action::Event { site, value: Some(value), bits },
                 Level::Operands => {
                     counters += 1;
                     Action::Operands { site, counter: counters - 1, values: vec![value, Operand::Int(-1)] }
