@@ -166,7 +166,9 @@ def overhead(options):
     """Measures the launches of the folder `overhead`, and prints one line for each."""
     made = subprocess.run([sys.executable, str(options.overhead / "inputs.py"), str(options.overhead)])
     words = [w for w in options.only.split(",") if w]
-    launches = sorted(str(l) for l in options.overhead.glob("*.toml") if not words or l.stem in words)
+    # Probe tools are measured on kernels of PyTorch's too.
+    folders = [options.overhead, *([options.overhead.parent / "torch"] if options.probes else [])]
+    launches = sorted(str(l) for folder in folders for l in folder.glob("*.toml") if not words or l.stem in words)
     command = [options.prlx, "cost", *launches, "--device", "cuda", "--json", "--memory", str(options.memory)]
     command += [word for probe in options.probes for word in ("--probe", probe)]
     done = subprocess.run([*command, "--rounds", str(options.rounds)], stdout=subprocess.PIPE, text=True)
