@@ -246,21 +246,26 @@ records! {
     }
 }
 
+/// By what a lane multiplies in [`digest`], less `lane` times twice that: odd, and another number in each lane.
+pub const DIGEST_BY: u32 = 0x9E37_79B1;
+/// By what [`digest`] multiplies the high half of a value.
+pub const DIGEST_HIGH: u32 = 0xC2B2_AE3D;
+
 /// One lane's part of the digest in [`EventRecord::value`]: the digest of a memory site is the exclusive or, over the
 /// active lanes, of what this gives for a lane's values (a vector's elements in order), each as its bits zero-extended.
-/// Lowered code and hooks both compute it. Highest bits (signs), which no product spreads, are brought down after each value, so that
-/// what differs alike in several values, or in all lanes, does not go away.
+/// Lowered code and hooks both compute it. Both halves of a product count: highest bits (signs) show in its upper half, by another number in each
+/// lane, so that what differs alike in several values, or in all lanes, does not go away.
 pub const fn digest(lane: u32, values: &[u64]) -> u32 {
-    let by = lane.wrapping_mul(0x9E37_79B1 << 1).wrapping_add(1);
-    let mut hash = by;
+    let by = lane.wrapping_mul(DIGEST_BY << 1).wrapping_add(DIGEST_BY);
+    let mut hash = 0;
     let mut i = 0;
     while i < values.len() {
-        hash = (hash ^ values[i] as u32).wrapping_mul(0x85EB_CA77);
-        hash = hash.wrapping_add(((values[i] >> 32) as u32).rotate_left(TURN).wrapping_mul(0xC2B2_AE3D));
-        hash ^= hash >> 15;
+        let high = ((values[i] >> 32) as u32).rotate_left(TURN).wrapping_mul(DIGEST_HIGH);
+        let product = (hash ^ values[i] as u32 ^ high) as u64 * by as u64;
+        hash = product as u32 ^ (product >> 32) as u32;
         i += 1;
     }
-    hash.wrapping_mul(by)
+    hash
 }
 
 /// The shape of a level's streams.

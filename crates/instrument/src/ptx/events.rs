@@ -8,7 +8,7 @@
 use prlx_isa::view::Type;
 use prlx_probe::{Action, Insertion};
 use prlx_trace::SiteId;
-use prlx_trace::device::TURN;
+use prlx_trace::device::{DIGEST_BY, DIGEST_HIGH, TURN};
 use prlx_trace::kernel::SiteClass;
 
 use super::Lowering;
@@ -92,9 +92,9 @@ impl Lowering<'_> {
 
     /// `%~hash`: [`prlx_trace::device::digest`] of this lane's values.
     fn digest(&self, s: &mut Snippet<'_>, values: &[Value]) {
-        let [lane, low, high] = [0x9E37_79B1u32 << 1, 0x85EB_CA77, 0xC2B2_AE3D].map(u32::cast_signed);
-        s.ptx(&format!("mov.u32 %~a, %laneid;\nmad.lo.s32 %~d, %~a, {lane}, 1;\nmov.b32 %~hash, %~d;"));
-        for value in values {
+        let [lane, by, high] = [DIGEST_BY << 1, DIGEST_BY, DIGEST_HIGH].map(u32::cast_signed);
+        s.ptx(&format!("mov.u32 %~a, %laneid;\nmad.lo.s32 %~d, %~a, {lane}, {by};"));
+        for (i, value) in values.iter().enumerate() {
             if value.width() == Width::Wide {
                 value.read(s, "%~v");
                 s.ptx(&format!(
@@ -102,17 +102,20 @@ impl Lowering<'_> {
                      shl.b32 %~c, %~b, {TURN};
                      shr.u32 %~b, %~b, {};
                      or.b32 %~b, %~b, %~c;
-                     xor.b32 %~hash, %~hash, %~a;
-                     mul.lo.s32 %~hash, %~hash, {low};
-                     mad.lo.s32 %~hash, %~b, {high}, %~hash;",
+                     mul.lo.s32 %~b, %~b, {high};
+                     xor.b32 %~a, %~a, %~b;",
                     32 - TURN
                 ));
             } else {
                 value.read_low(s, "%~a");
-                s.ptx(&format!("xor.b32 %~hash, %~hash, %~a;\nmul.lo.s32 %~hash, %~hash, {low};"));
             }
-            s.ptx("shr.u32 %~a, %~hash, 15;\nxor.b32 %~hash, %~hash, %~a;");
+            if i > 0 {
+                s.ptx("xor.b32 %~a, %~a, %~hash;");
+            }
+            s.ptx("mul.wide.u32 %~x, %~a, %~d;\nmov.b64 {%~a, %~b}, %~x;\nxor.b32 %~hash, %~a, %~b;");
         }
-        s.ptx("mul.lo.s32 %~hash, %~hash, %~d;");
+        if values.is_empty() {
+            s.ptx("mov.u32 %~hash, 0;");
+        }
     }
 }
