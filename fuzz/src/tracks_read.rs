@@ -4,7 +4,7 @@
 
 use prlx_analyze::profile;
 use prlx_trace::device::TrackHead;
-use prlx_trace::device::tracks::{Form, Group, LOGS, Layout, SLOT, Shape, wanted};
+use prlx_trace::device::tracks::{Form, Group, LOGS, Layout, SLOT, Shape, Spanned, wanted};
 use prlx_trace::kernel::{Function, Module};
 use prlx_trace::launch::Launch;
 use prlx_trace::mark::{Mark, MarkKind, Marks, Via};
@@ -12,16 +12,22 @@ use prlx_trace::{Dim3, FuncId, Recording, Trace};
 
 use super::timeline_read::holds;
 
-/// Runs it. The first byte says how large regions are, whether each lane has one, and whether they are rings.
+/// Runs it. The first byte says how large regions are, whether each lane has one, and what they hold.
 pub fn run(data: &[u8]) {
     let Some((&first, bytes)) = data.split_first() else { return };
     let (log, lanes) = (LOGS.0 + u32::from(first >> 1) % 4, first & 1 != 0);
     let entries = u32::from(first >> 4);
-    let form = if first & 8 == 0 { Form::Records } else { Form::Ring { entries } };
+    let form = match (first & 8 == 0, first & 0x80 == 0) {
+        (true, true) => Form::Records,
+        (true, false) => Form::Spans,
+        (false, _) => Form::Ring { entries },
+    };
     let marks: Vec<Mark> = (0..24).map(mark).collect();
     let shapes =
         marks.iter().enumerate().map(|(i, m)| Shape { words: (i % 3) as u32 % 2, group: group(m, i) }).collect();
-    let layout = Layout { form, lanes, shapes, ..Layout::default() };
+    let span = |i: u32| Spanned { begin: i, end: (i % 5 != 4).then_some(i + 1), alone: i.is_multiple_of(2) };
+    let spans = (0..23).map(span).collect();
+    let layout = Layout { form, lanes, shapes, spans, ..Layout::default() };
     let log = layout.log().unwrap_or(log);
     let tracks = layout.read(FuncId(0), 0, log, bytes);
     assert!(tracks.len() <= bytes.len() >> log);

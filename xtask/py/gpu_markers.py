@@ -1,7 +1,7 @@
 """What a record costs on a GPU: gpu_markers.py [options]
 
 Three kernels (bench/markers) in all forms, in the same rounds: without markers, with markers that nobody reads, with markers that leave records,
-sums or a ring of the last ones, and with the seed's own scheme (TVM's CudaProfiler) written out in CUDA. Before that each form's results
+spans, sums or a ring of the last ones, and with the seed's own scheme (TVM's CudaProfiler) written out in CUDA. Before that each form's results
 are held against a reference, and the regions in the seed's buffer against those that PRLX records. Prints a table for each launch, writes
 markers.json, ends with 1 if anything is wrong. Needs `prlx` and Python 3.11 or newer; see docs/cost.md.
 
@@ -36,6 +36,7 @@ ROWS = [
     ("markers, off", "bare", None),
     ("records", "records", "records"),
     ("records, rewritten but off", "records off", None),
+    ("spans", "spans", "spans"),
     ("sums", "sums", "sums"),
     ("ring of the last 60", "ring", "ring"),
     ("the seed's scheme", "{0}.seed", "records"),

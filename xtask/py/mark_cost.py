@@ -87,6 +87,8 @@ def main():
     arch = "sm_90"
     table("records", arch, CASES)
     print()
+    table("spans", arch, CASES)
+    print()
     table("sums", arch, [case for case in CASES if case[0] in ("begin and end", "two regions")])
     print()
     forms("sm_90a")
@@ -101,7 +103,7 @@ def forms(arch):
         bare = loop(file.read(), arch)
     with open(os.path.join(kernels, "loop.seed.ptx"), encoding="utf-8") as file:
         all_forms = [("markers, off", marked), ("the seed's scheme", file.read())]
-    for form in ("records", "sums", "ring"):
+    for form in ("records", "spans", "sums", "ring"):
         command = ["cargo", "run", "--quiet", "-p", "prlx-instrument", "--example", "rewrite_marks", "", form]
         all_forms.insert(-1, (form, run(command, marked).stdout))
     print("| bench/markers/loop | instructions of a trip | instructions a record | registers more |\n|---|---|---|---|")

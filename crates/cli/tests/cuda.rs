@@ -271,7 +271,19 @@ fn cost_measures_markers() {
         serde_json::from_str::<serde_json::Value>(&out).unwrap()["launches"][0]["forms"].clone()
     };
     let plain = "tests/cases/marks/plain.toml --markers --also tests/cases/marks/plain.ptx";
-    let names = ["bare", "again", "records", "records off", "sums", "sums off", "ring", "ring off", "plain"];
+    let names = [
+        "bare",
+        "again",
+        "records",
+        "records off",
+        "spans",
+        "spans off",
+        "sums",
+        "sums off",
+        "ring",
+        "ring off",
+        "plain",
+    ];
     for options in ["--device cuda --rounds 2", "--device cpu"] {
         let forms = of(&format!("{plain} {options}"));
         let forms = forms.as_array().unwrap();
@@ -279,15 +291,18 @@ fn cost_measures_markers() {
         assert!(forms.iter().all(|f| f["changed"] == false && f["full"] == false), "{forms:?}");
         // Nine warps come to eleven markers; regions that are added up have a begin and an end.
         let passed = |i: usize| [forms[i]["passed"]["all"].as_u64(), forms[i]["passed"]["most"].as_u64()];
-        assert_eq!([2, 4, 6].map(passed), [[Some(99), Some(11)], [Some(54), Some(6)], [Some(99), Some(11)]]);
-        assert!([0, 1, 3, 5, 7, 8].iter().all(|&i| forms[i]["passed"].is_null()), "{forms:?}");
+        let all = [Some(99), Some(11)];
+        assert_eq!([2, 4, 6, 8].map(passed), [all, all, [Some(54), Some(6)], all]);
+        assert!([0, 1, 3, 5, 7, 9, 10].iter().all(|&i| forms[i]["passed"].is_null()), "{forms:?}");
         // Tracks have a head; rings are there whole.
         assert_eq!(forms[2]["streams"], 9 * (112 + 11 * 8));
-        assert_eq!(forms[6]["streams"], 9 * 2048);
-        assert!(forms[4]["unmarked"][0].as_str().is_some_and(|why| why.contains("not added up")), "{}", forms[4]);
+        // Three spans and five moments.
+        assert_eq!(forms[4]["streams"], 9 * (64 + 8 * 16));
+        assert_eq!(forms[8]["streams"], 9 * 2048);
+        assert!(forms[6]["unmarked"][0].as_str().is_some_and(|why| why.contains("not added up")), "{}", forms[6]);
         if options == "--device cpu" {
             let median = |i: usize| forms[i]["median"].as_f64().unwrap();
-            assert_eq!((median(0), median(0)), (median(1), median(8)));
+            assert_eq!((median(0), median(0)), (median(1), median(10)));
             let each = (median(2) - median(0)) / 99.0;
             assert!((forms[2]["passed"]["each"].as_f64().unwrap() - each).abs() < 1e-9 && each > 3.0, "{each}");
         }
@@ -409,7 +424,8 @@ fn the_bundles_script_measures_markers() {
         let median = |name: &str| form(name)["median"].as_u64().unwrap();
         // Markers are nothing at all until somebody reads them, and each form costs more than the one before.
         assert_eq!(median(&format!("{kernel}.bare")), median("bare"), "{kernel}");
-        assert!(median("bare") < median("sums") && median("sums") < median("records"), "{kernel}");
+        assert!(median("bare") < median("sums") && median("sums") < median("spans"), "{kernel}");
+        assert!(median("spans") < median("records"), "{kernel}");
         assert!(median("records") < median(&format!("{kernel}.seed")), "{kernel}");
         let counts = &form("records")["passed"];
         assert_eq!([&counts["all"], &counts["most"]].map(|n| n.as_i64()), passed.map(Some), "{kernel}");

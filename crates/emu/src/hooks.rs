@@ -106,7 +106,11 @@ impl Recorder {
                     self.probes.end(kept, m, hook.kernel, *trap, asked);
                 }
             }
-            Action::Room { .. } | Action::Mark { .. } | Action::Add { .. } | Action::Group { .. } => {
+            Action::Room { .. }
+            | Action::Mark { .. }
+            | Action::Add { .. }
+            | Action::Span { .. }
+            | Action::Group { .. } => {
                 if let Some(layout) = &kept.tracks {
                     self.probes.marks.act(layout, hook, planes, m, asked);
                 }

@@ -65,7 +65,7 @@ impl Warp {
                 Form::Sums if kernel => {
                     lane.track.sums = layout.sums(of, |i| lane.words.get(i as usize).copied().unwrap_or(0));
                 }
-                Form::Records | Form::Sums | Form::Ring { .. } => {}
+                Form::Records | Form::Spans | Form::Sums | Form::Ring { .. } => {}
             }
         });
     }
@@ -101,6 +101,17 @@ impl Warp {
                         *word = word.wrapping_add(by);
                     }
                 }
+            }),
+            // What is both is one record.
+            Action::Span { end, begin } => self.of(m, |l, lane| {
+                let clock = asked.clock as u32;
+                let ends = end.and_then(|e| layout.spans.get(e.span as usize)?.end);
+                let ends = ends.filter(|mark| begin.as_ref().is_none_or(|b| b.mark != *mark));
+                let word =
+                    begin.iter().flat_map(|b| &b.word).flat_map(|w| words(std::slice::from_ref(w), hook, planes, l));
+                let payload = [word.last().unwrap_or(0), 0];
+                lane.written.extend(ends.map(|mark| Record { mark, clock, payload: [0; 2] }));
+                lane.written.extend(begin.as_ref().map(|b| Record { mark: b.mark, clock, payload }));
             }),
             Action::Group { values } => each(m, |l| {
                 let mut words = words(values, hook, planes, l);

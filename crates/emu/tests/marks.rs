@@ -20,7 +20,7 @@ use prlx_driver::{Driver, Job, RecordOptions, prepare};
 use prlx_emu::{Emulator, Options};
 use prlx_probe::lang::Script;
 use prlx_probe::marks::Marking;
-use prlx_probe::{Filter, Plan, Program};
+use prlx_probe::{Action, Filter, Plan, Program};
 use prlx_trace::Level;
 use prlx_trace::device::tracks::Form;
 use prlx_trace::kernel::Module;
@@ -86,6 +86,7 @@ fn corpus_kernel(path: &Path, free: bool) -> Result<(), Failed> {
         let marking = Marking { source: true, outside: OUTSIDE.to_vec(), lanes, ..Marking::default() };
         both(&mut job, marking.clone(), free)?;
         last_ones(&mut job, &marking, free)?;
+        as_spans(&mut job, &marking, free)?;
         added_up(&mut job, marking, free)?;
     }
     Ok(())
@@ -100,8 +101,9 @@ fn case(path: &Path) -> Result<(), Failed> {
         let marking = Marking { source: true, outside: outside.to_vec(), lanes, ..Marking::default() };
         let sums = added_up(&mut job, marking.clone(), false)?;
         last_ones(&mut job, &marking, false)?;
+        let spans = as_spans(&mut job, &marking, false)?;
         let (module, tracks) = both(&mut job, marking, false)?;
-        writeln!(text, "== {what}\n{sums}")?;
+        writeln!(text, "== {what}\n{sums}\n{spans}")?;
         let shown_too = |t: &&Track| !lanes || t.warp.0 == 0;
         tracks.iter().filter(shown_too).try_for_each(|t| writeln!(text, "{}", shown(&module, t)))?;
     }
@@ -184,6 +186,29 @@ fn last_ones(job: &mut Job, marking: &Marking, free: bool) -> Result<(), Failed>
         }
     }
     Ok(())
+}
+
+/// Spans stand for the records that there are without them, by hooks with the same clocks. Gives how many spans there are, and what has records of its own.
+fn as_spans(job: &mut Job, marking: &Marking, free: bool) -> Result<String, Failed> {
+    let of = |form| {
+        let program = program(Marking { form, ..marking.clone() });
+        prlx_instrument::rewrite(&job.text, &job.module, &program, &|_| None)
+    };
+    let (records, spans) = (of(Form::Records)?, of(Form::Spans)?);
+    if !free && records.plan.kept.tracks.is_some() {
+        job.config.seed = SEEDS[1];
+        for (is, wanted) in observe(job, &spans.plan)?.iter().zip(observe(job, &records.plan)?) {
+            if is.records != wanted.records {
+                return Err(format!("spans stand for {is:?}, records are {wanted:?}").into());
+            }
+        }
+    }
+    both(job, Marking { form: Form::Spans, ..marking.clone() }, free)?;
+    let ends = spans.plan.functions.iter().flat_map(|f| &f.insertions);
+    let ends = ends.filter(|i| matches!(i.action, Action::Span { end: Some(_), .. })).count();
+    let mut text = format!("spans: {ends} ends");
+    spans.plan.kept.unmarked.iter().try_for_each(|m| write!(text, "\nmissed: {}", m.why))?;
+    Ok(text)
 }
 
 /// Sums are what records add up to, and the counts of rewritten code are theirs. Gives the first track's counts, and what is left out.

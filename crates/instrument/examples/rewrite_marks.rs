@@ -1,5 +1,5 @@
-//! Prints PTX from standard input with its markers recorded; an argument names kinds of markers from outside, a second one, `sums` or `ring`,
-//! says that regions are added up, or that the last records are kept.
+//! Prints PTX from standard input with its markers recorded; an argument names kinds of markers from outside, a second one, `spans`, `sums` or `ring`,
+//! says that regions leave one record each, are added up, or that the last records are kept.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -19,6 +19,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let kinds = std::env::args().nth(1).unwrap_or_default();
     let outside = OUTSIDE.into_iter().filter(|via| kinds.split(',').any(|k| k == via.name())).collect();
     let form = match std::env::args().nth(2).as_deref() {
+        Some("spans") => Form::Spans,
         Some("sums") => Form::Sums,
         Some("ring") => Form::Ring { entries: 60 },
         _ => Form::Records,

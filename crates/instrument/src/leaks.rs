@@ -13,7 +13,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use prlx_isa::sass::Op;
 use prlx_isa::view::{Class, Inst, InstId, Space};
-use prlx_probe::{Action, At};
+use prlx_probe::{Action, At, Insertion};
 use prlx_trace::mark::{Mark, MarkKind, Via};
 use prlx_trace::{FuncId, LocId};
 
@@ -105,10 +105,18 @@ impl Lined {
                 ranges.push((range, Holds::Inst(f as u32, i as u32)));
             }
             let planned = rewrite.plan.functions.get(f).map_or(&[][..], |p| &p.insertions);
-            let marks: Vec<(u32, At)> = planned
-                .iter()
-                .filter_map(|i| if let Action::Mark { mark, .. } = i.action { Some((mark, i.at)) } else { None })
-                .collect();
+            let spans = rewrite.plan.kept.tracks.as_ref().map_or(&[][..], |t| &t.spans);
+            // Where a lane ends, a span's end is no marker.
+            let none = u32::MAX;
+            let mark = |i: &Insertion| match &i.action {
+                Action::Mark { mark, .. } => Some((*mark, i.at)),
+                Action::Span { begin: Some(begin), .. } => Some((begin.mark, i.at)),
+                Action::Span { end: Some(end), .. } => {
+                    Some((spans.get(end.span as usize).and_then(|s| s.end).unwrap_or(none), i.at))
+                }
+                _ => None,
+            };
+            let marks: Vec<(u32, At)> = planned.iter().filter_map(mark).collect();
             let reads = reads(&edits, |at| function.span.start < at && at <= function.span.end);
             // Else it is not known which is whose.
             let known = reads.len() == marks.len();

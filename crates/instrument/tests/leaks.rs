@@ -10,6 +10,7 @@ use prlx_probe::lang::Script;
 use prlx_probe::marks::Marking;
 use prlx_probe::{Filter, Program};
 use prlx_trace::Level;
+use prlx_trace::device::tracks::Form;
 
 const PTX: &str = "\
 .version 8.0
@@ -33,8 +34,9 @@ ret;
 }
 ";
 
-fn program() -> Program {
-    let script = Arc::new(Script { marks: Some(Marking { source: true, ..Marking::default() }), ..Script::default() });
+fn program(form: Form) -> Program {
+    let marks = Some(Marking { source: true, form, ..Marking::default() });
+    let script = Arc::new(Script { marks, ..Script::default() });
     Program { level: Level::Probe, script: Some(script), elide: true, filter: Filter::default(), window: None }
 }
 
@@ -59,14 +61,21 @@ fn listing(text: &str, ops: &[(&str, &str, usize)]) -> String {
     all
 }
 
-fn made() -> (Rewrite, Lined) {
-    let rewrite = rewrite(PTX, "k.ptx", &program(), &|_| None).unwrap();
+fn made(form: Form) -> (Rewrite, Lined) {
+    let rewrite = rewrite(PTX, "k.ptx", &program(form), &|_| None).unwrap();
     let lined = Lined::new(PTX, &rewrite).unwrap();
     (rewrite, lined)
 }
 
+/// The same of records and of spans.
 fn leaks(ops: &[(&str, &str, usize)]) -> Vec<String> {
-    let (rewrite, lined) = made();
+    let [records, spans] = [Form::Records, Form::Spans].map(|form| of_form(form, ops));
+    assert_eq!(records, spans);
+    records
+}
+
+fn of_form(form: Form, ops: &[(&str, &str, usize)]) -> Vec<String> {
+    let (rewrite, lined) = made(form);
     let code = sass::blocks(&listing(&lined.text, ops));
     let shown = |l: Leaks| {
         let moved: Vec<String> = l.moved.iter().map(|m| format!(" {:?} {}", m.way, m.what)).collect();
@@ -87,7 +96,7 @@ const BARRIER: (&str, &str, usize) = ("BAR.SYNC 0x0", "bar.sync 0", 0);
 
 #[test]
 fn every_instruction_has_a_line_and_the_code_stays_the_same() {
-    let (rewrite, lined) = made();
+    let (rewrite, lined) = made(Form::Records);
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     assert_eq!(words(&lined.text), words(&rewrite.text));
     let alone = |what: &str| lines(&lined.text, what)[0];

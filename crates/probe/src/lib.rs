@@ -40,6 +40,6 @@ pub use land::{Landing, instead};
 pub use place::check_capacity;
 pub use plan::{
     ALL, Action, At, Copies, Counter, Filter, Fold, FunctionPlan, Held, Insertion, Kept, Missed, Plan, Program, Share,
-    Var, Word, low,
+    SpanBegin, SpanEnd, Var, Word, low,
 };
 pub use resolve::{IDLE, digest};

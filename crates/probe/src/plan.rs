@@ -432,6 +432,13 @@ pub enum Action {
         /// A word, and what is added to it.
         count: Option<(u32, u32)>,
     },
+    /// `probe`: reads the clock once, for a span that ends and one that begins ([`tracks::Form::Spans`]).
+    Span {
+        /// If what the last [`Action::Room`] asked for fits, writes it.
+        end: Option<SpanEnd>,
+        /// Is kept until it ends.
+        begin: Option<SpanBegin>,
+    },
     /// `probe`: the lane belongs to a group.
     Group {
         /// Its number; then, if it is there, whether the lane leads it: who does has the warp's track from here on, who
@@ -447,6 +454,24 @@ pub enum Action {
         /// What.
         values: Vec<Operand>,
     },
+}
+
+/// A span that ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SpanEnd {
+    /// Which of [`tracks::Layout::spans`].
+    pub span: u32,
+    /// How many slots before the cursor it is written.
+    pub back: u32,
+}
+
+/// A span that begins.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SpanBegin {
+    /// At which of [`Module::marks`].
+    pub mark: u32,
+    /// The marker's word.
+    pub word: Option<Word>,
 }
 
 /// 32 bits that go into a record.

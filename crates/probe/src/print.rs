@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Formatter};
 
 use prlx_trace::kernel::{Alu, Arg, Block, End, Function, Guard, Site, Source, Step};
 
-use crate::plan::{ALL, Action, At, FunctionPlan, Insertion, Plan};
+use crate::plan::{ALL, Action, At, FunctionPlan, Insertion, Plan, SpanBegin, SpanEnd};
 
 impl Display for Plan {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -187,6 +187,16 @@ impl Display for Inserted<'_> {
             Action::Room { slots } => write!(f, "room for {slots}"),
             Action::Mark { mark, back, words } => write!(f, "mark {mark} at -{back} {words:?}"),
             Action::Add { ends, begins, count } => write!(f, "clock to {ends:?} from {begins:?} count {count:?}"),
+            Action::Span { end, begin } => {
+                write!(f, "span")?;
+                if let Some(SpanEnd { span, back }) = end {
+                    write!(f, " {span} ends at -{back}")?;
+                }
+                match begin {
+                    Some(SpanBegin { mark, word }) => write!(f, " {mark} begins {word:?}"),
+                    None => Ok(()),
+                }
+            }
             Action::Group { values } => write!(f, "group {values:?}"),
             Action::Operands { site, counter, values } => write!(f, "operands {site} visits {counter} {values:?}"),
         }

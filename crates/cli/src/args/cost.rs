@@ -24,9 +24,9 @@ pub struct CostArgs {
     /// measured
     #[arg(long, value_name = "PROGRAM")]
     pub probe: Vec<OsString>,
-    /// Markers that leave records, sums, or a ring of the last 60, over markers that nobody reads; with commas [default: all three]
+    /// Markers that leave records, spans, sums, or a ring of the last 60, over markers that nobody reads; with commas [default: all]
     #[arg(long, value_enum, value_name = "FORM,…", num_args = 0..=1, require_equals = true, value_delimiter = ',',
-          default_missing_value = "records,sums,ring")]
+          default_missing_value = "records,spans,sums,ring")]
     pub markers: Vec<Left>,
     /// Also markers from outside, as `prlx profile` puts them
     #[arg(long, value_enum, value_name = "KIND,…", num_args = 0..=1, require_equals = true, value_delimiter = ',',
@@ -68,6 +68,8 @@ impl CostArgs {
 pub enum Left {
     /// A record of each
     Records,
+    /// A record of each region, as it ends
+    Spans,
     /// What regions take together
     Sums,
     /// The last records
@@ -79,6 +81,7 @@ impl Left {
     pub fn form(self) -> (&'static str, Form) {
         match self {
             Left::Records => ("records", Form::Records),
+            Left::Spans => ("spans", Form::Spans),
             Left::Sums => ("sums", Form::Sums),
             Left::Ring => ("ring", Form::Ring { entries: ENTRIES }),
         }

@@ -34,6 +34,10 @@ pub struct ProfileArgs {
     /// Every lane has a track of its own, not only the lowest of its warp or the one that leads its group
     #[arg(long)]
     pub lanes: bool,
+    /// One record of a region, as it ends, in place of two: 2.5 instructions an end of a region and not 3; no record of what is open where a kernel hangs
+    /// (docs/markers.md)
+    #[arg(long, conflicts_with_all = ["sums", "flight_recorder"])]
+    pub spans: bool,
     /// Add up how long regions take, in place of a record of each visit: 1.5 to 2 instructions an end of a region, and nothing in memory before the
     /// kernel's end (docs/markers.md)
     #[arg(long)]

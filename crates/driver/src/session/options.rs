@@ -118,9 +118,10 @@ impl Options {
                 lines: m.lines.clone(),
                 lanes: m.lanes,
                 sums: m.form == Form::Sums,
+                spans: m.form == Form::Spans,
                 ring: match m.form {
                     Form::Ring { entries } => Some(entries),
-                    Form::Records | Form::Sums => None,
+                    Form::Records | Form::Spans | Form::Sums => None,
                 },
             }),
             elide: self.elide,
@@ -164,6 +165,7 @@ impl Options {
             let form = match w.ring {
                 Some(entries) => Form::Ring { entries },
                 None if w.sums => Form::Sums,
+                None if w.spans => Form::Spans,
                 None => Form::Records,
             };
             Ok::<_, Error>(Marking { source: w.source, outside, lines: w.lines, lanes: w.lanes, form })
@@ -231,6 +233,7 @@ struct WrittenMarks {
     lines: Vec<(String, u32)>,
     lanes: bool,
     sums: bool,
+    spans: bool,
     ring: Option<u32>,
 }
 
@@ -312,7 +315,7 @@ mod tests {
             let script = Arc::new(Script { marks: Some(marking), ..Script::default() });
             Options { level: Level::Probe, script: Some(script), ..Options::new("x") }
         };
-        for form in [Form::Records, Form::Sums, Form::Ring { entries: 9 }] {
+        for form in [Form::Records, Form::Spans, Form::Sums, Form::Ring { entries: 9 }] {
             let read = Options::from_variable(&marked(form).to_variable().unwrap()).unwrap();
             assert_eq!((read.level, read.marks()), (Level::Probe, marked(form).marks()));
         }

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use prlx_driver::{Error, ErrorKind};
 use prlx_isa::ptx::Op as Ptx;
 use prlx_isa::view::{BlockId, Class, FuncId, Function, FunctionKind, InstId, Module, Operand, Space, SymbolId};
-use prlx_probe::{Action, At, Plan};
+use prlx_probe::{Action, At, Plan, SpanBegin};
 
 use crate::alu::Level;
 use crate::calibration::Calibration;
@@ -474,6 +474,7 @@ fn action(
                 hook.values.push(b.value(&word.of)?);
             }
         }
+        Action::Span { begin: Some(SpanBegin { word: Some(word), .. }), .. } => hook.values.push(b.value(&word.of)?),
         Action::Bits { reg, .. } | Action::TripRead { reg, .. } => hook.values.push(b.value(&Operand::Reg(*reg))?),
         Action::Event { value: Some(Operand::Reg(r)), .. } if b.reg_type(*r) == prlx_isa::view::Type::Pred => {
             hook.pred = Some(b.reg(*r));

@@ -11,13 +11,20 @@
 //! In a ring each record moves the cursor itself, and `turn` when it comes to the end; `who` is the lane, as entries say it. Whether there is a
 //! track is all that is tested. Numbers need no register: they are added to `who`.
 //!
+//! A span's begin is the clock's read, into a register of its own, `opened0` of marker 0 and so on; its word is kept in `said0`. Its end is another and one
+//! store of 16 bytes, of which the span's number, and where there is no word something in its place, are registers like `tag0`: the assembler then has all four side by side and
+//! makes neither anew.
+//!
+//! The assembler would also make the constant anew by which a cursor moves. In loops it is in a register, `step2` of two slots, and another one in lanes
+//! without a track.
+//!
 //! Where regions are added up, `sum0` and so on are the words of the track. All lanes add; one that has a track writes them at its end.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use prlx_isa::view::{FunctionKind, Module};
-use prlx_probe::{Action, At, FunctionPlan, Insertion, Plan, Word};
-use prlx_trace::device::tracks::{ENTRY, Form, LANE_BIT, LAST, Layout, Ring, SLOT};
+use prlx_probe::{Action, At, FunctionPlan, Insertion, Plan, SpanBegin, SpanEnd, Word};
+use prlx_trace::device::tracks::{ENTRY, Form, LANE_BIT, LAST, Layout, Ring, SLOT, SPAN};
 use prlx_trace::device::{Context, TrackHead};
 
 use super::Lowering;
@@ -28,11 +35,11 @@ pub(super) fn state(layout: &Layout) -> &'static [(&'static str, u64)] {
     let all = &[("at", 8), ("limit", 4), ("turn", 4), ("who", 4)];
     if layout.ring().is_some() { all } else { &all[..2] }
 }
-/// Most markers that have their number in a register.
+/// Most registers for markers' and spans' numbers.
 const TAGS: usize = 8;
 
 /// The register of a marker's number.
-pub(super) fn tag(mark: u32) -> String {
+fn tag(mark: u32) -> String {
     format!("tag{mark}")
 }
 
@@ -41,32 +48,110 @@ pub(super) fn sum(word: u32) -> String {
     format!("sum{word}")
 }
 
-/// Markers of function `index` that have their number in a register there. None where a device function may give a lane its track, for it
-/// could not give it its numbers, and none in a ring.
-pub(super) fn tags(module: &Module, plan: &Plan, index: usize) -> Vec<u32> {
-    let leads = |i: &Insertion| matches!(&i.action, Action::Group { values } if values.len() > 1);
-    let device =
-        |f: &FunctionPlan| module.functions.get(f.function.index()).is_some_and(|f| f.kind == FunctionKind::Device);
-    let elsewhere = plan.functions.iter().filter(|f| device(f)).any(|f| f.insertions.iter().any(leads));
-    let (Some(function), Some(of_plan)) = (module.functions.get(index), plan.functions.get(index)) else {
-        return Vec::new();
-    };
-    let ring = plan.kept.tracks.as_ref().is_some_and(|t| t.ring().is_some());
-    if function.kind == FunctionKind::Device || elsewhere || ring {
-        return Vec::new();
-    }
-    let loops = plan.module.functions.get(index).map_or(&[][..], |f| &f.loops[..]);
-    let looped: HashSet<u32> = loops.iter().flat_map(|l| l.blocks.iter().map(|b| b.0)).collect();
-    let mut tags = Vec::new();
-    for insertion in &of_plan.insertions {
-        let (At::Before(at) | At::After(at)) = insertion.at else { continue };
-        let inside = function.insts.get(at.index()).is_some_and(|i| looped.contains(&i.block.0));
-        match insertion.action {
-            Action::Mark { mark, .. } if inside && tags.len() < TAGS && !tags.contains(&mark) => tags.push(mark),
-            _ => {}
+/// What a function's loops have in registers, which the assembler would make anew each time.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Constants {
+    /// Markers: their numbers.
+    marks: Vec<u32>,
+    /// Spans: their numbers.
+    spans: Vec<u32>,
+    /// Markers without a word at which spans begin.
+    wordless: Vec<u32>,
+    /// How far cursors move, in slots.
+    steps: Vec<u32>,
+}
+
+/// Most distances that cursors move by which are in registers.
+const STEPS: usize = 2;
+
+impl Constants {
+    /// Those of function `index`. None where a device function may give a lane its track, for it could not give it its numbers, and none in a ring.
+    pub fn new(module: &Module, plan: &Plan, index: usize) -> Constants {
+        let mut all = Constants::default();
+        let leads = |i: &Insertion| matches!(&i.action, Action::Group { values } if values.len() > 1);
+        let device =
+            |f: &FunctionPlan| module.functions.get(f.function.index()).is_some_and(|f| f.kind == FunctionKind::Device);
+        let elsewhere = plan.functions.iter().filter(|f| device(f)).any(|f| f.insertions.iter().any(leads));
+        let (Some(function), Some(of_plan)) = (module.functions.get(index), plan.functions.get(index)) else {
+            return all;
+        };
+        let Some(tracks) = plan.kept.tracks.as_ref().filter(|t| t.ring().is_none()) else { return all };
+        if function.kind == FunctionKind::Device || elsewhere {
+            return all;
         }
+        let loops = plan.module.functions.get(index).map_or(&[][..], |f| &f.loops[..]);
+        let looped: HashSet<u32> = loops.iter().flat_map(|l| l.blocks.iter().map(|b| b.0)).collect();
+        let inside = |i: &&Insertion| match i.at {
+            At::Before(at) | At::After(at) => {
+                function.insts.get(at.index()).is_some_and(|i| looped.contains(&i.block.0))
+            }
+            At::Entry => false,
+        };
+        for insertion in of_plan.insertions.iter().filter(inside) {
+            let free = TAGS.saturating_sub(all.marks.len() + all.spans.len() + all.wordless.len());
+            match &insertion.action {
+                Action::Mark { mark, .. } if free > 0 && !all.marks.contains(mark) => all.marks.push(*mark),
+                Action::Span { end: Some(SpanEnd { span, .. }), .. } if !all.spans.contains(span) => {
+                    let Some(begin) = tracks.spans.get(*span as usize).map(|s| s.begin) else { continue };
+                    let word = wordless(tracks, begin) && !all.wordless.contains(&begin);
+                    if free > usize::from(word) {
+                        all.spans.push(*span);
+                        all.wordless.extend(word.then_some(begin));
+                    }
+                }
+                Action::Room { slots } if all.steps.len() < STEPS && !all.steps.contains(slots) => {
+                    all.steps.push(*slots);
+                }
+                _ => {}
+            }
+        }
+        all
     }
-    tags
+
+    /// Their registers, and what is in them in lanes that have a track and in others.
+    pub fn registers(&self) -> impl Iterator<Item = (String, u64, u64)> {
+        let number = |n: &u32| u64::from(*n) + 1;
+        let marks = self.marks.iter().map(move |m| (tag(*m), number(m), 0));
+        let spans = self.spans.iter().map(move |s| (ended(*s), number(s) | u64::from(SPAN), 0));
+        let wordless = self.wordless.iter().map(move |m| (none(*m), number(m), 0));
+        // Without a track the cursor only has to stay above the limit.
+        let steps = self.steps.iter().map(move |n| (step(*n), u64::from(*n) * SLOT, number(n) * SLOT));
+        marks.chain(spans).chain(wordless).chain(steps)
+    }
+}
+
+/// Whether a span that begins at a marker has no word.
+fn wordless(tracks: &Layout, mark: u32) -> bool {
+    tracks.shapes.get(mark as usize).is_none_or(|s| s.words == 0)
+}
+
+fn ended(span: u32) -> String {
+    format!("ended{span}")
+}
+
+fn none(mark: u32) -> String {
+    format!("none{mark}")
+}
+
+fn step(slots: u32) -> String {
+    format!("step{slots}")
+}
+
+/// The registers of spans of a function under way.
+pub(super) fn under_way(of_plan: &FunctionPlan) -> BTreeSet<String> {
+    let begins = of_plan.insertions.iter().filter_map(|i| match &i.action {
+        Action::Span { begin: Some(begin), .. } => Some(begin),
+        _ => None,
+    });
+    begins.flat_map(|b| [Some(opened(b.mark)), b.word.as_ref().map(|_| said(b.mark))]).flatten().collect()
+}
+
+fn opened(mark: u32) -> String {
+    format!("opened{mark}")
+}
+
+fn said(mark: u32) -> String {
+    format!("said{mark}")
 }
 
 impl Lowering<'_> {
@@ -126,8 +211,8 @@ impl Lowering<'_> {
         if self.ring().is_some() {
             s.ptx(&format!("mov.u32 %~a, %laneid;\nshl.b32 %~who, %~a, {LANE_BIT};\nmov.u32 %~turn, 0;"));
         }
-        for mark in &self.tags {
-            s.ptx(&format!("mov.u32 %~{}, {};", tag(*mark), mark + 1));
+        for (name, here, _) in self.constants.registers() {
+            s.ptx(&format!("mov.u32 %~{name}, {here};"));
         }
     }
 
@@ -155,7 +240,7 @@ impl Lowering<'_> {
         let Some(tracks) = self.tracks() else { return };
         self.own_region(s, "none");
         let [cycles, written] = ["end_cycles", "written"].map(TrackHead::offset);
-        if tracks.form == Form::Records {
+        if matches!(tracks.form, Form::Records | Form::Spans) {
             s.ptx(&format!("sub.u32 %~a, %~b, %~a;\nsub.u32 %~a, %~a, {};", TrackHead::SIZE));
         }
         s.ptx(&format!(
@@ -164,7 +249,7 @@ impl Lowering<'_> {
              st.global.v2.u64 [%~link+{cycles}], {{%~x, %~y}};",
         ));
         match tracks.form {
-            Form::Records => s.ptx(&format!("st.global.u32 [%~link+{written}], %~a;")),
+            Form::Records | Form::Spans => s.ptx(&format!("st.global.u32 [%~link+{written}], %~a;")),
             // A device function does not know which of its caller's regions are open.
             Form::Sums if !self.in_kernel() => {}
             Form::Sums => {
@@ -197,14 +282,53 @@ impl Lowering<'_> {
         if self.ring().is_some() {
             return s.ptx("setp.ne.u32 %~room, %~limit, 0;");
         }
+        let by = match self.constants.steps.contains(&slots) {
+            true => format!("%~{}", step(slots)),
+            false => (u64::from(slots) * SLOT).to_string(),
+        };
         s.ptx(&format!(
             "mov.b64 {{%~a, %~b}}, %~at;
-             add.u32 %~a, %~a, {};
+             add.u32 %~a, %~a, {by};
              min.u32 %~a, %~a, {LAST};
              setp.le.u32 %~room, %~a, %~limit;
              mov.b64 %~at, {{%~a, %~b}};",
-            u64::from(slots) * SLOT,
         ));
+    }
+
+    /// [`prlx_probe::Action::Span`].
+    pub(super) fn span(&self, s: &mut Snippet<'_>, end: Option<SpanEnd>, begin: Option<&SpanBegin>) {
+        s.ptx("mov.u32 %~clock, %clock;");
+        let of = end.and_then(|end| Some((end, self.tracks()?, self.tracks()?.spans.get(end.span as usize)?.begin)));
+        if let Some((SpanEnd { span, back }, tracks, from)) = of {
+            let back = i64::from(back) * SLOT as i64;
+            let number = match self.constants.spans.contains(&span) {
+                true => ended(span),
+                false => {
+                    s.ptx(&format!("mov.u32 %~site, {};", (span + 1) | SPAN));
+                    "site".to_owned()
+                }
+            };
+            let word = match (wordless(tracks, from), self.constants.wordless.contains(&from)) {
+                (false, _) => said(from),
+                (true, true) => none(from),
+                (true, false) => {
+                    s.ptx(&format!("mov.u32 %~a, {};", from + 1));
+                    "a".to_owned()
+                }
+            };
+            let opened = opened(from);
+            s.ptx(&format!(
+                "@%~room st.global.v4.u32 [%~at+{}], {{%~{opened}, %~{number}, %~clock, %~{word}}};",
+                -back
+            ));
+        }
+        if let Some(begin) = begin {
+            s.ptx(&format!("mov.u32 %~{}, %~clock;", opened(begin.mark)));
+            if let Some(word) = &begin.word {
+                self.words(s, std::slice::from_ref(word));
+                s.ptx(&format!("mov.u32 %~{}, %~a;", said(begin.mark)));
+            }
+        }
     }
 
     /// [`prlx_probe::Action::Mark`].
@@ -213,7 +337,7 @@ impl Lowering<'_> {
             return self.entry(s, ring, mark, words);
         }
         let back = i64::from(back) * SLOT as i64;
-        let number = if self.tags.contains(&mark) {
+        let number = if self.constants.marks.contains(&mark) {
             format!("%~{}", tag(mark))
         } else {
             s.ptx(&format!("mov.u32 %~site, {};", mark + 1));
@@ -274,7 +398,7 @@ impl Lowering<'_> {
         if values.len() > 1 {
             let clear = |s: &mut Snippet<'_>| {
                 s.ptx("mov.u32 %~limit, 0;");
-                self.tags.iter().for_each(|mark| s.ptx(&format!("mov.u32 %~{}, 0;", tag(*mark))));
+                self.constants.registers().for_each(|(name, _, no)| s.ptx(&format!("mov.u32 %~{name}, {no};")));
                 let words = self.tracks().map_or(0, |t| t.words);
                 (0..words).for_each(|word| s.ptx(&format!("mov.u32 %~{}, 0;", sum(word))));
             };

@@ -32,7 +32,7 @@ use std::cell::Cell;
 use std::collections::HashMap;
 
 use prlx_isa::view::{Class, Function, FunctionKind, Guard, Inst, InstId, Module, Operand, Space};
-use prlx_probe::{Action, At, FunctionPlan, Insertion, Plan, Word};
+use prlx_probe::{Action, At, FunctionPlan, Insertion, Plan, SpanEnd, Word};
 use prlx_trace::device::WORD_BITS;
 use prlx_trace::kernel::Level;
 
@@ -80,7 +80,7 @@ pub fn ptx(source: &str, module: &Module, plan: &Plan) -> Result<Vec<Edit>, Erro
             state: &state,
             visits: &visits,
             calls: &calls,
-            tags: marks::tags(module, plan, index),
+            constants: marks::Constants::new(module, plan, index),
             arch,
         };
         lowering.lower(&prefix, recorded[index], &number, &mut edits)?;
@@ -145,6 +145,12 @@ fn missing(
             let readable = |w: &Word| value::values(module, f, &w.of).is_some_and(|v| v.len() == 1);
             words.len() > 2 || !words.iter().all(readable)
         }
+        Action::Span { end, begin } => {
+            let known = |of: &SpanEnd| plan.kept.tracks.as_ref().is_some_and(|t| (of.span as usize) < t.spans.len());
+            let word = begin.as_ref().and_then(|b| b.word.as_ref());
+            let readable = |w: &Word| value::values(module, f, &w.of).is_some_and(|v| v.len() == 1);
+            !end.as_ref().is_none_or(known) || !word.is_none_or(readable)
+        }
         Action::Probe(code) => !code.operands.iter().all(|o| value::values(module, f, o).is_some_and(|v| v.len() == 1)),
         _ => false,
     };
@@ -194,7 +200,8 @@ fn writes_elements(action: &Action) -> bool {
         Action::TripBegin { .. } | Action::TripAdd { .. } | Action::TripRead { .. } => false,
         // To tables and records.
         Action::Probe(_) | Action::Count { .. } => false,
-        Action::Room { .. } | Action::Mark { .. } | Action::Add { .. } | Action::Group { .. } => false,
+        Action::Room { .. } | Action::Mark { .. } | Action::Add { .. } => false,
+        Action::Span { .. } | Action::Group { .. } => false,
         Action::Reserve { bits } => *bits > 0,
         _ => true,
     }
@@ -213,8 +220,8 @@ struct Lowering<'a> {
     /// By function: visit counters in the record.
     visits: &'a [u32],
     calls: &'a Calls,
-    /// Markers that have their number in a register.
-    tags: Vec<u32>,
+    /// What its loops have in registers.
+    constants: marks::Constants,
     /// 80 for sm_80 and its kin.
     arch: u32,
 }
@@ -324,6 +331,10 @@ impl Lowering<'_> {
             if self.of_plan.insertions.iter().any(|i| matches!(i.action, Action::Room { .. })) {
                 s.ptx(".reg .pred %~room;");
             }
+            let spans: Vec<String> = marks::under_way(self.of_plan).iter().map(|name| format!("%~{name}")).collect();
+            if !spans.is_empty() {
+                s.ptx(&format!(".reg .b32 {};", spans.join(", ")));
+            }
         }
         s.finish()
     }
@@ -367,6 +378,7 @@ impl Lowering<'_> {
             Action::Room { slots } => self.guarded(s, guard, |s| self.room(s, *slots)),
             Action::Mark { mark, back, words } => self.guarded(s, guard, |s| self.mark(s, *mark, *back, words)),
             Action::Add { ends, begins, count } => self.guarded(s, guard, |s| self.add(s, ends, begins, *count)),
+            Action::Span { end, begin } => self.guarded(s, guard, |s| self.span(s, *end, begin.as_ref())),
             Action::Group { values } => self.guarded(s, guard, |s| self.group(s, values)),
             Action::Operands { site, counter, values } => {
                 self.guarded(s, guard, |s| self.operands(s, *site, *counter, values));
@@ -424,7 +436,7 @@ impl Lowering<'_> {
     fn kept(&self) -> Vec<Kept> {
         let visits = if self.in_kernel() { visit_counters(self.of_plan) } else { 0 };
         let mut kept = self.state.kept(self.of_plan.trip_counters, visits);
-        kept.extend(self.tags.iter().map(|mark| Kept::local(marks::tag(*mark))));
+        kept.extend(self.constants.registers().map(|(name, _, none)| Kept::new(name, 4, Some(none), None)));
         kept
     }
 

@@ -41,12 +41,8 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    fn new(name: impl Into<String>, size: u64, init: Option<u64>, offset: Option<u64>) -> Kept {
+    pub fn new(name: impl Into<String>, size: u64, init: Option<u64>, offset: Option<u64>) -> Kept {
         Kept { name: name.into(), size, init, offset, changes: true }
-    }
-    /// 32 bits that a function keeps for itself, from 0 on.
-    pub fn local(name: String) -> Kept {
-        Kept::new(name, 4, Some(0), None)
     }
 }
 

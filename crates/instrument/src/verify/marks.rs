@@ -1,7 +1,8 @@
 //! What markers leave, for one lane: the model of invariant 7, written from `prlx_trace::device::tracks`.
 
 use prlx_isa::view::FunctionKind;
-use prlx_trace::device::tracks::{ENTRY, Form, LANE_BIT, LAST, Layout, SLOT};
+use prlx_probe::SpanEnd;
+use prlx_trace::device::tracks::{ENTRY, Form, LANE_BIT, LAST, Layout, SLOT, SPAN};
 use prlx_trace::device::{Context, TrackHead};
 
 use super::machine::{Machine, mix, read, write};
@@ -59,9 +60,13 @@ impl Track {
             ("who", 4, self.who.into()),
         ]
     }
-    /// What registers with markers' numbers hold.
-    pub fn tag(self, mark: u32) -> u64 {
-        if self.limit == 0 { 0 } else { u64::from(mark) + 1 }
+    /// What registers with a number hold in a lane with a track, and in others.
+    pub fn tag(self, number: u32) -> u64 {
+        if self.limit == 0 { 0 } else { number.into() }
+    }
+    /// What registers hold by which cursors move.
+    pub fn step(self, slots: u32) -> u64 {
+        u64::from(slots + u32::from(self.limit == 0)) * SLOT
     }
 }
 
@@ -119,7 +124,7 @@ impl Lane {
         self.head(at, "end_cycles", 8, machine.special("%clock64"));
         self.head(at, "end_nanos", 8, machine.special("%globaltimer"));
         match layout.form {
-            Form::Records => {
+            Form::Records | Form::Spans => {
                 let written = (self.track.at as u32).wrapping_sub(at as u32).wrapping_sub(TrackHead::SIZE as u32);
                 self.head(at, "written", 4, written.into());
             }
@@ -142,13 +147,15 @@ impl Lane {
         }
     }
 
-    pub fn make_room(&mut self, layout: &Layout, slots: u32) {
+    /// `stepped`: the distance is in a register.
+    pub fn make_room(&mut self, layout: &Layout, slots: u32, stepped: bool) {
         let track = &mut self.track;
         if layout.ring().is_some() {
             track.room = track.limit != 0;
             return;
         }
-        let low = (track.at as u32 + slots * SLOT as u32).min(LAST);
+        let by = if stepped { track.step(slots) as u32 } else { slots * SLOT as u32 };
+        let low = (track.at as u32 + by).min(LAST);
         track.at = track.at >> 32 << 32 | u64::from(low);
         track.room = low <= track.limit;
     }
@@ -167,6 +174,23 @@ impl Lane {
             for i in 0..2 {
                 write(&mut self.memory, at + SLOT + 4 * i as u64, 4, words.get(i).copied().unwrap_or(0).into());
             }
+        }
+    }
+
+    /// The clock is read once, for both.
+    pub fn span(&mut self, layout: &Layout, end: Option<SpanEnd>, begin: Option<(u32, Option<u32>)>) {
+        if let Some(SpanEnd { span, back }) = end.filter(|_| self.track.room) {
+            let from = layout.spans[span as usize].begin;
+            let (began, said) = self.opened[from as usize];
+            let word = if layout.shapes[from as usize].words > 0 { said } else { from + 1 };
+            let at = self.track.at.wrapping_sub(u64::from(back) * SLOT);
+            for (i, value) in [began, (span + 1) | SPAN, self.clock, word].into_iter().enumerate() {
+                write(&mut self.memory, at + 4 * i as u64, 4, value.into());
+            }
+        }
+        if let Some((mark, word)) = begin {
+            let opened = &mut self.opened[mark as usize];
+            *opened = (self.clock, word.unwrap_or(opened.1));
         }
     }
 

@@ -38,6 +38,8 @@ pub(super) struct Lane {
     pub track: Track,
     /// Words of a track of sums.
     pub sums: Vec<u32>,
+    /// By marker: when the span from there began, and its word.
+    pub opened: Vec<(u32, u32)>,
     pub memory: Memory,
     /// Lanes that are here with it, itself among them: they add nothing to what is gathered.
     pub mask: u32,

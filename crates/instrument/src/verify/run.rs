@@ -343,7 +343,7 @@ fn apply(texts: &Texts<'_>, f: &Checked<'_>, machine: &Machine, lane: &mut Lane,
         }
         Action::Room { slots } => {
             if let Some(layout) = &texts.plan.kept.tracks {
-                lane.make_room(layout, *slots);
+                lane.make_room(layout, *slots, f.state(&format!("step{slots}")).is_some());
             }
         }
         Action::Mark { mark, back, words: list } => {
@@ -352,6 +352,12 @@ fn apply(texts: &Texts<'_>, f: &Checked<'_>, machine: &Machine, lane: &mut Lane,
             }
         }
         Action::Add { ends, begins, count } => lane.add(ends, begins, *count),
+        Action::Span { end, begin } => {
+            if let Some(layout) = &texts.plan.kept.tracks {
+                let word = |w: &Word| words(std::slice::from_ref(w)).first().copied();
+                lane.span(layout, *end, begin.as_ref().map(|b| (b.mark, b.word.as_ref().and_then(word))));
+            }
+        }
         Action::Group { values } => {
             if let Some(layout) = &texts.plan.kept.tracks {
                 lane.group(layout, machine, &words(values));
@@ -424,7 +430,7 @@ fn compare(
     machine: &Machine,
     lane: &Lane,
 ) -> Result<(), String> {
-    for ((name, reg), wanted) in tried.parts.iter().zip(held(texts, lane)) {
+    for ((name, reg), wanted) in tried.parts.iter().zip(held(texts, f, lane)) {
         if let Some(value) = reg.map(|r| machine.reg(f.new, r)).filter(|value| *value != wanted) {
             return Err(format!("{name} becomes {value:#x} and not {wanted:#x}"));
         }

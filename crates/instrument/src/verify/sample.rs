@@ -2,13 +2,14 @@
 //!
 //! Every piece of a function is tried on the same ones, so they are made once; copies share their memory.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use prlx_isa::view::{Class, FunctionKind, Reg};
 use prlx_probe::code::Stmt;
 use prlx_probe::{Action, At};
 use prlx_trace::device::tables::{Part, Which};
+use prlx_trace::device::tracks::SPAN;
 use prlx_trace::device::{Context, MAGAZINE_COUNT, MAGAZINE_STRIDE, MAGAZINES, Shape};
 use prlx_trace::kernel::Level;
 
@@ -172,21 +173,42 @@ fn parts(texts: &Texts<'_>, f: &Checked<'_>) -> Vec<(String, u64)> {
     all.extend(many("saved", kept.records.parts.len(), 4));
     all.extend(Track::default().registers().into_iter().map(|(name, size, _)| (name.to_owned(), size)));
     all.extend(many("sum", kept.tracks.as_ref().map_or(0, |t| t.words as usize), 4));
-    all.extend(many("tag", texts.plan.module.marks.len(), 4));
+    let marks = texts.plan.module.marks.len();
+    for name in ["tag", "none", "opened", "said"] {
+        all.extend(many(name, marks, 4));
+    }
+    all.extend(many("ended", kept.tracks.as_ref().map_or(0, |t| t.spans.len()), 4));
+    all.extend(steps(texts, f).map(|n| (format!("step{n}"), 4)));
     all
 }
 
+/// By how many slots cursors move.
+fn steps(texts: &Texts<'_>, f: &Checked<'_>) -> impl Iterator<Item = u32> {
+    let of = |i: &prlx_probe::Insertion| match i.action {
+        Action::Room { slots } => Some(slots),
+        _ => None,
+    };
+    let all: BTreeSet<u32> = texts.plan.functions[f.index].insertions.iter().filter_map(of).collect();
+    all.into_iter()
+}
+
 /// What the [`parts`] of a lane's state hold.
-pub(super) fn held(texts: &Texts<'_>, lane: &Lane) -> impl Iterator<Item = u64> {
+pub(super) fn held(texts: &Texts<'_>, f: &Checked<'_>, lane: &Lane) -> impl Iterator<Item = u64> {
     let small = [lane.word, lane.edges, lane.first, lane.span].map(u64::from);
     let words = |words: &[u32]| words.iter().map(|w| u64::from(*w)).collect::<Vec<u64>>();
     let lists =
         [&lane.hashes[..], &lane.trips, &words(&lane.visits), &lane.vars, &lane.counters, &[lane.records], &lane.saved]
             .concat();
     let track = lane.track.registers().map(|(_, _, value)| value);
-    let tags = (0..texts.plan.module.marks.len() as u32).map(|mark| lane.track.tag(mark));
+    let numbers = || (1..=texts.plan.module.marks.len() as u32).map(|n| lane.track.tag(n)).collect::<Vec<_>>();
+    let spans = texts.plan.kept.tracks.as_ref().map_or(0, |t| t.spans.len() as u32);
+    let ended = (1..=spans).map(|n| lane.track.tag(n | SPAN)).collect();
+    let (opened, said): (Vec<u64>, Vec<u64>) =
+        lane.opened.iter().map(|(at, word)| (u64::from(*at), u64::from(*word))).unzip();
+    let steps = steps(texts, f).map(|n| lane.track.step(n)).collect();
+    let numbers = [numbers(), numbers(), opened, said, ended, steps].concat();
     let sums = words(&lane.sums);
-    [lane.cursor].into_iter().chain(small).chain(lists).chain(track).chain(sums).chain(tags)
+    [lane.cursor].into_iter().chain(small).chain(lists).chain(track).chain(sums).chain(numbers)
 }
 
 /// A machine and a model in the same state.
@@ -310,6 +332,7 @@ fn prepare(
         saved: Vec::new(),
         track: Track::default(),
         sums: Vec::new(),
+        opened: Vec::new(),
         memory: Memory::default(),
         mask,
         lane: linear % 32,
@@ -356,6 +379,8 @@ fn prepare(
         // Without a context there is no track.
         let seed = if lane.context == 0 { 0 } else { seed };
         lane.track = Track::sample(seed, region, context.track_log as u32, layout, lane.lane);
+        let own = |i: usize| (mix(seed * 23 + i as u64) as u32, mix(seed * 29 + i as u64) as u32);
+        lane.opened = (0..texts.plan.module.marks.len()).map(own).collect();
         lane.sums = (0..layout.words).map(|i| mix(seed * 17 + u64::from(i)) as u32).collect();
     }
     let record = address(&format!("{}record", texts.prefix));
@@ -374,7 +399,7 @@ fn prepare(
     };
     set("context", 8, lane.context);
     set("state", 8, record);
-    parts.iter().zip(held(texts, &lane)).for_each(|((name, size), value)| set(name, *size, value));
+    parts.iter().zip(held(texts, f, &lane)).for_each(|((name, size), value)| set(name, *size, value));
     machine.local.seal();
     // Room for what a piece writes.
     machine.regs.reserve(64);

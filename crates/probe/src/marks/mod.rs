@@ -7,7 +7,9 @@
 //! Holds: records of a lane are in the order in which it passes markers, those at one place in the order in which they were
 //! found. Misses: a marker between two labels, to the first of which a switch goes; payloads of more than 32 bits a word.
 
+mod open;
 mod outside;
+mod spans;
 mod sums;
 
 use std::collections::HashMap;
@@ -20,7 +22,7 @@ use prlx_trace::table::{Field, Shown};
 
 use crate::body::{Body, PartEnd};
 use crate::place;
-use crate::plan::{Action, At, Insertion, Missed, Word};
+use crate::plan::{Action, At, Insertion, Missed, SpanBegin, SpanEnd, Word};
 
 /// Which markers leave records, and how.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -97,8 +99,20 @@ pub(crate) fn marks(
     }
     match marking.form {
         Form::Records | Form::Ring { .. } => {
-            let each = bodies.iter().zip(numbered);
-            all.insertions = each.map(|(body, found)| insertions(body, found, &layout.shapes, recorded)).collect();
+            let size = |mark: u32| 1 + u32::from(layout.shapes[mark as usize].words > 0);
+            let each = bodies.iter().zip(&numbered);
+            let all_records = |found: &[(u32, Found)]| found.iter().map(|_| Left::Record).collect();
+            all.insertions =
+                each.map(|(body, found)| insertions(body, found, all_records(found), &size, recorded)).collect();
+        }
+        Form::Spans => {
+            let left = spans::spans(bodies, &numbered, &all.marks, &mut layout, &mut all.missed);
+            for ((body, found), (left, ends)) in bodies.iter().zip(&numbered).zip(left) {
+                let mut of = insertions(body, found, left, &|_| spans::SLOTS, recorded);
+                of.extend(ends);
+                of.sort_by_key(|i| place::order(i.at));
+                all.insertions.push(of);
+            }
         }
         Form::Sums => all.insertions = sums::sums(bodies, numbered, &all.marks, &mut layout, &mut all.missed),
     }
@@ -244,11 +258,20 @@ fn kind(kind: view::MarkKind) -> MarkKind {
     }
 }
 
-/// The markers of a function as insertions, room made for those of a block together.
+/// What a marker leaves.
+enum Left {
+    /// A record.
+    Record,
+    /// A span ends there, by number, or begins.
+    Span { end: Option<u32>, begin: Option<SpanBegin> },
+}
+
+/// The markers of a function as insertions, room made for those of a block together; `size` says how many slots a marker's record has.
 fn insertions(
     body: &Body<'_>,
-    found: Vec<(u32, Found)>,
-    shapes: &[Shape],
+    found: &[(u32, Found)],
+    left: Vec<Left>,
+    size: &dyn Fn(u32) -> u32,
     recorded: &dyn Fn(FuncId) -> bool,
 ) -> Vec<Insertion> {
     // What is between two places of a block: calls that move the cursor part them.
@@ -260,32 +283,35 @@ fn insertions(
         (At::Before(i), _) => Some((body.inst(i).block, calls.partition_point(|c| *c < i.0))),
         (At::After(i), _) => Some((body.inst(i).block, calls.partition_point(|c| *c <= i.0))),
     };
-    let slots = |f: &Found, mark: u32| match f.kind {
-        MarkKind::Group => 0,
-        _ => 1 + u32::from(shapes[mark as usize].words > 0),
+    let slots = |f: &Found, mark: u32, left: &Left| match left {
+        Left::Record if f.kind == MarkKind::Group => 0,
+        Left::Record => size(mark),
+        Left::Span { end, .. } => end.map_or(0, |_| spans::SLOTS),
     };
     let mut out = Vec::new();
-    let mut rest = found.into_iter().peekable();
-    let mut together: Vec<(u32, Found)> = Vec::new();
+    let mut rest = found.iter().zip(left).map(|((mark, f), left)| (*mark, f, left)).peekable();
+    let mut together: Vec<(u32, &Found, Left)> = Vec::new();
     while let Some(first) = rest.next() {
         let group = |f: &Found| f.kind == MarkKind::Group;
-        let own = section(&first.1).filter(|_| !group(&first.1));
+        let own = section(first.1).filter(|_| !group(first.1));
         together.push(first);
-        while let Some(next) = rest.next_if(|n| own.is_some() && section(&n.1) == own && !group(&n.1)) {
+        while let Some(next) = rest.next_if(|n| own.is_some() && section(n.1) == own && !group(n.1)) {
             together.push(next);
         }
-        let mut back: u32 = together.iter().map(|(mark, f)| slots(f, *mark)).sum();
+        let mut back: u32 = together.iter().map(|(mark, f, left)| slots(f, *mark, left)).sum();
         if back > 0 {
-            let Found { at, guard, .. } = together[0].1;
+            let Found { at, guard, .. } = *together[0].1;
             out.push(Insertion { at, guard, action: Action::Room { slots: back } });
         }
-        for (mark, f) in together.drain(..) {
-            let words: Vec<Word> = f.words.iter().map(|(_, word)| word.clone()).collect();
-            let action = match f.kind {
-                MarkKind::Group => Action::Group { values: words },
-                _ => Action::Mark { mark, back, words },
+        for (mark, f, left) in together.drain(..) {
+            let took = slots(f, mark, &left);
+            let words = || f.words.iter().map(|(_, word)| word.clone()).collect();
+            let action = match left {
+                Left::Span { end, begin } => Action::Span { end: end.map(|span| SpanEnd { span, back }), begin },
+                Left::Record if group(f) => Action::Group { values: words() },
+                Left::Record => Action::Mark { mark, back, words: words() },
             };
-            back -= slots(&f, mark);
+            back -= took;
             out.push(Insertion { at: f.at, guard: f.guard, action });
         }
     }

@@ -17,11 +17,17 @@
 //! the entries themselves say which is the newest and how many were written over, also where the lane never ended; one whose
 //! halves have different turns was being written. A lane that traps does not say that it ended.
 //!
+//! With [`Form::Spans`] slots are entries of 16 bytes: `{clock as it began, span + 1 | `[`SPAN`]`, clock as it ended, word}` of a region, and of all else a
+//! record, `{clock, marker + 1, words}`. They are in the order in which they were written. Reading gives the records that each stands for, in
+//! the order of their clocks; of a span whose clock may have turned since it began both are lost, which only a track of 2^32 cycles or more can have.
+//!
 //! A warp has one region, of its lowest lane or of the one that leads its group, or 32, one a lane.
 //!
 //! Holds: reading allocates in proportion to the bytes, whatever they are. Misses: a lane that never ended did not say how many of its
 //! records did not fit; of one that wanted more than 256 MiB at least, only that many are counted. In a ring, of a lane that leads again after another has
 //! led: entries of its first time may stand for newer ones.
+
+mod spans;
 
 use crate::device::TrackHead;
 use crate::ids::{FuncId, WarpId};
@@ -45,6 +51,9 @@ pub const MOST_ENTRIES: u32 = 1 << 14;
 /// Where the lane lies in an entry.
 pub const LANE_BIT: u32 = 24;
 
+/// Set in the number of an entry that is a span.
+pub const SPAN: u32 = 1 << 31;
+
 /// Most words of a track of sums: each is a register of the kernel.
 pub const WORDS: u32 = 32;
 
@@ -54,6 +63,8 @@ pub enum Form {
     /// A record of each, the first ones.
     #[default]
     Records,
+    /// One of each region, as it ends, and a record of all else; the first ones.
+    Spans,
     /// How long regions took together, and how often they began.
     Sums,
     /// A record of each, the last ones.
@@ -70,6 +81,8 @@ pub struct Layout {
     pub form: Form,
     /// Of [`Form::Sums`]: what words mean.
     pub totals: Vec<Total>,
+    /// Of [`Form::Spans`]: between which markers spans are.
+    pub spans: Vec<Spanned>,
     /// How many words a track has.
     pub words: u32,
     /// Whether each lane has a track; else the warp has one.
@@ -100,6 +113,17 @@ pub struct Total {
     pub cycles: u32,
     /// Words that count, and how many of its visits begin each time.
     pub counts: Vec<(u32, u32)>,
+}
+
+/// A span: from one marker to another.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Spanned {
+    /// Where it begins.
+    pub begin: u32,
+    /// Where it ends; `None`: as its lane does, which no marker says.
+    pub end: Option<u32>,
+    /// Whether another span from there is only under way when this one has ended.
+    pub alone: bool,
 }
 
 /// What a marker's records look like.
@@ -178,7 +202,7 @@ impl Layout {
     /// The logarithm of a region's bytes, where that does not depend on how much memory there is.
     pub fn log(&self) -> Option<u32> {
         match self.form {
-            Form::Records => None,
+            Form::Records | Form::Spans => None,
             Form::Sums => {
                 let bytes = TrackHead::SIZE as u64 + 4 * u64::from(self.words);
                 Some(bytes.next_power_of_two().ilog2().max(LOGS.0))
@@ -240,7 +264,7 @@ impl Layout {
     pub fn took(&self, log: u32, bytes: &[u8]) -> u64 {
         let size = 1usize.checked_shl(log).unwrap_or(usize::MAX).max(TrackHead::SIZE);
         let of = |region: &[u8]| match (self.form, self::wanted(log, region)) {
-            (Form::Records, wanted) => wanted,
+            (Form::Records | Form::Spans, wanted) => wanted,
             (_, wanted) => {
                 if wanted == 0 {
                     0
@@ -270,6 +294,10 @@ impl Layout {
         Some(match self.form {
             Form::Records => {
                 let (records, lost) = self.records(&head, slots);
+                Track { records: Records(records), lost, ..track }
+            }
+            Form::Spans => {
+                let (records, lost) = spans::records(self, &head, slots);
                 Track { records: Records(records), lost, ..track }
             }
             Form::Sums => {
@@ -459,9 +487,10 @@ mod tests {
         let bytes: Vec<u8> = (0..1000u32).map(|i| (i * 37) as u8).collect();
         for log in [0, 7, 9, 40, 64, 99] {
             for lanes in [false, true] {
-                for form in [Form::Records, Form::Ring { entries: 5 }] {
+                for form in [Form::Records, Form::Spans, Form::Ring { entries: 5 }] {
                     let shapes = vec![Shape::default()];
-                    let layout = Layout { form, lanes, shapes, ..Layout::default() };
+                    let spans = vec![Spanned::default()];
+                    let layout = Layout { form, lanes, shapes, spans, ..Layout::default() };
                     let tracks = layout.read(FuncId(0), u64::MAX - 1, log, &bytes);
                     assert!(tracks.iter().map(|t| t.records.0.len()).sum::<usize>() <= bytes.len() / 8);
                 }

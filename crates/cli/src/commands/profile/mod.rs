@@ -48,6 +48,7 @@ fn script(args: &ProfileArgs) -> Arc<Script> {
         form: match (args.sums, args.flight_recorder) {
             (true, _) => Form::Sums,
             (false, Some(entries)) => Form::Ring { entries },
+            (false, None) if args.spans => Form::Spans,
             (false, None) => Form::Records,
         },
     };
