@@ -297,7 +297,12 @@ impl Lowering<'_> {
 
     /// [`prlx_probe::Action::Span`].
     pub(super) fn span(&self, s: &mut Snippet<'_>, end: Option<SpanEnd>, begin: Option<&SpanBegin>) {
-        s.ptx("mov.u32 %~clock, %clock;");
+        // A begin alone is one instruction.
+        let into = match begin {
+            Some(begin) if end.is_none() => opened(begin.mark),
+            _ => "clock".to_owned(),
+        };
+        s.ptx(&format!("mov.u32 %~{into}, %clock;"));
         let of = end.and_then(|end| Some((end, self.tracks()?, self.tracks()?.spans.get(end.span as usize)?.begin)));
         if let Some((SpanEnd { span, back }, tracks, from)) = of {
             let back = i64::from(back) * SLOT as i64;
@@ -323,7 +328,9 @@ impl Lowering<'_> {
             ));
         }
         if let Some(begin) = begin {
-            s.ptx(&format!("mov.u32 %~{}, %~clock;", opened(begin.mark)));
+            if end.is_some() {
+                s.ptx(&format!("mov.u32 %~{}, %~clock;", opened(begin.mark)));
+            }
             if let Some(word) = &begin.word {
                 self.words(s, std::slice::from_ref(word));
                 s.ptx(&format!("mov.u32 %~{}, %~a;", said(begin.mark)));
