@@ -1,9 +1,9 @@
 """Runs probe programs on a GPU and holds what they keep against the CPU device: gpu_probes.py [options]
 
-For every launch file of the corpus and every program of `probes/`: the rows and records that the program keeps on the GPU, where its code
-is in the kernel, against those of the CPU device, which watches the kernel itself. Then every tool in the box on every launch: whether it
-runs. Prints what is wrong as it is found, then a table, writes probes.json, ends with 1 if anything is wrong. A run that is ended by SIGTERM or
-SIGINT tells of the launches that are done, and ends with 2. `--tools` without a name leaves the tools out. Needs `prlx` and Python 3.11 or newer; see docs/gpu.md.
+For every launch file of the corpus and every program of `probes/` and tool in the box: the rows and records that it keeps on the GPU, where its code
+is in the kernel, against those of the CPU device, which watches the kernel itself. Of tools that keep times: whether they run. Prints what is wrong as it
+is found, then a table, writes probes.json, ends with 1 if anything is wrong. A run that is ended by SIGTERM or SIGINT tells of the launches that are
+done, and ends with 2. `--tools` without a name leaves the tools out. Needs `prlx` and Python 3.11 or newer; see docs/gpu.md.
 
 Kernels of schedule.txt legally do other things in every run: there only that it runs is looked at. Values of kernels whose floats are
 other ones on a GPU (approximate functions, tensor cores) may differ: where only programs that look at them do (FLOATS), it counts as `bits`.
@@ -20,8 +20,12 @@ import sys
 
 from gpu_bundle import listed
 
-# Programs that keep values of floats.
-FLOATS = ("values", "halves")
+# Programs and tools that keep values of floats.
+FLOATS = ("values.prlx", "halves.prlx", "values", "stored-range", "nan-origin")
+# Tools that keep clocks, or the order in which warps come.
+TIMES = (
+    "block-scheduling", "residency", "progress", "memory-timeline", "barrier-wait", "barrier-order", "stopwatch",
+)
 
 
 def prlx(options, *words):
@@ -48,34 +52,29 @@ def one(options, launch, lists):
     row = {"kernel": f"{name}/{target}" if target else name, "wrong": [], "results": {}}
     free, refused = lists
     refused = {name, row["kernel"]} & set(refused)
-    for program in sorted(options.probes.glob("*.prlx")):
-        words = ["probe", "-f", str(program), str(launch), "--json", "--top", "1000000"]
+    programs = [(p.name, ["-f", str(p)]) for p in sorted(options.probes.glob("*.prlx"))]
+    for program, text in programs + [(tool, [tool]) for tool in options.tools]:
+        words = ["probe", *text, str(launch), "--json", "--top", "1000000"]
         code, out, said = prlx(options, *words, "--device", "cuda")
         if code:
             landed = lands(said)
-            row["results"][program.stem] = "fails" if landed else "nothing"
+            row["results"][program] = "fails" if landed else "nothing"
             if landed:
-                row["wrong"].append(f"{program.stem}: {said[:400]}")
+                row["wrong"].append(f"{program}: {said[:400]}")
             continue
-        row["results"][program.stem] = "ran"
-        if refused or name in free:
+        row["results"][program] = "ran"
+        if refused or name in free or program in TIMES:
             continue
         code, cpu, said = prlx(options, *words, "--device", "cpu")
         if code:
-            row["wrong"].append(f"{program.stem} on the CPU device: {said[:400]}")
+            row["wrong"].append(f"{program} on the CPU device: {said[:400]}")
             continue
         gpu, cpu = tables(out), tables(cpu)
         differ = [t for t in cpu if gpu.get(t) != cpu[t]]
-        row["results"][program.stem] = "bits" if differ and program.stem in FLOATS else "differs" if differ else "same"
-        if differ and program.stem not in FLOATS:
+        row["results"][program] = "bits" if differ and program in FLOATS else "differs" if differ else "same"
+        if differ and program not in FLOATS:
             pairs = zip(cpu[differ[0]]["rows"], gpu[differ[0]]["rows"])
-            row["wrong"].append(f"{program.stem}: @{differ[0]}: {next((p for p in pairs if p[0] != p[1]), 'rows')}"[:400])
-    for tool in options.tools:
-        code, _, said = prlx(options, "probe", tool, str(launch), "--json", "--device", "cuda")
-        landed = lands(said)
-        row["results"][tool] = "ran" if code == 0 else "fails" if landed else "nothing"
-        if code and landed:
-            row["wrong"].append(f"{tool}: {said[:400]}")
+            row["wrong"].append(f"{program}: @{differ[0]}: {next((p for p in pairs if p[0] != p[1]), 'rows')}"[:400])
     return row
 
 
@@ -87,6 +86,7 @@ def main():
     parser.add_argument("--probes", type=pathlib.Path, default=here / "probes", help="programs")
     parser.add_argument("--tools", nargs="*", help="tools in the box [default: all]")
     parser.add_argument("--only", default="", help="kernels whose name has this in it")
+    parser.add_argument("--part", default="1/1", help="of so many parts of the launches which, as 1/2")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("."), help="where results go")
     parser.add_argument("--jobs", type=int, default=4, help="launches at a time")
     parser.add_argument("--timeout", type=int, default=120, help="seconds for one command")
@@ -97,6 +97,8 @@ def main():
         options.tools = [line.split()[0] for line in section.splitlines()[1:]]
     lists = [listed(options.kernels / f) for f in ("schedule.txt", "refused.txt")]
     launches = sorted(p for p in options.kernels.glob("*/*/launch*.toml") if options.only in str(p.parent))
+    part, parts = map(int, options.part.split("/"))
+    launches = launches[part - 1 :: parts]
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     rows, cut = [], False
     pool = concurrent.futures.ThreadPoolExecutor(options.jobs)
@@ -112,7 +114,7 @@ def main():
         pool.shutdown(wait=False, cancel_futures=True)
     rows.sort(key=lambda r: r["kernel"])
     (options.out / "probes.json").write_text(json.dumps(rows, indent=1))
-    columns = [p.stem for p in sorted(options.probes.glob("*.prlx"))] + options.tools
+    columns = [p.name for p in sorted(options.probes.glob("*.prlx"))] + options.tools
     print("| program or tool | " + " | ".join(kinds := ["same", "bits", "ran", "nothing", "differs", "fails"]) + " |")
     print("|---|" + "---|" * len(kinds))
     for column in columns:
