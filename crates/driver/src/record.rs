@@ -331,6 +331,8 @@ impl Session<'_> {
         };
         let bucket = held.zeroed(self.driver, chunk, chunk)?;
         self.driver.write(DevicePtr(bucket), &bucket.to_le_bytes())?;
+        let cta_warps = cta_warps(launch, (first, last));
+        let records = held.zeroed(self.driver, room(records)?, 16)?;
         let mut context = Context {
             pool: held.zeroed(self.driver, size, chunk)?,
             size,
@@ -342,13 +344,14 @@ impl Session<'_> {
             batch: shape.batch(size),
             heads: held.zeroed(self.driver, heads, 16)?,
             finals: held.zeroed(self.driver, finals, 16)?,
-            cta_warps: cta_warps(launch, (first, last)),
+            cta_warps,
             bucket,
             warp_first: few(first)?,
             warps: few(recorded)?,
             given: 0,
             tables: held.zeroed(self.driver, tables, 16)?,
-            records: held.zeroed(self.driver, room(records)?, 16)?,
+            records,
+            record_warps: if records == 0 { 0 } else { cta_warps },
             tracks,
             track_log: track_log.into(),
             launch: launch.number,

@@ -190,6 +190,8 @@ records! {
         tables: u64,
         /// Address of a probe program's records, or 0, and none are kept: [`tables::Records::warp`] bytes a warp, for all warps of the launch.
         records: u64,
+        /// `cta_warps`, or 0 where there are no records. Lies behind `records`, with which it is loaded.
+        record_warps: u64,
         /// Address of what markers leave, or 0: one region a track, as [`crate::device::tracks`] says, from the first warp to record on.
         tracks: u64,
         /// Logarithm of a region's bytes.

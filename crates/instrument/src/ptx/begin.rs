@@ -46,24 +46,30 @@ pub(super) const LEAD: &str = "
     setp.eq.u32 %~lead, %~b, 0;
 ";
 
-/// `to`: where the context (in `%~context`, not 0) has the records of all warps; goes to `nowhere` if it has none. Then [`WARP_INDEX`], in
-/// fewer instructions for launches of one dimension. Both fields are on their way before either is waited for.
-pub(super) fn warp_records(s: &mut Snippet<'_>, to: &str, nowhere: &str, [any, found]: [&str; 2]) {
+/// `to`: where the context (in `%~context`, not 0) has the records of all warps, and in `%~d` how many of them a CTA of one dimension has; 0 if it
+/// has more, or there are no records.
+pub(super) fn records(s: &mut Snippet<'_>, to: &str) {
     s.ptx(&format!(
-        "ld.global.u64 {to}, [%~context+{}];
-         ld.global.u32 %~d, [%~context+{}];
-         setp.eq.u64 %~q, {to}, 0;
-         @%~q bra {nowhere};
-         setp.eq.u32 %~q, %~d, 0;
+        "ld.global.v2.u64 {{{to}, %~y}}, [%~context+{}];
+         cvt.u32.u64 %~d, %~y;",
+        Context::offset("records"),
+    ));
+}
+
+/// [`records`], and [`WARP_INDEX`], in fewer instructions for launches of one dimension; goes to `nowhere` if there are none.
+pub(super) fn warp_records(s: &mut Snippet<'_>, to: &str, nowhere: &str, [any, found]: [&str; 2]) {
+    records(s, to);
+    s.ptx(&format!(
+        "setp.eq.u32 %~q, %~d, 0;
          @%~q bra {any};
          mov.u32 %~a, %tid.x;
          shr.u32 %~a, %~a, 5;
          mov.u32 %~b, %ctaid.x;
          mad.lo.u32 %~warp, %~b, %~d, %~a;
          bra {found};
-         {any}:",
-        Context::offset("records"),
-        Context::offset("cta_warps"),
+         {any}:
+         setp.eq.u64 %~q, {to}, 0;
+         @%~q bra {nowhere};",
     ));
     s.ptx(WARP_INDEX);
     s.ptx(&format!("{found}:"));

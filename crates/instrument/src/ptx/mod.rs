@@ -373,7 +373,7 @@ impl Lowering<'_> {
             Action::TripEvent { counter, site } => self.guarded(s, guard, |s| self.trip_event(s, *counter, *site)),
             Action::Checkpoint { every } => self.checkpoint(s, *every, guard),
             Action::Event { .. } => self.guarded(s, guard, |s| self.events(s, &[insertion])),
-            Action::Probe(code) => self.guarded(s, guard, |s| self.probe(s, code)),
+            Action::Probe(code) => self.guarded(s, guard, |s| self.probe(s, code, insertion.at)),
             Action::Count { counter, add } => self.count(s, *counter, *add, guard),
             Action::Room { slots } => self.guarded(s, guard, |s| self.room(s, *slots)),
             Action::Mark { mark, back, words } => self.guarded(s, guard, |s| self.mark(s, *mark, *back, words)),

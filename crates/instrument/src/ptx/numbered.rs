@@ -150,13 +150,18 @@ pub(super) fn store(s: &mut Snippet<'_>, words: &[&str], at: u64, pairs: bool) {
 
 /// What a temporary is, if it is a constant of the place.
 pub(super) fn constant(code: &Code, temp: Temp) -> Option<u64> {
-    fn sets(body: &[Stmt], temp: Temp, found: &mut Vec<Option<u64>>) {
+    match set_by(code, temp) {
+        Some(Op::Const(bits)) => Some(*bits),
+        _ => None,
+    }
+}
+
+/// What sets a temporary, if one thing does.
+pub(super) fn set_by(code: &Code, temp: Temp) -> Option<&Op> {
+    fn sets<'c>(body: &'c [Stmt], temp: Temp, found: &mut Vec<Option<&'c Op>>) {
         for stmt in body {
             match stmt {
-                Stmt::Set(to, op) if *to == temp => found.push(match op {
-                    Op::Const(bits) => Some(*bits),
-                    _ => None,
-                }),
+                Stmt::Set(to, op) if *to == temp => found.push(Some(op)),
                 Stmt::Merge { old: Some(old), .. } if *old == temp => found.push(None),
                 Stmt::If(_, then, other) => {
                     sets(then, temp, found);

@@ -3,13 +3,15 @@
 //! Temporaries are registers of the piece: predicates, 32 and 64 bits; narrower integers lie zero-extended in 32. Branches of the
 //! program are branches around its code. What it means is `prlx_probe::eval`'s to say; [`super::table`] has what it writes.
 
-use prlx_isa::view::{FunctionKind, Guard, Space};
+use prlx_isa::view::{FunctionKind, Guard, Operand, Space};
+use prlx_probe::At;
 use prlx_probe::code::{Ask, Binary, Code, Op, Reduce, Row, Stmt, Temp, Ty, Unary};
 use prlx_trace::device::Context;
 use prlx_trace::device::tables::Part;
 
 use super::Lowering;
 use super::begin::LEAD;
+use super::numbered::{constant, set_by};
 use super::snippet::Snippet;
 use super::table::Given;
 use super::value;
@@ -18,20 +20,23 @@ use super::value;
 pub(super) struct Probe<'p, 'a> {
     pub lowering: &'p Lowering<'a>,
     pub code: &'p Code,
+    /// Whether it stands where a kernel begins: all lanes of a warp are there at once.
+    begins: bool,
     /// Labels so far.
     labels: u32,
 }
 
 impl Lowering<'_> {
     /// [`prlx_probe::Action::Probe`].
-    pub(super) fn probe(&self, s: &mut Snippet<'_>, code: &Code) {
+    pub(super) fn probe(&self, s: &mut Snippet<'_>, code: &Code, at: At) {
         for (i, ty) in code.temps.iter().enumerate() {
             s.declare(register_type(*ty), format!("t{i}"));
         }
         if self.needs_context(&code.body) {
             self.context(s);
         }
-        Probe { lowering: self, code, labels: 0 }.block(s, &code.body);
+        let begins = at == At::Entry && self.in_kernel();
+        Probe { lowering: self, code, begins, labels: 0 }.block(s, &code.body);
     }
 
     /// Whether a code asks for the launch's context.
@@ -107,6 +112,9 @@ impl Probe<'_, '_> {
                     let (from, ty) = (register(*temp), self.ty(*temp));
                     match ty {
                         Ty::Bool => s.ptx(&format!("selp.b32 %~var{var}, 1, 0, {from};")),
+                        _ if self.begins && self.lowering.arch >= 80 && alike(self.code, *temp) => {
+                            self.shared(s, &format!("%~var{var}"), &from, ty);
+                        }
                         _ => s.ptx(&format!("mov.{} %~var{var}, {from};", bits(ty))),
                     }
                 }
@@ -115,6 +123,8 @@ impl Probe<'_, '_> {
                 Stmt::If(condition, then, other) => {
                     let (otherwise, end) = (self.label(s), self.label(s));
                     s.ptx(&format!("@!{} bra {otherwise};", register(*condition)));
+                    // Some of them went elsewhere.
+                    self.begins = false;
                     self.block(s, then);
                     if other.is_empty() {
                         s.ptx(&format!("{otherwise}:"));
@@ -155,6 +165,21 @@ impl Probe<'_, '_> {
                     s.ptx(&format!("{done}:"));
                 }
             }
+        }
+    }
+
+    /// `to`: a value that is the same in all lanes of the warp, which are here, as one that the assembler knows to be: it is kept once for the warp
+    /// (in a uniform register), and takes no register of each lane through the whole kernel.
+    fn shared(&self, s: &mut Snippet<'_>, to: &str, from: &str, ty: Ty) {
+        s.ptx("activemask.b32 %~mask;");
+        match ty.bits() {
+            64 => s.ptx(&format!(
+                "mov.b64 {{%~a, %~b}}, {from};
+                 redux.sync.or.b32 %~a, %~a, %~mask;
+                 redux.sync.or.b32 %~b, %~b, %~mask;
+                 mov.b64 {to}, {{%~a, %~b}};"
+            )),
+            _ => s.ptx(&format!("redux.sync.or.b32 {to}, {from}, %~mask;")),
         }
     }
 
@@ -439,6 +464,24 @@ impl Probe<'_, '_> {
                 }
             }
         }
+    }
+}
+
+/// Whether a temporary is made of clocks and the multiprocessor's number: lanes that are together read the same.
+fn alike(code: &Code, temp: Temp) -> bool {
+    let Some(op) = set_by(code, temp) else { return false };
+    match op {
+        Op::Ask(Ask::Clock | Ask::Clock64 | Ask::Time) => true,
+        Op::Read(operand) => {
+            matches!(code.operands.get(*operand as usize), Some(Operand::Special(name)) if name == "%smid")
+        }
+        // What they are made of was there before them.
+        Op::Copy(a) | Op::Convert(a) if *a < temp => alike(code, *a),
+        Op::Binary(_, a, b) if *a < temp && *b < temp => {
+            let known = |t: &Temp| alike(code, *t) || constant(code, *t).is_some();
+            known(a) && known(b) && (alike(code, *a) || alike(code, *b))
+        }
+        _ => false,
     }
 }
 

@@ -14,7 +14,7 @@ use prlx_trace::kernel::Scalar;
 use prlx_trace::table::Aggregate;
 
 use super::Lowering;
-use super::begin::{LEAD, WARP_INDEX, warp_records};
+use super::begin::{LEAD, WARP_INDEX, records, warp_records};
 use super::numbered::store;
 use super::probe::{Probe, reduce64};
 use super::snippet::Snippet;
@@ -198,48 +198,35 @@ impl Probe<'_, '_> {
         if part.which == Which::Room {
             return self.log(s, part, fields, done);
         }
+        let name = done.trim_start_matches('$').trim_start_matches('~').to_owned();
+        let mut values = Vec::with_capacity(fields.len());
+        for (i, field) in fields.iter().enumerate() {
+            let value = format!("{name}_{i}");
+            s.declare(".b64", value.clone());
+            self.wide(s, *field, &format!("%~{value}"));
+            values.push(value);
+        }
+        let values: Vec<&str> = values.iter().map(String::as_str).collect();
         s.ptx("activemask.b32 %~mask;");
-        s.ptx(LEAD);
-        s.ptx(&format!("@!%~lead bra {done};"));
-        let labels = [self.label(s), self.label(s)];
-        warp_records(s, "%~link", done, [&labels[0], &labels[1]]);
+        let one = part.which == Which::Last && part.keep == 1;
+        if one && part.at.is_multiple_of(16) && warp.is_multiple_of(16) && self.lowering.ends_alone(record) {
+            self.whole(s, part, &values, done);
+        } else {
+            s.ptx(LEAD);
+            s.ptx(&format!("@!%~lead bra {done};"));
+            let labels = [self.label(s), self.label(s)];
+            warp_records(s, "%~link", done, [&labels[0], &labels[1]]);
+        }
         s.ptx(&format!(
             "cvt.u64.u32 %~x, %~warp;
              mad.lo.u64 %~link, %~x, {warp}, %~link;
              add.u64 %~link, %~link, {};",
             part.at,
         ));
-        let name = done.trim_start_matches('$').trim_start_matches('~').to_owned();
-        let mut words = Vec::with_capacity(fields.len());
-        for (i, field) in fields.iter().enumerate() {
-            let value = format!("{name}_{i}");
-            s.declare(".b64", value.clone());
-            self.wide(s, *field, &format!("%~{value}"));
-            words.push(value);
-        }
-        let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let aligned = part.at.is_multiple_of(16) && warp.is_multiple_of(16);
-        if part.which == Which::Last && part.keep == 1 {
-            // There is one place: nobody has to know who else came. Who ends with the whole warp knows that nobody did, and what it writes
-            // fills whole sectors: nothing of them has to be brought from memory.
-            if aligned && self.lowering.ends_alone(record) {
-                let counted = self.label(s);
-                let whole = self.label(s);
-                s.ptx(&format!(
-                    "setp.eq.u32 %~q, %~mask, -1;
-                     mov.u64 %~x, 1;
-                     @%~q bra {whole};
-                     red.global.add.u64 [%~link], 1;"
-                ));
-                store(s, &words, 8, false);
-                s.ptx(&format!("bra {counted};\n{whole}:"));
-                words.insert(0, "x");
-                store(s, &words, 0, true);
-                s.ptx(&format!("{counted}:"));
-                return;
-            }
+        if one {
+            // There is one place: nobody has to know who else came.
             s.ptx("red.global.add.u64 [%~link], 1;");
-            return store(s, &words, 8, false);
+            return store(s, &values, 8, false);
         }
         s.ptx("atom.global.add.u64 %~x, [%~link], 1;");
         match (part.which, part.keep) {
@@ -248,7 +235,46 @@ impl Probe<'_, '_> {
             (_, keep) => s.ptx(&format!("setp.ge.u64 %~q, %~x, {keep};\n@%~q bra {done};")),
         }
         s.ptx(&format!("mad.lo.u64 %~link, %~x, {}, %~link;", 8 * part.fields));
-        store(s, &words, 8, false);
+        store(s, &values, 8, false);
+    }
+
+    /// The record of a warp that ends whole, in a launch of one dimension: almost all are, and short warps feel every instruction here. That nobody
+    /// else of it came is known, and what it writes fills whole sectors: nothing of them has to be brought from memory. Its lanes go to `done`; the
+    /// leader of others goes on, with `%~link` and `%~warp`.
+    fn whole(&mut self, s: &mut Snippet<'_>, part: Part, values: &[&str], done: &str) {
+        let apart = self.label(s);
+        let warp = self.lowering.plan.kept.records.warp;
+        records(s, "%~link");
+        s.ptx(&format!(
+            "mov.u32 %~a, %tid.x;
+             mov.u32 %~b, %ctaid.x;
+             setp.eq.u32 %~q, %~d, 0;
+             setp.ne.u32 %~r, %~mask, -1;
+             or.pred %~q, %~q, %~r;
+             @%~q bra {apart};
+             and.b32 %~c, %~a, 31;
+             setp.eq.u32 %~lead, %~c, 0;
+             shr.u32 %~a, %~a, 5;
+             mad.lo.u32 %~warp, %~b, %~d, %~a;
+             mad.wide.u32 %~link, %~warp, {warp}, %~link;
+             mov.u64 %~x, 1;"
+        ));
+        let words: Vec<&str> = ["x"].into_iter().chain(values.iter().copied()).collect();
+        for (i, pair) in words.chunks(2).enumerate() {
+            let at = part.at + 16 * i as u64;
+            match pair {
+                [a, b] => s.ptx(&format!("@%~lead st.global.v2.u64 [%~link+{at}], {{%~{a}, %~{b}}};")),
+                _ => s.ptx(&format!("@%~lead st.global.u64 [%~link+{at}], %~{};", pair[0])),
+            }
+        }
+        s.ptx(&format!("bra {done};\n{apart}:"));
+        s.ptx(LEAD);
+        s.ptx(&format!(
+            "@!%~lead bra {done};
+             setp.eq.u64 %~q, %~link, 0;
+             @%~q bra {done};"
+        ));
+        s.ptx(WARP_INDEX);
     }
 
     /// Writes an entry of a log: the lanes that are here take as many as they are at once.

@@ -109,6 +109,8 @@ impl<'a> Tried<'a> {
             let sample = match texts.plan.program.level {
                 Level::Probe if seed >= PROBE_SAMPLES => Whole,
                 Level::Probe if seed % 8 == 7 => NoContext,
+                // There is a context, and nothing is kept.
+                Level::Probe if seed % 8 == 6 => Exhausted,
                 Level::Probe => Room,
                 _ => SAMPLES[seed as usize % SAMPLES.len()],
             };
@@ -274,6 +276,7 @@ fn prepare(
         given: if sample == Given { 2 } else { 0 },
         tables: if sample == Exhausted { 0 } else { TABLES },
         records: if matches!(sample, Exhausted | Empty) { 0 } else { RECORDS },
+        record_warps: if flat && !matches!(sample, Exhausted | Empty) { warps_of_cta } else { 0 },
         tracks: TRACKS,
         // A ring's size is part of the code.
         track_log: texts.plan.kept.tracks.as_ref().and_then(|t| t.ring()).map_or(7 + seed % 4, |r| r.log.into()),

@@ -17,7 +17,7 @@ use prlx_trace::{FuncId, Level};
 use crate::record::{cta_warps, wanted};
 
 /// Bytes that a context takes.
-pub(super) const CONTEXT: u64 = 144;
+pub(super) const CONTEXT: u64 = 160;
 const _: () = assert!(Context::SIZE as u64 <= CONTEXT);
 /// Nodes of graphs that have a context at a time.
 pub(super) const NODES: u32 = 4096;
@@ -302,6 +302,7 @@ impl Arena {
             given: 0,
             tables: probing.tables,
             records,
+            record_warps: if records == 0 { 0 } else { slot.kind.cta_warps },
             tracks: slot.tracks,
             track_log: probing.tracks.log.into(),
             launch: probing.number,
