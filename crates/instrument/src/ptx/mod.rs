@@ -27,6 +27,7 @@ mod snippet;
 mod state;
 mod table;
 mod value;
+mod written;
 
 use std::cell::Cell;
 use std::collections::HashMap;

@@ -16,7 +16,7 @@ const COMPARED: usize = 4;
 impl Probe<'_, '_> {
     /// Writes a record of a thread.
     pub(super) fn save_numbered(&mut self, s: &mut Snippet<'_>, record: usize, fields: &[Temp]) {
-        let Some(part) = self.lowering.plan.kept.records.parts.get(record).copied() else { return };
+        let Some(part) = self.lowering.plan.kept.records.parts.get(record) else { return };
         let [done, apart, over] = [(); 3].map(|()| self.label(s));
         let count = format!("%~{}", saved(record));
         s.ptx(&format!(
@@ -73,7 +73,7 @@ impl Probe<'_, '_> {
     fn together(
         &self,
         s: &mut Snippet<'_>,
-        part: Part,
+        part: &Part,
         count: &str,
         values: &[(String, bool)],
         [done, apart]: [&str; 2],
@@ -137,7 +137,7 @@ impl Probe<'_, '_> {
 }
 
 /// Stores registers of 64 bits one after the other, perhaps two at a time, from `[%~link+at]` on.
-pub(super) fn store(s: &mut Snippet<'_>, words: &[&str], at: u64, pairs: bool) {
+fn store(s: &mut Snippet<'_>, words: &[&str], at: u64, pairs: bool) {
     let each = if pairs { 2 } else { 1 };
     for (i, pair) in words.chunks(each).enumerate() {
         let at = at + 8 * (each * i) as u64;

@@ -1,21 +1,17 @@
-//! What a probe program writes: rows of tables, records, and at a thread's end its counters.
+//! What a probe program adds to tables: where it stands, and of counters at a thread's end.
 //!
 //! Lanes that bring their values to the same row do it together where that changes nothing: the lowest of them writes what
 //! they reduce to. Sums of floats are each lane's own, for their order would matter; before sm_80 all are.
 
-use std::collections::HashSet;
-
-use prlx_isa::view::{Class, FunctionKind};
-use prlx_probe::code::{Reduce, Stmt, Temp, Ty};
-use prlx_probe::{Action, At, Copies};
+use prlx_probe::Copies;
+use prlx_probe::code::{Reduce, Temp, Ty};
 use prlx_trace::device::Context;
-use prlx_trace::device::tables::{LOST, MULTIPLIER, PROBES, Part, Rows, Which};
+use prlx_trace::device::tables::{LOST, MULTIPLIER, PROBES, Rows};
 use prlx_trace::kernel::Scalar;
 use prlx_trace::table::Aggregate;
 
 use super::Lowering;
-use super::begin::{LEAD, WARP_INDEX, records, warp_records};
-use super::numbered::store;
+use super::begin::LEAD;
 use super::probe::{Probe, reduce64};
 use super::snippet::Snippet;
 
@@ -190,160 +186,6 @@ impl Probe<'_, '_> {
              selp.b32 %~e, 0, %~e, %~q;"
         ));
     }
-
-    /// Writes a warp's record, or an entry of a log; lanes that don't go to `done`. `%~context` is not 0.
-    pub(super) fn save(&mut self, s: &mut Snippet<'_>, record: usize, fields: &[Temp], done: &str) {
-        let Some(part) = self.lowering.plan.kept.records.parts.get(record).copied() else { return };
-        let warp = self.lowering.plan.kept.records.warp;
-        if part.which == Which::Room {
-            return self.log(s, part, fields, done);
-        }
-        let name = done.trim_start_matches('$').trim_start_matches('~').to_owned();
-        let mut values = Vec::with_capacity(fields.len());
-        for (i, field) in fields.iter().enumerate() {
-            let value = format!("{name}_{i}");
-            s.declare(".b64", value.clone());
-            self.wide(s, *field, &format!("%~{value}"));
-            values.push(value);
-        }
-        let values: Vec<&str> = values.iter().map(String::as_str).collect();
-        s.ptx("activemask.b32 %~mask;");
-        let one = part.which == Which::Last && part.keep == 1;
-        if one && part.at.is_multiple_of(16) && warp.is_multiple_of(16) && self.lowering.ends_alone(record) {
-            self.whole(s, part, &values, done);
-        } else {
-            s.ptx(LEAD);
-            s.ptx(&format!("@!%~lead bra {done};"));
-            let labels = [self.label(s), self.label(s)];
-            warp_records(s, "%~link", done, [&labels[0], &labels[1]]);
-        }
-        s.ptx(&format!(
-            "cvt.u64.u32 %~x, %~warp;
-             mad.lo.u64 %~link, %~x, {warp}, %~link;
-             add.u64 %~link, %~link, {};",
-            part.at,
-        ));
-        if one {
-            // There is one place: nobody has to know who else came.
-            s.ptx("red.global.add.u64 [%~link], 1;");
-            return store(s, &values, 8, false);
-        }
-        s.ptx("atom.global.add.u64 %~x, [%~link], 1;");
-        match (part.which, part.keep) {
-            (Which::Last, keep) if keep.is_power_of_two() => s.ptx(&format!("and.b64 %~x, %~x, {};", keep - 1)),
-            (Which::Last, keep) => s.ptx(&format!("rem.u64 %~x, %~x, {keep};")),
-            (_, keep) => s.ptx(&format!("setp.ge.u64 %~q, %~x, {keep};\n@%~q bra {done};")),
-        }
-        s.ptx(&format!("mad.lo.u64 %~link, %~x, {}, %~link;", 8 * part.fields));
-        store(s, &values, 8, false);
-    }
-
-    /// The record of a warp that ends whole, in a launch of one dimension: almost all are, and short warps feel every instruction here. That nobody
-    /// else of it came is known, and what it writes fills whole sectors: nothing of them has to be brought from memory. Its lanes go to `done`; the
-    /// leader of others goes on, with `%~link` and `%~warp`.
-    fn whole(&mut self, s: &mut Snippet<'_>, part: Part, values: &[&str], done: &str) {
-        let apart = self.label(s);
-        let warp = self.lowering.plan.kept.records.warp;
-        records(s, "%~link");
-        s.ptx(&format!(
-            "mov.u32 %~a, %tid.x;
-             mov.u32 %~b, %ctaid.x;
-             setp.eq.u32 %~q, %~d, 0;
-             setp.ne.u32 %~r, %~mask, -1;
-             or.pred %~q, %~q, %~r;
-             @%~q bra {apart};
-             and.b32 %~c, %~a, 31;
-             setp.eq.u32 %~lead, %~c, 0;
-             shr.u32 %~a, %~a, 5;
-             mad.lo.u32 %~warp, %~b, %~d, %~a;
-             mad.wide.u32 %~link, %~warp, {warp}, %~link;
-             mov.u64 %~x, 1;"
-        ));
-        let words: Vec<&str> = ["x"].into_iter().chain(values.iter().copied()).collect();
-        for (i, pair) in words.chunks(2).enumerate() {
-            let at = part.at + 16 * i as u64;
-            match pair {
-                [a, b] => s.ptx(&format!("@%~lead st.global.v2.u64 [%~link+{at}], {{%~{a}, %~{b}}};")),
-                _ => s.ptx(&format!("@%~lead st.global.u64 [%~link+{at}], %~{};", pair[0])),
-            }
-        }
-        s.ptx(&format!("bra {done};\n{apart}:"));
-        s.ptx(LEAD);
-        s.ptx(&format!(
-            "@!%~lead bra {done};
-             setp.eq.u64 %~q, %~link, 0;
-             @%~q bra {done};"
-        ));
-        s.ptx(WARP_INDEX);
-    }
-
-    /// Writes an entry of a log: the lanes that are here take as many as they are at once.
-    fn log(&mut self, s: &mut Snippet<'_>, part: Part, fields: &[Temp], done: &str) {
-        s.ptx("activemask.b32 %~mask;");
-        s.ptx(LEAD);
-        if !part.of_lane {
-            s.ptx(&format!("@!%~lead bra {done};"));
-        }
-        s.ptx(&format!(
-            "ld.global.u64 %~link, [%~context+{}];
-             setp.eq.u64 %~q, %~link, 0;
-             @%~q bra {done};",
-            Context::offset("records"),
-        ));
-        match part.of_lane {
-            false => s.ptx(&format!("atom.global.add.u64 %~x, [%~link+{}], 1;", part.at)),
-            // The lowest asks for all, and tells them the first of theirs.
-            true => s.ptx(&format!(
-                "popc.b32 %~a, %~mask;
-                 cvt.u64.u32 %~amount, %~a;
-                 mov.u64 %~x, 0;
-                 @%~lead atom.global.add.u64 %~x, [%~link+{}], %~amount;
-                 brev.b32 %~a, %~mask;
-                 clz.b32 %~leader, %~a;
-                 mov.b64 {{%~a, %~c}}, %~x;
-                 shfl.sync.idx.b32 %~a, %~a, %~leader, 31, %~mask;
-                 shfl.sync.idx.b32 %~c, %~c, %~leader, 31, %~mask;
-                 mov.b64 %~x, {{%~a, %~c}};
-                 popc.b32 %~b, %~b;                // `b`: those of them below this lane
-                 cvt.u64.u32 %~y, %~b;
-                 add.u64 %~x, %~x, %~y;",
-                part.at,
-            )),
-        }
-        s.ptx(WARP_INDEX);
-        // `b`: warps of a CTA; how many entries there are of all.
-        s.ptx(&format!(
-            "mov.u32 %~c, %nctaid.x;
-             mul.lo.u32 %~c, %~c, %~b;
-             mov.u32 %~d, %nctaid.y;
-             mul.lo.u32 %~c, %~c, %~d;
-             mov.u32 %~d, %nctaid.z;
-             mul.lo.u32 %~c, %~c, %~d;
-             mul.wide.u32 %~v, %~c, {0};
-             setp.ge.u64 %~q, %~x, %~v;
-             @%~q bra {done};
-             div.u64 %~y, %~x, {0};
-             rem.u64 %~x, %~x, {0};
-             mad.lo.u64 %~link, %~y, {1}, %~link;
-             mad.lo.u64 %~link, %~x, {2}, %~link;
-             add.u64 %~link, %~link, {3};
-             cvt.u64.u32 %~y, %~warp;",
-            part.entries(),
-            self.lowering.plan.kept.records.warp,
-            part.entry(),
-            part.at + 8,
-        ));
-        if part.of_lane {
-            s.ptx(
-                "mov.u32 %~a, %laneid;\nmul.wide.u32 %~y, %~warp, 32;\ncvt.u64.u32 %~v, %~a;\nadd.u64 %~y, %~y, %~v;",
-            );
-        }
-        s.ptx("add.u64 %~y, %~y, 1;\nst.global.u64 [%~link], %~y;");
-        for (i, field) in fields.iter().enumerate() {
-            self.wide(s, *field, "%~y");
-            s.ptx(&format!("st.global.u64 [%~link+{}], %~y;", 8 + 8 * i));
-        }
-    }
 }
 
 impl Lowering<'_> {
@@ -358,27 +200,6 @@ impl Lowering<'_> {
                 count - 1
             ));
         }
-    }
-
-    /// Whether a record is saved where threads end alone, and there once: who is there with its whole warp is the only one of it.
-    fn ends_alone(&self, record: usize) -> bool {
-        let mut places = HashSet::new();
-        self.plan.functions.iter().all(|f| {
-            let Some(function) = self.module.functions.get(f.function.index()) else { return false };
-            f.insertions.iter().all(|insertion| {
-                let Action::Probe(code) = &insertion.action else { return true };
-                let At::Before(id) = insertion.at else { return times(&code.body, record) == 0 };
-                let ends = function.insts.get(id.index()).is_some_and(|inst| {
-                    let returns = inst.class == Class::Return && function.kind == FunctionKind::Kernel;
-                    (inst.class == Class::Exit || returns) && inst.guard == insertion.guard
-                });
-                match times(&code.body, record) {
-                    0 => true,
-                    1 => ends && places.insert((f.function, id)),
-                    _ => false,
-                }
-            })
-        })
     }
 
     /// Adds a thread's counters to their rows.
@@ -438,16 +259,6 @@ impl Lowering<'_> {
         }
         s.ptx("$~counted#:");
     }
-}
-
-/// How often a code says that a record is saved.
-fn times(body: &[Stmt], record: usize) -> usize {
-    let of = |stmt: &Stmt| match stmt {
-        Stmt::Save { record: r, .. } => usize::from(*r as usize == record),
-        Stmt::If(_, then, other) => times(then, record) + times(other, record),
-        _ => 0,
-    };
-    body.iter().map(of).sum()
 }
 
 /// A variable's bytes in a register.

@@ -10,6 +10,7 @@ use prlx_trace::kernel::Level;
 use rustc_hash::FxHashSet;
 
 use super::pieces::Piece;
+use super::sample::once;
 use super::{run, wrong};
 use crate::error::Error;
 use crate::text::tokens;
@@ -38,6 +39,14 @@ pub(super) fn check(texts: &Texts<'_>, pieces: &[Piece]) -> Result<(), Error> {
     let (before, after) = (texts.module, texts.after);
     if before.functions.len() != after.functions.len() {
         return Err(wrong(0, "the functions are not the original's"));
+    }
+    for (i, part) in texts.plan.kept.records.parts.iter().enumerate() {
+        if part.alone() && !once(texts, i) {
+            return Err(wrong(
+                0,
+                format!("a thread may write record {i} more than once, and there is no room to count that"),
+            ));
+        }
     }
     labels(texts, pieces)?;
     lists(texts, pieces)?;
@@ -410,7 +419,7 @@ fn allowed(inst: &Inst) -> Option<Kind> {
         Mov | Cvt | Add | Sub | Mul | Mad | Div | Rem | And | Or | Xor | Not | Neg | Abs | Shl | Shr | Min | Max
         | Brev | Clz | Popc | Setp | Selp | Isspacep | Activemask => Kind::Plain,
         Ld | St | Red => Kind::Plain,
-        Atom if ["add", "cas", "min", "max", "and", "or", "xor"].iter().any(|op| form.has(op)) => Kind::Plain,
+        Atom if ["add", "cas", "exch", "min", "max", "and", "or", "xor"].iter().any(|op| form.has(op)) => Kind::Plain,
         Match | Shfl | Vote | Redux if form.has("sync") => Kind::Lanes,
         Bar if form.has("warp") => Kind::Lanes,
         Bra => Kind::Branch,

@@ -197,7 +197,7 @@ impl Machine {
                     true => arith::signed(ty, old) > arith::signed(ty, value),
                     false => old > value & width,
                 };
-                let new = match form.one_of(&["add", "xor", "cas", "max", "min", "and", "or"])? {
+                let new = match form.one_of(&["add", "xor", "cas", "exch", "max", "min", "and", "or"])? {
                     "add" if ty == Type::F64 => (f64::from_bits(old) + f64::from_bits(value)).to_bits(),
                     "add" => old.wrapping_add(value),
                     "max" if greater => old,
@@ -206,6 +206,7 @@ impl Machine {
                     "and" => old & value,
                     "or" => old | value,
                     "xor" => old ^ value,
+                    "exch" => value,
                     _ if old == value => c?,
                     _ => old,
                 };
@@ -294,17 +295,22 @@ pub(super) fn within(space: Space, address: u64) -> bool {
     mix(address ^ (space as u64) << 50) & 1 == 1
 }
 
-/// Reads 4 or 8 bytes.
+/// Reads 2, 4 or 8 bytes.
 pub(super) fn read(memory: &Memory, at: u64, size: u64) -> u64 {
     let word = |at: u64| u64::from(memory.word(at));
-    if size == 8 { word(at) | word(at + 4) << 32 } else { word(at) }
+    match size {
+        8 => word(at) | word(at + 4) << 32,
+        2 => word(at & !3) >> (8 * (at & 3)) & 0xFFFF,
+        _ => word(at),
+    }
 }
 
-/// Writes 1, 4 or 8 bytes.
+/// Writes 1, 2, 4 or 8 bytes.
 pub(super) fn write(memory: &mut Memory, at: u64, size: u64, value: u64) {
-    if size == 1 {
+    if size < 4 {
         let (at, shift) = (at & !3, 8 * (at & 3));
-        memory.set(at, memory.word(at) & !(0xFF << shift) | (value as u32 & 0xFF) << shift);
+        let own = (1u32 << (8 * size)) - 1;
+        memory.set(at, memory.word(at) & !(own << shift) | (value as u32 & own) << shift);
         return;
     }
     memory.set(at, value as u32);

@@ -127,7 +127,7 @@ impl<'a> Tried<'a> {
 }
 
 /// Whether each thread saves a record at most once, as it ends.
-fn once(texts: &Texts<'_>, record: usize) -> bool {
+pub(super) fn once(texts: &Texts<'_>, record: usize) -> bool {
     fn saves(body: &[Stmt], record: usize) -> usize {
         body.iter().fold(0, |n, stmt| match stmt {
             Stmt::Save { record: own, .. } if *own as usize == record => n + 1,
@@ -371,7 +371,8 @@ fn prepare(
         let once = sample == Whole && once(texts, i);
         if !part.of_lane && part.which != Which::Room && !once {
             let at = RECORDS + warp * kept.records.warp + part.at;
-            write(&mut machine.global, at, 8, own(300 + i, 32) % (2 * u64::from(part.keep) + 2));
+            let (at, size) = part.offsets().get(part.fields.len()).map_or((at, 8), |offset| (at + offset, 2));
+            write(&mut machine.global, at, size, own(300 + i, 32) % (2 * u64::from(part.keep) + 2));
         }
     }
     machine.global.seal();

@@ -10,7 +10,7 @@ use prlx_trace::kernel::Scalar;
 use prlx_trace::table::Aggregate;
 
 use super::check::{Checked, Texts};
-use super::machine::{Machine, address, mix, read, within, write};
+use super::machine::{Machine, Memory, address, mix, read, within, write};
 use super::model::Lane;
 use super::run::translated;
 
@@ -88,7 +88,7 @@ impl Host for Model<'_> {
         let kept = &self.texts.plan.kept;
         let Some(part) = kept.records.parts.get(record as usize) else { return };
         if part.numbered() {
-            return self.numbered(record as usize, *part, fields);
+            return self.numbered(record as usize, part, fields);
         }
         if self.lane.context == 0 || self.lane.field("records") == 0 {
             return;
@@ -102,21 +102,31 @@ impl Host for Model<'_> {
         }
         let at = self.lane.field("records") + self.lane.warp * kept.records.warp + part.at;
         let memory = &mut self.lane.memory;
-        let written = read(memory, at, 8);
-        write(memory, at, 8, written + 1);
+        // How many there were: eight bytes of their own, or two behind the fields.
+        let (head, size) = match part.offsets().get(part.fields.len()) {
+            Some(offset) => (at + offset, 2),
+            None => (at, 8),
+        };
+        let written = read(memory, head, size);
+        write(memory, head, size, written + 1);
         let slot = if part.which == Which::Last { written % u64::from(part.keep) } else { written };
         if slot < part.keep.into() {
-            let at = at + 8 + slot * 8 * u64::from(part.fields);
-            for (i, field) in fields.iter().enumerate() {
-                write(memory, at + 8 * i as u64, 8, *field);
-            }
+            put_record(memory, part, at + part.rows() + slot * part.row(), fields);
         }
+    }
+}
+
+/// Writes the fields of a record, each as wide as it is there.
+fn put_record(memory: &mut Memory, part: &Part, at: u64, fields: &[u64]) {
+    for ((offset, ty), field) in part.offsets().into_iter().zip(&part.fields).zip(fields) {
+        let bits = if *ty == Scalar::F32 { (f64::from_bits(*field) as f32).to_bits().into() } else { *field };
+        write(memory, at + offset, u64::from(ty.bits().div_ceil(8)), bits);
     }
 }
 
 impl Model<'_> {
     /// A record of the thread; with all lanes alike, one of the warp.
-    fn numbered(&mut self, record: usize, part: Part, fields: &[u64]) {
+    fn numbered(&mut self, record: usize, part: &Part, fields: &[u64]) {
         let lane = &mut *self.lane;
         if lane.records == 0 {
             return;
@@ -153,9 +163,8 @@ impl Model<'_> {
         write(memory, records + part.at, 8, entry + 1);
         if entry < warps * part.entries() {
             let at = records + entry / part.entries() * warp + part.at + 8 + entry % part.entries() * part.entry();
-            for (i, word) in [holder + 1].iter().chain(fields).enumerate() {
-                write(memory, at + 8 * i as u64, 8, *word);
-            }
+            write(memory, at, 8, holder + 1);
+            put_record(memory, part, at + 8, fields);
         }
     }
 

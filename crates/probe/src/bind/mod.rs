@@ -12,14 +12,16 @@ mod facts;
 mod places;
 mod tables;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use prlx_isa::view::FunctionKind;
+use prlx_isa::view::{Class, FunctionKind};
 use prlx_trace::table::Table;
 
 use crate::body::Body;
+use crate::code::Stmt;
 use crate::lang::{Clause, Holder, Script};
-use crate::plan::{Action, Held, Insertion, Kept, Missed, Var};
+use crate::plan::{Action, At, Held, Insertion, Kept, Missed, Var};
 use crate::window::Windows;
 use express::Express;
 use facts::Facts;
@@ -63,7 +65,8 @@ pub(crate) fn bind(script: &Script, bodies: &[&Body<'_>], wanted: &dyn Fn(usize)
     all(&mut tables);
     tables.settle();
     let (mut insertions, missed, idle) = all(&mut tables);
-    let (tables, layouts, records) = tables.finish(script);
+    let once: Vec<bool> = (0..script.records.len()).map(|record| once(&insertions, bodies, record)).collect();
+    let (tables, layouts, records) = tables.finish(script, &once);
     let (own, others): (Vec<_>, Vec<_>) = script.vars.iter().partition(|v| v.of == Holder::Thread);
     let vars = own.into_iter().map(|v| Var { name: v.name.clone(), ty: v.ty, init: v.init }).collect();
     let held = others.into_iter().map(|v| Held { name: v.name.clone(), ty: v.ty, of: v.of }).collect();
@@ -71,6 +74,32 @@ pub(crate) fn bind(script: &Script, bodies: &[&Body<'_>], wanted: &dyn Fn(usize)
     count::count(&mut insertions, bodies, &mut kept);
     kept.lay_out();
     Bound { insertions, tables, kept }
+}
+
+/// Whether no thread saves more than one of a declaration's records: if that is done where threads end alone, and there once.
+fn once(insertions: &[Vec<Insertion>], bodies: &[&Body<'_>], record: usize) -> bool {
+    let mut places = HashSet::new();
+    insertions.iter().zip(bodies).all(|(list, body)| {
+        list.iter().all(|insertion| {
+            let Action::Probe(code) = &insertion.action else { return true };
+            let times = saves(&code.body, record);
+            let At::Before(id) = insertion.at else { return times == 0 };
+            let inst = body.inst(id);
+            let returns = inst.class == Class::Return && body.function.kind == FunctionKind::Kernel;
+            let ends = (inst.class == Class::Exit || returns) && inst.guard == insertion.guard;
+            times == 0 || times == 1 && ends && places.insert((body.id, id))
+        })
+    })
+}
+
+/// How often a code says that a record is saved.
+fn saves(body: &[Stmt], record: usize) -> usize {
+    let of = |stmt: &Stmt| match stmt {
+        Stmt::Save { record: own, .. } => usize::from(*own as usize == record),
+        Stmt::If(_, then, other) => saves(then, record) + saves(other, record),
+        _ => 0,
+    };
+    body.iter().map(of).sum()
 }
 
 /// One clause in one function.

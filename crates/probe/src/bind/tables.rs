@@ -110,8 +110,8 @@ impl Tables {
         n
     }
 
-    /// What the trace keeps of tables and records, and where they lie.
-    pub fn finish(self, script: &Script) -> (Vec<Table>, Vec<Layout>, Records) {
+    /// What the trace keeps of tables and records, and where they lie. `once`: of which records no thread writes more than one.
+    pub fn finish(self, script: &Script, once: &[bool]) -> (Vec<Table>, Vec<Layout>, Records) {
         let (mut tables, mut layouts) = (Vec::new(), Vec::new());
         let mut at = 0;
         for (of, seen) in script.tables.iter().zip(self.seen) {
@@ -154,7 +154,7 @@ impl Tables {
             layouts.push(layout);
         }
         let mut parts = Vec::new();
-        for r in &script.records {
+        for (r, once) in script.records.iter().zip(once) {
             let of_lane = r.of == Holder::Thread;
             let field = |name: &str, ty: Scalar| Field { name: name.to_owned(), ty, shown: Shown::Number };
             tables.push(Table {
@@ -167,7 +167,8 @@ impl Tables {
                 values: r.fields.iter().map(|(name, ty)| field(name, ty.wide().scalar())).collect(),
                 words: Vec::new(),
             });
-            parts.push(Part { at: 0, of_lane, fields: r.fields.len() as u32, keep: r.keep, which: r.which });
+            let fields = r.fields.iter().map(|(_, ty)| ty.scalar()).collect();
+            parts.push(Part { at: 0, of_lane, fields, keep: r.keep, which: r.which, once: *once });
         }
         let held = script.vars.iter().filter(|v| v.of != Holder::Thread).count();
         (tables, layouts, Records::new(held, parts))

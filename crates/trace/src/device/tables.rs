@@ -13,9 +13,13 @@
 //!
 //! **Records** lie by holder: for each warp of the launch, [`Records::warp`] bytes; in them, first eight bytes for each variable of the
 //! program that a warp or CTA has (a CTA's are those of its first warp), then a part for each declaration. A warp's part is how many
-//! were written (eight bytes), then those kept, eight bytes a field. A part that keeps the last ones is a ring. A part that grows is a
+//! were written (eight bytes), then those kept. A part that keeps the last ones is a ring. A part that grows is a
 //! **log** of all warps: how many entries were asked for (eight bytes, those of the launch's first warp), then entries: the holder's
-//! number plus 1, the fields; they go on in the next warp's part.
+//! number plus 1, the record; they go on in the next warp's part.
+//!
+//! A record's fields lie in it by their types' bytes ([`Part::offsets`]): the widest first, so that each is at a multiple of its own.
+//! Where one record is kept of a warp whose threads each write at most one ([`Part::alone`]), how many were written, 32 at most, lies among
+//! its fields of two bytes: a short warp's end is bounded by what it writes.
 //!
 //! The part of **threads'** records, of which each numbers its own from 1 on, is slots of the warp and of its lanes; record n is in slot n - 1,
 //! modulo how many are kept. Where all 32 lanes write at once, records of one number in which each field grows evenly from lane to
@@ -159,18 +163,20 @@ pub struct Records {
 }
 
 /// Where records of one declaration lie.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Part {
     /// First byte in the warp's.
     pub at: u64,
     /// Whether each lane has records of its own; else the warp has.
     pub of_lane: bool,
-    /// Fields of a record.
-    pub fields: u32,
+    /// Types of a record's fields.
+    pub fields: Vec<Scalar>,
     /// How many are kept.
     pub keep: u32,
     /// Which ones.
     pub which: Which,
+    /// Whether no thread writes more than one.
+    pub once: bool,
 }
 
 /// Which records of a declaration are kept.
@@ -190,17 +196,69 @@ impl Part {
     pub fn numbered(&self) -> bool {
         self.of_lane && self.which != Which::Room
     }
+    /// Whether how many a warp wrote lies in the one record that is kept of it.
+    pub fn alone(&self) -> bool {
+        !self.of_lane && self.which != Which::Room && self.keep == 1 && self.once
+    }
+    /// Where in a record each field lies; behind them, how many were written, of two bytes, if it is [`Part::alone`].
+    pub fn offsets(&self) -> Vec<u64> {
+        let sizes = self.sizes();
+        let mut offsets = vec![0; sizes.len()];
+        let mut at = 0;
+        for size in [8, 4, 2, 1] {
+            for (offset, _) in offsets.iter_mut().zip(&sizes).filter(|(_, own)| **own == size) {
+                *offset = at;
+                at += size;
+            }
+        }
+        offsets
+    }
+    /// Bytes of each field, and of what lies behind them.
+    fn sizes(&self) -> Vec<u64> {
+        let fields = self.fields.iter().map(|ty| u64::from(ty.bits().div_ceil(8)).min(8));
+        fields.chain(self.alone().then_some(2)).collect()
+    }
+    /// Bytes of a record: whole words of four bytes, and of eight if a field has as many.
+    pub fn row(&self) -> u64 {
+        let sizes = self.sizes();
+        let widest = sizes.iter().copied().max().unwrap_or_default();
+        sizes.iter().sum::<u64>().next_multiple_of(widest.max(4))
+    }
+    /// From the part's first byte: where a warp's records begin.
+    pub fn rows(&self) -> u64 {
+        if self.alone() { 0 } else { 8 }
+    }
+    /// The fields of a record, in 64 bits, and what lies behind them.
+    fn record(&self, bytes: &[u8]) -> Vec<u64> {
+        let types = self.fields.iter().copied().chain([Scalar::U16]);
+        let each = self.offsets().into_iter().zip(self.sizes()).zip(types);
+        each.map(|((at, size), ty)| {
+            let own = bytes.get(at as usize..(at + size) as usize).unwrap_or_default();
+            let bits = own.iter().rev().fold(0u64, |bits, byte| bits << 8 | u64::from(*byte));
+            let above = 64 - 8 * size as u32;
+            match ty {
+                Scalar::F32 => f64::from(f32::from_bits(bits as u32)).to_bits(),
+                _ if ty.signed() => (bits << above).cast_signed().wrapping_shr(above).cast_unsigned(),
+                _ => bits,
+            }
+        })
+        .collect()
+    }
+    /// How many fields a record has.
+    fn count(&self) -> u64 {
+        self.fields.len() as u64
+    }
     /// Bytes of what lanes write together.
     pub fn joint(&self) -> u64 {
-        self.joint_fields() + (8 * u64::from(self.fields)).next_multiple_of(16)
+        self.joint_fields() + (8 * self.count()).next_multiple_of(16)
     }
     /// Where in it the fields begin.
     pub fn joint_fields(&self) -> u64 {
-        (4 + 4 * u64::from(self.fields)).next_multiple_of(16)
+        (4 + 4 * self.count()).next_multiple_of(16)
     }
     /// Bytes of what a lane writes alone.
     pub fn single(&self) -> u64 {
-        (8 + 8 * u64::from(self.fields)).next_multiple_of(16)
+        (8 + 8 * self.count()).next_multiple_of(16)
     }
     /// From the part's first byte: where slots of the warp begin.
     pub fn joints(&self) -> u64 {
@@ -215,12 +273,12 @@ impl Part {
         match self.which {
             Which::Room => 8 + self.entries() * self.entry(),
             _ if self.of_lane => self.singles() + u64::from(self.keep) * self.holders() * self.single(),
-            _ => 8 + 8 * u64::from(self.fields) * u64::from(self.keep),
+            _ => (self.rows() + self.row() * u64::from(self.keep)).next_multiple_of(8),
         }
     }
     /// Bytes of a record in a log.
     pub fn entry(&self) -> u64 {
-        8 + 8 * u64::from(self.fields)
+        (8 + self.row()).next_multiple_of(8)
     }
     /// Entries of a log that lie in a warp's bytes.
     pub fn entries(&self) -> u64 {
@@ -237,7 +295,7 @@ impl Part {
             u32::from_le_bytes(word.unwrap_or_default())
         };
         let eight = |at: u64| u64::from(four(at)) | u64::from(four(at + 4)) << 32;
-        let fields = u64::from(self.fields);
+        let fields = self.count();
         let mut found: Vec<(u64, Vec<u64>)> = Vec::new();
         for slot in 0..u64::from(self.keep) {
             let joint = self.joints() + slot * self.joint();
@@ -265,14 +323,15 @@ impl Records {
     /// Places parts one after the other, behind so many variables.
     pub fn new(variables: usize, parts: Vec<Part>) -> Records {
         let mut records = Records { parts, warp: 8 * variables as u64 };
+        // What is written 16 bytes at once.
+        let mut all = 8;
         for part in &mut records.parts {
-            let apart = if part.numbered() { 16 } else { 8 };
+            let apart = if part.numbered() || part.alone() && part.bytes().is_multiple_of(16) { 16 } else { 8 };
             part.at = records.warp.next_multiple_of(apart);
             records.warp = part.at + part.bytes();
+            all = apart.max(all);
         }
-        if records.parts.iter().any(Part::numbered) {
-            records.warp = records.warp.next_multiple_of(16);
-        }
+        records.warp = records.warp.next_multiple_of(all);
         records
     }
     /// The records of part `i`, in the memory of all warps: the holder (a warp, or a thread counted by warps of 32), which of the
@@ -298,15 +357,21 @@ impl Records {
                 continue;
             }
             let at = part.at as usize;
-            let written = word(bytes, at);
+            let record = |slot: u64| {
+                let first = at + (part.rows() + slot * part.row()) as usize;
+                part.record(bytes.get(first..first + part.row() as usize).unwrap_or_default())
+            };
+            let written = match part.alone() {
+                true => record(0).last().copied().unwrap_or_default(),
+                false => word(bytes, at),
+            };
             let kept = written.min(part.keep.into());
             lost = lost.saturating_add(written - kept);
             let first = if part.which == Which::Last { written - kept } else { 0 };
             for n in first..first + kept {
-                let slot = n % u64::from(part.keep.max(1));
-                let fields = (0..u64::from(part.fields))
-                    .map(|f| word(bytes, at + 8 + 8 * (slot * u64::from(part.fields) + f) as usize));
-                rows.push(Row { key: vec![warp as u64, n], cells: fields.collect() });
+                let mut cells = record(n % u64::from(part.keep.max(1)));
+                cells.truncate(part.fields.len());
+                rows.push(Row { key: vec![warp as u64, n], cells });
             }
         }
         (rows, lost)
@@ -314,11 +379,8 @@ impl Records {
 
     /// The entries of a log, by holder: each one's are in the order in which it wrote them.
     fn log(&self, part: &Part, all: &[u8]) -> (Vec<Row>, u64) {
-        let words = |at: usize, n: u32| -> Option<Vec<u64>> {
-            let bytes = all.get(at..)?.get(..8 * n as usize)?.as_chunks().0;
-            Some(bytes.iter().map(|b| u64::from_le_bytes(*b)).collect())
-        };
-        let written = words(part.at as usize, 1).map_or(0, |w| w[0]);
+        let word = |at: usize| Some(u64::from_le_bytes(*all.get(at..)?.first_chunk()?));
+        let written = word(part.at as usize).unwrap_or_default();
         let places = (0..all.len() as u64 / self.warp).flat_map(|warp| {
             let first = warp * self.warp + part.at + 8;
             (0..part.entries()).map(move |i| first + i * part.entry())
@@ -327,10 +389,9 @@ impl Records {
         let (mut rows, mut kept) = (Vec::new(), 0);
         for at in places.take(usize::try_from(written).unwrap_or(usize::MAX)) {
             // 0: nobody has come to write it.
-            if let Some([holder, fields @ ..]) = words(at as usize, 1 + part.fields).as_deref()
-                && *holder > 0
-            {
-                holders.entry(holder - 1).or_default().push(fields.to_vec());
+            let record = all.get(at as usize + 8..).and_then(|b| b.get(..part.row() as usize));
+            if let (Some(holder @ 1..), Some(record)) = (word(at as usize), record) {
+                holders.entry(holder - 1).or_default().push(part.record(record));
                 kept += 1;
             }
         }
@@ -379,7 +440,7 @@ mod tests {
 
     #[test]
     fn records_are_the_first_or_the_last() {
-        let part = |which| Part { of_lane: false, fields: 1, keep: 2, which, at: 0 };
+        let part = |which| Part { fields: vec![Scalar::U64], keep: 2, which, ..Part::default() };
         let records = Records::new(0, vec![part(Which::First), part(Which::Last)]);
         assert_eq!((records.warp, records.parts[1].at), (48, 24));
         let words = [3u64, 10, 11, 3, 12, 11];
@@ -390,8 +451,53 @@ mod tests {
     }
 
     #[test]
+    fn fields_lie_by_their_types() {
+        use Scalar::*;
+        let fields = vec![U16, Pred, F32, U64, S8, S32];
+        let part = Part { fields, keep: 3, which: Which::Last, ..Part::default() };
+        assert_eq!((part.offsets(), part.row()), (vec![16, 18, 8, 0, 19, 12], 24));
+        let small = Part { fields: vec![U16, U8], keep: 3, ..Part::default() };
+        assert_eq!((small.offsets(), small.row(), small.bytes()), (vec![0, 2], 4, 24));
+        let records = Records::new(0, vec![part.clone(), Part { which: Which::Room, ..part }]);
+        assert_eq!((records.warp, records.parts[1].at), (80 + 8 + 3 * 32, 80));
+        let mut bytes = vec![0u8; records.warp as usize];
+        let mut record = 7u64.to_le_bytes().to_vec();
+        record.extend((-1.5f32).to_le_bytes());
+        record.extend((-3i32).to_le_bytes());
+        record.extend([0xFE, 0xFF, 1, 0xFF]);
+        bytes[0] = 2;
+        bytes[8 + 24..][..record.len()].copy_from_slice(&record);
+        bytes[80] = 1;
+        bytes[88] = 5;
+        bytes[96..][..record.len()].copy_from_slice(&record);
+        let cells = [0xFFFE, 1, (-1.5f64).to_bits(), 7, (-1i64).cast_unsigned(), (-3i64).cast_unsigned()].to_vec();
+        assert_eq!(records.read(0, &bytes).0[1], Row { key: vec![0, 1], cells: cells.clone() });
+        assert_eq!(records.read(1, &bytes), (vec![Row { key: vec![4, 0], cells }], 0));
+    }
+
+    #[test]
+    fn one_record_of_a_warp_says_how_many_there_were() {
+        use Scalar::*;
+        let of = |fields: &[Scalar], which| {
+            let part = Part { fields: fields.to_vec(), keep: 1, which, once: true, ..Part::default() };
+            Records::new(0, vec![part])
+        };
+        let last = of(&[U64, U32, U16], Which::Last);
+        assert_eq!((last.warp, last.parts[0].offsets()), (16, vec![0, 8, 12, 14]));
+        let mut bytes = vec![0u8; 48];
+        bytes[..16].copy_from_slice(&[9, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 7, 0, 1, 0]);
+        bytes[32..].copy_from_slice(&[6, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 4, 0, 32, 0]);
+        let row = |warp, n, cells: [u64; 3]| Row { key: vec![warp, n], cells: cells.to_vec() };
+        assert_eq!(last.read(0, &bytes), (vec![row(0, 0, [9, 8, 7]), row(2, 31, [6, 5, 4])], 31));
+        let first = of(&[U64, U32, U16], Which::First);
+        assert_eq!(first.read(0, &bytes), (vec![row(0, 0, [9, 8, 7]), row(2, 0, [6, 5, 4])], 31));
+        assert_eq!(of(&[], Which::First).read(0, &[1, 0, 0, 0, 0, 0, 0, 0]).0.len(), 1);
+        assert_eq!((of(&[U8], Which::Last).warp, of(&[U64], Which::Last).warp), (8, 16));
+    }
+
+    #[test]
     fn threads_records_are_the_warps_or_their_own() {
-        let part = |which| Part { of_lane: true, fields: 2, keep: 2, which, at: 0 };
+        let part = |which| Part { of_lane: true, fields: vec![Scalar::U64; 2], keep: 2, which, ..Part::default() };
         let records = Records::new(1, vec![part(Which::First), part(Which::Last)]);
         let [first, last] = &records.parts[..] else { unreachable!("there are two") };
         assert_eq!((first.at, first.joint(), first.single(), first.joints()), (16, 32, 32, 256));
@@ -424,7 +530,7 @@ mod tests {
 
     #[test]
     fn a_log_is_of_all_holders() {
-        let part = Part { of_lane: false, fields: 1, keep: 2, which: Which::Room, at: 0 };
+        let part = Part { fields: vec![Scalar::U64], keep: 2, which: Which::Room, ..Part::default() };
         let records = Records::new(1, vec![part]);
         assert_eq!((records.warp, records.parts[0].at), (48, 8));
         // Of two warps with room for four: the second wrote three times, one entry was not filled, one more did not fit.
