@@ -39,7 +39,7 @@ mod window;
 pub use land::{Landing, instead};
 pub use place::check_capacity;
 pub use plan::{
-    ALL, Action, At, Copies, Counter, Filter, Fold, FunctionPlan, Held, Insertion, Kept, Missed, Plan, Program, Share,
-    SpanBegin, SpanEnd, Var, Word, low,
+    ALL, Action, At, Copies, Counter, Filter, Fold, FunctionPlan, Held, Insertion, Kept, Missed, Packed, Plan, Program,
+    Share, SpanBegin, SpanEnd, Var, Word, low,
 };
 pub use resolve::{IDLE, digest};

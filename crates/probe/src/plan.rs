@@ -5,7 +5,7 @@
 //!   gone on with inside (lowered code keeps it in 32 bits: a lane may go on 2^32 - 2 times);
 //! - `print`: four 64-bit hashes (each starts as [`Fold::START`]), the cursor, a 64-bit count of back edges;
 //! - `events`: the cursor, and a counter of trips; - `operands`: the cursor and a 32-bit visit counter per watched site;
-//! - `probe`: the program's variables, and counters (64 bits each); of a track the cursor, where it ends, the high half of both.
+//! - `probe`: the program's variables, and counters (64 bits each, or several in 32); of a track the cursor, where it ends, the high half of both.
 //!
 //! Device functions get the state from their caller and give it back ([`Action::Save`], [`Action::Restore`] around the
 //! call; [`Action::Begin`] and [`Action::End`] in the callee).
@@ -81,6 +81,8 @@ pub struct Kept {
     pub held: Vec<Held>,
     /// Counters of threads, likewise: what each adds up to goes to a row that is known when the thread ends.
     pub counters: Vec<Counter>,
+    /// Those of them that share registers.
+    pub packed: Packed,
     /// Where tables lie, by number in [`Module::tables`], which has those of records behind them. If there are `shares`, one more,
     /// whose rows count how often lanes came to stretches of blocks.
     pub tables: Vec<tables::Layout>,
@@ -129,6 +131,36 @@ pub struct Counter {
     pub table: u32,
     /// Which row.
     pub row: u32,
+}
+
+/// Counters of which it is known what a thread adds to them at most lie side by side in registers of 32 bits: what all lanes of a warp have in one of
+/// these is added up at once, and no counter runs into the next. The others have 64 bits each.
+///
+/// Where the whole warp ends and each of the others is below 2^[`Packed::SMALL`] in each lane, lane n adds counter n to its row; else the lowest lane adds all.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Packed {
+    /// How many: the first of [`Kept::counters`].
+    pub counters: u32,
+    /// Bits of each: enough for 32 times the most that a thread adds to one.
+    pub bits: u32,
+}
+
+impl Packed {
+    /// Numbers of so many bits have a sum of 32 over a warp.
+    pub const SMALL: u32 = 27;
+
+    /// How many share a register.
+    pub fn each(self) -> u32 {
+        32 / self.bits.max(1)
+    }
+    /// How many registers they take.
+    pub fn words(self) -> u32 {
+        self.counters.div_ceil(self.each())
+    }
+    /// Which register a counter is in, and from which bit on; if it is one of them.
+    pub fn place(self, counter: u32) -> Option<(u32, u32)> {
+        (counter < self.counters).then(|| (counter / self.each(), counter % self.each() * self.bits))
+    }
 }
 
 /// Tables whose rows are known, several times: of each the first is where its layout says. A multiprocessor has that of its

@@ -16,6 +16,7 @@ mod begin;
 mod call;
 mod chunk;
 mod events;
+mod flush;
 mod held;
 mod marks;
 mod numbered;

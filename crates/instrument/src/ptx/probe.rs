@@ -58,7 +58,13 @@ impl Lowering<'_> {
     /// [`prlx_probe::Action::Count`].
     pub(super) fn count(&self, s: &mut Snippet<'_>, counter: u32, add: u64, guard: Option<Guard>) {
         let guard = guard.map(|g| super::guard_text(self.function, g, false)).unwrap_or_default();
-        s.ptx(&format!("{guard} add.u64 %~counter{counter}, %~counter{counter}, {};", add.cast_signed()));
+        match self.plan.kept.packed.place(counter) {
+            Some((word, bit)) => {
+                let add = (add << bit) as u32;
+                s.ptx(&format!("{guard} add.u32 %~packed{word}, %~packed{word}, {};", add.cast_signed()));
+            }
+            None => s.ptx(&format!("{guard} add.u64 %~counter{counter}, %~counter{counter}, {};", add.cast_signed())),
+        }
     }
 }
 

@@ -96,7 +96,11 @@ impl State {
                     shared.push(Kept::new(format!("var{i}"), variable_size(var.ty), Some(var.init), Some(at)));
                     at += 8;
                 }
-                for i in 0..plan.kept.counters.len() {
+                for i in 0..plan.kept.packed.words() {
+                    shared.push(Kept::new(format!("packed{i}"), 4, Some(0), Some(at)));
+                    at += 8;
+                }
+                for i in plan.kept.packed.counters as usize..plan.kept.counters.len() {
                     shared.push(Kept::new(format!("counter{i}"), 8, Some(0), Some(at)));
                     at += 8;
                 }

@@ -1,4 +1,4 @@
-//! What a probe program adds to tables: where it stands, and of counters at a thread's end.
+//! What a probe program adds to tables where it stands; [`super::flush`] has counters.
 //!
 //! Lanes that bring their values to the same row do it together where that changes nothing: the lowest of them writes what
 //! they reduce to. Sums of floats are each lane's own, for their order would matter; before sm_80 all are.
@@ -193,72 +193,15 @@ impl Lowering<'_> {
     fn own_copy(&self, s: &mut Snippet<'_>) {
         let Copies { count, stride } = self.plan.kept.copies;
         if count > 1 {
-            s.ptx(&format!(
-                "mov.u32 %~b, %smid;
-                 and.b32 %~b, %~b, {};
-                 mad.wide.u32 %~link, %~b, {stride}, %~link;",
-                count - 1
-            ));
+            copy_number(s, "%~b", count);
+            s.ptx(&format!("mad.wide.u32 %~link, %~b, {stride}, %~link;"));
         }
     }
+}
 
-    /// Adds a thread's counters to their rows.
-    pub(super) fn flush_counters(&self, s: &mut Snippet<'_>) {
-        let kept = &self.plan.kept;
-        if kept.counters.is_empty() {
-            return;
-        }
-        self.context(s);
-        s.ptx(&format!(
-            "setp.eq.u64 %~q, %~context, 0;
-             @%~q bra $~counted#;
-             ld.global.u64 %~link, [%~context+{}];
-             setp.eq.u64 %~q, %~link, 0;
-             @%~q bra $~counted#;",
-            Context::offset("tables"),
-        ));
-        let together = self.arch >= 80;
-        s.ptx(if together { "activemask.b32 %~mask;" } else { "mov.u32 %~mask, %lanemask_eq;" });
-        s.ptx(LEAD);
-        self.own_copy(s);
-        let rows = kept.counters.iter().enumerate().filter_map(|(i, counter)| {
-            let layout = kept.tables.get(counter.table as usize)?;
-            Some((i, layout.at + layout.row() * u64::from(counter.row)))
-        });
-        if together {
-            // Numbers below 2^27 add up within 32 bits: those of short warps, which feel every instruction here. A row that gets nothing is
-            // not touched.
-            s.ptx("mov.u32 %~c, 0;");
-            for (i, _) in rows.clone() {
-                s.ptx(&format!(
-                    "mov.b64 {{%~a, %~b}}, %~counter{i};
-                     shr.u32 %~a, %~a, 27;
-                     or.b32 %~b, %~b, %~a;
-                     or.b32 %~c, %~c, %~b;"
-                ));
-            }
-            s.ptx("redux.sync.or.b32 %~c, %~c, %~mask;\nsetp.ne.u32 %~q, %~c, 0;\n@%~q bra $~large#;");
-            for (i, at) in rows.clone() {
-                s.ptx(&format!(
-                    "cvt.u32.u64 %~a, %~counter{i};
-                     redux.sync.add.u32 %~a, %~a, %~mask;
-                     cvt.u64.u32 %~v0, %~a;
-                     setp.ne.u32 %~q, %~a, 0;
-                     and.pred %~q, %~q, %~lead;
-                     @%~q red.global.add.u64 [%~link+{at}], %~v0;"
-                ));
-            }
-            s.ptx("bra $~counted#;\n$~large#:");
-        }
-        for (i, at) in rows {
-            s.ptx(&format!("mov.b64 %~v0, %~counter{i};"));
-            if together {
-                reduce64(s, Reduce::Sum, false);
-            }
-            s.ptx(&format!("@%~lead red.global.add.u64 [%~link+{at}], %~v0;"));
-        }
-        s.ptx("$~counted#:");
-    }
+/// `to`: which of so many copies is this multiprocessor's.
+pub(super) fn copy_number(s: &mut Snippet<'_>, to: &str, count: u32) {
+    s.ptx(&format!("mov.u32 {to}, %smid;\nand.b32 {to}, {to}, {};", count - 1));
 }
 
 /// A variable's bytes in a register.

@@ -11,6 +11,7 @@ use rustc_hash::FxHashSet;
 
 use super::pieces::Piece;
 use super::sample::once;
+use super::tables::packed;
 use super::{run, wrong};
 use crate::error::Error;
 use crate::text::tokens;
@@ -47,6 +48,9 @@ pub(super) fn check(texts: &Texts<'_>, pieces: &[Piece]) -> Result<(), Error> {
                 format!("a thread may write record {i} more than once, and there is no room to count that"),
             ));
         }
+    }
+    if !packed(texts) {
+        return Err(wrong(0, "counters that share a register may run into each other"));
     }
     labels(texts, pieces)?;
     lists(texts, pieces)?;

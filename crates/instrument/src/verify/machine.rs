@@ -161,6 +161,9 @@ impl Machine {
             Op::Match => 1 << lane(),
             Op::Vote if form.has("all") => a? & 1,
             Op::Vote => (a? & 1) << lane(),
+            // 32 lanes have the same.
+            Op::Redux if self.alike && form.has("add") => a?.wrapping_mul(32) & width,
+            Op::Redux if self.alike && form.has("xor") => 0,
             Op::Redux => a? & width,
             // Its own value from itself; from a lane that is not here, none.
             Op::Shfl if b? & 31 == lane() || self.alike => a? & width,

@@ -12,7 +12,7 @@ use super::check::{Checked, Inserted, Texts, calls_recorded};
 use super::machine::{Machine, address, mix};
 use super::model::Lane;
 use super::sample::Sample::{Filtered, Fresh, NoContext, Room, Whole};
-use super::sample::{State, Tried, held};
+use super::sample::{RECORDS_WHOLE, State, Tried, held};
 use super::wrong;
 use crate::error::Error;
 
@@ -104,10 +104,15 @@ fn try_one(texts: &Texts<'_>, f: &Checked<'_>, tried: &Tried<'_>, work: &Work<'_
     let writes = insts.iter().any(|i| i.space == Space::Global);
     let probe = texts.plan.program.level == Level::Probe;
     let pieces: Vec<&[&Insertion]> = texts.plan.pieces(&work.here).collect();
-    let alike = |i: &&Insertion| matches!(&i.action, Action::Probe(code) if saves(texts, code));
+    let alike = |i: &&Insertion| match &i.action {
+        Action::Probe(code) => saves(texts, code),
+        Action::End { .. } => texts.plan.kept.tracks.is_none(),
+        _ => false,
+    };
     let alike = probe && work.here.iter().all(alike);
+    let ends = work.here.iter().any(|i| matches!(i.action, Action::End { .. }));
     let wanted = |state: &&State| match state.sample {
-        Whole if probe => alike,
+        Whole if probe => alike && (ends || state.seed < RECORDS_WHOLE),
         _ if probe => true,
         sample if f.idle => matches!(sample, Whole | Fresh | NoContext | Filtered),
         sample => writes || sample == Room,
@@ -189,7 +194,9 @@ fn handed(plan: &Plan, back: bool) -> Vec<String> {
         (Level::Operands, false) => &["cursor", "first", "span"],
         (Level::Probe, _) => {
             let vars = (0..plan.kept.vars.len()).map(|i| format!("var{i}"));
-            let counters = (0..plan.kept.counters.len()).map(|i| format!("counter{i}"));
+            let packed = plan.kept.packed;
+            let counters = (packed.counters as usize..plan.kept.counters.len()).map(|i| format!("counter{i}"));
+            let counters = counters.chain((0..packed.words()).map(|i| format!("packed{i}")));
             let numbered = || plan.kept.records.parts.iter().enumerate().filter(|(_, part)| part.numbered());
             let counters = counters.chain(numbered().map(|(i, _)| format!("saved{i}")));
             let counters = counters.chain(numbered().take(usize::from(!back)).map(|_| "records".to_owned()));
@@ -372,9 +379,7 @@ fn apply(texts: &Texts<'_>, f: &Checked<'_>, machine: &Machine, lane: &mut Lane,
         Action::End { trap } => {
             if lane.kind == FunctionKind::Kernel || exits(f, insertion.at) {
                 if texts.plan.program.level == Level::Probe && lane.context != 0 {
-                    for (counter, sum) in texts.plan.kept.counters.iter().zip(lane.counters.clone()) {
-                        super::tables::flush(lane, texts, machine, *counter, sum);
-                    }
+                    super::tables::flush(lane, texts, machine);
                 }
                 if let Some(layout) = texts.plan.kept.tracks.as_ref().filter(|t| t.ends(*trap)) {
                     lane.end_track(layout, machine);
@@ -442,7 +447,7 @@ fn compare(
         let small = |name: &str| {
             let small = matches!(name, "word" | "edges" | "first" | "span" | "limit" | "turn" | "who");
             small
-                || ["sum", "saved"].iter().any(|of| name.starts_with(of))
+                || ["sum", "saved", "packed"].iter().any(|of| name.starts_with(of))
                 || var(name).is_some_and(|v| v.ty.bits() < 64)
         };
         let known: Vec<u64> = tried

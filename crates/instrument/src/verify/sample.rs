@@ -76,8 +76,11 @@ const SAMPLES: [Sample; 24] = [
 
 /// How often a piece of a probe program is tried, each time on other values.
 const PROBE_SAMPLES: u64 = 16;
-/// And how often one that only writes records of threads, with all lanes of a warp alike.
-const PROBE_WHOLE: u64 = 6;
+/// And how often one that only writes records, or adds counters to rows, with all lanes of a warp alike.
+/// The first are of launches of several dimensions; then each lane in turn, as many as add counters.
+const PROBE_WHOLE: u64 = 22;
+/// What only writes records is tried on so many of them.
+pub(super) const RECORDS_WHOLE: u64 = PROBE_SAMPLES + 6;
 
 /// A machine and a model in the same sample state.
 pub(super) struct State {
@@ -170,7 +173,8 @@ fn parts(texts: &Texts<'_>, f: &Checked<'_>) -> Vec<(String, u64)> {
     all.extend(many("trip", texts.plan.functions[f.index].trip_counters as usize, 4));
     all.extend(many("visit", f.visits as usize, 4));
     all.extend(kept.vars.iter().enumerate().map(|(i, v)| (format!("var{i}"), if v.ty.bits() == 64 { 8 } else { 4 })));
-    all.extend(many("counter", kept.counters.len(), 8));
+    all.extend((kept.packed.counters as usize..kept.counters.len()).map(|i| (format!("counter{i}"), 8)));
+    all.extend(many("packed", kept.packed.words() as usize, 4));
     all.push(("records".to_owned(), 8));
     all.extend(many("saved", kept.records.parts.len(), 4));
     all.extend(Track::default().registers().into_iter().map(|(name, size, _)| (name.to_owned(), size)));
@@ -198,8 +202,15 @@ fn steps(texts: &Texts<'_>, f: &Checked<'_>) -> impl Iterator<Item = u32> {
 pub(super) fn held(texts: &Texts<'_>, f: &Checked<'_>, lane: &Lane) -> impl Iterator<Item = u64> {
     let small = [lane.word, lane.edges, lane.first, lane.span].map(u64::from);
     let words = |words: &[u32]| words.iter().map(|w| u64::from(*w)).collect::<Vec<u64>>();
+    let packed = texts.plan.kept.packed;
+    let (shared, wide) = lane.counters.split_at(packed.counters as usize);
+    let mut shares = vec![0u64; packed.words() as usize];
+    for (i, counter) in (0u32..).zip(shared) {
+        let (word, bit) = packed.place(i).unwrap_or_default();
+        shares[word as usize] += counter << bit;
+    }
     let lists =
-        [&lane.hashes[..], &lane.trips, &words(&lane.visits), &lane.vars, &lane.counters, &[lane.records], &lane.saved]
+        [&lane.hashes[..], &lane.trips, &words(&lane.visits), &lane.vars, wide, &shares, &[lane.records], &lane.saved]
             .concat();
     let track = lane.track.registers().map(|(_, _, value)| value);
     let numbers = || (1..=texts.plan.module.marks.len() as u32).map(|n| lane.track.tag(n)).collect::<Vec<_>>();
@@ -228,9 +239,13 @@ fn prepare(
     let (row, chunk) = (shape.row(), shape.chunk());
     // Some launches have one dimension; a warp's first lane gives what the whole warp leaves.
     let flat = (seed + seed / SAMPLES.len() as u64) % 2 == 1 && sample != Filtered;
+    let whole = sample == Whole && level == Level::Probe;
+    let nth = seed.saturating_sub(PROBE_SAMPLES) as u32;
+    let flat = if whole { nth >= 3 } else { flat };
     let of = |many: [u32; 3], none| if flat { [many[0], none, none] } else { many };
-    let tid = of([if flat { 32 } else { 7 }, 2, 1 + (seed as u32 % 3)], 0);
-    let (ntid, nctaid) = (of([37, 3, 4], 1), of([70_000, 50, 9], 1));
+    let first = if whole { 32 + nth.saturating_sub(4) } else { 32 };
+    let tid = of([if flat { first } else { 7 }, 2, 1 + (seed as u32 % 3)], 0);
+    let (ntid, nctaid) = (of([if whole && flat { 64 } else { 37 }, 3, 4], 1), of([70_000, 50, 9], 1));
     let ctaid = of([69_000, 41, seed as u32 % 9], 0);
     let linear = tid[0] + ntid[0] * (tid[1] + ntid[1] * tid[2]);
     let cta =
@@ -241,8 +256,7 @@ fn prepare(
     let multiprocessor = (mix(seed) % 400) as u32;
     let mask = if sample == Whole { u32::MAX } else { 1 << (linear % 32) };
     // The recorders' own code knows how to be alone only.
-    let alike = sample == Whole && level == Level::Probe;
-    let mut machine = Machine { seed: mix(seed + 1), mask, alike, ..Machine::default() };
+    let mut machine = Machine { seed: mix(seed + 1), mask, alike: whole, ..Machine::default() };
     let mut special: Vec<(&'static str, u64)> = Vec::new();
     for (names, values) in [
         (["%tid.x", "%tid.y", "%tid.z"], tid),
@@ -351,7 +365,13 @@ fn prepare(
     lane.vars = kept.vars.iter().enumerate().map(|(i, v)| own(i, v.ty.bits())).collect();
     // Small ones, of which a warp's sum has 32 bits, and none, have ways of their own.
     let bits = [64, 26, 1][(mix(seed + 9) % 3) as usize];
-    lane.counters = (0..kept.counters.len()).map(|i| own(100 + i, bits)).collect();
+    // Of packed ones what a thread may have, and room for what comes to it.
+    let room = (1u64 << kept.packed.bits.max(6) >> 6) + 1;
+    let own_counter = |i: usize| match kept.packed.place(i as u32) {
+        Some(_) => own(100 + i, 64) % room,
+        None => own(100 + i, bits),
+    };
+    lane.counters = (0..kept.counters.len()).map(own_counter).collect();
     // Around how many are kept.
     let saved = |(i, part): (usize, &Part)| own(200 + i, 32) % (2 * u64::from(part.keep) + 2);
     lane.saved = kept.records.parts.iter().enumerate().map(saved).collect();

@@ -1,10 +1,12 @@
 //! What a probe program's code writes, for one lane that is alone: the model of invariant 7 at level `probe`.
 
+use std::collections::HashMap;
+
 use prlx_isa::view::{FunctionKind, Operand, Space};
-use prlx_probe::code::{Ask, Code, Ty};
+use prlx_probe::code::{Ask, Code, Stmt, Ty};
 use prlx_probe::eval::{Found, Host, run};
 use prlx_probe::lang::Holder;
-use prlx_probe::{Copies, Counter};
+use prlx_probe::{Action, At, Copies, Packed};
 use prlx_trace::device::tables::{LOST, PROBES, Part, Rows, Which, hash, ordered};
 use prlx_trace::kernel::Scalar;
 use prlx_trace::table::Aggregate;
@@ -184,15 +186,61 @@ impl Model<'_> {
     }
 }
 
-/// A row takes what a counter came to.
-pub(super) fn flush(lane: &mut Lane, texts: &Texts<'_>, machine: &Machine, counter: Counter, sum: u64) {
-    let Some(layout) = texts.plan.kept.tables.get(counter.table as usize) else { return };
+/// Rows take what counters came to: of a whole warp 32 times what one lane has, each by a lane of its own ([`Packed`]).
+pub(super) fn flush(lane: &mut Lane, texts: &Texts<'_>, machine: &Machine) {
+    let kept = &texts.plan.kept;
     if lane.field("tables") == 0 {
         return;
     }
-    let at = lane.field("tables") + own_copy(texts, machine) + layout.at + u64::from(counter.row) * layout.row();
-    let new = read(&lane.memory, at, 8).wrapping_add(sum);
-    write(&mut lane.memory, at, 8, new);
+    let whole = lane.mask == u32::MAX;
+    let small = lane.counters[kept.packed.counters as usize..].iter().all(|sum| *sum < 1 << Packed::SMALL);
+    for (i, (counter, sum)) in (0u32..).zip(kept.counters.iter().zip(lane.counters.clone())) {
+        let Some(layout) = kept.tables.get(counter.table as usize) else { continue };
+        let writes = if whole && small { lane.lane == i } else { lane.leads() };
+        if writes {
+            let at =
+                lane.field("tables") + own_copy(texts, machine) + layout.at + u64::from(counter.row) * layout.row();
+            let sum = sum.wrapping_mul(if whole { 32 } else { 1 });
+            let new = read(&lane.memory, at, 8).wrapping_add(sum);
+            write(&mut lane.memory, at, 8, new);
+        }
+    }
+}
+
+/// Whether what the plan says of packed counters is so: only kernels count them, each place at most once a thread, and 32 threads fit.
+pub(super) fn packed(texts: &Texts<'_>) -> bool {
+    fn tallied(body: &[Stmt], packed: Packed) -> bool {
+        body.iter().any(|stmt| match stmt {
+            Stmt::Tally { counter, .. } => packed.place(*counter).is_some(),
+            Stmt::If(_, then, other) => tallied(then, packed) || tallied(other, packed),
+            _ => false,
+        })
+    }
+    let packed = texts.plan.kept.packed;
+    let fits = packed.counters == 0 || (1..=32).contains(&packed.bits);
+    fits && texts.plan.functions.iter().zip(&texts.module.functions).all(|(plan, function)| {
+        let mut sums: HashMap<u32, u64> = HashMap::new();
+        // Whoever comes to a place again goes back over it.
+        let back = |at: usize| {
+            function.blocks.iter().enumerate().any(|(from, block)| {
+                let to = block.succs.iter().map(|to| to.index()).min().unwrap_or(usize::MAX);
+                (to..=from).contains(&at)
+            })
+        };
+        plan.insertions.iter().all(|insertion| match &insertion.action {
+            Action::Probe(code) => !tallied(&code.body, packed),
+            Action::Count { counter, add } if packed.place(*counter).is_some() => {
+                let again = match insertion.at {
+                    At::Entry => false,
+                    At::Before(id) | At::After(id) => back(function.insts[id.index()].block.index()),
+                };
+                let sum = sums.entry(*counter).or_default();
+                *sum = sum.saturating_add(*add);
+                function.kind == FunctionKind::Kernel && !again && sum.saturating_mul(32) < 1 << packed.bits
+            }
+            _ => true,
+        })
+    })
 }
 
 /// Bytes to the multiprocessor's own copy of tables whose rows are known.

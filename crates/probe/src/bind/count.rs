@@ -2,8 +2,8 @@
 //!
 //! Lanes that come to the first such place of a stretch of a block come to all of them, so one number, how often lanes came, says what all
 //! of these rows get. Where a program has few such rows, each has a counter in a register ([`Action::Count`]), and a stretch adds
-//! to each once. Where it has more, stretches are what is counted: those in the deepest loops in registers, the others in a table behind the
-//! program's own, whose rows are stretches; rows are made of them when tables are read ([`Kept::settle`]).
+//! to each once. Where it has more, stretches are what is counted: those in the deepest loops, and some that a thread comes to once, in registers, the
+//! others in a table behind the program's own, whose rows are stretches; rows are made of them when tables are read ([`Kept::settle`]).
 //!
 //! Integers that are known only when the code runs are added to known rows in registers too, as long as there are some ([`Stmt::Tally`]).
 //!
@@ -14,7 +14,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use prlx_isa::view::{BlockId, Class, InstId};
+use prlx_isa::view::{BlockId, Class, FunctionKind, InstId};
 use prlx_trace::device::tables::{Layout, Rows};
 use prlx_trace::kernel::Scalar;
 use prlx_trace::table::Aggregate;
@@ -22,10 +22,12 @@ use prlx_trace::table::Aggregate;
 use crate::body::Body;
 use crate::code::{Code, Op, Row, Stmt};
 use crate::place;
-use crate::plan::{Action, At, Counter, Insertion, Kept, Share};
+use crate::plan::{Action, At, Counter, Insertion, Kept, Packed, Share};
 
 /// Most counters that a thread keeps in registers: two registers each.
 const COUNTERS: usize = 4;
+/// And most besides of stretches that a thread comes to once: five in a register.
+const ONCE: usize = 10;
 
 /// What a table's row is added to.
 type Target = (u32, u32);
@@ -51,9 +53,81 @@ pub(super) fn count(insertions: &mut [Vec<Insertion>], bodies: &[&Body<'_>], kep
     if targets.len() <= COUNTERS {
         rows(insertions, &stretches, &targets, kept);
     } else {
-        blocks(insertions, stretches, kept);
+        blocks(insertions, stretches, bodies, kept);
     }
     tally(insertions, bodies, kept, own);
+    pack(insertions, bodies, kept);
+}
+
+/// Counters that no thread adds much to share registers ([`Packed`]): those that only places of kernels add to that a thread comes to once at most.
+fn pack(insertions: &mut [Vec<Insertion>], bodies: &[&Body<'_>], kept: &mut Kept) {
+    let mut most: Vec<Option<u64>> = vec![Some(0); kept.counters.len()];
+    for (list, body) in insertions.iter_mut().zip(bodies) {
+        let again = again(body);
+        // In this kernel.
+        let mut here: Vec<Option<u64>> = vec![Some(0); most.len()];
+        for insertion in list {
+            let once = match insertion.at {
+                At::Entry => true,
+                At::Before(at) | At::After(at) => !again[body.inst(at).block.index()],
+            };
+            match &mut insertion.action {
+                Action::Count { counter, add } => {
+                    let all = &mut here[*counter as usize];
+                    let kernel = body.function.kind == FunctionKind::Kernel;
+                    *all = all.filter(|_| once && kernel).and_then(|sum| sum.checked_add(*add));
+                }
+                Action::Probe(code) => {
+                    tallies(&mut Arc::make_mut(code).body, &mut |counter| here[*counter as usize] = None);
+                }
+                _ => {}
+            }
+        }
+        for (most, here) in most.iter_mut().zip(here) {
+            *most = most.zip(here).map(|(a, b)| a.max(b));
+        }
+    }
+    let small = |n: usize| most[n].is_some_and(|most| most < 1 << Packed::SMALL);
+    let (packed, others): (Vec<usize>, Vec<usize>) = (0..most.len()).partition(|n| small(*n));
+    let widest = packed.iter().filter_map(|n| most[*n]).max().unwrap_or_default();
+    kept.packed = Packed { counters: packed.len() as u32, bits: (64 - (32 * widest).leading_zeros()).max(6) };
+    if packed.is_empty() {
+        kept.packed = Packed::default();
+    }
+    // They come first.
+    let order = [packed, others].concat();
+    let new = |old: &mut u32| *old = order.iter().position(|n| *n == *old as usize).unwrap_or_default() as u32;
+    for insertion in insertions.iter_mut().flatten() {
+        match &mut insertion.action {
+            Action::Count { counter, .. } => new(counter),
+            Action::Probe(code) => tallies(&mut Arc::make_mut(code).body, &mut |counter| new(counter)),
+            _ => {}
+        }
+    }
+    kept.counters = order.iter().map(|n| kept.counters[*n]).collect();
+}
+
+/// By block: whether a thread may come there more than once. There it goes back, over what lies between in the text.
+fn again(body: &Body<'_>) -> Vec<bool> {
+    let blocks = &body.function.blocks;
+    let mut again = vec![false; blocks.len()];
+    for (from, block) in blocks.iter().enumerate() {
+        for to in block.succs.iter().map(|b| b.index()).filter(|to| *to <= from) {
+            again[to..=from].fill(true);
+        }
+    }
+    again
+}
+
+/// Gives the counter of each [`Stmt::Tally`].
+fn tallies(body: &mut [Stmt], give: &mut impl FnMut(&mut u32)) {
+    for stmt in body {
+        match stmt {
+            Stmt::Tally { counter, .. } => give(counter),
+            Stmt::If(_, then, other) => [then, other].into_iter().for_each(|body| tallies(body, give)),
+            _ => {}
+        }
+    }
 }
 
 /// Sums of what is known only when the code runs, to rows that are: those in loops, the deepest first, have a counter each, and others as long as
@@ -165,7 +239,7 @@ fn rows(insertions: &mut [Vec<Insertion>], stretches: &[Stretch], targets: &BTre
 }
 
 /// Many rows: stretches are counted.
-fn blocks(insertions: &mut [Vec<Insertion>], stretches: Vec<Stretch>, kept: &mut Kept) {
+fn blocks(insertions: &mut [Vec<Insertion>], stretches: Vec<Stretch>, bodies: &[&Body<'_>], kept: &mut Kept) {
     if stretches.is_empty() {
         return;
     }
@@ -173,6 +247,15 @@ fn blocks(insertions: &mut [Vec<Insertion>], stretches: Vec<Stretch>, kept: &mut
     let mut deep: Vec<usize> = (0..stretches.len()).filter(|i| stretches[*i].depth > 0).collect();
     deep.sort_by_key(|i| (Reverse(stretches[*i].depth), *i));
     deep.truncate(COUNTERS);
+    // Those that a thread comes to once take few bits.
+    let again: Vec<Vec<bool>> = bodies.iter().map(|body| again(body)).collect();
+    let once = |i: &usize| {
+        let (function, nth) = stretches[*i].first;
+        let (body, insertion) = (bodies[function], &insertions[function][nth]);
+        let (At::Before(at) | At::After(at)) = insertion.at else { return false };
+        body.function.kind == FunctionKind::Kernel && !again[function][body.inst(at).block.index()]
+    };
+    deep.extend((0..stretches.len()).filter(|i| stretches[*i].depth == 0).filter(once).take(ONCE));
     let counted = |stretch: usize| {
         vec![match deep.iter().position(|i| *i == stretch) {
             Some(counter) => Action::Count { counter: counter as u32, add: 1 },

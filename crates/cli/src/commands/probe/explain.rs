@@ -191,8 +191,11 @@ fn shared(out: &mut impl Write, woven: &Woven) -> Result<()> {
     writeln!(out, "\nall of it  {all} instructions written in, with those at begins and ends")?;
     let mut registers: BTreeMap<&str, usize> = BTreeMap::new();
     kept.vars.iter().for_each(|v| *registers.entry(v.ty.name()).or_default() += 1);
-    if !kept.counters.is_empty() {
-        *registers.entry("u64").or_default() += kept.counters.len();
+    let packed = kept.packed;
+    for (ty, n) in [("u32", packed.words() as usize), ("u64", kept.counters.len() - packed.counters as usize)] {
+        if n > 0 {
+            *registers.entry(ty).or_default() += n;
+        }
     }
     if !registers.is_empty() {
         let each: Vec<String> = registers.into_iter().map(|(ty, n)| format!("{n} {ty}")).collect();
