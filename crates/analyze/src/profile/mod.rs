@@ -49,6 +49,23 @@ pub struct Timeline {
     pub axis: Axis,
     /// What was repaired, what is missing.
     pub notes: Vec<Note>,
+    /// What recording itself costs, by launch, where it was measured.
+    pub calibrations: Vec<Calibration>,
+}
+
+/// What recording a launch costs: `[bare, with markers recorded]` where there are two.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Calibration {
+    /// Cycles that a region with nothing in it seems to take on this device.
+    pub empty: Option<u64>,
+    /// Its time in proportion to the bare kernel's (warp instructions, where the device counts them).
+    pub dilation: Option<f64>,
+    /// Registers of a thread.
+    pub registers: Option<[u32; 2]>,
+    /// Local memory of a thread, bytes: registers that were spilt lie there.
+    pub local: Option<[u32; 2]>,
+    /// Threads that a multiprocessor runs at once.
+    pub resident: Option<[u32; 2]>,
 }
 
 /// Something that spans or moments are of: a name at a place.

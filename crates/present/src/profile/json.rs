@@ -2,11 +2,17 @@
 
 use std::io::{self, Write};
 
-use prlx_analyze::profile::{Analysis, Timeline};
+use prlx_analyze::profile::{Analysis, Calibration, Timeline};
 use serde_json::{Value, json};
 
 /// Raised when a key changes its meaning or goes away; new keys do not raise it.
 const VERSION: u32 = 1;
+
+fn calibration(c: &Calibration) -> Value {
+    json!({
+        "empty_cycles": c.empty, "dilation": c.dilation, "registers": c.registers, "local": c.local, "resident": c.resident,
+    })
+}
 
 /// Writes it as one object and a line end; `kernels` are those of several by themselves.
 ///
@@ -45,6 +51,7 @@ pub fn profile_json(
         "launches": launches,
         "analysis": serde_json::to_value(analysis)?,
         "kernels": kernels,
+        "calibrations": timeline.calibrations.iter().map(calibration).collect::<Vec<_>>(),
     });
     serde_json::to_writer_pretty(&mut *out, &document)?;
     writeln!(out)

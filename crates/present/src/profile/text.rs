@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use prlx_analyze::profile::{Analysis, Axis, Side, Timeline};
+use prlx_analyze::profile::{Analysis, Axis, Calibration, Side, Timeline};
 
 use super::time;
 use crate::tallies::text::{Grid, percent};
@@ -35,6 +35,22 @@ pub fn profile(out: &mut impl Write, timeline: &Timeline, a: &Analysis, top: usi
 /// Those of `out`.
 pub fn profile_head(out: &mut impl Write, timeline: &Timeline, a: &Analysis, style: &Style) -> io::Result<()> {
     Page { timeline, a, top: 0, style: *style }.head(out)
+}
+
+/// What recording costs, in words.
+pub(super) fn calibration(c: &Calibration) -> Option<String> {
+    let pair = |name: &str, of: Option<[u32; 2]>, unit: &str| of.map(|[a, b]| format!("{name} {a} -> {b}{unit}"));
+    let said: Vec<String> = [
+        c.empty.map(|cycles| format!("an empty region reads {}", count(cycles, "cycle", "cycles"))),
+        c.dilation.map(|d| format!("with its markers the kernel takes {d:.2}x")),
+        pair("registers", c.registers, ""),
+        pair("local memory", c.local, " bytes"),
+        pair("threads on a multiprocessor", c.resident, ""),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    (!said.is_empty()).then(|| said.join("; "))
 }
 
 struct Page<'a> {
@@ -78,6 +94,9 @@ impl Page<'_> {
             (false, tick) => format!("times are a timer's, which ticks every {}", time(tick)),
         };
         writeln!(out, "{}", self.style.ink(Ink::Faint, &axis))?;
+        for said in t.calibrations.iter().filter_map(calibration) {
+            writeln!(out, "{}", self.style.ink(Ink::Faint, &said))?;
+        }
         for n in &t.notes {
             writeln!(out, "{}", self.style.ink(Ink::Doubt, &clean(&format!("{} {}", number(n.count), n.text))))?;
         }

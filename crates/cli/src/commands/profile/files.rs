@@ -4,13 +4,14 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use prlx_analyze::profile::{self, Note};
-use prlx_driver::{Job, Needs, RecordOptions};
+use prlx_analyze::profile::{self, Calibration, Note};
+use prlx_driver::{Job, RecordOptions};
 use prlx_instrument::Rewrite;
 use prlx_isa::image::Target;
 use prlx_probe::{Filter, Missed, Program};
 use prlx_trace::{Level, Trace};
 
+use super::calibrate::calibrate;
 use super::{machine, script};
 use crate::args::{Kept, ProfileArgs};
 use crate::commands::record::save;
@@ -35,16 +36,17 @@ pub fn run(args: &ProfileArgs, ui: &Ui) -> Result<ExitCode> {
     let mut device = record::device(&args.device)?;
     let mut all = Trace::default();
     let mut stopped = None;
-    let mut notes = Vec::new();
+    let (mut notes, mut calibrations) = (Vec::new(), Vec::new());
     for path in &args.launches {
         let job = record::load(path, &args.device)?;
-        let (trace, fault) = one(&job, path, args, &mut device, &mut notes, ui)?;
+        let (trace, fault) = one(&job, path, args, &mut device, &mut notes, &mut calibrations, ui)?;
         stopped = stopped.or(fault);
         let before = all.launches.len() as u64;
         all.append(trace, before);
     }
     let mut timeline = profile::timeline(&all);
     notes.into_iter().for_each(|n| timeline.note(n.kind, n.count, n.text));
+    timeline.calibrations = calibrations;
     if let Some(output) = args.output.as_ref().filter(|_| args.format == Kept::Cudaprofiler) {
         timeline::save_buffer(&mut timeline, output, ui)?;
     } else if let Some(output) = &args.output {
@@ -66,6 +68,12 @@ pub fn run(args: &ProfileArgs, ui: &Ui) -> Result<ExitCode> {
     }
 }
 
+/// Bytes of tracks.
+pub fn memory(args: &ProfileArgs, device: &Device) -> u64 {
+    let most = if matches!(device, Device::Gpu(_)) { MEMORY.0 } else { MEMORY.1 };
+    args.memory.unwrap_or(most) << 20
+}
+
 /// What to weave in.
 fn program(args: &ProfileArgs, job: &Job) -> Program {
     let filter = Filter {
@@ -83,6 +91,7 @@ fn one(
     args: &ProfileArgs,
     device: &mut Device,
     notes: &mut Vec<Note>,
+    calibrations: &mut Vec<Calibration>,
     ui: &Ui,
 ) -> Result<(Trace, Option<String>)> {
     let bar = ui.spinner(&format!("profiling {}", job.name));
@@ -91,8 +100,7 @@ fn one(
     if rewrite.plan.kept.tracks.is_none() {
         bail!("{}", nothing(&rewrite, job, args));
     }
-    let memory = if matches!(device, Device::Gpu(_)) { MEMORY.0 } else { MEMORY.1 };
-    let options = RecordOptions { hooks: !args.rewritten, pool: args.memory.unwrap_or(memory) << 20, bare: false };
+    let options = RecordOptions { hooks: !args.rewritten, pool: memory(args, device), bare: false };
     let recorded = prlx_driver::record(device.driver(), &rewrite.text, &rewrite.plan, job, &options)
         .with_context(|| format!("cannot profile {}", job.name))?;
     let gpu = match device {
@@ -102,24 +110,15 @@ fn one(
     if args.machine_code || gpu.is_some() && !args.sums {
         notes.extend(machine::check(job, &rewrite, gpu));
     }
-    bar.finish_and_clear();
-    let needs = [&job.text, &rewrite.text].map(|text| needs(device, text, job));
-    if let [Some(bare), Some(marked)] = needs {
-        let text = format!(
-            "{}: registers {} -> {}, local memory {} -> {} bytes, threads on a multiprocessor {} -> {}",
-            path.display(),
-            bare.registers,
-            marked.registers,
-            bare.local,
-            marked.local,
-            bare.resident,
-            marked.resident
-        );
-        match bare.resident == marked.resident {
-            true => ui.note(&text),
-            false => ui.warn(&text),
+    // Without code in the kernel nothing costs; what hangs is not run again.
+    if (gpu.is_some() || args.rewritten) && recorded.fault.is_none() && args.flight_recorder.is_none() {
+        let measured = calibrate(job, &rewrite, recorded.stats.nanos, args, device);
+        if let Some([bare, marked]) = measured.resident.filter(|[bare, marked]| bare != marked) {
+            ui.warn(&format!("{}: threads on a multiprocessor {bare} -> {marked}", path.display()));
         }
+        calibrations.push(measured);
     }
+    bar.finish_and_clear();
     for Missed { function, why, .. } in &rewrite.plan.kept.unmarked {
         let function = rewrite.module.functions.get(function.index()).map_or("", |f| f.name.as_str());
         ui.warn(&format!("{}: {}: {why}", job.module, prlx_present::safe(function)));
@@ -130,15 +129,6 @@ fn one(
     }
     let fault = recorded.fault.as_ref().map(|f| format!("{} was stopped: {}", path.display(), f.message));
     Ok((recorded.into_trace(rewrite.plan.module), fault))
-}
-
-/// What the kernel takes of a multiprocessor, where that is known.
-fn needs(device: &mut Device, text: &str, job: &Job) -> Option<Needs> {
-    let driver = device.driver();
-    let module = driver.load(text.as_bytes()).ok()?;
-    let needs = driver.needs(module, &job.kernel, &job.config).ok().flatten();
-    driver.unload(module).ok()?;
-    needs
 }
 
 /// Why there is nothing to record.

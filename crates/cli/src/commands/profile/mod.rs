@@ -1,6 +1,7 @@
 //! `prlx profile`: where the cycles go, from markers that are recorded.
 
 mod app;
+mod calibrate;
 mod diff;
 mod files;
 mod machine;
