@@ -174,7 +174,14 @@ impl Tool {
         for insertion in &plan.functions[0].insertions {
             match &insertion.action {
                 Action::Probe(code) => codes.push(Arc::clone(code)),
-                Action::Count { counter, add } => counts.push((plan.kept.counters[*counter as usize].table, *add)),
+                Action::Count { counter, add } => {
+                    let counter = plan.kept.counters[*counter as usize];
+                    let shares = plan.kept.shares.iter().filter(|s| s.stretch == counter.row);
+                    match counter.table as usize == plan.kept.own() {
+                        true => counts.extend(shares.map(|s| (s.table, s.add * add))),
+                        false => counts.push((counter.table, *add)),
+                    }
+                }
                 _ => {}
             }
         }

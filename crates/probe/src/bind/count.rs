@@ -2,7 +2,7 @@
 //!
 //! Lanes that come to the first such place of a stretch of a block come to all of them, so one number, how often lanes came, says what all
 //! of these rows get. Where a program has few such rows, each has a counter in a register ([`Action::Count`]), and a stretch adds
-//! to each once. Where it has more, stretches are what is counted: those in the deepest loops, and some that a thread comes to once, in registers, the
+//! to each once; of rows that always grow together, in one proportion, there is one number for all. Where it has more, stretches are what is counted: those in the deepest loops, and some that a thread comes to once, in registers, the
 //! others in a table behind the program's own, whose rows are stretches; rows are made of them when tables are read ([`Kept::settle`]).
 //!
 //! Integers that are known only when the code runs are added to known rows in registers too, as long as there are some ([`Stmt::Tally`]).
@@ -50,7 +50,10 @@ pub(super) fn count(insertions: &mut [Vec<Insertion>], bodies: &[&Body<'_>], kep
     insertions.iter_mut().for_each(|list| list.sort_by_key(|i| place::order(i.at)));
     let stretches = stretches(insertions, bodies, kept);
     let own = kept.tables.len();
-    if targets.len() <= COUNTERS {
+    let classes = Classes::of(insertions, &stretches, kept);
+    if classes.units.len() <= COUNTERS && classes.units.len() < targets.len() {
+        alike(insertions, &stretches, &classes, kept);
+    } else if targets.len() <= COUNTERS {
         rows(insertions, &stretches, &targets, kept);
     } else {
         blocks(insertions, stretches, bodies, kept);
@@ -228,6 +231,76 @@ fn stretches(insertions: &[Vec<Insertion>], bodies: &[&Body<'_>], kept: &Kept) -
     all
 }
 
+/// Places, but for how often they add it, by what they add: of rows that grow together, one number says what each of them gets.
+struct Classes {
+    /// Of each what is added, in numbers without a common factor.
+    units: Vec<BTreeMap<Target, u64>>,
+}
+
+impl Classes {
+    /// Those of all stretches, and of places that are in none.
+    fn of(insertions: &[Vec<Insertion>], stretches: &[Stretch], kept: &Kept) -> Classes {
+        let mut units: Vec<BTreeMap<Target, u64>> = Vec::new();
+        let alone =
+            insertions.iter().flatten().filter(|i| in_none(i)).filter_map(|i| only_counts(i, kept)).map(together);
+        for adds in stretches.iter().map(|s| s.adds.clone()).chain(alone) {
+            let (unit, _) = unit(&adds);
+            if !units.contains(&unit) {
+                units.push(unit);
+            }
+        }
+        Classes { units }
+    }
+    /// Which one, and how often.
+    fn count(&self, adds: &BTreeMap<Target, u64>) -> Vec<Action> {
+        let (unit, times) = unit(adds);
+        let class = self.units.iter().position(|u| *u == unit);
+        class.map(|class| Action::Count { counter: class as u32, add: times }).into_iter().collect()
+    }
+}
+
+/// What is added without a common factor, and that.
+fn unit(adds: &BTreeMap<Target, u64>) -> (BTreeMap<Target, u64>, u64) {
+    fn common(a: u64, b: u64) -> u64 {
+        if b == 0 { a } else { common(b, a % b) }
+    }
+    let times = adds.values().copied().fold(0, common).max(1);
+    (adds.iter().map(|(target, add)| (*target, add / times)).collect(), times)
+}
+
+/// What is added to each row in all.
+fn together(counts: Vec<(Target, u64)>) -> BTreeMap<Target, u64> {
+    let mut adds = BTreeMap::new();
+    for (target, add) in counts {
+        let sum: &mut u64 = adds.entry(target).or_default();
+        *sum = sum.wrapping_add(add);
+    }
+    adds
+}
+
+/// Whether a place is in no stretch.
+fn in_none(insertion: &Insertion) -> bool {
+    insertion.guard.is_some() || insertion.at == At::Entry
+}
+
+/// Few classes: each has a counter, and rows are made of them when tables are read.
+fn alike(insertions: &mut [Vec<Insertion>], stretches: &[Stretch], classes: &Classes, kept: &mut Kept) {
+    let table = kept.tables.len() as u32;
+    replace(insertions, stretches, kept, |stretch| classes.count(&stretches[stretch].adds), |adds| classes.count(adds));
+    kept.counters = (0..classes.units.len() as u32).map(|row| Counter { table, row }).collect();
+    hide(classes.units.iter(), kept);
+}
+
+/// A table behind the program's own, of which each row says how often what `adds` has was added.
+fn hide<'a>(adds: impl ExactSizeIterator<Item = &'a BTreeMap<Target, u64>>, kept: &mut Kept) {
+    let keys = (0..adds.len() as u64).map(|row| vec![row]).collect();
+    kept.tables.push(Layout { at: 0, rows: Rows::Known(keys), aggregate: Aggregate::Count, ty: Scalar::U64 });
+    let shares = (0u32..)
+        .zip(adds)
+        .flat_map(|(stretch, adds)| adds.iter().map(move |(&(table, row), &add)| Share { stretch, table, row, add }));
+    kept.shares = shares.collect();
+}
+
 /// Few rows: each has a counter.
 fn rows(insertions: &mut [Vec<Insertion>], stretches: &[Stretch], targets: &BTreeSet<Target>, kept: &mut Kept) {
     let number = |target: &Target| targets.iter().position(|t| t == target).unwrap_or_default() as u32;
@@ -267,12 +340,7 @@ fn blocks(insertions: &mut [Vec<Insertion>], stretches: Vec<Stretch>, bodies: &[
     };
     replace(insertions, &stretches, kept, counted, |_| Vec::new());
     kept.counters = deep.iter().map(|row| Counter { table: hidden, row: *row as u32 }).collect();
-    let keys = (0..stretches.len() as u64).map(|row| vec![row]).collect();
-    kept.tables.push(Layout { at: 0, rows: Rows::Known(keys), aggregate: Aggregate::Count, ty: Scalar::U64 });
-    let shares = stretches.iter().enumerate().flat_map(|(stretch, s)| {
-        s.adds.iter().map(move |(&(table, row), &add)| Share { stretch: stretch as u32, table, row, add })
-    });
-    kept.shares = shares.collect();
+    hide(stretches.iter().map(|s| &s.adds), kept);
 }
 
 /// Replaces what only counts: a stretch's places by what `first` gives at the first of them, others by what `alone` gives of them, unless that
@@ -294,14 +362,9 @@ fn replace(
             };
             let actions = match firsts.get(&(function, nth)) {
                 Some(stretch) => first(*stretch),
-                None if insertion.guard.is_none() && insertion.at != At::Entry => continue,
+                None if !in_none(&insertion) => continue,
                 None => {
-                    let mut adds = BTreeMap::new();
-                    for (target, add) in counts {
-                        let sum: &mut u64 = adds.entry(target).or_default();
-                        *sum = sum.wrapping_add(add);
-                    }
-                    let actions = alone(&adds);
+                    let actions = alone(&together(counts));
                     if actions.is_empty() {
                         out.push(insertion);
                         continue;
