@@ -11,7 +11,7 @@ use std::ffi::c_void;
 use std::ops::Range;
 use std::sync::{Arc, LazyLock, OnceLock, PoisonError, RwLock};
 
-use prlx_driver::job::counted;
+use prlx_driver::job::{counted, limit};
 use prlx_isa::params::unread;
 use prlx_isa::view::FunctionKind;
 use prlx_probe::Plan;
@@ -44,6 +44,8 @@ pub struct Kernel {
     pub unread: Vec<Range<usize>>,
     /// CTAs that each of a grid's numbers stands for, for a kernel that counts clusters.
     pub counted: Dim3,
+    /// CTAs of a cluster, for a kernel that is compiled for so many.
+    pub cluster: Option<Dim3>,
     /// Why it was not rewritten.
     pub skipped: Option<String>,
 }
@@ -72,6 +74,7 @@ impl Module {
                 params,
                 unread: unread(view, function).into_iter().map(|r| r.start as usize..r.end as usize).collect(),
                 counted: counted(&function.limits),
+                cluster: limit(&function.limits, "reqnctapercluster"),
                 skipped: plan.functions.get(i).and_then(|f| f.skipped.clone()),
             };
             kernels.insert(function.name.clone(), kernel);

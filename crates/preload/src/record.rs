@@ -454,6 +454,7 @@ impl Session {
             params,
             args: args.collect(),
             fidelity: module.fidelity,
+            cluster: said.cluster.filter(|c| c.volume() > 1).or(kernel.cluster).or(said.cluster),
             ..said
         };
         let wanted = self.options.wants(&function.name);

@@ -9,6 +9,7 @@ mod analysis;
 pub mod buffer;
 mod causes;
 mod clock;
+mod cluster;
 mod curve;
 mod cut;
 mod diff;
@@ -25,6 +26,7 @@ mod waits;
 
 pub use analysis::{Analysis, analyze};
 pub use causes::Cause;
+pub use cluster::Clusters;
 pub use cut::Cut;
 pub use diff::{Change, Diff, KernelChange, Pace, RegionChange, diff};
 pub use overlap::Overlap;
@@ -90,6 +92,8 @@ pub struct Launch {
     pub ctas: Option<u64>,
     /// Warps of a CTA, if known.
     pub warps_per_cta: Option<u64>,
+    /// Its clusters, if it has some.
+    pub clusters: Option<Clusters>,
     /// Whether it was stopped while it ran.
     pub stopped: bool,
     /// Nanoseconds that it took as the host measured it; instrumented, and bare if that was measured too.

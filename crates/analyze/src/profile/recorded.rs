@@ -14,6 +14,7 @@ use prlx_trace::mark::{Anchor, Mark, MarkKind, Marks, Record, Track as Recorded,
 use prlx_trace::{ModuleId, Trace};
 
 use super::clock::Fit;
+use super::cluster::Clusters;
 use super::spans::{Found, Pairing};
 use super::{Axis, Launch, Moment, Region, Span, Sum, Timeline, Track};
 use crate::mangled;
@@ -102,6 +103,7 @@ fn launch_of(trace: &Trace, number: u64, module: ModuleId) -> Launch {
         kernel: function.map(|f| mangled::spelled(&f.name)).unwrap_or_default(),
         ctas: Some(l.grid.volume()),
         warps_per_cta: Some(l.warps_per_cta()),
+        clusters: Clusters::of(l),
         stopped: l.fault.is_some(),
         took: [measured(l.totals.instrumented), measured(l.totals.bare)],
     }
@@ -154,7 +156,10 @@ impl Names {
 
 /// An issue or a completion of asynchronous work.
 struct Async {
+    /// The CTA in which it completes.
     cta: u64,
+    /// There, what tells it from others.
+    word: u32,
     at: u64,
     cycles: u64,
     issue: bool,
@@ -205,6 +210,12 @@ impl Work<'_> {
             Some(n) => (recorded.warp.0 / n, Some((recorded.warp.0 % n) as u32)),
             None => (recorded.warp.0, None),
         };
+        // Copies say an mbarrier, which may be another CTA's.
+        let clusters = out.launches[self.launch].clusters.filter(|_| self.copies);
+        let completes = |via: Via, word: u32| {
+            let there = clusters.filter(|_| via == Via::Tma).and_then(|c| c.addressed(cta, word));
+            there.unwrap_or((cta, word))
+        };
         let mut track = Track {
             launch: self.launch,
             sm: Some(recorded.sm),
@@ -233,8 +244,10 @@ impl Work<'_> {
                     let issue = kind == MarkKind::Issue;
                     let track = out.tracks.len();
                     let payload = *payload;
+                    let (cta, word) = completes(via, payload[0]);
                     self.works.push(Async {
                         cta,
+                        word,
                         at,
                         cycles,
                         issue,
@@ -254,8 +267,10 @@ impl Work<'_> {
         if self.copies {
             let number = out.tracks.len();
             let waits = spans.iter().filter(|s| out.regions[s.region as usize].via == Via::Mbarrier && !s.open[1]);
+            let there = |s: &Span| completes(Via::Tma, s.payload[0]);
             self.works.extend(waits.map(|s| Async {
-                cta,
+                cta: there(s).0,
+                word: there(s).1,
                 at: s.end,
                 cycles: 0,
                 issue: false,
@@ -346,8 +361,8 @@ fn complete(mut works: Vec<Async>, out: &mut Timeline) {
     for cta in works.chunk_by(|a, b| a.cta == b.cta) {
         let mut open: HashMap<(Via, u32, u32), Vec<&Async>> = HashMap::new();
         for w in cta {
-            let known = open.contains_key(&(w.via, w.name, w.payload[0]));
-            let here = open.entry((w.via, w.name, w.payload[0])).or_default();
+            let known = open.contains_key(&(w.via, w.name, w.word));
+            let here = open.entry((w.via, w.name, w.word)).or_default();
             if w.issue {
                 here.push(w);
                 continue;

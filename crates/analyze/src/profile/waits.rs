@@ -2,17 +2,19 @@
 //!
 //! A wait is a span at a barrier or an mbarrier, or of a region of the source whose name begins with `wait`; its first word says at what.
 //! To arrive is a moment that says so, the issue of asynchronous work whose first word is the same, or, at a barrier of the CTA, to begin to wait
-//! there. The last that arrived before a wait ends made it end: what lies before that is lateness, what comes after is the way of
+//! there. An mbarrier's address says whose CTA's of the cluster it is ([`super::Clusters`]), and a copy that goes to many arrives in each; at the cluster's
+//! barrier all of it meet. The last that arrived before a wait ends made it end: what lies before that is lateness, what comes after is the way of
 //! the news (of a copy: its flight).
 //!
-//! Holds: late and after add up to no more than the wait. Misses: arrivals from other CTAs of a cluster.
+//! Holds: late and after add up to no more than the wait. Misses: arrivals at other CTAs of the
+//! cluster by markers of the source, whose words may be anything.
 
 use std::collections::{BTreeMap, HashMap};
 
 use prlx_trace::mark::Via;
 
 use super::add;
-use super::{Role, Span, Timeline, Track};
+use super::{Clusters, Role, Span, Timeline, Track};
 
 /// Spans that are looked at, to say what a track was doing.
 const BACK: usize = 64;
@@ -86,11 +88,13 @@ pub struct Blame {
     pub role: String,
     /// What it did before it arrived; empty if that is not known.
     pub region: String,
+    /// Whether it is in another CTA of the cluster.
+    pub peer: bool,
     /// How often it was the last.
     pub count: u64,
     /// Picoseconds that it was waited for.
     pub late: u64,
-    /// The worst of these waits: picoseconds, the CTA, and the trip of what it did.
+    /// The worst of these waits: picoseconds, the CTA of who was late, and the trip of what it did.
     pub worst: (u64, u64, u32),
 }
 
@@ -124,18 +128,25 @@ pub(super) fn waits(timeline: &Timeline) -> Waits {
     let mut arrivals: HashMap<Place, Vec<Arrival>> = HashMap::new();
     let mut barriers: BTreeMap<Place, Barrier> = BTreeMap::new();
     for (i, t) in timeline.tracks.iter().enumerate() {
-        let key = |word: u32| (t.launch, t.cta, word);
+        let clusters = timeline.launches.get(t.launch).and_then(|l| l.clusters);
+        let met = |word: u32| (t.launch, clusters.map_or(t.cta, |c| c.met(t.cta, word)), word);
         for m in t.moments.iter().filter(|m| m.arrival) {
             match via(m.region) {
-                Via::Barrier => barriers.entry(key(m.payload[0])).or_default().told.entry(i).or_default().push(m.at),
-                _ => arrivals.entry(key(m.payload[0])).or_default().push((m.at, i, None)),
+                Via::Barrier => barriers.entry(met(m.payload[0])).or_default().told.entry(i).or_default().push(m.at),
+                via => {
+                    for place in places(t, clusters, via, [m.payload[0], 0]) {
+                        arrivals.entry(place).or_default().push((m.at, i, None));
+                    }
+                }
             }
         }
         for (n, s) in (0u32..).zip(&t.spans) {
             if s.asynchronous && matches!(via(s.region), Via::Tma | Via::Source) {
-                arrivals.entry(key(s.payload[0])).or_default().push((s.begin, i, Some(n)));
+                for place in places(t, clusters, via(s.region), s.payload) {
+                    arrivals.entry(place).or_default().push((s.begin, i, Some(n)));
+                }
             } else if !s.asynchronous && via(s.region) == Via::Barrier {
-                let of = barriers.entry(key(s.payload[0])).or_default();
+                let of = barriers.entry(met(s.payload[0])).or_default();
                 of.begun.entry(i).or_default().push(s.begin);
                 of.waits.push((i, n));
             }
@@ -148,7 +159,9 @@ pub(super) fn waits(timeline: &Timeline) -> Waits {
             if via(s.region) == Via::Barrier {
                 continue;
             }
-            let late = arrivals.get(&(t.launch, t.cta, s.payload[0])).and_then(|all| {
+            let clusters = timeline.launches.get(t.launch).and_then(|l| l.clusters);
+            let place = places(t, clusters, via(s.region), [s.payload[0], 0]).swap_remove(0);
+            let late = arrivals.get(&place).and_then(|all| {
                 // Who waits has not arrived by waiting.
                 let before = all.partition_point(|a| a.0 <= s.end);
                 all[..before].iter().rev().find(|a| a.1 != i)
@@ -177,6 +190,24 @@ pub(super) fn waits(timeline: &Timeline) -> Waits {
         }
     }
     out
+}
+
+/// Where somebody arrives who says `words`: what, and in which CTAs of the cluster if not in one.
+fn places(t: &Track, clusters: Option<Clusters>, via: Via, words: [u32; 2]) -> Vec<Place> {
+    let own = (t.launch, t.cta, words[0]);
+    // Words of the source may be no addresses.
+    let Some(c) = clusters.filter(|_| via != Via::Source) else { return vec![own] };
+    let Some((cta, at)) = c.addressed(t.cta, words[0]) else { return vec![own] };
+    let many = (0..16).filter(|rank| words[1] >> rank & 1 == 1 && via == Via::Tma);
+    let mut all: Vec<Place> = many.filter_map(|rank| Some((t.launch, c.peer(cta, rank)?, at))).collect();
+    if all.is_empty() {
+        all.push((t.launch, cta, at));
+    }
+    // One of the source may wait for it too.
+    if cta == t.cta && at != words[0] {
+        all.push(own);
+    }
+    all
 }
 
 /// From who was late to who waited: track and picosecond of each.
@@ -231,7 +262,7 @@ fn flight(mut flown: Vec<(u64, u64)>) -> Option<[u64; 2]> {
 /// The waits, by region and role.
 pub(super) fn summary(timeline: &Timeline, waits: &Waits) -> Vec<Wait> {
     let mut rows: BTreeMap<(u32, Role), Wait> = BTreeMap::new();
-    let mut blames: HashMap<(u32, Role, Role, Option<u32>), Blame> = HashMap::new();
+    let mut blames: HashMap<(u32, Role, Role, Option<u32>, bool), Blame> = HashMap::new();
     let mut flights: BTreeMap<(u32, Role), [u64; 2]> = BTreeMap::new();
     let via = |region: u32| timeline.regions.get(region as usize).map_or(Via::Source, |r| r.via);
     // What asking costs, and each track's first wait in a region.
@@ -276,24 +307,25 @@ pub(super) fn summary(timeline: &Timeline, waits: &Waits) -> Vec<Wait> {
             add(&mut row.late, at - s.begin);
             let of = &timeline.tracks[late.track];
             let did = doing(timeline, of, late.at);
-            let blame = blames.entry((s.region, t.role(), of.role(), did.map(|d| d.region))).or_default();
+            let blame =
+                blames.entry((s.region, t.role(), of.role(), did.map(|d| d.region), of.cta != t.cta)).or_default();
             blame.count += 1;
             add(&mut blame.late, at - s.begin);
-            let worst = (at - s.begin, t.cta, did.map_or(0, |d| d.trip));
+            let worst = (at - s.begin, of.cta, did.map_or(0, |d| d.trip));
             if worst.0 > blame.worst.0 || worst.0 == blame.worst.0 && worst < blame.worst {
                 blame.worst = worst;
             }
         }
     }
-    for ((region, role, by, did), blame) in blames {
+    for ((region, role, by, did, peer), blame) in blames {
         if let Some(row) = rows.get_mut(&(region, role)) {
-            row.by.push(Blame { role: by.to_string(), region: did.map(name).unwrap_or_default(), ..blame });
+            row.by.push(Blame { role: by.to_string(), region: did.map(name).unwrap_or_default(), peer, ..blame });
         }
     }
     let mut out: Vec<Wait> = rows
         .into_iter()
         .map(|((region, role), mut row)| {
-            row.by.sort_by(|a, b| (b.late, &a.role, &a.region).cmp(&(a.late, &b.role, &b.region)));
+            row.by.sort_by(|a, b| (b.late, &a.role, &a.region, a.peer).cmp(&(a.late, &b.role, &b.region, b.peer)));
             let called = name(region);
             let [told, copied] = flights.get(&(region, role)).copied().unwrap_or_default();
             row.flight = flown.remove(&(region, role)).and_then(flight);

@@ -247,8 +247,9 @@ impl Page<'_> {
                 let doing = if b.region.is_empty() { String::new() } else { format!(" in {}", name(&b.region)) };
                 let part = b.late as f64 / w.late.max(1) as f64;
                 format!(
-                    "{}{doing} {} (worst {}, CTA {}, trip {})",
+                    "{}{}{doing} {} (worst {}, CTA {}, trip {})",
                     b.role,
+                    if b.peer { " of another CTA" } else { "" },
                     percent(part),
                     time(b.worst.0),
                     b.worst.1,

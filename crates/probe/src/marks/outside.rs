@@ -1,9 +1,10 @@
 //! Markers where a kernel waits, arrives and starts asynchronous work, with no source touched.
 //!
 //! - Barriers of CTA and cluster: a region from arrival to departure, and an arrival; the word is the barrier's number, 16 for the cluster's.
-//! - mbarriers: a region around the loop that asks whether a phase is over, arrivals; the word is the low half of its address.
+//! - mbarriers: a region around the loop that asks whether a phase is over, arrivals, also by asynchronous stores; the word is the low half of its
+//!   address, which says the CTA of the cluster too.
 //! - Tensor and bulk copies: issue at those that complete on an mbarrier, whose address is the word (it has completed when a wait for that
-//!   ends); others, `cp.async` and `wgmma` come in groups, which a lane commits and waits for: issue where the first
+//!   ends; one that goes to many CTAs of the cluster says which); others, `cp.async` and `wgmma` come in groups, which a lane commits and waits for: issue where the first
 //!   of a group stands in its block, or else where it is committed; the wait is a region, at whose end groups complete.
 //! - Trips of loops: a moment at each jump back. Functions: regions. Lines: a region for each run of their instructions.
 //!
@@ -77,6 +78,9 @@ impl Finder<'_, '_> {
         Some(match inst.form.op? {
             Op::Bar | Op::Barrier if !inst.form.has("warp") => Via::Barrier,
             Op::Mbarrier if asks(inst) || inst.form.one_of(&["arrive", "arrive_drop"]).is_some() => Via::Mbarrier,
+            Op::St | Op::Red if inst.form.has("async") && inst.form.has("mbarrier::complete_tx::bytes") => {
+                Via::Mbarrier
+            }
             Op::Cp if inst.form.has("bulk") => Via::Tma,
             Op::Cp if inst.form.has("async") => Via::CpAsync,
             Op::Wgmma => Via::Wgmma,
@@ -120,7 +124,8 @@ impl Finder<'_, '_> {
 
     fn mbarrier(&mut self, at: InstId) {
         let inst = self.body.inst(at);
-        let address = inst.operands.iter().zip(&inst.roles).find(|(_, role)| **role == Role::Addr);
+        // A store that arrives says where last.
+        let address = inst.operands.iter().zip(&inst.roles).rfind(|(_, role)| **role == Role::Addr);
         let word = address.and_then(|(operand, _)| low(operand));
         if !asks(inst) {
             let words = word.into_iter().map(|w| ("mbarrier", w)).collect();
@@ -225,8 +230,15 @@ impl Finder<'_, '_> {
             self.push(At::After(at), guard, (name, MarkKind::Complete, via), Vec::new());
             self.in_group(Group::Wait { queue, left });
         } else if via == Via::Tma && form.has("mbarrier::complete_tx::bytes") {
-            let mut addresses = inst.operands.iter().zip(&inst.roles).filter(|(_, role)| **role == Role::Addr);
-            let words = addresses.next_back().and_then(|(o, _)| low(o)).into_iter().map(|w| ("mbarrier", w)).collect();
+            let last = inst.roles.iter().rposition(|role| *role == Role::Addr);
+            let mut words: Vec<_> =
+                last.and_then(|i| low(&inst.operands[i])).map(|w| ("mbarrier", w)).into_iter().collect();
+            // It completes in each of these CTAs of the cluster, at that place of their shared memory.
+            let ctas = last.filter(|_| form.has("multicast::cluster")).and_then(|i| inst.operands.get(i + 1));
+            let known = |o: &&Operand| matches!(o, Operand::Reg(_) | Operand::Int(_));
+            if let Some(ctas) = ctas.filter(known).filter(|_| !words.is_empty()) {
+                words.push(("ctas", Word { of: ctas.clone(), add: 0 }));
+            }
             self.push(At::Before(at), inst.guard, ("bulk load", MarkKind::Issue, via), words);
         }
     }
