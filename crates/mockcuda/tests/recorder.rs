@@ -33,7 +33,7 @@ const BITS: &str = ".version 7.0\n.target sm_80\n.address_size 64\n.visible .ent
 /// Threads of a CTA.
 const THREADS: u32 = 64;
 /// The least that `Recorder` takes: room for about fifty launches at a time.
-const SMALL: u64 = 1100 << 10;
+const SMALL: u64 = 1164 << 10;
 
 /// What a program does meanwhile when a launch of its was not recorded: on a machine that is busy with other things,
 /// the recorder's thread gets its turn.
