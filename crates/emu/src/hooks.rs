@@ -3,8 +3,8 @@
 //! Holds: hooks read registers and never write any but a plan's own counters; the code runs as it would without them. The
 //! words, hashes and records are those of `prlx_trace::device` and `prlx_probe::Fold`. Nothing is ever dropped.
 
-use prlx_probe::{Action, Fold, Kept, Plan, low};
-use prlx_trace::device::{COUNT_BITS, COUNT_MORE, COUNT_WORD, WORD_BITS, digest};
+use prlx_probe::{Action, Fold, Kept, Plan};
+use prlx_trace::device::{COUNT_BITS, COUNT_MORE, COUNT_WORD, WORD_BITS, digest, low};
 use prlx_trace::kernel::{Level, SiteClass};
 use prlx_trace::launch::{Event, Lanes, OperandRecord, WarpStream};
 use prlx_trace::{FuncId, LaneMask, SiteId, WarpId};

@@ -39,7 +39,7 @@ mod window;
 pub use land::{Landing, instead};
 pub use place::check_capacity;
 pub use plan::{
-    ALL, Action, At, Copies, Counter, Filter, Fold, FunctionPlan, Held, Insertion, Kept, Missed, Packed, Plan, Program,
-    Share, SpanBegin, SpanEnd, Var, Word, low,
+    Action, At, Copies, Counter, Filter, Fold, FunctionPlan, Held, Insertion, Kept, Missed, Packed, Plan, Program,
+    Share, SpanBegin, SpanEnd, Var, Word,
 };
 pub use resolve::{IDLE, digest};

@@ -324,19 +324,6 @@ pub enum At {
     After(InstId),
 }
 
-/// As many bits of a value as there are.
-pub const ALL: u8 = 64;
-
-/// The `bits` lowest bits of `value`. What an access moves may be less than its register holds: `st.u8` from a register of 32 bits
-/// stores 8, and a load that extends a sign says nothing by it. Another compiler may hold the same in another register.
-pub const fn low(value: u64, bits: u8) -> u64 {
-    match bits {
-        0 => 0,
-        1..64 => value & u64::MAX >> (64 - bits),
-        ALL.. => value,
-    }
-}
-
 /// What inserted code does.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Action {
@@ -414,7 +401,7 @@ pub enum Action {
         into: Fold,
         /// What: registers, or constants; each is folded in order as its bits zero-extended to 64.
         values: Vec<Operand>,
-        /// As many lowest bits of each count, see [`low`].
+        /// As many lowest bits of each count, see [`low`](prlx_trace::device::low).
         bits: u8,
     },
     /// `print`: counts a back edge; at every 2^`every` of them, writes a checkpoint of all four hashes mixed.
@@ -428,7 +415,7 @@ pub enum Action {
         site: SiteId,
         /// Predicate, index or moved value.
         value: Option<Operand>,
-        /// As many lowest bits of it count, of a vector's elements each, see [`low`].
+        /// As many lowest bits of it count, of a vector's elements each, see [`low`](prlx_trace::device::low).
         bits: u8,
     },
     /// `probe`: runs a piece of the program.

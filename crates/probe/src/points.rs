@@ -11,10 +11,10 @@ use std::collections::HashMap;
 use prlx_isa::ptx::Op;
 use prlx_isa::view::{BlockId, Class, Guard, Inst, InstId, Operand, Role, Space, Type};
 use prlx_trace::SiteId;
+use prlx_trace::device::ALL;
 use prlx_trace::kernel::{Scalar, SiteClass};
 
 use crate::body::{Body, in_role, is_param, scalar};
-use crate::plan::ALL;
 
 /// A point of a function that has a site.
 #[derive(Clone, Debug)]

@@ -2,9 +2,10 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use prlx_trace::device::ALL;
 use prlx_trace::kernel::{Alu, Arg, Block, End, Function, Guard, Site, Source, Step};
 
-use crate::plan::{ALL, Action, At, FunctionPlan, Insertion, Plan, SpanBegin, SpanEnd};
+use crate::plan::{Action, At, FunctionPlan, Insertion, Plan, SpanBegin, SpanEnd};
 
 impl Display for Plan {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {

@@ -22,13 +22,14 @@ use prlx_isa::graph::Graph;
 use prlx_isa::ptx::Op;
 use prlx_isa::view::{self, BlockId, Class, FunctionKind, Guard, InstId, Operand};
 use prlx_trace::SiteId;
+use prlx_trace::device::ALL;
 use prlx_trace::kernel::{Level, SiteClass, Source};
 
 use crate::bind::end_place;
 use crate::body::{Body, PartEnd, regs, written};
 use crate::elide::Choice;
 use crate::place::{self, Spots};
-use crate::plan::{ALL, Action, At, Fold, Insertion};
+use crate::plan::{Action, At, Fold, Insertion};
 use crate::points::{self, Point};
 use crate::trips::{Counted, Trip};
 use crate::waits;

@@ -248,6 +248,19 @@ records! {
     }
 }
 
+/// As many bits of a value as there are.
+pub const ALL: u8 = 64;
+
+/// The `bits` lowest bits of `value`. What an access moves may be less than its register holds: `st.u8` from a register of 32 bits
+/// stores 8, and a load that extends a sign says nothing by it. Another compiler may hold the same in another register.
+pub const fn low(value: u64, bits: u8) -> u64 {
+    match bits {
+        0 => 0,
+        1..64 => value & u64::MAX >> (64 - bits),
+        ALL.. => value,
+    }
+}
+
 /// By what a lane multiplies in [`digest`], less `lane` times twice that: odd, and another number in each lane.
 pub const DIGEST_BY: u32 = 0x9E37_79B1;
 /// By what [`digest`] multiplies the high half of a value.

@@ -427,7 +427,7 @@ impl Scalar {
     }
     /// What is its own of `bits`: a register may hold more than what is moved through it.
     pub const fn low(self, bits: u64) -> u64 {
-        if self.bits() < 64 { bits & ((1 << self.bits()) - 1) } else { bits }
+        crate::device::low(bits, self.bits() as u8)
     }
     /// Whether it is a signed integer.
     pub const fn signed(self) -> bool {

@@ -185,7 +185,8 @@ fn tells_visits(level: Level) -> bool {
     matches!(level, Level::Path | Level::Events)
 }
 
-/// Records both sides again around a report's first findings, at most so many, with all operands, where these say where that is.
+/// Records both sides again around a report's first findings, at most so many, with all operands; not at a level that does not tell where
+/// that is.
 pub fn closer(
     found: &mut Report,
     jobs: &[Job; 2],

@@ -90,7 +90,7 @@ impl Lowering<'_> {
         s.ptx(&format!("mov.u32 %~{name}, 0;\n$~none#:"));
     }
 
-    /// `%~hash`: [`prlx_trace::device::digest`] of this lane's values.
+    /// `%~hash`: [`prlx_trace::device::digest`] of this lane's values, of which there are some.
     fn digest(&self, s: &mut Snippet<'_>, values: &[Value]) {
         let [lane, by, high] = [DIGEST_BY << 1, DIGEST_BY, DIGEST_HIGH].map(u32::cast_signed);
         s.ptx(&format!("mov.u32 %~a, %laneid;\nmad.lo.s32 %~d, %~a, {lane}, {by};"));
@@ -113,9 +113,6 @@ impl Lowering<'_> {
                 s.ptx("xor.b32 %~a, %~a, %~hash;");
             }
             s.ptx("mul.wide.u32 %~x, %~a, %~d;\nmov.b64 {%~a, %~b}, %~x;\nxor.b32 %~hash, %~a, %~b;");
-        }
-        if values.is_empty() {
-            s.ptx("mov.u32 %~hash, 0;");
         }
     }
 }

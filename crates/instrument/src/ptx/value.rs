@@ -1,7 +1,7 @@
 //! Reading operands: their bits, zero-extended.
 
 use prlx_isa::view::{Function, Module, Operand, RegInfo, Type};
-use prlx_probe::low;
+use prlx_trace::device::low;
 
 use super::snippet::{Snippet, register};
 

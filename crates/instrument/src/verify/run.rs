@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use prlx_isa::view::{Class, FunctionKind, InstId, Operand, Reg, Role, Space, Type};
 use prlx_probe::code::{Ask, Code, Op, Stmt};
-use prlx_probe::{Action, At, Insertion, Plan, Word, low};
+use prlx_probe::{Action, At, Insertion, Plan, Word};
+use prlx_trace::device::low;
 use prlx_trace::device::tables::{Part, Which};
 use prlx_trace::kernel::{Level, SiteClass};
 

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use prlx_isa::ptx::Op;
 use prlx_isa::view::{Class, FuncId, Function, FunctionKind, InstId, Module, Operand, Reg, Role, Type};
-use prlx_probe::{ALL, Action, At, Filter, Fold, FunctionPlan, Insertion, Plan, Program};
+use prlx_probe::{Action, At, Filter, Fold, FunctionPlan, Insertion, Plan, Program};
 use prlx_trace::SiteId;
+use prlx_trace::device::ALL;
 use prlx_trace::kernel::Level;
 
 /// The recorders.

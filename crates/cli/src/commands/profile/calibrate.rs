@@ -4,10 +4,9 @@
 use prlx_analyze::profile::{self, Calibration};
 use prlx_driver::{CostOptions, Error, Form, Job, Needs, RecordOptions};
 use prlx_instrument::Rewrite;
-use prlx_probe::{Filter, Program};
-use prlx_trace::Level;
+use prlx_probe::Filter;
 
-use super::script;
+use super::program;
 use crate::args::ProfileArgs;
 use crate::record::Device;
 
@@ -18,9 +17,9 @@ const ROUNDS: u32 = 5;
 /// A kernel that runs longer than this is not run again.
 const LONGEST: u64 = 1_000_000_000;
 
-/// Measures it, of a launch that took so many nanoseconds. What can't be measured is not there.
+/// Measures the kernel's part, of a launch that took so many nanoseconds. What can't be measured is not there.
 pub fn calibrate(job: &Job, rewrite: &Rewrite, took: u64, args: &ProfileArgs, device: &mut Device) -> Calibration {
-    let mut out = Calibration { empty: empty(args, device).unwrap_or_default(), ..Calibration::default() };
+    let mut out = Calibration::default();
     let needs = [&job.text, &rewrite.text].map(|text| needs(device, text, job));
     if let [Some(bare), Some(marked)] = needs {
         out.registers = Some([bare.registers, marked.registers]);
@@ -34,16 +33,10 @@ pub fn calibrate(job: &Job, rewrite: &Rewrite, took: u64, args: &ProfileArgs, de
 }
 
 /// Cycles that a visit of an empty region seems to take, in the middle.
-fn empty(args: &ProfileArgs, device: &mut Device) -> Result<Option<u64>, Error> {
+pub fn empty(args: &ProfileArgs, device: &mut Device) -> Result<Option<u64>, Error> {
     let [text, launch] = EMPTY;
     let job = Job::parse("empty.toml", launch, &|_| Ok(text.as_bytes().to_vec()))?;
-    let program = Program {
-        level: Level::Probe,
-        script: Some(script(args)),
-        elide: true,
-        filter: Filter::default(),
-        window: None,
-    };
+    let program = program(args, Filter::default());
     let Ok(rewrite) = prlx_instrument::rewrite(&job.text, &job.module, &program, &|_| None) else { return Ok(None) };
     let options = RecordOptions { hooks: !args.rewritten, pool: 1 << 20, bare: false };
     let recorded = prlx_driver::record(device.driver(), &rewrite.text, &rewrite.plan, &job, &options)?;

@@ -8,11 +8,11 @@ use prlx_analyze::profile::{self, Calibration, Note};
 use prlx_driver::{Job, RecordOptions};
 use prlx_instrument::Rewrite;
 use prlx_isa::image::Target;
-use prlx_probe::{Filter, Missed, Program};
-use prlx_trace::{Level, Trace};
+use prlx_probe::{Filter, Missed};
+use prlx_trace::Trace;
 
-use super::calibrate::calibrate;
-use super::{machine, script};
+use super::calibrate::{calibrate, empty};
+use super::{machine, program};
 use crate::args::{Kept, ProfileArgs};
 use crate::commands::record::save;
 use crate::commands::timeline;
@@ -74,16 +74,6 @@ pub fn memory(args: &ProfileArgs, device: &Device) -> u64 {
     args.memory.unwrap_or(most) << 20
 }
 
-/// What to weave in.
-fn program(args: &ProfileArgs, job: &Job) -> Program {
-    let filter = Filter {
-        kernels: vec![job.kernel.clone()],
-        warps: args.warps.as_ref().map(|w| (w.start, w.end)),
-        ..Filter::default()
-    };
-    Program { level: Level::Probe, script: Some(script(args)), elide: true, filter, window: None }
-}
-
 /// A launch's recording, and what stopped it.
 fn one(
     job: &Job,
@@ -95,8 +85,14 @@ fn one(
     ui: &Ui,
 ) -> Result<(Trace, Option<String>)> {
     let bar = ui.spinner(&format!("profiling {}", job.name));
-    let rewrite = prlx_instrument::rewrite(&job.text, &job.module, &program(args, job), &|path| job.source_text(path))
-        .with_context(|| format!("cannot profile {}", job.module))?;
+    let filter = Filter {
+        kernels: vec![job.kernel.clone()],
+        warps: args.warps.as_ref().map(|w| (w.start, w.end)),
+        ..Filter::default()
+    };
+    let rewrite =
+        prlx_instrument::rewrite(&job.text, &job.module, &program(args, filter), &|path| job.source_text(path))
+            .with_context(|| format!("cannot profile {}", job.module))?;
     if rewrite.plan.kept.tracks.is_none() {
         bail!("{}", nothing(&rewrite, job, args));
     }
@@ -112,7 +108,9 @@ fn one(
     }
     // Without code in the kernel nothing costs; what hangs is not run again.
     if (gpu.is_some() || args.rewritten) && recorded.fault.is_none() && args.flight_recorder.is_none() {
-        let measured = calibrate(job, &rewrite, recorded.stats.nanos, args, device);
+        // It is the device's, not the kernel's.
+        let empty = calibrations.first().map_or_else(|| empty(args, device).unwrap_or_default(), |c| c.empty);
+        let measured = Calibration { empty, ..calibrate(job, &rewrite, recorded.stats.nanos, args, device) };
         if let Some([bare, marked]) = measured.resident.filter(|[bare, marked]| bare != marked) {
             ui.warn(&format!("{}: threads on a multiprocessor {bare} -> {marked}", path.display()));
         }

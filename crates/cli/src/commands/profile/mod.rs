@@ -12,6 +12,8 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use prlx_probe::lang::Script;
 use prlx_probe::marks::Marking;
+use prlx_probe::{Filter, Program};
+use prlx_trace::Level;
 use prlx_trace::device::tracks::Form;
 
 use crate::args::{Kept, ProfileArgs, ProfileCommand};
@@ -37,6 +39,11 @@ pub fn run(args: &ProfileArgs, ui: &Ui) -> Result<ExitCode> {
         None if args.command.is_empty() => files::run(args, ui),
         None => app::run(args, ui),
     }
+}
+
+/// What to weave into a launch file's module.
+fn program(args: &ProfileArgs, filter: Filter) -> Program {
+    Program { level: Level::Probe, script: Some(script(args)), elide: true, filter, window: None }
 }
 
 /// Which markers leave records.
