@@ -5,7 +5,7 @@
 //! Misses: garbage that looks like elements; two events more than 2^31 clocks apart without one between them may be put
 //! in the wrong order.
 
-use prlx_trace::device::{EventRecord, Finals, Head, Shape};
+use prlx_trace::device::{EventRecord, Finals, Head, PAIR, Shape};
 use prlx_trace::launch::{Event, Lanes, OperandRecord};
 use prlx_trace::spread::spread;
 use prlx_trace::{LaneMask, Level, SiteId, WarpId, WarpStream};
@@ -328,19 +328,27 @@ impl Reader<'_> {
                 rows.filter_map(EventRecord::read).take_while(|r| r.site != 0)
             });
             for record in records {
-                let site = SiteId(record.site - 1);
-                if site.index() >= self.memory.sites {
+                let pair = record.site & PAIR != 0;
+                let site = SiteId((record.site & !PAIR).wrapping_sub(1));
+                if site.index() + usize::from(pair) >= self.memory.sites || pair && time.is_none() {
                     said.complain(|| format!("{warp}: lane {lane} has an event of {site}, which there is not"));
                     *lost = true;
                     break;
                 }
-                let now = match time {
-                    Some((clock, now)) => now + i64::from(record.clock.wrapping_sub(clock)),
-                    None => i64::from(record.clock.wrapping_sub(*base.get_or_insert(record.clock)) as i32),
+                let (clock, now) = match time {
+                    Some(time) if pair => time,
+                    Some((clock, now)) => (record.clock, now + i64::from(record.clock.wrapping_sub(clock))),
+                    None => {
+                        (record.clock, i64::from(record.clock.wrapping_sub(*base.get_or_insert(record.clock)) as i32))
+                    }
                 };
-                time = Some((record.clock, now));
+                time = Some((clock, now));
                 let mask = LaneMask(record.mask.into());
-                all.push((now, lane, Event { site, mask, value: record.value.into(), clock: record.clock }));
+                let event = |site, value: u32| (now, lane, Event { site, mask, value: value.into(), clock });
+                if mask.0 != 0 {
+                    all.push(event(site, record.value));
+                    all.extend(pair.then(|| event(SiteId(site.0 + 1), record.clock)));
+                }
             }
         }
         all.sort_by_key(|&(now, lane, _)| (now, lane));

@@ -764,6 +764,8 @@ pub struct Hook {
     pub values: Vec<Value>,
     /// Predicate whose ballot is the event's value.
     pub pred: Option<u16>,
+    /// Predicate that says which lanes an event is of, and whether by not holding.
+    pub of: Option<(u16, bool)>,
     /// The kernel's own (state begins and ends here), or a device function's.
     pub kernel: bool,
     /// Whether the lane leaves the grid at the instruction.

@@ -215,6 +215,13 @@ impl Recorder {
                 }
             }),
             Action::Event { site, bits, .. } => {
+                let m = match hook.of.map(|(p, negate)| (planes.get_pred(p), negate)) {
+                    Some((p, negate)) => m & if negate { !p } else { p },
+                    None => m,
+                };
+                if m == 0 {
+                    return;
+                }
                 let mut event = |mask: u32, value: u64| {
                     self.events.push(Event { site: *site, mask: LaneMask(mask.into()), value, clock: clock as u32 });
                 };

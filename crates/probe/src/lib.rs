@@ -5,9 +5,10 @@
 //!
 //! How [`Plan::resolve`] works, file by file: `body` prepares a function, `points` lists what in it carries a site,
 //! `select` keeps what level and filter ask for, `elide` chooses what of it is recorded (`lower`: what a decoder can
-//! evaluate; `trips`: loops that are counted, `waits`: those that wait; `together`: which events a reader can make), `marks` finds markers, `record` and `place`
+//! evaluate; `trips`: loops that are counted, `waits`: those that wait; `together`: which events a reader can make; `ahead`: which are written early), `marks` finds markers, `record` and `place`
 //! insert, `steps`, `statics` and `slice` write the static half.
 
+mod ahead;
 mod bind;
 mod body;
 pub mod code;

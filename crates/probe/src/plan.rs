@@ -409,10 +409,12 @@ pub enum Action {
         /// Logarithm of the distance.
         every: u8,
     },
-    /// `events`: writes an event (see also [`Plan::pieces`]): active mask, and the ballot of a predicate, or a digest of `value` over the active lanes.
+    /// `events`: writes an event (see also [`Plan::pieces`]): which lanes, and the ballot of a predicate, or a digest of `value` over them.
     Event {
         /// The site.
         site: SiteId,
+        /// Of those active lanes for which this holds; where it holds for none, there is no event. `None`: of all.
+        of: Option<Guard>,
         /// Predicate, index or moved value.
         value: Option<Operand>,
         /// As many lowest bits of it count, of a vector's elements each, see [`low`](prlx_trace::device::low).
@@ -542,6 +544,17 @@ impl Plan {
     }
     /// Most events under one head.
     pub const HEAD: usize = 8;
+    /// The events under one head by rows: behind the first, two that are of the same lanes share one, if their sites' numbers follow each other
+    /// ([`PAIR`](prlx_trace::device::PAIR)).
+    pub fn rows<'i, 'p>(piece: &'i [&'p Insertion]) -> impl Iterator<Item = &'i [&'p Insertion]> {
+        let event = |i: &Insertion| match i.action {
+            Action::Event { site, of, .. } => Some((site.0, of)),
+            _ => None,
+        };
+        let next = move |a: &&Insertion, b: &&Insertion| event(a).map(|(site, of)| (site + 1, of)) == event(b);
+        let (first, rest) = piece.split_at(piece.len().min(1));
+        first.chunks(1).chain(rest.chunk_by(next).flat_map(|c| c.chunks(2)))
+    }
     /// [`Plan::finals`] of functions.
     pub fn finals(functions: &[FunctionPlan]) -> Finals {
         let mut finals = Finals::default();

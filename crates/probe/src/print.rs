@@ -179,10 +179,16 @@ impl Display for Inserted<'_> {
                 write!(f, "fold {site} into {into:?} {values:?}{}", moved(*bits))
             }
             Action::Checkpoint { every } => write!(f, "checkpoint every 2^{every}"),
-            Action::Event { site, value, bits } => match value {
-                Some(value) => write!(f, "event {site} {value:?}{}", moved(*bits)),
-                None => write!(f, "event {site}"),
-            },
+            Action::Event { site, of, value, bits } => {
+                write!(f, "event {site}")?;
+                if let Some(value) = value {
+                    write!(f, " {value:?}{}", moved(*bits))?;
+                }
+                match of {
+                    Some(g) => write!(f, " of {}{:?}", if g.negate { "!" } else { "" }, g.reg),
+                    None => Ok(()),
+                }
+            }
             Action::Probe(code) => write!(f, "probe {{ {code} }}"),
             Action::Count { counter, add } => write!(f, "count {counter} {add}"),
             Action::Room { slots } => write!(f, "room for {slots}"),

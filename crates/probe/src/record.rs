@@ -9,7 +9,7 @@
 //!   in one is folded, nor how often it asked. Which barriers a lane passes follows from its decisions. A checkpoint
 //!   counts each back edge of a loop that folds something as it is taken.
 //! - `events`: what [`crate::select`] says and [`crate::together`] leaves, with one value: the predicate, the index, the first
-//!   value moved.
+//!   value moved; some stores with the decision before them ([`crate::ahead`]).
 //! - `operands`: the window's sites alone: compared and stored values before, loaded and returned ones after.
 //!
 //! Holds: an action runs for exactly the lanes for which its instruction does (a decision whose instruction overwrites
@@ -25,6 +25,7 @@ use prlx_trace::SiteId;
 use prlx_trace::device::ALL;
 use prlx_trace::kernel::{Level, SiteClass, Source};
 
+use crate::ahead::{self, With};
 use crate::bind::end_place;
 use crate::body::{Body, PartEnd, regs, written};
 use crate::elide::Choice;
@@ -220,30 +221,28 @@ impl Recorder<'_, '_> {
 
     fn events(&self, spots: &mut Spots, out: &mut Recorded) -> u32 {
         let windows = Windows::of(self.body);
+        let ahead = ahead::ahead(self.body, self.points, self.taken, &self.choice.trips);
         // The last event: its place, for whom, and whether it is one of memory that is written to.
         let mut head: Option<(InstId, Option<Guard>)> = None;
-        for (p, taken) in self.points.iter().zip(self.taken) {
+        for (i, (p, taken)) in self.points.iter().zip(self.taken).enumerate() {
             let Some(at) = p.at else {
                 head = None;
-                if *taken && p.class == SiteClass::Entry {
-                    spots.push(At::Entry, None, Action::Event { site: p.site, value: None, bits: ALL });
-                } else if *taken {
-                    let event = Action::Event { site: p.site, value: None, bits: ALL };
-                    spots.push(end_place(self.body, None), None, event);
+                if *taken {
+                    let place = if p.class == SiteClass::Entry { At::Entry } else { end_place(self.body, None) };
+                    spots.push(place, None, Action::Event { site: p.site, of: None, value: None, bits: ALL });
                 }
                 continue;
             };
-            if !*taken {
+            if !*taken || ahead[i].is_some() {
                 continue;
             }
-            let (mut place, guard, value) = event_at(self.body, p, at);
+            let Told { mut place, guard, value } = event_at(self.body, p, at);
             if let Some(why) = unreadable(self.body, &windows, at, value.as_slice()) {
                 out.skipped.push((p.site, why));
                 continue;
             }
-            let stores = p.class == SiteClass::Store || p.class == SiteClass::Atomic && p.after.is_empty();
             let last = head.take().filter(|(first, of)| {
-                stores
+                stores(p)
                     && *of == guard
                     && stays(self.body, *first, at, &value, guard)
                     && unreadable(self.body, &windows, *first, value.as_slice()).is_none()
@@ -251,9 +250,17 @@ impl Recorder<'_, '_> {
             if let Some((first, _)) = last {
                 place = At::Before(first);
             }
-            head = stores.then_some(last.unwrap_or((at, guard)));
-            let bits = p.moved_bits(self.body, value.as_slice());
-            spots.push(place, guard, Action::Event { site: p.site, value, bits });
+            head = stores(p).then_some(last.unwrap_or((at, guard)));
+            let event = |p: &Point, of: Option<Guard>, value: Option<Operand>| {
+                let bits = p.moved_bits(self.body, value.as_slice());
+                Action::Event { site: p.site, of, value, bits }
+            };
+            spots.push(place, guard, event(p, None, value));
+            for (store, with) in self.points.iter().zip(&ahead) {
+                if let (Some(here), Some(With { of, .. })) = (store.at, with.filter(|with| with.point == i)) {
+                    spots.push(place, guard, event(store, Some(of), event_at(self.body, store, here).value));
+                }
+            }
         }
         let site = |t: &Trip| self.points.iter().find(|p| p.decision == Some(t.decision)).map_or(SiteId(0), |p| p.site);
         let trips: Vec<&Trip> = self.choice.trips.iter().collect();
@@ -293,16 +300,29 @@ fn decided_at(body: &Body<'_>, p: &Point, at: InstId) -> (At, Option<Guard>) {
 }
 
 /// Where a point's event is written, for whom, and with which value.
-fn event_at(body: &Body<'_>, p: &Point, at: InstId) -> (At, Option<Guard>, Option<Operand>) {
+pub(crate) struct Told {
+    pub place: At,
+    pub guard: Option<Guard>,
+    pub value: Option<Operand>,
+}
+
+/// How a point's event is written by itself.
+pub(crate) fn event_at(body: &Body<'_>, p: &Point, at: InstId) -> Told {
+    let after = || Told { place: At::After(at), guard: p.guard, value: p.after.first().cloned() };
     match (p.decision, p.class) {
         (Some(d), _) => {
             let (place, guard) = decided_at(body, p, at);
-            (place, guard, Some(Operand::Reg(body.decisions[d].reg)))
+            Told { place, guard, value: Some(Operand::Reg(body.decisions[d].reg)) }
         }
-        (None, SiteClass::Load) => (At::After(at), p.guard, p.after.first().cloned()),
-        (None, SiteClass::Atomic) if !p.after.is_empty() => (At::After(at), p.guard, p.after.first().cloned()),
-        (None, _) => (At::Before(at), body.inst(at).guard, p.before.first().cloned()),
+        (None, SiteClass::Load) => after(),
+        (None, SiteClass::Atomic) if !p.after.is_empty() => after(),
+        (None, _) => Told { place: At::Before(at), guard: body.inst(at).guard, value: p.before.first().cloned() },
     }
+}
+
+/// Whether a point is a write to memory, of which all is known before it.
+pub(crate) fn stores(p: &Point) -> bool {
+    p.class == SiteClass::Store || p.class == SiteClass::Atomic && p.after.is_empty()
 }
 
 /// Whether what is told at `at`, of `value` and for whom `guard` holds, can be told at `first` before it: nothing between them
@@ -320,7 +340,8 @@ fn stays(body: &Body<'_>, first: InstId, at: InstId, value: &Option<Operand>, gu
 /// By point: whether level `events` can write the event that is asked for.
 pub(crate) fn writable(body: &Body<'_>, points: &[Point], taken: &[bool]) -> Vec<bool> {
     let windows = Windows::of(body);
-    let readable = |p: &Point, at: InstId| unreadable(body, &windows, at, event_at(body, p, at).2.as_slice()).is_none();
+    let readable =
+        |p: &Point, at: InstId| unreadable(body, &windows, at, event_at(body, p, at).value.as_slice()).is_none();
     points.iter().zip(taken).map(|(p, taken)| *taken && p.at.is_none_or(|at| readable(p, at))).collect()
 }
 
@@ -329,7 +350,7 @@ fn switch_guard(body: &Body<'_>, p: &Point, at: InstId) -> Option<Guard> {
 }
 
 /// Why code at `at` can't read `values`.
-fn unreadable(body: &Body<'_>, windows: &Windows, at: InstId, values: &[Operand]) -> Option<String> {
+pub(crate) fn unreadable(body: &Body<'_>, windows: &Windows, at: InstId, values: &[Operand]) -> Option<String> {
     if points::too_wide(body, values) {
         return Some("a 128-bit register".to_owned());
     }

@@ -235,11 +235,11 @@ records! {
         /// Nothing.
         spare: u32,
     }
-    /// An element at level `events`.
+    /// An element at level `events`; see also [`PAIR`].
     EventRecord {
         /// Site, plus one.
         site: u32,
-        /// Active lanes.
+        /// Lanes that it is of; 0 if there are none after all: of a store that is told of with the decision before it.
         mask: u32,
         /// See [`crate::launch::Event::value`].
         value: u32,
@@ -247,6 +247,10 @@ records! {
         clock: u32,
     }
 }
+
+/// Set in the site of an element that holds two events of the same lanes, of this site and of the next: the latter's value stands where the clock
+/// would, and the clock is that of the element before.
+pub const PAIR: u32 = 1 << 31;
 
 /// As many bits of a value as there are.
 pub const ALL: u8 = 64;

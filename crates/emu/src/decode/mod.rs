@@ -458,11 +458,15 @@ fn action(
         action: insertion.action.clone(),
         values: Vec::new(),
         pred: None,
+        of: None,
         kernel: function.kind == FunctionKind::Kernel,
         leaves: function.insts.get(inst.index()).is_some_and(|i| i.class == Class::Exit),
         counters,
         after: matches!(insertion.at, At::After(_)),
     };
+    if let Action::Event { of: Some(guard), .. } = &insertion.action {
+        hook.of = Some((b.reg(guard.reg), guard.negate));
+    }
     match &insertion.action {
         Action::Probe(code) => {
             for operand in &code.operands {

@@ -51,19 +51,20 @@ impl Lowering<'_> {
              @%~q bra $~lost#;",
             OFF | LOST,
         ));
-        if shape.lanes > 1 {
-            s.ptx(&format!("and.b64 %~link, %~cursor, -{row};"));
-        } else {
-            s.ptx("mov.u64 %~link, %~cursor;");
-        }
         // The cursor ran past the last row of its chunk, so that chunk is the one before; if there is none, its head.
         match (shape.lanes, rows) {
-            (1, 2..) => s.ptx(&format!(
-                "setp.ne.u64 %~q, %~link, 0;
-                 sub.u64 %~link, %~link, 1;
-                 and.b64 %~link, %~link, -{chunk};"
+            (1, _) => s.ptx(&format!(
+                "setp.ne.u64 %~q, %~cursor, 0;
+                 mov.b64 {{%~a, %~b}}, %~cursor;
+                 sub.u32 %~a, %~a, 1;
+                 and.b32 %~a, %~a, -{chunk};
+                 mov.b64 %~link, {{%~a, %~b}};"
             )),
-            _ => s.ptx(&format!("setp.ne.u64 %~q, %~link, 0;\nsub.u64 %~link, %~link, {chunk};")),
+            _ => s.ptx(&format!(
+                "and.b64 %~link, %~cursor, -{row};
+                 setp.ne.u64 %~q, %~link, 0;
+                 sub.u64 %~link, %~link, {chunk};"
+            )),
         }
         self.context(s);
         s.ptx("@%~q bra $~next#;");
@@ -189,9 +190,11 @@ impl Lowering<'_> {
                 let offset = if i == 0 { String::new() } else { format!("+{}", i as u64 * row) };
                 s.ptx(&format!("@%~lead st.global.cg.v4.u32 [%~cursor{offset}], {{{}}};", words.join(", ")));
             }
+            // In a chunk the high half stays as it is; past its end the low half alone wraps, and back again where the link is looked for.
             s.ptx(&format!(
-                "selp.b32 %~a, 1, 0, %~lead;
-                 mad.wide.u32 %~cursor, %~a, {}, %~cursor;",
+                "mov.b64 {{%~a, %~b}}, %~cursor;
+                 @%~lead add.u32 %~a, %~a, {};
+                 mov.b64 %~cursor, {{%~a, %~b}};",
                 row * rows,
             ));
             return;

@@ -36,7 +36,7 @@ use std::collections::HashMap;
 use prlx_isa::view::{Class, Function, FunctionKind, Guard, Inst, InstId, Module, Operand, Space};
 use prlx_probe::{Action, At, FunctionPlan, Insertion, Plan, SpanEnd, Word};
 use prlx_trace::device::WORD_BITS;
-use prlx_trace::kernel::Level;
+use prlx_trace::kernel::{Level, SiteClass};
 
 use crate::edit::Edit;
 use crate::error::{Error, ErrorKind};
@@ -136,7 +136,10 @@ fn missing(
         | Action::TripEvent { counter, .. }
         | Action::TripFold { counter } => *counter >= of_plan.trip_counters,
         Action::Fold { values, .. } | Action::Operands { values, .. } => !values.iter().all(readable),
-        Action::Event { value: Some(v), .. } => !readable(v),
+        Action::Event { site, of, value, .. } => {
+            let switch = plan.module.sites.get(site.index()).is_some_and(|s| s.class == SiteClass::Switch);
+            of.is_some_and(|g| switch || !known(g.reg)) || value.as_ref().is_some_and(|v| !readable(v))
+        }
         Action::Checkpoint { every } => *every > 31,
         Action::Add { ends, begins, count } => {
             let words = plan.kept.tracks.as_ref().map_or(0, |t| t.words);

@@ -215,12 +215,10 @@ impl Lane {
         [site + 1, mask, value, self.clock].map(u64::from)
     }
 
-    /// Events of one place.
-    pub fn events(&mut self, events: &[[u64; 4]]) {
-        let led = |e: &&[u64; 4]| e[1].trailing_zeros() == self.lane;
-        let words: Vec<u64> = events.iter().filter(led).flatten().copied().collect();
-        if !words.is_empty() {
-            self.element(&words);
+    /// Events under one head of the lanes `mask`, of which the lowest writes them.
+    pub fn events(&mut self, mask: u64, rows: &[[u64; 4]]) {
+        if mask.trailing_zeros() == self.lane {
+            self.element(&rows.concat());
         }
     }
 

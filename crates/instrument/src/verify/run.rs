@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use prlx_isa::view::{Class, FunctionKind, InstId, Operand, Reg, Role, Space, Type};
 use prlx_probe::code::{Ask, Code, Op, Stmt};
 use prlx_probe::{Action, At, Insertion, Plan, Word};
-use prlx_trace::device::low;
 use prlx_trace::device::tables::{Part, Which};
+use prlx_trace::device::{PAIR, low};
 use prlx_trace::kernel::{Level, SiteClass};
 
 use super::check::{Checked, Inserted, Texts, calls_recorded};
@@ -298,10 +298,13 @@ fn execute(
         .run(texts.after, f.new, inserted.insts.clone())
         .map_err(|e| wrong(inserted.at, format!("{}: {e}", f.old.name)))?;
     for (piece, _) in pieces.iter().zip(held).filter(|(_, holds)| *holds) {
-        let events: Vec<[u64; 4]> = piece.iter().filter_map(|i| event(texts, f, &machine, &lane, i)).collect();
-        lane.events(&events);
-        if let ([one], []) = (*piece, &events[..]) {
-            apply(texts, f, &machine, &mut lane, one);
+        match events(texts, f, &machine, &lane, piece) {
+            rows if !rows.is_empty() => {
+                // Who leads a switch's is one of those that go its way.
+                let of_all = matches!(piece[0].action, Action::Event { of: None, .. });
+                lane.events(if of_all { rows[0][1] } else { u64::from(machine.mask) }, &rows);
+            }
+            _ => piece.iter().for_each(|one| apply(texts, f, &machine, &mut lane, one)),
         }
     }
     compare(texts, f, tried, &machine, &lane).map_err(|what| {
@@ -312,9 +315,22 @@ fn execute(
     })
 }
 
-/// The words of an event, of a lane that is there.
+/// The words of events under one head, of a lane that is there and leads; none if that is no such piece.
+fn events(texts: &Texts<'_>, f: &Checked<'_>, machine: &Machine, lane: &Lane, piece: &[&Insertion]) -> Vec<[u64; 4]> {
+    let rows = Plan::rows(piece).filter_map(|row| {
+        let of_row: Option<Vec<[u64; 4]>> = row.iter().map(|i| event(texts, f, machine, lane, i)).collect();
+        match of_row?[..] {
+            [one] => Some(one),
+            [[site, mask, first, _], [_, _, second, _]] => Some([site | u64::from(PAIR), mask, first, second]),
+            _ => None,
+        }
+    });
+    rows.collect()
+}
+
+/// The words of an event.
 fn event(texts: &Texts<'_>, f: &Checked<'_>, machine: &Machine, lane: &Lane, i: &Insertion) -> Option<[u64; 4]> {
-    let Action::Event { site, value, bits } = &i.action else { return None };
+    let Action::Event { site, of, value, bits } = &i.action else { return None };
     let values = value.iter().filter_map(|o| machine.values(texts.after, f.new, &translated(f, o)));
     let values: Vec<u64> = values.flatten().map(|v| low(v, *bits)).collect();
     let ballot = match value {
@@ -325,7 +341,13 @@ fn event(texts: &Texts<'_>, f: &Checked<'_>, machine: &Machine, lane: &Lane, i: 
     let class = texts.plan.module.sites.get(site.index()).map(|s| s.class);
     let sm: String = texts.module.target.chars().filter(char::is_ascii_digit).collect();
     let digests = sm.parse::<u32>().is_ok_and(|n| n >= 80);
-    Some(lane.event(site.0, &values, ballot, class == Some(SiteClass::Switch), digests))
+    let [site, mask, value, clock] = lane.event(site.0, &values, ballot, class == Some(SiteClass::Switch), digests);
+    // Of what other lanes have, a sample knows nothing.
+    Some(match of.map(|g| (machine.reg(f.new, f.regs[g.reg.index()]) & 1 != 0) != g.negate) {
+        None => [site, mask, value, clock],
+        Some(true) => [site, 1 << lane.lane, value, clock],
+        Some(false) => [site, 0, 0, clock],
+    })
 }
 
 /// One action on the model.

@@ -83,7 +83,9 @@ fn function(module: &Module, f: &Function, id: FuncId, level: Level) -> Function
                     add(At::Before(at), None, Action::TripAdd { counter: 0 });
                 }
                 Level::Print => add(At::Before(at), None, Action::Checkpoint { every: 8 }),
-                Level::Events => add(At::Before(at), None, Action::Event { site: sites(), value: None, bits: ALL }),
+                Level::Events => {
+                    add(At::Before(at), None, Action::Event { site: sites(), of: None, value: None, bits: ALL })
+                }
                 Level::Operands | Level::Probe => {}
             }
         }
@@ -128,13 +130,24 @@ fn function(module: &Module, f: &Function, id: FuncId, level: Level) -> Function
                 Level::Path if f.regs[reg.index()].ty == Type::Pred => Action::Bits { site, reg, bits: 1 },
                 Level::Path | Level::Probe => continue,
                 Level::Print => Action::Fold { site, into: Fold::Loaded, values: vec![value], bits },
-                Level::Events => Action::Event { site, value: Some(value), bits },
+                Level::Events => Action::Event { site, of: None, value: Some(value), bits },
                 Level::Operands => {
                     counters += 1;
                     Action::Operands { site, counter: counters - 1, values: vec![value, Operand::Int(-1)] }
                 }
             };
             add(At::After(at), guard, action);
+            // A decision, and what is stored on the two ways behind it.
+            if level == Level::Events && f.regs[reg.index()].ty == Type::Pred {
+                for (negate, value) in [(false, 0x8000_0001), (false, -1), (true, 5), (true, 5), (true, 6)] {
+                    let of = Some(prlx_isa::view::Guard { reg, negate });
+                    add(
+                        At::After(at),
+                        guard,
+                        Action::Event { site: sites(), of, value: Some(Operand::Int(value)), bits },
+                    );
+                }
+            }
         }
     }
     plan.trip_counters = 1;
