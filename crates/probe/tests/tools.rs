@@ -308,3 +308,44 @@ fn transactions_are_sectors_turns_and_words() {
         assert_eq!([sums["bytes"], sums["transactions"]], expected, "{instruction}");
     }
 }
+
+/// Accesses under one guard are counted once, as long as it is the same.
+#[test]
+fn places_under_one_guard_are_counted_together() {
+    let accesses = [
+        "@%p1 ld.global.u32 %r1, [%rd1];",
+        "@%p1 ld.global.u32 %r2, [%rd1];",
+        "@!%p1 ld.global.u32 %r2, [%rd1];",
+        "@%p2 ld.global.u32 %r3, [%rd1];",
+        "setp.eq.u32 %p1, %r1, 0;\n@%p1 ld.global.u32 %r1, [%rd1];",
+        "ld.global.u32 %r1, [%rd1];",
+        "@%p2 st.global.u32 [%rd1], %r1;",
+    ];
+    let lines: String = (1..).zip(accesses).map(|(line, access)| format!(".loc 1 {line} 1\n{access}\n")).collect();
+    let ptx = format!(
+        ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() {{\n.reg .b64 %rd<2>;\n.reg .b32 %r<5>;\n\
+         .reg .pred %p<3>;\n.file 1 \"k.cu\"\n{lines}ret;\n}}\n"
+    );
+    let text = TOOLS.iter().find(|t| t.0 == "global-bytes").unwrap().2;
+    let plan = plan(text, &ptx, &ptx::read(&ptx).0);
+    let counted = plan.functions[0].insertions.iter().filter_map(|i| match &i.action {
+        Action::Count { counter, .. } => {
+            let stretch = plan.kept.counters[*counter as usize].row;
+            let shares = plan.kept.shares.iter().filter(|s| s.stretch == stretch);
+            Some((i.guard.map(|g| g.negate), shares.map(|s| (s.row, s.add)).collect::<Vec<_>>()))
+        }
+        Action::Probe(code) => panic!("{code:?} is no addition to a register"),
+        _ => None,
+    });
+    let guarded = Some(false);
+    assert_eq!(
+        counted.collect::<Vec<_>>(),
+        [
+            (guarded, vec![(0, 4), (1, 4)]),
+            (Some(true), vec![(2, 4)]),
+            (guarded, vec![(3, 4), (6, 4)]),
+            (guarded, vec![(4, 4)]),
+            (None, vec![(5, 4)]),
+        ]
+    );
+}

@@ -1,7 +1,7 @@
 //! What only counts is made cheap: clauses that add known integers to known rows.
 //!
-//! Lanes that come to the first such place of a stretch of a block come to all of them, so one number, how often lanes came, says what all
-//! of these rows get. Where a program has few such rows, each has a counter in a register ([`Action::Count`]), and a stretch adds
+//! Lanes that come to the first such place of a stretch of a block come to all of them (under a guard: to all that are under the same one), so one
+//! number, how often lanes came, says what all of these rows get. Where a program has few such rows, each has a counter in a register ([`Action::Count`]), and a stretch adds
 //! to each once; of rows that always grow together, in one proportion, there is one number for all. Where it has more, stretches are what is counted: those in the deepest loops, and some that a thread comes to once, in registers, the
 //! others in a table behind the program's own, whose rows are stretches; rows are made of them when tables are read ([`Kept::settle`]).
 //!
@@ -14,7 +14,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use prlx_isa::view::{BlockId, Class, FunctionKind, InstId};
+use prlx_isa::view::{BlockId, Class, FunctionKind, InstId, Reg};
 use prlx_trace::device::tables::{Layout, Rows};
 use prlx_trace::kernel::Scalar;
 use prlx_trace::table::Aggregate;
@@ -197,24 +197,37 @@ fn sums(insertion: &mut Insertion, kept: &Kept, own: usize, give: &mut impl FnMu
     });
 }
 
-/// The stretches of all functions, whose insertions are in order. Insertions under a guard, and those of no block, are in none.
+/// The stretches of all functions, whose insertions are in order. Places under one guard are a stretch of their own as long as nothing writes its
+/// register; those of no block are in none.
 fn stretches(insertions: &[Vec<Insertion>], bodies: &[&Body<'_>], kept: &Kept) -> Vec<Stretch> {
     let mut all: Vec<Stretch> = Vec::new();
     for (function, (list, body)) in insertions.iter().zip(bodies).enumerate() {
-        let mut open: HashMap<BlockId, usize> = HashMap::new();
+        // By block, register and sign of the guard.
+        let mut open: HashMap<(BlockId, Option<(Reg, bool)>), usize> = HashMap::new();
         let mut last = 0;
         for (nth, insertion) in list.iter().enumerate() {
-            let Some(counts) = only_counts(insertion, kept).filter(|_| insertion.guard.is_none()) else { continue };
-            let (At::Before(at) | At::After(at)) = insertion.at else { continue };
-            // A guarded way out, or a call, which may be one: lanes that come here are not all that came before.
+            let Some(counts) = only_counts(insertion, kept) else { continue };
+            let (at, end) = match insertion.at {
+                At::Before(at) => (at, at.0),
+                At::After(at) => (at, at.0 + 1),
+                At::Entry => continue,
+            };
             let block = body.inst(at).block;
             let first = body.function.blocks.get(block.index()).map_or(0, |b| b.insts.start);
-            let parts = |i: u32| matches!(body.inst(InstId(i)).class, Class::Exit | Class::Return | Class::Call);
-            if (last.max(first)..at.0).any(parts) {
-                open.clear();
+            for i in (last.max(first)..end).map(InstId) {
+                // A guarded way out, or a call, which may be one: lanes that come here are not all that came before.
+                if matches!(body.inst(i).class, Class::Exit | Class::Return | Class::Call) {
+                    open.clear();
+                }
+                body.inst(i).for_each_reg(&mut |reg, _, written| {
+                    if written {
+                        open.retain(|(_, guard), _| guard.is_none_or(|guard| guard.0 != reg));
+                    }
+                });
             }
-            last = at.0;
-            let stretch = *open.entry(block).or_insert_with(|| {
+            last = end;
+            let guard = insertion.guard.map(|g| (g.reg, g.negate));
+            let stretch = *open.entry((block, guard)).or_insert_with(|| {
                 all.push(Stretch {
                     depth: depth(body, body.part_of(at)),
                     first: (function, nth),
@@ -280,7 +293,7 @@ fn together(counts: Vec<(Target, u64)>) -> BTreeMap<Target, u64> {
 
 /// Whether a place is in no stretch.
 fn in_none(insertion: &Insertion) -> bool {
-    insertion.guard.is_some() || insertion.at == At::Entry
+    insertion.at == At::Entry
 }
 
 /// Few classes: each has a counter, and rows are made of them when tables are read.
