@@ -1,8 +1,7 @@
 //! Decoded code: what runs. One [`Code`] a kernel, with the functions that it can reach one after the other.
 //!
-//! Holds: a step is an index into [`Code::steps`]; registers of all functions have planes of their own, so that lanes in
-//! different functions don't meet. What an instruction needs beyond its operation (an operand's conversion, a local
-//! address) is done by steps of their own around it, which cost nothing in the count of instructions.
+//! Holds: a step is an index into [`Code::steps`]; registers of all functions have planes of their own, so that lanes in different functions don't meet. What an
+//! instruction needs beyond its operation (an operand's conversion, a local address) is done by steps of their own around it, which count as no instruction.
 
 use std::sync::Arc;
 
@@ -370,8 +369,7 @@ pub struct Mma {
     pub saturate: bool,
     /// Bits are multiplied by `and`, not by `xor`.
     pub and: bool,
-    /// The layout of `wmma` fragments, which PTX leaves open: element `i` of lane `l` of `n` elements of each lane is
-    /// element `l·n + i` of the matrix, row by row (B: column by column); more registers than that hold the elements again.
+    /// The layout of `wmma` fragments, which PTX leaves open: element `i` of lane `l` with `n` each is `l·n + i` of the matrix, row by row (B: by column); further registers hold them again.
     pub linear: bool,
 }
 
