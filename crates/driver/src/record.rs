@@ -11,7 +11,7 @@ pub use cost::{Cost, CostOptions, Form, Passed, cost};
 
 use prlx_probe::{Kept, Plan, Program};
 use prlx_trace::device::tracks;
-use prlx_trace::device::{Context, Head, MAGAZINE_STRIDE, MAGAZINES, Shape};
+use prlx_trace::device::{Context, Handed, Head, MAGAZINE_STRIDE, MAGAZINES, Shape};
 use prlx_trace::kernel::{FaultKind, Module, Scalar};
 use prlx_trace::launch::{ArgInfo, Fault, Launch};
 use prlx_trace::mark::{Marks, Track};
@@ -249,7 +249,7 @@ impl Session<'_> {
         let context = self.context(launch, pool, held)?;
         let at = held.zeroed(self.driver, Context::SIZE as u64, 16)?;
         self.driver.write(DevicePtr(at), &context.to_bytes())?;
-        let params = extended(&self.prepared.params, at);
+        let params = extended(&self.prepared.params, &context.handed(at));
         let ended = started(self.driver.launch(module, &self.job.kernel, &self.job.config, &params))?;
         let drained = match self.drain(launch, &context) {
             // A device that faulted may refuse to be read: then the fault is all that there is.
@@ -343,7 +343,10 @@ impl Session<'_> {
             },
             batch: shape.batch(size),
             heads: held.zeroed(self.driver, heads, 16)?,
-            finals: held.zeroed(self.driver, finals, 16)?,
+            finals: match finals {
+                0 => 0,
+                bytes => held.zeroed(self.driver, bytes, 16)?,
+            },
             cta_warps,
             bucket,
             warp_first: few(first)?,
@@ -391,7 +394,11 @@ impl Session<'_> {
         let cursor = cursor(self.driver, given)?;
         let mut read = |at: u64, bytes: u64| {
             let mut buffer = vec![0; bytes as usize];
-            self.driver.read(DevicePtr(at), &mut buffer).map(|()| buffer)
+            // What is not there lies nowhere.
+            if bytes > 0 {
+                self.driver.read(DevicePtr(at), &mut buffer)?;
+            }
+            Ok::<_, Error>(buffer)
         };
         let used = cursor.min(given.size) / shape.chunk() * shape.chunk();
         let (first, count) = (u64::from(given.warp_first), u64::from(given.warps));
@@ -454,11 +461,11 @@ impl Session<'_> {
     }
 }
 
-/// Parameters with one more: the address of the launch's context, 0 to record nothing.
-fn extended(params: &[u8], context: u64) -> Vec<u8> {
+/// Parameters with one more, of which all is 0 to record nothing.
+fn extended(params: &[u8], handed: &Handed) -> Vec<u8> {
     let mut params = params.to_vec();
     params.resize(params.len().next_multiple_of(8), 0);
-    params.extend_from_slice(&context.to_le_bytes());
+    params.extend_from_slice(&handed.to_bytes());
     params
 }
 

@@ -12,7 +12,7 @@ use prlx_driver::content::Content;
 use prlx_driver::job::{Arg, ArgValue, Buffer};
 use prlx_driver::{Driver, Error, ErrorKind, Job, LaunchConfig, LaunchStats, RecordOptions, Recorded, record};
 use prlx_probe::{Filter, FunctionPlan, Plan, Program};
-use prlx_trace::device::{Context, EventRecord, Finals};
+use prlx_trace::device::{Context, EventRecord, Finals, Handed};
 use prlx_trace::kernel::{FaultKind, Function, Module, Param, Scalar, Site};
 use prlx_trace::launch::{Fault, Lanes as Streams, OperandRecord, Window};
 use prlx_trace::{Dim3, Level, SiteId, WarpId};
@@ -75,7 +75,7 @@ fn recorded(level: Level, job: &Job, options: RecordOptions, body: Body) -> Resu
         let y = u64::from_le_bytes(params[..8].try_into().unwrap());
         memory.set(y, &9u32.to_le_bytes());
         if text == "instrumented" {
-            assert_eq!(params.len(), 24, "the hidden parameter is aligned");
+            assert_eq!(params.len(), 16 + Handed::SIZE, "the hidden parameter is aligned");
             body(&mut Lanes::new(memory, level, 32, params));
         }
         Ok(LaunchStats { warp_instructions: if text == "bare" { 10 } else { 15 }, nanos: 1 })

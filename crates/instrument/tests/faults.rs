@@ -27,8 +27,8 @@ const FAULTS: &[(Level, &str, &str, &str, &str)] = &[
     (Level::Path, "loops", "\t}\n", "\t\n", ""),
     (Level::Path, "loops", "$prlx_store", "$prlx_stare", ""),
     (Level::Path, "loops", "@%prlx_q bra $prlx_room", "@%prlx_q bra OUTER; bra $prlx_room", "leaves its piece"),
-    (Level::Path, "loops", ",\n\t.param .u64 prlx_context", "", ""),
-    (Level::Path, "loops", ".param .u64 prlx_context", ".param .u64 prlx_context, .param .u64 prlx_more", ""),
+    (Level::Path, "loops", ",\n\t.param .align 8 .b8 prlx_context[32]", "", ""),
+    (Level::Path, "loops", ".b8 prlx_context[32]", ".b8 prlx_context[32], .param .u64 prlx_more", ""),
     // Registers and memory.
     (Level::Path, "loops", "mov.u32 %prlx_word, 1;\n$prlx_room", "mov.u32 %r3, 1;\n$prlx_room", "writes a register of the original"),
     (Level::Path, "loops", "cvt.u32.u64 %prlx_a, %prlx_cursor", "cvt.u32.u64 %prlx_a, %prlx_x", "reads a register before"),

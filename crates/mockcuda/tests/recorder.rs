@@ -15,6 +15,7 @@ use prlx_driver::cuda::{Context, Library, Stream, VARIABLE};
 use prlx_emu::{Emulator, Options};
 use prlx_instrument::Rewrite;
 use prlx_probe::{Filter, Plan, Program};
+use prlx_trace::device::Handed;
 use prlx_trace::kernel::FaultKind;
 use prlx_trace::launch::{Event, Lanes};
 use prlx_trace::{Dim3, FuncId, Launch, Level, Streams};
@@ -160,8 +161,8 @@ impl App {
         assert_eq!(raw!(self.raw, prlx_mock_hold(address(stream) => u64, on.into() => i32)), 0);
     }
     /// The program's launch, with this hidden parameter.
-    fn launch(&self, ctas: u32, context: u64, data: u64, stream: Stream) -> Cu {
-        let params: Vec<u8> = [data.to_le_bytes(), context.to_le_bytes()].concat();
+    fn launch(&self, ctas: u32, handed: Handed, data: u64, stream: Stream) -> Cu {
+        let params: Vec<u8> = [data.to_le_bytes().to_vec(), handed.to_bytes()].concat();
         let mut size = params.len();
         let number = std::ptr::without_provenance_mut::<c_void>;
         let mut list = [
@@ -200,12 +201,12 @@ impl App {
     fn recorded(&self, recorder: &Recorder, plan: &Arc<Plan>, number: u64, ctas: u32, stream: Stream) -> bool {
         match recorder.begin(plan, self.known(number, ctas), stream) {
             Ok(ticket) => {
-                assert_eq!(self.launch(ctas, ticket.context, self.data, stream), 0);
+                assert_eq!(self.launch(ctas, ticket.handed, self.data, stream), 0);
                 recorder.queued(ticket, stream);
                 true
             }
             Err(_) => {
-                assert_eq!(self.launch(ctas, 0, self.data, stream), 0);
+                assert_eq!(self.launch(ctas, Handed::default(), self.data, stream), 0);
                 std::thread::sleep(PAUSE);
                 false
             }
@@ -358,7 +359,7 @@ fn streams_are_what_the_cpu_device_sees() {
         // Two before it, so that its chunks and heads lie among those of others.
         for i in 0..2 {
             let ticket = recorder.begin(&plan, app.known(i, 5), stream).unwrap();
-            assert_eq!(app.launch(5, ticket.context, app.data + 2048, stream), 0);
+            assert_eq!(app.launch(5, ticket.handed, app.data + 2048, stream), 0);
             recorder.queued(ticket, stream);
         }
         assert!(app.recorded(&recorder, &plan, 2, 3, stream));
@@ -512,7 +513,8 @@ impl Graph<'_> {
         let replay = self.recorder.replay(exec, stream, launches.collect());
         let refused = replay.unrecorded;
         for (_, context) in &self.nodes {
-            assert_eq!(self.app.launch(1, *context, self.app.data, stream), 0);
+            let handed = Handed { context: *context, ..Handed::default() };
+            assert_eq!(self.app.launch(1, handed, self.app.data, stream), 0);
         }
         self.recorder.replayed(replay, stream);
         refused
@@ -653,7 +655,7 @@ fn a_fault_loses_what_was_not_drained_and_says_so() {
         std::thread::sleep(PAUSE);
         number += 1;
     };
-    assert_eq!(app.launch(1, ticket.context, 0, stream), 0);
+    assert_eq!(app.launch(1, ticket.handed, 0, stream), 0);
     recorder.queued(ticket, stream);
     assert_eq!(app.synchronize(), 700);
     let start = Instant::now();
@@ -701,7 +703,7 @@ fn survives_a_fault(app: &App) -> bool {
         assert!(start.elapsed() < BRING_IN + Duration::from_secs(1), "{:?}", start.elapsed());
     }
     let ticket = recorder.begin(&plan, app.known(2, 1), stream).unwrap();
-    assert_eq!(app.launch(1, ticket.context, 0, stream), 0);
+    assert_eq!(app.launch(1, ticket.handed, 0, stream), 0);
     recorder.queued(ticket, stream);
     assert_eq!(raw!(app.raw, cuStreamSynchronize(stream_handle(stream) => *mut c_void)), 700);
     recorder.bring_in();

@@ -145,7 +145,7 @@ unsafe fn ready(real: &Functions, code: i32, exec: *mut *mut c_void, graph: *mut
 fn now(handle: *mut c_void, room: &Room, copy: &KernelNodeParams) -> Option<Node> {
     let (module, kernel) = room.found.clone()?;
     let shape = Shape { grid: copy.grid, block: copy.block, shared: copy.shared, cluster: None };
-    let (context, params) = (room.context, room.params.clone());
+    let (context, params) = (room.context(), room.params.clone());
     let twice = false;
     record::is_node(context).then(|| Node { handle: handle.addr(), context, module, kernel, shape, params, twice })
 }

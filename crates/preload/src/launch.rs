@@ -1,6 +1,6 @@
 //! Launches: a rewritten kernel gets one more parameter behind the program's.
 //!
-//! That parameter is the address of the launch's context; null records nothing.
+//! That parameter leads to the launch's context ([`Handed`]); zeros record nothing.
 //!
 //! Holds: the program's own parameters, shape, stream and attributes go to the driver as they came, in the form they came in; a
 //! kernel that was not rewritten is launched as the program said, word for word. Launches that CUDA has given up (`cuLaunch`,
@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use prlx_driver::cuda::Functions;
 use prlx_driver::cuda::calls::{DeviceLaunch, LaunchConfig, extra, launch};
+use prlx_trace::device::Handed;
 
 use crate::known::{self, Found};
 use crate::record::{self, Hidden, Parameters, Shape};
@@ -77,7 +78,7 @@ pub struct Room {
     size: usize,
     list: [*mut c_void; 5],
     /// What the hidden parameter says.
-    pub context: u64,
+    handed: Vec<u8>,
     hidden: Option<Hidden>,
     /// What the kernel is, and its parameters as PTX lays them out and as they are recorded.
     pub found: Found,
@@ -135,7 +136,7 @@ impl Room {
                 let Some(from) = buffer(list) else { return (params, list) };
                 // Where the machine code has it, which the driver knows; else as PTX lays it out.
                 let (mut end, mut width) = (0, 0);
-                if (real.cuFuncGetParamInfo)(handle, count, &mut end, &mut width) != 0 || width != 8 {
+                if (real.cuFuncGetParamInfo)(handle, count, &mut end, &mut width) != 0 || width != Handed::SIZE {
                     end = kernel.end;
                 }
                 self.buffer.extend_from_slice(&from[..from.len().min(end)]);
@@ -151,17 +152,22 @@ impl Room {
             Use::Node(had) => had.or_else(|| record::node(real)).map(Hidden::Node),
             Use::Other => None,
         });
-        self.context = self.hidden.as_ref().map_or(0, Hidden::context);
+        self.handed = self.hidden.as_ref().map(Hidden::handed).unwrap_or_default().to_bytes();
         if one_by_one {
-            self.pointers.push((&raw mut self.context).cast());
+            self.pointers.push(self.handed.as_mut_ptr().cast());
             return (self.pointers.as_mut_ptr(), null_mut());
         }
-        self.buffer.extend_from_slice(&self.context.to_le_bytes());
+        self.buffer.extend_from_slice(&self.handed);
         self.size = self.buffer.len();
         let number = std::ptr::without_provenance_mut;
         let (at, size) = (self.buffer.as_mut_ptr().cast(), (&raw mut self.size).cast());
         self.list = [number(extra::BUFFER), at, number(extra::SIZE), size, number(extra::END)];
         (null_mut(), self.list.as_mut_ptr())
+    }
+
+    /// The context that the hidden parameter leads to.
+    pub fn context(&self) -> u64 {
+        self.hidden.as_ref().map(Hidden::handed).unwrap_or_default().context
     }
 
     /// The driver has answered.
@@ -360,11 +366,11 @@ pub unsafe fn cuLaunchCooperativeKernelMultiDevice(
 fn set(real: &Functions, function: *mut c_void) {
     let found = think(|| kernel(real, function).filter(|(_, k)| k.skipped.is_none()));
     if let Some((_, kernel)) = found {
-        let mut none = 0u64;
-        // SAFETY: the function has this parameter, of eight bytes.
+        let mut none = [0u8; Handed::SIZE];
+        // SAFETY: the function has this parameter, of so many bytes.
         unsafe {
-            (real.cuParamSetv)(function, kernel.end as i32, (&raw mut none).cast(), 8);
-            (real.cuParamSetSize)(function, kernel.end as u32 + 8);
+            (real.cuParamSetv)(function, kernel.end as i32, none.as_mut_ptr().cast(), Handed::SIZE as u32);
+            (real.cuParamSetSize)(function, (kernel.end + Handed::SIZE) as u32);
         }
     }
 }

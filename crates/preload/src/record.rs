@@ -25,6 +25,7 @@ use prlx_driver::cuda::recorder::{Finished, Memory, Recorder, Spent, Ticket};
 use prlx_driver::cuda::{Context, Functions, Library, Stream, sticky};
 use prlx_driver::session::{self, Choice, Options};
 use prlx_isa::image::Target;
+use prlx_trace::device::Handed;
 use prlx_trace::kernel::{Function, Param, Scalar};
 use prlx_trace::launch::ArgInfo;
 use prlx_trace::process::{Device, Skipped};
@@ -678,11 +679,12 @@ pub enum Hidden {
 
 impl Hidden {
     /// The parameter that the program does not know of.
-    pub fn context(&self) -> u64 {
+    pub fn handed(&self) -> Handed {
         match self {
-            Hidden::Nothing | Hidden::Digested(..) => 0,
-            Hidden::Begun(b) => b.ticket.context,
-            Hidden::Node(context) => *context,
+            Hidden::Nothing | Hidden::Digested(..) => Handed::default(),
+            Hidden::Begun(b) => b.ticket.handed,
+            // Its context is filled before each launch of its graph.
+            Hidden::Node(context) => Handed { context: *context, ..Handed::default() },
         }
     }
 }

@@ -203,6 +203,18 @@ records! {
         /// Operands: one past the last.
         visit_last: u64,
     }
+    /// The parameter that a recorded kernel has behind its own. What a warp needs as it ends is in it: short warps wait for each load. All of it is 0
+    /// where nothing is recorded.
+    Handed {
+        /// Address of the launch's [`Context`].
+        context: u64,
+        /// What the context says of `tables`; 0: ask there. So it is of a graph's node, whose context is filled before each of its launches.
+        tables: u64,
+        /// Likewise, `finals` or `records`: a launch has one of them at most.
+        ends: u64,
+        /// The context's `cta_warps`; 0: ask there for this and `ends`.
+        cta_warps: u64,
+    }
     /// Where a stream begins.
     Head {
         /// Address of its first chunk; 0: nothing was written.
@@ -251,6 +263,15 @@ records! {
 /// Set in the site of an element that holds two events of the same lanes, of this site and of the next: the latter's value stands where the clock
 /// would, and the clock is that of the element before.
 pub const PAIR: u32 = 1 << 31;
+
+impl Context {
+    /// The parameter of a launch whose context lies at `at`, as it is.
+    pub fn handed(&self, at: u64) -> Handed {
+        let ends = if self.finals != 0 { self.finals } else { self.records };
+        let cta_warps = if ends != 0 { self.cta_warps } else { 0 };
+        Handed { context: at, tables: self.tables, ends, cta_warps }
+    }
+}
 
 /// As many bits of a value as there are.
 pub const ALL: u8 = 64;

@@ -151,7 +151,8 @@ fn load(
                     loaded.left_out = launch.warps() - u64::from(context.warps);
                 }
             }
-            loaded.params = extended(&prepared.params, loaded.context.as_ref().map_or(0, |(at, _)| *at));
+            let handed = loaded.context.as_ref().map(|(at, context)| context.handed(*at));
+            loaded.params = extended(&prepared.params, &handed.unwrap_or_default());
         }
         all.push(loaded);
     }

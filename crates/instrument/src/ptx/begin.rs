@@ -7,7 +7,7 @@
 
 use prlx_probe::{Action, Fold};
 use prlx_trace::device::tables::Part;
-use prlx_trace::device::{Context, Head};
+use prlx_trace::device::{Context, Handed, Head};
 use prlx_trace::kernel::Level;
 
 use super::Lowering;
@@ -46,35 +46,6 @@ pub(super) const LEAD: &str = "
     setp.eq.u32 %~lead, %~b, 0;
 ";
 
-/// `to`: where the context (in `%~context`, not 0) has the records of all warps, and in `%~d` how many of them a CTA of one dimension has; 0 if it
-/// has more, or there are no records.
-pub(super) fn records(s: &mut Snippet<'_>, to: &str) {
-    s.ptx(&format!(
-        "ld.global.v2.u64 {{{to}, %~y}}, [%~context+{}];
-         cvt.u32.u64 %~d, %~y;",
-        Context::offset("records"),
-    ));
-}
-
-/// [`records`], and [`WARP_INDEX`], in fewer instructions for launches of one dimension; goes to `nowhere` if there are none.
-pub(super) fn warp_records(s: &mut Snippet<'_>, to: &str, nowhere: &str, [any, found]: [&str; 2]) {
-    records(s, to);
-    s.ptx(&format!(
-        "setp.eq.u32 %~q, %~d, 0;
-         @%~q bra {any};
-         mov.u32 %~a, %tid.x;
-         shr.u32 %~a, %~a, 5;
-         mov.u32 %~b, %ctaid.x;
-         mad.lo.u32 %~warp, %~b, %~d, %~a;
-         bra {found};
-         {any}:
-         setp.eq.u64 %~q, {to}, 0;
-         @%~q bra {nowhere};",
-    ));
-    s.ptx(WARP_INDEX);
-    s.ptx(&format!("{found}:"));
-}
-
 impl Lowering<'_> {
     /// `%~context`: the address of the context, or 0.
     pub(super) fn context(&self, s: &mut Snippet<'_>) {
@@ -82,6 +53,49 @@ impl Lowering<'_> {
             true => s.ptx("ld.param.u64 %~context, [~context];"),
             false => s.ptx(&format!("ld.local.u64 %~context, [%~state+{CONTEXT_AT}];")),
         }
+    }
+
+    /// `to`: where the launch has what `field` of its context says, its `finals` or `records`, and in `%~d` how many warps a CTA of one dimension has; 0 if it has
+    /// more, or the launch has nothing there. The context is in `%~context`, and not 0; it is asked where the parameter does not tell, behind the label `told`.
+    pub(super) fn ends(&self, s: &mut Snippet<'_>, to: &str, field: &str, told: &str) {
+        if self.in_kernel() {
+            s.ptx(&format!(
+                "ld.param.u64 {to}, [~context+{}];
+                 ld.param.u32 %~d, [~context+{}];
+                 setp.ne.u32 %~q, %~d, 0;
+                 @%~q bra {told};",
+                Handed::offset("ends"),
+                Handed::offset("cta_warps"),
+            ));
+        }
+        s.ptx(&format!(
+            "ld.global.v2.u64 {{{to}, %~y}}, [%~context+{}];
+             cvt.u32.u64 %~d, %~y;",
+            Context::offset(field),
+        ));
+        if self.in_kernel() {
+            s.ptx(&format!("{told}:"));
+        }
+    }
+
+    /// `to`: where the records of all warps are, as [`Lowering::ends`] has it; and [`WARP_INDEX`], in fewer instructions for launches of one
+    /// dimension. Goes to `nowhere` if there are none.
+    pub(super) fn warp_records(&self, s: &mut Snippet<'_>, to: &str, nowhere: &str, [told, any, found]: [&str; 3]) {
+        self.ends(s, to, "records", told);
+        s.ptx(&format!(
+            "setp.eq.u32 %~q, %~d, 0;
+             @%~q bra {any};
+             mov.u32 %~a, %tid.x;
+             shr.u32 %~a, %~a, 5;
+             mov.u32 %~b, %ctaid.x;
+             mad.lo.u32 %~warp, %~b, %~d, %~a;
+             bra {found};
+             {any}:
+             setp.eq.u64 %~q, {to}, 0;
+             @%~q bra {nowhere};",
+        ));
+        s.ptx(WARP_INDEX);
+        s.ptx(&format!("{found}:"));
     }
 
     /// Goes to `$~{label}#` unless the context (in `%~context`) is there and wants this warp; leaves `%~warp`, which it
@@ -168,7 +182,7 @@ impl Lowering<'_> {
     fn begin_records(&self, s: &mut Snippet<'_>) {
         self.context(s);
         s.ptx("mov.u64 %~records, 0;\nsetp.eq.u64 %~q, %~context, 0;\n@%~q bra $~none#;");
-        warp_records(s, "%~records", "$~none#", ["$~many#", "$~flat#"]);
+        self.warp_records(s, "%~records", "$~none#", ["$~told#", "$~many#", "$~flat#"]);
         s.ptx(&format!(
             "cvt.u64.u32 %~x, %~warp;
              mad.lo.u64 %~records, %~x, {}, %~records;
@@ -219,7 +233,7 @@ impl Lowering<'_> {
     }
 
     /// Gives this lane's hashes to its warp's. Most warps end whole, of launches of one dimension that are recorded whole:
-    /// kernels that do little otherwise feel every instruction here. What is given is computed while the context is loaded.
+    /// kernels that do little otherwise feel every instruction here. Where it goes is in the kernel's parameter.
     fn finals(&self, s: &mut Snippet<'_>) {
         let (multiplier, layout) = (Fold::LANE.cast_signed(), self.plan.finals);
         // Before sm_80 each lane writes for itself, which is slow.
@@ -228,24 +242,22 @@ impl Lowering<'_> {
         s.ptx(&format!(
             "setp.eq.u64 %~q, %~context, 0;
              @%~q bra $~off#;
-             ld.global.v2.u64 {{%~link, %~y}}, [%~context+{}];
              mov.u32 %~lane, %laneid;
              mad.lo.s32 %~c, %~lane, {}, {multiplier};",
-            Context::offset("finals"),
             multiplier.wrapping_mul(2),
         ));
+        self.ends(s, "%~link", "finals", "$~told#");
         if together {
             s.ptx("activemask.b32 %~mask;");
         }
         self.parts(s, together);
         s.ptx(
-            "cvt.u32.u64 %~a, %~y;
-             setp.eq.u32 %~q, %~a, 0;
+            "setp.eq.u32 %~q, %~d, 0;
              @%~q bra $~any#;
              mov.u32 %~b, %tid.x;
              shr.u32 %~b, %~b, 5;
              mov.u32 %~c, %ctaid.x;
-             mad.lo.u32 %~warp, %~c, %~a, %~b;
+             mad.lo.u32 %~warp, %~c, %~d, %~b;
              bra $~found#;
              $~any#:",
         );

@@ -1,11 +1,11 @@
 //! What a thread's counters came to, at its end: each goes to its row.
 //!
-//! Short warps feel every instruction here, and wait for each load. So what needs no memory is done while the context is loaded, and of a whole
+//! Short warps feel every instruction here, and wait for each load. So where the tables are is a parameter of the kernel, and of a whole
 //! warp each lane brings one counter: one addition for all of them, and no lane of many that the assembler would have to find.
 
 use prlx_probe::code::Reduce;
 use prlx_probe::{Copies, Packed};
-use prlx_trace::device::Context;
+use prlx_trace::device::{Context, Handed};
 
 use super::Lowering;
 use super::begin::LEAD;
@@ -26,13 +26,7 @@ impl Lowering<'_> {
             return;
         }
         let together = self.arch >= 80;
-        self.context(s);
-        s.ptx(&format!(
-            "setp.eq.u64 %~q, %~context, 0;
-             @%~q bra $~counted#;
-             ld.global.u64 %~link, [%~context+{}];",
-            Context::offset("tables"),
-        ));
+        self.tables(s);
         s.ptx(if together { "activemask.b32 %~mask;" } else { "mov.u32 %~mask, %lanemask_eq;" });
         for word in 0..kept.packed.words() {
             s.declare(".b32", format!("sum{word}_"));
@@ -48,7 +42,6 @@ impl Lowering<'_> {
         if together {
             self.each_lane(s, &rows);
         }
-        s.ptx("setp.eq.u64 %~q, %~link, 0;\n@%~q bra $~counted#;");
         if count > 1 {
             s.ptx(&format!("mad.wide.u32 %~link, %~e, {stride}, %~link;"));
         }
@@ -75,6 +68,30 @@ impl Lowering<'_> {
             ));
         }
         s.ptx("$~counted#:");
+    }
+
+    /// `%~link`: where the tables are; goes to `$~counted#` if there are none. The parameter tells; if it does not, the context has it.
+    fn tables(&self, s: &mut Snippet<'_>) {
+        if self.in_kernel() {
+            s.ptx(&format!(
+                "ld.param.u64 %~link, [~context+{}];
+                 setp.ne.u64 %~q, %~link, 0;
+                 @%~q bra $~told#;",
+                Handed::offset("tables"),
+            ));
+        }
+        self.context(s);
+        s.ptx(&format!(
+            "setp.eq.u64 %~q, %~context, 0;
+             @%~q bra $~counted#;
+             ld.global.u64 %~link, [%~context+{}];
+             setp.eq.u64 %~q, %~link, 0;
+             @%~q bra $~counted#;",
+            Context::offset("tables"),
+        ));
+        if self.in_kernel() {
+            s.ptx("$~told#:");
+        }
     }
 
     /// The bits of a packed counter, from the lowest on.
@@ -154,9 +171,7 @@ impl Lowering<'_> {
             s.ptx("add.u64 %~y, %~y, %~x;");
         }
         s.ptx(&format!(
-            "setp.eq.u64 %~r, %~link, 0;
-             or.pred %~q, %~q, %~r;
-             @%~q bra $~large#;
+            "@%~q bra $~large#;
              add.u64 %~y, %~y, %~link;
              setp.ne.u32 %~q, %~a, 0;
              @%~q red.global.add.u64 [%~y+{first}], %~v0;

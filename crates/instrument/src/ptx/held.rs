@@ -6,7 +6,7 @@
 use prlx_probe::code::{Reduce, Temp, Ty};
 use prlx_probe::lang::Holder;
 
-use super::begin::{LEAD, warp_records};
+use super::begin::LEAD;
 use super::numbered::constant;
 use super::probe::{Probe, bits, reduce32, reduce64, register};
 use super::snippet::Snippet;
@@ -15,9 +15,9 @@ impl Probe<'_, '_> {
     /// `%~link`: where a variable is; lanes for which it is nowhere go to `nowhere`. Registers `a` to `e` and `x` are lost.
     fn held(&mut self, s: &mut Snippet<'_>, var: u32, nowhere: &str) {
         let kept = &self.lowering.plan.kept;
-        let labels = [self.label(s), self.label(s)];
+        let labels = [(); 3].map(|()| self.label(s));
         s.ptx(&format!("setp.eq.u64 %~q, %~context, 0;\n@%~q bra {nowhere};"));
-        warp_records(s, "%~link", nowhere, [&labels[0], &labels[1]]);
+        self.lowering.warp_records(s, "%~link", nowhere, labels.each_ref().map(String::as_str));
         if kept.held.get(var as usize).is_some_and(|h| h.of == Holder::Cta) {
             // The first of its CTA: this one is number `%~a` there.
             s.ptx("sub.u32 %~warp, %~warp, %~a;");

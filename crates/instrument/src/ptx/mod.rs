@@ -34,6 +34,7 @@ use std::cell::Cell;
 use std::collections::HashMap;
 
 use prlx_isa::view::{Class, Function, FunctionKind, Guard, Inst, InstId, Module, Operand, Space};
+use prlx_probe::code::{Op, Stmt};
 use prlx_probe::{Action, At, FunctionPlan, Insertion, Plan, SpanEnd, Word};
 use prlx_trace::device::WORD_BITS;
 use prlx_trace::kernel::{Level, SiteClass};
@@ -42,6 +43,7 @@ use crate::edit::Edit;
 use crate::error::{Error, ErrorKind};
 use crate::text::{self, span};
 use call::Calls;
+pub(crate) use probe::PARAMETERS;
 use snippet::{Snippet, guard_text};
 use state::{Kept, State, WARP};
 use value::Value;
@@ -57,7 +59,7 @@ pub fn ptx(source: &str, module: &Module, plan: &Plan) -> Result<Vec<Edit>, Erro
         return Ok(Vec::new());
     }
     fits(module, plan)?;
-    let arch = supported(source, module)?;
+    let arch = supported(source, module, plan)?;
     let prefix = text::prefix(source);
     let calls = Calls::find(source, module, &recorded)?;
     let visits: Vec<u32> = (0..module.functions.len())
@@ -162,8 +164,17 @@ fn missing(
     bad.then_some("an operand")
 }
 
+/// Whether a code brings values of several lanes together.
+fn reduces(body: &[Stmt]) -> bool {
+    body.iter().any(|stmt| match stmt {
+        Stmt::Set(_, Op::Reduce(..)) => true,
+        Stmt::If(_, then, other) => reduces(then) || reduces(other),
+        _ => false,
+    })
+}
+
 /// The number of the target's architecture, if it is one that this lowering is for.
-fn supported(source: &str, module: &Module) -> Result<u32, Error> {
+fn supported(source: &str, module: &Module, plan: &Plan) -> Result<u32, Error> {
     let no = |what: String| Err(Error::new(ErrorKind::Unsupported, span(0, 0), what));
     let digits: String =
         module.target.chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
@@ -184,6 +195,17 @@ fn supported(source: &str, module: &Module) -> Result<u32, Error> {
     let head = text::tokens(source, 0, module.functions.first().map_or(0, |f| f.span.start as usize));
     if head.windows(2).any(|w| w[0].text == "address_size" && w[1].text == "32") {
         return no("addresses have 32 bits".to_owned());
+    }
+    let reducing = |i: &&Insertion| matches!(&i.action, Action::Probe(code) if reduces(&code.body));
+    for (f, of_plan) in module.functions.iter().zip(&plan.functions).filter(|_| arch < 80) {
+        if let Some(insertion) = of_plan.insertions.iter().find(reducing) {
+            let at = match insertion.at {
+                At::Before(id) | At::After(id) => f.insts.get(id.index()).map_or(f.span, |inst| inst.span),
+                At::Entry => f.span,
+            };
+            let message = format!("{}: lanes_sum and its like need sm_80, and the target is {}", f.name, module.target);
+            return Err(Error::new(ErrorKind::Unsupported, at, message));
+        }
     }
     Ok(arch)
 }

@@ -16,6 +16,9 @@ use super::snippet::Snippet;
 use super::table::Given;
 use super::value;
 
+/// Since when PTX can ask whether an address is that of a kernel's parameter. They lie within the window of global memory (PTX ISA, isspacep), and are none.
+pub(crate) const PARAMETERS: (u32, u32) = (7, 7);
+
 /// A code in the making.
 pub(super) struct Probe<'p, 'a> {
     pub lowering: &'p Lowering<'a>,
@@ -312,13 +315,19 @@ impl Probe<'_, '_> {
                 }
             }
             Op::Within(space, a) => {
-                let space = match space {
-                    Space::Global => "global",
-                    Space::Shared => "shared",
-                    Space::Local => "local",
-                    _ => "const",
-                };
-                s.ptx(&format!("isspacep.{space} {to}, {};", register(*a)));
+                let a = register(*a);
+                match space {
+                    Space::Global if self.lowering.module.version >= PARAMETERS => s.ptx(&format!(
+                        "isspacep.global %~q, {a};
+                         isspacep.param %~r, {a};
+                         not.pred %~r, %~r;
+                         and.pred {to}, %~q, %~r;"
+                    )),
+                    Space::Global => s.ptx(&format!("isspacep.global {to}, {a};")),
+                    Space::Shared => s.ptx(&format!("isspacep.shared {to}, {a};")),
+                    Space::Local => s.ptx(&format!("isspacep.local {to}, {a};")),
+                    _ => s.ptx(&format!("isspacep.const {to}, {a};")),
+                }
             }
         }
     }

@@ -6,7 +6,7 @@ use prlx_probe::code::Temp;
 use prlx_trace::device::Context;
 use prlx_trace::device::tables::{Part, Which};
 
-use super::begin::{LEAD, WARP_INDEX, records, warp_records};
+use super::begin::{LEAD, WARP_INDEX};
 use super::probe::{Probe, register};
 use super::snippet::Snippet;
 
@@ -32,8 +32,8 @@ impl Probe<'_, '_> {
         }
         s.ptx(LEAD);
         s.ptx(&format!("@!%~lead bra {done};"));
-        let labels = [self.label(s), self.label(s)];
-        warp_records(s, "%~link", done, [&labels[0], &labels[1]]);
+        let labels = [(); 3].map(|()| self.label(s));
+        self.lowering.warp_records(s, "%~link", done, labels.each_ref().map(String::as_str));
         self.own_records(s);
         let align = self.align();
         if part.which == Which::Last && part.keep == 1 {
@@ -53,10 +53,10 @@ impl Probe<'_, '_> {
     }
 
     /// The one record of a warp that ends whole, in a launch of one dimension: almost all are, and short warps feel every instruction here. That
-    /// nobody else of it came is known. Its lanes go to `done`; others go on, with what [`records`] gives.
+    /// nobody else of it came is known. Its lanes go to `done`; others go on, with what [`super::Lowering::ends`] gives.
     fn whole(&mut self, s: &mut Snippet<'_>, part: &Part, words: &Words, [word, bit]: [u64; 2], done: &str) {
-        let apart = self.label(s);
-        records(s, "%~link");
+        let [apart, told] = [(); 2].map(|()| self.label(s));
+        self.lowering.ends(s, "%~link", "records", &told);
         s.ptx(&format!(
             "mov.u32 %~a, %tid.x;
              mov.u32 %~b, %ctaid.x;

@@ -55,7 +55,7 @@ pub(super) struct Machine {
     /// Its own memory.
     pub local: Memory,
     /// Parameters, by name.
-    pub params: Arc<HashMap<String, u64>>,
+    pub params: Arc<HashMap<String, Vec<u64>>>,
     /// Lanes that are here with it, itself among them: they do nothing that it could see.
     pub mask: u32,
     /// These lanes hold what it holds.
@@ -260,7 +260,9 @@ impl Machine {
             let name = &module.symbols.get(id.index())?.name;
             // The kernel's own hold values that only their place decides.
             let own = || mix(address(name).wrapping_add_signed(*offset));
-            return Some(self.params.get(name).copied().unwrap_or_else(own) & width);
+            let Some(words) = self.params.get(name) else { return Some(own() & width) };
+            let word = words.get(usize::try_from(*offset).ok()? / 8)?;
+            return Some(word >> (8 * (offset % 8)) & width);
         }
         let at = self.address(module, f, inst.operands.get(1)?)?;
         let memory = if inst.space == Space::Local { &self.local } else { &self.global };

@@ -10,7 +10,7 @@ use prlx_probe::code::Stmt;
 use prlx_probe::{Action, At};
 use prlx_trace::device::tables::{Part, Which};
 use prlx_trace::device::tracks::SPAN;
-use prlx_trace::device::{Context, MAGAZINE_COUNT, MAGAZINE_STRIDE, MAGAZINES, Shape};
+use prlx_trace::device::{Context, Handed, MAGAZINE_COUNT, MAGAZINE_STRIDE, MAGAZINES, Shape};
 use prlx_trace::kernel::Level;
 
 use super::check::{Checked, Texts};
@@ -282,7 +282,7 @@ fn prepare(
         magazines: if matches!(sample, Loaded | Empty | Filling) { MAGAZINE } else { 0 },
         batch: 4 * chunk,
         heads: HEADS,
-        finals: FINALS,
+        finals: if level == Level::Probe { 0 } else { FINALS },
         cta_warps: if flat { warps_of_cta } else { 0 },
         bucket: BUCKET,
         warp_first: if sample == Filtered && seed.is_multiple_of(2) { warp + 1 } else { warp - 1 } as u32,
@@ -408,7 +408,14 @@ fn prepare(
         lane.sums = (0..layout.words).map(|i| mix(seed * 17 + u64::from(i)) as u32).collect();
     }
     let record = address(&format!("{}record", texts.prefix));
-    let params = [("context", lane.context), ("state", record)];
+    // A graph's node is told of its context alone.
+    let told = match seed % 4 {
+        _ if lane.context == 0 => Handed::default(),
+        3 => Handed { context: CONTEXT, ..Handed::default() },
+        _ => context.handed(CONTEXT),
+    };
+    let Handed { context: at, tables, ends, cta_warps } = told;
+    let params = [("context", vec![at, tables, ends, cta_warps]), ("state", vec![record])];
     machine.params = Arc::new(params.map(|(name, value)| (format!("{}{name}", texts.prefix), value)).into());
     if let Some(reg) = f.state_parameter() {
         machine.regs.insert(reg, record);

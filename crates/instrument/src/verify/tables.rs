@@ -15,6 +15,7 @@ use super::check::{Checked, Texts};
 use super::machine::{Machine, Memory, address, mix, read, within, write};
 use super::model::Lane;
 use super::run::translated;
+use crate::ptx::PARAMETERS;
 
 /// Runs `code` on the model.
 pub(super) fn probe(texts: &Texts<'_>, f: &Checked<'_>, machine: &Machine, lane: &mut Lane, code: &Code) {
@@ -57,7 +58,8 @@ impl Host for Model<'_> {
         symbol.map_or(0, |s| mix(address(&s.name).wrapping_add(u64::from(at - f.param_offsets[i]))))
     }
     fn within(&self, space: Space, address: u64) -> bool {
-        within(space, address)
+        let parameter = space == Space::Global && self.texts.module.version >= PARAMETERS;
+        within(space, address) && !(parameter && within(Space::Param, address))
     }
     fn load(&self, var: u32, _: usize) -> u64 {
         self.lane.vars.get(var as usize).copied().unwrap_or(0)

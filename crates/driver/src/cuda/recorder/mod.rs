@@ -1,7 +1,7 @@
 //! Records launches of a program that knows nothing of it: many at a time, from any thread, into memory that is
 //! bounded.
 //!
-//! **Way of a launch.** [`Recorder::begin`] places it and gives the address of its context, the hidden parameter; the
+//! **Way of a launch.** [`Recorder::begin`] places it and gives the hidden parameter, which leads to its context; the
 //! program's launch is made with it; [`Recorder::queued`] puts an event behind it into its stream, as `begin` did before it:
 //! between them lies how long it ran. A thread of the
 //! recorder's own (`worker`) sees the event pass and copies what was recorded to the host beside the program's work; another
@@ -62,6 +62,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use prlx_probe::Plan;
+use prlx_trace::device::Handed;
 use prlx_trace::device::tracks::{BEYOND, fits};
 use prlx_trace::launch::Launch;
 use prlx_trace::mark::Marks;
@@ -128,8 +129,8 @@ pub struct Running {
 #[must_use]
 #[derive(Debug)]
 pub struct Ticket {
-    /// Address of its context: the hidden parameter.
-    pub context: u64,
+    /// The hidden parameter.
+    pub handed: Handed,
     place: Place,
     start: Option<Event>,
 }
@@ -501,10 +502,11 @@ impl Recorder {
         match room {
             Ok((generation, slot)) => {
                 let (progress, fate) = (Progress::Pending, Fate::Own);
+                let handed = state.generations[generation].arena.context(&slot).handed(slot.context);
                 let placed = Placed { plan: Arc::clone(plan), launch, slot, progress, fate, promise };
                 let place = state.place(generation, [placed]);
                 let start = shared.library.relaxed(|| shared.mark(&mut state, stream));
-                Ok(Ticket { context: slot.context, place, start })
+                Ok(Ticket { handed, place, start })
             }
             Err(why) => {
                 let why_not = shared.why_not(&state, why);
