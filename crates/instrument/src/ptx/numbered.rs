@@ -1,17 +1,19 @@
 //! Records that threads number: how many a thread has written is in a register, and no lane waits for memory.
 //!
-//! Lanes of a whole warp that write records of one number at once, whose fields grow evenly from lane to lane, write one entry
+//! Lanes of a whole warp that write records of one number at once write one entry, and of its fields those alone that do not grow evenly from lane to lane
 //! (`prlx_trace::device::tables`): most accesses to memory are of this kind, and what is written bounds what records cost.
 
 use prlx_probe::code::{Code, Op, Stmt, Temp};
-use prlx_trace::device::tables::{Part, Which};
+use prlx_trace::device::tables::{APART, Part, Which};
 
-use super::probe::Probe;
+use super::probe::{Probe, alike};
 use super::snippet::Snippet;
 use super::state::saved;
 
 /// Most fields that are compared between lanes, at some nine instructions each.
 const COMPARED: usize = 4;
+/// Bytes from one word of the lanes' own entries to the next.
+const LANES: u64 = 8 * 32;
 
 impl Probe<'_, '_> {
     /// Writes a record of a thread.
@@ -35,27 +37,39 @@ impl Probe<'_, '_> {
         let name = done.trim_start_matches('$').trim_start_matches('~').to_owned();
         let mut values = Vec::with_capacity(fields.len());
         for (i, field) in fields.iter().enumerate() {
-            let value = format!("{name}_{i}");
-            s.declare(".b64", value.clone());
-            self.wide(s, *field, &format!("%~{value}"));
-            values.push((value, constant(self.code, *field).is_none()));
+            let register = format!("{name}_{i}");
+            s.declare(".b64", register.clone());
+            self.wide(s, *field, &format!("%~{register}"));
+            let known = match constant(self.code, *field) {
+                Some(_) => Known::Constant,
+                None if alike(self.code, *field) => Known::Alike,
+                None => Known::Nothing,
+            };
+            values.push(Value { register, known });
         }
-        let compared = values.iter().filter(|v| v.1).count();
-        if compared <= COMPARED {
-            self.together(s, part, &count, &values, [&done, &apart]);
+        let beside = format!("{name}_b");
+        s.declare(".b32", beside.clone());
+        match part.beside().and_then(|i| values.get(i)) {
+            Some(value) => s.ptx(&format!("cvt.u32.u64 %~{beside}, %~{};", value.register)),
+            None => s.ptx(&format!("mov.u32 %~{beside}, 0;")),
         }
-        let single = part.single();
+        let behind: Vec<&Value> = part.behind().into_iter().filter_map(|i| values.get(i)).collect();
         s.ptx(&format!(
-            "{apart}:
-             cvt.u64.u32 %~y, {count};
-             mad.wide.u32 %~link, %~e, {}, %~records;
-             mad.wide.u32 %~link, %~lane, {single}, %~link;
-             add.u64 %~link, %~link, {};",
-            32 * single,
-            part.at + part.singles(),
+            "mad.wide.u32 %~link, %~e, {}, %~records;
+             mad.wide.u32 %~link, %~lane, 8, %~link;",
+            32 * part.single(),
         ));
-        let words: Vec<&str> = ["y"].into_iter().chain(values.iter().map(|v| v.0.as_str())).collect();
-        store(s, &words, 0, true);
+        let own = part.at + part.singles();
+        if behind.iter().filter(|v| v.known == Known::Nothing).count() <= COMPARED {
+            let same = part.beside().and_then(|i| values.get(i)).filter(|v| v.known != Known::Constant);
+            let same: Vec<&Value> =
+                same.into_iter().chain(behind.iter().copied().filter(|v| v.known == Known::Alike)).collect();
+            self.together(s, part, [&count, &beside], &same, &behind, [&done, &apart]);
+        }
+        s.ptx(&format!("{apart}:\nst.global.v2.u32 [%~link+{own}], {{{count}, %~{beside}}};"));
+        for (i, value) in behind.iter().enumerate() {
+            s.ptx(&format!("st.global.u64 [%~link+{}], %~{};", own + LANES * (1 + i as u64), value.register));
+        }
         if part.which == Which::First {
             s.ptx(&format!(
                 "bra {done};
@@ -69,13 +83,15 @@ impl Probe<'_, '_> {
         s.ptx(&format!("{done}:"));
     }
 
-    /// The entry of a warp, from which all lanes go to `done`; if it can't be one, to `apart`.
+    /// The entry of a warp, from which all lanes go to `done`; if it can't be one, to `apart`. `same`: what has to be the same in all lanes; `behind`: the fields that
+    /// do not lie beside the number. `%~link`: where the lane's own entry is, from the part on.
     fn together(
         &self,
         s: &mut Snippet<'_>,
         part: &Part,
-        count: &str,
-        values: &[(String, bool)],
+        [count, beside]: [&str; 2],
+        same: &[&Value],
+        behind: &[&Value],
         [done, apart]: [&str; 2],
     ) {
         s.ptx(&format!(
@@ -85,67 +101,89 @@ impl Probe<'_, '_> {
              shfl.sync.idx.b32 %~a, {count}, 0, 31, %~mask;
              setp.eq.u32 %~r, %~a, {count};"
         ));
-        let mut firsts = Vec::with_capacity(values.len());
-        let mut steps = Vec::with_capacity(values.len());
-        for (value, compared) in values {
-            if !compared {
-                firsts.push(value.clone());
+        for Value { register, .. } in same {
+            s.ptx(&format!(
+                "mov.b64 {{%~a, %~b}}, %~{register};
+                 shfl.sync.idx.b32 %~a, %~a, 0, 31, %~mask;
+                 shfl.sync.idx.b32 %~b, %~b, 0, 31, %~mask;
+                 mov.b64 %~x, {{%~a, %~b}};
+                 setp.eq.u64 %~q, %~x, %~{register};
+                 and.pred %~r, %~r, %~q;"
+            ));
+        }
+        s.ptx(&format!("vote.sync.all.pred %~r, %~r, %~mask;\n@!%~r bra {apart};"));
+        let mut firsts = Vec::with_capacity(behind.len());
+        let mut steps = Vec::with_capacity(behind.len());
+        for (i, Value { register, known }) in behind.iter().enumerate() {
+            if *known != Known::Nothing {
+                firsts.push(register.clone());
                 steps.push("0".to_owned());
                 continue;
             }
-            let (first, step) = (format!("{value}f"), format!("{value}s"));
+            let (first, step) = (format!("{register}f"), format!("{register}s"));
             s.declare(".b64", first.clone());
             s.declare(".b32", step.clone());
             // Of lanes 0 and 1 the low halves are enough: the sum tells whether they were.
             s.ptx(&format!(
-                "mov.b64 {{%~a, %~b}}, %~{value};
+                "mov.b64 {{%~a, %~b}}, %~{register};
                  shfl.sync.idx.b32 %~c, %~a, 0, 31, %~mask;
                  shfl.sync.idx.b32 %~b, %~b, 0, 31, %~mask;
                  shfl.sync.idx.b32 %~d, %~a, 1, 31, %~mask;
                  mov.b64 %~{first}, {{%~c, %~b}};
                  sub.u32 %~{step}, %~d, %~c;
                  mad.wide.s32 %~x, %~lane, %~{step}, %~{first};
-                 setp.eq.u64 %~q, %~x, %~{value};
-                 and.pred %~r, %~r, %~q;"
+                 setp.eq.u64 %~q, %~x, %~{register};
+                 setp.ne.u32 %~r, %~{step}, {APART};
+                 and.pred %~q, %~q, %~r;
+                 vote.sync.all.pred %~q, %~q, %~mask;
+                 selp.b32 %~{step}, %~{step}, {APART}, %~q;
+                 @!%~q st.global.u64 [%~link+{}], %~{register};",
+                part.at + part.singles() + LANES * (1 + i as u64),
             ));
             firsts.push(first);
             steps.push(format!("%~{step}"));
         }
         s.ptx(&format!(
-            "vote.sync.all.pred %~r, %~r, %~mask;
-             @!%~r bra {apart};
-             setp.ne.u32 %~q, %~lane, 0;
+            "setp.ne.u32 %~q, %~lane, 0;
              @%~q bra {done};
-             mad.wide.u32 %~link, %~e, {}, %~records;
-             add.u64 %~link, %~link, {};",
+             mad.wide.u32 %~link, %~e, {}, %~records;",
             part.joint(),
-            part.at + part.joints(),
         ));
-        let heads: Vec<String> = [count.to_owned()].into_iter().chain(steps).collect();
+        let at = part.at + part.joints();
+        let heads: Vec<String> = [count.to_owned(), format!("%~{beside}")].into_iter().chain(steps).collect();
         for (i, four) in heads.chunks(4).enumerate() {
             let mut four: Vec<String> = four.to_vec();
             four.resize(4, "0".to_owned());
             for (register, word) in ["w0", "w1", "w2", "w3"].iter().zip(&four) {
                 s.ptx(&format!("mov.b32 %~{register}, {word};"));
             }
-            s.ptx(&format!("st.global.v4.u32 [%~link+{}], {{%~w0, %~w1, %~w2, %~w3}};", 16 * i));
+            s.ptx(&format!("st.global.v4.u32 [%~link+{}], {{%~w0, %~w1, %~w2, %~w3}};", at + 16 * i as u64));
         }
-        let firsts: Vec<&str> = firsts.iter().map(String::as_str).collect();
-        store(s, &firsts, part.joint_fields(), true);
+        for (i, pair) in firsts.chunks(2).enumerate() {
+            let at = at + part.joint_fields() + 16 * i as u64;
+            match pair {
+                [a, b] => s.ptx(&format!("st.global.v2.u64 [%~link+{at}], {{%~{a}, %~{b}}};")),
+                _ => s.ptx(&format!("st.global.u64 [%~link+{at}], %~{};", pair[0])),
+            }
+        }
         s.ptx(&format!("bra {done};"));
     }
 }
 
-/// Stores registers of 64 bits one after the other, perhaps two at a time, from `[%~link+at]` on.
-fn store(s: &mut Snippet<'_>, words: &[&str], at: u64, pairs: bool) {
-    let each = if pairs { 2 } else { 1 };
-    for (i, pair) in words.chunks(each).enumerate() {
-        let at = at + 8 * (each * i) as u64;
-        match pair {
-            [a, b] => s.ptx(&format!("st.global.v2.u64 [%~link+{at}], {{%~{a}, %~{b}}};")),
-            _ => s.ptx(&format!("st.global.u64 [%~link+{at}], %~{};", pair[0])),
-        }
-    }
+/// A field: its 64-bit register, and what is known of it.
+struct Value {
+    register: String,
+    known: Known,
+}
+
+/// What is known of a field where it is saved.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Known {
+    Nothing,
+    /// A constant of the place.
+    Constant,
+    /// Lanes that are here together most likely have the same.
+    Alike,
 }
 
 /// What a temporary is, if it is a constant of the place.

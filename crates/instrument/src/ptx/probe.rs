@@ -483,7 +483,7 @@ impl Probe<'_, '_> {
 }
 
 /// Whether a temporary is made of clocks and the multiprocessor's number: lanes that are together read the same.
-fn alike(code: &Code, temp: Temp) -> bool {
+pub(super) fn alike(code: &Code, temp: Temp) -> bool {
     let Some(op) = set_by(code, temp) else { return false };
     match op {
         Op::Ask(Ask::Clock | Ask::Clock64 | Ask::Time) => true,

@@ -144,15 +144,18 @@ impl Model<'_> {
             _ if number > part.keep.into() => return write(&mut lane.memory, at + 8 * own, 8, number),
             _ => number - 1,
         };
-        let mut put = |at: u64, i: usize, word: u64| write(&mut lane.memory, at + 8 * i as u64, 8, word);
+        let mut put = |at: u64, word: u64| write(&mut lane.memory, at, 8, word);
+        let head = u64::from(number as u32) | part.beside().map_or(0, |i| fields[i] << 32);
+        let behind = (0u64..).zip(part.behind().into_iter().map(|i| fields[i]));
         if lane.mask != u32::MAX {
-            let at = at + part.singles() + (slot * 32 + own) * part.single();
-            [number].iter().chain(fields).enumerate().for_each(|(i, word)| put(at, i, *word));
+            let at = at + part.singles() + slot * 32 * part.single() + 8 * own;
+            put(at, head);
+            behind.for_each(|(i, word)| put(at + 32 * 8 * (1 + i), word));
         } else if own == 0 {
             // Alike: nothing grows.
             let at = at + part.joints() + slot * part.joint();
-            put(at, 0, number);
-            fields.iter().enumerate().for_each(|(i, word)| put(at + part.joint_fields(), i, *word));
+            put(at, head);
+            behind.for_each(|(i, word)| put(at + part.joint_fields() + 8 * i, word));
         }
     }
 

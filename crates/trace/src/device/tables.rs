@@ -22,9 +22,11 @@
 //! its fields of two bytes: a short warp's end is bounded by what it writes.
 //!
 //! The part of **threads'** records, of which each numbers its own from 1 on, is slots of the warp and of its lanes; record n is in slot n - 1,
-//! modulo how many are kept. Where all 32 lanes write at once, records of one number in which each field grows evenly from lane to
-//! lane, they are one entry of the warp: the number and, for each field, by how much it grows (four bytes each, with a sign), then lane 0's fields
-//! (eight bytes each). Any other is the lane's own: its number, its fields (eight bytes each). Entries have a multiple of 16 bytes. Of a slot's two entries the one with the greater
+//! modulo how many are kept. Numbers have four bytes; behind them lies the first field of as many or fewer that has no sign ([`Part::beside`]), in four bytes; the others
+//! take eight each. A lane's own entry is these words, and each word of all lanes lies together: what a warp writes at once is whole sectors of memory.
+//! Where all 32 lanes write records of one number at once, with the same value beside it, they are one entry of the warp: the number, the value beside it, and for each of the
+//! other fields by how much it grows from lane to lane (four bytes each, with a sign); then, at a multiple of 16 bytes, lane 0's fields (eight bytes each). A
+//! field that does not grow evenly says [`APART`] there, and lies where the lanes' own do. Of a slot's two entries the one with the greater
 //! number counts. First lie the warp's slots, then those of all lanes, slot by slot. If the first ones are kept, a lane that has
 //! written more has said before all this how many (eight bytes each lane).
 //!
@@ -40,6 +42,8 @@ use crate::table::{Aggregate, Row};
 pub const PROBES: u64 = 8;
 /// Bytes before the rows of a table whose rows are found by hash: how many values were lost.
 pub const LOST: u64 = 8;
+/// In place of how much a field of a thread's record grows from lane to lane: each lane has its own.
+pub const APART: i32 = i32::MIN;
 /// The multiplier of [`hash`].
 pub const MULTIPLIER: u64 = 0x9E37_79B9_7F4A_7C15;
 
@@ -244,21 +248,25 @@ impl Part {
         })
         .collect()
     }
-    /// How many fields a record has.
-    fn count(&self) -> u64 {
-        self.fields.len() as u64
+    /// Of a record that threads number: which field lies beside the number.
+    pub fn beside(&self) -> Option<usize> {
+        self.fields.iter().position(|ty| matches!(ty, Scalar::Pred | Scalar::U8 | Scalar::U16 | Scalar::U32))
+    }
+    /// The others.
+    pub fn behind(&self) -> Vec<usize> {
+        (0..self.fields.len()).filter(|i| Some(*i) != self.beside()).collect()
     }
     /// Bytes of what lanes write together.
     pub fn joint(&self) -> u64 {
-        self.joint_fields() + (8 * self.count()).next_multiple_of(16)
+        self.joint_fields() + (8 * self.behind().len() as u64).next_multiple_of(16)
     }
-    /// Where in it the fields begin.
+    /// Where in it lane 0's fields begin.
     pub fn joint_fields(&self) -> u64 {
-        (4 + 4 * self.count()).next_multiple_of(16)
+        (8 + 4 * self.behind().len() as u64).next_multiple_of(16)
     }
-    /// Bytes of what a lane writes alone.
+    /// Bytes of what a lane writes alone, in words of eight.
     pub fn single(&self) -> u64 {
-        (8 + 8 * self.count()).next_multiple_of(16)
+        8 + 8 * self.behind().len() as u64
     }
     /// From the part's first byte: where slots of the warp begin.
     pub fn joints(&self) -> u64 {
@@ -295,22 +303,27 @@ impl Part {
             u32::from_le_bytes(word.unwrap_or_default())
         };
         let eight = |at: u64| u64::from(four(at)) | u64::from(four(at + 4)) << 32;
-        let fields = self.count();
         let mut found: Vec<(u64, Vec<u64>)> = Vec::new();
         for slot in 0..u64::from(self.keep) {
             let joint = self.joints() + slot * self.joint();
-            let own = self.singles() + (slot * self.holders() + lane) * self.single();
-            let (together, alone) = (u64::from(four(joint)), eight(own));
+            let own = self.singles() + slot * self.holders() * self.single() + 8 * lane;
+            let (together, alone) = (four(joint), four(own));
             let Some(number) = together.max(alone).checked_sub(1) else { continue };
-            let field = |i: u64| match alone >= together {
-                true => eight(own + 8 + 8 * i),
-                false => {
-                    let step = i64::from(four(joint + 4 + 4 * i).cast_signed());
-                    let first = eight(joint + self.joint_fields() + 8 * i);
-                    first.wrapping_add_signed(step.wrapping_mul(lane as i64))
-                }
-            };
-            found.push((number, (0..fields).map(field).collect()));
+            let mut fields = vec![0; self.fields.len()];
+            if let Some(beside) = self.beside() {
+                fields[beside] = four(if alone >= together { own + 4 } else { joint + 4 }).into();
+            }
+            for (i, behind) in (0u64..).zip(self.behind()) {
+                let step = four(joint + 8 + 4 * i).cast_signed();
+                fields[behind] = match alone >= together || step == APART {
+                    true => eight(own + 8 * self.holders() * (1 + i)),
+                    false => {
+                        let first = eight(joint + self.joint_fields() + 8 * i);
+                        first.wrapping_add_signed(i64::from(step).wrapping_mul(lane as i64))
+                    }
+                };
+            }
+            found.push((number.into(), fields));
         }
         found.sort_unstable_by_key(|r| r.0);
         let most = found.last().map_or(0, |r| r.0.saturating_add(1));
@@ -326,7 +339,12 @@ impl Records {
         // What is written 16 bytes at once.
         let mut all = 8;
         for part in &mut records.parts {
-            let apart = if part.numbered() || part.alone() && part.bytes().is_multiple_of(16) { 16 } else { 8 };
+            let apart = match part.alone() && part.bytes().is_multiple_of(16) {
+                // Whole sectors of memory.
+                _ if part.numbered() => 32,
+                true => 16,
+                false => 8,
+            };
             part.at = records.warp.next_multiple_of(apart);
             records.warp = part.at + part.bytes();
             all = apart.max(all);
@@ -497,33 +515,40 @@ mod tests {
 
     #[test]
     fn threads_records_are_the_warps_or_their_own() {
-        let part = |which| Part { of_lane: true, fields: vec![Scalar::U64; 2], keep: 2, which, ..Part::default() };
+        let fields = vec![Scalar::U64, Scalar::U16, Scalar::S32];
+        let part = |which| Part { of_lane: true, fields: fields.clone(), keep: 2, which, ..Part::default() };
         let records = Records::new(1, vec![part(Which::First), part(Which::Last)]);
         let [first, last] = &records.parts[..] else { unreachable!("there are two") };
-        assert_eq!((first.at, first.joint(), first.single(), first.joints()), (16, 32, 32, 256));
-        assert_eq!((last.at, last.joints(), last.singles()), (first.at + 256 + 2 * 32 + 64 * 32, 0, 64));
+        assert_eq!((first.beside(), first.behind()), (Some(1), vec![0, 2]));
+        assert_eq!((first.at, first.joint(), first.single(), first.joints()), (32, 32, 24, 256));
+        assert_eq!((last.at, last.joints(), last.singles()), (first.at + 256 + 2 * 32 + 64 * 24, 0, 64));
         let mut bytes = vec![0u8; records.warp as usize];
         let mut put = |at: u64, words: &[u64]| {
             for (i, word) in words.iter().enumerate() {
                 bytes[at as usize + 8 * i..][..8].copy_from_slice(&word.to_le_bytes());
             }
         };
-        // All lanes write a first and a second record together; of the last ones lane 3 has written a third, which takes the first's place.
-        let step = |by: i32| u64::from(by.cast_unsigned());
+        // All lanes write a first and a second record together, of which one field does not grow evenly; of the last ones lane 3 has written a third, which
+        // takes the first's place.
+        let two = |low: i32, high: i32| u64::from(low.cast_unsigned()) | u64::from(high.cast_unsigned()) << 32;
         for part in [first, last] {
-            put(part.at + part.joints(), &[1 | step(0) << 32, step(-4), 7, 1000]);
-            put(part.at + part.joints() + 32, &[2 | step(1) << 32, step(0), 10, 5]);
+            put(part.at + part.joints(), &[two(1, 70), two(0, -4), 7, 1000]);
+            put(part.at + part.joints() + 32, &[two(2, 71), two(1, APART), 10, 5]);
+            let lanes: Vec<u64> = (0..32u64).map(|lane| lane * lane).collect();
+            put(part.at + part.singles() + 768 + 512, &lanes);
         }
-        put(last.at + last.singles() + 3 * 32, &[3, 70, 71]);
+        for (word, value) in [(0, two(3, 72)), (1, 80), (2, 81)] {
+            put(last.at + last.singles() + 256 * word + 8 * 3, &[value]);
+        }
         put(first.at + 8 * 3, &[5]);
         let of = |i, lane| {
             let rows = records.read(i, &bytes).0.into_iter().filter(|r| r.key[0] == lane);
             rows.map(|r| (r.key[1], r.cells)).collect::<Vec<_>>()
         };
-        assert_eq!(of(0, 0), [(0, vec![7, 1000]), (1, vec![10, 5])]);
-        assert_eq!(of(0, 3), [(0, vec![7, 988]), (1, vec![13, 5])]);
-        assert_eq!(of(1, 31), [(0, vec![7, 876]), (1, vec![41, 5])]);
-        assert_eq!(of(1, 3), [(1, vec![13, 5]), (2, vec![70, 71])]);
+        assert_eq!(of(0, 0), [(0, vec![7, 70, 1000]), (1, vec![10, 71, 0])]);
+        assert_eq!(of(0, 3), [(0, vec![7, 70, 988]), (1, vec![13, 71, 9])]);
+        assert_eq!(of(1, 31), [(0, vec![7, 70, 876]), (1, vec![41, 71, 961])]);
+        assert_eq!(of(1, 3), [(1, vec![13, 71, 9]), (2, vec![80, 72, 81])]);
         assert_eq!((records.read(0, &bytes).1, records.read(1, &bytes).1), (3, 1));
         assert_eq!(records.read(0, &bytes[..40]), (vec![], 0));
     }
