@@ -300,3 +300,66 @@ fn each_process_and_each_kernel_by_itself() {
     let (code, _, err) = prlx(&here, &["timeline", "two"], &[]);
     assert!(code == Some(2) && err.contains("two has 2 processes with markers: name the file of one"), "{err}");
 }
+
+/// Launch calls and kernels lie on one axis, whatever the timer shows and however fast it runs: no kernel begins before its call, or ends after
+/// its end was seen, and files have both with arrows.
+#[test]
+fn host_and_kernels_are_on_one_axis() {
+    let here = folder("profile-program", "host");
+    let Some(app) = program(&here, "marks") else { return };
+    let ptx = case("plain.ptx");
+    for timer in ["", "7123456789012345678:200", "5:-300"] {
+        let files = ["--perfetto", "a.perfetto", "--chrome", "a.json", "--html", "a.html", "--csv", "a.csv"];
+        let words =
+            [&["profile", "--memory", "48", "--json"], &files[..], &["-o", "kept"], &["--", &app, &ptx, "5", "20"]];
+        let (code, out, err) = prlx(&here, &words.concat(), &[("PRLX_MOCK_TIMER", timer)]);
+        assert_eq!(code, Some(0), "{err}");
+        let json: Value = serde_json::from_str(&out[out.find('{').unwrap()..]).unwrap();
+        let (host, calls) = (&json["host"], json["calls"].as_array().unwrap());
+        assert_eq!((calls.len(), &host["launches"], &host["threads"]), (45, &45.into(), &1.into()));
+        let device = &host["devices"][0];
+        assert!(device["within"].as_i64().unwrap() > 0 && device["bounds"] == serde_json::json!([45, 45]), "{device}");
+        let number = |of: &Value, key: &str| of[key].as_i64().unwrap();
+        let parts =
+            |of: &Value| ["waited", "host", "recording", "launched"].map(|key| number(of, key)).iter().sum::<i64>();
+        assert_eq!(parts(device), number(device, "idle"), "{device}");
+        for gap in host["gaps"].as_array().unwrap() {
+            assert_eq!(parts(gap), number(gap, "time"), "{gap}");
+        }
+        // Launch by launch: the first begin and the last end of its spans.
+        let text = fs::read_to_string(here.join("a.csv")).unwrap();
+        let mut ran: BTreeMap<i64, [i64; 2]> = BTreeMap::new();
+        for line in text.lines().skip(1) {
+            let cells: Vec<&str> = line.split(',').collect();
+            let [launch, begin, end] = [0, 11, 12].map(|i| cells[i].parse::<i64>().unwrap());
+            let range = ran.entry(launch).or_insert([begin, end]);
+            *range = [range[0].min(begin), range[1].max(end)];
+        }
+        assert_eq!(ran.len(), 45);
+        for call in calls {
+            let [begin, end] = ran[&number(call, "launch")];
+            let called = call["called"][0].as_i64().unwrap();
+            // A tick of this timer is a nanosecond.
+            assert!(number(call, "start") <= called && called <= begin + 2000, "{call} {begin}");
+            assert!(end <= number(call, "seen") + 2000, "{call} {end}");
+        }
+        let chrome: Value = serde_json::from_slice(&fs::read(here.join("a.json")).unwrap()).unwrap();
+        let events = chrome["traceEvents"].as_array().unwrap();
+        let of = |ph: &str| events.iter().filter(|e| e["ph"] == ph).count();
+        assert_eq!([of("s"), of("t"), of("f")], [45; 3], "from the call to its stream, and to its first track");
+        let page = fs::read_to_string(here.join("a.html")).unwrap();
+        assert!(page.contains("host, thread 0") && page.contains("device 0, stream 0"));
+        let bytes = fs::read(here.join("a.perfetto")).unwrap();
+        let has = |text: &str| bytes.windows(text.len()).any(|w| w == text.as_bytes());
+        assert!(has("host and devices") && has("host, thread 0") && has("device 0, stream 1"));
+        // The recording says the same again.
+        let (code, again, _) = prlx(&here, &["timeline", "kept", "--json"], &[]);
+        let again: Value = serde_json::from_str(&again).unwrap();
+        assert!(code == Some(0) && again["calls"] == json["calls"] && again["host"] == json["host"]);
+        let (_, text, _) = prlx(&here, &["timeline", "kept"], &[]);
+        assert!(
+            text.contains("\nHost  ") && text.contains("right beside it within ±") && text.contains("\nGaps  "),
+            "{text}"
+        );
+    }
+}

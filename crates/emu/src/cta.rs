@@ -67,6 +67,8 @@ pub struct Launch<'a> {
     pub warps: u32,
     /// Steps that a CTA may take.
     pub max_steps: u64,
+    /// What `%globaltimer` shows at its first.
+    pub epoch: u64,
     /// What to write down.
     pub observe: Option<Observe<'a>>,
     /// Hot functions for this host.
@@ -135,6 +137,8 @@ pub struct Block {
     pub transfers: Vec<Transfer>,
     /// Instructions so far.
     pub clock: u64,
+    /// What `%globaltimer` showed before the first.
+    pub epoch: u64,
     /// Atomics and volatile accesses so far.
     pub spins: u64,
     /// What it printed.
@@ -184,6 +188,7 @@ impl Cta {
                 warpgroups: Vec::new(),
                 transfers: Vec::new(),
                 clock: 0,
+                epoch: launch.epoch,
                 spins: 0,
                 output: Vec::new(),
                 held: Vec::new(),

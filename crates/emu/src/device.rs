@@ -18,7 +18,7 @@ use crate::calibration::Calibration;
 use crate::check::{Checker, Checks};
 use crate::cluster::MAX_CTAS;
 use crate::code::{Code, window};
-use crate::cta::Launch;
+use crate::cta::{EPOCH, Launch};
 use crate::decode::{Request, decode};
 use crate::grid::{self, Outcome};
 use crate::heap::{self, Heap};
@@ -49,6 +49,8 @@ pub struct Options {
     pub calibrations: Vec<Arc<Calibration>>,
     /// Where global memory begins: devices of one process have none in common.
     pub first: u64,
+    /// What `%globaltimer` shows at a launch's first step.
+    pub epoch: u64,
 }
 
 impl Default for Options {
@@ -62,6 +64,7 @@ impl Default for Options {
             checks: Checks::NONE,
             calibrations: Vec::new(),
             first: FIRST,
+            epoch: EPOCH,
         }
     }
 }
@@ -114,6 +117,10 @@ impl Emulator {
         let left = of.saturating_sub(self.memory.used());
         let text = format!("{what} are more than the {left} left of {}", self.options.max_memory);
         Error::new(ErrorKind::Memory, text).help("raise the memory limit (--max-memory)")
+    }
+    /// What `%globaltimer` shows at the first step of the launches that come.
+    pub fn timer_shows(&mut self, nanos: u64) {
+        self.options.epoch = nanos;
     }
     /// What kernels have printed since the last call.
     pub fn take_output(&mut self) -> Vec<u8> {
@@ -208,6 +215,7 @@ impl Emulator {
             stride: u64::from(code.local_bytes.next_multiple_of(16)),
             warps: config.block.volume().div_ceil(LANES as u64) as u32,
             max_steps: o.max_steps,
+            epoch: o.epoch,
             observe: plan.map(|plan| Observe { plan, kernel: prlx_trace::FuncId(code.kernel.0) }),
             host: Host::of(o.level),
             checker: Mutex::default(),

@@ -619,7 +619,7 @@ impl Warp {
     }
     fn clock(&mut self, block: &Block, which: Clock, dst: u16, m: u32) {
         // A step is a cycle, and a cycle half a nanosecond.
-        let (cycles, nanos) = (block.clock, crate::cta::EPOCH + block.clock / 2);
+        let (cycles, nanos) = (block.clock, block.epoch.wrapping_add(block.clock / 2));
         match which {
             Clock::Low => self.planes.put32(dst, m, V32([cycles as u32; LANES])),
             Clock::High => self.planes.put32(dst, m, V32([(cycles >> 32) as u32; LANES])),

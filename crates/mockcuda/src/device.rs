@@ -6,12 +6,13 @@ use std::ffi::CString;
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{LazyLock, Mutex, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use prlx_driver::cuda::calls::{attribute, function};
 use prlx_driver::cuda::code::CODES;
 use prlx_driver::job::{Signature, counted};
 use prlx_driver::{DevicePtr, Driver, Error, ErrorKind, LaunchConfig, ModuleHandle, TensorMap};
+use prlx_emu::cta::EPOCH;
 use prlx_emu::{Emulator, Options};
 use prlx_isa::image::{self, Target};
 use prlx_trace::Dim3;
@@ -94,6 +95,7 @@ pub struct Device {
     pub graphs: Graphs,
     handles: u64,
     pub clock: u64,
+    timer: Timer,
     /// `PRLX_MOCK_FAIL`.
     failing: BTreeMap<String, i32>,
     capability: (i32, i32),
@@ -191,6 +193,26 @@ pub fn error(code: i32) -> Option<&'static [CString; 2]> {
     TEXTS.get(&code)
 }
 
+/// The device's timer: it goes on between launches, as the host's clock does.
+struct Timer {
+    began: Instant,
+    /// What it showed then.
+    first: u64,
+    /// By how many millionths it is faster than the host's.
+    faster: f64,
+}
+
+impl Timer {
+    fn new(how: &str) -> Timer {
+        let (first, faster) = how.split_once(':').unwrap_or((how, ""));
+        Timer { began: Instant::now(), first: first.parse().unwrap_or(EPOCH), faster: faster.parse().unwrap_or(0.0) }
+    }
+    fn now(&self) -> u64 {
+        let nanos = self.began.elapsed().as_nanos() as f64;
+        self.first + (nanos * (1.0 + self.faster / 1e6)) as u64
+    }
+}
+
 impl Device {
     fn new(ordinal: u64) -> Device {
         let variable = |name| std::env::var(name).unwrap_or_default();
@@ -220,6 +242,7 @@ impl Device {
             graphs: Graphs::default(),
             handles: HANDLE + ordinal * APART[0],
             clock: 0,
+            timer: Timer::new(&variable("PRLX_MOCK_TIMER")),
             failing: failing.filter_map(|(call, code)| Some((call.to_owned(), code.parse().ok()?))).collect(),
             capability: capability.unwrap_or((9, 0)),
         }
@@ -680,6 +703,7 @@ impl Device {
     fn run(&mut self, function: u64, config: &LaunchConfig, params: &[u8]) -> Result<()> {
         let kernel = self.functions.get(&function).ok_or(code::INVALID_HANDLE)?;
         let module = *self.modules.get(&kernel.module).ok_or(code::INVALID_HANDLE)?;
+        self.emulator.timer_shows(self.timer.now());
         let run = self.emulator.launch(module, &kernel.name, config, params);
         for (at, (held, bytes)) in &self.registered {
             let mut content = vec![0; *bytes];

@@ -10,7 +10,8 @@
 //! Misses: whatever takes two devices: copies between them, waits for the other's events, libraries of both; managed memory; textures; launches that CUDA has given up; the linker gives its one input of PTX back.
 //!
 //! `PRLX_MOCK_FAIL=CALL:CODE[,CALL:CODE…]` makes calls fail. `PRLX_MOCK_CAPABILITY=9.0` is the device's capability.
-//! `PRLX_MOCK_DEVICES=2` is how many devices there are, alike. `PRLX_MOCK_KERNEL_MICROS=500` is how long every kernel takes at least. Tests may also call [`prlx_mock_hold`] and
+//! `PRLX_MOCK_DEVICES=2` is how many devices there are, alike. `PRLX_MOCK_KERNEL_MICROS=500` is how long every kernel takes at least.
+//! `PRLX_MOCK_TIMER=NANOS:PPM` is what `%globaltimer` shows before the first launch, and by how much it runs faster than the host's clock. Tests may also call [`prlx_mock_hold`] and
 //! [`prlx_mock_capture`], which are no calls of a driver.
 
 mod device;

@@ -13,6 +13,7 @@
 
 use std::ffi::{c_char, c_void};
 use std::ptr::null_mut;
+use std::time::Instant;
 
 use prlx_driver::cuda::Functions;
 use prlx_driver::cuda::calls::{InstantiateParams, KernelNodeParams, NodeParams, UpdateResult, launch, node};
@@ -391,19 +392,22 @@ pub unsafe fn cuGraphExecDestroy(real: &Functions, exec: *mut c_void) -> i32 {
 }
 pub unsafe fn cuGraphLaunch(real: &Functions, exec: *mut c_void, stream: *mut c_void) -> i32 {
     let replayed = think(|| record::replay(real, exec, stream, false));
+    let called = Instant::now();
     // SAFETY: the program's call.
-    done(replayed, unsafe { (real.cuGraphLaunch)(exec, stream) })
+    done(replayed, unsafe { (real.cuGraphLaunch)(exec, stream) }, called)
 }
 pub unsafe fn cuGraphLaunch_ptsz(real: &Functions, exec: *mut c_void, stream: *mut c_void) -> i32 {
     let replayed = think(|| record::replay(real, exec, stream, true));
+    let called = Instant::now();
     // SAFETY: the program's call.
-    done(replayed, unsafe { (real.cuGraphLaunch_ptsz)(exec, stream) })
+    done(replayed, unsafe { (real.cuGraphLaunch_ptsz)(exec, stream) }, called)
 }
-/// The driver has answered the launch of a graph.
-fn done(replayed: Option<record::Replayed>, code: i32) -> i32 {
+/// The driver, which was called then to launch a graph, has answered.
+fn done(replayed: Option<record::Replayed>, code: i32, called: Instant) -> i32 {
     if let Some(replayed) = replayed {
+        let called = [called, Instant::now()];
         think(|| {
-            replayed.done(code);
+            replayed.done(code, called);
             Some(())
         });
     }

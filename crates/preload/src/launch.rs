@@ -12,6 +12,7 @@
 use std::ffi::{CStr, c_void};
 use std::ptr::null_mut;
 use std::sync::Arc;
+use std::time::Instant;
 
 use prlx_driver::cuda::Functions;
 use prlx_driver::cuda::calls::{DeviceLaunch, LaunchConfig, extra, launch};
@@ -170,11 +171,12 @@ impl Room {
         self.hidden.as_ref().map(Hidden::handed).unwrap_or_default().context
     }
 
-    /// The driver has answered.
-    pub fn done(self, code: i32) -> i32 {
+    /// The driver, which was called then, has answered.
+    pub fn done(self, code: i32, called: Instant) -> i32 {
         if let Some(hidden) = self.hidden {
+            let now = Instant::now();
             think(|| {
-                record::queued(hidden, code);
+                record::queued(hidden, code, [called, now]);
                 Some(())
             });
         }
@@ -301,14 +303,16 @@ macro_rules! launches {
             let mut room = Room::default();
             let list = [$($extra,)? null_mut()][0];
             // SAFETY: the program's call, with room that lives through it.
-            let code = unsafe {
+            let (called, code) = unsafe {
                 let (params, _list) = room.extend(real, function, params, list, what);
                 $(let $extra = _list;)?
-                (real.$name)(
+                let called = Instant::now();
+                let code = (real.$name)(
                     function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, params, $($extra)?
-                )
+                );
+                (called, code)
             };
-            room.done(code)
+            room.done(code, called)
         }
     )* };
 }
@@ -327,14 +331,15 @@ macro_rules! configured {
         ) -> i32 {
             let mut room = Room::default();
             // SAFETY: the program's call, with room that lives through it.
-            let code = unsafe {
+            let (called, code) = unsafe {
                 let shape = shape(config);
                 let own = stringify!($name).ends_with("_ptsz");
                 let what = shape.as_ref().map_or(Use::Other, |(shape, stream)| Use::Launch(shape, *stream, own));
                 let (params, extra) = room.extend(real, function, params, extra, what);
-                (real.$name)(config, function, params, extra)
+                let called = Instant::now();
+                (called, (real.$name)(config, function, params, extra))
             };
-            room.done(code)
+            room.done(code, called)
         }
     )* };
 }

@@ -10,11 +10,12 @@ mod live;
 
 pub use self::graphs::{Node, Replayed, changed, context_of, is_node, node, ready, ready_gone, replay};
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::fs::File;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
@@ -27,7 +28,7 @@ use prlx_driver::session::{self, Choice, Options};
 use prlx_isa::image::Target;
 use prlx_trace::device::Handed;
 use prlx_trace::kernel::{Function, Param, Scalar};
-use prlx_trace::launch::ArgInfo;
+use prlx_trace::launch::{ArgInfo, Host};
 use prlx_trace::process::{Device, Skipped};
 use prlx_trace::{Dim3, FuncId, Launch, ModuleId, Streams, Writer};
 
@@ -67,6 +68,8 @@ struct Session {
     digesting: Digesting,
     /// Launches so far.
     launches: AtomicU64,
+    /// Threads that launched something, so far.
+    threads: AtomicU32,
     /// By a kernel that was not rewritten, its name and its parameters as far as they are known: the module that stands for its own.
     others: Mutex<HashMap<(String, Places), Option<ModuleId>>>,
     /// Streams by order of first use.
@@ -169,6 +172,18 @@ fn one_by_one() -> bool {
     static ASKED: LazyLock<bool> =
         LazyLock::new(|| std::env::var("CUDA_LAUNCH_BLOCKING").is_ok_and(|v| !v.is_empty() && v != "0"));
     *ASKED
+}
+
+thread_local! {
+    /// The thread's number among those that launch.
+    static THREAD: Cell<Option<u32>> = const { Cell::new(None) };
+    /// The thread's last wait for a device: its begin, its end, and when the program went on.
+    static WAITED: Cell<Option<[Instant; 3]>> = const { Cell::new(None) };
+}
+
+/// This thread has waited for a device.
+pub fn has_waited(times: [Instant; 3]) {
+    WAITED.set(Some(times));
 }
 
 /// The program has waited for something: what has ended is brought in.
@@ -312,6 +327,7 @@ impl Session {
             others_choice: Mutex::default(),
             digesting: Digesting::default(),
             launches: AtomicU64::new(0),
+            threads: AtomicU32::new(0),
             others: Mutex::default(),
             streams: Mutex::default(),
             contexts: Mutex::default(),
@@ -421,7 +437,12 @@ impl Session {
             finished.tallies.iter().try_for_each(|tally| file.tally(tally))?;
             finished.marks.iter().try_for_each(|marks| file.marks(marks))
         });
-        let ended = self.digesting.ended(finished.recording.launch, finished.recording.streams);
+        let mut launch = finished.recording.launch;
+        if let Some(host) = &mut launch.host {
+            host.called = finished.told.called.map(|[called, answered]| (self.since(called), self.since(answered)));
+            host.seen = finished.told.seen.map(|at| self.since(at));
+        }
+        let ended = self.digesting.ended(launch, finished.recording.streams);
         ended.into_iter().for_each(|(launch, streams)| self.append(&launch, &streams));
     }
 
@@ -483,9 +504,24 @@ impl Session {
             device,
             ordinal,
             number: self.launches.fetch_add(1, Ordering::Relaxed),
-            start: u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX),
+            start: self.since(Instant::now()),
+            host: Some(self.host()),
             ..Launch::default()
         }
+    }
+
+    /// Nanoseconds since the process started.
+    fn since(&self, at: Instant) -> u64 {
+        u64::try_from(at.saturating_duration_since(self.started).as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// What is known of a launch's thread before it is made.
+    fn host(&self) -> Host {
+        let thread = THREAD.get().unwrap_or_else(|| self.threads.fetch_add(1, Ordering::Relaxed));
+        THREAD.set(Some(thread));
+        let waited = WAITED.get().map(|all| all.map(|at| self.since(at)));
+        let held = waited.map_or(0, |[_, ended, on]| on - ended);
+        Host { thread, waited: waited.map(|[begun, ended, _]| (begun, ended)), held, ..Host::default() }
     }
 
     /// The module that stands for that of a kernel that was not rewritten.
@@ -723,8 +759,8 @@ pub fn begin(
     }
 }
 
-/// The driver has answered a launch that was begun.
-pub fn queued(hidden: Hidden, code: i32) {
+/// The driver was called for a launch that was begun, and has answered.
+pub fn queued(hidden: Hidden, code: i32, called: [Instant; 2]) {
     let Some(Some(session)) = SESSION.get() else { return };
     let (number, stream) = match &hidden {
         Hidden::Begun(b) => (b.number, b.stream),
@@ -733,7 +769,8 @@ pub fn queued(hidden: Hidden, code: i32) {
     };
     // SAFETY: the program's stream, which it has just used.
     session.digesting.queued(number, unsafe { Stream::foreign(stream) }, code == 0);
-    if let Hidden::Begun(b) = hidden {
+    if let Hidden::Begun(mut b) = hidden {
+        b.ticket.called = Some(called);
         match code {
             // Who waits for a launch in its call is told there of its fault: it has run.
             code if one_by_one() && (code == 0 || sticky(code)) => {

@@ -9,6 +9,7 @@
 #![allow(non_snake_case, reason = "the driver's own names")]
 
 use std::ffi::c_void;
+use std::time::Instant;
 
 use prlx_driver::cuda::Functions;
 
@@ -18,14 +19,17 @@ use crate::{known, record};
 macro_rules! waits {
     ($($name:ident($($arg:ident: $ty:ty),*))*) => { $(
         pub unsafe fn $name(real: &Functions, $($arg: $ty),*) -> i32 {
+            let begun = Instant::now();
             // SAFETY: the program's call.
             let code = unsafe { (real.$name)($($arg),*) };
+            let ended = Instant::now();
             if code == 0 {
                 think(|| {
                     record::waited(real);
                     Some(())
                 });
             }
+            record::has_waited([begun, ended, Instant::now()]);
             code
         }
     )* };

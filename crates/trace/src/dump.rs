@@ -8,7 +8,7 @@ use std::io::{self, Write};
 
 use crate::device::{COUNT_EVENT, COUNT_MORE, COUNT_WORD};
 use crate::kernel::{Arg, Block, End, Function, Guard, Module, Site, Source, Step};
-use crate::launch::{Lanes, Launch, Origin, WarpStream};
+use crate::launch::{Host, Lanes, Launch, Origin, WarpStream};
 use crate::process::Process;
 use crate::trace::{Recording, Trace};
 
@@ -236,6 +236,10 @@ fn launch(out: &mut dyn Write, i: usize, l: &Launch) -> io::Result<()> {
     for p in &l.pointees {
         let (before, after) = (digest(p.before), digest(p.after));
         writeln!(out, "  pointer at {} to {} bytes: {} before {before} after {after}", p.offset, p.bytes, p.digested)?;
+    }
+    if let Some(Host { thread, called, seen, waited, held }) = l.host {
+        let [called, waited] = [called, waited].map(|at| at.map_or("-".into(), |(a, b)| format!("{a} to {b}")));
+        writeln!(out, "  thread {thread}: called {called}, seen {}, waited {waited} + {held}", Or(&seen))?;
     }
     if let Some(why) = &l.undigested {
         writeln!(out, "  no digests: {why}")?;

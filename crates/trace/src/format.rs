@@ -9,7 +9,7 @@ use crate::kernel::{
     Alu, Arg, Block, End, FaultKind, Fidelity, Function, Guard, Level, Loc, Loop, Module, Node, NodeKind, Operand,
     Param, Scalar, Site, SiteClass, Source, SourceFile, Special, Steered, Step,
 };
-use crate::launch::{ArgInfo, Fault, Launch, Origin, Pointee, Totals, Window};
+use crate::launch::{ArgInfo, Fault, Host, Launch, Origin, Pointee, Totals, Window};
 use crate::mark::{Anchor, Mark, MarkKind, Marks, Sum, Track, Via};
 use crate::process::{Device, Process, Skipped};
 use crate::stored::{Layout, VERSION};
@@ -40,6 +40,7 @@ const STRUCTURES: &[Layout] = &[
     Device::LAYOUT,
     Skipped::LAYOUT,
     Launch::LAYOUT,
+    Host::LAYOUT,
     Origin::LAYOUT,
     ArgInfo::LAYOUT,
     Pointee::LAYOUT,

@@ -60,6 +60,25 @@ structures! {
         #[since(4)] pub pointees: Vec<Pointee>,
         /// Why digests of it were asked for and there are none.
         #[since(4)] pub undigested: Option<String>,
+        /// Of a program's launch: what its host did, and when.
+        #[since(9)] pub host: Option<Host>,
+    }
+
+    /// What the host did to launch a kernel: times are nanoseconds since its process started ([`crate::Process::started`]), by the same clock
+    /// as [`Launch::start`], which is when the program launched it. Recording it takes from then until `called`.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub struct Host {
+        /// The thread that launched it: 0 the first that launched something, then by order of their first launch.
+        pub thread: u32,
+        /// When the driver was called to launch it, and when it answered: the kernel did not begin before the first. `None`: the launch did
+        /// not come so far, or runs without being recorded.
+        pub called: Option<(u64, u64)>,
+        /// When the host knew that it had ended. `None`: it never did.
+        pub seen: Option<u64>,
+        /// The last call before it in which its thread waited for a device: its begin and its end.
+        pub waited: Option<(u64, u64)>,
+        /// How long recording held the thread after that.
+        pub held: u64,
     }
 }
 

@@ -1,5 +1,6 @@
 //! All analyses of a timeline, one after the other.
 
+use super::calls::{Together, together};
 use super::causes::{Cause, Seen, causes};
 use super::overlap::{Overlap, overlaps};
 use super::path::{OnPath, path};
@@ -42,6 +43,8 @@ pub struct Analysis {
     pub path: Vec<OnPath>,
     /// How evenly launches fill the device.
     pub tails: Vec<Tail>,
+    /// How the host and its devices work together, if that is known.
+    pub host: Option<Together>,
 }
 
 /// Analyses a timeline.
@@ -74,5 +77,6 @@ pub fn analyze(timeline: &Timeline) -> Analysis {
         overlaps,
         path,
         tails,
+        host: together(timeline),
     }
 }

@@ -7,12 +7,14 @@
 
 mod analysis;
 pub mod buffer;
+mod calls;
 mod causes;
 mod clock;
 mod cluster;
 mod curve;
 mod cut;
 mod diff;
+mod host;
 mod lines;
 mod overlap;
 mod path;
@@ -25,6 +27,7 @@ mod tail;
 mod waits;
 
 pub use analysis::{Analysis, analyze};
+pub use calls::{Call, Gap, Host, HostClock, Idle, Together, Why};
 pub use causes::Cause;
 pub use cluster::Clusters;
 pub use cut::Cut;
@@ -47,6 +50,8 @@ pub struct Timeline {
     pub launches: Vec<Launch>,
     /// Tracks, by launch, CTA, warp and group.
     pub tracks: Vec<Track>,
+    /// What a program's host did, where that is known.
+    pub host: Host,
     /// How exact times are.
     pub axis: Axis,
     /// What was repaired, what is missing.
@@ -268,7 +273,7 @@ impl Timeline {
     }
 
     /// The launches of each kernel by themselves, on an axis of their own, in the order of their first. Notes are of all, so the parts have
-    /// none.
+    /// none; so is what the host did.
     pub fn by_kernel(&self) -> Vec<Timeline> {
         let mut kernels: Vec<&str> = Vec::new();
         for launch in &self.launches {
@@ -311,6 +316,7 @@ impl Timeline {
             track.spans.sort_by_key(|s| s.begin);
             track.moments.sort_by_key(|m| m.at);
         }
+        self.host.back(first);
         self.tracks.sort_by_key(|t| (t.launch, t.cta, t.warp, t.group));
     }
 }

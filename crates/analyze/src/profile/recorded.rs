@@ -4,8 +4,7 @@
 //! a first word that is under way ends as its completion is seen: on that track, or, of copies and of markers in the source,
 //! by any of the CTA. A copy that nobody completes is done as a wait at its mbarrier ends.
 //!
-//! Misses: launches of a recording that has none of them by number have no kernel's name; when a launch began on its device is not
-//! known, so host and device are not joined here.
+//! Misses: launches of a recording that has none of them by number have no kernel's name.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,6 +12,7 @@ use prlx_trace::kernel::Module;
 use prlx_trace::mark::{Anchor, Mark, MarkKind, Marks, Record, Track as Recorded, Via};
 use prlx_trace::{ModuleId, Trace};
 
+use super::calls;
 use super::clock::Fit;
 use super::cluster::Clusters;
 use super::spans::{Found, Pairing};
@@ -89,6 +89,7 @@ pub fn timeline(trace: &Trace) -> Timeline {
     found.notes(&mut out);
     let mhz = if rates.is_empty() { 0.0 } else { rates.iter().sum::<f64>() / rates.len() as f64 };
     out.axis = Axis { mhz, ..out.axis };
+    calls::host(trace, origin, out.axis.tick / 1000, ROOM, &mut out);
     out.settle();
     out
 }

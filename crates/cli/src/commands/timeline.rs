@@ -158,7 +158,7 @@ pub fn show(mut timeline: Timeline, name: &str, args: &ViewArgs, ui: &Ui) -> Res
         present::profile(&mut out, &timeline, &analysis, args.rows, &ui.style())?;
     } else {
         // Of several kernels no table makes sense but those of each.
-        present::profile_head(&mut out, &timeline, &analysis, &ui.style())?;
+        present::profile_head(&mut out, &timeline, &analysis, args.rows, &ui.style())?;
         for (timeline, analysis) in &kernels {
             writeln!(out)?;
             present::profile(&mut out, timeline, analysis, args.rows, &ui.style())?;

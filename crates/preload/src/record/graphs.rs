@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::Arc;
+use std::time::Instant;
 
 use prlx_driver::cuda::recorder::{NodeId, Replay};
 use prlx_driver::cuda::{Functions, Stream};
@@ -155,8 +156,9 @@ pub fn replay(real: &Functions, exec: *mut c_void, handle: *mut c_void, own: boo
 }
 
 impl Replayed {
-    /// The driver has answered.
-    pub fn done(self, code: i32) {
+    /// The driver was called, and has answered.
+    pub fn done(mut self, code: i32, called: [Instant; 2]) {
+        self.replay.called = Some(called);
         match code {
             // SAFETY: the program's stream, which it has just used.
             0 => self.of.recorder.replayed(self.replay, unsafe { Stream::foreign(self.stream) }),

@@ -39,9 +39,14 @@ pub fn profile_json(
     let each = kernels.iter().map(|(of, analysis)| {
         let launches: Vec<u64> = of.launches.iter().map(|l| l.number).collect();
         let kernel = of.launches.first().map_or("", |l| &l.kernel);
-        Ok(json!({ "kernel": kernel, "launches": launches, "analysis": serde_json::to_value(analysis)? }))
+        let mut analysis = serde_json::to_value(analysis)?;
+        analysis.as_object_mut().and_then(|a| a.remove("host"));
+        Ok(json!({ "kernel": kernel, "launches": launches, "analysis": analysis }))
     });
     let kernels: Vec<Value> = each.collect::<io::Result<_>>()?;
+    let mut analysis = serde_json::to_value(analysis)?;
+    // It is of all kernels, and has a place of its own.
+    let host = analysis.as_object_mut().and_then(|a| a.remove("host"));
     let axis = &timeline.axis;
     let document = json!({
         "format": "prlx-profile",
@@ -49,7 +54,9 @@ pub fn profile_json(
         "axis": { "mhz": axis.mhz, "residual": axis.residual, "between": axis.between, "tick": axis.tick },
         "notes": notes,
         "launches": launches,
-        "analysis": serde_json::to_value(analysis)?,
+        "analysis": analysis,
+        "host": host,
+        "calls": serde_json::to_value(&timeline.host.calls)?,
         "kernels": kernels,
         "calibrations": timeline.calibrations.iter().map(calibration).collect::<Vec<_>>(),
     });

@@ -3,6 +3,7 @@
 //! Holds: the same timeline gives the same bytes; what a timeline notes is said in text and JSON.
 
 mod diff;
+mod host;
 mod html;
 mod json;
 mod spans;

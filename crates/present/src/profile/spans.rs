@@ -6,11 +6,12 @@
 //!
 //! Misses: Perfetto counts nanoseconds; where a clock is finer, the rest is in the tables and in Chrome's file.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 
 use prlx_analyze::profile::{Launch, Moment, Span, Timeline, Track};
 
+use super::host;
 use crate::perfetto::{self, Arg, Details, Writer};
 use crate::tables::Kind::{Flag, Number, Text};
 use crate::tables::{Batch, Cell, ROWS, Table};
@@ -160,6 +161,29 @@ pub(super) fn beside(track: &Track) -> Vec<Vec<&Span>> {
     rows.into_iter().map(|(_, row)| row).collect()
 }
 
+/// What rows of the host and of streams are headed with.
+const HOST: &str = "host and devices";
+
+/// The arrow of a launch.
+fn flow(launch: u64) -> u64 {
+    launch.wrapping_add(1)
+}
+
+/// By launch with a call: the track whose first span begins first, and the launch's number.
+fn first_tracks(t: &Timeline) -> HashMap<usize, (&Track, u64)> {
+    let called: HashMap<usize, u64> = t.host.calls.iter().filter_map(|c| Some((c.tracks?, c.number))).collect();
+    let begin = |track: &Track| track.spans.iter().find(|s| !s.asynchronous).map(|s| s.begin);
+    let mut first: HashMap<usize, (&Track, u64)> = HashMap::new();
+    for track in t.tracks.iter().filter(|t| begin(t).is_some()) {
+        let Some(number) = called.get(&track.launch) else { continue };
+        let known = first.entry(track.launch).or_insert((track, *number));
+        if begin(track) < begin(known.0) {
+            known.0 = track;
+        }
+    }
+    first
+}
+
 /// Writes it for Perfetto: a process each launch, a group each multiprocessor, a row each track.
 ///
 /// # Errors
@@ -168,6 +192,25 @@ pub fn perfetto(out: impl Write, t: &Timeline) -> io::Result<()> {
     let detailed = t.tracks.iter().map(|t| t.spans.len()).sum::<usize>() <= DETAILED;
     let names: Vec<String> = t.regions.iter().map(|r| clean(&r.name)).collect();
     let mut writer = Writer::new(out);
+    let host = host::rows(t);
+    let nanos = |at: u64| at.saturating_add(host.lead) / 1000;
+    let mut above = 0;
+    if !host.rows.is_empty() {
+        above = 1;
+        let process = writer.process(above, HOST)?;
+        for row in &host.rows {
+            let track = writer.track(process, &row.name)?;
+            for span in &row.spans {
+                let flows = span.launches().map(flow).collect();
+                let args = vec![("launch", Arg::Number(span.launch))];
+                let details = Details { args, flows, ..Details::default() };
+                writer.begin(track, span.begin / 1000, &span.name(), &details)?;
+                writer.end(track, span.end / 1000)?;
+            }
+        }
+    }
+    // By launch with a call: the track that begins first.
+    let joined = first_tracks(t);
     let mut processes = HashMap::new();
     let mut groups: HashMap<(usize, u32), perfetto::Track> = HashMap::new();
     let mut order: Vec<&Track> = t.tracks.iter().collect();
@@ -193,10 +236,14 @@ pub fn perfetto(out: impl Write, t: &Timeline) -> io::Result<()> {
     };
     for track in order {
         let number = track.launch;
+        let mut flows: Vec<u64> = match joined.get(&number) {
+            Some((first, launch)) if std::ptr::eq(*first, track) => vec![flow(*launch)],
+            _ => Vec::new(),
+        };
         let process = match processes.get(&number) {
             Some(process) => *process,
             None => {
-                let process = writer.process(number as u32 + 1, &headed(t.launches.get(number)))?;
+                let process = writer.process(number as u32 + 1 + above, &headed(t.launches.get(number)))?;
                 processes.insert(number, process);
                 process
             }
@@ -220,23 +267,26 @@ pub fn perfetto(out: impl Write, t: &Timeline) -> io::Result<()> {
                 details.args.push(("word0", Arg::Number(m.payload[0].into())));
                 details.args.push(("word1", Arg::Number(m.payload[1].into())));
             }
-            writer.instant(row, m.at / 1000, &names[m.region as usize], &details)
+            writer.instant(row, nanos(m.at), &names[m.region as usize], &details)
         };
         track.walk(|at, span| {
             while let Some(m) = moments.next_if(|m| m.at < at) {
                 moment(&mut writer, m)?;
             }
             match span {
-                Some(span) => writer.begin(row, at / 1000, &names[span.region as usize], &said(span)),
-                None => writer.end(row, at / 1000),
+                Some(span) => {
+                    let details = Details { flows: std::mem::take(&mut flows), ..said(span) };
+                    writer.begin(row, nanos(at), &names[span.region as usize], &details)
+                }
+                None => writer.end(row, nanos(at)),
             }
         })?;
         moments.try_for_each(|m| moment(&mut writer, m))?;
         for spans in beside(track) {
             let row = writer.track(group, &format!("{}, asynchronous", called(track)))?;
             for span in spans {
-                writer.begin(row, span.begin / 1000, &names[span.region as usize], &said(span))?;
-                writer.end(row, span.end / 1000)?;
+                writer.begin(row, nanos(span.begin), &names[span.region as usize], &said(span))?;
+                writer.end(row, nanos(span.end))?;
             }
         }
     }
@@ -252,20 +302,49 @@ pub fn chrome(out: &mut impl Write, t: &Timeline) -> io::Result<()> {
     let names = t.regions.iter().map(|r| quoted(&r.name)).collect::<io::Result<Vec<String>>>()?;
     // Microseconds, to the picosecond.
     let micros = |ps: u64| format!("{}.{:06}", ps / 1_000_000, ps % 1_000_000);
+    let host = host::rows(t);
+    let moved = |ps: u64| micros(ps.saturating_add(host.lead));
     write!(out, "{{\"traceEvents\":[")?;
     let mut comma = "\n";
     let mut rows = 0;
+    // By launch: where arrows go from and to.
+    let mut arrows: BTreeMap<u64, Vec<(u64, usize, usize)>> = BTreeMap::new();
+    let above = usize::from(!host.rows.is_empty());
+    if above > 0 {
+        write!(out, "{comma}{{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{{\"name\":\"{HOST}\"}}}}")?;
+        comma = ",\n";
+    }
+    for row in &host.rows {
+        rows += 1;
+        let name = quoted(&row.name)?;
+        write!(
+            out,
+            ",\n{{\"ph\":\"M\",\"pid\":1,\"tid\":{rows},\"name\":\"thread_name\",\"args\":{{\"name\":{name}}}}}"
+        )?;
+        for s in &row.spans {
+            let name = quoted(&s.name())?;
+            write!(
+                out,
+                ",\n{{\"ph\":\"X\",\"pid\":1,\"tid\":{rows},\"ts\":{},\"dur\":{},\"name\":{name},\"args\":{{\"launch\":{}}}}}",
+                micros(s.begin),
+                micros(s.end - s.begin),
+                s.launch,
+            )?;
+            s.launches().for_each(|n| arrows.entry(n).or_default().push((s.begin, 1, rows)));
+        }
+    }
+    let joined = first_tracks(t);
     for (n, launch) in t.launches.iter().enumerate() {
         let name = quoted(&headed(Some(launch)))?;
         write!(
             out,
             "{comma}{{\"ph\":\"M\",\"pid\":{},\"name\":\"process_name\",\"args\":{{\"name\":{name}}}}}",
-            n + 1
+            n + 1 + above
         )?;
         comma = ",\n";
     }
     for track in &t.tracks {
-        let pid = track.launch + 1;
+        let pid = track.launch + 1 + above;
         let on = track.sm.map(|sm| format!("SM {sm}, ")).unwrap_or_default();
         let nested: Vec<&Span> = track.spans.iter().filter(|s| !s.asynchronous).collect();
         let all = [nested].into_iter().chain(beside(track));
@@ -278,11 +357,18 @@ pub fn chrome(out: &mut impl Write, t: &Timeline) -> io::Result<()> {
                 "{comma}{{\"ph\":\"M\",\"pid\":{pid},\"tid\":{rows},\"name\":\"thread_name\",\"args\":{{\"name\":{name}}}}}"
             )?;
             comma = ",\n";
+            if let Some((first, number)) = joined.get(&track.launch).filter(|_| row == 0)
+                && std::ptr::eq(*first, track)
+                && let Some(s) = spans.first()
+            {
+                let at = s.begin.saturating_add(host.lead);
+                arrows.entry(*number).or_default().push((at, pid, rows));
+            }
             for s in spans {
                 write!(
                     out,
                     ",\n{{\"ph\":\"X\",\"pid\":{pid},\"tid\":{rows},\"ts\":{},\"dur\":{},\"name\":{},\"args\":{{\"trip\":{},\"cycles\":{},\"words\":[{},{}]}}}}",
-                    micros(s.begin),
+                    moved(s.begin),
                     micros(s.time()),
                     names[s.region as usize],
                     s.trip,
@@ -295,12 +381,30 @@ pub fn chrome(out: &mut impl Write, t: &Timeline) -> io::Result<()> {
                 write!(
                     out,
                     ",\n{{\"ph\":\"i\",\"s\":\"t\",\"pid\":{pid},\"tid\":{rows},\"ts\":{},\"name\":{},\"args\":{{\"words\":[{},{}]}}}}",
-                    micros(m.at),
+                    moved(m.at),
                     names[m.region as usize],
                     m.payload[0],
                     m.payload[1],
                 )?;
             }
+        }
+    }
+    for (id, mut places) in (1u64..).zip(arrows.into_values().filter(|places| places.len() > 1)) {
+        places.sort_unstable();
+        let last = places.len() - 1;
+        for (i, (at, pid, tid)) in places.into_iter().enumerate() {
+            let ph = if i == 0 {
+                's'
+            } else if i == last {
+                'f'
+            } else {
+                't'
+            };
+            write!(
+                out,
+                ",\n{{\"ph\":\"{ph}\",\"bp\":\"e\",\"id\":{id},\"name\":\"launch\",\"cat\":\"flow\",\"pid\":{pid},\"tid\":{tid},\"ts\":{}}}",
+                micros(at)
+            )?;
         }
     }
     writeln!(out, "\n],\"displayTimeUnit\":\"ns\"}}")

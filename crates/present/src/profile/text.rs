@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use prlx_analyze::profile::{Analysis, Axis, Calibration, Side, Timeline};
 
-use super::time;
+use super::{host, time};
 use crate::tallies::text::{Grid, percent};
 use crate::text::Style;
 use crate::text::paint::{Ink, clean, clip, count, number, wrap};
@@ -26,15 +26,24 @@ pub fn profile(out: &mut impl Write, timeline: &Timeline, a: &Analysis, top: usi
     page.path(out)?;
     page.overlaps(out)?;
     page.loops(out)?;
-    page.tails(out)
+    page.tails(out)?;
+    page.host(out)
 }
 
-/// Prints what it is of, and what is to be known of it, without what is found.
+/// Prints what it is of, and what is to be known of it: of what is found the host's part alone, for that is of all kernels.
 ///
 /// # Errors
 /// Those of `out`.
-pub fn profile_head(out: &mut impl Write, timeline: &Timeline, a: &Analysis, style: &Style) -> io::Result<()> {
-    Page { timeline, a, top: 0, style: *style }.head(out)
+pub fn profile_head(
+    out: &mut impl Write,
+    timeline: &Timeline,
+    a: &Analysis,
+    top: usize,
+    style: &Style,
+) -> io::Result<()> {
+    let page = Page { timeline, a, top, style: *style };
+    page.head(out)?;
+    page.host(out)
 }
 
 /// What recording costs, in words.
@@ -101,6 +110,32 @@ impl Page<'_> {
             writeln!(out, "{}", self.style.ink(Ink::Doubt, &clean(&format!("{} {}", number(n.count), n.text))))?;
         }
         Ok(())
+    }
+
+    fn host(&self, out: &mut impl Write) -> io::Result<()> {
+        let Some(found) = &self.a.host else { return Ok(()) };
+        self.title(out, "Host", "launch calls, and what devices did meanwhile")?;
+        host::said(out, found, &self.style)?;
+        let columns = [
+            ("before launch", true),
+            ("of", false),
+            ("device", true),
+            ("nothing ran for", true),
+            ("host waited", true),
+            ("did else", true),
+            ("recording", true),
+            ("launched", true),
+            ("others", true),
+        ];
+        let part = |ps: u64| if ps == 0 { String::new() } else { time(ps) };
+        let rows = found.gaps.iter().map(|g| {
+            let beside = if g.beside == 0 { String::new() } else { number(g.beside) };
+            let parts = [g.why.waited, g.why.host, g.why.recording, g.why.launched].map(part);
+            let head = vec![g.launch.to_string(), name(&g.kernel), g.device.to_string(), time(g.time)];
+            [head, parts.to_vec(), vec![beside]].concat()
+        });
+        let more = "others: launches without tracks that may have run then";
+        self.table(out, ["Gaps", more], &columns, rows.collect())
     }
 
     fn stops(&self, out: &mut impl Write) -> io::Result<()> {

@@ -5,7 +5,7 @@ use prlx_trace::kernel::{
     Param, Scalar, Site, SiteClass, Source, SourceFile, Special, Steered, Step,
 };
 use prlx_trace::launch::{
-    ArgInfo, Event, Fault, Lanes, Launch, OperandRecord, Origin, Pointee, Totals, WarpStream, Window,
+    ArgInfo, Event, Fault, Host, Lanes, Launch, OperandRecord, Origin, Pointee, Totals, WarpStream, Window,
 };
 use prlx_trace::mark::{Anchor, Mark, MarkKind, Marks, Record, Records, Sum, Track, Via};
 use prlx_trace::process::{Device, Process, Skipped};
@@ -317,6 +317,13 @@ fn recording(r: &mut Random, modules: usize, warps: u64, most: usize) -> Recordi
             text: r.text(),
             unfinished: r
                 .maybe(|r| (0..r.below(3) as u64).map(|w| (WarpId(w * 5), LaneMask(r.bits() >> 32))).collect()),
+        }),
+        host: r.maybe(|r| Host {
+            thread: r.id(3),
+            called: r.maybe(|r| (r.bits(), r.bits() >> 30)),
+            seen: r.maybe(Random::bits),
+            waited: r.maybe(|r| (7, r.bits())),
+            held: r.bits(),
         }),
     };
     let streams = (0..warps).filter_map(|w| r.maybe(|r| warp(r, w * 3, level, most))).collect();

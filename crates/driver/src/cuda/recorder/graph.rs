@@ -4,13 +4,14 @@
 //! launches are said to be unrecorded, and the generation of the first is kept until the second has ended too.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use prlx_probe::Plan;
 use prlx_trace::device::Context;
 use prlx_trace::launch::Launch;
 
 use super::layout::{CONTEXT, Kind, Slot, refused};
-use super::state::{Fate, Place, Placed, Progress, State, User};
+use super::state::{Fate, Place, Placed, Progress, State, Told, User};
 use super::{NO_TABLES, Recorder, STAGED, Shared, Unrecorded};
 use crate::cuda::library::{Dma, Failure, Stream};
 
@@ -23,6 +24,8 @@ pub struct NodeId(u32);
 #[must_use]
 #[derive(Debug)]
 pub struct Replay {
+    /// When the driver was called to launch it, and when it answered, if that was looked at.
+    pub called: Option<[Instant; 2]>,
     /// None: nothing of it is recorded.
     places: Vec<Place>,
     /// Why not.
@@ -64,7 +67,7 @@ impl Recorder {
     /// tells executable graphs apart. The context is the calling thread's current one.
     pub fn replay(&self, exec: u32, stream: Stream, nodes: Vec<(NodeId, Arc<Plan>, Launch)>) -> Replay {
         if self.forked() {
-            return Replay { places: Vec::new(), unrecorded: Some(Unrecorded::Forked) };
+            return Replay { called: None, places: Vec::new(), unrecorded: Some(Unrecorded::Forked) };
         }
         let shared = &self.shared;
         let mut state = shared.lock();
@@ -125,6 +128,7 @@ impl Recorder {
                         progress: Progress::Pending,
                         fate: Fate::Own,
                         promise: a.promise,
+                        told: Told::default(),
                     });
                     let places = vec![state.place(generation, placed)];
                     for id in ids {
@@ -144,7 +148,7 @@ impl Recorder {
             if let Err(e) = shared.fill(&mut state, stream, &users, contexts) {
                 shared.fail(&mut state, e);
             }
-            Replay { places, unrecorded }
+            Replay { called: None, places, unrecorded }
         })
     }
 
@@ -152,6 +156,7 @@ impl Recorder {
     pub fn replayed(&self, replay: Replay, stream: Stream) {
         if !self.forked() {
             let mut state = self.shared.lock();
+            state.called(&replay.places, replay.called);
             self.shared.library.relaxed(|| self.shared.follow(&mut state, replay.places, stream, None));
         }
     }
@@ -268,6 +273,7 @@ fn mixed(state: &mut State, exec: u32, users: &[User], asked: Vec<Asked>) -> Rep
                 progress: Progress::Pending,
                 fate,
                 promise: 0,
+                told: Told::default(),
             })
             .collect();
         places.push(state.place(generation, placed));
@@ -275,5 +281,5 @@ fn mixed(state: &mut State, exec: u32, users: &[User], asked: Vec<Asked>) -> Rep
     for a in &asked {
         state.users.entry(a.node.0).or_default().push(User { exec, places: places.clone() });
     }
-    Replay { places, unrecorded: Some(Unrecorded::Full) }
+    Replay { called: None, places, unrecorded: Some(Unrecorded::Full) }
 }

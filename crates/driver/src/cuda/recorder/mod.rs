@@ -76,7 +76,7 @@ use super::library::{Context, Dma, Event, Failure, Library, Mapped, Stream};
 use crate::{Error, ErrorKind};
 
 pub use self::graph::{NodeId, Replay};
-pub use self::state::{Counts, Spent};
+pub use self::state::{Counts, Spent, Told};
 
 /// The longest that a launch is kept waiting for room.
 pub const PATIENCE: Duration = Duration::from_secs(1);
@@ -90,6 +90,9 @@ const GRACE: Duration = Duration::from_millis(200);
 /// longer, nobody waits for it any more.
 const UPLOAD: Duration = Duration::from_millis(500);
 const SPIN: Duration = Duration::from_micros(200);
+
+/// How many launches of a stream are asked after one by one when the last of them has not ended.
+const NOTICED: usize = 16;
 
 /// Why a launch is not recorded whose module's tables have no room.
 const NO_TABLES: &str = "there was no room for the tables of its module; --memory makes more";
@@ -113,6 +116,8 @@ pub struct Finished {
     pub marks: Option<Marks>,
     /// What was wrong with the bytes that the kernel left.
     pub damage: Vec<String>,
+    /// What the host did, and when.
+    pub told: Told,
 }
 
 /// A launch that is not handed on yet.
@@ -131,6 +136,8 @@ pub struct Running {
 pub struct Ticket {
     /// The hidden parameter.
     pub handed: Handed,
+    /// When the driver was called for the launch, and when it answered, if that was looked at.
+    pub called: Option<[Instant; 2]>,
     place: Place,
     start: Option<Event>,
 }
@@ -322,6 +329,20 @@ impl Shared {
         marked.map_err(|e| self.fail(state, e)).ok()
     }
 
+    /// Notes that launches have ended: the program has waited, so some have, and this is sooner than the recorder's thread looks.
+    fn notice(&self, state: &mut State) {
+        for all in state.waiting.values_mut() {
+            // A failure is the thread's to find: it asks the same.
+            let passed = |w: &Waiting| self.library.passed(w.event).is_ok_and(|passed| passed);
+            let n = match all.back().is_some_and(passed) {
+                true => all.len(),
+                false => all.iter().take(NOTICED).take_while(|w| passed(w)).count(),
+            };
+            let now = Instant::now();
+            all.iter_mut().take(n).for_each(|w| w.seen = w.seen.or(Some(now)));
+        }
+    }
+
     /// Puts an event behind what was placed; `start`: the one before it.
     fn follow(&self, state: &mut State, places: Vec<Place>, stream: Stream, start: Option<Event>) {
         if !state.writing(&places) {
@@ -334,7 +355,7 @@ impl Shared {
                 if state.waiting.is_empty() {
                     self.changed.notify_all();
                 }
-                state.waiting.entry(stream).or_default().push_back(Waiting { event, start, places });
+                state.waiting.entry(stream).or_default().push_back(Waiting { event, start, places, seen: None });
             }
             None => state.events.extend(start),
         }
@@ -503,10 +524,11 @@ impl Recorder {
             Ok((generation, slot)) => {
                 let (progress, fate) = (Progress::Pending, Fate::Own);
                 let handed = state.generations[generation].arena.context(&slot).handed(slot.context);
-                let placed = Placed { plan: Arc::clone(plan), launch, slot, progress, fate, promise };
+                let placed =
+                    Placed { plan: Arc::clone(plan), launch, slot, progress, fate, promise, told: Told::default() };
                 let place = state.place(generation, [placed]);
                 let start = shared.library.relaxed(|| shared.mark(&mut state, stream));
-                Ok(Ticket { handed, place, start })
+                Ok(Ticket { handed, called: None, place, start })
             }
             Err(why) => {
                 let why_not = shared.why_not(&state, why);
@@ -521,7 +543,9 @@ impl Recorder {
         if !self.forked() {
             let shared = &self.shared;
             let mut state = shared.lock();
-            shared.library.relaxed(|| shared.follow(&mut state, vec![ticket.place], stream, ticket.start));
+            let places = vec![ticket.place];
+            state.called(&places, ticket.called);
+            shared.library.relaxed(|| shared.follow(&mut state, places, stream, ticket.start));
         }
     }
 
@@ -559,7 +583,8 @@ impl Recorder {
             return;
         }
         let shared = &self.shared;
-        let state = shared.lock();
+        let mut state = shared.lock();
+        shared.library.relaxed(|| shared.notice(&mut state));
         let nothing = state.generations.iter().all(|g| g.done == 0 && g.pending == 0);
         if nothing || state.deadline.is_some() {
             return;

@@ -18,7 +18,7 @@ use prlx_trace::mark::Marks;
 use prlx_trace::{FuncId, Launch, Level, Recording};
 
 use super::layout::{Area, Slot};
-use super::state::{Fate, Placed, Progress};
+use super::state::{Fate, Placed, Progress, Told};
 use super::worker::{IDLE, WARP};
 use super::{Finished, Shared};
 use crate::digest::Basis;
@@ -97,7 +97,7 @@ pub(super) fn run(shared: &Shared, batches: &Receiver<Batch>, mut sink: Sink) {
 fn say(said: Vec<prlx_trace::Launch>, sink: &mut Sink) {
     for launch in said {
         let recording = Recording { launch, ..Recording::default() };
-        sink(Finished { recording, tallies: Vec::new(), marks: None, damage: Vec::new() });
+        sink(Finished { recording, tallies: Vec::new(), marks: None, damage: Vec::new(), told: Told::default() });
     }
 }
 
@@ -160,7 +160,7 @@ fn hand_on(shared: &Shared, batch: Batch, known: &mut Known, sink: &mut Sink) {
         let basis = known.of(&placed.plan, launch.kernel);
         let (recording, damage) = recording(&placed.plan, basis, launch, drained);
         let apart = start.elapsed();
-        sink(Finished { recording, tallies, marks, damage });
+        sink(Finished { recording, tallies, marks, damage, told: placed.told });
         let mut state = shared.lock();
         state.spent.apart += apart;
         state.spent.handing += start.elapsed() - apart;

@@ -25,6 +25,16 @@ pub(super) struct Placed {
     pub fate: Fate,
     /// Bytes of the pool that it is likely to take.
     pub promise: u64,
+    pub told: Told,
+}
+
+/// What the host knows of a launch by its own clock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Told {
+    /// When the driver was called to launch it, and when it answered.
+    pub called: Option<[Instant; 2]>,
+    /// When its end was seen first.
+    pub seen: Option<Instant>,
 }
 
 /// Whose its streams are.
@@ -111,6 +121,8 @@ pub(super) struct Waiting {
     /// The event before a launch that is timed.
     pub start: Option<Event>,
     pub places: Vec<Place>,
+    /// When it was seen first that it had passed.
+    pub seen: Option<Instant>,
 }
 
 /// A launch of a graph that may write through a node's context.
@@ -230,8 +242,8 @@ impl Generation {
         let take = |placed: &mut Placed| {
             let (plan, launch) = (Arc::clone(&placed.plan), std::mem::take(&mut placed.launch));
             placed.progress = Progress::Taken;
-            let (slot, fate, promise) = (placed.slot, placed.fate, placed.promise);
-            Placed { plan, launch, slot, progress: Progress::Done, fate, promise }
+            let (slot, fate, promise, told) = (placed.slot, placed.fate, placed.promise, placed.told);
+            Placed { plan, launch, slot, progress: Progress::Done, fate, promise, told }
         };
         ended.map(take).collect()
     }
@@ -282,6 +294,18 @@ impl State {
     /// Whether a probe program's tables may hold more than the last copy of them.
     pub fn stale(&self) -> bool {
         self.tables.used > 0 && (self.tables.stale || self.generations.iter().any(|g| g.pending > 0))
+    }
+    /// The driver was called to launch them, and has answered.
+    pub fn called(&mut self, places: &[Place], called: Option<[Instant; 2]>) {
+        for place in places {
+            self.at(place).into_iter().flatten().for_each(|placed| placed.told.called = called);
+        }
+    }
+    /// That they have ended was seen.
+    pub fn seen(&mut self, place: &Place, at: Instant) {
+        for placed in self.at(place).into_iter().flatten().filter(|p| p.progress == Progress::Pending) {
+            placed.told.seen = Some(at);
+        }
     }
     /// A launch has ended, and this is how long it ran.
     pub fn ran(&mut self, place: &Place, nanos: u64) {

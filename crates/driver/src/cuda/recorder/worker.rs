@@ -173,14 +173,14 @@ impl Worker {
             for (stream, event, start) in fronts {
                 if shared.library.passed(event)? {
                     let nanos = start.map(|start| shared.library.between(start, event)).transpose()?;
-                    passed.push((stream, nanos));
+                    passed.push((stream, nanos, Instant::now()));
                 }
             }
             if passed.is_empty() {
                 return Ok(());
             }
             let mut state = shared.lock();
-            for (stream, nanos) in passed {
+            for (stream, nanos, now) in passed {
                 // Only this thread takes from the front, but everything may be lost meanwhile.
                 let Some(all) = state.waiting.get_mut(&stream) else { continue };
                 let front = all.pop_front();
@@ -189,6 +189,7 @@ impl Worker {
                 }
                 if let Some(front) = front {
                     state.events.extend(front.start.into_iter().chain([front.event]));
+                    front.places.iter().for_each(|place| state.seen(place, front.seen.unwrap_or(now)));
                     front.places.iter().zip(nanos).for_each(|(place, nanos)| state.ran(place, nanos));
                     front.places.iter().for_each(|place| state.ended(place, Progress::Done));
                 }

@@ -10,6 +10,7 @@ use std::io::{self, Write};
 use prlx_analyze::profile::{Analysis, Arrow, Timeline, arrows};
 use serde_json::{Value, json};
 
+use super::host::{self, What};
 use super::spans::{beside, called};
 use super::time;
 use crate::html::esc;
@@ -69,7 +70,32 @@ fn side(page: &Page<'_>) -> Value {
             count(all.len() as u64, "CTA", "CTAs")
         ));
     }
+    let host = host::rows(t);
     let mut rows: Vec<Value> = Vec::new();
+    let mut regions: Vec<Value> = {
+        let waits: BTreeSet<u32> = a.waits.iter().map(|w| w.region).collect();
+        (0u32..).zip(&t.regions).map(|(i, r)| json!([clean(&r.name), waits.contains(&i)])).collect()
+    };
+    // Of the host's rows; by launch: where it is called, runs, and begins.
+    let mut named: HashMap<String, usize> = HashMap::new();
+    let mut calls: HashMap<u64, Vec<(usize, i64)>> = HashMap::new();
+    let back = |at: u64| i64::try_from(i128::from(at) - i128::from(host.lead)).unwrap_or(i64::MAX);
+    for row in &host.rows {
+        let spans = row.spans.iter().take(SPANS / 10).map(|s| {
+            let region = *named.entry(s.name()).or_insert_with_key(|name| {
+                regions.push(json!([name, matches!(s.what, What::Wait | What::Recording)]));
+                regions.len() - 1
+            });
+            s.launches().for_each(|n| calls.entry(n).or_default().push((rows.len(), back(s.begin))));
+            json!([region, back(s.begin), s.end - s.begin, 0, s.launch, 0, 0])
+        });
+        let spans: Vec<Value> = spans.collect();
+        rows.push(json!({ "name": row.name, "host": true, "flight": false, "spans": spans, "moments": [] }));
+    }
+    let most = host.rows.iter().map(|row| row.spans.len().saturating_sub(SPANS / 10)).sum::<usize>();
+    if most > 0 {
+        notes.push(format!("{} of the host and of streams are not drawn", count(most as u64, "span", "spans")));
+    }
     // By track: its row.
     let mut places: HashMap<usize, usize> = HashMap::new();
     let (mut drawn, mut left) = (0, 0);
@@ -96,13 +122,18 @@ fn side(page: &Page<'_>) -> Value {
     if left > 0 {
         notes.push(format!("{} of these CTAs are not drawn: a page has {SPANS} at most", count(left, "span", "spans")));
     }
-    let joined: Vec<Value> = arrows(t)
+    let mut joined: Vec<Value> = arrows(t)
         .into_iter()
         .filter_map(|Arrow { from, to }| Some(json!([places.get(&from.0)?, from.1, places.get(&to.0)?, to.1])))
         .collect();
-    let waits: BTreeSet<u32> = a.waits.iter().map(|w| w.region).collect();
-    let regions: Vec<Value> =
-        (0u32..).zip(&t.regions).map(|(i, r)| json!([clean(&r.name), waits.contains(&i)])).collect();
+    for call in &t.host.calls {
+        let drawn = places.iter().filter(|(track, _)| Some(t.tracks[**track].launch) == call.tracks);
+        let begin = |track: usize| t.tracks[track].range().map(|[begin, _]| begin);
+        let first = drawn.filter_map(|(track, row)| Some((begin(*track)?, *row))).min();
+        let mut way = calls.remove(&call.number).unwrap_or_default();
+        way.extend(first.map(|(at, row)| (row, i64::try_from(at).unwrap_or(i64::MAX))));
+        joined.extend(way.windows(2).map(|w| json!([w[0].0, w[0].1, w[1].0, w[1].1])));
+    }
     let mut sms: BTreeMap<u32, BTreeMap<(usize, u64), [u64; 2]>> = BTreeMap::new();
     for track in t.tracks.iter() {
         if let (Some(sm), Some([begin, end])) = (track.sm, track.range()) {
@@ -124,7 +155,7 @@ fn side(page: &Page<'_>) -> Value {
     let path: Vec<Value> =
         a.path.iter().take(12).map(|p| json!([clean(&p.name), p.role, time(p.time), p.share, p.what_if])).collect();
     json!({
-        "name": clean(page.name), "time": a.time, "residual": t.axis.residual, "regions": regions, "rows": rows, "arrows": joined,
+        "name": clean(page.name), "time": a.time, "lead": host.lead, "residual": t.axis.residual, "regions": regions, "rows": rows, "arrows": joined,
         "overview": overview, "causes": causes, "path": path, "notes": notes,
     })
 }

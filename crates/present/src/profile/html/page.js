@@ -8,9 +8,10 @@ const style = (name) => getComputedStyle(document.documentElement).getPropertyVa
 const hues = new Map();
 const hue = (name) => { if (!hues.has(name)) hues.set(name, (hues.size * 137.5) % 360); return hues.get(name); };
 const LEFT = 190, ROW = 16, OVER = 6, AXIS = 18, CAUSES = 6;
-// One axis for all sides: they begin at 0.
-const whole = Math.max(1, ...sides.map((s) => s.time));
-let view = [0, whole], measured = null;
+// One axis for all sides: they begin at 0; the host called before that, perhaps long before.
+const whole = Math.max(1, ...sides.map((s) => s.time)), lead = Math.max(0, ...sides.map((s) => s.lead));
+const full = () => [-lead, whole];
+let view = [-Math.min(lead, whole), whole], measured = null;
 const views = sides.map((side) => {
   main.append(el("h1", "", side.name + ": " + time(side.time)));
   for (const note of side.notes) main.append(el("div", "doubt", note));
@@ -128,7 +129,7 @@ function under({ side, canvas }, event) {
   if (!row) return;
   const depth = row.flight ? 0 : Math.floor((y - row.y) / (ROW - 2));
   const hit = row.spans.find((s) => s[1] <= now && now <= s[1] + s[2] && (row.flight || s[3] === depth));
-  return hit && `${side.regions[hit[0]][0]}\n${time(hit[1])} to ${time(hit[1] + hit[2])}: ${time(hit[2])}${hit[6] ? ", " + hit[6] + " cycles" : ""}\ntrip ${hit[4]}${hit[5] ? ", word 0x" + hit[5].toString(16) : ""}\n${row.name}`;
+  return hit && `${side.regions[hit[0]][0]}\n${time(hit[1])} to ${time(hit[1] + hit[2])}: ${time(hit[2])}${hit[6] ? ", " + hit[6] + " cycles" : ""}\n${row.host ? "launch" : "trip"} ${hit[4]}${hit[5] ? ", word 0x" + hit[5].toString(16) : ""}\n${row.name}`;
 }
 for (const v of views) {
   let held = null;
@@ -136,7 +137,7 @@ for (const v of views) {
     event.preventDefault();
     const here = at(v.canvas, event), factor = Math.exp(event.deltaY * 0.002);
     view = [here - (here - view[0]) * factor, here + (view[1] - here) * factor];
-    if (view[1] - view[0] > whole * 1.2) view = [0, whole];
+    if (view[1] - view[0] > (whole + lead) * 1.2) view = full();
     redraw();
   }, { passive: false });
   v.canvas.addEventListener("mousedown", (event) => { held = { from: at(v.canvas, event), measure: event.shiftKey }; if (!held.measure) measured = null; });
@@ -156,7 +157,7 @@ for (const v of views) {
   addEventListener("mouseup", () => { held = null; });
 }
 find.addEventListener("input", redraw);
-document.getElementById("all").addEventListener("click", () => { view = [0, whole]; measured = null; redraw(); });
+document.getElementById("all").addEventListener("click", () => { view = full(); measured = null; redraw(); });
 addEventListener("resize", redraw);
 redraw();
 document.documentElement.dataset.ready = "yes";

@@ -1,0 +1,218 @@
+//! Launch calls of a program's host beside its kernels: as text, and as rows of a timeline.
+//!
+//! Holds: what recording adds is shown apart from what the program does. Misses: a row of a stream has its launches as long as their tracks say.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use prlx_analyze::profile::{Call, HostClock, Timeline, Together};
+
+use super::time;
+use crate::tallies::text::percent;
+use crate::text::Style;
+use crate::text::paint::{Ink, clean, count, wrap};
+
+/// What a device's clock is within, in words.
+pub(super) fn within(clock: &HostClock) -> String {
+    let HostClock { device, within, bounds: [_, begun] } = clock;
+    match within {
+        Some(within) => format!("device {device}: times of the host are right beside it within ±{}", time(*within)),
+        None if *begun == 0 => {
+            format!("device {device}: no kernel's begin is known, so times of the host may be any later beside it")
+        }
+        None => format!("device {device}: no kernel's end was seen, so times of the host may be any earlier beside it"),
+    }
+}
+
+/// What was found, but for the table of gaps.
+///
+/// # Errors
+/// Those of `out`.
+pub(super) fn said(out: &mut impl Write, found: &Together, style: &Style) -> io::Result<()> {
+    let mut lines = Vec::new();
+    let threads = count(found.threads, "thread", "threads");
+    let mut text = format!("{} by {threads}", count(found.launches, "launch", "launches"));
+    if let Some([_, median, most, longest]) = found.delay {
+        let [median, most, longest] = [median, most, longest].map(time);
+        text += &format!(
+            "; from the call to the kernel's first begin {median}, 95 of 100 within {most}, {longest} at worst (launch {})",
+            found.worst
+        );
+    }
+    lines.push((Ink::Plain, text));
+    let spread = |of: Option<[u64; 4]>, what: &str| {
+        of.map(|[_, median, most, longest]| {
+            format!("{what} {}, 95 of 100 within {}, {} at worst", time(median), time(most), time(longest))
+        })
+    };
+    let calls = [spread(found.call, "a call takes"), spread(found.recording, "recording adds before it")];
+    let calls: Vec<String> = calls.into_iter().flatten().collect();
+    if !calls.is_empty() {
+        lines.push((Ink::Plain, calls.join("; ")));
+    }
+    for idle in &found.devices {
+        lines.push((Ink::Faint, within(&idle.clock)));
+        if idle.gaps == 0 {
+            continue;
+        }
+        let share = percent(idle.idle as f64 / idle.time.max(1) as f64);
+        let parts = [
+            (idle.why.waited, "the host waited for it"),
+            (idle.why.host, "the host did something else"),
+            (idle.why.recording, "recording held the host"),
+            (idle.why.launched, "the next kernel was launched and had not begun"),
+        ];
+        let parts: Vec<String> =
+            parts.into_iter().filter(|p| p.0 > 0).map(|(ps, what)| format!("{} {what}", time(ps))).collect();
+        let beside = match idle.beside {
+            0 => String::new(),
+            n => format!("; {} without tracks may have run meanwhile", count(n, "launch", "launches")),
+        };
+        lines.push((
+            Ink::Plain,
+            format!(
+                "device {}: nothing ran {share} of {}, {} in {}: {}{beside}",
+                idle.clock.device,
+                time(idle.time),
+                time(idle.idle),
+                count(idle.gaps, "gap", "gaps"),
+                parts.join(", ")
+            ),
+        ));
+    }
+    for (ink, line) in lines {
+        for line in wrap(&clean(&line), style.width.saturating_sub(2).max(40)) {
+            writeln!(out, "  {}", style.ink(ink, &line))?;
+        }
+    }
+    Ok(())
+}
+
+/// What is drawn of a host and its devices: rows, and which of their spans are one launch.
+pub(super) struct Rows {
+    /// Picoseconds by which all begins before the axis does.
+    pub lead: u64,
+    /// Rows: of the host's threads first.
+    pub rows: Vec<Row>,
+}
+
+/// A row: spans that do not overlap, by time.
+pub(super) struct Row {
+    /// What it is called.
+    pub name: String,
+    pub spans: Vec<Shown>,
+}
+
+/// What a span is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum What {
+    /// The driver is called for a launch.
+    Call,
+    /// Recording holds the host.
+    Recording,
+    /// The host waits for a device.
+    Wait,
+    /// A kernel runs.
+    Kernel,
+}
+
+/// A span of such a row; times are picoseconds, and begin where [`Rows`] do.
+#[derive(Clone, Debug)]
+pub(super) struct Shown {
+    pub what: What,
+    pub begin: u64,
+    pub end: u64,
+    /// The launch's number and kernel.
+    pub launch: u64,
+    pub kernel: String,
+    /// Others of the same call, which is a graph's.
+    pub more: Vec<u64>,
+}
+
+impl Shown {
+    /// The launches that it is of, by number, where arrows go from it or to it.
+    pub fn launches(&self) -> impl Iterator<Item = u64> {
+        let joined = matches!(self.what, What::Call | What::Kernel);
+        std::iter::once(self.launch).chain(self.more.iter().copied()).filter(move |_| joined)
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> String {
+        match self.what {
+            What::Call | What::Kernel => {
+                let name = if self.kernel.is_empty() { format!("launch {}", self.launch) } else { clean(&self.kernel) };
+                if self.more.is_empty() { name } else { format!("{name} and {} more", self.more.len()) }
+            }
+            What::Recording => "recording".into(),
+            What::Wait => "wait".into(),
+        }
+    }
+}
+
+/// What of a timeline's host is drawn: of launches that it has calls of.
+pub(super) fn rows(t: &Timeline) -> Rows {
+    let early = |c: &Call| c.waited.map_or(c.start, |[at, ..]| at.min(c.start)).min(c.at());
+    let first = t.host.calls.iter().map(early).min().unwrap_or(0);
+    let lead = if first < 0 { first.unsigned_abs() } else { 0 };
+    let moved = |at: i64| u64::try_from(i128::from(at) + i128::from(lead)).unwrap_or(0);
+    let mut threads: BTreeMap<u32, Vec<Shown>> = BTreeMap::new();
+    let mut streams: BTreeMap<(u32, u32), Vec<Shown>> = BTreeMap::new();
+    let ranges = t.ranges();
+    let mut waits: BTreeMap<u32, i64> = BTreeMap::new();
+    for call in &t.host.calls {
+        let of = |what, begin: u64, end: u64| Shown {
+            what,
+            begin,
+            end: end.max(begin),
+            launch: call.number,
+            kernel: call.kernel.clone(),
+            more: Vec::new(),
+        };
+        let row = threads.entry(call.thread).or_default();
+        // Launches that follow one wait all tell of it.
+        if let Some([from, until, on]) = call.waited
+            && waits.insert(call.thread, from) != Some(from)
+        {
+            row.push(of(What::Wait, moved(from), moved(until)));
+            if on > until {
+                row.push(of(What::Recording, moved(until), moved(on)));
+            }
+        }
+        let [at, answered] = call.called.unwrap_or([call.start; 2]);
+        let made = of(What::Call, moved(at), moved(answered));
+        match row.last_mut() {
+            Some(last) if call.called.is_some() && last.what == What::Call && last.begin == made.begin => {
+                last.more.push(call.number);
+            }
+            _ => {
+                if at > call.start {
+                    row.push(of(What::Recording, moved(call.start), moved(at)));
+                }
+                row.push(made);
+            }
+        }
+        if let Some([begin, end]) = call.tracks.and_then(|i| *ranges.get(i)?) {
+            let [begin, end] = [begin, end].map(|at| at.saturating_add(lead));
+            streams.entry((call.device, call.stream)).or_default().push(of(What::Kernel, begin, end));
+        }
+    }
+    let threads = threads.into_iter().map(|(n, spans)| (format!("host, thread {n}"), spans));
+    let streams = streams.into_iter().map(|((d, s), spans)| (format!("device {d}, stream {s}"), spans));
+    let rows = threads
+        .chain(streams)
+        .flat_map(|(name, spans)| apart(spans).into_iter().map(move |spans| Row { name: name.clone(), spans }));
+    Rows { lead, rows: rows.collect() }
+}
+
+/// Spans in rows in which none overlaps another: one row, if nothing runs beside anything.
+fn apart(mut spans: Vec<Shown>) -> Vec<Vec<Shown>> {
+    spans.sort_by_key(|s| (s.begin, s.end, s.launch));
+    let mut rows: Vec<Vec<Shown>> = Vec::new();
+    for span in spans {
+        match rows.iter_mut().find(|row| row.last().is_none_or(|last| last.end <= span.begin)) {
+            Some(row) => row.push(span),
+            None => rows.push(vec![span]),
+        }
+    }
+    rows
+}
