@@ -308,10 +308,10 @@ fn host_and_kernels_are_on_one_axis() {
     let here = folder("profile-program", "host");
     let Some(app) = program(&here, "marks") else { return };
     let ptx = case("plain.ptx");
-    for timer in ["", "7123456789012345678:200", "5:-300"] {
+    for (kept, timer) in [("kept0", ""), ("kept1", "7123456789012345678:200"), ("kept2", "5:-300")] {
         let files = ["--perfetto", "a.perfetto", "--chrome", "a.json", "--html", "a.html", "--csv", "a.csv"];
         let words =
-            [&["profile", "--memory", "48", "--json"], &files[..], &["-o", "kept"], &["--", &app, &ptx, "5", "20"]];
+            [&["profile", "--memory", "48", "--json"], &files[..], &["-o", kept], &["--", &app, &ptx, "5", "20"]];
         let (code, out, err) = prlx(&here, &words.concat(), &[("PRLX_MOCK_TIMER", timer)]);
         assert_eq!(code, Some(0), "{err}");
         let json: Value = serde_json::from_str(&out[out.find('{').unwrap()..]).unwrap();
@@ -353,10 +353,10 @@ fn host_and_kernels_are_on_one_axis() {
         let has = |text: &str| bytes.windows(text.len()).any(|w| w == text.as_bytes());
         assert!(has("host and devices") && has("host, thread 0") && has("device 0, stream 1"));
         // The recording says the same again.
-        let (code, again, _) = prlx(&here, &["timeline", "kept", "--json"], &[]);
+        let (code, again, _) = prlx(&here, &["timeline", kept, "--json"], &[]);
         let again: Value = serde_json::from_str(&again).unwrap();
         assert!(code == Some(0) && again["calls"] == json["calls"] && again["host"] == json["host"]);
-        let (_, text, _) = prlx(&here, &["timeline", "kept"], &[]);
+        let (_, text, _) = prlx(&here, &["timeline", kept], &[]);
         assert!(
             text.contains("\nHost  ") && text.contains("right beside it within ±") && text.contains("\nGaps  "),
             "{text}"

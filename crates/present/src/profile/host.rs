@@ -66,7 +66,7 @@ pub(super) fn said(out: &mut impl Write, found: &Together, style: &Style) -> io:
             parts.into_iter().filter(|p| p.0 > 0).map(|(ps, what)| format!("{} {what}", time(ps))).collect();
         let beside = match idle.beside {
             0 => String::new(),
-            n => format!("; {} without tracks may have run meanwhile", count(n, "launch", "launches")),
+            n => format!("; {} not recorded, which may have run meanwhile", count(n, "launch was", "launches were")),
         };
         lines.push((
             Ink::Plain,

@@ -134,7 +134,7 @@ impl Page<'_> {
             let head = vec![g.launch.to_string(), name(&g.kernel), g.device.to_string(), time(g.time)];
             [head, parts.to_vec(), vec![beside]].concat()
         });
-        let more = "others: launches without tracks that may have run then";
+        let more = "others: launches that were not recorded, and may have run then";
         self.table(out, ["Gaps", more], &columns, rows.collect())
     }
 
