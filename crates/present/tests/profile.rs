@@ -80,6 +80,26 @@ fn a_kernel() {
     holds("kernel.json", &json);
 }
 
+/// Where a terminal is narrow, who was late stands below.
+#[test]
+fn nothing_of_who_was_late_is_cut_off() {
+    let timeline = kernel(300);
+    let analysis = analyze(&timeline);
+    let text = |width| {
+        let mut text = Vec::new();
+        profile::profile(&mut text, &timeline, &analysis, 12, &Style { color: false, width }).unwrap();
+        String::from_utf8(text).unwrap()
+    };
+    let late = "(worst 302 ns, CTA 2, trip 0)";
+    assert!(text(140).lines().any(|l| l.starts_with("  wait full   group 1  starved") && l.ends_with(late)));
+    let narrow = text(80);
+    let mut waits = narrow.lines().skip_while(|l| !l.starts_with("Waits")).skip(1);
+    assert!(waits.next().unwrap().ends_with("late    after") && waits.next() == Some("      who was late"), "{narrow}");
+    assert!(waits.next().unwrap().starts_with("  wait full   group 1  starved"), "{narrow}");
+    let below: Vec<&str> = waits.take_while(|l| l.starts_with("      ")).map(str::trim).collect();
+    assert!(below.join(" ").ends_with(late) && below[0].starts_with("group 0 in "), "{narrow}");
+}
+
 #[test]
 fn two_kernels() {
     let found = diff(&kernel(300), &kernel(330), 0.01);

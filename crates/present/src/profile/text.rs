@@ -221,7 +221,7 @@ impl Page<'_> {
         let mut grid = Grid { right: columns.iter().map(|c| c.1).collect(), rows: Vec::new() };
         grid.rows.push((Ink::Faint, columns.iter().map(|c| c.0.to_owned()).collect()));
         grid.rows.extend(rows.into_iter().take(self.top).map(|row| (Ink::Plain, row)));
-        grid.print(out, self.style)?;
+        grid.print_whole(out, self.style)?;
         if more > 0 {
             writeln!(
                 out,

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::{Bucket, Key, Names, Row, Table, Tallies};
 use crate::text::Style;
-use crate::text::paint::{Ink, clean, clip, count, number, pad};
+use crate::text::paint::{Ink, clean, clip, count, number, pad, wrap};
 
 /// Widest bar of a histogram, in characters.
 const BAR: usize = 40;
@@ -214,6 +214,31 @@ impl Grid {
                 line += &if *right { fill + cell } else { format!("{cell}{fill}") };
             }
             writeln!(out, "{}", style.ink(*ink, &clip(line.trim_end(), style.width)))?;
+        }
+        Ok(())
+    }
+
+    /// Prints it; where the last column is text and does not fit, it stands on lines of its own, below each row.
+    pub fn print_whole(mut self, out: &mut impl Write, style: Style) -> io::Result<()> {
+        let width =
+            |i: usize| self.rows.iter().filter_map(|r| r.1.get(i)).map(|c| c.chars().count()).max().unwrap_or(0);
+        let wide = (0..self.right.len()).map(|i| 2 + width(i)).sum::<usize>() > style.width;
+        if !wide || self.right.last() != Some(&false) {
+            return self.print(out, style);
+        }
+        self.right.pop();
+        let below: Vec<String> = self.rows.iter_mut().map(|(_, row)| row.pop().unwrap_or_default()).collect();
+        let mut lines = Vec::new();
+        self.print(&mut lines, style)?;
+        let lines = String::from_utf8_lossy(&lines);
+        for ((line, below), (ink, _)) in lines.lines().zip(below).zip(&self.rows) {
+            writeln!(out, "{line}")?;
+            if below.is_empty() {
+                continue;
+            }
+            for below in wrap(&below, style.width.saturating_sub(6).max(20)) {
+                writeln!(out, "      {}", style.ink(*ink, &below))?;
+            }
         }
         Ok(())
     }
