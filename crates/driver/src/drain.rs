@@ -5,7 +5,7 @@
 //! Misses: garbage that looks like elements; two events more than 2^31 clocks apart without one between them may be put
 //! in the wrong order.
 
-use prlx_trace::device::{EventRecord, Finals, Head, PAIR, Shape};
+use prlx_trace::device::{EventRecord, Finals, Followers, Head, Shape};
 use prlx_trace::launch::{Event, Lanes, OperandRecord};
 use prlx_trace::spread::spread;
 use prlx_trace::{LaneMask, Level, SiteId, WarpId, WarpStream};
@@ -323,31 +323,39 @@ impl Reader<'_> {
         for (lane, chunks) in chains.iter().enumerate() {
             let mut time: Option<(u32, i64)> = None;
             // Events of one place need rows of one chunk: the last rows of another may be empty.
-            let records = chunks.iter().flat_map(|c| {
-                let rows = c[EventRecord::SIZE..].chunks_exact(EventRecord::SIZE);
-                rows.filter_map(EventRecord::read).take_while(|r| r.site != 0)
+            let rows = chunks.iter().flat_map(|c| {
+                let mut rows = c[EventRecord::SIZE..].chunks_exact(EventRecord::SIZE);
+                std::iter::from_fn(move || {
+                    let event = EventRecord::read(rows.next()?).filter(|r| r.site != 0)?;
+                    let more = Followers::of(event.site);
+                    Some((event, more, more.and_then(|_| rows.next()).unwrap_or_default()))
+                })
             });
-            for record in records {
-                let pair = record.site & PAIR != 0;
-                let site = SiteId((record.site & !PAIR).wrapping_sub(1));
-                if site.index() + usize::from(pair) >= self.memory.sites || pair && time.is_none() {
+            for (event, more, values) in rows {
+                let site = SiteId((event.site & Followers::SITE).wrapping_sub(1));
+                let count = more.map_or(0, |m| m.count);
+                if site.index() + count as usize >= self.memory.sites {
                     said.complain(|| format!("{warp}: lane {lane} has an event of {site}, which there is not"));
                     *lost = true;
                     break;
                 }
-                let (clock, now) = match time {
-                    Some(time) if pair => time,
-                    Some((clock, now)) => (record.clock, now + i64::from(record.clock.wrapping_sub(clock))),
-                    None => {
-                        (record.clock, i64::from(record.clock.wrapping_sub(*base.get_or_insert(record.clock)) as i32))
-                    }
+                let now = match time {
+                    Some((clock, now)) => now + i64::from(event.clock.wrapping_sub(clock)),
+                    None => i64::from(event.clock.wrapping_sub(*base.get_or_insert(event.clock)) as i32),
                 };
-                time = Some((clock, now));
-                let mask = LaneMask(record.mask.into());
-                let event = |site, value: u32| (now, lane, Event { site, mask, value: value.into(), clock });
-                if mask.0 != 0 {
-                    all.push(event(site, record.value));
-                    all.extend(pair.then(|| event(SiteId(site.0 + 1), record.clock)));
+                time = Some((event.clock, now));
+                let mut add = |site, mask: u32, value: u32| {
+                    let event = Event { site, mask: LaneMask(mask.into()), value: value.into(), clock: event.clock };
+                    all.extend((mask != 0).then_some((now, lane, event)));
+                };
+                add(site, event.mask, event.value);
+                for i in 0..count {
+                    let value = values
+                        .get(4 * i as usize..)
+                        .and_then(|b| b.first_chunk())
+                        .map_or(0, |b| u32::from_le_bytes(*b));
+                    let mask = more.map_or(0, |m| m.mask(event.mask, event.value));
+                    add(SiteId(site.0 + 1 + i), mask, value);
                 }
             }
         }

@@ -6,6 +6,8 @@ use prlx_driver::ErrorKind;
 use prlx_driver::assemble::cache::Cache;
 use prlx_driver::assemble::{Assembler, Assemblers, Failed, target};
 use prlx_isa::image::{Target, cubin};
+use prlx_probe::{Filter, Program};
+use prlx_trace::Level;
 
 const PTX: &str = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\nret;\n}\n";
 
@@ -162,4 +164,39 @@ fn many_at_once() {
         }
     });
     assert_eq!(std::fs::read_dir(folder).unwrap().count(), 50, "nothing half-written is left");
+}
+
+/// At level `events` a kernel does with fewer registers where that costs nothing; what would be spilled stays, and so do other levels.
+#[test]
+fn at_events_registers_are_given_up_for_warps() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels/cuda/bitonic_sort/sm_80.ptx");
+    let program = Program { level: Level::Events, script: None, elide: true, filter: Filter::default(), window: None };
+    let source = std::fs::read_to_string(path).unwrap();
+    let sort = prlx_instrument::rewrite(&source, "sort", &program, &|_| None).unwrap().text;
+    // 34 values that live at once.
+    let regs: Vec<u32> = (0..34).collect();
+    let lines = |f: &dyn Fn(u32) -> String| regs.iter().map(|i| f(*i)).collect::<String>();
+    let full = PTX.replace(
+        "ret;",
+        &format!(
+            ".reg .b32 %r<34>;\n.reg .b64 %a;\nld.param.u64 %a, [p];\n{}bar.sync 0;\n{}ret;",
+            lines(&|i| format!("ld.volatile.global.u32 %r{i}, [%a+{}];\n", 4 * i)),
+            lines(&|i| format!("st.volatile.global.u32 [%a+{}], %r{i};\n", 4 * (33 - i))),
+        ),
+    );
+    let assemblers = Assemblers { tools: tools(), cache: None };
+    for tool in assemblers.tools.iter().filter(|t| t.version().starts_with("ptxas")) {
+        let registers = |ptx: &str, level| {
+            let code = assemblers.rewritten(tool, ptx, level, sm("sm_90"), &[]).unwrap();
+            let local: u32 = cubin::frames(&code).unwrap().iter().map(|(_, bytes)| bytes).sum();
+            (cubin::registers(&code).unwrap()[0].1, local)
+        };
+        let (free, lean) = (registers(&sort, Some(Level::Print)), registers(&sort, Some(Level::Events)));
+        assert!(free.0 > 32 && lean == (32, 0), "{free:?} {lean:?}");
+        let (free, kept) = (registers(&full, None), registers(&full, Some(Level::Events)));
+        assert!((33..=40).contains(&free.0) && kept == free, "{free:?} {kept:?}");
+        // A kernel that says itself how many it may have is left alone.
+        let own = sort.replacen("\n{", "\n.maxnreg 38\n{", 1);
+        assert_eq!(registers(&own, Some(Level::Events)).0, 38);
+    }
 }

@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use prlx_driver::assemble::{Assemblers, Failed};
 use prlx_driver::session::{Options, VARIABLE};
+use prlx_instrument::Rewrite;
 use prlx_isa::image::{Target, cubin};
 use prlx_isa::view::FunctionKind;
 use prlx_probe::{IDLE, told};
@@ -83,7 +84,7 @@ pub fn replacement(source: Source, more: &[String]) -> Result<Replacement, Strin
     let options: Vec<String> = source.options.iter().chain(more).cloned().collect();
     let (code, proof) = std::thread::scope(|scope| {
         let proof = (source.fidelity == Fidelity::Unproven).then(|| scope.spawn(|| proved(&source, &options)));
-        let code = assembled(&rewrite.text, &source, &options, &bounds(&rewrite.module));
+        let code = assembled(&rewrite, &source, &options, &bounds(&rewrite.module));
         (code, proof.is_some_and(|p| p.join().unwrap_or(false)))
     });
     let kept = &rewrite.plan.kept;
@@ -137,13 +138,14 @@ fn bounds(module: &prlx_isa::view::Module) -> BTreeMap<&str, u32> {
 
 /// Assembles rewritten text so that it runs wherever the program's own code does; `None`: the driver has to.
 fn assembled(
-    text: &str,
+    rewrite: &Rewrite,
     source: &Source,
     options: &[String],
     bounds: &BTreeMap<&str, u32>,
 ) -> Result<Option<Vec<u8>>, String> {
     for tool in &ASSEMBLERS.tools {
-        match ASSEMBLERS.assemble(tool, text, source.target, options) {
+        let (text, level) = (&rewrite.text, rewrite.plan.program.level);
+        match ASSEMBLERS.rewritten(tool, text, Some(level), source.target, options) {
             Ok(code) => {
                 // A launch that fits the program's code must fit this one too.
                 let Some(most) = source.code.as_deref().and_then(|own| fewer(own, &code, bounds)) else {

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use prlx_isa::view::{FuncId, Guard, InstId, Operand, Reg};
 use prlx_trace::SiteId;
-use prlx_trace::device::{Finals, TURN, tables, tracks};
+use prlx_trace::device::{Finals, Follow, Followers, TURN, tables, tracks};
 use prlx_trace::kernel::{Level, Module, SiteClass};
 use prlx_trace::launch::Window;
 use prlx_trace::table::{Row, Tally};
@@ -517,6 +517,15 @@ pub enum Fold {
     Sync = 3,
 }
 
+/// An event that is written in full, and what follows it in the next row.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Written<'p> {
+    /// The event.
+    pub first: &'p Insertion,
+    /// How many of the events behind it follow with their values alone.
+    pub more: Option<Followers>,
+}
+
 impl Plan {
     /// Whether anything in it writes to streams: often all that a kernel decides can be computed.
     pub fn writes(&self) -> bool {
@@ -544,16 +553,35 @@ impl Plan {
     }
     /// Most events under one head.
     pub const HEAD: usize = 8;
-    /// The events under one head by rows: behind the first, two that are of the same lanes share one, if their sites' numbers follow each other
-    /// ([`PAIR`](prlx_trace::device::PAIR)).
-    pub fn rows<'i, 'p>(piece: &'i [&'p Insertion]) -> impl Iterator<Item = &'i [&'p Insertion]> {
-        let event = |i: &Insertion| match i.action {
-            Action::Event { site, of, .. } => Some((site.0, of)),
+    /// The events under one head, as they are written: of those whose sites follow each other, only the first's in full if the others are of lanes
+    /// that it knows.
+    pub fn rows<'p>(mut piece: &[&'p Insertion]) -> Vec<Written<'p>> {
+        let event = |i: &Insertion| match &i.action {
+            Action::Event { site, of, value, .. } => Some((site.0, *of, value.clone())),
             _ => None,
         };
-        let next = move |a: &&Insertion, b: &&Insertion| event(a).map(|(site, of)| (site + 1, of)) == event(b);
-        let (first, rest) = piece.split_at(piece.len().min(1));
-        first.chunks(1).chain(rest.chunk_by(next).flat_map(|c| c.chunks(2)))
+        let mut rows = Vec::new();
+        while let Some((first, rest)) = piece.split_first() {
+            let lanes = |i: &Insertion, nth: usize| {
+                let ((site, of, value), (own, own_of, _)) = (event(first)?, event(i)?);
+                match own_of {
+                    _ if own != site + 1 + nth as u32 => None,
+                    same if same == of => Some(Follow::All),
+                    Some(g) if of.is_none() && value == Some(Operand::Reg(g.reg)) => {
+                        Some(if g.negate { Follow::Without } else { Follow::With })
+                    }
+                    _ => None,
+                }
+            };
+            let lanes: Vec<Option<Follow>> = rest.iter().enumerate().map(|(n, i)| lanes(i, n)).collect();
+            let more = lanes.first().copied().flatten();
+            let count = lanes.iter().take(Followers::MOST).take_while(|l| more.is_some() && **l == more).count();
+            // Vectors of three there are not.
+            let count = if count == 3 { 2 } else { count };
+            rows.push(Written { first, more: more.map(|lanes| Followers { count: count as u32, lanes }) });
+            piece = &rest[count..];
+        }
+        rows
     }
     /// [`Plan::finals`] of functions.
     pub fn finals(functions: &[FunctionPlan]) -> Finals {

@@ -247,9 +247,9 @@ records! {
         /// Nothing.
         spare: u32,
     }
-    /// An element at level `events`; see also [`PAIR`].
+    /// An element at level `events`; see also [`Followers`].
     EventRecord {
-        /// Site, plus one.
+        /// Site, plus one; in its top bits [`Followers::tag`].
         site: u32,
         /// Lanes that it is of; 0 if there are none after all: of a store that is told of with the decision before it.
         mask: u32,
@@ -260,16 +260,62 @@ records! {
     }
 }
 
-/// Set in the site of an element that holds two events of the same lanes, of this site and of the next: the latter's value stands where the clock
-/// would, and the clock is that of the element before.
-pub const PAIR: u32 = 1 << 31;
-
 impl Context {
     /// The parameter of a launch whose context lies at `at`, as it is.
     pub fn handed(&self, at: u64) -> Handed {
         let ends = if self.finals != 0 { self.finals } else { self.records };
         let cta_warps = if ends != 0 { self.cta_warps } else { 0 };
         Handed { context: at, tables: self.tables, ends, cta_warps }
+    }
+}
+
+/// What the row behind an event holds: values, of four bytes each, of events of the sites that follow its own. The top bits of its site say so.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Followers {
+    /// How many: 1 to [`Followers::MOST`], but not 3.
+    pub count: u32,
+    /// Which of its lanes they are of.
+    pub lanes: Follow,
+}
+
+/// Lanes of events that follow another.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Follow {
+    /// All that it is of.
+    All = 1,
+    /// Those with their bit in its value.
+    With = 2,
+    /// Those without.
+    Without = 3,
+}
+
+impl Followers {
+    /// Most events that follow one.
+    pub const MOST: usize = 4;
+    /// Bits of an event's site that are its number, plus one.
+    pub const SITE: u32 = (1 << 28) - 1;
+
+    /// The top bits of the event's site.
+    pub const fn tag(self) -> u32 {
+        (self.lanes as u32) << 30 | (self.count - 1) << 28
+    }
+    /// From an event's site.
+    pub const fn of(site: u32) -> Option<Followers> {
+        let lanes = match site >> 30 {
+            0 => return None,
+            1 => Follow::All,
+            2 => Follow::With,
+            _ => Follow::Without,
+        };
+        Some(Followers { count: (site >> 28 & 3) + 1, lanes })
+    }
+    /// Their lanes, if the event is of `mask` and has `value`.
+    pub const fn mask(self, mask: u32, value: u32) -> u32 {
+        match self.lanes {
+            Follow::All => mask,
+            Follow::With => mask & value,
+            Follow::Without => mask & !value,
+        }
     }
 }
 

@@ -18,7 +18,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use prlx_isa::image::Target;
+use prlx_isa::image::{Target, cubin};
+use prlx_isa::view::Function;
+use prlx_trace::Level;
 use xxhash_rust::xxh3::Xxh3;
 
 use self::cache::Cache;
@@ -32,6 +34,10 @@ pub const PTXAS: &str = "PRLX_PTXAS";
 pub const NVJITLINK: &str = "PRLX_NVJITLINK";
 /// What every assembler is told beside the architecture.
 const OPTIONS: &[&str] = &["-lineinfo"];
+/// With so many registers a thread a multiprocessor has as many warps as it can hold, on all GPUs but the smallest (65,536 over 2,048).
+const FULL: u32 = 32;
+/// So many more are given up for that.
+const CLOSE: u32 = 8;
 /// What an assembler says when it is the assembler that does not fit, not the code.
 const UNFIT: &[&str] = &[
     "is not defined for option 'gpu-name'",
@@ -110,6 +116,21 @@ impl Assembler {
     }
 }
 
+/// `ptx`, in which kernels of these names take no more than [`FULL`] registers; `None`: it names none that says nothing of them itself.
+fn limited(ptx: &str, names: &[String]) -> Option<String> {
+    if names.is_empty() {
+        return None;
+    }
+    let view = prlx_isa::ptx::view(&prlx_isa::ptx::parse(ptx).0).0;
+    let said = |name: &str| matches!(name, "maxnreg" | "minnctapersm");
+    let free = |f: &&Function| names.contains(&f.name) && !f.limits.iter().any(|(name, _)| said(name));
+    let mut places: Vec<usize> = view.functions.iter().filter(free).map(|f| f.body.start as usize).collect();
+    places.sort_unstable();
+    let mut text = ptx.to_owned();
+    places.iter().rev().for_each(|at| text.insert_str(*at, &format!(".maxnreg {FULL}\n")));
+    (!places.is_empty()).then_some(text)
+}
+
 /// Runs `ptxas` in a folder of its own. The outer error: it could not be run; the inner one: what it says of the PTX.
 fn run(ptxas: &Path, ptx: &str, options: &[String]) -> Result<Result<Vec<u8>, String>, String> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
@@ -159,6 +180,33 @@ impl Assemblers {
             tools.extend(places.iter().find_map(|p| Assembler::jit_link(p)));
         }
         Assemblers { tools, cache: Cache::of_user() }
+    }
+
+    /// The machine code of `ptx`, rewritten for a level. What level `events` inserts waits, and more warps hide that best; so there kernels
+    /// that take a few registers more than [`FULL`] do with those, if that takes no more local memory. (Measured: bench/runs/2026-11-24-h200-events.md.
+    /// At other levels some kernels lose by it.)
+    ///
+    /// # Errors
+    /// See [`Failed`].
+    pub fn rewritten(
+        &self,
+        tool: &Assembler,
+        ptx: &str,
+        level: Option<Level>,
+        target: Target,
+        more: &[String],
+    ) -> Result<Vec<u8>, Failed> {
+        let code = self.assemble(tool, ptx, target, more)?;
+        if level != Some(Level::Events) {
+            return Ok(code);
+        }
+        let close = |(name, n): &(&str, u32)| (FULL < *n && *n <= FULL + CLOSE).then(|| (*name).to_owned());
+        let names: Vec<String> = cubin::registers(&code).unwrap_or_default().iter().filter_map(close).collect();
+        let Some(lean) = limited(ptx, &names) else { return Ok(code) };
+        let lean = self.assemble(tool, &lean, target, more)?;
+        let frames =
+            |code: &[u8]| cubin::frames(code).map(|all| all.iter().map(|(_, n)| u64::from(*n)).sum::<u64>()).ok();
+        Ok(if frames(&lean).is_some_and(|n| Some(n) <= frames(&code)) { lean } else { code })
     }
 
     /// The machine code of `ptx` by one of [`Self::tools`], with more options, from the cache if it is there.

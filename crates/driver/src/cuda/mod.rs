@@ -21,6 +21,7 @@ pub use functions::Functions;
 pub use library::{Context, Dma, Event, Failure, Held, Library, Mapped, Stream, VARIABLE, sticky};
 
 use prlx_isa::image::{Target, is_binary};
+use prlx_trace::Level;
 use prlx_trace::kernel::Param;
 
 use self::calls::{attribute, function};
@@ -183,11 +184,11 @@ impl Cuda {
     }
 
     /// PTX through the first assembler that can do it, whose machine code the driver takes; `None` if there is no such.
-    fn assembled(&self, ptx: &str) -> Result<Option<Module>, Error> {
+    fn assembled(&self, ptx: &str, level: Option<Level>) -> Result<Option<Module>, Error> {
         let ptx = ptx.trim_end_matches('\0');
         let Some(target) = assemble::target(ptx, Target::of(self.gpu.capability))? else { return Ok(None) };
         for tool in &self.assemblers.tools {
-            match self.assemblers.assemble(tool, ptx, target, &[]) {
+            match self.assemblers.rewritten(tool, ptx, level, target, &[]) {
                 // An assembler newer than the driver makes what that does not understand.
                 Ok(code) => match self.library.load(&code) {
                     Ok(module) => return Ok(Some(module)),
@@ -199,6 +200,22 @@ impl Cuda {
             }
         }
         Ok(None)
+    }
+
+    /// Loads an image; text that was rewritten, for a level.
+    fn load_at(&mut self, image: &[u8], level: Option<Level>) -> Result<ModuleHandle, Error> {
+        self.enter()?;
+        let ptx = std::str::from_utf8(image).ok().filter(|_| !is_binary(image));
+        let module = match ptx.map(|ptx| self.assembled(ptx, level)).transpose()?.flatten() {
+            Some(module) => module,
+            None => self.library.load(image).map_err(|e| e.during("the module does not load"))?,
+        };
+        let view = ptx.map(|ptx| prlx_isa::ptx::view(&prlx_isa::ptx::parse(ptx).0).0).unwrap_or_default();
+        let signatures = Signature::all(&view);
+        self.next += 1;
+        self.modules
+            .insert(self.next, Loaded { module, functions: BTreeMap::new(), signatures, recursive: view.recursive() });
+        Ok(ModuleHandle(self.next))
     }
 
     /// A kernel of a module, asked for once.
@@ -278,18 +295,11 @@ impl Driver for Cuda {
     }
 
     fn load(&mut self, image: &[u8]) -> Result<ModuleHandle, Error> {
-        self.enter()?;
-        let ptx = std::str::from_utf8(image).ok().filter(|_| !is_binary(image));
-        let module = match ptx.map(|ptx| self.assembled(ptx)).transpose()?.flatten() {
-            Some(module) => module,
-            None => self.library.load(image).map_err(|e| e.during("the module does not load"))?,
-        };
-        let view = ptx.map(|ptx| prlx_isa::ptx::view(&prlx_isa::ptx::parse(ptx).0).0).unwrap_or_default();
-        let signatures = Signature::all(&view);
-        self.next += 1;
-        self.modules
-            .insert(self.next, Loaded { module, functions: BTreeMap::new(), signatures, recursive: view.recursive() });
-        Ok(ModuleHandle(self.next))
+        self.load_at(image, None)
+    }
+
+    fn load_rewritten(&mut self, text: &str, level: Level) -> Result<ModuleHandle, Error> {
+        self.load_at(text.as_bytes(), Some(level))
     }
 
     fn unload(&mut self, module: ModuleHandle) -> Result<(), Error> {

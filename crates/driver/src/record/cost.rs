@@ -115,7 +115,10 @@ fn load(
 ) -> Result<Vec<Loaded>, Error> {
     let mut all = Vec::new();
     for form in forms {
-        let module = driver.load(form.text.as_bytes())?;
+        let module = match form.plan {
+            Some(plan) => driver.load_rewritten(form.text, plan.program.level)?,
+            None => driver.load(form.text.as_bytes())?,
+        };
         modules.push(module);
         let params = prepared.params.clone();
         let mut loaded = Loaded {

@@ -21,13 +21,13 @@ use super::snippet::Snippet;
 use super::state::{LOST, OFF};
 
 impl Lowering<'_> {
-    /// Appends code that writes elements: for a shared stream, each of `values` is one (a register or constant of the
-    /// element's size), and they must divide a chunk's rows, so that one test does for all; for a private one, each four are
-    /// the words of one, only lanes with `%~lead` write, and where a chunk has rows left, but too few, they stay empty.
+    /// Appends code that writes elements, a row each. For a shared stream each of `values` is one (a register or constant of the
+    /// element's size), and they must divide a chunk's rows, so that one test does for all; for a private one it is a vector, the words that a row
+    /// begins with; only lanes with `%~lead` write, and where a chunk has rows left, but too few, they stay empty.
     pub(super) fn element(&self, s: &mut Snippet<'_>, values: &[&str]) {
         let shape = self.state.shape;
         let (row, chunk) = (shape.row(), shape.chunk());
-        let rows = if shape.lanes == 1 { values.len() as u64 / 4 } else { values.len() as u64 };
+        let rows = values.len() as u64;
         s.ptx("cvt.u32.u64 %~a, %~cursor;");
         match (shape.lanes, rows) {
             (1, 2..) => s.ptx(&format!(
@@ -186,9 +186,13 @@ impl Lowering<'_> {
                  setp.ne.u32 %~lead, 0, 0;
                  $~store#:"
             ));
-            for (i, words) in values.chunks(4).enumerate() {
+            for (i, words) in values.iter().enumerate() {
                 let offset = if i == 0 { String::new() } else { format!("+{}", i as u64 * row) };
-                s.ptx(&format!("@%~lead st.global.cg.v4.u32 [%~cursor{offset}], {{{}}};", words.join(", ")));
+                let (ty, words) = match words.split(',').count() {
+                    1 => (".u32".to_owned(), words.trim_matches(['{', '}'])),
+                    n => (format!(".v{n}.u32"), *words),
+                };
+                s.ptx(&format!("@%~lead st.global.cg{ty} [%~cursor{offset}], {words};"));
             }
             // In a chunk the high half stays as it is; past its end the low half alone wraps, and back again where the link is looked for.
             s.ptx(&format!(

@@ -6,9 +6,9 @@
 //! that but their own words.
 
 use prlx_isa::view::{Guard, Type};
-use prlx_probe::{Action, Insertion, Plan};
+use prlx_probe::{Action, Insertion, Plan, Written};
 use prlx_trace::SiteId;
-use prlx_trace::device::{DIGEST_BY, DIGEST_HIGH, PAIR, TURN};
+use prlx_trace::device::{DIGEST_BY, DIGEST_HIGH, Followers, TURN};
 use prlx_trace::kernel::SiteClass;
 
 use super::Lowering;
@@ -28,48 +28,56 @@ impl Lowering<'_> {
                 format!("%~{name}{i}")
             }
         };
+        let written = Plan::rows(events);
         let mut parts: Vec<Part> = Vec::new();
         let mut told: Vec<[String; 2]> = Vec::new();
         let mut waits = false;
         for (i, event) in events.iter().enumerate() {
             let Action::Event { site, of, value, bits } = &event.action else { continue };
-            let known = parts.iter().position(|part| part.of == *of);
-            let part = known.unwrap_or_else(|| {
-                parts.push(self.part(s, *of, parts.len()));
+            let part = parts.iter().position(|part| part.of == *of).unwrap_or_else(|| {
+                parts.push(Part { of: *of, mask: of.is_none().then(|| "%~mask".to_owned()), by: None });
                 parts.len() - 1
             });
             let to = own(s, "value", i);
             let values = self.moved(value.as_slice(), *bits);
-            waits |= self.value(s, *site, &values, &mut parts[part], &to) || of.is_some();
-            told.push([parts[part].mask.clone(), to]);
+            // Who follows another event is of lanes that are known.
+            let ballot = matches!(values[..], [Value::Named(_, Type::Pred) | Value::Not(_)]);
+            if ballot || written.iter().any(|w| std::ptr::eq(w.first, *event)) {
+                waits |= self.mask(s, &mut parts[part], i);
+            }
+            waits |= self.value(s, *site, &values, &mut parts[part], &to);
+            told.push([parts[part].mask.clone().unwrap_or_default(), to]);
         }
         if !waits {
             s.ptx("bar.warp.sync %~mask;");
         }
         s.ptx(LEAD);
-        let mut words = Vec::new();
-        for row in Plan::rows(events) {
-            let i = words.len() / 4;
-            let Some(Action::Event { site, .. }) = row.first().map(|event| &event.action) else { continue };
-            let [[mask, value], more @ ..] = &told[..row.len()] else { continue };
-            let (pair, last) = more.first().map_or((0, "%~clock"), |[_, value]| (PAIR, value.as_str()));
+        let mut rows: Vec<String> = Vec::new();
+        let mut told = told.into_iter();
+        for (i, Written { first, more }) in written.iter().enumerate() {
+            let (Action::Event { site, .. }, Some([mask, value])) = (&first.action, told.next()) else { continue };
             let number = own(s, "site", i);
-            s.ptx(&format!("mov.u32 {number}, {};", (site.0.wrapping_add(1) | pair).cast_signed()));
-            words.extend([number, mask.clone(), value.clone(), last.to_owned()]);
-            told.drain(..row.len());
+            let word = site.0.wrapping_add(1) | more.map_or(0, Followers::tag);
+            s.ptx(&format!("mov.u32 {number}, {};", word.cast_signed()));
+            rows.push(format!("{{{number}, {mask}, {value}, %~clock}}"));
+            if let Some(more) = more {
+                let values: Vec<String> = told.by_ref().take(more.count as usize).map(|[_, value]| value).collect();
+                rows.push(format!("{{{}}}", values.join(", ")));
+            }
         }
-        self.element(s, &words.iter().map(String::as_str).collect::<Vec<_>>());
+        self.element(s, &rows.iter().map(String::as_str).collect::<Vec<_>>());
     }
 
-    /// Those of the lanes here that events are of.
-    fn part(&self, s: &mut Snippet<'_>, of: Option<Guard>, number: usize) -> Part {
-        let Some(guard) = of else { return Part { of, mask: "%~mask".to_owned(), by: None } };
+    /// Sees to it that a register has the lanes of a part. Whether lanes have waited for each other then.
+    fn mask(&self, s: &mut Snippet<'_>, part: &mut Part, number: usize) -> bool {
+        let (Some(guard), None) = (part.of, &part.mask) else { return false };
         let name = format!("mask{number}");
         let mask = format!("%~{name}");
         s.declare(".b32", name);
         let holds = guard_text(self.function, guard, false);
         s.ptx(&format!("vote.sync.ballot.b32 {mask}, {}, %~mask;", holds.trim_start_matches('@')));
-        Part { of, mask, by: None }
+        part.mask = Some(mask);
+        true
     }
 
     /// Puts what an event says into the register `to`. Whether lanes have waited for each other then.
@@ -77,8 +85,8 @@ impl Lowering<'_> {
         let switch = self.plan.module.sites.get(site.index()).is_some_and(|s| s.class == SiteClass::Switch);
         let ballot = |s: &mut Snippet<'_>, of: String| {
             s.ptx(&format!("vote.sync.ballot.b32 {to}, {of}, %~mask;"));
-            if part.of.is_some() {
-                s.ptx(&format!("and.b32 {to}, {to}, {};", part.mask));
+            if let (Some(_), Some(mask)) = (part.of, &part.mask) {
+                s.ptx(&format!("and.b32 {to}, {to}, {mask};"));
             }
         };
         match values {
@@ -90,8 +98,8 @@ impl Lowering<'_> {
                 s.ptx(&format!("match.any.sync.b32 %~a, {to}, %~mask;\nmov.b32 %~mask, %~a;"));
             }
             [_, ..] if self.arch >= 80 => {
-                let by = part.by.get_or_insert_with(|| self.multiplier(s, part.of, &part.mask)).clone();
-                digest(s, values, &by);
+                let by = part.by.get_or_insert_with(|| self.multiplier(s, part.of, to));
+                digest(s, values, by);
                 s.ptx(&format!("redux.sync.xor.b32 {to}, %~hash, %~mask;"));
             }
             _ => {
@@ -102,9 +110,10 @@ impl Lowering<'_> {
         true
     }
 
-    /// The register that has what this lane's digest multiplies by, for those with `mask`. Who is not one of them has 0, and so is its digest.
-    fn multiplier(&self, s: &mut Snippet<'_>, of: Option<Guard>, mask: &str) -> String {
-        let name = mask.replace("%~mask", "by");
+    /// The register that has what this lane's digest multiplies by, named after the first value of its part. Who is not of the part
+    /// has 0, and so is its digest.
+    fn multiplier(&self, s: &mut Snippet<'_>, of: Option<Guard>, value: &str) -> String {
+        let name = value.replace("%~value", "by");
         let by = format!("%~{name}");
         s.declare(".b32", name);
         let [lane, one] = [DIGEST_BY << 1, DIGEST_BY].map(u32::cast_signed);
@@ -129,7 +138,7 @@ impl Lowering<'_> {
         ));
         s.ptx(LEAD);
         s.ptx(&format!("mov.u32 %~site, {};", site.0.wrapping_add(1)));
-        self.element(s, &["%~site", "%~mask", "%~value", "%~clock"]);
+        self.element(s, &["{%~site, %~mask, %~value, %~clock}"]);
         s.ptx(&format!("mov.u32 %~{name}, 0;\n$~none#:"));
     }
 }
@@ -138,8 +147,8 @@ impl Lowering<'_> {
 struct Part {
     /// What holds of them; `None`: all.
     of: Option<Guard>,
-    /// The register that has them.
-    mask: String,
+    /// The register that has them, once it is needed.
+    mask: Option<String>,
     /// The one that has what their digests multiply by, once it is needed.
     by: Option<String>,
 }

@@ -199,7 +199,7 @@ impl Lane {
 
     pub fn trip_event(&mut self, counter: usize, site: u32) {
         let Some(count) = std::mem::take(&mut self.trips[counter]).checked_sub(1) else { return };
-        self.element(&[site + 1, 1 << self.lane, count as u32, self.clock].map(u64::from));
+        self.rows(&[[site + 1, 1 << self.lane, count as u32, self.clock].map(u64::from).to_vec()]);
     }
 
     /// An event's words. `ballot`: the value is a predicate; `index`: it is a switch's; else a digest.
@@ -216,9 +216,9 @@ impl Lane {
     }
 
     /// Events under one head of the lanes `mask`, of which the lowest writes them.
-    pub fn events(&mut self, mask: u64, rows: &[[u64; 4]]) {
+    pub fn events(&mut self, mask: u64, rows: &[Vec<u64>]) {
         if mask.trailing_zeros() == self.lane {
-            self.element(&rows.concat());
+            self.rows(rows);
         }
     }
 
@@ -268,22 +268,44 @@ impl Lane {
         taken
     }
 
-    /// Writes elements of a shared stream, or the words of some of a private stream.
+    /// Writes elements of a shared stream.
     fn element(&mut self, values: &[u64]) {
+        let (size, row) = (self.shape().element, self.shape().row());
+        if self.place(values.len() as u64) {
+            for value in values {
+                write(&mut self.memory, self.cursor, size, *value);
+                self.cursor += row;
+            }
+        }
+    }
+
+    /// Writes rows of a private stream: the words that each begins with.
+    fn rows(&mut self, rows: &[Vec<u64>]) {
+        if self.place(rows.len() as u64) {
+            for words in rows {
+                for (i, word) in words.iter().enumerate() {
+                    write(&mut self.memory, self.cursor + 4 * i as u64, 4, *word);
+                }
+                self.cursor += self.shape().row();
+            }
+        }
+    }
+
+    /// Sees to it that the cursor is where so many rows have room. If there is none, they are counted as lost.
+    fn place(&mut self, rows: u64) -> bool {
         let shape = self.shape();
         let (row, chunk) = (shape.row(), shape.chunk());
-        let rows = if shape.lanes == 1 { values.len() as u64 / 4 } else { values.len() as u64 };
         let at = self.cursor % chunk / row;
         if at == 0 || shape.lanes == 1 && at + rows > shape.rows() {
             if self.cursor & 3 != 0 {
                 self.cursor += chunk * rows;
-                return;
+                return false;
             }
             let part = self.cursor % row;
             let base = self.cursor - part;
             if base == 0 && !self.recorded() {
                 self.cursor = 1 + chunk * rows;
-                return;
+                return false;
             }
             let link = if base == 0 { self.stream_head() } else { (base - 1) / chunk * chunk };
             let index =
@@ -301,15 +323,10 @@ impl Lane {
             }
             if next == self.field("bucket") {
                 self.cursor = 2 + chunk * rows;
-                return;
+                return false;
             }
             self.cursor = next + part + row;
         }
-        let size = if shape.lanes == 1 { 4 } else { shape.element };
-        let apart = if shape.lanes == 1 { 4 } else { row };
-        for (i, value) in values.iter().enumerate() {
-            write(&mut self.memory, self.cursor + i as u64 * apart, size, *value);
-        }
-        self.cursor += row * rows;
+        true
     }
 }

@@ -6,7 +6,7 @@ use prlx_isa::view::{Class, FunctionKind, InstId, Operand, Reg, Role, Space, Typ
 use prlx_probe::code::{Ask, Code, Op, Stmt};
 use prlx_probe::{Action, At, Insertion, Plan, Word};
 use prlx_trace::device::tables::{Part, Which};
-use prlx_trace::device::{PAIR, low};
+use prlx_trace::device::{Followers, low};
 use prlx_trace::kernel::{Level, SiteClass};
 
 use super::check::{Checked, Inserted, Texts, calls_recorded};
@@ -315,17 +315,19 @@ fn execute(
     })
 }
 
-/// The words of events under one head, of a lane that is there and leads; none if that is no such piece.
-fn events(texts: &Texts<'_>, f: &Checked<'_>, machine: &Machine, lane: &Lane, piece: &[&Insertion]) -> Vec<[u64; 4]> {
-    let rows = Plan::rows(piece).filter_map(|row| {
-        let of_row: Option<Vec<[u64; 4]>> = row.iter().map(|i| event(texts, f, machine, lane, i)).collect();
-        match of_row?[..] {
-            [one] => Some(one),
-            [[site, mask, first, _], [_, _, second, _]] => Some([site | u64::from(PAIR), mask, first, second]),
-            _ => None,
+/// The rows of events under one head, of a lane that is there and leads; none if that is no such piece.
+fn events(texts: &Texts<'_>, f: &Checked<'_>, machine: &Machine, lane: &Lane, piece: &[&Insertion]) -> Vec<Vec<u64>> {
+    let words: Option<Vec<[u64; 4]>> = piece.iter().map(|i| event(texts, f, machine, lane, i)).collect();
+    let mut words = words.unwrap_or_default().into_iter();
+    let mut rows = Vec::new();
+    for row in Plan::rows(piece) {
+        let Some([site, rest @ ..]) = words.next() else { break };
+        rows.push([&[site | u64::from(row.more.map_or(0, Followers::tag))], &rest[..]].concat());
+        if let Some(more) = row.more {
+            rows.push(words.by_ref().take(more.count as usize).map(|[_, _, value, _]| value).collect());
         }
-    });
-    rows.collect()
+    }
+    rows
 }
 
 /// The words of an event.

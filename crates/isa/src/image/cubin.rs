@@ -13,10 +13,11 @@ const FUNCTION: u8 = 2;
 const PTX: &str = ".nv_debug_ptx_txt";
 /// How sections with a function's machine code begin.
 const CODE: &str = ".text.";
-/// The section with attributes of all functions; `EIFMT_SVAL` and `EIATTR_REGCOUNT` in it.
+/// The section with attributes of all functions; `EIFMT_SVAL`, `EIATTR_REGCOUNT` and `EIATTR_FRAME_SIZE` in it.
 const INFO: &str = ".nv.info";
 const SIZED: u8 = 4;
 const REGISTERS: u8 = 0x2f;
+const FRAME: u8 = 0x11;
 /// The section that names the assembler and its options.
 const TOOL: &str = ".note.nv.tkinfo";
 
@@ -67,6 +68,19 @@ pub fn code(bytes: &[u8]) -> Result<Vec<(&str, &[u8])>, Error> {
 /// # Errors
 /// When it is no cubin.
 pub fn registers(bytes: &[u8]) -> Result<Vec<(&str, u32)>, Error> {
+    attribute(bytes, REGISTERS)
+}
+
+/// How many bytes of local memory a thread of each kernel and function has for itself, by its name: registers that were spilled are in them.
+///
+/// # Errors
+/// When it is no cubin.
+pub fn frames(bytes: &[u8]) -> Result<Vec<(&str, u32)>, Error> {
+    attribute(bytes, FRAME)
+}
+
+/// What an attribute says of functions, by name.
+fn attribute(bytes: &[u8], attribute: u8) -> Result<Vec<(&str, u32)>, Error> {
     let elf = Elf::read(bytes)?;
     let symbols: Vec<_> = elf.symbols().collect();
     let mut rest = elf.section(INFO).map_or(&[][..], |s| s.data);
@@ -75,7 +89,7 @@ pub fn registers(bytes: &[u8]) -> Result<Vec<(&str, u32)>, Error> {
     while let Some((head, after)) = rest.split_at_checked(4) {
         let size = if head[0] == SIZED { usize::from(head[2]) | usize::from(head[3]) << 8 } else { 0 };
         let Some((value, next)) = after.split_at_checked(size) else { break };
-        if head[1] == REGISTERS
+        if head[1] == attribute
             && let (Some(symbol), Some(count)) = (number::<4>(value, 0), number::<4>(value, 4))
             && let Some(symbol) = usize::try_from(symbol).ok().and_then(|i| symbols.get(i))
         {
