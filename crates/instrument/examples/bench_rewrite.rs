@@ -1,7 +1,7 @@
 //! How long it takes to write a program into a module, stage by stage: `cargo xtask bench rewrite`, or this example with words that names of
 //! kernels or programs contain.
 //!
-//! Modules are those of `bench/overhead`, programs the levels of recording and the tools that have goals. Of each kernel the program that takes
+//! Modules are those of `bench/overhead` and `bench/torch`, programs the levels of recording and the tools that have goals. Of each kernel the program that takes
 //! longest, in milliseconds of one thread on the processor, and what the same takes on the clock where nothing of it was done before. Prints Markdown.
 
 #[path = "../../../bench/clock.rs"]
@@ -52,17 +52,19 @@ fn programs() -> Vec<(&'static str, Program)> {
     levels.into_iter().chain(tools).collect()
 }
 
-/// The modules of `bench/overhead`, by name.
+/// The modules of launches at real sizes, by name.
 fn modules() -> io::Result<BTreeMap<String, PathBuf>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/overhead");
     let mut all = BTreeMap::new();
-    for entry in fs::read_dir(&folder)? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|e| e == "toml") {
-            let text = fs::read_to_string(&path)?;
-            let module = text.lines().find_map(|l| l.strip_prefix("module = \"")?.strip_suffix('"'));
-            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            all.extend(module.map(|m| (name, folder.join(m))));
+    for folder in ["overhead", "torch"] {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench").join(folder);
+        for entry in fs::read_dir(&folder)? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|e| e == "toml") {
+                let text = fs::read_to_string(&path)?;
+                let module = text.lines().find_map(|l| l.strip_prefix("module = \"")?.strip_suffix('"'));
+                let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+                all.extend(module.map(|m| (name, folder.join(m))));
+            }
         }
     }
     Ok(all)

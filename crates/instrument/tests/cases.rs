@@ -3,7 +3,10 @@
 mod support;
 
 use std::fs;
+use std::sync::Arc;
 
+use prlx_instrument::ErrorKind;
+use prlx_probe::Program;
 use prlx_trace::kernel::Level;
 use prlx_trace::launch::Window;
 
@@ -52,4 +55,32 @@ fn kernels_may_be_called_like_words_of_ptx() {
             assert!(rewrite.as_ref().is_ok_and(|r| !r.plan.module.sites.is_empty()), "{name}: {:?}", rewrite.err());
         }
     }
+}
+
+/// Writes a probe into a kernel that loads through a generic address.
+fn probed(probe: &str, version: &str, target: &str) -> Result<String, prlx_instrument::Error> {
+    let source = format!(
+        ".version {version}\n.target {target}\n.address_size 64\n.visible .entry k(.param .u64 p)\n{{\n\
+         .reg .b32 %r<2>;\n.reg .b64 %rd<2>;\nld.param.u64 %rd1, [p];\nld.u32 %r1, [%rd1];\nst.global.u32 [%rd1], %r1;\nret;\n}}\n"
+    );
+    let script = Some(Arc::new(prlx_probe::lang::parse(probe).unwrap()));
+    let program = Program { script, ..support::program(Level::Probe) };
+    prlx_instrument::rewrite(&source, "k", &program, &|_| None).map(|r| r.text)
+}
+
+#[test]
+fn lanes_are_brought_together_since_sm_80() {
+    let probe = "inst:st.global { @all = sum(lanes_sum(in0)); }";
+    let error = probed(probe, "8.3", "sm_75").unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Unsupported);
+    assert!(error.message.contains("need sm_80, and the target is sm_75"), "{}", error.message);
+    assert!(probed(probe, "8.3", "sm_80").unwrap().contains("redux.sync.add.u32"));
+}
+
+/// Where PTX can tell, a kernel's parameter is no global memory, though its window lies in that.
+#[test]
+fn a_parameter_is_not_global_memory() {
+    let probe = "inst:ld.global { @n++; }";
+    let asks = |version| probed(probe, version, "sm_70").unwrap().matches("isspacep.param").count();
+    assert_eq!((asks("7.6"), asks("7.7")), (0, 1));
 }

@@ -119,7 +119,8 @@ impl<'a> Prepared<'a> {
         walked: &dyn Fn(FuncId) -> bool,
     ) -> Prepared<'a> {
         let points = points::points(&body, first);
-        let mut sites = statics::sites(&body, &points);
+        // Nobody compares the decisions of a probe program's launches.
+        let mut sites = statics::sites(&body, &points, program.level != Level::Probe);
         let filtered = |s: &Site| why.is_none() && pattern::takes(&program.filter, statics, s);
         let mut taken: Vec<bool> = sites.iter().map(filtered).collect();
         let kept = match why {

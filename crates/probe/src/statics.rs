@@ -55,8 +55,8 @@ pub(crate) fn loops(body: &Body<'_>) -> Vec<Loop> {
     body.graph.loops.iter().map(one).collect()
 }
 
-/// The sites of `points`, in their order.
-pub(crate) fn sites(body: &Body<'_>, points: &[Point]) -> Vec<Site> {
+/// The sites of `points`, in their order; with `why`, of decisions also what they are computed from.
+pub(crate) fn sites(body: &Body<'_>, points: &[Point], why: bool) -> Vec<Site> {
     let mut by_place: HashMap<(&view::Loc, SiteClass), u32> = HashMap::new();
     let mut by_class: HashMap<SiteClass, u32> = HashMap::new();
     let mut out = Vec::with_capacity(points.len());
@@ -77,7 +77,7 @@ pub(crate) fn sites(body: &Body<'_>, points: &[Point]) -> Vec<Site> {
             source: Source::None,
             operands: values.iter().map(operand).collect(),
             steers: steers(body, p),
-            slice: decision_slice(body, p),
+            slice: if why { decision_slice(body, p) } else { Vec::new() },
             skipped: None,
         });
     }

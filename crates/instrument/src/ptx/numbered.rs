@@ -3,10 +3,10 @@
 //! Lanes of a whole warp that write records of one number at once write one entry, and of its fields those alone that do not grow evenly from lane to lane
 //! (`prlx_trace::device::tables`): most accesses to memory are of this kind, and what is written bounds what records cost.
 
-use prlx_probe::code::{Code, Op, Stmt, Temp};
+use prlx_probe::code::{Code, Op, Stmt, Temp, Ty};
 use prlx_trace::device::tables::{APART, Part, Which};
 
-use super::probe::{Probe, alike};
+use super::probe::{Probe, alike, register};
 use super::snippet::Snippet;
 use super::state::saved;
 
@@ -35,25 +35,35 @@ impl Probe<'_, '_> {
             (_, keep) => s.ptx(&format!("setp.ge.u32 %~q, %~e, {keep};\n@%~q bra {over};")),
         }
         let name = done.trim_start_matches('$').trim_start_matches('~').to_owned();
-        let mut values = Vec::with_capacity(fields.len());
+        let mut behind = Vec::with_capacity(fields.len());
+        let mut beside = Value { register: format!("{name}_b"), known: Known::Constant };
         for (i, field) in fields.iter().enumerate() {
-            let register = format!("{name}_{i}");
-            s.declare(".b64", register.clone());
-            self.wide(s, *field, &format!("%~{register}"));
+            let ty = self.ty(*field);
             let known = match constant(self.code, *field) {
                 Some(_) => Known::Constant,
                 None if alike(self.code, *field) => Known::Alike,
                 None => Known::Nothing,
             };
-            values.push(Value { register, known });
+            let own = register(*field).trim_start_matches("%~").to_owned();
+            if part.beside() == Some(i) {
+                match ty {
+                    Ty::Bool => s.ptx(&format!("selp.b32 %~{}, 1, 0, %~{own};", beside.register)),
+                    _ => beside.register = own,
+                }
+                beside.known = known;
+                continue;
+            }
+            let register = if ty.bits() == 64 { own } else { format!("{name}_{i}") };
+            if ty.bits() < 64 {
+                s.declare(".b64", register.clone());
+                self.wide(s, *field, &format!("%~{register}"));
+            }
+            behind.push(Value { register, known });
         }
-        let beside = format!("{name}_b");
-        s.declare(".b32", beside.clone());
-        match part.beside().and_then(|i| values.get(i)) {
-            Some(value) => s.ptx(&format!("cvt.u32.u64 %~{beside}, %~{};", value.register)),
-            None => s.ptx(&format!("mov.u32 %~{beside}, 0;")),
+        if part.beside().is_none() {
+            s.ptx(&format!("mov.u32 %~{}, 0;", beside.register));
         }
-        let behind: Vec<&Value> = part.behind().into_iter().filter_map(|i| values.get(i)).collect();
+        s.declare(".b32", format!("{name}_b"));
         s.ptx(&format!(
             "mad.wide.u32 %~link, %~e, {}, %~records;
              mad.wide.u32 %~link, %~lane, 8, %~link;",
@@ -61,12 +71,9 @@ impl Probe<'_, '_> {
         ));
         let own = part.at + part.singles();
         if behind.iter().filter(|v| v.known == Known::Nothing).count() <= COMPARED {
-            let same = part.beside().and_then(|i| values.get(i)).filter(|v| v.known != Known::Constant);
-            let same: Vec<&Value> =
-                same.into_iter().chain(behind.iter().copied().filter(|v| v.known == Known::Alike)).collect();
-            self.together(s, part, [&count, &beside], &same, &behind, [&done, &apart]);
+            self.together(s, part, &count, &beside, &behind, [&done, &apart]);
         }
-        s.ptx(&format!("{apart}:\nst.global.v2.u32 [%~link+{own}], {{{count}, %~{beside}}};"));
+        s.ptx(&format!("{apart}:\nst.global.v2.u32 [%~link+{own}], {{{count}, %~{}}};", beside.register));
         for (i, value) in behind.iter().enumerate() {
             s.ptx(&format!("st.global.u64 [%~link+{}], %~{};", own + LANES * (1 + i as u64), value.register));
         }
@@ -83,15 +90,15 @@ impl Probe<'_, '_> {
         s.ptx(&format!("{done}:"));
     }
 
-    /// The entry of a warp, from which all lanes go to `done`; if it can't be one, to `apart`. `same`: what has to be the same in all lanes; `behind`: the fields that
-    /// do not lie beside the number. `%~link`: where the lane's own entry is, from the part on.
+    /// The entry of a warp, from which all lanes go to `done`; if it can't be one, to `apart`. `beside` lies beside the number, the others `behind` it. `%~link`:
+    /// where the lane's own entry is, from the part on.
     fn together(
         &self,
         s: &mut Snippet<'_>,
         part: &Part,
-        [count, beside]: [&str; 2],
-        same: &[&Value],
-        behind: &[&Value],
+        count: &str,
+        beside: &Value,
+        behind: &[Value],
         [done, apart]: [&str; 2],
     ) {
         s.ptx(&format!(
@@ -101,7 +108,15 @@ impl Probe<'_, '_> {
              shfl.sync.idx.b32 %~a, {count}, 0, 31, %~mask;
              setp.eq.u32 %~r, %~a, {count};"
         ));
-        for Value { register, .. } in same {
+        if beside.known != Known::Constant {
+            s.ptx(&format!(
+                "shfl.sync.idx.b32 %~a, %~{0}, 0, 31, %~mask;
+                 setp.eq.u32 %~q, %~a, %~{0};
+                 and.pred %~r, %~r, %~q;",
+                beside.register,
+            ));
+        }
+        for Value { register, .. } in behind.iter().filter(|v| v.known == Known::Alike) {
             s.ptx(&format!(
                 "mov.b64 {{%~a, %~b}}, %~{register};
                  shfl.sync.idx.b32 %~a, %~a, 0, 31, %~mask;
@@ -117,7 +132,7 @@ impl Probe<'_, '_> {
         for (i, Value { register, known }) in behind.iter().enumerate() {
             if *known != Known::Nothing {
                 firsts.push(register.clone());
-                steps.push("0".to_owned());
+                steps.push(NOTHING.to_owned());
                 continue;
             }
             let (first, step) = (format!("{register}f"), format!("{register}s"));
@@ -150,14 +165,16 @@ impl Probe<'_, '_> {
             part.joint(),
         ));
         let at = part.at + part.joints();
-        let heads: Vec<String> = [count.to_owned(), format!("%~{beside}")].into_iter().chain(steps).collect();
+        let heads: Vec<String> =
+            [count.to_owned(), format!("%~{}", beside.register)].into_iter().chain(steps).collect();
         for (i, four) in heads.chunks(4).enumerate() {
-            let mut four: Vec<String> = four.to_vec();
-            four.resize(4, "0".to_owned());
-            for (register, word) in ["w0", "w1", "w2", "w3"].iter().zip(&four) {
-                s.ptx(&format!("mov.b32 %~{register}, {word};"));
+            let mut four: Vec<&str> = four.iter().map(String::as_str).collect();
+            four.resize(4, NOTHING);
+            if four.contains(&NOTHING) {
+                s.ptx("mov.b32 %~w0, 0;");
             }
-            s.ptx(&format!("st.global.v4.u32 [%~link+{}], {{%~w0, %~w1, %~w2, %~w3}};", at + 16 * i as u64));
+            let four: Vec<&str> = four.into_iter().map(|w| if w == NOTHING { "%~w0" } else { w }).collect();
+            s.ptx(&format!("st.global.v4.u32 [%~link+{}], {{{}}};", at + 16 * i as u64, four.join(", ")));
         }
         for (i, pair) in firsts.chunks(2).enumerate() {
             let at = at + part.joint_fields() + 16 * i as u64;
@@ -170,7 +187,10 @@ impl Probe<'_, '_> {
     }
 }
 
-/// A field: its 64-bit register, and what is known of it.
+/// A word of an entry that is 0.
+const NOTHING: &str = "0";
+
+/// A field: its register, and what is known of it.
 struct Value {
     register: String,
     known: Known,

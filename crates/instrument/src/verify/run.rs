@@ -341,8 +341,7 @@ fn event(texts: &Texts<'_>, f: &Checked<'_>, machine: &Machine, lane: &Lane, i: 
         _ => false,
     };
     let class = texts.plan.module.sites.get(site.index()).map(|s| s.class);
-    let sm: String = texts.module.target.chars().filter(char::is_ascii_digit).collect();
-    let digests = sm.parse::<u32>().is_ok_and(|n| n >= 80);
+    let digests = super::tables::together(texts);
     let [site, mask, value, clock] = lane.event(site.0, &values, ballot, class == Some(SiteClass::Switch), digests);
     // Of what other lanes have, a sample knows nothing.
     Some(match of.map(|g| (machine.reg(f.new, f.regs[g.reg.index()]) & 1 != 0) != g.negate) {

@@ -197,11 +197,12 @@ pub(super) fn flush(lane: &mut Lane, texts: &Texts<'_>, machine: &Machine) {
     if lane.field("tables") == 0 {
         return;
     }
-    let whole = lane.mask == u32::MAX;
+    let together = together(texts);
+    let whole = lane.mask == u32::MAX && together;
     let small = lane.counters[kept.packed.counters as usize..].iter().all(|sum| *sum < 1 << Packed::SMALL);
     for (i, (counter, sum)) in (0u32..).zip(kept.counters.iter().zip(lane.counters.clone())) {
         let Some(layout) = kept.tables.get(counter.table as usize) else { continue };
-        let writes = if whole && small { lane.lane == i } else { lane.leads() };
+        let writes = if whole && small { lane.lane == i } else { lane.leads() || !together };
         if writes {
             let at =
                 lane.field("tables") + own_copy(texts, machine) + layout.at + u64::from(counter.row) * layout.row();
@@ -210,6 +211,12 @@ pub(super) fn flush(lane: &mut Lane, texts: &Texts<'_>, machine: &Machine) {
             write(&mut lane.memory, at, 8, new);
         }
     }
+}
+
+/// Whether lanes bring together what they have: since sm_80. Before, each writes for itself.
+pub(super) fn together(texts: &Texts<'_>) -> bool {
+    let sm: String = texts.module.target.chars().filter(char::is_ascii_digit).collect();
+    sm.parse::<u32>().is_ok_and(|n| n >= 80)
 }
 
 /// Whether what the plan says of packed counters is so: only kernels count them, each place at most once a thread, and 32 threads fit.
