@@ -39,7 +39,8 @@ pub(crate) fn word_byte(b: u8) -> bool {
 pub(crate) fn tokens(source: &str, from: usize, to: usize) -> Vec<Token<'_>> {
     let bytes = source.as_bytes();
     let to = to.min(bytes.len());
-    let mut out = Vec::new();
+    // Of PTX about as many as there are, so that it does not grow: memory that is touched for the first time is what this waits for.
+    let mut out = Vec::with_capacity(to.saturating_sub(from) / 4);
     let mut i = from;
     while i < to {
         let next = skip(bytes, i, to);

@@ -88,6 +88,8 @@ impl<'a> Builder<'_, 'a> {
         for (name, n) in &scopes.labels[0] {
             self.names.declare_label(name, *n);
         }
+        // All at once: a vector that grows touches twice the memory.
+        out.insts.reserve_exact(m.body(f).iter().filter(|s| s.kind == Kind::Inst).count());
         for statement in m.body(f) {
             let scope = stack.last().copied().unwrap_or(0);
             match statement.kind {
