@@ -47,6 +47,11 @@ pub fn holds(timeline: &Timeline) {
     let found = profile::analyze(timeline);
     let whole: u128 = found.tails.iter().map(|t| u128::from(t.time)).sum();
     assert!(found.path.iter().map(|p| u128::from(p.time)).sum::<u128>() <= whole, "the path is longer than its launch");
+    for gap in found.host.iter().flat_map(|h| &h.gaps) {
+        let profile::Why { waited, host, recording, launched } = gap.why;
+        let parts = [waited, host, recording, launched].map(u128::from);
+        assert_eq!(parts.iter().sum::<u128>(), u128::from(gap.time), "{gap:?}");
+    }
     // Intervals are drawn many times: what is large would take the time of many inputs.
     if timeline.tracks.iter().map(|t| t.spans.len()).sum::<usize>() < 1 << 8 {
         let pace = profile::diff(timeline, timeline, 0.0).verdict;

@@ -6,7 +6,7 @@ use prlx_analyze::profile;
 use prlx_trace::device::TrackHead;
 use prlx_trace::device::tracks::{Form, Group, LOGS, Layout, SLOT, Shape, Spanned, wanted};
 use prlx_trace::kernel::{Function, Module};
-use prlx_trace::launch::Launch;
+use prlx_trace::launch::{Host, Launch};
 use prlx_trace::mark::{Mark, MarkKind, Marks, Via};
 use prlx_trace::{Dim3, FuncId, Recording, Trace};
 
@@ -41,7 +41,17 @@ pub fn run(data: &[u8]) {
     }
     let module = Module { functions: vec![Function::default()], marks, ..Module::default() };
     let side = |x| Dim3 { x, y: 1, z: 1 };
-    let launch = Launch { grid: side(8), block: side(64), warp_size: 32, ..Launch::default() };
+    // Times of the host are any, too.
+    let word = |i: usize| bytes.get(8 * i..).and_then(|b| b.first_chunk()).map_or(0, |b| u64::from_le_bytes(*b));
+    let host = Host {
+        thread: 0,
+        called: (first & 2 == 0).then(|| (word(1), word(2))),
+        seen: (first & 4 == 0).then(|| word(3)),
+        waited: Some((word(4), word(5))),
+        held: word(6),
+    };
+    let launch =
+        Launch { grid: side(8), block: side(64), warp_size: 32, start: word(0), host: Some(host), ..Launch::default() };
     let marks = vec![Marks { tracks, ..Marks::default() }];
     let launches = vec![Recording { launch, ..Recording::default() }];
     let trace = Trace { modules: vec![module], launches, marks, ..Trace::default() };

@@ -57,6 +57,8 @@ pub struct Call {
     pub start: i64,
     /// When the driver was called to, and when it answered; between the start and that it is made ready to be recorded.
     pub called: Option<[i64; 2]>,
+    /// When it ran, as all of its tracks say.
+    pub ran: Option<[i64; 2]>,
     /// When its end was seen.
     pub seen: Option<i64>,
     /// The thread's last wait for a device before it: begin, end, and until when recording held the thread.
@@ -71,7 +73,8 @@ impl Call {
 
     /// All times that it has.
     fn times(&mut self) -> impl Iterator<Item = &mut i64> {
-        let more = self.called.iter_mut().flatten().chain(&mut self.seen).chain(self.waited.iter_mut().flatten());
+        let ran = self.called.iter_mut().chain(&mut self.ran).flatten();
+        let more = ran.chain(&mut self.seen).chain(self.waited.iter_mut().flatten());
         [&mut self.start].into_iter().chain(more)
     }
 }
@@ -98,6 +101,7 @@ pub(super) fn host(trace: &Trace, origin: u64, tick: u64, room: i64, out: &mut T
     let Some(base) = launches.iter().map(|l| l.start).min() else { return };
     let since = |at: u64| (i128::from(at) - i128::from(base)) as f64;
     let early_late = tick as f64 / 2.0;
+    let ranges = ranges(out);
     let devices: BTreeSet<u32> = launches.iter().map(|l| l.ordinal).collect();
     for device in devices {
         let [mut least, mut most]: [Vec<Bound>; 2] = Default::default();
@@ -128,15 +132,19 @@ pub(super) fn host(trace: &Trace, origin: u64, tick: u64, room: i64, out: &mut T
             let host = l.host.unwrap_or_default();
             within = within.max(ahead.within(since(l.start)));
             let function = trace.modules.get(l.module.index()).and_then(|m| m.functions.get(l.kernel.index()));
+            let tracks = out.launches.iter().position(|known| known.number == l.number);
+            let ran = tracks.and_then(|i| ranges[i]);
+            let whole = |at: u64| i64::try_from(at).unwrap_or(i64::MAX);
             out.host.calls.push(Call {
                 number: l.number,
                 kernel: function.map(|f| crate::mangled::spelled(&f.name)).unwrap_or_default(),
-                tracks: out.launches.iter().position(|known| known.number == l.number),
+                tracks,
                 device,
                 stream: l.stream,
                 thread: host.thread,
                 start: time(l.start),
                 called: host.called.map(|(at, answered)| [at, answered].map(time)),
+                ran: ran.map(|all| all.map(whole)),
                 seen: host.seen.map(time),
                 waited: host.waited.map(|(at, end)| [at, end, end.saturating_add(host.held)].map(time)),
             });
@@ -210,7 +218,7 @@ pub struct Gap {
     /// The device's ordinal.
     pub device: u32,
     /// When it begins.
-    pub begin: u64,
+    pub begin: i64,
     /// How long it is.
     pub time: u64,
     /// The launch that ends it: its number, and its kernel.
@@ -224,17 +232,15 @@ pub struct Gap {
     pub beside: u64,
 }
 
-impl Timeline {
-    /// When each launch began and ended: as its tracks say.
-    pub fn ranges(&self) -> Vec<Option<[u64; 2]>> {
-        let mut out: Vec<Option<[u64; 2]>> = vec![None; self.launches.len()];
-        for track in &self.tracks {
-            if let (Some([begin, end]), Some(range)) = (track.range(), out.get_mut(track.launch)) {
-                *range = Some(range.map_or([begin, end], |[a, b]| [a.min(begin), b.max(end)]));
-            }
+/// When each launch began and ended: as its tracks say.
+fn ranges(t: &Timeline) -> Vec<Option<[u64; 2]>> {
+    let mut out: Vec<Option<[u64; 2]>> = vec![None; t.launches.len()];
+    for track in &t.tracks {
+        if let (Some([begin, end]), Some(range)) = (track.range(), out.get_mut(track.launch)) {
+            *range = Some(range.map_or([begin, end], |[a, b]| [a.min(begin), b.max(end)]));
         }
-        out
     }
+    out
 }
 
 /// Shortest, median, 95th percentile, longest.
@@ -249,8 +255,7 @@ fn between(from: i64, to: i64) -> u64 {
 }
 
 /// What was in the way of a launch from `begin` on, until its kernel began.
-fn why(call: &Call, begin: u64, end: u64) -> Why {
-    let [begin, end] = [begin, end].map(|at| i64::try_from(at).unwrap_or(i64::MAX));
+fn why(call: &Call, begin: i64, end: i64) -> Why {
     let called = call.at().clamp(begin, end);
     let started = call.start.clamp(begin, called);
     let [from, until, on] = call.waited.unwrap_or([begin; 3]).map(|at| at.clamp(begin, started));
@@ -270,13 +275,7 @@ pub(super) fn together(t: &Timeline) -> Option<Together> {
     if calls.is_empty() {
         return None;
     }
-    let ranges = t.ranges();
-    let range = |call: &Call| ranges.get(call.tracks?).copied().flatten();
-    let delays = calls.iter().filter_map(|c| {
-        let [begin, _] = range(c)?;
-        Some((between(c.at(), i64::try_from(begin).unwrap_or(i64::MAX)), c.number))
-    });
-    let delays: Vec<(u64, u64)> = delays.collect();
+    let delays: Vec<(u64, u64)> = calls.iter().filter_map(|c| Some((between(c.at(), c.ran?[0]), c.number))).collect();
     let mut out = Together {
         launches: calls.len() as u64,
         threads: calls.iter().map(|c| c.thread).collect::<BTreeSet<_>>().len() as u64,
@@ -288,10 +287,10 @@ pub(super) fn together(t: &Timeline) -> Option<Together> {
     };
     for clock in &t.host.clocks {
         let of = || calls.iter().filter(|c| c.device == clock.device);
-        let mut ran: Vec<([u64; 2], &Call)> = of().filter_map(|c| Some((range(c)?, c))).collect();
+        let mut ran: Vec<([i64; 2], &Call)> = of().filter_map(|c| Some((c.ran?, c))).collect();
         ran.sort_by_key(|(range, call)| (*range, call.number));
         let mut idle = Idle { clock: clock.clone(), ..Idle::default() };
-        let mut before: Option<([u64; 2], u64)> = None;
+        let mut before: Option<([i64; 2], u64)> = None;
         for ([begin, end], call) in ran {
             let Some((all, number)) = &mut before else {
                 before = Some(([begin, end], call.number));
@@ -300,7 +299,7 @@ pub(super) fn together(t: &Timeline) -> Option<Together> {
             if begin > all[1] {
                 let (first, last) = ((*number).min(call.number), (*number).max(call.number));
                 let beside = of().filter(|c| c.tracks.is_none() && (first..last).contains(&c.number)).count() as u64;
-                let (time, why) = (begin - all[1], why(call, all[1], begin));
+                let (time, why) = (between(all[1], begin), why(call, all[1], begin));
                 let (launch, kernel) = (call.number, call.kernel.clone());
                 out.gaps.push(Gap { device: clock.device, begin: all[1], time, launch, kernel, why, beside });
                 idle.gaps += 1;
@@ -314,7 +313,7 @@ pub(super) fn together(t: &Timeline) -> Option<Together> {
                 (all[1], *number) = (end, call.number);
             }
         }
-        idle.time = before.map_or(0, |([begin, end], _)| end - begin);
+        idle.time = before.map_or(0, |([begin, end], _)| between(begin, end));
         out.devices.push(idle);
     }
     out.gaps.sort_by_key(|g| (std::cmp::Reverse(g.time), g.begin));

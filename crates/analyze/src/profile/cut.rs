@@ -46,6 +46,12 @@ impl Cut {
             moments += m;
             true
         });
+        let edge = |at: u64| i64::try_from(at).unwrap_or(i64::MAX);
+        let (from, to) = (self.from.map_or(i64::MIN, edge), self.to.map_or(i64::MAX, edge));
+        let before = timeline.host.calls.len();
+        timeline.host.calls.retain(|c| c.at() <= to && c.ran.map_or(c.at(), |[_, end]| end.max(c.at())) >= from);
+        let calls = (before - timeline.host.calls.len()) as u64;
+        timeline.note("cut", calls, "launch calls were left out, as asked for");
         timeline.note("cut", tracks, "tracks were left out, as asked for");
         timeline.note("cut", spans, "spans were left out, as asked for");
         timeline.note("cut", moments, "moments were left out, as asked for");

@@ -157,7 +157,6 @@ pub(super) fn rows(t: &Timeline) -> Rows {
     let moved = |at: i64| u64::try_from(i128::from(at) + i128::from(lead)).unwrap_or(0);
     let mut threads: BTreeMap<u32, Vec<Shown>> = BTreeMap::new();
     let mut streams: BTreeMap<(u32, u32), Vec<Shown>> = BTreeMap::new();
-    let ranges = t.ranges();
     let mut waits: BTreeMap<u32, i64> = BTreeMap::new();
     for call in &t.host.calls {
         let of = |what, begin: u64, end: u64| Shown {
@@ -191,8 +190,8 @@ pub(super) fn rows(t: &Timeline) -> Rows {
                 row.push(made);
             }
         }
-        if let Some([begin, end]) = call.tracks.and_then(|i| *ranges.get(i)?) {
-            let [begin, end] = [begin, end].map(|at| at.saturating_add(lead));
+        if let Some([begin, end]) = call.ran {
+            let [begin, end] = [begin, end].map(moved);
             streams.entry((call.device, call.stream)).or_default().push(of(What::Kernel, begin, end));
         }
     }
