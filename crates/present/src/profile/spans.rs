@@ -161,8 +161,11 @@ pub(super) fn beside(track: &Track) -> Vec<Vec<&Span>> {
     rows.into_iter().map(|(_, row)| row).collect()
 }
 
-/// What rows of the host and of streams are headed with.
-const HOST: &str = "host and devices";
+/// What rows of the host and of streams are headed with: how exact they are beside one another, too.
+fn heading(t: &Timeline) -> String {
+    let clocks: Vec<String> = t.host.clocks.iter().map(host::within).collect();
+    format!("host and devices; {}", clocks.join("; "))
+}
 
 /// The arrow of a launch.
 fn flow(launch: u64) -> u64 {
@@ -197,7 +200,7 @@ pub fn perfetto(out: impl Write, t: &Timeline) -> io::Result<()> {
     let mut above = 0;
     if !host.rows.is_empty() {
         above = 1;
-        let process = writer.process(above, HOST)?;
+        let process = writer.process(above, &heading(t))?;
         for row in &host.rows {
             let track = writer.track(process, &row.name)?;
             for span in &row.spans {
@@ -311,7 +314,8 @@ pub fn chrome(out: &mut impl Write, t: &Timeline) -> io::Result<()> {
     let mut arrows: BTreeMap<u64, Vec<(u64, usize, usize)>> = BTreeMap::new();
     let above = usize::from(!host.rows.is_empty());
     if above > 0 {
-        write!(out, "{comma}{{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{{\"name\":\"{HOST}\"}}}}")?;
+        let name = quoted(&heading(t))?;
+        write!(out, "{comma}{{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{{\"name\":{name}}}}}")?;
         comma = ",\n";
     }
     for row in &host.rows {
