@@ -183,7 +183,7 @@ impl Assemblers {
     }
 
     /// The machine code of `ptx`, rewritten for a level. What level `events` inserts waits, and more warps hide that best; so there kernels
-    /// that take a few registers more than [`FULL`] do with those, if that takes no more local memory. (Measured: bench/runs/2026-11-24-h200-events.md.
+    /// that take a few registers more than 32 do with those, if that takes no more local memory. (Measured: bench/runs/2026-11-24-h200-events.md.
     /// At other levels some kernels lose by it.)
     ///
     /// # Errors
