@@ -8,7 +8,9 @@
 //! some way from the entry defines nothing. Misses: memory, parameters of calls in `.param` space, the carry flag; in blocks
 //! that nothing reaches, only definitions of the same block are seen.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashSet;
 
 use crate::graph::Graph;
 use crate::ptx::Op;
@@ -305,7 +307,7 @@ fn walk<'s>(from: Value, mut visit: impl FnMut(Value) -> &'s [Value]) {
     if first.is_empty() {
         return;
     }
-    let mut done = HashSet::from([from]);
+    let mut done = FxHashSet::from_iter([from]);
     let mut work = first.to_vec();
     while let Some(v) = work.pop() {
         if done.insert(v) {

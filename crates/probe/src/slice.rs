@@ -5,12 +5,13 @@
 //! [`MOST`] nodes, the nearest ones. Slices stop at loads, atomics, exchanges, calls and parameters: what an address
 //! came from is not followed.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use prlx_isa::flow::Def;
 use prlx_isa::view::{Class, Inst, InstId, Operand, Reg, Role};
 use prlx_trace::LocId;
 use prlx_trace::kernel::{Node, NodeKind};
+use rustc_hash::FxHashMap;
 
 use crate::body::{Body, in_role, read, regs};
 
@@ -34,7 +35,7 @@ pub(crate) fn slice(body: &Body<'_>, at: InstId, switch_on: Option<Reg>) -> Vec<
     };
     // Breadth first, so that the bound cuts the farthest.
     let mut found: Vec<Key> = vec![root.clone()];
-    let mut numbers: HashMap<Key, usize> = HashMap::from([(root.clone(), 0)]);
+    let mut numbers = FxHashMap::from_iter([(root.clone(), 0)]);
     let mut inputs: Vec<Vec<usize>> = Vec::new();
     let mut queue = VecDeque::from([root]);
     while let Some(k) = queue.pop_front() {

@@ -1,11 +1,10 @@
 //! The static half of a recording: tables of the view that the trace keeps, and the descriptions of sites.
 
-use std::collections::HashMap;
-
 use prlx_isa::flow::SteerKind;
 use prlx_isa::view::{self, FunctionKind};
 use prlx_trace::kernel::{Loc, Loop, Operand, Param, Site, SiteClass, Source, SourceFile, Steered};
 use prlx_trace::{BlockId, FileId, FuncId, LocId, LoopId};
+use rustc_hash::FxHashMap;
 
 use crate::body::{Body, scalar};
 use crate::points::{self, Point};
@@ -57,8 +56,8 @@ pub(crate) fn loops(body: &Body<'_>) -> Vec<Loop> {
 
 /// The sites of `points`, in their order; with `why`, of decisions also what they are computed from.
 pub(crate) fn sites(body: &Body<'_>, points: &[Point], why: bool) -> Vec<Site> {
-    let mut by_place: HashMap<(&view::Loc, SiteClass), u32> = HashMap::new();
-    let mut by_class: HashMap<SiteClass, u32> = HashMap::new();
+    let mut by_place: FxHashMap<(&view::Loc, SiteClass), u32> = FxHashMap::default();
+    let mut by_class: FxHashMap<SiteClass, u32> = FxHashMap::default();
     let mut out = Vec::with_capacity(points.len());
     for p in points {
         let loc = p.at.and_then(|at| body.loc(at)).or_else(|| ends(body, p));

@@ -3,7 +3,7 @@
 //! Temporaries are registers of the piece: predicates, 32 and 64 bits; narrower integers lie zero-extended in 32. Branches of the
 //! program are branches around its code. What it means is `prlx_probe::eval`'s to say; [`super::table`] has what it writes.
 
-use prlx_isa::view::{FunctionKind, Guard, Operand, Space};
+use prlx_isa::view::{Class, FunctionKind, Guard, Operand, Space};
 use prlx_probe::At;
 use prlx_probe::code::{Ask, Binary, Code, Op, Reduce, Row, Stmt, Temp, Ty, Unary};
 use prlx_trace::device::Context;
@@ -23,8 +23,9 @@ pub(crate) const PARAMETERS: (u32, u32) = (7, 7);
 pub(super) struct Probe<'p, 'a> {
     pub lowering: &'p Lowering<'a>,
     pub code: &'p Code,
-    /// Whether it stands where a kernel begins: all lanes of a warp are there at once.
-    begins: bool,
+    /// Whether what is the same in all lanes is kept once for the warp: where a kernel begins, for there all lanes of a warp are at once, and if it may
+    /// run for long: what straight code keeps for its end costs it no register (of 20 kernels none), and a short warp feels the instructions.
+    shares: bool,
     /// Labels so far.
     labels: u32,
 }
@@ -38,8 +39,14 @@ impl Lowering<'_> {
         if self.needs_context(&code.body) {
             self.context(s);
         }
-        let begins = at == At::Entry && self.in_kernel();
-        Probe { lowering: self, code, begins, labels: 0 }.block(s, &code.body);
+        let shares = at == At::Entry && self.in_kernel() && self.arch >= 80 && self.long();
+        Probe { lowering: self, code, shares, labels: 0 }.block(s, &code.body);
+    }
+
+    /// Whether the function has loops or calls.
+    fn long(&self) -> bool {
+        let loops = self.plan.module.functions.get(self.index).is_some_and(|f| !f.loops.is_empty());
+        loops || self.function.insts.iter().any(|i| i.class == Class::Call)
     }
 
     /// Whether a code asks for the launch's context.
@@ -121,7 +128,7 @@ impl Probe<'_, '_> {
                     let (from, ty) = (register(*temp), self.ty(*temp));
                     match ty {
                         Ty::Bool => s.ptx(&format!("selp.b32 %~var{var}, 1, 0, {from};")),
-                        _ if self.begins && self.lowering.arch >= 80 && alike(self.code, *temp) => {
+                        _ if self.shares && alike(self.code, *temp) => {
                             self.shared(s, &format!("%~var{var}"), &from, ty);
                         }
                         _ => s.ptx(&format!("mov.{} %~var{var}, {from};", bits(ty))),
@@ -133,7 +140,7 @@ impl Probe<'_, '_> {
                     let (otherwise, end) = (self.label(s), self.label(s));
                     s.ptx(&format!("@!{} bra {otherwise};", register(*condition)));
                     // Some of them went elsewhere.
-                    self.begins = false;
+                    self.shares = false;
                     self.block(s, then);
                     if other.is_empty() {
                         s.ptx(&format!("{otherwise}:"));

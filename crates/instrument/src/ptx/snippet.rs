@@ -4,10 +4,10 @@
 //! the piece, so that labels are unique. Temporaries need no declaration: those of [`TEMPORARIES`] that a piece mentions
 //! are declared at the top of its own scope, and a piece without any needs no scope.
 
-use std::collections::HashSet;
 use std::fmt::Write;
 
 use prlx_isa::view::{Function, Guard};
+use rustc_hash::FxHashSet;
 
 /// Registers that a piece may use without declaring them: type, names.
 const TEMPORARIES: &[(&str, &[&str])] = &[
@@ -121,8 +121,8 @@ fn expand(out: &mut String, template: &str, prefix: &str, number: &str) {
 }
 
 /// The inserted registers that stand in `text`, without `%` and the prefix.
-fn registers<'t>(text: &'t str, prefix: &str) -> HashSet<&'t str> {
-    let mut found = HashSet::new();
+fn registers<'t>(text: &'t str, prefix: &str) -> FxHashSet<&'t str> {
+    let mut found = FxHashSet::default();
     for word in text.split('%').skip(1) {
         let end = word.bytes().position(|b| !crate::text::word_byte(b)).unwrap_or(word.len());
         found.extend(word[..end].strip_prefix(prefix));

@@ -3,8 +3,8 @@
 //! [`super::numbered`] has those that threads number.
 
 use prlx_probe::code::Temp;
-use prlx_trace::device::Context;
 use prlx_trace::device::tables::{Part, Which};
+use prlx_trace::device::{Context, Handed};
 
 use super::begin::{LEAD, WARP_INDEX};
 use super::probe::{Probe, register};
@@ -54,16 +54,35 @@ impl Probe<'_, '_> {
 
     /// The one record of a warp that ends whole, in a launch of one dimension: almost all are, and short warps feel every instruction here. That
     /// nobody else of it came is known. Its lanes go to `done`; others go on, with what [`super::Lowering::ends`] gives.
-    fn whole(&mut self, s: &mut Snippet<'_>, part: &Part, words: &Words, [word, bit]: [u64; 2], done: &str) {
-        let [apart, told] = [(); 2].map(|()| self.label(s));
+    fn whole(&mut self, s: &mut Snippet<'_>, part: &Part, words: &Words, head: [u64; 2], done: &str) {
+        let [aside, apart, told] = [(); 3].map(|()| self.label(s));
+        let whole = |s: &mut Snippet<'_>, otherwise: &str| {
+            s.ptx(&format!(
+                "setp.eq.u32 %~q, %~d, 0;
+                 setp.ne.u32 %~r, %~mask, -1;
+                 or.pred %~q, %~q, %~r;
+                 @%~q bra {otherwise};"
+            ));
+        };
+        if self.lowering.in_kernel() {
+            // Twice, so that what the parameter says is used from where it lies, and meets nothing that was loaded.
+            s.ptx(&format!("ld.param.u32 %~d, [~context+{}];", Handed::offset("cta_warps")));
+            whole(s, &aside);
+            s.ptx(&format!("ld.param.u64 %~link, [~context+{}];", Handed::offset("ends")));
+            self.one(s, part, words, head);
+            s.ptx(&format!("bra {done};\n{aside}:"));
+        }
         self.lowering.ends(s, "%~link", "records", &told);
+        whole(s, &apart);
+        self.one(s, part, words, head);
+        s.ptx(&format!("bra {done};\n{apart}:"));
+    }
+
+    /// A whole warp's record; in `%~d` stands how many warps a CTA has, in `%~link` where the records of all are.
+    fn one(&mut self, s: &mut Snippet<'_>, part: &Part, words: &Words, [word, bit]: [u64; 2]) {
         s.ptx(&format!(
             "mov.u32 %~a, %tid.x;
              mov.u32 %~b, %ctaid.x;
-             setp.eq.u32 %~q, %~d, 0;
-             setp.ne.u32 %~r, %~mask, -1;
-             or.pred %~q, %~q, %~r;
-             @%~q bra {apart};
              and.b32 %~c, %~a, 31;
              setp.eq.u32 %~lead, %~c, 0;
              shr.u32 %~a, %~a, 5;
@@ -76,7 +95,6 @@ impl Probe<'_, '_> {
         let mut all = words.words.clone();
         all[word as usize] = "e".to_owned();
         store(s, &all, part.at, self.align(), "@%~lead ");
-        s.ptx(&format!("bra {done};\n{apart}:"));
     }
 
     /// The same of lanes that are not their whole warp, or of another launch: one of them writes, and counts in the word that has both a

@@ -57,10 +57,49 @@ impl Places {
     }
 }
 
+/// The rewritten text.
+struct New<'a> {
+    text: &'a str,
+    tokens: Vec<Token<'a>>,
+    /// By token: whether it has the prefix in it.
+    ours: Vec<bool>,
+}
+
+impl<'a> New<'a> {
+    fn of(text: &'a str, prefix: &str) -> New<'a> {
+        let tokens = tokens(text, 0, text.len());
+        let mut ours = vec![false; tokens.len()];
+        let mut next = 0;
+        for (at, _) in text.match_indices(prefix) {
+            while tokens.get(next).is_some_and(|t| t.end() <= at) {
+                next += 1;
+            }
+            // In a comment it is in no token.
+            if tokens.get(next).is_some_and(|t| t.at <= at) {
+                ours[next] = true;
+            }
+        }
+        New { text, tokens, ours }
+    }
+
+    /// From a token on.
+    fn from(&self, first: usize) -> Front<'_, 'a> {
+        Front { tokens: &self.tokens[first..], ours: &self.ours[first..] }
+    }
+}
+
+/// Tokens that are yet to be read.
+#[derive(Clone, Copy)]
+struct Front<'t, 'a> {
+    tokens: &'t [Token<'a>],
+    ours: &'t [bool],
+}
+
 /// Finds all pieces.
 pub(super) fn pieces(source: &str, rewritten: &str, module: &Module, prefix: &str) -> Result<Vec<Piece>, Error> {
     let places = Places::of(module);
-    let (a, b) = (tokens(source, 0, source.len()), tokens(rewritten, 0, rewritten.len()));
+    let (a, new) = (tokens(source, 0, source.len()), New::of(rewritten, prefix));
+    let b = &new.tokens;
     let mut found = Vec::new();
     let (mut i, mut j, mut after, mut at) = (0, 0, 0, 0);
     loop {
@@ -70,24 +109,24 @@ pub(super) fn pieces(source: &str, rewritten: &str, module: &Module, prefix: &st
         let mut piece = Piece { after, before, list, units: Vec::new() };
         let mut rest = String::new();
         loop {
-            let n = if statement { unit(&b[j..], prefix) } else { 0 };
-            let n = if n == 0 && list && piece.units.is_empty() { entry(&b[j..], prefix, next) } else { n };
+            let front = new.from(j);
+            let n = if statement { front.unit() } else { 0 };
+            let n = if n == 0 && list && piece.units.is_empty() { front.entry(next) } else { n };
             if n == 0 {
                 break;
             }
-            piece.list = !statement || !b[j].text.contains(prefix) && matches!(b[j].text, "," | "(" | ".") && list;
+            piece.list = !statement || !new.ours[j] && matches!(b[j].text, "," | "(" | ".") && list;
             let (start, end) = (b[j].at, b[j + n - 1].end());
-            rest.push_str(&rewritten[at..start]);
+            rest.push_str(&new.text[at..start]);
             piece.units.push((start, end));
             at = end;
             j += n;
         }
         let until = b.get(j).map_or(rewritten.len(), |t| t.at);
-        rest.push_str(&rewritten[at..until]);
-        let between = &source[after..before];
+        let (last, between) = (&rewritten[at..until], &source[after..before]);
         let same = match piece.units.is_empty() {
-            true => rest == between,
-            false => without_white(&rest, between),
+            true => last == between,
+            false => without_white(rest.bytes().chain(last.bytes()), between),
         };
         if !same {
             return Err(wrong(at, "bytes of the original changed between two words"));
@@ -109,9 +148,9 @@ pub(super) fn pieces(source: &str, rewritten: &str, module: &Module, prefix: &st
 }
 
 /// Whether `wanted` is `text` less some white space.
-fn without_white(text: &str, wanted: &str) -> bool {
+fn without_white(text: impl Iterator<Item = u8>, wanted: &str) -> bool {
     let mut wanted = wanted.bytes().peekable();
-    for b in text.bytes() {
+    for b in text {
         if wanted.peek() == Some(&b) {
             wanted.next();
         } else if !b.is_ascii_whitespace() {
@@ -121,49 +160,57 @@ fn without_white(text: &str, wanted: &str) -> bool {
     wanted.next().is_none()
 }
 
-fn ours(tokens: &[Token<'_>], prefix: &str) -> bool {
-    tokens.iter().any(|t| t.text.contains(prefix))
-}
+impl Front<'_, '_> {
+    /// Whether one of the first so many has the prefix in it.
+    fn ours(&self, range: std::ops::Range<usize>) -> bool {
+        self.ours[range].iter().any(|ours| *ours)
+    }
 
-/// How many tokens an inserted statement, label or scope at the front has; 0: there is none.
-fn unit(b: &[Token<'_>], prefix: &str) -> usize {
-    match b {
-        [open, dot, reg, ..] if open.text == "{" && dot.text == "." && reg.text == "reg" => {
-            let first = b.iter().position(|t| t.text == ";").unwrap_or(0);
-            match closing(b, 0) {
-                Some(end) if ours(&b[..first], prefix) => end + 1,
-                _ => 0,
+    /// How many tokens an inserted statement, label or scope at the front has; 0: there is none.
+    fn unit(&self) -> usize {
+        let b = self.tokens;
+        match b {
+            [open, dot, reg, ..] if open.text == "{" && dot.text == "." && reg.text == "reg" => {
+                let first = b.iter().position(|t| t.text == ";").unwrap_or(0);
+                match closing(b, 0) {
+                    Some(end) if self.ours(0..first) => end + 1,
+                    _ => 0,
+                }
+            }
+            [_, colon, ..] if colon.text == ":" && self.ours[0] => 2,
+            _ => {
+                let Some(end) = b.iter().position(|t| t.text == ";") else { return 0 };
+                if !self.ours(0..end) {
+                    return 0;
+                }
+                let statement = &b[..end];
+                // A directive of the original, such as `.loc`, has no end of its own before an inserted statement.
+                let declares = |t: &Token<'_>| matches!(t.text, "reg" | "local" | "param");
+                let foreign = statement.iter().any(|t| t.text == "call" || t.text == ":")
+                    || statement.first().is_none_or(|t| t.text == "}")
+                    || statement[0].text == "." && !statement.get(1).is_some_and(declares);
+                let whole = statement.iter().filter(|t| t.text == "{").count()
+                    == statement.iter().filter(|t| t.text == "}").count();
+                if !foreign && whole { end + 1 } else { 0 }
             }
         }
-        [label, colon, ..] if colon.text == ":" && label.text.contains(prefix) => 2,
-        _ => {
-            let Some(end) = b.iter().position(|t| t.text == ";") else { return 0 };
-            let statement = &b[..end];
-            // A directive of the original, such as `.loc`, has no end of its own before an inserted statement.
-            let declares = |t: &Token<'_>| matches!(t.text, "reg" | "local" | "param");
-            let foreign = statement.iter().any(|t| t.text == "call" || t.text == ":")
-                || statement.first().is_none_or(|t| t.text == "}")
-                || statement[0].text == "." && !statement.get(1).is_some_and(declares);
-            let whole = statement.iter().filter(|t| t.text == "{").count()
-                == statement.iter().filter(|t| t.text == "}").count();
-            if ours(statement, prefix) && !foreign && whole { end + 1 } else { 0 }
-        }
     }
-}
 
-/// How many tokens an inserted list entry at the front has, where the original goes on with `next`.
-fn entry(b: &[Token<'_>], prefix: &str, next: Option<&str>) -> usize {
-    let group = |open: usize| match closing(b, open) {
-        Some(end) if ours(&b[open..end], prefix) => end + 1,
-        _ => 0,
-    };
-    match (b, next) {
-        ([first, second, ..], n) if first.text == "," && second.text == "(" && n != Some(",") => group(1),
-        ([first, ..], n) if first.text == "(" && n != Some("(") => group(0),
-        (_, Some(")")) => match b.iter().position(|t| t.text == ")") {
-            Some(end) if ours(&b[..end], prefix) => end,
+    /// How many tokens an inserted list entry at the front has, where the original goes on with `next`.
+    fn entry(&self, next: Option<&str>) -> usize {
+        let b = self.tokens;
+        let group = |open: usize| match closing(b, open) {
+            Some(end) if self.ours(open..end) => end + 1,
             _ => 0,
-        },
-        _ => 0,
+        };
+        match (b, next) {
+            ([first, second, ..], n) if first.text == "," && second.text == "(" && n != Some(",") => group(1),
+            ([first, ..], n) if first.text == "(" && n != Some("(") => group(0),
+            (_, Some(")")) => match b.iter().position(|t| t.text == ")") {
+                Some(end) if self.ours(0..end) => end,
+                _ => 0,
+            },
+            _ => 0,
+        }
     }
 }

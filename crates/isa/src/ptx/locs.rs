@@ -2,7 +2,7 @@
 //!
 //! Holds: a location is interned after the one it was inlined at, so chains end. Misses: locations of `.debug_line` itself.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use super::lower::Builder;
 use super::parse::{ItemKind, Module, span};
@@ -119,9 +119,9 @@ fn place(text: &str, i: usize) -> Option<((u32, u32, u32), usize)> {
 }
 
 /// All of `.debug_str`, with its labels.
-fn debug_strings<'a>(m: &Module<'a>) -> (Vec<u8>, HashMap<&'a str, usize>) {
+fn debug_strings<'a>(m: &Module<'a>) -> (Vec<u8>, FxHashMap<&'a str, usize>) {
     let mut bytes = vec![];
-    let mut labels = HashMap::new();
+    let mut labels = FxHashMap::default();
     for item in m.items.iter().filter(|i| i.kind == ItemKind::Section) {
         let text = m.text(item.span);
         let Some(open) = text.find('{') else { continue };

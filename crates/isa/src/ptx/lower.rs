@@ -4,7 +4,7 @@
 //! Holds: functions that are not wanted cost only their name. Misses: attributes (`.managed`, `.unified`) and linkage beyond
 //! `.extern`.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use super::names::Names;
 use super::parse::{self, Item, ItemKind, Module, span};
@@ -31,12 +31,12 @@ pub fn view_of(m: &Module<'_>, wanted: impl Fn(&str) -> bool) -> (view::Module, 
         names: Names::default(),
         diagnostics: vec![],
         out: view::Module::default(),
-        files: HashMap::new(),
-        locs: HashMap::new(),
+        files: FxHashMap::default(),
+        locs: FxHashMap::default(),
         inlined: vec![String::new()],
-        labels: HashMap::new(),
+        labels: FxHashMap::default(),
         kinds: vec![None; m.forms.len()],
-        places: HashMap::new(),
+        places: FxHashMap::default(),
         strings: None,
         budget: m.source.len().saturating_mul(64).saturating_add(1 << 24),
     };
@@ -51,19 +51,19 @@ pub(super) struct Builder<'p, 'a> {
     pub diagnostics: Vec<Diagnostic>,
     pub out: view::Module,
     /// `.file` number to index.
-    pub files: HashMap<u32, u32>,
+    pub files: FxHashMap<u32, u32>,
     /// By file, line, column, inlined function (an index into `inlined`), and where.
-    pub locs: HashMap<(u32, u32, u32, u32, Option<LocId>), LocId>,
+    pub locs: FxHashMap<(u32, u32, u32, u32, Option<LocId>), LocId>,
     /// Names of inlined functions; the first is empty.
     pub inlined: Vec<String>,
     /// By label in the strings, and offset: which of `inlined`.
-    pub labels: HashMap<(&'a str, usize), u32>,
+    pub labels: FxHashMap<(&'a str, usize), u32>,
     /// By form: its class and space, once they are asked for.
     pub kinds: Vec<Option<(view::Class, Space)>>,
     /// In the function at hand: file, line and column (as numbered in the text) to the latest location there.
-    pub places: HashMap<(u32, u32, u32), LocId>,
+    pub places: FxHashMap<(u32, u32, u32), LocId>,
     /// The strings of `.debug_str` with their labels; read when first needed.
-    pub strings: Option<(Vec<u8>, HashMap<&'a str, usize>)>,
+    pub strings: Option<(Vec<u8>, FxHashMap<&'a str, usize>)>,
     /// Bytes of initial values that may still be made.
     pub budget: usize,
 }

@@ -4,7 +4,7 @@
 //! a register when one is first used, so that declaring many costs nothing. Misses: declaring a name twice in one scope is
 //! not reported; the later one counts.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use crate::view::{Reg, RegInfo, Span, SymbolId, Type};
 
@@ -23,7 +23,7 @@ struct Family {
     count: u64,
     ty: Type,
     scope: Span,
-    members: HashMap<u64, Reg>,
+    members: FxHashMap<u64, Reg>,
     /// What the same head declares outside, where that is more: its further members are still there.
     outer: Option<usize>,
 }
@@ -38,13 +38,13 @@ enum Undo<'a> {
 #[derive(Default)]
 pub struct Names<'a> {
     /// Module level.
-    pub globals: HashMap<&'a str, SymbolId>,
+    pub globals: FxHashMap<&'a str, SymbolId>,
     /// Registers of the function so far.
     pub regs: Vec<RegInfo>,
-    names: HashMap<&'a str, (u32, Meaning)>,
-    heads: HashMap<&'a str, usize>,
+    names: FxHashMap<&'a str, (u32, Meaning)>,
+    heads: FxHashMap<&'a str, usize>,
     families: Vec<Family>,
-    labels: HashMap<&'a str, u32>,
+    labels: FxHashMap<&'a str, u32>,
     undo: Vec<Undo<'a>>,
     scopes: Vec<usize>,
     /// Which lengths heads have had in this function: bit `n` for `n` bytes, the last for longer ones.
@@ -117,7 +117,7 @@ impl<'a> Names<'a> {
         while let Some(o) = outer.filter(|o| self.families[*o].count <= count) {
             outer = self.families[o].outer;
         }
-        self.families.push(Family { depth, count, ty, scope, members: HashMap::new(), outer });
+        self.families.push(Family { depth, count, ty, scope, members: FxHashMap::default(), outer });
         let old = self.heads.insert(head, self.families.len() - 1);
         self.undo.push(Undo::Family(head, old));
     }
@@ -218,7 +218,7 @@ fn slot(name: &str) -> usize {
     (word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as usize & (RECENT - 1)
 }
 
-fn restore<'a, T>(map: &mut HashMap<&'a str, T>, name: &'a str, old: Option<T>) {
+fn restore<'a, T>(map: &mut FxHashMap<&'a str, T>, name: &'a str, old: Option<T>) {
     match old {
         Some(v) => map.insert(name, v),
         None => map.remove(name),

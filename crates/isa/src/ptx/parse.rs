@@ -7,9 +7,10 @@
 //! what lies between them is whitespace and comments; one pass, memory linear in the text, nesting without recursion.
 //! Misses: nothing is checked beyond what the boundaries need: the assembler is the judge of validity.
 
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
 
 use super::form::Form;
 use super::scan::{self, End};
@@ -142,7 +143,7 @@ pub fn parse(source: &str) -> (Module<'_>, Vec<Diagnostic>) {
         b: source.as_bytes(),
         m: Module { source, ..Module::default() },
         diagnostics: vec![],
-        known: HashMap::new(),
+        known: FxHashMap::default(),
         recent: vec![(0, 0, u32::MAX); RECENT],
     };
     if u32::try_from(source.len()).is_err() {
@@ -161,7 +162,7 @@ struct Parser<'a> {
     b: &'a [u8],
     m: Module<'a>,
     diagnostics: Vec<Diagnostic>,
-    known: HashMap<&'a str, u32>,
+    known: FxHashMap<&'a str, u32>,
     /// By a cheap hash: start, end and form of an opcode seen lately. The map behind it is the one that can't be
     /// provoked into collisions.
     recent: Vec<(u32, u32, u32)>,
