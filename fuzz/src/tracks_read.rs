@@ -4,7 +4,7 @@
 
 use prlx_analyze::profile;
 use prlx_trace::device::TrackHead;
-use prlx_trace::device::tracks::{Form, Group, LOGS, Layout, SLOT, Shape, Spanned, wanted};
+use prlx_trace::device::tracks::{APART, Form, Group, LOGS, Layout, SLOT, Shape, Spanned, wanted};
 use prlx_trace::kernel::{Function, Module};
 use prlx_trace::launch::{Host, Launch};
 use prlx_trace::mark::{Mark, MarkKind, Marks, Via};
@@ -27,13 +27,14 @@ pub fn run(data: &[u8]) {
         marks.iter().enumerate().map(|(i, m)| Shape { words: (i % 3) as u32 % 2, group: group(m, i) }).collect();
     let span = |i: u32| Spanned { begin: i, end: (i % 5 != 4).then_some(i + 1), alone: i.is_multiple_of(2) };
     let spans = (0..23).map(span).collect();
-    let layout = Layout { form, lanes, shapes, spans, ..Layout::default() };
+    let layout = Layout { form, lanes, shapes, spans, apart: APART, ..Layout::default() };
     let log = layout.log().unwrap_or(log);
     let tracks = layout.read(FuncId(0), 0, log, bytes);
     assert!(tracks.len() <= bytes.len() >> log);
     let (room, longest) = ((1u64 << log) - TrackHead::SIZE as u64, wanted(log, bytes));
     for track in &tracks {
         let records = track.records.0.len() as u64;
+        assert!(track.anchors.0.len() as u64 * 2 * SLOT <= room, "{track:?}");
         // A wait stands for groups that were committed, each once.
         let ring = track.last;
         assert!(records <= 2 * room / SLOT && (ring || track.lost <= longest / SLOT), "{track:?}");

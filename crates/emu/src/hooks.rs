@@ -76,7 +76,7 @@ impl Recorder {
             events: Vec::new(),
             visits: FxHashMap::default(),
             records: vec![Vec::new(); LANES],
-            probes: probes::Warp::new(&o.plan.kept, o.kernel),
+            probes: probes::Warp::new(&o.plan.kept, o.kernel, warp),
         }
     }
     /// Makes room for `bits` decisions in the words of lanes `m`.
@@ -107,6 +107,7 @@ impl Recorder {
                 }
             }
             Action::Room { .. }
+            | Action::Anchor
             | Action::Mark { .. }
             | Action::Add { .. }
             | Action::Span { .. }

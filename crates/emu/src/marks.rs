@@ -1,11 +1,11 @@
 //! What markers leave, recorded beside the original: the tracks that rewritten code should write.
 //!
-//! Holds: nothing is lost but what a ring leaves behind. Clocks count the CTA's instructions, as `%clock` does here.
+//! Holds: nothing is lost but what a ring leaves behind: there is room for all, anchors too. Clocks count the CTA's instructions, as `%clock` does here.
 
 use std::collections::VecDeque;
 
 use prlx_probe::{Action, Word};
-use prlx_trace::device::tracks::{Form, Layout};
+use prlx_trace::device::tracks::{ANCHOR_SLOTS, Form, Layout};
 use prlx_trace::mark::{Anchor, Record, Records, Track};
 use prlx_trace::{FuncId, WarpId};
 
@@ -21,6 +21,8 @@ use crate::probes::Asked;
 pub struct Warp {
     /// The kernel that is run.
     kernel: FuncId,
+    /// Its number in the grid.
+    warp: WarpId,
     /// By lane, if it has one.
     lanes: Vec<Option<Lane>>,
 }
@@ -33,6 +35,9 @@ struct Lane {
     written: VecDeque<Record>,
     /// Words of sums.
     words: Vec<u32>,
+    /// Slots that rewritten code would have written, and from which on an anchor is due.
+    slots: u64,
+    next: u64,
 }
 
 fn now(asked: Asked<'_>) -> Anchor {
@@ -40,21 +45,22 @@ fn now(asked: Asked<'_>) -> Anchor {
 }
 
 impl Lane {
-    fn begun(layout: &Layout, lane: usize, asked: Asked<'_>) -> Lane {
+    fn begun(layout: &Layout, warp: WarpId, lane: usize, asked: Asked<'_>) -> Lane {
         let track = Track { lane: lane as u8, sm: asked.sm, begin: Some(now(asked)), ..Track::default() };
-        Lane { track, written: VecDeque::new(), words: vec![0; layout.words as usize] }
+        let next = layout.first(warp.0).into();
+        Lane { track, written: VecDeque::new(), words: vec![0; layout.words as usize], slots: 0, next }
     }
 }
 
 impl Warp {
     /// Nobody has begun.
-    pub fn new(kernel: FuncId) -> Warp {
-        Warp { kernel, lanes: Vec::new() }
+    pub fn new(kernel: FuncId, warp: WarpId) -> Warp {
+        Warp { kernel, warp, lanes: Vec::new() }
     }
     /// Lanes `m` begin a kernel.
     pub fn begin(&mut self, layout: &Layout, m: u32, asked: Asked<'_>) {
         self.lanes.resize(LANES, None);
-        each(if layout.lanes { m } else { m & 1 }, |l| self.lanes[l] = Some(Lane::begun(layout, l, asked)));
+        each(if layout.lanes { m } else { m & 1 }, |l| self.lanes[l] = Some(Lane::begun(layout, self.warp, l, asked)));
     }
     /// They end; `kernel`: in the kernel itself.
     pub fn end(&mut self, layout: &Layout, m: u32, kernel: bool, asked: Asked<'_>) {
@@ -79,6 +85,14 @@ impl Warp {
     /// They pass a marker or join a group, with a second word one that one of the warp leads.
     pub fn act(&mut self, layout: &Layout, hook: &Hook, planes: &Planes, m: u32, asked: Asked<'_>) {
         match &hook.action {
+            Action::Room { slots } => self.of(m, |_, lane| lane.slots += u64::from(*slots)),
+            Action::Anchor => self.of(m, |_, lane| {
+                if lane.slots >= lane.next {
+                    lane.track.anchors.0.push(now(asked));
+                    lane.slots += u64::from(ANCHOR_SLOTS);
+                    lane.next = lane.slots + u64::from(layout.apart);
+                }
+            }),
             Action::Mark { mark, words: of, .. } => {
                 let most = layout.ring().map(|r| r.entries as usize);
                 self.of(m, |l, lane| {
@@ -118,13 +132,12 @@ impl Warp {
                 let (group, leads) = (words.next(), words.next());
                 let Some(lane) = self.lanes.get_mut(l) else { return };
                 if let Some(leads) = leads {
-                    *lane = (leads != 0).then(|| Lane::begun(layout, l, asked));
+                    *lane = (leads != 0).then(|| Lane::begun(layout, self.warp, l, asked));
                 }
                 if let Some(lane) = lane {
                     lane.track.group = group;
                 }
             }),
-            // There is room for all.
             _ => {}
         }
     }

@@ -16,7 +16,7 @@ use prlx_trace::device::tables::{Rows, Which};
 use prlx_trace::kernel::Scalar;
 use prlx_trace::mark::Track;
 use prlx_trace::table::{Aggregate, Row};
-use prlx_trace::{FuncId, ModuleId, Tally};
+use prlx_trace::{FuncId, ModuleId, Tally, WarpId};
 
 use crate::access;
 use crate::code::{Hook, Value, window};
@@ -160,14 +160,14 @@ pub struct Asked<'a> {
 
 impl Warp {
     /// A warp at its begin.
-    pub fn new(kept: &Kept, kernel: FuncId) -> Warp {
+    pub fn new(kept: &Kept, kernel: FuncId, warp: WarpId) -> Warp {
         Warp {
             vars: kept.vars.iter().map(|v| [v.init; LANES]).collect(),
             held: vec![0; kept.held.len()],
             counters: vec![[0; LANES]; kept.counters.len()],
             gathered: Gathered::new(kept),
             saved: vec![vec![Saved::default(); LANES]; kept.records.parts.len()],
-            marks: marks::Warp::new(kernel),
+            marks: marks::Warp::new(kernel, warp),
         }
     }
     /// Runs a piece of the program for the lanes `m`.

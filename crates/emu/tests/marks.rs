@@ -131,6 +131,9 @@ fn shown(module: &Module, t: &Track) -> String {
             let _ = write!(text, "({})", words.join(","));
         }
     }
+    if !t.anchors.0.is_empty() {
+        let _ = write!(text, " anchors:{}", t.anchors.0.len());
+    }
     text
 }
 
@@ -340,6 +343,17 @@ fn same(hooks: &[Track], code: &[Track], left_out: u64, lanes: bool) -> Result<(
                 is.len(),
                 c.lost
             ));
+        }
+        // There is room for all of them where nothing is lost; each lies within its track, and by both clocks behind the one before it.
+        let [is_anchors, wanted_anchors] = [c, h].map(|t| t.anchors.0.len());
+        if is_anchors > wanted_anchors || c.lost == 0 && is_anchors < wanted_anchors {
+            return Err(format!("{:?}: {wanted_anchors} anchors by hooks, {is_anchors} by code", who(h)));
+        }
+        for t in [h, c] {
+            let all: Vec<_> = t.begin.iter().chain(&t.anchors.0).chain(&t.end).collect();
+            if all.windows(2).any(|w| w[0].cycles >= w[1].cycles || w[0].nanos > w[1].nanos) {
+                return Err(format!("{:?}: anchors go back: {all:?}", who(h)));
+            }
         }
         let differs = is.iter().zip(wanted).position(|(x, y)| (x.mark, x.payload) != (y.mark, y.payload));
         if let Some(i) = differs {

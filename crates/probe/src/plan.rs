@@ -434,6 +434,8 @@ pub enum Action {
         /// How many slots.
         slots: u32,
     },
+    /// `probe`: if one is due and fits, writes an anchor, and moves the cursor of the lane's track beyond it.
+    Anchor,
     /// `probe`: if what the last [`Action::Room`] asked for fits, writes a record of a marker.
     Mark {
         /// Which of [`Module::marks`].

@@ -192,6 +192,7 @@ impl Display for Inserted<'_> {
             Action::Probe(code) => write!(f, "probe {{ {code} }}"),
             Action::Count { counter, add } => write!(f, "count {counter} {add}"),
             Action::Room { slots } => write!(f, "room for {slots}"),
+            Action::Anchor => write!(f, "anchor"),
             Action::Mark { mark, back, words } => write!(f, "mark {mark} at -{back} {words:?}"),
             Action::Add { ends, begins, count } => write!(f, "clock to {ends:?} from {begins:?} count {count:?}"),
             Action::Span { end, begin } => {

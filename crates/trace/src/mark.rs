@@ -1,7 +1,7 @@
 //! What markers leave: in the static half the markers of a module, in the dynamic half what each of a launch's tracks recorded.
 //!
 //! A track is what one lane of a warp saw, in its order. A record is a marker and the low half of the multiprocessor's clock;
-//! anchors at the track's ends have the whole clock and, beside it, the global timer, from which all clocks come to one axis.
+//! anchors at the track's ends, and now and then between, have the whole clock and, beside it, the global timer, from which all clocks come to one axis.
 //!
 //! Holds: reading allocates in proportion to the bytes. Misses: between two records of a track that are 2^32 cycles apart or
 //! more (two seconds) whole turns of the clock are lost; where a track has both anchors, they tell.
@@ -65,6 +65,8 @@ structures! {
         pub records: Records,
         /// Regions that were added up instead.
         pub sums: Vec<Sum>,
+        /// Anchors between begin and end, in the order in which they were made.
+        #[since(10)] pub anchors: Anchors,
     }
 
     /// One moment, by two clocks.
@@ -136,6 +138,35 @@ impl Stored for Records {
             }
         }
         Ok(Records(records))
+    }
+}
+
+/// Anchors of a track; in files each as its difference to the one before.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Anchors(pub Vec<Anchor>);
+
+impl Stored for Anchors {
+    const MIN: usize = 1;
+    fn put(&self, out: &mut Vec<u8>) {
+        put_number(out, self.0.len() as u64);
+        let mut before = Anchor::default();
+        for a in &self.0 {
+            put_number(out, a.cycles.wrapping_sub(before.cycles));
+            put_number(out, a.nanos.wrapping_sub(before.nanos));
+            before = *a;
+        }
+    }
+    fn take(from: &mut Reader<'_>) -> Result<Self, Error> {
+        // A number takes a byte at least, an anchor two of them.
+        let n = from.count(2)?;
+        let mut anchors = Vec::with_capacity(n);
+        let mut last = Anchor::default();
+        for _ in 0..n {
+            last.cycles = last.cycles.wrapping_add(from.number()?);
+            last.nanos = last.nanos.wrapping_add(from.number()?);
+            anchors.push(last);
+        }
+        Ok(Anchors(anchors))
     }
 }
 

@@ -26,7 +26,13 @@ fn bytes(trace: &Trace) -> Vec<u8> {
 fn text(trace: &Trace) -> String {
     let mut out = Vec::new();
     trace.dump(&mut out).unwrap();
-    String::from_utf8(out).unwrap()
+    let mut text = String::from_utf8(out).unwrap();
+    // What markers left is not dumped.
+    for marks in &trace.marks {
+        text.push_str(&format!("marks of launch {}, {} left out\n", marks.launch, marks.left_out));
+        marks.tracks.iter().for_each(|track| text.push_str(&format!("{track:?}\n")));
+    }
+    text
 }
 
 /// Everything that the file holds is looked at.
@@ -325,6 +331,7 @@ fn at_every_level() -> Trace {
         levels.sort();
         let elements = |r: &Recording| r.streams.frame(0).unwrap().iter().map(|w| w.lanes.elements()).sum::<u64>();
         levels == Level::RECORDERS
+            && t.marks.iter().flat_map(|m| &m.tracks).any(|t| t.anchors.0.len() > 1 && !t.records.0.is_empty())
             && t.launches.iter().all(|r| elements(r) > 0 && r.streams.infos().len() > 1)
             && t.launches
                 .iter()

@@ -4,30 +4,48 @@
 //! on second differences (Eilers and Marx, Flexible smoothing with B-splines and penalties, 1996). How fast the slope walks is not known
 //! before: of some paces the slowest is taken under which the moments are about as likely as under any (marginal likelihood; the noise is known).
 //!
-//! A moment that lies far off the line of the others was not read at once (a warp can lose its turn between two reads); it is left out.
+//! A moment that lies far off the line of the others was not read at once (a warp can lose its turn between two reads); it is left out. Where moments lie
+//! about their line a little wider than ticks explain, but with no more in common with those beside them than by chance, that is how they were read, and
+//! counts as noise. What those of one multiprocessor have in common is its timer's skew: more moments of it do not make it less.
 //!
 //! Holds: [`Curve::time`] never falls as the clock grows; everything is computed in one order, so the same moments give the same bits.
 //! Misses: a rate that jumps is drawn as one that changes over a knot or two; what happens between moments that are far apart is a guess,
 //! and [`Curve::between`] says how far off it may be.
 
-/// Knots of a line at most: enough for a launch in which the rate changes a few times, and cheap.
-const KNOTS: usize = 64;
+use std::collections::BTreeMap;
+
+/// Knots of a line at most: enough for a launch in which the rate changes a few times. More are tried one after the other, as long as the moments are
+/// clearly likelier under them, which they are where rates change often.
+const KNOTS: [usize; 3] = [64, 256, 1024];
 /// Moments for each knot, at least.
 const EACH: usize = 4;
 /// By how much less likely a stiffer line may be (twice the logarithm; a fast pace has to show).
 const DOUBT: f64 = 4.0;
 /// Moments at which the error is looked at, at most.
 const LOOKED: usize = 64;
+/// By how much more than ticks explain moments may lie about their line for that to be noise (of standard deviations), and how many beside one another are
+/// asked whether they have something in common.
+const WIDER: f64 = 2.0;
+const BESIDE: usize = 16;
 /// Standard deviations of a moment that is no moment, and the share of all that such may be.
 const FAR: f64 = 4.0;
 const FEW: f64 = 0.1;
+/// Standard deviations in the middle one of what lies to either side, and how often what lies off is left out at most.
+const MIDDLE: f64 = 1.4826;
+const ROUNDS: usize = 6;
 /// Nanoseconds by which the stiffest line bends over its length, the factor between tries, and how many there are.
 const STIFFEST: f64 = 0.1;
 const SOFTER: f64 = 2.0;
 const TRIES: i32 = 24;
 
 /// A moment: cycles and nanoseconds, since some beginning.
-pub(super) type Moment = (f64, f64);
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moment {
+    pub cycles: f64,
+    pub nanos: f64,
+    /// Which timer showed it: of which multiprocessor.
+    pub timer: u32,
+}
 
 /// What is known of the rate before any moment is looked at.
 #[derive(Clone, Copy, Debug)]
@@ -57,50 +75,75 @@ pub(super) struct Curve {
 impl Curve {
     /// The line of some moments, one at least, ascending; `noise` is a moment's standard deviation in nanoseconds.
     pub fn new(moments: &[Moment], rate: Rate, noise: f64) -> Curve {
-        let mut curve = Curve::through(moments, rate, noise);
-        // What lies off pulls the line; without it more may lie well.
-        for _ in 0..3 {
-            let near: Vec<Moment> =
-                moments.iter().filter(|m| (curve.time(m.0) - m.1).abs() <= FAR * noise).copied().collect();
-            if near.len() == moments.len() || (near.len() as f64) < moments.len() as f64 * (1.0 - FEW) {
+        let mut kept = moments.to_vec();
+        let mut curve = Curve::through(&kept, rate, noise);
+        // What lies off pulls the line; without it more may lie well. How far is far, where much is pulled, says the one in the middle.
+        for _ in 0..ROUNDS {
+            let off = |m: &Moment| (curve.time(m.cycles) - m.nanos).abs();
+            let mut all: Vec<f64> = kept.iter().map(off).collect();
+            let half = all.len() / 2;
+            let (_, middle, _) = all.select_nth_unstable_by(half, f64::total_cmp);
+            let far = FAR * noise.max(MIDDLE * *middle);
+            let near = |m: &&Moment| off(m) <= far;
+            let near: Vec<Moment> = moments.iter().filter(near).copied().collect();
+            if near.len() == kept.len() || (near.len() as f64) < moments.len() as f64 * (1.0 - FEW) {
                 break;
             }
-            curve = Curve::through(&near, rate, noise);
+            kept = near;
+            curve = Curve::through(&kept, rate, noise);
         }
-        curve
+        let left = Left::of(&kept, &curve);
+        let share = left.square / (noise * noise);
+        let explained = 1.0 + 3.0 * (2.0 / kept.len() as f64).sqrt();
+        let [mut misfit, mut skew] = [0.0, left.skew()];
+        if share > explained && (share > WIDER * WIDER || kept.len() < 4 * BESIDE) {
+            misfit = noise * (share - 1.0).sqrt();
+        } else if share > explained {
+            curve = Curve::through(&kept, rate, left.square.sqrt());
+            let left = Left::of(&kept, &curve);
+            (misfit, skew) = (left.common(), left.skew());
+        }
+        Curve { misfit, error: curve.error.hypot(skew), between: curve.between.hypot(skew), ..curve }
     }
 
     fn through(moments: &[Moment], rate: Rate, noise: f64) -> Curve {
-        let [first, last] = [moments[0].0, moments[moments.len() - 1].0];
+        let [first, last] = [&moments[0], &moments[moments.len() - 1]].map(|m| m.cycles);
         // Of one clock there is no line: then the rate alone gives it.
         let length = (last - first).max(1.0);
-        let knots = (moments.len() / EACH).clamp(2, KNOTS);
-        let step = length / (knots - 1) as f64;
-        let base = moments[0].1;
+        let base = moments[0].nanos;
         // What is sought is by how much the true times differ from those at the middle rate.
-        let apart: Vec<Moment> =
-            moments.iter().map(|m| ((m.0 - first) / step, m.1 - base - rate.middle * (m.0 - first))).collect();
-        let stiffness = (0..if knots > 2 { TRIES } else { 1 }).map(|i| STIFFEST * SOFTER.powi(i));
-        let bands: Vec<Band> =
-            stiffness.map(|bend| Band::new(&apart, knots, noise, rate.width * length, bend)).collect();
-        let least = bands.iter().map(|b| b.unlikely).fold(f64::INFINITY, f64::min);
-        let Some(band) = bands.into_iter().find(|b| b.unlikely.is_finite() && b.unlikely <= least + DOUBT) else {
+        let apart = |m: &Moment| ((m.cycles - first) / length, m.nanos - base - rate.middle * (m.cycles - first));
+        let apart: Vec<(f64, f64)> = moments.iter().map(apart).collect();
+        let mut best: Option<(Pull, Band)> = None;
+        for knots in KNOTS.map(|most| (moments.len() / EACH).clamp(2, most)) {
+            let pull = Pull::new(&apart, knots, noise);
+            let stiffness = (0..if knots > 2 { TRIES } else { 1 }).map(|i| STIFFEST * SOFTER.powi(i));
+            let bands: Vec<Band> = stiffness.map(|bend| Band::new(&pull, rate.width * length, bend)).collect();
+            let least = bands.iter().map(|b| b.unlikely).fold(f64::INFINITY, f64::min);
+            let band = bands.into_iter().find(|b| b.unlikely.is_finite() && b.unlikely <= least + DOUBT);
+            let Some(band) = band.filter(|b| best.as_ref().is_none_or(|(_, best)| b.unlikely < best.unlikely - DOUBT))
+            else {
+                break;
+            };
+            best = Some((pull, band));
+        }
+        let Some((pull, band)) = best else {
             // Numbers that no arithmetic of 64 bits holds together.
             let at = vec![base, base + rate.middle * length];
-            return Curve { first, step: length, at, error: noise, between: noise, misfit: length };
+            let error = noise.hypot(length);
+            return Curve { first, step: length, at, error, between: error, misfit: 0.0 };
         };
-        let line = band.solved(&band.pull);
-        let share = mean(apart.iter().map(|&(x, y)| (y - on(&line, x)).powi(2))) / (noise * noise);
-        let explained = 1.0 + 3.0 * (2.0 / moments.len() as f64).sqrt();
-        let misfit = if share <= explained { 0.0 } else { noise * (share - 1.0).sqrt() };
+        let knots = pull.to.len();
+        let step = length / (knots - 1) as f64;
+        let line = band.solved(&pull.to);
         let looked = apart.iter().step_by(apart.len().div_ceil(LOOKED));
-        let error = mean(looked.map(|m| band.variance(m.0))).sqrt();
+        let error = mean(looked.map(|m| band.variance(m.0 * (knots - 1) as f64))).sqrt();
         let between = (0..knots).map(|k| band.variance(k as f64)).fold(0.0, f64::max).sqrt();
         let mut at: Vec<f64> = line.iter().enumerate().map(|(k, z)| base + rate.middle * step * k as f64 + z).collect();
         for k in 1..knots {
             at[k] = at[k].max(at[k - 1]);
         }
-        Curve { first, step, at, error, between, misfit }
+        Curve { first, step, at, error, between, misfit: 0.0 }
     }
 
     /// Nanoseconds when the clock showed that many cycles; outside of all moments, as before the first or after the last.
@@ -120,32 +163,97 @@ fn on(line: &[f64], x: f64) -> f64 {
     line[k] + (line[k + 1] - line[k]) * (x - k as f64)
 }
 
-/// The normal equations of a line: a symmetric matrix with two diagonals beside the main one, and what the moments pull it to.
+/// What moments lie off their line.
+struct Left {
+    /// The mean of the squares.
+    square: f64,
+    /// In the moments' order; without what those of one timer have in common.
+    own: Vec<f64>,
+    /// By timer: how many, and their mean.
+    timers: BTreeMap<u32, (f64, f64)>,
+}
+
+impl Left {
+    fn of(moments: &[Moment], curve: &Curve) -> Left {
+        let mut own: Vec<f64> = moments.iter().map(|m| m.nanos - curve.time(m.cycles)).collect();
+        let square = mean(own.iter().map(|y| y * y));
+        let mut timers: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
+        for (m, y) in moments.iter().zip(&own) {
+            let of = timers.entry(m.timer).or_default();
+            *of = (of.0 + 1.0, of.1 + y);
+        }
+        timers.values_mut().for_each(|of| of.1 /= of.0);
+        own.iter_mut().zip(moments).for_each(|(y, m)| *y -= timers[&m.timer].1);
+        Left { square, own, timers }
+    }
+
+    /// The standard error of a line's place that timers' skews make; 0 where there are too few moments of each to tell them.
+    fn skew(&self) -> f64 {
+        let n = self.timers.len() as f64;
+        if (self.own.len() as f64) < n * BESIDE as f64 {
+            return 0.0;
+        }
+        let chance = |count: f64| self.square / count;
+        let skew = mean(self.timers.values().map(|(count, mean)| mean * mean - chance(*count))).max(0.0);
+        (skew / n).sqrt()
+    }
+
+    /// What moments beside one another have in common, as a root mean square, where that is more than chance.
+    fn common(&self) -> f64 {
+        let square = mean(self.own.iter().map(|y| y * y));
+        let blocks = self.own.chunks(BESIDE);
+        let n = blocks.len() as f64;
+        let sum: f64 = blocks.map(|b| b.iter().sum::<f64>().powi(2) / b.len() as f64).sum();
+        let share = sum / (n * square);
+        if share <= 1.0 + 3.0 * (2.0 / n).sqrt() {
+            0.0
+        } else {
+            (square * (share - 1.0) * n / self.own.len() as f64).sqrt()
+        }
+    }
+}
+
+/// What moments pull a line's knots to: the part of its normal equations that is the same at every stiffness.
+struct Pull {
+    /// By knot: how strongly, and how strongly together with the next one.
+    of: Vec<[f64; 2]>,
+    to: Vec<f64>,
+    square: f64,
+}
+
+impl Pull {
+    /// Of moments at shares of the line's length.
+    fn new(moments: &[(f64, f64)], knots: usize, noise: f64) -> Pull {
+        let mut pull = Pull { of: vec![[0.0; 2]; knots], to: vec![0.0; knots], square: 0.0 };
+        let weight = 1.0 / (noise * noise);
+        for &(x, y) in moments {
+            let x = x * (knots - 1) as f64;
+            let k = (x.max(0.0) as usize).min(knots - 2);
+            let (near, far) = (1.0 - (x - k as f64), x - k as f64);
+            pull.of[k][0] += weight * near * near;
+            pull.of[k][1] += weight * near * far;
+            pull.of[k + 1][0] += weight * far * far;
+            pull.square += weight * y * y;
+            pull.to[k] += weight * near * y;
+            pull.to[k + 1] += weight * far * y;
+        }
+        pull
+    }
+}
+
+/// The normal equations of a line: a symmetric matrix with two diagonals beside the main one.
 #[derive(Default)]
 struct Band {
     /// The factor of the matrix, by columns: its diagonal (D of L·D·Lᵀ), and L's two entries below.
     factor: Vec<[f64; 3]>,
-    pull: Vec<f64>,
     /// How unlikely the moments are: twice the negative logarithm of their density, but for what is the same at every stiffness.
     unlikely: f64,
 }
 
 impl Band {
-    fn new(moments: &[Moment], knots: usize, noise: f64, fan: f64, bend: f64) -> Band {
-        let mut of = vec![[0.0; 3]; knots];
-        let mut pull = vec![0.0; knots];
-        let mut square = 0.0;
-        let weight = 1.0 / (noise * noise);
-        for &(x, y) in moments {
-            let k = (x.max(0.0) as usize).min(knots - 2);
-            let (near, far) = (1.0 - (x - k as f64), x - k as f64);
-            of[k][0] += weight * near * near;
-            of[k][1] += weight * near * far;
-            of[k + 1][0] += weight * far * far;
-            square += weight * y * y;
-            pull[k] += weight * near * y;
-            pull[k + 1] += weight * far * y;
-        }
+    fn new(pull: &Pull, fan: f64, bend: f64) -> Band {
+        let knots = pull.to.len();
+        let mut of: Vec<[f64; 3]> = pull.of.iter().map(|[own, next]| [*own, *next, 0.0]).collect();
         // The slope of each piece is known within what makes the line's ends fan out so far.
         let n = (knots - 1) as f64;
         let rate = n * n / (fan * fan);
@@ -184,9 +292,9 @@ impl Band {
             before = rate + stiff * beside - if k > 0 { stiff * stiff / before } else { 0.0 };
             expected += before.ln();
         }
-        let mut band = Band { factor: of, pull, unlikely: 0.0 };
-        let explained: f64 = band.solved(&band.pull).iter().zip(&band.pull).map(|(z, b)| z * b).sum();
-        band.unlikely = square - explained + band.factor.iter().map(|f| f[0].ln()).sum::<f64>() - expected;
+        let mut band = Band { factor: of, unlikely: 0.0 };
+        let explained: f64 = band.solved(&pull.to).iter().zip(&pull.to).map(|(z, b)| z * b).sum();
+        band.unlikely = pull.square - explained + band.factor.iter().map(|f| f[0].ln()).sum::<f64>() - expected;
         band
     }
 

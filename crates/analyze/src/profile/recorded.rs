@@ -26,8 +26,7 @@ const ROOM: i64 = 1 << 40;
 pub fn timeline(trace: &Trace) -> Timeline {
     let mut out = Timeline::default();
     let mut names = Names::default();
-    let anchors = |m: &Marks| m.tracks.iter().flat_map(|t| [t.begin, t.end]).flatten().collect::<Vec<Anchor>>();
-    let origin = trace.marks.iter().flat_map(anchors).map(|a| a.nanos).min().unwrap_or(0);
+    let origin = trace.marks.iter().flat_map(|m| &m.tracks).flat_map(anchors).map(|a| a.nanos).min().unwrap_or(0);
     let mut launches: BTreeMap<(u64, ModuleId), Vec<&Marks>> = BTreeMap::new();
     for marks in &trace.marks {
         launches.entry((marks.launch, marks.module)).or_default().push(marks);
@@ -37,7 +36,7 @@ pub fn timeline(trace: &Trace) -> Timeline {
     for ((number, module), all) in launches {
         let mut by_sm: BTreeMap<u32, Vec<Anchor>> = BTreeMap::new();
         for track in all.iter().flat_map(|m| &m.tracks) {
-            by_sm.entry(track.sm).or_default().extend([track.begin, track.end].into_iter().flatten());
+            by_sm.entry(track.sm).or_default().extend(anchors(track));
         }
         by_sm.retain(|_, anchors| !anchors.is_empty());
         let fit = Fit::new(&by_sm, origin);
@@ -92,6 +91,11 @@ pub fn timeline(trace: &Trace) -> Timeline {
     calls::host(trace, origin, out.axis.tick / 1000, ROOM, &mut out);
     out.settle();
     out
+}
+
+/// The anchors of a track, in order.
+fn anchors(track: &Recorded) -> impl Iterator<Item = Anchor> {
+    track.begin.into_iter().chain(track.anchors.0.iter().copied()).chain(track.end)
 }
 
 fn launch_of(trace: &Trace, number: u64, module: ModuleId) -> Launch {

@@ -18,23 +18,35 @@
 //! The assembler would also make the constant anew by which a cursor moves. In loops it is in a register, `step2` of two slots, and another one in lanes
 //! without a track.
 //!
+//! Where the next anchor is due is the low half of an address too, `next`: one comparison with the cursor at a place where there may be one. It is [`NEVER`],
+//! where no cursor comes, in lanes without a track and where no more fits.
+//!
 //! Where regions are added up, `sum0` and so on are the words of the track. All lanes add; one that has a track writes them at its end.
 
 use std::collections::{BTreeSet, HashSet};
 
 use prlx_isa::view::{FunctionKind, Module};
 use prlx_probe::{Action, At, FunctionPlan, Insertion, Plan, SpanBegin, SpanEnd, Word};
-use prlx_trace::device::tracks::{ENTRY, Form, LANE_BIT, LAST, Layout, Ring, SLOT, SPAN};
+use prlx_trace::device::tracks::{
+    ANCHOR, ANCHOR_SLOTS, ENTRY, Form, LANE_BIT, LAST, Layout, Ring, SLOT, SPAN, STAGGERED,
+};
 use prlx_trace::device::{Context, TrackHead};
 
 use super::Lowering;
 use super::snippet::Snippet;
 
-/// Registers that are handed on, and their bytes.
-pub(super) fn state(layout: &Layout) -> &'static [(&'static str, u64)] {
-    let all = &[("at", 8), ("limit", 4), ("turn", 4), ("who", 4)];
-    if layout.ring().is_some() { all } else { &all[..2] }
+/// Registers that are handed on, their bytes, and what is in them at first.
+pub(super) fn state(layout: &Layout) -> impl Iterator<Item = (&'static str, u64, u64)> {
+    let all = [("at", 8, 0), ("limit", 4, 0), ("turn", 4, 0), ("who", 4, 0), ("next", 4, NEVER.into())];
+    let (ring, anchors) = (layout.ring().is_some(), layout.apart > 0);
+    all.into_iter().filter(move |(name, ..)| match *name {
+        "turn" | "who" => ring,
+        "next" => anchors,
+        _ => true,
+    })
 }
+/// Behind where any cursor stops.
+pub(super) const NEVER: u32 = u32::MAX;
 /// Most registers for markers' and spans' numbers.
 const TAGS: usize = 8;
 
@@ -211,6 +223,16 @@ impl Lowering<'_> {
         if self.ring().is_some() {
             s.ptx(&format!("mov.u32 %~a, %laneid;\nshl.b32 %~who, %~a, {LANE_BIT};\nmov.u32 %~turn, 0;"));
         }
+        if let Some(tracks) = self.tracks().filter(|t| t.apart > 0) {
+            let part = u64::from(tracks.first(0)) * SLOT;
+            s.ptx(&format!(
+                "and.b32 %~a, %~warp, {};
+                 add.u32 %~a, %~a, 1;
+                 cvt.u32.u64 %~next, %~at;
+                 mad.lo.u32 %~next, %~a, {part}, %~next;",
+                STAGGERED - 1,
+            ));
+        }
         for (name, here, _) in self.constants.registers() {
             s.ptx(&format!("mov.u32 %~{name}, {here};"));
         }
@@ -338,6 +360,33 @@ impl Lowering<'_> {
         }
     }
 
+    /// [`prlx_probe::Action::Anchor`].
+    pub(super) fn anchor(&self, s: &mut Snippet<'_>) {
+        let Some(tracks) = self.tracks().filter(|t| t.apart > 0) else { return };
+        // Both clocks are read as where a track begins: what lies between the reads is the same.
+        s.ptx(&format!(
+            "mov.b64 {{%~a, %~b}}, %~at;
+             setp.lt.u32 %~q, %~a, %~next;
+             @%~q bra $~none#;
+             add.u32 %~a, %~a, {};
+             mov.u32 %~next, {};
+             setp.gt.u32 %~q, %~a, %~limit;
+             @%~q bra $~none#;
+             mov.u64 %~x, %clock64;
+             mov.u64 %~y, %globaltimer;
+             cvt.u32.u64 %~clock, %~x;
+             mov.u32 %~site, {ANCHOR};
+             st.global.v2.u32 [%~at], {{%~clock, %~site}};
+             st.global.u64 [%~at+{SLOT}], %~y;
+             mov.b64 %~at, {{%~a, %~b}};
+             add.u32 %~next, %~a, {};
+             $~none#:",
+            u64::from(ANCHOR_SLOTS) * SLOT,
+            NEVER.cast_signed(),
+            u64::from(tracks.apart) * SLOT,
+        ));
+    }
+
     /// [`prlx_probe::Action::Mark`].
     pub(super) fn mark(&self, s: &mut Snippet<'_>, mark: u32, back: u32, words: &[Word]) {
         if let Some(ring) = self.ring() {
@@ -405,6 +454,9 @@ impl Lowering<'_> {
         if values.len() > 1 {
             let clear = |s: &mut Snippet<'_>| {
                 s.ptx("mov.u32 %~limit, 0;");
+                if self.tracks().is_some_and(|t| t.apart > 0) {
+                    s.ptx(&format!("mov.u32 %~next, {};", NEVER.cast_signed()));
+                }
                 self.constants.registers().for_each(|(name, _, no)| s.ptx(&format!("mov.u32 %~{name}, {no};")));
                 let words = self.tracks().map_or(0, |t| t.words);
                 (0..words).for_each(|word| s.ptx(&format!("mov.u32 %~{}, 0;", sum(word))));

@@ -227,7 +227,7 @@ fn writes_elements(action: &Action) -> bool {
         Action::TripBegin { .. } | Action::TripAdd { .. } | Action::TripRead { .. } => false,
         // To tables and records.
         Action::Probe(_) | Action::Count { .. } => false,
-        Action::Room { .. } | Action::Mark { .. } | Action::Add { .. } => false,
+        Action::Room { .. } | Action::Anchor | Action::Mark { .. } | Action::Add { .. } => false,
         Action::Span { .. } | Action::Group { .. } => false,
         Action::Reserve { bits } => *bits > 0,
         _ => true,
@@ -403,6 +403,7 @@ impl Lowering<'_> {
             Action::Probe(code) => self.guarded(s, guard, |s| self.probe(s, code, insertion.at)),
             Action::Count { counter, add } => self.count(s, *counter, *add, guard),
             Action::Room { slots } => self.guarded(s, guard, |s| self.room(s, *slots)),
+            Action::Anchor => self.guarded(s, guard, |s| self.anchor(s)),
             Action::Mark { mark, back, words } => self.guarded(s, guard, |s| self.mark(s, *mark, *back, words)),
             Action::Add { ends, begins, count } => self.guarded(s, guard, |s| self.add(s, ends, begins, *count)),
             Action::Span { end, begin } => self.guarded(s, guard, |s| self.span(s, *end, begin.as_ref())),

@@ -112,8 +112,8 @@ impl State {
                     shared.push(Kept::new(saved(i), 4, Some(0), Some(at)));
                     at += 8;
                 }
-                for (name, size) in plan.kept.tracks.as_ref().map_or(&[][..], super::marks::state) {
-                    shared.push(Kept::new(*name, *size, Some(0), Some(at)));
+                for (name, size, init) in plan.kept.tracks.iter().flat_map(super::marks::state) {
+                    shared.push(Kept::new(name, size, Some(init), Some(at)));
                     at += 8;
                 }
                 for i in 0..plan.kept.tracks.as_ref().map_or(0, |t| t.words) {

@@ -2,11 +2,14 @@
 
 use prlx_isa::view::FunctionKind;
 use prlx_probe::SpanEnd;
-use prlx_trace::device::tracks::{ENTRY, Form, LANE_BIT, LAST, Layout, SLOT, SPAN};
+use prlx_trace::device::tracks::{ANCHOR, ANCHOR_SLOTS, ENTRY, Form, LANE_BIT, LAST, Layout, SLOT, SPAN};
 use prlx_trace::device::{Context, TrackHead};
 
 use super::machine::{Machine, mix, read, write};
 use super::model::Lane;
+
+/// Where no cursor comes.
+const NEVER: u32 = u32::MAX;
 
 /// A lane's track.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -17,6 +20,8 @@ pub(super) struct Track {
     pub limit: u32,
     /// What the last test for room said.
     pub room: bool,
+    /// The low half of the address from which on an anchor is due.
+    pub next: u32,
     /// Of a ring: how often it began anew.
     pub turn: u32,
     /// Of a ring: the lane, as entries have it.
@@ -38,7 +43,16 @@ impl Track {
             _ => (first, end),
         };
         let at = |low: u32| region >> 32 << 32 | u64::from(low);
-        let Some(ring) = layout.ring() else { return Track { at: at(low), limit, room, ..Track::default() } };
+        let Some(ring) = layout.ring() else {
+            let next = match mix(seed + 9) % 4 {
+                _ if limit == 0 => NEVER,
+                0 => NEVER,
+                1 => low,
+                2 => low.wrapping_sub(8),
+                _ => low.saturating_add(8),
+            };
+            return Track { at: at(low), limit, room, next, ..Track::default() };
+        };
         // The last entry, and any.
         let entry = if seed.is_multiple_of(3) { ring.entries - 1 } else { mix(seed) % ring.entries };
         let there = limit != 0;
@@ -46,16 +60,18 @@ impl Track {
             at: if there { at(first + (entry * ring.entry) as u32) } else { 0 },
             limit,
             room: there,
+            next: NEVER,
             turn: mix(seed * 3) as u32,
             who: if there { lane << LANE_BIT } else { 0 },
         }
     }
     /// Its registers, by name: bytes and value.
-    pub fn registers(self) -> [(&'static str, u64, u64); 5] {
+    pub fn registers(self) -> [(&'static str, u64, u64); 6] {
         [
             ("at", 8, self.at),
             ("limit", 4, self.limit.into()),
             ("room", 4, self.room.into()),
+            ("next", 4, self.next.into()),
             ("turn", 4, self.turn.into()),
             ("who", 4, self.who.into()),
         ]
@@ -85,7 +101,7 @@ impl Lane {
     /// A kernel begins.
     pub fn begin_track(&mut self, layout: &Layout, machine: &Machine) {
         let room = self.track.room;
-        self.track = Track { room, ..Track::default() };
+        self.track = Track { room, next: NEVER, ..Track::default() };
         self.sums.fill(0);
         if self.lane == 0 || layout.lanes {
             self.take_region(layout, machine);
@@ -99,6 +115,7 @@ impl Lane {
         let at = self.region(layout);
         self.track.at = at + TrackHead::SIZE as u64;
         self.track.limit = at as u32 + (1 << self.log());
+        self.track.next = (self.track.at as u32).wrapping_add(layout.first(self.warp) * SLOT as u32);
         if layout.ring().is_some() {
             (self.track.turn, self.track.who) = (0, self.lane << LANE_BIT);
         }
@@ -160,6 +177,23 @@ impl Lane {
         track.room = low <= track.limit;
     }
 
+    pub fn anchor(&mut self, layout: &Layout, machine: &Machine) {
+        let Track { at, limit, next, .. } = self.track;
+        if (at as u32) < next {
+            return;
+        }
+        let end = (at as u32).wrapping_add(ANCHOR_SLOTS * SLOT as u32);
+        self.track.next = NEVER;
+        if end > limit {
+            return;
+        }
+        write(&mut self.memory, at, 4, machine.special("%clock64") & u64::from(u32::MAX));
+        write(&mut self.memory, at + 4, 4, ANCHOR.into());
+        write(&mut self.memory, at + SLOT, 8, machine.special("%globaltimer"));
+        self.track.at = at >> 32 << 32 | u64::from(end);
+        self.track.next = end.wrapping_add(layout.apart * SLOT as u32);
+    }
+
     pub fn mark(&mut self, layout: &Layout, mark: u32, back: u32, words: &[u32]) {
         if layout.ring().is_some() {
             return self.entry(layout, mark, words);
@@ -196,7 +230,7 @@ impl Lane {
 
     fn entry(&mut self, layout: &Layout, mark: u32, words: &[u32]) {
         let Some(ring) = layout.ring() else { return };
-        let Track { at, limit, room, turn, who } = self.track;
+        let Track { at, limit, room, turn, who, .. } = self.track;
         let word = |i: usize| words.get(i).copied().unwrap_or(0);
         let mut entry = vec![self.clock, who + mark + 1, turn, word(0)];
         if ring.entry > ENTRY {
@@ -218,6 +252,7 @@ impl Lane {
                 self.head(at, "left", 4, u64::from(self.lane) + 1);
             }
             self.track.limit = 0;
+            self.track.next = NEVER;
             self.sums.fill(0);
             if *leads != 0 && self.recorded() {
                 let at = self.region(layout);

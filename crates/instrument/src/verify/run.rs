@@ -202,7 +202,12 @@ fn handed(plan: &Plan, back: bool) -> Vec<String> {
             let counters = counters.chain(numbered().map(|(i, _)| format!("saved{i}")));
             let counters = counters.chain(numbered().take(usize::from(!back)).map(|_| "records".to_owned()));
             let ring = plan.kept.tracks.as_ref().is_some_and(|t| t.ring().is_some());
-            let track: &[&str] = if ring { &["at", "limit", "turn", "who"] } else { &["at", "limit"] };
+            let anchors = plan.kept.tracks.as_ref().is_some_and(|t| t.apart > 0);
+            let track: &[&str] = match (ring, anchors) {
+                (true, _) => &["at", "limit", "turn", "who"],
+                (_, true) => &["at", "limit", "next"],
+                _ => &["at", "limit"],
+            };
             let track = track.iter().filter(|_| plan.kept.tracks.is_some());
             let sums = (0..plan.kept.tracks.as_ref().map_or(0, |t| t.words)).map(|i| format!("sum{i}"));
             return vars.chain(counters).chain(track.map(|n| (*n).to_owned())).chain(sums).collect();
@@ -377,6 +382,11 @@ fn apply(texts: &Texts<'_>, f: &Checked<'_>, machine: &Machine, lane: &mut Lane,
                 lane.make_room(layout, *slots, f.state(&format!("step{slots}")).is_some());
             }
         }
+        Action::Anchor => {
+            if let Some(layout) = &texts.plan.kept.tracks {
+                lane.anchor(layout, machine);
+            }
+        }
         Action::Mark { mark, back, words: list } => {
             if let Some(layout) = &texts.plan.kept.tracks {
                 lane.mark(layout, *mark, *back, &words(list));
@@ -469,7 +479,7 @@ fn compare(
         let var =
             |name: &str| name.strip_prefix("var").and_then(|i| texts.plan.kept.vars.get(i.parse::<usize>().ok()?));
         let small = |name: &str| {
-            let small = matches!(name, "word" | "edges" | "first" | "span" | "limit" | "turn" | "who");
+            let small = matches!(name, "word" | "edges" | "first" | "span" | "limit" | "next" | "turn" | "who");
             small
                 || ["sum", "saved", "packed"].iter().any(|of| name.starts_with(of))
                 || var(name).is_some_and(|v| v.ty.bits() < 64)

@@ -7,6 +7,7 @@
 //! Holds: records of a lane are in the order in which it passes markers, those at one place in the order in which they were
 //! found. Misses: a marker between two labels, to the first of which a switch goes; payloads of more than 32 bits a word.
 
+mod anchors;
 mod open;
 mod outside;
 mod spans;
@@ -15,7 +16,7 @@ mod sums;
 use std::collections::HashMap;
 
 use prlx_isa::view::{self, BlockId, Class, FuncId, Guard, InstId, LocId, Operand, Passed};
-use prlx_trace::device::tracks::{Form, Group, Layout, Shape};
+use prlx_trace::device::tracks::{APART, Form, Group, Layout, Shape};
 use prlx_trace::kernel::Scalar;
 use prlx_trace::mark::{Mark, MarkKind, Via};
 use prlx_trace::table::{Field, Shown};
@@ -97,18 +98,24 @@ pub(crate) fn marks(
         found.sort_by_key(|(_, f)| place::order(f.at));
         numbered.push(found);
     }
+    let mut due = vec![Vec::new(); bodies.len()];
+    if matches!(marking.form, Form::Records | Form::Spans) {
+        let each = bodies.iter().zip(&numbered);
+        due = each.map(|(body, found)| anchors::places(body, found)).collect();
+        layout.apart = if due.iter().all(Vec::is_empty) { 0 } else { APART };
+    }
     match marking.form {
         Form::Records | Form::Ring { .. } => {
             let size = |mark: u32| 1 + u32::from(layout.shapes[mark as usize].words > 0);
-            let each = bodies.iter().zip(&numbered);
-            let all_records = |found: &[(u32, Found)]| found.iter().map(|_| Left::Record).collect();
-            all.insertions =
-                each.map(|(body, found)| insertions(body, found, all_records(found), &size, recorded)).collect();
+            for ((body, found), due) in bodies.iter().zip(&numbered).zip(due) {
+                let left = found.iter().map(|_| Left::Record).collect();
+                all.insertions.push(insertions(body, found, left, &size, due, recorded));
+            }
         }
         Form::Spans => {
             let left = spans::spans(bodies, &numbered, &all.marks, &mut layout, &mut all.missed);
-            for ((body, found), (left, ends)) in bodies.iter().zip(&numbered).zip(left) {
-                let mut of = insertions(body, found, left, &|_| spans::SLOTS, recorded);
+            for (((body, found), (left, ends)), due) in bodies.iter().zip(&numbered).zip(left).zip(due) {
+                let mut of = insertions(body, found, left, &|_| spans::SLOTS, due, recorded);
                 of.extend(ends);
                 of.sort_by_key(|i| place::order(i.at));
                 all.insertions.push(of);
@@ -266,12 +273,14 @@ enum Left {
     Span { end: Option<u32>, begin: Option<SpanBegin> },
 }
 
-/// The markers of a function as insertions, room made for those of a block together; `size` says how many slots a marker's record has.
+/// The markers of a function as insertions, room made for those of a block together; `size` says how many slots a marker's record has, `due` where anchors
+/// may be.
 fn insertions(
     body: &Body<'_>,
     found: &[(u32, Found)],
     left: Vec<Left>,
     size: &dyn Fn(u32) -> u32,
+    due: Vec<At>,
     recorded: &dyn Fn(FuncId) -> bool,
 ) -> Vec<Insertion> {
     // What is between two places of a block: calls that move the cursor part them.
@@ -288,7 +297,8 @@ fn insertions(
         Left::Record => size(mark),
         Left::Span { end, .. } => end.map_or(0, |_| spans::SLOTS),
     };
-    let mut out = Vec::new();
+    // An anchor moves the cursor: it stands before all that room is made for in its block.
+    let mut out: Vec<_> = due.into_iter().map(|at| Insertion { at, guard: None, action: Action::Anchor }).collect();
     let mut rest = found.iter().zip(left).map(|((mark, f), left)| (*mark, f, left)).peekable();
     let mut together: Vec<(u32, &Found, Left)> = Vec::new();
     while let Some(first) = rest.next() {
@@ -315,6 +325,7 @@ fn insertions(
             out.push(Insertion { at: f.at, guard: f.guard, action });
         }
     }
+    out.sort_by_key(|i| place::order(i.at));
     out
 }
 

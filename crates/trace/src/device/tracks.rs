@@ -21,6 +21,10 @@
 //! record, `{clock, marker + 1, words}`. They are in the order in which they were written. Reading gives the records that each stands for, in
 //! the order of their clocks; of a span whose clock may have turned since it began both are lost, which only a track of 2^32 cycles or more can have.
 //!
+//! With records and spans a lane leaves an **anchor** now and then, `{low half of the clock, `[`ANCHOR`]`, low and high half of the global timer}`, where it has
+//! written [`Layout::apart`] slots since the last one and comes to a place where it waits; the first one after [`Layout::first`], which differs from warp to
+//! warp, so that anchors do not all fall together. What does not fit is neither written nor counted, and no other follows.
+//!
 //! A warp has one region, of its lowest lane or of the one that leads its group, or 32, one a lane.
 //!
 //! Holds: reading allocates in proportion to the bytes, whatever they are. Misses: a lane that never ended did not say how many of its
@@ -31,7 +35,7 @@ mod spans;
 
 use crate::device::TrackHead;
 use crate::ids::{FuncId, WarpId};
-use crate::mark::{Anchor, Record, Records, Sum, Track};
+use crate::mark::{Anchor, Anchors, Record, Records, Sum, Track};
 
 /// Bytes of a slot.
 pub const SLOT: u64 = 8;
@@ -53,6 +57,15 @@ pub const LANE_BIT: u32 = 24;
 
 /// Set in the number of an entry that is a span.
 pub const SPAN: u32 = 1 << 31;
+
+/// The number of an entry that is an anchor.
+pub const ANCHOR: u32 = SPAN - 1;
+/// Slots of an anchor.
+pub const ANCHOR_SLOTS: u32 = 2;
+/// Slots from one anchor of a track to the next, about: 3 % of its memory.
+pub const APART: u32 = 64;
+/// In how many parts of that distance first anchors lie, by the warp's number modulo this: a power of two.
+pub const STAGGERED: u32 = 8;
 
 /// Most words of a track of sums: each is a register of the kernel.
 pub const WORDS: u32 = 32;
@@ -87,6 +100,8 @@ pub struct Layout {
     pub words: u32,
     /// Whether each lane has a track; else the warp has one.
     pub lanes: bool,
+    /// Slots from an anchor to the next; 0: there are none between a track's begin and end.
+    pub apart: u32,
     /// By marker: what its records look like.
     pub shapes: Vec<Shape>,
 }
@@ -199,6 +214,10 @@ impl Layout {
     pub fn regions(&self) -> u64 {
         if self.lanes { 32 } else { 1 }
     }
+    /// Slots before the first anchor of a warp.
+    pub fn first(&self, warp: u64) -> u32 {
+        ((warp % u64::from(STAGGERED)) as u32 + 1) * (self.apart / STAGGERED)
+    }
     /// The logarithm of a region's bytes, where that does not depend on how much memory there is.
     pub fn log(&self) -> Option<u32> {
         match self.form {
@@ -292,13 +311,13 @@ impl Layout {
             ..Track::default()
         };
         Some(match self.form {
-            Form::Records => {
-                let (records, lost) = self.records(&head, slots);
-                Track { records: Records(records), lost, ..track }
-            }
-            Form::Spans => {
-                let (records, lost) = spans::records(self, &head, slots);
-                Track { records: Records(records), lost, ..track }
+            Form::Records | Form::Spans => {
+                let read = if self.form == Form::Spans {
+                    spans::read(self, &head, slots)
+                } else {
+                    self.read_slots(&head, slots)
+                };
+                Track { records: Records(read.records), anchors: Anchors(read.anchors), lost: read.lost, ..track }
             }
             Form::Sums => {
                 let word = |i: u32| slots.get(i as usize / 2).map_or(0, |slot| half(slot, 4 * (i as usize % 2)));
@@ -339,15 +358,23 @@ impl Layout {
         (records, lost)
     }
 
-    /// The records in a region's slots, and how many slots are missing.
-    fn records(&self, head: &TrackHead, slots: &[[u8; 8]]) -> (Vec<Record>, u64) {
+    /// What a region's slots hold.
+    fn read_slots(&self, head: &TrackHead, slots: &[[u8; 8]]) -> Read {
         let ended = head.end_nanos != 0;
         let room = slots.len() as u64 * SLOT;
         let used = if ended { head.written.min(room) } else { room };
         let slots = &slots[..(used / SLOT) as usize];
-        let (mut records, mut at) = (Vec::new(), 0);
+        let (mut records, mut anchors, mut at) = (Vec::new(), Vec::new(), 0);
+        let mut now = head.begin_cycles;
         while let Some(slot) = slots.get(at) {
+            now = after(now, half(slot, 0));
             let Some(mark) = half(slot, 4).checked_sub(1) else { break };
+            if mark + 1 == ANCHOR {
+                let Some(timer) = slots.get(at + 1) else { break };
+                anchors.push(Anchor { cycles: now, nanos: u64::from_le_bytes(*timer) });
+                at += ANCHOR_SLOTS as usize;
+                continue;
+            }
             let Some(shape) = self.shapes.get(mark as usize) else { break };
             let mut record = Record { mark, clock: half(slot, 0), payload: [0; 2] };
             at += 1;
@@ -358,8 +385,22 @@ impl Layout {
             }
             records.push(record);
         }
-        (self.numbered(records), if ended { head.written.saturating_sub(at as u64 * SLOT) / SLOT } else { 0 })
+        let lost = if ended { head.written.saturating_sub(at as u64 * SLOT) / SLOT } else { 0 };
+        Read { records: self.numbered(records), anchors, lost }
     }
+}
+
+/// What a region holds.
+struct Read {
+    records: Vec<Record>,
+    anchors: Vec<Anchor>,
+    /// How many slots are missing.
+    lost: u64,
+}
+
+/// The next whole clock from `now` on whose low half is `low`.
+fn after(now: u64, low: u32) -> u64 {
+    now.wrapping_add(low.wrapping_sub(now as u32).into())
 }
 
 /// The 32 bits at byte `at` of a slot.
@@ -415,6 +456,32 @@ mod tests {
         assert_eq!(layout.took(7, &bytes), 96 + 128 + 144 + 96);
         let ring = Layout { form: Form::Ring { entries: 3 }, ..layout };
         assert_eq!(ring.took(7, &bytes), 4 * 128);
+    }
+
+    /// Anchors are no records; their clocks are whole, also where the low half turned since the track's begin.
+    #[test]
+    fn anchors_are_taken_out() {
+        let shapes = vec![Shape::default(), Shape { words: 1, group: None }];
+        let head = TrackHead { sm: 1, begin_cycles: (7 << 32) - 100, end_nanos: 1, ..TrackHead::default() };
+        let slots =
+            [[u32::MAX - 20, 1], [u32::MAX - 9, ANCHOR], [5, 6], [40, 2], [ANCHOR, ANCHOR], [50, ANCHOR], [7, 8]];
+        let [late, soon] = [(7 << 32) - 10, (7 << 32) + 50];
+        let anchors = vec![Anchor { cycles: late, nanos: 6 << 32 | 5 }, Anchor { cycles: soon, nanos: 8 << 32 | 7 }];
+        let of = |form, slots: &[[u32; 2]]| {
+            let spans = vec![Spanned { begin: 0, end: None, alone: true }];
+            let layout = Layout { form, apart: APART, shapes: shapes.clone(), spans, ..Layout::default() };
+            let head = TrackHead { written: slots.len() as u64 * SLOT, ..head };
+            layout.read(FuncId(0), 0, 7, &region(&head, slots)).pop().unwrap()
+        };
+        let track = of(Form::Records, &slots);
+        let records: Vec<_> = track.records.0.iter().map(|r| (r.mark, r.clock, r.payload)).collect();
+        assert_eq!(records, [(0, u32::MAX - 20, [0; 2]), (1, 40, [ANCHOR, ANCHOR])]);
+        assert_eq!((track.anchors.0, track.lost), (anchors.clone(), 0));
+        let entries = [[u32::MAX - 9, ANCHOR], [5, 6], [30, 1 | SPAN], [40, 0], [50, ANCHOR], [7, 8]];
+        let track = of(Form::Spans, &entries);
+        assert_eq!((track.anchors.0, track.records.0.len(), track.lost), (anchors, 1, 0));
+        let layout = Layout { apart: APART, ..Layout::default() };
+        assert_eq!([0, 1, 7, 8].map(|warp| layout.first(warp)), [8, 16, 64, 8]);
     }
 
     #[test]

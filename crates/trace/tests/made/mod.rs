@@ -7,7 +7,7 @@ use prlx_trace::kernel::{
 use prlx_trace::launch::{
     ArgInfo, Event, Fault, Host, Lanes, Launch, OperandRecord, Origin, Pointee, Totals, WarpStream, Window,
 };
-use prlx_trace::mark::{Anchor, Mark, MarkKind, Marks, Record, Records, Sum, Track, Via};
+use prlx_trace::mark::{Anchor, Anchors, Mark, MarkKind, Marks, Record, Records, Sum, Track, Via};
 use prlx_trace::process::{Device, Process, Skipped};
 use prlx_trace::table::{Aggregate, Field, Row, Shown, Table, Tally};
 use prlx_trace::{
@@ -229,6 +229,7 @@ fn marks(r: &mut Random) -> Marks {
             payload: [r.bits() as u32, 0],
         })),
         sums: r.some(2, |r| Sum { mark: r.id(3), count: r.bits(), cycles: r.bits() }),
+        anchors: Anchors(r.some(3, anchor)),
     };
     Marks { module: ModuleId(r.id(2)), launch: r.bits(), tracks: r.some(3, track), left_out: r.bits() }
 }

@@ -2,9 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Layout, Queues, SLOT, SPAN, half};
+use super::{ANCHOR, Layout, Queues, Read, SLOT, SPAN, after, half};
 use crate::device::TrackHead;
-use crate::mark::Record;
+use crate::mark::{Anchor, Record};
 
 /// Which of two records of one moment is first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -14,14 +14,15 @@ enum Side {
     Begin,
 }
 
-/// The records of a region's slots by their clocks, and how many slots are missing.
-pub(super) fn records(layout: &Layout, head: &TrackHead, slots: &[[u8; 8]]) -> (Vec<Record>, u64) {
+/// What a region's slots hold, records by their clocks.
+pub(super) fn read(layout: &Layout, head: &TrackHead, slots: &[[u8; 8]]) -> Read {
     let ended = head.end_nanos != 0;
     let room = slots.len() as u64 * SLOT;
     let used = if ended { head.written.min(room) } else { room };
     let (entries, _) = slots[..(used / SLOT) as usize].as_chunks::<2>();
     let mut all: Vec<(u64, Side, Record)> = Vec::new();
     let (mut queues, mut numbered, mut lost, mut read) = (Queues::default(), Vec::new(), 0, 0);
+    let mut anchors = Vec::new();
     // Entries are in the order of their last clocks: these tell how often it turned.
     let mut now = head.begin_cycles;
     let mut last: HashMap<u32, u64> = HashMap::new();
@@ -29,8 +30,10 @@ pub(super) fn records(layout: &Layout, head: &TrackHead, slots: &[[u8; 8]]) -> (
         let number = half(first, 4);
         let (Some(n), span) = ((number & !SPAN).checked_sub(1), number & SPAN != 0) else { break };
         let clock = if span { half(second, 0) } else { half(first, 0) };
-        let at = now.wrapping_add(u64::from(clock.wrapping_sub(now as u32)));
-        if !span {
+        let at = after(now, clock);
+        if number == ANCHOR {
+            anchors.push(Anchor { cycles: at, nanos: u64::from_le_bytes(*second) });
+        } else if !span {
             if n as usize >= layout.shapes.len() {
                 break;
             }
@@ -42,9 +45,9 @@ pub(super) fn records(layout: &Layout, head: &TrackHead, slots: &[[u8; 8]]) -> (
             let Some(of) = layout.spans.get(n as usize) else { break };
             let begin = half(first, 0);
             let began = at.wrapping_sub(clock.wrapping_sub(begin).into());
-            let after = last.insert(of.begin, at).filter(|_| of.alone).unwrap_or(head.begin_cycles);
+            let since = last.insert(of.begin, at).filter(|_| of.alone).unwrap_or(head.begin_cycles);
             let words = layout.shapes.get(of.begin as usize).is_some_and(|s| s.words > 0);
-            if at.wrapping_sub(after) >> 32 != 0 {
+            if at.wrapping_sub(since) >> 32 != 0 {
                 lost += 2;
             } else {
                 let payload = if words { [half(second, 4), 0] } else { [0; 2] };
@@ -64,7 +67,7 @@ pub(super) fn records(layout: &Layout, head: &TrackHead, slots: &[[u8; 8]]) -> (
     let once = |(at, side, r): &(u64, Side, Record)| *side != Side::End || !begins.contains(&(*at, r.mark));
     let records = all.into_iter().filter(once).map(|(.., r)| r).collect();
     let missing = if ended { head.written.saturating_sub(read * 2 * SLOT) / SLOT } else { 0 };
-    (records, missing + lost)
+    Read { records, anchors, lost: missing + lost }
 }
 
 #[cfg(test)]
