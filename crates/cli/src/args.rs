@@ -28,7 +28,7 @@ use prlx_trace::kernel::SiteClass;
 pub use cost::CostArgs;
 pub use prlx::PrlxArgs;
 pub use probe::{ProbeArgs, ProbeCheckArgs, ProbeCommand, ProbeEngineArgs, ProbeExplainArgs, ProbeShowArgs, TallyArgs};
-pub use profile::{Kept, ProfileArgs, ProfileCommand, ProfileDiffArgs};
+pub use profile::{Auto, Kept, ProfileArgs, ProfileCommand, ProfileDiffArgs};
 pub use timeline::{BufferArgs, TimelineArgs, ViewArgs};
 
 /// Two runs of a GPU kernel were meant to agree: where did they first part, in which lanes, and why?

@@ -245,6 +245,8 @@ fn what_there_is_not_is_said() {
     let (code, out, err) = prlx(&here, &["profile", "--memory", "8", "--", &app, "exit"], &[]);
     assert_eq!((code, &out), (Some(4), &alone), "{err}");
     assert!(err.contains("no kernel of the program has markers") && err.contains("--auto marks"), "{err}");
+    let (_, _, err) = prlx(&here, &["profile", "--auto", "--memory", "8", "--", &app, "exit"], &[]);
+    assert!(err.contains("no kernel of the program has markers\n  --auto=trip,function marks"), "{err}");
     // Functions are marked from outside.
     let (code, out, err) = prlx(&here, &["profile", "--auto=function", "--memory", "8", "--", &app, "exit"], &[]);
     assert_eq!(code, Some(4), "{err}");

@@ -104,10 +104,7 @@ fn left_out(traces: &[Trace]) -> Vec<String> {
 fn nothing(traces: &[Trace], args: &ProfileArgs) -> Option<String> {
     let idle = traces.iter().flat_map(|t| &t.skipped).filter(|s| s.reason == IDLE).count();
     let lines: String = left_out(traces).iter().map(|what| format!("\n  {what}")).collect();
-    let help = match args.auto.is_empty() && args.line.is_empty() {
-        true => "\n  --auto marks waits, arrivals and asynchronous work; docs/markers.md has the others",
-        false => "",
-    };
+    let help = super::others(args);
     match (idle, lines.is_empty()) {
         (0, true) => None,
         (0, false) => Some(format!("nothing was profiled:{lines}")),

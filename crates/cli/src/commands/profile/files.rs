@@ -134,8 +134,8 @@ fn nothing(rewrite: &Rewrite, job: &Job, args: &ProfileArgs) -> String {
     let mut text = format!("{} of {} has no markers", job.kernel, job.module);
     if let Some(missed) = rewrite.plan.kept.unmarked.first() {
         text += &format!(" that can be recorded: {}", missed.why);
-    } else if args.auto.is_empty() && args.line.is_empty() {
-        text += "\n  --auto marks waits, arrivals and asynchronous work; docs/markers.md has the others";
+    } else {
+        text += super::others(args);
     }
     text
 }

@@ -16,7 +16,7 @@ use prlx_probe::{Filter, Program};
 use prlx_trace::Level;
 use prlx_trace::device::tracks::Form;
 
-use crate::args::{Kept, ProfileArgs, ProfileCommand};
+use crate::args::{Auto, Kept, ProfileArgs, ProfileCommand};
 use crate::ui::Ui;
 
 /// Runs it.
@@ -38,6 +38,17 @@ pub fn run(args: &ProfileArgs, ui: &Ui) -> Result<ExitCode> {
         }
         None if args.command.is_empty() => files::run(args, ui),
         None => app::run(args, ui),
+    }
+}
+
+/// Where there are no markers: what else can be marked.
+fn others(args: &ProfileArgs) -> &'static str {
+    if args.auto.is_empty() && args.line.is_empty() {
+        "\n  --auto marks waits, arrivals and asynchronous work; docs/markers.md has the others"
+    } else if !args.auto.iter().any(|kind| matches!(kind, Auto::Trip | Auto::Function)) {
+        "\n  --auto=trip,function marks trips of loops and functions"
+    } else {
+        ""
     }
 }
 
