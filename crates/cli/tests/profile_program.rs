@@ -287,7 +287,7 @@ fn each_process_and_each_kernel_by_itself() {
     let (code, out, err) =
         prlx(&here, &["profile", "--auto=function", "--memory", "16", "--", &app, &ptx, "2", "1"], &[]);
     assert_eq!(code, Some(0), "{err}");
-    let heads: Vec<&str> = out.lines().filter(|l| l.contains(" track")).collect();
+    let heads: Vec<&str> = out.lines().filter(|l| l.contains(" launch") && l.contains(" track")).collect();
     assert!(heads[0].starts_with("plain, saxpy  ") && heads[0].contains("5 launches, 13 CTAs"), "{out}");
     assert!(heads[1].starts_with("saxpy  ") && heads[1].contains("1 launch, 1 CTA, 1 track, 1 span"), "{out}");
     assert!(heads[2].starts_with("plain  ") && heads[2].contains("4 launches, 12 CTAs, 36 tracks"), "{out}");

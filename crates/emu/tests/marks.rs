@@ -351,7 +351,7 @@ fn same(hooks: &[Track], code: &[Track], left_out: u64, lanes: bool) -> Result<(
         }
         for t in [h, c] {
             let all: Vec<_> = t.begin.iter().chain(&t.anchors.0).chain(&t.end).collect();
-            if all.windows(2).any(|w| w[0].cycles >= w[1].cycles || w[0].nanos > w[1].nanos) {
+            if all.windows(2).any(|w| w[0].cycles > w[1].cycles || w[0].nanos > w[1].nanos) {
                 return Err(format!("{:?}: anchors go back: {all:?}", who(h)));
             }
         }

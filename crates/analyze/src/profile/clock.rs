@@ -6,6 +6,9 @@
 //! ten percent. So clocks that show the same are found and put together, and each such group gets one line
 //! ([`Curve`]) through all of its anchors: a tick's width of error goes with the root of how many there are.
 //!
+//! Two anchors of one multiprocessor that lie side by side are one moment, known better than either: where the timer ticked between them, almost to the
+//! cycles between, and where it did not, the tick's length less these.
+//!
 //! Holds: [`Fit::error`] is two standard errors, which 95 of 100 times near anchors are within, if ticks come as they did there. Where no
 //! line fits, what it misses counts as error too.
 //!
@@ -29,6 +32,8 @@ const JITTER: f64 = 0.16;
 const APART: f64 = 0.05;
 /// Cycles within which two anchors tell whether their clocks are one.
 const NEAR: u64 = 4096;
+/// Cycles within which two anchors are one moment.
+const BESIDE: u64 = 256;
 /// One of so many may tell otherwise: it, or that beside it, was not read at once.
 const FEW: u32 = 5;
 
@@ -90,23 +95,65 @@ fn rate(anchors: &BTreeMap<u32, Vec<Anchor>>, noise: f64) -> Option<Rate> {
     known.then(|| Rate { middle, width: (APART * middle).hypot(noise / square.sqrt()) })
 }
 
-/// An anchor, and of which multiprocessor.
-type Own = (Anchor, u32);
+/// What a multiprocessor's anchors say of one moment.
+#[derive(Clone, Copy)]
+struct Own {
+    sm: u32,
+    anchor: Anchor,
+    /// By how much the time then was later than the timer showed, and that number's standard deviation, in nanoseconds.
+    later: f64,
+    noise: f64,
+}
+
+/// The moments of a multiprocessor's anchors.
+fn moments(sm: u32, anchors: &[Anchor], rate: Rate, tick: f64) -> Vec<Own> {
+    let of = |anchor, [from, to]: [f64; 2]| {
+        let noise = tick * ((to - from) * (to - from) / (12.0 * tick * tick) + JITTER * JITTER).sqrt();
+        Own { sm, anchor, later: (from + to) / 2.0, noise }
+    };
+    let (mut all, mut late, mut pairs) = (Vec::with_capacity(anchors.len()), Vec::new(), 0);
+    let mut rest = anchors.iter().copied().peekable();
+    while let Some(a) = rest.next() {
+        let Some(b) = rest.next_if(|b| b.cycles.checked_sub(a.cycles).is_some_and(|n| n <= BESIDE)) else {
+            all.push(of(a, [0.0, tick]));
+            continue;
+        };
+        pairs += 1;
+        // From when to when the time was at the first.
+        let shown = (i128::from(b.nanos) - i128::from(a.nanos)) as f64;
+        let least = shown - (b.cycles - a.cycles) as f64 * rate.middle;
+        let [from, to] = [least.max(0.0), (least + tick).min(tick)];
+        if from < to {
+            all.push(of(a, [from, to]));
+        } else {
+            // One was not read at once.
+            let [early, other] = if least > 0.0 { [a, b] } else { [b, a] };
+            all.push(of(early, [0.0, tick]));
+            late.push(of(other, [0.0, tick]));
+        }
+    }
+    if late.len() * FEW as usize > pairs {
+        all.append(&mut late);
+    }
+    all
+}
 
 /// Multiprocessors with their anchors, those together whose clocks show the same: where anchors of two are near each other by the clock, they
 /// are by the timer, too, but for few.
 fn groups(anchors: &BTreeMap<u32, Vec<Anchor>>, rate: Rate, tick: u64) -> Vec<(Vec<u32>, Vec<Own>)> {
     let mut groups: Vec<(Vec<u32>, Vec<Own>)> = Vec::new();
-    let order = |(a, sm): &Own| (a.cycles, a.nanos, *sm);
+    let order = |own: &Own| (own.anchor.cycles, own.anchor.nanos, own.sm);
     for (&sm, own) in anchors.iter().filter(|(_, own)| !own.is_empty()) {
-        let mut own: Vec<Own> = own.iter().map(|a| (*a, sm)).collect();
+        let mut own = moments(sm, own, rate, tick as f64);
         own.sort_by_key(order);
         let same = |group: &[Own]| {
             let (mut met, mut apart) = (0, 0);
-            for (a, _) in &own {
-                let at = group.partition_point(|(b, _)| b.cycles < a.cycles);
-                let beside =
-                    group[at.saturating_sub(1)..].iter().take(2).map(|(b, _)| (a.cycles.abs_diff(b.cycles), b));
+            for a in own.iter().map(|own| own.anchor) {
+                let at = group.partition_point(|b| b.anchor.cycles < a.cycles);
+                let beside = group[at.saturating_sub(1)..]
+                    .iter()
+                    .take(2)
+                    .map(|b| (a.cycles.abs_diff(b.anchor.cycles), b.anchor));
                 let Some((cycles, b)) = beside.min_by_key(|b| b.0).filter(|b| b.0 <= NEAR) else { continue };
                 met += 1;
                 let cycles = if a.cycles < b.cycles { -(cycles as f64) } else { cycles as f64 };
@@ -142,14 +189,15 @@ impl Fit {
         fit.rate = rate.middle;
         let mut wrong = [[0.0f64; 2]; 2];
         for (sms, all) in groups(anchors, rate, tick) {
-            let clock = all[0].0.cycles;
-            let moment = |(a, sm): &Own| Moment {
-                cycles: (a.cycles - clock) as f64,
-                nanos: (a.nanos - origin) as f64 + tick as f64 / 2.0,
-                timer: *sm,
+            let clock = all[0].anchor.cycles;
+            let moment = |own: &Own| Moment {
+                cycles: (own.anchor.cycles - clock) as f64,
+                nanos: (own.anchor.nanos - origin) as f64 + own.later,
+                noise: own.noise,
+                timer: own.sm,
             };
             let moments: Vec<Moment> = all.iter().map(moment).collect();
-            let curve = Curve::new(&moments, rate, noise);
+            let curve = Curve::new(&moments, rate);
             fit.slack = fit.slack.max(curve.misfit);
             for (worst, error) in wrong.iter_mut().zip([curve.error, curve.between]) {
                 let error = error.hypot(curve.misfit);
@@ -191,6 +239,8 @@ impl Fit {
 
 #[cfg(test)]
 mod tests {
+    use prlx_trace::device::tracks::READS;
+
     use super::*;
 
     /// Numbers from a seed.
@@ -286,7 +336,7 @@ mod tests {
     }
 
     /// A launch of 60 us on 8 GPCs of 16 multiprocessors, in which each GPC's rate falls by a tenth and rises again: three waves of 8 warps, which leave
-    /// `each` anchors between begin and end. Timers are up to `skew` ns off, one of `late` anchors was read up to two microseconds late; all of that so many
+    /// `each` pairs of anchors between begin and end. Timers are up to `skew` ns off, one of `late` anchors was read up to two microseconds late; all of that so many
     /// `times`. Gives what is stated, and errors of pairs of times anywhere.
     fn bent(seed: u64, each: u64, skew: f64, late: u64, times: u64) -> (Fit, Vec<f64>) {
         let mut state = seed;
@@ -302,25 +352,44 @@ mod tests {
             let changes = (0..times).map(|i| i as f64 * 60_000.0).map(|i| step(i + falls) - step(i + falls + takes));
             (from + rate * (t - 0.1 * changes.sum::<f64>())) as u64
         };
+        // Each tick comes up to a quarter of one early or late.
+        let ticked = |sm: usize, tick: f64| {
+            let mut state = seed ^ (tick as u64) << 8 ^ sm as u64;
+            (tick + 0.5 * (random(&mut state) % 1000) as f64 / 1000.0 - 0.25) * 32.0
+        };
+        let shown = |sm: usize, nanos: f64| {
+            let tick = (nanos / 32.0).floor();
+            let tick = tick + f64::from(nanos >= ticked(sm, tick + 1.0)) - f64::from(nanos < ticked(sm, tick));
+            ORIGIN + tick as u64 * 32
+        };
         let mut all: BTreeMap<u32, Vec<Anchor>> = BTreeMap::new();
         for sm in 0..gpcs * sms {
-            let timer = even(2.0 * skew) - skew;
-            for track in 0..waves * 8u64 {
+            let timer = 100.0 + even(2.0 * skew) - skew;
+            let mut other = seed ^ timer.to_bits();
+            let mut read = |nanos: f64| {
+                let late = late > 0 && random(&mut other).is_multiple_of(late);
+                let late = if late { (random(&mut other) % 2_000) as f64 } else { 0.0 };
+                Anchor { cycles: clock(sm % gpcs, nanos), nanos: shown(sm, nanos + timer + late) }
+            };
+            let of = all.entry(sm as u32).or_default();
+            for track in 0..waves * 8 {
                 let (begin, takes) = ((track / 8) as f64 * span / waves as f64, span / waves as f64 - 1_000.0);
-                let own = even(1_000.0);
-                let phase = (track % 8 + 1) as f64 / 8.0;
-                let part = |i: u64| match i {
-                    0 => 0.0,
-                    i if i > each => 1.0,
-                    i => (i as f64 - 1.0 + phase) / each as f64,
-                };
-                for nanos in (0..each + 2).map(|i| begin + own + takes * part(i)) {
-                    let read = nanos + timer + if late > 0 && even(late as f64) < 1.0 { even(2_000.0) } else { 0.0 };
-                    let shown = ORIGIN + (read + 100.0 + even(16.0) - 8.0) as u64;
-                    all.entry(sm as u32)
-                        .or_default()
-                        .push(Anchor { cycles: clock(sm % gpcs, nanos), nanos: shown / 32 * 32 });
+                let (begin, phase) = (begin + even(1_000.0), (track % 8 + 1) as f64 / 8.0);
+                of.push(read(begin));
+                for i in 0..each {
+                    let mut at = begin + takes * (i as f64 + phase) / each as f64 - 100.0;
+                    let mut pair = [read(at); 2];
+                    // As the device does it, some 17 cycles each.
+                    for i in 0..READS {
+                        at += 9.0 + f64::from(i);
+                        pair = [pair[1], read(at)];
+                        if pair[0].nanos != pair[1].nanos {
+                            break;
+                        }
+                    }
+                    of.extend(pair);
                 }
+                of.push(read(begin + takes));
             }
         }
         let origin = all.values().flatten().map(|a| a.nanos).min().unwrap();
@@ -354,7 +423,11 @@ mod tests {
                 fit.slack
             );
             let [bare, between] = [bare.between, fit.between].map(|ps| ps as f64 / 1000.0);
-            assert!(between < 7.0 && bare > 100.0, "{between} ns, {bare} ns without");
+            assert!(
+                fit.error < 3_500 && between < 6.0 && bare > 100.0,
+                "{} ps, {between} ns, {bare} ns without",
+                fit.error
+            );
             let beyond = wrong.iter().filter(|w| w.abs() > between).count();
             let worst = wrong.iter().fold(0.0f64, |worst, w| worst.max(w.abs()));
             assert!(

@@ -43,6 +43,8 @@ const TRIES: i32 = 24;
 pub(super) struct Moment {
     pub cycles: f64,
     pub nanos: f64,
+    /// The standard deviation of that.
+    pub noise: f64,
     /// Which timer showed it: of which multiprocessor.
     pub timer: u32,
 }
@@ -73,32 +75,30 @@ pub(super) struct Curve {
 }
 
 impl Curve {
-    /// The line of some moments, one at least, ascending; `noise` is a moment's standard deviation in nanoseconds.
-    pub fn new(moments: &[Moment], rate: Rate, noise: f64) -> Curve {
+    /// The line of some moments, one at least, ascending.
+    pub fn new(moments: &[Moment], rate: Rate) -> Curve {
         let mut kept = moments.to_vec();
-        let mut curve = Curve::through(&kept, rate, noise);
+        let mut curve = Curve::through(&kept, rate, 1.0);
         // What lies off pulls the line; without it more may lie well. How far is far, where much is pulled, says the one in the middle.
         for _ in 0..ROUNDS {
-            let off = |m: &Moment| (curve.time(m.cycles) - m.nanos).abs();
+            let off = |m: &Moment| ((curve.time(m.cycles) - m.nanos) / m.noise).abs();
             let mut all: Vec<f64> = kept.iter().map(off).collect();
             let half = all.len() / 2;
             let (_, middle, _) = all.select_nth_unstable_by(half, f64::total_cmp);
-            let far = FAR * noise.max(MIDDLE * *middle);
-            let near = |m: &&Moment| off(m) <= far;
-            let near: Vec<Moment> = moments.iter().filter(near).copied().collect();
+            let far = FAR * (MIDDLE * *middle).max(1.0);
+            let near: Vec<Moment> = moments.iter().filter(|m| off(m) <= far).copied().collect();
             if near.len() == kept.len() || (near.len() as f64) < moments.len() as f64 * (1.0 - FEW) {
                 break;
             }
             kept = near;
-            curve = Curve::through(&kept, rate, noise);
+            curve = Curve::through(&kept, rate, 1.0);
         }
         let left = Left::of(&kept, &curve);
-        let share = left.square / (noise * noise);
         let explained = 1.0 + 3.0 * (2.0 / kept.len() as f64).sqrt();
         let [mut misfit, mut skew] = [0.0, left.skew()];
-        if share > explained && (share > WIDER * WIDER || kept.len() < 4 * BESIDE) {
-            misfit = noise * (share - 1.0).sqrt();
-        } else if share > explained {
+        if left.square > explained && (left.square > WIDER * WIDER || kept.len() < 4 * BESIDE) {
+            misfit = left.noise * (left.square - 1.0).sqrt();
+        } else if left.square > explained {
             curve = Curve::through(&kept, rate, left.square.sqrt());
             let left = Left::of(&kept, &curve);
             (misfit, skew) = (left.common(), left.skew());
@@ -106,17 +106,21 @@ impl Curve {
         Curve { misfit, error: curve.error.hypot(skew), between: curve.between.hypot(skew), ..curve }
     }
 
-    fn through(moments: &[Moment], rate: Rate, noise: f64) -> Curve {
+    /// The same, with moments so many times as wide as they say.
+    fn through(moments: &[Moment], rate: Rate, wide: f64) -> Curve {
         let [first, last] = [&moments[0], &moments[moments.len() - 1]].map(|m| m.cycles);
         // Of one clock there is no line: then the rate alone gives it.
         let length = (last - first).max(1.0);
         let base = moments[0].nanos;
         // What is sought is by how much the true times differ from those at the middle rate.
-        let apart = |m: &Moment| ((m.cycles - first) / length, m.nanos - base - rate.middle * (m.cycles - first));
-        let apart: Vec<(f64, f64)> = moments.iter().map(apart).collect();
+        let apart = |m: &Moment| {
+            let off = m.nanos - base - rate.middle * (m.cycles - first);
+            ((m.cycles - first) / length, off, 1.0 / (wide * m.noise).powi(2))
+        };
+        let apart: Vec<(f64, f64, f64)> = moments.iter().map(apart).collect();
         let mut best: Option<(Pull, Band)> = None;
         for knots in KNOTS.map(|most| (moments.len() / EACH).clamp(2, most)) {
-            let pull = Pull::new(&apart, knots, noise);
+            let pull = Pull::new(&apart, knots);
             let stiffness = (0..if knots > 2 { TRIES } else { 1 }).map(|i| STIFFEST * SOFTER.powi(i));
             let bands: Vec<Band> = stiffness.map(|bend| Band::new(&pull, rate.width * length, bend)).collect();
             let least = bands.iter().map(|b| b.unlikely).fold(f64::INFINITY, f64::min);
@@ -130,7 +134,7 @@ impl Curve {
         let Some((pull, band)) = best else {
             // Numbers that no arithmetic of 64 bits holds together.
             let at = vec![base, base + rate.middle * length];
-            let error = noise.hypot(length);
+            let error = moments[0].noise.hypot(length);
             return Curve { first, step: length, at, error, between: error, misfit: 0.0 };
         };
         let knots = pull.to.len();
@@ -165,26 +169,29 @@ fn on(line: &[f64], x: f64) -> f64 {
 
 /// What moments lie off their line.
 struct Left {
-    /// The mean of the squares.
+    /// The mean of the squares, in squares of what each is off by chance.
     square: f64,
-    /// In the moments' order; without what those of one timer have in common.
+    /// A moment's standard deviation: the mean of weights.
+    noise: f64,
+    /// In the moments' order, in standard deviations; without what those of one timer have in common.
     own: Vec<f64>,
-    /// By timer: how many, and their mean.
+    /// By timer: the sum of weights, and the mean in nanoseconds.
     timers: BTreeMap<u32, (f64, f64)>,
 }
 
 impl Left {
     fn of(moments: &[Moment], curve: &Curve) -> Left {
-        let mut own: Vec<f64> = moments.iter().map(|m| m.nanos - curve.time(m.cycles)).collect();
-        let square = mean(own.iter().map(|y| y * y));
+        let off: Vec<f64> = moments.iter().map(|m| m.nanos - curve.time(m.cycles)).collect();
+        let square = mean(moments.iter().zip(&off).map(|(m, y)| (y / m.noise).powi(2)));
+        let noise = mean(moments.iter().map(|m| 1.0 / (m.noise * m.noise))).sqrt().recip();
         let mut timers: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
-        for (m, y) in moments.iter().zip(&own) {
-            let of = timers.entry(m.timer).or_default();
-            *of = (of.0 + 1.0, of.1 + y);
+        for (m, y) in moments.iter().zip(&off) {
+            let (of, weight) = (timers.entry(m.timer).or_default(), 1.0 / (m.noise * m.noise));
+            *of = (of.0 + weight, of.1 + weight * y);
         }
         timers.values_mut().for_each(|of| of.1 /= of.0);
-        own.iter_mut().zip(moments).for_each(|(y, m)| *y -= timers[&m.timer].1);
-        Left { square, own, timers }
+        let own = moments.iter().zip(&off).map(|(m, y)| (y - timers[&m.timer].1) / m.noise).collect();
+        Left { square, noise, own, timers }
     }
 
     /// The standard error of a line's place that timers' skews make; 0 where there are too few moments of each to tell them.
@@ -193,12 +200,11 @@ impl Left {
         if (self.own.len() as f64) < n * BESIDE as f64 {
             return 0.0;
         }
-        let chance = |count: f64| self.square / count;
-        let skew = mean(self.timers.values().map(|(count, mean)| mean * mean - chance(*count))).max(0.0);
+        let skew = mean(self.timers.values().map(|(weight, mean)| mean * mean - self.square / weight)).max(0.0);
         (skew / n).sqrt()
     }
 
-    /// What moments beside one another have in common, as a root mean square, where that is more than chance.
+    /// What moments beside one another have in common, as a root mean square in nanoseconds, where that is more than chance.
     fn common(&self) -> f64 {
         let square = mean(self.own.iter().map(|y| y * y));
         let blocks = self.own.chunks(BESIDE);
@@ -206,10 +212,9 @@ impl Left {
         let sum: f64 = blocks.map(|b| b.iter().sum::<f64>().powi(2) / b.len() as f64).sum();
         let share = sum / (n * square);
         if share <= 1.0 + 3.0 * (2.0 / n).sqrt() {
-            0.0
-        } else {
-            (square * (share - 1.0) * n / self.own.len() as f64).sqrt()
+            return 0.0;
         }
+        self.noise * (square * (share - 1.0) * n / self.own.len() as f64).sqrt()
     }
 }
 
@@ -222,11 +227,10 @@ struct Pull {
 }
 
 impl Pull {
-    /// Of moments at shares of the line's length.
-    fn new(moments: &[(f64, f64)], knots: usize, noise: f64) -> Pull {
+    /// Of moments at shares of the line's length, with their weights.
+    fn new(moments: &[(f64, f64, f64)], knots: usize) -> Pull {
         let mut pull = Pull { of: vec![[0.0; 2]; knots], to: vec![0.0; knots], square: 0.0 };
-        let weight = 1.0 / (noise * noise);
-        for &(x, y) in moments {
+        for &(x, y, weight) in moments {
             let x = x * (knots - 1) as f64;
             let k = (x.max(0.0) as usize).min(knots - 2);
             let (near, far) = (1.0 - (x - k as f64), x - k as f64);

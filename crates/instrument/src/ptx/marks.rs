@@ -28,7 +28,7 @@ use std::collections::{BTreeSet, HashSet};
 use prlx_isa::view::{FunctionKind, Module};
 use prlx_probe::{Action, At, FunctionPlan, Insertion, Plan, SpanBegin, SpanEnd, Word};
 use prlx_trace::device::tracks::{
-    ANCHOR, ANCHOR_SLOTS, ENTRY, Form, LANE_BIT, LAST, Layout, Ring, SLOT, SPAN, STAGGERED,
+    ANCHOR, ANCHOR_SLOTS, ENTRY, Form, LANE_BIT, LAST, Layout, READS, Ring, SLOT, SPAN, STAGGERED,
 };
 use prlx_trace::device::{Context, TrackHead};
 
@@ -363,7 +363,6 @@ impl Lowering<'_> {
     /// [`prlx_probe::Action::Anchor`].
     pub(super) fn anchor(&self, s: &mut Snippet<'_>) {
         let Some(tracks) = self.tracks().filter(|t| t.apart > 0) else { return };
-        // Both clocks are read as where a track begins: what lies between the reads is the same.
         s.ptx(&format!(
             "mov.b64 {{%~a, %~b}}, %~at;
              setp.lt.u32 %~q, %~a, %~next;
@@ -372,17 +371,39 @@ impl Lowering<'_> {
              mov.u32 %~next, {};
              setp.gt.u32 %~q, %~a, %~limit;
              @%~q bra $~none#;
+             mov.u32 %~site, {ANCHOR};
              mov.u64 %~x, %clock64;
              mov.u64 %~y, %globaltimer;
-             cvt.u32.u64 %~clock, %~x;
-             mov.u32 %~site, {ANCHOR};
-             st.global.v2.u32 [%~at], {{%~clock, %~site}};
-             st.global.u64 [%~at+{SLOT}], %~y;
-             mov.b64 %~at, {{%~a, %~b}};
+             cvt.u32.u64 %~clock, %~x;",
+            2 * u64::from(ANCHOR_SLOTS) * SLOT,
+            NEVER.cast_signed(),
+        ));
+        let write = |s: &mut Snippet<'_>, guard: &str, slot: u32| {
+            let [at, timer] = [0, 1].map(|n| u64::from(slot + n) * SLOT);
+            s.ptx(&format!(
+                "{guard} st.global.v2.u32 [%~at+{at}], {{%~clock, %~site}};
+                 {guard} st.global.u64 [%~at+{timer}], %~y;"
+            ));
+        };
+        // What was read before is written at once, which takes fewer registers than keeping it. With branches in place of predicates the assembler reads some
+        // clocks in another way, which takes longer.
+        for n in 0..READS {
+            let guard = if n == 0 { "" } else { "@!%~q" };
+            write(s, guard, 0);
+            s.ptx(&format!(
+                "{guard} cvt.u32.u64 %~value, %~y;
+                 {guard} mov.u64 %~x, %clock64;
+                 {guard} mov.u64 %~y, %globaltimer;
+                 {guard} cvt.u32.u64 %~clock, %~x;
+                 cvt.u32.u64 %~c, %~y;
+                 setp.ne.u32 %~q, %~c, %~value;"
+            ));
+        }
+        write(s, "", ANCHOR_SLOTS);
+        s.ptx(&format!(
+            "mov.b64 %~at, {{%~a, %~b}};
              add.u32 %~next, %~a, {};
              $~none#:",
-            u64::from(ANCHOR_SLOTS) * SLOT,
-            NEVER.cast_signed(),
             u64::from(tracks.apart) * SLOT,
         ));
     }

@@ -23,7 +23,8 @@
 //!
 //! With records and spans a lane leaves an **anchor** now and then, `{low half of the clock, `[`ANCHOR`]`, low and high half of the global timer}`, where it has
 //! written [`Layout::apart`] slots since the last one and comes to a place where it waits; the first one after [`Layout::first`], which differs from warp to
-//! warp, so that anchors do not all fall together. What does not fit is neither written nor counted, and no other follows.
+//! warp, so that anchors do not all fall together. They come in pairs, the last one before the timer ticks and the first one after it, or the last two of
+//! some that are read: so the tick is known better than to its length. What does not fit is neither written nor counted, and no other follows.
 //!
 //! A warp has one region, of its lowest lane or of the one that leads its group, or 32, one a lane.
 //!
@@ -62,7 +63,9 @@ pub const SPAN: u32 = 1 << 31;
 pub const ANCHOR: u32 = SPAN - 1;
 /// Slots of an anchor.
 pub const ANCHOR_SLOTS: u32 = 2;
-/// Slots from one anchor of a track to the next, about: 3 % of its memory.
+/// How often both clocks are read for a pair of anchors at most, the first time not counted: the timer of NVIDIA's GPUs since Hopper ticks within three of these.
+pub const READS: u32 = 4;
+/// Slots from one pair of anchors of a track to the next, about: 6 % of its memory.
 pub const APART: u32 = 64;
 /// In how many parts of that distance first anchors lie, by the warp's number modulo this: a power of two.
 pub const STAGGERED: u32 = 8;
@@ -100,7 +103,7 @@ pub struct Layout {
     pub words: u32,
     /// Whether each lane has a track; else the warp has one.
     pub lanes: bool,
-    /// Slots from an anchor to the next; 0: there are none between a track's begin and end.
+    /// Slots from a pair of anchors to the next; 0: there are none between a track's begin and end.
     pub apart: u32,
     /// By marker: what its records look like.
     pub shapes: Vec<Shape>,
