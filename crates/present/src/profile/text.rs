@@ -95,7 +95,7 @@ impl Page<'_> {
         let Axis { mhz, residual, between, tick } = t.axis;
         let axis = match (mhz > 0.0, tick) {
             (true, _) => {
-                let far = format!(" where tracks begin and end, {} between", time(between));
+                let far = format!(" near anchors, {} between", time(between));
                 let far = if between > residual { &far } else { "" };
                 format!("clocks at {mhz:.0} MHz; times of two multiprocessors are right within {}{far}", time(residual))
             }
