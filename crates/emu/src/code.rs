@@ -751,6 +751,8 @@ pub struct Code {
     pub calls: Vec<Call>,
     /// Actions of a plan: function, and index into its insertions; with their own guard and values as planes.
     pub hooks: Vec<Hook>,
+    /// Where the module's constants lie, which are no global memory to code that asks: first address, and bytes.
+    pub constants: (u64, u64),
 }
 
 /// An action of a plan, bound.

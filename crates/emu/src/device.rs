@@ -351,7 +351,10 @@ impl Driver for Emulator {
             return Err(Error::new(ErrorKind::Module, format!("line {line} of the PTX: {}", d.message)));
         }
         let mut addresses = vec![None; module.symbols.len()];
-        for (s, at) in module.symbols.iter().zip(&mut addresses).filter(|(s, _)| in_memory(s)) {
+        let mut symbols: Vec<_> = module.symbols.iter().zip(&mut addresses).filter(|(s, _)| in_memory(s)).collect();
+        // Constants lie together, so that it is a range that code asks for.
+        symbols.sort_by_key(|(s, _)| s.space != Space::Const);
+        for (s, at) in symbols {
             let owner = Owner::Symbol(s.name.clone(), s.space == Space::Const);
             *at = self.memory.alloc(s.size, u64::from(s.align), self.limit(), owner);
             if at.is_none() {

@@ -156,6 +156,8 @@ pub struct Asked<'a> {
     pub sm: u32,
     /// The CTA's variables, by number in [`Kept::held`].
     pub held: &'a [AtomicU64],
+    /// Where constants lie: first address, and bytes.
+    pub constants: (u64, u64),
 }
 
 impl Warp {
@@ -249,10 +251,12 @@ impl Host for Running<'_> {
     fn within(&self, space: Space, address: u64) -> bool {
         let own = window::SHARED + window::CTA * (1 + u64::from(self.asked.rank));
         let inside = |at: u64, bytes: u64| address.wrapping_sub(at) < bytes;
+        let constants = self.asked.constants;
         match space {
             Space::Shared => inside(window::SHARED, window::CTA) || inside(own, window::CTA),
             Space::Local => inside(window::LOCAL, window::PARAMS - window::LOCAL),
-            _ => inside(0, window::SHARED),
+            Space::Const => inside(constants.0, constants.1),
+            _ => inside(0, window::SHARED) && !inside(constants.0, constants.1),
         }
     }
     fn load(&self, var: u32, lane: usize) -> u64 {

@@ -315,8 +315,14 @@ impl Warp {
             };
             if let (Some(r), Some(o)) = (&mut self.recorder, &launch.observe) {
                 let sm = (block.index % u64::from(SMS)) as u32;
-                let of_cta = &block.held;
-                let asked = Asked { clock: block.clock, params: launch.params, rank: block.rank, sm, held: of_cta };
+                let asked = Asked {
+                    clock: block.clock,
+                    params: launch.params,
+                    rank: block.rank,
+                    sm,
+                    held: &block.held,
+                    constants: launch.code.constants,
+                };
                 r.act(&o.plan.kept, &launch.code.hooks[i as usize], &mut self.planes, mask & held, asked);
             }
             pc += 1;

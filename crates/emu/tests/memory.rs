@@ -61,6 +61,26 @@ fn spaces_and_generic_addresses() {
     }
 }
 
+/// Constants are no global memory to code that asks, as on a GPU, where `isspacep` looks at the module's own window of them.
+#[test]
+fn constants_are_a_space_of_their_own() {
+    let c = Case::new(
+        "mov.u64 %rd2, table; cvta.const.u64 %rd2, %rd2; mov.u64 %rd3, held; cvta.const.u64 %rd3, %rd3;
+         mov.u64 %rd4, words; cvta.global.u64 %rd4, %rd4;
+         isspacep.const %p1, %rd2; isspacep.const %p2, %rd3; isspacep.const %p3, %rd4;
+         selp.u32 %r1, 1, 0, %p1; selp.u32 %r2, 2, 0, %p2; selp.u32 %r3, 4, 0, %p3;
+         add.u32 %r1, %r1, %r2; add.u32 %r1, %r1, %r3;
+         isspacep.global %p1, %rd2; isspacep.global %p2, %rd4; isspacep.global %p3, %rd1;
+         selp.u32 %r2, 8, 0, %p1; selp.u32 %r3, 16, 0, %p2; selp.u32 %r4, 32, 0, %p3;
+         add.u32 %r1, %r1, %r2; add.u32 %r1, %r1, %r3; add.u32 %r1, %r1, %r4;
+         st.global.u32 [%rd1], %r1;",
+    )
+    .module(
+        ".const .align 4 .u32 table[4] = {1, 2, 3, 4};\n.global .align 4 .u32 words[4];\n.const .align 4 .u32 held[2] = {5, 6};",
+    );
+    assert!(c.all().into_iter().all(|found| found == 1 + 2 + 16 + 32));
+}
+
 #[test]
 fn out_of_bounds_says_all() {
     let c = Case::new(".loc 1 7 3\n setp.eq.u32 %p1, %r0, 17; @%p1 add.u64 %rd1, %rd1, 4096; .loc 1 8 5\n ld.global.u32 %r1, [%rd1+60];")

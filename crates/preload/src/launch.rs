@@ -16,6 +16,7 @@ use std::time::Instant;
 
 use prlx_driver::cuda::Functions;
 use prlx_driver::cuda::calls::{DeviceLaunch, LaunchConfig, extra, launch};
+use prlx_driver::session::PASSED;
 use prlx_trace::device::Handed;
 
 use crate::known::{self, Found};
@@ -106,7 +107,7 @@ impl Room {
             if let (None, Use::Launch(shape, stream, own)) = (&found, what) {
                 let name = name(real, handle);
                 // Of a module that was rewritten, but for this kernel.
-                let why = known.and_then(|(_, k)| k.skipped).unwrap_or_else(|| record::PASSED.to_owned());
+                let why = known.and_then(|(_, k)| k.skipped).unwrap_or_else(|| PASSED.to_owned());
                 // SAFETY: the caller's promise.
                 let params = || unsafe { parameters(real, handle, params, list) };
                 self.hidden = record::passed(real, (name.as_deref(), &why), shape, stream, own, params);

@@ -52,9 +52,6 @@ const LOOKS: usize = 8;
 /// Why others have none.
 const NO_PARAMS: &str = "the driver does not tell of its kernel's parameters";
 
-/// Why launches of the rest are not recorded. What was wrong with each module is said of the process.
-pub const PASSED: &str = "its module was not rewritten";
-
 /// The recording of this process.
 struct Session {
     options: &'static Options,

@@ -14,7 +14,7 @@ use prlx_instrument::Rewrite;
 use prlx_isa::image::{Target, cubin};
 use prlx_isa::view::FunctionKind;
 use prlx_probe::{IDLE, told};
-use prlx_trace::kernel::Fidelity;
+use prlx_trace::kernel::{Fidelity, Needs};
 
 use crate::known::Module;
 use crate::say;
@@ -31,9 +31,6 @@ pub struct Replacement {
     pub missed: Vec<String>,
 }
 
-/// Registers of a multiprocessor, and how they are given to warps: a thread's are rounded up to so many.
-const REGISTERS: u32 = 65536;
-const ROUNDED: u32 = 8;
 /// Threads of a CTA, at most.
 const THREADS: u32 = 1024;
 
@@ -97,11 +94,19 @@ pub fn replacement(source: Source, more: &[String]) -> Result<Replacement, Strin
         format!("{function}: {}", missed.why)
     }));
     let fidelity = if proof { Fidelity::Exact } else { source.fidelity };
+    let mut plan = rewrite.plan;
     let image: Arc<[u8]> = match code? {
-        Some(made) => made.into(),
+        Some(made) => {
+            let own = source.code.as_deref().map(needs).unwrap_or_default();
+            let now = needs(&made);
+            for function in &mut plan.module.functions {
+                function.needs = own.get(function.name.as_str()).copied().zip(now.get(function.name.as_str()).copied());
+            }
+            made.into()
+        }
         None => [rewrite.text.as_bytes(), &[0]].concat().into(),
     };
-    let module = Module::new(&rewrite.module, rewrite.plan, fidelity);
+    let module = Module::new(&rewrite.module, plan, fidelity);
     let recorded = module.kernels.values().filter(|k| k.skipped.is_none()).count();
     say::log(&format!(
         "module {name}: {recorded} of {} kernels rewritten, {}, for {}; {:.1} ms, of it {:.1} to rewrite",
@@ -166,13 +171,19 @@ fn assembled(
 
 /// With how many registers all kernels could be started with CTAs as large as before; `None`: they can.
 fn fewer(own: &[u8], made: &[u8], bounds: &BTreeMap<&str, u32>) -> Option<u32> {
-    let own: BTreeMap<&str, u32> = cubin::registers(own).ok()?.into_iter().collect();
-    let threads = |registers: u32| REGISTERS / registers.next_multiple_of(ROUNDED).max(1) / 32 * 32;
-    let tight = cubin::registers(made).ok()?.into_iter().filter_map(|(name, now)| {
-        let before = threads(*own.get(name)?).min(bounds.get(name).copied().unwrap_or(THREADS)).max(1);
-        (threads(now) < before).then(|| REGISTERS / before.next_multiple_of(32) / ROUNDED * ROUNDED)
+    let own = needs(own);
+    let tight = needs(made).into_iter().filter_map(|(name, now)| {
+        let before = own.get(name)?.threads().min(bounds.get(name).copied().unwrap_or(THREADS)).max(1);
+        (now.threads() < before).then(|| Needs::registers_of(before))
     });
     tight.min()
+}
+
+/// What functions take, by name; none of what is no machine code.
+fn needs(code: &[u8]) -> BTreeMap<&str, Needs> {
+    let local: BTreeMap<&str, u32> = cubin::frames(code).unwrap_or_default().into_iter().collect();
+    let all = cubin::registers(code).unwrap_or_default().into_iter();
+    all.map(|(name, registers)| (name, Needs { registers, local: local.get(name).copied().unwrap_or(0) })).collect()
 }
 
 /// Whether the untouched PTX gives the machine code that the program would have run.

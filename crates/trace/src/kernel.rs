@@ -81,6 +81,17 @@ structures! {
         pub loops: Vec<Loop>,
         /// Why it is not recorded; `None` when it is.
         pub skipped: Option<String>,
+        /// What it takes of a multiprocessor as the program has it, and as it ran to be recorded; `None`: not known.
+        #[since(11)] pub needs: Option<(Needs, Needs)>,
+    }
+
+    /// What a function takes of a multiprocessor, as its machine code says.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub struct Needs {
+        /// Registers of a thread.
+        pub registers: u32,
+        /// Local memory of a thread, bytes: arrays, and registers that were spilt.
+        pub local: u32,
     }
 
     /// A kernel parameter: where it lies in the parameter buffer.
@@ -406,6 +417,23 @@ codes! {
 }
 }
 pub use codes_table::{Alu, FaultKind, Fidelity, Level, NodeKind, Scalar, SiteClass, Special};
+
+/// Registers of each of a multiprocessor's four parts, lanes of a warp, and to what a thread's registers are rounded up.
+const REGISTERS: u32 = 16384;
+const LANES: u32 = 32;
+const LOT: u32 = 8;
+
+impl Needs {
+    /// Threads that a multiprocessor of NVIDIA's has registers for (sm_70 and later, as CUDA's occupancy calculator has it).
+    pub fn threads(&self) -> u32 {
+        let warp = self.registers.max(1).next_multiple_of(LOT).saturating_mul(LANES);
+        REGISTERS / warp * LANES * 4
+    }
+    /// Registers that a thread may have at most where a multiprocessor is to have so many threads.
+    pub fn registers_of(threads: u32) -> u32 {
+        REGISTERS / (LANES * threads.div_ceil(4 * LANES).max(1)) / LOT * LOT
+    }
+}
 
 impl Level {
     /// The levels that are recorders: all but a probe program.

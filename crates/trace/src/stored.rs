@@ -11,7 +11,7 @@
 use crate::Error;
 
 /// The version of the format that is written, and the newest that is read.
-pub const VERSION: u32 = 10;
+pub const VERSION: u32 = 11;
 
 /// A value that has a form in files.
 pub trait Stored: Sized {

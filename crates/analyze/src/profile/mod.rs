@@ -60,9 +60,11 @@ pub struct Timeline {
     pub calibrations: Vec<Calibration>,
 }
 
-/// What recording a launch costs: `[bare, with markers recorded]` where there are two.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+/// What recording a kernel costs: `[bare, with markers recorded]` where there are two.
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Calibration {
+    /// The kernel, as users call it.
+    pub kernel: String,
     /// Cycles that a region with nothing in it seems to take on this device.
     pub empty: Option<u64>,
     /// Its time in proportion to the bare kernel's (warp instructions, where the device counts them).
@@ -73,6 +75,8 @@ pub struct Calibration {
     pub local: Option<[u32; 2]>,
     /// Threads that a multiprocessor runs at once.
     pub resident: Option<[u32; 2]>,
+    /// Threads that its registers leave room for on a multiprocessor, in whole CTAs: [`Calibration::resident`] is no more than this.
+    pub room: Option<[u32; 2]>,
 }
 
 /// Something that spans or moments are of: a name at a place.

@@ -6,17 +6,17 @@
 //!
 //! Misses: launches of a recording that has none of them by number have no kernel's name.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use prlx_trace::kernel::Module;
 use prlx_trace::mark::{Anchor, Mark, MarkKind, Marks, Record, Track as Recorded, Via};
-use prlx_trace::{ModuleId, Trace};
+use prlx_trace::{FuncId, ModuleId, Trace};
 
 use super::calls;
 use super::clock::Fit;
 use super::cluster::Clusters;
 use super::spans::{Found, Pairing};
-use super::{Axis, Launch, Moment, Region, Span, Sum, Timeline, Track};
+use super::{Axis, Calibration, Launch, Moment, Region, Span, Sum, Timeline, Track};
 use crate::mangled;
 
 /// Picoseconds that times are moved by while they are made: they may lie a little before the first anchor.
@@ -89,8 +89,35 @@ pub fn timeline(trace: &Trace) -> Timeline {
     let mhz = if rates.is_empty() { 0.0 } else { rates.iter().sum::<f64>() / rates.len() as f64 };
     out.axis = Axis { mhz, ..out.axis };
     calls::host(trace, origin, out.axis.tick / 1000, ROOM, &mut out);
+    out.calibrations = needs(trace);
     out.settle();
     out
+}
+
+/// Threads that a multiprocessor runs at most, whatever they take.
+const MOST: u32 = 2048;
+
+/// What kernels take of a multiprocessor with their markers recorded, where a recording knows it: those first that have lost most room.
+fn needs(trace: &Trace) -> Vec<Calibration> {
+    let marked: BTreeSet<_> = trace.marks.iter().map(|m| (m.module, m.launch)).collect();
+    let launches = trace.launches.iter().map(|r| &r.launch).filter(|l| marked.contains(&(l.module, l.number)));
+    let kernels: BTreeSet<_> = launches.map(|l| (l.module, l.kernel, l.block.volume())).collect();
+    let calibration = |(module, kernel, threads): (ModuleId, FuncId, u64)| {
+        let function = trace.modules.get(module.index())?.functions.get(kernel.index())?;
+        let (bare, marked) = function.needs?;
+        let threads = u32::try_from(threads).ok()?.clamp(1, MOST).next_multiple_of(32);
+        Some(Calibration {
+            kernel: mangled::spelled(&function.name),
+            registers: Some([bare.registers, marked.registers]),
+            local: Some([bare.local, marked.local]),
+            room: Some([bare, marked].map(|n| n.threads().min(MOST) / threads * threads)),
+            ..Calibration::default()
+        })
+    };
+    let mut all: Vec<_> = kernels.into_iter().filter_map(calibration).collect();
+    let more = |of: Option<[u32; 2]>| of.map_or(0, |[bare, marked]| i64::from(marked) - i64::from(bare));
+    all.sort_by_key(|c| (more(c.room), -more(c.local), -more(c.registers)));
+    all
 }
 
 /// The anchors of a track, in order.

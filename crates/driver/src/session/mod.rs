@@ -33,6 +33,8 @@ const EXTENSION: &str = "prlx";
 /// How the files end that hold what the tables of a process are while it runs. One that is left tells of a process that did not end
 /// by itself.
 pub const LIVE: &str = "live";
+/// Why a launch is not recorded whose module as a whole was left as it is: what was wrong with that is said of the process.
+pub const PASSED: &str = "its module was not rewritten";
 /// As much of a file as surely holds its process.
 const FRONT: usize = 64 << 10;
 

@@ -386,16 +386,19 @@ fn shared_base(inst: &Inst) -> u64 {
 
 fn isspacep(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
     let (base, size) = match inst.space {
+        // Constants have a window of their own, and are in global memory's no more (what ptxas makes of it for sm_90a).
+        Space::Const | Space::Global => b.code.constants,
         Space::Shared | Space::SharedCluster => (window::SHARED, window::LOCAL - window::SHARED),
         Space::Local => (window::LOCAL, window::PARAMS - window::LOCAL),
         Space::Param => (window::PARAMS, window::CODE - window::PARAMS),
-        _ => (0, window::SHARED),
+        space => return Err(format!("addresses can't be asked whether they are in {space:?}")),
     };
     let [to, from, ..] = inst.operands.as_slice() else { return Err("it needs two operands".into()) };
     let at = b.source(from, Type::U64)?;
     let (dst, _) = b.dest(to, Type::Pred)?;
     let (run, other): (alu::Run, u16) = match inst.space {
         Space::Shared => (in_own, b.source(&Operand::Special("%cluster_ctarank".into()), Type::U32)?),
+        Space::Global => (in_global, b.const64(size)),
         _ => (in_window, b.const64(size)),
     };
     b.emit_main(Op::Alu(run, Args { dst: [dst, 0, 0, 0], src: [at, other, 0, 0], imm: base }));
@@ -417,6 +420,16 @@ fn in_window(p: &mut Planes, a: &Args, m: u32) {
     let mut out = 0;
     for l in 0..LANES {
         out |= u32::from(v.0[l].wrapping_sub(a.imm) < size.0[l]) << l;
+    }
+    p.put_pred(a.dst[0], m, out);
+}
+
+/// Whether an address is one of global memory, and none of so many bytes above a base.
+fn in_global(p: &mut Planes, a: &Args, m: u32) {
+    let (v, size) = (p.get64(a.src[0]), p.get64(a.src[1]));
+    let mut out = 0;
+    for l in 0..LANES {
+        out |= u32::from(v.0[l] < window::SHARED && v.0[l].wrapping_sub(a.imm) >= size.0[l]) << l;
     }
     p.put_pred(a.dst[0], m, out);
 }

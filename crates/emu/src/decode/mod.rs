@@ -98,6 +98,7 @@ pub fn attempt<'a>(r: &Request<'a>, root: FuncId) -> (Binder<'a>, Vec<Missing>) 
     b.code.name = module.functions[root.index()].name.clone();
     b.code.kernel = root;
     b.code.calibrations = r.calibrations.to_vec();
+    b.code.constants = constants(module, r.addresses);
     b.code.entries = vec![Entry { start: u32::MAX, ..Entry::default() }; module.functions.len()];
     let calls = reach(module, root);
     let reached: Vec<FuncId> =
@@ -125,6 +126,14 @@ pub fn attempt<'a>(r: &Request<'a>, root: FuncId) -> (Binder<'a>, Vec<Missing>) 
     b.code.planes = (w32 as u16, w64 as u16, pred as u16);
     b.code.recursive = reached.iter().any(|&f| recursive(f));
     (b, missing)
+}
+
+/// Where a module's constants lie: from the first to the last, for they are allocated one after the other.
+fn constants(module: &Module, addresses: &[Option<u64>]) -> (u64, u64) {
+    let all = module.symbols.iter().zip(addresses).filter(|(s, _)| s.space == Space::Const);
+    let ranges: Vec<_> = all.filter_map(|(s, at)| at.map(|at| (at, at.saturating_add(s.size)))).collect();
+    let from = ranges.iter().map(|r| r.0).min().unwrap_or(0);
+    (from, ranges.iter().map(|r| r.1).max().unwrap_or(0) - from)
 }
 
 /// Why code that can be done is too large all the same.

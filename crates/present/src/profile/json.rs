@@ -10,7 +10,8 @@ const VERSION: u32 = 1;
 
 fn calibration(c: &Calibration) -> Value {
     json!({
-        "empty_cycles": c.empty, "dilation": c.dilation, "registers": c.registers, "local": c.local, "resident": c.resident,
+        "kernel": c.kernel, "empty_cycles": c.empty, "dilation": c.dilation, "registers": c.registers, "local": c.local,
+        "resident": c.resident, "room": c.room,
     })
 }
 

@@ -46,8 +46,29 @@ pub fn profile_head(
     page.host(out)
 }
 
-/// What recording costs, in words.
-pub(super) fn calibration(c: &Calibration) -> Option<String> {
+/// What recording costs, in words: of so many kernels at most, and of those that changed.
+pub(super) fn calibrations(t: &Timeline, top: usize) -> Vec<String> {
+    let several = t.calibrations.len() > 1;
+    let mut all = t.calibrations.iter().filter(|c| !several || changed(c));
+    let said = |c: &Calibration| {
+        let said = calibration(c)?;
+        Some(if several && !c.kernel.is_empty() { format!("{}: {said}", name(&c.kernel)) } else { said })
+    };
+    let mut lines: Vec<String> = all.by_ref().filter_map(said).take(top).collect();
+    let left = all.count();
+    if left > 0 {
+        lines.push(format!("{} kernels more take more with their markers recorded", number(left as u64)));
+    }
+    lines
+}
+
+/// Whether a kernel takes anything else with its markers recorded.
+fn changed(c: &Calibration) -> bool {
+    let other = |of: Option<[u32; 2]>| of.is_some_and(|[bare, marked]| bare != marked);
+    c.empty.is_some() || c.dilation.is_some() || [c.registers, c.local, c.resident, c.room].into_iter().any(other)
+}
+
+fn calibration(c: &Calibration) -> Option<String> {
     let pair = |name: &str, of: Option<[u32; 2]>, unit: &str| of.map(|[a, b]| format!("{name} {a} -> {b}{unit}"));
     let said: Vec<String> = [
         c.empty.map(|cycles| format!("an empty region reads {}", count(cycles, "cycle", "cycles"))),
@@ -55,6 +76,7 @@ pub(super) fn calibration(c: &Calibration) -> Option<String> {
         pair("registers", c.registers, ""),
         pair("local memory", c.local, " bytes"),
         pair("threads on a multiprocessor", c.resident, ""),
+        pair("threads that registers leave room for on a multiprocessor", c.room, ""),
     ]
     .into_iter()
     .flatten()
@@ -103,7 +125,7 @@ impl Page<'_> {
             (false, tick) => format!("times are a timer's, which ticks every {}", time(tick)),
         };
         writeln!(out, "{}", self.style.ink(Ink::Faint, &axis))?;
-        for said in t.calibrations.iter().filter_map(calibration) {
+        for said in calibrations(t, self.top) {
             writeln!(out, "{}", self.style.ink(Ink::Faint, &said))?;
         }
         for n in &t.notes {

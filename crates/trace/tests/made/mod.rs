@@ -110,7 +110,12 @@ fn function(r: &mut Random) -> Function {
             })
             .collect(),
         skipped: r.maybe(Random::text),
+        needs: r.maybe(|r| (needs(r), needs(r))),
     }
+}
+
+fn needs(r: &mut Random) -> Needs {
+    Needs { registers: r.id(256), local: r.id(1024) }
 }
 
 fn site(r: &mut Random) -> Site {

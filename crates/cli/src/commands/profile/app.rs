@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use prlx_analyze::profile;
-use prlx_driver::session::{Options, Session};
+use prlx_analyze::profile::{self, Calibration, Timeline};
+use prlx_driver::session::{Options, PASSED, Session};
 use prlx_probe::IDLE;
 use prlx_trace::{Level, Trace};
 
@@ -61,6 +61,7 @@ pub fn run(args: &ProfileArgs, ui: &Ui) -> Result<ExitCode> {
     traces.retain(|t| !t.marks.is_empty());
     for (i, trace) in traces.iter().enumerate() {
         let mut timeline = profile::timeline(trace);
+        tighter(&timeline).iter().for_each(|what| ui.warn(what));
         let mut view = args.view.clone();
         if traces.len() > 1 {
             let pid = trace.process.as_ref().map_or(0, |p| p.pid);
@@ -78,6 +79,16 @@ pub fn run(args: &ProfileArgs, ui: &Ui) -> Result<ExitCode> {
     Ok(ended.code())
 }
 
+/// Kernels of which fewer threads may run at once than without their markers.
+fn tighter(timeline: &Timeline) -> Vec<String> {
+    let said = |c: &Calibration| {
+        let [bare, marked] = c.room.filter(|[bare, marked]| marked < bare)?;
+        let kernel = prlx_present::safe(&c.kernel);
+        Some(format!("{kernel}: registers leave room for {bare} -> {marked} threads on a multiprocessor"))
+    };
+    timeline.calibrations.iter().filter_map(said).collect()
+}
+
 /// What was not recorded, and why: modules, launches, markers. That a kernel has no markers is no loss.
 fn left_out(traces: &[Trace]) -> Vec<String> {
     let (mut markers, mut modules, mut launches) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
@@ -87,7 +98,11 @@ fn left_out(traces: &[Trace]) -> Vec<String> {
             *which.entry(skipped.reason.clone()).or_insert(0) += 1;
         }
         let reasons = trace.launches.iter().filter_map(|l| l.launch.skipped.clone());
-        reasons.filter(|why| why != IDLE).for_each(|why| *launches.entry(why).or_insert(0) += 1);
+        // Where all modules that were left as they are have no markers, their launches have none either.
+        let whole = trace.skipped.iter().filter(|s| s.kernel.is_none());
+        let markless = whole.clone().count() > 0 && whole.clone().all(|s| s.reason == IDLE);
+        let lost = reasons.filter(|why| why != IDLE && !(markless && why == PASSED));
+        lost.for_each(|why| *launches.entry(why).or_insert(0) += 1);
     }
     let of = |all: BTreeMap<String, usize>, one: &str, many: &str| -> Vec<String> {
         let said = |(why, n): (String, usize)| {

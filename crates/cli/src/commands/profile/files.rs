@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use prlx_analyze::profile::{self, Calibration, Note};
+use prlx_driver::session::demangled;
 use prlx_driver::{Job, RecordOptions};
 use prlx_instrument::Rewrite;
 use prlx_isa::image::Target;
@@ -110,7 +111,8 @@ fn one(
     if (gpu.is_some() || args.rewritten) && recorded.fault.is_none() && args.flight_recorder.is_none() {
         // It is the device's, not the kernel's.
         let empty = calibrations.first().map_or_else(|| empty(args, device).unwrap_or_default(), |c| c.empty);
-        let measured = Calibration { empty, ..calibrate(job, &rewrite, recorded.stats.nanos, args, device) };
+        let kernel = demangled(&job.kernel).into_owned();
+        let measured = Calibration { kernel, empty, ..calibrate(job, &rewrite, recorded.stats.nanos, args, device) };
         if let Some([bare, marked]) = measured.resident.filter(|[bare, marked]| bare != marked) {
             ui.warn(&format!("{}: threads on a multiprocessor {bare} -> {marked}", path.display()));
         }

@@ -60,7 +60,7 @@ pub fn profile_html(out: &mut impl Write, sides: &[Page<'_>]) -> io::Result<()> 
 fn side(page: &Page<'_>) -> Value {
     let (t, a) = (page.timeline, page.analysis);
     let mut notes: Vec<String> = t.notes.iter().map(|n| format!("{} {}", number(n.count), n.text)).collect();
-    notes.extend(t.calibrations.iter().filter_map(super::text::calibration));
+    notes.extend(super::text::calibrations(t, usize::MAX));
     notes.extend(t.host.clocks.iter().map(host::within));
     let chosen = choose(t);
     let all: BTreeSet<(usize, u64)> = t.tracks.iter().map(|t| (t.launch, t.cta)).collect();
