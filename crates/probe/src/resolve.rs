@@ -190,6 +190,7 @@ impl<'a> Prepared<'a> {
             blocks,
             loops: statics::loops(body),
             skipped,
+            needs: None,
         };
         (function, sites)
     }

@@ -6,8 +6,8 @@ use crate::device::{CHUNK_ROWS, Context, EventRecord, Head, PRIVATE_CHUNK_ROWS};
 use crate::file::{KINDS, MAGIC};
 use crate::ids::Dim3;
 use crate::kernel::{
-    Alu, Arg, Block, End, FaultKind, Fidelity, Function, Guard, Level, Loc, Loop, Module, Node, NodeKind, Operand,
-    Param, Scalar, Site, SiteClass, Source, SourceFile, Special, Steered, Step,
+    Alu, Arg, Block, End, FaultKind, Fidelity, Function, Guard, Level, Loc, Loop, Module, Needs, Node, NodeKind,
+    Operand, Param, Scalar, Site, SiteClass, Source, SourceFile, Special, Steered, Step,
 };
 use crate::launch::{ArgInfo, Fault, Host, Launch, Origin, Pointee, Totals, Window};
 use crate::mark::{Anchor, Mark, MarkKind, Marks, Sum, Track, Via};
@@ -20,6 +20,7 @@ const STRUCTURES: &[Layout] = &[
     SourceFile::LAYOUT,
     Loc::LAYOUT,
     Function::LAYOUT,
+    Needs::LAYOUT,
     Param::LAYOUT,
     Block::LAYOUT,
     Loop::LAYOUT,

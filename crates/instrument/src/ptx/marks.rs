@@ -386,18 +386,21 @@ impl Lowering<'_> {
             ));
         };
         // What was read before is written at once, which takes fewer registers than keeping it. With branches in place of predicates the assembler reads some
-        // clocks in another way, which takes longer.
-        for n in 0..READS {
-            let guard = if n == 0 { "" } else { "@!%~q" };
-            write(s, guard, 0);
-            s.ptx(&format!(
-                "{guard} cvt.u32.u64 %~value, %~y;
-                 {guard} mov.u64 %~x, %clock64;
-                 {guard} mov.u64 %~y, %globaltimer;
-                 {guard} cvt.u32.u64 %~clock, %~x;
+        // clocks in another way, which takes longer. The clock of the second is read once the timer has answered, for it may take its time.
+        s.ptx("setp.ne.u32 %~q, %~a, %~a;");
+        for _ in 0..READS {
+            write(s, "@!%~q", 0);
+            s.ptx(
+                "@!%~q cvt.u32.u64 %~value, %~y;
+                 @!%~q mov.u64 %~x, %clock64;
+                 @!%~q mov.u64 %~y, %globaltimer;
+                 @!%~q cvt.u32.u64 %~clock, %~x;
                  cvt.u32.u64 %~c, %~y;
-                 setp.ne.u32 %~q, %~c, %~value;"
-            ));
+                 setp.ne.and.u32 %~r, %~c, %~value, !%~q;
+                 @%~r mov.u64 %~x, %clock64;
+                 @%~r cvt.u32.u64 %~clock, %~x;
+                 or.pred %~q, %~q, %~r;",
+            );
         }
         write(s, "", ANCHOR_SLOTS);
         s.ptx(&format!(

@@ -1,8 +1,8 @@
 //! Traces made from random numbers: valid, and with every kind of thing in them.
 
 use prlx_trace::kernel::{
-    Alu, Arg, Block, End, FaultKind, Fidelity, Function, Guard, Level, Loc, Loop, Module, Node, NodeKind, Operand,
-    Param, Scalar, Site, SiteClass, Source, SourceFile, Special, Steered, Step,
+    Alu, Arg, Block, End, FaultKind, Fidelity, Function, Guard, Level, Loc, Loop, Module, Needs, Node, NodeKind,
+    Operand, Param, Scalar, Site, SiteClass, Source, SourceFile, Special, Steered, Step,
 };
 use prlx_trace::launch::{
     ArgInfo, Event, Fault, Host, Lanes, Launch, OperandRecord, Origin, Pointee, Totals, WarpStream, Window,
