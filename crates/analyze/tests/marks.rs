@@ -52,7 +52,7 @@ fn trace(tracks: Vec<Track>) -> Trace {
 
 /// A track on a multiprocessor whose clock runs a cycle a nanosecond, and began 1000 before the timer.
 fn track(warp: u64, steps: &[(&str, MarkKind, u64, u32)]) -> Track {
-    let anchor = |nanos| Some(Anchor { cycles: nanos + 1000, nanos });
+    let anchor = |nanos| Some(Anchor { cycles: nanos + 1000, nanos, took: None });
     let record = |&(name, kind, at, word): &(&str, MarkKind, u64, u32)| Record {
         mark: mark(name, kind),
         clock: (at + 1000) as u32,
@@ -187,7 +187,7 @@ proptest! {
             let clock = |nanos: f64| clocks[sm] + (nanos * mhz / 1000.0) as u64;
             // A moment by both clocks: its cycle's first instant.
             let exact = |nanos: f64| (clock(nanos) - clocks[sm]) as f64 * 1000.0 / mhz;
-            let anchor = |nanos: f64| Anchor { cycles: clock(nanos), nanos: (origin + exact(nanos) as u64) / 32 * 32 };
+            let anchor = |nanos: f64| Anchor { cycles: clock(nanos), nanos: (origin + exact(nanos) as u64) / 32 * 32, took: None };
             let mut now = free[sm] + random(&mut state, 5000) as f64;
             let begin = anchor(now);
             let mut records = Vec::new();

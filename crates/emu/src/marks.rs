@@ -41,7 +41,7 @@ struct Lane {
 }
 
 fn now(asked: Asked<'_>) -> Anchor {
-    Anchor { cycles: asked.clock, nanos: EPOCH + asked.clock / 2 }
+    Anchor { cycles: asked.clock, nanos: EPOCH + asked.clock / 2, took: None }
 }
 
 impl Lane {
@@ -88,9 +88,9 @@ impl Warp {
             Action::Room { slots } => self.of(m, |_, lane| lane.slots += u64::from(*slots)),
             Action::Anchor => self.of(m, |_, lane| {
                 if lane.slots >= lane.next {
-                    // No time passes here: there is no tick between the two.
-                    lane.track.anchors.0.extend([now(asked); 2]);
-                    lane.slots += 2 * u64::from(ANCHOR_SLOTS);
+                    // No time passes here.
+                    lane.track.anchors.0.push(Anchor { took: Some(0), ..now(asked) });
+                    lane.slots += u64::from(ANCHOR_SLOTS);
                     lane.next = lane.slots + u64::from(layout.apart);
                 }
             }),

@@ -37,7 +37,7 @@ fn recorded(records: u64) -> Trace {
     let track = |warp: u64| {
         let each = records / TRACKS / 2 * 2;
         let clock = |i: u64| 1_000_000 + i * 350 + (i * warp) % 300;
-        let anchor = |cycles: u64| Some(Anchor { cycles, nanos: cycles * 4 / 7 / 32 * 32 });
+        let anchor = |cycles: u64| Some(Anchor { cycles, nanos: cycles * 4 / 7 / 32 * 32, took: None });
         Track {
             warp: WarpId(warp),
             sm: (warp / 12) as u32,

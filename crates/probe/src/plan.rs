@@ -434,7 +434,7 @@ pub enum Action {
         /// How many slots.
         slots: u32,
     },
-    /// `probe`: if they are due and fit, writes a pair of anchors, and moves the cursor of the lane's track beyond them.
+    /// `probe`: if one is due and fits, writes an anchor, and moves the cursor of the lane's track beyond it.
     Anchor,
     /// `probe`: if what the last [`Action::Room`] asked for fits, writes a record of a marker.
     Mark {

@@ -142,7 +142,7 @@ are left out; each is XORed with the element before it in its row.
 
 A `Records` is the number of records and four columns over them: markers, clocks (each less the one before, modulo 2^32), first words,
 second words. Here a column is its numbers one after the other. An `Anchors` is the number of anchors, and for each its cycles and its nanoseconds,
-less those of the one before, modulo 2^64.
+less those of the one before, modulo 2^64, and, since version 11, what the timer took.
 
 The words of streams are those of the device:
 

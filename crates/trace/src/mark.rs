@@ -76,6 +76,8 @@ structures! {
         pub cycles: u64,
         /// The device's global timer, in nanoseconds.
         pub nanos: u64,
+        /// Cycles from then until the timer had answered, [`SLOWEST`](crate::device::tracks::SLOWEST) for more; `None`: not known.
+        #[since(11)] pub took: Option<u32>,
     }
 
     /// What all visits of a region took together.
@@ -153,6 +155,7 @@ impl Stored for Anchors {
         for a in &self.0 {
             put_number(out, a.cycles.wrapping_sub(before.cycles));
             put_number(out, a.nanos.wrapping_sub(before.nanos));
+            a.took.put(out);
             before = *a;
         }
     }
@@ -164,6 +167,7 @@ impl Stored for Anchors {
         for _ in 0..n {
             last.cycles = last.cycles.wrapping_add(from.number()?);
             last.nanos = last.nanos.wrapping_add(from.number()?);
+            last.took = if from.version < 11 { None } else { from.field("took")? };
             anchors.push(last);
         }
         Ok(Anchors(anchors))

@@ -6,8 +6,8 @@
 //! ten percent. So clocks that show the same are found and put together, and each such group gets one line
 //! ([`Curve`]) through all of its anchors: a tick's width of error goes with the root of how many there are.
 //!
-//! Two anchors of one multiprocessor that lie side by side are one moment, known better than either: where the timer ticked between them, almost to the
-//! cycles between, and where it did not, the tick's length less these.
+//! Where many warps ask the timer, it takes its time: what it shows may be of any moment until it has answered. Anchors between a track's ends say how
+//! long that was.
 //!
 //! Holds: [`Fit::error`] is two standard errors, which 95 of 100 times near anchors are within, if ticks come as they did there. Where no
 //! line fits, what it misses counts as error too.
@@ -16,6 +16,7 @@
 
 use std::collections::BTreeMap;
 
+use prlx_trace::device::tracks::SLOWEST;
 use prlx_trace::mark::Anchor;
 
 use super::curve::{Curve, Moment, Rate};
@@ -26,16 +27,17 @@ const TICK: u64 = 32;
 const LONGEST: u64 = 1024;
 /// Rates that a clock can have: nanoseconds in a cycle.
 const RATES: [f64; 2] = [0.01, 1000.0];
-/// By how much of a tick it comes early or late (standard deviation; 5.1 ns of 32 on an H200).
-const JITTER: f64 = 0.16;
+/// By how much of a tick it comes early or late (standard deviation; 2.5 ns of 32 on an H200), and by how much it seems to where nobody knows how long it
+/// took to answer (5.1 ns).
+const JITTER: [f64; 2] = [0.08, 0.16];
 /// What the rates of two clocks may differ by, as a share (one standard deviation).
 const APART: f64 = 0.05;
 /// Cycles within which two anchors tell whether their clocks are one.
 const NEAR: u64 = 4096;
-/// Cycles within which two anchors are one moment.
-const BESIDE: u64 = 256;
 /// One of so many may tell otherwise: it, or that beside it, was not read at once.
 const FEW: u32 = 5;
+/// One of so many timers answers as soon as it can.
+const PROMPT: usize = 4;
 
 /// How clocks become times.
 #[derive(Default)]
@@ -95,7 +97,7 @@ fn rate(anchors: &BTreeMap<u32, Vec<Anchor>>, noise: f64) -> Option<Rate> {
     known.then(|| Rate { middle, width: (APART * middle).hypot(noise / square.sqrt()) })
 }
 
-/// What a multiprocessor's anchors say of one moment.
+/// What an anchor says of its moment.
 #[derive(Clone, Copy)]
 struct Own {
     sm: u32,
@@ -105,37 +107,20 @@ struct Own {
     noise: f64,
 }
 
-/// The moments of a multiprocessor's anchors.
-fn moments(sm: u32, anchors: &[Anchor], rate: Rate, tick: f64) -> Vec<Own> {
-    let of = |anchor, [from, to]: [f64; 2]| {
-        let noise = tick * ((to - from) * (to - from) / (12.0 * tick * tick) + JITTER * JITTER).sqrt();
-        Own { sm, anchor, later: (from + to) / 2.0, noise }
-    };
-    let (mut all, mut late, mut pairs) = (Vec::with_capacity(anchors.len()), Vec::new(), 0);
-    let mut rest = anchors.iter().copied().peekable();
-    while let Some(a) = rest.next() {
-        let Some(b) = rest.next_if(|b| b.cycles.checked_sub(a.cycles).is_some_and(|n| n <= BESIDE)) else {
-            all.push(of(a, [0.0, tick]));
-            continue;
-        };
-        pairs += 1;
-        // From when to when the time was at the first.
-        let shown = (i128::from(b.nanos) - i128::from(a.nanos)) as f64;
-        let least = shown - (b.cycles - a.cycles) as f64 * rate.middle;
-        let [from, to] = [least.max(0.0), (least + tick).min(tick)];
-        if from < to {
-            all.push(of(a, [from, to]));
-        } else {
-            // One was not read at once.
-            let [early, other] = if least > 0.0 { [a, b] } else { [b, a] };
-            all.push(of(early, [0.0, tick]));
-            late.push(of(other, [0.0, tick]));
-        }
-    }
-    if late.len() * FEW as usize > pairs {
-        all.append(&mut late);
-    }
-    all
+/// Cycles that a timer takes that answers at once.
+fn prompt<'a>(anchors: impl Iterator<Item = &'a Anchor>) -> u32 {
+    let mut took: Vec<u32> = anchors.filter_map(|a| a.took).collect();
+    let at = took.len() / PROMPT;
+    if took.is_empty() { 0 } else { *took.select_nth_unstable(at).1 }
+}
+
+/// The moment of an anchor, of a timer that ticks every so many nanoseconds.
+fn moment(sm: u32, anchor: Anchor, prompt: u32, rate: Rate, tick: f64) -> Own {
+    // What it showed may be of any moment until it answered, and a tick lasts.
+    let slow = f64::from(anchor.took.map_or(0, |took| took.saturating_sub(prompt))) * rate.middle;
+    let jitter = JITTER[usize::from(anchor.took.is_none())] * tick;
+    let noise = ((tick * tick + slow * slow) / 12.0 + jitter * jitter).sqrt();
+    Own { sm, anchor, later: (tick - slow) / 2.0, noise }
 }
 
 /// Multiprocessors with their anchors, those together whose clocks show the same: where anchors of two are near each other by the clock, they
@@ -143,8 +128,11 @@ fn moments(sm: u32, anchors: &[Anchor], rate: Rate, tick: f64) -> Vec<Own> {
 fn groups(anchors: &BTreeMap<u32, Vec<Anchor>>, rate: Rate, tick: u64) -> Vec<(Vec<u32>, Vec<Own>)> {
     let mut groups: Vec<(Vec<u32>, Vec<Own>)> = Vec::new();
     let order = |own: &Own| (own.anchor.cycles, own.anchor.nanos, own.sm);
+    let prompt = prompt(anchors.values().flatten());
+    // What took longest may have taken any time.
+    let quick = |a: &&Anchor| a.took.is_none_or(|took| took < SLOWEST);
     for (&sm, own) in anchors.iter().filter(|(_, own)| !own.is_empty()) {
-        let mut own = moments(sm, own, rate, tick as f64);
+        let mut own: Vec<Own> = own.iter().filter(quick).map(|a| moment(sm, *a, prompt, rate, tick as f64)).collect();
         own.sort_by_key(order);
         let same = |group: &[Own]| {
             let (mut met, mut apart) = (0, 0);
@@ -159,7 +147,7 @@ fn groups(anchors: &BTreeMap<u32, Vec<Anchor>>, rate: Rate, tick: u64) -> Vec<(V
                 let cycles = if a.cycles < b.cycles { -(cycles as f64) } else { cycles as f64 };
                 let nanos = (i128::from(a.nanos) - i128::from(b.nanos)) as f64 - rate.middle * cycles;
                 // A tick, early or late, and what a rate of the group's own makes of the cycles between.
-                let agree = nanos.abs() <= tick as f64 * (1.0 + 6.0 * JITTER) + 4.0 * rate.width * cycles.abs();
+                let agree = nanos.abs() <= tick as f64 * (1.0 + 6.0 * JITTER[1]) + 4.0 * rate.width * cycles.abs();
                 apart += u32::from(!agree);
             }
             met > 0 && apart * FEW <= met
@@ -182,7 +170,7 @@ impl Fit {
     pub fn new(anchors: &BTreeMap<u32, Vec<Anchor>>, origin: u64) -> Fit {
         let tick = tick(anchors.values().flatten().map(|a| a.nanos - origin));
         // A tick's width, evenly; and how it comes.
-        let noise = tick as f64 * (1.0f64 / 12.0 + JITTER * JITTER).sqrt();
+        let noise = tick as f64 * (1.0f64 / 12.0 + JITTER[1] * JITTER[1]).sqrt();
         let told = rate(anchors, noise);
         let mut fit = Fit { tick: tick * 1000, rated: told.is_some(), ..Fit::default() };
         let rate = told.unwrap_or(Rate { middle: 1.0, width: APART });
@@ -195,6 +183,7 @@ impl Fit {
                 nanos: (own.anchor.nanos - origin) as f64 + own.later,
                 noise: own.noise,
                 timer: own.sm,
+                sure: own.anchor.took.is_some(),
             };
             let moments: Vec<Moment> = all.iter().map(moment).collect();
             let curve = Curve::new(&moments, rate);
@@ -239,8 +228,6 @@ impl Fit {
 
 #[cfg(test)]
 mod tests {
-    use prlx_trace::device::tracks::READS;
-
     use super::*;
 
     /// Numbers from a seed.
@@ -290,7 +277,11 @@ mod tests {
             for i in 0..2 * warps {
                 let nanos = (random(&mut state) % 1000) as f64 + if i % 2 == 0 { 0.0 } else { span - 1000.0 };
                 let cycles = clocks.at(sm % gpcs, nanos);
-                all.entry(sm as u32).or_default().push(Anchor { cycles, nanos: shown(&mut state, nanos, 32) });
+                all.entry(sm as u32).or_default().push(Anchor {
+                    cycles,
+                    nanos: shown(&mut state, nanos, 32),
+                    took: None,
+                });
             }
         }
         let origin = all.values().flatten().map(|a| a.nanos).min().unwrap();
@@ -336,7 +327,7 @@ mod tests {
     }
 
     /// A launch of 60 us on 8 GPCs of 16 multiprocessors, in which each GPC's rate falls by a tenth and rises again: three waves of 8 warps, which leave
-    /// `each` pairs of anchors between begin and end. Timers are up to `skew` ns off, one of `late` anchors was read up to two microseconds late; all of that so many
+    /// `each` anchors between begin and end. Timers are up to `skew` ns off, one of `late` anchors was read up to two microseconds late; all of that so many
     /// `times`. Gives what is stated, and errors of pairs of times anywhere.
     fn bent(seed: u64, each: u64, skew: f64, late: u64, times: u64) -> (Fit, Vec<f64>) {
         let mut state = seed;
@@ -352,10 +343,10 @@ mod tests {
             let changes = (0..times).map(|i| i as f64 * 60_000.0).map(|i| step(i + falls) - step(i + falls + takes));
             (from + rate * (t - 0.1 * changes.sum::<f64>())) as u64
         };
-        // Each tick comes up to a quarter of one early or late.
+        // Each tick comes up to a seventh of one early or late.
         let ticked = |sm: usize, tick: f64| {
             let mut state = seed ^ (tick as u64) << 8 ^ sm as u64;
-            (tick + 0.5 * (random(&mut state) % 1000) as f64 / 1000.0 - 0.25) * 32.0
+            (tick + 0.28 * (random(&mut state) % 1000) as f64 / 1000.0 - 0.14) * 32.0
         };
         let shown = |sm: usize, nanos: f64| {
             let tick = (nanos / 32.0).floor();
@@ -366,30 +357,24 @@ mod tests {
         for sm in 0..gpcs * sms {
             let timer = 100.0 + even(2.0 * skew) - skew;
             let mut other = seed ^ timer.to_bits();
-            let mut read = |nanos: f64| {
+            let mut read = |nanos: f64, says: bool| {
                 let late = late > 0 && random(&mut other).is_multiple_of(late);
                 let late = if late { (random(&mut other) % 2_000) as f64 } else { 0.0 };
-                Anchor { cycles: clock(sm % gpcs, nanos), nanos: shown(sm, nanos + timer + late) }
+                // The answer takes a while, too.
+                let took = (late * 1.7) as u32 + 30 + (random(&mut other) % 10) as u32;
+                Anchor {
+                    cycles: clock(sm % gpcs, nanos),
+                    nanos: shown(sm, nanos + timer + late),
+                    took: says.then_some(took.min(SLOWEST)),
+                }
             };
             let of = all.entry(sm as u32).or_default();
             for track in 0..waves * 8 {
                 let (begin, takes) = ((track / 8) as f64 * span / waves as f64, span / waves as f64 - 1_000.0);
                 let (begin, phase) = (begin + even(1_000.0), (track % 8 + 1) as f64 / 8.0);
-                of.push(read(begin));
-                for i in 0..each {
-                    let mut at = begin + takes * (i as f64 + phase) / each as f64 - 100.0;
-                    let mut pair = [read(at); 2];
-                    // As the device does it, some 17 cycles each.
-                    for i in 0..READS {
-                        at += 9.0 + f64::from(i);
-                        pair = [pair[1], read(at)];
-                        if pair[0].nanos != pair[1].nanos {
-                            break;
-                        }
-                    }
-                    of.extend(pair);
-                }
-                of.push(read(begin + takes));
+                of.push(read(begin, false));
+                of.extend((0..each).map(|i| read(begin + takes * (i as f64 + phase) / each as f64 - 100.0, true)));
+                of.push(read(begin + takes, false));
             }
         }
         let origin = all.values().flatten().map(|a| a.nanos).min().unwrap();
@@ -415,7 +400,7 @@ mod tests {
     fn anchors_within_tracks_tell_what_is_between() {
         for (seed, skew, late, times) in [(0, 0.0, 0, 1), (1, 4.0, 0, 1), (2, 4.0, 100, 1), (3, 0.0, 0, 10)] {
             let (bare, _) = bent(seed, 0, skew, late, times);
-            let (fit, wrong) = bent(seed, 5, skew, late, times);
+            let (fit, wrong) = bent(seed, 13, skew, late, times);
             assert!(
                 (fit.groups.len(), fit.slack) == (8, 0.0),
                 "{} groups, {} ns of slack",
@@ -441,7 +426,7 @@ mod tests {
     /// Anchors that an H200 left in two launches of a GEMM: `sm cycles ticks`, half of the tracks of each.
     fn seen(text: &str) -> Vec<(u32, Anchor)> {
         let numbers = |line: &str| line.split(' ').map(|n| n.parse().unwrap()).collect::<Vec<u64>>();
-        let anchor = |n: Vec<u64>| (n[0] as u32, Anchor { cycles: n[1], nanos: n[2] * 32 });
+        let anchor = |n: Vec<u64>| (n[0] as u32, Anchor { cycles: n[1], nanos: n[2] * 32, took: None });
         text.lines().filter(|l| !l.starts_with('#')).map(|l| anchor(numbers(l))).collect()
     }
 
@@ -477,7 +462,7 @@ mod tests {
     /// A clock that changes its rate is followed.
     #[test]
     fn a_rate_that_changes_is_followed() {
-        let anchor = |cycles, nanos| Anchor { cycles, nanos };
+        let anchor = |cycles, nanos| Anchor { cycles, nanos, took: None };
         let bent: Vec<Anchor> =
             (0..100).map(|i| anchor(if i < 50 { i * 1000 } else { i * 1100 - 5000 }, 512 * i)).collect();
         let fit = Fit::new(&BTreeMap::from([(0, bent)]), 0);
@@ -489,7 +474,7 @@ mod tests {
     /// Anchors that contradict each other count as error, and say so.
     #[test]
     fn what_no_line_explains_is_slack() {
-        let anchor = |i: u64| Anchor { cycles: i / 2 * 1000, nanos: 512 * i + i % 2 * 4096 };
+        let anchor = |i: u64| Anchor { cycles: i / 2 * 1000, nanos: 512 * i + i % 2 * 4096, took: None };
         let fit = Fit::new(&BTreeMap::from([(0, (0..100).map(anchor).collect())]), 0);
         assert!(fit.slack > 1000.0 && fit.error as f64 >= fit.slack * 1000.0, "{} {}", fit.slack, fit.error);
     }
@@ -503,7 +488,7 @@ mod tests {
             let ranges = [0, 0].map(|_: u32| 1 << (random(&mut state) % 63 + 1));
             for _ in 0..random(&mut state) % 200 + 1 {
                 let [cycles, nanos] = ranges.map(|most: u64| u64::MAX - random(&mut state) % most);
-                all.entry((random(&mut state) % 3) as u32).or_default().push(Anchor { cycles, nanos });
+                all.entry((random(&mut state) % 3) as u32).or_default().push(Anchor { cycles, nanos, took: None });
             }
             let fit = Fit::new(&all, all.values().flatten().map(|a| a.nanos).min().unwrap());
             for (sm, anchors) in &all {
@@ -518,7 +503,7 @@ mod tests {
     /// One anchor has no rate.
     #[test]
     fn one_moment_has_no_rate() {
-        let fit = Fit::new(&BTreeMap::from([(3, vec![Anchor { cycles: 7, nanos: 100 }])]), 100);
+        let fit = Fit::new(&BTreeMap::from([(3, vec![Anchor { cycles: 7, nanos: 100, took: None }])]), 100);
         assert!(!fit.rated);
         assert_eq!((fit.time(3, 7), fit.time(4, 7), fit.tick), (Some(16_000), None, 32_000));
     }

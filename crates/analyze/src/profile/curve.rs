@@ -47,6 +47,8 @@ pub(super) struct Moment {
     pub noise: f64,
     /// Which timer showed it: of which multiprocessor.
     pub timer: u32,
+    /// Whether it is known that the timer was read at once; else it may be later than its noise says.
+    pub sure: bool,
 }
 
 /// What is known of the rate before any moment is looked at.
@@ -78,7 +80,7 @@ impl Curve {
     /// The line of some moments, one at least, ascending.
     pub fn new(moments: &[Moment], rate: Rate) -> Curve {
         let mut kept = moments.to_vec();
-        let mut curve = Curve::through(&kept, rate, 1.0);
+        let mut curve = Curve::through(&kept, rate);
         // What lies off pulls the line; without it more may lie well. How far is far, where much is pulled, says the one in the middle.
         for _ in 0..ROUNDS {
             let off = |m: &Moment| ((curve.time(m.cycles) - m.nanos) / m.noise).abs();
@@ -91,23 +93,33 @@ impl Curve {
                 break;
             }
             kept = near;
-            curve = Curve::through(&kept, rate, 1.0);
+            curve = Curve::through(&kept, rate);
         }
-        let left = Left::of(&kept, &curve);
         let explained = 1.0 + 3.0 * (2.0 / kept.len() as f64).sqrt();
-        let [mut misfit, mut skew] = [0.0, left.skew()];
-        if left.square > explained && (left.square > WIDER * WIDER || kept.len() < 4 * BESIDE) {
-            misfit = left.noise * (left.square - 1.0).sqrt();
-        } else if left.square > explained {
-            curve = Curve::through(&kept, rate, left.square.sqrt());
-            let left = Left::of(&kept, &curve);
-            (misfit, skew) = (left.common(), left.skew());
+        let mut left = Left::of(&kept, &curve);
+        let mut misfit = 0.0;
+        if left.square > explained {
+            // How late timers are read differs from kernel to kernel.
+            for sure in [false, true] {
+                let of = kept.iter().filter(|m| m.sure == sure);
+                let off = of.map(|m| ((m.nanos - curve.time(m.cycles)) / m.noise).powi(2));
+                let (sum, n) = off.fold((0.0, 0.0), |(sum, n), y| (sum + y, n + 1.0));
+                if n >= (4 * BESIDE) as f64 {
+                    let wide = f64::sqrt(sum / n).clamp(1.0, WIDER);
+                    kept.iter_mut().filter(|m| m.sure == sure).for_each(|m| m.noise *= wide);
+                }
+            }
+            curve = Curve::through(&kept, rate);
+            left = Left::of(&kept, &curve);
+            let more = left.square > explained;
+            misfit = if more { left.noise * (left.square - 1.0).sqrt() } else { left.common() };
         }
+        let skew = left.skew();
         Curve { misfit, error: curve.error.hypot(skew), between: curve.between.hypot(skew), ..curve }
     }
 
-    /// The same, with moments so many times as wide as they say.
-    fn through(moments: &[Moment], rate: Rate, wide: f64) -> Curve {
+    /// The line of moments as they are.
+    fn through(moments: &[Moment], rate: Rate) -> Curve {
         let [first, last] = [&moments[0], &moments[moments.len() - 1]].map(|m| m.cycles);
         // Of one clock there is no line: then the rate alone gives it.
         let length = (last - first).max(1.0);
@@ -115,7 +127,7 @@ impl Curve {
         // What is sought is by how much the true times differ from those at the middle rate.
         let apart = |m: &Moment| {
             let off = m.nanos - base - rate.middle * (m.cycles - first);
-            ((m.cycles - first) / length, off, 1.0 / (wide * m.noise).powi(2))
+            ((m.cycles - first) / length, off, 1.0 / m.noise.powi(2))
         };
         let apart: Vec<(f64, f64, f64)> = moments.iter().map(apart).collect();
         let mut best: Option<(Pull, Band)> = None;
@@ -173,8 +185,8 @@ struct Left {
     square: f64,
     /// A moment's standard deviation: the mean of weights.
     noise: f64,
-    /// In the moments' order, in standard deviations; without what those of one timer have in common.
-    own: Vec<f64>,
+    /// In the moments' order: after which knot, and by how many standard deviations; without what those of one timer have in common.
+    own: Vec<(usize, f64)>,
     /// By timer: the sum of weights, and the mean in nanoseconds.
     timers: BTreeMap<u32, (f64, f64)>,
 }
@@ -190,7 +202,8 @@ impl Left {
             *of = (of.0 + weight, of.1 + weight * y);
         }
         timers.values_mut().for_each(|of| of.1 /= of.0);
-        let own = moments.iter().zip(&off).map(|(m, y)| (y - timers[&m.timer].1) / m.noise).collect();
+        let knot = |m: &Moment| ((m.cycles - curve.first) / curve.step).max(0.0) as usize;
+        let own = moments.iter().zip(&off).map(|(m, y)| (knot(m), (y - timers[&m.timer].1) / m.noise)).collect();
         Left { square, noise, own, timers }
     }
 
@@ -204,12 +217,12 @@ impl Left {
         (skew / n).sqrt()
     }
 
-    /// What moments beside one another have in common, as a root mean square in nanoseconds, where that is more than chance.
+    /// What moments between two knots have in common, as a root mean square in nanoseconds, where that is more than chance.
     fn common(&self) -> f64 {
-        let square = mean(self.own.iter().map(|y| y * y));
-        let blocks = self.own.chunks(BESIDE);
+        let square = mean(self.own.iter().map(|(_, y)| y * y));
+        let blocks: Vec<_> = self.own.chunk_by(|a, b| a.0 == b.0).collect();
         let n = blocks.len() as f64;
-        let sum: f64 = blocks.map(|b| b.iter().sum::<f64>().powi(2) / b.len() as f64).sum();
+        let sum: f64 = blocks.iter().map(|b| b.iter().map(|(_, y)| y).sum::<f64>().powi(2) / b.len() as f64).sum();
         let share = sum / (n * square);
         if share <= 1.0 + 3.0 * (2.0 / n).sqrt() {
             return 0.0;

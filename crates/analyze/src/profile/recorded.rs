@@ -174,7 +174,8 @@ impl Names {
             // What begins has its own place; what ends is the first region of its name, if there is one.
             let begun = module.marks.iter().find(|m| ends(mark.kind) && m.name == mark.name && !ends(m.kind));
             let of = begun.unwrap_or(mark);
-            let region = Region { name: of.name.clone(), via: of.via, place: place(of) };
+            let spelled = if of.via == Via::Function { mangled::spelled(&of.name) } else { of.name.clone() };
+            let region = Region { name: spelled, via: of.via, place: place(of) };
             let region = *self.regions.entry(region.clone()).or_insert_with(|| {
                 regions.push(region);
                 self.named.push(name);

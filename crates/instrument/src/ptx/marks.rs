@@ -28,7 +28,7 @@ use std::collections::{BTreeSet, HashSet};
 use prlx_isa::view::{FunctionKind, Module};
 use prlx_probe::{Action, At, FunctionPlan, Insertion, Plan, SpanBegin, SpanEnd, Word};
 use prlx_trace::device::tracks::{
-    ANCHOR, ANCHOR_SLOTS, ENTRY, Form, LANE_BIT, LAST, Layout, READS, Ring, SLOT, SPAN, STAGGERED,
+    ANCHOR, ANCHOR_SLOTS, ENTRY, Form, LANE_BIT, LAST, Layout, Ring, SLOT, SLOWEST, SPAN, STAGGERED,
 };
 use prlx_trace::device::{Context, TrackHead};
 
@@ -371,42 +371,23 @@ impl Lowering<'_> {
              mov.u32 %~next, {};
              setp.gt.u32 %~q, %~a, %~limit;
              @%~q bra $~none#;
-             mov.u32 %~site, {ANCHOR};
              mov.u64 %~x, %clock64;
              mov.u64 %~y, %globaltimer;
-             cvt.u32.u64 %~clock, %~x;",
-            2 * u64::from(ANCHOR_SLOTS) * SLOT,
-            NEVER.cast_signed(),
-        ));
-        let write = |s: &mut Snippet<'_>, guard: &str, slot: u32| {
-            let [at, timer] = [0, 1].map(|n| u64::from(slot + n) * SLOT);
-            s.ptx(&format!(
-                "{guard} st.global.v2.u32 [%~at+{at}], {{%~clock, %~site}};
-                 {guard} st.global.u64 [%~at+{timer}], %~y;"
-            ));
-        };
-        // What was read before is written at once, which takes fewer registers than keeping it. With branches in place of predicates the assembler reads some
-        // clocks in another way, which takes longer. The clock of the second is read once the timer has answered, for it may take its time.
-        s.ptx("setp.ne.u32 %~q, %~a, %~a;");
-        for _ in 0..READS {
-            write(s, "@!%~q", 0);
-            s.ptx(
-                "@!%~q cvt.u32.u64 %~value, %~y;
-                 @!%~q mov.u64 %~x, %clock64;
-                 @!%~q mov.u64 %~y, %globaltimer;
-                 @!%~q cvt.u32.u64 %~clock, %~x;
-                 cvt.u32.u64 %~c, %~y;
-                 setp.ne.and.u32 %~r, %~c, %~value, !%~q;
-                 @%~r mov.u64 %~x, %clock64;
-                 @%~r cvt.u32.u64 %~clock, %~x;
-                 or.pred %~q, %~q, %~r;",
-            );
-        }
-        write(s, "", ANCHOR_SLOTS);
-        s.ptx(&format!(
-            "mov.b64 %~at, {{%~a, %~b}};
+             cvt.u32.u64 %~clock, %~x;
+             // Once the timer has answered: where many ask, it takes its time.
+             setp.ne.u64 %~q, %~y, 0;
+             @%~q mov.u64 %~x, %clock64;
+             cvt.u32.u64 %~c, %~x;
+             sub.u32 %~c, %~c, %~clock;
+             min.u32 %~c, %~c, {SLOWEST};
+             sub.u32 %~site, {ANCHOR}, %~c;
+             st.global.v2.u32 [%~at], {{%~clock, %~site}};
+             st.global.u64 [%~at+{SLOT}], %~y;
+             mov.b64 %~at, {{%~a, %~b}};
              add.u32 %~next, %~a, {};
              $~none#:",
+            u64::from(ANCHOR_SLOTS) * SLOT,
+            NEVER.cast_signed(),
             u64::from(tracks.apart) * SLOT,
         ));
     }

@@ -21,10 +21,10 @@
 //! record, `{clock, marker + 1, words}`. They are in the order in which they were written. Reading gives the records that each stands for, in
 //! the order of their clocks; of a span whose clock may have turned since it began both are lost, which only a track of 2^32 cycles or more can have.
 //!
-//! With records and spans a lane leaves an **anchor** now and then, `{low half of the clock, `[`ANCHOR`]`, low and high half of the global timer}`, where it has
-//! written [`Layout::apart`] slots since the last one and comes to a place where it waits; the first one after [`Layout::first`], which differs from warp to
-//! warp, so that anchors do not all fall together. They come in pairs, the last one before the timer ticks and the first one after it, or the last two of
-//! some that are read: so the tick is known better than to its length. What does not fit is neither written nor counted, and no other follows.
+//! With records and spans a lane leaves an **anchor** now and then, `{low half of the clock, `[`ANCHOR`]` - took, low and high half of the global timer}`, where
+//! it has written [`Layout::apart`] slots since the last one and comes to a place where it waits; the first one after [`Layout::first`], which differs from
+//! warp to warp, so that anchors do not all fall together. `took` are the cycles until the timer had answered: where many warps ask, it takes its
+//! time. An anchor that does not fit is neither written nor counted, and no other follows.
 //!
 //! A warp has one region, of its lowest lane or of the one that leads its group, or 32, one a lane.
 //!
@@ -59,14 +59,14 @@ pub const LANE_BIT: u32 = 24;
 /// Set in the number of an entry that is a span.
 pub const SPAN: u32 = 1 << 31;
 
-/// The number of an entry that is an anchor.
+/// The number of an entry that is an anchor, less the cycles that its timer took.
 pub const ANCHOR: u32 = SPAN - 1;
+/// The most cycles that an anchor's timer takes: more are as many.
+pub const SLOWEST: u32 = 1023;
 /// Slots of an anchor.
 pub const ANCHOR_SLOTS: u32 = 2;
-/// How often both clocks are read for a pair of anchors at most, the first time not counted: the timer of NVIDIA's GPUs since Hopper ticks within three of these.
-pub const READS: u32 = 4;
-/// Slots from one pair of anchors of a track to the next, about: 6 % of its memory.
-pub const APART: u32 = 64;
+/// Slots from one anchor of a track to the next, about: 8 % of its memory.
+pub const APART: u32 = 24;
 /// In how many parts of that distance first anchors lie, by the warp's number modulo this: a power of two.
 pub const STAGGERED: u32 = 8;
 
@@ -103,7 +103,7 @@ pub struct Layout {
     pub words: u32,
     /// Whether each lane has a track; else the warp has one.
     pub lanes: bool,
-    /// Slots from a pair of anchors to the next; 0: there are none between a track's begin and end.
+    /// Slots from an anchor to the next; 0: there are none between a track's begin and end.
     pub apart: u32,
     /// By marker: what its records look like.
     pub shapes: Vec<Shape>,
@@ -309,8 +309,8 @@ impl Layout {
             lane: head.lane.min(63) as u8,
             sm,
             group: (head.grouped != 0).then_some(head.group),
-            begin: Some(Anchor { cycles: head.begin_cycles, nanos: head.begin_nanos }),
-            end: ended.then_some(Anchor { cycles: head.end_cycles, nanos: head.end_nanos }),
+            begin: Some(Anchor { cycles: head.begin_cycles, nanos: head.begin_nanos, took: None }),
+            end: ended.then_some(Anchor { cycles: head.end_cycles, nanos: head.end_nanos, took: None }),
             ..Track::default()
         };
         Some(match self.form {
@@ -372,9 +372,9 @@ impl Layout {
         while let Some(slot) = slots.get(at) {
             now = after(now, half(slot, 0));
             let Some(mark) = half(slot, 4).checked_sub(1) else { break };
-            if mark + 1 == ANCHOR {
+            if let Some(took) = took(mark + 1) {
                 let Some(timer) = slots.get(at + 1) else { break };
-                anchors.push(Anchor { cycles: now, nanos: u64::from_le_bytes(*timer) });
+                anchors.push(Anchor { cycles: now, nanos: u64::from_le_bytes(*timer), took: Some(took) });
                 at += ANCHOR_SLOTS as usize;
                 continue;
             }
@@ -391,6 +391,11 @@ impl Layout {
         let lost = if ended { head.written.saturating_sub(at as u64 * SLOT) / SLOT } else { 0 };
         Read { records: self.numbered(records), anchors, lost }
     }
+}
+
+/// The cycles that an anchor's timer took, by the number of its entry; `None`: that of something else.
+fn took(number: u32) -> Option<u32> {
+    ANCHOR.checked_sub(number).filter(|took| *took <= SLOWEST)
 }
 
 /// What a region holds.
@@ -444,8 +449,8 @@ mod tests {
             lane: 7,
             sm: 3,
             group: Some(9),
-            begin: Some(Anchor { cycles: 5, nanos: 0 }),
-            end: Some(Anchor { cycles: 8, nanos: 1 }),
+            begin: Some(Anchor { cycles: 5, nanos: 0, took: None }),
+            end: Some(Anchor { cycles: 8, nanos: 1, took: None }),
             records: Records(all.clone()),
             ..Track::default()
         };
@@ -466,10 +471,11 @@ mod tests {
     fn anchors_are_taken_out() {
         let shapes = vec![Shape::default(), Shape { words: 1, group: None }];
         let head = TrackHead { sm: 1, begin_cycles: (7 << 32) - 100, end_nanos: 1, ..TrackHead::default() };
+        let slow = ANCHOR - SLOWEST;
         let slots =
-            [[u32::MAX - 20, 1], [u32::MAX - 9, ANCHOR], [5, 6], [40, 2], [ANCHOR, ANCHOR], [50, ANCHOR], [7, 8]];
-        let [late, soon] = [(7 << 32) - 10, (7 << 32) + 50];
-        let anchors = vec![Anchor { cycles: late, nanos: 6 << 32 | 5 }, Anchor { cycles: soon, nanos: 8 << 32 | 7 }];
+            [[u32::MAX - 20, 1], [u32::MAX - 9, ANCHOR - 30], [5, 6], [40, 2], [ANCHOR, ANCHOR], [50, slow], [7, 8]];
+        let anchor = |cycles, nanos, took| Anchor { cycles, nanos, took: Some(took) };
+        let anchors = vec![anchor((7 << 32) - 10, 6 << 32 | 5, 30), anchor((7 << 32) + 50, 8 << 32 | 7, SLOWEST)];
         let of = |form, slots: &[[u32; 2]]| {
             let spans = vec![Spanned { begin: 0, end: None, alone: true }];
             let layout = Layout { form, apart: APART, shapes: shapes.clone(), spans, ..Layout::default() };
@@ -480,11 +486,11 @@ mod tests {
         let records: Vec<_> = track.records.0.iter().map(|r| (r.mark, r.clock, r.payload)).collect();
         assert_eq!(records, [(0, u32::MAX - 20, [0; 2]), (1, 40, [ANCHOR, ANCHOR])]);
         assert_eq!((track.anchors.0, track.lost), (anchors.clone(), 0));
-        let entries = [[u32::MAX - 9, ANCHOR], [5, 6], [30, 1 | SPAN], [40, 0], [50, ANCHOR], [7, 8]];
+        let entries = [[u32::MAX - 9, ANCHOR - 30], [5, 6], [30, 1 | SPAN], [40, 0], [50, slow], [7, 8]];
         let track = of(Form::Spans, &entries);
         assert_eq!((track.anchors.0, track.records.0.len(), track.lost), (anchors, 1, 0));
         let layout = Layout { apart: APART, ..Layout::default() };
-        assert_eq!([0, 1, 7, 8].map(|warp| layout.first(warp)), [8, 16, 64, 8]);
+        assert_eq!([0, 1, 7, 8].map(|warp| layout.first(warp)), [3, 6, 24, 3]);
     }
 
     #[test]

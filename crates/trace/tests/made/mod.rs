@@ -218,7 +218,7 @@ fn mark(r: &mut Random) -> Mark {
 }
 
 fn marks(r: &mut Random) -> Marks {
-    let anchor = |r: &mut Random| Anchor { cycles: r.bits(), nanos: r.bits() };
+    let anchor = |r: &mut Random| Anchor { cycles: r.bits(), nanos: r.bits(), took: r.maybe(|r| r.id(1024)) };
     let track = |r: &mut Random| Track {
         warp: WarpId(r.bits()),
         lane: r.id(64) as u8,

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{ANCHOR, Layout, Queues, Read, SLOT, SPAN, after, half};
+use super::{Layout, Queues, Read, SLOT, SPAN, after, half, took};
 use crate::device::TrackHead;
 use crate::mark::{Anchor, Record};
 
@@ -31,8 +31,8 @@ pub(super) fn read(layout: &Layout, head: &TrackHead, slots: &[[u8; 8]]) -> Read
         let (Some(n), span) = ((number & !SPAN).checked_sub(1), number & SPAN != 0) else { break };
         let clock = if span { half(second, 0) } else { half(first, 0) };
         let at = after(now, clock);
-        if number == ANCHOR {
-            anchors.push(Anchor { cycles: at, nanos: u64::from_le_bytes(*second) });
+        if let Some(took) = took(number) {
+            anchors.push(Anchor { cycles: at, nanos: u64::from_le_bytes(*second), took: Some(took) });
         } else if !span {
             if n as usize >= layout.shapes.len() {
                 break;
