@@ -52,7 +52,7 @@ fn kernel(address: u64) -> Timeline {
         regions,
         tracks,
         launches: vec![Launch { number: 3, kernel: "gemm".into(), ctas: Some(3), ..Launch::default() }],
-        axis: Axis { mhz: 1750.0, residual: 2600, between: 2600, tick: 32_000 },
+        axis: Axis { mhz: 1750.0, single: 1900, residual: 2600, between: 2600, tick: 32_000 },
         ..Timeline::default()
     };
     out.note("lost", 7, "last records of tracks found no room");

@@ -29,7 +29,7 @@ pub fn timeline(buffer: &Buffer, names: &[String]) -> Timeline {
     }
     let first = events().map(|e| e.nanos).chain(buffer.lanes.iter().filter_map(|l| l.end)).min().unwrap_or(0);
     let tick = super::clock::tick(events().map(|e| e.nanos - first));
-    out.axis = Axis { mhz: 0.0, residual: tick * NANO, between: tick * NANO, tick: tick * NANO };
+    out.axis = Axis { mhz: 0.0, single: tick * NANO, residual: tick * NANO, between: tick * NANO, tick: tick * NANO };
     let mut all = Found::default();
     for lane in &buffer.lanes {
         let (track, found) = track(lane, buffer.groups, first);

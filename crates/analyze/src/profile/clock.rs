@@ -16,7 +16,6 @@
 
 use std::collections::BTreeMap;
 
-use prlx_trace::device::tracks::SLOWEST;
 use prlx_trace::mark::Anchor;
 
 use super::curve::{Curve, Moment, Rate};
@@ -27,17 +26,18 @@ const TICK: u64 = 32;
 const LONGEST: u64 = 1024;
 /// Rates that a clock can have: nanoseconds in a cycle.
 const RATES: [f64; 2] = [0.01, 1000.0];
-/// By how much of a tick it comes early or late (standard deviation; 2.5 ns of 32 on an H200), and by how much it seems to where nobody knows how long it
+/// By how much of a tick it comes early or late (standard deviation; 3.8 ns of 32 on an H200), and by how much it seems to where nobody knows how long it
 /// took to answer (5.1 ns).
-const JITTER: [f64; 2] = [0.08, 0.16];
+const JITTER: [f64; 2] = [0.12, 0.16];
 /// What the rates of two clocks may differ by, as a share (one standard deviation).
 const APART: f64 = 0.05;
 /// Cycles within which two anchors tell whether their clocks are one.
 const NEAR: u64 = 4096;
 /// One of so many may tell otherwise: it, or that beside it, was not read at once.
 const FEW: u32 = 5;
-/// One of so many timers answers as soon as it can.
+/// One of so many timers answers as soon as it can, and who takes so many times as long did not answer at once, or was not read at once: who knows.
 const PROMPT: usize = 4;
+const SLOW: u32 = 2;
 
 /// How clocks become times.
 #[derive(Default)]
@@ -50,7 +50,9 @@ pub(super) struct Fit {
     of: BTreeMap<u32, usize>,
     /// Picoseconds between ticks of the timer.
     pub tick: u64,
-    /// Picoseconds within which two times of two multiprocessors are right against each other, 95 of 100 times, near anchors.
+    /// Picoseconds within which times near anchors are right, 95 of 100 times.
+    pub single: u64,
+    /// The same of two times of two multiprocessors against each other.
     pub error: u64,
     /// The same between anchors that are far apart.
     pub between: u64,
@@ -97,30 +99,18 @@ fn rate(anchors: &BTreeMap<u32, Vec<Anchor>>, noise: f64) -> Option<Rate> {
     known.then(|| Rate { middle, width: (APART * middle).hypot(noise / square.sqrt()) })
 }
 
-/// What an anchor says of its moment.
+/// An anchor, and its multiprocessor.
 #[derive(Clone, Copy)]
 struct Own {
     sm: u32,
     anchor: Anchor,
-    /// By how much the time then was later than the timer showed, and that number's standard deviation, in nanoseconds.
-    later: f64,
-    noise: f64,
 }
 
-/// Cycles that a timer takes that answers at once.
+/// The most cycles that a timer takes that answers at once.
 fn prompt<'a>(anchors: impl Iterator<Item = &'a Anchor>) -> u32 {
     let mut took: Vec<u32> = anchors.filter_map(|a| a.took).collect();
     let at = took.len() / PROMPT;
-    if took.is_empty() { 0 } else { *took.select_nth_unstable(at).1 }
-}
-
-/// The moment of an anchor, of a timer that ticks every so many nanoseconds.
-fn moment(sm: u32, anchor: Anchor, prompt: u32, rate: Rate, tick: f64) -> Own {
-    // What it showed may be of any moment until it answered, and a tick lasts.
-    let slow = f64::from(anchor.took.map_or(0, |took| took.saturating_sub(prompt))) * rate.middle;
-    let jitter = JITTER[usize::from(anchor.took.is_none())] * tick;
-    let noise = ((tick * tick + slow * slow) / 12.0 + jitter * jitter).sqrt();
-    Own { sm, anchor, later: (tick - slow) / 2.0, noise }
+    if took.is_empty() { 0 } else { took.select_nth_unstable(at).1.saturating_mul(SLOW) }
 }
 
 /// Multiprocessors with their anchors, those together whose clocks show the same: where anchors of two are near each other by the clock, they
@@ -129,10 +119,10 @@ fn groups(anchors: &BTreeMap<u32, Vec<Anchor>>, rate: Rate, tick: u64) -> Vec<(V
     let mut groups: Vec<(Vec<u32>, Vec<Own>)> = Vec::new();
     let order = |own: &Own| (own.anchor.cycles, own.anchor.nanos, own.sm);
     let prompt = prompt(anchors.values().flatten());
-    // What took longest may have taken any time.
-    let quick = |a: &&Anchor| a.took.is_none_or(|took| took < SLOWEST);
+    let quick = |a: &&Anchor| a.took.is_none_or(|took| took <= prompt);
     for (&sm, own) in anchors.iter().filter(|(_, own)| !own.is_empty()) {
-        let mut own: Vec<Own> = own.iter().filter(quick).map(|a| moment(sm, *a, prompt, rate, tick as f64)).collect();
+        let kept = |of: &dyn Fn(&&Anchor) -> bool| own.iter().filter(of).map(|&anchor| Own { sm, anchor }).collect();
+        let mut own: Vec<Own> = if own.iter().any(|a| quick(&a)) { kept(&quick) } else { kept(&|_| true) };
         own.sort_by_key(order);
         let same = |group: &[Own]| {
             let (mut met, mut apart) = (0, 0);
@@ -170,8 +160,8 @@ impl Fit {
     pub fn new(anchors: &BTreeMap<u32, Vec<Anchor>>, origin: u64) -> Fit {
         let tick = tick(anchors.values().flatten().map(|a| a.nanos - origin));
         // A tick's width, evenly; and how it comes.
-        let noise = tick as f64 * (1.0f64 / 12.0 + JITTER[1] * JITTER[1]).sqrt();
-        let told = rate(anchors, noise);
+        let noise = |of: usize| tick as f64 * (1.0f64 / 12.0 + JITTER[of] * JITTER[of]).sqrt();
+        let told = rate(anchors, noise(1));
         let mut fit = Fit { tick: tick * 1000, rated: told.is_some(), ..Fit::default() };
         let rate = told.unwrap_or(Rate { middle: 1.0, width: APART });
         fit.rate = rate.middle;
@@ -180,8 +170,8 @@ impl Fit {
             let clock = all[0].anchor.cycles;
             let moment = |own: &Own| Moment {
                 cycles: (own.anchor.cycles - clock) as f64,
-                nanos: (own.anchor.nanos - origin) as f64 + own.later,
-                noise: own.noise,
+                nanos: (own.anchor.nanos - origin) as f64 + tick as f64 / 2.0,
+                noise: noise(usize::from(own.anchor.took.is_none())),
                 timer: own.sm,
                 sure: own.anchor.took.is_some(),
             };
@@ -195,7 +185,9 @@ impl Fit {
             fit.of.extend(sms.into_iter().map(|sm| (sm, fit.groups.len())));
             fit.groups.push(Group { clock, curve });
         }
-        [fit.error, fit.between] = wrong.map(|[most, next]| (2.0 * most.hypot(next) * 1000.0).ceil() as u64);
+        let ps = |error: f64| (2.0 * error * 1000.0).ceil() as u64;
+        fit.single = ps(wrong[0][0]);
+        [fit.error, fit.between] = wrong.map(|[most, next]| ps(most.hypot(next)));
         fit
     }
 
@@ -228,6 +220,8 @@ impl Fit {
 
 #[cfg(test)]
 mod tests {
+    use prlx_trace::device::tracks::SLOWEST;
+
     use super::*;
 
     /// Numbers from a seed.
@@ -343,10 +337,10 @@ mod tests {
             let changes = (0..times).map(|i| i as f64 * 60_000.0).map(|i| step(i + falls) - step(i + falls + takes));
             (from + rate * (t - 0.1 * changes.sum::<f64>())) as u64
         };
-        // Each tick comes up to a seventh of one early or late.
+        // Each tick comes up to a fifth of one early or late.
         let ticked = |sm: usize, tick: f64| {
             let mut state = seed ^ (tick as u64) << 8 ^ sm as u64;
-            (tick + 0.28 * (random(&mut state) % 1000) as f64 / 1000.0 - 0.14) * 32.0
+            (tick + 0.42 * (random(&mut state) % 1000) as f64 / 1000.0 - 0.21) * 32.0
         };
         let shown = |sm: usize, nanos: f64| {
             let tick = (nanos / 32.0).floor();

@@ -190,9 +190,11 @@ pub struct Moment {
 pub struct Axis {
     /// Cycles a microsecond, fitted; 0: times are a timer's own.
     pub mhz: f64,
-    /// Picoseconds by which times of two multiprocessors may be apart more than they seem, near the begins and ends of tracks (95 of 100 are not).
+    /// Picoseconds by which times near anchors may be early or late (95 of 100 are not).
+    pub single: u64,
+    /// The same of times of two multiprocessors against each other.
     pub residual: u64,
-    /// The same anywhere: between begins and ends that are far apart, clocks may have changed their rates in other ways than was taken.
+    /// The same anywhere: between anchors that are far apart, clocks may have changed their rates in other ways than was taken.
     pub between: u64,
     /// Picoseconds between ticks of what times are read from.
     pub tick: u64,

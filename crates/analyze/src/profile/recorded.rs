@@ -44,6 +44,7 @@ pub fn timeline(trace: &Trace) -> Timeline {
         out.launches.push(launch_of(trace, number, module));
         if !by_sm.is_empty() {
             rates.push(fit.mhz());
+            out.axis.single = out.axis.single.max(fit.single);
             out.axis.residual = out.axis.residual.max(fit.error);
             out.axis.between = out.axis.between.max(fit.between);
             out.axis.tick = out.axis.tick.max(fit.tick);

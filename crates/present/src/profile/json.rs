@@ -52,7 +52,7 @@ pub fn profile_json(
     let document = json!({
         "format": "prlx-profile",
         "version": VERSION,
-        "axis": { "mhz": axis.mhz, "residual": axis.residual, "between": axis.between, "tick": axis.tick },
+        "axis": { "mhz": axis.mhz, "single": axis.single, "residual": axis.residual, "between": axis.between, "tick": axis.tick },
         "notes": notes,
         "launches": launches,
         "analysis": analysis,

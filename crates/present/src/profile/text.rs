@@ -114,12 +114,14 @@ impl Page<'_> {
         ];
         let said: Vec<String> = said.into_iter().filter(|s| !s.starts_with("0 ")).collect();
         writeln!(out, "{}  {}, {}", self.style.ink(Ink::Strong, &what), time(a.time), said.join(", "))?;
-        let Axis { mhz, residual, between, tick } = t.axis;
+        let Axis { mhz, single, residual, between, tick } = t.axis;
         let axis = match (mhz > 0.0, tick) {
             (true, _) => {
-                let far = format!(" near anchors, {} between", time(between));
-                let far = if between > residual { &far } else { "" };
-                format!("clocks at {mhz:.0} MHz; times of two multiprocessors are right within {}{far}", time(residual))
+                let [single, residual, between] = [single, residual, between].map(time);
+                let far = if between == residual { String::new() } else { format!(", {between} far from anchors") };
+                format!(
+                    "clocks at {mhz:.0} MHz; times are right within {single}, of two multiprocessors within {residual} of each other{far}"
+                )
             }
             (false, 0) => "times are a timer's".to_owned(),
             (false, tick) => format!("times are a timer's, which ticks every {}", time(tick)),
