@@ -210,6 +210,12 @@ fn images_that_nvcc_makes() {
             assert!(out.contains("bias of 4 bytes") && out.contains("\nex "), "{options} {way}: {out}");
             let wanted = format!("module saxpy: 1 of 1 kernels rewritten, {fidelity}");
             assert_eq!(log.matches(&wanted).count(), 1, "{options} {way}: {log}");
+            // What it takes, where the program brings machine code of its own.
+            let session = Session::open(&folder.0).unwrap();
+            let trace = session.read(session.files.last().unwrap()).unwrap();
+            let saxpy = trace.modules.iter().flat_map(|m| &m.functions).find(|f| f.name == "saxpy").unwrap();
+            let more = saxpy.needs.map(|(own, ours)| own.registers > 0 && ours.registers >= own.registers);
+            assert_eq!(more, fidelity.starts_with("exact").then_some(true), "{options} {way}: {:?}", saxpy.needs);
         }
     }
     // PTX for an earlier architecture beside machine code that keeps none: the mock can't run that, but it is found out.

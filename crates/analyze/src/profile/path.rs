@@ -138,6 +138,11 @@ impl<'a> Graph<'a> {
         Some((*self.place.get(&late.track)?, late))
     }
 
+    /// The same of the part of a wait in which they came, and of those behind it: other regions may lie in a wait.
+    fn within(&self, line: usize, s: &Segment) -> Option<(usize, Late)> {
+        self.late(line, s).filter(|(_, late)| late.at <= s.end)
+    }
+
     fn region(&self, line: usize, span: u32) -> u32 {
         self.timeline.tracks[self.tracks[line]].spans[span as usize].region
     }
@@ -206,7 +211,7 @@ impl<'a> Graph<'a> {
         let mut news: HashMap<u32, f64> = HashMap::new();
         for (l, line) in self.lines.iter().enumerate() {
             for s in line {
-                if let (Some((_, late)), Some(span)) = (self.late(l, s), s.span)
+                if let (Some((_, late)), Some(span)) = (self.within(l, s), s.span)
                     && late.at > s.begin
                 {
                     let way = news.entry(self.region(l, span)).or_insert(f64::MAX);
@@ -227,7 +232,7 @@ impl<'a> Graph<'a> {
             let took = (s.end - s.begin) as f64;
             let of = s.span.map(|span| self.region(l, span));
             let factor = |of: Option<u32>| if of.is_some() && of == region { scale } else { 1.0 };
-            let end = match self.late(l, s) {
+            let end = match self.within(l, s) {
                 None => begin + took * factor(of),
                 Some((by, late)) => {
                     let work = late.work.map(|w| self.region(by, w));
@@ -287,5 +292,18 @@ mod tests {
         assert_eq!(g.again(&g.order(), None, 1.0), 100.0);
         // Much faster, the wait is gone and its own begin is what counts.
         assert_eq!(g.again(&g.order(), Some(0), 0.1), 20.0 + 38.0);
+    }
+
+    /// A wait in which something else is done waits on behind it.
+    #[test]
+    fn a_wait_in_parts() {
+        let mut t = made();
+        t.tracks[1].spans.insert(2, Span { region: 2, begin: 25, end: 30, ..Span::default() });
+        let waits = super::super::waits::waits(&t);
+        let g = Graph::new(&t, &waits, vec![0, 1]);
+        assert_eq!(g.again(&g.order(), None, 1.0), 100.0);
+        // With half of the work the first arrives as what lies in the wait ends, and the news takes two.
+        assert_eq!(g.again(&g.order(), Some(0), 0.5), 70.0);
+        assert_eq!(path(&t, &waits).iter().map(|r| r.time).sum::<u64>(), 100);
     }
 }
