@@ -3,6 +3,8 @@
 //! Holds: a step is an index into [`Code::steps`]; registers of all functions have planes of their own, so that lanes in different functions don't meet. What an
 //! instruction needs beyond its operation (an operand's conversion, a local address) is done by steps of their own around it, which count as no instruction.
 
+pub mod window;
+
 use std::sync::Arc;
 
 use prlx_isa::view::{FuncId, InstId, SymbolId};
@@ -783,20 +785,4 @@ pub enum Value {
     Plane(Plane),
     /// A predicate, as 0 or 1.
     Pred(u16),
-}
-
-/// Address windows: where the spaces lie in generic addresses.
-pub mod window {
-    /// Shared memory: first the CTA's own, then that of each CTA of the cluster, by rank.
-    pub const SHARED: u64 = 0x7ffe_0000_0000;
-    /// Bytes that each of those takes.
-    pub const CTA: u64 = 1 << 24;
-    /// Local memory.
-    pub const LOCAL: u64 = 0x7ffe_8000_0000;
-    /// Kernel parameters.
-    pub const PARAMS: u64 = 0x7ffe_c000_0000;
-    /// Functions.
-    pub const CODE: u64 = 0x7fff_0000_0000;
-    /// Distance between two functions' addresses.
-    pub const CODE_STRIDE: u64 = 256;
 }
