@@ -426,7 +426,7 @@ const LOT: u32 = 8;
 impl Needs {
     /// Threads that a multiprocessor of NVIDIA's has registers for (sm_70 and later, as CUDA's occupancy calculator has it).
     pub fn threads(&self) -> u32 {
-        let warp = self.registers.max(1).next_multiple_of(LOT).saturating_mul(LANES);
+        let warp = self.registers.clamp(1, REGISTERS).next_multiple_of(LOT) * LANES;
         REGISTERS / warp * LANES * 4
     }
     /// Registers that a thread may have at most where a multiprocessor is to have so many threads.

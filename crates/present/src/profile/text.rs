@@ -57,7 +57,8 @@ pub(super) fn calibrations(t: &Timeline, top: usize) -> Vec<String> {
     let mut lines: Vec<String> = all.by_ref().filter_map(said).take(top).collect();
     let left = all.count();
     if left > 0 {
-        lines.push(format!("{} kernels more take more with their markers recorded", number(left as u64)));
+        let more = count(left as u64, "more kernel takes", "more kernels take");
+        lines.push(format!("{more} more with their markers recorded"));
     }
     lines
 }
@@ -118,10 +119,14 @@ impl Page<'_> {
         let axis = match (mhz > 0.0, tick) {
             (true, _) => {
                 let [single, residual, between] = [single, residual, between].map(time);
-                let far = if between == residual { String::new() } else { format!(", {between} far from anchors") };
-                format!(
-                    "clocks at {mhz:.0} MHz; times are right within {single}, of two multiprocessors within {residual} of each other{far}"
-                )
+                let mut said = format!("clocks at {mhz:.0} MHz; times are right within {single}");
+                if residual != single {
+                    said += &format!(", of two multiprocessors within {residual} of each other");
+                }
+                if between != residual {
+                    said += &format!(", {between} far from anchors");
+                }
+                said
             }
             (false, 0) => "times are a timer's".to_owned(),
             (false, tick) => format!("times are a timer's, which ticks every {}", time(tick)),
