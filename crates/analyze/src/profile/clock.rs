@@ -468,7 +468,7 @@ mod tests {
         let quick: Vec<_> = all.iter().filter(|(_, a)| a.took.is_some_and(|took| took <= 30)).collect();
         let miss = |fit: &Fit| {
             let of = |(sm, a): &&(u32, Anchor)| Some(fit.time(*sm, a.cycles)? as f64 / 1000.0 - a.nanos as f64 - 16.0);
-            quick.iter().filter_map(|own| of(own)).collect::<Vec<f64>>()
+            quick.iter().filter_map(of).collect::<Vec<f64>>()
         };
         let early = |miss: &[f64]| miss.iter().sum::<f64>() / miss.len() as f64;
         let [miss, other] = [miss(&told), miss(&untold)];
