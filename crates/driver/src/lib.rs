@@ -37,7 +37,7 @@ pub use tensor_map::TensorMap;
 
 use prlx_probe::Plan;
 use prlx_trace::mark::Track;
-use prlx_trace::{Dim3, LaneMask, Level, Tally, WarpId, WarpStream};
+use prlx_trace::{Dim3, LaneMask, Tally, WarpId, WarpStream};
 
 /// A loaded module, by the number its driver gave it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -121,11 +121,11 @@ pub trait Driver {
     /// # Errors
     /// When the image is not understood or can't be assembled; the error names the place.
     fn load(&mut self, image: &[u8]) -> Result<ModuleHandle, Error>;
-    /// Loads code that was rewritten to record at `level`: a device may make other machine code of it than of the same text as it is.
+    /// Loads code with `plan` written into it, of a module whose own text is `own`: a device may make other machine code of it than of the same text as it is.
     ///
     /// # Errors
     /// As [`Driver::load`].
-    fn load_rewritten(&mut self, text: &str, _level: Level) -> Result<ModuleHandle, Error> {
+    fn load_rewritten(&mut self, text: &str, _plan: &Plan, _own: &str) -> Result<ModuleHandle, Error> {
         self.load(text.as_bytes())
     }
     /// Unloads a module.

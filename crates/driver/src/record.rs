@@ -98,8 +98,8 @@ pub fn record(
     let kernel = kernel(plan, job)?;
     let options = &RecordOptions { hooks: options.hooks && driver.info().hooks, ..*options };
     let text = if options.hooks { &job.text } else { text };
-    let level = plan.program.level;
-    let loaded = if options.hooks { driver.load(text.as_bytes()) } else { driver.load_rewritten(text, level) };
+    let loaded =
+        if options.hooks { driver.load(text.as_bytes()) } else { driver.load_rewritten(text, plan, &job.text) };
     let module = loaded.map_err(|e| Error {
         message: format!("{}{}", if options.hooks { "" } else { "instrumented: " }, e.message),
         ..e

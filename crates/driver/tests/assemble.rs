@@ -1,13 +1,17 @@
 //! Assembling PTX, and the cache of what came of it. The assemblers are those of `cargo xtask setup`, where they are.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use prlx_driver::ErrorKind;
 use prlx_driver::assemble::cache::Cache;
-use prlx_driver::assemble::{Assembler, Assemblers, Failed, target};
+use prlx_driver::assemble::{Assembler, Assemblers, Failed, Within, lost, needs, target};
 use prlx_isa::image::{Target, cubin};
+use prlx_probe::lang::Script;
+use prlx_probe::marks::Marking;
 use prlx_probe::{Filter, Program};
 use prlx_trace::Level;
+use prlx_trace::mark::Via;
 
 const PTX: &str = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\nret;\n}\n";
 
@@ -186,17 +190,42 @@ fn at_events_registers_are_given_up_for_warps() {
     );
     let assemblers = Assemblers { tools: tools(), cache: None };
     for tool in assemblers.tools.iter().filter(|t| t.version().starts_with("ptxas")) {
-        let registers = |ptx: &str, level| {
-            let code = assemblers.rewritten(tool, ptx, level, sm("sm_90"), &[]).unwrap();
-            let local: u32 = cubin::frames(&code).unwrap().iter().map(|(_, bytes)| bytes).sum();
-            (cubin::registers(&code).unwrap()[0].1, local)
+        let registers = |ptx: &str, within: Within<'_>| {
+            let code = assemblers.rewritten(tool, ptx, within, sm("sm_90"), &[]).unwrap();
+            let needs = *needs(&code).values().next().unwrap();
+            (needs.registers, needs.local)
         };
-        let (free, lean) = (registers(&sort, Some(Level::Print)), registers(&sort, Some(Level::Events)));
+        let (free, lean) = (registers(&sort, Within::Any), registers(&sort, Within::Full));
         assert!(free.0 > 32 && lean == (32, 0), "{free:?} {lean:?}");
-        let (free, kept) = (registers(&full, None), registers(&full, Some(Level::Events)));
+        let (free, kept) = (registers(&full, Within::Any), registers(&full, Within::Full));
         assert!((33..=40).contains(&free.0) && kept == free, "{free:?} {kept:?}");
         // A kernel that says itself how many it may have is left alone.
         let own = sort.replacen("\n{", "\n.maxnreg 38\n{", 1);
-        assert_eq!(registers(&own, Some(Level::Events)).0, 38);
+        assert_eq!(registers(&own, Within::Full).0, 38);
+    }
+}
+
+/// Code that records markers leaves room for as many threads as the kernel's own, where that spills nothing; each kernel of a module for itself.
+#[test]
+fn markers_leave_kernels_their_room() {
+    let cases = [("softmax", "sm_80"), ("nbody", "sm_80")];
+    let marks = Marking { outside: vec![Via::Barrier], ..Marking::default() };
+    let script = Some(Arc::new(Script { marks: Some(marks), ..Script::default() }));
+    let program = Program { level: Level::Probe, script, elide: true, filter: Filter::default(), window: None };
+    let assemblers = Assemblers { tools: tools(), cache: None };
+    for tool in assemblers.tools.iter().filter(|t| t.version().starts_with("ptxas")) {
+        let [kept, spills] = cases.map(|(name, target)| {
+            let path = format!("../../tests/kernels/cuda/{name}/{target}.ptx");
+            let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();
+            let rewrite = prlx_instrument::rewrite(&text, name, &program, &|_| None).unwrap();
+            let own = assemblers.assemble(tool, &text, sm("sm_90"), &[]).unwrap();
+            let made = |within| assemblers.rewritten(tool, &rewrite.text, within, sm("sm_90"), &[]).unwrap();
+            let (free, lean) = (made(Within::Any), made(Within::of(&rewrite.plan, Some(&own))));
+            assert!(lost(&own, &free) > 0, "{name}");
+            let local = |code: &[u8]| needs(code).values().map(|n| n.local).sum::<u32>();
+            assert_eq!(local(&lean), local(&free), "{name}");
+            lost(&own, &lean)
+        });
+        assert!(kept == 0 && spills > 0, "{kept} {spills}");
     }
 }

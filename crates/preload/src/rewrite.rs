@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
-use prlx_driver::assemble::{Assemblers, Failed};
+use prlx_driver::assemble::{Assemblers, Failed, Within, lost, needs};
 use prlx_driver::session::{Options, VARIABLE};
 use prlx_instrument::Rewrite;
-use prlx_isa::image::{Target, cubin};
+use prlx_isa::image::Target;
 use prlx_isa::view::FunctionKind;
-use prlx_probe::{IDLE, told};
+use prlx_probe::{IDLE, Program, told};
 use prlx_trace::kernel::{Fidelity, Needs};
 
 use crate::known::Module;
@@ -71,7 +71,9 @@ pub fn replacement(source: Source, more: &[String]) -> Result<Replacement, Strin
         }
     }
     let files = |path: &str| std::fs::read_to_string(path).ok().filter(|t| t.len() < 1 << 20);
-    let rewrite = prlx_instrument::rewrite(&source.ptx, &name, &program, &files).map_err(|e| e.message)?;
+    let write =
+        |program: &Program| prlx_instrument::rewrite(&source.ptx, &name, program, &files).map_err(|e| e.message);
+    let rewrite = write(&program)?;
     if rewrite.plan.functions.iter().all(|f| f.skipped.is_some()) {
         let mut why = rewrite.plan.functions.iter().filter_map(|f| f.skipped.as_deref());
         let why = why.clone().find(|why| *why == IDLE).or_else(|| why.next());
@@ -79,11 +81,21 @@ pub fn replacement(source: Source, more: &[String]) -> Result<Replacement, Strin
     }
     let written = begun.elapsed();
     let options: Vec<String> = source.options.iter().chain(more).cloned().collect();
-    let (code, proof) = std::thread::scope(|scope| {
+    let own = before(&rewrite, &source, &options);
+    let (made, proof) = std::thread::scope(|scope| {
         let proof = (source.fidelity == Fidelity::Unproven).then(|| scope.spawn(|| proved(&source, &options)));
-        let code = assembled(&rewrite, &source, &options, &bounds(&rewrite.module));
-        (code, proof.is_some_and(|p| p.join().unwrap_or(false)))
+        let of = |rewrite: Rewrite| {
+            assembled(&rewrite, &source, own.as_deref(), &options).map(|code| Made { rewrite, code })
+        };
+        let made = of(rewrite).map(|first| {
+            let lost = first.lost(own.as_deref());
+            let less = program.sparing().filter(|_| lost > 0);
+            let other = less.and_then(|less| write(&less).and_then(of).ok());
+            other.filter(|other| other.lost(own.as_deref()) < lost).unwrap_or(first)
+        });
+        (made, proof.is_some_and(|p| p.join().unwrap_or(false)))
     });
+    let Made { rewrite, code } = made?;
     let kept = &rewrite.plan.kept;
     let mut missed = program.script.as_ref().map_or_else(Vec::new, |script| {
         let missed = told::missed(script, &rewrite.module, &source.ptx, &kept.missed).into_iter().map(|m| m.1);
@@ -95,9 +107,9 @@ pub fn replacement(source: Source, more: &[String]) -> Result<Replacement, Strin
     }));
     let fidelity = if proof { Fidelity::Exact } else { source.fidelity };
     let mut plan = rewrite.plan;
-    let image: Arc<[u8]> = match code? {
+    let image: Arc<[u8]> = match code {
         Some(made) => {
-            let own = source.code.as_deref().map(needs).unwrap_or_default();
+            let own = own.as_deref().map(needs).unwrap_or_default();
             let now = needs(&made);
             for function in &mut plan.module.functions {
                 function.needs = own.get(function.name.as_str()).copied().zip(now.get(function.name.as_str()).copied());
@@ -141,26 +153,47 @@ fn bounds(module: &prlx_isa::view::Module) -> BTreeMap<&str, u32> {
     module.functions.iter().filter_map(|f| Some((f.name.as_str(), bound(f)?))).collect()
 }
 
+/// Rewritten text, and its machine code; `None`: the driver has to make that.
+struct Made {
+    rewrite: Rewrite,
+    code: Option<Vec<u8>>,
+}
+
+impl Made {
+    /// For how many threads fewer there is room than of the program's own code.
+    fn lost(&self, own: Option<&[u8]>) -> u32 {
+        own.zip(self.code.as_deref()).map_or(0, |(own, code)| lost(own, code))
+    }
+}
+
+/// The machine code that would have run; of markers, whose times hang on how many threads run at once, what it would be if the driver makes it.
+fn before(rewrite: &Rewrite, source: &Source, options: &[String]) -> Option<Vec<u8>> {
+    let made = || {
+        let mut tools = ASSEMBLERS.tools.iter().filter(|_| rewrite.plan.kept.tracks.is_some());
+        tools.find_map(|tool| ASSEMBLERS.assemble(tool, &source.ptx, source.target, options).ok())
+    };
+    source.code.clone().or_else(made)
+}
+
 /// Assembles rewritten text so that it runs wherever the program's own code does; `None`: the driver has to.
 fn assembled(
     rewrite: &Rewrite,
     source: &Source,
+    own: Option<&[u8]>,
     options: &[String],
-    bounds: &BTreeMap<&str, u32>,
 ) -> Result<Option<Vec<u8>>, String> {
+    let bounds = bounds(&rewrite.module);
+    let within = Within::of(&rewrite.plan, own);
     for tool in &ASSEMBLERS.tools {
-        let (text, level) = (&rewrite.text, rewrite.plan.program.level);
-        match ASSEMBLERS.rewritten(tool, text, Some(level), source.target, options) {
+        match ASSEMBLERS.rewritten(tool, &rewrite.text, within, source.target, options) {
             Ok(code) => {
                 // A launch that fits the program's code must fit this one too.
-                let Some(most) = source.code.as_deref().and_then(|own| fewer(own, &code, bounds)) else {
-                    return Ok(Some(code));
-                };
+                let Some(most) = own.and_then(|own| fewer(own, &code, &bounds)) else { return Ok(Some(code)) };
                 let less = [options, &[format!("-maxrregcount={most}")]].concat();
-                let code = ASSEMBLERS.assemble(tool, text, source.target, &less).ok();
-                let fits = |code: &Vec<u8>| source.code.as_deref().and_then(|own| fewer(own, code, bounds)).is_none();
+                let code = ASSEMBLERS.assemble(tool, &rewrite.text, source.target, &less).ok();
+                let code = code.filter(|code| own.and_then(|own| fewer(own, code, &bounds)).is_none());
                 let why = || format!("rewritten, it needs more than {most} registers, and its CTAs would be too large");
-                return code.filter(fits).map(Some).ok_or_else(why);
+                return code.map(Some).ok_or_else(why);
             }
             Err(Failed::Wrong(e)) => return Err(e.message),
             Err(Failed::Unfit(_)) => {}
@@ -177,13 +210,6 @@ fn fewer(own: &[u8], made: &[u8], bounds: &BTreeMap<&str, u32>) -> Option<u32> {
         (now.threads() < before).then(|| Needs::registers_of(before))
     });
     tight.min()
-}
-
-/// What functions take, by name; none of what is no machine code.
-fn needs(code: &[u8]) -> BTreeMap<&str, Needs> {
-    let local: BTreeMap<&str, u32> = cubin::frames(code).unwrap_or_default().into_iter().collect();
-    let all = cubin::registers(code).unwrap_or_default().into_iter();
-    all.map(|(name, registers)| (name, Needs { registers, local: local.get(name).copied().unwrap_or(0) })).collect()
 }
 
 /// Whether the untouched PTX gives the machine code that the program would have run.

@@ -23,6 +23,7 @@ use prlx_trace::table::{Row, Tally};
 
 use crate::code::{Ask, Code, Ty};
 use crate::lang::{Holder, Script};
+use crate::marks::Marking;
 
 /// What to watch.
 #[derive(Clone, PartialEq, Debug)]
@@ -38,6 +39,16 @@ pub struct Program {
     pub filter: Filter,
     /// For [`Level::Operands`].
     pub window: Option<Window>,
+}
+
+impl Program {
+    /// What else may be written into a module in its place, where that takes less of a multiprocessor.
+    pub fn sparing(&self) -> Option<Program> {
+        let script = self.script.as_ref()?;
+        let marks = script.marks.as_ref().filter(|m| m.spare && m.form == tracks::Form::Records)?;
+        let marks = Some(Marking { form: tracks::Form::Spans, ..marks.clone() });
+        Some(Program { script: Some(Arc::new(Script { marks, ..Script::clone(script) })), ..self.clone() })
+    }
 }
 
 /// What a recorder takes; empty lists take all. Patterns are names with `*` and `?`.

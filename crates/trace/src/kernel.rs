@@ -418,7 +418,8 @@ codes! {
 }
 pub use codes_table::{Alu, FaultKind, Fidelity, Level, NodeKind, Scalar, SiteClass, Special};
 
-/// Registers of each of a multiprocessor's four parts, lanes of a warp, and to what a thread's registers are rounded up.
+/// Threads that a multiprocessor runs at once at most, registers of each of its four parts, lanes of a warp, and to what a thread's registers are rounded up.
+const THREADS: u32 = 2048;
 const REGISTERS: u32 = 16384;
 const LANES: u32 = 32;
 const LOT: u32 = 8;
@@ -427,7 +428,7 @@ impl Needs {
     /// Threads that a multiprocessor of NVIDIA's has registers for (sm_70 and later, as CUDA's occupancy calculator has it).
     pub fn threads(&self) -> u32 {
         let warp = self.registers.clamp(1, REGISTERS).next_multiple_of(LOT) * LANES;
-        REGISTERS / warp * LANES * 4
+        (REGISTERS / warp * LANES * 4).min(THREADS)
     }
     /// Registers that a thread may have at most where a multiprocessor is to have so many threads.
     pub fn registers_of(threads: u32) -> u32 {

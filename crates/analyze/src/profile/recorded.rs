@@ -111,7 +111,7 @@ fn needs(trace: &Trace) -> Vec<Calibration> {
             kernel: mangled::spelled(&function.name),
             registers: Some([bare.registers, marked.registers]),
             local: Some([bare.local, marked.local]),
-            room: Some([bare, marked].map(|n| n.threads().min(MOST) / threads * threads)),
+            room: Some([bare, marked].map(|n| n.threads() / threads * threads)),
             ..Calibration::default()
         })
     };

@@ -146,7 +146,7 @@ fn weaves(args: &CostArgs, ui: &Ui) -> Result<Vec<Weave>> {
     for left in &args.markers {
         let (name, form) = left.form();
         let outside = args.auto.iter().map(|a| a.via()).collect();
-        let marks = Some(Marking { source: true, outside, lines: Vec::new(), lanes: false, form });
+        let marks = Some(Marking { source: true, outside, lines: Vec::new(), lanes: false, form, spare: false });
         let script = Arc::new(Script { marks, ..Script::default() });
         all.push(Weave { name: name.to_owned(), program: probe::program(&script, &[]) });
     }

@@ -13,14 +13,17 @@ pub mod cache;
 mod jitlink;
 pub mod listing;
 
+use std::collections::BTreeMap;
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use prlx_isa::image::{Target, cubin};
-use prlx_isa::view::Function;
+use prlx_isa::view::{Function, FunctionKind};
+use prlx_probe::Plan;
 use prlx_trace::Level;
+use prlx_trace::kernel::Needs;
 use xxhash_rust::xxh3::Xxh3;
 
 use self::cache::Cache;
@@ -116,18 +119,79 @@ impl Assembler {
     }
 }
 
-/// `ptx`, in which kernels of these names take no more than [`FULL`] registers; `None`: it names none that says nothing of them itself.
-fn limited(ptx: &str, names: &[String]) -> Option<String> {
-    if names.is_empty() {
+/// Within how many registers rewritten code is to do, where that takes no more local memory.
+#[derive(Clone, Copy, Debug)]
+pub enum Within<'a> {
+    /// As many as the assembler takes.
+    Any,
+    /// 32 of those that take a few more. What level `events` inserts waits, and more warps hide that best. (Measured:
+    /// bench/runs/2026-11-24-h200-events.md. At other levels some kernels lose by it.)
+    Full,
+    /// So many that a multiprocessor has registers for as many threads as of this machine code: cycles of a kernel of which fewer run at once are another
+    /// kernel's.
+    Room(&'a [u8]),
+}
+
+impl<'a> Within<'a> {
+    /// What is right for a plan, of a module whose own machine code this is.
+    pub fn of(plan: &Plan, own: Option<&'a [u8]>) -> Within<'a> {
+        match own {
+            _ if plan.program.level == Level::Events => Within::Full,
+            Some(own) if plan.kept.tracks.is_some() => Within::Room(own),
+            _ => Within::Any,
+        }
+    }
+
+    /// The registers that kernels are to have, of those whose machine code has others.
+    fn limits(self, code: &[u8]) -> BTreeMap<&str, u32> {
+        let all = |code| needs(code).into_iter();
+        match self {
+            Within::Any => BTreeMap::new(),
+            Within::Full => {
+                let close = |n: &Needs| FULL < n.registers && n.registers <= FULL + CLOSE;
+                all(code).filter(|(_, n)| close(n)).map(|(name, _)| (name, FULL)).collect()
+            }
+            Within::Room(own) => {
+                let own = needs(own);
+                let limit = |(name, now): (_, Needs)| {
+                    let before = own.get(name)?.threads();
+                    (now.threads() < before).then(|| (name, Needs::registers_of(before)))
+                };
+                all(code).filter_map(limit).collect()
+            }
+        }
+    }
+}
+
+/// What functions take, by name; none of what is no machine code.
+pub fn needs(code: &[u8]) -> BTreeMap<&str, Needs> {
+    let local: BTreeMap<&str, u32> = cubin::frames(code).unwrap_or_default().into_iter().collect();
+    let all = cubin::registers(code).unwrap_or_default().into_iter();
+    all.map(|(name, registers)| (name, Needs { registers, local: local.get(name).copied().unwrap_or(0) })).collect()
+}
+
+/// For how many threads fewer than of its own functions a multiprocessor has registers for rewritten ones, all together.
+pub fn lost(own: &[u8], code: &[u8]) -> u32 {
+    let own = needs(own);
+    let lost = |(name, now): (&str, Needs)| own.get(name).map(|n| n.threads().saturating_sub(now.threads()));
+    needs(code).into_iter().filter_map(lost).fold(0, u32::saturating_add)
+}
+
+/// `ptx`, in which these kernels take no more than so many registers; `None`: there is none that says nothing of them itself.
+fn limited(ptx: &str, limits: &BTreeMap<&str, u32>) -> Option<String> {
+    if limits.is_empty() {
         return None;
     }
     let view = prlx_isa::ptx::view(&prlx_isa::ptx::parse(ptx).0).0;
     let said = |name: &str| matches!(name, "maxnreg" | "minnctapersm");
-    let free = |f: &&Function| names.contains(&f.name) && !f.limits.iter().any(|(name, _)| said(name));
-    let mut places: Vec<usize> = view.functions.iter().filter(free).map(|f| f.body.start as usize).collect();
+    let limit = |f: &Function| {
+        let free = f.kind == FunctionKind::Kernel && !f.limits.iter().any(|(name, _)| said(name));
+        limits.get(f.name.as_str()).filter(|_| free).map(|most| (f.body.start as usize, *most))
+    };
+    let mut places: Vec<(usize, u32)> = view.functions.iter().filter_map(limit).collect();
     places.sort_unstable();
     let mut text = ptx.to_owned();
-    places.iter().rev().for_each(|at| text.insert_str(*at, &format!(".maxnreg {FULL}\n")));
+    places.iter().rev().for_each(|(at, most)| text.insert_str(*at, &format!(".maxnreg {most}\n")));
     (!places.is_empty()).then_some(text)
 }
 
@@ -182,9 +246,7 @@ impl Assemblers {
         Assemblers { tools, cache: Cache::of_user() }
     }
 
-    /// The machine code of `ptx`, rewritten for a level. What level `events` inserts waits, and more warps hide that best; so there kernels
-    /// that take a few registers more than 32 do with those, if that takes no more local memory. (Measured: bench/runs/2026-11-24-h200-events.md.
-    /// At other levels some kernels lose by it.)
+    /// The machine code of rewritten `ptx`. Kernels that would spill registers to stay within those that they are to have keep theirs.
     ///
     /// # Errors
     /// See [`Failed`].
@@ -192,21 +254,25 @@ impl Assemblers {
         &self,
         tool: &Assembler,
         ptx: &str,
-        level: Option<Level>,
+        within: Within<'_>,
         target: Target,
         more: &[String],
     ) -> Result<Vec<u8>, Failed> {
         let code = self.assemble(tool, ptx, target, more)?;
-        if level != Some(Level::Events) {
-            return Ok(code);
+        let (before, mut limits) = (needs(&code), within.limits(&code));
+        // A second time without those that spill.
+        for _ in 0..2 {
+            let lean = limited(ptx, &limits).and_then(|lean| self.assemble(tool, &lean, target, more).ok());
+            let Some(lean) = lean else { break };
+            let now = needs(&lean);
+            let local = |all: &BTreeMap<&str, Needs>, name: &str| all.get(name).map_or(0, |n| n.local);
+            let spilt: Vec<&str> = now.keys().copied().filter(|f| local(&now, f) > local(&before, f)).collect();
+            if spilt.is_empty() {
+                return Ok(lean);
+            }
+            limits.retain(|name, _| !spilt.contains(name));
         }
-        let close = |(name, n): &(&str, u32)| (FULL < *n && *n <= FULL + CLOSE).then(|| (*name).to_owned());
-        let names: Vec<String> = cubin::registers(&code).unwrap_or_default().iter().filter_map(close).collect();
-        let Some(lean) = limited(ptx, &names) else { return Ok(code) };
-        let lean = self.assemble(tool, &lean, target, more)?;
-        let frames =
-            |code: &[u8]| cubin::frames(code).map(|all| all.iter().map(|(_, n)| u64::from(*n)).sum::<u64>()).ok();
-        Ok(if frames(&lean).is_some_and(|n| Some(n) <= frames(&code)) { lean } else { code })
+        Ok(code)
     }
 
     /// The machine code of `ptx` by one of [`Self::tools`], with more options, from the cache if it is there.

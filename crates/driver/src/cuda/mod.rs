@@ -21,13 +21,13 @@ pub use functions::Functions;
 pub use library::{Context, Dma, Event, Failure, Held, Library, Mapped, Stream, VARIABLE, sticky};
 
 use prlx_isa::image::{Target, is_binary};
-use prlx_trace::Level;
+use prlx_probe::Plan;
 use prlx_trace::kernel::Param;
 
 use self::calls::{attribute, function};
 use self::code::known;
 use self::library::{Device, Function, Module, Params, Shape};
-use crate::assemble::{self, Assemblers, Failed};
+use crate::assemble::{self, Assemblers, Failed, Within};
 use crate::job::{Signature, counted};
 use crate::tensor_map::{BYTES, TensorMap};
 use crate::{DeviceInfo, DevicePtr, Driver, Error, ErrorKind, LaunchConfig, LaunchStats, ModuleHandle, Needs};
@@ -184,11 +184,14 @@ impl Cuda {
     }
 
     /// PTX through the first assembler that can do it, whose machine code the driver takes; `None` if there is no such.
-    fn assembled(&self, ptx: &str, level: Option<Level>) -> Result<Option<Module>, Error> {
+    fn assembled(&self, ptx: &str, made: Option<(&Plan, &str)>) -> Result<Option<Module>, Error> {
         let ptx = ptx.trim_end_matches('\0');
         let Some(target) = assemble::target(ptx, Target::of(self.gpu.capability))? else { return Ok(None) };
         for tool in &self.assemblers.tools {
-            match self.assemblers.rewritten(tool, ptx, level, target, &[]) {
+            let own = made.filter(|(plan, _)| plan.kept.tracks.is_some());
+            let own = own.and_then(|(_, text)| self.assemblers.assemble(tool, text, target, &[]).ok());
+            let within = made.map_or(Within::Any, |(plan, _)| Within::of(plan, own.as_deref()));
+            match self.assemblers.rewritten(tool, ptx, within, target, &[]) {
                 // An assembler newer than the driver makes what that does not understand.
                 Ok(code) => match self.library.load(&code) {
                     Ok(module) => return Ok(Some(module)),
@@ -202,11 +205,11 @@ impl Cuda {
         Ok(None)
     }
 
-    /// Loads an image; text that was rewritten, for a level.
-    fn load_at(&mut self, image: &[u8], level: Option<Level>) -> Result<ModuleHandle, Error> {
+    /// Loads an image; text that was rewritten, by a plan from another.
+    fn load_as(&mut self, image: &[u8], made: Option<(&Plan, &str)>) -> Result<ModuleHandle, Error> {
         self.enter()?;
         let ptx = std::str::from_utf8(image).ok().filter(|_| !is_binary(image));
-        let module = match ptx.map(|ptx| self.assembled(ptx, level)).transpose()?.flatten() {
+        let module = match ptx.map(|ptx| self.assembled(ptx, made)).transpose()?.flatten() {
             Some(module) => module,
             None => self.library.load(image).map_err(|e| e.during("the module does not load"))?,
         };
@@ -295,11 +298,11 @@ impl Driver for Cuda {
     }
 
     fn load(&mut self, image: &[u8]) -> Result<ModuleHandle, Error> {
-        self.load_at(image, None)
+        self.load_as(image, None)
     }
 
-    fn load_rewritten(&mut self, text: &str, level: Level) -> Result<ModuleHandle, Error> {
-        self.load_at(text.as_bytes(), Some(level))
+    fn load_rewritten(&mut self, text: &str, plan: &Plan, own: &str) -> Result<ModuleHandle, Error> {
+        self.load_as(text.as_bytes(), Some((plan, own)))
     }
 
     fn unload(&mut self, module: ModuleHandle) -> Result<(), Error> {

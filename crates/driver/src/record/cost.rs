@@ -116,7 +116,7 @@ fn load(
     let mut all = Vec::new();
     for form in forms {
         let module = match form.plan {
-            Some(plan) => driver.load_rewritten(form.text, plan.program.level)?,
+            Some(plan) => driver.load_rewritten(form.text, plan, &job.text)?,
             None => driver.load(form.text.as_bytes())?,
         };
         modules.push(module);

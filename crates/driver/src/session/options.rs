@@ -119,6 +119,7 @@ impl Options {
                 lanes: m.lanes,
                 sums: m.form == Form::Sums,
                 spans: m.form == Form::Spans,
+                spare: m.spare,
                 ring: match m.form {
                     Form::Ring { entries } => Some(entries),
                     Form::Records | Form::Spans | Form::Sums => None,
@@ -168,7 +169,7 @@ impl Options {
                 None if w.spans => Form::Spans,
                 None => Form::Records,
             };
-            Ok::<_, Error>(Marking { source: w.source, outside, lines: w.lines, lanes: w.lanes, form })
+            Ok::<_, Error>(Marking { source: w.source, outside, lines: w.lines, lanes: w.lanes, form, spare: w.spare })
         };
         let script = w.script.map(|text| lang::parse(&text)).transpose().map_err(|wrong| not(format!("{wrong:?}")))?;
         let marked = |marks| Script { marks: Some(marks), ..Script::default() };
@@ -234,6 +235,7 @@ struct WrittenMarks {
     lanes: bool,
     sums: bool,
     spans: bool,
+    spare: bool,
     ring: Option<u32>,
 }
 
@@ -309,6 +311,7 @@ mod tests {
             lines: vec![("a \"b\".cu".into(), 7)],
             lanes: true,
             form: Form::Sums,
+            spare: true,
         };
         let marked = |form| {
             let marking = Marking { form, ..marking.clone() };

@@ -38,6 +38,8 @@ pub struct Marking {
     pub lanes: bool,
     /// What a lane leaves.
     pub form: Form,
+    /// Spans in place of records where these leave room for fewer threads of a kernel than without its markers, and spans for more.
+    pub spare: bool,
 }
 
 /// What a module's markers become.

@@ -65,8 +65,8 @@ pub const ANCHOR: u32 = SPAN - 1;
 pub const SLOWEST: u32 = 1023;
 /// Slots of an anchor.
 pub const ANCHOR_SLOTS: u32 = 2;
-/// Slots from one anchor of a track to the next, about: 8 % of its memory.
-pub const APART: u32 = 24;
+/// Slots from one anchor of a track to the next, about: a ninth of its memory.
+pub const APART: u32 = 16;
 /// In how many parts of that distance first anchors lie, by the warp's number modulo this: a power of two.
 pub const STAGGERED: u32 = 8;
 

@@ -20,7 +20,7 @@ const LONGEST: u64 = 1_000_000_000;
 /// Measures the kernel's part, of a launch that took so many nanoseconds. What can't be measured is not there.
 pub fn calibrate(job: &Job, rewrite: &Rewrite, took: u64, args: &ProfileArgs, device: &mut Device) -> Calibration {
     let mut out = Calibration::default();
-    let needs = [&job.text, &rewrite.text].map(|text| needs(device, text, job));
+    let needs = [needs(device, job, None), needs(device, job, Some(rewrite))];
     if let [Some(bare), Some(marked)] = needs {
         out.registers = Some([bare.registers, marked.registers]);
         out.local = Some([bare.local, marked.local]);
@@ -70,10 +70,23 @@ fn dilation(job: &Job, rewrite: &Rewrite, args: &ProfileArgs, device: &mut Devic
     Ok(Some(marked as f64 / bare as f64))
 }
 
-/// What the kernel takes of a multiprocessor, where that is known.
-fn needs(device: &mut Device, text: &str, job: &Job) -> Option<Needs> {
+/// Of what records the kernel's markers the first, or the second where this leaves room for more of its threads on a multiprocessor and the first for fewer
+/// than there are without.
+pub fn spared(first: Rewrite, second: impl FnOnce() -> Option<Rewrite>, job: &Job, device: &mut Device) -> Rewrite {
+    let mut resident = |rewrite: Option<&Rewrite>| needs(device, job, rewrite).map_or(0, |n: Needs| n.resident);
+    let (bare, now) = (resident(None), resident(Some(&first)));
+    let other = if now < bare { second() } else { None };
+    other.filter(|other| resident(Some(other)) > now).unwrap_or(first)
+}
+
+/// What the kernel takes of a multiprocessor, as it is or rewritten, where that is known.
+fn needs(device: &mut Device, job: &Job, rewrite: Option<&Rewrite>) -> Option<Needs> {
     let driver = device.driver();
-    let module = driver.load(text.as_bytes()).ok()?;
+    let module = match rewrite {
+        Some(rewrite) => driver.load_rewritten(&rewrite.text, &rewrite.plan, &job.text),
+        None => driver.load(job.text.as_bytes()),
+    };
+    let module = module.ok()?;
     let needs = driver.needs(module, &job.kernel, &job.config).ok().flatten();
     driver.unload(module).ok()?;
     needs

@@ -12,7 +12,7 @@ use prlx_isa::image::Target;
 use prlx_probe::{Filter, Missed};
 use prlx_trace::Trace;
 
-use super::calibrate::{calibrate, empty};
+use super::calibrate::{calibrate, empty, spared};
 use super::{machine, program};
 use crate::args::{Kept, ProfileArgs};
 use crate::commands::record::save;
@@ -91,19 +91,23 @@ fn one(
         warps: args.warps.as_ref().map(|w| (w.start, w.end)),
         ..Filter::default()
     };
-    let rewrite =
-        prlx_instrument::rewrite(&job.text, &job.module, &program(args, filter), &|path| job.source_text(path))
-            .with_context(|| format!("cannot profile {}", job.module))?;
+    let program = program(args, filter);
+    let write = |program| prlx_instrument::rewrite(&job.text, &job.module, program, &|path| job.source_text(path));
+    let rewrite = write(&program).with_context(|| format!("cannot profile {}", job.module))?;
     if rewrite.plan.kept.tracks.is_none() {
         bail!("{}", nothing(&rewrite, job, args));
     }
-    let options = RecordOptions { hooks: !args.rewritten, pool: memory(args, device), bare: false };
-    let recorded = prlx_driver::record(device.driver(), &rewrite.text, &rewrite.plan, job, &options)
-        .with_context(|| format!("cannot profile {}", job.name))?;
     let gpu = match device {
         Device::Gpu(cuda) => Some(Target::of(cuda.gpu().capability)),
         Device::Cpu(_) => None,
     };
+    let rewrite = match program.sparing().filter(|_| gpu.is_some()) {
+        Some(less) => spared(rewrite, || write(&less).ok(), job, device),
+        None => rewrite,
+    };
+    let options = RecordOptions { hooks: !args.rewritten, pool: memory(args, device), bare: false };
+    let recorded = prlx_driver::record(device.driver(), &rewrite.text, &rewrite.plan, job, &options)
+        .with_context(|| format!("cannot profile {}", job.name))?;
     if args.machine_code || gpu.is_some() && !args.sums {
         notes.extend(machine::check(job, &rewrite, gpu));
     }

@@ -70,6 +70,7 @@ fn script(args: &ProfileArgs) -> Arc<Script> {
             (false, None) if args.spans => Form::Spans,
             (false, None) => Form::Records,
         },
+        spare: true,
     };
     Arc::new(Script { marks: Some(marks), ..Script::default() })
 }
