@@ -208,24 +208,26 @@ fn at_events_registers_are_given_up_for_warps() {
 /// Code that records markers leaves room for as many threads as the kernel's own, where that spills nothing; each kernel of a module for itself.
 #[test]
 fn markers_leave_kernels_their_room() {
-    let cases = [("softmax", "sm_80"), ("nbody", "sm_80")];
+    let cases = [("softmax", "sm_80"), ("nbody", "sm_80"), ("warp_specialised", "sm_90a")];
     let marks = Marking { outside: vec![Via::Barrier], ..Marking::default() };
     let script = Some(Arc::new(Script { marks: Some(marks), ..Script::default() }));
     let program = Program { level: Level::Probe, script, elide: true, filter: Filter::default(), window: None };
     let assemblers = Assemblers { tools: tools(), cache: None };
     for tool in assemblers.tools.iter().filter(|t| t.version().starts_with("ptxas")) {
-        let [kept, spills] = cases.map(|(name, target)| {
+        let [kept, spills, shares] = cases.map(|(name, target)| {
             let path = format!("../../tests/kernels/cuda/{name}/{target}.ptx");
             let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();
             let rewrite = prlx_instrument::rewrite(&text, name, &program, &|_| None).unwrap();
-            let own = assemblers.assemble(tool, &text, sm("sm_90"), &[]).unwrap();
-            let made = |within| assemblers.rewritten(tool, &rewrite.text, within, sm("sm_90"), &[]).unwrap();
+            let own = assemblers.assemble(tool, &text, sm(target), &[]).unwrap();
+            let made = |within| assemblers.rewritten(tool, &rewrite.text, within, sm(target), &[]).unwrap();
             let (free, lean) = (made(Within::Any), made(Within::of(&rewrite.plan, Some(&own))));
             assert!(lost(&own, &free) > 0, "{name}");
             let local = |code: &[u8]| needs(code).values().map(|n| n.local).sum::<u32>();
             assert_eq!(local(&lean), local(&free), "{name}");
-            lost(&own, &lean)
+            (lost(&own, &lean), lean == free)
         });
-        assert!(kept == 0 && spills > 0, "{kept} {spills}");
+        assert!(kept.0 == 0 && spills.0 > 0, "{kept:?} {spills:?}");
+        // A limit would make its `setmaxnreg` count.
+        assert!(shares.1, "{shares:?}");
     }
 }

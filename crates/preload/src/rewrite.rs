@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
-use prlx_driver::assemble::{Assemblers, Failed, Within, lost, needs};
+use prlx_driver::assemble::{Assemblers, Failed, Within, lost, needs, shares_registers};
 use prlx_driver::session::{Options, VARIABLE};
 use prlx_instrument::Rewrite;
 use prlx_isa::image::Target;
@@ -190,7 +190,9 @@ fn assembled(
                 // A launch that fits the program's code must fit this one too.
                 let Some(most) = own.and_then(|own| fewer(own, &code, &bounds)) else { return Ok(Some(code)) };
                 let less = [options, &[format!("-maxrregcount={most}")]].concat();
-                let code = ASSEMBLERS.assemble(tool, &rewrite.text, source.target, &less).ok();
+                // What limits registers as a kernel begins may stop warps that share theirs.
+                let limited = (!shares_registers(&rewrite.text)).then_some(less);
+                let code = limited.and_then(|l| ASSEMBLERS.assemble(tool, &rewrite.text, source.target, &l).ok());
                 let code = code.filter(|code| own.and_then(|own| fewer(own, code, &bounds)).is_none());
                 let why = || format!("rewritten, it needs more than {most} registers, and its CTAs would be too large");
                 return code.map(Some).ok_or_else(why);

@@ -177,9 +177,15 @@ pub fn lost(own: &[u8], code: &[u8]) -> u32 {
     needs(code).into_iter().filter_map(lost).fold(0, u32::saturating_add)
 }
 
+/// Whether warps give registers to each other (PTX ISA, `setmaxnreg`).
+pub fn shares_registers(ptx: &str) -> bool {
+    ptx.contains("setmaxnreg")
+}
+
 /// `ptx`, in which these kernels take no more than so many registers; `None`: there is none that says nothing of them itself.
 fn limited(ptx: &str, limits: &BTreeMap<&str, u32>) -> Option<String> {
-    if limits.is_empty() {
+    // A limit at the kernel's begin makes `setmaxnreg` count, which assemblers pass over without one, and its warps may then wait for registers for ever.
+    if limits.is_empty() || shares_registers(ptx) {
         return None;
     }
     let view = prlx_isa::ptx::view(&prlx_isa::ptx::parse(ptx).0).0;

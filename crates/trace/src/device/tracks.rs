@@ -490,7 +490,7 @@ mod tests {
         let track = of(Form::Spans, &entries);
         assert_eq!((track.anchors.0, track.records.0.len(), track.lost), (anchors, 1, 0));
         let layout = Layout { apart: APART, ..Layout::default() };
-        assert_eq!([0, 1, 7, 8].map(|warp| layout.first(warp)), [3, 6, 24, 3]);
+        assert_eq!([0, 1, 7, 8].map(|warp| layout.first(warp)), [2, 4, 16, 2]);
     }
 
     #[test]
