@@ -27,12 +27,22 @@ const KERNELS: &[&str] = &[
 
 static JOBS: LazyLock<Vec<Job>> = LazyLock::new(|| {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let root = here.ancestors().map(|p| p.join("tests/kernels")).find(|p| p.is_dir()).expect("the corpus is there");
-    KERNELS.iter().map(|name| Job::load(&root.join(name).join("launch.toml")).expect("the corpus loads")).collect()
+    let root =
+        here.ancestors().map(|p| p.join("tests/kernels")).find(|p| p.is_dir()).expect("the corpus is there");
+    KERNELS
+        .iter()
+        .map(|name| Job::load(&root.join(name).join("launch.toml")).expect("the corpus loads"))
+        .collect()
 });
 
 fn device(checks: Checks) -> Emulator {
-    Emulator::new(Options { max_steps: 20_000, max_memory: 256 << 20, threads: 1, checks, ..Options::default() })
+    Emulator::new(Options {
+        max_steps: 20_000,
+        max_memory: 256 << 20,
+        threads: 1,
+        checks,
+        ..Options::default()
+    })
 }
 
 /// Runs it.

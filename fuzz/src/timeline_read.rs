@@ -10,9 +10,11 @@ pub fn run(data: &[u8]) {
         holds(&profile::timeline(&trace));
     }
     let Some((&first, rest)) = data.split_first() else { return };
-    let words: Vec<u64> = rest.chunks_exact(8).map(|w| u64::from_le_bytes(w.try_into().unwrap_or_default())).collect();
+    let words: Vec<u64> =
+        rest.chunks_exact(8).map(|w| u64::from_le_bytes(w.try_into().unwrap_or_default())).collect();
     let format = if first & 1 == 0 { Format::CudaProfiler } else { Format::FlashInfer };
-    let given = Given { blocks: (first & 2 != 0).then_some(4), groups: (first & 2 != 0).then_some(2), events: None };
+    let given =
+        Given { blocks: (first & 2 != 0).then_some(4), groups: (first & 2 != 0).then_some(2), events: None };
     let Ok(made) = read(&words, format, given) else { return };
     let mut timeline = buffer::timeline(&made, &[]);
     holds(&timeline);
@@ -46,7 +48,10 @@ pub fn holds(timeline: &Timeline) {
     }
     let found = profile::analyze(timeline);
     let whole: u128 = found.tails.iter().map(|t| u128::from(t.time)).sum();
-    assert!(found.path.iter().map(|p| u128::from(p.time)).sum::<u128>() <= whole, "the path is longer than its launch");
+    assert!(
+        found.path.iter().map(|p| u128::from(p.time)).sum::<u128>() <= whole,
+        "the path is longer than its launch"
+    );
     for gap in found.host.iter().flat_map(|h| &h.gaps) {
         let profile::Why { waited, host, recording, launched } = gap.why;
         let parts = [waited, host, recording, launched].map(u128::from);

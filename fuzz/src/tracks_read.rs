@@ -23,8 +23,11 @@ pub fn run(data: &[u8]) {
         (false, _) => Form::Ring { entries },
     };
     let marks: Vec<Mark> = (0..24).map(mark).collect();
-    let shapes =
-        marks.iter().enumerate().map(|(i, m)| Shape { words: (i % 3) as u32 % 2, group: group(m, i) }).collect();
+    let shapes = marks
+        .iter()
+        .enumerate()
+        .map(|(i, m)| Shape { words: (i % 3) as u32 % 2, group: group(m, i) })
+        .collect();
     let span = |i: u32| Spanned { begin: i, end: (i % 5 != 4).then_some(i + 1), alone: i.is_multiple_of(2) };
     let spans = (0..23).map(span).collect();
     let layout = Layout { form, lanes, shapes, spans, apart: APART, ..Layout::default() };
@@ -43,7 +46,8 @@ pub fn run(data: &[u8]) {
     let module = Module { functions: vec![Function::default()], marks, ..Module::default() };
     let side = |x| Dim3 { x, y: 1, z: 1 };
     // Times of the host are any, too.
-    let word = |i: usize| bytes.get(8 * i..).and_then(|b| b.first_chunk()).map_or(0, |b| u64::from_le_bytes(*b));
+    let word =
+        |i: usize| bytes.get(8 * i..).and_then(|b| b.first_chunk()).map_or(0, |b| u64::from_le_bytes(*b));
     let host = Host {
         thread: 0,
         called: (first & 2 == 0).then(|| (word(1), word(2))),
@@ -51,8 +55,14 @@ pub fn run(data: &[u8]) {
         waited: Some((word(4), word(5))),
         held: word(6),
     };
-    let launch =
-        Launch { grid: side(8), block: side(64), warp_size: 32, start: word(0), host: Some(host), ..Launch::default() };
+    let launch = Launch {
+        grid: side(8),
+        block: side(64),
+        warp_size: 32,
+        start: word(0),
+        host: Some(host),
+        ..Launch::default()
+    };
     let marks = vec![Marks { tracks, ..Marks::default() }];
     let launches = vec![Recording { launch, ..Recording::default() }];
     let trace = Trace { modules: vec![module], launches, marks, ..Trace::default() };

@@ -77,7 +77,8 @@ fn one(&(name, package, title): &Bench, words: &[String], keep: bool) -> Result<
 fn save(path: &Path, run: &str) -> Result<()> {
     let old = fs::read_to_string(path).unwrap_or_default();
     let notes = old.split_once(END).map_or("", |(_, notes)| notes);
-    fs::write(path, format!("{run}\n{END}{notes}")).with_context(|| format!("cannot write {}", path.display()))
+    fs::write(path, format!("{run}\n{END}{notes}"))
+        .with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// What a program says, without the end of its line.
@@ -90,7 +91,10 @@ fn said(program: &str, args: &[&str]) -> Result<String> {
 /// How much else runs: the mean over a minute, where Linux tells it.
 fn load() -> String {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    text.split(' ').next().filter(|w| !w.is_empty()).map_or("load unknown".into(), |n| format!("load {n} before"))
+    text.split(' ')
+        .next()
+        .filter(|w| !w.is_empty())
+        .map_or("load unknown".into(), |n| format!("load {n} before"))
 }
 
 /// Processor, compiler and commit in words.
@@ -105,14 +109,18 @@ fn machine(load: &str) -> Result<String> {
         name => name,
     };
     let flags = of("flags");
-    let simd = [("avx512bw", "AVX-512"), ("avx2", "AVX2")].iter().find(|(f, _)| flags.split(' ').any(|w| w == *f));
+    let simd =
+        [("avx512bw", "AVX-512"), ("avx2", "AVX2")].iter().find(|(f, _)| flags.split(' ').any(|w| w == *f));
     let simd = simd.map_or("no AVX2", |(_, name)| name);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let rustc = said("rustc", &["--version"])?;
     let rust = rustc.split(' ').nth(1).unwrap_or("unknown").to_owned();
     let commit = said("git", &["rev-parse", "--short", "HEAD"])?;
-    let changed =
-        if said("git", &["status", "--porcelain", "--", "crates"])?.is_empty() { "" } else { " with changes" };
+    let changed = if said("git", &["status", "--porcelain", "--", "crates"])?.is_empty() {
+        ""
+    } else {
+        " with changes"
+    };
     Ok(format!(
         "Machine: {cores} cores of an {model} ({simd}), {load}; Rust {rust}, release. Commit {commit}{changed}.\n\
          Times are processor time of one thread where a table does not say otherwise. Other work on the machine disturbs them; by how \

@@ -32,8 +32,9 @@ pub fn run(args: &[String]) -> Result<()> {
     let tools = Tools::find()?;
     crate::sh("cargo", &["build", "--quiet", "--package", "prlx-cli"])?;
     let [python, nvcc] = [tools.python(), tools.program("nvcc")];
-    let text =
-        |path: &std::path::Path| Ok::<_, anyhow::Error>(path.to_str().context("a path is not UTF-8")?.to_owned());
+    let text = |path: &std::path::Path| {
+        Ok::<_, anyhow::Error>(path.to_str().context("a path is not UTF-8")?.to_owned())
+    };
     let [python, nvcc] = [text(&python)?, text(&nvcc)?];
     let mut words = vec!["-B", "xtask/py/builds.py", &nvcc, "target/debug/prlx"];
     words.extend(args.iter().map(String::as_str));

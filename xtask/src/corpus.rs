@@ -84,7 +84,9 @@ pub fn run(args: &[String]) -> Result<()> {
     crate::setup::run(&[])?;
     let tools = Tools::find()?;
     let all = discover()?;
-    let meant = |s: &Source| words.is_empty() || words.iter().any(|w| s.path().to_string_lossy().contains(w.as_str()));
+    let meant = |s: &Source| {
+        words.is_empty() || words.iter().any(|w| s.path().to_string_lossy().contains(w.as_str()))
+    };
     let sources: Vec<Source> = all.iter().filter(|s| meant(s)).cloned().collect();
     let mut stale = compile::all(&tools, &sources, check)?;
     stale.extend(reference::all(&tools, &sources, check)?);
@@ -125,17 +127,25 @@ impl Source {
     /// Reads what the source says about itself.
     fn read(dir: &Path, file: &str) -> Result<Option<Source>> {
         let path = dir.join(file);
-        let text =
-            fs::read_to_string(crate::root().join(&path)).with_context(|| format!("cannot read {}", path.display()))?;
+        let text = fs::read_to_string(crate::root().join(&path))
+            .with_context(|| format!("cannot read {}", path.display()))?;
         let kind = if file.ends_with(".cu") { Kind::Cuda } else { Kind::Triton };
         if kind == Kind::Triton && !text.lines().any(|l| l.starts_with("BUILD = ")) {
             return Ok(None);
         }
-        let mut source =
-            Source { dir: dir.into(), file: file.into(), kind, flags: None, launched: true, products: Vec::new() };
+        let mut source = Source {
+            dir: dir.into(),
+            file: file.into(),
+            kind,
+            flags: None,
+            launched: true,
+            products: Vec::new(),
+        };
         let mut only = None;
         let mut keep = vec!["sm_80".to_owned()];
-        for line in text.lines().filter_map(|l| l.trim_start_matches(['/', '#', ' ']).strip_prefix("corpus: ")) {
+        for line in
+            text.lines().filter_map(|l| l.trim_start_matches(['/', '#', ' ']).strip_prefix("corpus: "))
+        {
             let mut words = line.split_whitespace().map(str::to_owned);
             match words.next().as_deref() {
                 Some("flags") => source.flags = Some(words.collect()),
@@ -148,7 +158,8 @@ impl Source {
         keep.extend(only.clone());
         if source.is_planted() || source.has_forms() {
             let arch = TARGETS.iter().find(|a| only.as_deref() == Some(a)).unwrap_or(&TARGETS[0]);
-            let forms: &[_] = if source.has_forms() { &MARKED } else { &[("bad", None), ("good", Some("FIXED"))] };
+            let forms: &[_] =
+                if source.has_forms() { &MARKED } else { &[("bad", None), ("good", Some("FIXED"))] };
             for &(name, define) in forms {
                 let path = path.with_extension(format!("{name}.ptx"));
                 source.products.push(Product { arch, define, path, kept: true });
@@ -156,7 +167,8 @@ impl Source {
             return Ok(Some(source));
         }
         for &arch in TARGETS.iter().filter(|a| only.as_deref().is_none_or(|o| o == **a)) {
-            let kept = keep.iter().any(|k| k == arch) && !(source.is_example() && arch != "sm_80" && only.is_none());
+            let kept =
+                keep.iter().any(|k| k == arch) && !(source.is_example() && arch != "sm_80" && only.is_none());
             let path = source.product_path(arch, kept);
             source.products.push(Product { arch, define: None, path, kept });
         }

@@ -44,7 +44,8 @@ pub fn run(args: &[String]) -> Result<()> {
     while let Some(arg) = args.next() {
         match arg.as_str() {
             "--seconds" => {
-                seconds = args.next().and_then(|n| n.parse().ok()).filter(|n| *n > 0).context("--seconds N")?;
+                seconds =
+                    args.next().and_then(|n| n.parse().ok()).filter(|n| *n > 0).context("--seconds N")?;
             }
             "--keep" => keep = true,
             name => names.push(name.to_owned()),
@@ -82,7 +83,8 @@ pub fn run(args: &[String]) -> Result<()> {
 /// The targets: the programs of `fuzz/Cargo.toml`.
 fn targets() -> Result<Vec<String>> {
     let manifest: toml::Table = fs::read_to_string(home().join("Cargo.toml"))?.parse()?;
-    let bins = manifest.get("bin").and_then(toml::Value::as_array).context("fuzz/Cargo.toml has no programs")?;
+    let bins =
+        manifest.get("bin").and_then(toml::Value::as_array).context("fuzz/Cargo.toml has no programs")?;
     Ok(bins.iter().filter_map(|b| b.get("name")?.as_str()).map(str::to_owned).collect())
 }
 
@@ -118,7 +120,9 @@ fn fuzz(name: &str, seconds: u64) -> Result<String> {
     let artifacts = home().join("artifacts").join(name);
     fs::create_dir_all(&artifacts)?;
     let mut command = program(name);
-    command.arg(format!("-max_total_time={seconds}")).arg(format!("-artifact_prefix={}/", artifacts.display()));
+    command
+        .arg(format!("-max_total_time={seconds}"))
+        .arg(format!("-artifact_prefix={}/", artifacts.display()));
     command.args(["-print_final_stats=1"]).args([&found, &kept]);
     command.args(SEEDS.iter().filter(|(of, _)| *of == name).map(|(_, seeds)| crate::root().join(seeds)));
     let output = command.output();
@@ -135,7 +139,10 @@ fn fuzz(name: &str, seconds: u64) -> Result<String> {
     };
     let runs = stat("stat::number_of_executed_units:");
     let new = stat("stat::new_units_added:");
-    Ok(format!("{name}: {runs} runs in {seconds} s, {new} new inputs, at most {} MiB", stat("stat::peak_rss_mb:")))
+    Ok(format!(
+        "{name}: {runs} runs in {seconds} s, {new} new inputs, at most {} MiB",
+        stat("stat::peak_rss_mb:")
+    ))
 }
 
 /// Makes what is kept and what was found smaller, and keeps that: the smallest inputs first, as many as there is room for. An
@@ -147,8 +154,10 @@ fn minimise(name: &str) -> Result<()> {
         fs::remove_dir_all(&least)?;
     }
     fs::create_dir_all(&least)?;
-    let output =
-        program(name).args(["-set_cover_merge=1", "-use_counters=0"]).args([&least, &kept, &found]).output()?;
+    let output = program(name)
+        .args(["-set_cover_merge=1", "-use_counters=0"])
+        .args([&least, &kept, &found])
+        .output()?;
     if !output.status.success() {
         bail!("{name}: merging its inputs ended with {}", output.status);
     }

@@ -39,7 +39,8 @@ pub fn run(args: &[String]) -> Result<()> {
     let mut newest = (0, 0);
     for name in BINARIES {
         let binary = bundle.join(name);
-        fs::copy(target.join("release").join(name), &binary).with_context(|| format!("cannot copy {name}"))?;
+        fs::copy(target.join("release").join(name), &binary)
+            .with_context(|| format!("cannot copy {name}"))?;
         // Its debug information is most of it.
         sh("strip", &["--strip-debug", &binary.to_string_lossy()])?;
         let needs = glibc(&fs::read(&binary)?).unwrap_or_default();
@@ -118,7 +119,8 @@ fn overhead(from: &Path, to: &Path) -> Result<()> {
         let path = entry?.path();
         let kind = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
         if let ("toml" | "py", Some(name)) = (kind, path.file_name()) {
-            let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+            let text =
+                fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
             fs::write(to.join(name), text.replace(KERNELS[0], KERNELS[1]))?;
         }
     }
@@ -129,7 +131,8 @@ fn size(folder: &Path) -> Result<(usize, u64)> {
     let (mut files, mut bytes) = (0, 0);
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
-        let (n, size) = if entry.path().is_dir() { size(&entry.path())? } else { (1, entry.metadata()?.len()) };
+        let (n, size) =
+            if entry.path().is_dir() { size(&entry.path())? } else { (1, entry.metadata()?.len()) };
         files += n;
         bytes += size;
     }

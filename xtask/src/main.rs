@@ -29,8 +29,16 @@ const TASKS: &[Task] = &[
     ("readme", readme::run, "paste real output into README.md, docs and examples (--check: fail if stale)"),
     ("tidy", tidy::run, "house rules: crate edges, module headers, file sizes"),
     ("setup", setup::run, "install the CUDA toolchain and Triton from PyPI into .venv"),
-    ("corpus", corpus::run, "compile tests/kernels and examples again (--check compares with what is tracked)"),
-    ("rewritten", rewritten::run, "rewrite the corpus at every level, assemble it, and show what registers that costs"),
+    (
+        "corpus",
+        corpus::run,
+        "compile tests/kernels and examples again (--check compares with what is tracked)",
+    ),
+    (
+        "rewritten",
+        rewritten::run,
+        "rewrite the corpus at every level, assemble it, and show what registers that costs",
+    ),
     (
         "builds",
         builds::run,
@@ -38,13 +46,21 @@ const TASKS: &[Task] = &[
     ),
     ("bench", bench::run, "run benchmarks and print their tables (--keep: into bench/runs)"),
     ("perfetto", perfetto, "read a timeline back with Perfetto's own trace processor"),
-    ("gpu-bundle", gpu_bundle::run, "pack binary, corpus and a script that runs them on a machine with a GPU"),
+    (
+        "gpu-bundle",
+        gpu_bundle::run,
+        "pack binary, corpus and a script that runs them on a machine with a GPU",
+    ),
     (
         "pictures",
         pictures::run,
         "look at the page in a browser and at the viewer on a terminal (--keep: into docs/pictures)",
     ),
-    ("fuzz", fuzz::run, "fuzz every target for a minute (--seconds N; --keep: small inputs into fuzz/corpus; TARGET…)"),
+    (
+        "fuzz",
+        fuzz::run,
+        "fuzz every target for a minute (--seconds N; --keep: small inputs into fuzz/corpus; TARGET…)",
+    ),
     ("ptxas", ptxas::run, "assemble PTX files, or all below folders, with NVIDIA's assembler"),
 ];
 
@@ -99,7 +115,10 @@ fn ci(_: &[String]) -> Result<()> {
     lint(&[])?;
     docs(&[])?;
     // Building what it brings takes long; that it would build must do.
-    sh("cargo", &["clippy", "--package", "prlx-cli", "--features", "query", "--tests", "--", "--deny", "warnings"])?;
+    sh(
+        "cargo",
+        &["clippy", "--package", "prlx-cli", "--features", "query", "--tests", "--", "--deny", "warnings"],
+    )?;
     readme::run(&["--check".into()])?;
     pictures::run(&[])?;
     setup::run(&[])?;

@@ -50,7 +50,11 @@ pub fn run(args: &[String]) -> Result<()> {
 fn page(out: &Path) -> Result<PathBuf> {
     let html = out.join("report.html");
     let ended = prlx()?.arg("compare").args(EXAMPLE).arg("--html").arg(&html).current_dir(root()).output()?;
-    ensure!(ended.status.code() == Some(1), "the example did not differ: {}", String::from_utf8_lossy(&ended.stderr));
+    ensure!(
+        ended.status.code() == Some(1),
+        "the example did not differ: {}",
+        String::from_utf8_lossy(&ended.stderr)
+    );
     ready(&html)?;
     shoot(&html, &out.join("report.png"), 1300, 1330, 20_000)
 }
@@ -58,11 +62,14 @@ fn page(out: &Path) -> Result<PathBuf> {
 /// A kernel's timeline, in a browser.
 fn timeline(out: &Path) -> Result<PathBuf> {
     let html = out.join("timeline.html");
-    let ended = prlx()?.args(["profile", "--auto", PIPELINE, "--html"]).arg(&html).current_dir(root()).output()?;
+    let ended =
+        prlx()?.args(["profile", "--auto", PIPELINE, "--html"]).arg(&html).current_dir(root()).output()?;
     ensure!(ended.status.success(), "no timeline: {}", String::from_utf8_lossy(&ended.stderr));
     let dom = ready(&html)?;
-    let drawn =
-        dom.split("<canvas").skip(1).any(|c| c.split('>').next().is_some_and(|c| c.contains("style=\"height: ")));
+    let drawn = dom
+        .split("<canvas")
+        .skip(1)
+        .any(|c| c.split('>').next().is_some_and(|c| c.contains("style=\"height: ")));
     ensure!(drawn, "the page has drawn nothing");
     shoot(&html, &out.join("timeline.png"), 1300, 900, 20_000)
 }
@@ -82,7 +89,22 @@ fn viewer(out: &Path) -> Result<PathBuf> {
     let command = format!("{binary} compare {} --tui", EXAMPLE.join(" "));
     let (w, h) = (SIZE.0.to_string(), SIZE.1.to_string());
     let folder = root().to_string_lossy().into_owned();
-    tmux(&["new-session", "-d", "-x", &w, "-y", &h, "-c", &folder, "env", "-u", "NO_COLOR", "sh", "-c", &command])?;
+    tmux(&[
+        "new-session",
+        "-d",
+        "-x",
+        &w,
+        "-y",
+        &h,
+        "-c",
+        &folder,
+        "env",
+        "-u",
+        "NO_COLOR",
+        "sh",
+        "-c",
+        &command,
+    ])?;
     let shown = || -> Result<PathBuf> {
         wait("Findings")?;
         tmux(&["send-keys", "3"])?;
@@ -142,7 +164,8 @@ fn browser(page: &Path, args: &[&str]) -> Result<Output> {
     // Root has no sandbox; the page is our own.
     let fixed = ["--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--force-color-profile=srgb"];
     let url = format!("file://{}", page.display());
-    let done = Command::new(BROWSER).args(fixed).args(args).arg(url).output().context("cannot run the browser")?;
+    let done =
+        Command::new(BROWSER).args(fixed).args(args).arg(url).output().context("cannot run the browser")?;
     ensure!(done.status.success(), "the browser failed: {}", String::from_utf8_lossy(&done.stderr));
     Ok(done)
 }
@@ -150,7 +173,8 @@ fn browser(page: &Path, args: &[&str]) -> Result<Output> {
 /// A picture of a page; one of fewer bytes than `least` has nothing on it.
 fn shoot(page: &Path, picture: &Path, width: u32, height: u32, least: u64) -> Result<PathBuf> {
     let _ = fs::remove_file(picture);
-    let (size, to) = (format!("--window-size={width},{height}"), format!("--screenshot={}", picture.display()));
+    let (size, to) =
+        (format!("--window-size={width},{height}"), format!("--screenshot={}", picture.display()));
     browser(page, &[&size, &to])?;
     let bytes = fs::metadata(picture).with_context(|| format!("no {}", picture.display()))?.len();
     ensure!(bytes > least, "{} has {bytes} bytes: nothing is on it", picture.display());
@@ -225,8 +249,11 @@ impl Ink {
             Some(n) => COLORS[n % 8],
             None => "#dfe3e8",
         };
-        let mut out =
-            if self.reversed { format!("background:{color};color:#15181d;") } else { format!("color:{color};") };
+        let mut out = if self.reversed {
+            format!("background:{color};color:#15181d;")
+        } else {
+            format!("color:{color};")
+        };
         if self.bold {
             out += "font-weight:700;";
         }

@@ -28,8 +28,8 @@ pub fn run(args: &[String]) -> Result<()> {
     let mut stale = Vec::new();
     for page in pages()? {
         let text = fs::read_to_string(&page)?;
-        let fresh =
-            refresh(&text, |command| output(&prlx, &page, command)).with_context(|| page.display().to_string())?;
+        let fresh = refresh(&text, |command| output(&prlx, &page, command))
+            .with_context(|| page.display().to_string())?;
         if fresh != text {
             stale.push(page.display().to_string());
             if !check {

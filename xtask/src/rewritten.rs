@@ -43,7 +43,8 @@ pub fn run(args: &[String]) -> Result<()> {
     if full.exists() {
         fs::remove_dir_all(&full).with_context(|| format!("cannot remove {}", full.display()))?;
     }
-    let mut cargo = vec!["run", "-q", "-p", "prlx-instrument", "--example", "rewrite_all", "--", "target/rewritten"];
+    let mut cargo =
+        vec!["run", "-q", "-p", "prlx-instrument", "--example", "rewrite_all", "--", "target/rewritten"];
     cargo.extend(words.iter().map(String::as_str));
     crate::sh("cargo", &cargo)?;
     let mut files: Vec<(usize, PathBuf)> = Vec::new();
@@ -124,8 +125,9 @@ fn table(kernels: &BTreeMap<(String, String), [Option<Cost>; LEVELS.len()]>) -> 
         let pairs = || kernels.values().filter_map(|k| Some((k[0]?, k[level]?)));
         let mut more: Vec<i64> = pairs().map(|(was, is)| is.0 - was.0).collect();
         more.sort_unstable();
-        let at =
-            |part: usize| more.get((more.len() * part / 100).min(more.len().saturating_sub(1))).copied().unwrap_or(0);
+        let at = |part: usize| {
+            more.get((more.len() * part / 100).min(more.len().saturating_sub(1))).copied().unwrap_or(0)
+        };
         let mean = more.iter().sum::<i64>() as f64 / more.len().max(1) as f64;
         let wide = pairs().filter(|(was, is)| was.0 <= 128 && is.0 > 128).count();
         let spilling = pairs().filter(|(was, is)| was.1 == 0 && is.1 > 0).count();
@@ -144,7 +146,8 @@ fn table(kernels: &BTreeMap<(String, String), [Option<Cost>; LEVELS.len()]>) -> 
 
 /// Every kernel.
 fn list(kernels: &BTreeMap<(String, String), [Option<Cost>; LEVELS.len()]>) -> String {
-    let mut out = format!("| module | kernel | {} |\n|---|---|{}\n", LEVELS.join(" | "), "---|".repeat(LEVELS.len()));
+    let mut out =
+        format!("| module | kernel | {} |\n|---|---|{}\n", LEVELS.join(" | "), "---|".repeat(LEVELS.len()));
     for ((module, kernel), costs) in kernels {
         let cell = |c: &Option<Cost>| match c {
             None => "-".to_owned(),

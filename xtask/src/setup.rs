@@ -96,12 +96,17 @@ fn stamp() -> String {
 /// Installs what pip and nvcc call, where it is missing.
 fn system() -> Result<()> {
     let venv: &[&str] = if works("python3", "-cimport ensurepip") { &[] } else { &["python3-venv"] };
-    if venv.is_empty() { programs(SYSTEM, &[]) } else { install(&[&["python3", "g++", "nodejs"], venv].concat()) }
+    if venv.is_empty() {
+        programs(SYSTEM, &[])
+    } else {
+        install(&[&["python3", "g++", "nodejs"], venv].concat())
+    }
 }
 
 /// Installs the programs that are missing, and `with` them what they need.
 pub fn programs(all: &[(&str, &str, &str)], with: &[&str]) -> Result<()> {
-    let missing: Vec<&str> = all.iter().filter(|(p, arg, _)| !works(p, arg)).map(|(.., package)| *package).collect();
+    let missing: Vec<&str> =
+        all.iter().filter(|(p, arg, _)| !works(p, arg)).map(|(.., package)| *package).collect();
     if missing.is_empty() { Ok(()) } else { install(&[missing.as_slice(), with].concat()) }
 }
 
@@ -116,8 +121,12 @@ fn install(packages: &[&str]) -> Result<()> {
 
 /// Whether a program runs and succeeds with one argument.
 fn works(program: &str, arg: &str) -> bool {
-    let quiet =
-        Command::new(program).arg(arg).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let quiet = Command::new(program)
+        .arg(arg)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
     quiet.is_ok_and(|s| s.success())
 }
 
@@ -145,7 +154,8 @@ fn arrange(cuda: &Path) -> Result<()> {
     for (name, target) in [("lib64", "lib"), ("lib/libcudart.so", "libcudart.so.13")] {
         let link = cuda.join(name);
         if fs::symlink_metadata(&link).is_err() {
-            std::os::unix::fs::symlink(target, &link).with_context(|| format!("cannot make {}", link.display()))?;
+            std::os::unix::fs::symlink(target, &link)
+                .with_context(|| format!("cannot make {}", link.display()))?;
         }
     }
     Ok(())

@@ -48,7 +48,8 @@ fn edges(wrong: &mut Vec<String>) -> Result<()> {
             wrong.push(format!("crates/{name} has no row in xtask/src/tidy.rs"));
             continue;
         };
-        let text = fs::read_to_string(dir.join("Cargo.toml")).with_context(|| format!("crates/{name}/Cargo.toml"))?;
+        let text = fs::read_to_string(dir.join("Cargo.toml"))
+            .with_context(|| format!("crates/{name}/Cargo.toml"))?;
         let manifest: toml::Table = text.parse()?;
         let table = manifest.get("dependencies").and_then(toml::Value::as_table);
         for dependency in table.into_iter().flat_map(|t| t.keys()).filter_map(|k| k.strip_prefix("prlx-")) {

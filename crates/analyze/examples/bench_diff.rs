@@ -23,8 +23,9 @@ fn decode(name: &str, toy: &[Vec<S>], shape: &[u64], change: impl Fn(&mut Module
     let mut visits = 0u64;
     let time = best(|| {
         visits = 0;
-        let mut d =
-            Decoder::new(&program, &t.launches[0].launch, warp, Lane(0), Limits::default()).expect("decodes").flat();
+        let mut d = Decoder::new(&program, &t.launches[0].launch, warp, Lane(0), Limits::default())
+            .expect("decodes")
+            .flat();
         while let Some(item) = d.next().expect("decodes") {
             visits += u64::from(matches!(item, Item::Visit { .. }));
         }
@@ -74,18 +75,26 @@ fn decoding() {
     decode("a branch, its arms, a select", &branchy(), &[250_000], |_| {});
     let counted = vec![vec![S::Loop(vec![S::Counted(vec![S::Store])])]];
     decode("inner loops of 16 counted trips", &counted, &[30_000, 16], |_| {});
-    decode("a computed decision with 4 operations", &[vec![S::Counted(vec![S::Computed(7)])]], &[300_000], |m| {
-        m.functions[0].slots += 1;
-        let extra = Slot(m.functions[0].slots - 1);
-        for b in &mut m.functions[0].blocks {
-            if let Some(i) = b.steps.iter().position(|s| matches!(s, Step::Let { .. })) {
-                for _ in 0..3 {
-                    let args = vec![Arg::Slot(extra), Arg::Const(1)];
-                    b.steps.insert(i, Step::Let { to: extra, op: Alu::Add, ty: Scalar::U32, args, guard: None });
+    decode(
+        "a computed decision with 4 operations",
+        &[vec![S::Counted(vec![S::Computed(7)])]],
+        &[300_000],
+        |m| {
+            m.functions[0].slots += 1;
+            let extra = Slot(m.functions[0].slots - 1);
+            for b in &mut m.functions[0].blocks {
+                if let Some(i) = b.steps.iter().position(|s| matches!(s, Step::Let { .. })) {
+                    for _ in 0..3 {
+                        let args = vec![Arg::Slot(extra), Arg::Const(1)];
+                        b.steps.insert(
+                            i,
+                            Step::Let { to: extra, op: Alu::Add, ty: Scalar::U32, args, guard: None },
+                        );
+                    }
                 }
             }
-        }
-    });
+        },
+    );
 }
 
 fn comparing() {
@@ -131,7 +140,8 @@ fn comparing() {
 }
 
 fn one_trip() {
-    let long = vec![vec![S::Loop(vec![S::If(vec![S::Store], vec![S::Select]), S::Loop(vec![S::Guard]), S::Store])]];
+    let long =
+        vec![vec![S::Loop(vec![S::If(vec![S::Store], vec![S::Select]), S::Loop(vec![S::Guard]), S::Store])]];
     let shape = [4000, 8];
     let lanes = |drop: bool| {
         build::warp(&long, 0, |l| {

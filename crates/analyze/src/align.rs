@@ -163,7 +163,8 @@ fn steps(runs: &[Run]) -> Vec<Step> {
 
 fn by_position(a: &[u64], b: &[u64], i: usize, j: usize) -> Vec<Step> {
     let both = (a.len() - i).min(b.len() - j);
-    let mut out: Vec<Step> = (0..both).filter(|k| a[i + k] != b[j + k]).map(|k| Step::Pair(i + k, j + k)).collect();
+    let mut out: Vec<Step> =
+        (0..both).filter(|k| a[i + k] != b[j + k]).map(|k| Step::Pair(i + k, j + k)).collect();
     if a.len() - i > both {
         out.push(Step::OnlyA(i + both..a.len(), b.len()));
     }

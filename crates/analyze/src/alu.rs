@@ -224,7 +224,8 @@ mod tests {
 
     /// Values at which integer arithmetic goes wrong, and a few that are like any other.
     fn corners() -> Vec<u64> {
-        let mut v = vec![0, 1, 2, 3, 5, 7, 8, 15, 16, 31, 32, 33, 63, 64, 65, 255, 256, 0xdead_beef_1234_5678];
+        let mut v =
+            vec![0, 1, 2, 3, 5, 7, 8, 15, 16, 31, 32, 33, 63, 64, 65, 255, 256, 0xdead_beef_1234_5678];
         for bits in [8, 16, 32, 64] {
             let half = 1u64 << (bits - 1);
             v.extend([

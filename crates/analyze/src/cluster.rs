@@ -12,7 +12,9 @@ use crate::describe;
 use crate::diverge::{Found, Key, Raw};
 use crate::filter::Filter;
 use crate::launch::Gaps;
-use crate::report::{Coverage, Differing, Finding, HashInfo, Kind, LaneAt, Mask, TripInfo, WarpHit, WarpPlace};
+use crate::report::{
+    Coverage, Differing, Finding, HashInfo, Kind, LaneAt, Mask, TripInfo, WarpHit, WarpPlace,
+};
 use crate::warp::{Context, WarpDiff, WarpFound};
 
 /// All findings of a launch.
@@ -178,7 +180,13 @@ fn cluster(cx: &Context<'_>, warp: u64, found: &WarpFound) -> Option<Cluster> {
     })
 }
 
-fn finding(cx: &Context<'_>, modules: [&Module; 2], key: Key, c: Cluster, theirs: &BTreeMap<u32, SiteId>) -> Finding {
+fn finding(
+    cx: &Context<'_>,
+    modules: [&Module; 2],
+    key: Key,
+    c: Cluster,
+    theirs: &BTreeMap<u32, SiteId>,
+) -> Finding {
     let raw = &c.raw;
     let site = [0, 1].map(|side| raw.sites[side].and_then(|s| describe::site(modules[side], s)));
     let side = (raw.kind == Kind::ExtraEvents).then_some(key.2);
@@ -224,7 +232,12 @@ fn finding(cx: &Context<'_>, modules: [&Module; 2], key: Key, c: Cluster, theirs
         side,
         values: decided.then_some(raw.values),
         ways: c.ways,
-        warp: WarpPlace { warp, cta: warp / per_cta, at: launch.grid.position(warp / per_cta), in_cta: warp % per_cta },
+        warp: WarpPlace {
+            warp,
+            cta: warp / per_cta,
+            at: launch.grid.position(warp / per_cta),
+            in_cta: warp % per_cta,
+        },
         lanes: c.lanes,
         lane: c.lane.0,
         visit: raw.nth.map(|n| n.map(u64::from)),

@@ -77,7 +77,8 @@ pub(crate) struct Pair<'a> {
 
 impl Pair<'_> {
     fn node(&self, side: usize, l: LoopId) -> usize {
-        l.index() + if side == 0 { 0 } else { self.modules[0].functions[self.functions[0].index()].loops.len() }
+        l.index()
+            + if side == 0 { 0 } else { self.modules[0].functions[self.functions[0].index()].loops.len() }
     }
     pub fn family(&self, side: usize, l: LoopId) -> u32 {
         self.base + self.families.find(self.node(side, l)) as u32
@@ -95,7 +96,13 @@ impl Pair<'_> {
             .last()
             .copied()
             .filter(|l| meaning::branch(m, site).is_some_and(|ways| ways.iter().any(|w| !inside(*w, l))));
-        Copy { site, block, order: (flow.order.get(block.index()).copied().unwrap_or(u32::MAX), site), chain, leaves }
+        Copy {
+            site,
+            block,
+            order: (flow.order.get(block.index()).copied().unwrap_or(u32::MAX), site),
+            chain,
+            leaves,
+        }
     }
 
     /// Copies of one trip, by how many of the others come before each: copies of which only one is visited have one number.
@@ -119,7 +126,8 @@ impl Pair<'_> {
             None => {
                 let f = &self.modules[side].functions[self.functions[side].index()];
                 let at = |l: &LoopId| self.flows[side].order.get(f.loops[l.index()].header.index()).copied();
-                let before = self.loops(side, family).iter().filter(|l| at(l).is_some_and(|o| o < c.order.0)).count();
+                let before =
+                    self.loops(side, family).iter().filter(|l| at(l).is_some_and(|o| o < c.order.0)).count();
                 (STRAIGHT + before as u32, None)
             }
         }
@@ -154,7 +162,14 @@ impl Pair<'_> {
         self.level(side, g, &copies, &[], out)
     }
 
-    fn level(&self, side: usize, g: &Group, copies: &[&Copy], outer: &[Level], out: &mut Places) -> Option<()> {
+    fn level(
+        &self,
+        side: usize,
+        g: &Group,
+        copies: &[&Copy],
+        outer: &[Level],
+        out: &mut Places,
+    ) -> Option<()> {
         let family = g.families[outer.len()];
         let last = outer.len() + 1 == g.families.len();
         let mut segments: BTreeMap<u32, (Option<LoopId>, Vec<&Copy>)> = BTreeMap::new();
@@ -182,7 +197,10 @@ impl Pair<'_> {
                 // What is asked at the end of a trip is asked for the next.
                 let late = u32::from(g.asks_late == Some(side));
                 out.extend(
-                    copies.iter().zip(&ranks).map(|(c, r)| (c.site, r % g.each, with(factor, r / g.each + late))),
+                    copies
+                        .iter()
+                        .zip(&ranks)
+                        .map(|(c, r)| (c.site, r % g.each, with(factor, r / g.each + late))),
                 );
                 continue;
             }
@@ -212,8 +230,11 @@ impl Pair<'_> {
             }
             let chunk = inner.len() / factor as usize;
             for (i, part) in inner.chunks(chunk.max(1)).enumerate() {
-                let here: Vec<&Copy> =
-                    copies.iter().copied().filter(|c| part.contains(&self.segment(side, c, next).0)).collect();
+                let here: Vec<&Copy> = copies
+                    .iter()
+                    .copied()
+                    .filter(|c| part.contains(&self.segment(side, c, next).0))
+                    .collect();
                 self.level(side, g, &here, &with(factor, i as u32), out)?;
             }
         }
@@ -289,9 +310,10 @@ impl<'a> Pair<'a> {
             }
         }
         g.families = longest;
-        let counts =
-            (0..2).flat_map(|side| self.paths(side, g).into_values().map(move |c| (side, c)).collect::<Vec<_>>());
-        let each = counts.map(|(side, c)| self.ranks(side, &c).iter().max().map_or(0, |m| m + 1)).fold(0, gcd);
+        let counts = (0..2)
+            .flat_map(|side| self.paths(side, g).into_values().map(move |c| (side, c)).collect::<Vec<_>>());
+        let each =
+            counts.map(|(side, c)| self.ranks(side, &c).iter().max().map_or(0, |m| m + 1)).fold(0, gcd);
         g.each = each.max(1);
         g.asks_late = (0..2).find(|late| self.asks_at_end(*late, g) && self.asks_first(1 - late, g));
     }
@@ -299,7 +321,8 @@ impl<'a> Pair<'a> {
     /// Whether a group is what its loop does first in each trip: ask whether there is one.
     fn asks_first(&self, side: usize, g: &Group) -> bool {
         let [c] = &g.copies[side][..] else { return false };
-        c.leaves.is_some_and(|l| self.straight(side, self.header(side, l), c.block)) && !self.goes_back(side, c)
+        c.leaves.is_some_and(|l| self.straight(side, self.header(side, l), c.block))
+            && !self.goes_back(side, c)
     }
 
     /// Whether every lane that comes to a block goes on to another one without a decision: calls end blocks in some builds.
@@ -316,7 +339,8 @@ impl<'a> Pair<'a> {
     /// the last that is asked may be of no trip.
     pub fn asks_elsewhere(&self, g: &Group) -> bool {
         let within = |side: usize| {
-            g.copies[side].iter().all(|c| c.leaves.is_some()) && !g.copies[side].iter().any(|c| self.goes_back(side, c))
+            g.copies[side].iter().all(|c| c.leaves.is_some())
+                && !g.copies[side].iter().any(|c| self.goes_back(side, c))
         };
         g.asks_late.is_none() && (0..2).any(|late| self.asks_at_end(late, g) && within(1 - late))
     }
@@ -355,7 +379,8 @@ impl<'a> Pair<'a> {
             let all: u32 = v.values().sum();
             let (factor, _) = v.into_iter().find(|(_, n)| n * 2 > all)?;
             // One group alone may as well have been there twice: then the loop's steps must say so too.
-            let sure = factor == 1 || all > 1 || segment >= STRAIGHT || self.steps_by(side, LoopId(segment), factor);
+            let sure =
+                factor == 1 || all > 1 || segment >= STRAIGHT || self.steps_by(side, LoopId(segment), factor);
             sure.then_some(factor)
         };
         let mut side = 0;
@@ -374,7 +399,8 @@ impl<'a> Pair<'a> {
         let own = m.sites.iter().enumerate().filter(|(_, s)| s.function == self.functions[side]);
         let ways: Vec<_> = own.filter(|(i, _)| self.copy(side, *i).leaves == Some(of)).collect();
         // Or each of its trips of the source tests on its own.
-        ways.len() >= factor as usize || ways.iter().any(|(_, s)| s.slice.iter().filter_map(|n| added(&n.text)).any(by))
+        ways.len() >= factor as usize
+            || ways.iter().any(|(_, s)| s.slice.iter().filter_map(|n| added(&n.text)).any(by))
     }
 
     /// How many trips of the source a trip of each segment of the innermost family is, as a group's copies have it.
@@ -498,7 +524,8 @@ fn plain(text: &str) -> String {
 impl Pair<'_> {
     /// Whether both sides have the loop that a group leaves, or had it before it was unrolled.
     pub fn loops_of(&self, g: &Group) -> bool {
-        let leaves = |side: usize| g.copies[side].iter().filter_map(move |c| c.leaves.map(|l| self.family(side, l)));
+        let leaves =
+            |side: usize| g.copies[side].iter().filter_map(move |c| c.leaves.map(|l| self.family(side, l)));
         let families: BTreeSet<u32> = leaves(0).chain(leaves(1)).collect();
         families.iter().all(|f| g.families.last() == Some(f))
     }

@@ -234,7 +234,12 @@ pub fn lane_words(stream: &WarpStream, lane: Lane) -> Result<Option<&[u32]>, Err
 }
 
 /// The elements of `lane` in `all`.
-pub(crate) fn lane_part<'a, T>(all: &'a [T], ends: &[u32], warp: WarpId, lane: Lane) -> Result<&'a [T], Error> {
+pub(crate) fn lane_part<'a, T>(
+    all: &'a [T],
+    ends: &[u32],
+    warp: WarpId,
+    lane: Lane,
+) -> Result<&'a [T], Error> {
     let Some(&end) = ends.get(usize::from(lane.0)) else { return Ok(&[]) };
     let start = usize::from(lane.0).checked_sub(1).map_or(0, |l| ends[l]);
     all.get(start as usize..end as usize)
@@ -477,13 +482,17 @@ impl<'a> Decoder<'a> {
     fn count(&mut self, small: u8, site: SiteId) -> Result<Option<u64>, Error> {
         let wrong = |what: &str| Error::new(format!("{}, {}", self.warp, self.lane), what);
         match &mut self.feed {
-            Feed::Words(..) if small == COUNT_EVENT => Err(wrong("a count in an event, at a level without events")),
+            Feed::Words(..) if small == COUNT_EVENT => {
+                Err(wrong("a count in an event, at a level without events"))
+            }
             Feed::Words(bits, trips) => match bits.take(u32::from(small)) {
                 Some(n) if n == (1 << small) - 1 => trips.take().map_err(wrong),
                 small => Ok(small),
             },
             Feed::Events(_) => match self.event(site) {
-                None if self.more_events() => Err(self.error(format!("the next event is no count of {site}"))),
+                None if self.more_events() => {
+                    Err(self.error(format!("the next event is no count of {site}")))
+                }
                 event => Ok(event.map(|e| e.value)),
             },
         }
@@ -493,7 +502,10 @@ impl<'a> Decoder<'a> {
     ///
     /// # Errors
     /// When the recording does not fit the code, or a limit is reached.
-    #[allow(clippy::should_implement_trait, reason = "an iterator of results would have to go on after an error")]
+    #[allow(
+        clippy::should_implement_trait,
+        reason = "an iterator of results would have to go on after an error"
+    )]
     pub fn next(&mut self) -> Result<Option<Item>, Error> {
         loop {
             if let Some(item) = self.pending.pop_front() {
@@ -535,7 +547,8 @@ impl<'a> Decoder<'a> {
                         *value = self.arg(base, arg)?;
                     }
                     let result = alu::eval(*op, *ty, &values[..args.len().min(4)]);
-                    self.slots[base + to.index()] = result.ok_or_else(|| self.error("a step without a meaning"))?;
+                    self.slots[base + to.index()] =
+                        result.ok_or_else(|| self.error("a step without a meaning"))?;
                 }
                 Ok(None)
             }
@@ -663,7 +676,11 @@ impl<'a> Decoder<'a> {
             self.counts.computed += 1;
             return Ok(Some(self.slots[slot]));
         }
-        if self.more_events() { Err(self.error(format!("the next event is not of {site}"))) } else { Ok(None) }
+        if self.more_events() {
+            Err(self.error(format!("the next event is not of {site}")))
+        } else {
+            Ok(None)
+        }
     }
 
     /// Whether the lane has events left, once one was looked for.
@@ -735,7 +752,12 @@ pub struct LaneVisits {
 ///
 /// # Errors
 /// When the module is ill-formed or the recording does not fit it.
-pub fn lane_visits(module: &Module, launch: &Launch, stream: &WarpStream, lane: Lane) -> Result<LaneVisits, Error> {
+pub fn lane_visits(
+    module: &Module,
+    launch: &Launch,
+    stream: &WarpStream,
+    lane: Lane,
+) -> Result<LaneVisits, Error> {
     let program = Program::new(module)?;
     let mut decoder = Decoder::new(&program, launch, stream, lane, Limits::default())?.flat();
     let mut visits = Vec::new();

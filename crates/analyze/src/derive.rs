@@ -105,7 +105,8 @@ fn set(lanes: impl Iterator<Item = Lane>) -> LaneMask {
 impl Walk<'_> {
     /// Of the lanes that stand at barriers, if any of `of` does: those that stand at the first.
     fn first_met(&self, of: LaneMask) -> Option<LaneMask> {
-        let stands = (0u8..).map(Lane).zip(&self.stands).filter(|(l, s)| of.has(*l) && matches!(s, Stand::Meet(_)));
+        let stands =
+            (0u8..).map(Lane).zip(&self.stands).filter(|(l, s)| of.has(*l) && matches!(s, Stand::Meet(_)));
         let first = *stands.map(|(_, s)| s).min()?;
         Some(self.stand(|s| s == first))
     }
@@ -167,7 +168,9 @@ impl Walk<'_> {
     fn has_events(&self, site: SiteId) -> bool {
         self.program.module.sites.get(site.index()).is_some_and(|s| match s.class {
             SiteClass::Entry | SiteClass::Exit => true,
-            SiteClass::Branch => matches!(s.source, Source::Computed | Source::Trips { bits: COUNT_EVENT, .. }),
+            SiteClass::Branch => {
+                matches!(s.source, Source::Computed | Source::Trips { bits: COUNT_EVENT, .. })
+            }
             _ => false,
         })
     }

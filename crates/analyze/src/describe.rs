@@ -86,7 +86,9 @@ pub(crate) fn parameters(modules: [&Module; 2], launches: [&Launch; 2], slice: &
             let inside = node.text.split_once('[')?.1.split([']', '+']).next()?.trim();
             f.params.iter().position(|p| p.name == inside)
         };
-        let Some(i) = name(modules[0], launches[0]).or_else(|| name(modules[1], launches[1])) else { continue };
+        let Some(i) = name(modules[0], launches[0]).or_else(|| name(modules[1], launches[1])) else {
+            continue;
+        };
         let [Some(x), Some(y)] = launches.map(|l| l.args.get(i)) else { continue };
         node.argument = Some(x.name.clone()).filter(|n| !n.is_empty());
         if x.bytes.is_some() || y.bytes.is_some() {
@@ -96,7 +98,10 @@ pub(crate) fn parameters(modules: [&Module; 2], launches: [&Launch; 2], slice: &
             let p = modules[side].functions.get(launches[side].kernel.index())?.params.get(i)?;
             let end = (p.offset as usize).checked_add(p.size as usize)?;
             let bytes = launches[side].params.get(p.offset as usize..end).filter(|b| b.len() <= 8)?;
-            Some((bytes.iter().rev().fold(0, |x, b| x << 8 | u64::from(*b)), value::bytes(bytes, [x.ty, p.ty])))
+            Some((
+                bytes.iter().rev().fold(0, |x, b| x << 8 | u64::from(*b)),
+                value::bytes(bytes, [x.ty, p.ty]),
+            ))
         };
         let [Some(a), Some(b)] = [raw(0), raw(1)] else { continue };
         node.values = [Some(a.0), Some(b.0)];

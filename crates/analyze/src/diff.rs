@@ -23,8 +23,8 @@ use crate::pair::Pairing;
 use crate::processes;
 use crate::program::Program;
 use crate::report::{
-    Alone, Elements, Fault, Lanes, LaunchDifference, LaunchPart, LaunchReport, ProcessPair, Report, Sites, Unpaired,
-    Verdict, Warps, WhyUncompared,
+    Alone, Elements, Fault, Lanes, LaunchDifference, LaunchPart, LaunchReport, ProcessPair, Report, Sites,
+    Unpaired, Verdict, Warps, WhyUncompared,
 };
 use crate::shared::{self, Shared, forced_names, module};
 use crate::streams::streams;
@@ -84,7 +84,10 @@ pub fn diff(a: &Trace, b: &Trace, options: &DiffOptions) -> Result<Report, Error
     for pattern in &options.kernels {
         let like = |t: &Trace| t.launches.iter().any(|r| matches(pattern, &kernel_name(t, &r.launch)));
         if !like(a) && !like(b) {
-            return Err(Error::new("filter", format!("no launch of either side has a kernel like `{pattern}`")));
+            return Err(Error::new(
+                "filter",
+                format!("no launch of either side has a kernel like `{pattern}`"),
+            ));
         }
     }
     let mut report = Report::new(Default::default());
@@ -145,8 +148,10 @@ fn items(traces: [&Trace; 2], sides: [&[Wanted]; 2], force: bool) -> [Vec<Item>;
         let t = traces[side];
         t.modules.get(t.launches[w.index].launch.module.index()).map_or("", |m| &m.name)
     };
-    let names = [0, 1].map(|side| traces[side].modules.iter().map(|m| &m.name[..]).collect::<BTreeSet<&str>>());
-    let devices = [0, 1].map(|side| traces[side].launches.iter().map(|r| r.launch.ordinal).collect::<BTreeSet<u32>>());
+    let names =
+        [0, 1].map(|side| traces[side].modules.iter().map(|m| &m.name[..]).collect::<BTreeSet<&str>>());
+    let devices =
+        [0, 1].map(|side| traces[side].launches.iter().map(|r| r.launch.ordinal).collect::<BTreeSet<u32>>());
     let [ours, theirs] = sides.map(|all| all.iter().map(|w| w.kernel.as_str()).collect::<BTreeSet<&str>>());
     let renamed = mangled::renamed(&ours, &theirs);
     let forced = if force { forced(sides, [&ours, &theirs], &renamed) } else { BTreeMap::new() };
@@ -157,7 +162,8 @@ fn items(traces: [&Trace; 2], sides: [&[Wanted]; 2], force: bool) -> [Vec<Item>;
             let Wanted { index, kernel, .. }: &Wanted = w;
             // A module that only one side has says nothing: it may have been renamed.
             let name = module(side, w);
-            let name = if names[1 - side].contains(name) && !told.contains(kernel.as_str()) { name } else { "" };
+            let name =
+                if names[1 - side].contains(name) && !told.contains(kernel.as_str()) { name } else { "" };
             let Recording { launch: l, streams } = &traces[side].launches[*index];
             // Nor does a device that only one side used.
             let device = Some(l.ordinal).filter(|d| devices[1 - side].contains(d));
@@ -191,7 +197,8 @@ impl Report {
         for (trace, side) in traces.iter().zip(["A", "B"]) {
             // What has no streams would agree with everything.
             if trace.launches.iter().any(|r| r.launch.level == Level::Probe) {
-                let what = "it is of a probe program: tables, and nothing to compare; `prlx probe show` prints them";
+                let what =
+                    "it is of a probe program: tables, and nothing to compare; `prlx probe show` prints them";
                 return Err(Error::new(side, what));
             }
         }
@@ -211,7 +218,8 @@ impl Report {
                 || options.launches.iter().any(|(first, end)| (*first..*end).contains(&w.number))
         };
         let paired = pairs.iter().map(|(i, j)| [&sides[0][*i], &sides[1][*j]]).filter(|both| asked(both[0]));
-        let launches_of = |both: [&Wanted; 2]| [0, 1].map(|side| &traces[side].launches[both[side].index].launch);
+        let launches_of =
+            |both: [&Wanted; 2]| [0, 1].map(|side| &traces[side].launches[both[side].index].launch);
         let inlined = shared::inlined(traces, paired.map(launches_of));
         let mut shared = Shared::new(&inlined);
         for (i, j) in &pairs {
@@ -228,8 +236,12 @@ impl Report {
         for (side, all) in (0u8..).zip(&sides) {
             let paired: BTreeSet<usize> = pairs.iter().map(|p| [p.0, p.1][usize::from(side)]).collect();
             let alone = all.iter().enumerate().filter(|(i, w)| !paired.contains(i) && asked(w));
-            let unpaired =
-                |(_, w): (usize, &Wanted)| Unpaired { process, side, launch: w.number, kernel: w.kernel.clone() };
+            let unpaired = |(_, w): (usize, &Wanted)| Unpaired {
+                process,
+                side,
+                launch: w.number,
+                kernel: w.kernel.clone(),
+            };
             self.unpaired.extend(alone.map(unpaired));
         }
         self.conclude();
@@ -256,7 +268,8 @@ impl Report {
         if self.pairs == 0 && self.unpaired.is_empty() && self.alone.iter().all(|p| p.launches == 0) {
             self.gaps.push("neither side recorded a launch".into());
         }
-        let pairs = self.processes.iter().flat_map(|p| [0, 1].map(|side| (side, &p.names[side], &p.cut[side])));
+        let pairs =
+            self.processes.iter().flat_map(|p| [0, 1].map(|side| (side, &p.names[side], &p.cut[side])));
         let alone = self.alone.iter().map(|p| (usize::from(p.side), &p.name, &p.cut));
         for (side, name, cut) in pairs.chain(alone) {
             let side = if side == 0 { "A" } else { "B" };
@@ -267,9 +280,13 @@ impl Report {
         }
         let elsewhere = self.pairs.saturating_sub(self.launches.len() as u64);
         if elsewhere > 0 {
-            self.gaps.push(format!("this is a part: {elsewhere} of {} pairs of launches are in others", self.pairs));
+            self.gaps.push(format!(
+                "this is a part: {elsewhere} of {} pairs of launches are in others",
+                self.pairs
+            ));
         }
-        let extra = self.unpaired.iter().any(|u| !self.cut_off(u)) || self.alone.iter().any(|p| p.launches > 0);
+        let extra =
+            self.unpaired.iter().any(|u| !self.cut_off(u)) || self.alone.iter().any(|p| p.launches > 0);
         let gap = if self.gaps.is_empty() { Verdict::Same } else { Verdict::Unknown };
         let extra = if extra { Verdict::Differs } else { Verdict::Same };
         self.verdict = self.launches.iter().map(|l| l.verdict).fold(gap.max(extra), Verdict::max);
@@ -350,8 +367,9 @@ fn launches<'a>(
     if let Some(why) = other_hashes.or_else(unlike) {
         return Ok(unseen(out, [la, lb], Some(why)));
     }
-    let forced = forced_names([ma, mb], [la, lb])
-        .map(|[x, y]| format!("`{x}` and `{y}` are compared as one kernel because they were told to be (--force)"));
+    let forced = forced_names([ma, mb], [la, lb]).map(|[x, y]| {
+        format!("`{x}` and `{y}` are compared as one kernel because they were told to be (--force)")
+    });
     let (plain, _) = compared(&cx, recordings, pairing.same, options, (out.clone(), forced.clone()))?;
     if hidden(&plain) == 0 || plain.findings_total > 0 {
         return Ok(plain);
@@ -362,8 +380,8 @@ fn launches<'a>(
     let Some(view) = shared.view(&cx) else { return Ok(plain) };
     let (inlined, left) = compared(&view, recordings, false, options, (out, forced))?;
     // A doubt at nothing that is listed would be none.
-    let told =
-        !left.doubts(view.fold) || inlined.uncompared.iter().any(|u| u.why == WhyUncompared::Doubtful && u.hides);
+    let told = !left.doubts(view.fold)
+        || inlined.uncompared.iter().any(|u| u.why == WhyUncompared::Doubtful && u.hides);
     let whole = inlined.findings_total == 0 && inlined.coverage.lanes.failed <= plain.coverage.lanes.failed;
     Ok(if told && whole && hidden(&inlined) < hidden(&plain) { inlined } else { plain })
 }
@@ -387,7 +405,9 @@ fn compared(
     for (side, l) in cx.launches.into_iter().enumerate() {
         let (program, reach) = cx.recorded[side];
         coverage.elements[side] = Elements { recorded: l.totals.recorded, dropped: l.totals.dropped };
-        let alone = cx.fold.map(|f| uncompared::unmatched(cx.sides.programs[side], &f[side], l.level, cx.reach[side]));
+        let alone = cx
+            .fold
+            .map(|f| uncompared::unmatched(cx.sides.programs[side], &f[side], l.level, cx.reach[side]));
         coverage.sites[side] = sites(program, l.level, reach, alone.unwrap_or_default());
         launch::static_gaps(program.module, l, program, reach, side, &mut gaps);
     }
@@ -423,7 +443,9 @@ fn one_build_only(level: Level, pairing: &Pairing, cx: &Context<'_>) -> Option<S
         _ => return None,
     };
     let level = level.name();
-    Some(format!("{what} of level {level} compare within one build, and these are two: record both at level {than}"))
+    Some(format!(
+        "{what} of level {level} compare within one build, and these are two: record both at level {than}"
+    ))
 }
 
 /// Why threads of the same number have other shares of the work, as far as that can be told; `None` if it can't. What one build does
@@ -431,7 +453,8 @@ fn one_build_only(level: Level, pairing: &Pairing, cx: &Context<'_>) -> Option<S
 fn other_shares(pairing: &Pairing, cx: &Context<'_>) -> Option<String> {
     let [a, b] = cx.launches;
     let [x, y] = [a, b].map(|l| l.block.volume());
-    let but = "what their lanes decide is not compared; what they leave in buffers is, where that was digested";
+    let but =
+        "what their lanes decide is not compared; what they leave in buffers is, where that was digested";
     if x != y && (!pairing.same || x.saturating_mul(a.grid.volume()) != y.saturating_mul(b.grid.volume())) {
         return Some(format!(
             "CTAs have {x} threads in A and {y} in B, and which does the work of which is not known: {but}"
@@ -479,8 +502,13 @@ fn judged(mut out: LaunchReport, gaps: launch::Gaps) -> LaunchReport {
 }
 
 fn sites(p: &Program<'_>, level: Level, reach: &BTreeSet<FuncId>, unmatched: u64) -> Sites {
-    let all =
-        || p.module.sites.iter().enumerate().filter(|(_, s)| reach.contains(&s.function) && launch::told(level, s));
+    let all = || {
+        p.module
+            .sites
+            .iter()
+            .enumerate()
+            .filter(|(_, s)| reach.contains(&s.function) && launch::told(level, s))
+    };
     let hidden: BTreeSet<usize> = reach.iter().flat_map(|f| p.hidden(*f)).map(|(s, _)| s.index()).collect();
     let skipped = all().filter(|(i, s)| s.skipped.is_some() || hidden.contains(i)).count();
     Sites { total: all().count() as u64, skipped: skipped as u64, unmatched }

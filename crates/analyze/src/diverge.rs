@@ -116,7 +116,8 @@ pub(crate) struct LaneDiff {
 impl LaneDiff {
     /// Keeps what was found as doubts. What is at no site stays: a doubt needs one.
     fn doubt_all(&mut self) {
-        let (sites, rest) = std::mem::take(&mut self.found).into_iter().partition(|(_, f)| f.first.sites != [None; 2]);
+        let (sites, rest) =
+            std::mem::take(&mut self.found).into_iter().partition(|(_, f)| f.first.sites != [None; 2]);
         self.found = rest;
         let sites: BTreeMap<Key, Found> = sites;
         for f in sites.into_values() {
@@ -214,7 +215,9 @@ fn token(sides: &Sides<'_>, trees: [&Tree; 2], side: usize, e: Entry) -> u64 {
             let node = trees[side].node(e.id());
             match node.kind {
                 tree::Kind::Loop(l) => {
-                    u64::from(names.function(node.function)) << 34 | u64::from(names.loop_of(node.function, l)) << 2 | 1
+                    u64::from(names.function(node.function)) << 34
+                        | u64::from(names.loop_of(node.function, l)) << 2
+                        | 1
                 }
                 tree::Kind::Call(f) => u64::from(names.function(f)) << 2 | 2,
                 tree::Kind::Root | tree::Kind::Trip => 3,
@@ -248,8 +251,13 @@ impl Differ<'_> {
         } else {
             [false; 2]
         };
-        let found =
-            self.out.found.entry(key).or_insert(Found { first: raw, count: 0, ways: [0; 2], follows: [0; 2], root });
+        let found = self.out.found.entry(key).or_insert(Found {
+            first: raw,
+            count: 0,
+            ways: [0; 2],
+            follows: [0; 2],
+            root,
+        });
         found.count += 1;
         for (n, way) in found.ways.iter_mut().zip(way) {
             *n += u64::from(way);
@@ -320,7 +328,8 @@ impl Differ<'_> {
             What::Visit => watch.visit(at),
             What::Child => {
                 self.enter(at);
-                let [a, b] = [0, 1].map(|side| at[side].map_or(&[][..], |e| self.trees[side].entries(e.id())));
+                let [a, b] =
+                    [0, 1].map(|side| at[side].map_or(&[][..], |e| self.trees[side].entries(e.id())));
                 match at {
                     [Some(_), Some(_)] => self.show_both(a, b),
                     _ => self.show_parts([a, b]),
@@ -544,7 +553,9 @@ impl Differ<'_> {
         j: &mut usize,
     ) -> Went {
         let (to_i, to_j, went) = match home {
-            Home::At(l, [x, y]) if l == of => (Tree::seek(a, *i, Some(x)), Tree::seek(b, *j, Some(y)), Went::On),
+            Home::At(l, [x, y]) if l == of => {
+                (Tree::seek(a, *i, Some(x)), Tree::seek(b, *j, Some(y)), Went::On)
+            }
             _ => (a.len(), b.len(), Went::Out(home)),
         };
         self.show_parts([&a[*i..to_i], &b[*j..to_j]]);
@@ -627,7 +638,9 @@ impl Differ<'_> {
     /// Compares two runs of a loop.
     fn trips(&mut self, nodes: [u32; 2], cut: [bool; 2]) -> Went {
         let [ta, tb] = self.trees;
-        let ids = |side: usize| -> Vec<u32> { self.trees[side].entries(nodes[side]).iter().map(|e| e.id()).collect() };
+        let ids = |side: usize| -> Vec<u32> {
+            self.trees[side].entries(nodes[side]).iter().map(|e| e.id()).collect()
+        };
         let (a, b) = (ids(0), ids(1));
         let hashes = |t: &Tree, ids: &[u32]| -> Vec<u64> { ids.iter().map(|&n| t.node(n).hash).collect() };
         let (ha, hb) = (hashes(ta, &a), hashes(tb, &b));
@@ -673,8 +686,13 @@ impl Differ<'_> {
             };
             self.show_both(&ea[shown[0]..to[0]], &eb[shown[1]..to[1]]);
             shown = past;
-            let place =
-                |trip: [usize; 2]| TripPlace { function, of, side: own, trip: trip.map(|t| t as u64), trips: all };
+            let place = |trip: [usize; 2]| TripPlace {
+                function,
+                of,
+                side: own,
+                trip: trip.map(|t| t as u64),
+                trips: all,
+            };
             // Trips that only one side goes on to follow from the decision of the last that both have.
             let follows = parted && to.iter().zip(all).any(|(t, n)| *t as u64 == n);
             match step {
@@ -683,7 +701,8 @@ impl Differ<'_> {
                     self.position = before[i];
                     self.trips.push(place([i, j]));
                     self.enter([Some(ea[i]), Some(eb[j])]);
-                    let went = self.body([a[i], b[j]], [cut[0] && i + 1 == a.len(), cut[1] && j + 1 == b.len()]);
+                    let went =
+                        self.body([a[i], b[j]], [cut[0] && i + 1 == a.len(), cut[1] && j + 1 == b.len()]);
                     self.trips.pop();
                     parted = self.sides.fold.is_some() && self.out.found.len() > found && past_end(past, all);
                     if let Went::Out(_) = went {

@@ -34,7 +34,10 @@ impl Filter {
     pub(crate) fn gaps(&self, coverage: &Coverage, visits: u64, gaps: &mut Gaps) {
         let mut put = |key: &str, n: u64, one: &str, many: &str| {
             if n > 0 {
-                gaps.insert(key.into(), format!("{n} {} left out by a filter", if n == 1 { one } else { many }));
+                gaps.insert(
+                    key.into(),
+                    format!("{n} {} left out by a filter", if n == 1 { one } else { many }),
+                );
             }
         };
         put("4 findings", visits, "difference was", "differences were");
@@ -68,9 +71,12 @@ mod tests {
 
     #[test]
     fn warps_count_once() {
-        for (warps, left) in
-            [(vec![], 0), (vec![(0, 9)], 0), (vec![(3, 5), (4, 6), (3, 3)], 6), (vec![(8, u64::MAX), (20, 30)], 8)]
-        {
+        for (warps, left) in [
+            (vec![], 0),
+            (vec![(0, 9)], 0),
+            (vec![(3, 5), (4, 6), (3, 3)], 6),
+            (vec![(8, u64::MAX), (20, 30)], 8),
+        ] {
             let filter = Filter { warps, ..Filter::default() };
             assert_eq!(filter.left_out(10), left, "{filter:?}");
             assert_eq!((0..10).filter(|w| !filter.takes_warp(WarpId(*w))).count() as u64, left, "{filter:?}");

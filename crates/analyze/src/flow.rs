@@ -93,7 +93,10 @@ impl Flow {
     }
     /// Whether `b` can come after `a` in one trip.
     pub fn follows(&self, a: BlockId, b: BlockId) -> bool {
-        self.after.get(a.index()).and_then(|w| w.get(b.index() / 64)).is_some_and(|w| w >> (b.index() % 64) & 1 == 1)
+        self.after
+            .get(a.index())
+            .and_then(|w| w.get(b.index() / 64))
+            .is_some_and(|w| w >> (b.index() % 64) & 1 == 1)
     }
     /// Whether every trip of the block's innermost loop that comes to its end goes through it; outside of loops, every lane that
     /// comes to the function's end.
@@ -101,7 +104,8 @@ impl Flow {
         let Some(around) = self.loops.get(block.index()) else { return false };
         let of = around.last();
         let head = of.map_or(BlockId(0), |l| f.loops[l.index()].header);
-        let inside = |b: BlockId| of.is_none_or(|l| self.loops.get(b.index()).is_some_and(|ls| ls.contains(l)));
+        let inside =
+            |b: BlockId| of.is_none_or(|l| self.loops.get(b.index()).is_some_and(|ls| ls.contains(l)));
         let mut seen = BTreeSet::new();
         let mut todo = vec![head];
         while let Some(b) = todo.pop() {

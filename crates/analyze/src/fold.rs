@@ -142,8 +142,8 @@ fn groups(input: &Input<'_>) -> (GroupOf, Vec<[Vec<usize>; 2]>) {
         }
         for sites in by_shape.into_values().filter(|s| s.iter().all(|s| !s.is_empty())) {
             // As many in the same loops: one by one, whatever they are.
-            let depths =
-                [0, 1].map(|side| sites[side].iter().map(|i| depth(input.modules[side], *i)).collect::<Vec<_>>());
+            let depths = [0, 1]
+                .map(|side| sites[side].iter().map(|i| depth(input.modules[side], *i)).collect::<Vec<_>>());
             let parts = match depths[0] == depths[1] {
                 true => sites[0].iter().zip(&sites[1]).map(|(a, b)| [vec![*a], vec![*b]]).collect(),
                 false => vec![sites],
@@ -195,7 +195,8 @@ pub(crate) fn plan(input: &Input<'_>) -> [Side; 2] {
     }
     let lines = [0, 1].map(|side| {
         let mut lines = Lines::new();
-        (0..input.modules[side].sites.len()).for_each(|i| *lines.entry(line(input, side, i)).or_default() += 1);
+        (0..input.modules[side].sites.len())
+            .for_each(|i| *lines.entry(line(input, side, i)).or_default() += 1);
         lines
     });
     let mut base = FAMILIES;
@@ -304,10 +305,13 @@ fn function(
             let own = &mut sides[side];
             for (site, sub, levels) in places {
                 let flip = flips.contains(&site);
-                uneven |=
-                    flip || !sure || g.asks_late.is_some() || levels.iter().any(|l| l.factor != 1 || l.of.is_none());
+                uneven |= flip
+                    || !sure
+                    || g.asks_late.is_some()
+                    || levels.iter().any(|l| l.factor != 1 || l.of.is_none());
                 for (depth, l) in levels.iter().enumerate() {
-                    let (at, looped) = ((depth as u32, l.segment), l.of.is_some() || depth + 1 < levels.len());
+                    let (at, looped) =
+                        ((depth as u32, l.segment), l.of.is_some() || depth + 1 < levels.len());
                     own.factors.entry(*id).or_default().insert(at, l.factor);
                     if g.leaves() && looped {
                         own.factors.entry(*id | TESTS).or_default().insert(at, l.factor);
@@ -322,7 +326,8 @@ fn function(
                 }
                 let loops = place.levels.iter().enumerate().filter_map(|(i, l)| Some((i, l.of?)));
                 for (i, l) in loops.collect::<Vec<_>>() {
-                    let mut part = Place { early: false, levels: place.levels[..=i].to_vec(), ..place.clone() };
+                    let mut part =
+                        Place { early: false, levels: place.levels[..=i].to_vec(), ..place.clone() };
                     part.levels[i].offset = 0;
                     // What is asked before a loop's first trip is no trip of it: only tests stand for it if nothing else does.
                     let asks = g.leaves() && i + 1 == place.levels.len();
@@ -410,7 +415,9 @@ fn function(
 fn one_thing(pair: &Pair<'_>, places: &[Places; 2], names: &BTreeMap<u32, u32>) -> bool {
     let meaning = |side: usize, site: usize| meaning::of(pair.modules[side], site, &[], &[]);
     let alike = |side: usize, site: usize, sub: u32| {
-        names.get(&sub).is_some_and(|first| !meaning::apart(&meaning(0, *first as usize), &meaning(side, site)))
+        names
+            .get(&sub)
+            .is_some_and(|first| !meaning::apart(&meaning(0, *first as usize), &meaning(side, site)))
     };
     places.iter().all(|p| p.len() == 1)
         || places.iter().enumerate().all(|(side, p)| p.iter().all(|(site, sub, _)| alike(side, *site, *sub)))
@@ -423,7 +430,8 @@ fn one_access(input: &Input<'_>, lines: &[Lines; 2], places: &[Places; 2]) -> bo
         let text = &input.modules[side].sites[site].text;
         let opcode = text.split_whitespace().find(|word| !word.starts_with('@')).unwrap_or_default();
         // Of `st.global.v2.f32` `2` and `32`.
-        let parts = opcode.split('.').filter(|p| p.ends_with(|c: char| c.is_ascii_digit()) && !p.contains("::"));
+        let parts =
+            opcode.split('.').filter(|p| p.ends_with(|c: char| c.is_ascii_digit()) && !p.contains("::"));
         parts.map(|p| p.trim_start_matches(|c: char| c.is_ascii_alphabetic()).to_owned()).collect::<Vec<_>>()
     };
     let Some((first, ..)) = places[0].first() else { return true };
@@ -452,7 +460,8 @@ fn flips(
         SiteClass::Switch => return Some((Default::default(), true)),
         _ => {}
     }
-    let meaning = |side: usize, site: usize| meaning::of(input.modules[side], site, &of[side], &in_block[side]);
+    let meaning =
+        |side: usize, site: usize| meaning::of(input.modules[side], site, &of[side], &in_block[side]);
     let ours: BTreeMap<u32, Meaning> = names.iter().map(|(sub, s)| (*sub, meaning(0, *s as usize))).collect();
     let mut out: [BTreeSet<usize>; 2] = Default::default();
     let alone = places.iter().all(|c| c.len() == 1);
@@ -481,7 +490,10 @@ fn several_ways(pair: &Pair<'_>, side: usize, own: &mut Side) {
     let mut out: BTreeMap<LoopId, Vec<usize>> = BTreeMap::new();
     let f = pair.functions[side];
     for (i, s) in pair.modules[side].sites.iter().enumerate().filter(|(_, s)| s.function == f) {
-        if own.sites[i] == Part::Out(Why::Stays) && decides(pair.modules[side], SiteId(i as u32)) && s.function == f {
+        if own.sites[i] == Part::Out(Why::Stays)
+            && decides(pair.modules[side], SiteId(i as u32))
+            && s.function == f
+        {
             pair.copy(side, i).leaves.into_iter().for_each(|l| out.entry(l).or_default().push(i));
         }
     }

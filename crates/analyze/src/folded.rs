@@ -90,7 +90,9 @@ impl Frame {
                 trips.saturating_mul(factor.into())
             });
             let trip = before.fold(0, u64::saturating_add);
-            let trip = trip.saturating_add(own.saturating_mul(level.factor.into())).saturating_add(level.offset.into());
+            let trip = trip
+                .saturating_add(own.saturating_mul(level.factor.into()))
+                .saturating_add(level.offset.into());
             if levels.peek().is_none() {
                 return Some((run, trip));
             }
@@ -119,7 +121,12 @@ impl Frame {
 ///
 /// # Errors
 /// As the decoder's, and when the lane is too long or too deep.
-pub(crate) fn build(decoder: Decoder<'_>, side: &Side, kernel: FuncId, with_masks: bool) -> Result<Folded, Error> {
+pub(crate) fn build(
+    decoder: Decoder<'_>,
+    side: &Side,
+    kernel: FuncId,
+    with_masks: bool,
+) -> Result<Folded, Error> {
     let mut decoder = decoder.with_blocks();
     let mut out = Folded { tree: Tree::default(), left: BTreeMap::new() };
     let mut seen: Vec<u32> = vec![0; side.sites.len()];
@@ -215,7 +222,14 @@ fn leave_out(body: &Body, left: &mut BTreeMap<SiteId, u64>) {
 }
 
 /// Puts a body into the tree; gives its node.
-fn lay(tree: &mut Tree, side: &Side, kind: Kind, function: FuncId, mut body: Body, masks: bool) -> Result<u32, Error> {
+fn lay(
+    tree: &mut Tree,
+    side: &Side,
+    kind: Kind,
+    function: FuncId,
+    mut body: Body,
+    masks: bool,
+) -> Result<u32, Error> {
     // Names sort stably: visits of one place stay in order.
     let mut entries: Vec<(u32, Entry, LaneMask)> = std::mem::take(&mut body.visits);
     for (family, mut run) in body.runs {

@@ -48,7 +48,8 @@ impl FromStr for Rule {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Rule, String> {
-        const FORMS: &str = "FILE:LINE, FILE:FIRST-LAST, function=NAME, kernel=NAME, kind=KIND, site=ID or output=NAME";
+        const FORMS: &str =
+            "FILE:LINE, FILE:FIRST-LAST, function=NAME, kernel=NAME, kind=KIND, site=ID or output=NAME";
         let text = text.trim();
         if let Some((what, value)) = text.split_once('=')
             && !value.is_empty()
@@ -208,7 +209,10 @@ pub fn judge(report: &Report, rules: &[Rule], most: Most) -> Judgement {
     }
     for p in report.alone.iter().filter(|p| p.launches > 0) {
         let side = ["A", "B"][usize::from(p.side.min(1))];
-        all.block(None, format!("{side}'s process {} has no partner; it launched {} kernels", p.name, p.launches));
+        all.block(
+            None,
+            format!("{side}'s process {} has no partner; it launched {} kernels", p.name, p.launches),
+        );
     }
     let limits = [most.findings, most.visits, most.lanes];
     let exceeded = match limits {
@@ -245,7 +249,9 @@ impl Items<'_> {
         let (before, launch) = (self.items.len(), Some(at));
         for d in l.differences.iter().filter(|d| decisive(d)) {
             let what = format!("{} {}: {} in A, {} in B", d.what.name(), d.name, d.values[0], d.values[1]);
-            let allows = |r: &Rule| d.what == LaunchPart::Output && matches!(r, Rule::Output(n) if matches(n, &d.name));
+            let allows = |r: &Rule| {
+                d.what == LaunchPart::Output && matches!(r, Rule::Output(n) if matches(n, &d.name))
+            };
             match self.rules.iter().position(allows) {
                 Some(rule) => self.items.push(Item { launch, finding: None, what, rule: Some(rule as u64) }),
                 None => self.block(launch, what),
@@ -282,7 +288,8 @@ mod tests {
     use prlx_trace::SiteId;
 
     fn at(file: &str, line: u32) -> Option<SiteInfo> {
-        let location = Some(Location { file: file.into(), line, function: "inner".into(), ..Location::default() });
+        let location =
+            Some(Location { file: file.into(), line, function: "inner".into(), ..Location::default() });
         Some(SiteInfo { id: SiteId(line), function: "outer".into(), location, ..SiteInfo::default() })
     }
 
@@ -308,11 +315,15 @@ mod tests {
 
     #[test]
     fn rules_are_written_as_they_are_read() {
-        for text in ["a.cu:3", "src/a.cu:3-9", "C:/a.cu:1", "function=f*", "kernel=k", "kind=ActiveMask", "output=o"] {
+        for text in
+            ["a.cu:3", "src/a.cu:3-9", "C:/a.cu:1", "function=f*", "kernel=k", "kind=ActiveMask", "output=o"]
+        {
             assert_eq!(text.parse::<Rule>().unwrap().to_string(), text);
         }
         assert_eq!("site=17".parse::<Rule>(), Ok(Rule::Site(17)));
-        for wrong in ["", "a.cu", "a.cu:", ":3", "a.cu:0", "a.cu:9-3", "kind=Brnch", "site=x", "function=", "other=x"] {
+        for wrong in
+            ["", "a.cu", "a.cu:", ":3", "a.cu:0", "a.cu:9-3", "kind=Brnch", "site=x", "function=", "other=x"]
+        {
             assert!(wrong.parse::<Rule>().is_err(), "{wrong}");
         }
     }
@@ -322,14 +333,28 @@ mod tests {
         let r = report(vec![finding([at("/home/x/src/a.cu", 7), at("/home/x/src/a.cu", 7)])]);
         let none = Most::default();
         assert_eq!(outcome(&r, &[], none), Outcome::Failed);
-        for rule in
-            ["a.cu:7", "src/a.cu:5-9", "function=inn*", "function=outer", "kernel=kernel_?", "kind=branch", "site=7"]
-        {
+        for rule in [
+            "a.cu:7",
+            "src/a.cu:5-9",
+            "function=inn*",
+            "function=outer",
+            "kernel=kernel_?",
+            "kind=branch",
+            "site=7",
+        ] {
             assert_eq!(outcome(&r, &[rule], none), Outcome::Passed, "{rule}");
         }
-        for rule in
-            ["a.cu:8", "b.cu:7", "c/a.cu:7", ".cu:7", "function=inn", "kernel=k", "kind=path", "site=8", "output=*"]
-        {
+        for rule in [
+            "a.cu:8",
+            "b.cu:7",
+            "c/a.cu:7",
+            ".cu:7",
+            "function=inn",
+            "kernel=k",
+            "kind=path",
+            "site=8",
+            "output=*",
+        ] {
             assert_eq!(outcome(&r, &[rule], none), Outcome::Failed, "{rule}");
         }
         // The sides are at different places: both must be allowed.
@@ -384,7 +409,11 @@ mod tests {
         assert_eq!(outcome(&extra, &["kernel=*"], all), Outcome::Failed);
         let mut output = report(vec![]);
         let values = ["content 1".into(), "content 2".into()];
-        output.launches[0].differences.push(LaunchDifference { what: LaunchPart::Output, name: "y".into(), values });
+        output.launches[0].differences.push(LaunchDifference {
+            what: LaunchPart::Output,
+            name: "y".into(),
+            values,
+        });
         assert_eq!(outcome(&output, &["kernel=*"], all), Outcome::Failed);
         assert_eq!(outcome(&output, &["output=y"], Most::default()), Outcome::Passed);
         output.launches[0].differences[0].what = LaunchPart::Geometry;

@@ -11,7 +11,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use prlx_trace::kernel::{Alu, Arg, Block, End, Function, Guard, Loop, Module, NodeKind, Scalar, Site, Source, Step};
+use prlx_trace::kernel::{
+    Alu, Arg, Block, End, Function, Guard, Loop, Module, NodeKind, Scalar, Site, Source, Step,
+};
 use prlx_trace::{BlockId, FuncId, LocId, LoopId, SiteId, Slot};
 
 /// Blocks of a function, at most: of more, [`crate::flow`] says nothing.
@@ -206,7 +208,13 @@ impl Work<'_> {
         let before = &mut f.blocks[at];
         before.steps.truncate(step);
         // A call begins with registers that hold nothing.
-        let zero = |s| Step::Let { to: Slot(s), op: Alu::Mov, ty: Scalar::U64, args: vec![Arg::Const(0)], guard: None };
+        let zero = |s| Step::Let {
+            to: Slot(s),
+            op: Alu::Mov,
+            ty: Scalar::U64,
+            args: vec![Arg::Const(0)],
+            guard: None,
+        };
         before.steps.extend((place.slots..f.slots).map(zero));
         before.end = End::Jump(place.block(BlockId(0)));
         before.ipdom = Some(place.block(BlockId(0)));
@@ -286,7 +294,9 @@ impl Work<'_> {
             Step::Decide { site, slot, guard } => {
                 Step::Decide { site: *sites.get(site)?, slot: place.slot(*slot), guard: place.guard(*guard) }
             }
-            Step::Visit { site, guard } => Step::Visit { site: *sites.get(site)?, guard: place.guard(*guard) },
+            Step::Visit { site, guard } => {
+                Step::Visit { site: *sites.get(site)?, guard: place.guard(*guard) }
+            }
             Step::Call { function, guard, loc } => {
                 Step::Call { function: *function, guard: place.guard(*guard), loc: self.loc(*loc, place)? }
             }
@@ -329,9 +339,10 @@ fn end(end: &End, place: &Place) -> End {
             taken: place.block(*taken),
             other: place.block(*other),
         },
-        End::Switch { index, targets } => {
-            End::Switch { index: place.slot(*index), targets: targets.iter().map(|t| place.block(*t)).collect() }
-        }
+        End::Switch { index, targets } => End::Switch {
+            index: place.slot(*index),
+            targets: targets.iter().map(|t| place.block(*t)).collect(),
+        },
         End::Return => End::Jump(place.after),
         End::Exit => End::Exit,
     }

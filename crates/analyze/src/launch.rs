@@ -47,11 +47,16 @@ pub(crate) fn differences(modules: [&Module; 2], launches: [&Launch; 2]) -> Vec<
     if a.args.len() != b.args.len() {
         put(LaunchPart::Input, "arguments", [a.args.len().to_string(), b.args.len().to_string()]);
     }
-    let params = [0, 1].map(|s| modules[s].functions.get(launches[s].kernel.index()).map_or(&[][..], |f| &f.params));
+    let params =
+        [0, 1].map(|s| modules[s].functions.get(launches[s].kernel.index()).map_or(&[][..], |f| &f.params));
     pointees(modules, launches, &mut put);
     let masked = masked(launches);
     if a.args.is_empty() && b.args.is_empty() && masked[0] != masked[1] {
-        put(LaunchPart::Input, "parameters", value::unlike(masked.each_ref().map(|p| &p[..]), [[Scalar::B8; 2]; 2]));
+        put(
+            LaunchPart::Input,
+            "parameters",
+            value::unlike(masked.each_ref().map(|p| &p[..]), [[Scalar::B8; 2]; 2]),
+        );
     }
     for (i, (x, y)) in a.args.iter().zip(&b.args).enumerate() {
         let lengths = [x.bytes, y.bytes];
@@ -102,14 +107,19 @@ fn masked(launches: [&Launch; 2]) -> [Vec<u8>; 2] {
 }
 
 /// What differs in what pointers lead to.
-fn pointees(modules: [&Module; 2], launches: [&Launch; 2], put: &mut impl FnMut(LaunchPart, &str, [String; 2])) {
+fn pointees(
+    modules: [&Module; 2],
+    launches: [&Launch; 2],
+    put: &mut impl FnMut(LaunchPart, &str, [String; 2]),
+) {
     let [a, b] = launches;
     let of = |l: &Launch, offset: u32| l.pointees.iter().find(|p| p.offset == offset).copied();
     let offsets: BTreeSet<u32> = a.pointees.iter().chain(&b.pointees).map(|p| p.offset).collect();
     for (offset, x, y) in offsets.iter().map(|o| (*o, of(a, *o), of(b, *o))) {
         let name = place(modules[0], a, offset);
         let (Some(x), Some(y)) = (x, y) else {
-            let what = |p: Option<Pointee>| p.map_or("no pointer".into(), |p| format!("to {} bytes", p.bytes));
+            let what =
+                |p: Option<Pointee>| p.map_or("no pointer".into(), |p| format!("to {} bytes", p.bytes));
             put(LaunchPart::Input, &name, [what(x), what(y)]);
             continue;
         };
@@ -170,10 +180,14 @@ pub(crate) fn padding(
     differences: &[LaunchDifference],
 ) -> Option<String> {
     let inputs = differences.iter().filter(|d| d.what == LaunchPart::Input).count();
-    if inputs == 0 || !launches.into_iter().all(known) || differences.iter().any(|d| d.what == LaunchPart::Geometry) {
+    if inputs == 0
+        || !launches.into_iter().all(known)
+        || differences.iter().any(|d| d.what == LaunchPart::Geometry)
+    {
         return None;
     }
-    let params = [0, 1].map(|s| modules[s].functions.get(launches[s].kernel.index()).map_or(&[][..], |f| &f.params));
+    let params =
+        [0, 1].map(|s| modules[s].functions.get(launches[s].kernel.index()).map_or(&[][..], |f| &f.params));
     let masked = masked(launches);
     let mut found: Vec<String> = Vec::new();
     let mut differ = 0;
@@ -215,7 +229,8 @@ pub(crate) fn told(level: Level, s: &Site) -> bool {
 
 /// Work with recording over work without.
 pub(crate) fn dilation(l: &Launch) -> Option<f64> {
-    (l.totals.bare > 0 && l.totals.instrumented > 0).then(|| l.totals.instrumented as f64 / l.totals.bare as f64)
+    (l.totals.bare > 0 && l.totals.instrumented > 0)
+        .then(|| l.totals.instrumented as f64 / l.totals.bare as f64)
 }
 
 /// What the static half says was not seen.
@@ -235,12 +250,16 @@ pub(crate) fn static_gaps(
             let text = format!("{what} `{}` was not recorded in {name}: {why}", function.name);
             gaps.insert(format!("1 {f} {side}"), text);
         } else if let Some(why) = program.functions.get(f.index()).and_then(|p| p.lost.as_ref()) {
-            gaps.insert(format!("1 {f} {side}"), format!("`{}` can't be followed in {name}: {why}", function.name));
+            gaps.insert(
+                format!("1 {f} {side}"),
+                format!("`{}` can't be followed in {name}: {why}", function.name),
+            );
         }
     }
     let mut reasons: BTreeMap<String, u64> = BTreeMap::new();
     let hidden: BTreeMap<_, _> = reach.iter().flat_map(|f| program.hidden(*f)).collect();
-    for (i, s) in m.sites.iter().enumerate().filter(|(_, s)| reach.contains(&s.function) && told(l.level, s)) {
+    for (i, s) in m.sites.iter().enumerate().filter(|(_, s)| reach.contains(&s.function) && told(l.level, s))
+    {
         let why = hidden.get(&prlx_trace::SiteId(i as u32)).or(s.skipped.as_ref());
         if let Some(why) = why {
             *reasons.entry(why.clone()).or_default() += 1;
@@ -268,7 +287,10 @@ pub(crate) fn coverage_gaps(c: &Coverage, launches: [&Launch; 2], gaps: &mut Gap
             gaps.insert(format!("00 {side}"), format!("the launch was not recorded in {name}: {why}"));
         }
         if l.fault.is_some() {
-            gaps.insert(format!("01 {side}"), format!("{name} was stopped: what it would have done then is not known"));
+            gaps.insert(
+                format!("01 {side}"),
+                format!("{name} was stopped: what it would have done then is not known"),
+            );
         }
         let t = &l.totals;
         if t.dropped > 0 {

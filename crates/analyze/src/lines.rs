@@ -44,7 +44,8 @@ impl Lines {
             .zip(&b.files)
             .map(|(t, f)| {
                 let of = t.unwrap_or_else(|| next(&mut extra));
-                let texts = a.files.get(of as usize).and_then(|g| Some((g.text.as_deref()?, f.text.as_deref()?)));
+                let texts =
+                    a.files.get(of as usize).and_then(|g| Some((g.text.as_deref()?, f.text.as_deref()?)));
                 (of, texts.map(|(x, y)| line_map(x, y)).unwrap_or_default())
             })
             .collect();
@@ -62,7 +63,9 @@ impl Lines {
 /// By line of `b`, the line of `a` that it was; lines that only `b` has get numbers that no line has.
 fn line_map(a: &str, b: &str) -> Vec<u32> {
     let hash = |line: &str| -> u64 {
-        line.trim().bytes().fold(0xcbf2_9ce4_8422_2325, |h, c| (h ^ u64::from(c)).wrapping_mul(0x100_0000_01b3))
+        line.trim()
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325, |h, c| (h ^ u64::from(c)).wrapping_mul(0x100_0000_01b3))
     };
     let [a, b] = [a, b].map(|text| text.lines().map(hash).collect::<Vec<u64>>());
     let mut map = Vec::with_capacity(b.len());
@@ -102,7 +105,8 @@ fn anchors(a: &[u64], b: &[u64]) -> Vec<(usize, usize)> {
             None => ends.push(k),
         }
     }
-    let mut chain: Vec<_> = std::iter::successors(ends.last().copied(), |k| before[*k]).map(|k| once[k]).collect();
+    let mut chain: Vec<_> =
+        std::iter::successors(ends.last().copied(), |k| before[*k]).map(|k| once[k]).collect();
     chain.reverse();
     chain
 }

@@ -165,7 +165,8 @@ pub fn look(
     finding: &Finding,
     options: &LookOptions,
 ) -> Result<Option<Look>, Error> {
-    let missing = |side: usize| Error::new(format!("launch {}", launch.launch[side]), "it is not in this recording");
+    let missing =
+        |side: usize| Error::new(format!("launch {}", launch.launch[side]), "it is not in this recording");
     let [Some(a), Some(b)] = [0, 1].map(|side| at_number(traces[side], launch.launch[side])) else {
         return Err(missing(usize::from(at_number(traces[0], launch.launch[0]).is_some())));
     };
@@ -483,7 +484,8 @@ impl Watch {
         let next = self.nest.len() as u64;
         let nest = *self.known.entry((parent, token)).or_insert(next);
         if nest == next {
-            let told = Nest { parent, depth: self.open.len() as u64, looping: of.is_some(), ..Nest::default() };
+            let told =
+                Nest { parent, depth: self.open.len() as u64, looping: of.is_some(), ..Nest::default() };
             self.nest.push(Open { told, side: usize::from(!sides[0]), function, of });
         }
         for (n, is) in self.nest[nest as usize].told.entered.iter_mut().zip(sides) {

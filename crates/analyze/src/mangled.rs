@@ -50,10 +50,11 @@ pub(crate) fn renamed<'n>(a: &BTreeSet<&'n str>, b: &BTreeSet<&'n str>) -> BTree
         out
     };
     let (ours, theirs) = (by_base(a, b), by_base(b, a));
-    let pair = |(base, theirs): (&String, &Vec<&'n str>)| match (ours.get(base)?.as_slice(), theirs.as_slice()) {
-        ([x], [y]) => Some((*y, *x)),
-        _ => None,
-    };
+    let pair =
+        |(base, theirs): (&String, &Vec<&'n str>)| match (ours.get(base)?.as_slice(), theirs.as_slice()) {
+            ([x], [y]) => Some((*y, *x)),
+            _ => None,
+        };
     theirs.iter().filter_map(pair).collect()
 }
 

@@ -254,12 +254,16 @@ pub(crate) fn relate(a: &Meaning, b: &Meaning, edited: bool) -> Relation {
     let written = written(a, b);
     match (leads, written) {
         (Some(flip), _) if edited => Relation::Told { flip, sure: true },
-        (None, Written::Alike) | (None, Written::Other) if edited => Relation::Told { flip: false, sure: true },
+        (None, Written::Alike) | (None, Written::Other) if edited => {
+            Relation::Told { flip: false, sure: true }
+        }
         // Seen to ask the opposite of what it leads to: what it leads to is not what it seems.
         (Some(flip), Written::Told(other)) if flip != other => Relation::Unknown,
         (Some(flip), Written::Told(_)) => Relation::Told { flip, sure: !apart(a, b) },
         (Some(flip), Written::Alike) => Relation::Told { flip, sure: !flip && !apart(a, b) },
-        (Some(flip), Written::Turned(may)) => Relation::Told { flip, sure: may[usize::from(flip)] && !apart(a, b) },
+        (Some(flip), Written::Turned(may)) => {
+            Relation::Told { flip, sure: may[usize::from(flip)] && !apart(a, b) }
+        }
         (Some(flip), Written::Other) => Relation::Told { flip, sure: false },
         (None, Written::Told(flip)) => Relation::Told { flip, sure: !apart(a, b) },
         (None, Written::Alike) => Relation::Told { flip: false, sure: !apart(a, b) },
@@ -300,8 +304,12 @@ fn written(a: &Meaning, b: &Meaning) -> Written {
     match order {
         Some(([p, q], [r, s])) if (p, q) == (r, s) && x == y => Written::Told(false),
         Some(([p, q], [r, s])) if (p, q) == (r, s) && is(not) => Written::Told(true),
-        Some(([p, q], [r, s])) if (p, q) == (s, r) && (is(turned) || x == y && equality(x)) => Written::Told(false),
-        Some(([p, q], [r, s])) if (p, q) == (s, r) && (is(neither) || equality(x) && is(not)) => Written::Told(true),
+        Some(([p, q], [r, s])) if (p, q) == (s, r) && (is(turned) || x == y && equality(x)) => {
+            Written::Told(false)
+        }
+        Some(([p, q], [r, s])) if (p, q) == (s, r) && (is(neither) || equality(x) && is(not)) => {
+            Written::Told(true)
+        }
         Some(([p, q], [r, s])) if (p, q) == (s, r) && x == y => Written::Turned([false; 2]),
         _ if x == y => Written::Alike,
         _ if is(not) || is(turned) || is(neither) => Written::Turned([is(turned), is(not) || is(neither)]),

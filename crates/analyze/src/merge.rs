@@ -17,7 +17,12 @@ impl Report {
     /// # Errors
     /// When they are parts of different comparisons, or both have a pair of launches and do not say the same of it.
     pub fn merge(mut self, other: Report) -> Result<Report, Error> {
-        let frame = |r: &Report| Report { launches: Vec::new(), gaps: Vec::new(), verdict: Verdict::Same, ..r.clone() };
+        let frame = |r: &Report| Report {
+            launches: Vec::new(),
+            gaps: Vec::new(),
+            verdict: Verdict::Same,
+            ..r.clone()
+        };
         let same = frame(&self) == frame(&other);
         if !same {
             return Err(Error::new("merge", "these are parts of different reports"));

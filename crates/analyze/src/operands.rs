@@ -74,7 +74,8 @@ pub fn attach_to_launch(launch: &mut LaunchReport, a: &Trace, b: &Trace) -> Resu
                 continue;
             }
             let Some(site) = again_site(module, info) else { continue };
-            let inside = |w: &WarpId| r.launch.window.as_ref().is_none_or(|x| (x.warps.0..x.warps.1).contains(&w.0));
+            let inside =
+                |w: &WarpId| r.launch.window.as_ref().is_none_or(|x| (x.warps.0..x.warps.1).contains(&w.0));
             let mut warps = BTreeMap::new();
             let wanted: BTreeSet<WarpId> =
                 finding.at.iter().map(|l| place(finding, l, side).0).filter(inside).collect();
@@ -219,8 +220,9 @@ fn loads(finding: &mut Finding, sides: [&Side<'_>; 2], before: [&[OperandRecord]
     let mut first: Option<(usize, usize)> = None;
     for (n, node) in finding.slice.iter_mut().enumerate() {
         let [Some(a), Some(b)] = node.site else { continue };
-        let site =
-            |side: usize, s: SiteId| sides[side].module.sites.get(s.index()).filter(|s| s.class == SiteClass::Load);
+        let site = |side: usize, s: SiteId| {
+            sides[side].module.sites.get(s.index()).filter(|s| s.class == SiteClass::Load)
+        };
         let (Some(here), Some(there)) = (site(0, a), site(1, b)) else { continue };
         let ty = [here, there].map(|s| s.operands.first().map(|o| o.ty).unwrap_or_default());
         let got = [last[0].get(&a), last[1].get(&b)];

@@ -20,7 +20,8 @@ pub(crate) struct Item {
 /// The pairs, by index, ascending in `a`.
 pub(crate) fn pairs(a: &[Item], b: &[Item]) -> Vec<(usize, usize)> {
     let kernels = |items: &[Item]| items.iter().map(|i| i.kernel).collect::<Vec<u64>>();
-    let runs = align::runs(&kernels(a), &kernels(b)).unwrap_or_else(|| vec![Run { a: 0..a.len(), b: 0..b.len() }]);
+    let runs =
+        align::runs(&kernels(a), &kernels(b)).unwrap_or_else(|| vec![Run { a: 0..a.len(), b: 0..b.len() }]);
     let mut pairs = Vec::new();
     let mut left = [Vec::new(), Vec::new()];
     let mut at = (0, 0);
@@ -88,8 +89,10 @@ mod tests {
 
     /// `k1` is kernel `k` with content 1.
     fn items(text: &str) -> Vec<Item> {
-        let item =
-            |w: &str| Item { kernel: w.as_bytes()[0].into(), whole: w.bytes().fold(0, |n, b| n * 256 + u64::from(b)) };
+        let item = |w: &str| Item {
+            kernel: w.as_bytes()[0].into(),
+            whole: w.bytes().fold(0, |n, b| n * 256 + u64::from(b)),
+        };
         text.split_whitespace().map(item).collect()
     }
 
@@ -119,7 +122,11 @@ mod tests {
         // All differ from the second on: the one more is the last.
         check("k1 k2 k3", "k1 k5 k6 k7", &[(0, 0), (1, 1), (2, 2)]);
         // A whole step more.
-        check("p1 q1 p2 q2 p3 q3", "p1 q1 p8 q8 p2 q2 p3 q3", &[(0, 0), (1, 1), (2, 4), (3, 5), (4, 6), (5, 7)]);
+        check(
+            "p1 q1 p2 q2 p3 q3",
+            "p1 q1 p8 q8 p2 q2 p3 q3",
+            &[(0, 0), (1, 1), (2, 4), (3, 5), (4, 6), (5, 7)],
+        );
         // Between two others.
         check("a1 k1 k2 b1", "a1 k9 k1 k2 b1", &[(0, 0), (1, 2), (2, 3), (3, 4)]);
     }
@@ -133,7 +140,8 @@ mod tests {
     #[test]
     fn large_edits_pair_by_order_within_kernels() {
         let a: Vec<Item> = (0..3000).map(|i| Item { kernel: i % 2, whole: i }).collect();
-        let b: Vec<Item> = (0..3000).map(|i| Item { kernel: 2 + i % 2, whole: i }).chain(a[..4].to_vec()).collect();
+        let b: Vec<Item> =
+            (0..3000).map(|i| Item { kernel: 2 + i % 2, whole: i }).chain(a[..4].to_vec()).collect();
         assert_eq!(pairs(&a, &b), [(0, 3000), (1, 3001), (2, 3002), (3, 3003)]);
     }
 }

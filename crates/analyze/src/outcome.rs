@@ -90,7 +90,10 @@ pub enum WhyUncompared {
 impl WhyUncompared {
     /// Whether a difference could hide in it.
     pub const fn hides(self) -> bool {
-        matches!(self, WhyUncompared::Alone | WhyUncompared::Copies | WhyUncompared::Opposite | WhyUncompared::Doubtful)
+        matches!(
+            self,
+            WhyUncompared::Alone | WhyUncompared::Copies | WhyUncompared::Opposite | WhyUncompared::Doubtful
+        )
     }
 }
 

@@ -72,10 +72,9 @@ pub(crate) fn same_program(a: &Module, b: &Module, forced: Forced<'_>) -> bool {
                 && f.loops.len() == g.loops.len()
                 && f.loops.iter().zip(&g.loops).all(|(l, m)| (l.header, l.parent) == (m.header, m.parent))
                 && f.blocks.len() == g.blocks.len()
-                && f.blocks
-                    .iter()
-                    .zip(&g.blocks)
-                    .all(|(x, y)| (&x.steps, &x.end, x.ipdom, x.in_loop) == (&y.steps, &y.end, y.ipdom, y.in_loop))
+                && f.blocks.iter().zip(&g.blocks).all(|(x, y)| {
+                    (&x.steps, &x.end, x.ipdom, x.in_loop) == (&y.steps, &y.end, y.ipdom, y.in_loop)
+                })
         })
 }
 
@@ -116,11 +115,13 @@ pub(crate) fn builds(a: &Module, b: &Module, forced: Forced<'_>) -> Pairing {
     }
     let keys = keys([a, b], &names, &lines);
     let sites = sites([a, b], &keys);
-    let partners: Vec<Option<u32>> = sites.iter().map(|s| Some(*s).filter(|s| *s < a.sites.len() as u32)).collect();
+    let partners: Vec<Option<u32>> =
+        sites.iter().map(|s| Some(*s).filter(|s| *s < a.sites.len() as u32)).collect();
     names.sites = sites;
     let ours = Names::identity(a);
     let edited = |x: usize, y: usize| {
-        let [x, y] = [(a, x), (b, y)].map(|(m, s)| describe::location(m, m.sites[s].loc).and_then(|l| l.code));
+        let [x, y] =
+            [(a, x), (b, y)].map(|(m, s)| describe::location(m, m.sites[s].loc).and_then(|l| l.code));
         x.zip(y).is_some_and(|(x, y)| x.trim() != y.trim())
     };
     let input = fold::Input {
@@ -217,7 +218,8 @@ fn sites([a, _]: [&Module; 2], [keys_a, keys_b]: &[Vec<Key>; 2]) -> Vec<u32> {
     let taken: BTreeSet<u32> = to.iter().flatten().copied().collect();
     let gap_a = |i: u32| taken.range(..i).next_back().map_or(0, |m| m + 1);
     let ka: Vec<_> = free_a.iter().map(|&i| (gap_a(i), keys_a[i as usize].0, keys_a[i as usize].2)).collect();
-    let kb: Vec<_> = free_b.iter().map(|i| (before_b[i], keys_b[*i as usize].0, keys_b[*i as usize].2)).collect();
+    let kb: Vec<_> =
+        free_b.iter().map(|i| (before_b[i], keys_b[*i as usize].0, keys_b[*i as usize].2)).collect();
     let count = |keys: &[(u32, u32, SiteClass)], k| keys.iter().filter(|x| **x == k).count();
     for ((i, m), k) in free_b.iter().zip(match_keys(&ka, &kb)).zip(&kb) {
         if count(&ka, *k) == count(&kb, *k) {
@@ -241,7 +243,9 @@ pub(crate) fn guarded(m: &Module) -> BTreeMap<SiteId, Vec<SiteId>> {
         }
         for s in steps() {
             let (site, guard) = match s {
-                Step::Visit { site, guard: Some(g) } | Step::Decide { site, guard: Some(g), .. } => (*site, g),
+                Step::Visit { site, guard: Some(g) } | Step::Decide { site, guard: Some(g), .. } => {
+                    (*site, g)
+                }
                 _ => continue,
             };
             out.entry(site).or_default().extend(deciders.get(&guard.slot).into_iter().flatten());

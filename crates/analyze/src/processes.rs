@@ -55,7 +55,9 @@ fn same_command(a: &Option<Process>, b: &Option<Process>) -> bool {
 
 /// The same program, wherever it lies and whatever it is told.
 fn same_program(a: &Option<Process>, b: &Option<Process>) -> bool {
-    let name = |p: &Option<Process>| p.as_ref().and_then(|p| p.command.first()?.rsplit('/').next().map(str::to_owned));
+    let name = |p: &Option<Process>| {
+        p.as_ref().and_then(|p| p.command.first()?.rsplit('/').next().map(str::to_owned))
+    };
     name(a) == name(b)
 }
 
@@ -84,7 +86,11 @@ mod tests {
 
     fn check(a: &[&str], b: &[&str], pairs: &[(usize, usize)], alone: [&[usize]; 2]) {
         let found = pair_processes(&processes(a), &processes(b));
-        assert_eq!(found, Matching { pairs: pairs.to_vec(), alone: alone.map(<[usize]>::to_vec) }, "{a:?} {b:?}");
+        assert_eq!(
+            found,
+            Matching { pairs: pairs.to_vec(), alone: alone.map(<[usize]>::to_vec) },
+            "{a:?} {b:?}"
+        );
     }
 
     #[test]

@@ -67,7 +67,12 @@ impl<'a> Program<'a> {
             .enumerate()
             .map(|(i, f)| prepare(module, FuncId(i as u32), f).map_err(|(at, what)| Error::new(at, what)))
             .collect::<Result<_, _>>()?;
-        Ok(Program { module, functions, sources: module.sites.iter().map(|s| s.source).collect(), recorded: None })
+        Ok(Program {
+            module,
+            functions,
+            sources: module.sites.iter().map(|s| s.source).collect(),
+            recorded: None,
+        })
     }
 
     /// Checks a module whose calls were inlined.
@@ -196,7 +201,10 @@ fn prepare<'a>(module: &Module, id: FuncId, f: &'a Function) -> Result<Prepared<
             _ => None,
         });
         if steers.into_iter().chain(calls).any(|s| unknown[s.index()]) {
-            lost = Some(format!("the way out of {} depends on a decision that was not recorded", BlockId(b as u32)));
+            lost = Some(format!(
+                "the way out of {} depends on a decision that was not recorded",
+                BlockId(b as u32)
+            ));
             break;
         }
     }
@@ -219,7 +227,12 @@ fn check_block(
                 slot(*to)?;
                 guard(g)?;
                 if !alu::defined(*op, *ty) || args.len() < alu::arity(*op) || args.len() > 4 {
-                    return Err(format!("{}.{} of {} arguments has no meaning", op.name(), ty.name(), args.len()));
+                    return Err(format!(
+                        "{}.{} of {} arguments has no meaning",
+                        op.name(),
+                        ty.name(),
+                        args.len()
+                    ));
                 }
                 for a in args {
                     match a {
@@ -237,7 +250,8 @@ fn check_block(
                     Source::Bits(n) => return Err(format!("{site} takes {n} bits")),
                     Source::Trips { of, bits: bits @ (0..=30 | COUNT_EVENT), .. } => {
                         let counted = counted.get_mut(of.index());
-                        *counted.ok_or_else(|| format!("{site} counts trips of no {of}"))? = Some((bits, *site));
+                        *counted.ok_or_else(|| format!("{site} counts trips of no {of}"))? =
+                            Some((bits, *site));
                     }
                     Source::Trips { bits, .. } => return Err(format!("{site} counts trips in {bits} bits")),
                 }
@@ -275,7 +289,8 @@ fn unknown_slots(module: &Module, f: &Function) -> Vec<bool> {
         for step in steps() {
             let (to, depends) = match step {
                 Step::Let { to, args, guard, .. } => {
-                    let mut from = args.iter().filter_map(|a| if let Arg::Slot(s) = a { Some(*s) } else { None });
+                    let mut from =
+                        args.iter().filter_map(|a| if let Arg::Slot(s) = a { Some(*s) } else { None });
                     (to, guarded(guard, &unknown) || from.any(|s| unknown[s.index()]))
                 }
                 Step::Decide { slot, guard, .. } => (slot, guarded(guard, &unknown)),

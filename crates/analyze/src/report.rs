@@ -517,7 +517,8 @@ impl Report {
         let other = |l: &LaunchReport| l.differences.iter().any(|d| d.what == LaunchPart::Output);
         let mut before = self.launches.iter().take_while(|l| !l.culprit);
         let suspect = before.find(|l| l.padding.is_some() && other(l))?;
-        let alike = |l: &&LaunchReport| (&l.kernel, &l.padding) == (&suspect.kernel, &suspect.padding) && !other(l);
+        let alike =
+            |l: &&LaunchReport| (&l.kernel, &l.padding) == (&suspect.kernel, &suspect.padding) && !other(l);
         Some((suspect, self.launches.iter().filter(alike).count() as u64))
     }
     /// The finding to look at first: of the first launch that has any.
@@ -530,6 +531,10 @@ impl Lanes {
     /// Those seen to their end on both sides, in percent, cut to hundredths: 100 only if all were.
     pub fn percent(&self) -> f64 {
         let seen = self.in_equal_warps + self.same_words + self.compared;
-        if seen >= self.total { 100.0 } else { (seen as f64 / self.total as f64 * 1e4).floor().min(9999.0) / 100.0 }
+        if seen >= self.total {
+            100.0
+        } else {
+            (seen as f64 / self.total as f64 * 1e4).floor().min(9999.0) / 100.0
+        }
     }
 }

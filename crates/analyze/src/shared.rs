@@ -54,7 +54,8 @@ pub(crate) fn inlined<'l>(traces: [&Trace; 2], launches: impl Iterator<Item = [&
     let mut out = Views::new();
     for both in launches {
         // Hashes and operands are of sites as they were recorded.
-        let walked = both.iter().all(|l| l.skipped.is_none() && matches!(l.level, Level::Path | Level::Events));
+        let walked =
+            both.iter().all(|l| l.skipped.is_none() && matches!(l.level, Level::Path | Level::Events));
         if !walked || !seen.insert(kernels(both)) {
             continue;
         }
@@ -75,7 +76,8 @@ fn pair_of(launches: [&Launch; 2], names: pair::Forced<'_>) -> Pair {
 
 /// The kernels of two launches, if only the user says that they are one.
 pub(crate) fn forced_names<'a>(modules: [&'a Module; 2], launches: [&Launch; 2]) -> pair::Forced<'a> {
-    let [a, b] = [0, 1].map(|s| modules[s].functions.get(launches[s].kernel.index()).map(|f| f.name.as_str()));
+    let [a, b] =
+        [0, 1].map(|s| modules[s].functions.get(launches[s].kernel.index()).map(|f| f.name.as_str()));
     a.zip(b).map(|(a, b)| [a, b]).filter(|[a, b]| !mangled::alike(a, b))
 }
 
@@ -120,7 +122,8 @@ impl<'a> Shared<'a> {
         let programs = checked.map(|c| &c.program);
         let modules = programs.map(|p| p.module);
         let pairing = self.pairing(modules, launches);
-        let uneven = |sides: &&[fold::Side; 2]| (0..2).any(|side| !sides[side].uneven.is_disjoint(reach[side]));
+        let uneven =
+            |sides: &&[fold::Side; 2]| (0..2).any(|side| !sides[side].uneven.is_disjoint(reach[side]));
         let fold = pairing.fold.as_deref().filter(uneven);
         let names = fold.map_or([&pairing.a, &pairing.b], |sides| [&sides[0].names, &sides[1].names]);
         Context {
@@ -137,8 +140,11 @@ impl<'a> Shared<'a> {
     /// Makes what [`Shared::view`] gives.
     pub fn prepare_view(&mut self, traces: [&Trace; 2], launches: [&Launch; 2]) -> Result<(), Error> {
         let at = kernels(launches);
-        let Some(all) = self.inlined.get(&at).filter(|_| !self.views.contains_key(&at)) else { return Ok(()) };
-        let forced = forced_names([module(traces[0], launches[0])?, module(traces[1], launches[1])?], launches);
+        let Some(all) = self.inlined.get(&at).filter(|_| !self.views.contains_key(&at)) else {
+            return Ok(());
+        };
+        let forced =
+            forced_names([module(traces[0], launches[0])?, module(traces[1], launches[1])?], launches);
         let checked = |i: &'a Inlined| {
             let program = Program::inlined(i).ok()?;
             Some(Checked { program, guarded: pair::guarded(&i.module) })
@@ -161,7 +167,13 @@ impl<'a> Shared<'a> {
         let (programs, guarded) =
             (view.modules.each_ref().map(|c| &c.program), view.modules.each_ref().map(|c| &c.guarded));
         Some(Context {
-            sides: Sides { programs, names: [&fold[0].names, &fold[1].names], fold: Some(fold), unsure: true, guarded },
+            sides: Sides {
+                programs,
+                names: [&fold[0].names, &fold[1].names],
+                fold: Some(fold),
+                unsure: true,
+                guarded,
+            },
             reach: view.reach.each_ref(),
             fold: Some(fold),
             words_tell: false,

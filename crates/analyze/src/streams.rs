@@ -32,8 +32,10 @@ pub(crate) fn streams(
 ) -> Result<(), Error> {
     let [ra, rb] = recordings;
     let by_thread = cx.by_thread();
-    let total = if by_thread { cx.launches[0].warps() } else { cx.launches[0].warps().max(cx.launches[1].warps()) };
-    let lanes_of = |w: WarpId| u64::from((cx.launches[0].lanes(w).0 | cx.launches[1].lanes(w).0).count_ones());
+    let total =
+        if by_thread { cx.launches[0].warps() } else { cx.launches[0].warps().max(cx.launches[1].warps()) };
+    let lanes_of =
+        |w: WarpId| u64::from((cx.launches[0].lanes(w).0 | cx.launches[1].lanes(w).0).count_ones());
     let threads = cx.launches.map(|l| l.grid.volume().saturating_mul(l.block.volume()));
     let mut warps = Warps { total, ..Warps::default() };
     let mut lanes = Lanes { total: threads[0].max(threads[1]), ..Lanes::default() };
@@ -75,7 +77,10 @@ pub(crate) fn streams(
         }
         let [a, b] = [unpack(ra, now)?, unpack(rb, &theirs)?];
         if a.len() != now.len() || b.len() != theirs.len() {
-            return Err(Error::new(now[0].to_string(), "this warp or one after it is listed, but not in the frames"));
+            return Err(Error::new(
+                now[0].to_string(),
+                "this warp or one after it is listed, but not in the frames",
+            ));
         }
         let results: Vec<WarpDiff> = if by_thread {
             let others = b.iter().map(|b| (b.warp, b)).collect();

@@ -31,7 +31,8 @@ impl Survey {
     /// Counts a recording's launches too.
     pub fn add(&mut self, trace: &Trace) {
         for l in trace.launches.iter().map(|r| &r.launch) {
-            let function = trace.modules.get(l.module.index()).and_then(|m| m.functions.get(l.kernel.index()));
+            let function =
+                trace.modules.get(l.module.index()).and_then(|m| m.functions.get(l.kernel.index()));
             let name = function.map_or("?", |f| &f.name);
             let row = self.0.entry(name.to_owned()).or_default();
             row.launches += 1;

@@ -124,7 +124,12 @@ impl Tree {
     ///
     /// # Errors
     /// As the decoder's, and when the lane is too long or too deep.
-    pub fn build(mut decoder: Decoder<'_>, names: &Names, kernel: FuncId, with_masks: bool) -> Result<Tree, Error> {
+    pub fn build(
+        mut decoder: Decoder<'_>,
+        names: &Names,
+        kernel: FuncId,
+        with_masks: bool,
+    ) -> Result<Tree, Error> {
         let mut tree = Tree::default();
         let mut seen: Vec<u32> = vec![0; names.sites.len()];
         let mut stack = vec![open(Kind::Root, kernel, None)];
@@ -134,7 +139,8 @@ impl Tree {
             let Some(top) = stack.last_mut() else { break };
             match item {
                 Item::Visit { site, value, mask } => {
-                    let nth = seen.get_mut(site.index()).map_or(0, |n| std::mem::replace(n, n.saturating_add(1)));
+                    let nth =
+                        seen.get_mut(site.index()).map_or(0, |n| std::mem::replace(n, n.saturating_add(1)));
                     let id = names.site(site);
                     top.hash = fold(fold(top.hash, u64::from(id) << 1), value);
                     top.visits += 1;
@@ -314,7 +320,12 @@ fn open(kind: Kind, function: FuncId, of: Option<LoopId>) -> Open {
     Open { kind, function, of, entries: Vec::new(), masks: Vec::new(), hash: 0, visits: 0 }
 }
 
-fn fresh(spare: &mut Vec<(Vec<Entry>, Vec<LaneMask>)>, kind: Kind, function: FuncId, of: Option<LoopId>) -> Open {
+fn fresh(
+    spare: &mut Vec<(Vec<Entry>, Vec<LaneMask>)>,
+    kind: Kind,
+    function: FuncId,
+    of: Option<LoopId>,
+) -> Open {
     let (entries, masks) = spare.pop().unwrap_or_default();
     Open { entries, masks, ..open(kind, function, of) }
 }

@@ -35,21 +35,26 @@ impl Left {
     /// Whether something that both builds seem to have is among it.
     pub fn doubts(&self, sides: Option<&[Side; 2]>) -> bool {
         let both = |side: &Side, s: &SiteId| matches!(side.sites.get(s.index()), Some(Part::In(_)));
-        sides.is_some_and(|sides| sides.iter().zip(&self.visits).any(|(own, all)| all.keys().any(|s| both(own, s))))
+        sides.is_some_and(|sides| {
+            sides.iter().zip(&self.visits).any(|(own, all)| all.keys().any(|s| both(own, s)))
+        })
     }
 }
 
 /// Counts a side's sites that have no partner.
 pub(crate) fn unmatched(p: &Program<'_>, side: &Side, level: Level, reach: &BTreeSet<FuncId>) -> u64 {
     let alone = |why| matches!(why, WhyUncompared::Alone | WhyUncompared::Between);
-    let is = |(s, part): &(&Site, &Part)| told(s, level, reach) && matches!(part, Part::Out(why) if alone(*why));
+    let is =
+        |(s, part): &(&Site, &Part)| told(s, level, reach) && matches!(part, Part::Out(why) if alone(*why));
     let sites = p.module.sites.iter().zip(&side.sites).enumerate().filter(|(_, both)| is(both));
     sites.map(|(i, _)| p.recorded(SiteId(i as u32))).collect::<BTreeSet<_>>().len() as u64
 }
 
 fn told(s: &Site, level: Level, reach: &BTreeSet<FuncId>) -> bool {
     // Where a function begins and ends every level sees.
-    reach.contains(&s.function) && launch::told(level, s) && !matches!(s.class, SiteClass::Entry | SiteClass::Exit)
+    reach.contains(&s.function)
+        && launch::told(level, s)
+        && !matches!(s.class, SiteClass::Entry | SiteClass::Exit)
 }
 
 /// All that is not compared, by side and place in the code.
@@ -96,12 +101,15 @@ pub(crate) fn list(
 
 /// What of it could hide a difference.
 pub(crate) fn gaps(list: &[Uncompared], left: &Left, gaps: &mut Gaps) {
-    for why in [WhyUncompared::Alone, WhyUncompared::Copies, WhyUncompared::Opposite, WhyUncompared::Doubtful] {
+    for why in [WhyUncompared::Alone, WhyUncompared::Copies, WhyUncompared::Opposite, WhyUncompared::Doubtful]
+    {
         for side in 0..2u8 {
             let of = list.iter().filter(|u| u.hides && u.why == why && u.side == side);
             let (sites, visits) = of.fold((0, 0), |(s, v), u| (s + u.sites, v + u.visits));
             // What both sides have is told once.
-            if visits == 0 || side == 1 && why != WhyUncompared::Alone && gaps.contains_key(&format!("2 {why:?}")) {
+            if visits == 0
+                || side == 1 && why != WhyUncompared::Alone && gaps.contains_key(&format!("2 {why:?}"))
+            {
                 continue;
             }
             let name = ["A", "B"][usize::from(side)];
@@ -109,7 +117,10 @@ pub(crate) fn gaps(list: &[Uncompared], left: &Left, gaps: &mut Gaps) {
             let (key, text) = match why {
                 WhyUncompared::Opposite => (
                     format!("2 {why:?}"),
-                    format!("{sites} {} with a partner may ask the opposite: not compared", s("site", "sites")),
+                    format!(
+                        "{sites} {} with a partner may ask the opposite: not compared",
+                        s("site", "sites")
+                    ),
                 ),
                 WhyUncompared::Copies => (
                     format!("2 {why:?}"),
@@ -152,7 +163,8 @@ pub(crate) fn gaps(list: &[Uncompared], left: &Left, gaps: &mut Gaps) {
 /// Which sources nobody could look at, where something may differ because a line was edited, or because of the compiler.
 fn unread(list: &[Uncompared]) -> Option<String> {
     let doubtful = list.iter().filter(|u| u.hides && u.why == WhyUncompared::Doubtful);
-    let unread = doubtful.filter_map(|u| Some((u.site.location.as_ref()?, u.side))).filter(|(l, _)| l.code.is_none());
+    let unread =
+        doubtful.filter_map(|u| Some((u.site.location.as_ref()?, u.side))).filter(|(l, _)| l.code.is_none());
     let (mut files, mut sides) = (BTreeSet::new(), BTreeSet::new());
     for (l, side) in unread {
         files.insert(l.file.rsplit(['/', '\\']).next().unwrap_or(&l.file));

@@ -49,7 +49,8 @@ impl Context<'_> {
     }
     /// B's warps that have this warp's threads, ascending.
     pub fn partners(&self, warp: WarpId) -> Vec<WarpId> {
-        let mut all: Vec<WarpId> = self.launches[0].lanes(warp).lanes().map(|l| self.partner(warp, l).0).collect();
+        let mut all: Vec<WarpId> =
+            self.launches[0].lanes(warp).lanes().map(|l| self.partner(warp, l).0).collect();
         all.dedup();
         all
     }
@@ -192,7 +193,12 @@ fn ended(cx: &Context<'_>, warp: &WarpStream, lane: Lane) -> bool {
     !cx.launches.iter().any(|l| l.unfinished(warp.warp).has(lane))
 }
 
-fn decoder<'a>(cx: &'a Context<'_>, side: usize, w: &'a WarpStream, lane: Lane) -> Result<Decoder<'a>, Error> {
+fn decoder<'a>(
+    cx: &'a Context<'_>,
+    side: usize,
+    w: &'a WarpStream,
+    lane: Lane,
+) -> Result<Decoder<'a>, Error> {
     Decoder::new(cx.sides.programs[side], cx.launches[side], w, lane, cx.limits)
 }
 
@@ -258,7 +264,8 @@ fn folded_tree(
 ) -> Result<folded::Folded, Error> {
     let masks = matches!(warp.lanes, Lanes::Events(_));
     let all = derive::whole(cx.recorded[side].0, cx.launches[side], warp, cx.limits);
-    let mut out = folded::build(decoder(cx, side, &all, lane)?.whole(), &sides[side], cx.launches[side].kernel, masks)?;
+    let mut out =
+        folded::build(decoder(cx, side, &all, lane)?.whole(), &sides[side], cx.launches[side].kernel, masks)?;
     out.tree.complete &= !cx.launches[side].unfinished(warp.warp).has(lane);
     Ok(out)
 }
@@ -279,7 +286,9 @@ fn whole<'a>(cx: &'a Context<'_>, warps: [&'a WarpStream; 2]) -> [Cow<'a, WarpSt
 /// A lane's tree from all events, with masks.
 fn event_tree(cx: &Context<'_>, side: usize, warp: &WarpStream, lane: Lane) -> Result<Tree, Error> {
     let names = cx.sides.names[side];
-    let Lanes::Events(events) = &warp.lanes else { return Err(Error::new(warp.warp.to_string(), "has no events")) };
+    let Lanes::Events(events) = &warp.lanes else {
+        return Err(Error::new(warp.warp.to_string(), "has no events"));
+    };
     let d = decoder(cx, side, warp, lane)?.whole();
     Tree::build(d, names, cx.launches[side].kernel, true)
         .or_else(|_| Ok(Tree::flat(events, lane, cx.sides.programs[side].module, names)))
@@ -336,7 +345,13 @@ fn lockstep(cx: &Context<'_>, a: &mut Decoder<'_>, b: &mut Decoder<'_>) -> Resul
     }
 }
 
-fn events(cx: &Context<'_>, warps: [&WarpStream; 2], all: [&[Event]; 2], lanes: LaneMask, out: &mut WarpDiff) {
+fn events(
+    cx: &Context<'_>,
+    warps: [&WarpStream; 2],
+    all: [&[Event]; 2],
+    lanes: LaneMask,
+    out: &mut WarpDiff,
+) {
     let what = |e: &Event| (e.site, e.mask, e.value);
     if cx.words_tell
         && lanes.lanes().all(|l| ended(cx, warps[0], l))
@@ -496,8 +511,11 @@ fn prints(cx: &Context<'_>, a: &WarpStream, b: &WarpStream, lanes: LaneMask, out
         let raw = Raw { position: equal.map_or(u64::MAX >> 1, |c| c as u64), ..Raw::new(kind) };
         let found = Found { first: raw, count: 1, ways: [0; 2], follows: [0; 2], root: true };
         out.add(lane, BTreeMap::from([((kind, u32::MAX, bits), found)]));
-        let info =
-            HashInfo { differ, checkpoint: equal.map(|c| c as u64), checkpoints: [x.len() as u64, y.len() as u64] };
+        let info = HashInfo {
+            differ,
+            checkpoint: equal.map(|c| c as u64),
+            checkpoints: [x.len() as u64, y.len() as u64],
+        };
         if let Some(f) = out.found.get_mut(&(kind, u32::MAX, bits)) {
             // The earliest lane's.
             let earlier = f
@@ -512,7 +530,8 @@ fn prints(cx: &Context<'_>, a: &WarpStream, b: &WarpStream, lanes: LaneMask, out
 }
 
 fn operands(cx: &Context<'_>, a: &WarpStream, b: &WarpStream, lanes: LaneMask, out: &mut WarpDiff) {
-    let (Lanes::Operands { records: ra, ends: ea }, Lanes::Operands { records: rb, ends: eb }) = (&a.lanes, &b.lanes)
+    let (Lanes::Operands { records: ra, ends: ea }, Lanes::Operands { records: rb, ends: eb }) =
+        (&a.lanes, &b.lanes)
     else {
         return;
     };

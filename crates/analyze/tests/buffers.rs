@@ -243,9 +243,13 @@ fn flashinfers_groups_are_told_apart() {
     assert_eq!(notes(&t), [("groups", 12)]);
     let mut bad = words.clone();
     bad[1] |= 5 << 12;
-    assert!(read(&bad, Format::FlashInfer, Given::default()).unwrap_err().to_string().contains("slot 1, block"));
+    assert!(
+        read(&bad, Format::FlashInfer, Given::default()).unwrap_err().to_string().contains("slot 1, block")
+    );
     bad[1] = words[1] | 3;
-    assert!(read(&bad, Format::FlashInfer, Given::default()).unwrap_err().to_string().contains("slot 1, type"));
+    assert!(
+        read(&bad, Format::FlashInfer, Given::default()).unwrap_err().to_string().contains("slot 1, type")
+    );
 }
 
 /// Lanes of nested spans and moments, times in nanoseconds.

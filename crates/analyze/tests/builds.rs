@@ -114,7 +114,8 @@ fn an_unrolled_loop_is_the_same_loop() {
         let r = compare(a, b);
         assert_eq!((r.verdict, findings(&r)), (Verdict::Same, &[][..]), "{:?}", r.launches[0].gaps);
         assert_eq!(r.launches[0].coverage.lanes.compared, 32);
-        let stays = |side| r.launches[0].uncompared.iter().any(|u| u.side == side && u.why == WhyUncompared::Stays);
+        let stays =
+            |side| r.launches[0].uncompared.iter().any(|u| u.side == side && u.why == WhyUncompared::Stays);
         assert!(stays(0) && stays(1), "{:?}", r.launches[0].uncompared);
     }
 }
@@ -221,7 +222,10 @@ fn code_that_one_build_has_alone_is_listed() {
         assert_eq!((r.verdict, findings(&r)), (Verdict::Unknown, &[][..]));
         let l = &r.launches[0];
         let [u] = &l.uncompared[..] else { panic!("{:?}", l.uncompared) };
-        assert_eq!((u.side, u.why, u.sites, u.visits, u.hides), (side, WhyUncompared::Alone, 1, 6 * 32, true));
+        assert_eq!(
+            (u.side, u.why, u.sites, u.visits, u.hides),
+            (side, WhyUncompared::Alone, 1, 6 * 32, true)
+        );
         assert_eq!(u.site.location.as_ref().map(|l| l.line), Some(9));
         assert_eq!(l.coverage.sites.each_ref().map(|s| s.unmatched), [1 - u64::from(side), u64::from(side)]);
         assert!(
@@ -308,7 +312,8 @@ fn hashes_of_two_builds_say_nothing() {
         t.launches[0].launch.level = Level::Print;
         let hashes = vec![[1; 4]; 32];
         let lanes = Lanes::Print { checkpoints: vec![], ends: vec![0; 32], hashes };
-        t.launches[0].streams = Streams::new(vec![WarpStream { warp: WarpId(0), digest: 1, dropped: 0, lanes }]);
+        t.launches[0].streams =
+            Streams::new(vec![WarpStream { warp: WarpId(0), digest: 1, dropped: 0, lanes }]);
         t
     };
     let (a, b) = (print(&run_rolled(14, |_, _| {})), print(&run_unrolled(14, |_, _| {})));
@@ -341,8 +346,11 @@ fn again(t: &Trace, w: &Window, base: u64) -> Trace {
         let (mut records, mut ends) = (Vec::new(), Vec::new());
         for thread in (warp * size..(warp + 1) * size).take_while(|t| *t < 96) {
             for visit in w.visits.0..w.visits.1 {
-                let record =
-                    |site: &SiteId| OperandRecord { site: *site, visit: visit as u32, values: [base + thread, visit] };
+                let record = |site: &SiteId| OperandRecord {
+                    site: *site,
+                    visit: visit as u32,
+                    values: [base + thread, visit],
+                };
                 records.extend(w.sites.iter().map(record));
             }
             ends.push(records.len() as u32);
@@ -379,7 +387,8 @@ fn threads_seen_again(a: &Trace, b: &Trace) {
 fn warps_of_32_and_64_lanes_compare_by_thread() {
     // What is computed follows from the thread, whatever its lane.
     let b = Build::new(vec![S::Computed(50), S::Loop(vec![body()]), S::Store], &[5, 1, 2, 3, 4]);
-    let odd = Build::new(vec![S::Computed(50), S::Loop(vec![body(), S::Select]), S::Store], &[5, 1, 2, 9, 3, 4]);
+    let odd =
+        Build::new(vec![S::Computed(50), S::Loop(vec![body(), S::Select]), S::Store], &[5, 1, 2, 9, 3, 4]);
     let flip = |l: u64, h: &mut Hashed| {
         if l == 37 {
             h.flips.push((SiteId(1), vec![4]));
@@ -499,14 +508,18 @@ fn a_test_that_the_compiler_made_is_no_copy() {
     // Before B's loop the compiler asks on the line of the loop's decision whether there are trips enough.
     let a = rolled();
     let b = Build::new(vec![S::If(vec![], vec![]), S::Loop(vec![body()]), S::Store], &[1, 1, 2, 3, 4]);
-    let run =
-        |b: &Build| b.run(&|s, t| if t.is_empty() { vec![99, s.into()] } else { t.to_vec() }, &|_, _| 6, |_, _| {});
+    let run = |b: &Build| {
+        b.run(&|s, t| if t.is_empty() { vec![99, s.into()] } else { t.to_vec() }, &|_, _| 6, |_, _| {})
+    };
     let (a, b) = (run(&a), run(&b));
     for (a, b) in [(&a, &b), (&b, &a)] {
         let r = compare(a, b);
         assert_eq!((r.verdict, findings(&r)), (Verdict::Unknown, &[][..]));
         assert!(
-            r.launches[0].uncompared.iter().any(|u| u.hides && u.site.location.as_ref().is_some_and(|l| l.line == 1))
+            r.launches[0]
+                .uncompared
+                .iter()
+                .any(|u| u.hides && u.site.location.as_ref().is_some_and(|l| l.line == 1))
         );
     }
 }
@@ -598,7 +611,11 @@ fn what_compares_something_else_must_do_the_same() {
     let told: Vec<_> = r.launches[0].uncompared.iter().map(|u| (u.side, u.why, u.visits, u.hides)).collect();
     assert_eq!(told, [(0, WhyUncompared::Doubtful, 1, true), (1, WhyUncompared::Doubtful, 1, true)]);
     // Neither recording has the source: it may have been edited.
-    assert!(r.launches[0].gaps.iter().any(|g| g.contains("not at hand when A and B were")), "{:?}", r.launches[0].gaps);
+    assert!(
+        r.launches[0].gaps.iter().any(|g| g.contains("not at hand when A and B were")),
+        "{:?}",
+        r.launches[0].gaps
+    );
 }
 
 /// A kernel that calls a function at lines 10 and 11 (lines 1 to 4; between the calls, 20 and 21), and the same kernel with both calls
@@ -606,7 +623,10 @@ fn what_compares_something_else_must_do_the_same() {
 fn called_and_inlined(trips: u64, edit: impl Fn(u64, &mut Hashed)) -> [Trace; 2] {
     let function = || vec![S::Loop(vec![body()]), S::Store];
     let between = || S::If(vec![S::Store], vec![]);
-    let a = Build { code: vec![vec![S::Call(1), between(), S::Call(1)], function()], lines: vec![20, 21, 1, 2, 3, 4] };
+    let a = Build {
+        code: vec![vec![S::Call(1), between(), S::Call(1)], function()],
+        lines: vec![20, 21, 1, 2, 3, 4],
+    };
     let b = Build::new([function(), vec![between()], function()].concat(), &[1, 2, 3, 4, 20, 21, 1, 2, 3, 4]);
     let mut a = a.run(&|_, t| t.to_vec(), &|_, _| 5, |_, _| {});
     let mut b = b.run(&|_, t| t.to_vec(), &|_, _| trips, edit);
@@ -642,7 +662,12 @@ fn a_function_is_called_in_one_build_and_inlined_in_the_other() {
     for (a, b) in [(&a, &b), (&b, &a)] {
         let r = compare(a, b);
         let l = &r.launches[0];
-        assert_eq!((r.verdict, findings(&r), &l.uncompared[..]), (Verdict::Same, &[][..], &[][..]), "{:?}", l.gaps);
+        assert_eq!(
+            (r.verdict, findings(&r), &l.uncompared[..]),
+            (Verdict::Same, &[][..], &[][..]),
+            "{:?}",
+            l.gaps
+        );
         assert_eq!((l.coverage.sites[0].unmatched, l.coverage.sites[1].unmatched), (0, 0));
         assert_eq!(l.coverage.sites.each_ref().map(|s| s.total), [a, b].map(|t| decisions(&t.modules[0])));
     }

@@ -112,7 +112,9 @@ fn what_was_not_recorded_hides_what_depends_on_it() {
     assert_eq!(hidden.iter().map(|h| h.0).collect::<Vec<_>>(), [SiteId(0), SiteId(1)]);
     // A branch by what was left out can't be followed.
     m.sites[3].source = Source::None;
-    assert!(lane_visits(&m, &t.launches[0].launch, warp, Lane(0)).unwrap_err().what.contains("can't be walked"));
+    assert!(
+        lane_visits(&m, &t.launches[0].launch, warp, Lane(0)).unwrap_err().what.contains("can't be walked")
+    );
 }
 
 #[test]
@@ -122,8 +124,14 @@ fn endless_programs_end() {
     let t = trace(m.clone(), vec![stream(0, &[live(&toy, 0, &mut Hashed::new(1, &[3]))])]);
     let warp = &t.launches[0].streams.frame(0).unwrap()[0];
     // A function that calls itself.
-    m.functions[1].blocks[0].steps.push(Step::Call { function: prlx_trace::FuncId(1), guard: None, loc: None });
-    assert!(lane_visits(&m, &t.launches[0].launch, warp, Lane(0)).unwrap_err().what.contains("nest too deep"));
+    m.functions[1].blocks[0].steps.push(Step::Call {
+        function: prlx_trace::FuncId(1),
+        guard: None,
+        loc: None,
+    });
+    assert!(
+        lane_visits(&m, &t.launches[0].launch, warp, Lane(0)).unwrap_err().what.contains("nest too deep")
+    );
     // A loop that consumes nothing.
     m.functions[0].blocks[0].end = End::Jump(prlx_trace::BlockId(0));
     let program = Program::new(&m).unwrap();

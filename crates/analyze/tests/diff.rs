@@ -43,7 +43,10 @@ fn compare(a: &Trace, b: &Trace) -> Report {
     for l in &r.launches {
         let (w, n) = (&l.coverage.warps, &l.coverage.lanes);
         assert_eq!(w.total, w.equal + w.compared + w.missing + w.failed);
-        assert_eq!(n.total, n.in_equal_warps + n.same_words + n.compared + n.truncated + n.missing + n.failed);
+        assert_eq!(
+            n.total,
+            n.in_equal_warps + n.same_words + n.compared + n.truncated + n.missing + n.failed
+        );
     }
     r
 }
@@ -127,7 +130,11 @@ fn values_are_hashed_in_two_ways() {
     b.modules[0].hashing = prlx_trace::device::HASHING;
     let r = compare(&a, &b);
     assert_eq!(r.verdict, Verdict::Unknown);
-    assert!(r.launches[0].gaps.iter().any(|g| g.contains("before values were hashed")), "{:?}", r.launches[0].gaps);
+    assert!(
+        r.launches[0].gaps.iter().any(|g| g.contains("before values were hashed")),
+        "{:?}",
+        r.launches[0].gaps
+    );
     // What else was not seen comes after the reason for which nothing was compared.
     let fault = Fault { text: "it stops".into(), ..Default::default() };
     for l in [&mut a, &mut b].map(|t| &mut t.launches[0].launch) {
@@ -140,7 +147,8 @@ fn values_are_hashed_in_two_ways() {
 /// As if the launch had been stopped, before these lanes came to their end.
 fn stopped(t: &Trace, unfinished: Option<Vec<(WarpId, LaneMask)>>) -> Trace {
     let mut t = t.clone();
-    t.launches[0].launch.fault = Some(Fault { text: "a load goes astray".into(), unfinished, ..Fault::default() });
+    t.launches[0].launch.fault =
+        Some(Fault { text: "a load goes astray".into(), unfinished, ..Fault::default() });
     t
 }
 
@@ -289,7 +297,10 @@ fn counted_loops_say_the_same() {
     let b = trace(module(&toy), vec![stream(0, &[lane(100_000)])]);
     let r = compare(&a, &b);
     let [f] = findings(&r) else { panic!("{:#?}", findings(&r)) };
-    assert_eq!((f.kind, id(f), f.values, f.visit), (Kind::Branch, Some(2), Some([0, 1]), [Some(99), Some(99)]));
+    assert_eq!(
+        (f.kind, id(f), f.values, f.visit),
+        (Kind::Branch, Some(2), Some([0, 1]), [Some(99), Some(99)])
+    );
 }
 
 #[test]
@@ -401,7 +412,10 @@ fn what_is_lost_makes_it_unknown() {
         (&|b| b.launches[0].launch.totals.filtered_warps = 1, "1 warp was left out by a filter"),
         (&|b| edit(b, &|w| w.truncate(1)), "1 warp was not recorded on both sides"),
         (&|b| b.modules[0].functions[0].skipped = Some("too odd".into()), "too odd"),
-        (&|b| b.modules[0].sites[3].skipped = Some("left out".into()), "1 site was not recorded in B: left out"),
+        (
+            &|b| b.modules[0].sites[3].skipped = Some("left out".into()),
+            "1 site was not recorded in B: left out",
+        ),
         (
             &|b| {
                 edit(b, &|w| {
@@ -495,7 +509,10 @@ fn arguments_and_outputs_are_compared() {
     // Addresses are no inputs; a scalar is. The same path from another input is still the same path.
     assert_eq!(r.verdict, Verdict::Same);
     let d = &r.launches[0].differences;
-    assert_eq!((d.len(), d[0].name.as_str(), d[0].values.clone()), (1, "threshold", ["0.75".into(), "0.7".into()]));
+    assert_eq!(
+        (d.len(), d[0].name.as_str(), d[0].values.clone()),
+        (1, "threshold", ["0.75".into(), "0.7".into()])
+    );
     b.launches[0].launch.args[0].after = Some(3);
     assert_eq!(compare(&a, &b).verdict, Verdict::Differs);
     b.launches[0].launch.args[0].after = Some(2);
@@ -633,7 +650,12 @@ fn lanes_with_other_shares_do_not_compare() {
         let r = compare(&a, b);
         let l = &r.launches[0];
         assert_eq!((r.verdict, l.findings.len()), (Verdict::Differs, findings), "{why}");
-        assert_eq!(l.gaps.iter().any(|g| g.contains("which does the work of which")), findings == 0, "{:?}", l.gaps);
+        assert_eq!(
+            l.gaps.iter().any(|g| g.contains("which does the work of which")),
+            findings == 0,
+            "{:?}",
+            l.gaps
+        );
         assert!(l.gaps.iter().any(|g| g.contains(why)) == (findings == 0), "{why}: {:?}", l.gaps);
         assert_eq!(l.coverage.warps.missing == l.coverage.warps.total, findings == 0);
     };
@@ -644,7 +666,11 @@ fn lanes_with_other_shares_do_not_compare() {
         0,
         &format!("CTAs have {block} threads in A and {} in B", block * 2),
     );
-    check(&launched(false, 8, grid, block * 2), 0, &format!("CTAs have {block} threads in A and {} in B", block * 2));
+    check(
+        &launched(false, 8, grid, block * 2),
+        0,
+        &format!("CTAs have {block} threads in A and {} in B", block * 2),
+    );
     check(&launched(true, 4, grid, block), 1, "nothing");
     // How much shared memory a build wants is part of how it was built.
     let shared = |digest: u128| {
@@ -670,7 +696,8 @@ fn kernels_of_other_names_compare_by_force() {
         t.modules[0].functions[0].name = name.into();
         t
     };
-    let force = |a: &Trace, b: &Trace| diff(a, b, &DiffOptions { force: true, ..DiffOptions::default() }).unwrap();
+    let force =
+        |a: &Trace, b: &Trace| diff(a, b, &DiffOptions { force: true, ..DiffOptions::default() }).unwrap();
     let a = called("before", false);
     for edit in [false, true] {
         let other = |flip: bool| {

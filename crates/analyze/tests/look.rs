@@ -12,7 +12,12 @@ fn toy() -> Vec<Vec<S>> {
     vec![
         vec![
             S::Store,
-            S::Loop(vec![S::If(vec![S::Store], vec![S::Select]), S::Loop(vec![S::Guard]), S::Call(1), S::Leave]),
+            S::Loop(vec![
+                S::If(vec![S::Store], vec![S::Select]),
+                S::Loop(vec![S::Guard]),
+                S::Call(1),
+                S::Leave,
+            ]),
             S::If(vec![S::Store], vec![S::Store]),
         ],
         vec![S::Loop(vec![S::Select]), S::Store],
@@ -118,7 +123,8 @@ proptest! {
 
 #[test]
 fn a_window_is_cut_around_the_finding() {
-    let toy = [vec![S::Loop(vec![S::Store, S::If(vec![S::Store], vec![S::Select]), S::Loop(vec![S::Guard])])]];
+    let toy =
+        [vec![S::Loop(vec![S::Store, S::If(vec![S::Store], vec![S::Select]), S::Loop(vec![S::Guard])])]];
     let traces = pair(&toy, 3, &[400, 3], |h| h.flips.push((SiteId(4), vec![1, 1])));
     let whole = first_look(&traces, &all()).expect("they differ");
     let some = first_look(&traces, &LookOptions { before: 3, after: 4, ..all() }).expect("they differ");
@@ -126,8 +132,9 @@ fn a_window_is_cut_around_the_finding() {
     assert_eq!(whole.steps[at].mark, Mark::Differs);
     assert_eq!((some.at, some.before, some.steps.len()), (Some(3), at as u64 - 3, 7));
     assert_eq!(some.before + some.steps.len() as u64 + some.after, whole.steps.len() as u64);
-    let marks =
-        |s: &[prlx_analyze::look::Step]| s.iter().map(|s| (s.mark, s.visit, s.within.clone())).collect::<Vec<_>>();
+    let marks = |s: &[prlx_analyze::look::Step]| {
+        s.iter().map(|s| (s.mark, s.visit, s.within.clone())).collect::<Vec<_>>()
+    };
     assert_eq!(marks(&some.steps), marks(&whole.steps[at - 3..at + 4]));
     assert_eq!(some.nest, whole.nest);
 }

@@ -31,8 +31,12 @@ fn mark(name: &str, kind: MarkKind) -> u32 {
 
 /// A recording of one launch, 4 warps a CTA.
 fn trace(tracks: Vec<Track>) -> Trace {
-    let marks =
-        MARKS.iter().map(|(name, kind, via)| Mark { name: (*name).into(), kind: *kind, via: *via, ..Mark::default() });
+    let marks = MARKS.iter().map(|(name, kind, via)| Mark {
+        name: (*name).into(),
+        kind: *kind,
+        via: *via,
+        ..Mark::default()
+    });
     let function = Function { name: "_Z4gemmPf".into(), kernel: true, ..Function::default() };
     let launch = Launch {
         grid: Dim3 { x: 64, y: 1, z: 1 },
@@ -121,7 +125,10 @@ fn every_kind_of_marker() {
     );
     let of = &t.tracks[0];
     assert_eq!((of.cta, of.warp, of.group, of.sm), (1, Some(0), Some(7), Some(3)));
-    assert_eq!(of.moments.iter().map(|m| (m.arrival, m.payload[0])).collect::<Vec<_>>(), [(false, 9), (true, 0x480)]);
+    assert_eq!(
+        of.moments.iter().map(|m| (m.arrival, m.payload[0])).collect::<Vec<_>>(),
+        [(false, 9), (true, 0x480)]
+    );
     assert_eq!(of.spans.iter().map(|s| (s.trip, s.cycles)).take(2).collect::<Vec<_>>(), [(0, 50), (1, 48)]);
     assert_eq!((of.sums[0].count, of.sums[0].cycles), (3, 300));
     assert_eq!(t.tracks[1].spans[1].payload, [2, 0]);
@@ -134,8 +141,10 @@ fn every_kind_of_marker() {
 
 #[test]
 fn a_ring_has_the_last_records() {
-    let mut ring =
-        track(0, &[("inner", End, 20, 0), ("outer", End, 30, 0), ("outer", Begin, 40, 0), ("outer", End, 50, 0)]);
+    let mut ring = track(
+        0,
+        &[("inner", End, 20, 0), ("outer", End, 30, 0), ("outer", Begin, 40, 0), ("outer", End, 50, 0)],
+    );
     (ring.lost, ring.last) = (2, true);
     // The clock's low half turned many times before.
     for anchor in [&mut ring.begin, &mut ring.end].into_iter().flatten() {

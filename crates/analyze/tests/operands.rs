@@ -54,14 +54,16 @@ fn record(t: &Trace, w: &Window, base: u64) -> Trace {
     t.launches[0].launch.level = Level::Operands;
     t.launches[0].launch.window = Some(w.clone());
     let lanes = Lanes::Operands { records, ends };
-    t.launches[0].streams = Streams::new(vec![WarpStream { warp: WarpId(0), lanes, ..WarpStream::default() }]);
+    t.launches[0].streams =
+        Streams::new(vec![WarpStream { warp: WarpId(0), lanes, ..WarpStream::default() }]);
     t
 }
 
 #[test]
 fn each_window_speaks_for_its_finding_alone() {
     let (a, b, mut r) = parted();
-    let windows: Vec<_> = r.launches[0].findings.iter().map(|f| [0, 1].map(|s| window_for(f, s).unwrap())).collect();
+    let windows: Vec<_> =
+        r.launches[0].findings.iter().map(|f| [0, 1].map(|s| window_for(f, s).unwrap())).collect();
     assert_eq!(windows.len(), 2);
     assert_eq!(windows[0][0].sites, [SiteId(0), SiteId(4)]);
     assert_eq!((windows[0][0].warps, windows[0][0].visits, windows[1][0].visits), ((0, 1), (0, 4), (0, 6)));
@@ -82,7 +84,10 @@ fn each_window_speaks_for_its_finding_alone() {
     let [wa, wb] = &windows[1];
     attach_operands(&mut r, &record(&a, wa, 300), &record(&b, wb, 300)).unwrap();
     let [first, second] = &r.launches[0].findings[..] else { panic!() };
-    assert_eq!(first.operands.as_ref().unwrap().rows.iter().find(|x| x.lane == 2).unwrap().cells[0].bits[0], Some(105));
+    assert_eq!(
+        first.operands.as_ref().unwrap().rows.iter().find(|x| x.lane == 2).unwrap().cells[0].bits[0],
+        Some(105)
+    );
     assert_eq!(second.slice.iter().find(|n| n.kind == NodeKind::Load).unwrap().same, Some(true));
     assert!(second.slice.iter().all(|n| !n.first));
 }

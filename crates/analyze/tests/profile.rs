@@ -49,7 +49,8 @@ const EPILOGUE: u32 = 5;
 const ARRIVE: u32 = 6;
 
 fn play(k: Kernel) -> Timeline {
-    let region = |name: &str, via, line| Region { name: name.into(), via, place: Some(("gemm.cu".into(), line)) };
+    let region =
+        |name: &str, via, line| Region { name: name.into(), via, place: Some(("gemm.cu".into(), line)) };
     let regions = vec![
         region("mbarrier wait", Via::Mbarrier, 10),
         region("address", Via::Source, 11),
@@ -190,7 +191,10 @@ fn nothing_is_wrong() {
     );
     let mma = a.regions.iter().find(|r| r.name == "mma").unwrap();
     assert_eq!((mma.count, mma.total, mma.visits), (128, 128 * 300_000, Some([300_000; 4])));
-    assert_eq!(mma.over.each_ref().map(|o| (o.of, o.count)), [("track", 8), ("cta", 8), ("sm", 8), ("launch", 1)]);
+    assert_eq!(
+        mma.over.each_ref().map(|o| (o.of, o.count)),
+        [("track", 8), ("cta", 8), ("sm", 8), ("launch", 1)]
+    );
     let beside = a.overlaps.iter().find(|o| o.name == "copy").unwrap();
     assert_eq!(beside.region, Some(COPY));
     // But for the first, copies fly while products run.
@@ -290,7 +294,8 @@ fn what_takes_longer_is_found_and_chance_is_not() {
     // A region that only one side has.
     let mut other = a.clone();
     other.regions[EPILOGUE as usize].name = "store".into();
-    let differs = |d: &Diff| d.regions.iter().filter(|r| r.total.differs).map(|r| r.name.clone()).collect::<Vec<_>>();
+    let differs =
+        |d: &Diff| d.regions.iter().filter(|r| r.total.differs).map(|r| r.name.clone()).collect::<Vec<_>>();
     let found = diff(&a, &other, 0.01);
     assert_eq!((found.verdict, differs(&found)), (Pace::Slower, vec!["epilogue".to_owned(), "store".into()]));
     // Of two kernels each has its own pair; one that has none is said.
@@ -299,7 +304,10 @@ fn what_takes_longer_is_found_and_chance_is_not() {
     let tracks = two.tracks.clone();
     two.tracks.extend(tracks.into_iter().map(|t| Track { launch: 1, ..t }));
     let found = diff(&two, &two, 0.01);
-    assert_eq!((found.verdict, found.kernels.len(), found.regions.len()), (Pace::Same, 2, 2 * same.regions.len()));
+    assert_eq!(
+        (found.verdict, found.kernels.len(), found.regions.len()),
+        (Pace::Same, 2, 2 * same.regions.len())
+    );
     let found = diff(&two, &a, 0.01);
     assert_eq!(found.verdict, Pace::Faster);
     assert!(found.gaps.iter().any(|g| g == "only one side has launches of other"), "{:?}", found.gaps);

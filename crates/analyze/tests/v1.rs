@@ -6,7 +6,9 @@ use prlx_analyze::report::{Finding, LaunchReport};
 use prlx_analyze::v1::{Compared, Input, Options, SiteTable, compare, digest, pair};
 use prlx_analyze::{Kind, Verdict};
 use prlx_trace::Dim3;
-use prlx_trace::v1::{Event, File, Flags, Head, Header, HistoryEntry, Ring, SessionEntry, SiteEntry, Snapshot, Writer};
+use prlx_trace::v1::{
+    Event, File, Flags, Head, Header, HistoryEntry, Ring, SessionEntry, SiteEntry, Snapshot, Writer,
+};
 use proptest::prelude::*;
 
 const ALL: u32 = u32::MAX;
@@ -59,7 +61,8 @@ fn try_files(a: &Made, b: &Made, options: &Options, tables: [&SiteTable; 2]) -> 
     let (ba, bb) = (a.bytes(), b.bytes());
     let (fa, fb) = (File::open(&ba).unwrap(), File::open(&bb).unwrap());
     let renamed = [HashMap::new(), tables[1].to(tables[0])];
-    let input = |file, side: usize| Input { file, sites: tables[side], renamed: &renamed[side], done: &|_| () };
+    let input =
+        |file, side: usize| Input { file, sites: tables[side], renamed: &renamed[side], done: &|_| () };
     compare([&input(&fa, 0), &input(&fb, 1)], [0, 0], options).map_err(|e| e.to_string())
 }
 
@@ -189,7 +192,8 @@ fn fragments_in_another_order_are_the_same() {
 #[test]
 fn everything_in_an_event_counts() {
     let base = Event { site: 5, kind: 2, mask: ALL, value: 7, result: 9, dir: 0 };
-    let kind_of = |e: Event| -> Vec<Kind> { diff(&[base], &[e]).launch.findings.iter().map(|f| f.kind).collect() };
+    let kind_of =
+        |e: Event| -> Vec<Kind> { diff(&[base], &[e]).launch.findings.iter().map(|f| f.kind).collect() };
     assert_eq!(kind_of(Event { site: 6, ..base }), [Kind::Path]);
     assert_eq!(kind_of(Event { kind: 6, ..base }), [Kind::Path]);
     assert_eq!(kind_of(Event { mask: 0x7fff_ffff, ..base }), [Kind::ActiveMask]);
@@ -241,7 +245,10 @@ fn what_was_not_seen_is_unknown() {
     let mut fewer = more.clone();
     fewer.header.warps = 1;
     fewer.warps.pop();
-    assert_eq!(verdict(&more, &fewer), (Verdict::Unknown, vec!["1 warp was not recorded on both sides".into()]));
+    assert_eq!(
+        verdict(&more, &fewer),
+        (Verdict::Unknown, vec!["1 warp was not recorded on both sides".into()])
+    );
     // Another grid is a difference; the warps that both have are compared.
     let mut grid = good.clone();
     grid.header.grid = Dim3 { x: 1, y: 2, z: 1 };
@@ -257,7 +264,9 @@ fn filters_leave_gaps_and_match_something() {
     let of = |options| with(options).map(|c| c.launch.verdict);
     assert_eq!(of(Options { warps: vec![(0, 0)], ..Options::default() }), Ok(Verdict::Unknown));
     assert_eq!(of(Options { warps: vec![(1, 1)], ..Options::default() }), Ok(Verdict::Differs));
-    assert!(of(Options { warps: vec![(2, 9)], ..Options::default() }).unwrap_err().contains("matches nothing"));
+    assert!(
+        of(Options { warps: vec![(2, 9)], ..Options::default() }).unwrap_err().contains("matches nothing")
+    );
     assert_eq!(of(Options { kinds: vec![Kind::Value], ..Options::default() }), Ok(Verdict::Unknown));
     assert_eq!(of(Options { sites: vec![11], ..Options::default() }), Ok(Verdict::Unknown));
     assert!(of(Options { sites: vec![99], ..Options::default() }).unwrap_err().contains("0x00000063"));
@@ -280,7 +289,8 @@ fn evidence_is_of_the_visit_that_differs() {
             let value = if Some(seq) == flip { 1000 } else { seq };
             Snapshot { site: 7, mask: ALL, seq, predicate: 40, lhs: [value; 32], rhs: [500; 32] }
         };
-        m.snapshots = vec![Ring { written: 40, entries: kept.clone().map(shot).collect(), ..Ring::default() }];
+        m.snapshots =
+            vec![Ring { written: 40, entries: kept.clone().map(shot).collect(), ..Ring::default() }];
         let value = |seq| HistoryEntry { site: 7, value: seq * 2, seq };
         m.histories = vec![Ring { written: 40, entries: kept.map(value).collect(), ..Ring::default() }];
         m
@@ -347,7 +357,8 @@ fn sites_of_another_build_are_found_by_their_place() {
     };
     let a = made(&[vec![branch(1, 0), branch(2, 0)]]);
     let b = made(&[vec![branch(101, 0), branch(102, 1)]]);
-    let tables = [SiteTable::new(vec![row(1, 10), row(2, 11)]), SiteTable::new(vec![row(101, 10), row(102, 11)])];
+    let tables =
+        [SiteTable::new(vec![row(1, 10), row(2, 11)]), SiteTable::new(vec![row(101, 10), row(102, 11)])];
     let c = try_files(&a, &b, &Options::default(), [&tables[0], &tables[1]]).unwrap();
     let f = one(&c);
     assert_eq!((f.kind, f.location().map(|l| l.line)), (Kind::Branch, Some(11)));
@@ -375,7 +386,10 @@ fn many_warps_are_one_finding() {
     let c = files(&made(&a), &made(&b), &Options { listed: 10, ..Options::default() });
     let f = one(&c);
     assert_eq!((f.warps_total, f.warp.warp, c.kinds, c.warps), (34, 0, [34, 0, 0, 0, 0], 34));
-    assert_eq!(c.listed.iter().map(|d| d.warp).collect::<Vec<_>>(), (0..10).map(|i| i * 3).collect::<Vec<_>>());
+    assert_eq!(
+        c.listed.iter().map(|d| d.warp).collect::<Vec<_>>(),
+        (0..10).map(|i| i * 3).collect::<Vec<_>>()
+    );
     let warps = &c.launch.coverage.warps;
     assert_eq!((warps.total, warps.equal, warps.compared), (100, 66, 34));
 }

@@ -73,7 +73,9 @@ fn main() -> Any<()> {
     drop((streams, other));
     let prlx = process::prlx()?;
     let size = (fs::metadata(&a)?.len() + fs::metadata(&b)?.len()) as f64;
-    println!("| pair, 10⁶ decisions a warp | GB of files | GB unpacked | ms | MiB | findings | lanes | wanted |");
+    println!(
+        "| pair, 10⁶ decisions a warp | GB of files | GB unpacked | ms | MiB | findings | lanes | wanted |"
+    );
     println!("|---|---|---|---|---|---|---|---|");
     for (name, b, findings) in [("identical", &a, 0), ("one lane's one decision", &b, 1)] {
         let took = process::diff(&prlx, [&a, b], RUNS)?;

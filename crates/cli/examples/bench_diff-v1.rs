@@ -136,7 +136,9 @@ fn main() -> Any<()> {
         let findings = report["launches"][0]["findings_total"].as_u64().ok_or("no findings")?;
         let differences = report["total_divergences"].as_u64().ok_or("no total")?;
         let (ms, rate) = (time.as_secs_f64() * 1e3, gb / time.as_secs_f64());
-        println!("| {name} | {gb:.2} | {ms:.0} | {rate:.1} | {peak} | {findings} | {differences} | {wanted} |");
+        println!(
+            "| {name} | {gb:.2} | {ms:.0} | {rate:.1} | {peak} | {findings} | {differences} | {wanted} |"
+        );
         Ok(())
     };
     let mut written = None;

@@ -164,7 +164,11 @@ fn main() -> Result<()> {
     let (instructions, avx2) = micro(&short, &many, Level::Avx2)?;
     let (_, all) = micro(&short, &many, best)?;
     let rate = |seconds: f64| instructions as f64 / seconds / 1e6;
-    println!("| nothing: 20,000 short CTAs of 8 warps | {instructions} | {:.0} | {:.0} | | |", rate(avx2), rate(all));
+    println!(
+        "| nothing: 20,000 short CTAs of 8 warps | {instructions} | {:.0} | {:.0} | | |",
+        rate(avx2),
+        rate(all)
+    );
     gemm()?;
     println!("\n| kernel | warp instructions | ms | M/s |");
     println!("|---|---|---|---|");
@@ -178,7 +182,11 @@ fn main() -> Result<()> {
     rows.retain(|r| r.1 >= corpus::LEAST);
     rows.sort_by(|a, b| (b.1 as f64 / b.2).total_cmp(&(a.1 as f64 / a.2)));
     for (name, instructions, seconds) in &rows {
-        println!("| {name} | {instructions} | {:.2} | {:.1} |", seconds * 1e3, *instructions as f64 / seconds / 1e6);
+        println!(
+            "| {name} | {instructions} | {:.2} | {:.1} |",
+            seconds * 1e3,
+            *instructions as f64 / seconds / 1e6
+        );
     }
     let (instructions, seconds) = rows.iter().fold((0, 0.0), |(i, s), r| (i + r.1, s + r.2));
     println!("| all | {instructions} | {:.2} | {:.1} |", seconds * 1e3, instructions as f64 / seconds / 1e6);
@@ -192,7 +200,9 @@ fn gemm() -> Result<()> {
     let launch = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/launches/gemm_f16.toml");
     let job = Job::load(&launch)?;
     let n = 512;
-    println!("\n| product of {n} x {n} binary16 matrices, `mma.m16n8k16` | ms | Rust, binary32: ms | Rust / it |");
+    println!(
+        "\n| product of {n} x {n} binary16 matrices, `mma.m16n8k16` | ms | Rust, binary32: ms | Rust / it |"
+    );
     println!("|---|---|---|---|");
     for level in [Level::Avx2, Level::detect()] {
         let mut device = device(level);

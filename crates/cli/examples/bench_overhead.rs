@@ -16,7 +16,9 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use corpus::geometric_mean;
 use prlx_driver::tensor_map::{BYTES, TensorMap};
-use prlx_driver::{DeviceInfo, DevicePtr, Driver, Error, Job, LaunchConfig, LaunchStats, ModuleHandle, RecordOptions};
+use prlx_driver::{
+    DeviceInfo, DevicePtr, Driver, Error, Job, LaunchConfig, LaunchStats, ModuleHandle, RecordOptions,
+};
 use prlx_emu::{Emulator, Options};
 use prlx_isa::view::Module;
 use prlx_probe::{Filter, Program};
@@ -77,7 +79,8 @@ fn summary(rows: &[(String, Vec<Cost>)]) {
         [("all of the corpus", 0, false), ("of 10,000 or more", corpus::LEAST, false), ("large", 0, true)]
     {
         for (i, (recorder, ..)) in RECORDERS.iter().enumerate() {
-            let mut all: Vec<(&str, &Cost)> = rows.iter().map(|(name, costs)| (name.as_str(), &costs[i])).collect();
+            let mut all: Vec<(&str, &Cost)> =
+                rows.iter().map(|(name, costs)| (name.as_str(), &costs[i])).collect();
             all.retain(|(name, c)| c.ran.0 >= least && name.starts_with("large/") == large);
             let text = all.iter().fold((0, 0), |(a, b), (_, c)| (a + c.module.0, b + c.module.1));
             let factor = text.1 as f64 / text.0.max(1) as f64;
@@ -118,7 +121,8 @@ fn cost(job: &Job, level: Level, elide: bool) -> Result<Cost> {
     for _ in 0..3 {
         let mut device = Timed::default();
         let done = prlx_driver::record(&mut device, &rewrite.text, &rewrite.plan, job, &options)?;
-        let ([after, before], Some(bare), None) = (device.launches.as_slice(), &done.bare, &done.fault) else {
+        let ([after, before], Some(bare), None) = (device.launches.as_slice(), &done.bare, &done.fault)
+        else {
             bail!("did not run twice: {:?}", done.fault);
         };
         if done.recording.launch.totals.dropped > 0 {

@@ -28,8 +28,11 @@ fn main() -> Result<()> {
     );
     println!("|---|---|---|---|---|---|---|---|---|---|---|");
     for path in paths {
-        for (level, elide) in [(Level::Path, true), (Level::Path, false), (Level::Print, true), (Level::Events, true)] {
-            row(&path, level, elide).with_context(|| format!("{} at level {}", path.display(), level.name()))?;
+        for (level, elide) in
+            [(Level::Path, true), (Level::Path, false), (Level::Print, true), (Level::Events, true)]
+        {
+            row(&path, level, elide)
+                .with_context(|| format!("{} at level {}", path.display(), level.name()))?;
         }
     }
     Ok(())
@@ -66,9 +69,12 @@ fn row(path: &Path, level: Level, elide: bool) -> Result<()> {
     trace.write(&mut rest)?;
     let stored = file.len() - rest.len();
     // Level `print` leaves four hashes of each lane beside its checkpoints.
-    let finals = if level == Level::Print { job.config.grid.volume() * job.config.block.volume() * 32 } else { 0 };
-    let raw = finals + elements * if level == Level::Path { 4 } else { 8 * (1 + u64::from(level == Level::Events)) };
-    let bits = if decisions == 0 { "–".into() } else { format!("{:.2}", stored as f64 * 8.0 / decisions as f64) };
+    let finals =
+        if level == Level::Print { job.config.grid.volume() * job.config.block.volume() * 32 } else { 0 };
+    let raw = finals
+        + elements * if level == Level::Path { 4 } else { 8 * (1 + u64::from(level == Level::Events)) };
+    let bits =
+        if decisions == 0 { "–".into() } else { format!("{:.2}", stored as f64 * 8.0 / decisions as f64) };
     let speed = |t: f64| if raw == 0 { "–".into() } else { format!("{:.0}", raw as f64 / 1e6 / t) };
     println!(
         "| {} | {}{} | {elements} | {decisions} | {raw} | {stored} | {} | {bits} | {} | {:.0} | {} |",
@@ -91,7 +97,11 @@ fn recorded(job: &Job, level: Level, elide: bool) -> Result<Trace> {
     let changed = recorded.bare.as_ref().map_or(&[][..], |b| &b.changed);
     let dropped = recorded.recording.launch.totals.dropped;
     if recorded.fault.is_some() || !recorded.damage.is_empty() || !changed.is_empty() || dropped > 0 {
-        bail!("fault {:?}, damage {:?}, changed {changed:?}, dropped {dropped}", recorded.fault, recorded.damage);
+        bail!(
+            "fault {:?}, damage {:?}, changed {changed:?}, dropped {dropped}",
+            recorded.fault,
+            recorded.damage
+        );
     }
     Ok(recorded.into_trace(rewrite.plan.module))
 }
@@ -106,7 +116,8 @@ fn mean(mut call: impl FnMut() -> bool) -> Result<f64> {
         }
         calls += 1;
     }
-    let seconds = ticks().zip(before).map_or(begin.elapsed().as_secs_f64(), |(after, before)| (after - before) / 100.0);
+    let seconds =
+        ticks().zip(before).map_or(begin.elapsed().as_secs_f64(), |(after, before)| (after - before) / 100.0);
     Ok(seconds / f64::from(calls))
 }
 

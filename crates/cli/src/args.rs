@@ -27,7 +27,9 @@ use prlx_trace::kernel::SiteClass;
 
 pub use cost::CostArgs;
 pub use prlx::PrlxArgs;
-pub use probe::{ProbeArgs, ProbeCheckArgs, ProbeCommand, ProbeEngineArgs, ProbeExplainArgs, ProbeShowArgs, TallyArgs};
+pub use probe::{
+    ProbeArgs, ProbeCheckArgs, ProbeCommand, ProbeEngineArgs, ProbeExplainArgs, ProbeShowArgs, TallyArgs,
+};
 pub use profile::{Auto, Kept, ProfileArgs, ProfileCommand, ProfileDiffArgs};
 pub use timeline::{BufferArgs, TimelineArgs, ViewArgs};
 
@@ -548,8 +550,9 @@ pub struct RecorderArgs {
 impl RecorderArgs {
     /// The filter that these options say, for CTAs of so many warps.
     pub fn filter(&self, warps_per_cta: u64) -> Filter {
-        let warps =
-            |(first, last): (u64, u64)| (first.saturating_mul(warps_per_cta), last.saturating_mul(warps_per_cta));
+        let warps = |(first, last): (u64, u64)| {
+            (first.saturating_mul(warps_per_cta), last.saturating_mul(warps_per_cta))
+        };
         Filter {
             kernels: self.kernel.clone(),
             functions: self.function.clone(),

@@ -65,7 +65,12 @@ impl Ended {
 }
 
 /// What to record of a program. What only launch files have is refused.
-pub fn options(recorder: &RecorderArgs, choice: &ChoiceArgs, device: &DeviceArgs, folder: &Path) -> Result<Options> {
+pub fn options(
+    recorder: &RecorderArgs,
+    choice: &ChoiceArgs,
+    device: &DeviceArgs,
+    folder: &Path,
+) -> Result<Options> {
     let only_files = [
         ("--function", !recorder.function.is_empty()),
         ("--line", !recorder.line.is_empty()),
@@ -109,7 +114,13 @@ pub fn patterns(texts: &[String]) -> Result<Vec<Pattern>> {
 }
 
 /// Runs a program, waits for it, and writes the session's index; says on standard error what was recorded.
-pub fn run(command: &[OsString], options: &Options, output: Output, supervisor: &Supervisor, ui: &Ui) -> Result<Ended> {
+pub fn run(
+    command: &[OsString],
+    options: &Options,
+    output: Output,
+    supervisor: &Supervisor,
+    ui: &Ui,
+) -> Result<Ended> {
     let Some((program, args)) = command.split_first() else { bail!("there is no program to run") };
     let library = library()?;
     let made = folder(&options.folder)?;
@@ -142,7 +153,8 @@ fn library() -> Result<PathBuf> {
     if let Some(path) = std::env::var_os(PLACE).map(PathBuf::from) {
         return path.canonicalize().with_context(|| format!("{PLACE} names {}", path.display()));
     }
-    let exe = std::env::current_exe().and_then(|p| p.canonicalize()).context("cannot find where prlx itself is")?;
+    let exe =
+        std::env::current_exe().and_then(|p| p.canonicalize()).context("cannot find where prlx itself is")?;
     let beside = exe.parent().unwrap_or(Path::new("."));
     let places = [beside.join(LIBRARY), beside.join("../lib").join(LIBRARY)];
     let found = places.iter().find_map(|p| p.canonicalize().ok());
@@ -178,7 +190,8 @@ fn folder(path: &Path) -> Result<bool> {
         }
         Ok(true) => false,
         Err(e) if e.kind() == io::ErrorKind::NotFound => {
-            std::fs::create_dir_all(path).with_context(|| format!("cannot make the folder {}", path.display()))?;
+            std::fs::create_dir_all(path)
+                .with_context(|| format!("cannot make the folder {}", path.display()))?;
             true
         }
         Err(e) if e.kind() == io::ErrorKind::NotADirectory => {
@@ -201,9 +214,10 @@ fn refused(program: &OsStr, e: &io::Error) -> anyhow::Error {
     const ENOEXEC: i32 = 8;
     let name = program.to_string_lossy();
     let (what, help) = match e.kind() {
-        io::ErrorKind::NotFound if name.contains('/') => {
-            (format!("there is no program {name}, or what its `#!` line names is missing"), "look at the path")
-        }
+        io::ErrorKind::NotFound if name.contains('/') => (
+            format!("there is no program {name}, or what its `#!` line names is missing"),
+            "look at the path",
+        ),
         io::ErrorKind::NotFound => {
             (format!("there is no program {name} on PATH"), "give its path, as ./app, for one in this folder")
         }
@@ -212,7 +226,9 @@ fn refused(program: &OsStr, e: &io::Error) -> anyhow::Error {
             "chmod +x it; or name the program that runs it first, as `-- python3 script.py`",
         ),
         _ if e.raw_os_error() == Some(ENOEXEC) => (
-            format!("{name} is no program that can be executed: a script without a `#!` line, or for another machine"),
+            format!(
+                "{name} is no program that can be executed: a script without a `#!` line, or for another machine"
+            ),
             "name the program that runs it first, as `-- bash script`",
         ),
         _ => (format!("cannot run {name}: {e}"), "look at the message"),
@@ -279,7 +295,9 @@ fn conclude(
 ) -> Result<()> {
     let index = |entries| Index::new(command.clone(), status.code(), status.signal(), nanos, entries);
     let write = |entries| {
-        index(entries).write(folder).with_context(|| format!("cannot write the index of {}", folder.display()))
+        index(entries)
+            .write(folder)
+            .with_context(|| format!("cannot write the index of {}", folder.display()))
     };
     write(Vec::new())?;
     let session = Session::open(folder)?;
@@ -308,14 +326,22 @@ fn conclude(
         return Ok(());
     }
     let s = |n: u64, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
-    let seen = format!("{}, {}", s(processes as u64, "process", "processes"), s(launches, "launch", "launches"));
+    let seen =
+        format!("{}, {}", s(processes as u64, "process", "processes"), s(launches, "launch", "launches"));
     if options.level == Level::Probe {
         // Tables come, and say what they lack.
-        ui.note(&format!("{seen}, {recorded} {}", if options.marks().is_some() { "profiled" } else { "probed" }));
+        ui.note(&format!(
+            "{seen}, {recorded} {}",
+            if options.marks().is_some() { "profiled" } else { "probed" }
+        ));
         return Ok(());
     }
     let mut text = Vec::new();
-    prlx_present::kernels(&mut text, &survey.kernels(), &prlx_present::Style { color: false, width: ui.width() })?;
+    prlx_present::kernels(
+        &mut text,
+        &survey.kernels(),
+        &prlx_present::Style { color: false, width: ui.width() },
+    )?;
     ui.note(&format!("{}: {seen}, {recorded} recorded", folder.display()));
     if launches > 0 {
         ui.note(String::from_utf8_lossy(&text).trim_end());

@@ -86,7 +86,8 @@ pub fn device(args: &DeviceArgs) -> Result<Device> {
     }
     options.checks = args.check.unwrap_or_default();
     for path in &args.calibration {
-        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let text =
+            std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         let table = Calibration::read(&path.display().to_string(), &text)?;
         if options.calibrations.iter().any(|c| c.op == table.op) {
             bail!("{}: another file has calibrated `{}` already", path.display(), table.op);
@@ -123,7 +124,9 @@ pub fn record(
     ui: &Ui,
 ) -> Result<(Trace, Findings)> {
     if program.level == Level::Operands && program.window.is_none() {
-        bail!("level `operands` records a window around a finding: compare at another level, it zooms by itself");
+        bail!(
+            "level `operands` records a window around a finding: compare at another level, it zooms by itself"
+        );
     }
     if recorder.rewritten && on.check.is_some() {
         bail!("--check looks at the kernel as it is: leave --rewritten out");
@@ -150,7 +153,8 @@ pub fn record(
         ));
     }
     if !recorded.damage.is_empty() {
-        let what = format!("{}: what the kernel recorded is damaged: {}", job.name, recorded.damage.join("; "));
+        let what =
+            format!("{}: what the kernel recorded is damaged: {}", job.name, recorded.damage.join("; "));
         match &recorded.fault {
             // A kernel that was stopped leaves off anywhere. What can't be read counts as lost.
             Some(_) => ui.warn(&what),

@@ -197,7 +197,8 @@ fn names_of(t: &Trace) -> impl Iterator<Item = String> + '_ {
 
 /// The kernel of a launch.
 pub fn kernel_of(t: &Trace, r: &Recording) -> String {
-    let function = t.modules.get(r.launch.module.index()).and_then(|m| m.functions.get(r.launch.kernel.index()));
+    let function =
+        t.modules.get(r.launch.module.index()).and_then(|m| m.functions.get(r.launch.kernel.index()));
     function.map_or_else(String::new, |f| f.name.clone())
 }
 
@@ -222,7 +223,12 @@ pub fn read(session: &Session, i: usize) -> Result<Trace> {
 }
 
 /// Prints a report and what checks found; the exit code is its verdict's, or 1 if checks found errors.
-pub fn print(report: &Report, checks: Option<[&Findings; 2]>, args: &ReportArgs, ui: &Ui) -> Result<ExitCode> {
+pub fn print(
+    report: &Report,
+    checks: Option<[&Findings; 2]>,
+    args: &ReportArgs,
+    ui: &Ui,
+) -> Result<ExitCode> {
     let mut out = io::stdout().lock();
     if args.json {
         prlx_present::json(&mut out, report, checks)?;

@@ -74,7 +74,8 @@ pub fn run(args: &CompareArgs, seeds: &Range<u64>, expect: bool, ui: &Ui) -> Res
     let jobs = files.iter().map(|f| record::load(f, &args.device)).collect::<Result<Vec<Job>>>()?;
     let groups = explore(&jobs, seeds, &args.device, ui)?;
     let wrong = groups.iter().flat_map(|(_, g)| &g.outputs).any(|o| o.wrong.is_some_and(|n| n > 0));
-    let at = |n: u64| Run { file: (n % files.len() as u64) as usize, seed: seeds.start + n / files.len() as u64 };
+    let at =
+        |n: u64| Run { file: (n % files.len() as u64) as usize, seed: seeds.start + n / files.len() as u64 };
     let report = match &groups[..] {
         [(_, a), (_, b), ..] => Some([at(a.first[0]), at(b.first[0])]),
         _ => None,
@@ -186,7 +187,9 @@ fn one(job: &Job, device: &DeviceArgs) -> Result<(Ending, Option<Fault>, Vec<Con
     match prlx_driver::run(machine.driver(), job) {
         Ok(done) if done.outputs.is_empty() => {
             let e = Error::new(ErrorKind::File, format!("{}: no argument has `out` or `expect`", job.name));
-            Err(e.help("mark what the kernel computes with `out = true`: schedules are told apart by that").into())
+            Err(e
+                .help("mark what the kernel computes with `out = true`: schedules are told apart by that")
+                .into())
         }
         Ok(done) => {
             let digests = done.outputs.iter().map(|o| (o.name.clone(), o.digest())).collect();
@@ -208,7 +211,10 @@ fn content(o: &Output) -> Content {
         name: o.name.clone(),
         digest: format!("{:016x}", o.digest()),
         elements: o.shape.iter().product(),
-        first: (0..SHOWN).map_while(|i| element::get(o.ty, &o.bytes, i)).map(|b| element::show(o.ty, b)).collect(),
+        first: (0..SHOWN)
+            .map_while(|i| element::get(o.ty, &o.bytes, i))
+            .map(|b| element::show(o.ty, b))
+            .collect(),
         wrong: o.expect.as_ref().map(|c| c.wrong),
     }
 }

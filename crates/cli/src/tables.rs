@@ -45,7 +45,10 @@ pub fn of_recording(session: &Session, folder: &Path) -> Result<()> {
         all.try_for_each(|(_, give)| give(process, &trace, &mut write))
             .with_context(|| file.path.display().to_string())?;
     }
-    files.into_values().try_for_each(finish).with_context(|| format!("cannot write into {}", folder.display()))
+    files
+        .into_values()
+        .try_for_each(finish)
+        .with_context(|| format!("cannot write into {}", folder.display()))
 }
 
 /// Writes the tables of a probe program into a folder, a file each, under these names.

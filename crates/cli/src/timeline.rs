@@ -52,8 +52,13 @@ pub fn of(session: &Session) -> Result<Timeline> {
 }
 
 /// Adds the files of a recording, on one axis that begins with the first of its processes.
-fn add<'a>(all: &mut Timeline, session: &Session, compared: impl Fn(usize) -> Option<Compared<'a>>) -> Result<()> {
-    let origin = session.files.iter().filter_map(|f| f.process.as_ref()).map(|p| p.started).min().unwrap_or(0);
+fn add<'a>(
+    all: &mut Timeline,
+    session: &Session,
+    compared: impl Fn(usize) -> Option<Compared<'a>>,
+) -> Result<()> {
+    let origin =
+        session.files.iter().filter_map(|f| f.process.as_ref()).map(|p| p.started).min().unwrap_or(0);
     for i in 0..session.files.len() {
         all.add(&report::read(session, i)?, origin, compared(i));
     }

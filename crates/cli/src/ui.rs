@@ -96,7 +96,8 @@ impl Ui {
 
     /// Prints an error with what led to it, and advice if there is some.
     pub fn error(&self, error: &anyhow::Error) {
-        let (red, cyan, off) = if self.color_err { ("\x1b[1;31m", "\x1b[1;36m", "\x1b[0m") } else { ("", "", "") };
+        let (red, cyan, off) =
+            if self.color_err { ("\x1b[1;31m", "\x1b[1;36m", "\x1b[0m") } else { ("", "", "") };
         let mut err = io::stderr().lock();
         let _ = writeln!(err, "{red}error{off}: {error:#}");
         if let Some(help) =
@@ -109,5 +110,7 @@ impl Ui {
 
 /// Whether the reader of our output went away, as `prlx … | head` does: no error.
 pub fn broken_pipe(error: &anyhow::Error) -> bool {
-    error.chain().any(|e| e.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe))
+    error
+        .chain()
+        .any(|e| e.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe))
 }

@@ -21,8 +21,8 @@ const MOST_JSON: u64 = 1 << 30;
 const MOST_SOURCE: u64 = 4 << 20;
 /// What source files end in. A table may name any file, and pages that show it are passed on: others are not read.
 const SOURCES: [&str; 24] = [
-    "c", "cc", "cl", "cpp", "cu", "cuh", "cxx", "f90", "h", "hh", "hip", "hpp", "hxx", "inc", "inl", "ipp", "jl", "ll",
-    "mlir", "mojo", "ptx", "py", "rs", "ttir",
+    "c", "cc", "cl", "cpp", "cu", "cuh", "cxx", "f90", "h", "hh", "hip", "hpp", "hxx", "inc", "inl", "ipp",
+    "jl", "ll", "mlir", "mojo", "ptx", "py", "rs", "ttir",
 ];
 /// Times of files and of recordings are taken for the same within this.
 const ALIKE: Duration = Duration::from_secs(2);
@@ -54,12 +54,17 @@ impl Recording {
     /// packed file, offsets are not those of the mapped bytes, and its bytes are few.
     pub fn done(&self, bytes: Range<u64>) {
         const PAGE: u64 = 4096;
-        let (start, end) = (bytes.start.next_multiple_of(PAGE), bytes.end.min(self.map.len() as u64) / PAGE * PAGE);
+        let (start, end) =
+            (bytes.start.next_multiple_of(PAGE), bytes.end.min(self.map.len() as u64) / PAGE * PAGE);
         if start < end {
             #[allow(unsafe_code, reason = "giving back pages")]
             // SAFETY: the map is shared and read-only, so its pages are the file's, and come back when they are read again.
             let _ = unsafe {
-                self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, start as usize, (end - start) as usize)
+                self.map.unchecked_advise_range(
+                    UncheckedAdvice::DontNeed,
+                    start as usize,
+                    (end - start) as usize,
+                )
             };
         }
     }
@@ -132,7 +137,8 @@ pub fn look(path: &Path) -> Result<Input> {
         if text.iter().find(|b| !b.is_ascii_whitespace()) != Some(&b'[') {
             return Ok(Input::Other);
         }
-        let entries = serde_json::from_slice(&text).with_context(|| format!("{} is no session", list.display()))?;
+        let entries =
+            serde_json::from_slice(&text).with_context(|| format!("{} is no session", list.display()))?;
         return Ok(Input::Session(entries));
     }
     let mut magic = [0; 8];
@@ -163,8 +169,8 @@ pub fn sites(asked: Option<&Path>, recording: &Path) -> Result<SiteTable> {
         None if beside.is_file() => &beside,
         None => return Ok(SiteTable::default()),
     };
-    let rows: Vec<SiteEntry> =
-        serde_json::from_slice(&json(path)?).with_context(|| format!("{} is no site table", path.display()))?;
+    let rows: Vec<SiteEntry> = serde_json::from_slice(&json(path)?)
+        .with_context(|| format!("{} is no site table", path.display()))?;
     Ok(SiteTable::new(rows))
 }
 

@@ -23,7 +23,8 @@ const SEEDS: &[u64] = &[0, 1, 7];
 /// Runs a launch with every check. A kernel that can't go on has said why.
 fn check(job: &Job) -> (Findings, Option<String>) {
     let checks = Checks::all();
-    let mut emulator = Emulator::new(Options { max_steps: 20_000_000, threads: 1, checks, ..Options::default() });
+    let mut emulator =
+        Emulator::new(Options { max_steps: 20_000_000, threads: 1, checks, ..Options::default() });
     let error = prlx_driver::run(&mut emulator, job).err();
     (emulator.take_findings(), error.map(|e| e.to_string()))
 }
@@ -31,7 +32,8 @@ fn check(job: &Job) -> (Findings, Option<String>) {
 /// What counts for a case: errors, or for those about notes the notes.
 fn counted<'a>(found: &'a Findings, folder: &str) -> Vec<&'a Finding> {
     let notes = folder == Check::Notes.name();
-    let counts = |f: &&Finding| if notes { f.kind.check() == Check::Notes } else { f.kind.grade() == Grade::Error };
+    let counts =
+        |f: &&Finding| if notes { f.kind.check() == Check::Notes } else { f.kind.grade() == Grade::Error };
     found.list.iter().filter(counts).collect()
 }
 
@@ -81,7 +83,11 @@ fn bad(path: &Path, seed: u64) -> Result<(), Failed> {
         let whole: BTreeSet<u32> = at.iter().copied().collect();
         let first = at.first().is_some_and(|l| fault.contains(l) || folder == "race" && all.contains(l));
         if f.kind.check().name() != folder || !first || whole != all {
-            return Err(format!("lines {at:?} of {}: {fault:?} and {other:?} are marked\n{text}", f.kind.name()).into());
+            return Err(format!(
+                "lines {at:?} of {}: {fault:?} and {other:?} are marked\n{text}",
+                f.kind.name()
+            )
+            .into());
         }
     }
     if seed == 0 { golden(&path.with_extension("txt"), &text) } else { Ok(()) }
@@ -135,7 +141,8 @@ fn main() {
             }
             let launch = path.clone();
             let module = path.with_extension("good.ptx");
-            trials.push(Trial::test(format!("{name}/good/seed={seed}"), move || clean(&launch, &module, seed)));
+            trials
+                .push(Trial::test(format!("{name}/good/seed={seed}"), move || clean(&launch, &module, seed)));
         }
     }
     let refused = Refused::read();

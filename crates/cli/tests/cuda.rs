@@ -37,7 +37,8 @@ fn a_comparison_reports_what_the_cpu_device_reports() {
             continue;
         }
         let of = |device: &str| {
-            let words = format!("compare examples/{name}/good.toml examples/{name}/bad.toml --seed 0 {device}");
+            let words =
+                format!("compare examples/{name}/good.toml examples/{name}/bad.toml --seed 0 {device}");
             let (code, out, err) = prlx(&words, &[]);
             assert!(code == 0 || code == 1 || code == 3, "{name} {device}: {err}");
             // The machine's name and what recording cost there are its own.
@@ -53,14 +54,18 @@ fn a_comparison_reports_what_the_cpu_device_reports() {
 #[test]
 fn run_gives_the_same_buffers_and_says_where() {
     let of = |device: &str| {
-        let (code, out, err) = prlx(&format!("run examples/threshold/good.toml --device {device} --json"), &[]);
+        let (code, out, err) =
+            prlx(&format!("run examples/threshold/good.toml --device {device} --json"), &[]);
         assert_eq!(code, 0, "{err}");
         serde_json::from_str::<serde_json::Value>(&out).unwrap()
     };
     let (cpu, gpu, auto) = (of("cpu"), of("cuda"), of("auto"));
     assert_eq!(cpu["outputs"], gpu["outputs"]);
     assert_eq!(gpu["outputs"], auto["outputs"]);
-    assert_eq!([&cpu["device"], &gpu["device"], &auto["device"]], ["CPU device", "mock device", "mock device"]);
+    assert_eq!(
+        [&cpu["device"], &gpu["device"], &auto["device"]],
+        ["CPU device", "mock device", "mock device"]
+    );
     assert!(gpu["nanos"].as_u64().is_some_and(|n| n > 0) && gpu["warp_instructions"].is_null());
 }
 
@@ -73,7 +78,9 @@ fn without_a_driver_auto_is_the_cpu_device_and_cuda_is_refused() {
     assert!(code == 2 && err.contains("no CUDA driver") && err.contains("--device cpu"), "{err}");
     let (code, out, _) = prlx("doctor", &none);
     assert!(code == 0 && out.contains("no   NVIDIA GPU"), "{out}");
-    assert!(prlx("doctor", &[]).1.contains("driver for CUDA 13.0; cuda:0 mock device, compute capability 9.0"));
+    assert!(
+        prlx("doctor", &[]).1.contains("driver for CUDA 13.0; cuda:0 mock device, compute capability 9.0")
+    );
 }
 
 #[test]
@@ -120,7 +127,9 @@ fn a_fault_of_the_kernel_is_cudas_error_and_no_same() {
     let bad = "tests/cases/cli/fault.in/bad.toml";
     let (code, _, err) = prlx(&format!("run {bad} --device cuda"), &[]);
     assert_eq!(code, 2, "{err}");
-    for want in ["CTAs of", "mock device", "CUDA_ERROR_ILLEGAL_ADDRESS", "--device cpu does, with lane and address"] {
+    for want in
+        ["CTAs of", "mock device", "CUDA_ERROR_ILLEGAL_ADDRESS", "--device cpu does, with lane and address"]
+    {
         assert!(err.contains(want), "{want:?} is not in {err}");
     }
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fault.prlx");
@@ -159,7 +168,15 @@ fn the_bundles_script_finds_everything_right_here() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("gpu-bundle");
     let run = |only: &str, env: &[(&str, &str)]| {
         Command::new("python3")
-            .args(["xtask/py/gpu_bundle.py", "--kernels", "tests/kernels", "--examples", "examples", "--jobs", "2"])
+            .args([
+                "xtask/py/gpu_bundle.py",
+                "--kernels",
+                "tests/kernels",
+                "--examples",
+                "examples",
+                "--jobs",
+                "2",
+            ])
             .args(["--only", only, "--out"])
             .arg(&folder)
             .args(["--prlx", env!("CARGO_BIN_EXE_prlx")])
@@ -169,16 +186,22 @@ fn the_bundles_script_finds_everything_right_here() {
             .envs(env.iter().copied())
             .output()
     };
-    let Ok(out) = run("collatz/,union_find,triton/softmax,printf,assert_trap,index-overflow,uninit", &[]) else {
+    let Ok(out) = run("collatz/,union_find,triton/softmax,printf,assert_trap,index-overflow,uninit", &[])
+    else {
         eprintln!("skipped: no python3");
         return;
     };
     let text = String::from_utf8_lossy(&out.stdout);
     assert!(out.status.success(), "{text}{}", String::from_utf8_lossy(&out.stderr));
     assert!(text.contains(" 0 wrong"), "{text}");
-    let rows: serde_json::Value = serde_json::from_slice(&std::fs::read(folder.join("results.json")).unwrap()).unwrap();
-    let row = |name: &str| rows["rows"].as_array().unwrap().iter().find(|r| r["kernel"] == name).unwrap().clone();
-    assert_eq!((&row("cuda/collatz")["decisions"], &row("cuda/collatz")["path"]), (&"same".into(), &"ok".into()));
+    let rows: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(folder.join("results.json")).unwrap()).unwrap();
+    let row =
+        |name: &str| rows["rows"].as_array().unwrap().iter().find(|r| r["kernel"] == name).unwrap().clone();
+    assert_eq!(
+        (&row("cuda/collatz")["decisions"], &row("cuda/collatz")["path"]),
+        (&"same".into(), &"ok".into())
+    );
     assert_eq!(row("triton/softmax")["decisions"], "same");
     assert!(row("cuda/union_find")["decisions"].as_str().unwrap().starts_with("free"));
     let example = |name: &str| {
@@ -187,7 +210,9 @@ fn the_bundles_script_finds_everything_right_here() {
     };
     let found = example("index-overflow: good.toml bad.toml");
     assert_eq!((&found["verdict"], &found["first"]), (&"differs".into(), &"good.cu:13".into()));
-    assert!(example("uninit: good.toml bad.toml")["verdict"].as_str().unwrap().contains("CPU device's alone"));
+    assert!(
+        example("uninit: good.toml bad.toml")["verdict"].as_str().unwrap().contains("CPU device's alone")
+    );
     // What goes wrong is told, with the kernel's name, and the exit code says so.
     let out = run("collatz/", &[("PRLX_MOCK_FAIL", "cuLaunchKernelEx:701")]).unwrap();
     let text = String::from_utf8_lossy(&out.stdout);
@@ -299,12 +324,19 @@ fn cost_measures_markers() {
         // Three spans, five moments, and an end without a begin.
         assert_eq!(forms[4]["streams"], 9 * (64 + 9 * 16));
         assert_eq!(forms[8]["streams"], 9 * 2048);
-        assert!(forms[6]["unmarked"][0].as_str().is_some_and(|why| why.contains("not added up")), "{}", forms[6]);
+        assert!(
+            forms[6]["unmarked"][0].as_str().is_some_and(|why| why.contains("not added up")),
+            "{}",
+            forms[6]
+        );
         if options == "--device cpu" {
             let median = |i: usize| forms[i]["median"].as_f64().unwrap();
             assert_eq!((median(0), median(0)), (median(1), median(10)));
             let each = (median(2) - median(0)) / 99.0;
-            assert!((forms[2]["passed"]["each"].as_f64().unwrap() - each).abs() < 1e-9 && each > 3.0, "{each}");
+            assert!(
+                (forms[2]["passed"]["each"].as_f64().unwrap() - each).abs() < 1e-9 && each > 3.0,
+                "{each}"
+            );
         }
     }
     // What finds no room is counted all the same, and said. From outside there are more; without any nothing is done.
@@ -314,8 +346,8 @@ fn cost_measures_markers() {
     assert_eq!(outside[2]["passed"]["all"], 64 * 27);
     assert_eq!(of("tests/kernels/cuda/saxpy/launch.toml --markers=records")[2]["idle"], true);
     let (code, out, err) = prlx(&format!("cost {plain} --device cuda --rounds 2"), &[]);
-    let said =
-        out.contains("records: markers passed 99 times, 11 in one track: ") && out.contains("ns each in that one");
+    let said = out.contains("records: markers passed 99 times, 11 in one track: ")
+        && out.contains("ns each in that one");
     assert!(code == 0 && said && !out.contains("path"), "{out}{err}");
     let (code, _, err) = prlx("cost tests/cases/marks/plain.toml --auto", &[]);
     assert!(code == 2 && err.contains("--markers"), "{err}");
@@ -339,9 +371,17 @@ fn cost_of_what_does_not_run_is_an_error_and_the_rest_is_measured() {
 /// The bundle's script prints a line for each launch, and means.
 #[test]
 fn the_bundles_script_measures_cost() {
-    measures("overhead", &[], &["| collatz | ", "| stream | ", "| **geometric mean** | | ", "| **first six** | | "]);
+    measures(
+        "overhead",
+        &[],
+        &["| collatz | ", "| stream | ", "| **geometric mean** | | ", "| **first six** | | "],
+    );
     let probes = ["--probes", "global-bytes,tensor-ops"];
-    measures("overhead-probes", &probes, &["| collatz | ", "| **registers +** | | ", "rewritten in", "wanted"]);
+    measures(
+        "overhead-probes",
+        &probes,
+        &["| collatz | ", "| **registers +** | | ", "rewritten in", "wanted"],
+    );
 }
 
 /// Runs it in a folder of this name, with these options, and looks for texts in what it prints.
@@ -417,7 +457,8 @@ fn the_bundles_script_measures_markers() {
         return;
     };
     assert_eq!(code, Some(0), "{text}");
-    let of: serde_json::Value = serde_json::from_slice(&std::fs::read(folder.join("markers.json")).unwrap()).unwrap();
+    let of: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(folder.join("markers.json")).unwrap()).unwrap();
     for (kernel, passed) in [("loop", [320, 80]), ("gemm", [272, 16]), ("attention", [288, 24])] {
         let forms = of[kernel]["launches"][0]["forms"].as_array().unwrap();
         let form = |name: &str| forms.iter().find(|f| f["form"] == name).unwrap();
@@ -460,7 +501,9 @@ fn probes_keep_what_they_keep_on_the_cpu_device() {
         "-f tests/cases/neutrino/gmem-bytes.toml",
     ];
     for program in programs {
-        let of = |device: &str| prlx(&format!("probe {program} examples/threshold/good.toml --json {device}"), &[]);
+        let of = |device: &str| {
+            prlx(&format!("probe {program} examples/threshold/good.toml --json {device}"), &[])
+        };
         let (gpu, cpu, hooks) = (of("--device cuda"), of("--device cpu --rewritten"), of("--device cpu"));
         assert_eq!(gpu.0, 0, "{}", gpu.2);
         assert!(gpu.1.contains("prlx-tallies") && gpu.1.contains("\"rows\": [\n        {"), "{}", gpu.1);

@@ -39,7 +39,9 @@ fn a_warp_is_dumped_as_its_lanes_went() {
     assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
     let said = text(&done.stdout);
     assert!(
-        said.starts_with("find_beats  launch 0, grid (4,1,1), block (128,1,1)\nwarp 3 of CTA 0 (0,0,0), level path\n"),
+        said.starts_with(
+            "find_beats  launch 0, grid (4,1,1), block (128,1,1)\nwarp 3 of CTA 0 (0,0,0), level path\n"
+        ),
         "{said}"
     );
     // Every lane is in one group, and goes through as many visits as the tables have.
@@ -53,7 +55,8 @@ fn a_warp_is_dumped_as_its_lanes_went() {
             let parts = l.split_once(' ').unwrap().1.split(", ");
             parts
                 .map(|p| {
-                    p.split_once('-').map_or(1, |(f, t)| t.parse::<usize>().unwrap() - f.parse::<usize>().unwrap() + 1)
+                    p.split_once('-')
+                        .map_or(1, |(f, t)| t.parse::<usize>().unwrap() - f.parse::<usize>().unwrap() + 1)
                 })
                 .sum()
         })
@@ -80,8 +83,9 @@ fn kernels_of_other_names_compare_by_force() {
         let text = if file.starts_with("bad") { text.replace("triangular", "product") } else { text };
         fs::write(at.join(file), text).unwrap();
     }
-    let [a, b] = ["good", "bad"]
-        .map(|s| record(at.join(format!("{s}.toml")).to_str().unwrap(), "path", &at.join(format!("{s}.prlx"))));
+    let [a, b] = ["good", "bad"].map(|s| {
+        record(at.join(format!("{s}.toml")).to_str().unwrap(), "path", &at.join(format!("{s}.prlx")))
+    });
     let done = prlx(&["diff", &a, &b]);
     assert_eq!(done.status.code(), Some(1));
     assert!(text(&done.stdout).contains("has no partner"), "{}", text(&done.stdout));
@@ -97,16 +101,22 @@ fn kernels_of_other_names_compare_by_force() {
 #[test]
 fn a_table_has_all_findings() {
     let at = folder("findings");
-    let sides = ["good", "bad"]
-        .map(|s| record(&example(&format!("index-overflow/{s}.toml")), "events", &at.join(format!("{s}.prlx"))));
-    let v1 = ["a", "b"].map(|s| format!("{}/../../tests/cases/cli/v1.in/{s}.prlx", env!("CARGO_MANIFEST_DIR")));
+    let sides = ["good", "bad"].map(|s| {
+        record(&example(&format!("index-overflow/{s}.toml")), "events", &at.join(format!("{s}.prlx")))
+    });
+    let v1 =
+        ["a", "b"].map(|s| format!("{}/../../tests/cases/cli/v1.in/{s}.prlx", env!("CARGO_MANIFEST_DIR")));
     for [a, b] in [sides, v1] {
         let table = |n: &str| {
             let path = at.join(format!("{n}.parquet"));
             let done = prlx(&["diff", &a, &b, "-n", n, "--json", "--parquet", path.to_str().unwrap()]);
             let report: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
             let l = &report["launches"][0];
-            (fs::read(path).unwrap(), l["findings"].as_array().unwrap().len(), l["findings_total"].as_u64().unwrap())
+            (
+                fs::read(path).unwrap(),
+                l["findings"].as_array().unwrap().len(),
+                l["findings_total"].as_u64().unwrap(),
+            )
         };
         let (few, many) = (table("1"), table("100"));
         assert!(few.2 > 1 && few.0 == many.0, "{} findings", few.2);

@@ -114,7 +114,9 @@ fn job(kernel: &str) -> Job {
 fn ptx_and_cubins_of_the_corpus_keep_their_meaning() {
     let Some(ptxas) = ptxas() else { return };
     let ptxas = Assembler::ptxas(&ptxas).unwrap();
-    for kernel in ["saxpy", "templates", "noinline_call", "function_pointer", "debug_reduce", "gemm_tiled", "printf"] {
+    for kernel in
+        ["saxpy", "templates", "noinline_call", "function_pointer", "debug_reduce", "gemm_tiled", "printf"]
+    {
         let job = job(kernel);
         let folder = agrees(kernel, job.text.as_bytes(), &job);
         let sections = |text: &str| text.matches("\n\t.section").count() + text.matches("\n.section").count();
@@ -155,9 +157,12 @@ fn a_fatbin_is_taken_apart_and_its_options_are_kept() {
         let info: Vec<String> = text(&folder, "kernel.info").lines().map(str::to_owned).collect();
         // Each record takes its count and one field.
         assert_eq!(info[..4], ["_Z5twicePfi", "2", "1", "1,16"]);
-        assert!(info[4].starts_with("context prlx_") && info[5].starts_with("tables ") && info[6] == "records 16");
+        assert!(
+            info[4].starts_with("context prlx_") && info[5].starts_with("tables ") && info[6] == "records 16"
+        );
         let log = text(&folder, "process.log");
-        let steps: Vec<&str> = log.lines().filter_map(|l| l.split_once(" ms  ")?.1.split(':').next()).collect();
+        let steps: Vec<&str> =
+            log.lines().filter_map(|l| l.split_once(" ms  ")?.1.split(':').next()).collect();
         let expected = [
             "read the probe",
             "objdump original.bin",
@@ -174,7 +179,10 @@ fn a_fatbin_is_taken_apart_and_its_options_are_kept() {
     let folder = folder("arch", &fs::read(images.join("size.fatbin")).unwrap(), Some(("probe.prlx", PROBE)));
     let out = engine(&folder, &["*twice*", "--arch", "sm_86"], &[]);
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-    assert_eq!(cubin::read(&fs::read(folder.join("probed.bin")).unwrap()).unwrap().target.to_string(), "sm_86");
+    assert_eq!(
+        cubin::read(&fs::read(folder.join("probed.bin")).unwrap()).unwrap().target.to_string(),
+        "sm_86"
+    );
 }
 
 #[test]
@@ -206,7 +214,14 @@ fn errors_name_the_step_and_the_file_and_leave_nothing_old() {
     let cases: [(&str, &[u8], _, &str, &str, &str); 7] = [
         ("kernel", ptx, Some(("probe.prlx", PROBE)), "sax", "prune original.asm", "there is no kernel `sax`"),
         ("no-ptx", &plain, Some(("probe.prlx", PROBE)), own, "objdump original.bin", "1 image without PTX"),
-        ("rubbish", b"rubbish", Some(("probe.prlx", PROBE)), own, "objdump original.bin", "neither PTX, a cubin"),
+        (
+            "rubbish",
+            b"rubbish",
+            Some(("probe.prlx", PROBE)),
+            own,
+            "objdump original.bin",
+            "neither PTX, a cubin",
+        ),
         ("nothing", ptx, Some(nothing), own, "probe pruned.asm", "the program lands nowhere in"),
         ("wrong", ptx, Some(wrong), own, "read the probe", "probe.prlx:1:"),
         ("none", ptx, None, own, "read the probe", "put probe.toml or probe.prlx into the folder"),

@@ -16,7 +16,8 @@ fn main() {
         let name = folder.file_name().and_then(|n| n.to_str()).unwrap_or_default().to_owned();
         let table = table(&folder);
         for expected in table.get("compare").and_then(toml::Value::as_array).cloned().unwrap_or_default() {
-            let of = |key: &str| expected.get(key).and_then(toml::Value::as_str).unwrap_or_default().to_owned();
+            let of =
+                |key: &str| expected.get(key).and_then(toml::Value::as_str).unwrap_or_default().to_owned();
             let (folder, title) = (folder.clone(), format!("{name}: {} {}", of("a"), of("b")));
             trials.push(Trial::test(title, move || compare(&folder, &expected)));
         }
@@ -42,8 +43,10 @@ fn table(folder: &Path) -> toml::Table {
 fn compare(folder: &Path, expected: &toml::Value) -> Result<(), Failed> {
     let text = |key: &str| expected.get(key).and_then(toml::Value::as_str);
     let (a, b) = (text("a").ok_or("no a")?, text("b").ok_or("no b")?);
-    let done =
-        Command::new(env!("CARGO_BIN_EXE_prlx")).args(["compare", "--json", a, b]).current_dir(folder).output()?;
+    let done = Command::new(env!("CARGO_BIN_EXE_prlx"))
+        .args(["compare", "--json", a, b])
+        .current_dir(folder)
+        .output()?;
     let report: Value = serde_json::from_slice(&done.stdout).map_err(|e| {
         format!("{e}: {}{}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr))
     })?;
@@ -58,7 +61,8 @@ fn compare(folder: &Path, expected: &toml::Value) -> Result<(), Failed> {
     let first = findings.first().ok_or("no finding")?;
     same("kind", &first["kind"], &Value::from(text("kind")))?;
     let side = if text("side") == Some("b") { 1 } else { 0 };
-    let want = (Value::from(text("file")), Value::from(expected.get("line").and_then(toml::Value::as_integer)));
+    let want =
+        (Value::from(text("file")), Value::from(expected.get("line").and_then(toml::Value::as_integer)));
     if !places(first, side).contains(&want) {
         return Err(format!("place: {:?} instead of {want:?}", places(first, side)).into());
     }
@@ -66,13 +70,24 @@ fn compare(folder: &Path, expected: &toml::Value) -> Result<(), Failed> {
     let there: Vec<&Value> = findings.iter().filter(|f| places(f, side).contains(&want)).collect();
     if let Some(at) = expected.get("at").and_then(toml::Value::as_array) {
         let number = |v: &toml::Value, key: &str| v.get(key).and_then(toml::Value::as_integer);
-        let mut want: Vec<_> = at.iter().map(|v| (number(v, "cta"), number(v, "warp"), number(v, "lanes"))).collect();
+        let mut want: Vec<_> =
+            at.iter().map(|v| (number(v, "cta"), number(v, "warp"), number(v, "lanes"))).collect();
         want.sort_unstable();
-        same("warps that part", &Value::from(format!("{:x?}", parting(&there))), &Value::from(format!("{want:x?}")))?;
+        same(
+            "warps that part",
+            &Value::from(format!("{:x?}", parting(&there))),
+            &Value::from(format!("{want:x?}")),
+        )?;
         for v in at.iter().filter(|v| v.get("visit").is_some()) {
-            let here = |w: &&Value| w["cta"].as_i64() == number(v, "cta") && w["in_cta"].as_i64() == number(v, "warp");
+            let here = |w: &&Value| {
+                w["cta"].as_i64() == number(v, "cta") && w["in_cta"].as_i64() == number(v, "warp")
+            };
             let hit = there.iter().flat_map(|f| hits(f)).find(here);
-            same("visit", &hit.map(|w| w["visit"].clone()).unwrap_or_default(), &Value::from(number(v, "visit")))?;
+            same(
+                "visit",
+                &hit.map(|w| w["visit"].clone()).unwrap_or_default(),
+                &Value::from(number(v, "visit")),
+            )?;
         }
     }
     Ok(())
@@ -82,7 +97,10 @@ fn compare(folder: &Path, expected: &toml::Value) -> Result<(), Failed> {
 fn places(finding: &Value, side: usize) -> Vec<(Value, Value)> {
     let site = &finding["site"][side];
     let steered = site["steers"].as_array().into_iter().flatten().map(|s| &s["location"]);
-    std::iter::once(&site["location"]).chain(steered).map(|l| (l["file"].clone(), l["line"].clone())).collect()
+    std::iter::once(&site["location"])
+        .chain(steered)
+        .map(|l| (l["file"].clone(), l["line"].clone()))
+        .collect()
 }
 
 fn hits(finding: &Value) -> impl Iterator<Item = &Value> {
@@ -93,7 +111,8 @@ fn hits(finding: &Value) -> impl Iterator<Item = &Value> {
 fn parting(findings: &[&Value]) -> Vec<(Option<i64>, Option<i64>, Option<i64>)> {
     let mut all = std::collections::BTreeMap::new();
     for w in findings.iter().flat_map(|f| hits(f)) {
-        *all.entry((w["cta"].as_i64(), w["in_cta"].as_i64())).or_insert(0) |= mask(&w["roots"]).unwrap_or_default();
+        *all.entry((w["cta"].as_i64(), w["in_cta"].as_i64())).or_insert(0) |=
+            mask(&w["roots"]).unwrap_or_default();
     }
     all.into_iter().map(|((cta, warp), lanes)| (cta, warp, Some(lanes))).collect()
 }

@@ -38,7 +38,8 @@ fn regions_are_held_against_machine_code() {
     let tools = [("PRLX_PTXAS", ptxas.as_path()), ("PRLX_NVDISASM", nvdisasm.as_path())];
     for (launch, of) in [("tests/cases/marks/plain.toml", 3), ("tests/cases/marks/pipeline.toml", 4)] {
         let all = notes(launch, &tools);
-        let (_, count, text) = all.iter().find(|n| n.0 == "machine-code").unwrap_or_else(|| panic!("{all:?}"));
+        let (_, count, text) =
+            all.iter().find(|n| n.0 == "machine-code").unwrap_or_else(|| panic!("{all:?}"));
         assert_eq!(*count, of, "{text}");
         assert!(text.contains(&format!("machine code tells of {of},")), "{text}");
     }

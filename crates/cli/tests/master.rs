@@ -44,7 +44,9 @@ fn main() {
             let scheduled =
                 scheduled.get(&name).is_some_and(|of| of.split(',').any(|w| w == "all" || w == level.name()));
             let folder = folder.clone();
-            trials.push(Trial::test(format!("{name} {}", level.name()), move || one(&folder, level, scheduled)));
+            trials.push(Trial::test(format!("{name} {}", level.name()), move || {
+                one(&folder, level, scheduled)
+            }));
         }
     }
     libtest_mimic::run(&args, trials).exit();
@@ -104,7 +106,9 @@ fn one(folder: &Path, level: Level, scheduled: bool) -> Result<(), Failed> {
         let wrong = !scheduled && run.wrong > 0;
         if run.damaged || wrong || counts && got.recorded + got.dropped != whole {
             let (kept, lost) = (got.recorded, got.dropped);
-            return Err(format!("a pool of {pool} bytes: {kept} kept, {lost} counted as lost, of {whole}").into());
+            return Err(
+                format!("a pool of {pool} bytes: {kept} kept, {lost} counted as lost, of {whole}").into()
+            );
         }
     }
     Ok(())
@@ -121,7 +125,11 @@ fn together(a: &Run, b: &Run) -> Result<(), String> {
             let mut decoder = decoder.map_err(|e| e.to_string())?.flat().whole();
             let mut visits = Vec::new();
             while let Some(item) = decoder.next().map_err(|e| e.to_string())? {
-                visits.extend(if let Item::Visit { site, mask, .. } = item { Some((site, mask.0)) } else { None });
+                visits.extend(if let Item::Visit { site, mask, .. } = item {
+                    Some((site, mask.0))
+                } else {
+                    None
+                });
             }
             Ok(visits)
         };
@@ -130,12 +138,20 @@ fn together(a: &Run, b: &Run) -> Result<(), String> {
     for warp in (0..a.launch.warps()).map(WarpId) {
         for (lane, (p, q)) in all(a, warp)?.iter().zip(&all(b, warp)?).enumerate() {
             // A site that has no event on one side tells nothing there; nor does an exit, at which nobody waits.
-            let told = |i: usize| a.module.sites[p[i].0.index()].class != SiteClass::Exit && p[i].1 != 0 && q[i].1 != 0;
+            let told = |i: usize| {
+                a.module.sites[p[i].0.index()].class != SiteClass::Exit && p[i].1 != 0 && q[i].1 != 0
+            };
             let differs = |i: &usize| p[*i].0 != q[*i].0 || p[*i].1 != q[*i].1 && told(*i);
             if p.len() != q.len() || (0..p.len()).any(|i| differs(&i)) {
                 let i = (0..p.len().min(q.len())).find(differs);
-                let at = |v: &[(SiteId, u64)]| i.map_or(String::new(), |i| format!("{} with {:#x}", v[i].0, v[i].1));
-                return Err(format!("{warp} lane {lane}, visit {i:?}: {} by hooks, {} by code", at(p), at(q)));
+                let at = |v: &[(SiteId, u64)]| {
+                    i.map_or(String::new(), |i| format!("{} with {:#x}", v[i].0, v[i].1))
+                };
+                return Err(format!(
+                    "{warp} lane {lane}, visit {i:?}: {} by hooks, {} by code",
+                    at(p),
+                    at(q)
+                ));
             }
         }
     }

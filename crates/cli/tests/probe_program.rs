@@ -47,29 +47,43 @@ fn tables_hold_every_launch() {
     ] {
         let here = folder(&format!("{name}-{}", words.concat()));
         let Some(app) = program(&here, name) else { return };
-        let alone = Command::new(&app).args(words).env("LD_LIBRARY_PATH", &here).envs(env.iter().copied()).output();
+        let alone =
+            Command::new(&app).args(words).env("LD_LIBRARY_PATH", &here).envs(env.iter().copied()).output();
         let alone = alone.unwrap();
-        let command =
-            [&["probe", THREADS, "--json", "-o", "kept", "--memory", "48", "--top", "100000", "--", &app], words]
-                .concat();
+        let command = [
+            &["probe", THREADS, "--json", "-o", "kept", "--memory", "48", "--top", "100000", "--", &app],
+            words,
+        ]
+        .concat();
         let (code, out, err) = prlx(&here, &command, env);
         let (own, kept) = json(&out);
-        assert_eq!((code, own), (alone.status.code(), &*String::from_utf8_lossy(&alone.stdout)), "{name} {err}");
+        assert_eq!(
+            (code, own),
+            (alone.status.code(), &*String::from_utf8_lossy(&alone.stdout)),
+            "{name} {err}"
+        );
         let traces = traces(&here.join("kept"));
         let launches = || traces.iter().flat_map(|t| &t.launches).map(|r| &r.launch);
         assert!(launches().count() > 2 && launches().all(|l| l.skipped.is_none()), "{err}");
         let threads: u64 = launches().map(|l| l.grid.volume() * l.block.volume()).sum();
         let warps: u64 = launches().map(|l| l.warps()).sum();
-        let table = |name: &str| kept["tables"].as_array().unwrap().iter().find(|t| t["name"] == name).unwrap();
+        let table =
+            |name: &str| kept["tables"].as_array().unwrap().iter().find(|t| t["name"] == name).unwrap();
         assert_eq!(table("threads")["rows"][0]["count"], threads, "{name} {words:?}: {kept}");
         let of_launches = table("launches")["rows"].as_array().unwrap();
         let sum: u64 = of_launches.iter().map(|r| r["count"].as_u64().unwrap()).sum();
         assert_eq!(sum, threads);
         let records = table("ends")["rows"].as_array().unwrap();
         // A warp whose lanes leave at two places has a record of each.
-        assert!(records.len() as u64 >= warps && records.len() as u64 <= 2 * warps, "{} {warps}", records.len());
+        assert!(
+            records.len() as u64 >= warps && records.len() as u64 <= 2 * warps,
+            "{} {warps}",
+            records.len()
+        );
         // The launch that a record is of, and the one that it says.
-        assert!(records.iter().all(|r| r["key"][r["key"].as_array().unwrap().len() - 3] == r["fields"]["launch"]));
+        assert!(
+            records.iter().all(|r| r["key"][r["key"].as_array().unwrap().len() - 3] == r["fields"]["launch"])
+        );
         assert_eq!(kept["missed"].as_array().unwrap().len(), 0, "{kept}");
         // What was kept is what was printed.
         let (code, again, err) = prlx(&here, &["probe", "show", "kept", "--json", "--top", "100000"], &[]);
@@ -94,13 +108,15 @@ fn variables_of_ctas_are_those_of_one_launch() {
     for (name, env) in [("graphs", &[][..]), ("devices", &[("PRLX_MOCK_DEVICES", "2")])] {
         let here = folder(&format!("levels-{name}"));
         let Some(app) = program(&here, name) else { return };
-        let command = ["probe", LEVELS, "--json", "-o", "kept", "--memory", "48", "--top", "100000", "--", &app];
+        let command =
+            ["probe", LEVELS, "--json", "-o", "kept", "--memory", "48", "--top", "100000", "--", &app];
         let (_, out, err) = prlx(&here, &command, env);
         let (_, kept) = json(&out);
         let traces = traces(&here.join("kept"));
         let launches = || traces.iter().flat_map(|t| &t.launches).map(|r| &r.launch);
         assert!(launches().count() > 2 && launches().all(|l| l.skipped.is_none()), "{err}");
-        let table = |name: &str| kept["tables"].as_array().unwrap().iter().find(|t| t["name"] == name).unwrap();
+        let table =
+            |name: &str| kept["tables"].as_array().unwrap().iter().find(|t| t["name"] == name).unwrap();
         let ctas = table("ctas")["rows"].as_array().unwrap();
         // One more than its last lane found: nothing of an earlier launch was there.
         assert!(ctas.iter().all(|r| r["key"][0] == 1), "{kept}");
@@ -124,10 +140,12 @@ fn what_was_not_probed_is_said_and_the_program_runs_on() {
     assert_eq!((code, &out), (Some(2), &alone), "{err}");
     assert!(err.contains("the program lands nowhere in 1 module: `prlx probe check`"), "{err}");
     // A clause has nothing to stand on, one can't be told what it asks for, and one asks for lines where there are none.
-    let text =
-        "block { @b++; } inst:wgmma { @w++; } inst:st.global { @n[arg.q]++; } inst:st.global { @lines[line]++; }";
-    let (code, out, err) =
-        prlx(&here, &["probe", text, "--memory", "8", "--parquet", "tables", "--csv", "tables", "--", &app], &[]);
+    let text = "block { @b++; } inst:wgmma { @w++; } inst:st.global { @n[arg.q]++; } inst:st.global { @lines[line]++; }";
+    let (code, out, err) = prlx(
+        &here,
+        &["probe", text, "--memory", "8", "--parquet", "tables", "--csv", "tables", "--", &app],
+        &[],
+    );
     assert_eq!(code, Some(0), "{err}");
     assert!(out.starts_with(&alone) && out.contains("inst:st.global does nothing at 1 place"), "{out}");
     assert!(err.contains("clause 2 (inst:wgmma) lands nowhere: `prlx probe check`"), "{err}");
@@ -140,7 +158,10 @@ fn what_was_not_probed_is_said_and_the_program_runs_on() {
     let (code, out, err) = prlx(&here, &["probe", many, "--memory", "4", "--top", "1", "--", &app], &[]);
     assert_eq!(code, Some(0), "{err}");
     assert!(out.contains("launches not probed: there was no room for it; --memory makes more"), "{out}{err}");
-    let left = fs::read_dir(&here).unwrap().flatten().filter(|e| e.file_name().to_string_lossy().starts_with("prlx-"));
+    let left = fs::read_dir(&here)
+        .unwrap()
+        .flatten()
+        .filter(|e| e.file_name().to_string_lossy().starts_with("prlx-"));
     assert_eq!(left.count(), 0, "the folder of the recording is gone");
     // A kernel that was not asked for.
     let (code, _, err) =

@@ -60,7 +60,9 @@ fn programs() -> Vec<(String, String)> {
     let Ok(entries) = std::fs::read_dir(root().join("tests/cases/probe")) else { return Vec::new() };
     let mut all: Vec<(String, String)> = entries
         .flatten()
-        .filter_map(|e| Some((e.path().file_stem()?.to_str()?.to_owned(), std::fs::read_to_string(e.path()).ok()?)))
+        .filter_map(|e| {
+            Some((e.path().file_stem()?.to_str()?.to_owned(), std::fs::read_to_string(e.path()).ok()?))
+        })
         .collect();
     all.sort();
     let tools = TOOLS.iter().filter(|t| COMPARE.contains(&t.0));
@@ -80,15 +82,21 @@ fn one(folder: &Path, text: &str, free: bool) -> Result<(), Failed> {
     };
     let rewrite = prlx_instrument::rewrite(&job.text, &job.module, &program, &|_| None)?;
     // A kernel in which it does nothing stays as it is.
-    let of_kernel = rewrite.plan.functions.iter().zip(&rewrite.module.functions).find(|f| f.1.name == job.kernel);
+    let of_kernel =
+        rewrite.plan.functions.iter().zip(&rewrite.module.functions).find(|f| f.1.name == job.kernel);
     if of_kernel.is_some_and(|(f, _)| f.skipped.is_some() && f.insertions.is_empty()) {
         return Ok(());
     }
     for &seed in SEEDS {
         job.config.seed = seed;
         let hooks = observe(&job, &rewrite.plan)?;
-        let recorded =
-            prlx_driver::record(&mut emulator(), &rewrite.text, &rewrite.plan, &job, &RecordOptions::default())?;
+        let recorded = prlx_driver::record(
+            &mut emulator(),
+            &rewrite.text,
+            &rewrite.plan,
+            &job,
+            &RecordOptions::default(),
+        )?;
         if let Some(fault) = recorded.fault {
             return Err(format!("seed {seed}: {}", fault.message).into());
         }

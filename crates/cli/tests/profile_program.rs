@@ -30,7 +30,8 @@ fn traces(path: &Path) -> Vec<Trace> {
 /// What is no time of what a launch's tracks hold: of each warp its marker names and words, in order.
 fn told(trace: &Trace, marks: &Marks) -> BTreeMap<WarpId, Vec<(String, [u32; 2])>> {
     let module = &trace.modules[marks.module.index()];
-    let name = |mark: u32| format!("{:?} {}", module.marks[mark as usize].kind, module.marks[mark as usize].name);
+    let name =
+        |mark: u32| format!("{:?} {}", module.marks[mark as usize].kind, module.marks[mark as usize].name);
     let of = |t: &prlx_trace::mark::Track| {
         assert!(t.lost == 0 && t.begin.is_some() && t.end.is_some());
         t.records.0.iter().map(|r| (name(r.mark), r.payload)).collect()
@@ -44,7 +45,8 @@ fn launches_leave_what_they_leave_alone() {
     let here = folder("profile-program", "all");
     let Some(app) = program(&here, "marks") else { return };
     let ptx = case("plain.ptx");
-    let (code, _, err) = prlx(&here, &["profile", "--rewritten", &case("plain.toml"), "-o", "alone.prlx"], &[]);
+    let (code, _, err) =
+        prlx(&here, &["profile", "--rewritten", &case("plain.toml"), "-o", "alone.prlx"], &[]);
     assert_eq!(code, Some(0), "{err}");
     let alone = Trace::read(&fs::read(here.join("alone.prlx")).unwrap()).unwrap();
     let expected = told(&alone, &alone.marks[0]);
@@ -73,15 +75,23 @@ fn launches_leave_what_they_leave_alone() {
         let regions = json["analysis"]["regions"].as_array().unwrap().iter().filter(|r| r["name"] == name);
         regions.map(|r| r["count"].as_u64().unwrap()).sum::<u64>()
     };
-    assert_eq!((region("load"), region("compute"), json["launches"].as_array().unwrap().len()), (45 * 9, 45 * 9, 45));
+    assert_eq!(
+        (region("load"), region("compute"), json["launches"].as_array().unwrap().len()),
+        (45 * 9, 45 * 9, 45)
+    );
 
     // Launches that are asked for, when it is recorded and when it is looked at.
-    let words =
-        ["profile", "--memory", "48", "--launch", "3-30", "--skip", "2", "--count", "4", "--", &app, &ptx, "5", "20"];
+    let words = [
+        "profile", "--memory", "48", "--launch", "3-30", "--skip", "2", "--count", "4", "--", &app, &ptx,
+        "5", "20",
+    ];
     let (code, out, err) = prlx(&here, &words, &[]);
     assert_eq!(code, Some(0), "{err}");
     assert!(out.contains("plain  ") && out.contains("4 launches, 12 CTAs, 36 tracks, 108 spans"), "{out}");
-    assert!(err.contains("42 launches not profiled") || err.contains("launches not profiled: enough"), "{err}");
+    assert!(
+        err.contains("42 launches not profiled") || err.contains("launches not profiled: enough"),
+        "{err}"
+    );
     let (code, out, err) = prlx(&here, &["timeline", "kept", "--launch", "7-9", "--kernel", "pl?in"], &[]);
     assert_eq!(code, Some(0), "{err}");
     assert!(out.contains("3 launches, 9 CTAs"), "{out}");
@@ -179,9 +189,12 @@ fn a_flight_recorder_outlives_a_fault() {
     let here = folder("profile-program", "fault");
     let Some(app) = program(&here, "marks") else { return };
     let begin = "{ $prlx_switch_store: }";
-    let text = fs::read_to_string(case("plain.ptx")).unwrap().replace(begin, &format!("{begin}\n\tmov.u64 %rd3, 16;"));
+    let text = fs::read_to_string(case("plain.ptx"))
+        .unwrap()
+        .replace(begin, &format!("{begin}\n\tmov.u64 %rd3, 16;"));
     fs::write(here.join("fault.ptx"), text).unwrap();
-    let words = ["profile", "--flight-recorder", "--memory", "8", "-o", "kept", "--", &app, "fault.ptx", "1", "0"];
+    let words =
+        ["profile", "--flight-recorder", "--memory", "8", "-o", "kept", "--", &app, "fault.ptx", "1", "0"];
     let (code, out, err) = prlx(&here, &words, &[]);
     assert!(code != Some(0) && out.contains("Where it stopped") && out.contains("store"), "{out}{err}");
     let trace = &traces(&here.join("kept"))[0];
@@ -248,7 +261,8 @@ fn what_there_is_not_is_said() {
     let (_, _, err) = prlx(&here, &["profile", "--auto", "--memory", "8", "--", &app, "exit"], &[]);
     assert!(err.contains("no kernel of the program has markers\n  --auto=trip,function marks"), "{err}");
     // Functions are marked from outside.
-    let (code, out, err) = prlx(&here, &["profile", "--auto=function", "--memory", "8", "--", &app, "exit"], &[]);
+    let (code, out, err) =
+        prlx(&here, &["profile", "--auto=function", "--memory", "8", "--", &app, "exit"], &[]);
     assert_eq!(code, Some(4), "{err}");
     assert!(out.starts_with(&alone) && out.contains("saxpy") && out.contains("3 launches"), "{out}");
     for (words, said) in [
@@ -262,7 +276,10 @@ fn what_there_is_not_is_said() {
         let (code, _, err) = prlx(&here, words, &[]);
         assert!(code == Some(2) && err.contains(said), "{words:?}: {err}");
     }
-    let left = fs::read_dir(&here).unwrap().flatten().filter(|e| e.file_name().to_string_lossy().starts_with("prlx-"));
+    let left = fs::read_dir(&here)
+        .unwrap()
+        .flatten()
+        .filter(|e| e.file_name().to_string_lossy().starts_with("prlx-"));
     assert_eq!(left.count(), 0, "the folder of the recording is gone");
 }
 
@@ -289,10 +306,14 @@ fn each_process_and_each_kernel_by_itself() {
     assert_eq!(code, Some(0), "{err}");
     let heads: Vec<&str> = out.lines().filter(|l| l.contains(" launch") && l.contains(" track")).collect();
     assert!(heads[0].starts_with("plain, saxpy  ") && heads[0].contains("5 launches, 13 CTAs"), "{out}");
-    assert!(heads[1].starts_with("saxpy  ") && heads[1].contains("1 launch, 1 CTA, 1 track, 1 span"), "{out}");
+    assert!(
+        heads[1].starts_with("saxpy  ") && heads[1].contains("1 launch, 1 CTA, 1 track, 1 span"),
+        "{out}"
+    );
     assert!(heads[2].starts_with("plain  ") && heads[2].contains("4 launches, 12 CTAs, 36 tracks"), "{out}");
 
-    let words = ["profile", "--auto=function", "--memory", "8", "-o", "two", "--csv", "a.csv", "--", &forks, "fork"];
+    let words =
+        ["profile", "--auto=function", "--memory", "8", "-o", "two", "--csv", "a.csv", "--", &forks, "fork"];
     let (code, out, err) = prlx(&here, &words, &[]);
     assert_eq!(code, Some(5), "{err}");
     assert_eq!(out.lines().filter(|l| l.starts_with("saxpy  ")).count(), 2, "{out}");
@@ -300,7 +321,10 @@ fn each_process_and_each_kernel_by_itself() {
     assert!(err.contains("the files that were asked for are of the first process"), "{err}");
     assert_eq!(fs::read_to_string(here.join("a.csv")).unwrap().lines().count(), 1 + 3);
     let (code, _, err) = prlx(&here, &["timeline", "two"], &[]);
-    assert!(code == Some(2) && err.contains("two has 2 processes with markers: name the file of one"), "{err}");
+    assert!(
+        code == Some(2) && err.contains("two has 2 processes with markers: name the file of one"),
+        "{err}"
+    );
 }
 
 /// Launch calls and kernels lie on one axis, whatever the timer shows and however fast it runs: no kernel begins before its call, or ends after
@@ -312,18 +336,26 @@ fn host_and_kernels_are_on_one_axis() {
     let ptx = case("plain.ptx");
     for (kept, timer) in [("kept0", ""), ("kept1", "7123456789012345678:200"), ("kept2", "5:-300")] {
         let files = ["--perfetto", "a.perfetto", "--chrome", "a.json", "--html", "a.html", "--csv", "a.csv"];
-        let words =
-            [&["profile", "--memory", "48", "--json"], &files[..], &["-o", kept], &["--", &app, &ptx, "5", "20"]];
+        let words = [
+            &["profile", "--memory", "48", "--json"],
+            &files[..],
+            &["-o", kept],
+            &["--", &app, &ptx, "5", "20"],
+        ];
         let (code, out, err) = prlx(&here, &words.concat(), &[("PRLX_MOCK_TIMER", timer)]);
         assert_eq!(code, Some(0), "{err}");
         let json: Value = serde_json::from_str(&out[out.find('{').unwrap()..]).unwrap();
         let (host, calls) = (&json["host"], json["calls"].as_array().unwrap());
         assert_eq!((calls.len(), &host["launches"], &host["threads"]), (45, &45.into(), &1.into()));
         let device = &host["devices"][0];
-        assert!(device["within"].as_i64().unwrap() > 0 && device["bounds"] == serde_json::json!([45, 45]), "{device}");
+        assert!(
+            device["within"].as_i64().unwrap() > 0 && device["bounds"] == serde_json::json!([45, 45]),
+            "{device}"
+        );
         let number = |of: &Value, key: &str| of[key].as_i64().unwrap();
-        let parts =
-            |of: &Value| ["waited", "host", "recording", "launched"].map(|key| number(of, key)).iter().sum::<i64>();
+        let parts = |of: &Value| {
+            ["waited", "host", "recording", "launched"].map(|key| number(of, key)).iter().sum::<i64>()
+        };
         assert_eq!(parts(device), number(device, "idle"), "{device}");
         for gap in host["gaps"].as_array().unwrap() {
             assert_eq!(parts(gap), number(gap, "time"), "{gap}");
@@ -348,7 +380,11 @@ fn host_and_kernels_are_on_one_axis() {
         let chrome: Value = serde_json::from_slice(&fs::read(here.join("a.json")).unwrap()).unwrap();
         let events = chrome["traceEvents"].as_array().unwrap();
         let of = |ph: &str| events.iter().filter(|e| e["ph"] == ph).count();
-        assert_eq!([of("s"), of("t"), of("f")], [45; 3], "from the call to its stream, and to its first track");
+        assert_eq!(
+            [of("s"), of("t"), of("f")],
+            [45; 3],
+            "from the call to its stream, and to its first track"
+        );
         let page = fs::read_to_string(here.join("a.html")).unwrap();
         assert!(page.contains("host, thread 0") && page.contains("device 0, stream 0"));
         let bytes = fs::read(here.join("a.perfetto")).unwrap();
@@ -360,7 +396,9 @@ fn host_and_kernels_are_on_one_axis() {
         assert!(code == Some(0) && again["calls"] == json["calls"] && again["host"] == json["host"]);
         let (_, text, _) = prlx(&here, &["timeline", kept], &[]);
         assert!(
-            text.contains("\nHost  ") && text.contains("right beside it within ±") && text.contains("\nGaps  "),
+            text.contains("\nHost  ")
+                && text.contains("right beside it within ±")
+                && text.contains("\nGaps  "),
             "{text}"
         );
     }

@@ -77,7 +77,8 @@ fn app(words: &[String]) -> ExitCode {
                 let skipped = choice.leaves_out(&options, options.wants(name), number, 0);
                 let module = *modules.entry(name.to_owned()).or_insert_with(|| {
                     let kernel = Function { name: name.into(), kernel: true, ..Function::default() };
-                    to.module(&Module { name: name.into(), functions: vec![kernel], ..Module::default() }).unwrap()
+                    to.module(&Module { name: name.into(), functions: vec![kernel], ..Module::default() })
+                        .unwrap()
                 });
                 let after = options.digest.map(|_| content.parse().unwrap());
                 let before = options.digest.map(|most| most >> 20);
@@ -160,7 +161,10 @@ fn a_recording_is_a_folder() -> Result<(), Failed> {
     assert_eq!(fs::read_dir(&here)?.count(), 2);
     let (code, _, err) = said(&record(&here, &["-o", "a.prlx"], "k:1").output()?);
     assert_eq!(code, Some(2));
-    assert!(err.contains("a.prlx is not empty") && err.contains("help: a recording is never written over"), "{err}");
+    assert!(
+        err.contains("a.prlx is not empty") && err.contains("help: a recording is never written over"),
+        "{err}"
+    );
     Ok(())
 }
 
@@ -199,7 +203,10 @@ fn signals_reach_the_program() -> Result<(), Failed> {
     let mut rest = String::new();
     err.read_to_string(&mut rest)?;
     assert_eq!(child.wait()?.code(), Some(2), "{rest}");
-    assert!(rest.contains("stopped by a signal, while A ran") && !here.join("kept/b.prlx").exists(), "{rest}");
+    assert!(
+        rest.contains("stopped by a signal, while A ran") && !here.join("kept/b.prlx").exists(),
+        "{rest}"
+    );
     Ok(())
 }
 
@@ -219,8 +226,10 @@ fn a_killed_program_leaves_what_was_whole() -> Result<(), Failed> {
 
 fn options_reach_the_recorder() -> Result<(), Failed> {
     let here = folder("options");
-    let words =
-        ["-o", "a", "--kernel", "k*", "--kernel", "/^j$/", "--skip", "1", "--count", "2", "--launch", "0-5", "-q"];
+    let words = [
+        "-o", "a", "--kernel", "k*", "--kernel", "/^j$/", "--skip", "1", "--count", "2", "--launch", "0-5",
+        "-q",
+    ];
     let (code, _, err) = said(&record(&here, &words, "k:1 k2:2 x:3 j:4 k:5 k:6 k:7").output()?);
     assert_eq!((code, err.as_str()), (Some(0), ""));
     let session = Session::open(&here.join("a"))?;
@@ -251,7 +260,8 @@ fn programs_are_looked_at_closer() -> Result<(), Failed> {
     };
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     let compare = |words: &[&str]| -> Result<_, Failed> {
-        let mut command = prlx(&here, &["compare", "--a", "./chain -1 one new", "--b", "./chain 3 one new", "--json"]);
+        let mut command =
+            prlx(&here, &["compare", "--a", "./chain -1 one new", "--b", "./chain 3 one new", "--json"]);
         command
             .env("LD_LIBRARY_PATH", &here)
             .env("PRLX_ASSEMBLER", "driver")
@@ -261,8 +271,11 @@ fn programs_are_looked_at_closer() -> Result<(), Failed> {
         let (code, out, err) = said(&command.env("PRLX_PRELOAD", preload).args(words).output()?);
         assert_eq!(code, Some(1), "{err}");
         let report: serde_json::Value = serde_json::from_str(&out)?;
-        let found =
-            report["launches"].as_array().into_iter().flatten().find(|l| l["findings"] != serde_json::json!([]));
+        let found = report["launches"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .find(|l| l["findings"] != serde_json::json!([]));
         Ok((found.cloned().ok_or("there is no finding")?, err))
     };
     let (launch, err) = compare(&[])?;
@@ -300,7 +313,8 @@ fn programs_are_compared() -> Result<(), Failed> {
     assert!(err.contains("to the error stream") && err.contains("B ended with exit code 4"), "{err}");
     let report: serde_json::Value = serde_json::from_str(&out)?;
     assert_eq!((&report["pairs"], &report["unpaired"]), (&serde_json::json!(1), &serde_json::json!([])));
-    let (code, out, _) = said(&prlx(&here, &["diff", "kept/a.prlx", "kept/b.prlx", "--launch", "0"]).output()?);
+    let (code, out, _) =
+        said(&prlx(&here, &["diff", "kept/a.prlx", "kept/b.prlx", "--launch", "0"]).output()?);
     assert_eq!(code, Some(1), "{out}");
     assert!(out.contains("launch 0 of A, k, has no partner"), "{out}");
     Ok(())
@@ -377,7 +391,8 @@ fn what_is_wrong_is_said() -> Result<(), Failed> {
         assert!(err.contains(what), "{words:?}: {err}");
         assert!(!here.join("a").exists(), "{words:?} leaves a folder");
     }
-    let (code, _, err) = said(&record(&here, &["-o", "b"], "k:1").env("PRLX_PRELOAD", "/nowhere/lib.so").output()?);
+    let (code, _, err) =
+        said(&record(&here, &["-o", "b"], "k:1").env("PRLX_PRELOAD", "/nowhere/lib.so").output()?);
     assert_eq!(code, Some(2));
     assert!(err.contains("PRLX_PRELOAD names /nowhere/lib.so"), "{err}");
     let spaced = here.join("a b.so");

@@ -12,7 +12,8 @@ fn recordings(name: &str) -> [String; 2] {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::create_dir_all(&folder).unwrap();
     ["good", "bad"].map(|side| {
-        let launch = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../examples/threshold/{side}.toml"));
+        let launch =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../examples/threshold/{side}.toml"));
         let to = folder.join(format!("{side}.prlx")).display().to_string();
         let done = prlx(&["-q", "record", launch.to_str().unwrap(), "-o", &to]);
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));

@@ -22,7 +22,12 @@ fn folder(name: &str, table: &str, source: &str, age: u64) -> PathBuf {
     let path = root.join(table).join(source);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(&path, SOURCE).unwrap();
-    File::options().write(true).open(&path).unwrap().set_modified(UNIX_EPOCH + Duration::from_secs(age)).unwrap();
+    File::options()
+        .write(true)
+        .open(&path)
+        .unwrap()
+        .set_modified(UNIX_EPOCH + Duration::from_secs(age))
+        .unwrap();
     root
 }
 
@@ -65,7 +70,8 @@ fn a_table_may_lie_elsewhere_and_beside_its_sources() {
     // Beside B alone.
     fs::rename(root.join("b.prlx"), root.join("build/b.prlx")).unwrap();
     let mut prlx = Command::new(env!("CARGO_BIN_EXE_prlx"));
-    let done = prlx.current_dir(&root).env("NO_COLOR", "1").args(["-q", "diff", "a.prlx", "build/b.prlx"]).output();
+    let done =
+        prlx.current_dir(&root).env("NO_COLOR", "1").args(["-q", "diff", "a.prlx", "build/b.prlx"]).output();
     assert!(text(&done.unwrap().stdout).contains("if (i & 1)"));
 }
 
@@ -92,7 +98,10 @@ fn another_folder_is_another_set_of_ids() {
     fs::write(root.join("there/a.prlx"), there).unwrap();
     let diff = |words: &[&str]| {
         let mut prlx = Command::new(env!("CARGO_BIN_EXE_prlx"));
-        prlx.current_dir(&root).env("NO_COLOR", "1").args(["-q", "diff", "a.prlx", "there/a.prlx"]).args(words);
+        prlx.current_dir(&root)
+            .env("NO_COLOR", "1")
+            .args(["-q", "diff", "a.prlx", "there/a.prlx"])
+            .args(words);
         prlx.output().unwrap()
     };
     let done = diff(&[]);

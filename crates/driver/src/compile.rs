@@ -22,8 +22,11 @@ pub fn ptx(path: &Path) -> Result<Vec<u8>, Error> {
             .help("install nvcc (or set PRLX_NVCC to it) or clang, or compile it elsewhere with `nvcc -O3 -lineinfo --ptx` and name the .ptx file")
     })?;
     static COUNT: AtomicU32 = AtomicU32::new(0);
-    let out =
-        env::temp_dir().join(format!("prlx-{}-{}.ptx", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
+    let out = env::temp_dir().join(format!(
+        "prlx-{}-{}.ptx",
+        std::process::id(),
+        COUNT.fetch_add(1, Ordering::Relaxed)
+    ));
     let run = Command::new(&compiler).args(flags).arg("-o").arg(&out).arg(path).output();
     let text = std::fs::read(&out);
     let _ = std::fs::remove_file(&out);
@@ -31,7 +34,12 @@ pub fn ptx(path: &Path) -> Result<Vec<u8>, Error> {
     let run = run.map_err(|e| told(format!("cannot start {}: {e}", compiler.display())))?;
     if !run.status.success() {
         let said = String::from_utf8_lossy(&run.stderr);
-        return Err(told(format!("{} does not compile {}:\n{}", compiler.display(), path.display(), said.trim_end())));
+        return Err(told(format!(
+            "{} does not compile {}:\n{}",
+            compiler.display(),
+            path.display(),
+            said.trim_end()
+        )));
     }
     text.map_err(|e| told(format!("{} gave no PTX for {}: {e}", compiler.display(), path.display())))
 }
@@ -42,7 +50,8 @@ fn find() -> Option<(PathBuf, &'static [&'static str])> {
         return Some((named.into(), NVCC));
     }
     let path: OsString = env::var_os("PATH").unwrap_or_default();
-    let homes = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(env::var_os).map(|h| PathBuf::from(h).join("bin"));
+    let homes =
+        ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(env::var_os).map(|h| PathBuf::from(h).join("bin"));
     let nvcc = env::split_paths(&path).chain(homes).map(|dir| dir.join("nvcc")).find(|p| p.is_file());
     let clang = || env::split_paths(&path).map(|dir| dir.join("clang")).find(|p| p.is_file());
     nvcc.map(|p| (p, NVCC)).or_else(|| clang().map(|p| (p, CLANG)))

@@ -148,10 +148,9 @@ mod tests {
         assert_eq!((-3..4).filter(|v| a.contains(&(*v as u8))).count(), 7);
         let unit = Content::Random { low: Number::Int(0), high: Number::Float(1.0) };
         let f = unit.bytes(Scalar::F64, 100, SplitMix::of_argument(7, 2));
-        assert!(
-            (0..100)
-                .all(|i| (0.0..1.0).contains(&element::as_f64(Scalar::F64, element::get(Scalar::F64, &f, i).unwrap())))
-        );
+        assert!((0..100).all(|i| {
+            (0.0..1.0).contains(&element::as_f64(Scalar::F64, element::get(Scalar::F64, &f, i).unwrap()))
+        }));
         assert_eq!(Content::Uninit.bytes(Scalar::U8, 13, SplitMix::of_argument(0, 0)).len(), 13);
     }
 

@@ -54,7 +54,8 @@ impl Basis {
             for (text, params) in &self.functions {
                 hash.update(text.as_bytes());
                 for (offset, size) in params {
-                    let bytes = launch.params.get(*offset as usize..).map(|b| &b[..b.len().min((*size).into())]);
+                    let bytes =
+                        launch.params.get(*offset as usize..).map(|b| &b[..b.len().min((*size).into())]);
                     hash.update(format!("{offset} {size} {bytes:?};").as_bytes());
                 }
             }
@@ -82,7 +83,8 @@ fn reachable(module: &Module, kernel: FuncId) -> BTreeSet<FuncId> {
 fn params(function: &Function) -> BTreeSet<(u32, u8)> {
     let steps = function.blocks.iter().flat_map(|b| &b.steps);
     let args = steps.filter_map(|s| if let Step::Let { args, .. } = s { Some(args) } else { None }).flatten();
-    args.filter_map(|a| if let Arg::Param { offset, size } = a { Some((*offset, *size)) } else { None }).collect()
+    args.filter_map(|a| if let Arg::Param { offset, size } = a { Some((*offset, *size)) } else { None })
+        .collect()
 }
 
 /// Digest of one warp's streams. Clocks are left out: two runs never agree on them.

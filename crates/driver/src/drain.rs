@@ -171,7 +171,8 @@ enum Chunk {
 impl<'a> Pool<'a> {
     /// Where the streams of a warp are.
     fn find(&mut self, warp: WarpId, index: usize, heads: &[u8]) -> Found<'a> {
-        let mut found = Found { warp, index, chains: Vec::new(), dropped: 0, lost: false, said: Said::default() };
+        let mut found =
+            Found { warp, index, chains: Vec::new(), dropped: 0, lost: false, said: Said::default() };
         for head in heads.chunks_exact(Head::SIZE).filter_map(Head::read) {
             found.dropped = found.dropped.saturating_add(head.dropped);
             let chain = self.chain(head.first, &mut found);
@@ -190,7 +191,9 @@ impl<'a> Pool<'a> {
         let mut at = first;
         while at != 0 && at != self.bucket {
             let Some(index) = self.chunk(at) else {
-                found.said.complain(|| format!("{warp}: a link leads to {at:#x}, which is no chunk of the pool"));
+                found
+                    .said
+                    .complain(|| format!("{warp}: a link leads to {at:#x}, which is no chunk of the pool"));
                 found.lost = true;
                 break;
             };
@@ -228,7 +231,8 @@ impl Reader<'_> {
                 let make = |e: [&[u8; 8]; 3]| u64::from_le_bytes(*e[0]);
                 let (checkpoints, ends) = self.lanes(warp, chunks, 1, &mut lost, &mut said, make);
                 let Memory { finals, layout, .. } = self.memory;
-                let hashes = layout.read(finals.get(index * layout.bytes() as usize..).unwrap_or_default()).to_vec();
+                let hashes =
+                    layout.read(finals.get(index * layout.bytes() as usize..).unwrap_or_default()).to_vec();
                 Lanes::Print { checkpoints, ends, hashes }
             }
             Level::Operands => {
@@ -335,7 +339,9 @@ impl Reader<'_> {
                 let site = SiteId((event.site & Followers::SITE).wrapping_sub(1));
                 let count = more.map_or(0, |m| m.count);
                 if site.index() + count as usize >= self.memory.sites {
-                    said.complain(|| format!("{warp}: lane {lane} has an event of {site}, which there is not"));
+                    said.complain(|| {
+                        format!("{warp}: lane {lane} has an event of {site}, which there is not")
+                    });
                     *lost = true;
                     break;
                 }
@@ -345,7 +351,8 @@ impl Reader<'_> {
                 };
                 time = Some((event.clock, now));
                 let mut add = |site, mask: u32, value: u32| {
-                    let event = Event { site, mask: LaneMask(mask.into()), value: value.into(), clock: event.clock };
+                    let event =
+                        Event { site, mask: LaneMask(mask.into()), value: value.into(), clock: event.clock };
                     all.extend((mask != 0).then_some((now, lane, event)));
                 };
                 add(site, event.mask, event.value);

@@ -56,7 +56,9 @@ pub fn encode(ty: Scalar, number: Number) -> Result<u64, String> {
     let bits = ty.bits();
     let name = ty.name();
     match number {
-        _ if bits > 64 || matches!(ty, Scalar::F16x2 | Scalar::Bf16x2) && !matches!(number, Number::Bits(_)) => {
+        _ if bits > 64
+            || matches!(ty, Scalar::F16x2 | Scalar::Bf16x2) && !matches!(number, Number::Bits(_)) =>
+        {
             Err(format!("a value of type {name} is written as its bits, as \"0x3c003c00\""))
         }
         Number::Bits(b) if bits < 64 && b >> bits != 0 => {
@@ -168,7 +170,9 @@ pub fn show(ty: Scalar, bits: u64) -> String {
         Scalar::F32 => format!("{:?}", f32::from_bits(bits as u32)),
         _ if is_float(ty) => format!("{:?}", float_value(ty, bits)),
         Scalar::Pred => (bits & 1 == 1).to_string(),
-        _ if is_untyped(ty) || matches!(ty, Scalar::F16x2 | Scalar::Bf16x2 | Scalar::B128) => format!("{bits:#x}"),
+        _ if is_untyped(ty) || matches!(ty, Scalar::F16x2 | Scalar::Bf16x2 | Scalar::B128) => {
+            format!("{bits:#x}")
+        }
         _ => int_value(ty, bits).to_string(),
     }
 }
@@ -204,7 +208,11 @@ mod tests {
                     let next = float_value(ty, bits + 1);
                     if next.is_finite() && value.is_finite() && bits & 0x7fff != 0x7fff {
                         let even = if bits & 1 == 0 { bits } else { bits + 1 };
-                        assert_eq!(float_bits(ty, value + (next - value) / 2.0), even, "between {value} and {next}");
+                        assert_eq!(
+                            float_bits(ty, value + (next - value) / 2.0),
+                            even,
+                            "between {value} and {next}"
+                        );
                     }
                 }
             }

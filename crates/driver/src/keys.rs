@@ -54,7 +54,8 @@ impl<'a> Table<'a> {
         at: usize,
         known: &[&str],
     ) -> Result<Table<'a>, Error> {
-        let unknown = table.keys().filter(|k| !known.contains(&k.get_ref().as_ref())).min_by_key(|k| k.span().start);
+        let unknown =
+            table.keys().filter(|k| !known.contains(&k.get_ref().as_ref())).min_by_key(|k| k.span().start);
         let this = Table { source, what: what.into(), table, at };
         let Some(key) = unknown else { return Ok(this) };
         let error = source.error(key.span().start, this.say(format_args!("unknown key `{}`", key.get_ref())));
@@ -119,7 +120,8 @@ impl<'a> Value<'a> {
         Ok(match self.value.get_ref() {
             DeValue::Boolean(b) => Number::Int((*b).into()),
             DeValue::Integer(i) => Number::Int(
-                i128::from_str_radix(i.as_str(), i.radix()).map_err(|_| self.error("the integer is too large"))?,
+                i128::from_str_radix(i.as_str(), i.radix())
+                    .map_err(|_| self.error("the integer is too large"))?,
             ),
             DeValue::Float(f) => Number::Float(f.as_str().parse().map_err(|_| wrong())?),
             DeValue::String(s) => match &**s {

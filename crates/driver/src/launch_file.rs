@@ -77,7 +77,8 @@ pub fn read(name: &str, text: &str, files: &Files<'_>) -> Result<Job, Error> {
     let signature = kernel(&file, named, &module, &ptx)?;
     let size = signature.params.iter().map(|p| u64::from(p.offset) + u64::from(p.size)).max().unwrap_or(0);
     if size > PARAMS {
-        let say = format!("kernel `{}` takes {size} bytes of parameters; {PARAMS} is the most", signature.name);
+        let say =
+            format!("kernel `{}` takes {size} bytes of parameters; {PARAMS} is the most", signature.name);
         return Err(named.error(say));
     }
     let grid = grid(file.need("grid")?, &signature)?;
@@ -120,7 +121,9 @@ fn kernel(file: &Table<'_>, module: Value<'_>, module_name: &str, text: &str) ->
             1 => Ok(all.remove(0)),
             0 => {
                 let said = diagnostics.first().map_or(String::new(), |d| format!(" ({})", d.message));
-                Err(module.error(format_args!("{module_name} has no kernel{said}")).help("is it PTX, with an .entry?"))
+                Err(module
+                    .error(format_args!("{module_name} has no kernel{said}"))
+                    .help("is it PTX, with an .entry?"))
             }
             n => Err(module
                 .error(format_args!("{module_name} has {n} kernels; `kernel` must say which is meant"))
@@ -134,8 +137,9 @@ fn kernel(file: &Table<'_>, module: Value<'_>, module_name: &str, text: &str) ->
     let error = asked.error(format_args!("{module_name} has no kernel `{name}`"));
     // The name as the source has it, inside one mangled name, is what is mostly meant.
     let inside = all.iter().find(|s| s.name.contains(name));
-    let near =
-        inside.or_else(|| all.iter().min_by_key(|s| distance(&s.name, name)).filter(|s| distance(&s.name, name) < 4));
+    let near = inside.or_else(|| {
+        all.iter().min_by_key(|s| distance(&s.name, name)).filter(|s| distance(&s.name, name) < 4)
+    });
     Err(match near {
         Some(s) => error.help(format!("did you mean `{}`?", s.name)),
         None if names.is_empty() => error.help("it has none at all"),
@@ -167,11 +171,15 @@ fn dims(value: Value<'_>, limits: [u64; 3]) -> Result<Dim3, Error> {
 fn check_block(value: Value<'_>, block: Dim3, kernel: &Signature) -> Result<(), Error> {
     let threads = block.volume();
     if threads > THREADS {
-        return Err(value.error(format_args!("{threads} threads are more than the {THREADS} that a CTA can have")));
+        return Err(
+            value.error(format_args!("{threads} threads are more than the {THREADS} that a CTA can have"))
+        );
     }
     let name = &kernel.name;
     if let Some(want) = limit(&kernel.limits, "reqntid").filter(|&want| want != block) {
-        let say = format!("kernel `{name}` was compiled for CTAs of exactly {want} threads (.reqntid), not {block}");
+        let say = format!(
+            "kernel `{name}` was compiled for CTAs of exactly {want} threads (.reqntid), not {block}"
+        );
         return Err(value.error(say).help(format!("write block = [{}, {}, {}]", want.x, want.y, want.z)));
     }
     if let Some(want) = limit(&kernel.limits, "maxntid").filter(|want| threads > want.volume()) {
@@ -194,8 +202,9 @@ fn grid(value: Value<'_>, kernel: &Signature) -> Result<Dim3, Error> {
         let all = u64::from(n) * u64::from(each);
         if all > GRID[axis] {
             let most = GRID[axis];
-            let say =
-                format!("{n} clusters of {each} CTAs (.blocksareclusters) are more than the {most} CTAs of a grid");
+            let say = format!(
+                "{n} clusters of {each} CTAs (.blocksareclusters) are more than the {most} CTAs of a grid"
+            );
             return Err(value.error(say));
         }
         ctas[axis] = all as u32;
@@ -230,11 +239,14 @@ fn cluster(file: &Table<'_>, grid: Dim3, kernel: &Signature) -> Result<Dim3, Err
     };
     let most = limit(&kernel.limits, "maxclusterrank").map_or(CLUSTER, |n| u64::from(n.x).min(CLUSTER));
     if size.volume() > most {
-        return Err(
-            place.error(format_args!("{} CTAs are more than the {most} that a cluster of it can have", size.volume()))
-        );
+        return Err(place.error(format_args!(
+            "{} CTAs are more than the {most} that a cluster of it can have",
+            size.volume()
+        )));
     }
-    for (axis, (cluster, grid)) in [(size.x, grid.x), (size.y, grid.y), (size.z, grid.z)].into_iter().enumerate() {
+    for (axis, (cluster, grid)) in
+        [(size.x, grid.x), (size.y, grid.y), (size.z, grid.z)].into_iter().enumerate()
+    {
         if grid.checked_rem(cluster) != Some(0) {
             let axis = ["x", "y", "z"][axis];
             let say = format!("a grid of {grid} CTAs in {axis} can't be divided into clusters of {cluster}");
@@ -248,7 +260,9 @@ fn cluster(file: &Table<'_>, grid: Dim3, kernel: &Signature) -> Result<Dim3, Err
 fn arguments(file: &Table<'_>, kernel: &Signature, seed: u64, files: &Files<'_>) -> Result<Vec<Arg>, Error> {
     let mut tables = Vec::new();
     if let Some(list) = file.get("arg") {
-        for (i, value) in list.list().map_err(|_| list.error("arguments are tables, [[arg]] each"))?.enumerate() {
+        for (i, value) in
+            list.list().map_err(|_| list.error("arguments are tables, [[arg]] each"))?.enumerate()
+        {
             tables.push(value.table(format!("argument {}", i + 1), ARG_KEYS)?);
         }
     }
@@ -306,7 +320,12 @@ fn is_struct(param: &Param) -> bool {
 }
 
 /// One argument.
-fn argument(table: &Table<'_>, param: &Param, random: (u64, usize), files: &Files<'_>) -> Result<ArgValue, Error> {
+fn argument(
+    table: &Table<'_>,
+    param: &Param,
+    random: (u64, usize),
+    files: &Files<'_>,
+) -> Result<ArgValue, Error> {
     let kinds = table.present(&[SCALARS, CONTENTS].concat());
     let kind = match kinds[..] {
         [kind] => kind,
@@ -342,7 +361,9 @@ fn argument(table: &Table<'_>, param: &Param, random: (u64, usize), files: &File
         return Err(value.error("a tensor map is over a buffer, and this is none"));
     }
     if let Some(key) = table.present(&["len", "out", "expect", "rtol", "atol"]).first() {
-        return Err(table.need(key)?.error(format_args!("only a buffer has this, and {} is none", table.what)));
+        return Err(table
+            .need(key)?
+            .error(format_args!("only a buffer has this, and {} is none", table.what)));
     }
     let bytes = match kind {
         "bytes" => hex(value)?,
@@ -417,7 +438,9 @@ fn scalar_type(value: Value<'_>) -> Result<Scalar, Error> {
         return Ok(*ty);
     }
     let names: Vec<&str> = ELEMENTS.iter().map(|t| t.name()).collect();
-    Err(value.error(format_args!("`{name}` is no element type")).help(format!("the types are {}", names.join(" "))))
+    Err(value
+        .error(format_args!("`{name}` is no element type"))
+        .help(format!("the types are {}", names.join(" "))))
 }
 
 /// A buffer.
@@ -429,8 +452,9 @@ fn buffer(
     files: &Files<'_>,
 ) -> Result<Buffer, Error> {
     let asked = table.get("type").map(scalar_type).transpose()?;
-    let typed =
-        || asked.ok_or_else(|| table.error("`type` is missing").help("as type = \"f32\": the buffer's elements"));
+    let typed = || {
+        asked.ok_or_else(|| table.error("`type` is missing").help("as type = \"f32\": the buffer's elements"))
+    };
     let encode = |ty, v: Value<'_>| element::encode(ty, v.number()?).map_err(|e| v.error(e));
     let (ty, shape, content) = match kind {
         "array" => {
@@ -444,7 +468,8 @@ fn buffer(
         }
         "npy" => {
             let name = value.text()?;
-            let array = npy::read(&load(files, value, name)?).map_err(|e| value.error(format_args!("{name}: {e}")))?;
+            let array = npy::read(&load(files, value, name)?)
+                .map_err(|e| value.error(format_args!("{name}: {e}")))?;
             let ty = retype(value, name, array.ty, asked)?;
             (ty, array.shape, Content::Bytes(array.bytes))
         }
@@ -462,9 +487,10 @@ fn buffer(
         None => (false, None),
         Some(v) => match v.bool() {
             Some(out) => (out, None),
-            None => {
-                (true, Some(PathBuf::from(v.text().map_err(|_| v.error("true, false or a file name is expected"))?)))
-            }
+            None => (
+                true,
+                Some(PathBuf::from(v.text().map_err(|_| v.error("true, false or a file name is expected"))?)),
+            ),
         },
     };
     let mut this = Buffer { ty, shape, content, random, out, save, expect: None, map: None };
@@ -479,7 +505,9 @@ fn generated(ty: Scalar, kind: &str, value: Value<'_>) -> Result<Content, Error>
         let bits = element::encode(ty, n).map_err(|e| v.error(e))?;
         Ok(match n {
             Number::Bits(_) if element::is_float(ty) => Number::Float(element::float_value(ty, bits)),
-            Number::Bits(_) | Number::Float(_) if !element::is_float(ty) => Number::Int(element::int_value(ty, bits)),
+            Number::Bits(_) | Number::Float(_) if !element::is_float(ty) => {
+                Number::Int(element::int_value(ty, bits))
+            }
             n => n,
         })
     };
@@ -503,7 +531,8 @@ fn generated(ty: Scalar, kind: &str, value: Value<'_>) -> Result<Content, Error>
             let ordered = match (first, last) {
                 (Number::Int(a), Number::Int(b)) => a < b,
                 (a, b) => {
-                    [a, b].iter().all(|n| !matches!(n, Number::Float(f) if !f.is_finite())) && float(a) < float(b)
+                    [a, b].iter().all(|n| !matches!(n, Number::Float(f) if !f.is_finite()))
+                        && float(a) < float(b)
                 }
             };
             if !ordered {
@@ -531,7 +560,9 @@ fn retype(value: Value<'_>, name: &str, has: Scalar, asked: Option<Scalar>) -> R
     let Some(want) = asked else { return Ok(has) };
     let same_width = element::size(want) == element::size(has);
     // Integers of either sign are the same bits; halves may be saved as 16-bit integers, bfloat16 as bytes.
-    if same_width && (element::is_float(want) == element::is_float(has) || has == Scalar::U16 || has == Scalar::Bf16) {
+    if same_width
+        && (element::is_float(want) == element::is_float(has) || has == Scalar::U16 || has == Scalar::Bf16)
+    {
         return Ok(want);
     }
     Err(value
@@ -554,7 +585,8 @@ fn expect(table: &Table<'_>, buffer: &Buffer, files: &Files<'_>) -> Result<Optio
         };
     };
     let name = value.text()?;
-    let array = npy::read(&load(files, value, name)?).map_err(|e| value.error(format_args!("{name}: {e}")))?;
+    let array =
+        npy::read(&load(files, value, name)?).map_err(|e| value.error(format_args!("{name}: {e}")))?;
     retype(value, name, array.ty, Some(buffer.ty))?;
     let len: u64 = array.shape.iter().product();
     if len != buffer.len() {

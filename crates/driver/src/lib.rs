@@ -197,7 +197,12 @@ pub trait Driver {
     ///
     /// # Errors
     /// When the kernel is not there, or the shape is not allowed.
-    fn needs(&mut self, module: ModuleHandle, kernel: &str, config: &LaunchConfig) -> Result<Option<Needs>, Error> {
+    fn needs(
+        &mut self,
+        module: ModuleHandle,
+        kernel: &str,
+        config: &LaunchConfig,
+    ) -> Result<Option<Needs>, Error> {
         let _ = (module, kernel, config);
         Ok(None)
     }

@@ -31,8 +31,13 @@ pub fn read(file: &[u8]) -> Result<Array, String> {
     let short = || "the NumPy header is cut off".to_owned();
     let (&[major, _minor], rest) = rest.split_first_chunk().ok_or_else(short)?;
     let (length, rest) = match major {
-        1 => rest.split_first_chunk().map(|(n, r)| (usize::from(u16::from_le_bytes(*n)), r)).ok_or_else(short)?,
-        2 | 3 => rest.split_first_chunk().map(|(n, r)| (u32::from_le_bytes(*n) as usize, r)).ok_or_else(short)?,
+        1 => rest
+            .split_first_chunk()
+            .map(|(n, r)| (usize::from(u16::from_le_bytes(*n)), r))
+            .ok_or_else(short)?,
+        2 | 3 => {
+            rest.split_first_chunk().map(|(n, r)| (u32::from_le_bytes(*n) as usize, r)).ok_or_else(short)?
+        }
         v => return Err(format!("NumPy format version {v} is not known (1 to 3 are)")),
     };
     let (header, data) = rest.split_at_checked(length).ok_or_else(short)?;
@@ -186,9 +191,12 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        for (ty, shape) in
-            [(Scalar::F32, vec![2, 3]), (Scalar::U8, vec![]), (Scalar::Bf16, vec![5]), (Scalar::S64, vec![0, 4])]
-        {
+        for (ty, shape) in [
+            (Scalar::F32, vec![2, 3]),
+            (Scalar::U8, vec![]),
+            (Scalar::Bf16, vec![5]),
+            (Scalar::S64, vec![0, 4]),
+        ] {
             let n = shape.iter().product::<u64>() as usize * element::size(ty);
             let array = Array { ty, shape, bytes: (0..n).map(|i| i as u8).collect() };
             let bytes = write(&array);
@@ -200,8 +208,11 @@ mod tests {
     #[test]
     fn all_versions_and_spellings() {
         for major in 1..=3 {
-            let got =
-                read(&file(major, "{\"shape\": (2L,), 'descr': '<i2', 'fortran_order': False}  \n", &[1, 0, 2, 0]));
+            let got = read(&file(
+                major,
+                "{\"shape\": (2L,), 'descr': '<i2', 'fortran_order': False}  \n",
+                &[1, 0, 2, 0],
+            ));
             assert_eq!(got, Ok(Array { ty: Scalar::S16, shape: vec![2], bytes: vec![1, 0, 2, 0] }));
         }
         assert!(read(&file(4, "{}", &[])).unwrap_err().contains("version 4"));

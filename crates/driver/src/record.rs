@@ -98,8 +98,11 @@ pub fn record(
     let kernel = kernel(plan, job)?;
     let options = &RecordOptions { hooks: options.hooks && driver.info().hooks, ..*options };
     let text = if options.hooks { &job.text } else { text };
-    let loaded =
-        if options.hooks { driver.load(text.as_bytes()) } else { driver.load_rewritten(text, plan, &job.text) };
+    let loaded = if options.hooks {
+        driver.load(text.as_bytes())
+    } else {
+        driver.load_rewritten(text, plan, &job.text)
+    };
     let module = loaded.map_err(|e| Error {
         message: format!("{}{}", if options.hooks { "" } else { "instrumented: " }, e.message),
         ..e
@@ -107,7 +110,8 @@ pub fn record(
     let prepared = prepare(driver, job);
     let recorded = prepared.and_then(|prepared| {
         let mut held = Held::default();
-        let result = Session { driver, plan, job, prepared: &prepared, kernel }.run(module, options, &mut held);
+        let result =
+            Session { driver, plan, job, prepared: &prepared, kernel }.run(module, options, &mut held);
         let released = held.release(driver).and(prepared.release(driver));
         // After a fault a device may refuse everything; what was read before still counts.
         result.and_then(|r| if r.fault.is_some() { Ok(r) } else { released.map(|()| r) })
@@ -139,9 +143,16 @@ impl Held {
         self.take(driver, bytes, at)
     }
     /// What was allocated, zeroed.
-    fn take(&mut self, driver: &mut dyn Driver, bytes: u64, at: Result<DevicePtr, Error>) -> Result<u64, Error> {
-        let none =
-            |e: Error| Error { message: format!("no room for the recording, {bytes} bytes: {}", e.message), ..e };
+    fn take(
+        &mut self,
+        driver: &mut dyn Driver,
+        bytes: u64,
+        at: Result<DevicePtr, Error>,
+    ) -> Result<u64, Error> {
+        let none = |e: Error| Error {
+            message: format!("no room for the recording, {bytes} bytes: {}", e.message),
+            ..e
+        };
         let at = at.map_err(none)?;
         self.0.push((at, bytes.max(1)));
         driver.fill(at, bytes.max(1), 0)?;
@@ -150,7 +161,8 @@ impl Held {
     /// Zeroed memory for tracks' regions, where cursors don't wrap; of rings that outlive the kernel.
     fn regions(&mut self, driver: &mut dyn Driver, bytes: u64, align: u64, ring: bool) -> Result<u64, Error> {
         let get = |held: &mut Held, driver: &mut dyn Driver, bytes: u64| {
-            let at = if ring { driver.alloc_kept(bytes.max(1), align) } else { driver.alloc(bytes.max(1), align) };
+            let at =
+                if ring { driver.alloc_kept(bytes.max(1), align) } else { driver.alloc(bytes.max(1), align) };
             held.take(driver, bytes, at)
         };
         let at = get(self, driver, bytes)?;
@@ -410,7 +422,8 @@ impl Session<'_> {
         let bytes = read(given.pool, used)?;
         let heads = read(given.heads + first * each, count * each)?;
         let finals = read(given.finals + first * hashes, count * hashes)?;
-        let mut pool = drain::Pool::new(launch.level, launch.warp_size, given.pool, &bytes, given.bucket, [&heads[..]]);
+        let mut pool =
+            drain::Pool::new(launch.level, launch.warp_size, given.pool, &bytes, given.bucket, [&heads[..]]);
         let sites = self.plan.module.sites.len();
         let memory = drain::Memory { first_warp: first, heads: &heads, finals: &finals, layout, sites };
         Ok(drain::drain(&mut pool, memory))

@@ -100,14 +100,17 @@ fn fill_in(driver: &mut dyn Driver, job: &Job, prepared: &mut Prepared) -> Resul
         let bytes = match &arg.value {
             ArgValue::Scalar(ty, bits) => bits.to_le_bytes()[..element::size(*ty).min(8)].to_vec(),
             ArgValue::Bytes(bytes) => bytes.clone(),
-            ArgValue::Buffer(Buffer { map: Some(map), .. }) => map_bytes(driver, prepared, i, map, param.size)?,
+            ArgValue::Buffer(Buffer { map: Some(map), .. }) => {
+                map_bytes(driver, prepared, i, map, param.size)?
+            }
             ArgValue::TensorMap { over, map } => map_bytes(driver, prepared, *over, map, param.size)?,
             ArgValue::Buffer(_) => prepared.buffers[i].unwrap_or_default().0.to_le_bytes().to_vec(),
         };
         let place = param.offset as usize..(param.offset + param.size) as usize;
         let place = prepared.params.get_mut(place).filter(|p| p.len() == bytes.len());
         let place = place.ok_or_else(|| {
-            let say = format!("argument `{}` has {} bytes, its parameter {}", arg.name, bytes.len(), param.size);
+            let say =
+                format!("argument `{}` has {} bytes, its parameter {}", arg.name, bytes.len(), param.size);
             Error::new(ErrorKind::Launch, say)
         })?;
         place.copy_from_slice(&bytes);
@@ -180,7 +183,8 @@ impl Prepared {
     /// When the device fails; all are tried.
     pub fn release(&self, driver: &mut dyn Driver) -> Result<(), Error> {
         let maps = self.maps.iter().map(|(at, _)| at);
-        let freed = self.buffers.iter().flatten().chain(maps).map(|at| driver.free(*at)).fold(Ok(()), Result::and);
+        let freed =
+            self.buffers.iter().flatten().chain(maps).map(|at| driver.free(*at)).fold(Ok(()), Result::and);
         freed.and(driver.hold(0))
     }
 }
@@ -207,10 +211,17 @@ pub fn outputs(job: &Job, contents: Vec<Option<Vec<u8>>>) -> Vec<Output> {
 /// Compares elements: `|got - want| <= atol + rtol * |want|`, NaN equals NaN; with both tolerances 0, numbers must be equal.
 pub fn compare(ty: Scalar, got: &[u8], expect: &Expect) -> Comparison {
     let elements = expect.bytes.len() / element::size(ty);
-    let mut result =
-        Comparison { file: expect.file.clone(), elements: elements as u64, wrong: 0, first: None, worst: 0.0 };
+    let mut result = Comparison {
+        file: expect.file.clone(),
+        elements: elements as u64,
+        wrong: 0,
+        first: None,
+        worst: 0.0,
+    };
     for i in 0..elements {
-        let (Some(g), Some(w)) = (element::get(ty, got, i), element::get(ty, &expect.bytes, i)) else { break };
+        let (Some(g), Some(w)) = (element::get(ty, got, i), element::get(ty, &expect.bytes, i)) else {
+            break;
+        };
         if g == w {
             continue;
         }
@@ -218,7 +229,9 @@ pub fn compare(ty: Scalar, got: &[u8], expect: &Expect) -> Comparison {
         let apart = (x - y).abs();
         // 64-bit integers that differ may be the same binary64; different infinities are apart by more than any tolerance.
         let equal = x.is_nan() && y.is_nan()
-            || apart <= expect.atol + expect.rtol * y.abs() && (element::is_float(ty) || apart > 0.0) && y.is_finite();
+            || apart <= expect.atol + expect.rtol * y.abs()
+                && (element::is_float(ty) || apart > 0.0)
+                && y.is_finite();
         if !apart.is_nan() {
             result.worst = result.worst.max(apart);
         }

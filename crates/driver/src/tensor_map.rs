@@ -81,9 +81,13 @@ impl TensorMap {
         if !(1..=5).contains(&rank) {
             return Err(format!("`sizes`: a tensor has 1 to 5 dimensions, not {rank}"));
         }
-        let known =
-            matches!(self.ty, Scalar::U64 | Scalar::S64 | Scalar::F64 | Scalar::U32 | Scalar::S32 | Scalar::F32)
-                || matches!(self.ty, Scalar::U16 | Scalar::S16 | Scalar::F16 | Scalar::Bf16 | Scalar::U8 | Scalar::S8);
+        let known = matches!(
+            self.ty,
+            Scalar::U64 | Scalar::S64 | Scalar::F64 | Scalar::U32 | Scalar::S32 | Scalar::F32
+        ) || matches!(
+            self.ty,
+            Scalar::U16 | Scalar::S16 | Scalar::F16 | Scalar::Bf16 | Scalar::U8 | Scalar::S8
+        );
         if !known {
             return Err(format!("`type`: there are no tensor maps of {}", self.ty.name()));
         }

@@ -13,7 +13,8 @@ use prlx_probe::{Filter, Program};
 use prlx_trace::Level;
 use prlx_trace::mark::Via;
 
-const PTX: &str = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\nret;\n}\n";
+const PTX: &str =
+    ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\nret;\n}\n";
 
 fn sm(text: &str) -> Target {
     Target::parse(text).unwrap()
@@ -41,7 +42,9 @@ fn folder(name: &str) -> PathBuf {
 #[test]
 fn the_target_is_the_devices_unless_the_module_is_for_one_alone() {
     let of = |module: &str, device: &str| {
-        target(&PTX.replace("sm_80", module), sm(device)).map(|t| t.map(|t| t.to_string())).map_err(|e| e.message)
+        target(&PTX.replace("sm_80", module), sm(device))
+            .map(|t| t.map(|t| t.to_string()))
+            .map_err(|e| e.message)
     };
     let is = |text: &str| Ok(Some(text.to_owned()));
     assert_eq!(of("sm_80", "sm_90"), is("sm_90"));
@@ -133,7 +136,8 @@ fn the_longest_unused_goes_first() {
     let old = std::time::SystemTime::now() - std::time::Duration::from_secs(1000);
     for key in 0..10u32 {
         cache.put(key.into(), &[key as u8; 1000]);
-        let file = std::fs::File::options().append(true).open(folder.join(format!("{key:032x}.cubin"))).unwrap();
+        let file =
+            std::fs::File::options().append(true).open(folder.join(format!("{key:032x}.cubin"))).unwrap();
         file.set_modified(old + std::time::Duration::from_secs(key.into())).unwrap();
     }
     // Used now, so that the second is the oldest.
@@ -174,7 +178,8 @@ fn many_at_once() {
 #[test]
 fn at_events_registers_are_given_up_for_warps() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels/cuda/bitonic_sort/sm_80.ptx");
-    let program = Program { level: Level::Events, script: None, elide: true, filter: Filter::default(), window: None };
+    let program =
+        Program { level: Level::Events, script: None, elide: true, filter: Filter::default(), window: None };
     let source = std::fs::read_to_string(path).unwrap();
     let sort = prlx_instrument::rewrite(&source, "sort", &program, &|_| None).unwrap().text;
     // 34 values that live at once.
@@ -211,7 +216,8 @@ fn markers_leave_kernels_their_room() {
     let cases = [("softmax", "sm_80"), ("nbody", "sm_80"), ("warp_specialised", "sm_90a")];
     let marks = Marking { outside: vec![Via::Barrier], ..Marking::default() };
     let script = Some(Arc::new(Script { marks: Some(marks), ..Script::default() }));
-    let program = Program { level: Level::Probe, script, elide: true, filter: Filter::default(), window: None };
+    let program =
+        Program { level: Level::Probe, script, elide: true, filter: Filter::default(), window: None };
     let assemblers = Assemblers { tools: tools(), cache: None };
     for tool in assemblers.tools.iter().filter(|t| t.version().starts_with("ptxas")) {
         let [kept, spills, shares] = cases.map(|(name, target)| {

@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use prlx_driver::cuda::calls::{CALLS, attribute, capture, function, input, jit, launch, node, pointer, stream};
+use prlx_driver::cuda::calls::{
+    CALLS, attribute, capture, function, input, jit, launch, node, pointer, stream,
+};
 use prlx_driver::cuda::code::CODES;
 
 /// `cuda.h`, without comments; `None` where there is none.
@@ -10,7 +12,8 @@ fn header() -> Option<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let venv = std::env::var_os("PRLX_VENV").map_or_else(|| root.join(".venv"), PathBuf::from);
     let folders = std::fs::read_dir(venv.join("lib")).ok()?.flatten();
-    let file = folders.map(|e| e.path().join("site-packages/nvidia/cu13/include/cuda.h")).find(|p| p.is_file());
+    let file =
+        folders.map(|e| e.path().join("site-packages/nvidia/cu13/include/cuda.h")).find(|p| p.is_file());
     let Some(file) = file else {
         eprintln!("skipped: no cuda.h; `cargo xtask setup` installs it");
         return None;
@@ -67,9 +70,11 @@ fn rust(c: &str) -> String {
         "CUgraphExecUpdateResultInfo" => ("UpdateResult", stars),
         "CUgraphEdgeData" => ("c_void", stars),
         "unsigned long long" => ("u64", stars),
-        "CUdevice_attribute" | "CUfunction_attribute" | "CUjit_option" | "CUlibraryOption" | "CUjitInputType" => {
-            ("i32", stars)
-        }
+        "CUdevice_attribute"
+        | "CUfunction_attribute"
+        | "CUjit_option"
+        | "CUlibraryOption"
+        | "CUjitInputType" => ("i32", stars),
         "CUstreamCaptureMode" | "CUstreamCaptureStatus" | "CUgraphNodeType" | "CUgraphExecUpdateResult" => {
             ("i32", stars)
         }

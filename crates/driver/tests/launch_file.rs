@@ -31,7 +31,11 @@ const PTX: &str = "
 ";
 
 fn array(ty: Scalar, bytes: &[u8]) -> Vec<u8> {
-    npy::write(&npy::Array { ty, shape: vec![(bytes.len() * 8) as u64 / u64::from(ty.bits())], bytes: bytes.to_vec() })
+    npy::write(&npy::Array {
+        ty,
+        shape: vec![(bytes.len() * 8) as u64 / u64::from(ty.bits())],
+        bytes: bytes.to_vec(),
+    })
 }
 
 fn parse(text: &str) -> Result<Job, Error> {
@@ -49,7 +53,8 @@ fn parse(text: &str) -> Result<Job, Error> {
 }
 
 const HEAD: &str = "module = 'k.ptx'\nkernel = '_Z5saxpyifPfS_'\ngrid = 2\nblock = 64\n";
-const ARGS: [&str; 4] = ["value = 100", "value = 0.5", "npy = 'x.npy'", "type = 'f32'\nfill = 0\nlen = 2\nout = true"];
+const ARGS: [&str; 4] =
+    ["value = 100", "value = 0.5", "npy = 'x.npy'", "type = 'f32'\nfill = 0\nlen = 2\nout = true"];
 
 fn with(args: &[&str]) -> String {
     args.iter().fold(HEAD.to_owned(), |text, arg| text + "[[arg]]\n" + arg + "\n")
@@ -105,12 +110,24 @@ fn errors_say_where_and_what_to_do() {
     let cases: &[(String, &str, &str)] = &[
         ("grid = [1".into(), "a.toml:1: ", ""),
         (whole.replace("grid", "gird"), "a.toml:3: unknown key `gird`", "did you mean `grid`?"),
-        (whole.replace("grid", "weather"), "a.toml:3: unknown key `weather`", "the keys here are module, kernel"),
+        (
+            whole.replace("grid", "weather"),
+            "a.toml:3: unknown key `weather`",
+            "the keys here are module, kernel",
+        ),
         (whole.replace("grid = 2\n", ""), "a.toml:1: `grid` is missing", ""),
         (whole.replace("grid = 2", "grid = 0"), "a.toml:3: `grid`: 0 would start nothing", ""),
-        (whole.replace("grid = 2", "grid = [1, 70000]"), "a.toml:3: `grid`: 70000 is not between 0 and 65535", ""),
+        (
+            whole.replace("grid = 2", "grid = [1, 70000]"),
+            "a.toml:3: `grid`: 70000 is not between 0 and 65535",
+            "",
+        ),
         (whole.replace("grid = 2", "grid = '2'"), "a.toml:3: `grid`: a number", ""),
-        (whole.replace("block = 64", "block = [64, 32]"), "a.toml:4: `block`: 2048 threads are more than the 1024", ""),
+        (
+            whole.replace("block = 64", "block = [64, 32]"),
+            "a.toml:4: `block`: 2048 threads are more than the 1024",
+            "",
+        ),
         (
             whole.replace("block = 64", "block = 32"),
             "exactly (64,1,1) threads (.reqntid), not (32,1,1)",
@@ -137,7 +154,11 @@ fn errors_say_where_and_what_to_do() {
         (args(0, "value = 4294967296"), "a.toml:6: `value`: 4294967296 does not fit u32", ""),
         (args(0, "value = 0.5"), "a.toml:6: `value`: 0.5 is no integer, and the type is u32", ""),
         (args(0, "value = 1\ntype = 'f64'"), "a f64 has 8 bytes, and parameter `n` has 4", ""),
-        (args(0, "npy = 'x.npy'"), "argument 1 (`n`) is a buffer, but parameter `n` (.u32) is no address", ""),
+        (
+            args(0, "npy = 'x.npy'"),
+            "argument 1 (`n`) is a buffer, but parameter `n` (.u32) is no address",
+            "",
+        ),
         (args(0, "value = 1\nout = true"), "a.toml:7: `out`: only a buffer has this", ""),
         (
             args(0, "name = 'count'"),
@@ -171,7 +192,8 @@ fn errors_say_where_and_what_to_do() {
 #[test]
 fn clusters() {
     let parse = |kernel: &str, keys: &str| {
-        parse(&format!("module = 'k.ptx'\nkernel = '{kernel}'\nblock = 32\n{keys}\n")).map(|j| j.config.cluster)
+        parse(&format!("module = 'k.ptx'\nkernel = '{kernel}'\nblock = 32\n{keys}\n"))
+            .map(|j| j.config.cluster)
     };
     let sized = |x, y| Dim3 { x, y, z: 1 };
     assert_eq!(parse("plain", "grid = 3").unwrap(), sized(1, 1));
@@ -182,7 +204,9 @@ fn clusters() {
     assert_eq!(parse("some", "grid = 4\ncluster = 1").unwrap(), sized(1, 1));
     // The file counts clusters of 2 by 3 there.
     let counted =
-        Job::parse("a.toml", "module = 'k.ptx'\nkernel = 'counted'\ngrid = [4, 5]\nblock = 64", &|_| Ok(PTX.into()));
+        Job::parse("a.toml", "module = 'k.ptx'\nkernel = 'counted'\ngrid = [4, 5]\nblock = 64", &|_| {
+            Ok(PTX.into())
+        });
     assert_eq!(counted.unwrap().config.grid, Dim3 { x: 8, y: 15, z: 1 });
     let wrong = [
         (
@@ -196,9 +220,17 @@ fn clusters() {
         ("plain", "grid = 8\ncluster = 0", "0 would start nothing"),
         ("two", "grid = 3", "a.toml:4: `grid`: a grid of 3 CTAs in x can't be divided into clusters of 2"),
         ("two", "grid = 4\ncluster = 4", "exactly (2,1,1) CTAs (.reqnctapercluster), not (4,1,1)"),
-        ("some", "grid = 4", "a.toml:4: `grid`: kernel `some` must be launched in clusters (.explicitcluster)"),
+        (
+            "some",
+            "grid = 4",
+            "a.toml:4: `grid`: kernel `some` must be launched in clusters (.explicitcluster)",
+        ),
         ("some", "grid = 8\ncluster = 8", "8 CTAs are more than the 4"),
-        ("counted", "grid = [1, 21846]", "21846 clusters of 3 CTAs (.blocksareclusters) are more than the 65535 CTAs"),
+        (
+            "counted",
+            "grid = [1, 21846]",
+            "21846 clusters of 3 CTAs (.blocksareclusters) are more than the 65535 CTAs",
+        ),
         ("counted", "grid = 4\ncluster = 2", "exactly (2,3,1) CTAs (.reqnctapercluster), not (2,1,1)"),
     ];
     for (kernel, keys, message) in wrong {
@@ -264,7 +296,8 @@ fn all_of_the_repository_load() {
         launch_files(&root.join(dir), &mut found);
     }
     assert!(found.len() > 10);
-    let errors: Vec<String> = found.iter().filter_map(|p| Job::load(p).err()).map(|e| e.to_string()).collect();
+    let errors: Vec<String> =
+        found.iter().filter_map(|p| Job::load(p).err()).map(|e| e.to_string()).collect();
     assert!(errors.is_empty(), "{}", errors.join("\n"));
 }
 
@@ -312,7 +345,8 @@ fn tensor_maps() {
         nan: false,
     };
     assert_eq!(job.args[2].value, ArgValue::TensorMap { over: 1, map: flat });
-    let strided = mapped(&OWN.replace("sizes = [2, 32, 64]", "sizes = [2, 8, 64]\nstrides = [4096, 256]"), X, OVER);
+    let strided =
+        mapped(&OWN.replace("sizes = [2, 32, 64]", "sizes = [2, 8, 64]\nstrides = [4096, 256]"), X, OVER);
     let ArgValue::Buffer(own) = &strided.unwrap().args[0].value else { panic!() };
     assert_eq!(own.map.as_ref().unwrap().strides, [256, 4096]);
 }
@@ -322,16 +356,28 @@ fn wrong_tensor_maps() {
     let own = |from: &str, to: &str| mapped(&OWN.replace(from, to), X, OVER);
     let cases = [
         (own("box = [1, 8, 64]\n", ""), "argument 1 (`map`): `box` is missing"),
-        (own("box = [1, 8, 64]", "box = [8, 64]"), "a.toml:11: `box`: it has 2 numbers where a tensor of 3 dimensions"),
+        (
+            own("box = [1, 8, 64]", "box = [8, 64]"),
+            "a.toml:11: `box`: it has 2 numbers where a tensor of 3 dimensions",
+        ),
         (own("box = [1, 8, 64]", "box = [1, 300, 64]"), "`box`: 300 is not between 1 and 256"),
-        (own("sizes = [2, 32, 64]", "sizes = [2, 33, 64]"), "the tensor takes 8448 bytes, and its buffer has 8192"),
-        (own("sizes = [2, 32, 64]", "strides = [2]"), "`strides`: it has 1 numbers where a tensor of 1 dimensions"),
+        (
+            own("sizes = [2, 32, 64]", "sizes = [2, 33, 64]"),
+            "the tensor takes 8448 bytes, and its buffer has 8192",
+        ),
+        (
+            own("sizes = [2, 32, 64]", "strides = [2]"),
+            "`strides`: it has 1 numbers where a tensor of 1 dimensions",
+        ),
         (own("swizzle = '128B'", "swizzle = '96B'"), "`swizzle`: \"none\", \"32B\", \"64B\" or \"128B\""),
         (own("oob = 'nan'", "oob = 'one'"), "`oob`: \"zero\" or \"nan\""),
         (own("type = 'f16'", "type = 'u16'"), "`oob`: a u16 can't be NaN"),
         (own("tensor_map = true\n", ""), "only a tensor map has this"),
         (own("tensor_map = true", "tensor_map = false"), "only a tensor map has this"),
-        (own("fill = 0\nlen = 4096\n", "bytes = '0x00'\n"), "a tensor map is over a buffer, and this is none"),
+        (
+            own("fill = 0\nlen = 4096\n", "bytes = '0x00'\n"),
+            "a tensor map is over a buffer, and this is none",
+        ),
         (mapped(OWN, X, "tensor_map = 'y'\nbox = [16]"), "there is no argument `y` with a buffer"),
         (mapped(OWN, X, "tensor_map = 'at'\nbox = [16]"), "there is no argument `at` with a buffer"),
         (mapped(OWN, X, "tensor_map = 'x'\nlen = 4\nbox = [16]"), "the buffer is that of argument `x`"),
@@ -354,8 +400,10 @@ fn launches_of_the_overhead_suite_read() {
     let bench = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench");
     let mut read = 0;
     // A CTA of a product of matrices does much.
-    let folders = [("overhead", 100_000), ("torch", 30_000)].map(|(folder, least)| (bench.join(folder), least));
-    let files = folders.iter().flat_map(|(f, least)| fs::read_dir(f).unwrap().flatten().map(move |e| (f, least, e)));
+    let folders =
+        [("overhead", 100_000), ("torch", 30_000)].map(|(folder, least)| (bench.join(folder), least));
+    let files =
+        folders.iter().flat_map(|(f, least)| fs::read_dir(f).unwrap().flatten().map(move |e| (f, least, e)));
     for (folder, least, entry) in files {
         let path = entry.path();
         if path.extension().is_none_or(|e| e != "toml") {

@@ -10,7 +10,9 @@ use fake::{Fake, Memory};
 use lanes::Lanes;
 use prlx_driver::content::Content;
 use prlx_driver::job::{Arg, ArgValue, Buffer};
-use prlx_driver::{Driver, Error, ErrorKind, Job, LaunchConfig, LaunchStats, RecordOptions, Recorded, record};
+use prlx_driver::{
+    Driver, Error, ErrorKind, Job, LaunchConfig, LaunchStats, RecordOptions, Recorded, record,
+};
 use prlx_probe::{Filter, FunctionPlan, Plan, Program};
 use prlx_trace::device::{Context, EventRecord, Finals, Handed};
 use prlx_trace::kernel::{FaultKind, Function, Module, Param, Scalar, Site};
@@ -138,8 +140,13 @@ fn what_does_not_fit_is_counted() {
             }
         }
     };
-    let r = recorded(Level::Path, &job(1, 64), RecordOptions { pool: 2 * 2048 + 100, bare: false, hooks: false }, body)
-        .unwrap();
+    let r = recorded(
+        Level::Path,
+        &job(1, 64),
+        RecordOptions { pool: 2 * 2048 + 100, bare: false, hooks: false },
+        body,
+    )
+    .unwrap();
     assert_eq!(r.damage, Vec::<String>::new());
     let per_chunk = 32 * Lanes::rows();
     let totals = r.recording.launch.totals;
@@ -152,7 +159,8 @@ fn what_does_not_fit_is_counted() {
 #[test]
 fn no_pool_at_all() {
     let body: Body = |lanes| lanes.store(0, 3, &1u32.to_le_bytes());
-    let r = recorded(Level::Path, &job(1, 32), RecordOptions { pool: 0, bare: false, hooks: false }, body).unwrap();
+    let r = recorded(Level::Path, &job(1, 32), RecordOptions { pool: 0, bare: false, hooks: false }, body)
+        .unwrap();
     assert_eq!((r.recording.launch.totals.recorded, r.recording.launch.totals.dropped), (0, 1));
 }
 
@@ -201,25 +209,26 @@ fn elements_after_a_hole_are_not_taken() {
 fn any_garbage_is_survived() {
     for seed in 0..200u64 {
         for level in [Level::Path, Level::Print, Level::Events, Level::Operands] {
-            let mut device = Fake::new(move |memory: &mut Memory, _: &str, _: &LaunchConfig, params: &[u8]| {
-                let mut random = prlx_driver::content::SplitMix::of_argument(seed, 0);
-                let context = Lanes::new(memory, level, 32, params).context;
-                memory.set(context.cursor, &(random.draw() % 20_000).to_le_bytes());
-                // Words that are often good links, so that chains of all shapes come about.
-                let word = |random: &mut prlx_driver::content::SplitMix| match random.draw() % 4 {
-                    0 => 0,
-                    1 => context.bucket,
-                    2 => context.pool + random.draw() % 64 * 256,
-                    _ => random.draw() % 9,
-                };
-                for i in 0..16_384 / 8 {
-                    memory.set(context.pool + i * 8, &word(&mut random).to_le_bytes());
-                }
-                for i in 0..4 {
-                    memory.set(context.heads + i * 8, &word(&mut random).to_le_bytes());
-                }
-                Ok(LaunchStats::default())
-            });
+            let mut device =
+                Fake::new(move |memory: &mut Memory, _: &str, _: &LaunchConfig, params: &[u8]| {
+                    let mut random = prlx_driver::content::SplitMix::of_argument(seed, 0);
+                    let context = Lanes::new(memory, level, 32, params).context;
+                    memory.set(context.cursor, &(random.draw() % 20_000).to_le_bytes());
+                    // Words that are often good links, so that chains of all shapes come about.
+                    let word = |random: &mut prlx_driver::content::SplitMix| match random.draw() % 4 {
+                        0 => 0,
+                        1 => context.bucket,
+                        2 => context.pool + random.draw() % 64 * 256,
+                        _ => random.draw() % 9,
+                    };
+                    for i in 0..16_384 / 8 {
+                        memory.set(context.pool + i * 8, &word(&mut random).to_le_bytes());
+                    }
+                    for i in 0..4 {
+                        memory.set(context.heads + i * 8, &word(&mut random).to_le_bytes());
+                    }
+                    Ok(LaunchStats::default())
+                });
             let options = RecordOptions { pool: 16_384, bare: false, hooks: false };
             let r = record(&mut device, "", &plan(level), &job(1, 64), &options).unwrap();
             assert!(r.recording.launch.totals.recorded <= 16_384 / 4);
@@ -243,7 +252,9 @@ fn events_are_merged_by_clock_even_when_it_wraps() {
         }
     };
     let r = recorded(Level::Events, &job(1, 32), RecordOptions::default(), body).unwrap();
-    let Streams::Events(events) = r.recording.streams.warp(WarpId(0)).unwrap().unwrap().lanes else { panic!() };
+    let Streams::Events(events) = r.recording.streams.warp(WarpId(0)).unwrap().unwrap().lanes else {
+        panic!()
+    };
     let sites: Vec<u32> = events.iter().map(|e| e.site.0).collect();
     assert_eq!(sites[..4], [0, 1, 2, 3]);
     assert_eq!((events.len(), r.recording.launch.totals.recorded), (24, 24));
@@ -261,7 +272,9 @@ fn fingerprints_and_their_finals() {
         }
     };
     let r = recorded(Level::Print, &job(1, 40), RecordOptions::default(), body).unwrap();
-    let Streams::Print { checkpoints, hashes, .. } = r.recording.streams.warp(WarpId(1)).unwrap().unwrap().lanes else {
+    let Streams::Print { checkpoints, hashes, .. } =
+        r.recording.streams.warp(WarpId(1)).unwrap().unwrap().lanes
+    else {
         panic!()
     };
     assert_eq!((checkpoints, hashes), (vec![77], vec![[0, 0, 101, 0], [0, 7 << 8, 0, 0]]));
@@ -280,7 +293,8 @@ fn operand_records_keep_zero_values_and_only_the_window_is_there() {
     let infos: Vec<WarpId> = r.recording.streams.infos().map(|i| i.warp).collect();
     assert_eq!(infos, [WarpId(1)]);
     assert_eq!(r.recording.launch.totals.filtered_warps, 3);
-    let Streams::Operands { records, ends } = r.recording.streams.warp(WarpId(1)).unwrap().unwrap().lanes else {
+    let Streams::Operands { records, ends } = r.recording.streams.warp(WarpId(1)).unwrap().unwrap().lanes
+    else {
         panic!()
     };
     assert_eq!((records.len(), ends[7], ends[8]), (12, 0, 12));
@@ -333,7 +347,10 @@ fn a_device_that_can_not_be_read_after_a_fault() {
     let r = record(&mut device, "", &plan(Level::Path), &job(1, 32), &RecordOptions::default()).unwrap();
     let launch = &r.recording.launch;
     assert_eq!(launch.fault.as_ref().map(|f| f.kind), Some(FaultKind::Stuck));
-    assert_eq!((r.recording.streams.infos().len(), launch.totals.recorded, launch.totals.filtered_warps), (0, 0, 0));
+    assert_eq!(
+        (r.recording.streams.infos().len(), launch.totals.recorded, launch.totals.filtered_warps),
+        (0, 0, 0)
+    );
 }
 
 #[test]

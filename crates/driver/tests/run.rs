@@ -15,7 +15,8 @@ fn job() -> Job {
     let text = "module = 'k.ptx'\ngrid = 1\nblock = 32\n[[arg]]\nvalue = 3\n[[arg]]\ntype = 'u8'\niota = 1\nlen = 3\n
 [[arg]]\ntype = 'u8'\nuninit = true\nlen = 3\nout = 'sum.npy'\nexpect = 'want.npy'\natol = 1";
     let want = npy::write(&npy::Array { ty: Scalar::U8, shape: vec![3], bytes: vec![4, 6, 7] });
-    Job::parse("a.toml", text, &|f| Ok(if f == "k.ptx" { PTX.as_bytes().to_vec() } else { want.clone() })).unwrap()
+    Job::parse("a.toml", text, &|f| Ok(if f == "k.ptx" { PTX.as_bytes().to_vec() } else { want.clone() }))
+        .unwrap()
 }
 
 /// y[i] = x[i] + n

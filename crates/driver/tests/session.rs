@@ -34,7 +34,8 @@ fn write(folder: &std::path::Path, process: &Process, launches: u64, ended: bool
 #[test]
 fn processes_come_by_rank_and_start() {
     let folder = folder("session-order");
-    let process = |pid, rank, started| Process { pid, rank, started, host: "no/de 1".into(), ..Process::default() };
+    let process =
+        |pid, rank, started| Process { pid, rank, started, host: "no/de 1".into(), ..Process::default() };
     let all = [process(7, None, 3), process(8, Some(1), 2), process(9, Some(0), 5), process(7, None, 1)];
     let paths = all.each_ref().map(|p| write(&folder, p, 2, p.pid != 8));
     // A process that replaces itself has two files.

@@ -100,10 +100,27 @@ fn column(pool: Pool, k: usize) -> Vec<u64> {
             Pool::Bits(bits) => {
                 let ones = u64::MAX >> (64 - bits);
                 let top = 1u64 << (bits - 1);
-                let corners =
-                    [0, 1, 2, 3, top, top - 1, top + 1, ones, ones - 1, 31, 32, 33, 0xff, 0x100, 0x7fff, 0x8000];
+                let corners = [
+                    0,
+                    1,
+                    2,
+                    3,
+                    top,
+                    top - 1,
+                    top + 1,
+                    ones,
+                    ones - 1,
+                    31,
+                    32,
+                    33,
+                    0xff,
+                    0x100,
+                    0x7fff,
+                    0x8000,
+                ];
                 let x = r.next();
-                corners.get(i).copied().unwrap_or(if x & 1 == 0 { x >> 1 } else { x >> 1 >> (x >> 50 & 63) }) & ones
+                corners.get(i).copied().unwrap_or(if x & 1 == 0 { x >> 1 } else { x >> 1 >> (x >> 50 & 63) })
+                    & ones
             }
             Pool::F32 => float(8, 23, &mut r, i),
             Pool::F64 => float(11, 52, &mut r, i),
@@ -117,7 +134,11 @@ fn column(pool: Pool, k: usize) -> Vec<u64> {
     };
     let corners: Vec<u64> = (0..26).map(&mut value).collect();
     (0..N)
-        .map(|i| if i < 26 * 26 * 26 { corners[i / 26usize.pow(k as u32) % 26] } else { value(usize::MAX / 2) })
+        .map(
+            |i| {
+                if i < 26 * 26 * 26 { corners[i / 26usize.pow(k as u32) % 26] } else { value(usize::MAX / 2) }
+            },
+        )
         .collect()
 }
 
@@ -234,7 +255,14 @@ fn texts() -> Vec<(String, usize)> {
     add(3, &[&["setp.gt"], &["and", "or", "xor"], &["f32", "s32"]]);
     add(3, &[&["selp"], &["b16", "b32", "b64"]]);
     add(3, &[&["slct.u32.s32", "slct.u64.f32", "slct.ftz.u32.f32"]]);
-    add(1, &[&["testp"], &["finite", "infinite", "number", "notanumber", "normal", "subnormal"], &["f32", "f64"]]);
+    add(
+        1,
+        &[
+            &["testp"],
+            &["finite", "infinite", "number", "notanumber", "normal", "subnormal"],
+            &["f32", "f64"],
+        ],
+    );
     add(2, &[&["copysign"], &["f32", "f64"]]);
     add(1, &[&["mov"], &["b16", "b32", "b64", "f32", "f64"]]);
     // Floating point.
@@ -243,8 +271,18 @@ fn texts() -> Vec<(String, usize)> {
     add(2, &[&["div"], rounds, &["f32", "ftz.f32", "f64"]]);
     add(1, &[&["rcp", "sqrt"], rounds, &["f32", "ftz.f32", "f64"]]);
     add(1, &[&["neg", "abs"], &["f32", "ftz.f32", "f64", "f16", "f16x2", "bf16", "bf16x2", "ftz.f16"]]);
-    add(2, &[&["min", "max"], &["f32", "ftz.f32", "NaN.f32", "xorsign.abs.f32", "NaN.xorsign.abs.f32", "f64"]]);
-    add(2, &[&["min", "max"], &["", "NaN", "xorsign.abs", "NaN.xorsign.abs"], &["f16", "f16x2", "bf16", "bf16x2"]]);
+    add(
+        2,
+        &[&["min", "max"], &["f32", "ftz.f32", "NaN.f32", "xorsign.abs.f32", "NaN.xorsign.abs.f32", "f64"]],
+    );
+    add(
+        2,
+        &[
+            &["min", "max"],
+            &["", "NaN", "xorsign.abs", "NaN.xorsign.abs"],
+            &["f16", "f16x2", "bf16", "bf16x2"],
+        ],
+    );
     add(2, &[&["min", "max"], &["ftz.f16", "ftz.f16x2"]]);
     add(2, &[&["add", "sub", "mul"], &["", "rn", "ftz", "sat", "ftz.sat"], &["f16", "f16x2"]]);
     add(2, &[&["add", "sub", "mul"], &["rn"], &["bf16", "bf16x2"]]);
@@ -261,7 +299,11 @@ fn texts() -> Vec<(String, usize)> {
     add(1, &[&["cvt"], &["rni.ftz", "rpi.ftz"], &["s32", "u64"], &["f32"]]);
     add(
         1,
-        &[&["cvt"], &["rni", "rzi", "rmi", "rpi"], &["f32.f32", "f64.f64", "f16.f16", "ftz.f32.f32", "sat.f32.f32"]],
+        &[
+            &["cvt"],
+            &["rni", "rzi", "rmi", "rpi"],
+            &["f32.f32", "f64.f64", "f16.f16", "ftz.f32.f32", "sat.f32.f32"],
+        ],
     );
     add(
         1,
@@ -310,7 +352,15 @@ fn texts() -> Vec<(String, usize)> {
     add(
         1,
         &[
-            &["rcp.approx", "sqrt.approx", "rsqrt.approx", "sin.approx", "cos.approx", "lg2.approx", "ex2.approx"],
+            &[
+                "rcp.approx",
+                "sqrt.approx",
+                "rsqrt.approx",
+                "sin.approx",
+                "cos.approx",
+                "lg2.approx",
+                "ex2.approx",
+            ],
             &["f32", "ftz.f32"],
         ],
     );
@@ -456,7 +506,10 @@ fn compare(dir: &Path) -> std::io::Result<()> {
                 for l in 0..32 {
                     let Some(&gpu) = words.get(at + d * N + base + l) else { continue };
                     let (gpu, cpu) = (gpu & mask, ours[d][l] & mask);
-                    let bad = if c.approximate && matches!(bits, 32 | 64) && !matches!(t, Type::F16x2 | Type::Bf16x2) {
+                    let bad = if c.approximate
+                        && matches!(bits, 32 | 64)
+                        && !matches!(t, Type::F16x2 | Type::Bf16x2)
+                    {
                         let infinity = if bits == 32 { 0x7f80_0000 } else { 0x7ff << 52 };
                         let special = |x: u64| x & (mask >> 1) >= infinity;
                         let apart = key(gpu, bits).abs_diff(key(cpu, bits));

@@ -113,7 +113,9 @@ fn measure(text: &str, n: usize, level: Level) -> f64 {
     let mut planes = Planes::default();
     for i in 0..8u32 {
         planes.w32.push(V32(std::array::from_fn(|l| 0x3f80_3c00 + (l as u32) * 0x0101 * (i + 1))));
-        planes.w64.push(V64(std::array::from_fn(|l| 0x3ff0_0000_3f80_0000 + (l as u64) * 0x1_0001 * u64::from(i + 1))));
+        planes.w64.push(V64(std::array::from_fn(|l| {
+            0x3ff0_0000_3f80_0000 + (l as u64) * 0x1_0001 * u64::from(i + 1)
+        })));
         planes.pred.push(0x5a5a_5a5a << i);
     }
     let args = Args { dst: [4, 5, 6, 7], src: [0, 1, 2, 3], imm: op.imm };

@@ -110,7 +110,9 @@ fn one(
         let at = addr.0[l as usize & 31];
         return Err(match at / window::CTA {
             // The CTA's own is also a part of the cluster's.
-            n if place == Place::Shared && n == u64::from(r.rank) + 1 => return cluster(r, addr, mask, width, f),
+            n if place == Place::Shared && n == u64::from(r.rank) + 1 => {
+                return cluster(r, addr, mask, width, f);
+            }
             n @ 1..=MAX_CTAS if place == Place::Shared => elsewhere(l, at, n - 1),
             _ => bad(l, at, width, || format!("there are {} {what}", region.len())),
         });
@@ -132,11 +134,15 @@ fn cluster(
     while rest != 0 {
         let l = rest.trailing_zeros();
         let at = addr.0[l as usize & 31];
-        let (region, base) =
-            r.peers.find(r.rank, at).map_err(|text| Box::new(Bad { lane: l, text: format!("at {at:#x}, {text}") }))?;
+        let (region, base) = r
+            .peers
+            .find(r.rank, at)
+            .map_err(|text| Box::new(Bad { lane: l, text: format!("at {at:#x}, {text}") }))?;
         let lanes = region.lanes(addr, base, rest, width);
         if lanes.mask() >> l & 1 == 0 {
-            return Err(bad(l, at, width, || format!("there are {} bytes of shared memory in a CTA", region.len())));
+            return Err(bad(l, at, width, || {
+                format!("there are {} bytes of shared memory in a CTA", region.len())
+            }));
         }
         rest &= !lanes.mask();
         f(&lanes, Place::Cluster);
@@ -264,7 +270,13 @@ pub fn each(mut mask: u32, mut f: impl FnMut(usize)) {
 
 /// Does a load.
 #[inline(always)]
-pub fn load(planes: &mut Planes, r: &Reach<'_>, hint: &mut usize, mem: &Mem, mask: u32) -> Result<(), Box<Bad>> {
+pub fn load(
+    planes: &mut Planes,
+    r: &Reach<'_>,
+    hint: &mut usize,
+    mem: &Mem,
+    mask: u32,
+) -> Result<(), Box<Bad>> {
     if mem.base == AddrBase::None && mem.place == Place::Params {
         return uniform(planes, r.params, mem, mask);
     }
@@ -282,7 +294,9 @@ fn uniform(planes: &mut Planes, params: &Region, mem: &Mem, mask: u32) -> Result
     let (size, mut at) = (u64::from(mem.size), mem.offset as u64);
     let width = size * mem.planes.len() as u64;
     if !at.is_multiple_of(size) || params.len().checked_sub(width).is_none_or(|last| at > last) {
-        return Err(bad(mask.trailing_zeros(), at, size, || format!("there are {} bytes of parameters", params.len())));
+        return Err(bad(mask.trailing_zeros(), at, size, || {
+            format!("there are {} bytes of parameters", params.len())
+        }));
     }
     for &p in &mem.planes {
         match p {
@@ -390,7 +404,13 @@ fn set_wide(planes: &mut Planes, i: u16, l: usize, v: u128) {
 }
 
 /// Does an atomic, lane by lane.
-pub fn atomic(planes: &mut Planes, r: &Reach<'_>, hint: &mut usize, atom: &Atom, mask: u32) -> Result<(), Box<Bad>> {
+pub fn atomic(
+    planes: &mut Planes,
+    r: &Reach<'_>,
+    hint: &mut usize,
+    atom: &Atom,
+    mask: u32,
+) -> Result<(), Box<Bad>> {
     let mem = &atom.mem;
     let addr = addresses(planes, mem);
     let size = mem.size;
@@ -417,8 +437,11 @@ pub fn atomic(planes: &mut Planes, r: &Reach<'_>, hint: &mut usize, atom: &Atom,
                 let v = get(planes, value, l);
                 let c = atom.swap.map_or(0, |s| get(planes, s, l));
                 let f = |old: u64| rmw(atom.rmw, size, old, v, c);
-                let old =
-                    if place == Place::Global { region.update(at, size, f) } else { region.update_alone(at, size, f) };
+                let old = if place == Place::Global {
+                    region.update(at, size, f)
+                } else {
+                    region.update_alone(at, size, f)
+                };
                 if let Some(&p) = mem.planes.get(k) {
                     set(planes, p, l, old);
                 }
@@ -539,7 +562,14 @@ pub fn each_address(
 ///
 /// # Errors
 /// The first lane whose place is not.
-pub fn fits(r: &Reach<'_>, hint: &mut usize, place: Place, addr: &V64, mask: u32, width: u64) -> Result<(), Box<Bad>> {
+pub fn fits(
+    r: &Reach<'_>,
+    hint: &mut usize,
+    place: Place,
+    addr: &V64,
+    mask: u32,
+    width: u64,
+) -> Result<(), Box<Bad>> {
     regions(r, hint, place, addr, mask, width, |_, _| {})
 }
 
@@ -573,9 +603,11 @@ pub fn run<'a>(r: &Reach<'a>, place: Place, lane: usize, at: u64, bytes: u64) ->
     if bytes == 0 {
         return Some((r.shared, 0));
     }
-    let inside =
-        |region: &'a Region, at: u64| (at <= region.len() && region.len() - at >= bytes).then_some((region, at));
-    let cluster = |at: u64| r.peers.find(r.rank, at).ok().and_then(|(region, base)| inside(region, at - base));
+    let inside = |region: &'a Region, at: u64| {
+        (at <= region.len() && region.len() - at >= bytes).then_some((region, at))
+    };
+    let cluster =
+        |at: u64| r.peers.find(r.rank, at).ok().and_then(|(region, base)| inside(region, at - base));
     let local = |at: u64| {
         let last = r.stride.checked_sub(bytes)?;
         (at <= last).then(|| (r.local, at + lane as u64 * r.stride))
@@ -608,9 +640,17 @@ mod tests {
         let (own, peers) = (shared[1].clone(), Peers::new(shared));
         let mut memory = Memory::default();
         let base = memory.alloc(32, 16, 1 << 20, Owner::User("x".into())).unwrap();
-        let r =
-            Reach { memory: &memory, shared: &own, peers: &peers, rank: 1, local: &local, stride: 8, params: &params };
-        let found = |place, lane, at, bytes| run(&r, place, lane, at, bytes).map(|(region, at)| (region.id(), at));
+        let r = Reach {
+            memory: &memory,
+            shared: &own,
+            peers: &peers,
+            rank: 1,
+            local: &local,
+            stride: 8,
+            params: &params,
+        };
+        let found =
+            |place, lane, at, bytes| run(&r, place, lane, at, bytes).map(|(region, at)| (region.id(), at));
         // The CTA's own shared memory by its rank; another's is not `.shared`.
         assert_eq!(found(Place::Shared, 0, 48, 16), Some((own.id(), 48)));
         assert_eq!(found(Place::Shared, 0, 2 * window::CTA + 48, 16), Some((own.id(), 48)));
@@ -628,10 +668,18 @@ mod tests {
         // Parameters and global memory.
         assert_eq!(found(Place::Generic, 0, window::PARAMS + 8, 8), Some((params.id(), 8)));
         assert_eq!(found(Place::Params, 0, 9, 8), None);
-        assert!(found(Place::Global, 0, base + 16, 16).is_some() && found(Place::Global, 0, base + 17, 16).is_none());
+        assert!(
+            found(Place::Global, 0, base + 16, 16).is_some()
+                && found(Place::Global, 0, base + 17, 16).is_none()
+        );
         // No bytes are everywhere.
-        for place in [Place::Shared, Place::Cluster, Place::Local, Place::Params, Place::Global, Place::Generic] {
-            assert!(found(place, 0, base + 32, 0).is_some() && found(place, 0, u64::MAX, 0).is_some(), "{place:?}");
+        for place in
+            [Place::Shared, Place::Cluster, Place::Local, Place::Params, Place::Global, Place::Generic]
+        {
+            assert!(
+                found(place, 0, base + 32, 0).is_some() && found(place, 0, u64::MAX, 0).is_some(),
+                "{place:?}"
+            );
             assert!(found(place, 0, u64::MAX, 16).is_none(), "{place:?}");
         }
     }

@@ -156,7 +156,8 @@ pub fn targets(ranks: Option<u16>, at: u64) -> Vec<u64> {
 
 /// The region of a run of bytes, and where it begins.
 fn run<'a>(r: &Reach<'a>, place: Place, at: u64, bytes: u64) -> Result<(&'a Region, u64), String> {
-    access::run(r, place, 0, at, bytes).ok_or_else(|| format!("{bytes} bytes at {at:#x}, which are not all there"))
+    access::run(r, place, 0, at, bytes)
+        .ok_or_else(|| format!("{bytes} bytes at {at:#x}, which are not all there"))
 }
 
 /// No tile is larger than shared memory.
@@ -229,7 +230,8 @@ impl Warp {
         let mut todo = Vec::new();
         access::each(m, |l| {
             let bytes = u64::from(self.planes.w32[usize::from(op.size)].0[l]);
-            let [from, to] = [&op.src, &op.dst].map(|mem| (mem.place, access::address_of(&self.planes, mem, l)));
+            let [from, to] =
+                [&op.src, &op.dst].map(|mem| (mem.place, access::address_of(&self.planes, mem, l)));
             let what = What::Run { from, to, bytes, reduce: op.reduce };
             let wrong = if !bytes.is_multiple_of(16) {
                 Some(format!("{bytes} bytes, which is not a multiple of 16"))
@@ -241,7 +243,8 @@ impl Warp {
             todo.push((l, what, wrong));
         });
         let more = (op.mbarrier.as_ref(), op.multicast);
-        todo.into_iter().try_for_each(|(l, what, wrong)| self.transfer(launch, block, (l, step), what, more, wrong))
+        todo.into_iter()
+            .try_for_each(|(l, what, wrong)| self.transfer(launch, block, (l, step), what, more, wrong))
     }
     /// Copies a tile of a tensor for each lane.
     pub(crate) fn tensor(
@@ -255,17 +258,24 @@ impl Warp {
         let mut todo = Vec::new();
         access::each(m, |l| {
             let shared = access::address_of(&self.planes, &op.shared, l);
-            let tile = self.tile(&everywhere(launch, block), op, l).and_then(|tile| match shared.is_multiple_of(128) {
-                true => Ok(tile),
-                false => Err(format!("a tile at {shared:#x} of shared memory, which is not a multiple of 128")),
+            let tile = self.tile(&everywhere(launch, block), op, l).and_then(|tile| {
+                match shared.is_multiple_of(128) {
+                    true => Ok(tile),
+                    false => {
+                        Err(format!("a tile at {shared:#x} of shared memory, which is not a multiple of 128"))
+                    }
+                }
             });
             todo.push((l, shared, tile));
         });
         let more = (op.mbarrier.as_ref(), op.multicast);
         for (l, at, tile) in todo {
             let tile = tile.map_err(|e| Fault::new(step, l as u32, format!("copies {e}")))?;
-            let what =
-                if op.load { What::Load { tile, to: at } } else { What::Store { tile, from: at, reduce: op.reduce } };
+            let what = if op.load {
+                What::Load { tile, to: at }
+            } else {
+                What::Store { tile, from: at, reduce: op.reduce }
+            };
             self.transfer(launch, block, (l, step), what, more, None)?;
         }
         Ok(())
@@ -276,9 +286,11 @@ impl Warp {
     /// What is wrong with its map or its place.
     pub(crate) fn tile(&self, r: &Reach<'_>, op: &TensorCopy, l: usize) -> Result<Tile, String> {
         let at = access::address_of(&self.planes, &op.map, l);
-        let coordinates: Vec<i32> = op.at.iter().map(|&p| self.planes.w32[usize::from(p)].0[l] as i32).collect();
+        let coordinates: Vec<i32> =
+            op.at.iter().map(|&p| self.planes.w32[usize::from(p)].0[l] as i32).collect();
         let bytes = map(r, op.map.place, at)?;
-        let tile = Tile::new(&bytes, &coordinates).and_then(|tile| if op.load { Ok(tile) } else { tile.written() });
+        let tile =
+            Tile::new(&bytes, &coordinates).and_then(|tile| if op.load { Ok(tile) } else { tile.written() });
         tile.map_err(|e| format!("by a tensor map at {at:#x}: {e}"))
     }
     fn transfer(
@@ -327,7 +339,8 @@ impl Warp {
         }
         let mut done = Ok(());
         access::each(m, |l| {
-            let address = |mem: &Mem| mbarrier::cluster_address(mem.place, access::address_of(&self.planes, mem, l));
+            let address =
+                |mem: &Mem| mbarrier::cluster_address(mem.place, access::address_of(&self.planes, mem, l));
             let (to, counted) = (address(mem), address(&send.mbarrier));
             if done.is_ok() && to / window::CTA != counted / window::CTA {
                 let text = "sends to one CTA's shared memory, and the bytes are to be counted in another's";
@@ -387,7 +400,10 @@ impl Warp {
     ) -> Result<(), Box<Fault>> {
         let due = |t: &Transfer| {
             let groups = self.groups.0[t.lane as usize & (LANES - 1)];
-            t.warp == self.index && m >> t.lane & 1 == 1 && t.mbarrier.is_none() && t.group + u64::from(left) < groups
+            t.warp == self.index
+                && m >> t.lane & 1 == 1
+                && t.mbarrier.is_none()
+                && t.group + u64::from(left) < groups
         };
         let (now, mut rest): (Vec<Transfer>, Vec<Transfer>) =
             std::mem::take(&mut block.transfers).into_iter().partition(due);
@@ -456,5 +472,6 @@ fn find<'a>(r: &Reach<'a>, place: Place, at: u64) -> Result<(&'a Region, u64), S
     if !at.is_multiple_of(64) {
         return Err(format!("by a tensor map at {at:#x}, which is not a multiple of 64"));
     }
-    access::run(r, place, 0, at, 128).ok_or_else(|| format!("by a tensor map at {at:#x}, where there are no 128 bytes"))
+    access::run(r, place, 0, at, 128)
+        .ok_or_else(|| format!("by a tensor map at {at:#x}, where there are no 128 bytes"))
 }

@@ -152,10 +152,16 @@ mod tests {
         for (text, what) in [
             ("", "x.cal:1: `calibration 1 OP` is missing".into()),
             ("\n# no\nex2\n", "x.cal:3: the first line must be `calibration 1 OP`".into()),
-            ("calibration 2 sin.approx.f32", "x.cal:1: version: `2` is not 1, the only one there is".to_string()),
+            (
+                "calibration 2 sin.approx.f32",
+                "x.cal:1: version: `2` is not 1, the only one there is".to_string(),
+            ),
             ("calibration 1 sin.f32", "x.cal:1: operation: `sin.f32` is none of ex2.approx.f32, ".into()),
             (&format!("{head}0 1"), "x.cal:2: a line has three fields: FIRST LAST CHANGE".into()),
-            (&format!("{head}0 1g +1"), "x.cal:2: LAST: `1g` is not the bits of a binary32 in hexadecimal".into()),
+            (
+                &format!("{head}0 1g +1"),
+                "x.cal:2: LAST: `1g` is not the bits of a binary32 in hexadecimal".into(),
+            ),
             (&format!("{head}+0 1 +1"), "x.cal:2: FIRST: `+0` is not the bits".into()),
             (&format!("{head}123456789 1 +1"), "x.cal:2: FIRST: `123456789` is not".into()),
             (&format!("{head}5 4 +1"), "x.cal:2: LAST: 00000004 is below FIRST".into()),

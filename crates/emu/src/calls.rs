@@ -57,7 +57,14 @@ impl Warp {
         let off = to.checked_sub(window::CODE).filter(|o| o % window::CODE_STRIDE == 0)?;
         launch.module.symbols.get((off / window::CODE_STRIDE).checked_sub(1)? as usize)?.function
     }
-    fn enter(&mut self, launch: &Launch<'_>, index: u32, func: FuncId, l: usize, at: Key) -> Result<(), String> {
+    fn enter(
+        &mut self,
+        launch: &Launch<'_>,
+        index: u32,
+        func: FuncId,
+        l: usize,
+        at: Key,
+    ) -> Result<(), String> {
         let code = launch.code;
         let call = &code.calls[index as usize];
         let entry = &code.entries[func.index()];
@@ -66,11 +73,17 @@ impl Warp {
             return Err(format!("calls `{}`, which was not seen to be called", name()));
         }
         if entry.params.len() != call.args.len() {
-            return Err(format!("gives `{}` {} arguments; it has {}", name(), call.args.len(), entry.params.len()));
+            return Err(format!(
+                "gives `{}` {} arguments; it has {}",
+                name(),
+                call.args.len(),
+                entry.params.len()
+            ));
         }
         let depth = Warp::depth_of(at) + 1;
         let sp = self.sp[l] + call.frame;
-        if depth >= DEPTH || u64::from(sp) + u64::from(entry.frame) + u64::from(self.taken[l]) > launch.stride {
+        if depth >= DEPTH || u64::from(sp) + u64::from(entry.frame) + u64::from(self.taken[l]) > launch.stride
+        {
             return Err(format!(
                 "calls `{}` too deeply: the stack of {} bytes is used up at depth {depth}",
                 name(),
@@ -129,7 +142,8 @@ impl Warp {
             let start = free.checked_sub(bytes).map_or(0, |at| at & !u64::from(align - 1));
             let first = u64::from(self.sp[l]) + u64::from(frame);
             if bytes > free || start < first {
-                let text = format!("takes {bytes} bytes of the stack, which has {}", free.saturating_sub(first));
+                let text =
+                    format!("takes {bytes} bytes of the stack, which has {}", free.saturating_sub(first));
                 fault = fault.take().or(Some((l, text)));
                 return;
             }
@@ -142,14 +156,22 @@ impl Warp {
         }
     }
     /// `stackrestore`.
-    pub(crate) fn stack_restore(&mut self, launch: &Launch<'_>, src: u16, m: u32, step: u32) -> Result<(), Box<Fault>> {
+    pub(crate) fn stack_restore(
+        &mut self,
+        launch: &Launch<'_>,
+        src: u16,
+        m: u32,
+        step: u32,
+    ) -> Result<(), Box<Fault>> {
         let mut fault = None;
         each(m, |l| {
             let at = self.planes.w64[usize::from(src)].0[l];
             match launch.stride.checked_sub(at).filter(|n| *n <= u64::from(self.taken[l])) {
                 Some(n) => self.taken[l] = n as u32,
                 None => {
-                    fault = fault.take().or(Some((l, format!("restores the stack to {at:#x}, which was not saved"))))
+                    fault = fault
+                        .take()
+                        .or(Some((l, format!("restores the stack to {at:#x}, which was not saved"))))
                 }
             }
         });
@@ -178,7 +200,8 @@ impl Warp {
                 out
             }
             Slot::Plane(Plane::W128(i)) => {
-                let (lo, hi) = (self.planes.w64[usize::from(i)].0[l], self.planes.w64[usize::from(i) + 1].0[l]);
+                let (lo, hi) =
+                    (self.planes.w64[usize::from(i)].0[l], self.planes.w64[usize::from(i) + 1].0[l]);
                 [lo.to_le_bytes(), hi.to_le_bytes()].concat()
             }
             Slot::Plane(p) => access::value(&self.planes, p, l).to_le_bytes().to_vec(),
@@ -211,7 +234,9 @@ impl Warp {
         out.extend((s.w32.0..s.w32.1).map(|i| u64::from(self.planes.w32[usize::from(i)].0[l])));
         out.extend((s.w64.0..s.w64.1).map(|i| self.planes.w64[usize::from(i)].0[l]));
         out.extend((s.pred.0..s.pred.1).map(|i| u64::from(self.planes.pred[usize::from(i)] >> l & 1)));
-        out.extend((s.bytes.0..s.bytes.1).map(|i| u64::from(self.local.load8(l as u64 * stride + u64::from(i)))));
+        out.extend(
+            (s.bytes.0..s.bytes.1).map(|i| u64::from(self.local.load8(l as u64 * stride + u64::from(i)))),
+        );
         out.into()
     }
     fn restore(&mut self, s: &Saved, words: &[u64], l: usize, stride: u64) {
@@ -276,13 +301,17 @@ impl Warp {
             Builtin::AssertFail => {
                 let text = |at| printf::text(&|at| byte(self, at), at);
                 let (message, file, function) = (text(first)?, text(second)?, text(word(self, 3))?);
-                Err(format!("reports a failed assertion: {file}:{}: {function}: `{message}`", word(self, 2) as u32))
+                Err(format!(
+                    "reports a failed assertion: {file}:{}: {function}: `{message}`",
+                    word(self, 2) as u32
+                ))
             }
         }
     }
     /// A byte at a generic address, as lane `l` sees it.
     fn peek(&self, launch: &Launch<'_>, block: &Block, l: usize, at: u64) -> Option<u8> {
-        let inside = |r: &crate::memory::Region, base: u64, off: u64, n: u64| (off < n).then(|| r.load8(base + off));
+        let inside =
+            |r: &crate::memory::Region, base: u64, off: u64, n: u64| (off < n).then(|| r.load8(base + off));
         match at {
             window::SHARED..window::LOCAL => {
                 let at = at - window::SHARED;
@@ -292,7 +321,9 @@ impl Warp {
             window::LOCAL..window::PARAMS => {
                 inside(&self.local, l as u64 * launch.stride, at - window::LOCAL, launch.stride)
             }
-            window::PARAMS..window::CODE => inside(launch.params, 0, at - window::PARAMS, launch.params.len()),
+            window::PARAMS..window::CODE => {
+                inside(launch.params, 0, at - window::PARAMS, launch.params.len())
+            }
             _ => launch.memory.range(at, 1).map(|(r, off)| r.load8(off)),
         }
     }

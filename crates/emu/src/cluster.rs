@@ -118,7 +118,11 @@ impl Cluster {
         let at = clusters(grid, size).position(index);
         for (rank, cta) in self.ctas.iter_mut().enumerate() {
             let inside = size.position(rank as u64);
-            let place = Dim3 { x: at.x * size.x + inside.x, y: at.y * size.y + inside.y, z: at.z * size.z + inside.z };
+            let place = Dim3 {
+                x: at.x * size.x + inside.x,
+                y: at.y * size.y + inside.y,
+                z: at.z * size.z + inside.z,
+            };
             cta.start(launch, place, index_of(grid, place));
         }
         (self.index, self.waits) = (index, false);
@@ -211,7 +215,12 @@ impl Cluster {
     }
     /// Its CTAs that have not ended.
     pub fn parts(&self) -> Vec<Part<'_>> {
-        self.ctas.iter().zip(&self.states).filter(|(_, s)| **s != State::Done).map(|(c, _)| Part::of(c)).collect()
+        self.ctas
+            .iter()
+            .zip(&self.states)
+            .filter(|(_, s)| **s != State::Done)
+            .map(|(c, _)| Part::of(c))
+            .collect()
     }
     /// That its threads wait for each other.
     fn stuck(&self, launch: &Launch<'_>, waiting: &[Waiting]) -> Error {

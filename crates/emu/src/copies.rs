@@ -62,7 +62,13 @@ impl Warp {
         taken
     }
     /// Begins a copy of each lane.
-    pub(crate) fn copy(&mut self, launch: &Launch<'_>, block: &Block, copy: &Copy, m: u32) -> Result<(), Box<Bad>> {
+    pub(crate) fn copy(
+        &mut self,
+        launch: &Launch<'_>,
+        block: &Block,
+        copy: &Copy,
+        m: u32,
+    ) -> Result<(), Box<Bad>> {
         let bytes = copy.dst.size;
         let taken = self.taken(copy, m);
         // What is not read need not be there.
@@ -93,7 +99,12 @@ impl Warp {
         });
     }
     /// Under a hostile schedule: some of what is under way is done now.
-    pub(crate) fn copies_turn(&mut self, launch: &Launch<'_>, block: &Block, rng: &mut Rng) -> Result<(), Box<Fault>> {
+    pub(crate) fn copies_turn(
+        &mut self,
+        launch: &Launch<'_>,
+        block: &Block,
+        rng: &mut Rng,
+    ) -> Result<(), Box<Fault>> {
         if self.copies.pending.is_empty() || rng.below(4) != 0 {
             return Ok(());
         }
@@ -117,8 +128,9 @@ impl Warp {
                 What::Copy { bytes, taken, from, to } => perform(launch, block, (bytes, taken), from, to),
                 What::Arrive { at, step } => {
                     let done = mbarrier::arrive(&reach(launch, block, launch.params), at);
-                    wrong =
-                        wrong.take().or(done.err().map(|e| Fault::new(step, lane, format!("uses an mbarrier {e}"))));
+                    wrong = wrong
+                        .take()
+                        .or(done.err().map(|e| Fault::new(step, lane, format!("uses an mbarrier {e}"))));
                 }
             }
             false

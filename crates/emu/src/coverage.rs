@@ -18,12 +18,13 @@ pub const fn coverage(op: Op) -> Coverage {
     use Coverage::{Hint, Refused, Runs};
     use Op::*;
     match op {
-        Add | Addc | Sub | Subc | Mul | Mad | Madc | Mul24 | Mad24 | Sad | Div | Rem | Abs | Neg | Min | Max | Popc
-        | Clz | Bfind | Fns | Brev | Bfe | Bfi | Szext | Bmsk | Dp4a | Dp2a | Testp | Copysign | Fma | Set | Setp
-        | Selp | Slct | And | Or | Xor | Not | Cnot | Lop3 | Shf | Shl | Shr | Mov | Prmt | Cvt => Runs(""),
+        Add | Addc | Sub | Subc | Mul | Mad | Madc | Mul24 | Mad24 | Sad | Div | Rem | Abs | Neg | Min
+        | Max | Popc | Clz | Bfind | Fns | Brev | Bfe | Bfi | Szext | Bmsk | Dp4a | Dp2a | Testp
+        | Copysign | Fma | Set | Setp | Selp | Slct | And | Or | Xor | Not | Cnot | Lop3 | Shf | Shl
+        | Shr | Mov | Prmt | Cvt => Runs(""),
         Rcp | Sqrt | Rsqrt | Sin | Cos | Lg2 | Ex2 | Tanh => Runs("`.approx`: within the documented error"),
-        Ld | Ldu | St | Bra | Brx | Call | Ret | Exit | Trap | Brkpt | Vote | Match | Activemask | Redux | Elect
-        | Nanosleep | Isspacep | Cvta | Movmatrix | Bar | Barrier | Mapa | Getctarank => Runs(""),
+        Ld | Ldu | St | Bra | Brx | Call | Ret | Exit | Trap | Brkpt | Vote | Match | Activemask | Redux
+        | Elect | Nanosleep | Isspacep | Cvta | Movmatrix | Bar | Barrier | Mapa | Getctarank => Runs(""),
         Shfl => Runs("`.sync` only"),
         Atom | Red => Runs("an access of 16 bytes is atomic to others of 16 bytes only"),
         Stacksave | Stackrestore | Alloca => Runs("64-bit addresses only"),
@@ -39,9 +40,10 @@ pub const fn coverage(op: Op) -> Coverage {
         Wgmma => Runs("no `.sp`; sums of floating point within a tolerance"),
         Createpolicy => Runs("the policy has no effect"),
         Prefetch | Prefetchu | Applypriority | Discard | Griddepcontrol | Pmevent | Setmaxnreg => Hint,
-        Multimem | Tex | Tld4 | Txq | Istypep | Suld | Sust | Sured | Suq | Clusterlaunchcontrol | Tcgen05 => Refused,
-        Vadd | Vsub | Vabsdiff | Vmin | Vmax | Vshl | Vshr | Vset | Vadd2 | Vsub2 | Vavrg2 | Vabsdiff2 | Vmin2
-        | Vmax2 | Vset2 | Vadd4 | Vsub4 | Vavrg4 | Vabsdiff4 | Vmin4 | Vmax4 | Vset4 => Runs(""),
+        Multimem | Tex | Tld4 | Txq | Istypep | Suld | Sust | Sured | Suq | Clusterlaunchcontrol
+        | Tcgen05 => Refused,
+        Vadd | Vsub | Vabsdiff | Vmin | Vmax | Vshl | Vshr | Vset | Vadd2 | Vsub2 | Vavrg2 | Vabsdiff2
+        | Vmin2 | Vmax2 | Vset2 | Vadd4 | Vsub4 | Vavrg4 | Vabsdiff4 | Vmin4 | Vmax4 | Vset4 => Runs(""),
         Vmad => Runs("no negated operands"),
     }
 }
@@ -58,7 +60,9 @@ pub const fn tests(op: Op) -> &'static [&'static str] {
             "alu_float::binary64",
             "alu_half::modifiers",
         ],
-        Mul => &["alu_int::high_and_wide", "alu_float::binary32", "alu_float::binary64", "alu_half::modifiers"],
+        Mul => {
+            &["alu_int::high_and_wide", "alu_float::binary32", "alu_float::binary64", "alu_half::modifiers"]
+        }
         Mad => &["alu_int::high_and_wide", "alu_int::carries"],
         Addc | Subc | Madc => &["alu_int::carries"],
         Mul24 | Mad24 => &["alu_int::high_and_wide"],
@@ -100,8 +104,8 @@ pub const fn tests(op: Op) -> &'static [&'static str] {
         ],
         Vadd | Vsub | Vabsdiff | Vmin | Vmax | Vshl | Vshr | Vset => &["alu_video::scalar"],
         Vmad => &["alu_video::multiply"],
-        Vadd2 | Vsub2 | Vavrg2 | Vabsdiff2 | Vmin2 | Vmax2 | Vset2 | Vadd4 | Vsub4 | Vavrg4 | Vabsdiff4 | Vmin4
-        | Vmax4 | Vset4 => &["alu_video::packed"],
+        Vadd2 | Vsub2 | Vavrg2 | Vabsdiff2 | Vmin2 | Vmax2 | Vset2 | Vadd4 | Vsub4 | Vavrg4 | Vabsdiff4
+        | Vmin4 | Vmax4 | Vset4 => &["alu_video::packed"],
         Ld | St => &[
             "memory::widths_and_signs",
             "memory::spaces_and_generic_addresses",
@@ -111,9 +115,12 @@ pub const fn tests(op: Op) -> &'static [&'static str] {
             &["memory::every_kind_of_load_and_store"]
         }
         Cvta => &["memory::spaces_and_generic_addresses"],
-        Atom | Red => {
-            &["memory::atomics", "atomics::sixteen_bytes", "atomics::vectors_of_halves", "atomics::vectors_of_floats"]
-        }
+        Atom | Red => &[
+            "memory::atomics",
+            "atomics::sixteen_bytes",
+            "atomics::vectors_of_halves",
+            "atomics::vectors_of_floats",
+        ],
         Stacksave | Stackrestore | Alloca => &["control::memory_of_the_stack"],
         Bra => &["control::nested_ifs_meet_again", "control::loops_of_different_trips"],
         Brx => &["control::tables_of_targets"],

@@ -258,7 +258,8 @@ impl Cta {
         loop {
             let hostile = launch.config.seed != 0;
             if hostile {
-                let ready: Vec<usize> = (0..self.warps.len()).filter(|&w| self.warps[w].ready() != 0).collect();
+                let ready: Vec<usize> =
+                    (0..self.warps.len()).filter(|&w| self.warps[w].ready() != 0).collect();
                 match ready.get(self.rng.below(ready.len() as u32) as usize) {
                     Some(&w) => self.next = w,
                     None => idle = self.warps.len(),
@@ -407,12 +408,21 @@ impl Cta {
             lane: Some(lane as u32),
             text: format!("is where the kernel was when its CTA had done {} instructions", launch.max_steps),
         };
-        fault::error(&f, launch.module, launch.source, launch.code, self.block.cta, launch.config.block, warp as u32)
-            .help("raise the step limit if the kernel is only long")
+        fault::error(
+            &f,
+            launch.module,
+            launch.source,
+            launch.code,
+            self.block.cta,
+            launch.config.block,
+            warp as u32,
+        )
+        .help("raise the step limit if the kernel is only long")
     }
     /// That its threads wait for each other.
     fn stuck(&mut self, launch: &Launch<'_>, waiting: &[Waiting]) -> Error {
-        let rank = if launch.cluster.volume() > 1 { format!(" (rank {})", self.block.rank) } else { String::new() };
+        let rank =
+            if launch.cluster.volume() > 1 { format!(" (rank {})", self.block.rank) } else { String::new() };
         let name = format!("CTA {}{rank}", self.block.cta);
         if let Some(c) = &mut self.block.check {
             c.stuck(launch, &name, waiting);
@@ -436,7 +446,10 @@ impl Cta {
     /// What a probe program kept in its warps.
     pub fn gathered(&mut self, kept: &Kept) -> Gathered {
         let mut all = Gathered::new(kept);
-        self.warps.iter_mut().filter_map(|w| w.recorder.take()).for_each(|r| all.merge(kept, r.gathered(kept)));
+        self.warps
+            .iter_mut()
+            .filter_map(|w| w.recorder.take())
+            .for_each(|r| all.merge(kept, r.gathered(kept)));
         all
     }
 }

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use prlx_driver::job::limit;
 use prlx_driver::{
-    DeviceInfo, DevicePtr, Driver, Error, ErrorKind, LaunchConfig, LaunchStats, ModuleHandle, Observed, TensorMap,
-    tensor_map,
+    DeviceInfo, DevicePtr, Driver, Error, ErrorKind, LaunchConfig, LaunchStats, ModuleHandle, Observed,
+    TensorMap, tensor_map,
 };
 use prlx_isa::view::{Function, Module, Space, Symbol};
 use prlx_probe::Plan;
@@ -247,7 +247,11 @@ impl Emulator {
     }
     fn region(&self, at: DevicePtr, bytes: u64) -> Result<(&Region, u64), Error> {
         self.memory.range(at.0, bytes).ok_or_else(|| {
-            let text = format!("{bytes} bytes at {:#x} are not in one allocation: {}", at.0, self.memory.around(at.0));
+            let text = format!(
+                "{bytes} bytes at {:#x} are not in one allocation: {}",
+                at.0,
+                self.memory.around(at.0)
+            );
             Error::new(ErrorKind::Memory, text)
         })
     }
@@ -263,7 +267,13 @@ fn no_module(m: ModuleHandle) -> Error {
 }
 
 /// Whether the launch fits the kernel and the device.
-fn check(module: &Module, f: &Function, code: &Code, config: &LaunchConfig, params: &[u8]) -> Result<(), Error> {
+fn check(
+    module: &Module,
+    f: &Function,
+    code: &Code,
+    config: &LaunchConfig,
+    params: &[u8],
+) -> Result<(), Error> {
     let wrong = |text: String| Err(Error::new(ErrorKind::Launch, format!("`{}`: {text}", f.name)));
     let (grid, block) = (config.grid, config.block);
     if [grid.x, grid.y, grid.z, block.x, block.y, block.z].contains(&0) {
@@ -286,7 +296,10 @@ fn check(module: &Module, f: &Function, code: &Code, config: &LaunchConfig, para
             ));
         }
         if name == "maxntid" && u64::from(v(0)) * u64::from(v(1)) * u64::from(v(2)) < block.volume() {
-            return wrong(format!("it may be launched with CTAs of at most {:?} threads, not {block}", values));
+            return wrong(format!(
+                "it may be launched with CTAs of at most {:?} threads, not {block}",
+                values
+            ));
         }
     }
     let shared = u64::from(code.static_shared) + u64::from(config.shared);
@@ -351,14 +364,18 @@ impl Driver for Emulator {
             return Err(Error::new(ErrorKind::Module, format!("line {line} of the PTX: {}", d.message)));
         }
         let mut addresses = vec![None; module.symbols.len()];
-        let mut symbols: Vec<_> = module.symbols.iter().zip(&mut addresses).filter(|(s, _)| in_memory(s)).collect();
+        let mut symbols: Vec<_> =
+            module.symbols.iter().zip(&mut addresses).filter(|(s, _)| in_memory(s)).collect();
         // Constants lie together, so that it is a range that code asks for.
         symbols.sort_by_key(|(s, _)| s.space != Space::Const);
         for (s, at) in symbols {
             let owner = Owner::Symbol(s.name.clone(), s.space == Space::Const);
             *at = self.memory.alloc(s.size, u64::from(s.align), self.limit(), owner);
             if at.is_none() {
-                return Err(Error::new(ErrorKind::Memory, format!("no memory for `{}` of {} bytes", s.name, s.size)));
+                return Err(Error::new(
+                    ErrorKind::Memory,
+                    format!("no memory for `{}` of {} bytes", s.name, s.size),
+                ));
             }
         }
         for (s, &at) in module.symbols.iter().zip(&addresses) {
@@ -386,11 +403,15 @@ impl Driver for Emulator {
         {
             let owner = Owner::Symbol("the heap of `malloc`".into(), false);
             let at = self.memory.alloc(heap::SIZE, 4096, self.limit(), owner);
-            self.heap.begin(at.ok_or_else(|| Error::new(ErrorKind::Memory, "no memory for the heap of `malloc`"))?);
+            self.heap.begin(
+                at.ok_or_else(|| Error::new(ErrorKind::Memory, "no memory for the heap of `malloc`"))?,
+            );
         }
         self.next += 1;
-        self.modules
-            .insert(self.next, Loaded { module, source: source.to_string(), addresses, code: FxHashMap::default() });
+        self.modules.insert(
+            self.next,
+            Loaded { module, source: source.to_string(), addresses, code: FxHashMap::default() },
+        );
         Ok(ModuleHandle(self.next))
     }
 

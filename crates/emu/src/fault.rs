@@ -65,8 +65,19 @@ pub fn thread(cta: Dim3, block: Dim3, warp: u32, lane: u32) -> String {
 }
 
 /// The error of a fault in a warp.
-pub fn error(f: &Fault, module: &Module, source: &str, code: &Code, cta: Dim3, block: Dim3, warp: u32) -> Error {
-    let at = code.origin.get(f.step as usize).map_or(String::new(), |&(func, inst)| place(module, source, func, inst));
+pub fn error(
+    f: &Fault,
+    module: &Module,
+    source: &str,
+    code: &Code,
+    cta: Dim3,
+    block: Dim3,
+    warp: u32,
+) -> Error {
+    let at = code
+        .origin
+        .get(f.step as usize)
+        .map_or(String::new(), |&(func, inst)| place(module, source, func, inst));
     let who = match f.lane {
         Some(lane) => thread(cta, block, warp, lane),
         None => format!("CTA {cta} warp {warp}"),

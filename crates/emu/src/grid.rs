@@ -97,9 +97,8 @@ pub fn run(launch: &Launch<'_>, threads: usize, room: u64) -> Result<Outcome, Er
             "`{}`: a {what} needs {bytes} bytes for registers, local and shared memory, and {room} are left to the device",
             launch.code.name
         );
-        return Err(
-            Error::new(ErrorKind::Memory, text).help("raise the memory limit (--max-memory), or launch smaller CTAs")
-        );
+        return Err(Error::new(ErrorKind::Memory, text)
+            .help("raise the memory limit (--max-memory), or launch smaller CTAs"));
     }
     let threads = (threads as u64).min(count).min(room / bytes).max(1);
     let grid = Grid {
@@ -200,7 +199,8 @@ impl Grid<'_> {
                 Some(rng) => 16 << rng.below(12),
             };
             let index = cluster.index;
-            let mut ran = cluster.run(self.launch, share).and_then(|p| self.keep(cluster.grown()).map(|()| p));
+            let mut ran =
+                cluster.run(self.launch, share).and_then(|p| self.keep(cluster.grown()).map(|()| p));
             if matches!(ran, Ok(Progress::Paused { waits: true }))
                 && (!more || active.len() >= self.resident)
                 && let Some(error) = self.stuck(&active)
@@ -252,10 +252,12 @@ impl Grid<'_> {
         let waiting = checker.waits(launch, &parts, true)?;
         let ctas = launch.config.grid.volume();
         let begun = self.next.load(SeqCst).min(self.clusters) * launch.cluster.volume();
-        let others = [(begun.saturating_sub(parts.len() as u64), "ended"), (ctas.saturating_sub(begun), "not begun")];
+        let others =
+            [(begun.saturating_sub(parts.len() as u64), "ended"), (ctas.saturating_sub(begun), "not begun")];
         let others = others.into_iter().filter(|o| o.0 > 0);
-        let others: Vec<String> =
-            others.map(|(n, what)| format!("{n} {} {what}", if n == 1 { "CTA has" } else { "CTAs have" })).collect();
+        let others: Vec<String> = others
+            .map(|(n, what)| format!("{n} {} {what}", if n == 1 { "CTA has" } else { "CTAs have" }))
+            .collect();
         let whole = match others.join(", ") {
             _ if ctas == 1 => "CTA (0,0,0)".to_owned(),
             none if none.is_empty() => "the grid".to_owned(),
@@ -291,7 +293,9 @@ impl Grid<'_> {
             return Ok(());
         }
         let name = &self.launch.code.name;
-        let text = format!("what `{name}` prints and what is recorded of it take more than {} bytes", self.room);
-        Err(Error::new(ErrorKind::Memory, text).help("raise the memory limit (--max-memory), or print and record less"))
+        let text =
+            format!("what `{name}` prints and what is recorded of it take more than {} bytes", self.room);
+        Err(Error::new(ErrorKind::Memory, text)
+            .help("raise the memory limit (--max-memory), or print and record less"))
     }
 }

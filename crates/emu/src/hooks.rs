@@ -224,7 +224,12 @@ impl Recorder {
                     return;
                 }
                 let mut event = |mask: u32, value: u64| {
-                    self.events.push(Event { site: *site, mask: LaneMask(mask.into()), value, clock: clock as u32 });
+                    self.events.push(Event {
+                        site: *site,
+                        mask: LaneMask(mask.into()),
+                        value,
+                        clock: clock as u32,
+                    });
                 };
                 match (hook.pred, hook.values.as_slice()) {
                     (Some(p), _) => event(m, u64::from(planes.get_pred(p) & m)),
@@ -242,7 +247,8 @@ impl Recorder {
                     (None, list) => {
                         let mut d = 0;
                         each(m, |l| {
-                            let values: Vec<u64> = list.iter().map(|&p| low(value(planes, p, l), *bits)).collect();
+                            let values: Vec<u64> =
+                                list.iter().map(|&p| low(value(planes, p, l), *bits)).collect();
                             d ^= digest(l as u32, &values);
                         });
                         event(m, d.into());

@@ -1,6 +1,9 @@
 //! The hot functions, compiled once for each [`Level`] of the host's processor.
 
-#![allow(unsafe_code, reason = "calling functions that are compiled for features which the caller has checked")]
+#![allow(
+    unsafe_code,
+    reason = "calling functions that are compiled for features which the caller has checked"
+)]
 
 use crate::access::{self, Bad, Reach};
 use crate::alu::Level;

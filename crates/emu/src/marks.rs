@@ -60,7 +60,9 @@ impl Warp {
     /// Lanes `m` begin a kernel.
     pub fn begin(&mut self, layout: &Layout, m: u32, asked: Asked<'_>) {
         self.lanes.resize(LANES, None);
-        each(if layout.lanes { m } else { m & 1 }, |l| self.lanes[l] = Some(Lane::begun(layout, self.warp, l, asked)));
+        each(if layout.lanes { m } else { m & 1 }, |l| {
+            self.lanes[l] = Some(Lane::begun(layout, self.warp, l, asked))
+        });
     }
     /// They end; `kernel`: in the kernel itself.
     pub fn end(&mut self, layout: &Layout, m: u32, kernel: bool, asked: Asked<'_>) {
@@ -122,8 +124,10 @@ impl Warp {
                 let clock = asked.clock as u32;
                 let ends = end.and_then(|e| layout.spans.get(e.span as usize)?.end);
                 let ends = ends.filter(|mark| begin.as_ref().is_none_or(|b| b.mark != *mark));
-                let word =
-                    begin.iter().flat_map(|b| &b.word).flat_map(|w| words(std::slice::from_ref(w), hook, planes, l));
+                let word = begin
+                    .iter()
+                    .flat_map(|b| &b.word)
+                    .flat_map(|w| words(std::slice::from_ref(w), hook, planes, l));
                 let payload = [word.last().unwrap_or(0), 0];
                 lane.written.extend(ends.map(|mark| Record { mark, clock, payload: [0; 2] }));
                 lane.written.extend(begin.as_ref().map(|b| Record { mark: b.mark, clock, payload }));
@@ -160,6 +164,7 @@ impl Warp {
 
 /// A marker's words in one lane.
 fn words(of: &[Word], hook: &Hook, planes: &Planes, l: usize) -> impl Iterator<Item = u32> {
-    let word = move |(w, v): (&Word, &crate::code::Value)| (value(planes, *v, l) as u32).wrapping_add(w.add as u32);
+    let word =
+        move |(w, v): (&Word, &crate::code::Value)| (value(planes, *v, l) as u32).wrapping_add(w.add as u32);
     of.iter().zip(&hook.values).map(word)
 }

@@ -109,7 +109,9 @@ pub fn phase(bar: &Mbarrier, planes: &Planes, l: usize) -> bool {
 pub fn after(kind: MbarKind, old: u64, operand: Option<u64>) -> Result<u64, String> {
     let (state, count) = (State::read(old), operand.unwrap_or(1) as u32);
     let new = match kind {
-        MbarKind::Init if !(1..=COUNT as u32).contains(&count) => return Err(format!("with a count of {count}")),
+        MbarKind::Init if !(1..=COUNT as u32).contains(&count) => {
+            return Err(format!("with a count of {count}"));
+        }
         MbarKind::Init => State { parity: false, expected: count, pending: count, bytes: 0 },
         MbarKind::Invalidate => State { parity: false, expected: 0, pending: 0, bytes: 0 },
         MbarKind::Arrive { drop } => state.arrive(count, drop)?,
@@ -150,7 +152,8 @@ impl Warp {
             _ => None,
         };
         if late.is_some() {
-            let at = std::array::from_fn(|l| cluster_address(mem.place, access::address_of(&self.planes, mem, l)));
+            let at =
+                std::array::from_fn(|l| cluster_address(mem.place, access::address_of(&self.planes, mem, l)));
             self.arrive_late(m, &at, step);
         }
         let r = reach(launch, block, &self.local);

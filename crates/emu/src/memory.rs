@@ -251,7 +251,10 @@ impl Lanes<'_> {
     /// Calls `f` for every lane with the place `at` bytes into its own, of `size` bytes.
     #[inline(always)]
     fn each(&self, at: u64, size: u64, mut f: impl FnMut(usize, *mut u8)) {
-        assert!(size <= self.width && at <= self.width - size && at & (size - 1) == 0, "outside the place of a lane");
+        assert!(
+            size <= self.width && at <= self.width - size && at & (size - 1) == 0,
+            "outside the place of a lane"
+        );
         let start = self.region.words.as_ptr().cast::<u8>().cast_mut();
         // SAFETY (of the additions): `Region::lanes` checked that every lane of the mask has `width` bytes inside the
         // region, at a multiple of `width`; `at` and `size` lie inside those. A row is all lanes, one after the other.
@@ -529,7 +532,8 @@ mod tests {
         assert!(b >= a + 100 + GAP && b.is_multiple_of(4096));
         assert!(m.range(a, 100).is_some() && m.range(a, 101).is_none());
         assert!(
-            m.around(a + 104).contains("a buffer (100 bytes") && m.around(a + 104).contains("4 bytes past its end")
+            m.around(a + 104).contains("a buffer (100 bytes")
+                && m.around(a + 104).contains("4 bytes past its end")
         );
         assert!(m.around(b - 8).contains("`table`") && m.around(b - 8).contains("8 bytes before it"));
         assert!(m.free(a) && !m.free(a));

@@ -82,10 +82,13 @@ pub fn mma(p: &mut Planes, op: &Mma) {
         Type::F16 => float::<2, 8>(p, op, f16, f16),
         Type::Bf16 => float::<2, 8>(p, op, bf16, bf16),
         Type::E4m3 | Type::E5m2 => {
-            let number = |ty| move |w, j| if ty == Type::E4m3 { byte::<E4m3>(w, j) } else { byte::<E5m2>(w, j) };
+            let number =
+                |ty| move |w, j| if ty == Type::E4m3 { byte::<E4m3>(w, j) } else { byte::<E5m2>(w, j) };
             float::<4, 16>(p, op, number(a), number(b));
         }
-        Type::B1 if op.and => integer::<1, 4>(p, op, word, word, |sum, x, y| sum + (x & y).count_ones() as i32),
+        Type::B1 if op.and => {
+            integer::<1, 4>(p, op, word, word, |sum, x, y| sum + (x & y).count_ones() as i32)
+        }
         Type::B1 => integer::<1, 4>(p, op, word, word, |sum, x, y| sum + (x ^ y).count_ones() as i32),
         Type::S4 | Type::U4 => integer::<8, 32>(p, op, part::<4>(a), part::<4>(b), |sum, x, y| sum + x * y),
         Type::S8 | Type::U8 => integer::<4, 16>(p, op, part::<8>(a), part::<8>(b), |sum, x, y| sum + x * y),
@@ -340,7 +343,8 @@ fn store<W: Word>(p: &mut Planes, op: &Mma, packed: bool, d: &Blocks<W>) {
             for g in 0..8 {
                 let row = &d[2 * h + g / ROWS][g % ROWS];
                 for t in 0..4 {
-                    out[4 * g + t] = if packed { W::pair(row[2 * t], row[2 * t + 1]) } else { row[2 * t + i] };
+                    out[4 * g + t] =
+                        if packed { W::pair(row[2 * t], row[2 * t + 1]) } else { row[2 * t + i] };
                 }
             }
         }

@@ -48,7 +48,8 @@ pub fn format(out: &mut Vec<u8>, byte: Byte<'_>, format: u64, args: u64) -> Resu
     let (mut at, mut n) = (args, 0);
     let mut take = |bytes: u64| -> Result<u64, String> {
         at = at.checked_next_multiple_of(bytes).unwrap_or(0);
-        let v = (0..bytes).try_fold(0u64, |v, i| byte(at.wrapping_add(i)).map(|b| v | u64::from(b) << (8 * i)));
+        let v =
+            (0..bytes).try_fold(0u64, |v, i| byte(at.wrapping_add(i)).map(|b| v | u64::from(b) << (8 * i)));
         at = at.wrapping_add(bytes);
         n += 1;
         v.ok_or_else(|| format!("is given arguments at {args:#x}, which can't be read"))
@@ -190,8 +191,11 @@ fn float(s: &Spec, c: char, v: f64) -> String {
             let p = p.max(1);
             let rounded = exponent(v, p - 1);
             let e: i32 = rounded.split_once('e').and_then(|(_, e)| e.parse().ok()).unwrap_or(0);
-            let body =
-                if e < -4 || e >= p as i32 { rounded } else { format!("{v:.*}", (p as i32 - 1 - e).max(0) as usize) };
+            let body = if e < -4 || e >= p as i32 {
+                rounded
+            } else {
+                format!("{v:.*}", (p as i32 - 1 - e).max(0) as usize)
+            };
             if s.alt || !body.contains('.') {
                 return body;
             }

@@ -49,7 +49,9 @@ impl Gathered {
             Aggregate::Count => one[0] = 1,
             Aggregate::Sum => one[0] = value,
             Aggregate::Min | Aggregate::Max | Aggregate::Avg => one.copy_from_slice(&[1, value]),
-            Aggregate::Hist | Aggregate::Lhist { .. } => one[aggregate.bucket(value, layout.ty == Scalar::S64)] = 1,
+            Aggregate::Hist | Aggregate::Lhist { .. } => {
+                one[aggregate.bucket(value, layout.ty == Scalar::S64)] = 1
+            }
             Aggregate::Record { .. } => return,
         }
         let empty = || vec![0; one.len()];
@@ -69,7 +71,11 @@ impl Gathered {
                 match kept.tables.get(i) {
                     Some(layout) => {
                         let empty = || vec![0; cells.len()];
-                        layout.aggregate.merge(self.tables[i].entry(key).or_insert_with(empty), &cells, layout.ty);
+                        layout.aggregate.merge(
+                            self.tables[i].entry(key).or_insert_with(empty),
+                            &cells,
+                            layout.ty,
+                        );
                     }
                     None => drop(self.tables[i].insert(key, cells)),
                 }
@@ -299,7 +305,9 @@ impl Host for Running<'_> {
             return;
         }
         let holder = if part.of_lane { lane } else { 0 };
-        let Some(saved) = self.warp.saved.get_mut(record as usize).and_then(|r| r.get_mut(holder)) else { return };
+        let Some(saved) = self.warp.saved.get_mut(record as usize).and_then(|r| r.get_mut(holder)) else {
+            return;
+        };
         let n = saved.written;
         saved.written += 1;
         // There is room for all that a log gets.

@@ -47,7 +47,9 @@ impl Matrix {
             (true, 1) => down % 8 * 16 + down / 8 * self.stride + across * self.leading,
             (true, _) => down % 8 * w + down / 8 * self.stride + across * 16,
             (false, 1) => down % 8 * 16 + down / 8 * self.leading + across * self.stride,
-            (false, _) => across % per * 16 + across / per * self.leading + down % 8 * w + down / 8 * self.stride,
+            (false, _) => {
+                across % per * 16 + across / per * self.leading + down % 8 * w + down / 8 * self.stride
+            }
         };
         let at = self.start + plain;
         let phase = (at >> 7).wrapping_sub(self.base) & (per - 1);
@@ -55,7 +57,8 @@ impl Matrix {
     }
     /// Where the pieces of 16 bytes lie that [`Matrix::read`] reads.
     pub fn pieces(&self, first: usize, k_major: bool, rows: usize) -> Vec<u64> {
-        let (across, down) = if k_major { (0..2, first..first + rows) } else { (first / 8..(first + rows) / 8, 0..16) };
+        let (across, down) =
+            if k_major { (0..2, first..first + rows) } else { (first / 8..(first + rows) / 8, 0..16) };
         across.flat_map(|a| down.clone().map(move |d| self.place(a as u64, d as u64, k_major))).collect()
     }
     /// Reads rows from number `first` on; `k_major`: their bytes lie next to each other, else 2-byte elements of one k do.
@@ -66,7 +69,10 @@ impl Matrix {
         let load = |across: usize, down: usize| {
             let at = self.place(across as u64, down as u64, k_major);
             if at + 16 > shared.len() {
-                return Err(format!("reads 16 bytes at {at:#x} of shared memory; there are {}", shared.len()));
+                return Err(format!(
+                    "reads 16 bytes at {at:#x} of shared memory; there are {}",
+                    shared.len()
+                ));
             }
             Ok((u128::from(shared.load64(at)) | u128::from(shared.load64(at + 8)) << 64).to_le_bytes())
         };
@@ -140,7 +146,12 @@ fn elements<T, const N: usize>(row: &Row, out: &mut [T; MOST], f: impl Fn([u8; N
 
 /// `c[i][j] = add(c[i][j], a[i][x], b[x][j])`, for x from 0 on.
 #[inline(always)]
-fn sums<T: Copy>(a: &[[T; MOST]; ROWS], b: &[[T; WIDE]], c: &mut [[T; WIDE]; ROWS], add: impl Fn(T, T, T) -> T) {
+fn sums<T: Copy>(
+    a: &[[T; MOST]; ROWS],
+    b: &[[T; WIDE]],
+    c: &mut [[T; WIDE]; ROWS],
+    add: impl Fn(T, T, T) -> T,
+) {
     for r in (0..ROWS).step_by(4) {
         let mut four = [c[r], c[r + 1], c[r + 2], c[r + 3]];
         for (x, b) in b.iter().enumerate().take(MOST) {

@@ -43,7 +43,8 @@ impl<'a> Part<'a> {
     }
     /// In words: its place in the grid, and its rank where it is one of several.
     fn name(&self, launch: &Launch<'_>) -> String {
-        let rank = if launch.cluster.volume() > 1 { format!(" (rank {})", self.block.rank) } else { String::new() };
+        let rank =
+            if launch.cluster.volume() > 1 { format!(" (rank {})", self.block.rank) } else { String::new() };
         format!("CTA {}{rank}", self.block.cta)
     }
 }
@@ -74,7 +75,13 @@ pub fn waiting(launch: &Launch<'_>, parts: &[Part<'_>]) -> Vec<Waiting> {
 }
 
 /// For what lane `l` of a warp waits together with those of `same`.
-fn awaited(launch: &Launch<'_>, parts: &[Part<'_>], part: &Part<'_>, w: &Warp, (l, same): (usize, u32)) -> String {
+fn awaited(
+    launch: &Launch<'_>,
+    parts: &[Part<'_>],
+    part: &Part<'_>,
+    w: &Warp,
+    (l, same): (usize, u32),
+) -> String {
     let step = Warp::step_of(w.at[l]);
     if w.flight.waits() {
         return w.flight.missing(w.index, &part.block.warpgroups);
@@ -123,5 +130,8 @@ pub fn error(launch: &Launch<'_>, whole: &str, parts: &[Part<'_>], waiting: &[Wa
     let more = waiting.len().saturating_sub(SHOWN);
     let rest = if more > 0 { format!("\n  and {more} more groups") } else { String::new() };
     let name = &launch.code.name;
-    Error::new(ErrorKind::Stuck, format!("the threads of {whole} wait for each other; kernel `{name}`{lines}{rest}"))
+    Error::new(
+        ErrorKind::Stuck,
+        format!("the threads of {whole} wait for each other; kernel `{name}`{lines}{rest}"),
+    )
 }

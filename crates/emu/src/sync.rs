@@ -62,7 +62,8 @@ impl Warp {
             self.at_sync |= bit;
         });
         if let Some(l) = wrong {
-            let text = format!("is executed by lane {l}, which its mask {:#010x} does not name", self.members[l]);
+            let text =
+                format!("is executed by lane {l}, which its mask {:#010x} does not name", self.members[l]);
             return Err(Fault::new(Warp::step_of(at), l as u32, text));
         }
         self.poll_sync(launch, block)
@@ -80,7 +81,8 @@ impl Warp {
             // A warp synchronisation moves no values, so that any of them will do.
             let meets = |a: Key| a == at || sync.kind == SyncKind::Warp && is_warp_sync(code, a);
             let there = (0..LANES).fold(0, |m, i| {
-                m | u32::from(self.at_sync >> i & 1 == 1 && meets(self.at[i]) && self.members[i] == members) << i
+                m | u32::from(self.at_sync >> i & 1 == 1 && meets(self.at[i]) && self.members[i] == members)
+                    << i
             });
             rest &= !there;
             if members & self.alive & !there != 0 {
@@ -121,7 +123,8 @@ impl Warp {
         let fault = |b: Box<access::Bad>| Fault::new(step, b.lane, format!("uses a matrix {}", b.text));
         match t {
             Matrix::Load { mem, trans } => {
-                let (lower, upper) = access::rows(&self.planes, &reach, &mut self.hint, mem).map_err(fault)?;
+                let (lower, upper) =
+                    access::rows(&self.planes, &reach, &mut self.hint, mem).map_err(fault)?;
                 for (i, &plane) in mem.planes.iter().enumerate() {
                     let tile = V32(std::array::from_fn(|l| {
                         let half = if l % 4 < 2 { &lower } else { &upper };
@@ -142,9 +145,12 @@ impl Warp {
                         (lower.0[8 * i + row], upper.0[8 * i + row]) = (a | b << 32, c | d << 32);
                     }
                 }
-                access::put_rows(&self.planes, &reach, &mut self.hint, mem, (&lower, &upper)).map_err(fault)?;
+                access::put_rows(&self.planes, &reach, &mut self.hint, mem, (&lower, &upper))
+                    .map_err(fault)?;
             }
-            Matrix::Tile(t) => crate::mma::tile(&mut self.planes, &reach, &mut self.hint, t).map_err(fault)?,
+            Matrix::Tile(t) => {
+                crate::mma::tile(&mut self.planes, &reach, &mut self.hint, t).map_err(fault)?
+            }
             Matrix::Mma(op) => (launch.host.mma)(&mut self.planes, op),
             Matrix::Transpose { dst, src } => {
                 let out = transposed(&self.planes.get32(*src));
@@ -247,7 +253,11 @@ pub fn shuffled(p: &Planes, sync: &Sync) -> ([u32; LANES], [bool; LANES]) {
 /// By lane: from which lane it takes its value (its own if the one asked for is outside its segment), and whether it is
 /// inside. `f` gets lane, distance, first and last of the segment, and the segment's mask.
 #[inline(always)]
-fn sources(b: &V32, c: &V32, f: impl Fn(i32, i32, i32, i32, i32) -> (i32, bool)) -> ([u32; LANES], [bool; LANES]) {
+fn sources(
+    b: &V32,
+    c: &V32,
+    f: impl Fn(i32, i32, i32, i32, i32) -> (i32, bool),
+) -> ([u32; LANES], [bool; LANES]) {
     let (mut from, mut inside) = ([0; LANES], [false; LANES]);
     for l in 0..LANES {
         let (lane, segment) = (l as i32, (c.0[l] >> 8 & 31) as i32);

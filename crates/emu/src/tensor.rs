@@ -111,7 +111,8 @@ pub fn encode(at: u64, map: &TensorMap) -> Result<[u8; BYTES], String> {
     Field::Address.set(&mut out, at);
     Field::Rank.set(&mut out, map.sizes.len() as u64 - 1);
     Field::Type.set(&mut out, number as u64);
-    Field::Swizzle.set(&mut out, Swizzle::ALL.iter().position(|(_, s)| *s == map.swizzle).unwrap_or(0) as u64);
+    Field::Swizzle
+        .set(&mut out, Swizzle::ALL.iter().position(|(_, s)| *s == map.swizzle).unwrap_or(0) as u64);
     Field::Fill.set(&mut out, map.nan.into());
     for i in 0..map.sizes.len() {
         let n = i as u8;
@@ -138,8 +139,9 @@ pub fn decode(bytes: &[u8; BYTES]) -> Result<(u64, TensorMap), String> {
         return Err(format!("it has {rank} dimensions; there are at most 5"));
     }
     let ty = TYPES.get(number).copied().flatten();
-    let ty =
-        ty.ok_or_else(|| format!("its element type, number {number} of `tensormap.replace`, is not implemented"))?;
+    let ty = ty.ok_or_else(|| {
+        format!("its element type, number {number} of `tensormap.replace`, is not implemented")
+    })?;
     if Field::Interleave.get(bytes) != 0 {
         return Err("interleaved layouts are not implemented".into());
     }
@@ -188,9 +190,15 @@ impl Tile {
     pub fn new(bytes: &[u8; BYTES], first: &[i32]) -> Result<Tile, String> {
         let (at, map) = decode(bytes)?;
         if map.sizes.len() != first.len() {
-            return Err(format!("it has {} dimensions, and {} coordinates are given", map.sizes.len(), first.len()));
+            return Err(format!(
+                "it has {} dimensions, and {} coordinates are given",
+                map.sizes.len(),
+                first.len()
+            ));
         }
-        if map.swizzle != Swizzle::None && map.tile[0] as u64 * map.element() != u64::from(map.swizzle.width()) {
+        if map.swizzle != Swizzle::None
+            && map.tile[0] as u64 * map.element() != u64::from(map.swizzle.width())
+        {
             return Err("a swizzle of rows that are not as wide as it is not implemented".into());
         }
         // No document says so; an H200 answers "illegal instruction" (bench/runs/2026-11-20-h200-tensor-copies.md).

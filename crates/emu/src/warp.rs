@@ -165,7 +165,8 @@ impl Warp {
         let (w32, w64, pred) = code.planes;
         let planes = u64::from(w32) * size_of::<V32>() as u64 + u64::from(w64) * size_of::<V64>() as u64;
         let frames = (size_of::<Vec<Frame>>() * LANES) as u64;
-        (stride * LANES as u64).saturating_add(planes + u64::from(pred) * 4 + frames + size_of::<Warp>() as u64)
+        (stride * LANES as u64)
+            .saturating_add(planes + u64::from(pred) * 4 + frames + size_of::<Warp>() as u64)
     }
     /// As new, for the next CTA.
     pub fn reset(&mut self, code: &Code) {
@@ -576,7 +577,11 @@ impl Warp {
                             None => out = out.or(Some(l)),
                         });
                         if let Some(l) = out {
-                            let text = format!("has {} targets and is given index {}", brx.targets.len(), index.0[l]);
+                            let text = format!(
+                                "has {} targets and is given index {}",
+                                brx.targets.len(),
+                                index.0[l]
+                            );
                             return Err(Fault::new(pc, l as u32, text));
                         }
                         continue 'group;
@@ -654,7 +659,8 @@ impl Warp {
             let cluster = matches!(bar.kind, BarKind::ClusterArrive | BarKind::ClusterWait);
             let id = if cluster { CLUSTER as u32 } else { self.planes.w32[usize::from(bar.id)].0[l] };
             let count = bar.count.map(|c| self.planes.w32[usize::from(c)].0[l]);
-            let Some(b) = block.barriers.get_mut(id as usize).filter(|_| cluster || id < CLUSTER as u32) else {
+            let Some(b) = block.barriers.get_mut(id as usize).filter(|_| cluster || id < CLUSTER as u32)
+            else {
                 wrong = wrong.take().or(Some((l, format!("names barrier {id}; there are 16"))));
                 return;
             };
@@ -681,15 +687,19 @@ impl Warp {
                 return;
             }
             if *arrived & bit != 0 {
-                wrong = wrong.take().or(Some((l, format!("arrives at barrier {id} again before it completed"))));
+                wrong =
+                    wrong.take().or(Some((l, format!("arrives at barrier {id} again before it completed"))));
             }
             if let Some(n) = count.filter(|&n| n == 0 || !n.is_multiple_of(LANES as u32)) {
-                let text = format!("tells barrier {id} to wait for {n} threads, which is not a multiple of 32");
+                let text =
+                    format!("tells barrier {id} to wait for {n} threads, which is not a multiple of 32");
                 wrong = wrong.take().or(Some((l, text)));
             }
             if b.waiting && b.count != count {
-                let text =
-                    format!("gives barrier {id} another thread count ({count:?}) than others did ({:?})", b.count);
+                let text = format!(
+                    "gives barrier {id} another thread count ({count:?}) than others did ({:?})",
+                    b.count
+                );
                 wrong = wrong.take().or(Some((l, text)));
             }
             *arrived |= bit;
@@ -763,5 +773,10 @@ pub(crate) fn reach<'a>(launch: &'a Launch<'_>, block: &'a Block, local: &'a Reg
 #[cold]
 #[allow(clippy::boxed_local, reason = "it comes boxed")]
 fn access_fault(bad: Box<Bad>, step: u32, verb: &str) -> Box<Fault> {
-    Box::new(Fault { kind: ErrorKind::Fault, step, lane: Some(bad.lane), text: format!("{verb} {}", bad.text) })
+    Box::new(Fault {
+        kind: ErrorKind::Fault,
+        step,
+        lane: Some(bad.lane),
+        text: format!("{verb} {}", bad.text),
+    })
 }

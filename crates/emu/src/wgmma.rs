@@ -132,7 +132,8 @@ impl Flight {
     pub fn missing(&self, warp: u32, groups: &[Group]) -> String {
         let (first, wants) = (warp as usize / WARPS * WARPS, self.wants.unwrap_or(0));
         let begun = groups.get(first / WARPS).map_or([0; WARPS], |g| g.begun);
-        let missing = (0..WARPS).filter(|&w| begun[w] < wants).map(|w| (first + w).to_string()).collect::<Vec<_>>();
+        let missing =
+            (0..WARPS).filter(|&w| begun[w] < wants).map(|w| (first + w).to_string()).collect::<Vec<_>>();
         format!("warp {} of its warpgroup to begin the products", missing.join(" and warp "))
     }
     /// Lets the results of products before number `due` be seen.
@@ -242,7 +243,11 @@ impl Warp {
         let op = &launch.code.products[i as usize];
         let uniform = |plane: u16| {
             let v = &self.planes.w64[usize::from(plane)].0;
-            if v.iter().all(|x| *x == v[0]) { Ok(v[0]) } else { Err("is given other descriptors in other lanes") }
+            if v.iter().all(|x| *x == v[0]) {
+                Ok(v[0])
+            } else {
+                Err("is given other descriptors in other lanes")
+            }
         };
         let a = if let WgmmaA::Shared(plane) = op.a { uniform(plane)? } else { 0 };
         let scale_d = self.planes.get_pred(op.scale_d) & 1 == 1;

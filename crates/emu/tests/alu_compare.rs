@@ -75,7 +75,9 @@ fn integers_compare() {
         let signed = |x: u64| (x << (64 - bits)) as i64;
         for r in ORDERED {
             check(&format!("setp.{r}.u{bits}"), &cases, |t| holds(r, Some(t[0].cmp(&t[1]))).into());
-            check(&format!("setp.{r}.s{bits}"), &cases, |t| holds(r, Some(signed(t[0]).cmp(&signed(t[1])))).into());
+            check(&format!("setp.{r}.s{bits}"), &cases, |t| {
+                holds(r, Some(signed(t[0]).cmp(&signed(t[1])))).into()
+            });
             check(&format!("set.{r}.u32.s{bits}"), &cases, |t| {
                 if holds(r, Some(signed(t[0]).cmp(&signed(t[1])))) { 0xffff_ffff } else { 0 }
             });
@@ -99,7 +101,9 @@ fn floats_compare() {
     }
     let pool = floats("f32");
     let flushed = |x: u64| if x & 0x7f80_0000 == 0 { 0.0 } else { number("f32", x) };
-    check("setp.lt.ftz.f32", &tuples(&[pool.clone(), pool], 4000, 1), |t| (flushed(t[0]) < flushed(t[1])).into());
+    check("setp.lt.ftz.f32", &tuples(&[pool.clone(), pool], 4000, 1), |t| {
+        (flushed(t[0]) < flushed(t[1])).into()
+    });
 }
 
 /// Two destinations and a boolean operand.
@@ -124,7 +128,8 @@ fn joined() {
                         "or" => x || c,
                         _ => x != c,
                     };
-                    let want = if 0xffff_00ffu32 >> l & 1 == 1 { [join(holds), join(!holds)] } else { [true; 2] };
+                    let want =
+                        if 0xffff_00ffu32 >> l & 1 == 1 { [join(holds), join(!holds)] } else { [true; 2] };
                     assert_eq!([got[0][l] == 1, got[1][l] == 1], want);
                 }
             }
@@ -135,7 +140,9 @@ fn joined() {
         let halves = floats("f16");
         for _ in 0..50 {
             let mut lanes = || -> Lanes {
-                std::array::from_fn(|_| halves[(r.next() % 216) as usize] | halves[(r.next() % 216) as usize] << 16)
+                std::array::from_fn(|_| {
+                    halves[(r.next() % 216) as usize] | halves[(r.next() % 216) as usize] << 16
+                })
             };
             let src = [lanes(), lanes()];
             let got = run(&op, &src, u32::MAX);
@@ -158,7 +165,9 @@ fn choices() {
         let by = tuples(&[a.clone(), integers(bits, 200, 2), integers(32, 200, 3)], 1000, 1);
         check(&format!("slct.u{bits}.s32"), &by, |t| if (t[2] as i32) >= 0 { t[0] } else { t[1] });
         let by = tuples(&[a, integers(bits, 200, 2), floats("f32")], 1000, 1);
-        check(&format!("slct.u{bits}.f32"), &by, |t| if f32::from_bits(t[2] as u32) >= 0.0 { t[0] } else { t[1] });
+        check(&format!("slct.u{bits}.f32"), &by, |t| {
+            if f32::from_bits(t[2] as u32) >= 0.0 { t[0] } else { t[1] }
+        });
         check(&format!("slct.ftz.u{bits}.f32"), &by, |t| {
             if f32::from_bits(t[2] as u32) >= 0.0 || t[2] & 0x7f80_0000 == 0 { t[0] } else { t[1] }
         });
@@ -176,7 +185,8 @@ fn predicates() {
     check("mov.pred", &one, |t| t[0]);
     for ty in ["f32", "f64"] {
         let one: Vec<Vec<u64>> = floats(ty).into_iter().map(|x| vec![x]).collect();
-        let (fraction, least) = if ty == "f32" { (23, f64::from(f32::MIN_POSITIVE)) } else { (52, f64::MIN_POSITIVE) };
+        let (fraction, least) =
+            if ty == "f32" { (23, f64::from(f32::MIN_POSITIVE)) } else { (52, f64::MIN_POSITIVE) };
         let _ = fraction;
         let x = |t: &[u64]| number(ty, t[0]);
         check(&format!("testp.finite.{ty}"), &one, |t| x(t).is_finite().into());

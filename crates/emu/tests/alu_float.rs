@@ -59,9 +59,21 @@ fn values<F: Format>(n: usize, seed: u64) -> Vec<u64> {
     let infinity = (exponents - 1) << F::FRACTION;
     let unit = (exponents / 2 - 1) << F::FRACTION;
     let mut v = Vec::new();
-    for x in
-        [0, 1, 2, one - 1, one, one + 1, unit, unit + 1, unit - 1, infinity - 1, infinity, infinity + 1, unit + one / 2]
-    {
+    for x in [
+        0,
+        1,
+        2,
+        one - 1,
+        one,
+        one + 1,
+        unit,
+        unit + 1,
+        unit - 1,
+        infinity - 1,
+        infinity,
+        infinity + 1,
+        unit + one / 2,
+    ] {
         v.extend([x, x | sign]);
     }
     let mut r = Random(seed);
@@ -119,7 +131,9 @@ fn arithmetic<F: Format>(ty: &str, modes: &[(&str, Round)], n: usize) {
         check(&format!("add.{mode}.{ty}"), &two, |t| sealed(f(t).0.add_r(f(t).1, round).value, t));
         check(&format!("sub.{mode}.{ty}"), &two, |t| sealed(f(t).0.sub_r(f(t).1, round).value, t));
         check(&format!("mul.{mode}.{ty}"), &two, |t| sealed(f(t).0.mul_r(f(t).1, round).value, t));
-        check(&format!("fma.{mode}.{ty}"), &three, |t| sealed(f(t).0.mul_add_r(f(t).1, F::of(t[2]), round).value, t));
+        check(&format!("fma.{mode}.{ty}"), &three, |t| {
+            sealed(f(t).0.mul_add_r(f(t).1, F::of(t[2]), round).value, t)
+        });
         if F::WIDTH >= 32 {
             check(&format!("div.{mode}.{ty}"), &two, |t| sealed(f(t).0.div_r(f(t).1, round).value, t));
             let one = F::from_u128(1).value;
@@ -171,7 +185,8 @@ fn flush_and_saturate() {
     let s = |t: &[u64], i: usize| Single::of(flush(t[i]));
     let q = |t: &[u64], i: usize| -> Quad { s(t, i).convert(&mut false).value };
     for (mode, round) in MODES {
-        let product = |t: &[u64]| ftz(s(t, 0).mul_r(s(t, 1), round).value, q(t, 0).mul_r(q(t, 1), round).value, round);
+        let product =
+            |t: &[u64]| ftz(s(t, 0).mul_r(s(t, 1), round).value, q(t, 0).mul_r(q(t, 1), round).value, round);
         check(&format!("add.{mode}.ftz.f32"), &two, |t| {
             ftz(s(t, 0).add_r(s(t, 1), round).value, q(t, 0).add_r(q(t, 1), round).value, round)
         });
@@ -228,7 +243,11 @@ fn roots<F: Format + FloatConvert<Quad>>(ty: &str, n: usize) {
                             1
                         }
                     };
-                    assert!(sign(down[l]) <= 0 && sign(up[l]) >= 0 && zero[l] == down[l], "{ty} {:x}", src[l]);
+                    assert!(
+                        sign(down[l]) <= 0 && sign(up[l]) >= 0 && zero[l] == down[l],
+                        "{ty} {:x}",
+                        src[l]
+                    );
                     let exact = down[l] == up[l];
                     assert!(if exact { sign(up[l]) == 0 } else { up[l] == down[l] + 1 }, "{ty} {:x}", src[l]);
                     assert!(near[l] == down[l] || near[l] == up[l]);
@@ -244,13 +263,16 @@ fn square_roots() {
     roots::<Double>("f64", 20_000);
     // To nearest: against the host's own instruction.
     let f32s: Vec<Vec<u64>> = values::<Single>(20_000, 9).into_iter().map(|x| vec![x]).collect();
-    check("sqrt.rn.f32", &f32s, |t| Single::of(u64::from(f32::from_bits(t[0] as u32).sqrt().to_bits())).bits());
+    check("sqrt.rn.f32", &f32s, |t| {
+        Single::of(u64::from(f32::from_bits(t[0] as u32).sqrt().to_bits())).bits()
+    });
 }
 
 /// A conversion between two formats; NaNs as an H200 gives them.
 fn convert<A: Format + FloatConvert<B>, B: Format>(a: &str, b: &str, inputs: &[Vec<u64>]) {
     for (mode, round) in MODES {
-        let text = if A::FRACTION > B::FRACTION { format!("cvt.{mode}.{b}.{a}") } else { format!("cvt.{b}.{a}") };
+        let text =
+            if A::FRACTION > B::FRACTION { format!("cvt.{mode}.{b}.{a}") } else { format!("cvt.{b}.{a}") };
         check(&text, inputs, |t| {
             if !A::of(t[0]).is_nan() {
                 return A::of(t[0]).convert_r(round, &mut false).value.bits();
@@ -341,9 +363,14 @@ fn packed() {
         let x: Single = Half::of(h).convert(&mut false).value;
         x.bits()
     };
-    let pairs: Vec<Vec<u64>> = (0..=0xffffu64).map(|h| vec![h | (h.wrapping_mul(40_503) & 0xffff) << 16]).collect();
-    check("cvt.rn.satfinite.e4m3x2.f16x2", &pairs, |t| e4m3(wide(t[0] >> 16)) << 8 | e4m3(wide(t[0] & 0xffff)));
-    check("cvt.rn.satfinite.e5m2x2.f16x2", &pairs, |t| e5m2(wide(t[0] >> 16)) << 8 | e5m2(wide(t[0] & 0xffff)));
+    let pairs: Vec<Vec<u64>> =
+        (0..=0xffffu64).map(|h| vec![h | (h.wrapping_mul(40_503) & 0xffff) << 16]).collect();
+    check("cvt.rn.satfinite.e4m3x2.f16x2", &pairs, |t| {
+        e4m3(wide(t[0] >> 16)) << 8 | e4m3(wide(t[0] & 0xffff))
+    });
+    check("cvt.rn.satfinite.e5m2x2.f16x2", &pairs, |t| {
+        e5m2(wide(t[0] >> 16)) << 8 | e5m2(wide(t[0] & 0xffff))
+    });
     let bytes: Vec<Vec<u64>> = (0..=0xffff).map(|h| vec![h]).collect();
     let from4 = |b: u64| -> u64 {
         let h: Half = Float8E4M3FN::from_bits(u128::from(b & 0xff)).convert(&mut false).value;
@@ -356,14 +383,19 @@ fn packed() {
     check("cvt.rn.f16x2.e4m3x2", &bytes, |t| from4(t[0] >> 8) << 16 | from4(t[0]));
     check("cvt.rn.f16x2.e5m2x2", &bytes, |t| from5(t[0] >> 8) << 16 | from5(t[0]));
     // Pairs of halves: the same as each half alone.
-    let near2 = |a: u64, b: u64, f: &dyn Fn(u64, u64) -> u64| f(a & 0xffff, b & 0xffff) | f(a >> 16, b >> 16) << 16;
+    let near2 =
+        |a: u64, b: u64, f: &dyn Fn(u64, u64) -> u64| f(a & 0xffff, b & 0xffff) | f(a >> 16, b >> 16) << 16;
     let words: Vec<Vec<u64>> = cases::<Half>(2, 20_000, 13)
         .chunks(2)
         .filter(|c| c.len() == 2)
         .map(|c| vec![c[0][0] | c[1][0] << 16, c[0][1] | c[1][1] << 16])
         .collect();
-    check("add.f16x2", &words, |t| near2(t[0], t[1], &|a, b| Half::of(a).add_r(Half::of(b), near).value.bits()));
-    check("mul.bf16x2", &words, |t| near2(t[0], t[1], &|a, b| BFloat::of(a).mul_r(BFloat::of(b), near).value.bits()));
+    check("add.f16x2", &words, |t| {
+        near2(t[0], t[1], &|a, b| Half::of(a).add_r(Half::of(b), near).value.bits())
+    });
+    check("mul.bf16x2", &words, |t| {
+        near2(t[0], t[1], &|a, b| BFloat::of(a).mul_r(BFloat::of(b), near).value.bits())
+    });
 }
 
 #[test]
@@ -374,7 +406,11 @@ fn tf32() {
         let cut = t[0] & !0x1fff;
         if t[0] & 0x1000 != 0 && Single::of(t[0]).is_finite() { cut + 0x2000 } else { cut }
     });
-    check("cvt.rz.tf32.f32", &inputs, |t| if Single::of(t[0]).is_nan() { 0x7fff_e000 } else { t[0] & !0x1fff });
+    check(
+        "cvt.rz.tf32.f32",
+        &inputs,
+        |t| if Single::of(t[0]).is_nan() { 0x7fff_e000 } else { t[0] & !0x1fff },
+    );
 }
 
 const INTS: &[(&str, u32, bool)] = &[
@@ -405,8 +441,11 @@ fn to_integers<F: Format>(ty: &str, inputs: &[Vec<u64>]) {
                 }
                 let mut exact = false;
                 let wide = x.to_i128_r(100, round, &mut exact).value;
-                let (least, greatest) =
-                    if signed { (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1) } else { (0, (1i128 << bits) - 1) };
+                let (least, greatest) = if signed {
+                    (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1)
+                } else {
+                    (0, (1i128 << bits) - 1)
+                };
                 wide.clamp(least, greatest) as u64 & ones
             });
         }
@@ -441,8 +480,11 @@ fn integers_to_floats() {
             let inputs: Vec<Vec<u64>> = alu::integers(bits, 3000, 15).into_iter().map(|x| vec![x]).collect();
             for (mode, round) in MODES {
                 check(&format!("cvt.{mode}.{ty}.{int}"), &inputs, |t| {
-                    let v =
-                        if signed { i128::from((t[0] << (64 - bits)) as i64 >> (64 - bits)) } else { i128::from(t[0]) };
+                    let v = if signed {
+                        i128::from((t[0] << (64 - bits)) as i64 >> (64 - bits))
+                    } else {
+                        i128::from(t[0])
+                    };
                     F::from_i128_r(v, round).value.bits()
                 });
             }
@@ -478,9 +520,11 @@ fn extremes<F: Format>(ty: &str, all: bool) {
                 if nan(t[0]) || nan(t[1]) { F::QUIET } else { pick(t[0], t[1], max) }
             });
             let sign = 1u64 << (F::WIDTH - 1);
-            check(&format!("{name}.xorsign.abs.{ty}"), &two, |t| match pick(t[0] & !sign, t[1] & !sign, max) {
-                n if nan(n) => F::QUIET,
-                r => r | ((t[0] ^ t[1]) & sign),
+            check(&format!("{name}.xorsign.abs.{ty}"), &two, |t| {
+                match pick(t[0] & !sign, t[1] & !sign, max) {
+                    n if nan(n) => F::QUIET,
+                    r => r | ((t[0] ^ t[1]) & sign),
+                }
             });
         }
     }
@@ -497,8 +541,11 @@ fn min_max() {
 #[test]
 fn integral_values() {
     let inputs: Vec<Vec<u64>> = values::<Single>(20_000, 17).into_iter().map(|x| vec![x]).collect();
-    for (mode, round) in [("rni", MODES[0].1), ("rzi", MODES[1].1), ("rmi", MODES[2].1), ("rpi", MODES[3].1)] {
-        check(&format!("cvt.{mode}.f32.f32"), &inputs, |t| Single::of(t[0]).round_to_integral(round).value.bits());
+    for (mode, round) in [("rni", MODES[0].1), ("rzi", MODES[1].1), ("rmi", MODES[2].1), ("rpi", MODES[3].1)]
+    {
+        check(&format!("cvt.{mode}.f32.f32"), &inputs, |t| {
+            Single::of(t[0]).round_to_integral(round).value.bits()
+        });
         check(&format!("cvt.{mode}.sat.f32.f32"), &inputs, |t| {
             saturate(Single::of(t[0]).round_to_integral(round).value.bits())
         });
@@ -560,7 +607,12 @@ fn near_to(text: &str, ftz: bool, exact: impl Fn(f64) -> f64) {
                 let want = if ftz { flush(want) } else { want };
                 let apart = key(want, 32).abs_diff(key(got[l], 32));
                 let special = !f32::from_bits(want as u32).is_finite() || want & 0x7fff_ffff == 0;
-                assert!(apart <= u64::from(!special), "{text} {level:?} {:x}: {:x} is not {want:x}", src[l], got[l]);
+                assert!(
+                    apart <= u64::from(!special),
+                    "{text} {level:?} {:x}: {:x} is not {want:x}",
+                    src[l],
+                    got[l]
+                );
             }
         }
     }

@@ -46,7 +46,8 @@ fn signs() {
         check(&format!("neg.{ty}"), &every(), |t| if nan(t[0]) { NAN } else { t[0] ^ 0x8000 });
         check(&format!("abs.{ty}"), &every(), |t| if nan(t[0]) { NAN } else { t[0] & 0x7fff });
         let two = |h: u64, f: &dyn Fn(u64) -> u64| f(h & 0xffff) | f(h >> 16) << 16;
-        let pairs: Vec<Vec<u64>> = (0..=0xffffu64).map(|h| vec![h | (h.wrapping_mul(40503) & 0xffff) << 16]).collect();
+        let pairs: Vec<Vec<u64>> =
+            (0..=0xffffu64).map(|h| vec![h | (h.wrapping_mul(40503) & 0xffff) << 16]).collect();
         check(&format!("neg.{ty}x2"), &pairs, |t| two(t[0], &|h| if nan(h) { NAN } else { h ^ 0x8000 }));
         check(&format!("abs.{ty}x2"), &pairs, |t| two(t[0], &|h| if nan(h) { NAN } else { h & 0x7fff }));
     }
@@ -84,7 +85,8 @@ fn approximations() {
                 let got = run(&op, &[src], u32::MAX)[0];
                 for l in 0..32 {
                     let want = rounded::<F>(exact(number::<F>(src[l])));
-                    let apart = if want == NAN { u64::from(got[l] != NAN) } else { key(want).abs_diff(key(got[l])) };
+                    let apart =
+                        if want == NAN { u64::from(got[l] != NAN) } else { key(want).abs_diff(key(got[l])) };
                     assert!(apart <= 1, "{text} {level:?} {:x}: {:x} is not {want:x}", src[l], got[l]);
                 }
             }
@@ -100,9 +102,23 @@ fn approximations() {
 /// Operands: all pairs of corners, then random ones.
 fn operands(n: usize, inf: u64, seed: u64) -> Vec<Vec<u64>> {
     let mut corners = Vec::new();
-    for x in
-        [0, 1, 2, inf - 1, inf, inf + 1, inf / 2, inf / 2 + 1, 0x3c00, 0x3f80, 0x0400, 0x0080, 0x03ff, 0x007f, 0x3bff]
-    {
+    for x in [
+        0,
+        1,
+        2,
+        inf - 1,
+        inf,
+        inf + 1,
+        inf / 2,
+        inf / 2 + 1,
+        0x3c00,
+        0x3f80,
+        0x0400,
+        0x0080,
+        0x03ff,
+        0x007f,
+        0x3bff,
+    ] {
         corners.extend([x, x | 0x8000]);
     }
     let mut out = Vec::new();
@@ -227,7 +243,8 @@ fn every_pair(form: &str) {
             for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
                 s.spawn(|| {
                     let mut planes = Planes::default();
-                    let rows = std::iter::from_fn(|| Some(next.fetch_add(1, Relaxed)).filter(|&a| a <= 0xffff));
+                    let rows =
+                        std::iter::from_fn(|| Some(next.fetch_add(1, Relaxed)).filter(|&a| a <= 0xffff));
                     rows.for_each(|a| row(a, &mut planes));
                 });
             }
@@ -296,7 +313,10 @@ fn reciprocals_of_doubles() {
                         ends || ((got - want) / want).abs() <= bound,
                         "{text} {level:?} {x:e}: {got:e} is not {want:e}"
                     );
-                    assert!(!text.contains("ftz") || got.to_bits() as u32 == 0, "{text} {x:e}: its lower word");
+                    assert!(
+                        !text.contains("ftz") || got.to_bits() as u32 == 0,
+                        "{text} {x:e}: its lower word"
+                    );
                 }
             }
         }

@@ -53,7 +53,8 @@ fn high_and_wide() {
         let p = (v[0] as u128).wrapping_mul(v[1] as u128) as i128;
         p >> bits
     });
-    for (text, bits, signed) in [("u16", 16, false), ("s16", 16, true), ("u32", 32, false), ("s32", 32, true)] {
+    for (text, bits, signed) in [("u16", 16, false), ("s16", 16, true), ("u32", 32, false), ("s32", 32, true)]
+    {
         let narrow = [integers(bits, 200, 1), integers(bits, 200, 2), integers(2 * bits, 200, 3)];
         check(&format!("mul.wide.{text}"), &tuples(&narrow[..2], 20_000, 1), |t| {
             (val(t[0], bits, signed) * val(t[1], bits, signed)) as u64 & mask(2 * bits)
@@ -101,7 +102,9 @@ fn unary() {
         }
         let digits = |x: u64| -> Vec<u64> { (0..bits).map(|i| x >> i & 1).collect() };
         check(&format!("popc.b{bits}"), &one, |t| digits(t[0]).iter().sum());
-        check(&format!("clz.b{bits}"), &one, |t| digits(t[0]).iter().rev().take_while(|&&d| d == 0).count() as u64);
+        check(&format!("clz.b{bits}"), &one, |t| {
+            digits(t[0]).iter().rev().take_while(|&&d| d == 0).count() as u64
+        });
         check(&format!("brev.b{bits}"), &one, |t| digits(t[0]).iter().fold(0, |a, d| a << 1 | d));
         for (sign, signed) in [("u", false), ("s", true)] {
             let find = |x: u64| {
@@ -152,14 +155,17 @@ fn fields() {
             check(&format!("bfe.{sign}{bits}"), &three, |t| {
                 let (pos, len, msb) = (t[1] & 0xff, t[2] & 0xff, u64::from(bits) - 1);
                 let sbit = if !signed || len == 0 { 0 } else { t[0] >> (pos + len - 1).min(msb) & 1 };
-                (0..=msb)
-                    .fold(0, |d, i| d | (if i < len && pos + i <= msb { t[0] >> (pos + i) & 1 } else { sbit }) << i)
+                (0..=msb).fold(0, |d, i| {
+                    d | (if i < len && pos + i <= msb { t[0] >> (pos + i) & 1 } else { sbit }) << i
+                })
             });
         }
         let four = tuples(&[a, integers(bits, 300, 2), small.clone(), small.clone()], 8000, 1);
         check(&format!("bfi.b{bits}"), &four, |t| {
             let (pos, len, msb) = (t[2] & 0xff, t[3] & 0xff, u64::from(bits) - 1);
-            (0..len).filter(|i| pos + i <= msb).fold(t[1], |f, i| f & !(1 << (pos + i)) | (t[0] >> i & 1) << (pos + i))
+            (0..len)
+                .filter(|i| pos + i <= msb)
+                .fold(t[1], |f, i| f & !(1 << (pos + i)) | (t[0] >> i & 1) << (pos + i))
         });
     }
     let two = tuples(&[small.clone(), small.clone()], 5000, 1);
@@ -176,7 +182,11 @@ fn fields() {
     };
     for (ty, signed) in [("u32", false), ("s32", true)] {
         check(&format!("szext.wrap.{ty}"), &extend, |t| cut(t[0], t[1] & 31, signed));
-        check(&format!("szext.clamp.{ty}"), &extend, |t| if t[1] >= 32 { t[0] } else { cut(t[0], t[1], signed) });
+        check(
+            &format!("szext.clamp.{ty}"),
+            &extend,
+            |t| if t[1] >= 32 { t[0] } else { cut(t[0], t[1], signed) },
+        );
     }
     let finds = tuples(&[integers(32, 300, 1), (0..32).collect(), integers(32, 40, 2)], 5000, 1);
     let finds: Vec<Vec<u64>> =
@@ -236,7 +246,8 @@ fn bytes() {
             let src = [0, 1, 2].map(|i| std::array::from_fn(|l| t[l][i]));
             let got = run(&op, &src, u32::MAX)[0];
             for l in 0..32 {
-                let bit = |i: u32| (src[0][l] >> i & 1) << 2 | (src[1][l] >> i & 1) << 1 | (src[2][l] >> i & 1);
+                let bit =
+                    |i: u32| (src[0][l] >> i & 1) << 2 | (src[1][l] >> i & 1) << 1 | (src[2][l] >> i & 1);
                 let want = (0..32).fold(0, |d, i| d | (table as u64 >> bit(i) & 1) << i);
                 assert_eq!(got[l], want, "lop3 {table:x}");
             }
@@ -290,8 +301,11 @@ fn bytes() {
         (t[2] << 16 | one(t[0]) << 8 | one(t[1])) & 0xffff_ffff
     });
     for (ty, bits) in [("u2", 2), ("u4", 4), ("u8", 8), ("s2", 2), ("s4", 4), ("s8", 8)] {
-        let (least, greatest) =
-            if ty.starts_with('s') { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) };
+        let (least, greatest) = if ty.starts_with('s') {
+            (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+        } else {
+            (0, (1 << bits) - 1)
+        };
         // Small ones too: most others only saturate.
         let small = |x: u64| if x & 1 == 0 { x } else { (val(x >> 1, 31, true) % 40) as u64 & 0xffff_ffff };
         let near: Vec<Vec<u64>> = three.iter().map(|t| vec![small(t[0]), small(t[1]), t[2]]).collect();
@@ -345,7 +359,8 @@ fn carries() {
                 let r1 = run_one(&mut planes, &format!("madc.hi.cc.{ty}"), &[al, bl, bh], level);
                 let r2 = run_one(&mut planes, &format!("addc.{ty}"), &[zero, zero], level);
                 for l in 0..32 {
-                    let (sum, over) = (u128::from(al[l]) * u128::from(bl[l])).overflowing_add(wide(bh[l], ah[l]));
+                    let (sum, over) =
+                        (u128::from(al[l]) * u128::from(bl[l])).overflowing_add(wide(bh[l], ah[l]));
                     let carry = if bits == 64 { u64::from(over) } else { (sum >> 64) as u64 };
                     assert_eq!(wide(r1[l], r0[l]), if bits == 64 { sum } else { sum & u128::from(u64::MAX) });
                     assert_eq!(r2[l], carry, "{ty} carry {level:?}");

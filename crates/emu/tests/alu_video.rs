@@ -92,9 +92,20 @@ fn scalar() {
     ];
     let input = inputs(1);
     let dot = |p: &str| if p.is_empty() { String::new() } else { format!(".{p}") };
-    for op in
-        ["add", "sub", "absdiff", "min", "max", "shl.clamp", "shr.wrap", "shl.wrap", "shr.clamp", "lt", "ge", "ne"]
-    {
+    for op in [
+        "add",
+        "sub",
+        "absdiff",
+        "min",
+        "max",
+        "shl.clamp",
+        "shr.wrap",
+        "shl.wrap",
+        "shr.clamp",
+        "lt",
+        "ge",
+        "ne",
+    ] {
         let (name, mode) = op.split_once('.').map_or((op, String::new()), |(n, m)| (n, format!(".{m}")));
         let set = name.len() == 2;
         for (i, &(pd, pa, pb, second)) in shapes.iter().enumerate() {
@@ -104,7 +115,8 @@ fn scalar() {
                 if set && (sat || td == "s32") || shift && sb || (i > 4 && way % 3 == 1) {
                     continue;
                 }
-                let types = if set { format!("vset.{ta}.{tb}.{op}") } else { format!("v{name}.{td}.{ta}.{tb}") };
+                let types =
+                    if set { format!("vset.{ta}.{tb}.{op}") } else { format!("v{name}.{td}.{ta}.{tb}") };
                 let c = if pd.is_empty() && second.is_empty() { "" } else { ", %r4" };
                 let text = format!(
                     "{types}{}{mode}{} %r1{}, %r2{}, %r3{}{c}",
@@ -164,9 +176,12 @@ fn multiply() {
             for (pa, pb) in [("", ""), (".b1", ".h0"), (".h1", "")] {
                 let text = format!("vmad.{td}.{ta}.{tb}{mods} %r1, %r2{pa}, %r3{pb}, %r4");
                 for (got, &[a, b, c]) in run(&text, &input).into_iter().zip(&input) {
-                    let (x, y) =
-                        (extract(a, pa.trim_start_matches('.'), sa), extract(b, pb.trim_start_matches('.'), sb));
-                    let sum = (i128::from(x) * i128::from(y) + i128::from(extract(c, "", signed)) + one) >> shift;
+                    let (x, y) = (
+                        extract(a, pa.trim_start_matches('.'), sa),
+                        extract(b, pb.trim_start_matches('.'), sb),
+                    );
+                    let sum =
+                        (i128::from(x) * i128::from(y) + i128::from(extract(c, "", signed)) + one) >> shift;
                     let (least, greatest) = limits(32, signed);
                     let want = if sat { sum.clamp(least.into(), greatest.into()) } else { sum } as u32;
                     assert_eq!(got, want, "{text}: {a:x} {b:x} {c:x}");
@@ -195,7 +210,8 @@ fn packed() {
                 if set && (mode == ".sat" || td == "s32") {
                     continue;
                 }
-                let types = if set { format!("vset{n}.{ta}.{tb}.{op}") } else { format!("v{op}{n}.{td}.{ta}.{tb}") };
+                let types =
+                    if set { format!("vset{n}.{ta}.{tb}.{op}") } else { format!("v{op}{n}.{td}.{ta}.{tb}") };
                 let text = format!("{types}{mode} %r1{md}, %r2{ma}, %r3{mb}, %r4");
                 let bits = 32 / n as u32;
                 let digit = |s: &str, i: usize| s.as_bytes()[n - 1 - i] - b'0';
@@ -213,7 +229,8 @@ fn packed() {
                         }
                         sum = sum.wrapping_add(t as u32);
                         let keep = ((1u64 << bits) - 1) as u32;
-                        merged = merged & !(keep << (i as u32 * bits)) | (t as u32 & keep) << (i as u32 * bits);
+                        merged =
+                            merged & !(keep << (i as u32 * bits)) | (t as u32 & keep) << (i as u32 * bits);
                     }
                     assert_eq!(got, if mode == ".add" { sum } else { merged }, "{text}: {a:x} {b:x} {c:x}");
                 }
@@ -236,19 +253,23 @@ fn intrinsics() {
         assert_eq!(*got, want);
     }
     // __vabsdiffu4
-    for (got, &[a, b, _]) in run("mov.b32 %r4, 0; vabsdiff4.u32.u32.u32 %r1, %r2, %r3, %r4", &input).iter().zip(&input)
+    for (got, &[a, b, _]) in
+        run("mov.b32 %r4, 0; vabsdiff4.u32.u32.u32 %r1, %r2, %r3, %r4", &input).iter().zip(&input)
     {
         let each: [u8; 4] = std::array::from_fn(|i| bytes(a)[i].abs_diff(bytes(b)[i]));
         assert_eq!(*got, u32::from_le_bytes(each));
     }
     // __vaddss2
-    for (got, &[a, b, _]) in run("mov.b32 %r4, 0; vadd2.s32.s32.s32.sat %r1, %r2, %r3, %r4", &input).iter().zip(&input)
+    for (got, &[a, b, _]) in
+        run("mov.b32 %r4, 0; vadd2.s32.s32.s32.sat %r1, %r2, %r3, %r4", &input).iter().zip(&input)
     {
         let each = |i: usize| (halves(a)[i] as i16).saturating_add(halves(b)[i] as i16) as u16;
         assert_eq!(*got, u32::from(each(0)) | u32::from(each(1)) << 16);
     }
     // __vavgs4: the mean, rounded to nearest, halves away from zero.
-    for (got, &[a, b, _]) in run("mov.b32 %r4, 0; vavrg4.s32.s32.s32 %r1, %r2, %r3, %r4", &input).iter().zip(&input) {
+    for (got, &[a, b, _]) in
+        run("mov.b32 %r4, 0; vavrg4.s32.s32.s32 %r1, %r2, %r3, %r4", &input).iter().zip(&input)
+    {
         let each: [u8; 4] = std::array::from_fn(|i| {
             let sum = i32::from(bytes(a)[i] as i8) + i32::from(bytes(b)[i] as i8);
             ((f64::from(sum) / 2.0).abs().round().copysign(f64::from(sum)) as i32) as u8

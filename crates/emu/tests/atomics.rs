@@ -104,7 +104,9 @@ fn vectors_of_halves() {
             for op in ["add", "min", "max"] {
                 let list = |name: &str| (0..n).map(|i| format!("%{name}{i}")).collect::<Vec<_>>().join(",");
                 let load = |name: &str, at: usize| -> String {
-                    (0..n).map(|i| format!("ld.global.b{bits} %{name}{i}, [%rd5+{}];", at + i * bits / 8)).collect()
+                    (0..n)
+                        .map(|i| format!("ld.global.b{bits} %{name}{i}, [%rd5+{}];", at + i * bits / 8))
+                        .collect()
                 };
                 let mut c = Case::new(&format!(
                     ".reg .b{bits} %a<8>; .reg .b{bits} %o<8>;

@@ -12,7 +12,8 @@ use prlx_emu::{Calibration, Options};
 const EIGHT: u32 = 0x4100_0000;
 
 fn case(body: &str, files: &[&str]) -> Vec<u32> {
-    let calibrations = files.iter().map(|text| Arc::new(Calibration::read("test.cal", text).unwrap())).collect();
+    let calibrations =
+        files.iter().map(|text| Arc::new(Calibration::read("test.cal", text).unwrap())).collect();
     let mut case = Case::new(body);
     case.options = Options { calibrations, ..case.options };
     case.all()
@@ -24,10 +25,14 @@ fn results_are_corrected() {
     let three = "mov.f32 %f1, 0f40400000;";
     let store = "mov.b32 %r1, %f1; st.global.u32 [%rd1], %r1;";
     // Operand and result in one register; a guard; the same operation in another form; none.
-    let run = |op: &str, files: &[&str]| case(&format!("{three} setp.lt.u32 %p1, %r0, 7; {op} {store}"), files);
+    let run =
+        |op: &str, files: &[&str]| case(&format!("{three} setp.lt.u32 %p1, %r0, 7; {op} {store}"), files);
     assert_eq!(run("ex2.approx.f32 %f1, %f1;", &[up]), [EIGHT + 3; 32]);
     let guarded = run("@%p1 ex2.approx.f32 %f1, %f1;", &[up]);
-    assert!(guarded.iter().enumerate().all(|(l, &w)| w == if l < 7 { EIGHT + 3 } else { 0x4040_0000 }), "{guarded:x?}");
+    assert!(
+        guarded.iter().enumerate().all(|(l, &w)| w == if l < 7 { EIGHT + 3 } else { 0x4040_0000 }),
+        "{guarded:x?}"
+    );
     assert_eq!(run("ex2.approx.ftz.f32 %f1, %f1;", &[up]), [EIGHT; 32]);
     assert_eq!(run("ex2.approx.f32 %f1, %f1;", &[]), [EIGHT; 32]);
     // Two files, two operations, one after the other.

@@ -38,7 +38,10 @@ fn past_the_end_of_a_buffer() {
     let threads = f.sides[0].threads.unwrap();
     assert_eq!((threads.lanes.0, threads.first.x), (1 << 31, 31));
     let f = one("ld.global.v2.u32 {%r1, %r2}, [%rd0+136];");
-    assert_eq!((f.what.as_str(), f.lanes), ("reads 8 bytes, 8 bytes past the end of `words` (128 bytes)", 32));
+    assert_eq!(
+        (f.what.as_str(), f.lanes),
+        ("reads 8 bytes, 8 bytes past the end of `words` (128 bytes)", 32)
+    );
     let f = one("mov.u32 %r1, 7;\nst.global.u32 [%rd0+-4], %r1;");
     assert_eq!(f.what, "writes 4 bytes, right before `words` (128 bytes)");
     let f = one("red.global.add.u32 [%rd0+256], 1;");
@@ -66,7 +69,9 @@ fn misaligned() {
 
 #[test]
 fn shared_and_local() {
-    let f = one(".shared .align 4 .b8 tile[64];\nmov.u32 %r1, tile;\nmov.u32 %r2, 1;\nst.shared.u32 [%r1+64], %r2;");
+    let f = one(
+        ".shared .align 4 .b8 tile[64];\nmov.u32 %r1, tile;\nmov.u32 %r2, 1;\nst.shared.u32 [%r1+64], %r2;",
+    );
     says(
         &f,
         Kind::OutOfBounds,
@@ -74,7 +79,9 @@ fn shared_and_local() {
         "st.shared.u32 [%r1+64], %r2;",
         32,
     );
-    let f = one(".local .align 4 .b8 mine[16];\nmov.u64 %rd2, mine;\nmov.u32 %r2, 1;\nst.local.u32 [%rd2+16], %r2;");
+    let f = one(
+        ".local .align 4 .b8 mine[16];\nmov.u64 %rd2, mine;\nmov.u32 %r2, 1;\nst.local.u32 [%rd2+16], %r2;",
+    );
     assert_eq!((f.kind, f.lanes), (Kind::OutOfBounds, 32));
     assert!(f.what.contains("local memory"), "{}", f.what);
 }
@@ -82,7 +89,10 @@ fn shared_and_local() {
 #[test]
 fn parameters_and_constants_are_not_written() {
     let f = one("mov.b64 %rd2, p;\ncvta.param.u64 %rd2, %rd2;\nst.u64 [%rd2], %rd0;");
-    assert_eq!((f.kind, f.what.as_str()), (Kind::ReadOnly, "writes the kernel's parameters, which can't be written"));
+    assert_eq!(
+        (f.kind, f.what.as_str()),
+        (Kind::ReadOnly, "writes the kernel's parameters, which can't be written")
+    );
     let body = "mov.u64 %rd2, table;\nmov.u32 %r1, 1;\nst.global.u32 [%rd2], %r1;";
     let found = findings(Case::new(body).module(".const .align 4 .u32 table[2] = {1, 2};"));
     assert_eq!(found.list[0].what, "writes `table` (8 bytes), which is constant");
@@ -90,8 +100,7 @@ fn parameters_and_constants_are_not_written() {
 
 /// Calls of the device's own functions; the address is in `%rd2`.
 const HEAP: &str = ".extern .func (.param .b64 r) malloc(.param .b64 n);\n.extern .func free(.param .b64 a);";
-const MALLOC: &str =
-    "{\n.param .b64 n; st.param.b64 [n], 24;\n.param .b64 r;\ncall.uni (r), malloc, (n);\nld.param.b64 %rd2, [r];\n}\n";
+const MALLOC: &str = "{\n.param .b64 n; st.param.b64 [n], 24;\n.param .b64 r;\ncall.uni (r), malloc, (n);\nld.param.b64 %rd2, [r];\n}\n";
 const FREE: &str = "{\n.param .b64 a; st.param.b64 [a], %rd2;\ncall.uni free, (a);\n}\n";
 
 fn heap(rest: &str) -> Findings {

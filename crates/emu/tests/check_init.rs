@@ -38,12 +38,15 @@ fn registers() {
     // Set in some lanes only.
     let f = one("setp.lt.u32 %p1, %r0, 8;\n@%p1 mov.u32 %r1, 5;\nst.global.u32 [%rd1], %r1;");
     assert_eq!((f.kind, f.lanes), (Kind::UndefinedStore, 24));
-    clean("setp.lt.u32 %p1, %r0, 8;\n@%p1 mov.u32 %r1, 5;\n@!%p1 mov.u32 %r1, 6;\nst.global.u32 [%rd1], %r1;");
+    clean(
+        "setp.lt.u32 %p1, %r0, 8;\n@%p1 mov.u32 %r1, 5;\n@!%p1 mov.u32 %r1, 6;\nst.global.u32 [%rd1], %r1;",
+    );
 }
 
 #[test]
 fn shared_memory() {
-    let f = one(&format!("{TILE}ld.shared.u32 %r1, [tile+8];\nadd.u32 %r1, %r1, 1;\nst.global.u32 [%rd1], %r1;"));
+    let f =
+        one(&format!("{TILE}ld.shared.u32 %r1, [tile+8];\nadd.u32 %r1, %r1, 1;\nst.global.u32 [%rd1], %r1;"));
     assert_eq!(
         (f.kind, f.what.as_str()),
         (Kind::UndefinedStore, "stores a value that comes from memory that nothing wrote")
@@ -53,7 +56,10 @@ fn shared_memory() {
         ("st.global.u32 [%rd1], %r1;", "ld.shared.u32 %r1, [tile+8];")
     );
     let m = f.sides[1].memory.as_ref().unwrap();
-    assert_eq!((m.space, m.address, m.allocation.as_ref().unwrap().name.as_str()), (Space::Shared, 8, "tile"));
+    assert_eq!(
+        (m.space, m.address, m.allocation.as_ref().unwrap().name.as_str()),
+        (Space::Shared, 8, "tile")
+    );
     // Half of what is read was written.
     let f = one(&format!(
         "{TILE}mov.u32 %r1, 1;\nst.shared.u16 [tile], %r1;\nld.shared.u32 %r2, [tile];\nst.global.u32 [%rd1], %r2;"
@@ -93,7 +99,8 @@ fn decisions_and_addresses() {
     assert_eq!((f.kind, instruction(&f, 0)), (Kind::UndefinedBranch, "@%p1 bra OUT;"));
     let f = one("mov.u32 %r1, 1;\n@%p3 st.global.u32 [%rd1], %r1;");
     assert_eq!(f.kind, Kind::UndefinedBranch);
-    let f = one(&format!("{TILE}ld.shared.u32 %r1, [tile];\nand.b32 %r1, %r1, 0;\nld.shared.u32 %r2, [%r1];"));
+    let f =
+        one(&format!("{TILE}ld.shared.u32 %r1, [tile];\nand.b32 %r1, %r1, 0;\nld.shared.u32 %r2, [%r1];"));
     assert_eq!((f.kind, instruction(&f, 0)), (Kind::UndefinedAddress, "ld.shared.u32 %r2, [%r1];"));
 }
 

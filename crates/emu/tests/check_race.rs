@@ -56,8 +56,14 @@ fn barriers_of_the_cta() {
     let f = racy(&exchange(32, ""));
     let text = |i: usize| f.sides[i].place.as_ref().map(|p| p.instruction.clone()).unwrap();
     // Warp 0 ran first: it had read before warp 1 wrote.
-    assert_eq!((text(0).as_str(), text(1).as_str()), ("st.shared.u32 [%r2], %r0;", "ld.shared.u32 %r4, [%r3];"));
-    assert_eq!(f.what, "a write of `tile` and a read of another warp touch the same bytes, and nothing orders them");
+    assert_eq!(
+        (text(0).as_str(), text(1).as_str()),
+        ("st.shared.u32 [%r2], %r0;", "ld.shared.u32 %r4, [%r3];")
+    );
+    assert_eq!(
+        f.what,
+        "a write of `tile` and a read of another warp touch the same bytes, and nothing orders them"
+    );
     assert_eq!((f.sides[0].threads.unwrap().warp, f.sides[1].threads.unwrap().warp), (1, 0));
     clean(&exchange(32, "bar.sync 0;"));
     clean(&exchange(32, "bar.sync 3, 64;"));
@@ -132,7 +138,12 @@ fn fences_and_flags() {
         "ld.volatile.global.u32 %r3, [%rd0+4];",
         "membar.gl;",
     ));
-    clean(&message("", "st.release.gpu.global.u32 [%rd0+4], %r2;", "ld.acquire.gpu.global.u32 %r3, [%rd0+4];", ""));
+    clean(&message(
+        "",
+        "st.release.gpu.global.u32 [%rd0+4], %r2;",
+        "ld.acquire.gpu.global.u32 %r3, [%rd0+4];",
+        "",
+    ));
     clean(&message(
         "membar.gl;",
         "atom.global.exch.b32 %r5, [%rd0+4], 1;",
@@ -145,8 +156,12 @@ fn fences_and_flags() {
     // The scopes do not hold both.
     racy(&message("fence.acq_rel.cta;", FLAG, WAIT, "fence.acq_rel.gpu;"));
     racy(&message("fence.acq_rel.gpu;", FLAG, WAIT, "fence.acq_rel.cta;"));
-    let f =
-        racy(&message("", "st.release.cta.global.u32 [%rd0+4], %r2;", "ld.acquire.gpu.global.u32 %r3, [%rd0+4];", ""));
+    let f = racy(&message(
+        "",
+        "st.release.cta.global.u32 [%rd0+4], %r2;",
+        "ld.acquire.gpu.global.u32 %r3, [%rd0+4];",
+        "",
+    ));
     assert!(f.sides.len() == 2);
 }
 

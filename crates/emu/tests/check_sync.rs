@@ -48,7 +48,9 @@ fn handshake(before: &str) -> Case {
 #[test]
 fn waiting_long_is_no_fault() {
     // So long that warp 0 has asked often enough to look lost when warp 1 arrives and ends in one turn.
-    clean(&handshake("mov.u32 %r1, 0;\nLOOP: add.u32 %r1, %r1, 1;\nsetp.lt.u32 %p4, %r1, 600000;\n@%p4 bra LOOP;"));
+    clean(&handshake(
+        "mov.u32 %r1, 0;\nLOOP: add.u32 %r1, %r1, 1;\nsetp.lt.u32 %p4, %r1, 600000;\n@%p4 bra LOOP;",
+    ));
     // A wait that gives up.
     let gives_up = "mov.u32 %r1, 0;\nLOOP: ld.volatile.global.u32 %r2, [%rd1];\nadd.u32 %r1, %r1, 1;\n\
          setp.lt.u32 %p1, %r1, 20000;\n@%p1 bra LOOP;";
@@ -80,7 +82,9 @@ fn words_that_nobody_changes() {
     clean(&spin("atom.shared.inc.u32 %r3, [word], 100000"));
     // In global memory, and asked by a word that a debug build keeps in local memory.
     deadlock(&spin("ld.relaxed.gpu.global.u32 %r3, [%rd1]"));
-    deadlock(&spin("ld.acquire.sys.u32 %r3, [%rd1];\n.local .align 4 .b8 kept[4];\nst.local.u32 [kept], %r3"));
+    deadlock(&spin(
+        "ld.acquire.sys.u32 %r3, [%rd1];\n.local .align 4 .b8 kept[4];\nst.local.u32 [kept], %r3",
+    ));
 }
 
 #[test]

@@ -41,7 +41,11 @@ fn special_registers_say_where() {
     let words = run(Dim3 { x: 2, y: 3, z: 1 });
     for (i, got) in words.chunks(12).enumerate() {
         let (x, y) = (i as u32 % 4, i as u32 / 4);
-        assert_eq!(got, [x / 2, y / 3, 2, 2, x % 2, y % 3, 2, 3, y % 3 * 2 + x % 2, 6, 1, 1], "CTA ({x},{y})");
+        assert_eq!(
+            got,
+            [x / 2, y / 3, 2, 2, x % 2, y % 3, 2, 3, y % 3 * 2 + x % 2, 6, 1, 1],
+            "CTA ({x},{y})"
+        );
     }
     let words = run(Dim3::default());
     for (i, got) in words.chunks(12).enumerate() {
@@ -190,7 +194,10 @@ fn deadlock_names_the_ctas() {
         2,
     );
     let e = c.error();
-    assert!(e.message.starts_with("the threads of CTA (1,0,0) (rank 1) wait for each other; kernel `k`"), "{e}");
+    assert!(
+        e.message.starts_with("the threads of CTA (1,0,0) (rank 1) wait for each other; kernel `k`"),
+        "{e}"
+    );
 }
 
 #[test]
@@ -198,11 +205,17 @@ fn what_is_out_of_reach_is_told() {
     let remote = "mapa.shared::cluster.u32 %r3, %r1, 1; setp.eq.u32 %p1, %r2, 0; @!%p1 bra OUT;";
     let error = |body: &str| case(&format!("{remote} {body}\n OUT:"), 2, 32, 2).error().message;
     let e = error("ld.shared::cluster.u32 %r4, [%r3+128];");
-    assert!(e.contains("reads at 0x2000080, out of bounds: there are 128 bytes of shared memory in a CTA"), "{e}");
+    assert!(
+        e.contains("reads at 0x2000080, out of bounds: there are 128 bytes of shared memory in a CTA"),
+        "{e}"
+    );
     let e = error("ld.shared::cluster.u32 %r4, [%r3+2];");
     assert!(e.contains("at 0x2000002, which is not a multiple of 4"), "{e}");
     let e = error("st.shared.u32 [%r3], 1;");
-    assert!(e.contains("writes at 0x2000000, which lies in the shared memory of rank 1 of the cluster"), "{e}");
+    assert!(
+        e.contains("writes at 0x2000000, which lies in the shared memory of rank 1 of the cluster"),
+        "{e}"
+    );
     let e = error("mapa.shared::cluster.u32 %r3, %r1, 2; ld.shared::cluster.u32 %r4, [%r3];");
     assert!(e.contains("in the shared memory of rank 2 of the cluster, which has 2 CTAs"), "{e}");
     let e = error("mapa.u64 %rd3, %rd0, 1; ld.u32 %r4, [%rd3];");
@@ -211,7 +224,9 @@ fn what_is_out_of_reach_is_told() {
     let late = "mov.u32 %r5, 100000; L: sub.u32 %r5, %r5, 1; setp.ne.u32 %p2, %r5, 0; @%p2 bra L;";
     let e = error(&format!("{late} atom.shared::cluster.add.u32 %r4, [%r3], 1;"));
     assert!(
-        e.contains("updates at 0x2000000, in the shared memory of rank 1 of the cluster, a CTA that has ended"),
+        e.contains(
+            "updates at 0x2000000, in the shared memory of rank 1 of the cluster, a CTA that has ended"
+        ),
         "{e}"
     );
     assert!(e.contains("CTA (0,0,0) thread (0,0,0)"), "{e}");
@@ -242,7 +257,12 @@ fn launches_must_fit_the_kernel() {
         ("", 32, 32, "has 32; it may have 1 to 16"),
         ("", 32, 0, "has 0; it may have 1 to 16"),
         (".reqntid 1 .blocksareclusters", 4, 1, "`.blocksareclusters` without `.reqnctapercluster`"),
-        (".blocksareclusters .reqntid 1 .reqnctapercluster 2", 3, 1, "can't be divided into clusters of (2,1,1)"),
+        (
+            ".blocksareclusters .reqntid 1 .reqnctapercluster 2",
+            3,
+            1,
+            "can't be divided into clusters of (2,1,1)",
+        ),
     ];
     for (limits, grid, cluster, message) in wrong {
         let e = launch(limits, grid, cluster).unwrap_err();

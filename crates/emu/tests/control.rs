@@ -191,8 +191,10 @@ fn a_lane_may_wait_for_a_lane_of_its_warp() {
     )
     .shape(4, 96);
     for threads in [1, 3] {
-        let c =
-            Case { options: prlx_emu::Options { max_steps: 40_000_000, threads, ..c.options.clone() }, ..c.clone() };
+        let c = Case {
+            options: prlx_emu::Options { max_steps: 40_000_000, threads, ..c.options.clone() },
+            ..c.clone()
+        };
         for seed in [0, 1, 2, 3] {
             assert_eq!(c.seed(seed).unwrap().0[1], 4 * 96, "seed {seed}");
         }
@@ -238,8 +240,9 @@ fn the_same_seed_gives_the_same_run() {
     .shape(16, 64);
     for seed in 0..6 {
         let one = c.seed(seed).unwrap();
-        let many =
-            Case { options: prlx_emu::Options { threads: 4, ..c.options.clone() }, ..c.clone() }.seed(seed).unwrap();
+        let many = Case { options: prlx_emu::Options { threads: 4, ..c.options.clone() }, ..c.clone() }
+            .seed(seed)
+            .unwrap();
         assert_eq!((one.0, one.1.warp_instructions), (many.0, many.1.warp_instructions));
     }
 }
@@ -271,7 +274,8 @@ fn memory_of_the_stack() {
     assert_eq!(w, (0..32).map(|l| 100 + 3 * l).collect::<Vec<u32>>());
     let e = Case::new("mov.u64 %rd2, 100000000; alloca.u64 %rd4, %rd2; st.local.u32 [%rd4], %r0;").error();
     assert!(e.to_string().contains("takes 100000000 bytes of the stack"), "{e}");
-    let e = Case::new("mov.u64 %rd2, 8; alloca.u64 %rd4, %rd2; mov.u64 %rd5, 16; stackrestore.u64 %rd5;").error();
+    let e =
+        Case::new("mov.u64 %rd2, 8; alloca.u64 %rd4, %rd2; mov.u64 %rd5, 16; stackrestore.u64 %rd5;").error();
     assert!(e.to_string().contains("was not saved"), "{e}");
 }
 

@@ -65,7 +65,11 @@ fn main() {
     }
     assert!(launches > 100, "the corpus is gone");
     trials.push(Trial::test("every line of refused.txt names a launch", move || {
-        if unknown.is_empty() { Ok(()) } else { Err(format!("nothing is launched as {}", unknown.join(", ")).into()) }
+        if unknown.is_empty() {
+            Ok(())
+        } else {
+            Err(format!("nothing is launched as {}", unknown.join(", ")).into())
+        }
     }));
     libtest_mimic::run(&args, trials).exit();
 }

@@ -27,7 +27,8 @@ use prlx_trace::kernel::Module;
 use prlx_trace::mark::{Mark, MarkKind, Track, Via};
 
 const SEEDS: &[u64] = &[0, 7];
-const OUTSIDE: [Via; 7] = [Via::Barrier, Via::Mbarrier, Via::Tma, Via::CpAsync, Via::Wgmma, Via::Trip, Via::Function];
+const OUTSIDE: [Via; 7] =
+    [Via::Barrier, Via::Mbarrier, Via::Tma, Via::CpAsync, Via::Wgmma, Via::Trip, Via::Function];
 
 fn main() {
     let args = Arguments::from_args();
@@ -77,7 +78,13 @@ fn emulator() -> Emulator {
 
 fn program(marking: Marking) -> Program {
     let script = Arc::new(Script { marks: Some(marking), ..Script::default() });
-    Program { level: Level::Probe, script: Some(script), elide: true, filter: Filter::default(), window: None }
+    Program {
+        level: Level::Probe,
+        script: Some(script),
+        elide: true,
+        filter: Filter::default(),
+        window: None,
+    }
 }
 
 fn corpus_kernel(path: &Path, free: bool) -> Result<(), Failed> {
@@ -114,7 +121,9 @@ fn case(path: &Path) -> Result<(), Failed> {
     let wanted = std::fs::read_to_string(&expected).map_err(|e| format!("{}: {e}", expected.display()))?;
     if text != wanted {
         let line = text.lines().zip(wanted.lines()).find(|(is, wanted)| is != wanted);
-        return Err(format!("{}: not what is expected: {line:?} (BLESS=1 writes it)", expected.display()).into());
+        return Err(
+            format!("{}: not what is expected: {line:?} (BLESS=1 writes it)", expected.display()).into()
+        );
     }
     Ok(())
 }
@@ -178,10 +187,16 @@ fn last_ones(job: &mut Job, marking: &Marking, free: bool) -> Result<(), Failed>
         || all.len() != last.len()
         || module.marks.iter().any(|m| matches!(m.via, Via::Tma | Via::CpAsync | Via::Wgmma))
     {
-        return if all.len() == last.len() { Ok(()) } else { Err("there are not as many rings as tracks".into()) };
+        return if all.len() == last.len() {
+            Ok(())
+        } else {
+            Err("there are not as many rings as tracks".into())
+        };
     }
     for (all, last) in all.iter().zip(&last) {
-        let said = |t: &Track, from: usize| t.records.0[from..].iter().map(|r| (r.mark, r.payload)).collect::<Vec<_>>();
+        let said = |t: &Track, from: usize| {
+            t.records.0[from..].iter().map(|r| (r.mark, r.payload)).collect::<Vec<_>>()
+        };
         let from = all.records.0.len().saturating_sub(last.records.0.len());
         let kept = last.lost == from as u64 && (from == 0 || last.records.0.len() >= 2);
         if !kept || said(all, from) != said(last, 0) {

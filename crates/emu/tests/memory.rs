@@ -96,9 +96,9 @@ fn out_of_bounds_says_all() {
     );
     let c = Case { body: "ld.global.u64 %rd2, [%rd1];".into(), ..c };
     assert!(
-        c.error()
-            .message
-            .contains("at 0x7f2000000004, which is not a multiple of 8; kernel `k`, CTA (0,0,0) thread (1,0,0)")
+        c.error().message.contains(
+            "at 0x7f2000000004, which is not a multiple of 8; kernel `k`, CTA (0,0,0) thread (1,0,0)"
+        )
     );
     let c = Case { body: "shl.b32 %r1, %r0, 3; ld.shared.u32 %r1, [%r1];".into(), ..c };
     assert!(c.error().message.contains("there are 0 bytes of shared memory in the CTA"));
@@ -114,8 +114,10 @@ fn out_of_bounds_says_all() {
 
 #[test]
 fn the_lowest_cta_that_faults_is_reported() {
-    let c = Case::new("setp.lt.u32 %p1, %r61, 5; @%p1 bra FINE; mov.u64 %rd1, 64; FINE: st.global.u32 [%rd1], 1;")
-        .shape(64, 32);
+    let c = Case::new(
+        "setp.lt.u32 %p1, %r61, 5; @%p1 bra FINE; mov.u64 %rd1, 64; FINE: st.global.u32 [%rd1], 1;",
+    )
+    .shape(64, 32);
     for threads in [1, 4] {
         let c = Case { options: Options { threads, ..c.options.clone() }, ..c.clone() };
         assert!(c.error().message.contains("CTA (5,0,0) thread (0,0,0)"));
@@ -139,7 +141,10 @@ fn what_is_freed_stays_away() {
         "{error}"
     );
     assert!(
-        e.launch(m, "k", &config, &[]).unwrap_err().message.contains("takes 8 bytes of parameters and was given 0")
+        e.launch(m, "k", &config, &[])
+            .unwrap_err()
+            .message
+            .contains("takes 8 bytes of parameters and was given 0")
     );
     assert!(e.launch(m, "j", &config, &[]).unwrap_err().help.is_some_and(|h| h.contains("there is: k")));
     assert!(e.alloc(1 << 60, 4).is_err());
@@ -213,7 +218,13 @@ fn parameters_by_value() {
     let w: Vec<u32> = out.chunks(4).map(|c| u32::from_le_bytes(c.try_into().unwrap())).collect();
     assert_eq!(
         w,
-        [0x6e64_5a50, u32::from_le_bytes([120, 130, 140, 150]), 0xabcd, u32::from_le_bytes([200, 210, 220, 230]), 40]
+        [
+            0x6e64_5a50,
+            u32::from_le_bytes([120, 130, 140, 150]),
+            0xabcd,
+            u32::from_le_bytes([200, 210, 220, 230]),
+            40
+        ]
     );
     let writes = text.replace("ret;", "st.u32 [%rd3], %r1; ret;");
     let m = e.load(writes.as_bytes()).unwrap();
@@ -241,7 +252,9 @@ fn dynamic_shared_memory_follows_static() {
     assert_eq!(w, [0, 16, 32, 48]);
     let error = e.launch(m, "k", &LaunchConfig { shared: 16, ..config }, &at.0.to_le_bytes()).unwrap_err();
     assert!(
-        error.message.contains("writes at 0x2c, out of bounds: there are 32 bytes of shared memory in the CTA"),
+        error
+            .message
+            .contains("writes at 0x2c, out of bounds: there are 32 bytes of shared memory in the CTA"),
         "{error}"
     );
     let huge = LaunchConfig { shared: 1 << 20, ..LaunchConfig::default() };
@@ -306,8 +319,10 @@ fn every_kind_of_load_and_store() {
         assert_eq!(w[..32], (0..32).collect::<Vec<u32>>(), "{kind}");
     }
     // Both with a policy; 16 bytes at once.
-    let w = run("createpolicy.range.global.L2::evict_last.L2::evict_unchanged.b64 %rd9, [%rd0], 128, 256;
-         ld.global.L2::cache_hint.u32 %r1, [%rd1+128], %rd9; st.global.L2::cache_hint.u32 [%rd1], %r1, %rd9;");
+    let w = run(
+        "createpolicy.range.global.L2::evict_last.L2::evict_unchanged.b64 %rd9, [%rd0], 128, 256;
+         ld.global.L2::cache_hint.u32 %r1, [%rd1+128], %rd9; st.global.L2::cache_hint.u32 [%rd1], %r1, %rd9;",
+    );
     assert_eq!(w[..32], words[32..64]);
     let w = run(
         ".reg .b128 %q; mul.wide.u32 %rd2, %r0, 16; add.u64 %rd2, %rd0, %rd2; ld.global.b128 %q, [%rd2+512]; st.global.b128 [%rd2], %q;",
@@ -418,7 +433,11 @@ fn the_same_is_left_however_many_threads_ran_it() {
         Lanes::Path { words, ends } => words[..ends[0] as usize].iter().map(|w| w.ilog2()).sum::<u32>(),
         other => panic!("{other:?}"),
     };
-    assert_eq!((decided(0), decided(10), decided(11)), (3, 3, 2), "what was decided before the store is there");
+    assert_eq!(
+        (decided(0), decided(10), decided(11)),
+        (3, 3, 2),
+        "what was decided before the store is there"
+    );
     for _ in 0..20 {
         assert_eq!(until_stopped(8, Filter::default()), one);
     }

@@ -30,7 +30,8 @@ impl Ty {
     /// An element whose products have few enough bits.
     fn random(self, r: &mut Random) -> u64 {
         let x = r.next();
-        let small = |fraction: u32, bias: u64| (x & ((1 << fraction) - 1)) | (bias - 2 + (x >> 60 & 3)) << fraction;
+        let small =
+            |fraction: u32, bias: u64| (x & ((1 << fraction) - 1)) | (bias - 2 + (x >> 60 & 3)) << fraction;
         match self.0 {
             "f16" => small(10, 15) | x >> 40 & 0x8000,
             "bf16" => small(7, 127) | x >> 40 & 0x8000,
@@ -97,7 +98,8 @@ impl Product {
         let [m, n, k] = self.shape;
         let mut some = |ty: Ty, len: usize| (0..len).map(|_| ty.random(r)).collect::<Vec<u64>>();
         let (a, b, c) = (some(self.a, m * k), some(self.b, n * k), some(self.d, m * n));
-        let d = (0..m * n).map(|at| self.element(&a[at / n * k..][..k], &b[at % n * k..][..k], c[at])).collect();
+        let d =
+            (0..m * n).map(|at| self.element(&a[at / n * k..][..k], &b[at % n * k..][..k], c[at])).collect();
         Matrices { a, b, c, d }
     }
     fn element(&self, row: &[u64], col: &[u64], c: u64) -> u64 {
@@ -257,11 +259,15 @@ fn every_mma() {
 
 /// A matrix in memory, elements packed, with `pad` more elements in each line.
 fn memory(elements: &[u64], line: usize, pad: usize, bits: usize) -> Vec<u32> {
-    let padded: Vec<u64> = elements.chunks(line).flat_map(|l| l.iter().copied().chain((0..pad).map(|_| 0))).collect();
+    let padded: Vec<u64> =
+        elements.chunks(line).flat_map(|l| l.iter().copied().chain((0..pad).map(|_| 0))).collect();
     if bits == 64 {
         return padded.iter().flat_map(|v| [*v as u32, (v >> 32) as u32]).collect();
     }
-    padded.chunks(32 / bits).map(|c| c.iter().enumerate().fold(0, |v, (j, x)| v | (*x as u32) << (j * bits))).collect()
+    padded
+        .chunks(32 / bits)
+        .map(|c| c.iter().enumerate().fold(0, |v, (j, x)| v | (*x as u32) << (j * bits)))
+        .collect()
 }
 
 fn turned(elements: &[u64], line: usize) -> Vec<u64> {
@@ -294,7 +300,8 @@ fn wmma(p: Product, [a_col, b_col, d_col]: [bool; 3]) {
     let (b, ldb) = lay(&all.b, k, !b_col, pad_b, p.b);
     let (c, ldc) = lay(&all.c, n, d_col, pad_d, p.d);
     let (d, _) = lay(&all.d, n, d_col, pad_d, p.d);
-    let (na, nb, nc) = (registers(p.a, true, m * k), registers(p.b, true, n * k), registers(p.d, false, m * n));
+    let (na, nb, nc) =
+        (registers(p.a, true, m * k), registers(p.b, true, n * k), registers(p.d, false, m * n));
     let name = |col: bool| if col { "col" } else { "row" };
     let (la, lb, ld) = (name(a_col), name(b_col), name(d_col));
     let popc = if p.end.ends_with("popc") { p.end } else { "" };
@@ -374,7 +381,8 @@ fn specials() {
         ("0x3c003c00", "0x3c003c00", "0xffc00001", 0x7fff_ffff, 0x7fff_7fff),
     ] {
         let half_c = if c == "0" { "0" } else { "0xfe01fe01" };
-        let body = format!("mov.b32 %r1, {a}; mov.b32 %r2, {b}; mov.b32 %r3, {c}; mov.b32 %r4, {half_c}; {text}");
+        let body =
+            format!("mov.b32 %r1, {a}; mov.b32 %r2, {b}; mov.b32 %r3, {c}; mov.b32 %r4, {half_c}; {text}");
         let of = |r: u32| Case::new(&format!("{body} st.global.b32 [%rd1], %r{r};")).words()[7];
         assert_eq!((of(10), of(13), of(14), of(15)), (wide, wide, half, half), "{a} {b} {c}");
     }
@@ -417,8 +425,9 @@ fn tiles() {
         let setup = ".shared .align 16 .b8 buf[1024]; mov.u32 %r9, buf; shl.b32 %r8, %r0, 4; mul.wide.u32 %rd2, %r0, 16;
              add.u64 %rd2, %rd0, %rd2; ld.global.v4.u32 {%r1,%r2,%r3,%r4}, [%rd2]; add.u32 %r7, %r9, %r8;
              st.shared.v4.u32 [%r7], {%r1,%r2,%r3,%r4}; ld.global.v4.u32 {%r1,%r2,%r3,%r4}, [%rd2+512]; bar.warp.sync -1;";
-        let mut c =
-            Case::new(&format!("{setup} {text} bar.warp.sync -1; st.global.v4.u32 [%rd2], {{%r1,%r2,%r3,%r4}};"));
+        let mut c = Case::new(&format!(
+            "{setup} {text} bar.warp.sync -1; st.global.v4.u32 [%rd2], {{%r1,%r2,%r3,%r4}};"
+        ));
         c.words = words.clone();
         c.all()
     };
@@ -457,8 +466,9 @@ fn tiles() {
             }
         }
     }
-    let w =
-        run("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1}, [%r7]; movmatrix.sync.aligned.m8n8.trans.b16 %r1, %r1;");
+    let w = run(
+        "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1}, [%r7]; movmatrix.sync.aligned.m8n8.trans.b16 %r1, %r1;",
+    );
     for lane in 0..32 {
         assert_eq!(w[4 * lane], lane_has(0, lane as u32, true));
     }

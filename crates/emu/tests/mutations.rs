@@ -62,8 +62,13 @@ fn broken_modules_end_in_errors() {
             let mut rng = Rng::new(n, 77);
             let text = mutate(&job.text, &mut rng);
             let checks = if n % 2 == 1 { Checks::all() } else { Checks::NONE };
-            let options =
-                Options { max_steps: 20_000, max_memory: 256 << 20, threads: 1, checks, ..Options::default() };
+            let options = Options {
+                max_steps: 20_000,
+                max_memory: 256 << 20,
+                threads: 1,
+                checks,
+                ..Options::default()
+            };
             let mut e = Emulator::new(options);
             let mut config = job.config.clone();
             config.seed = n % 3;

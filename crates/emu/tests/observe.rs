@@ -97,10 +97,11 @@ fn case(k: &Kernel, launch: &Path, schedule: &Scheduled, level: Level, elide: bo
         let mut e = emulator();
         let m = e.load(job.text.as_bytes()).map_err(|e| e.to_string())?;
         let p = prepare(&mut e, &job).map_err(|e| e.to_string())?;
-        let seen = match e.observe(m, &job.kernel, &job.config, &p.params, &plan).ok_or("the device has hooks")? {
-            Err(e) if e.kind == ErrorKind::Unsupported => return Ok(()),
-            r => r.map_err(|e| e.to_string())?,
-        };
+        let seen =
+            match e.observe(m, &job.kernel, &job.config, &p.params, &plan).ok_or("the device has hooks")? {
+                Err(e) if e.kind == ErrorKind::Unsupported => return Ok(()),
+                r => r.map_err(|e| e.to_string())?,
+            };
         let stats = seen.ended.map_err(|e| e.to_string())?;
         let contents = p.contents(&mut e, &job).map_err(|e| e.to_string())?;
         bare(&job, &p, stats.warp_instructions, &contents).map_err(|e| format!("seed {seed}: {e}"))?;
@@ -156,7 +157,8 @@ fn main() {
             (Level::Operands, true),
         ] {
             let (k, launch, schedule) = (k.clone(), launch.clone(), schedule.clone());
-            let title = format!("{}/{}/{}{}", k.name, k.target, level.name(), if elide { "" } else { "/all" });
+            let title =
+                format!("{}/{}/{}{}", k.name, k.target, level.name(), if elide { "" } else { "/all" });
             trials.push(Trial::test(title, move || case(&k, &launch, &schedule, level, elide)));
         }
     }

@@ -100,7 +100,8 @@ impl Corpus {
             match path.extension().and_then(|e| e.to_str()) {
                 Some("ptx") => all.module(&path),
                 Some("toml") if !path.ends_with("expect.toml") => {
-                    let folder = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+                    let folder =
+                        path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
                     all.launch(&format!("examples/{folder}"), &path, None);
                 }
                 _ => {}
@@ -131,7 +132,8 @@ fn page(corpus: &Corpus) -> String {
     let none = Seen::default();
     let seen = |op: Op| corpus.ops.get(&op).unwrap_or(&none);
     let count = |f: fn(Coverage) -> bool| Op::ALL.iter().filter(|&&op| f(coverage(op))).count();
-    let forms = |f: fn(&Form) -> bool| corpus.ops.values().flat_map(|s| s.forms.values()).filter(|x| f(x)).count();
+    let forms =
+        |f: fn(&Form) -> bool| corpus.ops.values().flat_map(|s| s.forms.values()).filter(|x| f(x)).count();
     let mut out = String::from(HEAD);
     let _ = write!(
         out,
@@ -163,7 +165,8 @@ fn page(corpus: &Corpus) -> String {
     for chapter in chapters {
         let ops: Vec<Op> = Op::ALL.iter().copied().filter(|&op| doc(op).1 == chapter).collect();
         let _ = writeln!(out, "\n## {chapter}\n");
-        out += "| operation | what it does | operands | CPU device | tests of it | run | refused | kernels |\n";
+        out +=
+            "| operation | what it does | operands | CPU device | tests of it | run | refused | kernels |\n";
         out += "|---|---|---|---|---|--:|--:|--:|\n";
         for &op in &ops {
             let does = match coverage(op) {
@@ -256,7 +259,10 @@ and those kernels.
 fn tests_are_there() {
     for (file, function) in named() {
         let text = test_file(file);
-        assert!(text.contains(&format!("#[test]\nfn {function}() {{")), "there is no test {file}::{function}");
+        assert!(
+            text.contains(&format!("#[test]\nfn {function}() {{")),
+            "there is no test {file}::{function}"
+        );
     }
     let corpus = Corpus::gather();
     for &op in Op::ALL.iter().filter(|&&op| matches!(coverage(op), Coverage::Runs(_))) {
@@ -271,7 +277,11 @@ fn the_page_is_fresh() {
     assert!(corpus.modules > 100, "the corpus is gone");
     for (op, seen) in &corpus.ops {
         let runs = seen.forms.values().any(|f| f.runs > 0);
-        assert!(!runs || coverage(*op) != Coverage::Refused, "`{}` runs: coverage.rs refuses it", op.mnemonic());
+        assert!(
+            !runs || coverage(*op) != Coverage::Refused,
+            "`{}` runs: coverage.rs refuses it",
+            op.mnemonic()
+        );
     }
     let path = root().join("docs/ops.md");
     let want = page(&corpus);

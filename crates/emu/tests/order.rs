@@ -59,7 +59,9 @@ fn the_fair_order_is_that_of_their_numbers() {
         assert!(words[1..].iter().copied().eq(0..64), "{words:?}");
     }
     // Sums of floating point come in one order, too.
-    let body = format!("{inside} cvt.rn.f32.u32 %f1, %r61; rcp.approx.f32 %f1, %f1; red.global.add.f32 [%rd0], %f1;");
+    let body = format!(
+        "{inside} cvt.rn.f32.u32 %f1, %r61; rcp.approx.f32 %f1, %f1; red.global.add.f32 [%rd0], %f1;"
+    );
     let case = Case { words: vec![0x3f80_0000], ..case(&format!("add.u32 %r61, %r61, 1; {body}"), 1) };
     let first = case.words();
     assert!((0..10).all(|_| case.words() == first));

@@ -129,7 +129,8 @@ fn only_loads_begin_before_the_tensor() {
     }
     for (at, what) in [("{-4, 0}", "-4 along dimension 0"), ("{0, -1}", "-1 along dimension 1")] {
         for body in [STORE.replace("{0, 0}", at), reduction("add", at)] {
-            Case::new(body).fails(&format!("a tile that begins at {what}: only a load may begin before the tensor"));
+            Case::new(body)
+                .fails(&format!("a tile that begins at {what}: only a load may begin before the tensor"));
         }
         let out = Case::new(format!("{}{WAIT}{SHOW}", load().replace("{32, 8}", at))).run(0).unwrap();
         assert_eq!(out[0], 0, "{at}");
@@ -166,11 +167,13 @@ fn reductions_are_those_of_the_type() {
         }
     }
     // The greatest of 16-bit numbers: words hold 0 and their own number, as halves that count from the least normal one on.
-    let fill =
-        "shl.b32 %r1, %r0, 2; mov.u32 %r2, tile; add.u32 %r2, %r2, %r1; st.shared.u32 [%r2], 0x00080008; bar.sync 0;\n";
+    let fill = "shl.b32 %r1, %r0, 2; mov.u32 %r2, tile; add.u32 %r2, %r2, %r1; st.shared.u32 [%r2], 0x00080008; bar.sync 0;\n";
     for ty in [F16, Bf16] {
         let tile = vec![32, 1];
-        let case = Case { body: format!("{fill}{}", reduction("max", "{0, 0}")), map: TensorMap { ty, tile, ..map() } };
+        let case = Case {
+            body: format!("{fill}{}", reduction("max", "{0, 0}")),
+            map: TensorMap { ty, tile, ..map() },
+        };
         let out = case.run(0).unwrap();
         let want = |i: u32| if i < 16 { i.max(8) | 8 << 16 } else { i };
         assert!(out.iter().copied().eq((0..WORDS as u32).map(want)), "{}: {:x?}", ty.name(), &out[..40]);
@@ -229,7 +232,8 @@ fn copies_of_lanes_end_late() {
     assert!(first("") > 10);
     // The counted form adds one before it arrives: the phase ends with the arrival of the count itself.
     let counted = arrive.replace(".noinc", "");
-    let both = Case::new(format!("{one}{copy}{counted}mbarrier.arrive.shared.b64 _, [bar];\n{WAIT}{SHOW}B:\n"));
+    let both =
+        Case::new(format!("{one}{copy}{counted}mbarrier.arrive.shared.b64 _, [bar];\n{WAIT}{SHOW}B:\n"));
     assert!((0..40).all(|s| both.run(s).unwrap()[0] == 1024));
 }
 
@@ -241,13 +245,15 @@ fn wrong_maps_and_places_are_named() {
     Case::new(good.replace("[%rd1,", "[%rd2+65536,")).fails("where there are no 128 bytes");
     Case::new(good.replace("[tile]", "[tile+64]")).fails("which is not a multiple of 128");
     Case::new(good.replace("[tile]", "[tile+7680]")).fails("1024 bytes at 0x1e00, which are not all there");
-    Case::new(good.replace("2d", "1d").replace("{32, 8}", "{32}")).fails("it has 2 dimensions, and 1 coordinates");
+    Case::new(good.replace("2d", "1d").replace("{32, 8}", "{32}"))
+        .fails("it has 2 dimensions, and 1 coordinates");
     // A tensor that is larger than its buffer; the tile lies in the part that is not there.
     let long = TensorMap { sizes: vec![64, 65], ..map() };
     Case { map: long, body: good.replace("32, 8", "0, 60") }
         .fails("128 bytes of the tensor at 0x7f2000004000, which are not all there: the nearest allocation");
     let huge = TensorMap { tile: vec![256, 256], ..map() };
-    Case { map: huge, body: good.clone() }.fails("a tile of 262144 bytes; there are 8200 bytes of shared memory");
+    Case { map: huge, body: good.clone() }
+        .fails("a tile of 262144 bytes; there are 8200 bytes of shared memory");
     let narrow = TensorMap { swizzle: Swizzle::B128, tile: vec![16, 8], ..map() };
     Case { map: narrow, body: good }.fails("a swizzle of rows that are not as wide as it");
 }
@@ -255,7 +261,10 @@ fn wrong_maps_and_places_are_named() {
 #[test]
 fn what_cuda_would_not_encode_is_not() {
     let wrong = [
-        (TensorMap { sizes: vec![], strides: vec![], tile: vec![], steps: vec![], ..map() }, "1 to 5 dimensions"),
+        (
+            TensorMap { sizes: vec![], strides: vec![], tile: vec![], steps: vec![], ..map() },
+            "1 to 5 dimensions",
+        ),
         (TensorMap { ty: Scalar::F16x2, ..map() }, "no tensor maps of f16x2"),
         (TensorMap { strides: vec![], ..map() }, "has 0 numbers where a tensor of 2 dimensions needs 1"),
         (TensorMap { sizes: vec![0, 64], ..map() }, "0 is not between 1 and 2^32"),
@@ -294,10 +303,13 @@ fn fields_are_replaced() {
         ("element_stride.shared::cta.b1024.b32", "1, 1"),
     ];
     let build = |fields: &[(&str, &str)]| {
-        let set: String =
-            fields.iter().map(|(f, v)| format!("@%p0 tensormap.replace.tile.{f} [tile+4096], {v};\n")).collect();
+        let set: String = fields
+            .iter()
+            .map(|(f, v)| format!("@%p0 tensormap.replace.tile.{f} [tile+4096], {v};\n"))
+            .collect();
 
-        let clear = "mov.u32 %r6, tile; shl.b32 %r7, %r0, 2; add.u32 %r6, %r6, %r7; st.shared.u32 [%r6+4096], 0;\n";
+        let clear =
+            "mov.u32 %r6, tile; shl.b32 %r7, %r0, 2; add.u32 %r6, %r6, %r7; st.shared.u32 [%r6+4096], 0;\n";
         // The copy needs the whole warp; the buffer's second half becomes the map.
         let publish = "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned \
                        [%rd2+8192], [tile+4096], 128;\nfence.proxy.tensormap::generic.acquire.gpu [%rd2+8192], 128;\n";
@@ -335,7 +347,9 @@ fn refusals() {
         let e = Case::new(line.replacen(from, to, 1)).run(0).unwrap_err();
         assert!(e.kind == ErrorKind::Unsupported && e.message.contains(why), "{why}: {e}");
     }
-    let e = Case::new("tensormap.replace.tile.swizzle_atomicity.shared::cta.b1024.b32 [tile], 1;").run(0).unwrap_err();
+    let e = Case::new("tensormap.replace.tile.swizzle_atomicity.shared::cta.b1024.b32 [tile], 1;")
+        .run(0)
+        .unwrap_err();
     assert!(e.kind == ErrorKind::Unsupported && e.message.contains("this field is not implemented"), "{e}");
     let e = Case::new(STORE.replace("cp.async", "cp.reduce.async").replace(".bulk_group", ".min.bulk_group"));
     Case { map: TensorMap { ty: Scalar::F32, ..map() }, ..e }.fails("there is no such reduction of f32");

@@ -144,7 +144,10 @@ fn waiting_for_ever_is_told() {
     let e = Case::new("vote.sync.ballot.b32 %r1, %p1, 0xfffffffe;").error();
     assert!(e.message.contains("is executed by lane 0, which its mask 0xfffffffe does not name"), "{e}");
     let e = Case::new("bar.sync %r0;").error();
-    assert!(e.message.contains("names barrier 16; there are 16") && e.message.contains("thread (16,0,0)"), "{e}");
+    assert!(
+        e.message.contains("names barrier 16; there are 16") && e.message.contains("thread (16,0,0)"),
+        "{e}"
+    );
 }
 
 #[test]

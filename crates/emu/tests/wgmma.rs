@@ -223,7 +223,8 @@ impl Test {
             put(l, 0, 0, 64);
         }
         put(self.right, RIGHT, 1, self.n);
-        let mut words: Vec<u32> = image.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+        let mut words: Vec<u32> =
+            image.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
         let descriptors = [self.left.map_or(0, |l| l.descriptor(0)), self.right.descriptor(RIGHT)];
         words.extend(descriptors.iter().flat_map(|d| [*d as u32, (*d >> 32) as u32]));
         for t in 0..128 {
@@ -466,15 +467,22 @@ fn a_warpgroup_is_four_warps() {
         assert!(e.message.contains("`wgmma.wait_group.sync.aligned 0;`"), "{e}");
     }
     let small = Case { block: 64, ..whole.clone() };
-    assert!(small.error().message.contains("needs a warpgroup of 4 warps; this CTA has 2 warps"), "{}", small.error());
+    assert!(
+        small.error().message.contains("needs a warpgroup of 4 warps; this CTA has 2 warps"),
+        "{}",
+        small.error()
+    );
     // Half of them begin another one.
-    let other = format!("setp.ge.u32 %p2, %r0, 64; @%p2 bra B; {} bra C; B: {} C:", t.instruction(), t.instruction());
+    let other =
+        format!("setp.ge.u32 %p2, %r0, 64; @%p2 bra B; {} bra C; B: {} C:", t.instruction(), t.instruction());
     let split = Case { body: t.simple().replace(&t.instruction(), &other), ..whole };
     let e = split.error();
     assert!(e.message.contains("is not the product that the others of the warpgroup begin"), "{e}");
     // Some lanes of a warp are not there.
-    let lanes =
-        Case { body: t.simple().replace("wgmma.fence", "setp.eq.u32 %p2, %r0, 5; @%p2 exit; wgmma.fence"), ..split };
+    let lanes = Case {
+        body: t.simple().replace("wgmma.fence", "setp.eq.u32 %p2, %r0, 5; @%p2 exit; wgmma.fence"),
+        ..split
+    };
     assert!(lanes.error().message.contains("needs all 32 lanes"), "{}", lanes.error());
 }
 

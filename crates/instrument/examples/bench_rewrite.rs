@@ -24,25 +24,31 @@ use prlx_trace::kernel::Level;
 fn main() -> io::Result<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let programs = programs();
-    println!("| kernel | KB | instructions | slowest | read | resolve | lower | verify | all | on the clock, first |");
+    println!(
+        "| kernel | KB | instructions | slowest | read | resolve | lower | verify | all | on the clock, first |"
+    );
     println!("|---|---|---|---|---|---|---|---|---|---|");
     for (name, path) in modules()? {
         let source = fs::read_to_string(&path)?;
-        let taken = |program: &str| words.iter().all(|w| name.contains(w.as_str()) || program.contains(w.as_str()));
+        let taken =
+            |program: &str| words.iter().all(|w| name.contains(w.as_str()) || program.contains(w.as_str()));
         let rows = programs.iter().filter(|p| taken(p.0)).map(|(of, program)| (*of, row(&source, program)));
         let Some((of, row)) = rows.max_by(|a, b| a.1.all().total_cmp(&b.1.all())) else { continue };
         let Row { stages: [read, resolve, lower, verify], insts, first } = row;
         let [read, resolve, lower, verify, all, first] =
             [read, resolve, lower, verify, row.all(), first].map(|s| format!("{:.2}", s * 1e3));
         let size = source.len() / 1000;
-        println!("| {name} | {size} | {insts} | {of} | {read} | {resolve} | {lower} | {verify} | {all} | {first} |");
+        println!(
+            "| {name} | {size} | {insts} | {of} | {read} | {resolve} | {lower} | {verify} | {all} | {first} |"
+        );
     }
     Ok(())
 }
 
 /// Levels of recording, and tools that have goals.
 fn programs() -> Vec<(&'static str, Program)> {
-    let program = |level, script| Program { level, script, elide: true, filter: Filter::default(), window: None };
+    let program =
+        |level, script| Program { level, script, elide: true, filter: Filter::default(), window: None };
     let levels = [Level::Print, Level::Path, Level::Events].map(|level| (level.name(), program(level, None)));
     let goals = ["block-scheduling", "global-bytes", "tensor-ops", "memory-timeline"];
     let tools = TOOLS.iter().filter(|t| goals.contains(&t.0)).map(|(name, _, text)| {
@@ -93,7 +99,12 @@ fn row(source: &str, program: &Program) -> Row {
     let stages = [
         best(|| drop(black_box(prlx_isa::ptx::read(black_box(source))))),
         best(|| drop(black_box(Plan::resolve(program, black_box(module), source, "bench", &|_| None)))),
-        best(|| drop(black_box(apply(source, &ptx(source, module, black_box(plan)).expect("it was lowered before"))))),
+        best(|| {
+            drop(black_box(apply(
+                source,
+                &ptx(source, module, black_box(plan)).expect("it was lowered before"),
+            )))
+        }),
         best(|| verify(source, black_box(text), module, plan).expect("it was verified before")),
     ];
     Row { stages, insts: module.functions.iter().map(|f| f.insts.len()).sum(), first }

@@ -71,7 +71,8 @@ fn programs() -> Vec<(String, Arc<Script>)> {
     for (name, _, text) in prlx_probe::tools::TOOLS.iter().filter(|t| COMPARE.contains(&t.0)) {
         all.extend(prlx_probe::lang::parse(text).ok().map(|s| ((*name).to_owned(), Arc::new(s))));
     }
-    let outside = vec![Via::Barrier, Via::Mbarrier, Via::Tma, Via::CpAsync, Via::Wgmma, Via::Trip, Via::Function];
+    let outside =
+        vec![Via::Barrier, Via::Mbarrier, Via::Tma, Via::CpAsync, Via::Wgmma, Via::Trip, Via::Function];
     let marks = Some(Marking { source: true, outside, ..Marking::default() });
     all.push(("marks".to_owned(), Arc::new(Script { marks, ..Script::default() })));
     all

@@ -27,7 +27,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let marking = Marking { source: true, outside, form, ..Marking::default() };
     let script = Script { marks: Some(marking), ..Script::default() };
     let filter = Filter::default();
-    let program = Program { level: Level::Probe, script: Some(Arc::new(script)), elide: true, filter, window: None };
+    let program =
+        Program { level: Level::Probe, script: Some(Arc::new(script)), elide: true, filter, window: None };
     print!("{}", prlx_instrument::rewrite(&text, "standard input", &program, &|_| None)?.text);
     Ok(())
 }

@@ -121,7 +121,11 @@ impl Lined {
             // Else it is not known which is whose.
             let known = reads.len() == marks.len();
             ranges.extend(
-                reads.into_iter().enumerate().filter(|_| known).map(|(n, r)| (r, Holds::Mark(f as u32, n as u32))),
+                reads
+                    .into_iter()
+                    .enumerate()
+                    .filter(|_| known)
+                    .map(|(n, r)| (r, Holds::Mark(f as u32, n as u32))),
             );
             lined.marks.push(if known { marks } else { Vec::new() });
         }
@@ -150,10 +154,18 @@ impl Lined {
             let marks = &self.marks[f];
             for visit in visits(marks, &rewrite.plan.module.marks, |at| block_of(&function.insts, at)) {
                 let id = FuncId(f as u32);
-                let at = all.iter().position(|l| l.function == id && l.region == visit.name).unwrap_or_else(|| {
-                    all.push(Leaks { function: id, region: visit.name.to_owned(), of: 0, told: 0, moved: Vec::new() });
-                    all.len() - 1
-                });
+                let at = all.iter().position(|l| l.function == id && l.region == visit.name).unwrap_or_else(
+                    || {
+                        all.push(Leaks {
+                            function: id,
+                            region: visit.name.to_owned(),
+                            of: 0,
+                            told: 0,
+                            moved: Vec::new(),
+                        });
+                        all.len() - 1
+                    },
+                );
                 let leaks = &mut all[at];
                 let insts = function.blocks.get(visit.block as usize).map_or(0..0, |b| b.insts.clone());
                 for (i, inst) in insts.filter_map(|i| Some((i, function.insts.get(i as usize)?))) {
@@ -166,7 +178,8 @@ impl Lined {
                     leaks.of += u64::from(inside);
                     leaks.told += u64::from(inside && ways.is_some());
                     for way in ways.into_iter().flatten() {
-                        let text = source.get(inst.span.start as usize..inst.span.end as usize).unwrap_or_default();
+                        let text =
+                            source.get(inst.span.start as usize..inst.span.end as usize).unwrap_or_default();
                         let what = text.split_whitespace().find(|w| !w.starts_with('@')).unwrap_or_default();
                         let what = what.trim_end_matches(';').to_owned();
                         leaks.moved.push(Moved { way, what, loc: inst.loc.map(|l| LocId(l.0)) });
@@ -260,12 +273,16 @@ fn ways(blocks: &[Block], f: u32, inst: u32, visit: &Visit<'_>, inside: bool) ->
     let mut told = None;
     for block in blocks {
         let Some(ops) = block.get(&Holds::Inst(f, inst)) else { continue };
-        let reads =
-            |mark: Option<usize>| mark.map(|m| block.get(&Holds::Mark(f, m as u32)).map_or(&[][..], Vec::as_slice));
+        let reads = |mark: Option<usize>| {
+            mark.map(|m| block.get(&Holds::Mark(f, m as u32)).map_or(&[][..], Vec::as_slice))
+        };
         let [begins, ends] = [reads(visit.begin), reads(visit.end)];
         let copies = begins.or(ends).map_or(0, <[usize]>::len);
         // Copies of a block are in order, and each has its share.
-        if copies == 0 || ops.len() % copies != 0 || [begins, ends].into_iter().flatten().any(|r| r.len() != copies) {
+        if copies == 0
+            || ops.len() % copies != 0
+            || [begins, ends].into_iter().flatten().any(|r| r.len() != copies)
+        {
             continue;
         }
         let told = told.get_or_insert_with(BTreeSet::new);
@@ -304,6 +321,8 @@ fn effective(inst: &Inst) -> bool {
     match inst.class {
         Class::Load => !matches!(inst.space, Space::Param | Space::Const),
         Class::Store => inst.space != Space::Param,
-        class => matches!(class, Class::Atomic | Class::AsyncCopy | Class::Matrix | Class::Sync | Class::Texture),
+        class => {
+            matches!(class, Class::Atomic | Class::AsyncCopy | Class::Matrix | Class::Sync | Class::Texture)
+        }
     }
 }

@@ -63,7 +63,9 @@ pub(crate) fn tokens(source: &str, from: usize, to: usize) -> Vec<Token<'_>> {
 pub(crate) fn skip(bytes: &[u8], i: usize, to: usize) -> usize {
     match bytes.get(i..to) {
         Some([b'/', b'/', ..]) => (i..to).find(|&j| bytes[j] == b'\n').unwrap_or(to),
-        Some([b'/', b'*', ..]) => (i + 2..to).find(|&j| bytes[j..to].starts_with(b"*/")).map_or(to, |j| j + 2),
+        Some([b'/', b'*', ..]) => {
+            (i + 2..to).find(|&j| bytes[j..to].starts_with(b"*/")).map_or(to, |j| j + 2)
+        }
         Some([b, ..]) if b.is_ascii_whitespace() || *b == 0 => i + 1,
         _ => i,
     }
@@ -132,7 +134,8 @@ mod tests {
     fn comments_and_strings_hide_what_is_in_them() {
         let source = "ld.u32 %r1,[a+4]; // ; }\n/* { */ .file 1 \"a;b\\\"\"";
         let texts: Vec<_> = tokens(source, 0, source.len()).iter().map(|t| t.text).collect();
-        let expected = ["ld", ".", "u32", "%r1", ",", "[", "a", "+", "4", "]", ";", ".", "file", "1", "\"a;b\\\"\""];
+        let expected =
+            ["ld", ".", "u32", "%r1", ",", "[", "a", "+", "4", "]", ";", ".", "file", "1", "\"a;b\\\"\""];
         assert_eq!(texts, expected);
     }
 

@@ -52,7 +52,11 @@ fn kernels_may_be_called_like_words_of_ptx() {
         );
         for level in support::LEVELS.into_iter().filter(|&l| l != Level::Operands) {
             let rewrite = prlx_instrument::rewrite(&source, name, &support::program(level), &|_| None);
-            assert!(rewrite.as_ref().is_ok_and(|r| !r.plan.module.sites.is_empty()), "{name}: {:?}", rewrite.err());
+            assert!(
+                rewrite.as_ref().is_ok_and(|r| !r.plan.module.sites.is_empty()),
+                "{name}: {:?}",
+                rewrite.err()
+            );
         }
     }
 }

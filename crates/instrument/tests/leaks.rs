@@ -37,12 +37,19 @@ ret;
 fn program(form: Form) -> Program {
     let marks = Some(Marking { source: true, form, ..Marking::default() });
     let script = Arc::new(Script { marks, ..Script::default() });
-    Program { level: Level::Probe, script: Some(script), elide: true, filter: Filter::default(), window: None }
+    Program {
+        level: Level::Probe,
+        script: Some(script),
+        elide: true,
+        filter: Filter::default(),
+        window: None,
+    }
 }
 
 /// The lines on which something stands.
 fn lines(text: &str, what: &str) -> Vec<usize> {
-    let all: Vec<usize> = text.lines().enumerate().filter(|(_, l)| l.contains(what)).map(|(n, _)| n + 1).collect();
+    let all: Vec<usize> =
+        text.lines().enumerate().filter(|(_, l)| l.contains(what)).map(|(n, _)| n + 1).collect();
     assert!(!all.is_empty(), "{what:?} is not in\n{text}");
     all
 }
@@ -56,7 +63,8 @@ fn listing(text: &str, ops: &[(&str, &str, usize)]) -> String {
             continue;
         }
         let line = lines(text, what)[*n];
-        let _ = writeln!(all, "\t//## File \".nv_debug_ptx_txt\", line {line}\n        /*0000*/   @!P0 {op} ;");
+        let _ =
+            writeln!(all, "\t//## File \".nv_debug_ptx_txt\", line {line}\n        /*0000*/   @!P0 {op} ;");
     }
     all
 }

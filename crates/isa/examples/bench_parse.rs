@@ -38,7 +38,8 @@ fn sources(paths: &[PathBuf]) -> io::Result<Vec<String>> {
     let mut found = Vec::new();
     for path in paths {
         if path.is_dir() {
-            let mut entries = std::fs::read_dir(path)?.map(|e| Ok(e?.path())).collect::<io::Result<Vec<_>>>()?;
+            let mut entries =
+                std::fs::read_dir(path)?.map(|e| Ok(e?.path())).collect::<io::Result<Vec<_>>>()?;
             entries.retain(|e| e.is_dir() || e.extension().is_some_and(|e| e == "ptx"));
             entries.sort();
             found.extend(sources(&entries)?);
@@ -59,7 +60,9 @@ fn row(name: &str, sources: &[String]) {
     let times = [
         // As fast as any reader could hope to be.
         best(|| {
-            black_box(sources.iter().map(|s| black_box(s).bytes().filter(|b| *b == b';').count()).sum::<usize>());
+            black_box(
+                sources.iter().map(|s| black_box(s).bytes().filter(|b| *b == b';').count()).sum::<usize>(),
+            );
         }),
         best(|| sources.iter().for_each(|s| drop(black_box(ptx::parse(black_box(s)))))),
         best(|| modules.iter().for_each(|m| drop(black_box(ptx::view(black_box(m)))))),

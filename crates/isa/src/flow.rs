@@ -142,7 +142,8 @@ impl Flow {
     /// The data flow of a function.
     pub fn of(f: &Function, graph: &Graph) -> Flow {
         // The entry's value has no definition of its own.
-        let mut flow = Flow { single: vec![None; f.regs.len()], values: vec![Node::default(); 2], ..Flow::default() };
+        let mut flow =
+            Flow { single: vec![None; f.regs.len()], values: vec![Node::default(); 2], ..Flow::default() };
         flow.collect(f);
         let mut builder = joins::Builder::new(f, graph);
         for r in 0..f.regs.len() {
@@ -258,7 +259,9 @@ impl Flow {
         if let Some(def) = self.single(reg) {
             return vec![Def::Inst(def)];
         }
-        let Ok(at) = self.seen.binary_search_by_key(&(inst, reg), |(i, r, _)| (*i, *r)) else { return vec![] };
+        let Ok(at) = self.seen.binary_search_by_key(&(inst, reg), |(i, r, _)| (*i, *r)) else {
+            return vec![];
+        };
         let mut defs = vec![];
         walk(self.seen[at].2, |v| {
             let (own, others) = self.node(v);
@@ -282,7 +285,9 @@ impl Flow {
             let readers = self.of_reg(reg).iter().filter(|m| m.reads && def == inst);
             return readers.map(|m| m.inst).collect();
         }
-        let Ok(at) = self.made.binary_search_by_key(&(inst, reg), |(i, r, _)| (*i, *r)) else { return vec![] };
+        let Ok(at) = self.made.binary_search_by_key(&(inst, reg), |(i, r, _)| (*i, *r)) else {
+            return vec![];
+        };
         let mut users = vec![];
         walk(self.made[at].2, |v| {
             let (own, onward) = split(&self.back, v, &self.users, &self.onward);

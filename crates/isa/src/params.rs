@@ -28,7 +28,8 @@ pub fn unread(module: &Module, function: &Function) -> Vec<Range<u32>> {
     let mut read = Vec::new();
     for inst in &function.insts {
         let mut known = true;
-        let mut whole = |symbol: SymbolId| read.extend(params.iter().find(|(s, _)| *s == symbol).map(|p| p.1.clone()));
+        let mut whole =
+            |symbol: SymbolId| read.extend(params.iter().find(|(s, _)| *s == symbol).map(|p| p.1.clone()));
         match loaded(inst) {
             Some((symbol, from, bytes)) if params.iter().any(|(s, _)| *s == symbol) => {
                 let place = params.iter().find(|(s, _)| *s == symbol).and_then(|(_, place)| {
@@ -64,7 +65,8 @@ fn loaded(inst: &Inst) -> Option<(SymbolId, i64, u32)> {
     if form.op != Some(Op::Ld) || form.space() != Space::Param || form.types.len() != 1 {
         return None;
     }
-    let count = [("v2", 2), ("v4", 4), ("v8", 8)].into_iter().find(|(name, _)| form.has(name)).map_or(1, |v| v.1);
+    let count =
+        [("v2", 2), ("v4", 4), ("v8", 8)].into_iter().find(|(name, _)| form.has(name)).map_or(1, |v| v.1);
     Some((*symbol, *from, form.ty(0)?.bytes() * count))
 }
 
@@ -107,7 +109,10 @@ mod tests {
         assert_eq!(of("ld.param.u64 %rd3, [p];"), [(0, 32)]);
         assert_eq!(of("ld.param.v4.b32 {%r1, %r2, _, %r3}, [s+4];"), [(0, 4), (20, 40)]);
         // A guarded load, and one that is never come to, are loads.
-        assert_eq!(of("@%p1 ld.param.u64 %rd3, [p]; ret; ld.param::entry.u64 %rd1, [s+16];"), [(0, 16), (24, 32)]);
+        assert_eq!(
+            of("@%p1 ld.param.u64 %rd3, [p]; ret; ld.param::entry.u64 %rd1, [s+16];"),
+            [(0, 16), (24, 32)]
+        );
         // An address, however it is taken, is of all of the parameter.
         for taken in [
             "mov.b64 %rd1, s;",

@@ -55,9 +55,11 @@ impl Module {
     fn loc(&self, id: LocId) -> String {
         let mut text = String::new();
         let mut next = Some(id);
-        while let Some(Loc { file, line, column, function, inlined_at }) = next.and_then(|id| self.locs.get(id.index()))
+        while let Some(Loc { file, line, column, function, inlined_at }) =
+            next.and_then(|id| self.locs.get(id.index()))
         {
-            let name = self.files.get(*file as usize).map_or("?", |f| f.path.rsplit('/').next().unwrap_or_default());
+            let name =
+                self.files.get(*file as usize).map_or("?", |f| f.path.rsplit('/').next().unwrap_or_default());
             let _ = write!(text, "{}{name}:{line}:{column}", if text.is_empty() { "" } else { " @ " });
             if !function.is_empty() {
                 let _ = write!(text, " {function}");
@@ -172,9 +174,15 @@ impl Shown<'_> {
                     Base::Symbol(id) => format!("&{}", self.module.symbol(*id)),
                     Base::Absolute => String::new(),
                 };
-                if *offset == 0 && !base.is_empty() { format!("[{base}]") } else { format!("[{base}{offset:+}]") }
+                if *offset == 0 && !base.is_empty() {
+                    format!("[{base}]")
+                } else {
+                    format!("[{base}{offset:+}]")
+                }
             }
-            Operand::Tensor(map, coordinates) => format!("[{}; {}]", self.operand(map), self.list(coordinates)),
+            Operand::Tensor(map, coordinates) => {
+                format!("[{}; {}]", self.operand(map), self.list(coordinates))
+            }
             Operand::Vector(list) => format!("{{{}}}", self.list(list)),
             Operand::Pair(a, b) => format!("{}|{}", self.operand(a), self.operand(b)),
             Operand::Sink => "_".to_owned(),

@@ -19,7 +19,8 @@ const LEAVES: [&str; 12] =
     ["BRA", "BRX", "BRXU", "JMP", "JMX", "JMXU", "EXIT", "RET", "CALL", "BREAK", "BSYNC", "KILL"];
 
 /// What touches memory but for constants: beginnings of names.
-const MEMORY: [&str; 12] = ["LD", "ST", "ATOM", "RED", "SULD", "SUST", "SURED", "SUATOM", "TEX", "TLD", "UBLK", "UTMA"];
+const MEMORY: [&str; 12] =
+    ["LD", "ST", "ATOM", "RED", "SULD", "SUST", "SURED", "SUATOM", "TEX", "TLD", "UBLK", "UTMA"];
 
 /// What waits, or orders memory.
 const ORDER: [&str; 10] =
@@ -87,7 +88,11 @@ fn operation(text: &str, line: u32) -> Option<Op> {
     };
     let (name, operands) = rest.split_once(|c: char| c.is_whitespace() || c == ';').unwrap_or((rest, ""));
     let named = name.bytes().next().is_some_and(|b| b.is_ascii_uppercase());
-    named.then(|| Op { name: name.to_owned(), operands: operands.trim_end_matches(['}', ' ', ';']).to_owned(), line })
+    named.then(|| Op {
+        name: name.to_owned(),
+        operands: operands.trim_end_matches(['}', ' ', ';']).to_owned(),
+        line,
+    })
 }
 
 #[cfg(test)]
@@ -104,7 +109,10 @@ mod tests {
         let shown: Vec<String> = all
             .iter()
             .map(|b| {
-                b.iter().map(|o| format!("{} {} {}", o.line, o.name, o.effective())).collect::<Vec<_>>().join(", ")
+                b.iter()
+                    .map(|o| format!("{} {} {}", o.line, o.name, o.effective()))
+                    .collect::<Vec<_>>()
+                    .join(", ")
             })
             .collect();
         assert_eq!(shown, ["15 CS2R.32 false, 17 LDG.E true, 17 BRA false", "17 LDC false", "17 EXIT false"]);

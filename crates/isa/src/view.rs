@@ -119,7 +119,10 @@ impl Module {
             let calls = f.insts.iter().filter(|i| i.class == Class::Call);
             // What has no body here (`vprintf`, `malloc`) calls nothing of ours; a register may hold anything.
             let pointed = |i: &Inst| {
-                i.operands.iter().zip(&i.roles).any(|(o, r)| *r == Role::Target && matches!(o, Operand::Reg(..)))
+                i.operands
+                    .iter()
+                    .zip(&i.roles)
+                    .any(|(o, r)| *r == Role::Target && matches!(o, Operand::Reg(..)))
             };
             let named = |i: &Inst| if pointed(i) { None } else { Some(self.callee(i).map(FuncId::index)) };
             calls.map(named).collect::<Option<Vec<_>>>().map(|c| c.into_iter().flatten().collect())
@@ -275,7 +278,8 @@ pub struct Function {
 impl Function {
     /// A block's instructions.
     pub fn block(&self, block: BlockId) -> &[Inst] {
-        let range = self.blocks.get(block.index()).map_or(0..0, |b| b.insts.start as usize..b.insts.end as usize);
+        let range =
+            self.blocks.get(block.index()).map_or(0..0, |b| b.insts.start as usize..b.insts.end as usize);
         self.insts.get(range).unwrap_or_default()
     }
 
@@ -287,7 +291,8 @@ impl Function {
             return true;
         }
         let is_last = block.index() + 1 == self.blocks.len();
-        let falls = last.is_none_or(|i| !matches!(i.class, Class::Branch | Class::Switch) || i.guard.is_some());
+        let falls =
+            last.is_none_or(|i| !matches!(i.class, Class::Branch | Class::Switch) || i.guard.is_some());
         // A branch to nowhere that is known leaves too, as far as can be told.
         is_last && falls || self.blocks.get(block.index()).is_none_or(|b| b.succs.is_empty())
     }

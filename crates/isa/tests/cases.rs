@@ -30,7 +30,8 @@ fn dump(source: &str) -> String {
             );
         }
         for d in decisions(f, &Flow::of(f, &graph)) {
-            let _ = writeln!(lines, "  decision {:?} {} steers {:?}", d.at, f.regs[d.reg.index()].name, d.steers);
+            let _ =
+                writeln!(lines, "  decision {:?} {} steers {:?}", d.at, f.regs[d.reg.index()].name, d.steers);
         }
         if !lines.is_empty() {
             let _ = write!(s, "\n{}\n{lines}", f.name);

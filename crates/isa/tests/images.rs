@@ -15,7 +15,8 @@ fn file(name: &str) -> Vec<u8> {
 
 fn files() -> Vec<(String, Vec<u8>)> {
     let names = std::fs::read_dir(folder()).unwrap().flatten().map(|e| e.file_name().into_string().unwrap());
-    let mut names: Vec<String> = names.filter(|n| ["cubin", "fatbin", "o"].iter().any(|e| n.ends_with(e))).collect();
+    let mut names: Vec<String> =
+        names.filter(|n| ["cubin", "fatbin", "o"].iter().any(|e| n.ends_with(e))).collect();
     names.sort();
     assert!(names.len() >= 9);
     names.into_iter().map(|n| (n.clone(), file(&n))).collect()
@@ -28,10 +29,15 @@ fn what_is_in_them() {
         writeln!(got, "{name}").unwrap();
         for i in read(&bytes).unwrap() {
             let (size, kernels) = (i.bytes().unwrap().len(), i.kernels().unwrap().join(" "));
-            let ptx = i.ptx().unwrap().map_or("no PTX".into(), |t| format!("{} lines of PTX", t.lines().count()));
+            let ptx =
+                i.ptx().unwrap().map_or("no PTX".into(), |t| format!("{} lines of PTX", t.lines().count()));
             let (kind, stored) = (i.kind, i.compression);
-            writeln!(got, "  module {}: {kind:?} {} {stored:?} {size} bytes, {ptx}: {kernels}", i.module, i.target)
-                .unwrap();
+            writeln!(
+                got,
+                "  module {}: {kind:?} {} {stored:?} {size} bytes, {ptx}: {kernels}",
+                i.module, i.target
+            )
+            .unwrap();
             if !i.name.is_empty() || !i.options.is_empty() {
                 writeln!(got, "    {:?} {:?}", i.name, i.options).unwrap();
             }
@@ -97,7 +103,9 @@ fn a_device_takes_what_the_driver_takes() {
     assert_eq!(target(10, 0).as_deref(), Some("sm_100f"));
     assert_eq!(target(10, 3).as_deref(), Some("sm_100f"));
     assert_eq!(target(12, 0), None);
-    for (text, number, suffix) in [("sm_90a", 90, Some('a')), ("compute_100f", 100, Some('f')), ("sm_75", 75, None)] {
+    for (text, number, suffix) in
+        [("sm_90a", 90, Some('a')), ("compute_100f", 100, Some('f')), ("sm_75", 75, None)]
+    {
         assert_eq!(Target::parse(text), Some(Target { number, suffix }));
     }
     for text in ["sm_", "sm_a", "sm_90x", "sm_90aa", "sm_9999", "sm_ 9", "90"] {

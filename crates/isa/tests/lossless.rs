@@ -31,7 +31,10 @@ fn check_cover(source: &str, outer: Span, spans: impl Iterator<Item = Span>, wha
     let mut at = outer.start;
     let mut again = String::new();
     for span in spans.chain([Span { start: outer.end, end: outer.end }]) {
-        assert!(at <= span.start && span.start <= span.end && span.end <= outer.end, "{what}: {span:?} after {at}");
+        assert!(
+            at <= span.start && span.start <= span.end && span.end <= outer.end,
+            "{what}: {span:?} after {at}"
+        );
         let gap = source.get(at as usize..span.start as usize).expect("a boundary");
         assert!(is_trivia(gap), "{what}: {gap:?} is lost before {span:?}");
         again.push_str(gap);
@@ -88,7 +91,10 @@ fn check(source: &str) {
             assert_eq!(inst.operands.len(), inst.roles.len());
             inst.for_each_reg(&mut |r, _, _| {
                 let info = &f.regs[r.index()];
-                assert!(info.scope.start <= inst.span.start && inst.span.end <= info.scope.end, "{info:?} {inst:?}");
+                assert!(
+                    info.scope.start <= inst.span.start && inst.span.end <= info.scope.end,
+                    "{info:?} {inst:?}"
+                );
             });
             assert!(inst.loc.is_none_or(|l| l.index() < view.locs.len()));
         }
@@ -175,8 +181,8 @@ fn chosen_functions_are_as_in_the_whole() {
 /// Damages a text as editors, truncation and bad luck do.
 fn mutate(r: &mut Random, source: &str) -> String {
     const PIECES: [&str; 28] = [
-        "{", "}", ";", ":", "\"", "(", ")", "[", "]", "/*", "*/", "//", "\n", ",", ".", "@", "!", "|", "<", ">",
-        "%r<10>", "\\", "\0", "é", "#", ".loc", "::", "0x",
+        "{", "}", ";", ":", "\"", "(", ")", "[", "]", "/*", "*/", "//", "\n", ",", ".", "@", "!", "|", "<",
+        ">", "%r<10>", "\\", "\0", "é", "#", ".loc", "::", "0x",
     ];
     let mut bytes = source.as_bytes().to_vec();
     for _ in 0..1 + r.below(8) {
@@ -221,8 +227,7 @@ fn mutations_are_read_without_panic_or_loss() {
 fn depth_and_size_cost_no_more_than_they_are() {
     // Deep nesting, long lists and many declarations: linear, and on the heap.
     let n = 200_000;
-    let head =
-        ".version 8.0\n.target sm_80\n.address_size 64\n.entry k() {\n.reg .b32 %r<4294967295>;\n.reg .pred %p<9>;\n";
+    let head = ".version 8.0\n.target sm_80\n.address_size 64\n.entry k() {\n.reg .b32 %r<4294967295>;\n.reg .pred %p<9>;\n";
     let mut nested = head.to_owned();
     nested.push_str(&"{ L: ".repeat(n));
     nested.push_str("bra L;");
@@ -237,7 +242,11 @@ fn depth_and_size_cost_no_more_than_they_are() {
     check(&format!("{head} add.s32 %r1{}; }}", ", %r4294967294".repeat(n)));
     check(&format!("{head} {} ret; }}", "L: ".repeat(n)));
     check(&format!("{head} {} }}", "@%p1 bra L; L: ".repeat(n / 4)));
-    check(&format!("{head} T: .branchtargets L{}; {} L: ret; }}", ", L".repeat(5000), "brx.idx %r1, T;".repeat(5000)));
+    check(&format!(
+        "{head} T: .branchtargets L{}; {} L: ret; }}",
+        ", L".repeat(5000),
+        "brx.idx %r1, T;".repeat(5000)
+    ));
     check(&format!(".global .b8 x[4294967295][4294967295] = {{ {} }};", "{1},".repeat(1000)));
     check(&"/*".repeat(n));
     check(&"\"".repeat(n));

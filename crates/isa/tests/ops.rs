@@ -11,7 +11,11 @@ fn every_row_is_whole() {
         assert!(op.doc().ends_with(&format!("{}).", op.mnemonic())), "{}: {}", op.mnemonic(), op.doc());
         assert!(op.doc().contains("(PTX ISA, ") && !op.doc().starts_with(' '), "{}", op.doc());
         // A result comes first, and an operation without one begins with an address or use.
-        assert!(op.roles().iter().skip(1).all(|r| !matches!(r, Role::Def | Role::UseDef)), "{}", op.mnemonic());
+        assert!(
+            op.roles().iter().skip(1).all(|r| !matches!(r, Role::Def | Role::UseDef)),
+            "{}",
+            op.mnemonic()
+        );
         assert_ne!(op.class(), TableClass::Is(Class::Opaque));
     }
     assert_eq!(Op::from_mnemonic("no_such"), None);

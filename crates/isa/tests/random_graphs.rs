@@ -39,7 +39,12 @@ fn random_function(r: &mut Random) -> String {
             1..=4 => writeln!(s, "@%p{} bra L{to};", r.below(REGS)),
             5 => writeln!(s, "ret;"),
             6 => writeln!(s, "@!%p{} exit;", r.below(REGS)),
-            7 => writeln!(s, "T{b}: .branchtargets L{to}, L{}, L{to};\nbrx.idx %r{}, T{b};", r.below(n), r.below(REGS)),
+            7 => writeln!(
+                s,
+                "T{b}: .branchtargets L{to}, L{}, L{to};\nbrx.idx %r{}, T{b};",
+                r.below(n),
+                r.below(REGS)
+            ),
             _ => Ok(()),
         };
     }
@@ -92,8 +97,9 @@ fn check_dominators(f: &Function, g: &Graph, text: &str) {
     // The immediate dominator is the strict dominator that all others dominate.
     for (b, reached) in reachable.iter().enumerate() {
         let strict = |a: usize| a != b && *reached && g.dominates(BlockId(a as u32), BlockId(b as u32));
-        let nearest = (0..n)
-            .find(|a| strict(*a) && (0..n).all(|o| !strict(o) || g.dominates(BlockId(o as u32), BlockId(*a as u32))));
+        let nearest = (0..n).find(|a| {
+            strict(*a) && (0..n).all(|o| !strict(o) || g.dominates(BlockId(o as u32), BlockId(*a as u32)))
+        });
         assert_eq!(g.idom[b].map(BlockId::index), nearest, "{text}");
     }
 }
@@ -140,7 +146,8 @@ type Named = BTreeSet<(usize, Vec<usize>, bool, u32)>;
 
 fn loops_in(f: &Function, g: &Graph, blocks: &[usize], depth: u32, out: &mut Named) {
     let n = f.blocks.len();
-    let inside = |b: usize| f.blocks[b].succs.iter().map(|s| s.index()).filter(|s| blocks.contains(s)).collect();
+    let inside =
+        |b: usize| f.blocks[b].succs.iter().map(|s| s.index()).filter(|s| blocks.contains(s)).collect();
     let reaches: Vec<Vec<bool>> = (0..n)
         .map(|b| {
             // In one step or more.
@@ -170,7 +177,8 @@ fn loops_in(f: &Function, g: &Graph, blocks: &[usize], depth: u32, out: &mut Nam
                 members.contains(m)
                     && (*m == 0
                         || g.order.iter().any(|p| {
-                            !members.contains(&p.index()) && f.blocks[p.index()].succs.iter().any(|s| s.index() == *m)
+                            !members.contains(&p.index())
+                                && f.blocks[p.index()].succs.iter().any(|s| s.index() == *m)
                         }))
             })
             .collect();
@@ -186,7 +194,8 @@ fn check_loops(f: &Function, g: &Graph, text: &str) {
     let reachable: Vec<usize> = g.order.iter().map(|b| b.index()).collect();
     loops_in(f, g, &reachable, 1, &mut expected);
     let indices = |list: &[BlockId]| list.iter().map(|b| b.index()).collect::<Vec<_>>();
-    let got: Named = g.loops.iter().map(|l| (l.header.index(), indices(&l.blocks), l.irreducible, l.depth)).collect();
+    let got: Named =
+        g.loops.iter().map(|l| (l.header.index(), indices(&l.blocks), l.irreducible, l.depth)).collect();
     assert_eq!(got, expected, "{text}");
     assert_eq!(g.loops.len(), expected.len(), "{text}");
     for (i, l) in g.loops.iter().enumerate() {
@@ -215,8 +224,12 @@ fn check_loops(f: &Function, g: &Graph, text: &str) {
         assert_eq!(l.irreducible, !l.blocks.iter().all(|b| g.dominates(l.header, *b)), "{text}");
     }
     for b in 0..f.blocks.len() {
-        let deepest =
-            g.loops.iter().enumerate().filter(|(_, l)| l.contains(BlockId(b as u32))).max_by_key(|(_, l)| l.depth);
+        let deepest = g
+            .loops
+            .iter()
+            .enumerate()
+            .filter(|(_, l)| l.contains(BlockId(b as u32)))
+            .max_by_key(|(_, l)| l.depth);
         assert_eq!(g.innermost[b], deepest.map(|(i, _)| i), "{text}");
     }
 }
@@ -258,7 +271,12 @@ fn check_flow(f: &Function, g: &Graph, flow: &Flow, text: &str) {
         for i in f.blocks[b.index()].insts.clone() {
             for r in f.insts[i as usize].uses() {
                 let expected: Vec<Def> = set.iter().filter(|(o, _)| *o == r).map(|(_, d)| *d).collect();
-                assert_eq!(flow.defs(InstId(i), r), expected, "inst{i} {:?} in\n{text}", f.regs[r.index()].name);
+                assert_eq!(
+                    flow.defs(InstId(i), r),
+                    expected,
+                    "inst{i} {:?} in\n{text}",
+                    f.regs[r.index()].name
+                );
                 for d in expected {
                     if let Def::Inst(d) = d {
                         chains.insert((d, r, InstId(i)));
@@ -271,7 +289,8 @@ fn check_flow(f: &Function, g: &Graph, flow: &Flow, text: &str) {
     for (i, inst) in f.insts.iter().enumerate().filter(|(_, inst)| g.reaches(inst.block)) {
         for r in inst.defs() {
             let id = InstId(i as u32);
-            let expected: Vec<InstId> = chains.iter().filter(|c| (c.0, c.1) == (id, r)).map(|c| c.2).collect();
+            let expected: Vec<InstId> =
+                chains.iter().filter(|c| (c.0, c.1) == (id, r)).map(|c| c.2).collect();
             let got: Vec<InstId> =
                 flow.uses(id, r).into_iter().filter(|u| g.reaches(f.insts[u.index()].block)).collect();
             assert_eq!(got, expected, "uses of inst{i} {:?} in\n{text}", f.regs[r.index()].name);
@@ -285,12 +304,15 @@ fn check_flow(f: &Function, g: &Graph, flow: &Flow, text: &str) {
                 Class::Branch | Class::Switch | Class::Return | Class::Exit => SteerKind::Branch,
                 _ => SteerKind::Guard,
             };
-            steers.extend(chains.iter().filter(|c| c.2 == i && c.1 == guard.reg).map(|c| (c.0, c.1, i, kind)));
+            steers
+                .extend(chains.iter().filter(|c| c.2 == i && c.1 == guard.reg).map(|c| (c.0, c.1, i, kind)));
         }
         if inst.class == Class::Select
             && let Some(Operand::Reg(p)) = inst.operands.last()
         {
-            steers.extend(chains.iter().filter(|c| c.2 == i && c.1 == *p).map(|c| (c.0, c.1, i, SteerKind::Select)));
+            steers.extend(
+                chains.iter().filter(|c| c.2 == i && c.1 == *p).map(|c| (c.0, c.1, i, SteerKind::Select)),
+            );
         }
         if inst.class == Class::Switch
             && let Some(Operand::Reg(r)) = inst.operands.first()

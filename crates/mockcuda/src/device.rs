@@ -187,7 +187,8 @@ pub fn on(context: u64, name: &str, mut body: impl FnMut(&mut Device) -> Result<
 pub fn error(code: i32) -> Option<&'static [CString; 2]> {
     static TEXTS: LazyLock<BTreeMap<i32, [CString; 2]>> = LazyLock::new(|| {
         let text = |s: String| CString::new(s).unwrap_or_default();
-        let of = |name: &str| [text(format!("CUDA_ERROR_{name}")), text(name.to_lowercase().replace('_', " "))];
+        let of =
+            |name: &str| [text(format!("CUDA_ERROR_{name}")), text(name.to_lowercase().replace('_', " "))];
         CODES.iter().map(|c| (c.code, of(c.name))).collect()
     });
     TEXTS.get(&code)
@@ -205,7 +206,11 @@ struct Timer {
 impl Timer {
     fn new(how: &str) -> Timer {
         let (first, faster) = how.split_once(':').unwrap_or((how, ""));
-        Timer { began: Instant::now(), first: first.parse().unwrap_or(EPOCH), faster: faster.parse().unwrap_or(0.0) }
+        Timer {
+            began: Instant::now(),
+            first: first.parse().unwrap_or(EPOCH),
+            faster: faster.parse().unwrap_or(0.0),
+        }
     }
     fn now(&self) -> u64 {
         let nanos = self.began.elapsed().as_nanos() as f64;
@@ -221,7 +226,8 @@ impl Device {
         let slow = variable("PRLX_MOCK_KERNEL_MICROS").parse().unwrap_or(0);
         let plain = Options::default();
         let capability = variable("PRLX_MOCK_CAPABILITY");
-        let capability = capability.split_once('.').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
+        let capability =
+            capability.split_once('.').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
         Device {
             ordinal,
             // One host thread: what kernels do across CTAs is then the same in every run.
@@ -364,7 +370,11 @@ impl Device {
     }
     pub fn known(&self, context: u64) -> Result<()> {
         Device::started()?;
-        if context == 0 || context == self.context() && self.retained > 0 { Ok(()) } else { Err(code::INVALID_CONTEXT) }
+        if context == 0 || context == self.context() && self.retained > 0 {
+            Ok(())
+        } else {
+            Err(code::INVALID_CONTEXT)
+        }
     }
     pub fn enter(&self, context: u64) -> Result<()> {
         self.known(context)?;
@@ -432,7 +442,8 @@ impl Device {
     }
     pub fn function(&mut self, module: u64, name: &str) -> Result<u64> {
         self.ready()?;
-        let kernel = Signature::all(self.view(module)?).into_iter().find(|s| s.name == name).ok_or(code::NOT_FOUND)?;
+        let kernel =
+            Signature::all(self.view(module)?).into_iter().find(|s| s.name == name).ok_or(code::NOT_FOUND)?;
         let known = self.functions.iter().find(|(_, f)| f.module == module && f.name == kernel.name);
         if let Some((&handle, _)) = known {
             return Ok(handle);
@@ -441,7 +452,8 @@ impl Device {
         let c_name = CString::new(kernel.name.as_str()).unwrap_or_default();
         let counted = counted(&kernel.limits);
         let Signature { name, params, .. } = kernel;
-        self.functions.insert(handle, Kernel { module, name, c_name, params, counted, shared: 0, dynamic: SHARED });
+        self.functions
+            .insert(handle, Kernel { module, name, c_name, params, counted, shared: 0, dynamic: SHARED });
         Ok(handle)
     }
     /// A variable: where, and its size.
@@ -532,7 +544,11 @@ impl Device {
     pub fn resident(&self, function: u64, threads: i32) -> Result<i32> {
         self.ready()?;
         self.kernel(function)?;
-        u32::try_from(threads).ok().and_then(|n| THREADS.checked_div(n)).map(|n| n as i32).ok_or(code::INVALID_VALUE)
+        u32::try_from(threads)
+            .ok()
+            .and_then(|n| THREADS.checked_div(n))
+            .map(|n| n as i32)
+            .ok_or(code::INVALID_VALUE)
     }
     pub fn allow(&mut self, function: u64, attribute: i32, value: i32) -> Result<()> {
         self.ready()?;
@@ -683,7 +699,8 @@ impl Device {
             Work::Copy { to, from, bytes } => {
                 let mut held = vec![0; bytes];
                 let read = self.emulator.read(DevicePtr(from), &mut held);
-                read.and_then(|()| self.emulator.write(DevicePtr(to), &held)).map_err(|_| code::ILLEGAL_ADDRESS)
+                read.and_then(|()| self.emulator.write(DevicePtr(to), &held))
+                    .map_err(|_| code::ILLEGAL_ADDRESS)
             }
             Work::Write { to, bytes } => {
                 let bytes = crate::exports::host(&bytes);

@@ -1,5 +1,8 @@
 //! The exported symbols. Every row of the driver's table has its body here, or this does not compile.
-#![allow(unsafe_code, reason = "a C interface: pointers come from the caller, as cuda.h says what they point to")]
+#![allow(
+    unsafe_code,
+    reason = "a C interface: pointers come from the caller, as cuda.h says what they point to"
+)]
 #![allow(non_snake_case, reason = "the driver's own names")]
 
 use std::ffi::{CStr, c_char, c_void};
@@ -131,7 +134,9 @@ pub fn host(bytes: &Host) -> &[u8] {
 /// Writes to the host.
 pub fn give(to: usize, bytes: &[u8]) {
     // SAFETY: who puts a copy into a stream promises that the memory stays until it is done.
-    unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), std::ptr::with_exposed_provenance_mut(to), bytes.len()) }
+    unsafe {
+        std::ptr::copy_nonoverlapping(bytes.as_ptr(), std::ptr::with_exposed_provenance_mut(to), bytes.len())
+    }
 }
 
 /// Puts a list where the caller wants it, as much as there is room for.

@@ -279,8 +279,9 @@ impl Device {
         let mut new = Vec::new();
         self.flat(graph, &mut new)?;
         let all = self.graphs.ready.get_mut(&exec).ok_or(code::INVALID_VALUE)?;
-        let alike =
-            |((_, a), (_, b)): (&(u64, Work), &(u64, Work))| std::mem::discriminant(a) == std::mem::discriminant(b);
+        let alike = |((_, a), (_, b)): (&(u64, Work), &(u64, Work))| {
+            std::mem::discriminant(a) == std::mem::discriminant(b)
+        };
         let fits = all.len() == new.len() && all.iter().zip(&new).all(alike);
         if fits {
             for (old, (_, work)) in all.iter_mut().zip(new) {

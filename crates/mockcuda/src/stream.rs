@@ -99,7 +99,8 @@ impl Device {
     }
     pub fn stream_destroy(&mut self, stream: u64) -> Result<()> {
         self.ready()?;
-        let found = self.streams.all.get(&stream).filter(|_| stream > PER_THREAD).ok_or(code::INVALID_HANDLE)?;
+        let found =
+            self.streams.all.get(&stream).filter(|_| stream > PER_THREAD).ok_or(code::INVALID_HANDLE)?;
         if found.capture.is_some() {
             return Err(code::CAPTURE_UNSUPPORTED);
         }
@@ -110,7 +111,9 @@ impl Device {
 
     /// Puts work into a stream, or into the graph that the stream is captured for.
     pub fn put(&mut self, stream: u64, work: Work) -> Result<()> {
-        if let Some((capture, after)) = self.streams.all.get(&stream).ok_or(code::INVALID_HANDLE)?.capture.clone() {
+        if let Some((capture, after)) =
+            self.streams.all.get(&stream).ok_or(code::INVALID_HANDLE)?.capture.clone()
+        {
             let node = self.captured(capture, after, work)?;
             if let Some(s) = self.streams.all.get_mut(&stream) {
                 s.capture = Some((capture, vec![node]));
@@ -245,7 +248,10 @@ impl Device {
             return Err(code::CAPTURED_EVENT);
         }
         Ok(event.at.filter(|(stream, number)| {
-            self.streams.all.get(stream).is_some_and(|s| s.waiting.front().is_some_and(|i| i.number <= *number))
+            self.streams
+                .all
+                .get(stream)
+                .is_some_and(|s| s.waiting.front().is_some_and(|i| i.number <= *number))
         }))
     }
     pub fn event_query(&mut self, event: u64) -> Result<()> {

@@ -101,7 +101,9 @@ fn streams(recorded: &Recorded) -> Result<Vec<WarpStream>, Failed> {
 /// Events of the CPU device, of the mock, and of the CPU device with memory elsewhere: the first two agree but for values that
 /// the third has otherwise too.
 fn alike(lanes: [&Lanes; 3]) -> Result<(), String> {
-    let [Lanes::Events(want), Lanes::Events(got), Lanes::Events(moved)] = lanes else { return Err("no events".into()) };
+    let [Lanes::Events(want), Lanes::Events(got), Lanes::Events(moved)] = lanes else {
+        return Err("no events".into());
+    };
     if want.len() != got.len() || want.len() != moved.len() {
         return Err(format!("{} and {} events, {} elsewhere", want.len(), got.len(), moved.len()));
     }
@@ -129,7 +131,8 @@ fn one(folder: &Path, levels: &[Level], assemblers: Assemblers) -> Result<(), Fa
         if want.fault.is_some() || got.fault.is_some() {
             return Err(format!("faults: {:?}, {:?}", want.fault, got.fault).into());
         }
-        if (want.recording.launch.totals.recorded, &want.damage) != (got.recording.launch.totals.recorded, &got.damage)
+        if (want.recording.launch.totals.recorded, &want.damage)
+            != (got.recording.launch.totals.recorded, &got.damage)
         {
             return Err(format!("{}: {:?} instead of {:?}", level.name(), got.damage, want.damage).into());
         }
@@ -148,11 +151,13 @@ fn one(folder: &Path, levels: &[Level], assemblers: Assemblers) -> Result<(), Fa
             // What depends on where memory lies (a stored tensor map has addresses) shows where it lies elsewhere.
             if moved.is_none() {
                 let options = Options::default();
-                let mut elsewhere = Emulator::new(Options { threads: 1, first: options.first + (1 << 24), ..options });
+                let mut elsewhere =
+                    Emulator::new(Options { threads: 1, first: options.first + (1 << 24), ..options });
                 moved = Some(streams(&run(&mut elsewhere)?)?);
             }
             let moved = moved.as_ref().and_then(|m| m.get(i)).ok_or("a warp is missing")?;
-            alike([&w.lanes, &g.lanes, &moved.lanes]).map_err(|e| format!("{}: {}: {e}", level.name(), w.warp))?;
+            alike([&w.lanes, &g.lanes, &moved.lanes])
+                .map_err(|e| format!("{}: {}: {e}", level.name(), w.warp))?;
         }
     }
     Ok(())

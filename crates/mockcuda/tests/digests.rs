@@ -84,7 +84,8 @@ fn what_a_launch_changes_is_seen() {
     let (a, b) = (app.holding(&bytes(4096)), app.holding(&bytes(100)));
     // Two pointers into one allocation share it; one to the same place has the same; numbers and addresses of nothing are
     // no pointers.
-    let found = app.around(&[a + 1000, 7, a, b, 0x1234_5678_9abc, a], || app.library.write(a + 999, &[77]).unwrap());
+    let found =
+        app.around(&[a + 1000, 7, a, b, 0x1234_5678_9abc, a], || app.library.write(a + 999, &[77]).unwrap());
     let mut changed = bytes(4096);
     changed[999] = 77;
     let want = |offset, from: usize, to: usize| Pointee {
@@ -106,7 +107,10 @@ fn only_so_much_is_digested() {
     let (a, b) = (app.holding(&bytes(5000)), app.holding(&bytes(300)));
     let found = app.around(&[a, b], || ());
     let digested = |n: usize| Some(memory(&bytes(5000)[..n]));
-    assert_eq!([(found[0].bytes, found[0].digested), (found[1].bytes, found[1].digested)], [(5000, 700), (300, 300)]);
+    assert_eq!(
+        [(found[0].bytes, found[0].digested), (found[1].bytes, found[1].digested)],
+        [(5000, 700), (300, 300)]
+    );
     assert_eq!([found[0].after, found[1].after], [digested(700), digested(300)]);
     // More pointers than one launch takes.
     let many: Vec<u64> = (0..40).map(|i| a + i * 8).collect();
@@ -119,7 +123,8 @@ fn only_so_much_is_digested() {
 fn words_across_parameters_are_no_pointers() {
     let app = App::start(1000);
     let at = app.holding(&bytes(8)).to_le_bytes();
-    let none = |places: &[(usize, usize)]| matches!(app.digests.before(app.stream, &at, places), Before::Nothing);
+    let none =
+        |places: &[(usize, usize)]| matches!(app.digests.before(app.stream, &at, places), Before::Nothing);
     assert!(none(&[(0, 4), (4, 4)]) && none(&[]));
     assert!(!none(&[(0, 8)]));
     // Memory that was freed is nobody's.

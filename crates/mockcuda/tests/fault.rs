@@ -39,7 +39,10 @@ fn a_fault_is_told_and_ends_with_its_context() {
 
     let fault = gpu.launch(module, "store", &config, &0u64.to_le_bytes()).unwrap_err();
     assert_eq!(fault.kind, ErrorKind::Fault);
-    assert!(fault.message.contains("`store`, (2,1,1) CTAs") && fault.message.contains("ILLEGAL_ADDRESS"), "{fault}");
+    assert!(
+        fault.message.contains("`store`, (2,1,1) CTAs") && fault.message.contains("ILLEGAL_ADDRESS"),
+        "{fault}"
+    );
     assert_eq!(gpu.read(buffer, &mut back).unwrap_err().kind, ErrorKind::Fault);
     assert_eq!(gpu.free(buffer).unwrap_err().kind, ErrorKind::Fault);
     drop(gpu);

@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 
 use prlx_driver::Driver;
 use prlx_driver::cuda::calls::{LaunchConfig, extra};
-use prlx_driver::cuda::recorder::{BRING_IN, Counts, Finished, Memory, NodeId, PATIENCE, Recorder, Unrecorded};
+use prlx_driver::cuda::recorder::{
+    BRING_IN, Counts, Finished, Memory, NodeId, PATIENCE, Recorder, Unrecorded,
+};
 use prlx_driver::cuda::{Context, Library, Stream, VARIABLE};
 use prlx_emu::{Emulator, Options};
 use prlx_instrument::Rewrite;
@@ -117,7 +119,10 @@ impl App {
         );
         assert_eq!(raw!(raw, cuMemAlloc_v2(&mut data => *mut u64, 4096 => usize)), 0);
         let values = values();
-        assert_eq!(raw!(raw, cuMemcpyHtoD_v2(data => u64, values.as_ptr().cast() => *const c_void, 4096 => usize)), 0);
+        assert_eq!(
+            raw!(raw, cuMemcpyHtoD_v2(data => u64, values.as_ptr().cast() => *const c_void, 4096 => usize)),
+            0
+        );
         App { library, raw, context, function, rewritten, data, _turn: turn }
     }
 
@@ -135,9 +140,10 @@ impl App {
         let all = Arc::new(Mutex::new(Vec::new()));
         let to = Arc::clone(&all);
         let level = self.rewritten.plan.program.level;
-        let recorder = Recorder::new(self.library, self.handle(), level, memory(device, device), move |finished| {
-            to.lock().unwrap().push(finished);
-        });
+        let recorder =
+            Recorder::new(self.library, self.handle(), level, memory(device, device), move |finished| {
+                to.lock().unwrap().push(finished);
+            });
         (recorder.unwrap(), all)
     }
     #[expect(unsafe_code, reason = "handles of the program's")]
@@ -150,7 +156,10 @@ impl App {
     }
     fn stream(&self) -> Stream {
         let mut stream = null_mut();
-        assert_eq!(raw!(self.raw, cuStreamCreateWithPriority(&mut stream => *mut *mut c_void, 1 => u32, 0 => i32)), 0);
+        assert_eq!(
+            raw!(self.raw, cuStreamCreateWithPriority(&mut stream => *mut *mut c_void, 1 => u32, 0 => i32)),
+            0
+        );
         #[expect(unsafe_code, reason = "handles of the program's")]
         // SAFETY: the driver gave it out.
         unsafe {
@@ -198,7 +207,14 @@ impl App {
         }
     }
     /// A launch as the program makes it, recorded if it can be.
-    fn recorded(&self, recorder: &Recorder, plan: &Arc<Plan>, number: u64, ctas: u32, stream: Stream) -> bool {
+    fn recorded(
+        &self,
+        recorder: &Recorder,
+        plan: &Arc<Plan>,
+        number: u64,
+        ctas: u32,
+        stream: Stream,
+    ) -> bool {
         match recorder.begin(plan, self.known(number, ctas), stream) {
             Ok(ticket) => {
                 assert_eq!(self.launch(ctas, ticket.handed, self.data, stream), 0);
@@ -271,12 +287,17 @@ fn accounted(all: &[Finished], counts: Counts, launches: u64) -> u64 {
                 "launch {}",
                 launch.number
             );
-            assert_eq!(lanes(&f.recording.streams).iter().map(|l| l.elements()).sum::<u64>(), totals.recorded);
+            assert_eq!(
+                lanes(&f.recording.streams).iter().map(|l| l.elements()).sum::<u64>(),
+                totals.recorded
+            );
         }
     }
     assert_eq!(recorded, counts.recorded);
     assert!(wanted >= recorded * ELEMENTS);
-    assert!(seen.values().all(|n| *n == 1) && seen.len() as u64 == launches - counts.unsaid - counts.cancelled);
+    assert!(
+        seen.values().all(|n| *n == 1) && seen.len() as u64 == launches - counts.unsaid - counts.cancelled
+    );
     recorded
 }
 
@@ -291,7 +312,10 @@ fn every_launch_of_many_streams_is_accounted_for() {
     let alone = alone.lock().unwrap();
     assert_eq!(accounted(&alone, Counts { asked: 1, recorded: 1, ..Counts::default() }, 1), 1);
     let totals = alone[0].recording.launch.totals;
-    assert!(totals.dropped == 0 && totals.bare == 0 && totals.instrumented > 0, "how long it ran is known: {totals:?}");
+    assert!(
+        totals.dropped == 0 && totals.bare == 0 && totals.instrumented > 0,
+        "how long it ran is known: {totals:?}"
+    );
 
     let (recorder, all) = app.recorder(SMALL);
     let streams: Vec<Stream> = (0..4).map(|_| app.stream()).collect();
@@ -314,7 +338,10 @@ fn every_launch_of_many_streams_is_accounted_for() {
     for stream in 0..4 {
         let of_stream =
             all.iter().map(|f| &f.recording.launch).filter(|l| l.number % 4 == stream && l.skipped.is_none());
-        assert!(of_stream.map(|l| l.number).is_sorted(), "generations are drained in order, and streams in theirs");
+        assert!(
+            of_stream.map(|l| l.number).is_sorted(),
+            "generations are drained in order, and streams in theirs"
+        );
     }
     assert_eq!(recorder.begin(&plan, app.known(9, 1), streams[0]).unwrap_err(), Unrecorded::Ended);
 
@@ -596,13 +623,14 @@ fn who_takes_launches_slowly_stops_nobody() {
     let (go, wait) = std::sync::mpsc::channel::<()>();
     let all = Arc::new(Mutex::new(Vec::new()));
     let to = Arc::clone(&all);
-    let recorder = Recorder::new(app.library, app.handle(), Level::Path, memory(SMALL, SMALL), move |finished| {
-        // The first is kept until the program has made all its launches.
-        if to.lock().unwrap().is_empty() {
-            wait.recv().unwrap();
-        }
-        to.lock().unwrap().push(finished);
-    });
+    let recorder =
+        Recorder::new(app.library, app.handle(), Level::Path, memory(SMALL, SMALL), move |finished| {
+            // The first is kept until the program has made all its launches.
+            if to.lock().unwrap().is_empty() {
+                wait.recv().unwrap();
+            }
+            to.lock().unwrap().push(finished);
+        });
     let (recorder, plan, stream) = (recorder.unwrap(), app.plan(), app.stream());
     let start = Instant::now();
     let recorded = (0..200).filter(|&i| app.recorded(&recorder, &plan, i, 10, stream)).count();
@@ -728,8 +756,9 @@ fn survives_a_fault(app: &App) -> bool {
 fn who_waits_often_does_not_wait_long() {
     let app = App::start();
     let (go, wait) = std::sync::mpsc::channel::<()>();
-    let recorder =
-        Recorder::new(app.library, app.handle(), Level::Path, memory(SMALL, 1), move |_| wait.recv().unwrap_or(()));
+    let recorder = Recorder::new(app.library, app.handle(), Level::Path, memory(SMALL, 1), move |_| {
+        wait.recv().unwrap_or(())
+    });
     let (recorder, plan, stream) = (recorder.unwrap(), app.plan(), app.stream());
     // The host has no room for a second batch as long as nobody takes the first: nothing is brought in.
     let start = Instant::now();

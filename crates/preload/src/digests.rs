@@ -68,7 +68,8 @@ impl Digesting {
 
     /// The driver has answered. `taken`: it put the launch into the stream.
     pub fn queued(&self, number: u64, stream: Stream, taken: bool) {
-        let found = self.lock().launches.get_mut(&number).map(|one| (Arc::clone(&one.digests), one.begun.take()));
+        let found =
+            self.lock().launches.get_mut(&number).map(|one| (Arc::clone(&one.digests), one.begun.take()));
         let Some((digests, Some(mut begun))) = found else { return };
         digests.after(&mut begun, stream);
         let mut all = self.lock();

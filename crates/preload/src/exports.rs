@@ -2,7 +2,10 @@
 //!
 //! Holds: arguments and answer are those of cuda.h; each calls the function of its name in [`load`], [`launch`], [`graph`] or [`wait`],
 //! with the driver's own functions; a row that is marked and has no such function does not compile.
-#![allow(unsafe_code, reason = "a C interface: pointers come from the program, as cuda.h says what they point to")]
+#![allow(
+    unsafe_code,
+    reason = "a C interface: pointers come from the program, as cuda.h says what they point to"
+)]
 #![allow(non_snake_case, reason = "the driver's own names")]
 
 use std::ffi::c_void;

@@ -8,7 +8,10 @@
 //!
 //! Holds: as in [`crate::launch`]; a context that two nodes of one graph have records nothing. Misses: bodies of conditional
 //! nodes, and graphs that are made ready by the first version of `cuGraphInstantiate`: their contexts are never filled.
-#![allow(unsafe_code, reason = "a C interface: pointers come from the program, as cuda.h says what they point to")]
+#![allow(
+    unsafe_code,
+    reason = "a C interface: pointers come from the program, as cuda.h says what they point to"
+)]
 #![allow(non_snake_case, reason = "the driver's own names")]
 
 use std::ffi::{c_char, c_void};
@@ -106,8 +109,9 @@ fn cluster(real: &Functions, handle: *mut c_void) -> Option<[u32; 3]> {
     // As large as any attribute.
     let mut value = [0u32; 16];
     // SAFETY: the driver knows the node; a place for the answer.
-    let code =
-        unsafe { (real.cuGraphKernelNodeGetAttribute)(handle, launch::CLUSTER_DIMENSION, (&raw mut value).cast()) };
+    let code = unsafe {
+        (real.cuGraphKernelNodeGetAttribute)(handle, launch::CLUSTER_DIMENSION, (&raw mut value).cast())
+    };
     let sizes = [value[0], value[1], value[2]];
     (code == 0 && sizes != [0; 3]).then_some(sizes)
 }
@@ -148,7 +152,15 @@ fn now(handle: *mut c_void, room: &Room, copy: &KernelNodeParams) -> Option<Node
     let shape = Shape { grid: copy.grid, block: copy.block, shared: copy.shared, cluster: None };
     let (context, params) = (room.context(), room.params.clone());
     let twice = false;
-    record::is_node(context).then(|| Node { handle: handle.addr(), context, module, kernel, shape, params, twice })
+    record::is_node(context).then(|| Node {
+        handle: handle.addr(),
+        context,
+        module,
+        kernel,
+        shape,
+        params,
+        twice,
+    })
 }
 /// A kernel node's parameters with one more. `first`: the structure ends with `extra`. `had`: the context that it has.
 ///
@@ -190,7 +202,12 @@ unsafe fn extended(
 ///
 /// # Safety
 /// As [`extended`].
-unsafe fn any(real: &Functions, room: &mut Room, params: *const NodeParams, had: Option<u64>) -> Option<NodeParams> {
+unsafe fn any(
+    real: &Functions,
+    room: &mut Room,
+    params: *const NodeParams,
+    had: Option<u64>,
+) -> Option<NodeParams> {
     // SAFETY: the caller's promise; a kernel's node has a kernel's parameters.
     unsafe {
         let mut own = *params.as_ref().filter(|p| p.kind == node::KERNEL)?;
@@ -315,7 +332,13 @@ pub unsafe fn cuGraphExecNodeSetParams(
 }
 
 /// A node of a graph that is ready was changed, if `code` says so.
-fn changed(code: i32, exec: *mut c_void, node: *mut c_void, room: &Room, copy: Option<&KernelNodeParams>) -> i32 {
+fn changed(
+    code: i32,
+    exec: *mut c_void,
+    node: *mut c_void,
+    room: &Room,
+    copy: Option<&KernelNodeParams>,
+) -> i32 {
     if code == 0 {
         think(|| {
             record::changed(exec, node, copy.and_then(|copy| now(node, room, copy)));

@@ -65,14 +65,19 @@ impl Module {
     /// A module that was rewritten like this.
     pub fn new(view: &prlx_isa::view::Module, plan: Plan, fidelity: Fidelity) -> Module {
         let mut kernels = HashMap::new();
-        for (i, function) in view.functions.iter().enumerate().filter(|(_, f)| f.kind == FunctionKind::Kernel) {
-            let sizes = function.params.iter().map(|p| view.symbols.get(p.index()).map_or(0, |s| s.size as usize));
+        for (i, function) in view.functions.iter().enumerate().filter(|(_, f)| f.kind == FunctionKind::Kernel)
+        {
+            let sizes =
+                function.params.iter().map(|p| view.symbols.get(p.index()).map_or(0, |s| s.size as usize));
             let params: Vec<_> = function.param_offsets.iter().map(|at| *at as usize).zip(sizes).collect();
             let kernel = Kernel {
                 function: i,
                 end: params.iter().map(|(at, size)| at + size).max().unwrap_or(0).next_multiple_of(8),
                 params,
-                unread: unread(view, function).into_iter().map(|r| r.start as usize..r.end as usize).collect(),
+                unread: unread(view, function)
+                    .into_iter()
+                    .map(|r| r.start as usize..r.end as usize)
+                    .collect(),
                 counted: counted(&function.limits),
                 cluster: limit(&function.limits, "reqnctapercluster"),
                 skipped: plan.functions.get(i).and_then(|f| f.skipped.clone()),
@@ -186,7 +191,9 @@ pub fn library(handle: *mut c_void) -> Option<(*mut c_void, Arc<Module>)> {
 /// The program's library in whose place this one is.
 pub fn library_behind(real: *mut c_void) -> Option<*mut c_void> {
     let is = |l: &Library| matches!(l.done.get(), Some(Some((at, _))) if *at == real.addr());
-    look(|h| h.libraries.iter().find(|(_, l)| is(l)).map(|(at, _)| std::ptr::with_exposed_provenance_mut(*at)))
+    look(|h| {
+        h.libraries.iter().find(|(_, l)| is(l)).map(|(at, _)| std::ptr::with_exposed_provenance_mut(*at))
+    })
 }
 /// The program unloads a library; gives the one that was in its place.
 pub fn library_gone(handle: *mut c_void) -> Option<*mut c_void> {

@@ -5,7 +5,10 @@
 //! Holds: the program's own parameters, shape, stream and attributes go to the driver as they came, in the form they came in; a
 //! kernel that was not rewritten is launched as the program said, word for word. Launches that CUDA has given up (`cuLaunch`,
 //! `cuLaunchGrid`, on several devices at once) run, but record nothing.
-#![allow(unsafe_code, reason = "a C interface: pointers come from the program, as cuda.h says what they point to")]
+#![allow(
+    unsafe_code,
+    reason = "a C interface: pointers come from the program, as cuda.h says what they point to"
+)]
 #![allow(non_snake_case, reason = "the driver's own names")]
 #![allow(clippy::too_many_arguments, reason = "as cuda.h has them")]
 
@@ -34,7 +37,8 @@ pub fn kernel(real: &Functions, handle: *mut c_void) -> Found {
     let (mut module, mut name) = (null_mut(), std::ptr::null());
     // SAFETY: a handle that the program launches, and places for the answers; a name lives as long as its module.
     unsafe {
-        let told = (real.cuFuncGetModule)(&mut module, handle) == 0 && (real.cuFuncGetName)(&mut name, handle) == 0;
+        let told =
+            (real.cuFuncGetModule)(&mut module, handle) == 0 && (real.cuFuncGetName)(&mut name, handle) == 0;
         if told && !name.is_null() {
             let name = CStr::from_ptr(name).to_str().unwrap_or_default();
             known::kernel_is(handle, known::module(module).as_ref(), name);
@@ -138,7 +142,9 @@ impl Room {
                 let Some(from) = buffer(list) else { return (params, list) };
                 // Where the machine code has it, which the driver knows; else as PTX lays it out.
                 let (mut end, mut width) = (0, 0);
-                if (real.cuFuncGetParamInfo)(handle, count, &mut end, &mut width) != 0 || width != Handed::SIZE {
+                if (real.cuFuncGetParamInfo)(handle, count, &mut end, &mut width) != 0
+                    || width != Handed::SIZE
+                {
                     end = kernel.end;
                 }
                 self.buffer.extend_from_slice(&from[..from.len().min(end)]);
@@ -150,7 +156,9 @@ impl Room {
         self.params = kernel.recorded(std::mem::take(&mut self.params));
         let bytes = self.params.clone();
         self.hidden = think(|| match what {
-            Use::Launch(shape, stream, own) => record::begin(real, (&module, &kernel), shape, bytes, stream, own),
+            Use::Launch(shape, stream, own) => {
+                record::begin(real, (&module, &kernel), shape, bytes, stream, own)
+            }
             Use::Node(had) => had.or_else(|| record::node(real)).map(Hidden::Node),
             Use::Other => None,
         });
@@ -278,7 +286,10 @@ unsafe fn shape(config: *const LaunchConfig) -> Option<(Shape, *mut c_void)> {
                 cluster = Some([attribute.value[0], attribute.value[1], attribute.value[2]]);
             }
         }
-        Some((Shape { grid: config.grid, block: config.block, shared: config.shared, cluster }, config.stream))
+        Some((
+            Shape { grid: config.grid, block: config.block, shared: config.shared, cluster },
+            config.stream,
+        ))
     }
 }
 
@@ -361,7 +372,8 @@ pub unsafe fn cuLaunchCooperativeKernelMultiDevice(
     rooms.resize_with(launches.len(), Room::default);
     for (launch, room) in launches.iter_mut().zip(&mut rooms) {
         // SAFETY: a launch of the program's, and room that is not moved any more.
-        launch.params = unsafe { room.extend(real, launch.function, launch.params, null_mut(), Use::Other).0 };
+        launch.params =
+            unsafe { room.extend(real, launch.function, launch.params, null_mut(), Use::Other).0 };
     }
     let at = if list.is_null() { list } else { launches.as_mut_ptr() };
     // SAFETY: the program's call, with room that lives through it.

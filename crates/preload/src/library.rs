@@ -5,7 +5,10 @@
 //!
 //! Holds: what can't be replaced stays as it is; the parameter that the program does not know of is not told of.
 //! Misses: options of a load but for the registers and the optimisation.
-#![allow(unsafe_code, reason = "a C interface: pointers come from the program, as cuda.h says what they point to")]
+#![allow(
+    unsafe_code,
+    reason = "a C interface: pointers come from the program, as cuda.h says what they point to"
+)]
 #![allow(non_snake_case, reason = "the driver's own names")]
 #![allow(clippy::too_many_arguments, reason = "as cuda.h has them")]
 
@@ -44,8 +47,9 @@ pub unsafe fn cuLibraryLoadData(
     library_count: u32,
 ) -> i32 {
     // SAFETY: the program's call.
-    let code =
-        unsafe { (real.cuLibraryLoadData)(to, at, names, values, count, library_names, library_values, library_count) };
+    let code = unsafe {
+        (real.cuLibraryLoadData)(to, at, names, values, count, library_names, library_values, library_count)
+    };
     if code == 0 {
         think(|| {
             // SAFETY: the program's promise.
@@ -94,7 +98,16 @@ pub unsafe fn cuLibraryLoadFromFile(
 ) -> i32 {
     // SAFETY: the program's call.
     let code = unsafe {
-        (real.cuLibraryLoadFromFile)(to, path, names, values, count, library_names, library_values, library_count)
+        (real.cuLibraryLoadFromFile)(
+            to,
+            path,
+            names,
+            values,
+            count,
+            library_names,
+            library_values,
+            library_count,
+        )
     };
     if code == 0 {
         think(|| {
@@ -168,10 +181,21 @@ fn later(real: &'static Functions, handle: *mut c_void, held: Held, options: Vec
         // SAFETY: the image lives through the call, and the driver copies it.
         let code = unsafe {
             let none = null_mut();
-            (real.cuLibraryLoadData)(&mut library, made.image.as_ptr().cast(), none, null_mut(), 0, none, null_mut(), 0)
+            (real.cuLibraryLoadData)(
+                &mut library,
+                made.image.as_ptr().cast(),
+                none,
+                null_mut(),
+                0,
+                none,
+                null_mut(),
+                0,
+            )
         };
         if code != 0 {
-            say::once(&format!("the driver does not load a rewritten library (error {code}): it runs as it is"));
+            say::once(&format!(
+                "the driver does not load a rewritten library (error {code}): it runs as it is"
+            ));
             return None;
         }
         Some((library.expose_provenance(), made.module))
@@ -200,7 +224,9 @@ pub unsafe fn cuLibraryGetKernel(
     // SAFETY: the program's call.
     let code = unsafe { (real.cuLibraryGetKernel)(kernel, library, name) };
     // SAFETY: it has answered, so its arguments can be read.
-    unsafe { named(code, kernel, name, |at, name| known::library_kernel_is(at, found.as_ref().map(|f| &f.1), name)) };
+    unsafe {
+        named(code, kernel, name, |at, name| known::library_kernel_is(at, found.as_ref().map(|f| &f.1), name))
+    };
     code
 }
 pub unsafe fn cuLibraryGetKernelCount(real: &Functions, count: *mut u32, handle: *mut c_void) -> i32 {
@@ -215,7 +241,8 @@ pub unsafe fn cuLibraryEnumerateKernels(
 ) -> i32 {
     let found = think(|| known::library(handle));
     // SAFETY: the program's call.
-    let code = unsafe { (real.cuLibraryEnumerateKernels)(kernels, count, found.as_ref().map_or(handle, |f| f.0)) };
+    let code =
+        unsafe { (real.cuLibraryEnumerateKernels)(kernels, count, found.as_ref().map_or(handle, |f| f.0)) };
     if code == 0 && count > 0 {
         think(|| {
             let module = found.as_ref().map(|f| &f.1);
@@ -225,7 +252,11 @@ pub unsafe fn cuLibraryEnumerateKernels(
                 // SAFETY: a kernel of the driver's, and a place for its name, which lives as long as its library.
                 unsafe {
                     if (real.cuKernelGetName)(&mut name, *kernel) == 0 && !name.is_null() {
-                        known::library_kernel_is(*kernel, module, CStr::from_ptr(name).to_str().unwrap_or_default());
+                        known::library_kernel_is(
+                            *kernel,
+                            module,
+                            CStr::from_ptr(name).to_str().unwrap_or_default(),
+                        );
                     }
                 }
             }

@@ -2,7 +2,10 @@
 //! loaded.
 //!
 //! Holds: what is remembered is bounded.
-#![allow(unsafe_code, reason = "a C interface: pointers come from the program, as cuda.h says what they point to")]
+#![allow(
+    unsafe_code,
+    reason = "a C interface: pointers come from the program, as cuda.h says what they point to"
+)]
 #![allow(non_snake_case, reason = "the driver's own names")]
 #![allow(clippy::too_many_arguments, reason = "as cuda.h has them")]
 
@@ -147,7 +150,12 @@ pub unsafe fn cuLinkAddFile_v2(
     }
     code
 }
-pub unsafe fn cuLinkComplete(real: &Functions, state: *mut c_void, cubin: *mut *mut c_void, size: *mut usize) -> i32 {
+pub unsafe fn cuLinkComplete(
+    real: &Functions,
+    state: *mut c_void,
+    cubin: *mut *mut c_void,
+    size: *mut usize,
+) -> i32 {
     // SAFETY: the program's call.
     let code = unsafe { (real.cuLinkComplete)(state, cubin, size) };
     if code == 0 {

@@ -3,7 +3,10 @@
 //! A module is rewritten when it is loaded. Libraries are `library`'s, what the linker makes is `link`'s.
 //!
 //! Holds: what can't be replaced is loaded as it is. Misses: options of a load but for the registers and the optimisation.
-#![allow(unsafe_code, reason = "a C interface: pointers come from the program, as cuda.h says what they point to")]
+#![allow(
+    unsafe_code,
+    reason = "a C interface: pointers come from the program, as cuda.h says what they point to"
+)]
 #![allow(non_snake_case, reason = "the driver's own names")]
 
 use std::ffi::{CStr, OsStr, c_char, c_void};
@@ -43,7 +46,8 @@ pub unsafe fn options(count: u32, options: *mut i32, values: *mut *mut c_void) -
         return Vec::new();
     }
     // SAFETY: the caller's promise.
-    let pairs = unsafe { from_raw_parts(options, count as usize).iter().zip(from_raw_parts(values, count as usize)) };
+    let pairs =
+        unsafe { from_raw_parts(options, count as usize).iter().zip(from_raw_parts(values, count as usize)) };
     let option = |(option, value): (&i32, &*mut c_void)| match *option {
         jit::MAX_REGISTERS => Some(format!("-maxrregcount={}", value.addr() as u32)),
         jit::OPTIMIZATION => Some(format!("-O{}", value.addr() as u32)),
@@ -118,7 +122,9 @@ unsafe fn module(
             0 => 0,
             code => {
                 think(|| {
-                    say::once(&format!("the driver does not load a rewritten module (error {code}): it runs as it is"));
+                    say::once(&format!(
+                        "the driver does not load a rewritten module (error {code}): it runs as it is"
+                    ));
                     Some(())
                 });
                 let code = itself();
@@ -163,7 +169,9 @@ pub unsafe fn cuModuleLoadData(real: &Functions, to: *mut *mut c_void, at: *cons
     // SAFETY: the program's promise.
     let found = think(|| unsafe { in_place_of(real, at, &[]) });
     // SAFETY: the program's call; the replacement lives through it.
-    unsafe { module(to, found, |image| (real.cuModuleLoadData)(to, image), || (real.cuModuleLoadData)(to, at)) }
+    unsafe {
+        module(to, found, |image| (real.cuModuleLoadData)(to, image), || (real.cuModuleLoadData)(to, at))
+    }
 }
 pub unsafe fn cuModuleLoadDataEx(
     real: &Functions,
@@ -186,7 +194,9 @@ pub unsafe fn cuModuleLoadFatBinary(real: &Functions, to: *mut *mut c_void, at: 
     // SAFETY: the program's promise.
     let found = think(|| unsafe { in_place_of(real, at, &[]) });
     // SAFETY: the program's call; the replacement lives through it.
-    unsafe { module(to, found, |image| (real.cuModuleLoadData)(to, image), || (real.cuModuleLoadFatBinary)(to, at)) }
+    unsafe {
+        module(to, found, |image| (real.cuModuleLoadData)(to, image), || (real.cuModuleLoadFatBinary)(to, at))
+    }
 }
 pub unsafe fn cuModuleUnload(real: &Functions, handle: *mut c_void) -> i32 {
     // SAFETY: the program's call.
@@ -203,14 +213,21 @@ pub unsafe fn cuModuleGetFunction(
     // SAFETY: the program's call.
     let code = unsafe { (real.cuModuleGetFunction)(function, module, name) };
     // SAFETY: it has answered, so its arguments can be read.
-    unsafe { named(code, function, name, |at, name| known::kernel_is(at, known::module(module).as_ref(), name)) };
+    unsafe {
+        named(code, function, name, |at, name| known::kernel_is(at, known::module(module).as_ref(), name))
+    };
     code
 }
 /// A handle was given out for a name.
 ///
 /// # Safety
 /// If `code` is 0, `handle` holds a handle and `name` is a string.
-pub unsafe fn named(code: i32, handle: *mut *mut c_void, name: *const c_char, is: impl FnOnce(*mut c_void, &str)) {
+pub unsafe fn named(
+    code: i32,
+    handle: *mut *mut c_void,
+    name: *const c_char,
+    is: impl FnOnce(*mut c_void, &str),
+) {
     if code == 0 {
         think(|| {
             // SAFETY: the caller's promise.

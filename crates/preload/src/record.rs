@@ -153,7 +153,8 @@ fn bring(which: impl Fn(&Of) -> bool, there: bool) {
         let tallies = of.recorder.tallies();
         session.write(|file| tallies.iter().flat_map(|(_, of)| of).try_for_each(|tally| file.tally(tally)));
         let (Spent { apart, handing }, ms) = (of.recorder.spent(), |d: Duration| d.as_secs_f64() * 1e3);
-        let spent = format!("{:.1} ms to take streams apart, {:.1} to pack and write them", ms(apart), ms(handing));
+        let spent =
+            format!("{:.1} ms to take streams apart, {:.1} to pack and write them", ms(apart), ms(handing));
         say::log(&format!("{}: {counts:?}; {spent}", of.device));
         session.digested(of, |digesting, digests| digesting.rest(digests, there));
     }
@@ -209,7 +210,8 @@ pub fn hold(device: i32) -> Option<Arc<Of>> {
 pub fn released(real: &Functions, device: i32, of: Arc<Of>) {
     let (mut flags, mut active) = (0, 0);
     // SAFETY: places for the answers.
-    let there = unsafe { (real.cuDevicePrimaryCtxGetState)(device, &mut flags, &mut active) } != 0 || active != 0;
+    let there =
+        unsafe { (real.cuDevicePrimaryCtxGetState)(device, &mut flags, &mut active) } != 0 || active != 0;
     of.recorder.go_on(there);
     if !there {
         crate::known::modules_gone();
@@ -274,7 +276,8 @@ impl Ender {
         };
         if let Ok(thread) = std::thread::Builder::new().name("prlx-end".into()).spawn(run) {
             let (asked, done) = (AtomicBool::new(false), AtomicBool::new(false));
-            let _ = ENDER.set(Ender { pid: std::process::id(), thread: thread.thread().clone(), asked, done });
+            let _ =
+                ENDER.set(Ender { pid: std::process::id(), thread: thread.thread().clone(), asked, done });
         }
     }
 }
@@ -300,14 +303,17 @@ impl Session {
         let mut version = 0;
         // SAFETY: a place for the answer.
         if unsafe { (real.cuDriverGetVersion)(&mut version) } == 0 {
-            process.versions.push(("driver".into(), format!("CUDA {}.{}", version / 1000, version % 1000 / 10)));
+            process
+                .versions
+                .push(("driver".into(), format!("CUDA {}.{}", version / 1000, version % 1000 / 10)));
         }
         process.versions.extend(rewrite::tools().map(|t| ("assembler".to_owned(), t.to_owned())));
         let producer = concat!("prlx ", env!("CARGO_PKG_VERSION"));
         let file = session::create(&options.folder, &process)
             .and_then(|(f, path)| Ok((Writer::new(f, producer, Some(&process))?, path)));
-        let (file, path) =
-            file.map_err(|e| say::once(&format!("nothing is recorded: {}: {e}", options.folder.display()))).ok()?;
+        let (file, path) = file
+            .map_err(|e| say::once(&format!("nothing is recorded: {}: {e}", options.folder.display())))
+            .ok()?;
         // SAFETY: the function catches what goes wrong in it. What the program and its libraries have registered by now ends after it.
         unsafe { libc::atexit(at_exit) };
         Ender::start();
@@ -436,7 +442,8 @@ impl Session {
         });
         let mut launch = finished.recording.launch;
         if let Some(host) = &mut launch.host {
-            host.called = finished.told.called.map(|[called, answered]| (self.since(called), self.since(answered)));
+            host.called =
+                finished.told.called.map(|[called, answered]| (self.since(called), self.since(answered)));
             host.seen = finished.told.seen.map(|at| self.since(at));
         }
         let ended = self.digesting.ended(launch, finished.recording.streams);
@@ -465,7 +472,8 @@ impl Session {
             y: grid.y.saturating_mul(each.y),
             z: grid.z.saturating_mul(each.z),
         };
-        let args = function.params.iter().map(|p| ArgInfo { name: p.name.clone(), ty: p.ty, ..ArgInfo::default() });
+        let args =
+            function.params.iter().map(|p| ArgInfo { name: p.name.clone(), ty: p.ty, ..ArgInfo::default() });
         let launch = Launch {
             module: ModuleId(id?),
             kernel: FuncId(kernel.function as u32),
@@ -526,7 +534,8 @@ impl Session {
         let mut others = lock(&self.others);
         *others.entry((name.to_owned(), places.to_vec())).or_insert_with(|| {
             let (skipped, params) = (Some(why.to_owned()), named(places).collect());
-            let function = Function { name: name.to_owned(), kernel: true, skipped, params, ..Function::default() };
+            let function =
+                Function { name: name.to_owned(), kernel: true, skipped, params, ..Function::default() };
             let module = prlx_trace::kernel::Module { functions: vec![function], ..Default::default() };
             self.write(|file| file.module(&module))
         })
@@ -541,7 +550,11 @@ impl Session {
     fn stream(&self, handle: *mut c_void) -> u32 {
         let mut streams = lock(&self.streams);
         let next = streams.len() as u32 + 1;
-        if handle.addr() <= stream::LEGACY as usize { 0 } else { *streams.entry(handle.addr()).or_insert(next) }
+        if handle.addr() <= stream::LEGACY as usize {
+            0
+        } else {
+            *streams.entry(handle.addr()).or_insert(next)
+        }
     }
 }
 
@@ -589,7 +602,12 @@ fn devices(real: &Functions) -> Vec<Device> {
         }
         let name = name.split(|b| *b == 0).next().unwrap_or_default();
         let name = String::from_utf8_lossy(name).into_owned();
-        Device { ordinal: ordinal as u32, name, uuid: String::new(), capability: (major as u32, minor as u32) }
+        Device {
+            ordinal: ordinal as u32,
+            name,
+            uuid: String::new(),
+            capability: (major as u32, minor as u32),
+        }
     };
     (0..count).map(of).collect()
 }
@@ -681,7 +699,11 @@ fn named(places: &[(usize, usize)]) -> impl Iterator<Item = Param> {
 
 /// The stream that a launch goes to; `own`: none is the thread's own.
 fn in_stream(handle: *mut c_void, own: bool) -> *mut c_void {
-    if own && handle.is_null() { std::ptr::without_provenance_mut(stream::PER_THREAD as usize) } else { handle }
+    if own && handle.is_null() {
+        std::ptr::without_provenance_mut(stream::PER_THREAD as usize)
+    } else {
+        handle
+    }
 }
 /// Whether a stream is being captured, or can't be asked.
 fn capturing(real: &Functions, handle: *mut c_void) -> bool {

@@ -64,15 +64,17 @@ pub fn replacement(source: Source, more: &[String]) -> Result<Replacement, Strin
     let mut program = asked.program();
     if !asked.kernels.is_empty() {
         let (view, _) = prlx_isa::ptx::read(&source.ptx);
-        let kernels = view.functions.iter().filter(|f| f.kind == FunctionKind::Kernel && asked.wants(&f.name));
+        let kernels =
+            view.functions.iter().filter(|f| f.kind == FunctionKind::Kernel && asked.wants(&f.name));
         program.filter.kernels = kernels.map(|f| f.name.clone()).collect();
         if program.filter.kernels.is_empty() {
             return Err("no kernel of it was asked for".into());
         }
     }
     let files = |path: &str| std::fs::read_to_string(path).ok().filter(|t| t.len() < 1 << 20);
-    let write =
-        |program: &Program| prlx_instrument::rewrite(&source.ptx, &name, program, &files).map_err(|e| e.message);
+    let write = |program: &Program| {
+        prlx_instrument::rewrite(&source.ptx, &name, program, &files).map_err(|e| e.message)
+    };
     let rewrite = write(&program)?;
     if rewrite.plan.functions.iter().all(|f| f.skipped.is_some()) {
         let mut why = rewrite.plan.functions.iter().filter_map(|f| f.skipped.as_deref());
@@ -83,7 +85,8 @@ pub fn replacement(source: Source, more: &[String]) -> Result<Replacement, Strin
     let options: Vec<String> = source.options.iter().chain(more).cloned().collect();
     let own = before(&rewrite, &source, &options);
     let (made, proof) = std::thread::scope(|scope| {
-        let proof = (source.fidelity == Fidelity::Unproven).then(|| scope.spawn(|| proved(&source, &options)));
+        let proof =
+            (source.fidelity == Fidelity::Unproven).then(|| scope.spawn(|| proved(&source, &options)));
         let of = |rewrite: Rewrite| {
             assembled(&rewrite, &source, own.as_deref(), &options).map(|code| Made { rewrite, code })
         };
@@ -98,7 +101,8 @@ pub fn replacement(source: Source, more: &[String]) -> Result<Replacement, Strin
     let Made { rewrite, code } = made?;
     let kept = &rewrite.plan.kept;
     let mut missed = program.script.as_ref().map_or_else(Vec::new, |script| {
-        let missed = told::missed(script, &rewrite.module, &source.ptx, &kept.missed).into_iter().map(|m| m.1);
+        let missed =
+            told::missed(script, &rewrite.module, &source.ptx, &kept.missed).into_iter().map(|m| m.1);
         missed.chain(kept.idle.iter().map(|clause| told::nowhere(script, *clause))).collect()
     });
     missed.extend(kept.unmarked.iter().map(|missed| {
@@ -112,7 +116,8 @@ pub fn replacement(source: Source, more: &[String]) -> Result<Replacement, Strin
             let own = own.as_deref().map(needs).unwrap_or_default();
             let now = needs(&made);
             for function in &mut plan.module.functions {
-                function.needs = own.get(function.name.as_str()).copied().zip(now.get(function.name.as_str()).copied());
+                function.needs =
+                    own.get(function.name.as_str()).copied().zip(now.get(function.name.as_str()).copied());
             }
             made.into()
         }
@@ -188,13 +193,18 @@ fn assembled(
         match ASSEMBLERS.rewritten(tool, &rewrite.text, within, source.target, options) {
             Ok(code) => {
                 // A launch that fits the program's code must fit this one too.
-                let Some(most) = own.and_then(|own| fewer(own, &code, &bounds)) else { return Ok(Some(code)) };
+                let Some(most) = own.and_then(|own| fewer(own, &code, &bounds)) else {
+                    return Ok(Some(code));
+                };
                 let less = [options, &[format!("-maxrregcount={most}")]].concat();
                 // What limits registers as a kernel begins may stop warps that share theirs.
                 let limited = (!shares_registers(&rewrite.text)).then_some(less);
-                let code = limited.and_then(|l| ASSEMBLERS.assemble(tool, &rewrite.text, source.target, &l).ok());
+                let code =
+                    limited.and_then(|l| ASSEMBLERS.assemble(tool, &rewrite.text, source.target, &l).ok());
                 let code = code.filter(|code| own.and_then(|own| fewer(own, code, &bounds)).is_none());
-                let why = || format!("rewritten, it needs more than {most} registers, and its CTAs would be too large");
+                let why = || {
+                    format!("rewritten, it needs more than {most} registers, and its CTAs would be too large")
+                };
                 return code.map(Some).ok_or_else(why);
             }
             Err(Failed::Wrong(e)) => return Err(e.message),

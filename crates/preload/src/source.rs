@@ -36,7 +36,9 @@ pub fn find(bytes: &[u8], device: Target) -> Result<Source, String> {
         return text(chosen, device, None, Fidelity::Source);
     }
     let beside = |same: bool| {
-        let fits = |i: &&Image<'_>| i.module == chosen.module && i.kind == Kind::Ptx && i.target.assembles_for(device);
+        let fits = |i: &&Image<'_>| {
+            i.module == chosen.module && i.kind == Kind::Ptx && i.target.assembles_for(device)
+        };
         let all = images.iter().filter(fits).filter(|i| !same || i.target == chosen.target);
         all.max_by_key(|i| i.target.number)
     };
@@ -57,9 +59,15 @@ pub fn find(bytes: &[u8], device: Target) -> Result<Source, String> {
 }
 
 /// A PTX image as a source.
-fn text(image: &Image<'_>, device: Target, code: Option<Vec<u8>>, fidelity: Fidelity) -> Result<Source, String> {
+fn text(
+    image: &Image<'_>,
+    device: Target,
+    code: Option<Vec<u8>>,
+    fidelity: Fidelity,
+) -> Result<Source, String> {
     let ptx = image.ptx().map_err(|e| e.to_string())?.ok_or("it holds no PTX")?;
-    let target = assemble::target(&ptx, device).map_err(|e| e.message)?.ok_or("its `.target` is not known")?;
+    let target =
+        assemble::target(&ptx, device).map_err(|e| e.message)?.ok_or("its `.target` is not known")?;
     Ok(Source { ptx, target, options: assemble::kept(&image.options), code, fidelity })
 }
 

@@ -98,7 +98,8 @@ fn find(handle: *mut c_void, name: &CStr) -> *mut c_void {
         return null_mut();
     }
     // SAFETY: that is its type.
-    let real: unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void = unsafe { std::mem::transmute(real) };
+    let real: unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void =
+        unsafe { std::mem::transmute(real) };
     // SAFETY: a handle from the caller, or one that is always there; a name that ends.
     unsafe { real(handle, name.as_ptr()) }
 }
@@ -114,8 +115,12 @@ static DRIVER: OnceLock<usize> = OnceLock::new();
 /// A function of the driver was seen: its library is the driver.
 fn seen(function: *mut c_void) {
     DRIVER.get_or_init(|| {
-        let mut info =
-            libc::Dl_info { dli_fname: null(), dli_fbase: null_mut(), dli_sname: null(), dli_saddr: null_mut() };
+        let mut info = libc::Dl_info {
+            dli_fname: null(),
+            dli_fbase: null_mut(),
+            dli_sname: null(),
+            dli_saddr: null_mut(),
+        };
         // SAFETY: any address; the name that it gives lives as long as its library.
         unsafe {
             match libc::dladdr(function, &mut info) {
@@ -171,15 +176,21 @@ pub fn replaced(name: &str, version: c_int, flags: u64, found: *mut c_void) -> *
         return address(name);
     }
     // Then name and version; but a later version of it than we know is another function.
-    let Some(asked) = calls::asked(name, version, flags & calls::PER_THREAD_STREAM != 0) else { return found };
+    let Some(asked) = calls::asked(name, version, flags & calls::PER_THREAD_STREAM != 0) else {
+        return found;
+    };
     let ours = address(asked.name);
     if ours.is_null() {
         return found;
     }
     let latest = calls::asked(name, c_int::MAX, false).map_or("", |c| c.name);
     let number = latest.rsplit_once("_v").and_then(|(_, v)| v.parse::<u32>().ok()).unwrap_or(1);
-    if asked.name.trim_end_matches("_ptsz") == latest && !exported(&format!("{name}_v{}", number + 1)).is_null() {
-        say::once(&format!("the driver has a later `{name}` than prlx knows: what is done through it is not recorded"));
+    if asked.name.trim_end_matches("_ptsz") == latest
+        && !exported(&format!("{name}_v{}", number + 1)).is_null()
+    {
+        say::once(&format!(
+            "the driver has a later `{name}` than prlx knows: what is done through it is not recorded"
+        ));
         return found;
     }
     ours

@@ -44,7 +44,9 @@ pub fn think<T>(work: impl FnOnce() -> Option<T>) -> Option<T> {
 }
 
 fn start() {
-    set_hook(Box::new(|panic| say::once(&format!("a fault of prlx; the program goes on without it: {panic}"))));
+    set_hook(Box::new(|panic| {
+        say::once(&format!("a fault of prlx; the program goes on without it: {panic}"))
+    }));
     extern "C" fn forked() {
         OFF.store(true, Ordering::Relaxed);
     }

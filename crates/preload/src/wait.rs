@@ -5,7 +5,10 @@
 //!
 //! Holds: the program's call is made as it was said, and its answer is not changed; what we wait for is our own copies, for a
 //! bounded time. Misses: contexts that end by other calls (`cuCtxDetach`, the runtime's private tables).
-#![allow(unsafe_code, reason = "a C interface: pointers come from the program, as cuda.h says what they point to")]
+#![allow(
+    unsafe_code,
+    reason = "a C interface: pointers come from the program, as cuda.h says what they point to"
+)]
 #![allow(non_snake_case, reason = "the driver's own names")]
 
 use std::ffi::c_void;

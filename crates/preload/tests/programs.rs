@@ -43,7 +43,8 @@ impl Folder {
     /// A file with a kernel `saxpy` in PTX.
     fn ptx(&self) -> PathBuf {
         let header = fs::read_to_string(format!("{ROOT}/tests/programs/cu.h")).unwrap();
-        let body = &header[header.find("\".version").unwrap()..header.find(", more);\n    return text;").unwrap()];
+        let body =
+            &header[header.find("\".version").unwrap()..header.find(", more);\n    return text;").unwrap()];
         let lines = body.lines().map(|l| l.trim().trim_matches('"').replace("\\n", "\n").replace("%%", "%"));
         let text = lines.collect::<String>().replace("%s", "");
         let path = self.0.join("saxpy.ptx");
@@ -84,7 +85,8 @@ fn beside(name: &str) -> PathBuf {
 fn cuda() -> Option<PathBuf> {
     let venv = std::env::var_os("PRLX_VENV").map_or_else(|| Path::new(ROOT).join(".venv"), PathBuf::from);
     let entries = fs::read_dir(venv.join("lib")).into_iter().flatten().flatten();
-    let found = entries.map(|e| e.path().join("site-packages/nvidia/cu13")).find(|p| p.join("bin/nvcc").is_file());
+    let found =
+        entries.map(|e| e.path().join("site-packages/nvidia/cu13")).find(|p| p.join("bin/nvcc").is_file());
     if found.is_none() {
         eprintln!("skipped: no nvcc; `cargo xtask setup` installs it");
     }
@@ -101,14 +103,27 @@ struct Ran {
 }
 
 /// Runs a program; preloaded, also gives what the library wrote down.
-fn run(folder: &Folder, program: &Path, words: &[&str], preloaded: bool, env: &[(&str, &str)]) -> (Ran, String) {
+fn run(
+    folder: &Folder,
+    program: &Path,
+    words: &[&str],
+    preloaded: bool,
+    env: &[(&str, &str)],
+) -> (Ran, String) {
     let log = folder.0.join("log");
     let _ = fs::remove_file(&log);
     let mut command = Command::new(program);
-    command.args(words).env("LD_LIBRARY_PATH", &folder.0).env("PRLX_ASSEMBLER", "driver").env("PRLX_CACHE_DIR", "");
+    command
+        .args(words)
+        .env("LD_LIBRARY_PATH", &folder.0)
+        .env("PRLX_ASSEMBLER", "driver")
+        .env("PRLX_CACHE_DIR", "");
     if preloaded {
         let options = Options::new(folder.0.as_path()).to_variable().unwrap();
-        command.env("LD_PRELOAD", beside("libprlx_preload.so")).env("PRLX_PRELOAD_LOG", &log).env(VARIABLE, options);
+        command
+            .env("LD_PRELOAD", beside("libprlx_preload.so"))
+            .env("PRLX_PRELOAD_LOG", &log)
+            .env(VARIABLE, options);
     }
     let done = command.envs(env.iter().copied()).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -162,7 +177,8 @@ fn is_recording(path: &Path) -> bool {
     path.extension().is_some_and(|e| e == "prlx")
 }
 
-const PTX_WAYS: [&str; 8] = ["data", "options", "file", "library", "library-file", "link", "link-file", "fatbin"];
+const PTX_WAYS: [&str; 8] =
+    ["data", "options", "file", "library", "library-file", "link", "link-file", "fatbin"];
 
 #[test]
 fn every_way_to_load_and_to_launch() {
@@ -174,7 +190,10 @@ fn every_way_to_load_and_to_launch() {
         for way in PTX_WAYS {
             let (out, log) = alike(&folder, &program, &[way, ptx], &[]);
             // The program's own launches, and what it is told of the kernel: four parameters.
-            assert!(out.contains("parameters 0+4 4+4 8+8 16+8\n") && out.contains("enumerated "), "{way}: {out}");
+            assert!(
+                out.contains("parameters 0+4 4+4 8+8 16+8\n") && out.contains("enumerated "),
+                "{way}: {out}"
+            );
             assert!(out.contains("bias of 4 bytes"), "{way}: {out}");
             assert_eq!(
                 log.matches("module saxpy: 1 of 1 kernels rewritten, source, for sm_90").count(),
@@ -205,7 +224,9 @@ fn images_that_nvcc_makes() {
     ] {
         let image = folder.nvcc(&options, "image").unwrap();
         let cubin = options.starts_with("-cubin");
-        for way in ["data", "library", "file", "library-file"].into_iter().chain((!cubin).then_some("wrapped")) {
+        for way in
+            ["data", "library", "file", "library-file"].into_iter().chain((!cubin).then_some("wrapped"))
+        {
             let (out, log) = alike(&folder, &program, &[way, image.to_str().unwrap()], &env);
             assert!(out.contains("bias of 4 bytes") && out.contains("\nex "), "{options} {way}: {out}");
             let wanted = format!("module saxpy: 1 of 1 kernels rewritten, {fidelity}");
@@ -215,7 +236,12 @@ fn images_that_nvcc_makes() {
             let trace = session.read(session.files.last().unwrap()).unwrap();
             let saxpy = trace.modules.iter().flat_map(|m| &m.functions).find(|f| f.name == "saxpy").unwrap();
             let more = saxpy.needs.map(|(own, ours)| own.registers > 0 && ours.registers >= own.registers);
-            assert_eq!(more, fidelity.starts_with("exact").then_some(true), "{options} {way}: {:?}", saxpy.needs);
+            assert_eq!(
+                more,
+                fidelity.starts_with("exact").then_some(true),
+                "{options} {way}: {:?}",
+                saxpy.needs
+            );
         }
     }
     // PTX for an earlier architecture beside machine code that keeps none: the mock can't run that, but it is found out.
@@ -243,7 +269,10 @@ fn graphs() {
         let file = Session::open(&folder.0).unwrap().files.pop().unwrap();
         let trace = Session::open(&folder.0).unwrap().read(&file).unwrap();
         let pairs = trace.launches.iter().filter(|r| r.launch.cluster == Some(Dim3 { x: 2, y: 1, z: 1 }));
-        assert_eq!((pairs.count(), trace.launches.iter().filter(|r| r.launch.cluster.is_some()).count()), (2, 2));
+        assert_eq!(
+            (pairs.count(), trace.launches.iter().filter(|r| r.launch.cluster.is_some()).count()),
+            (2, 2)
+        );
         // 102 launches of the captured graph, one of that with clusters, and two of that with three nodes built by hand.
         assert_eq!(recorded(&folder, true), (102 * 3 + 2 + 2 * 3, vec![]), "{log}");
         assert!(log.contains("module saxpy: 1 of 1 kernels rewritten"), "{log}");
@@ -261,7 +290,8 @@ fn every_device_has_its_recorder() {
     assert_eq!(trace.process.as_ref().unwrap().devices.len(), 2);
     let of = |ordinal| {
         let all = trace.launches.iter().map(|r| &r.launch).filter(move |l| l.ordinal == ordinal);
-        let mut numbers: Vec<u64> = all.inspect(|l| assert_eq!(l.device, "mock device")).map(|l| l.number).collect();
+        let mut numbers: Vec<u64> =
+            all.inspect(|l| assert_eq!(l.device, "mock device")).map(|l| l.number).collect();
         numbers.sort_unstable();
         numbers
     };
@@ -307,10 +337,15 @@ fn the_culprit_is_the_first_launch_that_gets_the_same_and_leaves_something_else(
         assert_eq!((culprit.launch, culprit.verdict), ([3, 3], Verdict::Differs), "{how:?}");
         // What comes later gets something else already.
         assert_eq!(report.launches.iter().filter(|l| l.culprit).count(), 1);
-        assert!(report.launches.iter().skip(4).all(|l| l.differences.len() >= 2), "{how:?} {:?}", report.launches);
+        assert!(
+            report.launches.iter().skip(4).all(|l| l.differences.len() >= 2),
+            "{how:?} {:?}",
+            report.launches
+        );
     }
     // What lies in a structure's padding is nothing that the kernel gets.
-    let of = |wrong: &str, padding: &str| digested(&folder, &program, &[wrong, "padded", "new", padding], 1 << 20);
+    let of =
+        |wrong: &str, padding: &str| digested(&folder, &program, &[wrong, "padded", "new", padding], 1 << 20);
     let (good, bad) = (of("-1", "7"), of("3", "9"));
     let params: Vec<_> = good.launches.iter().map(|r| &r.launch.params).collect();
     assert!(params.iter().all(|p| p.len() == 40
@@ -322,12 +357,18 @@ fn the_culprit_is_the_first_launch_that_gets_the_same_and_leaves_something_else(
     assert_eq!(report.culprit().map(|l| l.launch), Some([3, 3]), "{:?}", report.launches);
     assert!(report.launches[..3].iter().all(|l| l.differences.is_empty()), "{:?}", report.launches);
     // Without PTX nobody can tell what is padding: it is said which bytes may be, and that they differ where the same came out.
-    let of = |wrong: &str, padding: &str| digested(&folder, &program, &[wrong, "padded", "old", padding], 1 << 20);
+    let of =
+        |wrong: &str, padding: &str| digested(&folder, &program, &[wrong, "padded", "old", padding], 1 << 20);
     let report = diff(&of("-1", "7"), &of("3", "9"), &DiffOptions::default()).unwrap();
     assert_eq!((report.culprit(), report.launches.len()), (None, 6));
     let (suspect, alike) = report.suspect().unwrap();
     let bytes = "byte 4 of parameter 0, bytes 28 to 39 of parameter 0";
-    assert_eq!((suspect.launch, alike, suspect.padding.as_deref()), ([3, 3], 3, Some(bytes)), "{:?}", report.launches);
+    assert_eq!(
+        (suspect.launch, alike, suspect.padding.as_deref()),
+        ([3, 3], 3, Some(bytes)),
+        "{:?}",
+        report.launches
+    );
     // Where a part that is set differs, nothing is suspected.
     let report = diff(&of("-1", "7"), &of("3", "7"), &DiffOptions::default()).unwrap();
     assert_eq!((report.suspect(), report.culprit().map(|l| l.launch)), (None, Some([3, 3])));
@@ -380,7 +421,10 @@ fn programs_leave_as_they_do() {
         let whole = signal.is_none();
         if how == "fork" {
             // The child that ends by `_exit`, and the parent.
-            assert_eq!(fs::read_dir(&folder.0).unwrap().flatten().filter(|e| is_recording(&e.path())).count(), 2);
+            assert_eq!(
+                fs::read_dir(&folder.0).unwrap().flatten().filter(|e| is_recording(&e.path())).count(),
+                2
+            );
             recorded(&folder, true);
         } else {
             // The program waits for its launches: all but the one that faults are safe from then on, and soon in the file.
@@ -431,7 +475,11 @@ fn a_process_that_is_not_asked_for_is_left_alone() {
     assert!(bare == ours && log.contains("not rewritten: no kernel of it was asked for"), "{log}");
     let (ours, _) = run(&folder, &program, &words, true, &[(VARIABLE, "nonsense")]);
     assert_eq!((bare.code, bare.out), (ours.code, ours.out));
-    assert!(ours.err.starts_with("prlx: PRLX_SESSION is not what this version of prlx writes"), "{}", ours.err);
+    assert!(
+        ours.err.starts_with("prlx: PRLX_SESSION is not what this version of prlx writes"),
+        "{}",
+        ours.err
+    );
 }
 
 #[test]
@@ -470,7 +518,8 @@ fn a_driver_that_refuses_rewritten_code_gets_the_programs_own() {
     let ptx = folder.ptx();
     // An assembler that makes something that no driver takes.
     let fake = folder.0.join("ptxas");
-    fs::write(&fake, "#!/bin/sh\ncase $1 in --version) echo fake;; *) echo nothing > cubin;; esac\n").unwrap();
+    fs::write(&fake, "#!/bin/sh\ncase $1 in --version) echo fake;; *) echo nothing > cubin;; esac\n")
+        .unwrap();
     fs::set_permissions(&fake, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let env = [("PRLX_ASSEMBLER", "ptxas"), ("PRLX_PTXAS", fake.to_str().unwrap())];
     for way in ["data", "library"] {

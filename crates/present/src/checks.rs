@@ -44,8 +44,11 @@ fn finding(out: &mut impl Write, f: &Finding, style: Style) -> io::Result<()> {
     let ink = if grade == Grade::Error { Ink::Bad } else { Ink::Doubt };
     let head = style.ink(ink, &format!("{}[{}]", grade.name(), f.kind.name()));
     writeln!(out, "{head}: {}", style.ink(Ink::Strong, &clean(&f.what)))?;
-    let lines =
-        f.sides.iter().filter_map(|s| s.place.as_ref()).map(|p| p.source.first().map_or(p.module_line, |l| l.line));
+    let lines = f
+        .sides
+        .iter()
+        .filter_map(|s| s.place.as_ref())
+        .map(|p| p.source.first().map_or(p.module_line, |l| l.line));
     let gutter = lines.max().unwrap_or(0).to_string().len();
     for s in &f.sides {
         side(out, s, gutter, ink, style)?;
@@ -74,7 +77,12 @@ fn side(out: &mut impl Write, s: &Side, gutter: usize, ink: Ink, style: Style) -
         && let Some(text) = &line.text
     {
         let text = clean(text);
-        writeln!(out, "{:>gutter$} {bar} {}", line.line, clip(&text, style.width.saturating_sub(gutter + 3)))?;
+        writeln!(
+            out,
+            "{:>gutter$} {bar} {}",
+            line.line,
+            clip(&text, style.width.saturating_sub(gutter + 3))
+        )?;
         // Columns count bytes before tabs became spaces.
         let before = line.text.as_deref().and_then(|t| t.get(..(line.column as usize).saturating_sub(1)));
         let indent = " ".repeat(clean(before.unwrap_or_default()).chars().count());
@@ -112,7 +120,13 @@ fn facts(out: &mut impl Write, s: &Side, blank: &str, style: Style) -> io::Resul
 fn who(t: &Threads) -> String {
     let of = format!("warp {} of CTA {}", t.warp, t.cta);
     match t.lanes.count() {
-        1 => format!("thread {} of CTA {} (lane {} of warp {})", t.first, t.cta, t.lanes.0.trailing_zeros(), t.warp),
+        1 => format!(
+            "thread {} of CTA {} (lane {} of warp {})",
+            t.first,
+            t.cta,
+            t.lanes.0.trailing_zeros(),
+            t.warp
+        ),
         _ => format!("{} of {of}, first thread {}", t.lanes, t.first),
     }
 }
@@ -122,9 +136,15 @@ fn at(m: &Memory) -> String {
         let name = clean(&a.name);
         let name = if name.contains(' ') { name } else { format!("`{name}`") };
         let sign = if m.address >= a.base { '+' } else { '-' };
-        format!(": {name} {sign} {}, {} at {:#x}", m.address.abs_diff(a.base), count(a.bytes, "byte", "bytes"), a.base)
+        format!(
+            ": {name} {sign} {}, {} at {:#x}",
+            m.address.abs_diff(a.base),
+            count(a.bytes, "byte", "bytes"),
+            a.base
+        )
     });
-    let of = if m.bytes > 0 { format!("{} of ", count(m.bytes.into(), "byte", "bytes")) } else { String::new() };
+    let of =
+        if m.bytes > 0 { format!("{} of ", count(m.bytes.into(), "byte", "bytes")) } else { String::new() };
     format!("{of}{} memory at {:#x}{inside}", m.space.name(), m.address)
 }
 

@@ -49,7 +49,8 @@ pub fn flame(out: &mut impl Write, report: &Report) -> io::Result<()> {
     let mut all = Frame::default();
     for l in &report.launches {
         for f in &l.findings {
-            let frame = stack(l, f).into_iter().fold(&mut all, |frame, name| frame.on.entry(name).or_default());
+            let frame =
+                stack(l, f).into_iter().fold(&mut all, |frame, name| frame.on.entry(name).or_default());
             frame.own = frame.own.saturating_add(f.count.max(1));
             frame.said.push(format!("{}: {}", f.kind.name(), words::sentence(f)));
         }
@@ -90,7 +91,13 @@ fn stack(l: &LaunchReport, f: &Finding) -> Vec<String> {
 }
 
 /// Draws a frame whose lower left is `at`, and what stands on it.
-fn draw(out: &mut impl Write, (name, frame): (&str, &Frame), at: (f64, u64), scale: f64, all: u64) -> io::Result<()> {
+fn draw(
+    out: &mut impl Write,
+    (name, frame): (&str, &Frame),
+    at: (f64, u64),
+    scale: f64,
+    all: u64,
+) -> io::Result<()> {
     let (x, y) = at;
     let total = frame.total();
     let wide = total as f64 * scale;
@@ -104,7 +111,8 @@ fn draw(out: &mut impl Write, (name, frame): (&str, &Frame), at: (f64, u64), sca
     }
     frame.said.iter().for_each(|s| title += &format!("\n{s}"));
     let letters = (wide - 6.0).max(0.0) / LETTER;
-    let shown: String = if letters < 3.0 { String::new() } else { crate::text::paint::clip(name, letters as usize) };
+    let shown: String =
+        if letters < 3.0 { String::new() } else { crate::text::paint::clip(name, letters as usize) };
     // Warm colours, the same for the same name.
     let hash = name.bytes().fold(5381u32, |h, b| h.wrapping_mul(33) ^ u32::from(b));
     let color = format!("rgb({},{},{})", 225 + hash % 30, 110 + hash / 30 % 100, 70 + hash / 3000 % 40);

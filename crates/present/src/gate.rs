@@ -42,7 +42,13 @@ pub fn gate_json(out: &mut impl Write, judgement: &Judgement, report: &Report) -
 ///
 /// # Errors
 /// Those of `out`.
-pub fn gate(out: &mut impl Write, j: &Judgement, r: &Report, findings: usize, style: &Style) -> io::Result<()> {
+pub fn gate(
+    out: &mut impl Write,
+    j: &Judgement,
+    r: &Report,
+    findings: usize,
+    style: &Style,
+) -> io::Result<()> {
     let ink = match j.outcome {
         Outcome::Passed => Ink::Good,
         Outcome::Failed => Ink::Bad,
@@ -52,7 +58,8 @@ pub fn gate(out: &mut impl Write, j: &Judgement, r: &Report, findings: usize, st
     for (left, name, ink) in [(true, "left", Ink::Bad), (false, "allowed", Ink::Faint)] {
         let items: Vec<&Item> = j.items.iter().filter(|i| i.rule.is_none() == left).collect();
         for i in items.iter().take(LISTED) {
-            let why = i.rule.map_or_else(String::new, |rule| format!("  by {}", clean(&j.rules[rule as usize])));
+            let why =
+                i.rule.map_or_else(String::new, |rule| format!("  by {}", clean(&j.rules[rule as usize])));
             writeln!(out, "  {}{}{why}", style.ink(ink, &pad(name, 9)), sentence(r, i))?;
         }
         if items.len() > LISTED {
@@ -60,7 +67,12 @@ pub fn gate(out: &mut impl Write, j: &Judgement, r: &Report, findings: usize, st
         }
     }
     for (rule, _) in j.rules.iter().zip(&j.used).filter(|(_, n)| **n == 0) {
-        writeln!(out, "  {}{}: nothing differs there", style.ink(Ink::Faint, &pad("unused", 9)), clean(rule))?;
+        writeln!(
+            out,
+            "  {}{}: nothing differs there",
+            style.ink(Ink::Faint, &pad("unused", 9)),
+            clean(rule)
+        )?;
     }
     writeln!(out)?;
     let mut shown = r.clone();
@@ -108,8 +120,10 @@ fn of<'r>(r: &'r Report, i: &Item) -> (Option<&'r LaunchReport>, Option<&'r Find
 /// A difference, with its place.
 fn sentence(r: &Report, i: &Item) -> String {
     let (launch, finding) = of(r, i);
-    let what = finding.map_or_else(|| clean(&i.what), |f| format!("{} {}", f.kind.name(), words::sentence(f)));
-    let place = finding.and_then(Finding::location).map(|l| format!("{}: ", words::place(l))).unwrap_or_default();
+    let what =
+        finding.map_or_else(|| clean(&i.what), |f| format!("{} {}", f.kind.name(), words::sentence(f)));
+    let place =
+        finding.and_then(Finding::location).map(|l| format!("{}: ", words::place(l))).unwrap_or_default();
     match launch.filter(|_| r.launches.len() > 1) {
         Some(l) => format!("{}, {}: {place}{what}", words::launch(&r.processes, l), words::kernel(l)),
         None => format!("{place}{what}"),
@@ -164,7 +178,11 @@ pub fn junit(out: &mut impl Write, j: &Judgement, r: &Report) -> io::Result<()> 
             );
         }
         let head = format!("    <testcase classname=\"{}\" name=\"{}\"", xml(class), xml(name));
-        cases.push(if body.is_empty() { format!("{head}/>\n") } else { format!("{head}>\n{body}    </testcase>\n") });
+        cases.push(if body.is_empty() {
+            format!("{head}/>\n")
+        } else {
+            format!("{head}>\n{body}    </testcase>\n")
+        });
     };
     for (i, l) in r.launches.iter().enumerate() {
         let alone = Report { launches: vec![l.clone()], gaps: Vec::new(), unpaired: Vec::new(), ..r.clone() };
@@ -213,13 +231,24 @@ pub fn github(out: &mut impl Write, j: &Judgement, r: &Report, root: &str) -> io
             let (launch, finding) = of(r, i);
             let at = finding.and_then(Finding::location).map(&place).unwrap_or_default();
             let title = launch.map_or_else(|| "prlx".to_owned(), |l| format!("prlx: {}", words::kernel(l)));
-            let allowed = i.rule.map_or_else(String::new, |rule| format!(", allowed by {}", j.rules[rule as usize]));
-            writeln!(out, "::{sort} {at}title={}::{}", property(&title), message(&(sentence(r, i) + &allowed)))?;
+            let allowed =
+                i.rule.map_or_else(String::new, |rule| format!(", allowed by {}", j.rules[rule as usize]));
+            writeln!(
+                out,
+                "::{sort} {at}title={}::{}",
+                property(&title),
+                message(&(sentence(r, i) + &allowed))
+            )?;
         }
     }
-    let gaps: Vec<&str> = r.gaps.iter().chain(r.launches.iter().flat_map(|l| &l.gaps)).map(String::as_str).collect();
+    let gaps: Vec<&str> =
+        r.gaps.iter().chain(r.launches.iter().flat_map(|l| &l.gaps)).map(String::as_str).collect();
     if !gaps.is_empty() {
-        writeln!(out, "::warning title=prlx::{}", message(&format!("not everything was seen: {}", gaps.join("; "))))?;
+        writeln!(
+            out,
+            "::warning title=prlx::{}",
+            message(&format!("not everything was seen: {}", gaps.join("; ")))
+        )?;
     }
     Ok(())
 }
@@ -232,7 +261,8 @@ mod tests {
 
     fn hostile() -> Report {
         let name = "evil\n::error::x\r]]><!--&\"%0A\u{1b}[2J";
-        let location = Some(Location { file: format!("/repo/{name},:"), line: 3, column: 1, ..Location::default() });
+        let location =
+            Some(Location { file: format!("/repo/{name},:"), line: 3, column: 1, ..Location::default() });
         let site = Some(SiteInfo { location, ..SiteInfo::default() });
         let finding = Finding { site: [site.clone(), site], ..Finding::default() };
         let launch = LaunchReport {
@@ -265,13 +295,20 @@ mod tests {
             let j = judge(&r, &rules, Most::default());
             let lines = written(|out| github(out, &j, &r, "/repo"));
             assert_eq!(lines.lines().count(), 2, "{lines}");
-            assert!(lines.lines().all(|l| ["::error ", "::warning ", "::notice "].iter().any(|s| l.starts_with(s))));
+            assert!(
+                lines
+                    .lines()
+                    .all(|l| ["::error ", "::warning ", "::notice "].iter().any(|s| l.starts_with(s)))
+            );
             let properties = lines.split("::").nth(1).unwrap_or_default();
-            assert!(properties.contains("file=evil\\n%3A%3Aerror%3A%3Ax") && properties.matches(',').count() == 3);
+            assert!(
+                properties.contains("file=evil\\n%3A%3Aerror%3A%3Ax") && properties.matches(',').count() == 3
+            );
             let xml = written(|out| junit(out, &j, &r));
             assert!(!xml.contains('\u{1b}') && !xml.contains("]]>") && !xml.contains("<!--"), "{xml}");
             for (open, close) in [("<testcase", "</testcase>"), ("<testsuite ", "</testsuite>")] {
-                let ends = xml.matches(close).count() + xml.matches("\"/>").count() * usize::from(open == "<testcase");
+                let ends = xml.matches(close).count()
+                    + xml.matches("\"/>").count() * usize::from(open == "<testcase");
                 assert_eq!(xml.matches(open).count(), ends, "{xml}");
             }
             let text = written(|out| gate(out, &j, &r, 10, &Style::default()));

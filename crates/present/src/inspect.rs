@@ -37,19 +37,33 @@ pub fn inspect(
         let sites: Vec<&Site> = module.sites.iter().filter(|s| s.function == FuncId(i as u32)).collect();
         header(out, function, &sites)?;
         match view {
-            View::Functions => notes(&function.name).iter().try_for_each(|note| writeln!(out, "    {note}"))?,
+            View::Functions => {
+                notes(&function.name).iter().try_for_each(|note| writeln!(out, "    {note}"))?
+            }
             View::Blocks => {
                 for (b, block) in function.blocks.iter().enumerate() {
-                    writeln!(out, "    {:<4} {:<24} {}", format!("b{b}"), edges(block), place(module, block.loc))?;
+                    writeln!(
+                        out,
+                        "    {:<4} {:<24} {}",
+                        format!("b{b}"),
+                        edges(block),
+                        place(module, block.loc)
+                    )?;
                 }
             }
             View::Loops => {
                 for (l, lp) in function.loops.iter().enumerate() {
-                    let depth = std::iter::successors(lp.parent, |p| function.loops.get(p.index())?.parent).count();
+                    let depth =
+                        std::iter::successors(lp.parent, |p| function.loops.get(p.index())?.parent).count();
                     let odd = if lp.irreducible { "  irreducible" } else { "" };
                     let indent = "  ".repeat(depth + 2);
                     let at = place(module, lp.loc);
-                    writeln!(out, "{indent}loop{l}  header b{}  {} blocks{odd}  {at}", lp.header.0, lp.blocks.len())?;
+                    writeln!(
+                        out,
+                        "{indent}loop{l}  header b{}  {} blocks{odd}  {at}",
+                        lp.header.0,
+                        lp.blocks.len()
+                    )?;
                 }
             }
             View::Sites => {
@@ -112,7 +126,9 @@ fn edges(block: &Block) -> String {
     match &block.end {
         End::Jump(b) => format!("-> {}", to(b)),
         End::Branch { taken, other, .. } => format!("-> {} | {}", to(taken), to(other)),
-        End::Switch { targets, .. } => format!("-> [{}]", targets.iter().map(to).collect::<Vec<_>>().join(" ")),
+        End::Switch { targets, .. } => {
+            format!("-> [{}]", targets.iter().map(to).collect::<Vec<_>>().join(" "))
+        }
         End::Return => "return".into(),
         End::Exit => "exit".into(),
     }
@@ -123,7 +139,8 @@ fn place(module: &Module, loc: Option<LocId>) -> String {
     let mut text = String::new();
     let mut next = loc;
     while let Some(loc) = next.and_then(|id| module.locs.get(id.index())) {
-        let file = module.files.get(loc.file.index()).map_or("?", |f| f.path.rsplit('/').next().unwrap_or_default());
+        let file =
+            module.files.get(loc.file.index()).map_or("?", |f| f.path.rsplit('/').next().unwrap_or_default());
         let open = if text.is_empty() { "" } else { " < " };
         let _ = write!(text, "{open}{file}:{}", loc.line);
         if loc.column > 0 {

@@ -34,14 +34,20 @@ struct Document<'a> {
 pub fn json(out: &mut impl Write, report: &Report, checks: Option<[&Findings; 2]>) -> io::Result<()> {
     let checks = checks.map(|both| both.map(checks_json));
     let more = Map::new();
-    serde_json::to_writer_pretty(&mut *out, &Document { format: FORMAT, version: VERSION, more, report, checks })?;
+    serde_json::to_writer_pretty(
+        &mut *out,
+        &Document { format: FORMAT, version: VERSION, more, report, checks },
+    )?;
     writeln!(out)
 }
 
 /// The same with keys of others before the report's own.
 pub(crate) fn document(out: &mut impl Write, report: &Report, more: Map<String, Value>) -> io::Result<()> {
     let checks = None;
-    serde_json::to_writer_pretty(&mut *out, &Document { format: FORMAT, version: VERSION, more, report, checks })?;
+    serde_json::to_writer_pretty(
+        &mut *out,
+        &Document { format: FORMAT, version: VERSION, more, report, checks },
+    )?;
     writeln!(out)
 }
 

@@ -18,7 +18,12 @@ const NAME: usize = 48;
 ///
 /// # Errors
 /// When `out` does.
-pub fn launches(out: &mut impl Write, trace: &Trace, wanted: &dyn Fn(&str) -> bool, style: &Style) -> io::Result<()> {
+pub fn launches(
+    out: &mut impl Write,
+    trace: &Trace,
+    wanted: &dyn Fn(&str) -> bool,
+    style: &Style,
+) -> io::Result<()> {
     process(out, trace, style)?;
     let kernel = |l: &Launch| {
         let function = trace.modules.get(l.module.index()).and_then(|m| m.functions.get(l.kernel.index()));
@@ -39,9 +44,12 @@ pub fn launches(out: &mut impl Write, trace: &Trace, wanted: &dyn Fn(&str) -> bo
         };
         let what = match (&l.skipped, &l.fault) {
             (Some(why), _) => format!("not recorded: {}", clean(why)),
-            (None, Some(fault)) => format!("{}, {}: {}", l.level.name(), fault.kind.name(), clean(&fault.text)),
+            (None, Some(fault)) => {
+                format!("{}, {}: {}", l.level.name(), fault.kind.name(), clean(&fault.text))
+            }
             (None, None) => {
-                let lost = if l.totals.dropped > 0 { format!(", {} lost", l.totals.dropped) } else { String::new() };
+                let lost =
+                    if l.totals.dropped > 0 { format!(", {} lost", l.totals.dropped) } else { String::new() };
                 // What a device counts that is no GPU is not told here.
                 let timed = trace.process.is_some() && l.totals.instrumented > 0;
                 let time = if timed { format!(", {}", time(l.totals.instrumented)) } else { String::new() };
@@ -77,11 +85,17 @@ fn process(out: &mut impl Write, trace: &Trace, style: &Style) -> io::Result<()>
                 _ => String::new(),
             };
             let who = format!("{rank}process {} on {}", p.pid, clean(&p.host));
-            let command = clip(&clean(&p.command.join(" ")), style.width.saturating_sub(who.chars().count() + 2));
+            let command =
+                clip(&clean(&p.command.join(" ")), style.width.saturating_sub(who.chars().count() + 2));
             writeln!(out, "{}  {command}", style.ink(Ink::Strong, &who))?;
             for d in &p.devices {
                 let (major, minor) = d.capability;
-                writeln!(out, "  device {}  {}, compute capability {major}.{minor}", d.ordinal, clean(&d.name))?;
+                writeln!(
+                    out,
+                    "  device {}  {}, compute capability {major}.{minor}",
+                    d.ordinal,
+                    clean(&d.name)
+                )?;
             }
             for (name, version) in &p.versions {
                 writeln!(out, "  {}  {}", clean(name), clean(version))?;
@@ -107,7 +121,8 @@ pub fn kernels(out: &mut impl Write, kernels: &[Kernel], style: &Style) -> io::R
     let row = |k: &Kernel| -> [String; 6] {
         let name = clip(&clean(&plain(&k.name)), NAME);
         let lost = if k.dropped > 0 { number(k.dropped) } else { String::new() };
-        let why: Vec<String> = k.skipped.iter().map(|(why, n)| format!("{}: {}", number(*n), clean(why))).collect();
+        let why: Vec<String> =
+            k.skipped.iter().map(|(why, n)| format!("{}: {}", number(*n), clean(why))).collect();
         [name, number(k.launches), number(k.recorded), number(k.elements), lost, why.join("; ")]
     };
     let rows: Vec<[String; 6]> = kernels.iter().map(row).collect();

@@ -32,7 +32,11 @@ impl<W: Write + Send> Writer<W> {
     ///
     /// # Errors
     /// Those of `out`.
-    pub fn of<'c>(out: W, name: &str, columns: impl Iterator<Item = (&'c str, Kind)>) -> io::Result<Writer<W>> {
+    pub fn of<'c>(
+        out: W,
+        name: &str,
+        columns: impl Iterator<Item = (&'c str, Kind)>,
+    ) -> io::Result<Writer<W>> {
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
             .set_created_by(format!("prlx {}", env!("CARGO_PKG_VERSION")))
@@ -62,7 +66,8 @@ impl<W: Write + Send> Writer<W> {
                     to.write_batch(&cells.iter().filter_map(number).collect::<Vec<_>>(), Some(&there), None)
                 }
                 ColumnWriter::DoubleColumnWriter(to) => {
-                    let float = |c: &Cell| if let Cell::Float(bits) = c { Some(f64::from_bits(*bits)) } else { None };
+                    let float =
+                        |c: &Cell| if let Cell::Float(bits) = c { Some(f64::from_bits(*bits)) } else { None };
                     to.write_batch(&cells.iter().filter_map(float).collect::<Vec<_>>(), Some(&there), None)
                 }
                 ColumnWriter::BoolColumnWriter(to) => {
@@ -70,7 +75,9 @@ impl<W: Write + Send> Writer<W> {
                     to.write_batch(&cells.iter().filter_map(flag).collect::<Vec<_>>(), Some(&there), None)
                 }
                 ColumnWriter::ByteArrayColumnWriter(to) => {
-                    let text = |c: &Cell| if let Cell::Text(t) = c { Some(ByteArray::from(t.as_str())) } else { None };
+                    let text = |c: &Cell| {
+                        if let Cell::Text(t) = c { Some(ByteArray::from(t.as_str())) } else { None }
+                    };
                     to.write_batch(&cells.iter().filter_map(text).collect::<Vec<_>>(), Some(&there), None)
                 }
                 _ => Err(ParquetError::General("a column of another type".into())),

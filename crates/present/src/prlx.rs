@@ -66,7 +66,9 @@ fn details(f: &Finding, w: &WarpHit, shown: bool) -> String {
     let sides = match (f.kind, f.values.filter(|_| shown), f.masks.as_ref().filter(|_| shown)) {
         (Kind::Branch, Some([a, b]), _) if a > 1 || b > 1 => format!("target_a={a} target_b={b}"),
         (Kind::Branch, Some([a, b]), _) => format!("dir_a={a} dir_b={b}"),
-        (Kind::ActiveMask, _, Some([a, b])) => format!("mask_a={:#010x} mask_b={:#010x}", a.lanes.0, b.lanes.0),
+        (Kind::ActiveMask, _, Some([a, b])) => {
+            format!("mask_a={:#010x} mask_b={:#010x}", a.lanes.0, b.lanes.0)
+        }
         (Kind::Value, Some([a, b]), _) => format!("val_a={a} val_b={b}"),
         (Kind::ExtraEvents, ..) => {
             return format!("count={count} in_trace={}", if f.side == Some(1) { "B" } else { "A" });
@@ -82,15 +84,25 @@ impl Row {
         let [a, b] = d.events;
         let site = a.or(b).map_or(0, |e| e.site);
         let details = match (d.kind, a, b) {
-            (Kind::Branch, Some(a), Some(b)) if a.dir == b.dir => format!("target_a={} target_b={}", a.value, b.value),
+            (Kind::Branch, Some(a), Some(b)) if a.dir == b.dir => {
+                format!("target_a={} target_b={}", a.value, b.value)
+            }
             (Kind::Branch, Some(a), Some(b)) => format!("dir_a={} dir_b={}", a.dir, b.dir),
-            (Kind::ActiveMask, Some(a), Some(b)) => format!("mask_a={:#010x} mask_b={:#010x}", a.mask, b.mask),
-            (Kind::Value, Some(a), Some(b)) if a.value == b.value => format!("old_a={} old_b={}", a.result, b.result),
+            (Kind::ActiveMask, Some(a), Some(b)) => {
+                format!("mask_a={:#010x} mask_b={:#010x}", a.mask, b.mask)
+            }
+            (Kind::Value, Some(a), Some(b)) if a.value == b.value => {
+                format!("old_a={} old_b={}", a.result, b.result)
+            }
             (Kind::Value, Some(a), Some(b)) => format!("val_a={} val_b={}", a.value, b.value),
             (_, Some(a), Some(b)) if a.site == b.site => format!("type_a={} type_b={}", a.kind, b.kind),
             (_, Some(a), Some(b)) => format!("site_a={:#010x} site_b={:#010x}", a.site, b.site),
             (_, a, _) => {
-                format!("count={} in_trace={}", d.extra[0].max(d.extra[1]), if a.is_some() { "A" } else { "B" })
+                format!(
+                    "count={} in_trace={}",
+                    d.extra[0].max(d.extra[1]),
+                    if a.is_some() { "A" } else { "B" }
+                )
             }
         };
         let location = tables[0].location(site).or_else(|| tables[1].location(site)).map(|l| place(&l));
@@ -181,7 +193,8 @@ pub fn prlx_json(
         let kinds = [Kind::Branch, Kind::ActiveMask, Kind::Value, Kind::Path, Kind::ExtraEvents];
         let count = |k: Kind| (k.name(), sum(&|c| c.kinds[k as usize]));
         let kinds: BTreeMap<&str, u64> = kinds.into_iter().map(count).filter(|(_, n)| *n > 0).collect();
-        let warps: u64 = report.launches.iter().map(|l| l.coverage.warps.equal + l.coverage.warps.compared).sum();
+        let warps: u64 =
+            report.launches.iter().map(|l| l.coverage.warps.equal + l.coverage.warps.compared).sum();
         let row = |r: &Row| {
             let mut row = Map::new();
             row.insert("warp_idx".into(), r.warp.into());

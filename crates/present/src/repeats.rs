@@ -65,7 +65,10 @@ struct Document<'a> {
 /// # Errors
 /// Those of `out`.
 pub fn repeats_json(out: &mut impl Write, r: &Repeats) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, &Document { format: "prlx-repeat", version: VERSION, repeats: r })?;
+    serde_json::to_writer_pretty(
+        &mut *out,
+        &Document { format: "prlx-repeat", version: VERSION, repeats: r },
+    )?;
     writeln!(out)
 }
 

@@ -88,7 +88,10 @@ struct Document<'a> {
 /// # Errors
 /// Those of `out`.
 pub fn schedules_json(out: &mut impl Write, s: &Schedules) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, &Document { format: "prlx-schedules", version: VERSION, schedules: s })?;
+    serde_json::to_writer_pretty(
+        &mut *out,
+        &Document { format: "prlx-schedules", version: VERSION, schedules: s },
+    )?;
     writeln!(out)
 }
 
@@ -159,7 +162,8 @@ fn outcome(s: &Schedules, o: &Outcome, width: usize) -> Vec<String> {
     }
     let mut which = Vec::new();
     for file in 0..s.files.len() {
-        let seeds: Vec<String> = o.first.iter().filter(|r| r.file == file).map(|r| r.seed.to_string()).collect();
+        let seeds: Vec<String> =
+            o.first.iter().filter(|r| r.file == file).map(|r| r.seed.to_string()).collect();
         if !seeds.is_empty() {
             let name = if s.files.len() > 1 { format!("{} ", file_name(file)) } else { String::new() };
             let noun = if seeds.len() == 1 { "seed" } else { "seeds" };

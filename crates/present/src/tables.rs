@@ -193,7 +193,11 @@ pub const VISITS: Table = Table {
         ("lane", Number, "the lane"),
         ("visit", Number, "visits of this lane before it, of any site"),
         ("site", Number, "the site"),
-        ("value", Number, "a decision's value; at level events what the event says of the lane; none for other sites"),
+        (
+            "value",
+            Number,
+            "a decision's value; at level events what the event says of the lane; none for other sites",
+        ),
         ("mask", Number, "lanes that were there with it, where the recording says (level events)"),
     ],
 };
@@ -259,7 +263,8 @@ impl<'a, 's> Rows<'a, 's> {
 pub type Give = fn(u64, &Trace, &mut Sink<'_>) -> io::Result<()>;
 
 /// The tables of a recording.
-pub const RECORDING: &[(&Table, Give)] = &[(&LAUNCHES, launches), (&WARPS, warps), (&SITES, sites), (&VISITS, visits)];
+pub const RECORDING: &[(&Table, Give)] =
+    &[(&LAUNCHES, launches), (&WARPS, warps), (&SITES, sites), (&VISITS, visits)];
 
 /// The launches of a recording, by number.
 fn sorted(trace: &Trace) -> Vec<&Recording> {
@@ -349,7 +354,8 @@ fn visits(process: u64, trace: &Trace, sink: &mut Sink<'_>) -> io::Result<()> {
         if l.skipped.is_some() || matches!(l.level, Level::Print | Level::Operands) {
             continue;
         }
-        let module = trace.modules.get(l.module.index()).ok_or_else(|| damaged("a launch has no module".into()))?;
+        let module =
+            trace.modules.get(l.module.index()).ok_or_else(|| damaged("a launch has no module".into()))?;
         let program = Program::new(module).map_err(|e| damaged(e.to_string()))?;
         for i in 0..r.streams.frames() {
             for stream in r.streams.frame(i).map_err(|e| damaged(e.to_string()))? {
@@ -374,9 +380,11 @@ fn decoded(
 ) -> io::Result<()> {
     let at = |e: prlx_analyze::Error| damaged(format!("launch {}, {}: {e}", r.launch.number, stream.warp));
     let events = matches!(stream.lanes, Lanes::Events(_));
-    let decides = |class| matches!(class, SiteClass::Branch | SiteClass::Guard | SiteClass::Select | SiteClass::Switch);
+    let decides =
+        |class| matches!(class, SiteClass::Branch | SiteClass::Guard | SiteClass::Select | SiteClass::Switch);
     let decision = |site: SiteId| program.module.sites.get(site.index()).is_some_and(|s| decides(s.class));
-    let mut decoder = Decoder::new(program, &r.launch, stream, lane, Limits::default()).map_err(at)?.flat().whole();
+    let mut decoder =
+        Decoder::new(program, &r.launch, stream, lane, Limits::default()).map_err(at)?.flat().whole();
     let mut n = 0u64;
     while let Some(item) = decoder.next().map_err(at)? {
         let Item::Visit { site, value, mask } = item else { continue };

@@ -73,7 +73,9 @@ impl<'a> Compared<'a> {
     /// By launch: what is said of it. Launches that were left out of the comparison are not there.
     fn said(&self, launches: &[&Launch]) -> HashMap<u64, Said<'a>> {
         let side = usize::from(self.side.min(1));
-        let Some(process) = self.process else { return launches.iter().map(|l| (l.number, Said::Alone)).collect() };
+        let Some(process) = self.process else {
+            return launches.iter().map(|l| (l.number, Said::Alone)).collect();
+        };
         let here = |u: &&Unpaired| u.process == process && usize::from(u.side) == side;
         let pairs = self.report.launches.iter().enumerate().filter(|(_, l)| l.process == process);
         let alone = self.report.unpaired.iter().filter(here).map(|u| (u.launch, Said::Alone));
@@ -104,7 +106,8 @@ impl Timeline {
         let mut streams: BTreeMap<(u32, u32), (String, Vec<Event>)> = BTreeMap::new();
         let mut last = 0;
         for l in launches {
-            let function = trace.modules.get(l.module.index()).and_then(|m| m.functions.get(l.kernel.index()));
+            let function =
+                trace.modules.get(l.module.index()).and_then(|m| m.functions.get(l.kernel.index()));
             let kernel = function.map_or_else(|| "?".to_owned(), |f| clean(&plain(&f.name)));
             // Calls of several threads may be numbered in another order than they are timed.
             last = began.saturating_add(l.start).clamp(last, LAST);
@@ -122,7 +125,8 @@ impl Timeline {
                 }));
             }
             host.push(Event { name: kernel.clone(), at, lasts: 0, details: call });
-            let (_, row) = streams.entry((l.ordinal, l.stream)).or_insert_with(|| (device(trace, l), Vec::new()));
+            let (_, row) =
+                streams.entry((l.ordinal, l.stream)).or_insert_with(|| (device(trace, l), Vec::new()));
             let free = row.last().map_or(0, |e| e.at + e.lasts);
             let at = at.max(free);
             let lasts = if l.skipped.is_none() { l.totals.instrumented.min(LAST - at) } else { 0 };
@@ -225,7 +229,10 @@ impl Details {
         self.args.push(("launch on the other side", Arg::Number(other)));
         if let Some(f) = l.findings.first() {
             let place = f.location().map_or(String::new(), |p| format!(" at {}", words::short(p)));
-            self.args.push(("first finding", Arg::Text(format!("{}{place}: {}", f.kind.name(), words::sentence(f)))));
+            self.args.push((
+                "first finding",
+                Arg::Text(format!("{}{place}: {}", f.kind.name(), words::sentence(f))),
+            ));
         }
         if l.culprit {
             self.args.push(("culprit", Arg::Flag(true)));

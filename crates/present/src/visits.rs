@@ -24,7 +24,12 @@ const VALUE: usize = 14;
 ///
 /// # Errors
 /// When `out` does, or the recording is damaged.
-pub fn visits(out: &mut impl Write, trace: &Trace, launch: (u64, &Recording), warp: WarpId) -> io::Result<bool> {
+pub fn visits(
+    out: &mut impl Write,
+    trace: &Trace,
+    launch: (u64, &Recording),
+    warp: WarpId,
+) -> io::Result<bool> {
     let Some(w) = Warp::find(trace, launch, warp)? else { return Ok(false) };
     let l = w.launch;
     writeln!(out, "{}  launch {}, grid {}, block {}", clean(&plain(w.kernel)), w.number, l.grid, l.block)?;
@@ -48,7 +53,8 @@ pub fn visits(out: &mut impl Write, trace: &Trace, launch: (u64, &Recording), wa
             let place = info.location.as_ref().map(words::place).unwrap_or_default();
             let said = format!("{} {}", info.class.name(), words::step_value(info.class, value));
             let who = if mask == LaneMask(0) { String::new() } else { format!("  with {:#x}", mask.0) };
-            let line = format!("{n:>8}  {} {} {}{who}", pad(&place, PLACE), pad(&said, VALUE), clean(&info.text));
+            let line =
+                format!("{n:>8}  {} {} {}{who}", pad(&place, PLACE), pad(&said, VALUE), clean(&info.text));
             n += 1;
             writeln!(out, "{}", line.trim_end())
         })?;
@@ -63,7 +69,12 @@ pub fn visits(out: &mut impl Write, trace: &Trace, launch: (u64, &Recording), wa
 ///
 /// # Errors
 /// As those of [`visits`].
-pub fn visits_json(out: &mut impl Write, trace: &Trace, launch: (u64, &Recording), warp: WarpId) -> io::Result<bool> {
+pub fn visits_json(
+    out: &mut impl Write,
+    trace: &Trace,
+    launch: (u64, &Recording),
+    warp: WarpId,
+) -> io::Result<bool> {
     let Some(w) = Warp::find(trace, launch, warp)? else { return Ok(false) };
     let (l, [gx, gy, gz], [x, y, z]) = (w.launch, dims(w.launch.grid), dims(w.launch.block));
     write!(out, "{{\"kernel\":{},\"launch\":{},", Value::from(w.kernel), w.number)?;
@@ -116,10 +127,15 @@ struct Warp<'a> {
 
 impl<'a> Warp<'a> {
     /// `None` if it was not recorded. Of levels that record paths the stream has all events, those too that are computed.
-    fn find(trace: &'a Trace, (number, r): (u64, &'a Recording), warp: WarpId) -> io::Result<Option<Warp<'a>>> {
+    fn find(
+        trace: &'a Trace,
+        (number, r): (u64, &'a Recording),
+        warp: WarpId,
+    ) -> io::Result<Option<Warp<'a>>> {
         let Recording { launch, streams } = r;
         let Some(stream) = streams.warp(warp).map_err(|e| damaged(&e))? else { return Ok(None) };
-        let module = trace.modules.get(launch.module.index()).ok_or_else(|| damaged(&"the launch has no module"))?;
+        let module =
+            trace.modules.get(launch.module.index()).ok_or_else(|| damaged(&"the launch has no module"))?;
         let program = Program::new(module).map_err(|e| damaged(&e))?;
         let kernel = module.functions.get(launch.kernel.index()).map_or("", |f| &f.name);
         let cta = warp.0 / launch.warps_per_cta().max(1);

@@ -5,8 +5,8 @@
 use prlx_analyze::Kind;
 use prlx_analyze::look::{Look, Mark, Nest, Step, Within};
 use prlx_analyze::report::{
-    Coverage, Finding, LaunchPart, LaunchReport, Location, ProcessPair, Report, Sites, Uncompared, Verdict, WarpHit,
-    WhyUncompared,
+    Coverage, Finding, LaunchPart, LaunchReport, Location, ProcessPair, Report, Sites, Uncompared, Verdict,
+    WarpHit, WhyUncompared,
 };
 use prlx_trace::LaneMask;
 use prlx_trace::kernel::{FaultKind, Level, SiteClass};
@@ -50,7 +50,9 @@ pub(crate) fn headline(r: &Report) -> String {
         (_, None) => "one side launched more".to_string(),
     };
     match stopped {
-        Some((l, side, kind)) => format!("{}: only {side} {}; {what}", clean(&plain(&l.kernel)), stops(kind, 1)),
+        Some((l, side, kind)) => {
+            format!("{}: only {side} {}; {what}", clean(&plain(&l.kernel)), stops(kind, 1))
+        }
         None => what,
     }
 }
@@ -67,7 +69,11 @@ pub(crate) fn untouched(l: &LaunchReport) -> bool {
 
 /// What differs of a launch as a whole.
 fn parts(l: &LaunchReport) -> String {
-    let all = [(LaunchPart::Geometry, "dimensions"), (LaunchPart::Input, "inputs"), (LaunchPart::Output, "outputs")];
+    let all = [
+        (LaunchPart::Geometry, "dimensions"),
+        (LaunchPart::Input, "inputs"),
+        (LaunchPart::Output, "outputs"),
+    ];
     let has = |part| l.differences.iter().any(|d| d.what == part);
     let names: Vec<&str> = all.into_iter().filter(|(part, _)| has(*part)).map(|(_, name)| name).collect();
     if names.is_empty() { "it differs".into() } else { format!("{} differ", names.join(" and ")) }
@@ -181,7 +187,8 @@ fn nouns(class: SiteClass) -> &'static str {
 
 /// What happened, in a sentence.
 pub(crate) fn sentence(f: &Finding) -> String {
-    let lanes = format!("{} of {}", count(f.lanes_total, "lane", "lanes"), count(f.warps_total, "warp", "warps"));
+    let lanes =
+        format!("{} of {}", count(f.lanes_total, "lane", "lanes"), count(f.warps_total, "warp", "warps"));
     let one = f.lanes_total == 1;
     let s = if one { "s" } else { "" };
     let side = ["A", "B"][usize::from(f.side.unwrap_or(0).min(1))];
@@ -264,8 +271,9 @@ pub(crate) enum Fact {
 /// When it happened and what was decided, each under its name; what belongs to the one before has none.
 pub(crate) fn facts(f: &Finding) -> Vec<(&'static str, Fact)> {
     let mut out = Vec::new();
-    let visits =
-        |v: u64| if v == 0 { "the first visit".to_string() } else { format!("after {}", count(v, "visit", "visits")) };
+    let visits = |v: u64| {
+        if v == 0 { "the first visit".to_string() } else { format!("after {}", count(v, "visit", "visits")) }
+    };
     match f.visit {
         [Some(a), Some(b)] if a != b => {
             let text = format!("{} of lane {} in A, {} in B", visits(a), f.lane, visits(b));
@@ -306,7 +314,11 @@ pub(crate) fn facts(f: &Finding) -> Vec<(&'static str, Fact)> {
         }
         let [all, _] = h.checkpoints;
         let text = match h.checkpoint {
-            Some(c) => Some(format!("checkpoint {} is the first of {} that differs", c.saturating_add(1), number(all))),
+            Some(c) => Some(format!(
+                "checkpoint {} is the first of {} that differs",
+                c.saturating_add(1),
+                number(all)
+            )),
             None if h.checkpoints != [0, 0] => {
                 Some(format!("after all of {}", count(all, "checkpoint", "checkpoints")))
             }
@@ -399,7 +411,8 @@ pub(crate) fn seen(l: &LaunchReport) -> Vec<(&'static str, String)> {
     for (side, v) in ["A", "B"].iter().zip(visits) {
         let all = v.recorded.saturating_add(v.computed);
         if all > 0 || v.other > 0 {
-            let other = if v.other > 0 { format!(", {} other visits", number(v.other)) } else { String::new() };
+            let other =
+                if v.other > 0 { format!(", {} other visits", number(v.other)) } else { String::new() };
             let how = parts(&[(v.recorded, "recorded"), (v.computed, "computed again")]);
             out.push(("", format!("{side}: {} decoded{how}{other}", count(all, "decision", "decisions"))));
         }
@@ -409,10 +422,17 @@ pub(crate) fn seen(l: &LaunchReport) -> Vec<(&'static str, String)> {
     }
     let kind = if l.level == Level::Path { "decision sites" } else { "sites" };
     let what = |s: &Sites| {
-        format!("{}{}", number(s.total), parts(&[(s.skipped, "not recorded"), (s.unmatched, "without a partner")]))
+        format!(
+            "{}{}",
+            number(s.total),
+            parts(&[(s.skipped, "not recorded"), (s.unmatched, "without a partner")])
+        )
     };
-    let s =
-        if sites[0] == sites[1] { what(&sites[0]) } else { format!("A {}; B {}", what(&sites[0]), what(&sites[1])) };
+    let s = if sites[0] == sites[1] {
+        what(&sites[0])
+    } else {
+        format!("A {}; B {}", what(&sites[0]), what(&sites[1]))
+    };
     if sites.iter().any(|s| s.total > 0) {
         out.push(("", format!("{kind}: {s}")));
     }
@@ -438,7 +458,8 @@ fn uncompared(l: &LaunchReport) -> Vec<(&'static str, String)> {
         ("", &[Doubtful], 1),
     ];
     for (name, whys, side) in kinds {
-        let all: Vec<&Uncompared> = l.uncompared.iter().filter(|u| u.side == side && whys.contains(&u.why)).collect();
+        let all: Vec<&Uncompared> =
+            l.uncompared.iter().filter(|u| u.side == side && whys.contains(&u.why)).collect();
         for (i, u) in all.iter().take(SPELT).enumerate() {
             let visits = if u.visits == 0 { "never ran".into() } else { count(u.visits, "visit", "visits") };
             let shows = match u.why {

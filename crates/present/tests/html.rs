@@ -99,7 +99,8 @@ fn texts_of_traces_stay_texts() {
         m.name = evil.into();
         m.functions[0].name = evil.into();
         m.files[0].path = format!("{evil}.cu");
-        m.files[0].text = m.files[0].text.as_ref().map(|text| text.lines().map(|l| format!("{l}{evil}\n")).collect());
+        m.files[0].text =
+            m.files[0].text.as_ref().map(|text| text.lines().map(|l| format!("{l}{evil}\n")).collect());
         m.sites.iter_mut().for_each(|s| s.text = evil.into());
         m.sites[1].slice.iter_mut().for_each(|n| n.text = evil.into());
         t.producer = evil.into();

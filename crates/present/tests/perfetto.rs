@@ -11,7 +11,8 @@ use prlx_present::profile;
 /// The folder of the build, if it is there.
 fn build() -> Option<PathBuf> {
     let inside = |folder: PathBuf, begins: &str| {
-        let mut all: Vec<PathBuf> = std::fs::read_dir(folder).ok()?.filter_map(|e| Some(e.ok()?.path())).collect();
+        let mut all: Vec<PathBuf> =
+            std::fs::read_dir(folder).ok()?.filter_map(|e| Some(e.ok()?.path())).collect();
         all.sort();
         all.into_iter().find(|p| p.file_name().is_some_and(|n| n.to_string_lossy().starts_with(begins)))
     };
@@ -64,7 +65,8 @@ fn perfettos_own_reader_sees_the_same() {
     std::fs::create_dir_all(&folder).unwrap();
     let file = folder.join("trace.perfetto");
     profile::perfetto(std::fs::File::create(&file).unwrap(), &timeline).unwrap();
-    let args = ["trip", "cycles", "word0", "word1", "cut"].map(|a| format!("extract_arg(s.arg_set_id, 'debug.{a}')"));
+    let args = ["trip", "cycles", "word0", "word1", "cut"]
+        .map(|a| format!("extract_arg(s.arg_set_id, 'debug.{a}')"));
     let sql = format!(
         "select t.name, p.name, s.ts, s.dur, s.name, s.depth, {}, (select count(*) from args a where a.arg_set_id = s.arg_set_id) \
          from slice s join track t on s.track_id = t.id join track p on t.parent_id = p.id order by t.name, t.id, s.id",
@@ -88,7 +90,10 @@ fn perfettos_own_reader_sees_the_same() {
         ];
         let rows = [
             ("", &own[..]),
-            (", asynchronous", &[(12, 18, "copy", 0, "0 | null | 0 | 5 | null | 3"), (30, 30, "copy", 0, plain)]),
+            (
+                ", asynchronous",
+                &[(12, 18, "copy", 0, "0 | null | 0 | 5 | null | 3"), (30, 30, "copy", 0, plain)],
+            ),
             (", asynchronous", &[(20, 15, "copy", 0, plain)]),
         ];
         for (row, spans) in rows {

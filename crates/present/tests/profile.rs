@@ -41,11 +41,23 @@ fn kernel(address: u64) -> Timeline {
             consumer.push(span(3, trip, c, there, 0x40 + stage * 8));
             consumer.push(span(4, trip, there, there + 100, 0));
             c = there + 100;
-            moments.push(Moment { region: 0, at: c * 1000, arrival: true, payload: [0x80 + stage as u32 * 8, 0] });
+            moments.push(Moment {
+                region: 0,
+                at: c * 1000,
+                arrival: true,
+                payload: [0x80 + stage as u32 * 8, 0],
+            });
             free[stage as usize] = c + 4;
         }
         for (group, spans, moments) in [(0, producer, Vec::new()), (1, consumer, moments)] {
-            tracks.push(Track { sm: Some(cta as u32), cta, group: Some(group), spans, moments, ..Track::default() });
+            tracks.push(Track {
+                sm: Some(cta as u32),
+                cta,
+                group: Some(group),
+                spans,
+                moments,
+                ..Track::default()
+            });
         }
     }
     let mut out = Timeline {
@@ -94,7 +106,10 @@ fn nothing_of_who_was_late_is_cut_off() {
     assert!(text(140).lines().any(|l| l.starts_with("  wait full   group 1  starved") && l.ends_with(late)));
     let narrow = text(80);
     let mut waits = narrow.lines().skip_while(|l| !l.starts_with("Waits")).skip(1);
-    assert!(waits.next().unwrap().ends_with("late    after") && waits.next() == Some("      who was late"), "{narrow}");
+    assert!(
+        waits.next().unwrap().ends_with("late    after") && waits.next() == Some("      who was late"),
+        "{narrow}"
+    );
     assert!(waits.next().unwrap().starts_with("  wait full   group 1  starved"), "{narrow}");
     let below: Vec<&str> = waits.take_while(|l| l.starts_with("      ")).map(str::trim).collect();
     assert!(below.join(" ").ends_with(late) && below[0].starts_with("group 0 in "), "{narrow}");
@@ -104,8 +119,14 @@ fn nothing_of_who_was_late_is_cut_off() {
 fn two_kernels() {
     let found = diff(&kernel(300), &kernel(330), 0.01);
     let mut text = Vec::new();
-    profile::profile_diff(&mut text, ["old.prlx", "new.prlx"], &found, 12, &Style { color: false, width: 140 })
-        .unwrap();
+    profile::profile_diff(
+        &mut text,
+        ["old.prlx", "new.prlx"],
+        &found,
+        12,
+        &Style { color: false, width: 140 },
+    )
+    .unwrap();
     holds("two.txt", &text);
     let mut json = Vec::new();
     profile::profile_diff_json(&mut json, ["old.prlx", "new.prlx"], &found).unwrap();

@@ -130,7 +130,9 @@ fn fingerprints() {
     let (_, m) = toy();
     let make = |changed: bool| {
         let lanes = Lanes::Print {
-            checkpoints: (0..32 * 8u64).map(|i| i % 8 + 1 + u64::from(changed && (5..8).contains(&i)) * 100).collect(),
+            checkpoints: (0..32 * 8u64)
+                .map(|i| i % 8 + 1 + u64::from(changed && (5..8).contains(&i)) * 100)
+                .collect(),
             ends: (1..=32).map(|l| l * 8).collect(),
             hashes: (0..32)
                 .map(|l| [1, 2 + u64::from(changed && l == 0), 3 + u64::from(changed && l == 0), 4])
@@ -200,7 +202,8 @@ fn parts_of_a_report() {
     let mut odd = bad.clone();
     odd.launch.fault = Some(Fault { text: "astray".into(), unfinished: None, ..Fault::default() });
     odd.launch.totals = Totals { bare: 3, instrumented: 10, ..odd.launch.totals };
-    a.launches = vec![good.clone(), good.clone(), bad.clone(), good.clone(), good.clone(), bad.clone(), good.clone()];
+    a.launches =
+        vec![good.clone(), good.clone(), bad.clone(), good.clone(), good.clone(), bad.clone(), good.clone()];
     b.launches = vec![good.clone(), bad, good.clone(), odd, good.clone(), good];
     let whole = compare(&a, &b);
     assert_eq!((whole.pairs, whole.launches.len(), whole.unpaired.len()), (6, 6, 1));

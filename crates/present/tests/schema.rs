@@ -39,7 +39,8 @@ fn fits(schema: &Value, all: &Value, value: &Value, at: &str) -> Result<(), Stri
     for (key, want) in schema.as_object().unwrap_or(&Map::new()) {
         match key.as_str() {
             "$ref" => {
-                let name = want.as_str().and_then(|r| r.strip_prefix("#/$defs/")).expect("a reference into $defs");
+                let name =
+                    want.as_str().and_then(|r| r.strip_prefix("#/$defs/")).expect("a reference into $defs");
                 fits(&all["$defs"][name], all, value, at)?;
             }
             "type" => {
@@ -65,7 +66,8 @@ fn fits(schema: &Value, all: &Value, value: &Value, at: &str) -> Result<(), Stri
                 }
             }
             "required" => {
-                let missing = want.as_array().unwrap().iter().find(|n| value.get(n.as_str().unwrap()).is_none());
+                let missing =
+                    want.as_array().unwrap().iter().find(|n| value.get(n.as_str().unwrap()).is_none());
                 if let Some(n) = missing {
                     return fail(&format!("{n} is missing"));
                 }
@@ -83,15 +85,17 @@ fn fits(schema: &Value, all: &Value, value: &Value, at: &str) -> Result<(), Stri
             }
             "const" if value != want => return fail(&format!("is not {want}")),
             "enum" if !want.as_array().unwrap().contains(value) => return fail("is none of its values"),
-            "minimum" if value.as_f64().is_some_and(|v| v < want.as_f64().unwrap()) => return fail("is too small"),
+            "minimum" if value.as_f64().is_some_and(|v| v < want.as_f64().unwrap()) => {
+                return fail("is too small");
+            }
             "anyOf" | "oneOf" => {
                 let any = want.as_array().unwrap();
                 if !any.iter().any(|s| fits(s, all, value, at).is_ok()) {
                     return fail("fits none");
                 }
             }
-            "$schema" | "$defs" | "title" | "description" | "format" | "default" | "minItems" | "maxItems"
-            | "const" | "enum" | "minimum" | "maximum" => {}
+            "$schema" | "$defs" | "title" | "description" | "format" | "default" | "minItems"
+            | "maxItems" | "const" | "enum" | "minimum" | "maximum" => {}
             other => panic!("the schema has `{other}`, which nothing here checks"),
         }
     }
@@ -109,9 +113,12 @@ fn what_is_written_fits() {
             fits(&schema, &schema, &value, &path.display().to_string()).unwrap();
             seen += 1;
             // What is wrong is seen.
-            for (at, wrong) in
-                [("verdict", json!("maybe")), ("version", json!(2)), ("launches", json!({})), ("names", json!(["one"]))]
-            {
+            for (at, wrong) in [
+                ("verdict", json!("maybe")),
+                ("version", json!(2)),
+                ("launches", json!({})),
+                ("names", json!(["one"])),
+            ] {
                 let mut other = value.clone();
                 other[at] = wrong;
                 assert!(fits(&schema, &schema, &other, "").is_err(), "{at} may be anything");

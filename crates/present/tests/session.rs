@@ -87,7 +87,11 @@ fn process(rank: u32, steps: &[Step<'_>]) -> Trace {
                 cluster: Some(Dim3::default()),
                 number,
                 stream: (number % 2) as u32,
-                origin: if number == 3 { Origin::Graph { exec: 0, node: 2, replay: 7 } } else { Origin::Direct },
+                origin: if number == 3 {
+                    Origin::Graph { exec: 0, node: 2, replay: 7 }
+                } else {
+                    Origin::Direct
+                },
                 start: number * 1000,
                 fidelity: Fidelity::Exact,
                 args: vec![arg],
@@ -111,17 +115,27 @@ fn process(rank: u32, steps: &[Step<'_>]) -> Trace {
             world_size: Some(2),
             command: vec!["python".into(), "train.py".into()],
             started: 5,
-            devices: vec![Device { ordinal: 0, name: "NVIDIA H200".into(), uuid: "GPU-1".into(), capability: (9, 0) }],
+            devices: vec![Device {
+                ordinal: 0,
+                name: "NVIDIA H200".into(),
+                uuid: "GPU-1".into(),
+                capability: (9, 0),
+            }],
             versions: vec![("driver".into(), "13.0".into())],
         }),
-        skipped: vec![Skipped { module: "libvendor.so".into(), kernel: None, reason: "it has no PTX".into() }],
+        skipped: vec![Skipped {
+            module: "libvendor.so".into(),
+            kernel: None,
+            reason: "it has no PTX".into(),
+        }],
         modules,
         launches,
         cut: None,
     }
 }
 
-const STEPS: &[Step<'static>] = &[("embed", 1), ("!gemm", 2), ("norm", 3), ("loss", 4), ("norm", 5), ("!gemm", 6)];
+const STEPS: &[Step<'static>] =
+    &[("embed", 1), ("!gemm", 2), ("norm", 3), ("loss", 4), ("norm", 5), ("!gemm", 6)];
 
 /// The recorded ones alone.
 const SEEN: &[Step<'static>] = &[("embed", 1), ("norm", 3), ("loss", 4), ("norm", 5)];
@@ -201,7 +215,8 @@ fn who_may_be_the_culprit_is_suspected() {
         let mut t = process(0, steps);
         let gemm = t.modules.iter_mut().find(|m| m.name == "libvendor.so").unwrap();
         let param = |name: &str, ty, offset, size| Param { name: name.into(), ty, offset, size };
-        gemm.functions[0].params = vec![param("x", Scalar::B64, 0, 8), param("parameter 1", Scalar::B8, 8, 24)];
+        gemm.functions[0].params =
+            vec![param("x", Scalar::B64, 0, 8), param("parameter 1", Scalar::B8, 8, 24)];
         for l in t.launches.iter_mut().map(|r| &mut r.launch).filter(|l| l.skipped.is_some()) {
             l.params = vec![1; 32];
             l.params[12..16].fill(padding);
@@ -316,7 +331,8 @@ fn a_killed_process() {
 fn parts_add_up() {
     let a = [process(0, STEPS), process(1, SEEN)];
     let b = [process(0, SEEN), process(1, STEPS)];
-    let part = |index| compare(&a, &b, &DiffOptions { shard: Some(prlx_analyze::Shard { index, of: 3 }), ..all() });
+    let part =
+        |index| compare(&a, &b, &DiffOptions { shard: Some(prlx_analyze::Shard { index, of: 3 }), ..all() });
     let merged = part(2).merge(part(0)).unwrap().merge(part(1)).unwrap();
     assert_eq!(merged, compare(&a, &b, &all()));
 }

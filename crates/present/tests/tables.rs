@@ -93,7 +93,9 @@ fn a_recording_is_read_back_as_it_was() {
         let (names, columns) = read(bytes);
         assert_eq!(names, table.columns.iter().map(|(n, ..)| *n).collect::<Vec<_>>());
         let mut whole: Batch = vec![Vec::new(); names.len()];
-        batches.iter().for_each(|b| whole.iter_mut().zip(b).for_each(|(to, from)| to.extend_from_slice(from)));
+        batches
+            .iter()
+            .for_each(|b| whole.iter_mut().zip(b).for_each(|(to, from)| to.extend_from_slice(from)));
         assert_eq!(columns, whole, "{}", table.name);
     }
     assert_eq!(column(&all["launches"], "kernel"), [&Cell::Text("k\u{1b}\"<".into())]);
@@ -106,12 +108,14 @@ fn a_recording_is_read_back_as_it_was() {
     for w in r.streams.frame(0).unwrap() {
         for lane in 0..32 {
             let visits = lane_visits(&trace.modules[0], &r.launch, &w, Lane(lane)).unwrap().visits;
-            expected.extend(visits.into_iter().map(|(site, _)| (w.warp.0, u64::from(lane), u64::from(site.0))));
+            expected
+                .extend(visits.into_iter().map(|(site, _)| (w.warp.0, u64::from(lane), u64::from(site.0))));
         }
     }
     let number = |c: &Cell| if let Cell::Number(n) = c { *n } else { panic!("{c:?}") };
     let of = |name| column(&all["visits"], name).into_iter().map(number).collect::<Vec<u64>>();
-    let got: Vec<_> = of("warp").into_iter().zip(of("lane")).zip(of("site")).map(|((w, l), s)| (w, l, s)).collect();
+    let got: Vec<_> =
+        of("warp").into_iter().zip(of("lane")).zip(of("site")).map(|((w, l), s)| (w, l, s)).collect();
     assert_eq!(got, expected);
     // A store has no value, a decision has one.
     let values = column(&all["visits"], "value");

@@ -40,7 +40,11 @@ fn fields(mut bytes: &[u8]) -> Vec<(u64, Field<'_>)> {
                 assert!(kind == 1 || kind == 2, "kind {kind}");
                 let (here, rest) = bytes.split_at(n);
                 bytes = rest;
-                if kind == 1 { Field::Number(u64::from_le_bytes(here.try_into().unwrap())) } else { Field::Bytes(here) }
+                if kind == 1 {
+                    Field::Number(u64::from_le_bytes(here.try_into().unwrap()))
+                } else {
+                    Field::Bytes(here)
+                }
             }
         };
         all.push((tag >> 3, field));
@@ -88,7 +92,9 @@ fn read(file: &[u8]) -> String {
                     let name = text(inner(&process, 6).next().unwrap());
                     format!("process {} {name}", number(&process, 1).unwrap())
                 }
-                None => format!("of {} {}", number(&track, 5).unwrap(), text(inner(&track, 2).next().unwrap())),
+                None => {
+                    format!("of {} {}", number(&track, 5).unwrap(), text(inner(&track, 2).next().unwrap()))
+                }
             };
             lines += &format!("{}: {name}\n", number(&track, 1).unwrap());
         }
@@ -103,7 +109,11 @@ fn read(file: &[u8]) -> String {
             let snapshot = fields(snapshot);
             let clocks: Vec<_> = inner(&snapshot, 1).map(fields).collect();
             let of = |clock| clocks.iter().find(|c| number(c, 1) == Some(clock)).and_then(|c| number(c, 2));
-            assert_eq!((of(64), number(&clocks[0], 3)), (of(6), Some(1)), "incremental, and set by the trace's clock");
+            assert_eq!(
+                (of(64), number(&clocks[0], 3)),
+                (of(6), Some(1)),
+                "incremental, and set by the trace's clock"
+            );
             s.now = of(64).unwrap();
         }
         for data in inner(&packet, 12) {
@@ -111,7 +121,10 @@ fn read(file: &[u8]) -> String {
                 let Field::Bytes(entry) = entry else { panic!("a number among names") };
                 let entry = fields(entry);
                 let name = text(inner(&entry, 2).next().unwrap()).to_owned();
-                assert!(s.known.insert((table, number(&entry, 1).unwrap()), name).is_none(), "interned twice");
+                assert!(
+                    s.known.insert((table, number(&entry, 1).unwrap()), name).is_none(),
+                    "interned twice"
+                );
             }
         }
         for event in inner(&packet, 11) {
@@ -193,7 +206,12 @@ fn a_recording_over_time() {
 
 #[test]
 fn a_comparison_over_time() {
-    let pair = |n: u64, verdict, culprit| LaunchReport { launch: [n, n], verdict, culprit, ..LaunchReport::default() };
+    let pair = |n: u64, verdict, culprit| LaunchReport {
+        launch: [n, n],
+        verdict,
+        culprit,
+        ..LaunchReport::default()
+    };
     let report = Report {
         launches: vec![pair(0, Verdict::Differs, false), pair(1, Verdict::Differs, true)],
         unpaired: vec![Unpaired { side: 1, launch: 2, ..Unpaired::default() }],
@@ -238,8 +256,14 @@ fn chrome_reads_the_same() {
     assert_eq!(rows, 3);
     assert_eq!((slices[1]["ts"].as_f64(), slices[1]["dur"].as_f64()), (Some(2.5), Some(0.05)));
     assert_eq!((&slices[1]["name"], &slices[1]["args"]["launch"]), (&"g".into(), &1.into()));
-    assert_eq!((&arrows[0]["ph"], &arrows[0]["tid"], &arrows[0]["ts"]), (&"s".into(), &1.into(), &2.2.into()));
-    assert_eq!((&arrows[1]["ph"], &arrows[1]["tid"], &arrows[1]["ts"]), (&"f".into(), &2.into(), &2.5.into()));
+    assert_eq!(
+        (&arrows[0]["ph"], &arrows[0]["tid"], &arrows[0]["ts"]),
+        (&"s".into(), &1.into(), &2.2.into())
+    );
+    assert_eq!(
+        (&arrows[1]["ph"], &arrows[1]["tid"], &arrows[1]["ts"]),
+        (&"f".into(), &2.into(), &2.5.into())
+    );
 }
 
 #[test]
@@ -284,8 +308,12 @@ fn spans_of_a_kernel() {
         depth,
         ..Span::default()
     };
-    let flight =
-        |begin, end, word| Span { asynchronous: true, payload: [word, 0], cycles: 7, ..span(2, begin, end, 0) };
+    let flight = |begin, end, word| Span {
+        asynchronous: true,
+        payload: [word, 0],
+        cycles: 7,
+        ..span(2, begin, end, 0)
+    };
     // The second span begins as the first ends, which has no length; the third lies in the second.
     let spans = vec![
         span(0, 10, 10, 0),
@@ -338,10 +366,16 @@ fn spans_of_a_kernel() {
 #[test]
 fn many_spans_take_few_bytes() {
     use prlx_analyze::profile::{self as p, Region, Span};
-    let regions = ["load", "compute", "store"].map(|name| Region { name: name.into(), ..Region::default() }).to_vec();
-    let span =
-        |i: u64| Span { region: (i % 3) as u32, begin: i * 700_000, end: i * 700_000 + 500_000, ..Span::default() };
-    let tracks = (0..8).map(|cta| p::Track { cta, spans: (0..20_000).map(span).collect(), ..p::Track::default() });
+    let regions =
+        ["load", "compute", "store"].map(|name| Region { name: name.into(), ..Region::default() }).to_vec();
+    let span = |i: u64| Span {
+        region: (i % 3) as u32,
+        begin: i * 700_000,
+        end: i * 700_000 + 500_000,
+        ..Span::default()
+    };
+    let tracks =
+        (0..8).map(|cta| p::Track { cta, spans: (0..20_000).map(span).collect(), ..p::Track::default() });
     let timeline = p::Timeline { regions, tracks: tracks.collect(), ..p::Timeline::default() };
     let mut file = Vec::new();
     prlx_present::profile::perfetto(&mut file, &timeline).unwrap();
@@ -355,7 +389,12 @@ fn a_page_of_a_kernel() {
     use prlx_present::profile::{Page, profile_html};
     let regions = vec![Region { name: "</script><b>".into(), ..Region::default() }];
     let span = |begin: u64| Span { begin, end: begin + 500, ..Span::default() };
-    let tracks = (0..20).map(|cta| p::Track { sm: Some(1), cta, spans: vec![span(cta * 1000)], ..p::Track::default() });
+    let tracks = (0..20).map(|cta| p::Track {
+        sm: Some(1),
+        cta,
+        spans: vec![span(cta * 1000)],
+        ..p::Track::default()
+    });
     let timeline = p::Timeline { regions, tracks: tracks.collect(), ..p::Timeline::default() };
     let analysis = p::analyze(&timeline);
     let mut page = Vec::new();
@@ -373,5 +412,9 @@ fn a_page_of_a_kernel() {
         (&data[0]["regions"][0][0], data[0]["overview"][0][1].as_array().unwrap().len()),
         (&"</script><b>".into(), 20)
     );
-    assert!(data[0]["notes"][0].as_str().unwrap().starts_with("8 of 20 CTAs are drawn"), "{}", data[0]["notes"]);
+    assert!(
+        data[0]["notes"][0].as_str().unwrap().starts_with("8 of 20 CTAs are drawn"),
+        "{}",
+        data[0]["notes"]
+    );
 }

@@ -189,7 +189,8 @@ fn equal_runs_and_nothing_at_all() {
     assert!(screen(&mut app, 100, 24).contains("no difference, and everything was seen"));
     press(&mut app, "3");
     assert!(screen(&mut app, 100, 24).contains("this launch has no finding"));
-    let empty = Case { traces: Default::default(), report: Report::new(Default::default()), scene: Scene::default() };
+    let empty =
+        Case { traces: Default::default(), report: Report::new(Default::default()), scene: Scene::default() };
     let mut app = empty.app();
     for keys in ["", "3", "n", "y", "Y", "]", "/x\n"] {
         press(&mut app, keys);

@@ -44,14 +44,19 @@ pub(crate) fn ahead(body: &Body<'_>, points: &[Point], taken: &[bool], trips: &[
     };
     let mut out = vec![None; points.len()];
     for (point, p) in points.iter().enumerate() {
-        let (true, Some(d), SiteClass::Branch, Some(at), None) = (taken[point], p.decision, p.class, p.at, p.guard)
+        let (true, Some(d), SiteClass::Branch, Some(at), None) =
+            (taken[point], p.decision, p.class, p.at, p.guard)
         else {
             continue;
         };
         let part = &body.parts[p.part.index()];
         let PartEnd::Branch { guard, taken: to, other } = part.end else { continue };
         let between = at.0 + 1..part.insts.end;
-        if guard.reg != body.decisions[d].reg || to == other || !part.insts.contains(&at.0) || told(between.clone()) {
+        if guard.reg != body.decisions[d].reg
+            || to == other
+            || !part.insts.contains(&at.0)
+            || told(between.clone())
+        {
             continue;
         }
         let inner = |part: BlockId| body.graph.innermost.get(part.index()).copied().flatten();
@@ -63,7 +68,8 @@ pub(crate) fn ahead(body: &Body<'_>, points: &[Point], taken: &[bool], trips: &[
             let insts = body.parts[to.index()].insts.clone();
             let mut before = insts.start;
             for (i, store) in points.iter().enumerate().filter(|(i, p)| taken[*i] && p.part == to) {
-                let Some(here) = store.at.filter(|here| insts.contains(&here.0) && record::stores(store)) else {
+                let Some(here) = store.at.filter(|here| insts.contains(&here.0) && record::stores(store))
+                else {
                     break;
                 };
                 let Told { guard: None, value, .. } = record::event_at(body, store, here) else { break };

@@ -9,7 +9,8 @@ use std::ops::Range;
 use prlx_isa::flow::{self, Decision, Def, Flow, SteerKind};
 use prlx_isa::graph::Graph;
 use prlx_isa::view::{
-    Block, BlockId, Class, FuncId, Function, Guard, Inst, InstId, LocId, Module, Operand, Reg, Role, Space, Type,
+    Block, BlockId, Class, FuncId, Function, Guard, Inst, InstId, LocId, Module, Operand, Reg, Role, Space,
+    Type,
 };
 use prlx_trace::kernel::{Scalar, SiteClass};
 
@@ -119,7 +120,8 @@ impl<'a> Body<'a> {
     pub fn leaves(&self) -> impl Iterator<Item = (BlockId, Option<InstId>, &PartEnd)> {
         self.parts.iter().enumerate().filter_map(|(i, p)| match p.end {
             PartEnd::Return | PartEnd::Exit => {
-                let last = p.of.or_else(|| p.insts.clone().next_back().map(InstId).filter(|&l| self.is_leave(l)));
+                let last =
+                    p.of.or_else(|| p.insts.clone().next_back().map(InstId).filter(|&l| self.is_leave(l)));
                 Some((BlockId(i as u32), last, &p.end))
             }
             _ => None,
@@ -179,8 +181,10 @@ impl<'a> Body<'a> {
 
 /// The view's function with the synthetic parts as blocks, for the graph.
 fn whole(parts: &[Part]) -> Function {
-    let mut blocks: Vec<Block> =
-        parts.iter().map(|p| Block { insts: p.insts.clone(), succs: p.end.succs(), preds: Vec::new() }).collect();
+    let mut blocks: Vec<Block> = parts
+        .iter()
+        .map(|p| Block { insts: p.insts.clone(), succs: p.end.succs(), preds: Vec::new() })
+        .collect();
     for i in 0..blocks.len() {
         for s in blocks[i].succs.clone() {
             blocks[s.index()].preds.push(BlockId(i as u32));
@@ -309,7 +313,9 @@ pub(crate) fn read(inst: &Inst) -> Vec<Reg> {
 pub(crate) fn regs(operands: &[Operand]) -> Vec<Reg> {
     use prlx_isa::view::Base;
     let reg = |o: &Operand| match o {
-        Operand::Reg(r) | Operand::Not(r) | Operand::Element(r, _) | Operand::Address(Base::Reg(r), _) => Some(*r),
+        Operand::Reg(r) | Operand::Not(r) | Operand::Element(r, _) | Operand::Address(Base::Reg(r), _) => {
+            Some(*r)
+        }
         _ => None,
     };
     operands.iter().filter_map(reg).collect()

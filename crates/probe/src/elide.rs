@@ -45,7 +45,8 @@ pub(crate) fn width(body: &Body<'_>, d: usize) -> u8 {
 /// Chooses for `body`. `kept[d]`: whether decision `d` is wanted at all.
 pub(crate) fn choose(body: &Body<'_>, elide: bool, kept: &[bool]) -> Choice {
     let recorded = |d: usize| if kept[d] { Source::Bits(width(body, d)) } else { Source::None };
-    let mut choice = Choice { sources: (0..body.decisions.len()).map(recorded).collect(), ..Choice::default() };
+    let mut choice =
+        Choice { sources: (0..body.decisions.len()).map(recorded).collect(), ..Choice::default() };
     if !elide {
         return choice;
     }
@@ -82,11 +83,21 @@ fn inst_of(def: &Def) -> Option<InstId> {
 
 /// Whether `i` makes a wanted decision of `reg`: its value is known then, however it comes.
 fn decided(body: &Body<'_>, kept: &[bool], i: InstId, reg: Reg) -> bool {
-    body.decided.get(&i).into_iter().flatten().any(|&d| kept[d] && body.decisions[d].reg == reg && !body.is_switch(d))
+    body.decided
+        .get(&i)
+        .into_iter()
+        .flatten()
+        .any(|&d| kept[d] && body.decisions[d].reg == reg && !body.is_switch(d))
 }
 
 /// Whether every definition of `reg` that reaches `at` is known.
-fn is_known(body: &Body<'_>, kept: &[bool], lowered: &BTreeMap<InstId, Vec<Operation>>, at: InstId, reg: Reg) -> bool {
+fn is_known(
+    body: &Body<'_>,
+    kept: &[bool],
+    lowered: &BTreeMap<InstId, Vec<Operation>>,
+    at: InstId,
+    reg: Reg,
+) -> bool {
     let defs = body.defs(at, reg);
     !defs.is_empty()
         && defs.iter().all(|def| match def {
@@ -148,7 +159,10 @@ fn slices(
             for i in body.defs(at, reg).iter().filter_map(inst_of) {
                 // A recorded decision is there already; evaluating it too would be wrong only in being idle.
                 let recorded = body.decided.get(&i).into_iter().flatten().any(|&d| {
-                    kept[d] && body.decisions[d].reg == reg && sources[d] != Source::Computed && !body.is_switch(d)
+                    kept[d]
+                        && body.decisions[d].reg == reg
+                        && sources[d] != Source::Computed
+                        && !body.is_switch(d)
                 });
                 if !recorded {
                     needed.push(i);

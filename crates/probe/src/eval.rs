@@ -79,7 +79,9 @@ impl<H: Host> Machine<'_, H> {
         for stmt in body {
             match stmt {
                 Stmt::Set(to, op) => self.set(*to, op, mask),
-                Stmt::Store(var, temp) => lanes(mask).for_each(|l| self.host.store(*var, l, self.get(*temp, l))),
+                Stmt::Store(var, temp) => {
+                    lanes(mask).for_each(|l| self.host.store(*var, l, self.get(*temp, l)))
+                }
                 Stmt::Put(var, temp) => {
                     let bits = self.get(*temp, mask.trailing_zeros() as usize);
                     self.host.put(*var, bits);
@@ -100,7 +102,8 @@ impl<H: Host> Machine<'_, H> {
                     self.block(other, mask & !holds);
                 }
                 Stmt::Tally { counter, value } => {
-                    lanes(mask).for_each(|l| self.host.tally(*counter, value.map_or(1, |v| self.get(v, l)), l));
+                    lanes(mask)
+                        .for_each(|l| self.host.tally(*counter, value.map_or(1, |v| self.get(v, l)), l));
                 }
                 Stmt::Update { table, row, value } => {
                     for l in lanes(mask) {
@@ -142,7 +145,9 @@ impl<H: Host> Machine<'_, H> {
         for l in lanes(mask) {
             let bits = match op {
                 Op::Ballot(_) | Op::Reduce(..) => common.unwrap_or(0),
-                Op::Same(a) => lanes(mask).fold(0, |m, o| m | u64::from(self.get(*a, o) == self.get(*a, l)) << o),
+                Op::Same(a) => {
+                    lanes(mask).fold(0, |m, o| m | u64::from(self.get(*a, o) == self.get(*a, l)) << o)
+                }
                 Op::Const(bits) => *bits,
                 Op::Copy(a) | Op::Bits(a) => self.get(*a, l),
                 Op::Read(operand) => self.host.read(*operand, l),

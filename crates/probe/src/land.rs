@@ -66,14 +66,24 @@ fn touch(script: &Script, clause: &Clause, tracepoint: &Tracepoint, predicate: O
     let lane = Expr { kind: ExprKind::Builtin(Builtin::Lane), span: span.clone() };
     let update = Update { table: 0, key: Vec::new(), value: Some(lane), span: span.clone() };
     let table = Table { name: String::new(), aggregate: Aggregate::Sum, keys: 0, span };
-    let clause =
-        Clause { tracepoints: vec![tracepoint.clone()], predicate, body: vec![Stmt::Update(update)], ..clause.clone() };
+    let clause = Clause {
+        tracepoints: vec![tracepoint.clone()],
+        predicate,
+        body: vec![Stmt::Update(update)],
+        ..clause.clone()
+    };
     Script { tables: vec![table], records: Vec::new(), clauses: vec![clause], marks: None, ..script.clone() }
 }
 
-fn places(script: Script, module: &Module, source: &str, filter: &Filter) -> (Vec<(FuncId, At)>, Vec<Missed>) {
+fn places(
+    script: Script,
+    module: &Module,
+    source: &str,
+    filter: &Filter,
+) -> (Vec<(FuncId, At)>, Vec<Missed>) {
     let filter = filter.clone();
-    let program = Program { level: Level::Probe, script: Some(Arc::new(script)), elide: true, filter, window: None };
+    let program =
+        Program { level: Level::Probe, script: Some(Arc::new(script)), elide: true, filter, window: None };
     let plan = Plan::resolve(&program, module, source, "", &|_| None);
     let mut found = Vec::new();
     for function in plan.functions.iter().filter(|f| f.skipped.is_none()) {

@@ -40,7 +40,7 @@ mod window;
 pub use land::{Landing, instead};
 pub use place::check_capacity;
 pub use plan::{
-    Action, At, Copies, Counter, Filter, Fold, FunctionPlan, Held, Insertion, Kept, Missed, Packed, Plan, Program,
-    Share, SpanBegin, SpanEnd, Var, Word, Written,
+    Action, At, Copies, Counter, Filter, Fold, FunctionPlan, Held, Insertion, Kept, Missed, Packed, Plan,
+    Program, Share, SpanBegin, SpanEnd, Var, Word, Written,
 };
 pub use resolve::{IDLE, digest};

@@ -123,7 +123,9 @@ fn one(body: &Body<'_>, to: Reg, eval: Eval, ty: Scalar, args: Vec<Value>) -> Op
             return Some(out);
         }
         // Amounts are 32 bits wide whatever the type, and masking them to it would change large ones.
-        Eval::Shl | Eval::Shr if ty.bits() < 32 && !matches!(args.get(1), Some(Value::Const(0..=64))) => return None,
+        Eval::Shl | Eval::Shr if ty.bits() < 32 && !matches!(args.get(1), Some(Value::Const(0..=64))) => {
+            return None;
+        }
         _ => (alu(eval)?, ty),
     };
     if float(ty) && !matches!(op, Alu::Mov | Alu::Select) {

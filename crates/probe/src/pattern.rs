@@ -59,7 +59,8 @@ fn on_lines(filter: &Filter, module: &Module, site: &Site) -> bool {
         let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
         let hit = filter.lines.iter().any(|(pattern, lines)| {
             lines.contains(&loc.line)
-                && (matches(pattern.as_bytes(), path.as_bytes()) || matches(pattern.as_bytes(), name.as_bytes()))
+                && (matches(pattern.as_bytes(), path.as_bytes())
+                    || matches(pattern.as_bytes(), name.as_bytes()))
         });
         if hit {
             return true;
@@ -75,7 +76,14 @@ mod tests {
 
     #[test]
     fn stars_and_question_marks() {
-        let yes = [("*", ""), ("", ""), ("a*c", "abbc"), ("a?c", "abc"), ("*_kernel*", "my_kernel_2"), ("**x", "x")];
+        let yes = [
+            ("*", ""),
+            ("", ""),
+            ("a*c", "abbc"),
+            ("a?c", "abc"),
+            ("*_kernel*", "my_kernel_2"),
+            ("**x", "x"),
+        ];
         let no = [("?", ""), ("a*c", "abd"), ("a", "ab"), ("", "a"), ("*a*b", "bba")];
         assert!(yes.iter().all(|(p, n)| matches(p.as_bytes(), n.as_bytes())));
         assert!(no.iter().all(|(p, n)| !matches(p.as_bytes(), n.as_bytes())));

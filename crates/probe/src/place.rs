@@ -62,7 +62,11 @@ impl Spots {
         spots
     }
     /// What runs in `part`, in order.
-    fn run<'s>(&'s self, body: &Body<'_>, part: BlockId) -> impl DoubleEndedIterator<Item = &'s Insertion> + 's {
+    fn run<'s>(
+        &'s self,
+        body: &Body<'_>,
+        part: BlockId,
+    ) -> impl DoubleEndedIterator<Item = &'s Insertion> + 's {
         let insts = &body.parts[part.index()].insts;
         // The entry's own key comes first of all and is in no part.
         self.0.range((insts.start, 1)..(insts.end.max(insts.start), 1)).flat_map(|(_, list)| list)
@@ -149,7 +153,8 @@ fn needs(body: &Body<'_>, spots: &Spots, parts: &[BlockId]) -> Vec<u32> {
 /// The most bits from the start of `part` to the next reserve, by what its successors need.
 fn need_at(body: &Body<'_>, spots: &Spots, part: BlockId, needs: &[u32]) -> u32 {
     let after = succs(body, part.index()).map(|s| needs[s.index()]).max().unwrap_or(0);
-    let need = spots.run(body, part).rev().fold(after, |need, i| if makes_room(i) { 0 } else { before(i, need) });
+    let need =
+        spots.run(body, part).rev().fold(after, |need, i| if makes_room(i) { 0 } else { before(i, need) });
     // Every cycle that takes bits has a reserve, so needs are bounded; this is for the day when that is wrong.
     need.min(1 << 20)
 }
@@ -157,7 +162,8 @@ fn need_at(body: &Body<'_>, spots: &Spots, part: BlockId, needs: &[u32]) -> u32 
 /// A reserve at the end of each latch of loop `l` from which a trip can take bits without meeting one.
 fn jump_back(body: &Body<'_>, spots: &mut Spots, l: usize) {
     let this = &body.graph.loops[l];
-    let takes = |spots: &Spots, b: BlockId| spots.run(body, b).any(|i| matches!(i.action, Action::Bits { .. }));
+    let takes =
+        |spots: &Spots, b: BlockId| spots.run(body, b).any(|i| matches!(i.action, Action::Bits { .. }));
     if !this.blocks.iter().any(|&b| takes(spots, b)) {
         return;
     }
@@ -192,7 +198,9 @@ fn jump_back(body: &Body<'_>, spots: &mut Spots, l: usize) {
             if free && taken && this.latches.contains(&part) {
                 dirty.push(part);
             }
-            for s in succs(body, part.index()).filter(|s| *s != this.header && this.blocks.binary_search(s).is_ok()) {
+            for s in succs(body, part.index())
+                .filter(|s| *s != this.header && this.blocks.binary_search(s).is_ok())
+            {
                 let old = state.get(&s).copied();
                 let new = (free || old.is_some_and(|o| o.0), taken || old.is_some_and(|o| o.1));
                 changed |= old != Some(new);
@@ -238,7 +246,9 @@ fn ways_out(body: &Body<'_>, spots: &mut Spots) {
         let trip = parts.iter().map(|b| within[b.index()]).max().unwrap_or(0);
         for &(from, to) in &this.exits {
             let first = body.parts[to.index()].insts.clone().next();
-            let Some(first) = first.filter(|_| from != to && !headers.contains(&to) && after[to.index()] > trip) else {
+            let Some(first) =
+                first.filter(|_| from != to && !headers.contains(&to) && after[to.index()] > trip)
+            else {
                 continue;
             };
             spots.insert(At::Before(InstId(first)), 0, Action::Reserve { bits: 0 });
@@ -370,7 +380,11 @@ pub fn check_capacity(plan: &Plan, module: &view::Module, source: &str) -> Resul
 }
 
 /// The room that is surely left after `insertions`.
-fn room<'i>(insertions: impl Iterator<Item = &'i Insertion>, mut free: u32, kernel: bool) -> Result<u32, String> {
+fn room<'i>(
+    insertions: impl Iterator<Item = &'i Insertion>,
+    mut free: u32,
+    kernel: bool,
+) -> Result<u32, String> {
     for i in insertions {
         match i.action {
             Action::Begin => free = if kernel { WORD_BITS } else { 0 },
@@ -378,7 +392,9 @@ fn room<'i>(insertions: impl Iterator<Item = &'i Insertion>, mut free: u32, kern
             Action::Reserve { bits: room } | Action::TripEnd { room, .. } if room > WORD_BITS => {
                 return Err(format!("{:?} reserves {room}", i.at));
             }
-            Action::Reserve { bits: room } | Action::TripEnd { room, .. } if makes_room(i) => free = free.max(room),
+            Action::Reserve { bits: room } | Action::TripEnd { room, .. } if makes_room(i) => {
+                free = free.max(room)
+            }
             _ => {}
         }
         let bits = bits(&i.action);

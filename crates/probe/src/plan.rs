@@ -245,10 +245,16 @@ impl Kept {
             *sum = sum.wrapping_add(share.add.wrapping_mul(times));
         }
         for ((table, row), sum) in sums.into_iter().filter(|(_, sum)| *sum != 0) {
-            let Some(tables::Rows::Known(keys)) = self.tables.get(table as usize).map(|t| &t.rows) else { continue };
-            let (Some(key), Some(tally)) = (keys.get(row as usize), all.get_mut(table as usize)) else { continue };
+            let Some(tables::Rows::Known(keys)) = self.tables.get(table as usize).map(|t| &t.rows) else {
+                continue;
+            };
+            let (Some(key), Some(tally)) = (keys.get(row as usize), all.get_mut(table as usize)) else {
+                continue;
+            };
             match tally.rows.binary_search_by(|r| r.key.cmp(key)) {
-                Ok(at) => tally.rows[at].cells.iter_mut().take(1).for_each(|cell| *cell = cell.wrapping_add(sum)),
+                Ok(at) => {
+                    tally.rows[at].cells.iter_mut().take(1).for_each(|cell| *cell = cell.wrapping_add(sum))
+                }
                 Err(at) => tally.rows.insert(at, Row { key: key.clone(), cells: vec![sum] }),
             }
         }
@@ -281,7 +287,8 @@ impl Kept {
         }
         let mut rows: BTreeMap<Vec<u64>, Vec<u64>> = rows.into_iter().map(|r| (r.key, r.cells)).collect();
         for copy in 1..u64::from(self.copies.count) {
-            let other = tables::Layout { at: table.at + copy * u64::from(self.copies.stride), ..table.clone() };
+            let other =
+                tables::Layout { at: table.at + copy * u64::from(self.copies.stride), ..table.clone() };
             for row in other.read(all).0 {
                 match rows.get_mut(&row.key) {
                     Some(cells) => table.aggregate.merge(cells, &row.cells, table.ty),
@@ -545,7 +552,9 @@ impl Plan {
         use Action::{Bits, Checkpoint, Event, Operands, TripEnd, TripEvent};
         let mut actions = self.functions.iter().flat_map(|f| &f.insertions).map(|i| &i.action);
         let counts = |a: &Action| matches!(a, TripEnd { .. } | TripEvent { .. });
-        actions.any(|a| counts(a) || matches!(a, Bits { .. } | Checkpoint { .. } | Event { .. } | Operands { .. }))
+        actions.any(|a| {
+            counts(a) || matches!(a, Bits { .. } | Checkpoint { .. } | Event { .. } | Operands { .. })
+        })
     }
     /// Whether a probe program asks for the number of the launch.
     pub fn numbered(&self) -> bool {
@@ -561,7 +570,8 @@ impl Plan {
             }
             _ => false,
         };
-        let alike = move |a: &&Insertion, b: &&Insertion| (a.at, a.guard) == (b.at, b.guard) && plain(a) && plain(b);
+        let alike =
+            move |a: &&Insertion, b: &&Insertion| (a.at, a.guard) == (b.at, b.guard) && plain(a) && plain(b);
         here.chunk_by(alike).flat_map(|c| c.chunks(Self::HEAD))
     }
     /// Most events under one head.
@@ -588,7 +598,8 @@ impl Plan {
             };
             let lanes: Vec<Option<Follow>> = rest.iter().enumerate().map(|(n, i)| lanes(i, n)).collect();
             let more = lanes.first().copied().flatten();
-            let count = lanes.iter().take(Followers::MOST).take_while(|l| more.is_some() && **l == more).count();
+            let count =
+                lanes.iter().take(Followers::MOST).take_while(|l| more.is_some() && **l == more).count();
             // Vectors of three there are not.
             let count = if count == 3 { 2 } else { count };
             rows.push(Written { first, more: more.map(|lanes| Followers { count: count as u32, lanes }) });
@@ -631,7 +642,8 @@ impl Fold {
     /// the highest bit the low one never. 32 bits, for a GPU joins those of 32 lanes in one instruction, and few warps are the only one
     /// that differs.
     pub const fn of_lane(hash: u64, lane: u32) -> u32 {
-        let all = hash.wrapping_mul(lane.wrapping_mul(Self::LANE.wrapping_mul(2)).wrapping_add(Self::LANE) as u64);
+        let all =
+            hash.wrapping_mul(lane.wrapping_mul(Self::LANE.wrapping_mul(2)).wrapping_add(Self::LANE) as u64);
         (all as u32).wrapping_mul(Self::LANE).wrapping_add((all >> 32) as u32)
     }
     /// A lane's signature, of what it puts into its warp's hashes, in order: never 0.

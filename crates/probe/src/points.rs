@@ -57,7 +57,9 @@ impl Point {
                 body.function.regs.get(r.index()).is_some_and(|r| r.ty.bits() > bits)
             }
             Operand::Int(i) => bits < 64 && i.cast_unsigned() >> bits != 0,
-            Operand::Vector(parts) => parts.iter().any(|p| self.moved_bits(body, std::slice::from_ref(p)) != ALL),
+            Operand::Vector(parts) => {
+                parts.iter().any(|p| self.moved_bits(body, std::slice::from_ref(p)) != ALL)
+            }
             _ => false,
         };
         if extended && values.iter().any(more) { bits as u8 } else { ALL }
@@ -173,7 +175,9 @@ fn decision(body: &Body<'_>, at: InstId, inst: &Inst, d: usize) -> Point {
 fn values(operands: Vec<Operand>) -> Vec<Operand> {
     let known = |o: &Operand| match o {
         Operand::Not(r) => Some(Operand::Reg(*r)),
-        Operand::Reg(_) | Operand::Element(..) | Operand::Int(_) | Operand::F32(_) | Operand::F64(_) => Some(o.clone()),
+        Operand::Reg(_) | Operand::Element(..) | Operand::Int(_) | Operand::F32(_) | Operand::F64(_) => {
+            Some(o.clone())
+        }
         _ => None,
     };
     operands.iter().filter_map(known).collect()
@@ -201,11 +205,15 @@ pub(crate) fn outer_memory(inst: &Inst) -> bool {
 
 /// A value as written.
 pub(crate) fn name(body: &Body<'_>, operand: &Operand) -> String {
-    let reg = |r: &prlx_isa::view::Reg| body.function.regs.get(r.index()).map(|r| r.name.clone()).unwrap_or_default();
+    let reg = |r: &prlx_isa::view::Reg| {
+        body.function.regs.get(r.index()).map(|r| r.name.clone()).unwrap_or_default()
+    };
     match operand {
         Operand::Reg(r) => reg(r),
         Operand::Not(r) => format!("!{}", reg(r)),
-        Operand::Element(r, i) => format!("{}.{}", reg(r), ["x", "y", "z", "w"].get(usize::from(*i)).unwrap_or(&"?")),
+        Operand::Element(r, i) => {
+            format!("{}.{}", reg(r), ["x", "y", "z", "w"].get(usize::from(*i)).unwrap_or(&"?"))
+        }
         Operand::Int(i) => i.to_string(),
         Operand::F32(b) => format!("0f{b:08X}"),
         Operand::F64(b) => format!("0d{b:016X}"),

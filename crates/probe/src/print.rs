@@ -28,14 +28,25 @@ impl Plan {
         sites: Vec<(usize, &Site)>,
     ) -> fmt::Result {
         let kind = if function.kernel { "kernel" } else { "function" };
-        writeln!(f, "{kind} {}: {} slots, {} trip counters", function.name, function.slots, plan.trip_counters)?;
+        writeln!(
+            f,
+            "{kind} {}: {} slots, {} trip counters",
+            function.name, function.slots, plan.trip_counters
+        )?;
         if let Some(why) = &function.skipped {
             writeln!(f, "  skipped: {why}")?;
         } else if let Some(why) = &plan.skipped {
             writeln!(f, "  nothing inserted: {why}")?;
         }
         for p in &function.params {
-            writeln!(f, "  param {} .{} [{}..{}]", p.name, p.ty.name(), p.offset, p.offset.saturating_add(p.size))?;
+            writeln!(
+                f,
+                "  param {} .{} [{}..{}]",
+                p.name,
+                p.ty.name(),
+                p.offset,
+                p.offset.saturating_add(p.size)
+            )?;
         }
         for (i, l) in function.loops.iter().enumerate() {
             let blocks: Vec<String> = l.blocks.iter().map(|b| b.0.to_string()).collect();
@@ -103,7 +114,8 @@ impl Plan {
             write!(f, " {:?}", site.source)?;
         }
         if !site.operands.is_empty() {
-            let operands: Vec<String> = site.operands.iter().map(|o| format!("{}.{}", o.name, o.ty.name())).collect();
+            let operands: Vec<String> =
+                site.operands.iter().map(|o| format!("{}.{}", o.name, o.ty.name())).collect();
             write!(f, " ({})", operands.join(", "))?;
         }
         if let Some(why) = &site.skipped {
@@ -128,7 +140,9 @@ fn operation(f: &mut Formatter<'_>, op: Alu, ty: &str, args: &[Arg]) -> fmt::Res
             Arg::Slot(s) => write!(f, "{s}")?,
             Arg::Const(c) => write!(f, "{}", *c as i64)?,
             Arg::Special(s) => write!(f, "{}", s.name())?,
-            Arg::Param { offset, size } => write!(f, "param[{offset}..{}]", offset.saturating_add(u32::from(*size)))?,
+            Arg::Param { offset, size } => {
+                write!(f, "param[{offset}..{}]", offset.saturating_add(u32::from(*size)))?
+            }
         }
     }
     Ok(())
@@ -171,7 +185,9 @@ impl Display for Inserted<'_> {
             Action::Bits { site, reg, bits } => write!(f, "bits {site} {reg:?} x{bits}"),
             Action::TripBegin { counter } => write!(f, "trip begin {counter}"),
             Action::TripAdd { counter } => write!(f, "trip add {counter}"),
-            Action::TripRead { counter, reg, less } => write!(f, "trip read {counter} of {reg:?} less {less}"),
+            Action::TripRead { counter, reg, less } => {
+                write!(f, "trip read {counter} of {reg:?} less {less}")
+            }
             Action::TripEvent { counter, site } => write!(f, "trip event {counter} of {site}"),
             Action::TripEnd { counter, room } => write!(f, "trip end {counter}, room {room}"),
             Action::TripFold { counter } => write!(f, "trip fold {counter}"),
@@ -194,7 +210,9 @@ impl Display for Inserted<'_> {
             Action::Room { slots } => write!(f, "room for {slots}"),
             Action::Anchor => write!(f, "anchor"),
             Action::Mark { mark, back, words } => write!(f, "mark {mark} at -{back} {words:?}"),
-            Action::Add { ends, begins, count } => write!(f, "clock to {ends:?} from {begins:?} count {count:?}"),
+            Action::Add { ends, begins, count } => {
+                write!(f, "clock to {ends:?} from {begins:?} count {count:?}")
+            }
             Action::Span { end, begin } => {
                 write!(f, "span")?;
                 if let Some(SpanEnd { span, back }) = end {
@@ -206,7 +224,9 @@ impl Display for Inserted<'_> {
                 }
             }
             Action::Group { values } => write!(f, "group {values:?}"),
-            Action::Operands { site, counter, values } => write!(f, "operands {site} visits {counter} {values:?}"),
+            Action::Operands { site, counter, values } => {
+                write!(f, "operands {site} visits {counter} {values:?}")
+            }
         }
     }
 }

@@ -215,7 +215,8 @@ impl Recorder<'_, '_> {
             }
         }
         let edges = back_edges(self.body, &self.body.graph, &folds);
-        let trips: Vec<&Trip> = self.choice.trips.iter().filter(|t| !waiting(self.body.inst(t.branch).block)).collect();
+        let trips: Vec<&Trip> =
+            self.choice.trips.iter().filter(|t| !waiting(self.body.inst(t.branch).block)).collect();
         self.trips(spots, &trips, &|_| Action::TripFold { counter: 0 }, &edges)
     }
 
@@ -228,7 +229,8 @@ impl Recorder<'_, '_> {
             let Some(at) = p.at else {
                 head = None;
                 if *taken {
-                    let place = if p.class == SiteClass::Entry { At::Entry } else { end_place(self.body, None) };
+                    let place =
+                        if p.class == SiteClass::Entry { At::Entry } else { end_place(self.body, None) };
                     spots.push(place, None, Action::Event { site: p.site, of: None, value: None, bits: ALL });
                 }
                 continue;
@@ -262,7 +264,9 @@ impl Recorder<'_, '_> {
                 }
             }
         }
-        let site = |t: &Trip| self.points.iter().find(|p| p.decision == Some(t.decision)).map_or(SiteId(0), |p| p.site);
+        let site = |t: &Trip| {
+            self.points.iter().find(|p| p.decision == Some(t.decision)).map_or(SiteId(0), |p| p.site)
+        };
         let trips: Vec<&Trip> = self.choice.trips.iter().collect();
         self.trips(spots, &trips, &|t| Action::TripEvent { counter: 0, site: site(t) }, &[])
     }
@@ -277,7 +281,9 @@ impl Recorder<'_, '_> {
                 None => (end_place(self.body, None), None),
                 Some(at) if after => (At::After(at), p.guard),
                 // A decision that overwrites its own guard is a visit of every lane.
-                Some(at) if p.decision.is_some() => (At::Before(at), p.guard.or(switch_guard(self.body, p, at))),
+                Some(at) if p.decision.is_some() => {
+                    (At::Before(at), p.guard.or(switch_guard(self.body, p, at)))
+                }
                 Some(at) => (At::Before(at), self.body.inst(at).guard),
             };
             if let Some(why) = p.at.and_then(|at| unreadable(self.body, &windows, at, values)) {
@@ -316,7 +322,9 @@ pub(crate) fn event_at(body: &Body<'_>, p: &Point, at: InstId) -> Told {
         }
         (None, SiteClass::Load) => after(),
         (None, SiteClass::Atomic) if !p.after.is_empty() => after(),
-        (None, _) => Told { place: At::Before(at), guard: body.inst(at).guard, value: p.before.first().cloned() },
+        (None, _) => {
+            Told { place: At::Before(at), guard: body.inst(at).guard, value: p.before.first().cloned() }
+        }
     }
 }
 
@@ -340,8 +348,9 @@ fn stays(body: &Body<'_>, first: InstId, at: InstId, value: &Option<Operand>, gu
 /// By point: whether level `events` can write the event that is asked for.
 pub(crate) fn writable(body: &Body<'_>, points: &[Point], taken: &[bool]) -> Vec<bool> {
     let windows = Windows::of(body);
-    let readable =
-        |p: &Point, at: InstId| unreadable(body, &windows, at, event_at(body, p, at).value.as_slice()).is_none();
+    let readable = |p: &Point, at: InstId| {
+        unreadable(body, &windows, at, event_at(body, p, at).value.as_slice()).is_none()
+    };
     points.iter().zip(taken).map(|(p, taken)| *taken && p.at.is_none_or(|at| readable(p, at))).collect()
 }
 
@@ -350,12 +359,18 @@ fn switch_guard(body: &Body<'_>, p: &Point, at: InstId) -> Option<Guard> {
 }
 
 /// Why code at `at` can't read `values`.
-pub(crate) fn unreadable(body: &Body<'_>, windows: &Windows, at: InstId, values: &[Operand]) -> Option<String> {
+pub(crate) fn unreadable(
+    body: &Body<'_>,
+    windows: &Windows,
+    at: InstId,
+    values: &[Operand],
+) -> Option<String> {
     if points::too_wide(body, values) {
         return Some("a 128-bit register".to_owned());
     }
     let flying = windows.before(at);
-    let hit = values.iter().any(|v| matches!(v, Operand::Reg(r) | Operand::Element(r, _) if flying.contains(r)));
+    let hit =
+        values.iter().any(|v| matches!(v, Operand::Reg(r) | Operand::Element(r, _) if flying.contains(r)));
     hit.then(|| "an accumulator of tensor-core work in flight".to_owned())
 }
 

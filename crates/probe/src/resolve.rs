@@ -50,7 +50,14 @@ impl Plan {
         for id in (0..module.functions.len() as u32).map(FuncId) {
             let first = prepared.last().map_or(0, |p| p.points.last().map_or(0, |p| p.site.0 + 1));
             let body = Body::of(module, id, source);
-            prepared.push(Prepared::of(program, &statics, body, first, skipped[id.index()].as_deref(), &walked));
+            prepared.push(Prepared::of(
+                program,
+                &statics,
+                body,
+                first,
+                skipped[id.index()].as_deref(),
+                &walked,
+            ));
         }
         let script = program.script.as_deref().filter(|_| program.level == Level::Probe);
         let bound = script.map(|script| {
@@ -78,7 +85,8 @@ impl Plan {
         let recorded = |f: FuncId| walked(f) && !idle[f.index()];
         let mut functions = Vec::with_capacity(prepared.len());
         for (i, p) in prepared.into_iter().enumerate() {
-            let mut plan = FunctionPlan { function: p.body.id, skipped: skipped[i].clone(), ..FunctionPlan::default() };
+            let mut plan =
+                FunctionPlan { function: p.body.id, skipped: skipped[i].clone(), ..FunctionPlan::default() };
             if idle[i] {
                 let why = match program.level {
                     Level::Probe => IDLE,
@@ -132,7 +140,8 @@ impl<'a> Prepared<'a> {
             if let Some(d) = p.decision {
                 site.source = choice.sources[d];
             }
-            let needed = p.decision.is_some_and(|d| kept[d]) && matches!(program.level, Level::Path | Level::Events);
+            let needed =
+                p.decision.is_some_and(|d| kept[d]) && matches!(program.level, Level::Path | Level::Events);
             let left_out = p.decision.is_some_and(|d| !kept[d]);
             site.skipped = match why {
                 Some(why) => Some(why.to_owned()),
@@ -145,7 +154,8 @@ impl<'a> Prepared<'a> {
         if program.level == Level::Events {
             taken = select::events(&program.filter, &body, &points, &taken, &kept, &choice);
             if program.elide {
-                quiet = together::quiet(&body, &points, &record::writable(&body, &points, &taken), &mut choice);
+                quiet =
+                    together::quiet(&body, &points, &record::writable(&body, &points, &taken), &mut choice);
                 for (p, site) in points.iter().zip(&mut sites) {
                     site.source = p.decision.map_or(site.source, |d| choice.sources[d]);
                 }
@@ -168,9 +178,10 @@ impl<'a> Prepared<'a> {
         let index = |site: SiteId| points.first().map_or(0, |first| (site.0 - first.site.0) as usize);
         if plan.skipped.is_none() {
             let watched = program.window.as_ref().map(|w| w.sites.as_slice()).unwrap_or_default();
-            let written: Vec<bool> = taken.iter().zip(&quiet).map(|(taken, quiet)| *taken && !quiet).collect();
-            let out =
-                Recorder { body, points, choice, taken: &written, recorded, watched, woven }.record(program.level);
+            let written: Vec<bool> =
+                taken.iter().zip(&quiet).map(|(taken, quiet)| *taken && !quiet).collect();
+            let out = Recorder { body, points, choice, taken: &written, recorded, watched, woven }
+                .record(program.level);
             plan.insertions = out.insertions;
             plan.trip_counters = out.trip_counters;
             for (site, why) in out.skipped {
@@ -222,8 +233,11 @@ fn idle(
     loop {
         let mut changed = false;
         for (f, p) in prepared.iter().enumerate() {
-            let mut callees = (0..p.body.function.insts.len() as u32).filter_map(|i| p.body.callee(InstId(i)));
-            if idle[f] && (skipped[f].is_some() || callees.any(|c| skipped[c.index()].is_none() && !idle[c.index()])) {
+            let mut callees =
+                (0..p.body.function.insts.len() as u32).filter_map(|i| p.body.callee(InstId(i)));
+            if idle[f]
+                && (skipped[f].is_some() || callees.any(|c| skipped[c.index()].is_none() && !idle[c.index()]))
+            {
                 idle[f] = false;
                 changed = true;
             }
@@ -247,7 +261,8 @@ fn skipped(program: &Program, module: &view::Module) -> Vec<Option<String>> {
         .map(|f| {
             let kernel = f.kind == FunctionKind::Kernel;
             let filter = &program.filter;
-            let out = !pattern::any(&filter.functions, &f.name) || kernel && !pattern::any(&filter.kernels, &f.name);
+            let out = !pattern::any(&filter.functions, &f.name)
+                || kernel && !pattern::any(&filter.kernels, &f.name);
             out.then(|| FILTERED.to_owned())
         })
         .collect();
@@ -278,7 +293,10 @@ fn skipped(program: &Program, module: &view::Module) -> Vec<Option<String>> {
                 continue;
             }
             if let Some(c) = callers[f].iter().find(|c| live[c.index()] && why[c.index()].is_some()) {
-                why[f] = Some(format!("called from `{}`, which is not recorded", module.functions[c.index()].name));
+                why[f] = Some(format!(
+                    "called from `{}`, which is not recorded",
+                    module.functions[c.index()].name
+                ));
                 changed = true;
             }
         }

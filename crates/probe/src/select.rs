@@ -26,8 +26,10 @@ pub(crate) fn kept(
     }
     let visited: std::collections::HashSet<InstId> = match level {
         Level::Events => {
-            let visits =
-                points.iter().zip(taken).filter(|(p, t)| **t && p.decision.is_none() && wanted(filter, body, p));
+            let visits = points
+                .iter()
+                .zip(taken)
+                .filter(|(p, t)| **t && p.decision.is_none() && wanted(filter, body, p));
             visits.filter_map(|(p, _)| p.at).collect()
         }
         _ => Default::default(),
@@ -43,7 +45,9 @@ pub(crate) fn kept(
     loop {
         let guards = |d: usize| {
             let mut at = body.decisions[d].steers.iter().flat_map(|(at, _)| body.decided.get(at)).flatten();
-            at.any(|&other| kept[other] && body.decision_guard(other).is_some_and(|g| g.reg == body.decisions[d].reg))
+            at.any(|&other| {
+                kept[other] && body.decision_guard(other).is_some_and(|g| g.reg == body.decisions[d].reg)
+            })
         };
         let more: Vec<usize> = (0..kept.len()).filter(|&d| !kept[d] && guards(d)).collect();
         if more.is_empty() {
@@ -78,7 +82,9 @@ fn wanted(filter: &Filter, body: &Body<'_>, p: &Point) -> bool {
         return filter.classes.contains(&p.class);
     }
     match p.class {
-        SiteClass::Branch | SiteClass::Switch | SiteClass::Atomic | SiteClass::Entry | SiteClass::Exit => true,
+        SiteClass::Branch | SiteClass::Switch | SiteClass::Atomic | SiteClass::Entry | SiteClass::Exit => {
+            true
+        }
         SiteClass::Store => p.at.is_some_and(|at| points::shared_memory(body.inst(at))),
         _ => false,
     }

@@ -172,9 +172,12 @@ fn node(body: &Body<'_>, key: &Key, inputs: Vec<u32>) -> Node {
             let inst = body.inst(*i);
             Node { kind: kind(body, inst), text: body.text(*i), loc: inst.loc.map(|l| LocId(l.0)), inputs }
         }
-        Key::Merge(reg, defs) => {
-            Node { kind: NodeKind::Merge, text: format!("{}: one of {}", name(reg), defs.len()), loc: None, inputs }
-        }
+        Key::Merge(reg, defs) => Node {
+            kind: NodeKind::Merge,
+            text: format!("{}: one of {}", name(reg), defs.len()),
+            loc: None,
+            inputs,
+        },
         Key::Entry(reg) => {
             let kind = match body.function.reg_params.contains(reg) {
                 true => NodeKind::Param,

@@ -49,7 +49,11 @@ pub(crate) fn loops(body: &Body<'_>) -> Vec<Loop> {
         parent: l.parent.map(|p| LoopId(p as u32)),
         blocks: l.blocks.iter().map(id).collect(),
         irreducible: l.irreducible,
-        loc: body.parts[l.header.index()].insts.clone().find_map(|i| body.loc(view::InstId(i))).map(|l| LocId(l.0)),
+        loc: body.parts[l.header.index()]
+            .insts
+            .clone()
+            .find_map(|i| body.loc(view::InstId(i)))
+            .map(|l| LocId(l.0)),
     };
     body.graph.loops.iter().map(one).collect()
 }
@@ -65,7 +69,8 @@ pub(crate) fn sites(body: &Body<'_>, points: &[Point], why: bool) -> Vec<Site> {
         let ordinal = next(by_class.entry(p.class).or_default());
         let nth = place.map_or(ordinal, |l| next(by_place.entry((l, p.class)).or_default()));
         let (values, _) = p.operands();
-        let operand = |o: &view::Operand| Operand { name: points::name(body, o), ty: points::type_of(body, p, o) };
+        let operand =
+            |o: &view::Operand| Operand { name: points::name(body, o), ty: points::type_of(body, p, o) };
         out.push(Site {
             function: FuncId(body.id.0),
             block: BlockId(p.part.0),

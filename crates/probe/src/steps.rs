@@ -96,9 +96,10 @@ pub(crate) fn blocks(
             PartEnd::Branch { guard, taken, other } => {
                 End::Branch { guard: slots.guard(*guard), taken: to(*taken), other: to(*other) }
             }
-            PartEnd::Switch { index: Some(index), targets } => {
-                End::Switch { index: slots.of(Place::Reg(*index)), targets: targets.iter().map(|t| to(*t)).collect() }
-            }
+            PartEnd::Switch { index: Some(index), targets } => End::Switch {
+                index: slots.of(Place::Reg(*index)),
+                targets: targets.iter().map(|t| to(*t)).collect(),
+            },
             PartEnd::Switch { index: None, .. } | PartEnd::Exit => End::Exit,
             PartEnd::Return => End::Return,
         };

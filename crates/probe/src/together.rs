@@ -47,8 +47,9 @@ pub(crate) fn quiet(body: &Body<'_>, points: &[Point], written: &[bool], choice:
         let Source::Trips { of, stay, .. } = choice.sources[trip.decision] else { continue };
         let Some(at) = points.iter().position(|p| p.decision == Some(trip.decision)) else { continue };
         let this = &body.graph.loops[of.index()];
-        let busy =
-            |part: BlockId| (0..points.len()).any(|i| i != at && points[i].part == part && written[i] && !quiet[i]);
+        let busy = |part: BlockId| {
+            (0..points.len()).any(|i| i != at && points[i].part == part && written[i] && !quiet[i])
+        };
         if !known.before[at] || !written[at] || this.blocks.iter().any(|b| busy(*b)) {
             continue;
         }
@@ -102,7 +103,8 @@ impl Known {
             Known { before: vec![true; points.len()], end: vec![true; parts], from: vec![Vec::new(); parts] };
         for &part in &body.graph.order {
             let end = &body.parts[part.index()].end;
-            let targets = if let PartEnd::Switch { targets, .. } = end { targets.clone() } else { end.succs() };
+            let targets =
+                if let PartEnd::Switch { targets, .. } = end { targets.clone() } else { end.succs() };
             targets.iter().for_each(|to| known.from[to.index()].push(part));
         }
         let mut changed = true;

@@ -49,7 +49,8 @@ pub fn missed(script: &Script, module: &Module, source: &str, all: &[Missed]) ->
         groups.entry((m.clause, &m.why)).or_default().insert((m.function.0, m.at.map(|i| i.0)));
     }
     let told = groups.into_iter().map(|((clause, why), places)| {
-        let first = places.first().map(|(f, i)| inst(module, source, FuncId(*f), i.map(InstId))).unwrap_or_default();
+        let first =
+            places.first().map(|(f, i)| inst(module, source, FuncId(*f), i.map(InstId))).unwrap_or_default();
         let (count, more) = match places.len() {
             1 => ("1 place".to_owned(), "at"),
             n => (format!("{n} places"), "first at"),

@@ -54,7 +54,8 @@ pub(crate) fn count(body: &Body<'_>, choice: &mut Choice) {
     let mut loops = Vec::new();
     for l in 0..body.graph.loops.len() {
         if let Some(trip) = trip(body, choice, l) {
-            choice.sources[trip.decision] = Source::Trips { of: LoopId(l as u32), stay: trip.stay, bits: COUNT_BITS };
+            choice.sources[trip.decision] =
+                Source::Trips { of: LoopId(l as u32), stay: trip.stay, bits: COUNT_BITS };
             choice.trips.push(trip);
             loops.push(l);
         }
@@ -77,13 +78,17 @@ fn trip(body: &Body<'_>, choice: &Choice, l: usize) -> Option<Trip> {
     let recorded = |d: &usize| matches!(choice.sources[*d], Source::Bits(_));
     let decides = |from: BlockId| {
         let part = &body.parts[from.index()];
-        let mut decided = part.insts.clone().map(InstId).flat_map(|i| body.decided.get(&i).into_iter().flatten());
+        let mut decided =
+            part.insts.clone().map(InstId).flat_map(|i| body.decided.get(&i).into_iter().flatten());
         this.exits.len() == 1 || decided.any(recorded)
     };
     let mut deciding = this.exits.iter().map(|e| e.0).filter(|from| decides(*from));
     let (Some(from), None) = (deciding.next(), deciding.next()) else { return None };
     let innermost = |b: BlockId| body.graph.innermost.get(b.index()).copied().flatten();
-    if this.irreducible || innermost(from) != Some(l) || !this.latches.iter().all(|&b| body.graph.dominates(from, b)) {
+    if this.irreducible
+        || innermost(from) != Some(l)
+        || !this.latches.iter().all(|&b| body.graph.dominates(from, b))
+    {
         return None;
     }
     let part = &body.parts[from.index()];
@@ -92,7 +97,11 @@ fn trip(body: &Body<'_>, choice: &Choice, l: usize) -> Option<Trip> {
     let [Def::Inst(at)] = *body.defs(branch, guard.reg).as_slice() else { return None };
     let decision = *body.decided.get(&at)?.iter().find(|&&d| body.decisions[d].reg == guard.reg)?;
     let home = body.inst(at).block;
-    if asks(body.inst(at)) || body.inst(at).guard.is_some() || !this.contains(home) || innermost(home) != Some(l) {
+    if asks(body.inst(at))
+        || body.inst(at).guard.is_some()
+        || !this.contains(home)
+        || innermost(home) != Some(l)
+    {
         return None;
     }
     if !recorded(&decision) || this.exits.len() > 1 && home != body.inst(branch).block {
@@ -107,7 +116,9 @@ fn trip(body: &Body<'_>, choice: &Choice, l: usize) -> Option<Trip> {
     for &b in &this.blocks {
         for i in body.parts[b.index()].insts.clone().map(InstId) {
             let mut others = body.decided.get(&i).into_iter().flatten();
-            if body.inst(i).class == Class::Call || others.any(|&d| d != decision && taken_from_lane(choice, d)) {
+            if body.inst(i).class == Class::Call
+                || others.any(|&d| d != decision && taken_from_lane(choice, d))
+            {
                 return None;
             }
         }
@@ -166,7 +177,8 @@ fn counted(body: &Body<'_>, l: usize, trip: &Trip, meets: InstId) -> Option<Coun
         inst.form.op == Some(Op::Add) && inst.guard.is_none() && small(i) && once(body.part_of(i))
     });
     adds.find_map(|add| {
-        let [Operand::Reg(reg), Operand::Reg(from), Operand::Int(1)] = body.inst(add).operands.as_slice() else {
+        let [Operand::Reg(reg), Operand::Reg(from), Operand::Int(1)] = body.inst(add).operands.as_slice()
+        else {
             return None;
         };
         let innermost = body.graph.innermost.get(body.part_of(add).index()).copied().flatten();
@@ -181,7 +193,9 @@ fn counted(body: &Body<'_>, l: usize, trip: &Trip, meets: InstId) -> Option<Coun
         }
         // What is there of lanes that were not in the loop does not matter; it was there before.
         let earlier = |d: &Def| match d {
-            Def::Inst(i) => !this.contains(body.part_of(*i)) && body.graph.dominates(body.part_of(*i), this.header),
+            Def::Inst(i) => {
+                !this.contains(body.part_of(*i)) && body.graph.dominates(body.part_of(*i), this.header)
+            }
             Def::Entry => false,
         };
         if !body.defs(meets, *reg).iter().all(|d| defs.contains(d) || earlier(d)) {
@@ -220,7 +234,12 @@ fn enters(body: &Body<'_>, l: usize) -> Option<Vec<(At, Option<Guard>)>> {
 
 /// The first instruction of the first block behind loop `l` that all lanes pass which were in it, if none of them writes
 /// anything on the way, also not for what makes a block `busy`, and if that block is passed no more often than the loop.
-pub(crate) fn meets(body: &Body<'_>, choice: &Choice, l: usize, busy: &dyn Fn(BlockId) -> bool) -> Option<InstId> {
+pub(crate) fn meets(
+    body: &Body<'_>,
+    choice: &Choice,
+    l: usize,
+    busy: &dyn Fn(BlockId) -> bool,
+) -> Option<InstId> {
     let this = &body.graph.loops[l];
     let passed = |b: BlockId| this.exits.iter().all(|&(_, to)| body.graph.post_dominates(b, to));
     let mut at = this.header;

@@ -51,8 +51,10 @@ fn is_walk(body: &Body<'_>, l: usize, asks: &[bool]) -> bool {
         let innermost = body.graph.innermost.get(inst.block.index()).copied().flatten();
         inst.class == Class::Load && points::shared_memory(inst) && innermost.is_some_and(|l| asks[l])
     };
-    let branches = this.exits.iter().filter_map(|(from, _)| body.parts[from.index()].insts.clone().next_back());
-    let mut ways: Vec<InstId> = branches.map(InstId).filter(|i| body.inst(*i).class == Class::Branch).collect();
+    let branches =
+        this.exits.iter().filter_map(|(from, _)| body.parts[from.index()].insts.clone().next_back());
+    let mut ways: Vec<InstId> =
+        branches.map(InstId).filter(|i| body.inst(*i).class == Class::Branch).collect();
     let mut seen: HashSet<InstId> = ways.iter().copied().collect();
     while let Some(at) = ways.pop() {
         if told(at) {

@@ -30,7 +30,8 @@ fn corpus() -> Vec<(String, String)> {
     let mut paths = Vec::new();
     modules(&kernels, &mut paths);
     paths.sort();
-    let name = |p: &PathBuf| p.strip_prefix(&kernels).unwrap_or(p).with_extension("").to_string_lossy().into_owned();
+    let name =
+        |p: &PathBuf| p.strip_prefix(&kernels).unwrap_or(p).with_extension("").to_string_lossy().into_owned();
     paths.iter().map(|p| (name(p), fs::read_to_string(p).unwrap())).collect()
 }
 
@@ -155,8 +156,9 @@ fn every_level_of_every_module() {
         }
         rows.push(format!("| {name} | {} | {} | {} | {} | {reserves} |", row[0], row[1], row[2], row[3]));
     }
-    let mut table =
-        String::from("| module | decisions | computed | trips | bits | reserves |\n|---|---|---|---|---|---|\n");
+    let mut table = String::from(
+        "| module | decisions | computed | trips | bits | reserves |\n|---|---|---|---|---|---|\n",
+    );
     for row in &rows {
         table += row;
         table += "\n";

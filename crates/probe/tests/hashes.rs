@@ -44,7 +44,8 @@ fn lanes_that_differ_alike_do_not_undo_each_other() {
             let sign = |side, lane| Fold::signature([lanes(side, lane); 2].into_iter());
             let signed = (0..LANES).filter(|l| sign(0, *l) != sign(1, *l)).count();
             assert!(signed > 24, "{signed} lanes have another signature for {count} values with {flip:#x}");
-            let event = |side: usize| (0..LANES).fold(0, |all, l| all ^ digest(l, &pair(l, count, flip)[side]));
+            let event =
+                |side: usize| (0..LANES).fold(0, |all, l| all ^ digest(l, &pair(l, count, flip)[side]));
             assert_ne!(event(0), event(1), "an event of {count} values with {flip:#x}");
         }
     }

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use prlx_probe::code::{TYPES, Unary};
 use prlx_probe::lang::{
-    AGGREGATES, BUILTINS, Builtin, Expr, ExprKind, FIELDS, FUNCTIONS, Function, Gives, KEEP, KEYS, LOCALS, POINTS,
-    RECORDS, STATEMENTS, Script, Stmt, TABLES, TRACEPOINTS, TRIPS, VARS, parse,
+    AGGREGATES, BUILTINS, Builtin, Expr, ExprKind, FIELDS, FUNCTIONS, Function, Gives, KEEP, KEYS, LOCALS,
+    POINTS, RECORDS, STATEMENTS, Script, Stmt, TABLES, TRACEPOINTS, TRIPS, VARS, parse,
 };
 
 fn root() -> PathBuf {
@@ -118,7 +118,10 @@ fn the_reference_is_fresh() {
         fs::write(&path, &made).unwrap();
     }
     let kept = fs::read_to_string(&path).unwrap();
-    assert!(kept == made, "docs/probes.md is not what the tables give: run with BLESS=1, and read what changed");
+    assert!(
+        kept == made,
+        "docs/probes.md is not what the tables give: run with BLESS=1, and read what changed"
+    );
     let programs: Vec<&str> = kept.split("```prlx\n").skip(1).filter_map(|p| p.split("```").next()).collect();
     assert!(programs.len() > 3);
     programs.into_iter().for_each(|text| drop(there_and_back(text)));
@@ -273,7 +276,8 @@ fn every_builtin_and_function_is_there() {
             Function::High => "in1",
             _ => "clock",
         };
-        let script = there_and_back(&format!("branch {{ $x = {name}({}); }}", vec![arg; params.len()].join(", ")));
+        let script =
+            there_and_back(&format!("branch {{ $x = {name}({}); }}", vec![arg; params.len()].join(", ")));
         let Stmt::Local(_, e) = &script.clauses[0].body[0] else { panic!() };
         let is = match &e.kind {
             ExprKind::Unary(op, _) => Function::Unary(*op),
@@ -293,7 +297,8 @@ fn every_builtin_and_function_is_there() {
     }
     for (name, params, _) in AGGREGATES {
         let args = ["clock", "-4", "4", "2"];
-        let script = there_and_back(&format!("block {{ @x = {name}({}); }}", args[..params.len()].join(", ")));
+        let script =
+            there_and_back(&format!("block {{ @x = {name}({}); }}", args[..params.len()].join(", ")));
         assert!(format!("{:?}", script.tables[0].aggregate).to_lowercase().starts_with(name));
     }
     for (kind, form, _) in TRACEPOINTS {
@@ -398,7 +403,12 @@ impl Dice {
         match self.roll(5) {
             0 => format!("!({a})"),
             1 => {
-                format!("({}) {} ({})", self.integer(depth - 1), self.pick(&["==", "<", ">="]), self.integer(depth - 1))
+                format!(
+                    "({}) {} ({})",
+                    self.integer(depth - 1),
+                    self.pick(&["==", "<", ">="]),
+                    self.integer(depth - 1)
+                )
             }
             2 => format!("finite({})", self.float(depth - 1)),
             3 => format!("({a} ? {b} : {a})"),
@@ -421,7 +431,9 @@ impl Dice {
                     self.integer(d)
                 ),
                 6 => format!("c {} s32({});", self.pick(&["=", "+=", "min=", "max="]), self.integer(d)),
-                7 => format!("$l = c {} s32({}) + s32(w);", self.pick(&["-=", "max=", "|="]), self.integer(d)),
+                7 => {
+                    format!("$l = c {} s32({}) + s32(w);", self.pick(&["-=", "max=", "|="]), self.integer(d))
+                }
                 8 => self.pick(&["w++;", "$o = w++;", "n min= 7;", "f = p;", "$l max= c;"]).to_owned(),
                 9 => format!(
                     "if ({}) {{ {} }} else {{ {} }}",
@@ -458,13 +470,14 @@ fn random_programs_are_read_back() {
 
 #[test]
 fn broken_programs_are_complained_about() {
-    let mut seeds: Vec<String> = ["right.prlx", "wrong.prlx"].iter().flat_map(|n| programs(n)).map(|p| p.1).collect();
+    let mut seeds: Vec<String> =
+        ["right.prlx", "wrong.prlx"].iter().flat_map(|n| programs(n)).map(|p| p.1).collect();
     let mut dice = Dice { state: 7, local: false };
     seeds.extend((0..20).map(|_| dice.program()));
     let words = [
-        "{", "}", "(", ")", "[", "]", "/", "*", "//", "/*", "#", "\"", "$", "@", ":", "::", ",", ";", "..", ".", "-",
-        "?", "if ", "else ", "for ", "save ", "thread ", "warp ", "cta ", "record ", "max=", "++", "inst:", "1", "1e",
-        "0x", "é", "\n", "\t", "\u{0}", "out", "$x", "@t", "=",
+        "{", "}", "(", ")", "[", "]", "/", "*", "//", "/*", "#", "\"", "$", "@", ":", "::", ",", ";", "..",
+        ".", "-", "?", "if ", "else ", "for ", "save ", "thread ", "warp ", "cta ", "record ", "max=", "++",
+        "inst:", "1", "1e", "0x", "é", "\n", "\t", "\u{0}", "out", "$x", "@t", "=",
     ];
     for round in 0..20_000 {
         let mut text = seeds[dice.roll(seeds.len())].clone();
@@ -475,11 +488,9 @@ fn broken_programs_are_complained_about() {
             match dice.roll(4) {
                 0 => text.insert_str(a, words[dice.roll(words.len())]),
                 1 => text.truncate(a),
-                2 => {
-                    drop(text.drain(
-                        a..borders[(borders.partition_point(|x| *x <= a) + dice.roll(8)).min(borders.len() - 1)],
-                    ))
-                }
+                2 => drop(text.drain(
+                    a..borders[(borders.partition_point(|x| *x <= a) + dice.roll(8)).min(borders.len() - 1)],
+                )),
                 _ => {
                     let part = text[a.min(b)..a.max(b)].to_owned();
                     text.insert_str(b, &part);

@@ -111,8 +111,10 @@ fn broken_files_never_panic() {
         state ^= state << 17;
         (state % n.max(1) as u64) as usize
     };
-    let words =
-        ["%NR", "\"", "{", "}", "[", "]", ";", ":", "::", ".", "ä", "//", "SAVE", "-", "0x", "\\n", "u32", "\n", "="];
+    let words = [
+        "%NR", "\"", "{", "}", "[", "]", ";", ":", "::", ".", "ä", "//", "SAVE", "-", "0x", "\\n", "u32",
+        "\n", "=",
+    ];
     let (mut right, mut wrong) = (0, 0);
     for _ in 0..20_000 {
         let mut text: Vec<char> = texts[random(texts.len())].chars().collect();

@@ -58,7 +58,10 @@ fn body(r: &mut Random, name: &str, kernel: bool, callee: Option<&str>) -> Strin
             2 if kernel => format!("@{not}%p{p} exit;\n"),
             3 => {
                 let t = r.below(u64::MAX);
-                format!("and.b32 %r9, %r{}, 1;\nT{t}: .branchtargets {a}, {b};\nbrx.idx %r9, T{t};\n", r.below(10))
+                format!(
+                    "and.b32 %r9, %r{}, 1;\nT{t}: .branchtargets {a}, {b};\nbrx.idx %r9, T{t};\n",
+                    r.below(10)
+                )
             }
             4 | 5 => String::new(),
             _ => format!("@{not}%p{p} bra {a};\n"),
@@ -199,7 +202,8 @@ impl Lane<'_> {
                             .unwrap()
                     }
                     Class::Switch => {
-                        let (Operand::Reg(i), Some(Operand::Targets(t))) = (&inst.operands[0], inst.operands.get(1))
+                        let (Operand::Reg(i), Some(Operand::Targets(t))) =
+                            (&inst.operands[0], inst.operands.get(1))
                         else {
                             panic!("{:?}", inst.operands)
                         };
@@ -309,7 +313,8 @@ impl Decoder<'_> {
             for (l, this) in function.loops.iter().enumerate() {
                 let inside = from != usize::MAX && this.blocks.iter().any(|b| b.index() == from);
                 let counted = |s: &prlx_trace::kernel::Site| {
-                    s.function.index() == id && matches!(s.source, Source::Trips { of, .. } if of.index() == l)
+                    s.function.index() == id
+                        && matches!(s.source, Source::Trips { of, .. } if of.index() == l)
                 };
                 if this.header.index() == block && !inside && self.plan.module.sites.iter().any(counted) {
                     let (at, small, _) = self.out.bits.pop_front()?;
@@ -414,8 +419,13 @@ fn alu(op: Alu, ty: Scalar, args: &[u64]) -> u64 {
 }
 
 fn plan(module: &view::Module, source: &str, elide: bool) -> Plan {
-    let program =
-        Program { level: Level::Path, script: None, elide, filter: prlx_probe::Filter::default(), window: None };
+    let program = Program {
+        level: Level::Path,
+        script: None,
+        elide,
+        filter: prlx_probe::Filter::default(),
+        window: None,
+    };
     Plan::resolve(&program, module, source, "random", &|_| None)
 }
 
@@ -434,8 +444,15 @@ fn what_is_elided_is_what_happened() {
         for lane in 0..4u32 {
             let run = |plan: &Plan| {
                 let (loads, param) = (Random(seed ^ u64::from(lane) << 40), (seed % 5) as u32);
-                let mut l =
-                    Lane { module: &module, plan, loads, param, tid: lane, fuel: 4000, out: Written::default() };
+                let mut l = Lane {
+                    module: &module,
+                    plan,
+                    loads,
+                    param,
+                    tid: lane,
+                    fuel: 4000,
+                    out: Written::default(),
+                };
                 let left = l.function(FuncId(kernel as u32));
                 (l.out, !matches!(left, Left::NoFuel))
             };
@@ -448,10 +465,14 @@ fn what_is_elided_is_what_happened() {
             recorded += reference.len();
             elided += reference.len() - short.bits.len();
             for (plan, written) in [(&all, &mut truth), (&some, &mut short)] {
-                let mut d = Decoder { plan, out: written, param: (seed % 5) as u32, tid: lane, events: Vec::new() };
+                let mut d =
+                    Decoder { plan, out: written, param: (seed % 5) as u32, tid: lane, events: Vec::new() };
                 assert!(d.function(kernel).is_some(), "seed {seed} lane {lane}: ran out\n{source}\n{plan}");
                 assert_eq!(d.events, reference, "seed {seed} lane {lane}\n{source}\n{plan}");
-                assert!(written.bits.is_empty() && written.counts.is_empty(), "seed {seed}: left over\n{plan}");
+                assert!(
+                    written.bits.is_empty() && written.counts.is_empty(),
+                    "seed {seed}: left over\n{plan}"
+                );
             }
         }
     }

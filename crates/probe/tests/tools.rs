@@ -46,10 +46,11 @@ fn reason(why: &str) -> String {
 }
 
 fn plan(tool: &str, source: &str, module: &view::Module) -> Plan {
-    let script =
-        parse(tool).unwrap_or_else(|c| panic!("{}", c.iter().map(|c| c.render(tool, "x")).collect::<String>()));
+    let script = parse(tool)
+        .unwrap_or_else(|c| panic!("{}", c.iter().map(|c| c.render(tool, "x")).collect::<String>()));
     let script = Some(Arc::new(script));
-    let program = Program { level: Level::Probe, script, elide: true, filter: Filter::default(), window: None };
+    let program =
+        Program { level: Level::Probe, script, elide: true, filter: Filter::default(), window: None };
     Plan::resolve(&program, module, source, "corpus", &|_| None)
 }
 
@@ -103,7 +104,10 @@ fn every_file_is_a_tool() {
             text.starts_with("// ") && text.contains("\n// Misses:"),
             "{name} does not say what it counts and misses"
         );
-        assert!(answers.ends_with('.') && page.contains(&format!("`{name}`")), "{name} is not in docs/probe-tools.md");
+        assert!(
+            answers.ends_with('.') && page.contains(&format!("`{name}`")),
+            "{name} is not in docs/probe-tools.md"
+        );
     }
 }
 
@@ -225,7 +229,8 @@ fn coalescing_counts_sectors() {
     let tool = Tool::at("coalescing", "ld.global.f32 %f1, [%rd1];");
     let mut random = random();
     for round in 0..2000u64 {
-        let (stride, base, mask) = (4 * (random() % 33), 4 * (random() % 1000), (random() as u32) | 1 << (round % 32));
+        let (stride, base, mask) =
+            (4 * (random() % 33), 4 * (random() % 1000), (random() as u32) | 1 << (round % 32));
         let scatter = round % 2 == 0;
         let offset = |lane: usize, any: u64| if scatter { 4 * (any % 90_000) } else { stride * lane as u64 };
         let addresses = std::array::from_fn(|lane| 0x7f00_0000_0000 + base + offset(lane, random()));
@@ -255,9 +260,11 @@ fn bank_conflicts_counts_what_banks_are_asked_for() {
         let mut most = 0;
         for round in 0..600u64 {
             let every = if instruction.starts_with("ldmatrix") { u32::MAX } else { 1 << (round % 32) };
-            let (stride, base, mask) = (size * (random() % 33), size * (random() % 64), (random() as u32) | every);
+            let (stride, base, mask) =
+                (size * (random() % 33), size * (random() % 64), (random() as u32) | every);
             let (scatter, range) = (round % 3 == 0, 1 + random() % 256);
-            let offset = |lane: usize, any: u64| if scatter { size * (any % range) } else { stride * lane as u64 };
+            let offset =
+                |lane: usize, any: u64| if scatter { size * (any % range) } else { stride * lane as u64 };
             let addresses = std::array::from_fn(|lane| base + offset(lane, random()));
             let (mut turns, mut needed) = (0, 0);
             for group in 0..32 / together {
@@ -321,7 +328,8 @@ fn places_under_one_guard_are_counted_together() {
         "ld.global.u32 %r1, [%rd1];",
         "@%p2 st.global.u32 [%rd1], %r1;",
     ];
-    let lines: String = (1..).zip(accesses).map(|(line, access)| format!(".loc 1 {line} 1\n{access}\n")).collect();
+    let lines: String =
+        (1..).zip(accesses).map(|(line, access)| format!(".loc 1 {line} 1\n{access}\n")).collect();
     let ptx = format!(
         ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() {{\n.reg .b64 %rd<2>;\n.reg .b32 %r<5>;\n\
          .reg .pred %p<3>;\n.file 1 \"k.cu\"\n{lines}ret;\n}}\n"

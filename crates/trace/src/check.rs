@@ -297,8 +297,10 @@ impl Findings {
         let places = self.list.iter_mut().flat_map(|f| &mut f.sides).filter_map(|s| s.place.as_mut());
         for line in places.flat_map(|p| &mut p.source) {
             let text = read.entry(line.file.clone()).or_insert_with(|| file(&line.file));
-            line.text =
-                text.as_ref().and_then(|t| t.lines().nth((line.line as usize).checked_sub(1)?)).map(str::to_owned);
+            line.text = text
+                .as_ref()
+                .and_then(|t| t.lines().nth((line.line as usize).checked_sub(1)?))
+                .map(str::to_owned);
         }
     }
 }

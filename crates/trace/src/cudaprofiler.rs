@@ -112,7 +112,9 @@ impl Repair {
         match self {
             Repair::Header => ("header", "the header was never written: blocks and groups are as given"),
             Repair::Wrap => ("wrap", "turns of the 32-bit timer were undone, lane by lane"),
-            Repair::Stale => ("stale", "words of an earlier launch (the buffer was not zeroed) were left out"),
+            Repair::Stale => {
+                ("stale", "words of an earlier launch (the buffer was not zeroed) were left out")
+            }
             Repair::ZeroWord => {
                 ("zero-word", "begins of event 0 whose word was 0, as that of an empty slot, were put back")
             }
@@ -125,7 +127,9 @@ impl Repair {
                 ("unfinished", "lanes never finalized: the launch was stopped, or its code does not call it")
             }
             Repair::Groups => ("groups", "words name their CTA alone: groups were told apart by their slots"),
-            Repair::Carry => ("carry", "words of CTAs past 4095 ran into the multiprocessor, which is left out"),
+            Repair::Carry => {
+                ("carry", "words of CTAs past 4095 ran into the multiprocessor, which is left out")
+            }
         }
     }
 }
@@ -160,8 +164,9 @@ pub fn read(words: &[u64], format: Format, given: Given) -> Result<Buffer, Error
     (out.blocks, out.groups) = (blocks, groups);
     let lanes = u64::from(blocks) * u64::from(groups);
     if format == Format::CudaProfiler && lanes > 1 << LANE_BITS {
-        let what =
-            format!("{blocks} blocks of {groups} groups are more lanes than a tag of {LANE_BITS} bits tells apart");
+        let what = format!(
+            "{blocks} blocks of {groups} groups are more lanes than a tag of {LANE_BITS} bits tells apart"
+        );
         return Err(wrong(0, "num_blocks", what));
     }
     let mut found = gather(words, format, [blocks, groups], given.events, &mut out.repairs)?;
@@ -173,7 +178,9 @@ pub fn read(words: &[u64], format: Format, given: Given) -> Result<Buffer, Error
         let mut stale = 0;
         for (lane, words) in &mut found {
             let before = words.len();
-            words.retain(|w| w.slot > u64::from(*lane) && (w.slot - 1 - u64::from(*lane)).is_multiple_of(stride));
+            words.retain(|w| {
+                w.slot > u64::from(*lane) && (w.slot - 1 - u64::from(*lane)).is_multiple_of(stride)
+            });
             stale += (before - words.len()) as u64;
         }
         add(&mut out.repairs, Repair::Stale, stale);
@@ -199,7 +206,11 @@ fn add(repairs: &mut BTreeMap<Repair, u64>, what: Repair, n: u64) {
     }
 }
 
-fn header(words: &[u64], given: [Option<u32>; 2], repairs: &mut BTreeMap<Repair, u64>) -> Result<[u32; 2], Error> {
+fn header(
+    words: &[u64],
+    given: [Option<u32>; 2],
+    repairs: &mut BTreeMap<Repair, u64>,
+) -> Result<[u32; 2], Error> {
     let word = *words.first().ok_or_else(|| wrong(0, "header", "the buffer is empty".into()))?;
     let names = ["num_blocks", "num_groups"];
     let mut sizes = [word as u32, (word >> 32) as u32];
@@ -242,14 +253,16 @@ fn gather(
             Format::CudaProfiler => {
                 let lane = tag >> 12;
                 if u64::from(lane) >= lanes {
-                    let what = format!("it is {lane}, and {blocks} blocks of {groups} groups are {lanes} lanes");
+                    let what =
+                        format!("it is {lane}, and {blocks} blocks of {groups} groups are {lanes} lanes");
                     return Err(wrong(slot, "lane", what));
                 }
                 (lane, None)
             }
             Format::FlashInfer => {
                 let lane = (slot - 1) % lanes;
-                let (block, told) = (lane / u64::from(groups), u64::from(tag >> 12 & ((1 << BLOCK_BITS) - 1)));
+                let (block, told) =
+                    (lane / u64::from(groups), u64::from(tag >> 12 & ((1 << BLOCK_BITS) - 1)));
                 let low = |n: u64| n & ((1 << BLOCK_BITS) - 1);
                 if told != low(block) && told != low(lane) {
                     return Err(wrong(slot, "block", format!("it is {told}, in a slot of block {block}")));
@@ -289,7 +302,9 @@ fn stride(found: &BTreeMap<u32, Vec<Word>>) -> Option<u64> {
         }
     }
     let (&stride, _) = votes.iter().max_by_key(|(stride, n)| (**n, std::cmp::Reverse(**stride)))?;
-    let fits = |lane: u32, w: &Word| w.slot > u64::from(lane) && (w.slot - 1 - u64::from(lane)).is_multiple_of(stride);
+    let fits = |lane: u32, w: &Word| {
+        w.slot > u64::from(lane) && (w.slot - 1 - u64::from(lane)).is_multiple_of(stride)
+    };
     let (mut fit, mut all) = (0, 0);
     for (lane, words) in found {
         fit += words.iter().filter(|w| fits(*lane, w)).count();
@@ -371,7 +386,8 @@ fn align(buffer: &mut Buffer) {
     begins.sort_unstable();
     begins.dedup();
     let around = begins.first().zip(begins.last()).map_or(0, |(first, last)| (1 << 32) + first - last);
-    let gap = begins.windows(2).map(|w| (w[1] - w[0], w[1])).max_by_key(|(gap, at)| (*gap, std::cmp::Reverse(*at)));
+    let gap =
+        begins.windows(2).map(|w| (w[1] - w[0], w[1])).max_by_key(|(gap, at)| (*gap, std::cmp::Reverse(*at)));
     let Some((_, cut)) = gap.filter(|(gap, _)| *gap > around) else { return };
     let mut turned = 0;
     for lane in buffer.lanes.iter_mut().filter(|l| begin(l) < cut) {
@@ -406,7 +422,11 @@ pub fn write(buffer: &Buffer) -> Result<Vec<u64>, Error> {
             }
             let word = nanos << 32 | u64::from(lane.number << 12 | u32::from(id) << 2 | kind);
             if word == 0 {
-                return Err(wrong(slot, "timestamp", "lane 0 begins event 0 at 0, which is an empty slot".into()));
+                return Err(wrong(
+                    slot,
+                    "timestamp",
+                    "lane 0 begins event 0 at 0, which is an empty slot".into(),
+                ));
             }
             words[slot as usize] = word;
             slot += stride;

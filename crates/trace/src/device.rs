@@ -95,7 +95,9 @@ impl Finals {
     pub fn read(self, bytes: &[u8]) -> [[u64; 4]; 2] {
         let at = |at: u64| bytes.get(at as usize..).unwrap_or_default();
         let hash = |i: usize| at(self.hash(i)).first_chunk().map_or(0, |b| u64::from(u32::from_le_bytes(*b)));
-        let lanes = |i: usize| at(self.signatures() + 8 * i as u64).first_chunk().map_or(0, |b| u64::from_le_bytes(*b));
+        let lanes = |i: usize| {
+            at(self.signatures() + 8 * i as u64).first_chunk().map_or(0, |b| u64::from_le_bytes(*b))
+        };
         [std::array::from_fn(|i| if self.used[i] { hash(i) } else { 0 }), std::array::from_fn(lanes)]
     }
 }

@@ -36,7 +36,9 @@ impl Display for Arg {
             Arg::Slot(slot) => slot.fmt(f),
             Arg::Const(bits) => write!(f, "{:#x}", bits),
             Arg::Special(special) => f.write_str(special.name()),
-            Arg::Param { offset, size } => write!(f, "param[{offset}..{}]", u64::from(*offset) + u64::from(*size)),
+            Arg::Param { offset, size } => {
+                write!(f, "param[{offset}..{}]", u64::from(*offset) + u64::from(*size))
+            }
         }
     }
 }
@@ -55,7 +57,9 @@ impl Display for Step {
         match self {
             Step::Let { to, op, ty, args, .. } => {
                 write!(f, "{to} = {}.{}", op.name(), ty.name())?;
-                args.iter().enumerate().try_for_each(|(i, a)| write!(f, "{} {a}", if i > 0 { "," } else { "" }))
+                args.iter()
+                    .enumerate()
+                    .try_for_each(|(i, a)| write!(f, "{} {a}", if i > 0 { "," } else { "" }))
             }
             Step::Decide { site, slot, .. } => write!(f, "{slot} = decide {site}"),
             Step::Visit { site, .. } => write!(f, "visit {site}"),
@@ -83,9 +87,13 @@ impl Display for Source {
             Source::None => f.write_str("none"),
             Source::Bits(n) => write!(f, "bits {n}"),
             Source::Computed => f.write_str("computed"),
-            Source::Trips { of, stay, bits: COUNT_EVENT } => write!(f, "trips of {of} while {stay}, in an event"),
+            Source::Trips { of, stay, bits: COUNT_EVENT } => {
+                write!(f, "trips of {of} while {stay}, in an event")
+            }
             Source::Trips { of, stay, bits: 0 } => write!(f, "trips of {of} while {stay}"),
-            Source::Trips { of, stay, bits } => write!(f, "trips of {of} while {stay}, small ones in {bits} bits"),
+            Source::Trips { of, stay, bits } => {
+                write!(f, "trips of {of} while {stay}, small ones in {bits} bits")
+            }
         }
     }
 }
@@ -231,14 +239,25 @@ fn launch(out: &mut dyn Write, i: usize, l: &Launch) -> io::Result<()> {
     let digest = |d: Option<u64>| d.map_or("-".into(), |d| format!("{d:016x}"));
     for a in &l.args {
         let (before, after) = (digest(a.before), digest(a.after));
-        writeln!(out, "  arg {:?} {} bytes {} before {before} after {after}", a.name, a.ty.name(), Or(&a.bytes))?;
+        writeln!(
+            out,
+            "  arg {:?} {} bytes {} before {before} after {after}",
+            a.name,
+            a.ty.name(),
+            Or(&a.bytes)
+        )?;
     }
     for p in &l.pointees {
         let (before, after) = (digest(p.before), digest(p.after));
-        writeln!(out, "  pointer at {} to {} bytes: {} before {before} after {after}", p.offset, p.bytes, p.digested)?;
+        writeln!(
+            out,
+            "  pointer at {} to {} bytes: {} before {before} after {after}",
+            p.offset, p.bytes, p.digested
+        )?;
     }
     if let Some(Host { thread, called, seen, waited, held }) = l.host {
-        let [called, waited] = [called, waited].map(|at| at.map_or("-".into(), |(a, b)| format!("{a} to {b}")));
+        let [called, waited] =
+            [called, waited].map(|at| at.map_or("-".into(), |(a, b)| format!("{a} to {b}")));
         writeln!(out, "  thread {thread}: called {called}, seen {}, waited {waited} + {held}", Or(&seen))?;
     }
     if let Some(why) = &l.undigested {
@@ -285,12 +304,12 @@ pub fn warp(out: &mut dyn Write, w: &WarpStream) -> io::Result<()> {
             }
             Ok(())
         }
-        Lanes::Events(events) => events
-            .iter()
-            .try_for_each(|e| writeln!(out, "    {} {:?} value {:#x} clock {}", e.site, e.mask, e.value, e.clock)),
-        Lanes::Operands { records, ends } => {
-            by_lane(out, records, ends, |r| format!("{}#{}:{:#x},{:#x}", r.site, r.visit, r.values[0], r.values[1]))
-        }
+        Lanes::Events(events) => events.iter().try_for_each(|e| {
+            writeln!(out, "    {} {:?} value {:#x} clock {}", e.site, e.mask, e.value, e.clock)
+        }),
+        Lanes::Operands { records, ends } => by_lane(out, records, ends, |r| {
+            format!("{}#{}:{:#x},{:#x}", r.site, r.visit, r.values[0], r.values[1])
+        }),
     }
 }
 

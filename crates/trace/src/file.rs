@@ -158,7 +158,8 @@ impl Trace {
                 MODULE => {
                     let name = format!("Trace.modules[{}]", self.modules.len());
                     let module: Module = sections.value(&at, &name)?;
-                    validate::module(&module).map_err(|(field, what)| at.field(&format!("{name}.{field}"), what))?;
+                    validate::module(&module)
+                        .map_err(|(field, what)| at.field(&format!("{name}.{field}"), what))?;
                     self.modules.push(module);
                 }
                 SKIPPED => {
@@ -178,8 +179,9 @@ impl Trace {
                             return Err(index.error("a launch's index and frames must follow it"));
                         }
                         let sites = self.modules[launch.module.index()].sites.len() as u32;
-                        streams =
-                            sections.streams(&index, &frames, &launch, sites, keep).map_err(|e| e.within(&name))?;
+                        streams = sections
+                            .streams(&index, &frames, &launch, sites, keep)
+                            .map_err(|e| e.within(&name))?;
                     }
                     self.launches.push(Recording { launch, streams });
                 }
@@ -342,7 +344,9 @@ impl<'a> Sections<'a> {
                 let length = usize::try_from(length).ok().filter(|l| *l <= frames.stored.len() - at);
                 let length = length.ok_or_else(|| from.error("it reaches past the frames"))?;
                 if size > frame::MOST {
-                    return Err(from.error(format!("it unpacks to {size} bytes; {} are allowed", frame::MOST)));
+                    return Err(
+                        from.error(format!("it unpacks to {size} bytes; {} are allowed", frame::MOST))
+                    );
                 }
                 let offset = frames.offset + at as u64;
                 let stored = &frames.stored[at..at + length];

@@ -6,8 +6,8 @@ use crate::device::{CHUNK_ROWS, Context, EventRecord, Head, PRIVATE_CHUNK_ROWS};
 use crate::file::{KINDS, MAGIC};
 use crate::ids::Dim3;
 use crate::kernel::{
-    Alu, Arg, Block, End, FaultKind, Fidelity, Function, Guard, Level, Loc, Loop, Module, Needs, Node, NodeKind,
-    Operand, Param, Scalar, Site, SiteClass, Source, SourceFile, Special, Steered, Step,
+    Alu, Arg, Block, End, FaultKind, Fidelity, Function, Guard, Level, Loc, Loop, Module, Needs, Node,
+    NodeKind, Operand, Param, Scalar, Site, SiteClass, Source, SourceFile, Special, Steered, Step,
 };
 use crate::launch::{ArgInfo, Fault, Host, Launch, Origin, Pointee, Totals, Window};
 use crate::mark::{Anchor, Mark, MarkKind, Marks, Sum, Track, Via};
@@ -193,7 +193,8 @@ pub fn format_markdown() -> String {
     }
     out.push_str("\n## Numbers with names\n");
     for layout in NAMES {
-        let _ = write!(out, "\n### {}\n\n{}\n\n| | name | |\n|---|---|---|\n", layout.name, one_line(layout.doc));
+        let _ =
+            write!(out, "\n### {}\n\n{}\n\n| | name | |\n|---|---|---|\n", layout.name, one_line(layout.doc));
         for (n, _, name, doc) in layout.rows {
             let _ = writeln!(out, "| {} | {name} | {} |", n.unwrap_or_default(), one_line(doc));
         }

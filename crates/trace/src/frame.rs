@@ -127,12 +127,14 @@ pub fn unpacked(first: usize, warps: &[WarpStream]) -> Vec<u8> {
                     Lanes::Print { checkpoints, .. } => checkpoints[i].to_le_bytes(),
                     _ => [0; 8],
                 });
-                let hashes =
-                    of_level.iter().map(|l| if let Lanes::Print { hashes, .. } = l { &hashes[..] } else { &[] });
+                let hashes = of_level
+                    .iter()
+                    .map(|l| if let Lanes::Print { hashes, .. } = l { &hashes[..] } else { &[] });
                 let each: Vec<&[[u64; 4]]> = hashes.collect();
                 each.iter().for_each(|h| put_number(&mut out, h.len() as u64));
                 for hash in 0..4 {
-                    let column: Vec<[u8; 8]> = each.iter().copied().flatten().map(|h| h[hash].to_le_bytes()).collect();
+                    let column: Vec<[u8; 8]> =
+                        each.iter().copied().flatten().map(|h| h[hash].to_le_bytes()).collect();
                     put_column(&mut out, &differences(&column));
                 }
             }
@@ -148,7 +150,8 @@ pub fn unpacked(first: usize, warps: &[WarpStream]) -> Vec<u8> {
             }
         }
     }
-    let events = warps.iter().filter_map(|w| if let Lanes::Events(e) = &w.lanes { Some(&e[..]) } else { None });
+    let events =
+        warps.iter().filter_map(|w| if let Lanes::Events(e) = &w.lanes { Some(&e[..]) } else { None });
     put_events(&mut out, &events.collect::<Vec<_>>());
     out
 }
@@ -209,8 +212,10 @@ fn put_events(out: &mut Vec<u8>, warps: &[&[Event]]) {
     let all: Vec<Event> = warps.iter().copied().flatten().copied().collect();
     let column = |get: fn(&Event) -> u64| all.iter().map(|e| get(e).to_le_bytes()).collect::<Vec<_>>();
     let mut clock = 0;
-    let clocks: Vec<[u8; 4]> =
-        all.iter().map(|e| e.clock.wrapping_sub(std::mem::replace(&mut clock, e.clock)).to_le_bytes()).collect();
+    let clocks: Vec<[u8; 4]> = all
+        .iter()
+        .map(|e| e.clock.wrapping_sub(std::mem::replace(&mut clock, e.clock)).to_le_bytes())
+        .collect();
     put_column(out, &all.iter().map(|e| e.site.0.to_le_bytes()).collect::<Vec<_>>());
     put_column(out, &differences(&column(|e| e.mask.0)));
     put_column(out, &column(|e| e.value));
@@ -280,7 +285,12 @@ pub fn parse(
     Ok(warps.collect())
 }
 
-fn take_level(from: &mut Reader<'_>, level: Level, all: Vec<Vec<u32>>, sites: u32) -> Result<Vec<Lanes>, Error> {
+fn take_level(
+    from: &mut Reader<'_>,
+    level: Level,
+    all: Vec<Vec<u32>>,
+    sites: u32,
+) -> Result<Vec<Lanes>, Error> {
     // What the elements need is checked before room is made for them.
     let n: u64 = all.iter().map(|e| e.last().map_or(0, |e| u64::from(*e))).sum();
     let each = if level == Level::Path { 4 } else { 8 };
@@ -305,12 +315,16 @@ fn take_level(from: &mut Reader<'_>, level: Level, all: Vec<Vec<u32>>, sites: u3
                 columns.push(sums(take_column::<8>(from, n)?));
             }
             let mut hashes = (0..n).map(|i| std::array::from_fn(|h| u64::from_le_bytes(columns[h][i])));
-            let hashes: Vec<Vec<[u64; 4]>> = counts.iter().map(|n| hashes.by_ref().take(*n).collect()).collect();
+            let hashes: Vec<Vec<[u64; 4]>> =
+                counts.iter().map(|n| hashes.by_ref().take(*n).collect()).collect();
             let warps = checkpoints.into_iter().zip(all).zip(hashes);
-            Ok(warps.map(|((checkpoints, ends), hashes)| Lanes::Print { checkpoints, ends, hashes }).collect())
+            Ok(warps
+                .map(|((checkpoints, ends), hashes)| Lanes::Print { checkpoints, ends, hashes })
+                .collect())
         }
         _ => {
-            let mut records: Vec<Vec<OperandRecord>> = sizes().map(|n| vec![OperandRecord::default(); n]).collect();
+            let mut records: Vec<Vec<OperandRecord>> =
+                sizes().map(|n| vec![OperandRecord::default(); n]).collect();
             rows.take(from, |w, i, bytes| records[w][i].site = SiteId(u32::from_le_bytes(bytes)))?;
             rows.take(from, |w, i, bytes| records[w][i].visit = u32::from_le_bytes(bytes))?;
             rows.take(from, |w, i, bytes| records[w][i].values[0] = u64::from_le_bytes(bytes))?;
@@ -318,7 +332,11 @@ fn take_level(from: &mut Reader<'_>, level: Level, all: Vec<Vec<u32>>, sites: u3
             if records.iter().flatten().any(|r| r.site.0 >= sites) {
                 return Err(from.error("a record is of a site that there is not"));
             }
-            Ok(records.into_iter().zip(all).map(|(records, ends)| Lanes::Operands { records, ends }).collect())
+            Ok(records
+                .into_iter()
+                .zip(all)
+                .map(|(records, ends)| Lanes::Operands { records, ends })
+                .collect())
         }
     }
 }

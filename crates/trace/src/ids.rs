@@ -141,7 +141,8 @@ impl Dim3 {
     }
     /// The position of linear index `i` in a box of these sizes.
     pub const fn position(self, i: u64) -> Dim3 {
-        let (x, y) = (if self.x == 0 { 1 } else { self.x as u64 }, if self.y == 0 { 1 } else { self.y as u64 });
+        let (x, y) =
+            (if self.x == 0 { 1 } else { self.x as u64 }, if self.y == 0 { 1 } else { self.y as u64 });
         Dim3 { x: (i % x) as u32, y: (i / x % y) as u32, z: (i / x / y) as u32 }
     }
 }

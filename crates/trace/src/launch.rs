@@ -128,7 +128,9 @@ impl Launch {
         match self.fault.as_ref().map(|f| &f.unfinished) {
             None => LaneMask(0),
             Some(None) => self.lanes(warp),
-            Some(Some(known)) => known.binary_search_by_key(&warp, |w| w.0).map_or(LaneMask(0), |i| known[i].1),
+            Some(Some(known)) => {
+                known.binary_search_by_key(&warp, |w| w.0).map_or(LaneMask(0), |i| known[i].1)
+            }
         }
     }
 }

@@ -34,7 +34,9 @@ pub use dump::warp as dump_warp;
 pub use error::Error;
 pub use file::MAGIC;
 pub use format::format_markdown;
-pub use ids::{BlockId, Cta, Dim3, FileId, FuncId, Lane, LaneMask, LocId, LoopId, ModuleId, SiteId, Slot, WarpId};
+pub use ids::{
+    BlockId, Cta, Dim3, FileId, FuncId, Lane, LaneMask, LocId, LoopId, ModuleId, SiteId, Slot, WarpId,
+};
 pub use kernel::Level;
 pub use launch::{Launch, WarpStream};
 pub use mark::{Mark, Marks};

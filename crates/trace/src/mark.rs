@@ -128,7 +128,8 @@ impl Stored for Records {
         for column in 0..4 {
             for r in &mut records {
                 let number = from.number()?;
-                let value = u32::try_from(number).map_err(|_| from.error(format!("{number} has more than 32 bits")))?;
+                let value = u32::try_from(number)
+                    .map_err(|_| from.error(format!("{number} has more than 32 bits")))?;
                 match column {
                     0 => r.mark = value,
                     1 => {

@@ -48,7 +48,8 @@ impl<'a> Reader<'a> {
     /// The next `n` bytes.
     pub fn bytes(&mut self, n: usize) -> Result<&'a [u8], Error> {
         let found = self.bytes[self.at..].get(..n);
-        let found = found.ok_or_else(|| self.error(format!("{n} bytes are wanted, {} are left", self.left())))?;
+        let found =
+            found.ok_or_else(|| self.error(format!("{n} bytes are wanted, {} are left", self.left())))?;
         self.at += n;
         Ok(found)
     }

@@ -147,8 +147,11 @@ impl Packed {
         let unpacked = frame::unpacked(first, warps);
         let size = unpacked.len() as u64;
         if size > frame::MOST {
-            let say =
-                format!("the stream of {} takes {size} bytes; a frame has at most {}", warps[0].warp, frame::MOST);
+            let say = format!(
+                "the stream of {} takes {size} bytes; a frame has at most {}",
+                warps[0].warp,
+                frame::MOST
+            );
             return Err(std::io::Error::other(say));
         }
         let bytes = frame::pack(&unpacked)?;
@@ -157,7 +160,8 @@ impl Packed {
         Ok(Packed { bytes: Part::own(bytes), size, checksum, version, sites: u32::MAX, offset: 0 })
     }
     fn open(&self, first: usize, infos: &[WarpInfo]) -> Result<Vec<WarpStream>, Error> {
-        let damaged = |what: String| Error { offset: self.offset, field: format!("frame of {}", infos[0].warp), what };
+        let damaged =
+            |what: String| Error { offset: self.offset, field: format!("frame of {}", infos[0].warp), what };
         let packed = self.bytes.bytes();
         if xxh3_64(packed) != self.checksum {
             return Err(damaged("the checksum does not fit the bytes".into()));
@@ -172,7 +176,8 @@ impl Streams {
     /// From warps in any order.
     pub fn new(mut warps: Vec<WarpStream>) -> Streams {
         warps.sort_by_key(|w| w.warp);
-        let infos = warps.iter().map(|w| WarpInfo { warp: w.warp, digest: w.digest, dropped: w.dropped }).collect();
+        let infos =
+            warps.iter().map(|w| WarpInfo { warp: w.warp, digest: w.digest, dropped: w.dropped }).collect();
         let mut frames: Vec<Frame> = Vec::new();
         let mut elements = 0;
         for (i, warp) in warps.into_iter().enumerate() {
@@ -210,7 +215,11 @@ impl Streams {
         let at = self.infos.len();
         let packed = Packed::new(at, warps)?;
         self.frames.push(Frame { warps: at..at + warps.len(), body: Body::Packed(packed) });
-        self.infos.extend(warps.iter().map(|w| WarpInfo { warp: w.warp, digest: w.digest, dropped: w.dropped }));
+        self.infos.extend(warps.iter().map(|w| WarpInfo {
+            warp: w.warp,
+            digest: w.digest,
+            dropped: w.dropped,
+        }));
         Ok(())
     }
     /// As they lie in a file: of each frame the number of its warps, which together are `infos`.
@@ -350,7 +359,9 @@ impl Trace {
                 root => put(&root.to_le_bytes()),
             }
             for after in l.args.iter().map(|a| a.after) {
-                put(&after.map_or([0; 9], |n| std::array::from_fn(|i| if i == 0 { 1 } else { n.to_le_bytes()[i - 1] })));
+                put(&after.map_or([0; 9], |n| {
+                    std::array::from_fn(|i| if i == 0 { 1 } else { n.to_le_bytes()[i - 1] })
+                }));
             }
         }
         Some(hash.digest())

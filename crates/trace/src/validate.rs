@@ -66,7 +66,9 @@ fn table(t: &Table) -> Result<(), Wrong> {
     }
     match t.aggregate {
         Aggregate::Lhist { step: 0, .. } => wrong("aggregate.step", "it is 0"),
-        Aggregate::Lhist { steps, .. } if steps > STEPS => wrong("aggregate.steps", format!("{steps} are too many")),
+        Aggregate::Lhist { steps, .. } if steps > STEPS => {
+            wrong("aggregate.steps", format!("{steps} are too many"))
+        }
         _ => Ok(()),
     }
 }
@@ -144,7 +146,8 @@ fn function(f: &Function, m: &Module) -> Result<(), Wrong> {
         location(|| format!("blocks[{i}].loc"), block.loc, m)?;
         for (j, step) in block.steps.iter().enumerate() {
             let at = |field: &str| format!("blocks[{i}].steps[{j}].{field}");
-            let guarded = |guard: &Option<Guard>| guard.map_or(Ok(()), |g| in_slots(&|| at("guard.slot"), g.slot));
+            let guarded =
+                |guard: &Option<Guard>| guard.map_or(Ok(()), |g| in_slots(&|| at("guard.slot"), g.slot));
             match step {
                 Step::Let { to, args, guard, .. } => {
                     in_slots(&|| at("to"), *to)?;

@@ -8,7 +8,8 @@ use std::io::{self, Write};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::file::{
-    END, FRAMES, HEAD, INDEX, LAUNCH, LONE, MARKS, META, MODULE, PACKED, PROCESS, SKIPPED, TALLY, UNCHECKED, header,
+    END, FRAMES, HEAD, INDEX, LAUNCH, LONE, MARKS, META, MODULE, PACKED, PROCESS, SKIPPED, TALLY, UNCHECKED,
+    header,
 };
 use crate::frame;
 use crate::ids::ModuleId;

@@ -110,7 +110,12 @@ fn odd_streams() {
         Lanes::Path { words: vec![8], ends: vec![1; 64] },
     ];
     let warps = lanes.into_iter().enumerate();
-    let warps = warps.map(|(i, lanes)| prlx_trace::WarpStream { warp: WarpId(i as u64), digest: 0, dropped: 0, lanes });
+    let warps = warps.map(|(i, lanes)| prlx_trace::WarpStream {
+        warp: WarpId(i as u64),
+        digest: 0,
+        dropped: 0,
+        lanes,
+    });
     made.launches[0].streams = Streams::new(warps.collect());
     assert_eq!(read_all(&bytes(&made)).unwrap(), made);
 }
@@ -269,7 +274,9 @@ fn ids_out_of_range_are_refused() {
         ("locs[3].inlined_at", |m| m.locs[3].inlined_at = Some(LocId(4))),
         ("locs[0].inlined_at", |m| m.locs[3].inlined_at = Some(LocId(0))),
         ("tables[0].values", |m| m.tables[0].values = m.tables[1].values.clone()),
-        ("tables[2].aggregate.steps", |m| m.tables[2].aggregate = Aggregate::Lhist { low: 0, step: 1, steps: 1 << 20 }),
+        ("tables[2].aggregate.steps", |m| {
+            m.tables[2].aggregate = Aggregate::Lhist { low: 0, step: 1, steps: 1 << 20 }
+        }),
         ("marks[1].function", |m| m.marks[1].function = FuncId(2)),
         ("marks[0].loc", |m| m.marks[0].loc = Some(LocId(4))),
         ("marks[2].payload", |m| m.marks[2].payload = vec![Field::default(); 3]),
@@ -317,7 +324,10 @@ fn the_description_is_fresh() {
         fs::write(&path, &made).unwrap();
     }
     let kept = fs::read_to_string(&path).unwrap_or_default();
-    assert!(kept == made, "docs/format.md is not what the tables give: run with BLESS=1, and read what changed");
+    assert!(
+        kept == made,
+        "docs/format.md is not what the tables give: run with BLESS=1, and read what changed"
+    );
 }
 
 fn old_files() -> PathBuf {
@@ -329,13 +339,17 @@ fn at_every_level() -> Trace {
     let full = |t: &Trace| {
         let mut levels: Vec<Level> = t.launches.iter().map(|r| r.launch.level).collect();
         levels.sort();
-        let elements = |r: &Recording| r.streams.frame(0).unwrap().iter().map(|w| w.lanes.elements()).sum::<u64>();
+        let elements =
+            |r: &Recording| r.streams.frame(0).unwrap().iter().map(|w| w.lanes.elements()).sum::<u64>();
         levels == Level::RECORDERS
-            && t.marks.iter().flat_map(|m| &m.tracks).any(|t| t.anchors.0.len() > 1 && !t.records.0.is_empty())
-            && t.launches.iter().all(|r| elements(r) > 0 && r.streams.infos().len() > 1)
-            && t.launches
+            && t.marks
                 .iter()
-                .any(|r| r.launch.fault.as_ref().is_some_and(|f| f.unfinished.as_ref().is_some_and(|u| !u.is_empty())))
+                .flat_map(|m| &m.tracks)
+                .any(|t| t.anchors.0.len() > 1 && !t.records.0.is_empty())
+            && t.launches.iter().all(|r| elements(r) > 0 && r.streams.infos().len() > 1)
+            && t.launches.iter().any(|r| {
+                r.launch.fault.as_ref().is_some_and(|f| f.unfinished.as_ref().is_some_and(|u| !u.is_empty()))
+            })
     };
     let mut made = (0..).map(|seed| trace(seed, 4, 4, 3)).find(full).unwrap();
     // What a program's recording has.
@@ -384,7 +398,8 @@ fn old_files_are_read() {
 #[ignore = "run once for each version of the format, by hand"]
 fn add_the_file_of_this_version() {
     let file = bytes(&at_every_level());
-    let path = old_files().join(format!("version{}.prlx", u32::from_le_bytes(file[8..12].try_into().unwrap())));
+    let path =
+        old_files().join(format!("version{}.prlx", u32::from_le_bytes(file[8..12].try_into().unwrap())));
     assert!(!path.exists(), "files that are there are never made again");
     fs::create_dir_all(old_files()).unwrap();
     fs::write(path.with_extension("txt"), text(&at_every_level())).unwrap();
@@ -398,7 +413,10 @@ fn marks_are_of_their_module() {
     let record = Record { mark: 3, ..Record::default() };
     let cases = [
         ("marks[0].tracks[0].lane", of(Track { lane: 64, ..Track::default() })),
-        ("marks[0].tracks[0].records[0].mark", of(Track { records: Records(vec![record]), ..Track::default() })),
+        (
+            "marks[0].tracks[0].records[0].mark",
+            of(Track { records: Records(vec![record]), ..Track::default() }),
+        ),
         (
             "marks[0].tracks[0].sums[0].mark",
             of(Track { sums: vec![Sum { mark: 3, ..Sum::default() }], ..Track::default() }),

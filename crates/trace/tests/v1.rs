@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use prlx_trace::Error;
 use prlx_trace::v1::{
-    Event, EventKind, File, Flags, Head, Header, HistoryEntry, Ring, SessionEntry, SiteEntry, Snapshot, Warp, Writer,
-    dump,
+    Event, EventKind, File, Flags, Head, Header, HistoryEntry, Ring, SessionEntry, SiteEntry, Snapshot, Warp,
+    Writer, dump,
 };
 use proptest::prelude::*;
 
@@ -191,7 +191,8 @@ fn a_ring_whose_head_lies_is_not_to_be_believed() {
         assert_eq!((e.offset, e.field), (head as u64 + at, format!("history[0].{field}")), "{what}");
         assert!(e.what.contains(what), "{}", e.what);
         assert!(
-            text(&bad).contains(&format!("  not to be believed: at byte {}, history[0].{field}", head as u64 + at))
+            text(&bad)
+                .contains(&format!("  not to be believed: at byte {}, history[0].{field}", head as u64 + at))
         );
     }
 }
@@ -207,7 +208,9 @@ fn bombs_are_refused_before_they_are_unpacked() {
 #[test]
 fn sessions_stay_in_their_folder() {
     let entry = |file: &str| {
-        let text = format!(r#"[{{"launch":0,"kernel":"k","file":{file:?},"grid":[1,1,1],"block":[32,1,1],"more":1}}]"#);
+        let text = format!(
+            r#"[{{"launch":0,"kernel":"k","file":{file:?},"grid":[1,1,1],"block":[32,1,1],"more":1}}]"#
+        );
         serde_json::from_str::<Vec<SessionEntry>>(&text).unwrap().remove(0)
     };
     assert_eq!(entry("k_0.prlx").places().unwrap(), ["k_0.prlx"]);
@@ -221,7 +224,8 @@ fn sessions_stay_in_their_folder() {
 
 #[test]
 fn site_tables_are_read() {
-    let text = br#"[{"site_id":4294967295,"filename":"k.cu","function":"f","line":3,"column":0,"event_type":0}]"#;
+    let text =
+        br#"[{"site_id":4294967295,"filename":"k.cu","function":"f","line":3,"column":0,"event_type":0}]"#;
     let sites = serde_json::from_slice::<Vec<SiteEntry>>(text).unwrap();
     assert_eq!((sites[0].site_id, sites[0].line, sites[0].ordinal), (u32::MAX, 3, 0));
     assert!(serde_json::from_str::<Vec<SiteEntry>>(r#"[{"site_id":-1}]"#).is_err());

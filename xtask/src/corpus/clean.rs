@@ -56,7 +56,8 @@ fn zero_in(bytes: &mut [u8]) {
         let mut from = 0;
         while let Some(at) = find(&bytes[from..], marker) {
             from += at + marker.len();
-            if let Some(hash) = bytes.get_mut(from..from + 8).filter(|h| h.iter().all(u8::is_ascii_hexdigit)) {
+            if let Some(hash) = bytes.get_mut(from..from + 8).filter(|h| h.iter().all(u8::is_ascii_hexdigit))
+            {
                 hash.fill(b'0');
             }
         }

@@ -14,7 +14,8 @@ const TRITON: &str = "xtask/py/triton_ptx.py";
 
 /// Makes every product; with `check`, gives the tracked ones that differ.
 pub fn all(tools: &Tools, sources: &[Source], check: bool) -> Result<Vec<String>> {
-    let jobs: Vec<(&Source, &Product)> = sources.iter().flat_map(|s| s.products.iter().map(move |p| (s, p))).collect();
+    let jobs: Vec<(&Source, &Product)> =
+        sources.iter().flat_map(|s| s.products.iter().map(move |p| (s, p))).collect();
     let stale = parallel(&jobs, |(source, product)| {
         let text = compile(tools, source, product)
             .with_context(|| format!("{} for {}", source.path().display(), product.arch))?;
@@ -73,8 +74,9 @@ impl Scratch {
         // Beside it the header of markers.
         for entry in fs::read_dir(from)?.chain(fs::read_dir(crate::root().join("include"))?) {
             let entry = entry?;
-            let is_source =
-                [".cu", ".cuh", ".h", ".hpp", ".py"].iter().any(|e| entry.path().to_string_lossy().ends_with(e));
+            let is_source = [".cu", ".cuh", ".h", ".hpp", ".py"]
+                .iter()
+                .any(|e| entry.path().to_string_lossy().ends_with(e));
             if is_source {
                 fs::copy(entry.path(), scratch.0.join(entry.file_name()))?;
             }

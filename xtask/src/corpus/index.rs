@@ -9,8 +9,9 @@ use std::path::Path;
 
 /// Opcode names that every reader of PTX is expected to have; `needs` lists what goes beyond them.
 const BASE: &[&str] = &[
-    "abs", "add", "and", "bar", "barrier", "bra", "cvt", "cvta", "div", "exit", "fma", "ld", "mad", "max", "min",
-    "mov", "mul", "neg", "not", "or", "rem", "ret", "selp", "set", "setp", "shl", "shr", "st", "sub", "xor",
+    "abs", "add", "and", "bar", "barrier", "bra", "cvt", "cvta", "div", "exit", "fma", "ld", "mad", "max",
+    "min", "mov", "mul", "neg", "not", "or", "rem", "ret", "selp", "set", "setp", "shl", "shr", "st", "sub",
+    "xor",
 ];
 
 /// Writes both files; with `check`, gives those that differ.
@@ -27,13 +28,15 @@ pub fn write(sources: &[Source], check: bool) -> Result<Vec<String>> {
 }
 
 fn index(sources: &[&Source]) -> Result<String> {
-    let mut text =
-        String::from("# Made by `cargo xtask corpus`: every tracked module, and what it needs of its reader.\n");
+    let mut text = String::from(
+        "# Made by `cargo xtask corpus`: every tracked module, and what it needs of its reader.\n",
+    );
     for source in sources {
         for (i, product) in source.products.iter().filter(|p| p.kept).enumerate() {
-            let module =
-                fs::read_to_string(crate::root().join(&product.path)).context("a module that was just made")?;
-            let launch = if i == 0 { "launch.toml".to_owned() } else { format!("launch.{}.toml", product.arch) };
+            let module = fs::read_to_string(crate::root().join(&product.path))
+                .context("a module that was just made")?;
+            let launch =
+                if i == 0 { "launch.toml".to_owned() } else { format!("launch.{}.toml", product.arch) };
             let (statements, needs) = needs(&module);
             let needs = needs.iter().map(|n| format!("\"{n}\"")).collect::<Vec<_>>().join(", ");
             let folder = source.dir.strip_prefix("tests/kernels").unwrap_or(&source.dir).display();
@@ -55,7 +58,9 @@ fn index(sources: &[&Source]) -> Result<String> {
 fn needs(module: &str) -> (usize, BTreeSet<String>) {
     let skipped = [".loc", ".file", ".version", ".target", ".address_size"];
     let lines = module.lines().map(|l| l.split("//").next().unwrap_or_default().trim());
-    let lines = lines.take_while(|l| !l.starts_with(".section")).filter(|l| !skipped.iter().any(|s| l.starts_with(s)));
+    let lines = lines
+        .take_while(|l| !l.starts_with(".section"))
+        .filter(|l| !skipped.iter().any(|s| l.starts_with(s)));
     let text = lines.collect::<Vec<_>>().join(" ");
     let mut needs = BTreeSet::new();
     let mut count = 0;
@@ -129,7 +134,8 @@ fn classify(statement: &str, needs: &mut BTreeSet<String>) {
         };
         needs.insert(kind.to_owned());
     }
-    for register in ["%clock64", "%clock", "%globaltimer", "%smid", "%nsmid", "%cluster_ctarank", "%lanemask"] {
+    for register in ["%clock64", "%clock", "%globaltimer", "%smid", "%nsmid", "%cluster_ctarank", "%lanemask"]
+    {
         if statement.contains(register) {
             needs.insert(register.trim_start_matches('%').to_owned());
         }
@@ -144,7 +150,9 @@ fn provenance(sources: &[&Source]) -> String {
     for pin in crate::setup::PINS {
         text.push_str(&format!("- `{pin}`\n"));
     }
-    text.push_str("\nPaths in `.file` lines and hashes in internal names are made independent of the machine.\n\n");
+    text.push_str(
+        "\nPaths in `.file` lines and hashes in internal names are made independent of the machine.\n\n",
+    );
     text.push_str("| module | how |\n|---|---|\n");
     for source in sources {
         for product in source.products.iter().filter(|p| p.kept) {

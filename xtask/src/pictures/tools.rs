@@ -51,7 +51,10 @@ pub(super) fn pictures(out: &Path) -> Result<Vec<PathBuf>> {
     for tool in fs::read_dir(&folder)? {
         let path = tool?.path();
         let name = path.file_stem().and_then(|n| n.to_str()).context("a tool has a name")?;
-        ensure!(TOOLS.iter().any(|t| t.0 == name), "the tool {name} has no picture: xtask/src/pictures/tools.rs");
+        ensure!(
+            TOOLS.iter().any(|t| t.0 == name),
+            "the tool {name} has no picture: xtask/src/pictures/tools.rs"
+        );
     }
     fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
     let next = AtomicUsize::new(0);
@@ -61,7 +64,9 @@ pub(super) fn pictures(out: &Path) -> Result<Vec<PathBuf>> {
     };
     let done = std::thread::scope(|threads| {
         let all: Vec<_> = (0..BROWSERS).map(|_| threads.spawn(work)).collect();
-        all.into_iter().map(|t| t.join().unwrap_or_else(|why| std::panic::resume_unwind(why))).collect::<Vec<_>>()
+        all.into_iter()
+            .map(|t| t.join().unwrap_or_else(|why| std::panic::resume_unwind(why)))
+            .collect::<Vec<_>>()
     });
     Ok(done.into_iter().collect::<Result<Vec<_>>>()?.concat())
 }
@@ -77,7 +82,8 @@ fn picture(out: &Path, (tool, kernel, edits): &Shown) -> Result<PathBuf> {
         }
     }
     let launch = format!("tests/kernels/cuda/{kernel}/launch.toml");
-    let ended = prlx()?.args(["probe", &program, &launch, "--html"]).arg(&page).current_dir(root()).output()?;
+    let ended =
+        prlx()?.args(["probe", &program, &launch, "--html"]).arg(&page).current_dir(root()).output()?;
     ensure!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
     let html = fs::read_to_string(&page)?;
     ensure!(!html.contains("<section></section>") && html.contains("<section>"), "the page has no table");

@@ -59,7 +59,8 @@ pub fn analyze(timeline: &Timeline) -> Analysis {
         false => (overlaps(timeline), path(timeline, &late)),
     };
     let tails = tails(timeline);
-    let seen = Seen { timeline, waits: &waits, loops: &loops, overlaps: &overlaps, path: &path, tails: &tails };
+    let seen =
+        Seen { timeline, waits: &waits, loops: &loops, overlaps: &overlaps, path: &path, tails: &tails };
     let causes = causes(&seen);
     let sum = |of: fn(&Track) -> u64| timeline.tracks.iter().map(of).fold(0, u64::saturating_add);
     Analysis {

@@ -29,7 +29,13 @@ pub fn timeline(buffer: &Buffer, names: &[String]) -> Timeline {
     }
     let first = events().map(|e| e.nanos).chain(buffer.lanes.iter().filter_map(|l| l.end)).min().unwrap_or(0);
     let tick = super::clock::tick(events().map(|e| e.nanos - first));
-    out.axis = Axis { mhz: 0.0, single: tick * NANO, residual: tick * NANO, between: tick * NANO, tick: tick * NANO };
+    out.axis = Axis {
+        mhz: 0.0,
+        single: tick * NANO,
+        residual: tick * NANO,
+        between: tick * NANO,
+        tick: tick * NANO,
+    };
     let mut all = Found::default();
     for lane in &buffer.lanes {
         let (track, found) = track(lane, buffer.groups, first);
@@ -86,8 +92,10 @@ pub fn of(timeline: &mut Timeline) -> Result<(Buffer, Vec<String>), String> {
     let groups = lanes.iter().map(|(_, group, _)| group + 1).max().unwrap_or(1);
     let blocks = lanes.iter().map(|(cta, ..)| cta + 1).max().unwrap_or(1);
     let blocks = timeline.launches.first().and_then(|l| l.ctas).unwrap_or(0).max(blocks);
-    let small = |n: u64, what: &str| u32::try_from(n).map_err(|_| format!("{n} {what} have no room in a buffer"));
-    let mut buffer = Buffer { blocks: small(blocks, "CTAs")?, groups: small(groups, "groups")?, ..Buffer::default() };
+    let small =
+        |n: u64, what: &str| u32::try_from(n).map_err(|_| format!("{n} {what} have no room in a buffer"));
+    let mut buffer =
+        Buffer { blocks: small(blocks, "CTAs")?, groups: small(groups, "groups")?, ..Buffer::default() };
     // Time 0 of lane 0's first event would be an empty slot.
     let shift = timeline.axis.tick.max(NANO);
     let nanos = |at: u64| (at + shift) / NANO;
@@ -117,7 +125,8 @@ pub fn of(timeline: &mut Timeline) -> Result<(Buffer, Vec<String>), String> {
         let events: Result<Vec<Event>, String> = edges
             .into_iter()
             .map(|(at, region, kind)| {
-                let id = u16::try_from(region).map_err(|_| format!("region {region} has no room in a buffer"))?;
+                let id =
+                    u16::try_from(region).map_err(|_| format!("region {region} has no room in a buffer"))?;
                 Ok(Event { nanos: nanos(at), id, kind })
             })
             .collect();
@@ -135,7 +144,11 @@ pub fn of(timeline: &mut Timeline) -> Result<(Buffer, Vec<String>), String> {
         ));
     }
     let names = timeline.regions.iter().map(|r| r.name.clone()).collect();
-    timeline.note("alike", alike, "spans overlap others of their region: a buffer tells their ends not apart");
+    timeline.note(
+        "alike",
+        alike,
+        "spans overlap others of their region: a buffer tells their ends not apart",
+    );
     timeline.note("payload", payloads, "spans have words, for which a buffer has no room");
     Ok((buffer, names))
 }

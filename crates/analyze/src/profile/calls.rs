@@ -94,7 +94,8 @@ pub(super) fn host(trace: &Trace, origin: u64, tick: u64, room: i64, out: &mut T
         left.entry(marks.launch).or_default().push(marks);
     }
     let (Some(first), Some(last)) = (left.keys().next(), left.keys().next_back()) else { return };
-    let mut launches: Vec<_> = trace.launches.iter().map(|r| &r.launch).filter(|l| l.host.is_some()).collect();
+    let mut launches: Vec<_> =
+        trace.launches.iter().map(|r| &r.launch).filter(|l| l.host.is_some()).collect();
     launches.sort_by_key(|l| l.number);
     launches.dedup_by_key(|l| l.number);
     launches.retain(|l| (*first..=*last).contains(&l.number));
@@ -131,7 +132,8 @@ pub(super) fn host(trace: &Trace, origin: u64, tick: u64, room: i64, out: &mut T
         for l in launches.iter().filter(|l| l.ordinal == device) {
             let host = l.host.unwrap_or_default();
             within = within.max(ahead.within(since(l.start)));
-            let function = trace.modules.get(l.module.index()).and_then(|m| m.functions.get(l.kernel.index()));
+            let function =
+                trace.modules.get(l.module.index()).and_then(|m| m.functions.get(l.kernel.index()));
             let tracks = out.launches.iter().position(|known| known.number == l.number);
             let ran = tracks.and_then(|i| ranges[i]);
             let whole = |at: u64| i64::try_from(at).unwrap_or(i64::MAX);
@@ -275,14 +277,17 @@ pub(super) fn together(t: &Timeline) -> Option<Together> {
     if calls.is_empty() {
         return None;
     }
-    let delays: Vec<(u64, u64)> = calls.iter().filter_map(|c| Some((between(c.at(), c.ran?[0]), c.number))).collect();
+    let delays: Vec<(u64, u64)> =
+        calls.iter().filter_map(|c| Some((between(c.at(), c.ran?[0]), c.number))).collect();
     let mut out = Together {
         launches: calls.len() as u64,
         threads: calls.iter().map(|c| c.thread).collect::<BTreeSet<_>>().len() as u64,
         worst: delays.iter().max_by_key(|d| d.0).map_or(0, |d| d.1),
         delay: spread(delays.into_iter().map(|d| d.0).collect()),
         call: spread(calls.iter().filter_map(|c| c.called.map(|[a, b]| between(a, b))).collect()),
-        recording: spread(calls.iter().filter_map(|c| c.called.map(|[at, _]| between(c.start, at))).collect()),
+        recording: spread(
+            calls.iter().filter_map(|c| c.called.map(|[at, _]| between(c.start, at))).collect(),
+        ),
         ..Together::default()
     };
     for clock in &t.host.clocks {
@@ -298,7 +303,8 @@ pub(super) fn together(t: &Timeline) -> Option<Together> {
             };
             if begin > all[1] {
                 let (first, last) = ((*number).min(call.number), (*number).max(call.number));
-                let beside = of().filter(|c| c.tracks.is_none() && (first..last).contains(&c.number)).count() as u64;
+                let beside =
+                    of().filter(|c| c.tracks.is_none() && (first..last).contains(&c.number)).count() as u64;
                 let (time, why) = (between(all[1], begin), why(call, all[1], begin));
                 let (launch, kernel) = (call.number, call.kernel.clone());
                 out.gaps.push(Gap { device: clock.device, begin: all[1], time, launch, kernel, why, beside });

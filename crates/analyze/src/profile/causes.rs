@@ -63,7 +63,9 @@ pub(super) fn causes(seen: &Seen<'_>) -> Vec<Cause> {
     exposed(seen, &mut out);
     out.retain(|c| c.share >= LEAST);
     out.sort_by(|a, b| {
-        b.share.total_cmp(&a.share).then_with(|| (a.kind, &a.who, &a.region).cmp(&(b.kind, &b.who, &b.region)))
+        b.share
+            .total_cmp(&a.share)
+            .then_with(|| (a.kind, &a.who, &a.region).cmp(&(b.kind, &b.who, &b.region)))
     });
     out
 }
@@ -72,7 +74,9 @@ pub(super) fn causes(seen: &Seen<'_>) -> Vec<Cause> {
 fn pipelines(seen: &Seen<'_>, out: &mut Vec<Cause>) {
     let most = |side: Side| {
         let sided = seen.waits.iter().filter(|w| w.side == side).map(|w| (w, held(w)));
-        sided.max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.role.cmp(&a.0.role))).filter(|(_, share)| *share >= HELD)
+        sided
+            .max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.role.cmp(&a.0.role)))
+            .filter(|(_, share)| *share >= HELD)
     };
     let Some((starved, share)) = most(Side::Starved) else { return };
     if let Some((blocked, room)) = most(Side::Blocked) {
@@ -96,11 +100,14 @@ fn pipelines(seen: &Seen<'_>, out: &mut Vec<Cause>) {
             ),
             (Some(_), Some([q, u])) => (
                 "few-stages",
-                format!("its copies take {u} and the quickest {q}: the pipeline has too few stages to cover their way"),
+                format!(
+                    "its copies take {u} and the quickest {q}: the pipeline has too few stages to cover their way"
+                ),
             ),
             _ => (
                 "few-stages",
-                "the pipeline has too few stages to cover the way of its data, unless these come no faster".to_owned(),
+                "the pipeline has too few stages to cover the way of its data, unless these come no faster"
+                    .to_owned(),
             ),
         };
         return out.push(Cause {
@@ -194,21 +201,31 @@ fn ctas(seen: &Seen<'_>, out: &mut Vec<Cause>) {
         share: idle,
         who: "the grid".into(),
         region: String::new(),
-        text: format!("multiprocessors have no CTA for {} of the time; the grid is {waves:.2} waves", percent(idle)),
+        text: format!(
+            "multiprocessors have no CTA for {} of the time; the grid is {waves:.2} waves",
+            percent(idle)
+        ),
     });
 }
 
 /// The region in which a CTA takes the most more than the mean of all.
 fn slow_region(timeline: &Timeline, cta: u64) -> Option<String> {
-    let ctas =
-        timeline.tracks.iter().map(|t| (t.launch, t.cta)).collect::<std::collections::BTreeSet<_>>().len().max(1);
+    let ctas = timeline
+        .tracks
+        .iter()
+        .map(|t| (t.launch, t.cta))
+        .collect::<std::collections::BTreeSet<_>>()
+        .len()
+        .max(1);
     let mut more = vec![0i128; timeline.regions.len()];
     for t in &timeline.tracks {
         for s in t.spans.iter().filter(|s| !s.asynchronous && !super::waits::is_wait(timeline, s.region)) {
-            more[s.region as usize] += i128::from(s.time()) * if t.cta == cta { ctas as i128 - 1 } else { -1 };
+            more[s.region as usize] +=
+                i128::from(s.time()) * if t.cta == cta { ctas as i128 - 1 } else { -1 };
         }
     }
-    let (worst, time) = more.into_iter().enumerate().max_by_key(|(i, time)| (*time, std::cmp::Reverse(*i)))?;
+    let (worst, time) =
+        more.into_iter().enumerate().max_by_key(|(i, time)| (*time, std::cmp::Reverse(*i)))?;
     (time > 0).then(|| timeline.regions[worst].name.clone())
 }
 
@@ -216,8 +233,11 @@ fn slow_region(timeline: &Timeline, cta: u64) -> Option<String> {
 fn barriers(seen: &Seen<'_>, out: &mut Vec<Cause>) {
     for wait in seen.waits.iter().filter(|w| w.side == Side::Barrier) {
         let Some(blame) = wait.by.first() else { continue };
-        let doing =
-            if blame.region.is_empty() { String::new() } else { format!(", which is in {} before", blame.region) };
+        let doing = if blame.region.is_empty() {
+            String::new()
+        } else {
+            format!(", which is in {} before", blame.region)
+        };
         out.push(Cause {
             kind: "barrier",
             share: wait.share,
@@ -238,7 +258,8 @@ fn barriers(seen: &Seen<'_>, out: &mut Vec<Cause>) {
 fn exposed(seen: &Seen<'_>, out: &mut Vec<Cause>) {
     let on = seen.path.iter().find(|p| p.region.is_some_and(|r| !super::waits::is_wait(seen.timeline, r)));
     let Some(on) = on.filter(|p| !out.iter().any(|c| c.region == p.name)) else { return };
-    let gain = on.what_if.map(|w| format!("; a tenth faster, the launch is {w:.1} % shorter")).unwrap_or_default();
+    let gain =
+        on.what_if.map(|w| format!("; a tenth faster, the launch is {w:.1} % shorter")).unwrap_or_default();
     // What a kernel is there for is no fault of its own: it comes after what is.
     out.push(Cause {
         kind: "exposed",

@@ -88,7 +88,8 @@ fn rate(anchors: &BTreeMap<u32, Vec<Anchor>>, noise: f64) -> Option<Rate> {
         let Some(first) = all.first() else { continue };
         let since = |a: u64, b: u64| (i128::from(a) - i128::from(b)) as f64;
         let points = all.iter().map(|a| (since(a.cycles, first.cycles), since(a.nanos, first.nanos)));
-        let [x, y] = points.clone().fold([0.0; 2], |[x, y], p| [x + p.0, y + p.1]).map(|sum| sum / all.len() as f64);
+        let [x, y] =
+            points.clone().fold([0.0; 2], |[x, y], p| [x + p.0, y + p.1]).map(|sum| sum / all.len() as f64);
         for p in points {
             square += (p.0 - x) * (p.0 - x);
             product += (p.0 - x) * (p.1 - y);
@@ -121,7 +122,8 @@ fn groups(anchors: &BTreeMap<u32, Vec<Anchor>>, rate: Rate, tick: u64) -> Vec<(V
     let prompt = prompt(anchors.values().flatten());
     let quick = |a: &&Anchor| a.took.is_none_or(|took| took <= prompt);
     for (&sm, own) in anchors.iter().filter(|(_, own)| !own.is_empty()) {
-        let kept = |of: &dyn Fn(&&Anchor) -> bool| own.iter().filter(of).map(|&anchor| Own { sm, anchor }).collect();
+        let kept =
+            |of: &dyn Fn(&&Anchor) -> bool| own.iter().filter(of).map(|&anchor| Own { sm, anchor }).collect();
         let mut own: Vec<Own> = if own.iter().any(|a| quick(&a)) { kept(&quick) } else { kept(&|_| true) };
         own.sort_by_key(order);
         let same = |group: &[Own]| {
@@ -137,7 +139,8 @@ fn groups(anchors: &BTreeMap<u32, Vec<Anchor>>, rate: Rate, tick: u64) -> Vec<(V
                 let cycles = if a.cycles < b.cycles { -(cycles as f64) } else { cycles as f64 };
                 let nanos = (i128::from(a.nanos) - i128::from(b.nanos)) as f64 - rate.middle * cycles;
                 // A tick, early or late, and what a rate of the group's own makes of the cycles between.
-                let agree = nanos.abs() <= tick as f64 * (1.0 + 6.0 * JITTER[1]) + 4.0 * rate.width * cycles.abs();
+                let agree =
+                    nanos.abs() <= tick as f64 * (1.0 + 6.0 * JITTER[1]) + 4.0 * rate.width * cycles.abs();
                 apart += u32::from(!agree);
             }
             met > 0 && apart * FEW <= met
@@ -244,7 +247,8 @@ mod tests {
     impl Clocks {
         fn new(state: &mut u64, gpcs: usize, mhz: f64, span: f64, falls: f64) -> Clocks {
             let began = (0..gpcs).map(|_| random(state) % (1 << 50)).collect();
-            let mhz = (0..gpcs).map(|_| mhz * (1.0 - 0.05 * (random(state) % 1000) as f64 / 1000.0)).collect();
+            let mhz =
+                (0..gpcs).map(|_| mhz * (1.0 - 0.05 * (random(state) % 1000) as f64 / 1000.0)).collect();
             Clocks { began, mhz, falls, span }
         }
         fn at(&self, gpc: usize, nanos: f64) -> u64 {
@@ -334,7 +338,8 @@ mod tests {
         let clock = |gpc: usize, t: f64| {
             let [from, rate, falls, takes] = shape[gpc];
             let step = |at: f64| 1_500.0 * (((t - at) / 1_500.0).exp() + 1.0).ln();
-            let changes = (0..times).map(|i| i as f64 * 60_000.0).map(|i| step(i + falls) - step(i + falls + takes));
+            let changes =
+                (0..times).map(|i| i as f64 * 60_000.0).map(|i| step(i + falls) - step(i + falls + takes));
             (from + rate * (t - 0.1 * changes.sum::<f64>())) as u64
         };
         // Each tick comes up to a fifth of one early or late.
@@ -344,7 +349,8 @@ mod tests {
         };
         let shown = |sm: usize, nanos: f64| {
             let tick = (nanos / 32.0).floor();
-            let tick = tick + f64::from(nanos >= ticked(sm, tick + 1.0)) - f64::from(nanos < ticked(sm, tick));
+            let tick =
+                tick + f64::from(nanos >= ticked(sm, tick + 1.0)) - f64::from(nanos < ticked(sm, tick));
             ORIGIN + tick as u64 * 32
         };
         let mut all: BTreeMap<u32, Vec<Anchor>> = BTreeMap::new();
@@ -364,10 +370,13 @@ mod tests {
             };
             let of = all.entry(sm as u32).or_default();
             for track in 0..waves * 8 {
-                let (begin, takes) = ((track / 8) as f64 * span / waves as f64, span / waves as f64 - 1_000.0);
+                let (begin, takes) =
+                    ((track / 8) as f64 * span / waves as f64, span / waves as f64 - 1_000.0);
                 let (begin, phase) = (begin + even(1_000.0), (track % 8 + 1) as f64 / 8.0);
                 of.push(read(begin, false));
-                of.extend((0..each).map(|i| read(begin + takes * (i as f64 + phase) / each as f64 - 100.0, true)));
+                of.extend(
+                    (0..each).map(|i| read(begin + takes * (i as f64 + phase) / each as f64 - 100.0, true)),
+                );
                 of.push(read(begin + takes, false));
             }
         }
@@ -436,7 +445,9 @@ mod tests {
     /// On real anchors: eight GPCs are found, and a line through half of the anchors passes the other half as ticks allow.
     #[test]
     fn anchors_of_an_h200_fit() {
-        for text in [include_str!("../../tests/data/h200-s2.txt"), include_str!("../../tests/data/h200-epilogue.txt")] {
+        for text in
+            [include_str!("../../tests/data/h200-s2.txt"), include_str!("../../tests/data/h200-epilogue.txt")]
+        {
             let all = seen(text);
             let [fitted, left] = [0, 1].map(|half| all.chunks(2).skip(half).step_by(2).flatten());
             let fit = Fit::new(&by_sm(fitted), 0);
@@ -445,8 +456,9 @@ mod tests {
             assert!(sizes.len() == 8 && sizes.iter().all(|n| (15..=16).contains(n)), "{sizes:?}");
             assert_eq!(fit.slack, 0.0);
             assert!(fit.error < 8_000 && fit.between < 800_000, "{} ps, {} ps", fit.error, fit.between);
-            let told =
-                left.filter_map(|(sm, a)| Some((fit.time(*sm, a.cycles)? as f64 / 1000.0, a.nanos as f64 + 16.0)));
+            let told = left.filter_map(|(sm, a)| {
+                Some((fit.time(*sm, a.cycles)? as f64 / 1000.0, a.nanos as f64 + 16.0))
+            });
             let miss = told.map(|(told, shown)| told - shown);
             let mut miss: Vec<f64> = miss.map(f64::abs).collect();
             miss.sort_by(f64::total_cmp);
@@ -467,7 +479,9 @@ mod tests {
         assert!(told.error < 11_000 && told.error < untold.error, "{} ps, {} ps", told.error, untold.error);
         let quick: Vec<_> = all.iter().filter(|(_, a)| a.took.is_some_and(|took| took <= 30)).collect();
         let miss = |fit: &Fit| {
-            let of = |(sm, a): &&(u32, Anchor)| Some(fit.time(*sm, a.cycles)? as f64 / 1000.0 - a.nanos as f64 - 16.0);
+            let of = |(sm, a): &&(u32, Anchor)| {
+                Some(fit.time(*sm, a.cycles)? as f64 / 1000.0 - a.nanos as f64 - 16.0)
+            };
             quick.iter().filter_map(of).collect::<Vec<f64>>()
         };
         let early = |miss: &[f64]| miss.iter().sum::<f64>() / miss.len() as f64;
@@ -509,7 +523,11 @@ mod tests {
             let ranges = [0, 0].map(|_: u32| 1 << (random(&mut state) % 63 + 1));
             for _ in 0..random(&mut state) % 200 + 1 {
                 let [cycles, nanos] = ranges.map(|most: u64| u64::MAX - random(&mut state) % most);
-                all.entry((random(&mut state) % 3) as u32).or_default().push(Anchor { cycles, nanos, took: None });
+                all.entry((random(&mut state) % 3) as u32).or_default().push(Anchor {
+                    cycles,
+                    nanos,
+                    took: None,
+                });
             }
             let fit = Fit::new(&all, all.values().flatten().map(|a| a.nanos).min().unwrap());
             for (sm, anchors) in &all {

@@ -37,8 +37,11 @@ impl Clusters {
         }
         let (at, inside) = (self.grid.position(cta), self.size.position(rank.into()));
         let of = |at: u32, size: u32, inside: u32| u64::from(at / size * size + inside);
-        let [x, y, z] =
-            [of(at.x, self.size.x, inside.x), of(at.y, self.size.y, inside.y), of(at.z, self.size.z, inside.z)];
+        let [x, y, z] = [
+            of(at.x, self.size.x, inside.x),
+            of(at.y, self.size.y, inside.y),
+            of(at.z, self.size.z, inside.z),
+        ];
         Some(x + u64::from(self.grid.x) * (y + u64::from(self.grid.y) * z))
     }
 
@@ -64,7 +67,12 @@ mod tests {
 
     fn clusters(device: &str) -> Clusters {
         let dims = |x, y| Dim3 { x, y, z: 1 };
-        let launch = Launch { grid: dims(4, 4), cluster: Some(dims(2, 2)), device: device.into(), ..Launch::default() };
+        let launch = Launch {
+            grid: dims(4, 4),
+            cluster: Some(dims(2, 2)),
+            device: device.into(),
+            ..Launch::default()
+        };
         assert_eq!(Clusters::of(&Launch { cluster: Some(Dim3::default()), ..launch.clone() }), None);
         assert_eq!(Clusters::of(&Launch { cluster: Some(dims(3, 1)), ..launch.clone() }), None);
         Clusters::of(&launch).unwrap()

@@ -134,10 +134,12 @@ impl Curve {
         for knots in KNOTS.map(|most| (moments.len() / EACH).clamp(2, most)) {
             let pull = Pull::new(&apart, knots);
             let stiffness = (0..if knots > 2 { TRIES } else { 1 }).map(|i| STIFFEST * SOFTER.powi(i));
-            let bands: Vec<Band> = stiffness.map(|bend| Band::new(&pull, rate.width * length, bend)).collect();
+            let bands: Vec<Band> =
+                stiffness.map(|bend| Band::new(&pull, rate.width * length, bend)).collect();
             let least = bands.iter().map(|b| b.unlikely).fold(f64::INFINITY, f64::min);
             let band = bands.into_iter().find(|b| b.unlikely.is_finite() && b.unlikely <= least + DOUBT);
-            let Some(band) = band.filter(|b| best.as_ref().is_none_or(|(_, best)| b.unlikely < best.unlikely - DOUBT))
+            let Some(band) =
+                band.filter(|b| best.as_ref().is_none_or(|(_, best)| b.unlikely < best.unlikely - DOUBT))
             else {
                 break;
             };
@@ -155,7 +157,8 @@ impl Curve {
         let looked = apart.iter().step_by(apart.len().div_ceil(LOOKED));
         let error = mean(looked.map(|m| band.variance(m.0 * (knots - 1) as f64))).sqrt();
         let between = (0..knots).map(|k| band.variance(k as f64)).fold(0.0, f64::max).sqrt();
-        let mut at: Vec<f64> = line.iter().enumerate().map(|(k, z)| base + rate.middle * step * k as f64 + z).collect();
+        let mut at: Vec<f64> =
+            line.iter().enumerate().map(|(k, z)| base + rate.middle * step * k as f64 + z).collect();
         for k in 1..knots {
             at[k] = at[k].max(at[k - 1]);
         }
@@ -203,7 +206,8 @@ impl Left {
         }
         timers.values_mut().for_each(|of| of.1 /= of.0);
         let knot = |m: &Moment| ((m.cycles - curve.first) / curve.step).max(0.0) as usize;
-        let own = moments.iter().zip(&off).map(|(m, y)| (knot(m), (y - timers[&m.timer].1) / m.noise)).collect();
+        let own =
+            moments.iter().zip(&off).map(|(m, y)| (knot(m), (y - timers[&m.timer].1) / m.noise)).collect();
         Left { square, noise, own, timers }
     }
 
@@ -213,7 +217,8 @@ impl Left {
         if (self.own.len() as f64) < n * BESIDE as f64 {
             return 0.0;
         }
-        let skew = mean(self.timers.values().map(|(weight, mean)| mean * mean - self.square / weight)).max(0.0);
+        let skew =
+            mean(self.timers.values().map(|(weight, mean)| mean * mean - self.square / weight)).max(0.0);
         (skew / n).sqrt()
     }
 
@@ -222,7 +227,8 @@ impl Left {
         let square = mean(self.own.iter().map(|(_, y)| y * y));
         let blocks: Vec<_> = self.own.chunk_by(|a, b| a.0 == b.0).collect();
         let n = blocks.len() as f64;
-        let sum: f64 = blocks.iter().map(|b| b.iter().map(|(_, y)| y).sum::<f64>().powi(2) / b.len() as f64).sum();
+        let sum: f64 =
+            blocks.iter().map(|b| b.iter().map(|(_, y)| y).sum::<f64>().powi(2) / b.len() as f64).sum();
         let share = sum / (n * square);
         if share <= 1.0 + 3.0 * (2.0 / n).sqrt() {
             return 0.0;
@@ -311,7 +317,8 @@ impl Band {
         }
         let mut band = Band { factor: of, unlikely: 0.0 };
         let explained: f64 = band.solved(&pull.to).iter().zip(&pull.to).map(|(z, b)| z * b).sum();
-        band.unlikely = pull.square - explained + band.factor.iter().map(|f| f[0].ln()).sum::<f64>() - expected;
+        band.unlikely =
+            pull.square - explained + band.factor.iter().map(|f| f[0].ln()).sum::<f64>() - expected;
         band
     }
 

@@ -34,7 +34,9 @@ impl Cut {
                 Role::None => None,
                 Role::Group(n) | Role::Warp(n) => Some(u64::from(n)),
             };
-            let keep = has(&self.sms, t.sm.map(u64::from)) && has(&self.ctas, Some(t.cta)) && has(&self.groups, group);
+            let keep = has(&self.sms, t.sm.map(u64::from))
+                && has(&self.ctas, Some(t.cta))
+                && has(&self.groups, group);
             if !keep {
                 tracks += 1;
                 spans += t.spans.len() as u64;
@@ -49,7 +51,10 @@ impl Cut {
         let edge = |at: u64| i64::try_from(at).unwrap_or(i64::MAX);
         let (from, to) = (self.from.map_or(i64::MIN, edge), self.to.map_or(i64::MAX, edge));
         let before = timeline.host.calls.len();
-        timeline.host.calls.retain(|c| c.at() <= to && c.ran.map_or(c.at(), |[_, end]| end.max(c.at())) >= from);
+        timeline
+            .host
+            .calls
+            .retain(|c| c.at() <= to && c.ran.map_or(c.at(), |[_, end]| end.max(c.at())) >= from);
         let calls = (before - timeline.host.calls.len()) as u64;
         timeline.note("cut", calls, "launch calls were left out, as asked for");
         timeline.note("cut", tracks, "tracks were left out, as asked for");

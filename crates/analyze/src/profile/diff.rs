@@ -180,10 +180,9 @@ pub fn diff(a: &Timeline, b: &Timeline, least: f64) -> Diff {
             let [one, two] = [0, 1].map(|i| mean(&told[i], 1) * told[i].len().min(1) as f64);
             moved += ((two - one) * told[0].len().max(told[1].len()) as f64) as i128;
         }
-        let trips = x
-            .trips
-            .iter()
-            .filter_map(|(trip, times)| Some((*trip, [median(times.clone()), median(y.trips.get(trip)?.clone())])));
+        let trips = x.trips.iter().filter_map(|(trip, times)| {
+            Some((*trip, [median(times.clone()), median(y.trips.get(trip)?.clone())]))
+        });
         let trip = trips.max_by_key(|(trip, [one, two])| (one.abs_diff(*two), std::cmp::Reverse(*trip)));
         out.regions.push(RegionChange {
             kernel: key.0.clone(),
@@ -228,7 +227,9 @@ pub fn diff(a: &Timeline, b: &Timeline, least: f64) -> Diff {
         .kernels
         .iter()
         .filter(|k| k.time.differs)
-        .map(|k| (k.time.medians[1] as f64 - k.time.medians[0] as f64) * k.launches[1].max(k.launches[0]) as f64)
+        .map(|k| {
+            (k.time.medians[1] as f64 - k.time.medians[0] as f64) * k.launches[1].max(k.launches[0]) as f64
+        })
         .sum();
     let differs = whole != 0.0 || out.regions.iter().any(|r| r.total.differs);
     let slower = if whole == 0.0 { moved >= 0 } else { whole > 0.0 };
@@ -251,7 +252,8 @@ fn gaps(sides: [&Timeline; 2], out: &mut Diff) {
         if t.tracks.is_empty() {
             out.gaps.push(format!("{side} has no tracks"));
         }
-        let left = t.notes.iter().filter(|n| n.kind == "left-out").map(|n| n.count).fold(0, u64::saturating_add);
+        let left =
+            t.notes.iter().filter(|n| n.kind == "left-out").map(|n| n.count).fold(0, u64::saturating_add);
         if left > 0 {
             out.gaps.push(format!("{left} warps of {side} had no room to record"));
         }

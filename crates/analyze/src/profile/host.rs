@@ -27,10 +27,13 @@ pub(super) struct Ahead {
 impl Ahead {
     /// From bounds, of which there are some. `None`: no line satisfies them.
     pub fn new(least: &[Bound], most: &[Bound]) -> Option<Ahead> {
-        let tightest = |of: &[Bound], sign: f64| of.iter().map(|b| sign * b.1).reduce(f64::min).map(|b| sign * b);
+        let tightest =
+            |of: &[Bound], sign: f64| of.iter().map(|b| sign * b.1).reduce(f64::min).map(|b| sign * b);
         let (low, high) = match (tightest(least, -1.0), tightest(most, 1.0)) {
             (Some(low), Some(high)) => (low, high),
-            (Some(one), None) | (None, Some(one)) => return Some(Ahead { corners: vec![[one, 0.0]], both: false }),
+            (Some(one), None) | (None, Some(one)) => {
+                return Some(Ahead { corners: vec![[one, 0.0]], both: false });
+            }
             (None, None) => return None,
         };
         let long = least.iter().chain(most).map(|b| b.0.abs()).fold(0.0, f64::max);
@@ -96,7 +99,13 @@ mod tests {
     use super::*;
 
     /// Launches of a run of `long` nanoseconds: when each was called and seen to end, with delays up to `most`, where the timer is ahead by that.
-    fn launches(n: u64, long: f64, most: f64, ahead: [f64; 2], mut random: impl FnMut() -> f64) -> [Vec<Bound>; 2] {
+    fn launches(
+        n: u64,
+        long: f64,
+        most: f64,
+        ahead: [f64; 2],
+        mut random: impl FnMut() -> f64,
+    ) -> [Vec<Bound>; 2] {
         let timer = |at: f64| at + ahead[0] + ahead[1] * at;
         let mut out = [Vec::new(), Vec::new()];
         for i in 0..n {

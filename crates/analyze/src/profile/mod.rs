@@ -294,7 +294,8 @@ impl Timeline {
                 number[i] = Some(part.launches.len());
                 part.launches.push(launch.clone());
             }
-            let tracks = self.tracks.iter().filter_map(|t| Some(Track { launch: number[t.launch]?, ..t.clone() }));
+            let tracks =
+                self.tracks.iter().filter_map(|t| Some(Track { launch: number[t.launch]?, ..t.clone() }));
             part.tracks = tracks.collect();
             part.settle();
             part

@@ -67,7 +67,8 @@ pub(super) fn overlaps(timeline: &Timeline) -> Vec<Overlap> {
         edges.sort_unstable();
         let mut active: HashMap<(u32, bool), u64> = HashMap::new();
         let mut now = range[0];
-        for (at, begins, region, asynchronous) in edges.into_iter().chain([(range[1], true, u32::MAX, false)]) {
+        for (at, begins, region, asynchronous) in edges.into_iter().chain([(range[1], true, u32::MAX, false)])
+        {
             let step = at.saturating_sub(now);
             now = now.max(at);
             if step > 0 {
@@ -95,7 +96,13 @@ pub(super) fn overlaps(timeline: &Timeline) -> Vec<Overlap> {
 }
 
 /// Counts a time in which the same things run.
-fn count(active: &HashMap<(u32, bool), u64>, tensor: &[bool], step: u64, rows: &mut [[u64; 2]], idle: &mut u64) {
+fn count(
+    active: &HashMap<(u32, bool), u64>,
+    tensor: &[bool],
+    step: u64,
+    rows: &mut [[u64; 2]],
+    idle: &mut u64,
+) {
     let mut one: Option<u32> = None;
     let mut several = false;
     let mut kinds = [[false; 2]; KINDS.len()];

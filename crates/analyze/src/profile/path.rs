@@ -63,7 +63,8 @@ pub(super) fn path(timeline: &Timeline, waits: &Waits) -> Vec<OnPath> {
     for (i, t) in timeline.tracks.iter().enumerate().filter(|(_, t)| t.range().is_some()) {
         by_launch.entry(t.launch).or_default().push(i);
     }
-    let graphs: Vec<Graph<'_>> = by_launch.into_values().map(|tracks| Graph::new(timeline, waits, tracks)).collect();
+    let graphs: Vec<Graph<'_>> =
+        by_launch.into_values().map(|tracks| Graph::new(timeline, waits, tracks)).collect();
     let mut parts: HashMap<Key, u64> = HashMap::new();
     graphs.iter().for_each(|g| g.back(&mut parts));
     let whole = graphs.iter().fold(0u64, |all, g| all.saturating_add(g.time()));
@@ -71,7 +72,9 @@ pub(super) fn path(timeline: &Timeline, waits: &Waits) -> Vec<OnPath> {
         .into_iter()
         .filter(|(_, time)| *time > 0)
         .map(|((region, role, other), time)| OnPath {
-            name: region.and_then(|r| timeline.regions.get(r as usize)).map_or(other.to_owned(), |r| r.name.clone()),
+            name: region
+                .and_then(|r| timeline.regions.get(r as usize))
+                .map_or(other.to_owned(), |r| r.name.clone()),
             region,
             role: role.to_string(),
             time,
@@ -89,8 +92,10 @@ pub(super) fn path(timeline: &Timeline, waits: &Waits) -> Vec<OnPath> {
                 continue;
             }
             row.what_if = Some(*tried.entry(region).or_insert_with(|| {
-                let times =
-                    graphs.iter().zip(&orders).map(|(g, order)| g.again(order, Some(region), 1.0 - FASTER / 100.0));
+                let times = graphs
+                    .iter()
+                    .zip(&orders)
+                    .map(|(g, order)| g.again(order, Some(region), 1.0 - FASTER / 100.0));
                 100.0 * (1.0 - times.sum::<f64>() / whole.max(1) as f64)
             }));
         }
@@ -116,8 +121,9 @@ impl<'a> Graph<'a> {
             let all = by_sm.get(&t.sm?)?;
             let ended = all.partition_point(|(end, _)| *end <= begins(i));
             // Of tracks that take no time and are at one moment, the later ones of the list come after the others.
-            let earlier =
-                |(end, b): &&(u64, usize)| (*end, *b) < (ends(i), i) && timeline.tracks[tracks[*b]].cta != t.cta;
+            let earlier = |(end, b): &&(u64, usize)| {
+                (*end, *b) < (ends(i), i) && timeline.tracks[tracks[*b]].cta != t.cta
+            };
             all[..ended].iter().rev().find(earlier).map(|(_, b)| *b)
         });
         let before = before.collect();
@@ -129,7 +135,13 @@ impl<'a> Graph<'a> {
     }
 
     fn time(&self) -> u64 {
-        self.lines.iter().filter_map(|l| l.last()).map(|s| s.end).max().unwrap_or(0).saturating_sub(self.begin())
+        self.lines
+            .iter()
+            .filter_map(|l| l.last())
+            .map(|s| s.end)
+            .max()
+            .unwrap_or(0)
+            .saturating_sub(self.begin())
     }
 
     /// Who was late for the wait that a segment is.
@@ -154,7 +166,8 @@ impl<'a> Graph<'a> {
 
     /// Walks the path, from the end.
     fn back(&self, parts: &mut HashMap<Key, u64>) {
-        let ends = self.lines.iter().enumerate().filter_map(|(i, l)| Some((l.last()?.end, std::cmp::Reverse(i))));
+        let ends =
+            self.lines.iter().enumerate().filter_map(|(i, l)| Some((l.last()?.end, std::cmp::Reverse(i))));
         let Some((mut now, std::cmp::Reverse(mut line))) = ends.max() else { return };
         let mut jumps = 0;
         loop {
@@ -175,7 +188,9 @@ impl<'a> Graph<'a> {
             {
                 jumps = if late.at < now { 0 } else { jumps + 1 };
                 // The way of the news is the wait's; a flight is that of the work.
-                let work = late.work.map(|w| (Some(self.region(by, w)), self.timeline.tracks[late.track].role(), ""));
+                let work = late
+                    .work
+                    .map(|w| (Some(self.region(by, w)), self.timeline.tracks[late.track].role(), ""));
                 let key = work.unwrap_or((s.span.map(|w| self.region(line, w)), role, ""));
                 add(parts.entry(key).or_default(), now - late.at);
                 (now, line) = (late.at, by);
@@ -242,14 +257,21 @@ impl<'a> Graph<'a> {
                         let within = (late.at.min(to.end) - to.begin) as f64;
                         let own = factor(to.span.map(|span| self.region(by, span)));
                         // Of a wait it is its end that counts: what it waited for may have moved.
-                        let done =
-                            if late.at >= to.end && ends[by][j] > 0.0 { ends[by][j] } else { from + within * own };
+                        let done = if late.at >= to.end && ends[by][j] > 0.0 {
+                            ends[by][j]
+                        } else {
+                            from + within * own
+                        };
                         done + late.at.saturating_sub(to.end) as f64
                     });
                     if late.at > s.begin {
                         begin.max(arrived + (s.end - late.at) as f64 * factor(work))
                     } else {
-                        let way = of.and_then(|r| news.get(&r)).copied().unwrap_or(0.0).min((s.end - late.at) as f64);
+                        let way = of
+                            .and_then(|r| news.get(&r))
+                            .copied()
+                            .unwrap_or(0.0)
+                            .min((s.end - late.at) as f64);
                         (begin + took).max(arrived + way * factor(work))
                     }
                 }
@@ -269,10 +291,12 @@ mod tests {
 
     fn made() -> Timeline {
         let region = |name: &str, via| Region { name: name.into(), via, place: None };
-        let regions = vec![region("work", Via::Source), region("wait", Via::Mbarrier), region("more", Via::Source)];
+        let regions =
+            vec![region("work", Via::Source), region("wait", Via::Mbarrier), region("more", Via::Source)];
         let span = |region, begin, end| Span { region, begin, end, ..Span::default() };
         let arrival = |at| Moment { region: 1, at, arrival: true, payload: [0; 2] };
-        let track = |warp, spans: Vec<Span>, moments| Track { warp: Some(warp), spans, moments, ..Track::default() };
+        let track =
+            |warp, spans: Vec<Span>, moments| Track { warp: Some(warp), spans, moments, ..Track::default() };
         // Warp 1 waits for warp 0's work from 20 to 62, and works on until 100.
         let first = track(0, vec![span(0, 0, 60), span(2, 60, 70)], vec![arrival(60)]);
         let second = track(1, vec![span(2, 0, 20), span(1, 20, 62), span(2, 62, 100)], Vec::new());

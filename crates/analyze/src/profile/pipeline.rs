@@ -60,7 +60,8 @@ pub(super) fn stages(timeline: &Timeline, waits: &Waits, rows: &[Wait]) -> Vec<S
         let s = &t.spans[*span as usize];
         all.entry((s.region, t.role().to_string(), s.payload[0])).or_default().push(s.time());
     }
-    let side = |region: u32, role: &str| rows.iter().find(|w| w.region == region && w.role == role).map(|w| w.side);
+    let side =
+        |region: u32, role: &str| rows.iter().find(|w| w.region == region && w.role == role).map(|w| w.side);
     all.into_iter()
         .map(|((region, role, word), times)| Stage {
             name: timeline.regions.get(region as usize).map(|r| r.name.clone()).unwrap_or_default(),
@@ -92,7 +93,8 @@ pub(super) fn loops(timeline: &Timeline) -> Vec<Loop> {
     for role in roles {
         let regions = visits.iter().filter(|((r, _), _)| *r == role);
         let often = regions.filter(|(key, n)| **n >= TRIPS * tracks[key]);
-        let Some((&(_, region), &trips)) = often.max_by_key(|((_, region), n)| (**n, std::cmp::Reverse(*region)))
+        let Some((&(_, region), &trips)) =
+            often.max_by_key(|((_, region), n)| (**n, std::cmp::Reverse(*region)))
         else {
             continue;
         };

@@ -26,7 +26,8 @@ const ROOM: i64 = 1 << 40;
 pub fn timeline(trace: &Trace) -> Timeline {
     let mut out = Timeline::default();
     let mut names = Names::default();
-    let origin = trace.marks.iter().flat_map(|m| &m.tracks).flat_map(anchors).map(|a| a.nanos).min().unwrap_or(0);
+    let origin =
+        trace.marks.iter().flat_map(|m| &m.tracks).flat_map(anchors).map(|a| a.nanos).min().unwrap_or(0);
     let mut launches: BTreeMap<(u64, ModuleId), Vec<&Marks>> = BTreeMap::new();
     for marks in &trace.marks {
         launches.entry((marks.launch, marks.module)).or_default().push(marks);
@@ -56,7 +57,8 @@ pub fn timeline(trace: &Trace) -> Timeline {
             let bent = "launches in which anchors miss the line of their clock by more than the timer's ticks explain: the residual has it";
             out.note("clock-bent", u64::from(fit.slack > 0.0), bent);
         }
-        let marks = trace.modules.get(module.index()).map(|m| names.of(m, &mut out.regions)).unwrap_or_default();
+        let marks =
+            trace.modules.get(module.index()).map(|m| names.of(m, &mut out.regions)).unwrap_or_default();
         let copies = marks.iter().any(|m| m.kind == MarkKind::Issue && m.via == Via::Tma);
         let mut work = Work {
             copies,
@@ -71,7 +73,8 @@ pub fn timeline(trace: &Trace) -> Timeline {
             work.track(recorded, &mut out);
         }
         let tracks = || all.iter().flat_map(|m| &m.tracks);
-        let over = out.launches[launch].stopped && tracks().all(|t| t.end.is_some()) && tracks().any(|t| t.last);
+        let over =
+            out.launches[launch].stopped && tracks().all(|t| t.end.is_some()) && tracks().any(|t| t.last);
         out.note(
             "ended-before",
             if over { tracks().count() as u64 } else { 0 },
@@ -101,7 +104,8 @@ const MOST: u32 = 2048;
 /// What kernels take of a multiprocessor with their markers recorded, where a recording knows it: those first that have lost most room.
 fn needs(trace: &Trace) -> Vec<Calibration> {
     let marked: BTreeSet<_> = trace.marks.iter().map(|m| (m.module, m.launch)).collect();
-    let launches = trace.launches.iter().map(|r| &r.launch).filter(|l| marked.contains(&(l.module, l.number)));
+    let launches =
+        trace.launches.iter().map(|r| &r.launch).filter(|l| marked.contains(&(l.module, l.number)));
     let kernels: BTreeSet<_> = launches.map(|l| (l.module, l.kernel, l.block.volume())).collect();
     let calibration = |(module, kernel, threads): (ModuleId, FuncId, u64)| {
         let function = trace.modules.get(module.index())?.functions.get(kernel.index())?;
@@ -235,7 +239,9 @@ impl Work<'_> {
                 "records of tracks that can't be put on the time axis were left out",
             );
         };
-        let time = |cycles: u64| (self.fit.time(recorded.sm, cycles).unwrap_or(0).saturating_add(ROOM)).max(0) as u64;
+        let time = |cycles: u64| {
+            (self.fit.time(recorded.sm, cycles).unwrap_or(0).saturating_add(ROOM)).max(0) as u64
+        };
         let begin = recorded.begin.map(|a| time(a.cycles));
         let end = recorded.end.map(|a| time(a.cycles));
         let range = [begin.or(clocks.first().map(|c| time(*c))), end.or(clocks.last().map(|c| time(*c)))]
@@ -300,7 +306,8 @@ impl Work<'_> {
         self.found += found;
         if self.copies {
             let number = out.tracks.len();
-            let waits = spans.iter().filter(|s| out.regions[s.region as usize].via == Via::Mbarrier && !s.open[1]);
+            let waits =
+                spans.iter().filter(|s| out.regions[s.region as usize].via == Via::Mbarrier && !s.open[1]);
             let there = |s: &Span| completes(Via::Tma, s.payload[0]);
             self.works.extend(waits.map(|s| Async {
                 cta: there(s).0,
@@ -424,5 +431,9 @@ fn complete(mut works: Vec<Async>, out: &mut Timeline) {
         }
     }
     out.note("orphan-complete", orphans, "completions of work that nobody issued were left out");
-    out.note("open-work", unfinished, "issues of work whose completion was not seen are cut at their track's end");
+    out.note(
+        "open-work",
+        unfinished,
+        "issues of work whose completion was not seen are cut at their track's end",
+    );
 }

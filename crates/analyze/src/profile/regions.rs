@@ -106,7 +106,8 @@ pub fn times(timeline: &Timeline) -> Vec<Times> {
             }
         }
     }
-    let mut rows: Vec<Times> = all.into_iter().map(|((region, role), of)| row(timeline, region, role, of)).collect();
+    let mut rows: Vec<Times> =
+        all.into_iter().map(|((region, role), of)| row(timeline, region, role, of)).collect();
     rows.sort_by(|a, b| (b.total, a.region, &a.role).cmp(&(a.total, b.region, &b.role)));
     rows
 }
@@ -122,7 +123,8 @@ fn row(timeline: &Timeline, region: u32, role: Role, mut of: Gathered) -> Times 
     let over = ["track", "cta", "sm", "launch"].into_iter().zip(of.over).map(|(kind, totals)| {
         let mut sorted: Vec<u64> = totals.values().copied().collect();
         sorted.sort_unstable();
-        let worst = totals.iter().max_by_key(|((launch, n), total)| (**total, std::cmp::Reverse((*launch, *n))));
+        let worst =
+            totals.iter().max_by_key(|((launch, n), total)| (**total, std::cmp::Reverse((*launch, *n))));
         Over {
             of: kind,
             count: sorted.len() as u64,

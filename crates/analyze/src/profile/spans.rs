@@ -42,8 +42,16 @@ impl Found {
     /// Says it.
     pub fn notes(self, to: &mut super::Timeline) {
         to.note("orphan-end", self.orphans, "ends without a begin were left out");
-        to.note("open", self.open, "begins without an end are cut where their track or the region around them ends");
-        to.note("across", self.across, "spans lie across others, not in them: they are shown as asynchronous work");
+        to.note(
+            "open",
+            self.open,
+            "begins without an end are cut where their track or the region around them ends",
+        );
+        to.note(
+            "across",
+            self.across,
+            "spans lie across others, not in them: they are shown as asynchronous work",
+        );
     }
 }
 
@@ -153,7 +161,10 @@ mod tests {
         p.end(|r| r == 1, 1, 10, 0);
         let (spans, found) = p.finish([0, 20], false);
         let no = [false; 2];
-        assert_eq!(shown(&spans), [(0, 10, 10, 0, false, no), (1, 10, 10, 0, false, no), (2, 10, 10, 1, false, no)]);
+        assert_eq!(
+            shown(&spans),
+            [(0, 10, 10, 0, false, no), (1, 10, 10, 0, false, no), (2, 10, 10, 1, false, no)]
+        );
         assert_eq!(found, Found::default());
     }
 

@@ -48,7 +48,8 @@ pub(super) fn stops(timeline: &Timeline) -> Vec<Stop> {
     for track in timeline.tracks.iter().filter(stopped) {
         let mut open: Vec<_> = track.spans.iter().filter(|s| s.open[1] && !s.asynchronous).collect();
         open.sort_by_key(|s| s.depth);
-        let (at, marker) = last(track).map_or((track.life[0].unwrap_or(0), None), |(at, region)| (at, Some(region)));
+        let (at, marker) =
+            last(track).map_or((track.life[0].unwrap_or(0), None), |(at, region)| (at, Some(region)));
         let inside: Vec<u32> = open.iter().map(|s| s.region).collect();
         let words = open.last().map(|s| s.payload).unwrap_or_default();
         let ago = latest.saturating_sub(at);
@@ -94,7 +95,8 @@ mod tests {
 
     #[test]
     fn what_never_ended_is_told_by_what_it_was_in() {
-        let region = |name: &str| Region { name: name.into(), place: Some(("a.cu".into(), 7)), ..Region::default() };
+        let region =
+            |name: &str| Region { name: name.into(), place: Some(("a.cu".into(), 7)), ..Region::default() };
         let span = |region, begin, end, depth, open, word| Span {
             region,
             begin,
@@ -104,8 +106,9 @@ mod tests {
             payload: [word, 0],
             ..Span::default()
         };
-        let stuck =
-            |word| vec![span(0, 10, 90, 0, true, 0), span(1, 20, 30, 1, false, 0), span(1, 40, 90, 1, true, word)];
+        let stuck = |word| {
+            vec![span(0, 10, 90, 0, true, 0), span(1, 20, 30, 1, false, 0), span(1, 40, 90, 1, true, word)]
+        };
         let timeline = Timeline {
             launches: vec![Launch { number: 4, stopped: true, ..Launch::default() }],
             regions: vec![region("loop"), region("wait")],
@@ -118,10 +121,14 @@ mod tests {
             ..Timeline::default()
         };
         let stops = stops(&timeline);
-        let said: Vec<_> = stops.iter().map(|s| (s.inside.len(), s.last.as_deref(), s.tracks, s.ago)).collect();
+        let said: Vec<_> =
+            stops.iter().map(|s| (s.inside.len(), s.last.as_deref(), s.tracks, s.ago)).collect();
         assert_eq!(said, [(0, None, 1, [85, 85]), (2, Some("wait"), 2, [50, 50])]);
         let Stop { launch, role, words, same_words, place, first, .. } = &stops[1];
-        assert_eq!((*launch, role.as_str(), *words, *same_words, *first), (4, "group 3", [8, 0], false, (0, Some(1))));
+        assert_eq!(
+            (*launch, role.as_str(), *words, *same_words, *first),
+            (4, "group 3", [8, 0], false, (0, Some(1)))
+        );
         assert_eq!(place.as_ref().map(|(file, line)| (file.as_str(), *line)), Some(("a.cu", 7)));
     }
 }

@@ -53,7 +53,8 @@ pub(super) fn tails(timeline: &Timeline) -> Vec<Tail> {
     let mut launches: BTreeMap<usize, Ctas> = BTreeMap::new();
     for t in &timeline.tracks {
         let Some([begin, end]) = t.range() else { continue };
-        let ([from, to], _) = launches.entry(t.launch).or_default().entry(t.cta).or_insert(([begin, end], t.sm));
+        let ([from, to], _) =
+            launches.entry(t.launch).or_default().entry(t.cta).or_insert(([begin, end], t.sm));
         (*from, *to) = ((*from).min(begin), (*to).max(end));
     }
     launches.into_iter().map(|(launch, ctas)| tail(timeline, launch, &ctas)).collect()

@@ -132,7 +132,9 @@ pub(super) fn waits(timeline: &Timeline) -> Waits {
         let met = |word: u32| (t.launch, clusters.map_or(t.cta, |c| c.met(t.cta, word)), word);
         for m in t.moments.iter().filter(|m| m.arrival) {
             match via(m.region) {
-                Via::Barrier => barriers.entry(met(m.payload[0])).or_default().told.entry(i).or_default().push(m.at),
+                Via::Barrier => {
+                    barriers.entry(met(m.payload[0])).or_default().told.entry(i).or_default().push(m.at)
+                }
                 via => {
                     for place in places(t, clusters, via, [m.payload[0], 0]) {
                         arrivals.entry(place).or_default().push((m.at, i, None));
@@ -173,7 +175,8 @@ pub(super) fn waits(timeline: &Timeline) -> Waits {
         // Who arrives and does not wait is told of by moments alone; where there are none, to wait is to arrive.
         let visits = if barrier.told.is_empty() { &barrier.begun } else { &barrier.told };
         let most = visits.values().map(Vec::len).max().unwrap_or(0);
-        let same = visits.values().all(|v| v.len() == most) && barrier.begun.values().all(|v| v.len() == most);
+        let same =
+            visits.values().all(|v| v.len() == most) && barrier.begun.values().all(|v| v.len() == most);
         let mut trips: HashMap<usize, usize> = HashMap::new();
         for (me, span) in std::mem::take(&mut barrier.waits) {
             let end = timeline.tracks[me].spans[span as usize].end;
@@ -279,7 +282,8 @@ pub(super) fn summary(timeline: &Timeline, waits: &Waits) -> Vec<Wait> {
     }
     // How long copies flew, and how long each was waited for.
     let mut flown: BTreeMap<(u32, Role), Vec<(u64, u64)>> = BTreeMap::new();
-    let name = |region: u32| timeline.regions.get(region as usize).map(|r| r.name.clone()).unwrap_or_default();
+    let name =
+        |region: u32| timeline.regions.get(region as usize).map(|r| r.name.clone()).unwrap_or_default();
     let mut lives: HashMap<Role, u64> = HashMap::new();
     let mut issues: HashMap<Role, bool> = HashMap::new();
     for t in &timeline.tracks {
@@ -307,8 +311,9 @@ pub(super) fn summary(timeline: &Timeline, waits: &Waits) -> Vec<Wait> {
             add(&mut row.late, at - s.begin);
             let of = &timeline.tracks[late.track];
             let did = doing(timeline, of, late.at);
-            let blame =
-                blames.entry((s.region, t.role(), of.role(), did.map(|d| d.region), of.cta != t.cta)).or_default();
+            let blame = blames
+                .entry((s.region, t.role(), of.role(), did.map(|d| d.region), of.cta != t.cta))
+                .or_default();
             blame.count += 1;
             add(&mut blame.late, at - s.begin);
             let worst = (at - s.begin, of.cta, did.map_or(0, |d| d.trip));
@@ -319,13 +324,20 @@ pub(super) fn summary(timeline: &Timeline, waits: &Waits) -> Vec<Wait> {
     }
     for ((region, role, by, did, peer), blame) in blames {
         if let Some(row) = rows.get_mut(&(region, role)) {
-            row.by.push(Blame { role: by.to_string(), region: did.map(name).unwrap_or_default(), peer, ..blame });
+            row.by.push(Blame {
+                role: by.to_string(),
+                region: did.map(name).unwrap_or_default(),
+                peer,
+                ..blame
+            });
         }
     }
     let mut out: Vec<Wait> = rows
         .into_iter()
         .map(|((region, role), mut row)| {
-            row.by.sort_by(|a, b| (b.late, &a.role, &a.region, a.peer).cmp(&(a.late, &b.role, &b.region, b.peer)));
+            row.by.sort_by(|a, b| {
+                (b.late, &a.role, &a.region, a.peer).cmp(&(a.late, &b.role, &b.region, b.peer))
+            });
             let called = name(region);
             let [told, copied] = flights.get(&(region, role)).copied().unwrap_or_default();
             row.flight = flown.remove(&(region, role)).and_then(flight);

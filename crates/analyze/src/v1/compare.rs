@@ -51,7 +51,8 @@ impl Eyes {
     fn mix(self, hash: u64, e: &EventBytes) -> u64 {
         // Only one multiplication waits for the event before.
         let (x, y) = self.words(e);
-        let own = x.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32) ^ y.wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let own =
+            x.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32) ^ y.wrapping_mul(0xbf58_476d_1ce4_e5b9);
         (hash.rotate_left(29) ^ own).wrapping_mul(0x94d0_49bb_1331_11eb)
     }
 }
@@ -71,7 +72,8 @@ pub(super) fn streams(a: &Stream<'_>, b: &Stream<'_>, eyes: Eyes, sink: &mut Sin
     // Direction and kind too, but not company.
     let told = |e: &EventBytes| eyes.words(e).0;
     if order::same_but_for_company(ea, eb, told) {
-        let i = ea.iter().zip(eb).take_while(|(x, y)| eyes.equal(x, y)).count().min(ea.len().min(eb.len()) - 1);
+        let i =
+            ea.iter().zip(eb).take_while(|(x, y)| eyes.equal(x, y)).count().min(ea.len().min(eb.len()) - 1);
         sink.put(Kind::ActiveMask, at([i, i]), [Some(&ea[i]), Some(&eb[i])], &[]);
         return;
     }
@@ -102,7 +104,13 @@ fn in_step(events: [&[EventBytes]; 2], eyes: Eyes, sink: &mut Sink<'_>) {
 }
 
 /// Two events of the same site that differ; gives the finding if it is of a decision.
-fn pair(eyes: Eyes, i: [usize; 2], [x, y]: [&EventBytes; 2], trips: &[Trip], sink: &mut Sink<'_>) -> Option<Found> {
+fn pair(
+    eyes: Eyes,
+    i: [usize; 2],
+    [x, y]: [&EventBytes; 2],
+    trips: &[Trip],
+    sink: &mut Sink<'_>,
+) -> Option<Found> {
     let (a, b) = (Event::of(x), Event::of(y));
     let (place, both) = (at(i), [Some(x), Some(y)]);
     if a.kind != b.kind {
@@ -216,10 +224,16 @@ impl Compare<'_, '_, '_> {
         let (mut i, mut j) = (head, head);
         // The decision that the last pair made otherwise.
         let mut last: Option<Found> = None;
-        for (x, y) in pairs.into_iter().map(|(x, y)| (head + x, head + y)).chain([(a.len() - tail, b.len() - tail)]) {
+        for (x, y) in
+            pairs.into_iter().map(|(x, y)| (head + x, head + y)).chain([(a.len() - tail, b.len() - tail)])
+        {
             if i < x || j < y {
-                let start = |items: &[Item], k: usize, end: usize| items.get(k).map_or(end, |i| i.events.start);
-                let gap = [start(&a, i, ends[0])..start(&a, x, ends[0]), start(&b, j, ends[1])..start(&b, y, ends[1])];
+                let start =
+                    |items: &[Item], k: usize, end: usize| items.get(k).map_or(end, |i| i.events.start);
+                let gap = [
+                    start(&a, i, ends[0])..start(&a, x, ends[0]),
+                    start(&b, j, ends[1])..start(&b, y, ends[1]),
+                ];
                 self.gap(gap, last, [0, 0]);
                 if x < a.len() || y < b.len() {
                     last = None;
@@ -292,7 +306,9 @@ impl Compare<'_, '_, '_> {
     fn shapes(&self, side: usize, trips: &[Part]) -> Vec<[u64; 2]> {
         let shape = |p: &Part| {
             let nodes = &self.loops.nodes[side][p.start..p.end];
-            nodes.iter().fold(0u64, |h, n| (h.rotate_left(23) ^ u64::from(*n)).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+            nodes
+                .iter()
+                .fold(0u64, |h, n| (h.rotate_left(23) ^ u64::from(*n)).wrapping_mul(0x9e37_79b9_7f4a_7c15))
         };
         trips.iter().map(|p| [p.hash, shape(p)]).collect()
     }
@@ -303,7 +319,8 @@ impl Compare<'_, '_, '_> {
         if let Some(found) = why {
             return self.sink.follows(found, visits, trips);
         }
-        let lanes = [0, 1].map(|s| self.events[s][ranges[s].clone()].iter().fold(0, |m, e| m | order::mask(e)));
+        let lanes =
+            [0, 1].map(|s| self.events[s][ranges[s].clone()].iter().fold(0, |m, e| m | order::mask(e)));
         let first = [0, 1].map(|s| self.events[s].get(ranges[s].start).filter(|_| !ranges[s].is_empty()));
         let kind = if first.iter().all(Option::is_some) { Kind::Path } else { Kind::ExtraEvents };
         let place = Place {
@@ -398,7 +415,8 @@ fn paired(a: &[u32], b: &[u32]) -> Vec<(usize, usize)> {
     let (ka, kb) = (numbered(a), numbered(b));
     let places: HashMap<u64, usize, Fast> = kb.iter().enumerate().map(|(j, k)| (*k, j)).collect();
     // The longest run of A's items whose places in B ascend.
-    let common: Vec<(usize, usize)> = ka.iter().enumerate().filter_map(|(i, k)| Some((i, *places.get(k)?))).collect();
+    let common: Vec<(usize, usize)> =
+        ka.iter().enumerate().filter_map(|(i, k)| Some((i, *places.get(k)?))).collect();
     let mut ends: Vec<usize> = Vec::new();
     let mut before = vec![usize::MAX; common.len()];
     for (n, &(_, j)) in common.iter().enumerate() {

@@ -144,7 +144,11 @@ mod tests {
     fn the_entry_is_that_of_the_visit() {
         let entry = |site: u32, seq: u32| HistoryEntry { site, value: seq, seq };
         // Six were written, four are left: of site 1 the visits 1 and 2 of three.
-        let ring = Ring { written: 6, entries: vec![entry(1, 2), entry(2, 3), entry(1, 4), entry(2, 5)], wrong: None };
+        let ring = Ring {
+            written: 6,
+            entries: vec![entry(1, 2), entry(2, 3), entry(1, 4), entry(2, 5)],
+            wrong: None,
+        };
         let of = |visits| nth(&ring, |e: &HistoryEntry| e.site == 1, visits);
         assert_eq!(of((2, 0)), Some(2));
         assert_eq!(of((1, 1)), Some(0));

@@ -191,21 +191,37 @@ impl<'a> Sink<'a> {
 
     /// Adds a difference.
     #[inline]
-    pub fn put(&mut self, kind: Kind, place: Place, events: [Option<&EventBytes>; 2], trips: &[Trip]) -> Found {
-        let key = Key { kind, sites: events.map(|e| e.map(|e| u32::from_le_bytes([e[0], e[1], e[2], e[3]]))) };
+    pub fn put(
+        &mut self,
+        kind: Kind,
+        place: Place,
+        events: [Option<&EventBytes>; 2],
+        trips: &[Trip],
+    ) -> Found {
+        let key =
+            Key { kind, sites: events.map(|e| e.map(|e| u32::from_le_bytes([e[0], e[1], e[2], e[3]]))) };
         if !self.options.takes(&key) {
             self.filtered += 1;
             return Found(usize::MAX);
         }
         let masks = events.map(|e| e.map_or(0, order::mask));
-        let lanes =
-            place.lanes.unwrap_or(if kind == Kind::ActiveMask { masks[0] ^ masks[1] } else { masks[0] | masks[1] });
+        let lanes = place.lanes.unwrap_or(if kind == Kind::ActiveMask {
+            masks[0] ^ masks[1]
+        } else {
+            masks[0] | masks[1]
+        });
         let roots = lanes & !self.parted;
         self.parted |= lanes;
         self.kinds[kind as usize] += 1;
         if self.listed.len() < self.room {
             let events = events.map(|e| e.map(Event::of));
-            self.listed.push(Divergence { warp: self.warp, at: place.at, kind, events, extra: place.extra_visits });
+            self.listed.push(Divergence {
+                warp: self.warp,
+                at: place.at,
+                kind,
+                events,
+                extra: place.extra_visits,
+            });
         }
         let ways = match (kind, events) {
             (Kind::Branch, [Some(a), Some(b)]) => [u64::from(a[5] > b[5]), u64::from(b[5] > a[5])],
@@ -246,7 +262,11 @@ impl<'a> Sink<'a> {
             a[7] ^ b[7],
         ]);
         let mask = order::mask(a);
-        if a[4] != EventKind::Branch as u8 || other != 0 || mask != order::mask(b) || self.listed.len() < self.room {
+        if a[4] != EventKind::Branch as u8
+            || other != 0
+            || mask != order::mask(b)
+            || self.listed.len() < self.room
+        {
             return false;
         }
         let site = Some(u32::from_le_bytes([a[0], a[1], a[2], a[3]]));
@@ -264,7 +284,14 @@ impl<'a> Sink<'a> {
 
     /// A key's number; this is its first difference if it has none. [`u32::MAX`]: there is no room for it.
     #[cold]
-    fn number(&mut self, key: Key, place: Place, lanes: u32, events: [Option<&EventBytes>; 2], trips: &[Trip]) -> u32 {
+    fn number(
+        &mut self,
+        key: Key,
+        place: Place,
+        lanes: u32,
+        events: [Option<&EventBytes>; 2],
+        trips: &[Trip],
+    ) -> u32 {
         if let Some(&id) = self.ids.get(&key) {
             return id;
         }
@@ -275,7 +302,8 @@ impl<'a> Sink<'a> {
         self.ids.insert(key, id);
         let events = events.map(|e| e.map(Event::of));
         let first = First { place, lanes, events, trips: trips.to_vec(), visits: [None; 2] };
-        self.found.push((key, Finding { first, count: 0, ways: [0; 2], follows: [0; 2], lanes: 0, roots: 0 }));
+        self.found
+            .push((key, Finding { first, count: 0, ways: [0; 2], follows: [0; 2], lanes: 0, roots: 0 }));
         id
     }
 
@@ -303,7 +331,8 @@ impl<'a> Sink<'a> {
     /// The first differences that will be asked for, in order of side A's events.
     pub fn moments(&self) -> Vec<Moment> {
         let all = self.found.iter().enumerate().filter(|(_, (k, f))| self.wanted(k, f));
-        let mut out: Vec<Moment> = all.map(|(found, (_, f))| Moment { found, at: f.first.place.at }).collect();
+        let mut out: Vec<Moment> =
+            all.map(|(found, (_, f))| Moment { found, at: f.first.place.at }).collect();
         out.sort_by_key(|m| (m.at, m.found));
         out
     }
@@ -330,7 +359,8 @@ impl<'a> Sink<'a> {
                 }
                 seen[node as usize] += 1;
             }
-            let after = |node: u32, n: u32| if self.lossy[side] { u32::MAX } else { seen[node as usize] - n - 1 };
+            let after =
+                |node: u32, n: u32| if self.lossy[side] { u32::MAX } else { seen[node as usize] - n - 1 };
             before.into_iter().map(|(found, node, n)| (found, (n, after(node, n)))).collect::<Vec<_>>()
         };
         for (side, all) in both(events[0].len() + events[1].len(), of).into_iter().enumerate() {

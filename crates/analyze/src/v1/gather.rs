@@ -10,8 +10,8 @@ use prlx_trace::v1::EventKind;
 use prlx_trace::{LaneMask, SiteId};
 
 use crate::report::{
-    Finding, Kind, Location, Mask, OperandCell, OperandColumn, OperandRow, Operands, SiteInfo, TripInfo, WarpHit,
-    WarpPlace,
+    Finding, Kind, Location, Mask, OperandCell, OperandColumn, OperandRow, Operands, SiteInfo, TripInfo,
+    WarpHit, WarpPlace,
 };
 use crate::value;
 
@@ -151,7 +151,9 @@ pub(super) fn finding(key: Key, c: Cluster, shape: &Shape, tables: [&SiteTable; 
     });
     let switch = events[0].is_some_and(|e| e.kind == EventKind::Switch as u8);
     let values = match (key.kind, events) {
-        (Kind::Branch, [Some(a), Some(b)]) if switch && a.dir == b.dir => Some([a.value.into(), b.value.into()]),
+        (Kind::Branch, [Some(a), Some(b)]) if switch && a.dir == b.dir => {
+            Some([a.value.into(), b.value.into()])
+        }
         (Kind::Branch, [Some(a), Some(b)]) => Some([a.dir.into(), b.dir.into()]),
         (Kind::Value, [Some(a), Some(b)]) if a.value != b.value => Some([a.value.into(), b.value.into()]),
         (Kind::Value, [Some(a), Some(b)]) => Some([a.result.into(), b.result.into()]),

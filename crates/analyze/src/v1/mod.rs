@@ -135,13 +135,19 @@ impl SiteTable {
     }
     /// Whether both tables know places, and none has the same id in both.
     pub fn apart(&self, other: &SiteTable) -> bool {
-        !self.rows.is_empty() && !other.rows.is_empty() && self.rows.keys().all(|id| !other.rows.contains_key(id))
+        !self.rows.is_empty()
+            && !other.rows.is_empty()
+            && self.rows.keys().all(|id| !other.rows.contains_key(id))
     }
     /// Which of this table's ids is which of `other`'s: those of the same place and kind; files that were compiled in another folder go
     /// by their last names, where only one place can be meant.
     pub fn to(&self, other: &SiteTable) -> HashMap<u32, u32> {
         let place = |r: &SiteEntry, whole: bool| {
-            let file = if whole { &r.filename[..] } else { r.filename.rsplit(['/', '\\']).next().unwrap_or_default() };
+            let file = if whole {
+                &r.filename[..]
+            } else {
+                r.filename.rsplit(['/', '\\']).next().unwrap_or_default()
+            };
             let ordinal = if r.line == 0 { r.ordinal } else { 0 };
             (file.to_owned(), r.function.clone(), r.line, r.column, r.event_type, ordinal)
         };
@@ -269,7 +275,10 @@ pub fn compare(inputs: [&Input<'_>; 2], numbers: [u64; 2], options: &Options) ->
     let counts = headers.map(|h| h.warps);
     let (common, total) = (counts[0].min(counts[1]), counts[0].max(counts[1]));
     if let Some(beyond) = options.warps.iter().find(|r| r.0 >= total) {
-        return Err(Error::new("filter", format!("warp {} of {total}: the filter matches nothing", beyond.0)));
+        return Err(Error::new(
+            "filter",
+            format!("warp {} of {total}: the filter matches nothing", beyond.0),
+        ));
     }
     if options.sites.len() > 64 {
         return Err(Error::new("filter", "more than 64 sites"));
@@ -359,7 +368,8 @@ pub fn compare(inputs: [&Input<'_>; 2], numbers: [u64; 2], options: &Options) ->
         let b = std::mem::take(&mut of_b[i]);
         let lanes = c.first.lanes;
         let mut finding = gather::finding(key, c, &shape, tables);
-        finding.operands = evidence::operands([a.snapshot, b.snapshot], lanes, options.float).or(finding.operands);
+        finding.operands =
+            evidence::operands([a.snapshot, b.snapshot], lanes, options.float).or(finding.operands);
         out.findings.push(finding);
         histories.push([a.history, b.history]);
     }
@@ -369,7 +379,14 @@ pub fn compare(inputs: [&Input<'_>; 2], numbers: [u64; 2], options: &Options) ->
         (false, true) => Verdict::Same,
         (false, false) => Verdict::Unknown,
     };
-    Ok(Compared { launch: out, listed, kinds: sum.kinds, warps: sum.differing, events: sum.events, histories })
+    Ok(Compared {
+        launch: out,
+        listed,
+        kinds: sum.kinds,
+        warps: sum.differing,
+        events: sum.events,
+        histories,
+    })
 }
 
 fn same_kernel(files: [&File<'_>; 2], options: &Options) -> Result<(), Error> {
@@ -380,7 +397,11 @@ fn same_kernel(files: [&File<'_>; 2], options: &Options) -> Result<(), Error> {
     if options.force || (na == nb && (!cut || a.kernel_hash == b.kernel_hash)) {
         return Ok(());
     }
-    let what = format!("A is of kernel `{}`, B of `{}`; --force compares them", na.escape_debug(), nb.escape_debug());
+    let what = format!(
+        "A is of kernel `{}`, B of `{}`; --force compares them",
+        na.escape_debug(),
+        nb.escape_debug()
+    );
     Err(Error::new("kernel", what))
 }
 
@@ -418,7 +439,8 @@ fn warp<'a>(
         return out;
     }
     let [a, b] = both(total, |side| Stream::new(Cow::Borrowed(&events[side])));
-    let mut sink = Sink::new(cx.options, number, known, room, out.lost.map(|n| n > 0), a.moved() || b.moved());
+    let mut sink =
+        Sink::new(cx.options, number, known, room, out.lost.map(|n| n > 0), a.moved() || b.moved());
     compare::streams(&a, &b, eyes, &mut sink);
     sink.recorded([&a, &b]);
     (out.kinds, out.filtered) = (sink.kinds, sink.filtered);
@@ -582,7 +604,8 @@ fn gaps(inputs: [&Input<'_>; 2], sum: &Sum) -> Vec<String> {
         }
     }
     let present = |pick: fn(&prlx_trace::v1::Layout) -> bool| inputs.map(|i| pick(&i.file.layout));
-    for (name, has) in [("values", present(|l| l.history.is_some())), ("operands", present(|l| l.snapshots.is_some()))]
+    for (name, has) in
+        [("values", present(|l| l.history.is_some())), ("operands", present(|l| l.snapshots.is_some()))]
     {
         if has[0] != has[1] {
             out.push(format!("only {} has a section of {name}", if has[0] { "A" } else { "B" }));
@@ -591,10 +614,16 @@ fn gaps(inputs: [&Input<'_>; 2], sum: &Sum) -> Vec<String> {
     let compact = inputs.map(Input::compact);
     if compact[0] != compact[1] {
         let name = if compact[0] { "A" } else { "B" };
-        out.push(format!("{name} has compact events: values, results and half of each site's id were not recorded"));
+        out.push(format!(
+            "{name} has compact events: values, results and half of each site's id were not recorded"
+        ));
     }
     if sum.skipped > 0 {
-        out.push(format!("{} {} left out by a filter", sum.skipped, s(sum.skipped, "warp was", "warps were")));
+        out.push(format!(
+            "{} {} left out by a filter",
+            sum.skipped,
+            s(sum.skipped, "warp was", "warps were")
+        ));
     }
     if sum.filtered > 0 {
         let n = sum.filtered;
@@ -610,7 +639,8 @@ fn gaps(inputs: [&Input<'_>; 2], sum: &Sum) -> Vec<String> {
 /// The report of launches that were compared.
 pub fn whole(launches: Vec<LaunchReport>, unpaired: Vec<Unpaired>) -> Report {
     let producers = ["PRLX 0.x".to_owned(), "PRLX 0.x".to_owned()];
-    let mut report = Report { producers, pairs: launches.len() as u64, launches, unpaired, ..Report::default() };
+    let mut report =
+        Report { producers, pairs: launches.len() as u64, launches, unpaired, ..Report::default() };
     report.conclude();
     report
 }

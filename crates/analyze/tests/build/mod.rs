@@ -9,7 +9,8 @@
 use prlx_trace::kernel::*;
 use prlx_trace::launch::*;
 use prlx_trace::{
-    BlockId, Dim3, FileId, FuncId, Lane, LocId, LoopId, ModuleId, Recording, SiteId, Slot, Streams, Trace, WarpId,
+    BlockId, Dim3, FileId, FuncId, Lane, LocId, LoopId, ModuleId, Recording, SiteId, Slot, Streams, Trace,
+    WarpId,
 };
 
 /// A statement of the toy program. Sites are numbered in the order of the text, and stand on lines of their own.
@@ -163,7 +164,13 @@ impl Compiler {
             S::Loop(body) | S::Counted(body) => {
                 let l = LoopId(self.f.loops.len() as u32);
                 let header = self.block(Some(l));
-                self.f.loops.push(Loop { header, parent: of, blocks: Vec::new(), irreducible: false, loc: None });
+                self.f.loops.push(Loop {
+                    header,
+                    parent: of,
+                    blocks: Vec::new(),
+                    irreducible: false,
+                    loc: None,
+                });
                 self.jump(at, header);
                 let after = self.block(of);
                 self.breaks.push(after);
@@ -171,7 +178,8 @@ impl Compiler {
                 self.breaks.pop();
                 let counted = matches!(s, S::Counted(_));
                 let bits = small_counts(self.module.sites.len() as u32);
-                let source = if counted { Source::Trips { of: l, stay: true, bits } } else { Source::Bits(1) };
+                let source =
+                    if counted { Source::Trips { of: l, stay: true, bits } } else { Source::Bits(1) };
                 let (site, slot) = self.decide(end, SiteClass::Branch, source);
                 self.branch(end, slot, header, after);
                 self.f.blocks[end.index()].ipdom = Some(after);
@@ -181,7 +189,13 @@ impl Compiler {
             S::While(body) => {
                 let l = LoopId(self.f.loops.len() as u32);
                 let header = self.block(Some(l));
-                self.f.loops.push(Loop { header, parent: of, blocks: Vec::new(), irreducible: false, loc: None });
+                self.f.loops.push(Loop {
+                    header,
+                    parent: of,
+                    blocks: Vec::new(),
+                    irreducible: false,
+                    loc: None,
+                });
                 self.jump(at, header);
                 let (after, first) = (self.block(of), self.block(Some(l)));
                 let (site, slot) = self.decide(header, SiteClass::Branch, Source::Bits(1));
@@ -195,7 +209,8 @@ impl Compiler {
             S::Break | S::Leave => {
                 let (_, slot) = self.decide(at, SiteClass::Branch, Source::Bits(1));
                 let next = self.block(of);
-                let to = if matches!(s, S::Break) { *self.breaks.last().expect("in a loop") } else { self.ret };
+                let to =
+                    if matches!(s, S::Break) { *self.breaks.last().expect("in a loop") } else { self.ret };
                 self.branch(at, slot, to, next);
                 self.f.blocks[at.index()].ipdom = Some(to);
                 next
@@ -242,7 +257,8 @@ pub fn module(functions: &[Vec<S>]) -> Module {
         }
         c.module.functions.push(std::mem::take(&mut c.f));
     }
-    let lines: Vec<String> = (1..=c.module.sites.len()).map(|l| format!("    statement on line {l};")).collect();
+    let lines: Vec<String> =
+        (1..=c.module.sites.len()).map(|l| format!("    statement on line {l};")).collect();
     c.module.files.push(SourceFile { path: "toy.cu".into(), text: Some(lines.join("\n")) });
     c.module
 }

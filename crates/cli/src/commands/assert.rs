@@ -67,7 +67,8 @@ fn read(path: &Path) -> Result<Vec<Rule>> {
     let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let mut rules = Vec::new();
     for (i, line) in text.lines().enumerate() {
-        let rule = if line.starts_with('#') { "" } else { line.split(" #").next().unwrap_or_default().trim() };
+        let rule =
+            if line.starts_with('#') { "" } else { line.split(" #").next().unwrap_or_default().trim() };
         if !rule.is_empty() {
             rules.push(rule.parse().map_err(|e: String| anyhow!("{}:{}: {e}", path.display(), i + 1))?);
         }

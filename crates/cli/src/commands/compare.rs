@@ -61,7 +61,8 @@ fn programs(commands: [&Words; 2], args: &CompareArgs, ui: &Ui) -> Result<ExitCo
     let names = commands.map(|c| c.0.iter().map(|w| w.to_string_lossy()).collect::<Vec<_>>().join(" "));
     let kernels = program::patterns(&args.recorder.kernel)?;
     let looks = report::looks(&args.report);
-    let (mut found, scene) = report::sessions(&sides, names, &kernels, report::options(&args.report), looks, ui)?;
+    let (mut found, scene) =
+        report::sessions(&sides, names, &kernels, report::options(&args.report), looks, ui)?;
     if !args.no_zoom && tells_visits(options.level) {
         closer_programs(&mut found, &sides, &runs, &options, ui)?;
     }
@@ -107,7 +108,10 @@ fn closer_programs(
     let Some(launch) = found.launches.iter_mut().find(|l| !l.findings.is_empty()) else { return Ok(()) };
     let pair = report::matching(sides).pairs.get(launch.process as usize).copied();
     let (i, j) = pair.context("no such process")?;
-    ui.note(&format!("running both again to look closer at launches {} and {}", launch.launch[0], launch.launch[1]));
+    ui.note(&format!(
+        "running both again to look closer at launches {} and {}",
+        launch.launch[0], launch.launch[1]
+    ));
     let mut again = [const { None }; 2];
     for (side, file) in [i, j].into_iter().enumerate() {
         let Some(window) = prlx_analyze::window_for(&launch.findings[0], side) else {
@@ -118,7 +122,8 @@ fn closer_programs(
         let number = launch.launch[side];
         let first = report::read(&sides[side], file)?;
         let module = first.launches.iter().find(|r| r.launch.number == number).map(|r| r.launch.module);
-        let module = module.and_then(|m| first.modules.get(m.index())).context("the launch has no module")?.digest;
+        let module =
+            module.and_then(|m| first.modules.get(m.index())).context("the launch has no module")?.digest;
         let options = Options {
             level: Level::Operands,
             launches: vec![(number, number + 1)],
@@ -216,7 +221,13 @@ pub fn closer(
 }
 
 /// Records both sides on a device, compares, and looks closer.
-pub fn parted(jobs: &[Job; 2], names: [String; 2], args: &CompareArgs, device: &DeviceArgs, ui: &Ui) -> Result<Parted> {
+pub fn parted(
+    jobs: &[Job; 2],
+    names: [String; 2],
+    args: &CompareArgs,
+    device: &DeviceArgs,
+    ui: &Ui,
+) -> Result<Parted> {
     let programs = jobs.each_ref().map(|job| record::program(&args.recorder, record::warps_per_cta(job)));
     let of = |i: usize| record::record(&jobs[i], &programs[i], &args.recorder, device, ui);
     let ((a, found_a), (b, found_b)) = (of(0)?, of(1)?);

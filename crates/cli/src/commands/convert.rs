@@ -16,7 +16,9 @@ use prlx_analyze::{Limits, Program, whole};
 use prlx_driver::session::Session;
 use prlx_trace::kernel::{Module, Site, SiteClass};
 use prlx_trace::launch::Lanes;
-use prlx_trace::v1::{Event, EventKind, File, Flags, Head, Header, SiteEntry, Warp, Writer, kernel_hash, site_id};
+use prlx_trace::v1::{
+    Event, EventKind, File, Flags, Head, Header, SiteEntry, Warp, Writer, kernel_hash, site_id,
+};
 use prlx_trace::{Level, Recording, Trace};
 
 use crate::args::{ConvertArgs, Form};
@@ -46,7 +48,9 @@ pub fn run(args: &ConvertArgs, ui: &Ui) -> Result<ExitCode> {
             save(&args.output, |out| repack(&file, args.to, out, ui))?;
         }
         #[cfg(feature = "parquet")]
-        Input::Other if args.to == Form::Parquet => tables::of_recording(&Session::open(&args.input)?, &args.output)?,
+        Input::Other if args.to == Form::Parquet => {
+            tables::of_recording(&Session::open(&args.input)?, &args.output)?
+        }
         Input::Other if !old => {
             let all = timeline::of(&Session::open(&args.input)?)?;
             save(&args.output, |mut out| {
@@ -90,7 +94,9 @@ fn save<T>(path: &Path, write: impl FnOnce(Out) -> Result<(T, Out)>) -> Result<T
         fs::rename(part, path)?;
         Ok(value)
     };
-    all().inspect_err(|_| drop(fs::remove_file(part))).with_context(|| format!("cannot write {}", path.display()))
+    all()
+        .inspect_err(|_| drop(fs::remove_file(part)))
+        .with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn flags(old: Flags, to: Form) -> Flags {
@@ -105,7 +111,8 @@ fn flags(old: Flags, to: Form) -> Flags {
 /// The same recording in another packing.
 fn repack(file: &File<'_>, to: Form, out: Out, ui: &Ui) -> Result<((), Out)> {
     let old = &file.header;
-    let mut header = Header { flags: flags(old.flags, to), history_offset: 0, snapshot_offset: 0, ..old.clone() };
+    let mut header =
+        Header { flags: flags(old.flags, to), history_offset: 0, snapshot_offset: 0, ..old.clone() };
     let was_compact = old.flags.has(Flags::COMPACT);
     if was_compact && to == Form::Packed {
         // What was never there stays away.
@@ -175,7 +182,10 @@ impl Lost {
 fn export(trace: &Trace, r: &Recording, to: Form, out: Out, ui: &Ui) -> Result<(Vec<SiteEntry>, Out)> {
     let l = &r.launch;
     if l.level != Level::Events {
-        bail!("it was recorded at level `{}`: a file of version 1 holds what level `events` records", l.level.name());
+        bail!(
+            "it was recorded at level `{}`: a file of version 1 holds what level `events` records",
+            l.level.name()
+        );
     }
     if l.warp_size != 32 {
         bail!("its warps have {} lanes: a file of version 1 holds 32", l.warp_size);
@@ -183,9 +193,11 @@ fn export(trace: &Trace, r: &Recording, to: Form, out: Out, ui: &Ui) -> Result<(
     if let Some(fault) = &l.fault {
         bail!("it was stopped, which a file of version 1 cannot say: {}", fault.text);
     }
-    let module = trace.modules.get(l.module.index()).ok_or_else(|| anyhow!("it has no module {}", l.module))?;
+    let module =
+        trace.modules.get(l.module.index()).ok_or_else(|| anyhow!("it has no module {}", l.module))?;
     let kernel = module.functions.get(l.kernel.index()).map_or("", |f| f.name.as_str());
-    let count = |n: u64, what: &str| u32::try_from(n).map_err(|_| anyhow!("{n} {what} are more than it can hold"));
+    let count =
+        |n: u64, what: &str| u32::try_from(n).map_err(|_| anyhow!("{n} {what} are more than it can hold"));
     let most = r.streams.infos().map(|i| i.warp).collect::<Vec<_>>();
     let mut room = 1;
     let frames = r.streams.frames();

@@ -79,8 +79,8 @@ pub fn run(args: &CostArgs, ui: &Ui) -> Result<ExitCode> {
     for launch in &args.launches {
         let bar = ui.spinner(&format!("measuring {}", launch.display()));
         // A device of its own for each: a fault of one takes no other along.
-        let row =
-            record::device(&args.device).and_then(|mut device| measure(launch, &weaves, args, &options, &mut device));
+        let row = record::device(&args.device)
+            .and_then(|mut device| measure(launch, &weaves, args, &options, &mut device));
         bar.finish_and_clear();
         let row = match row.with_context(|| format!("cannot measure {}", launch.display())) {
             Ok(row) => row,
@@ -116,7 +116,13 @@ pub fn run(args: &CostArgs, ui: &Ui) -> Result<ExitCode> {
     }
     if !args.json {
         let rounds = if options.rounds == 1 { "round" } else { "rounds" };
-        writeln!(out, "on the {}, {} {rounds}, caches {}", info.name, options.rounds, caches(&options, counts))?;
+        writeln!(
+            out,
+            "on the {}, {} {rounds}, caches {}",
+            info.name,
+            options.rounds,
+            caches(&options, counts)
+        )?;
     }
     if failed > 0 {
         bail!("{failed} of {} launch files could not be measured", args.launches.len());
@@ -146,7 +152,8 @@ fn weaves(args: &CostArgs, ui: &Ui) -> Result<Vec<Weave>> {
     for left in &args.markers {
         let (name, form) = left.form();
         let outside = args.auto.iter().map(|a| a.via()).collect();
-        let marks = Some(Marking { source: true, outside, lines: Vec::new(), lanes: false, form, spare: false });
+        let marks =
+            Some(Marking { source: true, outside, lines: Vec::new(), lanes: false, form, spare: false });
         let script = Arc::new(Script { marks, ..Script::default() });
         all.push(Weave { name: name.to_owned(), program: probe::program(&script, &[]) });
     }
@@ -165,14 +172,20 @@ fn measure(
         .iter()
         .map(|weave| {
             let began = Instant::now();
-            let rewrite =
-                prlx_instrument::rewrite(&job.text, &job.module, &weave.program, &|path| job.source_text(path))?;
+            let rewrite = prlx_instrument::rewrite(&job.text, &job.module, &weave.program, &|path| {
+                job.source_text(path)
+            })?;
             Ok((rewrite, began.elapsed()))
         })
         .collect::<Result<Vec<(Rewrite, Duration)>, prlx_instrument::Error>>()?;
     // A program that does nothing in the kernel leaves it as it is.
     let idle = |weave: &Weave, rewrite: &Rewrite| {
-        let kernel = rewrite.plan.functions.iter().zip(&rewrite.plan.module.functions).find(|f| f.1.name == job.kernel);
+        let kernel = rewrite
+            .plan
+            .functions
+            .iter()
+            .zip(&rewrite.plan.module.functions)
+            .find(|f| f.1.name == job.kernel);
         weave.program.level == Level::Probe && kernel.is_some_and(|(f, _)| f.skipped.is_some())
     };
     let idle: Vec<bool> = weaves.iter().zip(&rewrites).map(|(w, (r, _))| idle(w, r)).collect();

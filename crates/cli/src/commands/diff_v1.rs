@@ -114,7 +114,13 @@ pub fn compare(args: &DiffArgs, ui: &Ui) -> Result<Option<Found>> {
     bar.finish_and_clear();
     let mut report = Report { names: [a, b].map(|p| p.display().to_string()), ..report };
     let scene = sources(args, &mut report, done.made, ui);
-    Ok(Some(Found { report, scene, counts: done.counts, histories: done.histories, session: session.is_some() }))
+    Ok(Some(Found {
+        report,
+        scene,
+        counts: done.counts,
+        histories: done.histories,
+        session: session.is_some(),
+    }))
 }
 
 /// Gives a report the lines of the sources that are at hand.
@@ -136,7 +142,9 @@ fn sources(args: &DiffArgs, report: &mut Report, made: [Option<SystemTime>; 2], 
             _ => "B was",
         };
         let file = prlx_present::safe(&file.display().to_string());
-        ui.warn(&format!("{file} was changed after {who} recorded: its lines may be others than those that ran"));
+        ui.warn(&format!(
+            "{file} was changed after {who} recorded: its lines may be others than those that ran"
+        ));
     }
     scene
 }
@@ -154,7 +162,8 @@ struct Done<'a> {
 impl Done<'_> {
     fn pair(&mut self, args: &DiffArgs, pair: &[Recording; 2], numbers: [u64; 2]) -> Result<()> {
         let p = &args.prlx;
-        let lists = args.report.json || args.output.is_some() || p.csv.is_some() || p.export_flamegraph.is_some();
+        let lists =
+            args.report.json || args.output.is_some() || p.csv.is_some() || p.export_flamegraph.is_some();
         let options = v1::Options {
             values: p.values,
             force: p.force,
@@ -258,7 +267,13 @@ fn history(out: &mut impl Write, report: &Report, histories: &[Vec<[Vec<HistoryE
             for (name, values) in ["A", "B"].iter().zip(sides).filter(|(_, v)| !v.is_empty()) {
                 let values: Vec<String> =
                     values.iter().map(|h| format!("{:#x} at {:#010x}", h.value, h.site)).collect();
-                writeln!(out, "history   finding {}, warp {} of {name}: {}", i + 1, f.warp.warp, values.join(", "))?;
+                writeln!(
+                    out,
+                    "history   finding {}, warp {} of {name}: {}",
+                    i + 1,
+                    f.warp.warp,
+                    values.join(", ")
+                )?;
             }
         }
     }

@@ -51,7 +51,12 @@ fn look() -> Vec<Finding> {
     all.push(driver());
     for (name, program, variable, allows) in [
         ("ptxas", "ptxas", "PRLX_PTXAS", "assembling rewritten PTX, registers and spills before and after"),
-        ("nvdisasm", "nvdisasm", "PRLX_NVDISASM", "what left the regions that `prlx profile` times, in machine code"),
+        (
+            "nvdisasm",
+            "nvdisasm",
+            "PRLX_NVDISASM",
+            "what left the regions that `prlx profile` times, in machine code",
+        ),
         ("nvcc", "nvcc", "PRLX_NVCC", "launch files whose module is a .cu file"),
         ("clang", "clang++", "PRLX_CLANG", "launch files whose module is a .cu file, where nvcc is missing"),
     ] {
@@ -83,7 +88,9 @@ fn driver() -> Finding {
         each.collect::<Vec<_>>().join("; ")
     };
     let (found, detail) = match prlx_driver::cuda::look() {
-        Ok(here) if here.devices.is_empty() => (false, format!("driver for CUDA {}, but no device", here.version)),
+        Ok(here) if here.devices.is_empty() => {
+            (false, format!("driver for CUDA {}, but no device", here.version))
+        }
         Ok(here) => (true, format!("driver for CUDA {}; {}", here.version, devices(&here))),
         Err(e) => (false, e.message),
     };
@@ -108,8 +115,9 @@ fn find(program: &str, variable: &str) -> Option<PathBuf> {
     }
     let mut folders: Vec<PathBuf> =
         std::env::var_os("PATH").map(|p| std::env::split_paths(&p).collect()).unwrap_or_default();
-    folders
-        .extend(["CUDA_HOME", "CUDA_PATH"].iter().filter_map(std::env::var_os).map(|h| PathBuf::from(h).join("bin")));
+    folders.extend(
+        ["CUDA_HOME", "CUDA_PATH"].iter().filter_map(std::env::var_os).map(|h| PathBuf::from(h).join("bin")),
+    );
     folders.into_iter().map(|f| f.join(program)).find(|p| p.is_file())
 }
 

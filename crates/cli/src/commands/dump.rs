@@ -16,8 +16,9 @@ use crate::v1::{self, Input, Recording};
 pub fn run(path: &Path, warp: u32, args: &DiffArgs) -> Result<ExitCode> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     let kernel = |name: &str| args.kernel.is_empty() || args.kernel.iter().any(|p: &Pattern| p.takes(name));
-    let asked =
-        |number: u64| args.launch.is_empty() || args.launch.iter().any(|(first, end)| (*first..*end).contains(&number));
+    let asked = |number: u64| {
+        args.launch.is_empty() || args.launch.iter().any(|(first, end)| (*first..*end).contains(&number))
+    };
     let shown = match v1::look(path)? {
         Input::File => {
             let recording = Recording::open(path)?;
@@ -46,7 +47,8 @@ pub fn run(path: &Path, warp: u32, args: &DiffArgs) -> Result<ExitCode> {
                             true => prlx_present::visits_json(&mut out, &trace, launch, warp),
                             false => prlx_present::visits(&mut out, &trace, launch, warp),
                         };
-                        shown |= found.with_context(|| format!("{}, launch {number}", file.path.display()))?;
+                        shown |=
+                            found.with_context(|| format!("{}, launch {number}", file.path.display()))?;
                     }
                 }
             }

@@ -34,7 +34,8 @@ pub fn run(args: &InspectArgs, ui: &Ui) -> Result<ExitCode> {
             session_of(&session, ui, &mut out)?;
             for i in 0..session.files.len() {
                 let only = if show == Show::Streams { "streams" } else { "launches" };
-                let trace = report::read(&session, i).with_context(|| format!("only a recording has {only}"))?;
+                let trace =
+                    report::read(&session, i).with_context(|| format!("only a recording has {only}"))?;
                 match show {
                     Show::Streams => trace.dump(&mut out)?,
                     _ => prlx_present::launches(&mut out, &trace, &wanted, &ui.style())?,
@@ -91,7 +92,8 @@ fn modules(args: &InspectArgs) -> Result<(Vec<Module>, Notes)> {
         _ => code::ptx(&args.input, args.image)?,
     };
     let (view, _) = prlx_isa::ptx::read(&text);
-    let program = Program { level: Level::Path, script: None, elide: true, filter: Filter::default(), window: None };
+    let program =
+        Program { level: Level::Path, script: None, elide: true, filter: Filter::default(), window: None };
     let module = Plan::resolve(&program, &view, &text, &name, &|_| None).module;
     Ok((vec![module], device(&view, &text)))
 }
@@ -103,7 +105,8 @@ fn device(view: &prlx_isa::view::Module, text: &str) -> Notes {
         let refusals = prlx_emu::unsupported(view, text, FuncId(i as u32));
         let (mut seen, mut lines) = (BTreeSet::new(), Vec::new());
         for r in &refusals {
-            let opcode = r.text.split(' ').find(|w| !w.starts_with('@')).unwrap_or_default().trim_end_matches(';');
+            let opcode =
+                r.text.split(' ').find(|w| !w.starts_with('@')).unwrap_or_default().trim_end_matches(';');
             if seen.insert((opcode, &r.why)) {
                 lines.push(match r.inst {
                     Some(_) => format!("CPU device: refused: `{opcode}` at {}: {}", r.place, r.why),

@@ -16,10 +16,13 @@ pub fn run(args: &MergeArgs, ui: &Ui) -> Result<ExitCode> {
     for path in &args.parts {
         let name = path.display();
         let text = std::fs::read(path).with_context(|| format!("cannot read {name}"))?;
-        let part = prlx_present::read_json(&text).map_err(|e| anyhow!("{name} is no part of a report: {e}"))?;
+        let part =
+            prlx_present::read_json(&text).map_err(|e| anyhow!("{name} is no part of a report: {e}"))?;
         whole = Some(match whole {
             None => part,
-            Some(whole) => whole.merge(part).with_context(|| format!("{name} can't be merged with those before it"))?,
+            Some(whole) => {
+                whole.merge(part).with_context(|| format!("{name} can't be merged with those before it"))?
+            }
         });
     }
     let whole = whole.unwrap_or_default();

@@ -47,7 +47,8 @@ pub fn run(args: &QueryArgs, ui: &Ui) -> Result<ExitCode> {
     let mut out = io::stdout().lock();
     runtime.block_on(async {
         let context = context(&sessions, &names)?;
-        let options = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
+        let options =
+            SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
         let query = context.sql_with_options(&args.sql, options).await.map_err(say)?;
         let stream = query.execute_stream().await.map_err(say)?;
         if args.csv { csv(&mut out, stream).await } else { text(&mut out, stream, ui).await }
@@ -124,8 +125,10 @@ impl PartitionStream for Source {
         let (to, schema, from) = (stream.tx(), self.schema.clone(), self.from.clone());
         stream.spawn_blocking(move || {
             let mut sink = |_: &Table, batch: Batch| {
-                let batch =
-                    RecordBatch::try_new(schema.clone(), batch.iter().zip(schema.fields()).map(array).collect());
+                let batch = RecordBatch::try_new(
+                    schema.clone(),
+                    batch.iter().zip(schema.fields()).map(array).collect(),
+                );
                 let sent = to.blocking_send(batch.map_err(Into::into));
                 // Who asked has seen enough.
                 sent.map_err(|_| io::ErrorKind::BrokenPipe.into())
@@ -133,7 +136,8 @@ impl PartitionStream for Source {
             let made = match &from {
                 Origin::Recording(session, give) => (0..session.files.len()).try_for_each(|i| {
                     let trace = report::read(session, i)?;
-                    give(i as u64, &trace, &mut sink).with_context(|| session.files[i].path.display().to_string())
+                    give(i as u64, &trace, &mut sink)
+                        .with_context(|| session.files[i].path.display().to_string())
                 }),
                 Origin::Comparison(sides, names) => {
                     let (options, quiet) =
@@ -216,7 +220,8 @@ async fn csv(out: &mut impl Write, mut stream: SendableRecordBatchStream) -> Res
     while let Some(batch) = stream.next().await {
         for row in texts(&batch.map_err(say)?)? {
             let cells = row.into_iter().zip(schema.fields());
-            let cells = cells.map(|(c, field)| if field.data_type().is_numeric() { c } else { csv_field(&c) });
+            let cells =
+                cells.map(|(c, field)| if field.data_type().is_numeric() { c } else { csv_field(&c) });
             writeln!(out, "{}", cells.collect::<Vec<_>>().join(","))?;
         }
     }

@@ -58,7 +58,12 @@ fn launch_file(file: &Path, output: &Path, args: &RecordArgs, ui: &Ui) -> Result
     match trace.launches.iter().find_map(|l| l.launch.fault.as_ref()) {
         None => Ok(code),
         Some(fault) => {
-            bail!("{} was stopped; {} is what was recorded before: {}", file.display(), output.display(), fault.text)
+            bail!(
+                "{} was stopped; {} is what was recorded before: {}",
+                file.display(),
+                output.display(),
+                fault.text
+            )
         }
     }
 }

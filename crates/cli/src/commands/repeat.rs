@@ -150,7 +150,11 @@ impl Thing<'_> {
                 let program = record::program(&args.recorder, record::warps_per_cta(&job));
                 let (trace, _) = record::record(&job, &program, &args.recorder, &args.device, ui)?;
                 save(&trace, recording)?;
-                Ok(trace.launches.iter().find_map(|l| l.launch.fault.as_ref()).map(|f| f.kind.name().to_owned()))
+                Ok(trace
+                    .launches
+                    .iter()
+                    .find_map(|l| l.launch.fault.as_ref())
+                    .map(|f| f.kind.name().to_owned()))
             }
             Thing::Program(command, supervisor) => {
                 let options = program::options(&args.recorder, &args.choice, &args.device, recording)?;

@@ -74,8 +74,11 @@ fn print(value: &Value) -> Result<()> {
 }
 
 fn text(out: &mut impl Write, ui: &Ui, job: &Job, done: &Run, device: &str) -> io::Result<()> {
-    let (bold, dim, red, green, off) =
-        if ui.color() { ("\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[0m") } else { ("", "", "", "", "") };
+    let (bold, dim, red, green, off) = if ui.color() {
+        ("\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[0m")
+    } else {
+        ("", "", "", "", "")
+    };
     let c = &job.config;
     let cluster = if c.cluster.volume() > 1 { format!(", clusters of {}", c.cluster) } else { String::new() };
     let launch = format!("grid {} x block {}{cluster}, seed {}", c.grid, c.block, c.seed);
@@ -85,7 +88,11 @@ fn text(out: &mut impl Write, ui: &Ui, job: &Job, done: &Run, device: &str) -> i
         writeln!(out, "  {:<width$}  {dim}{}{}{off}  {}", o.name, o.ty.name(), shape(o), summary(o))?;
         match &o.expect {
             Some(c) if c.wrong == 0 => {
-                writeln!(out, "  {:<width$}  {green}as expected{off} by {} ({} elements)", "", c.file, c.elements)?;
+                writeln!(
+                    out,
+                    "  {:<width$}  {green}as expected{off} by {} ({} elements)",
+                    "", c.file, c.elements
+                )?;
             }
             Some(c) => writeln!(out, "  {:<width$}  {red}not as expected{off}: {}", "", wrong(o, c))?,
             None => {}
@@ -95,8 +102,12 @@ fn text(out: &mut impl Write, ui: &Ui, job: &Job, done: &Run, device: &str) -> i
         writeln!(out, "  {dim}no argument has `out` or `expect`: nothing to show{off}")?;
     }
     match done.stats {
-        LaunchStats { warp_instructions: 0, nanos } => writeln!(out, "{dim}{:.3} ms{off}", nanos as f64 / 1e6),
-        LaunchStats { warp_instructions, .. } => writeln!(out, "{dim}{warp_instructions} warp instructions{off}"),
+        LaunchStats { warp_instructions: 0, nanos } => {
+            writeln!(out, "{dim}{:.3} ms{off}", nanos as f64 / 1e6)
+        }
+        LaunchStats { warp_instructions, .. } => {
+            writeln!(out, "{dim}{warp_instructions} warp instructions{off}")
+        }
     }
 }
 
@@ -104,7 +115,10 @@ fn wrong(o: &Output, c: &Comparison) -> String {
     let first = c.first.map_or_else(String::new, |(i, got, want)| {
         format!("; first [{i}]: {} instead of {}", element::show(o.ty, got), element::show(o.ty, want))
     });
-    format!("{} of {} elements differ from {}{first}; greatest difference {:e}", c.wrong, c.elements, c.file, c.worst)
+    format!(
+        "{} of {} elements differ from {}{first}; greatest difference {:e}",
+        c.wrong, c.elements, c.file, c.worst
+    )
 }
 
 fn shape(o: &Output) -> String {

@@ -41,11 +41,13 @@ impl Choice<'_> {
     fn apply(self, trace: &mut Trace) {
         let wanted = |number: u64, kernel: &str| {
             let kernel = self.kernels.is_empty() || self.kernels.iter().any(|p| p.takes(kernel));
-            kernel && (self.launches.is_empty() || self.launches.iter().any(|(a, b)| (*a..*b).contains(&number)))
+            kernel
+                && (self.launches.is_empty() || self.launches.iter().any(|(a, b)| (*a..*b).contains(&number)))
         };
         let (launches, modules) = (&trace.launches, &trace.modules);
         trace.marks.retain(|m| {
-            let of = launches.iter().map(|r| &r.launch).find(|l| l.number == m.launch && l.module == m.module);
+            let of =
+                launches.iter().map(|r| &r.launch).find(|l| l.number == m.launch && l.module == m.module);
             let function = of.and_then(|l| modules.get(l.module.index())?.functions.get(l.kernel.index()));
             wanted(m.launch, function.map_or("", |f| &f.name))
         });
@@ -62,8 +64,11 @@ pub fn read(path: &Path, args: &BufferArgs, choice: Choice<'_>, ui: &Ui) -> Resu
         }
         return of_buffer(path, args).with_context(|| name.to_string());
     }
-    let given =
-        [("--names", !args.names.is_empty()), ("--blocks", args.blocks.is_some()), ("--groups", args.groups.is_some())];
+    let given = [
+        ("--names", !args.names.is_empty()),
+        ("--blocks", args.blocks.is_some()),
+        ("--groups", args.groups.is_some()),
+    ];
     if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
         bail!("{option} is for buffers in .npy files: {name} is none");
     }
@@ -137,7 +142,8 @@ pub fn show(mut timeline: Timeline, name: &str, args: &ViewArgs, ui: &Ui) -> Res
     #[cfg(feature = "parquet")]
     if let Some(path) = &args.parquet {
         let all = || -> io::Result<()> {
-            let mut out = prlx_present::parquet::Writer::new(BufWriter::new(File::create(path)?), &present::SPANS)?;
+            let mut out =
+                prlx_present::parquet::Writer::new(BufWriter::new(File::create(path)?), &present::SPANS)?;
             present::rows(&timeline, &mut |batch| out.rows(&batch))?;
             out.finish()?.flush()
         };
@@ -149,7 +155,9 @@ pub fn show(mut timeline: Timeline, name: &str, args: &ViewArgs, ui: &Ui) -> Res
     }
     let mut out = BufWriter::new(io::stdout().lock());
     let kernels: Vec<(Timeline, Analysis)> = match timeline.by_kernel() {
-        parts if parts.len() > 1 => parts.into_iter().map(|t| (profile::analyze(&t), t)).map(|(a, t)| (t, a)).collect(),
+        parts if parts.len() > 1 => {
+            parts.into_iter().map(|t| (profile::analyze(&t), t)).map(|(a, t)| (t, a)).collect()
+        }
         _ => Vec::new(),
     };
     if args.json {

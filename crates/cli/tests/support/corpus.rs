@@ -21,7 +21,9 @@ pub fn kernels() -> Vec<PathBuf> {
 
 /// A kernel's name: `kind/name`.
 pub fn label(folder: &Path) -> String {
-    let part = |p: Option<&Path>| p.and_then(Path::file_name).and_then(|n| n.to_str()).unwrap_or_default().to_owned();
+    let part = |p: Option<&Path>| {
+        p.and_then(Path::file_name).and_then(|n| n.to_str()).unwrap_or_default().to_owned()
+    };
     format!("{}/{}", part(folder.parent()), part(Some(folder)))
 }
 

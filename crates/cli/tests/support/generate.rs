@@ -32,11 +32,17 @@ pub fn check(data: &[u8]) -> Result<(), String> {
     let hostile = job.config.seed;
     for level in [Level::Path, Level::Print] {
         let say = |what: &dyn std::fmt::Display| format!("{} under seed {hostile}: {what}", level.name());
-        let rewrite = prlx_instrument::rewrite(&job.text, &job.module, &program(level, true, &job), &|_| None)
-            .map_err(|e| say(&e))?;
+        let rewrite =
+            prlx_instrument::rewrite(&job.text, &job.module, &program(level, true, &job), &|_| None)
+                .map_err(|e| say(&e))?;
         let (view, _) = prlx_isa::ptx::read(&job.text);
-        let plan =
-            Plan::resolve(&program(level, level == Level::Print, &job), &view, &job.text, &job.module, &|_| None);
+        let plan = Plan::resolve(
+            &program(level, level == Level::Print, &job),
+            &view,
+            &job.text,
+            &job.module,
+            &|_| None,
+        );
         job.config.seed = 0;
         let hooks = observe(&job, &plan).map_err(|e| say(&e))?;
         job.config.seed = hostile;
@@ -70,7 +76,8 @@ pub fn job(data: &[u8]) -> Result<Job, String> {
          [[arg]]\nname = \"n\"\nvalue = 5\n",
         table.join(", ")
     );
-    Job::parse("generated.toml", &launch, &|_| Ok(text.clone().into_bytes())).map_err(|e| format!("{e}\n{text}"))
+    Job::parse("generated.toml", &launch, &|_| Ok(text.clone().into_bytes()))
+        .map_err(|e| format!("{e}\n{text}"))
 }
 
 /// A module: a device function `f`, and a kernel `k` that may call it.
@@ -366,7 +373,9 @@ impl Function<'_, '_> {
         let (argument, result) = (self.reg(), self.reg());
         self.line("{");
         self.line(".param .b32 x;\n\t.param .b64 in;\n\t.param .b64 out;\n\t.param .b32 result;");
-        self.line(&format!("st.param.b32 [x], {argument};\n\tst.param.b64 [in], %in;\n\tst.param.b64 [out], %out;"));
+        self.line(&format!(
+            "st.param.b32 [x], {argument};\n\tst.param.b64 [in], %in;\n\tst.param.b64 [out], %out;"
+        ));
         self.line("call.uni (result), f, (x, in, out);");
         self.line(&format!("ld.param.b32 {result}, [result];\n\t}}"));
     }

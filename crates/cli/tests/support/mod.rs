@@ -24,7 +24,13 @@ pub fn program(level: Level, elide: bool, job: &Job) -> Recorder {
     if level == Level::Operands {
         // Everything that can be watched, by the first two warps, for the first three visits.
         let (view, _) = prlx_isa::ptx::read(&job.text);
-        let all = Recorder { level: Level::Path, script: None, elide: false, filter: Filter::default(), window: None };
+        let all = Recorder {
+            level: Level::Path,
+            script: None,
+            elide: false,
+            filter: Filter::default(),
+            window: None,
+        };
         let plan = Plan::resolve(&all, &view, &job.text, &job.module, &|_| None);
         let sites = (0..plan.module.sites.len() as u32).map(SiteId).collect();
         window = Some(Window { sites, warps: (0, 2), visits: (0, 3) });
@@ -52,8 +58,12 @@ pub fn observe(job: &Job, plan: &Plan) -> Result<Run, Box<dyn Error>> {
         .observe(module, &job.kernel, &job.config, &prepared.params, plan)
         .ok_or("the CPU device has hooks")??;
     seen.ended?;
-    let kernel =
-        plan.module.functions.iter().position(|f| f.name == job.kernel).ok_or("the kernel is not in the plan")?;
+    let kernel = plan
+        .module
+        .functions
+        .iter()
+        .position(|f| f.name == job.kernel)
+        .ok_or("the kernel is not in the plan")?;
     let launch = Launch {
         kernel: prlx_trace::FuncId(kernel as u32),
         grid: job.config.grid,
@@ -79,7 +89,13 @@ pub fn record(job: &Job, text: &str, plan: &Plan) -> Result<Run, Box<dyn Error>>
 /// The same with a pool of so many bytes, which may be too few.
 pub fn record_in(job: &Job, text: &str, plan: &Plan, pool: u64) -> Result<Run, Box<dyn Error>> {
     let mut device = emulator();
-    let done = prlx_driver::record(&mut device, text, plan, job, &RecordOptions { pool, ..RecordOptions::default() })?;
+    let done = prlx_driver::record(
+        &mut device,
+        text,
+        plan,
+        job,
+        &RecordOptions { pool, ..RecordOptions::default() },
+    )?;
     if let Some(fault) = done.fault {
         return Err(fault.into());
     }
@@ -104,9 +120,15 @@ pub fn same(level: Level, a: &Run, b: &Run) -> Result<(), String> {
                     let (p, q) = (visits(a, &x, lane)?, visits(b, &y, lane)?);
                     if p != q {
                         let i = p.iter().zip(&q).take_while(|(p, q)| p == q).count();
-                        let of = |v: &[(SiteId, u64)]| v.get(i).map_or("the end".into(), |(s, v)| format!("{s} = {v}"));
+                        let of = |v: &[(SiteId, u64)]| {
+                            v.get(i).map_or("the end".into(), |(s, v)| format!("{s} = {v}"))
+                        };
                         let (m, n) = (p.len(), q.len());
-                        return Err(at(&format!("visit {i} of {m} and {n}: {} by hooks, {} by code", of(&p), of(&q))));
+                        return Err(at(&format!(
+                            "visit {i} of {m} and {n}: {} by hooks, {} by code",
+                            of(&p),
+                            of(&q)
+                        )));
                     }
                 }
                 Level::Print => {

@@ -45,7 +45,11 @@ pub fn answer(out: Output) -> (Option<i32>, String, String) {
 /// `prlx`, in a folder.
 pub fn command(folder: &Path, words: &[&str], env: &[(&str, &str)]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_prlx"));
-    command.args(words).current_dir(folder).env("NO_COLOR", "1").env("PRLX_PRELOAD", beside("libprlx_preload.so"));
+    command
+        .args(words)
+        .current_dir(folder)
+        .env("NO_COLOR", "1")
+        .env("PRLX_PRELOAD", beside("libprlx_preload.so"));
     command.env("LD_LIBRARY_PATH", folder).env("PRLX_ASSEMBLER", "driver").env("PRLX_CACHE_DIR", "");
     command.env("TMPDIR", folder).env_remove("LD_PRELOAD").envs(env.iter().copied());
     command

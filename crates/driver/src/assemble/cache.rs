@@ -76,10 +76,12 @@ impl Cache {
         if bytes.len() as u64 + HEAD as u64 > self.limit || fs::create_dir_all(&self.folder).is_err() {
             return;
         }
-        let part = format!("{key:032x}.{}.{}.part", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let part =
+            format!("{key:032x}.{}.{}.part", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let part = self.folder.join(part);
         let head = [MAGIC, &(bytes.len() as u64).to_le_bytes(), &xxh3_128(bytes).to_le_bytes()].concat();
-        let written = fs::write(&part, [&head, bytes].concat()).and_then(|()| fs::rename(&part, self.path(key)));
+        let written =
+            fs::write(&part, [&head, bytes].concat()).and_then(|()| fs::rename(&part, self.path(key)));
         if written.is_err() {
             let _ = fs::remove_file(&part);
         }

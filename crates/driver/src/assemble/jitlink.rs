@@ -64,7 +64,8 @@ impl Library {
             return Err(format!("error {created} for {options:?}"));
         }
         // SAFETY: the handle was made above; the text lives through the call, and its size is told with its NUL.
-        let mut result = unsafe { (self.add)(handle, PTX, text.as_ptr().cast(), text.len(), c"ptx".as_ptr()) };
+        let mut result =
+            unsafe { (self.add)(handle, PTX, text.as_ptr().cast(), text.len(), c"ptx".as_ptr()) };
         if result == 0 {
             // SAFETY: the handle was made above.
             result = unsafe { (self.complete)(handle) };

@@ -25,12 +25,14 @@ pub fn listing(ptx: &str, device: Option<Target>) -> Result<String, String> {
     };
     let target = target.ok_or("its `.target` is not known")?;
     let nvdisasm = named(NVDISASM).or_else(|| in_path("nvdisasm"));
-    let nvdisasm =
-        nvdisasm.ok_or_else(|| format!("there is no nvdisasm (on PATH, in CUDA_HOME/bin, or named by {NVDISASM})"))?;
+    let nvdisasm = nvdisasm
+        .ok_or_else(|| format!("there is no nvdisasm (on PATH, in CUDA_HOME/bin, or named by {NVDISASM})"))?;
     let mut assemblers = Assemblers::find();
     assemblers.tools.retain(|t| t.version().starts_with("ptxas"));
-    let ptxas =
-        assemblers.tools.first().ok_or("there is no ptxas (on PATH, in CUDA_HOME/bin, or named by PRLX_PTXAS)")?;
+    let ptxas = assemblers
+        .tools
+        .first()
+        .ok_or("there is no ptxas (on PATH, in CUDA_HOME/bin, or named by PRLX_PTXAS)")?;
     let code = assemblers.assemble(ptxas, ptx, target, &[]).map_err(|e| match e {
         Failed::Unfit(why) => why,
         Failed::Wrong(e) => e.to_string(),
@@ -44,7 +46,12 @@ fn run(nvdisasm: &Path, code: &[u8]) -> Result<String, String> {
     let file: PathBuf = env::temp_dir().join(name);
     let inside = || -> std::io::Result<_> {
         std::fs::write(&file, code)?;
-        Command::new(nvdisasm).args(["-c", "-gp"]).arg(&file).env_remove("LD_PRELOAD").stdin(Stdio::null()).output()
+        Command::new(nvdisasm)
+            .args(["-c", "-gp"])
+            .arg(&file)
+            .env_remove("LD_PRELOAD")
+            .stdin(Stdio::null())
+            .output()
     };
     let done = inside();
     let _ = std::fs::remove_file(&file);

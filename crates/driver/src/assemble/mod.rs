@@ -80,7 +80,12 @@ impl std::fmt::Debug for Assembler {
 impl Assembler {
     /// A `ptxas`; `None` if it does not start.
     pub fn ptxas(path: &Path) -> Option<Assembler> {
-        let out = Command::new(path).arg("--version").env_remove("LD_PRELOAD").stdin(Stdio::null()).output().ok()?;
+        let out = Command::new(path)
+            .arg("--version")
+            .env_remove("LD_PRELOAD")
+            .stdin(Stdio::null())
+            .output()
+            .ok()?;
         let said = String::from_utf8_lossy(&out.stdout).into_owned();
         // "Build cuda_13.0.r13.0/compiler.36424714_0", or whatever comes last.
         let version = said.lines().rev().map(str::trim).find(|l| !l.is_empty()).unwrap_or_default();
@@ -114,7 +119,10 @@ impl Assembler {
         .map_err(Failed::Unfit)?;
         done.map_err(|said| match UNFIT.iter().any(|text| said.contains(text)) {
             true => Failed::Unfit(format!("{}: {said}", self.version)),
-            false => Failed::Wrong(Error::new(ErrorKind::Module, format!("{} refuses the PTX:\n{said}", self.version))),
+            false => Failed::Wrong(Error::new(
+                ErrorKind::Module,
+                format!("{} refuses the PTX:\n{said}", self.version),
+            )),
         })
     }
 }
@@ -167,7 +175,8 @@ impl<'a> Within<'a> {
 pub fn needs(code: &[u8]) -> BTreeMap<&str, Needs> {
     let local: BTreeMap<&str, u32> = cubin::frames(code).unwrap_or_default().into_iter().collect();
     let all = cubin::registers(code).unwrap_or_default().into_iter();
-    all.map(|(name, registers)| (name, Needs { registers, local: local.get(name).copied().unwrap_or(0) })).collect()
+    all.map(|(name, registers)| (name, Needs { registers, local: local.get(name).copied().unwrap_or(0) }))
+        .collect()
 }
 
 /// For how many threads fewer than of its own functions a multiprocessor has registers for rewritten ones, all together.
@@ -210,13 +219,16 @@ fn run(ptxas: &Path, ptx: &str, options: &[String]) -> Result<Result<Vec<u8>, St
         std::fs::create_dir(&folder)?;
         std::fs::write(folder.join("PTX"), ptx)?;
         let mut command = Command::new(ptxas);
-        let command = command.current_dir(&folder).args(options).args(["-o", "cubin", "PTX"]).stdin(Stdio::null());
+        let command =
+            command.current_dir(&folder).args(options).args(["-o", "cubin", "PTX"]).stdin(Stdio::null());
         // What a program has preloaded is not for its assembler.
         let command = command.env_remove("LD_PRELOAD");
         let out = command.output()?;
         if !out.status.success() {
             let said = [out.stdout, out.stderr].concat();
-            return Ok(Err(format!("{}\n{}", out.status, String::from_utf8_lossy(&said)).trim_end().to_owned()));
+            return Ok(Err(format!("{}\n{}", out.status, String::from_utf8_lossy(&said))
+                .trim_end()
+                .to_owned()));
         }
         Ok(Ok(std::fs::read(folder.join("cubin"))?))
     };
@@ -244,7 +256,11 @@ impl Assemblers {
         }
         if matches!(wanted.as_str(), "nvjitlink") || wanted.is_empty() && tools.is_empty() {
             let places = named(NVJITLINK).map_or_else(
-                || ["libnvJitLink.so.13", "libnvJitLink.so.12", "libnvJitLink.so"].map(PathBuf::from).to_vec(),
+                || {
+                    ["libnvJitLink.so.13", "libnvJitLink.so.12", "libnvJitLink.so"]
+                        .map(PathBuf::from)
+                        .to_vec()
+                },
                 |one| vec![one],
             );
             tools.extend(places.iter().find_map(|p| Assembler::jit_link(p)));
@@ -272,7 +288,8 @@ impl Assemblers {
             let Some(lean) = lean else { break };
             let now = needs(&lean);
             let local = |all: &BTreeMap<&str, Needs>, name: &str| all.get(name).map_or(0, |n| n.local);
-            let spilt: Vec<&str> = now.keys().copied().filter(|f| local(&now, f) > local(&before, f)).collect();
+            let spilt: Vec<&str> =
+                now.keys().copied().filter(|f| local(&now, f) > local(&before, f)).collect();
             if spilt.is_empty() {
                 return Ok(lean);
             }
@@ -285,7 +302,13 @@ impl Assemblers {
     ///
     /// # Errors
     /// See [`Failed`].
-    pub fn assemble(&self, tool: &Assembler, ptx: &str, target: Target, more: &[String]) -> Result<Vec<u8>, Failed> {
+    pub fn assemble(
+        &self,
+        tool: &Assembler,
+        ptx: &str,
+        target: Target,
+        more: &[String],
+    ) -> Result<Vec<u8>, Failed> {
         let mut hash = Xxh3::new();
         // The level of a rewritten module is in its text.
         for part in [tool.version.as_str(), &target.to_string(), &OPTIONS.join(" "), &more.join(" "), ptx] {
@@ -311,8 +334,16 @@ pub fn kept(stored: &str) -> Vec<String> {
     while let Some(word) = words.next() {
         let value = words.next_if(|w| !word.contains('=') && !w.starts_with('-'));
         let name = word.split('=').next().unwrap_or_default();
-        let idle =
-            ["-lineinfo", "--generate-line-info", "-v", "--verbose", "-arch", "--gpu-name", "-o", "--output-file"];
+        let idle = [
+            "-lineinfo",
+            "--generate-line-info",
+            "-v",
+            "--verbose",
+            "-arch",
+            "--gpu-name",
+            "-o",
+            "--output-file",
+        ];
         if word.starts_with('-') && !idle.contains(&name) {
             all.push(word.to_owned());
             all.extend(value.map(str::to_owned));
@@ -334,9 +365,8 @@ pub fn target(ptx: &str, device: Target) -> Result<Option<Target>, Error> {
             None => "it is older",
         };
         let what = format!("the module is for {own} and can't run on this device, {device}: {why}");
-        return Err(
-            Error::new(ErrorKind::Module, what).help("compile it for this device, or for an older architecture")
-        );
+        return Err(Error::new(ErrorKind::Module, what)
+            .help("compile it for this device, or for an older architecture"));
     }
     Ok(Some(match own.suffix {
         None => device,
@@ -358,7 +388,8 @@ fn named(variable: &str) -> Option<PathBuf> {
 /// A program on `PATH`, or in the CUDA folder that the environment names, or in the usual one.
 fn in_path(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
-    let homes = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(env::var_os).map(|h| PathBuf::from(h).join("bin"));
+    let homes =
+        ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(env::var_os).map(|h| PathBuf::from(h).join("bin"));
     let folders = env::split_paths(&path).chain(homes).chain([PathBuf::from("/usr/local/cuda/bin")]);
     folders.map(|f| f.join(name)).find(|p| p.is_file())
 }

@@ -320,10 +320,13 @@ pub fn plain(symbol: &str) -> (&str, bool) {
 /// is not newer; with `own`, those whose default stream is the thread's own before others.
 pub fn asked(name: &str, version: i32, own: bool) -> Option<&'static Call> {
     // The header's name for a later call that is not called so.
-    let renamed = |symbol| if symbol == "cuGraphInstantiateWithFlags" { "cuGraphInstantiate" } else { symbol };
+    let renamed =
+        |symbol| if symbol == "cuGraphInstantiateWithFlags" { "cuGraphInstantiate" } else { symbol };
     let fits = |c: &&Call| {
         let (plain, of) = plain(c.name);
-        (plain == name || renamed(plain) == name) && (own || !of) && c.since.is_none_or(|since| since <= version)
+        (plain == name || renamed(plain) == name)
+            && (own || !of)
+            && c.since.is_none_or(|since| since <= version)
     };
     CALLS.iter().filter(fits).max_by_key(|c| (plain(c.name).1, c.since))
 }

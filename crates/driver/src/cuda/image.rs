@@ -1,7 +1,10 @@
 //! Images in memory, whose length only their content says: what a program hands the driver to load.
 //!
 //! Holds: nothing is read but what the headers say is there. Misses: that the headers tell the truth; the driver believes them too.
-#![allow(unsafe_code, reason = "pointers that C programs pass say neither what they point to nor how long it is")]
+#![allow(
+    unsafe_code,
+    reason = "pointers that C programs pass say neither what they point to nor how long it is"
+)]
 
 use std::ffi::{CStr, c_void};
 use std::slice::from_raw_parts;

@@ -193,8 +193,9 @@ impl Library {
                     };
                     let library = Library { functions };
                     call!(library.cuInit(0)).map_err(|e| e.during("the CUDA driver does not start"))?;
-                    let version =
-                        library.version().map_err(|e| e.during("the CUDA driver does not say its version"))?;
+                    let version = library
+                        .version()
+                        .map_err(|e| e.during("the CUDA driver does not say its version"))?;
                     if version < OLDEST {
                         return newer(format!(
                             "the CUDA driver is for CUDA {}.{}",
@@ -226,7 +227,8 @@ impl Library {
             }
         };
         let name = text(self.functions.cuGetErrorName).unwrap_or_else(|| format!("CUDA error {code}"));
-        let text = text(self.functions.cuGetErrorString).unwrap_or_else(|| "the driver has no words for it".into());
+        let text =
+            text(self.functions.cuGetErrorString).unwrap_or_else(|| "the driver has no words for it".into());
         Failure { call, code, name, text, log: String::new() }
     }
 
@@ -331,7 +333,12 @@ impl Library {
     pub fn resident(&self, function: Function, threads: u64, shared: u32) -> Result<u32, Failure> {
         let mut ctas = 0;
         let threads = i32::try_from(threads).unwrap_or(i32::MAX);
-        call!(self.cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut ctas, function.0, threads, shared as usize))?;
+        call!(self.cuOccupancyMaxActiveBlocksPerMultiprocessor(
+            &mut ctas,
+            function.0,
+            threads,
+            shared as usize
+        ))?;
         Ok(u32::try_from(ctas).unwrap_or(0))
     }
     /// What a kernel may have.
@@ -387,7 +394,13 @@ impl Library {
     }
 
     /// Starts a kernel in the default stream, between two events.
-    pub fn launch(&self, function: Function, shape: &Shape, params: &Params<'_>, clock: &Clock) -> Result<(), Failure> {
+    pub fn launch(
+        &self,
+        function: Function,
+        shape: &Shape,
+        params: &Params<'_>,
+        clock: &Clock,
+    ) -> Result<(), Failure> {
         let (mut each, buffer): (Vec<*mut c_void>, &[u8]) = match params {
             Params::Each(each) => (each.iter().map(|p| p.as_ptr().cast_mut().cast()).collect(), &[]),
             Params::Buffer(buffer) => (Vec::new(), buffer),

@@ -30,7 +30,9 @@ use self::library::{Device, Function, Module, Params, Shape};
 use crate::assemble::{self, Assemblers, Failed, Within};
 use crate::job::{Signature, counted};
 use crate::tensor_map::{BYTES, TensorMap};
-use crate::{DeviceInfo, DevicePtr, Driver, Error, ErrorKind, LaunchConfig, LaunchStats, ModuleHandle, Needs};
+use crate::{
+    DeviceInfo, DevicePtr, Driver, Error, ErrorKind, LaunchConfig, LaunchStats, ModuleHandle, Needs,
+};
 
 /// Bytes of shared memory that a CTA can have without asking for more.
 const SHARED: u32 = 48 << 10;
@@ -124,7 +126,10 @@ pub struct Cuda {
 
 impl std::fmt::Debug for Cuda {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Cuda").field("gpu", &self.gpu).field("modules", &self.modules.len()).finish_non_exhaustive()
+        f.debug_struct("Cuda")
+            .field("gpu", &self.gpu)
+            .field("modules", &self.modules.len())
+            .finish_non_exhaustive()
     }
 }
 
@@ -216,8 +221,10 @@ impl Cuda {
         let view = ptx.map(|ptx| prlx_isa::ptx::view(&prlx_isa::ptx::parse(ptx).0).0).unwrap_or_default();
         let signatures = Signature::all(&view);
         self.next += 1;
-        self.modules
-            .insert(self.next, Loaded { module, functions: BTreeMap::new(), signatures, recursive: view.recursive() });
+        self.modules.insert(
+            self.next,
+            Loaded { module, functions: BTreeMap::new(), signatures, recursive: view.recursive() },
+        );
         Ok(ModuleHandle(self.next))
     }
 
@@ -249,7 +256,9 @@ impl Cuda {
         let shared = u64::from(fixed) + u64::from(config.shared);
         if shared > u64::from(self.gpu.shared.max(SHARED)) {
             let most = self.gpu.shared.max(SHARED);
-            return wrong(format!("{shared} bytes of shared memory are more than a CTA can have here ({most})"));
+            return wrong(format!(
+                "{shared} bytes of shared memory are more than a CTA can have here ({most})"
+            ));
         }
         if shared > u64::from(SHARED) {
             self.library.allow(function, function::MAX_DYNAMIC_SHARED, config.shared).map_err(asked)?;
@@ -263,7 +272,8 @@ impl Cuda {
     /// What is known of a kernel that went wrong.
     fn fault(&self, failure: Failure, kernel: &str, config: &LaunchConfig) -> Error {
         let ran = sticky(failure.code);
-        let what = format!("`{kernel}`, {} CTAs of {} threads on {}", config.grid, config.block, self.gpu.name);
+        let what =
+            format!("`{kernel}`, {} CTAs of {} threads on {}", config.grid, config.block, self.gpu.name);
         let error = failure.during(&what);
         if ran && error.help.is_none() {
             return error.help(
@@ -315,8 +325,10 @@ impl Driver for Cuda {
         self.enter()?;
         let more = if align > ALIGNED { align } else { 0 };
         let size = bytes.max(1).checked_add(more).and_then(|n| usize::try_from(n).ok());
-        let size = size.ok_or_else(|| Error::new(ErrorKind::Memory, format!("{bytes} bytes are too many")))?;
-        let begin = self.library.alloc(size).map_err(|e| e.during(&format!("{bytes} bytes on {}", self.gpu.name)))?;
+        let size =
+            size.ok_or_else(|| Error::new(ErrorKind::Memory, format!("{bytes} bytes are too many")))?;
+        let begin =
+            self.library.alloc(size).map_err(|e| e.during(&format!("{bytes} bytes on {}", self.gpu.name)))?;
         let at = begin.next_multiple_of(align.max(1));
         if at != begin {
             self.begins.insert(at, begin);
@@ -327,9 +339,11 @@ impl Driver for Cuda {
     fn alloc_kept(&mut self, bytes: u64, align: u64) -> Result<DevicePtr, Error> {
         self.enter()?;
         let size = bytes.max(1).checked_add(align).and_then(|n| usize::try_from(n).ok());
-        let size = size.ok_or_else(|| Error::new(ErrorKind::Memory, format!("{bytes} bytes are too many")))?;
-        let mapped = Mapped::new(self.library, size)
-            .map_err(|e| e.during(&format!("{bytes} bytes of the host's memory that {} reaches", self.gpu.name)))?;
+        let size =
+            size.ok_or_else(|| Error::new(ErrorKind::Memory, format!("{bytes} bytes are too many")))?;
+        let mapped = Mapped::new(self.library, size).map_err(|e| {
+            e.during(&format!("{bytes} bytes of the host's memory that {} reaches", self.gpu.name))
+        })?;
         let at = mapped.device().next_multiple_of(align.max(1));
         self.kept.insert(at, mapped);
         Ok(DevicePtr(at))
@@ -349,7 +363,9 @@ impl Driver for Cuda {
             return Ok(());
         }
         self.enter()?;
-        self.library.write(at.0, bytes).map_err(|e| e.during(&format!("writing {} bytes at {:#x}", bytes.len(), at.0)))
+        self.library
+            .write(at.0, bytes)
+            .map_err(|e| e.during(&format!("writing {} bytes at {:#x}", bytes.len(), at.0)))
     }
 
     fn read(&mut self, at: DevicePtr, bytes: &mut [u8]) -> Result<(), Error> {
@@ -381,7 +397,12 @@ impl Driver for Cuda {
         self.library.tensor_map(at.0, map).map_err(|e| e.during("a tensor map"))
     }
 
-    fn needs(&mut self, module: ModuleHandle, kernel: &str, config: &LaunchConfig) -> Result<Option<Needs>, Error> {
+    fn needs(
+        &mut self,
+        module: ModuleHandle,
+        kernel: &str,
+        config: &LaunchConfig,
+    ) -> Result<Option<Needs>, Error> {
         self.enter()?;
         let function = self.function(module, kernel)?;
         self.check(function, kernel, config)?;
@@ -442,7 +463,8 @@ impl Driver for Cuda {
                 Ok(true) => break,
                 Ok(false) if start.elapsed() > most => {
                     self.stuck = true;
-                    let what = format!("`{kernel}` on {} did not end in {:.1} s", self.gpu.name, most.as_secs_f64());
+                    let what =
+                        format!("`{kernel}` on {} did not end in {:.1} s", self.gpu.name, most.as_secs_f64());
                     return Err(Error::new(ErrorKind::Stuck, what));
                 }
                 Ok(false) => std::thread::sleep(LOOK),

@@ -33,7 +33,8 @@ pub fn over(
     if let Some(key) = table.present(&[SCALARS, CONTENTS, &others].concat()).first() {
         return Err(table.need(key)?.error(format_args!("the buffer is that of argument `{name}`")));
     }
-    let found = names.iter().zip(values).position(|(n, v)| n == name && matches!(v, Some(ArgValue::Buffer(_))));
+    let found =
+        names.iter().zip(values).position(|(n, v)| n == name && matches!(v, Some(ArgValue::Buffer(_))));
     match found.and_then(|i| Some((i, values[i].as_ref()?))) {
         Some((over, ArgValue::Buffer(buffer))) => Ok(ArgValue::TensorMap { over, map: read(table, buffer)? }),
         _ => Err(value
@@ -51,13 +52,16 @@ pub fn read(table: &Table<'_>, buffer: &Buffer) -> Result<TensorMap, Error> {
         Ok(Some(all))
     };
     // Numbers that are too large are refused with the others that are.
-    let small = |all: Vec<u64>| -> Vec<u32> { all.into_iter().map(|n| u32::try_from(n).unwrap_or(u32::MAX)).collect() };
+    let small = |all: Vec<u64>| -> Vec<u32> {
+        all.into_iter().map(|n| u32::try_from(n).unwrap_or(u32::MAX)).collect()
+    };
     let sizes = list("sizes")?.unwrap_or_else(|| buffer.shape.iter().rev().copied().collect());
     let mut map = TensorMap {
         ty: buffer.ty,
         strides: Vec::new(),
         tile: small(
-            list("box")?.ok_or_else(|| table.error("`box` is missing").help("the elements of a tile, as [64, 32]"))?,
+            list("box")?
+                .ok_or_else(|| table.error("`box` is missing").help("the elements of a tile, as [64, 32]"))?,
         ),
         steps: small(list("steps")?.unwrap_or_else(|| vec![1; sizes.len()])),
         sizes,
@@ -73,7 +77,8 @@ pub fn read(table: &Table<'_>, buffer: &Buffer) -> Result<TensorMap, Error> {
     if let Some(value) = table.get("swizzle") {
         let name = value.text()?;
         let found = Swizzle::ALL.iter().find(|(n, _)| *n == name);
-        map.swizzle = found.ok_or_else(|| value.error("\"none\", \"32B\", \"64B\" or \"128B\" is expected"))?.1;
+        map.swizzle =
+            found.ok_or_else(|| value.error("\"none\", \"32B\", \"64B\" or \"128B\" is expected"))?.1;
     }
     if let Some(value) = table.get("oob") {
         map.nan = match value.text()? {

@@ -65,7 +65,8 @@ pub struct Passed {
 
 impl Passed {
     fn of(tracks: &[Track]) -> Passed {
-        let of = |t: &Track| t.records.0.len() as u64 + t.lost + t.sums.iter().map(|s| 2 * s.count).sum::<u64>();
+        let of =
+            |t: &Track| t.records.0.len() as u64 + t.lost + t.sums.iter().map(|s| 2 * s.count).sum::<u64>();
         let most = tracks.iter().map(of).max().unwrap_or(0);
         Passed { all: tracks.iter().map(of).sum(), most }
     }
@@ -75,7 +76,12 @@ impl Passed {
 ///
 /// # Errors
 /// When a form does not load or run, or memory is short.
-pub fn cost(driver: &mut dyn Driver, job: &Job, forms: &[Form<'_>], options: &CostOptions) -> Result<Vec<Cost>, Error> {
+pub fn cost(
+    driver: &mut dyn Driver,
+    job: &Job,
+    forms: &[Form<'_>],
+    options: &CostOptions,
+) -> Result<Vec<Cost>, Error> {
     let mut held = Held::default();
     let mut modules = Vec::new();
     let prepared = prepare(driver, job)?;
@@ -142,8 +148,10 @@ fn load(
                 let context = session.context(&launch, options.pool, held)?;
                 let at = held.zeroed(driver, Context::SIZE as u64, 16)?;
                 loaded.dirty = held.0[before..].iter().map(|(at, bytes)| (at.0, *bytes)).collect();
-                let heads =
-                    held.0[before..].iter().find(|(at, _)| at.0 == context.heads).map_or(0, |(_, bytes)| *bytes);
+                let heads = held.0[before..]
+                    .iter()
+                    .find(|(at, _)| at.0 == context.heads)
+                    .map_or(0, |(_, bytes)| *bytes);
                 loaded.heads = vec![0; heads as usize];
                 driver.read(DevicePtr(context.heads), &mut loaded.heads)?;
                 loaded.handed_out = cursor(driver, &context)?;
@@ -247,7 +255,9 @@ fn rounds(
             if after.is_empty() {
                 after = prepared.contents(driver, job)?;
                 let each = prepared.buffers.iter().zip(before.iter().zip(&after));
-                written = each.filter_map(|(at, (a, b))| Some(((*at)?, a.as_deref().filter(|_| a != b)?))).collect();
+                written = each
+                    .filter_map(|(at, (a, b))| Some(((*at)?, a.as_deref().filter(|_| a != b)?)))
+                    .collect();
                 continue;
             }
             for (at, left) in prepared.buffers.iter().zip(&after) {

@@ -111,9 +111,11 @@ impl Index {
         let mut text = serde_json::to_vec_pretty(self)?;
         text.push(b'\n');
         let part = folder.join(format!("{INDEX}.part"));
-        std::fs::write(&part, text).and_then(|()| std::fs::rename(&part, folder.join(INDEX))).inspect_err(|_| {
-            let _ = std::fs::remove_file(&part);
-        })
+        std::fs::write(&part, text).and_then(|()| std::fs::rename(&part, folder.join(INDEX))).inspect_err(
+            |_| {
+                let _ = std::fs::remove_file(&part);
+            },
+        )
     }
     /// That of a folder, if it has one.
     pub(super) fn read(folder: &Path) -> Result<Option<Index>, Error> {

@@ -129,7 +129,8 @@ impl Session {
     /// # Errors
     /// As [`Session::read`].
     pub fn read_index(&self, file: &ProcessFile) -> Result<Trace, Error> {
-        map(&file.path).and_then(|bytes| Trace::read_index((*bytes).as_ref()).map_err(|e| no_recording(file, &e)))
+        map(&file.path)
+            .and_then(|bytes| Trace::read_index((*bytes).as_ref()).map_err(|e| no_recording(file, &e)))
     }
 }
 

@@ -86,7 +86,13 @@ impl Options {
     /// What to insert into a module's code.
     pub fn program(&self) -> Program {
         let window = self.closer.as_ref().map(|c| c.window.clone());
-        Program { level: self.level, script: self.script.clone(), elide: self.elide, filter: Filter::default(), window }
+        Program {
+            level: self.level,
+            script: self.script.clone(),
+            elide: self.elide,
+            filter: Filter::default(),
+            window,
+        }
     }
     /// Which markers leave records, if any do.
     pub fn marks(&self) -> Option<&Marking> {
@@ -106,7 +112,8 @@ impl Options {
     /// When the folder's name is no UTF-8.
     pub fn to_variable(&self) -> Result<String, Error> {
         let folder = self.folder.to_str().ok_or_else(|| {
-            refuse(format!("the folder's name, {}, is no UTF-8", self.folder.display())).help("name another folder")
+            refuse(format!("the folder's name, {}, is no UTF-8", self.folder.display()))
+                .help("name another folder")
         })?;
         let written = Written {
             folder: folder.into(),
@@ -147,7 +154,8 @@ impl Options {
     /// # Errors
     /// When it is not what this version writes.
     pub fn from_variable(text: &str) -> Result<Options, Error> {
-        let not = |what: String| refuse(format!("{VARIABLE} is not what this version of prlx writes: {what}"));
+        let not =
+            |what: String| refuse(format!("{VARIABLE} is not what this version of prlx writes: {what}"));
         let w: Written = serde_json::from_str(text).map_err(|e| not(e.to_string()))?;
         let closer = |(module, sites, warps, visits): WrittenCloser| {
             let module = u128::from_str_radix(&module, 16).map_err(|e| not(format!("`{module}`: {e}")))?;
@@ -169,9 +177,17 @@ impl Options {
                 None if w.spans => Form::Spans,
                 None => Form::Records,
             };
-            Ok::<_, Error>(Marking { source: w.source, outside, lines: w.lines, lanes: w.lanes, form, spare: w.spare })
+            Ok::<_, Error>(Marking {
+                source: w.source,
+                outside,
+                lines: w.lines,
+                lanes: w.lanes,
+                form,
+                spare: w.spare,
+            })
         };
-        let script = w.script.map(|text| lang::parse(&text)).transpose().map_err(|wrong| not(format!("{wrong:?}")))?;
+        let script =
+            w.script.map(|text| lang::parse(&text)).transpose().map_err(|wrong| not(format!("{wrong:?}")))?;
         let marked = |marks| Script { marks: Some(marks), ..Script::default() };
         let script = w.marks.map(marks).transpose()?.map(marked).or(script).map(Arc::new);
         let probe = script.is_some().then_some(Level::Probe);
@@ -249,7 +265,13 @@ pub struct Choice {
 impl Choice {
     /// Why the next launch is not to be recorded; `None`: it is. `wanted` is what [`Options::wants`] says of its kernel,
     /// `number` its number in the process, `start` when it starts, in nanoseconds since the process started.
-    pub fn leaves_out(&mut self, options: &Options, wanted: bool, number: u64, start: u64) -> Option<&'static str> {
+    pub fn leaves_out(
+        &mut self,
+        options: &Options,
+        wanted: bool,
+        number: u64,
+        start: u64,
+    ) -> Option<&'static str> {
         let within = |(first, end): &(u64, u64), n: u64| (*first..*end).contains(&n);
         if !wanted {
             return Some("its kernel was not asked for (--kernel)");
@@ -324,7 +346,9 @@ mod tests {
         }
         let marked = marked(Form::Sums);
         let wrong = marked.to_variable().unwrap().replace("cp.async", "cp.sync");
-        assert!(Options::from_variable(&wrong).unwrap_err().message.contains("there are no `cp.sync` to mark"));
+        assert!(
+            Options::from_variable(&wrong).unwrap_err().message.contains("there are no `cp.sync` to mark")
+        );
     }
 
     #[test]

@@ -65,7 +65,8 @@ fn meaning(name: &str, options: &DemangleOptions) -> Option<String> {
 
 /// A kernel's name without return type and parameters, as C++ spells it.
 pub fn demangled(name: &str) -> Cow<'_, str> {
-    meaning(name, &DemangleOptions::new().no_params().no_return_type()).map_or(Cow::Borrowed(name), Cow::Owned)
+    meaning(name, &DemangleOptions::new().no_params().no_return_type())
+        .map_or(Cow::Borrowed(name), Cow::Owned)
 }
 
 #[cfg(test)]
@@ -77,9 +78,16 @@ mod tests {
         // void ns::scale<float>(float*, int)
         let name = "_ZN2ns5scaleIfEEvPT_i";
         assert_eq!(demangled(name), "ns::scale<float>");
-        for pattern in
-            [name, "ns::scale", "ns::scale<float>", "ns::*", "*scale*", "/sc.le/", "/float\\*, int/", "_ZN2ns*"]
-        {
+        for pattern in [
+            name,
+            "ns::scale",
+            "ns::scale<float>",
+            "ns::*",
+            "*scale*",
+            "/sc.le/",
+            "/float\\*, int/",
+            "_ZN2ns*",
+        ] {
             assert!(Pattern::new(pattern).unwrap().takes(name), "{pattern}");
         }
         for pattern in ["scale", "ns::scal", "ns::scale<double>", "/^scale/", "", "ns::scale?"] {

@@ -64,8 +64,10 @@ impl Driver for Fake {
         Ok(())
     }
     fn alloc(&mut self, bytes: u64, align: u64) -> Result<DevicePtr, Error> {
-        self.limit =
-            self.limit.checked_sub(bytes).ok_or_else(|| Error::new(ErrorKind::Memory, "the device is full"))?;
+        self.limit = self
+            .limit
+            .checked_sub(bytes)
+            .ok_or_else(|| Error::new(ErrorKind::Memory, "the device is full"))?;
         let at = self.memory.next.next_multiple_of(align);
         self.memory.next = at + bytes + 64;
         // What nobody wrote is not zero.

@@ -47,8 +47,11 @@ impl<'a> Lanes<'a> {
                 let cursor = self.context.cursor;
                 let offset = self.memory.u64(cursor);
                 self.memory.set(cursor, &(offset + chunk).to_le_bytes());
-                next =
-                    if offset + chunk <= self.context.size { self.context.pool + offset } else { self.context.bucket };
+                next = if offset + chunk <= self.context.size {
+                    self.context.pool + offset
+                } else {
+                    self.context.bucket
+                };
                 self.memory.set(link, &next.to_le_bytes());
             }
             at = next + row + start;

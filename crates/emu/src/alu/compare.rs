@@ -212,7 +212,8 @@ impl<H: Half + Ordered, const REL: u8> Body for SetPair<H, REL> {
         let yes = (args.imm >> YES) as u32;
         let mut out = [0u32; LANES];
         for (l, o) in out.iter_mut().enumerate() {
-            *o = if lower & (1 << l) != 0 { yes } else { 0 } | if upper & (1 << l) != 0 { yes << 16 } else { 0 };
+            *o = if lower & (1 << l) != 0 { yes } else { 0 }
+                | if upper & (1 << l) != 0 { yes << 16 } else { 0 };
         }
         u32::store(p, args.dst[0], mask, &out);
     }
@@ -268,12 +269,18 @@ pub(super) fn select(op: Op, x: &Asked) -> Result<AluOp, String> {
         Op::Slct => slct(x),
         Op::Testp => {
             let property = match x.inst.form.mods.as_slice() {
-                [m] => {
-                    PROPERTIES.iter().position(|p| p == m).ok_or_else(|| format!("`testp` has no property `.{m}`"))?
-                }
+                [m] => PROPERTIES
+                    .iter()
+                    .position(|p| p == m)
+                    .ok_or_else(|| format!("`testp` has no property `.{m}`"))?,
                 _ => return Err("`testp` takes one property".to_owned()),
             };
-            x.op(run!(x.level, x.ty; F32 => Testp<f32>, F64 => Testp<f64>), Type::Pred, &[x.ty], property as u64)
+            x.op(
+                run!(x.level, x.ty; F32 => Testp<f32>, F64 => Testp<f64>),
+                Type::Pred,
+                &[x.ty],
+                property as u64,
+            )
         }
         Op::Setp => setp(x),
         Op::Set => set(x),

@@ -300,7 +300,11 @@ pub(super) fn select(op: Op, x: &Asked) -> Result<AluOp, String> {
         _ => (None, 1),
     };
     if x.inst.operands.len() > n + 1 {
-        return Err(format!("`{}` of {} operands is not implemented", op.mnemonic(), x.inst.operands.len() - 1));
+        return Err(format!(
+            "`{}` of {} operands is not implemented",
+            op.mnemonic(),
+            x.inst.operands.len() - 1
+        ));
     }
     x.op(run, t, &[t; 3][..n], imm)
 }

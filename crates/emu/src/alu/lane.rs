@@ -25,7 +25,10 @@ pub fn pick<B: Body>(level: Level) -> Run {
 }
 
 #[cfg(target_arch = "x86_64")]
-#[allow(unsafe_code, reason = "calling code compiled for an instruction set needs the promise that it is there")]
+#[allow(
+    unsafe_code,
+    reason = "calling code compiled for an instruction set needs the promise that it is there"
+)]
 mod x86 {
     use super::{Args, Body, Planes};
 

@@ -23,7 +23,10 @@
 //! Results: integers bit-exact; IEEE operations correctly rounded in every mode; approximations within their documented
 //! error. An instruction that has no meaning here is refused with a sentence that says what is missing.
 
-#![allow(clippy::needless_range_loop, reason = "lanes of several arrays by number: the shape that becomes vectors")]
+#![allow(
+    clippy::needless_range_loop,
+    reason = "lanes of several arrays by number: the shape that becomes vectors"
+)]
 
 mod approx;
 mod bits;
@@ -114,19 +117,37 @@ pub fn select(inst: &Inst, function: &Function, level: Level) -> Result<AluOp, S
         Op::Mov => mov::select(&x),
         Op::Setp | Op::Set | Op::Selp | Op::Slct | Op::Testp => compare::select(op, &x),
         Op::Cvt => cvt::select(&x),
-        Op::And | Op::Or | Op::Xor | Op::Not | Op::Cnot | Op::Shl | Op::Shr | Op::Shf | Op::Lop3 | Op::Prmt => {
-            bits::select(op, &x)
-        }
+        Op::And
+        | Op::Or
+        | Op::Xor
+        | Op::Not
+        | Op::Cnot
+        | Op::Shl
+        | Op::Shr
+        | Op::Shf
+        | Op::Lop3
+        | Op::Prmt => bits::select(op, &x),
         Op::Popc | Op::Clz | Op::Brev | Op::Bfind | Op::Fns | Op::Bfe | Op::Bfi | Op::Bmsk | Op::Szext => {
             bits::select(op, &x)
         }
         Op::Addc | Op::Subc | Op::Madc | Op::Mul24 | Op::Mad24 | Op::Sad | Op::Rem | Op::Dp4a | Op::Dp2a => {
             int::select(op, &x)
         }
-        Op::Add | Op::Sub | Op::Mul | Op::Mad | Op::Div | Op::Abs | Op::Neg | Op::Min | Op::Max if !x.is_float() => {
+        Op::Add | Op::Sub | Op::Mul | Op::Mad | Op::Div | Op::Abs | Op::Neg | Op::Min | Op::Max
+            if !x.is_float() =>
+        {
             int::select(op, &x)
         }
-        Op::Add | Op::Sub | Op::Mul | Op::Fma | Op::Abs | Op::Neg | Op::Min | Op::Max | Op::Ex2 | Op::Tanh
+        Op::Add
+        | Op::Sub
+        | Op::Mul
+        | Op::Fma
+        | Op::Abs
+        | Op::Neg
+        | Op::Min
+        | Op::Max
+        | Op::Ex2
+        | Op::Tanh
             if x.is_half() =>
         {
             half_ops::select(op, &x)
@@ -197,7 +218,8 @@ impl Asked<'_> {
     }
     /// The refusal of a type.
     fn untyped(&self) -> String {
-        let types: Vec<String> = self.inst.form.types.iter().map(|t| format!(".{t:?}").to_lowercase()).collect();
+        let types: Vec<String> =
+            self.inst.form.types.iter().map(|t| format!(".{t:?}").to_lowercase()).collect();
         let later = ["e2m1", "e2m3", "e3m2", "ue8m0", "f32x2"];
         let why = if types.iter().any(|t| later.iter().any(|l| t.contains(l))) {
             ", which are for sm_100 and later"

@@ -147,7 +147,11 @@ pub(super) fn select(x: &Asked) -> Result<AluOp, String> {
     };
     let (whole, parts) = (vec![t], vec![part; parts]);
     let imm = parts.len() as u64;
-    Ok(if unpack { AluOp { run, dst: parts, src: whole, imm } } else { AluOp { run, dst: whole, src: parts, imm } })
+    Ok(if unpack {
+        AluOp { run, dst: parts, src: whole, imm }
+    } else {
+        AluOp { run, dst: whole, src: parts, imm }
+    })
 }
 
 fn plain(x: &Asked) -> Result<AluOp, String> {

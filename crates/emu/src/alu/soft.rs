@@ -41,7 +41,8 @@ fn pack(p: Parts, mode: Round) -> f64 {
     let last = (top - 52).max(-1074);
     // Two bits more: the half and the rest.
     let shift = last - 2 - p.exponent;
-    let m = if shift > 0 { jam(p.mantissa, shift.unsigned_abs()) } else { p.mantissa << shift.unsigned_abs() };
+    let m =
+        if shift > 0 { jam(p.mantissa, shift.unsigned_abs()) } else { p.mantissa << shift.unsigned_abs() };
     let (mut r, rest) = ((m >> 2) as u64, (m & 3) as u32);
     let up = match mode {
         Round::Near => rest > 2 || (rest == 2 && r & 1 == 1),
@@ -99,7 +100,9 @@ fn sum(a: Parts, b: Parts, mode: Round) -> f64 {
     }
     match big.mantissa.cmp(&other) {
         std::cmp::Ordering::Greater => pack(Parts { mantissa: big.mantissa - other, ..big }, mode),
-        std::cmp::Ordering::Less => pack(Parts { mantissa: other - big.mantissa, ..small_sign(big, small) }, mode),
+        std::cmp::Ordering::Less => {
+            pack(Parts { mantissa: other - big.mantissa, ..small_sign(big, small) }, mode)
+        }
         std::cmp::Ordering::Equal => {
             if mode == Round::Down {
                 -0.0
@@ -123,7 +126,11 @@ pub fn add(a: f64, b: f64, mode: Round) -> f64 {
 /// The exact product.
 fn product(a: f64, b: f64) -> Parts {
     let (a, b) = (parts(a), parts(b));
-    Parts { negative: a.negative != b.negative, exponent: a.exponent + b.exponent, mantissa: a.mantissa * b.mantissa }
+    Parts {
+        negative: a.negative != b.negative,
+        exponent: a.exponent + b.exponent,
+        mantissa: a.mantissa * b.mantissa,
+    }
 }
 
 /// `a * b`.
@@ -167,5 +174,8 @@ pub fn sqrt(a: f64, mode: Round) -> f64 {
     let root = p.mantissa.isqrt();
     let exact = root * root == p.mantissa;
     // One bit more for what is left over.
-    pack(Parts { negative: false, exponent: p.exponent / 2 - 1, mantissa: root << 1 | u128::from(!exact) }, mode)
+    pack(
+        Parts { negative: false, exponent: p.exponent / 2 - 1, mantissa: root << 1 | u128::from(!exact) },
+        mode,
+    )
 }

@@ -62,7 +62,8 @@ impl Blocks {
         }
         if at != 0 {
             let end = at.saturating_add(room);
-            self.range = if self.range.1 == 0 { (at, end) } else { (self.range.0.min(at), self.range.1.max(end)) };
+            self.range =
+                if self.range.1 == 0 { (at, end) } else { (self.range.0.min(at), self.range.1.max(end)) };
             self.by_address.insert(at, BlockOf { at, bytes, by, freed: None });
         }
         at
@@ -133,14 +134,16 @@ impl Blocks {
             let each = self.by_address.values().filter(|b| b.freed.is_none() && b.by.step == step);
             each.fold((0u64, 0u64), |(n, bytes), b| (n + 1, bytes + b.bytes))
         };
-        let mut steps: Vec<Who> = self.by_address.values().filter(|b| b.freed.is_none()).map(|b| b.by).collect();
+        let mut steps: Vec<Who> =
+            self.by_address.values().filter(|b| b.freed.is_none()).map(|b| b.by).collect();
         steps.sort_by_key(|w| (w.step, w.cta, w.warp, w.lanes));
         steps.dedup_by_key(|w| w.step);
         for by in steps {
             let (n, bytes) = live(by.step);
             found.add(launch, Kind::Leak, by, None, 0, || {
-                let what =
-                    format!("{n} blocks of `malloc`, {bytes} bytes in all, were not freed by the end of the launch");
+                let what = format!(
+                    "{n} blocks of `malloc`, {bytes} bytes in all, were not freed by the end of the launch"
+                );
                 found::finding(Kind::Leak, what, vec![found::side(launch, "allocated here", by)])
             });
         }

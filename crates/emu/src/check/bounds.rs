@@ -10,7 +10,15 @@ use super::touch::{self, Touch};
 
 /// Reports the lanes that `bad` and `foreign` name: nothing answers the former; the latter are inside the heap of `malloc`
 /// but in no block.
-pub fn report(launch: &Launch<'_>, found: &mut Found, blocks: &Blocks, t: &Touch, bad: u32, foreign: u32, here: Who) {
+pub fn report(
+    launch: &Launch<'_>,
+    found: &mut Found,
+    blocks: &Blocks,
+    t: &Touch,
+    bad: u32,
+    foreign: u32,
+    here: Who,
+) {
     // Lanes of one kind at one allocation are one finding: the first lane's words stand for them.
     let about = |l: usize| {
         let m = found::memory(launch, t, l);
@@ -53,7 +61,11 @@ fn kind(launch: &Launch<'_>, blocks: &Blocks, t: &Touch, l: usize) -> Kind {
         return Kind::ReadOnly;
     }
     let freed = blocks.near(at).is_some_and(|b| b.freed.is_some() && b.holds(at));
-    if freed || space == Space::Global && launch.memory.was_freed(at) { Kind::Freed } else { Kind::OutOfBounds }
+    if freed || space == Space::Global && launch.memory.was_freed(at) {
+        Kind::Freed
+    } else {
+        Kind::OutOfBounds
+    }
 }
 
 fn inside(launch: &Launch<'_>, t: &Touch, l: usize) -> bool {
@@ -67,12 +79,17 @@ fn inside(launch: &Launch<'_>, t: &Touch, l: usize) -> bool {
 fn words(launch: &Launch<'_>, blocks: &Blocks, t: &Touch, l: usize, kind: Kind, m: &Memory) -> String {
     let (verb, bytes, at) = (t.deed.verb(), t.bytes[l], t.addr.0[l]);
     let does = format!("{verb} {}", count(bytes.into(), "byte"));
-    let of = m.allocation.as_ref().map_or_else(String::new, |a| format!("{} ({})", name(a), count(a.bytes, "byte")));
+    let of = m
+        .allocation
+        .as_ref()
+        .map_or_else(String::new, |a| format!("{} ({})", name(a), count(a.bytes, "byte")));
     match kind {
         Kind::Misaligned => {
             format!("{does} at {:#x}, which is not a multiple of {}", m.address, t.align)
         }
-        Kind::ReadOnly if m.space == Space::Params => format!("{verb} the kernel's parameters, which can't be written"),
+        Kind::ReadOnly if m.space == Space::Params => {
+            format!("{verb} the kernel's parameters, which can't be written")
+        }
         Kind::ReadOnly => format!("{verb} {of}, which is constant"),
         Kind::Freed => match (blocks.near(at), &m.allocation) {
             (Some(b), _) => {

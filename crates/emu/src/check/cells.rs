@@ -31,7 +31,15 @@ pub struct Record {
 
 impl Record {
     /// Of lanes of a warp.
-    pub fn new(cta: CtaNumber, time: u32, warp: u32, lanes: u32, step: u32, bytes: u32, write: bool) -> Record {
+    pub fn new(
+        cta: CtaNumber,
+        time: u32,
+        warp: u32,
+        lanes: u32,
+        step: u32,
+        bytes: u32,
+        write: bool,
+    ) -> Record {
         let packed = (step & 0x3f_ffff) << 10 | (warp & 31) << 5 | (bytes & 15) << 1 | u32::from(write);
         Record { lanes, cta, time, packed }
     }

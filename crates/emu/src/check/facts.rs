@@ -160,7 +160,12 @@ fn order(i: &Inst) -> Order {
         Some(Ptx::Fence) if f.text.contains("proxy") && !has(&["acquire", "release"]) => Order::default(),
         Some(Ptx::Fence) => {
             let both = !has(&["acquire", "release"]);
-            Order { strong: false, release: both || has(&["release"]), acquire: both || has(&["acquire"]), scope }
+            Order {
+                strong: false,
+                release: both || has(&["release"]),
+                acquire: both || has(&["acquire"]),
+                scope,
+            }
         }
         Some(Ptx::Membar) => Order { strong: false, release: true, acquire: true, scope },
         // The arrival releases and the wait acquires at the scope of the CTA, if nothing else is said.

@@ -339,7 +339,9 @@ impl Flight {
             Op::Tensor(i) => {
                 (code.tensors[i as usize].mbarrier.is_some().then_some(1), code.tensors[i as usize].multicast)
             }
-            Op::Bulk(i) => (code.bulks[i as usize].mbarrier.is_some().then_some(2), code.bulks[i as usize].multicast),
+            Op::Bulk(i) => {
+                (code.bulks[i as usize].mbarrier.is_some().then_some(2), code.bulks[i as usize].multicast)
+            }
             _ => return,
         };
         let r = reach(launch, block, &warp.local);
@@ -407,7 +409,8 @@ impl Flight {
     }
     fn bulk_wait(&mut self, here: Who, left: u32, read: bool) {
         let bulks = self.groups(here).bulks;
-        let due = |g: Group| matches!(g, Group::Bulk(l, n) if here.lanes >> l & 1 == 1 && over(n, bulks[l], left));
+        let due =
+            |g: Group| matches!(g, Group::Bulk(l, n) if here.lanes >> l & 1 == 1 && over(n, bulks[l], left));
         if !read {
             return self.wait(here, |g, _| due(g));
         }
@@ -421,7 +424,15 @@ impl Flight {
         let pending = self.groups.get(&(of.cta, of.warp)).map_or(&[][..], |g| &g.pending);
         pending.iter().copied().filter(|n| self.pending.get(n).is_some_and(|p| due(p.group))).collect()
     }
-    fn mbarrier(&mut self, launch: &Launch<'_>, warp: &Warp, block: &Block, i: u32, touches: &[Touch], here: Who) {
+    fn mbarrier(
+        &mut self,
+        launch: &Launch<'_>,
+        warp: &Warp,
+        block: &Block,
+        i: u32,
+        touches: &[Touch],
+        here: Who,
+    ) {
         let (bar, r) = (&launch.code.mbarriers[i as usize], reach(launch, block, &warp.local));
         let [t] = touches else { return };
         each(here.lanes, |l| {
@@ -498,7 +509,11 @@ impl Flight {
                 let matrix = |plane: u16| Matrix::new(warp.planes.w64[usize::from(plane)].0[0]);
                 let mut pieces = matrix(op.b).pieces(0, !op.transpose[1], op.n as usize);
                 if let WgmmaA::Shared(a) = op.a {
-                    pieces.extend(matrix(a).pieces(warp.index as usize % WARPS * ROWS, !op.transpose[0], ROWS));
+                    pieces.extend(matrix(a).pieces(
+                        warp.index as usize % WARPS * ROWS,
+                        !op.transpose[0],
+                        ROWS,
+                    ));
                 }
                 pieces.retain(|at| at + 16 <= block.shared.len());
                 for &at in &pieces {
@@ -570,7 +585,8 @@ impl Flight {
                     found::side(launch, "this change", here),
                     found::side(launch, "the product that is under way", p.who),
                 ];
-                let what = format!("changes register `{}`, which a product may still read", facts.name(launch, reg));
+                let what =
+                    format!("changes register `{}`, which a product may still read", facts.name(launch, reg));
                 let mut f = found::finding(Kind::StillRead, what, sides);
                 f.help = Some("wait for it with `wgmma.wait_group`".into());
                 f
@@ -584,7 +600,8 @@ impl Flight {
                 found::side(launch, "this use", here),
                 found::side(launch, "the product that it is an accumulator of", p.who),
             ];
-            let what = format!("uses register `{}` while a product may still write it", facts.name(launch, reg));
+            let what =
+                format!("uses register `{}` while a product may still write it", facts.name(launch, reg));
             let mut f = found::finding(Kind::Accumulator, what, sides);
             f.help = Some("wait with `wgmma.wait_group` first".into());
             f
@@ -629,7 +646,9 @@ impl Flight {
                 }
                 Some(Span::Global(at, bytes)) => {
                     for &n in &self.global {
-                        let Some(p) = self.pending.get(&n).filter(|p| p.who.cta == here.cta) else { continue };
+                        let Some(p) = self.pending.get(&n).filter(|p| p.who.cta == here.cta) else {
+                            continue;
+                        };
                         if p.writes.iter().any(|s| s.meets(at, bytes)) {
                             hit(n, true);
                         }
@@ -644,7 +663,14 @@ impl Flight {
         for (n, writes, lanes) in hits {
             if let Some(p) = self.pending.get(&n) {
                 let first = lanes.trailing_zeros() as usize;
-                report(launch, found, (Who { lanes, ..here }, t.deed), p, writes, found::memory(launch, t, first));
+                report(
+                    launch,
+                    found,
+                    (Who { lanes, ..here }, t.deed),
+                    p,
+                    writes,
+                    found::memory(launch, t, first),
+                );
             }
         }
     }
@@ -684,7 +710,14 @@ fn phase_of(t: &Touch, r: &Reach<'_>, l: usize) -> Option<(u64, bool)> {
     Some((at, State::read(region.load64(at)).parity()))
 }
 
-fn report(launch: &Launch<'_>, found: &mut Found, (who, deed): (Who, Deed), p: &Pending, writes: bool, memory: Memory) {
+fn report(
+    launch: &Launch<'_>,
+    found: &mut Found,
+    (who, deed): (Who, Deed),
+    p: &Pending,
+    writes: bool,
+    memory: Memory,
+) {
     let kind = if writes { Kind::NotLanded } else { Kind::StillRead };
     let base = memory.allocation.as_ref().map_or(0, |a: &Allocation| a.base);
     found.add(launch, kind, who, Some(p.who.step), base, || {
@@ -722,7 +755,9 @@ fn abandoned(launch: &Launch<'_>, found: &mut Found, p: &Pending, span: Span) {
         let mut f = found::finding(Kind::LeftUnderWay, what, vec![side]);
         f.help = Some(
             match p.group {
-                Group::Bulk(..) => "wait with `cp.async.bulk.wait_group.read` before the end, once it is committed",
+                Group::Bulk(..) => {
+                    "wait with `cp.async.bulk.wait_group.read` before the end, once it is committed"
+                }
                 _ => "wait for the phase of its mbarrier before the end",
             }
             .into(),
@@ -733,7 +768,8 @@ fn abandoned(launch: &Launch<'_>, found: &mut Found, p: &Pending, span: Span) {
 
 /// What a step is, from its instruction.
 fn act(launch: &Launch<'_>, step: u32) -> Act {
-    let Some(i) = found::instruction(launch, step).filter(|_| launch.code.steps[step as usize].cost > 0) else {
+    let Some(i) = found::instruction(launch, step).filter(|_| launch.code.steps[step as usize].cost > 0)
+    else {
         return Act::None;
     };
     let f = &i.form;

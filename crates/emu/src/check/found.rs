@@ -4,7 +4,9 @@ use std::collections::HashSet;
 
 use prlx_isa::view::{FuncId, Inst, InstId, LocId};
 use prlx_trace::LaneMask;
-use prlx_trace::check::{Allocation, Check, Finding, Findings, Kind, Memory, Place, Side, SourceLine, Space, Threads};
+use prlx_trace::check::{
+    Allocation, Check, Finding, Findings, Kind, Memory, Place, Side, SourceLine, Space, Threads,
+};
 use rustc_hash::FxHashMap;
 
 use crate::cta::Launch;
@@ -129,9 +131,11 @@ impl Found {
         let pairs: HashSet<(Place, Place)> =
             races.clone().filter_map(both).flat_map(|(a, b)| [(a.clone(), b.clone()), (b, a)]).collect();
         let raced: HashSet<Place> = races.flat_map(|f| &f.sides).filter_map(|s| s.place.clone()).collect();
-        let early = |f: &Finding| f.sides.get(1).and_then(|s| s.place.as_ref()).is_some_and(|p| raced.contains(p));
+        let early =
+            |f: &Finding| f.sides.get(1).and_then(|s| s.place.as_ref()).is_some_and(|p| raced.contains(p));
         // Who could not wait, because the mbarrier is wrong, has said so.
-        let broken = |f: &Finding| matches!(f.kind, Kind::MbarrierBytes | Kind::MbarrierCount | Kind::MbarrierNotInit);
+        let broken =
+            |f: &Finding| matches!(f.kind, Kind::MbarrierBytes | Kind::MbarrierCount | Kind::MbarrierNotInit);
         let broken = self.findings.list.iter().any(broken);
         self.findings.list.retain(|f| match f.kind.check() {
             Check::Init => !early(f),
@@ -146,7 +150,8 @@ impl Found {
 /// The place of a step, for counting.
 pub fn spot(launch: &Launch<'_>, step: u32) -> Spot {
     let (func, inst) = launch.code.origin.get(step as usize).copied().unwrap_or_default();
-    let loc = launch.module.functions.get(func.index()).and_then(|f| f.insts.get(inst.index())).and_then(|i| i.loc);
+    let loc =
+        launch.module.functions.get(func.index()).and_then(|f| f.insts.get(inst.index())).and_then(|i| i.loc);
     (func, loc, if loc.is_none() { Some(inst) } else { None })
 }
 
@@ -162,7 +167,8 @@ pub fn place(launch: &Launch<'_>, step: u32) -> Option<Place> {
     let function = module.functions.get(func.index())?;
     let i = function.insts.get(inst.index())?;
     let (instruction, _) = fault::spot(module, launch.source, func, inst)?;
-    let module_line = launch.source.get(..i.span.start as usize).map_or(0, |s| s.matches('\n').count() as u32 + 1);
+    let module_line =
+        launch.source.get(..i.span.start as usize).map_or(0, |s| s.matches('\n').count() as u32 + 1);
     let mut source = Vec::new();
     let mut loc = i.loc;
     // A chain that leads back to itself would not end.
@@ -255,9 +261,12 @@ fn variable(name: &str) -> String {
 mod tests {
     #[test]
     fn names_of_variables() {
-        for (name, want) in
-            [("_ZZ10raw_sharedE4tile", "tile"), ("_ZZ3EE5PfE4rows_0", "rows"), ("table", "table"), ("_ZZE9x", "_ZZE9x")]
-        {
+        for (name, want) in [
+            ("_ZZ10raw_sharedE4tile", "tile"),
+            ("_ZZ3EE5PfE4rows_0", "rows"),
+            ("table", "table"),
+            ("_ZZE9x", "_ZZE9x"),
+        ] {
             assert_eq!(super::variable(name), want);
         }
     }

@@ -159,8 +159,11 @@ impl Init {
                 let (from, lanes) = match uses {
                     [a, b, p] if fact.select => {
                         let chosen = warp.planes.get_pred(args.src[2]);
-                        let (ua, ub, up) =
-                            (regs.undefined[*a as usize], regs.undefined[*b as usize], regs.undefined[*p as usize]);
+                        let (ua, ub, up) = (
+                            regs.undefined[*a as usize],
+                            regs.undefined[*b as usize],
+                            regs.undefined[*p as usize],
+                        );
                         let lanes = up | chosen & ua | !chosen & ub;
                         (uses.iter().copied().find(|&u| regs.undefined[u as usize] & lanes & m != 0), lanes)
                     }
@@ -196,7 +199,9 @@ impl Init {
                     if let Op::Bulk(i) = *op
                         && let Some(p) = code.bulks[i as usize].multicast
                     {
-                        each(to.lanes & m, |l| self.receive(r, Some(warp.planes.w32[usize::from(p)].0[l]), to, l));
+                        each(to.lanes & m, |l| {
+                            self.receive(r, Some(warp.planes.w32[usize::from(p)].0[l]), to, l)
+                        });
                     }
                 }
             }
@@ -209,7 +214,9 @@ impl Init {
                     if copy.load {
                         self.receive(r, ranks, tile, l);
                     }
-                    let Some(t) = warp.tile(r, copy, l).ok().filter(|_| copy.reduce.is_none()) else { return };
+                    let Some(t) = warp.tile(r, copy, l).ok().filter(|_| copy.reduce.is_none()) else {
+                        return;
+                    };
                     for at in bulk::targets(ranks.map(|r| r as u16), tile.addr.0[l]) {
                         let Ok((shared, base)) = r.peers.find(r.rank, at) else { continue };
                         t.parts(look.launch.memory, at - base, |global, far, near, n| {
@@ -292,7 +299,9 @@ impl Init {
         let mut first = None;
         if t.place != Place::Params {
             each(t.lanes & m, |l| {
-                let Some((region, at)) = t.at(r, l).filter(|(region, _)| self.memory.follows(region)) else { return };
+                let Some((region, at)) = t.at(r, l).filter(|(region, _)| self.memory.follows(region)) else {
+                    return;
+                };
                 for (k, u) in undefined.iter_mut().enumerate().take(mem.planes.len()) {
                     let bits = self.memory.get(region, at + k as u64 * u64::from(mem.size), mem.size.into());
                     if bits != 0 {
@@ -407,7 +416,8 @@ impl Init {
         let origin = from.map(|u| regs.origin_of(u));
         match sync.kind {
             SyncKind::Up | SyncKind::Down | SyncKind::Bfly | SyncKind::Idx => {
-                let (value, others) = uses.split_first().map_or((0, uses), |(v, o)| (regs.undefined[*v as usize], o));
+                let (value, others) =
+                    uses.split_first().map_or((0, uses), |(v, o)| (regs.undefined[*v as usize], o));
                 let how = regs.any(others, m).1;
                 let Some((&d, rest)) = defs.split_first() else { return };
                 regs.set(d, m, how | moved(&warp.planes, sync, m, value), origin);
@@ -416,7 +426,9 @@ impl Init {
             SyncKind::Matrix(t) => match &look.launch.code.matrix[t as usize] {
                 Matrix::Load { mem, trans } => {
                     let rows: Vec<u64> = (0..8 * mem.planes.len())
-                        .map(|l| touches[0].at(r, l).map_or(0, |(region, at)| self.memory.get(region, at, 16)))
+                        .map(|l| {
+                            touches[0].at(r, l).map_or(0, |(region, at)| self.memory.get(region, at, 16))
+                        })
                         .collect();
                     for (tile, &d) in rows.chunks(8).zip(defs) {
                         let lanes = tile_lanes(tile, *trans);
@@ -435,9 +447,11 @@ impl Init {
                 Matrix::Mma(op) => {
                     let sizes = [1, 2, 3].map(|i| op.planes[i].len());
                     // Constants among them have no register: then all are one matrix.
-                    let (a, rest) = uses.split_at(if sizes.iter().sum::<usize>() == uses.len() { sizes[0] } else { 0 });
+                    let (a, rest) =
+                        uses.split_at(if sizes.iter().sum::<usize>() == uses.len() { sizes[0] } else { 0 });
                     let (b, c) = rest.split_at(if a.is_empty() { 0 } else { sizes[1] });
-                    let gone = |x: &[u32]| !x.is_empty() && x.iter().all(|&u| regs.undefined[u as usize] & m == m);
+                    let gone =
+                        |x: &[u32]| !x.is_empty() && x.iter().all(|&u| regs.undefined[u as usize] & m == m);
                     let all = if gone(a) || gone(b) || gone(c) { m } else { 0 };
                     defs.iter().for_each(|&d| regs.set(d, m, all, origin));
                 }
@@ -468,8 +482,11 @@ impl Registers {
     /// The first register that is undefined in a lane of `m`, and all lanes in which one is.
     fn any(&self, uses: &[u32], m: u32) -> (Option<u32>, u32) {
         let lanes = uses.iter().fold(0, |lanes, &u| lanes | self.undefined[u as usize]);
-        let first =
-            if lanes & m == 0 { None } else { uses.iter().copied().find(|&u| self.undefined[u as usize] & m != 0) };
+        let first = if lanes & m == 0 {
+            None
+        } else {
+            uses.iter().copied().find(|&u| self.undefined[u as usize] & m != 0)
+        };
         (first, lanes)
     }
     /// Lanes begin a function: its own registers are not set yet. Those of one that calls itself are not followed.
@@ -500,8 +517,10 @@ fn moved(planes: &Planes, sync: &Sync, m: u32, undefined: u32) -> u32 {
     }
     let mut bits = V32([0; LANES]);
     each(undefined, |l| bits.0[l] = 1);
-    let mut p =
-        Planes { w32: vec![bits, planes.get32(sync.src[1]), planes.get32(sync.src[2]), bits], ..Planes::default() };
+    let mut p = Planes {
+        w32: vec![bits, planes.get32(sync.src[1]), planes.get32(sync.src[2]), bits],
+        ..Planes::default()
+    };
     exchange(&mut p, &Sync { src: [0, 1, 2], dst: 3, pred: None, ..sync.clone() }, m);
     (0..LANES).fold(0, |lanes, l| lanes | p.w32[3].0[l] << l)
 }
@@ -511,7 +530,8 @@ fn tile_lanes(rows: &[u64], trans: bool) -> u32 {
     let element = |r: usize, c: usize| rows.get(r).is_some_and(|bits| bits >> (2 * c) & 3 != 0);
     (0..LANES).fold(0, |lanes, l| {
         let (r, c) = (l / 4, l % 4 * 2);
-        let undefined = if trans { element(c, r) || element(c + 1, r) } else { element(r, c) || element(r, c + 1) };
+        let undefined =
+            if trans { element(c, r) || element(c + 1, r) } else { element(r, c) || element(r, c + 1) };
         lanes | u32::from(undefined) << l
     })
 }
@@ -549,7 +569,10 @@ fn used(look: &mut Look<'_, '_>, regs: &mut Registers, reg: u32, m: u32, kind: K
             let (space, address) = (touch::space(place, at), touch::within(place, at));
             let allocation = found::allocation(launch, space, address);
             let memory = Some(prlx_trace::check::Memory { space, address, bytes, allocation });
-            sides.push(Side { memory, ..found::side(launch, "read here, where nothing had been written", by) });
+            sides.push(Side {
+                memory,
+                ..found::side(launch, "read here, where nothing had been written", by)
+            });
         }
         found::finding(kind, what, sides)
     });

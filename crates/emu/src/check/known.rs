@@ -123,7 +123,10 @@ mod tests {
         b.learn_all(3, 6);
         b.learn(5, 0, 1, 2);
         a.join(&b);
-        assert_eq!((a.unknown(3, 9, u32::MAX, 6), a.unknown(3, 1, 0b111, 7), a.unknown(5, 0, 1, 2)), (0, 0b010, 0));
+        assert_eq!(
+            (a.unknown(3, 9, u32::MAX, 6), a.unknown(3, 1, 0b111, 7), a.unknown(5, 0, 1, 2)),
+            (0, 0b010, 0)
+        );
         a.learn_all(3, 7);
         assert_eq!(a.unknown(3, 1, 0b111, 7), 0);
         let (x, y) = (Arc::new(a.clone()), Arc::new(a));

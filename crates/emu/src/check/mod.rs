@@ -185,7 +185,8 @@ impl Checker {
         }
         let mut good = m & !bad;
         if let (Some(meet), true) = (&mut self.meet, good != 0) {
-            good = meet.step(launch, &mut self.found, warp, block, &touches, Who { lanes: good, ..self.here });
+            good =
+                meet.step(launch, &mut self.found, warp, block, &touches, Who { lanes: good, ..self.here });
             bad = m & !good;
         }
         let here = Who { lanes: good, ..self.here };
@@ -200,7 +201,9 @@ impl Checker {
             init.step(&mut look, warp, block, op, mask, good, &touches);
             init.blank(&look, bad);
         }
-        if let Some(race) = self.race.as_mut().filter(|_| good != 0 && !matches!(op, Op::Alu(..) | Op::Bra(_))) {
+        if let Some(race) =
+            self.race.as_mut().filter(|_| good != 0 && !matches!(op, Op::Alu(..) | Op::Bra(_)))
+        {
             let mut look = Look { launch, facts: &self.facts, found: &mut self.found, who: self.here };
             race.step(&mut look, warp, block, op, good, &touches);
         }
@@ -259,7 +262,14 @@ impl Checker {
 
 impl Warp {
     /// Shows the checker a step that the lanes `m` of `mask` are about to run; those that may.
-    pub(crate) fn check(&mut self, launch: &Launch<'_>, block: &mut Block, pc: u32, mask: u32, m: u32) -> u32 {
+    pub(crate) fn check(
+        &mut self,
+        launch: &Launch<'_>,
+        block: &mut Block,
+        pc: u32,
+        mask: u32,
+        m: u32,
+    ) -> u32 {
         let op = &launch.code.steps[pc as usize].op;
         let Some(mut c) = block.check.take() else { return m };
         c.here = Who { cta: block.index, warp: self.index, lanes: m, step: pc };
@@ -281,7 +291,13 @@ impl Warp {
         good
     }
     /// Shows the checker an exchange that the lanes `there` are about to do; whether they may.
-    pub(crate) fn check_sync(&mut self, launch: &Launch<'_>, block: &mut Block, step: u32, there: u32) -> bool {
+    pub(crate) fn check_sync(
+        &mut self,
+        launch: &Launch<'_>,
+        block: &mut Block,
+        step: u32,
+        there: u32,
+    ) -> bool {
         let op = &launch.code.steps[step as usize].op;
         let Some(mut c) = block.check.take() else { return true };
         c.here = Who { cta: block.index, warp: self.index, lanes: there, step };

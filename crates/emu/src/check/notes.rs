@@ -63,7 +63,8 @@ impl Notes {
             if lanes == 0 {
                 continue;
             }
-            let (taken, least) = if kind == Kind::BankConflict { passes(t, lanes) } else { sectors(t, lanes) };
+            let (taken, least) =
+                if kind == Kind::BankConflict { passes(t, lanes) } else { sectors(t, lanes) };
             let none = Tally { first: None, visits: 0, lanes: 0, taken: 0, least: 0 };
             let tally = self.tallies.entry((kind, here.step)).or_insert(none);
             tally.visits += 1;
@@ -98,9 +99,15 @@ impl Notes {
             let what = match kind {
                 Kind::Uncoalesced if t.taken < 2 * t.least => continue,
                 Kind::Uncoalesced => {
-                    format!("touches {} sectors of 32 bytes where {} would do ({times:.1} times)", t.taken, t.least)
+                    format!(
+                        "touches {} sectors of 32 bytes where {} would do ({times:.1} times)",
+                        t.taken, t.least
+                    )
                 }
-                _ => format!("takes {} passes over the banks where {} would do ({times:.1} times)", t.taken, t.least),
+                _ => format!(
+                    "takes {} passes over the banks where {} would do ({times:.1} times)",
+                    t.taken, t.least
+                ),
             };
             let mut f = found::finding(kind, what, vec![found::side(launch, "this access", first)]);
             (f.visits, f.lanes) = (t.visits, t.lanes);

@@ -82,7 +82,11 @@ impl Proxy {
     pub fn replaced(&mut self, cta: u64, at: u64, bytes: u64) {
         if let Some(c) = self.ctas.get_mut(&cta) {
             let end = ((at + bytes).div_ceil(WORD) as usize).min(c.words.len());
-            c.words.get_mut((at / WORD) as usize..end).into_iter().flatten().for_each(|w| *w = Write::default());
+            c.words
+                .get_mut((at / WORD) as usize..end)
+                .into_iter()
+                .flatten()
+                .for_each(|w| *w = Write::default());
         }
     }
     /// Lanes run `fence.proxy.async`.
@@ -105,7 +109,13 @@ impl Proxy {
         each(who.lanes, |l| c.threads.entry(who.warp * LANES as u32 + l as u32).or_default().1 = self.now);
     }
     /// The asynchronous proxy is about to read some bytes of a CTA's shared memory.
-    pub fn read(&mut self, launch: &Launch<'_>, found: &mut Found, (cta, at, bytes): (u64, u64, u64), who: Who) {
+    pub fn read(
+        &mut self,
+        launch: &Launch<'_>,
+        found: &mut Found,
+        (cta, at, bytes): (u64, u64, u64),
+        who: Who,
+    ) {
         let Some(c) = self.ctas.get(&cta) else { return };
         let range = (at / WORD) as usize..(at + bytes).div_ceil(WORD) as usize;
         let unseen = |w: &&Write| {
@@ -117,7 +127,8 @@ impl Proxy {
         found.add(launch, Kind::ProxyFence, who, Some(write.who.step), 0, || {
             let allocation = found::allocation(launch, Space::Shared, at);
             let mut first = found::side(launch, "read here, through the asynchronous proxy", who);
-            first.memory = Some(Memory { space: Space::Shared, address: at, bytes: bytes as u32, allocation });
+            first.memory =
+                Some(Memory { space: Space::Shared, address: at, bytes: bytes as u32, allocation });
             let sides = vec![first, found::side(launch, "written here, by an ordinary store", write.who)];
             let what = "reads what was written with no `fence.proxy.async` since".into();
             let mut f = found::finding(Kind::ProxyFence, what, sides);

@@ -183,7 +183,15 @@ impl Race {
         }
     }
     /// Looks at a step that lanes `m` are about to run, and at what they touch.
-    pub fn step(&mut self, look: &mut Look<'_, '_>, warp: &Warp, block: &Block, op: &Op, m: u32, touches: &[Touch]) {
+    pub fn step(
+        &mut self,
+        look: &mut Look<'_, '_>,
+        warp: &Warp,
+        block: &Block,
+        op: &Op,
+        m: u32,
+        touches: &[Touch],
+    ) {
         let code = look.launch.code;
         let order = look.facts.at(look.who.step).order;
         let Ok(number) = CtaNumber::try_from(block.index) else {
@@ -255,20 +263,23 @@ impl Race {
             let order = match *op {
                 _ if counts => Order { strong: true, release: true, acquire: false, scope: Scope::Cluster },
                 // What a copy reads and writes is not strong; what it updates is.
-                Op::Bulk(_) | Op::Tensor(_) | Op::Send(_) | Op::Copy(_) if t.deed != Deed::Update => Order::default(),
+                Op::Bulk(_) | Op::Tensor(_) | Op::Send(_) | Op::Copy(_) if t.deed != Deed::Update => {
+                    Order::default()
+                }
                 _ => order,
             };
             let stores = match *op {
                 Op::St(i) => Some(&code.mems[i as usize]),
                 _ => None,
             };
-            let waits =
-                matches!(*op, Op::Mbarrier(b) if matches!(code.mbarriers[b as usize].kind, MbarKind::Test { .. }));
+            let waits = matches!(*op, Op::Mbarrier(b) if matches!(code.mbarriers[b as usize].kind, MbarKind::Test { .. }));
             let how = How { order, stores, waits, counts };
             self.touch(look, &mut cta, warp, &r, t, t.lanes & m, how);
         }
         if self.cells.full {
-            look.found.unchecked("races in memory that was first touched when 1 GiB of notes on accesses was used up");
+            look.found.unchecked(
+                "races in memory that was first touched when 1 GiB of notes on accesses was used up",
+            );
         }
         self.ctas.insert(block.index, cta);
     }
@@ -343,7 +354,8 @@ impl Race {
         for word in a.at / 4..end.div_ceil(4) {
             let bytes = (0..4).fold(0, |b, i| b | u32::from((a.at..end).contains(&(word * 4 + i))) << i);
             let Some(cell) = self.cells.at(a.region.id(), word) else { return };
-            let new = Record::new(cta.number, cta.time, look.who.warp, a.lanes, look.who.step, bytes, a.writes);
+            let new =
+                Record::new(cta.number, cta.time, look.who.warp, a.lanes, look.who.step, bytes, a.writes);
             let copy = *cell;
             cell.settle(cta, new);
             cell.add(new);
@@ -493,7 +505,8 @@ impl Cell {
     /// replace.
     fn settle(&mut self, cta: &Cta, new: Record) {
         for old in &mut self.0 {
-            let covered = old.lanes != 0 && old.bytes() & !new.bytes() == 0 && (new.writes() || !old.writes());
+            let covered =
+                old.lanes != 0 && old.bytes() & !new.bytes() == 0 && (new.writes() || !old.writes());
             if covered && cta.unordered(new.warp(), new.lanes, *old) == 0 {
                 *old = Record::default();
             }
@@ -523,10 +536,13 @@ fn together(look: &mut Look<'_, '_>, warp: &Warp, a: &Access<'_>) {
             _ => format!("lanes of a warp write different values to the same {} bytes at once", a.bytes),
         };
         let side = |role, who| Side { memory: Some(base.clone()), ..found::side(launch, role, who) };
-        let mut f =
-            found::finding(kind, what, vec![side("this write", here), side("the same write, by others", there)]);
-        f.help =
-            (other != 0).then(|| "which of them stays is not defined: let one lane write, or use an atomic".into());
+        let mut f = found::finding(
+            kind,
+            what,
+            vec![side("this write", here), side("the same write, by others", there)],
+        );
+        f.help = (other != 0)
+            .then(|| "which of them stays is not defined: let one lane write, or use an atomic".into());
         f
     });
 }
@@ -603,6 +619,7 @@ fn stays(warp: &Warp, mem: &Mem, a: &Access<'_>, l: usize) -> bool {
     mem.planes.iter().enumerate().all(|(k, &plane)| {
         let keep = u64::MAX >> (64 - 8 * u32::from(size));
         let wide = matches!(plane, Plane::W128(_));
-        !wide && a.region.load(a.at + k as u64 * u64::from(size), size) == value(&warp.planes, plane, l) & keep
+        !wide
+            && a.region.load(a.at + k as u64 * u64::from(size), size) == value(&warp.planes, plane, l) & keep
     })
 }

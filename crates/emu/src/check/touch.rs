@@ -71,7 +71,8 @@ impl Touch {
         let mut even = first.is_power_of_two() && self.align == u64::from(first);
         each(self.lanes, |l| even &= self.bytes[l] == first);
         if even {
-            while let Err(b) = access::fits(r, hint, self.place, &self.addr, self.lanes & !bad, first.into()) {
+            while let Err(b) = access::fits(r, hint, self.place, &self.addr, self.lanes & !bad, first.into())
+            {
                 bad |= 1 << b.lane;
             }
         } else {
@@ -99,7 +100,9 @@ impl Touch {
 /// The space of an address.
 pub fn space(place: Place, at: u64) -> Space {
     match (place, at) {
-        (Place::Shared | Place::Cluster, _) | (Place::Generic, window::SHARED..window::LOCAL) => Space::Shared,
+        (Place::Shared | Place::Cluster, _) | (Place::Generic, window::SHARED..window::LOCAL) => {
+            Space::Shared
+        }
         (Place::Local, _) | (Place::Generic, window::LOCAL..window::PARAMS) => Space::Local,
         (Place::Params, _) | (Place::Generic, window::PARAMS..window::CODE) => Space::Params,
         _ => Space::Global,
@@ -226,7 +229,9 @@ pub fn tiles(warp: &Warp, r: &Reach<'_>, copy: &TensorCopy, m: u32) -> Vec<Touch
                 (touch.addr.0[l], touch.bytes[l]) = (row.at, row.bytes as u32);
                 match rows.last_mut() {
                     // Rows that lie one behind the other are one run.
-                    Some(last) if last.lanes == 1 << l && last.addr.0[l] + u64::from(last.bytes[l]) == row.at => {
+                    Some(last)
+                        if last.lanes == 1 << l && last.addr.0[l] + u64::from(last.bytes[l]) == row.at =>
+                    {
                         last.bytes[l] += row.bytes as u32;
                     }
                     _ => rows.push(touch),

@@ -1,6 +1,8 @@
 //! Operands become planes.
 
-use prlx_isa::view::{FuncId, Function, Guard, Inst, InstId, Module, Operand, Parts, Reg, Space, SymbolId, Type};
+use prlx_isa::view::{
+    FuncId, Function, Guard, Inst, InstId, Module, Operand, Parts, Reg, Space, SymbolId, Type,
+};
 use prlx_trace::kernel::Special as Launch;
 use rustc_hash::FxHashMap;
 
@@ -288,7 +290,9 @@ impl<'a> Binder<'a> {
                 }
             }
             // Which part of it is the operation's own affair.
-            Operand::Element(r, code) if Parts::from_code(*code).is_some() => self.source(&Operand::Reg(*r), ty)?,
+            Operand::Element(r, code) if Parts::from_code(*code).is_some() => {
+                self.source(&Operand::Reg(*r), ty)?
+            }
             Operand::Not(r) => {
                 let (t, at) = (self.temp(Kind::Pred), self.reg(*r));
                 self.alu(not_pred, t, at, 0);
@@ -297,7 +301,9 @@ impl<'a> Binder<'a> {
             Operand::Int(v) => self.constant(*v as u64, ty),
             Operand::F32(v) if ty == Type::F64 => self.constant(f64::from(f32::from_bits(*v)).to_bits(), ty),
             Operand::F32(v) => self.constant((*v).into(), ty),
-            Operand::F64(v) if bits(ty) == 32 => self.constant((f64::from_bits(*v) as f32).to_bits().into(), ty),
+            Operand::F64(v) if bits(ty) == 32 => {
+                self.constant((f64::from_bits(*v) as f32).to_bits().into(), ty)
+            }
             Operand::F64(v) => self.constant(*v, ty),
             Operand::Special(name) => {
                 let s = special(name)
@@ -321,7 +327,8 @@ impl<'a> Binder<'a> {
             Operand::Symbol(s, offset) => match self.address(*s)? {
                 (Some(a), _) => self.constant(a.wrapping_add_signed(*offset), ty),
                 (None, _) => {
-                    let offset = u32::try_from(*offset).map_err(|_| "a negative offset on the stack".to_string())?;
+                    let offset =
+                        u32::try_from(*offset).map_err(|_| "a negative offset on the stack".to_string())?;
                     let at = self.local_address(*s, offset);
                     if kind(ty) == Kind::W32 {
                         let t = self.temp(Kind::W32);
@@ -357,13 +364,21 @@ impl<'a> Binder<'a> {
     pub fn dest(&mut self, operand: &Operand, ty: Type) -> Result<(u16, Option<After>), String> {
         Ok(match operand {
             Operand::Sink => (self.temp(kind(ty)), None),
-            Operand::Element(r, code) if Parts::from_code(*code).is_some() => self.dest(&Operand::Reg(*r), ty)?,
+            Operand::Element(r, code) if Parts::from_code(*code).is_some() => {
+                self.dest(&Operand::Reg(*r), ty)?
+            }
             Operand::Reg(r) => {
                 let (have, at) = (self.reg_type(*r), self.reg(*r));
                 match (kind(have), kind(ty)) {
-                    (Kind::W32, Kind::W32) if signed(ty) && bits(ty) < bits(have) => {
-                        (at, Some(After { run: extend, dst: at, src: at, imm: (bits(ty) | bits(have) << 8).into() }))
-                    }
+                    (Kind::W32, Kind::W32) if signed(ty) && bits(ty) < bits(have) => (
+                        at,
+                        Some(After {
+                            run: extend,
+                            dst: at,
+                            src: at,
+                            imm: (bits(ty) | bits(have) << 8).into(),
+                        }),
+                    ),
                     (a, b) if a == b => (at, None),
                     (Kind::W64, Kind::W32) => {
                         let t = self.temp(Kind::W32);

@@ -233,9 +233,10 @@ pub fn stack(b: &mut Binder<'_>, inst: &Inst, op: Ptx) -> Result<(), String> {
         let size = b.source(inst.operands.get(1).ok_or("it has too few operands")?, Type::U64)?;
         let align = match inst.operands.get(2) {
             None => 8,
-            Some(Operand::Int(n)) => {
-                u32::try_from(*n).ok().filter(|n| n.is_power_of_two()).ok_or("its alignment is no power of two")?
-            }
+            Some(Operand::Int(n)) => u32::try_from(*n)
+                .ok()
+                .filter(|n| n.is_power_of_two())
+                .ok_or("its alignment is no power of two")?,
             Some(_) => return Err("its alignment is not a constant".into()),
         };
         b.emit_main(Op::Alloca(dst, size, align));

@@ -6,7 +6,9 @@ use prlx_trace::kernel::Scalar;
 
 use super::bind::{Binder, Kind, kind, leaves};
 use super::inst::address;
-use crate::code::{AddrBase, Bulk, Copy, MapKind, MapWork, MbarKind, Mbarrier, Mem, Op, Place, Plane, TensorCopy};
+use crate::code::{
+    AddrBase, Bulk, Copy, MapKind, MapWork, MbarKind, Mbarrier, Mem, Op, Place, Plane, TensorCopy,
+};
 use crate::tensor::{Field, Reduce};
 
 /// `cp.async`, without tensors.
@@ -27,14 +29,18 @@ pub fn copy(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
         return Ok(());
     }
     if f.has("wait_group") {
-        let Some(Operand::Int(n)) = inst.operands.first() else { return Err("its count is not a constant".into()) };
+        let Some(Operand::Int(n)) = inst.operands.first() else {
+            return Err("its count is not a constant".into());
+        };
         b.emit_main(Op::CopyWait(u32::try_from(*n).unwrap_or(0).min(u32::MAX - 1)));
         return Ok(());
     }
     if f.has("mbarrier") {
         return mbarrier(b, inst);
     }
-    let [to, from, size, rest @ ..] = inst.operands.as_slice() else { return Err("it has too few operands".into()) };
+    let [to, from, size, rest @ ..] = inst.operands.as_slice() else {
+        return Err("it has too few operands".into());
+    };
     let Operand::Int(bytes @ (4 | 8 | 16)) = size else { return Err("its size is not 4, 8 or 16".into()) };
     let mut mem = Vec::new();
     for (o, place) in [(to, Place::Shared), (from, Place::Global)] {
@@ -52,7 +58,9 @@ pub fn copy(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
     };
     let (mut size, mut ignore) = (None, None);
     match rest.first() {
-        Some(Operand::Reg(r)) if kind(b.reg_type(*r)) == Kind::Pred => ignore = Some(b.source(&rest[0], Type::Pred)?),
+        Some(Operand::Reg(r)) if kind(b.reg_type(*r)) == Kind::Pred => {
+            ignore = Some(b.source(&rest[0], Type::Pred)?)
+        }
         Some(o @ Operand::Not(_)) => ignore = Some(b.source(o, Type::Pred)?),
         Some(o) => size = Some(b.source(o, Type::B32)?),
         None => {}
@@ -76,7 +84,9 @@ fn bulk(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
         return Ok(());
     }
     if f.has("wait_group") {
-        let Some(Operand::Int(n)) = inst.operands.first() else { return Err("its count is not a constant".into()) };
+        let Some(Operand::Int(n)) = inst.operands.first() else {
+            return Err("its count is not a constant".into());
+        };
         b.emit_main(Op::BulkWait(u32::try_from(*n).unwrap_or(0), f.has("read")));
         return Ok(());
     }
@@ -86,7 +96,9 @@ fn bulk(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
     if f.has("tensor") {
         return tensor(b, inst);
     }
-    let [to, from, size, rest @ ..] = inst.operands.as_slice() else { return Err("it has too few operands".into()) };
+    let [to, from, size, rest @ ..] = inst.operands.as_slice() else {
+        return Err("it has too few operands".into());
+    };
     let mut places = places(inst);
     let dst = mem(b, inst, to, places.next(), 16)?;
     let src = mem(b, inst, from, places.next(), 16)?;
@@ -136,8 +148,14 @@ fn mem(b: &mut Binder<'_>, inst: &Inst, o: &Operand, place: Option<Place>, size:
 }
 
 /// The mbarrier that counts the bytes, and who receives them.
-fn receivers(b: &mut Binder<'_>, inst: &Inst, rest: &[Operand]) -> Result<(Option<Mem>, Option<u16>), String> {
-    let Some(at @ (Operand::Address(..) | Operand::Symbol(..))) = rest.first() else { return Ok((None, None)) };
+fn receivers(
+    b: &mut Binder<'_>,
+    inst: &Inst,
+    rest: &[Operand],
+) -> Result<(Option<Mem>, Option<u16>), String> {
+    let Some(at @ (Operand::Address(..) | Operand::Symbol(..))) = rest.first() else {
+        return Ok((None, None));
+    };
     let mbarrier = mem(b, inst, at, Some(Place::Cluster), 8)?;
     let ranks = if inst.form.has("multicast::cluster") {
         Some(b.source(rest.get(1).ok_or("it does not say who receives it")?, Type::B16)?)
@@ -155,7 +173,9 @@ fn reduce(inst: &Inst) -> Result<Option<Reduce>, String> {
 
 /// `cp.async.bulk.tensor` and `cp.reduce.async.bulk.tensor`.
 fn tensor(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
-    let [to, from, rest @ ..] = inst.operands.as_slice() else { return Err("it has too few operands".into()) };
+    let [to, from, rest @ ..] = inst.operands.as_slice() else {
+        return Err("it has too few operands".into());
+    };
     let (load, map, coordinates, shared) = match (to, from) {
         (shared, Operand::Tensor(map, at)) => (true, map, at, shared),
         (Operand::Tensor(map, at), shared) => (false, map, at, shared),
@@ -195,8 +215,13 @@ pub fn tensor_map(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
             _ => Err("its dimension is not a constant"),
         };
         let name = f.mods.iter().find_map(|m| {
-            let known = ["global_address", "rank", "elemtype", "interleave_layout", "swizzle_mode", "fill_mode"];
-            known.iter().chain(&["global_dim", "global_stride", "box_dim", "element_stride"]).find(|n| *n == m).copied()
+            let known =
+                ["global_address", "rank", "elemtype", "interleave_layout", "swizzle_mode", "fill_mode"];
+            known
+                .iter()
+                .chain(&["global_dim", "global_stride", "box_dim", "element_stride"])
+                .find(|n| *n == m)
+                .copied()
         });
         let (field, value) = match name {
             Some("global_address") => (Field::Address, rest.first()),
@@ -216,8 +241,11 @@ pub fn tensor_map(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
         }
         let value = value.ok_or("it has too few operands")?;
         let wide = matches!(field, Field::Address | Field::Stride(_));
-        let plane =
-            if wide { Plane::W64(b.source(value, Type::B64)?) } else { Plane::W32(b.source(value, Type::B32)?) };
+        let plane = if wide {
+            Plane::W64(b.source(value, Type::B64)?)
+        } else {
+            Plane::W32(b.source(value, Type::B32)?)
+        };
         MapKind::Set(field, plane)
     };
     b.code.maps.push(MapWork { map, kind });

@@ -45,9 +45,12 @@ pub fn inst(b: &mut Binder<'_>, inst: &Inst, level: Level, fixes: &mut Vec<Fix>)
         Ptx::Alloca | Ptx::Stacksave | Ptx::Stackrestore => return control::stack(b, inst, op),
         Ptx::Membar | Ptx::Fence => b.emit_main(Op::Fence),
         Ptx::Nanosleep => b.emit_main(Op::Yield),
-        Ptx::Prefetch | Ptx::Prefetchu | Ptx::Applypriority | Ptx::Discard | Ptx::Griddepcontrol | Ptx::Pmevent => {
-            b.emit_main(Op::Nop)
-        }
+        Ptx::Prefetch
+        | Ptx::Prefetchu
+        | Ptx::Applypriority
+        | Ptx::Discard
+        | Ptx::Griddepcontrol
+        | Ptx::Pmevent => b.emit_main(Op::Nop),
         Ptx::Setmaxnreg => match inst.operands.first() {
             Some(Operand::Int(n)) if (24..=256).contains(n) && n % 8 == 0 => b.emit_main(Op::Nop),
             _ => return Err("its register count is not a multiple of 8 from 24 to 256".into()),
@@ -233,12 +236,15 @@ fn store(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
 
 /// `st.async`, `red.async`.
 fn send(b: &mut Binder<'_>, inst: &Inst, op: Ptx) -> Result<(), String> {
-    let [to, value, mbarrier] = inst.operands.as_slice() else { return Err("it needs three operands".into()) };
+    let [to, value, mbarrier] = inst.operands.as_slice() else {
+        return Err("it needs three operands".into());
+    };
     if inst.space != Space::SharedCluster && inst.space != Space::Generic {
         return Err("only the form to `.shared::cluster` is supported".into());
     }
     // Its addresses are the cluster's, also where the space is not written.
-    let place = |mem: Mem| Mem { place: if mem.base == AddrBase::None { mem.place } else { Place::Cluster }, ..mem };
+    let place =
+        |mem: Mem| Mem { place: if mem.base == AddrBase::None { mem.place } else { Place::Cluster }, ..mem };
     let sent = match op {
         Ptx::St => {
             let ty = inst.form.types.last().copied().ok_or("its type is missing")?;
@@ -323,8 +329,11 @@ fn update(
     let [value, more @ ..] = operands else { return Err("it has too few operands".into()) };
     let (place, base, offset) = address(b, at, inst)?;
     let values = elements(b, value, ty)?;
-    let swap =
-        if rmw == Rmw::Cas { Some(b.element(more.first().ok_or("it has too few operands")?, ty)?) } else { None };
+    let swap = if rmw == Rmw::Cas {
+        Some(b.element(more.first().ok_or("it has too few operands")?, ty)?)
+    } else {
+        None
+    };
     let planes = match to {
         Some(to) => elements(b, to, ty)?,
         None => vec![Plane::None; values.len()],
@@ -372,7 +381,8 @@ fn mapa(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
 /// `getctarank`: the CTA whose shared memory an address lies in.
 fn getctarank(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
     let [to, from, ..] = inst.operands.as_slice() else { return Err("it needs two operands".into()) };
-    let (at, own) = (b.source(from, Type::U64)?, b.source(&Operand::Special("%cluster_ctarank".into()), Type::U32)?);
+    let (at, own) =
+        (b.source(from, Type::U64)?, b.source(&Operand::Special("%cluster_ctarank".into()), Type::U32)?);
     let (dst, after) = b.dest(to, Type::U32)?;
     b.emit_main(Op::Alu(rank_of, Args { dst: [dst, 0, 0, 0], src: [at, own, 0, 0], imm: shared_base(inst) }));
     b.finish(after);

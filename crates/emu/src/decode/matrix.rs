@@ -145,7 +145,8 @@ pub fn wmma(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
         for (i, total) in [m * n, m * k, k * n, m * n].into_iter().enumerate() {
             check(planes[i].len(), total, types[i])?;
         }
-        let op = Mma { m, n, k, types, planes, saturate: f.has("satfinite"), and: f.has("and"), linear: true };
+        let op =
+            Mma { m, n, k, types, planes, saturate: f.has("satfinite"), and: f.has("and"), linear: true };
         tile(b, Matrix::Mma(Box::new(op)));
         return Ok(());
     }
@@ -162,7 +163,9 @@ pub fn wmma(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
         return Err(shape.into());
     }
     let store = f.has("store");
-    let [first, second, rest @ ..] = inst.operands.as_slice() else { return Err("it has too few operands".into()) };
+    let [first, second, rest @ ..] = inst.operands.as_slice() else {
+        return Err("it has too few operands".into());
+    };
     let (at, regs) = if store { (first, second) } else { (second, first) };
     let (place, base, offset) = address(b, at, inst)?;
     let element = if ty == F64 { Type::B64 } else { Type::B32 };

@@ -19,7 +19,9 @@ use std::sync::Arc;
 
 use prlx_driver::{Error, ErrorKind};
 use prlx_isa::ptx::Op as Ptx;
-use prlx_isa::view::{BlockId, Class, FuncId, Function, FunctionKind, InstId, Module, Operand, Space, SymbolId};
+use prlx_isa::view::{
+    BlockId, Class, FuncId, Function, FunctionKind, InstId, Module, Operand, Space, SymbolId,
+};
 use prlx_probe::{Action, At, Plan, SpanBegin};
 
 use crate::alu::Level;
@@ -72,14 +74,20 @@ pub fn decode(r: &Request<'_>) -> Result<Code, Error> {
     let module = r.module;
     let found = module.functions.iter().position(|f| f.kind == FunctionKind::Kernel && f.name == r.kernel);
     let Some(kernel) = found.map(|i| FuncId(i as u32)) else {
-        let names: Vec<&str> =
-            module.functions.iter().filter(|f| f.kind == FunctionKind::Kernel).map(|f| f.name.as_str()).collect();
+        let names: Vec<&str> = module
+            .functions
+            .iter()
+            .filter(|f| f.kind == FunctionKind::Kernel)
+            .map(|f| f.name.as_str())
+            .collect();
         let help = if names.is_empty() {
             "the module has no kernels".into()
         } else {
             format!("there is: {}", names.join(", "))
         };
-        return Err(Error::new(ErrorKind::NotFound, format!("the module has no kernel `{}`", r.kernel)).help(help));
+        return Err(
+            Error::new(ErrorKind::NotFound, format!("the module has no kernel `{}`", r.kernel)).help(help)
+        );
     };
     let (b, missing) = attempt(r, kernel);
     if !missing.is_empty() {
@@ -148,7 +156,8 @@ pub fn limits(b: &Binder<'_>) -> Option<String> {
         return Some(format!("`{name}` and what it calls are longer than the CPU device can run"));
     }
     let local = b.code.local_bytes;
-    (local > MAX_LOCAL).then(|| format!("`{name}` needs {local} bytes of local memory a thread; there are {MAX_LOCAL}"))
+    (local > MAX_LOCAL)
+        .then(|| format!("`{name}` needs {local} bytes of local memory a thread; there are {MAX_LOCAL}"))
 }
 
 /// By function: the functions that it may call; `None` for those that the kernel can't reach.
@@ -324,7 +333,8 @@ fn memory(
     }
     let params = round(params, 16);
     b.code.params_bytes = params;
-    let allocates = |f: &FuncId| module.functions[f.index()].insts.iter().any(|i| i.form.op == Some(Ptx::Alloca));
+    let allocates =
+        |f: &FuncId| module.functions[f.index()].insts.iter().any(|i| i.form.op == Some(Ptx::Alloca));
     let deepest = if reached.iter().any(|&f| cycles(calls, f)) {
         stack
     } else {
@@ -487,9 +497,15 @@ fn action(
                 hook.values.push(b.value(&word.of)?);
             }
         }
-        Action::Span { begin: Some(SpanBegin { word: Some(word), .. }), .. } => hook.values.push(b.value(&word.of)?),
-        Action::Bits { reg, .. } | Action::TripRead { reg, .. } => hook.values.push(b.value(&Operand::Reg(*reg))?),
-        Action::Event { value: Some(Operand::Reg(r)), .. } if b.reg_type(*r) == prlx_isa::view::Type::Pred => {
+        Action::Span { begin: Some(SpanBegin { word: Some(word), .. }), .. } => {
+            hook.values.push(b.value(&word.of)?)
+        }
+        Action::Bits { reg, .. } | Action::TripRead { reg, .. } => {
+            hook.values.push(b.value(&Operand::Reg(*reg))?)
+        }
+        Action::Event { value: Some(Operand::Reg(r)), .. }
+            if b.reg_type(*r) == prlx_isa::view::Type::Pred =>
+        {
             hook.pred = Some(b.reg(*r));
         }
         Action::Event { value: Some(v), .. } => values(b, v, &mut hook.values)?,

@@ -13,7 +13,9 @@ pub fn wgmma(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
         () if f.has("fence") => Products::Fence,
         () if f.has("commit_group") => Products::Commit,
         () if f.has("wait_group") => {
-            let Some(Operand::Int(n)) = inst.operands.first() else { return Err("its count is not a constant".into()) };
+            let Some(Operand::Int(n)) = inst.operands.first() else {
+                return Err("its count is not a constant".into());
+            };
             Products::Wait(u32::try_from(*n).map_err(|_| "its count is negative")?)
         }
         () if f.has("sp") => return Err("sparse products are not implemented".into()),
@@ -37,7 +39,10 @@ fn product(b: &mut Binder<'_>, inst: &Inst) -> Result<Wgmma, String> {
     let (m, n, k) = f.mods.iter().find_map(|m| dimensions(m)).ok_or("its shape is missing")?;
     let [d, a, bt] = f.types[..] else { return Err("its types are not understood".into()) };
     let float = match (d, a, bt) {
-        (F16 | F32, F16, F16) | (F32, Bf16, Bf16) | (F32, Tf32, Tf32) | (F16 | F32, E4m3 | E5m2, E4m3 | E5m2) => true,
+        (F16 | F32, F16, F16)
+        | (F32, Bf16, Bf16)
+        | (F32, Tf32, Tf32)
+        | (F16 | F32, E4m3 | E5m2, E4m3 | E5m2) => true,
         (S32, S8 | U8, S8 | U8) | (S32, B1, B1) => false,
         _ => return Err("it is not implemented for these types".into()),
     };

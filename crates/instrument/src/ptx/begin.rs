@@ -80,7 +80,13 @@ impl Lowering<'_> {
 
     /// `to`: where the records of all warps are, as [`Lowering::ends`] has it; and [`WARP_INDEX`], in fewer instructions for launches of one
     /// dimension. Goes to `nowhere` if there are none.
-    pub(super) fn warp_records(&self, s: &mut Snippet<'_>, to: &str, nowhere: &str, [told, any, found]: [&str; 3]) {
+    pub(super) fn warp_records(
+        &self,
+        s: &mut Snippet<'_>,
+        to: &str,
+        nowhere: &str,
+        [told, any, found]: [&str; 3],
+    ) {
         self.ends(s, to, "records", told);
         s.ptx(&format!(
             "setp.eq.u32 %~q, %~d, 0;
@@ -136,11 +142,15 @@ impl Lowering<'_> {
         match self.state.shape.lanes {
             _ if !self.writes() => {}
             1 => s.ptx("mov.u64 %~cursor, 0;"),
-            _ => s.ptx(&format!("mov.u32 %~a, %laneid;\nmul.wide.u32 %~cursor, %~a, {};", self.state.shape.element)),
+            _ => s.ptx(&format!(
+                "mov.u32 %~a, %laneid;\nmul.wide.u32 %~cursor, %~a, {};",
+                self.state.shape.element
+            )),
         }
         for kept in self.kept() {
             if let Some(init) = kept.init {
-                let init = if kept.size == 8 { init.cast_signed() } else { i64::from((init as u32).cast_signed()) };
+                let init =
+                    if kept.size == 8 { init.cast_signed() } else { i64::from((init as u32).cast_signed()) };
                 s.ptx(&format!("mov.{} %~{}, {init};", unsigned(kept.size), kept.name));
             }
         }

@@ -36,8 +36,10 @@ impl Calls {
     pub fn find(source: &str, module: &Module, recorded: &[bool]) -> Result<Calls, Error> {
         let by_name = module.functions.iter().enumerate().map(|(i, f)| (f.name.clone(), i)).collect();
         let registers = module.functions.iter().map(|f| register_list(source, f)).collect();
-        let mut calls = Calls { recorded: recorded.to_vec(), by_name, from: Vec::new(), lists: Vec::new(), registers };
-        calls.from = module.functions.iter().map(|f| f.insts.iter().any(|i| calls.recorded(module, i))).collect();
+        let mut calls =
+            Calls { recorded: recorded.to_vec(), by_name, from: Vec::new(), lists: Vec::new(), registers };
+        calls.from =
+            module.functions.iter().map(|f| f.insts.iter().any(|i| calls.recorded(module, i))).collect();
         for (i, f) in module.functions.iter().enumerate().filter(|(i, _)| recorded[*i]) {
             if f.kind == FunctionKind::Kernel {
                 fits(module, f)?;
@@ -92,7 +94,8 @@ impl Calls {
                 }
             };
             if !fine {
-                let message = format!("the address of {} is taken, so it can't get another parameter", t.text);
+                let message =
+                    format!("the address of {} is taken, so it can't get another parameter", t.text);
                 return Err(Error::new(ErrorKind::Unsupported, t.span(), message));
             }
         }
@@ -215,7 +218,8 @@ impl Lowering<'_> {
         let argument = s.expand(&argument);
         let edit = match list.get(at + 1..at + 3) {
             Some([comma, open]) if comma.text == "," && open.text == "(" => {
-                let close = closing(&list, at + 2).ok_or_else(|| self.wrong(inst, "an argument list does not end"))?;
+                let close = closing(&list, at + 2)
+                    .ok_or_else(|| self.wrong(inst, "an argument list does not end"))?;
                 let separator = if close == at + 3 { "" } else { ", " };
                 Edit { at: list[close].span().start, text: format!("{separator}{argument}") }
             }

@@ -55,13 +55,16 @@ impl Lowering<'_> {
         let mut rows: Vec<String> = Vec::new();
         let mut told = told.into_iter();
         for (i, Written { first, more }) in written.iter().enumerate() {
-            let (Action::Event { site, .. }, Some([mask, value])) = (&first.action, told.next()) else { continue };
+            let (Action::Event { site, .. }, Some([mask, value])) = (&first.action, told.next()) else {
+                continue;
+            };
             let number = own(s, "site", i);
             let word = site.0.wrapping_add(1) | more.map_or(0, Followers::tag);
             s.ptx(&format!("mov.u32 {number}, {};", word.cast_signed()));
             rows.push(format!("{{{number}, {mask}, {value}, %~clock}}"));
             if let Some(more) = more {
-                let values: Vec<String> = told.by_ref().take(more.count as usize).map(|[_, value]| value).collect();
+                let values: Vec<String> =
+                    told.by_ref().take(more.count as usize).map(|[_, value]| value).collect();
                 rows.push(format!("{{{}}}", values.join(", ")));
             }
         }
@@ -174,6 +177,8 @@ fn digest(s: &mut Snippet<'_>, values: &[Value], by: &str) {
         if i > 0 {
             s.ptx("xor.b32 %~a, %~a, %~hash;");
         }
-        s.ptx(&format!("mul.wide.u32 %~x, %~a, {by};\nmov.b64 {{%~a, %~b}}, %~x;\nxor.b32 %~hash, %~a, %~b;"));
+        s.ptx(&format!(
+            "mul.wide.u32 %~x, %~a, {by};\nmov.b64 {{%~a, %~b}}, %~x;\nxor.b32 %~hash, %~a, %~b;"
+        ));
     }
 }

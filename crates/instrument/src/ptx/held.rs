@@ -41,7 +41,9 @@ impl Probe<'_, '_> {
         self.held(s, var, &done);
         s.ptx("activemask.b32 %~mask;\nbar.warp.sync %~mask;");
         match ty {
-            Ty::Bool => s.ptx(&format!("ld.relaxed.gpu.global.u32 %~a, [%~link];\nsetp.ne.u32 {to}, %~a, 0;")),
+            Ty::Bool => {
+                s.ptx(&format!("ld.relaxed.gpu.global.u32 %~a, [%~link];\nsetp.ne.u32 {to}, %~a, 0;"))
+            }
             _ => s.ptx(&format!("ld.relaxed.gpu.global.{} {to}, [%~link];", bits(ty))),
         }
         s.ptx(&format!("{done}:"));
@@ -64,7 +66,14 @@ impl Probe<'_, '_> {
     }
 
     /// The lanes' values go into a variable: what they come to by one of them, unless each wants to know what was there before.
-    pub(super) fn merge(&mut self, s: &mut Snippet<'_>, var: u32, how: Reduce, value: Temp, old: Option<Temp>) {
+    pub(super) fn merge(
+        &mut self,
+        s: &mut Snippet<'_>,
+        var: u32,
+        how: Reduce,
+        value: Temp,
+        old: Option<Temp>,
+    ) {
         let done = self.label(s);
         let ty = self.ty(value);
         let wide = ty.bits() == 64;
@@ -91,7 +100,10 @@ impl Probe<'_, '_> {
             match wide {
                 true => reduce64(s, how, ty.signed()),
                 false => {
-                    s.ptx(&format!("redux.sync.{} {brought}, {brought}, %~mask;", reduce32(how, ty.signed())));
+                    s.ptx(&format!(
+                        "redux.sync.{} {brought}, {brought}, %~mask;",
+                        reduce32(how, ty.signed())
+                    ));
                 }
             }
             s.ptx(LEAD);

@@ -81,8 +81,9 @@ impl Constants {
     pub fn new(module: &Module, plan: &Plan, index: usize) -> Constants {
         let mut all = Constants::default();
         let leads = |i: &Insertion| matches!(&i.action, Action::Group { values } if values.len() > 1);
-        let device =
-            |f: &FunctionPlan| module.functions.get(f.function.index()).is_some_and(|f| f.kind == FunctionKind::Device);
+        let device = |f: &FunctionPlan| {
+            module.functions.get(f.function.index()).is_some_and(|f| f.kind == FunctionKind::Device)
+        };
         let elsewhere = plan.functions.iter().filter(|f| device(f)).any(|f| f.insertions.iter().any(leads));
         let (Some(function), Some(of_plan)) = (module.functions.get(index), plan.functions.get(index)) else {
             return all;
@@ -325,7 +326,8 @@ impl Lowering<'_> {
             _ => "clock".to_owned(),
         };
         s.ptx(&format!("mov.u32 %~{into}, %clock;"));
-        let of = end.and_then(|end| Some((end, self.tracks()?, self.tracks()?.spans.get(end.span as usize)?.begin)));
+        let of = end
+            .and_then(|end| Some((end, self.tracks()?, self.tracks()?.spans.get(end.span as usize)?.begin)));
         if let Some((SpanEnd { span, back }, tracks, from)) = of {
             let back = i64::from(back) * SLOT as i64;
             let number = match self.constants.spans.contains(&span) {
@@ -442,7 +444,8 @@ impl Lowering<'_> {
     /// `%~a`, `%~b`: words; those that are not there are 0.
     fn words(&self, s: &mut Snippet<'_>, words: &[Word]) {
         for (i, to) in ["%~a", "%~b"].into_iter().enumerate() {
-            let value = words.get(i).and_then(|w| Some((self.scalars(std::slice::from_ref(&w.of)).pop()?, w.add)));
+            let value =
+                words.get(i).and_then(|w| Some((self.scalars(std::slice::from_ref(&w.of)).pop()?, w.add)));
             let Some((value, add)) = value else {
                 s.ptx(&format!("mov.u32 {to}, 0;"));
                 continue;
@@ -462,7 +465,9 @@ impl Lowering<'_> {
                 if self.tracks().is_some_and(|t| t.apart > 0) {
                     s.ptx(&format!("mov.u32 %~next, {};", NEVER.cast_signed()));
                 }
-                self.constants.registers().for_each(|(name, _, no)| s.ptx(&format!("mov.u32 %~{name}, {no};")));
+                self.constants
+                    .registers()
+                    .for_each(|(name, _, no)| s.ptx(&format!("mov.u32 %~{name}, {no};")));
                 let words = self.tracks().map_or(0, |t| t.words);
                 (0..words).for_each(|word| s.ptx(&format!("mov.u32 %~{}, 0;", sum(word))));
             };

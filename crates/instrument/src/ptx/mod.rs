@@ -53,8 +53,9 @@ use value::Value;
 /// # Errors
 /// When the module can't carry a recorder or the plan is not one for it; the error names the place.
 pub fn ptx(source: &str, module: &Module, plan: &Plan) -> Result<Vec<Edit>, Error> {
-    let recorded: Vec<bool> =
-        (0..module.functions.len()).map(|i| plan.functions.get(i).is_some_and(|f| f.skipped.is_none())).collect();
+    let recorded: Vec<bool> = (0..module.functions.len())
+        .map(|i| plan.functions.get(i).is_some_and(|f| f.skipped.is_none()))
+        .collect();
     if !recorded.contains(&true) {
         return Ok(Vec::new());
     }
@@ -102,7 +103,8 @@ pub(crate) fn fits(module: &Module, plan: &Plan) -> Result<(), Error> {
         };
         for insertion in &of_plan.insertions {
             if let Some(what) = missing(module, plan, function, of_plan, insertion) {
-                let message = format!("{}: the plan names {what} that can't be: {insertion:?}", function.name);
+                let message =
+                    format!("{}: the plan names {what} that can't be: {insertion:?}", function.name);
                 return Err(Error::new(ErrorKind::Plan, function.span, message));
             }
         }
@@ -153,12 +155,15 @@ fn missing(
             words.len() > 2 || !words.iter().all(readable)
         }
         Action::Span { end, begin } => {
-            let known = |of: &SpanEnd| plan.kept.tracks.as_ref().is_some_and(|t| (of.span as usize) < t.spans.len());
+            let known =
+                |of: &SpanEnd| plan.kept.tracks.as_ref().is_some_and(|t| (of.span as usize) < t.spans.len());
             let word = begin.as_ref().and_then(|b| b.word.as_ref());
             let readable = |w: &Word| value::values(module, f, &w.of).is_some_and(|v| v.len() == 1);
             !end.as_ref().is_none_or(known) || !word.is_none_or(readable)
         }
-        Action::Probe(code) => !code.operands.iter().all(|o| value::values(module, f, o).is_some_and(|v| v.len() == 1)),
+        Action::Probe(code) => {
+            !code.operands.iter().all(|o| value::values(module, f, o).is_some_and(|v| v.len() == 1))
+        }
         _ => false,
     };
     bad.then_some("an operand")
@@ -203,7 +208,8 @@ fn supported(source: &str, module: &Module, plan: &Plan) -> Result<u32, Error> {
                 At::Before(id) | At::After(id) => f.insts.get(id.index()).map_or(f.span, |inst| inst.span),
                 At::Entry => f.span,
             };
-            let message = format!("{}: lanes_sum and its like need sm_80, and the target is {}", f.name, module.target);
+            let message =
+                format!("{}: lanes_sum and its like need sm_80, and the target is {}", f.name, module.target);
             return Err(Error::new(ErrorKind::Unsupported, at, message));
         }
     }
@@ -222,7 +228,11 @@ fn visit_counters(plan: &FunctionPlan) -> u32 {
 /// Whether an action leads to elements in memory, at once, in a callee or at the lane's end.
 fn writes_elements(action: &Action) -> bool {
     match action {
-        Action::Begin | Action::End { .. } | Action::Restore | Action::Fold { .. } | Action::TripFold { .. } => false,
+        Action::Begin
+        | Action::End { .. }
+        | Action::Restore
+        | Action::Fold { .. }
+        | Action::TripFold { .. } => false,
         // It counts, and only level `path` writes what was counted: where a loop ends.
         Action::TripBegin { .. } | Action::TripAdd { .. } | Action::TripRead { .. } => false,
         // To tables and records.
@@ -254,7 +264,13 @@ struct Lowering<'a> {
 }
 
 impl Lowering<'_> {
-    fn lower(&self, prefix: &str, recorded: bool, number: &Cell<u32>, edits: &mut Vec<Edit>) -> Result<(), Error> {
+    fn lower(
+        &self,
+        prefix: &str,
+        recorded: bool,
+        number: &Cell<u32>,
+        edits: &mut Vec<Edit>,
+    ) -> Result<(), Error> {
         let mut by_place: HashMap<At, Vec<&Insertion>> = HashMap::new();
         // Those after a call first: moved behind its results, they come before what is there for its own sake.
         let (calls, others): (Vec<&Insertion>, Vec<&Insertion>) =
@@ -317,9 +333,13 @@ impl Lowering<'_> {
         let insts = &self.function.insts;
         let (At::Before(id) | At::After(id)) = insertion.at else { return insertion.at };
         let call = insts.get(id.index()).filter(|i| i.class == Class::Call);
-        let Some(call) = call.filter(|_| !begin::passes_state(&insertion.action)) else { return insertion.at };
+        let Some(call) = call.filter(|_| !begin::passes_state(&insertion.action)) else {
+            return insertion.at;
+        };
         let moves = |at: usize, class| {
-            insts.get(at).is_some_and(|i| i.class == class && i.space == Space::Param && i.block == call.block)
+            insts
+                .get(at)
+                .is_some_and(|i| i.class == class && i.space == Space::Param && i.block == call.block)
         };
         let mut at = id.index();
         match insertion.at {
@@ -350,7 +370,8 @@ impl Lowering<'_> {
             }
             for (ty, size) in [("b32", 4), ("b64", 8)] {
                 let kept = self.kept();
-                let names: Vec<_> = kept.iter().filter(|k| k.size == size).map(|k| format!("%~{}", k.name)).collect();
+                let names: Vec<_> =
+                    kept.iter().filter(|k| k.size == size).map(|k| format!("%~{}", k.name)).collect();
                 if !names.is_empty() {
                     s.ptx(&format!(".reg .{ty} {};", names.join(", ")));
                 }
@@ -358,7 +379,8 @@ impl Lowering<'_> {
             if self.of_plan.insertions.iter().any(|i| matches!(i.action, Action::Room { .. })) {
                 s.ptx(".reg .pred %~room;");
             }
-            let spans: Vec<String> = marks::under_way(self.of_plan).iter().map(|name| format!("%~{name}")).collect();
+            let spans: Vec<String> =
+                marks::under_way(self.of_plan).iter().map(|name| format!("%~{name}")).collect();
             if !spans.is_empty() {
                 s.ptx(&format!(".reg .b32 {};", spans.join(", ")));
             }
@@ -374,7 +396,11 @@ impl Lowering<'_> {
             Action::Save => {} // with the call's argument, see `call`
             Action::Restore => {
                 if let At::After(id) = insertion.at
-                    && self.function.insts.get(id.index()).is_some_and(|i| self.calls.recorded(self.module, i))
+                    && self
+                        .function
+                        .insts
+                        .get(id.index())
+                        .is_some_and(|i| self.calls.recorded(self.module, i))
                 {
                     self.take_back(s);
                 }
@@ -397,15 +423,21 @@ impl Lowering<'_> {
                 s.again();
                 self.trip_end(s, *counter);
             }),
-            Action::TripEvent { counter, site } => self.guarded(s, guard, |s| self.trip_event(s, *counter, *site)),
+            Action::TripEvent { counter, site } => {
+                self.guarded(s, guard, |s| self.trip_event(s, *counter, *site))
+            }
             Action::Checkpoint { every } => self.checkpoint(s, *every, guard),
             Action::Event { .. } => self.guarded(s, guard, |s| self.events(s, &[insertion])),
             Action::Probe(code) => self.guarded(s, guard, |s| self.probe(s, code, insertion.at)),
             Action::Count { counter, add } => self.count(s, *counter, *add, guard),
             Action::Room { slots } => self.guarded(s, guard, |s| self.room(s, *slots)),
             Action::Anchor => self.guarded(s, guard, |s| self.anchor(s)),
-            Action::Mark { mark, back, words } => self.guarded(s, guard, |s| self.mark(s, *mark, *back, words)),
-            Action::Add { ends, begins, count } => self.guarded(s, guard, |s| self.add(s, ends, begins, *count)),
+            Action::Mark { mark, back, words } => {
+                self.guarded(s, guard, |s| self.mark(s, *mark, *back, words))
+            }
+            Action::Add { ends, begins, count } => {
+                self.guarded(s, guard, |s| self.add(s, ends, begins, *count))
+            }
             Action::Span { end, begin } => self.guarded(s, guard, |s| self.span(s, *end, begin.as_ref())),
             Action::Group { values } => self.guarded(s, guard, |s| self.group(s, values)),
             Action::Operands { site, counter, values } => {
@@ -442,7 +474,8 @@ impl Lowering<'_> {
 
     /// Whether this function makes the record: it hands state to others and got none.
     fn has_record(&self) -> bool {
-        (self.in_kernel() || self.of_plan.insertions.is_empty() && !self.is_recorded()) && self.calls.from(self.index)
+        (self.in_kernel() || self.of_plan.insertions.is_empty() && !self.is_recorded())
+            && self.calls.from(self.index)
     }
 
     fn is_recorded(&self) -> bool {

@@ -30,7 +30,9 @@ impl Probe<'_, '_> {
         ));
         // `e`: the slot.
         match (part.which, part.keep) {
-            (Which::Last, keep) if keep.is_power_of_two() => s.ptx(&format!("and.b32 %~e, %~e, {};", keep - 1)),
+            (Which::Last, keep) if keep.is_power_of_two() => {
+                s.ptx(&format!("and.b32 %~e, %~e, {};", keep - 1))
+            }
             (Which::Last, keep) => s.ptx(&format!("rem.u32 %~e, %~e, {keep};")),
             (_, keep) => s.ptx(&format!("setp.ge.u32 %~q, %~e, {keep};\n@%~q bra {over};")),
         }

@@ -17,7 +17,8 @@ impl Lowering<'_> {
             }
             // Counted over all activations, so in the record.
             FunctionKind::Device => {
-                let at = self.state.visits.get(self.index).copied().unwrap_or_default() + 4 * u64::from(counter);
+                let at =
+                    self.state.visits.get(self.index).copied().unwrap_or_default() + 4 * u64::from(counter);
                 s.ptx(&format!(
                     "ld.local.u32 %~d, [%~state+{at}];
                      add.u32 %~a, %~d, 1;

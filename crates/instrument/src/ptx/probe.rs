@@ -73,7 +73,10 @@ impl Lowering<'_> {
                 let add = (add << bit) as u32;
                 s.ptx(&format!("{guard} add.u32 %~packed{word}, %~packed{word}, {};", add.cast_signed()));
             }
-            None => s.ptx(&format!("{guard} add.u64 %~counter{counter}, %~counter{counter}, {};", add.cast_signed())),
+            None => s.ptx(&format!(
+                "{guard} add.u64 %~counter{counter}, %~counter{counter}, {};",
+                add.cast_signed()
+            )),
         }
     }
 }
@@ -222,7 +225,8 @@ impl Probe<'_, '_> {
             Op::Copy(a) | Op::Bits(a) => s.ptx(&format!("mov.{} {to}, {};", bits(ty), register(*a))),
             Op::Read(operand) => {
                 let Some(operand) = self.code.operands.get(*operand as usize) else { return };
-                let Some(value) = self.lowering.scalars(std::slice::from_ref(operand)).into_iter().next() else {
+                let Some(value) = self.lowering.scalars(std::slice::from_ref(operand)).into_iter().next()
+                else {
                     return;
                 };
                 match (&value, ty.bits()) {
@@ -242,7 +246,8 @@ impl Probe<'_, '_> {
             }
             Op::Half(operand, bf, high) => {
                 let Some(operand) = self.code.operands.get(*operand as usize) else { return };
-                let Some(value) = self.lowering.scalars(std::slice::from_ref(operand)).into_iter().next() else {
+                let Some(value) = self.lowering.scalars(std::slice::from_ref(operand)).into_iter().next()
+                else {
                     return;
                 };
                 value.read_low(s, "%~e");
@@ -277,7 +282,9 @@ impl Probe<'_, '_> {
             Op::Param(offset) => {
                 let Some((symbol, at)) = self.param(*offset) else { return };
                 match ty {
-                    Ty::Bool => s.ptx(&format!("ld.param.u8 %~c, [{symbol}+{at}];\nsetp.ne.u32 {to}, %~c, 0;")),
+                    Ty::Bool => {
+                        s.ptx(&format!("ld.param.u8 %~c, [{symbol}+{at}];\nsetp.ne.u32 {to}, %~c, 0;"))
+                    }
                     _ => s.ptx(&format!("ld.param.u{} {to}, [{symbol}+{at}];", ty.bits())),
                 }
             }
@@ -303,7 +310,10 @@ impl Probe<'_, '_> {
                 self.convert(s, &register(*a), from, &to, ty);
             }
             Op::Ballot(a) => {
-                s.ptx(&format!("activemask.b32 %~mask;\nvote.sync.ballot.b32 {to}, {}, %~mask;", register(*a)));
+                s.ptx(&format!(
+                    "activemask.b32 %~mask;\nvote.sync.ballot.b32 {to}, {}, %~mask;",
+                    register(*a)
+                ));
             }
             Op::Same(a) => {
                 s.ptx("activemask.b32 %~mask;");
@@ -366,7 +376,8 @@ impl Probe<'_, '_> {
             Unary::Popc => s.ptx(&format!("popc.{} {to}, {a};", bits(ty))),
             Unary::Clz => s.ptx(&format!("clz.{} {to}, {a};", bits(ty))),
             Unary::Finite => {
-                let (v, exponent) = if wide { ("%~v", 0x7FF0_0000_0000_0000) } else { ("%~c", 0x7F80_0000i64) };
+                let (v, exponent) =
+                    if wide { ("%~v", 0x7FF0_0000_0000_0000) } else { ("%~c", 0x7F80_0000i64) };
                 s.ptx(&format!(
                     "and.{0} {v}, {a}, {exponent};
                      setp.ne.{0} {to}, {v}, {exponent};",
@@ -443,7 +454,9 @@ impl Probe<'_, '_> {
             (Ty::Bool, Ty::F64) => s.ptx(&format!("selp.b64 {to}, 0x3FF0000000000000, 0, {a};")),
             (Ty::Bool, _) => s.ptx(&format!("selp.{} {to}, 1, 0, {a};", bits(ty))),
             (_, Ty::Bool) if from == Ty::F32 => s.ptx(&format!("setp.neu.f32 {to}, {a}, 0f00000000;")),
-            (_, Ty::Bool) if from == Ty::F64 => s.ptx(&format!("setp.neu.f64 {to}, {a}, 0d0000000000000000;")),
+            (_, Ty::Bool) if from == Ty::F64 => {
+                s.ptx(&format!("setp.neu.f64 {to}, {a}, 0d0000000000000000;"))
+            }
             (_, Ty::Bool) => s.ptx(&format!("setp.ne.{} {to}, {a}, 0;", bits(from))),
             (Ty::F32, Ty::F64) => s.ptx(&format!("cvt.f64.f32 {to}, {a};")),
             (Ty::F64, Ty::F32) => s.ptx(&format!("cvt.rn.f32.f64 {to}, {a};")),
@@ -474,11 +487,15 @@ impl Probe<'_, '_> {
                 }
             }
             _ if ty.bits() == 64 && from.bits() == 64 => s.ptx(&format!("mov.b64 {to}, {a};")),
-            _ if ty.bits() == 64 => s.ptx(&format!("cvt.{}64.{own} {to}, {a};", if from.signed() { "s" } else { "u" })),
+            _ if ty.bits() == 64 => {
+                s.ptx(&format!("cvt.{}64.{own} {to}, {a};", if from.signed() { "s" } else { "u" }))
+            }
             _ => {
                 match from {
                     _ if from.bits() == 64 => s.ptx(&format!("cvt.u32.u64 {to}, {a};")),
-                    Ty::S8 | Ty::S16 if ty.bits() > from.bits() => s.ptx(&format!("cvt.s32.{own} {to}, {a};")),
+                    Ty::S8 | Ty::S16 if ty.bits() > from.bits() => {
+                        s.ptx(&format!("cvt.s32.{own} {to}, {a};"))
+                    }
                     _ => s.ptx(&format!("mov.b32 {to}, {a};")),
                 }
                 if narrow {

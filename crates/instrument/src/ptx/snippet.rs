@@ -16,8 +16,8 @@ const TEMPORARIES: &[(&str, &[&str])] = &[
     (
         ".b32",
         &[
-            "a", "b", "c", "d", "e", "mask", "leader", "site", "clock", "value", "hash", "warp", "lane", "sign", "w0",
-            "w1", "w2", "w3",
+            "a", "b", "c", "d", "e", "mask", "leader", "site", "clock", "value", "hash", "warp", "lane",
+            "sign", "w0", "w1", "w2", "w3",
         ],
     ),
     (".b64", &["x", "y", "v", "link", "context", "v0", "v1", "v2", "v3", "amount", "magazine"]),
@@ -91,7 +91,8 @@ impl<'a> Snippet<'a> {
         let body = &self.body;
         let mut scope = String::new();
         let used = registers(body, self.prefix);
-        let own = |ty: &&str| self.declared.iter().filter(|d| d.0 == *ty).map(|d| d.1.as_str()).collect::<Vec<_>>();
+        let own =
+            |ty: &&str| self.declared.iter().filter(|d| d.0 == *ty).map(|d| d.1.as_str()).collect::<Vec<_>>();
         for (ty, names) in TEMPORARIES {
             let own = own(ty);
             let names = names.iter().chain(&own);

@@ -93,7 +93,12 @@ impl State {
             Level::Probe => {
                 let mut at = size;
                 for (i, var) in plan.kept.vars.iter().enumerate() {
-                    shared.push(Kept::new(format!("var{i}"), variable_size(var.ty), Some(var.init), Some(at)));
+                    shared.push(Kept::new(
+                        format!("var{i}"),
+                        variable_size(var.ty),
+                        Some(var.init),
+                        Some(at),
+                    ));
                     at += 8;
                 }
                 for i in 0..plan.kept.packed.words() {

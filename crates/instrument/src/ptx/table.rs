@@ -30,7 +30,8 @@ impl Probe<'_, '_> {
     pub(super) fn update(&mut self, s: &mut Snippet<'_>, table: usize, row: Given<'_>, value: bool) {
         let Some(layout) = self.lowering.plan.kept.tables.get(table) else { return };
         let aggregate = layout.aggregate;
-        let float_sum = value && layout.ty == Scalar::F64 && matches!(aggregate, Aggregate::Sum | Aggregate::Avg);
+        let float_sum =
+            value && layout.ty == Scalar::F64 && matches!(aggregate, Aggregate::Sum | Aggregate::Avg);
         let together = self.lowering.arch >= 80 && !float_sum;
         // Which row: its number, or the hash of its keys in `%~x`.
         let mut at = layout.at;
@@ -103,7 +104,9 @@ impl Probe<'_, '_> {
             Aggregate::Avg if float_sum => {
                 s.ptx("red.global.add.u64 [%~link], %~amount;\nred.global.add.f64 [%~link+8], %~v0;");
             }
-            Aggregate::Avg => s.ptx("red.global.add.u64 [%~link], %~amount;\nred.global.add.u64 [%~link+8], %~v0;"),
+            Aggregate::Avg => {
+                s.ptx("red.global.add.u64 [%~link], %~amount;\nred.global.add.u64 [%~link+8], %~v0;")
+            }
             Aggregate::Min | Aggregate::Max => {
                 s.ptx("red.global.add.u64 [%~link], %~amount;\nred.global.max.u64 [%~link+8], %~v0;");
             }

@@ -43,7 +43,9 @@ impl Probe<'_, '_> {
         }
         s.ptx(&format!("atom.global.add.u64 %~x, [%~link+{}], 1;", part.at));
         match (part.which, part.keep) {
-            (Which::Last, keep) if keep.is_power_of_two() => s.ptx(&format!("and.b64 %~x, %~x, {};", keep - 1)),
+            (Which::Last, keep) if keep.is_power_of_two() => {
+                s.ptx(&format!("and.b64 %~x, %~x, {};", keep - 1))
+            }
             (Which::Last, keep) => s.ptx(&format!("rem.u64 %~x, %~x, {keep};")),
             (_, keep) => s.ptx(&format!("setp.ge.u64 %~q, %~x, {keep};\n@%~q bra {done};")),
         }

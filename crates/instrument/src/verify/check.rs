@@ -4,7 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use prlx_isa::ptx::Op;
-use prlx_isa::view::{Base, Class, Function, FunctionKind, Inst, Module, Operand, Reg, RegInfo, Role, Space, SymbolId};
+use prlx_isa::view::{
+    Base, Class, Function, FunctionKind, Inst, Module, Operand, Reg, RegInfo, Role, Space, SymbolId,
+};
 use prlx_probe::{Action, At, Plan};
 use prlx_trace::kernel::Level;
 use rustc_hash::FxHashSet;
@@ -153,15 +155,22 @@ impl<'a> Checked<'a> {
         let ours: Vec<bool> = new.regs.iter().map(|r| r.name.contains(texts.prefix)).collect();
         // The reader numbers registers by first use, which insertions change: pair them by name and scope.
         let sorted = |f: &'a Function, ours: &[bool]| {
-            let mut regs: Vec<(usize, &RegInfo)> =
-                f.regs.iter().enumerate().filter(|(i, _)| !ours.get(*i).copied().unwrap_or_default()).collect();
+            let mut regs: Vec<(usize, &RegInfo)> = f
+                .regs
+                .iter()
+                .enumerate()
+                .filter(|(i, _)| !ours.get(*i).copied().unwrap_or_default())
+                .collect();
             regs.sort_by_key(|(_, r)| (r.name.as_str(), r.scope.start));
             regs
         };
         let (was, is) = (sorted(old, &[]), sorted(new, &ours));
         let same = is.iter().map(|(_, r)| (&r.name, r.ty)).eq(was.iter().map(|(_, r)| (&r.name, r.ty)));
         if old.name != new.name || !same {
-            return Err(wrong(new.span.start as usize, format!("{}: its registers are not the original's", old.name)));
+            return Err(wrong(
+                new.span.start as usize,
+                format!("{}: its registers are not the original's", old.name),
+            ));
         }
         let mut regs = vec![Reg(0); old.regs.len()];
         for ((i, _), (j, _)) in was.iter().zip(&is) {
@@ -226,7 +235,10 @@ impl<'a> Checked<'a> {
             }
         }
         if original.next().is_some() {
-            return Err(wrong(self.new.span.end as usize, format!("{}: instructions are missing", self.old.name)));
+            return Err(wrong(
+                self.new.span.end as usize,
+                format!("{}: instructions are missing", self.old.name),
+            ));
         }
         let mut places = Vec::new();
         for (p, insts) in pieces.iter().zip(by_piece) {
@@ -267,7 +279,10 @@ impl<'a> Checked<'a> {
             out.push(At::Before(prlx_isa::view::InstId(i as u32)));
         }
         match out.as_slice() {
-            [] => Err(wrong(inserted.at, format!("{}: an inserted piece stands at no instruction", self.old.name))),
+            [] => Err(wrong(
+                inserted.at,
+                format!("{}: an inserted piece stands at no instruction", self.old.name),
+            )),
             // The run decides which insertions it has to be: see `run`.
             places => Ok(places.iter().map(|p| (*p, inserted.clone())).collect()),
         }
@@ -294,7 +309,8 @@ impl<'a> Checked<'a> {
             addresses.extend(self.state("state"));
         }
         for (i, inst) in insts.iter().enumerate() {
-            let known = allowed(inst).ok_or_else(|| self.wrong(inst, "is no instruction that recording needs"))?;
+            let known =
+                allowed(inst).ok_or_else(|| self.wrong(inst, "is no instruction that recording needs"))?;
             for reg in inst.uses() {
                 let read_early = self.temporary(reg) && !written.contains(&reg);
                 // An operand that was not understood as a register would be missing here.
@@ -345,7 +361,9 @@ impl<'a> Checked<'a> {
         let fine = match (address, inst.space) {
             // A probe may ask for the kernel's own arguments.
             (Operand::Address(Base::Symbol(_), _), Space::Param)
-                if self.kernel() && inst.class == Class::Load && self.texts.plan.program.level == Level::Probe =>
+                if self.kernel()
+                    && inst.class == Class::Load
+                    && self.texts.plan.program.level == Level::Probe =>
             {
                 true
             }
@@ -420,10 +438,12 @@ fn allowed(inst: &Inst) -> Option<Kind> {
     use Op::*;
     let form = &inst.form;
     Some(match form.op? {
-        Mov | Cvt | Add | Sub | Mul | Mad | Div | Rem | And | Or | Xor | Not | Neg | Abs | Shl | Shr | Min | Max
-        | Brev | Clz | Popc | Setp | Selp | Isspacep | Activemask => Kind::Plain,
+        Mov | Cvt | Add | Sub | Mul | Mad | Div | Rem | And | Or | Xor | Not | Neg | Abs | Shl | Shr
+        | Min | Max | Brev | Clz | Popc | Setp | Selp | Isspacep | Activemask => Kind::Plain,
         Ld | St | Red => Kind::Plain,
-        Atom if ["add", "cas", "exch", "min", "max", "and", "or", "xor"].iter().any(|op| form.has(op)) => Kind::Plain,
+        Atom if ["add", "cas", "exch", "min", "max", "and", "or", "xor"].iter().any(|op| form.has(op)) => {
+            Kind::Plain
+        }
         Match | Shfl | Vote | Redux if form.has("sync") => Kind::Lanes,
         Bar if form.has("warp") => Kind::Lanes,
         Bra => Kind::Branch,

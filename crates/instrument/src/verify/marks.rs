@@ -142,7 +142,8 @@ impl Lane {
         self.head(at, "end_nanos", 8, machine.special("%globaltimer"));
         match layout.form {
             Form::Records | Form::Spans => {
-                let written = (self.track.at as u32).wrapping_sub(at as u32).wrapping_sub(TrackHead::SIZE as u32);
+                let written =
+                    (self.track.at as u32).wrapping_sub(at as u32).wrapping_sub(TrackHead::SIZE as u32);
                 self.head(at, "written", 4, written.into());
             }
             Form::Sums if self.kind == FunctionKind::Kernel => {
@@ -207,7 +208,12 @@ impl Lane {
         write(&mut self.memory, at + 4, 4, u64::from(mark) + 1);
         if !words.is_empty() {
             for i in 0..2 {
-                write(&mut self.memory, at + SLOT + 4 * i as u64, 4, words.get(i).copied().unwrap_or(0).into());
+                write(
+                    &mut self.memory,
+                    at + SLOT + 4 * i as u64,
+                    4,
+                    words.get(i).copied().unwrap_or(0).into(),
+                );
             }
         }
     }

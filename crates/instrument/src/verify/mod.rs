@@ -52,7 +52,10 @@ pub fn verify(source: &str, rewritten: &str, module: &Module, plan: &Plan) -> Re
     // Most have none, and then it does not matter what the original's are.
     let before = if complaints.is_empty() { 0 } else { prlx_isa::ptx::read(source).1.len() };
     if let Some(new) = complaints.get(before) {
-        return Err(wrong(new.span.start as usize, format!("the rewritten text does not read: {}", new.message)));
+        return Err(wrong(
+            new.span.start as usize,
+            format!("the rewritten text does not read: {}", new.message),
+        ));
     }
     check::check(&check::Texts { source, rewritten, module, after: &after, plan, prefix: &prefix }, &pieces)
 }

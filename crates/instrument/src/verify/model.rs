@@ -7,8 +7,8 @@ use prlx_isa::view::FunctionKind;
 use prlx_probe::Fold;
 use prlx_trace::device::tables::{Part, Records};
 use prlx_trace::device::{
-    COUNT_BITS, COUNT_MORE, COUNT_WORD, Context, Finals, Head, MAGAZINE_COUNT, MAGAZINE_STRIDE, MAGAZINES, Shape,
-    WORD_BITS, digest,
+    COUNT_BITS, COUNT_MORE, COUNT_WORD, Context, Finals, Head, MAGAZINE_COUNT, MAGAZINE_STRIDE, MAGAZINES,
+    Shape, WORD_BITS, digest,
 };
 use prlx_trace::kernel::Level;
 
@@ -308,8 +308,11 @@ impl Lane {
                 return false;
             }
             let link = if base == 0 { self.stream_head() } else { (base - 1) / chunk * chunk };
-            let index =
-                self.warp.wrapping_sub(read(&self.memory, self.context + Context::offset("warp_first") as u64, 4));
+            let index = self.warp.wrapping_sub(read(
+                &self.memory,
+                self.context + Context::offset("warp_first") as u64,
+                4,
+            ));
             let given = base == 0 && index < self.field("given") && (shape.lanes > 1 || self.lane == 0);
             let mut next = match (given, shape.lanes) {
                 (true, _) => self.field("pool") + index * chunk,
@@ -318,7 +321,11 @@ impl Lane {
             };
             if next == 0 {
                 let taken = self.take();
-                next = if taken >= self.field("size") { self.field("bucket") } else { self.field("pool") + taken };
+                next = if taken >= self.field("size") {
+                    self.field("bucket")
+                } else {
+                    self.field("pool") + taken
+                };
                 write(&mut self.memory, link, 8, next);
             }
             if next == self.field("bucket") {

@@ -96,7 +96,12 @@ struct Front<'t, 'a> {
 }
 
 /// Finds all pieces.
-pub(super) fn pieces(source: &str, rewritten: &str, module: &Module, prefix: &str) -> Result<Vec<Piece>, Error> {
+pub(super) fn pieces(
+    source: &str,
+    rewritten: &str,
+    module: &Module,
+    prefix: &str,
+) -> Result<Vec<Piece>, Error> {
     let places = Places::of(module);
     let (a, new) = (tokens(source, 0, source.len()), New::of(rewritten, prefix));
     let b = &new.tokens;

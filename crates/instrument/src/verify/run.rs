@@ -57,7 +57,8 @@ pub(super) fn run(
     try_all(texts, f, &Tried::of(texts, f, layout), &works)?;
     let missing = expected.into_iter().filter(|(_, list)| list.iter().any(|x| has_effect(texts, f, x)));
     if let Some((at, list)) = missing.min_by_key(|(at, _)| *at) {
-        let message = format!("{}: nothing was inserted {at:?}, where the plan has {:?}", f.old.name, list[0].action);
+        let message =
+            format!("{}: nothing was inserted {at:?}, where the plan has {:?}", f.old.name, list[0].action);
         return Err(wrong(f.new.body.start as usize, message));
     }
     Ok(())
@@ -83,8 +84,9 @@ fn try_all(texts: &Texts<'_>, f: &Checked<'_>, tried: &Tried<'_>, works: &[Work<
     let mut shares = works.chunks(works.len().div_ceil(threads).max(1));
     let own = shares.next().unwrap_or_default();
     std::thread::scope(|scope| {
-        let others: Vec<_> =
-            shares.map(|share| (share, std::thread::Builder::new().spawn_scoped(scope, move || some(share)))).collect();
+        let others: Vec<_> = shares
+            .map(|share| (share, std::thread::Builder::new().spawn_scoped(scope, move || some(share))))
+            .collect();
         let first = some(own);
         others.into_iter().fold(first, |so_far, (share, thread)| {
             // Where there are no threads to be had, or one has died, its share is tried here.
@@ -118,7 +120,11 @@ fn try_one(texts: &Texts<'_>, f: &Checked<'_>, tried: &Tried<'_>, work: &Work<'_
         sample if f.idle => matches!(sample, Whole | Fresh | NoContext | Filtered),
         sample => writes || sample == Room,
     };
-    tried.states.iter().filter(wanted).try_for_each(|state| execute(texts, f, tried, &pieces, work.inserted, state))
+    tried
+        .states
+        .iter()
+        .filter(wanted)
+        .try_for_each(|state| execute(texts, f, tried, &pieces, work.inserted, state))
 }
 
 /// Whether all that a code does with lanes is to save records, not in a log.
@@ -160,7 +166,8 @@ fn effective(f: &Checked<'_>, insertion: &Insertion) -> At {
 fn has_effect(texts: &Texts<'_>, f: &Checked<'_>, insertion: &Insertion) -> bool {
     match (&insertion.action, insertion.at) {
         (Action::Save | Action::Restore, At::Before(id) | At::After(id)) => {
-            calls_recorded(texts, texts.module, &f.old.insts[id.index()]) && !handed(texts.plan, true).is_empty()
+            calls_recorded(texts, texts.module, &f.old.insts[id.index()])
+                && !handed(texts.plan, true).is_empty()
         }
         (Action::Fold { values, .. }, _) => !values.is_empty(),
         (Action::Reserve { bits }, _) => *bits > 0,
@@ -196,7 +203,8 @@ fn handed(plan: &Plan, back: bool) -> Vec<String> {
         (Level::Probe, _) => {
             let vars = (0..plan.kept.vars.len()).map(|i| format!("var{i}"));
             let packed = plan.kept.packed;
-            let counters = (packed.counters as usize..plan.kept.counters.len()).map(|i| format!("counter{i}"));
+            let counters =
+                (packed.counters as usize..plan.kept.counters.len()).map(|i| format!("counter{i}"));
             let counters = counters.chain((0..packed.words()).map(|i| format!("packed{i}")));
             let numbered = || plan.kept.records.parts.iter().enumerate().filter(|(_, part)| part.numbered());
             let counters = counters.chain(numbered().map(|(i, _)| format!("saved{i}")));
@@ -227,7 +235,9 @@ fn state_moves(f: &Checked<'_>, here: &[&Insertion], inserted: &Inserted) -> Res
             _ => continue,
         };
         let called = match insertion.at {
-            At::Before(id) | At::After(id) => calls_recorded(f.texts, f.texts.module, &f.old.insts[id.index()]),
+            At::Before(id) | At::After(id) => {
+                calls_recorded(f.texts, f.texts.module, &f.old.insts[id.index()])
+            }
             At::Entry => true,
         };
         if !called && matches!(insertion.action, Action::Save | Action::Restore) {
@@ -256,11 +266,17 @@ pub(super) fn layout(texts: &Texts<'_>) -> Result<HashMap<String, i64>, Error> {
     let handed = handed(texts.plan, false);
     for function in &texts.after.functions {
         for inst in function.insts.iter().filter(|i| i.space == Space::Local) {
-            let data = inst.operands.iter().zip(&inst.roles).find(|(_, role)| **role != Role::Addr).map(|(o, _)| o);
-            let at = inst.operands.iter().find_map(|o| if let Operand::Address(_, n) = o { Some(*n) } else { None });
+            let data =
+                inst.operands.iter().zip(&inst.roles).find(|(_, role)| **role != Role::Addr).map(|(o, _)| o);
+            let at = inst
+                .operands
+                .iter()
+                .find_map(|o| if let Operand::Address(_, n) = o { Some(*n) } else { None });
             let (Some(Operand::Reg(r)), Some(at)) = (data, at) else { continue };
             let name = &function.regs[r.index()].name;
-            let Some(name) = name.strip_prefix('%').and_then(|n| n.strip_prefix(texts.prefix)) else { continue };
+            let Some(name) = name.strip_prefix('%').and_then(|n| n.strip_prefix(texts.prefix)) else {
+                continue;
+            };
             let state = name == "context" || handed.iter().any(|h| h == name);
             if state && *layout.entry(name.to_owned()).or_insert(at) != at {
                 let message = format!("{}: {name} is not where others look for it", function.name);
@@ -313,15 +329,25 @@ fn execute(
         }
     }
     compare(texts, f, tried, &machine, &lane).map_err(|what| {
-        let actions: Vec<String> = pieces.iter().copied().flatten().map(|x| format!("{:?}", x.action)).collect();
-        let message =
-            format!("{}: {what}, where the plan has {} (sample {sample:?}, {seed})", f.old.name, actions.join(", "));
+        let actions: Vec<String> =
+            pieces.iter().copied().flatten().map(|x| format!("{:?}", x.action)).collect();
+        let message = format!(
+            "{}: {what}, where the plan has {} (sample {sample:?}, {seed})",
+            f.old.name,
+            actions.join(", ")
+        );
         wrong(inserted.at, message)
     })
 }
 
 /// The rows of events under one head, of a lane that is there and leads; none if that is no such piece.
-fn events(texts: &Texts<'_>, f: &Checked<'_>, machine: &Machine, lane: &Lane, piece: &[&Insertion]) -> Vec<Vec<u64>> {
+fn events(
+    texts: &Texts<'_>,
+    f: &Checked<'_>,
+    machine: &Machine,
+    lane: &Lane,
+    piece: &[&Insertion],
+) -> Vec<Vec<u64>> {
     let words: Option<Vec<[u64; 4]>> = piece.iter().map(|i| event(texts, f, machine, lane, i)).collect();
     let mut words = words.unwrap_or_default().into_iter();
     let mut rows = Vec::new();
@@ -336,7 +362,13 @@ fn events(texts: &Texts<'_>, f: &Checked<'_>, machine: &Machine, lane: &Lane, pi
 }
 
 /// The words of an event.
-fn event(texts: &Texts<'_>, f: &Checked<'_>, machine: &Machine, lane: &Lane, i: &Insertion) -> Option<[u64; 4]> {
+fn event(
+    texts: &Texts<'_>,
+    f: &Checked<'_>,
+    machine: &Machine,
+    lane: &Lane,
+    i: &Insertion,
+) -> Option<[u64; 4]> {
     let Action::Event { site, of, value, bits } = &i.action else { return None };
     let values = value.iter().filter_map(|o| machine.values(texts.after, f.new, &translated(f, o)));
     let values: Vec<u64> = values.flatten().map(|v| low(v, *bits)).collect();
@@ -347,7 +379,8 @@ fn event(texts: &Texts<'_>, f: &Checked<'_>, machine: &Machine, lane: &Lane, i: 
     };
     let class = texts.plan.module.sites.get(site.index()).map(|s| s.class);
     let digests = super::tables::together(texts);
-    let [site, mask, value, clock] = lane.event(site.0, &values, ballot, class == Some(SiteClass::Switch), digests);
+    let [site, mask, value, clock] =
+        lane.event(site.0, &values, ballot, class == Some(SiteClass::Switch), digests);
     // Of what other lanes have, a sample knows nothing.
     Some(match of.map(|g| (machine.reg(f.new, f.regs[g.reg.index()]) & 1 != 0) != g.negate) {
         None => [site, mask, value, clock],
@@ -439,7 +472,9 @@ fn apply(texts: &Texts<'_>, f: &Checked<'_>, machine: &Machine, lane: &mut Lane,
         }
         Action::Checkpoint { every } => lane.checkpoint(*every),
         Action::Event { .. } => {} // see `event`
-        Action::Operands { site, counter, values } => lane.operands(site.0, *counter as usize, &scalars(values)),
+        Action::Operands { site, counter, values } => {
+            lane.operands(site.0, *counter as usize, &scalars(values))
+        }
     }
 }
 
@@ -476,10 +511,12 @@ fn compare(
     }
     if !f.kernel() {
         let record = address(&format!("{}record", texts.prefix));
-        let var =
-            |name: &str| name.strip_prefix("var").and_then(|i| texts.plan.kept.vars.get(i.parse::<usize>().ok()?));
+        let var = |name: &str| {
+            name.strip_prefix("var").and_then(|i| texts.plan.kept.vars.get(i.parse::<usize>().ok()?))
+        };
         let small = |name: &str| {
-            let small = matches!(name, "word" | "edges" | "first" | "span" | "limit" | "next" | "turn" | "who");
+            let small =
+                matches!(name, "word" | "edges" | "first" | "span" | "limit" | "next" | "turn" | "who");
             small
                 || ["sum", "saved", "packed"].iter().any(|of| name.starts_with(of))
                 || var(name).is_some_and(|v| v.ty.bits() < 64)

@@ -70,8 +70,8 @@ pub(super) enum Sample {
 use Sample::*;
 /// Taken twice: first in states where something is written (words full, visits wanted), then in any.
 const SAMPLES: [Sample; 24] = [
-    Room, Room, Room, Room, Whole, Whole, Whole, Fresh, Joined, Given, Given, Given, Full, FullJoined, Loaded, Empty,
-    Filling, Exhausted, Bucket, Lost, Off, NoContext, Filtered, Filtered,
+    Room, Room, Room, Room, Whole, Whole, Whole, Fresh, Joined, Given, Given, Given, Full, FullJoined,
+    Loaded, Empty, Filling, Exhausted, Bucket, Lost, Off, NoContext, Filtered, Filtered,
 ];
 
 /// How often a piece of a probe program is tried, each time on other values.
@@ -166,13 +166,16 @@ pub(super) fn once(texts: &Texts<'_>, record: usize) -> bool {
 /// The parts of a lane's state that registers keep: their names, and bytes.
 fn parts(texts: &Texts<'_>, f: &Checked<'_>) -> Vec<(String, u64)> {
     let kept = &texts.plan.kept;
-    let many = |name: &'static str, count: usize, size: u64| (0..count).map(move |i| (format!("{name}{i}"), size));
+    let many =
+        |name: &'static str, count: usize, size: u64| (0..count).map(move |i| (format!("{name}{i}"), size));
     let one = [("cursor", 8), ("word", 4), ("edges", 4), ("first", 4), ("span", 4)];
     let mut all: Vec<(String, u64)> = one.into_iter().map(|(name, size)| (name.to_owned(), size)).collect();
     all.extend(many("hash", 4, 8));
     all.extend(many("trip", texts.plan.functions[f.index].trip_counters as usize, 4));
     all.extend(many("visit", f.visits as usize, 4));
-    all.extend(kept.vars.iter().enumerate().map(|(i, v)| (format!("var{i}"), if v.ty.bits() == 64 { 8 } else { 4 })));
+    all.extend(
+        kept.vars.iter().enumerate().map(|(i, v)| (format!("var{i}"), if v.ty.bits() == 64 { 8 } else { 4 })),
+    );
     all.extend((kept.packed.counters as usize..kept.counters.len()).map(|i| (format!("counter{i}"), 8)));
     all.extend(many("packed", kept.packed.words() as usize, 4));
     all.push(("records".to_owned(), 8));
@@ -209,11 +212,20 @@ pub(super) fn held(texts: &Texts<'_>, f: &Checked<'_>, lane: &Lane) -> impl Iter
         let (word, bit) = packed.place(i).unwrap_or_default();
         shares[word as usize] += counter << bit;
     }
-    let lists =
-        [&lane.hashes[..], &lane.trips, &words(&lane.visits), &lane.vars, wide, &shares, &[lane.records], &lane.saved]
-            .concat();
+    let lists = [
+        &lane.hashes[..],
+        &lane.trips,
+        &words(&lane.visits),
+        &lane.vars,
+        wide,
+        &shares,
+        &[lane.records],
+        &lane.saved,
+    ]
+    .concat();
     let track = lane.track.registers().map(|(_, _, value)| value);
-    let numbers = || (1..=texts.plan.module.marks.len() as u32).map(|n| lane.track.tag(n)).collect::<Vec<_>>();
+    let numbers =
+        || (1..=texts.plan.module.marks.len() as u32).map(|n| lane.track.tag(n)).collect::<Vec<_>>();
     let spans = texts.plan.kept.tracks.as_ref().map_or(0, |t| t.spans.len() as u32);
     let ended = (1..=spans).map(|n| lane.track.tag(n | SPAN)).collect();
     let (opened, said): (Vec<u64>, Vec<u64>) =
@@ -248,8 +260,8 @@ fn prepare(
     let (ntid, nctaid) = (of([if whole && flat { 64 } else { 37 }, 3, 4], 1), of([70_000, 50, 9], 1));
     let ctaid = of([69_000, 41, seed as u32 % 9], 0);
     let linear = tid[0] + ntid[0] * (tid[1] + ntid[1] * tid[2]);
-    let cta =
-        u64::from(ctaid[0]) + u64::from(nctaid[0]) * (u64::from(ctaid[1]) + u64::from(nctaid[1]) * u64::from(ctaid[2]));
+    let cta = u64::from(ctaid[0])
+        + u64::from(nctaid[0]) * (u64::from(ctaid[1]) + u64::from(nctaid[1]) * u64::from(ctaid[2]));
     let warps_of_cta = u64::from((ntid[0] * ntid[1] * ntid[2]).div_ceil(32));
     let warp = cta * warps_of_cta + u64::from(linear / 32);
     let clock = mix(seed) as u32;
@@ -293,7 +305,13 @@ fn prepare(
         record_warps: if flat && !matches!(sample, Exhausted | Empty) { warps_of_cta } else { 0 },
         tracks: TRACKS,
         // A ring's size is part of the code.
-        track_log: texts.plan.kept.tracks.as_ref().and_then(|t| t.ring()).map_or(7 + seed % 4, |r| r.log.into()),
+        track_log: texts
+            .plan
+            .kept
+            .tracks
+            .as_ref()
+            .and_then(|t| t.ring())
+            .map_or(7 + seed % 4, |r| r.log.into()),
         launch: seed,
         visit_first: seed % 3,
         visit_last: if seed % 5 == 4 { u64::MAX } else { seed % 3 + 2 },
@@ -335,7 +353,13 @@ fn prepare(
         },
         cursor,
         trips: (0..texts.plan.functions[f.index].trip_counters)
-            .map(|i| if seed % 5 == 3 { 0 } else { u64::from(mix(seed + u64::from(i)) as u32) >> (2 * (seed % 15)) })
+            .map(|i| {
+                if seed % 5 == 3 {
+                    0
+                } else {
+                    u64::from(mix(seed + u64::from(i)) as u32) >> (2 * (seed % 15))
+                }
+            })
             .collect(),
         hashes: [3, 4, 5, 6].map(|i| mix(seed + i)),
         finals: texts.plan.finals,
@@ -359,7 +383,8 @@ fn prepare(
         context: if sample == NoContext { 0 } else { CONTEXT },
     };
     // Those of device functions are in the record, where nothing but 0 is known of them.
-    lane.visits = (0..f.visits).map(|i| if f.kernel() { (mix(seed + u64::from(i)) % 5) as u32 } else { 0 }).collect();
+    lane.visits =
+        (0..f.visits).map(|i| if f.kernel() { (mix(seed + u64::from(i)) % 5) as u32 } else { 0 }).collect();
     let kept = &texts.plan.kept;
     let own = |i: usize, bits: u32| mix(seed * 31 + i as u64) & u64::MAX >> (64 - bits);
     lane.vars = kept.vars.iter().enumerate().map(|(i, v)| own(i, v.ty.bits())).collect();

@@ -162,14 +162,17 @@ impl Model<'_> {
     /// An entry of a log, if there is room.
     fn log(&mut self, part: &Part, fields: &[u64]) {
         let of = |names: [&str; 3]| names.map(|name| self.machine.special(name)).iter().product::<u64>();
-        let warps = of(["%nctaid.x", "%nctaid.y", "%nctaid.z"]) * of(["%ntid.x", "%ntid.y", "%ntid.z"]).div_ceil(32);
+        let warps =
+            of(["%nctaid.x", "%nctaid.y", "%nctaid.z"]) * of(["%ntid.x", "%ntid.y", "%ntid.z"]).div_ceil(32);
         let (records, warp) = (self.lane.field("records"), self.texts.plan.kept.records.warp);
-        let holder = if part.of_lane { self.lane.warp * 32 + u64::from(self.lane.lane) } else { self.lane.warp };
+        let holder =
+            if part.of_lane { self.lane.warp * 32 + u64::from(self.lane.lane) } else { self.lane.warp };
         let memory = &mut self.lane.memory;
         let entry = read(memory, records + part.at, 8);
         write(memory, records + part.at, 8, entry + 1);
         if entry < warps * part.entries() {
-            let at = records + entry / part.entries() * warp + part.at + 8 + entry % part.entries() * part.entry();
+            let at =
+                records + entry / part.entries() * warp + part.at + 8 + entry % part.entries() * part.entry();
             write(memory, at, 8, holder + 1);
             put_record(memory, part, at + 8, fields);
         }
@@ -204,8 +207,10 @@ pub(super) fn flush(lane: &mut Lane, texts: &Texts<'_>, machine: &Machine) {
         let Some(layout) = kept.tables.get(counter.table as usize) else { continue };
         let writes = if whole && small { lane.lane == i } else { lane.leads() || !together };
         if writes {
-            let at =
-                lane.field("tables") + own_copy(texts, machine) + layout.at + u64::from(counter.row) * layout.row();
+            let at = lane.field("tables")
+                + own_copy(texts, machine)
+                + layout.at
+                + u64::from(counter.row) * layout.row();
             let sum = sum.wrapping_mul(if whole { 32 } else { 1 });
             let new = read(&lane.memory, at, 8).wrapping_add(sum);
             write(&mut lane.memory, at, 8, new);

@@ -51,7 +51,8 @@ pub fn program(level: Level) -> Program {
 
 /// A plan with an action at every place.
 pub fn dense(module: &Module, level: Level) -> Plan {
-    let functions = module.functions.iter().enumerate().map(|(i, f)| function(module, f, FuncId(i as u32), level));
+    let functions =
+        module.functions.iter().enumerate().map(|(i, f)| function(module, f, FuncId(i as u32), level));
     let functions: Vec<FunctionPlan> = functions.collect();
     Plan {
         program: program(level),
@@ -83,9 +84,11 @@ fn function(module: &Module, f: &Function, id: FuncId, level: Level) -> Function
                     add(At::Before(at), None, Action::TripAdd { counter: 0 });
                 }
                 Level::Print => add(At::Before(at), None, Action::Checkpoint { every: 8 }),
-                Level::Events => {
-                    add(At::Before(at), None, Action::Event { site: sites(), of: None, value: None, bits: ALL })
-                }
+                Level::Events => add(
+                    At::Before(at),
+                    None,
+                    Action::Event { site: sites(), of: None, value: None, bits: ALL },
+                ),
                 Level::Operands | Level::Probe => {}
             }
         }
@@ -111,7 +114,9 @@ fn function(module: &Module, f: &Function, id: FuncId, level: Level) -> Function
                 continue;
             }
             // Between a call and its results nothing branches.
-            Class::Load if inst.space == prlx_isa::view::Space::Param && f.kind == FunctionKind::Device => continue,
+            Class::Load if inst.space == prlx_isa::view::Space::Param && f.kind == FunctionKind::Device => {
+                continue;
+            }
             Class::Load if after_call(f, i) => continue,
             Class::Store if inst.space == prlx_isa::view::Space::Param => continue,
             Class::Matrix | Class::Opaque => continue,

@@ -83,7 +83,8 @@ impl<'f> Builder<'f> {
         self.draft(Source::Entry);
         let joins = self.joins(&list);
         // What is above a block in the dominator tree is known before it.
-        let mut groups: Vec<&[Mention]> = list.chunk_by(|a, b| self.place(a.inst) == self.place(b.inst)).collect();
+        let mut groups: Vec<&[Mention]> =
+            list.chunk_by(|a, b| self.place(a.inst) == self.place(b.inst)).collect();
         groups.sort_unstable_by_key(|g| self.graph.entered(self.place(g[0].inst)));
         let mut seen: Vec<(InstId, Draft)> = vec![];
         let mut made: Vec<(InstId, Draft)> = vec![];

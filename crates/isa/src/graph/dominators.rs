@@ -45,8 +45,10 @@ pub fn backward(f: &Function, order: &[BlockId], reached: &[bool]) -> Vec<Option
             climb(b.0, &preds, &mut out);
         }
     }
-    let mut ipdom: Vec<Option<BlockId>> =
-        tree(exit, &preds, &succs).into_iter().map(|d| (d != NONE && d != exit).then_some(BlockId(d))).collect();
+    let mut ipdom: Vec<Option<BlockId>> = tree(exit, &preds, &succs)
+        .into_iter()
+        .map(|d| (d != NONE && d != exit).then_some(BlockId(d)))
+        .collect();
     ipdom.truncate(n);
     ipdom
 }

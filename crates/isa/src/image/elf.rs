@@ -83,14 +83,18 @@ impl<'a> Elf<'a> {
         }
         let cut = || wrong("the ELF file is cut off in its header");
         let table = number::<8>(bytes, 40).ok_or_else(cut)?;
-        let (machine, flags) = (number::<2>(bytes, 18).ok_or_else(cut)? as u16, word(bytes, 48).ok_or_else(cut)?);
-        let (mut count, mut names) = (number::<2>(bytes, 60).ok_or_else(cut)?, number::<2>(bytes, 62).ok_or_else(cut)?);
-        let mut elf = Elf { machine, abi: bytes.get(8).copied().unwrap_or_default(), flags, sections: Vec::new() };
+        let (machine, flags) =
+            (number::<2>(bytes, 18).ok_or_else(cut)? as u16, word(bytes, 48).ok_or_else(cut)?);
+        let (mut count, mut names) =
+            (number::<2>(bytes, 60).ok_or_else(cut)?, number::<2>(bytes, 62).ok_or_else(cut)?);
+        let mut elf =
+            Elf { machine, abi: bytes.get(8).copied().unwrap_or_default(), flags, sections: Vec::new() };
         if table == 0 {
             return Ok(elf);
         }
-        let headers = part(bytes, table, (bytes.len() as u64).saturating_sub(table))
-            .ok_or_else(|| Error { at: table, what: "the ELF file ends before its sections' headers".into() })?;
+        let headers = part(bytes, table, (bytes.len() as u64).saturating_sub(table)).ok_or_else(|| {
+            Error { at: table, what: "the ELF file ends before its sections' headers".into() }
+        })?;
         // Where the numbers do not fit into the header, the first section has them.
         if count == 0 {
             count = number::<8>(headers, 32).unwrap_or_default();
@@ -98,20 +102,25 @@ impl<'a> Elf<'a> {
         if names == 0xffff {
             names = number::<4>(headers, 40).unwrap_or_default();
         }
-        let all: Vec<&[u8]> = headers.chunks_exact(HEADER).take(usize::try_from(count).unwrap_or(usize::MAX)).collect();
+        let all: Vec<&[u8]> =
+            headers.chunks_exact(HEADER).take(usize::try_from(count).unwrap_or(usize::MAX)).collect();
         if (all.len() as u64) < count {
-            return Err(Error { at: table, what: format!("the ELF file has no room for its {count} sections") });
+            return Err(Error {
+                at: table,
+                what: format!("the ELF file has no room for its {count} sections"),
+            });
         }
         let data = |header: &[u8]| -> Option<&'a [u8]> {
             let (at, size) = (number::<8>(header, 24)?, number::<8>(header, 32)?);
             if word(header, 4)? == NOBITS { Some(&[]) } else { part(bytes, at, size) }
         };
-        let strings = usize::try_from(names).ok().and_then(|i| all.get(i)).and_then(|h| data(h)).unwrap_or_default();
+        let strings =
+            usize::try_from(names).ok().and_then(|i| all.get(i)).and_then(|h| data(h)).unwrap_or_default();
         for header in all {
             let at = number::<8>(header, 24).unwrap_or_default();
             let name = name(strings, word(header, 0).unwrap_or_default());
-            let data =
-                data(header).ok_or_else(|| Error { at, what: format!("section `{name}` lies outside the file") })?;
+            let data = data(header)
+                .ok_or_else(|| Error { at, what: format!("section `{name}` lies outside the file") })?;
             let (kind, link) = (word(header, 4).unwrap_or_default(), word(header, 40).unwrap_or_default());
             elf.sections.push(Section { name, kind, link, at, data });
         }

@@ -53,9 +53,12 @@ pub fn begins(bytes: &[u8]) -> bool {
 pub fn entries(bytes: &[u8], at: u64) -> Result<(Vec<Entry<'_>>, usize), Error> {
     let wrong = |offset: usize, what: &str| Error { at: at + offset as u64, what: what.into() };
     let header = (number::<2>(bytes, 6), number::<8>(bytes, 8));
-    let (Some(head), Some(size)) = header else { return Err(wrong(0, "the fatbin is cut off in its header")) };
+    let (Some(head), Some(size)) = header else {
+        return Err(wrong(0, "the fatbin is cut off in its header"));
+    };
     let head = head as usize;
-    let end = usize::try_from(size).ok().and_then(|size| size.checked_add(head)).filter(|end| *end <= bytes.len());
+    let end =
+        usize::try_from(size).ok().and_then(|size| size.checked_add(head)).filter(|end| *end <= bytes.len());
     let end = end.ok_or_else(|| wrong(8, "the fatbin is longer than what is there"))?;
     let (mut all, mut from) = (Vec::new(), head.max(16));
     while end.saturating_sub(from) >= HEADER {

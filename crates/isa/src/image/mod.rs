@@ -228,7 +228,8 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Image<'_>>, Error> {
     } else {
         let text = bytes.split(|b| *b == 0).next().unwrap_or_default();
         let text = std::str::from_utf8(text).ok().filter(|t| t.contains(".version"));
-        let text = text.ok_or_else(|| Error { at: 0, what: "neither PTX, a cubin, a fatbin nor a program".into() })?;
+        let text =
+            text.ok_or_else(|| Error { at: 0, what: "neither PTX, a cubin, a fatbin nor a program".into() })?;
         let (module, _) = crate::ptx::read(text);
         let target = Target::parse(&module.target).unwrap_or(Target { number: 0, suffix: None });
         images.push(plain(Kind::Ptx, target, String::new(), bytes));
@@ -245,7 +246,8 @@ pub fn source(bytes: &[u8], image: Option<usize>) -> Result<String, Error> {
     let images = read(bytes)?;
     let wrong = |what: String| Error { at: 0, what };
     if let Some(n) = image {
-        let image = images.get(n).ok_or_else(|| wrong(format!("there is no image {n}, but {}", images.len())))?;
+        let image =
+            images.get(n).ok_or_else(|| wrong(format!("there is no image {n}, but {}", images.len())))?;
         return image.ptx()?.ok_or_else(|| wrong(format!("image {n} holds no PTX")));
     }
     let mut best: Option<(&Image<'_>, String)> = None;
@@ -262,7 +264,8 @@ pub fn source(bytes: &[u8], image: Option<usize>) -> Result<String, Error> {
             _ => best = Some((image, text)),
         }
     }
-    let none = "no image holds PTX; nvcc keeps it with -gencode arch=compute_90,code=compute_90 or with -lineinfo";
+    let none =
+        "no image holds PTX; nvcc keeps it with -gencode arch=compute_90,code=compute_90 or with -lineinfo";
     best.map(|(_, text)| text).ok_or_else(|| wrong(none.into()))
 }
 

@@ -111,7 +111,10 @@ impl<'a> Builder<'_, 'a> {
                         let at = InstId(labels[next_label].at);
                         let payload = self.payload(&out.insts);
                         let passed = Passed::All;
-                        marks.push((next_label, Mark { kind, name: name.to_owned(), at, passed, payload, loc }));
+                        marks.push((
+                            next_label,
+                            Mark { kind, name: name.to_owned(), at, passed, payload, loc },
+                        ));
                     }
                     next_label += 1;
                 }
@@ -145,7 +148,8 @@ impl<'a> Builder<'_, 'a> {
     fn payload(&mut self, insts: &[Inst]) -> Vec<Operand> {
         let names = PAYLOAD.map(|name| self.names.lookup(name));
         let mut found = [None, None];
-        let moved = |inst: &&Inst| inst.form.op == Some(Op::Mov) && inst.guard.is_none() && inst.operands.len() == 2;
+        let moved =
+            |inst: &&Inst| inst.form.op == Some(Op::Mov) && inst.guard.is_none() && inst.operands.len() == 2;
         for inst in insts.iter().rev().take(PAYLOAD.len()).take_while(moved) {
             let [Operand::Reg(to), from] = &inst.operands[..] else { break };
             let own = |meaning: &Option<Meaning>| matches!(meaning, Some(Meaning::Reg(r)) if r == to);
@@ -178,7 +182,11 @@ impl<'a> Builder<'_, 'a> {
     }
 
     fn registers(&mut self, statement: &Statement, scope_end: u32) {
-        let d = declare::read(self.m.source, statement.span.start as usize, before_semicolon(self.m, statement.span));
+        let d = declare::read(
+            self.m.source,
+            statement.span.start as usize,
+            before_semicolon(self.m, statement.span),
+        );
         let scope = Span { start: statement.span.end, end: scope_end };
         for one in &d.declarators {
             match one.family {
@@ -212,8 +220,12 @@ impl<'a> Builder<'_, 'a> {
         let opcode = statement.opcode as usize;
         let guard = self.guard(statement, scope_end);
         let end = before_semicolon(m, statement.span);
-        let mut reader =
-            Reader { source: m.source, names: &mut self.names, diagnostics: &mut self.diagnostics, op: form.op };
+        let mut reader = Reader {
+            source: m.source,
+            names: &mut self.names,
+            diagnostics: &mut self.diagnostics,
+            op: form.op,
+        };
         let operands = reader.list((opcode + form.text.len()).min(end), end);
         let roles = meaning::roles(&form, &operands);
         let eval = meaning::eval(&form, &operands, function);
@@ -280,7 +292,9 @@ impl<'a> Builder<'_, 'a> {
                         Some(table) => match edges.checked_sub(table.len()) {
                             Some(left) => {
                                 edges = left;
-                                Operand::Targets(table.iter().map(|t| of[labels[*t as usize].at as usize]).collect())
+                                Operand::Targets(
+                                    table.iter().map(|t| of[labels[*t as usize].at as usize]).collect(),
+                                )
                             }
                             None => Operand::Text(inst.span),
                         },
@@ -338,8 +352,10 @@ fn placed(n: usize, mark: Mark, labels: &[Label], insts: &[Inst]) -> Option<Mark
 fn branches(of: std::ops::Range<usize>, labels: &[Label], insts: &[Inst]) -> Option<Vec<InstId>> {
     let mut all = Vec::new();
     for (i, inst) in insts.iter().enumerate() {
-        let mut named =
-            inst.operands.iter().filter_map(|o| if let Operand::Label(l) = o { Some(l.index()) } else { None });
+        let mut named = inst
+            .operands
+            .iter()
+            .filter_map(|o| if let Operand::Label(l) = o { Some(l.index()) } else { None });
         let names = named.any(|l| match labels.get(l).map(|l| &l.table) {
             Some(Some(table)) => table.iter().any(|t| of.contains(&(*t as usize))),
             _ => of.contains(&l),

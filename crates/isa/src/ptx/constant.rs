@@ -78,7 +78,9 @@ fn binary(b: &[u8], i: usize, least: u8, depth: u32) -> Option<(Constant, usize)
     let (mut left, mut end) = unary(b, i, depth)?;
     loop {
         let at = scan::trivia(b, end);
-        let Some((op, tightness)) = operator(b, at).filter(|(_, t)| *t > least) else { return Some((left, end)) };
+        let Some((op, tightness)) = operator(b, at).filter(|(_, t)| *t > least) else {
+            return Some((left, end));
+        };
         if depth >= DEEPEST {
             return None;
         }
@@ -181,7 +183,9 @@ fn number(b: &[u8], i: usize) -> Option<(Constant, usize)> {
     let value = match digits.as_bytes() {
         [b'0', b'x' | b'X', ..] => hex(&digits[2..]),
         [b'0', b'b' | b'B', ..] => u64::from_str_radix(&digits[2..], 2).ok(),
-        [b'0', _, ..] if digits.bytes().all(|c| (b'0'..b'8').contains(&c)) => u64::from_str_radix(digits, 8).ok(),
+        [b'0', _, ..] if digits.bytes().all(|c| (b'0'..b'8').contains(&c)) => {
+            u64::from_str_radix(digits, 8).ok()
+        }
         _ => digits.parse().ok(),
     };
     let is_hex = digits.starts_with("0x") || digits.starts_with("0X");

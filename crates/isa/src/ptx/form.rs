@@ -57,8 +57,12 @@ impl Form {
             Op::Multimem if self.has("st") => Class::Store,
             Op::Multimem if self.has("red") => Class::Atomic,
             Op::Multimem if self.has("cp") => Class::AsyncCopy,
-            Op::Wgmma if self.has("fence") || self.has("commit_group") || self.has("wait_group") => Class::Sync,
-            Op::Tcgen05 if self.mods.iter().any(|m| ["commit", "wait", "fence"].contains(&stem(m))) => Class::Sync,
+            Op::Wgmma if self.has("fence") || self.has("commit_group") || self.has("wait_group") => {
+                Class::Sync
+            }
+            Op::Tcgen05 if self.mods.iter().any(|m| ["commit", "wait", "fence"].contains(&stem(m))) => {
+                Class::Sync
+            }
             Op::Clusterlaunchcontrol if self.has("query_cancel") => Class::Move,
             Op::Wmma if self.has("load") => Class::Load,
             Op::Wmma if self.has("store") => Class::Store,

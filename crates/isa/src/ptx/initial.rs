@@ -15,7 +15,8 @@ impl<'a> Builder<'_, 'a> {
         let source = self.m.source;
         let b = &source.as_bytes()[..init.end as usize];
         let unit = unit.max(1);
-        let is_opaque = self.out.symbols[id.index()].ty == Type::B64 && source[init.range()].contains("addr_mode");
+        let is_opaque =
+            self.out.symbols[id.index()].ty == Type::B64 && source[init.range()].contains("addr_mode");
         if is_opaque {
             return;
         }
@@ -78,7 +79,8 @@ impl<'a> Builder<'_, 'a> {
                         Value::Address(symbol, addend, generic) => relocs.push((at, symbol, addend, generic)),
                         Value::Part(byte, address) => {
                             let expected = part.is_some_and(|p| p == (at, byte, address));
-                            part = if byte == 0 || expected { Some((at + 1, byte + 1, address)) } else { None };
+                            part =
+                                if byte == 0 || expected { Some((at + 1, byte + 1, address)) } else { None };
                             if part.is_none() || unit != 1 {
                                 self.say(init, "part of an address: taken as zero");
                             } else if byte == 7 {
@@ -143,7 +145,8 @@ impl<'a> Builder<'_, 'a> {
         if let (constant::Constant::Int(mask, _), Some(b'(')) = (value, b.get(open)) {
             let inner = scan::trivia(b, open + 1);
             let named = b.get(inner).is_some_and(|c| scan::is_name(*c) && !c.is_ascii_digit());
-            let (Value::Address(symbol, addend, generic), end) = (if named { self.value(b, inner) } else { None })?
+            let (Value::Address(symbol, addend, generic), end) =
+                (if named { self.value(b, inner) } else { None })?
             else {
                 return None;
             };

@@ -64,7 +64,12 @@ impl<'a> Builder<'_, 'a> {
         Some(id)
     }
 
-    fn intern(&mut self, (file, line, column): (u32, u32, u32), function: u32, inlined_at: Option<LocId>) -> LocId {
+    fn intern(
+        &mut self,
+        (file, line, column): (u32, u32, u32),
+        function: u32,
+        inlined_at: Option<LocId>,
+    ) -> LocId {
         let next = span(0, self.out.files.len()).end;
         let file = *self.files.entry(file).or_insert_with(|| {
             // A number without its `.file`: the location still says where, if not in what.

@@ -186,8 +186,14 @@ impl<'a> Builder<'_, 'a> {
             return;
         }
         let external = self.m.text(whole).starts_with(".extern");
-        let symbol =
-            Symbol { name: text.to_owned(), is_function: true, function, external, span: whole, ..Symbol::default() };
+        let symbol = Symbol {
+            name: text.to_owned(),
+            is_function: true,
+            function,
+            external,
+            span: whole,
+            ..Symbol::default()
+        };
         let id = self.new_symbol(symbol);
         self.names.globals.insert(text, id);
     }
@@ -205,7 +211,8 @@ impl<'a> Builder<'_, 'a> {
         for one in &d.declarators {
             let count = one.family.map_or(1, |n| n.min(u64::from(whole.end - whole.start) * 16));
             for n in 0..count {
-                let name = if one.family.is_some() { format!("{}{n}", one.name) } else { one.name.to_owned() };
+                let name =
+                    if one.family.is_some() { format!("{}{n}", one.name) } else { one.name.to_owned() };
                 let id = self.new_symbol(Symbol {
                     name,
                     space: d.space.unwrap_or_default(),

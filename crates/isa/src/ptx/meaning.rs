@@ -98,7 +98,10 @@ pub fn eval(form: &Form, operands: &[Operand], function: &Function) -> Option<(E
         return load_param(form, operands, function, ty);
     }
     let plain = |o: &Operand| {
-        matches!(o, Operand::Reg(_) | Operand::Not(_) | Operand::Int(_) | Operand::Special(_) | Operand::Symbol(..))
+        matches!(
+            o,
+            Operand::Reg(_) | Operand::Not(_) | Operand::Int(_) | Operand::Special(_) | Operand::Symbol(..)
+        )
     };
     if !operands.iter().skip(1).all(plain) || !(ty.is_integer() || ty == Type::Pred) {
         return None;

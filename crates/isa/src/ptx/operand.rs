@@ -90,7 +90,9 @@ impl<'a> Reader<'_, 'a> {
             c if scan::is_name(*c) && !c.is_ascii_digit() => {
                 let (first, end) = self.named(b, i)?;
                 let bar = scan::trivia(b, end);
-                if b.get(bar) != Some(&b'|') || !matches!(first, Operand::Reg(_) | Operand::Sink | Operand::Vector(_)) {
+                if b.get(bar) != Some(&b'|')
+                    || !matches!(first, Operand::Reg(_) | Operand::Sink | Operand::Vector(_))
+                {
                     return Some((first, end));
                 }
                 let at = scan::trivia(b, bar + 1);

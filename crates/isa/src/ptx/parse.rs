@@ -40,7 +40,9 @@ impl<'a> Module<'a> {
     }
     /// A function's statements.
     pub fn body(&self, function: &Function) -> &[Statement] {
-        self.statements.get(function.statements.start as usize..function.statements.end as usize).unwrap_or_default()
+        self.statements
+            .get(function.statements.start as usize..function.statements.end as usize)
+            .unwrap_or_default()
     }
     /// What an instruction's opcode says.
     pub fn form(&self, statement: &Statement) -> Option<&Arc<Form>> {
@@ -228,7 +230,9 @@ impl<'a> Parser<'a> {
                 b"entry" => return self.function(start, end, FunctionKind::Kernel),
                 b"func" => return self.function(start, end, FunctionKind::Device),
                 _ if i > start => return self.variable(start, i),
-                b"version" | b"target" | b"address_size" => return (scan::comma_list(b, end), ItemKind::Directive),
+                b"version" | b"target" | b"address_size" => {
+                    return (scan::comma_list(b, end), ItemKind::Directive);
+                }
                 b"file" => {
                     let end = scan::file(b, end);
                     self.m.files.push(span(start, end));
@@ -291,7 +295,8 @@ impl<'a> Parser<'a> {
 
     fn function(&mut self, start: usize, after: usize, kind: FunctionKind) -> (usize, ItemKind) {
         let h = header(self.b, after);
-        let mut f = Function { kind, name: h.name, returns: h.returns, params: h.params, ..Function::default() };
+        let mut f =
+            Function { kind, name: h.name, returns: h.returns, params: h.params, ..Function::default() };
         if h.name.start == h.name.end {
             self.say(start, h.end, "a function without a name");
         }
@@ -353,7 +358,9 @@ impl<'a> Parser<'a> {
                         word => {
                             let kind = match word {
                                 b"reg" => Kind::Reg,
-                                b"local" | b"shared" | b"param" | b"global" | b"const" | b"tex" => Kind::Variable,
+                                b"local" | b"shared" | b"param" | b"global" | b"const" | b"tex" => {
+                                    Kind::Variable
+                                }
                                 b"branchtargets" | b"calltargets" | b"callprototype" => Kind::Table,
                                 _ => Kind::Directive,
                             };
@@ -391,7 +398,12 @@ impl<'a> Parser<'a> {
                     Kind::Unknown
                 }
             };
-            self.m.statements.push(Statement { span: span(start, i), opcode: span(0, opcode).end, form, kind });
+            self.m.statements.push(Statement {
+                span: span(start, i),
+                opcode: span(0, opcode).end,
+                form,
+                kind,
+            });
         }
     }
 
@@ -436,8 +448,8 @@ fn hash(text: &[u8]) -> usize {
         (Some(h), Some(t)) => (u64::from_le_bytes(*h), u64::from_le_bytes(*t)),
         _ => (word(text), 0),
     };
-    let h =
-        (head ^ tail.rotate_left(29)).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (text.len() as u64).wrapping_mul(0xff51);
+    let h = (head ^ tail.rotate_left(29)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        ^ (text.len() as u64).wrapping_mul(0xff51);
     (h >> 40) as usize
 }
 

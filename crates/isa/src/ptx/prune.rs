@@ -213,7 +213,8 @@ mod tests {
 
     #[test]
     fn debug_sections_keep_the_functions_whose_labels_they_name() {
-        let debug = MODULE.replace("{ call far", "{ $L_begin: call far").replace("$L_s: .b8 0", ".b64 $L_begin");
+        let debug =
+            MODULE.replace("{ call far", "{ $L_begin: call far").replace("$L_s: .b8 0", ".b64 $L_begin");
         assert_eq!(prune(&debug, "kernel").unwrap().cut, ["other"]);
     }
 

@@ -42,7 +42,8 @@ pub unsafe fn cuGetProcAddress_v2(
     let found = || {
         // SAFETY: as the module says.
         let name = unsafe { text(symbol)? };
-        let found = calls::asked(name, version, flags & calls::PER_THREAD_STREAM != 0).map(|c| address(c.name));
+        let found =
+            calls::asked(name, version, flags & calls::PER_THREAD_STREAM != 0).map(|c| address(c.name));
         let known = calls::CALLS.iter().any(|c| calls::plain(c.name).0 == name);
         // SAFETY: as the module says.
         unsafe {
@@ -94,7 +95,9 @@ pub unsafe fn cuMemGetInfo_v2(free: *mut usize, all: *mut usize) -> i32 {
 }
 pub unsafe fn cuDevicePrimaryCtxRetain(context: *mut *mut c_void, device: i32) -> i32 {
     // SAFETY: as the module says.
-    on(context_of(device), "cuDevicePrimaryCtxRetain", |d| unsafe { put(context, d.retain(device)? as *mut c_void) })
+    on(context_of(device), "cuDevicePrimaryCtxRetain", |d| unsafe {
+        put(context, d.retain(device)? as *mut c_void)
+    })
 }
 pub unsafe fn cuDevicePrimaryCtxRelease_v2(device: i32) -> i32 {
     on(context_of(device), "cuDevicePrimaryCtxRelease_v2", |d| d.release(device))

@@ -141,7 +141,9 @@ pub unsafe fn cuGraphAddChildGraphNode(
 }
 pub unsafe fn cuGraphChildGraphNodeGetGraph(node: *mut c_void, graph: *mut *mut c_void) -> i32 {
     // SAFETY: as the module says.
-    with("cuGraphChildGraphNodeGetGraph", |d| unsafe { put(graph, d.node_graph(node as u64)? as *mut c_void) })
+    with("cuGraphChildGraphNodeGetGraph", |d| unsafe {
+        put(graph, d.node_graph(node as u64)? as *mut c_void)
+    })
 }
 
 /// # Safety
@@ -199,12 +201,16 @@ pub unsafe fn cuGraphNodeSetParams(node: *mut c_void, params: *mut NodeParams) -
 
 pub unsafe fn cuGraphKernelNodeGetAttribute(node: *mut c_void, attribute: i32, value: *mut c_void) -> i32 {
     with("cuGraphKernelNodeGetAttribute", |d| {
-        let (Work::Launch { config, .. }, _) = d.node_kernel(node as u64)? else { return Err(code::INVALID_VALUE) };
+        let (Work::Launch { config, .. }, _) = d.node_kernel(node as u64)? else {
+            return Err(code::INVALID_VALUE);
+        };
         let Dim3 { x, y, z } = config.cluster;
         match attribute {
             // One is what it is where none was asked for.
             // SAFETY: as the module says.
-            launch::CLUSTER_DIMENSION if config.cluster == Dim3::default() => unsafe { put(value.cast(), [0u32; 3]) },
+            launch::CLUSTER_DIMENSION if config.cluster == Dim3::default() => unsafe {
+                put(value.cast(), [0u32; 3])
+            },
             // SAFETY: as the module says.
             launch::CLUSTER_DIMENSION => unsafe { put(value.cast(), [x, y, z]) },
             _ => Err(code::NOT_SUPPORTED),
@@ -304,11 +310,18 @@ pub unsafe fn cuGraphExecUpdate(
         if updated { Ok(()) } else { Err(code::GRAPH_EXEC_UPDATE_FAILURE) }
     })
 }
-pub unsafe fn cuGraphExecUpdate_v2(exec: *mut c_void, graph: *mut c_void, result: *mut calls::UpdateResult) -> i32 {
+pub unsafe fn cuGraphExecUpdate_v2(
+    exec: *mut c_void,
+    graph: *mut c_void,
+    result: *mut calls::UpdateResult,
+) -> i32 {
     with("cuGraphExecUpdate_v2", |d| {
         let updated = d.ready_update(exec as u64, graph as u64)?;
-        let told =
-            calls::UpdateResult { result: if updated { 0 } else { TOPOLOGY }, error: null_mut(), from: null_mut() };
+        let told = calls::UpdateResult {
+            result: if updated { 0 } else { TOPOLOGY },
+            error: null_mut(),
+            from: null_mut(),
+        };
         // SAFETY: as the module says.
         unsafe { put(result, told)? };
         if updated { Ok(()) } else { Err(code::GRAPH_EXEC_UPDATE_FAILURE) }

@@ -77,7 +77,11 @@ pub unsafe fn cuModuleLoadDataEx(
 pub unsafe fn cuModuleUnload(module: *mut c_void) -> i32 {
     with("cuModuleUnload", |d| d.unload(module as u64))
 }
-pub unsafe fn cuModuleGetFunction(function: *mut *mut c_void, module: *mut c_void, name: *const c_char) -> i32 {
+pub unsafe fn cuModuleGetFunction(
+    function: *mut *mut c_void,
+    module: *mut c_void,
+    name: *const c_char,
+) -> i32 {
     with("cuModuleGetFunction", |d| {
         // SAFETY: as the module says.
         unsafe { put(function, d.function(module as u64, text(name)?)? as *mut c_void) }
@@ -87,7 +91,11 @@ pub unsafe fn cuModuleGetFunctionCount(count: *mut u32, module: *mut c_void) -> 
     // SAFETY: as the module says.
     with("cuModuleGetFunctionCount", |d| unsafe { put(count, d.names(module as u64)?.len() as u32) })
 }
-pub unsafe fn cuModuleEnumerateFunctions(functions: *mut *mut c_void, count: u32, module: *mut c_void) -> i32 {
+pub unsafe fn cuModuleEnumerateFunctions(
+    functions: *mut *mut c_void,
+    count: u32,
+    module: *mut c_void,
+) -> i32 {
     with("cuModuleEnumerateFunctions", |d| {
         let names = d.names(module as u64)?;
         let all = names.iter().map(|n| d.function(module as u64, n)).collect::<Result<Vec<_>>>()?;
@@ -95,7 +103,12 @@ pub unsafe fn cuModuleEnumerateFunctions(functions: *mut *mut c_void, count: u32
         unsafe { put_all(functions, count as usize, &all) }
     })
 }
-pub unsafe fn cuModuleGetGlobal_v2(at: *mut u64, size: *mut usize, module: *mut c_void, name: *const c_char) -> i32 {
+pub unsafe fn cuModuleGetGlobal_v2(
+    at: *mut u64,
+    size: *mut usize,
+    module: *mut c_void,
+    name: *const c_char,
+) -> i32 {
     // SAFETY: as the module says.
     with("cuModuleGetGlobal_v2", |d| unsafe { variable(at, size, d.global(module as u64, text(name)?)?) })
 }
@@ -174,7 +187,12 @@ pub unsafe fn cuLibraryGetModule(module: *mut *mut c_void, library: *mut c_void)
         unsafe { put(module, d.library_module(library as u64)? as *mut c_void) }
     })
 }
-pub unsafe fn cuLibraryGetGlobal(at: *mut u64, size: *mut usize, library: *mut c_void, name: *const c_char) -> i32 {
+pub unsafe fn cuLibraryGetGlobal(
+    at: *mut u64,
+    size: *mut usize,
+    library: *mut c_void,
+    name: *const c_char,
+) -> i32 {
     with("cuLibraryGetGlobal", |d| {
         let module = d.library_module(library as u64)?;
         // SAFETY: as the module says.
@@ -184,7 +202,11 @@ pub unsafe fn cuLibraryGetGlobal(at: *mut u64, size: *mut usize, library: *mut c
 pub unsafe fn cuLibraryGetManaged(_: *mut u64, _: *mut usize, library: *mut c_void, _: *const c_char) -> i32 {
     with("cuLibraryGetManaged", |d| d.library_module(library as u64).and(Err(code::NOT_FOUND)))
 }
-pub unsafe fn cuLibraryGetUnifiedFunction(_: *mut *mut c_void, library: *mut c_void, _: *const c_char) -> i32 {
+pub unsafe fn cuLibraryGetUnifiedFunction(
+    _: *mut *mut c_void,
+    library: *mut c_void,
+    _: *const c_char,
+) -> i32 {
     with("cuLibraryGetUnifiedFunction", |d| d.library_module(library as u64).and(Err(code::NOT_FOUND)))
 }
 
@@ -204,13 +226,23 @@ pub unsafe fn cuKernelGetName(name: *mut *const c_char, kernel: *mut c_void) -> 
     // SAFETY: as the module says.
     with("cuKernelGetName", |d| unsafe { put(name, d.kernel(kernel as u64)?.c_name.as_ptr()) })
 }
-pub unsafe fn cuKernelGetParamInfo(kernel: *mut c_void, index: usize, offset: *mut usize, size: *mut usize) -> i32 {
+pub unsafe fn cuKernelGetParamInfo(
+    kernel: *mut c_void,
+    index: usize,
+    offset: *mut usize,
+    size: *mut usize,
+) -> i32 {
     // SAFETY: as the module says.
     with("cuKernelGetParamInfo", |d| unsafe { parameter(d.kernel(kernel as u64)?, index, offset, size) })
 }
 /// # Safety
 /// `offset` may be written, and `size` if it is not null.
-unsafe fn parameter(kernel: &crate::device::Kernel, index: usize, at: *mut usize, size: *mut usize) -> Result<()> {
+unsafe fn parameter(
+    kernel: &crate::device::Kernel,
+    index: usize,
+    at: *mut usize,
+    size: *mut usize,
+) -> Result<()> {
     let one = kernel.params.get(index).ok_or(code::INVALID_VALUE)?;
     // SAFETY: the caller's promise.
     unsafe {
@@ -239,7 +271,12 @@ pub unsafe fn cuFuncGetName(name: *mut *const c_char, function: *mut c_void) -> 
     // SAFETY: as the module says.
     with("cuFuncGetName", |d| unsafe { put(name, d.kernel(function as u64)?.c_name.as_ptr()) })
 }
-pub unsafe fn cuFuncGetParamInfo(function: *mut c_void, index: usize, offset: *mut usize, size: *mut usize) -> i32 {
+pub unsafe fn cuFuncGetParamInfo(
+    function: *mut c_void,
+    index: usize,
+    offset: *mut usize,
+    size: *mut usize,
+) -> i32 {
     // SAFETY: as the module says.
     with("cuFuncGetParamInfo", |d| unsafe { parameter(d.kernel(function as u64)?, index, offset, size) })
 }

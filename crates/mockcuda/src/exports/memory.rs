@@ -50,15 +50,21 @@ pub unsafe fn cuMemHostGetDevicePointer_v2(to: *mut u64, at: *mut c_void, _: u32
 pub unsafe fn cuMemHostUnregister(at: *mut c_void) -> i32 {
     with("cuMemHostUnregister", |d| d.unregister(at.addr()))
 }
-pub unsafe fn cuPointerGetAttributes(count: u32, attributes: *mut i32, data: *mut *mut c_void, at: u64) -> i32 {
+pub unsafe fn cuPointerGetAttributes(
+    count: u32,
+    attributes: *mut i32,
+    data: *mut *mut c_void,
+    at: u64,
+) -> i32 {
     with("cuPointerGetAttributes", |d| {
         d.ready()?;
         let found = d.emulator.allocation(DevicePtr(at));
         let (start, size) = found.map_or((0, 0), |(start, size)| (start.0, size));
         let held = u32::from(found.is_some());
         // SAFETY: as the module says: `count` of both, with places as large as each attribute is.
-        let asked =
-            unsafe { from_raw_parts(attributes, count as usize).iter().zip(from_raw_parts(data, count as usize)) };
+        let asked = unsafe {
+            from_raw_parts(attributes, count as usize).iter().zip(from_raw_parts(data, count as usize))
+        };
         for (attribute, to) in asked {
             // SAFETY: as above.
             unsafe {

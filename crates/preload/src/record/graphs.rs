@@ -135,7 +135,9 @@ pub fn replay(real: &Functions, exec: *mut c_void, handle: *mut c_void, own: boo
     let mut nodes = Vec::new();
     for (i, node) in kernels.into_iter().enumerate() {
         let Some((giver, id)) = lock(&session.graphs).nodes.get(&node.context).cloned() else { continue };
-        let Some((mut launch, why)) = session.launch(real, &node.module, &node.kernel, &node.shape, node.params) else {
+        let Some((mut launch, why)) =
+            session.launch(real, &node.module, &node.kernel, &node.shape, node.params)
+        else {
             continue;
         };
         launch.stream = session.stream(handle);
@@ -146,8 +148,10 @@ pub fn replay(real: &Functions, exec: *mut c_void, handle: *mut c_void, own: boo
             continue;
         }
         let why = if node.twice { Some("its graph has it twice") } else { why };
-        let plan =
-            why.map_or_else(|| node.module.plan.clone(), |why| without(&node.module.plan, node.kernel.function, why));
+        let plan = why.map_or_else(
+            || node.module.plan.clone(),
+            |why| without(&node.module.plan, node.kernel.function, why),
+        );
         nodes.push((id, plan, launch));
     }
     // SAFETY: the program's stream.

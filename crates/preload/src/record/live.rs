@@ -74,12 +74,13 @@ fn write(session: &Session) -> Option<Duration> {
     }
     let mut known: Vec<(Arc<Plan>, ModuleId)> = Vec::new();
     for Running { plan, mut launch, mut marks } in contexts.iter().flat_map(|of| of.recorder.running()) {
-        let module = known.iter().find(|(p, _)| Arc::ptr_eq(p, &plan)).map(|(_, id)| *id).unwrap_or_else(|| {
-            let id = ModuleId(trace.modules.len() as u32);
-            trace.modules.push(plan.module.clone());
-            known.push((Arc::clone(&plan), id));
-            id
-        });
+        let module =
+            known.iter().find(|(p, _)| Arc::ptr_eq(p, &plan)).map(|(_, id)| *id).unwrap_or_else(|| {
+                let id = ModuleId(trace.modules.len() as u32);
+                trace.modules.push(plan.module.clone());
+                known.push((Arc::clone(&plan), id));
+                id
+            });
         (launch.module, marks.module) = (module, module);
         trace.launches.push(Recording { launch, ..Recording::default() });
         trace.marks.push(marks);

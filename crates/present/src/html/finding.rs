@@ -76,7 +76,9 @@ fn operands(o: &Operands) -> String {
         .iter()
         .map(|c| {
             let names = [("a", &c.name[0]), ("b", &c.name[1])];
-            names.map(|(side, name)| el("th", side, format!("{} {}", side.to_uppercase(), esc(name)))).concat()
+            names
+                .map(|(side, name)| el("th", side, format!("{} {}", side.to_uppercase(), esc(name))))
+                .concat()
         })
         .collect();
     let types: Vec<_> = o.columns.iter().map(|c| c.ty.name()).collect();
@@ -95,7 +97,8 @@ fn operands(o: &Operands) -> String {
             el("tr", if r.differs { "differs" } else { "" }, format!("<th>lane {}</th>{cells}", r.lane))
         })
         .collect();
-    let table = el("table", "list", format!("<thead><tr><th>{}</th>{head}</tr></thead>{rows}", types.join(", ")));
+    let table =
+        el("table", "list", format!("<thead><tr><th>{}</th>{head}</tr></thead>{rows}", types.join(", ")));
     el("div", "scroll", table)
 }
 
@@ -177,7 +180,11 @@ fn nest(look: &Look) -> String {
                 esc(&words::nest(n))
             );
             let class = if n.differ > 0 { "differs" } else { "" };
-            el("tr", class, name + &sides(n.entered) + &trips + &sides(n.visits) + &el("td", "num", number(n.differ)))
+            el(
+                "tr",
+                class,
+                name + &sides(n.entered) + &trips + &sides(n.visits) + &el("td", "num", number(n.differ)),
+            )
         })
         .collect();
     let head = "<thead><tr><th></th><th colspan=\"2\">entered A, B</th><th colspan=\"2\">trips A, B</th>\

@@ -76,7 +76,8 @@ pub(crate) fn el(tag: &str, class: &str, inside: impl Display) -> String {
 
 /// A table of names and texts.
 fn pairs(rows: impl IntoIterator<Item = (String, String)>) -> String {
-    let rows: String = rows.into_iter().map(|(k, v)| el("tr", "", el("th", "", k) + &el("td", "", v))).collect();
+    let rows: String =
+        rows.into_iter().map(|(k, v)| el("tr", "", el("th", "", k) + &el("td", "", v))).collect();
     el("table", "facts", rows)
 }
 
@@ -108,11 +109,12 @@ impl Page<'_> {
     fn head(&self) -> String {
         let r = self.report;
         let mut out = el("h1", "", el("span", "verdict", r.verdict.name()) + " " + &esc(&words::headline(r)));
-        let sides = ["A", "B"].into_iter().zip(r.names.iter().zip(&r.producers)).map(|(side, (name, producer))| {
-            let class = side.to_lowercase();
-            let by = if producer.is_empty() { String::new() } else { el("span", "faint", esc(producer)) };
-            (el("span", &class, side), format!("{} {by}", esc(name)))
-        });
+        let sides =
+            ["A", "B"].into_iter().zip(r.names.iter().zip(&r.producers)).map(|(side, (name, producer))| {
+                let class = side.to_lowercase();
+                let by = if producer.is_empty() { String::new() } else { el("span", "faint", esc(producer)) };
+                (el("span", &class, side), format!("{} {by}", esc(name)))
+            });
         out += &pairs(sides);
         let gaps: String = r.gaps.iter().map(|g| el("li", "", esc(g))).collect();
         if !gaps.is_empty() {
@@ -130,7 +132,11 @@ impl Page<'_> {
             .take(ROWS)
             .map(|u| {
                 let side = ["A", "B"][usize::from(u.side.min(1))];
-                el("li", "", esc(&format!("launch {} of {side}, {}, has no partner", u.launch, plain(&u.kernel))))
+                el(
+                    "li",
+                    "",
+                    esc(&format!("launch {} of {side}, {}, has no partner", u.launch, plain(&u.kernel))),
+                )
             })
             .collect();
         if !unpaired.is_empty() {
@@ -148,12 +154,15 @@ impl Page<'_> {
             let name = esc(&words::kernel(l));
             let name = if shown.contains(&i) { format!("<a href=\"#launch-{i}\">{name}</a>") } else { name };
             let why = match (&l.findings[..], &l.differences[..], &l.gaps[..]) {
-                ([f, ..], ..) => f.location().map(|l| format!("first at {}", words::short(l))).unwrap_or_default(),
+                ([f, ..], ..) => {
+                    f.location().map(|l| format!("first at {}", words::short(l))).unwrap_or_default()
+                }
                 (_, [d, ..], _) => format!("{} {}", d.what.name(), d.name),
                 (_, _, [gap, ..]) => gap.clone(),
                 _ => String::new(),
             };
-            let verdict = el("td", "", el("span", &format!("verdict {}", l.verdict.name()), l.verdict.name()));
+            let verdict =
+                el("td", "", el("span", &format!("verdict {}", l.verdict.name()), l.verdict.name()));
             let place = el("td", "", esc(&words::launch(&r.processes, l)));
             format!("<tr>{place}{verdict}<td>{name}</td><td>{}</td></tr>\n", esc(&why))
         };
@@ -168,7 +177,8 @@ impl Page<'_> {
     }
 
     fn launch(&self, i: usize, l: &LaunchReport) -> String {
-        let shape = format!("grid {}, block {}, {}", l.grid, l.block, words::launch(&self.report.processes, l));
+        let shape =
+            format!("grid {}, block {}, {}", l.grid, l.block, words::launch(&self.report.processes, l));
         let mut out = el("h2", "", esc(&words::kernel(l)) + " " + &el("small", "faint", esc(&shape)));
         for (side, fault) in ["A", "B"].iter().zip(&l.faults) {
             if let Some(f) = fault {
@@ -181,8 +191,9 @@ impl Page<'_> {
                 .differences
                 .iter()
                 .map(|d| {
-                    let cells =
-                        [d.what.name(), &d.name, &d.values[0], &d.values[1]].map(|c| el("td", "", esc(c))).concat();
+                    let cells = [d.what.name(), &d.name, &d.values[0], &d.values[1]]
+                        .map(|c| el("td", "", esc(c)))
+                        .concat();
                     el("tr", "", cells)
                 })
                 .collect();

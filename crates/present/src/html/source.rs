@@ -21,8 +21,9 @@ pub(super) fn panels(scene: &Scene, f: &Finding) -> String {
     for side in 0..2 {
         for (file, marks) in marks(f, side) {
             let Some(text) = scene.sources[side].get(&file) else { continue };
-            let Some((file, text)) =
-                scene.sources[side].get_key_value(&file).filter(|(k, _)| !shown.contains(&(k.as_str(), text.as_str())))
+            let Some((file, text)) = scene.sources[side]
+                .get_key_value(&file)
+                .filter(|(k, _)| !shown.contains(&(k.as_str(), text.as_str())))
             else {
                 continue;
             };
@@ -89,7 +90,8 @@ fn panel(text: &str, marks: &BTreeMap<u32, Vec<Mark>>) -> String {
         let class = said.first().map_or("", |m| m.class);
         let mut code = esc(line);
         // Columns count bytes.
-        if let Some((head, tail)) = said.iter().find_map(|m| line.split_at_checked((m.column as usize).checked_sub(1)?))
+        if let Some((head, tail)) =
+            said.iter().find_map(|m| line.split_at_checked((m.column as usize).checked_sub(1)?))
         {
             let word = tail.find(|c: char| !c.is_alphanumeric() && c != '_').filter(|&e| e > 0);
             let (word, tail) = tail

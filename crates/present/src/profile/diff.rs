@@ -35,7 +35,13 @@ fn interval(change: &Change) -> String {
 ///
 /// # Errors
 /// Those of `out`.
-pub fn profile_diff(out: &mut impl Write, names: [&str; 2], diff: &Diff, top: usize, style: &Style) -> io::Result<()> {
+pub fn profile_diff(
+    out: &mut impl Write,
+    names: [&str; 2],
+    diff: &Diff,
+    top: usize,
+    style: &Style,
+) -> io::Result<()> {
     let ink = match diff.verdict {
         Pace::Same | Pace::Faster => Ink::Good,
         Pace::Slower => Ink::Bad,
@@ -48,7 +54,8 @@ pub fn profile_diff(out: &mut impl Write, names: [&str; 2], diff: &Diff, top: us
         let of = if several { format!(" of {}", clip(&clean(&k.kernel), 32)) } else { String::new() };
         let [a, b] = k.time.medians.map(time);
         let drawn = k.time.interval.map(|_| format!(", {}", interval(&k.time))).unwrap_or_default();
-        let change = if k.launches.contains(&0) { "only one side".to_owned() } else { percent(k.time.change) };
+        let change =
+            if k.launches.contains(&0) { "only one side".to_owned() } else { percent(k.time.change) };
         writeln!(out, "{head}  a launch{of} takes {a}, then {b}: {change}{drawn}")?;
     }
     if diff.kernels.is_empty() {
@@ -58,13 +65,15 @@ pub fn profile_diff(out: &mut impl Write, names: [&str; 2], diff: &Diff, top: us
     for gap in &diff.gaps {
         writeln!(out, "{}", style.ink(Ink::Doubt, &clean(gap)))?;
     }
-    let mut grid = Grid { right: vec![false, false, true, true, true, true, true, true, false], rows: Vec::new() };
+    let mut grid =
+        Grid { right: vec![false, false, true, true, true, true, true, true, false], rows: Vec::new() };
     let head = ["region", "role", "visits", "A", "B", "change", "95 of 100 draws", "a visit", "most in trip"];
     let kernel = several.then_some("kernel");
     grid.right.splice(0..0, kernel.map(|_| false));
     grid.rows.push((Ink::Faint, kernel.into_iter().chain(head).map(str::to_owned).collect()));
     for r in diff.regions.iter().take(top) {
-        let trip = r.trip.map(|(trip, [a, b])| format!("{trip}: {}, then {}", time(a), time(b))).unwrap_or_default();
+        let trip =
+            r.trip.map(|(trip, [a, b])| format!("{trip}: {}, then {}", time(a), time(b))).unwrap_or_default();
         let [a, b] = r.total.medians.map(time);
         let one_sided = r.visits.contains(&0);
         let change = if one_sided { "only one side".to_owned() } else { percent(r.total.change) };
@@ -76,7 +85,10 @@ pub fn profile_diff(out: &mut impl Write, names: [&str; 2], diff: &Diff, top: us
         let name = clip(&clean(&r.name), 32);
         let row = [name, r.role.clone(), visits, a, b, change, interval(&r.total), visit, trip];
         let kernel = several.then(|| clip(&clean(&r.kernel), 32));
-        grid.rows.push((if r.total.differs { Ink::Bad } else { Ink::Plain }, kernel.into_iter().chain(row).collect()));
+        grid.rows.push((
+            if r.total.differs { Ink::Bad } else { Ink::Plain },
+            kernel.into_iter().chain(row).collect(),
+        ));
     }
     writeln!(
         out,
@@ -87,7 +99,11 @@ pub fn profile_diff(out: &mut impl Write, names: [&str; 2], diff: &Diff, top: us
     grid.print(out, *style)?;
     let more = diff.regions.len().saturating_sub(top);
     if more > 0 {
-        writeln!(out, "  {}", style.ink(Ink::Faint, &format!("and {} (-n)", count(more as u64, "row", "rows"))))?;
+        writeln!(
+            out,
+            "  {}",
+            style.ink(Ink::Faint, &format!("and {} (-n)", count(more as u64, "row", "rows")))
+        )?;
     }
     Ok(())
 }

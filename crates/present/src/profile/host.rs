@@ -16,11 +16,17 @@ use crate::text::paint::{Ink, clean, count, wrap};
 pub(super) fn within(clock: &HostClock) -> String {
     let HostClock { device, within, bounds: [_, begun] } = clock;
     match within {
-        Some(within) => format!("device {device}: times of the host are right beside it within ±{}", time(*within)),
-        None if *begun == 0 => {
-            format!("device {device}: no kernel's begin is known, so times of the host may be any later beside it")
+        Some(within) => {
+            format!("device {device}: times of the host are right beside it within ±{}", time(*within))
         }
-        None => format!("device {device}: no kernel's end was seen, so times of the host may be any earlier beside it"),
+        None if *begun == 0 => {
+            format!(
+                "device {device}: no kernel's begin is known, so times of the host may be any later beside it"
+            )
+        }
+        None => format!(
+            "device {device}: no kernel's end was seen, so times of the host may be any earlier beside it"
+        ),
     }
 }
 
@@ -66,7 +72,10 @@ pub(super) fn said(out: &mut impl Write, found: &Together, style: &Style) -> io:
             parts.into_iter().filter(|p| p.0 > 0).map(|(ps, what)| format!("{} {what}", time(ps))).collect();
         let beside = match idle.beside {
             0 => String::new(),
-            n => format!("; {} not recorded, which may have run meanwhile", count(n, "launch was", "launches were")),
+            n => format!(
+                "; {} not recorded, which may have run meanwhile",
+                count(n, "launch was", "launches were")
+            ),
         };
         lines.push((
             Ink::Plain,
@@ -140,7 +149,11 @@ impl Shown {
     pub fn name(&self) -> String {
         match self.what {
             What::Call | What::Kernel => {
-                let name = if self.kernel.is_empty() { format!("launch {}", self.launch) } else { clean(&self.kernel) };
+                let name = if self.kernel.is_empty() {
+                    format!("launch {}", self.launch)
+                } else {
+                    clean(&self.kernel)
+                };
                 if self.more.is_empty() { name } else { format!("{name} and {} more", self.more.len()) }
             }
             What::Recording => "recording".into(),
@@ -197,9 +210,9 @@ pub(super) fn rows(t: &Timeline) -> Rows {
     }
     let threads = threads.into_iter().map(|(n, spans)| (format!("host, thread {n}"), spans));
     let streams = streams.into_iter().map(|((d, s), spans)| (format!("device {d}, stream {s}"), spans));
-    let rows = threads
-        .chain(streams)
-        .flat_map(|(name, spans)| apart(spans).into_iter().map(move |spans| Row { name: name.clone(), spans }));
+    let rows = threads.chain(streams).flat_map(|(name, spans)| {
+        apart(spans).into_iter().map(move |spans| Row { name: name.clone(), spans })
+    });
     Rows { lead, rows: rows.collect() }
 }
 

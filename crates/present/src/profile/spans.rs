@@ -31,7 +31,11 @@ pub const SPANS: Table = Table {
         ("warp", Number, "the warp in its CTA; none if not known"),
         ("group", Number, "the group that the track said it belongs to"),
         ("region", Text, "name of the region"),
-        ("via", Text, "why it is marked: source, barrier, mbarrier, tma, cp.async, wgmma, trip, function or line"),
+        (
+            "via",
+            Text,
+            "why it is marked: source, barrier, mbarrier, tma, cp.async, wgmma, trip, function or line",
+        ),
         ("file", Text, "where it begins in the source; none if not known"),
         ("line", Number, "line, from 1"),
         ("kind", Text, "span, async (from issue to completion), moment or arrival"),
@@ -57,7 +61,8 @@ pub fn rows(t: &Timeline, sink: &mut dyn FnMut(Batch) -> io::Result<()>) -> io::
         let launch = t.launches.get(track.launch);
         let head = |region: u32| {
             let region = &t.regions[region as usize];
-            let (file, line) = region.place.as_ref().map_or((None, None), |(f, l)| (Some(f.as_str()), Some(*l)));
+            let (file, line) =
+                region.place.as_ref().map_or((None, None), |(f, l)| (Some(f.as_str()), Some(*l)));
             [
                 launch.map(|l| l.number).into(),
                 launch.map(|l| l.kernel.as_str()).filter(|k| !k.is_empty()).into(),
@@ -174,7 +179,8 @@ fn flow(launch: u64) -> u64 {
 
 /// By launch with a call: the track whose first span begins first, and the launch's number.
 fn first_tracks(t: &Timeline) -> HashMap<usize, (&Track, u64)> {
-    let called: HashMap<usize, u64> = t.host.calls.iter().filter_map(|c| Some((c.tracks?, c.number))).collect();
+    let called: HashMap<usize, u64> =
+        t.host.calls.iter().filter_map(|c| Some((c.tracks?, c.number))).collect();
     let begin = |track: &Track| track.spans.iter().find(|s| !s.asynchronous).map(|s| s.begin);
     let mut first: HashMap<usize, (&Track, u64)> = HashMap::new();
     for track in t.tracks.iter().filter(|t| begin(t).is_some()) {
@@ -315,7 +321,10 @@ pub fn chrome(out: &mut impl Write, t: &Timeline) -> io::Result<()> {
     let above = usize::from(!host.rows.is_empty());
     if above > 0 {
         let name = quoted(&heading(t))?;
-        write!(out, "{comma}{{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{{\"name\":{name}}}}}")?;
+        write!(
+            out,
+            "{comma}{{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{{\"name\":{name}}}}}"
+        )?;
         comma = ",\n";
     }
     for row in &host.rows {

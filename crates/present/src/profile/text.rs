@@ -16,7 +16,13 @@ const NAME: usize = 32;
 ///
 /// # Errors
 /// Those of `out`.
-pub fn profile(out: &mut impl Write, timeline: &Timeline, a: &Analysis, top: usize, style: &Style) -> io::Result<()> {
+pub fn profile(
+    out: &mut impl Write,
+    timeline: &Timeline,
+    a: &Analysis,
+    top: usize,
+    style: &Style,
+) -> io::Result<()> {
     let page = Page { timeline, a, top, style: *style };
     page.head(out)?;
     page.stops(out)?;
@@ -66,11 +72,14 @@ pub(super) fn calibrations(t: &Timeline, top: usize) -> Vec<String> {
 /// Whether a kernel takes anything else with its markers recorded.
 fn changed(c: &Calibration) -> bool {
     let other = |of: Option<[u32; 2]>| of.is_some_and(|[bare, marked]| bare != marked);
-    c.empty.is_some() || c.dilation.is_some() || [c.registers, c.local, c.resident, c.room].into_iter().any(other)
+    c.empty.is_some()
+        || c.dilation.is_some()
+        || [c.registers, c.local, c.resident, c.room].into_iter().any(other)
 }
 
 fn calibration(c: &Calibration) -> Option<String> {
-    let pair = |name: &str, of: Option<[u32; 2]>, unit: &str| of.map(|[a, b]| format!("{name} {a} -> {b}{unit}"));
+    let pair =
+        |name: &str, of: Option<[u32; 2]>, unit: &str| of.map(|[a, b]| format!("{name} {a} -> {b}{unit}"));
     let said: Vec<String> = [
         c.empty.map(|cycles| format!("an empty region reads {}", count(cycles, "cycle", "cycles"))),
         c.dilation.map(|d| format!("with its markers the kernel takes {d:.2}x")),
@@ -136,7 +145,11 @@ impl Page<'_> {
             writeln!(out, "{}", self.style.ink(Ink::Faint, &said))?;
         }
         for n in &t.notes {
-            writeln!(out, "{}", self.style.ink(Ink::Doubt, &clean(&format!("{} {}", number(n.count), n.text))))?;
+            writeln!(
+                out,
+                "{}",
+                self.style.ink(Ink::Doubt, &clean(&format!("{} {}", number(n.count), n.text)))
+            )?;
         }
         Ok(())
     }
@@ -197,7 +210,10 @@ impl Page<'_> {
                 name(&inside),
                 words,
                 name(s.last.as_deref().unwrap_or("none")),
-                s.place.as_ref().map(|(file, line)| clip(&clean(&format!("{file}:{line}")), NAME)).unwrap_or_default(),
+                s.place
+                    .as_ref()
+                    .map(|(file, line)| clip(&clean(&format!("{file}:{line}")), NAME))
+                    .unwrap_or_default(),
                 ago,
                 format!("{launch}CTA {cta}{warp}"),
             ]
@@ -230,7 +246,8 @@ impl Page<'_> {
     }
 
     fn title(&self, out: &mut impl Write, title: &str, more: &str) -> io::Result<()> {
-        let more = if more.is_empty() { String::new() } else { format!("  {}", self.style.ink(Ink::Faint, more)) };
+        let more =
+            if more.is_empty() { String::new() } else { format!("  {}", self.style.ink(Ink::Faint, more)) };
         writeln!(out, "\n{}{more}", self.style.ink(Ink::Strong, title))
     }
 
@@ -285,7 +302,12 @@ impl Page<'_> {
             row.extend([worst(1), worst(2)]);
             row
         });
-        self.table(out, ["Regions", "a worst CTA or SM: its total by the median one's"], &columns, rows.collect())
+        self.table(
+            out,
+            ["Regions", "a worst CTA or SM: its total by the median one's"],
+            &columns,
+            rows.collect(),
+        )
     }
 
     fn waits(&self, out: &mut impl Write) -> io::Result<()> {
@@ -308,7 +330,8 @@ impl Page<'_> {
                 Side::Other => "",
             };
             let by = w.by.first().map(|b| {
-                let doing = if b.region.is_empty() { String::new() } else { format!(" in {}", name(&b.region)) };
+                let doing =
+                    if b.region.is_empty() { String::new() } else { format!(" in {}", name(&b.region)) };
                 let part = b.late as f64 / w.late.max(1) as f64;
                 format!(
                     "{}{}{doing} {} (worst {}, CTA {}, trip {})",
@@ -332,11 +355,17 @@ impl Page<'_> {
                 by.unwrap_or_default(),
             ]
         });
-        self.table(out, ["Waits", "late: before the last arrived; after: until it was known"], &columns, rows.collect())
+        self.table(
+            out,
+            ["Waits", "late: before the last arrived; after: until it was known"],
+            &columns,
+            rows.collect(),
+        )
     }
 
     fn path(&self, out: &mut impl Write) -> io::Result<()> {
-        let columns = [("region", false), ("role", false), ("exposed", true), ("share", true), ("10 % faster", true)];
+        let columns =
+            [("region", false), ("role", false), ("exposed", true), ("share", true), ("10 % faster", true)];
         let rows = self.a.path.iter().map(|p| {
             let gain = p.what_if.map(|w| format!("{:+.1} %", 0.0 - w)).unwrap_or_default();
             vec![name(&p.name), p.role.clone(), time(p.time), percent(p.share), gain]
@@ -352,8 +381,11 @@ impl Page<'_> {
     fn overlaps(&self, out: &mut impl Write) -> io::Result<()> {
         let columns = [("region", false), ("time", true), ("alone", true), ("beside others", true)];
         let rows = self.a.overlaps.iter().filter(|o| o.time > 0).map(|o| {
-            let beside =
-                if o.name == "nothing" { String::new() } else { percent((o.time - o.alone) as f64 / o.time as f64) };
+            let beside = if o.name == "nothing" {
+                String::new()
+            } else {
+                percent((o.time - o.alone) as f64 / o.time as f64)
+            };
             vec![name(&o.name), time(o.time), time(o.alone), beside]
         });
         self.table(out, ["Overlap", "in a CTA, all CTAs together"], &columns, rows.collect())
@@ -384,8 +416,9 @@ impl Page<'_> {
             ("median", true),
         ];
         // One stage is the wait itself.
-        let several =
-            |name: &str, role: &str| self.a.stages.iter().filter(|s| s.name == name && s.role == role).count() > 1;
+        let several = |name: &str, role: &str| {
+            self.a.stages.iter().filter(|s| s.name == name && s.role == role).count() > 1
+        };
         let rows = self.a.stages.iter().filter(|s| several(&s.name, &s.role)).map(|s| {
             let side = if s.side == Side::Starved {
                 "starved"
@@ -443,8 +476,10 @@ impl Page<'_> {
                 writeln!(
                     out,
                     "  {}",
-                    self.style
-                        .ink(Ink::Doubt, &format!("CTA {cta}{on} takes {}, {ratio:.2}x the median", time(*time_)))
+                    self.style.ink(
+                        Ink::Doubt,
+                        &format!("CTA {cta}{on} takes {}, {ratio:.2}x the median", time(*time_))
+                    )
                 )?;
             }
             for (sm, ratio) in t.slow_sms.iter().take(self.top) {

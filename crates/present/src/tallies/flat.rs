@@ -31,7 +31,8 @@ impl Table {
             flat.cells.push(Vec::new());
         }
         for row in &self.rows {
-            let keys: Vec<Cell> = row.keys.iter().zip(&self.keys).flat_map(|(k, f)| key(k, f.shown)).collect();
+            let keys: Vec<Cell> =
+                row.keys.iter().zip(&self.keys).flat_map(|(k, f)| key(k, f.shown)).collect();
             for values in self.values_of(row) {
                 let all = keys.iter().cloned().chain(values);
                 flat.cells.iter_mut().zip(all).for_each(|(column, cell)| column.push(cell));
@@ -64,7 +65,9 @@ impl Table {
             Aggregate::Min => &[("min", ty), ("count", Kind::Number)],
             Aggregate::Max => &[("max", ty), ("count", Kind::Number)],
             Aggregate::Avg => &[("avg", Kind::Float), ("sum", ty), ("count", Kind::Number)],
-            Aggregate::Hist | Aggregate::Lhist { .. } => &[("low", ty), ("high", ty), ("count", Kind::Number)],
+            Aggregate::Hist | Aggregate::Lhist { .. } => {
+                &[("low", ty), ("high", ty), ("count", Kind::Number)]
+            }
             Aggregate::Record { .. } => &[],
         };
         all.extend(own.iter().map(|(name, kind)| ((*name).to_owned(), *kind)));

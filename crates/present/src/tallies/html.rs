@@ -119,7 +119,8 @@ fn columns(kept: &Tallies, table: &Table, names: &Names) -> String {
         rows += &el("tr", "", line);
     }
     let more = table.rows.len().saturating_sub(ROWS);
-    let more = if more > 0 { el("p", "faint", format!("and {} more", number(more as u64))) } else { String::new() };
+    let more =
+        if more > 0 { el("p", "faint", format!("and {} more", number(more as u64))) } else { String::new() };
     let all = format!("<table class=\"list\"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>");
     el("div", "scroll", all) + &more
 }

@@ -20,7 +20,8 @@ const VERSION: u32 = 1;
 /// Those of `out`.
 pub fn tallies_json(out: &mut impl Write, kept: &Tallies) -> io::Result<()> {
     let tables: Vec<Value> = kept.tables.iter().map(|t| table(kept, t)).collect();
-    let missed: Vec<Value> = kept.missed.iter().map(|m| json!({ "tables": m.tables, "what": m.what })).collect();
+    let missed: Vec<Value> =
+        kept.missed.iter().map(|m| json!({ "tables": m.tables, "what": m.what })).collect();
     let all = json!({ "format": FORMAT, "version": VERSION, "tables": tables, "missed": missed });
     serde_json::to_writer_pretty(&mut *out, &all)?;
     writeln!(out)
@@ -34,7 +35,9 @@ fn table(kept: &Tallies, table: &Table) -> Value {
         Aggregate::Max => ("max", json!({})),
         Aggregate::Avg => ("avg", json!({})),
         Aggregate::Hist => ("hist", json!({})),
-        Aggregate::Lhist { low, step, steps } => ("lhist", json!({ "low": low, "step": step, "steps": steps })),
+        Aggregate::Lhist { low, step, steps } => {
+            ("lhist", json!({ "low": low, "step": step, "steps": steps }))
+        }
         Aggregate::Record { keep, last } => ("record", json!({ "keep": keep, "last": last })),
     };
     let field = |f: &Field| json!({ "name": f.name, "type": f.ty.name(), "shown": shown(f.shown) });
@@ -93,9 +96,10 @@ fn row(kept: &Tallies, table: &Table, row: &Row) -> Value {
                 // Beyond 64 bits there is one bound: the end of what integers can be.
                 let bound = |n: Option<i128>| match n {
                     None => Value::Null,
-                    Some(n) => {
-                        i64::try_from(n).map(Value::from).or(u64::try_from(n).map(Value::from)).unwrap_or_default()
-                    }
+                    Some(n) => i64::try_from(n)
+                        .map(Value::from)
+                        .or(u64::try_from(n).map(Value::from))
+                        .unwrap_or_default(),
                 };
                 json!({ "low": bound(b.low), "high": bound(b.high), "count": b.count })
             };
@@ -108,7 +112,9 @@ fn row(kept: &Tallies, table: &Table, row: &Row) -> Value {
 
 fn key(kept: &Tallies, key: &Key) -> Value {
     match key {
-        Key::Int(n) => i64::try_from(*n).map(Value::from).or(u64::try_from(*n).map(Value::from)).unwrap_or_default(),
+        Key::Int(n) => {
+            i64::try_from(*n).map(Value::from).or(u64::try_from(*n).map(Value::from)).unwrap_or_default()
+        }
         Key::Float(_, bits) => float(f64::from_bits(*bits)),
         Key::Address(at) => json!(format!("{at:#x}")),
         Key::Word(text) | Key::Recording(_, text) => json!(text),

@@ -109,7 +109,12 @@ impl Tallies {
                         groups.push(Group { table, parts: Vec::new() });
                         groups.len() - 1
                     });
-                    let parts = trace.tallies.iter().filter(own).map(|tally| Part { recording, module, table, tally });
+                    let parts = trace.tallies.iter().filter(own).map(|tally| Part {
+                        recording,
+                        module,
+                        table,
+                        tally,
+                    });
                     groups[group].parts.extend(parts);
                 }
             }
@@ -154,7 +159,8 @@ impl Group<'_> {
         let kinds = |t: &table::Table| t.keys.iter().map(|k| k.shown).collect::<Vec<_>>();
         let names = |t: &table::Table| t.values.iter().map(|v| v.name.clone()).collect::<Vec<_>>();
         let of = self.table;
-        (&of.name, of.aggregate, kinds(of), names(of)) == (&other.name, other.aggregate, kinds(other), names(other))
+        (&of.name, of.aggregate, kinds(of), names(of))
+            == (&other.name, other.aggregate, kinds(other), names(other))
     }
 
     fn merged(&self, recordings: &[(String, &Trace)]) -> Table {
@@ -166,8 +172,9 @@ impl Group<'_> {
             value.ty = each.reduce(wider).unwrap_or_else(|| wide(value.ty));
         }
         // Records of several launches stay apart; so do those of several recordings.
-        let several =
-            |of: &dyn Fn(&Part<'_>) -> u64| record && self.parts.iter().map(of).collect::<BTreeSet<u64>>().len() > 1;
+        let several = |of: &dyn Fn(&Part<'_>) -> u64| {
+            record && self.parts.iter().map(of).collect::<BTreeSet<u64>>().len() > 1
+        };
         let launch = |p: &Part<'_>| p.tally.launches.map_or(0, |l| l.0);
         let of_recordings = several(&|p| p.recording as u64);
         let of_launches = several(&launch);
@@ -194,7 +201,9 @@ impl Group<'_> {
                 if of_launches {
                     at.push(Key::Int(launch(part).into()));
                 }
-                at.extend(row.key.iter().zip(&part.table.keys).map(|(bits, field)| Key::of(*bits, field, part)));
+                at.extend(
+                    row.key.iter().zip(&part.table.keys).map(|(bits, field)| Key::of(*bits, field, part)),
+                );
                 let mut cells = row.cells.clone();
                 for (i, (to, from)) in values.iter().zip(&part.table.values).enumerate() {
                     if let Some(cell) = value_cell(aggregate, i).and_then(|c| cells.get_mut(c)) {

@@ -61,7 +61,10 @@ fn lines(text: &str) -> String {
 fn rows_that_read_the_same_are_one() {
     let table = || of("bytes", vec![key("line", Shown::Line)], Aggregate::Sum, Scalar::U32);
     // Locations 0 and 3 are of one line; the second module has another file of that name.
-    let a = trace(module("src/a.cu", vec![table()]), vec![tally(&[(&[0], &[4096]), (&[2], &[1]), (&[3], &[1000])], 0)]);
+    let a = trace(
+        module("src/a.cu", vec![table()]),
+        vec![tally(&[(&[0], &[4096]), (&[2], &[1]), (&[3], &[1000])], 0)],
+    );
     let b = trace(module("lib/a.cu", vec![table()]), vec![tally(&[(&[1], &[2048])], 3)]);
     let mut kept = Tallies::of(&[("a".to_owned(), &a), ("b".to_owned(), &b)]);
     let missed = |what: &str, table: &str| Missed { tables: vec![table.to_owned()], what: what.to_owned() };
@@ -173,7 +176,8 @@ fn sched() -> table::Table {
 
 #[test]
 fn records_stay_apart() {
-    let launch = |n: u64, rows: &[(&[u64], &[u64])], lost| Tally { launches: Some((n, n)), ..tally(rows, lost) };
+    let launch =
+        |n: u64, rows: &[(&[u64], &[u64])], lost| Tally { launches: Some((n, n)), ..tally(rows, lost) };
     let half = 0.5f64.to_bits();
     let first = launch(0, &[(&[0, 0], &[1_000, half]), (&[10, 0], &[7, half]), (&[10, 1], &[8, half])], 4);
     let want = "
@@ -212,12 +216,16 @@ fn csv(table: &Table) -> String {
 
 #[test]
 fn programs_get_all_of_it() {
-    let mut table = of("e", vec![key("opcode", Shown::Word), key("line", Shown::Line)], Aggregate::Max, Scalar::F64);
+    let mut table =
+        of("e", vec![key("opcode", Shown::Word), key("line", Shown::Line)], Aggregate::Max, Scalar::F64);
     table.words = vec!["a\x1b[31m, \"b\"".to_owned()];
     let rows = tally(&[(&[0, 2], &[3, f64::INFINITY.to_bits()])], 1);
     let trace = trace(module("src/a.cu", vec![table]), vec![rows]);
     let kept = Tallies::of(&[("a".to_owned(), &trace)]);
-    assert_eq!(csv(&kept.tables[0]), "opcode,file,line,max,count\n\"a\x1b[31m, \"\"b\"\"\",src/a.cu,3,inf,3\n");
+    assert_eq!(
+        csv(&kept.tables[0]),
+        "opcode,file,line,max,count\n\"a\x1b[31m, \"\"b\"\"\",src/a.cu,3,inf,3\n"
+    );
     let mut out = Vec::new();
     tallies_json(&mut out, &kept).unwrap();
     let all: serde_json::Value = serde_json::from_slice(&out).unwrap();
@@ -244,7 +252,9 @@ fn pages_are_as_warm_as_their_values() {
     tallies_html(&mut page, &Tallies::of(&[("a".to_owned(), &trace)]), "counts").unwrap();
     let page = String::from_utf8(page).unwrap();
     let warm = |line: u32, heat: u32, n: u64| {
-        page.contains(&format!("<tr class=\"warm\" style=\"--heat:{heat}%\"><th>{line}</th><td class=\"num\">{n}</td>"))
+        page.contains(&format!(
+            "<tr class=\"warm\" style=\"--heat:{heat}%\"><th>{line}</th><td class=\"num\">{n}</td>"
+        ))
     };
     assert!(warm(1, 60, 30) && warm(2, 25, 10), "{page}");
     assert!(page.contains("<tr><th>3</th><td class=\"num\"></td>"));
@@ -267,7 +277,8 @@ fn a_text_of_the_program_is_no_name_of_a_key() {
 #[test]
 fn columns_are_of_one_kind_and_of_one_name() {
     use crate::tables::{Cell, Kind};
-    let mut table = of("t", vec![key("line", Shown::Line), key("line", Shown::Line)], Aggregate::Min, Scalar::S64);
+    let mut table =
+        of("t", vec![key("line", Shown::Line), key("line", Shown::Line)], Aggregate::Min, Scalar::S64);
     table.keys.push(key("x", Shown::Number));
     let minus = (-5i64).cast_unsigned();
     let rows = tally(&[(&[0, table::NO_LINE, 7], &[3, minus]), (&[2, 1, 9], &[1, 8])], 0);
@@ -299,13 +310,17 @@ fn parquet_holds_what_csv_says() {
     use ::parquet::file::reader::{FileReader, SerializedFileReader};
 
     let record = |name: &str| Field { name: name.to_owned(), ty: Scalar::F64, shown: Shown::Number };
-    let mut table = of("r", vec![key("warp", Shown::Number), key("n", Shown::Number)], Aggregate::Count, Scalar::U64);
+    let mut table =
+        of("r", vec![key("warp", Shown::Number), key("n", Shown::Number)], Aggregate::Count, Scalar::U64);
     table.aggregate = Aggregate::Record { keep: 2, last: false };
     table.keys[1].ty = Scalar::F64;
     table.values = vec![record("x"), Field { ty: Scalar::S32, ..record("y") }];
     let minus = (-1i64).cast_unsigned();
     let cells: [u64; 2] = [f64::NEG_INFINITY.to_bits(), minus];
-    let rows = tally(&[(&[1, 2.5f64.to_bits()], &cells), (&[u64::MAX, 0.25f64.to_bits()], &[0.5f64.to_bits(), 1])], 0);
+    let rows = tally(
+        &[(&[1, 2.5f64.to_bits()], &cells), (&[u64::MAX, 0.25f64.to_bits()], &[0.5f64.to_bits(), 1])],
+        0,
+    );
     let trace = trace(module("a.cu", vec![table]), vec![rows]);
     let kept = Tallies::of(&[("a".to_owned(), &trace)]);
     let flat = kept.tables[0].flat();
@@ -314,6 +329,9 @@ fn parquet_holds_what_csv_says() {
     to.rows(&flat.cells).unwrap();
     let reader = SerializedFileReader::new(bytes::Bytes::from(to.finish().unwrap())).unwrap();
     let rows: Vec<String> = reader.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect();
-    assert_eq!(rows, ["{warp: 1, n: 2.5, x: -inf, y: -1}", "{warp: 18446744073709551615, n: 0.25, x: 0.5, y: 1}"]);
+    assert_eq!(
+        rows,
+        ["{warp: 1, n: 2.5, x: -inf, y: -1}", "{warp: 18446744073709551615, n: 0.25, x: 0.5, y: 1}"]
+    );
     assert_eq!(csv(&kept.tables[0]), "warp,n,x,y\n1,2.5,-inf,-1\n18446744073709551615,0.25,0.5,1\n");
 }

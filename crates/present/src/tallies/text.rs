@@ -49,10 +49,16 @@ impl Page<'_> {
         } else {
             count(table.rows.len() as u64, "row", "rows")
         };
-        let total = table.total().filter(|_| table.rows.len() > 1).map(|n| table.cells(&[n]).concat() + " in all");
+        let total =
+            table.total().filter(|_| table.rows.len() > 1).map(|n| table.cells(&[n]).concat() + " in all");
         let said: Vec<String> = [Some(table.what()), Some(rows), total].into_iter().flatten().collect();
         let said: Vec<&str> = said.iter().map(String::as_str).filter(|s| !s.is_empty()).collect();
-        writeln!(out, "{}  {}", self.style.ink(Ink::Strong, &clean(&table.heading())), clean(&said.join(", ")))?;
+        writeln!(
+            out,
+            "{}  {}",
+            self.style.ink(Ink::Strong, &clean(&table.heading())),
+            clean(&said.join(", "))
+        )?;
         match (table.rows.is_empty(), table.is_histogram()) {
             (true, _) => writeln!(out, "  {}", self.style.ink(Ink::Faint, "nothing came here"))?,
             (_, true) => self.histograms(out)?,
@@ -108,7 +114,9 @@ impl Page<'_> {
         }
         let mut more = None;
         match rest {
-            Some((n, _)) if table.is_records() => more = Some(format!("and {}", count(n as u64, "more", "more"))),
+            Some((n, _)) if table.is_records() => {
+                more = Some(format!("and {}", count(n as u64, "more", "more")))
+            }
             Some((n, cells)) if !table.keys.is_empty() => {
                 let mut line = vec![String::new(); table.keys.len()];
                 line[0] = count(n as u64, "other", "others");
@@ -142,7 +150,8 @@ impl Page<'_> {
                     writeln!(out)?;
                 }
                 let keys = table.keys.iter().zip(&row.keys);
-                let keys: Vec<String> = keys.map(|(f, k)| format!("{} {}", f.name, self.names.key(k))).collect();
+                let keys: Vec<String> =
+                    keys.map(|(f, k)| format!("{} {}", f.name, self.names.key(k))).collect();
                 let source = self.source(row).map(|s| format!("  {}", clean(s))).unwrap_or_default();
                 let source = self.style.ink(Ink::Faint, &clip(&source, self.style.width.saturating_sub(40)));
                 writeln!(out, "  {}{source}", clean(&keys.join(", ")))?;
@@ -177,7 +186,10 @@ impl Page<'_> {
 pub(super) fn below(kept: &Tallies, table: &Table) -> Vec<String> {
     let mut said = Vec::new();
     if table.lost > 0 && table.is_records() {
-        said.push(format!("{} made, and not kept", count(table.lost, "more record was", "more records were")));
+        said.push(format!(
+            "{} made, and not kept",
+            count(table.lost, "more record was", "more records were")
+        ));
     } else if table.lost > 0 {
         let values = count(table.lost, "value", "values");
         said.push(format!("{values} found no room: rows are missing, or hold too little"));
@@ -203,7 +215,12 @@ impl Grid {
     /// Prints it.
     pub fn print(&self, out: &mut impl Write, style: Style) -> io::Result<()> {
         let width = |i: usize| {
-            self.rows.iter().filter_map(|(_, row)| row.get(i)).map(|c| c.chars().count()).max().unwrap_or_default()
+            self.rows
+                .iter()
+                .filter_map(|(_, row)| row.get(i))
+                .map(|c| c.chars().count())
+                .max()
+                .unwrap_or_default()
         };
         let widths: Vec<usize> = (0..self.right.len()).map(width).collect();
         for (ink, row) in &self.rows {
@@ -220,8 +237,9 @@ impl Grid {
 
     /// Prints it; where the last column is text and does not fit, it stands on lines of its own, below each row.
     pub fn print_whole(mut self, out: &mut impl Write, style: Style) -> io::Result<()> {
-        let width =
-            |i: usize| self.rows.iter().filter_map(|r| r.1.get(i)).map(|c| c.chars().count()).max().unwrap_or(0);
+        let width = |i: usize| {
+            self.rows.iter().filter_map(|r| r.1.get(i)).map(|c| c.chars().count()).max().unwrap_or(0)
+        };
         let wide = (0..self.right.len()).map(|i| 2 + width(i)).sum::<usize>() > style.width;
         if !wide || self.right.last() != Some(&false) {
             return self.print(out, style);

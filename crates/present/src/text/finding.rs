@@ -35,7 +35,13 @@ pub(super) fn brief(out: &mut impl Write, t: &Text<'_>, number: usize, f: &Findi
 }
 
 /// The whole story.
-pub(super) fn full(out: &mut impl Write, t: &Text<'_>, l: &LaunchReport, number: usize, f: &Finding) -> io::Result<()> {
+pub(super) fn full(
+    out: &mut impl Write,
+    t: &Text<'_>,
+    l: &LaunchReport,
+    number: usize,
+    f: &Finding,
+) -> io::Result<()> {
     let head = format!("{number:>2} {}", f.kind.name());
     let after = if f.roots == 0 { "  (only in lanes that had parted before)" } else { "" };
     writeln!(out, "{}  {}{after}", t.style.ink(Ink::Bad, &head), sentence(f))?;
@@ -67,7 +73,11 @@ pub(super) fn full(out: &mut impl Write, t: &Text<'_>, l: &LaunchReport, number:
         for (i, s) in site.steers.iter().take(4).enumerate() {
             let at = s.location.as_ref().map(short).unwrap_or_default();
             let text = clip(&clean(&s.text), t.style.width.saturating_sub(INDENT + at.chars().count() + 2));
-            row(out, if i == 0 { "steers" } else { "" }, &format!("{text}  {}", t.style.ink(Ink::Place, &at)))?;
+            row(
+                out,
+                if i == 0 { "steers" } else { "" },
+                &format!("{text}  {}", t.style.ink(Ink::Place, &at)),
+            )?;
         }
         if site.steers.len() > 4 {
             row(out, "", &format!("and {} more", site.steers.len() - 4))?;
@@ -85,7 +95,11 @@ pub(super) fn full(out: &mut impl Write, t: &Text<'_>, l: &LaunchReport, number:
     }
     let more = f.warps_total.saturating_sub(1 + shown.len() as u64);
     if more > 0 {
-        row(out, if shown.is_empty() { "also at" } else { "" }, &format!("{} more", count(more, "warp", "warps")))?;
+        row(
+            out,
+            if shown.is_empty() { "also at" } else { "" },
+            &format!("{} more", count(more, "warp", "warps")),
+        )?;
     }
     Ok(())
 }
@@ -142,7 +156,8 @@ fn source(out: &mut impl Write, t: &Text<'_>, f: &Finding) -> io::Result<()> {
 }
 
 fn show(out: &mut impl Write, t: &Text<'_>, l: &Location, how: &str) -> io::Result<()> {
-    let function = if l.function.is_empty() { String::new() } else { format!(" in {}", clean(&plain(&l.function))) };
+    let function =
+        if l.function.is_empty() { String::new() } else { format!(" in {}", clean(&plain(&l.function))) };
     writeln!(out, "   {how}{}{function}", t.style.ink(Ink::Place, &place(l)))?;
     let Some(code) = l.code.as_deref().filter(|c| !c.trim().is_empty()) else { return Ok(()) };
     let bar = t.style.ink(Ink::Faint, "│");
@@ -162,14 +177,16 @@ fn show(out: &mut impl Write, t: &Text<'_>, l: &Location, how: &str) -> io::Resu
 /// Operands of both sides, lane by lane: first the lanes that differ, then some that do not.
 fn table(out: &mut impl Write, t: &Text<'_>, o: &Operands) -> io::Result<()> {
     let differ = o.rows.iter().filter(|r| r.differs);
-    let whole = |r: &&OperandRow| !r.differs && r.cells.iter().all(|c| c.bits[0].is_some() == c.bits[1].is_some());
+    let whole =
+        |r: &&OperandRow| !r.differs && r.cells.iter().all(|c| c.bits[0].is_some() == c.bits[1].is_some());
     let some = |r: &&OperandRow| !r.differs;
     let full = o.rows.iter().filter(whole).count() >= CONTRAST;
     let agree = o.rows.iter().filter(|r| if full { whole(r) } else { some(r) }).take(CONTRAST);
     let hidden = differ.clone().count().saturating_sub(ROWS);
     let rows: Vec<_> = differ.take(ROWS).chain(agree).collect();
-    let shown =
-        |c: &prlx_analyze::report::OperandCell, side: usize| c.shown[side].clone().unwrap_or_else(|| "-".into());
+    let shown = |c: &prlx_analyze::report::OperandCell, side: usize| {
+        c.shown[side].clone().unwrap_or_else(|| "-".into())
+    };
     let mut head = format!("   {}", pad("operands", INDENT - 3));
     // A side that was not recorded has no columns.
     let has = [0, 1].map(|side| o.rows.iter().flat_map(|r| &r.cells).any(|c| c.bits[side].is_some()));
@@ -262,7 +279,8 @@ fn why(out: &mut impl Write, t: &Text<'_>, slice: &[SliceNode]) -> io::Result<()
             }
             _ => format!("  {}", name_of.trim_end_matches(": ")),
         };
-        let line = format!("{}  {}{value}", pad(&clip(text, wide), wide), t.style.ink(Ink::Place, &pad(at, far)));
+        let line =
+            format!("{}  {}{value}", pad(&clip(text, wide), wide), t.style.ink(Ink::Place, &pad(at, far)));
         writeln!(out, "   {} {}", t.style.ink(Ink::Faint, &pad(name, INDENT - 4)), line.trim_end())?;
     }
     if slice.len() > NODES {

@@ -36,7 +36,9 @@ pub fn text(out: &mut impl Write, report: &Report, style: &Style) -> io::Result<
     let one = report.launches.len() == 1;
     let unseen = |l: &LaunchReport| l.verdict == Verdict::Unknown && l.skipped.iter().any(Option::is_some);
     let agree = |l: &LaunchReport| l.verdict == Verdict::Same && l.differences.is_empty();
-    let shown = |v: Verdict| report.launches.iter().filter(move |l| one || (l.verdict == v && !unseen(l) && !agree(l)));
+    let shown = |v: Verdict| {
+        report.launches.iter().filter(move |l| one || (l.verdict == v && !unseen(l) && !agree(l)))
+    };
     let mut told = 0;
     for v in [Verdict::Differs, Verdict::Unknown, Verdict::Same].into_iter().take(if one { 1 } else { 3 }) {
         for l in shown(v) {
@@ -125,7 +127,8 @@ impl Text<'_> {
         }
         for u in r.unpaired.iter().take(BRIEF) {
             let process = self.processes.get(u.process as usize).filter(|_| self.processes.len() > 1);
-            let of = process.map_or(String::new(), |p| format!(", {}", clean(&p.names[usize::from(u.side.min(1))])));
+            let of = process
+                .map_or(String::new(), |p| format!(", {}", clean(&p.names[usize::from(u.side.min(1))])));
             let kernel = clean(&plain(&u.kernel));
             writeln!(out, "  launch {} of {}{of}, {kernel}, has no partner", u.launch, side(u.side))?;
         }
@@ -139,7 +142,9 @@ impl Text<'_> {
     /// A launch on one line.
     fn launch_line(&self, l: &LaunchReport) -> String {
         let why = match (&l.findings[..], &l.differences[..], &l.gaps[..]) {
-            ([f, ..], ..) => f.location().map(|l| format!(", first at {}", words::short(l))).unwrap_or_default(),
+            ([f, ..], ..) => {
+                f.location().map(|l| format!(", first at {}", words::short(l))).unwrap_or_default()
+            }
             (_, [d, ..], _) => format!(", {} {}", d.what.name(), clean(&d.name)),
             (_, _, [gap, ..]) => format!(", {}", clean(gap)),
             _ => String::new(),
@@ -153,7 +158,11 @@ impl Text<'_> {
     }
 
     /// Launches that were not recorded, by kernel and reason.
-    fn unseen<'r>(&self, out: &mut impl Write, all: impl Iterator<Item = &'r LaunchReport>) -> io::Result<()> {
+    fn unseen<'r>(
+        &self,
+        out: &mut impl Write,
+        all: impl Iterator<Item = &'r LaunchReport>,
+    ) -> io::Result<()> {
         let mut groups: BTreeMap<(String, String), u64> = BTreeMap::new();
         for l in all {
             let why = l.gaps.first().map_or(String::new(), |g| clean(g));
@@ -237,7 +246,9 @@ impl Text<'_> {
             (
                 LaunchPart::Output,
                 match (&l.findings[..], &l.skipped) {
-                    ([], [None, None]) if words::unseen(l) => "outputs differ, though all decisions that compare agree",
+                    ([], [None, None]) if words::unseen(l) => {
+                        "outputs differ, though all decisions that compare agree"
+                    }
                     ([], [None, None]) => "outputs differ, though all decisions agree",
                     _ => "outputs differ",
                 },
@@ -255,7 +266,12 @@ impl Text<'_> {
             let (name, a) = (wide(|d| clean(&d.name)), wide(|d| clean(&d.values[0])));
             for d in of {
                 let b = self.style.ink(Ink::Bad, &clean(&d.values[1]));
-                writeln!(out, "    {}   A {}   B {b}", pad(&clean(&d.name), name), pad(&clean(&d.values[0]), a))?;
+                writeln!(
+                    out,
+                    "    {}   A {}   B {b}",
+                    pad(&clean(&d.name), name),
+                    pad(&clean(&d.values[0]), a)
+                )?;
             }
         }
         Ok(())

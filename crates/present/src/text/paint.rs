@@ -109,8 +109,11 @@ pub(crate) fn plain(name: &str) -> String {
     let mut rest = rest.trim_start_matches(['N', 'K', 'L']);
     let mut parts = Vec::new();
     while let Some(end) = rest.find(|c: char| !c.is_ascii_digit()).filter(|&e| e > 0) {
-        let Some(part) =
-            rest[..end].parse().ok().filter(|n| *n > 0).and_then(|n: usize| rest.get(end..end.checked_add(n)?))
+        let Some(part) = rest[..end]
+            .parse()
+            .ok()
+            .filter(|n| *n > 0)
+            .and_then(|n: usize| rest.get(end..end.checked_add(n)?))
         else {
             break;
         };

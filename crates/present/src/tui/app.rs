@@ -115,7 +115,8 @@ impl<'a> App<'a> {
         let mut rows = Vec::new();
         for (i, l) in self.subject.report.launches.iter().enumerate() {
             let launch = self.title(Row::Launch(i)).to_lowercase();
-            let of = |j: &usize| fits(&format!("{launch} {}", self.title(Row::Finding(i, *j)).to_lowercase()));
+            let of =
+                |j: &usize| fits(&format!("{launch} {}", self.title(Row::Finding(i, *j)).to_lowercase()));
             let findings: Vec<usize> = (0..l.findings.len()).filter(of).collect();
             if fits(&launch) || !findings.is_empty() {
                 rows.push(Row::Launch(i));

@@ -32,11 +32,13 @@ impl App<'_> {
     pub fn draw(&mut self, frame: &mut Frame<'_>) {
         let ink = Ink { color: self.color };
         let [head, body, foot] =
-            Layout::vertical([Constraint::Length(1), Constraint::Min(3), Constraint::Length(1)]).areas(frame.area());
+            Layout::vertical([Constraint::Length(1), Constraint::Min(3), Constraint::Length(1)])
+                .areas(frame.area());
         self.head(frame, head, ink);
         // A third for the list; below each other where there is no width.
         let narrow = body.width < 90;
-        let list = Constraint::Length(if narrow { (body.height / 3).max(3) } else { (body.width / 3).min(56) });
+        let list =
+            Constraint::Length(if narrow { (body.height / 3).max(3) } else { (body.width / 3).min(56) });
         let layout = if narrow {
             Layout::vertical([list, Constraint::Min(3)])
         } else {
@@ -70,7 +72,8 @@ impl App<'_> {
     }
 
     fn draw_list(&mut self, frame: &mut Frame<'_>, area: Rect, ink: Ink) {
-        let title = if self.filter.is_empty() { " Findings ".into() } else { format!(" Findings: {} ", self.filter) };
+        let title =
+            if self.filter.is_empty() { " Findings ".into() } else { format!(" Findings: {} ", self.filter) };
         let block = self.block(title.into(), self.focus == Focus::List, ink);
         let inner = block.inner(area);
         frame.render_widget(block, area);
@@ -84,8 +87,11 @@ impl App<'_> {
             .take(inner.height.into())
             .map(|(i, row)| {
                 let indent = if matches!(row, Row::Finding(..)) { "  " } else { "" };
-                let mut style =
-                    if let Row::Launch(_) = row { Style::new().add_modifier(Modifier::BOLD) } else { Style::new() };
+                let mut style = if let Row::Launch(_) = row {
+                    Style::new().add_modifier(Modifier::BOLD)
+                } else {
+                    Style::new()
+                };
                 if i == self.selected {
                     style = style.add_modifier(Modifier::REVERSED);
                 }
@@ -105,7 +111,8 @@ impl App<'_> {
             let wide = name.chars().count() as u16;
             tabs.push((Rect { x, y: area.y, width: wide, height: 1 }, view));
             x += wide + 2;
-            let style = if view == self.view { Style::new().add_modifier(Modifier::REVERSED) } else { ink.faint() };
+            let style =
+                if view == self.view { Style::new().add_modifier(Modifier::REVERSED) } else { ink.faint() };
             title.extend([Span::styled(name, style), Span::raw("  ")]);
         }
         let block = self.block(Line::from(title), self.focus == Focus::View, ink);
@@ -161,9 +168,13 @@ impl App<'_> {
         let all = frame.area();
         let (w, h) = (72.min(all.width), (HELP.len() as u16 + 2).min(all.height));
         let area = Rect { x: (all.width - w) / 2, y: (all.height - h) / 2, width: w, height: h };
-        let lines: Vec<Line<'_>> = HELP.iter().map(|(key, what)| Line::from(format!(" {key:<18} {what}"))).collect();
+        let lines: Vec<Line<'_>> =
+            HELP.iter().map(|(key, what)| Line::from(format!(" {key:<18} {what}"))).collect();
         frame.render_widget(Clear, area);
-        frame.render_widget(Paragraph::new(lines).block(Block::new().borders(Borders::ALL).title(" Keys ")), area);
+        frame.render_widget(
+            Paragraph::new(lines).block(Block::new().borders(Borders::ALL).title(" Keys ")),
+            area,
+        );
     }
 }
 

@@ -106,7 +106,9 @@ impl Pane {
         match view {
             View::Story => story(report, i, Some(j), color),
             View::Source => source(subject, finding, ink),
-            View::Operands => finding.operands.as_ref().map_or_else(|| Pane::said(NO_OPERANDS), |o| operands(o, ink)),
+            View::Operands => {
+                finding.operands.as_ref().map_or_else(|| Pane::said(NO_OPERANDS), |o| operands(o, ink))
+            }
             View::Why => why(finding, ink),
             View::Steps | View::Lanes | View::Loops => match (subject.look)(i, j) {
                 Ok(Some(look)) => match view {
@@ -185,7 +187,8 @@ fn source(subject: &Subject<'_>, f: &Finding, ink: Ink) -> Pane {
     let Some(place) = f.location() else { return Pane::said("where it is in the source is not known") };
     let mut shown = false;
     let files: Vec<&str> = {
-        let mut all: Vec<&str> = std::iter::once(place).chain(&place.inlined).map(|l| l.file.as_str()).collect();
+        let mut all: Vec<&str> =
+            std::iter::once(place).chain(&place.inlined).map(|l| l.file.as_str()).collect();
         all.dedup();
         all
     };
@@ -197,10 +200,9 @@ fn source(subject: &Subject<'_>, f: &Finding, ink: Ink) -> Pane {
             let n = n as u32 + 1;
             let here = place.file == file && place.line == n;
             let inlined = place.inlined.iter().any(|l| l.file == file && l.line == n);
-            let input = f
-                .slice
-                .iter()
-                .find(|s| s.same == Some(false) && s.location.as_ref().is_some_and(|l| l.file == file && l.line == n));
+            let input = f.slice.iter().find(|s| {
+                s.same == Some(false) && s.location.as_ref().is_some_and(|l| l.file == file && l.line == n)
+            });
             let style = if here {
                 ink.bad()
             } else if inlined {
@@ -247,8 +249,11 @@ fn steps(look: &Look, ink: Ink) -> Pane {
         let place = site.location.as_ref().map(words::short).unwrap_or_default();
         (words::step_value(site.class, value), format!("{place} {}", instruction(site)))
     };
-    let rows: Vec<_> =
-        look.steps.iter().map(|s| (words::trips(look, s).join("·"), [told(s, 0), told(s, 1)], s.mark)).collect();
+    let rows: Vec<_> = look
+        .steps
+        .iter()
+        .map(|s| (words::trips(look, s).join("·"), [told(s, 0), told(s, 1)], s.mark))
+        .collect();
     let wide = |all: &mut dyn Iterator<Item = &String>, least: usize| {
         all.map(|t| t.chars().count()).max().unwrap_or(0).max(least)
     };
@@ -260,7 +265,10 @@ fn steps(look: &Look, ink: Ink) -> Pane {
     let head = format!("{:>8}   {} {} {}   {} B", "step", pad("trips", w), pad("A", v), pad("", t), " ");
     pane.put(vec![Span::styled(head, ink.faint())], false);
     if look.before > 0 {
-        pane.put(vec![Span::styled(format!("{:>8}   {} steps before", "", number(look.before)), ink.faint())], false);
+        pane.put(
+            vec![Span::styled(format!("{:>8}   {} steps before", "", number(look.before)), ink.faint())],
+            false,
+        );
     }
     for (i, (trips, [a, b], mark)) in rows.into_iter().enumerate() {
         let here = look.at == Some(i as u64);
@@ -283,11 +291,15 @@ fn steps(look: &Look, ink: Ink) -> Pane {
             format!("{:>8} {} ", look.before + i as u64, if here { "▶" } else { " " }),
             if here { ink.bad() } else { ink.faint() },
         );
-        let text = format!("{} {} {} {sign} {} {}", pad(&trips, w), pad(&a.0, v), pad(&a.1, t), pad(&b.0, v), b.1);
+        let text =
+            format!("{} {} {} {sign} {} {}", pad(&trips, w), pad(&a.0, v), pad(&a.1, t), pad(&b.0, v), b.1);
         pane.put(vec![number, Span::styled(text.trim_end().to_owned(), style)], mark != Mark::Same);
     }
     if look.after > 0 {
-        pane.put(vec![Span::styled(format!("{:>8}   {} steps after", "", number(look.after)), ink.faint())], false);
+        pane.put(
+            vec![Span::styled(format!("{:>8}   {} steps after", "", number(look.after)), ink.faint())],
+            false,
+        );
     }
     pane
 }
@@ -341,14 +353,25 @@ fn loops(look: &Look, ink: Ink) -> Pane {
     }
     pane.head = 1;
     let wide = look.nest.iter().map(|n| name(n).chars().count()).max().unwrap_or(0);
-    let head =
-        format!("{} {:>21} {:>21} {:>21} {:>9}", pad("", wide), "entered A, B", "trips A, B", "visits A, B", "differ");
+    let head = format!(
+        "{} {:>21} {:>21} {:>21} {:>9}",
+        pad("", wide),
+        "entered A, B",
+        "trips A, B",
+        "visits A, B",
+        "differ"
+    );
     pane.put(vec![Span::styled(head, ink.faint())], false);
     for n in &look.nest {
         let both = |v: [u64; 2]| format!("{:>10} {:>10}", number(v[0]), number(v[1]));
         let trips = if n.looping { both(n.trips) } else { " ".repeat(21) };
-        let text =
-            format!("{} {} {trips} {} {:>9}", pad(&name(n), wide), both(n.entered), both(n.visits), number(n.differ));
+        let text = format!(
+            "{} {} {trips} {} {:>9}",
+            pad(&name(n), wide),
+            both(n.entered),
+            both(n.visits),
+            number(n.differ)
+        );
         let differs = n.differ > 0;
         pane.put(vec![Span::styled(text, if differs { ink.bad() } else { Style::new() })], differs);
     }
@@ -358,26 +381,37 @@ fn loops(look: &Look, ink: Ink) -> Pane {
 fn operands(o: &Operands, ink: Ink) -> Pane {
     let mut pane = Pane::new();
     pane.head = 1;
-    let cell = |c: &prlx_analyze::report::OperandCell, side: usize| clean(c.shown[side].as_deref().unwrap_or("-"));
+    let cell =
+        |c: &prlx_analyze::report::OperandCell, side: usize| clean(c.shown[side].as_deref().unwrap_or("-"));
     let columns: Vec<(usize, usize)> = (0..o.columns.len()).flat_map(|c| [(c, 0), (c, 1)]).collect();
-    let name = |&(c, side): &(usize, usize)| format!("{} {}", ["A", "B"][side], clean(&o.columns[c].name[side]));
+    let name =
+        |&(c, side): &(usize, usize)| format!("{} {}", ["A", "B"][side], clean(&o.columns[c].name[side]));
     let wide: Vec<usize> = columns
         .iter()
         .map(|at| {
-            let cells = o.rows.iter().filter_map(|r| r.cells.get(at.0)).map(|c| cell(c, at.1).chars().count());
+            let cells =
+                o.rows.iter().filter_map(|r| r.cells.get(at.0)).map(|c| cell(c, at.1).chars().count());
             cells.max().unwrap_or(0).max(name(at).chars().count())
         })
         .collect();
     let head: Vec<String> = columns.iter().zip(&wide).map(|(at, w)| pad(&name(at), *w)).collect();
     let types: Vec<_> = o.columns.iter().map(|c| c.ty.name()).collect();
-    pane.put(vec![Span::styled(format!("lane      {}   {}", head.join("   "), types.join(", ")), ink.faint())], false);
+    pane.put(
+        vec![Span::styled(format!("lane      {}   {}", head.join("   "), types.join(", ")), ink.faint())],
+        false,
+    );
     for r in &o.rows {
         let cells: Vec<String> = columns
             .iter()
             .zip(&wide)
             .map(|(at, w)| pad(&r.cells.get(at.0).map_or(String::new(), |c| cell(c, at.1)), *w))
             .collect();
-        let text = format!("{:>4}      {}{}", r.lane, cells.join("   "), if r.differs { "   <- differs" } else { "" });
+        let text = format!(
+            "{:>4}      {}{}",
+            r.lane,
+            cells.join("   "),
+            if r.differs { "   <- differs" } else { "" }
+        );
         if r.differs && !pane.marks.contains(&true) {
             pane.start = pane.lines.len();
         }

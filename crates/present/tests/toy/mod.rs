@@ -48,7 +48,12 @@ pub fn toy() -> (Vec<Vec<S>>, Module) {
     let s = &mut m.sites[1];
     s.text = "setp.gt.f32 %p1, %f5, %f2;".into();
     s.operands = ["%f5", "%f2"].iter().map(|n| Operand { name: (*n).into(), ty: Scalar::F32 }).collect();
-    let node = |kind, text: &str, loc, inputs: &[u32]| Node { kind, text: text.into(), loc, inputs: inputs.to_vec() };
+    let node = |kind, text: &str, loc, inputs: &[u32]| Node {
+        kind,
+        text: text.into(),
+        loc,
+        inputs: inputs.to_vec(),
+    };
     s.slice = vec![
         node(NodeKind::Op, "setp.gt.f32 %p1, %f5, %f2;", at, &[1, 3]),
         node(NodeKind::Op, "abs.f32 %f5, %f4;", at, &[2]),
@@ -121,8 +126,12 @@ pub fn operands(t: &Trace, window: Window, threshold: f32) -> Trace {
         }
         ends.push(records.len() as u32);
     }
-    let warp =
-        WarpStream { warp: WarpId(window.warps.0), digest: 1, dropped: 0, lanes: Lanes::Operands { records, ends } };
+    let warp = WarpStream {
+        warp: WarpId(window.warps.0),
+        digest: 1,
+        dropped: 0,
+        lanes: Lanes::Operands { records, ends },
+    };
     t.launches[0].streams = Streams::new(vec![warp]);
     t.launches[0].launch.level = Level::Operands;
     t.launches[0].launch.window = Some(window);

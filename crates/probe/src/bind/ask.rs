@@ -14,7 +14,11 @@ impl Express<'_> {
             Operand::Int(n) if ty.bits() < 64 => {
                 let unused = 64 - ty.bits();
                 let bits = n << unused;
-                let n = if ty.is_signed() { bits >> unused } else { (bits.cast_unsigned() >> unused).cast_signed() };
+                let n = if ty.is_signed() {
+                    bits >> unused
+                } else {
+                    (bits.cast_unsigned() >> unused).cast_signed()
+                };
                 return Ok(Val::Int(n.into()));
             }
             Operand::Int(n) if ty.is_signed() => return Ok(Val::Int((*n).into())),

@@ -99,7 +99,8 @@ fn pack(insertions: &mut [Vec<Insertion>], bodies: &[&Body<'_>], kept: &mut Kept
     }
     // They come first.
     let order = [packed, others].concat();
-    let new = |old: &mut u32| *old = order.iter().position(|n| *n == *old as usize).unwrap_or_default() as u32;
+    let new =
+        |old: &mut u32| *old = order.iter().position(|n| *n == *old as usize).unwrap_or_default() as u32;
     for insertion in insertions.iter_mut().flatten() {
         match &mut insertion.action {
             Action::Count { counter, .. } => new(counter),
@@ -152,7 +153,8 @@ fn tally(insertions: &mut [Vec<Insertion>], bodies: &[&Body<'_>], kept: &mut Kep
     let mut order: Vec<(Target, u32)> = depths.into_iter().collect();
     order.sort_by_key(|(target, depth)| (Reverse(*depth), *target));
     for (nth, (target, depth)) in order.into_iter().enumerate() {
-        if counter(kept, target).is_none() && (kept.counters.len() < COUNTERS || depth > 0 && nth < COUNTERS) {
+        if counter(kept, target).is_none() && (kept.counters.len() < COUNTERS || depth > 0 && nth < COUNTERS)
+        {
             kept.counters.push(Counter { table: target.0, row: target.1 });
         }
     }
@@ -254,8 +256,12 @@ impl Classes {
     /// Those of all stretches, and of places that are in none.
     fn of(insertions: &[Vec<Insertion>], stretches: &[Stretch], kept: &Kept) -> Classes {
         let mut units: Vec<BTreeMap<Target, u64>> = Vec::new();
-        let alone =
-            insertions.iter().flatten().filter(|i| in_none(i)).filter_map(|i| only_counts(i, kept)).map(together);
+        let alone = insertions
+            .iter()
+            .flatten()
+            .filter(|i| in_none(i))
+            .filter_map(|i| only_counts(i, kept))
+            .map(together);
         for adds in stretches.iter().map(|s| s.adds.clone()).chain(alone) {
             let (unit, _) = unit(&adds);
             if !units.contains(&unit) {
@@ -299,7 +305,13 @@ fn in_none(insertion: &Insertion) -> bool {
 /// Few classes: each has a counter, and rows are made of them when tables are read.
 fn alike(insertions: &mut [Vec<Insertion>], stretches: &[Stretch], classes: &Classes, kept: &mut Kept) {
     let table = kept.tables.len() as u32;
-    replace(insertions, stretches, kept, |stretch| classes.count(&stretches[stretch].adds), |adds| classes.count(adds));
+    replace(
+        insertions,
+        stretches,
+        kept,
+        |stretch| classes.count(&stretches[stretch].adds),
+        |adds| classes.count(adds),
+    );
     kept.counters = (0..classes.units.len() as u32).map(|row| Counter { table, row }).collect();
     hide(classes.units.iter(), kept);
 }
@@ -308,14 +320,19 @@ fn alike(insertions: &mut [Vec<Insertion>], stretches: &[Stretch], classes: &Cla
 fn hide<'a>(adds: impl ExactSizeIterator<Item = &'a BTreeMap<Target, u64>>, kept: &mut Kept) {
     let keys = (0..adds.len() as u64).map(|row| vec![row]).collect();
     kept.tables.push(Layout { at: 0, rows: Rows::Known(keys), aggregate: Aggregate::Count, ty: Scalar::U64 });
-    let shares = (0u32..)
-        .zip(adds)
-        .flat_map(|(stretch, adds)| adds.iter().map(move |(&(table, row), &add)| Share { stretch, table, row, add }));
+    let shares = (0u32..).zip(adds).flat_map(|(stretch, adds)| {
+        adds.iter().map(move |(&(table, row), &add)| Share { stretch, table, row, add })
+    });
     kept.shares = shares.collect();
 }
 
 /// Few rows: each has a counter.
-fn rows(insertions: &mut [Vec<Insertion>], stretches: &[Stretch], targets: &BTreeSet<Target>, kept: &mut Kept) {
+fn rows(
+    insertions: &mut [Vec<Insertion>],
+    stretches: &[Stretch],
+    targets: &BTreeSet<Target>,
+    kept: &mut Kept,
+) {
     let number = |target: &Target| targets.iter().position(|t| t == target).unwrap_or_default() as u32;
     let counts = |adds: &BTreeMap<Target, u64>| -> Vec<Action> {
         adds.iter().map(|(target, add)| Action::Count { counter: number(target), add: *add }).collect()
@@ -365,7 +382,8 @@ fn replace(
     first: impl Fn(usize) -> Vec<Action>,
     alone: impl Fn(&BTreeMap<Target, u64>) -> Vec<Action>,
 ) {
-    let firsts: HashMap<(usize, usize), usize> = stretches.iter().enumerate().map(|(i, s)| (s.first, i)).collect();
+    let firsts: HashMap<(usize, usize), usize> =
+        stretches.iter().enumerate().map(|(i, s)| (s.first, i)).collect();
     for (function, list) in insertions.iter_mut().enumerate() {
         let mut out: Vec<Insertion> = Vec::with_capacity(list.len());
         for (nth, insertion) in std::mem::take(list).into_iter().enumerate() {
@@ -402,7 +420,9 @@ fn only_counts(insertion: &Insertion, kept: &Kept) -> Option<Vec<(Target, u64)>>
                 let layout = kept.tables.get(*table as usize)?;
                 let add = match (layout.aggregate, value) {
                     (Aggregate::Count, _) => 1,
-                    (Aggregate::Sum, Some(value)) if layout.ty != Scalar::F64 => constant(code, value.index())?,
+                    (Aggregate::Sum, Some(value)) if layout.ty != Scalar::F64 => {
+                        constant(code, value.index())?
+                    }
                     _ => return None,
                 };
                 out.push(((*table, *row), add));

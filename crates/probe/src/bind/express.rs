@@ -43,9 +43,22 @@ pub(super) struct Express<'a> {
 }
 
 impl<'a> Express<'a> {
-    pub fn new(script: &'a Script, facts: &'a Facts<'a>, tables: &'a mut Tables, locals: usize) -> Express<'a> {
+    pub fn new(
+        script: &'a Script,
+        facts: &'a Facts<'a>,
+        tables: &'a mut Tables,
+        locals: usize,
+    ) -> Express<'a> {
         let code = Code::default();
-        Express { script, facts, tables, code, blocks: vec![Vec::new()], locals: vec![None; locals], statements: 0 }
+        Express {
+            script,
+            facts,
+            tables,
+            code,
+            blocks: vec![Vec::new()],
+            locals: vec![None; locals],
+            statements: 0,
+        }
     }
 
     /// The clause's code; `None` if nothing is left of it.
@@ -221,7 +234,11 @@ impl<'a> Express<'a> {
             Binary::And => Reduce::And,
             Binary::Or => Reduce::Or,
             Binary::Xor => Reduce::Xor,
-            _ => return Err("lanes that come to a variable have no order, and this update needs one".to_owned()),
+            _ => {
+                return Err(
+                    "lanes that come to a variable have no order, and this update needs one".to_owned()
+                );
+            }
         };
         let before = old.map(|_| self.fresh(ty));
         self.push(Stmt::Merge { var: number, how, value, old: before });
@@ -373,7 +390,9 @@ impl<'a> Express<'a> {
             ExprKind::Logic(op, a, b) => {
                 let (a, b) = (self.expr(a)?, self.expr(b)?);
                 match (op, a, b) {
-                    (Binary::And, Val::Bool(false), _) | (Binary::And, _, Val::Bool(false)) => Val::Bool(false),
+                    (Binary::And, Val::Bool(false), _) | (Binary::And, _, Val::Bool(false)) => {
+                        Val::Bool(false)
+                    }
                     (Binary::Or, Val::Bool(true), _) | (Binary::Or, _, Val::Bool(true)) => Val::Bool(true),
                     (_, Val::Bool(_), other) | (_, other, Val::Bool(_)) => other,
                     (op, a, b) => {
@@ -428,7 +447,10 @@ impl<'a> Express<'a> {
                 let value = self.expr(a)?;
                 let ty = promoted(self.own_type(&value)?);
                 if ty.float() {
-                    return Err("over lanes only integers come together: the order of floats' sums would matter".into());
+                    return Err(
+                        "over lanes only integers come together: the order of floats' sums would matter"
+                            .into(),
+                    );
                 }
                 let temp = self.temp(value, ty)?;
                 Val::Temp(self.emit(ty, Op::Reduce(*how, temp)))
@@ -517,7 +539,9 @@ impl<'a> Express<'a> {
                     false => joined(ty, self.own_type(&Val::Int(*n))?),
                 }
             }
-            (Val::Float(_), Val::Temp(t)) | (Val::Temp(t), Val::Float(_)) if self.ty(*t).float() => self.ty(*t),
+            (Val::Float(_), Val::Temp(t)) | (Val::Temp(t), Val::Float(_)) if self.ty(*t).float() => {
+                self.ty(*t)
+            }
             (a, b) => joined(self.own_type(a)?, self.own_type(b)?),
         };
         Ok((self.temp(a, ty)?, self.temp(b, ty)?, ty))

@@ -141,21 +141,26 @@ impl Facts<'_> {
         let form = &inst.form;
         if form.op == Some(Op::Ldmatrix) || form.op == Some(Op::Stmatrix) {
             // PTX ISA, ldmatrix: each of x1, x2, x4 is an 8x8 matrix of b16, four bytes of it a lane.
-            let matrices =
-                form.one_of(&["x1", "x2", "x4"]).map_or(1, |x| if x == "x4" { 4 } else { u32::from(x == "x2") + 1 });
+            let matrices = form
+                .one_of(&["x1", "x2", "x4"])
+                .map_or(1, |x| if x == "x4" { 4 } else { u32::from(x == "x2") + 1 });
             return Ok((4, matrices));
         }
         let ty = form.types.last().ok_or("the instruction names no type")?;
         if form.op == Some(Op::Wmma) {
             // PTX ISA, wmma.load: of the product's shape, a is m by k, b is k by n, c and d are m by n. All lanes share it.
-            let [m, n, k] = form.mods.iter().find_map(|m| shape(m)).ok_or("the instruction names no shape")?;
+            let [m, n, k] =
+                form.mods.iter().find_map(|m| shape(m)).ok_or("the instruction names no shape")?;
             let elements = match form.one_of(&["a", "b"]) {
                 Some("a") => m * k,
                 Some(_) => k * n,
                 None => m * n,
             };
             let bits = elements * u64::from(ty.bits());
-            return Ok((ty.bytes(), u32::try_from(bits / 32 / (8 * u64::from(ty.bytes()))).unwrap_or(u32::MAX)));
+            return Ok((
+                ty.bytes(),
+                u32::try_from(bits / 32 / (8 * u64::from(ty.bytes()))).unwrap_or(u32::MAX),
+            ));
         }
         let vector = form.one_of(&["v2", "v4", "v8"]).and_then(|v| v[1..].parse().ok()).unwrap_or(1);
         Ok((ty.bytes(), vector))
@@ -199,7 +204,8 @@ impl Facts<'_> {
     pub fn address(&self) -> Result<(Option<Operand>, Ty, i64), Why> {
         let at = self.memory()?;
         let inst = self.body.inst(at);
-        let operand = inst.operands.iter().zip(&inst.roles).find(|(_, role)| **role == Role::Addr).map(|(o, _)| o);
+        let operand =
+            inst.operands.iter().zip(&inst.roles).find(|(_, role)| **role == Role::Addr).map(|(o, _)| o);
         self.base(at, operand.ok_or("the instruction names no address")?)
     }
     /// The address that a copy reads from: its second.
@@ -256,7 +262,9 @@ impl Facts<'_> {
     /// That code here may read a register.
     fn readable(&self, at: InstId, operand: &Operand) -> Result<(), Why> {
         match operand {
-            Operand::Reg(r) | Operand::Not(r) | Operand::Element(r, _) if self.windows.before(at).contains(r) => {
+            Operand::Reg(r) | Operand::Not(r) | Operand::Element(r, _)
+                if self.windows.before(at).contains(r) =>
+            {
                 Err("an accumulator of tensor-core work in flight".to_owned())
             }
             _ => Ok(()),
@@ -292,7 +300,8 @@ impl Facts<'_> {
             return Err("an accumulator of tensor-core work in flight".to_owned());
         }
         let outputs = body::in_role(inst, &[Role::Def, Role::UseDef]);
-        let operand = outputs.get(usize::from(n)).ok_or_else(|| format!("it has {} outputs", outputs.len()))?;
+        let operand =
+            outputs.get(usize::from(n)).ok_or_else(|| format!("it has {} outputs", outputs.len()))?;
         self.readable(at, operand)?;
         self.plain(operand, inst.form.types.first().copied())
     }
@@ -301,9 +310,11 @@ impl Facts<'_> {
         let (operand, own) = match operand {
             Operand::Reg(r) | Operand::Element(r, _) => (operand.clone(), Some(self.reg_type(*r))),
             Operand::Not(r) => (Operand::Reg(*r), Some(Type::Pred)),
-            Operand::Int(_) | Operand::F32(_) | Operand::F64(_) | Operand::Special(_) | Operand::Symbol(..) => {
-                (operand.clone(), None)
-            }
+            Operand::Int(_)
+            | Operand::F32(_)
+            | Operand::F64(_)
+            | Operand::Special(_)
+            | Operand::Symbol(..) => (operand.clone(), None),
             Operand::Sink => return Err("it is thrown away".to_owned()),
             _ => return Err("the operand has no value that can be read".to_owned()),
         };
@@ -327,7 +338,9 @@ impl Facts<'_> {
         };
         let ty = *ty?;
         Some(match body::in_role(inst, &[role, Role::UseDef]).first() {
-            Some(Operand::Reg(r) | Operand::Element(r, _)) if untyped(ty) && self.reg_type(*r).bits() == ty.bits() => {
+            Some(Operand::Reg(r) | Operand::Element(r, _))
+                if untyped(ty) && self.reg_type(*r).bits() == ty.bits() =>
+            {
                 self.meant(at, *r)
             }
             _ => ty,

@@ -29,7 +29,10 @@ pub(super) struct Place {
 }
 
 /// The places of `tracepoint` in `body`, and those where there is no way to stand, with the reason.
-pub(super) fn places(body: &Body<'_>, tracepoint: &Tracepoint) -> (Vec<Place>, Vec<(Option<InstId>, String)>) {
+pub(super) fn places(
+    body: &Body<'_>,
+    tracepoint: &Tracepoint,
+) -> (Vec<Place>, Vec<(Option<InstId>, String)>) {
     let mut found = Finder { body, places: Vec::new(), missed: Vec::new() };
     let named = |pattern: &str| pattern::matches(pattern.as_bytes(), body.function.name.as_bytes());
     let kernel = body.function.kind == FunctionKind::Kernel;
@@ -37,7 +40,9 @@ pub(super) fn places(body: &Body<'_>, tracepoint: &Tracepoint) -> (Vec<Place>, V
         (What::Kernel(name), Side::Begin) if kernel && named(name) => found.entry(),
         (What::Kernel(name), Side::End) if kernel && named(name) => found.leaves(|_| true),
         // A thread may end in a device function; which kernel's it is can't be told there.
-        (What::Kernel(name), Side::End) if !kernel && name == "*" => found.leaves(|end| matches!(end, PartEnd::Exit)),
+        (What::Kernel(name), Side::End) if !kernel && name == "*" => {
+            found.leaves(|end| matches!(end, PartEnd::Exit))
+        }
         (What::Kernel(name), Side::End) if !kernel => {
             for (_, at, _) in body.leaves().filter(|(.., end)| matches!(end, PartEnd::Exit)) {
                 found.missed.push((at, format!("a thread ends here, of `{name}` or of another kernel")));
@@ -84,7 +89,13 @@ impl Finder<'_> {
     fn blocks(&mut self) {
         for (i, block) in self.body.function.blocks.iter().enumerate() {
             if let Some(first) = block.insts.clone().next() {
-                self.push(At::Before(InstId(first)), None, Some(InstId(first)), Side::Begin, BlockId(i as u32));
+                self.push(
+                    At::Before(InstId(first)),
+                    None,
+                    Some(InstId(first)),
+                    Side::Begin,
+                    BlockId(i as u32),
+                );
             }
         }
     }

@@ -159,7 +159,10 @@ impl Tables {
             let field = |name: &str, ty: Scalar| Field { name: name.to_owned(), ty, shown: Shown::Number };
             tables.push(Table {
                 name: r.name.clone(),
-                keys: vec![field(if of_lane { "thread" } else { "warp" }, Scalar::U64), field("nth", Scalar::U64)],
+                keys: vec![
+                    field(if of_lane { "thread" } else { "warp" }, Scalar::U64),
+                    field("nth", Scalar::U64),
+                ],
                 aggregate: match r.which {
                     Which::Room => Aggregate::Record { keep: 0, last: false },
                     which => Aggregate::Record { keep: r.keep, last: which == Which::Last },

@@ -204,10 +204,12 @@ impl Checker<'_> {
                 let var = &self.script.vars[*var];
                 let (name, ty) = (&var.name, var.ty);
                 if !MERGES.contains(how) {
-                    let message = format!("lanes that come to `{name}` have no order, and this update needs one");
+                    let message =
+                        format!("lanes that come to `{name}` have no order, and this update needs one");
                     self.complain_help(span, message, format!("lanes update it by {}", merges()));
                 } else if !ty.integer() || ty.bits() < 32 {
-                    let message = format!("`{name}` is a `{}`: lanes update integers of 32 and 64 bits", ty.name());
+                    let message =
+                        format!("`{name}` is a `{}`: lanes update integers of 32 and 64 bits", ty.name());
                     self.complain_help(span, message, "others can be set, by `=`");
                 }
                 self.goes_into(kind, ty, name, &value.span);
@@ -289,7 +291,10 @@ impl Checker<'_> {
                 Some(i) => (format!("key {} of `@{name}`", i + 1), "is"),
                 None => (format!("`@{name}`"), "takes"),
             };
-            self.complain(span, format!("{what} {is} {} here, and {} in line {line}", meaning.words(), first.words()));
+            self.complain(
+                span,
+                format!("{what} {is} {} here, and {} in line {line}", meaning.words(), first.words()),
+            );
         }
     }
 
@@ -300,7 +305,11 @@ impl Checker<'_> {
             Kind::Int(n) if ty.integer() => {
                 if !range(ty).contains(&n) {
                     let help = format!("`{}({text})` if its low bits are meant", ty.name());
-                    self.complain_help(span, format!("{n} does not fit into `{name}`, a `{}`", ty.name()), help);
+                    self.complain_help(
+                        span,
+                        format!("{n} does not fit into `{name}`, a `{}`", ty.name()),
+                        help,
+                    );
                 }
             }
             Kind::Float if ty.float() => {}
@@ -350,7 +359,9 @@ impl Checker<'_> {
                 let text = self.text(&e.span);
                 match ty {
                     Ty::Bool => self.complain_help(&e.span, message, format!("`u32({text})` is 0 or 1")),
-                    ty if ty.float() => self.complain_help(&e.span, message, format!("`s64({text})` truncates")),
+                    ty if ty.float() => {
+                        self.complain_help(&e.span, message, format!("`s64({text})` truncates"))
+                    }
                     _ => self.complain(&e.span, message),
                 }
                 Kind::Unknown
@@ -371,7 +382,9 @@ impl Checker<'_> {
                 builtin.gives().ty().map_or(Kind::Text, Kind::Is)
             }
             ExprKind::In(n) => {
-                self.refuse(&e.span, &format!("in{n}"), |point| (!at_inst(point)).then_some("there is no instruction"));
+                self.refuse(&e.span, &format!("in{n}"), |point| {
+                    (!at_inst(point)).then_some("there is no instruction")
+                });
                 Kind::Unknown
             }
             ExprKind::Out(_) => {
@@ -513,7 +526,8 @@ impl Checker<'_> {
             }
             _ => {
                 let such = |ty: Ty| ty != Ty::Bool && (op != Binary::Rem || ty.integer());
-                let want = if op == Binary::Rem { "remainders are of integers" } else { "a number is needed" };
+                let want =
+                    if op == Binary::Rem { "remainders are of integers" } else { "a number is needed" };
                 let (left, right) = (self.number(a, such, want), self.number(b, such, want));
                 let kind = self.meet(left, right, span);
                 if op.compares() { Kind::Is(Ty::Bool) } else { kind }
@@ -531,7 +545,11 @@ impl Checker<'_> {
                         "`{}({n})` if its low bits are meant, or a cast of the other to a type that has it",
                         ty.name()
                     );
-                    self.complain_help(span, format!("{n} meets a `{}`, which has no such value", ty.name()), help);
+                    self.complain_help(
+                        span,
+                        format!("{n} meets a `{}`, which has no such value", ty.name()),
+                        help,
+                    );
                 }
                 Kind::Is(ty)
             }
@@ -580,7 +598,9 @@ fn reads(e: &Expr, var: usize) -> bool {
         ExprKind::Binary(_, a, b) | ExprKind::Logic(_, a, b) => reads(a, var) || reads(b, var),
         ExprKind::Select(c, a, b) => reads(c, var) || reads(a, var) || reads(b, var),
         ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Bool(_) | ExprKind::Text(_) => false,
-        ExprKind::Builtin(_) | ExprKind::In(_) | ExprKind::Out(_) | ExprKind::Arg(_) | ExprKind::Local(_) => false,
+        ExprKind::Builtin(_) | ExprKind::In(_) | ExprKind::Out(_) | ExprKind::Arg(_) | ExprKind::Local(_) => {
+            false
+        }
     }
 }
 

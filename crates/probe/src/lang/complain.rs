@@ -33,10 +33,12 @@ impl Complaint {
         let end = border(text, self.span.end.max(start));
         let line_start = text[..start].rfind('\n').map_or(0, |i| i + 1);
         let line_end = text[start..].find('\n').map_or(text.len(), |i| start + i);
-        let (row, column) = (1 + text[..start].matches('\n').count(), 1 + text[line_start..start].chars().count());
+        let (row, column) =
+            (1 + text[..start].matches('\n').count(), 1 + text[line_start..start].chars().count());
         let plain = |c: char| if c.is_control() && c != '\t' { ' ' } else { c };
         let line: String = text[line_start..line_end].trim_end().chars().map(plain).collect();
-        let indent: String = text[line_start..start].chars().map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+        let indent: String =
+            text[line_start..start].chars().map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
         let carets = "^".repeat(text[start..end.min(line_end)].trim_end().chars().count().max(1));
         let mut out = format!("{name}:{row}:{column}: {}\n    {line}\n    {indent}{carets}\n", self.message);
         if let Some(help) = &self.help {

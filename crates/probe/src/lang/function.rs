@@ -66,5 +66,9 @@ pub const AGGREGATES: &[(&str, &[&str], &str)] = &[
     ("max", &["x"], "The greatest value, and how often there was one."),
     ("avg", &["x"], "The mean, and how often there was a value."),
     ("hist", &["x"], "How often an integer lay in each power of two."),
-    ("lhist", &["x", "low", "high", "step"], "How often it lay in each step from low to high, below and above."),
+    (
+        "lhist",
+        &["x", "low", "high", "step"],
+        "How often it lay in each step from low to high, below and above.",
+    ),
 ];

@@ -26,11 +26,13 @@ pub(super) fn lacks(point: &Tracepoint, builtin: Builtin) -> Option<&'static str
             _ => Some("nothing is decided there"),
         },
         Opcode | Type | Reads | Writes => (!at_inst(point)).then_some("there is no instruction"),
-        Space | Volatile | Width | Elements | Size | Flops | Address | Source | Mbarrier => match point.what {
-            What::Inst(_) | What::Decision => None,
-            What::Branch => Some("a branch does not access memory or compute"),
-            _ => Some("there is no instruction"),
-        },
+        Space | Volatile | Width | Elements | Size | Flops | Address | Source | Mbarrier => {
+            match point.what {
+                What::Inst(_) | What::Decision => None,
+                What::Branch => Some("a branch does not access memory or compute"),
+                _ => Some("there is no instruction"),
+            }
+        }
         _ => None,
     }
 }

@@ -14,7 +14,9 @@ mod print;
 mod token;
 mod types;
 
-pub use ast::{Clause, Expr, ExprKind, Holder, Record, Script, Side, Span, Stmt, Table, Tracepoint, Update, Var, What};
+pub use ast::{
+    Clause, Expr, ExprKind, Holder, Record, Script, Side, Span, Stmt, Table, Tracepoint, Update, Var, What,
+};
 pub use builtin::{BUILTINS, Builtin, Gives, Index};
 pub use check::{FIELDS, KEEP, KEYS, LOCALS, MERGES, POINTS, RECORDS, STATEMENTS, TABLES, TRIPS, VARS};
 pub use complain::Complaint;

@@ -168,7 +168,10 @@ impl<'a> Parser<'a> {
     /// Does something one level deeper.
     fn deeper<T>(&mut self, what: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.depth >= DEPTH {
-            return Err(Complaint::new(self.span.clone(), format!("more than {DEPTH} levels lie in one another here")));
+            return Err(Complaint::new(
+                self.span.clone(),
+                format!("more than {DEPTH} levels lie in one another here"),
+            ));
         }
         self.depth += 1;
         let done = what(self);
@@ -207,7 +210,9 @@ impl<'a> Parser<'a> {
         }
         if self.script.clauses.is_empty() && !wrong {
             let message = "the program says nowhere what to do";
-            self.complain(Complaint::new(self.span.clone(), message).help("`kernel:begin { @threads = count(); }`"));
+            self.complain(
+                Complaint::new(self.span.clone(), message).help("`kernel:begin { @threads = count(); }`"),
+            );
         }
     }
 
@@ -251,7 +256,10 @@ impl<'a> Parser<'a> {
         // The name is known even so: that its uses are wrong too would be no news.
         let (ty, init) = done.as_ref().map_or((Ty::U64, 0), |d| *d);
         if let Some(what) = taken(name) {
-            self.complain(Complaint::new(span, format!("a variable can't be called `{name}`: that is {what}")));
+            self.complain(Complaint::new(
+                span,
+                format!("a variable can't be called `{name}`: that is {what}"),
+            ));
         } else if self.script.vars.iter().any(|v| v.name == name) {
             self.complain(Complaint::new(span, format!("there is a variable `{name}` already")));
         } else {
@@ -322,7 +330,10 @@ impl<'a> Parser<'a> {
             }
             fields.push((name.to_owned(), ty));
             if fields.len() > check::FIELDS {
-                return Err(Complaint::new(start..self.end, format!("a record has at most {} fields", check::FIELDS)));
+                return Err(Complaint::new(
+                    start..self.end,
+                    format!("a record has at most {} fields", check::FIELDS),
+                ));
             }
             if !self.takes(",") {
                 break;
@@ -419,7 +430,8 @@ impl<'a> Parser<'a> {
             let message = format!("`@{name}` takes `{this}` here, and `{first}` in line {line}");
             self.complain(Complaint::new(span.clone(), message).help("a table aggregates in one way"));
         } else if table.keys != keys {
-            let message = format!("`@{name}` has {} here, and {} in line {line}", keyed(keys), keyed(table.keys));
+            let message =
+                format!("`@{name}` has {} here, and {} in line {line}", keyed(keys), keyed(table.keys));
             self.complain(Complaint::new(span.clone(), message));
         }
         number

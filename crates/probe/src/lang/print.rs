@@ -74,7 +74,8 @@ fn constant(ty: Ty, bits: u64) -> String {
 }
 
 fn write_record(f: &mut Formatter<'_>, record: &Record) -> fmt::Result {
-    let fields: Vec<String> = record.fields.iter().map(|(name, ty)| format!("{name}: {}", ty.name())).collect();
+    let fields: Vec<String> =
+        record.fields.iter().map(|(name, ty)| format!("{name}: {}", ty.name())).collect();
     let which = match record.which {
         Which::First => "keep",
         Which::Last => "keep last",
@@ -251,7 +252,9 @@ impl Printer<'_> {
             ExprKind::Unary(Unary::Not, a) => self.signed('~', a),
             ExprKind::Not(a) => self.signed('!', a),
             ExprKind::Unary(op, a) => call(Function::Unary(*op).name(), &[a]),
-            ExprKind::Binary(op @ (Binary::Min | Binary::Max), a, b) => call(Function::Binary(*op).name(), &[a, b]),
+            ExprKind::Binary(op @ (Binary::Min | Binary::Max), a, b) => {
+                call(Function::Binary(*op).name(), &[a, b])
+            }
             ExprKind::Binary(op, a, b) => self.operator(*op, false, a, b),
             ExprKind::Logic(op, a, b) => self.operator(*op, true, a, b),
             ExprKind::Select(c, a, b) => {

@@ -150,7 +150,9 @@ impl<'a> Lexer<'a> {
             }
         }
         let mut float = whole.contains(['e', 'E']);
-        if !float && self.rest().strip_prefix('.').is_some_and(|r| r.starts_with(|c: char| c.is_ascii_digit())) {
+        if !float
+            && self.rest().strip_prefix('.').is_some_and(|r| r.starts_with(|c: char| c.is_ascii_digit()))
+        {
             self.at += 1;
             self.run(in_name);
             float = true;
@@ -169,7 +171,9 @@ impl<'a> Lexer<'a> {
         }
         match text.parse::<u64>() {
             Ok(value) => Token::Int(value),
-            Err(_) if text.bytes().all(|b| b.is_ascii_digit()) => Token::Bad("this number has more than 64 bits"),
+            Err(_) if text.bytes().all(|b| b.is_ascii_digit()) => {
+                Token::Bad("this number has more than 64 bits")
+            }
             Err(_) => BAD,
         }
     }
@@ -194,7 +198,9 @@ impl<'a> Lexer<'a> {
                     Some((_, 'n')) => text.push('\n'),
                     Some((_, 't')) => text.push('\t'),
                     _ => {
-                        bad = Some("in texts, `\\\"`, `\\\\`, `\\n` and `\\t` stand for characters; no other `\\` does")
+                        bad = Some(
+                            "in texts, `\\\"`, `\\\\`, `\\n` and `\\t` stand for characters; no other `\\` does",
+                        )
                     }
                 },
                 c => text.push(c),

@@ -41,10 +41,14 @@ pub(super) fn places(body: &Body<'_>, found: &[(u32, Found)]) -> Vec<At> {
     all.dedup();
     let behind = |block: &BlockId| {
         all.iter().any(|other| {
-            other != block && graph.dominates(*other, *block) && innermost(body, *other) == innermost(body, *block)
+            other != block
+                && graph.dominates(*other, *block)
+                && innermost(body, *other) == innermost(body, *block)
         })
     };
-    let begin = |block: &BlockId| body.parts[block.index()].insts.clone().next().map(|first| At::Before(InstId(first)));
+    let begin = |block: &BlockId| {
+        body.parts[block.index()].insts.clone().next().map(|first| At::Before(InstId(first)))
+    };
     all.iter().filter(|block| !behind(block)).filter_map(begin).collect()
 }
 
@@ -67,6 +71,7 @@ fn waits(inst: &Inst) -> bool {
 /// From where a loop is entered.
 fn entries(body: &Body<'_>, l: usize) -> impl Iterator<Item = BlockId> {
     let inside = move |b: &BlockId| body.graph.loops[l].contains(*b);
-    let enters = move |from: &BlockId| !inside(from) && body.parts[from.index()].end.succs().iter().any(inside);
+    let enters =
+        move |from: &BlockId| !inside(from) && body.parts[from.index()].end.succs().iter().any(inside);
     body.graph.order.iter().copied().filter(enters)
 }

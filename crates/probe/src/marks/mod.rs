@@ -172,10 +172,13 @@ pub(crate) fn stands(body: &Body<'_>, mark: &view::Mark) -> Result<Vec<Stand>, S
         Passed::Some(Some(branches)) => branches.as_slice(),
         Passed::Some(None) => {
             let what = format!("marker {} {}", mark.kind.name(), mark.name);
-            return Err(format!("{what} stands between two labels, and a switch or many branches go to the first"));
+            return Err(format!(
+                "{what} stands between two labels, and a switch or many branches go to the first"
+            ));
         }
     };
-    let take = |i: &InstId| Stand { at: At::Before(*i), guard: body.inst(*i).guard, part: body.inst(*i).block };
+    let take =
+        |i: &InstId| Stand { at: At::Before(*i), guard: body.inst(*i).guard, part: body.inst(*i).block };
     let mut all: Vec<Stand> = branches.iter().map(take).collect();
     let Some(last) = mark.at.0.checked_sub(1).map(InstId) else {
         all.push(Stand { at: At::Entry, guard: None, part: BlockId(0) });
@@ -200,7 +203,11 @@ fn leaves(class: Class) -> bool {
 }
 
 /// Where lanes go from one part to another, and which of those that are there.
-pub(crate) fn edge(body: &Body<'_>, from: BlockId, to: BlockId) -> Result<(At, Option<Guard>, InstId), String> {
+pub(crate) fn edge(
+    body: &Body<'_>,
+    from: BlockId,
+    to: BlockId,
+) -> Result<(At, Option<Guard>, InstId), String> {
     let part = &body.parts[from.index()];
     let Some(last) = part.insts.clone().next_back().map(InstId).or(part.of) else {
         return Err("there is no instruction at which this loop is entered or left".to_owned());
@@ -212,7 +219,9 @@ pub(crate) fn edge(body: &Body<'_>, from: BlockId, to: BlockId) -> Result<(At, O
         PartEnd::Branch { guard, taken, .. } if taken == to => Some(guard),
         PartEnd::Branch { guard, .. } => Some(Guard { reg: guard.reg, negate: !guard.negate }),
         PartEnd::Switch { .. } if part.end.succs().len() > 1 => {
-            return Err("a switch enters or leaves a loop here, and which way lanes go is not a predicate".to_owned());
+            return Err(
+                "a switch enters or leaves a loop here, and which way lanes go is not a predicate".to_owned()
+            );
         }
         _ => body.inst(last).guard.filter(|_| class == Class::Switch),
     };
@@ -286,8 +295,9 @@ fn insertions(
     recorded: &dyn Fn(FuncId) -> bool,
 ) -> Vec<Insertion> {
     // What is between two places of a block: calls that move the cursor part them.
-    let calls: Vec<u32> =
-        (0..body.function.insts.len() as u32).filter(|i| body.callee(InstId(*i)).is_some_and(recorded)).collect();
+    let calls: Vec<u32> = (0..body.function.insts.len() as u32)
+        .filter(|i| body.callee(InstId(*i)).is_some_and(recorded))
+        .collect();
     let section = |f: &Found| match (f.at, f.guard) {
         (_, Some(_)) => None,
         (At::Entry, _) => Some((BlockId(u32::MAX), 0)),
@@ -300,7 +310,8 @@ fn insertions(
         Left::Span { end, .. } => end.map_or(0, |_| spans::SLOTS),
     };
     // An anchor moves the cursor: it stands before all that room is made for in its block.
-    let mut out: Vec<_> = due.into_iter().map(|at| Insertion { at, guard: None, action: Action::Anchor }).collect();
+    let mut out: Vec<_> =
+        due.into_iter().map(|at| Insertion { at, guard: None, action: Action::Anchor }).collect();
     let mut rest = found.iter().zip(left).map(|((mark, f), left)| (*mark, f, left)).peekable();
     let mut together: Vec<(u32, &Found, Left)> = Vec::new();
     while let Some(first) = rest.next() {
@@ -319,7 +330,9 @@ fn insertions(
             let took = slots(f, mark, &left);
             let words = || f.words.iter().map(|(_, word)| word.clone()).collect();
             let action = match left {
-                Left::Span { end, begin } => Action::Span { end: end.map(|span| SpanEnd { span, back }), begin },
+                Left::Span { end, begin } => {
+                    Action::Span { end: end.map(|span| SpanEnd { span, back }), begin }
+                }
                 Left::Record if group(f) => Action::Group { values: words() },
                 Left::Record => Action::Mark { mark, back, words: words() },
             };

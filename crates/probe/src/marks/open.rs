@@ -121,7 +121,12 @@ impl Walk<'_, '_> {
     }
 
     /// What is open behind a part, by where it goes.
-    fn part(&mut self, part: BlockId, marked: &[usize], open: Vec<Open>) -> Result<Vec<(BlockId, Vec<Open>)>, Unsure> {
+    fn part(
+        &mut self,
+        part: BlockId,
+        marked: &[usize],
+        open: Vec<Open>,
+    ) -> Result<Vec<(BlockId, Vec<Open>)>, Unsure> {
         let of = &self.body.parts[part.index()];
         let calls = self.wanted == Wanted::Begin { calls: true };
         let call = of
@@ -144,7 +149,9 @@ impl Walk<'_, '_> {
         for &i in marked {
             let f = &self.found[i].1;
             let way = branch.and_then(|(guard, ..)| {
-                let on = f.guard.filter(|g| g.reg == guard.reg && last.is_some_and(|last| f.at == At::Before(last)))?;
+                let on = f
+                    .guard
+                    .filter(|g| g.reg == guard.reg && last.is_some_and(|last| f.at == At::Before(last)))?;
                 Some(usize::from(on.negate != guard.negate))
             });
             if way.is_some() && !apart {
@@ -225,7 +232,8 @@ impl Walk<'_, '_> {
             return self.pair(i, guard, open);
         }
         let (mark, f) = &self.found[i];
-        let left = self.left.contains(&f.name) && matches!(f.kind, MarkKind::Begin | MarkKind::End | MarkKind::Switch);
+        let left = self.left.contains(&f.name)
+            && matches!(f.kind, MarkKind::Begin | MarkKind::End | MarkKind::Switch);
         if left && f.kind != MarkKind::Switch {
             return Ok(());
         }
@@ -320,7 +328,8 @@ impl Walk<'_, '_> {
             _ => {}
         }
         let before = self.steps.get(&i).filter(|before| **before != step);
-        if let Some(some) = before.into_iter().chain([&step]).filter(|_| before.is_some()).find_map(|s| s.ends.first())
+        if let Some(some) =
+            before.into_iter().chain([&step]).filter(|_| before.is_some()).find_map(|s| s.ends.first())
         {
             return Err(self.unsure(*some, at, ONE_WAY));
         }

@@ -77,7 +77,9 @@ impl Finder<'_, '_> {
     fn via(&self, inst: &Inst) -> Option<Via> {
         Some(match inst.form.op? {
             Op::Bar | Op::Barrier if !inst.form.has("warp") => Via::Barrier,
-            Op::Mbarrier if asks(inst) || inst.form.one_of(&["arrive", "arrive_drop"]).is_some() => Via::Mbarrier,
+            Op::Mbarrier if asks(inst) || inst.form.one_of(&["arrive", "arrive_drop"]).is_some() => {
+                Via::Mbarrier
+            }
             Op::St | Op::Red if inst.form.has("async") && inst.form.has("mbarrier::complete_tx::bytes") => {
                 Via::Mbarrier
             }
@@ -88,7 +90,13 @@ impl Finder<'_, '_> {
         })
     }
 
-    fn push(&mut self, at: At, guard: Option<Guard>, what: (&str, MarkKind, Via), words: Vec<(&'static str, Word)>) {
+    fn push(
+        &mut self,
+        at: At,
+        guard: Option<Guard>,
+        what: (&str, MarkKind, Via),
+        words: Vec<(&'static str, Word)>,
+    ) {
         let loc = match at {
             At::Entry => self.body.function.insts.iter().find_map(|i| i.loc),
             At::Before(i) | At::After(i) => self.body.loc(i),
@@ -129,7 +137,12 @@ impl Finder<'_, '_> {
         let word = address.and_then(|(operand, _)| low(operand));
         if !asks(inst) {
             let words = word.into_iter().map(|w| ("mbarrier", w)).collect();
-            return self.push(At::Before(at), inst.guard, ("mbarrier arrive", MarkKind::Arrive, Via::Mbarrier), words);
+            return self.push(
+                At::Before(at),
+                inst.guard,
+                ("mbarrier arrive", MarkKind::Arrive, Via::Mbarrier),
+                words,
+            );
         }
         let what = "mbarrier wait";
         let waits = |l: &&Loop| l.blocks.contains(&inst.block) && self.waits(l);
@@ -140,7 +153,11 @@ impl Finder<'_, '_> {
         };
         // One region, whatever it asks in one trip.
         let first = |i: InstId| asks(self.body.inst(i));
-        if l.blocks.iter().flat_map(|b| self.body.parts[b.index()].insts.clone()).map(InstId).find(|i| first(*i))
+        if l.blocks
+            .iter()
+            .flat_map(|b| self.body.parts[b.index()].insts.clone())
+            .map(InstId)
+            .find(|i| first(*i))
             != Some(at)
         {
             return;
@@ -175,7 +192,12 @@ impl Finder<'_, '_> {
         let quiet = |inst: &Inst| {
             let class = matches!(
                 inst.class,
-                Class::Move | Class::Integer | Class::Convert | Class::Compare | Class::Select | Class::Branch
+                Class::Move
+                    | Class::Integer
+                    | Class::Convert
+                    | Class::Compare
+                    | Class::Select
+                    | Class::Branch
             );
             class || asks(inst) || inst.form.op == Some(Op::Nanosleep)
         };
@@ -188,7 +210,9 @@ impl Finder<'_, '_> {
         let mut all = Vec::new();
         for (from, part) in self.body.parts.iter().enumerate() {
             let from = BlockId(from as u32);
-            for to in part.end.succs().into_iter().filter(|to| (inside(from), inside(*to)) == (!entering, entering)) {
+            for to in
+                part.end.succs().into_iter().filter(|to| (inside(from), inside(*to)) == (!entering, entering))
+            {
                 if self.reachable.get(from.index()) != Some(&true) {
                     continue;
                 }
@@ -214,7 +238,12 @@ impl Finder<'_, '_> {
         let waits = form.has("wait_group") || form.has("wait_all") || form.has("wait");
         if commits {
             let place = self.first_of_group(at, via);
-            self.push(At::Before(place), self.body.inst(place).guard, (name, MarkKind::Issue, via), Vec::new());
+            self.push(
+                At::Before(place),
+                self.body.inst(place).guard,
+                (name, MarkKind::Issue, via),
+                Vec::new(),
+            );
             self.in_group(Group::Commit { queue });
         } else if waits {
             let left = match inst.operands.first() {
@@ -295,7 +324,12 @@ impl Finder<'_, '_> {
             for &from in &l.latches {
                 match edge(body, from, l.header) {
                     Ok((at, guard, _)) => {
-                        self.push(at, guard, (&format!("loop {n}"), MarkKind::Instant, Via::Trip), Vec::new());
+                        self.push(
+                            at,
+                            guard,
+                            (&format!("loop {n}"), MarkKind::Instant, Via::Trip),
+                            Vec::new(),
+                        );
                     }
                     Err(why) => self.missed.push((None, why)),
                 }

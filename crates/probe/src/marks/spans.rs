@@ -27,7 +27,8 @@ pub(super) fn spans(
     layout: &mut Layout,
     missed: &mut Vec<Missed>,
 ) -> Vec<(Vec<Left>, Vec<Insertion>)> {
-    let leads = |found: &[(u32, Found)]| found.iter().any(|(_, f)| f.kind == MarkKind::Group && f.words.len() > 1);
+    let leads =
+        |found: &[(u32, Found)]| found.iter().any(|(_, f)| f.kind == MarkKind::Group && f.words.len() > 1);
     let exits = |body: &Body<'_>| body.parts.iter().any(|p| matches!(p.end, PartEnd::Exit));
     let calls = bodies
         .iter()
@@ -77,7 +78,8 @@ fn function(
             (None, None) => Left::Record,
             _ => Left::Span {
                 end: ends.map(|begin| span(*begin, Some(*mark))),
-                begin: begins.map(|_| SpanBegin { mark: *mark, word: f.words.first().map(|(_, word)| word.clone()) }),
+                begin: begins
+                    .map(|_| SpanBegin { mark: *mark, word: f.words.first().map(|(_, word)| word.clone()) }),
             },
         });
     }

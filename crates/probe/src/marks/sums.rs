@@ -74,7 +74,9 @@ fn function(
         if kind == MarkKind::Switch {
             switches.push(mark.at);
         }
-        if matches!(kind, MarkKind::Begin | MarkKind::End | MarkKind::Switch) && left.insert(mark.name.clone()) {
+        if matches!(kind, MarkKind::Begin | MarkKind::End | MarkKind::Switch)
+            && left.insert(mark.name.clone())
+        {
             let why = format!("{} is not added up: this {} of it has no place", mark.name, mark.kind.name());
             missed.push((Some(mark.at), why));
         }
@@ -82,7 +84,8 @@ fn function(
     let walk = loop {
         let (one, steps, ends) = Default::default();
         let wanted = Wanted::Region;
-        let mut walk = Walk { body, wanted, found, marks, left: &left, switches: &switches, one, steps, ends };
+        let mut walk =
+            Walk { body, wanted, found, marks, left: &left, switches: &switches, one, steps, ends };
         match walk.all() {
             Ok(()) => break walk,
             Err(Unsure { region, at, why }) => {
@@ -93,7 +96,8 @@ fn function(
             }
         }
     };
-    if body.function.kind == FunctionKind::Device && body.parts.iter().any(|p| matches!(p.end, PartEnd::Exit)) {
+    if body.function.kind == FunctionKind::Device && body.parts.iter().any(|p| matches!(p.end, PartEnd::Exit))
+    {
         missed.push((None, "lanes that exit in a device function leave no sums".to_owned()));
     }
     walk.emit((words, most), layout, missed)
@@ -101,9 +105,18 @@ fn function(
 
 impl Walk<'_, '_> {
     /// Gives regions their words and writes the insertions. Where words are short, regions of one name are one, each with a count of its own.
-    fn emit(mut self, (words, most): (&mut u32, u32), layout: &mut Layout, missed: &mut Vec<Wrong>) -> Vec<Insertion> {
-        let begins: Vec<(usize, u32)> =
-            self.steps.iter().filter(|(_, s)| s.visits).flat_map(|(i, s)| s.begins.iter().map(|m| (*i, *m))).collect();
+    fn emit(
+        mut self,
+        (words, most): (&mut u32, u32),
+        layout: &mut Layout,
+        missed: &mut Vec<Wrong>,
+    ) -> Vec<Insertion> {
+        let begins: Vec<(usize, u32)> = self
+            .steps
+            .iter()
+            .filter(|(_, s)| s.visits)
+            .flat_map(|(i, s)| s.begins.iter().map(|m| (*i, *m)))
+            .collect();
         // By region: what counts its visits, and how many each time.
         let mut regions = self.regions(&begins, false);
         let counts: HashSet<_> = regions.values().flatten().map(|(of, _)| *of).collect();
@@ -136,7 +149,8 @@ impl Walk<'_, '_> {
             };
             let sum = word();
             cycles.insert(region, sum);
-            let counts = times.iter().map(|(of, n)| (*counters.entry(*of).or_insert_with(&mut word), *n)).collect();
+            let counts =
+                times.iter().map(|(of, n)| (*counters.entry(*of).or_insert_with(&mut word), *n)).collect();
             let kernel = (!self.device()).then_some(prlx_trace::FuncId(self.body.id.0));
             layout.totals.push(Total { kernel, mark: region, cycles: sum, counts });
         }
@@ -157,8 +171,11 @@ impl Walk<'_, '_> {
             }
             let (ends, begins) = (words_of(&step.ends), words_of(&step.begins));
             // The first of a section counts for all of them.
-            let by =
-                step.begins.first().filter(|_| step.visits && !begins.is_empty()).map(|m| self.count(i, *m, coarse));
+            let by = step
+                .begins
+                .first()
+                .filter(|_| step.visits && !begins.is_empty())
+                .map(|m| self.count(i, *m, coarse));
             let by = by.filter(|by| coarse || counted.insert(*by));
             let count = by.and_then(|by| Some((*counters.get(&by)?, 1)));
             if !ends.is_empty() || !begins.is_empty() {
@@ -197,7 +214,11 @@ impl Walk<'_, '_> {
             At::Entry => None,
             At::Before(at) | At::After(at) => Some(self.body.inst(at).block),
         };
-        if coarse { Count::Region(self.of(mark)) } else { Count::Section(block, f.guard.map(|g| (g.reg, g.negate))) }
+        if coarse {
+            Count::Region(self.of(mark))
+        } else {
+            Count::Section(block, f.guard.map(|g| (g.reg, g.negate)))
+        }
     }
 }
 

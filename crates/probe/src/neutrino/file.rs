@@ -81,7 +81,9 @@ pub(super) fn read(text: &str) -> (File, Vec<Complaint>) {
         Ok(table) => reader.file(table.get_ref()),
         Err(e) => {
             let message = e.message().trim().replace('\n', ", ");
-            reader.complaints.push(Complaint::new(e.span().unwrap_or(0..0), format!("this is no TOML: {message}")));
+            reader
+                .complaints
+                .push(Complaint::new(e.span().unwrap_or(0..0), format!("this is no TOML: {message}")));
         }
     }
     (reader.file, reader.complaints)
@@ -117,14 +119,16 @@ impl Reader {
         let (mut maps, mut probes) = (Vec::new(), Vec::new());
         for (key, span, value) in entries(table) {
             let inner = value.get_ref().as_table();
-            let old =
-                inner.is_some_and(|t| t.iter().any(|(k, _)| ["position", "datamodel"].contains(&k.get_ref().as_ref())));
+            let old = inner.is_some_and(|t| {
+                t.iter().any(|(k, _)| ["position", "datamodel"].contains(&k.get_ref().as_ref()))
+            });
             match key {
                 "regs" => {
                     let number = integer(value).and_then(|n| u32::try_from(n).ok()).filter(|n| *n < 1 << 16);
                     match number {
                         Some(n) => self.file.registers = Some(n),
-                        None => self.complain(value.span(), "`regs` is the number of the last register, below 65536"),
+                        None => self
+                            .complain(value.span(), "`regs` is the number of the last register, below 65536"),
                     }
                 }
                 "CALLBACK" => self.file.warnings.push(
@@ -193,7 +197,8 @@ impl Reader {
                 "size" => size = Some((integer(value), value.span())),
                 "cap" => {
                     there[0] = true;
-                    let cap = integer(value).and_then(|n| u32::try_from(n).ok()).filter(|n| (1..=KEEP).contains(n));
+                    let cap =
+                        integer(value).and_then(|n| u32::try_from(n).ok()).filter(|n| (1..=KEEP).contains(n));
                     keep = match value.get_ref().as_str() {
                         Some("dynamic") => None,
                         _ if cap.is_some() => cap,
@@ -228,12 +233,16 @@ impl Reader {
     /// `start = ["u64", "None"]` …
     fn fields(&mut self, of: &str, value: &Value<'_>) -> Vec<(String, bool)> {
         let Some(table) = value.get_ref().as_table() else {
-            self.complain(value.span(), format!("the registers of {of} are a table: `start = [\"u64\", \"None\"]`"));
+            self.complain(
+                value.span(),
+                format!("the registers of {of} are a table: `start = [\"u64\", \"None\"]`"),
+            );
             return Vec::new();
         };
         let mut fields = Vec::new();
         for (name, span, value) in entries(table) {
-            let ty = value.get_ref().as_array().and_then(|a| a.iter().next()).and_then(|v| v.get_ref().as_str());
+            let ty =
+                value.get_ref().as_array().and_then(|a| a.iter().next()).and_then(|v| v.get_ref().as_str());
             let wide = match ty {
                 Some("u64") => true,
                 Some("u32") => false,
@@ -249,8 +258,9 @@ impl Reader {
                 let message = format!(
                     "`{name}` has 64 bits and stands behind one of 32: in which order `SAVE` names them is not clear"
                 );
-                self.complaints
-                    .push(Complaint::new(span, message).help("those of 64 bits first, as Neutrino writes them"));
+                self.complaints.push(
+                    Complaint::new(span, message).help("those of 64 bits first, as Neutrino writes them"),
+                );
             }
             fields.push((name.to_owned(), wide));
         }
@@ -275,9 +285,15 @@ impl Reader {
                 ("level", _) => {}
                 ("pos", Some(pos)) => places = self.places(pos, value.span()),
                 ("before" | "after", Some(code)) => {
-                    snippets.push(Snippet { code: code.to_owned(), after: key == "after", span: value.span() });
+                    snippets.push(Snippet {
+                        code: code.to_owned(),
+                        after: key == "after",
+                        span: value.span(),
+                    });
                 }
-                ("pos" | "before" | "after", None) => self.complain(value.span(), format!("`{key}` is a text")),
+                ("pos" | "before" | "after", None) => {
+                    self.complain(value.span(), format!("`{key}` is a text"))
+                }
                 _ => self.unknown(key, at, &of, &["level", "pos", "before", "after"]),
             }
         }
@@ -294,8 +310,11 @@ impl Reader {
     fn places(&mut self, pos: &str, span: Span) -> Vec<Place> {
         if pos.contains("::") {
             self.file.warnings.push(
-                Complaint::new(span.clone(), "Neutrino took `::` apart, and what is between was in every line")
-                    .help("here it belongs to the opcode"),
+                Complaint::new(
+                    span.clone(),
+                    "Neutrino took `::` apart, and what is between was in every line",
+                )
+                .help("here it belongs to the opcode"),
             );
         }
         let mut places: Vec<Place> = Vec::new();
@@ -318,8 +337,9 @@ impl Reader {
         let mut n = 0;
         places.retain(|place| {
             n += 1;
-            let better =
-                |(i, other): (usize, &Place)| i != n - 1 && other.covers(place) && (i < n - 1 || !place.covers(other));
+            let better = |(i, other): (usize, &Place)| {
+                i != n - 1 && other.covers(place) && (i < n - 1 || !place.covers(other))
+            };
             !all.iter().enumerate().any(better)
         });
         places

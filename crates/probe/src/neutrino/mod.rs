@@ -33,7 +33,9 @@ pub fn read(text: &str) -> Result<(Script, Vec<Complaint>), Vec<Complaint>> {
     writer.complaints = complaints;
     let program = writer.program(text, &file);
     let sorted = |mut complaints: Vec<Complaint>| {
-        complaints.sort_by(|a, b| (a.span.start, a.span.end, &a.message).cmp(&(b.span.start, b.span.end, &b.message)));
+        complaints.sort_by(|a, b| {
+            (a.span.start, a.span.end, &a.message).cmp(&(b.span.start, b.span.end, &b.message))
+        });
         complaints.dedup();
         complaints.truncate(COMPLAINTS);
         complaints
@@ -45,8 +47,11 @@ pub fn read(text: &str) -> Result<(Script, Vec<Complaint>), Vec<Complaint>> {
         Ok(script) => Ok((script, sorted(writer.warnings))),
         // Its limits on variables, records, statements.
         Err(complaints) => {
-            let of =
-                |c: Complaint| Complaint { span: 0..0, help: None, message: format!("as a program: {}", c.message) };
+            let of = |c: Complaint| Complaint {
+                span: 0..0,
+                help: None,
+                message: format!("as a program: {}", c.message),
+            };
             Err(sorted(complaints.into_iter().map(of).collect()))
         }
     }
@@ -121,7 +126,14 @@ impl Writer {
     }
 
     /// Notes which registers are used, and those that nothing has set.
-    fn registers(&mut self, text: &str, file: &File, probe: &Probe, snippet: &Snippet, steps: &[(Step, Span)]) {
+    fn registers(
+        &mut self,
+        text: &str,
+        file: &File,
+        probe: &Probe,
+        snippet: &Snippet,
+        steps: &[(Step, Span)],
+    ) {
         let begins = probe.at_kernel() && !snippet.after;
         let mut set = self.set.clone();
         for (step, span) in steps {
@@ -144,7 +156,9 @@ impl Writer {
             for register in step.registers() {
                 if file.registers.is_none_or(|n| register > n) {
                     let message = match file.registers {
-                        Some(n) => format!("there is no `%NR{register}`: `regs = {n}` declares %NR0 to %NR{n}"),
+                        Some(n) => {
+                            format!("there is no `%NR{register}`: `regs = {n}` declares %NR0 to %NR{n}")
+                        }
                         None => format!("there is no `%NR{register}`: the file has no `regs`"),
                     };
                     self.complain(snippet.place(text, span.clone()), message);
@@ -181,7 +195,11 @@ impl Writer {
         for (step, span) in steps {
             if place.family == Family::Jump && snippet.after {
                 let message = "behind a branch, Neutrino's probe ran only where it was not taken";
-                warn(span.clone(), message.to_owned(), "here it runs before the branch, in the lanes that jump");
+                warn(
+                    span.clone(),
+                    message.to_owned(),
+                    "here it runs before the branch, in the lanes that jump",
+                );
             }
             let addresses = step.values().any(|v| place.names_address(v));
             if addresses {
@@ -189,17 +207,21 @@ impl Writer {
                 warn(span.clone(), message.to_owned(), "here it is part of the address");
             }
             if snippet.after && step.values().any(|v| place.may_write_over(v)) {
-                let message = "behind an instruction, Neutrino read what it had read: perhaps written over by then";
+                let message =
+                    "behind an instruction, Neutrino read what it had read: perhaps written over by then";
                 warn(span.clone(), message.to_owned(), "here it is kept from before the instruction");
             }
             let Step::Save(map, _) = step else { continue };
             let Some(map) = file.maps.get(*map) else { continue };
             match map.keep {
                 None => {
-                    let message =
-                        format!("`{}` is `dynamic`: Neutrino ran the kernel twice, the first time to count", map.name);
-                    let help =
-                        format!("here the first {DYNAMIC} records of each are kept, and the others counted as lost");
+                    let message = format!(
+                        "`{}` is `dynamic`: Neutrino ran the kernel twice, the first time to count",
+                        map.name
+                    );
+                    let help = format!(
+                        "here the first {DYNAMIC} records of each are kept, and the others counted as lost"
+                    );
                     warn(span.clone(), message, &help);
                 }
                 Some(keep) if !place.kernel() => {
@@ -207,7 +229,11 @@ impl Writer {
                         "Neutrino wrote on behind `cap = {keep}` records of `{}`, over the next one's",
                         map.name
                     );
-                    warn(span.clone(), message, "here the first ones are kept, and the others counted as lost");
+                    warn(
+                        span.clone(),
+                        message,
+                        "here the first ones are kept, and the others counted as lost",
+                    );
                 }
                 Some(_) => {}
             }
@@ -259,7 +285,11 @@ impl Writer {
                     let save = save(map, &values);
                     // A warp's probe saves once, whosever the record is.
                     let alone = probe.of_warp && !map.of_warp;
-                    body += &if alone { format!("    if leader {{ {save} }}\n") } else { format!("    {save}\n") };
+                    body += &if alone {
+                        format!("    if leader {{ {save} }}\n")
+                    } else {
+                        format!("    {save}\n")
+                    };
                 }
             }
         }

@@ -44,7 +44,8 @@ impl Place {
             return Err("an alternative of `pos` is empty".to_owned());
         }
         let words = || text.split('.');
-        let plain = |w: &str| !w.is_empty() && w.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == ':');
+        let plain =
+            |w: &str| !w.is_empty() && w.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == ':');
         if !words().all(plain) {
             return Err(format!(
                 "`{text}` is no opcode: `pos` is words with points between them here, not any text of a line"
@@ -52,16 +53,22 @@ impl Place {
         }
         let first = words().next().unwrap_or_default();
         let Some(op) = Op::from_mnemonic(first) else {
-            return Err(format!("no operation is called `{first}`: `pos` is an opcode here, not any text of a line"));
+            return Err(format!(
+                "no operation is called `{first}`: `pos` is an opcode here, not any text of a line"
+            ));
         };
         let family = match op {
             Op::Ld | Op::Ldu | Op::Atom => Family::Load,
             Op::St | Op::Red => Family::Store,
             Op::Cp => Family::Copy,
             Op::Bra | Op::Brx | Op::Ret | Op::Exit | Op::Trap => Family::Jump,
-            Op::Mma | Op::Wmma | Op::Wgmma | Op::Tcgen05 | Op::Ldmatrix | Op::Stmatrix | Op::Movmatrix => Family::Lists,
+            Op::Mma | Op::Wmma | Op::Wgmma | Op::Tcgen05 | Op::Ldmatrix | Op::Stmatrix | Op::Movmatrix => {
+                Family::Lists
+            }
             Op::Call | Op::Bar | Op::Barrier | Op::Mbarrier | Op::Membar | Op::Fence => Family::Lists,
-            Op::Tex | Op::Tld4 | Op::Txq | Op::Suld | Op::Sust | Op::Sured | Op::Suq | Op::Multimem => Family::Lists,
+            Op::Tex | Op::Tld4 | Op::Txq | Op::Suld | Op::Sust | Op::Sured | Op::Suq | Op::Multimem => {
+                Family::Lists
+            }
             _ => Family::Compute,
         };
         Ok(Place { opcode: text.to_owned(), family })
@@ -85,7 +92,9 @@ impl Place {
         match self.family {
             Family::Kernel => format!("kernel:{side}"),
             // As text it was in `wmma.mma.sync` too.
-            _ if self.opcode.starts_with("mma.") => format!("inst:{0}:{side}, inst:wmma.{0}:{side}", self.opcode),
+            _ if self.opcode.starts_with("mma.") => {
+                format!("inst:{0}:{side}, inst:wmma.{0}:{side}", self.opcode)
+            }
             _ => format!("inst:{}:{side}", self.opcode),
         }
     }

@@ -196,7 +196,10 @@ fn statement(text: &str, maps: &[Map]) -> Result<Step, Complaint> {
         )));
     }
     let Some(Value::Register(register)) = register(operands[0])? else {
-        return Err(wrong(format!("`{}` is not the probe's to write: it writes %NR registers alone", operands[0])));
+        return Err(wrong(format!(
+            "`{}` is not the probe's to write: it writes %NR registers alone",
+            operands[0]
+        )));
     };
     let values = operands[1..].iter().map(|o| value(o)).collect::<Result<Vec<_>, _>>()?;
     Ok(Step::Set(register, Compute { form, values }))

@@ -105,7 +105,8 @@ impl Layout {
         let start = usize::try_from(self.at).unwrap_or(usize::MAX);
         let own = all.get(start..).unwrap_or_default();
         let own = &own[..own.len().min(usize::try_from(self.bytes()).unwrap_or(usize::MAX))];
-        let words = |bytes: &[u8]| bytes.as_chunks().0.iter().map(|b| u64::from_le_bytes(*b)).collect::<Vec<u64>>();
+        let words =
+            |bytes: &[u8]| bytes.as_chunks().0.iter().map(|b| u64::from_le_bytes(*b)).collect::<Vec<u64>>();
         let (mut rows, mut lost) = (Vec::new(), 0);
         match &self.rows {
             Rows::Known(known) => {
@@ -436,16 +437,24 @@ mod tests {
 
     #[test]
     fn rows_are_read_back() {
-        let known =
-            Layout { at: 8, rows: Rows::Known(vec![vec![7], vec![3]]), aggregate: Aggregate::Min, ty: Scalar::S64 };
+        let known = Layout {
+            at: 8,
+            rows: Rows::Known(vec![vec![7], vec![3]]),
+            aggregate: Aggregate::Min,
+            ty: Scalar::S64,
+        };
         let mut bytes = vec![0; 8];
         for word in [0, 0, 2, !ordered((-4i64).cast_unsigned(), Scalar::S64)] {
             bytes.extend_from_slice(&u64::to_le_bytes(word));
         }
         let row = Row { key: vec![3], cells: vec![2, (-4i64).cast_unsigned()] };
         assert_eq!(known.read(&bytes), (vec![row], 0));
-        let hashed =
-            Layout { at: 0, rows: Rows::Hashed { keys: 1, log: 3 }, aggregate: Aggregate::Count, ty: Scalar::U64 };
+        let hashed = Layout {
+            at: 0,
+            rows: Rows::Hashed { keys: 1, log: 3 },
+            aggregate: Aggregate::Count,
+            ty: Scalar::U64,
+        };
         assert_eq!((hashed.row(), hashed.bytes()), (24, 8 + 8 * 24));
         let mut words = [0u64; 25];
         words[0] = 5;
@@ -488,7 +497,8 @@ mod tests {
         bytes[80] = 1;
         bytes[88] = 5;
         bytes[96..][..record.len()].copy_from_slice(&record);
-        let cells = [0xFFFE, 1, (-1.5f64).to_bits(), 7, (-1i64).cast_unsigned(), (-3i64).cast_unsigned()].to_vec();
+        let cells =
+            [0xFFFE, 1, (-1.5f64).to_bits(), 7, (-1i64).cast_unsigned(), (-3i64).cast_unsigned()].to_vec();
         assert_eq!(records.read(0, &bytes).0[1], Row { key: vec![0, 1], cells: cells.clone() });
         assert_eq!(records.read(1, &bytes), (vec![Row { key: vec![4, 0], cells }], 0));
     }
@@ -530,7 +540,8 @@ mod tests {
         };
         // All lanes write a first and a second record together, of which one field does not grow evenly; of the last ones lane 3 has written a third, which
         // takes the first's place.
-        let two = |low: i32, high: i32| u64::from(low.cast_unsigned()) | u64::from(high.cast_unsigned()) << 32;
+        let two =
+            |low: i32, high: i32| u64::from(low.cast_unsigned()) | u64::from(high.cast_unsigned()) << 32;
         for part in [first, last] {
             put(part.at + part.joints(), &[two(1, 70), two(0, -4), 7, 1000]);
             put(part.at + part.joints() + 32, &[two(2, 71), two(1, APART), 10, 5]);

@@ -320,10 +320,16 @@ impl Layout {
                 } else {
                     self.read_slots(&head, slots)
                 };
-                Track { records: Records(read.records), anchors: Anchors(read.anchors), lost: read.lost, ..track }
+                Track {
+                    records: Records(read.records),
+                    anchors: Anchors(read.anchors),
+                    lost: read.lost,
+                    ..track
+                }
             }
             Form::Sums => {
-                let word = |i: u32| slots.get(i as usize / 2).map_or(0, |slot| half(slot, 4 * (i as usize % 2)));
+                let word =
+                    |i: u32| slots.get(i as usize / 2).map_or(0, |slot| half(slot, 4 * (i as usize % 2)));
                 Track { sums: self.sums(kernel, word), ..track }
             }
             Form::Ring { .. } => {
@@ -353,9 +359,12 @@ impl Layout {
             bytes.chunks_exact(ring.entry as usize).take(ring.entries as usize).map(entry).collect();
         let newest = all.iter().enumerate().filter_map(|(i, e)| Some((e.as_ref()?.0, i))).max();
         let Some((turn, at)) = newest else { return Default::default() };
-        let of = |turn: Option<u32>, e: &Option<(u32, Record)>| e.filter(|(t, _)| Some(*t) == turn).map(|(_, r)| r);
+        let of = |turn: Option<u32>, e: &Option<(u32, Record)>| {
+            e.filter(|(t, _)| Some(*t) == turn).map(|(_, r)| r)
+        };
         let before = all[at + 1..].iter().filter_map(|e| of(turn.checked_sub(1), e));
-        let records: Vec<Record> = before.chain(all[..=at].iter().filter_map(|e| of(Some(turn), e))).collect();
+        let records: Vec<Record> =
+            before.chain(all[..=at].iter().filter_map(|e| of(Some(turn), e))).collect();
         let made = u64::from(turn) * all.len() as u64 + at as u64 + 1;
         let lost = made - records.len() as u64;
         (records, lost)
@@ -431,7 +440,8 @@ mod tests {
     fn regions_are_read_back() {
         let shapes = vec![Shape::default(), Shape { words: 1, group: None }];
         let layout = Layout { shapes, ..Layout::default() };
-        let head = TrackHead { sm: 4, lane: 7, group: 9, grouped: 1, begin_cycles: 5, ..TrackHead::default() };
+        let head =
+            TrackHead { sm: 4, lane: 7, group: 9, grouped: 1, begin_cycles: 5, ..TrackHead::default() };
         let ended = TrackHead { end_nanos: 1, end_cycles: 8, written: 32, ..head };
         let slots = [[10, 1], [11, 2], [70, 0], [12, 1]];
         let mut bytes = region(&ended, &slots);
@@ -472,10 +482,18 @@ mod tests {
         let shapes = vec![Shape::default(), Shape { words: 1, group: None }];
         let head = TrackHead { sm: 1, begin_cycles: (7 << 32) - 100, end_nanos: 1, ..TrackHead::default() };
         let slow = ANCHOR - SLOWEST;
-        let slots =
-            [[u32::MAX - 20, 1], [u32::MAX - 9, ANCHOR - 30], [5, 6], [40, 2], [ANCHOR, ANCHOR], [50, slow], [7, 8]];
+        let slots = [
+            [u32::MAX - 20, 1],
+            [u32::MAX - 9, ANCHOR - 30],
+            [5, 6],
+            [40, 2],
+            [ANCHOR, ANCHOR],
+            [50, slow],
+            [7, 8],
+        ];
         let anchor = |cycles, nanos, took| Anchor { cycles, nanos, took: Some(took) };
-        let anchors = vec![anchor((7 << 32) - 10, 6 << 32 | 5, 30), anchor((7 << 32) + 50, 8 << 32 | 7, SLOWEST)];
+        let anchors =
+            vec![anchor((7 << 32) - 10, 6 << 32 | 5, 30), anchor((7 << 32) + 50, 8 << 32 | 7, SLOWEST)];
         let of = |form, slots: &[[u32; 2]]| {
             let spans = vec![Spanned { begin: 0, end: None, alone: true }];
             let layout = Layout { form, apart: APART, shapes: shapes.clone(), spans, ..Layout::default() };
@@ -515,11 +533,13 @@ mod tests {
         assert_eq!(of(1, &[]), (vec![], 0));
         assert_eq!(of(1, &[[9, tag(1, 2), 0, 7]]), (vec![(1, 9, [7, 0])], 0));
         // Turn 3 has come to its second entry: of 14 records the last four are there.
-        let turned = [[50, tag(0, 2), 3, 0], [60, tag(1, 2), 3, 8], [30, tag(0, 2), 2, 0], [40, tag(0, 2), 2, 0]];
+        let turned =
+            [[50, tag(0, 2), 3, 0], [60, tag(1, 2), 3, 8], [30, tag(0, 2), 2, 0], [40, tag(0, 2), 2, 0]];
         let there = vec![(0, 30, [0; 2]), (0, 40, [0; 2]), (0, 50, [0; 2]), (1, 60, [8, 0])];
         assert_eq!(of(1, &turned), (there, 10));
         // What another lane left, which led before, and what is of no turn that can be, is not there.
-        let odd = [[50, tag(0, 2), 3, 0], [60, tag(1, 9), 3, 8], [30, tag(0, 2), 1, 0], [40, tag(0, 2), 2, 0]];
+        let odd =
+            [[50, tag(0, 2), 3, 0], [60, tag(1, 9), 3, 8], [30, tag(0, 2), 1, 0], [40, tag(0, 2), 2, 0]];
         assert_eq!(of(1, &odd), (vec![(0, 40, [0; 2]), (0, 50, [0; 2])], 11));
         // Of a record with two words one half may be there alone.
         let halves = [[9, tag(1, 2), 0, 7], [8, 0, 0, 0], [10, tag(1, 2), 1, 7], [8, 0, 0, 0]];
@@ -536,7 +556,8 @@ mod tests {
             total(Some(FuncId(1)), 2, vec![(5, 1)]),
         ];
         let layout = Layout { form: Form::Sums, totals, words: 6, ..Layout::default() };
-        let head = TrackHead { sm: 1, begin_cycles: 5, end_cycles: 900, end_nanos: 1, ..TrackHead::default() };
+        let head =
+            TrackHead { sm: 1, begin_cycles: 5, end_cycles: 900, end_nanos: 1, ..TrackHead::default() };
         let bytes = region(&head, &[[100, 200], [0, 7], [8, 0]]);
         let sum = |mark, count, cycles| Sum { mark, count, cycles };
         let of = |kernel| layout.read(kernel, 0, 7, &bytes).pop().unwrap().sums;
@@ -551,7 +572,11 @@ mod tests {
         let (commit, wait) = (Group::Commit { queue: 1 }, |left| Group::Wait { queue: 1, left });
         let (mut queues, mut out) = (Queues::default(), Vec::new());
         for group in [commit, commit, wait(1), wait(1), commit, wait(0), wait(5)] {
-            queues.push(Some(group), Record { mark: u32::from(group != commit), ..Record::default() }, &mut out);
+            queues.push(
+                Some(group),
+                Record { mark: u32::from(group != commit), ..Record::default() },
+                &mut out,
+            );
         }
         queues.push(None, Record { mark: 7, ..Record::default() }, &mut out);
         let said: Vec<(u32, u32)> = out.iter().map(|r| (r.mark, r.payload[0])).collect();

@@ -10,9 +10,23 @@ use super::{Event, EventKind, File, Flags, Warp};
 /// Those of `out`; and of the file, as text of an [`io::Error`].
 pub fn dump(out: &mut impl Write, file: &File<'_>, only: Option<u32>) -> io::Result<()> {
     let h = &file.header;
-    writeln!(out, "kernel {} hash {:#018x} flags {:#x}", h.kernel().escape_debug(), h.kernel_hash, h.flags.0)?;
-    writeln!(out, "grid {} block {} warps per block {} warps {}", h.grid, h.block, h.warps_per_block, h.warps)?;
-    writeln!(out, "events {} histories {} snapshots {}", h.events_per_warp, h.history_depth, h.snapshot_depth)?;
+    writeln!(
+        out,
+        "kernel {} hash {:#018x} flags {:#x}",
+        h.kernel().escape_debug(),
+        h.kernel_hash,
+        h.flags.0
+    )?;
+    writeln!(
+        out,
+        "grid {} block {} warps per block {} warps {}",
+        h.grid, h.block, h.warps_per_block, h.warps
+    )?;
+    writeln!(
+        out,
+        "events {} histories {} snapshots {}",
+        h.events_per_warp, h.history_depth, h.snapshot_depth
+    )?;
     writeln!(out, "device {} time {} sample rate {}", h.device(), h.timestamp, h.sample_rate)?;
     let bad = |e: crate::Error| io::Error::new(io::ErrorKind::InvalidData, e.to_string());
     let warps = only.map_or(0..h.warps, |w| w..w.saturating_add(1).min(h.warps));

@@ -268,20 +268,29 @@ impl Header {
         } else {
             stored
         };
-        let section = |at: u64, entries: u32, bytes: u64, (offset, field): (u64, &str)| -> Result<Section, Error> {
-            let stride = HEAD + u64::from(entries) * bytes;
-            let end = stride.checked_mul(self.warps.into()).and_then(|n| n.checked_add(at));
-            match end.filter(|e| *e <= limit) {
-                Some(_) => Ok(Section { at, stride, warps: self.warps }),
-                None => {
-                    let needs = end.map_or("more bytes than can be counted".into(), |e| format!("{e} bytes"));
-                    let what =
-                        format!("{entries} for each of {} warps need {needs}; the file can hold {limit}", self.warps);
-                    Err(error(offset, field, what))
+        let section =
+            |at: u64, entries: u32, bytes: u64, (offset, field): (u64, &str)| -> Result<Section, Error> {
+                let stride = HEAD + u64::from(entries) * bytes;
+                let end = stride.checked_mul(self.warps.into()).and_then(|n| n.checked_add(at));
+                match end.filter(|e| *e <= limit) {
+                    Some(_) => Ok(Section { at, stride, warps: self.warps }),
+                    None => {
+                        let needs =
+                            end.map_or("more bytes than can be counted".into(), |e| format!("{e} bytes"));
+                        let what = format!(
+                            "{entries} for each of {} warps need {needs}; the file can hold {limit}",
+                            self.warps
+                        );
+                        Err(error(offset, field, what))
+                    }
                 }
-            }
-        };
-        let events = section(HEADER as u64, self.events_per_warp, self.event_bytes(), (at::EVENTS, "events_per_warp"))?;
+            };
+        let events = section(
+            HEADER as u64,
+            self.events_per_warp,
+            self.event_bytes(),
+            (at::EVENTS, "events_per_warp"),
+        )?;
         let mut end = events.end();
         let align = self.event_bytes();
         let begin = |offset: u32, end: u64, (place, field): (u64, &str)| -> Result<u64, Error> {
@@ -290,7 +299,9 @@ impl Header {
                 o if o < events.end() => {
                     Err(error(place, field, format!("{o} lies before the events' end at {}", events.end())))
                 }
-                o if !o.is_multiple_of(align) => Err(error(place, field, format!("{o} is no multiple of {align}"))),
+                o if !o.is_multiple_of(align) => {
+                    Err(error(place, field, format!("{o} is no multiple of {align}")))
+                }
                 o => Ok(o),
             }
         };

@@ -176,8 +176,8 @@ impl Snapshot {
     /// The comparison in LLVM's words; empty if its number means nothing.
     pub fn comparison(&self) -> &'static str {
         const FLOAT: [&str; 16] = [
-            "false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "uno", "ueq", "ugt", "uge", "ult", "ule", "une",
-            "true",
+            "false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "uno", "ueq", "ugt", "uge", "ult",
+            "ule", "une", "true",
         ];
         const INTEGER: [&str; 10] = ["eq", "ne", "ugt", "uge", "ult", "ule", "sgt", "sge", "slt", "sle"];
         let integer = || INTEGER.get(self.predicate.checked_sub(32)? as usize);

@@ -58,7 +58,13 @@ impl<'a> File<'a> {
                 Some(decoder.map_err(|e| error(HEADER as u64, "zstd", e.to_string()))?.single_frame())
             }
         };
-        Ok(Cursor { bytes: self.bytes, layout: self.layout.clone(), packed, at: HEADER as u64, window: Vec::new() })
+        Ok(Cursor {
+            bytes: self.bytes,
+            layout: self.layout.clone(),
+            packed,
+            at: HEADER as u64,
+            window: Vec::new(),
+        })
     }
 }
 
@@ -187,7 +193,11 @@ impl Cursor<'_> {
         // Rings that nothing was written to may have been left as they were allocated.
         if u64::from(said) != depth && (written, said) != (0, 0) {
             let field = format!("{name}[{warp}].depth");
-            return Err(Error { offset: at + 4, field, what: format!("{said}, where the header says {depth}") });
+            return Err(Error {
+                offset: at + 4,
+                field,
+                what: format!("{said}, where the header says {depth}"),
+            });
         }
         let kept = depth.min(written.into()) as usize;
         let mut slots = part[16..].chunks_exact(bytes as usize);
@@ -202,7 +212,11 @@ impl Cursor<'_> {
         let wrong = if u64::from(next) >= depth && next > written {
             doubt(0, "write_idx", format!("{next}, in a ring of {depth} to which {written} were written"))
         } else if entries.windows(2).any(|e| seq(&e[0]).checked_add(1) != Some(seq(&e[1]))) {
-            doubt(8, "total_writes", format!("{written}, but the numbers of its entries do not follow each other"))
+            doubt(
+                8,
+                "total_writes",
+                format!("{written}, but the numbers of its entries do not follow each other"),
+            )
         } else if let Some(last) = last.filter(|n| *n != written && *n != written.wrapping_sub(1)) {
             doubt(8, "total_writes", format!("{written}, but its last entry has number {last}"))
         } else if last.is_some_and(|n| after.is_some_and(|e| n.checked_add(1) == Some(seq(&e)))) {
@@ -217,7 +231,11 @@ impl Cursor<'_> {
     fn take(&mut self, range: Range<u64>, field: &str) -> Result<&[u8], Error> {
         let Some(packed) = &mut self.packed else {
             let part = self.bytes.get(range.start as usize..range.end as usize);
-            return part.ok_or_else(|| Error { offset: range.start, field: field.into(), what: "cut off".into() });
+            return part.ok_or_else(|| Error {
+                offset: range.start,
+                field: field.into(),
+                what: "cut off".into(),
+            });
         };
         let wrong = |at: u64, what: String| Error { offset: at, field: field.into(), what };
         let mut skip = range.start.checked_sub(self.at).ok_or_else(|| {
@@ -225,7 +243,8 @@ impl Cursor<'_> {
         })?;
         while skip > 0 {
             let n = skip.min(STEP);
-            fill(packed, &mut self.window, n as usize).map_err(|e| wrong(self.at, format!("when unpacked: {e}")))?;
+            fill(packed, &mut self.window, n as usize)
+                .map_err(|e| wrong(self.at, format!("when unpacked: {e}")))?;
             self.at += n;
             skip -= n;
         }

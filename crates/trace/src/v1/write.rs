@@ -76,8 +76,9 @@ impl<W: Write> Writer<W> {
         self.words([head.write_idx, head.overflow, head.events, head.total])?;
         for (i, e) in events.iter().enumerate() {
             if self.header.flags.has(Flags::COMPACT) {
-                let bytes =
-                    e.compact().ok_or_else(|| wrong(format!("event {i} holds more than 8 bytes can: {e:?}")))?;
+                let bytes = e
+                    .compact()
+                    .ok_or_else(|| wrong(format!("event {i} holds more than 8 bytes can: {e:?}")))?;
                 self.put(&bytes)?;
             } else {
                 self.put(&e.bytes())?;
@@ -91,7 +92,9 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// Those of the file; when there is more than the ring holds.
     pub fn history(&mut self, ring: &Ring<HistoryEntry>) -> io::Result<()> {
-        let Some(section) = self.layout.history else { return Err(wrong("the header has no history".into())) };
+        let Some(section) = self.layout.history else {
+            return Err(wrong("the header has no history".into()));
+        };
         let end = self.part(section.at, section.stride)?;
         self.ring(self.header.history_depth, ring.written, ring.entries.len())?;
         for e in &ring.entries {
@@ -105,7 +108,9 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// Those of the file; when there is more than the ring holds.
     pub fn snapshots(&mut self, ring: &Ring<Snapshot>) -> io::Result<()> {
-        let Some(section) = self.layout.snapshots else { return Err(wrong("the header has no snapshots".into())) };
+        let Some(section) = self.layout.snapshots else {
+            return Err(wrong("the header has no snapshots".into()));
+        };
         let end = self.part(section.at, section.stride)?;
         self.ring(self.header.snapshot_depth, ring.written, ring.entries.len())?;
         for e in &ring.entries {
@@ -143,7 +148,9 @@ impl<W: Write> Writer<W> {
 
     fn ring(&mut self, depth: u32, written: u32, entries: usize) -> io::Result<()> {
         if entries as u64 != u64::from(written.min(depth)) {
-            return Err(wrong(format!("{entries} entries in a ring of {depth} to which {written} were written")));
+            return Err(wrong(format!(
+                "{entries} entries in a ring of {depth} to which {written} were written"
+            )));
         }
         self.words([written.checked_rem(depth).unwrap_or(0), depth, written, 0])
     }

@@ -1,8 +1,8 @@
 //! Traces made from random numbers: valid, and with every kind of thing in them.
 
 use prlx_trace::kernel::{
-    Alu, Arg, Block, End, FaultKind, Fidelity, Function, Guard, Level, Loc, Loop, Module, Needs, Node, NodeKind,
-    Operand, Param, Scalar, Site, SiteClass, Source, SourceFile, Special, Steered, Step,
+    Alu, Arg, Block, End, FaultKind, Fidelity, Function, Guard, Level, Loc, Loop, Module, Needs, Node,
+    NodeKind, Operand, Param, Scalar, Site, SiteClass, Source, SourceFile, Special, Steered, Step,
 };
 use prlx_trace::launch::{
     ArgInfo, Event, Fault, Host, Lanes, Launch, OperandRecord, Origin, Pointee, Totals, WarpStream, Window,
@@ -11,7 +11,8 @@ use prlx_trace::mark::{Anchor, Anchors, Mark, MarkKind, Marks, Record, Records, 
 use prlx_trace::process::{Device, Process, Skipped};
 use prlx_trace::table::{Aggregate, Field, Row, Shown, Table, Tally};
 use prlx_trace::{
-    BlockId, Dim3, FileId, FuncId, LaneMask, LocId, LoopId, ModuleId, Recording, SiteId, Slot, Streams, Trace, WarpId,
+    BlockId, Dim3, FileId, FuncId, LaneMask, LocId, LoopId, ModuleId, Recording, SiteId, Slot, Streams,
+    Trace, WarpId,
 };
 
 /// xorshift64*.
@@ -203,7 +204,13 @@ fn tally(r: &mut Random) -> Tally {
         cells: (0..of.aggregate.cells(of.values.len())).map(|_| r.bits()).collect(),
     };
     let rows = r.some(3, row);
-    Tally { module: ModuleId(r.id(2)), table, launches: r.maybe(|r| (r.bits(), r.bits())), rows, lost: r.bits() }
+    Tally {
+        module: ModuleId(r.id(2)),
+        table,
+        launches: r.maybe(|r| (r.bits(), r.bits())),
+        rows,
+        lost: r.bits(),
+    }
 }
 
 fn mark(r: &mut Random) -> Mark {
@@ -272,8 +279,11 @@ pub fn warp(r: &mut Random, warp: u64, level: Level, most: usize) -> WarpStream 
             clock: r.bits() as u32,
         })),
         Level::Operands => {
-            let (records, ends) =
-                lanes(r, most, |r| OperandRecord { site: SiteId(r.id(SITES)), visit: r.id(9), values: [r.bits(), 0] });
+            let (records, ends) = lanes(r, most, |r| OperandRecord {
+                site: SiteId(r.id(SITES)),
+                visit: r.id(9),
+                values: [r.bits(), 0],
+            });
             Lanes::Operands { records, ends }
         }
     };
@@ -300,7 +310,11 @@ fn recording(r: &mut Random, modules: usize, warps: u64, most: usize) -> Recordi
         seed: r.maybe(Random::bits),
         device: "CPU device".into(),
         level,
-        window: r.maybe(|r| Window { sites: vec![SiteId(r.id(SITES))], warps: (0, r.bits()), visits: (3, 9) }),
+        window: r.maybe(|r| Window {
+            sites: vec![SiteId(r.id(SITES))],
+            warps: (0, r.bits()),
+            visits: (3, 9),
+        }),
         totals: Totals { recorded: 1, dropped: 2, filtered_warps: 3, bare: 4, instrumented: r.bits() },
         cluster: r.maybe(|r| Dim3 { x: 1 + r.id(4), y: 1, z: 1 }),
         number: r.bits() >> 40,
@@ -321,8 +335,9 @@ fn recording(r: &mut Random, modules: usize, warps: u64, most: usize) -> Recordi
         fault: r.maybe(|r| Fault {
             kind: r.one(FaultKind::ALL),
             text: r.text(),
-            unfinished: r
-                .maybe(|r| (0..r.below(3) as u64).map(|w| (WarpId(w * 5), LaneMask(r.bits() >> 32))).collect()),
+            unfinished: r.maybe(|r| {
+                (0..r.below(3) as u64).map(|w| (WarpId(w * 5), LaneMask(r.bits() >> 32))).collect()
+            }),
         }),
         host: r.maybe(|r| Host {
             thread: r.id(3),
@@ -361,7 +376,12 @@ fn process(r: &mut Random) -> Process {
         world_size: r.maybe(|_| 8),
         command: r.some(3, Random::text),
         started: r.bits(),
-        devices: r.some(2, |r| Device { ordinal: r.id(8), name: r.text(), uuid: r.text(), capability: (9, 0) }),
+        devices: r.some(2, |r| Device {
+            ordinal: r.id(8),
+            name: r.text(),
+            uuid: r.text(),
+            capability: (9, 0),
+        }),
         versions: r.some(2, |r| (r.text(), r.text())),
     }
 }

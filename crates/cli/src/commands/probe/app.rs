@@ -80,7 +80,9 @@ fn live(over: Receiver<()>, interval: Duration, folder: &Path, args: &ProbeArgs,
         });
         let kept = show::tallies(&traces.collect::<Vec<_>>());
         let mut text = Vec::new();
-        if !kept.tables.is_empty() && prlx_present::tallies(&mut text, &kept, args.show.top, &ui.style()).is_ok() {
+        if !kept.tables.is_empty()
+            && prlx_present::tallies(&mut text, &kept, args.show.top, &ui.style()).is_ok()
+        {
             ui.note(&format!("after {:.1} s:", began.elapsed().as_secs_f64()));
             ui.note(String::from_utf8_lossy(&text).trim_end());
         }

@@ -25,7 +25,8 @@ pub fn run(args: &ProbeCheckArgs, ui: &Ui) -> Result<ExitCode> {
             (script.records.len(), "record", "records"),
             (script.vars.len(), "variable", "variables"),
         ];
-        let parts: Vec<String> = parts.iter().filter(|p| p.0 > 0).map(|(n, one, many)| count(*n, one, many)).collect();
+        let parts: Vec<String> =
+            parts.iter().filter(|p| p.0 > 0).map(|(n, one, many)| count(*n, one, many)).collect();
         writeln!(out, "ok: {}", parts.join(", "))?;
     }
     let mut anywhere = given.rest.is_empty();

@@ -66,7 +66,9 @@ fn script(args: &ProbeEngineArgs, ui: &Ui) -> Result<(Arc<Script>, String)> {
     }
     match std::env::var(VARIABLE) {
         Ok(text) => Ok((from_toml(&text, VARIABLE, ui)?, VARIABLE.to_owned())),
-        Err(_) => bail!("there is none: name one with --probe, or put probe.toml or probe.prlx into the folder"),
+        Err(_) => {
+            bail!("there is none: name one with --probe, or put probe.toml or probe.prlx into the folder")
+        }
     }
 }
 
@@ -91,7 +93,12 @@ impl Folder {
     }
 
     /// Does one step on a file, and says in the log what it did and how long that took.
-    fn step<T>(&mut self, name: &str, file: &str, work: impl FnOnce(&Folder) -> Result<(T, String)>) -> Result<T> {
+    fn step<T>(
+        &mut self,
+        name: &str,
+        file: &str,
+        work: impl FnOnce(&Folder) -> Result<(T, String)>,
+    ) -> Result<T> {
         let began = Instant::now();
         let done = work(self);
         let took = format!("{:9.3} ms", began.elapsed().as_secs_f64() * 1e3);
@@ -100,7 +107,8 @@ impl Folder {
             Ok((done, what)) => (what, Ok(done)),
             Err(e) => (format!("error: {e:#}"), Err(e.context(format!("{}: {of}", self.path.display())))),
         };
-        writeln!(self.log, "{took}  {of}: {}", prlx_present::safe_lines(&line)).context("cannot write process.log")?;
+        writeln!(self.log, "{took}  {of}: {}", prlx_present::safe_lines(&line))
+            .context("cannot write process.log")?;
         done
     }
 
@@ -167,7 +175,8 @@ impl Folder {
             bail!("the program lands nowhere in {kernel}\n  {}", nowhere.lines.join("\n  "));
         }
         let rewrite = prlx_instrument::rewrite(&text, "pruned.asm", &program, &|_| None)?;
-        let of_kernel = rewrite.plan.functions.iter().zip(&rewrite.module.functions).find(|f| f.1.name == kernel);
+        let of_kernel =
+            rewrite.plan.functions.iter().zip(&rewrite.module.functions).find(|f| f.1.name == kernel);
         if let Some(why) = of_kernel.and_then(|f| f.0.skipped.as_ref()) {
             bail!("{kernel} can't take the probe: {why}");
         }
@@ -175,7 +184,9 @@ impl Folder {
         let insertions: usize = rewrite.plan.functions.iter().map(|f| f.insertions.len()).sum();
         let mut what = vec![format!("{}: probed.asm", count(insertions, "insertion", "insertions"))];
         what.extend(nowhere.clauses.iter().map(|c| format!("{} lands nowhere", heading(script, *c))));
-        what.extend(place::missed(script, &module, &text, &rewrite.plan.kept.missed).into_iter().map(|m| m.what));
+        what.extend(
+            place::missed(script, &module, &text, &rewrite.plan.kept.missed).into_iter().map(|m| m.what),
+        );
         what[1..].iter().for_each(|what| ui.warn(&prlx_present::safe(what)));
         Ok((rewrite.plan, what.join("; ")))
     }

@@ -100,7 +100,11 @@ fn explain(
             writeln!(out, "  and {}", count(more, "more place", "more places"))?;
             break;
         }
-        writeln!(out, "  {}", prlx_present::safe(&place::at(&code.module, &code.text, FuncId(function), at)))?;
+        writeln!(
+            out,
+            "  {}",
+            prlx_present::safe(&place::at(&code.module, &code.text, FuncId(function), at))
+        )?;
         for line in text.lines().filter(|l| !l.trim().is_empty()) {
             writeln!(out, "      {}", prlx_present::safe(line.trim()))?;
         }
@@ -192,7 +196,8 @@ fn shared(out: &mut impl Write, woven: &Woven) -> Result<()> {
     let mut registers: BTreeMap<&str, usize> = BTreeMap::new();
     kept.vars.iter().for_each(|v| *registers.entry(v.ty.name()).or_default() += 1);
     let packed = kept.packed;
-    for (ty, n) in [("u32", packed.words() as usize), ("u64", kept.counters.len() - packed.counters as usize)] {
+    for (ty, n) in [("u32", packed.words() as usize), ("u64", kept.counters.len() - packed.counters as usize)]
+    {
         if n > 0 {
             *registers.entry(ty).or_default() += n;
         }

@@ -54,7 +54,9 @@ fn given<'a>(words: &'a [OsString], file: Option<&Path>, ui: &Ui) -> Result<Give
     if let Some(path) = file {
         return Ok(Given { script: from_file(path, ui)?, tool: false, rest: words });
     }
-    let Some((first, rest)) = words.split_first() else { bail!("name a program or a tool, or a file with -f") };
+    let Some((first, rest)) = words.split_first() else {
+        bail!("name a program or a tool, or a file with -f")
+    };
     let text = first.to_str().ok_or_else(|| anyhow!("the program is no UTF-8"))?;
     if let Some((name, _, program)) = TOOLS.iter().find(|tool| tool.0 == text) {
         return Ok(Given { script: script(program, name)?, tool: true, rest });

@@ -62,14 +62,17 @@ pub struct Nowhere {
 pub fn nowhere(script: &Script, module: &Module, filter: &Filter, landings: &[Landing]) -> Nowhere {
     let mut lines: Vec<((usize, String), Vec<String>)> = Vec::new();
     for l in landings.iter().filter(|l| l.holds.is_empty()) {
-        let Some(tracepoint) = script.clauses.get(l.clause).and_then(|c| c.tracepoints.get(l.tracepoint)) else {
+        let Some(tracepoint) = script.clauses.get(l.clause).and_then(|c| c.tracepoints.get(l.tracepoint))
+        else {
             continue;
         };
         let why = match (l.found.len(), l.missed.first()) {
             (0, Some(missed)) => format!("it has places, but can't stand there: {}", missed.why),
             (0, None) => format!("no place in the module; {}", instead(&tracepoint.what, module, filter)),
             (n, Some(missed)) => format!("found at {}; {}", count(n, "place", "places"), missed.why),
-            (n, None) => format!("found at {}; the predicate holds at none of them", count(n, "place", "places")),
+            (n, None) => {
+                format!("found at {}; the predicate holds at none of them", count(n, "place", "places"))
+            }
         };
         let key = (l.clause, why);
         match lines.iter_mut().find(|(of, _)| *of == key) {

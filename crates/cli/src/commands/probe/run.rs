@@ -85,7 +85,12 @@ fn one(job: &Job, given: &Given<'_>, args: &ProbeArgs, device: &mut Device, ui: 
     let landings = Landing::all(script, &module, &job.text, &program.filter);
     let nowhere = place::nowhere(script, &module, &program.filter, &landings);
     if nowhere.all {
-        bail!("the program lands nowhere in {} of {}\n  {}", job.kernel, job.module, nowhere.lines.join("\n  "));
+        bail!(
+            "the program lands nowhere in {} of {}\n  {}",
+            job.kernel,
+            job.module,
+            nowhere.lines.join("\n  ")
+        );
     }
     // Tools are for kernels of every kind: what is not there has nothing to tell.
     for clause in nowhere.clauses.iter().filter(|_| !given.tool) {

@@ -23,7 +23,9 @@ const MEMORY: u64 = 512;
 /// Runs it; its exit code is the program's, but where there was no marker.
 pub fn run(args: &ProfileArgs, ui: &Ui) -> Result<ExitCode> {
     if args.choice.digest.is_some() {
-        bail!("--digest is for `prlx record`: its kernels between those of the program would be in the timeline");
+        bail!(
+            "--digest is for `prlx record`: its kernels between those of the program would be in the timeline"
+        );
     }
     let kept = args.format == Kept::Prlx;
     let folder = Folder::new(args.output.as_deref().filter(|_| kept), "profile");

@@ -18,7 +18,13 @@ const ROUNDS: u32 = 5;
 const LONGEST: u64 = 1_000_000_000;
 
 /// Measures the kernel's part, of a launch that took so many nanoseconds. What can't be measured is not there.
-pub fn calibrate(job: &Job, rewrite: &Rewrite, took: u64, args: &ProfileArgs, device: &mut Device) -> Calibration {
+pub fn calibrate(
+    job: &Job,
+    rewrite: &Rewrite,
+    took: u64,
+    args: &ProfileArgs,
+    device: &mut Device,
+) -> Calibration {
     let mut out = Calibration::default();
     let needs = [needs(device, job, None), needs(device, job, Some(rewrite))];
     if let [Some(bare), Some(marked)] = needs {
@@ -37,7 +43,9 @@ pub fn empty(args: &ProfileArgs, device: &mut Device) -> Result<Option<u64>, Err
     let [text, launch] = EMPTY;
     let job = Job::parse("empty.toml", launch, &|_| Ok(text.as_bytes().to_vec()))?;
     let program = program(args, Filter::default());
-    let Ok(rewrite) = prlx_instrument::rewrite(&job.text, &job.module, &program, &|_| None) else { return Ok(None) };
+    let Ok(rewrite) = prlx_instrument::rewrite(&job.text, &job.module, &program, &|_| None) else {
+        return Ok(None);
+    };
     let options = RecordOptions { hooks: !args.rewritten, pool: 1 << 20, bare: false };
     let recorded = prlx_driver::record(device.driver(), &rewrite.text, &rewrite.plan, &job, &options)?;
     let timeline = profile::timeline(&recorded.into_trace(rewrite.plan.module));
@@ -55,12 +63,18 @@ pub fn empty(args: &ProfileArgs, device: &mut Device) -> Result<Option<u64>, Err
 }
 
 /// The kernel's time with its markers recorded, in proportion to that without; warp instructions where the device counts them.
-fn dilation(job: &Job, rewrite: &Rewrite, args: &ProfileArgs, device: &mut Device) -> Result<Option<f64>, Error> {
+fn dilation(
+    job: &Job,
+    rewrite: &Rewrite,
+    args: &ProfileArgs,
+    device: &mut Device,
+) -> Result<Option<f64>, Error> {
     let bare = Form { text: &job.text, plan: None, records: false };
     let marked = Form { text: &rewrite.text, plan: Some(&rewrite.plan), records: true };
     let pool = super::files::memory(args, device);
     let rounds = if device.driver().info().hooks { 1 } else { ROUNDS };
-    let costs = prlx_driver::cost(device.driver(), job, &[bare, marked], &CostOptions { rounds, pool, flush: 0 })?;
+    let costs =
+        prlx_driver::cost(device.driver(), job, &[bare, marked], &CostOptions { rounds, pool, flush: 0 })?;
     let middle = |mut rounds: Vec<u64>| {
         rounds.sort_unstable();
         rounds.get(rounds.len() / 2).copied().filter(|t| *t > 0)
@@ -72,8 +86,14 @@ fn dilation(job: &Job, rewrite: &Rewrite, args: &ProfileArgs, device: &mut Devic
 
 /// Of what records the kernel's markers the first, or the second where this leaves room for more of its threads on a multiprocessor and the first for fewer
 /// than there are without.
-pub fn spared(first: Rewrite, second: impl FnOnce() -> Option<Rewrite>, job: &Job, device: &mut Device) -> Rewrite {
-    let mut resident = |rewrite: Option<&Rewrite>| needs(device, job, rewrite).map_or(0, |n: Needs| n.resident);
+pub fn spared(
+    first: Rewrite,
+    second: impl FnOnce() -> Option<Rewrite>,
+    job: &Job,
+    device: &mut Device,
+) -> Rewrite {
+    let mut resident =
+        |rewrite: Option<&Rewrite>| needs(device, job, rewrite).map_or(0, |n: Needs| n.resident);
     let (bare, now) = (resident(None), resident(Some(&first)));
     let other = if now < bare { second() } else { None };
     other.filter(|other| resident(Some(other)) > now).unwrap_or(first)

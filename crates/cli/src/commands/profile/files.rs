@@ -92,7 +92,8 @@ fn one(
         ..Filter::default()
     };
     let program = program(args, filter);
-    let write = |program| prlx_instrument::rewrite(&job.text, &job.module, program, &|path| job.source_text(path));
+    let write =
+        |program| prlx_instrument::rewrite(&job.text, &job.module, program, &|path| job.source_text(path));
     let rewrite = write(&program).with_context(|| format!("cannot profile {}", job.module))?;
     if rewrite.plan.kept.tracks.is_none() {
         bail!("{}", nothing(&rewrite, job, args));
@@ -116,7 +117,8 @@ fn one(
         // It is the device's, not the kernel's.
         let empty = calibrations.first().map_or_else(|| empty(args, device).unwrap_or_default(), |c| c.empty);
         let kernel = demangled(&job.kernel).into_owned();
-        let measured = Calibration { kernel, empty, ..calibrate(job, &rewrite, recorded.stats.nanos, args, device) };
+        let measured =
+            Calibration { kernel, empty, ..calibrate(job, &rewrite, recorded.stats.nanos, args, device) };
         if let Some([bare, marked]) = measured.resident.filter(|[bare, marked]| bare != marked) {
             ui.warn(&format!("{}: threads on a multiprocessor {bare} -> {marked}", path.display()));
         }

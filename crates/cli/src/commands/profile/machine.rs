@@ -42,8 +42,9 @@ fn of_region(leaks: &Leaks, rewrite: &Rewrite, kernel: &str) -> Note {
     let module = &rewrite.plan.module;
     let named = |m: &Moved| {
         let loc = m.loc.and_then(|l| module.locs.get(l.index()));
-        let file =
-            loc.and_then(|l| module.files.get(l.file.index())).map(|f| f.path.rsplit('/').next().unwrap_or(&f.path));
+        let file = loc
+            .and_then(|l| module.files.get(l.file.index()))
+            .map(|f| f.path.rsplit('/').next().unwrap_or(&f.path));
         let at = loc.zip(file).map(|(l, file)| format!(" ({file}:{})", l.line)).unwrap_or_default();
         let way = match m.way {
             Way::Before => "before its begin",
@@ -56,6 +57,7 @@ fn of_region(leaks: &Leaks, rewrite: &Rewrite, kernel: &str) -> Note {
     if leaks.moved.len() > NAMED {
         all.push(format!("{} more", leaks.moved.len() - NAMED));
     }
-    let text = format!("of region {} of {kernel} elsewhere in machine code: {}", leaks.region, all.join(", "));
+    let text =
+        format!("of region {} of {kernel} elsewhere in machine code: {}", leaks.region, all.join(", "));
     Note { kind: "moved", count: leaks.moved.len() as u64, text: prlx_present::safe(&text) }
 }

@@ -90,13 +90,25 @@ impl Digests {
     ///
     /// # Errors
     /// When a call of the driver fails, or what the device digests is not what the host does.
-    pub fn new(library: Library, context: Context, device: u32, image: &[u8], most: u64) -> Result<Digests, Error> {
+    pub fn new(
+        library: Library,
+        context: Context,
+        device: u32,
+        image: &[u8],
+        most: u64,
+    ) -> Result<Digests, Error> {
         let failed = |e: Failure| e.during("digests");
         let make = || Digests::make(library, context, device, image, most).map_err(failed)?.tried();
         library.relaxed(|| library.within(context, make)).map_err(failed)?
     }
 
-    fn make(library: Library, context: Context, device: u32, image: &[u8], most: u64) -> Result<Digests, Failure> {
+    fn make(
+        library: Library,
+        context: Context,
+        device: u32,
+        image: &[u8],
+        most: u64,
+    ) -> Result<Digests, Failure> {
         let function = library.function(library.load(image)?, NAME)?;
         let processors = library.attribute(library.device(device)?, attribute::PROCESSORS)?;
         let bytes = SLOTS * SLOT as usize + TRIAL;
@@ -263,8 +275,9 @@ impl Digests {
                 found.extend(held.map(|held| (word as u32, value, held)));
             }
         }
-        let ours =
-            |held: &Held| held.kind == pointer::DEVICE && !held.managed && held.device == self.device && held.readable;
+        let ours = |held: &Held| {
+            held.kind == pointer::DEVICE && !held.managed && held.device == self.device && held.readable
+        };
         let mut starts: Vec<u64> = found.iter().filter(|f| ours(&f.2)).map(|f| f.1).collect();
         starts.sort_unstable();
         starts.dedup();
@@ -294,7 +307,10 @@ impl Digests {
 
 impl std::fmt::Debug for Digests {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Digests").field("device", &self.device).field("most", &self.most).finish_non_exhaustive()
+        f.debug_struct("Digests")
+            .field("device", &self.device)
+            .field("most", &self.most)
+            .finish_non_exhaustive()
     }
 }
 

@@ -136,11 +136,16 @@ impl Dma {
     /// What the last copies put here; `None` while they may be under way.
     pub fn bytes(&self) -> Option<&[u8]> {
         // SAFETY: initialised when it was allocated; nothing is under way, and starting something takes `&mut self`.
-        (self.state == State::Idle).then(|| unsafe { std::slice::from_raw_parts(self.at.as_ptr(), self.filled) })
+        (self.state == State::Idle)
+            .then(|| unsafe { std::slice::from_raw_parts(self.at.as_ptr(), self.filled) })
     }
 
     /// Looks whether parts of so many bytes can be copied now.
-    fn start(&mut self, call: &'static str, parts: impl IntoIterator<Item = usize>) -> Result<Library, Failure> {
+    fn start(
+        &mut self,
+        call: &'static str,
+        parts: impl IntoIterator<Item = usize>,
+    ) -> Result<Library, Failure> {
         let all = parts.into_iter().try_fold(0usize, usize::checked_add);
         if !self.done()? || all.is_none_or(|n| n > self.size) {
             return Err(self.library.failure(call, INVALID_VALUE));

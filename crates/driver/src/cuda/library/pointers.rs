@@ -25,8 +25,8 @@ impl Library {
     /// The memory that an address lies in; `None` if the driver knows of none.
     pub fn held(&self, at: u64) -> Option<Held> {
         use pointer::{
-            ACCESS_FLAGS, DEVICE_ORDINAL, IS_MANAGED, MAPPED, MAPPING_SIZE, MAPPING_START, MEMORY_TYPE, RANGE_SIZE,
-            RANGE_START,
+            ACCESS_FLAGS, DEVICE_ORDINAL, IS_MANAGED, MAPPED, MAPPING_SIZE, MAPPING_START, MEMORY_TYPE,
+            RANGE_SIZE, RANGE_START,
         };
         let mut asked = [
             MEMORY_TYPE,
@@ -42,13 +42,20 @@ impl Library {
         // None is larger; what is smaller lies in front.
         let mut answers = [0u64; 9];
         let mut places = answers.each_mut().map(|a| (&raw mut *a).cast::<c_void>());
-        call!(self.cuPointerGetAttributes(asked.len() as u32, asked.as_mut_ptr(), places.as_mut_ptr(), at)).ok()?;
+        call!(self.cuPointerGetAttributes(asked.len() as u32, asked.as_mut_ptr(), places.as_mut_ptr(), at))
+            .ok()?;
         let [kind, device, managed, mapped, access, start, size, from, length] = answers;
         let end = start.checked_add(size)?;
         // Of what was reserved a part may have memory.
         let end = if length == 0 { end } else { end.min(from.checked_add(length)?) };
         let readable = mapped != 0 && access as u32 & pointer::READ != 0 && end > at;
-        let held = Held { kind: kind as u32, device: device as u32, managed: managed != 0, readable, end: end.max(at) };
+        let held = Held {
+            kind: kind as u32,
+            device: device as u32,
+            managed: managed != 0,
+            readable,
+            end: end.max(at),
+        };
         (held.kind != 0).then_some(held)
     }
 

@@ -48,7 +48,8 @@ impl Layout {
         let shape = Shape::of(level, WARP);
         let chunk = shape.chunk();
         let tables = tables / chunk * chunk;
-        let each = device.checked_sub(u64::from(NODES) * CONTEXT + chunk)?.checked_sub(tables)? / GENERATIONS as u64;
+        let each =
+            device.checked_sub(u64::from(NODES) * CONTEXT + chunk)?.checked_sub(tables)? / GENERATIONS as u64;
         if level == Level::Probe {
             let arena = each.checked_sub(3 * chunk + CURSOR)? / chunk * chunk;
             return (arena >= 16 << 10).then_some(Layout { level, shape, tables, pool: chunk, arena });
@@ -286,7 +287,8 @@ impl Arena {
     /// What a slot's context holds.
     pub fn context(&self, slot: &Slot) -> Context {
         let probing = slot.kind.probing;
-        let (finals, records) = if self.layout.level == Level::Probe { (0, slot.finals) } else { (slot.finals, 0) };
+        let (finals, records) =
+            if self.layout.level == Level::Probe { (0, slot.finals) } else { (slot.finals, 0) };
         Context {
             pool: self.area.pool,
             size: self.layout.pool,
@@ -317,7 +319,11 @@ fn below(end: u64, bytes: u64, align: u64) -> Option<u64> {
     let at = end.checked_sub(bytes)? / align * align;
     // Where all regions of these four GiB have to end.
     let last = (at >> 32 << 32) + ((1 << 32) - BEYOND);
-    if tracks::fits(at, bytes) { Some(at) } else { last.checked_sub(bytes).filter(|at| tracks::fits(*at, bytes)) }
+    if tracks::fits(at, bytes) {
+        Some(at)
+    } else {
+        last.checked_sub(bytes).filter(|at| tracks::fits(*at, bytes))
+    }
 }
 
 /// Why a plan can't be recorded with this layout; `None` if it can.
@@ -365,7 +371,9 @@ mod tests {
             assert!(layout.tables_at(base) >= base + layout.nodes() && layout.tables <= tables);
             assert!(layout.tables_at(base) + layout.tables <= areas[0].pool);
             for area in areas {
-                assert!(area.pool.is_multiple_of(layout.chunk()) && area.bucket.is_multiple_of(layout.chunk()));
+                assert!(
+                    area.pool.is_multiple_of(layout.chunk()) && area.bucket.is_multiple_of(layout.chunk())
+                );
                 assert!(area.pool >= base + layout.nodes() && area.bucket == area.pool + layout.pool);
                 assert!(area.arena + layout.arena <= base + layout.total());
             }
@@ -402,11 +410,15 @@ mod tests {
         let mut arena = Arena::new(layout, layout.area(0, 0));
         let plan = plan(Level::Probe);
         let launch = Launch { grid: Dim3 { x: 33, y: 1, z: 1 }, warp_size: 32, ..Launch::default() };
-        let kind =
-            |records| Kind::of(&plan, &launch, Probing { tables: 4096, records, number: 7, ..Probing::default() });
+        let kind = |records| {
+            Kind::of(&plan, &launch, Probing { tables: 4096, records, number: 7, ..Probing::default() })
+        };
         let slot = arena.carve(kind(100), true).unwrap();
         let context = arena.context(&slot);
-        assert_eq!((context.tables, context.records, context.launch, context.finals), (4096, slot.finals, 7, 0));
+        assert_eq!(
+            (context.tables, context.records, context.launch, context.finals),
+            (4096, slot.finals, 7, 0)
+        );
         assert!(slot.finals.is_multiple_of(256) && arena.used() == (slot.finals, 4096));
         let slot = arena.carve(kind(0), true).unwrap();
         assert_eq!((arena.context(&slot).records, arena.used().1), (0, 4096));
@@ -425,12 +437,17 @@ mod tests {
         };
         // Nothing is known: half of an arena. Then as much as was wanted, or as there is.
         assert_eq!([of(1, None), of(40, None), of(4000, None)].map(|k| k.tracks().log), [19, 18, 11]);
-        assert_eq!([of(40, Some(0)), of(40, Some(4096)), of(40, Some(4097))].map(|k| k.tracks().log), [7, 12, 13]);
+        assert_eq!(
+            [of(40, Some(0)), of(40, Some(4096)), of(40, Some(4097))].map(|k| k.tracks().log),
+            [7, 12, 13]
+        );
         assert_eq!([of(4000, Some(1 << 30)), of(4000, Some(64))].map(|k| k.tracks().log), [12, 7]);
         // What has no room is left out.
         let many = of(1 << 20, None);
         assert!(many.recorded() < 1 << 18 && many.tracks().log == 7, "{many:?}");
-        for base in [7 << 20, (1 << 32) - BEYOND - (10 << 20), (1 << 32) - (20 << 20), (5 << 32) - (300 << 20)] {
+        for base in
+            [7 << 20, (1 << 32) - BEYOND - (10 << 20), (1 << 32) - (20 << 20), (5 << 32) - (300 << 20)]
+        {
             let mut arena = Arena::new(layout, layout.area(base, 0));
             let (mut end, mut slots) = (arena.back, 0);
             while let Some(slot) = arena.carve(of(40, Some(3000)), true) {

@@ -306,7 +306,8 @@ impl Shared {
             }
             let now = Instant::now();
             // What is being drained, or is about to be, makes room, however long its launches take to be handed on.
-            let drained = |g: &Generation| g.phase == Phase::Draining || g.phase == Phase::Closed && g.pending == 0;
+            let drained =
+                |g: &Generation| g.phase == Phase::Draining || g.phase == Phase::Closed && g.pending == 0;
             if state.progress != seen || state.generations.iter().any(drained) {
                 (seen, still) = (state.progress, now);
             }
@@ -318,7 +319,11 @@ impl Shared {
                 late = true;
                 continue;
             }
-            state = self.changed.wait_timeout(state, Duration::from_millis(2)).unwrap_or_else(|e| e.into_inner()).0;
+            state = self
+                .changed
+                .wait_timeout(state, Duration::from_millis(2))
+                .unwrap_or_else(|e| e.into_inner())
+                .0;
         }
     }
 
@@ -355,7 +360,12 @@ impl Shared {
                 if state.waiting.is_empty() {
                     self.changed.notify_all();
                 }
-                state.waiting.entry(stream).or_default().push_back(Waiting { event, start, places, seen: None });
+                state.waiting.entry(stream).or_default().push_back(Waiting {
+                    event,
+                    start,
+                    places,
+                    seen: None,
+                });
             }
             None => state.events.extend(start),
         }
@@ -402,10 +412,14 @@ impl Recorder {
     ) -> Result<Recorder, Error> {
         let Memory { device, tables, kept, host } = memory;
         let layout = Layout::new(level, device, tables).ok_or_else(|| {
-            Error::new(ErrorKind::Memory, format!("{device} bytes of device memory are too little to record with"))
-                .help("four MiB are the least that is of use")
+            Error::new(
+                ErrorKind::Memory,
+                format!("{device} bytes of device memory are too little to record with"),
+            )
+            .help("four MiB are the least that is of use")
         })?;
-        let made = library.relaxed(|| library.within(context, || Recorder::make(library, layout, kept, host)));
+        let made =
+            library.relaxed(|| library.within(context, || Recorder::make(library, layout, kept, host)));
         let (shared, worker) = made.map_err(|e| e.during("recording"))??;
         let shared = Arc::new(shared);
         let (to, batches) = std::sync::mpsc::channel();
@@ -420,12 +434,18 @@ impl Recorder {
     }
 
     /// Everything that is taken from the driver, zeroed.
-    fn make(library: Library, layout: Layout, kept: bool, host: u64) -> Result<(Shared, worker::Worker), Error> {
+    fn make(
+        library: Library,
+        layout: Layout,
+        kept: bool,
+        host: u64,
+    ) -> Result<(Shared, worker::Worker), Error> {
         let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
         let failed = |e: Failure| e.during("recording");
         let (stream, upload_stream) = (library.stream().map_err(failed)?, library.stream().map_err(failed)?);
         let mut upload = Dma::new(library, 64 * CONTEXT as usize).map_err(failed)?;
-        let staging = (0..STAGING).map(|_| Dma::new(library, STAGED)).collect::<Result<_, _>>().map_err(failed)?;
+        let staging =
+            (0..STAGING).map(|_| Dma::new(library, STAGED)).collect::<Result<_, _>>().map_err(failed)?;
         let bulk = Dma::new(library, size(layout.pool + layout.arena)).map_err(failed)?;
         let (base, kept) = place(library, &layout, kept).map_err(failed)?;
         let generations = std::array::from_fn(|i| Generation::new(layout, layout.area(base, i)));
@@ -436,8 +456,12 @@ impl Recorder {
                 std::thread::yield_now();
                 start.elapsed() < START
             });
-            let late =
-                || Error::new(ErrorKind::Record, "recording: its memory was not zeroed in time: the device is busy");
+            let late = || {
+                Error::new(
+                    ErrorKind::Record,
+                    "recording: its memory was not zeroed in time: the device is busy",
+                )
+            };
             settled.map_err(failed).and_then(|done| done.then_some(()).ok_or_else(late))
         };
         settle(&mut upload)?;
@@ -517,15 +541,22 @@ impl Recorder {
         };
         let kind = shared.kind(&state, plan, &launch, probing);
         let promise = state.learned.promise(&shared.layout, &launch, kind.recorded());
-        let (mut state, room) = shared
-            .library
-            .relaxed(|| shared.room(state, &[kind], promise, |state, generation| shared.slot(state, generation, kind)));
+        let (mut state, room) = shared.library.relaxed(|| {
+            shared.room(state, &[kind], promise, |state, generation| shared.slot(state, generation, kind))
+        });
         match room {
             Ok((generation, slot)) => {
                 let (progress, fate) = (Progress::Pending, Fate::Own);
                 let handed = state.generations[generation].arena.context(&slot).handed(slot.context);
-                let placed =
-                    Placed { plan: Arc::clone(plan), launch, slot, progress, fate, promise, told: Told::default() };
+                let placed = Placed {
+                    plan: Arc::clone(plan),
+                    launch,
+                    slot,
+                    progress,
+                    fate,
+                    promise,
+                    told: Told::default(),
+                };
                 let place = state.place(generation, [placed]);
                 let start = shared.library.relaxed(|| shared.mark(&mut state, stream));
                 Ok(Ticket { handed, called: None, place, start })
@@ -707,10 +738,10 @@ impl Shared {
     /// What a launch says that is not recorded.
     fn why_not(&self, state: &State, why: Unrecorded) -> String {
         match why {
-            Unrecorded::Ended => state
-                .dead
-                .as_ref()
-                .map_or_else(|| "the recording has ended".to_owned(), |dead| format!("recording stopped: {dead}")),
+            Unrecorded::Ended => state.dead.as_ref().map_or_else(
+                || "the recording has ended".to_owned(),
+                |dead| format!("recording stopped: {dead}"),
+            ),
             _ => "there was no room for it; --memory makes more".to_owned(),
         }
     }

@@ -97,7 +97,13 @@ pub(super) fn run(shared: &Shared, batches: &Receiver<Batch>, mut sink: Sink) {
 fn say(said: Vec<prlx_trace::Launch>, sink: &mut Sink) {
     for launch in said {
         let recording = Recording { launch, ..Recording::default() };
-        sink(Finished { recording, tallies: Vec::new(), marks: None, damage: Vec::new(), told: Told::default() });
+        sink(Finished {
+            recording,
+            tallies: Vec::new(),
+            marks: None,
+            damage: Vec::new(),
+            told: Told::default(),
+        });
     }
 }
 
@@ -124,7 +130,9 @@ fn hand_on(shared: &Shared, batch: Batch, known: &mut Known, sink: &mut Sink) {
         let (kept, probes) = (&placed.plan.kept, shared.layout.level == Level::Probe);
         // Tables are everybody's.
         if placed.fate != Fate::Own && !(probes && kept.records.warp == 0 && kept.tracks.is_none()) {
-            shared.lock().unrecorded(placed.launch, "two instances of its graph ran at once, and wrote to one place");
+            shared
+                .lock()
+                .unrecorded(placed.launch, "two instances of its graph ran at once, and wrote to one place");
             continue;
         }
         let (first_warp, last) = wanted(&placed.plan.program, &placed.launch);

@@ -289,7 +289,9 @@ impl State {
     }
     /// Whether some of these may still write.
     pub fn writing(&mut self, places: &[Place]) -> bool {
-        places.iter().any(|p| self.at(p).is_some_and(|all| all.iter().any(|p| p.progress == Progress::Pending)))
+        places
+            .iter()
+            .any(|p| self.at(p).is_some_and(|all| all.iter().any(|p| p.progress == Progress::Pending)))
     }
     /// Whether a probe program's tables may hold more than the last copy of them.
     pub fn stale(&self) -> bool {

@@ -58,7 +58,13 @@ pub(super) struct Set {
 impl Tables {
     /// What the contexts of a launch say, whose module's tables are made if it is the first; all tables begin at `base`. `None`: there is no
     /// room.
-    pub fn probing(&mut self, layout: &Layout, base: u64, plan: &Arc<Plan>, launch: &Launch) -> Option<Probing> {
+    pub fn probing(
+        &mut self,
+        layout: &Layout,
+        base: u64,
+        plan: &Arc<Plan>,
+        launch: &Launch,
+    ) -> Option<Probing> {
         if layout.level != Level::Probe {
             return Some(Probing::default());
         }
@@ -71,7 +77,8 @@ impl Tables {
         let i = match known.or_else(|| self.sets.iter().position(|s| same(&s.plan))) {
             Some(i) => i,
             None => {
-                let end = self.used.checked_add(plan.kept.table_bytes())?.checked_next_multiple_of(ALIGNED)?;
+                let end =
+                    self.used.checked_add(plan.kept.table_bytes())?.checked_next_multiple_of(ALIGNED)?;
                 if end > layout.tables {
                     return None;
                 }

@@ -126,7 +126,9 @@ impl Worker {
                     state = self.bring_in(shared, state, due, to)?;
                     shared.changed.notify_all();
                 }
-                None if state.deadline.is_some() && state.generations.iter().all(|g| g.launches.is_empty()) => {
+                None if state.deadline.is_some()
+                    && state.generations.iter().all(|g| g.launches.is_empty()) =>
+                {
                     // Of those that still run, too.
                     state.tables.stale = true;
                     drop(state);
@@ -140,7 +142,8 @@ impl Worker {
             }
             if state.asked == self.asked {
                 let done = state.generations.iter().any(|g| g.done > 0);
-                let busy = done || !state.waiting.is_empty() || state.deadline.is_some() || self.looking.is_some();
+                let busy =
+                    done || !state.waiting.is_empty() || state.deadline.is_some() || self.looking.is_some();
                 drop(shared.changed.wait_timeout(state, if busy { BUSY } else { IDLE }));
             }
         }
@@ -153,8 +156,9 @@ impl Worker {
         }
         let last = state.deadline.is_some_and(closing);
         let of = |i: &usize| &state.generations[*i];
-        let first =
-            |all: &dyn Fn(&Generation) -> bool| (0..GENERATIONS).filter(|i| all(of(i))).min_by_key(|i| of(i).since);
+        let first = |all: &dyn Fn(&Generation) -> bool| {
+            (0..GENERATIONS).filter(|i| all(of(i))).min_by_key(|i| of(i).since)
+        };
         let whole = first(&|g| g.phase == Phase::Closed && (g.pending == 0 || last));
         let old = |g: &Generation| g.since.is_some_and(|since| since.elapsed() > AMONG);
         let rested = Instant::now() >= self.among;
@@ -167,7 +171,11 @@ impl Worker {
         loop {
             let fronts: Vec<_> = {
                 let state = shared.lock();
-                state.waiting.iter().filter_map(|(s, all)| all.front().map(|f| (*s, f.event, f.start))).collect()
+                state
+                    .waiting
+                    .iter()
+                    .filter_map(|(s, all)| all.front().map(|f| (*s, f.event, f.start)))
+                    .collect()
             };
             let mut passed = Vec::new();
             for (stream, event, start) in fronts {
@@ -208,7 +216,8 @@ impl Worker {
         if let Some(i) = self.looking.take() {
             state.generations[i].answered(number(self.bulk.bytes()));
         }
-        let open = state.open.filter(|i| state.generations[*i].pending > 0 || state.generations[*i].ended > 0);
+        let open =
+            state.open.filter(|i| state.generations[*i].pending > 0 || state.generations[*i].ended > 0);
         let Some(i) = open else { return Ok(()) };
         let cursor = state.generations[i].area.cursor;
         state.generations[i].ask();
@@ -257,13 +266,19 @@ impl Worker {
                     bytes.extend_from_slice(copied);
                 }
                 let batch = Batch { area, used: used.0, bytes, pool: *pool, slots, launches, dead: None };
-                if kept { Ok(batch) } else { Err((batch.launches, "there was no host memory for it".to_owned())) }
+                if kept {
+                    Ok(batch)
+                } else {
+                    Err((batch.launches, "there was no host memory for it".to_owned()))
+                }
             }
             Ok(None) => Err((launches, "it was not read back in time".to_owned())),
             Err(e) => {
                 let dead = format!("{} ({})", e.text, e.name);
                 match outlives(shared, used) {
-                    Some(bytes) => Ok(Batch { area, used: used.0, bytes, pool: 0, slots, launches, dead: Some(dead) }),
+                    Some(bytes) => {
+                        Ok(Batch { area, used: used.0, bytes, pool: 0, slots, launches, dead: Some(dead) })
+                    }
                     None => Err((launches, format!("lost with its context: {dead}"))),
                 }
             }
@@ -282,7 +297,10 @@ impl Worker {
             return Ok(state);
         }
         drop(state);
-        self.bulk.zero(self.stream, &[(area.pool, pool), (area.cursor, CURSOR as usize), (used.0, used.1 as usize)])?;
+        self.bulk.zero(
+            self.stream,
+            &[(area.pool, pool), (area.cursor, CURSOR as usize), (used.0, used.1 as usize)],
+        )?;
         let done = self.settle(shared)?;
         let mut state = shared.lock();
         if done {
@@ -383,7 +401,8 @@ fn last_words(shared: &Shared, to: &Sender<Batch>) {
         };
         let slots = launches.iter().filter(|p| p.fate == Fate::Own).map(|p| p.slot).collect();
         state.held += bytes.len() as u64;
-        let _ = to.send(Batch { area, used: used.0, bytes, pool: 0, slots, launches, dead: Some(dead.clone()) });
+        let _ =
+            to.send(Batch { area, used: used.0, bytes, pool: 0, slots, launches, dead: Some(dead.clone()) });
     }
 }
 

@@ -135,9 +135,14 @@ impl Asking {
         while rest != 0 {
             let first = asked[rest.trailing_zeros() as usize];
             let mut lanes = 0;
-            each(rest, |l| lanes |= u32::from((asked[l].step, asked[l].what) == (first.step, first.what)) << l);
+            each(rest, |l| {
+                lanes |= u32::from((asked[l].step, asked[l].what) == (first.step, first.what)) << l
+            });
             rest &= !lanes;
-            all.push(Waiting { who: Who { cta, warp: warp.index, lanes, step: first.step }, what: first.what });
+            all.push(Waiting {
+                who: Who { cta, warp: warp.index, lanes, step: first.step },
+                what: first.what,
+            });
         }
         Some(all)
     }

@@ -46,8 +46,12 @@ impl Barriers {
             let mut lanes = 0;
             each(rest, |l| lanes |= u32::from(asks(l) == (id, count)) << l);
             rest &= !lanes;
-            let now =
-                Arrival { who: Who { lanes, ..here }, kind: bar.kind, count, aligned: aligned(launch, here.step) };
+            let now = Arrival {
+                who: Who { lanes, ..here },
+                kind: bar.kind,
+                count,
+                aligned: aligned(launch, here.step),
+            };
             let open = self.open.entry((here.cta, id)).or_default();
             counts(launch, found, id, &now, open);
             kinds(launch, found, id, &now, open);
@@ -120,7 +124,10 @@ fn counts(launch: &Launch<'_>, found: &mut Found, id: u32, now: &Arrival, open: 
     let words = |c: Option<u32>| c.map_or("all threads".to_string(), |n| format!("{n} threads"));
     match now.count {
         Some(n) if n == 0 || !n.is_multiple_of(LANES as u32) => {
-            add(None, format!("barrier {id} is to wait for {n} threads, which is not a multiple of the warp's 32"));
+            add(
+                None,
+                format!("barrier {id} is to wait for {n} threads, which is not a multiple of the warp's 32"),
+            );
         }
         _ => {}
     }

@@ -22,7 +22,8 @@ pub fn named(launch: &Launch<'_>, found: &mut Found, warp: &Warp, op: &Sync, her
         let who = Who { lanes: outside, ..here };
         found.add(launch, Kind::MaskWithoutSelf, who, None, 0, || {
             let mask = members[outside.trailing_zeros() as usize];
-            let what = format!("is run by {}, which its mask {mask:#010x} does not name", LaneMask(outside.into()));
+            let what =
+                format!("is run by {}, which its mask {mask:#010x} does not name", LaneMask(outside.into()));
             found::finding(Kind::MaskWithoutSelf, what, vec![found::side(launch, "this exchange", who)])
         });
     }

@@ -52,7 +52,9 @@ impl Mbarriers {
         let mut refused: Vec<(Refusal, u32)> = Vec::new();
         let r = reach(launch, block, &warp.local);
         each(here.lanes, |l| {
-            let Some((region, at)) = t.at(&r, l).filter(|_| touch::space(t.place, t.addr.0[l]) == Space::Shared) else {
+            let Some((region, at)) =
+                t.at(&r, l).filter(|_| touch::space(t.place, t.addr.0[l]) == Space::Shared)
+            else {
                 return;
             };
             let key = (touch::owner(launch, block, t, l), at);
@@ -102,7 +104,9 @@ impl Mbarriers {
                 return refuse(Kind::MbarrierInitTwice, "sets up an mbarrier that is in use".into());
             }
             (MbarKind::Init, None) => _ = self.live.insert(key, who),
-            (_, None) => return refuse(Kind::MbarrierNotInit, "uses an mbarrier that nothing has set up".into()),
+            (_, None) => {
+                return refuse(Kind::MbarrierNotInit, "uses an mbarrier that nothing has set up".into());
+            }
             (MbarKind::Invalidate, Some(_)) => _ = self.live.remove(&key),
             (_, Some(_)) => {
                 let n = State::read(old).excess();

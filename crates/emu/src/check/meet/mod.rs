@@ -156,7 +156,8 @@ fn stores(launch: &Launch<'_>, warp: &Warp, block: &Block, mem: &Mem, t: &Touch,
         changes = pieces.into_iter().any(|(k, &plane)| {
             let keep = u64::MAX >> (64 - 8 * u32::from(mem.size.clamp(1, 8)));
             let at = at + k as u64 * u64::from(mem.size);
-            matches!(plane, Plane::W128(_)) || region.load(at, mem.size) != access::value(&warp.planes, plane, l) & keep
+            matches!(plane, Plane::W128(_))
+                || region.load(at, mem.size) != access::value(&warp.planes, plane, l) & keep
         });
     });
     changes

@@ -20,9 +20,10 @@ pub fn report(launch: &Launch<'_>, found: &mut Found, whole: &str, waiting: &[Wa
     // The first place is the finding's; then those at other places, then at these in other CTAs.
     let Some(&first) = groups.first() else { return };
     let mut sides: Vec<&Waiting> = Vec::new();
-    for same in
-        [|a: &Waiting, b: &Waiting| a.step == b.step, |a: &Waiting, b: &Waiting| (a.step, a.cta) == (b.step, b.cta)]
-    {
+    for same in [
+        |a: &Waiting, b: &Waiting| a.step == b.step,
+        |a: &Waiting, b: &Waiting| (a.step, a.cta) == (b.step, b.cta),
+    ] {
         for w in &groups {
             if sides.len() < SHOWN && !sides.iter().any(|s| same(s, w)) {
                 sides.push(w);

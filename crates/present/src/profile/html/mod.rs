@@ -95,7 +95,10 @@ fn side(page: &Page<'_>) -> Value {
     }
     let most = host.rows.iter().map(|row| row.spans.len().saturating_sub(SPANS / 10)).sum::<usize>();
     if most > 0 {
-        notes.push(format!("{} of the host and of streams are not drawn", count(most as u64, "span", "spans")));
+        notes.push(format!(
+            "{} of the host and of streams are not drawn",
+            count(most as u64, "span", "spans")
+        ));
     }
     // By track: its row.
     let mut places: HashMap<usize, usize> = HashMap::new();
@@ -121,11 +124,16 @@ fn side(page: &Page<'_>) -> Value {
         }
     }
     if left > 0 {
-        notes.push(format!("{} of these CTAs are not drawn: a page has {SPANS} at most", count(left, "span", "spans")));
+        notes.push(format!(
+            "{} of these CTAs are not drawn: a page has {SPANS} at most",
+            count(left, "span", "spans")
+        ));
     }
     let mut joined: Vec<Value> = arrows(t)
         .into_iter()
-        .filter_map(|Arrow { from, to }| Some(json!([places.get(&from.0)?, from.1, places.get(&to.0)?, to.1])))
+        .filter_map(|Arrow { from, to }| {
+            Some(json!([places.get(&from.0)?, from.1, places.get(&to.0)?, to.1]))
+        })
         .collect();
     for call in &t.host.calls {
         let drawn = places.iter().filter(|(track, _)| Some(t.tracks[**track].launch) == call.tracks);
@@ -153,8 +161,12 @@ fn side(page: &Page<'_>) -> Value {
         })
         .collect();
     let causes: Vec<Value> = a.causes.iter().map(|c| json!([c.share, c.kind, clean(&c.text)])).collect();
-    let path: Vec<Value> =
-        a.path.iter().take(12).map(|p| json!([clean(&p.name), p.role, time(p.time), p.share, p.what_if])).collect();
+    let path: Vec<Value> = a
+        .path
+        .iter()
+        .take(12)
+        .map(|p| json!([clean(&p.name), p.role, time(p.time), p.share, p.what_if]))
+        .collect();
     json!({
         "name": clean(page.name), "time": a.time, "lead": host.lead, "residual": t.axis.residual, "regions": regions, "rows": rows, "arrows": joined,
         "overview": overview, "causes": causes, "path": path, "notes": notes,
@@ -169,7 +181,8 @@ fn choose(t: &Timeline) -> BTreeSet<(usize, u64)> {
         let range = ranges.entry((track.launch, track.cta)).or_insert([begin, end]);
         *range = [range[0].min(begin), range[1].max(end)];
     }
-    let mut all: Vec<(u64, (usize, u64))> = ranges.into_iter().map(|(key, [begin, end])| (end - begin, key)).collect();
+    let mut all: Vec<(u64, (usize, u64))> =
+        ranges.into_iter().map(|(key, [begin, end])| (end - begin, key)).collect();
     all.sort_unstable();
     let n = all.len();
     (0..CTAS.min(n)).map(|i| all[if n <= CTAS { i } else { i * (n - 1) / (CTAS - 1) }].1).collect()

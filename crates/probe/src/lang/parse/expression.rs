@@ -98,7 +98,8 @@ impl<'a> Parser<'a> {
             let start = left.span.start;
             // A text stands on the right.
             let swap = matches!(left.kind, ExprKind::Text(_)) && matches!(op, Binary::Eq | Binary::Ne);
-            let (a, b) = if swap { (Box::new(right), Box::new(left)) } else { (Box::new(left), Box::new(right)) };
+            let (a, b) =
+                if swap { (Box::new(right), Box::new(left)) } else { (Box::new(left), Box::new(right)) };
             let kind = if logic { ExprKind::Logic(op, a, b) } else { ExprKind::Binary(op, a, b) };
             left = self.node(kind, start)?;
         }
@@ -160,7 +161,8 @@ impl<'a> Parser<'a> {
                 return Ok(inner);
             }
             Token::At(_) => {
-                let complaint = Complaint::new(self.span.clone(), "what a table holds can't be read by the program");
+                let complaint =
+                    Complaint::new(self.span.clone(), "what a table holds can't be read by the program");
                 return Err(complaint.help("keep it in a variable: `thread x: u64;`"));
             }
             _ => return Err(self.expected("a value")),
@@ -243,10 +245,13 @@ impl<'a> Parser<'a> {
         }
         let vars = self.script.vars.iter().map(|v| v.name.as_str());
         let functions = FUNCTIONS.iter().map(|f| f.0);
-        let names = vars.chain(BUILTINS.iter().map(|b| b.0)).chain(functions).chain(["out", "in0", "true", "false"]);
+        let names =
+            vars.chain(BUILTINS.iter().map(|b| b.0)).chain(functions).chain(["out", "in0", "true", "false"]);
         match nearest(name, names) {
             Some(near) => complaint.help(format!("did you mean `{near}`?")),
-            None => complaint.help("docs/probes.md lists what there is; a variable is declared, or local: `$x`"),
+            None => {
+                complaint.help("docs/probes.md lists what there is; a variable is declared, or local: `$x`")
+            }
         }
     }
 
@@ -274,9 +279,11 @@ impl<'a> Parser<'a> {
         };
         if args.len() != takes {
             let params = function.map_or("x".to_owned(), |f| f.2.join(", "));
-            let complaint = Complaint::new(start..self.end, format!("the function is written `{name}({params})`"));
+            let complaint =
+                Complaint::new(start..self.end, format!("the function is written `{name}({params})`"));
             return Err(if args.len() == 1 && AGGREGATES.iter().any(|a| a.0 == name) {
-                complaint.help(format!("with one value it is an aggregate, and stands alone: `@t = {name}(x)`"))
+                complaint
+                    .help(format!("with one value it is an aggregate, and stands alone: `@t = {name}(x)`"))
             } else {
                 complaint
             });

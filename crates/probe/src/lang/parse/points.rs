@@ -48,12 +48,16 @@ fn tracepoint(parts: &[Part]) -> Parsed<(What, Side)> {
         let complaint = Complaint::new(parts[0].span.clone(), format!("there is no tracepoint `{kind}`"));
         return Err(match nearest(kind, TRACEPOINTS.iter().map(|k| k.0)) {
             Some(near) => complaint.help(format!("did you mean `{near}`?")),
-            None => complaint
-                .help(format!("tracepoints are {}", TRACEPOINTS.iter().map(|k| k.0).collect::<Vec<_>>().join(", "))),
+            None => complaint.help(format!(
+                "tracepoints are {}",
+                TRACEPOINTS.iter().map(|k| k.0).collect::<Vec<_>>().join(", ")
+            )),
         });
     };
     if let Some(empty) = parts[1..].iter().find(|p| p.text.is_empty()) {
-        return Err(Complaint::new(empty.span.clone(), "a name is missing here").help(format!("write {form}")));
+        return Err(
+            Complaint::new(empty.span.clone(), "a name is missing here").help(format!("write {form}"))
+        );
     }
     let malformed = || Complaint::new(whole.clone(), format!("this is no tracepoint of kind `{kind}`"));
     let malformed = || malformed().help(format!("write {form}"));
@@ -63,7 +67,8 @@ fn tracepoint(parts: &[Part]) -> Parsed<(What, Side)> {
         other => {
             let complaint = Complaint::new(part.span.clone(), format!("there is no side `{other}`"));
             let near = nearest(other, ["begin", "end"]);
-            Err(complaint.help(near.map_or(format!("write {form}"), |near| format!("did you mean `{near}`?"))))
+            Err(complaint
+                .help(near.map_or(format!("write {form}"), |near| format!("did you mean `{near}`?"))))
         }
     };
     let is_side = |part: &Part| !part.quoted && matches!(part.text.as_str(), "begin" | "end");

@@ -194,7 +194,8 @@ impl<'a> Parser<'a> {
         let declared = &self.script.records[record];
         if fields.len() != declared.fields.len() {
             let (n, is) = (declared.fields.len(), fields.len());
-            let message = format!("`@{name}` has {n} {}, here are {is}", if n == 1 { "field" } else { "fields" });
+            let message =
+                format!("`@{name}` has {n} {}, here are {is}", if n == 1 { "field" } else { "fields" });
             let help = format!("`save @{name}({})`", field_names(declared));
             return Err(Complaint::new(open..self.end, message).help(help));
         }
@@ -207,17 +208,16 @@ impl<'a> Parser<'a> {
         let Some(number) = self.script.vars.iter().position(|v| v.name == name) else {
             if let Some(what) = taken(name) {
                 let message = format!("`{name}` can't stand here: it is {what}");
-                return Err(
-                    Complaint::new(span, message).help("a statement assigns, updates a table, or saves a record")
-                );
+                return Err(Complaint::new(span, message)
+                    .help("a statement assigns, updates a table, or saves a record"));
             }
             let complaint = Complaint::new(span, format!("no variable `{name}` is declared"));
             let names = self.script.vars.iter().map(|v| v.name.as_str()).chain(["save", "if", "for"]);
             return Err(match nearest(name, names) {
                 Some(near) => complaint.help(format!("did you mean `{near}`?")),
-                None => {
-                    complaint.help(format!("declare it, as `thread {name}: u64;`, or use a local variable, `${name}`"))
-                }
+                None => complaint.help(format!(
+                    "declare it, as `thread {name}: u64;`, or use a local variable, `${name}`"
+                )),
             });
         };
         self.advance();
@@ -225,7 +225,9 @@ impl<'a> Parser<'a> {
             Holder::Thread => Ok(Stmt::Assign(number, self.assigned(ExprKind::Var(number), span)?)),
             _ => Ok(match self.operation()? {
                 (None, value) => Stmt::Assign(number, value),
-                (Some(how), value) => Stmt::Merge { var: number, how, value, old: None, span: span.start..self.end },
+                (Some(how), value) => {
+                    Stmt::Merge { var: number, how, value, old: None, span: span.start..self.end }
+                }
             }),
         }
     }
@@ -249,9 +251,11 @@ impl<'a> Parser<'a> {
         match (self.script.vars[var].of, how) {
             (Holder::Thread, _) => {
                 let name = &self.script.vars[var].name;
-                let message =
-                    format!("`{name}` is a thread's own: only a warp's or CTA's variable is read and set at once");
-                Err(Complaint::new(span, message).help(format!("`$… = {name};`, then a statement that sets it")))
+                let message = format!(
+                    "`{name}` is a thread's own: only a warp's or CTA's variable is read and set at once"
+                );
+                Err(Complaint::new(span, message)
+                    .help(format!("`$… = {name};`, then a statement that sets it")))
             }
             (_, Some(how)) if plain => Ok(Stmt::Merge { var, how, value: by, old: Some(number), span }),
             _ => Err(Complaint::new(span, "a statement sets one variable")
@@ -358,9 +362,14 @@ impl<'a> Parser<'a> {
 fn steps(args: Vec<Expr>, span: &Span) -> Parsed<Aggregate> {
     let number = |e: &Expr| match e.kind {
         ExprKind::Int(n) => Ok(n),
-        _ => Err(Complaint::new(e.span.clone(), "bounds and step of `lhist` are whole numbers that stand here")),
+        _ => Err(Complaint::new(
+            e.span.clone(),
+            "bounds and step of `lhist` are whole numbers that stand here",
+        )),
     };
-    let [low, high, step] = &args[..] else { return Err(Complaint::new(span.clone(), "`lhist` takes four values")) };
+    let [low, high, step] = &args[..] else {
+        return Err(Complaint::new(span.clone(), "`lhist` takes four values"));
+    };
     let (low, high, step) = (number(low)?, number(high)?, number(step)?);
     let Range { start, end } = low..high;
     let wrong = |what: String| Complaint::new(span.clone(), what);

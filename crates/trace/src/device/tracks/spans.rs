@@ -95,7 +95,8 @@ mod tests {
 
     #[test]
     fn spans_stand_for_their_ends() {
-        let head = TrackHead { sm: 1, begin_cycles: 5, end_cycles: 900, end_nanos: 1, ..TrackHead::default() };
+        let head =
+            TrackHead { sm: 1, begin_cycles: 5, end_cycles: 900, end_nanos: 1, ..TrackHead::default() };
         let span = |n: u32, from, to, word| [from, (n + 1) | SPAN, to, word];
         // Marker 1 ends one and begins another: it is one record. A moment between, and a region that its lane's end cuts.
         let entries = [span(0, 10, 20, 7), [25, 4, 0, 0], span(1, 20, 30, 2), span(2, 8, 40, 9)];
@@ -123,8 +124,11 @@ mod tests {
         let (records, lost) = read(head, &entries);
         assert_eq!((records.len(), lost), (2, 2 + 2));
         // But where another from there ended since, and only one can be under way, it is known.
-        let entries =
-            [span(0, 2_000_000_000, 3_000_000_000), moment(1_000_000_000), span(0, 990_000_000, 1_000_000_010)];
+        let entries = [
+            span(0, 2_000_000_000, 3_000_000_000),
+            moment(1_000_000_000),
+            span(0, 990_000_000, 1_000_000_010),
+        ];
         let (records, lost) = read(head, &entries);
         assert_eq!((records[2], records[4], lost), ((990_000_000, 0, 0), (1_000_000_010, 1, 0), 2));
     }
