@@ -39,6 +39,7 @@ mod processes;
 pub mod profile;
 mod program;
 pub mod report;
+pub mod runs;
 mod shared;
 mod streams;
 pub mod survey;

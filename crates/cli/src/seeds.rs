@@ -18,8 +18,8 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use anyhow::{Result, bail};
 use prlx_analyze::Verdict;
 use prlx_analyze::report::Fault;
+use prlx_analyze::runs::schedules::{OutputContent, ScheduleOutcome, ScheduleRun, Schedules};
 use prlx_driver::{Error, ErrorKind, Job, Output, element};
-use prlx_present::schedules::{Content, Outcome, Run, Schedules};
 use prlx_trace::kernel::FaultKind;
 
 use crate::args::{CompareArgs, DeviceArgs, Machine};
@@ -48,11 +48,11 @@ struct Group {
     first: Vec<u64>,
     /// What stopped the lowest one, or what its outputs hold.
     fault: Option<Fault>,
-    outputs: Vec<Content>,
+    outputs: Vec<OutputContent>,
 }
 
 impl Group {
-    fn add(&mut self, n: u64, fault: Option<Fault>, outputs: Vec<Content>) {
+    fn add(&mut self, n: u64, fault: Option<Fault>, outputs: Vec<OutputContent>) {
         self.runs += 1;
         let at = self.first.partition_point(|m| *m < n);
         if at == 0 {
@@ -74,8 +74,10 @@ pub fn run(args: &CompareArgs, seeds: &Range<u64>, expect: bool, ui: &Ui) -> Res
     let jobs = files.iter().map(|f| record::load(f, &args.device)).collect::<Result<Vec<Job>>>()?;
     let groups = explore(&jobs, seeds, &args.device, ui)?;
     let wrong = groups.iter().flat_map(|(_, g)| &g.outputs).any(|o| o.wrong.is_some_and(|n| n > 0));
-    let at =
-        |n: u64| Run { file: (n % files.len() as u64) as usize, seed: seeds.start + n / files.len() as u64 };
+    let at = |n: u64| ScheduleRun {
+        file: (n % files.len() as u64) as usize,
+        seed: seeds.start + n / files.len() as u64,
+    };
     let report = match &groups[..] {
         [(_, a), (_, b), ..] => Some([at(a.first[0]), at(b.first[0])]),
         _ => None,
@@ -99,7 +101,7 @@ pub fn run(args: &CompareArgs, seeds: &Range<u64>, expect: bool, ui: &Ui) -> Res
         [_] => Verdict::Unknown,
         _ => Verdict::Differs,
     };
-    let outcomes = groups.into_iter().map(|(_, g)| Outcome {
+    let outcomes = groups.into_iter().map(|(_, g)| ScheduleOutcome {
         runs: g.runs,
         first: g.first.iter().map(|n| at(*n)).collect(),
         fault: g.fault,
@@ -182,7 +184,7 @@ fn explore(jobs: &[Job], seeds: &Range<u64>, device: &DeviceArgs, ui: &Ui) -> Re
 }
 
 /// One run: how it ended; what stopped it, or what its outputs hold.
-fn one(job: &Job, device: &DeviceArgs) -> Result<(Ending, Option<Fault>, Vec<Content>)> {
+fn one(job: &Job, device: &DeviceArgs) -> Result<(Ending, Option<Fault>, Vec<OutputContent>)> {
     let mut machine = record::device(&DeviceArgs { threads: Some(1), ..device.clone() })?;
     match prlx_driver::run(machine.driver(), job) {
         Ok(done) if done.outputs.is_empty() => {
@@ -206,8 +208,8 @@ fn one(job: &Job, device: &DeviceArgs) -> Result<(Ending, Option<Fault>, Vec<Con
     }
 }
 
-fn content(o: &Output) -> Content {
-    Content {
+fn content(o: &Output) -> OutputContent {
+    OutputContent {
         name: o.name.clone(),
         digest: format!("{:016x}", o.digest()),
         elements: o.shape.iter().product(),

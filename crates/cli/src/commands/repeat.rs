@@ -16,10 +16,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
+use prlx_analyze::runs::repeats::{Repeats, RunOutcome};
 use prlx_analyze::{DiffOptions, Report, Verdict};
 use prlx_driver::Job;
 use prlx_driver::session::Session;
-use prlx_present::repeats::{Repeats, RunOutcome};
 
 use crate::args::{DeviceArgs, Machine, RepeatArgs};
 use crate::commands::compare::{self, Folder};
