@@ -1,6 +1,10 @@
-//! House rules that a compiler does not hold: the crate edges, module headers, file sizes.
+//! House rules that the compiler does not check: crate edges, circles of files, module headers, file sizes, prose.
 //!
-//! [`EDGES`] is the architecture diagram of `docs/architecture.md` as a table; a new edge is a design change and is made here.
+//! [`EDGES`] is the architecture diagram of `docs/architecture.md` as a table. A new edge is a design change and is made
+//! here. The length of functions is a lint of clippy (`too_many_lines`).
+
+mod imports;
+mod prose;
 
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
@@ -39,6 +43,8 @@ pub fn run(_: &[String]) -> Result<()> {
     let mut wrong = Vec::new();
     edges(&mut wrong)?;
     sources(&mut wrong)?;
+    circles(&mut wrong)?;
+    pages(&mut wrong)?;
     if !wrong.is_empty() {
         bail!("the house is untidy:\n  {}", wrong.join("\n  "));
     }
@@ -62,6 +68,12 @@ fn edges(wrong: &mut Vec<String>) -> Result<()> {
             if !allowed.contains(&dependency) || !known.contains(dependency) {
                 wrong.push(format!("crates/{name} depends on {dependency}: not an allowed edge"));
             }
+        }
+        let mut files = Vec::new();
+        rust_files(&dir.join("src"), &mut files)?;
+        let code = files.iter().map(fs::read_to_string).collect::<Result<String, _>>()?;
+        for unused in allowed.iter().filter(|a| !code.contains(&format!("prlx_{a}"))) {
+            wrong.push(format!("crates/{name} may depend on {unused} and uses nothing of it: a dead edge"));
         }
     }
     Ok(())
@@ -87,6 +99,7 @@ fn sources(wrong: &mut Vec<String>) -> Result<()> {
         if code > LONG && !exempt {
             wrong.push(format!("{name}: {code} lines; split it"));
         }
+        prose::rust(&name, &text, wrong);
         let pure = PURE.iter().any(|c| name.starts_with(&format!("crates/{c}/src/")));
         for (i, line) in text.lines().take(code).enumerate() {
             let line = line.trim_start();
@@ -101,15 +114,49 @@ fn sources(wrong: &mut Vec<String>) -> Result<()> {
     Ok(())
 }
 
+fn circles(wrong: &mut Vec<String>) -> Result<()> {
+    for entry in fs::read_dir(crate::root().join("crates"))? {
+        let dir = entry?.path();
+        let name = dir.file_name().and_then(|n| n.to_str()).unwrap_or_default();
+        for circle in imports::circles(&dir.join("src"))? {
+            wrong.push(format!("crates/{name}: files use each other:\n    {}", circle.ties.join("\n    ")));
+        }
+    }
+    Ok(())
+}
+
+/// Folders with pages that people read.
+const PAGES: [&str; 6] = ["docs", "examples", "tests", "bench", "crates", "fuzz"];
+
+fn pages(wrong: &mut Vec<String>) -> Result<()> {
+    let root = crate::root();
+    let mut pages = vec![root.join("README.md")];
+    for top in PAGES {
+        files_with(&root.join(top), "md", &mut pages)?;
+    }
+    // Kept runs are records: they stay as they were written.
+    pages.retain(|p| !p.starts_with(root.join("bench/runs")) && !p.starts_with(root.join("tests/cases")));
+    for page in &pages {
+        prose::page(&root, page, wrong)?;
+    }
+    prose::contents(&root, &pages, wrong)
+}
+
+/// Rust sources below a folder, sorted.
 fn rust_files(dir: &Path, out: &mut Vec<PathBuf>) -> Result<()> {
+    files_with(dir, "rs", out)
+}
+
+/// Files below a folder with an extension, sorted; build output is left out.
+fn files_with(dir: &Path, extension: &str, out: &mut Vec<PathBuf>) -> Result<()> {
     let Ok(entries) = fs::read_dir(dir) else { return Ok(()) };
     for entry in entries {
         let path = entry?.path();
         if path.is_dir() {
-            if path.file_name().is_none_or(|n| n != "target") {
-                rust_files(&path, out)?;
+            if path.file_name().is_none_or(|n| n != "target" && n != "book") {
+                files_with(&path, extension, out)?;
             }
-        } else if path.extension().is_some_and(|e| e == "rs") {
+        } else if path.extension().is_some_and(|e| e == extension) {
             out.push(path);
         }
     }
