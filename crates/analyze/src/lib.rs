@@ -17,15 +17,12 @@ mod align;
 mod builds;
 mod compare;
 pub mod decode;
-mod demangle;
-mod edit_script;
+pub mod edit_script;
 mod error;
 mod glob;
 mod launches;
-pub mod profile;
 pub mod report;
 pub mod runs;
-pub mod v1;
 pub mod value;
 pub mod view;
 
@@ -34,17 +31,8 @@ pub use decode::{Counts, Decoder, Item, LaneVisits, Limits, Outcome, Program, al
 pub use error::Error;
 pub use launches::filter::Filter;
 pub use launches::process_match::{Matching, pair_processes};
-pub use launches::survey;
+pub use launches::{launch_match, survey};
 pub use report::describe::site as site_info;
 pub use report::{Kind, Report, Verdict, gate};
 pub use view as look;
 pub use view::look;
-
-// Until `profile` and `v1` are crates of their own.
-use demangle as mangled;
-use launches::launch_match as order;
-mod launch {
-    pub(crate) fn decisive(d: &crate::report::LaunchDifference) -> bool {
-        d.is_decisive()
-    }
-}

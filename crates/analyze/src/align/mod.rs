@@ -6,6 +6,3 @@ pub(crate) mod difference;
 pub(crate) mod divergence;
 pub(crate) mod execution_tree;
 pub(crate) mod step_recorder;
-
-// Until `v1` is a crate of its own.
-pub(crate) use crate::edit_script::{Step, runs, trips};

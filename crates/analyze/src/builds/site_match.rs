@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use prlx_trace::kernel::{Module, Site, SiteClass};
 
-use crate::demangle as mangled;
+use crate::launches::kernel_names as mangled;
 use crate::report::describe;
 
 use super::canonical_form::{self, Input};

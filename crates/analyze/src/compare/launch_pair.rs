@@ -8,9 +8,9 @@ use prlx_trace::{FuncId, Launch, Recording, Trace};
 use crate::builds::gaps::{self as uncompared, Left};
 use crate::builds::site_match::Pairing;
 use crate::decode::Program;
-use crate::demangle as mangled;
 use crate::error::Error;
 use crate::launches::gaps::{Gaps, coverage_gaps, dilation, static_gaps, told};
+use crate::launches::kernel_names as mangled;
 use crate::launches::{culprit, differences};
 use crate::report::{
     Elements, Fault, Lanes, LaunchDifference, LaunchPart, LaunchReport, Sites, Verdict, Warps, WhyUncompared,

@@ -5,8 +5,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use prlx_trace::{Launch, Recording, Trace};
 
-use crate::demangle as mangled;
 use crate::glob::matches;
+use crate::launches::kernel_names as mangled;
 use crate::launches::launch_match::Item;
 
 use super::options::DiffOptions;

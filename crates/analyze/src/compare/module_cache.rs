@@ -14,8 +14,8 @@ use crate::builds::guards::guarded;
 use crate::builds::inlining::{self as inline, Inlined};
 use crate::builds::site_match::{self as pair, Pairing};
 use crate::decode::{Limits, Program};
-use crate::demangle as mangled;
 use crate::error::Error;
+use crate::launches::kernel_names as mangled;
 
 use super::context::Context;
 

@@ -12,8 +12,8 @@ use prlx_trace::launch::{Lanes, OperandRecord, Window};
 use prlx_trace::{Lane, LaneMask, Recording, SiteId, Trace, WarpId};
 
 use crate::decode::lane_part;
-use crate::demangle as mangled;
 use crate::error::Error;
+use crate::launches::kernel_names as mangled;
 use crate::report::{
     Finding, Kind, LaneAt, LaunchReport, OperandCell, OperandColumn, OperandRow, Operands, Report, SiteInfo,
 };

@@ -5,6 +5,7 @@ pub(crate) mod culprit;
 pub(crate) mod differences;
 pub(crate) mod filter;
 pub(crate) mod gaps;
-pub(crate) mod launch_match;
+pub(crate) mod kernel_names;
+pub mod launch_match;
 pub(crate) mod process_match;
 pub mod survey;

@@ -95,7 +95,7 @@ impl Report {
     }
 
     /// Sets the verdict from those of the launches.
-    pub(crate) fn conclude(&mut self) {
+    pub fn conclude(&mut self) {
         self.gaps.clear();
         if self.pairs == 0 && self.unpaired.is_empty() && self.alone.iter().all(|p| p.launches == 0) {
             self.gaps.push("neither side recorded a launch".into());

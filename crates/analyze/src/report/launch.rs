@@ -113,8 +113,9 @@ data! {
 }
 
 impl LaunchDifference {
-    /// Whether a difference of this part makes the launches differ: geometry and outputs do; code and inputs do not.
-    pub(crate) fn is_decisive(&self) -> bool {
+    /// Whether this difference alone makes the verdict `differs`: geometry and outputs do. Code and inputs do not, for
+    /// the same path from other data is still the same path.
+    pub fn is_decisive(&self) -> bool {
         !matches!(self.what, LaunchPart::Code | LaunchPart::Input)
     }
 }
