@@ -1,6 +1,6 @@
 //! Sessions made by hand: a training run of two processes, changed in known ways; reports and tables as blessed.
 
-#[path = "../../analyze/tests/build/mod.rs"]
+#[path = "../../analyze/tests/it/toy.rs"]
 mod build;
 
 use std::path::PathBuf;

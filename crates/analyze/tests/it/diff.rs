@@ -1,8 +1,6 @@
 //! Edit a recording in a known way; the comparison must find exactly that edit.
 
-mod build;
-
-use build::{Hashed, Lived, S, live, module, stream, trace};
+use crate::toy::{Hashed, Lived, S, live, module, stream, trace};
 use prlx_analyze::report::{Finding, LaunchPart, Report};
 use prlx_analyze::{DiffOptions, Filter, Kind, Verdict, diff};
 use prlx_trace::kernel::*;
@@ -28,7 +26,7 @@ fn run(warps: u64, shape: &[u64], edit: impl Fn(u64, u8, &mut Hashed)) -> Trace 
     let toy = toy();
     let streams = (0..warps)
         .map(|w| {
-            build::warp(&toy, w, |lane| {
+            crate::toy::warp(&toy, w, |lane| {
                 let mut h = Hashed::new(w * 32 + u64::from(lane.0), shape);
                 edit(w, lane.0, &mut h);
                 h
@@ -327,7 +325,7 @@ fn early_returns_take_all_that_follows() {
 }
 
 fn decide(seed: u64, site: SiteId, trips: &[u64]) -> bool {
-    use build::Choose;
+    use crate::toy::Choose;
     Hashed::new(seed, &[]).decide(site, trips)
 }
 
@@ -524,7 +522,7 @@ fn arguments_and_outputs_are_compared() {
 fn threads_do_not_matter() {
     let a = run(64, &[5, 3], |_, _, _| {});
     let b = run(64, &[5, 3], |w, l, h| {
-        if build::mix(w * 32 + u64::from(l)).is_multiple_of(5) {
+        if crate::toy::mix(w * 32 + u64::from(l)).is_multiple_of(5) {
             h.flips.push((SiteId(1 + (l % 2) as u32 * 8), if l % 2 == 0 { vec![w % 5] } else { vec![] }));
             h.adds.push((INNER, vec![4], u64::from(l)));
         }
@@ -869,7 +867,7 @@ proptest! {
         let mut b = run(1, &[3, 2], |_, _, _| {});
         let mut n = seed;
         let mut random = |below: u64| {
-            n = build::mix(n.wrapping_add(0x9e37_79b9));
+            n = crate::toy::mix(n.wrapping_add(0x9e37_79b9));
             n % below
         };
         let m = &mut b.modules[0];

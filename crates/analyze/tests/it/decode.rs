@@ -1,8 +1,6 @@
 //! The decoder against an independent walk of a toy program, and against streams that lie.
 
-mod build;
-
-use build::{Hashed, S, live, module, stream, trace};
+use crate::toy::{Hashed, S, live, module, stream, trace};
 use prlx_analyze::{Decoder, Item, Limits, Outcome, Program, lane_visits, whole};
 use prlx_trace::device::COUNT_EVENT;
 use prlx_trace::kernel::*;
@@ -77,7 +75,7 @@ fn long_counts_have_two_words() {
     let toy = vec![vec![S::Counted(vec![])]];
     let m = module(&toy);
     let count = (1u64 << 31) + 5;
-    let lived = build::Lived { counts: vec![count], ..Default::default() };
+    let lived = crate::toy::Lived { counts: vec![count], ..Default::default() };
     assert_eq!(lived.words().len(), 2);
     let t = trace(m.clone(), vec![stream(0, &[lived])]);
     let warp = &t.launches[0].streams.frame(0).unwrap()[0];

@@ -1,8 +1,6 @@
 //! Two builds of one toy source: what is the same execution is the same, and what differs is found where the source has it.
 
-mod build;
-
-use build::{Choose, Hashed, Lived, S, live, module, stream, trace};
+use crate::toy::{Choose, Hashed, Lived, S, live, module, stream, trace};
 use prlx_analyze::look::LookOptions;
 use prlx_analyze::report::{Finding, Report, Uncompared, WhyUncompared};
 use prlx_analyze::{DiffOptions, Kind, Verdict, attach_operands, diff, window_for};

@@ -1,8 +1,6 @@
 //! What viewers are shown, held against the decoder: of each side, the steps shown are exactly its visits, in order.
 
-mod build;
-
-use build::{Hashed, S, live, module, stream, trace};
+use crate::toy::{Hashed, S, live, module, stream, trace};
 use prlx_analyze::look::{Look, LookOptions, Mark};
 use prlx_analyze::{DiffOptions, diff, lane_visits, look};
 use prlx_trace::{Lane, SiteId, Trace, WarpId};

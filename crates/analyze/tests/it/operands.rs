@@ -1,8 +1,6 @@
 //! The second look: windows, and what they say, one after the other.
 
-mod build;
-
-use build::{Hashed, S, module, trace};
+use crate::toy::{Hashed, S, module, trace};
 use prlx_analyze::{DiffOptions, Report, attach_operands, diff, window_for};
 use prlx_trace::kernel::*;
 use prlx_trace::launch::*;
@@ -20,7 +18,7 @@ fn parted() -> (Trace, Trace, Report) {
         s.slice.iter_mut().filter(|n| n.kind == NodeKind::Load).for_each(|n| n.loc = loc);
     }
     let run = |edit: bool| {
-        let warp = build::warp(&toy, 0, |l| {
+        let warp = crate::toy::warp(&toy, 0, |l| {
             let mut h = Hashed::new(u64::from(l.0), &[8]);
             match l.0 {
                 2 if edit => h.flips.push((SiteId(0), vec![3])),
