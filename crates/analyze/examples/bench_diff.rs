@@ -6,7 +6,7 @@ mod clock;
 mod toy;
 
 use clock::best;
-use prlx_analyze::{Decoder, DiffOptions, Item, Limits, Program, diff};
+use prlx_analyze::{CheckedModule, DecodeLimits, Decoder, DiffOptions, PathItem, diff};
 use prlx_trace::kernel::*;
 use prlx_trace::launch::{Lanes, WarpStream};
 use prlx_trace::{Lane, SiteId, Slot, Streams, Trace, WarpId};
@@ -19,15 +19,15 @@ fn decode(name: &str, toy: &[Vec<S>], shape: &[u64], change: impl Fn(&mut Module
     let words = lived.words().len();
     let t = trace(m.clone(), vec![stream(0, &[lived])]);
     let warp = &t.launches[0].streams.frame(0).expect("in memory")[0];
-    let program = Program::new(&m).expect("well-formed");
+    let program = CheckedModule::new(&m).expect("well-formed");
     let mut visits = 0u64;
     let time = best(|| {
         visits = 0;
-        let mut d = Decoder::new(&program, &t.launches[0].launch, warp, Lane(0), Limits::default())
+        let mut d = Decoder::new(&program, &t.launches[0].launch, warp, Lane(0), DecodeLimits::default())
             .expect("decodes")
             .flat();
         while let Some(item) = d.next().expect("decodes") {
-            visits += u64::from(matches!(item, Item::Visit { .. }));
+            visits += u64::from(matches!(item, PathItem::Visit { .. }));
         }
     });
     println!("| {name} | {visits} | {words} | {:.1} |", visits as f64 / time / 1e6);

@@ -2,12 +2,12 @@
 //!
 //! Holds: what comes from a trace is escaped for a terminal ([`clean`]).
 
-use prlx_analyze::Kind;
-use prlx_analyze::look::{Look, Mark, Nest, Step, Within};
+use prlx_analyze::FindingKind;
 use prlx_analyze::report::{
     Coverage, Finding, LaunchPart, LaunchReport, Location, ProcessPair, Report, Sites, Uncompared, Verdict,
     WarpHit, WhyUncompared,
 };
+use prlx_analyze::view::{AlignedStep, OpenScope, PathView, Scope, StepMatch};
 use prlx_trace::LaneMask;
 use prlx_trace::kernel::{FaultKind, Level, SiteClass};
 
@@ -193,8 +193,8 @@ pub(crate) fn sentence(f: &Finding) -> String {
     let s = if one { "s" } else { "" };
     let side = ["A", "B"][usize::from(f.side.unwrap_or(0).min(1))];
     match f.kind {
-        Kind::Branch if f.hashes.is_some() => format!("{lanes} take{s} other decisions"),
-        Kind::Branch => match f.ways {
+        FindingKind::Branch if f.hashes.is_some() => format!("{lanes} take{s} other decisions"),
+        FindingKind::Branch => match f.ways {
             [0, n] if n > 0 => format!("{lanes} decide{s} otherwise: false in A, true in B"),
             [n, 0] if n > 0 => format!("{lanes} decide{s} otherwise: true in A, false in B"),
             [a, b] => {
@@ -206,17 +206,17 @@ pub(crate) fn sentence(f: &Finding) -> String {
                 format!("{lanes} decide{s} otherwise{ways}")
             }
         },
-        Kind::ActiveMask => format!("{lanes} {} in other company", if one { "is" } else { "are" }),
-        Kind::Value if f.hashes.is_some() => format!("{lanes} see{s} other values"),
+        FindingKind::ActiveMask => format!("{lanes} {} in other company", if one { "is" } else { "are" }),
+        FindingKind::Value if f.hashes.is_some() => format!("{lanes} see{s} other values"),
         // Level `events` knows that of a warp's visit.
-        Kind::Value if f.masks.is_some() => {
+        FindingKind::Value if f.masks.is_some() => {
             let has = if f.warps_total == 1 { "has" } else { "have" };
             let warps = count(f.warps_total, "warp", "warps");
             format!("{warps} {has} other values among {}", count(f.lanes_total, "lane", "lanes"))
         }
-        Kind::Value => format!("{lanes} {} another value", if one { "has" } else { "have" }),
-        Kind::Path => format!("{lanes} take{s} another path"),
-        Kind::ExtraEvents => {
+        FindingKind::Value => format!("{lanes} {} another value", if one { "has" } else { "have" }),
+        FindingKind::Path => format!("{lanes} take{s} another path"),
+        FindingKind::ExtraEvents => {
             let side_at = usize::from(f.side.unwrap_or(0).min(1));
             let what = match (f.extra_trips[side_at], f.extra_visits[side_at]) {
                 (0, n) => count(n, "visit", "visits"),
@@ -299,7 +299,7 @@ pub(crate) fn facts(f: &Finding) -> Vec<(&'static str, Fact)> {
         let name = if i == 0 && f.visit == [None, None] { "when" } else { "" };
         out.push((name, Fact::Text(format!("{which}{at}, {of}"))));
     }
-    if let Some(values) = f.values.filter(|_| f.kind == Kind::Branch) {
+    if let Some(values) = f.values.filter(|_| f.kind == FindingKind::Branch) {
         let class = f.shown().map_or(SiteClass::Branch, |s| s.class);
         out.push(("value", Fact::Sides(values.map(|v| value(class, v)))));
     }
@@ -348,18 +348,18 @@ pub(crate) fn step_value(class: SiteClass, v: u64) -> String {
 }
 
 /// The trips, from 1, of the loops that a step is in; with a stroke where the sides' differ.
-pub(crate) fn trips(look: &Look, s: &Step) -> Vec<String> {
-    let looping = |w: &&Within| look.nest.get(w.nest as usize).is_some_and(|n| n.looping);
-    let one = |w: &Within| match (w.trip, s.mark) {
-        ([a, b], Mark::Same | Mark::Differs) if a != b => format!("{}/{}", a + 1, b + 1),
-        ([_, b], Mark::B) => (b + 1).to_string(),
+pub(crate) fn trips(look: &PathView, s: &AlignedStep) -> Vec<String> {
+    let looping = |w: &&OpenScope| look.nest.get(w.nest as usize).is_some_and(|n| n.looping);
+    let one = |w: &OpenScope| match (w.trip, s.mark) {
+        ([a, b], StepMatch::Same | StepMatch::Differs) if a != b => format!("{}/{}", a + 1, b + 1),
+        ([_, b], StepMatch::B) => (b + 1).to_string(),
         ([a, _], _) => (a + 1).to_string(),
     };
     s.within.iter().filter(looping).map(one).collect()
 }
 
 /// A loop or call that a lane went through.
-pub(crate) fn nest(n: &Nest) -> String {
+pub(crate) fn nest(n: &Scope) -> String {
     match &n.location {
         Some(l) if n.looping => format!("loop at {}", place(l)),
         _ if n.looping => format!("loop in {}", clean(&plain(&n.function))),
