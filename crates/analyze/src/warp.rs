@@ -115,7 +115,7 @@ pub(crate) fn warps(cx: &Context<'_>, a: &WarpStream, b: &WarpStream) -> WarpDif
     match (&a.lanes, &b.lanes) {
         (Lanes::Path { .. }, Lanes::Path { .. }) => paths(cx, a, b, lanes, &mut out),
         (Lanes::Events(x), Lanes::Events(y)) => events(cx, [a, b], [x, y], lanes, &mut out),
-        (Lanes::Print { .. }, Lanes::Print { .. }) => prints(cx, a, b, lanes, &mut out),
+        (Lanes::Fingerprint { .. }, Lanes::Fingerprint { .. }) => prints(cx, a, b, lanes, &mut out),
         (Lanes::Operands { .. }, Lanes::Operands { .. }) => operands(cx, a, b, lanes, &mut out),
         _ => {
             out.fail(&Error::new(a.warp.to_string(), "the sides were recorded at different levels"));
@@ -469,8 +469,8 @@ fn signature(signatures: &[u64; 4], lane: Lane) -> u8 {
 
 fn prints(cx: &Context<'_>, a: &WarpStream, b: &WarpStream, lanes: LaneMask, out: &mut WarpDiff) {
     let (
-        Lanes::Print { checkpoints: ca, ends: ea, hashes: ha },
-        Lanes::Print { checkpoints: cb, ends: eb, hashes: hb },
+        Lanes::Fingerprint { checkpoints: ca, ends: ea, hashes: ha },
+        Lanes::Fingerprint { checkpoints: cb, ends: eb, hashes: hb },
     ) = (&a.lanes, &b.lanes)
     else {
         return;

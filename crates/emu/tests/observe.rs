@@ -152,7 +152,7 @@ fn main() {
         for (level, elide) in [
             (Level::Path, false),
             (Level::Path, true),
-            (Level::Print, true),
+            (Level::Fingerprint, true),
             (Level::Events, true),
             (Level::Operands, true),
         ] {
