@@ -14,7 +14,7 @@ use crate::cta::{Block, Launch, Rng};
 use crate::fault::Fault;
 use crate::mbarrier;
 use crate::memory::Region;
-use crate::planes::LANES;
+use prlx_lanes::LANES;
 use crate::tensor::{self, Reduce, Tile};
 use crate::warp::{Warp, reach};
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use prlx_isa::view::{FuncId, InstId, SymbolId};
 
-use crate::alu::{Args, Run};
+use prlx_lanes::{Args, LaneFn};
 use crate::calibration::Calibration;
 use crate::tensor::{Field, Reduce};
 
@@ -35,7 +35,7 @@ pub struct Step {
 #[derive(Clone, Copy, Debug)]
 pub enum Op {
     /// A data operation.
-    Alu(Run, Args),
+    Alu(LaneFn, Args),
     /// Jump.
     Bra(u32),
     /// Jump by index.

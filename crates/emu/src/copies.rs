@@ -9,7 +9,7 @@ use crate::code::Copy;
 use crate::cta::{Block, Launch, Rng};
 use crate::fault::Fault;
 use crate::mbarrier;
-use crate::planes::LANES;
+use prlx_lanes::LANES;
 use crate::warp::{Warp, reach};
 
 /// What was begun and not done.

@@ -23,7 +23,7 @@ use crate::heap::Heap;
 use crate::hooks::{Observe, Recorder};
 use crate::host::Host;
 use crate::memory::{Memory, Region};
-use crate::planes::LANES;
+use prlx_lanes::LANES;
 use crate::probes::Gathered;
 use crate::stuck::{self, Part, Waiting};
 use crate::warp::Warp;

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 use crate::access::{self, each};
 use crate::code::{Hook, Value};
-use crate::planes::{LANES, Planes};
+use prlx_lanes::{LANES, Planes};
 use crate::probes::{self, Asked, Gathered};
 
 /// What a launch writes down.

@@ -13,7 +13,7 @@ use crate::access::each;
 use crate::code::Hook;
 use crate::cta::EPOCH;
 use crate::hooks::value;
-use crate::planes::{LANES, Planes};
+use prlx_lanes::{LANES, Planes};
 use crate::probes::Asked;
 
 /// The tracks of one warp.

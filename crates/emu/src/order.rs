@@ -49,7 +49,7 @@ fn commutes(rmw: Rmw) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::alu::Level;
+    use prlx_lanes::Simd;
     use crate::decode::{Request, decode};
 
     fn of(body: &str) -> bool {
@@ -69,7 +69,7 @@ mod tests {
             kernel: "k",
             plan,
             stack,
-            level: Level::Base,
+            simd: Simd::Base,
             calibrations: &[],
         };
         matters(&decode(&r).unwrap())

@@ -6,7 +6,7 @@ use prlx_trace::LaneMask;
 use crate::code::Op;
 use crate::cta::{Block, CLUSTER, Cta, Launch};
 use crate::fault;
-use crate::planes::LANES;
+use prlx_lanes::LANES;
 use crate::warp::Warp;
 
 /// Groups of lanes that an error lists.

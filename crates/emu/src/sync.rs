@@ -10,7 +10,7 @@ use crate::code::{Code, Matrix, Op, Plane, Sync, SyncKind};
 use crate::cta::{Block, Launch};
 use crate::fault::Fault;
 use crate::mma::transposed;
-use crate::planes::{LANES, Planes, V32, V64};
+use prlx_lanes::{LANES, Planes, V32, V64};
 use crate::warp::{Key, PARKED, Warp, reach};
 
 impl Warp {

@@ -6,7 +6,7 @@
 
 use prlx_isa::view::{FuncId, InstId, Module};
 
-use crate::alu::Level;
+use prlx_lanes::Simd;
 use crate::decode::{self, Request};
 use crate::device::{Options, in_memory};
 use crate::fault;
@@ -38,7 +38,7 @@ pub fn unsupported(module: &Module, source: &str, root: FuncId) -> Vec<Refusal> 
         kernel: &main.name,
         plan: None,
         stack: Options::default().stack,
-        level: Level::Base,
+        simd: Simd::Base,
         calibrations: &[],
     };
     let (code, missing) = decode::attempt(&request, root);

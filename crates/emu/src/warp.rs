@@ -20,7 +20,7 @@ use crate::cta::{Block, CLUSTER, Launch, Rng};
 use crate::fault::Fault;
 use crate::hooks::Recorder;
 use crate::memory::Region;
-use crate::planes::{LANES, Planes, V32, V64};
+use prlx_lanes::{LANES, Planes, V32, V64};
 use crate::probes::Asked;
 use crate::wgmma::Flight;
 

@@ -22,7 +22,7 @@ use rustc_hash::FxHashMap;
 use crate::code::{Products, WgmmaA};
 use crate::cta::{Block, Launch, Rng};
 use crate::fault::Fault;
-use crate::planes::{Planes, V32};
+use prlx_lanes::{Planes, V32};
 use crate::product::{self, Matrix, ROWS, Row};
 use crate::warp::Warp;
 

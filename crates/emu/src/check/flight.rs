@@ -17,7 +17,7 @@ use crate::access::{Reach, each};
 use crate::code::{MbarKind, Op, Products, SyncKind, WgmmaA};
 use crate::cta::{Block, Launch};
 use crate::mbarrier::{self, State};
-use crate::planes::LANES;
+use prlx_lanes::LANES;
 use crate::product::{Matrix, ROWS};
 use crate::warp::{Warp, reach};
 use crate::wgmma::WARPS;

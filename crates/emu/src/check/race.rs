@@ -20,7 +20,7 @@ use crate::access::{Reach, each, value};
 use crate::code::{BarKind, MbarKind, Mem, Op, Plane, SyncKind};
 use crate::cta::{Block, CLUSTER, Launch};
 use crate::memory::Region;
-use crate::planes::LANES;
+use prlx_lanes::LANES;
 use crate::warp::{Warp, reach};
 
 use super::cells::{self, Cell, Cells, Record};

@@ -9,7 +9,7 @@ use crate::cluster;
 use crate::code::{Code, Matrix, Mem, Op, Place, Sent, SyncKind, TensorCopy, window};
 use crate::cta::{Block, Launch};
 use crate::memory::Region;
-use crate::planes::{LANES, V64};
+use prlx_lanes::{LANES, V64};
 use crate::warp::Warp;
 
 /// What is done to the memory.

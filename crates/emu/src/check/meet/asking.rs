@@ -16,7 +16,7 @@ use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::access::each;
 use crate::mbarrier::State;
-use crate::planes::LANES;
+use prlx_lanes::LANES;
 use crate::warp::Warp;
 
 use super::super::found::Who;

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use crate::access::each;
 use crate::code::{Bar, BarKind};
 use crate::cta::Launch;
-use crate::planes::LANES;
+use prlx_lanes::LANES;
 use crate::warp::Warp;
 
 use super::super::found::{self, Found, Who};

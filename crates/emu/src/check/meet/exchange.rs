@@ -6,7 +6,7 @@ use prlx_trace::check::Kind;
 use crate::access::each;
 use crate::code::{Sync, SyncKind};
 use crate::cta::Launch;
-use crate::planes::LANES;
+use prlx_lanes::LANES;
 use crate::sync;
 use crate::warp::Warp;
 
