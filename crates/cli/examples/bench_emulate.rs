@@ -15,9 +15,9 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use prlx_driver::{Driver, Job, LaunchConfig, prepare};
+use prlx_emu::{Emulator, Options};
 use prlx_lanes::Simd;
 use prlx_lanes::half::{F16, Half};
-use prlx_emu::{Emulator, Options};
 use prlx_trace::Dim3;
 
 /// A loop of 200,000 trips around a body.

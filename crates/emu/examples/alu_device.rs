@@ -13,8 +13,8 @@ use std::path::Path;
 
 use alu::{Lanes, Random};
 use prlx_emu::testing::AluOp;
-use prlx_lanes::Simd;
 use prlx_isa::view::{Operand, Reg, Type};
+use prlx_lanes::Simd;
 
 /// Tuples tried for each operation.
 const N: usize = 32_768;

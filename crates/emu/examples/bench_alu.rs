@@ -11,8 +11,8 @@ mod clock;
 use std::hint::black_box;
 
 use clock::best;
-use prlx_lanes::{Args, Planes, Simd, V32, V64};
 use prlx_isa::view::{Operand, Reg};
+use prlx_lanes::{Args, Planes, Simd, V32, V64};
 
 /// Opcodes by family, with how many sources.
 const OPS: &[(&str, usize)] = &[

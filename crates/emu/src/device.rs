@@ -13,7 +13,6 @@ use prlx_trace::Dim3;
 use prlx_trace::check::Findings;
 use rustc_hash::FxHashMap;
 
-use prlx_lanes::Simd;
 use crate::calibration::Calibration;
 use crate::check::{Checker, Checks};
 use crate::cluster::MAX_CTAS;
@@ -26,8 +25,9 @@ use crate::hooks::Observe;
 use crate::host::Host;
 use crate::memory::{FIRST, Memory, Owner, Region};
 use crate::order;
-use prlx_lanes::LANES;
 use crate::tensor;
+use prlx_lanes::LANES;
+use prlx_lanes::Simd;
 
 /// Limits of the device.
 #[derive(Clone, Debug)]

@@ -6,11 +6,11 @@
 )]
 
 use crate::access::{self, Bad, Reach};
-use prlx_lanes::Simd;
 use crate::code::{Mem, Mma, Sync, Wgmma};
-use prlx_lanes::{LANES, Planes, V32};
 use crate::product::{self, ROWS};
 use crate::sync;
+use prlx_lanes::Simd;
+use prlx_lanes::{LANES, Planes, V32};
 
 /// One value a lane.
 pub type Row = [u32; LANES];

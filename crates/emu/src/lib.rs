@@ -12,7 +12,6 @@
 //! error, not equal to a GPU's, unless a [`Calibration`] says what that gives.
 
 mod access;
-mod select;
 mod bulk;
 mod calibration;
 mod calls;
@@ -34,6 +33,7 @@ mod mbarrier;
 mod memory;
 mod mma;
 mod order;
+mod select;
 
 mod printf;
 mod probes;
@@ -49,7 +49,7 @@ mod wgmma;
 
 pub use calibration::Calibration;
 pub use check::Checks;
+pub use cta::EPOCH;
 pub use device::{Emulator, Options};
 pub use prlx_lanes::Simd;
-pub use cta::EPOCH;
 pub use unsupported::{Refusal, unsupported};

@@ -7,8 +7,8 @@ use crate::access::{self, Bad, Reach};
 use crate::code::{MbarKind, Mbarrier, Place, window};
 use crate::cta::{Block, Launch};
 use crate::memory::Region;
-use prlx_lanes::Planes;
 use crate::warp::{Warp, reach};
+use prlx_lanes::Planes;
 
 const COUNT: u64 = (1 << 20) - 1;
 const TX_ZERO: u64 = 1 << 21;

@@ -49,8 +49,8 @@ fn commutes(rmw: Rmw) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use prlx_lanes::Simd;
     use crate::decode::{Request, decode};
+    use prlx_lanes::Simd;
 
     fn of(body: &str) -> bool {
         let source = format!(

@@ -6,10 +6,10 @@
 
 use prlx_isa::view::{FuncId, InstId, Module};
 
-use prlx_lanes::Simd;
 use crate::decode::{self, Request};
 use crate::device::{Options, in_memory};
 use crate::fault;
+use prlx_lanes::Simd;
 
 /// Something that the device can't do.
 #[derive(Clone, PartialEq, Eq, Debug)]

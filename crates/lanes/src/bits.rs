@@ -7,8 +7,8 @@
 
 use crate::int::Int;
 use crate::op::{Args, LaneOp};
-use crate::value::ops;
 use crate::planes::{LANES, Planes, V32};
+use crate::value::ops;
 
 ops! {
     /// `and`.
@@ -262,4 +262,3 @@ impl LaneOp for Pred {
         p.put_pred(args.dst[0], mask, r);
     }
 }
-

@@ -10,8 +10,8 @@
 use crate::half::{Bf16, F16, Half};
 use crate::int::Int;
 use crate::op::{Args, LaneOp};
-use crate::value::{LaneValue, ops};
 use crate::planes::{LANES, Planes};
+use crate::value::{LaneValue, ops};
 
 ops! {
     /// `slct.*.s32`: a if c >= 0, else b.
@@ -254,4 +254,3 @@ macro_rules! testp { ($($t:ty)*) => { $(
     }
 )* } }
 testp! { f32 f64 }
-

@@ -16,9 +16,9 @@ use crate::float::{Float, NAN32};
 use crate::half::{Bf16, F16, Half};
 use crate::int::Int;
 use crate::op::{Args, LaneOp};
-use crate::value::LaneValue;
-use crate::round::{Round, int_to_f32, int_to_f64, is_tiny, narrow};
 use crate::planes::{LANES, Planes, V32};
+use crate::round::{Round, int_to_f32, int_to_f64, is_tiny, narrow};
+use crate::value::LaneValue;
 
 /// Subnormal binary32 operands and results become zeros of their sign.
 pub const FTZ: u64 = 1 << 3;
@@ -121,7 +121,6 @@ fn widen(x: f32) -> f64 {
     let v = f64::from(x).to_bits();
     f64::from_bits(if bits & 0x7fff_ffff > 0x7f80_0000 { nan_widen(bits) } else { v })
 }
-
 
 impl Real for f32 {
     #[inline(always)]
@@ -484,4 +483,3 @@ impl LaneOp for PackInts {
         u32::store(p, args.dst[0], mask, &out);
     }
 }
-

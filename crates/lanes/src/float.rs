@@ -10,11 +10,11 @@
 //! bits of the hardware.
 
 use crate::approx;
-use crate::soft;
 use crate::op::{Args, LaneOp};
-use crate::value::LaneValue;
-use crate::round::{Round, is_tiny, narrow, odd, sum_odd};
 use crate::planes::{LANES, Planes};
+use crate::round::{Round, is_tiny, narrow, odd, sum_odd};
+use crate::soft;
+use crate::value::LaneValue;
 
 /// Subnormal operands and results become zeros of their sign.
 pub const FTZ: u64 = 1 << 3;
@@ -447,4 +447,3 @@ macro_rules! copysign { ($($t:ty, $sign:expr;)*) => { $(
     }
 )* } }
 copysign! { u32, 1 << 31; u64, 1 << 63; }
-

@@ -6,8 +6,8 @@
 
 use crate::half::{Bf16, F16, Half};
 use crate::op::{Args, LaneOp};
-use crate::value::LaneValue;
 use crate::planes::{LANES, Planes};
+use crate::value::LaneValue;
 
 /// Negative results become 0.
 pub const RELU: u64 = 1;

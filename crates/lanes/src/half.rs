@@ -4,9 +4,9 @@
 //! A lane holds the binary32 number of the same value. Storing it rounds once, to nearest even. A NaN is
 //! stored as `0x7fff`.
 
-use crate::value::LaneValue;
-use crate::round::Round;
 use crate::planes::{LANES, Planes, V32};
+use crate::round::Round;
+use crate::value::LaneValue;
 
 /// A 16-bit format.
 pub trait Half: LaneValue {

@@ -12,8 +12,8 @@
 use crate::approx;
 use crate::half::Half;
 use crate::op::{Args, LaneOp};
-use crate::round::{narrow_odd, sum_odd};
 use crate::planes::{LANES, Planes, V32};
+use crate::round::{narrow_odd, sum_odd};
 
 /// Subnormal operands and results become zeros of their sign.
 pub const FTZ: u64 = 1;
@@ -239,4 +239,3 @@ impl<O: HalfOp, H: Half> LaneOp for Two<O, H> {
         run::<O, H, true>(p, args, mask);
     }
 }
-

@@ -5,8 +5,8 @@
 //! ones, as on an H200.
 
 use crate::op::{Args, LaneOp};
-use crate::value::{LaneValue, ops};
 use crate::planes::{LANES, Planes, V32};
+use crate::value::{LaneValue, ops};
 
 /// An integer lane type.
 pub trait Int: LaneValue + Eq + Ord {
@@ -286,4 +286,3 @@ impl LaneOp for Dot {
         p.put32(args.dst[0], mask, out);
     }
 }
-

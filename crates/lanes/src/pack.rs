@@ -5,8 +5,8 @@
 //! destination.
 
 use crate::op::{Args, LaneOp};
-use crate::value::{LaneValue, ops};
 use crate::planes::{LANES, Planes};
+use crate::value::{LaneValue, ops};
 
 ops! {
     /// `mov`.
@@ -102,4 +102,3 @@ impl LaneOp for Unpack128 {
         }
     }
 }
-

@@ -224,4 +224,3 @@ impl LaneOp for Video {
         p.put32(args.dst[0], mask, out);
     }
 }
-

@@ -34,7 +34,8 @@ const EDGES: &[(&str, &[&str])] = &[
 ];
 
 /// Libraries that touch no file, environment or terminal: they work on values.
-const PURE: &[&str] = &["trace", "lanes", "isa", "probe", "instrument", "analyze", "timeline", "legacy", "present"];
+const PURE: &[&str] =
+    &["trace", "lanes", "isa", "probe", "instrument", "analyze", "timeline", "legacy", "present"];
 
 /// Lines that a source file should not pass; tables and tests may.
 const LONG: usize = 800;

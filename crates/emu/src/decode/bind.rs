@@ -7,8 +7,8 @@ use prlx_trace::kernel::Special as Launch;
 use rustc_hash::FxHashMap;
 
 use super::RESERVED;
-use prlx_lanes::{Args, LaneFn};
 use crate::code::{Code, GuardBits, NEGATE, NO_GUARD, Op, Plane, Special, Step, Value, window};
+use prlx_lanes::{Args, LaneFn};
 use prlx_lanes::{LANES, Planes, V32, V64};
 
 /// The kind of plane that a type needs.

@@ -5,10 +5,10 @@ use prlx_isa::view::{Base, Class, FunctionKind, Inst, Operand, Space, Type};
 
 use super::bind::{Binder, Kind, bits, leaves, signed};
 use super::{Fix, bytes, control, copies, matrix, wgmma};
-use prlx_lanes::{Args, LaneFn, Simd};
-use crate::select::select;
 use crate::code::{AddrBase, Atom, Brx, Clock, Correction, Mem, Op, Place, Plane, Rmw, Send, Sent, window};
 use crate::coverage::{Coverage, coverage};
+use crate::select::select;
+use prlx_lanes::{Args, LaneFn, Simd};
 use prlx_lanes::{LANES, Planes, V32, V64};
 
 /// Appends the steps of an instruction.

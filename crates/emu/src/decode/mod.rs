@@ -24,10 +24,10 @@ use prlx_isa::view::{
 };
 use prlx_probe::{Action, At, Plan, SpanBegin};
 
-use prlx_lanes::Simd;
 use crate::calibration::Calibration;
 use crate::code::{Code, Entry, Hook, Op, Saved, Slot, Value};
 use bind::{Binder, Count, bits, kind};
+use prlx_lanes::Simd;
 
 /// What decoding needs to know.
 pub struct Request<'a> {

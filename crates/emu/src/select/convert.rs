@@ -1,6 +1,6 @@
 //! Selects conversions (`cvt`).
 
-use prlx_isa::view::{Type};
+use prlx_isa::view::Type;
 use prlx_lanes::convert::*;
 use prlx_lanes::fp8;
 use prlx_lanes::half::{Bf16, F16};

@@ -1,7 +1,7 @@
 //! Selects arithmetic on binary32 and binary64.
 
 use prlx_isa::ptx::Op;
-use prlx_isa::view::{Type};
+use prlx_isa::view::Type;
 use prlx_lanes::float::*;
 use prlx_lanes::{LaneFn, entry};
 

@@ -1,7 +1,7 @@
 //! Selects arithmetic on binary16 and bfloat16.
 
 use prlx_isa::ptx::Op;
-use prlx_isa::view::{Type};
+use prlx_isa::view::Type;
 use prlx_lanes::half::{Bf16, F16};
 use prlx_lanes::half_float::*;
 use prlx_lanes::{LaneFn, entry};

@@ -1,7 +1,7 @@
 //! Selects integer arithmetic.
 
 use prlx_isa::ptx::Op;
-use prlx_isa::view::{Type};
+use prlx_isa::view::Type;
 use prlx_lanes::int::*;
 use prlx_lanes::{LaneFn, Simd, entry};
 

@@ -2,8 +2,8 @@
 
 use prlx_isa::ptx::Op;
 use prlx_isa::view::{Operand, Type, VideoSelector};
+use prlx_lanes::entry;
 use prlx_lanes::video::*;
-use prlx_lanes::{entry};
 
 use super::selector::{AluOp, Selector};
 

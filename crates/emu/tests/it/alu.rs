@@ -3,9 +3,9 @@
 #![allow(dead_code, reason = "the examples include this file and use parts of it")]
 
 use prlx_emu::testing::{AluOp, select};
-use prlx_lanes::{Args, LANES, Planes, Simd, V32, V64};
 use prlx_isa::ptx::Form;
 use prlx_isa::view::{Inst, Operand, Reg, Type};
+use prlx_lanes::{Args, LANES, Planes, Simd, V32, V64};
 
 /// The levels to test.
 pub fn levels() -> Vec<Simd> {
@@ -90,8 +90,7 @@ fn push(p: &mut Planes, t: Type, v: &Lanes) -> u16 {
 /// with half the lanes off, which must keep what they held.
 pub fn check(text: &str, tuples: &[Vec<u64>], want: impl Fn(&[u64]) -> u64) {
     let n = tuples[0].len();
-    let bits =
-        width(&choose(text, regs(n + 1), Simd::Base).unwrap_or_else(|e| panic!("{text}: {e}")).dst[0]);
+    let bits = width(&choose(text, regs(n + 1), Simd::Base).unwrap_or_else(|e| panic!("{text}: {e}")).dst[0]);
     let ones = if bits == 64 { u64::MAX } else { (1 << bits) - 1 };
     let ops: Vec<_> = levels().into_iter().map(|l| (l, choose(text, regs(n + 1), l).unwrap())).collect();
     let mut planes = Planes::default();

@@ -475,7 +475,8 @@ fn floats_to_integers() {
 fn integers_to_floats() {
     fn all<F: Format>(ty: &str) {
         for &(int, bits, signed) in INTS {
-            let inputs: Vec<Vec<u64>> = crate::alu::integers(bits, 3000, 15).into_iter().map(|x| vec![x]).collect();
+            let inputs: Vec<Vec<u64>> =
+                crate::alu::integers(bits, 3000, 15).into_iter().map(|x| vec![x]).collect();
             for (mode, round) in MODES {
                 check(&format!("cvt.{mode}.{ty}.{int}"), &inputs, |t| {
                     let v = if signed {

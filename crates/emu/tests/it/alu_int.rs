@@ -1,9 +1,9 @@
 //! Integer operations against arithmetic in `i128`.
 
 use crate::alu::{Lanes, Random, check, choose, integers, levels, regs, run, run_on, tuples};
-use prlx_lanes::Simd;
-use prlx_lanes::Planes;
 use prlx_isa::view::Operand;
+use prlx_lanes::Planes;
+use prlx_lanes::Simd;
 
 /// A value of `bits` bits, by its sign.
 fn val(x: u64, bits: u32, signed: bool) -> i128 {

@@ -25,7 +25,11 @@ fn large_launches_take_little_memory() {
     let run = std::process::Command::new(this).args([name, "--exact"]).env(MEASURES, "1").output();
     let run = run.expect("the test's own program runs");
     let out = String::from_utf8_lossy(&run.stdout);
-    assert!(run.status.success() && out.contains("1 passed"), "{out}{}", String::from_utf8_lossy(&run.stderr));
+    assert!(
+        run.status.success() && out.contains("1 passed"),
+        "{out}{}",
+        String::from_utf8_lossy(&run.stderr)
+    );
 }
 
 fn measure() {
