@@ -1,0 +1,250 @@
+//! Two sequences of hashes side by side: what was taken out, what was put in.
+//!
+//! Holds: the runs of [`runs`] are the smallest edit (Myers' greedy algorithm) if there is one within the bound; work and
+//! memory are bounded whatever the input. [`trips`] keeps to positions where it can: a trip's number is its identity,
+//! unless the numbers themselves are off.
+
+use std::ops::Range;
+
+/// Where two sequences differ: these of `a` stand for those of `b`. Between runs the sequences are equal.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Run {
+    /// Elements that only `a` has.
+    pub a: Range<usize>,
+    /// Elements that only `b` has.
+    pub b: Range<usize>,
+}
+
+/// Largest edit that is looked for.
+const MAX_EDIT: usize = 256;
+/// Elements compared at most, in all.
+const MAX_WORK: usize = 1 << 26;
+
+/// The smallest edit of `a` into `b`, as runs in order; `None` when it is larger than the bound.
+pub fn runs(a: &[u64], b: &[u64]) -> Option<Vec<Run>> {
+    let head = a.iter().zip(b).take_while(|(x, y)| x == y).count();
+    let (a, b) = (&a[head..], &b[head..]);
+    let tail = a.iter().rev().zip(b.iter().rev()).take_while(|(x, y)| x == y).count();
+    let (a, b) = (&a[..a.len() - tail], &b[..b.len() - tail]);
+    if a.is_empty() && b.is_empty() {
+        return Some(Vec::new());
+    }
+    if a.is_empty() || b.is_empty() {
+        return Some(vec![Run { a: head..head + a.len(), b: head..head + b.len() }]);
+    }
+    let steps = edit(a, b)?;
+    let mut out: Vec<Run> = Vec::new();
+    for (x, y, inserted) in steps {
+        let (x, y) = (head + x, head + y);
+        let (dx, dy) = if inserted { (0, 1) } else { (1, 0) };
+        match out.last_mut().filter(|r| r.a.end == x && r.b.end == y) {
+            Some(run) => (run.a.end, run.b.end) = (x + dx, y + dy),
+            None => out.push(Run { a: x..x + dx, b: y..y + dy }),
+        }
+    }
+    Some(out)
+}
+
+/// Myers: for each number of edits the furthest point on each diagonal; then back. Single steps in order: position in `a`,
+/// in `b`, and whether `b`'s element is put in (else `a`'s is taken out).
+fn edit(a: &[u64], b: &[u64]) -> Option<Vec<(usize, usize, bool)>> {
+    let (n, m) = (a.len() as i64, b.len() as i64);
+    let most = MAX_EDIT.min(MAX_WORK / (a.len() + b.len())).max(1).min(a.len() + b.len()) as i64;
+    let mut history: Vec<Vec<i64>> = Vec::new();
+    // furthest[k + d]: x on diagonal k = x - y.
+    let mut furthest: Vec<i64> = vec![0];
+    for d in 0..=most {
+        let at = |v: &[i64], k: i64| v.get((k + d - 1) as usize).copied().unwrap_or(-1);
+        let mut next = vec![-1; (2 * d + 1) as usize];
+        let mut done = false;
+        for k in (-d..=d).step_by(2) {
+            let mut x = if d == 0 {
+                0
+            } else if k == -d || (k != d && at(&furthest, k - 1) < at(&furthest, k + 1)) {
+                at(&furthest, k + 1)
+            } else {
+                at(&furthest, k - 1) + 1
+            };
+            // Neighbours that ran off an end lead nowhere.
+            if x < 0 || x > n || x - k < 0 || x - k > m {
+                continue;
+            }
+            while x < n && x - k < m && a[x as usize] == b[(x - k) as usize] {
+                x += 1;
+            }
+            next[(k + d) as usize] = x;
+            if x == n && x - k == m {
+                done = true;
+                break;
+            }
+        }
+        history.push(std::mem::replace(&mut furthest, next));
+        if done {
+            return Some(back(&history, n, m));
+        }
+    }
+    None
+}
+
+/// From the end back to the start: `history[d]` is what was known before the `d`-th edit.
+fn back(history: &[Vec<i64>], n: i64, m: i64) -> Vec<(usize, usize, bool)> {
+    let (mut x, mut y) = (n, m);
+    let mut out = Vec::new();
+    for d in (1..history.len() as i64).rev() {
+        let known = &history[d as usize];
+        let at = |k: i64| known.get((k + d - 1) as usize).copied().unwrap_or(-1);
+        let k = x - y;
+        let down = k == -d || (k != d && at(k - 1) < at(k + 1));
+        let from = if down { k + 1 } else { k - 1 };
+        x = at(from);
+        y = x - from;
+        out.push((x.max(0) as usize, y.max(0) as usize, down));
+    }
+    out.reverse();
+    out
+}
+
+/// How trips of one loop on both sides belong together.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// The same trip, different inside.
+    Pair(usize, usize),
+    /// Trips that only `a` has; `b` is at its trip of that number.
+    OnlyA(Range<usize>, usize),
+    /// Trips that only `b` has; `a` is at its trip of that number.
+    OnlyB(usize, Range<usize>),
+}
+
+/// Aligns the trips of a loop by their hashes; equal pairs are left out. `leaves` says whether a trip of `a` and one of `b`
+/// differ in nothing but whether the loop goes on.
+pub fn trips(a: &[u64], b: &[u64], leaves: impl Fn(usize, usize) -> bool) -> Vec<Step> {
+    let common = a.len().min(b.len());
+    let moved = (0..common).filter(|&i| a[i] != b[i]).count();
+    if a.len() == b.len() {
+        // Trips that differ stay where they are, unless a shift explains far more.
+        if moved > 8
+            && let Some(runs) = runs(a, b)
+            && runs.iter().map(|r| r.a.len().max(r.b.len())).sum::<usize>() * 4 <= moved
+        {
+            return steps(&runs);
+        }
+        return by_position(a, b, 0, 0);
+    }
+    let Some(mut runs) = runs(a, b) else { return by_position(a, b, 0, 0) };
+    let edits: usize = runs.iter().map(|r| r.a.len().max(r.b.len())).sum();
+    if edits > a.len().abs_diff(b.len()) + moved.max(1) {
+        return by_position(a, b, 0, 0);
+    }
+    // One side goes on where the other leaves: what differs is the decision of that trip, not the trips that follow.
+    let last = runs.last().cloned();
+    let at_end = |r: &Run| (r.a.is_empty() || r.b.is_empty()) && a.len() - r.a.end <= 1;
+    let goes_on = |r: &Run| r.a.start < a.len() && r.b.start < b.len() && leaves(r.a.start, r.b.start);
+    if let Some(run) = last.filter(|r| at_end(r) && goes_on(r)) {
+        runs.pop();
+        let mut out = steps(&runs);
+        out.extend(by_position(a, b, run.a.start, run.b.start));
+        return out;
+    }
+    steps(&runs)
+}
+
+fn steps(runs: &[Run]) -> Vec<Step> {
+    let mut out = Vec::new();
+    for Run { a, b } in runs {
+        let both = a.len().min(b.len());
+        out.extend((0..both).map(|i| Step::Pair(a.start + i, b.start + i)));
+        if a.len() > both {
+            out.push(Step::OnlyA(a.start + both..a.end, b.end));
+        }
+        if b.len() > both {
+            out.push(Step::OnlyB(a.end, b.start + both..b.end));
+        }
+    }
+    out
+}
+
+fn by_position(a: &[u64], b: &[u64], i: usize, j: usize) -> Vec<Step> {
+    let both = (a.len() - i).min(b.len() - j);
+    let mut out: Vec<Step> =
+        (0..both).filter(|k| a[i + k] != b[j + k]).map(|k| Step::Pair(i + k, j + k)).collect();
+    if a.len() - i > both {
+        out.push(Step::OnlyA(i + both..a.len(), b.len()));
+    }
+    if b.len() - j > both {
+        out.push(Step::OnlyB(a.len(), j + both..b.len()));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn apply(a: &[u64], b: &[u64], runs: &[Run]) -> Vec<u64> {
+        let (mut out, mut at) = (Vec::new(), 0);
+        for r in runs {
+            out.extend(&a[at..r.a.start]);
+            assert_eq!(out.len(), r.b.start);
+            out.extend(&b[r.b.clone()]);
+            at = r.a.end;
+        }
+        out.extend(&a[at..]);
+        out
+    }
+
+    /// The length of the longest common subsequence, by the table.
+    fn lcs(a: &[u64], b: &[u64]) -> usize {
+        let mut row = vec![0; b.len() + 1];
+        for x in a {
+            let mut left = 0;
+            for (j, y) in b.iter().enumerate() {
+                let up = row[j + 1];
+                row[j + 1] = if x == y { left + 1 } else { up.max(row[j]) };
+                left = up;
+            }
+        }
+        row[b.len()]
+    }
+
+    #[test]
+    fn edits_are_smallest_and_right() {
+        let mut seed = 3u64;
+        let mut random = |n: u64| {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (seed >> 33) % n
+        };
+        for _ in 0..3000 {
+            let symbols = 1 + random(6);
+            let a: Vec<u64> = (0..random(30)).map(|_| random(symbols)).collect();
+            let b: Vec<u64> = (0..random(30)).map(|_| random(symbols)).collect();
+            let runs = runs(&a, &b).expect("small");
+            assert_eq!(apply(&a, &b, &runs), b);
+            let edits: usize = runs.iter().map(|r| r.a.len() + r.b.len()).sum();
+            assert_eq!(edits, a.len() + b.len() - 2 * lcs(&a, &b), "{a:?} {b:?}");
+        }
+    }
+
+    #[test]
+    fn large_edits_are_given_up() {
+        let a: Vec<u64> = (0..5000).collect();
+        let b: Vec<u64> = (0..5000).map(|x| x + 10_000).collect();
+        assert_eq!(runs(&a, &b), None);
+    }
+
+    #[test]
+    fn trips_stay_in_place_unless_shifted() {
+        let a: Vec<u64> = (0..100).collect();
+        let mut flipped = a.clone();
+        flipped[7] = 1000;
+        assert_eq!(trips(&a, &flipped, |_, _| true), [Step::Pair(7, 7)]);
+        let mut dropped = a.clone();
+        dropped.remove(40);
+        assert_eq!(trips(&a, &dropped, |_, _| true), [Step::OnlyA(40..41, 40)]);
+        assert_eq!(trips(&dropped, &a, |_, _| true), [Step::OnlyB(40, 40..41)]);
+        // Three more trips, then the last one, which leaves: the pair is the trip in which one side stays.
+        let longer: Vec<u64> = (0..99).chain([98, 98, 98, 99]).collect();
+        assert_eq!(trips(&a, &longer, |_, _| true), [Step::Pair(99, 99), Step::OnlyB(100, 100..103)]);
+        // The same edit, if the trips differ otherwise too.
+        assert_eq!(trips(&a, &longer, |_, _| false), [Step::OnlyB(99, 99..102)]);
+    }
+}

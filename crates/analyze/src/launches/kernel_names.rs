@@ -1,0 +1,81 @@
+//! What a kernel is called in its source: mangled names taken apart.
+//!
+//! Holds: names pair by [`renamed`] only where nothing else could be meant: one kernel of each side is left that has no
+//! partner of its own name, and both are called alike in the source.
+//! Misses: C++ alone is taken apart; names that other languages mangle are taken as they are.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use prlx_trace::names::demangle;
+
+/// The name alone, without namespaces, template arguments and parameters.
+fn base(name: &str) -> String {
+    let Some(whole) = demangle(name) else { return name.to_owned() };
+    let whole = whole.replace("(anonymous namespace)", "");
+    let bare = whole.split('<').next().unwrap_or_default();
+    bare.rsplit("::").next().unwrap_or_default().to_owned()
+}
+
+/// Whether two kernels are called alike in the source.
+pub(crate) fn alike(a: &str, b: &str) -> bool {
+    a == b || base(a) == base(b)
+}
+
+/// How two kernels are called, told apart: as the source spells them, unless that is the same.
+pub(crate) fn apart(names: [&str; 2]) -> [String; 2] {
+    match names.map(demangle) {
+        [Some(a), Some(b)] if a != b => [a, b],
+        _ => names.map(str::to_owned),
+    }
+}
+
+/// Kernels that are called otherwise on both sides: by B's name, A's.
+pub(crate) fn renamed<'n>(a: &BTreeSet<&'n str>, b: &BTreeSet<&'n str>) -> BTreeMap<&'n str, &'n str> {
+    let by_base = |names: &BTreeSet<&'n str>, other: &BTreeSet<&'n str>| {
+        let mut out: BTreeMap<String, Vec<&'n str>> = BTreeMap::new();
+        for name in names.difference(other) {
+            out.entry(base(name)).or_default().push(name);
+        }
+        out
+    };
+    let (ours, theirs) = (by_base(a, b), by_base(b, a));
+    let pair =
+        |(base, theirs): (&String, &Vec<&'n str>)| match (ours.get(base)?.as_slice(), theirs.as_slice()) {
+            ([x], [y]) => Some((*y, *x)),
+            _ => None,
+        };
+    theirs.iter().filter_map(pair).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lose_what_a_build_may_change() {
+        for (name, want) in [
+            ("_ZN2ns5scaleIfEEvPT_i", "scale"),
+            ("_Z5scaleILi4EEvPf", "scale"),
+            ("_ZN12_GLOBAL__N_15scaleEPf", "scale"),
+            ("scale", "scale"),
+            ("_Znonsense", "_Znonsense"),
+        ] {
+            assert_eq!(base(name), want, "{name}");
+        }
+        let names = ["_Z5scaleIfEvPT_", "_Z5scaleIdEvPT_"];
+        assert_eq!(apart(names), ["scale<float>", "scale<double>"]);
+        // Only the types of parameters differ.
+        assert_eq!(apart(["_Z5scalePf", "_Z5scalePd"]), ["_Z5scalePf", "_Z5scalePd"]);
+    }
+
+    #[test]
+    fn only_what_is_alone_pairs() {
+        let set = |names: &[&'static str]| names.iter().copied().collect::<BTreeSet<_>>();
+        let (float, double, four) = ("_Z5scaleIfEvPT_", "_Z5scaleIdEvPT_", "_Z5scaleILi4EEvPf");
+        let one = BTreeMap::from([(double, float)]);
+        assert_eq!(renamed(&set(&[float]), &set(&[double])), one);
+        assert_eq!(renamed(&set(&[float, four]), &set(&[double, four])), one);
+        assert_eq!(renamed(&set(&[float]), &set(&[double, four])), BTreeMap::new());
+        assert_eq!(renamed(&set(&[float]), &set(&["other"])), BTreeMap::new());
+    }
+}
