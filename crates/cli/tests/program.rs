@@ -353,7 +353,10 @@ fn runs_are_put_together() -> Result<(), Failed> {
     assert_eq!(fs::read_dir(here.join("kept"))?.count(), 5);
     // What was not recorded is never the same; here, nothing was.
     assert_eq!(code, Some(3), "{out}");
-    assert!(out.starts_with("unknown  the same outcome in all 5 runs, but not everything was compared"), "{out}");
+    assert!(
+        out.starts_with("unknown  the same outcome in all 5 runs, but not everything was compared"),
+        "{out}"
+    );
     let (code, _, err) = repeat("5", &["--keep", "kept"])?;
     assert_eq!(code, Some(2));
     assert!(err.contains("is not empty"), "{err}");
