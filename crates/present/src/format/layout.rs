@@ -1,78 +1,6 @@
-//! Colour, clipping and escaping: what every line of text goes through.
+//! Clips, wraps and pads text; writes numbers with their nouns.
 
-/// How text is written.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Style {
-    /// Whether to write ANSI colour codes.
-    pub color: bool,
-    /// Columns to lay out for; longer source lines and instructions are clipped.
-    pub width: usize,
-}
-
-impl Default for Style {
-    fn default() -> Self {
-        Style { color: false, width: 100 }
-    }
-}
-
-/// What a piece of text is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Ink {
-    /// Agrees.
-    Good,
-    /// Differs.
-    Bad,
-    /// Not known.
-    Doubt,
-    /// A heading.
-    Strong,
-    /// Less important than the rest.
-    Faint,
-    /// A place in the source.
-    Place,
-    /// Ordinary text.
-    Plain,
-}
-
-impl Style {
-    /// `text` in `ink`. The text must be escaped.
-    pub(crate) fn ink(self, ink: Ink, text: &str) -> String {
-        let code = match ink {
-            Ink::Good => "1;32",
-            Ink::Bad => "1;31",
-            Ink::Doubt => "1;33",
-            Ink::Strong => "1",
-            Ink::Faint => "2",
-            Ink::Place => "36",
-            Ink::Plain => return text.into(),
-        };
-        if self.color && !text.is_empty() { format!("\x1b[{code}m{text}\x1b[0m") } else { text.into() }
-    }
-}
-
-/// A name or line from a trace, safe for a terminal: tabs become four spaces, other control characters and those that
-/// reorder text are written out.
-pub fn clean(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\t' => out.push_str("    "),
-            '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' => {
-                out.extend(c.escape_unicode());
-            }
-            c if c.is_control() => out.extend(c.escape_default()),
-            c => out.push(c),
-        }
-    }
-    out
-}
-
-/// The same of several lines.
-pub fn clean_lines(text: &str) -> String {
-    text.split('\n').map(clean).collect::<Vec<_>>().join("\n")
-}
-
-/// `text` in at most `width` characters; what is cut off is marked.
+/// `text` in at most `width` characters. An ellipsis marks what was cut off.
 pub(crate) fn clip(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.into();
@@ -82,7 +10,7 @@ pub(crate) fn clip(text: &str, width: usize) -> String {
     out
 }
 
-/// `text` in lines of at most `width` characters, broken between words. Coloured text stays whole.
+/// `text` in lines of at most `width` characters, broken between words. Text with colour codes stays on one line.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     if text.contains('\x1b') || text.chars().count() <= width {
         return vec![text.into()];
@@ -102,7 +30,8 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// A mangled C++ name as far as it is plain names: `_Z9take_beatffRfPi` is `take_beat`. Others stay as they are.
+/// The names in a mangled C++ name, without template arguments and parameters: `_Z9take_beatffRfPi` gives `take_beat`.
+/// A name that is not mangled, or has no plain name in it, is returned unchanged.
 pub(crate) fn plain(name: &str) -> String {
     let Some(rest) = name.strip_prefix("_Z") else { return name.into() };
     let nested = rest.starts_with('N');
@@ -126,13 +55,13 @@ pub(crate) fn plain(name: &str) -> String {
     if parts.is_empty() { name.into() } else { parts.join("::") }
 }
 
-/// `text` filled with spaces to `width` characters.
+/// `text` padded with spaces to `width` characters.
 pub(crate) fn pad(text: &str, width: usize) -> String {
     let n = text.chars().count();
     format!("{text}{}", " ".repeat(width.saturating_sub(n)))
 }
 
-/// A number with thin groups: 1,234,567.
+/// A number with its digits in groups: `1,234,567`.
 pub(crate) fn number(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();
@@ -145,9 +74,14 @@ pub(crate) fn number(n: u64) -> String {
     out
 }
 
-/// A number and its noun.
+/// A number and its noun, singular or plural: `1 lane`, `2 lanes`.
 pub(crate) fn count(n: u64, one: &str, many: &str) -> String {
     format!("{} {}", number(n), if n == 1 { one } else { many })
+}
+
+/// A share of 1 as a percentage with one decimal.
+pub(crate) fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
 }
 
 #[cfg(test)]
@@ -155,8 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn terminals_are_safe() {
-        assert_eq!(clean("a\x1b[31mb\u{202e}\tc\r\n\u{9b}"), "a\\u{1b}[31mb\\u{202e}    c\\r\\n\\u{9b}");
+    fn clipping_wrapping_names_and_numbers() {
         assert_eq!(clip("abcdef", 4), "abc…");
         assert_eq!(clip("abcd", 4), "abcd");
         for (name, want) in [
