@@ -1,4 +1,4 @@
-//! Lanes of two warps recorded at level `print`: running hashes with checkpoints.
+//! Lanes of two warps recorded at level `fingerprint`: running hashes with checkpoints.
 
 use std::collections::BTreeMap;
 
@@ -71,8 +71,8 @@ pub(super) fn fingerprints(
     out: &mut WarpDiff,
 ) {
     let (
-        Lanes::Print { checkpoints: ca, ends: ea, hashes: ha },
-        Lanes::Print { checkpoints: cb, ends: eb, hashes: hb },
+        Lanes::Fingerprint { checkpoints: ca, ends: ea, hashes: ha },
+        Lanes::Fingerprint { checkpoints: cb, ends: eb, hashes: hb },
     ) = (&a.lanes, &b.lanes)
     else {
         return;

@@ -94,7 +94,7 @@ impl<'a> Decoder<'a> {
                 )
             }
             Lanes::Events(events) => DecisionSource::Events(events.iter().enumerate().peekable()),
-            Lanes::Print { .. } | Lanes::Operands { .. } => {
+            Lanes::Fingerprint { .. } | Lanes::Operands { .. } => {
                 return Err(Error::new(stream.warp.to_string(), "this level records no path"));
             }
         };
