@@ -1,12 +1,15 @@
-//! Two lanes' trees side by side: what differs, each thing once, where it began.
+//! Compares two lanes' trees: each difference once, where it begins.
 //!
-//! Holds: equal hashes are not entered, so the work goes with the difference. A decision that differs is one finding;
-//! what only one side did because of it, up to where its branch's paths meet again, *follows* from it and is counted with
-//! it, not found again. Nothing is looked for ahead: places match by execution index, and only the children of one node
-//! are ever aligned.
+//! # Invariants
+//! Subtrees with equal hashes are skipped, so the work grows with the differences. A decision that differs is
+//! one finding.
+//! What only one side executes because of it, up to the reconvergence of its branch, *follows* from it and is
+//! counted with
+//! it. Places match by execution index: only the children of one node are aligned, and nothing is searched
+//! further ahead.
 //!
-//! Misses: a difference that follows through data (a value stored, loaded again later) is a finding of its own, after the
-//! first.
+//! # Limitations
+//! A difference that follows through data (a value is stored and loaded again later) is a second finding.
 
 use std::collections::BTreeSet;
 
@@ -25,41 +28,41 @@ use super::step_recorder::StepRecorder;
 /// How the comparison of a body ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum BodyEnd {
-    /// Both are at the end of it.
+    /// Both sides reached the end of the body.
     AtEnd,
-    /// Control parted and meets again further out.
+    /// Control diverged and reconverges outside of the body.
     Diverged(Reconvergence),
 }
 
-/// Where control that parted meets again.
+/// Where diverged control reconverges.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Reconvergence {
-    /// Only when the function is left.
+    /// At the function's return.
     AtReturn,
-    /// In a body of this loop (of none: the function's own), at these blocks by side.
+    /// In a body of this loop (`None`: the function's own body), at these blocks by side.
     AtBlocks(Option<LoopId>, [BlockId; 2]),
 }
 
-/// Alignments of one body, at most: a body that needs more has nothing in common.
+/// The largest number of alignments of one body. A body that needs more is taken to have nothing in common.
 const MAX_RUNS: usize = 64;
 
 struct LaneComparison<'a> {
     sides: &'a BuildPair<'a>,
     trees: [&'a LaneTree; 2],
-    /// Compare masks too, but for these lanes.
+    /// If set, lane masks are compared as well, except for these lanes.
     masks: Option<LaneMask>,
     out: LaneDiff,
     trips: Vec<TripPosition>,
     position: u64,
-    /// Common sites of decisions that differed.
+    /// The common site numbers of decisions that differed.
     parted: BTreeSet<u32>,
     last: Option<FindingKey>,
-    /// Sees every step, equal or not.
+    /// Receives every step, equal or not.
     watch: Option<&'a mut StepRecorder>,
 }
 
-/// Compares two lanes; with `masks`, also who else took part, but for the lanes given: those that parted are missed
-/// elsewhere because of that.
+/// Compares two lanes. With `masks`, compares lane masks as well, except for the given lanes: lanes that
+/// diverged are missing from other masks because of that.
 pub(crate) fn compare_lanes(
     sides: &BuildPair<'_>,
     a: &LaneTree,
@@ -77,7 +80,7 @@ pub(crate) fn compare_lanes(
     d.out
 }
 
-/// Walks two lanes side by side, and shows every step to `watch`.
+/// Walks two lanes side by side and passes every step to `watch`.
 pub(crate) fn record_steps(sides: &BuildPair<'_>, a: &LaneTree, b: &LaneTree, watch: &mut StepRecorder) {
     if !a.nodes.is_empty() && !b.nodes.is_empty() {
         let mut d = LaneComparison { watch: Some(watch), ..differ(sides, [a, b], None) };
@@ -103,7 +106,7 @@ fn differ<'a>(
     }
 }
 
-/// A child's or visit's identity among its siblings, without values.
+/// The identity of a child or visit among its siblings, without values.
 fn token(sides: &BuildPair<'_>, trees: [&LaneTree; 2], side: usize, e: Entry) -> u64 {
     let names = sides.names[side];
     match e.what() {
@@ -125,7 +128,7 @@ fn token(sides: &BuildPair<'_>, trees: [&LaneTree; 2], side: usize, e: Entry) ->
 }
 
 impl LaneComparison<'_> {
-    /// Masks are not in the hashes: with them, everything is walked.
+    /// Hashes do not cover masks: if masks are compared, everything is walked.
     fn masked(&self) -> bool {
         self.masks.is_some()
     }
@@ -134,7 +137,7 @@ impl LaneComparison<'_> {
         self.sides.names[side].site(s)
     }
 
-    /// See [`token`].
+    /// The identity of an entry among its siblings.
     fn token(&self, side: usize, e: Entry) -> u64 {
         token(self.sides, self.trees, side, e)
     }
@@ -162,7 +165,7 @@ impl LaneComparison<'_> {
         self.last = Some(key);
     }
 
-    /// Whether what seems to be the same on both sides may be something else: see [`crate::doubt`].
+    /// Whether a match between the sides is uncertain; see [`crate::builds`].
     fn doubtful(&self, side: usize, e: Entry) -> bool {
         let Some(own) = self.sides.canonical.map(|sides| &sides[side]) else { return false };
         match e.what() {
@@ -170,16 +173,16 @@ impl LaneComparison<'_> {
                 matches!(own.sites.get(tree::site(e).index()), Some(SiteRole::Compared(place)) if !place.certain)
             }
             EntryKind::Child => match self.trees[side].node(e.id()).kind {
-                tree::TreeNodeKind::Loop(family) => own.doubtful.contains(&family.0),
-                tree::TreeNodeKind::Call(f) => own.calls.contains(&f),
+                tree::TreeNodeKind::Loop(family) => own.uncertain_loops.contains(&family.0),
+                tree::TreeNodeKind::Call(f) => own.uncertain_calls.contains(&f),
                 tree::TreeNodeKind::Root | tree::TreeNodeKind::Trip => false,
             },
             EntryKind::Branch | EntryKind::Join => false,
         }
     }
 
-    /// Of two builds: whether nothing is decided in a part. Control is what decisions make it; where none differs, that one build comes here
-    /// more often is its compiler's choice, which writes variables to the stack, or again, and calls what others inline.
+    /// Whether a part of a canonical path contains no decision. Such a part that one build executes more
+    /// often is its compiler's choice, such as spills, repeated loads, or calls that the other build inlined.
     fn decides_nothing(&self, side: usize, e: Entry) -> bool {
         if self.sides.canonical.is_none() {
             return false;
@@ -195,7 +198,7 @@ impl LaneComparison<'_> {
         true
     }
 
-    /// Notes what one side did that the other may not have been to do.
+    /// Counts the visits of one side as uncertain.
     fn doubt(&mut self, side: usize, e: Entry) {
         let mut todo = vec![e];
         while let Some(e) = todo.pop() {
@@ -218,7 +221,7 @@ impl LaneComparison<'_> {
         Difference { position: self.position, trips: self.trips.clone(), ..Difference::new(kind) }
     }
 
-    /// Shows a visit, or a child and all in it, that both sides have alike, or one side alone.
+    /// Passes a visit or a subtree to the recorder, on both sides or on one.
     fn show(&mut self, at: [Option<Entry>; 2]) {
         let (Some(watch), Some(one)) = (&mut self.watch, at[0].or(at[1])) else { return };
         match one.what() {
@@ -239,7 +242,7 @@ impl LaneComparison<'_> {
         }
     }
 
-    /// Shows what both sides have alike.
+    /// Passes what both sides have alike to the recorder.
     fn show_both(&mut self, a: &[Entry], b: &[Entry]) {
         if self.watch.is_some() {
             let told = |e: &&Entry| matches!(e.what(), EntryKind::Visit | EntryKind::Child);
@@ -249,7 +252,7 @@ impl LaneComparison<'_> {
         }
     }
 
-    /// Shows what each side has alone.
+    /// Passes what only one side has to the recorder.
     fn show_parts(&mut self, parts: [&[Entry]; 2]) {
         if self.watch.is_some() {
             parts[0].iter().for_each(|e| self.show([Some(*e), None]));
@@ -257,7 +260,7 @@ impl LaneComparison<'_> {
         }
     }
 
-    /// Shows that what follows is in a child.
+    /// Tells the recorder that the next steps are inside a child.
     fn enter(&mut self, at: [Option<Entry>; 2]) {
         let side = usize::from(at[0].is_none());
         let (Some(e), Some(watch)) = (at[side], &mut self.watch) else { return };
@@ -277,7 +280,7 @@ impl LaneComparison<'_> {
         }
     }
 
-    /// Compares the same visit on both sides; says whether a decision differed.
+    /// Compares one visit on both sides. Returns whether a decision differed.
     fn visit(&mut self, a: Entry, b: Entry, masks: [LaneMask; 2]) -> bool {
         let site = tree::site(a);
         let decision = decides(self.sides.programs[0].module, site);
@@ -291,7 +294,7 @@ impl LaneComparison<'_> {
         } else if self.masks.is_some_and(|but| (masks[0].0 ^ masks[1].0) & !but.0 != 0) {
             FindingKind::ActiveMask
         } else if a.value != b.value && masks[0] == masks[1] {
-            // EntryKind memory sites record is a digest over the lanes of the mask.
+            // A memory site records a digest over the lanes of the mask.
             FindingKind::Value
         } else {
             self.out.apart += u64::from(a.value != b.value);
@@ -318,7 +321,8 @@ impl LaneComparison<'_> {
         let of = ta.node(nodes[0]).of;
         let (mut i, mut j) = (0, 0);
         let mut runs = 0;
-        // The last decision of this body that both sides made differed: what does not match now follows from it.
+        // The last decision that both sides made in this body differed: what does not match now follows from
+        // it.
         let mut differed = false;
         loop {
             while a.get(i).is_some_and(|e| e.what() == EntryKind::Join) {
@@ -387,7 +391,7 @@ impl LaneComparison<'_> {
                     let went = match m.kind {
                         tree::TreeNodeKind::Loop(_) => self.trips([x.id(), y.id()], inside),
                         _ => {
-                            // EntryKind leaves a call comes back after it.
+                            // Control that leaves a call continues after it.
                             self.body([x.id(), y.id()], inside);
                             BodyEnd::AtEnd
                         }
@@ -406,7 +410,7 @@ impl LaneComparison<'_> {
                     }
                     runs += 1;
                     let (to_i, to_j) = self.next_match(a, b, i, j, runs);
-                    // A recording that ends here may have gone on to match.
+                    // The recording ends here; what follows might have matched.
                     if to_i == a.len() && cut[0] || to_j == b.len() && cut[1] {
                         return BodyEnd::AtEnd;
                     }
@@ -419,10 +423,10 @@ impl LaneComparison<'_> {
         }
     }
 
-    /// Control left these blocks by different ways: where does it meet again?
+    /// Finds where control reconverges after both sides left these blocks by different edges.
     fn parted_at(&mut self, nodes: [u32; 2], blocks: [BlockId; 2]) -> Reconvergence {
         if self.parted.is_empty() {
-            // No decision says why: another build, or a decision that was left out.
+            // No recorded decision explains it: another build, or a decision that was not recorded.
             let function = self.trees[0].node(nodes[0]).function;
             let raw = Difference { block: Some((0, function, blocks[0])), ..self.raw(FindingKind::Path) };
             self.note(raw, 0);
@@ -439,7 +443,7 @@ impl LaneComparison<'_> {
         }
     }
 
-    /// Skips to where control meets again, if that is in this body (one of loop `of`).
+    /// Skips to the reconvergence point, if it is in this body (a body of loop `of`).
     fn go_on(
         &mut self,
         home: Reconvergence,
@@ -463,7 +467,7 @@ impl LaneComparison<'_> {
         went
     }
 
-    /// The first places at or after `i` and `j` from which both go on alike.
+    /// The first positions at or after `i` and `j` from which both sides match.
     fn next_match(&self, a: &[Entry], b: &[Entry], i: usize, j: usize, runs: usize) -> (usize, usize) {
         if runs > MAX_RUNS {
             return (a.len(), b.len());
@@ -482,7 +486,7 @@ impl LaneComparison<'_> {
         }
     }
 
-    /// Parts of a body that have no partner.
+    /// Reports the parts of a body that do not match.
     fn unmatched(&mut self, parts: [&[Entry]; 2], differed: bool) {
         let mut sure = [Vec::new(), Vec::new()];
         for side in 0..2 {
@@ -543,7 +547,7 @@ impl LaneComparison<'_> {
             |t: &LaneTree, ids: &[u32]| -> Vec<u64> { ids.iter().map(|&n| t.node(n).hash).collect() };
         let (ha, hb) = (hashes(ta, &a), hashes(tb, &b));
         let start = self.position;
-        // Visits before each trip of A.
+        // The number of visits before each trip of A.
         let mut before = Vec::with_capacity(a.len() + 1);
         before.push(start);
         for &n in &a {
@@ -559,7 +563,7 @@ impl LaneComparison<'_> {
                 .take(a.len().min(b.len()) + usize::from(a.len() != b.len()))
                 .collect()
         } else if cut[0] || cut[1] {
-            // Trips that a recording lost are no trips more of the other side.
+            // Trips that a truncated recording lost are not extra trips of the other side.
             let both = a.len().min(b.len());
             (0..both).filter(|&k| ha[k] != hb[k]).map(|k| TripStep::Pair(k, k)).collect()
         } else {
@@ -571,9 +575,9 @@ impl LaneComparison<'_> {
         let function = node.function;
         let all = [a.len() as u64, b.len() as u64];
         let [ea, eb] = [ta.entries(nodes[0]), tb.entries(nodes[1])];
-        // How far both are shown.
+        // The number of trips passed to the recorder, by side.
         let mut shown = [0, 0];
-        // The last trip that both have differs, and only one side goes on.
+        // The last trip that both sides have differs, and only one side continues.
         let mut parted = false;
         let past_end = |past: [usize; 2], all: [u64; 2]| past.iter().zip(all).any(|(p, n)| *p as u64 == n);
         for step in steps {
@@ -591,7 +595,7 @@ impl LaneComparison<'_> {
                 trip: trip.map(|t| t as u64),
                 trips: all,
             };
-            // Trips that only one side goes on to follow from the decision of the last that both have.
+            // Trips that only one side continues with follow from the decision of the last common trip.
             let follows = parted && to.iter().zip(all).any(|(t, n)| *t as u64 == n);
             match step {
                 TripStep::Pair(i, j) => {
@@ -633,7 +637,7 @@ impl LaneComparison<'_> {
         BodyEnd::AtEnd
     }
 
-    /// Whether two trips agree but for one decision, by which only one side leaves.
+    /// Whether two trips differ in one decision only, by which one side leaves the loop.
     fn only_leaves(&self, trips: [u32; 2]) -> bool {
         let mut trial = differ(self.sides, self.trees, self.masks);
         let went = trial.body(trips, [false; 2]);
@@ -644,7 +648,7 @@ impl LaneComparison<'_> {
             && found.next().is_none()
     }
 
-    /// Trips that only one side has.
+    /// Reports trips that only one side has.
     fn more(&mut self, side: usize, trips: &[u32], place: TripPosition, position: u64) {
         self.position = position;
         self.trips.push(place);

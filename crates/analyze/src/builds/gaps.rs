@@ -1,8 +1,9 @@
-//! What two builds do not have in common, or not so that it could be compared: in words, and as what keeps a verdict from being
-//! `same`.
+//! Lists the code that two builds do not share, or that could not be compared, and the gaps that this leaves.
 //!
-//! Holds: every site that a level tells of and that is not compared is listed once, under its line. A gap is only what was
-//! visited: what never ran hides nothing.
+//! # Invariants
+//! Every site that the recording level includes and that is not compared is listed once, under its line. Only
+//! visited sites
+//! make a gap: code that never ran hides no difference.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,14 +19,14 @@ use super::canonical_form::{CanonicalForm, SiteRole};
 /// Visits that were not compared.
 #[derive(Default)]
 pub(crate) struct UncomparedVisits {
-    /// By side and site.
+    /// By side and site: the number of visits.
     pub visits: [BTreeMap<SiteId, u64>; 2],
-    /// Values of memory that differ, but were taken over other lanes on each side.
+    /// The number of memory digests that differ, but cover other lanes on each side.
     pub apart: u64,
 }
 
 impl UncomparedVisits {
-    /// Adds what one warp left out.
+    /// Adds the uncompared visits of one warp.
     pub fn add(&mut self, visits: &[BTreeMap<SiteId, u64>; 2], apart: u64) {
         for (sum, visits) in self.visits.iter_mut().zip(visits) {
             visits.iter().for_each(|(site, n)| *sum.entry(*site).or_default() += n);
@@ -33,7 +34,7 @@ impl UncomparedVisits {
         self.apart += apart;
     }
 
-    /// Whether something that both builds seem to have is among it.
+    /// Whether some of the sites seem to exist in both builds.
     pub fn doubts(&self, sides: Option<&[CanonicalForm; 2]>) -> bool {
         let both = |side: &CanonicalForm, s: &SiteId| {
             matches!(side.sites.get(s.index()), Some(SiteRole::Compared(_)))
@@ -44,7 +45,7 @@ impl UncomparedVisits {
     }
 }
 
-/// VisitCounts a side's sites that have no partner.
+/// The number of a side's sites that have no match.
 pub(crate) fn unmatched(
     p: &CheckedModule<'_>,
     side: &CanonicalForm,
@@ -60,13 +61,13 @@ pub(crate) fn unmatched(
 }
 
 fn reportable(s: &Site, level: Level, reach: &BTreeSet<FuncId>) -> bool {
-    // Where a function begins and ends every level sees.
+    // Every level records where a function begins and ends.
     reach.contains(&s.function)
         && recorded_at_level(level, s)
         && !matches!(s.class, SiteClass::Entry | SiteClass::Exit)
 }
 
-/// All that is not compared, by side and place in the code.
+/// Everything that is not compared, by side and place in the code.
 pub(crate) fn list(
     programs: [&CheckedModule<'_>; 2],
     sides: &[CanonicalForm; 2],
@@ -77,14 +78,14 @@ pub(crate) fn list(
     let mut out = Vec::new();
     for side in 0..2 {
         let m = programs[side].module;
-        // By line and reason: its entry.
+        // The entry's index, by line and reason.
         let mut places: BTreeMap<(FuncId, Option<LocId>, SiteClass, WhyUncompared), usize> = BTreeMap::new();
         for (i, (s, part)) in m.sites.iter().zip(&sides[side].sites).enumerate() {
             let id = SiteId(i as u32);
             let visits = left.visits[side].get(&id).copied().unwrap_or_default();
             let why = match part {
                 SiteRole::Excluded(why) => *why,
-                // Or in a call or a trip that may be another one.
+                // Visited inside a call or a trip that may not match.
                 SiteRole::Compared(_) if visits > 0 => WhyUncompared::Doubtful,
                 SiteRole::Compared(_) => continue,
             };
@@ -108,14 +109,14 @@ pub(crate) fn list(
     out
 }
 
-/// What of it could hide a difference.
+/// Adds a gap for each reason for which a difference could be hidden.
 pub(crate) fn gaps(list: &[Uncompared], left: &UncomparedVisits, gaps: &mut Gaps) {
     for why in [WhyUncompared::Alone, WhyUncompared::Copies, WhyUncompared::Opposite, WhyUncompared::Doubtful]
     {
         for side in 0..2u8 {
             let of = list.iter().filter(|u| u.hides && u.why == why && u.side == side);
             let (sites, visits) = of.fold((0, 0), |(s, v), u| (s + u.sites, v + u.visits));
-            // What both sides have is told once.
+            // A reason that concerns both sides gives one gap.
             if visits == 0
                 || side == 1 && why != WhyUncompared::Alone && gaps.contains_key(&format!("2 {why:?}"))
             {
@@ -169,7 +170,7 @@ pub(crate) fn gaps(list: &[Uncompared], left: &UncomparedVisits, gaps: &mut Gaps
     }
 }
 
-/// Which sources nobody could look at, where something may differ because a line was edited, or because of the compiler.
+/// The source files without text, where an edited line cannot be told from a compiler's change.
 fn unread(list: &[Uncompared]) -> Option<String> {
     let doubtful = list.iter().filter(|u| u.hides && u.why == WhyUncompared::Doubtful);
     let unread =

@@ -1,4 +1,4 @@
-//! One lane of two builds, compared in the form that both share.
+//! Compares one lane of two builds in the canonical form.
 
 use crate::align::divergence;
 use crate::builds::canonical_form::CanonicalForm;
@@ -8,7 +8,8 @@ use super::context::Context;
 use super::lane_trees::{LaneStream, canonical_path_of};
 use super::warp_diff::{LaneOutcome, WarpDiff, add_counts};
 
-/// A lane in the form that both sides share: if either is cut short nothing is said of it, for order is not time there.
+/// Compares a lane of two builds. If either recording is truncated, nothing is compared: the canonical order
+/// is not the order of time.
 pub(super) fn compare_canonical(
     cx: &Context<'_>,
     sides: &[CanonicalForm; 2],

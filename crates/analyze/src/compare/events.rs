@@ -1,4 +1,4 @@
-//! Lanes of two warps recorded at level `events`: decisions, memory digests, and who took part.
+//! Compares two warps recorded at level `events`: decisions, memory digests, and lane masks.
 
 use prlx_trace::launch::Event;
 use prlx_trace::{LaneMask, WarpStream};
@@ -28,7 +28,7 @@ pub(super) fn events(
         return;
     }
     if let Some(sides) = cx.canonical {
-        // Who is where with whom is the compiler's choice.
+        // Which lanes execute together is the compiler's choice.
         for lane in lanes.lanes() {
             match compare_canonical(cx, sides, warps.map(|w| (w, lane)), out) {
                 Ok(fate) => out.fate(fate),
@@ -41,7 +41,7 @@ pub(super) fn events(
         return;
     }
     let whole = complete_streams(cx, warps);
-    // First who parts, then whose masks differ beyond that.
+    // First find the lanes that diverge, then compare masks without them.
     let mut parted = LaneMask(0);
     let mut trees = Vec::new();
     for lane in lanes.lanes() {

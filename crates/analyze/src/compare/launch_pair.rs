@@ -1,4 +1,4 @@
-//! One pair of launches: everything that is compared of them, and the verdict.
+//! Compares one pair of launches and decides its verdict.
 
 use std::collections::BTreeSet;
 
@@ -80,24 +80,24 @@ pub(super) fn compare_launches<'a>(
     if hidden(&plain) == 0 || plain.findings_total > 0 {
         return Ok(plain);
     }
-    // EntryKind one side calls and the other inlined was not compared: once more, with such calls inlined on both.
+    // One side inlined what the other calls: compare again with these calls inlined on both sides.
     shared.prepare_inlined(traces, [la, lb])?;
     let cx = shared.context([la, lb], options.limits);
     let Some(view) = shared.inlined_context(&cx) else { return Ok(plain) };
     let (inlined, left) = compare_lanes(&view, recordings, false, options, (out, forced))?;
-    // A doubt at nothing that is listed would be none.
+    // An uncertain difference must be listed in the report.
     let told = !left.doubts(view.canonical)
         || inlined.uncompared.iter().any(|u| u.why == WhyUncompared::Doubtful && u.hides);
     let whole = inlined.findings_total == 0 && inlined.coverage.lanes.failed <= plain.coverage.lanes.failed;
     Ok(if told && whole && hidden(&inlined) < hidden(&plain) { inlined } else { plain })
 }
 
-/// How many visits that could hide a difference were not compared.
+/// The number of uncompared visits that could hide a difference.
 fn hidden(l: &LaunchReport) -> u64 {
     l.uncompared.iter().filter(|u| u.hides).map(|u| u.visits).sum()
 }
 
-/// Compares what lanes did; gives what of it was not compared, too. `digests_tell`: equal digests mean equal paths.
+/// Compares the lanes. Also returns what was not compared. `digests_tell`: equal digests imply equal paths.
 fn compare_lanes(
     cx: &Context<'_>,
     recordings: [&Recording; 2],
@@ -133,7 +133,8 @@ fn compare_lanes(
     Ok((with_verdict(out, gaps), left))
 }
 
-/// Why recordings whose values are hashed in two ways say nothing of each other; `None` if no hash is in them.
+/// Why recordings that hash values in different ways cannot be compared. `None` if the level records no
+/// hashes.
 fn hashing_differs(level: Level) -> Option<String> {
     let level = matches!(level, Level::Fingerprint | Level::Events).then(|| level.label())?;
     Some(format!(
@@ -141,7 +142,7 @@ fn hashing_differs(level: Level) -> Option<String> {
     ))
 }
 
-/// Why two builds' recordings of a level say nothing of each other; `None` if they do.
+/// Why recordings of two builds cannot be compared at this level. `None` if they can.
 fn needs_one_build(level: Level, pairing: &ModuleMatch, cx: &Context<'_>) -> Option<String> {
     let (what, than) = match level {
         Level::Fingerprint if !pairing.same || cx.by_thread() => ("hashes", "path"),
@@ -154,8 +155,8 @@ fn needs_one_build(level: Level, pairing: &ModuleMatch, cx: &Context<'_>) -> Opt
     ))
 }
 
-/// Why threads of the same number have other shares of the work, as far as that can be told; `None` if it can't. EntryKind one build does
-/// with CTAs of one size, another build does not with CTAs of another.
+/// Why threads of equal index do different work, as far as the geometry shows it. `None` if it does not. Two
+/// builds with different CTA sizes distribute the work differently.
 fn work_distribution_differs(pairing: &ModuleMatch, cx: &Context<'_>) -> Option<String> {
     let [a, b] = cx.launches;
     let [x, y] = [a, b].map(|l| l.block.volume());
@@ -174,8 +175,8 @@ fn work_distribution_differs(pairing: &ModuleMatch, cx: &Context<'_>) -> Option<
     None
 }
 
-/// Two launches at least one of which was not recorded, or not in a way that says something of the other: what is known of them
-/// as a whole is compared still.
+/// The report on two launches whose lanes cannot be compared. Geometry, inputs and outputs are still
+/// compared.
 fn not_compared(mut out: LaunchReport, launches: [&Launch; 2], why: Option<String>) -> LaunchReport {
     let coverage = &mut out.coverage;
     let threads = launches.map(|l| l.grid.volume().saturating_mul(l.block.volume()));
@@ -187,13 +188,13 @@ fn not_compared(mut out: LaunchReport, launches: [&Launch; 2], why: Option<Strin
     }
     let mut gaps = Gaps::new();
     coverage_gaps(coverage, launches, &mut gaps);
-    // The reason says why no warp was compared; the count of them says nothing more.
+    // The reason explains why no warp was compared; counting the warps adds nothing.
     gaps.remove("5");
     gaps.extend(why.map(|why| ("000".into(), why)));
     with_verdict(out, gaps)
 }
 
-/// With its verdict.
+/// Fills in the gaps and the verdict.
 fn with_verdict(mut out: LaunchReport, gaps: Gaps) -> LaunchReport {
     out.gaps = gaps.into_values().collect();
     let differs = out.findings_total > 0

@@ -1,4 +1,4 @@
-//! Lanes of two warps recorded at level `operands`: the operands of chosen visits.
+//! Compares two warps recorded at level `operands`: the operands of selected visits.
 
 use std::collections::BTreeMap;
 
@@ -47,7 +47,7 @@ pub(super) fn operands(
             let kind = match theirs {
                 Some(_) => FindingKind::Value,
                 None if ended => FindingKind::ExtraEvents,
-                // The other side was stopped before it, perhaps.
+                // The other side may have been stopped before this visit.
                 None => continue,
             };
             let root = found.is_empty();

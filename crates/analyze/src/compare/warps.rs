@@ -1,7 +1,9 @@
-//! One warp on both sides, lane by lane: counts, and what differs.
+//! Compares one warp on both sides, lane by lane.
 //!
-//! Holds: lanes with the same words are not decoded where equal words mean equal paths; other lanes are decoded side by
-//! side without keeping anything, and only lanes that differ become trees. Nothing depends on the order of work.
+//! # Invariants
+//! Lanes with equal words are not decoded where equal words imply equal paths. Other lanes are first decoded
+//! side by side
+//! without keeping anything; only lanes that differ become trees. Nothing depends on the order of work.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +40,7 @@ pub(crate) fn warps(cx: &Context<'_>, a: &WarpStream, b: &WarpStream) -> WarpDif
     out
 }
 
-/// Compares the threads of one of A's warps with theirs in B's, which have another number of lanes.
+/// Compares the threads of one of A's warps with B's, if the warp sizes differ.
 pub(crate) fn threads(cx: &Context<'_>, a: &WarpStream, others: &BTreeMap<WarpId, &WarpStream>) -> WarpDiff {
     let mut out = WarpDiff { warp: a.warp.0, ..WarpDiff::default() };
     for lane in cx.launches[0].lanes(a.warp).lanes() {

@@ -1,4 +1,4 @@
-//! What was not seen of a pair of launches, in words.
+//! Describes what was not seen of a pair of launches. A gap keeps the verdict from being `same`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,22 +8,22 @@ use prlx_trace::{FuncId, Launch};
 use crate::decode::CheckedModule;
 use crate::report::Coverage;
 
-/// The gaps of a launch, each once, in the order of their keys.
+/// The gaps of a launch as texts, sorted by keys that also prevent duplicates.
 pub(crate) type Gaps = BTreeMap<String, String>;
 
-/// Whether a level tells of a site: `path` tells of decisions alone.
+/// Whether a recording level includes a site. Level `path` includes decisions only.
 pub(crate) fn recorded_at_level(level: Level, s: &Site) -> bool {
     use SiteClass::{Branch, Guard, Select, Switch};
     level != Level::Path || matches!(s.class, Branch | Guard | Select | Switch)
 }
 
-/// Work with recording over work without.
+/// The work of the launch with recording, divided by the work without.
 pub(crate) fn dilation(l: &Launch) -> Option<f64> {
     (l.totals.bare > 0 && l.totals.instrumented > 0)
         .then(|| l.totals.instrumented as f64 / l.totals.bare as f64)
 }
 
-/// What the static half says was not seen.
+/// Adds the gaps known from the module: functions and sites that were not recorded.
 pub(crate) fn static_gaps(
     m: &Module,
     l: &Launch,
@@ -67,7 +67,7 @@ pub(crate) fn static_gaps(
     }
 }
 
-/// What the dynamic half says was not seen.
+/// Adds the gaps known from the recording: lost elements, filtered warps, truncated lanes.
 pub(crate) fn coverage_gaps(c: &Coverage, launches: [&Launch; 2], gaps: &mut Gaps) {
     if let [Some(a), Some(b)] = launches.map(|l| &l.skipped)
         && a == b
