@@ -431,7 +431,8 @@ mod tests {
         // Seen to ask the same, where it leads cannot say the opposite.
         let of = |m: DecisionTraits| DecisionTraits { operands: Some(["load".into(), "%tid.x".into()]), ..m };
         assert_eq!(same(&of(ways(&[1], &[])), &of(ways(&[], &[1]))), PolarityMatch::Ambiguous);
-        // Where it leads tells the way round of a comparison that is written in another way, not that it is the same decision.
+        // Where it leads tells the way round of a comparison that is written in another way, not that it is
+        // the same decision.
         let other = DecisionTraits { compares: Some(("eq".into(), "s32".into())), ..ways(&[1], &[]) };
         assert_eq!(same(&ways(&[1], &[]), &other), PolarityMatch::Known { inverted: false, certain: false });
     }

@@ -1,4 +1,5 @@
-//! Two builds of one toy source: what is the same execution is the same, and what differs is found where the source has it.
+//! Two builds of one toy source: what is the same execution is the same, and what differs is found where the
+//! source has it.
 
 use crate::toy::{Choose, Hashed, Lived, S, live, module, stream, trace};
 use prlx_analyze::report::{Finding, Report, Uncompared, WhyUncompared};
@@ -8,8 +9,8 @@ use prlx_trace::kernel::*;
 use prlx_trace::launch::*;
 use prlx_trace::{LocId, SiteId, Streams, Trace, WarpId};
 
-/// What the source does: by line, and by the trips of the loops around it, outermost first. Two builds that ask the same get the
-/// same answer, whatever their sites and loops are.
+/// What the source does: by line, and by the trips of the loops around it, outermost first. Two builds that
+/// ask the same get the same answer, whatever their sites and loops are.
 struct Source<'a> {
     hashed: Hashed,
     /// By site: its line.
@@ -476,8 +477,8 @@ fn a_test_before_each_trip_is_the_test_after_the_last() {
     }
 }
 
-/// Takes the test of a loop's trips out of its header, into a block that the header jumps to (a call would end a block so), or that
-/// another decision leads to.
+/// Takes the test of a loop's trips out of its header, into a block that the header jumps to (a call would
+/// end a block so), or that another decision leads to.
 fn test_behind(mut t: Trace, decided: bool) -> Trace {
     let f = &mut t.modules[0].functions[0];
     let header = f.loops[0].header;
@@ -628,8 +629,9 @@ fn what_compares_something_else_must_do_the_same() {
     );
 }
 
-/// A kernel that calls a function at lines 10 and 11 (lines 1 to 4; between the calls, 20 and 21), and the same kernel with both calls
-/// inlined, whose loops make `trips` trips and in which `edit` changes what lanes do.
+/// A kernel that calls a function at lines 10 and 11 (lines 1 to 4; between the calls, 20 and 21), and the
+/// same kernel with both calls inlined, whose loops make `trips` trips and in which `edit` changes what lanes
+/// do.
 fn called_and_inlined(trips: u64, edit: impl Fn(u64, &mut Hashed)) -> [Trace; 2] {
     let function = || vec![S::Loop(vec![body()]), S::Store];
     let between = || S::If(vec![S::Store], vec![]);

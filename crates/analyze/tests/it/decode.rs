@@ -203,7 +203,8 @@ proptest! {
         }
     }
 
-    /// Whatever the events of a warp are: those that are no counts stay, in their order, and what is made decodes or fails.
+    /// Whatever the events of a warp are: those that are no counts stay, in their order, and what is made
+    /// decodes or fails.
     #[test]
     fn random_events_stay(
         events in prop::collection::vec((any::<u32>(), any::<u32>(), 0u64..100), 0..40),

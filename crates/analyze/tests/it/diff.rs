@@ -8,8 +8,8 @@ use prlx_trace::launch::*;
 use prlx_trace::{Lane, LaneMask, ModuleId, SiteId, Trace, WarpId};
 use proptest::prelude::*;
 
-/// Sites: 0 store; outer loop: 1 if, 2 store, 3 select, inner loop: 4 guard, 5 its store, 6 the inner decision; 7 store;
-/// 8 the outer decision; 9 the last if, 10 store, 11 store.
+/// Sites: 0 store; outer loop: 1 if, 2 store, 3 select, inner loop: 4 guard, 5 its store, 6 the inner
+/// decision; 7 store; 8 the outer decision; 9 the last if, 10 store, 11 store.
 fn toy() -> Vec<Vec<S>> {
     vec![vec![
         S::Store,
@@ -597,7 +597,8 @@ fn an_edited_source_still_matches() {
     assert_eq!(r.launches[0].coverage.sites[0].unmatched, 0);
 }
 
-/// The same kernel with another template argument is the same kernel; how it is called is told, and decides nothing.
+/// The same kernel with another template argument is the same kernel; how it is called is told, and decides
+/// nothing.
 #[test]
 fn a_kernel_with_other_template_arguments_still_matches() {
     let called = |name: &str, flip: bool| {
@@ -629,7 +630,8 @@ fn a_kernel_with_other_template_arguments_still_matches() {
     assert_eq!((r.launches.len(), r.unpaired.len()), (0, 3));
 }
 
-/// Two builds with CTAs of other sizes, or another grid, share the work out otherwise: no lane is another's partner, and why is said.
+/// Two builds with CTAs of other sizes, or another grid, share the work out otherwise: no lane is another's
+/// partner, and why is said.
 #[test]
 fn lanes_with_other_shares_do_not_compare() {
     let a = run(4, &[5, 3], |_, _, _| {});
