@@ -166,7 +166,7 @@ mod tests {
     fn touch(bytes: u32, at: impl Fn(u64) -> u64) -> Touch {
         let addr = V64(std::array::from_fn(|l| at(l as u64)));
         let (deed, place) = (touch::Deed::Read, AddrSpace::Shared);
-        Touch { deed, place, addr, bytes: [bytes; LANES], align: bytes.into(), lanes: u32::MAX }
+        Touch { deed, space: place, addr, bytes: [bytes; LANES], align: bytes.into(), lanes: u32::MAX }
     }
 
     #[test]

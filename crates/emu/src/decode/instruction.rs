@@ -1,7 +1,7 @@
 //! Decoding of one instruction.
 
 use prlx_isa::ptx::Op as Ptx;
-use prlx_isa::view::{Base, Class, FunctionKind, Inst, Operand, Space, Type};
+use prlx_isa::view::{Class, FunctionKind, Inst, Operand, Space, Type};
 
 use super::address::address;
 use super::binder::{Binder, BranchFixup, Kind, bits, bytes, leaves, signed};

@@ -11,17 +11,14 @@
 use std::sync::Arc;
 
 use prlx_driver::{Error, ErrorKind};
-use prlx_isa::ptx::Op as Ptx;
-use prlx_isa::view::{
-    BlockId, Class, FuncId, Function, FunctionKind, InstId, Module, Operand, Space, SymbolId,
-};
-use prlx_probe::{Action, At, Plan, SpanBegin};
+use prlx_isa::view::{BlockId, FuncId, FunctionKind, InstId, Module};
+use prlx_probe::{At, Plan};
 
 use super::binder::{Binder, BranchFixup, Count};
 use super::call_graph::{is_recursive, reachable};
 use super::{hooks, instruction, layout};
 use crate::calibration::Calibration;
-use crate::code::{Code, FunctionEntry, Hook, HookValue, Op, SavedRegisters, Slot};
+use crate::code::{Code, FunctionEntry, Op};
 use prlx_lanes::Simd;
 
 /// What decoding needs to know.

@@ -4,4 +4,4 @@ pub mod access;
 pub mod heap;
 mod region;
 
-pub use region::{Allocation, FIRST, Lanes, Memory, Owner, Region};
+pub use region::{FIRST, Lanes, Memory, Owner, Region};
