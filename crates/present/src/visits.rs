@@ -8,7 +8,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Write};
 
 use prlx_analyze::report::SiteInfo;
-use prlx_analyze::{Decoder, Error, Item, Limits, Outcome, Program, site_info, whole};
+use prlx_analyze::{
+    CheckedModule, DecodeLimits, DecodeOutcome, Decoder, Error, PathItem, complete_events, site_info,
+};
 use prlx_trace::kernel::{Level, Module};
 use prlx_trace::{Dim3, Lane, LaneMask, Launch, Recording, SiteId, Trace, WarpId, WarpStream};
 use serde_json::Value;
@@ -39,7 +41,7 @@ pub fn visits(
         String::new()
     };
     let at = l.grid.position(w.cta);
-    writeln!(out, "warp {} of CTA {} {at}, level {}{lost}", warp.0, w.cta, l.level.name())?;
+    writeln!(out, "warp {} of CTA {} {at}, level {}{lost}", warp.0, w.cta, l.level.label())?;
     if w.bare() {
         prlx_trace::dump_warp(out, &w.stream)?;
         return Ok(true);
@@ -119,7 +121,7 @@ struct Warp<'a> {
     launch: &'a Launch,
     kernel: &'a str,
     module: &'a Module,
-    program: Program<'a>,
+    program: CheckedModule<'a>,
     cta: u64,
     stream: WarpStream,
     warp: WarpId,
@@ -136,19 +138,20 @@ impl<'a> Warp<'a> {
         let Some(stream) = streams.warp(warp).map_err(|e| damaged(&e))? else { return Ok(None) };
         let module =
             trace.modules.get(launch.module.index()).ok_or_else(|| damaged(&"the launch has no module"))?;
-        let program = Program::new(module).map_err(|e| damaged(&e))?;
+        let program = CheckedModule::new(module).map_err(|e| damaged(&e))?;
         let kernel = module.functions.get(launch.kernel.index()).map_or("", |f| &f.name);
         let cta = warp.0 / launch.warps_per_cta().max(1);
         let mut found = Warp { number, launch, kernel, module, program, cta, stream, warp };
         if !found.bare() {
-            found.stream = whole(&found.program, launch, &found.stream, Limits::default()).into_owned();
+            found.stream =
+                complete_events(&found.program, launch, &found.stream, DecodeLimits::default()).into_owned();
         }
         Ok(Some(found))
     }
 
     /// Whether its level records no path.
     fn bare(&self) -> bool {
-        matches!(self.launch.level, Level::Print | Level::Operands)
+        matches!(self.launch.level, Level::Fingerprint | Level::Operands)
     }
 
     /// Its lanes, those together that did the same.
@@ -189,22 +192,22 @@ impl<'a> Warp<'a> {
 
 /// Gives a lane's visits one by one, and then why there are no more, if it has not ended.
 fn walk(
-    program: &Program<'_>,
+    program: &CheckedModule<'_>,
     launch: &Launch,
     stream: &WarpStream,
     lane: Lane,
     mut give: impl FnMut((SiteId, u64, LaneMask)) -> io::Result<()>,
 ) -> io::Result<Option<String>> {
     let said = |e: Error| Ok(Some(format!("not decodable: {e}")));
-    let mut decoder = match Decoder::new(program, launch, stream, lane, Limits::default()) {
-        Ok(decoder) => decoder.flat().whole(),
+    let mut decoder = match Decoder::new(program, launch, stream, lane, DecodeLimits::default()) {
+        Ok(decoder) => decoder.flat().with_complete_stream(),
         Err(e) => return said(e),
     };
     loop {
         match decoder.next() {
-            Ok(Some(Item::Visit { site, value, mask })) => give((site, value, mask))?,
+            Ok(Some(PathItem::Visit { site, value, mask })) => give((site, value, mask))?,
             Ok(Some(_)) => {}
-            Ok(None) if decoder.outcome() == Outcome::Ended => return Ok(None),
+            Ok(None) if decoder.outcome() == DecodeOutcome::Ended => return Ok(None),
             Ok(None) => return Ok(Some("the recording ends here, before the lane exits".into())),
             Err(e) => return said(e),
         }

@@ -4,7 +4,7 @@ mod toy;
 
 use std::path::PathBuf;
 
-use prlx_analyze::{DiffOptions, Report, Shard, Verdict, attach_operands, diff, window_for};
+use prlx_analyze::{DiffOptions, Report, Shard, Verdict, attach_operands, diff, operand_window};
 use prlx_present::{Style, json, read_json, text};
 use prlx_trace::kernel::*;
 use prlx_trace::launch::*;
@@ -29,7 +29,7 @@ fn a_flip_with_operands() {
     let (a, b, mut r) = flipped();
     check("report", "flip-bare.txt", &as_text(&r, Style::default()));
     let f = &r.launches[0].findings[0];
-    let windows = [0, 1].map(|side| window_for(f, side).unwrap());
+    let windows = [0, 1].map(|side| operand_window(f, side).unwrap());
     assert_eq!(windows[0].sites, [SiteId(1), SiteId(12), SiteId(13)]);
     assert_eq!((windows[0].warps, windows[0].visits), ((3, 4), (0, 5)));
     let [wa, wb] = windows;
@@ -129,7 +129,7 @@ fn inputs_and_outputs() {
 fn fingerprints() {
     let (_, m) = toy();
     let make = |changed: bool| {
-        let lanes = Lanes::Print {
+        let lanes = Lanes::Fingerprint {
             checkpoints: (0..32 * 8u64)
                 .map(|i| i % 8 + 1 + u64::from(changed && (5..8).contains(&i)) * 100)
                 .collect(),
@@ -140,7 +140,7 @@ fn fingerprints() {
         };
         let warp = WarpStream { warp: WarpId(0), digest: 1 + u64::from(changed), dropped: 0, lanes };
         let mut t = trace(m.clone(), vec![warp]);
-        t.launches[0].launch.level = Level::Print;
+        t.launches[0].launch.level = Level::Fingerprint;
         t
     };
     check("report", "fingerprints.txt", &as_text(&compare(&make(false), &make(true)), Style::default()));
