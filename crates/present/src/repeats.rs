@@ -5,7 +5,8 @@
 
 use std::io::{self, Write};
 
-use prlx_analyze::report::{Report, Verdict};
+use prlx_analyze::report::Verdict;
+use prlx_analyze::runs::repeats::Repeats;
 
 use crate::text::paint::{Ink, clean, clip, count, number};
 use crate::text::{Style, ink, text};
@@ -14,40 +15,6 @@ use crate::text::{Style, ink, text};
 const LISTED: usize = 12;
 /// Outcomes whose difference from the first is shown in full.
 const SHOWN: usize = 2;
-
-/// What running one thing many times gave.
-#[derive(Clone, PartialEq, Debug, serde::Serialize)]
-pub struct Repeats {
-    /// `Same`: one outcome. `Differs`: more. `Unknown`: what was recorded is the same, and not all was.
-    pub verdict: Verdict,
-    /// What was run, as the user calls it.
-    pub command: String,
-    /// How often.
-    pub runs: u64,
-    /// What came of it.
-    pub outcomes: Vec<RunOutcome>,
-    /// With one outcome: a report of its first run against itself, which says what was not seen.
-    pub alone: Option<Report>,
-}
-
-/// Runs that came out the same.
-#[derive(Clone, PartialEq, Debug, Default, serde::Serialize)]
-pub struct RunOutcome {
-    /// How many.
-    pub runs: u64,
-    /// The first of them, from 0; not all.
-    pub first: Vec<u64>,
-    /// A digest of what was recorded, in hexadecimal; `None` if there are none to make it of.
-    pub digest: Option<String>,
-    /// How the program ended, if not well; what stopped the launch.
-    pub ended: Option<String>,
-    /// Launches of one run.
-    pub launches: u64,
-    /// The recording of the first run, if it was kept.
-    pub kept: Option<String>,
-    /// Where its first run parts from that of the first outcome; `None` for the first, and for those there was no room for.
-    pub report: Option<Report>,
-}
 
 /// The number that changes when a key changes its meaning or goes; new keys do not change it.
 const VERSION: u32 = 1;

@@ -5,7 +5,7 @@
 
 use std::io::{self, Write};
 
-use prlx_analyze::report::{Fault, Report, Verdict};
+use prlx_analyze::runs::schedules::{ScheduleOutcome, Schedules};
 
 use crate::text::paint::{Ink, clean, count, number, plain, wrap};
 use crate::text::{Style, ink, text};
@@ -15,62 +15,6 @@ use crate::words::stops;
 const LISTED: usize = 6;
 /// Where the text of an outcome begins.
 const INDENT: usize = 16;
-
-/// What running a launch under many schedules gave.
-#[derive(Clone, PartialEq, Debug, serde::Serialize)]
-pub struct Schedules {
-    /// `Same`: one outcome. `Differs`: more. `Unknown`: every run was stopped, in the same way.
-    pub verdict: Verdict,
-    /// The launch files, as the user calls them: one or two.
-    pub files: Vec<String>,
-    /// The kernel's name, as in the module (the first file's).
-    pub kernel: String,
-    /// The seeds: first, and one past the last.
-    pub seeds: [u64; 2],
-    /// Runs: each file under each seed.
-    pub runs: u64,
-    /// What came of them.
-    pub outcomes: Vec<Outcome>,
-    /// Where the first run of the first outcome, and that of the second, part.
-    pub report: Option<Report>,
-}
-
-/// One thing that can come of the launch.
-#[derive(Clone, PartialEq, Debug, serde::Serialize)]
-pub struct Outcome {
-    /// How many runs ended so.
-    pub runs: u64,
-    /// The first of them; not all.
-    pub first: Vec<Run>,
-    /// What stopped them: the first run's; others may have been stopped elsewhere.
-    pub fault: Option<Fault>,
-    /// The outputs; none if they were stopped.
-    pub outputs: Vec<Content>,
-}
-
-/// One run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
-pub struct Run {
-    /// Which file, an index into [`Schedules::files`].
-    pub file: usize,
-    /// The seed.
-    pub seed: u64,
-}
-
-/// What a buffer holds at the end.
-#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
-pub struct Content {
-    /// The argument's name.
-    pub name: String,
-    /// XXH3-64 of the bytes, in hexadecimal.
-    pub digest: String,
-    /// How many elements it has.
-    pub elements: u64,
-    /// The first of them, in words.
-    pub first: Vec<String>,
-    /// Elements that are not as the launch file expects; `None` if it does not say.
-    pub wrong: Option<u64>,
-}
 
 /// The number that changes when a key changes its meaning or goes; new keys do not change it.
 const VERSION: u32 = 1;
@@ -141,7 +85,7 @@ fn file_name(i: usize) -> &'static str {
 }
 
 /// What it was, and which runs.
-fn outcome(s: &Schedules, o: &Outcome, width: usize) -> Vec<String> {
+fn outcome(s: &Schedules, o: &ScheduleOutcome, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(f) = &o.fault {
         lines.push(format!("{}, the first here:", stops(f.kind, 1)));

@@ -4,11 +4,11 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
-use prlx_analyze::profile::{self, Timeline, buffer};
+use prlx_timeline::{Timeline};
 use prlx_driver::npy::{self, Array};
 use prlx_driver::session::{Pattern, Session};
 use prlx_trace::Trace;
-use prlx_trace::cudaprofiler::{self, Format, Given};
+use prlx_legacy::cudaprofiler::{self, Format, Given};
 use prlx_trace::kernel::Scalar;
 
 use crate::Monitor;
@@ -95,7 +95,7 @@ pub fn read_timeline(
     if trace.marks.is_empty() {
         bail!("none of the launches in {name} was asked for (--kernel, --launch)");
     }
-    Ok(profile::timeline(&trace))
+    Ok(prlx_timeline::timeline(&trace))
 }
 
 /// The files of a recording that hold marker records, with their names.
@@ -123,7 +123,7 @@ fn read_buffer(path: &Path, format: &BufferFormat) -> Result<Timeline> {
         let help = if e.what.contains("must be given") { " (--blocks and --groups)" } else { "" };
         anyhow!("{e}{help}")
     })?;
-    Ok(buffer::timeline(&buffer, &format.names))
+    Ok(cudaprofiler::to_timeline(&buffer, &format.names))
 }
 
 /// Writes a timeline as a buffer of TVM's CudaProfiler. Returns the names of its events.
@@ -132,7 +132,7 @@ fn read_buffer(path: &Path, format: &BufferFormat) -> Result<Timeline> {
 /// If the buffer cannot hold the timeline, or the file cannot be written.
 pub fn save_buffer(timeline: &mut Timeline, path: &Path) -> Result<Vec<String>> {
     let failed = |e| anyhow!("{} can't be a buffer of CudaProfiler's: {e}", path.display());
-    let (buffer, names) = buffer::of(timeline).map_err(failed)?;
+    let (buffer, names) = cudaprofiler::from_timeline(timeline).map_err(failed)?;
     let words = cudaprofiler::write(&buffer).map_err(|e| failed(e.to_string()))?;
     let bytes = words.iter().flat_map(|w| w.to_le_bytes()).collect();
     let array = Array { ty: Scalar::U64, shape: vec![words.len() as u64], bytes };

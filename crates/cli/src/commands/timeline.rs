@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use prlx::timeline::{LaunchFilter, read_timeline};
-use prlx_analyze::profile::{self, Analysis, Timeline};
+use prlx_timeline::{Analysis, Timeline};
 use prlx_present::profile as present;
 
 use crate::args::{TimelineArgs, ViewArgs};
@@ -27,7 +27,7 @@ pub fn run(args: &TimelineArgs, ui: &Ui) -> Result<ExitCode> {
 pub fn show(mut timeline: Timeline, name: &str, args: &ViewArgs, ui: &Ui) -> Result<()> {
     args.cut().apply(&mut timeline);
     let activity = ui.monitor().activity("analysing the timeline");
-    let analysis = profile::analyze(&timeline);
+    let analysis = prlx_timeline::analyze(&timeline);
     drop(activity);
     if let Some(path) = &args.cudaprofiler {
         save_buffer(&mut timeline, path, ui)?;
@@ -65,7 +65,7 @@ pub fn show(mut timeline: Timeline, name: &str, args: &ViewArgs, ui: &Ui) -> Res
     let mut out = BufWriter::new(io::stdout().lock());
     let kernels: Vec<(Timeline, Analysis)> = match timeline.by_kernel() {
         parts if parts.len() > 1 => {
-            parts.into_iter().map(|t| (profile::analyze(&t), t)).map(|(a, t)| (t, a)).collect()
+            parts.into_iter().map(|t| (prlx_timeline::analyze(&t), t)).map(|(a, t)| (t, a)).collect()
         }
         _ => Vec::new(),
     };

@@ -14,7 +14,7 @@ mod pattern;
 
 pub use index::{Entry, INDEX, Index};
 pub use options::{Choice, Closer, Options, VARIABLE};
-pub use pattern::{Pattern, demangled};
+pub use pattern::Pattern;
 
 use std::collections::HashSet;
 use std::fs::{self, File};

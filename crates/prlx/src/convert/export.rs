@@ -12,7 +12,7 @@ use prlx_analyze::{Limits, Program, whole};
 use prlx_driver::session::Session;
 use prlx_trace::kernel::{Module, Site, SiteClass};
 use prlx_trace::launch::Lanes;
-use prlx_trace::v1::{Event, EventKind, Flags, Head, Header, SiteEntry, Writer, kernel_hash, site_id};
+use prlx_legacy::v1::{Event, EventKind, Flags, Head, Header, SiteEntry, Writer, kernel_hash, site_id};
 use prlx_trace::{Level, Recording, Trace};
 
 use super::losses::Losses;

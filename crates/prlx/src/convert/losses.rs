@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use prlx_trace::v1::Event;
+use prlx_legacy::v1::Event;
 
 use crate::Monitor;
 

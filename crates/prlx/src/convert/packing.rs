@@ -1,6 +1,6 @@
 //! How a file of PRLX 0.x stores its events.
 
-use prlx_trace::v1::Flags;
+use prlx_legacy::v1::Flags;
 
 /// How a file of PRLX 0.x stores its events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use prlx_trace::v1::{Event, File, Flags, Header, Warp, Writer};
+use prlx_legacy::v1::{Event, File, Flags, Header, Warp, Writer};
 
 use super::losses::Losses;
 use super::packing::Packing;

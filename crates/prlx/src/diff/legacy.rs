@@ -7,10 +7,10 @@ use std::time::SystemTime;
 use anyhow::{Context, Result, bail};
 use prlx_analyze::look::Scene;
 use prlx_analyze::report::LaunchReport;
-use prlx_analyze::v1::{self, SiteTable};
+use prlx_legacy::compare::{self, SiteTable};
 use prlx_analyze::{Kind, Report};
 use prlx_present::prlx::{Counts, Row};
-use prlx_trace::v1::HistoryEntry;
+use prlx_legacy::v1::HistoryEntry;
 
 use crate::Monitor;
 use crate::legacy::{self, Input, MappedFile, SourceFiles};
@@ -99,21 +99,21 @@ pub fn diff_legacy(
     let report = match &session {
         None => {
             launches.compare(&[MappedFile::open(a)?, MappedFile::open(b)?], [0, 0])?;
-            v1::whole(launches.launches, Vec::new())
+            compare::whole(launches.launches, Vec::new())
         }
         Some([x, y]) => {
             let digest = |side: usize, i: usize| {
                 let recording = legacy::open_launch(paths[side], &[x, y][side][i])?;
                 let file = recording.file()?;
-                v1::digest(&file).with_context(|| recording.path.display().to_string())
+                compare::digest(&file).with_context(|| recording.path.display().to_string())
             };
-            let (pairs, alone) = v1::pair([x, y], digest)?;
+            let (pairs, alone) = compare::pair([x, y], digest)?;
             for [i, j] in pairs {
                 monitor.check()?;
                 let pair = [legacy::open_launch(a, &x[i])?, legacy::open_launch(b, &y[j])?];
                 launches.compare(&pair, [x[i].launch.into(), y[j].launch.into()])?;
             }
-            v1::whole(launches.launches, alone)
+            compare::whole(launches.launches, alone)
         }
     };
     drop(activity);
@@ -197,7 +197,7 @@ struct LaunchPairs<'a> {
 impl LaunchPairs<'_> {
     fn compare(&mut self, pair: &[MappedFile; 2], numbers: [u64; 2]) -> Result<()> {
         let o = self.options;
-        let options = v1::Options {
+        let options = compare::Options {
             values: o.values,
             force: o.force,
             warps: o.warps.clone(),
@@ -226,14 +226,14 @@ impl LaunchPairs<'_> {
                 }
             }
         });
-        let input = |side: usize| v1::Input {
+        let input = |side: usize| compare::Input {
             file: &files[side],
             sites: self.tables[side],
             renamed: if side == 1 { &renamed } else { &none },
             done: &release[side],
         };
         let names = || format!("{} and {}", pair[0].path.display(), pair[1].path.display());
-        let compared = v1::compare([&input(0), &input(1)], numbers, &options)
+        let compared = compare::compare([&input(0), &input(1)], numbers, &options)
             .with_context(|| format!("cannot compare {}", names()))?;
         self.counts.push(Counts {
             kinds: compared.kinds,

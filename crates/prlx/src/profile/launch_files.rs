@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use prlx_analyze::profile::{self, Calibration, Note, Timeline};
-use prlx_driver::session::demangled;
+use prlx_timeline::{Calibration, Note, Timeline};
 use prlx_driver::{Job, RecordOptions};
 use prlx_instrument::Rewrite;
 use prlx_isa::image::Target;
 use prlx_probe::{Filter, Missed};
 use prlx_trace::Trace;
+use prlx_trace::names::display_name;
 
 use super::calibrate::{calibrate, empty_region, track_memory};
 use super::kernel_resources::higher_occupancy;
@@ -51,7 +51,7 @@ pub fn profile_launch_files(
         let before = trace.launches.len() as u64;
         trace.append(one, before);
     }
-    let mut timeline = profile::timeline(&trace);
+    let mut timeline = prlx_timeline::timeline(&trace);
     profiler.notes.into_iter().for_each(|n| timeline.note(n.kind, n.count, n.text));
     timeline.calibrations = profiler.calibrations;
     Ok(LaunchProfile { trace, timeline, stopped })
@@ -141,7 +141,7 @@ impl Profiler<'_> {
             Some(first) => first.empty,
             None => empty_region(self.options, &mut self.device).unwrap_or_default(),
         };
-        let kernel = demangled(&job.kernel).into_owned();
+        let kernel = display_name(&job.kernel);
         let measured = Calibration {
             kernel,
             empty,

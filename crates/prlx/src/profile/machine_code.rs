@@ -2,13 +2,13 @@
 //!
 //! The rewritten module is assembled, and the order in the listing is compared with the order in the source.
 
-use prlx_analyze::profile::Note;
 use prlx_driver::Job;
 use prlx_driver::assemble::listing;
 use prlx_instrument::Rewrite;
 use prlx_instrument::leaks::{Leaks, Lined, Moved, Way};
 use prlx_isa::image::Target;
 use prlx_isa::sass;
+use prlx_timeline::Note;
 
 /// Maximum number of moved instructions that a note lists for a region.
 const LISTED: usize = 6;

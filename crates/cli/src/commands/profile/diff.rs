@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use prlx::timeline::{LaunchFilter, read_timeline};
-use prlx_analyze::profile::{self, Timeline};
+use prlx_timeline::Timeline;
 use prlx_present::profile as present;
 
 use crate::args::ProfileDiffArgs;
@@ -29,9 +29,9 @@ pub fn run(args: &ProfileDiffArgs, ui: &Ui) -> Result<ExitCode> {
     };
     let sides = [side(&args.a)?, side(&args.b)?];
     let names = [&args.a, &args.b].map(|p| p.display().to_string());
-    let found = profile::diff(&sides[0], &sides[1], args.least / 100.0);
+    let found = prlx_timeline::diff(&sides[0], &sides[1], args.least / 100.0);
     if let Some(path) = &view.html {
-        let analyses = sides.each_ref().map(profile::analyze);
+        let analyses = sides.each_ref().map(prlx_timeline::analyze);
         let page = |i: usize| present::Page { name: &names[i], timeline: &sides[i], analysis: &analyses[i] };
         write_file(path, |out| present::profile_html(out, &[page(0), page(1)]))?;
     }
