@@ -32,7 +32,7 @@ pub use legacy::LegacyArgs;
 pub use probe::{
     ProbeArgs, ProbeCheckArgs, ProbeCommand, ProbeEngineArgs, ProbeExplainArgs, ProbeShowArgs, TableArgs,
 };
-pub use profile::{AutoMarker, ProfileArgs, ProfileCommand, ProfileDiffArgs, ProfileFormat};
+pub use profile::{ProfileArgs, ProfileCommand, ProfileDiffArgs, ProfileFormat};
 pub use timeline::{BufferArgs, TimelineArgs, ViewArgs};
 
 /// Two runs of a GPU kernel were meant to agree: where did they first part, in which lanes, and why?

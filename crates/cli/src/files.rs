@@ -7,10 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 /// Writes a file.
-pub fn write_file(
-    path: &Path,
-    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
-) -> Result<()> {
+pub fn write_file(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> Result<()> {
     let all = || -> io::Result<()> {
         let mut out = BufWriter::new(File::create(path)?);
         write(&mut out)?;

@@ -62,8 +62,7 @@ pub fn open_viewer(
         if !io::IsTerminal::is_terminal(&io::stdout()) || !io::IsTerminal::is_terminal(&io::stdin()) {
             anyhow::bail!("--tui needs a terminal; --html FILE writes a page");
         }
-        let options =
-            prlx_analyze::look::LookOptions { before: 2000, after: 8000, ..Default::default() };
+        let options = prlx_analyze::look::LookOptions { before: 2000, after: 8000, ..Default::default() };
         let mut traces = traces;
         let look = |i: usize, j: usize| -> Result<_> {
             let launch = &report.launches[i];

@@ -13,7 +13,6 @@ use prlx_present::parquet::Writer;
 use prlx_present::tables::{self, FINDINGS, RECORDING};
 use prlx_present::tallies::Table;
 
-
 type Out = Writer<BufWriter<File>>;
 
 /// Writes the findings of a report into a file.

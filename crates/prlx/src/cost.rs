@@ -79,9 +79,10 @@ pub fn measure(
         .iter()
         .map(|instrumentation| {
             let began = Instant::now();
-            let rewrite = prlx_instrument::rewrite(&job.text, &job.module, &instrumentation.program, &|path| {
-                job.source_text(path)
-            })?;
+            let rewrite =
+                prlx_instrument::rewrite(&job.text, &job.module, &instrumentation.program, &|path| {
+                    job.source_text(path)
+                })?;
             Ok((rewrite, began.elapsed()))
         })
         .collect::<Result<Vec<(Rewrite, Duration)>, prlx_instrument::Error>>()?;

@@ -167,16 +167,14 @@ impl<'a> Runner<'a> {
             Source::LaunchFile(job) => {
                 let job = self.job_of_run(job, n);
                 let program = record::recorder_program(&options.recorder, record::warps_per_cta(&job));
-                let (trace, _) =
-                    record::record(&job, &program, &options.recorder, &options.device, monitor)?;
+                let (trace, _) = record::record(&job, &program, &options.recorder, &options.device, monitor)?;
                 record::save(&trace, recording)?;
                 let fault = trace.launches.iter().find_map(|l| l.launch.fault.as_ref());
                 Ok(fault.map(|f| f.kind.name().to_owned()))
             }
             Source::Program(command, supervisor) => {
                 let session = session_options(&options.recorder, &options.selection, recording)?;
-                let ended =
-                    run_program(command, &session, ProgramOutput::ToStderr, supervisor, monitor)?;
+                let ended = run_program(command, &session, ProgramOutput::ToStderr, supervisor, monitor)?;
                 if ended.stopped {
                     bail!("stopped by a signal, while run {n} ran");
                 }

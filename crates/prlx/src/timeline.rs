@@ -4,11 +4,11 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
-use prlx_timeline::{Timeline};
 use prlx_driver::npy::{self, Array};
 use prlx_driver::session::{Pattern, Session};
-use prlx_trace::Trace;
 use prlx_legacy::cudaprofiler::{self, Format, Given};
+use prlx_timeline::Timeline;
+use prlx_trace::Trace;
 use prlx_trace::kernel::Scalar;
 
 use crate::Monitor;

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use prlx_timeline::Cut;
-use prlx_driver::session::Pattern;
 use prlx::timeline::BufferFormat;
+use prlx_driver::session::Pattern;
 use prlx_legacy::cudaprofiler::Format;
+use prlx_timeline::Cut;
 
 /// `prlx timeline`.
 #[derive(Args, Debug)]

@@ -40,8 +40,7 @@ pub fn compare(args: &DiffArgs, ui: &Ui) -> Result<Option<LegacyComparison>> {
         bail!("--shard is for own recordings");
     }
     let p = &args.legacy;
-    let lists =
-        args.report.json || args.output.is_some() || p.csv.is_some() || p.export_flamegraph.is_some();
+    let lists = args.report.json || args.output.is_some() || p.csv.is_some() || p.export_flamegraph.is_some();
     let options = LegacyOptions {
         values: p.values,
         force: p.force,
@@ -75,12 +74,7 @@ pub struct Divergences<'a> {
 }
 
 /// Writes everything that the options ask for. The exit code is the gate's, if there is one.
-pub fn finish(
-    args: &DiffArgs,
-    report: &Report,
-    divergences: Divergences<'_>,
-    ui: &Ui,
-) -> Result<ExitCode> {
+pub fn finish(args: &DiffArgs, report: &Report, divergences: Divergences<'_>, ui: &Ui) -> Result<ExitCode> {
     let Divergences { counts, histories, session } = divergences;
     let p = &args.legacy;
     let gate = Gate { threshold: p.max_allowed_divergences.unwrap_or(0), ignore_masks: p.ignore_active_mask };

@@ -29,8 +29,7 @@ pub fn run(args: &InspectArgs, ui: &Ui) -> Result<ExitCode> {
             print_session(&session, ui, &mut out)?;
             for i in 0..session.files.len() {
                 let only = if show == Show::Streams { "streams" } else { "launches" };
-                let trace =
-                    read_file(&session, i).with_context(|| format!("only a recording has {only}"))?;
+                let trace = read_file(&session, i).with_context(|| format!("only a recording has {only}"))?;
                 match show {
                     Show::Streams => trace.dump(&mut out)?,
                     _ => prlx_present::launches(&mut out, &trace, &wanted, &ui.style())?,

@@ -15,8 +15,9 @@ use crate::ui::Ui;
 pub fn run(args: &InstrumentArgs, ui: &Ui) -> Result<ExitCode> {
     let name = args.input.display().to_string();
     let text = code::ptx(&args.input, args.image)?;
-    let rewrite = prlx_instrument::rewrite(&text, &name, &recorder_program(&args.recorder.options(), 1), &|_| None)
-        .with_context(|| format!("cannot instrument {name}"))?;
+    let rewrite =
+        prlx_instrument::rewrite(&text, &name, &recorder_program(&args.recorder.options(), 1), &|_| None)
+            .with_context(|| format!("cannot instrument {name}"))?;
     if args.output == Path::new("-") {
         std::io::stdout().lock().write_all(rewrite.text.as_bytes())?;
     } else {

@@ -62,7 +62,8 @@ pub fn run(args: &QueryArgs, ui: &Ui) -> Result<ExitCode> {
 
 /// The tables: those of the first recording by their names, those of each also as `a.NAME` and `b.NAME`, and `findings` of two.
 fn context(sessions: &[Session], names: &[String]) -> Result<SessionContext> {
-    let runtime = RuntimeEnvBuilder::new().with_memory_limit(MEMORY, 1.0).build_arc().map_err(engine_error)?;
+    let runtime =
+        RuntimeEnvBuilder::new().with_memory_limit(MEMORY, 1.0).build_arc().map_err(engine_error)?;
     // Partitions would deliver rows in any order.
     let config = SessionConfig::new().with_target_partitions(1).with_information_schema(true);
     let context = SessionContext::new_with_config_rt(config, runtime);
@@ -85,7 +86,8 @@ fn context(sessions: &[Session], names: &[String]) -> Result<SessionContext> {
 }
 
 fn add(context: &SessionContext, name: String, source: Source) -> Result<()> {
-    let table = StreamingTable::try_new(source.schema.clone(), vec![Arc::new(source)]).map_err(engine_error)?;
+    let table =
+        StreamingTable::try_new(source.schema.clone(), vec![Arc::new(source)]).map_err(engine_error)?;
     context.register_table(name, Arc::new(table)).map(drop).map_err(engine_error)
 }
 

@@ -6,10 +6,12 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
+#[cfg(feature = "parquet")]
+use anyhow::Context;
 use anyhow::Result;
 use prlx::timeline::{LaunchFilter, read_timeline};
-use prlx_timeline::{Analysis, Timeline};
 use prlx_present::profile as present;
+use prlx_timeline::{Analysis, Timeline};
 
 use crate::args::{TimelineArgs, ViewArgs};
 use crate::files::write_file;

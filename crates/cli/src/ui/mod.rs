@@ -141,7 +141,7 @@ impl StdErr {
         self.note(&format!("{}: {seen}, {} recorded", s.folder.display(), s.recorded));
         let mut text = Vec::new();
         let style = prlx_present::Style { color: false, width: self.width };
-        if s.launches > 0 && prlx_present::kernels(&mut text, &s.survey.kernels(), &style).is_ok() {
+        if s.launches > 0 && prlx_present::kernels(&mut text, &s.survey.clone().kernels(), &style).is_ok() {
             self.note(String::from_utf8_lossy(&text).trim_end());
         }
     }

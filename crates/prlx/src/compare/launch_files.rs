@@ -80,12 +80,7 @@ pub fn compare_launch_files(
     if let Some(views) = options.views {
         scene.add([&a, &b], &report, 0, views, &LookOptions::default())?;
     }
-    Ok(LaunchComparison {
-        report,
-        scene,
-        traces: [Rc::new(a), Rc::new(b)],
-        checks: [checks_a, checks_b],
-    })
+    Ok(LaunchComparison { report, scene, traces: [Rc::new(a), Rc::new(b)], checks: [checks_a, checks_b] })
 }
 
 /// Records both sides again around the first `most` findings of a report and attaches all operands there. Does nothing

@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use prlx_analyze::look::Scene;
 use prlx_analyze::Report;
+use prlx_analyze::look::Scene;
 use prlx_driver::session::{Closer, Options, Session};
 use prlx_trace::{Level, Trace};
 
@@ -50,8 +50,7 @@ pub fn compare_programs(
     let sides = [programs.record(0, "", &session, monitor)?, programs.record(1, "", &session, monitor)?];
     let names = commands.map(|c| c.iter().map(|w| w.to_string_lossy()).collect::<Vec<_>>().join(" "));
     let kernels = patterns(&options.recorder.kernels)?;
-    let mut compared =
-        diff_sessions(&sides, names, &kernels, options.diff.clone(), options.views, monitor)?;
+    let mut compared = diff_sessions(&sides, names, &kernels, options.diff.clone(), options.views, monitor)?;
     if options.zoom && locates_visits(session.level) {
         attach_operands(&mut compared.report, &sides, &programs, &session, monitor)?;
     }
@@ -68,19 +67,12 @@ struct Programs<'a> {
 
 impl Programs<'_> {
     /// Runs side `side` once more; the name of its recording ends in `suffix`.
-    fn record(
-        &self,
-        side: usize,
-        suffix: &str,
-        options: &Options,
-        monitor: &Monitor<'_>,
-    ) -> Result<Session> {
+    fn record(&self, side: usize, suffix: &str, options: &Options, monitor: &Monitor<'_>) -> Result<Session> {
         monitor.check()?;
         let name = ["a", "b"][side];
         let options = Options { folder: self.folder.join(format!("{name}{suffix}.prlx")), ..options.clone() };
         let output = ProgramOutput::ToStderr;
-        let ended =
-            record::run_program(self.commands[side], &options, output, &self.supervisor, monitor)?;
+        let ended = record::run_program(self.commands[side], &options, output, &self.supervisor, monitor)?;
         if ended.stopped {
             bail!("stopped by a signal, while {} ran", name.to_uppercase());
         }

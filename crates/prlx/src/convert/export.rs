@@ -10,14 +10,14 @@ use std::path::Path;
 use anyhow::{Result, anyhow, bail};
 use prlx_analyze::{Limits, Program, whole};
 use prlx_driver::session::Session;
+use prlx_legacy::v1::{Event, EventKind, Flags, Head, Header, SiteEntry, Writer, kernel_hash, site_id};
 use prlx_trace::kernel::{Module, Site, SiteClass};
 use prlx_trace::launch::Lanes;
-use prlx_legacy::v1::{Event, EventKind, Flags, Head, Header, SiteEntry, Writer, kernel_hash, site_id};
 use prlx_trace::{Level, Recording, Trace};
 
+use super::complete_file::{Out, write_complete};
 use super::losses::Losses;
 use super::packing::Packing;
-use super::complete_file::{Out, write_complete};
 use crate::Monitor;
 use crate::diff::read_file;
 

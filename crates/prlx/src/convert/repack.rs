@@ -5,9 +5,9 @@ use std::path::Path;
 use anyhow::Result;
 use prlx_legacy::v1::{Event, File, Flags, Header, Warp, Writer};
 
+use super::complete_file::{Out, write_complete};
 use super::losses::Losses;
 use super::packing::Packing;
-use super::complete_file::{Out, write_complete};
 use crate::Monitor;
 use crate::legacy::MappedFile;
 

@@ -7,10 +7,10 @@ use std::time::SystemTime;
 use anyhow::{Context, Result, bail};
 use prlx_analyze::look::Scene;
 use prlx_analyze::report::LaunchReport;
-use prlx_legacy::compare::{self, SiteTable};
 use prlx_analyze::{Kind, Report};
-use prlx_present::prlx::{Counts, Row};
+use prlx_legacy::compare::{self, SiteTable};
 use prlx_legacy::v1::HistoryEntry;
+use prlx_present::prlx::{Counts, Row};
 
 use crate::Monitor;
 use crate::legacy::{self, Input, MappedFile, SourceFiles};
@@ -129,11 +129,7 @@ pub fn diff_legacy(
 }
 
 /// The site table of each side.
-fn site_tables(
-    paths: [&Path; 2],
-    options: &LegacyOptions,
-    monitor: &Monitor<'_>,
-) -> Result<[SiteTable; 2]> {
+fn site_tables(paths: [&Path; 2], options: &LegacyOptions, monitor: &Monitor<'_>) -> Result<[SiteTable; 2]> {
     let read = |side: usize| {
         let given = options.site_tables[side].as_deref().or(options.site_table.as_deref());
         legacy::site_table(given, paths[side])

@@ -3,5 +3,5 @@
 mod files;
 mod sources;
 
-pub use files::{Input, MappedFile, ids_in_a, identify, open_launch, recorded_at, site_table};
+pub use files::{Input, MappedFile, identify, ids_in_a, open_launch, recorded_at, site_table};
 pub use sources::SourceFiles;

@@ -58,9 +58,11 @@ pub fn check_module(script: &Arc<Script>, path: &Path) -> Result<Checked> {
     let matches = matches.collect();
     let plan = Plan::resolve(&program, &code.module, &code.text, &code.name, &|_| None);
     let unavailable = matches::unavailable(script, &code.module, &code.text, &plan.kept.missed);
-    let skipped = plan.module.functions.iter().filter(|function| {
-        function.kernel && code.kernel.as_ref().is_none_or(|k| *k == function.name)
-    });
+    let skipped = plan
+        .module
+        .functions
+        .iter()
+        .filter(|function| function.kernel && code.kernel.as_ref().is_none_or(|k| *k == function.name));
     let skipped = skipped.filter_map(|f| Some((f.name.clone(), f.skipped.clone()?))).collect();
     Ok(Checked {
         module: code.name,

@@ -183,12 +183,7 @@ impl Workdir {
     }
 
     /// `probed.asm`: gives the plan.
-    fn probe(
-        &self,
-        script: &Arc<Script>,
-        kernel: &str,
-        monitor: &Monitor<'_>,
-    ) -> Result<(Plan, String)> {
+    fn probe(&self, script: &Arc<Script>, kernel: &str, monitor: &Monitor<'_>) -> Result<(Plan, String)> {
         let text = self.text("pruned.asm")?;
         let (module, _) = prlx_isa::ptx::read(&text);
         let program = plan_program(script, &[kernel.to_owned()]);
@@ -208,7 +203,9 @@ impl Workdir {
         let mut what = vec![format!("{}: probed.asm", count(insertions, "insertion", "insertions"))];
         what.extend(unmatched.clauses.iter().map(|c| format!("{} lands nowhere", heading(script, *c))));
         what.extend(
-            matches::unavailable(script, &module, &text, &rewrite.plan.kept.missed).into_iter().map(|m| m.what),
+            matches::unavailable(script, &module, &text, &rewrite.plan.kept.missed)
+                .into_iter()
+                .map(|m| m.what),
         );
         what[1..].iter().for_each(|what| monitor.warn(&prlx_present::safe(what)));
         Ok((rewrite.plan, what.join("; ")))

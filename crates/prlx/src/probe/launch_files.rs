@@ -11,9 +11,9 @@ use prlx_probe::told::heading;
 use prlx_trace::Trace;
 use prlx_trace::process::Skipped;
 
+use super::matches;
 use super::plan::plan_program;
 use super::script::SelectedScript;
-use super::matches;
 use crate::Monitor;
 use crate::device::{Device, DeviceOptions};
 use crate::record;
@@ -93,8 +93,7 @@ fn probe_job(
 ) -> Result<ProbedJob> {
     let script = &selected.script;
     let _activity = monitor.activity(&format!("probing {}", job.name));
-    let kernels =
-        if options.kernels.is_empty() { vec![job.kernel.clone()] } else { options.kernels.clone() };
+    let kernels = if options.kernels.is_empty() { vec![job.kernel.clone()] } else { options.kernels.clone() };
     let program = plan_program(script, &kernels);
     let (module, _) = prlx_isa::ptx::read(&job.text);
     let found = Landing::all(script, &module, &job.text, &program.filter);

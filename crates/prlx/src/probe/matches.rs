@@ -20,7 +20,12 @@ pub(super) fn at(module: &Module, source: &str, function: FuncId, at: At) -> Str
 }
 
 /// What the plan says is unavailable, each reason once for a clause, with the tables that miss it.
-pub(super) fn unavailable(script: &Script, module: &Module, source: &str, all: &[Missed]) -> Vec<tallies::Missed> {
+pub(super) fn unavailable(
+    script: &Script,
+    module: &Module,
+    source: &str,
+    all: &[Missed],
+) -> Vec<tallies::Missed> {
     let diagnostics = told::missed(script, module, source, all).into_iter();
     diagnostics.map(|(clause, what)| tallies::Missed { tables: tables(script, clause), what }).collect()
 }
@@ -59,12 +64,7 @@ pub(super) struct Unmatched {
 }
 
 /// Finds the parts of a program that match nothing in a module.
-pub(super) fn unmatched(
-    script: &Script,
-    module: &Module,
-    filter: &Filter,
-    matches: &[Landing],
-) -> Unmatched {
+pub(super) fn unmatched(script: &Script, module: &Module, filter: &Filter, matches: &[Landing]) -> Unmatched {
     let mut lines: Vec<((usize, String), Vec<String>)> = Vec::new();
     for l in matches.iter().filter(|l| l.holds.is_empty()) {
         let Some(tracepoint) = script.clauses.get(l.clause).and_then(|c| c.tracepoints.get(l.tracepoint))

@@ -1,10 +1,10 @@
 //! Measures the overhead of markers: the cycles that an empty region seems to take, how much longer the kernel runs, and
 //! what it takes of a multiprocessor.
 
-use prlx_timeline::Calibration;
 use prlx_driver::{CostOptions, Error, Form, Job, RecordOptions};
 use prlx_instrument::Rewrite;
 use prlx_probe::Filter;
+use prlx_timeline::Calibration;
 
 use super::kernel_resources::resources;
 use super::markers::ProfileOptions;

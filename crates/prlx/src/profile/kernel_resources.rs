@@ -26,8 +26,7 @@ pub(super) fn higher_occupancy(
     job: &Job,
     device: &mut Device,
 ) -> Rewrite {
-    let mut resident =
-        |rewrite: Option<&Rewrite>| resources(device, job, rewrite).map_or(0, |n| n.resident);
+    let mut resident = |rewrite: Option<&Rewrite>| resources(device, job, rewrite).map_or(0, |n| n.resident);
     let (bare, now) = (resident(None), resident(Some(&first)));
     let other = if now < bare { second() } else { None };
     other.filter(|other| resident(Some(other)) > now).unwrap_or(first)

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use prlx_timeline::{Calibration, Note, Timeline};
 use prlx_driver::{Job, RecordOptions};
 use prlx_instrument::Rewrite;
 use prlx_isa::image::Target;
 use prlx_probe::{Filter, Missed};
+use prlx_timeline::{Calibration, Note, Timeline};
 use prlx_trace::Trace;
 use prlx_trace::names::display_name;
 
@@ -67,12 +67,7 @@ struct Profiler<'a> {
 
 impl Profiler<'_> {
     /// Profiles a launch. Returns its recording, and what stopped it.
-    fn profile(
-        &mut self,
-        job: &Job,
-        path: &Path,
-        monitor: &Monitor<'_>,
-    ) -> Result<(Trace, Option<String>)> {
+    fn profile(&mut self, job: &Job, path: &Path, monitor: &Monitor<'_>) -> Result<(Trace, Option<String>)> {
         let options = self.options;
         let activity = monitor.activity(&format!("profiling {}", job.name));
         let gpu = match &self.device {
@@ -90,10 +85,7 @@ impl Profiler<'_> {
             self.notes.extend(machine_code::check(job, &rewrite, gpu));
         }
         // Without inserted code there is no overhead; a launch that hangs is not made again.
-        if (gpu.is_some() || options.rewritten)
-            && recorded.fault.is_none()
-            && !options.is_flight_recorder()
-        {
+        if (gpu.is_some() || options.rewritten) && recorded.fault.is_none() && !options.is_flight_recorder() {
             self.calibrate(job, &rewrite, recorded.stats.nanos, path, monitor);
         }
         drop(activity);
@@ -128,25 +120,15 @@ impl Profiler<'_> {
     }
 
     /// Measures the overhead of a kernel's markers. `nanos` is the time of its launch.
-    fn calibrate(
-        &mut self,
-        job: &Job,
-        rewrite: &Rewrite,
-        nanos: u64,
-        path: &Path,
-        monitor: &Monitor<'_>,
-    ) {
+    fn calibrate(&mut self, job: &Job, rewrite: &Rewrite, nanos: u64, path: &Path, monitor: &Monitor<'_>) {
         // The empty region belongs to the device, not to the kernel: one measurement is enough.
         let empty = match self.calibrations.first() {
             Some(first) => first.empty,
             None => empty_region(self.options, &mut self.device).unwrap_or_default(),
         };
         let kernel = display_name(&job.kernel);
-        let measured = Calibration {
-            kernel,
-            empty,
-            ..calibrate(job, rewrite, nanos, self.options, &mut self.device)
-        };
+        let measured =
+            Calibration { kernel, empty, ..calibrate(job, rewrite, nanos, self.options, &mut self.device) };
         if let Some([bare, marked]) = measured.resident.filter(|[bare, marked]| bare != marked) {
             monitor.warn(&format!("{}: threads on a multiprocessor {bare} -> {marked}", path.display()));
         }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use anyhow::{Result, bail};
-use prlx_timeline::{Calibration, Timeline};
 use prlx_driver::session::{Options, PASSED, Session};
 use prlx_probe::IDLE;
+use prlx_timeline::{Calibration, Timeline};
 use prlx_trace::Trace;
 
 use super::markers::MarkerHint;

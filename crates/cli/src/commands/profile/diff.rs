@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use prlx::timeline::{LaunchFilter, read_timeline};
-use prlx_timeline::Timeline;
 use prlx_present::profile as present;
+use prlx_timeline::Timeline;
 
 use crate::args::ProfileDiffArgs;
 use crate::files::write_file;
@@ -22,8 +22,7 @@ pub fn run(args: &ProfileDiffArgs, ui: &Ui) -> Result<ExitCode> {
         bail!("--least {} is no number of percent", args.least);
     }
     let side = |path| -> Result<Timeline> {
-        let mut side =
-            read_timeline(path, &args.buffer.format(), LaunchFilter::default(), &ui.monitor())?;
+        let mut side = read_timeline(path, &args.buffer.format(), LaunchFilter::default(), &ui.monitor())?;
         view.cut().apply(&mut side);
         Ok(side)
     };
