@@ -12,8 +12,8 @@ use rustc_hash::FxHashMap;
 
 use crate::access::{self, each};
 use crate::code::{Hook, Value};
-use crate::planes::{LANES, Planes};
 use crate::probes::{self, Asked, Gathered};
+use prlx_lanes::{LANES, Planes};
 
 /// What a launch writes down.
 #[derive(Clone, Copy, Debug)]

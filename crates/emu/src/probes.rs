@@ -23,7 +23,7 @@ use crate::code::{Hook, Value, window};
 use crate::cta::EPOCH;
 use crate::marks;
 use crate::memory::Region;
-use crate::planes::{LANES, Planes};
+use prlx_lanes::{LANES, Planes};
 
 /// What came together so far, by table; records behind.
 #[derive(Clone, Debug, Default)]

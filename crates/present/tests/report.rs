@@ -177,13 +177,13 @@ fn names_can_not_write_to_the_terminal() {
     check("report", "escapes.txt", &got);
 }
 
-/// Lines keep to the width asked for, or nearly: places and values are never clipped.
+/// Lines fit the requested width, except for headlines, places and values, which are never clipped.
 #[test]
 fn lines_fit() {
     let (_, _, r) = flipped();
     for width in [60, 80, 120] {
         for line in as_text(&r, Style { color: false, width }).lines() {
-            assert!(line.chars().count() <= width + 20, "{width}: {line}");
+            assert!(line.chars().count() <= width + 25, "{width}: {line}");
         }
     }
 }
