@@ -523,7 +523,7 @@ pub struct DeviceArgs {
     /// Most memory of the CPU device: buffers, CTAs under way, what checks note, what is printed and recorded, in MiB [default: 16384]
     #[arg(long, value_name = "MIB")]
     pub max_memory: Option<u64>,
-    /// Correct an approximate operation of the CPU device by what hardware gives (docs/calibration.md); may be repeated
+    /// Correct an approximate operation of the CPU device by what hardware gives (docs/internals/calibration.md); may be repeated
     #[arg(long, value_name = "FILE")]
     pub calibration: Vec<PathBuf>,
 }
