@@ -531,7 +531,7 @@ pub struct DeviceArgs {
 /// What is recorded.
 #[derive(Args, Debug, Clone, Default)]
 pub struct RecorderArgs {
-    /// Recorder: `print` hashes, `path` every decision of every lane, `events` 16-byte events with exact masks,
+    /// Recorder: `fingerprint` hashes, `path` every decision of every lane, `events` 16-byte events with exact masks,
     /// `operands` all that compares see
     #[arg(long, default_value = "path", value_parser = level)]
     pub level: Level,
@@ -668,7 +668,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 fn level(text: &str) -> Result<Level, String> {
-    named(Level::RECORDERS, Level::name, text)
+    Level::from_word(text).map_or_else(|| named(Level::RECORDERS, Level::label, text), Ok)
 }
 
 fn class(text: &str) -> Result<SiteClass, String> {

@@ -302,13 +302,13 @@ impl Recorder {
                 let (words, ends) = flat(self.words);
                 Lanes::Path { words, ends }
             }
-            Level::Print => {
+            Level::Fingerprint => {
                 let (checkpoints, ends) = flat(self.checkpoints);
                 let mut signatures = [0; 4];
                 for (word, bytes) in signatures.iter_mut().zip(self.signatures.as_chunks().0) {
                     *word = u64::from_le_bytes(*bytes);
                 }
-                Lanes::Print { checkpoints, ends, hashes: vec![self.finals, signatures] }
+                Lanes::Fingerprint { checkpoints, ends, hashes: vec![self.finals, signatures] }
             }
             Level::Events => Lanes::Events(self.events),
             Level::Operands => {

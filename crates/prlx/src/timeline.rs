@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
 use prlx_driver::npy::{self, Array};
+use prlx_driver::occupancy::threads_per_sm;
 use prlx_driver::session::{Pattern, Session};
 use prlx_legacy::cudaprofiler::{self, Format, Given};
 use prlx_timeline::Timeline;
@@ -95,7 +96,7 @@ pub fn read_timeline(
     if trace.marks.is_empty() {
         bail!("none of the launches in {name} was asked for (--kernel, --launch)");
     }
-    Ok(prlx_timeline::timeline(&trace))
+    Ok(prlx_timeline::timeline(&trace, threads_per_sm))
 }
 
 /// The files of a recording that hold marker records, with their names.

@@ -150,7 +150,7 @@ pub fn trials() -> Vec<Trial> {
         for (level, elide) in [
             (Level::Path, false),
             (Level::Path, true),
-            (Level::Print, true),
+            (Level::Fingerprint, true),
             (Level::Events, true),
             (Level::Operands, true),
         ] {

@@ -41,8 +41,8 @@ pub fn tables_of_recordings(paths: &[PathBuf], monitor: &Monitor<'_>) -> Result<
         let new = read_recording(path, monitor)?;
         if !new.iter().any(|(_, trace)| has_tables(trace)) {
             let levels: BTreeSet<&str> =
-                new.iter().flat_map(|(_, t)| &t.launches).map(|l| l.launch.level.name()).collect();
-            match levels.iter().next().filter(|l| **l != Level::Probe.name()) {
+                new.iter().flat_map(|(_, t)| &t.launches).map(|l| l.launch.level.label()).collect();
+            match levels.iter().next().filter(|l| **l != Level::Probe.label()) {
                 Some(level) => bail!(
                     "{} is a recording at level {level}, without tables: `prlx inspect` and `prlx diff` are for it",
                     path.display()

@@ -1,6 +1,7 @@
 //! Measures the overhead of markers: the cycles that an empty region seems to take, how much longer the kernel runs, and
 //! what it takes of a multiprocessor.
 
+use prlx_driver::occupancy::threads_per_sm;
 use prlx_driver::{CostOptions, Error, Form, Job, RecordOptions};
 use prlx_instrument::Rewrite;
 use prlx_probe::Filter;
@@ -59,7 +60,7 @@ pub(super) fn empty_region(options: &ProfileOptions, device: &mut Device) -> Res
     };
     let record = RecordOptions { hooks: !options.rewritten, pool: 1 << 20, bare: false };
     let recorded = prlx_driver::record(device.driver(), &rewrite.text, &rewrite.plan, &job, &record)?;
-    let timeline = prlx_timeline::timeline(&recorded.into_trace(rewrite.plan.module));
+    let timeline = prlx_timeline::timeline(&recorded.into_trace(rewrite.plan.module), threads_per_sm);
     let of = |region: u32| timeline.regions.get(region as usize).is_some_and(|r| r.name == "empty");
     let mut cycles: Vec<u64> = timeline
         .tracks

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use prlx_driver::occupancy::threads_per_sm;
 use prlx_driver::{Job, RecordOptions};
 use prlx_instrument::Rewrite;
 use prlx_isa::image::Target;
@@ -51,7 +52,7 @@ pub fn profile_launch_files(
         let before = trace.launches.len() as u64;
         trace.append(one, before);
     }
-    let mut timeline = prlx_timeline::timeline(&trace);
+    let mut timeline = prlx_timeline::timeline(&trace, threads_per_sm);
     profiler.notes.into_iter().for_each(|n| timeline.note(n.kind, n.count, n.text));
     timeline.calibrations = profiler.calibrations;
     Ok(LaunchProfile { trace, timeline, stopped })

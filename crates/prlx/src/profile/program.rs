@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use anyhow::{Result, bail};
+use prlx_driver::occupancy::threads_per_sm;
 use prlx_driver::session::{Options, PASSED, Session};
 use prlx_probe::IDLE;
 use prlx_timeline::{Calibration, Timeline};
@@ -62,7 +63,7 @@ pub fn profile_program(
     not_profiled(&traces).iter().for_each(|what| monitor.warn(what));
     let marked = traces.iter().filter(|t| !t.marks.is_empty());
     let processes = marked.map(|trace| {
-        let timeline = prlx_timeline::timeline(trace);
+        let timeline = prlx_timeline::timeline(trace, threads_per_sm);
         reduced_occupancy(&timeline).iter().for_each(|what| monitor.warn(what));
         ProcessProfile { pid: trace.process.as_ref().map_or(0, |p| p.pid), timeline }
     });

@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use prlx_driver::workers::WORKERS;
 use prlx_trace::Trace;
 
 /// Writes a recording and returns its size in bytes.
@@ -20,7 +21,7 @@ pub fn save(trace: &Trace, path: &Path) -> Result<u64> {
     let part = Path::new(&part);
     let write = || -> Result<u64> {
         let mut file = Counted { file: BufWriter::new(File::create(part)?), bytes: 0 };
-        trace.write(&mut file)?;
+        trace.write_parallel(&mut file, &WORKERS)?;
         file.flush()?;
         if !special {
             file.file.get_ref().sync_all()?;

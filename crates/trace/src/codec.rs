@@ -5,7 +5,7 @@
 //! `u128`, which have 1, 1 and 16 bytes. `String` and `Vec` are a count, then that many; `Option` is 0, or 1 and the value;
 //! an enumeration is its number, then the fields.
 //!
-//! Holds: reading never panics; memory is allocated in proportion to the bytes at hand ([`Stored::MIN`] bounds how many
+//! Holds: reading never panics; memory is allocated in proportion to the bytes at hand ([`Codec::MIN`] bounds how many
 //! items they can hold); no type contains itself, so depth is bounded by the types.
 
 use crate::Error;
@@ -14,7 +14,7 @@ use crate::Error;
 pub const VERSION: u32 = 11;
 
 /// A value that has a form in files.
-pub trait Stored: Sized {
+pub trait Codec: Sized {
     /// The fewest bytes that a value takes: at least 1, so that a count can be checked against what follows it.
     const MIN: usize;
     /// Appends the value.
@@ -83,11 +83,11 @@ impl<'a> Reader<'a> {
         }
     }
     /// A value; errors in it get the name of the field.
-    pub fn field<T: Stored>(&mut self, name: &str) -> Result<T, Error> {
+    pub fn field<T: Codec>(&mut self, name: &str) -> Result<T, Error> {
         T::take(self).map_err(|e| e.within(name))
     }
     /// A value that takes all the bytes.
-    pub fn whole<T: Stored>(mut self, name: &str) -> Result<T, Error> {
+    pub fn whole<T: Codec>(mut self, name: &str) -> Result<T, Error> {
         let value = self.field(name)?;
         match self.left() {
             0 => Ok(value),
@@ -116,7 +116,7 @@ pub fn put_number(out: &mut Vec<u8>, mut value: u64) {
 
 macro_rules! numbers {
     ($($t:ty),*) => { $(
-        impl Stored for $t {
+        impl Codec for $t {
             const MIN: usize = 1;
             fn put(&self, out: &mut Vec<u8>) {
                 put_number(out, u64::from(*self));
@@ -131,7 +131,7 @@ macro_rules! numbers {
 numbers!(u32, u64);
 
 /// As `u64`, folded so that numbers near 0 are small.
-impl Stored for i64 {
+impl Codec for i64 {
     const MIN: usize = 1;
     fn put(&self, out: &mut Vec<u8>) {
         ((self << 1) ^ (self >> 63)).cast_unsigned().put(out);
@@ -142,7 +142,7 @@ impl Stored for i64 {
     }
 }
 
-impl Stored for u8 {
+impl Codec for u8 {
     const MIN: usize = 1;
     fn put(&self, out: &mut Vec<u8>) {
         out.push(*self);
@@ -152,7 +152,7 @@ impl Stored for u8 {
     }
 }
 
-impl Stored for bool {
+impl Codec for bool {
     const MIN: usize = 1;
     fn put(&self, out: &mut Vec<u8>) {
         out.push((*self).into());
@@ -166,7 +166,7 @@ impl Stored for bool {
     }
 }
 
-impl Stored for u128 {
+impl Codec for u128 {
     const MIN: usize = 16;
     fn put(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.to_le_bytes());
@@ -177,7 +177,7 @@ impl Stored for u128 {
     }
 }
 
-impl Stored for String {
+impl Codec for String {
     const MIN: usize = 1;
     fn put(&self, out: &mut Vec<u8>) {
         put_number(out, self.len() as u64);
@@ -190,7 +190,7 @@ impl Stored for String {
     }
 }
 
-impl<T: Stored> Stored for Option<T> {
+impl<T: Codec> Codec for Option<T> {
     const MIN: usize = 1;
     fn put(&self, out: &mut Vec<u8>) {
         self.is_some().put(out);
@@ -203,7 +203,7 @@ impl<T: Stored> Stored for Option<T> {
     }
 }
 
-impl<T: Stored> Stored for Vec<T> {
+impl<T: Codec> Codec for Vec<T> {
     const MIN: usize = 1;
     fn put(&self, out: &mut Vec<u8>) {
         put_number(out, self.len() as u64);
@@ -219,7 +219,7 @@ impl<T: Stored> Stored for Vec<T> {
     }
 }
 
-impl<A: Stored, B: Stored> Stored for (A, B) {
+impl<A: Codec, B: Codec> Codec for (A, B) {
     const MIN: usize = A::MIN + B::MIN;
     fn put(&self, out: &mut Vec<u8>) {
         self.0.put(out);
@@ -252,16 +252,16 @@ macro_rules! structures {
     )*) => { $(
         $(#[doc = $doc])* $(#[derive($($derive),*)])?
         pub struct $name { $($(#[doc = $fdoc])* pub $f: $t,)* }
-        impl $crate::stored::Stored for $name {
+        impl $crate::codec::Codec for $name {
             const MIN: usize = {
                 let mut n = 0;
                 $(n += 1 $(- 1 + 0 * $since)?; let _ = stringify!($f);)*
                 if n == 0 { 1 } else { n }
             };
             fn put(&self, out: &mut Vec<u8>) {
-                $($crate::stored::Stored::put(&self.$f, out);)*
+                $($crate::codec::Codec::put(&self.$f, out);)*
             }
-            fn take(from: &mut $crate::stored::Reader<'_>) -> Result<Self, $crate::Error> {
+            fn take(from: &mut $crate::codec::Reader<'_>) -> Result<Self, $crate::Error> {
                 Ok($name { $($f: $(if from.version < $since { Default::default() } else)? {
                     from.field(stringify!($f))?
                 },)* })
@@ -269,7 +269,7 @@ macro_rules! structures {
         }
         impl $name {
             /// Its rows in `docs/format.md`.
-            pub(crate) const LAYOUT: $crate::stored::Layout = $crate::stored::Layout {
+            pub(crate) const LAYOUT: $crate::codec::Layout = $crate::codec::Layout {
                 name: stringify!($name),
                 doc: concat!($($doc, "\n"),*),
                 rows: &[$((
@@ -295,18 +295,18 @@ macro_rules! choices {
     )*) => { $(
         $(#[doc = $doc])* $(#[derive($($derive),*)])?
         pub enum $name { $($(#[doc = $vdoc])* $v $(($onet))? $({ $($(#[doc = $fdoc])* $f: $t,)* })?,)* }
-        impl $crate::stored::Stored for $name {
+        impl $crate::codec::Codec for $name {
             const MIN: usize = 1;
             fn put(&self, out: &mut Vec<u8>) {
                 match self { $(
                     $name::$v { $(0: $one)? $($($f,)*)? } => {
                         out.push($n);
-                        $($crate::stored::Stored::put($one, out);)?
-                        $($($crate::stored::Stored::put($f, out);)*)?
+                        $($crate::codec::Codec::put($one, out);)?
+                        $($($crate::codec::Codec::put($f, out);)*)?
                     }
                 )* }
             }
-            fn take(from: &mut $crate::stored::Reader<'_>) -> Result<Self, $crate::Error> {
+            fn take(from: &mut $crate::codec::Reader<'_>) -> Result<Self, $crate::Error> {
                 match from.byte()? {
                     $($n => Ok($name::$v {
                         $(0: from.field(stringify!($one))?)?
@@ -320,7 +320,7 @@ macro_rules! choices {
         }
         impl $name {
             /// Its rows in `docs/format.md`.
-            pub(crate) const LAYOUT: $crate::stored::Layout = $crate::stored::Layout {
+            pub(crate) const LAYOUT: $crate::codec::Layout = $crate::codec::Layout {
                 name: stringify!($name),
                 doc: concat!($($doc, "\n"),*),
                 rows: &[$((
