@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::rc::Rc;
 
 use anyhow::{Context, Result};
-use prlx_analyze::look::Scene;
+use prlx_analyze::view::ViewModel;
 use prlx_analyze::{DiffOptions, Report};
 use prlx_trace::Trace;
 use prlx_trace::check::Findings;
@@ -52,7 +52,7 @@ pub fn views(args: &ReportArgs) -> Option<usize> {
 /// Opens the report in the terminal viewer if the options ask for it. `traces` reads the recordings of a pair of processes.
 pub fn open_viewer(
     report: &Report,
-    scene: &Scene,
+    scene: &ViewModel,
     traces: impl FnMut(u64) -> Result<[Rc<Trace>; 2]>,
     args: &ReportArgs,
     ui: &Ui,
@@ -62,12 +62,12 @@ pub fn open_viewer(
         if !io::IsTerminal::is_terminal(&io::stdout()) || !io::IsTerminal::is_terminal(&io::stdin()) {
             anyhow::bail!("--tui needs a terminal; --html FILE writes a page");
         }
-        let options = prlx_analyze::look::LookOptions { before: 2000, after: 8000, ..Default::default() };
+        let options = prlx_analyze::view::PathViewOptions { before: 2000, after: 8000, ..Default::default() };
         let mut traces = traces;
         let look = |i: usize, j: usize| -> Result<_> {
             let launch = &report.launches[i];
             let [a, b] = traces(launch.process)?;
-            Ok(prlx_analyze::look([&a, &b], launch, &launch.findings[j], &options)?)
+            Ok(prlx_analyze::path_view([&a, &b], launch, &launch.findings[j], &options)?)
         };
         let mut look = look;
         let look = Box::new(move |i, j| look(i, j).map_err(|e| format!("{e:#}")));
@@ -80,7 +80,7 @@ pub fn open_viewer(
 
 /// Writes the files that the options ask for: a Parquet table of all findings, a page, a flame graph. Afterwards the
 /// report holds `shown` findings of each launch at most.
-pub fn write_files(report: &mut Report, scene: &Scene, shown: usize, args: &ReportArgs) -> Result<()> {
+pub fn write_files(report: &mut Report, scene: &ViewModel, shown: usize, args: &ReportArgs) -> Result<()> {
     #[cfg(feature = "parquet")]
     if let Some(path) = &args.parquet {
         crate::tables::write_findings(report, path)?;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use prlx::gate::{JUDGED_FINDINGS, read_rules};
-use prlx_analyze::gate::{Most, judge};
+use prlx_analyze::gate::{GateLimits, judge};
 
 use crate::args::{AssertArgs, DiffArgs, LegacyArgs, ReportArgs};
 use crate::commands::diff;
@@ -31,7 +31,7 @@ pub fn run(args: &AssertArgs, ui: &Ui) -> Result<ExitCode> {
     };
     let (mut report, scene) = diff::compare(&as_diff, ui)?;
     report::write_files(&mut report, &scene, JUDGED_FINDINGS, &as_diff.report)?;
-    let most = Most { findings: args.max_findings, visits: args.max_visits, lanes: args.max_lanes };
+    let most = GateLimits { findings: args.max_findings, visits: args.max_visits, lanes: args.max_lanes };
     let judgement = judge(&report, &rules, most);
     if let Some(path) = &args.junit {
         let mut file = Vec::new();

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use prlx::diff::{Compared, diff_sessions, trace_pairs};
 use prlx_analyze::DiffOptions;
-use prlx_analyze::look::Scene;
 use prlx_analyze::report::{LaunchReport, Report};
+use prlx_analyze::view::ViewModel;
 use prlx_driver::session::Session;
 use prlx_present::prlx::Counts;
 
@@ -44,7 +44,7 @@ pub fn run(args: &DiffArgs, ui: &Ui) -> Result<ExitCode> {
 }
 
 /// Compares two recordings of this version or of PRLX 0.x.
-pub fn compare(args: &DiffArgs, ui: &Ui) -> Result<(Report, Scene)> {
+pub fn compare(args: &DiffArgs, ui: &Ui) -> Result<(Report, ViewModel)> {
     match diff_legacy::compare(args, ui)? {
         Some(found) => Ok((found.report, found.scene)),
         None => {

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use prlx::diff::{Histories, LegacyComparison, LegacyOptions, diff_legacy};
 use prlx::legacy::{self, Input};
-use prlx_analyze::{Kind, Report, Verdict};
+use prlx_analyze::{FindingKind, Report, Verdict};
 use prlx_present::prlx::{Counts, Gate, passes, prlx_chrome, prlx_csv, prlx_json};
 
 use crate::args::DiffArgs;
@@ -135,7 +135,7 @@ fn history(out: &mut impl Write, report: &Report, histories: &[Vec<Histories>]) 
 }
 
 fn classify(out: &mut impl Write, report: &Report) -> Result<()> {
-    let all = Kind::ALL.into_iter().map(|k| {
+    let all = FindingKind::ALL.into_iter().map(|k| {
         let of = report.launches.iter().map(|l| l.differing.kinds[k as usize]);
         (k, of.fold(0, u64::saturating_add))
     });

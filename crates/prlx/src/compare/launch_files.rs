@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use anyhow::{Context, Result};
-use prlx_analyze::look::{LookOptions, Scene};
+use prlx_analyze::view::{PathViewOptions, ViewModel};
 use prlx_analyze::{DiffOptions, Report};
 use prlx_driver::Job;
 use prlx_trace::Trace;
@@ -43,7 +43,7 @@ pub struct LaunchComparison {
     /// The report.
     pub report: Report,
     /// What viewers show.
-    pub scene: Scene,
+    pub scene: ViewModel,
     /// Both recordings.
     pub traces: [Rc<Trace>; 2],
     /// What the checks found on each side.
@@ -76,9 +76,9 @@ pub fn compare_launch_files(
     if options.zoom {
         attach_operands(&mut report, jobs, ZOOMED_FINDINGS, recorder, device, monitor)?;
     }
-    let mut scene = Scene::default();
+    let mut scene = ViewModel::default();
     if let Some(views) = options.views {
-        scene.add([&a, &b], &report, 0, views, &LookOptions::default())?;
+        scene.add([&a, &b], &report, 0, views, &PathViewOptions::default())?;
     }
     Ok(LaunchComparison { report, scene, traces: [Rc::new(a), Rc::new(b)], checks: [checks_a, checks_b] })
 }
@@ -100,7 +100,7 @@ pub fn attach_operands(
         return Ok(());
     }
     let findings = report.launches.iter().flat_map(|l| &l.findings).take(most);
-    let windows = findings.map(|f| [0, 1].map(|side| prlx_analyze::window_for(f, side)));
+    let windows = findings.map(|f| [0, 1].map(|side| prlx_analyze::operand_window(f, side)));
     let unchecked = DeviceOptions { check: None, ..device.clone() };
     for [wa, wb] in windows.collect::<Vec<[Option<Window>; 2]>>() {
         monitor.check()?;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use prlx_analyze::Report;
-use prlx_analyze::look::Scene;
+use prlx_analyze::view::ViewModel;
 use prlx_driver::session::{Closer, Options, Session};
 use prlx_trace::{Level, Trace};
 
@@ -23,7 +23,7 @@ pub struct ProgramComparison {
     /// The report.
     pub report: Report,
     /// What viewers show.
-    pub scene: Scene,
+    pub scene: ViewModel,
     /// Both recordings.
     pub sides: [Session; 2],
     /// Where they are. A temporary folder goes when this value is dropped.
@@ -101,7 +101,7 @@ fn attach_operands(
     ));
     let mut again = [const { None }; 2];
     for (side, file) in [i, j].into_iter().enumerate() {
-        let Some(window) = prlx_analyze::window_for(&launch.findings[0], side) else {
+        let Some(window) = prlx_analyze::operand_window(&launch.findings[0], side) else {
             // The finding's site exists on the other side only, which shows its operands alone.
             again[side] = Some(Trace::default());
             continue;
@@ -127,7 +127,7 @@ fn attach_operands(
         again[side] = same.map(|(_, now)| read_file(&closer, now)).transpose()?;
     }
     if let [Some(a), Some(b)] = &again {
-        prlx_analyze::attach_to_launch(launch, a, b)?;
+        prlx_analyze::attach_launch_operands(launch, a, b)?;
     }
     if launch.findings[0].operands.is_none() {
         monitor.warn("the second runs did not come to that place: what was compared there is not known (--no-zoom leaves them out)");

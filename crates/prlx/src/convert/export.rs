@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
-use prlx_analyze::{Limits, Program, whole};
+use prlx_analyze::{CheckedModule, DecodeLimits, complete_events};
 use prlx_driver::session::Session;
 use prlx_legacy::v1::{Event, EventKind, Flags, Head, Header, SiteEntry, Writer, kernel_hash, site_id};
 use prlx_trace::kernel::{Module, Site, SiteClass};
@@ -73,9 +73,9 @@ fn export(
     let most = r.streams.infos().map(|i| i.warp).collect::<Vec<_>>();
     let mut room = 1;
     let frames = r.streams.frames();
-    let program = Program::new(module)?;
+    let program = CheckedModule::new(module)?;
     for i in 0..frames {
-        let all = |w| whole(&program, l, w, Limits::default()).lanes.elements();
+        let all = |w| complete_events(&program, l, w, DecodeLimits::default()).lanes.elements();
         room = r.streams.frame(i)?.iter().map(all).fold(room, u64::max);
     }
     let warps = count(l.warps(), "warps")?;
@@ -101,7 +101,7 @@ fn export(
                 out.warp(Head::default(), &[])?;
                 next += 1;
             }
-            let w = whole(&program, l, &w, Limits::default());
+            let w = complete_events(&program, l, &w, DecodeLimits::default());
             let Lanes::Events(events) = &w.lanes else { bail!("{} has no events", w.warp) };
             let mut kept = Vec::with_capacity(events.len());
             for e in events {

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
-use prlx_analyze::look::Scene;
 use prlx_analyze::report::LaunchReport;
-use prlx_analyze::{Kind, Report};
+use prlx_analyze::view::ViewModel;
+use prlx_analyze::{FindingKind, Report};
 use prlx_legacy::compare::{self, SiteTable};
 use prlx_legacy::v1::HistoryEntry;
 use prlx_present::prlx::{Counts, Row};
@@ -32,7 +32,7 @@ pub struct LegacyOptions {
     /// Inclusive ranges of warps; empty means all.
     pub warps: Vec<(u32, u32)>,
     /// Kinds of findings; empty means all.
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<FindingKind>,
     /// Site ids; empty means all.
     pub sites: Vec<u32>,
     /// Findings of each launch that the report holds.
@@ -54,7 +54,7 @@ pub struct LegacyComparison {
     /// The report.
     pub report: Report,
     /// The source files that it names.
-    pub scene: Scene,
+    pub scene: ViewModel,
     /// By launch: counts and single divergences.
     pub counts: Vec<Counts>,
     /// By launch and finding.
@@ -155,7 +155,7 @@ fn read_sources(
     report: &mut Report,
     recorded_at: [Option<SystemTime>; 2],
     monitor: &Monitor<'_>,
-) -> Scene {
+) -> ViewModel {
     let folder = |path: &Path| if path.is_dir() { path.to_owned() } else { path.with_file_name("") };
     let folders = [0, 1].map(|side| {
         let table = options.site_tables[side].as_deref().or(options.site_table.as_deref());
@@ -163,7 +163,7 @@ fn read_sources(
         table.into_iter().chain([folder(paths[side]), folder(paths[1 - side])]).collect()
     });
     let mut sources = SourceFiles { folders, recorded_at, changed: BTreeMap::new() };
-    let mut scene = Scene::default();
+    let mut scene = ViewModel::default();
     scene.read(report, |side, file| sources.text(side, file));
     for (file, sides) in &sources.changed {
         let who = match sides {

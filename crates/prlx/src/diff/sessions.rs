@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use anyhow::{Context, Result, bail};
-use prlx_analyze::look::{LookOptions, Scene};
-use prlx_analyze::{DiffOptions, Matching, Report};
+use prlx_analyze::view::{PathViewOptions, ViewModel};
+use prlx_analyze::{DiffOptions, ProcessMatch, Report};
 use prlx_driver::session::{Pattern, Session};
 use prlx_trace::{Recording, Trace};
 
@@ -17,7 +17,7 @@ pub struct Compared {
     /// The report.
     pub report: Report,
     /// Source text and views of findings, as many as were asked for.
-    pub scene: Scene,
+    pub scene: ViewModel,
 }
 
 /// Compares two traces; the report calls them `names`.
@@ -58,7 +58,7 @@ pub fn diff_sessions(
     let mut seen = BTreeSet::new();
     let launches = options.launches.clone();
     let mut report = Report::new(names);
-    let mut scene = Scene::default();
+    let mut scene = ViewModel::default();
     for (i, j) in &matching.pairs {
         monitor.check()?;
         let (a, b) = (read_file(&sides[0], *i)?, read_file(&sides[1], *j)?);
@@ -75,7 +75,7 @@ pub fn diff_sessions(
         let process = report.processes.len() as u64;
         report.add([&a, &b], &options)?;
         if let Some(views) = views {
-            scene.add([&a, &b], &report, process, views, &LookOptions::default())?;
+            scene.add([&a, &b], &report, process, views, &PathViewOptions::default())?;
         }
         activity.step();
     }
@@ -101,9 +101,9 @@ pub fn diff_sessions(
 }
 
 /// Which files of two sessions are of the same process.
-pub fn match_processes(sides: &[Session; 2]) -> Matching {
+pub fn match_processes(sides: &[Session; 2]) -> ProcessMatch {
     let [a, b] = sides.each_ref().map(|s| s.files.iter().map(|f| f.process.clone()).collect::<Vec<_>>());
-    prlx_analyze::pair_processes(&a, &b)
+    prlx_analyze::match_processes(&a, &b)
 }
 
 /// Reads the traces of a pair of processes on demand; the function keeps the last pair in memory.
