@@ -156,8 +156,9 @@ fn pages(wrong: &mut Vec<String>) -> Result<()> {
     for top in PAGES {
         files_with(&root.join(top), "md", &mut pages)?;
     }
-    // Kept runs are records: they stay as they were written.
-    pages.retain(|p| !p.starts_with(root.join("bench/runs")) && !p.starts_with(root.join("tests/cases")));
+    // Kept runs are records, cases are expectations, and the provenance is a list of commands.
+    let records = ["bench/runs", "tests/cases", "tests/kernels/PROVENANCE.md"];
+    pages.retain(|p| !records.iter().any(|r| p.starts_with(root.join(r))));
     for page in &pages {
         prose::page(&root, page, wrong)?;
     }
