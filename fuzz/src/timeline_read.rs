@@ -1,13 +1,13 @@
 //! Any words as another profiler's buffer, or any bytes as a recording with markers: a timeline or an error, never a panic.
 
-use prlx_analyze::profile::{self, Pace, Timeline, buffer};
+use prlx_legacy::cudaprofiler::{self, Format, Given, read, write};
+use prlx_timeline::{Pace, Timeline};
 use prlx_trace::Trace;
-use prlx_trace::cudaprofiler::{Format, Given, read, write};
 
 /// Runs it. The first byte says whose buffer it is.
 pub fn run(data: &[u8]) {
     if let Ok(trace) = Trace::read_cut(data) {
-        holds(&profile::timeline(&trace));
+        holds(&prlx_timeline::timeline(&trace));
     }
     let Some((&first, rest)) = data.split_first() else { return };
     let words: Vec<u64> =
@@ -16,15 +16,15 @@ pub fn run(data: &[u8]) {
     let given =
         Given { blocks: (first & 2 != 0).then_some(4), groups: (first & 2 != 0).then_some(2), events: None };
     let Ok(made) = read(&words, format, given) else { return };
-    let mut timeline = buffer::timeline(&made, &[]);
+    let mut timeline = cudaprofiler::to_timeline(&made, &[]);
     holds(&timeline);
     // Only a small grid is written: a buffer has a slot for every lane of it.
     if u64::from(made.blocks) * u64::from(made.groups) < 1 << 10
-        && let Ok((again, names)) = buffer::of(&mut timeline)
+        && let Ok((again, names)) = cudaprofiler::from_timeline(&mut timeline)
         && let Ok(words) = write(&again)
     {
         let read = read(&words, Format::CudaProfiler, Given::default());
-        holds(&buffer::timeline(&read.expect("what was written is read"), &names));
+        holds(&cudaprofiler::to_timeline(&read.expect("what was written is read"), &names));
     }
 }
 
@@ -46,20 +46,20 @@ pub fn holds(timeline: &Timeline) {
         });
         assert!(walked.is_ok() && open == 0);
     }
-    let found = profile::analyze(timeline);
+    let found = prlx_timeline::analyze(timeline);
     let whole: u128 = found.tails.iter().map(|t| u128::from(t.time)).sum();
     assert!(
         found.path.iter().map(|p| u128::from(p.time)).sum::<u128>() <= whole,
         "the path is longer than its launch"
     );
     for gap in found.host.iter().flat_map(|h| &h.gaps) {
-        let profile::Why { waited, host, recording, launched } = gap.why;
+        let prlx_timeline::Why { waited, host, recording, launched } = gap.why;
         let parts = [waited, host, recording, launched].map(u128::from);
         assert_eq!(parts.iter().sum::<u128>(), u128::from(gap.time), "{gap:?}");
     }
     // Intervals are drawn many times: what is large would take the time of many inputs.
     if timeline.tracks.iter().map(|t| t.spans.len()).sum::<usize>() < 1 << 8 {
-        let pace = profile::diff(timeline, timeline, 0.0).verdict;
+        let pace = prlx_timeline::diff(timeline, timeline, 0.0).verdict;
         assert!(matches!(pace, Pace::Same | Pace::Unknown), "a timeline differs from itself: {pace:?}");
     }
 }

@@ -2,7 +2,6 @@
 //!
 //! Holds: tracks are read in proportion to the bytes, and what is written of them is read as the same.
 
-use prlx_analyze::profile;
 use prlx_trace::device::TrackHead;
 use prlx_trace::device::tracks::{APART, Form, Group, LOGS, Layout, SLOT, Shape, Spanned, wanted};
 use prlx_trace::kernel::{Function, Module};
@@ -70,7 +69,7 @@ pub fn run(data: &[u8]) {
     trace.write(&mut file).expect("memory takes everything");
     let read = Trace::read(&file).expect("what was written is read");
     assert_eq!(read.marks, trace.marks);
-    holds(&profile::timeline(&read));
+    holds(&prlx_timeline::timeline(&read));
 }
 
 fn mark(i: usize) -> Mark {

@@ -1,6 +1,6 @@
 //! Any bytes as a version 1 file of PRLX, or as the JSON beside one: an error or a value, never a panic, never much memory.
 
-use prlx_trace::v1::{File, SessionEntry, SiteEntry, dump};
+use prlx_legacy::v1::{File, SessionEntry, SiteEntry, dump};
 
 /// Runs it.
 pub fn run(data: &[u8]) {

@@ -30,13 +30,13 @@ pub const FEW: &[&str] = &[
 /// The task.
 pub fn run(args: &[String]) -> Result<()> {
     let tools = Tools::find()?;
-    crate::sh("cargo", &["build", "--quiet", "--package", "prlx-cli"])?;
+    let prlx = crate::built()?.join("prlx");
     let [python, nvcc] = [tools.python(), tools.program("nvcc")];
     let text = |path: &std::path::Path| {
         Ok::<_, anyhow::Error>(path.to_str().context("a path is not UTF-8")?.to_owned())
     };
-    let [python, nvcc] = [text(&python)?, text(&nvcc)?];
-    let mut words = vec!["-B", "xtask/py/builds.py", &nvcc, "target/debug/prlx"];
+    let [python, nvcc, prlx] = [text(&python)?, text(&nvcc)?, text(&prlx)?];
+    let mut words = vec!["-B", "xtask/py/builds.py", &nvcc, &prlx];
     words.extend(args.iter().map(String::as_str));
     crate::sh(&python, &words)
 }

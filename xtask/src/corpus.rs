@@ -4,6 +4,7 @@
 //! PTX for every target of [`TARGETS`], from each `reference.py` the `.npy` files, and from all of them the index and
 //! the record of how they were made. A product that the repository keeps is written beside its source, any other below
 //! `target/corpus`. With `--check` nothing tracked is written: products are compared, and those that differ listed.
+//! `--check` is skipped if it passed on the same sources, products, flags and tools (`stamps`); `--check --all` is not.
 //! `cargo xtask corpus WORD…` does only the folders whose path contains a word.
 
 mod clean;
@@ -13,6 +14,7 @@ mod launch;
 mod reference;
 
 use crate::setup::Tools;
+use crate::stamps::{self, Inputs};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -81,6 +83,30 @@ pub fn run(args: &[String]) -> Result<()> {
         [first, rest @ ..] if first == "--check" => (true, rest),
         _ => (false, args),
     };
+    if check && words.is_empty() {
+        let mut inputs = Inputs::new("corpus");
+        INPUTS.iter().try_for_each(|path| inputs.path(Path::new(path)))?;
+        return stamps::unless_passed("corpus", &inputs, || make(true, words));
+    }
+    make(check, if words.first().is_some_and(|w| w == "--all") { &words[1..] } else { words })
+}
+
+/// What the corpus is made of, and what is made of it.
+const INPUTS: &[&str] = &[
+    "tests/kernels",
+    "examples",
+    PLANTED,
+    MARKERS,
+    "include",
+    "xtask/src/corpus",
+    "xtask/src/corpus.rs",
+    "xtask/py/check_launch.py",
+    "xtask/py/reference.py",
+    "xtask/py/triton_ptx.py",
+];
+
+/// Makes every product of the sources that `words` choose, or with `check` compares those that the repository keeps.
+fn make(check: bool, words: &[String]) -> Result<()> {
     crate::setup::run(&[])?;
     let tools = Tools::find()?;
     let all = discover()?;

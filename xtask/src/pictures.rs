@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::{root, setup, sh};
+use crate::{root, setup};
 
 const BROWSER: &str = "chromium-headless-shell";
 /// The tmux server of our own.
@@ -28,7 +28,7 @@ const EXAMPLE: [&str; 2] = ["examples/threshold/good.toml", "examples/threshold/
 /// Makes all pictures; `--keep` puts them into `docs/pictures`.
 pub fn run(args: &[String]) -> Result<()> {
     setup::programs(&[(BROWSER, "--version", BROWSER), ("tmux", "-V", "tmux")], &["fonts-dejavu-core"])?;
-    sh("cargo", &["build", "--quiet", "-p", "prlx-cli"])?;
+    crate::built()?;
     let out = root().join("target/pictures");
     fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
     let mut pictures = vec![page(&out)?, timeline(&out)?, viewer(&out)?];
@@ -133,7 +133,7 @@ fn viewer(out: &Path) -> Result<PathBuf> {
 }
 
 fn prlx() -> Result<Command> {
-    let binary = root().join("target/debug/prlx");
+    let binary = crate::readme::target_dir().join("debug/prlx");
     ensure!(binary.is_file(), "{} is not there", binary.display());
     Ok(Command::new(binary))
 }

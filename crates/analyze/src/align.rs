@@ -8,8 +8,10 @@ use std::ops::Range;
 
 /// Where two sequences differ: these of `a` stand for those of `b`. Between runs the sequences are equal.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Run {
+pub struct Run {
+    /// Elements that only `a` has.
     pub a: Range<usize>,
+    /// Elements that only `b` has.
     pub b: Range<usize>,
 }
 
@@ -19,7 +21,7 @@ const MAX_EDIT: usize = 256;
 const MAX_WORK: usize = 1 << 26;
 
 /// The smallest edit of `a` into `b`, as runs in order; `None` when it is larger than the bound.
-pub(crate) fn runs(a: &[u64], b: &[u64]) -> Option<Vec<Run>> {
+pub fn runs(a: &[u64], b: &[u64]) -> Option<Vec<Run>> {
     let head = a.iter().zip(b).take_while(|(x, y)| x == y).count();
     let (a, b) = (&a[head..], &b[head..]);
     let tail = a.iter().rev().zip(b.iter().rev()).take_while(|(x, y)| x == y).count();
@@ -104,7 +106,7 @@ fn back(history: &[Vec<i64>], n: i64, m: i64) -> Vec<(usize, usize, bool)> {
 
 /// How trips of one loop on both sides belong together.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Step {
+pub enum Step {
     /// The same trip, different inside.
     Pair(usize, usize),
     /// Trips that only `a` has; `b` is at its trip of that number.
@@ -115,7 +117,7 @@ pub(crate) enum Step {
 
 /// Aligns the trips of a loop by their hashes; equal pairs are left out. `leaves` says whether a trip of `a` and one of `b`
 /// differ in nothing but whether the loop goes on.
-pub(crate) fn trips(a: &[u64], b: &[u64], leaves: impl Fn(usize, usize) -> bool) -> Vec<Step> {
+pub fn trips(a: &[u64], b: &[u64], leaves: impl Fn(usize, usize) -> bool) -> Vec<Step> {
     let common = a.len().min(b.len());
     let moved = (0..common).filter(|&i| a[i] != b[i]).count();
     if a.len() == b.len() {

@@ -263,7 +263,7 @@ impl Report {
     }
 
     /// Sets the verdict from those of the launches.
-    pub(crate) fn conclude(&mut self) {
+    pub fn conclude(&mut self) {
         self.gaps.clear();
         if self.pairs == 0 && self.unpaired.is_empty() && self.alone.iter().all(|p| p.launches == 0) {
             self.gaps.push("neither side recorded a launch".into());
@@ -491,7 +491,7 @@ fn unseen(mut out: LaunchReport, launches: [&Launch; 2], why: Option<String>) ->
 fn judged(mut out: LaunchReport, gaps: launch::Gaps) -> LaunchReport {
     out.gaps = gaps.into_values().collect();
     let differs = out.findings_total > 0
-        || out.differences.iter().any(launch::decisive)
+        || out.differences.iter().any(LaunchDifference::decides)
         || out.faults[0].is_some() != out.faults[1].is_some();
     out.verdict = match (differs, out.gaps.is_empty()) {
         (true, _) => Verdict::Differs,

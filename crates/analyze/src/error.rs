@@ -12,7 +12,8 @@ pub struct Error {
 }
 
 impl Error {
-    pub(crate) fn new(at: impl Into<String>, what: impl Into<String>) -> Error {
+    /// An error at `at`.
+    pub fn new(at: impl Into<String>, what: impl Into<String>) -> Error {
         Error { at: at.into(), what: what.into() }
     }
 }

@@ -10,7 +10,6 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::diff::matches;
-use crate::launch::decisive;
 use crate::report::{Finding, Kind, LaunchPart, LaunchReport, Location, Report, Verdict, data};
 
 /// What is allowed to differ.
@@ -247,7 +246,7 @@ impl Items<'_> {
 
     fn launch(&mut self, at: u64, l: &LaunchReport) {
         let (before, launch) = (self.items.len(), Some(at));
-        for d in l.differences.iter().filter(|d| decisive(d)) {
+        for d in l.differences.iter().filter(|d| d.decides()) {
             let what = format!("{} {}: {} in A, {} in B", d.what.name(), d.name, d.values[0], d.values[1]);
             let allows = |r: &Rule| {
                 d.what == LaunchPart::Output && matches!(r, Rule::Output(n) if matches(n, &d.name))

@@ -20,11 +20,6 @@ pub(crate) type Gaps = BTreeMap<String, String>;
 /// Places of bytes that are spelt out.
 const SPELT: usize = 4;
 
-/// Whether a difference makes the verdict.
-pub(crate) fn decisive(d: &LaunchDifference) -> bool {
-    !matches!(d.what, LaunchPart::Code | LaunchPart::Input)
-}
-
 /// What differs between two launches apart from what their lanes did.
 pub(crate) fn differences(modules: [&Module; 2], launches: [&Launch; 2]) -> Vec<LaunchDifference> {
     let mut out = Vec::new();

@@ -5,10 +5,9 @@
 //! [`report`] is what comes of it. `pair`
 //! (with `lines` and `mangled`) says which site of one build is which of another, `order` which launch, and
 //! `processes` which process; `filter` leaves out what the user does not want; builds that do not have the same sites are brought to one form by `fold` (with `copies`, `flow`, `meaning`, and
-//! `doubt` of what is not sure; a lane's path in that form: `folded`; calls that only one of them inlined: `inline`), and what they do not have in common is `uncompared`; `operands` takes the second look at a finding; [`survey`] counts what recordings hold. [`v1`]
-//! compares recordings of PRLX 0.x, which have no code beside them. [`look`](mod@look) is what viewers show around a finding.
+//! `doubt` of what is not sure; a lane's path in that form: `folded`; calls that only one of them inlined: `inline`), and what they do not have in common is `uncompared`; `operands` takes the second look at a finding; [`survey`] counts what recordings hold. [`look`](mod@look) is what viewers show around a finding.
 
-mod align;
+pub mod align;
 pub mod alu;
 mod cluster;
 mod copies;
@@ -32,11 +31,10 @@ mod mangled;
 mod meaning;
 mod merge;
 mod operands;
-mod order;
+pub mod order;
 mod outcome;
 mod pair;
 mod processes;
-pub mod profile;
 mod program;
 pub mod report;
 pub mod runs;
@@ -45,7 +43,6 @@ mod streams;
 pub mod survey;
 mod tree;
 mod uncompared;
-pub mod v1;
 pub mod value;
 mod warp;
 #[cfg(feature = "serde")]

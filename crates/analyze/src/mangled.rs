@@ -6,25 +6,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cpp_demangle::{DemangleOptions, Symbol};
+use prlx_trace::names::demangle;
 
 /// The name alone, without namespaces, template arguments and parameters.
 fn base(name: &str) -> String {
-    let Some(whole) = meaning(name) else { return name.to_owned() };
+    let Some(whole) = demangle(name) else { return name.to_owned() };
     let whole = whole.replace("(anonymous namespace)", "");
     let bare = whole.split('<').next().unwrap_or_default();
     bare.rsplit("::").next().unwrap_or_default().to_owned()
-}
-
-/// A C++ name as the source spells it.
-fn meaning(name: &str) -> Option<String> {
-    let options = DemangleOptions::new().no_params().no_return_type();
-    name.starts_with("_Z").then(|| Symbol::new(name).ok()?.demangle_with_options(&options).ok())?
-}
-
-/// A name as the source spells it, where that is known.
-pub(crate) fn spelled(name: &str) -> String {
-    meaning(name).unwrap_or_else(|| name.to_owned())
 }
 
 /// Whether two kernels are called alike in the source.
@@ -34,7 +23,7 @@ pub(crate) fn alike(a: &str, b: &str) -> bool {
 
 /// How two kernels are called, told apart: as the source spells them, unless that is the same.
 pub(crate) fn apart(names: [&str; 2]) -> [String; 2] {
-    match names.map(meaning) {
+    match names.map(demangle) {
         [Some(a), Some(b)] if a != b => [a, b],
         _ => names.map(str::to_owned),
     }

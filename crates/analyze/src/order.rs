@@ -10,7 +10,7 @@ use crate::align::{self, Run};
 
 /// What is known of a launch before its lanes are looked at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Item {
+pub struct Item {
     /// Its kernel, as a number that both sides share.
     pub kernel: u64,
     /// A digest of all that was recorded of it.
@@ -18,7 +18,7 @@ pub(crate) struct Item {
 }
 
 /// The pairs, by index, ascending in `a`.
-pub(crate) fn pairs(a: &[Item], b: &[Item]) -> Vec<(usize, usize)> {
+pub fn pairs(a: &[Item], b: &[Item]) -> Vec<(usize, usize)> {
     let kernels = |items: &[Item]| items.iter().map(|i| i.kernel).collect::<Vec<u64>>();
     let runs =
         align::runs(&kernels(a), &kernels(b)).unwrap_or_else(|| vec![Run { a: 0..a.len(), b: 0..b.len() }]);

@@ -487,6 +487,14 @@ data! {
     }
 }
 
+impl LaunchDifference {
+    /// Whether this difference alone makes the verdict "differs". Other code and other inputs do not: the same path from
+    /// other data is still the same path.
+    pub fn decides(&self) -> bool {
+        !matches!(self.what, LaunchPart::Code | LaunchPart::Input)
+    }
+}
+
 impl Finding {
     /// The site shown: side A's, or B's where A has none.
     pub fn shown(&self) -> Option<&SiteInfo> {

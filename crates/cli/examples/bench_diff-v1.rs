@@ -11,8 +11,8 @@ use std::fs;
 use std::io::BufWriter;
 use std::path::Path;
 
+use prlx_legacy::v1::{Event, Flags, Head, Header, Writer};
 use prlx_trace::Dim3;
-use prlx_trace::v1::{Event, Flags, Head, Header, Writer};
 use process::{Any, Folder};
 
 const ROOM: u32 = 4096;

@@ -9,8 +9,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, anyhow, bail};
 use memmap2::{Mmap, UncheckedAdvice};
-use prlx_analyze::v1::SiteTable;
-use prlx_trace::v1::{File, SessionEntry, SiteEntry, is_v1};
+use prlx_legacy::compare::SiteTable;
+use prlx_legacy::v1::{File, SessionEntry, SiteEntry, is_v1};
 
 /// The list of a session's launches, and the table of its sites.
 const SESSION: &str = "session.json";

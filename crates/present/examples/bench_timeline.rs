@@ -6,8 +6,8 @@ mod clock;
 use std::io::{self, Write};
 
 use clock::best;
-use prlx_analyze::profile::{Timeline, analyze, timeline};
 use prlx_present::profile;
+use prlx_timeline::{Timeline, analyze, timeline};
 use prlx_trace::kernel::Module;
 use prlx_trace::mark::{Anchor, Mark, MarkKind, Marks, Record, Records, Track};
 use prlx_trace::{Trace, WarpId};

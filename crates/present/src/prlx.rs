@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use prlx_analyze::report::{Finding, LaunchReport, Location, WarpHit};
-use prlx_analyze::v1::{Divergence, SiteTable};
 use prlx_analyze::{Kind, Report, Verdict};
+use prlx_legacy::compare::{Divergence, SiteTable};
 use serde_json::{Map, Value, json};
 
 use crate::json::document;

@@ -5,8 +5,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use prlx_analyze::profile::{Launch, Moment, Region, Span, Timeline, Track};
 use prlx_present::profile;
+use prlx_timeline::{Launch, Moment, Region, Span, Timeline, Track};
 
 /// The folder of the build, if it is there.
 fn build() -> Option<PathBuf> {

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use prlx_analyze::profile::{Axis, Launch, Moment, Region, Span, Timeline, Track, analyze, diff};
 use prlx_present::{Style, profile};
+use prlx_timeline::{Axis, Launch, Moment, Region, Span, Timeline, Track, analyze, diff};
 use prlx_trace::mark::Via;
 
 /// A producer that takes its time for each copy, a consumer that waits for them, in three CTAs; nanoseconds of one trip.

@@ -298,8 +298,8 @@ fn nested_slices_and_what_is_refused() {
 /// Spans in spans on a track's row, asynchronous work on rows of its own, moments among them; and what Chrome and tables get.
 #[test]
 fn spans_of_a_kernel() {
-    use prlx_analyze::profile::{self as p, Moment, Region, Span};
     use prlx_present::profile;
+    use prlx_timeline::{self as p, Moment, Region, Span};
     let region = |name: &str| Region { name: name.into(), ..Region::default() };
     let span = |region, begin: u64, end: u64, depth| Span {
         region,
@@ -365,7 +365,7 @@ fn spans_of_a_kernel() {
 /// Few bytes a span, where there are many.
 #[test]
 fn many_spans_take_few_bytes() {
-    use prlx_analyze::profile::{self as p, Region, Span};
+    use prlx_timeline::{self as p, Region, Span};
     let regions =
         ["load", "compute", "store"].map(|name| Region { name: name.into(), ..Region::default() }).to_vec();
     let span = |i: u64| Span {
@@ -385,8 +385,8 @@ fn many_spans_take_few_bytes() {
 /// The page holds what it draws, and nothing of a name can become markup.
 #[test]
 fn a_page_of_a_kernel() {
-    use prlx_analyze::profile::{self as p, Region, Span};
     use prlx_present::profile::{Page, profile_html};
+    use prlx_timeline::{self as p, Region, Span};
     let regions = vec![Region { name: "</script><b>".into(), ..Region::default() }];
     let span = |begin: u64| Span { begin, end: begin + 500, ..Span::default() };
     let tracks = (0..20).map(|cta| p::Track {

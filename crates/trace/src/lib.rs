@@ -8,7 +8,6 @@
 mod stored;
 
 pub mod check;
-pub mod cudaprofiler;
 pub mod device;
 mod dump;
 mod error;
@@ -22,11 +21,11 @@ pub mod ids;
 pub mod kernel;
 pub mod launch;
 pub mod mark;
+pub mod names;
 pub mod process;
 pub mod spread;
 pub mod table;
 mod trace;
-pub mod v1;
 mod validate;
 mod writer;
 

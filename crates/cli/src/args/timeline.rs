@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use prlx_analyze::profile::Cut;
 use prlx_driver::session::Pattern;
-use prlx_trace::cudaprofiler::Format;
+use prlx_legacy::cudaprofiler::Format;
+use prlx_timeline::Cut;
 
 /// `prlx timeline`.
 #[derive(Args, Debug)]

@@ -14,11 +14,11 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, anyhow, bail};
 use prlx_analyze::{Limits, Program, whole};
 use prlx_driver::session::Session;
-use prlx_trace::kernel::{Module, Site, SiteClass};
-use prlx_trace::launch::Lanes;
-use prlx_trace::v1::{
+use prlx_legacy::v1::{
     Event, EventKind, File, Flags, Head, Header, SiteEntry, Warp, Writer, kernel_hash, site_id,
 };
+use prlx_trace::kernel::{Module, Site, SiteClass};
+use prlx_trace::launch::Lanes;
 use prlx_trace::{Level, Recording, Trace};
 
 use crate::args::{ConvertArgs, Form};

@@ -9,10 +9,10 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
 use prlx_analyze::look::Scene;
-use prlx_analyze::v1::{self, Compared, SiteTable};
 use prlx_analyze::{Kind, Report, Verdict};
+use prlx_legacy::compare::{self, Compared, SiteTable};
+use prlx_legacy::v1::HistoryEntry;
 use prlx_present::prlx::{Counts, Gate, Row, passes, prlx_chrome, prlx_csv, prlx_json};
-use prlx_trace::v1::HistoryEntry;
 
 use crate::args::DiffArgs;
 use crate::report;
@@ -95,20 +95,20 @@ pub fn compare(args: &DiffArgs, ui: &Ui) -> Result<Option<Found>> {
         None => {
             let pair = [Recording::open(a)?, Recording::open(b)?];
             done.pair(args, &pair, [0, 0])?;
-            v1::whole(done.launches, Vec::new())
+            compare::whole(done.launches, Vec::new())
         }
         Some([x, y]) => {
             let digest = |side: usize, i: usize| {
                 let recording = disk::of_session([a, b][side], &[x, y][side][i])?;
                 let file = recording.file()?;
-                v1::digest(&file).with_context(|| recording.path.display().to_string())
+                compare::digest(&file).with_context(|| recording.path.display().to_string())
             };
-            let (pairs, alone) = v1::pair([x, y], digest)?;
+            let (pairs, alone) = compare::pair([x, y], digest)?;
             for [i, j] in pairs {
                 let pair = [disk::of_session(a, &x[i])?, disk::of_session(b, &y[j])?];
                 done.pair(args, &pair, [x[i].launch.into(), y[j].launch.into()])?;
             }
-            v1::whole(done.launches, alone)
+            compare::whole(done.launches, alone)
         }
     };
     bar.finish_and_clear();
@@ -164,7 +164,7 @@ impl Done<'_> {
         let p = &args.prlx;
         let lists =
             args.report.json || args.output.is_some() || p.csv.is_some() || p.export_flamegraph.is_some();
-        let options = v1::Options {
+        let options = compare::Options {
             values: p.values,
             force: p.force,
             warps: p.warps.clone(),
@@ -192,14 +192,14 @@ impl Done<'_> {
                 }
             }
         });
-        let input = |side: usize| v1::Input {
+        let input = |side: usize| compare::Input {
             file: &files[side],
             sites: self.tables[side],
             renamed: if side == 1 { &renamed } else { &none },
             done: &give[side],
         };
         let names = || format!("{} and {}", pair[0].path.display(), pair[1].path.display());
-        let found: Compared = v1::compare([&input(0), &input(1)], numbers, &options)
+        let found: Compared = compare::compare([&input(0), &input(1)], numbers, &options)
             .with_context(|| format!("cannot compare {}", names()))?;
         self.counts.push(Counts {
             kinds: found.kinds,

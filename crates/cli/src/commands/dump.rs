@@ -66,7 +66,8 @@ fn of_v1(out: &mut impl Write, recording: &Recording, warp: u32) -> Result<bool>
     let file = recording.file()?;
     let has = warp < file.header.warps;
     if has {
-        prlx_trace::v1::dump(out, &file, Some(warp)).with_context(|| recording.path.display().to_string())?;
+        prlx_legacy::v1::dump(out, &file, Some(warp))
+            .with_context(|| recording.path.display().to_string())?;
     }
     Ok(has)
 }

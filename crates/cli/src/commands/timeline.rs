@@ -6,12 +6,12 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
-use prlx_analyze::profile::{self, Analysis, Timeline, buffer};
 use prlx_driver::npy::{self, Array};
 use prlx_driver::session::{Pattern, Session};
+use prlx_legacy::cudaprofiler::{self, Given};
 use prlx_present::profile as present;
+use prlx_timeline::{Analysis, Timeline};
 use prlx_trace::Trace;
-use prlx_trace::cudaprofiler::{self, Given};
 use prlx_trace::kernel::Scalar;
 
 use crate::args::{BufferArgs, TimelineArgs, ViewArgs};
@@ -83,7 +83,7 @@ pub fn read(path: &Path, args: &BufferArgs, choice: Choice<'_>, ui: &Ui) -> Resu
     if trace.marks.is_empty() {
         bail!("none of the launches in {name} was asked for (--kernel, --launch)");
     }
-    Ok(profile::timeline(&trace))
+    Ok(prlx_timeline::timeline(&trace))
 }
 
 /// The files of a recording in which markers left something, and what they hold.
@@ -111,14 +111,14 @@ fn of_buffer(path: &Path, args: &BufferArgs) -> Result<Timeline> {
         let help = if e.what.contains("must be given") { " (--blocks and --groups)" } else { "" };
         anyhow!("{e}{help}")
     })?;
-    Ok(buffer::timeline(&buffer, &args.names))
+    Ok(cudaprofiler::to_timeline(&buffer, &args.names))
 }
 
 /// Prints what is found in a timeline, and writes the files that were asked for.
 pub fn show(mut timeline: Timeline, name: &str, args: &ViewArgs, ui: &Ui) -> Result<()> {
     args.cut().apply(&mut timeline);
     let bar = ui.spinner("looking where the cycles go");
-    let analysis = profile::analyze(&timeline);
+    let analysis = prlx_timeline::analyze(&timeline);
     drop(bar);
     if let Some(path) = &args.cudaprofiler {
         save_buffer(&mut timeline, path, ui)?;
@@ -156,7 +156,7 @@ pub fn show(mut timeline: Timeline, name: &str, args: &ViewArgs, ui: &Ui) -> Res
     let mut out = BufWriter::new(io::stdout().lock());
     let kernels: Vec<(Timeline, Analysis)> = match timeline.by_kernel() {
         parts if parts.len() > 1 => {
-            parts.into_iter().map(|t| (profile::analyze(&t), t)).map(|(a, t)| (t, a)).collect()
+            parts.into_iter().map(|t| (prlx_timeline::analyze(&t), t)).map(|(a, t)| (t, a)).collect()
         }
         _ => Vec::new(),
     };
@@ -179,7 +179,7 @@ pub fn show(mut timeline: Timeline, name: &str, args: &ViewArgs, ui: &Ui) -> Res
 /// Writes it as a buffer of TVM's.
 pub fn save_buffer(timeline: &mut Timeline, path: &Path, ui: &Ui) -> Result<()> {
     let failed = |e| anyhow!("{} can't be a buffer of CudaProfiler's: {e}", path.display());
-    let (buffer, names) = buffer::of(timeline).map_err(failed)?;
+    let (buffer, names) = cudaprofiler::from_timeline(timeline).map_err(failed)?;
     let words = cudaprofiler::write(&buffer).map_err(|e| failed(e.to_string()))?;
     let bytes = words.iter().flat_map(|w| w.to_le_bytes()).collect();
     let array = Array { ty: Scalar::U64, shape: vec![words.len() as u64], bytes };

@@ -20,5 +20,5 @@ mod process_file;
 pub use folder::Session;
 pub use index::{Entry, INDEX, Index};
 pub use options::{Choice, Closer, Options, VARIABLE};
-pub use pattern::{Pattern, demangled};
+pub use pattern::Pattern;
 pub use process_file::{LIVE, PASSED, ProcessFile, create, map, this_process};

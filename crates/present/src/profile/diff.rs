@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use prlx_analyze::profile::{Change, Diff, Pace};
+use prlx_timeline::{Change, Diff, Pace};
 use serde_json::json;
 
 use super::time;

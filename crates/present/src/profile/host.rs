@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use prlx_analyze::profile::{Call, HostClock, Timeline, Together};
+use prlx_timeline::{Call, HostClock, Timeline, Together};
 
 use super::time;
 use crate::tallies::text::percent;

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use prlx_analyze::profile::{Analysis, Calibration, Timeline};
+use prlx_timeline::{Analysis, Calibration, Timeline};
 use serde_json::{Value, json};
 
 /// Raised when a key changes its meaning or goes away; new keys do not raise it.

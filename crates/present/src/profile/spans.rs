@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 
-use prlx_analyze::profile::{Launch, Moment, Span, Timeline, Track};
+use prlx_timeline::{Launch, Moment, Span, Timeline, Track};
 
 use super::host;
 use crate::perfetto::{self, Arg, Details, Writer};

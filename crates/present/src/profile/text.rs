@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use prlx_analyze::profile::{Analysis, Axis, Calibration, Side, Timeline};
+use prlx_timeline::{Analysis, Axis, Calibration, Side, Timeline};
 
 use super::{host, time};
 use crate::tallies::text::{Grid, percent};

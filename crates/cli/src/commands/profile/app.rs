@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use prlx_analyze::profile::{self, Calibration, Timeline};
 use prlx_driver::session::{Options, PASSED, Session};
 use prlx_probe::IDLE;
+use prlx_timeline::{Calibration, Timeline};
 use prlx_trace::{Level, Trace};
 
 use super::script;
@@ -62,7 +62,7 @@ pub fn run(args: &ProfileArgs, ui: &Ui) -> Result<ExitCode> {
     let name = words.join(" ");
     traces.retain(|t| !t.marks.is_empty());
     for (i, trace) in traces.iter().enumerate() {
-        let mut timeline = profile::timeline(trace);
+        let mut timeline = prlx_timeline::timeline(trace);
         tighter(&timeline).iter().for_each(|what| ui.warn(what));
         let mut view = args.view.clone();
         if traces.len() > 1 {

@@ -1,10 +1,10 @@
 //! What code for markers costs: what a region with nothing in it seems to take here, how much longer the kernel runs, and what it takes of
 //! a multiprocessor.
 
-use prlx_analyze::profile::{self, Calibration};
 use prlx_driver::{CostOptions, Error, Form, Job, Needs, RecordOptions};
 use prlx_instrument::Rewrite;
 use prlx_probe::Filter;
+use prlx_timeline::Calibration;
 
 use super::program;
 use crate::args::ProfileArgs;
@@ -48,7 +48,7 @@ pub fn empty(args: &ProfileArgs, device: &mut Device) -> Result<Option<u64>, Err
     };
     let options = RecordOptions { hooks: !args.rewritten, pool: 1 << 20, bare: false };
     let recorded = prlx_driver::record(device.driver(), &rewrite.text, &rewrite.plan, &job, &options)?;
-    let timeline = profile::timeline(&recorded.into_trace(rewrite.plan.module));
+    let timeline = prlx_timeline::timeline(&recorded.into_trace(rewrite.plan.module));
     let of = |region: u32| timeline.regions.get(region as usize).is_some_and(|r| r.name == "empty");
     let mut cycles: Vec<u64> = timeline
         .tracks

@@ -4,8 +4,8 @@ use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use prlx_analyze::profile::{self, Timeline};
 use prlx_present::profile as present;
+use prlx_timeline::Timeline;
 
 use crate::args::ProfileDiffArgs;
 use crate::commands::timeline::{Choice, read};
@@ -28,9 +28,9 @@ pub fn run(args: &ProfileDiffArgs, ui: &Ui) -> Result<ExitCode> {
     };
     let sides = [side(&args.a)?, side(&args.b)?];
     let names = [&args.a, &args.b].map(|p| p.display().to_string());
-    let found = profile::diff(&sides[0], &sides[1], args.least / 100.0);
+    let found = prlx_timeline::diff(&sides[0], &sides[1], args.least / 100.0);
     if let Some(path) = &view.html {
-        let analyses = sides.each_ref().map(profile::analyze);
+        let analyses = sides.each_ref().map(prlx_timeline::analyze);
         let page = |i: usize| present::Page { name: &names[i], timeline: &sides[i], analysis: &analyses[i] };
         save(path, |out| present::profile_html(out, &[page(0), page(1)]))?;
     }

@@ -4,13 +4,13 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use prlx_analyze::profile::{self, Calibration, Note};
-use prlx_driver::session::demangled;
 use prlx_driver::{Job, RecordOptions};
 use prlx_instrument::Rewrite;
 use prlx_isa::image::Target;
 use prlx_probe::{Filter, Missed};
+use prlx_timeline::{Calibration, Note};
 use prlx_trace::Trace;
+use prlx_trace::names::display_name;
 
 use super::calibrate::{calibrate, empty, spared};
 use super::{machine, program};
@@ -45,7 +45,7 @@ pub fn run(args: &ProfileArgs, ui: &Ui) -> Result<ExitCode> {
         let before = all.launches.len() as u64;
         all.append(trace, before);
     }
-    let mut timeline = profile::timeline(&all);
+    let mut timeline = prlx_timeline::timeline(&all);
     notes.into_iter().for_each(|n| timeline.note(n.kind, n.count, n.text));
     timeline.calibrations = calibrations;
     if let Some(output) = args.output.as_ref().filter(|_| args.format == Kept::Cudaprofiler) {
@@ -116,7 +116,7 @@ fn one(
     if (gpu.is_some() || args.rewritten) && recorded.fault.is_none() && args.flight_recorder.is_none() {
         // It is the device's, not the kernel's.
         let empty = calibrations.first().map_or_else(|| empty(args, device).unwrap_or_default(), |c| c.empty);
-        let kernel = demangled(&job.kernel).into_owned();
+        let kernel = display_name(&job.kernel);
         let measured =
             Calibration { kernel, empty, ..calibrate(job, &rewrite, recorded.stats.nanos, args, device) };
         if let Some([bare, marked]) = measured.resident.filter(|[bare, marked]| bare != marked) {

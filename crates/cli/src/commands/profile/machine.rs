@@ -1,12 +1,12 @@
 //! Whether the assembler kept what stands in a region in it: the rewritten module is assembled, and its listing held against the source's order.
 
-use prlx_analyze::profile::Note;
 use prlx_driver::Job;
 use prlx_driver::assemble::listing;
 use prlx_instrument::Rewrite;
 use prlx_instrument::leaks::{Leaks, Lined, Moved, Way};
 use prlx_isa::image::Target;
 use prlx_isa::sass;
+use prlx_timeline::Note;
 
 /// Most instructions of a region that are named.
 const NAMED: usize = 6;

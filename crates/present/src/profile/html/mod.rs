@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, Write};
 
-use prlx_analyze::profile::{Analysis, Arrow, Timeline, arrows};
+use prlx_timeline::{Analysis, Arrow, Timeline, arrows};
 use serde_json::{Value, json};
 
 use super::host::{self, What};

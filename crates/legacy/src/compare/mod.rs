@@ -1,0 +1,645 @@
+//! Recordings of PRLX 0.x (version 1), compared: streams of warp events, with no code at hand.
+//!
+//! The events of a warp get one order (`order`), loops are found in what lanes did (`loops`), streams are put side by side
+//! by that structure (`compare`), differences are counted (`found`) and put together over warps (`gather`), and the rings of the file
+//! say what was compared at the visit that differs (`evidence`). What comes of it is a [`LaunchReport`] as for own recordings.
+//!
+//! Holds: the result depends on the inputs and options alone, not on threads. Memory is bounded by two batches of warps
+//! and the findings kept, however many differences there are. What was lost, sampled, left out or not recorded is a gap.
+//!
+//! Misses: only what the leader of a warp saw was recorded; what other lanes did alone is in no file of version 1.
+
+mod compare;
+mod evidence;
+mod fast;
+mod found;
+mod gather;
+mod loops;
+mod order;
+mod pair;
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use crate::v1::{EventBytes, EventKind, File, Flags, HistoryEntry, SiteEntry, Warp};
+use prlx_trace::kernel::Level;
+use prlx_trace::{Dim3, Launch, WarpId};
+
+use prlx_analyze::Error;
+use prlx_analyze::report::{
+    Differing, Kind, Lanes, LaunchDifference, LaunchPart, LaunchReport, Report, Unpaired, Verdict, Warps,
+};
+
+use compare::Eyes;
+use evidence::Wanted;
+use fast::Fast;
+use found::{Key, Known, Sink};
+use gather::Gathered;
+use order::Stream;
+
+pub use found::Divergence;
+pub use pair::{digest, pair};
+
+/// Bytes of a side that are compared at once.
+const BATCH: u64 = 16 << 20;
+/// Streams with fewer events, both sides together, are not worth a second thread.
+const LONG: usize = 1 << 16;
+
+/// What `of` gives for each side; side by side where so many events make that worth it.
+fn both<T: Send>(events: usize, of: impl Fn(usize) -> T + Sync) -> [T; 2] {
+    if events < LONG {
+        return [of(0), of(1)];
+    }
+    let (a, b) = rayon::join(|| of(0), || of(1));
+    [a, b]
+}
+
+/// How to compare.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// Values count too, not only the path.
+    pub values: bool,
+    /// Compare kernels of different names.
+    pub force: bool,
+    /// Only these warps, first to last; none: all.
+    pub warps: Vec<(u32, u32)>,
+    /// Only findings of these kinds; none: all.
+    pub kinds: Vec<Kind>,
+    /// Only findings at these sites; none: all.
+    pub sites: Vec<u32>,
+    /// Findings that are kept.
+    pub findings: usize,
+    /// Single differences that are listed.
+    pub listed: usize,
+    /// Show operands as floating point.
+    pub float: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            values: false,
+            force: false,
+            warps: Vec::new(),
+            kinds: Vec::new(),
+            sites: Vec::new(),
+            findings: 64,
+            listed: 0,
+            float: false,
+        }
+    }
+}
+
+impl Options {
+    fn takes(&self, key: &Key) -> bool {
+        (self.kinds.is_empty() || self.kinds.contains(&key.kind))
+            && (self.sites.is_empty() || key.sites.iter().flatten().any(|s| self.sites.contains(s)))
+    }
+}
+
+/// What is known of places, by site id.
+#[derive(Clone, Default, Debug)]
+pub struct SiteTable {
+    rows: BTreeMap<u32, SiteEntry>,
+    /// By low half, for compact events; `None` where several share it.
+    halves: BTreeMap<u16, Option<u32>>,
+}
+
+impl SiteTable {
+    /// A table of these rows; of rows with the same id, the first.
+    pub fn new(rows: Vec<SiteEntry>) -> SiteTable {
+        let mut table = SiteTable::default();
+        for row in rows {
+            let id = row.site_id;
+            if table.rows.contains_key(&id) {
+                continue;
+            }
+            table.halves.entry(id as u16).and_modify(|h| *h = None).or_insert(Some(id));
+            table.rows.insert(id, row);
+        }
+        table
+    }
+    /// With the rows of `other` for ids that it does not have.
+    pub fn and(&self, other: &SiteTable) -> SiteTable {
+        SiteTable::new(self.rows.values().chain(other.rows.values()).cloned().collect())
+    }
+    fn row(&self, id: u32) -> Option<&SiteEntry> {
+        self.rows.get(&id).or_else(|| {
+            let half = self.halves.get(&u16::try_from(id).ok()?)?;
+            self.rows.get(half.as_ref()?)
+        })
+    }
+    /// Whether both tables know places, and none has the same id in both.
+    pub fn apart(&self, other: &SiteTable) -> bool {
+        !self.rows.is_empty()
+            && !other.rows.is_empty()
+            && self.rows.keys().all(|id| !other.rows.contains_key(id))
+    }
+    /// Which of this table's ids is which of `other`'s: those of the same place and kind; files that were compiled in another folder go
+    /// by their last names, where only one place can be meant.
+    pub fn to(&self, other: &SiteTable) -> HashMap<u32, u32> {
+        let place = |r: &SiteEntry, whole: bool| {
+            let file = if whole {
+                &r.filename[..]
+            } else {
+                r.filename.rsplit(['/', '\\']).next().unwrap_or_default()
+            };
+            let ordinal = if r.line == 0 { r.ordinal } else { 0 };
+            (file.to_owned(), r.function.clone(), r.line, r.column, r.event_type, ordinal)
+        };
+        let theirs: BTreeMap<_, u32> = other.rows.iter().rev().map(|(id, r)| (place(r, true), *id)).collect();
+        let ids = self.rows.iter().filter_map(|(id, r)| Some((*id, *theirs.get(&place(r, true))?)));
+        let mut ids: HashMap<u32, u32> = ids.collect();
+        let taken: BTreeSet<u32> = ids.values().copied().collect();
+        let mut left: BTreeMap<_, [Vec<u32>; 2]> = BTreeMap::new();
+        for (id, r) in self.rows.iter().filter(|(id, _)| !ids.contains_key(id)) {
+            left.entry(place(r, false)).or_default()[0].push(*id);
+        }
+        for (id, r) in other.rows.iter().filter(|(id, _)| !taken.contains(id)) {
+            left.entry(place(r, false)).or_default()[1].push(*id);
+        }
+        ids.extend(left.values().filter_map(|both| match both.each_ref().map(|ids| &ids[..]) {
+            [[mine], [other]] => Some((*mine, *other)),
+            _ => None,
+        }));
+        ids.retain(|mine, other| mine != other);
+        ids
+    }
+}
+
+/// One side of a pair.
+pub struct Input<'a> {
+    /// The file.
+    pub file: &'a File<'a>,
+    /// What its site ids stand for.
+    pub sites: &'a SiteTable,
+    /// Ids that stand for others: this side's, and what they are called on the other.
+    pub renamed: &'a HashMap<u32, u32>,
+    /// Told which bytes of the file are not needed any more.
+    pub done: &'a (dyn Fn(Range<u64>) + Sync),
+}
+
+impl Input<'_> {
+    fn site(&self, id: u32) -> u32 {
+        let id = if self.compact() { u32::from(id as u16) } else { id };
+        self.renamed.get(&id).copied().unwrap_or(id)
+    }
+    fn compact(&self) -> bool {
+        self.file.header.flags.has(Flags::COMPACT)
+    }
+}
+
+/// A pair of launches, compared.
+#[derive(Debug)]
+pub struct Compared {
+    /// The report.
+    pub launch: LaunchReport,
+    /// The first differences, in order of warps.
+    pub listed: Vec<Divergence>,
+    /// How many there are, by [`Kind`] in its order.
+    pub kinds: [u64; 5],
+    /// Warps that have some.
+    pub warps: u64,
+    /// By side: events recorded.
+    pub events: [u64; 2],
+    /// By finding and side: values before the visit that differs, oldest first.
+    pub histories: Vec<[Vec<HistoryEntry>; 2]>,
+}
+
+/// The shape that warps have places in.
+struct Shape {
+    grid: Dim3,
+    /// Threads are known by it; else every warp counts as full.
+    launch: Option<Launch>,
+    per_cta: u64,
+}
+
+impl Shape {
+    fn new(file: &File<'_>, warps: u32) -> Shape {
+        let h = &file.header;
+        let launch = Launch { grid: h.grid, block: h.block, warp_size: 32, ..Launch::default() };
+        let fits = launch.warps() == u64::from(warps);
+        let per_cta = if fits { launch.warps_per_cta() } else { h.warps_per_block.into() };
+        Shape { grid: h.grid, launch: fits.then_some(launch), per_cta: per_cta.max(1) }
+    }
+    fn place(&self, warp: u32) -> (u64, u64) {
+        (u64::from(warp) / self.per_cta, u64::from(warp) % self.per_cta)
+    }
+    fn lanes(&self, warp: u32) -> u64 {
+        self.launch.as_ref().map_or(32, |l| u64::from(l.lanes(WarpId(warp.into())).count()))
+    }
+}
+
+/// What one warp gave.
+#[derive(Default)]
+struct WarpOut {
+    /// Left out by a filter.
+    skipped: bool,
+    equal: bool,
+    events: [u64; 2],
+    lost: [u64; 2],
+    /// By side: decisions, other events.
+    seen: [[u64; 2]; 2],
+    /// Events at the same place with other values that do not count.
+    values: u64,
+    kinds: [u64; 5],
+    filtered: u64,
+    listed: Vec<Divergence>,
+    found: Vec<(Key, found::Finding)>,
+    /// By site asked for: whether it was met.
+    met: u64,
+}
+
+/// What comparing a warp needs.
+struct Context<'a> {
+    inputs: [&'a Input<'a>; 2],
+    options: &'a Options,
+    /// One side's events are compact: the other is compared by what those hold.
+    narrow: bool,
+    /// Parts of both sides have the same form.
+    plain: bool,
+}
+
+/// Compares two launches.
+///
+/// # Errors
+/// When they are of different kernels, a filter matches nothing, or a file is damaged.
+pub fn compare(inputs: [&Input<'_>; 2], numbers: [u64; 2], options: &Options) -> Result<Compared, Error> {
+    let files = inputs.map(|i| i.file);
+    same_kernel(files, options)?;
+    let headers = files.map(|f| &f.header);
+    let counts = headers.map(|h| h.warps);
+    let (common, total) = (counts[0].min(counts[1]), counts[0].max(counts[1]));
+    if let Some(beyond) = options.warps.iter().find(|r| r.0 >= total) {
+        return Err(Error::new(
+            "filter",
+            format!("warp {} of {total}: the filter matches nothing", beyond.0),
+        ));
+    }
+    if options.sites.len() > 64 {
+        return Err(Error::new("filter", "more than 64 sites"));
+    }
+    let shape = Shape::new(files[usize::from(counts[1] > counts[0])], total);
+    let compact = inputs.map(Input::compact);
+    let cx = Context {
+        inputs,
+        options,
+        narrow: compact[0] != compact[1],
+        plain: compact[0] == compact[1] && inputs.iter().all(|i| i.renamed.is_empty()),
+    };
+    let mut sum = Sum::default();
+    let mut gathered = Gathered::default();
+    let mut cursors = [files[0].cursor()?, files[1].cursor()?];
+    let stride = files[0].layout.events.stride.max(files[1].layout.events.stride);
+    let most = (BATCH / stride).clamp(1, 4096) as u32;
+    let (mut listed, mut start) = (Vec::new(), 0);
+    while start < common {
+        // After the first few warps, most of what is asked of a finding that all of them have is known.
+        let step = if start == 0 { most.min(gather::WARPS as u32) } else { most };
+        let warps = start..common.min(start.saturating_add(step));
+        let [ca, cb] = &mut cursors;
+        // Packed sides are unpacked side by side; plain ones cost nothing here.
+        let (a, b) = rayon::join(|| ca.events(warps.clone()), || cb.events(warps.clone()));
+        let (a, b) = (a?, b?);
+        let room = options.listed.saturating_sub(listed.len());
+        let known = &gathered.known;
+        let part = |all: &'_ [u8], side: usize, w: u32| -> Range<usize> {
+            let stride = files[side].layout.events.stride as usize;
+            let at = (w - start) as usize * stride;
+            at..(at + stride).min(all.len())
+        };
+        let one = |w: u32| {
+            if !options.warps.is_empty() && !options.warps.iter().any(|r| (r.0..=r.1).contains(&w)) {
+                return WarpOut { skipped: true, ..WarpOut::default() };
+            }
+            warp(&cx, w, [&a[part(a, 0, w)], &b[part(b, 1, w)]], known, room)
+        };
+        let results: Vec<WarpOut> = warps.clone().into_par_iter().map(one).collect();
+        for (w, out) in warps.clone().zip(results) {
+            sum.add(&out, shape.lanes(w), headers.iter().any(|h| h.sampled()));
+            listed.extend(out.listed.into_iter().take(options.listed - listed.len()));
+            gathered.add(w, &shape, out.found);
+        }
+        let done = |side: usize| (inputs[side].done)(files[side].layout.events.of(warps.clone()));
+        rayon::join(|| done(0), || done(1));
+        start = warps.end;
+    }
+    for site in options.sites.iter().enumerate().filter(|(i, _)| sum.met >> i & 1 == 0).map(|(_, s)| s) {
+        if inputs.iter().all(|i| i.sites.row(*site).is_none()) {
+            return Err(Error::new("filter", format!("no event of either side is at site {site:#010x}")));
+        }
+    }
+    sum.warps.missing += u64::from(total - common);
+    sum.lanes.missing += (common..total).map(|w| shape.lanes(w)).sum::<u64>();
+    for (side, file) in files.iter().enumerate() {
+        // A filter may have left out all warps that have some.
+        sum.silent[side] = sum.events[side] == 0 && (sum.skipped == 0 || silent(file)?);
+    }
+    if sum.silent != [false; 2] {
+        // Nothing says what that side did: that the other did something is no difference.
+        sum.unseen();
+        (gathered, listed) = (Gathered::default(), Vec::new());
+    }
+    let mut out = report(inputs, numbers, &mut sum);
+    out.gaps.extend(gathered.gap(sum.kinds.iter().sum()));
+    out.findings_total = gathered.len() as u64;
+    out.differing = Differing { lanes: gathered.lanes(), warps: sum.differing, kinds: sum.kinds };
+    let clusters = gathered.sorted(options.findings);
+    let mut found = Vec::new();
+    for side in 0..2 {
+        let wanted = clusters.iter().enumerate().filter_map(|(finding, (_, c))| {
+            let (event, visits) = (c.first.events[side]?, c.first.visits[side]?);
+            Some(Wanted { finding, warp: c.warp(), event, visits })
+        });
+        let wanted = if headers[side].sampled() { Vec::new() } else { wanted.collect() };
+        let (evidence, lies) = evidence::read(inputs[side], &mut cursors[side], wanted, clusters.len())?;
+        found.push(evidence);
+        let name = ["A", "B"][side];
+        out.gaps.extend(["values", "operands"].iter().zip(lies).filter_map(|(what, l)| l.gap(name, what)));
+    }
+    let tables = inputs.map(|i| i.sites);
+    let mut histories = Vec::new();
+    let (mut of_b, of_a) = (found.pop().unwrap_or_default(), found.pop().unwrap_or_default());
+    for (i, ((key, c), a)) in clusters.into_iter().zip(of_a).enumerate() {
+        let b = std::mem::take(&mut of_b[i]);
+        let lanes = c.first.lanes;
+        let mut finding = gather::finding(key, c, &shape, tables);
+        finding.operands =
+            evidence::operands([a.snapshot, b.snapshot], lanes, options.float).or(finding.operands);
+        out.findings.push(finding);
+        histories.push([a.history, b.history]);
+    }
+    let differs = sum.kinds != [0; 5] || out.differences.iter().any(LaunchDifference::decides);
+    out.verdict = match (differs, out.gaps.is_empty()) {
+        (true, _) => Verdict::Differs,
+        (false, true) => Verdict::Same,
+        (false, false) => Verdict::Unknown,
+    };
+    Ok(Compared {
+        launch: out,
+        listed,
+        kinds: sum.kinds,
+        warps: sum.differing,
+        events: sum.events,
+        histories,
+    })
+}
+
+fn same_kernel(files: [&File<'_>; 2], options: &Options) -> Result<(), Error> {
+    let [a, b] = files.map(|f| &f.header);
+    let [na, nb] = [a.kernel(), b.kernel()];
+    // Writers hash names in different ways, or not at all; a name that was cut tells less than its hash.
+    let cut = na.len() >= 63;
+    if options.force || (na == nb && (!cut || a.kernel_hash == b.kernel_hash)) {
+        return Ok(());
+    }
+    let what = format!(
+        "A is of kernel `{}`, B of `{}`; --force compares them",
+        na.escape_debug(),
+        nb.escape_debug()
+    );
+    Err(Error::new("kernel", what))
+}
+
+fn warp<'a>(
+    cx: &Context<'a>,
+    number: u32,
+    parts: [&[u8]; 2],
+    known: &HashMap<Key, Known, Fast>,
+    room: usize,
+) -> WarpOut {
+    let warps = [0, 1].map(|s| Warp::new(parts[s], cx.inputs[s].compact()));
+    let mut out = WarpOut { lost: warps.map(|w| w.lost()), ..WarpOut::default() };
+    let quick = cx.plain && cx.options.sites.is_empty();
+    if quick && parts[0] == parts[1] {
+        out.equal = true;
+        out.events = warps.map(|w| w.kept());
+        return out;
+    }
+    let events = [0, 1].map(|s| meaning(cx, s, warps[s].events()));
+    out.events = [0, 1].map(|s| events[s].len() as u64);
+    let total = events[0].len() + events[1].len();
+    let decides = |e: &&EventBytes| e[4] == EventKind::Branch as u8 || e[4] == EventKind::Switch as u8;
+    let decisions = both(total, |side| events[side].iter().filter(decides).count() as u64);
+    for (side, all) in events.iter().enumerate() {
+        out.seen[side] = [decisions[side], all.len() as u64 - decisions[side]];
+        for e in all.iter().filter(|_| !cx.options.sites.is_empty()) {
+            let site = u32::from_le_bytes([e[0], e[1], e[2], e[3]]);
+            out.met |= cx.options.sites.iter().position(|s| *s == site).map_or(0, |i| 1 << i);
+        }
+    }
+    let eyes = Eyes::new(cx.options);
+    let [a, b] = &events;
+    if a.len() == b.len() && a.iter().zip(b.iter()).all(|(x, y)| eyes.words(x) == eyes.words(y)) {
+        out.values = a.iter().zip(b.iter()).filter(|(x, y)| x != y).count() as u64;
+        return out;
+    }
+    let [a, b] = both(total, |side| Stream::new(Cow::Borrowed(&events[side])));
+    let mut sink =
+        Sink::new(cx.options, number, known, room, out.lost.map(|n| n > 0), a.moved() || b.moved());
+    compare::streams(&a, &b, eyes, &mut sink);
+    sink.recorded([&a, &b]);
+    (out.kinds, out.filtered) = (sink.kinds, sink.filtered);
+    (out.listed, out.found) = (sink.listed, sink.found);
+    out
+}
+
+/// A side's events under the names, and with the parts, that both sides have.
+fn meaning<'e>(cx: &Context<'_>, side: usize, events: Cow<'e, [EventBytes]>) -> Cow<'e, [EventBytes]> {
+    let renamed = cx.inputs[side].renamed;
+    let cut = cx.narrow && !cx.inputs[side].compact();
+    if renamed.is_empty() && !cut {
+        return events;
+    }
+    let mut events = events.into_owned();
+    for e in &mut events {
+        let mut site = u32::from_le_bytes([e[0], e[1], e[2], e[3]]);
+        site = renamed.get(&site).copied().unwrap_or(site);
+        if cut {
+            site &= 0xffff;
+            (e[4], e[5]) = (e[4] & 15, e[5] & 1);
+            e[6..8].fill(0);
+            e[12..].fill(0);
+        }
+        e[..4].copy_from_slice(&site.to_le_bytes());
+    }
+    Cow::Owned(events)
+}
+
+/// Whether no warp of a file has an event.
+fn silent(file: &File<'_>) -> Result<bool, Error> {
+    let compact = file.header.flags.has(Flags::COMPACT);
+    let mut cursor = file.cursor()?;
+    for w in 0..file.header.warps {
+        if Warp::new(cursor.events(w..w + 1)?, compact).kept() > 0 {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Sums over warps.
+#[derive(Default)]
+struct Sum {
+    warps: Warps,
+    lanes: Lanes,
+    events: [u64; 2],
+    lost: [u64; 2],
+    seen: [[u64; 2]; 2],
+    values: u64,
+    kinds: [u64; 5],
+    filtered: u64,
+    skipped: u64,
+    differing: u64,
+    met: u64,
+    /// By side: no event of it was recorded.
+    silent: [bool; 2],
+}
+
+impl Sum {
+    /// Takes back what was said of warps and lanes, but for those that were left out.
+    fn unseen(&mut self) {
+        let w = &mut self.warps;
+        *w = Warps { missing: w.equal + w.compared + w.missing, ..Warps::default() };
+        let l = &mut self.lanes;
+        *l = Lanes { missing: l.in_equal_warps + l.compared + l.truncated + l.missing, ..Lanes::default() };
+        (self.kinds, self.differing, self.filtered, self.values) = ([0; 5], 0, 0, 0);
+    }
+
+    fn add(&mut self, out: &WarpOut, lanes: u64, sampled: bool) {
+        if out.skipped {
+            self.skipped += 1;
+            self.warps.missing += 1;
+            self.lanes.missing += lanes;
+            return;
+        }
+        let cut = sampled || out.lost != [0, 0];
+        match (out.equal && !cut, cut) {
+            (true, _) => {
+                self.warps.equal += 1;
+                self.lanes.in_equal_warps += lanes;
+            }
+            (false, cut) => {
+                self.warps.compared += 1;
+                let fate = if cut { &mut self.lanes.truncated } else { &mut self.lanes.compared };
+                *fate += lanes;
+            }
+        }
+        for side in 0..2 {
+            self.events[side] += out.events[side];
+            self.lost[side] += out.lost[side];
+            (0..2).for_each(|i| self.seen[side][i] += out.seen[side][i]);
+        }
+        self.values += out.values;
+        self.kinds.iter_mut().zip(out.kinds).for_each(|(all, n)| *all += n);
+        self.filtered += out.filtered;
+        self.differing += u64::from(out.kinds != [0; 5]);
+        self.met |= out.met;
+    }
+}
+
+/// The report without findings.
+fn report(inputs: [&Input<'_>; 2], numbers: [u64; 2], sum: &mut Sum) -> LaunchReport {
+    let headers = inputs.map(|i| &i.file.header);
+    let [a, b] = headers;
+    let mut out = LaunchReport {
+        kernel: a.kernel(),
+        launch: numbers,
+        device: headers.map(|h| h.device()),
+        level: Level::Events,
+        grid: a.grid,
+        block: a.block,
+        warp_size: 32,
+        ..LaunchReport::default()
+    };
+    let mut put = |what, name: &str, values: [String; 2]| {
+        if values[0] != values[1] {
+            out.differences.push(LaunchDifference { what, name: name.into(), values });
+        }
+    };
+    put(LaunchPart::Geometry, "kernel", headers.map(|h| h.kernel()));
+    put(LaunchPart::Geometry, "grid", headers.map(|h| h.grid.to_string()));
+    put(LaunchPart::Geometry, "block", headers.map(|h| h.block.to_string()));
+    if sum.values > 0 {
+        let text = format!("{} events of equal paths have others (--values compares them)", sum.values);
+        put(LaunchPart::Input, "values", ["not compared".into(), text]);
+    }
+    sum.warps.total = u64::from(a.warps.max(b.warps));
+    sum.lanes.total = sum.lanes.in_equal_warps + sum.lanes.compared + sum.lanes.truncated + sum.lanes.missing;
+    let c = &mut out.coverage;
+    (c.warps, c.lanes) = (sum.warps.clone(), sum.lanes.clone());
+    c.percent = c.lanes.percent();
+    for (side, input) in inputs.iter().enumerate() {
+        (c.visits[side].recorded, c.visits[side].other) = (sum.seen[side][0], sum.seen[side][1]);
+        (c.elements[side].recorded, c.elements[side].dropped) = (sum.events[side], sum.lost[side]);
+        c.sites[side].total = input.sites.rows.len() as u64;
+    }
+    out.gaps = gaps(inputs, sum);
+    out
+}
+
+/// What keeps the verdict from being certain.
+fn gaps(inputs: [&Input<'_>; 2], sum: &Sum) -> Vec<String> {
+    let mut out = Vec::new();
+    // Nothing was compared then: why comes first.
+    match sum.silent {
+        [true, true] => out.push("neither side recorded an event".into()),
+        [true, _] => out.push("A recorded no event: what it did is not known".into()),
+        [_, true] => out.push("B recorded no event: what it did is not known".into()),
+        _ => {}
+    }
+    let s = |n: u64, one: &'static str, many: &'static str| if n == 1 { one } else { many };
+    for (side, name) in ["A", "B"].iter().enumerate() {
+        let h = &inputs[side].file.header;
+        let n = sum.lost[side];
+        if n > 0 && !h.sampled() {
+            out.push(format!("{n} {} lost for want of room in {name}", s(n, "event was", "events were")));
+        }
+        if h.sampled() {
+            out.push(format!("{name} is sampled: one event in {} was recorded", h.sample_rate.max(1)));
+        }
+    }
+    let present = |pick: fn(&crate::v1::Layout) -> bool| inputs.map(|i| pick(&i.file.layout));
+    for (name, has) in
+        [("values", present(|l| l.history.is_some())), ("operands", present(|l| l.snapshots.is_some()))]
+    {
+        if has[0] != has[1] {
+            out.push(format!("only {} has a section of {name}", if has[0] { "A" } else { "B" }));
+        }
+    }
+    let compact = inputs.map(Input::compact);
+    if compact[0] != compact[1] {
+        let name = if compact[0] { "A" } else { "B" };
+        out.push(format!(
+            "{name} has compact events: values, results and half of each site's id were not recorded"
+        ));
+    }
+    if sum.skipped > 0 {
+        out.push(format!(
+            "{} {} left out by a filter",
+            sum.skipped,
+            s(sum.skipped, "warp was", "warps were")
+        ));
+    }
+    if sum.filtered > 0 {
+        let n = sum.filtered;
+        out.push(format!("{n} {} left out by a filter", s(n, "difference was", "differences were")));
+    }
+    let missing = sum.warps.missing - sum.skipped;
+    if missing > 0 && sum.silent == [false; 2] {
+        out.push(format!("{missing} {} not recorded on both sides", s(missing, "warp was", "warps were")));
+    }
+    out
+}
+
+/// The report of launches that were compared.
+pub fn whole(launches: Vec<LaunchReport>, unpaired: Vec<Unpaired>) -> Report {
+    let producers = ["PRLX 0.x".to_owned(), "PRLX 0.x".to_owned()];
+    let mut report =
+        Report { producers, pairs: launches.len() as u64, launches, unpaired, ..Report::default() };
+    report.conclude();
+    report
+}

@@ -1,0 +1,5 @@
+//! Tests of foreign and old formats.
+
+mod compare;
+mod cudaprofiler;
+mod v1;

@@ -1,0 +1,334 @@
+//! Two timelines, region by region: which take longer or shorter, and whether that is more than chance.
+//!
+//! Visits pair by kernel, role, region and trip, never by time: of each pair of tracks' worth of trips what CTAs tell is compared: how often each visits, how long all its
+//! visits take, and its median one. What CTAs (of all launches) tell is drawn again and again from those that there are (bootstrap, from a seed of its own):
+//! where 95 of 100 draws lie is the interval.
+//!
+//! Holds: the same two timelines give the same numbers. A region differs when the interval of its total leaves out no change and the change is
+//! as large as asked. Where too few CTAs are there, or records are lost, what does not differ is unknown.
+//!
+//! Misses: launches are one sample each however long they are; a change of the clock's rate is a change of all; kernels of several that are called
+//! otherwise in the other timeline have no pair.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::regions::median;
+use crate::{Role, Timeline, add};
+
+/// Draws.
+const DRAWS: usize = 1000;
+/// The fewest CTAs of a side that tell of chance.
+const FEWEST: usize = 3;
+/// Trips that are compared by themselves.
+const TRIPS: u32 = 4096;
+
+/// What came of a comparison.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Pace {
+    /// Nothing differs.
+    #[default]
+    Same,
+    /// What differs takes less time, all together.
+    Faster,
+    /// Nothing of what was seen differs; it could be chance, or not all was seen.
+    Unknown,
+    /// What differs takes more time, all together.
+    Slower,
+}
+
+impl Pace {
+    /// Its name in texts.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Pace::Same => "same",
+            Pace::Faster => "faster",
+            Pace::Unknown => "unknown",
+            Pace::Slower => "slower",
+        }
+    }
+    /// The exit code of a command that compares (2 is for errors): a gate lets what is faster pass.
+    pub const fn exit_code(self) -> u8 {
+        match self {
+            Pace::Same | Pace::Faster => 0,
+            Pace::Slower => 1,
+            Pace::Unknown => 3,
+        }
+    }
+}
+
+/// What two timelines differ in.
+#[derive(Clone, PartialEq, Debug, Default, serde::Serialize)]
+pub struct Diff {
+    /// What came of it.
+    pub verdict: Pace,
+    /// Why it is not known, if it is not.
+    pub gaps: Vec<String>,
+    /// The launches' time, by kernel.
+    pub kernels: Vec<KernelChange>,
+    /// Regions by kernel and role; those that differ first, then by how much time that is.
+    pub regions: Vec<RegionChange>,
+}
+
+/// The launches of a kernel on both sides.
+#[derive(Clone, PartialEq, Debug, Default, serde::Serialize)]
+pub struct KernelChange {
+    /// Its name; of a pair of timelines that have one each, whatever they are called, the first's.
+    pub kernel: String,
+    /// How many launches.
+    pub launches: [u64; 2],
+    /// How long one takes.
+    pub time: Change,
+}
+
+/// A number on both sides.
+#[derive(Clone, PartialEq, Debug, Default, serde::Serialize)]
+pub struct Change {
+    /// Medians over CTAs (of launches: over launches); of times picoseconds.
+    pub medians: [u64; 2],
+    /// B's mean by A's, less one.
+    pub change: f64,
+    /// Where that is in 95 of 100 draws. `None`: too few to draw from.
+    pub interval: Option<[f64; 2]>,
+    /// Whether it is more than chance, and than what was asked for.
+    pub differs: bool,
+}
+
+/// A region of a role on both sides.
+#[derive(Clone, PartialEq, Debug, Default, serde::Serialize)]
+pub struct RegionChange {
+    /// Its kernel, as [`KernelChange`] has it.
+    pub kernel: String,
+    /// Its name.
+    pub name: String,
+    /// Whose.
+    pub role: String,
+    /// Visits.
+    pub visits: [u64; 2],
+    /// CTAs that visit it.
+    pub ctas: [u64; 2],
+    /// How often a CTA visits it.
+    pub count: Change,
+    /// The time of all visits of a CTA.
+    pub total: Change,
+    /// A CTA's median visit. Where visits were added up its mean one.
+    pub median: Change,
+    /// The trip that changes most: its number, and its medians.
+    pub trip: Option<(u32, [u64; 2])>,
+}
+
+/// What a CTA tells of a region: how often, how long together, how long its median visit.
+type Told = [u64; 3];
+
+/// One side's visits of a region by a role: of each CTA, by launch and number, its visits' times and those that were only added up; and times by trip.
+#[derive(Default)]
+struct Side {
+    visits: u64,
+    ctas: BTreeMap<(usize, u64), Visits>,
+    trips: BTreeMap<u32, Vec<u64>>,
+}
+
+#[derive(Default)]
+struct Visits {
+    times: Vec<u64>,
+    /// How many were added up, and how long they took.
+    added: (u64, u64),
+}
+
+impl Side {
+    fn told(&self) -> Vec<Told> {
+        let told = |v: &Visits| {
+            let (mut count, mut total) = v.added;
+            add(&mut count, v.times.len() as u64);
+            v.times.iter().for_each(|time| add(&mut total, *time));
+            let median = if v.times.is_empty() { total / count.max(1) } else { median(v.times.clone()) };
+            [count, total, median]
+        };
+        self.ctas.values().map(told).collect()
+    }
+}
+
+/// Whose visits: kernel, region, role.
+type Key = (String, String, Role);
+
+/// Compares; changes below `least` (a share) do not count.
+pub fn diff(a: &Timeline, b: &Timeline, least: f64) -> Diff {
+    let kernels = [a, b].map(|t| t.launches.iter().map(|l| l.kernel.as_str()).collect::<BTreeSet<&str>>());
+    // One against one is a pair, whatever they are called.
+    let one = kernels.iter().all(|k| k.len() <= 1);
+    let of = |t: &Timeline, launch: usize| match t.launches.get(launch) {
+        Some(_) if one => kernels[0].first().copied().unwrap_or_default().to_owned(),
+        Some(l) => l.kernel.clone(),
+        None => String::new(),
+    };
+    let sides = [a, b].map(|t| gather(t, &|launch| of(t, launch)));
+    let names: BTreeSet<&Key> = sides.iter().flat_map(|s| s.keys()).collect();
+    let mut out = Diff::default();
+    let none = Side::default();
+    let mut moved = 0i128;
+    for key in names {
+        let [x, y] = [0, 1].map(|i| sides[i].get(key).unwrap_or(&none));
+        let told = [x.told(), y.told()];
+        let [count, mut total, median_] = changes(&told, least);
+        // What only one side has is a difference by itself.
+        total.differs |= (x.visits == 0) != (y.visits == 0);
+        if total.differs {
+            let [one, two] = [0, 1].map(|i| mean(&told[i], 1) * told[i].len().min(1) as f64);
+            moved += ((two - one) * told[0].len().max(told[1].len()) as f64) as i128;
+        }
+        let trips = x.trips.iter().filter_map(|(trip, times)| {
+            Some((*trip, [median(times.clone()), median(y.trips.get(trip)?.clone())]))
+        });
+        let trip = trips.max_by_key(|(trip, [one, two])| (one.abs_diff(*two), std::cmp::Reverse(*trip)));
+        out.regions.push(RegionChange {
+            kernel: key.0.clone(),
+            name: key.1.clone(),
+            role: key.2.to_string(),
+            visits: [x.visits, y.visits],
+            ctas: told.each_ref().map(|t| t.len() as u64),
+            count,
+            total,
+            median: median_,
+            trip: trip.filter(|(_, [one, two])| one != two),
+        });
+    }
+    let launches = [a, b].map(|t| {
+        let mut ranges: BTreeMap<usize, [u64; 2]> = BTreeMap::new();
+        for track in &t.tracks {
+            let Some([begin, end]) = track.range() else { continue };
+            let range = ranges.entry(track.launch).or_insert([begin, end]);
+            *range = [range[0].min(begin), range[1].max(end)];
+        }
+        let mut times: BTreeMap<String, Vec<Told>> = BTreeMap::new();
+        for (launch, [begin, end]) in ranges {
+            times.entry(of(t, launch)).or_default().push([1, end - begin, end - begin]);
+        }
+        times
+    });
+    let named: BTreeSet<&String> = launches.iter().flat_map(|l| l.keys()).collect();
+    for kernel in named {
+        let told = [0, 1].map(|i| launches[i].get(kernel).cloned().unwrap_or_default());
+        let [_, time, _] = changes(&told, least);
+        let launches = told.each_ref().map(|t| t.len() as u64);
+        out.kernels.push(KernelChange { kernel: kernel.clone(), launches, time });
+    }
+    let far = |c: &Change| c.medians[0].abs_diff(c.medians[1]);
+    out.regions.sort_by(|a, b| {
+        let of = |r: &RegionChange| (r.total.differs, far(&r.total));
+        of(b).cmp(&of(a)).then_with(|| (&a.kernel, &a.name, &a.role).cmp(&(&b.kernel, &b.name, &b.role)))
+    });
+    gaps([a, b], &mut out);
+    // What launches take counts before what is in them.
+    let whole: f64 = out
+        .kernels
+        .iter()
+        .filter(|k| k.time.differs)
+        .map(|k| {
+            (k.time.medians[1] as f64 - k.time.medians[0] as f64) * k.launches[1].max(k.launches[0]) as f64
+        })
+        .sum();
+    let differs = whole != 0.0 || out.regions.iter().any(|r| r.total.differs);
+    let slower = if whole == 0.0 { moved >= 0 } else { whole > 0.0 };
+    out.verdict = match (differs, slower) {
+        (true, true) => Pace::Slower,
+        (true, false) => Pace::Faster,
+        (false, _) if out.gaps.is_empty() => Pace::Same,
+        (false, _) => Pace::Unknown,
+    };
+    out
+}
+
+/// Why what does not differ is not known to be the same.
+fn gaps(sides: [&Timeline; 2], out: &mut Diff) {
+    for (side, t) in ["A", "B"].iter().zip(sides) {
+        let lost = t.tracks.iter().map(|t| t.lost).fold(0, u64::saturating_add);
+        if lost > 0 {
+            out.gaps.push(format!("{side} lost {lost} records"));
+        }
+        if t.tracks.is_empty() {
+            out.gaps.push(format!("{side} has no tracks"));
+        }
+        let left =
+            t.notes.iter().filter(|n| n.kind == "left-out").map(|n| n.count).fold(0, u64::saturating_add);
+        if left > 0 {
+            out.gaps.push(format!("{left} warps of {side} had no room to record"));
+        }
+    }
+    for kernel in out.kernels.iter().filter(|k| k.launches.contains(&0)) {
+        out.gaps.push(format!("only one side has launches of {}", kernel.kernel));
+    }
+    let few = out.regions.iter().filter(|r| !r.total.differs && r.total.interval.is_none()).count();
+    if few > 0 {
+        out.gaps.push(format!(
+            "{few} regions were visited by fewer than {FEWEST} CTAs of a side: what is chance is not known"
+        ));
+    }
+}
+
+fn gather(t: &Timeline, kernel: &dyn Fn(usize) -> String) -> BTreeMap<Key, Side> {
+    let mut out: BTreeMap<Key, Side> = BTreeMap::new();
+    let name = |region: u32| t.regions.get(region as usize).map(|r| r.name.clone()).unwrap_or_default();
+    for track in &t.tracks {
+        let kernel = kernel(track.launch);
+        for span in &track.spans {
+            let side = out.entry((kernel.clone(), name(span.region), track.role())).or_default();
+            add(&mut side.visits, 1);
+            side.ctas.entry((track.launch, track.cta)).or_default().times.push(span.time());
+            if span.trip < TRIPS {
+                side.trips.entry(span.trip).or_default().push(span.time());
+            }
+        }
+        for sum in &track.sums {
+            let side = out.entry((kernel.clone(), name(sum.region), track.role())).or_default();
+            add(&mut side.visits, sum.count);
+            let added = &mut side.ctas.entry((track.launch, track.cta)).or_default().added;
+            add(&mut added.0, sum.count);
+            add(&mut added.1, sum.time);
+        }
+    }
+    out
+}
+
+fn mean(told: &[Told], which: usize) -> f64 {
+    told.iter().map(|t| t[which] as f64).sum::<f64>() / told.len().max(1) as f64
+}
+
+/// B's mean by A's, less one; where both are nothing, nothing.
+fn ratio(a: f64, b: f64) -> f64 {
+    if a > 0.0 { b / a - 1.0 } else { f64::from(b > 0.0) }
+}
+
+/// How each of the numbers changes. All three are drawn together.
+fn changes(sides: &[Vec<Told>; 2], least: f64) -> [Change; 3] {
+    let change = |which| Change {
+        medians: sides.each_ref().map(|s| median(s.iter().map(|t| t[which]).collect())),
+        change: ratio(mean(&sides[0], which), mean(&sides[1], which)),
+        ..Change::default()
+    };
+    let mut out = [0, 1, 2].map(change);
+    if sides.iter().any(|s| s.len() < FEWEST) {
+        return out;
+    }
+    let mut state = 0x5eed_u64;
+    let mut drawn = |from: &[Told]| {
+        let mut sums = [0.0; 3];
+        for _ in 0..from.len() {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let one = from[((u128::from(state >> 32) * from.len() as u128) >> 32) as usize];
+            sums.iter_mut().zip(one).for_each(|(sum, value)| *sum += value as f64);
+        }
+        sums.map(|sum| sum / from.len() as f64)
+    };
+    let mut draws: [Vec<f64>; 3] = std::array::from_fn(|_| Vec::with_capacity(DRAWS));
+    for _ in 0..DRAWS {
+        let (a, b) = (drawn(&sides[0]), drawn(&sides[1]));
+        draws.iter_mut().enumerate().for_each(|(i, draws)| draws.push(ratio(a[i], b[i])));
+    }
+    for (out, mut draws) in out.iter_mut().zip(draws) {
+        draws.sort_by(f64::total_cmp);
+        let interval = [draws[DRAWS / 40], draws[DRAWS - 1 - DRAWS / 40]];
+        out.interval = Some(interval);
+        out.differs = (interval[0] > 0.0 || interval[1] < 0.0) && out.change.abs() >= least;
+    }
+    out
+}

@@ -1,0 +1,4 @@
+//! Tests of timelines: made of recordings, and analysed.
+
+mod analysis;
+mod recorded;
