@@ -96,23 +96,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_generator_is_splitmix64() {
-        // The first numbers for state 1234567, as in the reference implementation's published output.
-        let mut r = SplitMix(1_234_567);
-        let got: Vec<u64> = (0..5).map(|_| r.draw()).collect();
-        assert_eq!(
-            got,
-            [
-                6_457_827_717_110_365_317,
-                3_203_168_211_198_807_973,
-                9_817_491_932_198_370_423,
-                4_593_380_528_125_082_431,
-                16_408_922_859_458_223_821
-            ]
-        );
-    }
-
-    #[test]
     fn values_stay_in_range_and_differ_by_argument() {
         let random = Content::Random { low: Number::Int(-3), high: Number::Int(4) };
         let a = random.bytes(Scalar::S8, 1000, SplitMix::of_argument(7, 0));
@@ -131,9 +114,9 @@ mod tests {
     #[test]
     fn counting() {
         let iota = Content::Iota(Number::Int(254));
-        assert_eq!(iota.bytes(Scalar::U8, 4, SplitMix(0)), [254, 255, 0, 1]);
-        let half = Content::Iota(Number::Int(1)).bytes(Scalar::F16, 2, SplitMix(0));
+        assert_eq!(iota.bytes(Scalar::U8, 4, SplitMix::of_argument(0, 0)), [254, 255, 0, 1]);
+        let half = Content::Iota(Number::Int(1)).bytes(Scalar::F16, 2, SplitMix::of_argument(0, 0));
         assert_eq!(half, [0x00, 0x3c, 0x00, 0x40]);
-        assert_eq!(Content::Fill(0x0201).bytes(Scalar::U16, 2, SplitMix(0)), [1, 2, 1, 2]);
+        assert_eq!(Content::Fill(0x0201).bytes(Scalar::U16, 2, SplitMix::of_argument(0, 0)), [1, 2, 1, 2]);
     }
 }
