@@ -1,61 +1,38 @@
-//! Turns traces into reports: where two runs that were meant to agree first part, in which lanes, and why.
+//! Turns traces into reports: where two runs that were meant to agree first differ, in which lanes, and why.
 //!
-//! It sees only traces. [`decode`] gives a lane's path; `tree` its shape (execution index, Merkle hashes); `align` puts
-//! two sequences side by side and `diverge` two shapes; `warp`, `cluster` and `diff` do so for all lanes of all launches;
-//! [`report`] is what comes of it. `pair`
-//! (with `lines` and `mangled`) says which site of one build is which of another, `order` which launch, and
-//! `processes` which process; `filter` leaves out what the user does not want; builds that do not have the same sites are brought to one form by `fold` (with `copies`, `flow`, `meaning`, and
-//! `doubt` of what is not sure; a lane's path in that form: `folded`; calls that only one of them inlined: `inline`), and what they do not have in common is `uncompared`; `operands` takes the second look at a finding; [`survey`] counts what recordings hold. [`look`](mod@look) is what viewers show around a finding.
+//! It sees only traces. The folders are the stages, each using only those before it:
+//!
+//! | folder | in one sentence |
+//! |---|---|
+//! | [`report`] | what a comparison gives: plain data, and judging and merging it |
+//! | `decode` | one lane's path from its recording |
+//! | `launches` | which launches and processes belong together, and what differs outside of code |
+//! | `builds` | which function, loop and site of one build is which of another |
+//! | `align` | one lane's path as a tree, and where two trees differ |
+//! | `compare` | all lanes of all launches, and the report |
+//! | [`view`] | what viewers show around a finding |
+//! | [`runs`] | outcomes of many runs of one thing |
 
-pub mod align;
-pub mod alu;
-mod cluster;
-mod copies;
+mod align;
+mod builds;
+mod compare;
 pub mod decode;
-mod derive;
-mod describe;
-mod diff;
-mod diverge;
-mod doubt;
+pub mod edit_script;
 mod error;
-mod filter;
-mod flow;
-mod fold;
-mod folded;
-pub mod gate;
-mod inline;
-mod launch;
-mod lines;
-pub mod look;
-mod mangled;
-mod meaning;
-mod merge;
-mod operands;
-pub mod order;
-mod outcome;
-mod pair;
-mod processes;
-mod program;
+mod glob;
+mod launches;
 pub mod report;
 pub mod runs;
-mod shared;
-mod streams;
-pub mod survey;
-mod tree;
-mod uncompared;
 pub mod value;
-mod warp;
-#[cfg(feature = "serde")]
-mod words;
+pub mod view;
 
-pub use decode::{Decoder, Item, LaneVisits, Limits, Outcome, lane_visits};
-pub use derive::whole;
-pub use describe::site as site_info;
-pub use diff::{DiffOptions, Shard, diff};
+pub use compare::{DiffOptions, Shard, attach_operands, attach_to_launch, diff, window_for};
+pub use decode::{Counts, Decoder, Item, LaneVisits, Limits, Outcome, Program, alu, lane_visits, whole};
 pub use error::Error;
-pub use filter::Filter;
-pub use look::look;
-pub use operands::{attach_operands, attach_to_launch, window_for};
-pub use processes::{Matching, pair_processes};
-pub use program::Program;
-pub use report::{Kind, Report, Verdict};
+pub use launches::filter::Filter;
+pub use launches::process_match::{Matching, pair_processes};
+pub use launches::{launch_match, survey};
+pub use report::describe::site as site_info;
+pub use report::{Kind, Report, Verdict, gate};
+pub use view as look;
+pub use view::look;

@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use crate::v1::{Event, EventBytes, EventKind};
 
-use prlx_analyze::align::{self, Step};
+use prlx_analyze::edit_script::{self as align, Step};
 use prlx_analyze::report::Kind;
 
 use super::fast::Fast;

@@ -372,7 +372,7 @@ pub fn compare(inputs: [&Input<'_>; 2], numbers: [u64; 2], options: &Options) ->
         out.findings.push(finding);
         histories.push([a.history, b.history]);
     }
-    let differs = sum.kinds != [0; 5] || out.differences.iter().any(LaunchDifference::decides);
+    let differs = sum.kinds != [0; 5] || out.differences.iter().any(LaunchDifference::is_decisive);
     out.verdict = match (differs, out.gaps.is_empty()) {
         (true, _) => Verdict::Differs,
         (false, true) => Verdict::Same,

@@ -1,6 +1,6 @@
 //! Which launch of one session is which of another.
 //!
-//! Holds: launches pair as those of own recordings do ([`prlx_analyze::order`]). Files are read for it only where it is open which of several
+//! Holds: launches pair as those of own recordings do ([`prlx_analyze::launch_match`]). Files are read for it only where it is open which of several
 //! launches of a kernel is the one too many.
 
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use crate::v1::{File, Flags, SessionEntry, Warp};
 
 use prlx_analyze::Error;
-use prlx_analyze::order::{self, Item};
+use prlx_analyze::launch_match::{self as order, Item};
 use prlx_analyze::report::Unpaired;
 
 /// A digest of a launch's shape and events.

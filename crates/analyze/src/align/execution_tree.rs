@@ -1,0 +1,334 @@
+//! A lane's path as a tree by execution index: bodies hold visits, loops and calls; a loop holds its trips; each trip is a
+//! body again. Every node has a Merkle hash, so equal parts of two lanes are seen without walking them.
+//!
+//! Holds: hashes cover sites (as both sides number them), decision values and structure, and nothing else; where control
+//! parted ([`What::Branch`]) and met again ([`What::Join`]) is kept beside, for it follows from the decisions. A visit
+//! knows how often its lane had visited that site before.
+//!
+//! Misses: lanes of more than [`MAX_ENTRIES`] entries, or nested deeper than [`MAX_DEPTH`], are refused.
+
+use std::collections::BTreeMap;
+
+use prlx_trace::kernel::{Module, SiteClass};
+use prlx_trace::launch::Event;
+use prlx_trace::{BlockId, FuncId, Lane, LaneMask, LoopId, SiteId};
+
+use crate::builds::Names;
+use crate::decode::{Counts, Decoder, Item, MAX_ENTRIES, Outcome};
+use crate::error::Error;
+
+/// Open nodes.
+const MAX_DEPTH: usize = 1000;
+
+/// What an [`Entry`] is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum What {
+    /// `id`: site as this side numbers it; `value`.
+    Visit,
+    /// `id`: node.
+    Child,
+    /// `id`: block; `value`: which way.
+    Branch,
+    /// `id`: block.
+    Join,
+}
+
+/// One thing in a body, in 16 bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Entry {
+    /// Two bits of [`What`], 30 of `id`.
+    packed: u32,
+    /// Of a visit: how often the lane had visited the site before.
+    pub nth: u32,
+    pub value: u64,
+}
+
+impl Entry {
+    pub(crate) fn new(what: What, id: u32, nth: u32, value: u64) -> Entry {
+        Entry { packed: (what as u32) << 30 | id & ((1 << 30) - 1), nth, value }
+    }
+    pub fn what(self) -> What {
+        match self.packed >> 30 {
+            0 => What::Visit,
+            1 => What::Child,
+            2 => What::Branch,
+            _ => What::Join,
+        }
+    }
+    pub fn id(self) -> u32 {
+        self.packed & ((1 << 30) - 1)
+    }
+}
+
+/// What a node is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// The kernel's body.
+    Root,
+    /// A loop, from entry to exit; its children are trips.
+    Loop(LoopId),
+    /// One trip.
+    Trip,
+    /// A call's body.
+    Call(FuncId),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    pub kind: Kind,
+    /// The function that the loop, trip or body belongs to.
+    pub function: FuncId,
+    /// The loop of a loop or trip, and the innermost one around any other body: none.
+    pub of: Option<LoopId>,
+    pub hash: u64,
+    /// Visits in it and below.
+    pub visits: u64,
+    /// Its entries.
+    pub entries: std::ops::Range<u32>,
+}
+
+/// A lane's tree.
+#[derive(Debug, Default)]
+pub(crate) struct Tree {
+    pub nodes: Vec<Node>,
+    pub entries: Vec<Entry>,
+    /// By entry, at level `events`: who else was there. Empty at other levels.
+    pub masks: Vec<LaneMask>,
+    /// Whether the lane's recording reaches to its end.
+    pub complete: bool,
+    pub counts: Counts,
+    pub root: u32,
+}
+
+/// A node under construction.
+struct Open {
+    kind: Kind,
+    function: FuncId,
+    of: Option<LoopId>,
+    entries: Vec<Entry>,
+    masks: Vec<LaneMask>,
+    hash: u64,
+    visits: u64,
+}
+
+/// One step of the hash: mixes well enough that unequal sequences meet by accident once in 2^64.
+fn fold(hash: u64, x: u64) -> u64 {
+    let h = (hash ^ x).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    (h ^ h >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9).rotate_left(23)
+}
+
+impl Tree {
+    /// Decodes the rest of a lane.
+    ///
+    /// # Errors
+    /// As the decoder's, and when the lane is too long or too deep.
+    pub fn build(
+        mut decoder: Decoder<'_>,
+        names: &Names,
+        kernel: FuncId,
+        with_masks: bool,
+    ) -> Result<Tree, Error> {
+        let mut tree = Tree::default();
+        let mut seen: Vec<u32> = vec![0; names.sites.len()];
+        let mut stack = vec![open(Kind::Root, kernel, None)];
+        // Buffers of closed nodes, for the next ones.
+        let mut spare: Vec<(Vec<Entry>, Vec<LaneMask>)> = Vec::new();
+        while let Some(item) = decoder.next()? {
+            let Some(top) = stack.last_mut() else { break };
+            match item {
+                Item::Visit { site, value, mask } => {
+                    let nth =
+                        seen.get_mut(site.index()).map_or(0, |n| std::mem::replace(n, n.saturating_add(1)));
+                    let id = names.site(site);
+                    top.hash = fold(fold(top.hash, u64::from(id) << 1), value);
+                    top.visits += 1;
+                    top.push(Entry::new(What::Visit, site.0, nth, value), mask, with_masks);
+                }
+                Item::Branch { block, to } => {
+                    top.push(Entry::new(What::Branch, block.0, 0, to.into()), LaneMask(0), with_masks)
+                }
+                Item::Join(block) => top.push(Entry::new(What::Join, block.0, 0, 0), LaneMask(0), with_masks),
+                Item::Enter(l) => {
+                    let function = top.function;
+                    stack.push(fresh(&mut spare, Kind::Loop(l), function, Some(l)));
+                    stack.push(fresh(&mut spare, Kind::Trip, function, Some(l)));
+                }
+                Item::Trip(l) => {
+                    let function = top.function;
+                    tree.close(&mut stack, &mut spare, names, with_masks);
+                    stack.push(fresh(&mut spare, Kind::Trip, function, Some(l)));
+                }
+                Item::Leave(_) => {
+                    tree.close(&mut stack, &mut spare, names, with_masks);
+                    tree.close(&mut stack, &mut spare, names, with_masks);
+                }
+                Item::Call(f) => stack.push(fresh(&mut spare, Kind::Call(f), f, None)),
+                Item::Beside(_) | Item::Meet(_) => {}
+                Item::Return => tree.close(&mut stack, &mut spare, names, with_masks),
+                Item::At(_) => {}
+            }
+            if stack.len() > MAX_DEPTH {
+                return Err(Error::new("lane", "loops and calls nest too deep to compare"));
+            }
+            if tree.entries.len() + stack.last().map_or(0, |t| t.entries.len()) > MAX_ENTRIES {
+                return Err(Error::new("lane", "too long to compare as a whole"));
+            }
+        }
+        while !stack.is_empty() {
+            tree.close(&mut stack, &mut spare, names, with_masks);
+        }
+        tree.complete = decoder.outcome() == Outcome::Ended;
+        tree.counts = decoder.counts();
+        tree.root = tree.nodes.len().saturating_sub(1) as u32;
+        Ok(tree)
+    }
+
+    /// A lane's events without structure: for events that do not fit the code.
+    pub fn flat(events: &[Event], lane: Lane, module: &Module, names: &Names) -> Tree {
+        let mut tree = Tree { complete: true, ..Tree::default() };
+        let mut seen: BTreeMap<SiteId, u32> = BTreeMap::new();
+        let mut node = open(Kind::Root, FuncId(0), None);
+        for e in events.iter().filter(|e| e.mask.has(lane)).take(MAX_ENTRIES) {
+            let nth = seen.entry(e.site).or_default();
+            let class = module.sites.get(e.site.index()).map(|s| s.class);
+            let one_bit = matches!(class, Some(SiteClass::Branch | SiteClass::Guard | SiteClass::Select));
+            let value = if one_bit { e.value >> lane.0 & 1 } else { e.value };
+            node.hash = fold(fold(node.hash, u64::from(names.site(e.site)) << 1), value);
+            node.visits += 1;
+            node.push(Entry::new(What::Visit, e.site.0, *nth, value), e.mask, true);
+            *nth = nth.saturating_add(1);
+        }
+        tree.counts.recorded = node.visits;
+        tree.close(&mut vec![node], &mut Vec::new(), names, true);
+        tree
+    }
+
+    fn close(
+        &mut self,
+        stack: &mut Vec<Open>,
+        spare: &mut Vec<(Vec<Entry>, Vec<LaneMask>)>,
+        names: &Names,
+        masks: bool,
+    ) {
+        let Some(mut node) = stack.pop() else { return };
+        let kind = match node.kind {
+            Kind::Root => 1,
+            Kind::Trip => 3,
+            Kind::Loop(l) => u64::from(names.loop_of(node.function, l)) << 2 | 2,
+            Kind::Call(f) => u64::from(names.function(f)) << 2,
+        };
+        let hash = fold(node.hash, kind);
+        let from = self.entries.len() as u32;
+        self.entries.append(&mut node.entries);
+        self.masks.append(&mut node.masks);
+        let id = self.nodes.len() as u32;
+        self.nodes.push(Node {
+            kind: node.kind,
+            function: node.function,
+            of: node.of,
+            hash,
+            visits: node.visits,
+            entries: from..self.entries.len() as u32,
+        });
+        spare.push((node.entries, node.masks));
+        if let Some(parent) = stack.last_mut() {
+            parent.hash = fold(parent.hash, hash ^ 1);
+            parent.visits += node.visits;
+            parent.push(Entry::new(What::Child, id, 0, 0), LaneMask(0), masks);
+        }
+    }
+
+    /// Adds a body of visits and of nodes that are there; gives its node.
+    pub fn add(
+        &mut self,
+        kind: Kind,
+        function: FuncId,
+        of: Option<LoopId>,
+        entries: &[(Entry, LaneMask)],
+        names: &Names,
+        masks: bool,
+    ) -> u32 {
+        let mut node = open(kind, function, of);
+        for (e, mask) in entries {
+            match e.what() {
+                What::Visit => {
+                    let id = names.site(site(*e));
+                    node.hash = fold(fold(node.hash, u64::from(id) << 1), e.value);
+                    node.visits += 1;
+                }
+                _ => {
+                    let child = self.node(e.id());
+                    node.hash = fold(node.hash, child.hash ^ 1);
+                    node.visits += child.visits;
+                }
+            }
+            node.push(*e, *mask, masks);
+        }
+        self.close(&mut vec![node], &mut Vec::new(), names, masks);
+        self.nodes.len() as u32 - 1
+    }
+
+    pub fn node(&self, id: u32) -> &Node {
+        &self.nodes[id as usize]
+    }
+    pub fn entries(&self, id: u32) -> &[Entry] {
+        let r = &self.node(id).entries;
+        &self.entries[r.start as usize..r.end as usize]
+    }
+    /// The mask of entry `i` of node `id`.
+    pub fn mask(&self, id: u32, i: usize) -> LaneMask {
+        self.masks.get(self.node(id).entries.start as usize + i).copied().unwrap_or_default()
+    }
+    /// The first visit in or below a node.
+    pub fn first_visit(&self, id: u32) -> Option<Entry> {
+        self.entries(id).iter().find_map(|e| match e.what() {
+            What::Visit => Some(*e),
+            What::Child => self.first_visit(e.id()),
+            _ => None,
+        })
+    }
+    /// Visits in entries of a body.
+    pub fn visits(&self, entries: &[Entry]) -> u64 {
+        entries
+            .iter()
+            .map(|e| match e.what() {
+                What::Visit => 1,
+                What::Child => self.node(e.id()).visits,
+                _ => 0,
+            })
+            .sum()
+    }
+    /// Where entry `from..` of a body first joins at `block`; its end if nowhere.
+    pub fn seek(entries: &[Entry], from: usize, block: Option<BlockId>) -> usize {
+        let is = |e: &Entry| e.what() == What::Join && Some(BlockId(e.id())) == block;
+        entries[from.min(entries.len())..].iter().position(is).map_or(entries.len(), |p| from + p)
+    }
+}
+
+impl Open {
+    fn push(&mut self, entry: Entry, mask: LaneMask, masks: bool) {
+        self.entries.push(entry);
+        if masks {
+            self.masks.push(mask);
+        }
+    }
+}
+
+fn open(kind: Kind, function: FuncId, of: Option<LoopId>) -> Open {
+    Open { kind, function, of, entries: Vec::new(), masks: Vec::new(), hash: 0, visits: 0 }
+}
+
+fn fresh(
+    spare: &mut Vec<(Vec<Entry>, Vec<LaneMask>)>,
+    kind: Kind,
+    function: FuncId,
+    of: Option<LoopId>,
+) -> Open {
+    let (entries, masks) = spare.pop().unwrap_or_default();
+    Open { entries, masks, ..open(kind, function, of) }
+}
+
+/// A visit's site.
+pub(crate) fn site(e: Entry) -> SiteId {
+    SiteId(e.id())
+}

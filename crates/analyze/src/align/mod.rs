@@ -1,0 +1,8 @@
+//! One lane on both sides: its path as a tree by execution index, and where two such trees differ.
+
+pub(crate) mod build_pair;
+pub(crate) mod canonical_path;
+pub(crate) mod difference;
+pub(crate) mod divergence;
+pub(crate) mod execution_tree;
+pub(crate) mod step_recorder;

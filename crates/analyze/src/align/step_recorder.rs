@@ -1,0 +1,207 @@
+//! Records the steps of one lane while both sides are compared: the steps around a place, all steps as a strip of cells, and the
+//! loops and calls that the lane went through.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use prlx_trace::kernel::Module;
+use prlx_trace::{FuncId, LoopId, SiteId};
+
+use crate::report::{Mark, Nest, Within, describe};
+
+use super::execution_tree::{self as tree, Entry};
+
+/// What sees the steps of one lane.
+pub(crate) struct Watch {
+    pub window: Option<Window>,
+    pub map: Map,
+    pub nest: Vec<Open>,
+    /// By what it lies in and its token: where it is in `nest`.
+    known: BTreeMap<(Option<u64>, u64), u64>,
+    /// What is open, innermost last.
+    open: Vec<Within>,
+    /// By open loop and side: trips begun.
+    begun: Vec<[u64; 2]>,
+}
+
+/// A loop or call in the making.
+pub(crate) struct Open {
+    pub told: Nest,
+    pub side: usize,
+    pub function: FuncId,
+    pub of: Option<LoopId>,
+}
+
+impl Open {
+    pub fn tell(&self, modules: [&Module; 2]) -> Nest {
+        let m = modules[self.side];
+        Nest {
+            function: describe::function(m, self.function),
+            location: self.of.and_then(|l| describe::loop_location(m, self.function, l)),
+            ..self.told.clone()
+        }
+    }
+}
+
+/// One step of the lane that is shown.
+pub(crate) struct Seen {
+    pub mark: Mark,
+    pub entries: [Option<Entry>; 2],
+    pub within: Vec<Within>,
+}
+
+/// A site and how often it was visited before, by side.
+pub(crate) type Target = [Option<(SiteId, u64)>; 2];
+
+/// The steps around a place.
+pub(crate) struct Window {
+    pub target: Target,
+    pub before_most: usize,
+    pub after_most: usize,
+    pub before: u64,
+    pub steps: VecDeque<Seen>,
+    pub after: u64,
+    pub at: Option<usize>,
+}
+
+impl Window {
+    /// Whether this is the step looked for; without a place to look for, the first that differs.
+    fn is_target(&self, seen: &Seen) -> bool {
+        if self.target == [None; 2] {
+            return seen.mark != Mark::Same;
+        }
+        self.target.iter().zip(&seen.entries).all(|(t, e)| match (t, e) {
+            (Some((site, visit)), Some(e)) => *site == tree::site(*e) && *visit == u64::from(e.nth),
+            (Some(_), None) => false,
+            (None, _) => true,
+        })
+    }
+
+    fn push(&mut self, seen: Seen) {
+        if self.at.is_none() && self.is_target(&seen) {
+            self.at = Some(self.steps.len());
+        }
+        match self.at {
+            Some(at) if self.steps.len() >= at.saturating_add(self.after_most) => self.after += 1,
+            Some(_) => self.steps.push_back(seen),
+            None => {
+                self.steps.push_back(seen);
+                if self.steps.len() > self.before_most {
+                    self.steps.pop_front();
+                    self.before += 1;
+                }
+            }
+        }
+    }
+}
+
+/// A lane's steps, drawn together as they get many.
+pub(crate) struct Map {
+    pub most: usize,
+    pub cells: Vec<Mark>,
+    pub per_cell: u64,
+    pub steps: u64,
+    pub parts: Option<u64>,
+}
+
+impl Map {
+    fn push(&mut self, mark: Mark) {
+        if mark != Mark::Same {
+            self.parts.get_or_insert(self.steps);
+        }
+        if self.steps.is_multiple_of(self.per_cell) {
+            if self.cells.len() == self.most {
+                self.halve();
+            }
+            self.cells.push(Mark::Same);
+        }
+        if let Some(last) = self.cells.last_mut() {
+            *last = last.with(mark);
+        }
+        self.steps += 1;
+    }
+    pub fn halve(&mut self) {
+        let pairs = self.cells.chunks(2).map(|c| c.iter().copied().fold(Mark::Same, Mark::with));
+        self.cells = pairs.collect();
+        self.per_cell = self.per_cell.saturating_mul(2);
+    }
+}
+
+impl Watch {
+    pub fn new(before: usize, after: usize, columns: usize, target: Option<Target>) -> Watch {
+        let window = |target| Window {
+            target,
+            before_most: before,
+            after_most: after.max(1),
+            before: 0,
+            steps: VecDeque::new(),
+            after: 0,
+            at: None,
+        };
+        // An odd number of cells would leave one half empty in the middle.
+        let most = columns.max(2).next_multiple_of(2);
+        Watch {
+            window: target.map(window),
+            map: Map { most, cells: Vec::new(), per_cell: 1, steps: 0, parts: None },
+            nest: Vec::new(),
+            known: BTreeMap::new(),
+            open: Vec::new(),
+            begun: Vec::new(),
+        }
+    }
+
+    /// A visit, on both sides or on one.
+    pub fn visit(&mut self, entries: [Option<Entry>; 2]) {
+        let mark = match entries {
+            [Some(a), Some(b)] if a.value == b.value => Mark::Same,
+            [Some(_), None] => Mark::A,
+            [None, Some(_)] => Mark::B,
+            _ => Mark::Differs,
+        };
+        self.map.push(mark);
+        let Some(window) = &mut self.window else { return };
+        for w in &self.open {
+            let told = &mut self.nest[w.nest as usize].told;
+            for (n, e) in told.visits.iter_mut().zip(entries) {
+                *n += u64::from(e.is_some());
+            }
+            told.differ += u64::from(mark != Mark::Same);
+        }
+        window.push(Seen { mark, entries, within: self.open.clone() });
+    }
+
+    /// A loop or call begins: of which sides, the first steps show.
+    pub fn enter(&mut self, token: u64, sides: [bool; 2], function: FuncId, of: Option<LoopId>) {
+        let parent = self.open.last().map(|w| w.nest);
+        let next = self.nest.len() as u64;
+        let nest = *self.known.entry((parent, token)).or_insert(next);
+        if nest == next {
+            let told =
+                Nest { parent, depth: self.open.len() as u64, looping: of.is_some(), ..Nest::default() };
+            self.nest.push(Open { told, side: usize::from(!sides[0]), function, of });
+        }
+        for (n, is) in self.nest[nest as usize].told.entered.iter_mut().zip(sides) {
+            *n += u64::from(is);
+        }
+        self.open.push(Within { nest, trip: [0; 2] });
+        self.begun.push([0; 2]);
+    }
+
+    /// A trip of the innermost loop begins.
+    pub fn trip(&mut self, sides: [bool; 2]) {
+        let (Some(within), Some(begun)) = (self.open.last_mut(), self.begun.last_mut()) else { return };
+        let told = &mut self.nest[within.nest as usize].told;
+        for side in 0..2 {
+            if sides[side] {
+                within.trip[side] = begun[side];
+                begun[side] += 1;
+                told.trips[side] += 1;
+            }
+        }
+    }
+
+    /// The innermost loop or call ends.
+    pub fn leave(&mut self) {
+        self.open.pop();
+        self.begun.pop();
+    }
+}

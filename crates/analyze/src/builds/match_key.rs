@@ -1,0 +1,59 @@
+//! The key that a site is matched by: its function, its source location with inlining, its class, and its number there.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use prlx_trace::kernel::{Module, Site, SiteClass};
+use prlx_trace::{FuncId, LocId};
+
+use super::common_ids::Names;
+use super::source_diff::Lines;
+
+/// A location as a number in A's lines: file and line; all ones without one.
+pub(super) fn place(m: &Module, loc: Option<LocId>, to_a: impl Fn((u32, u32)) -> (u32, u32)) -> u64 {
+    match loc.and_then(|l| m.locs.get(l.index())) {
+        Some(l) => {
+            let (file, line) = to_a((l.file.0, l.line));
+            u64::from(file) << 32 | u64::from(line)
+        }
+        None => u64::MAX,
+    }
+}
+
+/// What a site is matched by: its function, places with inlining, class, and number.
+pub(crate) type Key = (u32, Vec<(u64, u32, String)>, SiteClass, u32);
+
+pub(super) fn keys([a, b]: [&Module; 2], names: &Names, lines: &Lines) -> [Vec<Key>; 2] {
+    let all = |m: &Module, function: &dyn Fn(FuncId) -> u32, in_b: bool| -> Vec<Key> {
+        let mut numbers: BTreeMap<Key, u32> = BTreeMap::new();
+        let key = |s: &Site| {
+            let mut at = stands(s);
+            let mut stack = Vec::new();
+            while let Some(l) = at.and_then(|l| m.locs.get(l.index())) {
+                let (file, line) = if in_b { lines.to_a((l.file.0, l.line)) } else { (l.file.0, l.line) };
+                stack.push((u64::from(file) << 32 | u64::from(line), l.column, l.function.clone()));
+                at = l.inlined_at.filter(|_| stack.len() < 64);
+            }
+            let mut key = (function(s.function), stack, s.class, 0);
+            let n = numbers.entry(key.clone()).or_default();
+            (key.3, *n) = (*n, *n + 1);
+            key
+        };
+        m.sites.iter().map(key).collect()
+    };
+    [all(a, &|f| f.0, false), all(b, &|f| names.function(f), true)]
+}
+
+/// Where a site stands in the source: a branch where it branches, for two places that ask the same may share the comparison.
+fn stands(s: &Site) -> Option<LocId> {
+    let branch = s.steers.iter().find(|i| s.class == SiteClass::Branch && i.class == s.class);
+    branch.and_then(|i| i.loc).or(s.loc)
+}
+
+/// Matches equal keys in order: A's index for each of B's.
+pub(super) fn match_keys<K: Ord + Clone>(a: &[K], b: &[K]) -> Vec<Option<u32>> {
+    let mut free: BTreeMap<K, VecDeque<u32>> = BTreeMap::new();
+    for (i, k) in a.iter().enumerate() {
+        free.entry(k.clone()).or_default().push_back(i as u32);
+    }
+    b.iter().map(|k| free.get_mut(k).and_then(|f| f.pop_front())).collect()
+}

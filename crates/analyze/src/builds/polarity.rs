@@ -1,0 +1,407 @@
+//! Whether two builds' decisions mean the same when both hold: one may branch on `a < b` where the other does on `a >= b`.
+//!
+//! Holds: what a decision leads to tells which way round it asks: a branch by where it goes, told by the sites that both builds have
+//! there; a guard by whether it is negated; a select by constants that it chooses from. How it is written must not say otherwise.
+//! Only decisions that compare alike what comes from alike are surely one; of others, that they go the same way is all that can be
+//! said. One that may be the opposite is not taken for anything.
+//!
+//! Misses: what is compared, beyond the kind of its source; comparisons that were made into others (`a < 1 << n` into `a >> n == 0`).
+
+use std::collections::BTreeSet;
+
+use prlx_trace::kernel::{End, Module, NodeKind, Site, SiteClass, Step};
+use prlx_trace::{BlockId, FuncId};
+
+use super::control_flow::Flow;
+
+/// What a decision of one build leads to.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Meaning {
+    /// Of a branch: what both builds have where it goes if it holds, and if not.
+    ways: Option<[BTreeSet<u32>; 2]>,
+    /// Of a guard: whether what it guards is executed if it holds.
+    guards: Option<bool>,
+    /// Of a select: what it chooses from, if that is constant.
+    chooses: Option<[String; 2]>,
+    /// What makes it: a comparison, or another instruction.
+    made: String,
+    /// The comparison, as `lt`, and its type.
+    compares: Option<(String, String)>,
+    /// Where what is compared comes from: constants, or the instructions that made it.
+    operands: Option<[String; 2]>,
+}
+
+/// How two decisions mean the same.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Relation {
+    /// One holds when the other does, or when it does not (`flip`). Unless it is `sure`, they may be two decisions.
+    Told { flip: bool, sure: bool },
+    /// It may be either.
+    Unknown,
+    /// Nothing says that it is anything but the same, and nothing says that it is.
+    Taken,
+}
+
+/// The two ways out of a block, if the decision at `site` alone chooses: where it goes if it holds, and if not.
+pub(crate) fn branch(m: &Module, site: usize) -> Option<[BlockId; 2]> {
+    let s = &m.sites[site];
+    let block = m.functions.get(s.function.index())?.blocks.get(s.block.index())?;
+    let End::Branch { guard, taken, other } = &block.end else { return None };
+    // The last decision that the slot was given here.
+    let own = block.steps.iter().rev().find_map(|step| match step {
+        Step::Decide { site, slot, .. } if *slot == guard.slot => Some(*site),
+        _ => None,
+    })?;
+    (own.index() == site).then_some(if guard.negate { [*other, *taken] } else { [*taken, *other] })
+}
+
+/// Looks at a site. `groups` says by site what both builds have.
+pub(crate) fn of(m: &Module, site: usize, groups: &[Option<u32>], in_block: &[Vec<u32>]) -> Meaning {
+    let s = &m.sites[site];
+    let (compares, operands) = plain(comparison(s), operands(s));
+    let steered = |class: SiteClass| s.steers.iter().find(move |i| i.class == class).map(|i| i.text.trim());
+    Meaning {
+        ways: branch(m, site).and_then(|ways| {
+            let f = m.functions.get(s.function.index())?;
+            let until = f.blocks.get(s.block.index())?.ipdom;
+            Some(ways.map(|way| {
+                let blocks = Flow::region(f, way, until);
+                let sites = blocks.iter().flat_map(|b| in_block.get(b.index()).into_iter().flatten());
+                sites.filter_map(|i| groups.get(*i as usize).copied().flatten()).collect()
+            }))
+        }),
+        guards: steered(SiteClass::Guard).and_then(|t| t.strip_prefix('@')).map(|t| !t.starts_with('!')),
+        chooses: steered(SiteClass::Select).and_then(chosen),
+        made: match &compares {
+            Some(_) => String::new(),
+            None => s.text.split_whitespace().next().unwrap_or_default().to_owned(),
+        },
+        compares,
+        operands,
+    }
+}
+
+/// Where both operands come from, by the slice's first inputs.
+fn operands(s: &Site) -> Option<[String; 2]> {
+    let mut node = s.slice.first()?;
+    if node.text.starts_with("not.pred") {
+        node = s.slice.get(*node.inputs.first()? as usize)?;
+    }
+    let (_, written) = node.text.split_once("setp.")?.1.split_once(char::is_whitespace)?;
+    let written: Vec<&str> = written.split(',').map(|o| o.trim().trim_end_matches(';')).collect();
+    let [_, a, b] = written[..] else { return None };
+    let mut inputs = node.inputs.iter();
+    let mut one = |name: &str| match name.starts_with('%') {
+        true => origin(s, *inputs.next()? as usize),
+        false => Some(name.to_owned()),
+    };
+    let both = [one(a)?, one(b)?];
+    (both[0] != both[1] && inputs.next().is_none()).then_some(both)
+}
+
+/// Where a node's value comes from: a constant, a special register, a parameter by its number, or what kind of thing makes it.
+fn origin(s: &Site, at: usize) -> Option<String> {
+    let mut node = s.slice.get(at)?;
+    for _ in 0..s.slice.len() {
+        let [from] = &node.inputs[..] else { break };
+        if !node.text.starts_with("mov.") && !node.text.starts_with("cvta.") {
+            break;
+        }
+        node = s.slice.get(*from as usize)?;
+    }
+    let last = || node.text.rsplit([',', ' ']).next().unwrap_or_default().trim_end_matches(';').to_owned();
+    Some(match node.kind {
+        NodeKind::Const | NodeKind::Special if node.text.starts_with("mov.") => last(),
+        NodeKind::Param => format!("param{}", last().rsplit("_param").next().unwrap_or_default()),
+        kind => kind.name().to_owned(),
+    })
+}
+
+/// Comparisons with a constant, of the several that say the same one: `a > 1` is `a >= 2`.
+fn plain(compares: Option<(String, String)>, operands: Option<[String; 2]>) -> Compared {
+    let (Some((compares, ty)), Some([a, b])) = (&compares, &operands) else { return (compares, operands) };
+    let (a, b, compares) = match (a.parse::<i64>(), swapped(compares)) {
+        (Ok(_), Some(turned)) => (b, a, turned),
+        (Ok(_), None) if matches!(&compares[..], "eq" | "ne") => (b, a, &compares[..]),
+        _ => (a, b, &compares[..]),
+    };
+    let small = b.parse::<i64>().ok().filter(|c| c.unsigned_abs() < 1 << 30 && !ty.contains('f'));
+    let unsigned = ty.starts_with('u');
+    let (compares, b) = match (compares, small) {
+        ("gt", Some(c)) => ("ge", (c + 1).to_string()),
+        ("le", Some(c)) => ("lt", (c + 1).to_string()),
+        ("hi", Some(c)) => ("hs", (c + 1).to_string()),
+        ("ls", Some(c)) => ("lo", (c + 1).to_string()),
+        _ => (compares, b.clone()),
+    };
+    let (compares, b) = match (compares, &b[..]) {
+        ("ge", "1") if unsigned => ("ne", "0".to_owned()),
+        ("lt", "1") if unsigned => ("eq", "0".to_owned()),
+        _ => (compares, b),
+    };
+    (Some((compares.to_owned(), ty.clone())), Some([a.clone(), b]))
+}
+
+/// A comparison with its type, and where both operands come from.
+type Compared = (Option<(String, String)>, Option<[String; 2]>);
+
+/// By block of a function: its sites.
+pub(crate) fn in_blocks(m: &Module, f: FuncId) -> Vec<Vec<u32>> {
+    let mut out = vec![Vec::new(); m.functions.get(f.index()).map_or(0, |f| f.blocks.len())];
+    for (i, s) in m.sites.iter().enumerate().filter(|(_, s)| s.function == f) {
+        if let Some(sites) = out.get_mut(s.block.index()) {
+            sites.push(i as u32);
+        }
+    }
+    out
+}
+
+/// The constants of `selp.b32 %r1, 1, 0, %p1`.
+fn chosen(text: &str) -> Option<[String; 2]> {
+    let (_, operands) = text.split_once("selp")?.1.split_once(char::is_whitespace)?;
+    let mut operands = operands.split(',').map(|o| o.trim().to_owned());
+    let both = [operands.nth(1)?, operands.next()?];
+    (both[0] != both[1] && both.iter().all(|o| !o.starts_with('%') && !o.is_empty())).then_some(both)
+}
+
+/// `lt` and `s32` of `setp.lt.s32 %p1, %r1, %r2`; of a `not.pred` the opposite of what it turns round.
+pub(crate) fn comparison(s: &Site) -> Option<(String, String)> {
+    let of = |text: &str| {
+        let op = text.split_whitespace().find(|w| w.starts_with("setp."))?;
+        let mut parts = op.split('.').skip(1);
+        let compares = parts.next()?.to_owned();
+        Some((compares, parts.last()?.to_owned()))
+    };
+    of(&s.text).or_else(|| {
+        let node = s.slice.first().filter(|n| n.text.starts_with("not.pred"))?;
+        let (compares, ty) = of(&s.slice.get(*node.inputs.first()? as usize)?.text)?;
+        Some((opposite(&compares, ty.contains('f'))?.to_owned(), ty))
+    })
+}
+
+/// The comparison that holds where this one does not.
+fn opposite(compares: &str, float: bool) -> Option<&'static str> {
+    Some(match (compares, float) {
+        ("eq", false) | ("equ", true) => "ne",
+        ("ne", false) => "eq",
+        ("eq", true) => "neu",
+        ("ne", true) => "equ",
+        ("neu", true) => "eq",
+        ("lt", false) => "ge",
+        ("ge", false) => "lt",
+        ("gt", false) => "le",
+        ("le", false) => "gt",
+        ("lo", _) => "hs",
+        ("hs", _) => "lo",
+        ("hi", _) => "ls",
+        ("ls", _) => "hi",
+        ("lt", true) => "geu",
+        ("geu", true) => "lt",
+        ("gt", true) => "leu",
+        ("leu", true) => "gt",
+        ("le", true) => "gtu",
+        ("gtu", true) => "le",
+        ("ge", true) => "ltu",
+        ("ltu", true) => "ge",
+        ("num", true) => "nan",
+        ("nan", true) => "num",
+        _ => return None,
+    })
+}
+
+/// The comparison that says the same of swapped operands.
+fn swapped(compares: &str) -> Option<&'static str> {
+    Some(match compares {
+        "lt" => "gt",
+        "gt" => "lt",
+        "le" => "ge",
+        "ge" => "le",
+        "ltu" => "gtu",
+        "gtu" => "ltu",
+        "leu" => "geu",
+        "geu" => "leu",
+        "lo" => "hi",
+        "hi" => "lo",
+        "ls" => "hs",
+        "hs" => "ls",
+        _ => return None,
+    })
+}
+
+/// Whether two decisions are seen to be of other things: then they are no copies of one.
+pub(crate) fn apart(a: &Meaning, b: &Meaning) -> bool {
+    let (Some([p, q]), Some([r, s])) = (&a.operands, &b.operands) else { return false };
+    // What a call gives may be computed where it was inlined.
+    let open = |o: &String| matches!(&o[..], "merge" | "call");
+    let one = |x: &String, y: &String| x == y || open(x) || open(y);
+    !(one(p, r) && one(q, s) || one(p, s) && one(q, r))
+}
+
+/// How two decisions mean the same. `edited`: their source lines differ.
+pub(crate) fn relate(a: &Meaning, b: &Meaning, edited: bool) -> Relation {
+    let told = |same: bool, opposite: bool| (same != opposite).then_some(opposite);
+    if !edited && a.made != b.made {
+        // One of several conditions, or all of them.
+        return Relation::Unknown;
+    }
+    let meet = |x: &BTreeSet<u32>, y: &BTreeSet<u32>| x.intersection(y).next().is_some();
+    let both = a.ways.as_ref().zip(b.ways.as_ref());
+    let ways = both.and_then(|([t, f], [u, g])| told(meet(t, u) || meet(f, g), meet(t, g) || meet(f, u)));
+    let guards = a.guards.zip(b.guards).map(|(x, y)| x != y);
+    let both = a.chooses.as_ref().zip(b.chooses.as_ref());
+    let chooses = both.and_then(|([t, f], [u, g])| told((t, f) == (u, g), (t, f) == (g, u)));
+    let leads = ways.or(guards).or(chooses);
+    let written = written(a, b);
+    match (leads, written) {
+        (Some(flip), _) if edited => Relation::Told { flip, sure: true },
+        (None, Written::Alike) | (None, Written::Other) if edited => {
+            Relation::Told { flip: false, sure: true }
+        }
+        // Seen to ask the opposite of what it leads to: what it leads to is not what it seems.
+        (Some(flip), Written::Told(other)) if flip != other => Relation::Unknown,
+        (Some(flip), Written::Told(_)) => Relation::Told { flip, sure: !apart(a, b) },
+        (Some(flip), Written::Alike) => Relation::Told { flip, sure: !flip && !apart(a, b) },
+        (Some(flip), Written::Turned(may)) => {
+            Relation::Told { flip, sure: may[usize::from(flip)] && !apart(a, b) }
+        }
+        (Some(flip), Written::Other) => Relation::Told { flip, sure: false },
+        (None, Written::Told(flip)) => Relation::Told { flip, sure: !apart(a, b) },
+        (None, Written::Alike) => Relation::Told { flip: false, sure: !apart(a, b) },
+        (None, Written::Turned(_)) if edited => Relation::Taken,
+        (None, Written::Turned(_)) => Relation::Unknown,
+        (None, Written::Other) => Relation::Taken,
+    }
+}
+
+/// How two decisions are written.
+enum Written {
+    /// Of the same operands: whether one is the opposite of the other.
+    Told(bool),
+    /// In the same way, of whatever operands.
+    Alike,
+    /// One may be the other turned round: whether it may be the same then, and the opposite.
+    Turned([bool; 2]),
+    /// In other ways.
+    Other,
+}
+
+fn written(a: &Meaning, b: &Meaning) -> Written {
+    let ((x, tx), (y, ty)) = match (&a.compares, &b.compares) {
+        (Some(x), Some(y)) => (x, y),
+        // Both are made by the same instruction, which is no comparison.
+        (None, None) => return Written::Alike,
+        _ => return Written::Other,
+    };
+    let equality = |c: &str| matches!(c, "eq" | "ne");
+    let signless = |t: &str| t.trim_start_matches(['s', 'u', 'b']).to_owned();
+    if tx != ty && !(equality(x) && equality(y) && signless(tx) == signless(ty)) {
+        return Written::Other;
+    }
+    let not = opposite(y, ty.contains('f'));
+    let [turned, neither] = [swapped(y), not.and_then(swapped)];
+    let is = |other: Option<&str>| other == Some(x.as_str());
+    let order = a.operands.as_ref().zip(b.operands.as_ref());
+    match order {
+        Some(([p, q], [r, s])) if (p, q) == (r, s) && x == y => Written::Told(false),
+        Some(([p, q], [r, s])) if (p, q) == (r, s) && is(not) => Written::Told(true),
+        Some(([p, q], [r, s])) if (p, q) == (s, r) && (is(turned) || x == y && equality(x)) => {
+            Written::Told(false)
+        }
+        Some(([p, q], [r, s])) if (p, q) == (s, r) && (is(neither) || equality(x) && is(not)) => {
+            Written::Told(true)
+        }
+        Some(([p, q], [r, s])) if (p, q) == (s, r) && x == y => Written::Turned([false; 2]),
+        _ if x == y => Written::Alike,
+        _ if is(not) || is(turned) || is(neither) => Written::Turned([is(turned), is(not) || is(neither)]),
+        _ => Written::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SAME: Relation = Relation::Told { flip: false, sure: true };
+    const OPPOSITE: Relation = Relation::Told { flip: true, sure: true };
+
+    fn compares(op: &str) -> Meaning {
+        let text = format!("{op} %p1, %f1, %f2");
+        Meaning { compares: comparison(&Site { text, ..Site::default() }), ..Meaning::default() }
+    }
+    fn order(op: &str, operands: [&str; 2]) -> Meaning {
+        let (compares, operands) = plain(compares(op).compares, Some(operands.map(str::to_owned)));
+        Meaning { compares, operands, ..Meaning::default() }
+    }
+
+    #[test]
+    fn how_comparisons_relate() {
+        for (a, b, want) in [
+            ("setp.lt.s32", "setp.lt.s32", SAME),
+            ("setp.lt.s32", "setp.ge.s32", Relation::Unknown),
+            ("setp.lt.s32", "setp.gt.s32", Relation::Unknown),
+            ("setp.lt.f32", "setp.geu.f32", Relation::Unknown),
+            ("setp.lt.f32", "setp.eq.f32", Relation::Taken),
+            ("setp.lt.s32", "setp.lt.u32", Relation::Taken),
+            ("setp.eq.s32", "setp.eq.u32", SAME),
+        ] {
+            assert_eq!(relate(&compares(a), &compares(b), false), want, "{a} {b}");
+        }
+        // What an edited line compares, it compares.
+        assert_eq!(relate(&compares("setp.lt.s32"), &compares("setp.ge.s32"), true), Relation::Taken);
+        let a = order("setp.lt.s32", ["load", "op"]);
+        assert_eq!(relate(&a, &order("setp.ge.s32", ["load", "op"]), false), OPPOSITE);
+        assert_eq!(relate(&a, &order("setp.gt.s32", ["op", "load"]), false), SAME);
+        assert_eq!(relate(&a, &order("setp.le.s32", ["op", "load"]), false), OPPOSITE);
+        assert_eq!(relate(&a, &order("setp.gt.s32", ["load", "op"]), false), Relation::Unknown);
+        // The same comparison of others, and of the same ones swapped.
+        let unsure = Relation::Told { flip: false, sure: false };
+        assert_eq!(relate(&a, &order("setp.lt.s32", ["load", "%tid.x"]), false), unsure);
+        assert_eq!(relate(&a, &order("setp.lt.s32", ["op", "load"]), false), Relation::Unknown);
+        assert_eq!(relate(&a, &order("setp.lt.s32", ["merge", "op"]), false), SAME);
+    }
+
+    #[test]
+    fn comparisons_with_constants() {
+        let a = order("setp.lt.s32", ["load", "5"]);
+        for (op, operands, want) in [
+            ("setp.le.s32", ["load", "4"], SAME),
+            ("setp.ge.s32", ["load", "5"], OPPOSITE),
+            ("setp.gt.s32", ["load", "4"], OPPOSITE),
+            ("setp.gt.s32", ["5", "load"], SAME),
+            ("setp.lt.s32", ["load", "4"], Relation::Told { flip: false, sure: false }),
+        ] {
+            assert_eq!(relate(&a, &order(op, operands), false), want, "{op} {operands:?}");
+        }
+        let zero = order("setp.eq.u32", ["load", "0"]);
+        assert_eq!(relate(&zero, &order("setp.lt.u32", ["load", "1"]), false), SAME);
+        assert_eq!(relate(&zero, &order("setp.gt.u32", ["load", "0"]), false), OPPOSITE);
+        assert_eq!(relate(&zero, &order("setp.ne.s32", ["0", "load"]), false), OPPOSITE);
+    }
+
+    #[test]
+    fn what_is_steered_proves() {
+        let same = |a: &Meaning, b: &Meaning| relate(a, b, false);
+        let guard = |op: &str, guards: bool| Meaning { guards: Some(guards), ..compares(op) };
+        assert_eq!(same(&guard("setp.lt.s32", true), &guard("setp.ge.s32", false)), OPPOSITE);
+        let select = |op: &str, text: &str| Meaning { chooses: chosen(text), ..compares(op) };
+        let one = select("setp.ge.s32", "selp.b32 %r1, 1, 0, %p1");
+        assert_eq!(same(&one, &select("setp.lt.s32", "selp.b32 %r9, 0, 1, %p7")), OPPOSITE);
+        assert_eq!(chosen("selp.f32 %f1, %f2, 0f00000000, %p1"), None);
+        let leads = |op: &str, t: &[u32], f: &[u32]| Meaning {
+            ways: Some([t, f].map(|w| w.iter().copied().collect())),
+            ..compares(op)
+        };
+        let ways = |t: &[u32], f: &[u32]| leads("setp.lt.s32", t, f);
+        assert_eq!(same(&ways(&[1], &[]), &leads("setp.ge.s32", &[], &[1, 2])), OPPOSITE);
+        // Written in the same way, and leading elsewhere: another one.
+        assert_eq!(same(&ways(&[1], &[]), &ways(&[], &[1])), Relation::Told { flip: true, sure: false });
+        // Ways that lead to the same say nothing: how it is written does.
+        assert_eq!(same(&ways(&[1], &[1]), &ways(&[1], &[1])), SAME);
+        // Seen to ask the same, where it leads cannot say the opposite.
+        let of = |m: Meaning| Meaning { operands: Some(["load".into(), "%tid.x".into()]), ..m };
+        assert_eq!(same(&of(ways(&[1], &[])), &of(ways(&[], &[1]))), Relation::Unknown);
+        // Where it leads tells the way round of a comparison that is written in another way, not that it is the same decision.
+        let other = Meaning { compares: Some(("eq".into(), "s32".into())), ..ways(&[1], &[]) };
+        assert_eq!(same(&ways(&[1], &[]), &other), Relation::Told { flip: false, sure: false });
+    }
+}

@@ -1,0 +1,150 @@
+//! Which function, loop and site of one module is which of another.
+//!
+//! Holds: common names are those of side A; what only B has is numbered after them. Identical decode programs give the
+//! identity. Otherwise functions match by name, kernels also by what they are called in the source ([`mangled`]), source lines
+//! through a diff of the stored texts ([`crate::lines`]), sites by their key, then by line and class, then by class and
+//! order between matches; loops by their header's line and order.
+//!
+//! Misses: renamed device functions. Sites without a partner are counted, and never guessed; what copies of one place make of that,
+//! [`crate::fold`] says.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use prlx_trace::kernel::{Module, Site, SiteClass};
+
+use crate::launches::kernel_names as mangled;
+use crate::report::describe;
+
+use super::canonical_form::{self, Input};
+use super::common_ids::{Names, next};
+use super::match_key::{Key, keys, match_keys, place};
+use super::polarity as meaning;
+use super::source_diff::Lines;
+use super::unroll_match as fold;
+
+/// Two modules in one numbering.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Pairing {
+    pub a: Names,
+    pub b: Names,
+    /// Both decode programs are the same: equal words mean equal paths.
+    pub same: bool,
+    /// How sites of both are brought to one form; of modules that are the same, nothing.
+    pub fold: Option<Box<[canonical_form::Side; 2]>>,
+}
+
+/// Whether two modules decode alike: the same steps, the same sources of values, and the same comparisons.
+pub(crate) fn same_program(a: &Module, b: &Module, forced: Forced<'_>) -> bool {
+    // Locations may differ in number only; the decode program does not read them.
+    let decides = |s: &Site| (s.function, s.block, s.class, s.source, meaning::comparison(s));
+    a.sites.len() == b.sites.len()
+        && a.functions.len() == b.functions.len()
+        && a.sites.iter().map(decides).eq(b.sites.iter().map(decides))
+        && a.functions.iter().zip(&b.functions).all(|(f, g)| {
+            (f.name == g.name || forced == Some([&f.name, &g.name]))
+                && f.slots == g.slots
+                && f.skipped.is_some() == g.skipped.is_some()
+                && f.loops.len() == g.loops.len()
+                && f.loops.iter().zip(&g.loops).all(|(l, m)| (l.header, l.parent) == (m.header, m.parent))
+                && f.blocks.len() == g.blocks.len()
+                && f.blocks.iter().zip(&g.blocks).all(|(x, y)| {
+                    (&x.steps, &x.end, x.ipdom, x.in_loop) == (&y.steps, &y.end, y.ipdom, y.in_loop)
+                })
+        })
+}
+
+/// Two kernels that are to be one whatever they are called: A's and B's.
+pub(crate) type Forced<'a> = Option<[&'a str; 2]>;
+
+/// Matches two modules.
+pub(crate) fn modules(a: &Module, b: &Module, forced: Forced<'_>) -> Pairing {
+    if same_program(a, b, forced) {
+        return Pairing { a: Names::identity(a), b: Names::identity(b), same: true, fold: None };
+    }
+    builds(a, b, forced)
+}
+
+/// Matches two modules that are two builds.
+pub(crate) fn builds(a: &Module, b: &Module, forced: Forced<'_>) -> Pairing {
+    let lines = Lines::new(a, b);
+    let mut names = Names::default();
+    let mut extra = a.functions.len() as u32;
+    let by_name: BTreeMap<&str, u32> = a.functions.iter().map(|f| f.name.as_str()).zip(0..).collect();
+    let [ours, theirs] = [a, b].map(kernels);
+    let mut renamed = mangled::renamed(&ours, &theirs);
+    renamed.extend(forced.map(|[x, y]| (y, x)));
+    for f in &b.functions {
+        let name = renamed.get(f.name.as_str()).copied().unwrap_or(&f.name);
+        names.functions.push(by_name.get(name).copied().unwrap_or_else(|| next(&mut extra)));
+    }
+    for (f, &of) in b.functions.iter().zip(&names.functions) {
+        let theirs = a.functions.get(of as usize).map_or(&[][..], |g| &g.loops);
+        let mut extra = theirs.len() as u32;
+        let key_a: Vec<u64> = theirs.iter().map(|l| place(a, l.loc, |x| x)).collect();
+        let key_b: Vec<u64> = f.loops.iter().map(|l| place(b, l.loc, |x| lines.to_a(x))).collect();
+        let mut ids = match_keys(&key_a, &key_b);
+        if theirs.len() == f.loops.len() {
+            ids = (0..theirs.len() as u32).map(Some).collect();
+        }
+        names.loops.push(ids.into_iter().map(|id| id.unwrap_or_else(|| next(&mut extra))).collect());
+    }
+    let keys = keys([a, b], &names, &lines);
+    let sites = sites([a, b], &keys);
+    let partners: Vec<Option<u32>> =
+        sites.iter().map(|s| Some(*s).filter(|s| *s < a.sites.len() as u32)).collect();
+    names.sites = sites;
+    let ours = Names::identity(a);
+    let edited = |x: usize, y: usize| {
+        let [x, y] =
+            [(a, x), (b, y)].map(|(m, s)| describe::location(m, m.sites[s].loc).and_then(|l| l.code));
+        x.zip(y).is_some_and(|(x, y)| x.trim() != y.trim())
+    };
+    let input = Input {
+        modules: [a, b],
+        keys: keys.each_ref().map(|k| &k[..]),
+        partners: &partners,
+        names: [&ours, &names],
+        edited: &edited,
+    };
+    let fold = Some(Box::new(fold::plan(&input)));
+    Pairing { a: ours, b: names, same: false, fold }
+}
+
+fn kernels(m: &Module) -> BTreeSet<&str> {
+    m.functions.iter().filter(|f| f.kernel).map(|f| f.name.as_str()).collect()
+}
+
+fn sites([a, _]: [&Module; 2], [keys_a, keys_b]: &[Vec<Key>; 2]) -> Vec<u32> {
+    let mut to: Vec<Option<u32>> = match_keys(keys_a, keys_b);
+    // What an edit of a line moved: the same line and class, whatever the column.
+    let rest = |to: &[Option<u32>]| -> (Vec<u32>, Vec<u32>) {
+        let taken: BTreeSet<u32> = to.iter().flatten().copied().collect();
+        let a = (0..a.sites.len() as u32).filter(|i| !taken.contains(i)).collect();
+        let b = (0..to.len() as u32).filter(|&i| to[i as usize].is_none()).collect();
+        (a, b)
+    };
+    let (free_a, free_b) = rest(&to);
+    let coarse = |k: &Key| (k.0, k.1.first().map(|p| p.0), k.2);
+    let ka: Vec<_> = free_a.iter().map(|&i| coarse(&keys_a[i as usize])).collect();
+    let kb: Vec<_> = free_b.iter().map(|&i| coarse(&keys_b[i as usize])).collect();
+    for (i, m) in free_b.iter().zip(match_keys(&ka, &kb)) {
+        to[*i as usize] = m.map(|m| free_a[m as usize]);
+    }
+    // What is left between the same two matches, if there are equally many of a class.
+    let (free_a, free_b) = rest(&to);
+    let before_b: BTreeMap<u32, u32> =
+        free_b.iter().map(|&i| (i, (0..i).rev().find_map(|j| to[j as usize]).map_or(0, |m| m + 1))).collect();
+    let taken: BTreeSet<u32> = to.iter().flatten().copied().collect();
+    let gap_a = |i: u32| taken.range(..i).next_back().map_or(0, |m| m + 1);
+    let ka: Vec<_> = free_a.iter().map(|&i| (gap_a(i), keys_a[i as usize].0, keys_a[i as usize].2)).collect();
+    let kb: Vec<_> =
+        free_b.iter().map(|i| (before_b[i], keys_b[*i as usize].0, keys_b[*i as usize].2)).collect();
+    let count = |keys: &[(u32, u32, SiteClass)], k| keys.iter().filter(|x| **x == k).count();
+    for ((i, m), k) in free_b.iter().zip(match_keys(&ka, &kb)).zip(&kb) {
+        if count(&ka, *k) == count(&kb, *k) {
+            to[*i as usize] = m.map(|m| free_a[m as usize]);
+        }
+    }
+    let mut extra = a.sites.len() as u32;
+    to.into_iter().map(|t| t.unwrap_or_else(|| next(&mut extra))).collect()
+}

@@ -1,0 +1,262 @@
+//! The same finding in many lanes and warps, put together: one representative, counts, and where.
+//!
+//! Holds: warps come in ascending order, so what is kept of them does not depend on threads. The representative is the
+//! warp that parts here earliest (fewest visits before it), then the lowest.
+
+use std::collections::BTreeMap;
+
+use prlx_trace::kernel::Module;
+use prlx_trace::{Lane, LaneMask, SiteId, WarpId};
+
+use crate::align::difference::{Found, Key, Raw};
+use crate::launches::filter::Filter;
+use crate::launches::gaps::Gaps;
+use crate::report::describe;
+use crate::report::{
+    Coverage, Differing, Finding, HashInfo, Kind, LaneAt, Mask, TripInfo, WarpHit, WarpPlace,
+};
+
+use super::context::Context;
+use super::warp_diff::{WarpDiff, WarpFound};
+
+/// All findings of a launch.
+pub(crate) struct Clusters<'a> {
+    by_key: BTreeMap<Key, Cluster>,
+    /// Warps that are listed.
+    warps: usize,
+    /// Warps that have some.
+    differing: u64,
+    /// What counts.
+    pub filter: &'a Filter,
+}
+
+struct Cluster {
+    /// Parts only lanes that had parted before; visits before it; warp.
+    rank: (bool, u64, u64),
+    raw: Raw,
+    lane: Lane,
+    lanes: LaneMask,
+    at: Vec<LaneAt>,
+    hashes: Option<HashInfo>,
+    roots: u64,
+    lanes_total: u64,
+    count: u64,
+    ways: [u64; 2],
+    follows: [u64; 2],
+    warps: Vec<WarpHit>,
+    warps_total: u64,
+}
+
+impl Clusters<'_> {
+    pub fn new(warps: usize, filter: &Filter) -> Clusters<'_> {
+        Clusters { by_key: BTreeMap::new(), warps, differing: 0, filter }
+    }
+
+    /// Says what the filter left out.
+    pub fn keep(&mut self, coverage: &Coverage, gaps: &mut Gaps) {
+        let mut left = 0;
+        let before = self.by_key.len();
+        self.by_key.retain(|key, c| {
+            let takes = self.filter.takes(key.0, c.raw.sites);
+            left += if takes { 0 } else { c.count };
+            takes
+        });
+        if self.by_key.is_empty() && before > 0 {
+            self.differing = 0;
+        }
+        self.filter.gaps(coverage, left, gaps);
+    }
+
+    /// What all findings come to.
+    pub fn sum(&self) -> Differing {
+        let mut out = Differing { warps: self.differing, ..Differing::default() };
+        for (key, c) in &self.by_key {
+            out.lanes += c.roots;
+            out.kinds[key.0 as usize] += c.count;
+        }
+        out
+    }
+
+    /// Adds one warp's findings; warps must ascend.
+    pub fn add(&mut self, cx: &Context<'_>, warp: WarpDiff) {
+        self.differing += u64::from(!warp.found.is_empty());
+        for (key, found) in warp.found {
+            let Some(mut new) = cluster(cx, warp.warp, &found) else { continue };
+            match self.by_key.get_mut(&key) {
+                None => {
+                    self.by_key.insert(key, new);
+                }
+                Some(old) => {
+                    old.roots += new.roots;
+                    old.lanes_total += new.lanes_total;
+                    old.count += new.count;
+                    for side in 0..2 {
+                        old.ways[side] += new.ways[side];
+                        old.follows[side] += new.follows[side];
+                    }
+                    old.warps_total += 1;
+                    if old.warps.len() < self.warps {
+                        old.warps.append(&mut new.warps);
+                    }
+                    if new.rank < old.rank {
+                        (old.rank, old.raw, old.lane, old.lanes) = (new.rank, new.raw, new.lane, new.lanes);
+                        (old.at, old.hashes) = (new.at, new.hashes);
+                    }
+                }
+            }
+        }
+    }
+
+    /// In words, first things first.
+    pub fn findings(self, cx: &Context<'_>, modules: [&Module; 2]) -> Vec<Finding> {
+        let mut all: Vec<(Key, Cluster)> = self.by_key.into_iter().collect();
+        // Masks are observations: what differs in lanes comes first.
+        all.sort_by_key(|(k, c)| (c.rank.0, k.0 == Kind::ActiveMask, c.rank.1, *k));
+        // Side B's site for each common name.
+        let mut theirs: BTreeMap<u32, SiteId> = BTreeMap::new();
+        for (i, name) in cx.sides.names[1].sites.iter().enumerate().rev() {
+            theirs.insert(*name, SiteId(i as u32));
+        }
+        all.into_iter().map(|(key, c)| finding(cx, modules, key, c, &theirs)).collect()
+    }
+}
+
+/// One warp's lanes with the same finding.
+fn cluster(cx: &Context<'_>, warp: u64, found: &WarpFound) -> Option<Cluster> {
+    let launch = cx.launches[0];
+    let rank = |f: &Found| (!f.root, f.first.position);
+    let (lane, shown) = found.lanes.iter().min_by_key(|(l, f)| (rank(f), *l))?;
+    let (mut lanes, mut all, mut roots) = (LaneMask(0), LaneMask(0), LaneMask(0));
+    let same = |r: &Raw| (r.nth, r.trips.iter().map(|t| t.trip).collect::<Vec<_>>());
+    let place = same(&shown.first);
+    for (l, f) in &found.lanes {
+        all.insert(*l);
+        if f.root {
+            roots.insert(*l);
+        }
+        if same(&f.first) == place {
+            lanes.insert(*l);
+        }
+    }
+    let visit = |r: &Raw| r.nth.map(|n| u64::from(n.unwrap_or(0)));
+    let at = launch
+        .lanes(WarpId(warp))
+        .lanes()
+        .map(|l| {
+            let own = found.lanes.iter().find(|(m, _)| *m == l);
+            let thread = cx.by_thread().then(|| cx.partner(WarpId(warp), l)).map(|(w, l)| [w.0, l.0.into()]);
+            let visit = visit(&own.unwrap_or(&(l, shown.clone())).1.first);
+            LaneAt { lane: l.0, visit, differs: own.is_some(), thread }
+        })
+        .collect();
+    let nth = found
+        .lanes
+        .iter()
+        .filter(|(_, f)| f.root || roots.0 == 0)
+        .filter_map(|(_, f)| f.first.nth[0].or(f.first.nth[1]).map(u64::from));
+    let per_cta = launch.warps_per_cta().max(1);
+    let sum = |pick: fn(&Found) -> u64| found.lanes.iter().map(|(_, f)| pick(f)).sum::<u64>();
+    let hit = WarpHit {
+        warp,
+        cta: warp / per_cta,
+        in_cta: warp % per_cta,
+        lanes: all,
+        roots,
+        visit: nth.min(),
+        count: sum(|f| f.count),
+    };
+    Some(Cluster {
+        rank: (rank(shown).0, rank(shown).1, warp),
+        raw: shown.first.clone(),
+        lane: *lane,
+        lanes,
+        at,
+        hashes: found.hashes.clone(),
+        roots: u64::from(roots.count()),
+        lanes_total: u64::from(all.count()),
+        count: hit.count,
+        ways: [sum(|f| f.ways[0]), sum(|f| f.ways[1])],
+        follows: [sum(|f| f.follows[0]), sum(|f| f.follows[1])],
+        warps: vec![hit],
+        warps_total: 1,
+    })
+}
+
+fn finding(
+    cx: &Context<'_>,
+    modules: [&Module; 2],
+    key: Key,
+    c: Cluster,
+    theirs: &BTreeMap<u32, SiteId>,
+) -> Finding {
+    let raw = &c.raw;
+    let site = [0, 1].map(|side| raw.sites[side].and_then(|s| describe::site(modules[side], s)));
+    let side = (raw.kind == Kind::ExtraEvents).then_some(key.2);
+    let place = raw.block.and_then(|(side, f, b)| {
+        let function = modules[side].functions.get(f.index())?;
+        describe::location(modules[side], function.blocks.get(b.index())?.loc)
+    });
+    let trips = raw
+        .trips
+        .iter()
+        .map(|t| TripInfo {
+            location: describe::loop_location(modules[t.side], t.function, t.of),
+            trip: t.trip,
+            trips: t.trips,
+        })
+        .collect();
+    let from = if raw.sites[0].is_some() { 0 } else { 1 };
+    let mut slice = raw.sites[from].map(|s| describe::slice(modules[from], s)).unwrap_or_default();
+    if let Some(s) = raw.sites[from].and_then(|s| modules[from].sites.get(s.index())) {
+        // Of several copies of a load, B's decision has its own.
+        let other = raw.sites[1].and_then(|s| modules[1].sites.get(s.index())).filter(|_| from == 0);
+        let near = other.map(|s| describe::loads(modules[1], s)).unwrap_or_default();
+        let partner = |load: SiteId| {
+            let name = cx.sides.names[0].site(load);
+            let own = near.iter().map(|(_, l)| *l).find(|l| cx.sides.names[1].site(*l) == name);
+            own.or_else(|| theirs.get(&name).copied())
+        };
+        for (node, load) in describe::loads(modules[from], s) {
+            for n in slice.iter_mut().filter(|n| n.node == node) {
+                n.site = if from == 0 { [Some(load), partner(load)] } else { [None, Some(load)] };
+            }
+        }
+    }
+    describe::parameters(modules, cx.launches, &mut slice);
+    let launch = cx.launches[0];
+    let per_cta = launch.warps_per_cta().max(1);
+    let warp = c.rank.2;
+    let decided = raw.kind == Kind::Branch && raw.sites[0].is_some() || raw.kind == Kind::Value;
+    Finding {
+        kind: raw.kind,
+        site,
+        place,
+        side,
+        values: decided.then_some(raw.values),
+        ways: c.ways,
+        warp: WarpPlace {
+            warp,
+            cta: warp / per_cta,
+            at: launch.grid.position(warp / per_cta),
+            in_cta: warp % per_cta,
+        },
+        lanes: c.lanes,
+        lane: c.lane.0,
+        visit: raw.nth.map(|n| n.map(u64::from)),
+        position: raw.position,
+        trips,
+        extra_trips: raw.extra_trips,
+        extra_visits: raw.extra_visits,
+        masks: (raw.masks != [LaneMask(0); 2]).then(|| raw.masks.map(|lanes| Mask { lanes })),
+        hashes: c.hashes,
+        roots: c.roots,
+        lanes_total: c.lanes_total,
+        count: c.count,
+        follows: c.follows,
+        warps: c.warps,
+        warps_total: c.warps_total,
+        operands: None,
+        slice,
+        at: c.at,
+    }
+}

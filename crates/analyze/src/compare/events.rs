@@ -1,0 +1,84 @@
+//! Lanes of two warps recorded at level `events`: decisions, memory digests, and who took part.
+
+use prlx_trace::launch::Event;
+use prlx_trace::{LaneMask, WarpStream};
+
+use crate::align::difference::Found;
+use crate::align::divergence as diverge;
+use crate::report::Kind;
+
+use super::canonical_lanes::folded_lane;
+use super::context::Context;
+use super::lane_trees::{ended, event_tree, whole};
+use super::warp_diff::{LaneFate, WarpDiff, add_counts};
+
+pub(super) fn events(
+    cx: &Context<'_>,
+    warps: [&WarpStream; 2],
+    all: [&[Event]; 2],
+    lanes: LaneMask,
+    out: &mut WarpDiff,
+) {
+    let what = |e: &Event| (e.site, e.mask, e.value);
+    if cx.words_tell
+        && lanes.lanes().all(|l| ended(cx, warps[0], l))
+        && all[0].iter().map(what).eq(all[1].iter().map(what))
+    {
+        out.fates[LaneFate::SameWords as usize] += u64::from(lanes.count());
+        return;
+    }
+    if let Some(sides) = cx.fold {
+        // Who is where with whom is the compiler's choice.
+        for lane in lanes.lanes() {
+            match folded_lane(cx, sides, warps.map(|w| (w, lane)), out) {
+                Ok(fate) => out.fate(fate),
+                Err(e) => {
+                    out.fail(&e);
+                    out.fate(LaneFate::Failed);
+                }
+            }
+        }
+        return;
+    }
+    let whole = whole(cx, warps);
+    // First who parts, then whose masks differ beyond that.
+    let mut parted = LaneMask(0);
+    let mut trees = Vec::new();
+    for lane in lanes.lanes() {
+        let tree = |side: usize| event_tree(cx, side, &whole[side], lane);
+        let (ta, tb) = match (tree(0), tree(1)) {
+            (Ok(a), Ok(b)) => (a, b),
+            (Err(e), _) | (_, Err(e)) => {
+                out.fail(&e);
+                out.fate(LaneFate::Failed);
+                continue;
+            }
+        };
+        for (sum, t) in out.visits.iter_mut().zip([&ta, &tb]) {
+            add_counts(sum, t.counts);
+        }
+        let diff = diverge::lanes(&cx.sides, &ta, &tb, None);
+        if !diff.found.is_empty() {
+            parted.insert(lane);
+        }
+        out.fate(if diff.cut { LaneFate::Truncated } else { LaneFate::Compared });
+        out.add(lane, diff.found);
+        trees.push((lane, ta, tb));
+    }
+    for (lane, a, b) in &trees {
+        let diff = diverge::lanes(&cx.sides, a, b, Some(parted));
+        let masks = diff.found.into_iter().filter(|(k, _)| k.0 == Kind::ActiveMask);
+        let first = |f: &mut Found| f.root &= !parted.has(*lane);
+        out.add(
+            *lane,
+            masks
+                .map(|(k, mut f)| {
+                    (k, {
+                        first(&mut f);
+                        f
+                    })
+                })
+                .collect(),
+        );
+    }
+}

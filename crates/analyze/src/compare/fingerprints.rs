@@ -1,0 +1,126 @@
+//! Lanes of two warps recorded at level `print`: running hashes with checkpoints.
+
+use std::collections::BTreeMap;
+
+use prlx_trace::launch::Lanes;
+use prlx_trace::{Lane, LaneMask, WarpStream};
+
+use crate::align::difference::{Found, Raw};
+use crate::decode::lane_part;
+use crate::report::{HashInfo, Kind};
+
+use super::context::Context;
+use super::warp_diff::{LaneFate, WarpDiff};
+
+/// What lanes' final hashes say, by side.
+enum Finals<'a> {
+    /// An entry a lane, zero for one that never ended.
+    Lanes([&'a [[u64; 4]]; 2]),
+    /// Of the warp which hashes differ, and the lanes' signatures.
+    Warp { differ: [bool; 4], any: bool, signatures: [[u64; 4]; 2] },
+}
+
+impl<'a> Finals<'a> {
+    fn of(a: &'a [[u64; 4]], b: &'a [[u64; 4]], lanes: LaneMask) -> Finals<'a> {
+        let (&[wa, sa], &[wb, sb]) = (a, b) else { return Finals::Lanes([a, b]) };
+        let of = |lane: Lane| [sa, sb].map(|s| signature(&s, lane));
+        let mut differ = std::array::from_fn(|i| wa[i] != wb[i]);
+        if lanes.lanes().any(|l| of(l).contains(&0) && of(l) != [0, 0]) {
+            // Hashes of other lanes: only signatures compare.
+            differ = [false; 4];
+        }
+        // Which lanes differ, signatures tell; where they tell none, it may be any.
+        let told = lanes.lanes().any(|l| of(l)[0] != of(l)[1]);
+        Finals::Warp { differ, any: !told, signatures: [sa, sb] }
+    }
+
+    /// Which hashes of a lane differ: control, loaded, stored, synchronisation; `None` if it did not end on both sides.
+    fn lane(&self, lane: Lane) -> Option<[bool; 4]> {
+        match self {
+            Finals::Lanes(sides) => {
+                let [p, q] = sides.map(|h| h.get(usize::from(lane.0)).filter(|h| **h != [0; 4]));
+                let (p, q) = p.zip(q)?;
+                Some(std::array::from_fn(|i| p[i] != q[i]))
+            }
+            Finals::Warp { differ, any, signatures } => {
+                let [p, q] = signatures.each_ref().map(|s| signature(s, lane));
+                // A signature that differs is of something.
+                let some = if *differ == [false; 4] { [true, false, false, false] } else { *differ };
+                match (p, q) {
+                    (0, _) | (_, 0) => None,
+                    _ if p != q => Some(some),
+                    _ if *any => Some(*differ),
+                    _ => Some([false; 4]),
+                }
+            }
+        }
+    }
+}
+
+/// A lane's byte.
+fn signature(signatures: &[u64; 4], lane: Lane) -> u8 {
+    let word = signatures.get(usize::from(lane.0 / 8)).copied().unwrap_or_default();
+    (word >> (lane.0 % 8 * 8)) as u8
+}
+
+pub(super) fn prints(cx: &Context<'_>, a: &WarpStream, b: &WarpStream, lanes: LaneMask, out: &mut WarpDiff) {
+    let (
+        Lanes::Print { checkpoints: ca, ends: ea, hashes: ha },
+        Lanes::Print { checkpoints: cb, ends: eb, hashes: hb },
+    ) = (&a.lanes, &b.lanes)
+    else {
+        return;
+    };
+    let finals = Finals::of(ha, hb, lanes);
+    for lane in lanes.lanes() {
+        let parts = (lane_part(ca, ea, a.warp, lane), lane_part(cb, eb, b.warp, lane));
+        let (x, y) = match parts {
+            (Ok(x), Ok(y)) => (x, y),
+            (Err(e), _) | (_, Err(e)) => {
+                out.fail(&e);
+                out.fate(LaneFate::Failed);
+                continue;
+            }
+        };
+        let differ = finals.lane(lane);
+        let ended = differ.is_some();
+        let differ = differ.unwrap_or_default();
+        // Lost checkpoints come last: those that both have are comparable. Once two prefixes differ they stay different.
+        let both = x.len().min(y.len());
+        let equal = (x[..both] != y[..both]).then(|| {
+            let (mut low, mut high) = (0, both);
+            while low < high {
+                let mid = (low + high) / 2;
+                if x[mid] == y[mid] { low = mid + 1 } else { high = mid }
+            }
+            low
+        });
+        let agree = equal.is_none() && differ == [false; 4];
+        // Decisions that are computed are in no hash: where what they are computed from differs, equal hashes say nothing.
+        let told = ended && (cx.words_tell || !agree);
+        out.fate(if told { LaneFate::Compared } else { LaneFate::Truncated });
+        if agree {
+            continue;
+        }
+        let kind = if differ[0] || !ended { Kind::Branch } else { Kind::Value };
+        let bits = differ.iter().enumerate().fold(0, |n, (i, d)| n | u8::from(*d) << i);
+        let raw = Raw { position: equal.map_or(u64::MAX >> 1, |c| c as u64), ..Raw::new(kind) };
+        let found = Found { first: raw, count: 1, ways: [0; 2], follows: [0; 2], root: true };
+        out.add(lane, BTreeMap::from([((kind, u32::MAX, bits), found)]));
+        let info = HashInfo {
+            differ,
+            checkpoint: equal.map(|c| c as u64),
+            checkpoints: [x.len() as u64, y.len() as u64],
+        };
+        if let Some(f) = out.found.get_mut(&(kind, u32::MAX, bits)) {
+            // The earliest lane's.
+            let earlier = f
+                .hashes
+                .as_ref()
+                .is_none_or(|h| info.checkpoint.unwrap_or(u64::MAX) < h.checkpoint.unwrap_or(u64::MAX));
+            if earlier {
+                f.hashes = Some(info);
+            }
+        }
+    }
+}

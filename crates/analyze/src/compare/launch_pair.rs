@@ -1,0 +1,215 @@
+//! One pair of launches: everything that is compared of them, and the verdict.
+
+use std::collections::BTreeSet;
+
+use prlx_trace::kernel::Level;
+use prlx_trace::{FuncId, Launch, Recording, Trace};
+
+use crate::builds::gaps::{self as uncompared, Left};
+use crate::builds::site_match::Pairing;
+use crate::decode::Program;
+use crate::error::Error;
+use crate::launches::gaps::{Gaps, coverage_gaps, dilation, static_gaps, told};
+use crate::launches::kernel_names as mangled;
+use crate::launches::{culprit, differences};
+use crate::report::{
+    Elements, Fault, Lanes, LaunchDifference, LaunchPart, LaunchReport, Sites, Verdict, Warps, WhyUncompared,
+};
+
+use super::cluster::Clusters;
+use super::context::Context;
+use super::launch_selection::Wanted;
+use super::launch_streams::streams;
+use super::module_cache::{Shared, forced_names, module};
+use super::options::DiffOptions;
+
+/// Compares one pair of launches.
+pub(super) fn launches<'a>(
+    traces: [&'a Trace; 2],
+    at: [&Wanted; 2],
+    shared: &mut Shared<'a>,
+    options: &DiffOptions,
+) -> Result<LaunchReport, Error> {
+    let kernel = &at[0].kernel;
+    let recordings = [0, 1].map(|side| &traces[side].launches[at[side].index]);
+    let [la, lb] = recordings.map(|r| &r.launch);
+    let [ma, mb] = [module(traces[0], la)?, module(traces[1], lb)?];
+    let mut out = LaunchReport {
+        kernel: kernel.clone(),
+        launch: at.map(|w| w.number),
+        skipped: [la, lb].map(|l| l.skipped.clone()),
+        fidelity: [la, lb].map(|l| l.fidelity.name().to_owned()),
+        module: [ma.name.clone(), mb.name.clone()],
+        device: [la.device.clone(), lb.device.clone()],
+        level: la.level,
+        grid: la.grid,
+        block: la.block,
+        warp_size: la.warp_size,
+        faults: [la, lb].map(|l| l.fault.as_ref().map(|f| Fault { kind: f.kind, text: f.text.clone() })),
+        differences: differences::differences([ma, mb], [la, lb]),
+        dilation: [la, lb].map(dilation),
+        ..LaunchReport::default()
+    };
+    if at[0].kernel != at[1].kernel {
+        let values = mangled::apart([&at[0].kernel, &at[1].kernel]);
+        out.differences.push(LaunchDifference { what: LaunchPart::Code, name: "kernel".into(), values });
+    }
+    out.culprit = culprit::culprit([la, lb], &out.differences);
+    out.padding = culprit::padding([ma, mb], [la, lb], &out.differences);
+    out.undigested = [la, lb].map(culprit::undigested);
+    if out.skipped.iter().any(Option::is_some) {
+        return Ok(unseen(out, [la, lb], None));
+    }
+    if la.level != lb.level {
+        let what = format!("recorded at level {} and at level {}", la.level.name(), lb.level.name());
+        return Err(Error::new(format!("kernel {kernel}"), what));
+    }
+    shared.prepare(traces, [la, lb])?;
+    let pairing = shared.pairing([ma, mb], [la, lb]);
+    let cx = shared.context([la, lb], options.limits);
+    let other_hashes = (ma.hashing != mb.hashing).then(|| other_hashes(la.level)).flatten();
+    let unlike = || one_build_only(la.level, pairing, &cx).or_else(|| other_shares(pairing, &cx));
+    if let Some(why) = other_hashes.or_else(unlike) {
+        return Ok(unseen(out, [la, lb], Some(why)));
+    }
+    let forced = forced_names([ma, mb], [la, lb]).map(|[x, y]| {
+        format!("`{x}` and `{y}` are compared as one kernel because they were told to be (--force)")
+    });
+    let (plain, _) = compared(&cx, recordings, pairing.same, options, (out.clone(), forced.clone()))?;
+    if hidden(&plain) == 0 || plain.findings_total > 0 {
+        return Ok(plain);
+    }
+    // What one side calls and the other inlined was not compared: once more, with such calls inlined on both.
+    shared.prepare_view(traces, [la, lb])?;
+    let cx = shared.context([la, lb], options.limits);
+    let Some(view) = shared.view(&cx) else { return Ok(plain) };
+    let (inlined, left) = compared(&view, recordings, false, options, (out, forced))?;
+    // A doubt at nothing that is listed would be none.
+    let told = !left.doubts(view.fold)
+        || inlined.uncompared.iter().any(|u| u.why == WhyUncompared::Doubtful && u.hides);
+    let whole = inlined.findings_total == 0 && inlined.coverage.lanes.failed <= plain.coverage.lanes.failed;
+    Ok(if told && whole && hidden(&inlined) < hidden(&plain) { inlined } else { plain })
+}
+
+/// How many visits that could hide a difference were not compared.
+fn hidden(l: &LaunchReport) -> u64 {
+    l.uncompared.iter().filter(|u| u.hides).map(|u| u.visits).sum()
+}
+
+/// Compares what lanes did; gives what of it was not compared, too. `digests_tell`: equal digests mean equal paths.
+fn compared(
+    cx: &Context<'_>,
+    recordings: [&Recording; 2],
+    digests_tell: bool,
+    options: &DiffOptions,
+    (mut out, forced): (LaunchReport, Option<String>),
+) -> Result<(LaunchReport, Left), Error> {
+    let mut gaps = Gaps::new();
+    gaps.extend(forced.map(|what| ("0000".into(), what)));
+    let coverage = &mut out.coverage;
+    for (side, l) in cx.launches.into_iter().enumerate() {
+        let (program, reach) = cx.recorded[side];
+        coverage.elements[side] = Elements { recorded: l.totals.recorded, dropped: l.totals.dropped };
+        let alone = cx
+            .fold
+            .map(|f| uncompared::unmatched(cx.sides.programs[side], &f[side], l.level, cx.reach[side]));
+        coverage.sites[side] = sites(program, l.level, reach, alone.unwrap_or_default());
+        static_gaps(program.module, l, program, reach, side, &mut gaps);
+    }
+    let mut clusters = Clusters::new(options.warps, &options.filter);
+    let mut left = Left::default();
+    streams(cx, recordings, digests_tell, coverage, &mut clusters, &mut left, &mut gaps)?;
+    coverage_gaps(coverage, cx.launches, &mut gaps);
+    clusters.keep(coverage, &mut gaps);
+    if let Some(sides) = cx.fold {
+        out.uncompared = uncompared::list(cx.sides.programs, sides, cx.reach, cx.launches[0].level, &left);
+        uncompared::gaps(&out.uncompared, &left, &mut gaps);
+    }
+    out.differing = clusters.sum();
+    out.findings = clusters.findings(cx, cx.sides.programs.map(|p| p.module));
+    out.findings_total = out.findings.len() as u64;
+    out.findings.truncate(options.findings);
+    Ok((judged(out, gaps), left))
+}
+
+/// Why recordings whose values are hashed in two ways say nothing of each other; `None` if no hash is in them.
+fn other_hashes(level: Level) -> Option<String> {
+    let level = matches!(level, Level::Print | Level::Events).then(|| level.name())?;
+    Some(format!(
+        "one side is from before values were hashed as they are now, and so its level {level} does not compare: record it again"
+    ))
+}
+
+/// Why two builds' recordings of a level say nothing of each other; `None` if they do.
+fn one_build_only(level: Level, pairing: &Pairing, cx: &Context<'_>) -> Option<String> {
+    let (what, than) = match level {
+        Level::Print if !pairing.same || cx.by_thread() => ("hashes", "path"),
+        Level::Operands if cx.fold.is_some() || cx.by_thread() => ("visits of single sites", "events"),
+        _ => return None,
+    };
+    let level = level.name();
+    Some(format!(
+        "{what} of level {level} compare within one build, and these are two: record both at level {than}"
+    ))
+}
+
+/// Why threads of the same number have other shares of the work, as far as that can be told; `None` if it can't. What one build does
+/// with CTAs of one size, another build does not with CTAs of another.
+fn other_shares(pairing: &Pairing, cx: &Context<'_>) -> Option<String> {
+    let [a, b] = cx.launches;
+    let [x, y] = [a, b].map(|l| l.block.volume());
+    let but =
+        "what their lanes decide is not compared; what they leave in buffers is, where that was digested";
+    if x != y && (!pairing.same || x.saturating_mul(a.grid.volume()) != y.saturating_mul(b.grid.volume())) {
+        return Some(format!(
+            "CTAs have {x} threads in A and {y} in B, and which does the work of which is not known: {but}"
+        ));
+    }
+    if cx.fold.is_some() && a.grid != b.grid {
+        return Some(format!(
+            "two builds were launched with other grids, and which CTA does the work of which is not known: {but}"
+        ));
+    }
+    None
+}
+
+/// Two launches at least one of which was not recorded, or not in a way that says something of the other: what is known of them
+/// as a whole is compared still.
+fn unseen(mut out: LaunchReport, launches: [&Launch; 2], why: Option<String>) -> LaunchReport {
+    let coverage = &mut out.coverage;
+    let threads = launches.map(|l| l.grid.volume().saturating_mul(l.block.volume()));
+    let (warps, lanes) = (launches[0].warps().max(launches[1].warps()), threads[0].max(threads[1]));
+    coverage.warps = Warps { total: warps, missing: warps, ..Warps::default() };
+    coverage.lanes = Lanes { total: lanes, missing: lanes, ..Lanes::default() };
+    for (elements, l) in coverage.elements.iter_mut().zip(launches) {
+        *elements = Elements { recorded: l.totals.recorded, dropped: l.totals.dropped };
+    }
+    let mut gaps = Gaps::new();
+    coverage_gaps(coverage, launches, &mut gaps);
+    // The reason says why no warp was compared; the count of them says nothing more.
+    gaps.remove("5");
+    gaps.extend(why.map(|why| ("000".into(), why)));
+    judged(out, gaps)
+}
+
+/// With its verdict.
+fn judged(mut out: LaunchReport, gaps: Gaps) -> LaunchReport {
+    out.gaps = gaps.into_values().collect();
+    let differs = out.findings_total > 0
+        || out.differences.iter().any(LaunchDifference::is_decisive)
+        || out.faults[0].is_some() != out.faults[1].is_some();
+    out.verdict = match (differs, out.gaps.is_empty()) {
+        (true, _) => Verdict::Differs,
+        (false, true) => Verdict::Same,
+        (false, false) => Verdict::Unknown,
+    };
+    out
+}
+
+fn sites(p: &Program<'_>, level: Level, reach: &BTreeSet<FuncId>, unmatched: u64) -> Sites {
+    let all =
+        || p.module.sites.iter().enumerate().filter(|(_, s)| reach.contains(&s.function) && told(level, s));
+    let hidden: BTreeSet<usize> = reach.iter().flat_map(|f| p.hidden(*f)).map(|(s, _)| s.index()).collect();
+    let skipped = all().filter(|(i, s)| s.skipped.is_some() || hidden.contains(i)).count();
+    Sites { total: all().count() as u64, skipped: skipped as u64, unmatched }
+}

@@ -1,0 +1,103 @@
+//! Which launches of each side are compared, and what is known of them before any lane is decoded.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use prlx_trace::{Launch, Recording, Trace};
+
+use crate::glob::matches;
+use crate::launches::kernel_names as mangled;
+use crate::launches::launch_match::Item;
+
+use super::options::DiffOptions;
+
+/// A launch that is to be compared.
+pub(super) struct Wanted {
+    /// Its place in the trace.
+    pub index: usize,
+    /// What the user calls it.
+    pub number: u64,
+    pub kernel: String,
+}
+
+/// What the user calls a launch. Before a program's launches had numbers, their order was all that there was.
+fn number(t: &Trace, index: usize, r: &Recording) -> u64 {
+    if t.process.is_some() { r.launch.number } else { index as u64 }
+}
+
+/// The launch that the user calls `wanted`.
+pub(crate) fn at_number(t: &Trace, wanted: u64) -> Option<&Recording> {
+    t.launches.iter().enumerate().find(|(i, r)| number(t, *i, r) == wanted).map(|(_, r)| r)
+}
+
+/// The launches of a side that are to be compared, in the order in which they were launched.
+pub(super) fn wanted(t: &Trace, options: &DiffOptions) -> Vec<Wanted> {
+    let kernels = &options.kernels;
+    let mut all: Vec<Wanted> = t
+        .launches
+        .iter()
+        .enumerate()
+        .map(|(index, r)| Wanted { index, number: number(t, index, r), kernel: kernel_name(t, &r.launch) })
+        .filter(|w| kernels.is_empty() || kernels.iter().any(|p| matches(p, &w.kernel)))
+        .collect();
+    all.sort_by_key(|w| (w.number, w.index));
+    all
+}
+
+/// Kernels that no other rule pairs, by B's name A's: the first that is left of one side is the first of the other.
+fn forced<'n>(
+    sides: [&'n [Wanted]; 2],
+    names: [&BTreeSet<&'n str>; 2],
+    renamed: &BTreeMap<&'n str, &'n str>,
+) -> BTreeMap<&'n str, &'n str> {
+    let [a, b] = [0, 1].map(|side| {
+        let mut seen: BTreeSet<&str> = renamed.iter().flat_map(|(b, a)| [*a, *b]).collect();
+        let all = sides[side].iter().map(|w| w.kernel.as_str()).filter(|k| !names[1 - side].contains(k));
+        all.filter(|k| seen.insert(*k)).collect::<Vec<&str>>()
+    });
+    b.into_iter().zip(a).collect()
+}
+
+/// What is known of the launches of both sides before their lanes are looked at.
+pub(super) fn items(traces: [&Trace; 2], sides: [&[Wanted]; 2], force: bool) -> [Vec<Item>; 2] {
+    let module = |side: usize, w: &Wanted| {
+        let t = traces[side];
+        t.modules.get(t.launches[w.index].launch.module.index()).map_or("", |m| &m.name)
+    };
+    let names =
+        [0, 1].map(|side| traces[side].modules.iter().map(|m| &m.name[..]).collect::<BTreeSet<&str>>());
+    let devices =
+        [0, 1].map(|side| traces[side].launches.iter().map(|r| r.launch.ordinal).collect::<BTreeSet<u32>>());
+    let [ours, theirs] = sides.map(|all| all.iter().map(|w| w.kernel.as_str()).collect::<BTreeSet<&str>>());
+    let renamed = mangled::renamed(&ours, &theirs);
+    let forced = if force { forced(sides, [&ours, &theirs], &renamed) } else { BTreeMap::new() };
+    let told: BTreeSet<&str> = forced.iter().flat_map(|(b, a)| [*a, *b]).collect();
+    let mut numbers: BTreeMap<(&str, &str, Option<u32>), u64> = BTreeMap::new();
+    [0, 1].map(|side| {
+        let item = |w| {
+            let Wanted { index, kernel, .. }: &Wanted = w;
+            // A module that only one side has says nothing: it may have been renamed.
+            let name = module(side, w);
+            let name =
+                if names[1 - side].contains(name) && !told.contains(kernel.as_str()) { name } else { "" };
+            let Recording { launch: l, streams } = &traces[side].launches[*index];
+            // Nor does a device that only one side used.
+            let device = Some(l.ordinal).filter(|d| devices[1 - side].contains(d));
+            let next = numbers.len() as u64;
+            let ours = renamed.get(kernel.as_str()).or_else(|| forced.get(kernel.as_str()));
+            let kernel = ours.filter(|_| side == 1).copied().unwrap_or(kernel);
+            let kernel = *numbers.entry((name, kernel, device)).or_insert(next);
+            let mut whole = DefaultHasher::new();
+            (l.grid, l.block, streams.root(), &l.skipped).hash(&mut whole);
+            l.args.iter().for_each(|a| (a.before, a.after).hash(&mut whole));
+            l.pointees.iter().for_each(|p| (p.before, p.after).hash(&mut whole));
+            Item { kernel, whole: whole.finish() }
+        };
+        sides[side].iter().map(item).collect()
+    })
+}
+
+pub(super) fn kernel_name(t: &Trace, l: &Launch) -> String {
+    let f = t.modules.get(l.module.index()).and_then(|m| m.functions.get(l.kernel.index()));
+    f.map_or_else(|| format!("{} of {}", l.kernel, l.module), |f| f.name.clone())
+}

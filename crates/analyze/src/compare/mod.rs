@@ -1,0 +1,25 @@
+//! Two recordings, compared: launches in pairs, warps lane by lane, findings put together into a report.
+
+mod canonical_lanes;
+mod cluster;
+mod comparison;
+pub(crate) mod context;
+mod events;
+mod fingerprints;
+mod lane_trees;
+mod launch_pair;
+mod launch_selection;
+mod launch_streams;
+pub(crate) mod module_cache;
+mod operand_evidence;
+mod operand_records;
+mod options;
+mod paths;
+mod warp_diff;
+mod warps;
+
+pub use comparison::diff;
+pub(crate) use lane_trees::lane_trees;
+pub(crate) use launch_selection::at_number;
+pub use operand_evidence::{attach_operands, attach_to_launch, window_for};
+pub use options::{DiffOptions, Shard};

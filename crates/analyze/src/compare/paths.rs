@@ -1,0 +1,96 @@
+//! Lanes of two warps recorded at level `path`.
+
+use prlx_trace::{Lane, LaneMask, SiteId, WarpStream};
+
+use crate::align::divergence as diverge;
+use crate::decode::{Decoder, Item, Outcome, lane_words};
+use crate::error::Error;
+
+use super::canonical_lanes::folded_lane;
+use super::context::Context;
+use super::lane_trees::{decoder, ended, path_trees};
+use super::warp_diff::{LaneFate, WarpDiff, add_counts};
+
+pub(super) fn paths(cx: &Context<'_>, a: &WarpStream, b: &WarpStream, lanes: LaneMask, out: &mut WarpDiff) {
+    let whole = a.dropped == 0 && b.dropped == 0;
+    let mut given_up = false;
+    for lane in lanes.lanes() {
+        if given_up {
+            out.fate(LaneFate::Failed);
+            continue;
+        }
+        let words = |w| lane_words(w, lane);
+        if cx.words_tell
+            && whole
+            && ended(cx, a, lane)
+            && let (Ok(Some(x)), Ok(Some(y))) = (words(a), words(b))
+            && x == y
+        {
+            out.fate(LaneFate::SameWords);
+            continue;
+        }
+        match lane_paths(cx, a, b, lane, out) {
+            Ok(fate) => out.fate(fate),
+            Err(e) => {
+                // A lane that ran out of its budget costs what a whole warp may; the others would do the same.
+                given_up = e.what.contains("more steps");
+                out.fail(&e);
+                out.fate(LaneFate::Failed);
+            }
+        }
+    }
+}
+
+fn lane_paths(
+    cx: &Context<'_>,
+    a: &WarpStream,
+    b: &WarpStream,
+    lane: Lane,
+    out: &mut WarpDiff,
+) -> Result<LaneFate, Error> {
+    if let Some(sides) = cx.fold {
+        return folded_lane(cx, sides, [(a, lane), (b, lane)], out);
+    }
+    let (mut x, mut y) = (decoder(cx, 0, a, lane)?.flat(), decoder(cx, 1, b, lane)?.flat());
+    if !lockstep(cx, &mut x, &mut y)? {
+        for (sum, d) in out.visits.iter_mut().zip([&x, &y]) {
+            add_counts(sum, d.counts());
+        }
+        let whole = x.outcome() == Outcome::Ended && y.outcome() == Outcome::Ended;
+        return Ok(if whole { LaneFate::Compared } else { LaneFate::Truncated });
+    }
+    let [ta, tb] = path_trees(cx, [(a, lane), (b, lane)])?;
+    for (sum, t) in out.visits.iter_mut().zip([&ta, &tb]) {
+        add_counts(sum, t.counts);
+    }
+    let diff = diverge::lanes(&cx.sides, &ta, &tb, None);
+    out.add(lane, diff.found);
+    Ok(if diff.cut { LaneFate::Truncated } else { LaneFate::Compared })
+}
+
+fn next_visit(d: &mut Decoder<'_>) -> Result<Option<(SiteId, u64)>, Error> {
+    while let Some(item) = d.next()? {
+        if let Item::Visit { site, value, .. } = item {
+            return Ok(Some((site, value)));
+        }
+    }
+    Ok(None)
+}
+
+/// Walks both sides to the first difference; whether there is one. Nothing is kept.
+fn lockstep(cx: &Context<'_>, a: &mut Decoder<'_>, b: &mut Decoder<'_>) -> Result<bool, Error> {
+    loop {
+        let (x, y) = (next_visit(a)?, next_visit(b)?);
+        match (x, y) {
+            (None, None) => return Ok(false),
+            (Some((s, v)), Some((t, w))) => {
+                if cx.sides.names[0].site(s) != cx.sides.names[1].site(t) || v != w {
+                    return Ok(true);
+                }
+            }
+            // The side that is over may only have been cut short.
+            (None, Some(_)) => return Ok(a.outcome() == Outcome::Ended),
+            (Some(_), None) => return Ok(b.outcome() == Outcome::Ended),
+        }
+    }
+}

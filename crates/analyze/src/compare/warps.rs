@@ -1,0 +1,72 @@
+//! One warp on both sides, lane by lane: counts, and what differs.
+//!
+//! Holds: lanes with the same words are not decoded where equal words mean equal paths; other lanes are decoded side by
+//! side without keeping anything, and only lanes that differ become trees. Nothing depends on the order of work.
+
+use std::collections::BTreeMap;
+
+use prlx_trace::launch::Lanes;
+use prlx_trace::{LaneMask, WarpId, WarpStream};
+
+use crate::align::divergence as diverge;
+use crate::error::Error;
+
+use super::canonical_lanes::folded_lane;
+use super::context::Context;
+use super::events::events;
+use super::fingerprints::prints;
+use super::lane_trees::{At, lane_trees};
+use super::operand_records::operands;
+use super::paths::paths;
+use super::warp_diff::{LaneFate, WarpDiff, add_counts};
+
+/// Compares one warp.
+pub(crate) fn warps(cx: &Context<'_>, a: &WarpStream, b: &WarpStream) -> WarpDiff {
+    let mut out = WarpDiff { warp: a.warp.0, ..WarpDiff::default() };
+    let lanes = cx.launches[0].lanes(a.warp).0 | cx.launches[1].lanes(b.warp).0;
+    let lanes = LaneMask(lanes);
+    match (&a.lanes, &b.lanes) {
+        (Lanes::Path { .. }, Lanes::Path { .. }) => paths(cx, a, b, lanes, &mut out),
+        (Lanes::Events(x), Lanes::Events(y)) => events(cx, [a, b], [x, y], lanes, &mut out),
+        (Lanes::Print { .. }, Lanes::Print { .. }) => prints(cx, a, b, lanes, &mut out),
+        (Lanes::Operands { .. }, Lanes::Operands { .. }) => operands(cx, a, b, lanes, &mut out),
+        _ => {
+            out.fail(&Error::new(a.warp.to_string(), "the sides were recorded at different levels"));
+            out.fates[LaneFate::Failed as usize] = u64::from(lanes.count());
+        }
+    }
+    out
+}
+
+/// Compares the threads of one of A's warps with theirs in B's, which have another number of lanes.
+pub(crate) fn threads(cx: &Context<'_>, a: &WarpStream, others: &BTreeMap<WarpId, &WarpStream>) -> WarpDiff {
+    let mut out = WarpDiff { warp: a.warp.0, ..WarpDiff::default() };
+    for lane in cx.launches[0].lanes(a.warp).lanes() {
+        let (warp, other) = cx.partner(a.warp, lane);
+        let Some(b) = others.get(&warp).filter(|_| cx.launches[1].lanes(warp).has(other)) else { continue };
+        match thread(cx, [(a, lane), (b, other)], &mut out) {
+            Ok(fate) => out.fate(fate),
+            Err(e) => {
+                out.fail(&e);
+                out.fate(LaneFate::Failed);
+            }
+        }
+    }
+    out
+}
+
+fn thread(cx: &Context<'_>, at: [At<'_>; 2], out: &mut WarpDiff) -> Result<LaneFate, Error> {
+    if let Some(sides) = cx.fold {
+        return folded_lane(cx, sides, at, out);
+    }
+    let Some([a, b]) = lane_trees(cx, at)? else {
+        return Err(Error::new(at[0].0.warp.to_string(), "the sides were recorded at different levels"));
+    };
+    for (sum, t) in out.visits.iter_mut().zip([&a, &b]) {
+        add_counts(sum, t.counts);
+    }
+    let diff = diverge::lanes(&cx.sides, &a, &b, None);
+    out.apart += diff.apart;
+    out.add(at[0].1, diff.found);
+    Ok(if diff.cut { LaneFate::Truncated } else { LaneFate::Compared })
+}

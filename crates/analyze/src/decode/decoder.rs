@@ -1,0 +1,537 @@
+//! The decoder: one lane's recorded words, walked through its function's decode program, give that lane's exact path.
+//!
+//! Holds: each decision is one [`Item::Visit`], in the order in which the lane met it, whether its value was recorded,
+//! counted or is evaluated again. Loop, call and branch items give the visits their place (execution index). Streams are
+//! pulled item by item; the decoder's own memory is the lane's registers and open loops. A lane whose recording ends
+//! early is [`Outcome::Truncated`], never silently shorter; so is one whose launch was stopped before the lane's end.
+//! Nothing here panics on a hostile trace: what decodes for ever runs into [`Limits`].
+//!
+//! Misses: what a function that is not recorded does (a call of one is stepped over). Where a launch was stopped: a lane is
+//! walked on through decisions that can be evaluated, to where it would have gone.
+
+use std::collections::VecDeque;
+
+use prlx_trace::device::COUNT_EVENT;
+use prlx_trace::kernel::{Arg, End, Guard, SiteClass, Source, Step};
+use prlx_trace::launch::{Event, Lanes};
+use prlx_trace::{BlockId, FuncId, Lane, LaneMask, Launch, LoopId, SiteId, WarpId, WarpStream};
+
+use crate::error::Error;
+
+use super::alu;
+use super::checked_module::Program;
+use super::decision_source::{Bits, Feed, Trips};
+use super::lane_stream::lane_part;
+use super::path_item::{Counts, Item, Limits, Outcome};
+use super::special_registers::Place;
+
+#[derive(Clone, Debug)]
+struct Frame {
+    function: FuncId,
+    block: BlockId,
+    step: usize,
+    /// Where its registers begin.
+    base: usize,
+    /// How many loops were open when it was called.
+    loops: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Open {
+    of: LoopId,
+    /// How often the counted decision still says to stay.
+    stay: Option<u64>,
+}
+
+/// Pulls the items of one lane.
+#[derive(Clone, Debug)]
+pub struct Decoder<'a> {
+    program: &'a Program<'a>,
+    params: &'a [u8],
+    place: Place,
+    feed: Feed<'a>,
+    warp: WarpId,
+    lane: Lane,
+    /// The launch was stopped before the lane's end.
+    stopped: bool,
+    frames: Vec<Frame>,
+    slots: Vec<u64>,
+    loops: Vec<Open>,
+    pending: VecDeque<Item>,
+    outcome: Outcome,
+    limits: Limits,
+    counts: Counts,
+    /// Only visits are wanted.
+    flat: bool,
+    /// Blocks are wanted too.
+    blocks: bool,
+    /// The stream has all events.
+    whole: bool,
+    /// [`Item::Beside`] and [`Item::Meet`] are wanted.
+    beside: bool,
+    /// Which event was taken last.
+    taken: usize,
+}
+
+impl<'a> Decoder<'a> {
+    /// Starts at the kernel's entry. `program` is that of the launch's module.
+    ///
+    /// # Errors
+    /// When the stream is of a level that records no path, or the kernel can't be walked.
+    pub fn new(
+        program: &'a Program<'a>,
+        launch: &'a Launch,
+        stream: &'a WarpStream,
+        lane: Lane,
+        limits: Limits,
+    ) -> Result<Decoder<'a>, Error> {
+        let feed = match &stream.lanes {
+            Lanes::Path { words, ends } => {
+                let words = lane_part(words, ends, stream.warp, lane)?;
+                Feed::Words(Bits { words: words.iter(), word: 0, left: 0 }, Trips(words.iter()))
+            }
+            Lanes::Events(events) => Feed::Events(events.iter().enumerate().peekable()),
+            Lanes::Print { .. } | Lanes::Operands { .. } => {
+                return Err(Error::new(stream.warp.to_string(), "this level records no path"));
+            }
+        };
+        let mut decoder = Decoder {
+            program,
+            params: &launch.params,
+            place: Place::new(launch, stream.warp, lane),
+            feed,
+            warp: stream.warp,
+            lane,
+            stopped: lane.0 < 64 && launch.unfinished(stream.warp).has(lane),
+            frames: Vec::new(),
+            slots: Vec::new(),
+            loops: Vec::new(),
+            pending: VecDeque::new(),
+            outcome: Outcome::Running,
+            limits,
+            counts: Counts::default(),
+            flat: false,
+            blocks: false,
+            whole: false,
+            beside: false,
+            taken: 0,
+        };
+        if lane.0 >= 64 || !launch.lanes(stream.warp).has(lane) {
+            decoder.outcome = Outcome::Ended;
+            return Ok(decoder);
+        }
+        decoder.call(launch.kernel)?;
+        Ok(decoder)
+    }
+
+    /// Gives visits alone from here on, which is faster.
+    #[must_use]
+    pub fn flat(mut self) -> Self {
+        self.flat = true;
+        self.pending.clear();
+        self
+    }
+
+    /// Gives each block that the lane comes to, too.
+    #[must_use]
+    pub fn with_blocks(mut self) -> Self {
+        self.blocks = true;
+        // The kernel's first block, to which the lane came when it was called.
+        if let Some(at) = self.frames.last().map(|f| f.block) {
+            self.tell(Item::At(at));
+        }
+        self
+    }
+
+    /// Its stream was made by [`whole`](crate::whole): every visit of level `events` has its event.
+    #[must_use]
+    pub fn whole(self) -> Self {
+        Decoder { whole: true, ..self }
+    }
+
+    /// Gives [`Item::Beside`] and [`Item::Meet`] too.
+    #[must_use]
+    pub(crate) fn beside(self) -> Self {
+        Decoder { beside: true, ..self }
+    }
+
+    /// Which event of the stream the last visit with a mask is.
+    pub(crate) fn taken(&self) -> usize {
+        self.taken
+    }
+
+    fn tell(&mut self, item: Item) {
+        if !self.flat {
+            self.pending.push_back(item);
+        }
+    }
+
+    /// How the stream ended, once [`Decoder::next`] has given `None`.
+    pub fn outcome(&self) -> Outcome {
+        self.outcome
+    }
+
+    /// Where the visits so far came from.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    fn error(&self, what: impl Into<String>) -> Error {
+        let mut at = format!("{}, {}", self.warp, self.lane);
+        if let Some(f) = self.frames.last() {
+            at += &format!(", {} {}", self.program.functions[f.function.index()].function.name, f.block);
+        }
+        Error::new(at, what)
+    }
+
+    fn call(&mut self, function: FuncId) -> Result<(), Error> {
+        let callee = self.program.function(function)?;
+        if let Some(why) = callee.function.skipped.as_ref().or(callee.lost.as_ref()) {
+            return Err(self.error(format!("{} can't be walked: {why}", callee.function.name)));
+        }
+        let base = self.slots.len();
+        let top = base + callee.function.slots as usize;
+        if self.frames.len() >= self.limits.depth || top > self.limits.slots {
+            return Err(self.error("calls nest too deep"));
+        }
+        if callee.function.blocks.is_empty() {
+            return Err(self.error(format!("{} has no blocks", callee.function.name)));
+        }
+        self.slots.resize(top, 0);
+        let loops = self.loops.len();
+        self.frames.push(Frame { function, block: BlockId(0), step: 0, base, loops });
+        self.arrive(None, BlockId(0))
+    }
+
+    /// Goes from one block of the innermost call to another.
+    fn arrive(&mut self, from: Option<BlockId>, to: BlockId) -> Result<(), Error> {
+        self.pass(from, to)?;
+        if self.blocks {
+            self.tell(Item::At(to));
+        }
+        Ok(())
+    }
+
+    /// Leaves and enters loops on the way from one block to another.
+    fn pass(&mut self, from: Option<BlockId>, to: BlockId) -> Result<(), Error> {
+        let Some(frame) = self.frames.last_mut() else { return Ok(()) };
+        frame.block = to;
+        frame.step = 0;
+        let base = frame.loops;
+        let program = self.program;
+        let f = &program.functions[frame.function.index()];
+        let (here, inner) = (f.blocks[to.index()], f.blocks[to.index()].in_loop);
+        let same = from.is_some_and(|b| f.blocks[b.index()].in_loop == inner);
+        if same && here.heads.is_none() {
+            if here.join {
+                self.tell(Item::Join(to));
+            }
+            return Ok(());
+        }
+        while let Some(open) = self.loops.get(base..).and_then(|l| l.last()) {
+            if f.encloses(open.of, inner) {
+                break;
+            }
+            let left = open.of;
+            self.loops.pop();
+            self.tell(Item::Leave(left));
+        }
+        let top = self.loops.get(base..).and_then(|l| l.last()).map(|o| o.of);
+        if top.is_some() && top == here.heads {
+            top.into_iter().for_each(|l| self.tell(Item::Trip(l)));
+        }
+        if here.join {
+            self.tell(Item::Join(to));
+        }
+        // Loops entered, outer before inner: their ids ascend.
+        let mut entered = Vec::new();
+        let mut at = inner;
+        while let Some(l) = at.filter(|&l| Some(l) != top) {
+            entered.push(l);
+            at = f.function.loops[l.index()].parent;
+        }
+        for &l in entered.iter().rev() {
+            let stay = match f.counted[l.index()] {
+                Some((small, site)) if self.counts_ahead(small) => match self.count(small, site)? {
+                    None => {
+                        self.outcome = Outcome::Truncated;
+                        return Ok(());
+                    }
+                    stay => stay,
+                },
+                _ => None,
+            };
+            self.tell(Item::Enter(l));
+            self.loops.push(Open { of: l, stay });
+        }
+        Ok(())
+    }
+
+    /// Whether a loop's count, in `small` bits, is told before its trips.
+    fn counts_ahead(&self, small: u8) -> bool {
+        match self.feed {
+            Feed::Words(..) => true,
+            Feed::Events(_) => small == COUNT_EVENT && !self.whole,
+        }
+    }
+
+    /// The next trip count, of the loop that `site` decides; `None` where the recording ends.
+    fn count(&mut self, small: u8, site: SiteId) -> Result<Option<u64>, Error> {
+        let wrong = |what: &str| Error::new(format!("{}, {}", self.warp, self.lane), what);
+        match &mut self.feed {
+            Feed::Words(..) if small == COUNT_EVENT => {
+                Err(wrong("a count in an event, at a level without events"))
+            }
+            Feed::Words(bits, trips) => match bits.take(u32::from(small)) {
+                Some(n) if n == (1 << small) - 1 => trips.take().map_err(wrong),
+                small => Ok(small),
+            },
+            Feed::Events(_) => match self.event(site) {
+                None if self.more_events() => {
+                    Err(self.error(format!("the next event is no count of {site}")))
+                }
+                event => Ok(event.map(|e| e.value)),
+            },
+        }
+    }
+
+    /// The next item; `None` when the stream is over (see [`Decoder::outcome`]).
+    ///
+    /// # Errors
+    /// When the recording does not fit the code, or a limit is reached.
+    #[allow(
+        clippy::should_implement_trait,
+        reason = "an iterator of results would have to go on after an error"
+    )]
+    pub fn next(&mut self) -> Result<Option<Item>, Error> {
+        loop {
+            if let Some(item) = self.pending.pop_front() {
+                return Ok(Some(item));
+            }
+            if self.outcome != Outcome::Running {
+                return Ok(None);
+            }
+            let Some(left) = self.limits.steps.checked_sub(1) else {
+                return Err(self.error("decoding takes more steps than it may"));
+            };
+            self.limits.steps = left;
+            if let Some(item) = self.step()? {
+                return Ok(Some(item));
+            }
+        }
+    }
+
+    fn holds(&self, base: usize, guard: Option<Guard>) -> bool {
+        guard.is_none_or(|g| (self.slots[base + g.slot.index()] & 1 == 1) != g.negate)
+    }
+
+    fn step(&mut self) -> Result<Option<Item>, Error> {
+        let program = self.program;
+        let Some(frame) = self.frames.last_mut() else {
+            self.outcome = Outcome::Ended;
+            return Ok(None);
+        };
+        let (base, at, step) = (frame.base, frame.block, frame.step);
+        let f = &program.functions[frame.function.index()];
+        let block = &f.function.blocks[at.index()];
+        let Some(what) = block.steps.get(step) else { return self.end(at, base, &block.end) };
+        frame.step += 1;
+        match what {
+            Step::Let { to, op, ty, args, guard } => {
+                if self.holds(base, *guard) {
+                    let mut values = [0; 4];
+                    for (value, arg) in values.iter_mut().zip(args) {
+                        *value = self.arg(base, arg)?;
+                    }
+                    let result = alu::eval(*op, *ty, &values[..args.len().min(4)]);
+                    self.slots[base + to.index()] =
+                        result.ok_or_else(|| self.error("a step without a meaning"))?;
+                }
+                Ok(None)
+            }
+            Step::Decide { site, slot, guard } => {
+                if f.hides(&program.sources, *site, *slot, *guard) {
+                    return Ok(None);
+                }
+                if !self.holds(base, *guard) {
+                    return Ok(self.beside.then_some(Item::Beside(*site)));
+                }
+                let source = program.sources[site.index()];
+                self.decide(*site, base + slot.index(), source)
+            }
+            Step::Visit { site, guard } => {
+                if guard.is_some_and(|g| f.unknown[g.slot.index()]) {
+                    return Ok(None);
+                }
+                if !self.holds(base, *guard) {
+                    return Ok(self.beside.then_some(Item::Beside(*site)));
+                }
+                let (mut value, mut mask) = (0, LaneMask(0));
+                if let Feed::Events(_) = self.feed {
+                    match (self.event(*site), program.module.sites[site.index()].class) {
+                        (Some(event), _) => (value, mask) = (event.value, event.mask),
+                        // Here it may never have been.
+                        (None, _) if self.stopped && !self.more_events() => {
+                            self.outcome = Outcome::Truncated;
+                            return Ok(None);
+                        }
+                        // That it was here follows from the rest.
+                        (None, SiteClass::Entry | SiteClass::Exit) => {}
+                        (None, SiteClass::Sync) => return Ok(self.beside.then_some(Item::Meet(*site))),
+                        (None, _) => return Ok(None),
+                    }
+                }
+                self.counts.other += 1;
+                Ok(Some(Item::Visit { site: *site, value, mask }))
+            }
+            Step::Call { function, guard, .. } => {
+                let callee = program.function(*function)?;
+                if !self.holds(base, *guard) || callee.function.skipped.is_some() {
+                    return Ok(None);
+                }
+                self.tell(Item::Call(*function));
+                self.call(*function)?;
+                Ok(None)
+            }
+        }
+    }
+
+    fn arg(&self, base: usize, arg: &Arg) -> Result<u64, Error> {
+        Ok(match arg {
+            Arg::Slot(s) => self.slots[base + s.index()],
+            Arg::Const(c) => *c,
+            Arg::Special(s) => self.place.0[*s as usize],
+            Arg::Param { offset, size } => {
+                let (from, mut bytes) = (*offset as usize, [0; 8]);
+                let part = self.params.get(from..from.saturating_add(usize::from(*size)));
+                let part = part.ok_or_else(|| self.error("a parameter beyond the launch's parameters"))?;
+                bytes[..part.len()].copy_from_slice(part);
+                u64::from_le_bytes(bytes)
+            }
+        })
+    }
+
+    /// The lane's next event, if it is of `site`.
+    fn event(&mut self, site: SiteId) -> Option<Event> {
+        let (lane, site) = (self.lane, self.program.recorded(site));
+        let Feed::Events(events) = &mut self.feed else { return None };
+        while events.next_if(|(_, e)| !e.mask.has(lane)).is_some() {}
+        let (at, event) = events.next_if(|(_, e)| e.site == site)?;
+        self.taken = at;
+        Some(*event)
+    }
+
+    fn decide(&mut self, site: SiteId, slot: usize, source: Source) -> Result<Option<Item>, Error> {
+        let mut mask = LaneMask(0);
+        let counted = matches!(source, Source::Trips { bits: COUNT_EVENT, .. }) && !self.whole;
+        let by_event = matches!(self.feed, Feed::Events(_)) && !counted;
+        let value = match source {
+            _ if by_event => match self.event(site) {
+                Some(e) => {
+                    mask = e.mask;
+                    let computed = self.whole && source == Source::Computed;
+                    self.counts.computed += u64::from(computed);
+                    self.counts.recorded += u64::from(!computed);
+                    let switch = self.program.module.sites[site.index()].class == SiteClass::Switch;
+                    Some(if switch { e.value } else { e.value >> self.lane.0 & 1 })
+                }
+                None => self.without_event(site, slot, source)?,
+            },
+            Source::Bits(n) => {
+                self.counts.recorded += 1;
+                if let Feed::Words(bits, _) = &mut self.feed { bits.take(u32::from(n)) } else { None }
+            }
+            Source::Computed => {
+                self.counts.computed += 1;
+                Some(self.slots[slot])
+            }
+            Source::Trips { of, stay, .. } => {
+                self.counts.recorded += 1;
+                let base = self.frames.last().map_or(0, |f| f.loops);
+                let open = self.loops[base..].iter_mut().rev().find(|o| o.of == of);
+                let Some(left) = open.and_then(|o| o.stay.as_mut()) else {
+                    return Err(self.error(format!("{site} counts trips of {of} outside of it")));
+                };
+                let on = *left > 0;
+                *left = left.saturating_sub(1);
+                Some(u64::from(on == stay))
+            }
+            Source::None => return Ok(None),
+        };
+        let Some(value) = value else {
+            self.counts.recorded -= u64::from(matches!(self.feed, Feed::Words(..)));
+            self.outcome = Outcome::Truncated;
+            return Ok(None);
+        };
+        self.slots[slot] = value;
+        Ok(Some(Item::Visit { site, value, mask }))
+    }
+
+    /// At level `events`, a decision that wrote none here: computed, or the recording ends.
+    fn without_event(&mut self, site: SiteId, slot: usize, source: Source) -> Result<Option<u64>, Error> {
+        if source == Source::Computed {
+            self.counts.computed += 1;
+            return Ok(Some(self.slots[slot]));
+        }
+        if self.more_events() {
+            Err(self.error(format!("the next event is not of {site}")))
+        } else {
+            Ok(None)
+        }
+    }
+
+    /// Whether the lane has events left, once one was looked for.
+    fn more_events(&mut self) -> bool {
+        match &mut self.feed {
+            Feed::Events(events) => events.peek().is_some(),
+            Feed::Words(..) => false,
+        }
+    }
+
+    fn end(&mut self, at: BlockId, base: usize, end: &'a End) -> Result<Option<Item>, Error> {
+        match end {
+            End::Jump(to) => self.arrive(Some(at), *to)?,
+            End::Branch { guard, taken, other } => {
+                let holds = self.holds(base, Some(*guard));
+                self.tell(Item::Branch { block: at, to: u32::from(holds != guard.negate) });
+                self.arrive(Some(at), if holds { *taken } else { *other })?;
+            }
+            End::Switch { index, targets } => {
+                let index = self.slots[base + index.index()] & 0xffff_ffff;
+                match targets.get(index as usize) {
+                    Some(to) => {
+                        self.tell(Item::Branch { block: at, to: index as u32 });
+                        self.arrive(Some(at), *to)?;
+                    }
+                    None => self.finish()?,
+                }
+            }
+            End::Return => {
+                let Some(frame) = self.frames.pop() else { return Ok(None) };
+                if self.frames.is_empty() {
+                    self.finish()?;
+                    return Ok(None);
+                }
+                while self.loops.len() > frame.loops {
+                    let Some(open) = self.loops.pop() else { break };
+                    self.tell(Item::Leave(open.of));
+                }
+                self.slots.truncate(frame.base);
+                self.tell(Item::Return);
+            }
+            End::Exit => self.finish()?,
+        }
+        Ok(None)
+    }
+
+    /// The lane ends here; its recording must end here too.
+    fn finish(&mut self) -> Result<(), Error> {
+        self.outcome = if self.stopped { Outcome::Truncated } else { Outcome::Ended };
+        let lane = self.lane;
+        let left = match &mut self.feed {
+            Feed::Words(bits, trips) => bits.any_left() || trips.word().is_some(),
+            Feed::Events(events) => events.any(|(_, e)| e.mask.has(lane)),
+        };
+        if left { Err(self.error("the lane ended, but its recording goes on")) } else { Ok(()) }
+    }
+}

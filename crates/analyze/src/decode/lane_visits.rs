@@ -1,0 +1,40 @@
+//! All visits of one lane at once.
+
+use prlx_trace::kernel::Module;
+use prlx_trace::{Lane, Launch, SiteId, WarpStream};
+
+use crate::error::Error;
+
+use super::checked_module::Program;
+use super::decoder::Decoder;
+use super::path_item::{Item, Limits, Outcome};
+
+/// All visits of one lane.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct LaneVisits {
+    /// Site and value (0 for sites that are no decisions), in order.
+    pub visits: Vec<(SiteId, u64)>,
+    /// Whether the recording reaches to the lane's end.
+    pub complete: bool,
+}
+
+/// Decodes one lane at once; see [`Decoder`] for lanes that are too long for that.
+///
+/// # Errors
+/// When the module is ill-formed or the recording does not fit it.
+pub fn lane_visits(
+    module: &Module,
+    launch: &Launch,
+    stream: &WarpStream,
+    lane: Lane,
+) -> Result<LaneVisits, Error> {
+    let program = Program::new(module)?;
+    let mut decoder = Decoder::new(&program, launch, stream, lane, Limits::default())?.flat();
+    let mut visits = Vec::new();
+    while let Some(item) = decoder.next()? {
+        if let Item::Visit { site, value, .. } = item {
+            visits.push((site, value));
+        }
+    }
+    Ok(LaneVisits { visits, complete: decoder.outcome() == Outcome::Ended })
+}

@@ -1,0 +1,21 @@
+//! One lane's path from its recording: a module is checked once, then each lane's stream is walked through it.
+
+pub mod alu;
+mod checked_module;
+mod complete_events;
+mod decision_source;
+mod decoder;
+mod lane_stream;
+mod lane_visits;
+mod path_item;
+mod special_registers;
+
+pub use checked_module::Program;
+pub(crate) use checked_module::is_decision;
+pub use complete_events::whole;
+pub use decoder::Decoder;
+pub(crate) use lane_stream::lane_part;
+pub use lane_stream::lane_words;
+pub use lane_visits::{LaneVisits, lane_visits};
+pub(crate) use path_item::MAX_ENTRIES;
+pub use path_item::{Counts, Item, Limits, Outcome};

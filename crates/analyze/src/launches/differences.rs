@@ -1,0 +1,132 @@
+//! Launches as a whole: geometry, arguments, buffers before and after, and what was not seen of them.
+//!
+//! Holds: names of kernels and inputs that differ are told, but do not decide: the same path from other data is still the
+//! same path. Geometry
+//! and outputs decide.
+
+use std::collections::BTreeSet;
+
+use prlx_trace::Launch;
+use prlx_trace::kernel::{Module, Scalar};
+use prlx_trace::launch::Pointee;
+
+use crate::report::{LaunchDifference, LaunchPart};
+use crate::value;
+
+/// What differs between two launches apart from what their lanes did.
+pub(crate) fn differences(modules: [&Module; 2], launches: [&Launch; 2]) -> Vec<LaunchDifference> {
+    let mut out = Vec::new();
+    let [a, b] = launches;
+    let mut put = |what, name: &str, values: [String; 2]| {
+        if values[0] != values[1] {
+            out.push(LaunchDifference { what, name: name.into(), values });
+        }
+    };
+    put(LaunchPart::Geometry, "grid", [a.grid.to_string(), b.grid.to_string()]);
+    put(LaunchPart::Geometry, "block", [a.block.to_string(), b.block.to_string()]);
+    if let (Some(a), Some(b)) = (a.cluster, b.cluster) {
+        put(LaunchPart::Geometry, "cluster", [a.to_string(), b.to_string()]);
+    }
+    // Of another device: threads compare.
+    put(LaunchPart::Code, "warp size", [a.warp_size.to_string(), b.warp_size.to_string()]);
+    // How much a build wants is part of how it was built.
+    let builds = if modules[0].digest == modules[1].digest { LaunchPart::Geometry } else { LaunchPart::Code };
+    put(builds, "dynamic shared memory", [a.shared.to_string(), b.shared.to_string()]);
+    if a.args.len() != b.args.len() {
+        put(LaunchPart::Input, "arguments", [a.args.len().to_string(), b.args.len().to_string()]);
+    }
+    let params =
+        [0, 1].map(|s| modules[s].functions.get(launches[s].kernel.index()).map_or(&[][..], |f| &f.params));
+    pointees(modules, launches, &mut put);
+    let masked = masked(launches);
+    if a.args.is_empty() && b.args.is_empty() && masked[0] != masked[1] {
+        put(
+            LaunchPart::Input,
+            "parameters",
+            value::unlike(masked.each_ref().map(|p| &p[..]), [[Scalar::B8; 2]; 2]),
+        );
+    }
+    for (i, (x, y)) in a.args.iter().zip(&b.args).enumerate() {
+        let lengths = [x.bytes, y.bytes];
+        match lengths {
+            [None, None] => {
+                let raw = |side: usize| {
+                    let p = params[side].get(i)?;
+                    let end = (p.offset as usize).checked_add(p.size as usize)?;
+                    Some((p, masked[side].get(p.offset as usize..end)?))
+                };
+                if let (Some((p, v)), Some((q, w))) = (raw(0), raw(1))
+                    && v != w
+                {
+                    put(LaunchPart::Input, &x.name, value::unlike([v, w], [[x.ty, p.ty], [y.ty, q.ty]]));
+                }
+            }
+            _ => {
+                let length = |l: Option<u64>| l.map_or("no buffer".into(), |l| format!("{l} bytes"));
+                put(LaunchPart::Input, &x.name, lengths.map(length));
+                let hash = |h: Option<u64>| h.map_or_else(String::new, |h| format!("content {h:016x}"));
+                if x.before.is_some() && y.before.is_some() && lengths[0] == lengths[1] {
+                    put(LaunchPart::Input, &x.name, [hash(x.before), hash(y.before)]);
+                }
+            }
+        }
+    }
+    for (x, y) in a.args.iter().zip(&b.args) {
+        if let (Some(p), Some(q)) = (x.after, y.after)
+            && p != q
+        {
+            put(LaunchPart::Output, &x.name, [p, q].map(|h| format!("content {h:016x}")));
+        }
+    }
+    out
+}
+
+/// The parameters, with zeros for addresses, which say nothing where what they lead to is known.
+pub(super) fn masked(launches: [&Launch; 2]) -> [Vec<u8>; 2] {
+    let both = |offset: u32| launches.iter().all(|l| l.pointees.iter().any(|p| p.offset == offset));
+    let known: Vec<u32> = launches[0].pointees.iter().map(|p| p.offset).filter(|o| both(*o)).collect();
+    launches.map(|l| {
+        let mut params = l.params.clone();
+        for at in &known {
+            params.get_mut(*at as usize..).into_iter().flatten().take(8).for_each(|b| *b = 0);
+        }
+        params
+    })
+}
+
+/// What differs in what pointers lead to.
+fn pointees(
+    modules: [&Module; 2],
+    launches: [&Launch; 2],
+    put: &mut impl FnMut(LaunchPart, &str, [String; 2]),
+) {
+    let [a, b] = launches;
+    let of = |l: &Launch, offset: u32| l.pointees.iter().find(|p| p.offset == offset).copied();
+    let offsets: BTreeSet<u32> = a.pointees.iter().chain(&b.pointees).map(|p| p.offset).collect();
+    for (offset, x, y) in offsets.iter().map(|o| (*o, of(a, *o), of(b, *o))) {
+        let name = place(modules[0], a, offset);
+        let (Some(x), Some(y)) = (x, y) else {
+            let what =
+                |p: Option<Pointee>| p.map_or("no pointer".into(), |p| format!("to {} bytes", p.bytes));
+            put(LaunchPart::Input, &name, [what(x), what(y)]);
+            continue;
+        };
+        put(LaunchPart::Input, &name, [x, y].map(|p| format!("to {} bytes", p.bytes)));
+        let content = |d: [Option<u64>; 2]| match d {
+            [Some(p), Some(q)] if x.digested == y.digested => [p, q].map(|h| format!("content {h:016x}")),
+            _ => Default::default(),
+        };
+        put(LaunchPart::Input, &name, content([x.before, y.before]));
+        put(LaunchPart::Output, &name, content([x.after, y.after]));
+    }
+}
+
+/// What the word of the parameters at an offset is called.
+fn place(m: &Module, l: &Launch, offset: u32) -> String {
+    let params = m.functions.get(l.kernel.index()).map_or(&[][..], |f| &f.params);
+    match params.iter().find(|p| offset.checked_sub(p.offset).is_some_and(|at| at < p.size)) {
+        Some(p) if p.offset == offset => p.name.clone(),
+        Some(p) => format!("{}+{}", p.name, offset - p.offset),
+        None => format!("parameter at {offset}"),
+    }
+}

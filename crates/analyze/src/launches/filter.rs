@@ -1,0 +1,86 @@
+//! What of a comparison counts, where the user wants only a part.
+//!
+//! Holds: what is left out is a gap; the rest can differ, and never is `same`.
+
+use prlx_trace::{SiteId, WarpId};
+
+use crate::report::{Coverage, Kind};
+
+use super::gaps::Gaps;
+
+/// What of a comparison counts; an empty list: everything.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Filter {
+    /// Warps of the grid, first to last.
+    pub warps: Vec<(u64, u64)>,
+    /// Kinds of findings.
+    pub kinds: Vec<Kind>,
+    /// Sites of findings, by either side's id.
+    pub sites: Vec<u32>,
+}
+
+impl Filter {
+    /// Whether a warp is compared.
+    pub(crate) fn takes_warp(&self, warp: WarpId) -> bool {
+        self.warps.is_empty() || self.warps.iter().any(|(first, last)| (*first..=*last).contains(&warp.0))
+    }
+
+    /// Whether a finding counts.
+    pub(crate) fn takes(&self, kind: Kind, sites: [Option<SiteId>; 2]) -> bool {
+        (self.kinds.is_empty() || self.kinds.contains(&kind))
+            && (self.sites.is_empty() || sites.iter().flatten().any(|s| self.sites.contains(&s.0)))
+    }
+
+    /// Says what it left out: of a launch's warps, and `visits` that differ.
+    pub(crate) fn gaps(&self, coverage: &Coverage, visits: u64, gaps: &mut Gaps) {
+        let mut put = |key: &str, n: u64, one: &str, many: &str| {
+            if n > 0 {
+                gaps.insert(
+                    key.into(),
+                    format!("{n} {} left out by a filter", if n == 1 { one } else { many }),
+                );
+            }
+        };
+        put("4 findings", visits, "difference was", "differences were");
+        let left = self.left_out(coverage.warps.total);
+        put("4 warps", left, "warp was", "warps were");
+        if left == coverage.warps.missing {
+            gaps.remove("5");
+        }
+    }
+
+    /// How many of so many warps are not compared.
+    fn left_out(&self, total: u64) -> u64 {
+        if self.warps.is_empty() {
+            return 0;
+        }
+        let mut ranges = self.warps.clone();
+        ranges.sort_unstable();
+        let (mut taken, mut from) = (0, 0);
+        for (first, last) in ranges {
+            let (first, end) = (first.max(from), last.saturating_add(1).min(total));
+            taken += end.saturating_sub(first);
+            from = from.max(end);
+        }
+        total - taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warps_count_once() {
+        for (warps, left) in [
+            (vec![], 0),
+            (vec![(0, 9)], 0),
+            (vec![(3, 5), (4, 6), (3, 3)], 6),
+            (vec![(8, u64::MAX), (20, 30)], 8),
+        ] {
+            let filter = Filter { warps, ..Filter::default() };
+            assert_eq!(filter.left_out(10), left, "{filter:?}");
+            assert_eq!((0..10).filter(|w| !filter.takes_warp(WarpId(*w))).count() as u64, left, "{filter:?}");
+        }
+    }
+}

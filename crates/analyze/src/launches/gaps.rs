@@ -1,0 +1,131 @@
+//! What was not seen of a pair of launches, in words.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use prlx_trace::kernel::{Level, Module, Site, SiteClass};
+use prlx_trace::{FuncId, Launch};
+
+use crate::decode::Program;
+use crate::report::Coverage;
+
+/// The gaps of a launch, each once, in the order of their keys.
+pub(crate) type Gaps = BTreeMap<String, String>;
+
+/// Whether a level tells of a site: `path` tells of decisions alone.
+pub(crate) fn told(level: Level, s: &Site) -> bool {
+    use SiteClass::{Branch, Guard, Select, Switch};
+    level != Level::Path || matches!(s.class, Branch | Guard | Select | Switch)
+}
+
+/// Work with recording over work without.
+pub(crate) fn dilation(l: &Launch) -> Option<f64> {
+    (l.totals.bare > 0 && l.totals.instrumented > 0)
+        .then(|| l.totals.instrumented as f64 / l.totals.bare as f64)
+}
+
+/// What the static half says was not seen.
+pub(crate) fn static_gaps(
+    m: &Module,
+    l: &Launch,
+    program: &Program<'_>,
+    reach: &BTreeSet<FuncId>,
+    side: usize,
+    gaps: &mut Gaps,
+) {
+    let name = ["A", "B"][side];
+    for f in reach {
+        let Some(function) = m.functions.get(f.index()) else { continue };
+        let what = if *f == l.kernel { "the kernel" } else { "the function" };
+        if let Some(why) = &function.skipped {
+            let text = format!("{what} `{}` was not recorded in {name}: {why}", function.name);
+            gaps.insert(format!("1 {f} {side}"), text);
+        } else if let Some(why) = program.functions.get(f.index()).and_then(|p| p.lost.as_ref()) {
+            gaps.insert(
+                format!("1 {f} {side}"),
+                format!("`{}` can't be followed in {name}: {why}", function.name),
+            );
+        }
+    }
+    let mut reasons: BTreeMap<String, u64> = BTreeMap::new();
+    let hidden: BTreeMap<_, _> = reach.iter().flat_map(|f| program.hidden(*f)).collect();
+    for (i, s) in m.sites.iter().enumerate().filter(|(_, s)| reach.contains(&s.function) && told(l.level, s))
+    {
+        let why = hidden.get(&prlx_trace::SiteId(i as u32)).or(s.skipped.as_ref());
+        if let Some(why) = why {
+            *reasons.entry(why.clone()).or_default() += 1;
+        }
+    }
+    for (i, (why, n)) in reasons.into_iter().enumerate() {
+        gaps.insert(
+            format!("2 {side} {i:03}"),
+            format!("{n} {} not recorded in {name}: {why}", plural(n, "site was", "sites were")),
+        );
+    }
+}
+
+/// What the dynamic half says was not seen.
+pub(crate) fn coverage_gaps(c: &Coverage, launches: [&Launch; 2], gaps: &mut Gaps) {
+    if let [Some(a), Some(b)] = launches.map(|l| &l.skipped)
+        && a == b
+    {
+        gaps.insert("00".into(), format!("the launch was not recorded: {a}"));
+        return;
+    }
+    for (side, l) in launches.iter().enumerate() {
+        let name = ["A", "B"][side];
+        if let Some(why) = &l.skipped {
+            gaps.insert(format!("00 {side}"), format!("the launch was not recorded in {name}: {why}"));
+        }
+        if l.fault.is_some() {
+            gaps.insert(
+                format!("01 {side}"),
+                format!("{name} was stopped: what it would have done then is not known"),
+            );
+        }
+        let t = &l.totals;
+        if t.dropped > 0 {
+            let text = format!(
+                "{} {} lost for want of room in {name}",
+                t.dropped,
+                plural(t.dropped, "element was", "elements were")
+            );
+            gaps.insert(format!("3 {side}"), text);
+        }
+        if t.filtered_warps > 0 {
+            let text = format!(
+                "{} {} left out by a filter in {name}",
+                t.filtered_warps,
+                plural(t.filtered_warps, "warp was", "warps were")
+            );
+            gaps.insert(format!("4 {side}"), text);
+        }
+    }
+    let mut put = |key: &str, n: u64, one: &str, many: &str| {
+        if n > 0 {
+            gaps.insert(key.into(), format!("{n} {}", plural(n, one, many)));
+        }
+    };
+    let filtered = launches.iter().map(|l| l.totals.filtered_warps).max().unwrap_or(0);
+    put(
+        "5",
+        c.warps.missing.saturating_sub(filtered),
+        "warp was not recorded on both sides",
+        "warps were not recorded on both sides",
+    );
+    put(
+        "6",
+        c.lanes.truncated,
+        "lane's recording ends before the lane does",
+        "lanes' recordings end before the lanes do",
+    );
+    if c.lanes.failed > 0 {
+        put("7", c.lanes.failed, "lane could not be decoded", "lanes could not be decoded");
+    }
+    if c.warps.total == 0 {
+        gaps.insert("8".into(), "the launch has no warps".into());
+    }
+}
+
+pub(super) fn plural<'a>(n: u64, one: &'a str, many: &'a str) -> &'a str {
+    if n == 1 { one } else { many }
+}

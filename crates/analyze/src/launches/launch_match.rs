@@ -1,0 +1,147 @@
+//! Which launch of one run is which of another: by kernel and order, with launches put in and left out.
+//!
+//! Holds: launches that belong together have the same kernel; where the order of kernels leaves it open which one was put in,
+//! it is the one that makes most launches agree. Launches whose order differs, as those of racing streams, still get a partner.
+//! Misses: after an edit that is too large to look for ([`align::runs`]), launches are paired by order within their kernel.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::edit_script::{self as align, Run};
+
+/// What is known of a launch before its lanes are looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Item {
+    /// Its kernel, as a number that both sides share.
+    pub kernel: u64,
+    /// A digest of all that was recorded of it.
+    pub whole: u64,
+}
+
+/// The pairs, by index, ascending in `a`.
+pub fn pairs(a: &[Item], b: &[Item]) -> Vec<(usize, usize)> {
+    let kernels = |items: &[Item]| items.iter().map(|i| i.kernel).collect::<Vec<u64>>();
+    let runs =
+        align::runs(&kernels(a), &kernels(b)).unwrap_or_else(|| vec![Run { a: 0..a.len(), b: 0..b.len() }]);
+    let mut pairs = Vec::new();
+    let mut left = [Vec::new(), Vec::new()];
+    let mut at = (0, 0);
+    for (i, run) in runs.iter().enumerate() {
+        let next = runs.get(i + 1).map_or((a.len(), b.len()), |r| (r.a.start, r.b.start));
+        let run = slid(a, b, at, run.clone(), next);
+        pairs.extend((at.0..run.a.start).zip(at.1..run.b.start));
+        at = (run.a.end, run.b.end);
+        left[0].extend(run.a);
+        left[1].extend(run.b);
+    }
+    pairs.extend((at.0..a.len()).zip(at.1..b.len()));
+    // What is left has a partner elsewhere, or none.
+    let mut partners: BTreeMap<u64, VecDeque<usize>> = BTreeMap::new();
+    for j in &left[1] {
+        partners.entry(b[*j].kernel).or_default().push_back(*j);
+    }
+    let partner = |i: &usize| Some((*i, partners.get_mut(&a[*i].kernel)?.pop_front()?));
+    pairs.extend(left[0].iter().filter_map(partner));
+    pairs.sort_unstable();
+    pairs
+}
+
+/// A run that only takes out or only puts in, moved to where most launches agree: `x k x` is `x` with `k x` put in, or `x k`.
+/// It moves between the end of what is paired before it and the start of the run after it, and only if two more agree then:
+/// one may as well be a launch that differs where it is.
+fn slid(a: &[Item], b: &[Item], from: (usize, usize), run: Run, to: (usize, usize)) -> Run {
+    let (longer, range, other, at, room) = match (run.a.is_empty(), run.b.is_empty()) {
+        (true, false) => (b, run.b.clone(), a, run.a.start, (run.b.start - from.1, to.1 - run.b.end)),
+        (false, true) => (a, run.a.clone(), b, run.b.start, (run.a.start - from.0, to.0 - run.a.end)),
+        _ => return run,
+    };
+    let (start, end) = (range.start, range.end);
+    let agrees = |i: usize, j: usize| i64::from(other[i].whole == longer[j].whole);
+    let (mut best, mut most) = (0i64, 1i64);
+    let mut gain = 0;
+    for t in 0..room.1 {
+        if longer[start + t].kernel != longer[end + t].kernel {
+            break;
+        }
+        gain += agrees(at + t, start + t) - agrees(at + t, end + t);
+        if gain > most {
+            (most, best) = (gain, t as i64 + 1);
+        }
+    }
+    gain = 0;
+    for t in 1..=room.0 {
+        if longer[start - t].kernel != longer[end - t].kernel {
+            break;
+        }
+        gain += agrees(at - t, end - t) - agrees(at - t, start - t);
+        if gain > most {
+            (most, best) = (gain, -(t as i64));
+        }
+    }
+    let moved = |r: &std::ops::Range<usize>| {
+        r.start.saturating_add_signed(best as isize)..r.end.saturating_add_signed(best as isize)
+    };
+    Run { a: moved(&run.a), b: moved(&run.b) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `k1` is kernel `k` with content 1.
+    fn items(text: &str) -> Vec<Item> {
+        let item = |w: &str| Item {
+            kernel: w.as_bytes()[0].into(),
+            whole: w.bytes().fold(0, |n, b| n * 256 + u64::from(b)),
+        };
+        text.split_whitespace().map(item).collect()
+    }
+
+    fn check(a: &str, b: &str, want: &[(usize, usize)]) {
+        assert_eq!(pairs(&items(a), &items(b)), want, "{a} | {b}");
+        let back: Vec<_> = want.iter().map(|(i, j)| (*j, *i)).collect();
+        let mut found = pairs(&items(b), &items(a));
+        found.sort_by_key(|p| p.1);
+        let mut back = back;
+        back.sort_by_key(|p| p.1);
+        assert_eq!(found, back, "{b} | {a}");
+    }
+
+    #[test]
+    fn the_same_order_is_kept_whatever_was_recorded() {
+        check("k1 k1 k1 k2 k2", "k1 k1 k2 k2 k2", &[(0, 0), (1, 1), (2, 2), (3, 3), (4, 4)]);
+        check("", "", &[]);
+        check("k1", "", &[]);
+    }
+
+    #[test]
+    fn one_of_many_is_put_in_where_most_agree() {
+        check("k1 k2 k3 k4", "k1 k2 k9 k3 k4", &[(0, 0), (1, 1), (2, 3), (3, 4)]);
+        check("k1 k2 k3 k4", "k9 k1 k2 k3 k4", &[(0, 1), (1, 2), (2, 3), (3, 4)]);
+        // One that differs where it is, and one more.
+        check("k1 k1 k1", "k1 k2 k1 k1", &[(0, 0), (1, 1), (2, 2)]);
+        // All differ from the second on: the one more is the last.
+        check("k1 k2 k3", "k1 k5 k6 k7", &[(0, 0), (1, 1), (2, 2)]);
+        // A whole step more.
+        check(
+            "p1 q1 p2 q2 p3 q3",
+            "p1 q1 p8 q8 p2 q2 p3 q3",
+            &[(0, 0), (1, 1), (2, 4), (3, 5), (4, 6), (5, 7)],
+        );
+        // Between two others.
+        check("a1 k1 k2 b1", "a1 k9 k1 k2 b1", &[(0, 0), (1, 2), (2, 3), (3, 4)]);
+    }
+
+    #[test]
+    fn another_order_still_pairs() {
+        check("a1 b1 c1", "b1 a1 c1", &[(0, 1), (1, 0), (2, 2)]);
+        check("a1 b1", "c1 b1", &[(1, 1)]);
+    }
+
+    #[test]
+    fn large_edits_pair_by_order_within_kernels() {
+        let a: Vec<Item> = (0..3000).map(|i| Item { kernel: i % 2, whole: i }).collect();
+        let b: Vec<Item> =
+            (0..3000).map(|i| Item { kernel: 2 + i % 2, whole: i }).chain(a[..4].to_vec()).collect();
+        assert_eq!(pairs(&a, &b), [(0, 3000), (1, 3001), (2, 3002), (3, 3003)]);
+    }
+}

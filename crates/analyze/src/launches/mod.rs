@@ -1,0 +1,11 @@
+//! Launches and processes as wholes: which belong together, what differs before and after any code runs, what was
+//! not seen.
+
+pub(crate) mod culprit;
+pub(crate) mod differences;
+pub(crate) mod filter;
+pub(crate) mod gaps;
+pub(crate) mod kernel_names;
+pub mod launch_match;
+pub(crate) mod process_match;
+pub mod survey;

@@ -1,0 +1,126 @@
+//! The report on two recordings as a whole: processes, launches, and the verdict on all of them.
+
+use super::finding::Finding;
+use super::launch::LaunchReport;
+use super::plain_data::data;
+use super::verdict::{LaunchPart, Verdict};
+
+data! {
+    /// What comparing two recordings gives.
+    struct Report {
+        /// Whether they agree.
+        verdict: Verdict,
+        /// What keeps the verdict from being certain, or would if nothing differed.
+        gaps: Vec<String>,
+        /// What the user calls the sides: files or commands. Empty until the caller says.
+        names: [String; 2],
+        /// What made each side.
+        producers: [String; 2],
+        /// Processes, compared in pairs; a comparison of launch files has one.
+        processes: Vec<ProcessPair>,
+        /// Processes that the other side has no partner for.
+        alone: Vec<Alone>,
+        /// Pairs of launches that there are to compare; a part of a report ([`crate::DiffOptions::shard`]) has fewer.
+        pairs: u64,
+        /// Launches, compared in pairs, by process and A's number.
+        launches: Vec<LaunchReport>,
+        /// Launches that the other side has no partner for.
+        unpaired: Vec<Unpaired>,
+    }
+    /// Two processes that belong together.
+    struct ProcessPair {
+        /// By side: the process in words; empty if there is none, as with launch files.
+        names: [String; 2],
+        /// By side: where and how its file was cut off; `None` if it is whole.
+        cut: [Option<String>; 2],
+    }
+    /// A process that only one side has.
+    struct Alone {
+        /// Which side.
+        side: u8,
+        /// The process in words.
+        name: String,
+        /// How much it launched.
+        launches: u64,
+        /// Where and how its file was cut off; `None` if it is whole.
+        cut: Option<String>,
+    }
+    /// A launch that only one side has.
+    struct Unpaired {
+        /// Its process, by index.
+        process: u64,
+        /// Which side.
+        side: u8,
+        /// Its number among that side's launches.
+        launch: u64,
+        /// Its kernel.
+        kernel: String,
+    }
+}
+
+impl Report {
+    /// The first launch that differs.
+    pub fn first_launch(&self) -> Option<&LaunchReport> {
+        self.launches.iter().find(|l| l.verdict == Verdict::Differs)
+    }
+    /// The first launch into which the same went, and out of which something else came.
+    pub fn culprit(&self) -> Option<&LaunchReport> {
+        self.launches.iter().find(|l| l.culprit)
+    }
+    /// Of launches before the culprit, the first that may be it: something else came out, and what differs of what went in may
+    /// be padding. With how many other launches of its kernel have the same bytes differ, and left the same.
+    pub fn suspect(&self) -> Option<(&LaunchReport, u64)> {
+        let other = |l: &LaunchReport| l.differences.iter().any(|d| d.what == LaunchPart::Output);
+        let mut before = self.launches.iter().take_while(|l| !l.culprit);
+        let suspect = before.find(|l| l.padding.is_some() && other(l))?;
+        let alike =
+            |l: &&LaunchReport| (&l.kernel, &l.padding) == (&suspect.kernel, &suspect.padding) && !other(l);
+        Some((suspect, self.launches.iter().filter(alike).count() as u64))
+    }
+    /// The finding to look at first: of the first launch that has any.
+    pub fn first(&self) -> Option<(&LaunchReport, &Finding)> {
+        self.launches.iter().find_map(|l| l.findings.first().map(|f| (l, f)))
+    }
+    /// A comparison in which nothing was seen yet.
+    pub fn new(names: [String; 2]) -> Report {
+        let mut report = Report { names, ..Report::default() };
+        report.conclude();
+        report
+    }
+
+    /// Whether what only one side has may be what the other was to do when it was cut off.
+    pub(crate) fn cut_off(&self, u: &Unpaired) -> bool {
+        let process = self.processes.get(u.process as usize);
+        process.is_some_and(|p| p.cut[usize::from(u.side == 0)].is_some())
+    }
+
+    /// Sets the verdict from those of the launches.
+    pub fn conclude(&mut self) {
+        self.gaps.clear();
+        if self.pairs == 0 && self.unpaired.is_empty() && self.alone.iter().all(|p| p.launches == 0) {
+            self.gaps.push("neither side recorded a launch".into());
+        }
+        let pairs =
+            self.processes.iter().flat_map(|p| [0, 1].map(|side| (side, &p.names[side], &p.cut[side])));
+        let alone = self.alone.iter().map(|p| (usize::from(p.side), &p.name, &p.cut));
+        for (side, name, cut) in pairs.chain(alone) {
+            let side = if side == 0 { "A" } else { "B" };
+            let who = if name.is_empty() { side.to_owned() } else { format!("{side}'s {name}") };
+            if let Some(cut) = cut {
+                self.gaps.push(format!("{who} was cut off: launches after that are not in it ({cut})"));
+            }
+        }
+        let elsewhere = self.pairs.saturating_sub(self.launches.len() as u64);
+        if elsewhere > 0 {
+            self.gaps.push(format!(
+                "this is a part: {elsewhere} of {} pairs of launches are in others",
+                self.pairs
+            ));
+        }
+        let extra =
+            self.unpaired.iter().any(|u| !self.cut_off(u)) || self.alone.iter().any(|p| p.launches > 0);
+        let gap = if self.gaps.is_empty() { Verdict::Same } else { Verdict::Unknown };
+        let extra = if extra { Verdict::Differs } else { Verdict::Same };
+        self.verdict = self.launches.iter().map(|l| l.verdict).fold(gap.max(extra), Verdict::max);
+    }
+}

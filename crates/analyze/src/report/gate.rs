@@ -1,0 +1,427 @@
+//! Whether a report may pass: what is allowed to differ, and what is left of it.
+//!
+//! Holds: every difference that makes a report's verdict is one [`Item`], with the rule that allows it or without; what the
+//! report had no room for is never allowed. A report with gaps never passes: it fails, or nobody knows.
+//!
+//! Misses: what lanes do differently because of an allowed difference is a difference of its own, where it is not counted with
+//! the decision that it follows from.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::comparison::Report;
+use super::finding::Finding;
+use super::launch::LaunchReport;
+use super::plain_data::data;
+use super::source::{Location, SiteInfo};
+use super::verdict::{Kind, LaunchPart, Verdict};
+use crate::glob::matches;
+
+/// What is allowed to differ.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Rule {
+    /// Findings on these lines of a file whose path ends so: first and last.
+    Lines(String, u32, u32),
+    /// Findings in functions of this name; `*` and `?` match.
+    Function(String),
+    /// Findings in kernels of this name.
+    Kernel(String),
+    /// Findings of this kind.
+    Kind(Kind),
+    /// Findings at the site of this id, as recordings of PRLX 0.x have them.
+    Site(u32),
+    /// What outputs of this name hold.
+    Output(String),
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Rule::Lines(file, first, last) if first == last => write!(f, "{file}:{first}"),
+            Rule::Lines(file, first, last) => write!(f, "{file}:{first}-{last}"),
+            Rule::Function(name) => write!(f, "function={name}"),
+            Rule::Kernel(name) => write!(f, "kernel={name}"),
+            Rule::Kind(kind) => write!(f, "kind={}", kind.name()),
+            Rule::Site(id) => write!(f, "site={id:#010x}"),
+            Rule::Output(name) => write!(f, "output={name}"),
+        }
+    }
+}
+
+impl FromStr for Rule {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Rule, String> {
+        const FORMS: &str =
+            "FILE:LINE, FILE:FIRST-LAST, function=NAME, kernel=NAME, kind=KIND, site=ID or output=NAME";
+        let text = text.trim();
+        if let Some((what, value)) = text.split_once('=')
+            && !value.is_empty()
+        {
+            match what {
+                "function" => return Ok(Rule::Function(value.into())),
+                "kernel" => return Ok(Rule::Kernel(value.into())),
+                "output" => return Ok(Rule::Output(value.into())),
+                "kind" => {
+                    let all = [Kind::Branch, Kind::ActiveMask, Kind::Value, Kind::Path, Kind::ExtraEvents];
+                    let kind = all.into_iter().find(|k| k.name().eq_ignore_ascii_case(value));
+                    let one_of = || format!("`{text}`: a kind is one of {}", all.map(Kind::name).join(", "));
+                    return kind.map(Rule::Kind).ok_or_else(one_of);
+                }
+                "site" => {
+                    let digits = value.strip_prefix("0x").or(value.strip_prefix("0X"));
+                    let id = digits.map_or_else(|| value.parse(), |d| u32::from_str_radix(d, 16));
+                    return id.map(Rule::Site).map_err(|e| format!("`{text}`: {e}"));
+                }
+                _ => {}
+            }
+        }
+        let lines = || {
+            let (file, lines) = text.rsplit_once(':').filter(|(file, _)| !file.is_empty())?;
+            let (first, last) = lines.split_once('-').unwrap_or((lines, lines));
+            let (first, last) = (first.parse().ok()?, last.parse().ok()?);
+            (1..=last).contains(&first).then(|| Rule::Lines(file.into(), first, last))
+        };
+        lines().ok_or_else(|| format!("`{text}` is none of {FORMS}"))
+    }
+}
+
+impl Rule {
+    /// Whether it allows a finding.
+    fn takes(&self, l: &LaunchReport, f: &Finding) -> bool {
+        let sites = || f.site.iter().flatten();
+        match self {
+            Rule::Kernel(name) => matches(name, &l.kernel),
+            Rule::Kind(kind) => f.kind == *kind,
+            Rule::Site(id) => sites().next().is_some() && sites().all(|s| s.id.0 == *id),
+            Rule::Function(name) => {
+                let inlined = |l: &Location| !l.function.is_empty() && matches(name, &l.function);
+                let of =
+                    |s: &SiteInfo| matches(name, &s.function) || s.location.as_ref().is_some_and(inlined);
+                sites().next().is_some() && sites().all(of)
+            }
+            Rule::Lines(file, first, last) => {
+                let here = |l: &Location| same_file(&l.file, file) && (*first..=*last).contains(&l.line);
+                // Where the sides are at different places, both must be allowed.
+                match sites().next() {
+                    Some(_) => sites().all(|s| s.location.as_ref().is_some_and(here)),
+                    None => f.place.as_ref().is_some_and(here),
+                }
+            }
+            Rule::Output(_) => false,
+        }
+    }
+}
+
+/// Whether a path ends with the parts of another.
+fn same_file(path: &str, asked: &str) -> bool {
+    path == asked || path.strip_suffix(asked).is_some_and(|before| before.ends_with(['/', '\\']))
+}
+
+/// How much may differ that no rule allows. If nothing is said, nothing may; else all that is said must hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Most {
+    /// Findings.
+    pub findings: Option<u64>,
+    /// Visits that have them, all together.
+    pub visits: Option<u64>,
+    /// Lanes that have them, all together: one with two findings counts twice.
+    pub lanes: Option<u64>,
+}
+
+/// What came of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
+pub enum Outcome {
+    /// Nothing differs but what may, and everything was seen.
+    Passed,
+    /// Something differs that may not.
+    Failed,
+    /// What was seen may pass; what was not could fail.
+    Unknown,
+}
+
+impl Outcome {
+    /// Its name in texts.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Outcome::Passed => "passed",
+            Outcome::Failed => "failed",
+            Outcome::Unknown => "unknown",
+        }
+    }
+    /// The exit code of a gate (2 is for errors).
+    pub const fn exit_code(self) -> u8 {
+        match self {
+            Outcome::Passed => 0,
+            Outcome::Failed => 1,
+            Outcome::Unknown => 3,
+        }
+    }
+}
+
+data! {
+    /// One difference.
+    struct Item {
+        /// Its launch, by index in the report; `None`: it is of no pair of launches.
+        launch: Option<u64>,
+        /// The finding, by index in the launch; `None`: it is something else, which `what` says.
+        finding: Option<u64>,
+        /// What it is; empty for a finding.
+        what: String,
+        /// The rule that allows it, by index.
+        rule: Option<u64>,
+    }
+}
+
+/// What a gate says of a report.
+#[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Judgement {
+    /// Whether it may pass.
+    pub outcome: Outcome,
+    /// Findings that no rule allows, visits and lanes that have them.
+    pub counted: [u64; 3],
+    /// How many there may be.
+    pub most: Most,
+    /// The rules, as they are written.
+    pub rules: Vec<String>,
+    /// By rule: how much it allows.
+    pub used: Vec<u64>,
+    /// Everything that differs, in the report's order.
+    pub items: Vec<Item>,
+}
+
+impl Judgement {
+    /// What is left of the differences of one launch, or of none.
+    pub fn left(&self, launch: Option<u64>) -> impl Iterator<Item = &Item> {
+        self.items.iter().filter(move |i| i.launch == launch && i.rule.is_none())
+    }
+}
+
+/// Judges a report.
+pub fn judge(report: &Report, rules: &[Rule], most: Most) -> Judgement {
+    let mut all = Items { rules, items: Vec::new(), counted: [0; 3], blocked: false };
+    for (i, l) in report.launches.iter().enumerate() {
+        all.launch(i as u64, l);
+    }
+    for u in report.unpaired.iter().filter(|u| !report.cut_off(u)) {
+        let side = ["A", "B"][usize::from(u.side.min(1))];
+        all.block(None, format!("launch {} of {side}, of kernel {}, has no partner", u.launch, u.kernel));
+    }
+    for p in report.alone.iter().filter(|p| p.launches > 0) {
+        let side = ["A", "B"][usize::from(p.side.min(1))];
+        all.block(
+            None,
+            format!("{side}'s process {} has no partner; it launched {} kernels", p.name, p.launches),
+        );
+    }
+    let limits = [most.findings, most.visits, most.lanes];
+    let exceeded = match limits {
+        [None, None, None] => all.counted[0] > 0,
+        _ => all.counted.iter().zip(limits).any(|(n, most)| most.is_some_and(|most| *n > most)),
+    };
+    let gaps = !report.gaps.is_empty() || report.launches.iter().any(|l| !l.gaps.is_empty());
+    let outcome = match (all.blocked || exceeded, gaps) {
+        (true, _) => Outcome::Failed,
+        (false, true) => Outcome::Unknown,
+        (false, false) => Outcome::Passed,
+    };
+    let mut used = vec![0; rules.len()];
+    all.items.iter().filter_map(|i| i.rule).for_each(|r| used[r as usize] += 1);
+    let rules = rules.iter().map(ToString::to_string).collect();
+    Judgement { outcome, counted: all.counted, most, rules, used, items: all.items }
+}
+
+struct Items<'a> {
+    rules: &'a [Rule],
+    items: Vec<Item>,
+    counted: [u64; 3],
+    /// Something differs that no threshold counts.
+    blocked: bool,
+}
+
+impl Items<'_> {
+    fn block(&mut self, launch: Option<u64>, what: String) {
+        self.blocked = true;
+        self.items.push(Item { launch, finding: None, what, rule: None });
+    }
+
+    fn launch(&mut self, at: u64, l: &LaunchReport) {
+        let (before, launch) = (self.items.len(), Some(at));
+        for d in l.differences.iter().filter(|d| d.is_decisive()) {
+            let what = format!("{} {}: {} in A, {} in B", d.what.name(), d.name, d.values[0], d.values[1]);
+            let allows = |r: &Rule| {
+                d.what == LaunchPart::Output && matches!(r, Rule::Output(n) if matches(n, &d.name))
+            };
+            match self.rules.iter().position(allows) {
+                Some(rule) => self.items.push(Item { launch, finding: None, what, rule: Some(rule as u64) }),
+                None => self.block(launch, what),
+            }
+        }
+        match &l.faults {
+            [Some(f), None] => self.block(launch, format!("only A was stopped: {}", f.text)),
+            [None, Some(f)] => self.block(launch, format!("only B was stopped: {}", f.text)),
+            _ => {}
+        }
+        for (i, f) in l.findings.iter().enumerate() {
+            let rule = self.rules.iter().position(|r| r.takes(l, f)).map(|r| r as u64);
+            self.items.push(Item { launch, finding: Some(i as u64), what: String::new(), rule });
+            if rule.is_none() {
+                for (sum, n) in self.counted.iter_mut().zip([1, f.count, f.lanes_total]) {
+                    *sum = sum.saturating_add(n);
+                }
+            }
+        }
+        let more = l.findings_total.saturating_sub(l.findings.len() as u64);
+        if more > 0 {
+            self.block(launch, format!("{more} more findings than there was room for"));
+        }
+        if l.verdict == Verdict::Differs && self.items.len() == before {
+            self.block(launch, "it differs".into());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::{Fault, LaunchDifference, Unpaired};
+    use prlx_trace::SiteId;
+
+    fn at(file: &str, line: u32) -> Option<SiteInfo> {
+        let location =
+            Some(Location { file: file.into(), line, function: "inner".into(), ..Location::default() });
+        Some(SiteInfo { id: SiteId(line), function: "outer".into(), location, ..SiteInfo::default() })
+    }
+
+    fn finding(sites: [Option<SiteInfo>; 2]) -> Finding {
+        Finding { site: sites, count: 10, lanes_total: 3, ..Finding::default() }
+    }
+
+    fn report(findings: Vec<Finding>) -> Report {
+        let l = LaunchReport {
+            kernel: "kernel_a".into(),
+            findings_total: findings.len() as u64,
+            verdict: if findings.is_empty() { Verdict::Same } else { Verdict::Differs },
+            findings,
+            ..LaunchReport::default()
+        };
+        Report { launches: vec![l], ..Report::default() }
+    }
+
+    fn outcome(r: &Report, rules: &[&str], most: Most) -> Outcome {
+        let rules: Vec<Rule> = rules.iter().map(|r| r.parse().unwrap()).collect();
+        judge(r, &rules, most).outcome
+    }
+
+    #[test]
+    fn rules_are_written_as_they_are_read() {
+        for text in
+            ["a.cu:3", "src/a.cu:3-9", "C:/a.cu:1", "function=f*", "kernel=k", "kind=ActiveMask", "output=o"]
+        {
+            assert_eq!(text.parse::<Rule>().unwrap().to_string(), text);
+        }
+        assert_eq!("site=17".parse::<Rule>(), Ok(Rule::Site(17)));
+        for wrong in
+            ["", "a.cu", "a.cu:", ":3", "a.cu:0", "a.cu:9-3", "kind=Brnch", "site=x", "function=", "other=x"]
+        {
+            assert!(wrong.parse::<Rule>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_a_rule_allows_passes_and_nothing_else() {
+        let r = report(vec![finding([at("/home/x/src/a.cu", 7), at("/home/x/src/a.cu", 7)])]);
+        let none = Most::default();
+        assert_eq!(outcome(&r, &[], none), Outcome::Failed);
+        for rule in [
+            "a.cu:7",
+            "src/a.cu:5-9",
+            "function=inn*",
+            "function=outer",
+            "kernel=kernel_?",
+            "kind=branch",
+            "site=7",
+        ] {
+            assert_eq!(outcome(&r, &[rule], none), Outcome::Passed, "{rule}");
+        }
+        for rule in [
+            "a.cu:8",
+            "b.cu:7",
+            "c/a.cu:7",
+            ".cu:7",
+            "function=inn",
+            "kernel=k",
+            "kind=path",
+            "site=8",
+            "output=*",
+        ] {
+            assert_eq!(outcome(&r, &[rule], none), Outcome::Failed, "{rule}");
+        }
+        // The sides are at different places: both must be allowed.
+        let r = report(vec![finding([at("a.cu", 7), at("a.cu", 9)])]);
+        assert_eq!(outcome(&r, &["a.cu:7"], none), Outcome::Failed);
+        assert_eq!(outcome(&r, &["a.cu:7-9"], none), Outcome::Passed);
+        // Nothing is known of where it is.
+        let r = report(vec![finding([None, None])]);
+        assert_eq!(outcome(&r, &["a.cu:1-99", "function=*", "site=0"], none), Outcome::Failed);
+        assert_eq!(outcome(&r, &["kernel=*"], none), Outcome::Passed);
+    }
+
+    #[test]
+    fn thresholds_count_what_is_left() {
+        let two = vec![finding([at("a.cu", 7), at("a.cu", 7)]), finding([at("a.cu", 9), at("a.cu", 9)])];
+        let r = report(two);
+        let most = |findings, visits, lanes| Most { findings, visits, lanes };
+        for (rules, most, want) in [
+            (&[][..], most(Some(2), None, None), Outcome::Passed),
+            (&[], most(Some(1), None, None), Outcome::Failed),
+            (&["a.cu:9"], most(Some(1), None, None), Outcome::Passed),
+            (&[], most(None, Some(20), None), Outcome::Passed),
+            (&[], most(None, Some(19), None), Outcome::Failed),
+            (&[], most(Some(9), None, Some(5)), Outcome::Failed),
+            (&["a.cu:7"], most(Some(9), Some(10), Some(3)), Outcome::Passed),
+        ] {
+            assert_eq!(outcome(&r, rules, most), want, "{rules:?} {most:?}");
+        }
+        assert_eq!(judge(&r, &["a.cu:7".parse().unwrap()], Most::default()).counted, [1, 10, 3]);
+    }
+
+    #[test]
+    fn what_was_not_seen_never_passes() {
+        let all = Most { findings: Some(99), ..Most::default() };
+        let mut r = report(vec![]);
+        assert_eq!(outcome(&r, &[], all), Outcome::Passed);
+        r.launches[0].gaps.push("something".into());
+        assert_eq!(outcome(&r, &[], all), Outcome::Unknown);
+        let mut cut = report(vec![finding([at("a.cu", 7), None])]);
+        cut.launches[0].findings_total = 5;
+        assert_eq!(outcome(&cut, &["kernel=*"], all), Outcome::Failed, "four findings were not listed");
+    }
+
+    #[test]
+    fn what_no_threshold_counts_fails() {
+        let all = Most { findings: Some(99), ..Most::default() };
+        let mut fault = report(vec![]);
+        fault.launches[0].faults[1] = Some(Fault::default());
+        assert_eq!(outcome(&fault, &["kernel=*"], all), Outcome::Failed);
+        let mut extra = report(vec![]);
+        extra.unpaired.push(Unpaired { kernel: "k".into(), ..Unpaired::default() });
+        assert_eq!(outcome(&extra, &["kernel=*"], all), Outcome::Failed);
+        let mut output = report(vec![]);
+        let values = ["content 1".into(), "content 2".into()];
+        output.launches[0].differences.push(LaunchDifference {
+            what: LaunchPart::Output,
+            name: "y".into(),
+            values,
+        });
+        assert_eq!(outcome(&output, &["kernel=*"], all), Outcome::Failed);
+        assert_eq!(outcome(&output, &["output=y"], Most::default()), Outcome::Passed);
+        output.launches[0].differences[0].what = LaunchPart::Geometry;
+        assert_eq!(outcome(&output, &["output=y"], all), Outcome::Failed);
+        output.launches[0].differences[0].what = LaunchPart::Input;
+        assert_eq!(outcome(&output, &[], Most::default()), Outcome::Passed);
+    }
+}

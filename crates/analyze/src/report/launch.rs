@@ -1,0 +1,121 @@
+//! The report on one pair of launches.
+
+use prlx_trace::Dim3;
+use prlx_trace::kernel::{FaultKind, Level};
+
+use super::coverage::Coverage;
+use super::finding::Finding;
+use super::plain_data::data;
+use super::source::SiteInfo;
+use super::verdict::{LaunchPart, Verdict, WhyUncompared};
+
+data! {
+    /// Two launches, compared.
+    struct LaunchReport {
+        /// Whether they agree.
+        verdict: Verdict,
+        /// What keeps that from being certain.
+        gaps: Vec<String>,
+        /// The kernel's name, as in the module.
+        kernel: String,
+        /// Its process, by index.
+        process: u64,
+        /// By side: the launch's number.
+        launch: [u64; 2],
+        /// By side: why nothing of it was recorded; `None` when it was.
+        skipped: [Option<String>; 2],
+        /// By side: how sure it is that what was rewritten is what would have run, as `source`, `exact`.
+        fidelity: [String; 2],
+        /// All that went in is known and the same, and yet something else came out.
+        culprit: bool,
+        /// The bytes of structures among the parameters that are all that differs of what went in, as `bytes 4 to 7 of p`, if the rest is
+        /// known and they may be padding, which nobody sets.
+        padding: Option<String>,
+        /// By side: why not all is digested that its pointers lead to, if digests were asked for.
+        undigested: [Option<String>; 2],
+        /// By side: the module's name.
+        module: [String; 2],
+        /// Of two builds: what is not compared, by side and place in the code.
+        uncompared: Vec<Uncompared>,
+        /// By side: where it ran.
+        device: [String; 2],
+        /// Which recorder ran.
+        #[cfg_attr(feature = "serde", serde(with = "crate::report::json::level"))]
+        #[cfg_attr(feature = "schema", schemars(with = "String"))]
+        level: Level,
+        /// CTAs (side A's).
+        #[cfg_attr(feature = "serde", serde(with = "crate::report::json::dim"))]
+        #[cfg_attr(feature = "schema", schemars(with = "[u32; 3]"))]
+        grid: Dim3,
+        /// Threads in a CTA (side A's).
+        #[cfg_attr(feature = "serde", serde(with = "crate::report::json::dim"))]
+        #[cfg_attr(feature = "schema", schemars(with = "[u32; 3]"))]
+        block: Dim3,
+        /// Lanes in a warp.
+        warp_size: u8,
+        /// By side: what stopped it before its end. If that happened to one side alone, the launches differ.
+        faults: [Option<Fault>; 2],
+        /// What differs before any code ran, or after all of it: geometry, arguments, outputs.
+        differences: Vec<LaunchDifference>,
+        /// What differs in the code's path, first things first.
+        findings: Vec<Finding>,
+        /// How many findings there were before the list was cut.
+        findings_total: u64,
+        /// What all of them come to, those that were cut from the list too.
+        differing: Differing,
+        /// How much was looked at.
+        coverage: Coverage,
+        /// By side: work with recording over work without; `None` if not measured.
+        dilation: [Option<f64>; 2],
+    }
+    /// Code of one build that is not compared with the other's: one place in it.
+    struct Uncompared {
+        /// Which side.
+        side: u8,
+        /// Why.
+        why: WhyUncompared,
+        /// The site, or the first of several that stand there.
+        site: SiteInfo,
+        /// How many there are.
+        sites: u64,
+        /// Their visits, of the lanes that were decoded.
+        visits: u64,
+        /// Whether a difference could hide in them: it keeps the verdict from being `same`.
+        hides: bool,
+    }
+    /// How much differs in what lanes did.
+    struct Differing {
+        /// Lanes that part.
+        lanes: u64,
+        /// Warps that they are in.
+        warps: u64,
+        /// Visits that have a finding, by its [`Kind`], in the order of those.
+        kinds: [u64; 5],
+    }
+    /// What stopped a launch before its end.
+    struct Fault {
+        /// In which way.
+        #[cfg_attr(feature = "serde", serde(with = "crate::report::json::fault_kind"))]
+        #[cfg_attr(feature = "schema", schemars(with = "String"))]
+        kind: FaultKind,
+        /// What happened, with its place.
+        text: String,
+    }
+    /// A difference of the launch as a whole.
+    struct LaunchDifference {
+        /// What differs.
+        what: LaunchPart,
+        /// The argument's or part's name.
+        name: String,
+        /// By side: its value in words.
+        values: [String; 2],
+    }
+}
+
+impl LaunchDifference {
+    /// Whether this difference alone makes the verdict `differs`: geometry and outputs do. Code and inputs do not, for
+    /// the same path from other data is still the same path.
+    pub fn is_decisive(&self) -> bool {
+        !matches!(self.what, LaunchPart::Code | LaunchPart::Input)
+    }
+}

@@ -1,0 +1,33 @@
+//! What a comparison found: plain data, the same bytes for the same inputs.
+//!
+//! Everything here is public and serialisable (feature `serde`).
+//!
+//! # Invariants
+//! A side is an index, 0 for A and 1 for B, in every array of two. Findings of a launch are sorted: those at which
+//! lanes first diverge come first, by how early that was. Findings that occur only in lanes that had diverged before
+//! come after them. Sums add up: [`Warps::total`] and [`Lanes::total`] are the sums of their other fields.
+//! Field names are keys of the JSON format and do not change.
+
+mod comparison;
+mod coverage;
+pub(crate) mod describe;
+mod evidence;
+mod finding;
+pub mod gate;
+#[cfg(feature = "serde")]
+mod json;
+mod launch;
+mod merge;
+mod path_view;
+mod plain_data;
+mod source;
+mod verdict;
+
+pub use comparison::{Alone, ProcessPair, Report, Unpaired};
+pub use coverage::{Coverage, Elements, Lanes, Sites, Visits, Warps};
+pub use evidence::{OperandCell, OperandColumn, OperandRow, Operands, SliceNode};
+pub use finding::{Finding, HashInfo, LaneAt, Mask, TripInfo, WarpHit, WarpPlace};
+pub use launch::{Differing, Fault, LaunchDifference, LaunchReport, Uncompared};
+pub use path_view::{LaneRow, Look, Mark, Nest, Step, Within};
+pub use source::{Location, SiteInfo, SteeredInfo};
+pub use verdict::{Kind, LaunchPart, Verdict, WhyUncompared};

@@ -1,0 +1,14 @@
+//! The macro that declares plain, serialisable data types.
+
+/// Declares plain data that can be serialised.
+macro_rules! data {
+    ($($(#[$m:meta])* struct $name:ident { $($(#[$fm:meta])* $f:ident: $t:ty,)* })*) => { $(
+        $(#[$m])*
+        #[derive(Clone, PartialEq, Debug, Default)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        pub struct $name { $($(#[$fm])* pub $f: $t,)* }
+    )* };
+}
+
+pub(crate) use data;

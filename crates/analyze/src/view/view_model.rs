@@ -1,0 +1,90 @@
+//! What viewers show beside a report: source texts, and the path around each of its first findings.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use prlx_trace::Trace;
+
+use crate::compare::at_number;
+use crate::error::Error;
+use crate::report::{Finding, LaunchReport, Location, Look, Report};
+
+use super::options::LookOptions;
+use super::path_view::look;
+
+/// What viewers show beside a report: what there is to see around its first findings, and the sources that those name.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Scene {
+    /// By index of the launch in the report and of the finding in the launch.
+    pub looks: BTreeMap<(usize, usize), Look>,
+    /// By side: texts of source files, by the path that locations name.
+    pub sources: [BTreeMap<String, String>; 2],
+}
+
+impl Scene {
+    /// Adds what a report found in one pair of processes, of which these are the recordings: sources, and looks until there are
+    /// `most`.
+    ///
+    /// # Errors
+    /// Those of [`look`].
+    pub fn add(
+        &mut self,
+        traces: [&Trace; 2],
+        report: &Report,
+        process: u64,
+        most: usize,
+        options: &LookOptions,
+    ) -> Result<(), Error> {
+        for (i, launch) in report.launches.iter().enumerate().filter(|(_, l)| l.process == process) {
+            for (j, finding) in launch.findings.iter().enumerate() {
+                self.add_sources(traces, launch, finding);
+                if self.looks.len() < most
+                    && let Some(look) = look(traces, launch, finding, options)?
+                {
+                    self.looks.insert((i, j), look);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the texts of the files that a report's sites stand in from `source`, by side and by the path that locations name, and
+    /// gives those locations their lines: of recordings that hold no sources.
+    pub fn read(&mut self, report: &mut Report, mut source: impl FnMut(usize, &str) -> Option<String>) {
+        let mut known: [BTreeMap<String, Option<String>>; 2] = Default::default();
+        let mut tell = |side: usize, at: &mut Location| {
+            let text = match known[side].get(&at.file) {
+                Some(text) => text,
+                None => known[side].entry(at.file.clone()).or_insert_with(|| source(side, &at.file)),
+            };
+            let line = text.as_deref().and_then(|t| t.lines().nth((at.line as usize).checked_sub(1)?));
+            at.code = line.map(|l| l.trim_end().to_owned());
+        };
+        for finding in report.launches.iter_mut().flat_map(|l| &mut l.findings) {
+            for (side, site) in finding.site.iter_mut().enumerate() {
+                site.iter_mut().flat_map(|s| &mut s.location).for_each(|at| tell(side, at));
+            }
+            finding.trips.iter_mut().flat_map(|t| &mut t.location).for_each(|at| tell(0, at));
+        }
+        for (all, known) in self.sources.iter_mut().zip(known) {
+            all.extend(known.into_iter().filter_map(|(file, text)| Some((file, text?))));
+        }
+    }
+
+    fn add_sources(&mut self, traces: [&Trace; 2], launch: &LaunchReport, finding: &Finding) {
+        let sites = finding.site.iter().flatten().flat_map(|s| s.location.iter());
+        let steered = finding.site.iter().flatten().flat_map(|s| &s.steers).flat_map(|s| s.location.iter());
+        let slice = finding.slice.iter().flat_map(|n| n.location.iter());
+        let places = sites.chain(steered).chain(slice).chain(&finding.place);
+        let files: BTreeSet<&str> =
+            places.flat_map(|l| std::iter::once(l).chain(&l.inlined)).map(|l| l.file.as_str()).collect();
+        for (side, trace) in traces.into_iter().enumerate() {
+            let recording = at_number(trace, launch.launch[side]);
+            let module = recording.and_then(|r| trace.modules.get(r.launch.module.index()));
+            for f in module.into_iter().flat_map(|m| &m.files).filter(|f| files.contains(f.path.as_str())) {
+                if let Some(text) = &f.text {
+                    self.sources[side].entry(f.path.clone()).or_insert_with(|| text.clone());
+                }
+            }
+        }
+    }
+}
