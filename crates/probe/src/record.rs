@@ -18,7 +18,7 @@
 //!
 //! Misses: lanes that end in code that is not recorded (a function called through a pointer) write nothing at their end.
 
-use prlx_isa::graph::Graph;
+use prlx_isa::cfg::Cfg;
 use prlx_isa::ptx::Op;
 use prlx_isa::view::{self, BlockId, Class, FunctionKind, Guard, InstId, Operand};
 use prlx_trace::SiteId;
@@ -380,7 +380,7 @@ pub(crate) fn asks(inst: &view::Inst) -> bool {
 }
 
 /// Where back edges of loops with parts of `among` are taken, and under which guard.
-fn back_edges(body: &Body<'_>, graph: &Graph, among: &[bool]) -> Vec<(At, Option<Guard>)> {
+fn back_edges(body: &Body<'_>, graph: &Cfg, among: &[bool]) -> Vec<(At, Option<Guard>)> {
     let mut out = Vec::new();
     for l in graph.loops.iter().filter(|l| l.blocks.iter().any(|b| among[b.index()])) {
         for &latch in &l.latches {

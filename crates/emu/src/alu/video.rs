@@ -11,7 +11,7 @@ use super::lane::{Body, pick};
 use super::{AluOp, Args, Asked};
 use crate::planes::{LANES, Planes, V32};
 use prlx_isa::ptx::Op;
-use prlx_isa::view::{Operand, Parts, Type};
+use prlx_isa::view::{Operand, Type, VideoSelector};
 
 /// The first operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -237,14 +237,14 @@ fn of(op: Op) -> Option<(First, u32)> {
 }
 
 /// What an operand names; all of it by default.
-fn parts(o: &Operand) -> Option<Parts> {
+fn parts(o: &Operand) -> Option<VideoSelector> {
     match o {
-        Operand::Element(_, code) => Parts::from_code(*code),
+        Operand::Element(_, code) => VideoSelector::from_code(*code),
         _ => None,
     }
 }
 
-fn digits(p: Parts) -> u32 {
+fn digits(p: VideoSelector) -> u32 {
     p.which.iter().take(p.count.into()).rev().fold(0, |v, w| v << 3 | u32::from(*w))
 }
 
@@ -343,6 +343,6 @@ pub(super) fn select(op: Op, x: &Asked) -> Result<AluOp, String> {
 }
 
 /// Whether all parts named are below a number.
-fn digits_below(p: Parts, limit: u32) -> bool {
+fn digits_below(p: VideoSelector, limit: u32) -> bool {
     p.which.iter().take(p.count.into()).all(|w| u32::from(*w) < limit)
 }

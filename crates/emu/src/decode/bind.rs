@@ -1,7 +1,7 @@
 //! Operands become planes.
 
 use prlx_isa::view::{
-    FuncId, Function, Guard, Inst, InstId, Module, Operand, Parts, Reg, Space, SymbolId, Type,
+    FuncId, Function, Guard, Inst, InstId, Module, Operand, Reg, Space, SymbolId, Type, VideoSelector,
 };
 use prlx_trace::kernel::Special as Launch;
 use rustc_hash::FxHashMap;
@@ -290,7 +290,7 @@ impl<'a> Binder<'a> {
                 }
             }
             // Which part of it is the operation's own affair.
-            Operand::Element(r, code) if Parts::from_code(*code).is_some() => {
+            Operand::Element(r, code) if VideoSelector::from_code(*code).is_some() => {
                 self.source(&Operand::Reg(*r), ty)?
             }
             Operand::Not(r) => {
@@ -364,7 +364,7 @@ impl<'a> Binder<'a> {
     pub fn dest(&mut self, operand: &Operand, ty: Type) -> Result<(u16, Option<After>), String> {
         Ok(match operand {
             Operand::Sink => (self.temp(kind(ty)), None),
-            Operand::Element(r, code) if Parts::from_code(*code).is_some() => {
+            Operand::Element(r, code) if VideoSelector::from_code(*code).is_some() => {
                 self.dest(&Operand::Reg(*r), ty)?
             }
             Operand::Reg(r) => {
