@@ -8,7 +8,7 @@
 
 use prlx_probe::Plan;
 use prlx_trace::mark::Track;
-use prlx_trace::{Dim3, LaneMask, Tally, WarpId, WarpStream};
+use prlx_trace::{Dim3, LaneMask, TableContents, WarpId, WarpStream};
 
 use crate::error::{Error, ErrorKind};
 use crate::tensor_map::{BYTES, TensorMap};
@@ -77,7 +77,7 @@ pub struct Observed {
     /// What its warps wrote down, ascending: all warps that the plan wants, or those that ran until it was stopped.
     pub streams: Vec<WarpStream>,
     /// What a probe program's tables and records hold.
-    pub tallies: Vec<Tally>,
+    pub tallies: Vec<TableContents>,
     /// What its markers left, by warp and lane.
     pub tracks: Vec<Track>,
     /// What it cost, or what stopped it.

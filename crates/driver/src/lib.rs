@@ -12,6 +12,8 @@
 //! | [`run`](mod@run) | runs a job's kernel as it is, and compares its outputs |
 //! | `record` | runs a job's instrumented kernel, and measures what recording costs |
 //! | [`decode`], [`digest`] | what a kernel recorded becomes streams of warps, with digests |
+//! | [`occupancy`] | how many threads of an SM fit into its register file |
+//! | [`workers`] | the worker threads of this process |
 //! | [`session`] | recordings of whole programs |
 //! | [`assemble`] | PTX to machine code, by NVIDIA's assemblers |
 //! | [`cuda`] | the CUDA driver: calls, devices, the recorder of programs |
@@ -30,12 +32,14 @@ mod error;
 pub mod job;
 mod launch_file;
 pub mod npy;
+pub mod occupancy;
 pub mod random;
 mod record;
 pub mod run;
 pub mod session;
 pub mod signature;
 pub mod tensor_map;
+pub mod workers;
 
 pub use driver::{DeviceInfo, DevicePtr, Driver, LaunchConfig, LaunchStats, ModuleHandle, Needs, Observed};
 pub use error::{Error, ErrorKind};

@@ -9,7 +9,7 @@ use std::env;
 use std::path::PathBuf;
 
 use prlx_isa::image::Target;
-use prlx_trace::kernel::Needs;
+use prlx_trace::kernel::ThreadResources;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::assemble::cache::Cache;
@@ -76,7 +76,8 @@ impl Assemblers {
             let lean = limited(ptx, &limits).and_then(|lean| self.assemble(tool, &lean, target, more).ok());
             let Some(lean) = lean else { break };
             let now = needs(&lean);
-            let local = |all: &BTreeMap<&str, Needs>, name: &str| all.get(name).map_or(0, |n| n.local);
+            let local =
+                |all: &BTreeMap<&str, ThreadResources>, name: &str| all.get(name).map_or(0, |n| n.local);
             let spilt: Vec<&str> =
                 now.keys().copied().filter(|f| local(&now, f) > local(&before, f)).collect();
             if spilt.is_empty() {

@@ -14,7 +14,7 @@ use prlx_trace::device::{Context, Handed, Head, MAGAZINE_STRIDE, MAGAZINES, Shap
 use prlx_trace::kernel::{FaultKind, Scalar};
 use prlx_trace::launch::{ArgInfo, Fault, Launch};
 use prlx_trace::mark::{Marks, Track};
-use prlx_trace::{FuncId, LaneMask, Level, ModuleId, Tally, WarpId};
+use prlx_trace::{FuncId, LaneMask, Level, ModuleId, TableContents, WarpId};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::decode::{Drained, Memory, Pool, drain};
@@ -231,7 +231,7 @@ impl Session<'_> {
         };
         let room = |each: u64| launch.warps().checked_mul(each).ok_or_else(many);
         let few = |warps: u64| u32::try_from(warps).map_err(|_| many());
-        let finals = if launch.level == Level::Print { room(self.plan.finals.bytes())? } else { 0 };
+        let finals = if launch.level == Level::Fingerprint { room(self.plan.finals.bytes())? } else { 0 };
         let heads = room(shape.heads(lanes) * Head::SIZE as u64)?;
         let (tracks, track_log, recorded) = match &kept.tracks {
             None => (0, 0, last - first),
@@ -316,7 +316,7 @@ impl Session<'_> {
         let (first, count) = (u64::from(given.warp_first), u64::from(given.warps));
         let each = shape.heads(lanes) * Head::SIZE as u64;
         let layout = self.plan.finals;
-        let hashes = if launch.level == Level::Print { layout.bytes() } else { 0 };
+        let hashes = if launch.level == Level::Fingerprint { layout.bytes() } else { 0 };
         let bytes = read(given.pool, used)?;
         let heads = read(given.heads + first * each, count * each)?;
         let finals = read(given.finals + first * hashes, count * hashes)?;
@@ -328,7 +328,7 @@ impl Session<'_> {
     }
 
     /// Reads a probe program's tables and records back.
-    fn tallies(&mut self, launch: &Launch, given: &Context) -> Result<Vec<Tally>, Error> {
+    fn tallies(&mut self, launch: &Launch, given: &Context) -> Result<Vec<TableContents>, Error> {
         if launch.level != Level::Probe {
             return Ok(Vec::new());
         }
@@ -392,7 +392,7 @@ pub(super) fn cursor(driver: &mut dyn Driver, context: &Context) -> Result<u64, 
 /// What came of a launch that was started.
 struct Ran {
     drained: Drained,
-    tallies: Vec<Tally>,
+    tallies: Vec<TableContents>,
     tracks: Vec<Track>,
     /// Warps that had none.
     left_out: u64,

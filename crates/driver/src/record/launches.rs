@@ -2,11 +2,11 @@
 //!
 //! Used by the recorder of launch files and by the recorder of programs ([`crate::cuda::recorder`]).
 
+use crate::workers::WORKERS;
 use prlx_probe::{Kept, Plan, Program};
 use prlx_trace::launch::Launch;
-use prlx_trace::spread::spread;
 use prlx_trace::table::Row;
-use prlx_trace::{ModuleId, Recording, Streams, Tally, WarpStream};
+use prlx_trace::{ModuleId, Recording, Streams, TableContents, WarpStream};
 
 use crate::decode::Drained;
 use crate::digest;
@@ -37,12 +37,17 @@ pub(crate) fn recording(
     launch.totals.filtered_warps = launch.warps() - (last - first);
     let base = basis.digest(&launch);
     let digested = |warp: WarpStream| WarpStream { digest: digest::warp(base, &warp), ..warp };
-    let warps = spread(drained.warps, drained.bytes as usize, digested);
+    let warps = WORKERS.map(drained.warps, drained.bytes as usize, digested);
     (Recording { launch, streams: Streams::new(warps) }, drained.damage)
 }
 
 /// What the tables of a module's plan hold, after launches with these numbers, first and last; `bytes` is their memory.
-pub(crate) fn tables(kept: &Kept, module: ModuleId, launches: (u64, u64), bytes: &[u8]) -> Vec<Tally> {
+pub(crate) fn tables(
+    kept: &Kept,
+    module: ModuleId,
+    launches: (u64, u64),
+    bytes: &[u8],
+) -> Vec<TableContents> {
     let each = kept.tables.iter().enumerate();
     let mut all = each.map(|(i, table)| tally(module, i, launches, kept.rows(table, bytes))).collect();
     kept.settle(&mut all);
@@ -50,7 +55,7 @@ pub(crate) fn tables(kept: &Kept, module: ModuleId, launches: (u64, u64), bytes:
 }
 
 /// What a launch's records hold; `bytes` is their memory.
-pub(crate) fn records(kept: &Kept, launch: &Launch, bytes: &[u8]) -> Vec<Tally> {
+pub(crate) fn records(kept: &Kept, launch: &Launch, bytes: &[u8]) -> Vec<TableContents> {
     let of = |i: usize| {
         let launches = (launch.number, launch.number);
         tally(launch.module, kept.own() + i, launches, kept.records.read(i, bytes))
@@ -58,6 +63,11 @@ pub(crate) fn records(kept: &Kept, launch: &Launch, bytes: &[u8]) -> Vec<Tally> 
     (0..kept.records.parts.len()).map(of).collect()
 }
 
-fn tally(module: ModuleId, table: usize, launches: (u64, u64), (rows, lost): (Vec<Row>, u64)) -> Tally {
-    Tally { module, table: table as u32, launches: Some(launches), rows, lost }
+fn tally(
+    module: ModuleId,
+    table: usize,
+    launches: (u64, u64),
+    (rows, lost): (Vec<Row>, u64),
+) -> TableContents {
+    TableContents { module, table: table as u32, launches: Some(launches), rows, lost }
 }

@@ -2,7 +2,7 @@
 
 use prlx_trace::kernel::Module;
 use prlx_trace::mark::Marks;
-use prlx_trace::{Recording, Tally, Trace};
+use prlx_trace::{Recording, TableContents, Trace};
 
 use crate::driver::LaunchStats;
 use crate::error::Error;
@@ -35,7 +35,7 @@ pub struct Recorded {
     /// What the instrumented run cost.
     pub stats: LaunchStats,
     /// What a probe program's tables and records held at the end.
-    pub tallies: Vec<Tally>,
+    pub tallies: Vec<TableContents>,
     /// What its markers left, if it has any.
     pub marks: Option<Marks>,
     /// The run of the original code.

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use prlx_probe::Plan;
-use prlx_trace::Tally;
+use prlx_trace::TableContents;
 use prlx_trace::launch::Launch;
 
 use crate::cuda::library::handles::Stream;
@@ -182,7 +182,7 @@ impl Recorder {
 
     /// What was in a probe program's tables when they were last copied, by module: after [`Recorder::finish`] at the end, of a context
     /// that is dead some time before.
-    pub fn tallies(&self) -> Vec<(Arc<Plan>, Vec<Tally>)> {
+    pub fn tallies(&self) -> Vec<(Arc<Plan>, Vec<TableContents>)> {
         if self.forked() {
             return Vec::new();
         }

@@ -7,7 +7,7 @@ use prlx_probe::Plan;
 use prlx_trace::device::Handed;
 use prlx_trace::launch::Launch;
 use prlx_trace::mark::Marks;
-use prlx_trace::{Recording, Tally};
+use prlx_trace::{Recording, TableContents};
 
 use crate::cuda::library::handles::Event;
 use crate::cuda::recorder::state::{Place, Told};
@@ -18,7 +18,7 @@ pub struct Finished {
     /// The launch, with totals and streams; with [`Launch::skipped`], if there are none.
     pub recording: Recording,
     /// What a probe program's records hold.
-    pub tallies: Vec<Tally>,
+    pub tallies: Vec<TableContents>,
     /// What its markers left, if it has any.
     pub marks: Option<Marks>,
     /// What was wrong with the bytes that the kernel left.
