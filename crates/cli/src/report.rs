@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use std::rc::Rc;
 
 use anyhow::{Context, Result, bail};
-use prlx_analyze::look::{LookOptions, Scene};
-use prlx_analyze::{DiffOptions, Matching, Report};
+use prlx_analyze::view::{PathViewOptions, ViewModel};
+use prlx_analyze::{DiffOptions, ProcessMatch, Report};
 use prlx_driver::session::{Pattern, Session};
 use prlx_trace::check::Findings;
 use prlx_trace::{Recording, Trace};
@@ -63,7 +63,7 @@ pub fn looks(args: &ReportArgs) -> Option<usize> {
 /// Lets the user walk through a report, if that is what was asked for. `traces` gives the recordings of a pair of processes.
 pub fn walk(
     report: &Report,
-    scene: &Scene,
+    scene: &ViewModel,
     traces: impl FnMut(u64) -> Result<[Rc<Trace>; 2]>,
     args: &ReportArgs,
     ui: &Ui,
@@ -73,12 +73,12 @@ pub fn walk(
         if !io::IsTerminal::is_terminal(&io::stdout()) || !io::IsTerminal::is_terminal(&io::stdin()) {
             bail!("--tui needs a terminal; --html FILE writes a page");
         }
-        let options = LookOptions { before: 2000, after: 8000, ..LookOptions::default() };
+        let options = PathViewOptions { before: 2000, after: 8000, ..PathViewOptions::default() };
         let mut traces = traces;
         let look = |i: usize, j: usize| -> Result<_> {
             let launch = &report.launches[i];
             let [a, b] = traces(launch.process)?;
-            Ok(prlx_analyze::look([&a, &b], launch, &launch.findings[j], &options)?)
+            Ok(prlx_analyze::path_view([&a, &b], launch, &launch.findings[j], &options)?)
         };
         let mut look = look;
         let look = Box::new(move |i, j| look(i, j).map_err(|e| format!("{e:#}")));
@@ -91,7 +91,7 @@ pub fn walk(
 
 /// Writes the files that were asked for: a table of all findings; the report, of whose launches so many findings are `shown` from
 /// here on, as a page; its flame graph.
-pub fn files(report: &mut Report, scene: &Scene, shown: usize, args: &ReportArgs) -> Result<()> {
+pub fn files(report: &mut Report, scene: &ViewModel, shown: usize, args: &ReportArgs) -> Result<()> {
     #[cfg(feature = "parquet")]
     if let Some(path) = &args.parquet {
         crate::tables::of_report(report, path)?;
@@ -122,14 +122,14 @@ pub fn sessions(
     options: DiffOptions,
     looks: Option<usize>,
     ui: &Ui,
-) -> Result<(Report, Scene)> {
+) -> Result<(Report, ViewModel)> {
     let matching = matching(sides);
     let bar = ui.bar(matching.pairs.len() as u64, "comparing processes");
     let wanted = |name: &str| kernels.is_empty() || kernels.iter().any(|p| p.takes(name));
     let mut seen = BTreeSet::new();
     let launches = options.launches.clone();
     let mut found = Report::new(names);
-    let mut scene = Scene::default();
+    let mut scene = ViewModel::default();
     for (i, j) in &matching.pairs {
         let (a, b) = (read(&sides[0], *i)?, read(&sides[1], *j)?);
         let here: BTreeSet<String> = [&a, &b].into_iter().flat_map(names_of).filter(|n| wanted(n)).collect();
@@ -144,7 +144,7 @@ pub fn sessions(
         let process = found.processes.len() as u64;
         found.add([&a, &b], &options)?;
         if let Some(looks) = looks {
-            scene.add([&a, &b], &found, process, looks, &LookOptions::default())?;
+            scene.add([&a, &b], &found, process, looks, &PathViewOptions::default())?;
         }
         bar.inc(1);
     }
@@ -170,9 +170,9 @@ pub fn sessions(
 }
 
 /// Which files of two recordings belong together.
-pub fn matching(sides: &[Session; 2]) -> Matching {
+pub fn matching(sides: &[Session; 2]) -> ProcessMatch {
     let [a, b] = sides.each_ref().map(|s| s.files.iter().map(|f| f.process.clone()).collect::<Vec<_>>());
-    prlx_analyze::pair_processes(&a, &b)
+    prlx_analyze::match_processes(&a, &b)
 }
 
 /// Gives the recordings of a pair of processes, of which it keeps the last.

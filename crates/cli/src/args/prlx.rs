@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use prlx_analyze::{Filter, Kind};
+use prlx_analyze::{Filter, FindingKind};
 
 /// What `prlx-diff` took. Some of it is for recordings of PRLX 0.x alone.
 #[derive(Args, Debug, Clone, Default)]
@@ -56,7 +56,7 @@ pub struct PrlxArgs {
     pub warps: Vec<(u32, u32)>,
     /// Only findings of these kinds: Branch, ActiveMask, Value, Path, ExtraEvents
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = kind)]
-    pub filter_kind: Vec<Kind>,
+    pub filter_kind: Vec<FindingKind>,
     /// Only findings at these sites, by id: 0x1234abcd
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = site)]
     pub filter_sites: Vec<u32>,
@@ -108,9 +108,9 @@ fn warps(text: &str) -> Result<(u32, u32), String> {
     if last < first { Err(format!("`{text}`: the last comes before the first")) } else { Ok((first, last)) }
 }
 
-fn kind(text: &str) -> Result<Kind, String> {
-    let found = Kind::ALL.into_iter().find(|k| k.name().eq_ignore_ascii_case(text.trim()));
-    found.ok_or_else(|| format!("one of {}", Kind::ALL.map(Kind::name).join(", ")))
+fn kind(text: &str) -> Result<FindingKind, String> {
+    let found = FindingKind::ALL.into_iter().find(|k| k.name().eq_ignore_ascii_case(text.trim()));
+    found.ok_or_else(|| format!("one of {}", FindingKind::ALL.map(FindingKind::name).join(", ")))
 }
 
 fn site(text: &str) -> Result<u32, String> {
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(warps("3-5"), Ok((3, 5)));
         assert_eq!(warps("15"), Ok((15, 15)));
         assert!(warps("5-3").is_err() && warps("x").is_err() && warps("").is_err());
-        assert_eq!(kind("branch"), Ok(Kind::Branch));
+        assert_eq!(kind("branch"), Ok(FindingKind::Branch));
         assert!(kind("Brnch").unwrap_err().contains("ActiveMask"));
         assert_eq!(site("0xffffffff"), Ok(u32::MAX));
         assert!(site("0x1ffffffff").is_err());

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow};
-use prlx_analyze::gate::{Most, Rule, judge};
+use prlx_analyze::gate::{GateLimits, Rule, judge};
 
 use crate::args::{AssertArgs, DiffArgs, PrlxArgs, ReportArgs};
 use crate::commands::diff;
@@ -34,7 +34,7 @@ pub fn run(args: &AssertArgs, ui: &Ui) -> Result<ExitCode> {
     };
     let (mut report, scene) = diff::report(&as_diff, ui)?;
     report::files(&mut report, &scene, ROOM, &as_diff.report)?;
-    let most = Most { findings: args.max_findings, visits: args.max_visits, lanes: args.max_lanes };
+    let most = GateLimits { findings: args.max_findings, visits: args.max_visits, lanes: args.max_lanes };
     let judgement = judge(&report, &rules, most);
     if let Some(path) = &args.junit {
         let mut file = Vec::new();

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use anyhow::{Context, Result, bail};
 use prlx_analyze::Report;
-use prlx_analyze::look::{LookOptions, Scene};
+use prlx_analyze::view::{PathViewOptions, ViewModel};
 use prlx_driver::Job;
 use prlx_driver::session::{Closer, Options, Session};
 use prlx_trace::check::Findings;
@@ -114,7 +114,7 @@ fn closer_programs(
     ));
     let mut again = [const { None }; 2];
     for (side, file) in [i, j].into_iter().enumerate() {
-        let Some(window) = prlx_analyze::window_for(&launch.findings[0], side) else {
+        let Some(window) = prlx_analyze::operand_window(&launch.findings[0], side) else {
             // A finding that only one side has a site for shows that side's operands.
             again[side] = Some(Trace::default());
             continue;
@@ -140,7 +140,7 @@ fn closer_programs(
         again[side] = same.map(|(_, now)| report::read(&closer, now)).transpose()?;
     }
     if let [Some(a), Some(b)] = &again {
-        prlx_analyze::attach_to_launch(launch, a, b)?;
+        prlx_analyze::attach_launch_operands(launch, a, b)?;
     }
     if launch.findings[0].operands.is_none() {
         ui.warn("the second runs did not come to that place: what was compared there is not known (--no-zoom leaves them out)");
@@ -180,7 +180,7 @@ impl Drop for Folder {
 /// What comes of two launch files.
 pub struct Parted {
     pub report: Report,
-    pub scene: Scene,
+    pub scene: ViewModel,
     pub traces: [Rc<Trace>; 2],
     pub checks: [Findings; 2],
 }
@@ -204,7 +204,7 @@ pub fn closer(
         return Ok(());
     }
     let findings = found.launches.iter().flat_map(|l| &l.findings).take(most);
-    let windows = findings.map(|f| [0, 1].map(|side| prlx_analyze::window_for(f, side)));
+    let windows = findings.map(|f| [0, 1].map(|side| prlx_analyze::operand_window(f, side)));
     let unchecked = DeviceArgs { check: None, ..device.clone() };
     for [wa, wb] in windows.collect::<Vec<[Option<Window>; 2]>>() {
         // A finding that only one side has a site for shows that side's operands.
@@ -240,9 +240,9 @@ pub fn parted(
     if !args.no_zoom {
         closer(&mut found, jobs, ZOOMS, &args.recorder, device, ui)?;
     }
-    let mut scene = Scene::default();
+    let mut scene = ViewModel::default();
     if let Some(looks) = report::looks(&args.report) {
-        scene.add([&a, &b], &found, 0, looks, &LookOptions::default())?;
+        scene.add([&a, &b], &found, 0, looks, &PathViewOptions::default())?;
     }
     Ok(Parted { report: found, scene, traces: [Rc::new(a), Rc::new(b)], checks: [found_a, found_b] })
 }

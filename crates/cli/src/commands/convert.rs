@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
-use prlx_analyze::{Limits, Program, whole};
+use prlx_analyze::{CheckedModule, DecodeLimits, complete_events};
 use prlx_driver::session::Session;
 use prlx_legacy::v1::{
     Event, EventKind, File, Flags, Head, Header, SiteEntry, Warp, Writer, kernel_hash, site_id,
@@ -83,7 +83,7 @@ pub fn run(args: &ConvertArgs, ui: &Ui) -> Result<ExitCode> {
 
 type Out = BufWriter<fs::File>;
 
-/// Writes a file under its name only when it is whole.
+/// Writes a file under its name only when it is complete_events.
 fn save<T>(path: &Path, write: impl FnOnce(Out) -> Result<(T, Out)>) -> Result<T> {
     let mut part = path.as_os_str().to_owned();
     part.push(".part");
@@ -201,9 +201,9 @@ fn export(trace: &Trace, r: &Recording, to: Form, out: Out, ui: &Ui) -> Result<(
     let most = r.streams.infos().map(|i| i.warp).collect::<Vec<_>>();
     let mut room = 1;
     let frames = r.streams.frames();
-    let program = Program::new(module)?;
+    let program = CheckedModule::new(module)?;
     for i in 0..frames {
-        let all = |w| whole(&program, l, w, Limits::default()).lanes.elements();
+        let all = |w| complete_events(&program, l, w, DecodeLimits::default()).lanes.elements();
         room = r.streams.frame(i)?.iter().map(all).fold(room, u64::max);
     }
     let warps = count(l.warps(), "warps")?;
@@ -229,7 +229,7 @@ fn export(trace: &Trace, r: &Recording, to: Form, out: Out, ui: &Ui) -> Result<(
                 out.warp(Head::default(), &[])?;
                 next += 1;
             }
-            let w = whole(&program, l, &w, Limits::default());
+            let w = complete_events(&program, l, &w, DecodeLimits::default());
             let Lanes::Events(events) = &w.lanes else { bail!("{} has no events", w.warp) };
             let mut kept = Vec::with_capacity(events.len());
             for e in events {

@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use prlx_analyze::look::Scene;
 use prlx_analyze::report::LaunchReport;
+use prlx_analyze::view::ViewModel;
 use prlx_analyze::{DiffOptions, Report};
 use prlx_driver::session::Session;
 use prlx_present::prlx::Counts;
@@ -41,7 +41,7 @@ pub fn run(args: &DiffArgs, ui: &Ui) -> Result<ExitCode> {
 }
 
 /// Compares two recordings of either kind.
-pub fn report(args: &DiffArgs, ui: &Ui) -> Result<(Report, Scene)> {
+pub fn report(args: &DiffArgs, ui: &Ui) -> Result<(Report, ViewModel)> {
     match diff_v1::compare(args, ui)? {
         Some(found) => Ok((found.report, found.scene)),
         None => {
@@ -56,7 +56,7 @@ fn sides(args: &DiffArgs) -> Result<[Session; 2]> {
 }
 
 /// Compares two own recordings.
-fn own(args: &DiffArgs, sides: &[Session; 2], ui: &Ui) -> Result<(Report, Scene)> {
+fn own(args: &DiffArgs, sides: &[Session; 2], ui: &Ui) -> Result<(Report, ViewModel)> {
     let names = [&args.a, &args.b].map(|p| p.display().to_string());
     let filter = args.prlx.filter();
     let options = DiffOptions {

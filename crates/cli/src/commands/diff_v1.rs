@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
-use prlx_analyze::look::Scene;
-use prlx_analyze::{Kind, Report, Verdict};
+use prlx_analyze::view::ViewModel;
+use prlx_analyze::{FindingKind, Report, Verdict};
 use prlx_legacy::compare::{self, Compared, SiteTable};
 use prlx_legacy::v1::HistoryEntry;
 use prlx_present::prlx::{Counts, Gate, Row, passes, prlx_chrome, prlx_csv, prlx_json};
@@ -45,7 +45,7 @@ pub struct Found {
     /// The report.
     pub report: Report,
     /// The sources that it names.
-    pub scene: Scene,
+    pub scene: ViewModel,
     counts: Vec<Counts>,
     histories: Vec<Vec<[Vec<HistoryEntry>; 2]>>,
     session: bool,
@@ -124,7 +124,7 @@ pub fn compare(args: &DiffArgs, ui: &Ui) -> Result<Option<Found>> {
 }
 
 /// Gives a report the lines of the sources that are at hand.
-fn sources(args: &DiffArgs, report: &mut Report, made: [Option<SystemTime>; 2], ui: &Ui) -> Scene {
+fn sources(args: &DiffArgs, report: &mut Report, made: [Option<SystemTime>; 2], ui: &Ui) -> ViewModel {
     let p = &args.prlx;
     let folder = |path: &Path| if path.is_dir() { path.to_owned() } else { path.with_file_name("") };
     let of = |own: &Option<PathBuf>, first: &Path, then: &Path| {
@@ -133,7 +133,7 @@ fn sources(args: &DiffArgs, report: &mut Report, made: [Option<SystemTime>; 2], 
     };
     let folders = [of(&p.remap_a, &args.a, &args.b), of(&p.remap_b, &args.b, &args.a)];
     let mut sources = Sources { folders, made, changed: BTreeMap::new() };
-    let mut scene = Scene::default();
+    let mut scene = ViewModel::default();
     scene.read(report, |side, file| sources.text(side, file));
     for (file, sides) in &sources.changed {
         let who = match sides {
@@ -281,7 +281,7 @@ fn history(out: &mut impl Write, report: &Report, histories: &[Vec<[Vec<HistoryE
 }
 
 fn classify(out: &mut impl Write, report: &Report) -> Result<()> {
-    let all = Kind::ALL.into_iter().map(|k| {
+    let all = FindingKind::ALL.into_iter().map(|k| {
         let of = report.launches.iter().map(|l| l.differing.kinds[k as usize]);
         (k, of.fold(0, u64::saturating_add))
     });

@@ -1,11 +1,9 @@
 //! Two builds of one toy source: what is the same execution is the same, and what differs is found where the source has it.
 
-mod build;
-
-use build::{Choose, Hashed, Lived, S, live, module, stream, trace};
-use prlx_analyze::look::LookOptions;
+use crate::toy::{Choose, Hashed, Lived, S, live, module, stream, trace};
 use prlx_analyze::report::{Finding, Report, Uncompared, WhyUncompared};
-use prlx_analyze::{DiffOptions, Kind, Verdict, attach_operands, diff, window_for};
+use prlx_analyze::view::PathViewOptions;
+use prlx_analyze::{DiffOptions, FindingKind, Verdict, attach_operands, diff, operand_window};
 use prlx_trace::kernel::*;
 use prlx_trace::launch::*;
 use prlx_trace::{LocId, SiteId, Streams, Trace, WarpId};
@@ -134,7 +132,10 @@ fn a_difference_is_in_the_trip_of_the_source() {
         for (a, b) in [(&a, &b), (&b, &a)] {
             let r = compare(a, b);
             let [f] = findings(&r) else { panic!("{:#?}", findings(&r)) };
-            assert_eq!((r.verdict, f.kind, f.lane, f.lanes_total), (Verdict::Differs, Kind::Branch, 5, 1));
+            assert_eq!(
+                (r.verdict, f.kind, f.lane, f.lanes_total),
+                (Verdict::Differs, FindingKind::Branch, 5, 1)
+            );
             assert_eq!((f.trips.len(), f.trips[0].trip, f.trips[0].trips), (1, [trip; 2], [14; 2]));
             assert_eq!(f.location().map(|l| l.line), Some(1));
             assert_eq!(f.follows[0] + f.follows[1], 1, "the select on one side follows");
@@ -148,7 +149,7 @@ fn another_number_of_trips_is_found() {
     for (a, b, extra) in [(&a, &b, [0, 1]), (&b, &a, [1, 0])] {
         let r = compare(a, b);
         let [f] = findings(&r) else { panic!("{:#?}", findings(&r)) };
-        assert_eq!((f.kind, f.extra_trips, f.lanes_total), (Kind::ExtraEvents, extra, 32));
+        assert_eq!((f.kind, f.extra_trips, f.lanes_total), (FindingKind::ExtraEvents, extra, 32));
     }
 }
 
@@ -169,11 +170,11 @@ fn a_loop_that_was_unrolled_whole() {
     });
     let r = compare(&a, &flipped);
     let [f] = findings(&r) else { panic!("{:#?}", findings(&r)) };
-    assert_eq!((f.kind, f.lane, f.trips[0].trip), (Kind::Branch, 3, [2, 2]));
+    assert_eq!((f.kind, f.lane, f.trips[0].trip), (FindingKind::Branch, 3, [2, 2]));
     // A trip more than there are copies.
     let r = compare(&run_rolled(6, |_, _| {}), &b);
     let [f] = findings(&r) else { panic!("{:#?}", findings(&r)) };
-    assert_eq!((f.kind, f.extra_trips), (Kind::ExtraEvents, [1, 0]));
+    assert_eq!((f.kind, f.extra_trips), (FindingKind::ExtraEvents, [1, 0]));
 }
 
 #[test]
@@ -206,7 +207,7 @@ fn loops_in_unrolled_loops() {
     });
     let r = compare(&ra, &flipped);
     let [f] = findings(&r) else { panic!("{:#?}", findings(&r)) };
-    assert_eq!((f.kind, f.lane), (Kind::Branch, 9));
+    assert_eq!((f.kind, f.lane), (FindingKind::Branch, 9));
     assert_eq!(f.trips.iter().map(|t| t.trip).collect::<Vec<_>>(), [[3, 3], [1, 1]]);
 }
 
@@ -242,7 +243,10 @@ fn code_that_one_build_has_alone_is_listed() {
     });
     let r = compare(&ra, &flipped);
     let [f] = findings(&r) else { panic!("{:#?}", findings(&r)) };
-    assert_eq!((r.verdict, f.kind, f.lane, f.trips[0].trip), (Verdict::Differs, Kind::Branch, 7, [4, 4]));
+    assert_eq!(
+        (r.verdict, f.kind, f.lane, f.trips[0].trip),
+        (Verdict::Differs, FindingKind::Branch, 7, [4, 4])
+    );
 }
 
 #[test]
@@ -287,7 +291,7 @@ fn an_opposite_comparison_is_the_same_decision() {
     }
     let r = compare(&a, &turned(true, |l, h| h.flips.retain(|f| (l, f.1[0]) != (4, 2))));
     let [f] = findings(&r) else { panic!("{:#?}", findings(&r)) };
-    assert_eq!((f.kind, f.lane, f.trips[0].trip), (Kind::Branch, 4, [2, 2]));
+    assert_eq!((f.kind, f.lane, f.trips[0].trip), (FindingKind::Branch, 4, [2, 2]));
     // Values are shown as A has them.
     let values = f.values.unwrap();
     assert_ne!(values[0], values[1]);
@@ -367,7 +371,7 @@ fn again(t: &Trace, w: &Window, base: u64) -> Trace {
 /// Both sides' operands are those of the same threads, and what viewers show is of them too.
 fn threads_seen_again(a: &Trace, b: &Trace) {
     let mut r = compare(a, b);
-    let windows = [0, 1].map(|side| window_for(&r.launches[0].findings[0], side).unwrap());
+    let windows = [0, 1].map(|side| operand_window(&r.launches[0].findings[0], side).unwrap());
     attach_operands(&mut r, &again(a, &windows[0], 1000), &again(b, &windows[1], 2000)).unwrap();
     let f = &r.launches[0].findings[0];
     let rows = &f.operands.as_ref().unwrap().rows;
@@ -378,7 +382,8 @@ fn threads_seen_again(a: &Trace, b: &Trace) {
         assert_eq!(row.cells[0].bits, [Some(1000 + thread), Some(2000 + thread)]);
         assert_eq!(row.differs, thread == 37);
     }
-    let look = prlx_analyze::look([a, b], &r.launches[0], f, &LookOptions::default()).unwrap().unwrap();
+    let look =
+        prlx_analyze::path_view([a, b], &r.launches[0], f, &PathViewOptions::default()).unwrap().unwrap();
     assert_eq!(look.lanes.len(), rows.len());
     assert!(look.lanes.iter().all(|l| l.cells.contains('#') == (l.lane == f.lane)), "{:?}", look.lanes);
 }
@@ -405,7 +410,10 @@ fn warps_of_32_and_64_lanes_compare_by_thread() {
         for other in [&b, &odd] {
             let r = compare(&a, &sized(other, y, flip));
             let [f] = findings(&r) else { panic!("{:#?}", findings(&r)) };
-            assert_eq!((f.kind, f.warp.warp, f.lane, f.lanes.0), (Kind::Branch, warp, lane, 1 << lane));
+            assert_eq!(
+                (f.kind, f.warp.warp, f.lane, f.lanes.0),
+                (FindingKind::Branch, warp, lane, 1 << lane)
+            );
             assert_eq!(f.trips[0].trip, [4, 4]);
             threads_seen_again(&a, &sized(other, y, flip));
         }
@@ -455,7 +463,9 @@ fn a_test_before_each_trip_is_the_test_after_the_last() {
     });
     let fewer = run_while(13, |_, _| {});
     // Which of the trips that are alike is the one too many, nothing says.
-    for (other, kinds) in [(&flipped, &[Kind::Branch][..]), (&fewer, &[Kind::Branch, Kind::ExtraEvents])] {
+    for (other, kinds) in
+        [(&flipped, &[FindingKind::Branch][..]), (&fewer, &[FindingKind::Branch, FindingKind::ExtraEvents])]
+    {
         for (a, b) in [(&a, other), (other, &a)] {
             let r = compare(a, b);
             let [f] = findings(&r) else { panic!("{:#?}", findings(&r)) };
@@ -717,6 +727,6 @@ fn what_differs_in_a_function_that_one_build_inlined_is_listed() {
     let [f] = findings(&r) else { panic!("{:#?}", findings(&r)) };
     assert_eq!(
         (r.verdict, f.kind, f.lane, f.location().map(|l| l.line)),
-        (Verdict::Differs, Kind::Branch, 5, Some(20))
+        (Verdict::Differs, FindingKind::Branch, 5, Some(20))
     );
 }

@@ -1,10 +1,8 @@
 //! Edit a recording in a known way; the comparison must find exactly that edit.
 
-mod build;
-
-use build::{Hashed, Lived, S, live, module, stream, trace};
+use crate::toy::{Hashed, Lived, S, live, module, stream, trace};
 use prlx_analyze::report::{Finding, LaunchPart, Report};
-use prlx_analyze::{DiffOptions, Filter, Kind, Verdict, diff};
+use prlx_analyze::{DiffOptions, Filter, FindingKind, Verdict, diff};
 use prlx_trace::kernel::*;
 use prlx_trace::launch::*;
 use prlx_trace::{Lane, LaneMask, ModuleId, SiteId, Trace, WarpId};
@@ -28,7 +26,7 @@ fn run(warps: u64, shape: &[u64], edit: impl Fn(u64, u8, &mut Hashed)) -> Trace 
     let toy = toy();
     let streams = (0..warps)
         .map(|w| {
-            build::warp(&toy, w, |lane| {
+            crate::toy::warp(&toy, w, |lane| {
                 let mut h = Hashed::new(w * 32 + u64::from(lane.0), shape);
                 edit(w, lane.0, &mut h);
                 h
@@ -208,7 +206,7 @@ fn one_flip_in_one_lane() {
     let r = compare(&a, &b);
     assert_eq!(r.verdict, Verdict::Differs);
     let [f] = findings(&r) else { panic!("{:#?}", findings(&r)) };
-    assert_eq!((f.kind, id(f)), (Kind::Branch, Some(1)));
+    assert_eq!((f.kind, id(f)), (FindingKind::Branch, Some(1)));
     assert_eq!((f.warp.warp, f.lanes, f.visit), (1, LaneMask(1 << 9), [Some(3), Some(3)]));
     assert_eq!((f.trips.len(), f.trips[0].trip, f.trips[0].trips), (1, [3, 3], [6, 6]));
     // The store on one side and the select on the other follow from it.
@@ -227,7 +225,7 @@ fn a_flipped_guard_takes_its_store_along() {
     });
     let r = compare(&a, &b);
     let [f] = findings(&r) else { panic!("{:#?}", findings(&r)) };
-    assert_eq!((f.kind, id(f), f.follows[0] + f.follows[1]), (Kind::Branch, Some(4), 1));
+    assert_eq!((f.kind, id(f), f.follows[0] + f.follows[1]), (FindingKind::Branch, Some(4), 1));
     assert_eq!(f.trips.iter().map(|t| t.trip[0]).collect::<Vec<_>>(), [3, 2]);
 }
 
@@ -260,7 +258,7 @@ fn a_dropped_trip_of_a_long_lane_is_one_finding() {
     });
     let r = compare(&a, &b);
     let [f] = findings(&r) else { panic!("{} findings", findings(&r).len()) };
-    assert_eq!((f.kind, f.side, f.extra_trips), (Kind::ExtraEvents, Some(0), [1, 0]));
+    assert_eq!((f.kind, f.side, f.extra_trips), (FindingKind::ExtraEvents, Some(0), [1, 0]));
     assert_eq!((f.trips[0].trip, f.trips[0].trips), ([1234, 1234], [4000, 3999]));
     assert!(r.launches[0].coverage.visits[0].recorded > 50_000);
     let back = compare(&b, &a);
@@ -277,7 +275,10 @@ fn more_trips_at_the_end_are_the_decision_to_stay() {
     });
     let r = compare(&a, &b);
     let [f] = findings(&r) else { panic!("{:#?}", findings(&r)) };
-    assert_eq!((f.kind, id(f), f.values, f.lanes), (Kind::Branch, Some(INNER.0), Some([0, 1]), LaneMask(3)));
+    assert_eq!(
+        (f.kind, id(f), f.values, f.lanes),
+        (FindingKind::Branch, Some(INNER.0), Some([0, 1]), LaneMask(3))
+    );
     assert_eq!((f.trips[1].trip, f.trips[1].trips), ([2, 2], [3, 8]));
     assert_eq!(f.visit, [Some(8), Some(8)]);
     assert!(f.follows[1] >= 10);
@@ -299,7 +300,7 @@ fn counted_loops_say_the_same() {
     let [f] = findings(&r) else { panic!("{:#?}", findings(&r)) };
     assert_eq!(
         (f.kind, id(f), f.values, f.visit),
-        (Kind::Branch, Some(2), Some([0, 1]), [Some(99), Some(99)])
+        (FindingKind::Branch, Some(2), Some([0, 1]), [Some(99), Some(99)])
     );
 }
 
@@ -322,12 +323,12 @@ fn early_returns_take_all_that_follows() {
     let b = trace(module(&toy), vec![stream(0, &[lane(20)])]);
     let r = compare(&a, &b);
     let [f] = findings(&r) else { panic!("{:#?}", findings(&r)) };
-    assert_eq!((f.kind, id(f), f.visit), (Kind::Branch, Some(0), [Some(20), Some(20)]));
+    assert_eq!((f.kind, id(f), f.visit), (FindingKind::Branch, Some(0), [Some(20), Some(20)]));
     assert_eq!(f.trips[0].trips, [50, 21]);
 }
 
 fn decide(seed: u64, site: SiteId, trips: &[u64]) -> bool {
-    use build::Choose;
+    use crate::toy::Choose;
     Hashed::new(seed, &[]).decide(site, trips)
 }
 
@@ -360,13 +361,13 @@ fn what_a_filter_leaves_out_is_a_gap() {
     let [gap] = &warps.launches[0].gaps[..] else { panic!("{:?}", warps.launches[0].gaps) };
     assert_eq!((warps.verdict, &gap[..]), (Verdict::Unknown, "1 warp was left out by a filter"));
     assert_eq!(warps.launches[0].coverage.lanes.missing, 32);
-    let other = with(Filter { kinds: vec![Kind::Value], ..Filter::default() });
+    let other = with(Filter { kinds: vec![FindingKind::Value], ..Filter::default() });
     assert_eq!((other.verdict, findings(&other)), (Verdict::Unknown, &[][..]));
     assert_eq!(other.launches[0].gaps, ["1 difference was left out by a filter"]);
     assert_eq!(other.launches[0].differing.kinds, [0; 5]);
     for filter in [
         Filter { warps: vec![(1, 1)], ..Filter::default() },
-        Filter { kinds: vec![Kind::Branch], ..Filter::default() },
+        Filter { kinds: vec![FindingKind::Branch], ..Filter::default() },
         Filter { sites: vec![9], ..Filter::default() },
     ] {
         let r = with(filter);
@@ -524,7 +525,7 @@ fn arguments_and_outputs_are_compared() {
 fn threads_do_not_matter() {
     let a = run(64, &[5, 3], |_, _, _| {});
     let b = run(64, &[5, 3], |w, l, h| {
-        if build::mix(w * 32 + u64::from(l)).is_multiple_of(5) {
+        if crate::toy::mix(w * 32 + u64::from(l)).is_multiple_of(5) {
             h.flips.push((SiteId(1 + (l % 2) as u32 * 8), if l % 2 == 0 { vec![w % 5] } else { vec![] }));
             h.adds.push((INNER, vec![4], u64::from(l)));
         }
@@ -590,7 +591,7 @@ fn an_edited_source_still_matches() {
     b.modules[0] = edited(&b.modules[0]);
     let r = compare(&a, &b);
     let [f] = findings(&r) else { panic!("{:#?}", findings(&r)) };
-    assert_eq!((f.kind, id(f), f.warp.warp), (Kind::Branch, Some(1), 1));
+    assert_eq!((f.kind, id(f), f.warp.warp), (FindingKind::Branch, Some(1), 1));
     let lines = f.site.clone().map(|s| s.and_then(|s| s.location).map(|l| (l.file, l.line)));
     assert_eq!(lines, [Some(("toy.cu".into(), 2)), Some(("edited.cu".into(), 3))]);
     assert_eq!(r.launches[0].coverage.sites[0].unmatched, 0);
@@ -616,7 +617,7 @@ fn a_kernel_with_other_template_arguments_still_matches() {
     assert_eq!(d.values, ["scale<float>", "scale<double>"]);
     let r = compare(&called(float, false), &called(double, true));
     let [f] = findings(&r) else { panic!("{:#?}", findings(&r)) };
-    assert_eq!((r.verdict, f.kind, id(f), f.warp.warp), (Verdict::Differs, Kind::Branch, Some(1), 1));
+    assert_eq!((r.verdict, f.kind, id(f), f.warp.warp), (Verdict::Differs, FindingKind::Branch, Some(1), 1));
     // Another kernel is another kernel; and one of several may be any.
     let r = compare(&called(float, false), &called("_Z6reduceIfEvPT_", false));
     assert_eq!((r.verdict, r.launches.len(), r.unpaired.len()), (Verdict::Differs, 0, 2));
@@ -717,7 +718,10 @@ fn kernels_of_other_names_compare_by_force() {
         assert_eq!(r.launches[0].coverage.sites[0].unmatched, 0);
         let r = force(&a, &other(true));
         let [f] = findings(&r) else { panic!("{:#?}", findings(&r)) };
-        assert_eq!((r.verdict, f.kind, id(f), f.warp.warp), (Verdict::Differs, Kind::Branch, Some(1), 1));
+        assert_eq!(
+            (r.verdict, f.kind, id(f), f.warp.warp),
+            (Verdict::Differs, FindingKind::Branch, Some(1), 1)
+        );
     }
     // Names that pair are not torn apart; what is left pairs in the order of launching.
     let with = |names: [&str; 3]| {
@@ -758,7 +762,7 @@ fn fingerprints_are_searched() {
     let r = compare(&a, &b);
     let [f] = findings(&r) else { panic!("{:#?}", findings(&r)) };
     let h = f.hashes.as_ref().unwrap();
-    assert_eq!((f.kind, f.lanes, h.checkpoint), (Kind::Value, LaneMask(1), Some(41)));
+    assert_eq!((f.kind, f.lanes, h.checkpoint), (FindingKind::Value, LaneMask(1), Some(41)));
     assert_eq!(h.differ, [false, false, true, false]);
 }
 
@@ -801,7 +805,7 @@ fn events_show_masks_that_differ_on_their_own() {
     e.splice(0..1, [x, y]);
     let r = compare(&a, &make(split));
     let [f] = findings(&r) else { panic!("{:#?}", findings(&r)) };
-    assert_eq!((f.kind, id(f), f.lanes_total), (Kind::ActiveMask, Some(0), 32));
+    assert_eq!((f.kind, id(f), f.lanes_total), (FindingKind::ActiveMask, Some(0), 32));
     // A lane that parts is a branch; the masks that lack it elsewhere follow.
     let mut flipped = lanes.clone();
     let mut h = Hashed::new(3, &[4, 2]);
@@ -809,7 +813,7 @@ fn events_show_masks_that_differ_on_their_own() {
     flipped[3] = live(&toy, 3, &mut h);
     let r = compare(&a, &make(events(&flipped, &m)));
     let got: Vec<_> = findings(&r).iter().map(|f| (f.kind, id(f), f.lanes)).collect();
-    assert_eq!(got, [(Kind::Branch, Some(1), LaneMask(8))]);
+    assert_eq!(got, [(FindingKind::Branch, Some(1), LaneMask(8))]);
 }
 
 proptest! {
@@ -830,10 +834,10 @@ proptest! {
             }
             last = trip;
             let key = match what {
-                0 => { h.flips.push((SiteId(1), vec![trip])); (Kind::Branch, 1) }
-                1 => { h.flips.push((SiteId(4), vec![trip, 1])); (Kind::Branch, 4) }
-                2 => { h.adds.push((INNER, vec![trip], 2)); (Kind::Branch, INNER.0) }
-                _ => { h.drops.push((OUTER, vec![], trip)); (Kind::ExtraEvents, 1) }
+                0 => { h.flips.push((SiteId(1), vec![trip])); (FindingKind::Branch, 1) }
+                1 => { h.flips.push((SiteId(4), vec![trip, 1])); (FindingKind::Branch, 4) }
+                2 => { h.adds.push((INNER, vec![trip], 2)); (FindingKind::Branch, INNER.0) }
+                _ => { h.drops.push((OUTER, vec![], trip)); (FindingKind::ExtraEvents, 1) }
             };
             *want.entry(key).or_insert(0u64) += 1;
         }
@@ -858,7 +862,7 @@ proptest! {
         ends[at % 32] ^= with & 7;
         warps[0].digest = 0;
         b.launches[0].streams = prlx_trace::Streams::new(warps);
-        let limits = prlx_analyze::Limits { steps: 1 << 20, ..Default::default() };
+        let limits = prlx_analyze::DecodeLimits { steps: 1 << 20, ..Default::default() };
         let _ = diff(&a, &b, &DiffOptions { limits, ..DiffOptions::default() });
     }
 
@@ -869,7 +873,7 @@ proptest! {
         let mut b = run(1, &[3, 2], |_, _, _| {});
         let mut n = seed;
         let mut random = |below: u64| {
-            n = build::mix(n.wrapping_add(0x9e37_79b9));
+            n = crate::toy::mix(n.wrapping_add(0x9e37_79b9));
             n % below
         };
         let m = &mut b.modules[0];
@@ -891,7 +895,7 @@ proptest! {
                 _ => m.sites.iter_mut().for_each(|s| s.loc = Some(prlx_trace::LocId(77))),
             }
         }
-        let limits = prlx_analyze::Limits { steps: 1 << 16, ..Default::default() };
+        let limits = prlx_analyze::DecodeLimits { steps: 1 << 16, ..Default::default() };
         for (x, y) in [(&a, &b), (&b, &a), (&b, &b)] {
             let _ = diff(x, y, &DiffOptions { limits, ..DiffOptions::default() });
         }

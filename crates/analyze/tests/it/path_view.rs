@@ -1,10 +1,8 @@
 //! What viewers are shown, held against the decoder: of each side, the steps shown are exactly its visits, in order.
 
-mod build;
-
-use build::{Hashed, S, live, module, stream, trace};
-use prlx_analyze::look::{Look, LookOptions, Mark};
-use prlx_analyze::{DiffOptions, diff, lane_visits, look};
+use crate::toy::{Hashed, S, live, module, stream, trace};
+use prlx_analyze::view::{PathView, PathViewOptions, StepMatch};
+use prlx_analyze::{DiffOptions, diff, lane_visits, path_view};
 use prlx_trace::{Lane, SiteId, Trace, WarpId};
 use proptest::prelude::*;
 
@@ -39,16 +37,16 @@ fn pair(toy: &[Vec<S>], seed: u64, shape: &[u64], edit: impl Fn(&mut Hashed)) ->
     [make(false), make(true)]
 }
 
-fn first_look(traces: &[Trace; 2], options: &LookOptions) -> Option<Look> {
+fn first_look(traces: &[Trace; 2], options: &PathViewOptions) -> Option<PathView> {
     let [a, b] = traces;
     let report = diff(a, b, &DiffOptions::default()).unwrap();
     let (launch, finding) = report.first()?;
-    Some(look([a, b], launch, finding, options).unwrap().expect("streams"))
+    Some(path_view([a, b], launch, finding, options).unwrap().expect("streams"))
 }
 
 /// Everything, so that nothing is cut.
-fn all() -> LookOptions {
-    LookOptions { before: usize::MAX, after: usize::MAX, columns: 64, ..LookOptions::default() }
+fn all() -> PathViewOptions {
+    PathViewOptions { before: usize::MAX, after: usize::MAX, columns: 64, ..PathViewOptions::default() }
 }
 
 fn visits(t: &Trace, lane: u8) -> Vec<(SiteId, u64)> {
@@ -57,7 +55,7 @@ fn visits(t: &Trace, lane: u8) -> Vec<(SiteId, u64)> {
     lane_visits(&t.modules[0], &r.launch, &warp, Lane(lane)).unwrap().visits
 }
 
-fn shown(l: &Look, side: usize) -> Vec<(SiteId, u64)> {
+fn shown(l: &PathView, side: usize) -> Vec<(SiteId, u64)> {
     let site = |i: u64| l.sites[side][i as usize].id;
     l.steps.iter().filter_map(|s| Some((site(s.site[side]?), s.value[side]?))).collect()
 }
@@ -68,7 +66,7 @@ fn check(traces: &[Trace; 2]) -> Result<(), TestCaseError> {
     for (side, trace) in traces.iter().enumerate() {
         prop_assert_eq!(shown(&l, side), visits(trace, l.lane));
         for step in &l.steps {
-            let only = [Mark::A, Mark::B].iter().position(|m| *m == step.mark);
+            let only = [StepMatch::A, StepMatch::B].iter().position(|m| *m == step.mark);
             prop_assert_eq!(step.site[side].is_some(), only.is_none_or(|o| o == side));
         }
         // The loops' sums: what lies in the kernel's own loops, and trips that begin.
@@ -76,7 +74,7 @@ fn check(traces: &[Trace; 2]) -> Result<(), TestCaseError> {
         let sums: u64 = l.nest.iter().filter(|n| n.parent.is_none()).map(|n| n.visits[side]).sum();
         prop_assert_eq!(inside, sums);
     }
-    let differ = |s: &&prlx_analyze::look::Step| s.mark != Mark::Same;
+    let differ = |s: &&prlx_analyze::view::AlignedStep| s.mark != StepMatch::Same;
     let row = &l.lanes[usize::from(l.lane)];
     prop_assert_eq!(row.steps, l.steps.len() as u64);
     prop_assert_eq!(row.parts, l.steps.iter().position(|s| differ(&s)).map(|p| p as u64));
@@ -127,12 +125,12 @@ fn a_window_is_cut_around_the_finding() {
         [vec![S::Loop(vec![S::Store, S::If(vec![S::Store], vec![S::Select]), S::Loop(vec![S::Guard])])]];
     let traces = pair(&toy, 3, &[400, 3], |h| h.flips.push((SiteId(4), vec![1, 1])));
     let whole = first_look(&traces, &all()).expect("they differ");
-    let some = first_look(&traces, &LookOptions { before: 3, after: 4, ..all() }).expect("they differ");
+    let some = first_look(&traces, &PathViewOptions { before: 3, after: 4, ..all() }).expect("they differ");
     let at = whole.at.expect("the finding's step") as usize;
-    assert_eq!(whole.steps[at].mark, Mark::Differs);
+    assert_eq!(whole.steps[at].mark, StepMatch::Differs);
     assert_eq!((some.at, some.before, some.steps.len()), (Some(3), at as u64 - 3, 7));
     assert_eq!(some.before + some.steps.len() as u64 + some.after, whole.steps.len() as u64);
-    let marks = |s: &[prlx_analyze::look::Step]| {
+    let marks = |s: &[prlx_analyze::view::AlignedStep]| {
         s.iter().map(|s| (s.mark, s.visit, s.within.clone())).collect::<Vec<_>>()
     };
     assert_eq!(marks(&some.steps), marks(&whole.steps[at - 3..at + 4]));

@@ -1,9 +1,7 @@
 //! The second look: windows, and what they say, one after the other.
 
-mod build;
-
-use build::{Hashed, S, module, trace};
-use prlx_analyze::{DiffOptions, Report, attach_operands, diff, window_for};
+use crate::toy::{Hashed, S, module, trace};
+use prlx_analyze::{DiffOptions, Report, attach_operands, diff, operand_window};
 use prlx_trace::kernel::*;
 use prlx_trace::launch::*;
 use prlx_trace::{SiteId, Streams, Trace, WarpId};
@@ -20,7 +18,7 @@ fn parted() -> (Trace, Trace, Report) {
         s.slice.iter_mut().filter(|n| n.kind == NodeKind::Load).for_each(|n| n.loc = loc);
     }
     let run = |edit: bool| {
-        let warp = build::warp(&toy, 0, |l| {
+        let warp = crate::toy::warp(&toy, 0, |l| {
             let mut h = Hashed::new(u64::from(l.0), &[8]);
             match l.0 {
                 2 if edit => h.flips.push((SiteId(0), vec![3])),
@@ -63,7 +61,7 @@ fn record(t: &Trace, w: &Window, base: u64) -> Trace {
 fn each_window_speaks_for_its_finding_alone() {
     let (a, b, mut r) = parted();
     let windows: Vec<_> =
-        r.launches[0].findings.iter().map(|f| [0, 1].map(|s| window_for(f, s).unwrap())).collect();
+        r.launches[0].findings.iter().map(|f| [0, 1].map(|s| operand_window(f, s).unwrap())).collect();
     assert_eq!(windows.len(), 2);
     assert_eq!(windows[0][0].sites, [SiteId(0), SiteId(4)]);
     assert_eq!((windows[0][0].warps, windows[0][0].visits, windows[1][0].visits), ((0, 1), (0, 4), (0, 6)));
@@ -95,7 +93,7 @@ fn each_window_speaks_for_its_finding_alone() {
 #[test]
 fn one_side_alone() {
     let (a, _, mut r) = parted();
-    let w = window_for(&r.launches[0].findings[0], 0).unwrap();
+    let w = operand_window(&r.launches[0].findings[0], 0).unwrap();
     attach_operands(&mut r, &record(&a, &w, 100), &Trace::default()).unwrap();
     let f = &r.launches[0].findings[0];
     assert_eq!(f.operands.as_ref().unwrap().rows[2].cells[0].bits, [Some(105), None]);
@@ -105,7 +103,7 @@ fn one_side_alone() {
 #[test]
 fn damaged_records_are_an_error() {
     let (a, b, mut r) = parted();
-    let [wa, wb] = [0, 1].map(|s| window_for(&r.launches[0].findings[0], s).unwrap());
+    let [wa, wb] = [0, 1].map(|s| operand_window(&r.launches[0].findings[0], s).unwrap());
     let mut bad = record(&a, &wa, 0);
     let mut warps = bad.launches[0].streams.frame(0).unwrap();
     let Lanes::Operands { ends, .. } = &mut warps[0].lanes else { panic!() };

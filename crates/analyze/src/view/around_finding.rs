@@ -1,8 +1,8 @@
-//! What there is to see around a finding, for viewers: both sides' steps side by side, the loops that the lane went through,
+//! EntryKind there is to see around a finding, for viewers: both sides' steps side by side, the loops that the lane went through,
 //! and when each lane of the warp agreed. The report says what differs; this shows it.
 //!
 //! Holds: steps are aligned as the comparison aligned them. Memory is bounded by the trees of one lane and what
-//! [`LookOptions`] says, however long the lanes are.
+//! [`PathViewOptions`] says, however long the lanes are.
 //!
 //! Misses: levels `print` and `operands`, which record no path; sides whose warps have other numbers of lanes; what one side did after the other's recording ended. Time
 //! is counted in steps of each lane for itself: equal columns of two lanes are not one moment.
@@ -11,41 +11,41 @@ use std::collections::BTreeMap;
 
 use prlx_trace::{Lane, SiteId, Trace, WarpId};
 
-use crate::align::divergence as diverge;
+use crate::align::divergence;
 use crate::align::execution_tree as tree;
-use crate::align::step_recorder::{Map, Open, Watch, Window};
+use crate::align::step_recorder::{LaneStrip, ScopeBuilder, StepRecorder, StepWindow};
 use crate::compare::context::Context;
-use crate::compare::module_cache::{Shared, Views};
+use crate::compare::module_cache::{InlinedModules, ModuleCache};
 use crate::compare::{at_number, lane_trees};
 use crate::error::Error;
-use crate::report::{Finding, LaneRow, LaunchReport, Look, Step, describe};
+use crate::report::{AlignedStep, Finding, LaneRow, LaunchReport, PathView, describe};
 
-use super::options::LookOptions;
+use super::options::PathViewOptions;
 
 /// Looks at a finding of a comparison of `traces`, in which `launch` has it. `None` if its level records no path, or its
 /// streams are not there.
 ///
 /// # Errors
 /// When the recordings are damaged, or are not those of the report.
-pub fn look(
+pub fn path_view(
     traces: [&Trace; 2],
     launch: &LaunchReport,
     finding: &Finding,
-    options: &LookOptions,
-) -> Result<Option<Look>, Error> {
+    options: &PathViewOptions,
+) -> Result<Option<PathView>, Error> {
     let missing =
         |side: usize| Error::new(format!("launch {}", launch.launch[side]), "it is not in this recording");
     let [Some(a), Some(b)] = [0, 1].map(|side| at_number(traces[side], launch.launch[side])) else {
         return Err(missing(usize::from(at_number(traces[0], launch.launch[0]).is_some())));
     };
     let launches = [&a.launch, &b.launch];
-    // What calls hide has no findings.
-    let no_calls = Views::new();
-    let mut shared = Shared::new(&no_calls);
+    // EntryKind calls hide has no findings.
+    let no_calls = InlinedModules::new();
+    let mut shared = ModuleCache::new(&no_calls);
     shared.prepare(traces, launches)?;
     let cx = shared.context(launches, options.limits);
     let warp = WarpId(finding.warp.warp);
-    let mut out = Look { lane: finding.lane, ..Look::default() };
+    let mut out = PathView { lane: finding.lane, ..PathView::default() };
     let mut lanes = launches[0].lanes(warp).0;
     let mut theirs = BTreeMap::new();
     let partners = if cx.by_thread() { cx.partners(warp) } else { vec![warp] };
@@ -62,13 +62,13 @@ pub fn look(
         let Some(b) = theirs.get(&w).and_then(Option::as_ref) else { return Ok(None) };
         let Some([ta, tb]) = lane_trees(&cx, [(&a, lane), (b, other)])? else { return Ok(None) };
         let target = [0, 1].map(|s| finding.site[s].as_ref().map(|i| i.id).zip(finding.visit[s]));
-        let mut watch = Watch::new(
+        let mut watch = StepRecorder::new(
             options.before,
             options.after,
             options.columns,
             (lane.0 == finding.lane).then_some(target),
         );
-        diverge::watched(&cx.sides, &ta, &tb, &mut watch);
+        divergence::record_steps(&cx.sides, &ta, &tb, &mut watch);
         if let Some(window) = watch.window.take() {
             tell(&cx, &mut out, window, &watch.nest);
         }
@@ -79,7 +79,7 @@ pub fn look(
 }
 
 /// Brings the lanes to one scale.
-fn lay_out(out: &mut Look, mut rows: Vec<(Lane, Map)>) {
+fn lay_out(out: &mut PathView, mut rows: Vec<(Lane, LaneStrip)>) {
     out.per_cell = rows.iter().map(|(_, m)| m.per_cell).max().unwrap_or(1);
     for (lane, map) in &mut rows {
         while map.per_cell < out.per_cell {
@@ -91,19 +91,19 @@ fn lay_out(out: &mut Look, mut rows: Vec<(Lane, Map)>) {
 }
 
 /// Puts the shown lane's steps and loops into words.
-fn tell(cx: &Context<'_>, out: &mut Look, window: Window, nest: &[Open]) {
+fn tell(cx: &Context<'_>, out: &mut PathView, window: StepWindow, nest: &[ScopeBuilder]) {
     let modules = cx.sides.programs.map(|p| p.module);
     (out.before, out.after) = (window.before, window.after);
     out.at = window.at.map(|i| i as u64);
     let mut known: [BTreeMap<SiteId, u64>; 2] = Default::default();
     for seen in window.steps {
-        let mut step = Step { mark: seen.mark, within: seen.within, ..Step::default() };
+        let mut step = AlignedStep { mark: seen.mark, within: seen.within, ..AlignedStep::default() };
         for (side, e) in seen.entries.iter().enumerate() {
             let Some(e) = e else { continue };
             let id = tree::site(*e);
             let sites = &mut out.sites[side];
             step.site[side] = Some(*known[side].entry(id).or_insert_with(|| {
-                sites.push(describe::site(modules[side], id).unwrap_or_default());
+                sites.push(describe::site_info(modules[side], id).unwrap_or_default());
                 sites.len() as u64 - 1
             }));
             step.visit[side] = Some(e.nth.into());

@@ -1,9 +1,9 @@
 //! The decoder against an independent walk of a toy program, and against streams that lie.
 
-mod build;
-
-use build::{Hashed, S, live, module, stream, trace};
-use prlx_analyze::{Decoder, Item, Limits, Outcome, Program, lane_visits, whole};
+use crate::toy::{Hashed, S, live, module, stream, trace};
+use prlx_analyze::{
+    CheckedModule, DecodeLimits, DecodeOutcome, Decoder, PathItem, complete_events, lane_visits,
+};
 use prlx_trace::device::COUNT_EVENT;
 use prlx_trace::kernel::*;
 use prlx_trace::launch::{Event, Lanes};
@@ -49,27 +49,28 @@ fn a_lane_comes_back_as_it_was() {
 fn loops_calls_and_joins_balance() {
     let toy = everything();
     let m = module(&toy);
-    let program = Program::new(&m).unwrap();
+    let program = CheckedModule::new(&m).unwrap();
     let lived = live(&toy, 0, &mut Hashed::new(3, &[4, 3, 2]));
     let t = trace(m.clone(), vec![stream(0, &[lived])]);
     let warp = &t.launches[0].streams.frame(0).unwrap()[0];
-    let mut d = Decoder::new(&program, &t.launches[0].launch, warp, Lane(0), Limits::default()).unwrap();
+    let mut d =
+        Decoder::new(&program, &t.launches[0].launch, warp, Lane(0), DecodeLimits::default()).unwrap();
     let mut open = Vec::new();
     let mut trips = 0;
     while let Some(item) = d.next().unwrap() {
         match item {
-            Item::Enter(_) | Item::Call(_) => open.push(item),
-            Item::Trip(l) => {
+            PathItem::Enter(_) | PathItem::Call(_) => open.push(item),
+            PathItem::Trip(l) => {
                 trips += 1;
-                assert_eq!(open.last(), Some(&Item::Enter(l)));
+                assert_eq!(open.last(), Some(&PathItem::Enter(l)));
             }
-            Item::Leave(l) => assert_eq!(open.pop(), Some(Item::Enter(l))),
-            Item::Return => assert!(matches!(open.pop(), Some(Item::Call(_)))),
+            PathItem::Leave(l) => assert_eq!(open.pop(), Some(PathItem::Enter(l))),
+            PathItem::Return => assert!(matches!(open.pop(), Some(PathItem::Call(_)))),
             _ => {}
         }
     }
     assert!(trips > 0);
-    assert_eq!(d.outcome(), Outcome::Ended);
+    assert_eq!(d.outcome(), DecodeOutcome::Ended);
 }
 
 #[test]
@@ -77,13 +78,13 @@ fn long_counts_have_two_words() {
     let toy = vec![vec![S::Counted(vec![])]];
     let m = module(&toy);
     let count = (1u64 << 31) + 5;
-    let lived = build::Lived { counts: vec![count], ..Default::default() };
+    let lived = crate::toy::Lived { counts: vec![count], ..Default::default() };
     assert_eq!(lived.words().len(), 2);
     let t = trace(m.clone(), vec![stream(0, &[lived])]);
     let warp = &t.launches[0].streams.frame(0).unwrap()[0];
-    let program = Program::new(&m).unwrap();
+    let program = CheckedModule::new(&m).unwrap();
     // Not walked to its end: 2^31 trips. The budget says so.
-    let limits = Limits { steps: 1000, ..Limits::default() };
+    let limits = DecodeLimits { steps: 1000, ..DecodeLimits::default() };
     let mut d = Decoder::new(&program, &t.launches[0].launch, warp, Lane(0), limits).unwrap();
     let end = loop {
         match d.next() {
@@ -108,7 +109,7 @@ fn what_was_not_recorded_hides_what_depends_on_it() {
     let got = lane_visits(&m, &t.launches[0].launch, warp, Lane(0)).unwrap();
     let want: Vec<_> = lived.visits.into_iter().filter(|(s, _)| s.0 > 1).collect();
     assert_eq!((got.visits, got.complete), (want, true));
-    let hidden = Program::new(&m).unwrap().hidden(prlx_trace::FuncId(0));
+    let hidden = CheckedModule::new(&m).unwrap().hidden(prlx_trace::FuncId(0));
     assert_eq!(hidden.iter().map(|h| h.0).collect::<Vec<_>>(), [SiteId(0), SiteId(1)]);
     // A branch by what was left out can't be followed.
     m.sites[3].source = Source::None;
@@ -134,8 +135,8 @@ fn endless_programs_end() {
     );
     // A loop that consumes nothing.
     m.functions[0].blocks[0].end = End::Jump(prlx_trace::BlockId(0));
-    let program = Program::new(&m).unwrap();
-    let limits = Limits { steps: 2_000, ..Limits::default() };
+    let program = CheckedModule::new(&m).unwrap();
+    let limits = DecodeLimits { steps: 2_000, ..DecodeLimits::default() };
     let mut d = Decoder::new(&program, &t.launches[0].launch, warp, Lane(0), limits).unwrap();
     while let Ok(Some(_)) = d.next() {}
     assert!(d.next().is_err());
@@ -144,7 +145,7 @@ fn endless_programs_end() {
 #[test]
 fn ill_formed_modules_are_refused() {
     let good = module(&everything());
-    assert!(Program::new(&good).is_ok());
+    assert!(CheckedModule::new(&good).is_ok());
     type Break = Box<dyn Fn(&mut Module)>;
     let broken: Vec<Break> = vec![
         Box::new(|m| m.functions[0].slots = 0),
@@ -164,7 +165,7 @@ fn ill_formed_modules_are_refused() {
     for (i, b) in broken.iter().enumerate() {
         let mut m = good.clone();
         b(&mut m);
-        assert!(Program::new(&m).is_err(), "{i}");
+        assert!(CheckedModule::new(&m).is_err(), "{i}");
     }
 }
 
@@ -193,9 +194,9 @@ proptest! {
         s.lanes = Lanes::Path { words, ends };
         let t = trace(m.clone(), vec![s]);
         let warp = &t.launches[0].streams.frame(0).unwrap()[0];
-        let program = Program::new(&m).unwrap();
+        let program = CheckedModule::new(&m).unwrap();
         for l in [0, 1, 31, 32, 63, 255] {
-            let limits = Limits { steps: 100_000, ..Limits::default() };
+            let limits = DecodeLimits { steps: 100_000, ..DecodeLimits::default() };
             if let Ok(mut d) = Decoder::new(&program, &t.launches[0].launch, warp, Lane(l), limits) {
                 while let Ok(Some(_)) = d.next() {}
             }
@@ -223,9 +224,9 @@ proptest! {
         s.lanes = Lanes::Events(events.iter().map(event).collect());
         let t = trace(m.clone(), vec![s]);
         let (launch, warp) = (&t.launches[0].launch, &t.launches[0].streams.frame(0).unwrap()[0]);
-        let program = Program::new(&m).unwrap();
-        let limits = Limits { steps: 2_000, ..Limits::default() };
-        let all = whole(&program, launch, warp, limits);
+        let program = CheckedModule::new(&m).unwrap();
+        let limits = DecodeLimits { steps: 2_000, ..DecodeLimits::default() };
+        let all = complete_events(&program, launch, warp, limits);
         let Lanes::Events(made) = &all.lanes else { panic!("no events") };
         let mut rest = made.iter();
         for e in events.iter().map(event) {
@@ -234,7 +235,7 @@ proptest! {
             }
         }
         for lane in launch.lanes(warp.warp).lanes() {
-            let mut d = Decoder::new(&program, launch, &all, lane, limits).unwrap().whole();
+            let mut d = Decoder::new(&program, launch, &all, lane, limits).unwrap().with_complete_stream();
             while let Ok(Some(_)) = d.next() {}
         }
     }
