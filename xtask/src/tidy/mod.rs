@@ -28,8 +28,24 @@ const EDGES: &[(&str, &[&str])] = &[
     ("legacy", &["analyze", "timeline", "trace"]),
     ("present", &["analyze", "timeline", "legacy", "trace"]),
     (
-        "cli",
+        "prlx",
         &["trace", "isa", "probe", "instrument", "driver", "emu", "analyze", "timeline", "legacy", "present"],
+    ),
+    (
+        "cli",
+        &[
+            "prlx",
+            "trace",
+            "isa",
+            "probe",
+            "instrument",
+            "driver",
+            "emu",
+            "analyze",
+            "timeline",
+            "legacy",
+            "present",
+        ],
     ),
 ];
 
@@ -66,7 +82,11 @@ fn edges(wrong: &mut Vec<String>) -> Result<()> {
             .with_context(|| format!("crates/{name}/Cargo.toml"))?;
         let manifest: toml::Table = text.parse()?;
         let table = manifest.get("dependencies").and_then(toml::Value::as_table);
-        for dependency in table.into_iter().flat_map(|t| t.keys()).filter_map(|k| k.strip_prefix("prlx-")) {
+        for dependency in table
+            .into_iter()
+            .flat_map(|t| t.keys())
+            .filter_map(|k| if k == "prlx" { Some("prlx") } else { k.strip_prefix("prlx-") })
+        {
             if !allowed.contains(&dependency) || !known.contains(dependency) {
                 wrong.push(format!("crates/{name} depends on {dependency}: not an allowed edge"));
             }
