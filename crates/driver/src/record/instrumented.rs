@@ -1,89 +1,31 @@
-//! Runs a job's instrumented code and brings back what it recorded.
+//! Runs a job's instrumented code and returns what it recorded.
 //!
-//! Holds: the buffers have the same addresses and contents in the instrumented and the bare run; what the recorder takes
-//! from the device is given back whatever happens; recorded + dropped is what the code wanted to write. A launch that is
-//! stopped while it runs is a recording like any other, up to there; what its buffers hold then is nobody's result.
-//! Misses: one launch of each kind is timed, so the dilation of short kernels on a GPU is noise.
+//! # Invariants
+//! - The buffers have the same addresses and contents in the instrumented run and in the run of the original code.
+//! - The memory that the recorder takes from the device is freed on every way out.
+//! - Recorded plus dropped elements are what the code wanted to write.
+//! - A launch that is stopped while it runs gives a recording up to that point. Its outputs are not reported.
+//!
+//! # Limitations
+//! One launch of each kind is timed, so the measured dilation of short kernels on a GPU is noisy.
 
-mod cost;
-
-pub use cost::{Cost, CostOptions, Form, Passed, cost};
-
-use prlx_probe::{Kept, Plan, Program};
-use prlx_trace::device::tracks;
-use prlx_trace::device::{Context, Handed, Head, MAGAZINE_STRIDE, MAGAZINES, Shape};
-use prlx_trace::kernel::{FaultKind, Module, Scalar};
+use prlx_probe::Plan;
+use prlx_trace::device::{Context, Handed, Head, MAGAZINE_STRIDE, MAGAZINES, Shape, tracks};
+use prlx_trace::kernel::{FaultKind, Scalar};
 use prlx_trace::launch::{ArgInfo, Fault, Launch};
 use prlx_trace::mark::{Marks, Track};
-use prlx_trace::table::Row;
-use prlx_trace::{
-    FuncId, LaneMask, Level, ModuleId, Recording, Streams, TableContents, Trace, WarpId, WarpStream,
-};
+use prlx_trace::{FuncId, LaneMask, Level, ModuleId, TableContents, WarpId};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::drain::Drained;
+use crate::decode::{Drained, Memory, Pool, drain};
+use crate::digest;
+use crate::driver::{DevicePtr, Driver, LaunchStats, Observed};
+use crate::error::{Error, ErrorKind};
 use crate::job::{ArgValue, Job};
+use crate::record::launches::{cta_warps, recording, records, tables, wanted};
+use crate::record::memory::Held;
+use crate::record::options::{Bare, RecordOptions, Recorded};
 use crate::run::{Prepared, outputs, prepare};
-use crate::workers::WORKERS;
-use crate::{DevicePtr, Driver, Error, ErrorKind, LaunchStats, Observed, Output, digest, drain};
-
-/// How to record.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RecordOptions {
-    /// Bytes of device memory for streams, or for tracks; what does not fit is counted as dropped, or lost.
-    pub pool: u64,
-    /// Also run the original code: for the dilation, and to see that both leave the same bytes.
-    pub bare: bool,
-    /// Let the machine do the plan's actions instead of the code, where it can ([`Driver::observe`]).
-    pub hooks: bool,
-}
-
-impl Default for RecordOptions {
-    fn default() -> Self {
-        RecordOptions { pool: 64 << 20, bare: false, hooks: false }
-    }
-}
-
-/// What came of it.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Recorded {
-    /// The launch and its streams.
-    pub recording: Recording,
-    /// The job's outputs, from the instrumented run; none if it was stopped.
-    pub outputs: Vec<Output>,
-    /// What the instrumented run cost.
-    pub stats: LaunchStats,
-    /// What a probe program's tables and records held at the end.
-    pub tallies: Vec<TableContents>,
-    /// What its markers left, if it has any.
-    pub marks: Option<Marks>,
-    /// The run of the original code.
-    pub bare: Option<Bare>,
-    /// What stopped the kernel while it ran, as the launch's own fault says too, with advice.
-    pub fault: Option<Error>,
-    /// What was wrong with the bytes that the kernel left.
-    pub damage: Vec<String>,
-}
-
-/// A run of the original code beside the instrumented one.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Bare {
-    /// What it cost.
-    pub stats: LaunchStats,
-    /// Names of the buffers whose bytes differ between the two runs: the kernel is not deterministic, or the
-    /// instrumentation is wrong.
-    pub changed: Vec<String>,
-}
-
-impl Recorded {
-    /// A recording of this launch alone; `module` is the plan's.
-    pub fn into_trace(self, module: Module) -> Trace {
-        let producer = concat!("prlx ", env!("CARGO_PKG_VERSION")).to_owned();
-        let launches = vec![self.recording];
-        let marks = self.marks.into_iter().collect();
-        Trace { producer, modules: vec![module], launches, tallies: self.tallies, marks, ..Trace::default() }
-    }
-}
 
 /// Runs `text`, the job's module with `plan` written into it, and drains what it recorded.
 ///
@@ -123,7 +65,7 @@ pub fn record(
 }
 
 /// The job's kernel in the plan.
-fn kernel(plan: &Plan, job: &Job) -> Result<FuncId, Error> {
+pub(super) fn kernel(plan: &Plan, job: &Job) -> Result<FuncId, Error> {
     let refuse = |what: String| Err(Error::new(ErrorKind::Record, what));
     let Some(i) = plan.module.functions.iter().position(|f| f.name == job.kernel) else {
         return refuse(format!("kernel `{}` is not in the plan", job.kernel));
@@ -135,59 +77,13 @@ fn kernel(plan: &Plan, job: &Job) -> Result<FuncId, Error> {
     }
 }
 
-/// Device memory of the recorder: address, bytes.
-#[derive(Default)]
-struct Held(Vec<(DevicePtr, u64)>);
-
-impl Held {
-    fn zeroed(&mut self, driver: &mut dyn Driver, bytes: u64, align: u64) -> Result<u64, Error> {
-        let at = driver.alloc(bytes.max(1), align);
-        self.take(driver, bytes, at)
-    }
-    /// What was allocated, zeroed.
-    fn take(
-        &mut self,
-        driver: &mut dyn Driver,
-        bytes: u64,
-        at: Result<DevicePtr, Error>,
-    ) -> Result<u64, Error> {
-        let none = |e: Error| Error {
-            message: format!("no room for the recording, {bytes} bytes: {}", e.message),
-            ..e
-        };
-        let at = at.map_err(none)?;
-        self.0.push((at, bytes.max(1)));
-        driver.fill(at, bytes.max(1), 0)?;
-        Ok(at.0)
-    }
-    /// Zeroed memory for tracks' regions, where cursors don't wrap; of rings that outlive the kernel.
-    fn regions(&mut self, driver: &mut dyn Driver, bytes: u64, align: u64, ring: bool) -> Result<u64, Error> {
-        let get = |held: &mut Held, driver: &mut dyn Driver, bytes: u64| {
-            let at =
-                if ring { driver.alloc_kept(bytes.max(1), align) } else { driver.alloc(bytes.max(1), align) };
-            held.take(driver, bytes, at)
-        };
-        let at = get(self, driver, bytes)?;
-        if tracks::fits(at, bytes) {
-            return Ok(at);
-        }
-        // Of twice as much, one half lies well.
-        let last = self.0.pop().map_or(Ok(()), |(at, _)| driver.free(at));
-        let at = last.and_then(|()| get(self, driver, 2 * bytes + tracks::BEYOND))?;
-        Ok(if tracks::fits(at, bytes) { at } else { at.next_multiple_of(1 << 32) })
-    }
-    fn release(&mut self, driver: &mut dyn Driver) -> Result<(), Error> {
-        self.0.drain(..).rev().map(|(at, _)| driver.free(at)).fold(Ok(()), Result::and)
-    }
-}
-
 /// One recording.
-struct Session<'a> {
-    driver: &'a mut dyn Driver,
-    plan: &'a Plan,
-    job: &'a Job,
-    prepared: &'a Prepared,
-    kernel: FuncId,
+pub(super) struct Session<'a> {
+    pub(super) driver: &'a mut dyn Driver,
+    pub(super) plan: &'a Plan,
+    pub(super) job: &'a Job,
+    pub(super) prepared: &'a Prepared,
+    pub(super) kernel: FuncId,
 }
 
 impl Session<'_> {
@@ -234,7 +130,7 @@ impl Session<'_> {
     }
 
     /// The launch, before anything is known of how it went, and of its arguments.
-    fn launch(&self) -> Launch {
+    pub(super) fn launch(&self) -> Launch {
         let info = self.driver.info();
         let program = &self.plan.program;
         Launch {
@@ -315,7 +211,7 @@ impl Session<'_> {
     }
 
     /// Allocates what the instrumented code writes to.
-    fn context(&mut self, launch: &Launch, pool: u64, held: &mut Held) -> Result<Context, Error> {
+    pub(super) fn context(&mut self, launch: &Launch, pool: u64, held: &mut Held) -> Result<Context, Error> {
         let lanes = u64::from(launch.warp_size);
         let shape = Shape::of(launch.level, lanes);
         let chunk = shape.chunk();
@@ -425,10 +321,10 @@ impl Session<'_> {
         let heads = read(given.heads + first * each, count * each)?;
         let finals = read(given.finals + first * hashes, count * hashes)?;
         let mut pool =
-            drain::Pool::new(launch.level, launch.warp_size, given.pool, &bytes, given.bucket, [&heads[..]]);
+            Pool::new(launch.level, launch.warp_size, given.pool, &bytes, given.bucket, [&heads[..]]);
         let sites = self.plan.module.sites.len();
-        let memory = drain::Memory { first_warp: first, heads: &heads, finals: &finals, layout, sites };
-        Ok(drain::drain(&mut pool, memory))
+        let memory = Memory { first_warp: first, heads: &heads, finals: &finals, layout, sites };
+        Ok(drain(&mut pool, memory))
     }
 
     /// Reads a probe program's tables and records back.
@@ -479,7 +375,7 @@ impl Session<'_> {
 }
 
 /// Parameters with one more, of which all is 0 to record nothing.
-fn extended(params: &[u8], handed: &Handed) -> Vec<u8> {
+pub(super) fn extended(params: &[u8], handed: &Handed) -> Vec<u8> {
     let mut params = params.to_vec();
     params.resize(params.len().next_multiple_of(8), 0);
     params.extend_from_slice(&handed.to_bytes());
@@ -487,71 +383,10 @@ fn extended(params: &[u8], handed: &Handed) -> Vec<u8> {
 }
 
 /// Bytes of the pool that were handed out, or asked for in vain.
-fn cursor(driver: &mut dyn Driver, context: &Context) -> Result<u64, Error> {
+pub(super) fn cursor(driver: &mut dyn Driver, context: &Context) -> Result<u64, Error> {
     let mut bytes = [0; 8];
     driver.read(DevicePtr(context.cursor), &mut bytes)?;
     Ok(u64::from_le_bytes(bytes))
-}
-
-/// The warps of a launch that are to be recorded: first, and one past the last.
-pub(crate) fn wanted(program: &Program, launch: &Launch) -> (u64, u64) {
-    let all = (0, launch.warps());
-    let (first, last) = launch.window.as_ref().map(|w| w.warps).or(program.filter.warps).unwrap_or(all);
-    (first.min(all.1), last.clamp(first.min(all.1), all.1))
-}
-
-/// [`Context::cta_warps`] of a launch of which warps from `wanted.0` to before `wanted.1` are recorded.
-pub(crate) fn cta_warps(launch: &Launch, wanted: (u64, u64)) -> u64 {
-    let flat = [launch.grid, launch.block].iter().all(|d| (d.y, d.z) == (1, 1));
-    if flat && wanted == (0, launch.warps()) { launch.warps_per_cta() } else { 0 }
-}
-
-/// A launch with the streams that were drained, their digests and totals; and what was wrong with them.
-pub(crate) fn recording(
-    plan: &Plan,
-    basis: &digest::Basis,
-    mut launch: Launch,
-    drained: Drained,
-) -> (Recording, Vec<String>) {
-    let (first, last) = wanted(&plan.program, &launch);
-    launch.totals.recorded = drained.recorded;
-    launch.totals.dropped = drained.dropped;
-    launch.totals.filtered_warps = launch.warps() - (last - first);
-    let base = basis.digest(&launch);
-    let digested = |warp: WarpStream| WarpStream { digest: digest::warp(base, &warp), ..warp };
-    let warps = WORKERS.map(drained.warps, drained.bytes as usize, digested);
-    (Recording { launch, streams: Streams::new(warps) }, drained.damage)
-}
-
-/// What the tables of a module's plan hold, after launches with these numbers, first and last; `bytes` is their memory.
-pub(crate) fn tables(
-    kept: &Kept,
-    module: ModuleId,
-    launches: (u64, u64),
-    bytes: &[u8],
-) -> Vec<TableContents> {
-    let each = kept.tables.iter().enumerate();
-    let mut all = each.map(|(i, table)| tally(module, i, launches, kept.rows(table, bytes))).collect();
-    kept.settle(&mut all);
-    all
-}
-
-/// What a launch's records hold; `bytes` is their memory.
-pub(crate) fn records(kept: &Kept, launch: &Launch, bytes: &[u8]) -> Vec<TableContents> {
-    let of = |i: usize| {
-        let launches = (launch.number, launch.number);
-        tally(launch.module, kept.own() + i, launches, kept.records.read(i, bytes))
-    };
-    (0..kept.records.parts.len()).map(of).collect()
-}
-
-fn tally(
-    module: ModuleId,
-    table: usize,
-    launches: (u64, u64),
-    (rows, lost): (Vec<Row>, u64),
-) -> TableContents {
-    TableContents { module, table: table as u32, launches: Some(launches), rows, lost }
 }
 
 /// What came of a launch that was started.
@@ -576,6 +411,6 @@ fn started(ended: Result<LaunchStats, Error>) -> Result<Result<LaunchStats, Erro
 }
 
 /// Warp instructions where they are counted, else time.
-fn amount(stats: &LaunchStats) -> u64 {
+pub(super) fn amount(stats: &LaunchStats) -> u64 {
     if stats.warp_instructions > 0 { stats.warp_instructions } else { stats.nanos }
 }

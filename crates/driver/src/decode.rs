@@ -1,9 +1,13 @@
-//! From the bytes that a kernel left behind to the streams of its warps (the layout is `prlx_trace::device`'s).
+//! Decodes the bytes that a kernel left in device memory into the streams of its warps (layout: `prlx_trace::device`).
 //!
-//! Holds: whatever the bytes are, reading them ends and allocates in proportion to the pool: a chunk belongs to one chain
-//! and is read once. The same bytes give the same streams and complaints, however many threads there are. What is wrong is said in [`Drained::damage`], and the warp counts as having lost something.
-//! Misses: garbage that looks like elements; two events more than 2^31 clocks apart without one between them may be put
-//! in the wrong order.
+//! # Invariants
+//! - Decoding always ends and allocates in proportion to the pool: a chunk belongs to one chain and is read once.
+//! - The same bytes give the same streams and complaints, with any number of host threads.
+//! - Whatever is wrong with the bytes is listed in [`Drained::damage`], and the warp counts a loss.
+//!
+//! # Limitations
+//! - Garbage that looks like elements is taken for elements.
+//! - Two events more than 2^31 clocks apart, with no event between them, may be put in the wrong order.
 
 use crate::workers::WORKERS;
 use prlx_trace::device::{EventRecord, Finals, Followers, Head, Shape};
@@ -12,6 +16,7 @@ use prlx_trace::{LaneMask, Level, SiteId, WarpId, WarpStream};
 
 /// How many complaints are kept.
 const COMPLAINTS: usize = 16;
+
 /// Elements of an operand record.
 const OPERAND_ELEMENTS: u64 = 3;
 

@@ -1,8 +1,12 @@
-//! The recorder's other thread: takes what was copied apart and hands launches on, so that the first one need not wait for whoever
-//! takes them.
+//! The decode thread: decodes what was copied and gives the launches to the sink, so that the copy thread need not wait
+//! for the sink.
 //!
-//! Holds: what it has been given and not handed on is counted in `State::held`; it is the last to end, and says so. Misses: two
-//! batches at a time.
+//! # Invariants
+//! `State::held` counts the bytes that this thread has been given and has not passed on. It is the last thread to end, and
+//! sets `finished`.
+//!
+//! # Limitations
+//! It decodes one batch at a time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,35 +17,21 @@ use std::time::Instant;
 use prlx_probe::Plan;
 use prlx_trace::device::tracks;
 use prlx_trace::kernel::FaultKind;
-use prlx_trace::launch::Fault;
+use prlx_trace::launch::{Fault, Launch};
 use prlx_trace::mark::Marks;
-use prlx_trace::{FuncId, Launch, Level, Recording};
+use prlx_trace::{FuncId, Level, Recording};
 
-use super::layout::{Area, Slot};
-use super::state::{Fate, Placed, Progress, Told};
-use super::worker::{IDLE, WARP};
-use super::{Finished, Shared};
+use crate::cuda::recorder::batch::Batch;
+use crate::cuda::recorder::launch::Finished;
+use crate::cuda::recorder::layout::Slot;
+use crate::cuda::recorder::limits::{IDLE, WARP};
+use crate::cuda::recorder::shared::Shared;
+use crate::cuda::recorder::state::{Fate, Progress, Told};
+use crate::decode::{Drained, Memory as LaunchBuffers, Pool, drain};
 use crate::digest::Basis;
-use crate::drain::{Drained, Memory, Pool, drain};
-use crate::record::{recording, records, wanted};
+use crate::record::launches::{recording, records, wanted};
 
 pub(super) type Sink = Box<dyn FnMut(Finished) + Send>;
-
-/// Launches, and the part of a generation's memory in which their streams are.
-pub(super) struct Batch {
-    pub area: Area,
-    /// Address of the heads and hashes that were copied.
-    pub used: u64,
-    /// What was copied: so many bytes of the pool, then heads and hashes.
-    pub bytes: Vec<u8>,
-    pub pool: usize,
-    /// All launches that write to this part of the pool.
-    pub slots: Vec<Slot>,
-    /// Those that are handed on.
-    pub launches: Vec<Placed>,
-    /// Why those that have not ended never will.
-    pub dead: Option<String>,
-}
 
 /// What digests of kernels' launches begin with: finding it takes longer than a small launch.
 #[derive(Default)]
@@ -143,7 +133,9 @@ fn hand_on(shared: &Shared, batch: Batch, known: &mut Known, sink: &mut Sink) {
         let (layout, sites) = (placed.plan.finals, placed.plan.module.sites.len());
         let start = Instant::now();
         let (drained, tallies) = match probes {
-            false => (drain(&mut pool, Memory { first_warp, heads, finals, layout, sites }), Vec::new()),
+            false => {
+                (drain(&mut pool, LaunchBuffers { first_warp, heads, finals, layout, sites }), Vec::new())
+            }
             true => {
                 let bytes = part(slot.finals, 0, placed.launch.warps().saturating_mul(kept.records.warp));
                 (Drained::default(), records(kept, &placed.launch, bytes))

@@ -10,10 +10,11 @@ use prlx_trace::kernel::FaultKind;
 use prlx_trace::launch::{Fault, Launch};
 
 use super::layout::Slot;
-use super::scribe::marks;
 use super::state::{Fate, Placed, Progress, State};
-use super::{Running, Shared};
-use crate::cuda::library::Mapped;
+use crate::cuda::library::mapped::Mapped;
+use crate::cuda::recorder::decode_thread::marks;
+use crate::cuda::recorder::launch::Running;
+use crate::cuda::recorder::shared::Shared;
 
 /// Where a launch is among those of its generation: the generation, its round, its place.
 type At = (usize, u64, usize);

@@ -7,25 +7,32 @@
 //! Holds: it reads the words that a range lies in, and none else. Words at multiples of 16 are read in pairs, four pairs
 //! at a time; others from the two that they lie in; what is left at the end byte by byte, by one thread.
 
-use crate::content::GOLDEN;
+use crate::random::GOLDEN;
 
 /// Ranges that one launch takes.
 pub const RANGES: usize = 32;
+
 /// Threads of a CTA.
 pub const THREADS: u32 = 256;
+
 /// Bytes of a range for which there is a CTA.
 pub const SHARE: u64 = 16 << 10;
+
 /// Bytes of a slot.
 pub const SLOT: u64 = 2 * OUT;
+
 /// Where the results begin in it.
 pub const OUT: u64 = 32 * RANGES as u64;
+
 /// Bytes of a result.
 pub const RESULT: usize = 16;
+
 /// The kernel's name.
 pub const NAME: &str = "prlx_digest";
 
 // What stands in the text as numbers.
 const _: () = assert!(RANGES * 16 == 512 && THREADS == 256 && SHARE == 1 << 14 && OUT == 1024);
+
 const _: () = assert!(GOLDEN == 0x9e37_79b9_7f4a_7c15);
 
 /// Adds a word to the sums, under its key.
@@ -49,6 +56,7 @@ macro_rules! add {
         )
     };
 }
+
 /// Adds two words that follow each other.
 macro_rules! pair {
     ($word:literal, $next:literal) => {
@@ -72,6 +80,7 @@ pub const PTX: &str = concat!(
     .param .u32 side,
     .param .align 8 .b8 ranges[512]
 )
+
 .maxntid 256, 1, 1
 {
     .reg .pred %p;
@@ -278,5 +287,6 @@ WARPS:
 DONE:
     ret;
 }
+
 ",
 );

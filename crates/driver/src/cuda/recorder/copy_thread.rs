@@ -1,41 +1,52 @@
-//! The recorder's thread: sees launches end, opens and closes generations, copies what they hold to the host.
+//! The copy thread: sees launches end, opens and closes generations, and copies their content to the host.
 //!
-//! A generation whose launches have all ended is copied, zeroed and clean. Where others still run, those that have ended are
-//! copied by themselves: with the whole of what was written so far, so that is done only now and then.
+//! A generation whose launches have all ended is copied and zeroed. Where other launches still run, the launches that have
+//! ended are copied by themselves. Such a copy holds everything written so far, so it is made only now and then.
 //!
-//! Holds: the state is locked for bookkeeping alone, never while the driver copies; every wait ends with the recording; a
-//! launch that was copied is safe, whatever becomes of the context. Misses: it looks again and again (every 300 µs while
-//! something runs), for the driver has no call that waits for one of many events.
+//! # Invariants
+//! - The state is locked for bookkeeping only, never while the driver copies.
+//! - Every wait ends with the recording.
+//! - A launch that was copied is safe, whatever happens to the context.
+//!
+//! # Limitations
+//! The thread polls (every 300 µs while something runs), because the driver has no call that waits for one of many events.
 
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-use super::Shared;
-use super::layout::{Area, CURSOR, GENERATIONS, Layout};
-use super::scribe::Batch;
-use super::state::{Fate, Generation, Phase, Placed, Progress, State};
-use crate::cuda::library::{Context, Dma, Failure, Stream};
+use crate::cuda::library::dma::Dma;
+use crate::cuda::library::failure::Failure;
+use crate::cuda::library::handles::{Context, Stream};
+use crate::cuda::recorder::batch::Batch;
+use crate::cuda::recorder::layout::{Area, CURSOR, GENERATIONS, Layout};
+use crate::cuda::recorder::limits::IDLE;
+use crate::cuda::recorder::shared::Shared;
+use crate::cuda::recorder::state::{Fate, Generation, Phase, Placed, Progress, State};
 
 /// How long it sleeps while something runs, and while nothing does.
 const BUSY: Duration = Duration::from_micros(300);
-pub(super) const IDLE: Duration = Duration::from_millis(10);
+
 /// An open generation is drained after this long when all its launches have ended, and after that long when some have, if the
 /// other is clean: what a killed program leaves is not older.
 const MOMENT: Duration = Duration::from_millis(2);
+
 const OLD: Duration = Duration::from_millis(50);
+
 /// Launches that have ended are copied from among others that run after this long, and for this part of the time at most,
 /// unless somebody waits for it.
 const AMONG: Duration = Duration::from_millis(250);
+
 const PART: u32 = 10;
+
 /// How long it looks for the end of a copy without a pause, and then with pauses of so long.
 const SPIN: Duration = Duration::from_micros(100);
+
 const PAUSE: Duration = Duration::from_micros(50);
+
 /// How long the end may take that a signal asks for.
 const HURRY: Duration = Duration::from_secs(2);
-/// Lanes in a warp.
-pub(super) const WARP: u8 = 32;
 
 /// What is the thread's alone.
 pub(super) struct Worker {

@@ -2,7 +2,7 @@
 //!
 //! Holds: names are cuda.h's (a test reads the header where there is one). Misses: codes of calls that are not made.
 
-use crate::ErrorKind;
+use crate::error::ErrorKind;
 
 /// One error code.
 #[derive(Clone, Copy, Debug)]

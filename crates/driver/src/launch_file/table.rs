@@ -1,10 +1,10 @@
-//! A TOML table under inspection: keys are taken one by one, and errors name file, line, key and what to do.
+//! A TOML table whose keys are read one by one. Errors name the file, the line, the key and what to do.
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::element::Number;
-use crate::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind};
 
 /// The file that is read: its name, as in messages, and its text.
 #[derive(Clone, Copy)]

@@ -19,21 +19,29 @@ mod kernel;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use kernel::{NAME, OUT, RANGES, RESULT, SHARE, SLOT, THREADS};
 use prlx_trace::launch::Pointee;
 
 use super::calls::{attribute, pointer};
-use super::library::{Context, Dma, Failure, Function, Held, Library, Stream};
-use crate::{Error, ErrorKind, digest};
+use crate::cuda::library::dma::Dma;
+use crate::cuda::library::failure::Failure;
+use crate::cuda::library::handles::{Context, Function, Stream};
+use crate::cuda::library::open::Library;
+use crate::cuda::library::pointers::Held;
+use crate::digest;
+use crate::error::{Error, ErrorKind};
 
 pub use kernel::PTX;
-use kernel::{NAME, OUT, RANGES, RESULT, SHARE, SLOT, THREADS};
 
 /// Launches whose digests may be under way at a time.
 const SLOTS: usize = 1024;
+
 /// CTAs for each multiprocessor.
 const CTAS: u32 = 4;
+
 /// The longest that the first digests of all are waited for.
 const START: Duration = Duration::from_secs(20);
+
 /// Bytes that these are of.
 const TRIAL: usize = 4096;
 

@@ -1,6 +1,7 @@
-//! `.cu` files become PTX through the compiler that is there: `$PRLX_NVCC`, then `nvcc` (on `PATH`, in `$CUDA_HOME` or
-//! `$CUDA_PATH`), then `clang`. The code is made for `sm_80`, optimised, with source lines; who needs other flags compiles
-//! and names the `.ptx`.
+//! Compiles `.cu` files to PTX with the CUDA compiler on this machine.
+//!
+//! The compiler is `$PRLX_NVCC`, else `nvcc` (on `PATH`, in `$CUDA_HOME` or `$CUDA_PATH`), else `clang`. The PTX is for
+//! `sm_80`, optimised, with source lines. For other flags, compile the file yourself and name the `.ptx` file.
 
 use std::env;
 use std::ffi::OsString;
@@ -8,9 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind};
 
 const NVCC: &[&str] = &["-O3", "-lineinfo", "--ptx", "-arch=sm_80"];
+
 /// `-gline-directives-only` gives `.loc` lines without turning optimisation off in `ptxas`, as `-g` would.
 const CLANG: &[&str] =
     &["-x", "cuda", "--cuda-device-only", "--cuda-gpu-arch=sm_80", "-O3", "-gline-directives-only", "-S"];
