@@ -128,29 +128,30 @@ pub(crate) fn gaps(list: &[Uncompared], left: &UncomparedVisits, gaps: &mut Gaps
                 WhyUncompared::Opposite => (
                     format!("2 {why:?}"),
                     format!(
-                        "{sites} {} with a partner may ask the opposite: not compared",
+                        "{sites} matched {} may test the opposite condition: not compared",
                         s("site", "sites")
                     ),
                 ),
                 WhyUncompared::Copies => (
                     format!("2 {why:?}"),
                     format!(
-                        "{sites} {} in other loops, or not as often, as in the other build: not compared",
+                        "{sites} {} in other loops, or copied differently, in the other build: not compared",
                         s("site is", "sites are")
                     ),
                 ),
                 WhyUncompared::Doubtful => (
                     format!("2 {why:?}"),
                     format!(
-                        "{sites} {} to have a partner, and may not: it did not do the same",
+                        "{sites} {} to have a match, but behaved differently: the match may be wrong",
                         s("site seems", "sites seem")
                     ),
                 ),
                 _ => (
                     format!("2 {why:?} {side}"),
                     format!(
-                        "{sites} {} only {name} has ran: what that changed is not known",
-                        s("site that", "sites that")
+                        "{sites} {} that only {name} has {} executed: the effect is unknown",
+                        s("site", "sites"),
+                        s("was", "were")
                     ),
                 ),
             };
@@ -163,8 +164,8 @@ pub(crate) fn gaps(list: &[Uncompared], left: &UncomparedVisits, gaps: &mut Gaps
     if left.apart > 0 {
         let n = left.apart;
         let text = format!(
-            "{n} {} taken over other lanes in each build: not compared",
-            if n == 1 { "value was" } else { "values were" }
+            "{n} {} other lanes in each build: not compared",
+            if n == 1 { "memory digest covers" } else { "memory digests cover" }
         );
         gaps.insert("2 apart".into(), text);
     }
@@ -183,7 +184,7 @@ fn unread(list: &[Uncompared]) -> Option<String> {
     let [files, sides] = [files, sides].map(|all| all.into_iter().collect::<Vec<_>>());
     (!files.is_empty()).then(|| {
         format!(
-            "{} {} not at hand when {} {} recorded: an edit there cannot be told from what a compiler did",
+            "{} {} not available when {} {} recorded: an edit there looks like a compiler's change",
             files.join(", "),
             if files.len() == 1 { "was" } else { "were" },
             sides.join(" and "),

@@ -53,8 +53,7 @@ impl Report {
         for (trace, side) in traces.iter().zip(["A", "B"]) {
             // Launches without streams would agree with everything.
             if trace.launches.iter().any(|r| r.launch.level == Level::Probe) {
-                let what =
-                    "it is of a probe program: tables, and nothing to compare; `prlx probe show` prints them";
+                let what = "this recording of a probe has tables, but no streams to compare: print it with `prlx probe show`";
                 return Err(Error::new(side, what));
             }
         }

@@ -61,7 +61,7 @@ pub(super) fn compare_launches<'a>(
         return Ok(not_compared(out, [la, lb], None));
     }
     if la.level != lb.level {
-        let what = format!("recorded at level {} and at level {}", la.level.label(), lb.level.label());
+        let what = format!("A was recorded at level {}, B at level {}", la.level.label(), lb.level.label());
         return Err(Error::new(format!("kernel {kernel}"), what));
     }
     shared.prepare(traces, [la, lb])?;
@@ -73,9 +73,8 @@ pub(super) fn compare_launches<'a>(
     if let Some(why) = hashing_differs.or_else(unlike) {
         return Ok(not_compared(out, [la, lb], Some(why)));
     }
-    let forced = forced_names([ma, mb], [la, lb]).map(|[x, y]| {
-        format!("`{x}` and `{y}` are compared as one kernel because they were told to be (--force)")
-    });
+    let forced = forced_names([ma, mb], [la, lb])
+        .map(|[x, y]| format!("`{x}` and `{y}` are compared as one kernel because of --force"));
     let (plain, _) = compare_lanes(&cx, recordings, pairing.same, options, (out.clone(), forced.clone()))?;
     if hidden(&plain) == 0 || plain.findings_total > 0 {
         return Ok(plain);
@@ -138,7 +137,8 @@ fn compare_lanes(
 fn hashing_differs(level: Level) -> Option<String> {
     let level = matches!(level, Level::Fingerprint | Level::Events).then(|| level.label())?;
     Some(format!(
-        "one side is from before values were hashed as they are now, and so its level {level} does not compare: record it again"
+        "one side was recorded by an older version that hashes values differently, so level {level} cannot be \
+         compared: record it again"
     ))
 }
 
@@ -151,7 +151,8 @@ fn needs_one_build(level: Level, pairing: &ModuleMatch, cx: &Context<'_>) -> Opt
     };
     let level = level.label();
     Some(format!(
-        "{what} of level {level} compare within one build, and these are two: record both at level {than}"
+        "{what} of level {level} can be compared within one build only, and these are two: record both at \
+         level {than}"
     ))
 }
 
@@ -160,16 +161,15 @@ fn needs_one_build(level: Level, pairing: &ModuleMatch, cx: &Context<'_>) -> Opt
 fn work_distribution_differs(pairing: &ModuleMatch, cx: &Context<'_>) -> Option<String> {
     let [a, b] = cx.launches;
     let [x, y] = [a, b].map(|l| l.block.volume());
-    let but =
-        "what their lanes decide is not compared; what they leave in buffers is, where that was digested";
+    let but = "decisions are not compared; buffers are, where they were digested";
     if x != y && (!pairing.same || x.saturating_mul(a.grid.volume()) != y.saturating_mul(b.grid.volume())) {
         return Some(format!(
-            "CTAs have {x} threads in A and {y} in B, and which does the work of which is not known: {but}"
+            "CTAs have {x} threads in A and {y} in B, so their threads do not correspond: {but}"
         ));
     }
     if cx.canonical.is_some() && a.grid != b.grid {
         return Some(format!(
-            "two builds were launched with other grids, and which CTA does the work of which is not known: {but}"
+            "two builds were launched with different grids, so their CTAs do not correspond: {but}"
         ));
     }
     None

@@ -85,7 +85,7 @@ pub(crate) fn streams(
         if a.len() != now.len() || b.len() != theirs.len() {
             return Err(Error::new(
                 now[0].to_string(),
-                "this warp or one after it is listed, but not in the frames",
+                "this warp or a later one is listed, but missing from the frames",
             ));
         }
         let results: Vec<WarpDiff> = if by_thread {
@@ -114,7 +114,7 @@ pub(crate) fn streams(
                 };
             }
             if let Some(why) = &r.failure {
-                gaps.entry("failed".into()).or_insert_with(|| format!("not decodable: {why}"));
+                gaps.entry("failed".into()).or_insert_with(|| format!("could not be decoded: {why}"));
             }
             left.add(&r.left, r.apart);
             clusters.add(cx, r);

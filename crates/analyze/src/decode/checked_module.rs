@@ -121,7 +121,10 @@ impl<'a> CheckedModule<'a> {
             };
             if hidden {
                 let why = self.module.sites.get(site.index()).and_then(|s| s.skipped.clone());
-                out.push((site, why.unwrap_or_else(|| "it depends on a decision that was left out".into())));
+                out.push((
+                    site,
+                    why.unwrap_or_else(|| "it depends on a decision that was not recorded".into()),
+                ));
             }
         }
         out
@@ -214,7 +217,7 @@ fn prepare<'a>(module: &Module, id: FuncId, f: &'a Function) -> Result<CheckedFu
         });
         if steers.into_iter().chain(calls).any(|s| unknown[s.index()]) {
             lost = Some(format!(
-                "the way out of {} depends on a decision that was not recorded",
+                "control flow in {} depends on a decision that was not recorded",
                 BlockId(b as u32)
             ));
             break;
@@ -240,7 +243,7 @@ fn check_block(
                 guard(g)?;
                 if !alu::defined(*op, *ty) || args.len() < alu::arity(*op) || args.len() > 4 {
                     return Err(format!(
-                        "{}.{} of {} arguments has no meaning",
+                        "{}.{} with {} arguments is undefined",
                         op.name(),
                         ty.name(),
                         args.len()

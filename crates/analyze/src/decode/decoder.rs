@@ -198,7 +198,7 @@ impl<'a> Decoder<'a> {
     fn call(&mut self, function: FuncId) -> Result<(), Error> {
         let callee = self.program.function(function)?;
         if let Some(why) = callee.function.skipped.as_ref().or(callee.lost.as_ref()) {
-            return Err(self.error(format!("{} can't be walked: {why}", callee.function.name)));
+            return Err(self.error(format!("{} cannot be decoded: {why}", callee.function.name)));
         }
         let base = self.slots.len();
         let top = base + callee.function.slots as usize;
@@ -323,7 +323,7 @@ impl<'a> Decoder<'a> {
                 return Ok(None);
             }
             let Some(left) = self.limits.steps.checked_sub(1) else {
-                return Err(self.error("decoding takes more steps than it may"));
+                return Err(self.error("the lane takes more steps than the limit allows"));
             };
             self.limits.steps = left;
             if let Some(item) = self.step()? {
@@ -356,7 +356,7 @@ impl<'a> Decoder<'a> {
                     }
                     let result = alu::eval(*op, *ty, &values[..args.len().min(4)]);
                     self.slots[base + to.index()] =
-                        result.ok_or_else(|| self.error("a step without a meaning"))?;
+                        result.ok_or_else(|| self.error("an undefined operation"))?;
                 }
                 Ok(None)
             }
@@ -549,6 +549,6 @@ impl<'a> Decoder<'a> {
             DecisionSource::Words(bits, trips) => bits.any_left() || trips.word().is_some(),
             DecisionSource::Events(events) => events.any(|(_, e)| e.mask.has(lane)),
         };
-        if left { Err(self.error("the lane ended, but its recording goes on")) } else { Ok(()) }
+        if left { Err(self.error("the lane ended, but its recording continues")) } else { Ok(()) }
     }
 }

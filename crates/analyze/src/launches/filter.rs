@@ -40,7 +40,7 @@ impl Filter {
             if n > 0 {
                 gaps.insert(
                     key.into(),
-                    format!("{n} {} left out by a filter", if n == 1 { one } else { many }),
+                    format!("{n} {} excluded by a filter", if n == 1 { one } else { many }),
                 );
             }
         };

@@ -42,7 +42,7 @@ pub(crate) fn static_gaps(
         } else if let Some(why) = program.functions.get(f.index()).and_then(|p| p.lost.as_ref()) {
             gaps.insert(
                 format!("1 {f} {side}"),
-                format!("`{}` can't be followed in {name}: {why}", function.name),
+                format!("`{}` cannot be decoded in {name}: {why}", function.name),
             );
         }
     }
@@ -83,13 +83,13 @@ pub(crate) fn coverage_gaps(c: &Coverage, launches: [&Launch; 2], gaps: &mut Gap
         if l.fault.is_some() {
             gaps.insert(
                 format!("01 {side}"),
-                format!("{name} was stopped: what it would have done then is not known"),
+                format!("{name} was stopped: its remaining execution is unknown"),
             );
         }
         let t = &l.totals;
         if t.dropped > 0 {
             let text = format!(
-                "{} {} lost for want of room in {name}",
+                "{} {} lost in {name}: the recording buffer was full",
                 t.dropped,
                 plural(t.dropped, "element was", "elements were")
             );
@@ -97,7 +97,7 @@ pub(crate) fn coverage_gaps(c: &Coverage, launches: [&Launch; 2], gaps: &mut Gap
         }
         if t.filtered_warps > 0 {
             let text = format!(
-                "{} {} left out by a filter in {name}",
+                "{} {} excluded by a filter in {name}",
                 t.filtered_warps,
                 plural(t.filtered_warps, "warp was", "warps were")
             );

@@ -289,7 +289,7 @@ impl Judge<'_> {
         }
         let more = l.findings_total.saturating_sub(l.findings.len() as u64);
         if more > 0 {
-            self.block(launch, format!("{more} more findings than there was room for"));
+            self.block(launch, format!("{more} more findings than the report lists"));
         }
         if l.verdict == Verdict::Differs && self.items.len() == before {
             self.block(launch, "it differs".into());

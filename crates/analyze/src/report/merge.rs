@@ -38,7 +38,7 @@ impl Report {
         for pair in self.launches.windows(2) {
             if (pair[0].process, pair[0].launch) == (pair[1].process, pair[1].launch) && pair[0] != pair[1] {
                 let at = format!("launch {} of A", pair[0].launch[0]);
-                return Err(Error::new(at, "two parts do not say the same of it"));
+                return Err(Error::new(at, "two parts contain it with different content"));
             }
         }
         self.launches.dedup();

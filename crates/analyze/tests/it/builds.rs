@@ -307,7 +307,7 @@ fn what_may_be_opposite_is_not_compared() {
     assert_eq!((r.verdict, findings(&r)), (Verdict::Unknown, &[][..]));
     let whys: Vec<_> = r.launches[0].uncompared.iter().map(|u| (u.side, u.why, u.hides)).collect();
     assert_eq!(whys, [(0, WhyUncompared::Opposite, true), (1, WhyUncompared::Opposite, true)]);
-    assert!(r.launches[0].gaps[0].contains("may ask the opposite"), "{:?}", r.launches[0].gaps);
+    assert!(r.launches[0].gaps[0].contains("may test the opposite condition"), "{:?}", r.launches[0].gaps);
 }
 
 #[test]
@@ -623,7 +623,7 @@ fn what_compares_something_else_must_do_the_same() {
     assert_eq!(told, [(0, WhyUncompared::Doubtful, 1, true), (1, WhyUncompared::Doubtful, 1, true)]);
     // Neither recording has the source: it may have been edited.
     assert!(
-        r.launches[0].gaps.iter().any(|g| g.contains("not at hand when A and B were")),
+        r.launches[0].gaps.iter().any(|g| g.contains("not available when A and B were")),
         "{:?}",
         r.launches[0].gaps
     );

@@ -114,7 +114,7 @@ fn what_was_not_recorded_hides_what_depends_on_it() {
     // A branch by what was left out can't be followed.
     m.sites[3].source = Source::None;
     assert!(
-        lane_visits(&m, &t.launches[0].launch, warp, Lane(0)).unwrap_err().what.contains("can't be walked")
+        lane_visits(&m, &t.launches[0].launch, warp, Lane(0)).unwrap_err().what.contains("cannot be decoded")
     );
 }
 
