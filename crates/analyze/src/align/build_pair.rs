@@ -17,7 +17,7 @@ pub(crate) struct BuildPair<'a> {
     pub canonical: Option<&'a [CanonicalForm; 2]>,
     /// No match between the sides is certain: a difference at a known site is uncertain
     /// ([`LaneDiff`](super::difference::LaneDiff)), never a finding.
-    pub unsure: bool,
+    pub all_uncertain: bool,
     /// By side: see [`guarded`](crate::builds::guards::guarded).
     pub guarded: [&'a BTreeMap<SiteId, Vec<SiteId>>; 2],
 }

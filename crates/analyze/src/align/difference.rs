@@ -81,21 +81,21 @@ pub(crate) struct LaneDiff {
     /// One side's recording ended before the comparison did.
     pub cut: bool,
     /// The number of memory digests that differ, but cover other lanes on each side.
-    pub apart: u64,
+    pub incomparable: u64,
     /// By side and site: visits that differ where the match is uncertain.
-    pub doubted: [BTreeMap<SiteId, u64>; 2],
+    pub uncertain_visits: [BTreeMap<SiteId, u64>; 2],
 }
 
 impl LaneDiff {
     /// Turns findings into uncertain differences. Findings without a site stay findings.
-    pub(super) fn doubt_all(&mut self) {
+    pub(super) fn make_uncertain(&mut self) {
         let (sites, rest) =
             std::mem::take(&mut self.found).into_iter().partition(|(_, f)| f.first.sites != [None; 2]);
         self.found = rest;
         let sites: BTreeMap<FindingKey, LaneFinding> = sites;
         for f in sites.into_values() {
-            for (doubted, site) in self.doubted.iter_mut().zip(f.first.sites) {
-                site.into_iter().for_each(|s| *doubted.entry(s).or_default() += f.count);
+            for (uncertain_visits, site) in self.uncertain_visits.iter_mut().zip(f.first.sites) {
+                site.into_iter().for_each(|s| *uncertain_visits.entry(s).or_default() += f.count);
             }
         }
     }

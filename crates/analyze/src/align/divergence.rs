@@ -55,10 +55,10 @@ struct LaneComparison<'a> {
     trips: Vec<TripPosition>,
     position: u64,
     /// The common site numbers of decisions that differed.
-    parted: BTreeSet<u32>,
+    diverged_sites: BTreeSet<u32>,
     last: Option<FindingKey>,
     /// Receives every step, equal or not.
-    watch: Option<&'a mut StepRecorder>,
+    recorder: Option<&'a mut StepRecorder>,
 }
 
 /// Compares two lanes. With `masks`, compares lane masks as well, except for the given lanes: lanes that
@@ -70,20 +70,23 @@ pub(crate) fn compare_lanes(
     masks: Option<LaneMask>,
 ) -> LaneDiff {
     let mut d = differ(sides, [a, b], masks);
-    if a.nodes.is_empty() || b.nodes.is_empty() || a.node(a.root).hash == b.node(b.root).hash && !d.masked() {
+    if a.nodes.is_empty()
+        || b.nodes.is_empty()
+        || a.node(a.root).hash == b.node(b.root).hash && !d.compares_masks()
+    {
         return d.out;
     }
     d.body([a.root, b.root], [!a.complete, !b.complete]);
-    if sides.unsure {
-        d.out.doubt_all();
+    if sides.all_uncertain {
+        d.out.make_uncertain();
     }
     d.out
 }
 
-/// Walks two lanes side by side and passes every step to `watch`.
-pub(crate) fn record_steps(sides: &BuildPair<'_>, a: &LaneTree, b: &LaneTree, watch: &mut StepRecorder) {
+/// Walks two lanes side by side and passes every step to `recorder`.
+pub(crate) fn record_steps(sides: &BuildPair<'_>, a: &LaneTree, b: &LaneTree, recorder: &mut StepRecorder) {
     if !a.nodes.is_empty() && !b.nodes.is_empty() {
-        let mut d = LaneComparison { watch: Some(watch), ..differ(sides, [a, b], None) };
+        let mut d = LaneComparison { recorder: Some(recorder), ..differ(sides, [a, b], None) };
         d.body([a.root, b.root], [!a.complete, !b.complete]);
     }
 }
@@ -100,9 +103,9 @@ fn differ<'a>(
         out: LaneDiff { cut: trees.iter().any(|t| !t.complete), ..LaneDiff::default() },
         trips: Vec::new(),
         position: 0,
-        parted: BTreeSet::new(),
+        diverged_sites: BTreeSet::new(),
         last: None,
-        watch: None,
+        recorder: None,
     }
 }
 
@@ -129,7 +132,7 @@ fn token(sides: &BuildPair<'_>, trees: [&LaneTree; 2], side: usize, e: Entry) ->
 
 impl LaneComparison<'_> {
     /// Hashes do not cover masks: if masks are compared, everything is walked.
-    fn masked(&self) -> bool {
+    fn compares_masks(&self) -> bool {
         self.masks.is_some()
     }
 
@@ -166,14 +169,15 @@ impl LaneComparison<'_> {
     }
 
     /// Whether a match between the sides is uncertain; see [`crate::builds`].
-    fn doubtful(&self, side: usize, e: Entry) -> bool {
+    fn uncertain(&self, side: usize, e: Entry) -> bool {
         let Some(own) = self.sides.canonical.map(|sides| &sides[side]) else { return false };
         match e.what() {
             EntryKind::Visit => {
-                matches!(own.sites.get(tree::site(e).index()), Some(SiteRole::Compared(place)) if !place.certain)
+                let role = own.sites.get(tree::site(e).index());
+                matches!(role, Some(SiteRole::Compared(place)) if !place.certain)
             }
             EntryKind::Child => match self.trees[side].node(e.id()).kind {
-                tree::TreeNodeKind::Loop(family) => own.uncertain_loops.contains(&family.0),
+                tree::TreeNodeKind::Loop(source_loop) => own.uncertain_loops.contains(&source_loop.0),
                 tree::TreeNodeKind::Call(f) => own.uncertain_calls.contains(&f),
                 tree::TreeNodeKind::Root | tree::TreeNodeKind::Trip => false,
             },
@@ -183,7 +187,7 @@ impl LaneComparison<'_> {
 
     /// Whether a part of a canonical path contains no decision. Such a part that one build executes more
     /// often is its compiler's choice, such as spills, repeated loads, or calls that the other build inlined.
-    fn decides_nothing(&self, side: usize, e: Entry) -> bool {
+    fn has_no_decision(&self, side: usize, e: Entry) -> bool {
         if self.sides.canonical.is_none() {
             return false;
         }
@@ -199,11 +203,11 @@ impl LaneComparison<'_> {
     }
 
     /// Counts the visits of one side as uncertain.
-    fn doubt(&mut self, side: usize, e: Entry) {
+    fn count_uncertain(&mut self, side: usize, e: Entry) {
         let mut todo = vec![e];
         while let Some(e) = todo.pop() {
             match e.what() {
-                EntryKind::Visit => *self.out.doubted[side].entry(tree::site(e)).or_default() += 1,
+                EntryKind::Visit => *self.out.uncertain_visits[side].entry(tree::site(e)).or_default() += 1,
                 EntryKind::Child => todo.extend(self.trees[side].entries(e.id())),
                 EntryKind::Branch | EntryKind::Join => {}
             }
@@ -222,17 +226,17 @@ impl LaneComparison<'_> {
     }
 
     /// Passes a visit or a subtree to the recorder, on both sides or on one.
-    fn show(&mut self, at: [Option<Entry>; 2]) {
-        let (Some(watch), Some(one)) = (&mut self.watch, at[0].or(at[1])) else { return };
+    fn record(&mut self, at: [Option<Entry>; 2]) {
+        let (Some(recorder), Some(one)) = (&mut self.recorder, at[0].or(at[1])) else { return };
         match one.what() {
-            EntryKind::Visit => watch.visit(at),
+            EntryKind::Visit => recorder.visit(at),
             EntryKind::Child => {
                 self.enter(at);
                 let [a, b] =
                     [0, 1].map(|side| at[side].map_or(&[][..], |e| self.trees[side].entries(e.id())));
                 match at {
-                    [Some(_), Some(_)] => self.show_both(a, b),
-                    _ => self.show_parts([a, b]),
+                    [Some(_), Some(_)] => self.record_both(a, b),
+                    _ => self.record_parts([a, b]),
                 }
                 if self.trees[usize::from(at[0].is_none())].node(one.id()).kind != tree::TreeNodeKind::Trip {
                     self.leave();
@@ -243,40 +247,40 @@ impl LaneComparison<'_> {
     }
 
     /// Passes what both sides have alike to the recorder.
-    fn show_both(&mut self, a: &[Entry], b: &[Entry]) {
-        if self.watch.is_some() {
+    fn record_both(&mut self, a: &[Entry], b: &[Entry]) {
+        if self.recorder.is_some() {
             let told = |e: &&Entry| matches!(e.what(), EntryKind::Visit | EntryKind::Child);
             for (x, y) in a.iter().filter(told).zip(b.iter().filter(told)) {
-                self.show([Some(*x), Some(*y)]);
+                self.record([Some(*x), Some(*y)]);
             }
         }
     }
 
     /// Passes what only one side has to the recorder.
-    fn show_parts(&mut self, parts: [&[Entry]; 2]) {
-        if self.watch.is_some() {
-            parts[0].iter().for_each(|e| self.show([Some(*e), None]));
-            parts[1].iter().for_each(|e| self.show([None, Some(*e)]));
+    fn record_parts(&mut self, parts: [&[Entry]; 2]) {
+        if self.recorder.is_some() {
+            parts[0].iter().for_each(|e| self.record([Some(*e), None]));
+            parts[1].iter().for_each(|e| self.record([None, Some(*e)]));
         }
     }
 
     /// Tells the recorder that the next steps are inside a child.
     fn enter(&mut self, at: [Option<Entry>; 2]) {
         let side = usize::from(at[0].is_none());
-        let (Some(e), Some(watch)) = (at[side], &mut self.watch) else { return };
+        let (Some(e), Some(recorder)) = (at[side], &mut self.recorder) else { return };
         let node = self.trees[side].node(e.id());
         match node.kind {
-            tree::TreeNodeKind::Trip => watch.trip(at.map(|e| e.is_some())),
+            tree::TreeNodeKind::Trip => recorder.trip(at.map(|e| e.is_some())),
             _ => {
                 let token = token(self.sides, self.trees, side, e);
-                watch.enter(token, at.map(|e| e.is_some()), node.function, node.of);
+                recorder.enter(token, at.map(|e| e.is_some()), node.function, node.of);
             }
         }
     }
 
     fn leave(&mut self) {
-        if let Some(watch) = &mut self.watch {
-            watch.leave();
+        if let Some(recorder) = &mut self.recorder {
+            recorder.leave();
         }
     }
 
@@ -284,9 +288,9 @@ impl LaneComparison<'_> {
     fn visit(&mut self, a: Entry, b: Entry, masks: [LaneMask; 2]) -> bool {
         let site = tree::site(a);
         let decision = decides(self.sides.programs[0].module, site);
-        if a.value != b.value && (self.doubtful(0, a) || self.doubtful(1, b)) {
-            self.doubt(0, a);
-            self.doubt(1, b);
+        if a.value != b.value && (self.uncertain(0, a) || self.uncertain(1, b)) {
+            self.count_uncertain(0, a);
+            self.count_uncertain(1, b);
             return false;
         }
         let kind = if a.value != b.value && decision {
@@ -297,7 +301,7 @@ impl LaneComparison<'_> {
             // A memory site records a digest over the lanes of the mask.
             FindingKind::Value
         } else {
-            self.out.apart += u64::from(a.value != b.value);
+            self.out.incomparable += u64::from(a.value != b.value);
             return false;
         };
         let raw = Difference {
@@ -308,7 +312,7 @@ impl LaneComparison<'_> {
             ..self.raw(kind)
         };
         if kind == FindingKind::Branch {
-            self.parted.insert(self.common(0, site));
+            self.diverged_sites.insert(self.common(0, site));
         }
         self.note(raw, 0);
         kind == FindingKind::Branch
@@ -339,8 +343,8 @@ impl LaneComparison<'_> {
                     if x.value == y.value {
                         continue;
                     }
-                    let home = self.parted_at(nodes, [BlockId(x.id()), BlockId(y.id())]);
-                    match self.go_on(home, of, a, b, &mut i, &mut j) {
+                    let point = self.reconvergence(nodes, [BlockId(x.id()), BlockId(y.id())]);
+                    match self.skip_to(point, of, a, b, &mut i, &mut j) {
                         BodyEnd::AtEnd => continue,
                         out => return out,
                     }
@@ -363,7 +367,7 @@ impl LaneComparison<'_> {
                     (i, j) = (i + 1, j + 1);
                     if x.what() == EntryKind::Visit {
                         let masks = [ta.mask(nodes[0], at.0), tb.mask(nodes[1], at.1)];
-                        self.show([Some(x), Some(y)]);
+                        self.record([Some(x), Some(y)]);
                         if self.visit(x, y, masks) {
                             differed = true;
                         } else if decides(self.sides.programs[0].module, tree::site(x)) {
@@ -372,34 +376,9 @@ impl LaneComparison<'_> {
                         self.position += 1;
                         continue;
                     }
-                    let (m, n) = (ta.node(x.id()), tb.node(y.id()));
-                    if m.hash == n.hash && !self.masked() {
-                        self.show([Some(x), Some(y)]);
-                        self.position += m.visits;
-                        continue;
-                    }
-                    if self.doubtful(0, x) || self.doubtful(1, y) {
-                        self.show_parts([&[x], &[y]]);
-                        self.doubt(0, x);
-                        self.doubt(1, y);
-                        self.position += m.visits;
-                        continue;
-                    }
-                    self.enter([Some(x), Some(y)]);
                     let inside = [cut[0] && i == a.len(), cut[1] && j == b.len()];
-                    let start = self.position;
-                    let went = match m.kind {
-                        tree::TreeNodeKind::Loop(_) => self.trips([x.id(), y.id()], inside),
-                        _ => {
-                            // Control that leaves a call continues after it.
-                            self.body([x.id(), y.id()], inside);
-                            BodyEnd::AtEnd
-                        }
-                    };
-                    self.leave();
-                    self.position = start + m.visits;
-                    if let BodyEnd::Diverged(home) = went
-                        && let out @ BodyEnd::Diverged(_) = self.go_on(home, of, a, b, &mut i, &mut j)
+                    if let BodyEnd::Diverged(point) = self.child(x, y, inside)
+                        && let out @ BodyEnd::Diverged(_) = self.skip_to(point, of, a, b, &mut i, &mut j)
                     {
                         return out;
                     }
@@ -414,7 +393,7 @@ impl LaneComparison<'_> {
                     if to_i == a.len() && cut[0] || to_j == b.len() && cut[1] {
                         return BodyEnd::AtEnd;
                     }
-                    self.show_parts([&a[i..to_i], &b[j..to_j]]);
+                    self.record_parts([&a[i..to_i], &b[j..to_j]]);
                     self.unmatched([&a[i..to_i], &b[j..to_j]], differed);
                     self.position += ta.visits(&a[i..to_i]);
                     (i, j) = (to_i, to_j);
@@ -423,43 +402,68 @@ impl LaneComparison<'_> {
         }
     }
 
+    /// Compares a loop or call that both sides have. `cut[side]`: that side's recording ends in it.
+    fn child(&mut self, x: Entry, y: Entry, cut: [bool; 2]) -> BodyEnd {
+        let (m, n) = (self.trees[0].node(x.id()), self.trees[1].node(y.id()));
+        let end = self.position + m.visits;
+        let mut went = BodyEnd::AtEnd;
+        if m.hash == n.hash && !self.compares_masks() {
+            self.record([Some(x), Some(y)]);
+        } else if self.uncertain(0, x) || self.uncertain(1, y) {
+            self.record_parts([&[x], &[y]]);
+            self.count_uncertain(0, x);
+            self.count_uncertain(1, y);
+        } else {
+            self.enter([Some(x), Some(y)]);
+            if let tree::TreeNodeKind::Loop(_) = m.kind {
+                went = self.trips([x.id(), y.id()], cut);
+            } else {
+                // Control that leaves a call continues after it.
+                self.body([x.id(), y.id()], cut);
+            }
+            self.leave();
+        }
+        self.position = end;
+        went
+    }
+
     /// Finds where control reconverges after both sides left these blocks by different edges.
-    fn parted_at(&mut self, nodes: [u32; 2], blocks: [BlockId; 2]) -> Reconvergence {
-        if self.parted.is_empty() {
+    fn reconvergence(&mut self, nodes: [u32; 2], blocks: [BlockId; 2]) -> Reconvergence {
+        if self.diverged_sites.is_empty() {
             // No recorded decision explains it: another build, or a decision that was not recorded.
             let function = self.trees[0].node(nodes[0]).function;
             let raw = Difference { block: Some((0, function, blocks[0])), ..self.raw(FindingKind::Path) };
             self.note(raw, 0);
         }
-        let home = |side: usize| {
+        let point = |side: usize| {
             let program = self.sides.programs[side];
             let f = program.functions.get(self.trees[side].node(nodes[side]).function.index())?;
             let meet = f.function.blocks.get(blocks[side].index())?.ipdom?;
             Some((f.common_loop(blocks[side], meet), meet))
         };
-        match (home(0), home(1)) {
+        match (point(0), point(1)) {
             (Some((l, x)), Some((_, y))) => Reconvergence::AtBlocks(l, [x, y]),
             _ => Reconvergence::AtReturn,
         }
     }
 
     /// Skips to the reconvergence point, if it is in this body (a body of loop `of`).
-    fn go_on(
+    fn skip_to(
         &mut self,
-        home: Reconvergence,
+        point: Reconvergence,
         of: Option<LoopId>,
         a: &[Entry],
         b: &[Entry],
         i: &mut usize,
         j: &mut usize,
     ) -> BodyEnd {
-        let (to_i, to_j, went) = match home {
+        let (to_i, to_j, went) = match point {
             Reconvergence::AtBlocks(l, [x, y]) if l == of => {
                 (LaneTree::seek(a, *i, Some(x)), LaneTree::seek(b, *j, Some(y)), BodyEnd::AtEnd)
             }
-            _ => (a.len(), b.len(), BodyEnd::Diverged(home)),
+            _ => (a.len(), b.len(), BodyEnd::Diverged(point)),
         };
-        self.show_parts([&a[*i..to_i], &b[*j..to_j]]);
+        self.record_parts([&a[*i..to_i], &b[*j..to_j]]);
         let skipped = (self.trees[0].visits(&a[*i..to_i]), self.trees[1].visits(&b[*j..to_j]));
         self.follow(skipped.0, skipped.1);
         self.position += skipped.0;
@@ -491,8 +495,8 @@ impl LaneComparison<'_> {
         let mut sure = [Vec::new(), Vec::new()];
         for side in 0..2 {
             for e in parts[side] {
-                match (self.doubtful(side, *e) || self.decides_nothing(side, *e)) && !differed {
-                    true => self.doubt(side, *e),
+                match (self.uncertain(side, *e) || self.has_no_decision(side, *e)) && !differed {
+                    true => self.count_uncertain(side, *e),
                     false => sure[side].push(*e),
                 }
             }
@@ -503,7 +507,7 @@ impl LaneComparison<'_> {
             parts[side].iter().all(|e| match e.what() {
                 EntryKind::Visit => {
                     let guards = self.sides.guarded[side].get(&tree::site(*e));
-                    guards.into_iter().flatten().any(|g| self.parted.contains(&self.common(side, *g)))
+                    guards.into_iter().flatten().any(|g| self.diverged_sites.contains(&self.common(side, *g)))
                 }
                 EntryKind::Child => false,
                 EntryKind::Branch | EntryKind::Join => true,
@@ -553,7 +557,7 @@ impl LaneComparison<'_> {
         for &n in &a {
             before.push(before.last().copied().unwrap_or(start) + ta.node(n).visits);
         }
-        let steps = if self.masked() {
+        let steps = if self.compares_masks() {
             (0..a.len().max(b.len()))
                 .map(|k| match (k < a.len(), k < b.len()) {
                     (true, true) => TripStep::Pair(k, k),
@@ -567,7 +571,7 @@ impl LaneComparison<'_> {
             let both = a.len().min(b.len());
             (0..both).filter(|&k| ha[k] != hb[k]).map(|k| TripStep::Pair(k, k)).collect()
         } else {
-            edit_script::align_trips(&ha, &hb, |i, j| self.only_leaves([a[i], b[j]]))
+            edit_script::align_trips(&ha, &hb, |i, j| self.differ_only_in_exit([a[i], b[j]]))
         };
         let own = usize::from(ta.node(nodes[0]).of.is_none() && tb.node(nodes[1]).of.is_some());
         let node = self.trees[own].node(nodes[own]);
@@ -586,7 +590,7 @@ impl LaneComparison<'_> {
                 TripStep::OnlyA(r, j) => ([r.start, *j], [r.end, *j]),
                 TripStep::OnlyB(i, r) => ([*i, r.start], [*i, r.end]),
             };
-            self.show_both(&ea[shown[0]..to[0]], &eb[shown[1]..to[1]]);
+            self.record_both(&ea[shown[0]..to[0]], &eb[shown[1]..to[1]]);
             shown = past;
             let place = |trip: [usize; 2]| TripPosition {
                 function,
@@ -611,34 +615,34 @@ impl LaneComparison<'_> {
                     if let BodyEnd::Diverged(_) = went {
                         let rest = |t: &LaneTree, ids: &[u32]| ids.iter().map(|&n| t.node(n).visits).sum();
                         self.follow(rest(ta, &a[i + 1..]), rest(tb, &b[j + 1..]));
-                        self.show_parts([&ea[i + 1..], &eb[j + 1..]]);
+                        self.record_parts([&ea[i + 1..], &eb[j + 1..]]);
                         return went;
                     }
                 }
                 TripStep::OnlyA(r, _) if follows => {
-                    self.show_parts([&ea[r.clone()], &[]]);
+                    self.record_parts([&ea[r.clone()], &[]]);
                     self.follow(a[r].iter().map(|n| ta.node(*n).visits).sum(), 0);
                 }
                 TripStep::OnlyB(_, r) if follows => {
-                    self.show_parts([&[], &eb[r.clone()]]);
+                    self.record_parts([&[], &eb[r.clone()]]);
                     self.follow(0, b[r].iter().map(|n| tb.node(*n).visits).sum());
                 }
                 TripStep::OnlyA(r, j) => {
-                    self.show_parts([&ea[r.clone()], &[]]);
-                    self.more(0, &a[r.clone()], place([r.start, j]), before[r.start]);
+                    self.record_parts([&ea[r.clone()], &[]]);
+                    self.extra_trips(0, &a[r.clone()], place([r.start, j]), before[r.start]);
                 }
                 TripStep::OnlyB(i, r) => {
-                    self.show_parts([&[], &eb[r.clone()]]);
-                    self.more(1, &b[r.clone()], place([i, r.start]), before[i]);
+                    self.record_parts([&[], &eb[r.clone()]]);
+                    self.extra_trips(1, &b[r.clone()], place([i, r.start]), before[i]);
                 }
             }
         }
-        self.show_both(&ea[shown[0]..], &eb[shown[1]..]);
+        self.record_both(&ea[shown[0]..], &eb[shown[1]..]);
         BodyEnd::AtEnd
     }
 
     /// Whether two trips differ in one decision only, by which one side leaves the loop.
-    fn only_leaves(&self, trips: [u32; 2]) -> bool {
+    fn differ_only_in_exit(&self, trips: [u32; 2]) -> bool {
         let mut trial = differ(self.sides, self.trees, self.masks);
         let went = trial.body(trips, [false; 2]);
         let mut found = trial.out.found.values();
@@ -649,7 +653,7 @@ impl LaneComparison<'_> {
     }
 
     /// Reports trips that only one side has.
-    fn more(&mut self, side: usize, trips: &[u32], place: TripPosition, position: u64) {
+    fn extra_trips(&mut self, side: usize, trips: &[u32], place: TripPosition, position: u64) {
         self.position = position;
         self.trips.push(place);
         let tree = self.trees[side];

@@ -22,20 +22,20 @@ pub(crate) struct UncomparedVisits {
     /// By side and site: the number of visits.
     pub visits: [BTreeMap<SiteId, u64>; 2],
     /// The number of memory digests that differ, but cover other lanes on each side.
-    pub apart: u64,
+    pub incomparable: u64,
 }
 
 impl UncomparedVisits {
     /// Adds the uncompared visits of one warp.
-    pub fn add(&mut self, visits: &[BTreeMap<SiteId, u64>; 2], apart: u64) {
+    pub fn add(&mut self, visits: &[BTreeMap<SiteId, u64>; 2], incomparable: u64) {
         for (sum, visits) in self.visits.iter_mut().zip(visits) {
             visits.iter().for_each(|(site, n)| *sum.entry(*site).or_default() += n);
         }
-        self.apart += apart;
+        self.incomparable += incomparable;
     }
 
     /// Whether some of the sites seem to exist in both builds.
-    pub fn doubts(&self, sides: Option<&[CanonicalForm; 2]>) -> bool {
+    pub fn has_matched_sites(&self, sides: Option<&[CanonicalForm; 2]>) -> bool {
         let both = |side: &CanonicalForm, s: &SiteId| {
             matches!(side.sites.get(s.index()), Some(SiteRole::Compared(_)))
         };
@@ -161,8 +161,8 @@ pub(crate) fn gaps(list: &[Uncompared], left: &UncomparedVisits, gaps: &mut Gaps
     if let Some(text) = unread(list) {
         gaps.insert("2 source".into(), text);
     }
-    if left.apart > 0 {
-        let n = left.apart;
+    if left.incomparable > 0 {
+        let n = left.incomparable;
         let text = format!(
             "{n} {} other lanes in each build: not compared",
             if n == 1 { "memory digest covers" } else { "memory digests cover" }

@@ -199,20 +199,73 @@ fn match_function(
     sides: &mut [CanonicalForm; 2],
 ) {
     let in_block = [0, 1].map(|side| polarity::sites_by_block(pair.modules[side], pair.functions[side]));
-    let mut uneven = false;
-    // Sites without a line match by order, if both sides have equally many.
-    let unplaced = [0, 1].map(|side| {
-        let own = |(i, s): &(usize, &Site)| {
-            s.function == pair.functions[side]
-                && input.keys[side][*i].1.is_empty()
-                && decides(pair.modules[side], SiteId(*i as u32))
-        };
-        pair.modules[side].sites.iter().enumerate().filter(own).count()
-    });
-    let placed =
-        |g: &CopyGroup| unplaced[0] == unplaced[1] || !input.keys[0][g.copies[0][0].site].1.is_empty();
+    let matcher = FunctionMatcher { input, of, lines, pair, in_block: &in_block };
+    let equally_many = matcher.sites_without_line(0) == matcher.sites_without_line(1);
+    let mut changed = false;
     for (id, g) in groups {
-        uneven |= g.copies.iter().any(|c| c.len() != 1);
+        // Sites without a line match by order, if both sides have equally many.
+        let placed = equally_many || !input.keys[0][g.copies[0][0].site].1.is_empty();
+        changed |= matcher.place_group(*id, g, placed, sides);
+    }
+    for side in 0..2 {
+        changed |= mark_copy_selectors(pair, side, &in_block[side], &mut sides[side]);
+    }
+    let unmatched = matcher.unmatched_lines(sides);
+    let partial = |g: &CopyGroup| unmatched.contains(&line(input, 0, g.copies[0][0].site));
+    for (_, g) in groups.iter().filter(|(_, g)| g.copies.iter().any(|c| c.len() > 1) && partial(g)) {
+        for (side, copies) in g.copies.iter().enumerate() {
+            copies.iter().for_each(|c| sides[side].sites[c.site] = SiteRole::Excluded(Why::Copies));
+        }
+    }
+    let counters = trip_counters(pair, groups, &partial, sides);
+    for side in 0..2 {
+        let loops = pair.modules[side].functions[pair.functions[side].index()].loops.len() as u32;
+        let source_loops: BTreeSet<u32> = (0..loops).map(|l| pair.source_loop(side, LoopId(l))).collect();
+        changed |= source_loops.len() != loops as usize;
+    }
+    let uncertain = confidence::uncertain_loops(input, pair, groups, sides);
+    let calls = confidence::uncertain_calls(pair, input.names);
+    for (own, calls) in sides.iter_mut().zip(calls) {
+        changed |= !uncertain.is_empty() || !calls.is_empty();
+        own.uncertain_loops.extend(&uncertain);
+        own.uncertain_calls.extend(calls);
+    }
+    for (side, own) in sides.iter_mut().enumerate() {
+        mark_loop_exits(pair, side, &counters, own);
+        exclude_ambiguous_exits(pair, side, own);
+    }
+    if changed {
+        for (side, own) in sides.iter_mut().enumerate() {
+            own.changed_functions.insert(pair.functions[side]);
+        }
+    }
+}
+
+/// What placing the groups of one pair of functions needs.
+struct FunctionMatcher<'a> {
+    input: &'a MatchInput<'a>,
+    of: &'a GroupOf,
+    lines: &'a [SitesPerLine; 2],
+    pair: &'a FunctionPair<'a>,
+    /// By side and block: its sites.
+    in_block: &'a [Vec<Vec<u32>>; 2],
+}
+
+impl FunctionMatcher<'_> {
+    /// The number of a side's decisions that have no source line.
+    fn sites_without_line(&self, side: usize) -> usize {
+        let module = self.pair.modules[side];
+        let is = |(i, s): &(usize, &Site)| {
+            s.function == self.pair.functions[side]
+                && self.input.keys[side][*i].1.is_empty()
+                && decides(module, SiteId(*i as u32))
+        };
+        module.sites.iter().enumerate().filter(is).count()
+    }
+
+    /// Places the copies of a group, or excludes them. Returns whether the sides differ in more than numbers.
+    fn place_group(&self, id: u32, g: &CopyGroup, placed: bool, sides: &mut [CanonicalForm; 2]) -> bool {
+        let pair = self.pair;
         let places = pair.positions(g);
         // A's first copy gives the common number of each copy in a trip.
         let mut names: BTreeMap<u32, u32> = BTreeMap::new();
@@ -223,99 +276,97 @@ fn match_function(
             }
         }
         let places = places.filter(|p| g.exits_loop() || same_thing(pair, p, &names));
-        let inversions =
-            places.as_ref().map(|places| inversions(input, (of, lines), &in_block, places, &names));
-        let (places, inversions) = match (places, inversions) {
-            (Some(places), Some(Some((inversions, certain)))) => (places, (inversions, certain && placed(g))),
-            (places, _) => {
-                let why = match places {
-                    Some(_) => Why::Opposite,
-                    None if g.exits_loop() && pair.loops_of(g) => Why::Stays,
-                    None => Why::Copies,
-                };
-                for (side, copies) in g.copies.iter().enumerate() {
-                    // A copy that exits no loop is unrelated to a loop test.
-                    let why = if why == Why::Stays && !g.exits_loop_in(side) { Why::Alone } else { why };
-                    copies.iter().for_each(|c| sides[side].sites[c.site] = SiteRole::Excluded(why));
-                }
-                uneven = true;
-                continue;
+        let inversions = places
+            .as_ref()
+            .map(|places| inversions(self.input, (self.of, self.lines), self.in_block, places, &names));
+        let (Some(places), Some(Some((inversions, certain)))) = (&places, inversions) else {
+            let why = match places {
+                Some(_) => Why::Opposite,
+                None if g.exits_loop() && pair.loops_of(g) => Why::Stays,
+                None => Why::Copies,
+            };
+            for (side, copies) in g.copies.iter().enumerate() {
+                // A copy that exits no loop is unrelated to a loop test.
+                let why = if why == Why::Stays && !g.exits_loop_in(side) { Why::Alone } else { why };
+                copies.iter().for_each(|c| sides[side].sites[c.site] = SiteRole::Excluded(why));
             }
+            return true;
         };
-        let (inversions, certain) = inversions;
-        for (side, (places, inversions)) in places.into_iter().zip(inversions).enumerate() {
+        let certain = certain && placed;
+        let mut changed = !certain || g.tests_late.is_some() || g.copies.iter().any(|c| c.len() != 1);
+        for (side, (places, inversions)) in places.iter().zip(inversions).enumerate() {
             let own = &mut sides[side];
             for (site, sub, levels) in places {
-                let inverted = inversions.contains(&site);
-                uneven |= inverted
-                    || !certain
-                    || g.tests_late.is_some()
-                    || levels.iter().any(|l| l.factor != 1 || l.of.is_none());
-                for (depth, l) in levels.iter().enumerate() {
-                    let (at, looped) =
-                        ((depth as u32, l.segment), l.of.is_some() || depth + 1 < levels.len());
-                    own.factors.entry(*id).or_default().insert(at, l.factor);
-                    if g.exits_loop() && looped {
-                        own.factors.entry(*id | LOOP_TESTS).or_default().insert(at, l.factor);
-                    }
-                }
+                let inverted = inversions.contains(site);
+                changed |= inverted || levels.iter().any(|l| l.factor != 1 || l.of.is_none());
+                own.names.sites[*site] = names.get(sub).copied().unwrap_or(own.names.sites[*site]);
                 let early = g.tests_late == Some(1 - side);
-                let place = CanonicalSite { group: *id, inverted, certain, early, levels };
-                own.names.sites[site] = names.get(&sub).copied().unwrap_or(own.names.sites[site]);
-                let name = own.names.sites[site];
-                for l in &place.levels {
-                    own.order.entry(l.source_loop).and_modify(|n| *n = name.min(*n)).or_insert(name);
-                }
-                let loops = place.levels.iter().enumerate().filter_map(|(i, l)| Some((i, l.of?)));
-                for (i, l) in loops.collect::<Vec<_>>() {
-                    let mut part =
-                        CanonicalSite { early: false, levels: place.levels[..=i].to_vec(), ..place.clone() };
-                    part.levels[i].offset = 0;
-                    // A test before the first trip is not a trip. Loop tests place a loop only if nothing
-                    // else does.
-                    let tests_exit = g.exits_loop() && i + 1 == place.levels.len();
-                    if tests_exit {
-                        part.group |= LOOP_TESTS;
-                    }
-                    let entry = own.loops.entry((pair.functions[side], l)).or_insert_with(|| part.clone());
-                    if !tests_exit && entry.group & LOOP_TESTS != 0 {
-                        *entry = part;
-                    }
-                    own.source_loops
-                        .entry(place.levels[i].source_loop)
-                        .and_modify(|f| *f = (*f).min(l))
-                        .or_insert(l);
-                }
-                own.sites[site] = SiteRole::Compared(place);
+                let place = CanonicalSite { group: id, inverted, certain, early, levels: levels.clone() };
+                enter_loops(own, pair.functions[side], g, &place, own.names.sites[*site]);
+                own.sites[*site] = SiteRole::Compared(place);
             }
         }
+        changed
     }
-    for side in 0..2 {
-        uneven |= mark_copy_selectors(pair, side, &in_block[side], &mut sides[side]);
-    }
-    // An unmatched site on the same line may be part of the group, such as a load of another width.
-    let mut alone = BTreeSet::new();
-    for (side, own) in sides.iter().enumerate() {
-        let here = own.sites.iter().enumerate().filter(|(_, p)| **p == SiteRole::Excluded(Why::Alone));
-        alone.extend(here.map(|(i, _)| line(input, side, i)));
-    }
-    let doubtful = |g: &CopyGroup| alone.contains(&line(input, 0, g.copies[0][0].site));
-    for (_, g) in groups.iter().filter(|(_, g)| g.copies.iter().any(|c| c.len() > 1) && doubtful(g)) {
-        for (side, copies) in g.copies.iter().enumerate() {
-            copies.iter().for_each(|c| sides[side].sites[c.site] = SiteRole::Excluded(Why::Copies));
+
+    /// The lines of unmatched sites. A group on such a line may be incomplete: one build may have a load of
+    /// another width there, for example.
+    fn unmatched_lines(&self, sides: &[CanonicalForm; 2]) -> BTreeSet<SourceLine> {
+        let mut lines = BTreeSet::new();
+        for (side, own) in sides.iter().enumerate() {
+            let here = own.sites.iter().enumerate().filter(|(_, p)| **p == SiteRole::Excluded(Why::Alone));
+            lines.extend(here.map(|(i, _)| line(self.input, side, i)));
         }
+        lines
     }
+}
+
+/// Records what one copy says of the loops around it: factors, order, and where a loop's trips are. `name` is
+/// the common number of the copy.
+fn enter_loops(own: &mut CanonicalForm, function: FuncId, g: &CopyGroup, place: &CanonicalSite, name: u32) {
+    let levels = &place.levels;
+    for (depth, l) in levels.iter().enumerate() {
+        let (at, looped) = ((depth as u32, l.segment), l.of.is_some() || depth + 1 < levels.len());
+        own.factors.entry(place.group).or_default().insert(at, l.factor);
+        if g.exits_loop() && looped {
+            own.factors.entry(place.group | LOOP_TESTS).or_default().insert(at, l.factor);
+        }
+        own.order.entry(l.source_loop).and_modify(|n| *n = name.min(*n)).or_insert(name);
+    }
+    for (i, of) in levels.iter().enumerate().filter_map(|(i, l)| Some((i, l.of?))) {
+        let mut part = CanonicalSite { early: false, levels: levels[..=i].to_vec(), ..place.clone() };
+        part.levels[i].offset = 0;
+        // A test before the first trip is not a trip. Loop tests place a loop only if nothing else does.
+        let tests_exit = g.exits_loop() && i + 1 == levels.len();
+        if tests_exit {
+            part.group |= LOOP_TESTS;
+        }
+        let entry = own.loops.entry((function, of)).or_insert_with(|| part.clone());
+        if !tests_exit && entry.group & LOOP_TESTS != 0 {
+            *entry = part;
+        }
+        own.source_loops.entry(levels[i].source_loop).and_modify(|f| *f = (*f).min(of)).or_insert(of);
+    }
+}
+
+/// Chooses, for each source loop, the group that counts its trips, and marks the blocks of its copies. Excludes
+/// loop tests that no group counts. `partial` says whether a group may be incomplete.
+fn trip_counters(
+    pair: &FunctionPair<'_>,
+    groups: &[(u32, CopyGroup)],
+    partial: &dyn Fn(&CopyGroup) -> bool,
+    sides: &mut [CanonicalForm; 2],
+) -> TripCounters {
     let mut counters: TripCounters = BTreeMap::new();
     for (id, g) in groups {
-        let compared = matches!(sides[0].sites[g.copies[0][0].site], SiteRole::Compared(_)) && !doubtful(g);
+        let compared = matches!(sides[0].sites[g.copies[0][0].site], SiteRole::Compared(_)) && !partial(g);
         if let Some(source_loop) = g.source_loops.last().filter(|_| compared && pair.in_every_trip(g)) {
             let rank = (g.exits_loop(), g.copies[0][0].order, *id);
             counters.entry(*source_loop).and_modify(|r| *r = rank.min(*r)).or_insert(rank);
         }
     }
-    for (_, g) in
-        groups.iter().filter(|(_, g)| g.source_loops.last().is_none_or(|f| !counters.contains_key(f)))
-    {
+    let uncounted = |g: &CopyGroup| g.source_loops.last().is_none_or(|f| !counters.contains_key(f));
+    for (_, g) in groups.iter().filter(|(_, g)| uncounted(g)) {
         // No site counts the trips of this loop, so its test alone could differ unseen.
         for (side, c) in (0..2).flat_map(|side| g.copies[side].iter().map(move |c| (side, c))) {
             if sides[side].sites[c.site] == SiteRole::Excluded(Why::Stays) {
@@ -336,27 +387,7 @@ fn match_function(
             }
         }
     }
-    for side in 0..2 {
-        let loops = pair.modules[side].functions[pair.functions[side].index()].loops.len() as u32;
-        let source_loops: BTreeSet<u32> = (0..loops).map(|l| pair.source_loop(side, LoopId(l))).collect();
-        uneven |= source_loops.len() != loops as usize;
-    }
-    let doubtful = confidence::uncertain_loops(input, pair, groups, sides);
-    let calls = confidence::uncertain_calls(pair, input.names);
-    for (own, calls) in sides.iter_mut().zip(calls) {
-        uneven |= !doubtful.is_empty() || !calls.is_empty();
-        own.uncertain_loops.extend(&doubtful);
-        own.uncertain_calls.extend(calls);
-    }
-    for (side, own) in sides.iter_mut().enumerate() {
-        mark_loop_exits(pair, side, &counters, own);
-        exclude_ambiguous_exits(pair, side, own);
-    }
-    if uneven {
-        for (side, own) in sides.iter_mut().enumerate() {
-            own.changed_functions.insert(pair.functions[side]);
-        }
-    }
+    counters
 }
 
 /// Whether nothing shows that the copies are different decisions. A single copy on each side needs no

@@ -28,10 +28,10 @@ pub(super) fn compare_canonical(
         return Ok(LaneOutcome::Truncated);
     }
     let diff = divergence::compare_lanes(&cx.sides, &a.tree, &b.tree, None);
-    for (left, doubted) in out.left.iter_mut().zip(diff.doubted) {
+    for (left, doubted) in out.left.iter_mut().zip(diff.uncertain_visits) {
         doubted.into_iter().for_each(|(site, n)| *left.entry(site).or_default() += n);
     }
-    out.apart += diff.apart;
+    out.incomparable += diff.incomparable;
     out.add(at[0].1, diff.found);
     Ok(LaneOutcome::Compared)
 }

@@ -19,7 +19,7 @@ pub(crate) struct Context<'a> {
     pub recorded: [(&'a CheckedModule<'a>, &'a BTreeSet<FuncId>); 2],
     /// Equal words or hashes of a lane imply equal paths: the decode programs and everything they read are
     /// equal.
-    pub words_tell: bool,
+    pub equal_words_suffice: bool,
     /// Both sides' mapping to the canonical form. `None` if their sites are the same.
     pub canonical: Option<&'a [CanonicalForm; 2]>,
     pub limits: DecodeLimits,

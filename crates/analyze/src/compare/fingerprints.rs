@@ -85,7 +85,7 @@ pub(super) fn fingerprints(
             (Ok(x), Ok(y)) => (x, y),
             (Err(e), _) | (_, Err(e)) => {
                 out.fail(&e);
-                out.fate(LaneOutcome::Failed);
+                out.count(LaneOutcome::Failed);
                 continue;
             }
         };
@@ -105,8 +105,8 @@ pub(super) fn fingerprints(
         });
         let agree = equal.is_none() && differ == [false; 4];
         // Hashes do not cover computed decisions. If their inputs may differ, equal hashes prove nothing.
-        let told = ended && (cx.words_tell || !agree);
-        out.fate(if told { LaneOutcome::Compared } else { LaneOutcome::Truncated });
+        let told = ended && (cx.equal_words_suffice || !agree);
+        out.count(if told { LaneOutcome::Compared } else { LaneOutcome::Truncated });
         if agree {
             continue;
         }

@@ -85,7 +85,7 @@ pub(super) fn compare_launches<'a>(
     let Some(view) = shared.inlined_context(&cx) else { return Ok(plain) };
     let (inlined, left) = compare_lanes(&view, recordings, false, options, (out, forced))?;
     // An uncertain difference must be listed in the report.
-    let told = !left.doubts(view.canonical)
+    let told = !left.has_matched_sites(view.canonical)
         || inlined.uncompared.iter().any(|u| u.why == WhyUncompared::Doubtful && u.hides);
     let whole = inlined.findings_total == 0 && inlined.coverage.lanes.failed <= plain.coverage.lanes.failed;
     Ok(if told && whole && hidden(&inlined) < hidden(&plain) { inlined } else { plain })
@@ -96,11 +96,11 @@ fn hidden(l: &LaunchReport) -> u64 {
     l.uncompared.iter().filter(|u| u.hides).map(|u| u.visits).sum()
 }
 
-/// Compares the lanes. Also returns what was not compared. `digests_tell`: equal digests imply equal paths.
+/// Compares the lanes. Also returns what was not compared. `equal_digests_suffice`: equal digests imply equal paths.
 fn compare_lanes(
     cx: &Context<'_>,
     recordings: [&Recording; 2],
-    digests_tell: bool,
+    equal_digests_suffice: bool,
     options: &DiffOptions,
     (mut out, forced): (LaunchReport, Option<String>),
 ) -> Result<(LaunchReport, UncomparedVisits), Error> {
@@ -118,7 +118,7 @@ fn compare_lanes(
     }
     let mut clusters = FindingClusters::new(options.warps, &options.filter);
     let mut left = UncomparedVisits::default();
-    streams(cx, recordings, digests_tell, coverage, &mut clusters, &mut left, &mut gaps)?;
+    streams(cx, recordings, equal_digests_suffice, coverage, &mut clusters, &mut left, &mut gaps)?;
     coverage_gaps(coverage, cx.launches, &mut gaps);
     clusters.apply_filter(coverage, &mut gaps);
     if let Some(sides) = cx.canonical {

@@ -30,7 +30,7 @@ const FRAMES: usize = 32;
 pub(crate) fn streams(
     cx: &Context<'_>,
     recordings: [&Recording; 2],
-    digests_tell: bool,
+    equal_digests_suffice: bool,
     coverage: &mut Coverage,
     clusters: &mut FindingClusters,
     left: &mut UncomparedVisits,
@@ -64,7 +64,7 @@ pub(crate) fn streams(
         }
         let ended = cx.launches.iter().all(|l| l.unfinished(info.warp).0 == 0);
         let whole = info.dropped == 0 && other.dropped == 0 && ended;
-        if digests_tell && whole && info.digest != 0 && info.digest == other.digest {
+        if equal_digests_suffice && whole && info.digest != 0 && info.digest == other.digest {
             warps.equal += 1;
             lanes.in_equal_warps += lanes_of(info.warp);
         } else {
@@ -95,9 +95,9 @@ pub(crate) fn streams(
             a.par_iter().zip(&b).map(|(a, b)| warp::warps(cx, a, b)).collect()
         };
         for r in results {
-            let fate = |f: LaneOutcome| r.fates[f as usize];
+            let fate = |f: LaneOutcome| r.outcomes[f as usize];
             let failed = fate(LaneOutcome::Failed);
-            if failed > 0 && failed == r.fates.iter().sum::<u64>() {
+            if failed > 0 && failed == r.outcomes.iter().sum::<u64>() {
                 warps.failed += 1
             } else {
                 warps.compared += 1
@@ -116,7 +116,7 @@ pub(crate) fn streams(
             if let Some(why) = &r.failure {
                 gaps.entry("failed".into()).or_insert_with(|| format!("could not be decoded: {why}"));
             }
-            left.add(&r.left, r.apart);
+            left.add(&r.left, r.incomparable);
             clusters.add(cx, r);
         }
     }

@@ -139,14 +139,16 @@ impl<'a> ModuleCache<'a> {
                 programs,
                 names,
                 canonical,
-                unsure: false,
+                all_uncertain: false,
                 guarded: checked.map(|c| &c.guarded),
             },
             launches,
             reach,
             recorded: [0, 1].map(|side| (programs[side], reach[side])),
             canonical,
-            words_tell: pairing.same && places_agree(la, lb) && params_agree(modules, launches, reach),
+            equal_words_suffice: pairing.same
+                && places_agree(la, lb)
+                && params_agree(modules, launches, reach),
             limits,
         }
     }
@@ -185,12 +187,12 @@ impl<'a> ModuleCache<'a> {
                 programs,
                 names: [&canonical[0].names, &canonical[1].names],
                 canonical: Some(canonical),
-                unsure: true,
+                all_uncertain: true,
                 guarded,
             },
             reach: view.reach.each_ref(),
             canonical: Some(canonical),
-            words_tell: false,
+            equal_words_suffice: false,
             ..*plain
         })
     }

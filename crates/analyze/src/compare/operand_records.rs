@@ -30,7 +30,7 @@ pub(super) fn operands(
             (Ok(x), Ok(y)) => (x, y),
             (Err(e), _) | (_, Err(e)) => {
                 out.fail(&e);
-                out.fate(LaneOutcome::Failed);
+                out.count(LaneOutcome::Failed);
                 continue;
             }
         };
@@ -76,7 +76,7 @@ pub(super) fn operands(
                 LaneFinding { first, count: 1, ways: [0; 2], follows: [0; 2], root: true },
             );
         }
-        out.fate(if ended { LaneOutcome::Compared } else { LaneOutcome::Truncated });
+        out.count(if ended { LaneOutcome::Compared } else { LaneOutcome::Truncated });
         out.add(lane, found);
     }
 }

@@ -16,27 +16,27 @@ pub(super) fn paths(cx: &Context<'_>, a: &WarpStream, b: &WarpStream, lanes: Lan
     let mut given_up = false;
     for lane in lanes.lanes() {
         if given_up {
-            out.fate(LaneOutcome::Failed);
+            out.count(LaneOutcome::Failed);
             continue;
         }
         let words = |w| lane_words(w, lane);
-        if cx.words_tell
+        if cx.equal_words_suffice
             && whole
             && ended(cx, a, lane)
             && let (Ok(Some(x)), Ok(Some(y))) = (words(a), words(b))
             && x == y
         {
-            out.fate(LaneOutcome::SameWords);
+            out.count(LaneOutcome::SameWords);
             continue;
         }
         match lane_paths(cx, a, b, lane, out) {
-            Ok(fate) => out.fate(fate),
+            Ok(outcome) => out.count(outcome),
             Err(e) => {
                 // A lane that exhausted its limit costs as much as a whole warp may. The other lanes would as
                 // well.
                 given_up = e.what.contains("more steps");
                 out.fail(&e);
-                out.fate(LaneOutcome::Failed);
+                out.count(LaneOutcome::Failed);
             }
         }
     }

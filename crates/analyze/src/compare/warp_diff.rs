@@ -32,12 +32,12 @@ pub(crate) struct WarpDiff {
     pub warp: u64,
     pub found: BTreeMap<FindingKey, WarpFinding>,
     /// The number of lanes by [`LaneOutcome`].
-    pub fates: [u64; 4],
+    pub outcomes: [u64; 4],
     pub visits: [VisitCounts; 2],
     /// By side and site: visits that are not compared.
     pub left: [BTreeMap<SiteId, u64>; 2],
     /// The number of memory digests that differ, but cover other lanes on each side.
-    pub apart: u64,
+    pub incomparable: u64,
     /// The first error.
     pub failure: Option<String>,
 }
@@ -49,8 +49,8 @@ impl WarpDiff {
             entry.lanes.push((lane, f));
         }
     }
-    pub fn fate(&mut self, fate: LaneOutcome) {
-        self.fates[fate as usize] += 1;
+    pub fn count(&mut self, outcome: LaneOutcome) {
+        self.outcomes[outcome as usize] += 1;
     }
     pub fn fail(&mut self, e: &Error) {
         self.failure.get_or_insert_with(|| e.to_string());

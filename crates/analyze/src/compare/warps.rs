@@ -34,7 +34,7 @@ pub(crate) fn warps(cx: &Context<'_>, a: &WarpStream, b: &WarpStream) -> WarpDif
         (Lanes::Operands { .. }, Lanes::Operands { .. }) => operands(cx, a, b, lanes, &mut out),
         _ => {
             out.fail(&Error::new(a.warp.to_string(), "the sides were recorded at different levels"));
-            out.fates[LaneOutcome::Failed as usize] = u64::from(lanes.count());
+            out.outcomes[LaneOutcome::Failed as usize] = u64::from(lanes.count());
         }
     }
     out
@@ -47,10 +47,10 @@ pub(crate) fn threads(cx: &Context<'_>, a: &WarpStream, others: &BTreeMap<WarpId
         let (warp, other) = cx.partner(a.warp, lane);
         let Some(b) = others.get(&warp).filter(|_| cx.launches[1].lanes(warp).has(other)) else { continue };
         match thread(cx, [(a, lane), (b, other)], &mut out) {
-            Ok(fate) => out.fate(fate),
+            Ok(outcome) => out.count(outcome),
             Err(e) => {
                 out.fail(&e);
-                out.fate(LaneOutcome::Failed);
+                out.count(LaneOutcome::Failed);
             }
         }
     }
@@ -68,7 +68,7 @@ fn thread(cx: &Context<'_>, at: [LaneStream<'_>; 2], out: &mut WarpDiff) -> Resu
         add_counts(sum, t.counts);
     }
     let diff = divergence::compare_lanes(&cx.sides, &a, &b, None);
-    out.apart += diff.apart;
+    out.incomparable += diff.incomparable;
     out.add(at[0].1, diff.found);
     Ok(if diff.cut { LaneOutcome::Truncated } else { LaneOutcome::Compared })
 }
