@@ -1,5 +1,5 @@
-//! Any bytes under every check: as a small kernel that is right, which gives no finding and the results that it has without checks;
-//! or as changes to a kernel of the corpus, which ends in an error or a result.
+//! Any bytes under every check: as a small kernel that is right, which gives no finding and the results that
+//! it has without checks; or as changes to a kernel of the corpus, which ends in an error or a result.
 
 use std::path::Path;
 use std::sync::LazyLock;

@@ -1,5 +1,5 @@
-//! Any bytes as a file that holds kernels: listing its images and taking everything out of them must not panic, nor take more
-//! memory than its compressed bytes account for. Seeds: `tests/images`.
+//! Any bytes as a file that holds kernels: listing its images and taking everything out of them must not
+//! panic, nor take more memory than its compressed bytes account for. Seeds: `tests/images`.
 
 use prlx_isa::image;
 

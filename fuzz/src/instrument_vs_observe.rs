@@ -1,4 +1,5 @@
-//! Any bytes as a small kernel: rewritten code under a hostile schedule records what hooks see, and the verifier agrees.
+//! Any bytes as a small kernel: rewritten code under a hostile schedule records what hooks see, and the
+//! verifier agrees.
 
 use super::generate;
 

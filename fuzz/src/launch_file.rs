@@ -1,4 +1,5 @@
-//! Any text as a launch file: before the first NUL the file, then its module, then every `.npy` file that it names.
+//! Any text as a launch file: before the first NUL the file, then its module, then every `.npy` file that it
+//! names.
 
 use prlx_driver::Job;
 use prlx_driver::job::ArgValue;

@@ -1,7 +1,7 @@
 //! What is fuzzed: functions that take any bytes and panic if something is wrong.
 //!
-//! Holds: the same bytes do the same. libFuzzer runs them (`cargo xtask fuzz`); a plain test of `crates/cli` (`fuzz_corpus`),
-//! which includes this file, runs them on the inputs that are kept in `fuzz/corpus`.
+//! Holds: the same bytes do the same. libFuzzer runs them (`cargo xtask fuzz`); a plain test of `crates/cli`
+//! (`fuzz_corpus`), which includes this file, runs them on the inputs that are kept in `fuzz/corpus`.
 
 pub mod checks;
 #[path = "../../crates/cli/tests/support/generate.rs"]

@@ -1,4 +1,5 @@
-//! Any text as a probe program, or as one of Neutrino's: it is read, and its canonical form means the same; or complaints point into it.
+//! Any text as a probe program, or as one of Neutrino's: it is read, and its canonical form means the same;
+//! or complaints point into it.
 
 use prlx_probe::lang::parse;
 use prlx_probe::neutrino;

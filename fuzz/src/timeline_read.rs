@@ -1,4 +1,5 @@
-//! Any words as another profiler's buffer, or any bytes as a recording with markers: a timeline or an error, never a panic.
+//! Any words as another profiler's buffer, or any bytes as a recording with markers: a timeline or an error,
+//! never a panic.
 
 use prlx_legacy::cudaprofiler::{self, Format, Given, read, write};
 use prlx_timeline::{Pace, Timeline};

@@ -1,4 +1,5 @@
-//! Any bytes as what markers left in device memory: tracks, a recording that holds them, and its timeline; never a panic.
+//! Any bytes as what markers left in device memory: tracks, a recording that holds them, and its timeline;
+//! never a panic.
 //!
 //! Holds: tracks are read in proportion to the bytes, and what is written of them is read as the same.
 

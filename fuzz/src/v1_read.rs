@@ -1,4 +1,5 @@
-//! Any bytes as a version 1 file of PRLX, or as the JSON beside one: an error or a value, never a panic, never much memory.
+//! Any bytes as a version 1 file of PRLX, or as the JSON beside one: an error or a value, never a panic,
+//! never much memory.
 
 use prlx_legacy::v1::{File, SessionEntry, SiteEntry, dump};
 
