@@ -120,8 +120,11 @@ pub fn root() -> std::path::PathBuf {
     std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(|| ".".into(), Into::into)
 }
 
+/// A step of CI: its name and its function.
+type Step = (&'static str, fn() -> Result<()>);
+
 /// The steps of CI. Tools come first: in CI a test that lacks one fails instead of skipping.
-const CI: &[(&str, fn() -> Result<()>)] = &[
+const CI: &[Step] = &[
     ("setup", || setup::run(&[])),
     ("lint", || lint(&[])),
     ("test", || sh("cargo", &["xtask", "test"])), // as README.md has it
