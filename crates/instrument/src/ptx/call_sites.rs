@@ -7,7 +7,7 @@ use prlx_trace::device::Handed;
 
 use crate::edit::Edit;
 use crate::error::{Error, ErrorKind};
-use crate::text::{Token, closing, opening, span, tokens};
+use crate::tokens::{Token, closing, opening, span, tokens};
 
 /// What PTX says a kernel's parameters may take together, before and since PTX 8.1.
 const PARAMETER_BYTES: (u64, u64) = (4096, 32764);

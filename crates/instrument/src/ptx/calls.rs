@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::ptx::lowering::Lowering;
 use crate::ptx::snippet::Snippet;
 use crate::ptx::state_passing::unrecorded;
-use crate::text::{closing, tokens};
+use crate::tokens::{closing, tokens};
 
 impl Lowering<'_> {
     /// At a call of a recorded function: hands over the state, and passes its address as one more argument.

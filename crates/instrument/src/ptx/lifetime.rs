@@ -114,7 +114,7 @@ impl Lowering<'_> {
                 self.element(s, &["%~word"]);
                 s.ptx("$~last#:");
             }
-            Level::Print => self.finals(s),
+            Level::Fingerprint => self.finals(s),
             Level::Events | Level::Operands => {}
             Level::Probe => {
                 self.flush_counters(s);

@@ -1,6 +1,6 @@
 //! From a plan to edits: one snippet for each group of insertions.
 
-use crate::text::prefix;
+use crate::tokens::prefix;
 use std::cell::Cell;
 use std::collections::HashMap;
 

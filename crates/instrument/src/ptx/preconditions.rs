@@ -1,7 +1,7 @@
 //! What has to hold before a plan can be lowered: the plan fits the module, and the target has what the recorder needs.
 
-use crate::text;
-use crate::text::span;
+use crate::tokens;
+use crate::tokens::span;
 use prlx_isa::view::{Function, Module, Operand};
 use prlx_probe::code::{Op, Stmt};
 use prlx_probe::{Action, At, FunctionPlan, Insertion, Plan, SpanEnd, Word};
@@ -114,7 +114,7 @@ pub(super) fn supported(source: &str, module: &Module, plan: &Plan) -> Result<u3
     {
         return no("kernels of this module launch kernels, whose parameters can't be extended".to_owned());
     }
-    let head = text::tokens(source, 0, module.functions.first().map_or(0, |f| f.span.start as usize));
+    let head = tokens::tokens(source, 0, module.functions.first().map_or(0, |f| f.span.start as usize));
     if head.windows(2).any(|w| w[0].text == "address_size" && w[1].text == "32") {
         return no("addresses have 32 bits".to_owned());
     }

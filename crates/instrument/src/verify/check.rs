@@ -5,7 +5,7 @@ use crate::verify::handover::layout;
 use std::collections::{HashMap, HashSet};
 
 use crate::error::Error;
-use crate::text::tokens;
+use crate::tokens::tokens;
 use crate::verify::fault::wrong;
 use crate::verify::function::{Checked, Texts};
 use crate::verify::plan_facts::{once, packed};

@@ -1,7 +1,7 @@
 //! The error that the verifier returns.
 
 use crate::error::{Error, ErrorKind};
-use crate::text::span;
+use crate::tokens::span;
 
 /// A fault at a byte of the rewritten text.
 pub(super) fn wrong(at: usize, message: impl Into<String>) -> Error {

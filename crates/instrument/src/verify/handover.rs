@@ -14,7 +14,7 @@ use crate::verify::function::{Checked, Inserted, Texts, calls_recorded};
 pub(super) fn handed(plan: &Plan, back: bool) -> Vec<String> {
     let names: &[&str] = match (plan.program.level, back) {
         (Level::Path, _) => &["cursor", "word"],
-        (Level::Print, _) => &["cursor", "hash0", "hash1", "hash2", "hash3", "edges"],
+        (Level::Fingerprint, _) => &["cursor", "hash0", "hash1", "hash2", "hash3", "edges"],
         (Level::Events, _) | (Level::Operands, true) => &["cursor"],
         (Level::Operands, false) => &["cursor", "first", "span"],
         (Level::Probe, _) => {

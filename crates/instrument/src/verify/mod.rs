@@ -40,7 +40,7 @@ use prlx_isa::view::Module;
 use prlx_probe::Plan;
 
 use crate::error::Error;
-use crate::text;
+use crate::tokens;
 use fault::wrong;
 
 /// Checks that `rewritten` is `source`, of which `module` is the view, with `plan` lowered into it and nothing else.
@@ -49,7 +49,7 @@ use fault::wrong;
 /// The first invariant of this module's list that does not hold, with its place in `rewritten`.
 pub fn verify(source: &str, rewritten: &str, module: &Module, plan: &Plan) -> Result<(), Error> {
     crate::ptx::fits(module, plan)?;
-    let prefix = text::prefix(source);
+    let prefix = tokens::prefix(source);
     let ((after, complaints), pieces) = beside(
         || prlx_isa::ptx::read(rewritten),
         || snippets::pieces(source, rewritten, module, &prefix),

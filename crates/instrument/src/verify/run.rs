@@ -181,7 +181,7 @@ fn has_effect(texts: &Texts<'_>, f: &Checked<'_>, insertion: &Insertion) -> bool
             let kept = &texts.plan.kept;
             !kept.counters.is_empty() || kept.tracks.as_ref().is_some_and(|t| t.ends(*trap))
         }
-        (Action::End { .. }, _) => !f.idle || texts.plan.program.level == Level::Print,
+        (Action::End { .. }, _) => !f.idle || texts.plan.program.level == Level::Fingerprint,
         // All that an idle kernel keeps at level `events` is a cursor that nothing moves.
         (Action::Begin, _) => !f.idle || texts.plan.program.level != Level::Events,
         _ => true,

@@ -3,12 +3,12 @@
 //! A piece is a statement, a label, a scope or a list entry that has the prefix in it and stands where one may stand. All
 //! else has to be the original's: tokens equal, and the bytes between them too, but for white space beside a piece.
 
-use crate::text::tokens;
+use crate::tokens::tokens;
 use prlx_isa::view::{Class, Module};
 use rustc_hash::FxHashSet;
 
 use crate::error::Error;
-use crate::text::{Token, closing};
+use crate::tokens::{Token, closing};
 use crate::verify::fault::wrong;
 
 /// Inserted text between two tokens of the source.
