@@ -114,7 +114,7 @@ pub(crate) fn streams(
                 };
             }
             if let Some(why) = &r.failure {
-                gaps.entry("failed".into()).or_insert_with(|| format!("could not be decoded: {why}"));
+                gaps.entry("failed".into()).or_insert_with(|| format!("first decoding error: {why}"));
             }
             left.add(&r.left, r.incomparable);
             clusters.add(cx, r);

@@ -231,7 +231,7 @@ fn code_that_one_build_has_alone_is_listed() {
         assert_eq!(u.site.location.as_ref().map(|l| l.line), Some(9));
         assert_eq!(l.coverage.sites.each_ref().map(|s| s.unmatched), [1 - u64::from(side), u64::from(side)]);
         assert!(
-            l.gaps.iter().any(|g| g.contains(["only A has ran", "only B has ran"][usize::from(side)])),
+            l.gaps.iter().any(|g| g.contains(["only A has was", "only B has was"][usize::from(side)])),
             "{:?}",
             l.gaps
         );

@@ -129,7 +129,7 @@ fn values_are_hashed_in_two_ways() {
     let r = compare(&a, &b);
     assert_eq!(r.verdict, Verdict::Unknown);
     assert!(
-        r.launches[0].gaps.iter().any(|g| g.contains("before values were hashed")),
+        r.launches[0].gaps.iter().any(|g| g.contains("hashes values differently")),
         "{:?}",
         r.launches[0].gaps
     );
@@ -139,7 +139,7 @@ fn values_are_hashed_in_two_ways() {
         l.fault = Some(fault.clone());
     }
     let gaps = &compare(&a, &b).launches[0].gaps;
-    assert!(gaps.len() == 3 && gaps[0].contains("before values were hashed"), "{gaps:?}");
+    assert!(gaps.len() == 3 && gaps[0].contains("hashes values differently"), "{gaps:?}");
 }
 
 /// As if the launch had been stopped, before these lanes came to their end.
@@ -437,7 +437,7 @@ fn what_is_lost_makes_it_unknown() {
                     w[1].digest = 1;
                 })
             },
-            "its recording goes on",
+            "its recording continues",
         ),
     ];
     for (f, want) in cases {
