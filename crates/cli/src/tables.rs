@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use prlx_analyze::Report;
 use prlx_driver::session::Session;
-use prlx_present::parquet::Writer;
+use prlx_present::tables::parquet::Writer;
 use prlx_present::tables::{self, FINDINGS, RECORDING};
 use prlx_present::tallies::Table;
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use prlx_analyze::Report;
 use prlx_driver::session::Session;
-use prlx_present::timeline::{Compared, Timeline};
+use prlx_present::recording::timeline::{Compared, Timeline};
 use prlx_trace::Trace;
 
 use crate::args::ReportArgs;

@@ -7,7 +7,7 @@ use prlx_analyze::look::Scene;
 use prlx_analyze::report::LaunchReport;
 use prlx_analyze::{DiffOptions, Report};
 use prlx_driver::session::Session;
-use prlx_present::prlx::Counts;
+use prlx_present::legacy::Counts;
 
 use crate::args::DiffArgs;
 use crate::commands::{diff_v1, dump};

@@ -12,7 +12,7 @@ use prlx_analyze::look::Scene;
 use prlx_analyze::{Kind, Report, Verdict};
 use prlx_legacy::compare::{self, Compared, SiteTable};
 use prlx_legacy::v1::HistoryEntry;
-use prlx_present::prlx::{Counts, Gate, Row, passes, prlx_chrome, prlx_csv, prlx_json};
+use prlx_present::legacy::{Counts, Gate, Row, passes, prlx_chrome, prlx_csv, prlx_json};
 
 use crate::args::DiffArgs;
 use crate::report;

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use prlx_driver::Job;
 use prlx_driver::session::Session;
 use prlx_isa::view::{FuncId, FunctionKind};
-use prlx_present::inspect::{View, inspect};
+use prlx_present::recording::module::{View, inspect};
 use prlx_probe::{Filter, Plan, Program};
 use prlx_trace::Level;
 use prlx_trace::kernel::Module;

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow};
 use prlx_analyze::Report;
-use prlx_present::prlx::{Counts, Gate, prlx_json};
+use prlx_present::legacy::{Counts, Gate, prlx_json};
 
 use crate::args::{MergeArgs, ReportArgs};
 use crate::report;

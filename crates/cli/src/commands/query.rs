@@ -24,7 +24,7 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use futures::StreamExt;
 use prlx_analyze::DiffOptions;
 use prlx_driver::session::Session;
-use prlx_present::prlx::csv_field;
+use prlx_present::legacy::csv_field;
 use prlx_present::safe;
 use prlx_present::tables::{self, Batch, Cell, FINDINGS, Give, Kind, RECORDING, Table};
 
