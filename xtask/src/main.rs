@@ -166,8 +166,7 @@ const QUERY: &[&str] = &[
     "crates/cli/src/commands/query.rs",
     "crates/cli/tests/query.rs",
     "crates/cli/Cargo.toml",
-    "crates/present/src/tables.rs",
-    "crates/present/src/parquet.rs",
+    "crates/present/src/tables",
 ];
 
 /// Licences, sources and duplicates of all dependencies. Advisories need a network that CI may not have.

@@ -26,7 +26,7 @@ use prlx_trace::Level;
 
 /// What is compared with the original.
 const RECORDERS: &[(&str, Level, bool)] = &[
-    ("print", Level::Print, true),
+    ("print", Level::Fingerprint, true),
     ("path", Level::Path, true),
     ("path, every decision", Level::Path, false),
     ("events", Level::Events, true),

@@ -131,7 +131,7 @@ pub fn record(
     if recorder.rewritten && on.check.is_some() {
         bail!("--check looks at the kernel as it is: leave --rewritten out");
     }
-    let bar = ui.spinner(&format!("recording {} at level {}", job.name, program.level.name()));
+    let bar = ui.spinner(&format!("recording {} at level {}", job.name, program.level.label()));
     let rewrite = prlx_instrument::rewrite(&job.text, &job.module, program, &|path| job.source_text(path))
         .with_context(|| format!("cannot instrument {}", job.module))?;
     let options = RecordOptions {

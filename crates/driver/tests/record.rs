@@ -208,7 +208,7 @@ fn elements_after_a_hole_are_not_taken() {
 #[test]
 fn any_garbage_is_survived() {
     for seed in 0..200u64 {
-        for level in [Level::Path, Level::Print, Level::Events, Level::Operands] {
+        for level in [Level::Path, Level::Fingerprint, Level::Events, Level::Operands] {
             let mut device =
                 Fake::new(move |memory: &mut Memory, _: &str, _: &LaunchConfig, params: &[u8]| {
                     let mut random = prlx_driver::content::SplitMix::of_argument(seed, 0);
@@ -271,8 +271,8 @@ fn fingerprints_and_their_finals() {
             lanes.memory.set(at + 8 + 9, &[7]);
         }
     };
-    let r = recorded(Level::Print, &job(1, 40), RecordOptions::default(), body).unwrap();
-    let Streams::Print { checkpoints, hashes, .. } =
+    let r = recorded(Level::Fingerprint, &job(1, 40), RecordOptions::default(), body).unwrap();
+    let Streams::Fingerprint { checkpoints, hashes, .. } =
         r.recording.streams.warp(WarpId(1)).unwrap().unwrap().lanes
     else {
         panic!()

@@ -49,7 +49,8 @@ fn main() -> io::Result<()> {
 fn programs() -> Vec<(&'static str, Program)> {
     let program =
         |level, script| Program { level, script, elide: true, filter: Filter::default(), window: None };
-    let levels = [Level::Print, Level::Path, Level::Events].map(|level| (level.name(), program(level, None)));
+    let levels =
+        [Level::Fingerprint, Level::Path, Level::Events].map(|level| (level.name(), program(level, None)));
     let goals = ["block-scheduling", "global-bytes", "tensor-ops", "memory-timeline"];
     let tools = TOOLS.iter().filter(|t| goals.contains(&t.0)).map(|(name, _, text)| {
         let script = parse(text).expect("a tool of ours");

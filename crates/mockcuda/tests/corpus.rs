@@ -29,7 +29,7 @@ fn ptxas() -> Option<PathBuf> {
     found
 }
 
-const LEVELS: [Level; 3] = [Level::Path, Level::Print, Level::Events];
+const LEVELS: [Level; 3] = [Level::Path, Level::Fingerprint, Level::Events];
 
 fn main() {
     let args = Arguments::from_args();

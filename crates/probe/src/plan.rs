@@ -19,7 +19,7 @@ use prlx_trace::SiteId;
 use prlx_trace::device::{Finals, Follow, Followers, TURN, tables, tracks};
 use prlx_trace::kernel::{Level, Module, SiteClass};
 use prlx_trace::launch::Window;
-use prlx_trace::table::{Row, Tally};
+use prlx_trace::table::{Row, TableContents};
 
 use crate::code::{Ask, Code, Ty};
 use crate::lang::{Holder, Script};
@@ -229,7 +229,7 @@ impl Kept {
     }
     /// Gives rows their shares of what stretches of blocks counted. `all` is what each of `tables` holds, in order, perhaps with others
     /// behind them; what is left is the program's own, numbered as in [`Module::tables`].
-    pub fn settle(&self, all: &mut Vec<Tally>) {
+    pub fn settle(&self, all: &mut Vec<TableContents>) {
         let own = self.own();
         if own == self.tables.len() || all.len() <= own {
             return;

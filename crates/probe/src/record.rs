@@ -85,7 +85,7 @@ impl Recorder<'_, '_> {
         }
         match level {
             Level::Path => out.trip_counters = self.path(&mut spots),
-            Level::Print => out.trip_counters = self.print(&mut spots, &mut out),
+            Level::Fingerprint => out.trip_counters = self.print(&mut spots, &mut out),
             Level::Events => out.trip_counters = self.events(&mut spots, &mut out),
             Level::Operands => self.operands(&mut spots, &mut out),
             Level::Probe => self.woven.iter().for_each(|i| spots.push(i.at, i.guard, i.action.clone())),

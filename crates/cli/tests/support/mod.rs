@@ -131,9 +131,9 @@ pub fn same(level: Level, a: &Run, b: &Run) -> Result<(), String> {
                         )));
                     }
                 }
-                Level::Print => {
+                Level::Fingerprint => {
                     let of = |s: &WarpStream| match &s.lanes {
-                        Lanes::Print { checkpoints, ends, hashes } => {
+                        Lanes::Fingerprint { checkpoints, ends, hashes } => {
                             let (from, to) = part(ends, lane);
                             Some((checkpoints.get(from..to)?.to_vec(), hashes.clone()))
                         }

@@ -191,7 +191,7 @@ impl Options {
         let marked = |marks| Script { marks: Some(marks), ..Script::default() };
         let script = w.marks.map(marks).transpose()?.map(marked).or(script).map(Arc::new);
         let probe = script.is_some().then_some(Level::Probe);
-        let level = Level::RECORDERS.iter().copied().chain(probe).find(|l| l.name() == w.level);
+        let level = Level::from_word(&w.level).or(probe.filter(|l| l.name() == w.level));
         Ok(Options {
             folder: w.folder.into(),
             level: level.ok_or_else(|| not(format!("there is no level `{}`", w.level)))?,

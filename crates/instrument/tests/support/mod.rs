@@ -12,7 +12,7 @@ use prlx_trace::device::ALL;
 use prlx_trace::kernel::Level;
 
 /// The recorders.
-pub const LEVELS: [Level; 4] = [Level::Print, Level::Path, Level::Events, Level::Operands];
+pub const LEVELS: [Level; 4] = [Level::Fingerprint, Level::Path, Level::Events, Level::Operands];
 
 /// The repository's root.
 pub fn root() -> PathBuf {
@@ -83,7 +83,7 @@ fn function(module: &Module, f: &Function, id: FuncId, level: Level) -> Function
                     add(At::Before(at), None, Action::TripBegin { counter: 0 });
                     add(At::Before(at), None, Action::TripAdd { counter: 0 });
                 }
-                Level::Print => add(At::Before(at), None, Action::Checkpoint { every: 8 }),
+                Level::Fingerprint => add(At::Before(at), None, Action::Checkpoint { every: 8 }),
                 Level::Events => add(
                     At::Before(at),
                     None,
@@ -134,7 +134,7 @@ fn function(module: &Module, f: &Function, id: FuncId, level: Level) -> Function
             let action = match level {
                 Level::Path if f.regs[reg.index()].ty == Type::Pred => Action::Bits { site, reg, bits: 1 },
                 Level::Path | Level::Probe => continue,
-                Level::Print => Action::Fold { site, into: Fold::Loaded, values: vec![value], bits },
+                Level::Fingerprint => Action::Fold { site, into: Fold::Loaded, values: vec![value], bits },
                 Level::Events => Action::Event { site, of: None, value: Some(value), bits },
                 Level::Operands => {
                     counters += 1;

@@ -45,7 +45,7 @@ pub fn launches(
         let what = match (&l.skipped, &l.fault) {
             (Some(why), _) => format!("not recorded: {}", clean(why)),
             (None, Some(fault)) => {
-                format!("{}, {}: {}", l.level.name(), fault.kind.name(), clean(&fault.text))
+                format!("{}, {}: {}", l.level.label(), fault.kind.name(), clean(&fault.text))
             }
             (None, None) => {
                 let lost = if l.totals.dropped > 0 {
@@ -56,7 +56,7 @@ pub fn launches(
                 // What a device counts that is no GPU is not told here.
                 let timed = trace.process.is_some() && l.totals.instrumented > 0;
                 let time = if timed { format!(", {}", time(l.totals.instrumented)) } else { String::new() };
-                format!("{}, {}{lost}{time}", l.level.name(), elements(l.totals.recorded))
+                format!("{}, {}{lost}{time}", l.level.label(), elements(l.totals.recorded))
             }
         };
         let name = clip(&clean(&plain(kernel(l))), NAME);

@@ -39,7 +39,7 @@ pub fn visits(
         String::new()
     };
     let at = l.grid.position(w.cta);
-    writeln!(out, "warp {} of CTA {} {at}, level {}{lost}", warp.0, w.cta, l.level.name())?;
+    writeln!(out, "warp {} of CTA {} {at}, level {}{lost}", warp.0, w.cta, l.level.label())?;
     if w.bare() {
         prlx_trace::dump_warp(out, &w.stream)?;
         return Ok(true);
@@ -148,7 +148,7 @@ impl<'a> Warp<'a> {
 
     /// Whether its level records no path.
     fn bare(&self) -> bool {
-        matches!(self.launch.level, Level::Print | Level::Operands)
+        matches!(self.launch.level, Level::Fingerprint | Level::Operands)
     }
 
     /// Its lanes, those together that did the same.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use prlx_trace::Trace;
 use prlx_trace::device::tables::ordered;
 use prlx_trace::kernel::{Module, Scalar};
-use prlx_trace::table::{self, Aggregate, Field, Shown, Tally};
+use prlx_trace::table::{self, Aggregate, Field, Shown, TableContents};
 
 use super::model::{Key, Row, Table, Tallies, wide};
 
@@ -22,7 +22,7 @@ impl Tallies {
                     }
                 }
                 for (t, table) in module.tables.iter().enumerate() {
-                    let own = |tally: &&Tally| tally.module.index() == m && tally.table as usize == t;
+                    let own = |tally: &&TableContents| tally.module.index() == m && tally.table as usize == t;
                     let group = groups.iter().position(|g| g.takes(table)).unwrap_or_else(|| {
                         groups.push(Group { table, parts: Vec::new() });
                         groups.len() - 1
@@ -52,7 +52,7 @@ struct Part<'a> {
     recording: usize,
     module: &'a Module,
     table: &'a table::Table,
-    tally: &'a Tally,
+    tally: &'a TableContents,
 }
 
 impl Group<'_> {

@@ -1,7 +1,7 @@
 //! Tables as they are read, from recordings made by hand.
 
 use prlx_trace::kernel::{Loc, Module, Scalar, SourceFile};
-use prlx_trace::table::{self, Aggregate, Field, Shown, Tally};
+use prlx_trace::table::{self, Aggregate, Field, Shown, TableContents};
 use prlx_trace::{FileId, ModuleId, Trace};
 
 use super::{Missed, Table, Tallies, tallies, tallies_csv, tallies_html, tallies_json};
@@ -29,17 +29,23 @@ fn of(name: &str, keys: Vec<Field>, aggregate: Aggregate, ty: Scalar) -> table::
     table::Table { name: name.to_owned(), keys, aggregate, values, words: Vec::new() }
 }
 
-fn tally(rows: &[(&[u64], &[u64])], lost: u64) -> Tally {
+fn tally(rows: &[(&[u64], &[u64])], lost: u64) -> TableContents {
     let row = |(key, cells): &(&[u64], &[u64])| table::Row { key: key.to_vec(), cells: cells.to_vec() };
-    Tally { module: ModuleId(0), table: 0, launches: None, rows: rows.iter().map(row).collect(), lost }
+    TableContents {
+        module: ModuleId(0),
+        table: 0,
+        launches: None,
+        rows: rows.iter().map(row).collect(),
+        lost,
+    }
 }
 
-fn trace(module: Module, tallies: Vec<Tally>) -> Trace {
+fn trace(module: Module, tallies: Vec<TableContents>) -> Trace {
     Trace { modules: vec![module], tallies, ..Trace::default() }
 }
 
 /// What a table of one recording looks like.
-fn shown(table: table::Table, tallies: Vec<Tally>, top: usize) -> String {
+fn shown(table: table::Table, tallies: Vec<TableContents>, top: usize) -> String {
     let trace = trace(module("src/a.cu", vec![table]), tallies);
     text(&Tallies::of(&[("a".to_owned(), &trace)]), top)
 }
@@ -176,8 +182,10 @@ fn sched() -> table::Table {
 
 #[test]
 fn records_stay_apart() {
-    let launch =
-        |n: u64, rows: &[(&[u64], &[u64])], lost| Tally { launches: Some((n, n)), ..tally(rows, lost) };
+    let launch = |n: u64, rows: &[(&[u64], &[u64])], lost| TableContents {
+        launches: Some((n, n)),
+        ..tally(rows, lost)
+    };
     let half = 0.5f64.to_bits();
     let first = launch(0, &[(&[0, 0], &[1_000, half]), (&[10, 0], &[7, half]), (&[10, 1], &[8, half])], 4);
     let want = "

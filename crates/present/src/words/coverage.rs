@@ -155,5 +155,5 @@ pub(crate) fn recorded(l: &LaunchReport) -> Option<String> {
         [a, b] if a == b => format!(", {}", clean(a)),
         [a, b] => format!(", A {} and B {}", clean(a), clean(b)),
     };
-    Some(format!("level {} on {device}{fidelity}: {words} elements{dropped}{cost}", l.level.name()))
+    Some(format!("level {} on {device}{fidelity}: {words} elements{dropped}{cost}", l.level.label()))
 }

@@ -128,7 +128,7 @@ fn inputs_and_outputs() {
 fn fingerprints() {
     let (_, m) = toy();
     let make = |changed: bool| {
-        let lanes = Lanes::Print {
+        let lanes = Lanes::Fingerprint {
             checkpoints: (0..32 * 8u64)
                 .map(|i| i % 8 + 1 + u64::from(changed && (5..8).contains(&i)) * 100)
                 .collect(),
@@ -139,7 +139,7 @@ fn fingerprints() {
         };
         let warp = WarpStream { warp: WarpId(0), digest: 1 + u64::from(changed), dropped: 0, lanes };
         let mut t = trace(m.clone(), vec![warp]);
-        t.launches[0].launch.level = Level::Print;
+        t.launches[0].launch.level = Level::Fingerprint;
         t
     };
     check("report", "fingerprints.txt", &as_text(&compare(&make(false), &make(true)), Style::default()));
