@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use prlx_analyze::gate::{Judgement, Outcome};
+use prlx_analyze::gate::{Judgement, GateOutcome};
 use prlx_analyze::report::{Finding, Location, Report};
 
 use super::item::{sentence, subject};
@@ -28,7 +28,7 @@ fn property(text: &str) -> String {
 /// # Errors
 /// Those of `out`.
 pub fn github(out: &mut impl Write, j: &Judgement, r: &Report, root: &str) -> io::Result<()> {
-    let failed = j.outcome == Outcome::Failed;
+    let failed = j.outcome == GateOutcome::Failed;
     let place = |l: &Location| {
         let file = l.file.strip_prefix(root).and_then(|f| f.strip_prefix('/')).unwrap_or(&l.file);
         let column = if l.column > 0 { format!(",col={}", l.column) } else { String::new() };

@@ -1,19 +1,19 @@
 //! One difference that a gate judged, in words.
 
-use prlx_analyze::gate::Item;
+use prlx_analyze::gate::JudgedDifference;
 use prlx_analyze::report::{Finding, LaunchReport, Report};
 
 use crate::format::clean;
 use crate::words;
 
 /// The launch and the finding of the report that `i` refers to, if it refers to one.
-pub(super) fn subject<'r>(r: &'r Report, i: &Item) -> (Option<&'r LaunchReport>, Option<&'r Finding>) {
+pub(super) fn subject<'r>(r: &'r Report, i: &JudgedDifference) -> (Option<&'r LaunchReport>, Option<&'r Finding>) {
     let launch = i.launch.and_then(|l| r.launches.get(l as usize));
     (launch, launch.and_then(|l| l.findings.get(i.finding? as usize)))
 }
 
 /// The difference in one sentence, with its place; with its launch if the report has several.
-pub(super) fn sentence(r: &Report, i: &Item) -> String {
+pub(super) fn sentence(r: &Report, i: &JudgedDifference) -> String {
     let (launch, finding) = subject(r, i);
     let what =
         finding.map_or_else(|| clean(&i.what), |f| format!("{} {}", f.kind.name(), words::sentence(f)));

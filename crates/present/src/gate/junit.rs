@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use prlx_analyze::gate::{Item, Judgement, Outcome};
+use prlx_analyze::gate::{JudgedDifference, Judgement, GateOutcome};
 use prlx_analyze::report::Report;
 
 use super::item::sentence;
@@ -36,10 +36,10 @@ pub fn junit(out: &mut impl Write, j: &Judgement, r: &Report) -> io::Result<()> 
     let plain = Style { color: false, width: 100 };
     let mut cases = Vec::new();
     let (mut failures, mut errors) = (0, 0);
-    let failed = j.outcome == Outcome::Failed;
+    let failed = j.outcome == GateOutcome::Failed;
     // Within thresholds, findings fail nothing.
-    let left = |launch| j.left(launch).filter(|i| failed || i.finding.is_none()).collect::<Vec<&Item>>();
-    let mut case = |name: &str, class: &str, items: &[&Item], gaps: &[String], text: &str| {
+    let left = |launch| j.left(launch).filter(|i| failed || i.finding.is_none()).collect::<Vec<&JudgedDifference>>();
+    let mut case = |name: &str, class: &str, items: &[&JudgedDifference], gaps: &[String], text: &str| {
         let mut body = String::new();
         if let [first, ..] = items {
             failures += 1;

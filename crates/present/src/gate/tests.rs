@@ -2,7 +2,7 @@
 
 use std::io;
 
-use prlx_analyze::gate::{Most, Rule, judge};
+use prlx_analyze::gate::{GateLimits, Rule, judge};
 use prlx_analyze::report::{Finding, LaunchReport, Location, Report, SiteInfo};
 
 use super::{gate, github, junit};
@@ -41,7 +41,7 @@ fn written(write: impl Fn(&mut Vec<u8>) -> io::Result<()>) -> String {
 fn names_stay_within_their_place() {
     let r = hostile();
     for rules in [vec![], vec![Rule::Kernel("*".into())]] {
-        let j = judge(&r, &rules, Most::default());
+        let j = judge(&r, &rules, GateLimits::default());
         let lines = written(|out| github(out, &j, &r, "/repo"));
         assert_eq!(lines.lines().count(), 2, "{lines}");
         assert!(

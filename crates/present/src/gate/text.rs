@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use prlx_analyze::gate::{Item, Judgement, Outcome};
+use prlx_analyze::gate::{JudgedDifference, Judgement, GateOutcome};
 use prlx_analyze::report::Report;
 
 use super::item::sentence;
@@ -24,13 +24,13 @@ pub fn gate(
     style: &Style,
 ) -> io::Result<()> {
     let ink = match j.outcome {
-        Outcome::Passed => Ink::Good,
-        Outcome::Failed => Ink::Bad,
-        Outcome::Unknown => Ink::Doubt,
+        GateOutcome::Passed => Ink::Good,
+        GateOutcome::Failed => Ink::Bad,
+        GateOutcome::Unknown => Ink::Doubt,
     };
     writeln!(out, "{}  {}", style.ink(ink, j.outcome.name()), headline(j))?;
     for (left, name, ink) in [(true, "counted", Ink::Bad), (false, "allowed", Ink::Faint)] {
-        let items: Vec<&Item> = j.items.iter().filter(|i| i.rule.is_none() == left).collect();
+        let items: Vec<&JudgedDifference> = j.items.iter().filter(|i| i.rule.is_none() == left).collect();
         for i in items.iter().take(LISTED) {
             let why =
                 i.rule.map_or_else(String::new, |rule| format!("  by {}", clean(&j.rules[rule as usize])));
@@ -80,7 +80,7 @@ fn headline(j: &Judgement) -> String {
     if allowed > 0 {
         parts.push(format!("{} allowed", number(allowed)));
     }
-    if j.outcome == Outcome::Unknown {
+    if j.outcome == GateOutcome::Unknown {
         parts.push("but not everything was compared".into());
     }
     parts.join("; ")

@@ -1,6 +1,6 @@
 //! Tests of what reports, recordings and timelines look like: text, JSON, HTML, Perfetto, tables, the viewer.
 
-#[path = "../../../analyze/tests/build/mod.rs"]
+#[path = "../../../analyze/tests/it/toy.rs"]
 mod build;
 mod golden;
 mod html;

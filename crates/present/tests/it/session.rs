@@ -4,7 +4,7 @@ use crate::build::{Hashed, S, module, trace};
 use crate::golden::check;
 use prlx_analyze::report::Report;
 use prlx_analyze::survey::Survey;
-use prlx_analyze::{DiffOptions, Verdict, pair_processes};
+use prlx_analyze::{DiffOptions, Verdict, match_processes};
 use prlx_present::{Style, json, kernels, launches, read_json, text};
 use prlx_trace::kernel::{Fidelity, Function, Module, Param, Scalar};
 use prlx_trace::launch::{ArgInfo, Origin};
@@ -128,7 +128,7 @@ const SEEN: &[Step<'static>] = &[("embed", 1), ("norm", 3), ("loss", 4), ("norm"
 
 fn compare(a: &[Trace], b: &[Trace], options: &DiffOptions) -> Report {
     let of = |t: &[Trace]| t.iter().map(|t| t.process.clone()).collect::<Vec<_>>();
-    let matching = pair_processes(&of(a), &of(b));
+    let matching = match_processes(&of(a), &of(b));
     let mut r = Report::new(["a.prlx".into(), "b.prlx".into()]);
     for (i, j) in matching.pairs {
         r.add([&a[i], &b[j]], options).unwrap();

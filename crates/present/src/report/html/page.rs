@@ -5,12 +5,12 @@
 //!
 //! Holds: every text from a trace is escaped; the page's policy forbids it to load anything; same input, same bytes.
 //!
-//! Misses: nothing is drawn of findings that the [`Scene`] has no look at.
+//! Misses: nothing is drawn of findings that the [`ViewModel`] has no look at.
 
 use std::io::{self, Write};
 
-use prlx_analyze::look::Scene;
 use prlx_analyze::report::{LaunchReport, Report, Verdict};
+use prlx_analyze::view::ViewModel;
 
 use super::finding;
 use crate::format::html::{el, esc, esc_lines, pairs};
@@ -26,7 +26,7 @@ const ROWS: usize = 10_000;
 ///
 /// # Errors
 /// Those of `out`.
-pub fn html(out: &mut impl Write, report: &Report, scene: &Scene) -> io::Result<()> {
+pub fn html(out: &mut impl Write, report: &Report, scene: &ViewModel) -> io::Result<()> {
     let page = Page { report, scene };
     let mut json = Vec::new();
     super::super::json::json(&mut json, report, None)?;
@@ -48,7 +48,7 @@ pub fn html(out: &mut impl Write, report: &Report, scene: &Scene) -> io::Result<
 
 struct Page<'a> {
     report: &'a Report,
-    scene: &'a Scene,
+    scene: &'a ViewModel,
 }
 
 impl Page<'_> {
