@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use prlx_analyze::gate::{Judgement, GateOutcome};
+use prlx_analyze::gate::{GateOutcome, Judgement};
 use prlx_analyze::report::{Finding, Location, Report};
 
 use super::item::{sentence, subject};

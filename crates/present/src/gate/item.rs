@@ -7,7 +7,10 @@ use crate::format::clean;
 use crate::words;
 
 /// The launch and the finding of the report that `i` refers to, if it refers to one.
-pub(super) fn subject<'r>(r: &'r Report, i: &JudgedDifference) -> (Option<&'r LaunchReport>, Option<&'r Finding>) {
+pub(super) fn subject<'r>(
+    r: &'r Report,
+    i: &JudgedDifference,
+) -> (Option<&'r LaunchReport>, Option<&'r Finding>) {
     let launch = i.launch.and_then(|l| r.launches.get(l as usize));
     (launch, launch.and_then(|l| l.findings.get(i.finding? as usize)))
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use prlx_analyze::gate::{JudgedDifference, Judgement, GateOutcome};
+use prlx_analyze::gate::{GateOutcome, JudgedDifference, Judgement};
 use prlx_analyze::report::Report;
 
 use super::item::sentence;

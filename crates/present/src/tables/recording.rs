@@ -2,7 +2,7 @@
 
 use std::io;
 
-use prlx_analyze::{Decoder, PathItem, DecodeLimits, CheckedModule};
+use prlx_analyze::{CheckedModule, DecodeLimits, Decoder, PathItem};
 use prlx_trace::kernel::SiteClass;
 use prlx_trace::launch::Lanes;
 use prlx_trace::{Lane, Level, Recording, SiteId, Trace, WarpStream};
@@ -135,8 +135,10 @@ fn decoded(
     let decides =
         |class| matches!(class, SiteClass::Branch | SiteClass::Guard | SiteClass::Select | SiteClass::Switch);
     let decision = |site: SiteId| program.module.sites.get(site.index()).is_some_and(|s| decides(s.class));
-    let mut decoder =
-        Decoder::new(program, &r.launch, stream, lane, DecodeLimits::default()).map_err(at)?.flat().with_complete_stream();
+    let mut decoder = Decoder::new(program, &r.launch, stream, lane, DecodeLimits::default())
+        .map_err(at)?
+        .flat()
+        .with_complete_stream();
     let mut n = 0u64;
     while let Some(item) = decoder.next().map_err(at)? {
         let PathItem::Visit { site, value, mask } = item else { continue };

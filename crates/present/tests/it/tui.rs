@@ -37,7 +37,8 @@ impl Case {
         let [a, b] = &self.traces;
         let looker = move |i: usize, j: usize| {
             let launch = &self.report.launches[i];
-            path_view([a, b], launch, &launch.findings[j], &PathViewOptions::default()).map_err(|e| e.to_string())
+            path_view([a, b], launch, &launch.findings[j], &PathViewOptions::default())
+                .map_err(|e| e.to_string())
         };
         App::new(Subject { report: &self.report, scene: &self.scene, look: Box::new(looker) }, true)
     }
@@ -188,8 +189,11 @@ fn equal_runs_and_nothing_at_all() {
     assert!(screen(&mut app, 100, 24).contains("no difference, and everything was compared"));
     press(&mut app, "3");
     assert!(screen(&mut app, 100, 24).contains("this launch has no finding"));
-    let empty =
-        Case { traces: Default::default(), report: Report::new(Default::default()), scene: ViewModel::default() };
+    let empty = Case {
+        traces: Default::default(),
+        report: Report::new(Default::default()),
+        scene: ViewModel::default(),
+    };
     let mut app = empty.app();
     for keys in ["", "3", "n", "y", "Y", "]", "/x\n"] {
         press(&mut app, keys);

@@ -1,7 +1,7 @@
 //! One finding as a card.
 
-use prlx_analyze::view::{PathView, StepMatch, ViewModel, AlignedStep};
 use prlx_analyze::report::{Finding, LaunchReport, Operands};
+use prlx_analyze::view::{AlignedStep, PathView, StepMatch, ViewModel};
 
 use super::{map, source};
 use crate::format::html::{el, esc, pairs};

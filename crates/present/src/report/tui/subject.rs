@@ -1,7 +1,7 @@
 //! What the viewer shows.
 
-use prlx_analyze::view::{PathView, ViewModel};
 use prlx_analyze::report::Report;
+use prlx_analyze::view::{PathView, ViewModel};
 
 /// Looks at a finding: launch and finding by index; `Err` says why it can't.
 pub type Looker<'a> = Box<dyn FnMut(usize, usize) -> Result<Option<PathView>, String> + 'a>;
