@@ -20,7 +20,7 @@ use prlx_analyze::gate::Rule;
 use prlx_driver::session::Pattern;
 use prlx_emu::Checks;
 use prlx_isa::image::Target;
-use prlx_probe::Filter;
+use prlx_plan::Filter;
 use prlx_trace::Level;
 use prlx_trace::check::Check;
 use prlx_trace::kernel::SiteClass;

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use prlx_driver::cuda::{self, Cuda};
 use prlx_driver::{Driver, Job, RecordOptions};
 use prlx_emu::{Calibration, Emulator};
-use prlx_probe::Program;
+use prlx_plan::RecordingRequest;
 use prlx_trace::Trace;
 use prlx_trace::check::Findings;
 use prlx_trace::kernel::Level;
@@ -98,9 +98,9 @@ pub fn device(args: &DeviceArgs) -> Result<Device> {
 }
 
 /// What to watch, as the options say, for CTAs of so many warps.
-pub fn program(recorder: &RecorderArgs, warps_per_cta: u64) -> Program {
+pub fn program(recorder: &RecorderArgs, warps_per_cta: u64) -> RecordingRequest {
     let filter = recorder.filter(warps_per_cta);
-    Program { level: recorder.level, script: None, elide: !recorder.no_elide, filter, window: None }
+    RecordingRequest { level: recorder.level, probe: None, markers: None, elide: !recorder.no_elide, filter, window: None }
 }
 
 /// Warps in a CTA of `job`.
@@ -109,8 +109,8 @@ pub fn warps_per_cta(job: &Job) -> u64 {
 }
 
 /// The same around a finding, with all operands.
-pub fn zoom(program: &Program, window: Window) -> Program {
-    Program { level: Level::Operands, window: Some(window), ..program.clone() }
+pub fn zoom(program: &RecordingRequest, window: Window) -> RecordingRequest {
+    RecordingRequest { level: Level::Operands, window: Some(window), ..program.clone() }
 }
 
 /// Records a job, and says what checks found.
@@ -118,7 +118,7 @@ pub fn zoom(program: &Program, window: Window) -> Program {
 /// A kernel that faults is a recording up to there; the launch says so.
 pub fn record(
     job: &Job,
-    program: &Program,
+    program: &RecordingRequest,
     recorder: &RecorderArgs,
     on: &DeviceArgs,
     ui: &Ui,

@@ -14,7 +14,8 @@ use prlx_emu::{Emulator, Options};
 use prlx_instrument::Rewrite;
 use prlx_isa::image::{Target, cubin};
 use prlx_present::tallies::Tallies;
-use prlx_probe::{Filter, Program, lang};
+use prlx_plan::{Filter, RecordingRequest};
+use prlx_probe::lang;
 use prlx_trace::Level;
 
 const PROBE: &str = "record @ends(cta: u64) per warp keep 1;
@@ -79,9 +80,8 @@ fn tables(job: &Job, rewrite: Rewrite, hooks: bool) -> String {
 }
 
 fn rewritten(source: &str, kernel: &str) -> Rewrite {
-    let script = Some(Arc::new(lang::parse(PROBE).unwrap()));
     let filter = Filter { kernels: vec![kernel.to_owned()], ..Filter::default() };
-    let program = Program { level: Level::Probe, script, elide: true, filter, window: None };
+    let program = RecordingRequest { filter, ..RecordingRequest::of_probe(prlx_probe::program(PROBE).unwrap()) };
     prlx_instrument::rewrite(source, "x", &program, &|_| None).unwrap()
 }
 

@@ -35,7 +35,7 @@ pub use record::{Bare, Cost, CostOptions, Form, Passed, RecordOptions, Recorded,
 pub use run::{Output, Prepared, Run, prepare, run};
 pub use tensor_map::TensorMap;
 
-use prlx_probe::Plan;
+use prlx_plan::Plan;
 use prlx_trace::mark::Track;
 use prlx_trace::{Dim3, LaneMask, Tally, WarpId, WarpStream};
 

@@ -9,7 +9,7 @@ mod cost;
 
 pub use cost::{Cost, CostOptions, Form, Passed, cost};
 
-use prlx_probe::{Kept, Plan, Program};
+use prlx_plan::{Kept, Plan, RecordingRequest};
 use prlx_trace::device::tracks;
 use prlx_trace::device::{Context, Handed, Head, MAGAZINE_STRIDE, MAGAZINES, Shape};
 use prlx_trace::kernel::{FaultKind, Module, Scalar};
@@ -234,7 +234,7 @@ impl Session<'_> {
     /// The launch, before anything is known of how it went, and of its arguments.
     fn launch(&self) -> Launch {
         let info = self.driver.info();
-        let program = &self.plan.program;
+        let program = &self.plan.request;
         Launch {
             module: ModuleId(0),
             kernel: self.kernel,
@@ -292,7 +292,7 @@ impl Session<'_> {
         let Observed { streams, tallies, tracks, ended, unfinished } = seen?;
         let recorded = streams.iter().map(|w| w.lanes.elements()).sum();
         let drained = Drained { warps: streams, recorded, ..Drained::default() };
-        let (first, last) = wanted(&self.plan.program, &self.launch());
+        let (first, last) = wanted(&self.plan.request, &self.launch());
         let left_out = self.launch().warps() - (last - first);
         Ok(Ran { drained, tallies, tracks, left_out, ended: started(ended)?, unfinished: Some(unfinished) })
     }
@@ -318,7 +318,7 @@ impl Session<'_> {
         let shape = Shape::of(launch.level, lanes);
         let chunk = shape.chunk();
         let window = launch.window.as_ref();
-        let (first, last) = wanted(&self.plan.program, launch);
+        let (first, last) = wanted(&self.plan.request, launch);
         let (visit_first, visit_last) = window.map_or((0, u64::MAX), |w| w.visits);
         let kept = &self.plan.kept;
         // A probe program has tables and records in place of streams.
@@ -492,7 +492,7 @@ fn cursor(driver: &mut dyn Driver, context: &Context) -> Result<u64, Error> {
 }
 
 /// The warps of a launch that are to be recorded: first, and one past the last.
-pub(crate) fn wanted(program: &Program, launch: &Launch) -> (u64, u64) {
+pub(crate) fn wanted(program: &RecordingRequest, launch: &Launch) -> (u64, u64) {
     let all = (0, launch.warps());
     let (first, last) = launch.window.as_ref().map(|w| w.warps).or(program.filter.warps).unwrap_or(all);
     (first.min(all.1), last.clamp(first.min(all.1), all.1))
@@ -511,7 +511,7 @@ pub(crate) fn recording(
     mut launch: Launch,
     drained: Drained,
 ) -> (Recording, Vec<String>) {
-    let (first, last) = wanted(&plan.program, &launch);
+    let (first, last) = wanted(&plan.request, &launch);
     launch.totals.recorded = drained.recorded;
     launch.totals.dropped = drained.dropped;
     launch.totals.filtered_warps = launch.warps() - (last - first);

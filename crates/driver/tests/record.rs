@@ -13,7 +13,7 @@ use prlx_driver::job::{Arg, ArgValue, Buffer};
 use prlx_driver::{
     Driver, Error, ErrorKind, Job, LaunchConfig, LaunchStats, RecordOptions, Recorded, record,
 };
-use prlx_probe::{Filter, FunctionPlan, Plan, Program};
+use prlx_plan::{Filter, FunctionPlan, Plan, RecordingRequest};
 use prlx_trace::device::{Context, EventRecord, Finals, Handed};
 use prlx_trace::kernel::{FaultKind, Function, Module, Param, Scalar, Site};
 use prlx_trace::launch::{Fault, Lanes as Streams, OperandRecord, Window};
@@ -55,7 +55,7 @@ fn plan(level: Level) -> Plan {
     let function = Function { name: "k".into(), kernel: true, ..Function::default() };
     let window = Window { sites: vec![SiteId(0)], warps: (1, 2), visits: (0, 4) };
     Plan {
-        program: Program {
+        program: RecordingRequest {
             level,
             script: None,
             elide: true,

@@ -761,7 +761,7 @@ pub struct Code {
 #[derive(Clone, Debug)]
 pub struct Hook {
     /// The action.
-    pub action: prlx_probe::Action,
+    pub action: prlx_plan::Action,
     /// Its values.
     pub values: Vec<Value>,
     /// Predicate whose ballot is the event's value.

@@ -19,8 +19,8 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use prlx_driver::{Driver, Job, RecordOptions, prepare};
 use prlx_emu::{Emulator, Options};
 use prlx_probe::lang::Script;
-use prlx_probe::marks::Marking;
-use prlx_probe::{Action, Filter, Plan, Program};
+use prlx_plan::marks::Marking;
+use prlx_plan::{Action, Filter, Plan, RecordingRequest};
 use prlx_trace::Level;
 use prlx_trace::device::tracks::Form;
 use prlx_trace::kernel::Module;
@@ -76,15 +76,8 @@ fn emulator() -> Emulator {
     Emulator::new(Options { threads: 1, ..Options::default() })
 }
 
-fn program(marking: Marking) -> Program {
-    let script = Arc::new(Script { marks: Some(marking), ..Script::default() });
-    Program {
-        level: Level::Probe,
-        script: Some(script),
-        elide: true,
-        filter: Filter::default(),
-        window: None,
-    }
+fn program(marking: Marking) -> RecordingRequest {
+    RecordingRequest::of_markers(marking)
 }
 
 fn corpus_kernel(path: &Path, free: bool) -> Result<(), Failed> {

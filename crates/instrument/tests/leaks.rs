@@ -7,8 +7,8 @@ use prlx_instrument::leaks::{Leaks, Lined};
 use prlx_instrument::{Rewrite, rewrite};
 use prlx_isa::sass;
 use prlx_probe::lang::Script;
-use prlx_probe::marks::Marking;
-use prlx_probe::{Filter, Program};
+use prlx_plan::marks::Marking;
+use prlx_plan::{Filter, RecordingRequest};
 use prlx_trace::Level;
 use prlx_trace::device::tracks::Form;
 
@@ -34,16 +34,8 @@ ret;
 }
 ";
 
-fn program(form: Form) -> Program {
-    let marks = Some(Marking { source: true, form, ..Marking::default() });
-    let script = Arc::new(Script { marks, ..Script::default() });
-    Program {
-        level: Level::Probe,
-        script: Some(script),
-        elide: true,
-        filter: Filter::default(),
-        window: None,
-    }
+fn program(form: Form) -> RecordingRequest {
+    RecordingRequest::of_markers(Marking { source: true, form, ..Marking::default() })
 }
 
 /// The lines on which something stands.

@@ -13,8 +13,8 @@ use anyhow::{Context, Result, bail};
 use prlx_driver::{Cost, CostOptions, Form, Needs, Passed};
 use prlx_instrument::Rewrite;
 use prlx_probe::lang::Script;
-use prlx_probe::marks::Marking;
-use prlx_probe::{Filter, Program};
+use prlx_plan::marks::Marking;
+use prlx_plan::{Filter, RecordingRequest};
 use prlx_trace::Level;
 use serde_json::{Value, json};
 
@@ -43,7 +43,7 @@ struct Row {
 /// What is woven into kernels: a recorder, a probe program or what markers leave.
 struct Weave {
     name: String,
-    program: Program,
+    program: RecordingRequest,
 }
 
 /// A kernel with something woven in.
@@ -142,7 +142,7 @@ fn caches(options: &CostOptions, counts: bool) -> &'static str {
 fn weaves(args: &CostArgs, ui: &Ui) -> Result<Vec<Weave>> {
     let recorder = |level: Level| Weave {
         name: level.name().to_owned(),
-        program: Program { level, script: None, elide: true, filter: Filter::default(), window: None },
+        program: RecordingRequest::new(level),
     };
     let mut all: Vec<Weave> = args.levels().into_iter().map(recorder).collect();
     for word in &args.probe {
@@ -152,10 +152,8 @@ fn weaves(args: &CostArgs, ui: &Ui) -> Result<Vec<Weave>> {
     for left in &args.markers {
         let (name, form) = left.form();
         let outside = args.auto.iter().map(|a| a.via()).collect();
-        let marks =
-            Some(Marking { source: true, outside, lines: Vec::new(), lanes: false, form, spare: false });
-        let script = Arc::new(Script { marks, ..Script::default() });
-        all.push(Weave { name: name.to_owned(), program: probe::program(&script, &[]) });
+        let marking = Marking { source: true, outside, lines: Vec::new(), lanes: false, form, spare: false };
+        all.push(Weave { name: name.to_owned(), program: RecordingRequest::of_markers(marking) });
     }
     Ok(all)
 }

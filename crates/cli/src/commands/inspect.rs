@@ -9,7 +9,7 @@ use prlx_driver::Job;
 use prlx_driver::session::Session;
 use prlx_isa::view::{FuncId, FunctionKind};
 use prlx_present::inspect::{View, inspect};
-use prlx_probe::{Filter, Plan, Program};
+use prlx_plan::{Filter, Plan, RecordingRequest};
 use prlx_trace::Level;
 use prlx_trace::kernel::Module;
 
@@ -93,7 +93,7 @@ fn modules(args: &InspectArgs) -> Result<(Vec<Module>, Notes)> {
     };
     let (view, _) = prlx_isa::ptx::read(&text);
     let program =
-        Program { level: Level::Path, script: None, elide: true, filter: Filter::default(), window: None };
+        RecordingRequest { level: Level::Path, probe: None, markers: None, elide: true, filter: Filter::default(), window: None };
     let module = Plan::resolve(&program, &view, &text, &name, &|_| None).module;
     Ok((vec![module], device(&view, &text)))
 }

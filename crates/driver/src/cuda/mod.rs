@@ -21,7 +21,7 @@ pub use functions::Functions;
 pub use library::{Context, Dma, Event, Failure, Held, Library, Mapped, Stream, VARIABLE, sticky};
 
 use prlx_isa::image::{Target, is_binary};
-use prlx_probe::Plan;
+use prlx_plan::Plan;
 use prlx_trace::kernel::Param;
 
 use self::calls::{attribute, function};

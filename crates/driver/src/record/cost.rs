@@ -5,7 +5,7 @@
 //! before a first launch, and, if asked for, the caches hold something else. The first round warms up and is not counted.
 //! Misses: the host's part of a launch.
 
-use prlx_probe::{Kept, Plan};
+use prlx_plan::{Kept, Plan};
 use prlx_trace::device::{Context, tracks};
 use prlx_trace::mark::Track;
 use prlx_trace::{FuncId, Level};
@@ -156,7 +156,7 @@ fn load(
                 driver.read(DevicePtr(context.heads), &mut loaded.heads)?;
                 loaded.handed_out = cursor(driver, &context)?;
                 loaded.context = Some((at, context));
-                if plan.program.level == Level::Probe {
+                if plan.request.level == Level::Probe {
                     let bytes = plan.kept.table_bytes() + launch.warps() * plan.kept.records.warp;
                     loaded.kept = Some((plan.kept.clone(), bytes));
                     loaded.left_out = launch.warps() - u64::from(context.warps);

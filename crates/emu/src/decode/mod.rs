@@ -22,7 +22,7 @@ use prlx_isa::ptx::Op as Ptx;
 use prlx_isa::view::{
     BlockId, Class, FuncId, Function, FunctionKind, InstId, Module, Operand, Space, SymbolId,
 };
-use prlx_probe::{Action, At, Plan, SpanBegin};
+use prlx_plan::{Action, At, Plan, SpanBegin};
 
 use crate::alu::Level;
 use crate::calibration::Calibration;
@@ -469,7 +469,7 @@ fn action(
     b: &mut Binder<'_>,
     function: &Function,
     inst: InstId,
-    insertion: &prlx_probe::Insertion,
+    insertion: &prlx_plan::Insertion,
     counters: (u16, u16),
 ) -> Result<(), String> {
     b.begin(inst, insertion.guard);

@@ -5,7 +5,7 @@
 //! level `operands`, whose window is tested at every visit, reads the context here: a lane that is not recorded gets an
 //! empty window.
 
-use prlx_probe::{Action, Fold};
+use prlx_plan::{Action, Fold};
 use prlx_trace::device::tables::Part;
 use prlx_trace::device::{Context, Handed, Head};
 use prlx_trace::kernel::Level;

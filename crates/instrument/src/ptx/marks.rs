@@ -26,7 +26,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use prlx_isa::view::{FunctionKind, Module};
-use prlx_probe::{Action, At, FunctionPlan, Insertion, Plan, SpanBegin, SpanEnd, Word};
+use prlx_plan::{Action, At, FunctionPlan, Insertion, Plan, SpanBegin, SpanEnd, Word};
 use prlx_trace::device::tracks::{
     ANCHOR, ANCHOR_SLOTS, ENTRY, Form, LANE_BIT, LAST, Layout, Ring, SLOT, SLOWEST, SPAN, STAGGERED,
 };
@@ -286,7 +286,7 @@ impl Lowering<'_> {
         s.ptx("$~none#:");
     }
 
-    /// [`prlx_probe::Action::Add`].
+    /// [`prlx_plan::Action::Add`].
     pub(super) fn add(&self, s: &mut Snippet<'_>, ends: &[u32], begins: &[u32], count: Option<(u32, u32)>) {
         s.ptx("mov.u32 %~clock, %clock;");
         for (op, words) in [("add", ends), ("sub", begins)] {
@@ -300,7 +300,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// [`prlx_probe::Action::Room`].
+    /// [`prlx_plan::Action::Room`].
     pub(super) fn room(&self, s: &mut Snippet<'_>, slots: u32) {
         if self.ring().is_some() {
             return s.ptx("setp.ne.u32 %~room, %~limit, 0;");
@@ -318,7 +318,7 @@ impl Lowering<'_> {
         ));
     }
 
-    /// [`prlx_probe::Action::Span`].
+    /// [`prlx_plan::Action::Span`].
     pub(super) fn span(&self, s: &mut Snippet<'_>, end: Option<SpanEnd>, begin: Option<&SpanBegin>) {
         // A begin alone is one instruction.
         let into = match begin {
@@ -362,7 +362,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// [`prlx_probe::Action::Anchor`].
+    /// [`prlx_plan::Action::Anchor`].
     pub(super) fn anchor(&self, s: &mut Snippet<'_>) {
         let Some(tracks) = self.tracks().filter(|t| t.apart > 0) else { return };
         s.ptx(&format!(
@@ -394,7 +394,7 @@ impl Lowering<'_> {
         ));
     }
 
-    /// [`prlx_probe::Action::Mark`].
+    /// [`prlx_plan::Action::Mark`].
     pub(super) fn mark(&self, s: &mut Snippet<'_>, mark: u32, back: u32, words: &[Word]) {
         if let Some(ring) = self.ring() {
             return self.entry(s, ring, mark, words);
@@ -457,7 +457,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// [`prlx_probe::Action::Group`].
+    /// [`prlx_plan::Action::Group`].
     pub(super) fn group(&self, s: &mut Snippet<'_>, values: &[Word]) {
         if values.len() > 1 {
             let clear = |s: &mut Snippet<'_>| {

@@ -34,8 +34,8 @@ use std::cell::Cell;
 use std::collections::HashMap;
 
 use prlx_isa::view::{Class, Function, FunctionKind, Guard, Inst, InstId, Module, Operand, Space};
-use prlx_probe::code::{Op, Stmt};
-use prlx_probe::{Action, At, FunctionPlan, Insertion, Plan, SpanEnd, Word};
+use prlx_plan::code::{Op, Stmt};
+use prlx_plan::{Action, At, FunctionPlan, Insertion, Plan, SpanEnd, Word};
 use prlx_trace::device::WORD_BITS;
 use prlx_trace::kernel::{Level, SiteClass};
 

@@ -3,7 +3,7 @@
 //! Lanes of a whole warp that write records of one number at once write one entry, and of its fields those alone that do not grow evenly from lane to lane
 //! (`prlx_trace::device::tables`): most accesses to memory are of this kind, and what is written bounds what records cost.
 
-use prlx_probe::code::{Code, Op, Stmt, Temp, Ty};
+use prlx_plan::code::{Code, Op, Stmt, Temp, Ty};
 use prlx_trace::device::tables::{APART, Part, Which};
 
 use super::probe::{Probe, alike, register};

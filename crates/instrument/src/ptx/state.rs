@@ -10,7 +10,7 @@
 //! not recorded (no context, or a warp that the filter leaves out); bit 1, the pool is used up, and the bits above the
 //! chunk's count the elements lost. No fast path tests anything for it, and no memory is touched.
 
-use prlx_probe::{Fold, Plan};
+use prlx_plan::{Fold, Plan};
 use prlx_trace::device::Shape;
 use prlx_trace::device::tables::Part;
 use prlx_trace::kernel::Level;
@@ -69,7 +69,7 @@ pub(super) const CONTEXT_AT: u64 = 8;
 impl State {
     /// The state that `plan` needs; `counters` says how many visit counters each function has.
     pub fn new(plan: &Plan, counters: &[u32]) -> State {
-        let level = plan.program.level;
+        let level = plan.request.level;
         let mut shared = match level {
             // It has no stream.
             Level::Probe => Vec::new(),

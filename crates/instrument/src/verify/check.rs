@@ -7,7 +7,7 @@ use prlx_isa::ptx::Op;
 use prlx_isa::view::{
     Base, Class, Function, FunctionKind, Inst, Module, Operand, Reg, RegInfo, Role, Space, SymbolId,
 };
-use prlx_probe::{Action, At, Plan};
+use prlx_plan::{Action, At, Plan};
 use prlx_trace::kernel::Level;
 use rustc_hash::FxHashSet;
 
@@ -363,7 +363,7 @@ impl<'a> Checked<'a> {
             (Operand::Address(Base::Symbol(_), _), Space::Param)
                 if self.kernel()
                     && inst.class == Class::Load
-                    && self.texts.plan.program.level == Level::Probe =>
+                    && self.texts.plan.request.level == Level::Probe =>
             {
                 true
             }

@@ -31,7 +31,7 @@ mod sample;
 mod tables;
 
 use prlx_isa::view::Module;
-use prlx_probe::Plan;
+use prlx_plan::Plan;
 
 use crate::error::{Error, ErrorKind};
 use crate::text::{self, span};

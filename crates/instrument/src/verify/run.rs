@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use prlx_isa::view::{Class, FunctionKind, InstId, Operand, Reg, Role, Space, Type};
-use prlx_probe::code::{Ask, Code, Op, Stmt};
-use prlx_probe::{Action, At, Insertion, Plan, Word};
+use prlx_plan::code::{Ask, Code, Op, Stmt};
+use prlx_plan::{Action, At, Insertion, Plan, Word};
 use prlx_trace::device::tables::{Part, Which};
 use prlx_trace::device::{Followers, low};
 use prlx_trace::kernel::{Level, SiteClass};
@@ -105,7 +105,7 @@ fn try_one(texts: &Texts<'_>, f: &Checked<'_>, tried: &Tried<'_>, work: &Work<'_
     // Code that reaches no memory does not care where the cursor is.
     let insts = &f.new.insts[work.inserted.insts.clone()];
     let writes = insts.iter().any(|i| i.space == Space::Global);
-    let probe = texts.plan.program.level == Level::Probe;
+    let probe = texts.plan.request.level == Level::Probe;
     let pieces: Vec<&[&Insertion]> = texts.plan.pieces(&work.here).collect();
     let alike = |i: &&Insertion| match &i.action {
         Action::Probe(code) => saves(texts, code),
@@ -172,18 +172,18 @@ fn has_effect(texts: &Texts<'_>, f: &Checked<'_>, insertion: &Insertion) -> bool
         (Action::Fold { values, .. }, _) => !values.is_empty(),
         (Action::Reserve { bits }, _) => *bits > 0,
         // Without variables and counters there is nothing to begin or to end with.
-        (Action::Begin, _) if texts.plan.program.level == Level::Probe && f.kernel() => {
+        (Action::Begin, _) if texts.plan.request.level == Level::Probe && f.kernel() => {
             let kept = &texts.plan.kept;
             let numbered = kept.records.parts.iter().any(Part::numbered);
             !kept.counters.is_empty() || kept.tracks.is_some() || !kept.vars.is_empty() || numbered
         }
-        (Action::End { trap }, _) if texts.plan.program.level == Level::Probe => {
+        (Action::End { trap }, _) if texts.plan.request.level == Level::Probe => {
             let kept = &texts.plan.kept;
             !kept.counters.is_empty() || kept.tracks.as_ref().is_some_and(|t| t.ends(*trap))
         }
-        (Action::End { .. }, _) => !f.idle || texts.plan.program.level == Level::Print,
+        (Action::End { .. }, _) => !f.idle || texts.plan.request.level == Level::Print,
         // All that an idle kernel keeps at level `events` is a cursor that nothing moves.
-        (Action::Begin, _) => !f.idle || texts.plan.program.level != Level::Events,
+        (Action::Begin, _) => !f.idle || texts.plan.request.level != Level::Events,
         _ => true,
     }
 }
@@ -195,7 +195,7 @@ fn exits(f: &Checked<'_>, at: At) -> bool {
 
 /// What a callee has to get, and gives back.
 fn handed(plan: &Plan, back: bool) -> Vec<String> {
-    let names: &[&str] = match (plan.program.level, back) {
+    let names: &[&str] = match (plan.request.level, back) {
         (Level::Path, _) => &["cursor", "word"],
         (Level::Print, _) => &["cursor", "hash0", "hash1", "hash2", "hash3", "edges"],
         (Level::Events, _) | (Level::Operands, true) => &["cursor"],
@@ -445,7 +445,7 @@ fn apply(texts: &Texts<'_>, f: &Checked<'_>, machine: &Machine, lane: &mut Lane,
         Action::Begin => lane.begin_device(),
         Action::End { trap } => {
             if lane.kind == FunctionKind::Kernel || exits(f, insertion.at) {
-                if texts.plan.program.level == Level::Probe && lane.context != 0 {
+                if texts.plan.request.level == Level::Probe && lane.context != 0 {
                     super::tables::flush(lane, texts, machine);
                 }
                 if let Some(layout) = texts.plan.kept.tracks.as_ref().filter(|t| t.ends(*trap)) {

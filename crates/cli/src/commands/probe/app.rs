@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use prlx_driver::session::{LIVE, Options};
-use prlx_probe::IDLE;
+use prlx_plan::IDLE;
 use prlx_trace::{Level, Trace};
 
 use super::{Given, count, show};
@@ -27,7 +27,7 @@ pub fn run(args: &ProbeArgs, given: &Given<'_>, ui: &Ui) -> Result<ExitCode> {
         ..RecorderArgs::default()
     };
     let options = program::options(&recorder, &ChoiceArgs::default(), &args.device, &folder)?;
-    let mut options = Options { level: Level::Probe, script: Some(Arc::clone(&given.script)), ..options };
+    let mut options = Options { level: Level::Probe, probe: Some(given.script.clone()), ..options };
     if let Some(interval) = args.interval {
         options.interval = interval.as_nanos() as u64;
     }

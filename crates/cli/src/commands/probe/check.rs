@@ -5,7 +5,8 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use prlx_probe::{Landing, Plan};
+use prlx_plan::Plan;
+use prlx_probe::ProbeMatch;
 
 use super::{Code, count, given, place, program};
 use crate::args::ProbeCheckArgs;
@@ -33,7 +34,7 @@ pub fn run(args: &ProbeCheckArgs, ui: &Ui) -> Result<ExitCode> {
     for path in given.rest {
         let code = Code::load(path)?;
         let program = program(script, &code.kernels(&[]));
-        let landings = Landing::all(script, &code.module, &code.text, &program.filter);
+        let landings = ProbeMatch::all(script, &code.module, &code.text, &program.filter);
         let nowhere = place::nowhere(script, &code.module, &program.filter, &landings);
         anywhere |= !nowhere.all;
         writeln!(out, "\n{}", code.name)?;

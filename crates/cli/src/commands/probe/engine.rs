@@ -19,8 +19,9 @@ use prlx_isa::image::{self, Image, Kind, Target};
 use prlx_isa::ptx::prune;
 use prlx_isa::view::{FunctionKind, Module};
 use prlx_probe::lang::Script;
-use prlx_probe::told::heading;
-use prlx_probe::{Filter, Landing, Plan};
+use prlx_probe::diagnostics::heading;
+use prlx_plan::{Filter, Plan};
+use prlx_probe::ProbeMatch;
 
 use super::{count, from_toml, named, place, program};
 use crate::args::ProbeEngineArgs;
@@ -169,7 +170,7 @@ impl Folder {
         let text = self.text("pruned.asm")?;
         let (module, _) = prlx_isa::ptx::read(&text);
         let program = program(script, &[kernel.to_owned()]);
-        let landings = Landing::all(script, &module, &text, &program.filter);
+        let landings = ProbeMatch::all(script, &module, &text, &program.filter);
         let nowhere = place::nowhere(script, &module, &program.filter, &landings);
         if nowhere.all {
             bail!("the program lands nowhere in {kernel}\n  {}", nowhere.lines.join("\n  "));

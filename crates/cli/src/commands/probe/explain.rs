@@ -13,7 +13,8 @@ use anyhow::{Context, Result, bail};
 use prlx_instrument::Edit;
 use prlx_isa::view::FuncId;
 use prlx_probe::lang::Script;
-use prlx_probe::{Action, At, Insertion, Landing, Plan};
+use prlx_plan::{Action, At, Insertion, Plan};
+use prlx_probe::ProbeMatch;
 
 use super::{Code, count, given, heading, place, program};
 use crate::args::ProbeExplainArgs;
@@ -27,7 +28,7 @@ pub fn run(args: &ProbeExplainArgs, ui: &Ui) -> Result<ExitCode> {
     let kernels = code.kernels(&args.kernel);
     let script = &given.script;
     let whole = program(script, &kernels);
-    let landings = Landing::all(script, &code.module, &code.text, &whole.filter);
+    let landings = ProbeMatch::all(script, &code.module, &code.text, &whole.filter);
     let nowhere = place::nowhere(script, &code.module, &whole.filter, &landings);
     if nowhere.all {
         bail!("the program lands nowhere in {}\n  {}", code.name, nowhere.lines.join("\n  "));
@@ -116,8 +117,8 @@ fn explain(
 }
 
 /// What is missed, as of the clause that the woven program has alone.
-fn missed(woven: &Woven, clause: usize) -> Vec<prlx_probe::Missed> {
-    woven.plan.kept.missed.iter().map(|m| prlx_probe::Missed { clause, ..m.clone() }).collect()
+fn missed(woven: &Woven, clause: usize) -> Vec<prlx_plan::Missed> {
+    woven.plan.kept.missed.iter().map(|m| prlx_plan::Missed { clause, ..m.clone() }).collect()
 }
 
 /// The code at each place, in their order.

@@ -18,9 +18,10 @@ use anyhow::{Context, Result, anyhow, bail};
 use prlx_driver::Job;
 use prlx_isa::view;
 use prlx_probe::lang::{Complaint, Script, parse};
-use prlx_probe::told::heading;
+use prlx_probe::diagnostics::heading;
 use prlx_probe::tools::TOOLS;
-use prlx_probe::{Filter, Program, neutrino};
+use prlx_plan::{Filter, RecordingRequest};
+use prlx_probe::neutrino;
 use prlx_trace::Level;
 
 use crate::args::{ProbeArgs, ProbeCommand};
@@ -117,9 +118,9 @@ fn mistakes(complaints: &[Complaint], text: &str, name: &str) -> String {
 }
 
 /// What to weave in: `script`, into kernels like these.
-pub fn program(script: &Arc<Script>, kernels: &[String]) -> Program {
+pub fn program(script: &Arc<Script>, kernels: &[String]) -> RecordingRequest {
     let filter = Filter { kernels: kernels.to_vec(), ..Filter::default() };
-    Program { level: Level::Probe, script: Some(Arc::clone(script)), elide: true, filter, window: None }
+    RecordingRequest { filter, ..RecordingRequest::of_probe(script.clone()) }
 }
 
 /// Code that a program may meet.

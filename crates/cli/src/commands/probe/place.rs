@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use prlx_isa::view::{FuncId, Module};
 use prlx_present::tallies;
 use prlx_probe::lang::{Script, Stmt};
-pub use prlx_probe::told::inst;
-use prlx_probe::{At, Filter, Landing, Missed, instead, told};
+pub use prlx_probe::diagnostics::inst;
+use prlx_plan::{At, Filter, Missed};
+use prlx_probe::{ProbeMatch, instead, diagnostics};
 
 use super::count;
 
@@ -21,7 +22,7 @@ pub fn at(module: &Module, source: &str, function: FuncId, at: At) -> String {
 
 /// What the plan says is missed, each reason once for a clause, with the tables that lack it.
 pub fn missed(script: &Script, module: &Module, source: &str, all: &[Missed]) -> Vec<tallies::Missed> {
-    let told = told::missed(script, module, source, all).into_iter();
+    let told = diagnostics::missed(script, module, source, all).into_iter();
     told.map(|(clause, what)| tallies::Missed { tables: tables(script, clause), what }).collect()
 }
 
@@ -59,7 +60,7 @@ pub struct Nowhere {
 }
 
 /// What of a program does nothing in a module.
-pub fn nowhere(script: &Script, module: &Module, filter: &Filter, landings: &[Landing]) -> Nowhere {
+pub fn nowhere(script: &Script, module: &Module, filter: &Filter, landings: &[ProbeMatch]) -> Nowhere {
     let mut lines: Vec<((usize, String), Vec<String>)> = Vec::new();
     for l in landings.iter().filter(|l| l.holds.is_empty()) {
         let Some(tracepoint) = script.clauses.get(l.clause).and_then(|c| c.tracepoints.get(l.tracepoint))

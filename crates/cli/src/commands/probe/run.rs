@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use prlx_driver::{Job, RecordOptions};
 use prlx_present::tallies::{Missed, Tallies};
-use prlx_probe::Landing;
-use prlx_probe::told::heading;
+use prlx_probe::ProbeMatch;
+use prlx_probe::diagnostics::heading;
 use prlx_trace::Trace;
 use prlx_trace::process::Skipped;
 
@@ -82,7 +82,7 @@ fn one(job: &Job, given: &Given<'_>, args: &ProbeArgs, device: &mut Device, ui: 
     let kernels = if args.kernel.is_empty() { vec![job.kernel.clone()] } else { args.kernel.clone() };
     let program = program(script, &kernels);
     let (module, _) = prlx_isa::ptx::read(&job.text);
-    let landings = Landing::all(script, &module, &job.text, &program.filter);
+    let landings = ProbeMatch::all(script, &module, &job.text, &program.filter);
     let nowhere = place::nowhere(script, &module, &program.filter, &landings);
     if nowhere.all {
         bail!(

@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use prlx_driver::session::Session;
 use prlx_present::tallies::{Missed, Tallies};
-use prlx_probe::IDLE;
-use prlx_probe::told::NOWHERE;
+use prlx_plan::IDLE;
+use prlx_probe::diagnostics::NOWHERE;
 use prlx_trace::{Level, Trace};
 
 use super::count;

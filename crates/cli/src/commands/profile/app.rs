@@ -5,11 +5,11 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use prlx_driver::session::{Options, PASSED, Session};
-use prlx_probe::IDLE;
+use prlx_plan::IDLE;
 use prlx_timeline::{Calibration, Timeline};
 use prlx_trace::{Level, Trace};
 
-use super::script;
+use super::marking;
 use crate::args::{Kept, ProfileArgs, RecorderArgs};
 use crate::commands::timeline;
 use crate::folder::Folder;
@@ -37,7 +37,7 @@ pub fn run(args: &ProfileArgs, ui: &Ui) -> Result<ExitCode> {
         ..RecorderArgs::default()
     };
     let options = program::options(&recorder, &args.choice, &args.device, &folder)?;
-    let options = Options { level: Level::Probe, script: Some(script(args)), ..options };
+    let options = Options { level: Level::Probe, markers: Some(marking(args)), ..options };
     let ended = program::run(&args.command, &options, Output::Theirs, &Supervisor::new()?, ui)?;
     if let Some(what) = ended.failure() {
         ui.warn(&format!("the program {what}"));

@@ -3,7 +3,7 @@
 
 use prlx_driver::{CostOptions, Error, Form, Job, Needs, RecordOptions};
 use prlx_instrument::Rewrite;
-use prlx_probe::Filter;
+use prlx_plan::Filter;
 use prlx_timeline::Calibration;
 
 use super::program;

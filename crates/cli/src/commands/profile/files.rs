@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use prlx_driver::{Job, RecordOptions};
 use prlx_instrument::Rewrite;
 use prlx_isa::image::Target;
-use prlx_probe::{Filter, Missed};
+use prlx_plan::{Filter, Missed};
 use prlx_timeline::{Calibration, Note};
 use prlx_trace::Trace;
 use prlx_trace::names::display_name;
@@ -102,7 +102,7 @@ fn one(
         Device::Gpu(cuda) => Some(Target::of(cuda.gpu().capability)),
         Device::Cpu(_) => None,
     };
-    let rewrite = match program.sparing().filter(|_| gpu.is_some()) {
+    let rewrite = match program.with_spans().filter(|_| gpu.is_some()) {
         Some(less) => spared(rewrite, || write(&less).ok(), job, device),
         None => rewrite,
     };

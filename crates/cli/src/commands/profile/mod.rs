@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use prlx_probe::lang::Script;
-use prlx_probe::marks::Marking;
-use prlx_probe::{Filter, Program};
+use prlx_plan::marks::Marking;
+use prlx_plan::{Filter, RecordingRequest};
 use prlx_trace::Level;
 use prlx_trace::device::tracks::Form;
 
@@ -53,13 +53,13 @@ fn others(args: &ProfileArgs) -> &'static str {
 }
 
 /// What to weave into a launch file's module.
-fn program(args: &ProfileArgs, filter: Filter) -> Program {
-    Program { level: Level::Probe, script: Some(script(args)), elide: true, filter, window: None }
+fn program(args: &ProfileArgs, filter: Filter) -> RecordingRequest {
+    RecordingRequest { filter, ..RecordingRequest::of_markers(marking(args)) }
 }
 
 /// Which markers leave records.
-fn script(args: &ProfileArgs) -> Arc<Script> {
-    let marks = Marking {
+fn marking(args: &ProfileArgs) -> Marking {
+    Marking {
         source: true,
         outside: args.auto.iter().map(|a| a.via()).collect(),
         lines: args.line.clone(),
@@ -71,6 +71,5 @@ fn script(args: &ProfileArgs) -> Arc<Script> {
             (false, None) => Form::Records,
         },
         spare: true,
-    };
-    Arc::new(Script { marks: Some(marks), ..Script::default() })
+    }
 }

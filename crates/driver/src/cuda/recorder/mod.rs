@@ -61,7 +61,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use prlx_probe::Plan;
+use prlx_plan::Plan;
 use prlx_trace::device::Handed;
 use prlx_trace::device::tracks::{BEYOND, fits};
 use prlx_trace::launch::Launch;
