@@ -2,7 +2,7 @@
 
 For each operation, over a strided part of all 2^32 operands: how many results differ, and the largest distance in units in the
 last place (binary32 values between the two) and relative to the result, each with its operand. `--write FOLDER` makes a
-calibration file of each from what differs (docs/calibration.md). Needs `prlx` and Python alone.
+calibration file of each from what differs (docs/internals/calibration.md). Needs `prlx` and Python alone.
 
 With `--device cpu` it compares the CPU device with itself: nothing differs.
 """

@@ -1,7 +1,7 @@
 //! Any text: reading it must neither panic nor lose a byte, nor take more than it should.
 
-use prlx_isa::flow::{Flow, decisions};
-use prlx_isa::graph::Graph;
+use prlx_isa::cfg::Cfg;
+use prlx_isa::dataflow::{DefUse, decisions};
 use prlx_isa::ptx;
 
 /// Runs it.
@@ -26,8 +26,8 @@ pub fn run(bytes: &[u8]) {
     }
     let (view, _) = ptx::view(&module);
     for f in &view.functions {
-        let graph = Graph::of(f);
-        decisions(f, &Flow::of(f, &graph));
+        let graph = Cfg::of(f);
+        decisions(f, &DefUse::of(f, &graph));
     }
     let _ = view.to_string();
 }

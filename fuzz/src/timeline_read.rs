@@ -7,7 +7,7 @@ use prlx_trace::Trace;
 /// Runs it. The first byte says whose buffer it is.
 pub fn run(data: &[u8]) {
     if let Ok(trace) = Trace::read_cut(data) {
-        holds(&prlx_timeline::timeline(&trace));
+        holds(&prlx_timeline::timeline(&trace, |_| 2048));
     }
     let Some((&first, rest)) = data.split_first() else { return };
     let words: Vec<u64> =

@@ -69,7 +69,7 @@ pub fn run(data: &[u8]) {
     trace.write(&mut file).expect("memory takes everything");
     let read = Trace::read(&file).expect("what was written is read");
     assert_eq!(read.marks, trace.marks);
-    holds(&prlx_timeline::timeline(&read));
+    holds(&prlx_timeline::timeline(&read, |_| 2048));
 }
 
 fn mark(i: usize) -> Mark {

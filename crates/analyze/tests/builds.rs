@@ -309,9 +309,9 @@ fn what_may_be_opposite_is_not_compared() {
 fn hashes_of_two_builds_say_nothing() {
     let print = |t: &Trace| {
         let mut t = t.clone();
-        t.launches[0].launch.level = Level::Print;
+        t.launches[0].launch.level = Level::Fingerprint;
         let hashes = vec![[1; 4]; 32];
-        let lanes = Lanes::Print { checkpoints: vec![], ends: vec![0; 32], hashes };
+        let lanes = Lanes::Fingerprint { checkpoints: vec![], ends: vec![0; 32], hashes };
         t.launches[0].streams =
             Streams::new(vec![WarpStream { warp: WarpId(0), digest: 1, dropped: 0, lanes }]);
         t

@@ -112,7 +112,7 @@ fn one_side_was_skipped() {
     };
     b.launches[0].streams = prlx_trace::Streams::default();
     b.launches[0].launch.skipped = Some("no PTX".into());
-    b.launches[0].launch.level = prlx_trace::Level::Print;
+    b.launches[0].launch.level = prlx_trace::Level::Fingerprint;
     for (r, name) in [(compare(&a, &b), "B"), (compare(&b, &a), "A")] {
         assert_eq!((r.verdict, findings(&r).len()), (Verdict::Unknown, 0));
         let l = &r.launches[0];
@@ -125,7 +125,7 @@ fn one_side_was_skipped() {
 #[test]
 fn values_are_hashed_in_two_ways() {
     let mut a = run(4, &[5, 3], |_, _, _| {});
-    a.launches[0].launch.level = prlx_trace::Level::Print;
+    a.launches[0].launch.level = prlx_trace::Level::Fingerprint;
     let mut b = a.clone();
     b.modules[0].hashing = prlx_trace::device::HASHING;
     let r = compare(&a, &b);
@@ -742,7 +742,7 @@ fn fingerprints_are_searched() {
         warp: WarpId(0),
         digest: if changed { 2 } else { 1 },
         dropped: 0,
-        lanes: Lanes::Print {
+        lanes: Lanes::Fingerprint {
             checkpoints: (0..64u64).map(|i| if changed && i >= 41 { i + 1000 } else { i + 1 }).collect(),
             ends: (1..=32).map(|_| 64).collect(),
             hashes: (0..32).map(|l| [l + 1, 2, if changed && l == 0 { 9 } else { 3 }, 4]).collect(),
@@ -750,7 +750,7 @@ fn fingerprints_are_searched() {
     };
     let make = |changed| {
         let mut t = trace(m.clone(), vec![warp(changed)]);
-        t.launches[0].launch.level = Level::Print;
+        t.launches[0].launch.level = Level::Fingerprint;
         t
     };
     let (a, b) = (make(false), make(true));

@@ -15,9 +15,9 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use prlx_driver::{Driver, Job, LaunchConfig, prepare};
-use prlx_emu::alu::Level;
-use prlx_emu::alu::half::{F16, Half};
 use prlx_emu::{Emulator, Options};
+use prlx_lanes::Simd;
+use prlx_lanes::half::{F16, Half};
 use prlx_trace::Dim3;
 
 /// A loop of 200,000 trips around a body.
@@ -136,14 +136,14 @@ const BODIES: &[Work] = &[
 
 fn main() -> Result<()> {
     let filter = std::env::args().nth(1).unwrap_or_default();
-    let best = Level::detect();
+    let best = Simd::detect();
     println!("M warp instructions a second; Rust: as many as its time for the same work would be.\n");
     println!("| loop of | warp instructions | AVX2 | {best:?} | Rust | Rust / AVX2 |");
     println!("|---|---|---|---|---|---|");
     for (name, body, native) in BODIES {
         let block = LaunchConfig { block: Dim3 { x: 128, y: 1, z: 1 }, ..LaunchConfig::default() };
         let text = kernel(body);
-        let (instructions, avx2) = micro(&text, &block, Level::Avx2)?;
+        let (instructions, avx2) = micro(&text, &block, Simd::Avx2)?;
         let (_, all) = micro(&text, &block, best)?;
         let mut buffer = vec![0f32; 1 << 18];
         let rust = fastest(|| {
@@ -161,7 +161,7 @@ fn main() -> Result<()> {
         ..LaunchConfig::default()
     };
     let short = kernel("").replace("200000", "1");
-    let (instructions, avx2) = micro(&short, &many, Level::Avx2)?;
+    let (instructions, avx2) = micro(&short, &many, Simd::Avx2)?;
     let (_, all) = micro(&short, &many, best)?;
     let rate = |seconds: f64| instructions as f64 / seconds / 1e6;
     println!(
@@ -204,7 +204,7 @@ fn gemm() -> Result<()> {
         "\n| product of {n} x {n} binary16 matrices, `mma.m16n8k16` | ms | Rust, binary32: ms | Rust / it |"
     );
     println!("|---|---|---|---|");
-    for level in [Level::Avx2, Level::detect()] {
+    for level in [Simd::Avx2, Simd::detect()] {
         let mut device = device(level);
         let module = device.load(job.text.as_bytes())?;
         let prepared = prepare(&mut device, &job)?;
@@ -238,8 +238,8 @@ fn gemm() -> Result<()> {
 }
 
 /// One host thread: its clock sees all the work.
-fn device(level: Level) -> Emulator {
-    Emulator::new(Options { threads: 1, level, ..Options::default() })
+fn device(level: Simd) -> Emulator {
+    Emulator::new(Options { threads: 1, simd: level, ..Options::default() })
 }
 
 /// Warp instructions, and seconds of the fastest launch of five; the first, which decodes the code, does not count.
@@ -248,7 +248,7 @@ fn fastest(mut launch: impl FnMut() -> Result<(u64, f64)>) -> Result<(u64, f64)>
     (0..5).try_fold((0, f64::INFINITY), |(_, least), _| launch().map(|(n, t)| (n, least.min(t))))
 }
 
-fn micro(text: &str, config: &LaunchConfig, level: Level) -> Result<(u64, f64)> {
+fn micro(text: &str, config: &LaunchConfig, level: Simd) -> Result<(u64, f64)> {
     let mut device = device(level);
     let module = device.load(text.as_bytes())?;
     let buffer = device.alloc(1 << 20, 256)?;
@@ -261,7 +261,7 @@ fn micro(text: &str, config: &LaunchConfig, level: Level) -> Result<(u64, f64)> 
 
 fn kernel_of(launch: &Path) -> Result<(u64, f64)> {
     let job = Job::load(launch)?;
-    let mut device = device(Level::detect());
+    let mut device = device(Simd::detect());
     let module = device.load(job.text.as_bytes())?;
     let prepared = prepare(&mut device, &job)?;
     fastest(|| {

@@ -26,7 +26,7 @@ use prlx_trace::Level;
 
 /// What is compared with the original.
 const RECORDERS: &[(&str, Level, bool)] = &[
-    ("print", Level::Print, true),
+    ("print", Level::Fingerprint, true),
     ("path", Level::Path, true),
     ("path, every decision", Level::Path, false),
     ("events", Level::Events, true),
@@ -109,7 +109,14 @@ fn costs(launch: &Path) -> Result<Vec<Cost>> {
 }
 
 fn cost(job: &Job, level: Level, elide: bool) -> Result<Cost> {
-    let program = RecordingRequest { level, probe: None, markers: None, elide, filter: Filter::default(), window: None };
+    let program = RecordingRequest {
+        level,
+        probe: None,
+        markers: None,
+        elide,
+        filter: Filter::default(),
+        window: None,
+    };
     let rewrite = prlx_instrument::rewrite(&job.text, &job.module, &program, &|_| None)?;
     let small = job.config.grid.volume() < 1024;
     let options = RecordOptions { pool: if small { 32 << 20 } else { 512 << 20 }, bare: true, hooks: false };

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use prlx_driver::workers::WORKERS;
 use prlx_driver::{Job, RecordOptions, record};
 use prlx_emu::Emulator;
 use prlx_plan::{Filter, RecordingRequest};
@@ -29,7 +30,7 @@ fn main() -> Result<()> {
     println!("|---|---|---|---|---|---|---|---|---|---|---|");
     for path in paths {
         for (level, elide) in
-            [(Level::Path, true), (Level::Path, false), (Level::Print, true), (Level::Events, true)]
+            [(Level::Path, true), (Level::Path, false), (Level::Fingerprint, true), (Level::Events, true)]
         {
             row(&path, level, elide)
                 .with_context(|| format!("{} at level {}", path.display(), level.name()))?;
@@ -45,7 +46,7 @@ fn row(path: &Path, level: Level, elide: bool) -> Result<()> {
     let mut file = Vec::new();
     let write = mean(|| {
         file.clear();
-        trace.write(&mut file).is_ok()
+        trace.write_parallel(&mut file, &WORKERS).is_ok()
     })?;
     let read = Trace::read(&file)?;
     if read != trace {
@@ -69,8 +70,11 @@ fn row(path: &Path, level: Level, elide: bool) -> Result<()> {
     trace.write(&mut rest)?;
     let stored = file.len() - rest.len();
     // Level `print` leaves four hashes of each lane beside its checkpoints.
-    let finals =
-        if level == Level::Print { job.config.grid.volume() * job.config.block.volume() * 32 } else { 0 };
+    let finals = if level == Level::Fingerprint {
+        job.config.grid.volume() * job.config.block.volume() * 32
+    } else {
+        0
+    };
     let raw = finals
         + elements * if level == Level::Path { 4 } else { 8 * (1 + u64::from(level == Level::Events)) };
     let bits =
@@ -90,7 +94,14 @@ fn row(path: &Path, level: Level, elide: bool) -> Result<()> {
 }
 
 fn recorded(job: &Job, level: Level, elide: bool) -> Result<Trace> {
-    let program = RecordingRequest { level, probe: None, markers: None, elide, filter: Filter::default(), window: None };
+    let program = RecordingRequest {
+        level,
+        probe: None,
+        markers: None,
+        elide,
+        filter: Filter::default(),
+        window: None,
+    };
     let rewrite = prlx_instrument::rewrite(&job.text, &job.module, &program, &|path| job.source_text(path))?;
     let options = RecordOptions { pool: 512 << 20, bare: true, hooks: false };
     let recorded = record(&mut Emulator::default(), &rewrite.text, &rewrite.plan, job, &options)?;

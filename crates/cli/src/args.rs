@@ -505,7 +505,7 @@ pub struct DeviceArgs {
     /// Most memory of the CPU device: buffers, CTAs under way, what checks note, what is printed and recorded, in MiB [default: 16384]
     #[arg(long, value_name = "MIB")]
     pub max_memory: Option<u64>,
-    /// Correct an approximate operation of the CPU device by what hardware gives (docs/calibration.md); may be repeated
+    /// Correct an approximate operation of the CPU device by what hardware gives (docs/internals/calibration.md); may be repeated
     #[arg(long, value_name = "FILE")]
     pub calibration: Vec<PathBuf>,
 }
@@ -513,7 +513,7 @@ pub struct DeviceArgs {
 /// What is recorded.
 #[derive(Args, Debug, Clone, Default)]
 pub struct RecorderArgs {
-    /// Recorder: `print` hashes, `path` every decision of every lane, `events` 16-byte events with exact masks,
+    /// Recorder: `fingerprint` hashes, `path` every decision of every lane, `events` 16-byte events with exact masks,
     /// `operands` all that compares see
     #[arg(long, default_value = "path", value_parser = level)]
     pub level: Level,
@@ -607,7 +607,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 fn level(text: &str) -> Result<Level, String> {
-    named(Level::RECORDERS, Level::name, text)
+    Level::from_word(text).map_or_else(|| named(Level::RECORDERS, Level::label, text), Ok)
 }
 
 fn class(text: &str) -> Result<SiteClass, String> {

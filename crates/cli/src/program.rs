@@ -332,7 +332,7 @@ fn conclude(
         // Tables come, and say what they lack.
         ui.note(&format!(
             "{seen}, {recorded} {}",
-            if options.marks().is_some() { "profiled" } else { "probed" }
+            if options.markers.is_some() { "profiled" } else { "probed" }
         ));
         return Ok(());
     }

@@ -100,7 +100,14 @@ pub fn device(args: &DeviceArgs) -> Result<Device> {
 /// What to watch, as the options say, for CTAs of so many warps.
 pub fn program(recorder: &RecorderArgs, warps_per_cta: u64) -> RecordingRequest {
     let filter = recorder.filter(warps_per_cta);
-    RecordingRequest { level: recorder.level, probe: None, markers: None, elide: !recorder.no_elide, filter, window: None }
+    RecordingRequest {
+        level: recorder.level,
+        probe: None,
+        markers: None,
+        elide: !recorder.no_elide,
+        filter,
+        window: None,
+    }
 }
 
 /// Warps in a CTA of `job`.
@@ -131,7 +138,7 @@ pub fn record(
     if recorder.rewritten && on.check.is_some() {
         bail!("--check looks at the kernel as it is: leave --rewritten out");
     }
-    let bar = ui.spinner(&format!("recording {} at level {}", job.name, program.level.name()));
+    let bar = ui.spinner(&format!("recording {} at level {}", job.name, program.level.label()));
     let rewrite = prlx_instrument::rewrite(&job.text, &job.module, program, &|path| job.source_text(path))
         .with_context(|| format!("cannot instrument {}", job.module))?;
     let options = RecordOptions {

@@ -4,7 +4,7 @@
 //! source marks and no others; a right kernel gives none, but for notes. The text that `prlx` prints is beside each case.
 //! Misses: how often a finding is seen, but for what that text says of the fair schedule.
 
-#[path = "../../emu/tests/lists/mod.rs"]
+#[path = "../../emu/tests/cases/corpus.rs"]
 mod lists;
 
 use std::collections::BTreeSet;

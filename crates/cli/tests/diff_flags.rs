@@ -88,11 +88,11 @@ fn kernels_of_other_names_compare_by_force() {
     });
     let done = prlx(&["diff", &a, &b]);
     assert_eq!(done.status.code(), Some(1));
-    assert!(text(&done.stdout).contains("has no partner"), "{}", text(&done.stdout));
+    assert!(text(&done.stdout).contains("has no match in "), "{}", text(&done.stdout));
     let done = prlx(&["diff", &a, &b, "--force"]);
     let said = text(&done.stdout);
     assert_eq!(done.status.code(), Some(1), "{said}");
-    assert!(said.contains("1 Branch  ") && !said.contains("has no partner"), "{said}");
+    assert!(said.contains("1 Branch  ") && !said.contains("has no match in "), "{said}");
     assert!(said.contains("`triangular` and `product` are compared as one kernel"), "{said}");
 }
 

@@ -6,17 +6,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::Arc;
 
 use prlx_driver::assemble::Assembler;
 use prlx_driver::{Job, RecordOptions};
 use prlx_emu::{Emulator, Options};
 use prlx_instrument::Rewrite;
 use prlx_isa::image::{Target, cubin};
-use prlx_present::tallies::Tallies;
 use prlx_plan::{Filter, RecordingRequest};
-use prlx_probe::lang;
-use prlx_trace::Level;
+use prlx_present::tallies::Tallies;
 
 const PROBE: &str = "record @ends(cta: u64) per warp keep 1;
 inst:* { @mix[opcode]++; }
@@ -81,7 +78,8 @@ fn tables(job: &Job, rewrite: Rewrite, hooks: bool) -> String {
 
 fn rewritten(source: &str, kernel: &str) -> Rewrite {
     let filter = Filter { kernels: vec![kernel.to_owned()], ..Filter::default() };
-    let program = RecordingRequest { filter, ..RecordingRequest::of_probe(prlx_probe::program(PROBE).unwrap()) };
+    let program =
+        RecordingRequest { filter, ..RecordingRequest::of_probe(prlx_probe::program(PROBE).unwrap()) };
     prlx_instrument::rewrite(source, "x", &program, &|_| None).unwrap()
 }
 

@@ -71,7 +71,7 @@ fn one(folder: &Path, level: Level, scheduled: bool) -> Result<(), Failed> {
     let rewrite = prlx_instrument::rewrite(&job.text, &job.module, &program(level, true, &job), &|_| None)?;
     let (view, _) = prlx_isa::ptx::read(&job.text);
     // Hashes are not decoded: what they hold is what the plan says, and that computed decisions are right is for `path` to show.
-    let elide = level == Level::Print;
+    let elide = level == Level::Fingerprint;
     let reference = Plan::resolve(&program(level, elide, &job), &view, &job.text, &job.module, &|_| None);
     let mut hooks = Vec::new();
     let mut code = Vec::new();

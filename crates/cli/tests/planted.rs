@@ -72,11 +72,11 @@ const INSTRUMENTER: &[InCode] = &[
     ("lane 0 in every mask", "cuda/spmv_csr", Level::Events,
         &[("@%prlx_lead st.global.cg.v4.u32", "or.b32 %prlx_mask, %prlx_mask, 1;\n\t@%prlx_lead st.global.cg.v4.u32", 6)],
         Oracle::Streams),
-    ("value folded twice", "cuda/saxpy", Level::Print,
+    ("value folded twice", "cuda/saxpy", Level::Fingerprint,
         &[("mul.lo.u64 %prlx_hash2, %prlx_hash2, 2654435761;\n\txor.b64 %prlx_hash2, %prlx_hash2, %prlx_v;",
            "mul.lo.u64 %prlx_hash2, %prlx_hash2, 2654435761;\n\txor.b64 %prlx_hash2, %prlx_hash2, %prlx_v;\n\
             \tmul.lo.u64 %prlx_hash2, %prlx_hash2, 2654435761;\n\txor.b64 %prlx_hash2, %prlx_hash2, %prlx_v;", 1)], Oracle::Streams),
-    ("back edges counted by twos", "cuda/state_machine", Level::Print,
+    ("back edges counted by twos", "cuda/state_machine", Level::Fingerprint,
         &[("add.u32 %prlx_edges, %prlx_edges, 1;", "add.u32 %prlx_edges, %prlx_edges, 2;", 1)], Oracle::Streams),
     ("operands swapped", "cuda/early_exit", Level::Operands,
         &[("[%prlx_cursor+256], %prlx_v0", "[%prlx_cursor+256], %prlx_v1", 15),
@@ -150,10 +150,13 @@ fn in_code((_, kernel, level, changes, oracle): &InCode) -> Result<(), Failed> {
     let mut job = load(kernel)?;
     let rewrite = prlx_instrument::rewrite(&job.text, &job.module, &program(*level, true, &job), &|_| None)?;
     let (view, _) = prlx_isa::ptx::read(&job.text);
-    let reference =
-        Plan::resolve(&program(*level, *level == Level::Print, &job), &view, &job.text, &job.module, &|_| {
-            None
-        });
+    let reference = Plan::resolve(
+        &program(*level, *level == Level::Fingerprint, &job),
+        &view,
+        &job.text,
+        &job.module,
+        &|_| None,
+    );
     let bad = plant(&rewrite.text, changes)?;
     if let Some((by, what)) = noticed(&mut job, *level, &reference, &rewrite.text, &rewrite.plan)? {
         return Err(format!("the unchanged text does not pass ({by:?}): {what}").into());

@@ -18,10 +18,10 @@ use corpus::{kernels, label, list, root};
 use libtest_mimic::{Arguments, Failed, Trial};
 use prlx_driver::{Driver, Job, RecordOptions, prepare};
 use prlx_emu::{Emulator, Options};
-use prlx_probe::tools::TOOLS;
-use prlx_plan::{Filter, Plan, RecordingRequest};
+use prlx_plan::{Plan, RecordingRequest};
 use prlx_probe::lang;
-use prlx_trace::{Level, Tally};
+use prlx_probe::tools::TOOLS;
+use prlx_trace::TableContents;
 
 const SEEDS: &[u64] = &[0, 7];
 /// How programs begin that ask which lanes are together.
@@ -109,7 +109,7 @@ fn one(folder: &Path, text: &str, free: bool) -> Result<(), Failed> {
 }
 
 /// Runs the original code with hooks.
-fn observe(job: &Job, plan: &Plan) -> Result<Vec<Tally>, Failed> {
+fn observe(job: &Job, plan: &Plan) -> Result<Vec<TableContents>, Failed> {
     let mut device = emulator();
     let module = device.load(job.text.as_bytes())?;
     let prepared = prepare(&mut device, job)?;
@@ -121,7 +121,7 @@ fn observe(job: &Job, plan: &Plan) -> Result<Vec<Tally>, Failed> {
 }
 
 /// The first row that is not the same.
-fn same(hooks: &[Tally], code: &[Tally], plan: &Plan) -> Result<(), String> {
+fn same(hooks: &[TableContents], code: &[TableContents], plan: &Plan) -> Result<(), String> {
     if hooks.len() != code.len() {
         return Err(format!("{} tables by hooks, {} by code", hooks.len(), code.len()));
     }
@@ -135,7 +135,7 @@ fn same(hooks: &[Tally], code: &[Tally], plan: &Plan) -> Result<(), String> {
             return Err(format!("@{}: {x:?} by hooks, {y:?} by code", table.name));
         }
         if h.rows.len() != c.rows.len() || h.lost != c.lost {
-            let of = |t: &Tally| format!("{} rows and {} lost", t.rows.len(), t.lost);
+            let of = |t: &TableContents| format!("{} rows and {} lost", t.rows.len(), t.lost);
             return Err(format!("@{}: {} by hooks, {} by code", table.name, of(h), of(c)));
         }
     }

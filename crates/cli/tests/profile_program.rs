@@ -98,7 +98,7 @@ fn launches_leave_what_they_leave_alone() {
     let (code, _, err) = prlx(&here, &["timeline", "kept", "--kernel", "saxpy"], &[]);
     assert!(code == Some(2) && err.contains("none of the launches in kept was asked for"), "{err}");
     let (code, out, err) = prlx(&here, &["profile", "diff", "kept", "kept"], &[]);
-    assert!(code == Some(0) && out.starts_with("same  a launch takes"), "{out}{err}");
+    assert!(code == Some(0) && out.starts_with("same  launch time: A "), "{out}{err}");
 }
 
 /// Sums of a program's launches count what those of the launch file count.
@@ -397,7 +397,7 @@ fn host_and_kernels_are_on_one_axis() {
         let (_, text, _) = prlx(&here, &["timeline", kept], &[]);
         assert!(
             text.contains("\nHost  ")
-                && text.contains("right beside it within ±")
+                && text.contains("aligned with device times within ±")
                 && text.contains("\nGaps  "),
             "{text}"
         );

@@ -304,8 +304,8 @@ fn programs_are_compared() -> Result<(), Failed> {
     assert!(out.contains("3 pairs of launches were not recorded"), "{out}");
     let (code, out, _) = compare("k:1 j:2 k:3", "k:1 j:9 k:3 x:1", &["--digest"])?;
     assert_eq!(code, Some(1));
-    assert!(out.contains("  culprit launch 1, j: the same went in, other bytes came out (x)"), "{out}");
-    assert!(out.contains("  launch 3 of B, x, has no partner"), "{out}");
+    assert!(out.contains("  culprit launch 1, j: same inputs, different outputs (x)"), "{out}");
+    assert!(out.contains("  launch 3 of B, x, has no match in A"), "{out}");
     // What the program prints is not in the way; a filter holds for both the recording and the report.
     let words = ["--json", "--kernel", "j", "--keep", "kept"];
     let (code, out, err) = compare("k:1 j:2 echo", "j:2 exit 4", &words)?;
@@ -316,7 +316,7 @@ fn programs_are_compared() -> Result<(), Failed> {
     let (code, out, _) =
         said(&prlx(&here, &["diff", "kept/a.prlx", "kept/b.prlx", "--launch", "0"]).output()?);
     assert_eq!(code, Some(1), "{out}");
-    assert!(out.contains("launch 0 of A, k, has no partner"), "{out}");
+    assert!(out.contains("launch 0 of A, k, has no match in B"), "{out}");
     Ok(())
 }
 
@@ -353,7 +353,10 @@ fn runs_are_put_together() -> Result<(), Failed> {
     assert_eq!(fs::read_dir(here.join("kept"))?.count(), 5);
     // What was not recorded is never the same; here, nothing was.
     assert_eq!(code, Some(3), "{out}");
-    assert!(out.starts_with("unknown  the same outcome of all 5 runs, but not everything was seen"), "{out}");
+    assert!(
+        out.starts_with("unknown  the same outcome in all 5 runs, but not everything was compared"),
+        "{out}"
+    );
     let (code, _, err) = repeat("5", &["--keep", "kept"])?;
     assert_eq!(code, Some(2));
     assert!(err.contains("is not empty"), "{err}");

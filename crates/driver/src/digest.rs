@@ -49,7 +49,7 @@ impl Basis {
         let mut hash = Xxh3::new();
         hash.update(&[launch.level.code(), launch.warp_size]);
         hash.update(self.sites.as_bytes());
-        if matches!(launch.level, Level::Path | Level::Print) {
+        if matches!(launch.level, Level::Path | Level::Fingerprint) {
             hash.update(format!("{} {} {:?};", launch.grid, launch.block, launch.kernel).as_bytes());
             for (text, params) in &self.functions {
                 hash.update(text.as_bytes());
@@ -99,7 +99,7 @@ pub fn warp(base: u64, stream: &WarpStream) -> u64 {
             ends.iter().for_each(|e| put((*e).into()));
             words.iter().for_each(|w| put((*w).into()));
         }
-        Lanes::Print { checkpoints, ends, hashes } => {
+        Lanes::Fingerprint { checkpoints, ends, hashes } => {
             ends.iter().for_each(|e| put((*e).into()));
             checkpoints.iter().chain(hashes.as_flattened()).for_each(|c| put(*c));
         }

@@ -5,9 +5,9 @@
 //! Misses: garbage that looks like elements; two events more than 2^31 clocks apart without one between them may be put
 //! in the wrong order.
 
+use crate::workers::WORKERS;
 use prlx_trace::device::{EventRecord, Finals, Followers, Head, Shape};
 use prlx_trace::launch::{Event, Lanes, OperandRecord};
-use prlx_trace::spread::spread;
 use prlx_trace::{LaneMask, Level, SiteId, WarpId, WarpStream};
 
 /// How many complaints are kept.
@@ -103,7 +103,7 @@ pub fn drain(pool: &mut Pool<'_>, memory: Memory<'_>) -> Drained {
     let bytes = (pool.taken - before) * pool.shape.chunk();
     let mut drained = Drained { bytes, ..Drained::default() };
     let mut said = Said::default();
-    for (stream, more) in spread(found, bytes as usize, |found| reader.warp(found)) {
+    for (stream, more) in WORKERS.map(found, bytes as usize, |found| reader.warp(found)) {
         drained.recorded += stream.lanes.elements();
         drained.dropped = drained.dropped.saturating_add(stream.dropped);
         drained.warps.push(stream);
@@ -227,13 +227,13 @@ impl Reader<'_> {
                 let (words, ends) = self.lanes(warp, chunks, 1, &mut lost, &mut said, make);
                 Lanes::Path { words, ends }
             }
-            Level::Print => {
+            Level::Fingerprint => {
                 let make = |e: [&[u8; 8]; 3]| u64::from_le_bytes(*e[0]);
                 let (checkpoints, ends) = self.lanes(warp, chunks, 1, &mut lost, &mut said, make);
                 let Memory { finals, layout, .. } = self.memory;
                 let hashes =
                     layout.read(finals.get(index * layout.bytes() as usize..).unwrap_or_default()).to_vec();
-                Lanes::Print { checkpoints, ends, hashes }
+                Lanes::Fingerprint { checkpoints, ends, hashes }
             }
             Level::Operands => {
                 let make = |e: [&[u8; 8]; 3]| {

@@ -23,10 +23,12 @@ pub mod job;
 mod keys;
 mod launch_file;
 pub mod npy;
+pub mod occupancy;
 mod record;
 pub mod run;
 pub mod session;
 pub mod tensor_map;
+pub mod workers;
 
 pub use error::{Error, ErrorKind};
 pub use job::Job;
@@ -37,7 +39,7 @@ pub use tensor_map::TensorMap;
 
 use prlx_plan::Plan;
 use prlx_trace::mark::Track;
-use prlx_trace::{Dim3, LaneMask, Tally, WarpId, WarpStream};
+use prlx_trace::{Dim3, LaneMask, TableContents, WarpId, WarpStream};
 
 /// A loaded module, by the number its driver gave it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -103,7 +105,7 @@ pub struct Observed {
     /// What its warps wrote down, ascending: all warps that the plan wants, or those that ran until it was stopped.
     pub streams: Vec<WarpStream>,
     /// What a probe program's tables and records hold.
-    pub tallies: Vec<Tally>,
+    pub tallies: Vec<TableContents>,
     /// What its markers left, by warp and lane.
     pub tracks: Vec<Track>,
     /// What it cost, or what stopped it.

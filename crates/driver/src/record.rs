@@ -15,14 +15,16 @@ use prlx_trace::device::{Context, Handed, Head, MAGAZINE_STRIDE, MAGAZINES, Shap
 use prlx_trace::kernel::{FaultKind, Module, Scalar};
 use prlx_trace::launch::{ArgInfo, Fault, Launch};
 use prlx_trace::mark::{Marks, Track};
-use prlx_trace::spread::spread;
 use prlx_trace::table::Row;
-use prlx_trace::{FuncId, LaneMask, Level, ModuleId, Recording, Streams, Tally, Trace, WarpId, WarpStream};
+use prlx_trace::{
+    FuncId, LaneMask, Level, ModuleId, Recording, Streams, TableContents, Trace, WarpId, WarpStream,
+};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::drain::Drained;
 use crate::job::{ArgValue, Job};
 use crate::run::{Prepared, outputs, prepare};
+use crate::workers::WORKERS;
 use crate::{DevicePtr, Driver, Error, ErrorKind, LaunchStats, Observed, Output, digest, drain};
 
 /// How to record.
@@ -52,7 +54,7 @@ pub struct Recorded {
     /// What the instrumented run cost.
     pub stats: LaunchStats,
     /// What a probe program's tables and records held at the end.
-    pub tallies: Vec<Tally>,
+    pub tallies: Vec<TableContents>,
     /// What its markers left, if it has any.
     pub marks: Option<Marks>,
     /// The run of the original code.
@@ -333,7 +335,7 @@ impl Session<'_> {
         };
         let room = |each: u64| launch.warps().checked_mul(each).ok_or_else(many);
         let few = |warps: u64| u32::try_from(warps).map_err(|_| many());
-        let finals = if launch.level == Level::Print { room(self.plan.finals.bytes())? } else { 0 };
+        let finals = if launch.level == Level::Fingerprint { room(self.plan.finals.bytes())? } else { 0 };
         let heads = room(shape.heads(lanes) * Head::SIZE as u64)?;
         let (tracks, track_log, recorded) = match &kept.tracks {
             None => (0, 0, last - first),
@@ -418,7 +420,7 @@ impl Session<'_> {
         let (first, count) = (u64::from(given.warp_first), u64::from(given.warps));
         let each = shape.heads(lanes) * Head::SIZE as u64;
         let layout = self.plan.finals;
-        let hashes = if launch.level == Level::Print { layout.bytes() } else { 0 };
+        let hashes = if launch.level == Level::Fingerprint { layout.bytes() } else { 0 };
         let bytes = read(given.pool, used)?;
         let heads = read(given.heads + first * each, count * each)?;
         let finals = read(given.finals + first * hashes, count * hashes)?;
@@ -430,7 +432,7 @@ impl Session<'_> {
     }
 
     /// Reads a probe program's tables and records back.
-    fn tallies(&mut self, launch: &Launch, given: &Context) -> Result<Vec<Tally>, Error> {
+    fn tallies(&mut self, launch: &Launch, given: &Context) -> Result<Vec<TableContents>, Error> {
         if launch.level != Level::Probe {
             return Ok(Vec::new());
         }
@@ -517,12 +519,17 @@ pub(crate) fn recording(
     launch.totals.filtered_warps = launch.warps() - (last - first);
     let base = basis.digest(&launch);
     let digested = |warp: WarpStream| WarpStream { digest: digest::warp(base, &warp), ..warp };
-    let warps = spread(drained.warps, drained.bytes as usize, digested);
+    let warps = WORKERS.map(drained.warps, drained.bytes as usize, digested);
     (Recording { launch, streams: Streams::new(warps) }, drained.damage)
 }
 
 /// What the tables of a module's plan hold, after launches with these numbers, first and last; `bytes` is their memory.
-pub(crate) fn tables(kept: &Kept, module: ModuleId, launches: (u64, u64), bytes: &[u8]) -> Vec<Tally> {
+pub(crate) fn tables(
+    kept: &Kept,
+    module: ModuleId,
+    launches: (u64, u64),
+    bytes: &[u8],
+) -> Vec<TableContents> {
     let each = kept.tables.iter().enumerate();
     let mut all = each.map(|(i, table)| tally(module, i, launches, kept.rows(table, bytes))).collect();
     kept.settle(&mut all);
@@ -530,7 +537,7 @@ pub(crate) fn tables(kept: &Kept, module: ModuleId, launches: (u64, u64), bytes:
 }
 
 /// What a launch's records hold; `bytes` is their memory.
-pub(crate) fn records(kept: &Kept, launch: &Launch, bytes: &[u8]) -> Vec<Tally> {
+pub(crate) fn records(kept: &Kept, launch: &Launch, bytes: &[u8]) -> Vec<TableContents> {
     let of = |i: usize| {
         let launches = (launch.number, launch.number);
         tally(launch.module, kept.own() + i, launches, kept.records.read(i, bytes))
@@ -538,14 +545,19 @@ pub(crate) fn records(kept: &Kept, launch: &Launch, bytes: &[u8]) -> Vec<Tally> 
     (0..kept.records.parts.len()).map(of).collect()
 }
 
-fn tally(module: ModuleId, table: usize, launches: (u64, u64), (rows, lost): (Vec<Row>, u64)) -> Tally {
-    Tally { module, table: table as u32, launches: Some(launches), rows, lost }
+fn tally(
+    module: ModuleId,
+    table: usize,
+    launches: (u64, u64),
+    (rows, lost): (Vec<Row>, u64),
+) -> TableContents {
+    TableContents { module, table: table as u32, launches: Some(launches), rows, lost }
 }
 
 /// What came of a launch that was started.
 struct Ran {
     drained: Drained,
-    tallies: Vec<Tally>,
+    tallies: Vec<TableContents>,
     tracks: Vec<Track>,
     /// Warps that had none.
     left_out: u64,

@@ -1,15 +1,13 @@
 //! Assembling PTX, and the cache of what came of it. The assemblers are those of `cargo xtask setup`, where they are.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use prlx_driver::ErrorKind;
 use prlx_driver::assemble::cache::Cache;
 use prlx_driver::assemble::{Assembler, Assemblers, Failed, Within, lost, needs, target};
 use prlx_isa::image::{Target, cubin};
-use prlx_probe::lang::Script;
-use prlx_plan::marks::Marking;
-use prlx_plan::{Filter, RecordingRequest};
+use prlx_plan::RecordingRequest;
+use prlx_plan::markers::Marking;
 use prlx_trace::Level;
 use prlx_trace::mark::Via;
 
@@ -178,8 +176,7 @@ fn many_at_once() {
 #[test]
 fn at_events_registers_are_given_up_for_warps() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels/cuda/bitonic_sort/sm_80.ptx");
-    let program =
-        RecordingRequest::new(Level::Events);
+    let program = RecordingRequest::new(Level::Events);
     let source = std::fs::read_to_string(path).unwrap();
     let sort = prlx_instrument::rewrite(&source, "sort", &program, &|_| None).unwrap().text;
     // 34 values that live at once.

@@ -55,9 +55,10 @@ fn plan(level: Level) -> Plan {
     let function = Function { name: "k".into(), kernel: true, ..Function::default() };
     let window = Window { sites: vec![SiteId(0)], warps: (1, 2), visits: (0, 4) };
     Plan {
-        program: RecordingRequest {
+        request: RecordingRequest {
             level,
-            script: None,
+            probe: None,
+            markers: None,
             elide: true,
             filter: Filter::default(),
             window: (level == Level::Operands).then_some(window),
@@ -208,7 +209,7 @@ fn elements_after_a_hole_are_not_taken() {
 #[test]
 fn any_garbage_is_survived() {
     for seed in 0..200u64 {
-        for level in [Level::Path, Level::Print, Level::Events, Level::Operands] {
+        for level in [Level::Path, Level::Fingerprint, Level::Events, Level::Operands] {
             let mut device =
                 Fake::new(move |memory: &mut Memory, _: &str, _: &LaunchConfig, params: &[u8]| {
                     let mut random = prlx_driver::content::SplitMix::of_argument(seed, 0);
@@ -271,8 +272,8 @@ fn fingerprints_and_their_finals() {
             lanes.memory.set(at + 8 + 9, &[7]);
         }
     };
-    let r = recorded(Level::Print, &job(1, 40), RecordOptions::default(), body).unwrap();
-    let Streams::Print { checkpoints, hashes, .. } =
+    let r = recorded(Level::Fingerprint, &job(1, 40), RecordOptions::default(), body).unwrap();
+    let Streams::Fingerprint { checkpoints, hashes, .. } =
         r.recording.streams.warp(WarpId(1)).unwrap().unwrap().lanes
     else {
         panic!()
@@ -299,7 +300,7 @@ fn operand_records_keep_zero_values_and_only_the_window_is_there() {
     };
     assert_eq!((records.len(), ends[7], ends[8]), (12, 0, 12));
     assert_eq!(records[11], OperandRecord { site: SiteId(3), visit: 11, values: [0, 11] });
-    assert_eq!(r.recording.launch.window, plan(Level::Operands).program.window);
+    assert_eq!(r.recording.launch.window, plan(Level::Operands).request.window);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //!     alu_device write DIR     writes DIR/ops.ptx, DIR/ops.txt, DIR/in.bin
 //!     alu_device compare DIR   reads DIR/out.bin; lists the operations that differ, with examples
 
-#[path = "../tests/alu/mod.rs"]
+#[path = "../tests/it/alu.rs"]
 mod alu;
 
 use std::fmt::Write as _;
@@ -12,8 +12,9 @@ use std::fs;
 use std::path::Path;
 
 use alu::{Lanes, Random};
-use prlx_emu::alu::{AluOp, Level};
+use prlx_emu::testing::AluOp;
 use prlx_isa::view::{Operand, Reg, Type};
+use prlx_lanes::Simd;
 
 /// Tuples tried for each operation.
 const N: usize = 32_768;
@@ -386,7 +387,7 @@ fn cases() -> Vec<Case> {
         let first = Operand::Reg(Reg(0));
         let first = if pair { Operand::Pair(Box::new(first.clone()), Box::new(first)) } else { first };
         let operands = [vec![first], alu::regs(n)].concat();
-        let op = match alu::choose(&text, operands, Level::detect()) {
+        let op = match alu::choose(&text, operands, Simd::detect()) {
             Ok(op) => op,
             Err(e) => {
                 eprintln!("{text}: {e}");

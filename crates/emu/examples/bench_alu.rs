@@ -3,7 +3,7 @@
 //! `cargo xtask bench alu`, or this example with a text that the operations' names contain. One thread; operands stay in the
 //! first-level cache, a call through a pointer each time, as the interpreter does it. Prints Markdown.
 
-#[path = "../tests/alu/mod.rs"]
+#[path = "../tests/it/alu.rs"]
 mod alu;
 #[path = "../../../bench/clock.rs"]
 mod clock;
@@ -11,9 +11,8 @@ mod clock;
 use std::hint::black_box;
 
 use clock::best;
-use prlx_emu::alu::{Args, Level};
-use prlx_emu::planes::{Planes, V32, V64};
 use prlx_isa::view::{Operand, Reg};
+use prlx_lanes::{Args, Planes, Simd, V32, V64};
 
 /// Opcodes by family, with how many sources.
 const OPS: &[(&str, usize)] = &[
@@ -90,15 +89,15 @@ fn main() {
     }
 }
 
-fn name(level: Level) -> &'static str {
+fn name(level: Simd) -> &'static str {
     match level {
-        Level::Base => "base (SSE2)",
-        Level::Avx2 => "AVX2",
-        Level::Avx512 => "AVX-512",
+        Simd::Base => "base (SSE2)",
+        Simd::Avx2 => "AVX2",
+        Simd::Avx512 => "AVX-512",
     }
 }
 
-fn measure(text: &str, n: usize, level: Level) -> f64 {
+fn measure(text: &str, n: usize, level: Simd) -> f64 {
     let mut operands = alu::regs(n + 1);
     if text.starts_with("lop3") {
         operands.push(Operand::Int(0x96));

@@ -1,10 +1,10 @@
 //! Loads, stores and atomics of a warp: addresses to regions, with every access checked.
 
-use crate::alu::half::{Bf16, F16, greatest, least, sum};
 use crate::cluster::{MAX_CTAS, Peers};
 use crate::code::{AddrBase, Atom, Mem, Place, Plane, Rmw, window};
 use crate::memory::{Lanes, Memory, Region};
-use crate::planes::{LANES, Planes, V32, V64};
+use prlx_lanes::half::{Bf16, F16, greatest, least, sum};
+use prlx_lanes::{LANES, Planes, V32, V64};
 
 /// What a warp can reach.
 pub struct Reach<'a> {

@@ -14,9 +14,9 @@ use crate::cta::{Block, Launch, Rng};
 use crate::fault::Fault;
 use crate::mbarrier;
 use crate::memory::Region;
-use crate::planes::LANES;
 use crate::tensor::{self, Reduce, Tile};
 use crate::warp::{Warp, reach};
+use prlx_lanes::LANES;
 
 /// Copies that may be under way in a CTA; the oldest ends when there are more.
 const MOST: usize = 256;

@@ -105,7 +105,7 @@ impl Warp {
         let Some(frame) = self.frames[l].pop() else { return false };
         let call = &code.calls[frame.call as usize];
         let entry = &code.entries[frame.func as usize];
-        let stride = self.local.len() / crate::planes::LANES as u64;
+        let stride = self.local.len() / prlx_lanes::LANES as u64;
         self.sp[l] -= call.frame;
         self.taken[l] = frame.taken;
         match (&frame.saved, &entry.saved) {

@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use prlx_isa::view::{FuncId, InstId, SymbolId};
 
-use crate::alu::{Args, Run};
 use crate::calibration::Calibration;
 use crate::tensor::{Field, Reduce};
+use prlx_lanes::{Args, LaneFn};
 
 /// A guard: bits 0..15 a predicate plane, bit 15 negates; [`NO_GUARD`]: none.
 pub type GuardBits = u16;
@@ -35,7 +35,7 @@ pub struct Step {
 #[derive(Clone, Copy, Debug)]
 pub enum Op {
     /// A data operation.
-    Alu(Run, Args),
+    Alu(LaneFn, Args),
     /// Jump.
     Bra(u32),
     /// Jump by index.

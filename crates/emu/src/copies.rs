@@ -9,8 +9,8 @@ use crate::code::Copy;
 use crate::cta::{Block, Launch, Rng};
 use crate::fault::Fault;
 use crate::mbarrier;
-use crate::planes::LANES;
 use crate::warp::{Warp, reach};
+use prlx_lanes::LANES;
 
 /// What was begun and not done.
 #[derive(Clone, Copy, Debug)]

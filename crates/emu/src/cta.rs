@@ -23,11 +23,11 @@ use crate::heap::Heap;
 use crate::hooks::{Observe, Recorder};
 use crate::host::Host;
 use crate::memory::{Memory, Region};
-use crate::planes::LANES;
 use crate::probes::Gathered;
 use crate::stuck::{self, Part, Waiting};
 use crate::warp::Warp;
 use crate::wgmma;
+use prlx_lanes::LANES;
 
 /// `%globaltimer` of a CTA's first step.
 pub const EPOCH: u64 = 1_000_000_000;

@@ -13,7 +13,6 @@ use prlx_trace::Dim3;
 use prlx_trace::check::Findings;
 use rustc_hash::FxHashMap;
 
-use crate::alu::Level;
 use crate::calibration::Calibration;
 use crate::check::{Checker, Checks};
 use crate::cluster::MAX_CTAS;
@@ -26,8 +25,9 @@ use crate::hooks::Observe;
 use crate::host::Host;
 use crate::memory::{FIRST, Memory, Owner, Region};
 use crate::order;
-use crate::planes::LANES;
 use crate::tensor;
+use prlx_lanes::LANES;
+use prlx_lanes::Simd;
 
 /// Limits of the device.
 #[derive(Clone, Debug)]
@@ -42,7 +42,7 @@ pub struct Options {
     /// Bytes of stack for a thread of a kernel whose calls recurse.
     pub stack: u32,
     /// What of the host's processor may be used.
-    pub level: Level,
+    pub simd: Simd,
     /// What is checked; a launch with checks runs on one host thread.
     pub checks: Checks,
     /// Corrections of approximate operations: at most one for each.
@@ -60,7 +60,7 @@ impl Default for Options {
             max_memory: 16 << 30,
             threads: 0,
             stack: 16 << 10,
-            level: Level::detect(),
+            simd: Simd::detect(),
             checks: Checks::NONE,
             calibrations: Vec::new(),
             first: FIRST,
@@ -172,7 +172,7 @@ impl Emulator {
             kernel,
             plan,
             stack: o.stack,
-            level: o.level.min(Level::detect()),
+            simd: o.simd.min(Simd::detect()),
             calibrations: &o.calibrations,
         };
         Ok(match (plan, m.code.get(kernel)) {
@@ -217,7 +217,7 @@ impl Emulator {
             max_steps: o.max_steps,
             epoch: o.epoch,
             observe: plan.map(|plan| Observe { plan, kernel: prlx_trace::FuncId(code.kernel.0) }),
-            host: Host::of(o.level),
+            host: Host::of(o.simd),
             checker: Mutex::default(),
         };
         let threads = match o.threads {

@@ -12,8 +12,8 @@ use rustc_hash::FxHashMap;
 
 use crate::access::{self, each};
 use crate::code::{Hook, Value};
-use crate::planes::{LANES, Planes};
 use crate::probes::{self, Asked, Gathered};
+use prlx_lanes::{LANES, Planes};
 
 /// What a launch writes down.
 #[derive(Clone, Copy, Debug)]
@@ -302,13 +302,13 @@ impl Recorder {
                 let (words, ends) = flat(self.words);
                 Lanes::Path { words, ends }
             }
-            Level::Print => {
+            Level::Fingerprint => {
                 let (checkpoints, ends) = flat(self.checkpoints);
                 let mut signatures = [0; 4];
                 for (word, bytes) in signatures.iter_mut().zip(self.signatures.as_chunks().0) {
                     *word = u64::from_le_bytes(*bytes);
                 }
-                Lanes::Print { checkpoints, ends, hashes: vec![self.finals, signatures] }
+                Lanes::Fingerprint { checkpoints, ends, hashes: vec![self.finals, signatures] }
             }
             Level::Events => Lanes::Events(self.events),
             Level::Operands => {

@@ -1,4 +1,4 @@
-//! The hot functions, compiled once for each [`Level`] of the host's processor.
+//! The hot functions, compiled once for each [`Simd`] of the host's processor.
 
 #![allow(
     unsafe_code,
@@ -6,11 +6,11 @@
 )]
 
 use crate::access::{self, Bad, Reach};
-use crate::alu::Level;
 use crate::code::{Mem, Mma, Sync, Wgmma};
-use crate::planes::{LANES, Planes, V32};
 use crate::product::{self, ROWS};
 use crate::sync;
+use prlx_lanes::Simd;
+use prlx_lanes::{LANES, Planes, V32};
 
 /// One value a lane.
 pub type Row = [u32; LANES];
@@ -114,20 +114,20 @@ level!(avx512 #[target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,popcnt,lzcnt,av
 
 impl Host {
     /// Those for a level, or for what the processor has of it.
-    pub fn of(level: Level) -> Host {
+    pub fn of(simd: Simd) -> Host {
         #[cfg(target_arch = "x86_64")]
         {
-            let level = level.min(Level::detect());
-            if level >= Level::Avx512 {
+            let simd = simd.min(Simd::detect());
+            if simd >= Simd::Avx512 {
                 // SAFETY: `detect` found the level's features (`popcnt`, `lzcnt` and `bmi1` come with AVX2 processors).
                 return unsafe { avx512::host() };
             }
-            if level >= Level::Avx2 {
+            if simd >= Simd::Avx2 {
                 // SAFETY: likewise.
                 return unsafe { avx2::host() };
             }
         }
-        let _ = level;
+        let _ = simd;
         base::host()
     }
 }

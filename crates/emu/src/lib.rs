@@ -2,7 +2,7 @@
 //!
 //! A kernel is decoded once ([`code`]) into steps over planes of 32 lanes ([`planes`]); a [`warp`] runs groups of lanes, a
 //! [`cta`] its warps, a [`cluster`] its CTAs, and the clusters of a launch run on the host's threads. Data operations are in
-//! [`alu`].
+//! `select`.
 //!
 //! Holds: the same module, launch and seed give the same execution; on several host threads (seed 0 alone) as long as the
 //! kernel has no race between CTAs. Every access is checked against the allocations. What the device can't do is refused
@@ -12,41 +12,44 @@
 //! error, not equal to a GPU's, unless a [`Calibration`] says what that gives.
 
 mod access;
-pub mod alu;
 mod bulk;
 mod calibration;
 mod calls;
-pub mod check;
-pub mod cluster;
-pub mod code;
+mod check;
+mod cluster;
+mod code;
 mod copies;
-pub mod coverage;
-pub mod cta;
+mod coverage;
+mod cta;
 mod decode;
 mod device;
 mod fault;
 mod grid;
 mod heap;
-pub mod hooks;
-pub mod host;
+mod hooks;
+mod host;
 mod marks;
 mod mbarrier;
 mod memory;
 mod mma;
-pub mod order;
-pub mod planes;
+mod order;
+mod select;
+
 mod printf;
-pub mod probes;
+mod probes;
 mod product;
 mod stuck;
 mod sync;
 mod tensor;
+#[doc(hidden)]
+pub mod testing;
 mod unsupported;
-pub mod warp;
+mod warp;
 mod wgmma;
 
 pub use calibration::Calibration;
 pub use check::Checks;
+pub use cta::EPOCH;
 pub use device::{Emulator, Options};
-pub use memory::{Allocation, Memory, Owner, Region};
+pub use prlx_lanes::Simd;
 pub use unsupported::{Refusal, unsupported};

@@ -13,8 +13,8 @@ use crate::access::each;
 use crate::code::Hook;
 use crate::cta::EPOCH;
 use crate::hooks::value;
-use crate::planes::{LANES, Planes};
 use crate::probes::Asked;
+use prlx_lanes::{LANES, Planes};
 
 /// The tracks of one warp.
 #[derive(Clone, Debug)]

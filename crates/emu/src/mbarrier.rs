@@ -7,8 +7,8 @@ use crate::access::{self, Bad, Reach};
 use crate::code::{MbarKind, Mbarrier, Place, window};
 use crate::cta::{Block, Launch};
 use crate::memory::Region;
-use crate::planes::Planes;
 use crate::warp::{Warp, reach};
+use prlx_lanes::Planes;
 
 const COUNT: u64 = (1 << 20) - 1;
 const TX_ZERO: u64 = 1 << 21;
@@ -157,7 +157,7 @@ impl Warp {
             self.arrive_late(m, &at, step);
         }
         let r = reach(launch, block, &self.local);
-        let (mut results, mut wrong) = ([0u64; crate::planes::LANES], None);
+        let (mut results, mut wrong) = ([0u64; prlx_lanes::LANES], None);
         access::each_place(&self.planes, &r, &mut self.hint, mem, m, |l, region, at| {
             let old = region.load64(at);
             results[l] = old;

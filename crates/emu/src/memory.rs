@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Rel
 
 use std::sync::{Mutex, PoisonError};
 
-use crate::planes::{LANES, V32, V64};
+use prlx_lanes::{LANES, V32, V64};
 
 /// A buffer.
 pub struct Region {
@@ -62,10 +62,6 @@ impl Region {
     /// A number that no other buffer has while this one lives.
     pub fn id(&self) -> usize {
         self.words.as_ptr().addr()
-    }
-    /// Whether it has no bytes.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
     }
     cells! {
         load8 store8 cell8 u8, AtomicU8;

@@ -14,11 +14,11 @@
 use prlx_isa::view::Type;
 
 use crate::access::{self, Bad, Reach};
-use crate::alu::fp8::{Byte, E4m3, E5m2};
-use crate::alu::half::{Bf16, F16, Half};
-use crate::alu::round::narrow_odd;
 use crate::code::{Mma, Tile};
-use crate::planes::{LANES, Planes, V32};
+use prlx_lanes::fp8::{Byte, E4m3, E5m2};
+use prlx_lanes::half::{Bf16, F16, Half};
+use prlx_lanes::round::narrow_odd;
+use prlx_lanes::{LANES, Planes, V32};
 
 /// Rows and columns that are worked on at once.
 const ROWS: usize = 4;

@@ -49,8 +49,8 @@ fn commutes(rmw: Rmw) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::alu::Level;
     use crate::decode::{Request, decode};
+    use prlx_lanes::Simd;
 
     fn of(body: &str) -> bool {
         let source = format!(
@@ -69,7 +69,7 @@ mod tests {
             kernel: "k",
             plan,
             stack,
-            level: Level::Base,
+            simd: Simd::Base,
             calibrations: &[],
         };
         matters(&decode(&r).unwrap())

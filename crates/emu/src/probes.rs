@@ -8,22 +8,22 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use prlx_isa::view::Space;
+use prlx_plan::Holder;
 use prlx_plan::Kept;
 use prlx_plan::code::{Ask, Code};
 use prlx_plan::eval::{self, Found, Host};
-use prlx_plan::Holder;
 use prlx_trace::device::tables::{Rows, Which};
 use prlx_trace::kernel::Scalar;
 use prlx_trace::mark::Track;
 use prlx_trace::table::{Aggregate, Row};
-use prlx_trace::{FuncId, ModuleId, Tally, WarpId};
+use prlx_trace::{FuncId, ModuleId, TableContents, WarpId};
 
 use crate::access;
 use crate::code::{Hook, Value, window};
 use crate::cta::EPOCH;
 use crate::marks;
 use crate::memory::Region;
-use crate::planes::{LANES, Planes};
+use prlx_lanes::{LANES, Planes};
 
 /// What came together so far, by table; records behind.
 #[derive(Clone, Debug, Default)]
@@ -93,7 +93,7 @@ impl Gathered {
         self.tables.iter().flatten().map(row).sum()
     }
     /// As the device's tables would say it.
-    pub fn tallies(self, kept: &Kept) -> Vec<Tally> {
+    pub fn tallies(self, kept: &Kept) -> Vec<TableContents> {
         let tally = |(i, rows): (usize, BTreeMap<Vec<u64>, Vec<u64>>)| {
             let mut rows = rows;
             let layout = kept.tables.get(i);
@@ -107,7 +107,7 @@ impl Gathered {
                 Some((Aggregate::Sum, Rows::Hashed { .. })) | None => {}
                 Some(_) => rows.retain(|_, cells| cells.iter().any(|c| *c != 0)),
             }
-            Tally {
+            TableContents {
                 module: ModuleId(0),
                 table: i as u32,
                 launches: Some((0, 0)),

@@ -6,11 +6,11 @@
 
 use prlx_isa::view::Type;
 
-use crate::alu::fp8::{Byte, E4m3, E5m2};
-use crate::alu::half::{Bf16, F16, Half};
 use crate::code::Wgmma;
 use crate::memory::Region;
-use crate::planes::{LANES, Planes, V32};
+use prlx_lanes::fp8::{Byte, E4m3, E5m2};
+use prlx_lanes::half::{Bf16, F16, Half};
+use prlx_lanes::{LANES, Planes, V32};
 
 /// What takes part of a row of A, or of a column of B.
 pub type Row = [u8; 32];

@@ -6,8 +6,8 @@ use prlx_trace::LaneMask;
 use crate::code::Op;
 use crate::cta::{Block, CLUSTER, Cta, Launch};
 use crate::fault;
-use crate::planes::LANES;
 use crate::warp::Warp;
+use prlx_lanes::LANES;
 
 /// Groups of lanes that an error lists.
 const SHOWN: usize = 8;

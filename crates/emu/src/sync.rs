@@ -10,8 +10,8 @@ use crate::code::{Code, Matrix, Op, Plane, Sync, SyncKind};
 use crate::cta::{Block, Launch};
 use crate::fault::Fault;
 use crate::mma::transposed;
-use crate::planes::{LANES, Planes, V32, V64};
 use crate::warp::{Key, PARKED, Warp, reach};
+use prlx_lanes::{LANES, Planes, V32, V64};
 
 impl Warp {
     /// Does it at once if the lanes that are here are all that it waits for; the usual case.

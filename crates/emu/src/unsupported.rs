@@ -6,10 +6,10 @@
 
 use prlx_isa::view::{FuncId, InstId, Module};
 
-use crate::alu::Level;
 use crate::decode::{self, Request};
 use crate::device::{Options, in_memory};
 use crate::fault;
+use prlx_lanes::Simd;
 
 /// Something that the device can't do.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,7 +38,7 @@ pub fn unsupported(module: &Module, source: &str, root: FuncId) -> Vec<Refusal> 
         kernel: &main.name,
         plan: None,
         stack: Options::default().stack,
-        level: Level::Base,
+        simd: Simd::Base,
         calibrations: &[],
     };
     let (code, missing) = decode::attempt(&request, root);

@@ -20,9 +20,9 @@ use crate::cta::{Block, CLUSTER, Launch, Rng};
 use crate::fault::Fault;
 use crate::hooks::Recorder;
 use crate::memory::Region;
-use crate::planes::{LANES, Planes, V32, V64};
 use crate::probes::Asked;
 use crate::wgmma::Flight;
+use prlx_lanes::{LANES, Planes, V32, V64};
 
 /// A key orders lanes: deeper calls first, then lower steps.
 pub type Key = u32;

@@ -22,9 +22,9 @@ use rustc_hash::FxHashMap;
 use crate::code::{Products, WgmmaA};
 use crate::cta::{Block, Launch, Rng};
 use crate::fault::Fault;
-use crate::planes::{Planes, V32};
 use crate::product::{self, Matrix, ROWS, Row};
 use crate::warp::Warp;
+use prlx_lanes::{Planes, V32};
 
 /// Warps of a warpgroup.
 pub const WARPS: usize = 4;

@@ -10,15 +10,13 @@ mod clock;
 use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Instant;
 use std::{fs, io};
 
 use clock::best;
 use prlx_instrument::{apply, ptx, rewrite, verify};
-use prlx_probe::lang::parse;
+use prlx_plan::{Plan, RecordingRequest};
 use prlx_probe::tools::TOOLS;
-use prlx_plan::{Filter, Plan, RecordingRequest};
 use prlx_trace::kernel::Level;
 
 fn main() -> io::Result<()> {
@@ -47,7 +45,8 @@ fn main() -> io::Result<()> {
 
 /// Levels of recording, and tools that have goals.
 fn programs() -> Vec<(&'static str, RecordingRequest)> {
-    let levels = [Level::Print, Level::Path, Level::Events].map(|level| (level.name(), RecordingRequest::new(level)));
+    let levels = [Level::Fingerprint, Level::Path, Level::Events]
+        .map(|level| (level.name(), RecordingRequest::new(level)));
     let goals = ["block-scheduling", "global-bytes", "tensor-ops", "memory-timeline"];
     let tools = TOOLS.iter().filter(|t| goals.contains(&t.0)).map(|(name, _, text)| {
         (*name, RecordingRequest::of_probe(prlx_probe::program(text).expect("a tool of ours")))

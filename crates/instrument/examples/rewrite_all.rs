@@ -8,11 +8,9 @@ mod support;
 
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::{fs, io};
 
-use prlx_probe::lang::Script;
-use prlx_plan::marks::Marking;
+use prlx_plan::markers::Marking;
 use prlx_plan::{Plan, RecordingRequest};
 use prlx_trace::SiteId;
 use prlx_trace::kernel::Level;
@@ -74,7 +72,10 @@ fn programs() -> Vec<(String, RecordingRequest)> {
     let outside =
         vec![Via::Barrier, Via::Mbarrier, Via::Tma, Via::CpAsync, Via::Wgmma, Via::Trip, Via::Function];
     let marking = Marking { source: true, outside, ..Marking::default() };
-    all.push(("marks".to_owned(), RecordingRequest { elide: false, ..RecordingRequest::of_markers(marking) }));
+    all.push((
+        "marks".to_owned(),
+        RecordingRequest { elide: false, ..RecordingRequest::of_markers(marking) },
+    ));
     all
 }
 

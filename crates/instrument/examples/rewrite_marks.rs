@@ -2,12 +2,9 @@
 //! says that regions leave one record each, are added up, or that the last records are kept.
 
 use std::io::Read;
-use std::sync::Arc;
 
-use prlx_probe::lang::Script;
-use prlx_plan::marks::Marking;
-use prlx_plan::{Filter, RecordingRequest};
-use prlx_trace::Level;
+use prlx_plan::RecordingRequest;
+use prlx_plan::markers::Marking;
 use prlx_trace::device::tracks::Form;
 use prlx_trace::mark::Via;
 

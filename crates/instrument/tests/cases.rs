@@ -3,7 +3,6 @@
 mod support;
 
 use std::fs;
-use std::sync::Arc;
 
 use prlx_instrument::ErrorKind;
 use prlx_plan::RecordingRequest;

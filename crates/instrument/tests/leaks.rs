@@ -1,15 +1,12 @@
 //! What left a region in machine code. The listings are written here, in the form of `nvdisasm -c -gp`, with the lines of [`Lined`]'s text.
 
 use std::fmt::Write;
-use std::sync::Arc;
 
 use prlx_instrument::leaks::{Leaks, Lined};
 use prlx_instrument::{Rewrite, rewrite};
 use prlx_isa::sass;
-use prlx_probe::lang::Script;
-use prlx_plan::marks::Marking;
-use prlx_plan::{Filter, RecordingRequest};
-use prlx_trace::Level;
+use prlx_plan::RecordingRequest;
+use prlx_plan::markers::Marking;
 use prlx_trace::device::tracks::Form;
 
 const PTX: &str = "\

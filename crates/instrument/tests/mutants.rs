@@ -34,7 +34,7 @@ fn no_text_makes_it_panic() {
                 }
             }
             let Ok(text) = String::from_utf8(bytes) else { continue };
-            let level = [Level::Path, Level::Print, Level::Events][next(3)];
+            let level = [Level::Path, Level::Fingerprint, Level::Events][next(3)];
             if let Err(e) = prlx_instrument::rewrite(&text, "mutant", &support::program(level), &|_| None)
                 && e.kind == prlx_instrument::ErrorKind::Verify
             {

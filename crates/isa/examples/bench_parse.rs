@@ -11,8 +11,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use clock::best;
-use prlx_isa::flow::{Flow, decisions};
-use prlx_isa::graph::Graph;
+use prlx_isa::cfg::Cfg;
+use prlx_isa::dataflow::{DefUse, decisions};
 use prlx_isa::ptx;
 
 fn main() -> io::Result<()> {
@@ -55,7 +55,7 @@ fn row(name: &str, sources: &[String]) {
     let modules: Vec<_> = sources.iter().map(|s| ptx::parse(s).0).collect();
     let views: Vec<_> = modules.iter().map(|m| ptx::view(m).0).collect();
     let functions: Vec<_> = views.iter().flat_map(|v| &v.functions).collect();
-    let graphs: Vec<_> = functions.iter().map(|f| Graph::of(f)).collect();
+    let graphs: Vec<_> = functions.iter().map(|f| Cfg::of(f)).collect();
     let insts: usize = functions.iter().map(|f| f.insts.len()).sum();
     let times = [
         // As fast as any reader could hope to be.
@@ -66,10 +66,10 @@ fn row(name: &str, sources: &[String]) {
         }),
         best(|| sources.iter().for_each(|s| drop(black_box(ptx::parse(black_box(s)))))),
         best(|| modules.iter().for_each(|m| drop(black_box(ptx::view(black_box(m)))))),
-        best(|| functions.iter().for_each(|f| drop(black_box(Graph::of(black_box(f)))))),
+        best(|| functions.iter().for_each(|f| drop(black_box(Cfg::of(black_box(f)))))),
         best(|| {
             for (f, g) in functions.iter().zip(&graphs) {
-                let flow = Flow::of(black_box(f), g);
+                let flow = DefUse::of(black_box(f), g);
                 drop(black_box(decisions(f, &flow)));
             }
         }),

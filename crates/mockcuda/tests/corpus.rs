@@ -29,7 +29,7 @@ fn ptxas() -> Option<PathBuf> {
     found
 }
 
-const LEVELS: [Level; 3] = [Level::Path, Level::Print, Level::Events];
+const LEVELS: [Level; 3] = [Level::Path, Level::Fingerprint, Level::Events];
 
 fn main() {
     let args = Arguments::from_args();
@@ -122,7 +122,14 @@ fn one(folder: &Path, levels: &[Level], assemblers: Assemblers) -> Result<(), Fa
     job.config.seed = 0;
     let mut gpu = Cuda::with(0, assemblers)?;
     for &level in levels {
-        let program = RecordingRequest { level, probe: None, markers: None, elide: true, filter: Filter::default(), window: None };
+        let program = RecordingRequest {
+            level,
+            probe: None,
+            markers: None,
+            elide: true,
+            filter: Filter::default(),
+            window: None,
+        };
         let rewrite = prlx_instrument::rewrite(&job.text, &job.module, &program, &|_| None)?;
         let options = RecordOptions { bare: level == Level::Path, ..RecordOptions::default() };
         let mut cpu = Emulator::new(Options { threads: 1, ..Options::default() });

@@ -100,7 +100,14 @@ impl App {
         #[expect(unsafe_code, reason = "the same library once more, as a program has it")]
         // SAFETY: it is loaded already.
         let raw = unsafe { libloading::Library::new(driver()).unwrap() };
-        let program = RecordingRequest { level, probe: None, markers: None, elide: true, filter: Filter::default(), window: None };
+        let program = RecordingRequest {
+            level,
+            probe: None,
+            markers: None,
+            elide: true,
+            filter: Filter::default(),
+            window: None,
+        };
         let rewritten = prlx_instrument::rewrite(BITS, "bits.ptx", &program, &|_| None).unwrap();
         let mut context = null_mut();
         assert_eq!(raw!(raw, cuDevicePrimaryCtxRetain(&mut context => *mut *mut c_void, 0 => i32)), 0);
@@ -379,7 +386,7 @@ fn queued_launches_keep_what_is_promised_to_them() {
 
 #[test]
 fn streams_are_what_the_cpu_device_sees() {
-    for level in [Level::Path, Level::Print, Level::Events] {
+    for level in [Level::Path, Level::Fingerprint, Level::Events] {
         let app = App::at(level);
         let (recorder, all) = app.recorder(16 << 20);
         let (plan, stream) = (app.plan(), app.stream());
@@ -413,7 +420,7 @@ fn streams_are_what_the_cpu_device_sees() {
         let want: Vec<Lanes> = seen.streams.iter().map(|w| plain(&w.lanes)).collect();
         let all = all.lock().unwrap();
         let got: Vec<Lanes> = lanes(&all[2].recording.streams).iter().map(plain).collect();
-        assert!(got.iter().map(Lanes::elements).sum::<u64>() > 0 || level == Level::Print);
+        assert!(got.iter().map(Lanes::elements).sum::<u64>() > 0 || level == Level::Fingerprint);
         assert_eq!(got, want, "{level:?}");
     }
 }

@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::sync::{Arc, LazyLock, OnceLock, PoisonError, RwLock};
 
 use prlx_driver::job::{counted, limit};
-use prlx_isa::params::unread;
+use prlx_isa::dataflow::unread_param_bytes;
 use prlx_isa::view::FunctionKind;
 use prlx_plan::Plan;
 use prlx_trace::Dim3;
@@ -74,7 +74,7 @@ impl Module {
                 function: i,
                 end: params.iter().map(|(at, size)| at + size).max().unwrap_or(0).next_multiple_of(8),
                 params,
-                unread: unread(view, function)
+                unread: unread_param_bytes(view, function)
                     .into_iter()
                     .map(|r| r.start as usize..r.end as usize)
                     .collect(),

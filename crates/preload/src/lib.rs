@@ -1,5 +1,5 @@
 //! Preloaded into a CUDA program (`LD_PRELOAD`), it finds every module that the program loads, takes its PTX, writes the recorder
-//! into it and has the driver load that instead; and it sees every launch. See docs/preload.md.
+//! into it and has the driver load that instead; and it sees every launch. See docs/internals/preload.md.
 //!
 //! `symbols`: how a program's calls come here: exported symbols, `dlsym`, `cuGetProcAddress`. `exports`: the functions it then
 //! calls, made from the driver's table. `load` (modules), `library`, `link`, `launch`, `graph`, `wait`: what is done about each. `leave`: the program's end. `source`: from an image to

@@ -37,6 +37,7 @@ use self::live::Live;
 use crate::digests::Digesting;
 use crate::known::{Kernel, Module};
 use crate::{rewrite, say};
+use prlx_driver::workers::WORKERS;
 
 /// The longest that a program's end waits for its recording.
 const END: Duration = Duration::from_secs(10);
@@ -309,8 +310,9 @@ impl Session {
         }
         process.versions.extend(rewrite::tools().map(|t| ("assembler".to_owned(), t.to_owned())));
         let producer = concat!("prlx ", env!("CARGO_PKG_VERSION"));
-        let file = session::create(&options.folder, &process)
-            .and_then(|(f, path)| Ok((Writer::new(f, producer, Some(&process))?, path)));
+        let file = session::create(&options.folder, &process).and_then(|(f, path)| {
+            Ok((Writer::new(f, producer, Some(&process))?.with_workers(&WORKERS), path))
+        });
         let (file, path) = file
             .map_err(|e| say::once(&format!("nothing is recorded: {}: {e}", options.folder.display())))
             .ok()?;

@@ -15,11 +15,12 @@ use prlx_isa::image::Target;
 use prlx_isa::view::FunctionKind;
 use prlx_plan::{IDLE, RecordingRequest};
 use prlx_probe::diagnostics;
-use prlx_trace::kernel::{Fidelity, Needs};
+use prlx_trace::kernel::Fidelity;
 
 use crate::known::Module;
 use crate::say;
 use crate::source::{self, Source};
+use prlx_driver::occupancy::{registers_per_thread, threads_per_sm};
 
 /// What is loaded in a module's place.
 #[derive(Clone, Debug)]
@@ -219,8 +220,9 @@ fn assembled(
 fn fewer(own: &[u8], made: &[u8], bounds: &BTreeMap<&str, u32>) -> Option<u32> {
     let own = needs(own);
     let tight = needs(made).into_iter().filter_map(|(name, now)| {
-        let before = own.get(name)?.threads().min(bounds.get(name).copied().unwrap_or(THREADS)).max(1);
-        (now.threads() < before).then(|| Needs::registers_of(before))
+        let before =
+            threads_per_sm(own.get(name)?.registers).min(bounds.get(name).copied().unwrap_or(THREADS)).max(1);
+        (threads_per_sm(now.registers) < before).then(|| registers_per_thread(before))
     });
     tight.min()
 }

@@ -70,9 +70,14 @@ fn main() {
         println!("| {what} | {} | {time:.3} | {:.0} | {bytes} |", 2.0 * n, time * 1e9 / n);
     };
     let trace = recorded(10_000_000);
-    let made = timeline(&trace);
+    let made = timeline(&trace, |_| 2048);
     let n = spans(&made);
-    row("markers' records into a timeline", n, best(|| assert!(spans(&timeline(&trace)) == n)), None);
+    row(
+        "markers' records into a timeline",
+        n,
+        best(|| assert!(spans(&timeline(&trace, |_| 2048)) == n)),
+        None,
+    );
     drop(trace);
     let mut bytes = 0;
     let time = best(|| {
@@ -81,7 +86,7 @@ fn main() {
         bytes = out.0;
     });
     row("a timeline for Perfetto", n, time, Some(bytes));
-    let small = timeline(&recorded(1_000_000));
+    let small = timeline(&recorded(1_000_000), |_| 2048);
     let n = spans(&small);
     row("all analyses", n, best(|| assert!(analyze(&small).spans > 0)), None);
     let mut bytes = 0;

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use prlx_trace::check::{Finding, Findings, Grade, Memory, Place, Side, SourceLine, Threads};
 use serde_json::{Value, json};
 
-use crate::text::paint::{Ink, Style, clean, clip, count, number, plain};
+use crate::format::{Ink, Style, clean, clip, count, number, plain};
 
 /// Writes all findings and a line that sums them up.
 ///
@@ -30,7 +30,7 @@ pub fn checks(out: &mut impl Write, found: &Findings, style: &Style) -> io::Resu
         parts.push(format!("{} more not shown", number(found.dropped)));
     }
     if parts.is_empty() {
-        parts.push(style.ink(Ink::Good, "nothing found"));
+        parts.push(style.ink(Ink::Good, "no problem found"));
     }
     writeln!(out, "checks: {}", parts.join(", "))?;
     for what in &found.unchecked {
@@ -57,7 +57,7 @@ fn finding(out: &mut impl Write, f: &Finding, style: Style) -> io::Result<()> {
         writeln!(out, "{} {} {name}{text}", " ".repeat(gutter), style.ink(Ink::Faint, "="))
     };
     let visits = count(f.visits, "visit", "visits");
-    row(out, "", &format!("seen in {} at {visits} of this instruction", count(f.lanes, "lane", "lanes")))?;
+    row(out, "", &format!("{} and {visits} of this instruction", count(f.lanes, "lane", "lanes")))?;
     match &f.help {
         Some(help) => row(out, "help: ", &clean(help)),
         None => Ok(()),

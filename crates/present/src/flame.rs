@@ -12,8 +12,8 @@ use std::io::{self, Write};
 
 use prlx_analyze::report::{Finding, LaunchReport, Location, Report};
 
+use crate::format::{count, number, plain};
 use crate::html::esc;
-use crate::text::paint::{count, number, plain};
 use crate::words;
 
 /// Width of the picture, height of a frame, and width of a character, in pixels.
@@ -65,7 +65,7 @@ pub fn flame(out: &mut impl Write, report: &Report) -> io::Result<()> {
         esc(&format!("{}: {}", report.verdict.name(), words::headline(report)))
     )?;
     if total > 0 {
-        let name = format!("everything that differs: {}", count(total, "visit", "visits"));
+        let name = format!("all differences: {}", count(total, "visit", "visits"));
         draw(out, (&name, &all), (0.0, height - ROW), WIDE / total as f64, total)?;
     }
     writeln!(out, "</svg>")
@@ -112,7 +112,7 @@ fn draw(
     frame.said.iter().for_each(|s| title += &format!("\n{s}"));
     let letters = (wide - 6.0).max(0.0) / LETTER;
     let shown: String =
-        if letters < 3.0 { String::new() } else { crate::text::paint::clip(name, letters as usize) };
+        if letters < 3.0 { String::new() } else { crate::format::clip(name, letters as usize) };
     // Warm colours, the same for the same name.
     let hash = name.bytes().fold(5381u32, |h, b| h.wrapping_mul(33) ^ u32::from(b));
     let color = format!("rgb({},{},{})", 225 + hash % 30, 110 + hash / 30 % 100, 70 + hash / 3000 % 40);

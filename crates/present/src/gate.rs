@@ -7,8 +7,9 @@ use std::io::{self, Write};
 use prlx_analyze::gate::{Item, Judgement, Outcome};
 use prlx_analyze::report::{Finding, LaunchReport, Location, Report};
 
-use crate::text::paint::{Ink, clean, count, number, pad};
-use crate::text::{Style, text};
+use crate::format::Style;
+use crate::format::{Ink, clean, count, number, pad};
+use crate::text::text;
 use crate::words;
 
 /// Differences that the text lists.
@@ -55,7 +56,7 @@ pub fn gate(
         Outcome::Unknown => Ink::Doubt,
     };
     writeln!(out, "{}  {}", style.ink(ink, j.outcome.name()), headline(j))?;
-    for (left, name, ink) in [(true, "left", Ink::Bad), (false, "allowed", Ink::Faint)] {
+    for (left, name, ink) in [(true, "counted", Ink::Bad), (false, "allowed", Ink::Faint)] {
         let items: Vec<&Item> = j.items.iter().filter(|i| i.rule.is_none() == left).collect();
         for i in items.iter().take(LISTED) {
             let why =
@@ -69,7 +70,7 @@ pub fn gate(
     for (rule, _) in j.rules.iter().zip(&j.used).filter(|(_, n)| **n == 0) {
         writeln!(
             out,
-            "  {}{}: nothing differs there",
+            "  {}{}: matches no difference",
             style.ink(Ink::Faint, &pad("unused", 9)),
             clean(rule)
         )?;
@@ -92,22 +93,22 @@ fn headline(j: &Judgement) -> String {
             limits.into_iter().filter_map(|(n, what)| Some(format!("{} {what}", number(n?)))).collect();
         let most = match said.is_empty() {
             true => String::new(),
-            false => format!(" (at most {} may)", said.join(", ")),
+            false => format!(" (limit: {})", said.join(", ")),
         };
         let (visits, lanes) = (count(visits, "visit", "visits"), count(lanes, "lane", "lanes"));
-        parts.push(format!("{}, {visits} of {lanes}{most}", count(findings, "finding", "findings")));
+        parts.push(format!("{}, {visits} in {lanes}{most}", count(findings, "finding", "findings")));
     }
     if other > 0 {
         parts.push(count(other, "other difference", "other differences"));
     }
     if parts.is_empty() {
-        parts.push("nothing is left that differs".into());
+        parts.push("no difference remains".into());
     }
     if allowed > 0 {
         parts.push(format!("{} allowed", number(allowed)));
     }
     if j.outcome == Outcome::Unknown {
-        parts.push("but not everything was seen".into());
+        parts.push("but not everything was compared".into());
     }
     parts.join("; ")
 }
@@ -172,7 +173,7 @@ pub fn junit(out: &mut impl Write, j: &Judgement, r: &Report) -> io::Result<()> 
         } else if let [first, ..] = gaps {
             errors += 1;
             body = format!(
-                "      <error message=\"not everything was seen: {}\">{}</error>\n",
+                "      <error message=\"not everything was compared: {}\">{}</error>\n",
                 xml(&clean(first)),
                 xml(&gaps.join("\n"))
             );
@@ -247,7 +248,7 @@ pub fn github(out: &mut impl Write, j: &Judgement, r: &Report, root: &str) -> io
         writeln!(
             out,
             "::warning title=prlx::{}",
-            message(&format!("not everything was seen: {}", gaps.join("; ")))
+            message(&format!("not everything was compared: {}", gaps.join("; ")))
         )?;
     }
     Ok(())

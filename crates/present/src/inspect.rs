@@ -71,13 +71,13 @@ pub fn inspect(
                     let how = how(site);
                     writeln!(
                         out,
-                        "    {:<7} {how:<9} {:<22} {}",
+                        "    {:<7} {how:<13} {:<22} {}",
                         site.class.name(),
                         place(module, site.loc),
                         one_line(&site.text)
                     )?;
                     for s in &site.steers {
-                        writeln!(out, "            steers {:<7} {}", s.class.name(), one_line(&s.text))?;
+                        writeln!(out, "            controls {:<7} {}", s.class.name(), one_line(&s.text))?;
                     }
                 }
             }
@@ -96,7 +96,7 @@ fn header(out: &mut impl Write, function: &Function, sites: &[&Site]) -> io::Res
     );
     writeln!(
         out,
-        "  {} ({kind})  {} blocks, {} loops, {} decisions: {bits} recorded, {trips} trip counts, {computed} computed",
+        "  {} ({kind})  {} blocks, {} loops, {} decisions: {bits} recorded, {trips} trip counts, {computed} reconstructed",
         function.name,
         function.blocks.len(),
         function.loops.len(),
@@ -116,7 +116,7 @@ fn how(site: &Site) -> String {
         Source::None => "-".into(),
         Source::Bits(1) => "bit".into(),
         Source::Bits(n) => format!("{n} bits"),
-        Source::Computed => "computed".into(),
+        Source::Computed => "reconstructed".into(),
         Source::Trips { .. } => "trips".into(),
     }
 }

@@ -8,8 +8,8 @@ use prlx_analyze::survey::Kernel;
 use prlx_trace::launch::Origin;
 use prlx_trace::{Launch, Trace};
 
-use crate::text::Style;
-use crate::text::paint::{Ink, clean, clip, count, number, pad, plain};
+use crate::format::Style;
+use crate::format::{Ink, clean, clip, count, number, pad, plain};
 
 /// Most characters of a kernel's name.
 const NAME: usize = 48;
@@ -45,15 +45,18 @@ pub fn launches(
         let what = match (&l.skipped, &l.fault) {
             (Some(why), _) => format!("not recorded: {}", clean(why)),
             (None, Some(fault)) => {
-                format!("{}, {}: {}", l.level.name(), fault.kind.name(), clean(&fault.text))
+                format!("{}, {}: {}", l.level.label(), fault.kind.name(), clean(&fault.text))
             }
             (None, None) => {
-                let lost =
-                    if l.totals.dropped > 0 { format!(", {} lost", l.totals.dropped) } else { String::new() };
+                let lost = if l.totals.dropped > 0 {
+                    format!(", {} dropped", l.totals.dropped)
+                } else {
+                    String::new()
+                };
                 // What a device counts that is no GPU is not told here.
                 let timed = trace.process.is_some() && l.totals.instrumented > 0;
                 let time = if timed { format!(", {}", time(l.totals.instrumented)) } else { String::new() };
-                format!("{}, {}{lost}{time}", l.level.name(), elements(l.totals.recorded))
+                format!("{}, {}{lost}{time}", l.level.label(), elements(l.totals.recorded))
             }
         };
         let name = clip(&clean(&plain(kernel(l))), NAME);
@@ -107,7 +110,7 @@ fn process(out: &mut impl Write, trace: &Trace, style: &Style) -> io::Result<()>
         writeln!(out, "  not recorded: {}{kernel}: {}", clean(&s.module), clean(&s.reason))?;
     }
     if let Some(cut) = &trace.cut {
-        let what = format!("cut off: what came after that is not in it ({cut})");
+        let what = format!("truncated: the records after this point are missing ({cut})");
         writeln!(out, "  {}", style.ink(Ink::Doubt, &clean(&what)))?;
     }
     Ok(())
@@ -126,7 +129,7 @@ pub fn kernels(out: &mut impl Write, kernels: &[Kernel], style: &Style) -> io::R
         [name, number(k.launches), number(k.recorded), number(k.elements), lost, why.join("; ")]
     };
     let rows: Vec<[String; 6]> = kernels.iter().map(row).collect();
-    let head = ["kernel", "launches", "recorded", "elements", "lost", "not recorded"].map(String::from);
+    let head = ["kernel", "launches", "recorded", "elements", "dropped", "not recorded"].map(String::from);
     table(out, head, &rows, style)
 }
 

@@ -5,6 +5,7 @@
 
 mod checks;
 mod flame;
+mod format;
 mod gate;
 mod html;
 pub mod inspect;
@@ -28,6 +29,7 @@ mod words;
 
 pub use checks::{checks, checks_json};
 pub use flame::flame;
+pub use format::{Style, clean as safe, clean_lines as safe_lines};
 pub use gate::{gate, gate_json, github, junit};
 pub use html::html;
 pub use json::{json, read_json};
@@ -35,6 +37,5 @@ pub use launches::{kernels, launches};
 pub use repeats::{repeats, repeats_json};
 pub use schedules::{schedules, schedules_json};
 pub use tallies::{tallies, tallies_csv, tallies_html, tallies_json};
-pub use text::paint::{clean as safe, clean_lines as safe_lines};
-pub use text::{Style, text};
+pub use text::text;
 pub use visits::{visits, visits_json};

@@ -14,8 +14,8 @@ use prlx_analyze::{Kind, Report, Verdict};
 use prlx_legacy::compare::{Divergence, SiteTable};
 use serde_json::{Map, Value, json};
 
+use crate::format::clean;
 use crate::json::document;
-use crate::text::paint::clean;
 
 /// One divergence, as PRLX lists them.
 #[derive(Clone, PartialEq, Debug)]

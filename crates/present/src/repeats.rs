@@ -8,8 +8,9 @@ use std::io::{self, Write};
 use prlx_analyze::report::Verdict;
 use prlx_analyze::runs::repeats::Repeats;
 
-use crate::text::paint::{Ink, clean, clip, count, number};
-use crate::text::{Style, ink, text};
+use crate::format::Style;
+use crate::format::{Ink, clean, clip, count, number};
+use crate::text::text;
 
 /// Outcomes that the text lists.
 const LISTED: usize = 12;
@@ -45,11 +46,11 @@ pub fn repeats_json(out: &mut impl Write, r: &Repeats) -> io::Result<()> {
 /// Those of `out`.
 pub fn repeats(out: &mut impl Write, r: &Repeats, style: &Style) -> io::Result<()> {
     let what = match r.outcomes.len() {
-        1 => format!("the same outcome of all {}", count(r.runs, "run", "runs")),
-        n => format!("{} of {}", count(n as u64, "outcome", "outcomes"), count(r.runs, "run", "runs")),
+        1 => format!("the same outcome in all {}", count(r.runs, "run", "runs")),
+        n => format!("{} in {}", count(n as u64, "outcome", "outcomes"), count(r.runs, "run", "runs")),
     };
-    let more = if r.verdict == Verdict::Unknown { ", but not everything was seen" } else { "" };
-    writeln!(out, "{}  {what}{more}", ink(*style, r.verdict))?;
+    let more = if r.verdict == Verdict::Unknown { ", but not everything was compared" } else { "" };
+    writeln!(out, "{}  {what}{more}", style.verdict(r.verdict))?;
     writeln!(out, "  {}", clip(&clean(&r.command), style.width.saturating_sub(2)))?;
     writeln!(out)?;
     let wide = number(r.outcomes.iter().map(|o| o.runs).max().unwrap_or(0)).len();
@@ -69,16 +70,17 @@ pub fn repeats(out: &mut impl Write, r: &Repeats, style: &Style) -> io::Result<(
     if r.outcomes.len() > LISTED {
         let more = &r.outcomes[LISTED..];
         let runs = count(more.iter().map(|o| o.runs).sum(), "run", "runs");
-        writeln!(out, "  and {} of {runs}", count(more.len() as u64, "more outcome", "more outcomes"))?;
+        writeln!(out, "  and {} in {runs}", count(more.len() as u64, "more outcome", "more outcomes"))?;
     }
     let first = r.outcomes.first().and_then(|o| o.first.first()).copied().unwrap_or(0);
     for o in r.outcomes.iter().filter(|o| o.report.is_some()).take(SHOWN) {
-        let heading = format!("Where run {} parts from run {first}", o.first.first().copied().unwrap_or(0));
+        let other = o.first.first().copied().unwrap_or(0);
+        let heading = format!("First difference between run {first} and run {other}");
         writeln!(out, "\n{}\n", style.ink(Ink::Strong, &heading))?;
         o.report.iter().try_for_each(|report| text(out, report, style))?;
     }
     if let Some(report) = r.alone.as_ref().filter(|report| report.verdict != Verdict::Same) {
-        writeln!(out, "\n{}\n", style.ink(Ink::Strong, "What was not seen"))?;
+        writeln!(out, "\n{}\n", style.ink(Ink::Strong, "What was not compared"))?;
         text(out, report, style)?;
     }
     Ok(())

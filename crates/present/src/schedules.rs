@@ -7,8 +7,9 @@ use std::io::{self, Write};
 
 use prlx_analyze::runs::schedules::{ScheduleOutcome, Schedules};
 
-use crate::text::paint::{Ink, clean, count, number, plain, wrap};
-use crate::text::{Style, ink, text};
+use crate::format::Style;
+use crate::format::{Ink, clean, count, number, plain, wrap};
+use crate::text::text;
 use crate::words::stops;
 
 /// Outcomes that the text lists.
@@ -45,10 +46,10 @@ pub fn schedules_json(out: &mut impl Write, s: &Schedules) -> io::Result<()> {
 /// Those of `out`.
 pub fn schedules(out: &mut impl Write, s: &Schedules, style: &Style) -> io::Result<()> {
     let what = match s.outcomes.len() {
-        1 => format!("the same outcome of all {}", count(s.runs, "run", "runs")),
-        n => format!("{} of {}", count(n as u64, "outcome", "outcomes"), count(s.runs, "run", "runs")),
+        1 => format!("the same outcome in all {}", count(s.runs, "run", "runs")),
+        n => format!("{} in {}", count(n as u64, "outcome", "outcomes"), count(s.runs, "run", "runs")),
     };
-    writeln!(out, "{}  {}: {what}", ink(*style, s.verdict), clean(&plain(&s.kernel)))?;
+    writeln!(out, "{}  {}: {what}", style.verdict(s.verdict), clean(&plain(&s.kernel)))?;
     for (i, file) in s.files.iter().enumerate() {
         let name = if s.files.len() > 1 { format!("{} ", file_name(i)) } else { String::new() };
         writeln!(out, "  {name}{}, seeds {}..{}", clean(file), s.seeds[0], s.seeds[1])?;
@@ -66,14 +67,14 @@ pub fn schedules(out: &mut impl Write, s: &Schedules, style: &Style) -> io::Resu
     if !more.is_empty() {
         let runs = more.iter().map(|o| o.runs).sum();
         let what = format!(
-            "and {} of {}",
+            "and {} in {}",
             count(more.len() as u64, "more outcome", "more outcomes"),
             count(runs, "run", "runs")
         );
         writeln!(out, "  {what}")?;
     }
     if let Some(report) = &s.report {
-        writeln!(out, "\n{}", style.ink(Ink::Strong, "Where the first two part"))?;
+        writeln!(out, "\n{}", style.ink(Ink::Strong, "First difference between the first two outcomes"))?;
         writeln!(out)?;
         text(out, report, style)?;
     }
@@ -88,7 +89,7 @@ fn file_name(i: usize) -> &'static str {
 fn outcome(s: &Schedules, o: &ScheduleOutcome, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(f) = &o.fault {
-        lines.push(format!("{}, the first here:", stops(f.kind, 1)));
+        lines.push(format!("{}; the first such run reports:", stops(f.kind, 1)));
         lines.extend(f.text.lines().flat_map(|l| wrap(&clean(l), width)));
     }
     let wide = o.outputs.iter().map(|c| clean(&c.name).chars().count()).max().unwrap_or(0);

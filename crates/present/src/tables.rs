@@ -351,7 +351,7 @@ fn visits(process: u64, trace: &Trace, sink: &mut Sink<'_>) -> io::Result<()> {
     let mut rows = Rows::new(&VISITS, sink);
     for r in sorted(trace) {
         let l = &r.launch;
-        if l.skipped.is_some() || matches!(l.level, Level::Print | Level::Operands) {
+        if l.skipped.is_some() || matches!(l.level, Level::Fingerprint | Level::Operands) {
             continue;
         }
         let module =

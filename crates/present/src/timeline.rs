@@ -15,8 +15,8 @@ use prlx_trace::launch::Origin;
 use prlx_trace::{Launch, Trace};
 use serde_json::{Map, Value, json};
 
+use crate::format::{clean, plain};
 use crate::perfetto::{Arg, Details, Writer};
-use crate::text::paint::{clean, plain};
 use crate::words;
 
 /// The last time that there is; all are nanoseconds.
@@ -218,7 +218,7 @@ impl Details {
         let (i, l) = match said {
             Said::Alone => {
                 self.category = "alone";
-                self.args.push(("compared", Arg::Text(format!("only {} has it", c.name()))));
+                self.args.push(("compared", Arg::Text(format!("only in {}", c.name()))));
                 return Some(format!("only in {}", c.name()));
             }
             Said::Pair(i, l) => (i, l),
@@ -268,7 +268,7 @@ fn args(l: &Launch) -> Vec<(&'static str, Arg)> {
             all.push(("level", Arg::Text(l.level.name().into())));
             all.push(("recorded", Arg::Number(l.totals.recorded)));
             if l.totals.dropped > 0 {
-                all.push(("lost", Arg::Number(l.totals.dropped)));
+                all.push(("dropped", Arg::Number(l.totals.dropped)));
             }
         }
     }

@@ -13,7 +13,7 @@ use prlx_trace::kernel::{Level, Module};
 use prlx_trace::{Dim3, Lane, LaneMask, Launch, Recording, SiteId, Trace, WarpId, WarpStream};
 use serde_json::Value;
 
-use crate::text::paint::{clean, count, pad, plain};
+use crate::format::{clean, count, pad, plain};
 use crate::words;
 
 /// Columns of a place, and of a class and value.
@@ -34,12 +34,12 @@ pub fn visits(
     let l = w.launch;
     writeln!(out, "{}  launch {}, grid {}, block {}", clean(&plain(w.kernel)), w.number, l.grid, l.block)?;
     let lost = if w.stream.dropped > 0 {
-        format!(", {} lost", count(w.stream.dropped, "element", "elements"))
+        format!(", {} dropped", count(w.stream.dropped, "element", "elements"))
     } else {
         String::new()
     };
     let at = l.grid.position(w.cta);
-    writeln!(out, "warp {} of CTA {} {at}, level {}{lost}", warp.0, w.cta, l.level.name())?;
+    writeln!(out, "warp {} of CTA {} {at}, level {}{lost}", warp.0, w.cta, l.level.label())?;
     if w.bare() {
         prlx_trace::dump_warp(out, &w.stream)?;
         return Ok(true);
@@ -52,7 +52,7 @@ pub fn visits(
             let info = known.entry(site).or_insert_with(|| w.site(site));
             let place = info.location.as_ref().map(words::place).unwrap_or_default();
             let said = format!("{} {}", info.class.name(), words::step_value(info.class, value));
-            let who = if mask == LaneMask(0) { String::new() } else { format!("  with {:#x}", mask.0) };
+            let who = if mask == LaneMask(0) { String::new() } else { format!("  active {:#x}", mask.0) };
             let line =
                 format!("{n:>8}  {} {} {}{who}", pad(&place, PLACE), pad(&said, VALUE), clean(&info.text));
             n += 1;
@@ -148,7 +148,7 @@ impl<'a> Warp<'a> {
 
     /// Whether its level records no path.
     fn bare(&self) -> bool {
-        matches!(self.launch.level, Level::Print | Level::Operands)
+        matches!(self.launch.level, Level::Fingerprint | Level::Operands)
     }
 
     /// Its lanes, those together that did the same.
@@ -205,7 +205,7 @@ fn walk(
             Ok(Some(Item::Visit { site, value, mask })) => give((site, value, mask))?,
             Ok(Some(_)) => {}
             Ok(None) if decoder.outcome() == Outcome::Ended => return Ok(None),
-            Ok(None) => return Ok(Some("its recording ends here, before the lane does".into())),
+            Ok(None) => return Ok(Some("the recording ends here, before the lane exits".into())),
             Err(e) => return said(e),
         }
     }

@@ -61,9 +61,9 @@ fn a_page_says_what_the_report_says() {
     let text = text_of(&page);
     for want in [
         "differs",
-        "find_beats: 5 of 512 lanes part, first at beats.cu:2",
+        "find_beats: 5 of 512 threads take a different branch, first at beats.cu:2",
         "good.toml",
-        "5 lanes of 2 warps decide otherwise",
+        "5 lanes in 2 warps: the condition differs",
         // Source: the marked line and what is said of it.
         "fabsf(sample) &gt; threshold) {",
         "branch: setp.gt.f32 %p1, %f5, %f2;",
@@ -74,8 +74,8 @@ fn a_page_says_what_the_report_says() {
         "loop at beats.cu:9",
         "0.75",
         "the first input that differs",
-        "2 of 16 warps have it",
-        "448 in equal warps",
+        "2 of 16 warps have this finding",
+        "448 in identical warps",
     ] {
         assert!(text.contains(want), "`{want}` is missing in {text}");
     }
@@ -151,7 +151,7 @@ fn a_flame_graph_adds_up() {
     text_of(&picture);
     let frames = frames(&picture);
     let names: Vec<&str> = frames.iter().map(|f| f.1.as_str()).collect();
-    assert_eq!(names[0], "everything that differs: 20 visits");
+    assert_eq!(names[0], "all differences: 20 visits");
     assert!(names.contains(&"find_beats") && names.contains(&"take_beat beats.cu:2"), "{names:?}");
     // Five visits and fifteen, of twenty.
     let of = |name: &str| frames.iter().find(|f| f.1 == name).map(|f| f.0);
@@ -166,7 +166,7 @@ fn a_flame_graph_adds_up() {
 fn equal_runs_and_many_launches() {
     let (a, _, _) = flipped();
     let same = page(&a, &a, &compare(&a, &a));
-    assert!(text_of(&same).contains("no difference, and everything was seen"));
+    assert!(text_of(&same).contains("no difference, and everything was compared"));
     let (mut a, mut b, _) = flipped();
     for t in [&mut a, &mut b] {
         let one = t.launches[0].clone();
@@ -175,7 +175,7 @@ fn equal_runs_and_many_launches() {
     let r = compare(&a, &b);
     let many = page(&a, &b, &r);
     let text = text_of(&many);
-    assert!(text.contains("24 launches that differ are in the table alone"), "{text}");
+    assert!(text.contains("24 more launches that differ are listed in the table only"), "{text}");
     assert_eq!(many.matches("href=\"#launch-").count(), 16);
     assert_eq!(many.matches("<section id=\"launch-").count(), 16);
 }

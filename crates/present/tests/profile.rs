@@ -85,16 +85,16 @@ fn a_kernel() {
     let timeline = kernel(300);
     let analysis = analyze(&timeline);
     let mut text = Vec::new();
-    profile::profile(&mut text, &timeline, &analysis, 12, &Style { color: false, width: 140 }).unwrap();
+    profile::profile(&mut text, &timeline, &analysis, 12, &Style { color: false, width: 150 }).unwrap();
     holds("kernel.txt", &text);
     let mut json = Vec::new();
     profile::profile_json(&mut json, &timeline, &analysis, &[]).unwrap();
     holds("kernel.json", &json);
 }
 
-/// Where a terminal is narrow, who was late stands below.
+/// On a narrow terminal, the late participant is printed below its row.
 #[test]
-fn nothing_of_who_was_late_is_cut_off() {
+fn the_late_participant_is_not_cut_off() {
     let timeline = kernel(300);
     let analysis = analyze(&timeline);
     let text = |width| {
@@ -102,12 +102,12 @@ fn nothing_of_who_was_late_is_cut_off() {
         profile::profile(&mut text, &timeline, &analysis, 12, &Style { color: false, width }).unwrap();
         String::from_utf8(text).unwrap()
     };
-    let late = "(worst 302 ns, CTA 2, trip 0)";
-    assert!(text(140).lines().any(|l| l.starts_with("  wait full   group 1  starved") && l.ends_with(late)));
+    let late = "(worst 302 ns, CTA 2, iteration 0)";
+    assert!(text(150).lines().any(|l| l.starts_with("  wait full   group 1  starved") && l.ends_with(late)));
     let narrow = text(80);
     let mut waits = narrow.lines().skip_while(|l| !l.starts_with("Waits")).skip(1);
     assert!(
-        waits.next().unwrap().ends_with("late    after") && waits.next() == Some("      who was late"),
+        waits.next().unwrap().ends_with("late    after") && waits.next() == Some("      waited for"),
         "{narrow}"
     );
     assert!(waits.next().unwrap().starts_with("  wait full   group 1  starved"), "{narrow}");
@@ -124,7 +124,7 @@ fn two_kernels() {
         ["old.prlx", "new.prlx"],
         &found,
         12,
-        &Style { color: false, width: 140 },
+        &Style { color: false, width: 150 },
     )
     .unwrap();
     holds("two.txt", &text);

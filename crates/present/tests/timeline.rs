@@ -413,7 +413,7 @@ fn a_page_of_a_kernel() {
         (&"</script><b>".into(), 20)
     );
     assert!(
-        data[0]["notes"][0].as_str().unwrap().starts_with("8 of 20 CTAs are drawn"),
+        data[0]["notes"][0].as_str().unwrap().starts_with("8 of 20 CTAs are shown"),
         "{}",
         data[0]["notes"]
     );

@@ -119,13 +119,13 @@ fn searching_and_filtering() {
     press(&mut app, "n");
     assert!(line(&mut app).contains("st.global") && line(&mut app) != first);
     press(&mut app, "/nowhere\n");
-    assert!(screen(&mut app, 100, 20).contains("no line has `nowhere`"));
+    assert!(screen(&mut app, 100, 20).contains("no line contains `nowhere`"));
     press(&mut app, "\u{1b}\u{1b}f");
     press(&mut app, "branch beats\n");
     assert!(screen(&mut app, 100, 20).contains("1 Branch"));
     press(&mut app, "f x\n");
     let none = screen(&mut app, 100, 20);
-    assert!(none.contains("nothing fits the filter") && !none.contains("1 Branch"), "{none}");
+    assert!(none.contains("nothing matches the filter") && !none.contains("1 Branch"), "{none}");
     press(&mut app, "f\u{1b}");
     assert!(screen(&mut app, 100, 20).contains("1 Branch"));
 }
@@ -186,7 +186,7 @@ fn equal_runs_and_nothing_at_all() {
     let (a, _, _) = flipped();
     let case = with_scene(a.clone(), a.clone(), compare(&a, &a));
     let mut app = case.app();
-    assert!(screen(&mut app, 100, 24).contains("no difference, and everything was seen"));
+    assert!(screen(&mut app, 100, 24).contains("no difference, and everything was compared"));
     press(&mut app, "3");
     assert!(screen(&mut app, 100, 24).contains("this launch has no finding"));
     let empty =

@@ -35,7 +35,12 @@ pub fn inst(module: &Module, source: &str, function: FuncId, at: Option<InstId>)
 type Places = BTreeSet<(u32, Option<u32>)>;
 
 /// What a plan says is missed, each reason once for a clause: which clause, and a sentence.
-pub fn missed(program: &dyn ProbeProgram, module: &Module, source: &str, all: &[Missed]) -> Vec<(usize, String)> {
+pub fn missed(
+    program: &dyn ProbeProgram,
+    module: &Module,
+    source: &str,
+    all: &[Missed],
+) -> Vec<(usize, String)> {
     let mut groups: BTreeMap<(usize, &str), Places> = BTreeMap::new();
     for m in all {
         groups.entry((m.clause, &m.why)).or_default().insert((m.function.0, m.at.map(|i| i.0)));

@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use prlx_isa::view::{FuncId, FunctionKind, Module};
-use prlx_trace::Level;
 use prlx_trace::table::Aggregate;
 
 use crate::lang::{Builtin, Clause, Expr, ExprKind, Script, Stmt, Table, Tracepoint, Update, What};
@@ -106,7 +105,7 @@ pub fn instead(what: &What, module: &Module, filter: &Filter) -> String {
         What::Branch => "it has no conditional branches and no switches".to_owned(),
         What::Decision => "nothing in it is decided".to_owned(),
         What::Marker(_) => {
-            let marks = functions().flat_map(|f| &f.marks).map(|m| format!("{} {}", m.kind.name(), m.name));
+            let marks = functions().flat_map(|f| &f.markers).map(|m| format!("{} {}", m.kind.name(), m.name));
             let all: BTreeSet<String> = marks.collect();
             if all.is_empty() {
                 return "it has no markers".to_owned();

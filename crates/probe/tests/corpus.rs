@@ -36,7 +36,14 @@ fn corpus() -> Vec<(String, String)> {
 }
 
 fn plan(module: &view::Module, source: &str, level: Level, elide: bool) -> Plan {
-    let program = RecordingRequest { level, probe: None, markers: None, elide, filter: Filter::default(), window: None };
+    let program = RecordingRequest {
+        level,
+        probe: None,
+        markers: None,
+        elide,
+        filter: Filter::default(),
+        window: None,
+    };
     Plan::resolve(&program, module, source, "corpus", &|_| None)
 }
 
@@ -129,7 +136,8 @@ fn every_level_of_every_module() {
         for p in [&reference, &path] {
             check_capacity(p, &module, &source).unwrap_or_else(|e| panic!("{name}: {e}"));
         }
-        let others = [Level::Print, Level::Events, Level::Operands].map(|l| plan(&module, &source, l, true));
+        let others =
+            [Level::Fingerprint, Level::Events, Level::Operands].map(|l| plan(&module, &source, l, true));
         for p in others.iter().chain([&reference, &path]) {
             in_range(&name, p, &module);
             let same = p.module.sites.iter().map(fixed).eq(path.module.sites.iter().map(fixed));

@@ -8,9 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use prlx_isa::ptx;
+use prlx_plan::{Action, Plan, RecordingRequest};
 use prlx_probe::neutrino::read;
-use prlx_plan::{Action, Filter, Plan, RecordingRequest};
-use prlx_trace::kernel::Level;
 
 const RIGHT: &[&str] = &["block-sched", "gmem-bytes", "tensorop", "progress", "dmat", "helpers"];
 

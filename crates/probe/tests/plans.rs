@@ -14,8 +14,14 @@ use prlx_trace::kernel::{Level, SiteClass};
 use prlx_trace::launch::Window;
 
 fn program(line: &str) -> RecordingRequest {
-    let mut program =
-        RecordingRequest { level: Level::Path, probe: None, markers: None, elide: true, filter: Filter::default(), window: None };
+    let mut program = RecordingRequest {
+        level: Level::Path,
+        probe: None,
+        markers: None,
+        elide: true,
+        filter: Filter::default(),
+        window: None,
+    };
     for word in line.split_whitespace() {
         if word == "all" {
             program.elide = false;

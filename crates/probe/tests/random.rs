@@ -421,7 +421,8 @@ fn alu(op: Alu, ty: Scalar, args: &[u64]) -> u64 {
 fn plan(module: &view::Module, source: &str, elide: bool) -> Plan {
     let program = RecordingRequest {
         level: Level::Path,
-        script: None,
+        probe: None,
+        markers: None,
         elide,
         filter: prlx_plan::Filter::default(),
         window: None,

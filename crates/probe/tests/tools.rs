@@ -11,10 +11,9 @@ use prlx_isa::ptx;
 use prlx_isa::view::{self, Operand, Space};
 use prlx_plan::code::{Ask, Code};
 use prlx_plan::eval::{Found, Host, run};
+use prlx_plan::{Action, Plan, RecordingRequest};
 use prlx_probe::lang::parse;
 use prlx_probe::tools::TOOLS;
-use prlx_plan::{Action, Filter, Plan, RecordingRequest};
-use prlx_trace::kernel::Level;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

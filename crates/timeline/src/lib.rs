@@ -34,7 +34,7 @@ pub use diff::{Change, Diff, KernelChange, Pace, RegionChange, diff};
 pub use overlap::Overlap;
 pub use path::OnPath;
 pub use pipeline::{Loop, Stage};
-pub use recorded::timeline;
+pub use recorded::{ThreadsPerSm, timeline};
 pub use regions::{Over, Times};
 pub use stops::Stop;
 pub use tail::Tail;

@@ -22,8 +22,11 @@ use prlx_trace::names::display_name;
 /// Picoseconds that times are moved by while they are made: they may lie a little before the first anchor.
 const ROOM: i64 = 1 << 40;
 
-/// What the markers of a recording tell.
-pub fn timeline(trace: &Trace) -> Timeline {
+/// Maximum resident threads per SM of a kernel with so many registers per thread. A property of the device.
+pub type ThreadsPerSm = fn(registers: u32) -> u32;
+
+/// The timeline of the markers of a recording. `threads_per_sm` gives [`Calibration::room`].
+pub fn timeline(trace: &Trace, threads_per_sm: ThreadsPerSm) -> Timeline {
     let mut out = Timeline::default();
     let mut names = Names::default();
     let origin =
@@ -93,7 +96,7 @@ pub fn timeline(trace: &Trace) -> Timeline {
     let mhz = if rates.is_empty() { 0.0 } else { rates.iter().sum::<f64>() / rates.len() as f64 };
     out.axis = Axis { mhz, ..out.axis };
     calls::host(trace, origin, out.axis.tick / 1000, ROOM, &mut out);
-    out.calibrations = needs(trace);
+    out.calibrations = needs(trace, threads_per_sm);
     out.settle();
     out
 }
@@ -102,7 +105,7 @@ pub fn timeline(trace: &Trace) -> Timeline {
 const MOST: u32 = 2048;
 
 /// What kernels take of a multiprocessor with their markers recorded, where a recording knows it: those first that have lost most room.
-fn needs(trace: &Trace) -> Vec<Calibration> {
+fn needs(trace: &Trace, threads_per_sm: ThreadsPerSm) -> Vec<Calibration> {
     let marked: BTreeSet<_> = trace.marks.iter().map(|m| (m.module, m.launch)).collect();
     let launches =
         trace.launches.iter().map(|r| &r.launch).filter(|l| marked.contains(&(l.module, l.number)));
@@ -115,7 +118,7 @@ fn needs(trace: &Trace) -> Vec<Calibration> {
             kernel: display_name(&function.name),
             registers: Some([bare.registers, marked.registers]),
             local: Some([bare.local, marked.local]),
-            room: Some([bare, marked].map(|n| n.threads() / threads * threads)),
+            room: Some([bare, marked].map(|n| threads_per_sm(n.registers) / threads * threads)),
             ..Calibration::default()
         })
     };

@@ -66,7 +66,7 @@ pub const TURN: u32 = 11;
 pub const HASHING: u8 = 3;
 
 /// What a warp leaves at its end at level `print`: the hashes that are used, of four bytes each and two or four of them, then a byte a lane
-/// (of 32), as [`Lanes::Print`](crate::launch::Lanes::Print) says. Warps lie side by side without gaps, for memory takes longer for parts of a sector than for
+/// (of 32), as [`Lanes::Fingerprint`](crate::launch::Lanes::Fingerprint) says. Warps lie side by side without gaps, for memory takes longer for parts of a sector than for
 /// whole ones.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Finals {
@@ -373,7 +373,7 @@ impl Shape {
         match level {
             Level::Path => Shape { element: 4, lanes: warp_size },
             // A probe program has no streams; the shape is as good as any.
-            Level::Print | Level::Operands | Level::Probe => Shape { element: 8, lanes: warp_size },
+            Level::Fingerprint | Level::Operands | Level::Probe => Shape { element: 8, lanes: warp_size },
             Level::Events => Shape { element: EventRecord::SIZE as u64, lanes: 1 },
         }
     }

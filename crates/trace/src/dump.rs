@@ -291,7 +291,7 @@ pub fn warp(out: &mut dyn Write, w: &WarpStream) -> io::Result<()> {
             // The leading 1 is no decision.
             w => format!("{w:b}")[1..].to_owned(),
         }),
-        Lanes::Print { checkpoints, ends, hashes } => {
+        Lanes::Fingerprint { checkpoints, ends, hashes } => {
             by_lane(out, checkpoints, ends, |c| format!("{c:016x}"))?;
             if let [h, signatures] = &hashes[..] {
                 writeln!(out, "    warp ends {:016x} {:016x} {:016x}", h[0], h[1], h[2])?;

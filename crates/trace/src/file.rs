@@ -17,12 +17,12 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::codec::{Codec, Reader, VERSION};
 use crate::ids::WarpId;
 use crate::kernel::Module;
 use crate::launch::Launch;
 use crate::mark::Marks;
-use crate::stored::{Reader, Stored, VERSION};
-use crate::table::Tally;
+use crate::table::TableContents;
 use crate::trace::{Bytes, Packed, Part, Recording, Streams, Trace, WarpInfo};
 use crate::{Error, frame, validate};
 
@@ -60,7 +60,7 @@ pub(crate) const KINDS: &[(u32, &str, &str)] = &[
     ),
     (SKIPPED, "skipped", "A `Skipped`: code that runs untouched. (Since version 3.)"),
     (LONE, "lone launch", "A `Launch` without streams. (Since version 3.)"),
-    (TALLY, "tally", "A `Tally`: what was in a table of a probe program. (Since version 5.)"),
+    (TALLY, "tally", "A `TableContents`: what was in a table of a probe program. (Since version 5.)"),
     (MARKS, "marks", "A `Marks`: what the markers of a launch left. (Since version 6.)"),
     (END, "end", "The number of sections before it, as `u64`. Always last."),
 ];
@@ -187,7 +187,7 @@ impl Trace {
                 }
                 TALLY => {
                     let name = format!("Trace.tallies[{}]", self.tallies.len());
-                    let tally: Tally = sections.value(&at, &name)?;
+                    let tally: TableContents = sections.value(&at, &name)?;
                     validate::tally(&tally, &self.modules)
                         .map_err(|(field, what)| at.field(&format!("{name}.{field}"), what))?;
                     self.tallies.push(tally);
@@ -315,7 +315,7 @@ impl<'a> Sections<'a> {
         frame::unpack(section.stored, section.size).map_err(|e| section.error(e))
     }
     /// The value that a section holds.
-    fn value<T: Stored>(&mut self, section: &Section<'a>, name: &str) -> Result<T, Error> {
+    fn value<T: Codec>(&mut self, section: &Section<'a>, name: &str) -> Result<T, Error> {
         let bytes = self.unpacked(section)?;
         Reader::new(&bytes, self.version).whole(name)
     }

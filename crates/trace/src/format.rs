@@ -2,25 +2,25 @@
 
 use std::fmt::Write;
 
+use crate::codec::{Layout, VERSION};
 use crate::device::{CHUNK_ROWS, Context, EventRecord, Head, PRIVATE_CHUNK_ROWS};
 use crate::file::{KINDS, MAGIC};
 use crate::ids::Dim3;
 use crate::kernel::{
-    Alu, Arg, Block, End, FaultKind, Fidelity, Function, Guard, Level, Loc, Loop, Module, Needs, Node,
-    NodeKind, Operand, Param, Scalar, Site, SiteClass, Source, SourceFile, Special, Steered, Step,
+    Alu, Arg, Block, End, FaultKind, Fidelity, Function, Guard, Level, Loc, Loop, Module, Node, NodeKind,
+    Operand, Param, Scalar, Site, SiteClass, Source, SourceFile, Special, Steered, Step, ThreadResources,
 };
 use crate::launch::{ArgInfo, Fault, Host, Launch, Origin, Pointee, Totals, Window};
 use crate::mark::{Anchor, Mark, MarkKind, Marks, Sum, Track, Via};
 use crate::process::{Device, Process, Skipped};
-use crate::stored::{Layout, VERSION};
-use crate::table::{Aggregate, Field, Row, Shown, Table, Tally};
+use crate::table::{Aggregate, Field, Row, Shown, Table, TableContents};
 
 const STRUCTURES: &[Layout] = &[
     Module::LAYOUT,
     SourceFile::LAYOUT,
     Loc::LAYOUT,
     Function::LAYOUT,
-    Needs::LAYOUT,
+    ThreadResources::LAYOUT,
     Param::LAYOUT,
     Block::LAYOUT,
     Loop::LAYOUT,
@@ -48,7 +48,7 @@ const STRUCTURES: &[Layout] = &[
     Window::LAYOUT,
     Fault::LAYOUT,
     Totals::LAYOUT,
-    Tally::LAYOUT,
+    TableContents::LAYOUT,
     Row::LAYOUT,
     Mark::LAYOUT,
     Marks::LAYOUT,

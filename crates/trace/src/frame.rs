@@ -12,9 +12,9 @@ use std::io::Read;
 
 use zstd::bulk::Compressor;
 
+use crate::codec::{Codec, Reader, put_number};
 use crate::ids::{LaneMask, SiteId};
 use crate::launch::{Event, Lanes, OperandRecord, WarpStream};
-use crate::stored::{Reader, Stored, put_number};
 use crate::trace::WarpInfo;
 use crate::{Error, Level};
 
@@ -31,7 +31,7 @@ pub const ELEMENTS: u64 = 1 << 20;
 fn kind(lanes: &Lanes) -> Level {
     match lanes {
         Lanes::Path { .. } => Level::Path,
-        Lanes::Print { .. } => Level::Print,
+        Lanes::Fingerprint { .. } => Level::Fingerprint,
         Lanes::Events(_) => Level::Events,
         Lanes::Operands { .. } => Level::Operands,
     }
@@ -112,7 +112,7 @@ pub fn unpacked(first: usize, warps: &[WarpStream]) -> Vec<u8> {
     for warp in warps {
         kind(&warp.lanes).put(&mut out);
     }
-    for level in [Level::Path, Level::Print, Level::Operands] {
+    for level in [Level::Path, Level::Fingerprint, Level::Operands] {
         let of_level: Vec<&Lanes> = warps.iter().map(|w| &w.lanes).filter(|l| kind(l) == level).collect();
         let ends: Vec<Vec<u32>> = of_level.iter().map(|l| ends(l).to_vec()).collect();
         put_ends(&mut out, &ends);
@@ -122,14 +122,14 @@ pub fn unpacked(first: usize, warps: &[WarpStream]) -> Vec<u8> {
                 Lanes::Path { words, .. } => words[i].to_le_bytes(),
                 _ => [0; 4],
             }),
-            Level::Print => {
+            Level::Fingerprint => {
                 rows.put(&mut out, |w, i| match of_level[w] {
-                    Lanes::Print { checkpoints, .. } => checkpoints[i].to_le_bytes(),
+                    Lanes::Fingerprint { checkpoints, .. } => checkpoints[i].to_le_bytes(),
                     _ => [0; 8],
                 });
                 let hashes = of_level
                     .iter()
-                    .map(|l| if let Lanes::Print { hashes, .. } = l { &hashes[..] } else { &[] });
+                    .map(|l| if let Lanes::Fingerprint { hashes, .. } = l { &hashes[..] } else { &[] });
                 let each: Vec<&[[u64; 4]]> = hashes.collect();
                 each.iter().for_each(|h| put_number(&mut out, h.len() as u64));
                 for hash in 0..4 {
@@ -158,7 +158,7 @@ pub fn unpacked(first: usize, warps: &[WarpStream]) -> Vec<u8> {
 
 fn ends(lanes: &Lanes) -> &[u32] {
     match lanes {
-        Lanes::Path { ends, .. } | Lanes::Print { ends, .. } | Lanes::Operands { ends, .. } => ends,
+        Lanes::Path { ends, .. } | Lanes::Fingerprint { ends, .. } | Lanes::Operands { ends, .. } => ends,
         Lanes::Events(_) => &[],
     }
 }
@@ -260,7 +260,7 @@ pub fn parse(
         return Err(from.error("a probe program has no streams"));
     }
     let mut of_level: [Vec<Lanes>; 4] = Default::default();
-    for level in [Level::Path, Level::Print, Level::Operands] {
+    for level in [Level::Path, Level::Fingerprint, Level::Operands] {
         let n = kinds.iter().filter(|k| **k == level).count();
         let all = take_ends(&mut from, n).map_err(|e| e.within(level.name()))?;
         of_level[usize::from(level.code())] =
@@ -305,7 +305,7 @@ fn take_level(
             rows.take(from, |w, i, bytes| words[w][i] = u32::from_le_bytes(bytes))?;
             Ok(words.into_iter().zip(all).map(|(words, ends)| Lanes::Path { words, ends }).collect())
         }
-        Level::Print => {
+        Level::Fingerprint => {
             let mut checkpoints: Vec<Vec<u64>> = sizes().map(|n| vec![0; n]).collect();
             rows.take(from, |w, i, bytes| checkpoints[w][i] = u64::from_le_bytes(bytes))?;
             let counts = all.iter().map(|_| from.count(1)).collect::<Result<Vec<usize>, Error>>()?;
@@ -319,7 +319,7 @@ fn take_level(
                 counts.iter().map(|n| hashes.by_ref().take(*n).collect()).collect();
             let warps = checkpoints.into_iter().zip(all).zip(hashes);
             Ok(warps
-                .map(|((checkpoints, ends), hashes)| Lanes::Print { checkpoints, ends, hashes })
+                .map(|((checkpoints, ends), hashes)| Lanes::Fingerprint { checkpoints, ends, hashes })
                 .collect())
         }
         _ => {

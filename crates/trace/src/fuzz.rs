@@ -1,10 +1,10 @@
 //! Readers of a file's parts without the checksums around them, which no fuzzer guesses.
 
+use crate::codec::{Codec, Reader, VERSION};
 use crate::ids::WarpId;
 use crate::kernel::Module;
 use crate::launch::Launch;
 use crate::process::{Process, Skipped};
-use crate::stored::{Reader, Stored, VERSION};
 use crate::trace::WarpInfo;
 use crate::{Error, file, frame, validate};
 
@@ -46,7 +46,7 @@ pub fn parts(data: &[u8]) {
 }
 
 /// Reads a value; writes it, and reads that.
-fn again<T: Stored + PartialEq + std::fmt::Debug>(bytes: &[u8]) -> Option<T> {
+fn again<T: Codec + PartialEq + std::fmt::Debug>(bytes: &[u8]) -> Option<T> {
     let read = |bytes: &[u8]| -> Result<T, Error> { Reader::new(bytes, VERSION).whole("part") };
     let value = read(bytes).ok()?;
     let mut written = Vec::new();

@@ -15,12 +15,12 @@ macro_rules! ids {
             /// As an index into the table it numbers.
             pub const fn index(self) -> usize { self.0 as usize }
         }
-        impl $crate::stored::Stored for $name {
+        impl $crate::codec::Codec for $name {
             const MIN: usize = 1;
             fn put(&self, out: &mut Vec<u8>) {
                 self.0.put(out);
             }
-            fn take(from: &mut $crate::stored::Reader<'_>) -> Result<Self, $crate::Error> {
+            fn take(from: &mut $crate::codec::Reader<'_>) -> Result<Self, $crate::Error> {
                 <$int>::take(from).map($name)
             }
         }
@@ -80,12 +80,12 @@ impl LaneMask {
     }
 }
 
-impl crate::stored::Stored for LaneMask {
+impl crate::codec::Codec for LaneMask {
     const MIN: usize = 1;
     fn put(&self, out: &mut Vec<u8>) {
         self.0.put(out);
     }
-    fn take(from: &mut crate::stored::Reader<'_>) -> Result<Self, crate::Error> {
+    fn take(from: &mut crate::codec::Reader<'_>) -> Result<Self, crate::Error> {
         u64::take(from).map(LaneMask)
     }
 }

@@ -82,12 +82,12 @@ structures! {
         /// Why it is not recorded; `None` when it is.
         pub skipped: Option<String>,
         /// What it takes of a multiprocessor as the program has it, and as it ran to be recorded; `None`: not known.
-        #[since(11)] pub needs: Option<(Needs, Needs)>,
+        #[since(11)] pub needs: Option<(ThreadResources, ThreadResources)>,
     }
 
     /// What a function takes of a multiprocessor, as its machine code says.
     #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-    pub struct Needs {
+    pub struct ThreadResources {
         /// Registers of a thread.
         pub registers: u32,
         /// Local memory of a thread, bytes: arrays, and registers that were spilt.
@@ -260,18 +260,18 @@ macro_rules! codes {
             /// Its name in texts.
             pub const fn name(self) -> &'static str { match self { $($name::$v => $text,)* } }
             /// Its rows in `docs/format.md`.
-            pub(crate) const LAYOUT: $crate::stored::Layout = $crate::stored::Layout {
+            pub(crate) const LAYOUT: $crate::codec::Layout = $crate::codec::Layout {
                 name: stringify!($name),
                 doc: concat!($($m),*),
                 rows: &[$((Some($n), stringify!($v), $text, concat!($($vm),*)),)*],
             };
         }
-        impl $crate::stored::Stored for $name {
+        impl $crate::codec::Codec for $name {
             const MIN: usize = 1;
             fn put(&self, out: &mut Vec<u8>) {
                 out.push(self.code());
             }
-            fn take(from: &mut $crate::stored::Reader<'_>) -> Result<Self, $crate::Error> {
+            fn take(from: &mut $crate::codec::Reader<'_>) -> Result<Self, $crate::Error> {
                 let n = from.byte()?;
                 Self::from_code(n).ok_or_else(|| from.error(format!("{n} is no {}", stringify!($name))))
             }
@@ -382,7 +382,7 @@ codes! {
     /// What is written down, and at what cost: by a recorder (`DESIGN.md` §2), or by the user's own program.
     Level {
         /// Rolling hashes in registers.
-        Print = 0 "print", /// One bit a decision a lane.
+        Fingerprint = 0 "print", /// One bit a decision a lane.
         Path = 1 "path", /// 16-byte events with exact masks.
         Events = 2 "events", /// All lanes' operands in a window.
         Operands = 3 "operands", /// What a probe program keeps: tables, no streams.
@@ -418,27 +418,23 @@ codes! {
 }
 pub use codes_table::{Alu, FaultKind, Fidelity, Level, NodeKind, Scalar, SiteClass, Special};
 
-/// Threads that a multiprocessor runs at once at most, registers of each of its four parts, lanes of a warp, and to what a thread's registers are rounded up.
-const THREADS: u32 = 2048;
-const REGISTERS: u32 = 16384;
-const LANES: u32 = 32;
-const LOT: u32 = 8;
-
-impl Needs {
-    /// Threads that a multiprocessor of NVIDIA's has registers for (sm_70 and later, as CUDA's occupancy calculator has it).
-    pub fn threads(&self) -> u32 {
-        let warp = self.registers.clamp(1, REGISTERS).next_multiple_of(LOT) * LANES;
-        (REGISTERS / warp * LANES * 4).min(THREADS)
-    }
-    /// Registers that a thread may have at most where a multiprocessor is to have so many threads.
-    pub fn registers_of(threads: u32) -> u32 {
-        REGISTERS / (LANES * threads.div_ceil(4 * LANES).max(1)) / LOT * LOT
-    }
-}
-
 impl Level {
     /// The levels that are recorders: all but a probe program.
-    pub const RECORDERS: &[Level] = &[Level::Print, Level::Path, Level::Events, Level::Operands];
+    pub const RECORDERS: &[Level] = &[Level::Fingerprint, Level::Path, Level::Events, Level::Operands];
+
+    /// The word that users read: `fingerprint` for [`Level::Fingerprint`]. Files and JSON keep [`Level::name`], which is
+    /// `print`.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Level::Fingerprint => "fingerprint",
+            level => level.name(),
+        }
+    }
+
+    /// The recorder of this name. Accepts the label and the name in files: `fingerprint` and `print` are the same.
+    pub fn from_word(word: &str) -> Option<Level> {
+        Level::RECORDERS.iter().copied().find(|level| [level.label(), level.name()].contains(&word))
+    }
 }
 
 impl Scalar {

@@ -231,8 +231,8 @@ pub enum Lanes {
         /// Ends by lane.
         ends: Vec<u32>,
     },
-    /// [`Level::Print`]: checkpoints, and the hashes at the lane's end.
-    Print {
+    /// [`Level::Fingerprint`]: checkpoints, and the hashes at the lane's end.
+    Fingerprint {
         /// All lanes' checkpoints.
         checkpoints: Vec<u64>,
         /// Ends by lane.
@@ -259,7 +259,7 @@ impl Lanes {
     pub fn elements(&self) -> u64 {
         (match self {
             Lanes::Path { words, .. } => words.len(),
-            Lanes::Print { checkpoints, .. } => checkpoints.len(),
+            Lanes::Fingerprint { checkpoints, .. } => checkpoints.len(),
             Lanes::Events(events) => events.len(),
             Lanes::Operands { records, .. } => records.len(),
         }) as u64

@@ -5,7 +5,7 @@
 //! PTX, drivers or analyses; it reads `&[u8]` and writes to `Write`, and opens no file.
 
 #[macro_use]
-mod stored;
+mod codec;
 
 pub mod check;
 pub mod device;
@@ -22,8 +22,8 @@ pub mod kernel;
 pub mod launch;
 pub mod mark;
 pub mod names;
+pub mod parallel;
 pub mod process;
-pub mod spread;
 pub mod table;
 mod trace;
 mod validate;
@@ -40,6 +40,6 @@ pub use kernel::Level;
 pub use launch::{Launch, WarpStream};
 pub use mark::{Mark, Marks};
 pub use process::Process;
-pub use table::{Table, Tally};
+pub use table::{Table, TableContents};
 pub use trace::{Bytes, Recording, Streams, Trace, WarpInfo};
 pub use writer::Writer;

@@ -7,8 +7,8 @@
 //! more (two seconds) whole turns of the clock are lost; where a track has both anchors, they tell.
 
 use crate::Error;
+use crate::codec::{Codec, Reader, put_number};
 use crate::ids::{FuncId, LocId, ModuleId, WarpId};
-use crate::stored::{Reader, Stored, put_number};
 use crate::table::Field;
 
 structures! {
@@ -107,7 +107,7 @@ pub struct Record {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Records(pub Vec<Record>);
 
-impl Stored for Records {
+impl Codec for Records {
     const MIN: usize = 1;
     fn put(&self, out: &mut Vec<u8>) {
         put_number(out, self.0.len() as u64);
@@ -148,7 +148,7 @@ impl Stored for Records {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Anchors(pub Vec<Anchor>);
 
-impl Stored for Anchors {
+impl Codec for Anchors {
     const MIN: usize = 1;
     fn put(&self, out: &mut Vec<u8>) {
         put_number(out, self.0.len() as u64);

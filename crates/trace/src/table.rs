@@ -36,7 +36,7 @@ structures! {
     /// What was in a table at the end, of one module's launches. A file may have several of one table: their rows come
     /// together as values do.
     #[derive(Clone, PartialEq, Eq, Debug, Default)]
-    pub struct Tally {
+    pub struct TableContents {
         /// Whose table.
         pub module: ModuleId,
         /// Which of [`crate::kernel::Module::tables`].

@@ -14,9 +14,9 @@ use crate::ids::{ModuleId, WarpId};
 use crate::kernel::Module;
 use crate::launch::{Launch, WarpStream};
 use crate::mark::Marks;
+use crate::parallel::Workers;
 use crate::process::{Process, Skipped};
-use crate::spread::spread;
-use crate::table::Tally;
+use crate::table::TableContents;
 use crate::{Error, frame};
 
 /// A recording: modules, and launches with their streams.
@@ -34,7 +34,7 @@ pub struct Trace {
     /// Code that runs untouched.
     pub skipped: Vec<Skipped>,
     /// What was in the tables of probe programs.
-    pub tallies: Vec<Tally>,
+    pub tallies: Vec<TableContents>,
     /// What markers left, launch by launch.
     pub marks: Vec<Marks>,
     /// Where and how the file was cut off: there may have been more, so what is missing here proves nothing. `None`: it is
@@ -156,7 +156,7 @@ impl Packed {
         }
         let bytes = frame::pack(&unpacked)?;
         let checksum = xxh3_64(&bytes);
-        let version = crate::stored::VERSION;
+        let version = crate::codec::VERSION;
         Ok(Packed { bytes: Part::own(bytes), size, checksum, version, sites: u32::MAX, offset: 0 })
     }
     fn open(&self, first: usize, infos: &[WarpInfo]) -> Result<Vec<WarpStream>, Error> {
@@ -235,7 +235,7 @@ impl Streams {
     ///
     /// # Errors
     /// When a frame can't be packed.
-    pub(crate) fn pack(&self) -> std::io::Result<Vec<(usize, Packed)>> {
+    pub(crate) fn pack(&self, workers: &Workers) -> std::io::Result<Vec<(usize, Packed)>> {
         let pack = |frame: &Frame| {
             let packed = match &frame.body {
                 Body::Packed(packed) => packed.clone(),
@@ -246,7 +246,7 @@ impl Streams {
         };
         // A frame is much, but for the last.
         let much = self.frames.len().saturating_sub(1).saturating_mul(MUCH);
-        spread(self.frames.iter().collect(), much, pack).into_iter().collect()
+        workers.map(self.frames.iter().collect(), much, pack).into_iter().collect()
     }
     /// Every recorded warp, ascending.
     pub fn infos(&self) -> impl ExactSizeIterator<Item = WarpInfo> + '_ {
@@ -324,7 +324,7 @@ impl Trace {
             recording.launch.number += launches;
             recording
         }));
-        self.tallies.extend(other.tallies.into_iter().map(|tally| Tally {
+        self.tallies.extend(other.tallies.into_iter().map(|tally| TableContents {
             module: module(tally.module),
             launches: tally.launches.map(|(first, last)| (first + launches, last + launches)),
             ..tally

@@ -8,7 +8,7 @@ use crate::ids::{BlockId, Dim3, LocId};
 use crate::kernel::{Arg, End, Function, Guard, Module, Site, Source, Step};
 use crate::launch::Launch;
 use crate::mark::Marks;
-use crate::table::{Aggregate, NO_LINE, STEPS, Shown, Table, Tally};
+use crate::table::{Aggregate, NO_LINE, STEPS, Shown, Table, TableContents};
 
 /// The field, and what is wrong with it.
 type Wrong = (String, String);
@@ -90,7 +90,7 @@ pub fn marks(all: &Marks, modules: &[Module]) -> Result<(), Wrong> {
 }
 
 /// What was in a table.
-pub fn tally(t: &Tally, modules: &[Module]) -> Result<(), Wrong> {
+pub fn tally(t: &TableContents, modules: &[Module]) -> Result<(), Wrong> {
     below(|| "module".into(), t.module.0, modules.len())?;
     let m = &modules[t.module.index()];
     below(|| "table".into(), t.table, m.tables.len())?;

@@ -7,6 +7,7 @@ use std::io::{self, Write};
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::codec::{Codec, VERSION, put_number};
 use crate::file::{
     END, FRAMES, HEAD, INDEX, LAUNCH, LONE, MARKS, META, MODULE, PACKED, PROCESS, SKIPPED, TALLY, UNCHECKED,
     header,
@@ -16,9 +17,9 @@ use crate::ids::ModuleId;
 use crate::kernel::Module;
 use crate::launch::Launch;
 use crate::mark::Marks;
+use crate::parallel::Workers;
 use crate::process::{Process, Skipped};
-use crate::stored::{Stored, VERSION, put_number};
-use crate::table::Tally;
+use crate::table::TableContents;
 use crate::trace::{Packed, Streams, Trace};
 
 /// Sections of fewer bytes are stored as they are: packing would take longer than writing them.
@@ -32,6 +33,8 @@ pub struct Writer<W> {
     modules: u32,
     /// A section was begun and not ended.
     broken: bool,
+    /// Threads that pack frames.
+    workers: &'static Workers,
 }
 
 impl<W: Write> Writer<W> {
@@ -40,13 +43,18 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// When `out` fails.
     pub fn new(out: W, producer: &str, process: Option<&Process>) -> io::Result<Writer<W>> {
-        let mut to = Writer { out, sections: 0, modules: 0, broken: false };
+        let mut to = Writer { out, sections: 0, modules: 0, broken: false, workers: &Workers::SERIAL };
         to.out.write_all(&header(VERSION))?;
         to.value(META, &producer.to_owned())?;
         if let Some(process) = process {
             to.value(PROCESS, process)?;
         }
         Ok(to)
+    }
+    /// Packs the frames of launches on these threads.
+    pub fn with_workers(mut self, workers: &'static Workers) -> Self {
+        self.workers = workers;
+        self
     }
     /// Appends a module, and says by which number launches name it.
     ///
@@ -67,7 +75,7 @@ impl<W: Write> Writer<W> {
         if streams.frames() == 0 {
             return self.value(LONE, launch);
         }
-        let frames = streams.pack()?;
+        let frames = streams.pack(self.workers)?;
         self.value(LAUNCH, launch)?;
         let mut index = Vec::new();
         put_index(&mut index, streams, &frames);
@@ -87,7 +95,7 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     /// When its module is not there, `out` fails, or has failed before.
-    pub fn tally(&mut self, tally: &Tally) -> io::Result<()> {
+    pub fn tally(&mut self, tally: &TableContents) -> io::Result<()> {
         self.has(tally.module, "a tally")?;
         self.value(TALLY, tally)
     }
@@ -118,7 +126,7 @@ impl<W: Write> Writer<W> {
             }
         }
     }
-    fn value(&mut self, kind: u32, value: &impl Stored) -> io::Result<()> {
+    fn value(&mut self, kind: u32, value: &impl Codec) -> io::Result<()> {
         let mut bytes = Vec::new();
         value.put(&mut bytes);
         self.packed(kind, &bytes)
@@ -167,7 +175,14 @@ impl Trace {
     /// # Errors
     /// As those of [`Writer`].
     pub fn write(&self, out: impl Write) -> io::Result<()> {
-        let mut to = Writer::new(out, &self.producer, self.process.as_ref())?;
+        self.write_parallel(out, &Workers::SERIAL)
+    }
+    /// As [`Trace::write`]; packs the frames on these threads.
+    ///
+    /// # Errors
+    /// As those of [`Writer`].
+    pub fn write_parallel(&self, out: impl Write, workers: &'static Workers) -> io::Result<()> {
+        let mut to = Writer::new(out, &self.producer, self.process.as_ref())?.with_workers(workers);
         for module in &self.modules {
             to.module(module)?;
         }

@@ -11,7 +11,7 @@ use prlx_trace::kernel::{End, Level, Module, Source};
 use prlx_trace::launch::{Lanes, Pointee};
 use prlx_trace::mark::{Marks, Record, Records, Sum, Track};
 use prlx_trace::process::{Device, Process, Skipped};
-use prlx_trace::table::{Aggregate, Field, Row, Tally};
+use prlx_trace::table::{Aggregate, Field, Row, TableContents};
 use prlx_trace::{
     BlockId, Bytes, Error, FuncId, Launch, LocId, LoopId, Recording, SiteId, Streams, Trace, WarpId, Writer,
 };
@@ -105,7 +105,7 @@ fn odd_streams() {
         Lanes::default(),
         Lanes::Events(vec![]),
         Lanes::Path { words: vec![7; 3], ends: vec![0, 3, 3] },
-        Lanes::Print { checkpoints: vec![], ends: vec![], hashes: vec![[1; 4]; 3] },
+        Lanes::Fingerprint { checkpoints: vec![], ends: vec![], hashes: vec![[1; 4]; 3] },
         Lanes::Operands { records: vec![], ends: vec![0; 64] },
         Lanes::Path { words: vec![8], ends: vec![1; 64] },
     ];
@@ -434,7 +434,7 @@ fn marks_are_of_their_module() {
 #[test]
 fn tallies_fit_their_tables() {
     let row = |key: [u64; 2]| Row { key: key.to_vec(), cells: vec![1] };
-    let of = |table, row| Tally { table, rows: vec![row], ..Tally::default() };
+    let of = |table, row| TableContents { table, rows: vec![row], ..TableContents::default() };
     let cases = [
         ("tallies[0].table", of(4, row([0, 0]))),
         ("tallies[0].rows[0].key[0]", of(0, row([2, 0]))),

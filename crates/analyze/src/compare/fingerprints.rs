@@ -1,4 +1,4 @@
-//! Lanes of two warps recorded at level `print`: running hashes with checkpoints.
+//! Lanes of two warps recorded at level `fingerprint`: running hashes with checkpoints.
 
 use std::collections::BTreeMap;
 
@@ -65,8 +65,8 @@ fn signature(signatures: &[u64; 4], lane: Lane) -> u8 {
 
 pub(super) fn prints(cx: &Context<'_>, a: &WarpStream, b: &WarpStream, lanes: LaneMask, out: &mut WarpDiff) {
     let (
-        Lanes::Print { checkpoints: ca, ends: ea, hashes: ha },
-        Lanes::Print { checkpoints: cb, ends: eb, hashes: hb },
+        Lanes::Fingerprint { checkpoints: ca, ends: ea, hashes: ha },
+        Lanes::Fingerprint { checkpoints: cb, ends: eb, hashes: hb },
     ) = (&a.lanes, &b.lanes)
     else {
         return;

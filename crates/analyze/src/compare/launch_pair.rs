@@ -61,7 +61,7 @@ pub(super) fn launches<'a>(
         return Ok(unseen(out, [la, lb], None));
     }
     if la.level != lb.level {
-        let what = format!("recorded at level {} and at level {}", la.level.name(), lb.level.name());
+        let what = format!("recorded at level {} and at level {}", la.level.label(), lb.level.label());
         return Err(Error::new(format!("kernel {kernel}"), what));
     }
     shared.prepare(traces, [la, lb])?;
@@ -134,7 +134,7 @@ fn compared(
 
 /// Why recordings whose values are hashed in two ways say nothing of each other; `None` if no hash is in them.
 fn other_hashes(level: Level) -> Option<String> {
-    let level = matches!(level, Level::Print | Level::Events).then(|| level.name())?;
+    let level = matches!(level, Level::Fingerprint | Level::Events).then(|| level.label())?;
     Some(format!(
         "one side is from before values were hashed as they are now, and so its level {level} does not compare: record it again"
     ))
@@ -143,11 +143,11 @@ fn other_hashes(level: Level) -> Option<String> {
 /// Why two builds' recordings of a level say nothing of each other; `None` if they do.
 fn one_build_only(level: Level, pairing: &Pairing, cx: &Context<'_>) -> Option<String> {
     let (what, than) = match level {
-        Level::Print if !pairing.same || cx.by_thread() => ("hashes", "path"),
+        Level::Fingerprint if !pairing.same || cx.by_thread() => ("hashes", "path"),
         Level::Operands if cx.fold.is_some() || cx.by_thread() => ("visits of single sites", "events"),
         _ => return None,
     };
-    let level = level.name();
+    let level = level.label();
     Some(format!(
         "{what} of level {level} compare within one build, and these are two: record both at level {than}"
     ))

@@ -28,7 +28,7 @@ pub(crate) fn warps(cx: &Context<'_>, a: &WarpStream, b: &WarpStream) -> WarpDif
     match (&a.lanes, &b.lanes) {
         (Lanes::Path { .. }, Lanes::Path { .. }) => paths(cx, a, b, lanes, &mut out),
         (Lanes::Events(x), Lanes::Events(y)) => events(cx, [a, b], [x, y], lanes, &mut out),
-        (Lanes::Print { .. }, Lanes::Print { .. }) => prints(cx, a, b, lanes, &mut out),
+        (Lanes::Fingerprint { .. }, Lanes::Fingerprint { .. }) => prints(cx, a, b, lanes, &mut out),
         (Lanes::Operands { .. }, Lanes::Operands { .. }) => operands(cx, a, b, lanes, &mut out),
         _ => {
             out.fail(&Error::new(a.warp.to_string(), "the sides were recorded at different levels"));

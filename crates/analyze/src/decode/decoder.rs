@@ -91,7 +91,7 @@ impl<'a> Decoder<'a> {
                 Feed::Words(Bits { words: words.iter(), word: 0, left: 0 }, Trips(words.iter()))
             }
             Lanes::Events(events) => Feed::Events(events.iter().enumerate().peekable()),
-            Lanes::Print { .. } | Lanes::Operands { .. } => {
+            Lanes::Fingerprint { .. } | Lanes::Operands { .. } => {
                 return Err(Error::new(stream.warp.to_string(), "this level records no path"));
             }
         };

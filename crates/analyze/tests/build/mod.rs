@@ -516,7 +516,7 @@ pub fn trace(module: Module, warps: Vec<WarpStream>) -> Trace {
 fn elements(w: &WarpStream) -> u64 {
     match &w.lanes {
         Lanes::Path { words, .. } => words.len() as u64,
-        Lanes::Print { checkpoints, .. } => checkpoints.len() as u64,
+        Lanes::Fingerprint { checkpoints, .. } => checkpoints.len() as u64,
         Lanes::Events(e) => e.len() as u64,
         Lanes::Operands { records, .. } => records.len() as u64,
     }

@@ -16,7 +16,7 @@ pub struct CostArgs {
     /// Launch files
     #[arg(required = true)]
     pub launches: Vec<PathBuf>,
-    /// Only this recorder, `print`, `path` or `events`; may be repeated [default: all three, unless there is --probe or
+    /// Only this recorder, `fingerprint`, `path` or `events`; may be repeated [default: all three, unless there is --probe or
     /// --markers]
     #[arg(long, value_parser = measured)]
     pub level: Vec<Level>,
@@ -56,7 +56,7 @@ impl CostArgs {
     /// The levels to measure.
     pub fn levels(&self) -> Vec<Level> {
         if self.level.is_empty() && self.probe.is_empty() && self.markers.is_empty() {
-            vec![Level::Print, Level::Path, Level::Events]
+            vec![Level::Fingerprint, Level::Path, Level::Events]
         } else {
             self.level.clone()
         }

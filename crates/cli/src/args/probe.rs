@@ -47,7 +47,7 @@ pub struct ProbeArgs {
     pub device: DeviceArgs,
     #[command(flatten)]
     pub show: TallyArgs,
-    /// Any CUDA program and its arguments, after `--` (docs/preload.md)
+    /// Any CUDA program and its arguments, after `--` (docs/internals/preload.md)
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }

@@ -74,7 +74,7 @@ pub struct ProfileArgs {
     pub device: DeviceArgs,
     #[command(flatten)]
     pub view: ViewArgs,
-    /// Any CUDA program and its arguments, after `--` (docs/preload.md)
+    /// Any CUDA program and its arguments, after `--` (docs/internals/preload.md)
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }

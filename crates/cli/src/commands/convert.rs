@@ -184,7 +184,7 @@ fn export(trace: &Trace, r: &Recording, to: Form, out: Out, ui: &Ui) -> Result<(
     if l.level != Level::Events {
         bail!(
             "it was recorded at level `{}`: a file of version 1 holds what level `events` records",
-            l.level.name()
+            l.level.label()
         );
     }
     if l.warp_size != 32 {

@@ -6,15 +6,13 @@
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use prlx_driver::{Cost, CostOptions, Form, Needs, Passed};
 use prlx_instrument::Rewrite;
-use prlx_probe::lang::Script;
-use prlx_plan::marks::Marking;
-use prlx_plan::{Filter, RecordingRequest};
+use prlx_plan::RecordingRequest;
+use prlx_plan::markers::Marking;
 use prlx_trace::Level;
 use serde_json::{Value, json};
 
@@ -140,10 +138,8 @@ fn caches(options: &CostOptions, counts: bool) -> &'static str {
 
 /// What is to be measured.
 fn weaves(args: &CostArgs, ui: &Ui) -> Result<Vec<Weave>> {
-    let recorder = |level: Level| Weave {
-        name: level.name().to_owned(),
-        program: RecordingRequest::new(level),
-    };
+    let recorder =
+        |level: Level| Weave { name: level.name().to_owned(), program: RecordingRequest::new(level) };
     let mut all: Vec<Weave> = args.levels().into_iter().map(recorder).collect();
     for word in &args.probe {
         let (name, script) = probe::named(word, ui)?;

@@ -8,8 +8,8 @@ use anyhow::{Context, Result, bail};
 use prlx_driver::Job;
 use prlx_driver::session::Session;
 use prlx_isa::view::{FuncId, FunctionKind};
-use prlx_present::inspect::{View, inspect};
 use prlx_plan::{Filter, Plan, RecordingRequest};
+use prlx_present::inspect::{View, inspect};
 use prlx_trace::Level;
 use prlx_trace::kernel::Module;
 
@@ -92,8 +92,14 @@ fn modules(args: &InspectArgs) -> Result<(Vec<Module>, Notes)> {
         _ => code::ptx(&args.input, args.image)?,
     };
     let (view, _) = prlx_isa::ptx::read(&text);
-    let program =
-        RecordingRequest { level: Level::Path, probe: None, markers: None, elide: true, filter: Filter::default(), window: None };
+    let program = RecordingRequest {
+        level: Level::Path,
+        probe: None,
+        markers: None,
+        elide: true,
+        filter: Filter::default(),
+        window: None,
+    };
     let module = Plan::resolve(&program, &view, &text, &name, &|_| None).module;
     Ok((vec![module], device(&view, &text)))
 }

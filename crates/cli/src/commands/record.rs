@@ -13,6 +13,7 @@ use crate::program::{self, Output, Supervisor};
 use crate::record;
 use crate::report;
 use crate::ui::Ui;
+use prlx_driver::workers::WORKERS;
 
 /// Records, and says on standard error what is in the recording.
 pub fn run(args: &RecordArgs, ui: &Ui) -> Result<ExitCode> {
@@ -76,7 +77,7 @@ pub fn save(trace: &Trace, path: &Path) -> Result<u64> {
     let part = Path::new(&part);
     let write = || -> Result<u64> {
         let mut file = Counted { file: std::io::BufWriter::new(std::fs::File::create(part)?), bytes: 0 };
-        trace.write(&mut file)?;
+        trace.write_parallel(&mut file, &WORKERS)?;
         file.flush()?;
         if !special {
             file.file.get_ref().sync_all()?;

@@ -83,7 +83,7 @@ pub fn read(path: &Path, args: &BufferArgs, choice: Choice<'_>, ui: &Ui) -> Resu
     if trace.marks.is_empty() {
         bail!("none of the launches in {name} was asked for (--kernel, --launch)");
     }
-    Ok(prlx_timeline::timeline(&trace))
+    Ok(prlx_timeline::timeline(&trace, prlx_driver::occupancy::threads_per_sm))
 }
 
 /// The files of a recording in which markers left something, and what they hold.

@@ -30,14 +30,14 @@ pub fn check(data: &[u8]) -> Result<(), String> {
         return Err(format!("the generator's fault: {complaints:?}\n{}", job.text));
     }
     let hostile = job.config.seed;
-    for level in [Level::Path, Level::Print] {
+    for level in [Level::Path, Level::Fingerprint] {
         let say = |what: &dyn std::fmt::Display| format!("{} under seed {hostile}: {what}", level.name());
         let rewrite =
             prlx_instrument::rewrite(&job.text, &job.module, &program(level, true, &job), &|_| None)
                 .map_err(|e| say(&e))?;
         let (view, _) = prlx_isa::ptx::read(&job.text);
         let plan = Plan::resolve(
-            &program(level, level == Level::Print, &job),
+            &program(level, level == Level::Fingerprint, &job),
             &view,
             &job.text,
             &job.module,

@@ -19,14 +19,15 @@ pub fn emulator() -> Emulator {
 }
 
 /// A recorder of a level; at `operands`, with a window on what it can watch.
-pub fn program(level: Level, elide: bool, job: &Job) -> Recorder {
+pub fn program(level: Level, elide: bool, job: &Job) -> RecordingRequest {
     let mut window = None;
     if level == Level::Operands {
         // Everything that can be watched, by the first two warps, for the first three visits.
         let (view, _) = prlx_isa::ptx::read(&job.text);
-        let all = Recorder {
+        let all = RecordingRequest {
             level: Level::Path,
-            script: None,
+            probe: None,
+            markers: None,
             elide: false,
             filter: Filter::default(),
             window: None,
@@ -35,7 +36,7 @@ pub fn program(level: Level, elide: bool, job: &Job) -> Recorder {
         let sites = (0..plan.module.sites.len() as u32).map(SiteId).collect();
         window = Some(Window { sites, warps: (0, 2), visits: (0, 3) });
     }
-    Recorder { level, probe: None, markers: None, elide, filter: Filter::default(), window }
+    RecordingRequest { level, probe: None, markers: None, elide, filter: Filter::default(), window }
 }
 
 /// What one run recorded.
@@ -131,9 +132,9 @@ pub fn same(level: Level, a: &Run, b: &Run) -> Result<(), String> {
                         )));
                     }
                 }
-                Level::Print => {
+                Level::Fingerprint => {
                     let of = |s: &WarpStream| match &s.lanes {
-                        Lanes::Print { checkpoints, ends, hashes } => {
+                        Lanes::Fingerprint { checkpoints, ends, hashes } => {
                             let (from, to) = part(ends, lane);
                             Some((checkpoints.get(from..to)?.to_vec(), hashes.clone()))
                         }

@@ -23,10 +23,11 @@ use prlx_isa::image::{Target, cubin};
 use prlx_isa::view::{Function, FunctionKind};
 use prlx_plan::Plan;
 use prlx_trace::Level;
-use prlx_trace::kernel::Needs;
+use prlx_trace::kernel::ThreadResources;
 use xxhash_rust::xxh3::Xxh3;
 
 use self::cache::Cache;
+use crate::occupancy::{registers_per_thread, threads_per_sm};
 use crate::{Error, ErrorKind};
 
 /// Names the only assembler to use: `ptxas`, `nvjitlink` or `driver`.
@@ -156,14 +157,14 @@ impl<'a> Within<'a> {
         match self {
             Within::Any => BTreeMap::new(),
             Within::Full => {
-                let close = |n: &Needs| FULL < n.registers && n.registers <= FULL + CLOSE;
+                let close = |n: &ThreadResources| FULL < n.registers && n.registers <= FULL + CLOSE;
                 all(code).filter(|(_, n)| close(n)).map(|(name, _)| (name, FULL)).collect()
             }
             Within::Room(own) => {
                 let own = needs(own);
-                let limit = |(name, now): (_, Needs)| {
-                    let before = own.get(name)?.threads();
-                    (now.threads() < before).then(|| (name, Needs::registers_of(before)))
+                let limit = |(name, now): (_, ThreadResources)| {
+                    let before = threads_per_sm(own.get(name)?.registers);
+                    (threads_per_sm(now.registers) < before).then(|| (name, registers_per_thread(before)))
                 };
                 all(code).filter_map(limit).collect()
             }
@@ -172,17 +173,21 @@ impl<'a> Within<'a> {
 }
 
 /// What functions take, by name; none of what is no machine code.
-pub fn needs(code: &[u8]) -> BTreeMap<&str, Needs> {
+pub fn needs(code: &[u8]) -> BTreeMap<&str, ThreadResources> {
     let local: BTreeMap<&str, u32> = cubin::frames(code).unwrap_or_default().into_iter().collect();
     let all = cubin::registers(code).unwrap_or_default().into_iter();
-    all.map(|(name, registers)| (name, Needs { registers, local: local.get(name).copied().unwrap_or(0) }))
-        .collect()
+    all.map(|(name, registers)| {
+        (name, ThreadResources { registers, local: local.get(name).copied().unwrap_or(0) })
+    })
+    .collect()
 }
 
 /// For how many threads fewer than of its own functions a multiprocessor has registers for rewritten ones, all together.
 pub fn lost(own: &[u8], code: &[u8]) -> u32 {
     let own = needs(own);
-    let lost = |(name, now): (&str, Needs)| own.get(name).map(|n| n.threads().saturating_sub(now.threads()));
+    let lost = |(name, now): (&str, ThreadResources)| {
+        own.get(name).map(|n| threads_per_sm(n.registers).saturating_sub(threads_per_sm(now.registers)))
+    };
     needs(code).into_iter().filter_map(lost).fold(0, u32::saturating_add)
 }
 
@@ -287,7 +292,8 @@ impl Assemblers {
             let lean = limited(ptx, &limits).and_then(|lean| self.assemble(tool, &lean, target, more).ok());
             let Some(lean) = lean else { break };
             let now = needs(&lean);
-            let local = |all: &BTreeMap<&str, Needs>, name: &str| all.get(name).map_or(0, |n| n.local);
+            let local =
+                |all: &BTreeMap<&str, ThreadResources>, name: &str| all.get(name).map_or(0, |n| n.local);
             let spilt: Vec<&str> =
                 now.keys().copied().filter(|f| local(&now, f) > local(&before, f)).collect();
             if spilt.is_empty() {

@@ -6,9 +6,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use prlx_probe::lang::{self, Script};
-use prlx_plan::marks::Marking;
-use prlx_plan::{Filter, RecordingRequest};
+use prlx_plan::markers::Marking;
+use prlx_plan::{Filter, ProbeProgram, RecordingRequest};
 use prlx_trace::device::tracks::Form;
 use prlx_trace::launch::Window;
 use prlx_trace::mark::Via;
@@ -191,8 +190,8 @@ impl Options {
         };
         let probe = w.script.map(|text| parse(&text)).transpose().map_err(not)?;
         let markers = w.marks.map(marks).transpose()?;
-        let level = (probe.is_some() || markers.is_some()).then_some(Level::Probe);
-        let level = Level::RECORDERS.iter().copied().chain(level).find(|l| l.name() == w.level);
+        let probes = (probe.is_some() || markers.is_some()).then_some(Level::Probe);
+        let level = Level::from_word(&w.level).or(probes.filter(|l| l.name() == w.level));
         Ok(Options {
             folder: w.folder.into(),
             level: level.ok_or_else(|| not(format!("there is no level `{}`", w.level)))?,
@@ -328,7 +327,11 @@ mod tests {
     }
 
     fn parse(text: &str) -> Result<Arc<dyn ProbeProgram>, String> {
-        if text == "inst:" { Err("`inst:` has no action".to_owned()) } else { Ok(Arc::new(Text(text.to_owned()))) }
+        if text == "inst:" {
+            Err("`inst:` has no action".to_owned())
+        } else {
+            Ok(Arc::new(Text(text.to_owned())))
+        }
     }
 
     #[test]
@@ -378,7 +381,10 @@ mod tests {
         let marked = marked(Form::Sums);
         let wrong = marked.to_variable().unwrap().replace("cp.async", "cp.sync");
         assert!(
-            Options::from_variable(&wrong, &parse).unwrap_err().message.contains("there are no `cp.sync` to mark")
+            Options::from_variable(&wrong, &parse)
+                .unwrap_err()
+                .message
+                .contains("there are no `cp.sync` to mark")
         );
     }
 

@@ -17,10 +17,10 @@ use crate::access::{Reach, each};
 use crate::code::{MbarKind, Op, Products, SyncKind, WgmmaA};
 use crate::cta::{Block, Launch};
 use crate::mbarrier::{self, State};
-use crate::planes::LANES;
 use crate::product::{Matrix, ROWS};
 use crate::warp::{Warp, reach};
 use crate::wgmma::WARPS;
+use prlx_lanes::LANES;
 
 use super::facts::Facts;
 use super::found::{self, Found, Who};

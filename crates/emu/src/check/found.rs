@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use crate::cta::Launch;
 use crate::fault;
 use crate::memory::Owner;
-use crate::planes::LANES;
+use prlx_lanes::LANES;
 
 use super::facts::Facts;
 use super::touch::{self, Touch};

@@ -22,9 +22,9 @@ use crate::access::{Reach, each};
 use crate::bulk;
 use crate::code::{Callee, Matrix, MbarKind, Mem, Op, Place, Plane, Products, Rmw, Slot, Sync, SyncKind};
 use crate::cta::{Block, Launch};
-use crate::planes::{LANES, Planes, V32};
 use crate::sync::exchange;
 use crate::warp::{Warp, reach};
+use prlx_lanes::{LANES, Planes, V32};
 
 use super::bits::Undefined;
 use super::facts::Fact;

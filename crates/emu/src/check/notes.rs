@@ -15,7 +15,7 @@ use prlx_trace::check::{Kind, Space};
 use crate::access::each;
 use crate::code::Op;
 use crate::cta::Launch;
-use crate::planes::LANES;
+use prlx_lanes::LANES;
 
 use super::found::{self, Found, Who};
 use super::touch::{self, Touch};
@@ -161,7 +161,7 @@ fn sectors(t: &Touch, lanes: u32) -> (u64, u64) {
 mod tests {
     use super::*;
     use crate::code::Place;
-    use crate::planes::V64;
+    use prlx_lanes::V64;
 
     fn touch(bytes: u32, at: impl Fn(u64) -> u64) -> Touch {
         let addr = V64(std::array::from_fn(|l| at(l as u64)));

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use crate::access::each;
 use crate::code::{Code, Place, WgmmaA};
 use crate::cta::{Block, Launch};
-use crate::planes::LANES;
+use prlx_lanes::LANES;
 
 use super::found::{self, Found, Who};
 use super::touch::{self, Touch};

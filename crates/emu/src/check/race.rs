@@ -20,8 +20,8 @@ use crate::access::{Reach, each, value};
 use crate::code::{BarKind, MbarKind, Mem, Op, Plane, SyncKind};
 use crate::cta::{Block, CLUSTER, Launch};
 use crate::memory::Region;
-use crate::planes::LANES;
 use crate::warp::{Warp, reach};
+use prlx_lanes::LANES;
 
 use super::cells::{self, Cell, Cells, Record};
 use super::facts::{Facts, Order, Scope};

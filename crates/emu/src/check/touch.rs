@@ -9,8 +9,8 @@ use crate::cluster;
 use crate::code::{Code, Matrix, Mem, Op, Place, Sent, SyncKind, TensorCopy, window};
 use crate::cta::{Block, Launch};
 use crate::memory::Region;
-use crate::planes::{LANES, V64};
 use crate::warp::Warp;
+use prlx_lanes::{LANES, V64};
 
 /// What is done to the memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

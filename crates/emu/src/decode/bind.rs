@@ -1,15 +1,15 @@
 //! Operands become planes.
 
 use prlx_isa::view::{
-    FuncId, Function, Guard, Inst, InstId, Module, Operand, Parts, Reg, Space, SymbolId, Type,
+    FuncId, Function, Guard, Inst, InstId, Module, Operand, Reg, Space, SymbolId, Type, VideoSelector,
 };
 use prlx_trace::kernel::Special as Launch;
 use rustc_hash::FxHashMap;
 
 use super::RESERVED;
-use crate::alu::{Args, Run};
 use crate::code::{Code, GuardBits, NEGATE, NO_GUARD, Op, Plane, Special, Step, Value, window};
-use crate::planes::{LANES, Planes, V32, V64};
+use prlx_lanes::{Args, LaneFn};
+use prlx_lanes::{LANES, Planes, V32, V64};
 
 /// The kind of plane that a type needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -190,7 +190,7 @@ impl<'a> Binder<'a> {
         self.code.steps.push(Step { op, guard, cost });
         self.code.origin.push((self.func, self.inst));
     }
-    fn alu(&mut self, run: Run, dst: u16, src: u16, imm: u64) {
+    fn alu(&mut self, run: LaneFn, dst: u16, src: u16, imm: u64) {
         self.emit(Op::Alu(run, Args { dst: [dst, 0, 0, 0], src: [src, 0, 0, 0], imm }));
     }
     /// A plane that always holds this.
@@ -290,7 +290,7 @@ impl<'a> Binder<'a> {
                 }
             }
             // Which part of it is the operation's own affair.
-            Operand::Element(r, code) if Parts::from_code(*code).is_some() => {
+            Operand::Element(r, code) if VideoSelector::from_code(*code).is_some() => {
                 self.source(&Operand::Reg(*r), ty)?
             }
             Operand::Not(r) => {
@@ -364,7 +364,7 @@ impl<'a> Binder<'a> {
     pub fn dest(&mut self, operand: &Operand, ty: Type) -> Result<(u16, Option<After>), String> {
         Ok(match operand {
             Operand::Sink => (self.temp(kind(ty)), None),
-            Operand::Element(r, code) if Parts::from_code(*code).is_some() => {
+            Operand::Element(r, code) if VideoSelector::from_code(*code).is_some() => {
                 self.dest(&Operand::Reg(*r), ty)?
             }
             Operand::Reg(r) => {
@@ -435,7 +435,7 @@ impl<'a> Binder<'a> {
 /// A step after the instruction that finishes its result.
 #[derive(Clone, Copy)]
 pub struct After {
-    run: Run,
+    run: LaneFn,
     dst: u16,
     src: u16,
     imm: u64,

@@ -5,16 +5,17 @@ use prlx_isa::view::{Base, Class, FunctionKind, Inst, Operand, Space, Type};
 
 use super::bind::{Binder, Kind, bits, leaves, signed};
 use super::{Fix, bytes, control, copies, matrix, wgmma};
-use crate::alu::{self, Args, Level};
 use crate::code::{AddrBase, Atom, Brx, Clock, Correction, Mem, Op, Place, Plane, Rmw, Send, Sent, window};
 use crate::coverage::{Coverage, coverage};
-use crate::planes::{LANES, Planes, V32, V64};
+use crate::select::select;
+use prlx_lanes::{Args, LaneFn, Simd};
+use prlx_lanes::{LANES, Planes, V32, V64};
 
 /// Appends the steps of an instruction.
 ///
 /// # Errors
 /// What is missing.
-pub fn inst(b: &mut Binder<'_>, inst: &Inst, level: Level, fixes: &mut Vec<Fix>) -> Result<(), String> {
+pub fn inst(b: &mut Binder<'_>, inst: &Inst, simd: Simd, fixes: &mut Vec<Fix>) -> Result<(), String> {
     let Some(op) = inst.form.op else { return Err("it is not an instruction that PRLX knows".into()) };
     if coverage(op) == Coverage::Refused {
         return Err("it is not implemented".into());
@@ -95,7 +96,7 @@ pub fn inst(b: &mut Binder<'_>, inst: &Inst, level: Level, fixes: &mut Vec<Fix>)
             Class::Move | Class::Integer | Class::Float | Class::Convert | Class::Compare | Class::Select
         ) =>
         {
-            return data(b, inst, level);
+            return data(b, inst, simd);
         }
         _ => return Err("it is not implemented".into()),
     }
@@ -116,8 +117,8 @@ fn clock(inst: &Inst) -> Option<Clock> {
 }
 
 /// An operation on registers alone.
-fn data(b: &mut Binder<'_>, inst: &Inst, level: Level) -> Result<(), String> {
-    let op = alu::select(inst, b.function(), level)?;
+fn data(b: &mut Binder<'_>, inst: &Inst, simd: Simd) -> Result<(), String> {
+    let op = select(inst, simd)?;
     let (dst, mut src) = leaves(inst);
     if inst.form.op == Some(Ptx::Lop3) && src.len() > 3 {
         // The table.
@@ -406,7 +407,7 @@ fn isspacep(b: &mut Binder<'_>, inst: &Inst) -> Result<(), String> {
     let [to, from, ..] = inst.operands.as_slice() else { return Err("it needs two operands".into()) };
     let at = b.source(from, Type::U64)?;
     let (dst, _) = b.dest(to, Type::Pred)?;
-    let (run, other): (alu::Run, u16) = match inst.space {
+    let (run, other): (LaneFn, u16) = match inst.space {
         Space::Shared => (in_own, b.source(&Operand::Special("%cluster_ctarank".into()), Type::U32)?),
         Space::Global => (in_global, b.const64(size)),
         _ => (in_window, b.const64(size)),

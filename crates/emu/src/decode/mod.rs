@@ -24,10 +24,10 @@ use prlx_isa::view::{
 };
 use prlx_plan::{Action, At, Plan, SpanBegin};
 
-use crate::alu::Level;
 use crate::calibration::Calibration;
 use crate::code::{Code, Entry, Hook, Op, Saved, Slot, Value};
 use bind::{Binder, Count, bits, kind};
+use prlx_lanes::Simd;
 
 /// What decoding needs to know.
 pub struct Request<'a> {
@@ -44,7 +44,7 @@ pub struct Request<'a> {
     /// Bytes of stack for a lane when calls recurse.
     pub stack: u32,
     /// The host.
-    pub level: Level,
+    pub simd: Simd,
     /// Corrections of approximate operations.
     pub calibrations: &'a [Arc<Calibration>],
 }
@@ -434,7 +434,7 @@ fn function(b: &mut Binder<'_>, r: &Request<'_>, f: FuncId, missing: &mut Vec<Mi
             let Some(inst) = function.insts.get(id.index()) else { continue };
             hook(b, At::Before(id), id);
             b.begin(id, inst.guard);
-            if let Err(why) = inst::inst(b, inst, r.level, &mut fixes) {
+            if let Err(why) = inst::inst(b, inst, r.simd, &mut fixes) {
                 refused.push((f, id, why));
             }
             hook(b, At::After(id), id);

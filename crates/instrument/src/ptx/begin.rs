@@ -229,7 +229,7 @@ impl Lowering<'_> {
                 self.element(s, &["%~word"]);
                 s.ptx("$~last#:");
             }
-            Level::Print => self.finals(s),
+            Level::Fingerprint => self.finals(s),
             Level::Events | Level::Operands => {}
             Level::Probe => {
                 self.flush_counters(s);

@@ -3,8 +3,8 @@
 //! They lie before the records of their warp (`prlx_trace::device::tables`), a CTA's before those of its first warp. Where nothing is
 //! kept they are 0, and stay it.
 
-use prlx_plan::code::{Reduce, Temp, Ty};
 use prlx_plan::Holder;
+use prlx_plan::code::{Reduce, Temp, Ty};
 
 use super::begin::LEAD;
 use super::numbered::constant;

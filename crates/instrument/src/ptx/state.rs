@@ -78,7 +78,7 @@ impl State {
         let mut size = CONTEXT_AT + 8;
         match level {
             Level::Path => shared.push(Kept::new("word", 4, Some(1), Some(16))),
-            Level::Print => {
+            Level::Fingerprint => {
                 for i in 0..4 {
                     shared.push(Kept::new(hash(i), 8, Some(Fold::START), Some(16 + 8 * i)));
                 }

@@ -111,7 +111,7 @@ impl Lane {
         match self.level {
             // A word without decisions says nothing.
             Level::Path if self.word != 1 => self.element(&[u64::from(self.word)]),
-            Level::Print if self.recorded() => {
+            Level::Fingerprint if self.recorded() => {
                 let at = self.field("finals") + self.warp * self.finals.bytes();
                 let mut parts = Vec::new();
                 for i in (0..4).filter(|i| self.finals.used[*i]) {

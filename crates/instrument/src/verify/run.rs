@@ -181,7 +181,7 @@ fn has_effect(texts: &Texts<'_>, f: &Checked<'_>, insertion: &Insertion) -> bool
             let kept = &texts.plan.kept;
             !kept.counters.is_empty() || kept.tracks.as_ref().is_some_and(|t| t.ends(*trap))
         }
-        (Action::End { .. }, _) => !f.idle || texts.plan.request.level == Level::Print,
+        (Action::End { .. }, _) => !f.idle || texts.plan.request.level == Level::Fingerprint,
         // All that an idle kernel keeps at level `events` is a cursor that nothing moves.
         (Action::Begin, _) => !f.idle || texts.plan.request.level != Level::Events,
         _ => true,
@@ -197,7 +197,7 @@ fn exits(f: &Checked<'_>, at: At) -> bool {
 fn handed(plan: &Plan, back: bool) -> Vec<String> {
     let names: &[&str] = match (plan.request.level, back) {
         (Level::Path, _) => &["cursor", "word"],
-        (Level::Print, _) => &["cursor", "hash0", "hash1", "hash2", "hash3", "edges"],
+        (Level::Fingerprint, _) => &["cursor", "hash0", "hash1", "hash2", "hash3", "edges"],
         (Level::Events, _) | (Level::Operands, true) => &["cursor"],
         (Level::Operands, false) => &["cursor", "first", "span"],
         (Level::Probe, _) => {

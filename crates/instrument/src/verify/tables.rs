@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use prlx_isa::view::{FunctionKind, Operand, Space};
+use prlx_plan::Holder;
 use prlx_plan::code::{Ask, Code, Stmt, Ty};
 use prlx_plan::eval::{Found, Host, run};
-use prlx_plan::Holder;
 use prlx_plan::{Action, At, Copies, Packed};
 use prlx_trace::device::tables::{LOST, PROBES, Part, Rows, Which, hash, ordered};
 use prlx_trace::kernel::Scalar;

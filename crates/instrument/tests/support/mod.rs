@@ -12,7 +12,7 @@ use prlx_trace::device::ALL;
 use prlx_trace::kernel::Level;
 
 /// The recorders.
-pub const LEVELS: [Level; 4] = [Level::Print, Level::Path, Level::Events, Level::Operands];
+pub const LEVELS: [Level; 4] = [Level::Fingerprint, Level::Path, Level::Events, Level::Operands];
 
 /// The repository's root.
 pub fn root() -> PathBuf {
@@ -46,7 +46,14 @@ fn collect(dir: &Path, into: &mut Vec<PathBuf>) {
 
 /// A program that takes all.
 pub fn program(level: Level) -> RecordingRequest {
-    RecordingRequest { level, probe: None, markers: None, elide: false, filter: Filter::default(), window: None }
+    RecordingRequest {
+        level,
+        probe: None,
+        markers: None,
+        elide: false,
+        filter: Filter::default(),
+        window: None,
+    }
 }
 
 /// A plan with an action at every place.
@@ -55,7 +62,7 @@ pub fn dense(module: &Module, level: Level) -> Plan {
         module.functions.iter().enumerate().map(|(i, f)| function(module, f, FuncId(i as u32), level));
     let functions: Vec<FunctionPlan> = functions.collect();
     Plan {
-        program: program(level),
+        request: program(level),
         module: prlx_trace::kernel::Module::default(),
         finals: Plan::finals(&functions),
         functions,
@@ -83,7 +90,7 @@ fn function(module: &Module, f: &Function, id: FuncId, level: Level) -> Function
                     add(At::Before(at), None, Action::TripBegin { counter: 0 });
                     add(At::Before(at), None, Action::TripAdd { counter: 0 });
                 }
-                Level::Print => add(At::Before(at), None, Action::Checkpoint { every: 8 }),
+                Level::Fingerprint => add(At::Before(at), None, Action::Checkpoint { every: 8 }),
                 Level::Events => add(
                     At::Before(at),
                     None,
@@ -134,7 +141,7 @@ fn function(module: &Module, f: &Function, id: FuncId, level: Level) -> Function
             let action = match level {
                 Level::Path if f.regs[reg.index()].ty == Type::Pred => Action::Bits { site, reg, bits: 1 },
                 Level::Path | Level::Probe => continue,
-                Level::Print => Action::Fold { site, into: Fold::Loaded, values: vec![value], bits },
+                Level::Fingerprint => Action::Fold { site, into: Fold::Loaded, values: vec![value], bits },
                 Level::Events => Action::Event { site, of: None, value: Some(value), bits },
                 Level::Operands => {
                     counters += 1;

@@ -4,7 +4,9 @@
 //! Misses: the PTX's `.loc` and `.file` lines, which the assembler blanks; machine code itself.
 
 use super::elf::{CUDA, Elf};
-use super::{Error, Target, number};
+use super::error::Error;
+use super::little_endian::number;
+use super::target::Target;
 
 /// `STO_CUDA_ENTRY` in a symbol's `st_other`.
 const ENTRY: u8 = 0x10;

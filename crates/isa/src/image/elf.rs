@@ -3,7 +3,8 @@
 //! Holds: any bytes; what lies outside the file is an error or left out, nothing is copied but names.
 //! Misses: segments, relocations, 32-bit and big-endian files.
 
-use super::{Error, number};
+use super::error::Error;
+use super::little_endian::number;
 
 /// The first bytes of every ELF file.
 pub const MAGIC: &[u8] = b"\x7fELF";

@@ -7,7 +7,9 @@
 //! Holds: any bytes; payloads are not copied before they are asked for. Facts are what nvcc 12.8 to 13.4 writes; the
 //! container is not documented.
 
-use super::{Compression, Error, number};
+use super::compression::Compression;
+use super::error::Error;
+use super::little_endian::number;
 
 /// `__cudaFatFormat`'s magic, at the head of a container.
 pub const MAGIC: u32 = 0xBA55_ED50;

@@ -7,200 +7,27 @@
 //! compressed bytes can account for. Misses: archives (`.a`), Mach-O and PE programs, 32-bit ELF; images that a program makes
 //! while it runs.
 
+mod compression;
 pub mod cubin;
 mod elf;
+mod embedded;
+mod error;
 mod fatbin;
+mod little_endian;
 mod lz4;
+mod target;
 
-use std::borrow::Cow;
-use std::fmt;
+pub use self::compression::Compression;
+pub use self::elf::MAGIC as ELF;
+pub use self::embedded::{Image, Kind, LARGEST};
+pub use self::error::Error;
+pub use self::fatbin::MAGIC as FATBIN;
+pub use self::target::Target;
 
 use self::elf::Elf;
-pub use self::elf::MAGIC as ELF;
-pub use self::fatbin::MAGIC as FATBIN;
 
-/// Most bytes that an image may have.
-pub const LARGEST: u64 = 512 << 20;
-/// Most bytes that one compressed byte may give.
-const RATIO: u64 = 1 << 14;
 /// Sections of a program that hold fatbins: of whole programs, and of those whose device code is linked (`-rdc=true`).
 const SECTIONS: [&str; 3] = [".nv_fatbin", "__nv_relfatbin", ".nv_relfatbin"];
-
-/// What is wrong with a file, and where.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Error {
-    /// Bytes from the file's beginning; 0 also for the file as a whole.
-    pub at: u64,
-    /// What.
-    pub what: String,
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.at {
-            0 => f.write_str(&self.what),
-            at => write!(f, "{} (at byte {at})", self.what),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
-
-/// A little-endian number of `N` bytes at `at`.
-fn number<const N: usize>(bytes: &[u8], at: usize) -> Option<u64> {
-    let bytes = bytes.get(at..at.checked_add(N)?)?;
-    Some(bytes.iter().rev().fold(0, |n, b| n << 8 | u64::from(*b)))
-}
-
-/// An architecture, as `sm_90a`: its number, and `a` for code that runs on it alone or `f` for its family.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Target {
-    /// As `90`.
-    pub number: u32,
-    /// As `a`.
-    pub suffix: Option<char>,
-}
-
-impl Target {
-    /// From `sm_90a` or `compute_90a`.
-    pub fn parse(text: &str) -> Option<Target> {
-        let rest = text.strip_prefix("sm_").or_else(|| text.strip_prefix("compute_"))?;
-        let digits = rest.trim_end_matches(['a', 'f']);
-        let suffix = match &rest[digits.len()..] {
-            "" => None,
-            "a" => Some('a'),
-            "f" => Some('f'),
-            _ => return None,
-        };
-        let known = !digits.is_empty() && digits.len() < 4 && digits.bytes().all(|b| b.is_ascii_digit());
-        known.then(|| digits.parse().ok()).flatten().map(|number| Target { number, suffix })
-    }
-
-    /// The plain architecture of a compute capability: (9, 0) is `sm_90`.
-    pub fn of((major, minor): (u32, u32)) -> Target {
-        Target { number: major.saturating_mul(10).saturating_add(minor), suffix: None }
-    }
-
-    /// Whether machine code for it runs on a device: on the same major with a minor not below its own (CUDA C++ programming
-    /// guide, "binary compatibility"); with `a` on that device alone.
-    pub fn runs_on(self, device: Target) -> bool {
-        let family = self.number / 10 == device.number / 10 && self.number <= device.number;
-        family && (self.suffix != Some('a') || self.number == device.number)
-    }
-
-    /// Whether PTX for it can be assembled for a device: for the same and every later one ("PTX compatibility"); with `a`
-    /// for that device alone, with `f` for its family.
-    pub fn assembles_for(self, device: Target) -> bool {
-        match self.suffix {
-            None => self.number <= device.number,
-            Some(_) => self.runs_on(device),
-        }
-    }
-}
-
-impl fmt::Display for Target {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "sm_{}", self.number)?;
-        self.suffix.map_or(Ok(()), |s| write!(f, "{s}"))
-    }
-}
-
-/// What an image is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
-    /// Text.
-    Ptx,
-    /// Machine code in ELF.
-    Cubin,
-}
-
-/// How an image is stored.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Compression {
-    /// As it is.
-    None,
-    /// One LZ4 block.
-    Lz4,
-    /// One Zstandard frame.
-    Zstd,
-}
-
-/// An image in a file.
-#[derive(Clone, Debug)]
-pub struct Image<'a> {
-    /// Which module of the file it belongs to: a module's images are one program for several devices.
-    pub module: usize,
-    /// Where its container's entry, or itself, begins.
-    pub at: u64,
-    /// What it is.
-    pub kind: Kind,
-    /// What it is for.
-    pub target: Target,
-    /// The assembler's options that are stored with it.
-    pub options: String,
-    /// The source's name, where it is stored.
-    pub name: String,
-    /// How it is stored.
-    pub compression: Compression,
-    /// Bytes of the image itself.
-    pub size: u64,
-    stored: &'a [u8],
-}
-
-impl<'a> Image<'a> {
-    /// Its bytes.
-    ///
-    /// # Errors
-    /// When it is too large, or does not decompress to the size that is stored with it.
-    pub fn bytes(&self) -> Result<Cow<'a, [u8]>, Error> {
-        let wrong = |what: String| Error { at: self.at, what };
-        let most = LARGEST.min((self.stored.len() as u64).saturating_mul(RATIO));
-        if self.size > most {
-            return Err(wrong(format!("an image of {} bytes is larger than it can be", self.size)));
-        }
-        let size = self.size as usize;
-        let broken = || wrong(format!("the image does not decompress to its {size} bytes"));
-        match self.compression {
-            Compression::None => Ok(Cow::Borrowed(self.stored)),
-            Compression::Lz4 => lz4::decompress(self.stored, size).map(Cow::Owned).ok_or_else(broken),
-            Compression::Zstd => zstd::bulk::decompress(self.stored, size)
-                .ok()
-                .filter(|bytes| bytes.len() == size)
-                .map(Cow::Owned)
-                .ok_or_else(broken),
-        }
-    }
-
-    /// Its PTX: its own text, or what is stored in a cubin; `None` if there is none.
-    ///
-    /// # Errors
-    /// When it can't be read.
-    pub fn ptx(&self) -> Result<Option<String>, Error> {
-        let bytes = self.bytes()?;
-        match self.kind {
-            Kind::Cubin => Ok(cubin::read(&bytes)?.ptx),
-            Kind::Ptx => {
-                let text = bytes.split(|b| *b == 0).next().unwrap_or_default();
-                let text = std::str::from_utf8(text);
-                let text = text.map_err(|_| Error { at: self.at, what: "the PTX is not text".into() })?;
-                Ok(Some(text.to_owned()))
-            }
-        }
-    }
-
-    /// Names of its kernels.
-    ///
-    /// # Errors
-    /// When it can't be read.
-    pub fn kernels(&self) -> Result<Vec<String>, Error> {
-        if self.kind == Kind::Cubin {
-            return Ok(cubin::read(&self.bytes()?)?.kernels);
-        }
-        let (module, _) = crate::ptx::read(&self.ptx()?.unwrap_or_default());
-        let kernels = module.functions.into_iter().filter(|f| f.kind == crate::view::FunctionKind::Kernel);
-        Ok(kernels.map(|f| f.name).collect())
-    }
-}
 
 /// Whether a file is one of those that hold images beside text.
 pub fn is_binary(bytes: &[u8]) -> bool {

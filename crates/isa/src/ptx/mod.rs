@@ -1,25 +1,18 @@
-//! PTX: a table of operations, a lossless reader, and the way from it to the neutral view.
+//! PTX: a table of operations, a lossless reader, and the resolution of its syntax into the neutral view.
 //!
-//! [`parse`] finds the structure and leaves operands alone; [`view`] (or [`view_of`], for chosen functions) resolves
-//! them; [`read`] does both. [`prune`] cuts one kernel out of a module.
+//! [`parse`] finds the structure of a module and does not look at operands. [`view`] resolves the names and operands of
+//! all functions, [`view_of`] those of chosen functions. [`read`] parses and resolves. [`prune`] cuts one kernel out of a
+//! module.
 
-mod body;
-mod constant;
-mod declare;
-mod form;
-mod initial;
-mod locs;
-mod lower;
-mod meaning;
-mod names;
-mod operand;
+mod opcode;
 mod ops;
-mod parse;
 mod prune;
-mod scan;
+mod resolve;
+mod syntax;
 
-pub use form::Form;
-pub use lower::{read, view, view_of};
+pub use opcode::Form;
 pub use ops::{Op, TableClass};
-pub use parse::{Function, Item, ItemKind, Kind, Module, Statement, parse};
 pub use prune::{Pruned, prune};
+pub use resolve::{read, view, view_of};
+pub use syntax::parser::parse;
+pub use syntax::tree::{Function, Item, ItemKind, Kind, Module, Statement};

@@ -167,15 +167,15 @@ macro_rules! for_each_ptx_op {
             sured = Sured Texture (Addr, Use);
             /// Surface attribute query (PTX ISA, Surface Instructions: suq).
             suq = Suq Texture (Def, Addr);
-            /// Branch to a label (PTX ISA, Control Flow Instructions: bra).
+            /// Branch to a label (PTX ISA, Control DefUse Instructions: bra).
             bra = Bra Branch (Target);
-            /// Branch to a label of a table, by index (PTX ISA, Control Flow Instructions: brx).
+            /// Branch to a label of a table, by index (PTX ISA, Control DefUse Instructions: brx).
             brx = Brx Switch (Use, Target);
-            /// Call: optional results, function, optional arguments, optional prototype (PTX ISA, Control Flow Instructions: call).
+            /// Call: optional results, function, optional arguments, optional prototype (PTX ISA, Control DefUse Instructions: call).
             call = Call Call (Target, Use, Other);
-            /// Back to the caller; ends the lane in a kernel (PTX ISA, Control Flow Instructions: ret).
+            /// Back to the caller; ends the lane in a kernel (PTX ISA, Control DefUse Instructions: ret).
             ret = Ret Return ();
-            /// Ends the lane (PTX ISA, Control Flow Instructions: exit).
+            /// Ends the lane (PTX ISA, Control DefUse Instructions: exit).
             exit = Exit Exit ();
             /// Barrier of a CTA or of a warp's lanes (PTX ISA, Parallel Synchronization and Communication Instructions: bar).
             bar = Bar Sync (Use, Use);

@@ -9,8 +9,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::parse::{self, Item, ItemKind, Kind, Module};
-use super::scan;
+use super::syntax::header::header;
+use super::syntax::tree::{self, Item, ItemKind, Kind, Module};
+use super::syntax::{parser, scan};
 use crate::view::{FunctionKind, Span};
 
 /// What is left of a module.
@@ -26,10 +27,10 @@ pub struct Pruned {
 
 /// `source` without what `kernel` can't reach; `None`: there is no such kernel.
 pub fn prune(source: &str, kernel: &str) -> Option<Pruned> {
-    let (module, _) = parse::parse(source);
-    let is_kernel = |f: &parse::Function| f.kind == FunctionKind::Kernel && module.text(f.name) == kernel;
+    let (module, _) = parser::parse(source);
+    let is_kernel = |f: &tree::Function| f.kind == FunctionKind::Kernel && module.text(f.name) == kernel;
     module.functions.iter().find(|f| is_kernel(f))?;
-    let graph = Graph::new(&module);
+    let graph = References::new(&module);
     let reached = graph.reached(kernel);
     let stays = |i: usize| graph.nodes[i].is_empty() || graph.nodes[i].iter().any(|n| reached.contains(n));
 
@@ -55,15 +56,15 @@ pub fn prune(source: &str, kernel: &str) -> Option<Pruned> {
 }
 
 /// Who names whom.
-struct Graph<'a> {
+struct References<'a> {
     /// By item, the names by which it is reached; none: it always is.
     nodes: Vec<Vec<&'a str>>,
     /// By item, the functions that it names.
     names: Vec<BTreeSet<&'a str>>,
 }
 
-impl<'a> Graph<'a> {
-    fn new(module: &Module<'a>) -> Graph<'a> {
+impl<'a> References<'a> {
+    fn new(module: &Module<'a>) -> References<'a> {
         let nodes: Vec<Vec<&str>> = module.items.iter().map(|item| nodes(module, item)).collect();
         let functions: BTreeSet<&str> = nodes.iter().flatten().copied().collect();
         // Labels of bodies, which debug sections name.
@@ -84,7 +85,7 @@ impl<'a> Graph<'a> {
             }
             named
         });
-        Graph { names: names.collect(), nodes }
+        References { names: names.collect(), nodes }
     }
 
     /// All names that are reached, from a kernel and from what always stays.
@@ -115,7 +116,7 @@ fn nodes<'a>(module: &Module<'a>, item: &Item) -> Vec<&'a str> {
         ItemKind::Declaration => {
             let Some(word) = all.find(|w| matches!(*w, "entry" | "func")) else { return Vec::new() };
             let after = word.as_ptr() as usize - module.source.as_ptr() as usize + word.len();
-            vec![module.text(parse::header(module.source.as_bytes(), after).name)]
+            vec![module.text(header(module.source.as_bytes(), after).name)]
         }
         ItemKind::Directive if all.next() == Some("alias") => all.collect(),
         _ => Vec::new(),

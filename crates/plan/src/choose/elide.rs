@@ -14,7 +14,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use prlx_isa::flow::Def;
+use prlx_isa::dataflow::Def;
 use prlx_isa::view::{InstId, Reg};
 use prlx_trace::kernel::Source;
 

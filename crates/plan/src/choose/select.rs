@@ -21,7 +21,7 @@ pub(crate) fn kept(
     recorded: &dyn Fn(FuncId) -> bool,
 ) -> Vec<bool> {
     let mut kept = vec![true; body.decisions.len()];
-    if matches!(level, Level::Print | Level::Operands) {
+    if matches!(level, Level::Fingerprint | Level::Operands) {
         return kept;
     }
     let visited: std::collections::HashSet<InstId> = match level {

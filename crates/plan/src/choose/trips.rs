@@ -9,7 +9,7 @@
 //!
 //! Misses: loops that are entered or left by switches.
 
-use prlx_isa::flow::Def;
+use prlx_isa::dataflow::Def;
 use prlx_isa::ptx::Op;
 use prlx_isa::view::{BlockId, Class, Guard, InstId, Operand, Reg, Type};
 use prlx_trace::LoopId;

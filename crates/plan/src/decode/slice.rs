@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use prlx_isa::flow::Def;
+use prlx_isa::dataflow::Def;
 use prlx_isa::view::{Class, Inst, InstId, Operand, Reg, Role};
 use prlx_trace::LocId;
 use prlx_trace::kernel::{Node, NodeKind};

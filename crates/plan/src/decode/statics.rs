@@ -1,6 +1,6 @@
 //! The static half of a recording: tables of the view that the trace keeps, and the descriptions of sites.
 
-use prlx_isa::flow::SteerKind;
+use prlx_isa::dataflow::SteerKind;
 use prlx_isa::view::{self, FunctionKind};
 use prlx_trace::kernel::{Loc, Loop, Operand, Param, Site, SiteClass, Source, SourceFile, Steered};
 use prlx_trace::{BlockId, FileId, FuncId, LocId, LoopId};
@@ -44,7 +44,7 @@ pub(crate) fn params(body: &Body<'_>) -> Vec<Param> {
 /// The loops, with the view's numbers of blocks.
 pub(crate) fn loops(body: &Body<'_>) -> Vec<Loop> {
     let id = |b: &view::BlockId| BlockId(b.0);
-    let one = |l: &prlx_isa::graph::Loop| Loop {
+    let one = |l: &prlx_isa::cfg::Loop| Loop {
         header: id(&l.header),
         parent: l.parent.map(|p| LoopId(p as u32)),
         blocks: l.blocks.iter().map(id).collect(),

@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
-use prlx_isa::flow::{self, Decision, Def, Flow, SteerKind};
-use prlx_isa::graph::Graph;
+use prlx_isa::cfg::Cfg;
+use prlx_isa::dataflow::{self, Decision, Def, DefUse, SteerKind};
 use prlx_isa::view::{
     Block, BlockId, Class, FuncId, Function, Guard, Inst, InstId, LocId, Module, Operand, Reg, Role, Space,
     Type,
@@ -88,9 +88,9 @@ pub struct Body<'a> {
     /// Basic blocks of the view, then synthetic parts.
     pub parts: Vec<Part>,
     /// The control-flow graph over `parts`.
-    pub graph: Graph,
+    pub graph: Cfg,
     /// Which definitions reach which use.
-    pub flow: Flow,
+    pub flow: DefUse,
     /// Predicates and indices that steer branches, guards, selects and switches, in the order of the text.
     pub decisions: Vec<Decision>,
     /// By instruction: decisions that it makes, indices into `decisions`.
@@ -106,9 +106,9 @@ impl<'a> Body<'a> {
     pub fn of(module: &'a Module, id: FuncId, source: &'a str) -> Body<'a> {
         let function = &module.functions[id.index()];
         let parts = parts(function);
-        let graph = Graph::of(&whole(&parts));
-        let flow = Flow::of(function, &Graph::of(function));
-        let decisions = flow::decisions(function, &flow);
+        let graph = Cfg::of(&whole(&parts));
+        let flow = DefUse::of(function, &Cfg::of(function));
+        let decisions = dataflow::decisions(function, &flow);
         let mut decided: BTreeMap<InstId, Vec<usize>> = BTreeMap::new();
         for (i, d) in decisions.iter().enumerate() {
             decided.entry(d.at).or_default().push(i);

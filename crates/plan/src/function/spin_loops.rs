@@ -13,8 +13,8 @@
 
 use std::collections::HashSet;
 
-use prlx_isa::flow::Def;
-use prlx_isa::graph::Loop;
+use prlx_isa::cfg::Loop;
+use prlx_isa::dataflow::Def;
 use prlx_isa::ptx::Op;
 use prlx_isa::view::{Class, Inst, InstId};
 

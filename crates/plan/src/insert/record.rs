@@ -18,7 +18,7 @@
 //!
 //! Misses: lanes that end in code that is not recorded (a function called through a pointer) write nothing at their end.
 
-use prlx_isa::graph::Graph;
+use prlx_isa::cfg::Cfg;
 use prlx_isa::ptx::Op;
 use prlx_isa::view::{self, BlockId, Class, FunctionKind, Guard, InstId, Operand};
 use prlx_trace::SiteId;
@@ -85,7 +85,7 @@ impl Recorder<'_, '_> {
         }
         match level {
             Level::Path => out.trip_counters = self.path(&mut spots),
-            Level::Print => out.trip_counters = self.print(&mut spots, &mut out),
+            Level::Fingerprint => out.trip_counters = self.print(&mut spots, &mut out),
             Level::Events => out.trip_counters = self.events(&mut spots, &mut out),
             Level::Operands => self.operands(&mut spots, &mut out),
             Level::Probe => self.woven.iter().for_each(|i| spots.push(i.at, i.guard, i.action.clone())),
@@ -375,7 +375,7 @@ pub(crate) fn unreadable(
 }
 
 /// Where back edges of loops with parts of `among` are taken, and under which guard.
-fn back_edges(body: &Body<'_>, graph: &Graph, among: &[bool]) -> Vec<(At, Option<Guard>)> {
+fn back_edges(body: &Body<'_>, graph: &Cfg, among: &[bool]) -> Vec<(At, Option<Guard>)> {
     let mut out = Vec::new();
     for l in graph.loops.iter().filter(|l| l.blocks.iter().any(|b| among[b.index()])) {
         for &latch in &l.latches {

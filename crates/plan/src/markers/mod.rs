@@ -16,7 +16,7 @@ mod sums;
 
 use std::collections::HashMap;
 
-use prlx_isa::view::{self, BlockId, Class, FuncId, Guard, InstId, LocId, Operand, Passed};
+use prlx_isa::view::{self, BlockId, Class, FuncId, Guard, InstId, LocId, Operand, PassedBy};
 use prlx_trace::device::tracks::{APART, Form, Group, Layout, Shape};
 use prlx_trace::kernel::Scalar;
 use prlx_trace::mark::{Mark, MarkKind, Via};
@@ -151,15 +151,15 @@ pub struct Stand {
 }
 
 /// Where code at a marker can stand: at one place, or on each way to it; at none, where nobody comes there.
-pub fn stands(body: &Body<'_>, mark: &view::Mark) -> Result<Vec<Stand>, String> {
+pub fn stands(body: &Body<'_>, mark: &view::Marker) -> Result<Vec<Stand>, String> {
     let count = body.function.insts.len() as u32;
-    let branches = match &mark.passed {
-        Passed::All if mark.at.0 < count => {
+    let branches = match &mark.passed_by {
+        PassedBy::All if mark.at.0 < count => {
             return Ok(vec![Stand { at: At::Before(mark.at), guard: None, part: body.inst(mark.at).block }]);
         }
-        Passed::All | Passed::Falling => &[],
-        Passed::Some(Some(branches)) => branches.as_slice(),
-        Passed::Some(None) => {
+        PassedBy::All | PassedBy::FallThrough => &[],
+        PassedBy::Some(Some(branches)) => branches.as_slice(),
+        PassedBy::Some(None) => {
             let what = format!("marker {} {}", mark.kind.name(), mark.name);
             return Err(format!(
                 "{what} stands between two labels, and a switch or many branches go to the first"
@@ -216,7 +216,7 @@ pub fn edge(body: &Body<'_>, from: BlockId, to: BlockId) -> Result<(At, Option<G
 /// Those that stand in the source.
 fn in_source(body: &Body<'_>, found: &mut Vec<Found>, missed: &mut Vec<(Option<InstId>, String)>) {
     let reachable = body.reachable();
-    for mark in &body.function.marks {
+    for mark in &body.function.markers {
         let stands = match stands(body, mark) {
             Ok(stands) => stands,
             Err(why) => {
@@ -225,10 +225,10 @@ fn in_source(body: &Body<'_>, found: &mut Vec<Found>, missed: &mut Vec<(Option<I
             }
         };
         let names = match mark.kind {
-            view::MarkKind::Group => ["group", "leader"],
+            view::MarkerKind::Group => ["group", "leader"],
             _ => ["word0", "word1"],
         };
-        if mark.kind == view::MarkKind::Group && mark.payload.is_empty() {
+        if mark.kind == view::MarkerKind::Group && mark.payload.is_empty() {
             missed.push((Some(mark.at), format!("marker group {} does not say which group", mark.name)));
             continue;
         }
@@ -248,16 +248,16 @@ fn in_source(body: &Body<'_>, found: &mut Vec<Found>, missed: &mut Vec<(Option<I
     }
 }
 
-fn kind(kind: view::MarkKind) -> MarkKind {
+fn kind(kind: view::MarkerKind) -> MarkKind {
     match kind {
-        view::MarkKind::Begin => MarkKind::Begin,
-        view::MarkKind::End => MarkKind::End,
-        view::MarkKind::Instant => MarkKind::Instant,
-        view::MarkKind::Switch => MarkKind::Switch,
-        view::MarkKind::Issue => MarkKind::Issue,
-        view::MarkKind::Complete => MarkKind::Complete,
-        view::MarkKind::Arrive => MarkKind::Arrive,
-        view::MarkKind::Group => MarkKind::Group,
+        view::MarkerKind::Begin => MarkKind::Begin,
+        view::MarkerKind::End => MarkKind::End,
+        view::MarkerKind::Instant => MarkKind::Instant,
+        view::MarkerKind::Switch => MarkKind::Switch,
+        view::MarkerKind::Issue => MarkKind::Issue,
+        view::MarkerKind::Complete => MarkKind::Complete,
+        view::MarkerKind::Arrive => MarkKind::Arrive,
+        view::MarkerKind::Group => MarkKind::Group,
     }
 }
 

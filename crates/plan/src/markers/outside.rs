@@ -11,7 +11,7 @@
 //! Misses: an address that is computed inside a waiting loop; waits for groups of which how many may be left is not a
 //! constant; arrivals by hardware.
 
-use prlx_isa::graph::Loop;
+use prlx_isa::cfg::Loop;
 use prlx_isa::ptx::Op;
 use prlx_isa::view::{Base, BlockId, Class, Guard, Inst, InstId, Operand, Role};
 use prlx_trace::device::tracks::Group;

@@ -69,7 +69,7 @@ fn function(
     }
     let mut left = BTreeSet::new();
     let mut switches = Vec::new();
-    for mark in body.function.marks.iter().filter(|m| stands(body, m).is_err()) {
+    for mark in body.function.markers.iter().filter(|m| stands(body, m).is_err()) {
         let kind = super::kind(mark.kind);
         if kind == MarkKind::Switch {
             switches.push(mark.at);

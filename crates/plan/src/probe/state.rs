@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use prlx_isa::view::{FuncId, InstId};
 use prlx_trace::device::{tables, tracks};
-use prlx_trace::table::{Row, Tally};
+use prlx_trace::table::{Row, TableContents};
 
 use crate::probe::code::Ty;
 
@@ -154,7 +154,7 @@ impl Kept {
     }
     /// Gives rows their shares of what stretches of blocks counted. `all` is what each of `tables` holds, in order, perhaps with others
     /// behind them; what is left is the program's own, numbered as in [`Module::tables`].
-    pub fn settle(&self, all: &mut Vec<Tally>) {
+    pub fn settle(&self, all: &mut Vec<TableContents>) {
         let own = self.own();
         if own == self.tables.len() || all.len() <= own {
             return;

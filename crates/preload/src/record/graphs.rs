@@ -177,7 +177,7 @@ fn without(plan: &Plan, kernel: usize, why: &str) -> Arc<Plan> {
     let functions = vec![Function::default(); kernel + 1];
     let module = prlx_trace::kernel::Module { functions, ..prlx_trace::kernel::Module::default() };
     Arc::new(Plan {
-        program: plan.request.clone(),
+        request: plan.request.clone(),
         module,
         functions: vec![skipped; kernel + 1],
         kept: plan.kept.clone(),

@@ -21,6 +21,7 @@ use prlx_trace::{ModuleId, Recording, Trace};
 
 use super::{SESSION, Session, lock, no_signals};
 use crate::think::think;
+use prlx_driver::workers::WORKERS;
 
 /// A file that is being written and has not its name yet.
 const PART: &str = "part";
@@ -70,7 +71,7 @@ fn write(session: &Session) -> Option<Duration> {
     for (plan, tallies) in all {
         let module = ModuleId(trace.modules.len() as u32);
         trace.modules.push(plan.module.clone());
-        trace.tallies.extend(tallies.into_iter().map(|tally| prlx_trace::Tally { module, ..tally }));
+        trace.tallies.extend(tallies.into_iter().map(|tally| prlx_trace::TableContents { module, ..tally }));
     }
     let mut known: Vec<(Arc<Plan>, ModuleId)> = Vec::new();
     for Running { plan, mut launch, mut marks } in contexts.iter().flat_map(|of| of.recorder.running()) {
@@ -92,7 +93,10 @@ fn write(session: &Session) -> Option<Duration> {
     }
     let part = path.with_extension(PART);
     let mut to = BufWriter::new(File::create(&part).ok()?);
-    let written = trace.write(&mut to).and_then(|()| to.flush()).and_then(|()| fs::rename(&part, &*path));
+    let written = trace
+        .write_parallel(&mut to, &WORKERS)
+        .and_then(|()| to.flush())
+        .and_then(|()| fs::rename(&part, &*path));
     if written.is_err() {
         let _ = fs::remove_file(&part);
     }

@@ -4,8 +4,8 @@ use prlx_analyze::look::{Look, Mark, Step};
 use prlx_analyze::report::{Finding, LaunchReport, Operands};
 
 use super::{Page, el, esc, map, pairs, source};
+use crate::format::{number, plain};
 use crate::text::lead;
-use crate::text::paint::{number, plain};
 use crate::words::{self, Fact};
 
 pub(super) fn card(page: &Page<'_>, at: (usize, usize), l: &LaunchReport, f: &Finding) -> String {
@@ -23,7 +23,7 @@ pub(super) fn card(page: &Page<'_>, at: (usize, usize), l: &LaunchReport, f: &Fi
         out += &part("Operands of every lane", &operands(o), true);
     }
     if f.slice.len() > 1 {
-        out += &part("Why: how its value came about", &slice(f), true);
+        out += &part("Why: where the value comes from", &slice(f), true);
     }
     let warps = map::warps(l, f);
     if !warps.is_empty() {
@@ -51,7 +51,7 @@ fn facts(l: &LaunchReport, f: &Finding) -> String {
             put("in", esc(&plain(&site.function)));
         }
     }
-    put("at", esc(&words::at(f, l.warp_size)));
+    put("at", esc(&words::warp_shown(f, l.warp_size)));
     for (name, fact) in words::facts(f) {
         put(
             name,
@@ -61,11 +61,11 @@ fn facts(l: &LaunchReport, f: &Finding) -> String {
             },
         );
     }
-    if let Some(then) = words::follows(f) {
+    if let Some(then) = words::consequence(f) {
         put("then", esc(&then));
     }
     if f.roots == 0 {
-        put("", "only in lanes that had parted before".into());
+        put("", words::ALREADY_DIVERGED.into());
     }
     pairs(rows)
 }
@@ -145,7 +145,7 @@ fn steps(look: &Look) -> String {
         format!(
             "<tr class=\"{class}{here}\"><th>{}</th><td>{}</td>{}{}</tr>",
             look.before + i as u64,
-            words::trips(look, s).join(" · "),
+            words::iterations(look, s).join(" · "),
             cell(0),
             cell(1)
         )
@@ -153,13 +153,14 @@ fn steps(look: &Look) -> String {
     let rows: String = look.steps.iter().enumerate().map(row).collect();
     let gap = |n: u64, what: &str| {
         if n > 0 {
-            format!("<tr class=\"gap\"><td colspan=\"6\">{} steps {what}</td></tr>", number(n))
+            format!("<tr class=\"gap\"><td colspan=\"6\">{} {what}</td></tr>", number(n))
         } else {
             String::new()
         }
     };
-    let head = "<thead><tr><th>step</th><th>trips</th><th class=\"a\" colspan=\"2\">A</th><th class=\"b\" colspan=\"2\">B</th></tr></thead>";
-    let table = format!("{head}{}{rows}{}", gap(look.before, "before"), gap(look.after, "after"));
+    let head = "<thead><tr><th>step</th><th>iterations</th><th class=\"a\" colspan=\"2\">A</th><th class=\"b\" colspan=\"2\">B</th></tr></thead>";
+    let table =
+        format!("{head}{}{rows}{}", gap(look.before, "earlier steps"), gap(look.after, "later steps"));
     el("div", "scroll tall", el("table", "list steps", table))
 }
 
@@ -187,7 +188,7 @@ fn nest(look: &Look) -> String {
             )
         })
         .collect();
-    let head = "<thead><tr><th></th><th colspan=\"2\">entered A, B</th><th colspan=\"2\">trips A, B</th>\
+    let head = "<thead><tr><th></th><th colspan=\"2\">entered A, B</th><th colspan=\"2\">iterations A, B</th>\
                 <th colspan=\"2\">visits A, B</th><th>differ</th></tr></thead>";
     el("div", "scroll", el("table", "list", format!("{head}{rows}")))
 }

@@ -4,7 +4,7 @@ use prlx_analyze::look::Look;
 use prlx_analyze::report::{Finding, LaunchReport};
 
 use super::{el, esc};
-use crate::text::paint::{count, number};
+use crate::format::{count, number};
 
 /// Height of a lane, in pixels.
 const LANE: u64 = 9;
@@ -36,7 +36,7 @@ pub(super) fn lanes(look: &Look) -> String {
                 '#' => "differs",
                 'a' => "only in A",
                 'b' => "only in B",
-                _ => "the same",
+                _ => "same",
             };
             let class = match mark {
                 '#' => "d",
@@ -59,11 +59,11 @@ pub(super) fn lanes(look: &Look) -> String {
     out += &format!("<text class=\"axis\" x=\"{LABEL}\" y=\"{y}\">0</text>");
     out += &format!("<text x=\"{w}\" y=\"{y}\">{} steps</text></svg>", number(wide * look.per_cell));
     let parted = look.lanes.iter().filter(|l| l.parts.is_some()).count() as u64;
-    let key = "<span class=\"key s\"></span>the same <span class=\"key d\"></span>differs \
+    let key = "<span class=\"key s\"></span>same <span class=\"key d\"></span>differs \
                <span class=\"key oa\"></span>only in A <span class=\"key ob\"></span>only in B";
     let text = format!(
-        "{} of this warp part. A column is {} of each lane.",
-        count(parted, "lane", "lanes"),
+        "{} in this warp. Each column shows {} of each lane.",
+        count(parted, "lane diverges", "lanes diverge"),
         count(look.per_cell, "step", "steps")
     );
     el("div", "scroll", out) + &el("p", "faint", format!("{key}. {}", esc(&text)))
@@ -114,12 +114,12 @@ pub(super) fn warps(l: &LaunchReport, f: &Finding) -> String {
     }
     out += "</svg>";
     let listed = f.warps.len() as u64;
-    let mut text = format!("{} of {} warps have it", number(f.warps_total), number(total));
+    let mut text = format!("{} of {} warps have this finding", number(f.warps_total), number(total));
     if listed < f.warps_total {
-        text += &format!("; the first {} are drawn", number(listed));
+        text += &format!("; the first {} are shown", number(listed));
     }
     if per > 1 {
-        text += &format!("; a square is {per} warps");
+        text += &format!("; each square is {per} warps");
     }
     el("div", "scroll", out) + &el("p", "faint", esc(&text))
 }

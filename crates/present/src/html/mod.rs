@@ -17,7 +17,7 @@ use std::io::{self, Write};
 use prlx_analyze::look::Scene;
 use prlx_analyze::report::{LaunchReport, Report, Verdict};
 
-use crate::text::paint::{clean, count, plain};
+use crate::format::{clean, count, plain};
 use crate::words;
 
 /// Launches that differ and are shown in full.
@@ -100,8 +100,8 @@ impl Page<'_> {
         }
         let hidden = all.iter().filter(differ).count().saturating_sub(FULL);
         if hidden > 0 {
-            let more = count(hidden as u64, "launch that differs is", "launches that differ are");
-            out += &el("p", "faint", format!("{more} in the table alone"));
+            let more = count(hidden as u64, "more launch that differs is", "more launches that differ are");
+            out += &el("p", "faint", format!("{more} listed in the table only"));
         }
         el("main", "", out) + "\n"
     }
@@ -131,11 +131,10 @@ impl Page<'_> {
             .iter()
             .take(ROWS)
             .map(|u| {
-                let side = ["A", "B"][usize::from(u.side.min(1))];
                 el(
                     "li",
                     "",
-                    esc(&format!("launch {} of {side}, {}, has no partner", u.launch, plain(&u.kernel))),
+                    esc(&words::unmatched_launch(u.launch, u.side, &format!(", {}", plain(&u.kernel)))),
                 )
             })
             .collect();
@@ -205,19 +204,16 @@ impl Page<'_> {
         }
         let cut = l.findings_total.saturating_sub(l.findings.len() as u64);
         if cut > 0 {
-            out += &el(
-                "p",
-                "faint",
-                format!("and {}", count(cut, "finding that is not kept", "findings that are not kept")),
-            );
+            out += &el("p", "faint", format!("and {}", words::findings_cut(cut)));
         }
         let mut seen: Vec<(String, String)> =
-            words::seen(l).into_iter().map(|(name, text)| (name.to_string(), esc(&text))).collect();
+            words::coverage(l).into_iter().map(|(name, text)| (name.to_string(), esc(&text))).collect();
         seen.extend(words::recorded(l).map(|how| ("recorded".to_string(), esc(&how))));
         let gaps: String = l.gaps.iter().map(|g| el("li", "", esc(g))).collect();
         let gaps = if gaps.is_empty() { gaps } else { el("ul", "gaps", gaps) };
-        out += &el("h3", "", "What was looked at");
-        let [first, then] = if words::untouched(l) { [gaps, pairs(seen)] } else { [pairs(seen), gaps] };
+        out += &el("h3", "", "Coverage");
+        let [first, then] =
+            if words::nothing_compared(l) { [gaps, pairs(seen)] } else { [pairs(seen), gaps] };
         out + &first + &then
     }
 }

@@ -6,7 +6,7 @@ use prlx_analyze::look::Scene;
 use prlx_analyze::report::{Finding, Location};
 
 use super::{el, esc};
-use crate::text::paint::clean;
+use crate::format::clean;
 use crate::words;
 
 /// Lines around a marked one that are shown of files longer than [`WHOLE`].
@@ -59,7 +59,7 @@ fn marks(f: &Finding, side: usize) -> BTreeMap<String, BTreeMap<u32, Vec<Mark>>>
             l.inlined.iter().for_each(|l| put(l, "at", "inlined here"));
         }
         for s in &site.steers {
-            s.location.iter().for_each(|l| put(l, "at", &format!("steers {}", s.text)));
+            s.location.iter().for_each(|l| put(l, "at", &format!("{} {}", words::CONTROLS, s.text)));
         }
     } else if let Some(l) = f.place.as_ref().filter(|_| f.site == [None, None]) {
         put(l, "here", "here");

@@ -6,9 +6,9 @@ use prlx_timeline::{Change, Diff, Pace};
 use serde_json::json;
 
 use super::time;
-use crate::tallies::text::Grid;
-use crate::text::Style;
-use crate::text::paint::{Ink, clean, clip, count, number};
+use crate::format::Grid;
+use crate::format::Style;
+use crate::format::{Ink, clean, clip, count, number};
 
 /// The number that changes when a key changes its meaning or goes; new keys do not change it.
 const VERSION: u32 = 2;
@@ -55,8 +55,8 @@ pub fn profile_diff(
         let [a, b] = k.time.medians.map(time);
         let drawn = k.time.interval.map(|_| format!(", {}", interval(&k.time))).unwrap_or_default();
         let change =
-            if k.launches.contains(&0) { "only one side".to_owned() } else { percent(k.time.change) };
-        writeln!(out, "{head}  a launch{of} takes {a}, then {b}: {change}{drawn}")?;
+            if k.launches.contains(&0) { "only on one side".to_owned() } else { percent(k.time.change) };
+        writeln!(out, "{head}  launch time{of}: A {a}, B {b}, {change}{drawn}")?;
     }
     if diff.kernels.is_empty() {
         writeln!(out, "{verdict}")?;
@@ -67,20 +67,23 @@ pub fn profile_diff(
     }
     let mut grid =
         Grid { right: vec![false, false, true, true, true, true, true, true, false], rows: Vec::new() };
-    let head = ["region", "role", "visits", "A", "B", "change", "95 of 100 draws", "a visit", "most in trip"];
+    let head =
+        ["region", "role", "visits", "A", "B", "change", "95 % interval", "median visit", "largest change"];
     let kernel = several.then_some("kernel");
     grid.right.splice(0..0, kernel.map(|_| false));
     grid.rows.push((Ink::Faint, kernel.into_iter().chain(head).map(str::to_owned).collect()));
     for r in diff.regions.iter().take(top) {
-        let trip =
-            r.trip.map(|(trip, [a, b])| format!("{trip}: {}, then {}", time(a), time(b))).unwrap_or_default();
+        let trip = r
+            .trip
+            .map(|(trip, [a, b])| format!("iteration {trip}: A {}, B {}", time(a), time(b)))
+            .unwrap_or_default();
         let [a, b] = r.total.medians.map(time);
         let one_sided = r.visits.contains(&0);
-        let change = if one_sided { "only one side".to_owned() } else { percent(r.total.change) };
+        let change = if one_sided { "only on one side".to_owned() } else { percent(r.total.change) };
         let visit = if one_sided { String::new() } else { percent(r.median.change) };
         let visits = match r.visits {
             [a, b] if a == b => number(a),
-            [a, b] => format!("{}, then {}", number(a), number(b)),
+            [a, b] => format!("A {}, B {}", number(a), number(b)),
         };
         let name = clip(&clean(&r.name), 32);
         let row = [name, r.role.clone(), visits, a, b, change, interval(&r.total), visit, trip];
@@ -94,7 +97,7 @@ pub fn profile_diff(
         out,
         "\n{}  {}",
         style.ink(Ink::Strong, "Regions"),
-        style.ink(Ink::Faint, "time of a CTA's visits: median; change of the mean, and of its median visit")
+        style.ink(Ink::Faint, "A, B: median total time per CTA; change: of the mean total; median visit: change of the median visit")
     )?;
     grid.print(out, *style)?;
     let more = diff.regions.len().saturating_sub(top);

@@ -8,24 +8,24 @@ use std::io::{self, Write};
 use prlx_timeline::{Call, HostClock, Timeline, Together};
 
 use super::time;
-use crate::tallies::text::percent;
-use crate::text::Style;
-use crate::text::paint::{Ink, clean, count, wrap};
+use crate::format::Style;
+use crate::format::percent;
+use crate::format::{Ink, clean, count, wrap};
 
 /// What a device's clock is within, in words.
 pub(super) fn within(clock: &HostClock) -> String {
     let HostClock { device, within, bounds: [_, begun] } = clock;
     match within {
         Some(within) => {
-            format!("device {device}: times of the host are right beside it within ±{}", time(*within))
+            format!("device {device}: host times are aligned with device times within ±{}", time(*within))
         }
         None if *begun == 0 => {
             format!(
-                "device {device}: no kernel's begin is known, so times of the host may be any later beside it"
+                "device {device}: no kernel start is known, so host times may lie any amount later than shown"
             )
         }
         None => format!(
-            "device {device}: no kernel's end was seen, so times of the host may be any earlier beside it"
+            "device {device}: no kernel end is known, so host times may lie any amount earlier than shown"
         ),
     }
 }
@@ -37,21 +37,27 @@ pub(super) fn within(clock: &HostClock) -> String {
 pub(super) fn said(out: &mut impl Write, found: &Together, style: &Style) -> io::Result<()> {
     let mut lines = Vec::new();
     let threads = count(found.threads, "thread", "threads");
-    let mut text = format!("{} by {threads}", count(found.launches, "launch", "launches"));
+    let mut text = format!("{} from {threads}", count(found.launches, "launch", "launches"));
     if let Some([_, median, most, longest]) = found.delay {
         let [median, most, longest] = [median, most, longest].map(time);
         text += &format!(
-            "; from the call to the kernel's first begin {median}, 95 of 100 within {most}, {longest} at worst (launch {})",
+            "; call to kernel start: median {median}, 95th percentile {most}, maximum {longest} (launch {})",
             found.worst
         );
     }
     lines.push((Ink::Plain, text));
     let spread = |of: Option<[u64; 4]>, what: &str| {
         of.map(|[_, median, most, longest]| {
-            format!("{what} {}, 95 of 100 within {}, {} at worst", time(median), time(most), time(longest))
+            format!(
+                "{what}: median {}, 95th percentile {}, maximum {}",
+                time(median),
+                time(most),
+                time(longest)
+            )
         })
     };
-    let calls = [spread(found.call, "a call takes"), spread(found.recording, "recording adds before it")];
+    let calls =
+        [spread(found.call, "call duration"), spread(found.recording, "recording overhead before the call")];
     let calls: Vec<String> = calls.into_iter().flatten().collect();
     if !calls.is_empty() {
         lines.push((Ink::Plain, calls.join("; ")));
@@ -63,24 +69,24 @@ pub(super) fn said(out: &mut impl Write, found: &Together, style: &Style) -> io:
         }
         let share = percent(idle.idle as f64 / idle.time.max(1) as f64);
         let parts = [
-            (idle.why.waited, "the host waited for it"),
-            (idle.why.host, "the host did something else"),
-            (idle.why.recording, "recording held the host"),
-            (idle.why.launched, "the next kernel was launched and had not begun"),
+            (idle.why.waited, "the host waited for the device"),
+            (idle.why.host, "the host did other work"),
+            (idle.why.recording, "recording delayed the host"),
+            (idle.why.launched, "the next kernel was launched but had not started"),
         ];
         let parts: Vec<String> =
             parts.into_iter().filter(|p| p.0 > 0).map(|(ps, what)| format!("{} {what}", time(ps))).collect();
         let beside = match idle.beside {
             0 => String::new(),
             n => format!(
-                "; {} not recorded, which may have run meanwhile",
+                "; {} not recorded and may have run in the gaps",
                 count(n, "launch was", "launches were")
             ),
         };
         lines.push((
             Ink::Plain,
             format!(
-                "device {}: nothing ran {share} of {}, {} in {}: {}{beside}",
+                "device {}: idle for {share} of {} ({} in {}): {}{beside}",
                 idle.clock.device,
                 time(idle.time),
                 time(idle.idle),

@@ -12,10 +12,10 @@ use std::io::{self, Write};
 use prlx_timeline::{Launch, Moment, Span, Timeline, Track};
 
 use super::host;
+use crate::format::clean;
 use crate::perfetto::{self, Arg, Details, Writer};
 use crate::tables::Kind::{Flag, Number, Text};
 use crate::tables::{Batch, Cell, ROWS, Table};
-use crate::text::paint::clean;
 
 /// Most spans of a timeline that go to Perfetto with all that is known of them.
 pub const DETAILED: usize = 100_000;

@@ -5,9 +5,9 @@ use std::io::{self, Write};
 use prlx_timeline::{Analysis, Axis, Calibration, Side, Timeline};
 
 use super::{host, time};
-use crate::tallies::text::{Grid, percent};
-use crate::text::Style;
-use crate::text::paint::{Ink, clean, clip, count, number, wrap};
+use crate::format::Style;
+use crate::format::{Grid, percent};
+use crate::format::{Ink, clean, clip, count, number, wrap};
 
 /// Widest name in a column.
 const NAME: usize = 32;
@@ -63,8 +63,8 @@ pub(super) fn calibrations(t: &Timeline, top: usize) -> Vec<String> {
     let mut lines: Vec<String> = all.by_ref().filter_map(said).take(top).collect();
     let left = all.count();
     if left > 0 {
-        let more = count(left as u64, "more kernel takes", "more kernels take");
-        lines.push(format!("{more} more with their markers recorded"));
+        let more = count(left as u64, "more kernel uses", "more kernels use");
+        lines.push(format!("{more} more time or resources with markers recorded"));
     }
     lines
 }
@@ -81,12 +81,12 @@ fn calibration(c: &Calibration) -> Option<String> {
     let pair =
         |name: &str, of: Option<[u32; 2]>, unit: &str| of.map(|[a, b]| format!("{name} {a} -> {b}{unit}"));
     let said: Vec<String> = [
-        c.empty.map(|cycles| format!("an empty region reads {}", count(cycles, "cycle", "cycles"))),
-        c.dilation.map(|d| format!("with its markers the kernel takes {d:.2}x")),
+        c.empty.map(|cycles| format!("an empty region measures {}", count(cycles, "cycle", "cycles"))),
+        c.dilation.map(|d| format!("markers slow the kernel to {d:.2}x")),
         pair("registers", c.registers, ""),
         pair("local memory", c.local, " bytes"),
-        pair("threads on a multiprocessor", c.resident, ""),
-        pair("threads that registers leave room for on a multiprocessor", c.room, ""),
+        pair("resident threads per SM", c.resident, ""),
+        pair("threads per SM that the registers allow", c.room, ""),
     ]
     .into_iter()
     .flatten()
@@ -128,17 +128,17 @@ impl Page<'_> {
         let axis = match (mhz > 0.0, tick) {
             (true, _) => {
                 let [single, residual, between] = [single, residual, between].map(time);
-                let mut said = format!("clocks at {mhz:.0} MHz; times are right within {single}");
+                let mut said = format!("SM clocks at {mhz:.0} MHz; times are accurate within {single}");
                 if residual != single {
-                    said += &format!(", of two multiprocessors within {residual} of each other");
+                    said += &format!(", between two SMs within {residual}");
                 }
                 if between != residual {
-                    said += &format!(", {between} far from anchors");
+                    said += &format!(", far from anchors within {between}");
                 }
                 said
             }
-            (false, 0) => "times are a timer's".to_owned(),
-            (false, tick) => format!("times are a timer's, which ticks every {}", time(tick)),
+            (false, 0) => "times come from the global timer".to_owned(),
+            (false, tick) => format!("times come from the global timer, which ticks every {}", time(tick)),
         };
         writeln!(out, "{}", self.style.ink(Ink::Faint, &axis))?;
         for said in calibrations(t, self.top) {
@@ -156,17 +156,17 @@ impl Page<'_> {
 
     fn host(&self, out: &mut impl Write) -> io::Result<()> {
         let Some(found) = &self.a.host else { return Ok(()) };
-        self.title(out, "Host", "launch calls, and what devices did meanwhile")?;
+        self.title(out, "Host", "launch calls and device activity")?;
         host::said(out, found, &self.style)?;
         let columns = [
             ("before launch", true),
-            ("of", false),
+            ("kernel", false),
             ("device", true),
-            ("nothing ran for", true),
+            ("idle", true),
             ("host waited", true),
-            ("did else", true),
+            ("host busy", true),
             ("recording", true),
-            ("launched", true),
+            ("launch delay", true),
             ("others", true),
         ];
         let part = |ps: u64| if ps == 0 { String::new() } else { time(ps) };
@@ -176,7 +176,7 @@ impl Page<'_> {
             let head = vec![g.launch.to_string(), name(&g.kernel), g.device.to_string(), time(g.time)];
             [head, parts.to_vec(), vec![beside]].concat()
         });
-        let more = "others: launches that were not recorded, and may have run then";
+        let more = "others: launches that were not recorded and may have run in the gap";
         self.table(out, ["Gaps", more], &columns, rows.collect())
     }
 
@@ -222,7 +222,7 @@ impl Page<'_> {
             out,
             [
                 "Where it stopped",
-                "tracks that did not come to their end; ago: their last record, before the last of all",
+                "tracks that did not finish; ago: from their last record to the last record of all tracks",
             ],
             &columns,
             rows.collect(),
@@ -233,7 +233,7 @@ impl Page<'_> {
         if self.a.causes.is_empty() {
             return Ok(());
         }
-        self.title(out, "What holds it up", "")?;
+        self.title(out, "Bottlenecks", "")?;
         for cause in &self.a.causes {
             let head = format!("  {:>6}  {:<13}  ", percent(cause.share), cause.kind);
             let lines = wrap(&clean(&cause.text), self.style.width.saturating_sub(head.len()).max(40));
@@ -304,7 +304,7 @@ impl Page<'_> {
         });
         self.table(
             out,
-            ["Regions", "a worst CTA or SM: its total by the median one's"],
+            ["Regions", "worst CTA, worst SM: its total time over the median total"],
             &columns,
             rows.collect(),
         )
@@ -320,7 +320,7 @@ impl Page<'_> {
             ("share", true),
             ("late", true),
             ("after", true),
-            ("who was late", false),
+            ("waited for", false),
         ];
         let rows = self.a.waits.iter().map(|w| {
             let side = match w.side {
@@ -334,7 +334,7 @@ impl Page<'_> {
                     if b.region.is_empty() { String::new() } else { format!(" in {}", name(&b.region)) };
                 let part = b.late as f64 / w.late.max(1) as f64;
                 format!(
-                    "{}{}{doing} {} (worst {}, CTA {}, trip {})",
+                    "{}{}{doing} {} (worst {}, CTA {}, iteration {})",
                     b.role,
                     if b.peer { " of another CTA" } else { "" },
                     percent(part),
@@ -357,7 +357,7 @@ impl Page<'_> {
         });
         self.table(
             out,
-            ["Waits", "late: before the last arrived; after: until it was known"],
+            ["Waits", "late: until the last arrival; after: from then until the wait ends"],
             &columns,
             rows.collect(),
         )
@@ -372,14 +372,14 @@ impl Page<'_> {
         });
         self.table(
             out,
-            ["Critical path", "and what the kernel gains if the region takes a tenth less"],
+            ["Critical path", "10 % faster: change of the kernel time if the region took 10 % less time"],
             &columns,
             rows.collect(),
         )
     }
 
     fn overlaps(&self, out: &mut impl Write) -> io::Result<()> {
-        let columns = [("region", false), ("time", true), ("alone", true), ("beside others", true)];
+        let columns = [("region", false), ("time", true), ("alone", true), ("overlapped", true)];
         let rows = self.a.overlaps.iter().filter(|o| o.time > 0).map(|o| {
             let beside = if o.name == "nothing" {
                 String::new()
@@ -388,14 +388,14 @@ impl Page<'_> {
             };
             vec![name(&o.name), time(o.time), time(o.alone), beside]
         });
-        self.table(out, ["Overlap", "in a CTA, all CTAs together"], &columns, rows.collect())
+        self.table(out, ["Overlap", "within a CTA, summed over all CTAs"], &columns, rows.collect())
     }
 
     fn loops(&self, out: &mut impl Write) -> io::Result<()> {
         let columns = [
             ("loop over", false),
             ("role", false),
-            ("trips", true),
+            ("iterations", true),
             ("interval", true),
             ("p95", true),
             ("fill", true),

@@ -9,10 +9,11 @@ use std::io::{self, Write};
 use prlx_trace::kernel::Scalar;
 use prlx_trace::table::Aggregate;
 
-use super::text::{below, percent};
+use super::text::below;
 use super::{Bucket, Key, Names, Row, Table, Tallies, last_name, mean};
+use crate::format::percent;
+use crate::format::{count, number};
 use crate::html::{el, esc};
-use crate::text::paint::{count, number};
 
 /// Rows of a table.
 const ROWS: usize = 10_000;
@@ -54,7 +55,7 @@ fn section(kept: &Tallies, table: &Table, names: &Names) -> String {
     let said = format!("{}, {}", table.what(), count(table.rows.len() as u64, rows.0, rows.1));
     let mut out = el("h2", "", esc(&table.heading()) + " " + &el("small", "faint", esc(&said)));
     if table.rows.is_empty() {
-        out += &el("p", "faint", "nothing came here");
+        out += &el("p", "faint", "no values");
     } else if table.is_histogram() {
         out += &histograms(table, names);
     } else {

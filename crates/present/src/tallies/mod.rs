@@ -17,9 +17,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use prlx_trace::Trace;
 use prlx_trace::device::tables::ordered;
 use prlx_trace::kernel::{Module, Scalar};
-use prlx_trace::table::{self, Aggregate, Field, Shown, Tally};
+use prlx_trace::table::{self, Aggregate, Field, Shown, TableContents};
 
-use crate::text::paint::number;
+use crate::format::number;
 
 pub use flat::Flat;
 pub use html::tallies_html;
@@ -104,7 +104,7 @@ impl Tallies {
                     }
                 }
                 for (t, table) in module.tables.iter().enumerate() {
-                    let own = |tally: &&Tally| tally.module.index() == m && tally.table as usize == t;
+                    let own = |tally: &&TableContents| tally.module.index() == m && tally.table as usize == t;
                     let group = groups.iter().position(|g| g.takes(table)).unwrap_or_else(|| {
                         groups.push(Group { table, parts: Vec::new() });
                         groups.len() - 1
@@ -151,7 +151,7 @@ struct Part<'a> {
     recording: usize,
     module: &'a Module,
     table: &'a table::Table,
-    tally: &'a Tally,
+    tally: &'a TableContents,
 }
 
 impl Group<'_> {
@@ -356,8 +356,8 @@ impl Table {
         let word = match self.aggregate {
             Aggregate::Count => "count".to_owned(),
             Aggregate::Sum => "sum".to_owned(),
-            Aggregate::Min => "least".to_owned(),
-            Aggregate::Max => "greatest".to_owned(),
+            Aggregate::Min => "minimum".to_owned(),
+            Aggregate::Max => "maximum".to_owned(),
             Aggregate::Avg => "mean".to_owned(),
             Aggregate::Hist | Aggregate::Lhist { .. } => "histogram".to_owned(),
             Aggregate::Record { keep: 0, .. } => "records".to_owned(),
@@ -391,8 +391,8 @@ impl Table {
         match self.aggregate {
             Aggregate::Count => vec!["count".to_owned()],
             Aggregate::Sum => vec![own("sum")],
-            Aggregate::Min => vec![own("least"), "values".to_owned()],
-            Aggregate::Max => vec![own("greatest"), "values".to_owned()],
+            Aggregate::Min => vec![own("minimum"), "values".to_owned()],
+            Aggregate::Max => vec![own("maximum"), "values".to_owned()],
             Aggregate::Avg => vec![own("mean"), "values".to_owned()],
             Aggregate::Hist | Aggregate::Lhist { .. } => Vec::new(),
             Aggregate::Record { .. } => self.values.iter().map(|v| v.name.clone()).collect(),

@@ -29,17 +29,23 @@ fn of(name: &str, keys: Vec<Field>, aggregate: Aggregate, ty: Scalar) -> table::
     table::Table { name: name.to_owned(), keys, aggregate, values, words: Vec::new() }
 }
 
-fn tally(rows: &[(&[u64], &[u64])], lost: u64) -> Tally {
+fn tally(rows: &[(&[u64], &[u64])], lost: u64) -> TableContents {
     let row = |(key, cells): &(&[u64], &[u64])| table::Row { key: key.to_vec(), cells: cells.to_vec() };
-    Tally { module: ModuleId(0), table: 0, launches: None, rows: rows.iter().map(row).collect(), lost }
+    TableContents {
+        module: ModuleId(0),
+        table: 0,
+        launches: None,
+        rows: rows.iter().map(row).collect(),
+        lost,
+    }
 }
 
-fn trace(module: Module, tallies: Vec<Tally>) -> Trace {
+fn trace(module: Module, tallies: Vec<TableContents>) -> Trace {
     Trace { modules: vec![module], tallies, ..Trace::default() }
 }
 
 /// What a table of one recording looks like.
-fn shown(table: table::Table, tallies: Vec<Tally>, top: usize) -> String {
+fn shown(table: table::Table, tallies: Vec<TableContents>, top: usize) -> String {
     let trace = trace(module("src/a.cu", vec![table]), tallies);
     text(&Tallies::of(&[("a".to_owned(), &trace)]), top)
 }
@@ -70,19 +76,19 @@ fn rows_that_read_the_same_are_one() {
     let missed = |what: &str, table: &str| Missed { tables: vec![table.to_owned()], what: what.to_owned() };
     kept.missed = vec![missed("nothing of `wgmma`", "bytes"), missed("not here", "other")];
     let want = "
-        @bytes[line]  sum of bytes, 3 rows, 7,145 in all
+        @bytes[line]  sum of bytes, 3 rows, 7,145 in total
           line        bytes
           src/a.cu:1  5,096  71.3 %  float x = a[i];
           lib/a.cu:2  2,048  28.7 %  b[i] = x, \"y\";
           src/a.cu:3      1   0.0 %  if (x < 0) <b>;
-          3 values found no room: rows are missing, or hold too little
+          3 values did not fit: rows are missing or too low
           nothing of `wgmma`
         ";
     assert_eq!(text(&kept, 20), lines(want));
     assert_eq!(kept.lost(), 3);
     let kept = Tallies::of(&[("a".to_owned(), &a)]);
     let want = "
-        @bytes[line]  sum of bytes, 2 rows, 5,097 in all
+        @bytes[line]  sum of bytes, 2 rows, 5,097 in total
           line     bytes
           a.cu:1   5,096  100.0 %  float x = a[i];
           1 other      1    0.0 %
@@ -97,8 +103,8 @@ fn values_have_their_types() {
     let table = of("", sm(), Aggregate::Min, Scalar::S32);
     let rows = tally(&[(&[0], &[2, minus(-1_500)]), (&[1], &[9, minus(-7_000_000)]), (&[10], &[1, 3])], 0);
     let want = "
-        @[sm]  least, 3 rows
-          sm       least  values
+        @[sm]  minimum, 3 rows
+          sm     minimum  values
            1  -7,000,000       9
            0      -1,500       2
           10           3       1
@@ -176,8 +182,10 @@ fn sched() -> table::Table {
 
 #[test]
 fn records_stay_apart() {
-    let launch =
-        |n: u64, rows: &[(&[u64], &[u64])], lost| Tally { launches: Some((n, n)), ..tally(rows, lost) };
+    let launch = |n: u64, rows: &[(&[u64], &[u64])], lost| TableContents {
+        launches: Some((n, n)),
+        ..tally(rows, lost)
+    };
     let half = 0.5f64.to_bits();
     let first = launch(0, &[(&[0, 0], &[1_000, half]), (&[10, 0], &[7, half]), (&[10, 1], &[8, half])], 4);
     let want = "
@@ -186,7 +194,7 @@ fn records_stay_apart() {
              0    0  1,000  0.5
             10    0      7  0.5
           and 1 more
-          4 more records were made, and not kept
+          4 further records were discarded
         ";
     assert_eq!(shown(sched(), vec![first.clone()], 2), lines(want));
     let second = launch(3, &[(&[0, 0], &[9, half])], 0);
@@ -201,7 +209,7 @@ fn records_stay_apart() {
           good            0    10    1      8  0.5
           good            3     0    0      9  0.5
           bad             3     0    0      9  0.5
-          4 more records were made, and not kept
+          4 further records were discarded
         ";
     assert_eq!(text(&kept, 20), lines(want));
     assert_eq!(kept.lost(), 0, "who asks for two has lost nothing of the third");
@@ -266,7 +274,7 @@ fn a_text_of_the_program_is_no_name_of_a_key() {
     let mut table = of("n", vec![key("\"global\"", Shown::Word)], Aggregate::Count, Scalar::U64);
     table.words = vec!["global".to_owned(), "shared".to_owned()];
     let want = "
-        @n[text]  count, 2 rows, 4 in all
+        @n[text]  count, 2 rows, 4 in total
           text    count
           shared      3  75.0 %
           global      1  25.0 %

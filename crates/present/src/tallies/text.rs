@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use super::{Bucket, Key, Names, Row, Table, Tallies};
-use crate::text::Style;
-use crate::text::paint::{Ink, clean, clip, count, number, pad, wrap};
+use crate::format::Style;
+use crate::format::{Grid, Ink, clean, clip, count, number, pad, percent};
 
 /// Widest bar of a histogram, in characters.
 const BAR: usize = 40;
@@ -50,7 +50,7 @@ impl Page<'_> {
             count(table.rows.len() as u64, "row", "rows")
         };
         let total =
-            table.total().filter(|_| table.rows.len() > 1).map(|n| table.cells(&[n]).concat() + " in all");
+            table.total().filter(|_| table.rows.len() > 1).map(|n| table.cells(&[n]).concat() + " in total");
         let said: Vec<String> = [Some(table.what()), Some(rows), total].into_iter().flatten().collect();
         let said: Vec<&str> = said.iter().map(String::as_str).filter(|s| !s.is_empty()).collect();
         writeln!(
@@ -60,7 +60,7 @@ impl Page<'_> {
             clean(&said.join(", "))
         )?;
         match (table.rows.is_empty(), table.is_histogram()) {
-            (true, _) => writeln!(out, "  {}", self.style.ink(Ink::Faint, "nothing came here"))?,
+            (true, _) => writeln!(out, "  {}", self.style.ink(Ink::Faint, "no values"))?,
             (_, true) => self.histograms(out)?,
             (_, false) => self.columns(out)?,
         }
@@ -186,78 +186,11 @@ impl Page<'_> {
 pub(super) fn below(kept: &Tallies, table: &Table) -> Vec<String> {
     let mut said = Vec::new();
     if table.lost > 0 && table.is_records() {
-        said.push(format!(
-            "{} made, and not kept",
-            count(table.lost, "more record was", "more records were")
-        ));
+        said.push(format!("{} discarded", count(table.lost, "further record was", "further records were")));
     } else if table.lost > 0 {
         let values = count(table.lost, "value", "values");
-        said.push(format!("{values} found no room: rows are missing, or hold too little"));
+        said.push(format!("{values} did not fit: rows are missing or too low"));
     }
     said.extend(kept.missed_of(table).map(str::to_owned));
     said
-}
-
-pub(crate) fn percent(share: f64) -> String {
-    format!("{:.1} %", share * 100.0)
-}
-
-/// Cells in columns.
-#[derive(Default)]
-pub(crate) struct Grid {
-    /// By column: whether it is aligned to the right.
-    pub right: Vec<bool>,
-    /// Rows: how they are written, and their cells.
-    pub rows: Vec<(Ink, Vec<String>)>,
-}
-
-impl Grid {
-    /// Prints it.
-    pub fn print(&self, out: &mut impl Write, style: Style) -> io::Result<()> {
-        let width = |i: usize| {
-            self.rows
-                .iter()
-                .filter_map(|(_, row)| row.get(i))
-                .map(|c| c.chars().count())
-                .max()
-                .unwrap_or_default()
-        };
-        let widths: Vec<usize> = (0..self.right.len()).map(width).collect();
-        for (ink, row) in &self.rows {
-            let mut line = String::new();
-            for ((cell, width), right) in row.iter().zip(&widths).zip(&self.right) {
-                let fill = " ".repeat(width.saturating_sub(cell.chars().count()));
-                line += "  ";
-                line += &if *right { fill + cell } else { format!("{cell}{fill}") };
-            }
-            writeln!(out, "{}", style.ink(*ink, &clip(line.trim_end(), style.width)))?;
-        }
-        Ok(())
-    }
-
-    /// Prints it; where the last column is text and does not fit, it stands on lines of its own, below each row.
-    pub fn print_whole(mut self, out: &mut impl Write, style: Style) -> io::Result<()> {
-        let width = |i: usize| {
-            self.rows.iter().filter_map(|r| r.1.get(i)).map(|c| c.chars().count()).max().unwrap_or(0)
-        };
-        let wide = (0..self.right.len()).map(|i| 2 + width(i)).sum::<usize>() > style.width;
-        if !wide || self.right.last() != Some(&false) {
-            return self.print(out, style);
-        }
-        self.right.pop();
-        let below: Vec<String> = self.rows.iter_mut().map(|(_, row)| row.pop().unwrap_or_default()).collect();
-        let mut lines = Vec::new();
-        self.print(&mut lines, style)?;
-        let lines = String::from_utf8_lossy(&lines);
-        for ((line, below), (ink, _)) in lines.lines().zip(below).zip(&self.rows) {
-            writeln!(out, "{line}")?;
-            if below.is_empty() {
-                continue;
-            }
-            for below in wrap(&below, style.width.saturating_sub(6).max(20)) {
-                writeln!(out, "      {}", style.ink(*ink, &below))?;
-            }
-        }
-        Ok(())
-    }
 }

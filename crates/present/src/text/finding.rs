@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use prlx_analyze::report::{Finding, LaunchReport, Location, OperandRow, Operands, SliceNode, WarpHit};
 
 use super::Text;
-use super::paint::{Ink, clean, clip, count, pad, plain, wrap};
+use crate::format::{Ink, clean, clip, count, pad, plain, wrap};
 use crate::words::{self, Fact, noun, place, sentence, short};
 
 /// Warps that are listed beside the one shown.
@@ -43,7 +43,7 @@ pub(super) fn full(
     f: &Finding,
 ) -> io::Result<()> {
     let head = format!("{number:>2} {}", f.kind.name());
-    let after = if f.roots == 0 { "  (only in lanes that had parted before)" } else { "" };
+    let after = if f.roots == 0 { format!("  ({})", words::ALREADY_DIVERGED) } else { String::new() };
     writeln!(out, "{}  {}{after}", t.style.ink(Ink::Bad, &head), sentence(f))?;
     source(out, t, f)?;
     let row = |out: &mut dyn Write, name: &str, text: &str| -> io::Result<()> {
@@ -56,7 +56,7 @@ pub(super) fn full(
     if let Some(site) = f.shown() {
         row(out, noun(site.class), &clip(&clean(&site.text), t.style.width.saturating_sub(INDENT)))?;
     }
-    row(out, "at", &words::at(f, l.warp_size))?;
+    row(out, "at", &words::warp_shown(f, l.warp_size))?;
     for line in grid(t, f, l.warp_size) {
         writeln!(out, "{}{line}", " ".repeat(INDENT))?;
     }
@@ -75,7 +75,7 @@ pub(super) fn full(
             let text = clip(&clean(&s.text), t.style.width.saturating_sub(INDENT + at.chars().count() + 2));
             row(
                 out,
-                if i == 0 { "steers" } else { "" },
+                if i == 0 { words::CONTROLS } else { "" },
                 &format!("{text}  {}", t.style.ink(Ink::Place, &at)),
             )?;
         }
@@ -83,23 +83,19 @@ pub(super) fn full(
             row(out, "", &format!("and {} more", site.steers.len() - 4))?;
         }
     }
-    if let Some(then) = words::follows(f) {
+    if let Some(then) = words::consequence(f) {
         row(out, "then", &then)?;
     }
     why(out, t, &f.slice)?;
     let mut rest = f.warps.iter().filter(|h| h.warp != f.warp.warp);
     let shown: Vec<&WarpHit> = rest.by_ref().take(WARPS).collect();
     for (i, h) in shown.iter().enumerate() {
-        let text = words::hit(h, l.warp_size);
+        let text = words::warp_hit(h, l.warp_size);
         row(out, if i == 0 { "also at" } else { "" }, &text)?;
     }
     let more = f.warps_total.saturating_sub(1 + shown.len() as u64);
     if more > 0 {
-        row(
-            out,
-            if shown.is_empty() { "also at" } else { "" },
-            &format!("{} more", count(more, "warp", "warps")),
-        )?;
+        row(out, if shown.is_empty() { "also at" } else { "" }, &count(more, "more warp", "more warps"))?;
     }
     Ok(())
 }
@@ -126,10 +122,14 @@ fn grid(t: &Text<'_>, f: &Finding, size: u8) -> Vec<String> {
             None => " ".into(),
         });
     }
-    let key = if marks.contains('+') { "# here  + elsewhere  . agree" } else { "# here  . agree" };
+    let key = if marks.contains('+') {
+        "# differs here  + differs elsewhere  . same"
+    } else {
+        "# differs here  . same"
+    };
     let key = t.style.ink(Ink::Faint, key);
     let mut lines = vec![t.style.ink(Ink::Faint, ruler.trim_end())];
-    if INDENT + usize::from(size) * 9 / 8 + 32 <= t.style.width {
+    if INDENT + usize::from(size) * 9 / 8 + 46 <= t.style.width {
         lines.push(format!("{}   {key}", marks.trim_end()));
     } else {
         lines.extend([marks.trim_end().to_string(), key]);
@@ -216,7 +216,12 @@ fn table(out: &mut impl Write, t: &Text<'_>, o: &Operands) -> io::Result<()> {
         writeln!(out, "{}", line.trim_end())?;
     }
     if hidden > 0 {
-        writeln!(out, "   {}and {} more", " ".repeat(INDENT - 3), count(hidden as u64, "lane", "lanes"))?;
+        writeln!(
+            out,
+            "   {}and {}",
+            " ".repeat(INDENT - 3),
+            count(hidden as u64, "more lane", "more lanes")
+        )?;
     }
     Ok(())
 }
@@ -231,7 +236,7 @@ fn mark(r: &OperandRow, o: &Operands, has: [bool; 2]) -> String {
     let which: Vec<_> = which.collect();
     match (which.is_empty(), has) {
         (false, _) => format!("<- {}", which.join(", ")),
-        (true, [true, true]) => "<- decides otherwise".into(),
+        (true, [true, true]) => "<- the condition differs".into(),
         (true, _) => "<-".into(),
     }
 }

@@ -4,17 +4,15 @@
 //! looked at and what it cost. Launches that agree take one line together.
 
 mod finding;
-pub(crate) mod paint;
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use prlx_analyze::report::{LaunchPart, LaunchReport, ProcessPair, Report, Verdict};
 
+use crate::format::{Ink, Style, clean, clip, count, number, pad, plain, wrap};
 use crate::words;
 pub(crate) use finding::lead;
-pub use paint::Style;
-use paint::{Ink, clean, clip, count, number, pad, plain, wrap};
 
 /// Findings of a launch that are shown in full.
 const FULL: usize = 3;
@@ -82,7 +80,7 @@ struct Text<'a> {
 
 impl Text<'_> {
     fn verdict(&self, v: Verdict) -> String {
-        ink(self.style, v)
+        self.style.verdict(v)
     }
 
     fn head(&self, out: &mut impl Write, r: &Report) -> io::Result<()> {
@@ -113,7 +111,7 @@ impl Text<'_> {
         }
         for (why, n) in undigested.into_iter().take(BRIEF) {
             let launches = count(n, "launch", "launches");
-            writeln!(out, "  {} {launches}: {}", self.style.ink(Ink::Faint, "not digested"), clean(why))?;
+            writeln!(out, "  {} {launches}: {}", self.style.ink(Ink::Faint, "no digest"), clean(why))?;
         }
         Ok(())
     }
@@ -123,18 +121,24 @@ impl Text<'_> {
         let side = |side: u8| ["A", "B"][usize::from(side.min(1))];
         for p in r.alone.iter().filter(|p| p.launches > 0).take(BRIEF) {
             let launches = count(p.launches, "launch", "launches");
-            writeln!(out, "  {}'s {} has no partner: {launches}", side(p.side), clean(&p.name))?;
+            writeln!(
+                out,
+                "  {}'s {} has no match in {}: {launches}",
+                side(p.side),
+                clean(&p.name),
+                side(1 - p.side.min(1))
+            )?;
         }
         for u in r.unpaired.iter().take(BRIEF) {
             let process = self.processes.get(u.process as usize).filter(|_| self.processes.len() > 1);
             let of = process
                 .map_or(String::new(), |p| format!(", {}", clean(&p.names[usize::from(u.side.min(1))])));
             let kernel = clean(&plain(&u.kernel));
-            writeln!(out, "  launch {} of {}{of}, {kernel}, has no partner", u.launch, side(u.side))?;
+            writeln!(out, "  {}", words::unmatched_launch(u.launch, u.side, &format!("{of}, {kernel}")))?;
         }
         if r.unpaired.len() > BRIEF {
-            let more = count((r.unpaired.len() - BRIEF) as u64, "launch has", "launches have");
-            writeln!(out, "  and {more} no partner")?;
+            let more = count((r.unpaired.len() - BRIEF) as u64, "more launch has", "more launches have");
+            writeln!(out, "  and {more} no match")?;
         }
         Ok(())
     }
@@ -207,7 +211,7 @@ impl Text<'_> {
         }
         let cut = l.findings_total.saturating_sub(l.findings.len() as u64);
         if cut > 0 {
-            writeln!(out, "  and {}", count(cut, "finding that is not kept", "findings that are not kept"))?;
+            writeln!(out, "  and {}", words::findings_cut(cut))?;
         }
         writeln!(out)?;
         self.seen(out, l)
@@ -219,7 +223,7 @@ impl Text<'_> {
         for (side, fault) in ["A", "B"].iter().zip(&l.faults).skip(usize::from(both)) {
             let Some(f) = fault else {
                 if l.faults.iter().any(Option::is_some) {
-                    writeln!(out, "  {side} runs to its end")?;
+                    writeln!(out, "  {side} completes")?;
                 }
                 continue;
             };
@@ -239,20 +243,15 @@ impl Text<'_> {
     }
 
     fn differences(&self, out: &mut impl Write, l: &LaunchReport) -> io::Result<()> {
+        let outputs = match (&l.findings[..], &l.skipped) {
+            ([], [None, None]) => format!("outputs differ, but {}", words::decisions_agree(l)),
+            _ => "outputs differ".to_owned(),
+        };
         let groups = [
-            (LaunchPart::Code, "another build of the kernel"),
-            (LaunchPart::Geometry, "launched otherwise"),
+            (LaunchPart::Code, "the kernels are different builds"),
+            (LaunchPart::Geometry, "launch dimensions differ"),
             (LaunchPart::Input, "inputs differ"),
-            (
-                LaunchPart::Output,
-                match (&l.findings[..], &l.skipped) {
-                    ([], [None, None]) if words::unseen(l) => {
-                        "outputs differ, though all decisions that compare agree"
-                    }
-                    ([], [None, None]) => "outputs differ, though all decisions agree",
-                    _ => "outputs differ",
-                },
-            ),
+            (LaunchPart::Output, outputs.as_str()),
         ];
         for (part, title) in groups {
             let of: Vec<_> = l.differences.iter().filter(|d| d.what == part).collect();
@@ -289,7 +288,7 @@ impl Text<'_> {
     /// What was not seen.
     fn gaps(&self, out: &mut dyn Write, l: &LaunchReport) -> io::Result<()> {
         for (i, gap) in l.gaps.iter().take(GAPS).enumerate() {
-            let name = if i == 0 { "not seen" } else { "" };
+            let name = if i == 0 { "gaps" } else { "" };
             for (i, part) in wrap(&clean(gap), self.style.width.saturating_sub(12)).iter().enumerate() {
                 self.line(out, if i == 0 { name } else { "" }, &self.style.ink(Ink::Doubt, part))?;
             }
@@ -302,13 +301,13 @@ impl Text<'_> {
 
     /// Coverage, gaps, cost; first of all why nothing was compared.
     fn seen(&self, out: &mut impl Write, l: &LaunchReport) -> io::Result<()> {
-        if words::untouched(l) {
+        if words::nothing_compared(l) {
             self.gaps(out, l)?;
         }
-        for (name, what) in words::seen(l) {
+        for (name, what) in words::coverage(l) {
             self.line(out, name, &what)?;
         }
-        if !words::untouched(l) {
+        if !words::nothing_compared(l) {
             self.gaps(out, l)?;
         }
         if let Some(how) = words::recorded(l) {
@@ -316,14 +315,4 @@ impl Text<'_> {
         }
         Ok(())
     }
-}
-
-/// A verdict in its colour.
-pub(crate) fn ink(style: Style, v: Verdict) -> String {
-    let ink = match v {
-        Verdict::Same => Ink::Good,
-        Verdict::Differs => Ink::Bad,
-        Verdict::Unknown => Ink::Doubt,
-    };
-    style.ink(ink, v.name())
 }

@@ -134,7 +134,7 @@ impl<'a> App<'a> {
         if self.pane.as_ref().is_none_or(|(r, v, _)| (*r, *v) != key) {
             let pane = match row {
                 Some(row) => Pane::of(&mut self.subject, row, self.view, self.color),
-                None => Pane::said("nothing fits the filter"),
+                None => Pane::said("nothing matches the filter"),
             };
             self.line = pane.start;
             self.left = 0;
@@ -318,12 +318,12 @@ impl<'a> App<'a> {
         match order.find(|i| hit(i)) {
             Some(i) => {
                 if i == line || on != (i > line) {
-                    self.message = "from the other end on".into();
+                    self.message = "search wrapped around".into();
                 }
                 self.line = i;
             }
-            None if search.is_empty() => self.message = "nothing here differs".into(),
-            None => self.message = format!("no line has `{}`", self.search),
+            None if search.is_empty() => self.message = "no difference in this view".into(),
+            None => self.message = format!("no line contains `{}`", self.search),
         }
     }
 

@@ -12,19 +12,19 @@ use super::pane::{Ink, View};
 use crate::words;
 
 const HELP: &[(&str, &str)] = &[
-    ("up down, j k", "a line"),
-    ("PgUp PgDn, space", "a page"),
-    ("Home End, g G", "the first, the last"),
-    ("left right, h l", "longer lines"),
-    ("Tab, Enter, Esc", "list, view"),
-    ("1 to 7", "a view"),
-    ("[ ]", "the finding before, after"),
-    ("n N", "the next, the last that differs, or was searched for"),
+    ("up down, j k", "one line"),
+    ("PgUp PgDn, space", "one page"),
+    ("Home End, g G", "first line, last line"),
+    ("left right, h l", "scroll sideways"),
+    ("Tab, Enter, Esc", "switch between list and view"),
+    ("1 to 7", "choose a view"),
+    ("[ ]", "previous finding, next finding"),
+    ("n N", "next, previous difference or search match"),
     ("/", "search in the view"),
-    ("f", "filter the list by words; Esc drops the filter"),
-    ("y Y", "copy the line, the view"),
+    ("f", "filter the list by words; Esc clears the filter"),
+    ("y Y", "copy the line, copy the view"),
     ("mouse", "click and wheel"),
-    ("q", "leave"),
+    ("q", "quit"),
 ];
 
 impl App<'_> {
@@ -96,7 +96,7 @@ impl App<'_> {
                     style = style.add_modifier(Modifier::REVERSED);
                 }
                 let text = format!("{indent}{}", self.title(*row));
-                Line::styled(crate::text::paint::pad(&text, inner.width.into()), style)
+                Line::styled(crate::format::pad(&text, inner.width.into()), style)
             })
             .collect();
         frame.render_widget(Paragraph::new(lines), inner);
@@ -156,7 +156,7 @@ impl App<'_> {
             Mode::Search => format!(" /{}▏", self.search),
             Mode::Filter => format!(" filter: {}▏", self.filter),
             _ if !self.message.is_empty() => format!(" {}", self.message),
-            _ => " ? help  1-7 views  [ ] findings  n differs  / search  f filter  y copy  q leave".into(),
+            _ => " ? help  1-7 views  [ ] findings  n differs  / search  f filter  y copy  q quit".into(),
         };
         let [left, right] =
             Layout::horizontal([Constraint::Min(0), Constraint::Length(place.len() as u16)]).areas(area);

@@ -7,8 +7,9 @@ use ratatui::text::{Line, Span};
 
 use super::Subject;
 use super::app::Row;
-use crate::text::paint::{clean, number, pad};
-use crate::text::{Style as Layout, lead, text};
+use crate::format::Style as Layout;
+use crate::format::{clean, number, pad};
+use crate::text::{lead, text};
 use crate::words;
 
 /// Columns that texts are laid out for.
@@ -32,7 +33,7 @@ impl View {
 
     pub const fn name(self) -> &'static str {
         match self {
-            View::Story => "Story",
+            View::Story => "Summary",
             View::Source => "Source",
             View::Steps => "Steps",
             View::Lanes => "Lanes",
@@ -116,7 +117,7 @@ impl Pane {
                     View::Lanes => lanes(&look, launch, ink),
                     _ => loops(&look, ink),
                 },
-                Ok(None) => Pane::said("its level records no path"),
+                Ok(None) => Pane::said("this recording level has no paths"),
                 Err(e) => Pane::said(&clean(&e)),
             },
         }
@@ -184,7 +185,7 @@ fn story(report: &prlx_analyze::Report, i: usize, j: Option<usize>, color: bool)
 fn source(subject: &Subject<'_>, f: &Finding, ink: Ink) -> Pane {
     let mut pane = Pane::new();
     let side = usize::from(f.site[0].is_none() && f.site[1].is_some());
-    let Some(place) = f.location() else { return Pane::said("where it is in the source is not known") };
+    let Some(place) = f.location() else { return Pane::said("the source location is not known") };
     let mut shown = false;
     let files: Vec<&str> = {
         let mut all: Vec<&str> =
@@ -236,7 +237,7 @@ fn source(subject: &Subject<'_>, f: &Finding, ink: Ink) -> Pane {
         pane.put(Vec::new(), false);
     }
     if !shown {
-        return Pane::said(&format!("{}: its text is not at hand", words::place(place)));
+        return Pane::said(&format!("{}: the source text is not available", words::place(place)));
     }
     pane
 }
@@ -252,7 +253,7 @@ fn steps(look: &Look, ink: Ink) -> Pane {
     let rows: Vec<_> = look
         .steps
         .iter()
-        .map(|s| (words::trips(look, s).join("·"), [told(s, 0), told(s, 1)], s.mark))
+        .map(|s| (words::iterations(look, s).join("·"), [told(s, 0), told(s, 1)], s.mark))
         .collect();
     let wide = |all: &mut dyn Iterator<Item = &String>, least: usize| {
         all.map(|t| t.chars().count()).max().unwrap_or(0).max(least)
@@ -262,11 +263,11 @@ fn steps(look: &Look, ink: Ink) -> Pane {
     let t = wide(&mut rows.iter().map(|r| &r.1[0].1), 8);
     let mut pane = Pane::new();
     pane.head = 1;
-    let head = format!("{:>8}   {} {} {}   {} B", "step", pad("trips", w), pad("A", v), pad("", t), " ");
+    let head = format!("{:>8}   {} {} {}   {} B", "step", pad("iter.", w), pad("A", v), pad("", t), " ");
     pane.put(vec![Span::styled(head, ink.faint())], false);
     if look.before > 0 {
         pane.put(
-            vec![Span::styled(format!("{:>8}   {} steps before", "", number(look.before)), ink.faint())],
+            vec![Span::styled(format!("{:>8}   {} earlier steps", "", number(look.before)), ink.faint())],
             false,
         );
     }
@@ -297,7 +298,7 @@ fn steps(look: &Look, ink: Ink) -> Pane {
     }
     if look.after > 0 {
         pane.put(
-            vec![Span::styled(format!("{:>8}   {} steps after", "", number(look.after)), ink.faint())],
+            vec![Span::styled(format!("{:>8}   {} later steps", "", number(look.after)), ink.faint())],
             false,
         );
     }
@@ -312,9 +313,9 @@ fn lanes(look: &Look, launch: &LaunchReport, ink: Ink) -> Pane {
     let mut pane = Pane::new();
     pane.head = 1;
     let key = format!(
-        "lane  parts at = the same  # differs  < only in A  > only in B; {} lanes, a column is {} of each",
+        "lane   diverges = same  # differs  < only in A  > only in B; {} lanes, {} per column",
         launch.warp_size,
-        crate::text::paint::count(look.per_cell, "step", "steps")
+        crate::format::count(look.per_cell, "step", "steps")
     );
     pane.put(vec![Span::styled(key, ink.faint())], false);
     for row in &look.lanes {
@@ -349,7 +350,7 @@ fn loops(look: &Look, ink: Ink) -> Pane {
     let name = |n: &Nest| format!("{}{}", "  ".repeat(n.depth as usize), words::nest(n));
     let mut pane = Pane::new();
     if look.nest.is_empty() {
-        return Pane::said("this lane goes through no loop and calls nothing");
+        return Pane::said("this lane runs no loop and calls no function");
     }
     pane.head = 1;
     let wide = look.nest.iter().map(|n| name(n).chars().count()).max().unwrap_or(0);
@@ -357,7 +358,7 @@ fn loops(look: &Look, ink: Ink) -> Pane {
         "{} {:>21} {:>21} {:>21} {:>9}",
         pad("", wide),
         "entered A, B",
-        "trips A, B",
+        "iterations A, B",
         "visits A, B",
         "differ"
     );
@@ -422,7 +423,7 @@ fn operands(o: &Operands, ink: Ink) -> Pane {
 
 fn why(f: &Finding, ink: Ink) -> Pane {
     if f.slice.is_empty() {
-        return Pane::said("how its value came about is not known");
+        return Pane::said("the origin of the value is not known");
     }
     let mut pane = Pane::new();
     let lines: Vec<String> = f

@@ -1,6 +1,6 @@
 //! What is known of a place before anything runs.
 
-use prlx_isa::flow;
+use prlx_isa::dataflow;
 use prlx_isa::ptx::Op;
 use prlx_isa::view::{Base, Class, FunctionKind, InstId, Operand, Reg, Role, Space, Type};
 
@@ -360,7 +360,7 @@ impl Facts<'_> {
                 return declared;
             }
             for def in defs {
-                let flow::Def::Inst(by) = def else { return declared };
+                let dataflow::Def::Inst(by) = def else { return declared };
                 let inst = self.body.inst(by);
                 let first = inst.form.types.first().copied().unwrap_or_default();
                 // What only moves says nothing of its own.

@@ -1,10 +1,10 @@
 //! Where a tracepoint lands in a function.
 
-use prlx_isa::view::{BlockId, Class, FunctionKind, Guard, InstId, Mark, MarkKind, Reg, Space};
+use prlx_isa::view::{BlockId, Class, FunctionKind, Guard, InstId, Marker, MarkerKind, Reg, Space};
 
 use crate::lang::{Side, Tracepoint, What};
 use prlx_plan::At;
-use prlx_plan::function::body::{end_place, Body, PartEnd};
+use prlx_plan::function::body::{Body, PartEnd, end_place};
 use prlx_plan::markers::{self, Stand};
 use prlx_plan::pattern;
 
@@ -136,9 +136,9 @@ impl Finder<'_> {
 
     /// Markers of a name: ends, or all others.
     fn marks(&mut self, name: &str, side: Side) {
-        let named = |m: &&Mark| pattern::matches(name.as_bytes(), m.name.as_bytes());
-        for mark in self.body.function.marks.iter().filter(named) {
-            if (mark.kind == MarkKind::End) != (side == Side::End) {
+        let named = |m: &&Marker| pattern::matches(name.as_bytes(), m.name.as_bytes());
+        for mark in self.body.function.markers.iter().filter(named) {
+            if (mark.kind == MarkerKind::End) != (side == Side::End) {
                 continue;
             }
             match markers::stands(self.body, mark) {

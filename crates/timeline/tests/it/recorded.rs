@@ -25,6 +25,10 @@ const MARKS: &[(&str, MarkKind, Via)] = &[
     ("product", Complete, Via::Wgmma),
 ];
 
+fn timeline(trace: &Trace) -> Timeline {
+    prlx_timeline::timeline(trace, |_| 2048)
+}
+
 fn mark(name: &str, kind: MarkKind) -> u32 {
     MARKS.iter().position(|m| m.0 == name && m.1 == kind).unwrap() as u32
 }
@@ -108,7 +112,7 @@ fn every_kind_of_marker() {
     ];
     let mut first = track(4, &producer);
     first.sums = vec![Sum { mark: 0, count: 3, cycles: 300 }];
-    let t = prlx_timeline::timeline(&trace(vec![track(6, &consumer), first]));
+    let t = timeline(&trace(vec![track(6, &consumer), first]));
     assert_eq!(
         shown(&t, 0),
         [
@@ -152,7 +156,7 @@ fn a_ring_has_the_last_records() {
     }
     ring.end.as_mut().unwrap().nanos += 5 << 32;
     ring.end.as_mut().unwrap().cycles += 5 << 32;
-    let t = prlx_timeline::timeline(&trace(vec![ring]));
+    let t = timeline(&trace(vec![ring]));
     let from = |at: u64| at + (5 << 32);
     let names: Vec<_> = shown(&t, 0).into_iter().map(|s| (s.0, s.3, s.5)).collect();
     assert_eq!(names, [("outer", 0, [true, false]), ("inner", 1, [true, false]), ("outer", 0, NO)]);
@@ -167,7 +171,7 @@ fn tracks_without_anchors_are_left_out() {
     let mut lone = track(0, &[("moment", Instant, 5, 0)]);
     (lone.begin, lone.end, lone.sm) = (None, None, 9);
     let other = track(1, &[("moment", Instant, 5, 0)]);
-    let t = prlx_timeline::timeline(&trace(vec![lone, other]));
+    let t = timeline(&trace(vec![lone, other]));
     assert_eq!((t.tracks.len(), notes(&t)), (1, vec![("no-anchor", 1)]));
 }
 
@@ -218,7 +222,7 @@ proptest! {
                 ..Track::default()
             });
         }
-        let t = prlx_timeline::timeline(&trace(tracks));
+        let t = timeline(&trace(tracks));
         prop_assert_eq!(t.axis.tick, 32_000);
         prop_assert_eq!(&t.notes, &[]);
         let spans: Vec<_> = t.tracks.iter().flat_map(|t| t.spans.iter().map(move |s| (t.cta, *s))).collect();

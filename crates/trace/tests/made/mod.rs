@@ -1,15 +1,15 @@
 //! Traces made from random numbers: valid, and with every kind of thing in them.
 
 use prlx_trace::kernel::{
-    Alu, Arg, Block, End, FaultKind, Fidelity, Function, Guard, Level, Loc, Loop, Module, Needs, Node,
-    NodeKind, Operand, Param, Scalar, Site, SiteClass, Source, SourceFile, Special, Steered, Step,
+    Alu, Arg, Block, End, FaultKind, Fidelity, Function, Guard, Level, Loc, Loop, Module, Node, NodeKind,
+    Operand, Param, Scalar, Site, SiteClass, Source, SourceFile, Special, Steered, Step, ThreadResources,
 };
 use prlx_trace::launch::{
     ArgInfo, Event, Fault, Host, Lanes, Launch, OperandRecord, Origin, Pointee, Totals, WarpStream, Window,
 };
 use prlx_trace::mark::{Anchor, Anchors, Mark, MarkKind, Marks, Record, Records, Sum, Track, Via};
 use prlx_trace::process::{Device, Process, Skipped};
-use prlx_trace::table::{Aggregate, Field, Row, Shown, Table, Tally};
+use prlx_trace::table::{Aggregate, Field, Row, Shown, Table, TableContents};
 use prlx_trace::{
     BlockId, Dim3, FileId, FuncId, LaneMask, LocId, LoopId, ModuleId, Recording, SiteId, Slot, Streams,
     Trace, WarpId,
@@ -115,8 +115,8 @@ fn function(r: &mut Random) -> Function {
     }
 }
 
-fn needs(r: &mut Random) -> Needs {
-    Needs { registers: r.id(256), local: r.id(1024) }
+fn needs(r: &mut Random) -> ThreadResources {
+    ThreadResources { registers: r.id(256), local: r.id(1024) }
 }
 
 fn site(r: &mut Random) -> Site {
@@ -196,7 +196,7 @@ fn tables() -> Vec<Table> {
     all.into_iter().enumerate().map(of).collect()
 }
 
-fn tally(r: &mut Random) -> Tally {
+fn tally(r: &mut Random) -> TableContents {
     let table = r.id(4);
     let of = &tables()[table as usize];
     let row = |r: &mut Random| Row {
@@ -204,7 +204,7 @@ fn tally(r: &mut Random) -> Tally {
         cells: (0..of.aggregate.cells(of.values.len())).map(|_| r.bits()).collect(),
     };
     let rows = r.some(3, row);
-    Tally {
+    TableContents {
         module: ModuleId(r.id(2)),
         table,
         launches: r.maybe(|r| (r.bits(), r.bits())),
@@ -267,9 +267,13 @@ pub fn warp(r: &mut Random, warp: u64, level: Level, most: usize) -> WarpStream 
             let (words, ends) = lanes(r, most, |r| r.bits() as u32 | 1);
             Lanes::Path { words, ends }
         }
-        Level::Print => {
+        Level::Fingerprint => {
             let (checkpoints, ends) = lanes(r, most, |r| r.bits() | 1);
-            Lanes::Print { checkpoints, ends, hashes: (0..32).map(|_| [r.bits(), 0, 5, r.bits()]).collect() }
+            Lanes::Fingerprint {
+                checkpoints,
+                ends,
+                hashes: (0..32).map(|_| [r.bits(), 0, 5, r.bits()]).collect(),
+            }
         }
         Level::Probe => Lanes::default(),
         Level::Events => Lanes::Events(r.some(most, |r| Event {

@@ -18,10 +18,9 @@ use prlx_driver::assemble::{self, Assemblers, Failed};
 use prlx_isa::image::{self, Image, Kind, Target};
 use prlx_isa::ptx::prune;
 use prlx_isa::view::{FunctionKind, Module};
-use prlx_probe::lang::Script;
-use prlx_probe::diagnostics::heading;
-use prlx_plan::{Filter, Plan};
+use prlx_plan::{Filter, Plan, ProbeProgram};
 use prlx_probe::ProbeMatch;
+use prlx_probe::lang::Script;
 
 use super::{count, from_toml, named, place, program};
 use crate::args::ProbeEngineArgs;
@@ -184,7 +183,7 @@ impl Folder {
         self.write("probed.asm", rewrite.text.as_bytes())?;
         let insertions: usize = rewrite.plan.functions.iter().map(|f| f.insertions.len()).sum();
         let mut what = vec![format!("{}: probed.asm", count(insertions, "insertion", "insertions"))];
-        what.extend(nowhere.clauses.iter().map(|c| format!("{} lands nowhere", heading(script, *c))));
+        what.extend(nowhere.clauses.iter().map(|c| format!("{} lands nowhere", script.clause(*c))));
         what.extend(
             place::missed(script, &module, &text, &rewrite.plan.kept.missed).into_iter().map(|m| m.what),
         );

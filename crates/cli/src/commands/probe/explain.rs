@@ -12,11 +12,11 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use prlx_instrument::Edit;
 use prlx_isa::view::FuncId;
-use prlx_probe::lang::Script;
-use prlx_plan::{Action, At, Insertion, Plan};
+use prlx_plan::{Action, At, Insertion, Plan, ProbeProgram};
 use prlx_probe::ProbeMatch;
+use prlx_probe::lang::Script;
 
-use super::{Code, count, given, heading, place, program};
+use super::{Code, count, given, place, program};
 use crate::args::ProbeExplainArgs;
 use crate::ui::Ui;
 
@@ -78,7 +78,7 @@ fn explain(
     woven: &Woven,
     most: usize,
 ) -> Result<()> {
-    writeln!(out, "\nclause {}  {}", clause + 1, heading(script, clause))?;
+    writeln!(out, "\nclause {}  {}", clause + 1, script.clause(clause))?;
     let probes: Vec<(FuncId, &Insertion)> = woven.probes().collect();
     let functions: BTreeSet<u32> = probes.iter().map(|(f, _)| f.0).collect();
     if probes.is_empty() {

@@ -17,12 +17,10 @@ use std::sync::Arc;
 use anyhow::{Context, Result, anyhow, bail};
 use prlx_driver::Job;
 use prlx_isa::view;
-use prlx_probe::lang::{Complaint, Script, parse};
-use prlx_probe::diagnostics::heading;
-use prlx_probe::tools::TOOLS;
 use prlx_plan::{Filter, RecordingRequest};
+use prlx_probe::lang::{Complaint, Script, parse};
 use prlx_probe::neutrino;
-use prlx_trace::Level;
+use prlx_probe::tools::TOOLS;
 
 use crate::args::{ProbeArgs, ProbeCommand};
 use crate::code;

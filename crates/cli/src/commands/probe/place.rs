@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use prlx_isa::view::{FuncId, Module};
-use prlx_present::tallies;
-use prlx_probe::lang::{Script, Stmt};
-pub use prlx_probe::diagnostics::inst;
 use prlx_plan::{At, Filter, Missed};
-use prlx_probe::{ProbeMatch, instead, diagnostics};
+use prlx_present::tallies;
+pub use prlx_probe::diagnostics::inst;
+use prlx_probe::lang::{Script, Stmt};
+use prlx_probe::{ProbeMatch, diagnostics, instead};
 
 use super::count;
 

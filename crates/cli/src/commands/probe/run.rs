@@ -6,9 +6,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use prlx_driver::{Job, RecordOptions};
+use prlx_plan::ProbeProgram;
 use prlx_present::tallies::{Missed, Tallies};
 use prlx_probe::ProbeMatch;
-use prlx_probe::diagnostics::heading;
 use prlx_trace::Trace;
 use prlx_trace::process::Skipped;
 
@@ -94,7 +94,7 @@ fn one(job: &Job, given: &Given<'_>, args: &ProbeArgs, device: &mut Device, ui: 
     }
     // Tools are for kernels of every kind: what is not there has nothing to tell.
     for clause in nowhere.clauses.iter().filter(|_| !given.tool) {
-        let what = heading(script, *clause);
+        let what = script.clause(*clause);
         ui.warn(&format!("{}: {what} lands nowhere: `prlx probe check` says more", job.module));
     }
     let rewrite = prlx_instrument::rewrite(&job.text, &job.module, &program, &|path| job.source_text(path))

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use prlx_driver::session::Session;
-use prlx_present::tallies::{Missed, Tallies};
 use prlx_plan::IDLE;
+use prlx_present::tallies::{Missed, Tallies};
 use prlx_probe::diagnostics::NOWHERE;
 use prlx_trace::{Level, Trace};
 
@@ -24,8 +24,8 @@ pub fn run(args: &ProbeShowArgs, ui: &Ui) -> Result<ExitCode> {
         let new = traces(path, ui)?;
         if !new.iter().any(|(_, trace)| has_tables(trace)) {
             let levels: BTreeSet<&str> =
-                new.iter().flat_map(|(_, t)| &t.launches).map(|l| l.launch.level.name()).collect();
-            match levels.iter().next().filter(|l| **l != Level::Probe.name()) {
+                new.iter().flat_map(|(_, t)| &t.launches).map(|l| l.launch.level.label()).collect();
+            match levels.iter().next().filter(|l| **l != Level::Probe.label()) {
                 Some(level) => bail!(
                     "{} is a recording at level {level}, without tables: `prlx inspect` and `prlx diff` are for it",
                     path.display()

@@ -62,7 +62,7 @@ pub fn run(args: &ProfileArgs, ui: &Ui) -> Result<ExitCode> {
     let name = words.join(" ");
     traces.retain(|t| !t.marks.is_empty());
     for (i, trace) in traces.iter().enumerate() {
-        let mut timeline = prlx_timeline::timeline(trace);
+        let mut timeline = prlx_timeline::timeline(trace, prlx_driver::occupancy::threads_per_sm);
         tighter(&timeline).iter().for_each(|what| ui.warn(what));
         let mut view = args.view.clone();
         if traces.len() > 1 {

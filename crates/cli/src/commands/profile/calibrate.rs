@@ -48,7 +48,10 @@ pub fn empty(args: &ProfileArgs, device: &mut Device) -> Result<Option<u64>, Err
     };
     let options = RecordOptions { hooks: !args.rewritten, pool: 1 << 20, bare: false };
     let recorded = prlx_driver::record(device.driver(), &rewrite.text, &rewrite.plan, &job, &options)?;
-    let timeline = prlx_timeline::timeline(&recorded.into_trace(rewrite.plan.module));
+    let timeline = prlx_timeline::timeline(
+        &recorded.into_trace(rewrite.plan.module),
+        prlx_driver::occupancy::threads_per_sm,
+    );
     let of = |region: u32| timeline.regions.get(region as usize).is_some_and(|r| r.name == "empty");
     let mut cycles: Vec<u64> = timeline
         .tracks

@@ -45,7 +45,7 @@ pub fn run(args: &ProfileArgs, ui: &Ui) -> Result<ExitCode> {
         let before = all.launches.len() as u64;
         all.append(trace, before);
     }
-    let mut timeline = prlx_timeline::timeline(&all);
+    let mut timeline = prlx_timeline::timeline(&all, prlx_driver::occupancy::threads_per_sm);
     notes.into_iter().for_each(|n| timeline.note(n.kind, n.count, n.text));
     timeline.calibrations = calibrations;
     if let Some(output) = args.output.as_ref().filter(|_| args.format == Kept::Cudaprofiler) {

@@ -7,13 +7,10 @@ mod files;
 mod machine;
 
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use prlx_probe::lang::Script;
-use prlx_plan::marks::Marking;
+use prlx_plan::markers::Marking;
 use prlx_plan::{Filter, RecordingRequest};
-use prlx_trace::Level;
 use prlx_trace::device::tracks::Form;
 
 use crate::args::{Auto, Kept, ProfileArgs, ProfileCommand};

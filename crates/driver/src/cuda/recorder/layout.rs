@@ -56,7 +56,7 @@ impl Layout {
         }
         // Hashes of `print` lie in the arena, and so do its heads; the others' streams are mostly in the pool.
         let share = match level {
-            Level::Print => 2,
+            Level::Fingerprint => 2,
             Level::Events => 4,
             _ => 16,
         };
@@ -192,7 +192,7 @@ impl Kind {
     pub fn of(plan: &Plan, launch: &Launch, probing: Probing) -> Kind {
         let (first, last) = wanted(&plan.request, launch);
         let cta_warps = cta_warps(launch, (first, last));
-        let finals = if plan.request.level == Level::Print { plan.finals.bytes() } else { 0 };
+        let finals = if plan.request.level == Level::Fingerprint { plan.finals.bytes() } else { 0 };
         // Few kinds, and little room lost: up to eight sizes between a power of two and the next.
         // (What is too large for any memory stays as it is.)
         let warps = match last.max(1) {
@@ -331,8 +331,8 @@ pub(super) fn refused(layout: &Layout, plan: &prlx_plan::Plan, kernel: FuncId) -
     if plan.request.level != layout.level {
         return Some(format!(
             "recording is at level {}, its code at {}",
-            layout.level.name(),
-            plan.request.level.name()
+            layout.level.label(),
+            plan.request.level.label()
         ));
     }
     let function = plan.functions.get(kernel.index()).zip(plan.module.functions.get(kernel.index()));
@@ -348,16 +348,23 @@ mod tests {
     use prlx_trace::device::Finals;
 
     fn plan(level: Level) -> Plan {
-        let program = RecordingRequest { level, probe: None, markers: None, elide: true, filter: Default::default(), window: None };
+        let request = RecordingRequest {
+            level,
+            probe: None,
+            markers: None,
+            elide: true,
+            filter: Default::default(),
+            window: None,
+        };
         let finals = Finals { used: [true, true, true, false] };
-        Plan { program, module: Default::default(), functions: Vec::new(), kept: Default::default(), finals }
+        Plan { request, module: Default::default(), functions: Vec::new(), kept: Default::default(), finals }
     }
 
     #[test]
     fn parts_do_not_overlap_and_stay_in_the_budget() {
         for (level, tables) in [
             (Level::Path, 0),
-            (Level::Print, 0),
+            (Level::Fingerprint, 0),
             (Level::Events, 0),
             (Level::Operands, 0),
             (Level::Probe, 0),
@@ -383,9 +390,9 @@ mod tests {
 
     #[test]
     fn an_arena_is_carved_from_both_ends() {
-        let layout = Layout::new(Level::Print, 4 << 20, 0).unwrap();
+        let layout = Layout::new(Level::Fingerprint, 4 << 20, 0).unwrap();
         let mut arena = Arena::new(layout, layout.area(0, 0));
-        let plan = plan(Level::Print);
+        let plan = plan(Level::Fingerprint);
         let launch = Launch { grid: Dim3 { x: 33, y: 1, z: 1 }, warp_size: 32, ..Launch::default() };
         let kind = Kind::of(&plan, &launch, Probing::default());
         assert_eq!((kind.warps, kind.wanted), (40, (0, 40)));

@@ -66,7 +66,7 @@ use prlx_trace::device::Handed;
 use prlx_trace::device::tracks::{BEYOND, fits};
 use prlx_trace::launch::Launch;
 use prlx_trace::mark::Marks;
-use prlx_trace::{Level, Recording, Tally};
+use prlx_trace::{Level, Recording, TableContents};
 
 use self::layout::{CONTEXT, Kind, Layout, NODES, Probing, Slot};
 use self::promise::Learned;
@@ -111,7 +111,7 @@ pub struct Finished {
     /// The launch, with totals and streams; with [`Launch::skipped`], if there are none.
     pub recording: Recording,
     /// What a probe program's records hold.
-    pub tallies: Vec<Tally>,
+    pub tallies: Vec<TableContents>,
     /// What its markers left, if it has any.
     pub marks: Option<Marks>,
     /// What was wrong with the bytes that the kernel left.
@@ -677,7 +677,7 @@ impl Recorder {
 
     /// What was in a probe program's tables when they were last copied, by module: after [`Recorder::finish`] at the end, of a context
     /// that is dead some time before.
-    pub fn tallies(&self) -> Vec<(Arc<Plan>, Vec<Tally>)> {
+    pub fn tallies(&self) -> Vec<(Arc<Plan>, Vec<TableContents>)> {
         if self.forked() {
             return Vec::new();
         }

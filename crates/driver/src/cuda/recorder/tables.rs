@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use prlx_plan::Plan;
 use prlx_trace::launch::Launch;
-use prlx_trace::{Level, ModuleId, Tally};
+use prlx_trace::{Level, ModuleId, TableContents};
 
 use super::layout::{Layout, Probing};
 use crate::record;
@@ -102,7 +102,7 @@ impl Tables {
 }
 
 /// What was in sets when they were copied, by module.
-pub(super) fn tallies((sets, copied): (Vec<Set>, Arc<Vec<u8>>)) -> Vec<(Arc<Plan>, Vec<Tally>)> {
+pub(super) fn tallies((sets, copied): (Vec<Set>, Arc<Vec<u8>>)) -> Vec<(Arc<Plan>, Vec<TableContents>)> {
     let each = sets.into_iter().filter_map(|set| {
         let (at, bytes) = (set.at as usize, set.plan.kept.table_bytes() as usize);
         let bytes = copied.get(at..at.checked_add(bytes)?)?;

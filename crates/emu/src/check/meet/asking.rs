@@ -16,8 +16,8 @@ use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::access::each;
 use crate::mbarrier::State;
-use crate::planes::LANES;
 use crate::warp::Warp;
+use prlx_lanes::LANES;
 
 use super::super::found::Who;
 

@@ -12,8 +12,8 @@ use rustc_hash::FxHashMap;
 use crate::access::each;
 use crate::code::{Bar, BarKind};
 use crate::cta::Launch;
-use crate::planes::LANES;
 use crate::warp::Warp;
+use prlx_lanes::LANES;
 
 use super::super::found::{self, Found, Who};
 

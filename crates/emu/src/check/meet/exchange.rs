@@ -6,9 +6,9 @@ use prlx_trace::check::Kind;
 use crate::access::each;
 use crate::code::{Sync, SyncKind};
 use crate::cta::Launch;
-use crate::planes::LANES;
 use crate::sync;
 use crate::warp::Warp;
+use prlx_lanes::LANES;
 
 use super::super::found::{self, Found, Who};
 

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use super::host::{self, What};
 use super::spans::{beside, called};
 use super::time;
+use crate::format::{clean, count, number};
 use crate::html::esc;
-use crate::text::paint::{clean, count, number};
 
 /// CTAs of a launch that are drawn, where more are there.
 const CTAS: usize = 8;
@@ -47,8 +47,8 @@ pub fn profile_html(out: &mut impl Write, sides: &[Page<'_>]) -> io::Result<()> 
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
          script-src 'unsafe-inline'\">\n<title>{}</title>\n<style>\n{}</style>\n</head>\n<body>\n\
-         <header><input type=\"search\" id=\"find\" placeholder=\"regions: part of a name\" aria-label=\"regions\">\
-         <button id=\"all\">all</button><span id=\"said\">wheel: zoom · drag: move · shift and drag: measure · click: what it is</span></header>\n\
+         <header><input type=\"search\" id=\"find\" placeholder=\"filter regions by name\" aria-label=\"regions\">\
+         <button id=\"all\">all</button><span id=\"said\">wheel: zoom · drag: move · shift and drag: measure · click: details</span></header>\n\
          <main></main>\n<div id=\"tip\" hidden></div>\n\
          <script type=\"application/json\" id=\"data\">{data}</script>\n<script>\n{}</script>\n</body>\n</html>\n",
         title.join(" and "),
@@ -66,7 +66,7 @@ fn side(page: &Page<'_>) -> Value {
     let all: BTreeSet<(usize, u64)> = t.tracks.iter().map(|t| (t.launch, t.cta)).collect();
     if chosen.len() < all.len() {
         notes.push(format!(
-            "{} of {} are drawn: the longest, the shortest, and between; --cta chooses others",
+            "{} of {} are shown: the longest, the shortest and some in between; choose others with --cta",
             chosen.len(),
             count(all.len() as u64, "CTA", "CTAs")
         ));
@@ -96,7 +96,7 @@ fn side(page: &Page<'_>) -> Value {
     let most = host.rows.iter().map(|row| row.spans.len().saturating_sub(SPANS / 10)).sum::<usize>();
     if most > 0 {
         notes.push(format!(
-            "{} of the host and of streams are not drawn",
+            "{} of the host and of streams are not shown",
             count(most as u64, "span", "spans")
         ));
     }
@@ -125,7 +125,7 @@ fn side(page: &Page<'_>) -> Value {
     }
     if left > 0 {
         notes.push(format!(
-            "{} of these CTAs are not drawn: a page has {SPANS} at most",
+            "{} of these CTAs are not shown: the page is limited to {SPANS} spans",
             count(left, "span", "spans")
         ));
     }
@@ -152,7 +152,7 @@ fn side(page: &Page<'_>) -> Value {
     }
     if all.len() > OVERVIEW {
         sms.clear();
-        notes.push(format!("no overview: there are more than {OVERVIEW} CTAs"));
+        notes.push(format!("no overview: more than {OVERVIEW} CTAs"));
     }
     let overview: Vec<Value> = sms
         .into_iter()

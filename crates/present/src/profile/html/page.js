@@ -35,7 +35,7 @@ const views = sides.map((side) => {
   for (const [name, role, t, share, gain] of side.path) {
     const row = el("tr");
     row.append(el("td", "", name), el("td", "faint", role), el("td", "num", t), el("td", "num", (share * 100).toFixed(1) + " %"),
-      el("td", "faint", gain === null ? "" : "a tenth faster: the launch −" + gain.toFixed(1) + " %"));
+      el("td", "faint", gain === null ? "" : "10 % faster: launch −" + gain.toFixed(1) + " %"));
     path.append(row);
   }
   const canvas = el("canvas");
@@ -129,7 +129,7 @@ function under({ side, canvas }, event) {
   if (!row) return;
   const depth = row.flight ? 0 : Math.floor((y - row.y) / (ROW - 2));
   const hit = row.spans.find((s) => s[1] <= now && now <= s[1] + s[2] && (row.flight || s[3] === depth));
-  return hit && `${side.regions[hit[0]][0]}\n${time(hit[1])} to ${time(hit[1] + hit[2])}: ${time(hit[2])}${hit[6] ? ", " + hit[6] + " cycles" : ""}\n${row.host ? "launch" : "trip"} ${hit[4]}${hit[5] ? ", word 0x" + hit[5].toString(16) : ""}\n${row.name}`;
+  return hit && `${side.regions[hit[0]][0]}\n${time(hit[1])} to ${time(hit[1] + hit[2])}: ${time(hit[2])}${hit[6] ? ", " + hit[6] + " cycles" : ""}\n${row.host ? "launch" : "iteration"} ${hit[4]}${hit[5] ? ", word 0x" + hit[5].toString(16) : ""}\n${row.name}`;
 }
 for (const v of views) {
   let held = null;

@@ -1,0 +1,252 @@
+//! `--check race` on small kernels: what nothing orders is found, with both sides; what something orders is not.
+
+use crate::case::Case;
+use prlx_emu::Checks;
+use prlx_trace::check::{Check, Finding, Findings, Kind};
+
+/// Seeds: what is found must not hang on the schedule.
+const SEEDS: [u64; 4] = [0, 1, 2, 3];
+
+fn findings(case: &Case, seed: u64) -> Findings {
+    let mut case = case.clone();
+    case.options.checks = Checks::NONE.with(Check::Race);
+    case.checked(seed).1
+}
+
+/// The kinds found under every seed, which must be the same.
+fn kinds(case: &Case) -> Vec<Kind> {
+    let of = |seed| {
+        let mut kinds: Vec<Kind> = findings(case, seed).list.iter().map(|f| f.kind).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        kinds
+    };
+    let first = of(0);
+    for seed in SEEDS {
+        assert_eq!(of(seed), first, "seed {seed}: {:#?}", findings(case, seed));
+    }
+    first
+}
+
+fn clean(case: &Case) {
+    for seed in SEEDS {
+        let found = findings(case, seed);
+        assert!(found.list.is_empty(), "seed {seed}: {found:#?}");
+    }
+}
+
+fn racy(case: &Case) -> Finding {
+    assert_eq!(kinds(case), [Kind::Race]);
+    findings(case, 0).list[0].clone()
+}
+
+/// Every thread writes its word of `tile` and, after `between`, reads that of thread `tid ^ with`.
+fn exchange(with: u32, between: &str) -> Case {
+    let body = format!(
+        ".shared .align 4 .b8 tile[256];\nmov.u32 %r1, tile;\nmad.lo.u32 %r2, %r0, 4, %r1;\nxor.b32 %r3, %r0, {with};\n\
+         mad.lo.u32 %r3, %r3, 4, %r1;\nst.shared.u32 [%r2], %r0;\n{between}\nld.shared.u32 %r4, [%r3];\nst.global.u32 [%rd1], %r4;"
+    );
+    Case::new(&body).shape(1, 64)
+}
+
+#[test]
+fn barriers_of_the_cta() {
+    let f = racy(&exchange(32, ""));
+    let text = |i: usize| f.sides[i].place.as_ref().map(|p| p.instruction.clone()).unwrap();
+    // Warp 0 ran first: it had read before warp 1 wrote.
+    assert_eq!(
+        (text(0).as_str(), text(1).as_str()),
+        ("st.shared.u32 [%r2], %r0;", "ld.shared.u32 %r4, [%r3];")
+    );
+    assert_eq!(
+        f.what,
+        "a write of `tile` and a read of another warp touch the same bytes, and nothing orders them"
+    );
+    assert_eq!((f.sides[0].threads.unwrap().warp, f.sides[1].threads.unwrap().warp), (1, 0));
+    clean(&exchange(32, "bar.sync 0;"));
+    clean(&exchange(32, "bar.sync 3, 64;"));
+    // A warp's own barrier and a fence order no other warp.
+    racy(&exchange(32, "bar.warp.sync -1;"));
+    racy(&exchange(32, "membar.gl;"));
+}
+
+#[test]
+fn lanes_of_a_warp() {
+    let f = racy(&exchange(1, ""));
+    assert!(f.what.contains("of another lane of the warp"), "{}", f.what);
+    racy(&exchange(1, "shfl.sync.idx.b32 %r5, %r0, 0, 31, -1;"));
+    clean(&exchange(1, "bar.warp.sync -1;"));
+    // Pairs of lanes that synchronise among themselves.
+    let pairs = "and.b32 %r5, %r0, 30;\nshl.b32 %r5, 3, %r5;\nbar.warp.sync %r5;";
+    clean(&exchange(1, pairs));
+    racy(&exchange(2, pairs));
+}
+
+#[test]
+fn the_next_round_overwrites_what_is_read() {
+    let round = |end: &str| {
+        let body = format!(
+            ".shared .align 4 .b8 tile[256];\nmov.u32 %r1, tile;\nmad.lo.u32 %r2, %r0, 4, %r1;\nxor.b32 %r3, %r0, 32;\n\
+             mad.lo.u32 %r3, %r3, 4, %r1;\nmov.u32 %r5, 0;\nLOOP:\nst.shared.u32 [%r2], %r5;\nbar.sync 0;\n\
+             ld.shared.u32 %r4, [%r3];\n{end}add.u32 %r5, %r5, 1;\nsetp.lt.u32 %p1, %r5, 3;\n@%p1 bra LOOP;\nst.global.u32 [%rd1], %r4;"
+        );
+        Case::new(&body).shape(1, 64)
+    };
+    racy(&round(""));
+    clean(&round("bar.sync 0;\n"));
+}
+
+#[test]
+fn several_lanes_store_to_one_address() {
+    let f = racy(&Case::new("st.global.u32 [%rd0], %r0;"));
+    assert_eq!(f.what, "lanes of a warp write different values to the same 4 bytes at once");
+    let same = Case::new("mov.u32 %r1, 7;\nst.global.u32 [%rd0], %r1;").shape(2, 64);
+    assert_eq!(kinds(&same), [Kind::SameValue]);
+    assert_eq!(findings(&same, 0).errors(), 0);
+}
+
+#[test]
+fn bytes_next_to_each_other_do_not_meet() {
+    let body = "cvt.u64.u32 %rd2, %r0;\nadd.u64 %rd2, %rd2, %rd0;\nst.global.u8 [%rd2], %r0;";
+    clean(&Case::new(body));
+    racy(&Case::new(
+        "shr.u32 %r1, %r0, 1;\ncvt.u64.u32 %rd2, %r1;\nadd.u64 %rd2, %rd2, %rd0;\nst.global.u8 [%rd2], %r0;",
+    ));
+}
+
+/// Thread 0 of CTA 0 writes the data and then the flag; thread 0 of CTA 1 waits for the flag and then reads the data.
+fn message(data: &str, flag: &str, wait: &str, after: &str) -> Case {
+    let body = format!(
+        "setp.ne.u32 %p1, %r0, 0;\n@%p1 ret;\nmov.u32 %r2, 1;\nsetp.ne.u32 %p2, %r61, 0;\n@%p2 bra READ;\n\
+         st.global.u32 [%rd0], 42;\n{data}\n{flag}\nret;\nREAD:\n{wait}\nsetp.eq.u32 %p3, %r3, 0;\n@%p3 bra READ;\n{after}\n\
+         ld.global.u32 %r4, [%rd0];\nst.global.u32 [%rd0+8], %r4;"
+    );
+    Case::new(&body).shape(2, 32)
+}
+
+const FLAG: &str = "st.relaxed.gpu.global.u32 [%rd0+4], %r2;";
+const WAIT: &str = "ld.relaxed.gpu.global.u32 %r3, [%rd0+4];";
+
+#[test]
+fn fences_and_flags() {
+    clean(&message("fence.acq_rel.gpu;", FLAG, WAIT, "fence.acq_rel.gpu;"));
+    clean(&message(
+        "membar.gl;",
+        "st.volatile.global.u32 [%rd0+4], %r2;",
+        "ld.volatile.global.u32 %r3, [%rd0+4];",
+        "membar.gl;",
+    ));
+    clean(&message(
+        "",
+        "st.release.gpu.global.u32 [%rd0+4], %r2;",
+        "ld.acquire.gpu.global.u32 %r3, [%rd0+4];",
+        "",
+    ));
+    clean(&message(
+        "membar.gl;",
+        "atom.global.exch.b32 %r5, [%rd0+4], 1;",
+        "atom.acquire.gpu.global.add.u32 %r3, [%rd0+4], 0;",
+        "",
+    ));
+    // One fence is missing, on either side.
+    racy(&message("", FLAG, WAIT, "fence.acq_rel.gpu;"));
+    racy(&message("fence.acq_rel.gpu;", FLAG, WAIT, ""));
+    // The scopes do not hold both.
+    racy(&message("fence.acq_rel.cta;", FLAG, WAIT, "fence.acq_rel.gpu;"));
+    racy(&message("fence.acq_rel.gpu;", FLAG, WAIT, "fence.acq_rel.cta;"));
+    let f = racy(&message(
+        "",
+        "st.release.cta.global.u32 [%rd0+4], %r2;",
+        "ld.acquire.gpu.global.u32 %r3, [%rd0+4];",
+        "",
+    ));
+    assert!(f.sides.len() == 2);
+}
+
+#[test]
+fn atomics() {
+    clean(&Case::new("red.global.add.u32 [%rd0], 1;").shape(3, 64));
+    let f = racy(&Case::new("red.cta.global.add.u32 [%rd0], 1;").shape(2, 32));
+    assert!(f.what.ends_with("whose scope is only the CTA"), "{}", f.what);
+    clean(&Case::new("red.cta.global.add.u32 [%rd0], 1;").shape(1, 64));
+    racy(&Case::new("red.global.add.u32 [%rd0], 1;\nld.global.u32 %r1, [%rd0];").shape(1, 64));
+    clean(&Case::new("red.global.add.u32 [%rd0], 1;\nld.volatile.global.u32 %r1, [%rd0];").shape(1, 64));
+}
+
+#[test]
+fn a_lock() {
+    let lock = |enter: &str, leave: &str| {
+        let body = format!(
+            "setp.ne.u32 %p1, %r0, 0;\n@%p1 ret;\nAGAIN:\natom.global.cas.b32 %r1, [%rd0], 0, 1;\nsetp.ne.u32 %p2, %r1, 0;\n\
+             @%p2 bra AGAIN;\n{enter}\nld.global.u32 %r2, [%rd0+4];\nadd.u32 %r2, %r2, 1;\nst.global.u32 [%rd0+4], %r2;\n{leave}\n\
+             atom.global.exch.b32 %r3, [%rd0], 0;"
+        );
+        Case::new(&body).shape(3, 32)
+    };
+    clean(&lock("membar.gl;", "membar.gl;"));
+    assert!(kinds(&lock("", "membar.gl;")).contains(&Kind::Race));
+    assert!(kinds(&lock("membar.gl;", "")).contains(&Kind::Race));
+}
+
+#[test]
+fn producers_arrive_and_consumers_wait() {
+    // Warp 0 fills the tile and arrives; warp 1 waits and reads.
+    let case = |arrive: &str| {
+        let body = format!(
+            ".shared .align 4 .b8 tile[128];\nmov.u32 %r1, tile;\nand.b32 %r2, %r0, 31;\nmad.lo.u32 %r2, %r2, 4, %r1;\n\
+             setp.ge.u32 %p1, %r0, 32;\n@%p1 bra READ;\nst.shared.u32 [%r2], %r0;\nbar.arrive 1, 64;\n{arrive}ret;\n\
+             READ:\nbar.sync 1, 64;\nld.shared.u32 %r4, [%r2];\nst.global.u32 [%rd1], %r4;"
+        );
+        Case::new(&body).shape(1, 64)
+    };
+    clean(&case(""));
+    // What it does after it arrived is not ordered.
+    racy(&case("st.shared.u32 [%r2], %r0;\n"));
+}
+
+#[test]
+fn a_last_cta_adds_up_what_the_others_left() {
+    let case = |fence: &str| {
+        let body = format!(
+            ".shared .align 4 .b8 last[4];\nst.global.u32 [%rd1], %r63;\n{fence}\nbar.sync 0;\nsetp.ne.u32 %p1, %r0, 0;\n\
+             @%p1 bra MEET;\natom.global.add.u32 %r1, [%rd0+512], 1;\n{fence}\nst.shared.u32 [last], %r1;\nMEET:\nbar.sync 0;\n\
+             ld.shared.u32 %r1, [last];\nsetp.ne.u32 %p2, %r1, 1;\n@%p2 ret;\nmul.wide.u32 %rd3, %r0, 4;\nadd.u64 %rd3, %rd3, %rd0;\n\
+             ld.global.u32 %r2, [%rd3];\nld.global.u32 %r3, [%rd3+256];"
+        );
+        let mut case = Case::new(&body).shape(2, 64);
+        case.words.resize(256, 0);
+        case
+    };
+    clean(&case("membar.gl;"));
+    racy(&case(""));
+}
+
+#[test]
+fn barriers_of_the_cluster() {
+    // Each CTA writes its word of shared memory, and reads that of the other CTA and of its own next warp behind the barrier.
+    let case = |before: &str, arrive: &str| {
+        let meet = "barrier.cluster.arrive.release; barrier.cluster.wait.acquire;";
+        let body = format!(
+            ".shared .align 4 .b8 tile[256];\nmov.u32 %r1, tile;\nmov.u32 %r2, %cluster_ctarank;\nxor.b32 %r2, %r2, 1;\n\
+             xor.b32 %r3, %r0, 32;\nmad.lo.u32 %r4, %r0, 4, %r1;\nmad.lo.u32 %r3, %r3, 4, %r1;\n\
+             mapa.shared::cluster.u32 %r5, %r4, %r2;\nst.shared.u32 [%r4], %r0;\n{before}\nbarrier.cluster.{arrive};\n\
+             barrier.cluster.wait.acquire;\nld.shared::cluster.u32 %r6, [%r5];\nld.shared.u32 %r7, [%r3];\n\
+             add.u32 %r6, %r6, %r7;\nst.global.u32 [%rd1], %r6;\n{meet}"
+        );
+        Case { cluster: 2, ..Case::new(&body).shape(2, 64) }
+    };
+    clean(&case("", "arrive"));
+    clean(&case("", "arrive.release"));
+    let both = findings(&case("", "arrive.relaxed"), 0);
+    let of: Vec<&str> = both.list.iter().map(|f| f.what.split(" touch").next().unwrap()).collect();
+    assert!(
+        of.iter().any(|w| w.ends_with("of another CTA")) && of.iter().any(|w| w.ends_with("of another warp")),
+        "{of:?}"
+    );
+    racy(&case("", "arrive.relaxed"));
+    // A fence of the cluster's scope before it makes it a release; one of the CTA's does so for its CTA alone.
+    clean(&case("fence.acq_rel.cluster;", "arrive.relaxed"));
+    let narrow = findings(&case("fence.acq_rel.cta;", "arrive.relaxed"), 0);
+    let of: Vec<&str> = narrow.list.iter().map(|f| f.what.split(" touch").next().unwrap()).collect();
+    assert!(!of.is_empty() && of.iter().all(|w| w.ends_with("of another CTA")), "{of:?}");
+}

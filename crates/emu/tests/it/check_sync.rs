@@ -1,0 +1,101 @@
+//! `--check sync`: threads that wait for ever are told from those that only wait long.
+
+use crate::case::Case;
+use prlx_driver::ErrorKind;
+use prlx_emu::Checks;
+use prlx_trace::check::{Check, Findings, Kind};
+
+/// What is found under a seed, and how the launch ended.
+fn run(case: &Case, seed: u64) -> (Findings, Option<ErrorKind>) {
+    let mut case = case.clone();
+    case.options.checks = Checks::NONE.with(Check::Sync);
+    case.options.max_steps = 20_000_000;
+    let (error, found) = case.ends(seed);
+    (found, error.map(|e| e.kind))
+}
+
+fn clean(case: &Case) {
+    for seed in [0, 1, 2] {
+        let (found, end) = run(case, seed);
+        assert!(found.list.is_empty() && end.is_none(), "seed {seed}: {end:?} {found:#?}");
+    }
+}
+
+/// The deadlock that is found under every seed: what it says under seed 0, and what its sides wait for.
+fn deadlock(case: &Case) -> (String, Vec<String>) {
+    for seed in [0, 1, 2] {
+        let (found, end) = run(case, seed);
+        assert_eq!((found.list.len(), end), (1, Some(ErrorKind::Stuck)), "seed {seed}: {found:#?}");
+        assert_eq!(found.list[0].kind, Kind::Deadlock);
+    }
+    let f = run(case, 0).0.list.remove(0);
+    (f.what, f.sides.into_iter().map(|s| s.role).collect())
+}
+
+/// Warp 0 waits at an mbarrier for warp 1, which does `before`, arrives, and ends.
+fn handshake(before: &str) -> Case {
+    let body = format!(
+        ".shared .align 8 .b64 bar;\nsetp.eq.u32 %p1, %r0, 0;\n@%p1 mbarrier.init.shared.b64 [bar], 32;\nbar.sync 0;\n\
+         setp.ge.u32 %p2, %r0, 32;\n@%p2 bra TELL;\n\
+         WAIT: mbarrier.test_wait.parity.shared.b64 %p3, [bar], 0;\n@!%p3 bra WAIT;\nbra OUT;\n\
+         TELL: {before}\nmbarrier.arrive.shared.b64 %rd2, [bar];\nOUT:"
+    );
+    Case::new(&body).shape(1, 64)
+}
+
+#[test]
+fn waiting_long_is_no_fault() {
+    // So long that warp 0 has asked often enough to look lost when warp 1 arrives and ends in one turn.
+    clean(&handshake(
+        "mov.u32 %r1, 0;\nLOOP: add.u32 %r1, %r1, 1;\nsetp.lt.u32 %p4, %r1, 600000;\n@%p4 bra LOOP;",
+    ));
+    // A wait that gives up.
+    let gives_up = "mov.u32 %r1, 0;\nLOOP: ld.volatile.global.u32 %r2, [%rd1];\nadd.u32 %r1, %r1, 1;\n\
+         setp.lt.u32 %p1, %r1, 20000;\n@%p1 bra LOOP;";
+    clean(&Case::new(gives_up).shape(2, 32));
+    // A flag that another CTA sets late.
+    let flag = "mov.u32 %r2, %ctaid.x;\nsetp.eq.u32 %p1, %r2, 1;\n@%p1 bra TELL;\n\
+         WAIT: ld.volatile.global.u32 %r3, [%rd0];\nsetp.eq.u32 %p2, %r3, 0;\n@%p2 bra WAIT;\nbra OUT;\n\
+         TELL: mov.u32 %r1, 0;\nLOOP: add.u32 %r1, %r1, 1;\nsetp.lt.u32 %p4, %r1, 300000;\n@%p4 bra LOOP;\n\
+         st.volatile.global.u32 [%rd0], 1;\nOUT:";
+    clean(&Case::new(flag).shape(2, 32));
+}
+
+#[test]
+fn words_that_nobody_changes() {
+    let spin = |at: &str| {
+        Case::new(&format!(
+            ".shared .align 8 .b64 word;\nmov.u32 %r1, word;\nsetp.eq.u32 %p1, %r0, 0;\n@%p1 st.shared.u64 [word], 0;\nbar.sync 0;\n\
+             @!%p1 bra OUT;\nWAIT: {at};\nsetp.eq.u32 %p2, %r3, 0;\n@%p2 bra WAIT;\nOUT: bar.sync 0;"
+        ))
+        .shape(1, 64)
+    };
+    let (what, sides) = deadlock(&spin("ld.volatile.shared.u32 %r3, [word]"));
+    assert_eq!(what, "no thread of CTA (0,0,0) can go on: 3 groups of lanes wait for what does not come");
+    let wants = "waits for a change of 4 bytes of shared memory at 0x0 (`word` + 0), which hold 0x0";
+    assert_eq!(sides, [wants, "waits for all 64 threads at barrier 0, where 63 have come"]);
+    // Atomics that change nothing ask, too; those that count do not.
+    deadlock(&spin("atom.shared.cas.b32 %r3, [word], 5, 6"));
+    deadlock(&spin("atom.shared.or.b32 %r3, [word], 0"));
+    clean(&spin("atom.shared.inc.u32 %r3, [word], 100000"));
+    // In global memory, and asked by a word that a debug build keeps in local memory.
+    deadlock(&spin("ld.relaxed.gpu.global.u32 %r3, [%rd1]"));
+    deadlock(&spin(
+        "ld.acquire.sys.u32 %r3, [%rd1];\n.local .align 4 .b8 kept[4];\nst.local.u32 [kept], %r3",
+    ));
+}
+
+#[test]
+fn ctas_that_have_not_begun_may_help() {
+    // Every CTA waits for the one after it, and more wait than may be under way at once: no thread can go on here.
+    let chain = "mov.u32 %r2, %ctaid.x;\nmov.u32 %r3, %nctaid.x;\nsub.u32 %r3, %r3, 1;\nsetp.eq.u32 %p1, %r2, %r3;\n\
+         @%p1 bra TELL;\nadd.u32 %r4, %r2, 1;\nmad.wide.u32 %rd2, %r4, 128, %rd0;\n\
+         WAIT: ld.volatile.global.u32 %r5, [%rd2];\nsetp.eq.u32 %p2, %r5, 0;\n@%p2 bra WAIT;\n\
+         TELL: mad.wide.u32 %rd2, %r2, 128, %rd0;\nst.volatile.global.u32 [%rd2], 1;";
+    clean(&Case::new(chain).shape(40, 32));
+    let (what, _) = deadlock(&Case::new(chain).shape(300, 32));
+    assert_eq!(
+        what,
+        "no thread of the grid (44 CTAs have not begun) can go on: 256 groups of lanes wait for what does not come"
+    );
+}

@@ -1,0 +1,26 @@
+//! Tests of the CPU device.
+
+mod alu;
+mod alu_compare;
+mod alu_float;
+mod alu_half;
+mod alu_int;
+mod alu_video;
+mod atomics;
+mod bounded;
+mod calibration;
+mod case;
+mod check_bounds;
+mod check_init;
+mod check_race;
+mod check_sync;
+mod cluster;
+mod control;
+mod exchanges;
+mod memory;
+mod mma;
+mod mutations;
+mod order;
+mod tensor;
+mod time;
+mod wgmma;

@@ -1,0 +1,61 @@
+//! Decisions: which predicates and indices steer control flow, guarded instructions and selects.
+
+use std::collections::BTreeMap;
+
+use super::def_use::{Def, DefUse};
+use crate::ptx::Op;
+use crate::view::{Class, Function, InstId, Operand, Reg};
+
+/// Why a predicate matters.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum SteerKind {
+    /// It guards a branch.
+    Branch,
+    /// It guards another instruction (returns and exits count as branches).
+    Guard,
+    /// It chooses in a select.
+    Select,
+    /// It is the index of a `brx.idx`.
+    Switch,
+}
+
+/// A predicate (or index) that steers something: recorded where it is defined, so that its operands are at hand.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Decision {
+    /// The instruction after which its value is known. For a switch: the `brx.idx` itself, before it.
+    pub at: InstId,
+    /// The predicate or index.
+    pub reg: Reg,
+    /// What it steers, in source order; never empty.
+    pub steers: Vec<(InstId, SteerKind)>,
+}
+
+/// Every predicate and index that steers something, by the instruction that defines it: sorted by `at`, then `reg`.
+///
+/// A predicate that comes from the entry (a register parameter, or never written) has no defining instruction and is in no
+/// decision.
+pub fn decisions(f: &Function, flow: &DefUse) -> Vec<Decision> {
+    let mut found: BTreeMap<(InstId, Reg), Vec<(InstId, SteerKind)>> = BTreeMap::new();
+    for (i, inst) in f.insts.iter().enumerate() {
+        let at = InstId(u32::try_from(i).unwrap_or(u32::MAX));
+        let mut steer = |reg: Reg, kind: SteerKind| {
+            for def in flow.defs(at, reg) {
+                if let Def::Inst(def) = def {
+                    found.entry((def, reg)).or_default().push((at, kind));
+                }
+            }
+        };
+        if let Some(guard) = inst.guard {
+            let branches = matches!(inst.class, Class::Branch | Class::Switch | Class::Return | Class::Exit);
+            steer(guard.reg, if branches { SteerKind::Branch } else { SteerKind::Guard });
+        }
+        match (inst.form.op, inst.operands.first(), inst.operands.last()) {
+            (Some(Op::Selp), _, Some(Operand::Reg(p) | Operand::Not(p))) => steer(*p, SteerKind::Select),
+            (Some(Op::Brx), Some(Operand::Reg(index)), _) => {
+                found.entry((at, *index)).or_default().push((at, SteerKind::Switch));
+            }
+            _ => {}
+        }
+    }
+    found.into_iter().map(|((at, reg), steers)| Decision { at, reg, steers }).collect()
+}

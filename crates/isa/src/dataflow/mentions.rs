@@ -1,0 +1,50 @@
+//! Which instructions name a register, and whether they read or write it.
+
+use crate::view::{Class, Inst, InstId, Operand, Reg, VideoSelector};
+
+/// An instruction that names a register.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mention {
+    pub inst: InstId,
+    pub reads: bool,
+    pub writes: bool,
+    /// It writes all of the register whenever it runs at all.
+    pub ends: bool,
+}
+
+/// Every register that an instruction names, once each.
+pub(super) fn mentions(id: InstId, inst: &Inst, list: &mut Vec<(Reg, Mention)>) {
+    list.clear();
+    inst.for_each_reg(&mut |reg, reads, writes| {
+        // An element of a vector is read and written: the rest stays.
+        let ends = writes && inst.guard.is_none() && inst.class != Class::Opaque;
+        match list.iter_mut().find(|(r, _)| *r == reg) {
+            Some((_, m)) => {
+                m.reads |= reads;
+                m.writes |= writes;
+                m.ends |= ends;
+            }
+            None => list.push((reg, Mention { inst: id, reads, writes, ends })),
+        }
+    });
+    for operand in &inst.operands {
+        partial(operand, list);
+    }
+}
+
+/// A write of one element of a vector leaves the others.
+fn partial(operand: &Operand, list: &mut Vec<(Reg, Mention)>) {
+    match operand {
+        Operand::Element(reg, code) if VideoSelector::from_code(*code).is_none() => {
+            for (_, m) in list.iter_mut().filter(|(r, _)| r == reg) {
+                m.ends = false;
+            }
+        }
+        Operand::Vector(l) | Operand::List(l) => l.iter().for_each(|o| partial(o, list)),
+        Operand::Pair(a, b) => {
+            partial(a, list);
+            partial(b, list);
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,149 @@
+//! Which bytes of its parameters a kernel reads.
+//!
+//! A structure that is passed by value has padding, which nobody sets: its bytes differ from run to run, and mean nothing.
+//!
+//! Holds: a byte that is called unread changes nothing of what the kernel does. Where a parameter's address is taken, or it
+//! is named by anything but a load at a constant place, all of it counts as read; where an operand is not understood, or a load
+//! leaves its parameter, everything does. Misses: what is loaded and then not used.
+
+use std::ops::Range;
+
+use crate::ptx::Op;
+use crate::view::{Base, Function, FunctionKind, Inst, Module, Operand, Space, SymbolId};
+
+/// The bytes of a kernel's parameter buffer that it never reads, those between parameters too, ascending; empty for a
+/// device function.
+pub fn unread_param_bytes(module: &Module, function: &Function) -> Vec<Range<u32>> {
+    if function.kind != FunctionKind::Kernel {
+        return Vec::new();
+    }
+    let size = |s: &SymbolId| module.symbols.get(s.index()).and_then(|s| u32::try_from(s.size).ok());
+    let places = function.params.iter().zip(&function.param_offsets);
+    let Some(params) = places
+        .map(|(symbol, at)| Some((*symbol, *at..at.checked_add(size(symbol)?)?)))
+        .collect::<Option<Vec<(SymbolId, Range<u32>)>>>()
+    else {
+        return Vec::new();
+    };
+    let mut read = Vec::new();
+    for inst in &function.insts {
+        let mut known = true;
+        let mut whole =
+            |symbol: SymbolId| read.extend(params.iter().find(|(s, _)| *s == symbol).map(|p| p.1.clone()));
+        match loaded(inst) {
+            Some((symbol, from, bytes)) if params.iter().any(|(s, _)| *s == symbol) => {
+                let place = params.iter().find(|(s, _)| *s == symbol).and_then(|(_, place)| {
+                    let start = u32::try_from(i64::from(place.start).checked_add(from)?).ok()?;
+                    let part = start..start.checked_add(bytes)?;
+                    (part.start >= place.start && part.end <= place.end).then_some(part)
+                });
+                known = place.is_some();
+                read.extend(place);
+            }
+            _ => inst.operands.iter().for_each(|o| known &= named(o, &mut whole)),
+        }
+        if !known {
+            return Vec::new();
+        }
+    }
+    read.sort_unstable_by_key(|r| r.start);
+    let end = params.iter().map(|(_, place)| place.end).max().unwrap_or(0);
+    let (mut unread, mut at) = (Vec::new(), 0);
+    for part in read.into_iter().chain(std::iter::once(end..end)) {
+        if part.start > at {
+            unread.push(at..part.start);
+        }
+        at = at.max(part.end);
+    }
+    unread
+}
+
+/// The parameter, and the bytes of it from where on, that an instruction loads and does nothing else with.
+fn loaded(inst: &Inst) -> Option<(SymbolId, i64, u32)> {
+    let [_, Operand::Address(Base::Symbol(symbol), from)] = inst.operands.as_slice() else { return None };
+    let form = &inst.form;
+    if form.op != Some(Op::Ld) || form.space() != Space::Param || form.types.len() != 1 {
+        return None;
+    }
+    let count =
+        [("v2", 2), ("v4", 4), ("v8", 8)].into_iter().find(|(name, _)| form.has(name)).map_or(1, |v| v.1);
+    Some((*symbol, *from, form.ty(0)?.bytes() * count))
+}
+
+/// Tells of every symbol that an operand names; whether all of it is understood.
+fn named(operand: &Operand, symbol: &mut impl FnMut(SymbolId)) -> bool {
+    match operand {
+        Operand::Symbol(s, _) | Operand::Address(Base::Symbol(s), _) => symbol(*s),
+        Operand::Tensor(map, more) => return named(map, symbol) & more.iter().all(|o| named(o, symbol)),
+        Operand::Vector(all) | Operand::List(all) => return all.iter().all(|o| named(o, symbol)),
+        Operand::Pair(a, b) => return named(a, symbol) & named(b, symbol),
+        Operand::Text(_) => return false,
+        _ => {}
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a kernel with a structure and two more parameters does not read.
+    fn of(body: &str) -> Vec<(u32, u32)> {
+        let text = format!(
+            ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .align 8 .b8 s[24], \
+             .param .b8 flag, .param .u64 p)\n{{\n.reg .b32 %r<9>;\n.reg .b64 %rd<9>;\n.reg .b16 %rs<9>;\n\
+             .reg .pred %p<9>;\n{body}\nret;\n}}\n"
+        );
+        let (module, diagnostics) = crate::ptx::read(&text);
+        assert!(diagnostics.is_empty() || body.contains('?'), "{diagnostics:?}");
+        unread_param_bytes(&module, &module.functions[0]).into_iter().map(|r| (r.start, r.end)).collect()
+    }
+
+    #[test]
+    fn only_loads_at_constant_places_tell_bytes_apart() {
+        let all = "ld.param.u32 %r1, [s]; ld.param.v2.u64 {%rd1, %rd2}, [s+8]; ld.param.u8 %rs1, [flag]; \
+                   ld.param.u64 %rd3, [p];";
+        let gaps = vec![(4, 8), (25, 32)];
+        assert_eq!(of(all), gaps);
+        assert_eq!(of(""), [(0, 40)]);
+        assert_eq!(of("ld.param.u64 %rd3, [p];"), [(0, 32)]);
+        assert_eq!(of("ld.param.v4.b32 {%r1, %r2, _, %r3}, [s+4];"), [(0, 4), (20, 40)]);
+        // A guarded load, and one that is never come to, are loads.
+        assert_eq!(
+            of("@%p1 ld.param.u64 %rd3, [p]; ret; ld.param::entry.u64 %rd1, [s+16];"),
+            [(0, 16), (24, 32)]
+        );
+        // An address, however it is taken, is of all of the parameter.
+        for taken in [
+            "mov.b64 %rd1, s;",
+            "mov.u64 %rd1, s+8;",
+            "cvta.param.u64 %rd1, s;",
+            "mov.b64 %rd1, s; cvta.param.u64 %rd1, %rd1; ld.global.u32 %r1, [%rd1+4];",
+            "mov.b64 {%r1, %r2}, s;",
+            "ld.u32 %r1, [s];",
+            "prefetch.tensormap [s];",
+            "nothing.known.u32 %r1, [s];",
+        ] {
+            assert_eq!(of(taken), [(24, 40)], "{taken}");
+        }
+        // What leaves its parameter, or is not understood, may read anything.
+        for any in ["ld.param.u64 %rd1, [s+20];", "ld.param.u32 %r1, [s+-4];", "nothing.known %r1, ?what;"] {
+            assert_eq!(of(any), [], "{any}");
+        }
+    }
+
+    #[test]
+    fn parameters_of_calls_are_others() {
+        let call = "{ .param .b64 given; st.param.b64 [given], %rd1; .param .b64 got; call (got), f, (given); \
+                    ld.param.b64 %rd2, [got]; }";
+        let text = format!(
+            ".version 8.0\n.target sm_80\n.address_size 64\n.func (.param .b64 r) f(.param .b64 a)\n{{\n.reg .b64 %rd<3>;\n\
+             ld.param.b64 %rd1, [a];\nst.param.b64 [r], %rd1;\nret;\n}}\n.entry k(.param .b64 x, .param .b64 y)\n{{\n\
+             .reg .b64 %rd<9>;\nld.param.b64 %rd1, [y];\n{call}\nret;\n}}\n"
+        );
+        let (module, diagnostics) = crate::ptx::read(&text);
+        assert!(diagnostics.is_empty(), "{diagnostics:?}");
+        let of = |name: &str| unread_param_bytes(&module, module.function(name).unwrap());
+        assert_eq!((of("f").len(), of("k").first()), (0, Some(&(0..8))));
+    }
+}

@@ -1,0 +1,183 @@
+//! One function's body, from statements to instructions and blocks.
+//!
+//! Holds: instructions in source order; names mean what their scope says; a block begins at every label that something
+//! names, and after everything that can transfer control or end the lane. Misses: two labels of one name in one scope.
+
+use super::builder::{Builder, before_semicolon};
+use super::labels::{Label, label_name, mark, scopes};
+use super::markers::placed;
+use super::operands::Reader;
+use super::scopes::Meaning;
+use super::semantics;
+use crate::ptx::syntax::tree::{Function, Kind, Statement, span};
+use crate::ptx::syntax::{declaration, scan};
+use crate::view::{self, FuncId, Guard, Inst, InstId, Marker, MarkerKind, PassedBy, Span, Type};
+
+impl<'a> Builder<'_, 'a> {
+    /// Reads the body of `f` into `out`, whose parameters are declared already.
+    pub(super) fn body(&mut self, f: &Function, id: FuncId, out: &mut view::Function) {
+        let m = self.m;
+        let scopes = scopes(m, f);
+        let mut labels: Vec<Label> = vec![Label::default(); scopes.labels.iter().map(Vec::len).sum()];
+        let mut stack = vec![0usize];
+        let mut opened = 0usize;
+        let mut next_label = 0usize;
+        let mut loc = None;
+        let mut marks = vec![];
+        for (name, n) in &scopes.labels[0] {
+            self.names.declare_label(name, *n);
+        }
+        // All at once: a vector that grows touches twice the memory.
+        out.insts.reserve_exact(m.body(f).iter().filter(|s| s.kind == Kind::Inst).count());
+        for statement in m.body(f) {
+            let scope = stack.last().copied().unwrap_or(0);
+            match statement.kind {
+                Kind::Open => {
+                    opened += 1;
+                    stack.push(opened);
+                    self.names.open();
+                    for (name, n) in &scopes.labels[opened] {
+                        self.names.declare_label(name, *n);
+                    }
+                }
+                Kind::Close => {
+                    stack.pop();
+                    self.names.close();
+                }
+                Kind::Label => {
+                    labels[next_label].at = span(0, out.insts.len()).end;
+                    if let Some((kind, name)) = MarkerKind::of_label(label_name(m, statement)) {
+                        let at = InstId(labels[next_label].at);
+                        let payload = self.payload(&out.insts);
+                        let passed_by = PassedBy::All;
+                        marks.push((
+                            next_label,
+                            Marker { kind, name: name.to_owned(), at, passed_by, payload, loc },
+                        ));
+                    }
+                    next_label += 1;
+                }
+                Kind::Table => {
+                    if let Some(label) = next_label.checked_sub(1) {
+                        let table = self.table(statement);
+                        for n in &table {
+                            labels[*n as usize].named = true;
+                        }
+                        labels[label].table = Some(table);
+                    }
+                }
+                Kind::Loc => loc = self.loc(statement.span).or(loc),
+                Kind::Reg => self.registers(statement, scopes.ends[scope]),
+                Kind::Variable => self.local(statement, id),
+                Kind::Inst => {
+                    let mut inst = self.instruction(statement, out, scopes.ends[scope]);
+                    inst.loc = loc;
+                    mark(&inst.operands, &mut labels);
+                    out.insts.push(inst);
+                }
+                Kind::File | Kind::Directive | Kind::Unknown => {}
+            }
+        }
+        out.regs = std::mem::take(&mut self.names.regs);
+        out.markers =
+            marks.into_iter().filter_map(|(n, mark)| placed(n, mark, &labels, &out.insts)).collect();
+        self.blocks(out, &labels, f.span);
+    }
+
+    /// The labels of a `.branchtargets`.
+    fn table(&self, statement: &Statement) -> Vec<u32> {
+        let text = self.m.text(statement.span);
+        let Some(list) = text.strip_prefix(".branchtargets") else { return vec![] };
+        let b = list.as_bytes();
+        let mut labels = vec![];
+        let mut i = 0;
+        loop {
+            i = scan::trivia(b, i);
+            let end = scan::name(b, i);
+            if end == i {
+                return labels;
+            }
+            labels.extend(list.get(i..end).and_then(|name| self.names.label(name)));
+            i = scan::trivia(b, end);
+            if b.get(i) != Some(&b',') {
+                return labels;
+            }
+            i += 1;
+        }
+    }
+
+    fn registers(&mut self, statement: &Statement, scope_end: u32) {
+        let d = declaration::read(
+            self.m.source,
+            statement.span.start as usize,
+            before_semicolon(self.m, statement.span),
+        );
+        let scope = Span { start: statement.span.end, end: scope_end };
+        for one in &d.declarators {
+            match one.family {
+                Some(count) => self.names.family(one.name, count, d.ty, scope),
+                None => {
+                    self.names.register(one.name, d.ty, scope);
+                }
+            }
+        }
+    }
+
+    /// A variable declared in the body.
+    fn local(&mut self, statement: &Statement, id: FuncId) {
+        let end = before_semicolon(self.m, statement.span);
+        self.variables(statement.span, end, Some(id));
+    }
+
+    fn instruction(&mut self, statement: &Statement, function: &view::Function, scope_end: u32) -> Inst {
+        let m = self.m;
+        let form = m.form(statement).cloned().unwrap_or_default();
+        let (class, space) = match self.kinds.get(statement.form as usize) {
+            Some(Some(known)) => *known,
+            slot => {
+                let kind = (form.class(), form.space());
+                if slot.is_some() {
+                    self.kinds[statement.form as usize] = Some(kind);
+                }
+                kind
+            }
+        };
+        let opcode = statement.opcode as usize;
+        let guard = self.guard(statement, scope_end);
+        let end = before_semicolon(m, statement.span);
+        let mut reader = Reader {
+            source: m.source,
+            names: &mut self.names,
+            diagnostics: &mut self.diagnostics,
+            op: form.op,
+        };
+        let operands = reader.list((opcode + form.text.len()).min(end), end);
+        let roles = semantics::roles(&form, &operands);
+        let eval = semantics::eval(&form, &operands, function);
+        Inst { span: statement.span, class, guard, operands, roles, space, eval, form, ..Inst::default() }
+    }
+
+    fn guard(&mut self, statement: &Statement, scope_end: u32) -> Option<Guard> {
+        let b = self.m.source.as_bytes();
+        let start = statement.span.start as usize;
+        if b.get(start) != Some(&b'@') {
+            return None;
+        }
+        let mut i = scan::trivia(b, start + 1);
+        let negate = b.get(i) == Some(&b'!');
+        if negate {
+            i = scan::trivia(b, i + 1);
+        }
+        let end = scan::name(b, i);
+        let name = self.m.source.get(i..end)?;
+        let reg = match self.names.lookup(name) {
+            Some(Meaning::Reg(reg)) => reg,
+            _ => {
+                // Guarded it is all the same: by a register of which nothing else is known.
+                self.say(statement.span, "the guard is not a register that is declared here");
+                self.names.register(name, Type::Pred, Span { start: statement.span.start, end: scope_end })
+            }
+        };
+        Some(Guard { reg, negate })
+    }
+}

@@ -1,0 +1,97 @@
+//! The state while a module is resolved, and the declarations that module level and function bodies share.
+
+use rustc_hash::FxHashMap;
+
+use super::scopes::Names;
+use crate::ptx::syntax::declaration;
+use crate::ptx::syntax::tree::{Module, span};
+use crate::view::{self, Diagnostic, FuncId, LocId, Space, Span, Symbol, SymbolId};
+
+/// What is known while the view is made.
+pub(super) struct Builder<'p, 'a> {
+    pub m: &'p Module<'a>,
+    pub names: Names<'a>,
+    pub diagnostics: Vec<Diagnostic>,
+    pub out: view::Module,
+    /// `.file` number to index.
+    pub files: FxHashMap<u32, u32>,
+    /// By file, line, column, inlined function (an index into `inlined`), and where.
+    pub locs: FxHashMap<(u32, u32, u32, u32, Option<LocId>), LocId>,
+    /// Names of inlined functions; the first is empty.
+    pub inlined: Vec<String>,
+    /// By label in the strings, and offset: which of `inlined`.
+    pub labels: FxHashMap<(&'a str, usize), u32>,
+    /// By form: its class and space, once they are asked for.
+    pub kinds: Vec<Option<(view::Class, Space)>>,
+    /// In the function at hand: file, line and column (as numbered in the text) to the latest location there.
+    pub places: FxHashMap<(u32, u32, u32), LocId>,
+    /// The strings of `.debug_str` with their labels; read when first needed.
+    pub strings: Option<(Vec<u8>, FxHashMap<&'a str, usize>)>,
+    /// Bytes of initial values that may still be made.
+    pub budget: usize,
+}
+impl<'a> Builder<'_, 'a> {
+    pub(super) fn say(&mut self, span: Span, message: &str) {
+        if self.diagnostics.len() < 1000 {
+            self.diagnostics.push(Diagnostic { span, message: message.to_owned() });
+        }
+    }
+
+    pub(super) fn new_symbol(&mut self, symbol: Symbol) -> SymbolId {
+        let id = SymbolId(span(0, self.out.symbols.len()).end);
+        self.out.symbols.push(symbol);
+        id
+    }
+
+    /// Declares variables; gives those with initial values, for when all names are known.
+    #[allow(clippy::type_complexity, reason = "used in one place, taken apart there")]
+    pub(super) fn variables(
+        &mut self,
+        whole: Span,
+        end: usize,
+        owner: Option<FuncId>,
+    ) -> Vec<(SymbolId, Span, u64, Vec<u64>)> {
+        let d = declaration::read(self.m.source, whole.start as usize, end);
+        let mut inits = vec![];
+        for one in &d.declarators {
+            let count = one.family.map_or(1, |n| n.min(u64::from(whole.end - whole.start) * 16));
+            for n in 0..count {
+                let name =
+                    if one.family.is_some() { format!("{}{n}", one.name) } else { one.name.to_owned() };
+                let id = self.new_symbol(Symbol {
+                    name,
+                    space: d.space.unwrap_or_default(),
+                    ty: d.ty,
+                    size: d.size(one),
+                    align: d.alignment(),
+                    owner,
+                    external: d.external,
+                    span: whole,
+                    ..Symbol::default()
+                });
+                if one.family.is_none() {
+                    match owner {
+                        Some(_) => self.names.symbol(one.name, id),
+                        None => {
+                            self.names.globals.insert(one.name, id);
+                        }
+                    }
+                }
+                if let Some(init) = one.init {
+                    let mut dims = one.dims.clone();
+                    if d.lanes > 1 {
+                        dims.push(u64::from(d.lanes));
+                    }
+                    inits.push((id, init, u64::from(d.ty.bytes()), dims));
+                }
+            }
+        }
+        inits
+    }
+}
+
+/// The end of a statement's text, without the `;`.
+pub(super) fn before_semicolon(m: &Module<'_>, span: Span) -> usize {
+    let end = span.end as usize;
+    end - usize::from(m.text(span).ends_with(';'))
+}

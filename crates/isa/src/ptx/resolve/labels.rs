@@ -1,0 +1,68 @@
+//! Labels of a function by scope, collected before its instructions are read: labels are used before they stand.
+
+use crate::ptx::syntax::scan;
+use crate::ptx::syntax::tree::{Function, Kind, Module, Statement};
+use crate::view::Operand;
+
+/// A label of the function.
+#[derive(Clone, Default)]
+pub(super) struct Label {
+    /// The instruction it stands before.
+    pub at: u32,
+    /// Labels of its table, if it names one.
+    pub table: Option<Vec<u32>>,
+    /// Whether an instruction or a table names it.
+    pub named: bool,
+}
+
+/// Labels by scope, found before the walk because they are used before they stand.
+pub(super) struct Scopes<'a> {
+    /// By scope in order of opening: its labels, as name and number.
+    pub labels: Vec<Vec<(&'a str, u32)>>,
+    /// By scope: where it ends.
+    pub ends: Vec<u32>,
+}
+
+pub(super) fn scopes<'a>(m: &Module<'a>, f: &Function) -> Scopes<'a> {
+    let mut s = Scopes { labels: vec![vec![]], ends: vec![f.body.end] };
+    let mut open = vec![0usize];
+    let mut count = 0u32;
+    for statement in m.body(f) {
+        match statement.kind {
+            Kind::Open => {
+                open.push(s.labels.len());
+                s.labels.push(vec![]);
+                s.ends.push(f.body.end);
+            }
+            Kind::Close => {
+                if let Some(scope) = open.pop() {
+                    s.ends[scope] = statement.span.start;
+                }
+            }
+            Kind::Label => {
+                if let Some(scope) = open.last() {
+                    s.labels[*scope].push((label_name(m, statement), count));
+                }
+                count += 1;
+            }
+            _ => {}
+        }
+    }
+    s
+}
+
+pub(super) fn label_name<'a>(m: &Module<'a>, statement: &Statement) -> &'a str {
+    let text = m.text(statement.span);
+    text.get(..scan::opcode(text.as_bytes(), 0)).unwrap_or_default()
+}
+
+/// Notes which labels operands name.
+pub(super) fn mark(operands: &[Operand], labels: &mut [Label]) {
+    for operand in operands {
+        if let Operand::Label(label) = operand
+            && let Some(label) = labels.get_mut(label.index())
+        {
+            label.named = true;
+        }
+    }
+}

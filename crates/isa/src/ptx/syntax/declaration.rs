@@ -1,0 +1,185 @@
+//! Declarations: variables, registers and parameters, which share one grammar.
+//!
+//! Holds: never panics; sizes saturate. Misses: attributes (`.managed`, `.unified`) and the pointee's alignment of a
+//! pointer parameter are read over.
+
+use super::tree::span;
+use super::{constant, scan};
+use crate::view::{Space, Span, Type};
+
+/// One declaration with its declarators.
+#[derive(Clone, Debug, Default)]
+pub struct Declaration<'a> {
+    /// `.extern`.
+    pub external: bool,
+    /// The state space, if one is named.
+    pub space: Option<Space>,
+    /// `.align`.
+    pub align: Option<u32>,
+    /// Element type; opaque types (`.texref` …) are 64 bits.
+    pub ty: Type,
+    /// Elements of a vector type; 1 if it is none.
+    pub lanes: u32,
+    /// What is declared.
+    pub declarators: Vec<Declarator<'a>>,
+}
+
+/// One name.
+#[derive(Clone, Debug, Default)]
+pub struct Declarator<'a> {
+    /// The name.
+    pub name: &'a str,
+    /// `<n>`.
+    pub family: Option<u64>,
+    /// Sizes of the dimensions; 0 where none is written.
+    pub dims: Vec<u64>,
+    /// The initialiser, from after the `=`.
+    pub init: Option<Span>,
+    /// The name and all that belongs to it.
+    pub span: Span,
+}
+
+impl Declaration<'_> {
+    /// Bytes of one element of the declared type.
+    pub fn unit(&self) -> u64 {
+        u64::from(self.ty.bytes()) * u64::from(self.lanes)
+    }
+    /// Alignment: as declared, or the type's own.
+    pub fn alignment(&self) -> u32 {
+        let own = u32::try_from(self.unit()).unwrap_or(1).max(1);
+        self.align.unwrap_or(own.next_power_of_two())
+    }
+    /// Bytes of a declarator.
+    pub fn size(&self, d: &Declarator<'_>) -> u64 {
+        d.dims.iter().fold(self.unit(), |n, dim| n.saturating_mul(*dim))
+    }
+}
+
+/// Reads a declaration between two places (before its `;`, or one parameter).
+pub fn read<'a>(source: &'a str, start: usize, end: usize) -> Declaration<'a> {
+    let b = &source.as_bytes()[..end];
+    let mut d = Declaration { lanes: 1, ..Declaration::default() };
+    let mut i = start;
+    let mut pointer = false;
+    loop {
+        i = scan::trivia(b, i);
+        if b.get(i) != Some(&b'.') {
+            break;
+        }
+        let stop = scan::name(b, i + 1);
+        let word = source.get(i + 1..stop).unwrap_or_default();
+        i = stop;
+        match word {
+            "extern" => d.external = true,
+            "align" => {
+                if let Some((n, stop)) = constant::integer(b, i) {
+                    if !pointer {
+                        d.align = u32::try_from(n).ok().filter(|n| n.is_power_of_two());
+                    }
+                    i = stop;
+                }
+            }
+            "ptr" => pointer = true,
+            "attribute" => {
+                let open = scan::trivia(b, i);
+                if b.get(open) == Some(&b'(') {
+                    i = scan::parens(b, open);
+                }
+            }
+            "v2" => d.lanes = 2,
+            "v3" => d.lanes = 3,
+            "v4" => d.lanes = 4,
+            "v8" => d.lanes = 8,
+            "texref" | "samplerref" | "surfref" => d.ty = Type::B64,
+            _ => match (Type::from_name(word), state_space(word)) {
+                (Some(ty), _) => d.ty = ty,
+                // After `.ptr` the space is the pointee's.
+                (None, Some(s)) if !pointer => {
+                    d.space.get_or_insert(s);
+                }
+                _ => {}
+            },
+        }
+        // `.const[3]`, long gone but still in old files.
+        if b.get(i) == Some(&b'[') {
+            while i < b.len() && b[i] != b']' {
+                i += 1;
+            }
+            i = b.len().min(i + 1);
+        }
+    }
+    loop {
+        i = scan::trivia(b, i);
+        let from = i;
+        let stop = scan::name(b, i);
+        if stop == i {
+            return d;
+        }
+        let mut one = Declarator { name: source.get(i..stop).unwrap_or_default(), ..Declarator::default() };
+        i = scan::trivia(b, stop);
+        if b.get(i) == Some(&b'<') {
+            let digits = scan::trivia(b, i + 1);
+            let stop = scan::name(b, digits);
+            one.family = source.get(digits..stop).and_then(|n| n.parse().ok());
+            i = scan::trivia(b, stop);
+            i += usize::from(b.get(i) == Some(&b'>'));
+            i = scan::trivia(b, i);
+        }
+        while b.get(i) == Some(&b'[') {
+            let inner = scan::trivia(b, i + 1);
+            let (size, stop) = match b.get(inner) {
+                Some(b']') => (0, inner),
+                _ => match constant::integer(b, inner) {
+                    Some((n, stop)) => (u64::try_from(n).unwrap_or(0), stop),
+                    None => return d,
+                },
+            };
+            one.dims.push(size);
+            let close = scan::trivia(b, stop);
+            if b.get(close) != Some(&b']') {
+                return d;
+            }
+            i = scan::trivia(b, close + 1);
+        }
+        if b.get(i) == Some(&b'=') {
+            let from = i + 1;
+            i = from;
+            let mut depth = 0usize;
+            // Up to the comma that begins the next declarator.
+            loop {
+                i = scan::trivia(b, i);
+                match b.get(i) {
+                    None => break,
+                    Some(b',') if depth == 0 => break,
+                    Some(b'{' | b'(') => depth += 1,
+                    Some(b'}' | b')') => depth = depth.saturating_sub(1),
+                    Some(b'"') => {
+                        i = scan::string(b, i);
+                        continue;
+                    }
+                    _ => {}
+                }
+                i += 1;
+            }
+            one.init = Some(span(from, i));
+        }
+        one.span = span(from, i);
+        d.declarators.push(one);
+        if b.get(i) != Some(&b',') {
+            return d;
+        }
+        i += 1;
+    }
+}
+
+fn state_space(word: &str) -> Option<Space> {
+    Some(match word {
+        "global" | "tex" => Space::Global,
+        "const" => Space::Const,
+        "shared" => Space::Shared,
+        "local" => Space::Local,
+        "param" => Space::Param,
+        "reg" => Space::Reg,
+        _ => return None,
+    })
+}

@@ -1,0 +1,330 @@
+//! The lossless reader: a module as ranges of its text.
+//!
+//! It finds header directives, variables, functions and statements; operands are left for [`super::view`]. Opcodes are
+//! taken apart once per distinct text.
+//!
+//! Holds: never fails or panics, whatever the text; items (and statements in a body) are in order and do not overlap, and
+//! what lies between them is whitespace and comments; one pass, memory linear in the text, nesting without recursion.
+//! Misses: nothing is checked beyond what the boundaries need: the assembler is the judge of validity.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::header::header;
+use super::scan::{self, End};
+use super::tree::{Function, Item, ItemKind, Kind, Module, Statement, span};
+use crate::ptx::opcode::Form;
+use crate::view::{Diagnostic, FunctionKind};
+
+/// No more than this many diagnostics: a file of garbage should not fill memory with opinions about it.
+const MOST_DIAGNOSTICS: usize = 1000;
+
+/// Reads a module.
+pub fn parse(source: &str) -> (Module<'_>, Vec<Diagnostic>) {
+    let mut p = Parser {
+        source,
+        b: source.as_bytes(),
+        m: Module { source, ..Module::default() },
+        diagnostics: vec![],
+        known: FxHashMap::default(),
+        recent: vec![(0, 0, u32::MAX); RECENT],
+    };
+    if u32::try_from(source.len()).is_err() {
+        p.say(0, 0, "the module is larger than 4 GiB: not read");
+    } else {
+        p.module();
+    }
+    (p.m, p.diagnostics)
+}
+
+/// Entries of the cache of recent opcodes; a power of two.
+const RECENT: usize = 512;
+
+struct Parser<'a> {
+    source: &'a str,
+    b: &'a [u8],
+    m: Module<'a>,
+    diagnostics: Vec<Diagnostic>,
+    known: FxHashMap<&'a str, u32>,
+    /// By a cheap hash: start, end and form of an opcode seen lately. The map behind it is the one that can't be
+    /// provoked into collisions.
+    recent: Vec<(u32, u32, u32)>,
+}
+
+impl<'a> Parser<'a> {
+    fn say(&mut self, start: usize, end: usize, message: &str) {
+        if self.diagnostics.len() < MOST_DIAGNOSTICS {
+            self.diagnostics.push(Diagnostic { span: span(start, end), message: message.to_owned() });
+        }
+    }
+
+    fn module(&mut self) {
+        let mut i = 0;
+        loop {
+            i = scan::trivia(self.b, i);
+            if i >= self.b.len() {
+                return;
+            }
+            let (end, kind) = self.item(i);
+            let end = end.max(i + 1);
+            self.m.items.push(Item { span: span(i, end), kind });
+            i = end;
+        }
+    }
+
+    fn item(&mut self, start: usize) -> (usize, ItemKind) {
+        let b = self.b;
+        if b[start] != b'.' {
+            // LLVM writes a label between sections.
+            let colon = scan::name(b, start);
+            if colon > start && b.get(colon) == Some(&b':') {
+                return (colon + 1, ItemKind::Directive);
+            }
+            let end = match b[start..].iter().position(|c| matches!(c, b'\n' | b';')) {
+                Some(n) if b[start + n] == b';' => start + n + 1,
+                Some(n) => start + n,
+                None => b.len(),
+            };
+            // Old compilers wrote their debug information this way.
+            if !b[start..].starts_with(b"@@DWARF") {
+                self.say(start, end, "not understood at module level");
+            }
+            return (end, ItemKind::Unknown);
+        }
+        let mut i = start;
+        loop {
+            let end = scan::name(b, i + 1);
+            let word = &b[i + 1..end];
+            match word {
+                b"visible" | b"extern" | b"weak" | b"common" => {
+                    i = scan::trivia(b, end);
+                    if b.get(i) != Some(&b'.') {
+                        return self.variable(start, i);
+                    }
+                }
+                b"entry" => return self.function(start, end, FunctionKind::Kernel),
+                b"func" => return self.function(start, end, FunctionKind::Device),
+                _ if i > start => return self.variable(start, i),
+                b"version" | b"target" | b"address_size" => {
+                    return (scan::comma_list(b, end), ItemKind::Directive);
+                }
+                b"file" => {
+                    let end = scan::file(b, end);
+                    self.m.files.push(span(start, end));
+                    return (end, ItemKind::Directive);
+                }
+                b"loc" => return (scan::loc(b, end), ItemKind::Directive),
+                b"pragma" | b"alias" => return (scan::statement(b, end).at(), ItemKind::Directive),
+                b"global" | b"const" | b"shared" | b"local" | b"param" | b"reg" | b"tex" | b"sreg" => {
+                    return self.variable(start, i);
+                }
+                b"section" => {
+                    let mut open = end;
+                    while open < b.len() && b[open] != b'{' && b[open] != b';' {
+                        open = (open + 1).max(scan::trivia(b, open));
+                    }
+                    return match b.get(open) {
+                        Some(b'{') => (scan::braces(b, open), ItemKind::Section),
+                        _ => (b.len().min(open + 1), ItemKind::Section),
+                    };
+                }
+                _ => return self.unknown_directive(start, end),
+            }
+        }
+    }
+
+    /// A directive of a later version: up to `;`, or a block in braces, or the next line that begins with a directive.
+    fn unknown_directive(&mut self, start: usize, mut i: usize) -> (usize, ItemKind) {
+        let b = self.b;
+        let mut last = i;
+        loop {
+            let next = scan::trivia(b, i);
+            let new_line = b[i..next].contains(&b'\n');
+            i = next;
+            match b.get(i) {
+                None => break,
+                Some(b'.') if new_line => break,
+                Some(b';') => {
+                    last = i + 1;
+                    break;
+                }
+                Some(b'{') => return (scan::braces(b, i), ItemKind::Section),
+                Some(b'"') => i = scan::string(b, i),
+                Some(_) => i = scan::name(b, i).max(i + 1),
+            }
+            last = i;
+        }
+        self.say(start, last, "unknown directive");
+        (last, ItemKind::Directive)
+    }
+
+    fn variable(&mut self, start: usize, i: usize) -> (usize, ItemKind) {
+        match scan::statement(self.b, i) {
+            End::Semicolon(end) => (end, ItemKind::Variable),
+            other => {
+                self.say(start, other.at(), "a declaration without its `;`");
+                (other.at(), ItemKind::Unknown)
+            }
+        }
+    }
+
+    fn function(&mut self, start: usize, after: usize, kind: FunctionKind) -> (usize, ItemKind) {
+        let h = header(self.b, after);
+        let mut f =
+            Function { kind, name: h.name, returns: h.returns, params: h.params, ..Function::default() };
+        if h.name.start == h.name.end {
+            self.say(start, h.end, "a function without a name");
+        }
+        if self.b.get(h.end) != Some(&b'{') {
+            let end = if self.b.get(h.end) == Some(&b';') { h.end + 1 } else { h.end };
+            if end == h.end {
+                self.say(start, end, "a function header without a body or `;`");
+            }
+            return (end, ItemKind::Declaration);
+        }
+        let first = self.m.statements.len();
+        let end = self.statements(h.end + 1);
+        f.span = span(start, end);
+        f.body = span(h.end, end);
+        f.statements = span(first, self.m.statements.len()).start..span(first, self.m.statements.len()).end;
+        self.m.functions.push(f);
+        (end, ItemKind::Function(span(0, self.m.functions.len() - 1).end))
+    }
+
+    /// The statements of a body, from after its `{`; gives the place after its `}`.
+    fn statements(&mut self, mut i: usize) -> usize {
+        let b = self.b;
+        let mut depth = 1usize;
+        loop {
+            i = scan::trivia(b, i);
+            let Some(c) = b.get(i) else {
+                self.say(i, i, "the body of a function does not end");
+                return b.len();
+            };
+            let start = i;
+            let mut opcode = start;
+            let mut form = u32::MAX;
+            let kind = match c {
+                b'{' => {
+                    depth += 1;
+                    i += 1;
+                    Kind::Open
+                }
+                b'}' => {
+                    depth -= 1;
+                    i += 1;
+                    if depth == 0 {
+                        return i;
+                    }
+                    Kind::Close
+                }
+                b'.' => {
+                    let end = scan::name(b, i + 1);
+                    match &b[i + 1..end] {
+                        b"loc" => {
+                            i = scan::loc(b, end);
+                            Kind::Loc
+                        }
+                        b"file" => {
+                            i = scan::file(b, end);
+                            self.m.files.push(span(start, i));
+                            Kind::File
+                        }
+                        word => {
+                            let kind = match word {
+                                b"reg" => Kind::Reg,
+                                b"local" | b"shared" | b"param" | b"global" | b"const" | b"tex" => {
+                                    Kind::Variable
+                                }
+                                b"branchtargets" | b"calltargets" | b"callprototype" => Kind::Table,
+                                _ => Kind::Directive,
+                            };
+                            i = self.end_of_statement(start, end);
+                            kind
+                        }
+                    }
+                }
+                b'@' => {
+                    i = scan::trivia(b, i + 1);
+                    if b.get(i) == Some(&b'!') {
+                        i = scan::trivia(b, i + 1);
+                    }
+                    opcode = scan::trivia(b, scan::name(b, i));
+                    let end = scan::opcode(b, opcode);
+                    form = if end > opcode { self.form(opcode, end) } else { u32::MAX };
+                    i = self.end_of_statement(start, end);
+                    if form == u32::MAX { Kind::Unknown } else { Kind::Inst }
+                }
+                c if scan::is_name(*c) => {
+                    let end = scan::opcode(b, i);
+                    let colon = if b.get(end) == Some(&b':') { end } else { scan::trivia(b, end) };
+                    if b.get(colon) == Some(&b':') {
+                        i = colon + 1;
+                        Kind::Label
+                    } else {
+                        form = self.form(start, end);
+                        i = self.end_of_statement(start, end);
+                        Kind::Inst
+                    }
+                }
+                _ => {
+                    i = self.end_of_statement(start, i).max(start + 1);
+                    self.say(start, i, "not understood in a function");
+                    Kind::Unknown
+                }
+            };
+            self.m.statements.push(Statement {
+                span: span(start, i),
+                opcode: span(0, opcode).end,
+                form,
+                kind,
+            });
+        }
+    }
+
+    fn end_of_statement(&mut self, start: usize, i: usize) -> usize {
+        match scan::statement(self.b, i) {
+            End::Semicolon(end) => end,
+            End::Brace(mut end) | End::Eof(mut end) => {
+                // Without its `;` the statement ends with its last word, so that what follows stays between statements.
+                while end > i && self.b[end - 1] <= b' ' {
+                    end -= 1;
+                }
+                self.say(start, end, "a statement without its `;`");
+                end
+            }
+        }
+    }
+
+    /// The number of the opcode's form.
+    fn form(&mut self, start: usize, end: usize) -> u32 {
+        let text = &self.b[start..end];
+        let slot = hash(text) & (RECENT - 1);
+        let (s, e, form) = self.recent[slot];
+        if form != u32::MAX && &self.b[s as usize..e as usize] == text {
+            return form;
+        }
+        let text = &self.source[start..end];
+        let next = span(0, self.m.forms.len()).end;
+        let form = *self.known.entry(text).or_insert(next);
+        if form == next {
+            self.m.forms.push(Arc::new(Form::parse(text)));
+        }
+        let at = span(start, end);
+        self.recent[slot] = (at.start, at.end, form);
+        form
+    }
+}
+
+/// Length, first and last bytes: enough to tell most opcodes apart.
+fn hash(text: &[u8]) -> usize {
+    let word = |w: &[u8]| w.iter().fold(0u64, |h, c| h << 8 | u64::from(*c));
+    let (head, tail) = match (text.first_chunk::<8>(), text.last_chunk::<8>()) {
+        (Some(h), Some(t)) => (u64::from_le_bytes(*h), u64::from_le_bytes(*t)),
+        _ => (word(text), 0),
+    };
+    let h = (head ^ tail.rotate_left(29)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        ^ (text.len() as u64).wrapping_mul(0xff51);
+    (h >> 40) as usize
+}

@@ -1,0 +1,133 @@
+//! Operands with resolved names.
+
+use std::fmt;
+
+use super::class::Role;
+use super::ids::{BlockId, Reg, SymbolId};
+use super::span::Span;
+
+/// An operand.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Operand {
+    /// A register.
+    Reg(Reg),
+    /// `!p`.
+    Not(Reg),
+    /// An integer constant, sign-extended to 64 bits.
+    Int(i64),
+    /// `0f…`: bits of a binary32.
+    F32(u32),
+    /// `0d…`, or a decimal with a point: bits of a binary64.
+    F64(u64),
+    /// A special register with its component, as `%tid.x`, or a named constant (`WARP_SZ`).
+    Special(String),
+    /// The address of a symbol, plus an offset (`name`, `name+4`); a function's name in calls.
+    Symbol(SymbolId, i64),
+    /// `[base + offset]`.
+    Address(Base, i64),
+    /// A tensor-map address with coordinates: `[map, {x, y}]`.
+    Tensor(Box<Operand>, Vec<Operand>),
+    /// `{a, b, …}`.
+    Vector(Vec<Operand>),
+    /// `d|p`.
+    Pair(Box<Operand>, Box<Operand>),
+    /// `_`.
+    Sink,
+    /// A label of this function.
+    Label(BlockId),
+    /// `(a, b)` of a call.
+    List(Vec<Operand>),
+    /// A table of labels declared by `.branchtargets` (or `.calltargets`, a `.callprototype`: empty).
+    Targets(Vec<BlockId>),
+    /// A vector element of a register, as `%v.x` (0 to 3); in video instructions parts of it, as [`VideoSelector::code`] says.
+    Element(Reg, u16),
+    /// Not understood: its text.
+    Text(Span),
+}
+
+impl Operand {
+    /// Every register in it, with whether one in that role is read and whether it is written.
+    pub fn for_each_reg(&self, role: Role, f: &mut impl FnMut(Reg, bool, bool)) {
+        let (read, written) = match role {
+            Role::Def => (false, true),
+            Role::UseDef => (true, true),
+            Role::Use | Role::Addr | Role::Target | Role::Other => (true, false),
+        };
+        match self {
+            Operand::Reg(r) => f(*r, read, written),
+            Operand::Not(r) => f(*r, true, false),
+            // A vector keeps its other elements; what is left of a register of which a video instruction writes parts comes from
+            // another operand.
+            Operand::Element(r, code) => {
+                f(*r, !written || VideoSelector::from_code(*code).is_none(), written)
+            }
+            Operand::Address(Base::Reg(r), _) => f(*r, true, false),
+            Operand::Tensor(map, coordinates) => {
+                map.for_each_reg(Role::Addr, f);
+                coordinates.iter().for_each(|o| o.for_each_reg(Role::Use, f));
+            }
+            Operand::Vector(list) | Operand::List(list) => list.iter().for_each(|o| o.for_each_reg(role, f)),
+            Operand::Pair(a, b) => {
+                a.for_each_reg(role, f);
+                b.for_each_reg(role, f);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What an address starts from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Base {
+    /// A register.
+    Reg(Reg),
+    /// A variable.
+    Symbol(SymbolId),
+    /// Nothing: the offset is the address.
+    Absolute,
+}
+
+/// VideoSelector of operands that a video instruction names: `.b0`, `.h1`, `.h32`, `.b7654` (PTX ISA, Video Instructions).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct VideoSelector {
+    /// Bits of a part: 8 or 16.
+    pub bits: u8,
+    /// How many are named, 1 to 4.
+    pub count: u8,
+    /// Which, the last one written first; 0 to 7.
+    pub which: [u8; 4],
+}
+
+impl VideoSelector {
+    /// From the text behind the dot.
+    pub fn parse(text: &[u8]) -> Option<VideoSelector> {
+        let (bits, digits) = match text {
+            [b'b', digits @ ..] => (8, digits),
+            [b'h', digits @ ..] => (16, digits),
+            _ => return None,
+        };
+        let mut which = [0; 4];
+        for (w, d) in which.iter_mut().zip(digits.iter().rev()) {
+            *w = d.checked_sub(b'0').filter(|w| *w < 8)?;
+        }
+        (1..=4).contains(&digits.len()).then_some(VideoSelector { bits, count: digits.len() as u8, which })
+    }
+    /// As a number above those of vector elements.
+    pub fn code(self) -> u16 {
+        let digits = self.which.iter().rev().fold(0, |code, w| code << 3 | u16::from(*w));
+        1 << 15 | u16::from(self.bits == 16) << 14 | u16::from(self.count - 1) << 12 | digits
+    }
+    /// From that number.
+    pub fn from_code(code: u16) -> Option<VideoSelector> {
+        let which = [0, 3, 6, 9].map(|at| (code >> at & 7) as u8);
+        let (bits, count) = (if code >> 14 & 1 == 1 { 16 } else { 8 }, (code >> 12 & 3) as u8 + 1);
+        (code >> 15 == 1).then_some(VideoSelector { bits, count, which })
+    }
+}
+
+impl fmt::Display for VideoSelector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.bits == 16 { "h" } else { "b" })?;
+        self.which.iter().take(self.count.into()).rev().try_for_each(|w| write!(f, "{w}"))
+    }
+}

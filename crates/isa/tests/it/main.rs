@@ -1,0 +1,8 @@
+//! Integration tests of `prlx-isa`, as one program.
+
+mod cases;
+mod common;
+mod images;
+mod lossless;
+mod ops;
+mod random_graphs;

@@ -1,0 +1,122 @@
+//! The 8-bit formats e4m3 and e5m2, in pairs (PTX ISA, `cvt`; Alternate Floating-Point Data Formats).
+//!
+//! # Invariants
+//! A conversion to 8 bits rounds once, to nearest even, and saturates to the largest finite value: PTX has no
+//! other form. A NaN is `0x7f`. A conversion from 8 bits is exact.
+
+use crate::half::{Bf16, F16, Half};
+use crate::op::{Args, LaneOp};
+use crate::planes::{LANES, Planes};
+use crate::value::LaneValue;
+
+/// Negative results become 0.
+pub const RELU: u64 = 1;
+
+/// An 8-bit format.
+pub trait Byte {
+    /// Bits of the fraction.
+    const FRACTION: u32;
+    /// Bias of the exponent.
+    const BIAS: u32;
+    /// The largest finite value's pattern.
+    const MAX: u32;
+    /// As binary16; exact, NaN is `0x7fff`.
+    fn to_f16(b: u8) -> u16;
+}
+/// 4 bits of exponent, 3 of fraction, no infinity.
+pub struct E4m3;
+impl Byte for E4m3 {
+    const FRACTION: u32 = 3;
+    const BIAS: u32 = 7;
+    const MAX: u32 = 0x7e;
+    #[inline(always)]
+    fn to_f16(b: u8) -> u16 {
+        // Read as binary16 its exponent is 8 too small.
+        let magnitude = F16::near(F16::widen(u16::from(b & 0x7f) << 7) * 256.0);
+        if b & 0x7f == 0x7f { 0x7fff } else { magnitude | u16::from(b & 0x80) << 8 }
+    }
+}
+/// 5 bits of exponent, 2 of fraction: the upper half of a binary16.
+pub struct E5m2;
+impl Byte for E5m2 {
+    const FRACTION: u32 = 2;
+    const BIAS: u32 = 15;
+    const MAX: u32 = 0x7b;
+    #[inline(always)]
+    fn to_f16(b: u8) -> u16 {
+        if b & 0x7f > 0x7c { 0x7fff } else { u16::from(b) << 8 }
+    }
+}
+
+/// To nearest even, saturating.
+#[inline(always)]
+fn encode<B: Byte>(x: f32, relu: bool) -> u32 {
+    let bits = x.to_bits();
+    let m = bits & 0x7fff_ffff;
+    let shift = 23 - B::FRACTION;
+    let normal = (m.wrapping_add((1 << (shift - 1)) - 1).wrapping_add(m >> shift & 1) >> shift)
+        .wrapping_sub((127 - B::BIAS) << B::FRACTION);
+    // Adding a power of two puts the format's last bit where binary32 rounds.
+    let magic = (127 + 24 - B::BIAS - B::FRACTION) << 23;
+    let subnormal = (f32::from_bits(m) + f32::from_bits(magic)).to_bits().wrapping_sub(magic);
+    let r = if m < (128 - B::BIAS) << 23 { subnormal } else { normal };
+    let r = r.min(B::MAX);
+    let r = if m > 0x7f80_0000 { 0x7f } else { r | (bits >> 24 & 0x80) };
+    if relu && r & 0x80 != 0 { 0 } else { r }
+}
+
+/// Where a pair of numbers comes from.
+pub trait Pair {
+    /// The upper ones, the lower ones.
+    fn pairs(p: &Planes, args: &Args) -> [[f32; LANES]; 2];
+}
+impl Pair for f32 {
+    #[inline(always)]
+    fn pairs(p: &Planes, args: &Args) -> [[f32; LANES]; 2] {
+        [f32::load(p, args.src[0]), f32::load(p, args.src[1])]
+    }
+}
+macro_rules! packed_pairs { ($($h:ty)*) => { $(
+    impl Pair for $h {
+        #[inline(always)]
+        fn pairs(p: &Planes, args: &Args) -> [[f32; LANES]; 2] {
+            let both = u32::load(p, args.src[0]);
+            [16, 0].map(|by| both.map(|v| <$h>::widen((v >> by) as u16)))
+        }
+    }
+)* } }
+packed_pairs! { F16 Bf16 }
+
+/// A pair of numbers to two bytes.
+pub struct From<B, P>(std::marker::PhantomData<(B, P)>);
+impl<B: Byte, P: Pair> LaneOp for From<B, P> {
+    #[inline(always)]
+    fn run(p: &mut Planes, args: &Args, mask: u32) {
+        let [upper, lower] = P::pairs(p, args);
+        let relu = args.imm & RELU != 0;
+        let mut out = [0u32; LANES];
+        for l in 0..LANES {
+            out[l] = encode::<B>(upper[l], relu) << 8 | encode::<B>(lower[l], relu);
+        }
+        u32::store(p, args.dst[0], mask, &out);
+    }
+}
+
+/// Two bytes to a pair of a 16-bit format, which has all their values.
+pub struct To<B, H>(std::marker::PhantomData<(B, H)>);
+impl<B: Byte, H: Half> LaneOp for To<B, H> {
+    #[inline(always)]
+    fn run(p: &mut Planes, args: &Args, mask: u32) {
+        let a = u32::load(p, args.src[0]);
+        let relu = args.imm & RELU != 0;
+        let mut out = [0u32; LANES];
+        for l in 0..LANES {
+            let one = |b: u32| {
+                let h = u32::from(H::near(F16::widen(B::to_f16(b as u8))));
+                if relu && h & 0x8000 != 0 { 0 } else { h }
+            };
+            out[l] = one(a[l] >> 8) << 16 | one(a[l]);
+        }
+        u32::store(p, args.dst[0], mask, &out);
+    }
+}

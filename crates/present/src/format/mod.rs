@@ -1,0 +1,16 @@
+//! Text for terminals: colour, escaping, layout, aligned columns.
+//!
+//! # Invariants
+//! Text from a trace passes through [`clean`] before it is printed, so that it cannot move the cursor, change colours or
+//! reorder the line. No colour codes are written unless [`Style::color`] is set.
+
+mod escape;
+mod grid;
+mod layout;
+mod style;
+
+pub use escape::{clean, clean_lines};
+pub(crate) use grid::Grid;
+pub(crate) use layout::{clip, count, number, pad, percent, plain, wrap};
+pub(crate) use style::Ink;
+pub use style::Style;

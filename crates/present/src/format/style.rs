@@ -1,0 +1,63 @@
+//! Colours of text on a terminal.
+
+use prlx_analyze::Verdict;
+
+/// How text is laid out and coloured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Style {
+    /// Whether ANSI colour codes are written.
+    pub color: bool,
+    /// Columns of the terminal. Longer source lines and instructions are clipped.
+    pub width: usize,
+}
+
+impl Default for Style {
+    fn default() -> Self {
+        Style { color: false, width: 100 }
+    }
+}
+
+/// The role of a piece of text, which decides its colour.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ink {
+    /// What agrees or succeeded.
+    Good,
+    /// What differs or failed.
+    Bad,
+    /// What is unknown or deserves a warning.
+    Doubt,
+    /// A heading.
+    Strong,
+    /// Less important than the rest.
+    Faint,
+    /// A source location.
+    Place,
+    /// Ordinary text.
+    Plain,
+}
+
+impl Style {
+    /// `text` in the colour of `ink`. The caller has escaped the text.
+    pub(crate) fn ink(self, ink: Ink, text: &str) -> String {
+        let code = match ink {
+            Ink::Good => "1;32",
+            Ink::Bad => "1;31",
+            Ink::Doubt => "1;33",
+            Ink::Strong => "1",
+            Ink::Faint => "2",
+            Ink::Place => "36",
+            Ink::Plain => return text.into(),
+        };
+        if self.color && !text.is_empty() { format!("\x1b[{code}m{text}\x1b[0m") } else { text.into() }
+    }
+
+    /// The name of a verdict in its colour.
+    pub(crate) fn verdict(self, v: Verdict) -> String {
+        let ink = match v {
+            Verdict::Same => Ink::Good,
+            Verdict::Differs => Ink::Bad,
+            Verdict::Unknown => Ink::Doubt,
+        };
+        self.ink(ink, v.name())
+    }
+}

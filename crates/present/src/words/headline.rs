@@ -1,0 +1,138 @@
+//! The report in one sentence, and the launch that caused the differences.
+
+use prlx_analyze::Kind;
+use prlx_analyze::report::{Finding, LaunchPart, LaunchReport, Report, Verdict};
+
+use super::names::{kernel, launch, short, stops};
+use crate::format::{clean, count, number};
+
+/// The report in one sentence, without the verdict.
+pub(crate) fn headline(r: &Report) -> String {
+    let stopped = r.launches.iter().find_map(|l| match &l.faults {
+        [Some(f), None] => Some((l, "A", f.kind)),
+        [None, Some(f)] => Some((l, "B", f.kind)),
+        _ => None,
+    });
+    let what = match (r.verdict, r.first()) {
+        (Verdict::Same, _) => "no difference, and everything was compared".to_owned(),
+        (Verdict::Unknown, _) if !r.launches.is_empty() && r.launches.iter().all(nothing_compared) => {
+            "no lane was compared".to_owned()
+        }
+        (Verdict::Unknown, _) => "no difference found, but not everything was compared".to_owned(),
+        (_, Some((l, f))) => {
+            let already_named = stopped.is_some_and(|(of, ..)| std::ptr::eq(of, l));
+            let name = if already_named { String::new() } else { format!("{}: ", kernel(l)) };
+            among_launches(r, Some(l), &format!("{name}{}", differing_threads(l, f)))
+        }
+        (_, None) if stopped.is_some() => "no branch decision differs".to_owned(),
+        (_, None) if r.first_launch().is_some() => match &r.launches[..] {
+            [l] if nothing_compared(l) => {
+                format!("{}: {}, and no lane was compared", kernel(l), differing_parts(l))
+            }
+            [l] => format!("{}: {}, but {}", kernel(l), differing_parts(l), decisions_agree(l)),
+            _ => among_launches(r, None, "no branch decision differs"),
+        },
+        (_, None) => "one side has more launches".to_owned(),
+    };
+    match stopped {
+        Some((l, side, kind)) => format!("{}: only {side} {}; {what}", kernel(l), stops(kind, 1)),
+        None => what,
+    }
+}
+
+/// `8 of 512 threads take a different branch, first at threshold.cu:6`.
+fn differing_threads(l: &LaunchReport, f: &Finding) -> String {
+    let listed = l.findings.iter().fold(0u64, |n, f| n.saturating_add(f.roots));
+    let n = l.differing.lanes.max(listed).max(f.lanes_total);
+    let roots = || l.findings.iter().filter(|f| f.roots > 0);
+    let [one, many] = if roots().all(|other| other.kind == f.kind) {
+        match f.kind {
+            Kind::Branch => ["takes a different branch", "take a different branch"],
+            Kind::Path => ["takes a different path", "take a different path"],
+            Kind::Value => ["has different values", "have different values"],
+            Kind::ActiveMask => ["runs with other active lanes", "run with other active lanes"],
+            Kind::ExtraEvents => ["executes extra code", "execute extra code"],
+        }
+    } else {
+        ["differs", "differ"]
+    };
+    let verb = if n == 1 { one } else { many };
+    let at = f.location().map(|l| format!(", first at {}", short(l))).unwrap_or_default();
+    format!("{} of {} threads {verb}{at}", number(n), number(l.coverage.lanes.total))
+}
+
+/// What holds of the decisions of a launch whose inputs, outputs or dimensions alone differ.
+pub(crate) fn decisions_agree(l: &LaunchReport) -> &'static str {
+    if has_gaps(l) { "all compared branch decisions agree" } else { "all branch decisions agree" }
+}
+
+/// Whether a decision that differs could be among what was not compared or not recorded.
+fn has_gaps(l: &LaunchReport) -> bool {
+    !l.gaps.is_empty()
+}
+
+/// Whether no lane was compared. A report then gives the reason first.
+pub(crate) fn nothing_compared(l: &LaunchReport) -> bool {
+    l.coverage.warps.missing == l.coverage.warps.total && l.coverage.warps.total > 0
+}
+
+/// `inputs and outputs differ`: the parts of a launch that differ as a whole.
+fn differing_parts(l: &LaunchReport) -> String {
+    let all = [
+        (LaunchPart::Geometry, "dimensions"),
+        (LaunchPart::Input, "inputs"),
+        (LaunchPart::Output, "outputs"),
+    ];
+    let has = |part| l.differences.iter().any(|d| d.what == part);
+    let names: Vec<&str> = all.into_iter().filter(|(part, _)| has(*part)).map(|(_, name)| name).collect();
+    if names.is_empty() { "it differs".into() } else { format!("{} differ", names.join(" and ")) }
+}
+
+/// `what`, for a report of one launch. For several launches, also how many differ and which one is first; `of` is the
+/// launch that `what` describes.
+fn among_launches(r: &Report, of: Option<&LaunchReport>, what: &str) -> String {
+    if r.launches.len() == 1 {
+        return what.to_owned();
+    }
+    let differ = r.launches.iter().filter(|l| l.verdict == Verdict::Differs).count() as u64;
+    let verb = if differ == 1 { "differs" } else { "differ" };
+    let all = count(r.launches.len() as u64, "launch", "launches");
+    let first = match r.first_launch() {
+        Some(l) if of.is_some_and(|of| std::ptr::eq(of, l)) => format!(", first {}", launch(&r.processes, l)),
+        Some(l) => format!(", first {}, {}", launch(&r.processes, l), kernel(l)),
+        None => String::new(),
+    };
+    format!("{} of {all} {verb}{first}; {what}", number(differ))
+}
+
+/// The launch that got the same inputs and left different outputs. A report of one launch does not name it: its headline
+/// already does.
+pub(crate) fn culprit(r: &Report) -> Option<String> {
+    let l = r.culprit().filter(|_| r.launches.len() > 1)?;
+    let which = format!("{}, {}", launch(&r.processes, l), kernel(l));
+    Some(format!("{which}: same inputs, different outputs ({})", outputs(l)))
+}
+
+/// The launch that may be the culprit, and why that is uncertain.
+pub(crate) fn suspect(r: &Report) -> Option<[String; 2]> {
+    let (l, alike) = r.suspect()?;
+    let which = format!("{}, {}", launch(&r.processes, l), kernel(l));
+    let bytes = clean(l.padding.as_deref().unwrap_or_default());
+    let why = match alike {
+        0 => "which may be padding: PRLX cannot tell whether the kernel reads them".to_owned(),
+        n => {
+            let others = count(n, "other launch", "other launches");
+            format!("which may be padding: they also differ in {others} of this kernel with the same outputs")
+        }
+    };
+    Some([
+        format!("{which}: different outputs ({}), and the same inputs except", outputs(l)),
+        format!("{bytes}, {why}"),
+    ])
+}
+
+/// The names of the outputs that differ.
+fn outputs(l: &LaunchReport) -> String {
+    let outputs = l.differences.iter().filter(|d| d.what == LaunchPart::Output);
+    outputs.map(|d| clean(&d.name)).collect::<Vec<_>>().join(", ")
+}

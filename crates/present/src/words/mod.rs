@@ -1,0 +1,20 @@
+//! The words of a report. Text, HTML, Perfetto and the terminal viewer all take their sentences from here.
+//!
+//! `names` names things (launches, kernels, places, lanes), `headline` sums up a report, `finding` describes one
+//! finding, and `coverage` says how much was compared and how it was recorded.
+//!
+//! # Invariants
+//! Every string that comes from a trace is escaped for a terminal ([`crate::format::clean`]).
+
+mod coverage;
+mod finding;
+mod headline;
+mod names;
+
+pub(crate) use coverage::{recorded, rows as coverage};
+pub(crate) use finding::{
+    ALREADY_DIVERGED, CONTROLS, Fact, consequence, facts, iterations, nest, sentence, step_value, warp_hit,
+    warp_shown,
+};
+pub(crate) use headline::{culprit, decisions_agree, headline, nothing_compared, suspect};
+pub(crate) use names::{findings_cut, kernel, lanes, launch, noun, place, short, stops, unmatched_launch};
