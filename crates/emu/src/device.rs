@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use prlx_driver::job::limit;
+use prlx_driver::signature::limit;
 use prlx_driver::{
     DeviceInfo, DevicePtr, Driver, Error, ErrorKind, LaunchConfig, LaunchStats, ModuleHandle, Observed,
     TensorMap, tensor_map,

@@ -15,7 +15,7 @@ use prlx_trace::{Level, SiteId};
 use serde::{Deserialize, Serialize};
 
 use super::pattern::Pattern;
-use crate::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind};
 
 /// Reads the text of a probe program, or says what is wrong with it.
 pub type ParseProbe = dyn Fn(&str) -> Result<Arc<dyn ProbeProgram>, String>;
