@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use prlx_trace::kernel::{Module, Site, SiteClass};
 
-use crate::launches::kernel_names as mangled;
+use crate::launches::kernel_names;
 use crate::report::describe;
 
 use super::canonical_form::{CanonicalForm, MatchInput};
@@ -84,7 +84,7 @@ pub(crate) fn match_builds(a: &Module, b: &Module, forced: ForcedKernels<'_>) ->
     let mut extra = a.functions.len() as u32;
     let by_name: BTreeMap<&str, u32> = a.functions.iter().map(|f| f.name.as_str()).zip(0..).collect();
     let [ours, theirs] = [a, b].map(kernels);
-    let mut renamed = mangled::renamed(&ours, &theirs);
+    let mut renamed = kernel_names::renamed(&ours, &theirs);
     renamed.extend(forced.map(|[x, y]| (y, x)));
     for f in &b.functions {
         let name = renamed.get(f.name.as_str()).copied().unwrap_or(&f.name);

@@ -96,7 +96,7 @@ impl<'a> Decoder<'a> {
             Lanes::Path { words, ends } => {
                 let words = lane_part(words, ends, stream.warp, lane)?;
                 DecisionSource::Words(
-                    BitReader { words: words.iter(), word: 0, left: 0 },
+                    BitReader { words: words.iter(), word: 0, remaining: 0 },
                     TripCountReader(words.iter()),
                 )
             }
@@ -546,7 +546,7 @@ impl<'a> Decoder<'a> {
         self.outcome = if self.stopped { DecodeOutcome::Truncated } else { DecodeOutcome::Ended };
         let lane = self.lane;
         let left = match &mut self.source {
-            DecisionSource::Words(bits, trips) => bits.any_left() || trips.word().is_some(),
+            DecisionSource::Words(bits, trips) => bits.any_remaining() || trips.word().is_some(),
             DecisionSource::Events(events) => events.any(|(_, e)| e.mask.has(lane)),
         };
         if left { Err(self.error("the lane ended, but its recording continues")) } else { Ok(()) }

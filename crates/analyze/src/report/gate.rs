@@ -206,7 +206,7 @@ pub struct Judgement {
 
 impl Judgement {
     /// The differences of one launch that no rule allows; `None`: those outside of launches.
-    pub fn left(&self, launch: Option<u64>) -> impl Iterator<Item = &JudgedDifference> {
+    pub fn remaining(&self, launch: Option<u64>) -> impl Iterator<Item = &JudgedDifference> {
         self.items.iter().filter(move |i| i.launch == launch && i.rule.is_none())
     }
 }
