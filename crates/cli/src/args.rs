@@ -75,7 +75,7 @@ pub enum Command {
     /// Run a launch file or a program many times, and say which outcomes there are and where they part
     Repeat(RepeatArgs),
     /// Ask SQL of the tables of a recording, or of two and what differs between them (docs/query.md)
-    #[cfg(feature = "query")]
+    #[command(hide = cfg!(not(feature = "query")))]
     Query(QueryArgs),
     /// Measure what recording costs a kernel here, at each level
     Cost(CostArgs),
@@ -274,7 +274,6 @@ pub enum ConvertFormat {
     /// Launches over time, in Chrome's JSON format
     Chrome,
     /// Launches, warps, sites and visits as tables: a new folder of Parquet files (docs/tables.md)
-    #[cfg(feature = "parquet")]
     Parquet,
 }
 
@@ -291,7 +290,6 @@ impl ConvertFormat {
 }
 
 /// `prlx query`.
-#[cfg(feature = "query")]
 #[derive(Args, Debug)]
 pub struct QueryArgs {
     /// The query, as 'select kernel, count(*) from launches group by kernel'
@@ -646,11 +644,9 @@ pub struct ReportArgs {
     #[arg(long, value_name = "FILE")]
     pub chrome: Option<PathBuf>,
     /// Also write the findings into FILE, a Parquet file (docs/tables.md)
-    #[cfg(feature = "parquet")]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = crate::features::parquet_path)]
     pub parquet: Option<PathBuf>,
     /// Walk through the report on the terminal instead of printing it (docs/tui.md)
-    #[cfg(feature = "tui")]
     #[arg(long, conflicts_with = "json")]
     pub tui: bool,
 }

@@ -160,8 +160,7 @@ pub struct TableArgs {
     #[arg(long, value_name = "DIR")]
     pub csv: Option<PathBuf>,
     /// Also write each table into this folder, as NAME.parquet
-    #[cfg(feature = "parquet")]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = crate::features::parquet_path)]
     pub parquet: Option<PathBuf>,
     /// Also write all tables into FILE, as a page with the source, warm where it is warm
     #[arg(long, value_name = "FILE")]

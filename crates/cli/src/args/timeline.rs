@@ -96,8 +96,7 @@ pub struct ViewArgs {
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
     /// Also write them as a Parquet file
-    #[cfg(feature = "parquet")]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = crate::features::parquet_path)]
     pub parquet: Option<PathBuf>,
     /// Also write a page that needs nothing else: chosen CTAs, all multiprocessors, who waited for whom
     #[arg(long, value_name = "FILE")]
@@ -129,7 +128,6 @@ impl ViewArgs {
             perfetto: None,
             chrome: None,
             csv: None,
-            #[cfg(feature = "parquet")]
             parquet: None,
             html: None,
             cudaprofiler: None,
@@ -142,7 +140,6 @@ impl ViewArgs {
             ("--perfetto", &self.perfetto),
             ("--chrome", &self.chrome),
             ("--csv", &self.csv),
-            #[cfg(feature = "parquet")]
             ("--parquet", &self.parquet),
             ("--cudaprofiler", &self.cudaprofiler),
         ];

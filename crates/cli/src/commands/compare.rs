@@ -16,6 +16,7 @@ use crate::ui::Ui;
 
 /// Compares, and prints the report.
 pub fn run(args: &CompareArgs, ui: &Ui) -> Result<ExitCode> {
+    crate::features::require_viewer(args.report.tui)?;
     if args.seeds.is_some() {
         let found = explore(args, ui)?;
         return Ok(ExitCode::from(found.verdict.exit_code()));

@@ -37,7 +37,6 @@ pub fn run(args: &ConvertArgs, ui: &Ui) -> Result<ExitCode> {
 /// Converts a whole recording.
 fn convert_session(input: &Path, output: &Path, to: ConvertFormat) -> Result<()> {
     let session = Session::open(input)?;
-    #[cfg(feature = "parquet")]
     if to == ConvertFormat::Parquet {
         return crate::tables::write_recording(&session, output);
     }

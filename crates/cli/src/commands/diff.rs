@@ -19,6 +19,7 @@ use crate::ui::Ui;
 
 /// Compares the recordings, and prints the report.
 pub fn run(args: &DiffArgs, ui: &Ui) -> Result<ExitCode> {
+    crate::features::require_viewer(args.report.tui)?;
     let dumped = args.legacy.dump_a.map(|w| (&args.a, w)).or(args.legacy.dump_b.map(|w| (&args.b, w)));
     if let Some((path, warp)) = dumped {
         return dump::run(path, warp, args);

@@ -91,7 +91,7 @@ pub fn finish(args: &DiffArgs, report: &Report, divergences: Divergences<'_>, ui
     }
     if let Some(path) = &args.output {
         file(path, &|out| prlx_json(out, report, counts, gate, session))?;
-    } else if !report::in_viewer(&args.report) {
+    } else if !args.report.tui {
         let mut out = io::stdout().lock();
         if args.report.json {
             prlx_json(&mut out, report, counts, gate, session)?;

@@ -41,6 +41,8 @@ pub fn run(command: Command, ui: &Ui) -> Result<ExitCode> {
         Command::Repeat(args) => repeat::run(&args, ui),
         #[cfg(feature = "query")]
         Command::Query(args) => query::run(&args, ui),
+        #[cfg(not(feature = "query"))]
+        Command::Query(_) => Err(crate::features::missing("the command `query`", "query")),
         Command::Cost(args) => cost::run(&args, ui),
         Command::Probe(args) => probe::run(&args, ui),
         Command::ProbeEngine(args) => probe::run_engine(&args, ui),

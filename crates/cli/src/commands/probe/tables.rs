@@ -27,7 +27,6 @@ pub fn print(tallies: &Tallies, title: &str, args: &TableArgs, ui: &Ui) -> Resul
             write(&folder.join(name + ".csv"), text)?;
         }
     }
-    #[cfg(feature = "parquet")]
     if let Some(folder) = &args.parquet {
         crate::tables::write_tables(&tallies.tables, &names(tallies), folder)?;
     }

@@ -1,21 +1,18 @@
 //! `prlx probe … -- program`: C programs of the driver API on the stand-in for the driver, with the library preloaded, to the printed
 //! tables. What is counted is held against the launches that the same recording has. Skipped where there is no `cc`.
 
-#[path = "support/programs.rs"]
-mod programs;
-
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use crate::programs::{prlx, program};
 use prlx_driver::session::Session;
 use prlx_trace::Trace;
-use programs::{prlx, program};
 use serde_json::Value;
 
 /// A folder of a test's own.
 fn folder(name: &str) -> std::path::PathBuf {
-    programs::folder("probe-program", name)
+    crate::programs::folder("probe-program", name)
 }
 
 /// Splits what the program printed from our JSON behind it.

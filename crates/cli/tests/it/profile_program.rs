@@ -2,19 +2,16 @@
 //! and what is printed of it. What each launch leaves is held against what the same kernel leaves as a launch file. Skipped where there is
 //! no `cc`.
 
-#[path = "support/programs.rs"]
-mod programs;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::programs::{ROOT, answer, command, folder, prlx, program};
 use prlx_driver::session::Session;
 use prlx_trace::mark::Marks;
 use prlx_trace::{Trace, WarpId};
-use programs::{ROOT, answer, command, folder, prlx, program};
 use serde_json::Value;
 
 /// The kernel's PTX, and its launch file.

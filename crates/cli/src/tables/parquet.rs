@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, BufWriter};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -10,8 +10,10 @@ use prlx::diff::read_file;
 use prlx_analyze::Report;
 use prlx_driver::session::Session;
 use prlx_present::parquet::Writer;
+use prlx_present::profile;
 use prlx_present::tables::{self, FINDINGS, RECORDING};
 use prlx_present::tallies::Table;
+use prlx_timeline::Timeline;
 
 type Out = Writer<BufWriter<File>>;
 
@@ -65,6 +67,16 @@ pub fn write_tables(tables: &[Table], names: &[String], folder: &Path) -> Result
         write().with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(())
+}
+
+/// Writes the spans of a timeline into a file.
+pub fn write_spans(timeline: &Timeline, path: &Path) -> Result<()> {
+    let all = || -> io::Result<()> {
+        let mut out = Writer::new(BufWriter::new(File::create(path)?), &profile::SPANS)?;
+        profile::rows(timeline, &mut |batch| out.rows(&batch))?;
+        out.finish()?.flush()
+    };
+    all().with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn finish(out: Out) -> io::Result<()> {

@@ -10,7 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output, Stdio};
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 use prlx_driver::session::{Choice, Options, Session, VARIABLE, create, this_process};
 use prlx_trace::kernel::{Function, Module};
 use prlx_trace::launch::ArgInfo;
@@ -18,11 +18,8 @@ use prlx_trace::{FuncId, Launch, Streams, Writer};
 
 type Test = fn() -> Result<(), Failed>;
 
-fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args().collect();
-    if words.get(1).is_some_and(|w| w == "app") {
-        return app(&words[2..]);
-    }
+/// The trials.
+pub fn trials() -> Vec<Trial> {
     let tests: &[(&str, Test)] = &[
         ("a_recording_is_a_folder", a_recording_is_a_folder),
         ("streams_and_exit_codes_are_the_programs", streams_and_exit_codes_are_the_programs),
@@ -35,12 +32,11 @@ fn main() -> ExitCode {
         ("what_is_wrong_is_said", what_is_wrong_is_said),
         ("nothing_is_recorded", nothing_is_recorded),
     ];
-    let trials = tests.iter().map(|(name, test)| Trial::test(*name, test)).collect();
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    tests.iter().map(|(name, test)| Trial::test(format!("program/{name}"), test)).collect()
 }
 
 /// The program: `launch NAME:CONTENT …`, `kill`, `exit N`, `echo`, `wait`, in turn.
-fn app(words: &[String]) -> ExitCode {
+pub fn app(words: &[String]) -> ExitCode {
     let options = Options::from_variable(&std::env::var(VARIABLE).unwrap()).unwrap();
     let process = this_process();
     let mut words = words.iter().map(String::as_str);
