@@ -11,6 +11,7 @@ mod dump;
 mod images;
 mod inspect;
 mod instrument;
+mod manual;
 mod merge;
 mod probe;
 mod profile;
@@ -51,5 +52,7 @@ pub fn run(command: Command, ui: &Ui) -> Result<ExitCode> {
         Command::Instrument(args) => instrument::run(&args, ui),
         Command::Inspect(args) => inspect::run(&args, ui),
         Command::Doctor(args) => doctor::run(&args, ui),
+        Command::Man(args) => manual::man(&args),
+        Command::Completions(args) => manual::completions(&args),
     }
 }

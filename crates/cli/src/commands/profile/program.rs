@@ -18,7 +18,7 @@ const MEMORY: u64 = 512;
 
 /// Profiles the program. The exit code is the program's.
 pub fn run(args: &ProfileArgs, ui: &Ui) -> Result<ExitCode> {
-    if args.choice.digest.is_some() {
+    if args.selection.digest.is_some() {
         bail!(
             "--digest is for `prlx record`: its kernels between those of the program would be in the timeline"
         );
@@ -37,7 +37,7 @@ pub fn run(args: &ProfileArgs, ui: &Ui) -> Result<ExitCode> {
             memory: Some(args.memory.unwrap_or(MEMORY)),
             ..RecorderOptions::default()
         };
-        let options = session_options(&recorder, &args.choice.selection(), &folder)?;
+        let options = session_options(&recorder, &args.selection.options(), &folder)?;
         let profile = args.options();
         let script = Some(Arc::new(profile.script()));
         let options = Options { level: Level::Probe, script, ..options };
