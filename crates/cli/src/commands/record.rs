@@ -58,7 +58,7 @@ fn launch_file(file: &Path, output: &Path, args: &RecordArgs, ui: &Ui) -> Result
         None => Ok(code),
         Some(fault) => {
             bail!(
-                "{} was stopped; {} is what was recorded before: {}",
+                "{} was stopped, and {} holds what was recorded before: {}",
                 file.display(),
                 output.display(),
                 fault.text

@@ -35,7 +35,7 @@ pub fn show(mut timeline: Timeline, name: &str, args: &ViewArgs, ui: &Ui) -> Res
         let spans = analysis.spans;
         if spans > present::DETAILED as u64 {
             ui.note(&format!(
-                "{}: names and times of {spans} spans; trips, cycles and words are left out",
+                "{}: {spans} spans with names and times; iterations, cycles and words are omitted",
                 path.display()
             ));
         }

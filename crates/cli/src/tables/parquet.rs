@@ -29,7 +29,7 @@ pub fn write_findings(report: &Report, path: &Path) -> Result<()> {
 
 /// Writes the tables of a recording into a new folder, a file each.
 pub fn write_recording(session: &Session, folder: &Path) -> Result<()> {
-    fs::create_dir(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    fs::create_dir(folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let mut files: BTreeMap<&str, Out> = BTreeMap::new();
     for (table, _) in RECORDING {
         let path = folder.join(format!("{}.parquet", table.name));
@@ -54,7 +54,7 @@ pub fn write_recording(session: &Session, folder: &Path) -> Result<()> {
 
 /// Writes the tables of a probe program into a folder, a file each, under these names.
 pub fn write_tables(tables: &[Table], names: &[String], folder: &Path) -> Result<()> {
-    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
     for (table, name) in tables.iter().zip(names) {
         let path = folder.join(format!("{name}.parquet"));
         let flat = table.flat();

@@ -135,7 +135,10 @@ fn what_was_not_probed_is_said_and_the_program_runs_on() {
     // Nowhere.
     let (code, out, err) = prlx(&here, &["probe", "inst:wgmma { @n++; }", "--memory", "8", "--", &app], &[]);
     assert_eq!((code, &out), (Some(2), &alone), "{err}");
-    assert!(err.contains("the program lands nowhere in 1 module: `prlx probe check`"), "{err}");
+    assert!(
+        err.contains("the probe program matches no instruction in 1 module: `prlx probe check`"),
+        "{err}"
+    );
     // A clause has nothing to stand on, one can't be told what it asks for, and one asks for lines where there are none.
     let text = "block { @b++; } inst:wgmma { @w++; } inst:st.global { @n[arg.q]++; } inst:st.global { @lines[line]++; }";
     let (code, out, err) = prlx(
