@@ -7,7 +7,7 @@
 use std::fmt::Write;
 
 use prlx_driver::Job;
-use prlx_probe::Plan;
+use prlx_plan::Plan;
 use prlx_trace::Level;
 
 use crate::lane_runs::{observe, program, record, same};

@@ -17,7 +17,7 @@ use crate::lane_runs::{Run, emulator, observe, program, record, record_in, same,
 use libtest_mimic::{Failed, Trial};
 use prlx_analyze::{CheckedModule, DecodeLimits, Decoder, PathItem, complete_events};
 use prlx_driver::{ErrorKind, Job};
-use prlx_probe::Plan;
+use prlx_plan::Plan;
 use prlx_trace::kernel::SiteClass;
 use prlx_trace::{Level, SiteId, WarpId};
 

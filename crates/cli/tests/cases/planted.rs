@@ -11,7 +11,7 @@
 use crate::lane_runs::{emulator, observe, program, record, record_in, same};
 use libtest_mimic::{Failed, Trial};
 use prlx_driver::Job;
-use prlx_probe::Plan;
+use prlx_plan::Plan;
 use prlx_trace::Level;
 
 /// Seed 0 is the fair schedule; the others split warps and interleave as they please.

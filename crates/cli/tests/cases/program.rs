@@ -37,7 +37,7 @@ pub fn trials() -> Vec<Trial> {
 
 /// The program: `launch NAME:CONTENT …`, `kill`, `exit N`, `echo`, `wait`, in turn.
 pub fn app(words: &[String]) -> ExitCode {
-    let options = Options::from_variable(&std::env::var(VARIABLE).unwrap()).unwrap();
+    let options = Options::from_variable(&std::env::var(VARIABLE).unwrap(), &prlx_probe::program).unwrap();
     let process = this_process();
     let mut words = words.iter().map(String::as_str);
     let mut file = None;

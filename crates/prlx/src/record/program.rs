@@ -139,7 +139,7 @@ fn conclude(
     monitor.send(Event::Recorded(&SessionSummary {
         folder: folder.to_owned(),
         level: options.level,
-        markers: options.marks().is_some(),
+        markers: options.markers.is_some(),
         processes,
         launches,
         recorded,
