@@ -174,10 +174,9 @@ fn query() -> Result<()> {
 const QUERY: &[&str] = &[
     "Cargo.lock",
     "crates/cli/src/commands/query.rs",
-    "crates/cli/tests/query.rs",
+    "crates/cli/tests/it/query.rs",
     "crates/cli/Cargo.toml",
-    "crates/present/src/tables.rs",
-    "crates/present/src/parquet.rs",
+    "crates/present/src/tables",
 ];
 
 /// Checks licences, sources and duplicates of all dependencies. Advisories need a network access that CI may

@@ -2,7 +2,6 @@
 
 use std::io::{self, Write};
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use prlx::Monitor;
@@ -11,8 +10,7 @@ use prlx::device::Device;
 use prlx::probe;
 use prlx::profile::marking;
 use prlx_driver::{Cost, CostOptions, Needs, Passed};
-use prlx_probe::lang::Script;
-use prlx_probe::{Filter, Program};
+use prlx_plan::RecordingRequest;
 use prlx_trace::Level;
 use serde_json::{Value, json};
 
@@ -102,19 +100,18 @@ fn caches(options: &CostOptions, counts: bool) -> &'static str {
 fn instrumentations(args: &CostArgs, monitor: &Monitor<'_>) -> Result<Vec<Instrumentation>> {
     let recorder = |level: Level| Instrumentation {
         name: level.name().to_owned(),
-        program: Program { level, script: None, elide: true, filter: Filter::default(), window: None },
+        program: RecordingRequest::new(level),
     };
     let mut all: Vec<Instrumentation> = args.levels().into_iter().map(recorder).collect();
     for word in &args.probe {
         let found = probe::named(word, monitor)?;
-        all.push(Instrumentation { name: found.name, program: probe::plan_program(&found.script, &[]) });
+        all.push(Instrumentation { name: found.name, program: probe::recording_request(&found.script, &[]) });
     }
     for form in &args.markers {
         let (name, form) = form.form();
         let auto = args.auto.iter().map(|a| a.via()).collect();
-        let marks = Some(marking(auto, Vec::new(), false, form));
-        let script = Arc::new(Script { marks, ..Script::default() });
-        all.push(Instrumentation { name: name.to_owned(), program: probe::plan_program(&script, &[]) });
+        let program = RecordingRequest::of_markers(marking(auto, Vec::new(), false, form));
+        all.push(Instrumentation { name: name.to_owned(), program });
     }
     Ok(all)
 }
@@ -136,7 +133,7 @@ fn text(out: &mut impl Write, row: &KernelCost, counts: bool) -> io::Result<()> 
     line(title.map(str::to_owned))?;
     let mut form = |name: &str, cost: &Cost, off: Option<&Cost>, note: &str| {
         let needs = |of: &dyn Fn(&Needs) -> String| cost.needs.as_ref().map_or_else(|| "-".to_owned(), of);
-        let full = if cost.full { "more than the memory given" } else { "" };
+        let full = if cost.full { "memory was too small" } else { "" };
         let changed = if cost.changed { "buffers differ" } else { "" };
         line([
             name.to_owned(),
@@ -157,7 +154,7 @@ fn text(out: &mut impl Write, row: &KernelCost, counts: bool) -> io::Result<()> 
         let name = short(&form_cost.name);
         match &form_cost.costs {
             Some((on, off)) => form(&name, on, Some(off), "")?,
-            None => form(&name, &row.bare, None, "does nothing in it")?,
+            None => form(&name, &row.bare, None, "no effect in this kernel")?,
         }
     }
     for (name, cost) in &row.others {
@@ -174,7 +171,11 @@ fn text(out: &mut impl Write, row: &KernelCost, counts: bool) -> io::Result<()> 
         writeln!(out, "  {name}: {why}")?;
     }
     let slowest = row.instrumented.iter().map(|w| w.rewriting).max().unwrap_or_default();
-    writeln!(out, "  rewritten in {:.1} ms each at most, assembler aside", slowest.as_secs_f64() * 1e3)
+    writeln!(
+        out,
+        "  instrumented in at most {:.1} ms each, without the assembler",
+        slowest.as_secs_f64() * 1e3
+    )
 }
 
 /// A program's name, or the beginning of its text.

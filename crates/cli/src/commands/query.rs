@@ -28,7 +28,7 @@ use prlx::Monitor;
 use prlx::diff::{diff_sessions, read_file};
 use prlx_analyze::DiffOptions;
 use prlx_driver::session::Session;
-use prlx_present::prlx::csv_field;
+use prlx_present::legacy::csv_field;
 use prlx_present::safe;
 use prlx_present::tables::{self, Batch, Cell, FINDINGS, Give, Kind, RECORDING, Table};
 
@@ -208,7 +208,7 @@ async fn text(out: &mut impl Write, mut stream: SendableRecordBatchStream, ui: &
         writeln!(out, "{}", cells.collect::<Vec<_>>().join("  ").trim_end())?;
     }
     if more > 0 {
-        ui.warn(&format!("{more} more rows are not shown: --csv prints all"));
+        ui.warn(&format!("{more} more rows are not shown: --csv prints all rows"));
     }
     Ok(())
 }

@@ -5,14 +5,14 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use prlx_driver::{Job, RecordOptions};
+use prlx_plan::ProbeProgram as _;
 use prlx_present::tallies::{Missed, Tallies};
-use prlx_probe::Landing;
-use prlx_probe::told::heading;
+use prlx_probe::ProbeMatch;
 use prlx_trace::Trace;
 use prlx_trace::process::Skipped;
 
 use super::matches;
-use super::plan::plan_program;
+use super::plan::recording_request;
 use super::script::SelectedScript;
 use crate::Monitor;
 use crate::device::{Device, DeviceOptions};
@@ -60,7 +60,10 @@ pub fn probe_launch_files(
         let probed = probe_job(&job, script, options, &mut device, monitor)?;
         missed.extend(probed.missed);
         if let Some(why) = probed.fault {
-            let why = format!("{} was stopped; the tables hold what was before: {why}", path.display());
+            let why = format!(
+                "{} was stopped, and the tables hold what was recorded before: {why}",
+                path.display()
+            );
             stopped.get_or_insert(why);
         }
         traces.push((path.display().to_string(), probed.trace));
@@ -94,21 +97,21 @@ fn probe_job(
     let script = &selected.script;
     let _activity = monitor.activity(&format!("probing {}", job.name));
     let kernels = if options.kernels.is_empty() { vec![job.kernel.clone()] } else { options.kernels.clone() };
-    let program = plan_program(script, &kernels);
+    let program = recording_request(script, &kernels);
     let (module, _) = prlx_isa::ptx::read(&job.text);
-    let found = Landing::all(script, &module, &job.text, &program.filter);
+    let found = ProbeMatch::all(script, &module, &job.text, &program.filter);
     let unmatched = matches::unmatched(script, &module, &program.filter, &found);
     if unmatched.all {
         bail!(
-            "the program lands nowhere in {} of {}\n  {}",
+            "the probe program matches no instruction in {} of {}\n  {}",
             job.kernel,
             job.module,
             unmatched.lines.join("\n  ")
         );
     }
     for clause in unmatched.clauses.iter().filter(|_| !selected.is_tool) {
-        let what = heading(script, *clause);
-        monitor.warn(&format!("{}: {what} lands nowhere: `prlx probe check` says more", job.module));
+        let what = script.clause(*clause);
+        monitor.warn(&format!("{}: {what} matches no instruction: `prlx probe check` says why", job.module));
     }
     let rewrite = prlx_instrument::rewrite(&job.text, &job.module, &program, &|path| job.source_text(path))
         .with_context(|| format!("cannot probe {}", job.module))?;

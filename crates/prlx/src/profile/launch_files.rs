@@ -7,7 +7,7 @@ use prlx_driver::occupancy::threads_per_sm;
 use prlx_driver::{Job, RecordOptions};
 use prlx_instrument::Rewrite;
 use prlx_isa::image::Target;
-use prlx_probe::{Filter, Missed};
+use prlx_plan::{Filter, Missed};
 use prlx_timeline::{Calibration, Note, Timeline};
 use prlx_trace::Trace;
 use prlx_trace::names::display_name;
@@ -96,7 +96,10 @@ impl Profiler<'_> {
         }
         let left_out = recorded.marks.as_ref().map_or(0, |m| m.left_out);
         if left_out > 0 && options.warps.is_none() {
-            monitor.warn(&format!("{}: no room for {left_out} warps (--memory)", path.display()));
+            monitor.warn(&format!(
+                "{}: the track memory is too small for {left_out} warps (--memory)",
+                path.display()
+            ));
         }
         let fault = recorded.fault.as_ref().map(|f| format!("{} was stopped: {}", path.display(), f.message));
         Ok((recorded.into_trace(rewrite.plan.module), fault))
@@ -114,8 +117,8 @@ impl Profiler<'_> {
         if rewrite.plan.kept.tracks.is_none() {
             bail!("{}", no_markers(&rewrite, job, self.options));
         }
-        Ok(match program.sparing().filter(|_| on_gpu) {
-            Some(sparing) => higher_occupancy(rewrite, || write(&sparing).ok(), job, &mut self.device),
+        Ok(match program.with_spans().filter(|_| on_gpu) {
+            Some(spans) => higher_occupancy(rewrite, || write(&spans).ok(), job, &mut self.device),
             None => rewrite,
         })
     }
@@ -131,7 +134,7 @@ impl Profiler<'_> {
         let measured =
             Calibration { kernel, empty, ..calibrate(job, rewrite, nanos, self.options, &mut self.device) };
         if let Some([bare, marked]) = measured.resident.filter(|[bare, marked]| bare != marked) {
-            monitor.warn(&format!("{}: threads on a multiprocessor {bare} -> {marked}", path.display()));
+            monitor.warn(&format!("{}: resident threads on an SM {bare} -> {marked}", path.display()));
         }
         self.calibrations.push(measured);
     }

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use anyhow::{Result, bail};
 use prlx_driver::occupancy::threads_per_sm;
 use prlx_driver::session::{Options, PASSED, Session};
-use prlx_probe::IDLE;
+use prlx_plan::IDLE;
 use prlx_timeline::{Calibration, Timeline};
 use prlx_trace::Trace;
 
@@ -76,7 +76,7 @@ fn reduced_occupancy(timeline: &Timeline) -> Vec<String> {
     let said = |c: &Calibration| {
         let [bare, marked] = c.room.filter(|[bare, marked]| marked < bare)?;
         let kernel = prlx_present::safe(&c.kernel);
-        Some(format!("{kernel}: registers leave room for {bare} -> {marked} threads on a multiprocessor"))
+        Some(format!("{kernel}: markers need registers: {bare} -> {marked} resident threads on an SM"))
     };
     timeline.calibrations.iter().filter_map(said).collect()
 }

@@ -1,0 +1,156 @@
+//! The master test (DESIGN.md, house rule 7): one trace, however made.
+//!
+//! For every kernel of the corpus and every level, hooks in the emulator (the original code, every decision one bit) and
+//! rewritten code in the emulator (with elision, under hostile schedules) must give the same per-lane streams, and the
+//! outputs that the kernel's independent reference says. (Hashes of `print` are not decoded: elision is on for both.)
+//!
+//! Two lists beside the kernels say what is otherwise, and why; both must be exact, so that no kernel enters or leaves them
+//! unnoticed. `schedule.txt`: kernels that legally do other things under other schedules (spin loops, `activemask`, atomics
+//! whose result decides), by level; only damage is looked for there. `refused.txt`: kernels that the CPU device refuses (a line
+//! with a target concerns that target's module, which `crates/emu/tests/cases/outputs.rs` runs and this test does not).
+//! `PRLX_MASTER=name` runs the kernels whose folder name contains that text.
+
+use std::path::{Path, PathBuf};
+
+use crate::corpus::{kernels, label, list};
+use crate::lane_runs::{Run, emulator, observe, program, record, record_in, same, stream};
+use libtest_mimic::{Failed, Trial};
+use prlx_analyze::{CheckedModule, DecodeLimits, Decoder, PathItem, complete_events};
+use prlx_driver::{ErrorKind, Job};
+use prlx_plan::Plan;
+use prlx_trace::kernel::SiteClass;
+use prlx_trace::{Level, SiteId, WarpId};
+
+/// Seed 0 is the fair schedule; the others split warps and interleave as they please.
+const SEEDS: &[u64] = &[0, 1, 7];
+
+/// The trials.
+pub fn trials() -> Vec<Trial> {
+    let only = std::env::var("PRLX_MASTER").unwrap_or_default();
+    let folders: Vec<PathBuf> = kernels().into_iter().filter(|f| label(f).contains(&only)).collect();
+    let (refused, scheduled) = (list("refused.txt"), list("schedule.txt"));
+    let mut trials = Vec::new();
+    for folder in folders {
+        let name = label(&folder);
+        if refused.contains_key(&name) {
+            trials.push(Trial::test(format!("master/{name} is refused"), move || refuses(&folder)));
+            continue;
+        }
+        for level in Level::RECORDERS.iter().copied() {
+            let scheduled =
+                scheduled.get(&name).is_some_and(|of| of.split(',').any(|w| w == "all" || w == level.name()));
+            let folder = folder.clone();
+            trials.push(Trial::test(format!("master/{name} {}", level.name()), move || {
+                one(&folder, level, scheduled)
+            }));
+        }
+    }
+    trials
+}
+
+/// A kernel of the list is refused with the name of what is missing, and where.
+fn refuses(folder: &Path) -> Result<(), Failed> {
+    let job = Job::load(&folder.join("launch.toml"))?;
+    match prlx_driver::run(&mut emulator(), &job) {
+        Err(e) if e.kind == ErrorKind::Unsupported => {
+            // An instruction with its line, or the directive of the kernel that asks for too much.
+            let place = e.message.contains(" at kernel.") || e.message.contains("`.");
+            if place { Ok(()) } else { Err(format!("the refusal names no place: {e}").into()) }
+        }
+        Err(e) => Err(format!("fails instead of being refused: {e}").into()),
+        Ok(_) => Err("runs now: take it off tests/kernels/refused.txt".into()),
+    }
+}
+
+fn one(folder: &Path, level: Level, scheduled: bool) -> Result<(), Failed> {
+    let mut job = Job::load(&folder.join("launch.toml"))?;
+    let rewrite = prlx_instrument::rewrite(&job.text, &job.module, &program(level, true, &job), &|_| None)?;
+    let (view, _) = prlx_isa::ptx::read(&job.text);
+    // Hashes are not decoded: what they hold is what the plan says, and that computed decisions are right is for `path` to show.
+    let elide = level == Level::Fingerprint;
+    let reference = Plan::resolve(&program(level, elide, &job), &view, &job.text, &job.module, &|_| None);
+    let mut hooks = Vec::new();
+    let mut code = Vec::new();
+    for &seed in SEEDS {
+        job.config.seed = seed;
+        hooks.push(observe(&job, &reference)?);
+        code.push(record(&job, &rewrite.text, &rewrite.plan)?);
+    }
+    for ((seed, run), hook) in SEEDS.iter().zip(&code).zip(&hooks) {
+        if run.damaged {
+            return Err(format!("seed {seed}: damaged streams").into());
+        }
+        if !scheduled {
+            if run.wrong > 0 {
+                return Err(format!("seed {seed}: {} buffers are not as expected", run.wrong).into());
+            }
+            same(level, &hooks[0], hook)
+                .map_err(|e| format!("hooks under seed {seed} (should it be in schedule.txt?): {e}"))?;
+            same(level, &hooks[0], run).map_err(|e| format!("seed {seed}: {e}"))?;
+        }
+    }
+    if level == Level::Events && !scheduled {
+        // Under the fair schedule, who is together is what the code says.
+        together(&hooks[0], &code[0])?;
+    }
+    // What does not fit is counted, and harms nothing. How many events a warp has depends on who came together.
+    let counts = level != Level::Events && !scheduled;
+    let complete_events = code.last().map_or(0, |run| run.launch.totals.recorded);
+    for pool in [0, 16 << 10] {
+        let run = record_in(&job, &rewrite.text, &rewrite.plan, pool)?;
+        let got = run.launch.totals;
+        let wrong = !scheduled && run.wrong > 0;
+        if run.damaged || wrong || counts && got.recorded + got.dropped != complete_events {
+            let (kept, lost) = (got.recorded, got.dropped);
+            return Err(format!(
+                "a pool of {pool} bytes: {kept} kept, {lost} counted as lost, of {complete_events}"
+            )
+            .into());
+        }
+    }
+    Ok(())
+}
+
+/// Compares who was together at each visit of two runs at level `events`, of which one may have left events out.
+fn together(a: &Run, b: &Run) -> Result<(), String> {
+    let all = |run: &Run, warp| -> Result<Vec<Vec<(SiteId, u64)>>, String> {
+        let program = CheckedModule::new(&run.module).map_err(|e| e.to_string())?;
+        let stream = stream(run, warp);
+        let stream = complete_events(&program, &run.launch, &stream, DecodeLimits::default());
+        let of = |lane| {
+            let decoder = Decoder::new(&program, &run.launch, &stream, lane, DecodeLimits::default());
+            let mut decoder = decoder.map_err(|e| e.to_string())?.flat().with_complete_stream();
+            let mut visits = Vec::new();
+            while let Some(item) = decoder.next().map_err(|e| e.to_string())? {
+                visits.extend(if let PathItem::Visit { site, mask, .. } = item {
+                    Some((site, mask.0))
+                } else {
+                    None
+                });
+            }
+            Ok(visits)
+        };
+        run.launch.lanes(warp).lanes().map(of).collect()
+    };
+    for warp in (0..a.launch.warps()).map(WarpId) {
+        for (lane, (p, q)) in all(a, warp)?.iter().zip(&all(b, warp)?).enumerate() {
+            // A site that has no event on one side tells nothing there; nor does an exit, at which nobody waits.
+            let told = |i: usize| {
+                a.module.sites[p[i].0.index()].class != SiteClass::Exit && p[i].1 != 0 && q[i].1 != 0
+            };
+            let differs = |i: &usize| p[*i].0 != q[*i].0 || p[*i].1 != q[*i].1 && told(*i);
+            if p.len() != q.len() || (0..p.len()).any(|i| differs(&i)) {
+                let i = (0..p.len().min(q.len())).find(differs);
+                let at = |v: &[(SiteId, u64)]| {
+                    i.map_or(String::new(), |i| format!("{} with {:#x}", v[i].0, v[i].1))
+                };
+                return Err(format!(
+                    "{warp} lane {lane}, visit {i:?}: {} by hooks, {} by code",
+                    at(p),
+                    at(q)
+                ));
+            }
+        }
+    }
+    Ok(())
+}
