@@ -17,8 +17,9 @@ use prlx_trace::check::{Kind, Side, Space};
 use rustc_hash::FxHashMap;
 
 use crate::code::{BarrierKind, MbarrierKind, MemAccess, Op, Plane, WarpOpKind};
-use crate::exec::cta::{Block, CLUSTER, Launch};
-use crate::exec::warp::{Warp, reach};
+use crate::exec::cta_state::{Block, CLUSTER};
+use crate::exec::launch::Launch;
+use crate::exec::warp_state::{Warp, reach};
 use crate::mem::Region;
 use crate::mem::access::{Reach, each, value};
 use prlx_lanes::LANES;

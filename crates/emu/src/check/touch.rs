@@ -6,8 +6,9 @@ use prlx_trace::check::Space;
 
 use crate::code::{AddrSpace, AsyncStoreKind, Code, MatrixOp, MemAccess, Op, TensorCopy, WarpOpKind, window};
 use crate::exec::cluster;
-use crate::exec::cta::{Block, Launch};
-use crate::exec::warp::Warp;
+use crate::exec::cta_state::Block;
+use crate::exec::launch::Launch;
+use crate::exec::warp_state::Warp;
 use crate::mem::Region;
 use crate::mem::access::{self, Reach, each};
 use prlx_lanes::{LANES, V64};

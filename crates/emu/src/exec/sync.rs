@@ -3,12 +3,14 @@
 //! A lane that arrives waits until every lane of its mask that is alive has arrived at the same operation with the same
 //! mask; then all do it at once.
 
+use crate::check::Checking;
 use prlx_driver::ErrorKind;
 
 use crate::code::{Code, MatrixOp, Op, Plane, WarpOp, WarpOpKind};
-use crate::exec::cta::{Block, Launch};
+use crate::exec::cta_state::Block;
 use crate::exec::fault::Fault;
-use crate::exec::warp::{Key, PARKED, Warp, reach};
+use crate::exec::launch::Launch;
+use crate::exec::warp_state::{Key, PARKED, Warp, reach};
 use crate::matrix::mma::transposed;
 use crate::mem::access::{self, each};
 use prlx_lanes::{LANES, Planes, V32, V64};
@@ -46,6 +48,7 @@ impl Warp {
         &mut self,
         launch: &Launch<'_>,
         block: &mut Block,
+        check: &mut Checking,
         sync: &WarpOp,
         m: u32,
         at: Key,
@@ -66,10 +69,15 @@ impl Warp {
                 format!("is executed by lane {l}, which its mask {:#010x} does not name", self.members[l]);
             return Err(Fault::new(Warp::step_of(at), l as u32, text));
         }
-        self.poll_sync(launch, block)
+        self.poll_sync(launch, block, check)
     }
     /// Lets complete groups do what they wait for.
-    pub(crate) fn poll_sync(&mut self, launch: &Launch<'_>, block: &mut Block) -> Result<(), Box<Fault>> {
+    pub(crate) fn poll_sync(
+        &mut self,
+        launch: &Launch<'_>,
+        block: &mut Block,
+        check: &mut Checking,
+    ) -> Result<(), Box<Fault>> {
         let mut rest = self.at_sync;
         while rest != 0 {
             let l = rest.trailing_zeros() as usize;
@@ -88,7 +96,10 @@ impl Warp {
             if members & self.alive & !there != 0 {
                 continue;
             }
-            let allowed = block.check.is_none() || self.check_sync(launch, block, step, there);
+            let allowed = match check {
+                Some(c) => c.before_exchange(self, launch, block, step, there),
+                None => true,
+            };
             match sync.kind {
                 _ if !allowed => {}
                 WarpOpKind::Wgmma(what) => {

@@ -19,7 +19,7 @@ use prlx_trace::table::{Aggregate, Row};
 use prlx_trace::{FuncId, ModuleId, TableContents, WarpId};
 
 use crate::code::{Hook, HookValue, window};
-use crate::exec::cta::EPOCH;
+use crate::exec::time::EPOCH;
 use crate::hooks::marks;
 use crate::mem::Region;
 use crate::mem::access;

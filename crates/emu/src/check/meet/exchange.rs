@@ -4,9 +4,9 @@ use prlx_trace::LaneMask;
 use prlx_trace::check::Kind;
 
 use crate::code::{WarpOp, WarpOpKind};
-use crate::exec::cta::Launch;
+use crate::exec::launch::Launch;
 use crate::exec::sync;
-use crate::exec::warp::Warp;
+use crate::exec::warp_state::Warp;
 use crate::mem::access::each;
 use prlx_lanes::LANES;
 
