@@ -23,8 +23,8 @@ use crate::code::{
 };
 use crate::copies::bulk;
 use crate::exec::cta_state::Block;
+use crate::exec::exchange::exchange;
 use crate::exec::launch::Launch;
-use crate::exec::sync::exchange;
 use crate::exec::warp_state::{Warp, reach};
 use crate::mem::access::{Reach, each};
 use prlx_lanes::{LANES, Planes, V32};

@@ -17,8 +17,9 @@ use prlx_probe::Kept;
 use prlx_trace::launch::WarpStream;
 use prlx_trace::{LaneMask, Level, WarpId};
 
-use crate::exec::cluster::{Cluster, Progress, clusters};
+use crate::exec::cluster::{Cluster, Progress};
 use crate::exec::deadlock;
+use crate::exec::grid_shape::clusters;
 use crate::exec::launch::Launch;
 use crate::exec::rng::Rng;
 use crate::hooks::probes::Gathered;

@@ -26,7 +26,7 @@ use crate::exec::cta_state::{Block, CLUSTER};
 use crate::exec::fault::Fault;
 use crate::exec::launch::Launch;
 use crate::exec::rng::Rng;
-use crate::hooks::probes::Asked;
+use crate::hooks::value::Asked;
 use crate::mem::access::{self, Bad, each};
 use prlx_lanes::{LANES, V32, V64};
 
