@@ -1,7 +1,8 @@
-//! House rules that the compiler does not check: crate edges, circles of files, module headers, file sizes, prose.
+//! House rules that the compiler does not check: crate edges, circles of files, module headers, file sizes,
+//! prose.
 //!
-//! [`EDGES`] is the architecture diagram of `docs/internals/architecture.md` as a table. A new edge is a design change and is made
-//! here. The length of functions is a lint of clippy (`too_many_lines`).
+//! [`EDGES`] is the architecture diagram of `docs/internals/architecture.md` as a table. A new edge is a
+//! design change and is made here. The length of functions is a lint of clippy (`too_many_lines`).
 
 mod imports;
 mod prose;
