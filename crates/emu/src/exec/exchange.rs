@@ -1,9 +1,9 @@
 //! Warp-level exchanges on registers: shuffles, votes, matches and reductions.
 
-use prlx_lanes::{LANES, Planes, V32, V64};
+use prlx_lanes::{LANES, Planes, V32};
 
-use crate::code::{Plane, WarpOp, WarpOpKind};
-use crate::mem::access::{self, each};
+use crate::code::{WarpOp, WarpOpKind};
+use crate::mem::access::each;
 
 /// Moves the values, for the lanes `m`.
 #[inline(always)]

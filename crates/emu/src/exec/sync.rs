@@ -13,7 +13,7 @@ use crate::exec::launch::Launch;
 use crate::exec::warp_state::{Key, PARKED, Warp, reach};
 use crate::matrix::mma::transposed;
 use crate::mem::access::{self, each};
-use prlx_lanes::{LANES, Planes, V32, V64};
+use prlx_lanes::{LANES, V32, V64};
 
 impl Warp {
     /// Does it at once if the lanes that are here are all that it waits for; the usual case.

@@ -4,7 +4,6 @@
 //! floats come together by CTA, in order. Misses: the launch's number, which is 0.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use prlx_isa::view::Space;
@@ -22,7 +21,6 @@ use crate::code::{Hook, HookValue, window};
 use crate::exec::time::EPOCH;
 use crate::hooks::marks;
 use crate::hooks::value::{Asked, value};
-use crate::mem::Region;
 use crate::mem::access;
 use prlx_lanes::{LANES, Planes};
 
@@ -217,7 +215,7 @@ struct Running<'a> {
 
 impl Host for Running<'_> {
     fn read(&self, operand: u32, lane: usize) -> u64 {
-        self.values.get(operand as usize).map_or(0, |v| crate::hooks::value(self.planes, *v, lane))
+        self.values.get(operand as usize).map_or(0, |v| value(self.planes, *v, lane))
     }
     fn ask(&self, what: Ask, active: u32, lane: usize) -> u64 {
         match what {

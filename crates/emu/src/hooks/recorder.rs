@@ -10,10 +10,10 @@ use prlx_trace::launch::{Event, Lanes, OperandRecord, WarpStream};
 use prlx_trace::{FuncId, LaneMask, SiteId, WarpId};
 use rustc_hash::FxHashMap;
 
-use crate::code::{Hook, HookValue};
+use crate::code::Hook;
 use crate::hooks::probes::{self, Gathered};
 use crate::hooks::value::{Asked, value};
-use crate::mem::access::{self, each};
+use crate::mem::access::each;
 use prlx_lanes::{LANES, Planes};
 
 /// What a launch writes down.
