@@ -18,7 +18,7 @@ use crate::mem::peers::Peers;
 use std::sync::Arc;
 
 use prlx_driver::Error;
-use prlx_probe::Kept;
+use prlx_plan::Kept;
 use prlx_trace::launch::WarpStream;
 use prlx_trace::{Dim3, LaneMask, WarpId};
 

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use prlx_driver::{Error, ErrorKind};
-use prlx_probe::Kept;
+use prlx_plan::Kept;
 use prlx_trace::launch::WarpStream;
 use prlx_trace::{Dim3, LaneMask, WarpId};
 
