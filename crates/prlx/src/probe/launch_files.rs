@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use prlx_driver::{Job, RecordOptions};
 use prlx_plan::ProbeProgram as _;
-use prlx_present::tallies::{Unavailable, Tallies};
+use prlx_present::tallies::{Tallies, Unavailable};
 use prlx_probe::ProbeMatch;
 use prlx_trace::Trace;
 use prlx_trace::process::Skipped;
