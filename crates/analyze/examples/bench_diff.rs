@@ -1,16 +1,16 @@
 //! How fast lanes are decoded and recordings compared, on generated recordings: `cargo xtask bench diff`. Prints Markdown.
 
-#[path = "../tests/build/mod.rs"]
-mod build;
 #[path = "../../../bench/clock.rs"]
 mod clock;
+#[path = "../tests/it/toy.rs"]
+mod toy;
 
-use build::{Hashed, S, live, module, stream, trace};
 use clock::best;
-use prlx_analyze::{Decoder, DiffOptions, Item, Limits, Program, diff};
+use prlx_analyze::{CheckedModule, DecodeLimits, Decoder, DiffOptions, PathItem, diff};
 use prlx_trace::kernel::*;
 use prlx_trace::launch::{Lanes, WarpStream};
 use prlx_trace::{Lane, SiteId, Slot, Streams, Trace, WarpId};
+use toy::{Hashed, S, live, module, stream, trace};
 
 fn decode(name: &str, toy: &[Vec<S>], shape: &[u64], change: impl Fn(&mut Module)) {
     let mut m = module(toy);
@@ -19,15 +19,15 @@ fn decode(name: &str, toy: &[Vec<S>], shape: &[u64], change: impl Fn(&mut Module
     let words = lived.words().len();
     let t = trace(m.clone(), vec![stream(0, &[lived])]);
     let warp = &t.launches[0].streams.frame(0).expect("in memory")[0];
-    let program = Program::new(&m).expect("well-formed");
+    let program = CheckedModule::new(&m).expect("well-formed");
     let mut visits = 0u64;
     let time = best(|| {
         visits = 0;
-        let mut d = Decoder::new(&program, &t.launches[0].launch, warp, Lane(0), Limits::default())
+        let mut d = Decoder::new(&program, &t.launches[0].launch, warp, Lane(0), DecodeLimits::default())
             .expect("decodes")
             .flat();
         while let Some(item) = d.next().expect("decodes") {
-            visits += u64::from(matches!(item, Item::Visit { .. }));
+            visits += u64::from(matches!(item, PathItem::Visit { .. }));
         }
     });
     println!("| {name} | {visits} | {words} | {:.1} |", visits as f64 / time / 1e6);
@@ -105,7 +105,7 @@ fn comparing() {
     let shape = [2000];
     let per_lane = visits(&branchy, &shape);
     let warp = |flip: bool| {
-        build::warp(&branchy, 0, |l| {
+        toy::warp(&branchy, 0, |l| {
             let mut h = Hashed::new(u64::from(l.0), &shape);
             if flip && l.0 == 3 {
                 h.flips.push((SiteId(0), vec![1000]));
@@ -128,7 +128,7 @@ fn comparing() {
     let mut other = a.clone();
     other.modules[0].functions[0].slots += 1;
     compare("every lane decoded, all equal", &a, &other, per_lane);
-    let all = build::warp(&branchy, 0, |l| {
+    let all = toy::warp(&branchy, 0, |l| {
         let mut h = Hashed::new(u64::from(l.0), &shape);
         h.flips.push((SiteId(0), vec![u64::from(l.0) * 60]));
         h
@@ -144,7 +144,7 @@ fn one_trip() {
         vec![vec![S::Loop(vec![S::If(vec![S::Store], vec![S::Select]), S::Loop(vec![S::Guard]), S::Store])]];
     let shape = [4000, 8];
     let lanes = |drop: bool| {
-        build::warp(&long, 0, |l| {
+        toy::warp(&long, 0, |l| {
             let mut h = Hashed::new(u64::from(l.0), &shape);
             if drop {
                 h.drops.push((SiteId(7), vec![], 1234));

@@ -1,14 +1,14 @@
 //! Two sequences of hashes side by side: what was taken out, what was put in.
 //!
-//! Holds: the runs of [`runs`] are the smallest edit (Myers' greedy algorithm) if there is one within the bound; work and
-//! memory are bounded whatever the input. [`trips`] keeps to positions where it can: a trip's number is its identity,
+//! Holds: the runs of [`edits`] are the smallest edit (Myers' greedy algorithm) if there is one within the bound; work and
+//! memory are bounded whatever the input. [`align_trips`] keeps to positions where it can: a trip's number is its identity,
 //! unless the numbers themselves are off.
 
 use std::ops::Range;
 
 /// Where two sequences differ: these of `a` stand for those of `b`. Between runs the sequences are equal.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Run {
+pub struct Edit {
     /// Elements that only `a` has.
     pub a: Range<usize>,
     /// Elements that only `b` has.
@@ -21,7 +21,7 @@ const MAX_EDIT: usize = 256;
 const MAX_WORK: usize = 1 << 26;
 
 /// The smallest edit of `a` into `b`, as runs in order; `None` when it is larger than the bound.
-pub fn runs(a: &[u64], b: &[u64]) -> Option<Vec<Run>> {
+pub fn edits(a: &[u64], b: &[u64]) -> Option<Vec<Edit>> {
     let head = a.iter().zip(b).take_while(|(x, y)| x == y).count();
     let (a, b) = (&a[head..], &b[head..]);
     let tail = a.iter().rev().zip(b.iter().rev()).take_while(|(x, y)| x == y).count();
@@ -30,16 +30,16 @@ pub fn runs(a: &[u64], b: &[u64]) -> Option<Vec<Run>> {
         return Some(Vec::new());
     }
     if a.is_empty() || b.is_empty() {
-        return Some(vec![Run { a: head..head + a.len(), b: head..head + b.len() }]);
+        return Some(vec![Edit { a: head..head + a.len(), b: head..head + b.len() }]);
     }
     let steps = edit(a, b)?;
-    let mut out: Vec<Run> = Vec::new();
+    let mut out: Vec<Edit> = Vec::new();
     for (x, y, inserted) in steps {
         let (x, y) = (head + x, head + y);
         let (dx, dy) = if inserted { (0, 1) } else { (1, 0) };
         match out.last_mut().filter(|r| r.a.end == x && r.b.end == y) {
             Some(run) => (run.a.end, run.b.end) = (x + dx, y + dy),
-            None => out.push(Run { a: x..x + dx, b: y..y + dy }),
+            None => out.push(Edit { a: x..x + dx, b: y..y + dy }),
         }
     }
     Some(out)
@@ -106,7 +106,7 @@ fn back(history: &[Vec<i64>], n: i64, m: i64) -> Vec<(usize, usize, bool)> {
 
 /// How trips of one loop on both sides belong together.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Step {
+pub enum TripStep {
     /// The same trip, different inside.
     Pair(usize, usize),
     /// Trips that only `a` has; `b` is at its trip of that number.
@@ -117,61 +117,61 @@ pub enum Step {
 
 /// Aligns the trips of a loop by their hashes; equal pairs are left out. `leaves` says whether a trip of `a` and one of `b`
 /// differ in nothing but whether the loop goes on.
-pub fn trips(a: &[u64], b: &[u64], leaves: impl Fn(usize, usize) -> bool) -> Vec<Step> {
+pub fn align_trips(a: &[u64], b: &[u64], leaves: impl Fn(usize, usize) -> bool) -> Vec<TripStep> {
     let common = a.len().min(b.len());
     let moved = (0..common).filter(|&i| a[i] != b[i]).count();
     if a.len() == b.len() {
         // Trips that differ stay where they are, unless a shift explains far more.
         if moved > 8
-            && let Some(runs) = runs(a, b)
+            && let Some(runs) = edits(a, b)
             && runs.iter().map(|r| r.a.len().max(r.b.len())).sum::<usize>() * 4 <= moved
         {
-            return steps(&runs);
+            return trip_steps(&runs);
         }
         return by_position(a, b, 0, 0);
     }
-    let Some(mut runs) = runs(a, b) else { return by_position(a, b, 0, 0) };
+    let Some(mut runs) = edits(a, b) else { return by_position(a, b, 0, 0) };
     let edits: usize = runs.iter().map(|r| r.a.len().max(r.b.len())).sum();
     if edits > a.len().abs_diff(b.len()) + moved.max(1) {
         return by_position(a, b, 0, 0);
     }
     // One side goes on where the other leaves: what differs is the decision of that trip, not the trips that follow.
     let last = runs.last().cloned();
-    let at_end = |r: &Run| (r.a.is_empty() || r.b.is_empty()) && a.len() - r.a.end <= 1;
-    let goes_on = |r: &Run| r.a.start < a.len() && r.b.start < b.len() && leaves(r.a.start, r.b.start);
+    let at_end = |r: &Edit| (r.a.is_empty() || r.b.is_empty()) && a.len() - r.a.end <= 1;
+    let goes_on = |r: &Edit| r.a.start < a.len() && r.b.start < b.len() && leaves(r.a.start, r.b.start);
     if let Some(run) = last.filter(|r| at_end(r) && goes_on(r)) {
         runs.pop();
-        let mut out = steps(&runs);
+        let mut out = trip_steps(&runs);
         out.extend(by_position(a, b, run.a.start, run.b.start));
         return out;
     }
-    steps(&runs)
+    trip_steps(&runs)
 }
 
-fn steps(runs: &[Run]) -> Vec<Step> {
+fn trip_steps(runs: &[Edit]) -> Vec<TripStep> {
     let mut out = Vec::new();
-    for Run { a, b } in runs {
+    for Edit { a, b } in runs {
         let both = a.len().min(b.len());
-        out.extend((0..both).map(|i| Step::Pair(a.start + i, b.start + i)));
+        out.extend((0..both).map(|i| TripStep::Pair(a.start + i, b.start + i)));
         if a.len() > both {
-            out.push(Step::OnlyA(a.start + both..a.end, b.end));
+            out.push(TripStep::OnlyA(a.start + both..a.end, b.end));
         }
         if b.len() > both {
-            out.push(Step::OnlyB(a.end, b.start + both..b.end));
+            out.push(TripStep::OnlyB(a.end, b.start + both..b.end));
         }
     }
     out
 }
 
-fn by_position(a: &[u64], b: &[u64], i: usize, j: usize) -> Vec<Step> {
+fn by_position(a: &[u64], b: &[u64], i: usize, j: usize) -> Vec<TripStep> {
     let both = (a.len() - i).min(b.len() - j);
-    let mut out: Vec<Step> =
-        (0..both).filter(|k| a[i + k] != b[j + k]).map(|k| Step::Pair(i + k, j + k)).collect();
+    let mut out: Vec<TripStep> =
+        (0..both).filter(|k| a[i + k] != b[j + k]).map(|k| TripStep::Pair(i + k, j + k)).collect();
     if a.len() - i > both {
-        out.push(Step::OnlyA(i + both..a.len(), b.len()));
+        out.push(TripStep::OnlyA(i + both..a.len(), b.len()));
     }
     if b.len() - j > both {
-        out.push(Step::OnlyB(a.len(), j + both..b.len()));
+        out.push(TripStep::OnlyB(a.len(), j + both..b.len()));
     }
     out
 }
@@ -180,7 +180,7 @@ fn by_position(a: &[u64], b: &[u64], i: usize, j: usize) -> Vec<Step> {
 mod tests {
     use super::*;
 
-    fn apply(a: &[u64], b: &[u64], runs: &[Run]) -> Vec<u64> {
+    fn apply(a: &[u64], b: &[u64], runs: &[Edit]) -> Vec<u64> {
         let (mut out, mut at) = (Vec::new(), 0);
         for r in runs {
             out.extend(&a[at..r.a.start]);
@@ -217,7 +217,7 @@ mod tests {
             let symbols = 1 + random(6);
             let a: Vec<u64> = (0..random(30)).map(|_| random(symbols)).collect();
             let b: Vec<u64> = (0..random(30)).map(|_| random(symbols)).collect();
-            let runs = runs(&a, &b).expect("small");
+            let runs = edits(&a, &b).expect("small");
             assert_eq!(apply(&a, &b, &runs), b);
             let edits: usize = runs.iter().map(|r| r.a.len() + r.b.len()).sum();
             assert_eq!(edits, a.len() + b.len() - 2 * lcs(&a, &b), "{a:?} {b:?}");
@@ -228,7 +228,7 @@ mod tests {
     fn large_edits_are_given_up() {
         let a: Vec<u64> = (0..5000).collect();
         let b: Vec<u64> = (0..5000).map(|x| x + 10_000).collect();
-        assert_eq!(runs(&a, &b), None);
+        assert_eq!(edits(&a, &b), None);
     }
 
     #[test]
@@ -236,15 +236,18 @@ mod tests {
         let a: Vec<u64> = (0..100).collect();
         let mut flipped = a.clone();
         flipped[7] = 1000;
-        assert_eq!(trips(&a, &flipped, |_, _| true), [Step::Pair(7, 7)]);
+        assert_eq!(align_trips(&a, &flipped, |_, _| true), [TripStep::Pair(7, 7)]);
         let mut dropped = a.clone();
         dropped.remove(40);
-        assert_eq!(trips(&a, &dropped, |_, _| true), [Step::OnlyA(40..41, 40)]);
-        assert_eq!(trips(&dropped, &a, |_, _| true), [Step::OnlyB(40, 40..41)]);
+        assert_eq!(align_trips(&a, &dropped, |_, _| true), [TripStep::OnlyA(40..41, 40)]);
+        assert_eq!(align_trips(&dropped, &a, |_, _| true), [TripStep::OnlyB(40, 40..41)]);
         // Three more trips, then the last one, which leaves: the pair is the trip in which one side stays.
         let longer: Vec<u64> = (0..99).chain([98, 98, 98, 99]).collect();
-        assert_eq!(trips(&a, &longer, |_, _| true), [Step::Pair(99, 99), Step::OnlyB(100, 100..103)]);
+        assert_eq!(
+            align_trips(&a, &longer, |_, _| true),
+            [TripStep::Pair(99, 99), TripStep::OnlyB(100, 100..103)]
+        );
         // The same edit, if the trips differ otherwise too.
-        assert_eq!(trips(&a, &longer, |_, _| false), [Step::OnlyB(99, 99..102)]);
+        assert_eq!(align_trips(&a, &longer, |_, _| false), [TripStep::OnlyB(99, 99..102)]);
     }
 }

@@ -26,13 +26,15 @@ pub mod runs;
 pub mod value;
 pub mod view;
 
-pub use compare::{DiffOptions, Shard, attach_operands, attach_to_launch, diff, window_for};
-pub use decode::{Counts, Decoder, Item, LaneVisits, Limits, Outcome, Program, alu, lane_visits, whole};
+pub use compare::{DiffOptions, Shard, attach_launch_operands, attach_operands, diff, operand_window};
+pub use decode::{
+    CheckedModule, DecodeLimits, DecodeOutcome, Decoder, LaneVisits, PathItem, VisitCounts, alu,
+    complete_events, lane_visits,
+};
 pub use error::Error;
 pub use launches::filter::Filter;
-pub use launches::process_match::{Matching, pair_processes};
+pub use launches::process_match::{ProcessMatch, match_processes};
 pub use launches::{launch_match, survey};
-pub use report::describe::site as site_info;
-pub use report::{Kind, Report, Verdict, gate};
-pub use view as look;
-pub use view::look;
+pub use report::describe::site_info;
+pub use report::{FindingKind, Report, Verdict, gate};
+pub use view::path_view;

@@ -5,7 +5,7 @@
 use prlx_trace::kernel::Scalar;
 
 /// A value of type `ty` in words.
-pub fn shown(bits: u64, ty: Scalar) -> String {
+pub fn format_value(bits: u64, ty: Scalar) -> String {
     use Scalar::*;
     let n = ty.bits();
     let cut = if n >= 64 { bits } else { bits & ((1 << n) - 1) };
@@ -24,11 +24,11 @@ pub fn shown(bits: u64, ty: Scalar) -> String {
                 format!("{cut:#x}")
             }
         }
-        F16 => half(cut as u16),
-        Bf16 => brain(cut as u16),
-        F16x2 => format!("({}, {})", half(cut as u16), half((cut >> 16) as u16)),
-        Bf16x2 => format!("({}, {})", brain(cut as u16), brain((cut >> 16) as u16)),
-        F32 => f32_shown(cut as u32),
+        F16 => format_f16(cut as u16),
+        Bf16 => format_bf16(cut as u16),
+        F16x2 => format!("({}, {})", format_f16(cut as u16), format_f16((cut >> 16) as u16)),
+        Bf16x2 => format!("({}, {})", format_bf16(cut as u16), format_bf16((cut >> 16) as u16)),
+        F32 => format_f32(cut as u32),
         F64 => {
             let f = f64::from_bits(cut);
             if f.is_nan() { format!("NaN({cut:#018x})") } else { format!("{f:?}") }
@@ -36,17 +36,17 @@ pub fn shown(bits: u64, ty: Scalar) -> String {
     }
 }
 
-fn f32_shown(bits: u32) -> String {
+fn format_f32(bits: u32) -> String {
     let f = f32::from_bits(bits);
     if f.is_nan() { format!("NaN({bits:#010x})") } else { format!("{f:?}") }
 }
 
-fn brain(bits: u16) -> String {
+fn format_bf16(bits: u16) -> String {
     let f = f32::from_bits(u32::from(bits) << 16);
     if f.is_nan() { format!("NaN({bits:#06x})") } else { format!("{f:?}") }
 }
 
-fn half(bits: u16) -> String {
+fn format_f16(bits: u16) -> String {
     let (sign, exponent, fraction) = (bits >> 15, bits >> 10 & 31, bits & 1023);
     let f = match exponent {
         0 => f32::from(fraction) / 16_777_216.0,
@@ -59,13 +59,13 @@ fn half(bits: u16) -> String {
 }
 
 /// A parameter's bytes: a scalar by its type if one of the types has its size, else hexadecimal.
-pub(crate) fn bytes(raw: &[u8], types: [Scalar; 2]) -> String {
+pub(crate) fn format_bytes(raw: &[u8], types: [Scalar; 2]) -> String {
     let mut wide = [0; 8];
     if raw.len() <= 8 {
         wide[..raw.len()].copy_from_slice(raw);
         let size = |t: &Scalar| t.bits().div_ceil(8) as usize;
         if let Some(ty) = types.iter().find(|t| size(t) == raw.len()) {
-            return shown(u64::from_le_bytes(wide), *ty);
+            return format_value(u64::from_le_bytes(wide), *ty);
         }
     }
     let hex: String = raw.iter().take(32).map(|b| format!("{b:02x}")).collect();
@@ -73,12 +73,12 @@ pub(crate) fn bytes(raw: &[u8], types: [Scalar; 2]) -> String {
 }
 
 /// Two parameters' bytes that differ, in words: of many, from the word on in which they first do.
-pub(crate) fn unlike(raw: [&[u8]; 2], types: [[Scalar; 2]; 2]) -> [String; 2] {
+pub(crate) fn format_difference(raw: [&[u8]; 2], types: [[Scalar; 2]; 2]) -> [String; 2] {
     let [a, b] = raw;
     let first = a.iter().zip(b).position(|(x, y)| x != y).unwrap_or(a.len().min(b.len())) / 8 * 8;
     [0, 1].map(|side| match first {
-        0 => bytes(raw[side], types[side]),
-        _ => format!("at {first}: {}", bytes(raw[side].get(first..).unwrap_or_default(), types[side])),
+        0 => format_bytes(raw[side], types[side]),
+        _ => format!("at {first}: {}", format_bytes(raw[side].get(first..).unwrap_or_default(), types[side])),
     })
 }
 
@@ -111,7 +111,7 @@ mod tests {
             (0xdead_beef, B32, "0xdeadbeef"),
             (7, B64, "7"),
         ] {
-            assert_eq!(shown(bits, ty), want, "{bits:#x} {}", ty.name());
+            assert_eq!(format_value(bits, ty), want, "{bits:#x} {}", ty.name());
         }
     }
 
@@ -119,7 +119,7 @@ mod tests {
     fn halves_are_exact() {
         // Every binary16 prints as a number that reads back to the same binary32.
         for bits in 0..=u16::MAX {
-            let text = half(bits);
+            let text = format_f16(bits);
             if !text.starts_with("NaN") {
                 let back: f32 = text.parse().unwrap();
                 assert_eq!(format!("{back:?}"), text);

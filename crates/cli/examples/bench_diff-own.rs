@@ -4,7 +4,7 @@
 //! Words: `quick` for a sixteenth of the warps, `files` to leave the files where they are. All warps have the same 10⁶ decisions, random ones, so
 //! that a frame of 32 warps packs to what one takes. Nothing of that is looked at but the frame of the warp that differs.
 
-#[path = "../../analyze/tests/build/mod.rs"]
+#[path = "../../analyze/tests/it/toy.rs"]
 mod build;
 #[path = "../../../bench/process.rs"]
 mod process;

@@ -3,7 +3,7 @@
 //! Parsing has no side effects; each command's work is in `commands/`.
 
 mod cost;
-mod prlx;
+mod legacy;
 mod probe;
 mod profile;
 mod timeline;
@@ -15,22 +15,24 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use prlx::convert::Packing;
+use prlx::device::{DeviceChoice, DeviceOptions};
+use prlx::record::{LaunchSelection, RecorderOptions};
 use prlx_analyze::Shard;
 use prlx_analyze::gate::Rule;
 use prlx_driver::session::Pattern;
 use prlx_emu::Checks;
 use prlx_isa::image::Target;
-use prlx_probe::Filter;
 use prlx_trace::Level;
 use prlx_trace::check::Check;
 use prlx_trace::kernel::SiteClass;
 
 pub use cost::CostArgs;
-pub use prlx::PrlxArgs;
+pub use legacy::LegacyArgs;
 pub use probe::{
-    ProbeArgs, ProbeCheckArgs, ProbeCommand, ProbeEngineArgs, ProbeExplainArgs, ProbeShowArgs, TallyArgs,
+    ProbeArgs, ProbeCheckArgs, ProbeCommand, ProbeEngineArgs, ProbeExplainArgs, ProbeShowArgs, TableArgs,
 };
-pub use profile::{Auto, Kept, ProfileArgs, ProfileCommand, ProfileDiffArgs};
+pub use profile::{ProfileArgs, ProfileCommand, ProfileDiffArgs, ProfileFormat};
 pub use timeline::{BufferArgs, TimelineArgs, ViewArgs};
 
 /// Two runs of a GPU kernel were meant to agree: where did they first part, in which lanes, and why?
@@ -185,8 +187,20 @@ pub struct ChoiceArgs {
 }
 
 impl ChoiceArgs {
-    /// The first option that was given.
-    pub fn given(&self) -> Option<&'static str> {
+    /// The options of the library.
+    pub fn selection(&self) -> LaunchSelection {
+        LaunchSelection {
+            launches: self.launch.clone(),
+            skip: self.skip,
+            count: self.count,
+            time: self.time,
+            digest: self.digest,
+            host_memory: self.host_memory,
+        }
+    }
+
+    /// Fails if an option is given, because a launch file has one launch.
+    pub fn refuse_for_launch_file(&self) -> anyhow::Result<()> {
         let all = [
             ("--launch", !self.launch.is_empty()),
             ("--skip", self.skip > 0),
@@ -195,7 +209,10 @@ impl ChoiceArgs {
             ("--digest", self.digest.is_some()),
             ("--host-memory", self.host_memory.is_some()),
         ];
-        all.into_iter().find(|(_, given)| *given).map(|(name, _)| name)
+        match all.into_iter().find(|(_, given)| *given) {
+            Some((name, _)) => anyhow::bail!("{name} is for programs: a launch file has one launch"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -221,7 +238,7 @@ pub struct DiffArgs {
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
     #[command(flatten)]
-    pub prlx: PrlxArgs,
+    pub legacy: LegacyArgs,
 }
 
 /// `prlx convert`.
@@ -233,8 +250,8 @@ pub struct ConvertArgs {
     #[arg(long, short)]
     pub output: PathBuf,
     /// Format of the new one
-    #[arg(long, value_enum, default_value_t = Form::Plain)]
-    pub to: Form,
+    #[arg(long, value_enum, default_value_t = ConvertFormat::Plain)]
+    pub to: ConvertFormat,
     /// Which launch of an own recording a file of PRLX 0.x holds [default: 0]
     #[arg(long, value_name = "N")]
     pub launch: Option<u64>,
@@ -245,7 +262,7 @@ pub struct ConvertArgs {
 
 /// What a recording is converted to.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Form {
+pub enum ConvertFormat {
     /// A file of PRLX 0.x, 16 bytes an event; of an own recording at level `events`
     Plain,
     /// The same with 8 bytes an event, without values
@@ -259,6 +276,18 @@ pub enum Form {
     /// Launches, warps, sites and visits as tables: a new folder of Parquet files (docs/tables.md)
     #[cfg(feature = "parquet")]
     Parquet,
+}
+
+impl ConvertFormat {
+    /// The packing of a file of PRLX 0.x; `None` for other formats.
+    pub fn packing(self) -> Option<Packing> {
+        match self {
+            ConvertFormat::Plain => Some(Packing::Plain),
+            ConvertFormat::Compact => Some(Packing::Compact),
+            ConvertFormat::Packed => Some(Packing::Packed),
+            _ => None,
+        }
+    }
 }
 
 /// `prlx query`.
@@ -297,10 +326,10 @@ pub struct CompareArgs {
     pub b: Option<PathBuf>,
     /// The first program and its arguments, as a shell would split them (docs/sessions.md)
     #[arg(long = "a", value_name = "COMMAND", value_parser = words, requires = "command_b", conflicts_with = "seeds")]
-    pub command_a: Option<Words>,
+    pub command_a: Option<CommandWords>,
     /// The second program and its arguments
     #[arg(long = "b", value_name = "COMMAND", value_parser = words, requires = "command_a")]
-    pub command_b: Option<Words>,
+    pub command_b: Option<CommandWords>,
     #[command(flatten)]
     pub recorder: RecorderArgs,
     #[command(flatten)]
@@ -468,23 +497,12 @@ pub struct DoctorArgs {
     pub json: bool,
 }
 
-/// A machine.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Machine {
-    /// The CPU device.
-    Cpu,
-    /// An NVIDIA GPU, by its ordinal.
-    Cuda(u32),
-    /// The first GPU if there is one that can be used, else the CPU device.
-    Auto,
-}
-
 /// Where it runs.
 #[derive(Args, Debug, Clone)]
 pub struct DeviceArgs {
     /// Machine: `cpu` is the CPU device, `cuda` an NVIDIA GPU (`cuda:1` the second), `auto` a GPU if there is one
     #[arg(long, value_name = "MACHINE", default_value = "cpu", value_parser = machine)]
-    pub device: Machine,
+    pub device: DeviceChoice,
     /// Schedule seed of the CPU device; overrides the launch file's (but for random data, which stay as they are)
     #[arg(long)]
     pub seed: Option<u64>,
@@ -548,17 +566,60 @@ pub struct RecorderArgs {
 }
 
 impl RecorderArgs {
-    /// The filter that these options say, for CTAs of so many warps.
-    pub fn filter(&self, warps_per_cta: u64) -> Filter {
-        let warps = |(first, last): (u64, u64)| {
-            (first.saturating_mul(warps_per_cta), last.saturating_mul(warps_per_cta))
-        };
-        Filter {
+    /// The options of the library.
+    pub fn options(&self) -> RecorderOptions {
+        RecorderOptions {
+            level: self.level,
+            no_elide: self.no_elide,
             kernels: self.kernel.clone(),
             functions: self.function.clone(),
             lines: self.line.clone(),
             classes: self.class.clone(),
-            warps: self.warps.or(self.ctas.map(warps)),
+            warps: self.warps,
+            ctas: self.ctas,
+            rewritten: self.rewritten,
+            memory: self.memory,
+        }
+    }
+
+    /// Fails if an option is given, here or in `device`, that only launch files have.
+    pub fn refuse_for_program(&self, device: &DeviceArgs) -> anyhow::Result<()> {
+        let only_files = [
+            ("--function", !self.function.is_empty()),
+            ("--line", !self.line.is_empty()),
+            ("--class", !self.class.is_empty()),
+            ("--warps", self.warps.is_some()),
+            ("--ctas", self.ctas.is_some()),
+            ("--rewritten", self.rewritten),
+            ("--device", device.device != DeviceChoice::Cpu),
+            ("--seed", device.seed.is_some()),
+            ("--check", device.check.is_some()),
+            ("--max-steps", device.max_steps.is_some()),
+            ("--max-memory", device.max_memory.is_some()),
+            ("--threads", device.threads.is_some()),
+            ("--timeout", device.timeout.is_some()),
+        ];
+        match only_files.into_iter().find(|(_, given)| *given) {
+            Some((name, _)) => anyhow::bail!(
+                "{name} is for launch files: a program is recorded as it runs, on the devices that it chooses"
+            ),
+            None => Ok(()),
+        }
+    }
+}
+
+impl DeviceArgs {
+    /// The options of the library.
+    pub fn options(&self) -> DeviceOptions {
+        DeviceOptions {
+            device: self.device,
+            seed: self.seed,
+            max_steps: self.max_steps,
+            max_memory: self.max_memory,
+            timeout: self.timeout,
+            check: self.check,
+            threads: self.threads,
+            calibration: self.calibration.clone(),
         }
     }
 }
@@ -625,12 +686,12 @@ fn target(text: &str) -> Result<Target, String> {
     Target::parse(text).ok_or_else(|| "an architecture, as sm_90".into())
 }
 
-fn machine(text: &str) -> Result<Machine, String> {
+fn machine(text: &str) -> Result<DeviceChoice, String> {
     match (text, text.strip_prefix("cuda:").map(str::parse)) {
-        ("cpu", _) => Ok(Machine::Cpu),
-        ("auto", _) => Ok(Machine::Auto),
-        ("cuda", _) => Ok(Machine::Cuda(0)),
-        (_, Some(Ok(ordinal))) => Ok(Machine::Cuda(ordinal)),
+        ("cpu", _) => Ok(DeviceChoice::Cpu),
+        ("auto", _) => Ok(DeviceChoice::Auto),
+        ("cuda", _) => Ok(DeviceChoice::Cuda(0)),
+        (_, Some(Ok(ordinal))) => Ok(DeviceChoice::Cuda(ordinal)),
         _ => Err("cpu, cuda, cuda:N or auto".into()),
     }
 }
@@ -658,13 +719,13 @@ fn shard(text: &str) -> Result<Shard, String> {
 
 /// A command: the program and its arguments.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Words(pub Vec<OsString>);
+pub struct CommandWords(pub Vec<OsString>);
 
-fn words(text: &str) -> Result<Words, String> {
+fn words(text: &str) -> Result<CommandWords, String> {
     match shlex::split(text) {
         None => Err("a quote is open, or a backslash ends it".into()),
         Some(words) if words.is_empty() => Err("there is no program in it".into()),
-        Some(words) => Ok(Words(words.into_iter().map(OsString::from).collect())),
+        Some(words) => Ok(CommandWords(words.into_iter().map(OsString::from).collect())),
     }
 }
 

@@ -1,31 +1,29 @@
-//! From two recordings to a printed report and an exit code.
+//! Shows a report in the ways that options ask for: as text or JSON, in files, in the terminal viewer.
 
-use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::rc::Rc;
 
-use anyhow::{Context, Result, bail};
-use prlx_analyze::look::{LookOptions, Scene};
-use prlx_analyze::{DiffOptions, Matching, Report};
-use prlx_driver::session::{Pattern, Session};
+use anyhow::{Context, Result};
+use prlx_analyze::view::ViewModel;
+use prlx_analyze::{DiffOptions, Report};
+use prlx_trace::Trace;
 use prlx_trace::check::Findings;
-use prlx_trace::{Recording, Trace};
 
 use crate::args::ReportArgs;
 use crate::ui::Ui;
 
-/// Findings that a page shows in full.
-const LOOKS: usize = 24;
+/// Findings that an HTML page shows in full.
+const PAGE_FINDINGS: usize = 24;
 
-/// How to compare.
-pub fn options(args: &ReportArgs) -> DiffOptions {
-    DiffOptions { findings: kept(args, args.findings.max(1)), ..DiffOptions::default() }
+/// How to compare, so that the report has what the options show.
+pub fn diff_options(args: &ReportArgs) -> DiffOptions {
+    DiffOptions { findings: findings_kept(args, args.findings.max(1)), ..DiffOptions::default() }
 }
 
-/// Findings of a launch that a comparison keeps, where `shown` are shown: a table has all of them.
-pub fn kept(args: &ReportArgs, shown: usize) -> usize {
+/// Findings of each launch that a comparison keeps if `shown` are shown: a Parquet table holds all of them.
+pub fn findings_kept(args: &ReportArgs, shown: usize) -> usize {
     #[cfg(feature = "parquet")]
     if args.parquet.is_some() {
         return usize::MAX;
@@ -34,17 +32,8 @@ pub fn kept(args: &ReportArgs, shown: usize) -> usize {
     shown
 }
 
-/// Compares two recordings that the user calls `names`.
-pub fn diff(a: &Trace, b: &Trace, names: [String; 2], args: &ReportArgs, ui: &Ui) -> Result<Report> {
-    let bar = ui.spinner("comparing");
-    let mut found = prlx_analyze::diff(a, b, &options(args))?;
-    found.names = names;
-    bar.finish_and_clear();
-    Ok(found)
-}
-
-/// Whether the user walks through the report instead of reading it.
-pub fn walks(args: &ReportArgs) -> bool {
+/// Whether the report opens in the terminal viewer instead of being printed.
+pub fn in_viewer(args: &ReportArgs) -> bool {
     #[cfg(feature = "tui")]
     return args.tui;
     #[cfg(not(feature = "tui"))]
@@ -54,16 +43,16 @@ pub fn walks(args: &ReportArgs) -> bool {
     }
 }
 
-/// How many findings are to be looked at for viewers; `None` if nothing shows them.
-pub fn looks(args: &ReportArgs) -> Option<usize> {
-    // Who walks through them has each looked at when it is seen.
-    args.html.as_ref().map(|_| LOOKS).or(walks(args).then_some(0))
+/// Number of findings for which viewers need their data; `None` if there is no viewer.
+pub fn views(args: &ReportArgs) -> Option<usize> {
+    // The terminal viewer makes the view of a finding when the user opens it.
+    args.html.as_ref().map(|_| PAGE_FINDINGS).or(in_viewer(args).then_some(0))
 }
 
-/// Lets the user walk through a report, if that is what was asked for. `traces` gives the recordings of a pair of processes.
-pub fn walk(
+/// Opens the report in the terminal viewer if the options ask for it. `traces` reads the recordings of a pair of processes.
+pub fn open_viewer(
     report: &Report,
-    scene: &Scene,
+    scene: &ViewModel,
     traces: impl FnMut(u64) -> Result<[Rc<Trace>; 2]>,
     args: &ReportArgs,
     ui: &Ui,
@@ -71,14 +60,14 @@ pub fn walk(
     #[cfg(feature = "tui")]
     if args.tui {
         if !io::IsTerminal::is_terminal(&io::stdout()) || !io::IsTerminal::is_terminal(&io::stdin()) {
-            bail!("--tui needs a terminal; --html FILE writes a page");
+            anyhow::bail!("--tui needs a terminal; --html FILE writes a page");
         }
-        let options = LookOptions { before: 2000, after: 8000, ..LookOptions::default() };
+        let options = prlx_analyze::view::PathViewOptions { before: 2000, after: 8000, ..Default::default() };
         let mut traces = traces;
         let look = |i: usize, j: usize| -> Result<_> {
             let launch = &report.launches[i];
             let [a, b] = traces(launch.process)?;
-            Ok(prlx_analyze::look([&a, &b], launch, &launch.findings[j], &options)?)
+            Ok(prlx_analyze::path_view([&a, &b], launch, &launch.findings[j], &options)?)
         };
         let mut look = look;
         let look = Box::new(move |i, j| look(i, j).map_err(|e| format!("{e:#}")));
@@ -89,12 +78,12 @@ pub fn walk(
     Ok(())
 }
 
-/// Writes the files that were asked for: a table of all findings; the report, of whose launches so many findings are `shown` from
-/// here on, as a page; its flame graph.
-pub fn files(report: &mut Report, scene: &Scene, shown: usize, args: &ReportArgs) -> Result<()> {
+/// Writes the files that the options ask for: a Parquet table of all findings, a page, a flame graph. Afterwards the
+/// report holds `shown` findings of each launch at most.
+pub fn write_files(report: &mut Report, scene: &ViewModel, shown: usize, args: &ReportArgs) -> Result<()> {
     #[cfg(feature = "parquet")]
     if let Some(path) = &args.parquet {
-        crate::tables::of_report(report, path)?;
+        crate::tables::write_findings(report, path)?;
     }
     report.launches.iter_mut().for_each(|l| l.findings.truncate(shown));
     let write = |path: &Path, text: Vec<u8>| {
@@ -113,116 +102,7 @@ pub fn files(report: &mut Report, scene: &Scene, shown: usize, args: &ReportArgs
     Ok(())
 }
 
-/// Compares two sessions, or single recordings, process by process; kernels like one of `kernels`, or all. What viewers
-/// show of the first `looks` findings comes with it.
-pub fn sessions(
-    sides: &[Session; 2],
-    names: [String; 2],
-    kernels: &[Pattern],
-    options: DiffOptions,
-    looks: Option<usize>,
-    ui: &Ui,
-) -> Result<(Report, Scene)> {
-    let matching = matching(sides);
-    let bar = ui.bar(matching.pairs.len() as u64, "comparing processes");
-    let wanted = |name: &str| kernels.is_empty() || kernels.iter().any(|p| p.takes(name));
-    let mut seen = BTreeSet::new();
-    let launches = options.launches.clone();
-    let mut found = Report::new(names);
-    let mut scene = Scene::default();
-    for (i, j) in &matching.pairs {
-        let (a, b) = (read(&sides[0], *i)?, read(&sides[1], *j)?);
-        let here: BTreeSet<String> = [&a, &b].into_iter().flat_map(names_of).filter(|n| wanted(n)).collect();
-        let mut options = options.clone();
-        if here.is_empty() {
-            // No name would mean all.
-            options.launches = vec![(0, 0)];
-        } else if !kernels.is_empty() {
-            options.kernels = here.iter().cloned().collect();
-        }
-        seen.extend(here);
-        let process = found.processes.len() as u64;
-        found.add([&a, &b], &options)?;
-        if let Some(looks) = looks {
-            scene.add([&a, &b], &found, process, looks, &LookOptions::default())?;
-        }
-        bar.inc(1);
-    }
-    for (side, all) in (0u8..).zip(&matching.alone) {
-        for i in all {
-            let mut trace = read(&sides[usize::from(side)], *i)?;
-            let names: Vec<String> = names_of(&trace).collect();
-            let mut names = names.iter();
-            trace.launches.retain(|_| names.next().is_some_and(|n| wanted(n)));
-            seen.extend(names_of(&trace));
-            found.add_alone(side, &trace);
-        }
-    }
-    bar.finish_and_clear();
-    if !kernels.is_empty() && seen.is_empty() {
-        let all: Vec<&str> = kernels.iter().map(Pattern::text).collect();
-        bail!("no launch of either side has a kernel like {}", all.join(" or "));
-    }
-    if !launches.is_empty() && found.pairs == 0 && found.unpaired.is_empty() {
-        bail!("no launch that both sides have is among those asked for: the filter matches nothing");
-    }
-    Ok((found, scene))
-}
-
-/// Which files of two recordings belong together.
-pub fn matching(sides: &[Session; 2]) -> Matching {
-    let [a, b] = sides.each_ref().map(|s| s.files.iter().map(|f| f.process.clone()).collect::<Vec<_>>());
-    prlx_analyze::pair_processes(&a, &b)
-}
-
-/// Gives the recordings of a pair of processes, of which it keeps the last.
-pub fn pairs(sides: &[Session; 2]) -> impl FnMut(u64) -> Result<[Rc<Trace>; 2]> + '_ {
-    let matching = matching(sides);
-    let mut last: Option<(u64, [Rc<Trace>; 2])> = None;
-    move |process| {
-        if let Some((_, traces)) = last.as_ref().filter(|(p, _)| *p == process) {
-            return Ok(traces.clone());
-        }
-        let (i, j) = *matching.pairs.get(process as usize).context("no such process")?;
-        let traces = [Rc::new(read(&sides[0], i)?), Rc::new(read(&sides[1], j)?)];
-        last = Some((process, traces.clone()));
-        Ok(traces)
-    }
-}
-
-/// The kernels of a recording's launches.
-fn names_of(t: &Trace) -> impl Iterator<Item = String> + '_ {
-    t.launches.iter().map(|r| kernel_of(t, r))
-}
-
-/// The kernel of a launch.
-pub fn kernel_of(t: &Trace, r: &Recording) -> String {
-    let function =
-        t.modules.get(r.launch.module.index()).and_then(|m| m.functions.get(r.launch.kernel.index()));
-    function.map_or_else(String::new, |f| f.name.clone())
-}
-
-/// The launches of a recording, by what the user calls them: a program's have numbers, of others the order tells.
-pub fn numbered(t: &Trace) -> Vec<(u64, &Recording)> {
-    let number = |(i, r): (u64, &Recording)| if t.process.is_some() { r.launch.number } else { i };
-    let mut all: Vec<_> = (0u64..).zip(&t.launches).map(|(i, r)| (number((i, r)), r)).collect();
-    all.sort_by_key(|(number, _)| *number);
-    all
-}
-
-/// A file of a session. One among others that can't be read is a gap.
-pub fn read(session: &Session, i: usize) -> Result<Trace> {
-    let file = &session.files[i];
-    match session.read(file) {
-        Err(e) if session.is_folder() => {
-            let cut = prlx_trace::Error { offset: 0, field: "file".into(), what: e.message };
-            Ok(Trace { process: file.process.clone(), cut: Some(cut), ..Trace::default() })
-        }
-        trace => Ok(trace?),
-    }
-}
-
-/// Prints a report and what checks found; the exit code is its verdict's, or 1 if checks found errors.
+/// Prints a report and what checks found. The exit code is the verdict's, or 1 if checks found errors.
 pub fn print(
     report: &Report,
     checks: Option<[&Findings; 2]>,
@@ -232,23 +112,23 @@ pub fn print(
     let mut out = io::stdout().lock();
     if args.json {
         prlx_present::json(&mut out, report, checks)?;
-    } else if !walks(args) {
+    } else if !in_viewer(args) {
         prlx_present::text(&mut out, report, &ui.style())?;
     }
-    let mut wrong = 0;
+    let mut errors = 0;
     for (found, name) in checks.into_iter().flatten().zip(&report.names) {
-        wrong += found.errors();
+        errors += found.errors();
         if !args.json {
             writeln!(out, "\n{name}")?;
             prlx_present::checks(&mut out, found, &ui.style())?;
         }
     }
     out.flush()?;
-    Ok(ExitCode::from(if wrong > 0 { 1 } else { report.verdict.exit_code() }))
+    Ok(ExitCode::from(if errors > 0 { 1 } else { report.verdict.exit_code() }))
 }
 
-/// Prints what checks found, if there were any; the exit code is 1 if there are errors.
-pub fn checks(found: Option<&Findings>, ui: &Ui) -> Result<ExitCode> {
+/// Prints what checks found, if there were any. The exit code is 1 if there are errors.
+pub fn print_checks(found: Option<&Findings>, ui: &Ui) -> Result<ExitCode> {
     let Some(found) = found else { return Ok(ExitCode::SUCCESS) };
     let mut out = io::stdout().lock();
     prlx_present::checks(&mut out, found, &ui.style())?;

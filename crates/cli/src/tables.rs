@@ -1,4 +1,4 @@
-//! From recordings and reports to Parquet files.
+//! Writes recordings, reports and tables of probe programs as Parquet files.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -6,18 +6,17 @@ use std::io::{self, BufWriter};
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use prlx::diff::read_file;
 use prlx_analyze::Report;
 use prlx_driver::session::Session;
 use prlx_present::parquet::Writer;
 use prlx_present::tables::{self, FINDINGS, RECORDING};
 use prlx_present::tallies::Table;
 
-use crate::report::read;
-
 type Out = Writer<BufWriter<File>>;
 
 /// Writes the findings of a report into a file.
-pub fn of_report(report: &Report, path: &Path) -> Result<()> {
+pub fn write_findings(report: &Report, path: &Path) -> Result<()> {
     let all = || -> io::Result<()> {
         let mut out = Writer::new(BufWriter::new(File::create(path)?), &FINDINGS)?;
         tables::findings(report, &mut |_, batch| out.rows(&batch))?;
@@ -27,7 +26,7 @@ pub fn of_report(report: &Report, path: &Path) -> Result<()> {
 }
 
 /// Writes the tables of a recording into a new folder, a file each.
-pub fn of_recording(session: &Session, folder: &Path) -> Result<()> {
+pub fn write_recording(session: &Session, folder: &Path) -> Result<()> {
     fs::create_dir(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let mut files: BTreeMap<&str, Out> = BTreeMap::new();
     for (table, _) in RECORDING {
@@ -36,7 +35,7 @@ pub fn of_recording(session: &Session, folder: &Path) -> Result<()> {
         files.insert(table.name, open().with_context(|| format!("cannot write {}", path.display()))?);
     }
     for (process, file) in (0u64..).zip(&session.files) {
-        let trace = read(session, process as usize)?;
+        let trace = read_file(session, process as usize)?;
         let mut write = |table: &tables::Table, batch| match files.get_mut(table.name) {
             Some(out) => out.rows(&batch),
             None => Err(io::Error::other(format!("there is no file for {}", table.name))),
@@ -52,7 +51,7 @@ pub fn of_recording(session: &Session, folder: &Path) -> Result<()> {
 }
 
 /// Writes the tables of a probe program into a folder, a file each, under these names.
-pub fn of_tallies(tables: &[Table], names: &[String], folder: &Path) -> Result<()> {
+pub fn write_tables(tables: &[Table], names: &[String], folder: &Path) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     for (table, name) in tables.iter().zip(names) {
         let path = folder.join(format!("{name}.parquet"));

@@ -7,7 +7,7 @@
 //! Two lists beside the kernels say what is otherwise, and why; both must be exact, so that no kernel enters or leaves them
 //! unnoticed. `schedule.txt`: kernels that legally do other things under other schedules (spin loops, `activemask`, atomics
 //! whose result decides), by level; only damage is looked for there. `refused.txt`: kernels that the CPU device refuses (a line
-//! with a target concerns that target's module, which `crates/emu/tests/corpus.rs` runs and this test does not).
+//! with a target concerns that target's module, which `crates/emu/tests/cases/outputs.rs` runs and this test does not).
 //! `PRLX_MASTER=name` runs the kernels whose folder name contains that text.
 
 #[path = "support/corpus.rs"]
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 use corpus::{kernels, label, list};
 use libtest_mimic::{Arguments, Failed, Trial};
-use prlx_analyze::{Decoder, Item, Limits, Program, whole};
+use prlx_analyze::{CheckedModule, DecodeLimits, Decoder, PathItem, complete_events};
 use prlx_driver::{ErrorKind, Job};
 use prlx_probe::Plan;
 use prlx_trace::kernel::SiteClass;
@@ -99,16 +99,17 @@ fn one(folder: &Path, level: Level, scheduled: bool) -> Result<(), Failed> {
     }
     // What does not fit is counted, and harms nothing. How many events a warp has depends on who came together.
     let counts = level != Level::Events && !scheduled;
-    let whole = code.last().map_or(0, |run| run.launch.totals.recorded);
+    let complete_events = code.last().map_or(0, |run| run.launch.totals.recorded);
     for pool in [0, 16 << 10] {
         let run = record_in(&job, &rewrite.text, &rewrite.plan, pool)?;
         let got = run.launch.totals;
         let wrong = !scheduled && run.wrong > 0;
-        if run.damaged || wrong || counts && got.recorded + got.dropped != whole {
+        if run.damaged || wrong || counts && got.recorded + got.dropped != complete_events {
             let (kept, lost) = (got.recorded, got.dropped);
-            return Err(
-                format!("a pool of {pool} bytes: {kept} kept, {lost} counted as lost, of {whole}").into()
-            );
+            return Err(format!(
+                "a pool of {pool} bytes: {kept} kept, {lost} counted as lost, of {complete_events}"
+            )
+            .into());
         }
     }
     Ok(())
@@ -117,15 +118,15 @@ fn one(folder: &Path, level: Level, scheduled: bool) -> Result<(), Failed> {
 /// Compares who was together at each visit of two runs at level `events`, of which one may have left events out.
 fn together(a: &Run, b: &Run) -> Result<(), String> {
     let all = |run: &Run, warp| -> Result<Vec<Vec<(SiteId, u64)>>, String> {
-        let program = Program::new(&run.module).map_err(|e| e.to_string())?;
+        let program = CheckedModule::new(&run.module).map_err(|e| e.to_string())?;
         let stream = stream(run, warp);
-        let stream = whole(&program, &run.launch, &stream, Limits::default());
+        let stream = complete_events(&program, &run.launch, &stream, DecodeLimits::default());
         let of = |lane| {
-            let decoder = Decoder::new(&program, &run.launch, &stream, lane, Limits::default());
-            let mut decoder = decoder.map_err(|e| e.to_string())?.flat().whole();
+            let decoder = Decoder::new(&program, &run.launch, &stream, lane, DecodeLimits::default());
+            let mut decoder = decoder.map_err(|e| e.to_string())?.flat().with_complete_stream();
             let mut visits = Vec::new();
             while let Some(item) = decoder.next().map_err(|e| e.to_string())? {
-                visits.extend(if let Item::Visit { site, mask, .. } = item {
+                visits.extend(if let PathItem::Visit { site, mask, .. } = item {
                     Some((site, mask.0))
                 } else {
                     None

@@ -9,7 +9,7 @@ use prlx_trace::launch::{Lanes, Launch};
 use prlx_trace::{FuncId, Level, WarpStream};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
 
-use crate::content::{GOLDEN, mix};
+use crate::random::{GOLDEN, mix};
 
 /// What decoding any warp of a kernel's launches reads of its module: sites, and at levels `path` and `print`, which leave out what can
 /// be computed, the decode program. Source locations and texts are left out, so that a moved line changes nothing.

@@ -1,17 +1,23 @@
-//! A job: one launch with all its data, as a launch file describes it (`docs/launch-file.md`).
+//! One launch with all its data, as a launch file describes it (`docs/launch-file.md`).
 //!
-//! Holds: one [`Arg`] for each parameter of the kernel, in order, of its size; every value fits its type; the shape keeps
-//! to the limits of the hardware and of the kernel. Tensor maps lie inside their buffers. Buffers are bytes only when [`Buffer::bytes`] is called.
-//! Misses: pointers inside struct parameters; aliases (two arguments with one buffer).
+//! # Invariants
+//! - A [`Job`] has one [`Arg`] for each parameter of the kernel, in order, of the parameter's size.
+//! - Every value fits its type. The grid, block and cluster keep to the limits of the hardware and of the kernel.
+//! - Tensor maps lie inside their buffers.
+//! - The bytes of a buffer exist only while [`Buffer::bytes`] runs.
+//!
+//! # Limitations
+//! Pointers inside struct parameters, and two arguments that share one buffer, cannot be described.
 
 use std::path::{Path, PathBuf};
 
-use prlx_isa::view;
-use prlx_trace::Dim3;
 use prlx_trace::kernel::{Param, Scalar};
 
-use crate::content::{Content, SplitMix};
-use crate::{Error, ErrorKind, LaunchConfig, TensorMap, compile, element, launch_file};
+use crate::buffer_content::Content;
+use crate::driver::LaunchConfig;
+use crate::element;
+use crate::random::SplitMix;
+use crate::tensor_map::TensorMap;
 
 /// One kernel launch: what to load, what to start, with which data.
 #[derive(Clone, PartialEq, Debug)]
@@ -118,37 +124,6 @@ impl Buffer {
 }
 
 impl Job {
-    /// Reads a launch file, the module and the files that it names. A `.cu` module is compiled.
-    ///
-    /// # Errors
-    /// When a file can't be read or a key is wrong; the error names file, line, key, and what to do.
-    pub fn load(path: &Path) -> Result<Job, Error> {
-        let name = path.display().to_string();
-        let text = std::fs::read_to_string(path)
-            .map_err(|e| Error::new(ErrorKind::File, format!("cannot read the launch file {name}: {e}")))?;
-        let folder = path.parent().unwrap_or(Path::new(""));
-        let mut job = Job::parse(&name, &text, &|file| {
-            let file = folder.join(file);
-            if file.extension().is_some_and(|e| e == "cu") {
-                return compile::ptx(&file);
-            }
-            std::fs::read(&file)
-                .map_err(|e| Error::new(ErrorKind::File, format!("cannot read {}: {e}", file.display())))
-        })?;
-        job.folder = folder.to_owned();
-        job.source = folder.join(&job.source);
-        Ok(job)
-    }
-
-    /// Reads a launch file's text. `files` gives the content of the files that it names, for a `.cu` file the PTX of it.
-    /// [`Job::folder`] is empty and [`Job::source`] as written.
-    ///
-    /// # Errors
-    /// When a key is wrong or `files` fails.
-    pub fn parse(name: &str, text: &str, files: &launch_file::Files<'_>) -> Result<Job, Error> {
-        launch_file::read(name, text, files)
-    }
-
     /// Bytes that a run of it keeps on this side at once: what the launch file gave, what is expected, what every buffer holds
     /// afterwards, and one buffer on its way.
     pub fn kept_bytes(&self) -> u64 {
@@ -179,57 +154,4 @@ impl Job {
         let places = [Some(self.source.join(path)), named];
         places.into_iter().flatten().find_map(|p| std::fs::read_to_string(p).ok())
     }
-}
-
-/// A kernel as its declaration has it.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Signature {
-    /// Name.
-    pub name: String,
-    /// Parameters.
-    pub params: Vec<Param>,
-    /// `.reqntid`, `.maxntid` …: name without the dot, values.
-    pub limits: Vec<(String, Vec<u32>)>,
-}
-
-/// What a kernel's declaration says by a directive, as `reqntid`, in up to three dimensions.
-pub fn limit(limits: &[(String, Vec<u32>)], directive: &str) -> Option<Dim3> {
-    let (_, sizes) = limits.iter().find(|(name, _)| name == directive)?;
-    let axis = |i: usize| sizes.get(i).copied().unwrap_or(1);
-    Some(Dim3 { x: axis(0), y: axis(1), z: axis(2) })
-}
-
-/// The CTAs that each of a grid's numbers stands for when CUDA launches a kernel with such limits: clusters of so many if it has
-/// `.blocksareclusters` (PTX ISA, Cluster Dimension Directives), else one. [`LaunchConfig::grid`] counts CTAs all the same.
-pub fn counted(limits: &[(String, Vec<u32>)]) -> Dim3 {
-    limit(limits, "blocksareclusters").and_then(|_| limit(limits, "reqnctapercluster")).unwrap_or_default()
-}
-
-impl Signature {
-    /// Every kernel of a module.
-    pub fn all(module: &view::Module) -> Vec<Signature> {
-        let kernels = module.functions.iter().filter(|f| f.kind == view::FunctionKind::Kernel);
-        kernels
-            .map(|f| Signature {
-                name: f.name.clone(),
-                limits: f.limits.clone(),
-                params: f
-                    .params
-                    .iter()
-                    .zip(&f.param_offsets)
-                    .filter_map(|(&id, &offset)| {
-                        let symbol = module.symbols.get(id.index())?;
-                        let (ty, size) = (scalar(symbol.ty), u32::try_from(symbol.size).ok()?);
-                        Some(Param { name: symbol.name.clone(), ty, offset, size })
-                    })
-                    .collect(),
-            })
-            .collect()
-    }
-}
-
-/// The trace's name for a type; types narrower or stranger than it knows are bytes.
-fn scalar(ty: view::Type) -> Scalar {
-    let name = format!("{ty:?}").to_lowercase();
-    Scalar::ALL.iter().copied().find(|s| s.name() == name).unwrap_or(Scalar::B8)
 }

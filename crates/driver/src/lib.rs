@@ -1,235 +1,50 @@
-//! The one seam to a machine: the part of a GPU driver's API that running and recording need, as a trait.
+//! Runs kernels on a device and records them.
 //!
-//! The emulator implements it, and [`cuda`]; recording is written once, on top. Calls are synchronous: `launch`
-//! returns when the kernel has ended.
+//! [`Driver`] is the one interface to a device. The CPU device (`prlx-emu`) implements it, and [`cuda`] does for NVIDIA GPUs.
+//! Recording is written once, on top of the trait.
 //!
-//! On top of it: [`Job`], a launch with its data as a launch file has it ([`job`], [`content`], [`element`], [`npy`],
-//! [`tensor_map`]);
-//! [`session`], the recording of a whole program;
-//! [`run()`], which runs it as it is; [`record()`], which runs it instrumented and drains what it wrote ([`drain`]).
+//! | module | content |
+//! |---|---|
+//! | `driver` | the [`Driver`] trait |
+//! | [`job`], `launch_file` | one launch with its data, and the TOML file that describes it |
+//! | [`element`], [`npy`], [`tensor_map`], [`buffer_content`], [`random`] | the data of arguments |
+//! | [`signature`] | what a kernel declares of its parameters and its shape |
+//! | [`run`](mod@run) | runs a job's kernel as it is, and compares its outputs |
+//! | `record` | runs a job's instrumented kernel, and measures what recording costs |
+//! | [`decode`], [`digest`] | what a kernel recorded becomes streams of warps, with digests |
+//! | [`occupancy`] | how many threads of an SM fit into its register file |
+//! | [`workers`] | the worker threads of this process |
+//! | [`session`] | recordings of whole programs |
+//! | [`assemble`] | PTX to machine code, by NVIDIA's assemblers |
+//! | [`cuda`] | the CUDA driver: calls, devices, the recorder of programs |
 //!
-//! Holds: what is taken from a device is given back on every way out; bytes from files and devices never panic.
-//! Misses: one launch at a time; no module variables, textures or streams.
+//! # Invariants
+//! Everything that is taken from a device is given back on every way out. Bytes from files and devices never panic.
 
 pub mod assemble;
-mod compile;
-pub mod content;
+pub mod buffer_content;
 pub mod cuda;
+pub mod decode;
 pub mod digest;
-pub mod drain;
+mod driver;
 pub mod element;
 mod error;
 pub mod job;
-mod keys;
 mod launch_file;
 pub mod npy;
 pub mod occupancy;
+pub mod random;
 mod record;
 pub mod run;
 pub mod session;
+pub mod signature;
 pub mod tensor_map;
 pub mod workers;
 
+pub use driver::{DeviceInfo, DevicePtr, Driver, LaunchConfig, LaunchStats, ModuleHandle, Needs, Observed};
 pub use error::{Error, ErrorKind};
 pub use job::Job;
 pub use launch_file::Files;
 pub use record::{Bare, Cost, CostOptions, Form, Passed, RecordOptions, Recorded, cost, record};
 pub use run::{Output, Prepared, Run, prepare, run};
 pub use tensor_map::TensorMap;
-
-use prlx_probe::Plan;
-use prlx_trace::mark::Track;
-use prlx_trace::{Dim3, LaneMask, TableContents, WarpId, WarpStream};
-
-/// A loaded module, by the number its driver gave it.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct ModuleHandle(pub u64);
-
-/// An address in device memory.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub struct DevicePtr(pub u64);
-
-/// How a kernel is started.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct LaunchConfig {
-    /// CTAs, also of a kernel that counts its grid in clusters ([`job::counted`]).
-    pub grid: Dim3,
-    /// Threads in a CTA.
-    pub block: Dim3,
-    /// CTAs of a cluster, a divisor of the grid; one: none are asked for, and the kernel's `.reqnctapercluster` is taken.
-    pub cluster: Dim3,
-    /// Dynamic shared memory, bytes.
-    pub shared: u32,
-    /// Schedule seed, for devices that have one.
-    pub seed: u64,
-}
-
-/// What a device says of itself.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct DeviceInfo {
-    /// In words, as `CPU device` or `NVIDIA H200`.
-    pub name: String,
-    /// Lanes in a warp.
-    pub warp_size: u8,
-    /// Whether it can do a plan's actions itself ([`Driver::observe`]).
-    pub hooks: bool,
-}
-
-/// What a kernel takes of a multiprocessor.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Needs {
-    /// Registers of a thread.
-    pub registers: u32,
-    /// Local memory of a thread, bytes: arrays, and registers that were spilt.
-    pub local: u32,
-    /// Static shared memory of a CTA, bytes.
-    pub shared: u32,
-    /// Threads that a multiprocessor runs at once, in CTAs of the launch's size.
-    pub resident: u32,
-    /// Threads that it has room for.
-    pub room: u32,
-}
-
-/// What a launch cost.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct LaunchStats {
-    /// Warp instructions executed; 0 if the device does not count.
-    pub warp_instructions: u64,
-    /// Wall time, nanoseconds.
-    pub nanos: u64,
-}
-
-/// What a machine saw of a launch.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Observed {
-    /// What its warps wrote down, ascending: all warps that the plan wants, or those that ran until it was stopped.
-    pub streams: Vec<WarpStream>,
-    /// What a probe program's tables and records hold.
-    pub tallies: Vec<TableContents>,
-    /// What its markers left, by warp and lane.
-    pub tracks: Vec<Track>,
-    /// What it cost, or what stopped it.
-    pub ended: Result<LaunchStats, Error>,
-    /// If it was stopped: which lanes of `streams` had not ended, by warp, ascending.
-    pub unfinished: Vec<(WarpId, LaneMask)>,
-}
-
-/// A machine that runs kernels.
-pub trait Driver {
-    /// What it is.
-    fn info(&self) -> DeviceInfo;
-    /// Loads a module from its text (PTX) or image.
-    ///
-    /// # Errors
-    /// When the image is not understood or can't be assembled; the error names the place.
-    fn load(&mut self, image: &[u8]) -> Result<ModuleHandle, Error>;
-    /// Loads code with `plan` written into it, of a module whose own text is `own`: a device may make other machine code of it than of the same text as it is.
-    ///
-    /// # Errors
-    /// As [`Driver::load`].
-    fn load_rewritten(&mut self, text: &str, _plan: &Plan, _own: &str) -> Result<ModuleHandle, Error> {
-        self.load(text.as_bytes())
-    }
-    /// Unloads a module.
-    ///
-    /// # Errors
-    /// When there is no such module.
-    fn unload(&mut self, module: ModuleHandle) -> Result<(), Error>;
-    /// Allocates `bytes` of device memory, aligned to at least `align` (a power of two). Its content is whatever was there.
-    ///
-    /// # Errors
-    /// When there is not enough.
-    fn alloc(&mut self, bytes: u64, align: u64) -> Result<DevicePtr, Error>;
-    /// The same; what is there can still be read after a fault, and while a kernel hangs, where the machine has such memory.
-    ///
-    /// # Errors
-    /// When there is not enough.
-    fn alloc_kept(&mut self, bytes: u64, align: u64) -> Result<DevicePtr, Error> {
-        self.alloc(bytes, align)
-    }
-    /// Says what the allocation at `at` is called in messages. Most machines have no use for it.
-    fn name(&mut self, at: DevicePtr, name: &str) {
-        let _ = (at, name);
-    }
-    /// Says that what `bytes` bytes hold counts as never written. Most machines have no use for it.
-    fn forget(&mut self, at: DevicePtr, bytes: u64) {
-        let _ = (at, bytes);
-    }
-    /// Counts bytes that the caller keeps on this side for a launch against the machine's limit on memory, instead of those
-    /// counted before. Most machines have no limit.
-    ///
-    /// # Errors
-    /// When they are more than is left.
-    fn hold(&mut self, bytes: u64) -> Result<(), Error> {
-        let _ = bytes;
-        Ok(())
-    }
-    /// Frees an allocation.
-    ///
-    /// # Errors
-    /// When it is none.
-    fn free(&mut self, at: DevicePtr) -> Result<(), Error>;
-    /// Copies to the device.
-    ///
-    /// # Errors
-    /// When the range is not allocated.
-    fn write(&mut self, at: DevicePtr, bytes: &[u8]) -> Result<(), Error>;
-    /// Copies from the device.
-    ///
-    /// # Errors
-    /// When the range is not allocated.
-    fn read(&mut self, at: DevicePtr, bytes: &mut [u8]) -> Result<(), Error>;
-    /// Sets `bytes` bytes to `value`.
-    ///
-    /// # Errors
-    /// When the range is not allocated.
-    fn fill(&mut self, at: DevicePtr, bytes: u64, value: u8) -> Result<(), Error>;
-    /// Runs a kernel to its end. `params` is the parameter buffer, laid out as the kernel declares it.
-    ///
-    /// # Errors
-    /// When the kernel is not there, the shape is not allowed, or the code faults; the error names instruction and line.
-    fn launch(
-        &mut self,
-        module: ModuleHandle,
-        kernel: &str,
-        config: &LaunchConfig,
-        params: &[u8],
-    ) -> Result<LaunchStats, Error>;
-    /// What a kernel takes of a multiprocessor when it is launched like this; `None` from a machine without any.
-    ///
-    /// # Errors
-    /// When the kernel is not there, or the shape is not allowed.
-    fn needs(
-        &mut self,
-        module: ModuleHandle,
-        kernel: &str,
-        config: &LaunchConfig,
-    ) -> Result<Option<Needs>, Error> {
-        let _ = (module, kernel, config);
-        Ok(None)
-    }
-    /// The 128 bytes that kernels of this device take as the tensor map of a tensor at `at`.
-    ///
-    /// # Errors
-    /// When the device has no tensor copies, or there is no such map.
-    fn tensor_map(&mut self, at: DevicePtr, map: &TensorMap) -> Result<[u8; tensor_map::BYTES], Error> {
-        let _ = (at, map);
-        Err(Error::new(ErrorKind::Unsupported, format!("{} has no tensor maps", self.info().name)))
-    }
-    /// Runs the original code and does the plan's actions itself: nothing is written into the code, so nothing moves in its
-    /// schedule. `None` from a machine that can't; only the CPU device can.
-    ///
-    /// # Errors
-    /// As [`Driver::launch`], when nothing ran; what stops the code while it runs is in [`Observed::ended`].
-    fn observe(
-        &mut self,
-        module: ModuleHandle,
-        kernel: &str,
-        config: &LaunchConfig,
-        params: &[u8],
-        plan: &Plan,
-    ) -> Option<Result<Observed, Error>> {
-        let _ = (module, kernel, config, params, plan);
-        None
-    }
-}

@@ -5,9 +5,12 @@ use std::path::PathBuf;
 use prlx_trace::kernel::Scalar;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::content::Content;
+use crate::buffer_content::Content;
+use crate::driver::{DevicePtr, Driver, LaunchStats, ModuleHandle};
+use crate::error::{Error, ErrorKind};
 use crate::job::{ArgValue, Buffer, Expect, Job};
-use crate::{DevicePtr, Driver, Error, ErrorKind, LaunchStats, ModuleHandle, TensorMap, element, npy};
+use crate::tensor_map::TensorMap;
+use crate::{element, npy};
 
 /// A job's data on a device.
 #[derive(Clone, PartialEq, Debug, Default)]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use prlx_driver::cuda::calls::{
     CALLS, attribute, capture, function, input, jit, launch, node, pointer, stream,
 };
-use prlx_driver::cuda::code::CODES;
+use prlx_driver::cuda::error_codes::CODES;
 
 /// `cuda.h`, without comments; `None` where there is none.
 fn header() -> Option<String> {

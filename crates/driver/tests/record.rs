@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use fake::{Fake, Memory};
 use lanes::Lanes;
-use prlx_driver::content::Content;
+use prlx_driver::buffer_content::Content;
 use prlx_driver::job::{Arg, ArgValue, Buffer};
 use prlx_driver::{
     Driver, Error, ErrorKind, Job, LaunchConfig, LaunchStats, RecordOptions, Recorded, record,
@@ -211,11 +211,11 @@ fn any_garbage_is_survived() {
         for level in [Level::Path, Level::Fingerprint, Level::Events, Level::Operands] {
             let mut device =
                 Fake::new(move |memory: &mut Memory, _: &str, _: &LaunchConfig, params: &[u8]| {
-                    let mut random = prlx_driver::content::SplitMix::of_argument(seed, 0);
+                    let mut random = prlx_driver::random::SplitMix::of_argument(seed, 0);
                     let context = Lanes::new(memory, level, 32, params).context;
                     memory.set(context.cursor, &(random.draw() % 20_000).to_le_bytes());
                     // Words that are often good links, so that chains of all shapes come about.
-                    let word = |random: &mut prlx_driver::content::SplitMix| match random.draw() % 4 {
+                    let word = |random: &mut prlx_driver::random::SplitMix| match random.draw() % 4 {
                         0 => 0,
                         1 => context.bucket,
                         2 => context.pool + random.draw() % 64 * 256,

@@ -9,8 +9,8 @@ use std::sync::{LazyLock, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use prlx_driver::cuda::calls::{attribute, function};
-use prlx_driver::cuda::code::CODES;
-use prlx_driver::job::{Signature, counted};
+use prlx_driver::cuda::error_codes::CODES;
+use prlx_driver::signature::{Signature, counted};
 use prlx_driver::{DevicePtr, Driver, Error, ErrorKind, LaunchConfig, ModuleHandle, TensorMap};
 use prlx_emu::{EPOCH, Emulator, Options};
 use prlx_isa::image::{self, Target};

@@ -2,7 +2,7 @@
 
 use std::sync::{LazyLock, Mutex, MutexGuard};
 
-use prlx_driver::cuda::digests::{Before, Begun, Digests, PTX};
+use prlx_driver::cuda::pointee_digest::{Before, Begun, Digests, PTX};
 use prlx_driver::cuda::{Library, Stream, VARIABLE};
 use prlx_driver::digest::memory;
 use prlx_trace::launch::Pointee;

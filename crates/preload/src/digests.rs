@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use prlx_driver::cuda::Stream;
-use prlx_driver::cuda::digests::{Before, Begun, Digests};
+use prlx_driver::cuda::pointee_digest::{Before, Begun, Digests};
 use prlx_trace::{Launch, Streams};
 
 /// The longest that the last ones are waited for at the end.

@@ -11,7 +11,7 @@ use std::ffi::c_void;
 use std::ops::Range;
 use std::sync::{Arc, LazyLock, OnceLock, PoisonError, RwLock};
 
-use prlx_driver::job::{counted, limit};
+use prlx_driver::signature::{counted, limit};
 use prlx_isa::dataflow::unread_param_bytes;
 use prlx_isa::view::FunctionKind;
 use prlx_probe::Plan;

@@ -21,7 +21,7 @@ use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use prlx_driver::cuda::calls::{attribute, stream};
-use prlx_driver::cuda::digests::{self, Digests};
+use prlx_driver::cuda::pointee_digest::{self, Digests};
 use prlx_driver::cuda::recorder::{Finished, Memory, Recorder, Spent, Ticket};
 use prlx_driver::cuda::{Context, Functions, Library, Stream, sticky};
 use prlx_driver::session::{self, Choice, Options};
@@ -398,7 +398,7 @@ impl Session {
     /// What digests a context's launches.
     fn digests(&self, context: Context, ordinal: u32, most: u64) -> Result<Arc<Digests>, String> {
         let device = self.devices.iter().find(|d| d.ordinal == ordinal).ok_or("it is not known")?;
-        let image = rewrite::own(digests::PTX, Target::of(device.capability));
+        let image = rewrite::own(pointee_digest::PTX, Target::of(device.capability));
         let made = Library::open().and_then(|l| Digests::new(l, context, ordinal, &image, most));
         made.map(Arc::new).map_err(|e| e.message)
     }

@@ -4,7 +4,7 @@
 
 use std::io::{self, Write};
 
-use prlx_analyze::gate::{Item, Judgement, Outcome};
+use prlx_analyze::gate::{GateOutcome, JudgedDifference, Judgement};
 use prlx_analyze::report::{Finding, LaunchReport, Location, Report};
 
 use crate::format::Style;
@@ -51,13 +51,13 @@ pub fn gate(
     style: &Style,
 ) -> io::Result<()> {
     let ink = match j.outcome {
-        Outcome::Passed => Ink::Good,
-        Outcome::Failed => Ink::Bad,
-        Outcome::Unknown => Ink::Doubt,
+        GateOutcome::Passed => Ink::Good,
+        GateOutcome::Failed => Ink::Bad,
+        GateOutcome::Unknown => Ink::Doubt,
     };
     writeln!(out, "{}  {}", style.ink(ink, j.outcome.name()), headline(j))?;
     for (left, name, ink) in [(true, "counted", Ink::Bad), (false, "allowed", Ink::Faint)] {
-        let items: Vec<&Item> = j.items.iter().filter(|i| i.rule.is_none() == left).collect();
+        let items: Vec<&JudgedDifference> = j.items.iter().filter(|i| i.rule.is_none() == left).collect();
         for i in items.iter().take(LISTED) {
             let why =
                 i.rule.map_or_else(String::new, |rule| format!("  by {}", clean(&j.rules[rule as usize])));
@@ -107,19 +107,19 @@ fn headline(j: &Judgement) -> String {
     if allowed > 0 {
         parts.push(format!("{} allowed", number(allowed)));
     }
-    if j.outcome == Outcome::Unknown {
+    if j.outcome == GateOutcome::Unknown {
         parts.push("but not everything was compared".into());
     }
     parts.join("; ")
 }
 
-fn of<'r>(r: &'r Report, i: &Item) -> (Option<&'r LaunchReport>, Option<&'r Finding>) {
+fn of<'r>(r: &'r Report, i: &JudgedDifference) -> (Option<&'r LaunchReport>, Option<&'r Finding>) {
     let launch = i.launch.and_then(|l| r.launches.get(l as usize));
     (launch, launch.and_then(|l| l.findings.get(i.finding? as usize)))
 }
 
 /// A difference, with its place.
-fn sentence(r: &Report, i: &Item) -> String {
+fn sentence(r: &Report, i: &JudgedDifference) -> String {
     let (launch, finding) = of(r, i);
     let what =
         finding.map_or_else(|| clean(&i.what), |f| format!("{} {}", f.kind.name(), words::sentence(f)));
@@ -157,10 +157,11 @@ pub fn junit(out: &mut impl Write, j: &Judgement, r: &Report) -> io::Result<()> 
     let plain = Style { color: false, width: 100 };
     let mut cases = Vec::new();
     let (mut failures, mut errors) = (0, 0);
-    let failed = j.outcome == Outcome::Failed;
+    let failed = j.outcome == GateOutcome::Failed;
     // Within thresholds, findings fail nothing.
-    let left = |launch| j.left(launch).filter(|i| failed || i.finding.is_none()).collect::<Vec<&Item>>();
-    let mut case = |name: &str, class: &str, items: &[&Item], gaps: &[String], text: &str| {
+    let left =
+        |launch| j.left(launch).filter(|i| failed || i.finding.is_none()).collect::<Vec<&JudgedDifference>>();
+    let mut case = |name: &str, class: &str, items: &[&JudgedDifference], gaps: &[String], text: &str| {
         let mut body = String::new();
         if let [first, ..] = items {
             failures += 1;
@@ -221,7 +222,7 @@ fn property(text: &str) -> String {
 /// # Errors
 /// Those of `out`.
 pub fn github(out: &mut impl Write, j: &Judgement, r: &Report, root: &str) -> io::Result<()> {
-    let failed = j.outcome == Outcome::Failed;
+    let failed = j.outcome == GateOutcome::Failed;
     let place = |l: &Location| {
         let file = l.file.strip_prefix(root).and_then(|f| f.strip_prefix('/')).unwrap_or(&l.file);
         let column = if l.column > 0 { format!(",col={}", l.column) } else { String::new() };
@@ -257,7 +258,7 @@ pub fn github(out: &mut impl Write, j: &Judgement, r: &Report, root: &str) -> io
 #[cfg(test)]
 mod tests {
     use super::*;
-    use prlx_analyze::gate::{Most, Rule, judge};
+    use prlx_analyze::gate::{GateLimits, Rule, judge};
     use prlx_analyze::report::SiteInfo;
 
     fn hostile() -> Report {
@@ -293,7 +294,7 @@ mod tests {
     fn names_stay_within_their_place() {
         let r = hostile();
         for rules in [vec![], vec![Rule::Kernel("*".into())]] {
-            let j = judge(&r, &rules, Most::default());
+            let j = judge(&r, &rules, GateLimits::default());
             let lines = written(|out| github(out, &j, &r, "/repo"));
             assert_eq!(lines.lines().count(), 2, "{lines}");
             assert!(

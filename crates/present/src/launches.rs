@@ -4,7 +4,7 @@
 
 use std::io::{self, Write};
 
-use prlx_analyze::survey::Kernel;
+use prlx_analyze::survey::KernelCounts;
 use prlx_trace::launch::Origin;
 use prlx_trace::{Launch, Trace};
 
@@ -120,8 +120,8 @@ fn process(out: &mut impl Write, trace: &Trace, style: &Style) -> io::Result<()>
 ///
 /// # Errors
 /// When `out` does.
-pub fn kernels(out: &mut impl Write, kernels: &[Kernel], style: &Style) -> io::Result<()> {
-    let row = |k: &Kernel| -> [String; 6] {
+pub fn kernels(out: &mut impl Write, kernels: &[KernelCounts], style: &Style) -> io::Result<()> {
+    let row = |k: &KernelCounts| -> [String; 6] {
         let name = clip(&clean(&plain(&k.name)), NAME);
         let lost = if k.dropped > 0 { number(k.dropped) } else { String::new() };
         let why: Vec<String> =

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use prlx_analyze::report::{Finding, LaunchReport, Location, WarpHit};
-use prlx_analyze::{Kind, Report, Verdict};
+use prlx_analyze::{FindingKind, Report, Verdict};
 use prlx_legacy::compare::{Divergence, SiteTable};
 use serde_json::{Map, Value, json};
 
@@ -26,8 +26,8 @@ pub struct Row {
     pub event: u64,
     /// Site id: A's, or B's where A has none.
     pub site: u32,
-    /// Kind.
-    pub kind: Kind,
+    /// FindingKind.
+    pub kind: FindingKind,
     /// Both sides in words.
     pub details: String,
     /// `file:function:line:column`, if known.
@@ -37,7 +37,7 @@ pub struct Row {
 /// A pair of launches and what PRLX counts of it.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Counts {
-    /// Divergences in all, by [`Kind`] in its order.
+    /// Divergences in all, by [`FindingKind`] in its order.
     pub kinds: [u64; 5],
     /// Warps that have some.
     pub warps: u64,
@@ -64,13 +64,13 @@ fn place(l: &Location) -> String {
 fn details(f: &Finding, w: &WarpHit, shown: bool) -> String {
     let count = w.count;
     let sides = match (f.kind, f.values.filter(|_| shown), f.masks.as_ref().filter(|_| shown)) {
-        (Kind::Branch, Some([a, b]), _) if a > 1 || b > 1 => format!("target_a={a} target_b={b}"),
-        (Kind::Branch, Some([a, b]), _) => format!("dir_a={a} dir_b={b}"),
-        (Kind::ActiveMask, _, Some([a, b])) => {
+        (FindingKind::Branch, Some([a, b]), _) if a > 1 || b > 1 => format!("target_a={a} target_b={b}"),
+        (FindingKind::Branch, Some([a, b]), _) => format!("dir_a={a} dir_b={b}"),
+        (FindingKind::ActiveMask, _, Some([a, b])) => {
             format!("mask_a={:#010x} mask_b={:#010x}", a.lanes.0, b.lanes.0)
         }
-        (Kind::Value, Some([a, b]), _) => format!("val_a={a} val_b={b}"),
-        (Kind::ExtraEvents, ..) => {
+        (FindingKind::Value, Some([a, b]), _) => format!("val_a={a} val_b={b}"),
+        (FindingKind::ExtraEvents, ..) => {
             return format!("count={count} in_trace={}", if f.side == Some(1) { "B" } else { "A" });
         }
         _ => return format!("count={count}"),
@@ -84,17 +84,17 @@ impl Row {
         let [a, b] = d.events;
         let site = a.or(b).map_or(0, |e| e.site);
         let details = match (d.kind, a, b) {
-            (Kind::Branch, Some(a), Some(b)) if a.dir == b.dir => {
+            (FindingKind::Branch, Some(a), Some(b)) if a.dir == b.dir => {
                 format!("target_a={} target_b={}", a.value, b.value)
             }
-            (Kind::Branch, Some(a), Some(b)) => format!("dir_a={} dir_b={}", a.dir, b.dir),
-            (Kind::ActiveMask, Some(a), Some(b)) => {
+            (FindingKind::Branch, Some(a), Some(b)) => format!("dir_a={} dir_b={}", a.dir, b.dir),
+            (FindingKind::ActiveMask, Some(a), Some(b)) => {
                 format!("mask_a={:#010x} mask_b={:#010x}", a.mask, b.mask)
             }
-            (Kind::Value, Some(a), Some(b)) if a.value == b.value => {
+            (FindingKind::Value, Some(a), Some(b)) if a.value == b.value => {
                 format!("old_a={} old_b={}", a.result, b.result)
             }
-            (Kind::Value, Some(a), Some(b)) => format!("val_a={} val_b={}", a.value, b.value),
+            (FindingKind::Value, Some(a), Some(b)) => format!("val_a={} val_b={}", a.value, b.value),
             (_, Some(a), Some(b)) if a.site == b.site => format!("type_a={} type_b={}", a.kind, b.kind),
             (_, Some(a), Some(b)) => format!("site_a={:#010x} site_b={:#010x}", a.site, b.site),
             (_, a, _) => {
@@ -136,7 +136,7 @@ impl Counts {
     }
 
     fn counted(&self, gate: Gate) -> u64 {
-        self.all() - if gate.ignore_masks { self.kinds[Kind::ActiveMask as usize] } else { 0 }
+        self.all() - if gate.ignore_masks { self.kinds[FindingKind::ActiveMask as usize] } else { 0 }
     }
 
     fn all(&self) -> u64 {
@@ -190,8 +190,14 @@ pub fn prlx_json(
     } else {
         let sum = |of: &dyn Fn(&Counts) -> u64| counts.iter().map(of).sum::<u64>();
         let rows = || counts.iter().flat_map(|c| &c.rows);
-        let kinds = [Kind::Branch, Kind::ActiveMask, Kind::Value, Kind::Path, Kind::ExtraEvents];
-        let count = |k: Kind| (k.name(), sum(&|c| c.kinds[k as usize]));
+        let kinds = [
+            FindingKind::Branch,
+            FindingKind::ActiveMask,
+            FindingKind::Value,
+            FindingKind::Path,
+            FindingKind::ExtraEvents,
+        ];
+        let count = |k: FindingKind| (k.name(), sum(&|c| c.kinds[k as usize]));
         let kinds: BTreeMap<&str, u64> = kinds.into_iter().map(count).filter(|(_, n)| *n > 0).collect();
         let warps: u64 =
             report.launches.iter().map(|l| l.coverage.warps.equal + l.coverage.warps.compared).sum();

@@ -12,7 +12,7 @@
 use std::io;
 
 use prlx_analyze::report::{LaunchReport, Report};
-use prlx_analyze::{Decoder, Item, Limits, Program};
+use prlx_analyze::{CheckedModule, DecodeLimits, Decoder, PathItem};
 use prlx_trace::kernel::SiteClass;
 use prlx_trace::launch::Lanes;
 use prlx_trace::{Lane, Level, Recording, SiteId, Trace, WarpStream};
@@ -356,10 +356,10 @@ fn visits(process: u64, trace: &Trace, sink: &mut Sink<'_>) -> io::Result<()> {
         }
         let module =
             trace.modules.get(l.module.index()).ok_or_else(|| damaged("a launch has no module".into()))?;
-        let program = Program::new(module).map_err(|e| damaged(e.to_string()))?;
+        let program = CheckedModule::new(module).map_err(|e| damaged(e.to_string()))?;
         for i in 0..r.streams.frames() {
             for stream in r.streams.frame(i).map_err(|e| damaged(e.to_string()))? {
-                let stream = prlx_analyze::whole(&program, l, &stream, Limits::default());
+                let stream = prlx_analyze::complete_events(&program, l, &stream, DecodeLimits::default());
                 for lane in l.lanes(stream.warp).lanes() {
                     decoded(&mut rows, process, r, &program, &stream, lane)?;
                 }
@@ -374,7 +374,7 @@ fn decoded(
     rows: &mut Rows<'_, '_>,
     process: u64,
     r: &Recording,
-    program: &Program<'_>,
+    program: &CheckedModule<'_>,
     stream: &WarpStream,
     lane: Lane,
 ) -> io::Result<()> {
@@ -383,11 +383,13 @@ fn decoded(
     let decides =
         |class| matches!(class, SiteClass::Branch | SiteClass::Guard | SiteClass::Select | SiteClass::Switch);
     let decision = |site: SiteId| program.module.sites.get(site.index()).is_some_and(|s| decides(s.class));
-    let mut decoder =
-        Decoder::new(program, &r.launch, stream, lane, Limits::default()).map_err(at)?.flat().whole();
+    let mut decoder = Decoder::new(program, &r.launch, stream, lane, DecodeLimits::default())
+        .map_err(at)?
+        .flat()
+        .with_complete_stream();
     let mut n = 0u64;
     while let Some(item) = decoder.next().map_err(at)? {
-        let Item::Visit { site, value, mask } = item else { continue };
+        let PathItem::Visit { site, value, mask } = item else { continue };
         rows.push([
             process.into(),
             r.launch.number.into(),

@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 
-use prlx_analyze::report::{LaunchReport, Report, Unpaired, Verdict};
+use prlx_analyze::report::{LaunchReport, Report, UnmatchedLaunch, Verdict};
 use prlx_trace::launch::Origin;
 use prlx_trace::{Launch, Trace};
 use serde_json::{Map, Value, json};
@@ -76,7 +76,7 @@ impl<'a> Compared<'a> {
         let Some(process) = self.process else {
             return launches.iter().map(|l| (l.number, Said::Alone)).collect();
         };
-        let here = |u: &&Unpaired| u.process == process && usize::from(u.side) == side;
+        let here = |u: &&UnmatchedLaunch| u.process == process && usize::from(u.side) == side;
         let pairs = self.report.launches.iter().enumerate().filter(|(_, l)| l.process == process);
         let alone = self.report.unpaired.iter().filter(here).map(|u| (u.launch, Said::Alone));
         pairs.map(|(i, l)| (l.launch[side], Said::Pair(i, l))).chain(alone).collect()

@@ -8,7 +8,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Write};
 
 use prlx_analyze::report::SiteInfo;
-use prlx_analyze::{Decoder, Error, Item, Limits, Outcome, Program, site_info, whole};
+use prlx_analyze::{
+    CheckedModule, DecodeLimits, DecodeOutcome, Decoder, Error, PathItem, complete_events, site_info,
+};
 use prlx_trace::kernel::{Level, Module};
 use prlx_trace::{Dim3, Lane, LaneMask, Launch, Recording, SiteId, Trace, WarpId, WarpStream};
 use serde_json::Value;
@@ -119,7 +121,7 @@ struct Warp<'a> {
     launch: &'a Launch,
     kernel: &'a str,
     module: &'a Module,
-    program: Program<'a>,
+    program: CheckedModule<'a>,
     cta: u64,
     stream: WarpStream,
     warp: WarpId,
@@ -136,12 +138,13 @@ impl<'a> Warp<'a> {
         let Some(stream) = streams.warp(warp).map_err(|e| damaged(&e))? else { return Ok(None) };
         let module =
             trace.modules.get(launch.module.index()).ok_or_else(|| damaged(&"the launch has no module"))?;
-        let program = Program::new(module).map_err(|e| damaged(&e))?;
+        let program = CheckedModule::new(module).map_err(|e| damaged(&e))?;
         let kernel = module.functions.get(launch.kernel.index()).map_or("", |f| &f.name);
         let cta = warp.0 / launch.warps_per_cta().max(1);
         let mut found = Warp { number, launch, kernel, module, program, cta, stream, warp };
         if !found.bare() {
-            found.stream = whole(&found.program, launch, &found.stream, Limits::default()).into_owned();
+            found.stream =
+                complete_events(&found.program, launch, &found.stream, DecodeLimits::default()).into_owned();
         }
         Ok(Some(found))
     }
@@ -189,22 +192,22 @@ impl<'a> Warp<'a> {
 
 /// Gives a lane's visits one by one, and then why there are no more, if it has not ended.
 fn walk(
-    program: &Program<'_>,
+    program: &CheckedModule<'_>,
     launch: &Launch,
     stream: &WarpStream,
     lane: Lane,
     mut give: impl FnMut((SiteId, u64, LaneMask)) -> io::Result<()>,
 ) -> io::Result<Option<String>> {
     let said = |e: Error| Ok(Some(format!("not decodable: {e}")));
-    let mut decoder = match Decoder::new(program, launch, stream, lane, Limits::default()) {
-        Ok(decoder) => decoder.flat().whole(),
+    let mut decoder = match Decoder::new(program, launch, stream, lane, DecodeLimits::default()) {
+        Ok(decoder) => decoder.flat().with_complete_stream(),
         Err(e) => return said(e),
     };
     loop {
         match decoder.next() {
-            Ok(Some(Item::Visit { site, value, mask })) => give((site, value, mask))?,
+            Ok(Some(PathItem::Visit { site, value, mask })) => give((site, value, mask))?,
             Ok(Some(_)) => {}
-            Ok(None) if decoder.outcome() == Outcome::Ended => return Ok(None),
+            Ok(None) if decoder.outcome() == DecodeOutcome::Ended => return Ok(None),
             Ok(None) => return Ok(Some("the recording ends here, before the lane exits".into())),
             Err(e) => return said(e),
         }

@@ -2,15 +2,15 @@
 
 mod toy;
 
-use prlx_analyze::look::{LookOptions, Scene};
-use prlx_analyze::{Report, attach_operands, window_for};
+use prlx_analyze::view::{PathViewOptions, ViewModel};
+use prlx_analyze::{Report, attach_operands, operand_window};
 use prlx_present::{html, read_json};
 use prlx_trace::Trace;
 use toy::{compare, flipped, operands};
 
 fn page(a: &Trace, b: &Trace, r: &Report) -> String {
-    let mut scene = Scene::default();
-    scene.add([a, b], r, 0, 100, &LookOptions::default()).unwrap();
+    let mut scene = ViewModel::default();
+    scene.add([a, b], r, 0, 100, &PathViewOptions::default()).unwrap();
     let (mut out, mut again) = (Vec::new(), Vec::new());
     html(&mut out, r, &scene).unwrap();
     html(&mut again, r, &scene).unwrap();
@@ -55,7 +55,7 @@ fn report_of(page: &str) -> Report {
 #[test]
 fn a_page_says_what_the_report_says() {
     let (a, b, mut r) = flipped();
-    let [wa, wb] = [0, 1].map(|side| window_for(&r.launches[0].findings[0], side).unwrap());
+    let [wa, wb] = [0, 1].map(|side| operand_window(&r.launches[0].findings[0], side).unwrap());
     attach_operands(&mut r, &operands(&a, wa, 0.75), &operands(&b, wb, 0.7)).unwrap();
     let page = page(&a, &b, &r);
     let text = text_of(&page);

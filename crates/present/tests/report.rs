@@ -4,7 +4,7 @@ mod toy;
 
 use std::path::PathBuf;
 
-use prlx_analyze::{DiffOptions, Report, Shard, Verdict, attach_operands, diff, window_for};
+use prlx_analyze::{DiffOptions, Report, Shard, Verdict, attach_operands, diff, operand_window};
 use prlx_present::{Style, json, read_json, text};
 use prlx_trace::kernel::*;
 use prlx_trace::launch::*;
@@ -29,7 +29,7 @@ fn a_flip_with_operands() {
     let (a, b, mut r) = flipped();
     check("report", "flip-bare.txt", &as_text(&r, Style::default()));
     let f = &r.launches[0].findings[0];
-    let windows = [0, 1].map(|side| window_for(f, side).unwrap());
+    let windows = [0, 1].map(|side| operand_window(f, side).unwrap());
     assert_eq!(windows[0].sites, [SiteId(1), SiteId(12), SiteId(13)]);
     assert_eq!((windows[0].warps, windows[0].visits), ((3, 4), (0, 5)));
     let [wa, wb] = windows;

@@ -1,6 +1,6 @@
 //! Sessions made by hand: a training run of two processes, changed in known ways; reports and tables as blessed.
 
-#[path = "../../analyze/tests/build/mod.rs"]
+#[path = "../../analyze/tests/it/toy.rs"]
 mod build;
 
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use build::{Hashed, S, module, trace};
 use prlx_analyze::report::Report;
 use prlx_analyze::survey::Survey;
-use prlx_analyze::{DiffOptions, Verdict, pair_processes};
+use prlx_analyze::{DiffOptions, Verdict, match_processes};
 use prlx_present::{Style, json, kernels, launches, read_json, text};
 use prlx_trace::ids::Nanos;
 use prlx_trace::kernel::{Fidelity, Function, Module, Param, Scalar};
@@ -143,7 +143,7 @@ const SEEN: &[Step<'static>] = &[("embed", 1), ("norm", 3), ("loss", 4), ("norm"
 
 fn compare(a: &[Trace], b: &[Trace], options: &DiffOptions) -> Report {
     let of = |t: &[Trace]| t.iter().map(|t| t.process.clone()).collect::<Vec<_>>();
-    let matching = pair_processes(&of(a), &of(b));
+    let matching = match_processes(&of(a), &of(b));
     let mut r = Report::new(["a.prlx".into(), "b.prlx".into()]);
     for (i, j) in matching.pairs {
         r.add([&a[i], &b[j]], options).unwrap();

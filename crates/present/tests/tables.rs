@@ -1,6 +1,6 @@
 //! Tables of recordings and reports: their rows, and what a Parquet reader reads of the files.
 
-#[path = "../../analyze/tests/build/mod.rs"]
+#[path = "../../analyze/tests/it/toy.rs"]
 mod build;
 
 use std::collections::BTreeMap;

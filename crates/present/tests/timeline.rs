@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use prlx_analyze::Verdict;
-use prlx_analyze::report::{LaunchReport, Report, Unpaired};
+use prlx_analyze::report::{LaunchReport, Report, UnmatchedLaunch};
 use prlx_present::perfetto::{Arg, Details, Writer};
 use prlx_present::timeline::{Compared, Timeline};
 use prlx_trace::ids::Nanos;
@@ -220,7 +220,7 @@ fn a_comparison_over_time() {
     };
     let report = Report {
         launches: vec![pair(0, Verdict::Differs, false), pair(1, Verdict::Differs, true)],
-        unpaired: vec![Unpaired { side: 1, launch: 2, ..Unpaired::default() }],
+        unpaired: vec![UnmatchedLaunch { side: 1, launch: 2, ..UnmatchedLaunch::default() }],
         ..Report::default()
     };
     let mut all = Timeline::default();

@@ -2,8 +2,8 @@
 
 mod toy;
 
-use prlx_analyze::look::{LookOptions, Scene, look};
-use prlx_analyze::{Report, attach_operands, window_for};
+use prlx_analyze::view::{PathViewOptions, ViewModel, path_view};
+use prlx_analyze::{Report, attach_operands, operand_window};
 use prlx_present::tui::{App, Flow, Subject};
 use prlx_trace::Trace;
 use proptest::prelude::*;
@@ -16,20 +16,20 @@ use toy::{check, compare, flipped, operands};
 struct Case {
     traces: [Trace; 2],
     report: Report,
-    scene: Scene,
+    scene: ViewModel,
 }
 
 fn case() -> Case {
     let (a, b, mut report) = flipped();
-    let [wa, wb] = [0, 1].map(|side| window_for(&report.launches[0].findings[0], side).unwrap());
+    let [wa, wb] = [0, 1].map(|side| operand_window(&report.launches[0].findings[0], side).unwrap());
     attach_operands(&mut report, &operands(&a, wa, 0.75), &operands(&b, wb, 0.7)).unwrap();
     with_scene(a, b, report)
 }
 
 fn with_scene(a: Trace, b: Trace, report: Report) -> Case {
-    let mut scene = Scene::default();
-    scene.add([&a, &b], &report, 0, 100, &LookOptions::default()).unwrap();
-    scene.looks.clear();
+    let mut scene = ViewModel::default();
+    scene.add([&a, &b], &report, 0, 100, &PathViewOptions::default()).unwrap();
+    scene.path_views.clear();
     Case { traces: [a, b], report, scene }
 }
 
@@ -38,7 +38,8 @@ impl Case {
         let [a, b] = &self.traces;
         let looker = move |i: usize, j: usize| {
             let launch = &self.report.launches[i];
-            look([a, b], launch, &launch.findings[j], &LookOptions::default()).map_err(|e| e.to_string())
+            path_view([a, b], launch, &launch.findings[j], &PathViewOptions::default())
+                .map_err(|e| e.to_string())
         };
         App::new(Subject { report: &self.report, scene: &self.scene, look: Box::new(looker) }, true)
     }
@@ -189,8 +190,11 @@ fn equal_runs_and_nothing_at_all() {
     assert!(screen(&mut app, 100, 24).contains("no difference, and everything was compared"));
     press(&mut app, "3");
     assert!(screen(&mut app, 100, 24).contains("this launch has no finding"));
-    let empty =
-        Case { traces: Default::default(), report: Report::new(Default::default()), scene: Scene::default() };
+    let empty = Case {
+        traces: Default::default(),
+        report: Report::new(Default::default()),
+        scene: ViewModel::default(),
+    };
     let mut app = empty.app();
     for keys in ["", "3", "n", "y", "Y", "]", "/x\n"] {
         press(&mut app, keys);

@@ -1,7 +1,7 @@
-//! A lane's path in the form that two builds share ([`crate::fold`]): visits by what they are in the source and in which trips
+//! A lane's path in the form that two builds share ([`crate::canonical`]): visits by what they are in the source and in which trips
 //! they were made, in one order, whatever order the compiler gave them.
 //!
-//! Holds: a body's visits stand in the order in which A's code has them; visits of one place keep theirs. What is not compared is
+//! Holds: a body's visits stand in the order in which A's code has them; visits of one place keep theirs. EntryKind is not compared is
 //! counted, not kept. A loop has as many trips as the copies count that are in each of them, or as have visits.
 //!
 //! Misses: calls in loops that were unrolled. Memory goes with the lane's visits; lanes of too many are refused, as in [`crate::tree`].
@@ -10,40 +10,40 @@ use std::collections::BTreeMap;
 
 use prlx_trace::{FuncId, LaneMask, LoopId, SiteId};
 
-use crate::builds::canonical_form::{Part, Place, Side};
-use crate::decode::{Decoder, Item, MAX_ENTRIES, Outcome};
+use crate::builds::canonical_form::{CanonicalForm, CanonicalSite, SiteRole};
+use crate::decode::{DecodeOutcome, Decoder, MAX_ENTRIES, PathItem};
 use crate::error::Error;
 
-use super::execution_tree::{Entry, Kind, Tree, What};
+use super::execution_tree::{Entry, EntryKind, LaneTree, TreeNodeKind};
 
 /// A lane in the shared form.
-pub(crate) struct Folded {
-    pub tree: Tree,
+pub(crate) struct CanonicalPath {
+    pub tree: LaneTree,
     /// Visits that are not compared.
     pub left: BTreeMap<SiteId, u64>,
 }
 
-/// What lies in the kernel, a call or a trip.
+/// EntryKind lies in the kernel, a call or a trip.
 #[derive(Default)]
-struct Body {
+struct PathBody {
     /// Visits, by name.
     visits: Vec<(u32, Entry, LaneMask)>,
     /// By family.
-    runs: BTreeMap<u32, Run>,
-    calls: Vec<(FuncId, Body)>,
+    runs: BTreeMap<u32, LoopRun>,
+    calls: Vec<(FuncId, PathBody)>,
 }
 
 /// A loop of the source, from its first trip to its last.
 #[derive(Default)]
-struct Run {
+struct LoopRun {
     /// Its parts, in the order in which the lane came to them, and how many trips of each began.
     segments: Vec<(u32, u64)>,
-    /// What is visited once in each trip.
+    /// EntryKind is visited once in each trip.
     counted: u64,
-    trips: BTreeMap<u64, Body>,
+    trips: BTreeMap<u64, PathBody>,
 }
 
-impl Run {
+impl LoopRun {
     fn note(&mut self, segment: u32, trips: u64) {
         match self.segments.iter_mut().find(|s| s.0 == segment) {
             Some(s) => s.1 = s.1.max(trips),
@@ -56,7 +56,7 @@ impl Run {
     }
 }
 
-impl Body {
+impl PathBody {
     fn is_empty(&self) -> bool {
         self.visits.is_empty() && self.calls.is_empty() && self.runs.values().all(|r| r.len() == 0)
     }
@@ -65,7 +65,7 @@ impl Body {
 /// An open call.
 struct Frame {
     function: FuncId,
-    body: Body,
+    body: PathBody,
     /// Open loops, and which trip each is in.
     loops: Vec<(LoopId, u64)>,
     /// Bodies around its own.
@@ -77,7 +77,7 @@ const MAX_NESTED: usize = 400;
 
 impl Frame {
     /// The run of the innermost of the place's families, and which trip of it the place is in.
-    fn run(&mut self, side: &Side, place: &Place) -> Option<(&mut Run, u64)> {
+    fn run(&mut self, side: &CanonicalForm, place: &CanonicalSite) -> Option<(&mut LoopRun, u64)> {
         let factors = side.factors.get(&place.group);
         let loops = &self.loops;
         let mut body = &mut self.body;
@@ -102,7 +102,7 @@ impl Frame {
         None
     }
     /// Where a place's visits go; `None` where the other side has none.
-    fn body(&mut self, side: &Side, place: &Place) -> Option<&mut Body> {
+    fn body(&mut self, side: &CanonicalForm, place: &CanonicalSite) -> Option<&mut PathBody> {
         // The borrow of one branch would last through the other.
         if place.levels.is_empty() {
             return Some(&mut self.body);
@@ -111,7 +111,7 @@ impl Frame {
         (!place.early || trip > 0).then(|| run.trips.entry(trip).or_default())
     }
     /// A loop's next trip began.
-    fn trip(&mut self, side: &Side, of: LoopId) {
+    fn trip(&mut self, side: &CanonicalForm, of: LoopId) {
         if let Some(place) = side.loops.get(&(self.function, of)) {
             self.run(side, place);
         }
@@ -124,26 +124,26 @@ impl Frame {
 /// As the decoder's, and when the lane is too long or too deep.
 pub(crate) fn build(
     decoder: Decoder<'_>,
-    side: &Side,
+    side: &CanonicalForm,
     kernel: FuncId,
     with_masks: bool,
-) -> Result<Folded, Error> {
+) -> Result<CanonicalPath, Error> {
     let mut decoder = decoder.with_blocks();
-    let mut out = Folded { tree: Tree::default(), left: BTreeMap::new() };
+    let mut out = CanonicalPath { tree: LaneTree::default(), left: BTreeMap::new() };
     let mut seen: Vec<u32> = vec![0; side.sites.len()];
-    let open = |function, depth| Frame { function, body: Body::default(), loops: Vec::new(), depth };
+    let open = |function, depth| Frame { function, body: PathBody::default(), loops: Vec::new(), depth };
     let mut stack = vec![open(kernel, 0)];
     let mut visits = 0;
     while let Some(item) = decoder.next()? {
         let Some(top) = stack.last_mut() else { break };
         match item {
-            Item::Visit { site, value, mask } => {
+            PathItem::Visit { site, value, mask } => {
                 let nth = seen.get_mut(site.index()).map_or(0, |n| std::mem::replace(n, n.saturating_add(1)));
                 visits += 1;
                 match side.sites.get(site.index()) {
-                    Some(Part::In(place)) => {
-                        let value = if place.flip { value ^ 1 } else { value };
-                        let entry = Entry::new(What::Visit, site.0, nth, value);
+                    Some(SiteRole::Compared(place)) => {
+                        let value = if place.inverted { value ^ 1 } else { value };
+                        let entry = Entry::new(EntryKind::Visit, site.0, nth, value);
                         if let Some(body) = top.body(side, place) {
                             body.visits.push((side.names.site(site), entry, mask));
                         }
@@ -151,33 +151,33 @@ pub(crate) fn build(
                     _ => *out.left.entry(site).or_default() += 1,
                 }
             }
-            Item::At(block) => {
+            PathItem::At(block) => {
                 for place in side.counts.get(&(top.function, block)).into_iter().flatten() {
                     if let Some((run, trip)) = top.run(side, place).filter(|(_, t)| !place.early || *t > 0) {
                         run.counted = run.counted.max(trip.saturating_add(1));
                     }
                 }
             }
-            Item::Enter(l) => {
+            PathItem::Enter(l) => {
                 top.loops.push((l, 0));
                 top.trip(side, l);
             }
-            Item::Trip(l) => {
+            PathItem::Trip(l) => {
                 top.loops.last_mut().into_iter().for_each(|o| o.1 += 1);
                 top.trip(side, l);
             }
-            Item::Leave(_) => drop(top.loops.pop()),
-            Item::Call(f) => {
+            PathItem::Leave(_) => drop(top.loops.pop()),
+            PathItem::Call(f) => {
                 let place = top.loops.last().and_then(|(l, _)| side.loops.get(&(top.function, *l)));
                 let depth = top.depth + 1 + place.map_or(0, |p| p.levels.len());
                 stack.push(open(f, depth));
             }
-            Item::Return => {
+            PathItem::Return => {
                 let Some(done) = stack.pop() else { break };
                 let Some(top) = stack.last_mut() else { break };
                 let around = top.loops.last().map(|(l, _)| side.loops.get(&(top.function, *l)));
-                let plain = |p: &&Place| p.levels.iter().all(|l| l.factor == 1 && l.offset == 0);
-                // What the other side does not have, it did not call; but perhaps what that calls.
+                let plain = |p: &&CanonicalSite| p.levels.iter().all(|l| l.factor == 1 && l.offset == 0);
+                // EntryKind the other side does not have, it did not call; but perhaps what that calls.
                 let calls = match side.alone.contains(&done.function) {
                     true => done.body.calls,
                     false => vec![(done.function, done.body)],
@@ -192,16 +192,16 @@ pub(crate) fn build(
                         }
                     }
                     // Which trip it belongs to is not known.
-                    Some(_) => calls.iter().for_each(|(_, b)| leave_out(b, &mut out.left)),
+                    Some(_) => calls.iter().for_each(|(_, b)| count_uncompared(b, &mut out.left)),
                 }
             }
-            Item::Branch { .. } | Item::Join(_) | Item::Beside(_) | Item::Meet(_) => {}
+            PathItem::Branch { .. } | PathItem::Join(_) | PathItem::Skipped(_) | PathItem::Barrier(_) => {}
         }
         if stack.last().is_some_and(|f| f.depth > MAX_NESTED) || visits > MAX_ENTRIES {
             return Err(Error::new("lane", "too long or too deep to compare as a whole"));
         }
     }
-    // What ended in a call ended in all that called it.
+    // EntryKind ended in a call ended in all that called it.
     while stack.len() > 1 {
         if let (Some(done), Some(top)) = (stack.pop(), stack.last_mut()) {
             top.body.calls.push((done.function, done.body));
@@ -209,29 +209,29 @@ pub(crate) fn build(
     }
     let body = stack.pop().map(|f| f.body).unwrap_or_default();
     let tree = &mut out.tree;
-    let root = lay(tree, side, Kind::Root, kernel, body, with_masks)?;
+    let root = append_body(tree, side, TreeNodeKind::Root, kernel, body, with_masks)?;
     tree.root = root;
-    tree.complete = decoder.outcome() == Outcome::Ended;
+    tree.complete = decoder.outcome() == DecodeOutcome::Ended;
     tree.counts = decoder.counts();
     Ok(out)
 }
 
-fn leave_out(body: &Body, left: &mut BTreeMap<SiteId, u64>) {
+fn count_uncompared(body: &PathBody, left: &mut BTreeMap<SiteId, u64>) {
     body.visits.iter().for_each(|(_, e, _)| *left.entry(SiteId(e.id())).or_default() += 1);
-    body.runs.values().flat_map(|r| r.trips.values()).for_each(|b| leave_out(b, left));
-    body.calls.iter().for_each(|(_, b)| leave_out(b, left));
+    body.runs.values().flat_map(|r| r.trips.values()).for_each(|b| count_uncompared(b, left));
+    body.calls.iter().for_each(|(_, b)| count_uncompared(b, left));
 }
 
 /// Puts a body into the tree; gives its node.
-fn lay(
-    tree: &mut Tree,
-    side: &Side,
-    kind: Kind,
+fn append_body(
+    tree: &mut LaneTree,
+    side: &CanonicalForm,
+    kind: TreeNodeKind,
     function: FuncId,
-    mut body: Body,
+    mut body: PathBody,
     masks: bool,
 ) -> Result<u32, Error> {
-    // Names sort stably: visits of one place stay in order.
+    // CommonIds sort stably: visits of one place stay in order.
     let mut entries: Vec<(u32, Entry, LaneMask)> = std::mem::take(&mut body.visits);
     for (family, mut run) in body.runs {
         let n = run.len();
@@ -245,17 +245,17 @@ fn lay(
         let mut trips = Vec::new();
         for trip in 0..n {
             let body = run.trips.remove(&trip).unwrap_or_default();
-            let id = lay(tree, side, Kind::Trip, function, body, masks)?;
+            let id = append_body(tree, side, TreeNodeKind::Trip, function, body, masks)?;
             tree.nodes[id as usize].of = of;
-            trips.push((Entry::new(What::Child, id, 0, 0), LaneMask(0)));
+            trips.push((Entry::new(EntryKind::Child, id, 0, 0), LaneMask(0)));
         }
-        let id = tree.add(Kind::Loop(LoopId(family)), function, of, &trips, &side.names, masks);
+        let id = tree.add(TreeNodeKind::Loop(LoopId(family)), function, of, &trips, &side.names, masks);
         let order = side.order.get(&family).copied().unwrap_or(u32::MAX);
-        entries.push((order, Entry::new(What::Child, id, 0, 0), LaneMask(0)));
+        entries.push((order, Entry::new(EntryKind::Child, id, 0, 0), LaneMask(0)));
     }
     for (callee, body) in body.calls.into_iter().filter(|(_, b)| !b.is_empty()) {
-        let id = lay(tree, side, Kind::Call(callee), callee, body, masks)?;
-        entries.push((u32::MAX, Entry::new(What::Child, id, 0, 0), LaneMask(0)));
+        let id = append_body(tree, side, TreeNodeKind::Call(callee), callee, body, masks)?;
+        entries.push((u32::MAX, Entry::new(EntryKind::Child, id, 0, 0), LaneMask(0)));
     }
     entries.sort_by_key(|e| e.0);
     let entries: Vec<(Entry, LaneMask)> = entries.into_iter().map(|(_, e, m)| (e, m)).collect();

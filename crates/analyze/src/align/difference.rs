@@ -1,14 +1,14 @@
-//! What differs in one lane: data types.
+//! EntryKind differs in one lane: data types.
 
 use std::collections::BTreeMap;
 
 use prlx_trace::{BlockId, FuncId, LaneMask, LoopId, SiteId};
 
-use crate::report::Kind;
+use crate::report::FindingKind;
 
 /// A loop trip that a place is in.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct TripPlace {
+pub(crate) struct TripPosition {
     /// Function and loop, and whose numbers these are: A's, unless only B has the loop.
     pub function: FuncId,
     pub of: LoopId,
@@ -21,8 +21,8 @@ pub(crate) struct TripPlace {
 
 /// A difference at one place of one lane.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Raw {
-    pub kind: Kind,
+pub(crate) struct Difference {
+    pub kind: FindingKind,
     /// By side: the site, if it has one there.
     pub sites: [Option<SiteId>; 2],
     /// By side: how often the lane had visited that site.
@@ -32,7 +32,7 @@ pub(crate) struct Raw {
     /// Visits of side A before it (as far as they are aligned).
     pub position: u64,
     /// Loops that it is in, outermost first.
-    pub trips: Vec<TripPlace>,
+    pub trips: Vec<TripPosition>,
     /// Visits, and whole trips, that only one side has.
     pub extra_visits: [u64; 2],
     pub extra_trips: [u64; 2],
@@ -40,10 +40,10 @@ pub(crate) struct Raw {
     pub block: Option<(usize, FuncId, BlockId)>,
 }
 
-impl Raw {
+impl Difference {
     /// One at no place in particular.
-    pub fn new(kind: Kind) -> Raw {
-        Raw {
+    pub fn new(kind: FindingKind) -> Difference {
+        Difference {
             kind,
             sites: [None; 2],
             nth: [None; 2],
@@ -58,13 +58,13 @@ impl Raw {
     }
 }
 
-/// What findings are put together by: kind, common site, side that has more.
-pub(crate) type Key = (Kind, u32, u8);
+/// EntryKind findings are put together by: kind, common site, side that has more.
+pub(crate) type FindingKey = (FindingKind, u32, u8);
 
 /// Equal differences of one lane.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Found {
-    pub first: Raw,
+pub(crate) struct LaneFinding {
+    pub first: Difference,
     pub count: u64,
     /// Of decisions with two values: how often A's was true and B's false, and the other way round.
     pub ways: [u64; 2],
@@ -77,7 +77,7 @@ pub(crate) struct Found {
 /// Everything that differs in one lane.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct LaneDiff {
-    pub found: BTreeMap<Key, Found>,
+    pub found: BTreeMap<FindingKey, LaneFinding>,
     /// A side's recording ended before the comparison did.
     pub cut: bool,
     /// Values that differ, but were taken over other lanes.
@@ -87,12 +87,12 @@ pub(crate) struct LaneDiff {
 }
 
 impl LaneDiff {
-    /// Keeps what was found as doubts. What is at no site stays: a doubt needs one.
+    /// Keeps what was found as doubts. EntryKind is at no site stays: a doubt needs one.
     pub(super) fn doubt_all(&mut self) {
         let (sites, rest) =
             std::mem::take(&mut self.found).into_iter().partition(|(_, f)| f.first.sites != [None; 2]);
         self.found = rest;
-        let sites: BTreeMap<Key, Found> = sites;
+        let sites: BTreeMap<FindingKey, LaneFinding> = sites;
         for f in sites.into_values() {
             for (doubted, site) in self.doubted.iter_mut().zip(f.first.sites) {
                 site.into_iter().for_each(|s| *doubted.entry(s).or_default() += f.count);

@@ -12,55 +12,60 @@ use std::collections::BTreeSet;
 
 use prlx_trace::{BlockId, LaneMask, LoopId, SiteId};
 
-use crate::builds::canonical_form::Part;
+use crate::builds::canonical_form::SiteRole;
 use crate::decode::is_decision as decides;
-use crate::edit_script::{self as align, Step};
-use crate::report::Kind;
+use crate::edit_script::{self, TripStep};
+use crate::report::FindingKind;
 
-use super::build_pair::Sides;
-use super::difference::{Found, Key, LaneDiff, Raw, TripPlace};
-use super::execution_tree::{self as tree, Entry, Tree, What};
-use super::step_recorder::Watch;
+use super::build_pair::BuildPair;
+use super::difference::{Difference, FindingKey, LaneDiff, LaneFinding, TripPosition};
+use super::execution_tree::{self as tree, Entry, EntryKind, LaneTree};
+use super::step_recorder::StepRecorder;
 
 /// How the comparison of a body ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Went {
+enum BodyEnd {
     /// Both are at the end of it.
-    On,
+    AtEnd,
     /// Control parted and meets again further out.
-    Out(Home),
+    Diverged(Reconvergence),
 }
 
 /// Where control that parted meets again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Home {
+enum Reconvergence {
     /// Only when the function is left.
-    End,
+    AtReturn,
     /// In a body of this loop (of none: the function's own), at these blocks by side.
-    At(Option<LoopId>, [BlockId; 2]),
+    AtBlocks(Option<LoopId>, [BlockId; 2]),
 }
 
 /// Alignments of one body, at most: a body that needs more has nothing in common.
 const MAX_RUNS: usize = 64;
 
-struct Differ<'a> {
-    sides: &'a Sides<'a>,
-    trees: [&'a Tree; 2],
+struct LaneComparison<'a> {
+    sides: &'a BuildPair<'a>,
+    trees: [&'a LaneTree; 2],
     /// Compare masks too, but for these lanes.
     masks: Option<LaneMask>,
     out: LaneDiff,
-    trips: Vec<TripPlace>,
+    trips: Vec<TripPosition>,
     position: u64,
     /// Common sites of decisions that differed.
     parted: BTreeSet<u32>,
-    last: Option<Key>,
+    last: Option<FindingKey>,
     /// Sees every step, equal or not.
-    watch: Option<&'a mut Watch>,
+    watch: Option<&'a mut StepRecorder>,
 }
 
 /// Compares two lanes; with `masks`, also who else took part, but for the lanes given: those that parted are missed
 /// elsewhere because of that.
-pub(crate) fn lanes(sides: &Sides<'_>, a: &Tree, b: &Tree, masks: Option<LaneMask>) -> LaneDiff {
+pub(crate) fn compare_lanes(
+    sides: &BuildPair<'_>,
+    a: &LaneTree,
+    b: &LaneTree,
+    masks: Option<LaneMask>,
+) -> LaneDiff {
     let mut d = differ(sides, [a, b], masks);
     if a.nodes.is_empty() || b.nodes.is_empty() || a.node(a.root).hash == b.node(b.root).hash && !d.masked() {
         return d.out;
@@ -73,15 +78,19 @@ pub(crate) fn lanes(sides: &Sides<'_>, a: &Tree, b: &Tree, masks: Option<LaneMas
 }
 
 /// Walks two lanes side by side, and shows every step to `watch`.
-pub(crate) fn watched(sides: &Sides<'_>, a: &Tree, b: &Tree, watch: &mut Watch) {
+pub(crate) fn record_steps(sides: &BuildPair<'_>, a: &LaneTree, b: &LaneTree, watch: &mut StepRecorder) {
     if !a.nodes.is_empty() && !b.nodes.is_empty() {
-        let mut d = Differ { watch: Some(watch), ..differ(sides, [a, b], None) };
+        let mut d = LaneComparison { watch: Some(watch), ..differ(sides, [a, b], None) };
         d.body([a.root, b.root], [!a.complete, !b.complete]);
     }
 }
 
-fn differ<'a>(sides: &'a Sides<'a>, trees: [&'a Tree; 2], masks: Option<LaneMask>) -> Differ<'a> {
-    Differ {
+fn differ<'a>(
+    sides: &'a BuildPair<'a>,
+    trees: [&'a LaneTree; 2],
+    masks: Option<LaneMask>,
+) -> LaneComparison<'a> {
+    LaneComparison {
         sides,
         trees,
         masks,
@@ -95,27 +104,27 @@ fn differ<'a>(sides: &'a Sides<'a>, trees: [&'a Tree; 2], masks: Option<LaneMask
 }
 
 /// A child's or visit's identity among its siblings, without values.
-fn token(sides: &Sides<'_>, trees: [&Tree; 2], side: usize, e: Entry) -> u64 {
+fn token(sides: &BuildPair<'_>, trees: [&LaneTree; 2], side: usize, e: Entry) -> u64 {
     let names = sides.names[side];
     match e.what() {
-        What::Visit => u64::from(names.site(tree::site(e))) << 2,
-        What::Child => {
+        EntryKind::Visit => u64::from(names.site(tree::site(e))) << 2,
+        EntryKind::Child => {
             let node = trees[side].node(e.id());
             match node.kind {
-                tree::Kind::Loop(l) => {
+                tree::TreeNodeKind::Loop(l) => {
                     u64::from(names.function(node.function)) << 34
                         | u64::from(names.loop_of(node.function, l)) << 2
                         | 1
                 }
-                tree::Kind::Call(f) => u64::from(names.function(f)) << 2 | 2,
-                tree::Kind::Root | tree::Kind::Trip => 3,
+                tree::TreeNodeKind::Call(f) => u64::from(names.function(f)) << 2 | 2,
+                tree::TreeNodeKind::Root | tree::TreeNodeKind::Trip => 3,
             }
         }
-        What::Branch | What::Join => u64::MAX,
+        EntryKind::Branch | EntryKind::Join => u64::MAX,
     }
 }
 
-impl Differ<'_> {
+impl LaneComparison<'_> {
     /// Masks are not in the hashes: with them, everything is walked.
     fn masked(&self) -> bool {
         self.masks.is_some()
@@ -130,16 +139,16 @@ impl Differ<'_> {
         token(self.sides, self.trees, side, e)
     }
 
-    fn note(&mut self, raw: Raw, side: u8) {
+    fn note(&mut self, raw: Difference, side: u8) {
         let site = raw.sites[0].map(|s| self.common(0, s)).or(raw.sites[1].map(|s| self.common(1, s)));
         let key = (raw.kind, site.unwrap_or(u32::MAX), side);
         let root = self.out.found.is_empty();
-        let way = if raw.kind == Kind::Branch {
+        let way = if raw.kind == FindingKind::Branch {
             [raw.values[0] > raw.values[1], raw.values[0] < raw.values[1]]
         } else {
             [false; 2]
         };
-        let found = self.out.found.entry(key).or_insert(Found {
+        let found = self.out.found.entry(key).or_insert(LaneFinding {
             first: raw,
             count: 0,
             ways: [0; 2],
@@ -155,32 +164,32 @@ impl Differ<'_> {
 
     /// Whether what seems to be the same on both sides may be something else: see [`crate::doubt`].
     fn doubtful(&self, side: usize, e: Entry) -> bool {
-        let Some(own) = self.sides.fold.map(|sides| &sides[side]) else { return false };
+        let Some(own) = self.sides.canonical.map(|sides| &sides[side]) else { return false };
         match e.what() {
-            What::Visit => {
-                matches!(own.sites.get(tree::site(e).index()), Some(Part::In(place)) if !place.sure)
+            EntryKind::Visit => {
+                matches!(own.sites.get(tree::site(e).index()), Some(SiteRole::Compared(place)) if !place.certain)
             }
-            What::Child => match self.trees[side].node(e.id()).kind {
-                tree::Kind::Loop(family) => own.doubtful.contains(&family.0),
-                tree::Kind::Call(f) => own.calls.contains(&f),
-                tree::Kind::Root | tree::Kind::Trip => false,
+            EntryKind::Child => match self.trees[side].node(e.id()).kind {
+                tree::TreeNodeKind::Loop(family) => own.doubtful.contains(&family.0),
+                tree::TreeNodeKind::Call(f) => own.calls.contains(&f),
+                tree::TreeNodeKind::Root | tree::TreeNodeKind::Trip => false,
             },
-            What::Branch | What::Join => false,
+            EntryKind::Branch | EntryKind::Join => false,
         }
     }
 
     /// Of two builds: whether nothing is decided in a part. Control is what decisions make it; where none differs, that one build comes here
     /// more often is its compiler's choice, which writes variables to the stack, or again, and calls what others inline.
     fn decides_nothing(&self, side: usize, e: Entry) -> bool {
-        if self.sides.fold.is_none() {
+        if self.sides.canonical.is_none() {
             return false;
         }
         let mut todo = vec![e];
         while let Some(e) = todo.pop() {
             match e.what() {
-                What::Visit if decides(self.sides.programs[side].module, tree::site(e)) => return false,
-                What::Child => todo.extend(self.trees[side].entries(e.id())),
-                What::Visit | What::Branch | What::Join => {}
+                EntryKind::Visit if decides(self.sides.programs[side].module, tree::site(e)) => return false,
+                EntryKind::Child => todo.extend(self.trees[side].entries(e.id())),
+                EntryKind::Visit | EntryKind::Branch | EntryKind::Join => {}
             }
         }
         true
@@ -191,9 +200,9 @@ impl Differ<'_> {
         let mut todo = vec![e];
         while let Some(e) = todo.pop() {
             match e.what() {
-                What::Visit => *self.out.doubted[side].entry(tree::site(e)).or_default() += 1,
-                What::Child => todo.extend(self.trees[side].entries(e.id())),
-                What::Branch | What::Join => {}
+                EntryKind::Visit => *self.out.doubted[side].entry(tree::site(e)).or_default() += 1,
+                EntryKind::Child => todo.extend(self.trees[side].entries(e.id())),
+                EntryKind::Branch | EntryKind::Join => {}
             }
         }
     }
@@ -205,16 +214,16 @@ impl Differ<'_> {
         }
     }
 
-    fn raw(&self, kind: Kind) -> Raw {
-        Raw { position: self.position, trips: self.trips.clone(), ..Raw::new(kind) }
+    fn raw(&self, kind: FindingKind) -> Difference {
+        Difference { position: self.position, trips: self.trips.clone(), ..Difference::new(kind) }
     }
 
     /// Shows a visit, or a child and all in it, that both sides have alike, or one side alone.
     fn show(&mut self, at: [Option<Entry>; 2]) {
         let (Some(watch), Some(one)) = (&mut self.watch, at[0].or(at[1])) else { return };
         match one.what() {
-            What::Visit => watch.visit(at),
-            What::Child => {
+            EntryKind::Visit => watch.visit(at),
+            EntryKind::Child => {
                 self.enter(at);
                 let [a, b] =
                     [0, 1].map(|side| at[side].map_or(&[][..], |e| self.trees[side].entries(e.id())));
@@ -222,18 +231,18 @@ impl Differ<'_> {
                     [Some(_), Some(_)] => self.show_both(a, b),
                     _ => self.show_parts([a, b]),
                 }
-                if self.trees[usize::from(at[0].is_none())].node(one.id()).kind != tree::Kind::Trip {
+                if self.trees[usize::from(at[0].is_none())].node(one.id()).kind != tree::TreeNodeKind::Trip {
                     self.leave();
                 }
             }
-            What::Branch | What::Join => {}
+            EntryKind::Branch | EntryKind::Join => {}
         }
     }
 
     /// Shows what both sides have alike.
     fn show_both(&mut self, a: &[Entry], b: &[Entry]) {
         if self.watch.is_some() {
-            let told = |e: &&Entry| matches!(e.what(), What::Visit | What::Child);
+            let told = |e: &&Entry| matches!(e.what(), EntryKind::Visit | EntryKind::Child);
             for (x, y) in a.iter().filter(told).zip(b.iter().filter(told)) {
                 self.show([Some(*x), Some(*y)]);
             }
@@ -254,7 +263,7 @@ impl Differ<'_> {
         let (Some(e), Some(watch)) = (at[side], &mut self.watch) else { return };
         let node = self.trees[side].node(e.id());
         match node.kind {
-            tree::Kind::Trip => watch.trip(at.map(|e| e.is_some())),
+            tree::TreeNodeKind::Trip => watch.trip(at.map(|e| e.is_some())),
             _ => {
                 let token = token(self.sides, self.trees, side, e);
                 watch.enter(token, at.map(|e| e.is_some()), node.function, node.of);
@@ -278,32 +287,32 @@ impl Differ<'_> {
             return false;
         }
         let kind = if a.value != b.value && decision {
-            Kind::Branch
+            FindingKind::Branch
         } else if self.masks.is_some_and(|but| (masks[0].0 ^ masks[1].0) & !but.0 != 0) {
-            Kind::ActiveMask
+            FindingKind::ActiveMask
         } else if a.value != b.value && masks[0] == masks[1] {
-            // What memory sites record is a digest over the lanes of the mask.
-            Kind::Value
+            // EntryKind memory sites record is a digest over the lanes of the mask.
+            FindingKind::Value
         } else {
             self.out.apart += u64::from(a.value != b.value);
             return false;
         };
-        let raw = Raw {
+        let raw = Difference {
             sites: [Some(site), Some(tree::site(b))],
             nth: [Some(a.nth), Some(b.nth)],
             values: [a.value, b.value],
             masks,
             ..self.raw(kind)
         };
-        if kind == Kind::Branch {
+        if kind == FindingKind::Branch {
             self.parted.insert(self.common(0, site));
         }
         self.note(raw, 0);
-        kind == Kind::Branch
+        kind == FindingKind::Branch
     }
 
     /// Compares two bodies. `cut[side]`: that side's recording ends in this body.
-    fn body(&mut self, nodes: [u32; 2], cut: [bool; 2]) -> Went {
+    fn body(&mut self, nodes: [u32; 2], cut: [bool; 2]) -> BodyEnd {
         let [ta, tb] = self.trees;
         let (a, b) = (ta.entries(nodes[0]), tb.entries(nodes[1]));
         let of = ta.node(nodes[0]).of;
@@ -312,14 +321,14 @@ impl Differ<'_> {
         // The last decision of this body that both sides made differed: what does not match now follows from it.
         let mut differed = false;
         loop {
-            while a.get(i).is_some_and(|e| e.what() == What::Join) {
+            while a.get(i).is_some_and(|e| e.what() == EntryKind::Join) {
                 i += 1;
             }
-            while b.get(j).is_some_and(|e| e.what() == What::Join) {
+            while b.get(j).is_some_and(|e| e.what() == EntryKind::Join) {
                 j += 1;
             }
             let (x, y) = (a.get(i).copied(), b.get(j).copied());
-            let branch = |e: Option<Entry>| e.filter(|e| e.what() == What::Branch);
+            let branch = |e: Option<Entry>| e.filter(|e| e.what() == EntryKind::Branch);
             match (branch(x), branch(y)) {
                 (Some(x), Some(y)) => {
                     (i, j) = (i + 1, j + 1);
@@ -328,7 +337,7 @@ impl Differ<'_> {
                     }
                     let home = self.parted_at(nodes, [BlockId(x.id()), BlockId(y.id())]);
                     match self.go_on(home, of, a, b, &mut i, &mut j) {
-                        Went::On => continue,
+                        BodyEnd::AtEnd => continue,
                         out => return out,
                     }
                 }
@@ -344,11 +353,11 @@ impl Differ<'_> {
                 (None, None) => {}
             }
             match (x, y) {
-                (None, None) => return Went::On,
+                (None, None) => return BodyEnd::AtEnd,
                 (Some(x), Some(y)) if self.token(0, x) == self.token(1, y) => {
                     let at = (i, j);
                     (i, j) = (i + 1, j + 1);
-                    if x.what() == What::Visit {
+                    if x.what() == EntryKind::Visit {
                         let masks = [ta.mask(nodes[0], at.0), tb.mask(nodes[1], at.1)];
                         self.show([Some(x), Some(y)]);
                         if self.visit(x, y, masks) {
@@ -376,30 +385,30 @@ impl Differ<'_> {
                     let inside = [cut[0] && i == a.len(), cut[1] && j == b.len()];
                     let start = self.position;
                     let went = match m.kind {
-                        tree::Kind::Loop(_) => self.trips([x.id(), y.id()], inside),
+                        tree::TreeNodeKind::Loop(_) => self.trips([x.id(), y.id()], inside),
                         _ => {
-                            // What leaves a call comes back after it.
+                            // EntryKind leaves a call comes back after it.
                             self.body([x.id(), y.id()], inside);
-                            Went::On
+                            BodyEnd::AtEnd
                         }
                     };
                     self.leave();
                     self.position = start + m.visits;
-                    if let Went::Out(home) = went
-                        && let out @ Went::Out(_) = self.go_on(home, of, a, b, &mut i, &mut j)
+                    if let BodyEnd::Diverged(home) = went
+                        && let out @ BodyEnd::Diverged(_) = self.go_on(home, of, a, b, &mut i, &mut j)
                     {
                         return out;
                     }
                 }
                 (x, y) => {
                     if x.is_none() && cut[0] || y.is_none() && cut[1] {
-                        return Went::On;
+                        return BodyEnd::AtEnd;
                     }
                     runs += 1;
                     let (to_i, to_j) = self.next_match(a, b, i, j, runs);
                     // A recording that ends here may have gone on to match.
                     if to_i == a.len() && cut[0] || to_j == b.len() && cut[1] {
-                        return Went::On;
+                        return BodyEnd::AtEnd;
                     }
                     self.show_parts([&a[i..to_i], &b[j..to_j]]);
                     self.unmatched([&a[i..to_i], &b[j..to_j]], differed);
@@ -411,11 +420,11 @@ impl Differ<'_> {
     }
 
     /// Control left these blocks by different ways: where does it meet again?
-    fn parted_at(&mut self, nodes: [u32; 2], blocks: [BlockId; 2]) -> Home {
+    fn parted_at(&mut self, nodes: [u32; 2], blocks: [BlockId; 2]) -> Reconvergence {
         if self.parted.is_empty() {
             // No decision says why: another build, or a decision that was left out.
             let function = self.trees[0].node(nodes[0]).function;
-            let raw = Raw { block: Some((0, function, blocks[0])), ..self.raw(Kind::Path) };
+            let raw = Difference { block: Some((0, function, blocks[0])), ..self.raw(FindingKind::Path) };
             self.note(raw, 0);
         }
         let home = |side: usize| {
@@ -425,26 +434,26 @@ impl Differ<'_> {
             Some((f.common_loop(blocks[side], meet), meet))
         };
         match (home(0), home(1)) {
-            (Some((l, x)), Some((_, y))) => Home::At(l, [x, y]),
-            _ => Home::End,
+            (Some((l, x)), Some((_, y))) => Reconvergence::AtBlocks(l, [x, y]),
+            _ => Reconvergence::AtReturn,
         }
     }
 
     /// Skips to where control meets again, if that is in this body (one of loop `of`).
     fn go_on(
         &mut self,
-        home: Home,
+        home: Reconvergence,
         of: Option<LoopId>,
         a: &[Entry],
         b: &[Entry],
         i: &mut usize,
         j: &mut usize,
-    ) -> Went {
+    ) -> BodyEnd {
         let (to_i, to_j, went) = match home {
-            Home::At(l, [x, y]) if l == of => {
-                (Tree::seek(a, *i, Some(x)), Tree::seek(b, *j, Some(y)), Went::On)
+            Reconvergence::AtBlocks(l, [x, y]) if l == of => {
+                (LaneTree::seek(a, *i, Some(x)), LaneTree::seek(b, *j, Some(y)), BodyEnd::AtEnd)
             }
-            _ => (a.len(), b.len(), Went::Out(home)),
+            _ => (a.len(), b.len(), BodyEnd::Diverged(home)),
         };
         self.show_parts([&a[*i..to_i], &b[*j..to_j]]);
         let skipped = (self.trees[0].visits(&a[*i..to_i]), self.trees[1].visits(&b[*j..to_j]));
@@ -461,13 +470,13 @@ impl Differ<'_> {
         }
         let tokens = |side: usize, entries: &[Entry], from: usize| -> (Vec<u64>, Vec<usize>) {
             (from..entries.len())
-                .filter(|&k| matches!(entries[k].what(), What::Visit | What::Child))
+                .filter(|&k| matches!(entries[k].what(), EntryKind::Visit | EntryKind::Child))
                 .map(|k| (self.token(side, entries[k]), k))
                 .unzip()
         };
         let ((ta, ia), (tb, ib)) = (tokens(0, a, i), tokens(1, b, j));
         let at = |index: &[usize], k: usize, end: usize| index.get(k).copied().unwrap_or(end);
-        match align::runs(&ta, &tb).as_deref() {
+        match edit_script::edits(&ta, &tb).as_deref() {
             Some([run, ..]) => (at(&ia, run.a.end, a.len()), at(&ib, run.b.end, b.len())),
             _ => (a.len(), b.len()),
         }
@@ -488,12 +497,12 @@ impl Differ<'_> {
         let visits = [self.trees[0].visits(parts[0]), self.trees[1].visits(parts[1])];
         let explained = |side: usize| {
             parts[side].iter().all(|e| match e.what() {
-                What::Visit => {
+                EntryKind::Visit => {
                     let guards = self.sides.guarded[side].get(&tree::site(*e));
                     guards.into_iter().flatten().any(|g| self.parted.contains(&self.common(side, *g)))
                 }
-                What::Child => false,
-                What::Branch | What::Join => true,
+                EntryKind::Child => false,
+                EntryKind::Branch | EntryKind::Join => true,
             })
         };
         if differed || explained(0) && explained(1) {
@@ -501,19 +510,19 @@ impl Differ<'_> {
         }
         let first = |side: usize| {
             parts[side].iter().find_map(|e| match e.what() {
-                What::Visit => Some(*e),
-                What::Child => self.trees[side].first_visit(e.id()),
+                EntryKind::Visit => Some(*e),
+                EntryKind::Child => self.trees[side].first_visit(e.id()),
                 _ => None,
             })
         };
         let (x, y) = (first(0), first(1));
         let (kind, side) = match (x, y) {
-            (Some(_), Some(_)) => (Kind::Path, 0),
-            (Some(_), None) => (Kind::ExtraEvents, 0),
-            (None, Some(_)) => (Kind::ExtraEvents, 1),
+            (Some(_), Some(_)) => (FindingKind::Path, 0),
+            (Some(_), None) => (FindingKind::ExtraEvents, 0),
+            (None, Some(_)) => (FindingKind::ExtraEvents, 1),
             (None, None) => return,
         };
-        let raw = Raw {
+        let raw = Difference {
             sites: [x.map(tree::site), y.map(tree::site)],
             nth: [x.map(|e| e.nth), y.map(|e| e.nth)],
             values: [x.map_or(0, |e| e.value), y.map_or(0, |e| e.value)],
@@ -524,13 +533,14 @@ impl Differ<'_> {
     }
 
     /// Compares two runs of a loop.
-    fn trips(&mut self, nodes: [u32; 2], cut: [bool; 2]) -> Went {
+    fn trips(&mut self, nodes: [u32; 2], cut: [bool; 2]) -> BodyEnd {
         let [ta, tb] = self.trees;
         let ids = |side: usize| -> Vec<u32> {
             self.trees[side].entries(nodes[side]).iter().map(|e| e.id()).collect()
         };
         let (a, b) = (ids(0), ids(1));
-        let hashes = |t: &Tree, ids: &[u32]| -> Vec<u64> { ids.iter().map(|&n| t.node(n).hash).collect() };
+        let hashes =
+            |t: &LaneTree, ids: &[u32]| -> Vec<u64> { ids.iter().map(|&n| t.node(n).hash).collect() };
         let (ha, hb) = (hashes(ta, &a), hashes(tb, &b));
         let start = self.position;
         // Visits before each trip of A.
@@ -542,18 +552,18 @@ impl Differ<'_> {
         let steps = if self.masked() {
             (0..a.len().max(b.len()))
                 .map(|k| match (k < a.len(), k < b.len()) {
-                    (true, true) => Step::Pair(k, k),
-                    (true, false) => Step::OnlyA(k..a.len(), b.len()),
-                    _ => Step::OnlyB(a.len(), k..b.len()),
+                    (true, true) => TripStep::Pair(k, k),
+                    (true, false) => TripStep::OnlyA(k..a.len(), b.len()),
+                    _ => TripStep::OnlyB(a.len(), k..b.len()),
                 })
                 .take(a.len().min(b.len()) + usize::from(a.len() != b.len()))
                 .collect()
         } else if cut[0] || cut[1] {
             // Trips that a recording lost are no trips more of the other side.
             let both = a.len().min(b.len());
-            (0..both).filter(|&k| ha[k] != hb[k]).map(|k| Step::Pair(k, k)).collect()
+            (0..both).filter(|&k| ha[k] != hb[k]).map(|k| TripStep::Pair(k, k)).collect()
         } else {
-            align::trips(&ha, &hb, |i, j| self.only_leaves([a[i], b[j]]))
+            edit_script::align_trips(&ha, &hb, |i, j| self.only_leaves([a[i], b[j]]))
         };
         let own = usize::from(ta.node(nodes[0]).of.is_none() && tb.node(nodes[1]).of.is_some());
         let node = self.trees[own].node(nodes[own]);
@@ -568,13 +578,13 @@ impl Differ<'_> {
         let past_end = |past: [usize; 2], all: [u64; 2]| past.iter().zip(all).any(|(p, n)| *p as u64 == n);
         for step in steps {
             let (to, past) = match &step {
-                Step::Pair(i, j) => ([*i, *j], [i + 1, j + 1]),
-                Step::OnlyA(r, j) => ([r.start, *j], [r.end, *j]),
-                Step::OnlyB(i, r) => ([*i, r.start], [*i, r.end]),
+                TripStep::Pair(i, j) => ([*i, *j], [i + 1, j + 1]),
+                TripStep::OnlyA(r, j) => ([r.start, *j], [r.end, *j]),
+                TripStep::OnlyB(i, r) => ([*i, r.start], [*i, r.end]),
             };
             self.show_both(&ea[shown[0]..to[0]], &eb[shown[1]..to[1]]);
             shown = past;
-            let place = |trip: [usize; 2]| TripPlace {
+            let place = |trip: [usize; 2]| TripPosition {
                 function,
                 of,
                 side: own,
@@ -584,7 +594,7 @@ impl Differ<'_> {
             // Trips that only one side goes on to follow from the decision of the last that both have.
             let follows = parted && to.iter().zip(all).any(|(t, n)| *t as u64 == n);
             match step {
-                Step::Pair(i, j) => {
+                TripStep::Pair(i, j) => {
                     let found = self.out.found.len();
                     self.position = before[i];
                     self.trips.push(place([i, j]));
@@ -592,34 +602,35 @@ impl Differ<'_> {
                     let went =
                         self.body([a[i], b[j]], [cut[0] && i + 1 == a.len(), cut[1] && j + 1 == b.len()]);
                     self.trips.pop();
-                    parted = self.sides.fold.is_some() && self.out.found.len() > found && past_end(past, all);
-                    if let Went::Out(_) = went {
-                        let rest = |t: &Tree, ids: &[u32]| ids.iter().map(|&n| t.node(n).visits).sum();
+                    parted =
+                        self.sides.canonical.is_some() && self.out.found.len() > found && past_end(past, all);
+                    if let BodyEnd::Diverged(_) = went {
+                        let rest = |t: &LaneTree, ids: &[u32]| ids.iter().map(|&n| t.node(n).visits).sum();
                         self.follow(rest(ta, &a[i + 1..]), rest(tb, &b[j + 1..]));
                         self.show_parts([&ea[i + 1..], &eb[j + 1..]]);
                         return went;
                     }
                 }
-                Step::OnlyA(r, _) if follows => {
+                TripStep::OnlyA(r, _) if follows => {
                     self.show_parts([&ea[r.clone()], &[]]);
                     self.follow(a[r].iter().map(|n| ta.node(*n).visits).sum(), 0);
                 }
-                Step::OnlyB(_, r) if follows => {
+                TripStep::OnlyB(_, r) if follows => {
                     self.show_parts([&[], &eb[r.clone()]]);
                     self.follow(0, b[r].iter().map(|n| tb.node(*n).visits).sum());
                 }
-                Step::OnlyA(r, j) => {
+                TripStep::OnlyA(r, j) => {
                     self.show_parts([&ea[r.clone()], &[]]);
                     self.more(0, &a[r.clone()], place([r.start, j]), before[r.start]);
                 }
-                Step::OnlyB(i, r) => {
+                TripStep::OnlyB(i, r) => {
                     self.show_parts([&[], &eb[r.clone()]]);
                     self.more(1, &b[r.clone()], place([i, r.start]), before[i]);
                 }
             }
         }
         self.show_both(&ea[shown[0]..], &eb[shown[1]..]);
-        Went::On
+        BodyEnd::AtEnd
     }
 
     /// Whether two trips agree but for one decision, by which only one side leaves.
@@ -627,19 +638,19 @@ impl Differ<'_> {
         let mut trial = differ(self.sides, self.trees, self.masks);
         let went = trial.body(trips, [false; 2]);
         let mut found = trial.out.found.values();
-        let leaves = |f: &Found| self.sides.fold.is_some() && f.first.kind == Kind::Branch;
-        (matches!(went, Went::Out(_)) || found.clone().any(leaves))
+        let leaves = |f: &LaneFinding| self.sides.canonical.is_some() && f.first.kind == FindingKind::Branch;
+        (matches!(went, BodyEnd::Diverged(_)) || found.clone().any(leaves))
             && found.next().is_some_and(|f| f.count == 1)
             && found.next().is_none()
     }
 
     /// Trips that only one side has.
-    fn more(&mut self, side: usize, trips: &[u32], place: TripPlace, position: u64) {
+    fn more(&mut self, side: usize, trips: &[u32], place: TripPosition, position: u64) {
         self.position = position;
         self.trips.push(place);
         let tree = self.trees[side];
         let first = trips.iter().find_map(|&n| tree.first_visit(n));
-        let mut raw = self.raw(Kind::ExtraEvents);
+        let mut raw = self.raw(FindingKind::ExtraEvents);
         self.trips.pop();
         raw.sites[side] = first.map(tree::site);
         raw.nth[side] = first.map(|e| e.nth);

@@ -2,7 +2,7 @@
 //! body again. Every node has a Merkle hash, so equal parts of two lanes are seen without walking them.
 //!
 //! Holds: hashes cover sites (as both sides number them), decision values and structure, and nothing else; where control
-//! parted ([`What::Branch`]) and met again ([`What::Join`]) is kept beside, for it follows from the decisions. A visit
+//! parted ([`EntryKind::Branch`]) and met again ([`EntryKind::Join`]) is kept beside, for it follows from the decisions. A visit
 //! knows how often its lane had visited that site before.
 //!
 //! Misses: lanes of more than [`MAX_ENTRIES`] entries, or nested deeper than [`MAX_DEPTH`], are refused.
@@ -13,16 +13,16 @@ use prlx_trace::kernel::{Module, SiteClass};
 use prlx_trace::launch::Event;
 use prlx_trace::{BlockId, FuncId, Lane, LaneMask, LoopId, SiteId};
 
-use crate::builds::Names;
-use crate::decode::{Counts, Decoder, Item, MAX_ENTRIES, Outcome};
+use crate::builds::CommonIds;
+use crate::decode::{DecodeOutcome, Decoder, MAX_ENTRIES, PathItem, VisitCounts};
 use crate::error::Error;
 
-/// Open nodes.
+/// OpenNode nodes.
 const MAX_DEPTH: usize = 1000;
 
-/// What an [`Entry`] is.
+/// EntryKind an [`Entry`] is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum What {
+pub(crate) enum EntryKind {
     /// `id`: site as this side numbers it; `value`.
     Visit,
     /// `id`: node.
@@ -36,7 +36,7 @@ pub(crate) enum What {
 /// One thing in a body, in 16 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Entry {
-    /// Two bits of [`What`], 30 of `id`.
+    /// Two bits of [`EntryKind`], 30 of `id`.
     packed: u32,
     /// Of a visit: how often the lane had visited the site before.
     pub nth: u32,
@@ -44,15 +44,15 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    pub(crate) fn new(what: What, id: u32, nth: u32, value: u64) -> Entry {
+    pub(crate) fn new(what: EntryKind, id: u32, nth: u32, value: u64) -> Entry {
         Entry { packed: (what as u32) << 30 | id & ((1 << 30) - 1), nth, value }
     }
-    pub fn what(self) -> What {
+    pub fn what(self) -> EntryKind {
         match self.packed >> 30 {
-            0 => What::Visit,
-            1 => What::Child,
-            2 => What::Branch,
-            _ => What::Join,
+            0 => EntryKind::Visit,
+            1 => EntryKind::Child,
+            2 => EntryKind::Branch,
+            _ => EntryKind::Join,
         }
     }
     pub fn id(self) -> u32 {
@@ -60,9 +60,9 @@ impl Entry {
     }
 }
 
-/// What a node is.
+/// EntryKind a node is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum TreeNodeKind {
     /// The kernel's body.
     Root,
     /// A loop, from entry to exit; its children are trips.
@@ -75,7 +75,7 @@ pub(crate) enum Kind {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
-    pub kind: Kind,
+    pub kind: TreeNodeKind,
     /// The function that the loop, trip or body belongs to.
     pub function: FuncId,
     /// The loop of a loop or trip, and the innermost one around any other body: none.
@@ -89,20 +89,20 @@ pub(crate) struct Node {
 
 /// A lane's tree.
 #[derive(Debug, Default)]
-pub(crate) struct Tree {
+pub(crate) struct LaneTree {
     pub nodes: Vec<Node>,
     pub entries: Vec<Entry>,
     /// By entry, at level `events`: who else was there. Empty at other levels.
     pub masks: Vec<LaneMask>,
     /// Whether the lane's recording reaches to its end.
     pub complete: bool,
-    pub counts: Counts,
+    pub counts: VisitCounts,
     pub root: u32,
 }
 
 /// A node under construction.
-struct Open {
-    kind: Kind,
+struct OpenNode {
+    kind: TreeNodeKind,
     function: FuncId,
     of: Option<LoopId>,
     entries: Vec<Entry>,
@@ -112,60 +112,62 @@ struct Open {
 }
 
 /// One step of the hash: mixes well enough that unequal sequences meet by accident once in 2^64.
-fn fold(hash: u64, x: u64) -> u64 {
+fn mix(hash: u64, x: u64) -> u64 {
     let h = (hash ^ x).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     (h ^ h >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9).rotate_left(23)
 }
 
-impl Tree {
+impl LaneTree {
     /// Decodes the rest of a lane.
     ///
     /// # Errors
     /// As the decoder's, and when the lane is too long or too deep.
     pub fn build(
         mut decoder: Decoder<'_>,
-        names: &Names,
+        names: &CommonIds,
         kernel: FuncId,
         with_masks: bool,
-    ) -> Result<Tree, Error> {
-        let mut tree = Tree::default();
+    ) -> Result<LaneTree, Error> {
+        let mut tree = LaneTree::default();
         let mut seen: Vec<u32> = vec![0; names.sites.len()];
-        let mut stack = vec![open(Kind::Root, kernel, None)];
+        let mut stack = vec![open(TreeNodeKind::Root, kernel, None)];
         // Buffers of closed nodes, for the next ones.
         let mut spare: Vec<(Vec<Entry>, Vec<LaneMask>)> = Vec::new();
         while let Some(item) = decoder.next()? {
             let Some(top) = stack.last_mut() else { break };
             match item {
-                Item::Visit { site, value, mask } => {
+                PathItem::Visit { site, value, mask } => {
                     let nth =
                         seen.get_mut(site.index()).map_or(0, |n| std::mem::replace(n, n.saturating_add(1)));
                     let id = names.site(site);
-                    top.hash = fold(fold(top.hash, u64::from(id) << 1), value);
+                    top.hash = mix(mix(top.hash, u64::from(id) << 1), value);
                     top.visits += 1;
-                    top.push(Entry::new(What::Visit, site.0, nth, value), mask, with_masks);
+                    top.push(Entry::new(EntryKind::Visit, site.0, nth, value), mask, with_masks);
                 }
-                Item::Branch { block, to } => {
-                    top.push(Entry::new(What::Branch, block.0, 0, to.into()), LaneMask(0), with_masks)
+                PathItem::Branch { block, to } => {
+                    top.push(Entry::new(EntryKind::Branch, block.0, 0, to.into()), LaneMask(0), with_masks)
                 }
-                Item::Join(block) => top.push(Entry::new(What::Join, block.0, 0, 0), LaneMask(0), with_masks),
-                Item::Enter(l) => {
+                PathItem::Join(block) => {
+                    top.push(Entry::new(EntryKind::Join, block.0, 0, 0), LaneMask(0), with_masks)
+                }
+                PathItem::Enter(l) => {
                     let function = top.function;
-                    stack.push(fresh(&mut spare, Kind::Loop(l), function, Some(l)));
-                    stack.push(fresh(&mut spare, Kind::Trip, function, Some(l)));
+                    stack.push(fresh(&mut spare, TreeNodeKind::Loop(l), function, Some(l)));
+                    stack.push(fresh(&mut spare, TreeNodeKind::Trip, function, Some(l)));
                 }
-                Item::Trip(l) => {
+                PathItem::Trip(l) => {
                     let function = top.function;
                     tree.close(&mut stack, &mut spare, names, with_masks);
-                    stack.push(fresh(&mut spare, Kind::Trip, function, Some(l)));
+                    stack.push(fresh(&mut spare, TreeNodeKind::Trip, function, Some(l)));
                 }
-                Item::Leave(_) => {
+                PathItem::Leave(_) => {
                     tree.close(&mut stack, &mut spare, names, with_masks);
                     tree.close(&mut stack, &mut spare, names, with_masks);
                 }
-                Item::Call(f) => stack.push(fresh(&mut spare, Kind::Call(f), f, None)),
-                Item::Beside(_) | Item::Meet(_) => {}
-                Item::Return => tree.close(&mut stack, &mut spare, names, with_masks),
-                Item::At(_) => {}
+                PathItem::Call(f) => stack.push(fresh(&mut spare, TreeNodeKind::Call(f), f, None)),
+                PathItem::Skipped(_) | PathItem::Barrier(_) => {}
+                PathItem::Return => tree.close(&mut stack, &mut spare, names, with_masks),
+                PathItem::At(_) => {}
             }
             if stack.len() > MAX_DEPTH {
                 return Err(Error::new("lane", "loops and calls nest too deep to compare"));
@@ -177,25 +179,25 @@ impl Tree {
         while !stack.is_empty() {
             tree.close(&mut stack, &mut spare, names, with_masks);
         }
-        tree.complete = decoder.outcome() == Outcome::Ended;
+        tree.complete = decoder.outcome() == DecodeOutcome::Ended;
         tree.counts = decoder.counts();
         tree.root = tree.nodes.len().saturating_sub(1) as u32;
         Ok(tree)
     }
 
     /// A lane's events without structure: for events that do not fit the code.
-    pub fn flat(events: &[Event], lane: Lane, module: &Module, names: &Names) -> Tree {
-        let mut tree = Tree { complete: true, ..Tree::default() };
+    pub fn flat(events: &[Event], lane: Lane, module: &Module, names: &CommonIds) -> LaneTree {
+        let mut tree = LaneTree { complete: true, ..LaneTree::default() };
         let mut seen: BTreeMap<SiteId, u32> = BTreeMap::new();
-        let mut node = open(Kind::Root, FuncId(0), None);
+        let mut node = open(TreeNodeKind::Root, FuncId(0), None);
         for e in events.iter().filter(|e| e.mask.has(lane)).take(MAX_ENTRIES) {
             let nth = seen.entry(e.site).or_default();
             let class = module.sites.get(e.site.index()).map(|s| s.class);
             let one_bit = matches!(class, Some(SiteClass::Branch | SiteClass::Guard | SiteClass::Select));
             let value = if one_bit { e.value >> lane.0 & 1 } else { e.value };
-            node.hash = fold(fold(node.hash, u64::from(names.site(e.site)) << 1), value);
+            node.hash = mix(mix(node.hash, u64::from(names.site(e.site)) << 1), value);
             node.visits += 1;
-            node.push(Entry::new(What::Visit, e.site.0, *nth, value), e.mask, true);
+            node.push(Entry::new(EntryKind::Visit, e.site.0, *nth, value), e.mask, true);
             *nth = nth.saturating_add(1);
         }
         tree.counts.recorded = node.visits;
@@ -205,19 +207,19 @@ impl Tree {
 
     fn close(
         &mut self,
-        stack: &mut Vec<Open>,
+        stack: &mut Vec<OpenNode>,
         spare: &mut Vec<(Vec<Entry>, Vec<LaneMask>)>,
-        names: &Names,
+        names: &CommonIds,
         masks: bool,
     ) {
         let Some(mut node) = stack.pop() else { return };
         let kind = match node.kind {
-            Kind::Root => 1,
-            Kind::Trip => 3,
-            Kind::Loop(l) => u64::from(names.loop_of(node.function, l)) << 2 | 2,
-            Kind::Call(f) => u64::from(names.function(f)) << 2,
+            TreeNodeKind::Root => 1,
+            TreeNodeKind::Trip => 3,
+            TreeNodeKind::Loop(l) => u64::from(names.loop_of(node.function, l)) << 2 | 2,
+            TreeNodeKind::Call(f) => u64::from(names.function(f)) << 2,
         };
-        let hash = fold(node.hash, kind);
+        let hash = mix(node.hash, kind);
         let from = self.entries.len() as u32;
         self.entries.append(&mut node.entries);
         self.masks.append(&mut node.masks);
@@ -232,33 +234,33 @@ impl Tree {
         });
         spare.push((node.entries, node.masks));
         if let Some(parent) = stack.last_mut() {
-            parent.hash = fold(parent.hash, hash ^ 1);
+            parent.hash = mix(parent.hash, hash ^ 1);
             parent.visits += node.visits;
-            parent.push(Entry::new(What::Child, id, 0, 0), LaneMask(0), masks);
+            parent.push(Entry::new(EntryKind::Child, id, 0, 0), LaneMask(0), masks);
         }
     }
 
     /// Adds a body of visits and of nodes that are there; gives its node.
     pub fn add(
         &mut self,
-        kind: Kind,
+        kind: TreeNodeKind,
         function: FuncId,
         of: Option<LoopId>,
         entries: &[(Entry, LaneMask)],
-        names: &Names,
+        names: &CommonIds,
         masks: bool,
     ) -> u32 {
         let mut node = open(kind, function, of);
         for (e, mask) in entries {
             match e.what() {
-                What::Visit => {
+                EntryKind::Visit => {
                     let id = names.site(site(*e));
-                    node.hash = fold(fold(node.hash, u64::from(id) << 1), e.value);
+                    node.hash = mix(mix(node.hash, u64::from(id) << 1), e.value);
                     node.visits += 1;
                 }
                 _ => {
                     let child = self.node(e.id());
-                    node.hash = fold(node.hash, child.hash ^ 1);
+                    node.hash = mix(node.hash, child.hash ^ 1);
                     node.visits += child.visits;
                 }
             }
@@ -282,8 +284,8 @@ impl Tree {
     /// The first visit in or below a node.
     pub fn first_visit(&self, id: u32) -> Option<Entry> {
         self.entries(id).iter().find_map(|e| match e.what() {
-            What::Visit => Some(*e),
-            What::Child => self.first_visit(e.id()),
+            EntryKind::Visit => Some(*e),
+            EntryKind::Child => self.first_visit(e.id()),
             _ => None,
         })
     }
@@ -292,20 +294,20 @@ impl Tree {
         entries
             .iter()
             .map(|e| match e.what() {
-                What::Visit => 1,
-                What::Child => self.node(e.id()).visits,
+                EntryKind::Visit => 1,
+                EntryKind::Child => self.node(e.id()).visits,
                 _ => 0,
             })
             .sum()
     }
     /// Where entry `from..` of a body first joins at `block`; its end if nowhere.
     pub fn seek(entries: &[Entry], from: usize, block: Option<BlockId>) -> usize {
-        let is = |e: &Entry| e.what() == What::Join && Some(BlockId(e.id())) == block;
+        let is = |e: &Entry| e.what() == EntryKind::Join && Some(BlockId(e.id())) == block;
         entries[from.min(entries.len())..].iter().position(is).map_or(entries.len(), |p| from + p)
     }
 }
 
-impl Open {
+impl OpenNode {
     fn push(&mut self, entry: Entry, mask: LaneMask, masks: bool) {
         self.entries.push(entry);
         if masks {
@@ -314,18 +316,18 @@ impl Open {
     }
 }
 
-fn open(kind: Kind, function: FuncId, of: Option<LoopId>) -> Open {
-    Open { kind, function, of, entries: Vec::new(), masks: Vec::new(), hash: 0, visits: 0 }
+fn open(kind: TreeNodeKind, function: FuncId, of: Option<LoopId>) -> OpenNode {
+    OpenNode { kind, function, of, entries: Vec::new(), masks: Vec::new(), hash: 0, visits: 0 }
 }
 
 fn fresh(
     spare: &mut Vec<(Vec<Entry>, Vec<LaneMask>)>,
-    kind: Kind,
+    kind: TreeNodeKind,
     function: FuncId,
     of: Option<LoopId>,
-) -> Open {
+) -> OpenNode {
     let (entries, masks) = spare.pop().unwrap_or_default();
-    Open { entries, masks, ..open(kind, function, of) }
+    OpenNode { entries, masks, ..open(kind, function, of) }
 }
 
 /// A visit's site.

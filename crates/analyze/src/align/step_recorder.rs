@@ -6,36 +6,36 @@ use std::collections::{BTreeMap, VecDeque};
 use prlx_trace::kernel::Module;
 use prlx_trace::{FuncId, LoopId, SiteId};
 
-use crate::report::{Mark, Nest, Within, describe};
+use crate::report::{OpenScope, Scope, StepMatch, describe};
 
 use super::execution_tree::{self as tree, Entry};
 
-/// What sees the steps of one lane.
-pub(crate) struct Watch {
-    pub window: Option<Window>,
-    pub map: Map,
-    pub nest: Vec<Open>,
+/// EntryKind sees the steps of one lane.
+pub(crate) struct StepRecorder {
+    pub window: Option<StepWindow>,
+    pub map: LaneStrip,
+    pub nest: Vec<ScopeBuilder>,
     /// By what it lies in and its token: where it is in `nest`.
     known: BTreeMap<(Option<u64>, u64), u64>,
-    /// What is open, innermost last.
-    open: Vec<Within>,
+    /// EntryKind is open, innermost last.
+    open: Vec<OpenScope>,
     /// By open loop and side: trips begun.
     begun: Vec<[u64; 2]>,
 }
 
 /// A loop or call in the making.
-pub(crate) struct Open {
-    pub told: Nest,
+pub(crate) struct ScopeBuilder {
+    pub told: Scope,
     pub side: usize,
     pub function: FuncId,
     pub of: Option<LoopId>,
 }
 
-impl Open {
-    pub fn tell(&self, modules: [&Module; 2]) -> Nest {
+impl ScopeBuilder {
+    pub fn tell(&self, modules: [&Module; 2]) -> Scope {
         let m = modules[self.side];
-        Nest {
-            function: describe::function(m, self.function),
+        Scope {
+            function: describe::function_name(m, self.function),
             location: self.of.and_then(|l| describe::loop_location(m, self.function, l)),
             ..self.told.clone()
         }
@@ -43,31 +43,31 @@ impl Open {
 }
 
 /// One step of the lane that is shown.
-pub(crate) struct Seen {
-    pub mark: Mark,
+pub(crate) struct RecordedStep {
+    pub mark: StepMatch,
     pub entries: [Option<Entry>; 2],
-    pub within: Vec<Within>,
+    pub within: Vec<OpenScope>,
 }
 
 /// A site and how often it was visited before, by side.
-pub(crate) type Target = [Option<(SiteId, u64)>; 2];
+pub(crate) type StepTarget = [Option<(SiteId, u64)>; 2];
 
 /// The steps around a place.
-pub(crate) struct Window {
-    pub target: Target,
+pub(crate) struct StepWindow {
+    pub target: StepTarget,
     pub before_most: usize,
     pub after_most: usize,
     pub before: u64,
-    pub steps: VecDeque<Seen>,
+    pub steps: VecDeque<RecordedStep>,
     pub after: u64,
     pub at: Option<usize>,
 }
 
-impl Window {
+impl StepWindow {
     /// Whether this is the step looked for; without a place to look for, the first that differs.
-    fn is_target(&self, seen: &Seen) -> bool {
+    fn is_target(&self, seen: &RecordedStep) -> bool {
         if self.target == [None; 2] {
-            return seen.mark != Mark::Same;
+            return seen.mark != StepMatch::Same;
         }
         self.target.iter().zip(&seen.entries).all(|(t, e)| match (t, e) {
             (Some((site, visit)), Some(e)) => *site == tree::site(*e) && *visit == u64::from(e.nth),
@@ -76,7 +76,7 @@ impl Window {
         })
     }
 
-    fn push(&mut self, seen: Seen) {
+    fn push(&mut self, seen: RecordedStep) {
         if self.at.is_none() && self.is_target(&seen) {
             self.at = Some(self.steps.len());
         }
@@ -95,24 +95,24 @@ impl Window {
 }
 
 /// A lane's steps, drawn together as they get many.
-pub(crate) struct Map {
+pub(crate) struct LaneStrip {
     pub most: usize,
-    pub cells: Vec<Mark>,
+    pub cells: Vec<StepMatch>,
     pub per_cell: u64,
     pub steps: u64,
     pub parts: Option<u64>,
 }
 
-impl Map {
-    fn push(&mut self, mark: Mark) {
-        if mark != Mark::Same {
+impl LaneStrip {
+    fn push(&mut self, mark: StepMatch) {
+        if mark != StepMatch::Same {
             self.parts.get_or_insert(self.steps);
         }
         if self.steps.is_multiple_of(self.per_cell) {
             if self.cells.len() == self.most {
                 self.halve();
             }
-            self.cells.push(Mark::Same);
+            self.cells.push(StepMatch::Same);
         }
         if let Some(last) = self.cells.last_mut() {
             *last = last.with(mark);
@@ -120,15 +120,15 @@ impl Map {
         self.steps += 1;
     }
     pub fn halve(&mut self) {
-        let pairs = self.cells.chunks(2).map(|c| c.iter().copied().fold(Mark::Same, Mark::with));
+        let pairs = self.cells.chunks(2).map(|c| c.iter().copied().fold(StepMatch::Same, StepMatch::with));
         self.cells = pairs.collect();
         self.per_cell = self.per_cell.saturating_mul(2);
     }
 }
 
-impl Watch {
-    pub fn new(before: usize, after: usize, columns: usize, target: Option<Target>) -> Watch {
-        let window = |target| Window {
+impl StepRecorder {
+    pub fn new(before: usize, after: usize, columns: usize, target: Option<StepTarget>) -> StepRecorder {
+        let window = |target| StepWindow {
             target,
             before_most: before,
             after_most: after.max(1),
@@ -139,9 +139,9 @@ impl Watch {
         };
         // An odd number of cells would leave one half empty in the middle.
         let most = columns.max(2).next_multiple_of(2);
-        Watch {
+        StepRecorder {
             window: target.map(window),
-            map: Map { most, cells: Vec::new(), per_cell: 1, steps: 0, parts: None },
+            map: LaneStrip { most, cells: Vec::new(), per_cell: 1, steps: 0, parts: None },
             nest: Vec::new(),
             known: BTreeMap::new(),
             open: Vec::new(),
@@ -152,10 +152,10 @@ impl Watch {
     /// A visit, on both sides or on one.
     pub fn visit(&mut self, entries: [Option<Entry>; 2]) {
         let mark = match entries {
-            [Some(a), Some(b)] if a.value == b.value => Mark::Same,
-            [Some(_), None] => Mark::A,
-            [None, Some(_)] => Mark::B,
-            _ => Mark::Differs,
+            [Some(a), Some(b)] if a.value == b.value => StepMatch::Same,
+            [Some(_), None] => StepMatch::A,
+            [None, Some(_)] => StepMatch::B,
+            _ => StepMatch::Differs,
         };
         self.map.push(mark);
         let Some(window) = &mut self.window else { return };
@@ -164,9 +164,9 @@ impl Watch {
             for (n, e) in told.visits.iter_mut().zip(entries) {
                 *n += u64::from(e.is_some());
             }
-            told.differ += u64::from(mark != Mark::Same);
+            told.differ += u64::from(mark != StepMatch::Same);
         }
-        window.push(Seen { mark, entries, within: self.open.clone() });
+        window.push(RecordedStep { mark, entries, within: self.open.clone() });
     }
 
     /// A loop or call begins: of which sides, the first steps show.
@@ -176,13 +176,13 @@ impl Watch {
         let nest = *self.known.entry((parent, token)).or_insert(next);
         if nest == next {
             let told =
-                Nest { parent, depth: self.open.len() as u64, looping: of.is_some(), ..Nest::default() };
-            self.nest.push(Open { told, side: usize::from(!sides[0]), function, of });
+                Scope { parent, depth: self.open.len() as u64, looping: of.is_some(), ..Scope::default() };
+            self.nest.push(ScopeBuilder { told, side: usize::from(!sides[0]), function, of });
         }
         for (n, is) in self.nest[nest as usize].told.entered.iter_mut().zip(sides) {
             *n += u64::from(is);
         }
-        self.open.push(Within { nest, trip: [0; 2] });
+        self.open.push(OpenScope { nest, trip: [0; 2] });
         self.begun.push([0; 2]);
     }
 

@@ -7,8 +7,8 @@ use prlx_trace::{BlockId, FuncId, LoopId};
 
 use crate::report::WhyUncompared as Why;
 
-use super::common_ids::Names;
-use super::match_key::Key;
+use super::common_ids::CommonIds;
+use super::match_key::SiteMatchKey;
 
 /// The numbers of families begin here, where no function's loops have theirs.
 pub(crate) const FAMILIES: u32 = 1 << 24;
@@ -17,28 +17,28 @@ pub(super) const TESTS: u32 = 1 << 31;
 
 /// What becomes of a site's visits.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Part {
-    In(Place),
-    Out(Why),
+pub(crate) enum SiteRole {
+    Compared(CanonicalSite),
+    Excluded(Why),
 }
 
 /// Where a copy stands in the source.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Place {
+pub(crate) struct CanonicalSite {
     pub group: u32,
     /// It holds where the group's first copy does not.
-    pub flip: bool,
+    pub inverted: bool,
     /// It is surely what its group is on the other side ([`crate::doubt`]).
-    pub sure: bool,
+    pub certain: bool,
     /// It asks before the first trip too, where the other side does not: that shows in whether there is one.
     pub early: bool,
     /// Families around it, outermost first.
-    pub levels: Vec<Level>,
+    pub levels: Vec<LoopLevel>,
 }
 
 /// Which trip of a family a copy is in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Level {
+pub(crate) struct LoopLevel {
     pub family: u32,
     /// Which part of the family on this side: a loop, or what was peeled off.
     pub segment: u32,
@@ -52,13 +52,13 @@ pub(crate) struct Level {
 
 /// One side.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Side {
-    pub names: Names,
-    pub sites: Vec<Part>,
+pub(crate) struct CanonicalForm {
+    pub names: CommonIds,
+    pub sites: Vec<SiteRole>,
     /// By function and loop: a place in it, which tells where its trips are.
-    pub loops: BTreeMap<(FuncId, LoopId), Place>,
+    pub loops: BTreeMap<(FuncId, LoopId), CanonicalSite>,
     /// By function and block: copies that are in every trip of their family, and count them.
-    pub counts: BTreeMap<(FuncId, BlockId), Vec<Place>>,
+    pub counts: BTreeMap<(FuncId, BlockId), Vec<CanonicalSite>>,
     /// By group: the factors of its segments, by level and segment.
     pub factors: BTreeMap<u32, BTreeMap<(u32, u32), u32>>,
     /// By family: this side's first loop of it.
@@ -76,12 +76,12 @@ pub(crate) struct Side {
 }
 
 /// What the sites of both modules are put into groups by.
-pub(crate) struct Input<'a> {
+pub(crate) struct MatchInput<'a> {
     pub modules: [&'a Module; 2],
-    pub keys: [&'a [Key]; 2],
+    pub keys: [&'a [SiteMatchKey]; 2],
     /// B's sites that have one partner of A each, by whatever rule.
     pub partners: &'a [Option<u32>],
-    pub names: [&'a Names; 2],
+    pub names: [&'a CommonIds; 2],
     /// Whether a site's line has another text on the other side, by A's and B's site.
     pub edited: &'a dyn Fn(usize, usize) -> bool,
 }

@@ -5,16 +5,16 @@ use prlx_trace::{FuncId, LoopId, SiteId};
 
 /// One side's numbers in the common numbering.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Names {
+pub(crate) struct CommonIds {
     pub sites: Vec<u32>,
     pub functions: Vec<u32>,
     /// By function.
     pub loops: Vec<Vec<u32>>,
 }
 
-impl Names {
-    pub fn identity(m: &Module) -> Names {
-        Names {
+impl CommonIds {
+    pub fn identity(m: &Module) -> CommonIds {
+        CommonIds {
             sites: (0..m.sites.len() as u32).collect(),
             functions: (0..m.functions.len() as u32).collect(),
             loops: m.functions.iter().map(|f| (0..f.loops.len() as u32).collect()).collect(),

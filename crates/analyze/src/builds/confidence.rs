@@ -13,23 +13,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use prlx_trace::FuncId;
 use prlx_trace::kernel::{Module, Step};
 
-use super::canonical_form::{Input, Part, Side};
-use super::common_ids::Names;
-use super::unrolled_copies::{Copy, Group, Pair, STRAIGHT, added};
+use super::canonical_form::{CanonicalForm, MatchInput, SiteRole};
+use super::common_ids::CommonIds;
+use super::unrolled_copies::{CopyGroup, FunctionPair, STRAIGHT, SiteCopy, added};
 
 /// By family and side: how many trips of the source a trip of each segment is, as one group has it.
-type Claim = [BTreeMap<u32, u32>; 2];
+type UnrollClaim = [BTreeMap<u32, u32>; 2];
 
 /// The families of which it is not sure that their trips are the same on both sides.
-pub(crate) fn families(
-    input: &Input<'_>,
-    pair: &Pair<'_>,
-    groups: &[(u32, Group)],
-    sides: &[Side; 2],
+pub(crate) fn uncertain_loops(
+    input: &MatchInput<'_>,
+    pair: &FunctionPair<'_>,
+    groups: &[(u32, CopyGroup)],
+    sides: &[CanonicalForm; 2],
 ) -> BTreeSet<u32> {
-    let compared = |g: &Group| matches!(sides[0].sites[g.copies[0][0].site], Part::In(_));
-    let mut claims: BTreeMap<u32, Vec<Claim>> = BTreeMap::new();
-    let mut tests: BTreeMap<u32, Vec<&Group>> = BTreeMap::new();
+    let compared = |g: &CopyGroup| matches!(sides[0].sites[g.copies[0][0].site], SiteRole::Compared(_));
+    let mut claims: BTreeMap<u32, Vec<UnrollClaim>> = BTreeMap::new();
+    let mut tests: BTreeMap<u32, Vec<&CopyGroup>> = BTreeMap::new();
     let mut elsewhere: BTreeSet<u32> = BTreeSet::new();
     for (_, g) in groups {
         let Some(family) = g.families.last() else { continue };
@@ -45,14 +45,14 @@ pub(crate) fn families(
         }
     }
     let all: BTreeSet<u32> = groups.iter().flat_map(|(_, g)| g.families.iter().copied()).collect();
-    all.into_iter().filter(|f| elsewhere.contains(f) || !agreed(pair, *f, &claims, &tests)).collect()
+    all.into_iter().filter(|f| elsewhere.contains(f) || !counts_agree(pair, *f, &claims, &tests)).collect()
 }
 
-fn agreed(
-    pair: &Pair<'_>,
+fn counts_agree(
+    pair: &FunctionPair<'_>,
     family: u32,
-    claims: &BTreeMap<u32, Vec<Claim>>,
-    tests: &BTreeMap<u32, Vec<&Group>>,
+    claims: &BTreeMap<u32, Vec<UnrollClaim>>,
+    tests: &BTreeMap<u32, Vec<&CopyGroup>>,
 ) -> bool {
     let claims = claims.get(&family).map_or(&[][..], |c| c);
     let tests = tests.get(&family).map_or(&[][..], |t| t);
@@ -67,7 +67,8 @@ fn agreed(
         return false;
     }
     // What one group alone has before or after a loop may be something else.
-    let beside = |c: &Claim| (0..2).any(|side| loops[side] > 0 && c[side].keys().any(|s| *s >= STRAIGHT));
+    let beside =
+        |c: &UnrollClaim| (0..2).any(|side| loops[side] > 0 && c[side].keys().any(|s| *s >= STRAIGHT));
     if claims.len() == 1 && claims.iter().any(beside) {
         return false;
     }
@@ -85,15 +86,15 @@ fn agreed(
 }
 
 /// In which steps a group's tests count.
-fn steps(pair: &Pair<'_>, side: usize, g: &Group) -> Vec<u64> {
+fn steps(pair: &FunctionPair<'_>, side: usize, g: &CopyGroup) -> Vec<u64> {
     let m = pair.modules[side];
-    let in_loop = |c: &&Copy| c.leaves.is_some();
+    let in_loop = |c: &&SiteCopy| c.leaves.is_some();
     let slices = g.copies[side].iter().filter(in_loop).flat_map(|c| &m.sites[c.site].slice);
     slices.filter_map(|n| added(&n.text)).map(i64::unsigned_abs).filter(|c| *c > 0).collect()
 }
 
 /// By side: functions that one of a pair of functions calls from more places than the other does.
-pub(crate) fn calls(pair: &Pair<'_>, names: [&Names; 2]) -> [BTreeSet<FuncId>; 2] {
+pub(crate) fn uncertain_calls(pair: &FunctionPair<'_>, names: [&CommonIds; 2]) -> [BTreeSet<FuncId>; 2] {
     let counts = [0, 1].map(|side| {
         let mut counts: BTreeMap<u32, (FuncId, u32)> = BTreeMap::new();
         for f in called(pair.modules[side], pair.functions[side]) {

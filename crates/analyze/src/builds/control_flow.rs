@@ -14,7 +14,7 @@ const MAX_BLOCKS: usize = 1 << 12;
 
 /// A function's flow.
 #[derive(Debug, Default)]
-pub(crate) struct Flow {
+pub(crate) struct ControlFlow {
     /// By block: its place in an order in which what comes first stands first.
     pub order: Vec<u32>,
     /// By block: those that can come after it in one trip, a bit each.
@@ -24,7 +24,7 @@ pub(crate) struct Flow {
 }
 
 /// Where a block's end leads.
-pub(crate) fn ways(end: &End) -> Vec<BlockId> {
+pub(crate) fn successors(end: &End) -> Vec<BlockId> {
     match end {
         End::Jump(to) => vec![*to],
         End::Branch { taken, other, .. } => vec![*taken, *other],
@@ -33,12 +33,12 @@ pub(crate) fn ways(end: &End) -> Vec<BlockId> {
     }
 }
 
-impl Flow {
+impl ControlFlow {
     /// Looks at a function.
-    pub fn new(f: &Function) -> Flow {
+    pub fn new(f: &Function) -> ControlFlow {
         let n = f.blocks.len();
         if n == 0 || n > MAX_BLOCKS || f.loops.len() > MAX_BLOCKS {
-            return Flow::default();
+            return ControlFlow::default();
         }
         let mut order = vec![u32::MAX; n];
         let mut last = n as u32;
@@ -47,7 +47,7 @@ impl Flow {
         let mut stack = vec![(0usize, 0usize)];
         seen[0] = true;
         while let Some((b, taken)) = stack.pop() {
-            let ways = ways(&f.blocks[b].end);
+            let ways = successors(&f.blocks[b].end);
             // What is written last comes last: its way is taken first.
             match ways.len().checked_sub(taken + 1).and_then(|i| ways.get(i)) {
                 Some(to) => {
@@ -67,7 +67,7 @@ impl Flow {
         by_order.sort_by_key(|b| std::cmp::Reverse(order[*b]));
         let mut after = vec![vec![0u64; n.div_ceil(64)]; n];
         for &b in &by_order {
-            for to in ways(&f.blocks[b].end) {
+            for to in successors(&f.blocks[b].end) {
                 if to.index() < n && order[to.index()] > order[b] {
                     let next = after[to.index()].clone();
                     after[b].iter_mut().zip(next).for_each(|(x, y)| *x |= y);
@@ -89,7 +89,7 @@ impl Flow {
                 chain
             })
             .collect();
-        Flow { order, after, loops }
+        ControlFlow { order, after, loops }
     }
     /// Whether `b` can come after `a` in one trip.
     pub fn follows(&self, a: BlockId, b: BlockId) -> bool {
@@ -100,7 +100,7 @@ impl Flow {
     }
     /// Whether every trip of the block's innermost loop that comes to its end goes through it; outside of loops, every lane that
     /// comes to the function's end.
-    pub fn always(&self, f: &Function, block: BlockId) -> bool {
+    pub fn on_every_trip(&self, f: &Function, block: BlockId) -> bool {
         let Some(around) = self.loops.get(block.index()) else { return false };
         let of = around.last();
         let head = of.map_or(BlockId(0), |l| f.loops[l.index()].header);
@@ -112,7 +112,7 @@ impl Flow {
             if b == block || !inside(b) || !seen.insert(b) {
                 continue;
             }
-            let next = f.blocks.get(b.index()).map(|b| ways(&b.end)).unwrap_or_default();
+            let next = f.blocks.get(b.index()).map(|b| successors(&b.end)).unwrap_or_default();
             // Around the block, to the end.
             if of.is_some() && next.contains(&head) || of.is_none() && next.is_empty() {
                 return false;
@@ -128,7 +128,7 @@ impl Flow {
         while let Some(b) = todo.pop() {
             let Some(block) = f.blocks.get(b.index()).filter(|_| Some(b) != until) else { continue };
             if out.insert(b) {
-                todo.extend(ways(&block.end));
+                todo.extend(successors(&block.end));
             }
         }
         out

@@ -9,22 +9,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use prlx_trace::kernel::{Level, Site, SiteClass};
 use prlx_trace::{FuncId, LocId, SiteId};
 
-use crate::decode::Program;
-use crate::launches::gaps::{self as launch, Gaps};
+use crate::decode::CheckedModule;
+use crate::launches::gaps::{Gaps, recorded_at_level};
 use crate::report::{Uncompared, WhyUncompared};
 
-use super::canonical_form::{Part, Side};
+use super::canonical_form::{CanonicalForm, SiteRole};
 
 /// Visits that were not compared.
 #[derive(Default)]
-pub(crate) struct Left {
+pub(crate) struct UncomparedVisits {
     /// By side and site.
     pub visits: [BTreeMap<SiteId, u64>; 2],
     /// Values of memory that differ, but were taken over other lanes on each side.
     pub apart: u64,
 }
 
-impl Left {
+impl UncomparedVisits {
     /// Adds what one warp left out.
     pub fn add(&mut self, visits: &[BTreeMap<SiteId, u64>; 2], apart: u64) {
         for (sum, visits) in self.visits.iter_mut().zip(visits) {
@@ -34,37 +34,45 @@ impl Left {
     }
 
     /// Whether something that both builds seem to have is among it.
-    pub fn doubts(&self, sides: Option<&[Side; 2]>) -> bool {
-        let both = |side: &Side, s: &SiteId| matches!(side.sites.get(s.index()), Some(Part::In(_)));
+    pub fn doubts(&self, sides: Option<&[CanonicalForm; 2]>) -> bool {
+        let both = |side: &CanonicalForm, s: &SiteId| {
+            matches!(side.sites.get(s.index()), Some(SiteRole::Compared(_)))
+        };
         sides.is_some_and(|sides| {
             sides.iter().zip(&self.visits).any(|(own, all)| all.keys().any(|s| both(own, s)))
         })
     }
 }
 
-/// Counts a side's sites that have no partner.
-pub(crate) fn unmatched(p: &Program<'_>, side: &Side, level: Level, reach: &BTreeSet<FuncId>) -> u64 {
+/// VisitCounts a side's sites that have no partner.
+pub(crate) fn unmatched(
+    p: &CheckedModule<'_>,
+    side: &CanonicalForm,
+    level: Level,
+    reach: &BTreeSet<FuncId>,
+) -> u64 {
     let alone = |why| matches!(why, WhyUncompared::Alone | WhyUncompared::Between);
-    let is =
-        |(s, part): &(&Site, &Part)| told(s, level, reach) && matches!(part, Part::Out(why) if alone(*why));
+    let is = |(s, part): &(&Site, &SiteRole)| {
+        reportable(s, level, reach) && matches!(part, SiteRole::Excluded(why) if alone(*why))
+    };
     let sites = p.module.sites.iter().zip(&side.sites).enumerate().filter(|(_, both)| is(both));
     sites.map(|(i, _)| p.recorded(SiteId(i as u32))).collect::<BTreeSet<_>>().len() as u64
 }
 
-fn told(s: &Site, level: Level, reach: &BTreeSet<FuncId>) -> bool {
+fn reportable(s: &Site, level: Level, reach: &BTreeSet<FuncId>) -> bool {
     // Where a function begins and ends every level sees.
     reach.contains(&s.function)
-        && launch::told(level, s)
+        && recorded_at_level(level, s)
         && !matches!(s.class, SiteClass::Entry | SiteClass::Exit)
 }
 
 /// All that is not compared, by side and place in the code.
 pub(crate) fn list(
-    programs: [&Program<'_>; 2],
-    sides: &[Side; 2],
+    programs: [&CheckedModule<'_>; 2],
+    sides: &[CanonicalForm; 2],
     reach: [&BTreeSet<FuncId>; 2],
     level: Level,
-    left: &Left,
+    left: &UncomparedVisits,
 ) -> Vec<Uncompared> {
     let mut out = Vec::new();
     for side in 0..2 {
@@ -75,19 +83,19 @@ pub(crate) fn list(
             let id = SiteId(i as u32);
             let visits = left.visits[side].get(&id).copied().unwrap_or_default();
             let why = match part {
-                Part::Out(why) => *why,
+                SiteRole::Excluded(why) => *why,
                 // Or in a call or a trip that may be another one.
-                Part::In(_) if visits > 0 => WhyUncompared::Doubtful,
-                Part::In(_) => continue,
+                SiteRole::Compared(_) if visits > 0 => WhyUncompared::Doubtful,
+                SiteRole::Compared(_) => continue,
             };
-            if !told(s, level, reach[side]) {
+            if !reportable(s, level, reach[side]) {
                 continue;
             }
             let at = *places.entry((s.function, s.loc, s.class, why)).or_insert_with(|| {
                 out.push(Uncompared {
                     side: side as u8,
                     why,
-                    site: programs[side].told(id).unwrap_or_default(),
+                    site: programs[side].site_info(id).unwrap_or_default(),
                     ..Uncompared::default()
                 });
                 out.len() - 1
@@ -101,7 +109,7 @@ pub(crate) fn list(
 }
 
 /// What of it could hide a difference.
-pub(crate) fn gaps(list: &[Uncompared], left: &Left, gaps: &mut Gaps) {
+pub(crate) fn gaps(list: &[Uncompared], left: &UncomparedVisits, gaps: &mut Gaps) {
     for why in [WhyUncompared::Alone, WhyUncompared::Copies, WhyUncompared::Opposite, WhyUncompared::Doubtful]
     {
         for side in 0..2u8 {

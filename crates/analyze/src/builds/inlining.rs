@@ -4,7 +4,7 @@
 //!
 //! Holds: a function is inlined wherever either side calls it, or nowhere; and only if a location of either side says that a compiler inlined
 //! it somewhere. What is made decodes the same streams as the module that was recorded, step by step; each of its sites is one of
-//! the recording's ([`Inlined::recorded`]). A location says where its function was called, as those that compilers make do.
+//! the recording's ([`InlinedModule::recorded`]). A location says where its function was called, as those that compilers make do.
 //!
 //! Misses: calls that are guarded or have no line (recordings of before version 8), functions that call themselves, and those of
 //! which nothing is recorded: they stay calls, on both sides.
@@ -25,14 +25,14 @@ const MAX_INLINED: usize = 64;
 
 /// A module with calls inlined.
 #[derive(Debug)]
-pub(crate) struct Inlined {
+pub(crate) struct InlinedModule {
     pub module: Module,
     /// By site: which of the recording's it is.
     pub recorded: Vec<SiteId>,
 }
 
 /// Both sides with all calls inlined of functions that either compiler inlined; `None` if these kernels call none.
-pub(crate) fn both(modules: [&Module; 2], kernels: [FuncId; 2]) -> Option<[Inlined; 2]> {
+pub(crate) fn inline_both(modules: [&Module; 2], kernels: [FuncId; 2]) -> Option<[InlinedModule; 2]> {
     let reach = [0, 1].map(|side| reachable(modules[side], kernels[side]));
     let called: BTreeSet<&str> = (0..2)
         .flat_map(|side| reach[side].iter().filter(move |f| **f != kernels[side]).map(move |f| (side, f)))
@@ -44,7 +44,7 @@ pub(crate) fn both(modules: [&Module; 2], kernels: [FuncId; 2]) -> Option<[Inlin
     if wanted.is_empty() {
         return None;
     }
-    let [a, b] = [0, 1].map(|side| inlined(modules[side], &reach[side], &wanted));
+    let [a, b] = [0, 1].map(|side| inline_calls(modules[side], &reach[side], &wanted));
     a.zip(b).map(|(a, b)| [a, b])
 }
 
@@ -93,14 +93,14 @@ fn fits(m: &Module, name: &str) -> bool {
 }
 
 /// `None` if it gets too large.
-fn inlined(m: &Module, reach: &BTreeSet<FuncId>, wanted: &BTreeSet<&str>) -> Option<Inlined> {
+fn inline_calls(m: &Module, reach: &BTreeSet<FuncId>, wanted: &BTreeSet<&str>) -> Option<InlinedModule> {
     let of = |f: &FuncId| m.functions.get(f.index()).is_some_and(|f| wanted.contains(f.name.as_str()));
-    let mut work = Work {
+    let mut work = Inliner {
         from: m,
         wanted: reach.iter().copied().filter(of).collect(),
         sites: BTreeMap::new(),
         locs: BTreeMap::new(),
-        out: Inlined { module: m.clone(), recorded: (0..m.sites.len() as u32).map(SiteId).collect() },
+        out: InlinedModule { module: m.clone(), recorded: (0..m.sites.len() as u32).map(SiteId).collect() },
     };
     for (i, s) in m.sites.iter().enumerate() {
         work.sites.entry(s.function).or_default().push(SiteId(i as u32));
@@ -112,18 +112,18 @@ fn inlined(m: &Module, reach: &BTreeSet<FuncId>, wanted: &BTreeSet<&str>) -> Opt
     Some(work.out)
 }
 
-struct Work<'a> {
+struct Inliner<'a> {
     from: &'a Module,
     wanted: BTreeSet<FuncId>,
     /// By function of `from`: its sites.
     sites: BTreeMap<FuncId, Vec<SiteId>>,
     /// By location and call: what it is in the caller.
     locs: BTreeMap<(LocId, LocId), LocId>,
-    out: Inlined,
+    out: InlinedModule,
 }
 
 /// Where a callee's parts begin in its caller.
-struct Place {
+struct InlineSite {
     caller: FuncId,
     callee: FuncId,
     call: LocId,
@@ -136,7 +136,7 @@ struct Place {
     around: Option<LoopId>,
 }
 
-impl Place {
+impl InlineSite {
     fn block(&self, b: BlockId) -> BlockId {
         BlockId(b.0 + self.blocks)
     }
@@ -151,7 +151,7 @@ impl Place {
     }
 }
 
-impl Work<'_> {
+impl Inliner<'_> {
     fn function(&mut self, id: FuncId) -> Option<()> {
         let mut f = self.out.module.functions.get(id.index())?.clone();
         let mut at = 0;
@@ -183,7 +183,7 @@ impl Work<'_> {
     ) -> Option<()> {
         let from = self.from;
         let g = from.functions.get(callee.index())?;
-        let place = Place {
+        let place = InlineSite {
             caller,
             callee,
             call,
@@ -249,7 +249,7 @@ impl Work<'_> {
     }
 
     /// Copies a callee's sites; gives by site its copy.
-    fn copies(&mut self, place: &Place) -> Option<BTreeMap<SiteId, SiteId>> {
+    fn copies(&mut self, place: &InlineSite) -> Option<BTreeMap<SiteId, SiteId>> {
         let mut out = BTreeMap::new();
         for id in self.sites.get(&place.callee).cloned().unwrap_or_default() {
             let mut s: Site = self.from.sites[id.index()].clone();
@@ -276,7 +276,7 @@ impl Work<'_> {
         (self.out.module.sites.len() <= MAX_TABLE).then_some(out)
     }
 
-    fn step(&mut self, s: &Step, place: &Place, sites: &BTreeMap<SiteId, SiteId>) -> Option<Step> {
+    fn step(&mut self, s: &Step, place: &InlineSite, sites: &BTreeMap<SiteId, SiteId>) -> Option<Step> {
         Some(match s {
             Step::Let { to, op, ty, args, guard } => Step::Let {
                 to: place.slot(*to),
@@ -304,7 +304,7 @@ impl Work<'_> {
     }
 
     /// What a location of the callee is in the caller; `None` if there are too many.
-    fn loc(&mut self, loc: Option<LocId>, place: &Place) -> Option<Option<LocId>> {
+    fn loc(&mut self, loc: Option<LocId>, place: &InlineSite) -> Option<Option<LocId>> {
         let Some(loc) = loc else { return Some(None) };
         // From inside out.
         let inlined_at = |l: &LocId| self.from.locs.get(l.index())?.inlined_at;
@@ -331,7 +331,7 @@ impl Work<'_> {
     }
 }
 
-fn end(end: &End, place: &Place) -> End {
+fn end(end: &End, place: &InlineSite) -> End {
     match end {
         End::Jump(to) => End::Jump(place.block(*to)),
         End::Branch { guard, taken, other } => End::Branch {

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 use prlx_trace::kernel::{Module, Site, SiteClass};
 use prlx_trace::{FuncId, LocId};
 
-use super::common_ids::Names;
-use super::source_diff::Lines;
+use super::common_ids::CommonIds;
+use super::source_diff::LineMap;
 
 /// A location as a number in A's lines: file and line; all ones without one.
 pub(super) fn place(m: &Module, loc: Option<LocId>, to_a: impl Fn((u32, u32)) -> (u32, u32)) -> u64 {
@@ -20,11 +20,11 @@ pub(super) fn place(m: &Module, loc: Option<LocId>, to_a: impl Fn((u32, u32)) ->
 }
 
 /// What a site is matched by: its function, places with inlining, class, and number.
-pub(crate) type Key = (u32, Vec<(u64, u32, String)>, SiteClass, u32);
+pub(crate) type SiteMatchKey = (u32, Vec<(u64, u32, String)>, SiteClass, u32);
 
-pub(super) fn keys([a, b]: [&Module; 2], names: &Names, lines: &Lines) -> [Vec<Key>; 2] {
-    let all = |m: &Module, function: &dyn Fn(FuncId) -> u32, in_b: bool| -> Vec<Key> {
-        let mut numbers: BTreeMap<Key, u32> = BTreeMap::new();
+pub(super) fn keys([a, b]: [&Module; 2], names: &CommonIds, lines: &LineMap) -> [Vec<SiteMatchKey>; 2] {
+    let all = |m: &Module, function: &dyn Fn(FuncId) -> u32, in_b: bool| -> Vec<SiteMatchKey> {
+        let mut numbers: BTreeMap<SiteMatchKey, u32> = BTreeMap::new();
         let key = |s: &Site| {
             let mut at = stands(s);
             let mut stack = Vec::new();

@@ -14,4 +14,4 @@ mod source_diff;
 mod unroll_match;
 mod unrolled_copies;
 
-pub(crate) use common_ids::Names;
+pub(crate) use common_ids::CommonIds;

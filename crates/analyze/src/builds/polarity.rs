@@ -12,11 +12,11 @@ use std::collections::BTreeSet;
 use prlx_trace::kernel::{End, Module, NodeKind, Site, SiteClass, Step};
 use prlx_trace::{BlockId, FuncId};
 
-use super::control_flow::Flow;
+use super::control_flow::ControlFlow;
 
 /// What a decision of one build leads to.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Meaning {
+pub(crate) struct DecisionTraits {
     /// Of a branch: what both builds have where it goes if it holds, and if not.
     ways: Option<[BTreeSet<u32>; 2]>,
     /// Of a guard: whether what it guards is executed if it holds.
@@ -33,17 +33,17 @@ pub(crate) struct Meaning {
 
 /// How two decisions mean the same.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Relation {
-    /// One holds when the other does, or when it does not (`flip`). Unless it is `sure`, they may be two decisions.
-    Told { flip: bool, sure: bool },
+pub(crate) enum PolarityMatch {
+    /// One holds when the other does, or when it does not (`inverted`). Unless it is `certain`, they may be two decisions.
+    Known { inverted: bool, certain: bool },
     /// It may be either.
-    Unknown,
+    Ambiguous,
     /// Nothing says that it is anything but the same, and nothing says that it is.
-    Taken,
+    Assumed,
 }
 
 /// The two ways out of a block, if the decision at `site` alone chooses: where it goes if it holds, and if not.
-pub(crate) fn branch(m: &Module, site: usize) -> Option<[BlockId; 2]> {
+pub(crate) fn branch_targets(m: &Module, site: usize) -> Option<[BlockId; 2]> {
     let s = &m.sites[site];
     let block = m.functions.get(s.function.index())?.blocks.get(s.block.index())?;
     let End::Branch { guard, taken, other } = &block.end else { return None };
@@ -56,22 +56,27 @@ pub(crate) fn branch(m: &Module, site: usize) -> Option<[BlockId; 2]> {
 }
 
 /// Looks at a site. `groups` says by site what both builds have.
-pub(crate) fn of(m: &Module, site: usize, groups: &[Option<u32>], in_block: &[Vec<u32>]) -> Meaning {
+pub(crate) fn traits_of(
+    m: &Module,
+    site: usize,
+    groups: &[Option<u32>],
+    in_block: &[Vec<u32>],
+) -> DecisionTraits {
     let s = &m.sites[site];
     let (compares, operands) = plain(comparison(s), operands(s));
     let steered = |class: SiteClass| s.steers.iter().find(move |i| i.class == class).map(|i| i.text.trim());
-    Meaning {
-        ways: branch(m, site).and_then(|ways| {
+    DecisionTraits {
+        ways: branch_targets(m, site).and_then(|ways| {
             let f = m.functions.get(s.function.index())?;
             let until = f.blocks.get(s.block.index())?.ipdom;
             Some(ways.map(|way| {
-                let blocks = Flow::region(f, way, until);
+                let blocks = ControlFlow::region(f, way, until);
                 let sites = blocks.iter().flat_map(|b| in_block.get(b.index()).into_iter().flatten());
                 sites.filter_map(|i| groups.get(*i as usize).copied().flatten()).collect()
             }))
         }),
         guards: steered(SiteClass::Guard).and_then(|t| t.strip_prefix('@')).map(|t| !t.starts_with('!')),
-        chooses: steered(SiteClass::Select).and_then(chosen),
+        chooses: steered(SiteClass::Select).and_then(select_constants),
         made: match &compares {
             Some(_) => String::new(),
             None => s.text.split_whitespace().next().unwrap_or_default().to_owned(),
@@ -146,7 +151,7 @@ fn plain(compares: Option<(String, String)>, operands: Option<[String; 2]>) -> C
 type Compared = (Option<(String, String)>, Option<[String; 2]>);
 
 /// By block of a function: its sites.
-pub(crate) fn in_blocks(m: &Module, f: FuncId) -> Vec<Vec<u32>> {
+pub(crate) fn sites_by_block(m: &Module, f: FuncId) -> Vec<Vec<u32>> {
     let mut out = vec![Vec::new(); m.functions.get(f.index()).map_or(0, |f| f.blocks.len())];
     for (i, s) in m.sites.iter().enumerate().filter(|(_, s)| s.function == f) {
         if let Some(sites) = out.get_mut(s.block.index()) {
@@ -157,7 +162,7 @@ pub(crate) fn in_blocks(m: &Module, f: FuncId) -> Vec<Vec<u32>> {
 }
 
 /// The constants of `selp.b32 %r1, 1, 0, %p1`.
-fn chosen(text: &str) -> Option<[String; 2]> {
+fn select_constants(text: &str) -> Option<[String; 2]> {
     let (_, operands) = text.split_once("selp")?.1.split_once(char::is_whitespace)?;
     let mut operands = operands.split(',').map(|o| o.trim().to_owned());
     let both = [operands.nth(1)?, operands.next()?];
@@ -229,7 +234,7 @@ fn swapped(compares: &str) -> Option<&'static str> {
 }
 
 /// Whether two decisions are seen to be of other things: then they are no copies of one.
-pub(crate) fn apart(a: &Meaning, b: &Meaning) -> bool {
+pub(crate) fn known_different(a: &DecisionTraits, b: &DecisionTraits) -> bool {
     let (Some([p, q]), Some([r, s])) = (&a.operands, &b.operands) else { return false };
     // What a call gives may be computed where it was inlined.
     let open = |o: &String| matches!(&o[..], "merge" | "call");
@@ -238,11 +243,11 @@ pub(crate) fn apart(a: &Meaning, b: &Meaning) -> bool {
 }
 
 /// How two decisions mean the same. `edited`: their source lines differ.
-pub(crate) fn relate(a: &Meaning, b: &Meaning, edited: bool) -> Relation {
+pub(crate) fn relate(a: &DecisionTraits, b: &DecisionTraits, edited: bool) -> PolarityMatch {
     let told = |same: bool, opposite: bool| (same != opposite).then_some(opposite);
     if !edited && a.made != b.made {
         // One of several conditions, or all of them.
-        return Relation::Unknown;
+        return PolarityMatch::Ambiguous;
     }
     let meet = |x: &BTreeSet<u32>, y: &BTreeSet<u32>| x.intersection(y).next().is_some();
     let both = a.ways.as_ref().zip(b.ways.as_ref());
@@ -253,67 +258,75 @@ pub(crate) fn relate(a: &Meaning, b: &Meaning, edited: bool) -> Relation {
     let leads = ways.or(guards).or(chooses);
     let written = written(a, b);
     match (leads, written) {
-        (Some(flip), _) if edited => Relation::Told { flip, sure: true },
-        (None, Written::Alike) | (None, Written::Other) if edited => {
-            Relation::Told { flip: false, sure: true }
+        (Some(inverted), _) if edited => PolarityMatch::Known { inverted, certain: true },
+        (None, Spelling::Identical) | (None, Spelling::Different) if edited => {
+            PolarityMatch::Known { inverted: false, certain: true }
         }
         // Seen to ask the opposite of what it leads to: what it leads to is not what it seems.
-        (Some(flip), Written::Told(other)) if flip != other => Relation::Unknown,
-        (Some(flip), Written::Told(_)) => Relation::Told { flip, sure: !apart(a, b) },
-        (Some(flip), Written::Alike) => Relation::Told { flip, sure: !flip && !apart(a, b) },
-        (Some(flip), Written::Turned(may)) => {
-            Relation::Told { flip, sure: may[usize::from(flip)] && !apart(a, b) }
+        (Some(inverted), Spelling::Known(other)) if inverted != other => PolarityMatch::Ambiguous,
+        (Some(inverted), Spelling::Known(_)) => {
+            PolarityMatch::Known { inverted, certain: !known_different(a, b) }
         }
-        (Some(flip), Written::Other) => Relation::Told { flip, sure: false },
-        (None, Written::Told(flip)) => Relation::Told { flip, sure: !apart(a, b) },
-        (None, Written::Alike) => Relation::Told { flip: false, sure: !apart(a, b) },
-        (None, Written::Turned(_)) if edited => Relation::Taken,
-        (None, Written::Turned(_)) => Relation::Unknown,
-        (None, Written::Other) => Relation::Taken,
+        (Some(inverted), Spelling::Identical) => {
+            PolarityMatch::Known { inverted, certain: !inverted && !known_different(a, b) }
+        }
+        (Some(inverted), Spelling::Reversed(may)) => {
+            PolarityMatch::Known { inverted, certain: may[usize::from(inverted)] && !known_different(a, b) }
+        }
+        (Some(inverted), Spelling::Different) => PolarityMatch::Known { inverted, certain: false },
+        (None, Spelling::Known(inverted)) => {
+            PolarityMatch::Known { inverted, certain: !known_different(a, b) }
+        }
+        (None, Spelling::Identical) => {
+            PolarityMatch::Known { inverted: false, certain: !known_different(a, b) }
+        }
+        (None, Spelling::Reversed(_)) if edited => PolarityMatch::Assumed,
+        (None, Spelling::Reversed(_)) => PolarityMatch::Ambiguous,
+        (None, Spelling::Different) => PolarityMatch::Assumed,
     }
 }
 
 /// How two decisions are written.
-enum Written {
+enum Spelling {
     /// Of the same operands: whether one is the opposite of the other.
-    Told(bool),
+    Known(bool),
     /// In the same way, of whatever operands.
-    Alike,
+    Identical,
     /// One may be the other turned round: whether it may be the same then, and the opposite.
-    Turned([bool; 2]),
+    Reversed([bool; 2]),
     /// In other ways.
-    Other,
+    Different,
 }
 
-fn written(a: &Meaning, b: &Meaning) -> Written {
+fn written(a: &DecisionTraits, b: &DecisionTraits) -> Spelling {
     let ((x, tx), (y, ty)) = match (&a.compares, &b.compares) {
         (Some(x), Some(y)) => (x, y),
         // Both are made by the same instruction, which is no comparison.
-        (None, None) => return Written::Alike,
-        _ => return Written::Other,
+        (None, None) => return Spelling::Identical,
+        _ => return Spelling::Different,
     };
     let equality = |c: &str| matches!(c, "eq" | "ne");
     let signless = |t: &str| t.trim_start_matches(['s', 'u', 'b']).to_owned();
     if tx != ty && !(equality(x) && equality(y) && signless(tx) == signless(ty)) {
-        return Written::Other;
+        return Spelling::Different;
     }
     let not = opposite(y, ty.contains('f'));
     let [turned, neither] = [swapped(y), not.and_then(swapped)];
     let is = |other: Option<&str>| other == Some(x.as_str());
     let order = a.operands.as_ref().zip(b.operands.as_ref());
     match order {
-        Some(([p, q], [r, s])) if (p, q) == (r, s) && x == y => Written::Told(false),
-        Some(([p, q], [r, s])) if (p, q) == (r, s) && is(not) => Written::Told(true),
+        Some(([p, q], [r, s])) if (p, q) == (r, s) && x == y => Spelling::Known(false),
+        Some(([p, q], [r, s])) if (p, q) == (r, s) && is(not) => Spelling::Known(true),
         Some(([p, q], [r, s])) if (p, q) == (s, r) && (is(turned) || x == y && equality(x)) => {
-            Written::Told(false)
+            Spelling::Known(false)
         }
         Some(([p, q], [r, s])) if (p, q) == (s, r) && (is(neither) || equality(x) && is(not)) => {
-            Written::Told(true)
+            Spelling::Known(true)
         }
-        Some(([p, q], [r, s])) if (p, q) == (s, r) && x == y => Written::Turned([false; 2]),
-        _ if x == y => Written::Alike,
-        _ if is(not) || is(turned) || is(neither) => Written::Turned([is(turned), is(not) || is(neither)]),
-        _ => Written::Other,
+        Some(([p, q], [r, s])) if (p, q) == (s, r) && x == y => Spelling::Reversed([false; 2]),
+        _ if x == y => Spelling::Identical,
+        _ if is(not) || is(turned) || is(neither) => Spelling::Reversed([is(turned), is(not) || is(neither)]),
+        _ => Spelling::Different,
     }
 }
 
@@ -321,42 +334,45 @@ fn written(a: &Meaning, b: &Meaning) -> Written {
 mod tests {
     use super::*;
 
-    const SAME: Relation = Relation::Told { flip: false, sure: true };
-    const OPPOSITE: Relation = Relation::Told { flip: true, sure: true };
+    const SAME: PolarityMatch = PolarityMatch::Known { inverted: false, certain: true };
+    const OPPOSITE: PolarityMatch = PolarityMatch::Known { inverted: true, certain: true };
 
-    fn compares(op: &str) -> Meaning {
+    fn compares(op: &str) -> DecisionTraits {
         let text = format!("{op} %p1, %f1, %f2");
-        Meaning { compares: comparison(&Site { text, ..Site::default() }), ..Meaning::default() }
+        DecisionTraits {
+            compares: comparison(&Site { text, ..Site::default() }),
+            ..DecisionTraits::default()
+        }
     }
-    fn order(op: &str, operands: [&str; 2]) -> Meaning {
+    fn order(op: &str, operands: [&str; 2]) -> DecisionTraits {
         let (compares, operands) = plain(compares(op).compares, Some(operands.map(str::to_owned)));
-        Meaning { compares, operands, ..Meaning::default() }
+        DecisionTraits { compares, operands, ..DecisionTraits::default() }
     }
 
     #[test]
     fn how_comparisons_relate() {
         for (a, b, want) in [
             ("setp.lt.s32", "setp.lt.s32", SAME),
-            ("setp.lt.s32", "setp.ge.s32", Relation::Unknown),
-            ("setp.lt.s32", "setp.gt.s32", Relation::Unknown),
-            ("setp.lt.f32", "setp.geu.f32", Relation::Unknown),
-            ("setp.lt.f32", "setp.eq.f32", Relation::Taken),
-            ("setp.lt.s32", "setp.lt.u32", Relation::Taken),
+            ("setp.lt.s32", "setp.ge.s32", PolarityMatch::Ambiguous),
+            ("setp.lt.s32", "setp.gt.s32", PolarityMatch::Ambiguous),
+            ("setp.lt.f32", "setp.geu.f32", PolarityMatch::Ambiguous),
+            ("setp.lt.f32", "setp.eq.f32", PolarityMatch::Assumed),
+            ("setp.lt.s32", "setp.lt.u32", PolarityMatch::Assumed),
             ("setp.eq.s32", "setp.eq.u32", SAME),
         ] {
             assert_eq!(relate(&compares(a), &compares(b), false), want, "{a} {b}");
         }
         // What an edited line compares, it compares.
-        assert_eq!(relate(&compares("setp.lt.s32"), &compares("setp.ge.s32"), true), Relation::Taken);
+        assert_eq!(relate(&compares("setp.lt.s32"), &compares("setp.ge.s32"), true), PolarityMatch::Assumed);
         let a = order("setp.lt.s32", ["load", "op"]);
         assert_eq!(relate(&a, &order("setp.ge.s32", ["load", "op"]), false), OPPOSITE);
         assert_eq!(relate(&a, &order("setp.gt.s32", ["op", "load"]), false), SAME);
         assert_eq!(relate(&a, &order("setp.le.s32", ["op", "load"]), false), OPPOSITE);
-        assert_eq!(relate(&a, &order("setp.gt.s32", ["load", "op"]), false), Relation::Unknown);
+        assert_eq!(relate(&a, &order("setp.gt.s32", ["load", "op"]), false), PolarityMatch::Ambiguous);
         // The same comparison of others, and of the same ones swapped.
-        let unsure = Relation::Told { flip: false, sure: false };
+        let unsure = PolarityMatch::Known { inverted: false, certain: false };
         assert_eq!(relate(&a, &order("setp.lt.s32", ["load", "%tid.x"]), false), unsure);
-        assert_eq!(relate(&a, &order("setp.lt.s32", ["op", "load"]), false), Relation::Unknown);
+        assert_eq!(relate(&a, &order("setp.lt.s32", ["op", "load"]), false), PolarityMatch::Ambiguous);
         assert_eq!(relate(&a, &order("setp.lt.s32", ["merge", "op"]), false), SAME);
     }
 
@@ -368,7 +384,7 @@ mod tests {
             ("setp.ge.s32", ["load", "5"], OPPOSITE),
             ("setp.gt.s32", ["load", "4"], OPPOSITE),
             ("setp.gt.s32", ["5", "load"], SAME),
-            ("setp.lt.s32", ["load", "4"], Relation::Told { flip: false, sure: false }),
+            ("setp.lt.s32", ["load", "4"], PolarityMatch::Known { inverted: false, certain: false }),
         ] {
             assert_eq!(relate(&a, &order(op, operands), false), want, "{op} {operands:?}");
         }
@@ -380,28 +396,32 @@ mod tests {
 
     #[test]
     fn what_is_steered_proves() {
-        let same = |a: &Meaning, b: &Meaning| relate(a, b, false);
-        let guard = |op: &str, guards: bool| Meaning { guards: Some(guards), ..compares(op) };
+        let same = |a: &DecisionTraits, b: &DecisionTraits| relate(a, b, false);
+        let guard = |op: &str, guards: bool| DecisionTraits { guards: Some(guards), ..compares(op) };
         assert_eq!(same(&guard("setp.lt.s32", true), &guard("setp.ge.s32", false)), OPPOSITE);
-        let select = |op: &str, text: &str| Meaning { chooses: chosen(text), ..compares(op) };
+        let select =
+            |op: &str, text: &str| DecisionTraits { chooses: select_constants(text), ..compares(op) };
         let one = select("setp.ge.s32", "selp.b32 %r1, 1, 0, %p1");
         assert_eq!(same(&one, &select("setp.lt.s32", "selp.b32 %r9, 0, 1, %p7")), OPPOSITE);
-        assert_eq!(chosen("selp.f32 %f1, %f2, 0f00000000, %p1"), None);
-        let leads = |op: &str, t: &[u32], f: &[u32]| Meaning {
+        assert_eq!(select_constants("selp.f32 %f1, %f2, 0f00000000, %p1"), None);
+        let leads = |op: &str, t: &[u32], f: &[u32]| DecisionTraits {
             ways: Some([t, f].map(|w| w.iter().copied().collect())),
             ..compares(op)
         };
         let ways = |t: &[u32], f: &[u32]| leads("setp.lt.s32", t, f);
         assert_eq!(same(&ways(&[1], &[]), &leads("setp.ge.s32", &[], &[1, 2])), OPPOSITE);
-        // Written in the same way, and leading elsewhere: another one.
-        assert_eq!(same(&ways(&[1], &[]), &ways(&[], &[1])), Relation::Told { flip: true, sure: false });
+        // Spelling in the same way, and leading elsewhere: another one.
+        assert_eq!(
+            same(&ways(&[1], &[]), &ways(&[], &[1])),
+            PolarityMatch::Known { inverted: true, certain: false }
+        );
         // Ways that lead to the same say nothing: how it is written does.
         assert_eq!(same(&ways(&[1], &[1]), &ways(&[1], &[1])), SAME);
         // Seen to ask the same, where it leads cannot say the opposite.
-        let of = |m: Meaning| Meaning { operands: Some(["load".into(), "%tid.x".into()]), ..m };
-        assert_eq!(same(&of(ways(&[1], &[])), &of(ways(&[], &[1]))), Relation::Unknown);
+        let of = |m: DecisionTraits| DecisionTraits { operands: Some(["load".into(), "%tid.x".into()]), ..m };
+        assert_eq!(same(&of(ways(&[1], &[])), &of(ways(&[], &[1]))), PolarityMatch::Ambiguous);
         // Where it leads tells the way round of a comparison that is written in another way, not that it is the same decision.
-        let other = Meaning { compares: Some(("eq".into(), "s32".into())), ..ways(&[1], &[]) };
-        assert_eq!(same(&ways(&[1], &[]), &other), Relation::Told { flip: false, sure: false });
+        let other = DecisionTraits { compares: Some(("eq".into(), "s32".into())), ..ways(&[1], &[]) };
+        assert_eq!(same(&ways(&[1], &[]), &other), PolarityMatch::Known { inverted: false, certain: false });
     }
 }

@@ -6,7 +6,7 @@
 //! order between matches; loops by their header's line and order.
 //!
 //! Misses: renamed device functions. Sites without a partner are counted, and never guessed; what copies of one place make of that,
-//! [`crate::fold`] says.
+//! [`crate::canonical`] says.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,28 +15,28 @@ use prlx_trace::kernel::{Module, Site, SiteClass};
 use crate::launches::kernel_names as mangled;
 use crate::report::describe;
 
-use super::canonical_form::{self, Input};
-use super::common_ids::{Names, next};
-use super::match_key::{Key, keys, match_keys, place};
-use super::polarity as meaning;
-use super::source_diff::Lines;
-use super::unroll_match as fold;
+use super::canonical_form::{CanonicalForm, MatchInput};
+use super::common_ids::{CommonIds, next};
+use super::match_key::{SiteMatchKey, keys, match_keys, place};
+use super::polarity;
+use super::source_diff::LineMap;
+use super::unroll_match::match_unrolled;
 
 /// Two modules in one numbering.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Pairing {
-    pub a: Names,
-    pub b: Names,
+pub(crate) struct ModuleMatch {
+    pub a: CommonIds,
+    pub b: CommonIds,
     /// Both decode programs are the same: equal words mean equal paths.
     pub same: bool,
     /// How sites of both are brought to one form; of modules that are the same, nothing.
-    pub fold: Option<Box<[canonical_form::Side; 2]>>,
+    pub canonical: Option<Box<[CanonicalForm; 2]>>,
 }
 
 /// Whether two modules decode alike: the same steps, the same sources of values, and the same comparisons.
-pub(crate) fn same_program(a: &Module, b: &Module, forced: Forced<'_>) -> bool {
+pub(crate) fn same_program(a: &Module, b: &Module, forced: ForcedKernels<'_>) -> bool {
     // Locations may differ in number only; the decode program does not read them.
-    let decides = |s: &Site| (s.function, s.block, s.class, s.source, meaning::comparison(s));
+    let decides = |s: &Site| (s.function, s.block, s.class, s.source, polarity::comparison(s));
     a.sites.len() == b.sites.len()
         && a.functions.len() == b.functions.len()
         && a.sites.iter().map(decides).eq(b.sites.iter().map(decides))
@@ -54,20 +54,25 @@ pub(crate) fn same_program(a: &Module, b: &Module, forced: Forced<'_>) -> bool {
 }
 
 /// Two kernels that are to be one whatever they are called: A's and B's.
-pub(crate) type Forced<'a> = Option<[&'a str; 2]>;
+pub(crate) type ForcedKernels<'a> = Option<[&'a str; 2]>;
 
 /// Matches two modules.
-pub(crate) fn modules(a: &Module, b: &Module, forced: Forced<'_>) -> Pairing {
+pub(crate) fn match_modules(a: &Module, b: &Module, forced: ForcedKernels<'_>) -> ModuleMatch {
     if same_program(a, b, forced) {
-        return Pairing { a: Names::identity(a), b: Names::identity(b), same: true, fold: None };
+        return ModuleMatch {
+            a: CommonIds::identity(a),
+            b: CommonIds::identity(b),
+            same: true,
+            canonical: None,
+        };
     }
-    builds(a, b, forced)
+    match_builds(a, b, forced)
 }
 
 /// Matches two modules that are two builds.
-pub(crate) fn builds(a: &Module, b: &Module, forced: Forced<'_>) -> Pairing {
-    let lines = Lines::new(a, b);
-    let mut names = Names::default();
+pub(crate) fn match_builds(a: &Module, b: &Module, forced: ForcedKernels<'_>) -> ModuleMatch {
+    let lines = LineMap::new(a, b);
+    let mut names = CommonIds::default();
     let mut extra = a.functions.len() as u32;
     let by_name: BTreeMap<&str, u32> = a.functions.iter().map(|f| f.name.as_str()).zip(0..).collect();
     let [ours, theirs] = [a, b].map(kernels);
@@ -93,28 +98,28 @@ pub(crate) fn builds(a: &Module, b: &Module, forced: Forced<'_>) -> Pairing {
     let partners: Vec<Option<u32>> =
         sites.iter().map(|s| Some(*s).filter(|s| *s < a.sites.len() as u32)).collect();
     names.sites = sites;
-    let ours = Names::identity(a);
+    let ours = CommonIds::identity(a);
     let edited = |x: usize, y: usize| {
         let [x, y] =
             [(a, x), (b, y)].map(|(m, s)| describe::location(m, m.sites[s].loc).and_then(|l| l.code));
         x.zip(y).is_some_and(|(x, y)| x.trim() != y.trim())
     };
-    let input = Input {
+    let input = MatchInput {
         modules: [a, b],
         keys: keys.each_ref().map(|k| &k[..]),
         partners: &partners,
         names: [&ours, &names],
         edited: &edited,
     };
-    let fold = Some(Box::new(fold::plan(&input)));
-    Pairing { a: ours, b: names, same: false, fold }
+    let canonical = Some(Box::new(match_unrolled(&input)));
+    ModuleMatch { a: ours, b: names, same: false, canonical }
 }
 
 fn kernels(m: &Module) -> BTreeSet<&str> {
     m.functions.iter().filter(|f| f.kernel).map(|f| f.name.as_str()).collect()
 }
 
-fn sites([a, _]: [&Module; 2], [keys_a, keys_b]: &[Vec<Key>; 2]) -> Vec<u32> {
+fn sites([a, _]: [&Module; 2], [keys_a, keys_b]: &[Vec<SiteMatchKey>; 2]) -> Vec<u32> {
     let mut to: Vec<Option<u32>> = match_keys(keys_a, keys_b);
     // What an edit of a line moved: the same line and class, whatever the column.
     let rest = |to: &[Option<u32>]| -> (Vec<u32>, Vec<u32>) {
@@ -124,7 +129,7 @@ fn sites([a, _]: [&Module; 2], [keys_a, keys_b]: &[Vec<Key>; 2]) -> Vec<u32> {
         (a, b)
     };
     let (free_a, free_b) = rest(&to);
-    let coarse = |k: &Key| (k.0, k.1.first().map(|p| p.0), k.2);
+    let coarse = |k: &SiteMatchKey| (k.0, k.1.first().map(|p| p.0), k.2);
     let ka: Vec<_> = free_a.iter().map(|&i| coarse(&keys_a[i as usize])).collect();
     let kb: Vec<_> = free_b.iter().map(|&i| coarse(&keys_b[i as usize])).collect();
     for (i, m) in free_b.iter().zip(match_keys(&ka, &kb)) {

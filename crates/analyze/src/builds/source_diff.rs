@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use prlx_trace::kernel::Module;
 
-use crate::edit_script::{self as align, Run};
+use crate::edit_script::{self, Edit};
 
 use super::common_ids::next;
 
@@ -16,14 +16,14 @@ use super::common_ids::next;
 const NEW: u32 = 1 << 24;
 
 /// B's source lines in A's files.
-pub(crate) struct Lines {
+pub(crate) struct LineMap {
     /// By B's file: A's file, and by B's line (from 1) A's; lines beyond stay what they are.
     files: Vec<(u32, Vec<u32>)>,
 }
 
-impl Lines {
+impl LineMap {
     /// Matches files, and the lines of those whose texts are at hand.
-    pub fn new(a: &Module, b: &Module) -> Lines {
+    pub fn new(a: &Module, b: &Module) -> LineMap {
         let name = |p: &str| p.rsplit(['/', '\\']).next().unwrap_or(p).to_string();
         let mut free: Vec<u32> = (0..a.files.len() as u32).collect();
         let mut to: Vec<Option<u32>> = vec![None; b.files.len()];
@@ -50,7 +50,7 @@ impl Lines {
                 (of, texts.map(|(x, y)| line_map(x, y)).unwrap_or_default())
             })
             .collect();
-        Lines { files }
+        LineMap { files }
     }
     /// A place of B as a place of A.
     pub fn to_a(&self, (file, line): (u32, u32)) -> (u32, u32) {
@@ -82,7 +82,7 @@ fn line_map(a: &str, b: &str) -> Vec<u32> {
     map
 }
 
-/// Lines that stand once in both: the longest chain of them that ascends on both sides.
+/// LineMap that stand once in both: the longest chain of them that ascends on both sides.
 fn anchors(a: &[u64], b: &[u64]) -> Vec<(usize, usize)> {
     // By hash: how often in each, and where last.
     let mut seen: BTreeMap<u64, [(usize, usize); 2]> = BTreeMap::new();
@@ -112,11 +112,12 @@ fn anchors(a: &[u64], b: &[u64]) -> Vec<(usize, usize)> {
     chain
 }
 
-/// Lines between two anchors; `first` lines of A stand before `a`.
+/// LineMap between two anchors; `first` lines of A stand before `a`.
 fn between(a: &[u64], b: &[u64], first: u32, map: &mut Vec<u32>) {
-    let runs = align::runs(a, b).unwrap_or_else(|| vec![Run { a: 0..a.len(), b: 0..b.len() }]);
+    let runs = edit_script::edits(a, b).unwrap_or_else(|| vec![Edit { a: 0..a.len(), b: 0..b.len() }]);
     let (start, mut at) = (map.len(), 0);
-    for run in runs.iter().cloned().chain(std::iter::once(Run { a: a.len()..a.len(), b: b.len()..b.len() })) {
+    for run in runs.iter().cloned().chain(std::iter::once(Edit { a: a.len()..a.len(), b: b.len()..b.len() }))
+    {
         while map.len() - start < run.b.start {
             at += 1;
             map.push(first + at);
@@ -154,7 +155,7 @@ mod tests {
         assert!(map[..2000].iter().all(|l| *l >= NEW));
         let back = line_map(&format!("{new}{old}"), &old);
         assert_eq!(back, (2001..=2040).collect::<Vec<u32>>());
-        // Lines put in at both ends, and one in the middle that was moved.
+        // LineMap put in at both ends, and one in the middle that was moved.
         let lines: Vec<&str> = old.lines().collect();
         let moved = [&["x"], &lines[1..20], &[lines[0]], &lines[20..], &["y"]].concat().join("\n");
         let map = line_map(&old, &moved);

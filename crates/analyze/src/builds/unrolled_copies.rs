@@ -1,7 +1,7 @@
 //! Copies of one place, loops of one source: how they belong together in one pair of functions.
 //!
 //! Holds: copies of which only one is visited in a trip count once; those that follow one another count each. Loops that hold the
-//! same groups at the same depth are one family, and so are those that the same decisions leave. Misses: see [`crate::fold`].
+//! same groups at the same depth are one family, and so are those that the same decisions leave. Misses: see [`crate::canonical`].
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,9 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use prlx_trace::kernel::{End, Module, SiteClass};
 use prlx_trace::{BlockId, FuncId, LoopId};
 
-use super::canonical_form::Level;
-use super::control_flow::Flow;
-use super::polarity as meaning;
+use super::canonical_form::LoopLevel;
+use super::control_flow::ControlFlow;
+use super::polarity;
 
 /// Families around a group, at most.
 const MAX_LEVELS: usize = 64;
@@ -20,7 +20,7 @@ pub(crate) const STRAIGHT: u32 = 1 << 24;
 
 /// One member of a group.
 #[derive(Clone, Debug)]
-pub(crate) struct Copy {
+pub(crate) struct SiteCopy {
     pub site: usize,
     pub block: BlockId,
     pub order: (u32, usize),
@@ -30,8 +30,8 @@ pub(crate) struct Copy {
     pub leaves: Option<LoopId>,
 }
 
-pub(crate) struct Group {
-    pub copies: [Vec<Copy>; 2],
+pub(crate) struct CopyGroup {
+    pub copies: [Vec<SiteCopy>; 2],
     pub families: Vec<u32>,
     /// Copies of one trip of the source.
     pub each: u32,
@@ -41,12 +41,12 @@ pub(crate) struct Group {
 }
 
 /// Where the copies of one side stand: site, which of the copies of a trip, trips.
-pub(crate) type Places = Vec<(usize, u32, Vec<Level>)>;
+pub(crate) type CopyPositions = Vec<(usize, u32, Vec<LoopLevel>)>;
 
 /// Numbers that are one.
-pub(crate) struct Union(pub Vec<usize>);
+pub(crate) struct UnionFind(pub Vec<usize>);
 
-impl Union {
+impl UnionFind {
     fn find(&self, mut i: usize) -> usize {
         while self.0[i] != i {
             i = self.0[i];
@@ -60,14 +60,14 @@ impl Union {
 }
 
 /// One pair of functions, while its groups are looked at.
-pub(crate) struct Pair<'a> {
+pub(crate) struct FunctionPair<'a> {
     pub modules: [&'a Module; 2],
     pub functions: [FuncId; 2],
-    pub flows: [Flow; 2],
-    pub families: Union,
+    pub flows: [ControlFlow; 2],
+    pub families: UnionFind,
     /// By side and family: its loops.
     pub members: [BTreeMap<u32, Vec<LoopId>>; 2],
-    /// By side and block: see [`Flow::always`].
+    /// By side and block: see [`ControlFlow::on_every_trip`].
     pub always: [RefCell<BTreeMap<BlockId, bool>>; 2],
     /// The number of its first family.
     pub base: u32,
@@ -75,7 +75,7 @@ pub(crate) struct Pair<'a> {
     pub factors: [BTreeMap<(u32, u32), Option<u32>>; 2],
 }
 
-impl Pair<'_> {
+impl FunctionPair<'_> {
     fn node(&self, side: usize, l: LoopId) -> usize {
         l.index()
             + if side == 0 { 0 } else { self.modules[0].functions[self.functions[0].index()].loops.len() }
@@ -87,16 +87,15 @@ impl Pair<'_> {
     pub fn loops(&self, side: usize, family: u32) -> &[LoopId] {
         self.members[side].get(&family).map_or(&[], |l| l)
     }
-    pub fn copy(&self, side: usize, site: usize) -> Copy {
+    pub fn copy(&self, side: usize, site: usize) -> SiteCopy {
         let (m, flow) = (self.modules[side], &self.flows[side]);
         let block = m.sites[site].block;
         let chain = flow.loops.get(block.index()).cloned().unwrap_or_default();
         let inside = |b: BlockId, l: &LoopId| flow.loops.get(b.index()).is_some_and(|ls| ls.contains(l));
-        let leaves = chain
-            .last()
-            .copied()
-            .filter(|l| meaning::branch(m, site).is_some_and(|ways| ways.iter().any(|w| !inside(*w, l))));
-        Copy {
+        let leaves = chain.last().copied().filter(|l| {
+            polarity::branch_targets(m, site).is_some_and(|ways| ways.iter().any(|w| !inside(*w, l)))
+        });
+        SiteCopy {
             site,
             block,
             order: (flow.order.get(block.index()).copied().unwrap_or(u32::MAX), site),
@@ -106,8 +105,8 @@ impl Pair<'_> {
     }
 
     /// Copies of one trip, by how many of the others come before each: copies of which only one is visited have one number.
-    fn ranks(&self, side: usize, copies: &[&Copy]) -> Vec<u32> {
-        let before = |a: &Copy, b: &Copy| match a.block == b.block {
+    fn ranks(&self, side: usize, copies: &[&SiteCopy]) -> Vec<u32> {
+        let before = |a: &SiteCopy, b: &SiteCopy| match a.block == b.block {
             true => a.site < b.site,
             false => self.flows[side].follows(a.block, b.block),
         };
@@ -120,7 +119,7 @@ impl Pair<'_> {
     }
 
     /// The segment of a family that a copy is in.
-    fn segment(&self, side: usize, c: &Copy, family: u32) -> (u32, Option<LoopId>) {
+    fn segment(&self, side: usize, c: &SiteCopy, family: u32) -> (u32, Option<LoopId>) {
         match c.chain.iter().find(|l| self.family(side, **l) == family) {
             Some(l) => (l.0, Some(*l)),
             None => {
@@ -134,8 +133,8 @@ impl Pair<'_> {
     }
 
     /// By the segments that they are in: the copies of a side.
-    fn paths<'c>(&self, side: usize, g: &'c Group) -> BTreeMap<Vec<u32>, Vec<&'c Copy>> {
-        let mut out: BTreeMap<Vec<u32>, Vec<&Copy>> = BTreeMap::new();
+    fn paths<'c>(&self, side: usize, g: &'c CopyGroup) -> BTreeMap<Vec<u32>, Vec<&'c SiteCopy>> {
+        let mut out: BTreeMap<Vec<u32>, Vec<&SiteCopy>> = BTreeMap::new();
         for c in &g.copies[side] {
             let path = g.families.iter().map(|f| self.segment(side, c, *f).0).collect();
             out.entry(path).or_default().push(c);
@@ -144,7 +143,7 @@ impl Pair<'_> {
     }
 
     /// Whether the families around all copies are those of the group, from outside in, but for those that were unrolled whole.
-    fn nested(&self, side: usize, g: &Group) -> bool {
+    fn nested(&self, side: usize, g: &CopyGroup) -> bool {
         g.copies[side].iter().all(|c| {
             let mut all = g.families.iter();
             c.chain.iter().all(|l| all.any(|f| *f == self.family(side, *l)))
@@ -152,8 +151,8 @@ impl Pair<'_> {
     }
 
     /// Which trips the copies of a side are in, and which of the copies of a trip each is: `None` if they do not add up.
-    fn places(&self, side: usize, g: &Group, out: &mut Places) -> Option<()> {
-        let copies: Vec<&Copy> = g.copies[side].iter().collect();
+    fn places(&self, side: usize, g: &CopyGroup, out: &mut CopyPositions) -> Option<()> {
+        let copies: Vec<&SiteCopy> = g.copies[side].iter().collect();
         if g.families.is_empty() {
             let ranks = self.ranks(side, &copies);
             out.extend(copies.iter().zip(&ranks).map(|(c, r)| (c.site, *r, Vec::new())));
@@ -165,14 +164,14 @@ impl Pair<'_> {
     fn level(
         &self,
         side: usize,
-        g: &Group,
-        copies: &[&Copy],
-        outer: &[Level],
-        out: &mut Places,
+        g: &CopyGroup,
+        copies: &[&SiteCopy],
+        outer: &[LoopLevel],
+        out: &mut CopyPositions,
     ) -> Option<()> {
         let family = g.families[outer.len()];
         let last = outer.len() + 1 == g.families.len();
-        let mut segments: BTreeMap<u32, (Option<LoopId>, Vec<&Copy>)> = BTreeMap::new();
+        let mut segments: BTreeMap<u32, (Option<LoopId>, Vec<&SiteCopy>)> = BTreeMap::new();
         for c in copies {
             let (segment, of) = self.segment(side, c, family);
             segments.entry(segment).or_insert((of, Vec::new())).1.push(c);
@@ -184,7 +183,7 @@ impl Pair<'_> {
             };
             let with = |factor, offset| {
                 let mut levels = outer.to_vec();
-                levels.push(Level { family, segment, of, factor, offset });
+                levels.push(LoopLevel { family, segment, of, factor, offset });
                 levels
             };
             if last {
@@ -230,7 +229,7 @@ impl Pair<'_> {
             }
             let chunk = inner.len() / factor as usize;
             for (i, part) in inner.chunks(chunk.max(1)).enumerate() {
-                let here: Vec<&Copy> = copies
+                let here: Vec<&SiteCopy> = copies
                     .iter()
                     .copied()
                     .filter(|c| part.contains(&self.segment(side, c, next).0))
@@ -242,15 +241,15 @@ impl Pair<'_> {
     }
 }
 
-impl<'a> Pair<'a> {
-    pub fn new(modules: [&'a Module; 2], functions: [FuncId; 2], base: u32) -> Pair<'a> {
+impl<'a> FunctionPair<'a> {
+    pub fn new(modules: [&'a Module; 2], functions: [FuncId; 2], base: u32) -> FunctionPair<'a> {
         let of = [0, 1].map(|side| &modules[side].functions[functions[side].index()]);
         let loops = of.iter().map(|f| f.loops.len()).sum();
-        Pair {
+        FunctionPair {
             modules,
             functions,
-            flows: of.map(Flow::new),
-            families: Union((0..loops).collect()),
+            flows: of.map(ControlFlow::new),
+            families: UnionFind((0..loops).collect()),
             members: Default::default(),
             always: Default::default(),
             base,
@@ -259,7 +258,7 @@ impl<'a> Pair<'a> {
     }
 
     /// Which loops are one: those that hold the same groups at the same depth, and those that the same decisions leave.
-    pub fn unite(&mut self, groups: &[(u32, Group)]) {
+    pub fn unite(&mut self, groups: &[(u32, CopyGroup)]) {
         for (_, g) in groups {
             let depth = |side: usize| g.copies[side].iter().map(|c| c.chain.len()).max().unwrap_or(0);
             let mut chains: Vec<(usize, &[LoopId])> = Vec::new();
@@ -299,7 +298,7 @@ impl<'a> Pair<'a> {
     }
 
     /// The families around a group, and how many copies are of one trip.
-    pub fn measure(&self, g: &mut Group) {
+    pub fn measure(&self, g: &mut CopyGroup) {
         let mut longest: Vec<u32> = Vec::new();
         for (side, copies) in g.copies.iter().enumerate() {
             for c in copies {
@@ -319,7 +318,7 @@ impl<'a> Pair<'a> {
     }
 
     /// Whether a group is what its loop does first in each trip: ask whether there is one.
-    fn asks_first(&self, side: usize, g: &Group) -> bool {
+    fn asks_first(&self, side: usize, g: &CopyGroup) -> bool {
         let [c] = &g.copies[side][..] else { return false };
         c.leaves.is_some_and(|l| self.straight(side, self.header(side, l), c.block))
             && !self.goes_back(side, c)
@@ -337,7 +336,7 @@ impl<'a> Pair<'a> {
 
     /// Whether one side asks after each trip what the other asks somewhere in it, and nothing says that the other asks it first: then
     /// the last that is asked may be of no trip.
-    pub fn asks_elsewhere(&self, g: &Group) -> bool {
+    pub fn asks_elsewhere(&self, g: &CopyGroup) -> bool {
         let within = |side: usize| {
             g.copies[side].iter().all(|c| c.leaves.is_some())
                 && !g.copies[side].iter().any(|c| self.goes_back(side, c))
@@ -346,7 +345,7 @@ impl<'a> Pair<'a> {
     }
 
     /// Whether a group is what its loops ask after each trip, and nothing before the first.
-    fn asks_at_end(&self, side: usize, g: &Group) -> bool {
+    fn asks_at_end(&self, side: usize, g: &CopyGroup) -> bool {
         let copies = &g.copies[side];
         copies.iter().all(|c| c.leaves.is_some() && c.chain.len() == g.families.len())
             && copies.iter().any(|c| self.goes_back(side, c))
@@ -357,13 +356,13 @@ impl<'a> Pair<'a> {
     }
 
     /// Whether a decision that leaves a loop goes to its next trip if it does not.
-    fn goes_back(&self, side: usize, c: &Copy) -> bool {
-        let ways = meaning::branch(self.modules[side], c.site);
+    fn goes_back(&self, side: usize, c: &SiteCopy) -> bool {
+        let ways = polarity::branch_targets(self.modules[side], c.site);
         c.leaves.zip(ways).is_some_and(|(l, ways)| ways.contains(&self.header(side, l)))
     }
 
     /// How many trips of the source a trip of each segment is: what most groups in it say, if more than half of them agree.
-    pub fn count_factors(&mut self, groups: &[(u32, Group)]) {
+    pub fn count_factors(&mut self, groups: &[(u32, CopyGroup)]) {
         let mut votes: [BTreeMap<(u32, u32), BTreeMap<u32, u32>>; 2] = Default::default();
         for (_, g) in groups.iter().filter(|(_, g)| !g.leaves()) {
             let Some(family) = g.families.last() else { continue };
@@ -404,7 +403,7 @@ impl<'a> Pair<'a> {
     }
 
     /// How many trips of the source a trip of each segment of the innermost family is, as a group's copies have it.
-    pub fn trips_of(&self, side: usize, g: &Group) -> BTreeMap<u32, u32> {
+    pub fn trips_of(&self, side: usize, g: &CopyGroup) -> BTreeMap<u32, u32> {
         let mut out: BTreeMap<u32, u32> = BTreeMap::new();
         for (path, copies) in self.paths(side, g) {
             let n = self.ranks(side, &copies).iter().max().map_or(0, |m| m + 1);
@@ -414,7 +413,7 @@ impl<'a> Pair<'a> {
     }
 
     /// Whether each side has copies in all its loops of the group's innermost family; or it has no such loops.
-    fn everywhere(&self, side: usize, g: &Group) -> bool {
+    fn everywhere(&self, side: usize, g: &CopyGroup) -> bool {
         let own = |l: &LoopId| g.copies[side].iter().any(|c| c.chain.contains(l));
         let innermost = g.families.last().is_none_or(|f| self.loops(side, *f).iter().all(own));
         innermost
@@ -425,7 +424,7 @@ impl<'a> Pair<'a> {
     }
 
     /// Where the copies of a group stand, if they add up.
-    pub fn add_up(&self, g: &Group) -> Option<[Places; 2]> {
+    pub fn add_up(&self, g: &CopyGroup) -> Option<[CopyPositions; 2]> {
         let mut out: [Vec<_>; 2] = Default::default();
         for (side, out) in out.iter_mut().enumerate() {
             let once = g.families.iter().collect::<BTreeSet<_>>().len() == g.families.len();
@@ -461,8 +460,8 @@ impl<'a> Pair<'a> {
     }
 
     /// Whether all copies of a decision come about in the same way, constants included: so their loops take the same steps.
-    fn same_steps(&self, g: &Group) -> bool {
-        let how = |side: usize, c: &Copy| -> Vec<String> {
+    fn same_steps(&self, g: &CopyGroup) -> bool {
+        let how = |side: usize, c: &SiteCopy| -> Vec<String> {
             let slice = &self.modules[side].sites[c.site].slice;
             slice.iter().map(|n| plain(&n.text)).collect()
         };
@@ -471,13 +470,16 @@ impl<'a> Pair<'a> {
         all.len() == 1
     }
 
-    fn always(&self, side: usize, c: &Copy) -> bool {
+    fn always(&self, side: usize, c: &SiteCopy) -> bool {
         let f = &self.modules[side].functions[self.functions[side].index()];
-        *self.always[side].borrow_mut().entry(c.block).or_insert_with(|| self.flows[side].always(f, c.block))
+        *self.always[side]
+            .borrow_mut()
+            .entry(c.block)
+            .or_insert_with(|| self.flows[side].on_every_trip(f, c.block))
     }
 
     /// Whether every trip visits each of a group's copies in it.
-    pub fn in_every_trip(&self, g: &Group) -> bool {
+    pub fn in_every_trip(&self, g: &CopyGroup) -> bool {
         (0..2).all(|side| {
             g.copies[side].iter().all(|c| {
                 !self.modules[side].sites[c.site].text.starts_with('@')
@@ -487,7 +489,7 @@ impl<'a> Pair<'a> {
     }
 }
 
-impl Group {
+impl CopyGroup {
     /// Whether it leaves a loop.
     pub fn leaves(&self) -> bool {
         self.leaves_in(0) || self.leaves_in(1)
@@ -521,9 +523,9 @@ fn plain(text: &str) -> String {
     out
 }
 
-impl Pair<'_> {
+impl FunctionPair<'_> {
     /// Whether both sides have the loop that a group leaves, or had it before it was unrolled.
-    pub fn loops_of(&self, g: &Group) -> bool {
+    pub fn loops_of(&self, g: &CopyGroup) -> bool {
         let leaves =
             |side: usize| g.copies[side].iter().filter_map(move |c| c.leaves.map(|l| self.family(side, l)));
         let families: BTreeSet<u32> = leaves(0).chain(leaves(1)).collect();

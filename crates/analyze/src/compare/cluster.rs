@@ -8,32 +8,32 @@ use std::collections::BTreeMap;
 use prlx_trace::kernel::Module;
 use prlx_trace::{Lane, LaneMask, SiteId, WarpId};
 
-use crate::align::difference::{Found, Key, Raw};
+use crate::align::difference::{Difference, FindingKey, LaneFinding};
 use crate::launches::filter::Filter;
 use crate::launches::gaps::Gaps;
 use crate::report::describe;
 use crate::report::{
-    Coverage, Differing, Finding, HashInfo, Kind, LaneAt, Mask, TripInfo, WarpHit, WarpPlace,
+    Coverage, Differing, Finding, FindingKind, HashInfo, LaneAt, Mask, TripInfo, WarpHit, WarpPlace,
 };
 
 use super::context::Context;
-use super::warp_diff::{WarpDiff, WarpFound};
+use super::warp_diff::{WarpDiff, WarpFinding};
 
 /// All findings of a launch.
-pub(crate) struct Clusters<'a> {
-    by_key: BTreeMap<Key, Cluster>,
+pub(crate) struct FindingClusters<'a> {
+    by_key: BTreeMap<FindingKey, Cluster>,
     /// Warps that are listed.
     warps: usize,
     /// Warps that have some.
     differing: u64,
-    /// What counts.
+    /// EntryKind counts.
     pub filter: &'a Filter,
 }
 
 struct Cluster {
     /// Parts only lanes that had parted before; visits before it; warp.
     rank: (bool, u64, u64),
-    raw: Raw,
+    raw: Difference,
     lane: Lane,
     lanes: LaneMask,
     at: Vec<LaneAt>,
@@ -47,13 +47,13 @@ struct Cluster {
     warps_total: u64,
 }
 
-impl Clusters<'_> {
-    pub fn new(warps: usize, filter: &Filter) -> Clusters<'_> {
-        Clusters { by_key: BTreeMap::new(), warps, differing: 0, filter }
+impl FindingClusters<'_> {
+    pub fn new(warps: usize, filter: &Filter) -> FindingClusters<'_> {
+        FindingClusters { by_key: BTreeMap::new(), warps, differing: 0, filter }
     }
 
     /// Says what the filter left out.
-    pub fn keep(&mut self, coverage: &Coverage, gaps: &mut Gaps) {
+    pub fn apply_filter(&mut self, coverage: &Coverage, gaps: &mut Gaps) {
         let mut left = 0;
         let before = self.by_key.len();
         self.by_key.retain(|key, c| {
@@ -67,8 +67,8 @@ impl Clusters<'_> {
         self.filter.gaps(coverage, left, gaps);
     }
 
-    /// What all findings come to.
-    pub fn sum(&self) -> Differing {
+    /// EntryKind all findings come to.
+    pub fn totals(&self) -> Differing {
         let mut out = Differing { warps: self.differing, ..Differing::default() };
         for (key, c) in &self.by_key {
             out.lanes += c.roots;
@@ -109,9 +109,9 @@ impl Clusters<'_> {
 
     /// In words, first things first.
     pub fn findings(self, cx: &Context<'_>, modules: [&Module; 2]) -> Vec<Finding> {
-        let mut all: Vec<(Key, Cluster)> = self.by_key.into_iter().collect();
+        let mut all: Vec<(FindingKey, Cluster)> = self.by_key.into_iter().collect();
         // Masks are observations: what differs in lanes comes first.
-        all.sort_by_key(|(k, c)| (c.rank.0, k.0 == Kind::ActiveMask, c.rank.1, *k));
+        all.sort_by_key(|(k, c)| (c.rank.0, k.0 == FindingKind::ActiveMask, c.rank.1, *k));
         // Side B's site for each common name.
         let mut theirs: BTreeMap<u32, SiteId> = BTreeMap::new();
         for (i, name) in cx.sides.names[1].sites.iter().enumerate().rev() {
@@ -122,12 +122,12 @@ impl Clusters<'_> {
 }
 
 /// One warp's lanes with the same finding.
-fn cluster(cx: &Context<'_>, warp: u64, found: &WarpFound) -> Option<Cluster> {
+fn cluster(cx: &Context<'_>, warp: u64, found: &WarpFinding) -> Option<Cluster> {
     let launch = cx.launches[0];
-    let rank = |f: &Found| (!f.root, f.first.position);
+    let rank = |f: &LaneFinding| (!f.root, f.first.position);
     let (lane, shown) = found.lanes.iter().min_by_key(|(l, f)| (rank(f), *l))?;
     let (mut lanes, mut all, mut roots) = (LaneMask(0), LaneMask(0), LaneMask(0));
-    let same = |r: &Raw| (r.nth, r.trips.iter().map(|t| t.trip).collect::<Vec<_>>());
+    let same = |r: &Difference| (r.nth, r.trips.iter().map(|t| t.trip).collect::<Vec<_>>());
     let place = same(&shown.first);
     for (l, f) in &found.lanes {
         all.insert(*l);
@@ -138,7 +138,7 @@ fn cluster(cx: &Context<'_>, warp: u64, found: &WarpFound) -> Option<Cluster> {
             lanes.insert(*l);
         }
     }
-    let visit = |r: &Raw| r.nth.map(|n| u64::from(n.unwrap_or(0)));
+    let visit = |r: &Difference| r.nth.map(|n| u64::from(n.unwrap_or(0)));
     let at = launch
         .lanes(WarpId(warp))
         .lanes()
@@ -155,7 +155,7 @@ fn cluster(cx: &Context<'_>, warp: u64, found: &WarpFound) -> Option<Cluster> {
         .filter(|(_, f)| f.root || roots.0 == 0)
         .filter_map(|(_, f)| f.first.nth[0].or(f.first.nth[1]).map(u64::from));
     let per_cta = launch.warps_per_cta().max(1);
-    let sum = |pick: fn(&Found) -> u64| found.lanes.iter().map(|(_, f)| pick(f)).sum::<u64>();
+    let sum = |pick: fn(&LaneFinding) -> u64| found.lanes.iter().map(|(_, f)| pick(f)).sum::<u64>();
     let hit = WarpHit {
         warp,
         cta: warp / per_cta,
@@ -185,13 +185,13 @@ fn cluster(cx: &Context<'_>, warp: u64, found: &WarpFound) -> Option<Cluster> {
 fn finding(
     cx: &Context<'_>,
     modules: [&Module; 2],
-    key: Key,
+    key: FindingKey,
     c: Cluster,
     theirs: &BTreeMap<u32, SiteId>,
 ) -> Finding {
     let raw = &c.raw;
-    let site = [0, 1].map(|side| raw.sites[side].and_then(|s| describe::site(modules[side], s)));
-    let side = (raw.kind == Kind::ExtraEvents).then_some(key.2);
+    let site = [0, 1].map(|side| raw.sites[side].and_then(|s| describe::site_info(modules[side], s)));
+    let side = (raw.kind == FindingKind::ExtraEvents).then_some(key.2);
     let place = raw.block.and_then(|(side, f, b)| {
         let function = modules[side].functions.get(f.index())?;
         describe::location(modules[side], function.blocks.get(b.index())?.loc)
@@ -226,7 +226,7 @@ fn finding(
     let launch = cx.launches[0];
     let per_cta = launch.warps_per_cta().max(1);
     let warp = c.rank.2;
-    let decided = raw.kind == Kind::Branch && raw.sites[0].is_some() || raw.kind == Kind::Value;
+    let decided = raw.kind == FindingKind::Branch && raw.sites[0].is_some() || raw.kind == FindingKind::Value;
     Finding {
         kind: raw.kind,
         site,

@@ -1,26 +1,26 @@
-//! What all warps of a pair of launches share.
+//! EntryKind all warps of a pair of launches share.
 
 use std::collections::BTreeSet;
 
 use prlx_trace::{FuncId, Lane, Launch, WarpId};
 
-use crate::align::build_pair::Sides;
-use crate::builds::canonical_form as fold;
-use crate::decode::{Limits, Program};
+use crate::align::build_pair::BuildPair;
+use crate::builds::canonical_form::CanonicalForm;
+use crate::decode::{CheckedModule, DecodeLimits};
 
-/// What all warps of a launch have in common.
+/// EntryKind all warps of a launch have in common.
 pub(crate) struct Context<'a> {
-    pub sides: Sides<'a>,
+    pub sides: BuildPair<'a>,
     pub launches: [&'a Launch; 2],
     /// By side: the kernel and the functions that it can call.
     pub reach: [&'a BTreeSet<FuncId>; 2],
     /// The programs that were recorded, and of these the same: the others, unless calls were inlined in those.
-    pub recorded: [(&'a Program<'a>, &'a BTreeSet<FuncId>); 2],
+    pub recorded: [(&'a CheckedModule<'a>, &'a BTreeSet<FuncId>); 2],
     /// Equal words of a lane, or hashes, mean equal paths: the decode programs are the same, and so is all that they read.
     pub words_tell: bool,
     /// How both sides' sites are brought to one form; `None` if they have the same.
-    pub fold: Option<&'a [fold::Side; 2]>,
-    pub limits: Limits,
+    pub canonical: Option<&'a [CanonicalForm; 2]>,
+    pub limits: DecodeLimits,
 }
 
 impl Context<'_> {

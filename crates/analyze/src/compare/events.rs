@@ -3,14 +3,14 @@
 use prlx_trace::launch::Event;
 use prlx_trace::{LaneMask, WarpStream};
 
-use crate::align::difference::Found;
-use crate::align::divergence as diverge;
-use crate::report::Kind;
+use crate::align::difference::LaneFinding;
+use crate::align::divergence;
+use crate::report::FindingKind;
 
-use super::canonical_lanes::folded_lane;
+use super::canonical_lanes::compare_canonical;
 use super::context::Context;
-use super::lane_trees::{ended, event_tree, whole};
-use super::warp_diff::{LaneFate, WarpDiff, add_counts};
+use super::lane_trees::{complete_streams, ended, event_tree};
+use super::warp_diff::{LaneOutcome, WarpDiff, add_counts};
 
 pub(super) fn events(
     cx: &Context<'_>,
@@ -24,23 +24,23 @@ pub(super) fn events(
         && lanes.lanes().all(|l| ended(cx, warps[0], l))
         && all[0].iter().map(what).eq(all[1].iter().map(what))
     {
-        out.fates[LaneFate::SameWords as usize] += u64::from(lanes.count());
+        out.fates[LaneOutcome::SameWords as usize] += u64::from(lanes.count());
         return;
     }
-    if let Some(sides) = cx.fold {
+    if let Some(sides) = cx.canonical {
         // Who is where with whom is the compiler's choice.
         for lane in lanes.lanes() {
-            match folded_lane(cx, sides, warps.map(|w| (w, lane)), out) {
+            match compare_canonical(cx, sides, warps.map(|w| (w, lane)), out) {
                 Ok(fate) => out.fate(fate),
                 Err(e) => {
                     out.fail(&e);
-                    out.fate(LaneFate::Failed);
+                    out.fate(LaneOutcome::Failed);
                 }
             }
         }
         return;
     }
-    let whole = whole(cx, warps);
+    let whole = complete_streams(cx, warps);
     // First who parts, then whose masks differ beyond that.
     let mut parted = LaneMask(0);
     let mut trees = Vec::new();
@@ -50,25 +50,25 @@ pub(super) fn events(
             (Ok(a), Ok(b)) => (a, b),
             (Err(e), _) | (_, Err(e)) => {
                 out.fail(&e);
-                out.fate(LaneFate::Failed);
+                out.fate(LaneOutcome::Failed);
                 continue;
             }
         };
         for (sum, t) in out.visits.iter_mut().zip([&ta, &tb]) {
             add_counts(sum, t.counts);
         }
-        let diff = diverge::lanes(&cx.sides, &ta, &tb, None);
+        let diff = divergence::compare_lanes(&cx.sides, &ta, &tb, None);
         if !diff.found.is_empty() {
             parted.insert(lane);
         }
-        out.fate(if diff.cut { LaneFate::Truncated } else { LaneFate::Compared });
+        out.fate(if diff.cut { LaneOutcome::Truncated } else { LaneOutcome::Compared });
         out.add(lane, diff.found);
         trees.push((lane, ta, tb));
     }
     for (lane, a, b) in &trees {
-        let diff = diverge::lanes(&cx.sides, a, b, Some(parted));
-        let masks = diff.found.into_iter().filter(|(k, _)| k.0 == Kind::ActiveMask);
-        let first = |f: &mut Found| f.root &= !parted.has(*lane);
+        let diff = divergence::compare_lanes(&cx.sides, a, b, Some(parted));
+        let masks = diff.found.into_iter().filter(|(k, _)| k.0 == FindingKind::ActiveMask);
+        let first = |f: &mut LaneFinding| f.root &= !parted.has(*lane);
         out.add(
             *lane,
             masks

@@ -5,24 +5,24 @@ use std::collections::BTreeMap;
 use prlx_trace::launch::Lanes;
 use prlx_trace::{Lane, LaneMask, WarpStream};
 
-use crate::align::difference::{Found, Raw};
+use crate::align::difference::{Difference, LaneFinding};
 use crate::decode::lane_part;
-use crate::report::{HashInfo, Kind};
+use crate::report::{FindingKind, HashInfo};
 
 use super::context::Context;
-use super::warp_diff::{LaneFate, WarpDiff};
+use super::warp_diff::{LaneOutcome, WarpDiff};
 
-/// What lanes' final hashes say, by side.
-enum Finals<'a> {
+/// EntryKind lanes' final hashes say, by side.
+enum FinalHashes<'a> {
     /// An entry a lane, zero for one that never ended.
     Lanes([&'a [[u64; 4]]; 2]),
     /// Of the warp which hashes differ, and the lanes' signatures.
     Warp { differ: [bool; 4], any: bool, signatures: [[u64; 4]; 2] },
 }
 
-impl<'a> Finals<'a> {
-    fn of(a: &'a [[u64; 4]], b: &'a [[u64; 4]], lanes: LaneMask) -> Finals<'a> {
-        let (&[wa, sa], &[wb, sb]) = (a, b) else { return Finals::Lanes([a, b]) };
+impl<'a> FinalHashes<'a> {
+    fn of(a: &'a [[u64; 4]], b: &'a [[u64; 4]], lanes: LaneMask) -> FinalHashes<'a> {
+        let (&[wa, sa], &[wb, sb]) = (a, b) else { return FinalHashes::Lanes([a, b]) };
         let of = |lane: Lane| [sa, sb].map(|s| signature(&s, lane));
         let mut differ = std::array::from_fn(|i| wa[i] != wb[i]);
         if lanes.lanes().any(|l| of(l).contains(&0) && of(l) != [0, 0]) {
@@ -31,18 +31,18 @@ impl<'a> Finals<'a> {
         }
         // Which lanes differ, signatures tell; where they tell none, it may be any.
         let told = lanes.lanes().any(|l| of(l)[0] != of(l)[1]);
-        Finals::Warp { differ, any: !told, signatures: [sa, sb] }
+        FinalHashes::Warp { differ, any: !told, signatures: [sa, sb] }
     }
 
     /// Which hashes of a lane differ: control, loaded, stored, synchronisation; `None` if it did not end on both sides.
     fn lane(&self, lane: Lane) -> Option<[bool; 4]> {
         match self {
-            Finals::Lanes(sides) => {
+            FinalHashes::Lanes(sides) => {
                 let [p, q] = sides.map(|h| h.get(usize::from(lane.0)).filter(|h| **h != [0; 4]));
                 let (p, q) = p.zip(q)?;
                 Some(std::array::from_fn(|i| p[i] != q[i]))
             }
-            Finals::Warp { differ, any, signatures } => {
+            FinalHashes::Warp { differ, any, signatures } => {
                 let [p, q] = signatures.each_ref().map(|s| signature(s, lane));
                 // A signature that differs is of something.
                 let some = if *differ == [false; 4] { [true, false, false, false] } else { *differ };
@@ -63,7 +63,13 @@ fn signature(signatures: &[u64; 4], lane: Lane) -> u8 {
     (word >> (lane.0 % 8 * 8)) as u8
 }
 
-pub(super) fn prints(cx: &Context<'_>, a: &WarpStream, b: &WarpStream, lanes: LaneMask, out: &mut WarpDiff) {
+pub(super) fn fingerprints(
+    cx: &Context<'_>,
+    a: &WarpStream,
+    b: &WarpStream,
+    lanes: LaneMask,
+    out: &mut WarpDiff,
+) {
     let (
         Lanes::Fingerprint { checkpoints: ca, ends: ea, hashes: ha },
         Lanes::Fingerprint { checkpoints: cb, ends: eb, hashes: hb },
@@ -71,14 +77,14 @@ pub(super) fn prints(cx: &Context<'_>, a: &WarpStream, b: &WarpStream, lanes: La
     else {
         return;
     };
-    let finals = Finals::of(ha, hb, lanes);
+    let finals = FinalHashes::of(ha, hb, lanes);
     for lane in lanes.lanes() {
         let parts = (lane_part(ca, ea, a.warp, lane), lane_part(cb, eb, b.warp, lane));
         let (x, y) = match parts {
             (Ok(x), Ok(y)) => (x, y),
             (Err(e), _) | (_, Err(e)) => {
                 out.fail(&e);
-                out.fate(LaneFate::Failed);
+                out.fate(LaneOutcome::Failed);
                 continue;
             }
         };
@@ -98,14 +104,14 @@ pub(super) fn prints(cx: &Context<'_>, a: &WarpStream, b: &WarpStream, lanes: La
         let agree = equal.is_none() && differ == [false; 4];
         // Decisions that are computed are in no hash: where what they are computed from differs, equal hashes say nothing.
         let told = ended && (cx.words_tell || !agree);
-        out.fate(if told { LaneFate::Compared } else { LaneFate::Truncated });
+        out.fate(if told { LaneOutcome::Compared } else { LaneOutcome::Truncated });
         if agree {
             continue;
         }
-        let kind = if differ[0] || !ended { Kind::Branch } else { Kind::Value };
+        let kind = if differ[0] || !ended { FindingKind::Branch } else { FindingKind::Value };
         let bits = differ.iter().enumerate().fold(0, |n, (i, d)| n | u8::from(*d) << i);
-        let raw = Raw { position: equal.map_or(u64::MAX >> 1, |c| c as u64), ..Raw::new(kind) };
-        let found = Found { first: raw, count: 1, ways: [0; 2], follows: [0; 2], root: true };
+        let raw = Difference { position: equal.map_or(u64::MAX >> 1, |c| c as u64), ..Difference::new(kind) };
+        let found = LaneFinding { first: raw, count: 1, ways: [0; 2], follows: [0; 2], root: true };
         out.add(lane, BTreeMap::from([((kind, u32::MAX, bits), found)]));
         let info = HashInfo {
             differ,

@@ -5,16 +5,16 @@ use std::borrow::Cow;
 use prlx_trace::launch::Lanes;
 use prlx_trace::{Lane, WarpStream};
 
-use crate::align::canonical_path as folded;
-use crate::align::execution_tree::Tree;
-use crate::builds::canonical_form as fold;
-use crate::decode::{self as derive, Decoder};
+use crate::align::canonical_path::{self, CanonicalPath};
+use crate::align::execution_tree::LaneTree;
+use crate::builds::canonical_form::CanonicalForm;
+use crate::decode::{Decoder, complete_events};
 use crate::error::Error;
 
 use super::context::Context;
 
 /// A lane of one side.
-pub(crate) type At<'a> = (&'a WarpStream, Lane);
+pub(crate) type LaneStream<'a> = (&'a WarpStream, Lane);
 
 /// Whether the lane came to its end on both sides, as far as their launches did.
 pub(super) fn ended(cx: &Context<'_>, warp: &WarpStream, lane: Lane) -> bool {
@@ -30,31 +30,38 @@ pub(super) fn decoder<'a>(
     Decoder::new(cx.sides.programs[side], cx.launches[side], w, lane, cx.limits)
 }
 
-pub(super) fn folded_tree(
+pub(super) fn canonical_path_of(
     cx: &Context<'_>,
-    sides: &[fold::Side; 2],
+    sides: &[CanonicalForm; 2],
     side: usize,
-    (warp, lane): At<'_>,
-) -> Result<folded::Folded, Error> {
+    (warp, lane): LaneStream<'_>,
+) -> Result<CanonicalPath, Error> {
     let masks = matches!(warp.lanes, Lanes::Events(_));
-    let all = derive::whole(cx.recorded[side].0, cx.launches[side], warp, cx.limits);
-    let mut out =
-        folded::build(decoder(cx, side, &all, lane)?.whole(), &sides[side], cx.launches[side].kernel, masks)?;
+    let all = complete_events(cx.recorded[side].0, cx.launches[side], warp, cx.limits);
+    let mut out = canonical_path::build(
+        decoder(cx, side, &all, lane)?.with_complete_stream(),
+        &sides[side],
+        cx.launches[side].kernel,
+        masks,
+    )?;
     out.tree.complete &= !cx.launches[side].unfinished(warp.warp).has(lane);
     Ok(out)
 }
 
-pub(super) fn path_trees(cx: &Context<'_>, at: [At<'_>; 2]) -> Result<[Tree; 2], Error> {
+pub(super) fn path_trees(cx: &Context<'_>, at: [LaneStream<'_>; 2]) -> Result<[LaneTree; 2], Error> {
     let tree = |side: usize| {
         let d = decoder(cx, side, at[side].0, at[side].1)?;
-        Tree::build(d, cx.sides.names[side], cx.launches[side].kernel, false)
+        LaneTree::build(d, cx.sides.names[side], cx.launches[side].kernel, false)
     };
     Ok([tree(0)?, tree(1)?])
 }
 
 /// Both sides' warps with all of their events.
-pub(super) fn whole<'a>(cx: &'a Context<'_>, warps: [&'a WarpStream; 2]) -> [Cow<'a, WarpStream>; 2] {
-    [0, 1].map(|side| derive::whole(cx.sides.programs[side], cx.launches[side], warps[side], cx.limits))
+pub(super) fn complete_streams<'a>(
+    cx: &'a Context<'_>,
+    warps: [&'a WarpStream; 2],
+) -> [Cow<'a, WarpStream>; 2] {
+    [0, 1].map(|side| complete_events(cx.sides.programs[side], cx.launches[side], warps[side], cx.limits))
 }
 
 /// A lane's tree from all events, with masks.
@@ -63,28 +70,28 @@ pub(super) fn event_tree(
     side: usize,
     warp: &WarpStream,
     lane: Lane,
-) -> Result<Tree, Error> {
+) -> Result<LaneTree, Error> {
     let names = cx.sides.names[side];
     let Lanes::Events(events) = &warp.lanes else {
         return Err(Error::new(warp.warp.to_string(), "has no events"));
     };
-    let d = decoder(cx, side, warp, lane)?.whole();
-    Tree::build(d, names, cx.launches[side].kernel, true)
-        .or_else(|_| Ok(Tree::flat(events, lane, cx.sides.programs[side].module, names)))
-        .map(|t| Tree { complete: t.complete && !cx.launches[side].unfinished(warp.warp).has(lane), ..t })
+    let d = decoder(cx, side, warp, lane)?.with_complete_stream();
+    LaneTree::build(d, names, cx.launches[side].kernel, true)
+        .or_else(|_| Ok(LaneTree::flat(events, lane, cx.sides.programs[side].module, names)))
+        .map(|t| LaneTree { complete: t.complete && !cx.launches[side].unfinished(warp.warp).has(lane), ..t })
 }
 
 /// A lane on both sides; `None` if its level records no path.
-pub(crate) fn lane_trees(cx: &Context<'_>, at: [At<'_>; 2]) -> Result<Option<[Tree; 2]>, Error> {
+pub(crate) fn lane_trees(cx: &Context<'_>, at: [LaneStream<'_>; 2]) -> Result<Option<[LaneTree; 2]>, Error> {
     let [(x, own), (y, other)] = at;
-    if let (Some(sides), Lanes::Path { .. } | Lanes::Events(_)) = (cx.fold, &x.lanes) {
-        let one = |side: usize| folded_tree(cx, sides, side, at[side]).map(|f| f.tree);
+    if let (Some(sides), Lanes::Path { .. } | Lanes::Events(_)) = (cx.canonical, &x.lanes) {
+        let one = |side: usize| canonical_path_of(cx, sides, side, at[side]).map(|f| f.tree);
         return Ok(Some([one(0)?, one(1)?]));
     }
     match (&x.lanes, &y.lanes) {
         (Lanes::Path { .. }, Lanes::Path { .. }) => path_trees(cx, at).map(Some),
         (Lanes::Events(_), Lanes::Events(_)) => {
-            let whole = whole(cx, [x, y]);
+            let whole = complete_streams(cx, [x, y]);
             Ok(Some([event_tree(cx, 0, &whole[0], own)?, event_tree(cx, 1, &whole[1], other)?]))
         }
         _ => Ok(None),

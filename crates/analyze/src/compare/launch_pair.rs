@@ -5,29 +5,29 @@ use std::collections::BTreeSet;
 use prlx_trace::kernel::Level;
 use prlx_trace::{FuncId, Launch, Recording, Trace};
 
-use crate::builds::gaps::{self as uncompared, Left};
-use crate::builds::site_match::Pairing;
-use crate::decode::Program;
+use crate::builds::gaps::{self as uncompared, UncomparedVisits};
+use crate::builds::site_match::ModuleMatch;
+use crate::decode::CheckedModule;
 use crate::error::Error;
-use crate::launches::gaps::{Gaps, coverage_gaps, dilation, static_gaps, told};
+use crate::launches::gaps::{Gaps, coverage_gaps, dilation, recorded_at_level, static_gaps};
 use crate::launches::kernel_names as mangled;
 use crate::launches::{culprit, differences};
 use crate::report::{
     Elements, Fault, Lanes, LaunchDifference, LaunchPart, LaunchReport, Sites, Verdict, Warps, WhyUncompared,
 };
 
-use super::cluster::Clusters;
+use super::cluster::FindingClusters;
 use super::context::Context;
-use super::launch_selection::Wanted;
+use super::launch_selection::SelectedLaunch;
 use super::launch_streams::streams;
-use super::module_cache::{Shared, forced_names, module};
+use super::module_cache::{ModuleCache, forced_names, module};
 use super::options::DiffOptions;
 
 /// Compares one pair of launches.
-pub(super) fn launches<'a>(
+pub(super) fn compare_launches<'a>(
     traces: [&'a Trace; 2],
-    at: [&Wanted; 2],
-    shared: &mut Shared<'a>,
+    at: [&SelectedLaunch; 2],
+    shared: &mut ModuleCache<'a>,
     options: &DiffOptions,
 ) -> Result<LaunchReport, Error> {
     let kernel = &at[0].kernel;
@@ -58,7 +58,7 @@ pub(super) fn launches<'a>(
     out.padding = culprit::padding([ma, mb], [la, lb], &out.differences);
     out.undigested = [la, lb].map(culprit::undigested);
     if out.skipped.iter().any(Option::is_some) {
-        return Ok(unseen(out, [la, lb], None));
+        return Ok(not_compared(out, [la, lb], None));
     }
     if la.level != lb.level {
         let what = format!("recorded at level {} and at level {}", la.level.label(), lb.level.label());
@@ -67,25 +67,26 @@ pub(super) fn launches<'a>(
     shared.prepare(traces, [la, lb])?;
     let pairing = shared.pairing([ma, mb], [la, lb]);
     let cx = shared.context([la, lb], options.limits);
-    let other_hashes = (ma.hashing != mb.hashing).then(|| other_hashes(la.level)).flatten();
-    let unlike = || one_build_only(la.level, pairing, &cx).or_else(|| other_shares(pairing, &cx));
-    if let Some(why) = other_hashes.or_else(unlike) {
-        return Ok(unseen(out, [la, lb], Some(why)));
+    let hashing_differs = (ma.hashing != mb.hashing).then(|| hashing_differs(la.level)).flatten();
+    let unlike =
+        || needs_one_build(la.level, pairing, &cx).or_else(|| work_distribution_differs(pairing, &cx));
+    if let Some(why) = hashing_differs.or_else(unlike) {
+        return Ok(not_compared(out, [la, lb], Some(why)));
     }
     let forced = forced_names([ma, mb], [la, lb]).map(|[x, y]| {
         format!("`{x}` and `{y}` are compared as one kernel because they were told to be (--force)")
     });
-    let (plain, _) = compared(&cx, recordings, pairing.same, options, (out.clone(), forced.clone()))?;
+    let (plain, _) = compare_lanes(&cx, recordings, pairing.same, options, (out.clone(), forced.clone()))?;
     if hidden(&plain) == 0 || plain.findings_total > 0 {
         return Ok(plain);
     }
-    // What one side calls and the other inlined was not compared: once more, with such calls inlined on both.
-    shared.prepare_view(traces, [la, lb])?;
+    // EntryKind one side calls and the other inlined was not compared: once more, with such calls inlined on both.
+    shared.prepare_inlined(traces, [la, lb])?;
     let cx = shared.context([la, lb], options.limits);
-    let Some(view) = shared.view(&cx) else { return Ok(plain) };
-    let (inlined, left) = compared(&view, recordings, false, options, (out, forced))?;
+    let Some(view) = shared.inlined_context(&cx) else { return Ok(plain) };
+    let (inlined, left) = compare_lanes(&view, recordings, false, options, (out, forced))?;
     // A doubt at nothing that is listed would be none.
-    let told = !left.doubts(view.fold)
+    let told = !left.doubts(view.canonical)
         || inlined.uncompared.iter().any(|u| u.why == WhyUncompared::Doubtful && u.hides);
     let whole = inlined.findings_total == 0 && inlined.coverage.lanes.failed <= plain.coverage.lanes.failed;
     Ok(if told && whole && hidden(&inlined) < hidden(&plain) { inlined } else { plain })
@@ -97,13 +98,13 @@ fn hidden(l: &LaunchReport) -> u64 {
 }
 
 /// Compares what lanes did; gives what of it was not compared, too. `digests_tell`: equal digests mean equal paths.
-fn compared(
+fn compare_lanes(
     cx: &Context<'_>,
     recordings: [&Recording; 2],
     digests_tell: bool,
     options: &DiffOptions,
     (mut out, forced): (LaunchReport, Option<String>),
-) -> Result<(LaunchReport, Left), Error> {
+) -> Result<(LaunchReport, UncomparedVisits), Error> {
     let mut gaps = Gaps::new();
     gaps.extend(forced.map(|what| ("0000".into(), what)));
     let coverage = &mut out.coverage;
@@ -111,29 +112,29 @@ fn compared(
         let (program, reach) = cx.recorded[side];
         coverage.elements[side] = Elements { recorded: l.totals.recorded, dropped: l.totals.dropped };
         let alone = cx
-            .fold
+            .canonical
             .map(|f| uncompared::unmatched(cx.sides.programs[side], &f[side], l.level, cx.reach[side]));
         coverage.sites[side] = sites(program, l.level, reach, alone.unwrap_or_default());
         static_gaps(program.module, l, program, reach, side, &mut gaps);
     }
-    let mut clusters = Clusters::new(options.warps, &options.filter);
-    let mut left = Left::default();
+    let mut clusters = FindingClusters::new(options.warps, &options.filter);
+    let mut left = UncomparedVisits::default();
     streams(cx, recordings, digests_tell, coverage, &mut clusters, &mut left, &mut gaps)?;
     coverage_gaps(coverage, cx.launches, &mut gaps);
-    clusters.keep(coverage, &mut gaps);
-    if let Some(sides) = cx.fold {
+    clusters.apply_filter(coverage, &mut gaps);
+    if let Some(sides) = cx.canonical {
         out.uncompared = uncompared::list(cx.sides.programs, sides, cx.reach, cx.launches[0].level, &left);
         uncompared::gaps(&out.uncompared, &left, &mut gaps);
     }
-    out.differing = clusters.sum();
+    out.differing = clusters.totals();
     out.findings = clusters.findings(cx, cx.sides.programs.map(|p| p.module));
     out.findings_total = out.findings.len() as u64;
     out.findings.truncate(options.findings);
-    Ok((judged(out, gaps), left))
+    Ok((with_verdict(out, gaps), left))
 }
 
 /// Why recordings whose values are hashed in two ways say nothing of each other; `None` if no hash is in them.
-fn other_hashes(level: Level) -> Option<String> {
+fn hashing_differs(level: Level) -> Option<String> {
     let level = matches!(level, Level::Fingerprint | Level::Events).then(|| level.label())?;
     Some(format!(
         "one side is from before values were hashed as they are now, and so its level {level} does not compare: record it again"
@@ -141,10 +142,10 @@ fn other_hashes(level: Level) -> Option<String> {
 }
 
 /// Why two builds' recordings of a level say nothing of each other; `None` if they do.
-fn one_build_only(level: Level, pairing: &Pairing, cx: &Context<'_>) -> Option<String> {
+fn needs_one_build(level: Level, pairing: &ModuleMatch, cx: &Context<'_>) -> Option<String> {
     let (what, than) = match level {
         Level::Fingerprint if !pairing.same || cx.by_thread() => ("hashes", "path"),
-        Level::Operands if cx.fold.is_some() || cx.by_thread() => ("visits of single sites", "events"),
+        Level::Operands if cx.canonical.is_some() || cx.by_thread() => ("visits of single sites", "events"),
         _ => return None,
     };
     let level = level.label();
@@ -153,9 +154,9 @@ fn one_build_only(level: Level, pairing: &Pairing, cx: &Context<'_>) -> Option<S
     ))
 }
 
-/// Why threads of the same number have other shares of the work, as far as that can be told; `None` if it can't. What one build does
+/// Why threads of the same number have other shares of the work, as far as that can be told; `None` if it can't. EntryKind one build does
 /// with CTAs of one size, another build does not with CTAs of another.
-fn other_shares(pairing: &Pairing, cx: &Context<'_>) -> Option<String> {
+fn work_distribution_differs(pairing: &ModuleMatch, cx: &Context<'_>) -> Option<String> {
     let [a, b] = cx.launches;
     let [x, y] = [a, b].map(|l| l.block.volume());
     let but =
@@ -165,7 +166,7 @@ fn other_shares(pairing: &Pairing, cx: &Context<'_>) -> Option<String> {
             "CTAs have {x} threads in A and {y} in B, and which does the work of which is not known: {but}"
         ));
     }
-    if cx.fold.is_some() && a.grid != b.grid {
+    if cx.canonical.is_some() && a.grid != b.grid {
         return Some(format!(
             "two builds were launched with other grids, and which CTA does the work of which is not known: {but}"
         ));
@@ -175,7 +176,7 @@ fn other_shares(pairing: &Pairing, cx: &Context<'_>) -> Option<String> {
 
 /// Two launches at least one of which was not recorded, or not in a way that says something of the other: what is known of them
 /// as a whole is compared still.
-fn unseen(mut out: LaunchReport, launches: [&Launch; 2], why: Option<String>) -> LaunchReport {
+fn not_compared(mut out: LaunchReport, launches: [&Launch; 2], why: Option<String>) -> LaunchReport {
     let coverage = &mut out.coverage;
     let threads = launches.map(|l| l.grid.volume().saturating_mul(l.block.volume()));
     let (warps, lanes) = (launches[0].warps().max(launches[1].warps()), threads[0].max(threads[1]));
@@ -189,11 +190,11 @@ fn unseen(mut out: LaunchReport, launches: [&Launch; 2], why: Option<String>) ->
     // The reason says why no warp was compared; the count of them says nothing more.
     gaps.remove("5");
     gaps.extend(why.map(|why| ("000".into(), why)));
-    judged(out, gaps)
+    with_verdict(out, gaps)
 }
 
 /// With its verdict.
-fn judged(mut out: LaunchReport, gaps: Gaps) -> LaunchReport {
+fn with_verdict(mut out: LaunchReport, gaps: Gaps) -> LaunchReport {
     out.gaps = gaps.into_values().collect();
     let differs = out.findings_total > 0
         || out.differences.iter().any(LaunchDifference::is_decisive)
@@ -206,9 +207,14 @@ fn judged(mut out: LaunchReport, gaps: Gaps) -> LaunchReport {
     out
 }
 
-fn sites(p: &Program<'_>, level: Level, reach: &BTreeSet<FuncId>, unmatched: u64) -> Sites {
-    let all =
-        || p.module.sites.iter().enumerate().filter(|(_, s)| reach.contains(&s.function) && told(level, s));
+fn sites(p: &CheckedModule<'_>, level: Level, reach: &BTreeSet<FuncId>, unmatched: u64) -> Sites {
+    let all = || {
+        p.module
+            .sites
+            .iter()
+            .enumerate()
+            .filter(|(_, s)| reach.contains(&s.function) && recorded_at_level(level, s))
+    };
     let hidden: BTreeSet<usize> = reach.iter().flat_map(|f| p.hidden(*f)).map(|(s, _)| s.index()).collect();
     let skipped = all().filter(|(i, s)| s.skipped.is_some() || hidden.contains(i)).count();
     Sites { total: all().count() as u64, skipped: skipped as u64, unmatched }

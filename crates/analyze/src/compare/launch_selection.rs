@@ -7,20 +7,20 @@ use prlx_trace::{Launch, Recording, Trace};
 
 use crate::glob::matches;
 use crate::launches::kernel_names as mangled;
-use crate::launches::launch_match::Item;
+use crate::launches::launch_match::LaunchKey;
 
 use super::options::DiffOptions;
 
 /// A launch that is to be compared.
-pub(super) struct Wanted {
+pub(super) struct SelectedLaunch {
     /// Its place in the trace.
     pub index: usize,
-    /// What the user calls it.
+    /// EntryKind the user calls it.
     pub number: u64,
     pub kernel: String,
 }
 
-/// What the user calls a launch. Before a program's launches had numbers, their order was all that there was.
+/// EntryKind the user calls a launch. Before a program's launches had numbers, their order was all that there was.
 fn number(t: &Trace, index: usize, r: &Recording) -> u64 {
     if t.process.is_some() { r.launch.number } else { index as u64 }
 }
@@ -31,22 +31,26 @@ pub(crate) fn at_number(t: &Trace, wanted: u64) -> Option<&Recording> {
 }
 
 /// The launches of a side that are to be compared, in the order in which they were launched.
-pub(super) fn wanted(t: &Trace, options: &DiffOptions) -> Vec<Wanted> {
+pub(super) fn wanted(t: &Trace, options: &DiffOptions) -> Vec<SelectedLaunch> {
     let kernels = &options.kernels;
-    let mut all: Vec<Wanted> = t
+    let mut all: Vec<SelectedLaunch> = t
         .launches
         .iter()
         .enumerate()
-        .map(|(index, r)| Wanted { index, number: number(t, index, r), kernel: kernel_name(t, &r.launch) })
+        .map(|(index, r)| SelectedLaunch {
+            index,
+            number: number(t, index, r),
+            kernel: kernel_name(t, &r.launch),
+        })
         .filter(|w| kernels.is_empty() || kernels.iter().any(|p| matches(p, &w.kernel)))
         .collect();
     all.sort_by_key(|w| (w.number, w.index));
     all
 }
 
-/// Kernels that no other rule pairs, by B's name A's: the first that is left of one side is the first of the other.
+/// KernelPair that no other rule pairs, by B's name A's: the first that is left of one side is the first of the other.
 fn forced<'n>(
-    sides: [&'n [Wanted]; 2],
+    sides: [&'n [SelectedLaunch]; 2],
     names: [&BTreeSet<&'n str>; 2],
     renamed: &BTreeMap<&'n str, &'n str>,
 ) -> BTreeMap<&'n str, &'n str> {
@@ -58,9 +62,9 @@ fn forced<'n>(
     b.into_iter().zip(a).collect()
 }
 
-/// What is known of the launches of both sides before their lanes are looked at.
-pub(super) fn items(traces: [&Trace; 2], sides: [&[Wanted]; 2], force: bool) -> [Vec<Item>; 2] {
-    let module = |side: usize, w: &Wanted| {
+/// EntryKind is known of the launches of both sides before their lanes are looked at.
+pub(super) fn items(traces: [&Trace; 2], sides: [&[SelectedLaunch]; 2], force: bool) -> [Vec<LaunchKey>; 2] {
+    let module = |side: usize, w: &SelectedLaunch| {
         let t = traces[side];
         t.modules.get(t.launches[w.index].launch.module.index()).map_or("", |m| &m.name)
     };
@@ -75,7 +79,7 @@ pub(super) fn items(traces: [&Trace; 2], sides: [&[Wanted]; 2], force: bool) -> 
     let mut numbers: BTreeMap<(&str, &str, Option<u32>), u64> = BTreeMap::new();
     [0, 1].map(|side| {
         let item = |w| {
-            let Wanted { index, kernel, .. }: &Wanted = w;
+            let SelectedLaunch { index, kernel, .. }: &SelectedLaunch = w;
             // A module that only one side has says nothing: it may have been renamed.
             let name = module(side, w);
             let name =
@@ -91,7 +95,7 @@ pub(super) fn items(traces: [&Trace; 2], sides: [&[Wanted]; 2], force: bool) -> 
             (l.grid, l.block, streams.root(), &l.skipped).hash(&mut whole);
             l.args.iter().for_each(|a| (a.before, a.after).hash(&mut whole));
             l.pointees.iter().for_each(|p| (p.before, p.after).hash(&mut whole));
-            Item { kernel, whole: whole.finish() }
+            LaunchKey { kernel, whole: whole.finish() }
         };
         sides[side].iter().map(item).collect()
     })

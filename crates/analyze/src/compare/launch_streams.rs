@@ -9,13 +9,13 @@ use rayon::prelude::*;
 
 use prlx_trace::{Recording, WarpId, WarpStream};
 
-use crate::builds::gaps::Left;
+use crate::builds::gaps::UncomparedVisits;
 use crate::error::Error;
 use crate::report::{Coverage, Lanes, Visits, Warps};
 
-use super::cluster::Clusters;
+use super::cluster::FindingClusters;
 use super::context::Context;
-use super::warp_diff::{LaneFate, WarpDiff};
+use super::warp_diff::{LaneOutcome, WarpDiff};
 use super::warps as warp;
 
 /// Pairs of warps that are compared at once.
@@ -29,8 +29,8 @@ pub(crate) fn streams(
     recordings: [&Recording; 2],
     digests_tell: bool,
     coverage: &mut Coverage,
-    clusters: &mut Clusters,
-    left: &mut Left,
+    clusters: &mut FindingClusters,
+    left: &mut UncomparedVisits,
     gaps: &mut BTreeMap<String, String>,
 ) -> Result<(), Error> {
     let [ra, rb] = recordings;
@@ -92,16 +92,16 @@ pub(crate) fn streams(
             a.par_iter().zip(&b).map(|(a, b)| warp::warps(cx, a, b)).collect()
         };
         for r in results {
-            let fate = |f: LaneFate| r.fates[f as usize];
-            let failed = fate(LaneFate::Failed);
+            let fate = |f: LaneOutcome| r.fates[f as usize];
+            let failed = fate(LaneOutcome::Failed);
             if failed > 0 && failed == r.fates.iter().sum::<u64>() {
                 warps.failed += 1
             } else {
                 warps.compared += 1
             }
-            lanes.same_words += fate(LaneFate::SameWords);
-            lanes.compared += fate(LaneFate::Compared);
-            lanes.truncated += fate(LaneFate::Truncated);
+            lanes.same_words += fate(LaneOutcome::SameWords);
+            lanes.compared += fate(LaneOutcome::Compared);
+            lanes.truncated += fate(LaneOutcome::Truncated);
             lanes.failed += failed;
             for (sum, c) in coverage.visits.iter_mut().zip(r.visits) {
                 *sum = Visits {

@@ -21,5 +21,5 @@ mod warps;
 pub use comparison::diff;
 pub(crate) use lane_trees::lane_trees;
 pub(crate) use launch_selection::at_number;
-pub use operand_evidence::{attach_operands, attach_to_launch, window_for};
+pub use operand_evidence::{attach_launch_operands, attach_operands, operand_window};
 pub use options::{DiffOptions, Shard};

@@ -1,4 +1,4 @@
-//! What launches of the same modules share: checked modules, the functions that kernels reach, and which function, loop and site
+//! EntryKind launches of the same modules share: checked modules, the functions that kernels reach, and which function, loop and site
 //! of one module is which of another.
 //!
 //! Holds: each is made once for a comparison, however many launches there are.
@@ -8,90 +8,95 @@ use std::collections::{BTreeMap, BTreeSet};
 use prlx_trace::kernel::{Arg, Level, Module, Step};
 use prlx_trace::{FuncId, Launch, SiteId, Trace};
 
-use crate::align::build_pair::Sides;
-use crate::builds::canonical_form as fold;
+use crate::align::build_pair::BuildPair;
+use crate::builds::canonical_form::CanonicalForm;
 use crate::builds::guards::guarded;
-use crate::builds::inlining::{self as inline, Inlined};
-use crate::builds::site_match::{self as pair, Pairing};
-use crate::decode::{Limits, Program};
+use crate::builds::inlining::{self, InlinedModule};
+use crate::builds::site_match::{self, ForcedKernels, ModuleMatch};
+use crate::decode::{CheckedModule, DecodeLimits};
 use crate::error::Error;
 use crate::launches::kernel_names as mangled;
 
 use super::context::Context;
 
-/// What launches of the same modules share, made once: 10⁵ launches have a handful of modules.
-pub(crate) struct Shared<'a> {
-    inlined: &'a Views,
+/// EntryKind launches of the same modules share, made once: 10⁵ launches have a handful of modules.
+pub(crate) struct ModuleCache<'a> {
+    inlined: &'a InlinedModules,
     /// By side and module.
-    modules: BTreeMap<(usize, u32), Checked<'a>>,
+    modules: BTreeMap<(usize, u32), CachedModule<'a>>,
     /// By side, module and kernel.
     pub(crate) reach: BTreeMap<(usize, u32, u32), BTreeSet<FuncId>>,
     /// By A's and B's module, and their kernels where those are called otherwise.
-    pairings: BTreeMap<Pair, Pairing>,
-    /// By both launches' modules and kernels: what of [`Views`] was asked for; `None` if it can't be walked.
-    views: BTreeMap<Kernels, Option<View<'a>>>,
+    pairings: BTreeMap<ModulePairKey, ModuleMatch>,
+    /// By both launches' modules and kernels: what of [`InlinedModules`] was asked for; `None` if it can't be walked.
+    views: BTreeMap<KernelPair, Option<InlinedView<'a>>>,
 }
 
 /// Both launches' modules and kernels.
-type Kernels = [(u32, u32); 2];
+type KernelPair = [(u32, u32); 2];
 
 /// Both modules of kernels of which one calls what the other's compiler inlined, with these calls inlined.
-pub(crate) type Views = BTreeMap<Kernels, [Inlined; 2]>;
+pub(crate) type InlinedModules = BTreeMap<KernelPair, [InlinedModule; 2]>;
 
 /// Two modules in which calls were inlined, made ready.
-struct View<'a> {
-    modules: [Checked<'a>; 2],
+struct InlinedView<'a> {
+    modules: [CachedModule<'a>; 2],
     reach: [BTreeSet<FuncId>; 2],
-    pairing: Pairing,
+    pairing: ModuleMatch,
 }
 
-fn kernels(launches: [&Launch; 2]) -> Kernels {
+fn kernel_pair(launches: [&Launch; 2]) -> KernelPair {
     launches.map(|l| (l.module.0, l.kernel.0))
 }
 
 /// Makes modules with calls inlined, for those of the launches that need them.
-pub(crate) fn inlined<'l>(traces: [&Trace; 2], launches: impl Iterator<Item = [&'l Launch; 2]>) -> Views {
+pub(crate) fn inline_modules<'l>(
+    traces: [&Trace; 2],
+    launches: impl Iterator<Item = [&'l Launch; 2]>,
+) -> InlinedModules {
     let mut seen = BTreeSet::new();
-    let mut out = Views::new();
+    let mut out = InlinedModules::new();
     for both in launches {
         // Hashes and operands are of sites as they were recorded.
         let walked =
             both.iter().all(|l| l.skipped.is_none() && matches!(l.level, Level::Path | Level::Events));
-        if !walked || !seen.insert(kernels(both)) {
+        if !walked || !seen.insert(kernel_pair(both)) {
             continue;
         }
         let (Ok(a), Ok(b)) = (module(traces[0], both[0]), module(traces[1], both[1])) else { continue };
-        if !pair::same_program(a, b, forced_names([a, b], both)) {
-            out.extend(inline::both([a, b], both.map(|l| l.kernel)).map(|made| (kernels(both), made)));
+        if !site_match::same_program(a, b, forced_names([a, b], both)) {
+            out.extend(
+                inlining::inline_both([a, b], both.map(|l| l.kernel)).map(|made| (kernel_pair(both), made)),
+            );
         }
     }
     out
 }
 
 /// Two modules, and two kernels of theirs that are one although their names do not say so.
-type Pair = ([u32; 2], Option<[u32; 2]>);
+type ModulePairKey = ([u32; 2], Option<[u32; 2]>);
 
-fn pair_of(launches: [&Launch; 2], names: pair::Forced<'_>) -> Pair {
+fn module_pair_key(launches: [&Launch; 2], names: ForcedKernels<'_>) -> ModulePairKey {
     (launches.map(|l| l.module.0), names.map(|_| launches.map(|l| l.kernel.0)))
 }
 
 /// The kernels of two launches, if only the user says that they are one.
-pub(crate) fn forced_names<'a>(modules: [&'a Module; 2], launches: [&Launch; 2]) -> pair::Forced<'a> {
+pub(crate) fn forced_names<'a>(modules: [&'a Module; 2], launches: [&Launch; 2]) -> ForcedKernels<'a> {
     let [a, b] =
         [0, 1].map(|s| modules[s].functions.get(launches[s].kernel.index()).map(|f| f.name.as_str()));
     a.zip(b).map(|(a, b)| [a, b]).filter(|[a, b]| !mangled::alike(a, b))
 }
 
 /// A module, checked.
-struct Checked<'a> {
-    program: Program<'a>,
+struct CachedModule<'a> {
+    program: CheckedModule<'a>,
     guarded: BTreeMap<SiteId, Vec<SiteId>>,
 }
 
-impl<'a> Shared<'a> {
-    pub fn new(inlined: &'a Views) -> Shared<'a> {
+impl<'a> ModuleCache<'a> {
+    pub fn new(inlined: &'a InlinedModules) -> ModuleCache<'a> {
         let (modules, reach, pairings, views) = Default::default();
-        Shared { inlined, modules, reach, pairings, views }
+        ModuleCache { inlined, modules, reach, pairings, views }
     }
 
     /// Makes what a pair of launches needs.
@@ -100,23 +105,23 @@ impl<'a> Shared<'a> {
         for (side, (m, l)) in modules.iter().zip(launches).enumerate() {
             let id = l.module.0;
             if let std::collections::btree_map::Entry::Vacant(e) = self.modules.entry((side, id)) {
-                e.insert(Checked { program: Program::new(m)?, guarded: guarded(m) });
+                e.insert(CachedModule { program: CheckedModule::new(m)?, guarded: guarded(m) });
             }
-            self.reach.entry((side, id, l.kernel.0)).or_insert_with(|| inline::reachable(m, l.kernel));
+            self.reach.entry((side, id, l.kernel.0)).or_insert_with(|| inlining::reachable(m, l.kernel));
         }
         let forced = forced_names(modules, launches);
-        let paired = || pair::modules(modules[0], modules[1], forced);
-        self.pairings.entry(pair_of(launches, forced)).or_insert_with(paired);
+        let paired = || site_match::match_modules(modules[0], modules[1], forced);
+        self.pairings.entry(module_pair_key(launches, forced)).or_insert_with(paired);
         Ok(())
     }
 
     /// Which function, loop and site of one module is which of another, once it is made.
-    pub fn pairing(&self, modules: [&Module; 2], launches: [&Launch; 2]) -> &Pairing {
-        &self.pairings[&pair_of(launches, forced_names(modules, launches))]
+    pub fn pairing(&self, modules: [&Module; 2], launches: [&Launch; 2]) -> &ModuleMatch {
+        &self.pairings[&module_pair_key(launches, forced_names(modules, launches))]
     }
 
-    /// What all warps of two launches have in common, once it is made.
-    pub fn context<'s>(&'s self, launches: [&'s Launch; 2], limits: Limits) -> Context<'s> {
+    /// EntryKind all warps of two launches have in common, once it is made.
+    pub fn context<'s>(&'s self, launches: [&'s Launch; 2], limits: DecodeLimits) -> Context<'s> {
         let [la, lb] = launches;
         let checked = [(0, la), (1, lb)].map(|(side, l)| &self.modules[&(side, l.module.0)]);
         let reach = [(0, la), (1, lb)].map(|(side, l)| &self.reach[&(side, l.module.0, l.kernel.0)]);
@@ -124,59 +129,65 @@ impl<'a> Shared<'a> {
         let modules = programs.map(|p| p.module);
         let pairing = self.pairing(modules, launches);
         let uneven =
-            |sides: &&[fold::Side; 2]| (0..2).any(|side| !sides[side].uneven.is_disjoint(reach[side]));
-        let fold = pairing.fold.as_deref().filter(uneven);
-        let names = fold.map_or([&pairing.a, &pairing.b], |sides| [&sides[0].names, &sides[1].names]);
+            |sides: &&[CanonicalForm; 2]| (0..2).any(|side| !sides[side].uneven.is_disjoint(reach[side]));
+        let canonical = pairing.canonical.as_deref().filter(uneven);
+        let names = canonical.map_or([&pairing.a, &pairing.b], |sides| [&sides[0].names, &sides[1].names]);
         Context {
-            sides: Sides { programs, names, fold, unsure: false, guarded: checked.map(|c| &c.guarded) },
+            sides: BuildPair {
+                programs,
+                names,
+                canonical,
+                unsure: false,
+                guarded: checked.map(|c| &c.guarded),
+            },
             launches,
             reach,
             recorded: [0, 1].map(|side| (programs[side], reach[side])),
-            fold,
+            canonical,
             words_tell: pairing.same && places_agree(la, lb) && params_agree(modules, launches, reach),
             limits,
         }
     }
 
-    /// Makes what [`Shared::view`] gives.
-    pub fn prepare_view(&mut self, traces: [&Trace; 2], launches: [&Launch; 2]) -> Result<(), Error> {
-        let at = kernels(launches);
+    /// Makes what [`ModuleCache::inlined_context`] gives.
+    pub fn prepare_inlined(&mut self, traces: [&Trace; 2], launches: [&Launch; 2]) -> Result<(), Error> {
+        let at = kernel_pair(launches);
         let Some(all) = self.inlined.get(&at).filter(|_| !self.views.contains_key(&at)) else {
             return Ok(());
         };
         let forced =
             forced_names([module(traces[0], launches[0])?, module(traces[1], launches[1])?], launches);
-        let checked = |i: &'a Inlined| {
-            let program = Program::inlined(&i.module, &i.recorded).ok()?;
-            Some(Checked { program, guarded: guarded(&i.module) })
+        let checked = |i: &'a InlinedModule| {
+            let program = CheckedModule::inlined(&i.module, &i.recorded).ok()?;
+            Some(CachedModule { program, guarded: guarded(&i.module) })
         };
         let [a, b] = all.each_ref().map(checked);
-        let reach = [0, 1].map(|side| inline::reachable(&all[side].module, launches[side].kernel));
+        let reach = [0, 1].map(|side| inlining::reachable(&all[side].module, launches[side].kernel));
         let view = a.zip(b).map(|(a, b)| {
-            let pairing = pair::builds(&all[0].module, &all[1].module, forced);
-            View { modules: [a, b], reach, pairing }
+            let pairing = site_match::match_builds(&all[0].module, &all[1].module, forced);
+            InlinedView { modules: [a, b], reach, pairing }
         });
         self.views.insert(at, view);
         Ok(())
     }
 
-    /// What all warps have in common of two launches that are looked at with calls inlined. Nothing in it is surely the same on both
+    /// EntryKind all warps have in common of two launches that are looked at with calls inlined. Nothing in it is surely the same on both
     /// sides; `None` if no call is to be inlined.
-    pub fn view<'s>(&'s self, plain: &Context<'s>) -> Option<Context<'s>> {
-        let view = self.views.get(&kernels(plain.launches))?.as_ref()?;
-        let fold = view.pairing.fold.as_deref()?;
+    pub fn inlined_context<'s>(&'s self, plain: &Context<'s>) -> Option<Context<'s>> {
+        let view = self.views.get(&kernel_pair(plain.launches))?.as_ref()?;
+        let canonical = view.pairing.canonical.as_deref()?;
         let (programs, guarded) =
             (view.modules.each_ref().map(|c| &c.program), view.modules.each_ref().map(|c| &c.guarded));
         Some(Context {
-            sides: Sides {
+            sides: BuildPair {
                 programs,
-                names: [&fold[0].names, &fold[1].names],
-                fold: Some(fold),
+                names: [&canonical[0].names, &canonical[1].names],
+                canonical: Some(canonical),
                 unsure: true,
                 guarded,
             },
             reach: view.reach.each_ref(),
-            fold: Some(fold),
+            canonical: Some(canonical),
             words_tell: false,
             ..*plain
         })

@@ -15,15 +15,16 @@ use crate::decode::lane_part;
 use crate::error::Error;
 use crate::launches::kernel_names as mangled;
 use crate::report::{
-    Finding, Kind, LaneAt, LaunchReport, OperandCell, OperandColumn, OperandRow, Operands, Report, SiteInfo,
+    Finding, FindingKind, LaneAt, LaunchReport, OperandCell, OperandColumn, OperandRow, Operands, Report,
+    SiteInfo,
 };
 use crate::value;
 
 /// Visits that a window may span so that loads outside of the finding's loops are in it.
 const MAX_SPAN: u64 = 4096;
 
-/// What to watch on `side` to see the operands of `finding`; `None` if it has no site there.
-pub fn window_for(finding: &Finding, side: usize) -> Option<Window> {
+/// EntryKind to watch on `side` to see the operands of `finding`; `None` if it has no site there.
+pub fn operand_window(finding: &Finding, side: usize) -> Option<Window> {
     let site = finding.site.get(side)?.as_ref()?.id;
     let mut sites = vec![site];
     sites.extend(finding.slice.iter().filter_map(|n| n.site[side]));
@@ -55,17 +56,17 @@ fn place(finding: &Finding, at: &LaneAt, side: usize) -> (WarpId, Lane) {
 /// # Errors
 /// When the recordings are damaged.
 pub fn attach_operands(report: &mut Report, a: &Trace, b: &Trace) -> Result<(), Error> {
-    report.launches.iter_mut().try_for_each(|launch| attach_to_launch(launch, a, b))
+    report.launches.iter_mut().try_for_each(|launch| attach_launch_operands(launch, a, b))
 }
 
 /// Likewise, into the findings of one launch: of a report with several processes, for recordings are of one.
 ///
 /// # Errors
 /// When the recordings are damaged.
-pub fn attach_to_launch(launch: &mut LaunchReport, a: &Trace, b: &Trace) -> Result<(), Error> {
+pub fn attach_launch_operands(launch: &mut LaunchReport, a: &Trace, b: &Trace) -> Result<(), Error> {
     let again = [(a, 0), (b, 1)].map(|(t, side)| recording(t, launch, side));
     for finding in &mut launch.findings {
-        let mut sides: [Option<Side<'_>>; 2] = [None, None];
+        let mut sides: [Option<RecordedSide<'_>>; 2] = [None, None];
         for (side, found) in again.iter().enumerate() {
             let (Some((module, r)), Some(info)) = (found, &finding.site[side]) else { continue };
             // Another device's warps are other threads.
@@ -85,7 +86,7 @@ pub fn attach_to_launch(launch: &mut LaunchReport, a: &Trace, b: &Trace) -> Resu
                 }
             }
             if !warps.is_empty() {
-                sides[side] = Some(Side { module, site, warps });
+                sides[side] = Some(RecordedSide { module, site, warps });
             }
         }
         attach(finding, &sides)?;
@@ -94,7 +95,7 @@ pub fn attach_to_launch(launch: &mut LaunchReport, a: &Trace, b: &Trace) -> Resu
 }
 
 /// One side of the warp shown, recorded again.
-struct Side<'a> {
+struct RecordedSide<'a> {
     module: &'a Module,
     /// The finding's site.
     site: SiteId,
@@ -102,11 +103,11 @@ struct Side<'a> {
     warps: BTreeMap<WarpId, (Vec<OperandRecord>, Vec<u32>)>,
 }
 
-impl Side<'_> {
+impl RecordedSide<'_> {
     fn lane(&self, (warp, lane): (WarpId, Lane)) -> Result<&[OperandRecord], Error> {
         self.warps.get(&warp).map_or(Ok(&[]), |(records, ends)| lane_part(records, ends, warp, lane))
     }
-    /// What a lane recorded at a visit of the finding's site, and where in its records that is.
+    /// EntryKind a lane recorded at a visit of the finding's site, and where in its records that is.
     fn at(&self, lane: (WarpId, Lane), visit: u64) -> Result<Option<(usize, OperandRecord)>, Error> {
         let is = |r: &OperandRecord| r.site == self.site && u64::from(r.visit) == visit;
         let records = self.lane(lane)?;
@@ -141,8 +142,8 @@ fn again_site(m: &Module, info: &SiteInfo) -> Option<SiteId> {
     (0..m.sites.len()).find(|&i| is(i)).map(|i| SiteId(i as u32))
 }
 
-fn attach(finding: &mut Finding, sides: &[Option<Side<'_>>; 2]) -> Result<(), Error> {
-    let of = |side: usize| sides[side].as_ref().map_or(&[][..], Side::operands);
+fn attach(finding: &mut Finding, sides: &[Option<RecordedSide<'_>>; 2]) -> Result<(), Error> {
+    let of = |side: usize| sides[side].as_ref().map_or(&[][..], RecordedSide::operands);
     let columns: Vec<OperandColumn> = (0..of(0).len().max(of(1).len()).min(2))
         .map(|c| OperandColumn {
             name: [0, 1].map(|s| of(s).get(c).map(|o| o.name.clone()).unwrap_or_default()),
@@ -169,14 +170,14 @@ fn attach(finding: &mut Finding, sides: &[Option<Side<'_>>; 2]) -> Result<(), Er
                 let bits = [0, 1].map(|s| seen[s].map(|(_, r)| ty[s].low(r.values[c])));
                 OperandCell {
                     bits,
-                    shown: [0, 1].map(|s| bits[s].map(|b| value::shown(b, ty[s]))),
+                    shown: [0, 1].map(|s| bits[s].map(|b| value::format_value(b, ty[s]))),
                     differs: matches!(bits, [Some(p), Some(q)] if p != q),
                 }
             })
             .collect();
         rows.push(OperandRow { lane: at.lane, differs: at.differs, cells });
     }
-    if finding.kind == Kind::Value && finding.masks.is_some() {
+    if finding.kind == FindingKind::Value && finding.masks.is_some() {
         narrow(finding, &mut rows);
     }
     if !rows.is_empty() {
@@ -210,9 +211,9 @@ fn narrow(finding: &mut Finding, rows: &mut [OperandRow]) {
     }
 }
 
-/// What the loads of the slice gave to the lane shown, and which of them first gave both sides something else. `before`
+/// EntryKind the loads of the slice gave to the lane shown, and which of them first gave both sides something else. `before`
 /// are the lane's records before its decision, by side.
-fn loads(finding: &mut Finding, sides: [&Side<'_>; 2], before: [&[OperandRecord]; 2]) {
+fn loads(finding: &mut Finding, sides: [&RecordedSide<'_>; 2], before: [&[OperandRecord]; 2]) {
     // By side and site: the last record, and its number.
     let last = before.map(|records| -> BTreeMap<SiteId, (usize, u64)> {
         records.iter().enumerate().map(|(i, r)| (r.site, (i, r.values[0]))).collect()
@@ -227,7 +228,7 @@ fn loads(finding: &mut Finding, sides: [&Side<'_>; 2], before: [&[OperandRecord]
         let ty = [here, there].map(|s| s.operands.first().map(|o| o.ty).unwrap_or_default());
         let got = [last[0].get(&a), last[1].get(&b)];
         node.values = [0, 1].map(|s| got[s].map(|g| ty[s].low(g.1)));
-        node.shown = [0, 1].map(|s| node.values[s].map(|v| value::shown(v, ty[s])));
+        node.shown = [0, 1].map(|s| node.values[s].map(|v| value::format_value(v, ty[s])));
         if let ([Some(x), Some(y)], [Some(at), _]) = (node.values, got) {
             node.same = Some(x == y);
             if x != y && first.is_none_or(|f| at.0 < f.0) {

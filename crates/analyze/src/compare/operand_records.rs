@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use prlx_trace::launch::Lanes;
 use prlx_trace::{LaneMask, WarpStream};
 
-use crate::align::difference::{Found, Raw};
+use crate::align::difference::{Difference, LaneFinding};
 use crate::decode::lane_part;
-use crate::report::Kind;
+use crate::report::FindingKind;
 
 use super::context::Context;
 use super::lane_trees::ended;
-use super::warp_diff::{LaneFate, WarpDiff};
+use super::warp_diff::{LaneOutcome, WarpDiff};
 
 pub(super) fn operands(
     cx: &Context<'_>,
@@ -30,7 +30,7 @@ pub(super) fn operands(
             (Ok(x), Ok(y)) => (x, y),
             (Err(e), _) | (_, Err(e)) => {
                 out.fail(&e);
-                out.fate(LaneFate::Failed);
+                out.fate(LaneOutcome::Failed);
                 continue;
             }
         };
@@ -45,19 +45,19 @@ pub(super) fn operands(
                 continue;
             }
             let kind = match theirs {
-                Some(_) => Kind::Value,
-                None if ended => Kind::ExtraEvents,
+                Some(_) => FindingKind::Value,
+                None if ended => FindingKind::ExtraEvents,
                 // The other side was stopped before it, perhaps.
                 None => continue,
             };
             let root = found.is_empty();
-            let entry = found.entry((kind, site, 0)).or_insert_with(|| Found {
-                first: Raw {
+            let entry = found.entry((kind, site, 0)).or_insert_with(|| LaneFinding {
+                first: Difference {
                     sites: [Some(r.site), theirs.map(|t| t.0)],
                     nth: [Some(r.visit), theirs.map(|_| r.visit)],
                     values: [r.values[0], theirs.map_or(0, |t| t.1[0])],
                     position: i as u64,
-                    ..Raw::new(kind)
+                    ..Difference::new(kind)
                 },
                 count: 0,
                 ways: [0; 2],
@@ -67,13 +67,16 @@ pub(super) fn operands(
             entry.count += 1;
         }
         if x.len() < y.len() && found.is_empty() && ended {
-            let first = Raw { sites: [None, y.last().map(|r| r.site)], ..Raw::new(Kind::ExtraEvents) };
+            let first = Difference {
+                sites: [None, y.last().map(|r| r.site)],
+                ..Difference::new(FindingKind::ExtraEvents)
+            };
             found.insert(
-                (Kind::ExtraEvents, u32::MAX, 1),
-                Found { first, count: 1, ways: [0; 2], follows: [0; 2], root: true },
+                (FindingKind::ExtraEvents, u32::MAX, 1),
+                LaneFinding { first, count: 1, ways: [0; 2], follows: [0; 2], root: true },
             );
         }
-        out.fate(if ended { LaneFate::Compared } else { LaneFate::Truncated });
+        out.fate(if ended { LaneOutcome::Compared } else { LaneOutcome::Truncated });
         out.add(lane, found);
     }
 }

@@ -1,12 +1,12 @@
 //! How to compare two recordings.
 
-use crate::decode::Limits;
+use crate::decode::DecodeLimits;
 use crate::launches::filter::Filter;
 
 /// How to compare.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DiffOptions {
-    /// Kernels to compare, by name with `*` and `?`; none: all.
+    /// KernelPair to compare, by name with `*` and `?`; none: all.
     pub kernels: Vec<String>,
     /// Launches to compare, by side A's numbers: firsts, and one past the lasts; none: all.
     pub launches: Vec<(u64, u64)>,
@@ -14,13 +14,13 @@ pub struct DiffOptions {
     pub findings: usize,
     /// Warps of a finding that are listed.
     pub warps: usize,
-    /// What decoding one lane may cost.
-    pub limits: Limits,
-    /// What of it counts.
+    /// EntryKind decoding one lane may cost.
+    pub limits: DecodeLimits,
+    /// EntryKind of it counts.
     pub filter: Filter,
     /// Compare only every `of`-th pair of launches, from pair `index` on: a part of a report ([`Report::merge`]).
     pub shard: Option<Shard>,
-    /// Kernels that have no partner by what they are called are partners in the order of their first launches.
+    /// KernelPair that have no partner by what they are called are partners in the order of their first launches.
     pub force: bool,
 }
 
@@ -40,7 +40,7 @@ impl Default for DiffOptions {
             launches: Vec::new(),
             findings: 64,
             warps: 256,
-            limits: Limits::default(),
+            limits: DecodeLimits::default(),
             filter: Filter::default(),
             shard: None,
             force: false,

@@ -2,21 +2,21 @@
 
 use prlx_trace::{Lane, LaneMask, SiteId, WarpStream};
 
-use crate::align::divergence as diverge;
-use crate::decode::{Decoder, Item, Outcome, lane_words};
+use crate::align::divergence;
+use crate::decode::{DecodeOutcome, Decoder, PathItem, lane_words};
 use crate::error::Error;
 
-use super::canonical_lanes::folded_lane;
+use super::canonical_lanes::compare_canonical;
 use super::context::Context;
 use super::lane_trees::{decoder, ended, path_trees};
-use super::warp_diff::{LaneFate, WarpDiff, add_counts};
+use super::warp_diff::{LaneOutcome, WarpDiff, add_counts};
 
 pub(super) fn paths(cx: &Context<'_>, a: &WarpStream, b: &WarpStream, lanes: LaneMask, out: &mut WarpDiff) {
     let whole = a.dropped == 0 && b.dropped == 0;
     let mut given_up = false;
     for lane in lanes.lanes() {
         if given_up {
-            out.fate(LaneFate::Failed);
+            out.fate(LaneOutcome::Failed);
             continue;
         }
         let words = |w| lane_words(w, lane);
@@ -26,7 +26,7 @@ pub(super) fn paths(cx: &Context<'_>, a: &WarpStream, b: &WarpStream, lanes: Lan
             && let (Ok(Some(x)), Ok(Some(y))) = (words(a), words(b))
             && x == y
         {
-            out.fate(LaneFate::SameWords);
+            out.fate(LaneOutcome::SameWords);
             continue;
         }
         match lane_paths(cx, a, b, lane, out) {
@@ -35,7 +35,7 @@ pub(super) fn paths(cx: &Context<'_>, a: &WarpStream, b: &WarpStream, lanes: Lan
                 // A lane that ran out of its budget costs what a whole warp may; the others would do the same.
                 given_up = e.what.contains("more steps");
                 out.fail(&e);
-                out.fate(LaneFate::Failed);
+                out.fate(LaneOutcome::Failed);
             }
         }
     }
@@ -47,30 +47,30 @@ fn lane_paths(
     b: &WarpStream,
     lane: Lane,
     out: &mut WarpDiff,
-) -> Result<LaneFate, Error> {
-    if let Some(sides) = cx.fold {
-        return folded_lane(cx, sides, [(a, lane), (b, lane)], out);
+) -> Result<LaneOutcome, Error> {
+    if let Some(sides) = cx.canonical {
+        return compare_canonical(cx, sides, [(a, lane), (b, lane)], out);
     }
     let (mut x, mut y) = (decoder(cx, 0, a, lane)?.flat(), decoder(cx, 1, b, lane)?.flat());
     if !lockstep(cx, &mut x, &mut y)? {
         for (sum, d) in out.visits.iter_mut().zip([&x, &y]) {
             add_counts(sum, d.counts());
         }
-        let whole = x.outcome() == Outcome::Ended && y.outcome() == Outcome::Ended;
-        return Ok(if whole { LaneFate::Compared } else { LaneFate::Truncated });
+        let whole = x.outcome() == DecodeOutcome::Ended && y.outcome() == DecodeOutcome::Ended;
+        return Ok(if whole { LaneOutcome::Compared } else { LaneOutcome::Truncated });
     }
     let [ta, tb] = path_trees(cx, [(a, lane), (b, lane)])?;
     for (sum, t) in out.visits.iter_mut().zip([&ta, &tb]) {
         add_counts(sum, t.counts);
     }
-    let diff = diverge::lanes(&cx.sides, &ta, &tb, None);
+    let diff = divergence::compare_lanes(&cx.sides, &ta, &tb, None);
     out.add(lane, diff.found);
-    Ok(if diff.cut { LaneFate::Truncated } else { LaneFate::Compared })
+    Ok(if diff.cut { LaneOutcome::Truncated } else { LaneOutcome::Compared })
 }
 
 fn next_visit(d: &mut Decoder<'_>) -> Result<Option<(SiteId, u64)>, Error> {
     while let Some(item) = d.next()? {
-        if let Item::Visit { site, value, .. } = item {
+        if let PathItem::Visit { site, value, .. } = item {
             return Ok(Some((site, value)));
         }
     }
@@ -89,8 +89,8 @@ fn lockstep(cx: &Context<'_>, a: &mut Decoder<'_>, b: &mut Decoder<'_>) -> Resul
                 }
             }
             // The side that is over may only have been cut short.
-            (None, Some(_)) => return Ok(a.outcome() == Outcome::Ended),
-            (Some(_), None) => return Ok(b.outcome() == Outcome::Ended),
+            (None, Some(_)) => return Ok(a.outcome() == DecodeOutcome::Ended),
+            (Some(_), None) => return Ok(b.outcome() == DecodeOutcome::Ended),
         }
     }
 }

@@ -1,17 +1,17 @@
-//! What the comparison of one warp gives: data types.
+//! EntryKind the comparison of one warp gives: data types.
 
 use std::collections::BTreeMap;
 
 use prlx_trace::{Lane, SiteId};
 
-use crate::align::difference::{Found, Key};
-use crate::decode::Counts;
+use crate::align::difference::{FindingKey, LaneFinding};
+use crate::decode::VisitCounts;
 use crate::error::Error;
 use crate::report::HashInfo;
 
 /// How one lane's comparison went.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum LaneFate {
+pub(crate) enum LaneOutcome {
     SameWords,
     Compared,
     Truncated,
@@ -20,20 +20,20 @@ pub(crate) enum LaneFate {
 
 /// One finding of a warp.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct WarpFound {
+pub(crate) struct WarpFinding {
     /// By lane that has it.
-    pub lanes: Vec<(Lane, Found)>,
+    pub lanes: Vec<(Lane, LaneFinding)>,
     pub hashes: Option<HashInfo>,
 }
 
-/// What one warp gave.
+/// EntryKind one warp gave.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct WarpDiff {
     pub warp: u64,
-    pub found: BTreeMap<Key, WarpFound>,
+    pub found: BTreeMap<FindingKey, WarpFinding>,
     /// By fate: same words, compared, truncated, failed.
     pub fates: [u64; 4],
-    pub visits: [Counts; 2],
+    pub visits: [VisitCounts; 2],
     /// By side: visits that are not compared, by site.
     pub left: [BTreeMap<SiteId, u64>; 2],
     /// Values that differ, but were taken over other lanes.
@@ -43,13 +43,13 @@ pub(crate) struct WarpDiff {
 }
 
 impl WarpDiff {
-    pub fn add(&mut self, lane: Lane, found: BTreeMap<Key, Found>) {
+    pub fn add(&mut self, lane: Lane, found: BTreeMap<FindingKey, LaneFinding>) {
         for (key, f) in found {
-            let entry = self.found.entry(key).or_insert(WarpFound { lanes: Vec::new(), hashes: None });
+            let entry = self.found.entry(key).or_insert(WarpFinding { lanes: Vec::new(), hashes: None });
             entry.lanes.push((lane, f));
         }
     }
-    pub fn fate(&mut self, fate: LaneFate) {
+    pub fn fate(&mut self, fate: LaneOutcome) {
         self.fates[fate as usize] += 1;
     }
     pub fn fail(&mut self, e: &Error) {
@@ -57,7 +57,7 @@ impl WarpDiff {
     }
 }
 
-pub(crate) fn add_counts(sum: &mut Counts, c: Counts) {
+pub(crate) fn add_counts(sum: &mut VisitCounts, c: VisitCounts) {
     sum.recorded += c.recorded;
     sum.computed += c.computed;
     sum.other += c.other;

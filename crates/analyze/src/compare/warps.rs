@@ -8,17 +8,17 @@ use std::collections::BTreeMap;
 use prlx_trace::launch::Lanes;
 use prlx_trace::{LaneMask, WarpId, WarpStream};
 
-use crate::align::divergence as diverge;
+use crate::align::divergence;
 use crate::error::Error;
 
-use super::canonical_lanes::folded_lane;
+use super::canonical_lanes::compare_canonical;
 use super::context::Context;
 use super::events::events;
-use super::fingerprints::prints;
-use super::lane_trees::{At, lane_trees};
+use super::fingerprints::fingerprints;
+use super::lane_trees::{LaneStream, lane_trees};
 use super::operand_records::operands;
 use super::paths::paths;
-use super::warp_diff::{LaneFate, WarpDiff, add_counts};
+use super::warp_diff::{LaneOutcome, WarpDiff, add_counts};
 
 /// Compares one warp.
 pub(crate) fn warps(cx: &Context<'_>, a: &WarpStream, b: &WarpStream) -> WarpDiff {
@@ -28,11 +28,11 @@ pub(crate) fn warps(cx: &Context<'_>, a: &WarpStream, b: &WarpStream) -> WarpDif
     match (&a.lanes, &b.lanes) {
         (Lanes::Path { .. }, Lanes::Path { .. }) => paths(cx, a, b, lanes, &mut out),
         (Lanes::Events(x), Lanes::Events(y)) => events(cx, [a, b], [x, y], lanes, &mut out),
-        (Lanes::Fingerprint { .. }, Lanes::Fingerprint { .. }) => prints(cx, a, b, lanes, &mut out),
+        (Lanes::Fingerprint { .. }, Lanes::Fingerprint { .. }) => fingerprints(cx, a, b, lanes, &mut out),
         (Lanes::Operands { .. }, Lanes::Operands { .. }) => operands(cx, a, b, lanes, &mut out),
         _ => {
             out.fail(&Error::new(a.warp.to_string(), "the sides were recorded at different levels"));
-            out.fates[LaneFate::Failed as usize] = u64::from(lanes.count());
+            out.fates[LaneOutcome::Failed as usize] = u64::from(lanes.count());
         }
     }
     out
@@ -48,16 +48,16 @@ pub(crate) fn threads(cx: &Context<'_>, a: &WarpStream, others: &BTreeMap<WarpId
             Ok(fate) => out.fate(fate),
             Err(e) => {
                 out.fail(&e);
-                out.fate(LaneFate::Failed);
+                out.fate(LaneOutcome::Failed);
             }
         }
     }
     out
 }
 
-fn thread(cx: &Context<'_>, at: [At<'_>; 2], out: &mut WarpDiff) -> Result<LaneFate, Error> {
-    if let Some(sides) = cx.fold {
-        return folded_lane(cx, sides, at, out);
+fn thread(cx: &Context<'_>, at: [LaneStream<'_>; 2], out: &mut WarpDiff) -> Result<LaneOutcome, Error> {
+    if let Some(sides) = cx.canonical {
+        return compare_canonical(cx, sides, at, out);
     }
     let Some([a, b]) = lane_trees(cx, at)? else {
         return Err(Error::new(at[0].0.warp.to_string(), "the sides were recorded at different levels"));
@@ -65,8 +65,8 @@ fn thread(cx: &Context<'_>, at: [At<'_>; 2], out: &mut WarpDiff) -> Result<LaneF
     for (sum, t) in out.visits.iter_mut().zip([&a, &b]) {
         add_counts(sum, t.counts);
     }
-    let diff = diverge::lanes(&cx.sides, &a, &b, None);
+    let diff = divergence::compare_lanes(&cx.sides, &a, &b, None);
     out.apart += diff.apart;
     out.add(at[0].1, diff.found);
-    Ok(if diff.cut { LaneFate::Truncated } else { LaneFate::Compared })
+    Ok(if diff.cut { LaneOutcome::Truncated } else { LaneOutcome::Compared })
 }

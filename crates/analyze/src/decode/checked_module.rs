@@ -1,6 +1,6 @@
 //! A module made ready to decode: everything that the decoder would look up at each step, looked up once.
 //!
-//! Holds: after [`Program::new`], every index that decoding uses is in range, every operation has a meaning and its
+//! Holds: after [`CheckedModule::new`], every index that decoding uses is in range, every operation has a meaning and its
 //! arguments, and loops nest. So decoding fails only for what the dynamic half does.
 //!
 //! A decision that was left out of the recording has no value. Slots that depend on one are *unknown*: visits guarded by
@@ -20,10 +20,10 @@ const MAX_SLOTS: u32 = 1 << 20;
 
 /// A checked module.
 #[derive(Debug)]
-pub struct Program<'a> {
+pub struct CheckedModule<'a> {
     /// What was checked.
     pub module: &'a Module,
-    pub(crate) functions: Vec<Prepared<'a>>,
+    pub(crate) functions: Vec<CheckedFunction<'a>>,
     /// By site: where its value comes from.
     pub(crate) sources: Vec<Source>,
     /// By site: which it is in the recording, if the module is not the recording's.
@@ -38,7 +38,7 @@ pub(crate) fn is_decision(m: &Module, s: SiteId) -> bool {
 
 /// A checked function.
 #[derive(Debug)]
-pub(crate) struct Prepared<'a> {
+pub(crate) struct CheckedFunction<'a> {
     pub function: &'a Function,
     /// By block.
     pub blocks: Vec<BlockFacts>,
@@ -60,19 +60,19 @@ pub(crate) struct BlockFacts {
     pub join: bool,
 }
 
-impl<'a> Program<'a> {
+impl<'a> CheckedModule<'a> {
     /// Checks `module` and makes it ready.
     ///
     /// # Errors
     /// When an index is out of range, an operation has no meaning, or loops do not nest.
-    pub fn new(module: &'a Module) -> Result<Program<'a>, Error> {
+    pub fn new(module: &'a Module) -> Result<CheckedModule<'a>, Error> {
         let functions = module
             .functions
             .iter()
             .enumerate()
             .map(|(i, f)| prepare(module, FuncId(i as u32), f).map_err(|(at, what)| Error::new(at, what)))
             .collect::<Result<_, _>>()?;
-        Ok(Program {
+        Ok(CheckedModule {
             module,
             functions,
             sources: module.sites.iter().map(|s| s.source).collect(),
@@ -84,8 +84,8 @@ impl<'a> Program<'a> {
     ///
     /// # Errors
     /// As for any module.
-    pub(crate) fn inlined(module: &'a Module, recorded: &'a [SiteId]) -> Result<Program<'a>, Error> {
-        Ok(Program { recorded: Some(recorded), ..Program::new(module)? })
+    pub(crate) fn inlined(module: &'a Module, recorded: &'a [SiteId]) -> Result<CheckedModule<'a>, Error> {
+        Ok(CheckedModule { recorded: Some(recorded), ..CheckedModule::new(module)? })
     }
 
     /// What a site is in the recording.
@@ -94,11 +94,11 @@ impl<'a> Program<'a> {
     }
 
     /// A site in words, by its number in the recording.
-    pub(crate) fn told(&self, s: SiteId) -> Option<SiteInfo> {
-        describe::site(self.module, s).map(|info| SiteInfo { id: self.recorded(s), ..info })
+    pub(crate) fn site_info(&self, s: SiteId) -> Option<SiteInfo> {
+        describe::site_info(self.module, s).map(|info| SiteInfo { id: self.recorded(s), ..info })
     }
 
-    pub(crate) fn function(&self, f: FuncId) -> Result<&Prepared<'a>, Error> {
+    pub(crate) fn function(&self, f: FuncId) -> Result<&CheckedFunction<'a>, Error> {
         self.functions.get(f.index()).ok_or_else(|| Error::new(f.to_string(), "no such function"))
     }
 
@@ -121,7 +121,7 @@ impl<'a> Program<'a> {
     }
 }
 
-impl Prepared<'_> {
+impl CheckedFunction<'_> {
     /// Whether a decision has no value: it was left out, or would be computed from one that was.
     pub fn hides(&self, sources: &[Source], site: SiteId, slot: Slot, guard: Option<Guard>) -> bool {
         guard.is_some_and(|g| self.unknown[g.slot.index()])
@@ -157,9 +157,9 @@ impl Prepared<'_> {
     }
 }
 
-type Place = (String, String);
+type LocatedError = (String, String);
 
-fn prepare<'a>(module: &Module, id: FuncId, f: &'a Function) -> Result<Prepared<'a>, Place> {
+fn prepare<'a>(module: &Module, id: FuncId, f: &'a Function) -> Result<CheckedFunction<'a>, LocatedError> {
     let at = |b: usize| format!("{}.functions[{}].blocks[{b}]", module.name, id.0);
     let here = |what: &str| (format!("{}.functions[{}]", module.name, id.0), what.to_string());
     if f.slots > MAX_SLOTS {
@@ -213,7 +213,7 @@ fn prepare<'a>(module: &Module, id: FuncId, f: &'a Function) -> Result<Prepared<
             break;
         }
     }
-    Ok(Prepared { function: f, blocks, counted, unknown, lost })
+    Ok(CheckedFunction { function: f, blocks, counted, unknown, lost })
 }
 
 /// Checks one block's steps and end; marks the loops whose trips are counted.

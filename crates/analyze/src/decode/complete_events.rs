@@ -20,78 +20,78 @@ use prlx_trace::{BlockId, Lane, LaneMask, Launch, SiteId, WarpStream};
 
 use crate::error::Error;
 
-use super::checked_module::Program;
+use super::checked_module::CheckedModule;
 use super::decoder::Decoder;
-use super::path_item::{Item, Limits, MAX_ENTRIES};
+use super::path_item::{DecodeLimits, MAX_ENTRIES, PathItem};
 
 /// Where a lane stands.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Stand {
+enum LanePosition {
     /// At this event of the stream.
     Event(usize),
     /// At a barrier: how many it has passed.
-    Meet(u64),
+    Barrier(u64),
     /// At its end, or at that of its recording.
-    Over,
+    Ended,
     /// It can't be walked.
     Failed,
 }
 
 /// What a lane came to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Next {
+enum LaneAdvance {
     /// A visit that has no event of its own.
     Visit(SiteId, u64),
     /// A site that it passed by.
-    Beside(SiteId),
+    Skipped(SiteId),
     /// An event of the stream.
     Event(SiteId),
     /// A fork.
-    Way(BlockId, u32),
+    Fork(BlockId, u32),
     /// Nothing more for now.
     Stop,
 }
 
-struct Walk<'a> {
-    program: &'a Program<'a>,
+struct WarpWalk<'a> {
+    program: &'a CheckedModule<'a>,
     decoders: Vec<Decoder<'a>>,
-    stands: Vec<Stand>,
+    stands: Vec<LanePosition>,
     met: Vec<u64>,
     out: Vec<Event>,
 }
 
 /// `stream` with all of its events. At other levels, and where the kernel can't be walked, it is as it was.
-pub fn whole<'a>(
-    program: &'a Program<'a>,
+pub fn complete_events<'a>(
+    program: &'a CheckedModule<'a>,
     launch: &'a Launch,
     stream: &'a WarpStream,
-    limits: Limits,
+    limits: DecodeLimits,
 ) -> Cow<'a, WarpStream> {
     let Lanes::Events(events) = &stream.lanes else { return Cow::Borrowed(stream) };
     let lanes = (0..64).map(Lane).take_while(|l| l.0 < launch.warp_size);
     let decoders: Result<Vec<_>, _> =
-        lanes.map(|lane| Ok(Decoder::new(program, launch, stream, lane, limits)?.beside())).collect();
+        lanes.map(|lane| Ok(Decoder::new(program, launch, stream, lane, limits)?.with_skipped())).collect();
     let Ok(decoders) = decoders.map_err(|_: Error| ()) else { return Cow::Borrowed(stream) };
     let n = decoders.len();
     let out = Vec::with_capacity(events.len() * 2);
-    let mut walk = Walk { program, decoders, stands: vec![Stand::Over; n], met: vec![0; n], out };
+    let mut walk = WarpWalk { program, decoders, stands: vec![LanePosition::Ended; n], met: vec![0; n], out };
     walk.run(launch.lanes(stream.warp), 0);
     for (i, e) in events.iter().enumerate() {
         if let Some(Source::Trips { stay, bits: COUNT_EVENT, .. }) = program.sources.get(e.site.index()) {
             // It was taken where the loop was entered. Of a lane that is lost, one trip is sure: when it left.
-            let mask = LaneMask(walk.stand(|s| s == Stand::Failed).0 & e.mask.0);
+            let mask = LaneMask(walk.stand(|s| s == LanePosition::Failed).0 & e.mask.0);
             let value = if *stay { 0 } else { mask.0 };
             walk.out.extend((mask.0 != 0).then_some(Event { mask, value, ..*e }));
             continue;
         }
         // Who passed a later event by was not with those who have it, after all.
-        let astray = walk.stand(|s| matches!(s, Stand::Event(at) if at > i)).0 & e.mask.0;
+        let astray = walk.stand(|s| matches!(s, LanePosition::Event(at) if at > i)).0 & e.mask.0;
         walk.run(LaneMask(astray), e.clock);
         while let Some(first) = walk.first_met(e.mask) {
             walk.run(first, e.clock);
         }
         walk.out.push(*e);
-        walk.run(walk.stand(|s| s == Stand::Event(i)), e.clock);
+        walk.run(walk.stand(|s| s == LanePosition::Event(i)), e.clock);
     }
     let clock = events.last().map_or(0, |e| e.clock);
     while let Some(first) = walk.first_met(LaneMask(u64::MAX)) {
@@ -104,17 +104,19 @@ fn set(lanes: impl Iterator<Item = Lane>) -> LaneMask {
     lanes.fold(LaneMask(0), |set, lane| LaneMask(set.0 | 1 << lane.0))
 }
 
-impl Walk<'_> {
+impl WarpWalk<'_> {
     /// Of the lanes that stand at barriers, if any of `of` does: those that stand at the first.
     fn first_met(&self, of: LaneMask) -> Option<LaneMask> {
-        let stands =
-            (0u8..).map(Lane).zip(&self.stands).filter(|(l, s)| of.has(*l) && matches!(s, Stand::Meet(_)));
+        let stands = (0u8..)
+            .map(Lane)
+            .zip(&self.stands)
+            .filter(|(l, s)| of.has(*l) && matches!(s, LanePosition::Barrier(_)));
         let first = *stands.map(|(_, s)| s).min()?;
         Some(self.stand(|s| s == first))
     }
 
     /// The lanes that stand so.
-    fn stand(&self, so: impl Fn(Stand) -> bool) -> LaneMask {
+    fn stand(&self, so: impl Fn(LanePosition) -> bool) -> LaneMask {
         set((0u8..).map(Lane).zip(&self.stands).filter(|(_, s)| so(**s)).map(|(l, _)| l))
     }
 
@@ -122,7 +124,7 @@ impl Walk<'_> {
     fn run(&mut self, together: LaneMask, clock: u32) {
         let mut groups = vec![together];
         while let Some(group) = groups.pop() {
-            let next: Vec<(Lane, Next)> = group.lanes().map(|lane| (lane, self.next(lane))).collect();
+            let next: Vec<(Lane, LaneAdvance)> = group.lanes().map(|lane| (lane, self.next(lane))).collect();
             // Lanes part by what they came to; those that pass an event by stay with those that have it.
             let mut left = &next[..];
             let mut done = LaneMask(0);
@@ -131,23 +133,27 @@ impl Walk<'_> {
                 if done.has(lane) {
                     continue;
                 }
-                let with = |other: Next| match (what, other) {
-                    (Next::Visit(a, _) | Next::Beside(a), Next::Visit(b, _) | Next::Beside(b)) => a == b,
-                    (Next::Way(..), _) => what == other,
+                let with = |other: LaneAdvance| match (what, other) {
+                    (
+                        LaneAdvance::Visit(a, _) | LaneAdvance::Skipped(a),
+                        LaneAdvance::Visit(b, _) | LaneAdvance::Skipped(b),
+                    ) => a == b,
+                    (LaneAdvance::Fork(..), _) => what == other,
                     _ => false,
                 };
                 let same = || next.iter().filter(|(l, n)| *l == lane || with(*n));
                 let mask = set(same().map(|(l, _)| *l));
                 done.0 |= mask.0;
                 match what {
-                    Next::Stop | Next::Event(_) => continue,
-                    Next::Way(..) => {}
-                    Next::Visit(site, _) | Next::Beside(site) => {
-                        let event = next.iter().find(|(_, n)| *n == Next::Event(site)).map(|(l, _)| *l);
-                        let visits = same().filter(|(_, n)| matches!(n, Next::Visit(..)));
+                    LaneAdvance::Stop | LaneAdvance::Event(_) => continue,
+                    LaneAdvance::Fork(..) => {}
+                    LaneAdvance::Visit(site, _) | LaneAdvance::Skipped(site) => {
+                        let event =
+                            next.iter().find(|(_, n)| *n == LaneAdvance::Event(site)).map(|(l, _)| *l);
+                        let visits = same().filter(|(_, n)| matches!(n, LaneAdvance::Visit(..)));
                         let there = set(visits.clone().map(|(l, _)| *l));
                         let value = visits.fold(0, |v, (l, n)| match n {
-                            Next::Visit(_, 1) => v | 1 << l.0,
+                            LaneAdvance::Visit(_, 1) => v | 1 << l.0,
                             _ => v,
                         });
                         if there.0 != 0 && self.has_events(site) {
@@ -178,32 +184,34 @@ impl Walk<'_> {
     }
 
     /// Walks a lane to the next thing that matters.
-    fn next(&mut self, lane: Lane) -> Next {
+    fn next(&mut self, lane: Lane) -> LaneAdvance {
         let l = usize::from(lane.0);
-        let Some(decoder) = self.decoders.get_mut(l) else { return Next::Stop };
-        self.stands[l] = Stand::Over;
+        let Some(decoder) = self.decoders.get_mut(l) else { return LaneAdvance::Stop };
+        self.stands[l] = LanePosition::Ended;
         if self.out.len() > MAX_ENTRIES {
-            return Next::Stop;
+            return LaneAdvance::Stop;
         }
         loop {
             return match decoder.next() {
-                Ok(Some(Item::Visit { site, value, mask: LaneMask(0) })) => Next::Visit(site, value),
-                Ok(Some(Item::Visit { site, .. })) => {
-                    self.stands[l] = Stand::Event(decoder.taken());
-                    Next::Event(site)
+                Ok(Some(PathItem::Visit { site, value, mask: LaneMask(0) })) => {
+                    LaneAdvance::Visit(site, value)
                 }
-                Ok(Some(Item::Beside(site))) => Next::Beside(site),
-                Ok(Some(Item::Branch { block, to })) => Next::Way(block, to),
-                Ok(Some(Item::Meet(_))) => {
+                Ok(Some(PathItem::Visit { site, .. })) => {
+                    self.stands[l] = LanePosition::Event(decoder.last_event());
+                    LaneAdvance::Event(site)
+                }
+                Ok(Some(PathItem::Skipped(site))) => LaneAdvance::Skipped(site),
+                Ok(Some(PathItem::Branch { block, to })) => LaneAdvance::Fork(block, to),
+                Ok(Some(PathItem::Barrier(_))) => {
                     self.met[l] += 1;
-                    self.stands[l] = Stand::Meet(self.met[l]);
-                    Next::Stop
+                    self.stands[l] = LanePosition::Barrier(self.met[l]);
+                    LaneAdvance::Stop
                 }
                 Ok(Some(_)) => continue,
-                Ok(None) => Next::Stop,
+                Ok(None) => LaneAdvance::Stop,
                 Err(_) => {
-                    self.stands[l] = Stand::Failed;
-                    Next::Stop
+                    self.stands[l] = LanePosition::Failed;
+                    LaneAdvance::Stop
                 }
             };
         }

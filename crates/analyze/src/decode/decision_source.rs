@@ -5,13 +5,13 @@ use prlx_trace::launch::Event;
 
 /// The recorded bits of a lane, oldest first.
 #[derive(Clone, Debug)]
-pub(super) struct Bits<'a> {
+pub(super) struct BitReader<'a> {
     pub words: std::slice::Iter<'a, u32>,
     pub word: u32,
     pub left: u32,
 }
 
-impl Bits<'_> {
+impl BitReader<'_> {
     /// The next `n` (at most 30) bits, first bit highest; `None` when fewer are left.
     pub fn take(&mut self, n: u32) -> Option<u64> {
         if n <= self.left {
@@ -36,9 +36,9 @@ impl Bits<'_> {
 
 /// The recorded trip counts of a lane, oldest first.
 #[derive(Clone, Debug)]
-pub(super) struct Trips<'a>(pub std::slice::Iter<'a, u32>);
+pub(super) struct TripCountReader<'a>(pub std::slice::Iter<'a, u32>);
 
-impl Trips<'_> {
+impl TripCountReader<'_> {
     pub fn word(&mut self) -> Option<u32> {
         self.0.find(|w| *w & COUNT_WORD != 0).copied()
     }
@@ -65,8 +65,8 @@ impl Trips<'_> {
 
 /// Where decisions come from.
 #[derive(Clone, Debug)]
-pub(super) enum Feed<'a> {
-    Words(Bits<'a>, Trips<'a>),
+pub(super) enum DecisionSource<'a> {
+    Words(BitReader<'a>, TripCountReader<'a>),
     /// The warp's events; the lane takes those that it takes part in.
     Events(std::iter::Peekable<std::iter::Enumerate<std::slice::Iter<'a, Event>>>),
 }

@@ -1,10 +1,10 @@
 //! The decoder: one lane's recorded words, walked through its function's decode program, give that lane's exact path.
 //!
-//! Holds: each decision is one [`Item::Visit`], in the order in which the lane met it, whether its value was recorded,
-//! counted or is evaluated again. Loop, call and branch items give the visits their place (execution index). Streams are
+//! Holds: each decision is one [`PathItem::Visit`], in the order in which the lane met it, whether its value was recorded,
+//! counted or is evaluated again. Loop, call and branch items give the visits their special (execution index). Streams are
 //! pulled item by item; the decoder's own memory is the lane's registers and open loops. A lane whose recording ends
-//! early is [`Outcome::Truncated`], never silently shorter; so is one whose launch was stopped before the lane's end.
-//! Nothing here panics on a hostile trace: what decodes for ever runs into [`Limits`].
+//! early is [`DecodeOutcome::Truncated`], never silently shorter; so is one whose launch was stopped before the lane's end.
+//! Nothing here panics on a hostile trace: what decodes for ever runs into [`DecodeLimits`].
 //!
 //! Misses: what a function that is not recorded does (a call of one is stepped over). Where a launch was stopped: a lane is
 //! walked on through decisions that can be evaluated, to where it would have gone.
@@ -19,11 +19,11 @@ use prlx_trace::{BlockId, FuncId, Lane, LaneMask, Launch, LoopId, SiteId, WarpId
 use crate::error::Error;
 
 use super::alu;
-use super::checked_module::Program;
-use super::decision_source::{Bits, Feed, Trips};
+use super::checked_module::CheckedModule;
+use super::decision_source::{BitReader, DecisionSource, TripCountReader};
 use super::lane_stream::lane_part;
-use super::path_item::{Counts, Item, Limits, Outcome};
-use super::special_registers::Place;
+use super::path_item::{DecodeLimits, DecodeOutcome, PathItem, VisitCounts};
+use super::special_registers::SpecialRegisters;
 
 #[derive(Clone, Debug)]
 struct Frame {
@@ -37,7 +37,7 @@ struct Frame {
 }
 
 #[derive(Clone, Debug)]
-struct Open {
+struct OpenLoop {
     of: LoopId,
     /// How often the counted decision still says to stay.
     stay: Option<u64>,
@@ -46,31 +46,31 @@ struct Open {
 /// Pulls the items of one lane.
 #[derive(Clone, Debug)]
 pub struct Decoder<'a> {
-    program: &'a Program<'a>,
+    program: &'a CheckedModule<'a>,
     params: &'a [u8],
-    place: Place,
-    feed: Feed<'a>,
+    special: SpecialRegisters,
+    source: DecisionSource<'a>,
     warp: WarpId,
     lane: Lane,
     /// The launch was stopped before the lane's end.
     stopped: bool,
     frames: Vec<Frame>,
     slots: Vec<u64>,
-    loops: Vec<Open>,
-    pending: VecDeque<Item>,
-    outcome: Outcome,
-    limits: Limits,
-    counts: Counts,
+    loops: Vec<OpenLoop>,
+    pending: VecDeque<PathItem>,
+    outcome: DecodeOutcome,
+    limits: DecodeLimits,
+    counts: VisitCounts,
     /// Only visits are wanted.
     flat: bool,
     /// Blocks are wanted too.
     blocks: bool,
     /// The stream has all events.
-    whole: bool,
-    /// [`Item::Beside`] and [`Item::Meet`] are wanted.
-    beside: bool,
+    complete_stream: bool,
+    /// [`PathItem::Skipped`] and [`PathItem::Barrier`] are wanted.
+    skipped: bool,
     /// Which event was taken last.
-    taken: usize,
+    last_event: usize,
 }
 
 impl<'a> Decoder<'a> {
@@ -79,18 +79,21 @@ impl<'a> Decoder<'a> {
     /// # Errors
     /// When the stream is of a level that records no path, or the kernel can't be walked.
     pub fn new(
-        program: &'a Program<'a>,
+        program: &'a CheckedModule<'a>,
         launch: &'a Launch,
         stream: &'a WarpStream,
         lane: Lane,
-        limits: Limits,
+        limits: DecodeLimits,
     ) -> Result<Decoder<'a>, Error> {
-        let feed = match &stream.lanes {
+        let source = match &stream.lanes {
             Lanes::Path { words, ends } => {
                 let words = lane_part(words, ends, stream.warp, lane)?;
-                Feed::Words(Bits { words: words.iter(), word: 0, left: 0 }, Trips(words.iter()))
+                DecisionSource::Words(
+                    BitReader { words: words.iter(), word: 0, left: 0 },
+                    TripCountReader(words.iter()),
+                )
             }
-            Lanes::Events(events) => Feed::Events(events.iter().enumerate().peekable()),
+            Lanes::Events(events) => DecisionSource::Events(events.iter().enumerate().peekable()),
             Lanes::Fingerprint { .. } | Lanes::Operands { .. } => {
                 return Err(Error::new(stream.warp.to_string(), "this level records no path"));
             }
@@ -98,8 +101,8 @@ impl<'a> Decoder<'a> {
         let mut decoder = Decoder {
             program,
             params: &launch.params,
-            place: Place::new(launch, stream.warp, lane),
-            feed,
+            special: SpecialRegisters::new(launch, stream.warp, lane),
+            source,
             warp: stream.warp,
             lane,
             stopped: lane.0 < 64 && launch.unfinished(stream.warp).has(lane),
@@ -107,17 +110,17 @@ impl<'a> Decoder<'a> {
             slots: Vec::new(),
             loops: Vec::new(),
             pending: VecDeque::new(),
-            outcome: Outcome::Running,
+            outcome: DecodeOutcome::Running,
             limits,
-            counts: Counts::default(),
+            counts: VisitCounts::default(),
             flat: false,
             blocks: false,
-            whole: false,
-            beside: false,
-            taken: 0,
+            complete_stream: false,
+            skipped: false,
+            last_event: 0,
         };
         if lane.0 >= 64 || !launch.lanes(stream.warp).has(lane) {
-            decoder.outcome = Outcome::Ended;
+            decoder.outcome = DecodeOutcome::Ended;
             return Ok(decoder);
         }
         decoder.call(launch.kernel)?;
@@ -138,41 +141,41 @@ impl<'a> Decoder<'a> {
         self.blocks = true;
         // The kernel's first block, to which the lane came when it was called.
         if let Some(at) = self.frames.last().map(|f| f.block) {
-            self.tell(Item::At(at));
+            self.emit(PathItem::At(at));
         }
         self
     }
 
-    /// Its stream was made by [`whole`](crate::whole): every visit of level `events` has its event.
+    /// Its stream was made by [`whole`](crate::complete_events): every visit of level `events` has its event.
     #[must_use]
-    pub fn whole(self) -> Self {
-        Decoder { whole: true, ..self }
+    pub fn with_complete_stream(self) -> Self {
+        Decoder { complete_stream: true, ..self }
     }
 
-    /// Gives [`Item::Beside`] and [`Item::Meet`] too.
+    /// Gives [`PathItem::Skipped`] and [`PathItem::Barrier`] too.
     #[must_use]
-    pub(crate) fn beside(self) -> Self {
-        Decoder { beside: true, ..self }
+    pub(crate) fn with_skipped(self) -> Self {
+        Decoder { skipped: true, ..self }
     }
 
     /// Which event of the stream the last visit with a mask is.
-    pub(crate) fn taken(&self) -> usize {
-        self.taken
+    pub(crate) fn last_event(&self) -> usize {
+        self.last_event
     }
 
-    fn tell(&mut self, item: Item) {
+    fn emit(&mut self, item: PathItem) {
         if !self.flat {
             self.pending.push_back(item);
         }
     }
 
     /// How the stream ended, once [`Decoder::next`] has given `None`.
-    pub fn outcome(&self) -> Outcome {
+    pub fn outcome(&self) -> DecodeOutcome {
         self.outcome
     }
 
     /// Where the visits so far came from.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> VisitCounts {
         self.counts
     }
 
@@ -207,7 +210,7 @@ impl<'a> Decoder<'a> {
     fn arrive(&mut self, from: Option<BlockId>, to: BlockId) -> Result<(), Error> {
         self.pass(from, to)?;
         if self.blocks {
-            self.tell(Item::At(to));
+            self.emit(PathItem::At(to));
         }
         Ok(())
     }
@@ -224,7 +227,7 @@ impl<'a> Decoder<'a> {
         let same = from.is_some_and(|b| f.blocks[b.index()].in_loop == inner);
         if same && here.heads.is_none() {
             if here.join {
-                self.tell(Item::Join(to));
+                self.emit(PathItem::Join(to));
             }
             return Ok(());
         }
@@ -234,14 +237,14 @@ impl<'a> Decoder<'a> {
             }
             let left = open.of;
             self.loops.pop();
-            self.tell(Item::Leave(left));
+            self.emit(PathItem::Leave(left));
         }
         let top = self.loops.get(base..).and_then(|l| l.last()).map(|o| o.of);
         if top.is_some() && top == here.heads {
-            top.into_iter().for_each(|l| self.tell(Item::Trip(l)));
+            top.into_iter().for_each(|l| self.emit(PathItem::Trip(l)));
         }
         if here.join {
-            self.tell(Item::Join(to));
+            self.emit(PathItem::Join(to));
         }
         // Loops entered, outer before inner: their ids ascend.
         let mut entered = Vec::new();
@@ -254,39 +257,39 @@ impl<'a> Decoder<'a> {
             let stay = match f.counted[l.index()] {
                 Some((small, site)) if self.counts_ahead(small) => match self.count(small, site)? {
                     None => {
-                        self.outcome = Outcome::Truncated;
+                        self.outcome = DecodeOutcome::Truncated;
                         return Ok(());
                     }
                     stay => stay,
                 },
                 _ => None,
             };
-            self.tell(Item::Enter(l));
-            self.loops.push(Open { of: l, stay });
+            self.emit(PathItem::Enter(l));
+            self.loops.push(OpenLoop { of: l, stay });
         }
         Ok(())
     }
 
     /// Whether a loop's count, in `small` bits, is told before its trips.
     fn counts_ahead(&self, small: u8) -> bool {
-        match self.feed {
-            Feed::Words(..) => true,
-            Feed::Events(_) => small == COUNT_EVENT && !self.whole,
+        match self.source {
+            DecisionSource::Words(..) => true,
+            DecisionSource::Events(_) => small == COUNT_EVENT && !self.complete_stream,
         }
     }
 
     /// The next trip count, of the loop that `site` decides; `None` where the recording ends.
     fn count(&mut self, small: u8, site: SiteId) -> Result<Option<u64>, Error> {
         let wrong = |what: &str| Error::new(format!("{}, {}", self.warp, self.lane), what);
-        match &mut self.feed {
-            Feed::Words(..) if small == COUNT_EVENT => {
+        match &mut self.source {
+            DecisionSource::Words(..) if small == COUNT_EVENT => {
                 Err(wrong("a count in an event, at a level without events"))
             }
-            Feed::Words(bits, trips) => match bits.take(u32::from(small)) {
+            DecisionSource::Words(bits, trips) => match bits.take(u32::from(small)) {
                 Some(n) if n == (1 << small) - 1 => trips.take().map_err(wrong),
                 small => Ok(small),
             },
-            Feed::Events(_) => match self.event(site) {
+            DecisionSource::Events(_) => match self.event(site) {
                 None if self.more_events() => {
                     Err(self.error(format!("the next event is no count of {site}")))
                 }
@@ -303,12 +306,12 @@ impl<'a> Decoder<'a> {
         clippy::should_implement_trait,
         reason = "an iterator of results would have to go on after an error"
     )]
-    pub fn next(&mut self) -> Result<Option<Item>, Error> {
+    pub fn next(&mut self) -> Result<Option<PathItem>, Error> {
         loop {
             if let Some(item) = self.pending.pop_front() {
                 return Ok(Some(item));
             }
-            if self.outcome != Outcome::Running {
+            if self.outcome != DecodeOutcome::Running {
                 return Ok(None);
             }
             let Some(left) = self.limits.steps.checked_sub(1) else {
@@ -325,10 +328,10 @@ impl<'a> Decoder<'a> {
         guard.is_none_or(|g| (self.slots[base + g.slot.index()] & 1 == 1) != g.negate)
     }
 
-    fn step(&mut self) -> Result<Option<Item>, Error> {
+    fn step(&mut self) -> Result<Option<PathItem>, Error> {
         let program = self.program;
         let Some(frame) = self.frames.last_mut() else {
-            self.outcome = Outcome::Ended;
+            self.outcome = DecodeOutcome::Ended;
             return Ok(None);
         };
         let (base, at, step) = (frame.base, frame.block, frame.step);
@@ -354,7 +357,7 @@ impl<'a> Decoder<'a> {
                     return Ok(None);
                 }
                 if !self.holds(base, *guard) {
-                    return Ok(self.beside.then_some(Item::Beside(*site)));
+                    return Ok(self.skipped.then_some(PathItem::Skipped(*site)));
                 }
                 let source = program.sources[site.index()];
                 self.decide(*site, base + slot.index(), source)
@@ -364,32 +367,34 @@ impl<'a> Decoder<'a> {
                     return Ok(None);
                 }
                 if !self.holds(base, *guard) {
-                    return Ok(self.beside.then_some(Item::Beside(*site)));
+                    return Ok(self.skipped.then_some(PathItem::Skipped(*site)));
                 }
                 let (mut value, mut mask) = (0, LaneMask(0));
-                if let Feed::Events(_) = self.feed {
+                if let DecisionSource::Events(_) = self.source {
                     match (self.event(*site), program.module.sites[site.index()].class) {
                         (Some(event), _) => (value, mask) = (event.value, event.mask),
                         // Here it may never have been.
                         (None, _) if self.stopped && !self.more_events() => {
-                            self.outcome = Outcome::Truncated;
+                            self.outcome = DecodeOutcome::Truncated;
                             return Ok(None);
                         }
                         // That it was here follows from the rest.
                         (None, SiteClass::Entry | SiteClass::Exit) => {}
-                        (None, SiteClass::Sync) => return Ok(self.beside.then_some(Item::Meet(*site))),
+                        (None, SiteClass::Sync) => {
+                            return Ok(self.skipped.then_some(PathItem::Barrier(*site)));
+                        }
                         (None, _) => return Ok(None),
                     }
                 }
                 self.counts.other += 1;
-                Ok(Some(Item::Visit { site: *site, value, mask }))
+                Ok(Some(PathItem::Visit { site: *site, value, mask }))
             }
             Step::Call { function, guard, .. } => {
                 let callee = program.function(*function)?;
                 if !self.holds(base, *guard) || callee.function.skipped.is_some() {
                     return Ok(None);
                 }
-                self.tell(Item::Call(*function));
+                self.emit(PathItem::Call(*function));
                 self.call(*function)?;
                 Ok(None)
             }
@@ -400,7 +405,7 @@ impl<'a> Decoder<'a> {
         Ok(match arg {
             Arg::Slot(s) => self.slots[base + s.index()],
             Arg::Const(c) => *c,
-            Arg::Special(s) => self.place.0[*s as usize],
+            Arg::Special(s) => self.special.0[*s as usize],
             Arg::Param { offset, size } => {
                 let (from, mut bytes) = (*offset as usize, [0; 8]);
                 let part = self.params.get(from..from.saturating_add(usize::from(*size)));
@@ -414,22 +419,22 @@ impl<'a> Decoder<'a> {
     /// The lane's next event, if it is of `site`.
     fn event(&mut self, site: SiteId) -> Option<Event> {
         let (lane, site) = (self.lane, self.program.recorded(site));
-        let Feed::Events(events) = &mut self.feed else { return None };
+        let DecisionSource::Events(events) = &mut self.source else { return None };
         while events.next_if(|(_, e)| !e.mask.has(lane)).is_some() {}
         let (at, event) = events.next_if(|(_, e)| e.site == site)?;
-        self.taken = at;
+        self.last_event = at;
         Some(*event)
     }
 
-    fn decide(&mut self, site: SiteId, slot: usize, source: Source) -> Result<Option<Item>, Error> {
+    fn decide(&mut self, site: SiteId, slot: usize, source: Source) -> Result<Option<PathItem>, Error> {
         let mut mask = LaneMask(0);
-        let counted = matches!(source, Source::Trips { bits: COUNT_EVENT, .. }) && !self.whole;
-        let by_event = matches!(self.feed, Feed::Events(_)) && !counted;
+        let counted = matches!(source, Source::Trips { bits: COUNT_EVENT, .. }) && !self.complete_stream;
+        let by_event = matches!(self.source, DecisionSource::Events(_)) && !counted;
         let value = match source {
             _ if by_event => match self.event(site) {
                 Some(e) => {
                     mask = e.mask;
-                    let computed = self.whole && source == Source::Computed;
+                    let computed = self.complete_stream && source == Source::Computed;
                     self.counts.computed += u64::from(computed);
                     self.counts.recorded += u64::from(!computed);
                     let switch = self.program.module.sites[site.index()].class == SiteClass::Switch;
@@ -439,7 +444,11 @@ impl<'a> Decoder<'a> {
             },
             Source::Bits(n) => {
                 self.counts.recorded += 1;
-                if let Feed::Words(bits, _) = &mut self.feed { bits.take(u32::from(n)) } else { None }
+                if let DecisionSource::Words(bits, _) = &mut self.source {
+                    bits.take(u32::from(n))
+                } else {
+                    None
+                }
             }
             Source::Computed => {
                 self.counts.computed += 1;
@@ -459,12 +468,12 @@ impl<'a> Decoder<'a> {
             Source::None => return Ok(None),
         };
         let Some(value) = value else {
-            self.counts.recorded -= u64::from(matches!(self.feed, Feed::Words(..)));
-            self.outcome = Outcome::Truncated;
+            self.counts.recorded -= u64::from(matches!(self.source, DecisionSource::Words(..)));
+            self.outcome = DecodeOutcome::Truncated;
             return Ok(None);
         };
         self.slots[slot] = value;
-        Ok(Some(Item::Visit { site, value, mask }))
+        Ok(Some(PathItem::Visit { site, value, mask }))
     }
 
     /// At level `events`, a decision that wrote none here: computed, or the recording ends.
@@ -482,25 +491,25 @@ impl<'a> Decoder<'a> {
 
     /// Whether the lane has events left, once one was looked for.
     fn more_events(&mut self) -> bool {
-        match &mut self.feed {
-            Feed::Events(events) => events.peek().is_some(),
-            Feed::Words(..) => false,
+        match &mut self.source {
+            DecisionSource::Events(events) => events.peek().is_some(),
+            DecisionSource::Words(..) => false,
         }
     }
 
-    fn end(&mut self, at: BlockId, base: usize, end: &'a End) -> Result<Option<Item>, Error> {
+    fn end(&mut self, at: BlockId, base: usize, end: &'a End) -> Result<Option<PathItem>, Error> {
         match end {
             End::Jump(to) => self.arrive(Some(at), *to)?,
             End::Branch { guard, taken, other } => {
                 let holds = self.holds(base, Some(*guard));
-                self.tell(Item::Branch { block: at, to: u32::from(holds != guard.negate) });
+                self.emit(PathItem::Branch { block: at, to: u32::from(holds != guard.negate) });
                 self.arrive(Some(at), if holds { *taken } else { *other })?;
             }
             End::Switch { index, targets } => {
                 let index = self.slots[base + index.index()] & 0xffff_ffff;
                 match targets.get(index as usize) {
                     Some(to) => {
-                        self.tell(Item::Branch { block: at, to: index as u32 });
+                        self.emit(PathItem::Branch { block: at, to: index as u32 });
                         self.arrive(Some(at), *to)?;
                     }
                     None => self.finish()?,
@@ -514,10 +523,10 @@ impl<'a> Decoder<'a> {
                 }
                 while self.loops.len() > frame.loops {
                     let Some(open) = self.loops.pop() else { break };
-                    self.tell(Item::Leave(open.of));
+                    self.emit(PathItem::Leave(open.of));
                 }
                 self.slots.truncate(frame.base);
-                self.tell(Item::Return);
+                self.emit(PathItem::Return);
             }
             End::Exit => self.finish()?,
         }
@@ -526,11 +535,11 @@ impl<'a> Decoder<'a> {
 
     /// The lane ends here; its recording must end here too.
     fn finish(&mut self) -> Result<(), Error> {
-        self.outcome = if self.stopped { Outcome::Truncated } else { Outcome::Ended };
+        self.outcome = if self.stopped { DecodeOutcome::Truncated } else { DecodeOutcome::Ended };
         let lane = self.lane;
-        let left = match &mut self.feed {
-            Feed::Words(bits, trips) => bits.any_left() || trips.word().is_some(),
-            Feed::Events(events) => events.any(|(_, e)| e.mask.has(lane)),
+        let left = match &mut self.source {
+            DecisionSource::Words(bits, trips) => bits.any_left() || trips.word().is_some(),
+            DecisionSource::Events(events) => events.any(|(_, e)| e.mask.has(lane)),
         };
         if left { Err(self.error("the lane ended, but its recording goes on")) } else { Ok(()) }
     }

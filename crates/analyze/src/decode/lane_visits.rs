@@ -5,9 +5,9 @@ use prlx_trace::{Lane, Launch, SiteId, WarpStream};
 
 use crate::error::Error;
 
-use super::checked_module::Program;
+use super::checked_module::CheckedModule;
 use super::decoder::Decoder;
-use super::path_item::{Item, Limits, Outcome};
+use super::path_item::{DecodeLimits, DecodeOutcome, PathItem};
 
 /// All visits of one lane.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -28,13 +28,13 @@ pub fn lane_visits(
     stream: &WarpStream,
     lane: Lane,
 ) -> Result<LaneVisits, Error> {
-    let program = Program::new(module)?;
-    let mut decoder = Decoder::new(&program, launch, stream, lane, Limits::default())?.flat();
+    let program = CheckedModule::new(module)?;
+    let mut decoder = Decoder::new(&program, launch, stream, lane, DecodeLimits::default())?.flat();
     let mut visits = Vec::new();
     while let Some(item) = decoder.next()? {
-        if let Item::Visit { site, value, .. } = item {
+        if let PathItem::Visit { site, value, .. } = item {
             visits.push((site, value));
         }
     }
-    Ok(LaneVisits { visits, complete: decoder.outcome() == Outcome::Ended })
+    Ok(LaneVisits { visits, complete: decoder.outcome() == DecodeOutcome::Ended })
 }

@@ -10,12 +10,12 @@ mod lane_visits;
 mod path_item;
 mod special_registers;
 
-pub use checked_module::Program;
+pub use checked_module::CheckedModule;
 pub(crate) use checked_module::is_decision;
-pub use complete_events::whole;
+pub use complete_events::complete_events;
 pub use decoder::Decoder;
 pub(crate) use lane_stream::lane_part;
 pub use lane_stream::lane_words;
 pub use lane_visits::{LaneVisits, lane_visits};
 pub(crate) use path_item::MAX_ENTRIES;
-pub use path_item::{Counts, Item, Limits, Outcome};
+pub use path_item::{DecodeLimits, DecodeOutcome, PathItem, VisitCounts};

@@ -7,7 +7,7 @@ pub(crate) const MAX_ENTRIES: usize = 1 << 25;
 
 /// What a lane did next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Item {
+pub enum PathItem {
     /// It visited a site.
     Visit {
         /// Which.
@@ -18,9 +18,9 @@ pub enum Item {
         mask: LaneMask,
     },
     /// If asked for: it passed a site without visiting it, for its guard did not hold.
-    Beside(SiteId),
+    Skipped(SiteId),
     /// If asked for: it passed a barrier, of which there is no event, with all of its warp.
-    Meet(SiteId),
+    Barrier(SiteId),
     /// It entered a loop: its first trip begins.
     Enter(LoopId),
     /// The next trip of the innermost open loop begins.
@@ -46,7 +46,7 @@ pub enum Item {
 
 /// How a lane's stream ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Outcome {
+pub enum DecodeOutcome {
     /// Not yet.
     Running,
     /// The lane returned or exited.
@@ -57,7 +57,7 @@ pub enum Outcome {
 
 /// What decoding one lane may cost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Limits {
+pub struct DecodeLimits {
     /// Steps and block ends.
     pub steps: u64,
     /// Open calls.
@@ -66,15 +66,15 @@ pub struct Limits {
     pub slots: usize,
 }
 
-impl Default for Limits {
+impl Default for DecodeLimits {
     fn default() -> Self {
-        Limits { steps: 1 << 30, depth: 1 << 10, slots: 1 << 22 }
+        DecodeLimits { steps: 1 << 30, depth: 1 << 10, slots: 1 << 22 }
     }
 }
 
 /// How many visits came from where.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Counts {
+pub struct VisitCounts {
     /// Decisions read from recorded bits, counts or events.
     pub recorded: u64,
     /// Decisions evaluated again.

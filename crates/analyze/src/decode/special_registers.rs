@@ -5,10 +5,10 @@ use prlx_trace::{Lane, Launch, WarpId};
 
 /// What special registers of one lane hold.
 #[derive(Clone, Debug)]
-pub(super) struct Place(pub [u64; Special::ALL.len()]);
+pub(super) struct SpecialRegisters(pub [u64; Special::ALL.len()]);
 
-impl Place {
-    pub fn new(launch: &Launch, warp: WarpId, lane: Lane) -> Place {
+impl SpecialRegisters {
+    pub fn new(launch: &Launch, warp: WarpId, lane: Lane) -> SpecialRegisters {
         let (per_cta, size) = (launch.warps_per_cta().max(1), u64::from(launch.warp_size.max(1)));
         let tid = launch.block.position((warp.0 % per_cta) * size + u64::from(lane.0));
         let cta = launch.grid.position(warp.0 / per_cta);
@@ -39,6 +39,6 @@ impl Place {
                 Special::LanemaskGe => all & !lt,
             };
         }
-        Place(values)
+        SpecialRegisters(values)
     }
 }

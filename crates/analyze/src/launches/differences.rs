@@ -43,7 +43,7 @@ pub(crate) fn differences(modules: [&Module; 2], launches: [&Launch; 2]) -> Vec<
         put(
             LaunchPart::Input,
             "parameters",
-            value::unlike(masked.each_ref().map(|p| &p[..]), [[Scalar::B8; 2]; 2]),
+            value::format_difference(masked.each_ref().map(|p| &p[..]), [[Scalar::B8; 2]; 2]),
         );
     }
     for (i, (x, y)) in a.args.iter().zip(&b.args).enumerate() {
@@ -58,7 +58,11 @@ pub(crate) fn differences(modules: [&Module; 2], launches: [&Launch; 2]) -> Vec<
                 if let (Some((p, v)), Some((q, w))) = (raw(0), raw(1))
                     && v != w
                 {
-                    put(LaunchPart::Input, &x.name, value::unlike([v, w], [[x.ty, p.ty], [y.ty, q.ty]]));
+                    put(
+                        LaunchPart::Input,
+                        &x.name,
+                        value::format_difference([v, w], [[x.ty, p.ty], [y.ty, q.ty]]),
+                    );
                 }
             }
             _ => {

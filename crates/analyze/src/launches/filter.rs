@@ -4,7 +4,7 @@
 
 use prlx_trace::{SiteId, WarpId};
 
-use crate::report::{Coverage, Kind};
+use crate::report::{Coverage, FindingKind};
 
 use super::gaps::Gaps;
 
@@ -14,7 +14,7 @@ pub struct Filter {
     /// Warps of the grid, first to last.
     pub warps: Vec<(u64, u64)>,
     /// Kinds of findings.
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<FindingKind>,
     /// Sites of findings, by either side's id.
     pub sites: Vec<u32>,
 }
@@ -26,7 +26,7 @@ impl Filter {
     }
 
     /// Whether a finding counts.
-    pub(crate) fn takes(&self, kind: Kind, sites: [Option<SiteId>; 2]) -> bool {
+    pub(crate) fn takes(&self, kind: FindingKind, sites: [Option<SiteId>; 2]) -> bool {
         (self.kinds.is_empty() || self.kinds.contains(&kind))
             && (self.sites.is_empty() || sites.iter().flatten().any(|s| self.sites.contains(&s.0)))
     }

@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use prlx_trace::kernel::{Level, Module, Site, SiteClass};
 use prlx_trace::{FuncId, Launch};
 
-use crate::decode::Program;
+use crate::decode::CheckedModule;
 use crate::report::Coverage;
 
 /// The gaps of a launch, each once, in the order of their keys.
 pub(crate) type Gaps = BTreeMap<String, String>;
 
 /// Whether a level tells of a site: `path` tells of decisions alone.
-pub(crate) fn told(level: Level, s: &Site) -> bool {
+pub(crate) fn recorded_at_level(level: Level, s: &Site) -> bool {
     use SiteClass::{Branch, Guard, Select, Switch};
     level != Level::Path || matches!(s.class, Branch | Guard | Select | Switch)
 }
@@ -27,7 +27,7 @@ pub(crate) fn dilation(l: &Launch) -> Option<f64> {
 pub(crate) fn static_gaps(
     m: &Module,
     l: &Launch,
-    program: &Program<'_>,
+    program: &CheckedModule<'_>,
     reach: &BTreeSet<FuncId>,
     side: usize,
     gaps: &mut Gaps,
@@ -48,7 +48,11 @@ pub(crate) fn static_gaps(
     }
     let mut reasons: BTreeMap<String, u64> = BTreeMap::new();
     let hidden: BTreeMap<_, _> = reach.iter().flat_map(|f| program.hidden(*f)).collect();
-    for (i, s) in m.sites.iter().enumerate().filter(|(_, s)| reach.contains(&s.function) && told(l.level, s))
+    for (i, s) in m
+        .sites
+        .iter()
+        .enumerate()
+        .filter(|(_, s)| reach.contains(&s.function) && recorded_at_level(l.level, s))
     {
         let why = hidden.get(&prlx_trace::SiteId(i as u32)).or(s.skipped.as_ref());
         if let Some(why) = why {

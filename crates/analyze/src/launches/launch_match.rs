@@ -2,15 +2,15 @@
 //!
 //! Holds: launches that belong together have the same kernel; where the order of kernels leaves it open which one was put in,
 //! it is the one that makes most launches agree. Launches whose order differs, as those of racing streams, still get a partner.
-//! Misses: after an edit that is too large to look for ([`align::runs`]), launches are paired by order within their kernel.
+//! Misses: after an edit that is too large to look for ([`edit_script::edits`]), launches are paired by order within their kernel.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::edit_script::{self as align, Run};
+use crate::edit_script::{self, Edit};
 
 /// What is known of a launch before its lanes are looked at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Item {
+pub struct LaunchKey {
     /// Its kernel, as a number that both sides share.
     pub kernel: u64,
     /// A digest of all that was recorded of it.
@@ -18,16 +18,16 @@ pub struct Item {
 }
 
 /// The pairs, by index, ascending in `a`.
-pub fn pairs(a: &[Item], b: &[Item]) -> Vec<(usize, usize)> {
-    let kernels = |items: &[Item]| items.iter().map(|i| i.kernel).collect::<Vec<u64>>();
-    let runs =
-        align::runs(&kernels(a), &kernels(b)).unwrap_or_else(|| vec![Run { a: 0..a.len(), b: 0..b.len() }]);
+pub fn match_launches(a: &[LaunchKey], b: &[LaunchKey]) -> Vec<(usize, usize)> {
+    let kernels = |items: &[LaunchKey]| items.iter().map(|i| i.kernel).collect::<Vec<u64>>();
+    let runs = edit_script::edits(&kernels(a), &kernels(b))
+        .unwrap_or_else(|| vec![Edit { a: 0..a.len(), b: 0..b.len() }]);
     let mut pairs = Vec::new();
     let mut left = [Vec::new(), Vec::new()];
     let mut at = (0, 0);
     for (i, run) in runs.iter().enumerate() {
         let next = runs.get(i + 1).map_or((a.len(), b.len()), |r| (r.a.start, r.b.start));
-        let run = slid(a, b, at, run.clone(), next);
+        let run = slide(a, b, at, run.clone(), next);
         pairs.extend((at.0..run.a.start).zip(at.1..run.b.start));
         at = (run.a.end, run.b.end);
         left[0].extend(run.a);
@@ -48,7 +48,7 @@ pub fn pairs(a: &[Item], b: &[Item]) -> Vec<(usize, usize)> {
 /// A run that only takes out or only puts in, moved to where most launches agree: `x k x` is `x` with `k x` put in, or `x k`.
 /// It moves between the end of what is paired before it and the start of the run after it, and only if two more agree then:
 /// one may as well be a launch that differs where it is.
-fn slid(a: &[Item], b: &[Item], from: (usize, usize), run: Run, to: (usize, usize)) -> Run {
+fn slide(a: &[LaunchKey], b: &[LaunchKey], from: (usize, usize), run: Edit, to: (usize, usize)) -> Edit {
     let (longer, range, other, at, room) = match (run.a.is_empty(), run.b.is_empty()) {
         (true, false) => (b, run.b.clone(), a, run.a.start, (run.b.start - from.1, to.1 - run.b.end)),
         (false, true) => (a, run.a.clone(), b, run.b.start, (run.a.start - from.0, to.0 - run.a.end)),
@@ -80,7 +80,7 @@ fn slid(a: &[Item], b: &[Item], from: (usize, usize), run: Run, to: (usize, usiz
     let moved = |r: &std::ops::Range<usize>| {
         r.start.saturating_add_signed(best as isize)..r.end.saturating_add_signed(best as isize)
     };
-    Run { a: moved(&run.a), b: moved(&run.b) }
+    Edit { a: moved(&run.a), b: moved(&run.b) }
 }
 
 #[cfg(test)]
@@ -88,8 +88,8 @@ mod tests {
     use super::*;
 
     /// `k1` is kernel `k` with content 1.
-    fn items(text: &str) -> Vec<Item> {
-        let item = |w: &str| Item {
+    fn items(text: &str) -> Vec<LaunchKey> {
+        let item = |w: &str| LaunchKey {
             kernel: w.as_bytes()[0].into(),
             whole: w.bytes().fold(0, |n, b| n * 256 + u64::from(b)),
         };
@@ -97,9 +97,9 @@ mod tests {
     }
 
     fn check(a: &str, b: &str, want: &[(usize, usize)]) {
-        assert_eq!(pairs(&items(a), &items(b)), want, "{a} | {b}");
+        assert_eq!(match_launches(&items(a), &items(b)), want, "{a} | {b}");
         let back: Vec<_> = want.iter().map(|(i, j)| (*j, *i)).collect();
-        let mut found = pairs(&items(b), &items(a));
+        let mut found = match_launches(&items(b), &items(a));
         found.sort_by_key(|p| p.1);
         let mut back = back;
         back.sort_by_key(|p| p.1);
@@ -139,9 +139,9 @@ mod tests {
 
     #[test]
     fn large_edits_pair_by_order_within_kernels() {
-        let a: Vec<Item> = (0..3000).map(|i| Item { kernel: i % 2, whole: i }).collect();
-        let b: Vec<Item> =
-            (0..3000).map(|i| Item { kernel: 2 + i % 2, whole: i }).chain(a[..4].to_vec()).collect();
-        assert_eq!(pairs(&a, &b), [(0, 3000), (1, 3001), (2, 3002), (3, 3003)]);
+        let a: Vec<LaunchKey> = (0..3000).map(|i| LaunchKey { kernel: i % 2, whole: i }).collect();
+        let b: Vec<LaunchKey> =
+            (0..3000).map(|i| LaunchKey { kernel: 2 + i % 2, whole: i }).chain(a[..4].to_vec()).collect();
+        assert_eq!(match_launches(&a, &b), [(0, 3000), (1, 3001), (2, 3002), (3, 3003)]);
     }
 }

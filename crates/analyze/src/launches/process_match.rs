@@ -7,7 +7,7 @@ use prlx_trace::Process;
 
 /// Which processes belong together.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Matching {
+pub struct ProcessMatch {
     /// Pairs, by index; in the order of side A.
     pub pairs: Vec<(usize, usize)>,
     /// By side: those without a partner.
@@ -16,7 +16,7 @@ pub struct Matching {
 
 /// Pairs the processes of two runs, each in the order in which they started. What has no process is the recording of a launch
 /// file, or can't be read.
-pub fn pair_processes(a: &[Option<Process>], b: &[Option<Process>]) -> Matching {
+pub fn match_processes(a: &[Option<Process>], b: &[Option<Process>]) -> ProcessMatch {
     let mut free: Vec<usize> = (0..b.len()).collect();
     let mut partners = vec![None; a.len()];
     // From what tells most to what tells least.
@@ -39,7 +39,7 @@ pub fn pair_processes(a: &[Option<Process>], b: &[Option<Process>]) -> Matching 
     }
     let alone = (0..a.len()).filter(|i| partners[*i].is_none()).collect();
     let pairs = partners.iter().enumerate().filter_map(|(i, j)| Some((i, (*j)?))).collect();
-    Matching { pairs, alone: [alone, free] }
+    ProcessMatch { pairs, alone: [alone, free] }
 }
 
 /// Whether two processes belong together.
@@ -85,10 +85,10 @@ mod tests {
     }
 
     fn check(a: &[&str], b: &[&str], pairs: &[(usize, usize)], alone: [&[usize]; 2]) {
-        let found = pair_processes(&processes(a), &processes(b));
+        let found = match_processes(&processes(a), &processes(b));
         assert_eq!(
             found,
-            Matching { pairs: pairs.to_vec(), alone: alone.map(<[usize]>::to_vec) },
+            ProcessMatch { pairs: pairs.to_vec(), alone: alone.map(<[usize]>::to_vec) },
             "{a:?} {b:?}"
         );
     }

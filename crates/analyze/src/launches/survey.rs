@@ -8,7 +8,7 @@ use prlx_trace::Trace;
 
 /// A kernel's launches.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Kernel {
+pub struct KernelCounts {
     /// Its name, as in the module.
     pub name: String,
     /// How often it was launched.
@@ -25,10 +25,10 @@ pub struct Kernel {
 
 /// What was counted so far.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Survey(BTreeMap<String, Kernel>);
+pub struct Survey(BTreeMap<String, KernelCounts>);
 
 impl Survey {
-    /// Counts a recording's launches too.
+    /// VisitCounts a recording's launches too.
     pub fn add(&mut self, trace: &Trace) {
         for l in trace.launches.iter().map(|r| &r.launch) {
             let function =
@@ -45,7 +45,7 @@ impl Survey {
         }
     }
     /// The kernels, by name.
-    pub fn kernels(self) -> Vec<Kernel> {
-        self.0.into_iter().map(|(name, kernel)| Kernel { name, ..kernel }).collect()
+    pub fn kernels(self) -> Vec<KernelCounts> {
+        self.0.into_iter().map(|(name, kernel)| KernelCounts { name, ..kernel }).collect()
     }
 }

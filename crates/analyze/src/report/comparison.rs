@@ -19,13 +19,13 @@ data! {
         /// Processes, compared in pairs; a comparison of launch files has one.
         processes: Vec<ProcessPair>,
         /// Processes that the other side has no partner for.
-        alone: Vec<Alone>,
+        alone: Vec<UnmatchedProcess>,
         /// Pairs of launches that there are to compare; a part of a report ([`crate::DiffOptions::shard`]) has fewer.
         pairs: u64,
         /// Launches, compared in pairs, by process and A's number.
         launches: Vec<LaunchReport>,
         /// Launches that the other side has no partner for.
-        unpaired: Vec<Unpaired>,
+        unpaired: Vec<UnmatchedLaunch>,
     }
     /// Two processes that belong together.
     struct ProcessPair {
@@ -35,7 +35,8 @@ data! {
         cut: [Option<String>; 2],
     }
     /// A process that only one side has.
-    struct Alone {
+    #[cfg_attr(feature = "schema", schemars(rename = "Alone"))]
+    struct UnmatchedProcess {
         /// Which side.
         side: u8,
         /// The process in words.
@@ -46,7 +47,8 @@ data! {
         cut: Option<String>,
     }
     /// A launch that only one side has.
-    struct Unpaired {
+    #[cfg_attr(feature = "schema", schemars(rename = "Unpaired"))]
+    struct UnmatchedLaunch {
         /// Its process, by index.
         process: u64,
         /// Which side.
@@ -89,7 +91,7 @@ impl Report {
     }
 
     /// Whether what only one side has may be what the other was to do when it was cut off.
-    pub(crate) fn cut_off(&self, u: &Unpaired) -> bool {
+    pub(crate) fn cut_off(&self, u: &UnmatchedLaunch) -> bool {
         let process = self.processes.get(u.process as usize);
         process.is_some_and(|p| p.cut[usize::from(u.side == 0)].is_some())
     }

@@ -68,7 +68,7 @@ data! {
     struct Sites {
         /// All.
         total: u64,
-        /// Left out, or hidden because what they depend on was.
+        /// UncomparedVisits out, or hidden because what they depend on was.
         skipped: u64,
         /// Without a partner on the other side ([`Uncompared`] says which).
         unmatched: u64,

@@ -18,16 +18,16 @@ const MAX_NODES: usize = 48;
 
 /// A place in the source, with its line's text and where it was inlined.
 pub(crate) fn location(m: &Module, loc: Option<LocId>) -> Option<Location> {
-    let mut place = one(m, loc?)?;
+    let mut place = without_inlining(m, loc?)?;
     let mut at = m.locs.get(loc?.index())?.inlined_at;
     while let Some(l) = at.filter(|_| place.inlined.len() < MAX_INLINED) {
-        place.inlined.extend(one(m, l));
+        place.inlined.extend(without_inlining(m, l));
         at = m.locs.get(l.index()).and_then(|l| l.inlined_at);
     }
     Some(place)
 }
 
-fn one(m: &Module, loc: LocId) -> Option<Location> {
+fn without_inlining(m: &Module, loc: LocId) -> Option<Location> {
     let loc = m.locs.get(loc.index())?;
     let file = m.files.get(loc.file.index());
     let code = file
@@ -45,12 +45,12 @@ fn one(m: &Module, loc: LocId) -> Option<Location> {
 }
 
 /// A function's name.
-pub(crate) fn function(m: &Module, f: FuncId) -> String {
+pub(crate) fn function_name(m: &Module, f: FuncId) -> String {
     m.functions.get(f.index()).map(|f| f.name.clone()).unwrap_or_default()
 }
 
 /// A site, in words.
-pub fn site(m: &Module, id: SiteId) -> Option<SiteInfo> {
+pub fn site_info(m: &Module, id: SiteId) -> Option<SiteInfo> {
     let s = m.sites.get(id.index())?;
     let steers = s
         .steers
@@ -60,7 +60,7 @@ pub fn site(m: &Module, id: SiteId) -> Option<SiteInfo> {
     Some(SiteInfo {
         id,
         class: s.class,
-        function: function(m, s.function),
+        function: function_name(m, s.function),
         text: s.text.clone(),
         location: location(m, s.loc),
         steers,
@@ -101,7 +101,7 @@ pub(crate) fn parameters(modules: [&Module; 2], launches: [&Launch; 2], slice: &
             let bytes = launches[side].params.get(p.offset as usize..end).filter(|b| b.len() <= 8)?;
             Some((
                 bytes.iter().rev().fold(0, |x, b| x << 8 | u64::from(*b)),
-                value::bytes(bytes, [x.ty, p.ty]),
+                value::format_bytes(bytes, [x.ty, p.ty]),
             ))
         };
         let [Some(a), Some(b)] = [raw(0), raw(1)] else { continue };

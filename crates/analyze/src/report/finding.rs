@@ -5,13 +5,13 @@ use prlx_trace::{Dim3, LaneMask};
 use super::evidence::{Operands, SliceNode};
 use super::plain_data::data;
 use super::source::{Location, SiteInfo};
-use super::verdict::Kind;
+use super::verdict::FindingKind;
 
 data! {
     /// A difference in what lanes did, and all places that have it.
     struct Finding {
         /// What kind.
-        kind: Kind,
+        kind: FindingKind,
         /// By side: where in the code. Equal for one module; either may be missing.
         site: [Option<SiteInfo>; 2],
         /// Where it is when no site is: a block or a loop.

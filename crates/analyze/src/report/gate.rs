@@ -1,6 +1,6 @@
 //! Whether a report may pass: what is allowed to differ, and what is left of it.
 //!
-//! Holds: every difference that makes a report's verdict is one [`Item`], with the rule that allows it or without; what the
+//! Holds: every difference that makes a report's verdict is one [`JudgedDifference`], with the rule that allows it or without; what the
 //! report had no room for is never allowed. A report with gaps never passes: it fails, or nobody knows.
 //!
 //! Misses: what lanes do differently because of an allowed difference is a difference of its own, where it is not counted with
@@ -14,7 +14,7 @@ use super::finding::Finding;
 use super::launch::LaunchReport;
 use super::plain_data::data;
 use super::source::{Location, SiteInfo};
-use super::verdict::{Kind, LaunchPart, Verdict};
+use super::verdict::{FindingKind, LaunchPart, Verdict};
 use crate::glob::matches;
 
 /// What is allowed to differ.
@@ -27,7 +27,7 @@ pub enum Rule {
     /// Findings in kernels of this name.
     Kernel(String),
     /// Findings of this kind.
-    Kind(Kind),
+    FindingKind(FindingKind),
     /// Findings at the site of this id, as recordings of PRLX 0.x have them.
     Site(u32),
     /// What outputs of this name hold.
@@ -41,7 +41,7 @@ impl fmt::Display for Rule {
             Rule::Lines(file, first, last) => write!(f, "{file}:{first}-{last}"),
             Rule::Function(name) => write!(f, "function={name}"),
             Rule::Kernel(name) => write!(f, "kernel={name}"),
-            Rule::Kind(kind) => write!(f, "kind={}", kind.name()),
+            Rule::FindingKind(kind) => write!(f, "kind={}", kind.name()),
             Rule::Site(id) => write!(f, "site={id:#010x}"),
             Rule::Output(name) => write!(f, "output={name}"),
         }
@@ -63,10 +63,17 @@ impl FromStr for Rule {
                 "kernel" => return Ok(Rule::Kernel(value.into())),
                 "output" => return Ok(Rule::Output(value.into())),
                 "kind" => {
-                    let all = [Kind::Branch, Kind::ActiveMask, Kind::Value, Kind::Path, Kind::ExtraEvents];
+                    let all = [
+                        FindingKind::Branch,
+                        FindingKind::ActiveMask,
+                        FindingKind::Value,
+                        FindingKind::Path,
+                        FindingKind::ExtraEvents,
+                    ];
                     let kind = all.into_iter().find(|k| k.name().eq_ignore_ascii_case(value));
-                    let one_of = || format!("`{text}`: a kind is one of {}", all.map(Kind::name).join(", "));
-                    return kind.map(Rule::Kind).ok_or_else(one_of);
+                    let one_of =
+                        || format!("`{text}`: a kind is one of {}", all.map(FindingKind::name).join(", "));
+                    return kind.map(Rule::FindingKind).ok_or_else(one_of);
                 }
                 "site" => {
                     let digits = value.strip_prefix("0x").or(value.strip_prefix("0X"));
@@ -88,11 +95,11 @@ impl FromStr for Rule {
 
 impl Rule {
     /// Whether it allows a finding.
-    fn takes(&self, l: &LaunchReport, f: &Finding) -> bool {
+    fn allows(&self, l: &LaunchReport, f: &Finding) -> bool {
         let sites = || f.site.iter().flatten();
         match self {
             Rule::Kernel(name) => matches(name, &l.kernel),
-            Rule::Kind(kind) => f.kind == *kind,
+            Rule::FindingKind(kind) => f.kind == *kind,
             Rule::Site(id) => sites().next().is_some() && sites().all(|s| s.id.0 == *id),
             Rule::Function(name) => {
                 let inlined = |l: &Location| !l.function.is_empty() && matches(name, &l.function);
@@ -121,7 +128,7 @@ fn same_file(path: &str, asked: &str) -> bool {
 /// How much may differ that no rule allows. If nothing is said, nothing may; else all that is said must hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
-pub struct Most {
+pub struct GateLimits {
     /// Findings.
     pub findings: Option<u64>,
     /// Visits that have them, all together.
@@ -133,7 +140,7 @@ pub struct Most {
 /// What came of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
-pub enum Outcome {
+pub enum GateOutcome {
     /// Nothing differs but what may, and everything was seen.
     Passed,
     /// Something differs that may not.
@@ -142,28 +149,28 @@ pub enum Outcome {
     Unknown,
 }
 
-impl Outcome {
+impl GateOutcome {
     /// Its name in texts.
     pub const fn name(self) -> &'static str {
         match self {
-            Outcome::Passed => "passed",
-            Outcome::Failed => "failed",
-            Outcome::Unknown => "unknown",
+            GateOutcome::Passed => "passed",
+            GateOutcome::Failed => "failed",
+            GateOutcome::Unknown => "unknown",
         }
     }
     /// The exit code of a gate (2 is for errors).
     pub const fn exit_code(self) -> u8 {
         match self {
-            Outcome::Passed => 0,
-            Outcome::Failed => 1,
-            Outcome::Unknown => 3,
+            GateOutcome::Passed => 0,
+            GateOutcome::Failed => 1,
+            GateOutcome::Unknown => 3,
         }
     }
 }
 
 data! {
     /// One difference.
-    struct Item {
+    struct JudgedDifference {
         /// Its launch, by index in the report; `None`: it is of no pair of launches.
         launch: Option<u64>,
         /// The finding, by index in the launch; `None`: it is something else, which `what` says.
@@ -180,29 +187,29 @@ data! {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Judgement {
     /// Whether it may pass.
-    pub outcome: Outcome,
+    pub outcome: GateOutcome,
     /// Findings that no rule allows, visits and lanes that have them.
     pub counted: [u64; 3],
     /// How many there may be.
-    pub most: Most,
+    pub most: GateLimits,
     /// The rules, as they are written.
     pub rules: Vec<String>,
     /// By rule: how much it allows.
     pub used: Vec<u64>,
     /// Everything that differs, in the report's order.
-    pub items: Vec<Item>,
+    pub items: Vec<JudgedDifference>,
 }
 
 impl Judgement {
     /// What is left of the differences of one launch, or of none.
-    pub fn left(&self, launch: Option<u64>) -> impl Iterator<Item = &Item> {
+    pub fn left(&self, launch: Option<u64>) -> impl Iterator<Item = &JudgedDifference> {
         self.items.iter().filter(move |i| i.launch == launch && i.rule.is_none())
     }
 }
 
 /// Judges a report.
-pub fn judge(report: &Report, rules: &[Rule], most: Most) -> Judgement {
-    let mut all = Items { rules, items: Vec::new(), counted: [0; 3], blocked: false };
+pub fn judge(report: &Report, rules: &[Rule], most: GateLimits) -> Judgement {
+    let mut all = Judge { rules, items: Vec::new(), counted: [0; 3], blocked: false };
     for (i, l) in report.launches.iter().enumerate() {
         all.launch(i as u64, l);
     }
@@ -224,9 +231,9 @@ pub fn judge(report: &Report, rules: &[Rule], most: Most) -> Judgement {
     };
     let gaps = !report.gaps.is_empty() || report.launches.iter().any(|l| !l.gaps.is_empty());
     let outcome = match (all.blocked || exceeded, gaps) {
-        (true, _) => Outcome::Failed,
-        (false, true) => Outcome::Unknown,
-        (false, false) => Outcome::Passed,
+        (true, _) => GateOutcome::Failed,
+        (false, true) => GateOutcome::Unknown,
+        (false, false) => GateOutcome::Passed,
     };
     let mut used = vec![0; rules.len()];
     all.items.iter().filter_map(|i| i.rule).for_each(|r| used[r as usize] += 1);
@@ -234,18 +241,18 @@ pub fn judge(report: &Report, rules: &[Rule], most: Most) -> Judgement {
     Judgement { outcome, counted: all.counted, most, rules, used, items: all.items }
 }
 
-struct Items<'a> {
+struct Judge<'a> {
     rules: &'a [Rule],
-    items: Vec<Item>,
+    items: Vec<JudgedDifference>,
     counted: [u64; 3],
     /// Something differs that no threshold counts.
     blocked: bool,
 }
 
-impl Items<'_> {
+impl Judge<'_> {
     fn block(&mut self, launch: Option<u64>, what: String) {
         self.blocked = true;
-        self.items.push(Item { launch, finding: None, what, rule: None });
+        self.items.push(JudgedDifference { launch, finding: None, what, rule: None });
     }
 
     fn launch(&mut self, at: u64, l: &LaunchReport) {
@@ -256,7 +263,9 @@ impl Items<'_> {
                 d.what == LaunchPart::Output && matches!(r, Rule::Output(n) if matches(n, &d.name))
             };
             match self.rules.iter().position(allows) {
-                Some(rule) => self.items.push(Item { launch, finding: None, what, rule: Some(rule as u64) }),
+                Some(rule) => {
+                    self.items.push(JudgedDifference { launch, finding: None, what, rule: Some(rule as u64) })
+                }
                 None => self.block(launch, what),
             }
         }
@@ -266,8 +275,8 @@ impl Items<'_> {
             _ => {}
         }
         for (i, f) in l.findings.iter().enumerate() {
-            let rule = self.rules.iter().position(|r| r.takes(l, f)).map(|r| r as u64);
-            self.items.push(Item { launch, finding: Some(i as u64), what: String::new(), rule });
+            let rule = self.rules.iter().position(|r| r.allows(l, f)).map(|r| r as u64);
+            self.items.push(JudgedDifference { launch, finding: Some(i as u64), what: String::new(), rule });
             if rule.is_none() {
                 for (sum, n) in self.counted.iter_mut().zip([1, f.count, f.lanes_total]) {
                     *sum = sum.saturating_add(n);
@@ -287,7 +296,7 @@ impl Items<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::{Fault, LaunchDifference, Unpaired};
+    use crate::report::{Fault, LaunchDifference, UnmatchedLaunch};
     use prlx_trace::SiteId;
 
     fn at(file: &str, line: u32) -> Option<SiteInfo> {
@@ -311,7 +320,7 @@ mod tests {
         Report { launches: vec![l], ..Report::default() }
     }
 
-    fn outcome(r: &Report, rules: &[&str], most: Most) -> Outcome {
+    fn outcome(r: &Report, rules: &[&str], most: GateLimits) -> GateOutcome {
         let rules: Vec<Rule> = rules.iter().map(|r| r.parse().unwrap()).collect();
         judge(r, &rules, most).outcome
     }
@@ -334,8 +343,8 @@ mod tests {
     #[test]
     fn what_a_rule_allows_passes_and_nothing_else() {
         let r = report(vec![finding([at("/home/x/src/a.cu", 7), at("/home/x/src/a.cu", 7)])]);
-        let none = Most::default();
-        assert_eq!(outcome(&r, &[], none), Outcome::Failed);
+        let none = GateLimits::default();
+        assert_eq!(outcome(&r, &[], none), GateOutcome::Failed);
         for rule in [
             "a.cu:7",
             "src/a.cu:5-9",
@@ -345,7 +354,7 @@ mod tests {
             "kind=branch",
             "site=7",
         ] {
-            assert_eq!(outcome(&r, &[rule], none), Outcome::Passed, "{rule}");
+            assert_eq!(outcome(&r, &[rule], none), GateOutcome::Passed, "{rule}");
         }
         for rule in [
             "a.cu:8",
@@ -358,58 +367,58 @@ mod tests {
             "site=8",
             "output=*",
         ] {
-            assert_eq!(outcome(&r, &[rule], none), Outcome::Failed, "{rule}");
+            assert_eq!(outcome(&r, &[rule], none), GateOutcome::Failed, "{rule}");
         }
         // The sides are at different places: both must be allowed.
         let r = report(vec![finding([at("a.cu", 7), at("a.cu", 9)])]);
-        assert_eq!(outcome(&r, &["a.cu:7"], none), Outcome::Failed);
-        assert_eq!(outcome(&r, &["a.cu:7-9"], none), Outcome::Passed);
+        assert_eq!(outcome(&r, &["a.cu:7"], none), GateOutcome::Failed);
+        assert_eq!(outcome(&r, &["a.cu:7-9"], none), GateOutcome::Passed);
         // Nothing is known of where it is.
         let r = report(vec![finding([None, None])]);
-        assert_eq!(outcome(&r, &["a.cu:1-99", "function=*", "site=0"], none), Outcome::Failed);
-        assert_eq!(outcome(&r, &["kernel=*"], none), Outcome::Passed);
+        assert_eq!(outcome(&r, &["a.cu:1-99", "function=*", "site=0"], none), GateOutcome::Failed);
+        assert_eq!(outcome(&r, &["kernel=*"], none), GateOutcome::Passed);
     }
 
     #[test]
     fn thresholds_count_what_is_left() {
         let two = vec![finding([at("a.cu", 7), at("a.cu", 7)]), finding([at("a.cu", 9), at("a.cu", 9)])];
         let r = report(two);
-        let most = |findings, visits, lanes| Most { findings, visits, lanes };
+        let most = |findings, visits, lanes| GateLimits { findings, visits, lanes };
         for (rules, most, want) in [
-            (&[][..], most(Some(2), None, None), Outcome::Passed),
-            (&[], most(Some(1), None, None), Outcome::Failed),
-            (&["a.cu:9"], most(Some(1), None, None), Outcome::Passed),
-            (&[], most(None, Some(20), None), Outcome::Passed),
-            (&[], most(None, Some(19), None), Outcome::Failed),
-            (&[], most(Some(9), None, Some(5)), Outcome::Failed),
-            (&["a.cu:7"], most(Some(9), Some(10), Some(3)), Outcome::Passed),
+            (&[][..], most(Some(2), None, None), GateOutcome::Passed),
+            (&[], most(Some(1), None, None), GateOutcome::Failed),
+            (&["a.cu:9"], most(Some(1), None, None), GateOutcome::Passed),
+            (&[], most(None, Some(20), None), GateOutcome::Passed),
+            (&[], most(None, Some(19), None), GateOutcome::Failed),
+            (&[], most(Some(9), None, Some(5)), GateOutcome::Failed),
+            (&["a.cu:7"], most(Some(9), Some(10), Some(3)), GateOutcome::Passed),
         ] {
             assert_eq!(outcome(&r, rules, most), want, "{rules:?} {most:?}");
         }
-        assert_eq!(judge(&r, &["a.cu:7".parse().unwrap()], Most::default()).counted, [1, 10, 3]);
+        assert_eq!(judge(&r, &["a.cu:7".parse().unwrap()], GateLimits::default()).counted, [1, 10, 3]);
     }
 
     #[test]
     fn what_was_not_seen_never_passes() {
-        let all = Most { findings: Some(99), ..Most::default() };
+        let all = GateLimits { findings: Some(99), ..GateLimits::default() };
         let mut r = report(vec![]);
-        assert_eq!(outcome(&r, &[], all), Outcome::Passed);
+        assert_eq!(outcome(&r, &[], all), GateOutcome::Passed);
         r.launches[0].gaps.push("something".into());
-        assert_eq!(outcome(&r, &[], all), Outcome::Unknown);
+        assert_eq!(outcome(&r, &[], all), GateOutcome::Unknown);
         let mut cut = report(vec![finding([at("a.cu", 7), None])]);
         cut.launches[0].findings_total = 5;
-        assert_eq!(outcome(&cut, &["kernel=*"], all), Outcome::Failed, "four findings were not listed");
+        assert_eq!(outcome(&cut, &["kernel=*"], all), GateOutcome::Failed, "four findings were not listed");
     }
 
     #[test]
     fn what_no_threshold_counts_fails() {
-        let all = Most { findings: Some(99), ..Most::default() };
+        let all = GateLimits { findings: Some(99), ..GateLimits::default() };
         let mut fault = report(vec![]);
         fault.launches[0].faults[1] = Some(Fault::default());
-        assert_eq!(outcome(&fault, &["kernel=*"], all), Outcome::Failed);
+        assert_eq!(outcome(&fault, &["kernel=*"], all), GateOutcome::Failed);
         let mut extra = report(vec![]);
-        extra.unpaired.push(Unpaired { kernel: "k".into(), ..Unpaired::default() });
-        assert_eq!(outcome(&extra, &["kernel=*"], all), Outcome::Failed);
+        extra.unpaired.push(UnmatchedLaunch { kernel: "k".into(), ..UnmatchedLaunch::default() });
+        assert_eq!(outcome(&extra, &["kernel=*"], all), GateOutcome::Failed);
         let mut output = report(vec![]);
         let values = ["content 1".into(), "content 2".into()];
         output.launches[0].differences.push(LaunchDifference {
@@ -417,11 +426,11 @@ mod tests {
             name: "y".into(),
             values,
         });
-        assert_eq!(outcome(&output, &["kernel=*"], all), Outcome::Failed);
-        assert_eq!(outcome(&output, &["output=y"], Most::default()), Outcome::Passed);
+        assert_eq!(outcome(&output, &["kernel=*"], all), GateOutcome::Failed);
+        assert_eq!(outcome(&output, &["output=y"], GateLimits::default()), GateOutcome::Passed);
         output.launches[0].differences[0].what = LaunchPart::Geometry;
-        assert_eq!(outcome(&output, &["output=y"], all), Outcome::Failed);
+        assert_eq!(outcome(&output, &["output=y"], all), GateOutcome::Failed);
         output.launches[0].differences[0].what = LaunchPart::Input;
-        assert_eq!(outcome(&output, &[], Most::default()), Outcome::Passed);
+        assert_eq!(outcome(&output, &[], GateLimits::default()), GateOutcome::Passed);
     }
 }

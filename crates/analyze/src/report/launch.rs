@@ -89,7 +89,7 @@ data! {
         lanes: u64,
         /// Warps that they are in.
         warps: u64,
-        /// Visits that have a finding, by its [`Kind`], in the order of those.
+        /// Visits that have a finding, by its [`FindingKind`], in the order of those.
         kinds: [u64; 5],
     }
     /// What stopped a launch before its end.

@@ -23,11 +23,11 @@ mod plain_data;
 mod source;
 mod verdict;
 
-pub use comparison::{Alone, ProcessPair, Report, Unpaired};
+pub use comparison::{ProcessPair, Report, UnmatchedLaunch, UnmatchedProcess};
 pub use coverage::{Coverage, Elements, Lanes, Sites, Visits, Warps};
 pub use evidence::{OperandCell, OperandColumn, OperandRow, Operands, SliceNode};
 pub use finding::{Finding, HashInfo, LaneAt, Mask, TripInfo, WarpHit, WarpPlace};
 pub use launch::{Differing, Fault, LaunchDifference, LaunchReport, Uncompared};
-pub use path_view::{LaneRow, Look, Mark, Nest, Step, Within};
+pub use path_view::{AlignedStep, LaneRow, OpenScope, PathView, Scope, StepMatch};
 pub use source::{Location, SiteInfo, SteeredInfo};
-pub use verdict::{Kind, LaunchPart, Verdict, WhyUncompared};
+pub use verdict::{FindingKind, LaunchPart, Verdict, WhyUncompared};

@@ -7,7 +7,7 @@ use super::source::{Location, SiteInfo};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub enum Mark {
+pub enum StepMatch {
     /// The same visit, with the same value.
     #[default]
     Same,
@@ -19,36 +19,36 @@ pub enum Mark {
     B,
 }
 
-impl Mark {
+impl StepMatch {
     /// Its character in [`LaneRow::cells`].
     pub const fn letter(self) -> char {
         match self {
-            Mark::Same => '.',
-            Mark::Differs => '#',
-            Mark::A => 'a',
-            Mark::B => 'b',
+            StepMatch::Same => '.',
+            StepMatch::Differs => '#',
+            StepMatch::A => 'a',
+            StepMatch::B => 'b',
         }
     }
     /// What to say of several steps together: that something differs before who did more.
-    pub(crate) fn with(self, other: Mark) -> Mark {
+    pub(crate) fn with(self, other: StepMatch) -> StepMatch {
         match (self, other) {
-            (Mark::Differs, _) | (_, Mark::Differs) => Mark::Differs,
-            (Mark::Same, m) | (m, Mark::Same) => m,
+            (StepMatch::Differs, _) | (_, StepMatch::Differs) => StepMatch::Differs,
+            (StepMatch::Same, m) | (m, StepMatch::Same) => m,
             (a, b) if a == b => a,
-            _ => Mark::Differs,
+            _ => StepMatch::Differs,
         }
     }
 }
 
 data! {
     /// What there is to see around one finding.
-    struct Look {
+    struct PathView {
         /// The lane whose steps are shown.
         lane: u8,
         /// Its steps before those that are listed.
         before: u64,
         /// Its steps around the finding, in the order in which they are aligned.
-        steps: Vec<Step>,
+        steps: Vec<AlignedStep>,
         /// Its steps after them.
         after: u64,
         /// Which of `steps` is the finding's; `None` if none is.
@@ -56,34 +56,34 @@ data! {
         /// By side: the sites that `steps` name.
         sites: [Vec<SiteInfo>; 2],
         /// Loops and calls that the lane went through, each before what it holds.
-        nest: Vec<Nest>,
+        nest: Vec<Scope>,
         /// The lanes of the warp, ascending.
         lanes: Vec<LaneRow>,
         /// Steps of a lane that one cell of [`LaneRow::cells`] stands for.
         per_cell: u64,
     }
     /// One visit, on both sides or on one.
-    struct Step {
+    struct AlignedStep {
         /// How it is.
-        mark: Mark,
-        /// By side: its site, an index into [`Look::sites`].
+        mark: StepMatch,
+        /// By side: its site, an index into [`PathView::sites`].
         site: [Option<u64>; 2],
         /// By side: how often the lane had visited the site before.
         visit: [Option<u64>; 2],
         /// By side: the value recorded: of a decision 0, 1 or the way taken.
         value: [Option<u64>; 2],
         /// Loops and calls that it is in, outermost first.
-        within: Vec<Within>,
+        within: Vec<OpenScope>,
     }
     /// A loop or call that a step is in.
-    struct Within {
-        /// An index into [`Look::nest`].
+    struct OpenScope {
+        /// An index into [`PathView::nest`].
         nest: u64,
         /// By side: the trip of the loop, from 0; 0 for a call.
         trip: [u64; 2],
     }
     /// A loop or a called function, wherever the lane came to it in the same nest.
-    struct Nest {
+    struct Scope {
         /// What it lies in; `None` if the kernel itself.
         parent: Option<u64>,
         /// Loops and calls around it.
@@ -107,7 +107,7 @@ data! {
     struct LaneRow {
         /// Lane.
         lane: u8,
-        /// Its steps, [`Look::per_cell`] to a character: `.` the same on both sides, `#` some differ, `a` and `b` some only there.
+        /// Its steps, [`PathView::per_cell`] to a character: `.` the same on both sides, `#` some differ, `a` and `b` some only there.
         cells: String,
         /// Its steps.
         steps: u64,

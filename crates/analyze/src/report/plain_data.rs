@@ -3,10 +3,10 @@
 /// Declares plain data that can be serialised.
 macro_rules! data {
     ($($(#[$m:meta])* struct $name:ident { $($(#[$fm:meta])* $f:ident: $t:ty,)* })*) => { $(
-        $(#[$m])*
         #[derive(Clone, PartialEq, Debug, Default)]
         #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        $(#[$m])*
         pub struct $name { $($(#[$fm])* pub $f: $t,)* }
     )* };
 }

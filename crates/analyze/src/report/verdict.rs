@@ -36,8 +36,8 @@ impl Verdict {
 /// The kinds of findings.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub enum Kind {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Kind"))]
+pub enum FindingKind {
     /// A decision has another value.
     #[default]
     Branch,
@@ -51,18 +51,24 @@ pub enum Kind {
     ExtraEvents,
 }
 
-impl Kind {
+impl FindingKind {
     /// All of them, in order.
-    pub const ALL: [Kind; 5] = [Kind::Branch, Kind::ActiveMask, Kind::Value, Kind::Path, Kind::ExtraEvents];
+    pub const ALL: [FindingKind; 5] = [
+        FindingKind::Branch,
+        FindingKind::ActiveMask,
+        FindingKind::Value,
+        FindingKind::Path,
+        FindingKind::ExtraEvents,
+    ];
 
     /// Its name in texts.
     pub const fn name(self) -> &'static str {
         match self {
-            Kind::Branch => "Branch",
-            Kind::ActiveMask => "ActiveMask",
-            Kind::Value => "Value",
-            Kind::Path => "Path",
-            Kind::ExtraEvents => "ExtraEvents",
+            FindingKind::Branch => "Branch",
+            FindingKind::ActiveMask => "ActiveMask",
+            FindingKind::Value => "Value",
+            FindingKind::Path => "Path",
+            FindingKind::ExtraEvents => "ExtraEvents",
         }
     }
 }

@@ -1,10 +1,10 @@
-//! What viewers show around a finding, from the recordings that it was found in.
+//! EntryKind viewers show around a finding, from the recordings that it was found in.
 
+mod around_finding;
 mod options;
-mod path_view;
 mod view_model;
 
-pub use crate::report::{LaneRow, Look, Mark, Nest, Step, Within};
-pub use options::LookOptions;
-pub use path_view::look;
-pub use view_model::Scene;
+pub use crate::report::{AlignedStep, LaneRow, OpenScope, PathView, Scope, StepMatch};
+pub use around_finding::path_view;
+pub use options::PathViewOptions;
+pub use view_model::ViewModel;

@@ -1,4 +1,4 @@
-//! What viewers show beside a report: source texts, and the path around each of its first findings.
+//! EntryKind viewers show beside a report: source texts, and the path around each of its first findings.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,41 +6,41 @@ use prlx_trace::Trace;
 
 use crate::compare::at_number;
 use crate::error::Error;
-use crate::report::{Finding, LaunchReport, Location, Look, Report};
+use crate::report::{Finding, LaunchReport, Location, PathView, Report};
 
-use super::options::LookOptions;
-use super::path_view::look;
+use super::around_finding::path_view;
+use super::options::PathViewOptions;
 
-/// What viewers show beside a report: what there is to see around its first findings, and the sources that those name.
+/// EntryKind viewers show beside a report: what there is to see around its first findings, and the sources that those name.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Scene {
+pub struct ViewModel {
     /// By index of the launch in the report and of the finding in the launch.
-    pub looks: BTreeMap<(usize, usize), Look>,
+    pub path_views: BTreeMap<(usize, usize), PathView>,
     /// By side: texts of source files, by the path that locations name.
     pub sources: [BTreeMap<String, String>; 2],
 }
 
-impl Scene {
+impl ViewModel {
     /// Adds what a report found in one pair of processes, of which these are the recordings: sources, and looks until there are
     /// `most`.
     ///
     /// # Errors
-    /// Those of [`look`].
+    /// Those of [`path_view`].
     pub fn add(
         &mut self,
         traces: [&Trace; 2],
         report: &Report,
         process: u64,
         most: usize,
-        options: &LookOptions,
+        options: &PathViewOptions,
     ) -> Result<(), Error> {
         for (i, launch) in report.launches.iter().enumerate().filter(|(_, l)| l.process == process) {
             for (j, finding) in launch.findings.iter().enumerate() {
                 self.add_sources(traces, launch, finding);
-                if self.looks.len() < most
-                    && let Some(look) = look(traces, launch, finding, options)?
+                if self.path_views.len() < most
+                    && let Some(found) = path_view(traces, launch, finding, options)?
                 {
-                    self.looks.insert((i, j), look);
+                    self.path_views.insert((i, j), found);
                 }
             }
         }

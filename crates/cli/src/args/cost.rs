@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use prlx_trace::Level;
 use prlx_trace::device::tracks::Form;
 
-use super::profile::Auto;
+use super::profile::AutoMarker;
 use super::{DeviceArgs, level};
 
 /// `prlx cost`.
@@ -27,11 +27,11 @@ pub struct CostArgs {
     /// Markers that leave records, spans, sums, or a ring of the last 60, over markers that nobody reads; with commas [default: all]
     #[arg(long, value_enum, value_name = "FORM,…", num_args = 0..=1, require_equals = true, value_delimiter = ',',
           default_missing_value = "records,spans,sums,ring")]
-    pub markers: Vec<Left>,
+    pub markers: Vec<MarkerForm>,
     /// Also markers from outside, as `prlx profile` puts them
     #[arg(long, value_enum, value_name = "KIND,…", num_args = 0..=1, require_equals = true, value_delimiter = ',',
-          default_missing_value = Auto::USUAL, requires = "markers")]
-    pub auto: Vec<Auto>,
+          default_missing_value = AutoMarker::USUAL, requires = "markers")]
+    pub auto: Vec<AutoMarker>,
     /// This file's PTX too, which has a kernel of the same name and parameters, as one more form; may be repeated
     #[arg(long, value_name = "PTX")]
     pub also: Vec<PathBuf>,
@@ -65,7 +65,7 @@ impl CostArgs {
 
 /// What markers leave.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Left {
+pub enum MarkerForm {
     /// A record of each
     Records,
     /// A record of each region, as it ends
@@ -76,14 +76,14 @@ pub enum Left {
     Ring,
 }
 
-impl Left {
+impl MarkerForm {
     /// Its name, and as tracks have it.
     pub fn form(self) -> (&'static str, Form) {
         match self {
-            Left::Records => ("records", Form::Records),
-            Left::Spans => ("spans", Form::Spans),
-            Left::Sums => ("sums", Form::Sums),
-            Left::Ring => ("ring", Form::Ring { entries: ENTRIES }),
+            MarkerForm::Records => ("records", Form::Records),
+            MarkerForm::Spans => ("spans", Form::Spans),
+            MarkerForm::Sums => ("sums", Form::Sums),
+            MarkerForm::Ring => ("ring", Form::Ring { entries: ENTRIES }),
         }
     }
 }

@@ -20,7 +20,7 @@ use super::DeviceArgs;
 pub struct ProbeArgs {
     /// Something other than running it
     #[command(subcommand)]
-    pub also: Option<ProbeCommand>,
+    pub subcommand: Option<ProbeCommand>,
     /// The program, as text or as a tool's name (unless -f names its file); then launch files
     #[arg(value_name = "PROGRAM LAUNCH…", required_unless_present_any = ["file", "command"])]
     pub words: Vec<OsString>,
@@ -46,7 +46,7 @@ pub struct ProbeArgs {
     #[command(flatten)]
     pub device: DeviceArgs,
     #[command(flatten)]
-    pub show: TallyArgs,
+    pub show: TableArgs,
     /// Any CUDA program and its arguments, after `--` (docs/internals/preload.md)
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
@@ -114,7 +114,7 @@ pub struct ProbeShowArgs {
     #[arg(required = true)]
     pub recordings: Vec<PathBuf>,
     #[command(flatten)]
-    pub show: TallyArgs,
+    pub show: TableArgs,
 }
 
 /// `prlx probe-engine`.
@@ -149,7 +149,7 @@ Exit codes: 0 done, 2 error: the message and the log name the step and the file.
 
 /// How tables are shown.
 #[derive(Args, Debug, Clone, Default)]
-pub struct TallyArgs {
+pub struct TableArgs {
     /// Show at most this many rows of a table; the others come together in one
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub top: usize,

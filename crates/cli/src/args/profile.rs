@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use prlx_trace::device::tracks::MOST_ENTRIES;
+use prlx::profile::{MarkerHint, ProfileOptions};
+use prlx_trace::device::tracks::{Form, MOST_ENTRIES};
 use prlx_trace::mark::Via;
 
 use super::{BufferArgs, ChoiceArgs, DeviceArgs, ViewArgs};
@@ -20,14 +21,14 @@ use super::{BufferArgs, ChoiceArgs, DeviceArgs, ViewArgs};
 pub struct ProfileArgs {
     /// Something other than recording
     #[command(subcommand)]
-    pub also: Option<ProfileCommand>,
+    pub subcommand: Option<ProfileCommand>,
     /// Launch files (see docs/launch-file.md)
     #[arg(value_name = "LAUNCH", required_unless_present = "command", conflicts_with = "command")]
     pub launches: Vec<PathBuf>,
     /// Also mark, with no source touched: waits, arrivals and asynchronous work, or those of these kinds
     #[arg(long, value_enum, value_name = "KIND,…", num_args = 0..=1, require_equals = true, value_delimiter = ',',
-          default_missing_value = Auto::USUAL)]
-    pub auto: Vec<Auto>,
+          default_missing_value = AutoMarker::USUAL)]
+    pub auto: Vec<AutoMarker>,
     /// Also mark a source line, as a region
     #[arg(long, value_name = "FILE:LINE", value_parser = line)]
     pub line: Vec<(String, u32)>,
@@ -66,8 +67,8 @@ pub struct ProfileArgs {
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// What is kept
-    #[arg(long, value_enum, default_value_t = Kept::Prlx, requires = "output")]
-    pub format: Kept,
+    #[arg(long, value_enum, default_value_t = ProfileFormat::Prlx, requires = "output")]
+    pub format: ProfileFormat,
     #[command(flatten)]
     pub choice: ChoiceArgs,
     #[command(flatten)]
@@ -77,6 +78,30 @@ pub struct ProfileArgs {
     /// Any CUDA program and its arguments, after `--` (docs/internals/preload.md)
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
+}
+
+impl ProfileArgs {
+    /// The options of the library.
+    pub fn options(&self) -> ProfileOptions {
+        let auto: Vec<Via> = self.auto.iter().map(|a| a.via()).collect();
+        ProfileOptions {
+            hint: MarkerHint::new(&auto, &self.line),
+            auto,
+            lines: self.line.clone(),
+            lanes: self.lanes,
+            form: match (self.sums, self.flight_recorder) {
+                (true, _) => Form::Sums,
+                (false, Some(entries)) => Form::Ring { entries },
+                (false, None) if self.spans => Form::Spans,
+                (false, None) => Form::Records,
+            },
+            warps: self.warps.as_ref().map(|w| (w.start, w.end)),
+            memory: self.memory,
+            rewritten: self.rewritten,
+            machine_code: self.machine_code,
+            device: self.device.options(),
+        }
+    }
 }
 
 /// What else there is to do with profiles.
@@ -111,7 +136,7 @@ Exit codes: 0 same or faster, 1 slower, 2 error, 3 unknown: too little was seen 
 
 /// What `-o` writes.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kept {
+pub enum ProfileFormat {
     /// A recording
     Prlx,
     /// A buffer as TVM's CudaProfiler writes, as NumPy's .npy
@@ -132,7 +157,7 @@ Exit codes: 0 done, 2 error; of a program its own.";
 
 /// What is marked from outside.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Auto {
+pub enum AutoMarker {
     /// Barriers of CTA and cluster
     Barrier,
     /// mbarriers: waits and arrivals
@@ -149,20 +174,20 @@ pub enum Auto {
     Function,
 }
 
-impl Auto {
+impl AutoMarker {
     /// Those that are marked where no kind is named.
     pub const USUAL: &str = "barrier,mbarrier,tma,cp-async,wgmma";
 
     /// As recordings say it.
     pub fn via(self) -> Via {
         match self {
-            Auto::Barrier => Via::Barrier,
-            Auto::Mbarrier => Via::Mbarrier,
-            Auto::Tma => Via::Tma,
-            Auto::CpAsync => Via::CpAsync,
-            Auto::Wgmma => Via::Wgmma,
-            Auto::Trip => Via::Trip,
-            Auto::Function => Via::Function,
+            AutoMarker::Barrier => Via::Barrier,
+            AutoMarker::Mbarrier => Via::Mbarrier,
+            AutoMarker::Tma => Via::Tma,
+            AutoMarker::CpAsync => Via::CpAsync,
+            AutoMarker::Wgmma => Via::Wgmma,
+            AutoMarker::Trip => Via::Trip,
+            AutoMarker::Function => Via::Function,
         }
     }
 }

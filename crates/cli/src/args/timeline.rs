@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use prlx::timeline::BufferFormat;
 use prlx_driver::session::Pattern;
 use prlx_legacy::cudaprofiler::Format;
 use prlx_timeline::Cut;
@@ -28,9 +29,9 @@ pub struct TimelineArgs {
 /// What a buffer does not say of itself.
 #[derive(Args, Debug)]
 pub struct BufferArgs {
-    /// Whose buffer it is
-    #[arg(long, value_enum, default_value_t = Whose::Cudaprofiler)]
-    pub format: Whose,
+    /// BufferWriter buffer it is
+    #[arg(long, value_enum, default_value_t = BufferWriter::Cudaprofiler)]
+    pub format: BufferWriter,
     /// Names of a buffer's events, from number 0 on
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub names: Vec<String>,
@@ -42,6 +43,14 @@ pub struct BufferArgs {
     pub groups: Option<u32>,
 }
 
+impl BufferArgs {
+    /// The options of the library.
+    pub fn format(&self) -> BufferFormat {
+        let (format, names) = (self.format.into(), self.names.clone());
+        BufferFormat { format, names, blocks: self.blocks, groups: self.groups }
+    }
+}
+
 const EXAMPLES: &str = "\
   prlx timeline buffer.npy --names load,compute,store
   prlx timeline buffer.npy --names load,mma --format flashinfer --perfetto out.perfetto
@@ -50,20 +59,20 @@ const EXAMPLES: &str = "\
 
 Exit codes: 0 done, 2 error. What was repaired of a buffer, or is missing, is said (docs/profile.md).";
 
-/// Whose buffer.
+/// BufferWriter buffer.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Whose {
+pub enum BufferWriter {
     /// TVM's CudaProfiler; FlashInfer's too, where it does not write down multiprocessors
     Cudaprofiler,
     /// FlashInfer's
     Flashinfer,
 }
 
-impl From<Whose> for Format {
-    fn from(whose: Whose) -> Format {
+impl From<BufferWriter> for Format {
+    fn from(whose: BufferWriter) -> Format {
         match whose {
-            Whose::Cudaprofiler => Format::CudaProfiler,
-            Whose::Flashinfer => Format::FlashInfer,
+            BufferWriter::Cudaprofiler => Format::CudaProfiler,
+            BufferWriter::Flashinfer => Format::FlashInfer,
         }
     }
 }
@@ -115,7 +124,7 @@ pub struct ViewArgs {
 
 impl ViewArgs {
     /// The same without files.
-    pub fn printed(&self) -> ViewArgs {
+    pub fn without_files(&self) -> ViewArgs {
         ViewArgs {
             perfetto: None,
             chrome: None,
@@ -128,7 +137,7 @@ impl ViewArgs {
         }
     }
     /// The option of a file of spans, if one was given.
-    pub fn of_spans(&self) -> Option<&'static str> {
+    pub fn span_file(&self) -> Option<&'static str> {
         let files = [
             ("--perfetto", &self.perfetto),
             ("--chrome", &self.chrome),

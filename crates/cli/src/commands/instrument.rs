@@ -1,22 +1,23 @@
-//! `prlx instrument`: the rewriting itself, PTX in and PTX out.
+//! `prlx instrument`: inserts the recorder's code into PTX.
 
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
+use prlx::code;
+use prlx::record::recorder_program;
 
 use crate::args::InstrumentArgs;
-use crate::code;
-use crate::record;
 use crate::ui::Ui;
 
-/// Rewrites a file and says on standard error what was done to each function.
+/// Rewrites a file, and prints on standard error what was done to each function.
 pub fn run(args: &InstrumentArgs, ui: &Ui) -> Result<ExitCode> {
     let name = args.input.display().to_string();
     let text = code::ptx(&args.input, args.image)?;
-    let rewrite = prlx_instrument::rewrite(&text, &name, &record::program(&args.recorder, 1), &|_| None)
-        .with_context(|| format!("cannot instrument {name}"))?;
+    let rewrite =
+        prlx_instrument::rewrite(&text, &name, &recorder_program(&args.recorder.options(), 1), &|_| None)
+            .with_context(|| format!("cannot instrument {name}"))?;
     if args.output == Path::new("-") {
         std::io::stdout().lock().write_all(rewrite.text.as_bytes())?;
     } else {

@@ -1,36 +1,21 @@
-//! `prlx merge`: puts the parts of a report together.
+//! `prlx merge`: merges the parts of a report that `prlx diff --shard` wrote.
 
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, anyhow};
-use prlx_analyze::Report;
+use anyhow::Result;
 use prlx_present::prlx::{Counts, Gate, prlx_json};
 
 use crate::args::{MergeArgs, ReportArgs};
 use crate::report;
 use crate::ui::Ui;
 
-/// Reads the parts, puts them together, and prints the report.
+/// Merges the parts, and prints the report as `prlx diff` prints one that was never split.
 pub fn run(args: &MergeArgs, ui: &Ui) -> Result<ExitCode> {
-    let mut whole: Option<Report> = None;
-    for path in &args.parts {
-        let name = path.display();
-        let text = std::fs::read(path).with_context(|| format!("cannot read {name}"))?;
-        let part =
-            prlx_present::read_json(&text).map_err(|e| anyhow!("{name} is no part of a report: {e}"))?;
-        whole = Some(match whole {
-            None => part,
-            Some(whole) => {
-                whole.merge(part).with_context(|| format!("{name} can't be merged with those before it"))?
-            }
-        });
-    }
-    let whole = whole.unwrap_or_default();
+    let merged = prlx::merge::merge_reports(&args.parts)?;
     if args.json {
-        // As `diff` writes a report that was never split.
-        let counts: Vec<Counts> = whole.launches.iter().map(Counts::of).collect();
-        prlx_json(&mut std::io::stdout().lock(), &whole, &counts, Gate::default(), false)?;
-        return Ok(ExitCode::from(whole.verdict.exit_code()));
+        let counts: Vec<Counts> = merged.launches.iter().map(Counts::of).collect();
+        prlx_json(&mut std::io::stdout().lock(), &merged, &counts, Gate::default(), false)?;
+        return Ok(ExitCode::from(merged.verdict.exit_code()));
     }
-    report::print(&whole, None, &ReportArgs::default(), ui)
+    report::print(&merged, None, &ReportArgs::default(), ui)
 }

@@ -1,13 +1,14 @@
-//! One file a command.
+//! One file for each command: it calls the library, and prints the result.
 
 mod assert;
-pub mod compare;
+mod compare;
 mod convert;
 mod cost;
 mod diff;
-mod diff_v1;
+mod diff_legacy;
 mod doctor;
 mod dump;
+mod images;
 mod inspect;
 mod instrument;
 mod merge;
@@ -27,7 +28,7 @@ use anyhow::Result;
 use crate::args::Command;
 use crate::ui::Ui;
 
-/// Runs a command and gives the process's exit code.
+/// Runs a command, and returns the exit code of the process.
 pub fn run(command: Command, ui: &Ui) -> Result<ExitCode> {
     match command {
         Command::Run(args) => run::run(&args, ui),
@@ -42,7 +43,7 @@ pub fn run(command: Command, ui: &Ui) -> Result<ExitCode> {
         Command::Query(args) => query::run(&args, ui),
         Command::Cost(args) => cost::run(&args, ui),
         Command::Probe(args) => probe::run(&args, ui),
-        Command::ProbeEngine(args) => probe::engine::run(&args, ui),
+        Command::ProbeEngine(args) => probe::run_engine(&args, ui),
         Command::Profile(args) => profile::run(&args, ui),
         Command::Timeline(args) => timeline::run(&args, ui),
         Command::Instrument(args) => instrument::run(&args, ui),

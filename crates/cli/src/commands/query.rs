@@ -1,8 +1,10 @@
 //! `prlx query`: SQL over the tables of one recording, or of two and what differs between them.
 //!
-//! Holds: tables are made as a query reads them, a batch at a time, by a thread of their own, so memory does not grow with the
-//! recording; what a query itself must hold (a sort, a join) is bounded by [`MEMORY`]. Rows come in one order, that of the tables,
-//! unless the query says another. Nothing is written: statements that are no queries are refused.
+//! # Invariants
+//! - A thread makes the rows of a table as the query reads them, a batch at a time, so memory does not grow with the
+//!   recording. [`MEMORY`] bounds what the query itself holds, as for a sort or a join.
+//! - Rows have the order of the tables, unless the query asks for another.
+//! - Nothing is written: statements that are no queries are refused.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -22,21 +24,22 @@ use datafusion::physical_plan::stream::RecordBatchReceiverStreamBuilder;
 use datafusion::physical_plan::streaming::PartitionStream;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use futures::StreamExt;
+use prlx::Monitor;
+use prlx::diff::{diff_sessions, read_file};
 use prlx_analyze::DiffOptions;
 use prlx_driver::session::Session;
 use prlx_present::prlx::csv_field;
 use prlx_present::safe;
 use prlx_present::tables::{self, Batch, Cell, FINDINGS, Give, Kind, RECORDING, Table};
 
-use crate::args::{QueryArgs, When};
-use crate::report;
+use crate::args::QueryArgs;
 use crate::ui::{Ui, broken_pipe};
 
-/// Most memory of a query's own, in bytes.
+/// Maximum memory of the query itself, in bytes.
 const MEMORY: usize = 1 << 30;
-/// Rows that are laid out together; more are cut off, and it is said.
+/// Maximum number of rows in a text table; a warning counts the others.
 const SHOWN: usize = 10_000;
-/// Batches that wait to be read.
+/// Maximum number of batches that wait to be read.
 const WAITING: usize = 2;
 
 /// Runs the query and prints its rows.
@@ -49,8 +52,8 @@ pub fn run(args: &QueryArgs, ui: &Ui) -> Result<ExitCode> {
         let context = context(&sessions, &names)?;
         let options =
             SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
-        let query = context.sql_with_options(&args.sql, options).await.map_err(say)?;
-        let stream = query.execute_stream().await.map_err(say)?;
+        let query = context.sql_with_options(&args.sql, options).await.map_err(engine_error)?;
+        let stream = query.execute_stream().await.map_err(engine_error)?;
         if args.csv { csv(&mut out, stream).await } else { text(&mut out, stream, ui).await }
     })?;
     out.flush()?;
@@ -59,13 +62,14 @@ pub fn run(args: &QueryArgs, ui: &Ui) -> Result<ExitCode> {
 
 /// The tables: those of the first recording by their names, those of each also as `a.NAME` and `b.NAME`, and `findings` of two.
 fn context(sessions: &[Session], names: &[String]) -> Result<SessionContext> {
-    let runtime = RuntimeEnvBuilder::new().with_memory_limit(MEMORY, 1.0).build_arc().map_err(say)?;
-    // More partitions would come in any order.
+    let runtime =
+        RuntimeEnvBuilder::new().with_memory_limit(MEMORY, 1.0).build_arc().map_err(engine_error)?;
+    // Partitions would deliver rows in any order.
     let config = SessionConfig::new().with_target_partitions(1).with_information_schema(true);
     let context = SessionContext::new_with_config_rt(config, runtime);
     let catalog = context.catalog("datafusion").context("there is no catalog")?;
     for (side, session) in ["a", "b"].iter().zip(sessions) {
-        catalog.register_schema(side, Arc::new(MemorySchemaProvider::new())).map_err(say)?;
+        catalog.register_schema(side, Arc::new(MemorySchemaProvider::new())).map_err(engine_error)?;
         for (table, give) in RECORDING {
             let source = || Source::new(table, Origin::Recording(session.clone(), *give));
             add(&context, format!("{side}.{}", table.name), source())?;
@@ -82,18 +86,19 @@ fn context(sessions: &[Session], names: &[String]) -> Result<SessionContext> {
 }
 
 fn add(context: &SessionContext, name: String, source: Source) -> Result<()> {
-    let table = StreamingTable::try_new(source.schema.clone(), vec![Arc::new(source)]).map_err(say)?;
-    context.register_table(name, Arc::new(table)).map(drop).map_err(say)
+    let table =
+        StreamingTable::try_new(source.schema.clone(), vec![Arc::new(source)]).map_err(engine_error)?;
+    context.register_table(name, Arc::new(table)).map(drop).map_err(engine_error)
 }
 
-/// A table that is made when it is read.
+/// A table whose rows are made when a query reads them.
 #[derive(Debug)]
 struct Source {
     schema: SchemaRef,
     from: Origin,
 }
 
-/// What a table is made from.
+/// Where the rows come from.
 #[derive(Clone, Debug)]
 enum Origin {
     Recording(Session, Give),
@@ -130,20 +135,19 @@ impl PartitionStream for Source {
                     batch.iter().zip(schema.fields()).map(array).collect(),
                 );
                 let sent = to.blocking_send(batch.map_err(Into::into));
-                // Who asked has seen enough.
+                // The query needs no more rows.
                 sent.map_err(|_| io::ErrorKind::BrokenPipe.into())
             };
             let made = match &from {
                 Origin::Recording(session, give) => (0..session.files.len()).try_for_each(|i| {
-                    let trace = report::read(session, i)?;
+                    let trace = read_file(session, i)?;
                     give(i as u64, &trace, &mut sink)
                         .with_context(|| session.files[i].path.display().to_string())
                 }),
                 Origin::Comparison(sides, names) => {
-                    let (options, quiet) =
-                        (DiffOptions { findings: FINDINGS_LISTED, ..DiffOptions::default() }, quiet());
-                    report::sessions(sides, names.clone(), &[], options, None, &quiet)
-                        .and_then(|(report, _)| Ok(tables::findings(&report, &mut sink)?))
+                    let options = DiffOptions { findings: FINDINGS_LISTED, ..DiffOptions::default() };
+                    diff_sessions(sides, names.clone(), &[], options, None, &Monitor::SILENT)
+                        .and_then(|found| Ok(tables::findings(&found.report, &mut sink)?))
                 }
             };
             match made {
@@ -155,12 +159,8 @@ impl PartitionStream for Source {
     }
 }
 
-/// Findings of a launch, at most.
+/// Maximum number of findings of a launch.
 const FINDINGS_LISTED: usize = 1 << 16;
-
-fn quiet() -> Ui {
-    Ui::new(When::Never, true)
-}
 
 fn array((cells, field): (&Vec<Cell>, &Arc<Field>)) -> ArrayRef {
     match field.data_type() {
@@ -183,7 +183,7 @@ fn array((cells, field): (&Vec<Cell>, &Arc<Field>)) -> ArrayRef {
 fn texts(batch: &RecordBatch) -> Result<Vec<Vec<String>>> {
     let options = FormatOptions::default();
     let columns = batch.columns().iter().map(|c| ArrayFormatter::try_new(c, &options));
-    let columns = columns.collect::<Result<Vec<_>, _>>().map_err(|e| say(e.into()))?;
+    let columns = columns.collect::<Result<Vec<_>, _>>().map_err(|e| engine_error(e.into()))?;
     let row = |i: usize| columns.iter().map(|c| c.value(i).to_string()).collect();
     Ok((0..batch.num_rows()).map(row).collect())
 }
@@ -194,7 +194,7 @@ async fn text(out: &mut impl Write, mut stream: SendableRecordBatchStream, ui: &
     let mut rows = vec![schema.fields().iter().map(|f| safe(f.name())).collect::<Vec<String>>()];
     let mut more = 0;
     while let Some(batch) = stream.next().await {
-        let batch = texts(&batch.map_err(say)?)?;
+        let batch = texts(&batch.map_err(engine_error)?)?;
         let room = (SHOWN + 1).saturating_sub(rows.len());
         more += batch.len().saturating_sub(room);
         rows.extend(batch.into_iter().take(room).map(|row| row.iter().map(|cell| safe(cell)).collect()));
@@ -218,7 +218,7 @@ async fn csv(out: &mut impl Write, mut stream: SendableRecordBatchStream) -> Res
     let schema = stream.schema();
     writeln!(out, "{}", schema.fields().iter().map(|f| csv_field(f.name())).collect::<Vec<_>>().join(","))?;
     while let Some(batch) = stream.next().await {
-        for row in texts(&batch.map_err(say)?)? {
+        for row in texts(&batch.map_err(engine_error)?)? {
             let cells = row.into_iter().zip(schema.fields());
             let cells =
                 cells.map(|(c, field)| if field.data_type().is_numeric() { c } else { csv_field(&c) });
@@ -228,7 +228,7 @@ async fn csv(out: &mut impl Write, mut stream: SendableRecordBatchStream) -> Res
     Ok(())
 }
 
-/// An error of the engine's, without its own trace.
-fn say(e: DataFusionError) -> anyhow::Error {
+/// An error of the query engine, without its backtrace.
+fn engine_error(e: DataFusionError) -> anyhow::Error {
     anyhow!("{}", safe(&e.strip_backtrace()))
 }

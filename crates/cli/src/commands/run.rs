@@ -4,34 +4,39 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::Result;
+use prlx::device::Device;
+use prlx::record::load;
+use prlx::schedules;
 use prlx_driver::element;
 use prlx_driver::run::{Comparison, Output, Run};
 use prlx_driver::{Job, LaunchStats};
 use serde_json::{Value, json};
 
 use crate::args::RunArgs;
-use crate::record;
+use crate::commands::compare;
 use crate::report;
-use crate::seeds;
 use crate::ui::Ui;
 
 /// Runs it. Exit code 1 if a buffer is not what `expect` says, or checks found errors.
 pub fn run(args: &RunArgs, ui: &Ui) -> Result<ExitCode> {
-    if let Some(range) = &args.seeds {
-        return seeds::run(&args.under_seeds(), range, true, ui);
+    if args.seeds.is_some() {
+        let found = compare::explore(&args.under_seeds(), ui)?;
+        let wrong = schedules::unexpected(&found);
+        return Ok(ExitCode::from(if wrong { 1 } else { found.verdict.exit_code() }));
     }
-    let job = record::load(&args.launch, &args.device)?;
-    let mut device = record::device(&args.device)?;
+    let options = args.device.options();
+    let job = load(&args.launch, &options)?;
+    let mut device = Device::open(&options)?;
     let name = device.driver().info().name;
-    let bar = ui.spinner(&format!("running {}", job.kernel));
+    let activity = ui.monitor().activity(&format!("running {}", job.kernel));
     let done = prlx_driver::run(device.driver(), &job);
-    bar.finish_and_clear();
+    drop(activity);
     let found = device.findings(&job);
     let found = args.device.check.map(|_| &found);
     let done = match done {
         Ok(done) => done,
         Err(e) => {
-            // What was found until then may be why.
+            // What the checks found before the error may be its cause.
             if let Some(found) = found.filter(|f| !f.list.is_empty()) {
                 if args.json {
                     let error = e.to_string();
@@ -39,7 +44,7 @@ pub fn run(args: &RunArgs, ui: &Ui) -> Result<ExitCode> {
                         &json!({ "kernel": job.kernel, "error": error, "checks": prlx_present::checks_json(found) }),
                     )?;
                 } else {
-                    report::checks(Some(found), ui)?;
+                    report::print_checks(Some(found), ui)?;
                 }
             }
             return Err(e.into());
@@ -56,7 +61,7 @@ pub fn run(args: &RunArgs, ui: &Ui) -> Result<ExitCode> {
         print(&value)?;
     } else {
         text(&mut io::stdout().lock(), ui, &job, &done, &name)?;
-        report::checks(found, ui)?;
+        report::print_checks(found, ui)?;
         if done.stats.warp_instructions > 0 {
             let seconds = done.stats.nanos as f64 / 1e9;
             let rate = done.stats.warp_instructions as f64 / seconds.max(1e-9) / 1e6;

@@ -9,7 +9,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use prlx_isa::image::Target;
 
-use super::{Assemblers, Failed, in_path, named, own, target};
+use crate::assemble::assemblers::Assemblers;
+use crate::assemble::search::{in_path, named};
+use crate::assemble::target::{own, target};
+use crate::assemble::tool::Failed;
 
 /// Names the `nvdisasm` to use: a path.
 pub const NVDISASM: &str = "PRLX_NVDISASM";

@@ -2,10 +2,10 @@
 
 use prlx_trace::kernel::Param;
 
-use super::{CONTENTS, MAP_KEYS, SCALARS};
-use crate::Error;
+use crate::error::Error;
 use crate::job::{ArgValue, Buffer};
-use crate::keys::{Table, Value};
+use crate::launch_file::keys::{CONTENTS, MAP_KEYS, SCALARS};
+use crate::launch_file::table::{Table, Value};
 use crate::tensor_map::{BYTES, Swizzle, TensorMap};
 
 /// Whether a parameter can be one.

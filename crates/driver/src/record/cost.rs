@@ -1,18 +1,25 @@
-//! What recording a job costs on a machine: forms of its kernel, run in turns.
+//! Measures what recording a job costs on a machine: several forms of its kernel, run in turns.
 //!
-//! Holds: every round runs every form once, so whatever changes in the machine over time changes all of them. Before each
-//! run, outside of what is measured, the buffers that the kernel writes get their content back, the recorder's memory is as
-//! before a first launch, and, if asked for, the caches hold something else. The first round warms up and is not counted.
-//! Misses: the host's part of a launch.
+//! # Invariants
+//! - Every round runs every form once, so a change of the machine over time affects all forms alike.
+//! - Before each run, outside of the measured time, the buffers that the kernel writes get their content back, and the
+//!   recorder's memory is as before a first launch. If asked for, the caches are filled with other data.
+//! - The first round warms up and is not counted.
+//!
+//! # Limitations
+//! The host's part of a launch is not measured.
 
 use prlx_probe::{Kept, Plan};
 use prlx_trace::device::{Context, tracks};
 use prlx_trace::mark::Track;
 use prlx_trace::{FuncId, Level};
 
-use super::{Held, Session, cursor, extended, kernel};
+use crate::driver::{DevicePtr, Driver, ModuleHandle, Needs};
+use crate::error::Error;
+use crate::job::Job;
+use crate::record::instrumented::{Session, amount, cursor, extended, kernel};
+use crate::record::memory::Held;
 use crate::run::{Prepared, prepare};
-use crate::{DevicePtr, Driver, Error, Job, ModuleHandle, Needs};
 
 /// How to measure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -245,7 +252,7 @@ fn rounds(
             }
             let stats = driver.launch(form.module, &job.kernel, &job.config, &form.params)?;
             if round > 0 {
-                cost.rounds.push(super::amount(&stats));
+                cost.rounds.push(amount(&stats));
                 continue;
             }
             cost.needs = driver.needs(form.module, &job.kernel, &job.config)?;

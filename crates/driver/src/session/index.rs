@@ -9,12 +9,14 @@ use std::path::Path;
 use prlx_trace::Trace;
 use serde::{Deserialize, Serialize};
 
-use super::{ProcessFile, refuse};
-use crate::Error;
+use crate::error::Error;
+use crate::session::process_file::{ProcessFile, refuse};
 
 /// Its name in the folder.
 pub const INDEX: &str = "session.json";
+
 const FORMAT: &str = "prlx-session";
+
 /// The number that changes when a key changes its meaning or goes; new keys do not change it.
 const VERSION: u32 = 1;
 

@@ -6,9 +6,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use prlx_probe::lang::{self, Script};
+use prlx_probe::lang::Script;
 use prlx_probe::marks::Marking;
-use prlx_probe::{Filter, Program};
+use prlx_probe::{Filter, Program, lang};
 use prlx_trace::device::tracks::Form;
 use prlx_trace::launch::Window;
 use prlx_trace::mark::Via;
@@ -16,7 +16,7 @@ use prlx_trace::{Level, SiteId};
 use serde::{Deserialize, Serialize};
 
 use super::pattern::Pattern;
-use crate::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind};
 
 /// The environment variable that holds the options. A process without it is not recorded.
 pub const VARIABLE: &str = "PRLX_SESSION";

@@ -12,8 +12,8 @@ use std::ops::Range;
 
 use crate::v1::{Event, EventBytes, EventKind};
 
-use prlx_analyze::edit_script::{self as align, Step};
-use prlx_analyze::report::Kind;
+use prlx_analyze::edit_script::{self, TripStep};
+use prlx_analyze::report::FindingKind;
 
 use super::fast::Fast;
 use super::found::{Found, Moment, Place, Sink, Trip};
@@ -74,7 +74,7 @@ pub(super) fn streams(a: &Stream<'_>, b: &Stream<'_>, eyes: Eyes, sink: &mut Sin
     if order::same_but_for_company(ea, eb, told) {
         let i =
             ea.iter().zip(eb).take_while(|(x, y)| eyes.equal(x, y)).count().min(ea.len().min(eb.len()) - 1);
-        sink.put(Kind::ActiveMask, at([i, i]), [Some(&ea[i]), Some(&eb[i])], &[]);
+        sink.put(FindingKind::ActiveMask, at([i, i]), [Some(&ea[i]), Some(&eb[i])], &[]);
         return;
     }
     let loops = Loops::new(events);
@@ -114,22 +114,22 @@ fn pair(
     let (a, b) = (Event::of(x), Event::of(y));
     let (place, both) = (at(i), [Some(x), Some(y)]);
     if a.kind != b.kind {
-        sink.put(Kind::Path, place, both, trips);
+        sink.put(FindingKind::Path, place, both, trips);
         return None;
     }
     let switch = a.kind == EventKind::Switch as u8;
     let decides = switch || a.kind == EventKind::Branch as u8;
     let mut decision = None;
     if decides && (a.dir != b.dir || switch && a.value != b.value) {
-        decision = Some(sink.put(Kind::Branch, place, both, trips));
+        decision = Some(sink.put(FindingKind::Branch, place, both, trips));
     }
     if a.mask != b.mask {
-        let found = sink.put(Kind::ActiveMask, place, both, trips);
+        let found = sink.put(FindingKind::ActiveMask, place, both, trips);
         decision = decision.or(Some(found));
     }
     let value = eyes.values && !switch && a.value != b.value;
     if value || a.result != b.result || !decides && a.dir != b.dir {
-        sink.put(Kind::Value, place, both, trips);
+        sink.put(FindingKind::Value, place, both, trips);
     }
     decision
 }
@@ -266,10 +266,10 @@ impl Compare<'_, '_, '_> {
         let hashes = [a, b].map(|t| t.iter().map(|p| p.hash).collect::<Vec<u64>>());
         let [ha, hb] = &hashes;
         let leaves = |i: usize, j: usize| self.leaves(&a[i], &b[j]);
-        let steps = if a.len() != b.len() && align::runs(ha, hb).is_none() {
+        let steps = if a.len() != b.len() && edit_script::edits(ha, hb).is_none() {
             one_cut(&self.shapes(0, a), &self.shapes(1, b))
         } else {
-            align::trips(ha, hb, leaves)
+            edit_script::align_trips(ha, hb, leaves)
         };
         let totals = [a.len() as u64, b.len() as u64];
         let site = self.loops.entry(of);
@@ -277,22 +277,22 @@ impl Compare<'_, '_, '_> {
         let mut parted: Option<([usize; 2], Option<Found>)> = None;
         for step in steps {
             let (i, j) = match &step {
-                Step::Pair(i, j) => (*i, *j),
-                Step::OnlyA(r, j) => (r.start, *j),
-                Step::OnlyB(i, r) => (*i, r.start),
+                TripStep::Pair(i, j) => (*i, *j),
+                TripStep::OnlyA(r, j) => (r.start, *j),
+                TripStep::OnlyB(i, r) => (*i, r.start),
             };
             self.trips.push(Trip { site, trip: [i as u64, j as u64], trips: totals });
             match step {
-                Step::Pair(..) => {
+                TripStep::Pair(..) => {
                     let decision = self.body(of, [a[i].start..a[i].end, b[j].start..b[j].end]);
                     parted = Some(([i + 1, j + 1], decision));
                 }
-                Step::OnlyA(r, _) => {
+                TripStep::OnlyA(r, _) => {
                     let why = parted.filter(|(next, _)| *next == [i, j] && j == b.len()).and_then(|(_, d)| d);
                     let from = b.get(j).or(b.last()).map_or(0, |p| if j < b.len() { p.start } else { p.end });
                     self.gap([a[r.start].start..a[r.end - 1].end, from..from], why, [r.len() as u64, 0]);
                 }
-                Step::OnlyB(_, r) => {
+                TripStep::OnlyB(_, r) => {
                     let why = parted.filter(|(next, _)| *next == [i, j] && i == a.len()).and_then(|(_, d)| d);
                     let from = a.get(i).or(a.last()).map_or(0, |p| if i < a.len() { p.start } else { p.end });
                     self.gap([from..from, b[r.start].start..b[r.end - 1].end], why, [0, r.len() as u64]);
@@ -322,7 +322,8 @@ impl Compare<'_, '_, '_> {
         let lanes =
             [0, 1].map(|s| self.events[s][ranges[s].clone()].iter().fold(0, |m, e| m | order::mask(e)));
         let first = [0, 1].map(|s| self.events[s].get(ranges[s].start).filter(|_| !ranges[s].is_empty()));
-        let kind = if first.iter().all(Option::is_some) { Kind::Path } else { Kind::ExtraEvents };
+        let kind =
+            if first.iter().all(Option::is_some) { FindingKind::Path } else { FindingKind::ExtraEvents };
         let place = Place {
             at: [0, 1].map(|s| ranges[s].start as u32),
             lanes: Some(lanes[0] | lanes[1]),
@@ -441,7 +442,7 @@ fn paired(a: &[u32], b: &[u32]) -> Vec<(usize, usize)> {
 
 /// Trips of loops that differ too much for a smallest edit: those of the longer side are left out in one place, where that makes
 /// the most of the others agree, in all or at least in their sites.
-fn one_cut(a: &[[u64; 2]], b: &[[u64; 2]]) -> Vec<Step> {
+fn one_cut(a: &[[u64; 2]], b: &[[u64; 2]]) -> Vec<TripStep> {
     let common = a.len().min(b.len());
     let (skip_a, skip_b) = (a.len() - common, b.len() - common);
     let alike = |x: &[u64; 2], y: &[u64; 2]| i64::from(x[0] == y[0]) + i64::from(x[1] == y[1]);
@@ -455,13 +456,14 @@ fn one_cut(a: &[[u64; 2]], b: &[[u64; 2]]) -> Vec<Step> {
             (cut, best) = (i + 1, agree);
         }
     }
-    let mut out: Vec<Step> = (0..cut).filter(|&i| a[i][0] != b[i][0]).map(|i| Step::Pair(i, i)).collect();
+    let mut out: Vec<TripStep> =
+        (0..cut).filter(|&i| a[i][0] != b[i][0]).map(|i| TripStep::Pair(i, i)).collect();
     out.push(match skip_a {
-        0 => Step::OnlyB(cut, cut..cut + skip_b),
-        _ => Step::OnlyA(cut..cut + skip_a, cut),
+        0 => TripStep::OnlyB(cut, cut..cut + skip_b),
+        _ => TripStep::OnlyA(cut..cut + skip_a, cut),
     });
     let moved = (cut..common).map(|i| (i + skip_a, i + skip_b)).filter(|&(i, j)| a[i][0] != b[j][0]);
-    out.extend(moved.map(|(i, j)| Step::Pair(i, j)));
+    out.extend(moved.map(|(i, j)| TripStep::Pair(i, j)));
     out
 }
 
@@ -481,7 +483,7 @@ mod tests {
         let a: Vec<[u64; 2]> = (0..1000).map(|i| [i, i]).collect();
         let mut b: Vec<[u64; 2]> = a.iter().copied().filter(|x| x[0] != 600).collect();
         b[3][0] = 7777;
-        let want = [Step::Pair(3, 3), Step::OnlyA(600..601, 600)];
+        let want = [TripStep::Pair(3, 3), TripStep::OnlyA(600..601, 600)];
         assert_eq!(one_cut(&a, &b), want);
     }
 }

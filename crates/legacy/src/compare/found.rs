@@ -7,7 +7,7 @@ use std::hash::{Hash, Hasher};
 
 use crate::v1::{Event, EventBytes, EventKind};
 
-use prlx_analyze::report::Kind;
+use prlx_analyze::report::FindingKind;
 
 use super::fast::Fast;
 use super::loops::Loops;
@@ -24,7 +24,7 @@ pub(super) struct Found(usize);
 /// What findings are put together by.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Key {
-    pub kind: Kind,
+    pub kind: FindingKind,
     /// By side.
     pub sites: [Option<u32>; 2],
 }
@@ -111,7 +111,7 @@ pub struct Divergence {
     /// The event's number, by side; where it would be on a side that does not have it.
     pub at: [u32; 2],
     /// Its kind.
-    pub kind: Kind,
+    pub kind: FindingKind,
     /// The events; for extra events and other paths the first of them.
     pub events: [Option<Event>; 2],
     /// Events that only each side has.
@@ -193,7 +193,7 @@ impl<'a> Sink<'a> {
     #[inline]
     pub fn put(
         &mut self,
-        kind: Kind,
+        kind: FindingKind,
         place: Place,
         events: [Option<&EventBytes>; 2],
         trips: &[Trip],
@@ -205,7 +205,7 @@ impl<'a> Sink<'a> {
             return Found(usize::MAX);
         }
         let masks = events.map(|e| e.map_or(0, order::mask));
-        let lanes = place.lanes.unwrap_or(if kind == Kind::ActiveMask {
+        let lanes = place.lanes.unwrap_or(if kind == FindingKind::ActiveMask {
             masks[0] ^ masks[1]
         } else {
             masks[0] | masks[1]
@@ -224,7 +224,7 @@ impl<'a> Sink<'a> {
             });
         }
         let ways = match (kind, events) {
-            (Kind::Branch, [Some(a), Some(b)]) => [u64::from(a[5] > b[5]), u64::from(b[5] > a[5])],
+            (FindingKind::Branch, [Some(a), Some(b)]) => [u64::from(a[5] > b[5]), u64::from(b[5] > a[5])],
             _ => [0; 2],
         };
         let word = key.word();
@@ -270,12 +270,12 @@ impl<'a> Sink<'a> {
             return false;
         }
         let site = Some(u32::from_le_bytes([a[0], a[1], a[2], a[3]]));
-        let word = Key { kind: Kind::Branch, sites: [site; 2] }.word();
+        let word = Key { kind: FindingKind::Branch, sites: [site; 2] }.word();
         let (known, id) = self.near[near(word)];
         if known != word {
             return false;
         }
-        self.kinds[Kind::Branch as usize] += 1;
+        self.kinds[FindingKind::Branch as usize] += 1;
         let roots = mask & !self.parted;
         self.parted |= mask;
         self.again(id, mask, roots, [u64::from(a[5] > b[5]), u64::from(b[5] > a[5])]);
@@ -401,9 +401,9 @@ mod tests {
             if quick.flip(&a, &b) {
                 flips += 1;
             } else {
-                quick.put(Kind::Branch, place, both, &[]);
+                quick.put(FindingKind::Branch, place, both, &[]);
             }
-            slow.put(Kind::Branch, place, both, &[]);
+            slow.put(FindingKind::Branch, place, both, &[]);
         }
         assert!(flips > 1000, "{flips}");
         assert_eq!((quick.kinds, quick.parted), (slow.kinds, slow.parted));
@@ -417,7 +417,7 @@ mod tests {
         let event = Event { site: 1, mask: 3, ..Event::default() };
         let other = Event { dir: 1, ..event };
         assert!(!sink.flip(&event.bytes(), &other.bytes()), "the first has a place");
-        sink.put(Kind::Branch, Place::default(), [Some(&event.bytes()), Some(&other.bytes())], &[]);
+        sink.put(FindingKind::Branch, Place::default(), [Some(&event.bytes()), Some(&other.bytes())], &[]);
         assert!(sink.flip(&event.bytes(), &other.bytes()));
         for b in [
             Event { mask: 1, ..other },
@@ -429,6 +429,6 @@ mod tests {
         }
         let switch = |dir| Event { kind: EventKind::Switch as u8, dir, ..event }.bytes();
         assert!(!sink.flip(&switch(0), &switch(1)));
-        assert_eq!(sink.kinds[Kind::Branch as usize], 2);
+        assert_eq!(sink.kinds[FindingKind::Branch as usize], 2);
     }
 }

@@ -10,8 +10,8 @@ use prlx_trace::kernel::{Scalar, SiteClass};
 use prlx_trace::{LaneMask, SiteId};
 
 use prlx_analyze::report::{
-    Finding, Kind, Location, Mask, OperandCell, OperandColumn, OperandRow, Operands, SiteInfo, TripInfo,
-    WarpHit, WarpPlace,
+    Finding, FindingKind, Location, Mask, OperandCell, OperandColumn, OperandRow, Operands, SiteInfo,
+    TripInfo, WarpHit, WarpPlace,
 };
 use prlx_analyze::value;
 
@@ -130,7 +130,7 @@ impl Gathered {
     pub fn sorted(self, most: usize) -> Vec<(Key, Cluster)> {
         let mut all = self.all;
         // Masks are observations: what differs in lanes comes first.
-        all.sort_by_key(|(k, c)| (c.rank.0, k.kind == Kind::ActiveMask, c.rank.1, c.warp, *k));
+        all.sort_by_key(|(k, c)| (c.rank.0, k.kind == FindingKind::ActiveMask, c.rank.1, c.warp, *k));
         all.truncate(most);
         all
     }
@@ -151,12 +151,14 @@ pub(super) fn finding(key: Key, c: Cluster, shape: &Shape, tables: [&SiteTable; 
     });
     let switch = events[0].is_some_and(|e| e.kind == EventKind::Switch as u8);
     let values = match (key.kind, events) {
-        (Kind::Branch, [Some(a), Some(b)]) if switch && a.dir == b.dir => {
+        (FindingKind::Branch, [Some(a), Some(b)]) if switch && a.dir == b.dir => {
             Some([a.value.into(), b.value.into()])
         }
-        (Kind::Branch, [Some(a), Some(b)]) => Some([a.dir.into(), b.dir.into()]),
-        (Kind::Value, [Some(a), Some(b)]) if a.value != b.value => Some([a.value.into(), b.value.into()]),
-        (Kind::Value, [Some(a), Some(b)]) => Some([a.result.into(), b.result.into()]),
+        (FindingKind::Branch, [Some(a), Some(b)]) => Some([a.dir.into(), b.dir.into()]),
+        (FindingKind::Value, [Some(a), Some(b)]) if a.value != b.value => {
+            Some([a.value.into(), b.value.into()])
+        }
+        (FindingKind::Value, [Some(a), Some(b)]) => Some([a.result.into(), b.result.into()]),
         _ => None,
     };
     let masks = match events {
@@ -167,8 +169,8 @@ pub(super) fn finding(key: Key, c: Cluster, shape: &Shape, tables: [&SiteTable; 
         kind: key.kind,
         site,
         side: match (key.kind, key.sites) {
-            (Kind::ExtraEvents, [Some(_), _]) => Some(0),
-            (Kind::ExtraEvents, _) => Some(1),
+            (FindingKind::ExtraEvents, [Some(_), _]) => Some(0),
+            (FindingKind::ExtraEvents, _) => Some(1),
             _ => None,
         },
         values,
@@ -194,9 +196,11 @@ pub(super) fn finding(key: Key, c: Cluster, shape: &Shape, tables: [&SiteTable; 
 }
 
 /// What the two events themselves say of values: those of the lane that wrote them.
-fn recorded_value(kind: Kind, first: &First) -> Option<Operands> {
+fn recorded_value(kind: FindingKind, first: &First) -> Option<Operands> {
     let [Some(a), Some(b)] = first.events else { return None };
-    if !matches!(kind, Kind::Branch | Kind::Value) || (a.value, b.value, a.result, b.result) == (0, 0, 0, 0) {
+    if !matches!(kind, FindingKind::Branch | FindingKind::Value)
+        || (a.value, b.value, a.result, b.result) == (0, 0, 0, 0)
+    {
         return None;
     }
     let mut columns = Vec::new();
@@ -217,7 +221,7 @@ fn recorded_value(kind: Kind, first: &First) -> Option<Operands> {
 pub(super) fn cell(bits: [Option<u32>; 2], ty: Scalar) -> OperandCell {
     OperandCell {
         bits: bits.map(|b| b.map(u64::from)),
-        shown: bits.map(|b| b.map(|b| value::shown(b.into(), ty))),
+        shown: bits.map(|b| b.map(|b| value::format_value(b.into(), ty))),
         differs: bits[0].is_some() && bits[1].is_some() && bits[0] != bits[1],
     }
 }

@@ -30,7 +30,8 @@ use prlx_trace::{Dim3, Launch, WarpId};
 
 use prlx_analyze::Error;
 use prlx_analyze::report::{
-    Differing, Kind, Lanes, LaunchDifference, LaunchPart, LaunchReport, Report, Unpaired, Verdict, Warps,
+    Differing, FindingKind, Lanes, LaunchDifference, LaunchPart, LaunchReport, Report, UnmatchedLaunch,
+    Verdict, Warps,
 };
 
 use compare::Eyes;
@@ -67,7 +68,7 @@ pub struct Options {
     /// Only these warps, first to last; none: all.
     pub warps: Vec<(u32, u32)>,
     /// Only findings of these kinds; none: all.
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<FindingKind>,
     /// Only findings at these sites; none: all.
     pub sites: Vec<u32>,
     /// Findings that are kept.
@@ -199,7 +200,7 @@ pub struct Compared {
     pub launch: LaunchReport,
     /// The first differences, in order of warps.
     pub listed: Vec<Divergence>,
-    /// How many there are, by [`Kind`] in its order.
+    /// How many there are, by [`FindingKind`] in its order.
     pub kinds: [u64; 5],
     /// Warps that have some.
     pub warps: u64,
@@ -636,7 +637,7 @@ fn gaps(inputs: [&Input<'_>; 2], sum: &Sum) -> Vec<String> {
 }
 
 /// The report of launches that were compared.
-pub fn whole(launches: Vec<LaunchReport>, unpaired: Vec<Unpaired>) -> Report {
+pub fn whole(launches: Vec<LaunchReport>, unpaired: Vec<UnmatchedLaunch>) -> Report {
     let producers = ["PRLX 0.x".to_owned(), "PRLX 0.x".to_owned()];
     let mut report =
         Report { producers, pairs: launches.len() as u64, launches, unpaired, ..Report::default() };

@@ -9,8 +9,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use crate::v1::{File, Flags, SessionEntry, Warp};
 
 use prlx_analyze::Error;
-use prlx_analyze::launch_match::{self as order, Item};
-use prlx_analyze::report::Unpaired;
+use prlx_analyze::launch_match::{self, LaunchKey};
+use prlx_analyze::report::UnmatchedLaunch;
 
 /// A digest of a launch's shape and events.
 ///
@@ -40,7 +40,7 @@ pub fn digest(file: &File<'_>) -> Result<u64, Error> {
 pub fn pair<E>(
     sides: [&[SessionEntry]; 2],
     mut digest: impl FnMut(usize, usize) -> Result<u64, E>,
-) -> Result<(Vec<[usize; 2]>, Vec<Unpaired>), E> {
+) -> Result<(Vec<[usize; 2]>, Vec<UnmatchedLaunch>), E> {
     // By kernel: its number, and how many launches each side has of it.
     let mut kernels: BTreeMap<&str, (u64, [u64; 2])> = BTreeMap::new();
     for (side, e) in sides.iter().enumerate().flat_map(|(side, all)| all.iter().map(move |e| (side, e))) {
@@ -52,16 +52,16 @@ pub fn pair<E>(
         for (i, e) in sides[side].iter().enumerate() {
             let (kernel, [a, b]) = kernels[e.kernel.as_str()];
             let open = a != b && a > 0 && b > 0;
-            items.push(Item { kernel, whole: if open { digest(side, i)? } else { 0 } });
+            items.push(LaunchKey { kernel, whole: if open { digest(side, i)? } else { 0 } });
         }
     }
-    let pairs = order::pairs(&items[0], &items[1]);
+    let pairs = launch_match::match_launches(&items[0], &items[1]);
     let mut alone = Vec::new();
     for (side, entries) in sides.into_iter().enumerate() {
         let mut partner = vec![false; entries.len()];
         pairs.iter().for_each(|p| partner[[p.0, p.1][side]] = true);
         let left = entries.iter().zip(partner).filter(|(_, has)| !has);
-        alone.extend(left.map(|(e, _)| Unpaired {
+        alone.extend(left.map(|(e, _)| UnmatchedLaunch {
             process: 0,
             side: side as u8,
             launch: e.launch.into(),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use prlx_analyze::report::{Finding, LaunchReport};
-use prlx_analyze::{Kind, Verdict};
+use prlx_analyze::{FindingKind, Verdict};
 use prlx_legacy::compare::{Compared, Input, Options, SiteTable, compare, digest, pair};
 use prlx_legacy::v1::{
     Event, File, Flags, Head, Header, HistoryEntry, Ring, SessionEntry, SiteEntry, Snapshot, Writer,
@@ -101,7 +101,7 @@ fn a_dropped_trip_is_one_finding() {
     let b = looped((0..200).filter(|t| *t != 57));
     let c = diff(&a, &b);
     let f = one(&c);
-    assert_eq!((f.kind, f.side, f.extra_trips), (Kind::ExtraEvents, Some(0), [1, 0]));
+    assert_eq!((f.kind, f.side, f.extra_trips), (FindingKind::ExtraEvents, Some(0), [1, 0]));
     assert_eq!((f.trips[0].trip, f.trips[0].trips), ([57, 57], [201, 200]));
     assert_eq!(c.launch.verdict, Verdict::Differs);
     let back = diff(&b, &a);
@@ -117,8 +117,8 @@ fn after_a_difference_the_rest_is_compared() {
     let c = diff(&a, &b);
     let found: Vec<_> = c.launch.findings.iter().map(|f| (f.kind, f.position)).collect();
     assert_eq!(found.len(), 3, "{found:?}");
-    assert_eq!(found[0].0, Kind::Branch);
-    assert!(found.contains(&(Kind::Branch, a.len() as u64 - 1)));
+    assert_eq!(found[0].0, FindingKind::Branch);
+    assert!(found.contains(&(FindingKind::Branch, a.len() as u64 - 1)));
 }
 
 /// Even if so many trips differ that no smallest edit is looked for.
@@ -137,7 +137,7 @@ fn a_dropped_trip_among_many_flips() {
         &Options::default(),
     );
     let kinds: Vec<_> = c.launch.findings.iter().map(|f| (f.kind, f.count, f.extra_trips)).collect();
-    assert_eq!(kinds, [(Kind::Branch, 499, [0, 0]), (Kind::ExtraEvents, 1, [1, 0])]);
+    assert_eq!(kinds, [(FindingKind::Branch, 499, [0, 0]), (FindingKind::ExtraEvents, 1, [1, 0])]);
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn what_follows_from_a_decision_is_no_finding() {
     let b = [branch(1, 0), branch(7, 0), branch(9, 0), branch(5, 1)];
     let c = diff(&a, &b);
     let found: Vec<_> = c.launch.findings.iter().map(|f| (f.kind, f.position, f.follows)).collect();
-    assert_eq!(found, [(Kind::Branch, 0, [2, 1]), (Kind::Branch, 4, [0, 0])]);
+    assert_eq!(found, [(FindingKind::Branch, 0, [2, 1]), (FindingKind::Branch, 4, [0, 0])]);
     assert_eq!((c.launch.findings[0].values, c.launch.findings[0].ways), (Some([1, 0]), [1, 0]));
     assert_eq!((c.launch.findings[0].roots, c.launch.findings[1].roots), (32, 0));
 }
@@ -160,7 +160,10 @@ fn a_loop_that_goes_on_is_its_decision() {
     };
     let c = diff(&trips(5), &trips(8));
     let f = one(&c);
-    assert_eq!((f.kind, f.values, f.follows, f.extra_trips), (Kind::Branch, Some([0, 1]), [0, 6], [0, 3]));
+    assert_eq!(
+        (f.kind, f.values, f.follows, f.extra_trips),
+        (FindingKind::Branch, Some([0, 1]), [0, 6], [0, 3])
+    );
     // The same where the decision stands at the loop's end.
     let trips = |n: usize| -> Vec<Event> {
         let mut out: Vec<Event> = (1..=n).flat_map(|i| [branch(11, 0), branch(10, (i < n) as u8)]).collect();
@@ -168,7 +171,7 @@ fn a_loop_that_goes_on_is_its_decision() {
         out
     };
     let c = diff(&trips(5), &trips(8));
-    assert_eq!((one(&c).kind, one(&c).position, one(&c).extra_trips), (Kind::Branch, 9, [0, 3]));
+    assert_eq!((one(&c).kind, one(&c).position, one(&c).extra_trips), (FindingKind::Branch, 9, [0, 3]));
 }
 
 #[test]
@@ -182,31 +185,32 @@ fn fragments_in_another_order_are_the_same() {
     c[1].dir = 1;
     let d = diff(&a, &c);
     let f = one(&d);
-    assert_eq!((f.kind, f.position, f.lanes.0), (Kind::Branch, 3, u64::from(hi)));
+    assert_eq!((f.kind, f.position, f.lanes.0), (FindingKind::Branch, 3, u64::from(hi)));
     // Lanes that do the same in other company are one finding.
     let apart = [of_lanes(1, lo), of_lanes(2, lo), of_lanes(1, hi), of_lanes(2, hi)];
     let together = [of_lanes(1, ALL), of_lanes(2, ALL)];
-    assert_eq!(one(&diff(&together, &apart)).kind, Kind::ActiveMask);
+    assert_eq!(one(&diff(&together, &apart)).kind, FindingKind::ActiveMask);
 }
 
 #[test]
 fn everything_in_an_event_counts() {
     let base = Event { site: 5, kind: 2, mask: ALL, value: 7, result: 9, dir: 0 };
-    let kind_of =
-        |e: Event| -> Vec<Kind> { diff(&[base], &[e]).launch.findings.iter().map(|f| f.kind).collect() };
-    assert_eq!(kind_of(Event { site: 6, ..base }), [Kind::Path]);
-    assert_eq!(kind_of(Event { kind: 6, ..base }), [Kind::Path]);
-    assert_eq!(kind_of(Event { mask: 0x7fff_ffff, ..base }), [Kind::ActiveMask]);
-    assert_eq!(kind_of(Event { result: 8, ..base }), [Kind::Value]);
+    let kind_of = |e: Event| -> Vec<FindingKind> {
+        diff(&[base], &[e]).launch.findings.iter().map(|f| f.kind).collect()
+    };
+    assert_eq!(kind_of(Event { site: 6, ..base }), [FindingKind::Path]);
+    assert_eq!(kind_of(Event { kind: 6, ..base }), [FindingKind::Path]);
+    assert_eq!(kind_of(Event { mask: 0x7fff_ffff, ..base }), [FindingKind::ActiveMask]);
+    assert_eq!(kind_of(Event { result: 8, ..base }), [FindingKind::Value]);
     let switch = Event { kind: 5, ..base };
-    assert_eq!(one(&diff(&[switch], &[Event { dir: 1, ..switch }])).kind, Kind::Branch);
+    assert_eq!(one(&diff(&[switch], &[Event { dir: 1, ..switch }])).kind, FindingKind::Branch);
     assert_eq!(one(&diff(&[switch], &[Event { value: 8, ..switch }])).values, Some([7, 8]));
     // Values only where they are asked for, but they are told.
     let other = Event { value: 8, ..base };
     let c = diff(&[base], &[other]);
     assert_eq!((c.launch.verdict, c.launch.differences.len()), (Verdict::Same, 1));
     let values = Options { values: true, ..Options::default() };
-    assert_eq!(one(&files(&made(&[vec![base]]), &made(&[vec![other]]), &values)).kind, Kind::Value);
+    assert_eq!(one(&files(&made(&[vec![base]]), &made(&[vec![other]]), &values)).kind, FindingKind::Value);
 }
 
 fn verdict(a: &Made, b: &Made) -> (Verdict, Vec<String>) {
@@ -267,7 +271,7 @@ fn filters_leave_gaps_and_match_something() {
     assert!(
         of(Options { warps: vec![(2, 9)], ..Options::default() }).unwrap_err().contains("matches nothing")
     );
-    assert_eq!(of(Options { kinds: vec![Kind::Value], ..Options::default() }), Ok(Verdict::Unknown));
+    assert_eq!(of(Options { kinds: vec![FindingKind::Value], ..Options::default() }), Ok(Verdict::Unknown));
     assert_eq!(of(Options { sites: vec![11], ..Options::default() }), Ok(Verdict::Unknown));
     assert!(of(Options { sites: vec![99], ..Options::default() }).unwrap_err().contains("0x00000063"));
     let mut other = a.clone();
@@ -297,7 +301,7 @@ fn evidence_is_of_the_visit_that_differs() {
     };
     let c = files(&run(None, 8), &run(Some(20), 8), &Options::default());
     let f = one(&c);
-    assert_eq!((f.kind, f.visit, f.position), (Kind::Branch, [Some(20), Some(20)], 20));
+    assert_eq!((f.kind, f.visit, f.position), (FindingKind::Branch, [Some(20), Some(20)], 20));
     let operands = f.operands.as_ref().unwrap();
     assert_eq!(operands.columns[0].name[0], "left of slt");
     let cell = &operands.rows[3].cells[0];
@@ -361,7 +365,7 @@ fn sites_of_another_build_are_found_by_their_place() {
         [SiteTable::new(vec![row(1, 10), row(2, 11)]), SiteTable::new(vec![row(101, 10), row(102, 11)])];
     let c = try_files(&a, &b, &Options::default(), [&tables[0], &tables[1]]).unwrap();
     let f = one(&c);
-    assert_eq!((f.kind, f.location().map(|l| l.line)), (Kind::Branch, Some(11)));
+    assert_eq!((f.kind, f.location().map(|l| l.line)), (FindingKind::Branch, Some(11)));
     let line = |side: usize| f.site[side].as_ref().unwrap().location.as_ref().map(|l| l.line);
     assert_eq!([line(0), line(1)], [Some(11), Some(11)]);
     // Compiled in another folder; but not where two places may be meant.

@@ -1,7 +1,7 @@
 //! One finding as a card.
 
-use prlx_analyze::look::{Look, Mark, Step};
 use prlx_analyze::report::{Finding, LaunchReport, Operands};
+use prlx_analyze::view::{AlignedStep, PathView, StepMatch};
 
 use super::{Page, el, esc, map, pairs, source};
 use crate::format::{number, plain};
@@ -11,7 +11,7 @@ use crate::words::{self, Fact};
 pub(super) fn card(page: &Page<'_>, at: (usize, usize), l: &LaunchReport, f: &Finding) -> String {
     let mut out = facts(l, f);
     out += &source::panels(page.scene, f);
-    if let Some(look) = page.scene.looks.get(&at) {
+    if let Some(look) = page.scene.path_views.get(&at) {
         out += &part("Lanes over time", &map::lanes(look), true);
         let title = format!("Both sides, step by step: lane {}", look.lane);
         out += &part(&title, &steps(look), true);
@@ -126,13 +126,13 @@ fn slice(f: &Finding) -> String {
 }
 
 /// Both sides' steps, one line each.
-fn steps(look: &Look) -> String {
-    let row = |(i, s): (usize, &Step)| {
+fn steps(look: &PathView) -> String {
+    let row = |(i, s): (usize, &AlignedStep)| {
         let class = match s.mark {
-            Mark::Same => "same",
-            Mark::Differs => "differs",
-            Mark::A => "only-a",
-            Mark::B => "only-b",
+            StepMatch::Same => "same",
+            StepMatch::Differs => "differs",
+            StepMatch::A => "only-a",
+            StepMatch::B => "only-b",
         };
         let here = if look.at == Some(i as u64) { " here" } else { "" };
         let cell = |side: usize| -> String {
@@ -165,7 +165,7 @@ fn steps(look: &Look) -> String {
 }
 
 /// The loops that the lane went through, as a tree.
-fn nest(look: &Look) -> String {
+fn nest(look: &PathView) -> String {
     let rows: String = look
         .nest
         .iter()

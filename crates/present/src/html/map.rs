@@ -1,7 +1,7 @@
 //! Pictures: lanes over time, and the warps of the launch.
 
-use prlx_analyze::look::Look;
 use prlx_analyze::report::{Finding, LaunchReport};
+use prlx_analyze::view::PathView;
 
 use super::{el, esc};
 use crate::format::{count, number};
@@ -18,7 +18,7 @@ const WARPS: u64 = 2048;
 const ACROSS: u64 = 128;
 
 /// Each lane of the warp from its first step to its last.
-pub(super) fn lanes(look: &Look) -> String {
+pub(super) fn lanes(look: &PathView) -> String {
     let wide = look.lanes.iter().map(|l| l.cells.len() as u64).max().unwrap_or(0);
     let cell = (WIDE / wide.max(1)).clamp(3, 32);
     let (w, h) = (LABEL + wide * cell + 1, look.lanes.len() as u64 * LANE + 14);

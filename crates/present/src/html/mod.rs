@@ -5,7 +5,7 @@
 //!
 //! Holds: every text from a trace is escaped; the page's policy forbids it to load anything; same input, same bytes.
 //!
-//! Misses: nothing is drawn of findings that the [`Scene`] has no look at.
+//! Misses: nothing is drawn of findings that the [`ViewModel`] has no look at.
 
 mod finding;
 mod map;
@@ -14,8 +14,8 @@ mod source;
 use std::fmt::Display;
 use std::io::{self, Write};
 
-use prlx_analyze::look::Scene;
 use prlx_analyze::report::{LaunchReport, Report, Verdict};
+use prlx_analyze::view::ViewModel;
 
 use crate::format::{clean, count, plain};
 use crate::words;
@@ -29,7 +29,7 @@ const ROWS: usize = 10_000;
 ///
 /// # Errors
 /// Those of `out`.
-pub fn html(out: &mut impl Write, report: &Report, scene: &Scene) -> io::Result<()> {
+pub fn html(out: &mut impl Write, report: &Report, scene: &ViewModel) -> io::Result<()> {
     let page = Page { report, scene };
     let mut json = Vec::new();
     crate::json(&mut json, report, None)?;
@@ -83,7 +83,7 @@ fn pairs(rows: impl IntoIterator<Item = (String, String)>) -> String {
 
 struct Page<'a> {
     report: &'a Report,
-    scene: &'a Scene,
+    scene: &'a ViewModel,
 }
 
 impl Page<'_> {

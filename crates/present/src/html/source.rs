@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use prlx_analyze::look::Scene;
 use prlx_analyze::report::{Finding, Location};
+use prlx_analyze::view::ViewModel;
 
 use super::{el, esc};
 use crate::format::clean;
@@ -15,7 +15,7 @@ const AROUND: usize = 40;
 const WHOLE: usize = 2000;
 
 /// The files that the finding names, each once if both sides have the same text.
-pub(super) fn panels(scene: &Scene, f: &Finding) -> String {
+pub(super) fn panels(scene: &ViewModel, f: &Finding) -> String {
     let mut out = String::new();
     let mut shown: Vec<(&str, &str)> = Vec::new();
     for side in 0..2 {

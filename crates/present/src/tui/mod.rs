@@ -14,8 +14,8 @@ mod pane;
 
 use std::io::{self, Write};
 
-use prlx_analyze::look::{Look, Scene};
 use prlx_analyze::report::Report;
+use prlx_analyze::view::{PathView, ViewModel};
 use ratatui::crossterm::clipboard::CopyToClipboard;
 use ratatui::crossterm::event::{self, DisableMouseCapture, EnableMouseCapture, Event};
 use ratatui::crossterm::execute;
@@ -23,14 +23,14 @@ use ratatui::crossterm::execute;
 pub use app::{App, Flow};
 
 /// Looks at a finding: launch and finding by index; `Err` says why it can't.
-pub type Looker<'a> = Box<dyn FnMut(usize, usize) -> Result<Option<Look>, String> + 'a>;
+pub type Looker<'a> = Box<dyn FnMut(usize, usize) -> Result<Option<PathView>, String> + 'a>;
 
 /// What viewers need of a comparison.
 pub struct Subject<'a> {
     /// What was found.
     pub report: &'a Report,
     /// Sources. Its looks are not used.
-    pub scene: &'a Scene,
+    pub scene: &'a ViewModel,
     /// Gives what there is to see around a finding.
     pub look: Looker<'a>,
 }

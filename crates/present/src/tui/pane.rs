@@ -1,7 +1,7 @@
 //! What each view shows, as lines.
 
-use prlx_analyze::look::{Look, Mark, Nest, Step};
 use prlx_analyze::report::{Finding, LaunchReport, Operands, SiteInfo};
+use prlx_analyze::view::{AlignedStep, PathView, Scope, StepMatch};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 
@@ -243,8 +243,8 @@ fn source(subject: &Subject<'_>, f: &Finding, ink: Ink) -> Pane {
 }
 
 /// How a step stands on each side.
-fn steps(look: &Look, ink: Ink) -> Pane {
-    let told = |s: &Step, side: usize| -> (String, String) {
+fn steps(look: &PathView, ink: Ink) -> Pane {
+    let told = |s: &AlignedStep, side: usize| -> (String, String) {
         let site = s.site[side].and_then(|i| look.sites[side].get(i as usize));
         let Some((site, value)) = site.zip(s.value[side]) else { return Default::default() };
         let place = site.location.as_ref().map(words::short).unwrap_or_default();
@@ -277,16 +277,16 @@ fn steps(look: &Look, ink: Ink) -> Pane {
             pane.start = pane.lines.len();
         }
         let style = match mark {
-            Mark::Same => Style::new(),
-            Mark::Differs => ink.bad(),
-            Mark::A => ink.a(),
-            Mark::B => ink.b(),
+            StepMatch::Same => Style::new(),
+            StepMatch::Differs => ink.bad(),
+            StepMatch::A => ink.a(),
+            StepMatch::B => ink.b(),
         };
         let sign = match mark {
-            Mark::Same => "=",
-            Mark::Differs => "#",
-            Mark::A => "<",
-            Mark::B => ">",
+            StepMatch::Same => "=",
+            StepMatch::Differs => "#",
+            StepMatch::A => "<",
+            StepMatch::B => ">",
         };
         let number = Span::styled(
             format!("{:>8} {} ", look.before + i as u64, if here { "▶" } else { " " }),
@@ -294,7 +294,7 @@ fn steps(look: &Look, ink: Ink) -> Pane {
         );
         let text =
             format!("{} {} {} {sign} {} {}", pad(&trips, w), pad(&a.0, v), pad(&a.1, t), pad(&b.0, v), b.1);
-        pane.put(vec![number, Span::styled(text.trim_end().to_owned(), style)], mark != Mark::Same);
+        pane.put(vec![number, Span::styled(text.trim_end().to_owned(), style)], mark != StepMatch::Same);
     }
     if look.after > 0 {
         pane.put(
@@ -309,7 +309,7 @@ fn instruction(site: &SiteInfo) -> String {
     clean(&site.text)
 }
 
-fn lanes(look: &Look, launch: &LaunchReport, ink: Ink) -> Pane {
+fn lanes(look: &PathView, launch: &LaunchReport, ink: Ink) -> Pane {
     let mut pane = Pane::new();
     pane.head = 1;
     let key = format!(
@@ -346,8 +346,8 @@ fn lanes(look: &Look, launch: &LaunchReport, ink: Ink) -> Pane {
     pane
 }
 
-fn loops(look: &Look, ink: Ink) -> Pane {
-    let name = |n: &Nest| format!("{}{}", "  ".repeat(n.depth as usize), words::nest(n));
+fn loops(look: &PathView, ink: Ink) -> Pane {
+    let name = |n: &Scope| format!("{}{}", "  ".repeat(n.depth as usize), words::nest(n));
     let mut pane = Pane::new();
     if look.nest.is_empty() {
         return Pane::said("this lane runs no loop and calls no function");

@@ -1,8 +1,8 @@
 //! One finding in words: what happened, when, to which lanes, and what follows from it.
 
-use prlx_analyze::Kind;
-use prlx_analyze::look::{Look, Mark, Nest, Step, Within};
+use prlx_analyze::FindingKind;
 use prlx_analyze::report::{Finding, WarpHit};
+use prlx_analyze::view::{AlignedStep, OpenScope, PathView, Scope, StepMatch};
 use prlx_trace::kernel::SiteClass;
 
 use super::names::{lanes, place, short};
@@ -16,19 +16,19 @@ pub(crate) fn sentence(f: &Finding) -> String {
     let s = if one { "s" } else { "" };
     let have = if one { "has" } else { "have" };
     match f.kind {
-        Kind::Branch if f.hashes.is_some() => format!("{who} make{s} different branch decisions"),
-        Kind::Branch => format!("{who}: {}", condition(f)),
-        Kind::ActiveMask => format!("{who} run{s} with other active lanes"),
-        Kind::Value if f.hashes.is_some() => format!("{who} see{s} different values"),
+        FindingKind::Branch if f.hashes.is_some() => format!("{who} make{s} different branch decisions"),
+        FindingKind::Branch => format!("{who}: {}", condition(f)),
+        FindingKind::ActiveMask => format!("{who} run{s} with other active lanes"),
+        FindingKind::Value if f.hashes.is_some() => format!("{who} see{s} different values"),
         // At level `events` a value belongs to a visit of a warp: which of its lanes differ is not recorded.
-        Kind::Value if f.masks.is_some() => {
+        FindingKind::Value if f.masks.is_some() => {
             let have = if f.warps_total == 1 { "has" } else { "have" };
             let warps = count(f.warps_total, "warp", "warps");
             format!("{warps} {have} different values in some of {}", count(f.lanes_total, "lane", "lanes"))
         }
-        Kind::Value => format!("{who} {have} a different value"),
-        Kind::Path => format!("{who} take{s} a different path"),
-        Kind::ExtraEvents => {
+        FindingKind::Value => format!("{who} {have} a different value"),
+        FindingKind::Path => format!("{who} take{s} a different path"),
+        FindingKind::ExtraEvents => {
             let side = usize::from(f.side.unwrap_or(0).min(1));
             let name = ["A", "B"][side];
             match (f.extra_trips[side], f.extra_visits[side]) {
@@ -104,7 +104,7 @@ pub(crate) enum Fact {
 /// When it happened and what was decided. Each fact has a name; a fact with an empty name continues the one before it.
 pub(crate) fn facts(f: &Finding) -> Vec<(&'static str, Fact)> {
     let mut out = when(f);
-    if let Some(values) = f.values.filter(|_| f.kind == Kind::Branch) {
+    if let Some(values) = f.values.filter(|_| f.kind == FindingKind::Branch) {
         let class = f.shown().map_or(SiteClass::Branch, |s| s.class);
         out.push(("value", Fact::Sides(values.map(|v| value(class, v)))));
     }
@@ -186,18 +186,18 @@ pub(crate) fn step_value(class: SiteClass, v: u64) -> String {
 }
 
 /// The iterations, from 1, of the loops around a step; `A/B` where the sides' numbers differ.
-pub(crate) fn iterations(look: &Look, s: &Step) -> Vec<String> {
-    let looping = |w: &&Within| look.nest.get(w.nest as usize).is_some_and(|n| n.looping);
-    let one = |w: &Within| match (w.trip, s.mark) {
-        ([a, b], Mark::Same | Mark::Differs) if a != b => format!("{}/{}", a + 1, b + 1),
-        ([_, b], Mark::B) => (b + 1).to_string(),
+pub(crate) fn iterations(look: &PathView, s: &AlignedStep) -> Vec<String> {
+    let looping = |w: &&OpenScope| look.nest.get(w.nest as usize).is_some_and(|n| n.looping);
+    let one = |w: &OpenScope| match (w.trip, s.mark) {
+        ([a, b], StepMatch::Same | StepMatch::Differs) if a != b => format!("{}/{}", a + 1, b + 1),
+        ([_, b], StepMatch::B) => (b + 1).to_string(),
         ([a, _], _) => (a + 1).to_string(),
     };
     s.within.iter().filter(looping).map(one).collect()
 }
 
 /// A loop or call that a lane went through.
-pub(crate) fn nest(n: &Nest) -> String {
+pub(crate) fn nest(n: &Scope) -> String {
     match &n.location {
         Some(l) if n.looping => format!("loop at {}", place(l)),
         _ if n.looping => format!("loop in {}", clean(&plain(&n.function))),

@@ -1,6 +1,6 @@
 //! The report in one sentence, and the launch that caused the differences.
 
-use prlx_analyze::Kind;
+use prlx_analyze::FindingKind;
 use prlx_analyze::report::{Finding, LaunchPart, LaunchReport, Report, Verdict};
 
 use super::names::{kernel, launch, short, stops};
@@ -47,11 +47,11 @@ fn differing_threads(l: &LaunchReport, f: &Finding) -> String {
     let roots = || l.findings.iter().filter(|f| f.roots > 0);
     let [one, many] = if roots().all(|other| other.kind == f.kind) {
         match f.kind {
-            Kind::Branch => ["takes a different branch", "take a different branch"],
-            Kind::Path => ["takes a different path", "take a different path"],
-            Kind::Value => ["has different values", "have different values"],
-            Kind::ActiveMask => ["runs with other active lanes", "run with other active lanes"],
-            Kind::ExtraEvents => ["executes extra code", "execute extra code"],
+            FindingKind::Branch => ["takes a different branch", "take a different branch"],
+            FindingKind::Path => ["takes a different path", "take a different path"],
+            FindingKind::Value => ["has different values", "have different values"],
+            FindingKind::ActiveMask => ["runs with other active lanes", "run with other active lanes"],
+            FindingKind::ExtraEvents => ["executes extra code", "execute extra code"],
         }
     } else {
         ["differs", "differ"]

@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "each test uses its part")]
 
-#[path = "../../../analyze/tests/build/mod.rs"]
+#[path = "../../../analyze/tests/it/toy.rs"]
 pub mod build;
 
 use std::path::PathBuf;

@@ -1,63 +1,65 @@
-//! Reads a program; with modules, says where it lands in them.
+//! `prlx probe check`: checks a probe program, and prints where it matches in modules.
 
-use std::collections::BTreeSet;
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use prlx_probe::{Landing, Plan};
+use prlx::probe::{Checked, check_module, count, select};
+use prlx_probe::lang::Script;
 
-use super::{Code, count, given, place, program};
 use crate::args::ProbeCheckArgs;
 use crate::ui::Ui;
 
-/// Checks it. A program that lands nowhere in any of the modules is an error.
+/// Checks it. A program that matches nothing in any of the modules is an error.
 pub fn run(args: &ProbeCheckArgs, ui: &Ui) -> Result<ExitCode> {
-    let given = given(&args.words, args.file.as_deref(), ui)?;
-    let script = &given.script;
+    let selected = select(&args.words, args.file.as_deref(), &ui.monitor())?;
+    let script = &selected.script;
     let mut out = io::stdout().lock();
     if args.print {
         write!(out, "{script}")?;
     } else {
-        let parts = [
-            (script.clauses.len(), "clause", "clauses"),
-            (script.tables.len(), "table", "tables"),
-            (script.records.len(), "record", "records"),
-            (script.vars.len(), "variable", "variables"),
-        ];
-        let parts: Vec<String> =
-            parts.iter().filter(|p| p.0 > 0).map(|(n, one, many)| count(*n, one, many)).collect();
-        writeln!(out, "ok: {}", parts.join(", "))?;
+        writeln!(out, "ok: {}", contents(script))?;
     }
-    let mut anywhere = given.rest.is_empty();
-    for path in given.rest {
-        let code = Code::load(path)?;
-        let program = program(script, &code.kernels(&[]));
-        let landings = Landing::all(script, &code.module, &code.text, &program.filter);
-        let nowhere = place::nowhere(script, &code.module, &program.filter, &landings);
-        anywhere |= !nowhere.all;
-        writeln!(out, "\n{}", code.name)?;
-        for l in landings.iter().filter(|l| !l.holds.is_empty()) {
-            let point = &script.clauses[l.clause].tracepoints[l.tracepoint];
-            let functions: BTreeSet<u32> = l.holds.iter().map(|(f, _)| f.0).collect();
-            let places = count(l.holds.len(), "place", "places");
-            let functions = count(functions.len(), "function", "functions");
-            writeln!(out, "  {point}: {places} in {functions}")?;
-        }
-        nowhere.lines.iter().try_for_each(|line| writeln!(out, "  {line}"))?;
-        let plan = Plan::resolve(&program, &code.module, &code.text, &code.name, &|_| None);
-        for missed in place::missed(script, &code.module, &code.text, &plan.kept.missed) {
-            writeln!(out, "  {}", prlx_present::safe(&missed.what))?;
-        }
-        for (function, why) in plan.module.functions.iter().filter_map(|f| Some((f, f.skipped.as_ref()?))) {
-            if function.kernel && code.kernel.as_ref().is_none_or(|k| *k == function.name) {
-                ui.warn(&format!("{} is left as it is: {why}", prlx_present::safe(&function.name)));
-            }
-        }
+    let mut matched = selected.rest.is_empty();
+    for path in selected.rest {
+        let checked = check_module(script, Path::new(path))?;
+        matched |= !checked.matches.is_empty();
+        print(&mut out, &checked, ui)?;
     }
     out.flush()?;
-    if !anywhere {
+    if !matched {
         bail!("the program lands nowhere");
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What a program consists of.
+fn contents(script: &Script) -> String {
+    let parts = [
+        (script.clauses.len(), "clause", "clauses"),
+        (script.tables.len(), "table", "tables"),
+        (script.records.len(), "record", "records"),
+        (script.vars.len(), "variable", "variables"),
+    ];
+    let parts: Vec<String> =
+        parts.iter().filter(|p| p.0 > 0).map(|(n, one, many)| count(*n, one, many)).collect();
+    parts.join(", ")
+}
+
+fn print(out: &mut impl Write, checked: &Checked, ui: &Ui) -> Result<()> {
+    writeln!(out, "\n{}", checked.module)?;
+    for found in &checked.matches {
+        let places = count(found.places, "place", "places");
+        let functions = count(found.functions, "function", "functions");
+        writeln!(out, "  {}: {places} in {functions}", found.tracepoint)?;
+    }
+    checked.unmatched.iter().try_for_each(|line| writeln!(out, "  {line}"))?;
+    for what in &checked.unavailable {
+        writeln!(out, "  {}", prlx_present::safe(what))?;
+    }
+    for (function, why) in &checked.skipped {
+        ui.warn(&format!("{} is left as it is: {why}", prlx_present::safe(function)));
+    }
+    Ok(())
 }

@@ -1,4 +1,4 @@
-//! The tools in the box, and what programs are written with.
+//! `prlx probe list`: prints the tools in the box, and what probe programs are written with.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -7,7 +7,7 @@ use anyhow::Result;
 use prlx_probe::lang::{AGGREGATES, BUILTINS, FUNCTIONS, TRACEPOINTS};
 use prlx_probe::tools::TOOLS;
 
-/// Prints it all, from the tables that the language is made of.
+/// Prints everything, from the tables that define the language.
 pub fn run() -> Result<ExitCode> {
     let mut out = io::stdout().lock();
     let call = |name: &str, args: &[&str]| format!("{name}({})", args.join(", "));

@@ -1,28 +1,28 @@
-//! `prlx profile diff`: two timelines held against each other, for people and for CI.
+//! `prlx profile diff`: compares two timelines, for people and for CI.
 
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
+use prlx::timeline::{LaunchFilter, read_timeline};
 use prlx_present::profile as present;
 use prlx_timeline::Timeline;
 
 use crate::args::ProfileDiffArgs;
-use crate::commands::timeline::{Choice, read};
-use crate::timeline::save;
+use crate::files::write_file;
 use crate::ui::Ui;
 
-/// Says what takes longer or shorter, and writes the page of both if it was asked for.
+/// Prints which regions take longer or shorter, and writes the page of both if the options ask for it.
 pub fn run(args: &ProfileDiffArgs, ui: &Ui) -> Result<ExitCode> {
     let view = &args.view;
-    if let Some(option) = view.of_spans() {
+    if let Some(option) = view.span_file() {
         bail!("{option} is of one timeline: `prlx timeline` has it");
     }
     if !(0.0..=1e6).contains(&args.least) {
         bail!("--least {} is no number of percent", args.least);
     }
     let side = |path| -> Result<Timeline> {
-        let mut side = read(path, &args.buffer, Choice::default(), ui)?;
+        let mut side = read_timeline(path, &args.buffer.format(), LaunchFilter::default(), &ui.monitor())?;
         view.cut().apply(&mut side);
         Ok(side)
     };
@@ -32,7 +32,7 @@ pub fn run(args: &ProfileDiffArgs, ui: &Ui) -> Result<ExitCode> {
     if let Some(path) = &view.html {
         let analyses = sides.each_ref().map(prlx_timeline::analyze);
         let page = |i: usize| present::Page { name: &names[i], timeline: &sides[i], analysis: &analyses[i] };
-        save(path, |out| present::profile_html(out, &[page(0), page(1)]))?;
+        write_file(path, |out| present::profile_html(out, &[page(0), page(1)]))?;
     }
     let names = names.each_ref().map(String::as_str);
     let mut out = BufWriter::new(io::stdout().lock());

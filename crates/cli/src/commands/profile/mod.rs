@@ -1,33 +1,25 @@
-//! `prlx profile`: where the cycles go, from markers that are recorded.
+//! `prlx profile`: shows where the cycles go, from markers.
 
-mod app;
-mod calibrate;
 mod diff;
-mod files;
-mod machine;
+mod launch_files;
+mod program;
 
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use prlx_probe::lang::Script;
-use prlx_probe::marks::Marking;
-use prlx_probe::{Filter, Program};
-use prlx_trace::Level;
-use prlx_trace::device::tracks::Form;
 
-use crate::args::{Auto, Kept, ProfileArgs, ProfileCommand};
+use crate::args::{ProfileArgs, ProfileCommand, ProfileFormat};
 use crate::ui::Ui;
 
-/// Runs it.
+/// Runs the command.
 pub fn run(args: &ProfileArgs, ui: &Ui) -> Result<ExitCode> {
-    match &args.also {
+    match &args.subcommand {
         Some(ProfileCommand::Diff(args)) => diff::run(args, ui),
-        None if args.sums && (args.view.of_spans().is_some() || args.view.html.is_some()) => {
-            let option = args.view.of_spans().unwrap_or("--html");
+        None if args.sums && (args.view.span_file().is_some() || args.view.html.is_some()) => {
+            let option = args.view.span_file().unwrap_or("--html");
             bail!("{option} shows visits one by one, and --sums only adds them up")
         }
-        None if args.sums && args.format == Kept::Cudaprofiler => {
+        None if args.sums && args.format == ProfileFormat::Cudaprofiler => {
             bail!("--format cudaprofiler has visits one by one, and --sums only adds them up")
         }
         None if args.sums && args.machine_code => {
@@ -36,41 +28,7 @@ pub fn run(args: &ProfileArgs, ui: &Ui) -> Result<ExitCode> {
         None if args.machine_code && !args.command.is_empty() => {
             bail!("--machine-code is for launch files")
         }
-        None if args.command.is_empty() => files::run(args, ui),
-        None => app::run(args, ui),
+        None if args.command.is_empty() => launch_files::run(args, ui),
+        None => program::run(args, ui),
     }
-}
-
-/// Where there are no markers: what else can be marked.
-fn others(args: &ProfileArgs) -> &'static str {
-    if args.auto.is_empty() && args.line.is_empty() {
-        "\n  --auto marks waits, arrivals and asynchronous work; docs/markers.md has the others"
-    } else if !args.auto.iter().any(|kind| matches!(kind, Auto::Trip | Auto::Function)) {
-        "\n  --auto=trip,function marks trips of loops and functions"
-    } else {
-        ""
-    }
-}
-
-/// What to weave into a launch file's module.
-fn program(args: &ProfileArgs, filter: Filter) -> Program {
-    Program { level: Level::Probe, script: Some(script(args)), elide: true, filter, window: None }
-}
-
-/// Which markers leave records.
-fn script(args: &ProfileArgs) -> Arc<Script> {
-    let marks = Marking {
-        source: true,
-        outside: args.auto.iter().map(|a| a.via()).collect(),
-        lines: args.line.clone(),
-        lanes: args.lanes,
-        form: match (args.sums, args.flight_recorder) {
-            (true, _) => Form::Sums,
-            (false, Some(entries)) => Form::Ring { entries },
-            (false, None) if args.spans => Form::Spans,
-            (false, None) => Form::Records,
-        },
-        spare: true,
-    };
-    Arc::new(Script { marks: Some(marks), ..Script::default() })
 }

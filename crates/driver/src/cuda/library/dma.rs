@@ -2,13 +2,17 @@
 //!
 //! Holds: while a copy may be under way, its host memory is neither read nor written.
 //! Misses: it is never freed, for drivers wait for the whole device then; it goes with the context.
+#![allow(unsafe_code, reason = "calls of a foreign library through pointers that dlsym gave")]
 
 use std::ptr::{NonNull, null_mut};
 
-use super::{Event, Failure, Library, Stream};
+use crate::cuda::library::failure::Failure;
+use crate::cuda::library::handles::{Event, Stream};
+use crate::cuda::library::open::Library;
 
 /// `CU_MEMHOSTALLOC_PORTABLE`: every context may use it.
 const PORTABLE: u32 = 1;
+
 /// `CUDA_ERROR_INVALID_VALUE`.
 const INVALID_VALUE: i32 = 1;
 

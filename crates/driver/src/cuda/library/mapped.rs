@@ -2,15 +2,18 @@
 //!
 //! Holds: the memory stays mapped as long as the device may write to it. Misses: a read beside a kernel that runs sees some of its stores and
 //! not others.
+#![allow(unsafe_code, reason = "calls of a foreign library through pointers that dlsym gave")]
 
 use std::ptr::null_mut;
 
 use memmap2::MmapMut;
 
-use super::{Failure, Library};
+use crate::cuda::library::failure::Failure;
+use crate::cuda::library::open::Library;
 
 /// `CU_MEMHOSTREGISTER_PORTABLE` and `…_DEVICEMAP`: every context may use it, and the device gets an address for it.
 const DEVICE_MAP: u32 = 1 | 2;
+
 /// `CUDA_ERROR_OUT_OF_MEMORY`.
 const OUT_OF_MEMORY: i32 = 2;
 

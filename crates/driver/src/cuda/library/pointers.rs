@@ -1,10 +1,13 @@
 //! What an address leads to, and kernels of our own in streams of the program's.
+#![allow(unsafe_code, reason = "calls of a foreign library through pointers that dlsym gave")]
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
 use super::super::calls::pointer;
-use super::{Failure, Function, Library, Stream};
+use crate::cuda::library::failure::Failure;
+use crate::cuda::library::handles::{Function, Stream};
+use crate::cuda::library::open::Library;
 
 /// Memory that the driver knows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

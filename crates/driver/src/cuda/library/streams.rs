@@ -1,17 +1,24 @@
 //! Streams, events, and what keeps calls from breaking captures.
+#![allow(unsafe_code, reason = "calls of a foreign library through pointers that dlsym gave")]
 
 use std::ptr::null_mut;
 
-use super::{Context, Event, Failure, Library, Stream};
+use crate::cuda::library::failure::Failure;
+use crate::cuda::library::handles::{Context, Event, Stream};
+use crate::cuda::library::open::Library;
 
 /// `CU_STREAM_CAPTURE_MODE_RELAXED`.
 const RELAXED: i32 = 2;
+
 /// `CU_STREAM_NON_BLOCKING`.
 const NON_BLOCKING: u32 = 1;
+
 /// `CU_EVENT_DISABLE_TIMING`.
 const NO_TIMING: u32 = 2;
+
 /// `CUDA_ERROR_NOT_READY`.
 const NOT_READY: i32 = 600;
+
 /// Beyond every device's highest priority, so taken as that.
 const HIGHEST: i32 = -1000;
 

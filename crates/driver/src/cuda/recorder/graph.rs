@@ -12,8 +12,13 @@ use prlx_trace::launch::Launch;
 
 use super::layout::{CONTEXT, Kind, Slot, refused};
 use super::state::{Fate, Place, Placed, Progress, State, Told, User};
-use super::{NO_TABLES, Recorder, STAGED, Shared, Unrecorded};
-use crate::cuda::library::{Dma, Failure, Stream};
+use crate::cuda::library::dma::Dma;
+use crate::cuda::library::failure::Failure;
+use crate::cuda::library::handles::Stream;
+use crate::cuda::recorder::handle::Recorder;
+use crate::cuda::recorder::launch::Unrecorded;
+use crate::cuda::recorder::limits::{NO_TABLES, STAGED};
+use crate::cuda::recorder::shared::Shared;
 
 /// The context of a graph's kernel node.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -9,26 +9,32 @@
 //! cursors do not wrap.
 
 use prlx_probe::Plan;
-use prlx_trace::device::tracks::{self, BEYOND, LOGS};
-use prlx_trace::device::{Context, Head, MAGAZINE_STRIDE, MAGAZINES, Shape};
+use prlx_trace::device::tracks::{BEYOND, LOGS};
+use prlx_trace::device::{Context, Head, MAGAZINE_STRIDE, MAGAZINES, Shape, tracks};
 use prlx_trace::launch::Launch;
 use prlx_trace::{FuncId, Level};
 
-use crate::record::{cta_warps, wanted};
+use crate::record::launches::{cta_warps, wanted};
 
 /// Bytes that a context takes.
 pub(super) const CONTEXT: u64 = 160;
+
 const _: () = assert!(Context::SIZE as u64 <= CONTEXT);
+
 /// Nodes of graphs that have a context at a time.
 pub(super) const NODES: u32 = 4096;
+
 /// Generations.
 pub(super) const GENERATIONS: usize = 2;
+
 /// Bytes that the cursor takes alone.
 const ALONE: u64 = 256;
+
 /// Bytes that the cursor and the magazines behind it take.
 pub(super) const CURSOR: u64 = ALONE + MAGAZINES * MAGAZINE_STRIDE;
+
 /// Lanes in a warp of every NVIDIA GPU.
-const WARP: u64 = 32;
+pub(super) const WARP: u64 = 32;
 
 /// Sizes, for a level and a budget.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

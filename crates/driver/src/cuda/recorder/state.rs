@@ -12,9 +12,10 @@ use prlx_probe::Plan;
 use prlx_trace::launch::Launch;
 
 use super::layout::{Area, Arena, GENERATIONS, Kind, Layout, Slot};
-use super::promise::Learned;
 use super::tables::Tables;
-use crate::cuda::library::{Dma, Event, Stream};
+use crate::cuda::library::dma::Dma;
+use crate::cuda::library::handles::{Event, Stream};
+use crate::cuda::recorder::size_estimate::Learned;
 
 /// A launch, and how far it is.
 pub(super) struct Placed {

@@ -1,0 +1,8 @@
+//! Integration tests of `prlx-analyze`. [`toy`] writes programs and their traces; the other modules check what is made of them.
+
+mod builds;
+mod decode;
+mod diff;
+mod operands;
+mod path_view;
+mod toy;

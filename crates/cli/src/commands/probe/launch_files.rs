@@ -1,0 +1,44 @@
+//! Runs launch files with a probe program, and prints its tables.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use prlx::probe::{ProbeOptions, SelectedScript, probe_launch_files};
+use prlx::record;
+
+use super::tables;
+use crate::args::ProbeArgs;
+use crate::ui::Ui;
+
+/// Runs them one after the other; the tables are over all of them.
+pub fn run(args: &ProbeArgs, selected: &SelectedScript<'_>, ui: &Ui) -> Result<ExitCode> {
+    if selected.rest.is_empty() {
+        bail!("name a launch file behind the program, or a program to run after `--`");
+    }
+    if args.interval.is_some() {
+        bail!("--interval is for programs: a launch file's tables are read when it has ended");
+    }
+    if args.memory.is_some() {
+        bail!("--memory is for programs: a launch file's tables and records take what they need");
+    }
+    if args.device.check.is_some() {
+        bail!("--check looks at the kernel as it is: `prlx run` has it");
+    }
+    let launches: Vec<PathBuf> = selected.rest.iter().map(PathBuf::from).collect();
+    let options = ProbeOptions {
+        kernels: args.kernel.clone(),
+        device: args.device.options(),
+        rewritten: args.rewritten,
+    };
+    let probed = probe_launch_files(&launches, selected, &options, &ui.monitor())?;
+    if let Some(output) = &args.output {
+        record::save(&probed.trace, output)?;
+    }
+    let names: Vec<String> = launches.iter().map(|p: &PathBuf| Path::display(p).to_string()).collect();
+    tables::print(&probed.tables, &format!("Probes of {}", names.join(", ")), &args.show, ui)?;
+    match probed.stopped {
+        Some(why) => bail!(why),
+        None => Ok(ExitCode::SUCCESS),
+    }
+}

@@ -1,0 +1,65 @@
+//! Profiles a program, and prints the timeline of each process.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Result, bail};
+use prlx::profile::profile_program;
+use prlx::record::{RecorderOptions, RecordingFolder, session_options};
+use prlx_driver::session::Options;
+use prlx_trace::Level;
+
+use crate::args::{ProfileArgs, ProfileFormat, RecorderArgs};
+use crate::commands::timeline;
+use crate::ui::Ui;
+
+/// MiB of tracks for each device.
+const MEMORY: u64 = 512;
+
+/// Profiles the program. The exit code is the program's.
+pub fn run(args: &ProfileArgs, ui: &Ui) -> Result<ExitCode> {
+    if args.choice.digest.is_some() {
+        bail!(
+            "--digest is for `prlx record`: its kernels between those of the program would be in the timeline"
+        );
+    }
+    let keep = args.format == ProfileFormat::Prlx;
+    let folder = RecordingFolder::new(args.output.as_deref().filter(|_| keep), "profile");
+    let profiled = {
+        let refused = RecorderArgs {
+            warps: args.warps.as_ref().map(|w| (w.start, w.end)),
+            rewritten: args.rewritten,
+            ..RecorderArgs::default()
+        };
+        refused.refuse_for_program(&args.device)?;
+        let recorder = RecorderOptions {
+            kernels: args.kernel.clone(),
+            memory: Some(args.memory.unwrap_or(MEMORY)),
+            ..RecorderOptions::default()
+        };
+        let options = session_options(&recorder, &args.choice.selection(), &folder)?;
+        let profile = args.options();
+        let script = Some(Arc::new(profile.script()));
+        let options = Options { level: Level::Probe, script, ..options };
+        profile_program(&args.command, &options, profile.hint, &ui.monitor())?
+    };
+    let words: Vec<_> = args.command.iter().map(|w| w.to_string_lossy()).collect();
+    let name = words.join(" ");
+    let processes = profiled.processes.len();
+    for (i, process) in profiled.processes.into_iter().enumerate() {
+        let mut timeline = process.timeline;
+        let mut view = args.view.clone();
+        if processes > 1 {
+            ui.note(&format!("process {}, {} of {processes}:", process.pid, i + 1));
+        }
+        if i > 0 && view != view.without_files() {
+            ui.warn("the files that were asked for are of the first process");
+            view = view.without_files();
+        }
+        if let Some(output) = args.output.as_deref().filter(|_| !keep && i == 0) {
+            timeline::save_buffer(&mut timeline, output, ui)?;
+        }
+        timeline::show(timeline, &name, &view, ui)?;
+    }
+    Ok(ExitCode::from(profiled.ended.exit_code()))
+}

@@ -1,0 +1,161 @@
+//! The terminal: colour, progress, notes, warnings, errors. Results go to standard output, everything else to standard
+//! error.
+
+mod progress;
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
+
+use prlx::record::SessionSummary;
+use prlx::{Event, Monitor};
+use prlx_trace::Level;
+
+use crate::args::When;
+use progress::Progress;
+
+/// What the terminal can show.
+pub struct Ui {
+    color_out: bool,
+    color_err: bool,
+    stderr: Arc<StdErr>,
+    /// Prints the events of library calls.
+    events: Box<dyn Fn(Event<'_>) + Sync>,
+}
+
+/// What goes to standard error.
+struct StdErr {
+    color: bool,
+    quiet: bool,
+    width: usize,
+    progress: Progress,
+}
+
+impl Ui {
+    /// Honours `--color`, `--quiet` and the NO_COLOR convention.
+    pub fn new(when: When, quiet: bool) -> Ui {
+        let no_color = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
+        let colored = |terminal: bool| match when {
+            When::Always => true,
+            When::Never => false,
+            When::Auto => terminal && !no_color,
+        };
+        let color_err = colored(io::stderr().is_terminal());
+        let progress = Progress::new(!quiet && io::stderr().is_terminal());
+        let stderr = Arc::new(StdErr { color: color_err, quiet, width: columns(), progress });
+        let events = Arc::clone(&stderr);
+        Ui {
+            color_out: colored(io::stdout().is_terminal()),
+            color_err,
+            stderr,
+            events: Box::new(move |event| events.show(event)),
+        }
+    }
+
+    /// The callbacks for library calls: their events are shown here. Signals end the process, so nothing is cancelled.
+    pub fn monitor(&self) -> Monitor<'_> {
+        Monitor::new(&*self.events, &|| false)
+    }
+
+    /// Whether standard output takes colour.
+    pub fn color(&self) -> bool {
+        self.color_out
+    }
+
+    /// How text goes to standard output.
+    pub fn style(&self) -> prlx_present::Style {
+        prlx_present::Style { color: self.color(), width: self.stderr.width }
+    }
+
+    /// Prints information on standard error, unless `--quiet` is given.
+    pub fn note(&self, text: &str) {
+        self.stderr.note(text);
+    }
+
+    /// Prints how long something took, on terminals only: elsewhere the same work gives the same bytes.
+    pub fn timing(&self, text: &str) {
+        if self.stderr.progress.enabled() {
+            self.note(text);
+        }
+    }
+
+    /// Prints something that the user should know, on standard error.
+    pub fn warn(&self, text: &str) {
+        self.stderr.warn(text);
+    }
+
+    /// Prints an error with its causes, and advice if it has some.
+    pub fn error(&self, error: &anyhow::Error) {
+        let (red, cyan, off) =
+            if self.color_err { ("\x1b[1;31m", "\x1b[1;36m", "\x1b[0m") } else { ("", "", "") };
+        let mut err = io::stderr().lock();
+        let _ = writeln!(err, "{red}error{off}: {error:#}");
+        if let Some(help) =
+            error.chain().find_map(|e| e.downcast_ref::<prlx_driver::Error>()).and_then(|e| e.help.as_ref())
+        {
+            let _ = writeln!(err, "  {cyan}help{off}: {help}");
+        }
+    }
+}
+
+impl StdErr {
+    fn show(&self, event: Event<'_>) {
+        match event {
+            Event::Begin { activity, what, steps } => self.progress.begin(activity, what, steps),
+            Event::Step { activity } => self.progress.step(activity),
+            Event::End { activity } => self.progress.end(activity),
+            Event::Note(text) => self.note(text),
+            Event::Warning(text) => self.warn(text),
+            Event::Recorded(summary) => self.recorded(summary),
+        }
+    }
+
+    fn note(&self, text: &str) {
+        if !self.quiet {
+            self.progress.hide(|| {
+                let _ = writeln!(io::stderr().lock(), "{text}");
+            });
+        }
+    }
+
+    fn warn(&self, text: &str) {
+        let (yellow, off) = if self.color { ("\x1b[1;33m", "\x1b[0m") } else { ("", "") };
+        self.progress.hide(|| {
+            let _ = writeln!(io::stderr().lock(), "{yellow}warning{off}: {text}");
+        });
+    }
+
+    /// What the recording of a program holds, with a table of its kernels.
+    fn recorded(&self, s: &SessionSummary) {
+        let plural = |n: u64, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
+        let seen = format!(
+            "{}, {}",
+            plural(s.processes, "process", "processes"),
+            plural(s.launches, "launch", "launches")
+        );
+        if s.level == Level::Probe {
+            // The tables or the timeline follow, and say what is missing.
+            let what = if s.markers { "profiled" } else { "probed" };
+            self.note(&format!("{seen}, {} {what}", s.recorded));
+            return;
+        }
+        self.note(&format!("{}: {seen}, {} recorded", s.folder.display(), s.recorded));
+        let mut text = Vec::new();
+        let style = prlx_present::Style { color: false, width: self.width };
+        if s.launches > 0 && prlx_present::kernels(&mut text, &s.survey.clone().kernels(), &style).is_ok() {
+            self.note(String::from_utf8_lossy(&text).trim_end());
+        }
+    }
+}
+
+/// Columns of the terminal, for text that is laid out; 100 if standard output is no terminal.
+fn columns() -> usize {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok().filter(|size| size.ws_col > 0);
+    size.map_or(100, |size| usize::from(size.ws_col).clamp(60, 160))
+}
+
+/// Whether the reader of our output went away, as in `prlx … | head`. That is no error.
+pub fn broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .any(|e| e.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe))
+}

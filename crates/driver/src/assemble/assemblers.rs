@@ -1,0 +1,118 @@
+//! The assemblers of this machine, best first, and the cache of their results.
+//!
+//! # Invariants
+//! An assembler that does not know the architecture or the PTX version is passed over. An error that it finds in the code
+//! is reported.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::path::PathBuf;
+
+use prlx_isa::image::Target;
+use prlx_trace::kernel::ThreadResources;
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::assemble::cache::Cache;
+use crate::assemble::register_budget::{Within, limited, needs};
+use crate::assemble::search::{in_path, named};
+use crate::assemble::tool::{Assembler, Failed, OPTIONS};
+
+/// Names the only assembler to use: `ptxas`, `nvjitlink` or `driver`.
+pub const VARIABLE: &str = "PRLX_ASSEMBLER";
+
+/// Names the `ptxas` to use: a path.
+pub const PTXAS: &str = "PRLX_PTXAS";
+
+/// Names the nvJitLink to use: a path.
+pub const NVJITLINK: &str = "PRLX_NVJITLINK";
+
+/// The assemblers that are here, best first, and what they have made before.
+#[derive(Debug, Default)]
+pub struct Assemblers {
+    /// In the order in which they are tried.
+    pub tools: Vec<Assembler>,
+    /// Where their results are kept.
+    pub cache: Option<Cache>,
+}
+
+impl Assemblers {
+    /// What there is here, as the environment chooses ([`VARIABLE`], [`PTXAS`], [`NVJITLINK`]).
+    pub fn find() -> Assemblers {
+        let wanted = env::var(VARIABLE).unwrap_or_default();
+        let mut tools = Vec::new();
+        if matches!(wanted.as_str(), "" | "ptxas") {
+            tools.extend(named(PTXAS).or_else(|| in_path("ptxas")).and_then(|p| Assembler::ptxas(&p)));
+        }
+        if matches!(wanted.as_str(), "nvjitlink") || wanted.is_empty() && tools.is_empty() {
+            let places = named(NVJITLINK).map_or_else(
+                || {
+                    ["libnvJitLink.so.13", "libnvJitLink.so.12", "libnvJitLink.so"]
+                        .map(PathBuf::from)
+                        .to_vec()
+                },
+                |one| vec![one],
+            );
+            tools.extend(places.iter().find_map(|p| Assembler::jit_link(p)));
+        }
+        Assemblers { tools, cache: Cache::of_user() }
+    }
+
+    /// The machine code of rewritten `ptx`. Kernels that would spill registers to stay within those that they are to have keep theirs.
+    ///
+    /// # Errors
+    /// See [`Failed`].
+    pub fn rewritten(
+        &self,
+        tool: &Assembler,
+        ptx: &str,
+        within: Within<'_>,
+        target: Target,
+        more: &[String],
+    ) -> Result<Vec<u8>, Failed> {
+        let code = self.assemble(tool, ptx, target, more)?;
+        let (before, mut limits) = (needs(&code), within.limits(&code));
+        // A second time without those that spill.
+        for _ in 0..2 {
+            let lean = limited(ptx, &limits).and_then(|lean| self.assemble(tool, &lean, target, more).ok());
+            let Some(lean) = lean else { break };
+            let now = needs(&lean);
+            let local =
+                |all: &BTreeMap<&str, ThreadResources>, name: &str| all.get(name).map_or(0, |n| n.local);
+            let spilt: Vec<&str> =
+                now.keys().copied().filter(|f| local(&now, f) > local(&before, f)).collect();
+            if spilt.is_empty() {
+                return Ok(lean);
+            }
+            limits.retain(|name, _| !spilt.contains(name));
+        }
+        Ok(code)
+    }
+
+    /// The machine code of `ptx` by one of [`Self::tools`], with more options, from the cache if it is there.
+    ///
+    /// # Errors
+    /// See [`Failed`].
+    pub fn assemble(
+        &self,
+        tool: &Assembler,
+        ptx: &str,
+        target: Target,
+        more: &[String],
+    ) -> Result<Vec<u8>, Failed> {
+        let mut hash = Xxh3::new();
+        // The level of a rewritten module is in its text.
+        for part in [tool.version.as_str(), &target.to_string(), &OPTIONS.join(" "), &more.join(" "), ptx] {
+            hash.update(&(part.len() as u64).to_le_bytes());
+            hash.update(part.as_bytes());
+        }
+        let key = hash.digest128();
+        if let Some(kept) = self.cache.as_ref().and_then(|cache| cache.get(key)) {
+            return Ok(kept);
+        }
+        let made = tool.assemble(ptx, target, more)?;
+        if let Some(cache) = &self.cache {
+            cache.put(key, &made);
+        }
+        Ok(made)
+    }
+}

@@ -1,0 +1,130 @@
+//! One assembler, `ptxas` or nvJitLink, and what it answers.
+//!
+//! Options are pinned: the architecture, and `-lineinfo`, which changes no code and keeps source lines (with `ptxas`, the
+//! PTX too) in the cubin.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use prlx_isa::image::Target;
+
+use crate::assemble::jitlink;
+use crate::error::{Error, ErrorKind};
+
+/// What every assembler is told beside the architecture.
+pub(super) const OPTIONS: &[&str] = &["-lineinfo"];
+
+/// What an assembler says when it is the assembler that does not fit, not the code.
+const UNFIT: &[&str] = &[
+    "is not defined for option 'gpu-name'",
+    "Unsupported .version",
+    "does not support .target",
+    "Unsupported architecture",
+    "unsupported toolchain",
+];
+
+/// What did not come of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Failed {
+    /// This assembler can't do it: why. Another one may.
+    Unfit(String),
+    /// The code is wrong.
+    Wrong(Error),
+}
+
+/// One assembler.
+pub struct Assembler {
+    tool: Tool,
+    /// As it says itself.
+    pub(super) version: String,
+}
+
+enum Tool {
+    Ptxas(PathBuf),
+    JitLink(jitlink::Library),
+}
+
+impl std::fmt::Debug for Assembler {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.version)
+    }
+}
+
+impl Assembler {
+    /// A `ptxas`; `None` if it does not start.
+    pub fn ptxas(path: &Path) -> Option<Assembler> {
+        let out = Command::new(path)
+            .arg("--version")
+            .env_remove("LD_PRELOAD")
+            .stdin(Stdio::null())
+            .output()
+            .ok()?;
+        let said = String::from_utf8_lossy(&out.stdout).into_owned();
+        // "Build cuda_13.0.r13.0/compiler.36424714_0", or whatever comes last.
+        let version = said.lines().rev().map(str::trim).find(|l| !l.is_empty()).unwrap_or_default();
+        let version = format!("ptxas {version}");
+        out.status.success().then(|| Assembler { tool: Tool::Ptxas(path.to_owned()), version })
+    }
+
+    /// The nvJitLink library of that name or path; `None` if it is none.
+    pub fn jit_link(path: &Path) -> Option<Assembler> {
+        let (library, (major, minor)) = jitlink::Library::open(path)?;
+        Some(Assembler { tool: Tool::JitLink(library), version: format!("nvJitLink {major}.{minor}") })
+    }
+
+    /// What it is, with its version.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// The machine code of `ptx`, with more options.
+    ///
+    /// # Errors
+    /// See [`Failed`].
+    pub fn assemble(&self, ptx: &str, target: Target, more: &[String]) -> Result<Vec<u8>, Failed> {
+        let mut options = vec![format!("-arch={target}")];
+        options.extend(OPTIONS.iter().map(|o| (*o).to_owned()));
+        options.extend_from_slice(more);
+        let done = match &self.tool {
+            Tool::Ptxas(path) => run(path, ptx, &options),
+            Tool::JitLink(library) => library.assemble(ptx, &options),
+        }
+        .map_err(Failed::Unfit)?;
+        done.map_err(|said| match UNFIT.iter().any(|text| said.contains(text)) {
+            true => Failed::Unfit(format!("{}: {said}", self.version)),
+            false => Failed::Wrong(Error::new(
+                ErrorKind::Module,
+                format!("{} refuses the PTX:\n{said}", self.version),
+            )),
+        })
+    }
+}
+
+/// Runs `ptxas` in a folder of its own. The outer error: it could not be run; the inner one: what it says of the PTX.
+fn run(ptxas: &Path, ptx: &str, options: &[String]) -> Result<Result<Vec<u8>, String>, String> {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let name = format!("prlx-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+    let folder = env::temp_dir().join(name);
+    let inside = || -> Result<Result<Vec<u8>, String>, std::io::Error> {
+        std::fs::create_dir(&folder)?;
+        std::fs::write(folder.join("PTX"), ptx)?;
+        let mut command = Command::new(ptxas);
+        let command =
+            command.current_dir(&folder).args(options).args(["-o", "cubin", "PTX"]).stdin(Stdio::null());
+        // What a program has preloaded is not for its assembler.
+        let command = command.env_remove("LD_PRELOAD");
+        let out = command.output()?;
+        if !out.status.success() {
+            let said = [out.stdout, out.stderr].concat();
+            return Ok(Err(format!("{}\n{}", out.status, String::from_utf8_lossy(&said))
+                .trim_end()
+                .to_owned()));
+        }
+        Ok(Ok(std::fs::read(folder.join("cubin"))?))
+    };
+    let done = inside().map_err(|e| format!("{} in {}: {e}", ptxas.display(), folder.display()));
+    let _ = std::fs::remove_dir_all(&folder);
+    done
+}

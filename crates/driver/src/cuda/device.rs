@@ -1,0 +1,446 @@
+//! One NVIDIA GPU as a [`Driver`].
+//!
+//! # Invariants
+//! - Every failure is reported with CUDA's name and text for it.
+//! - A launch that does not fit the device is refused before the driver sees it, with the limit.
+//! - Modules and memory that are left are freed with the context.
+//!
+//! # Limitations
+//! - One stream and one device at a time; no module variables.
+//! - What a kernel recorded before it faulted is lost with its context, unless it lies in [kept](Driver::alloc_kept) memory.
+//! - A kernel that never ends blocks the caller, unless a time limit is set ([`Cuda::set_patience`]).
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use prlx_isa::image::{Target, is_binary};
+use prlx_probe::Plan;
+use prlx_trace::kernel::Param;
+
+use crate::assemble;
+use crate::assemble::assemblers::Assemblers;
+use crate::assemble::register_budget::Within;
+use crate::assemble::tool::Failed;
+use crate::cuda::calls::{attribute, function};
+use crate::cuda::error_codes::known;
+use crate::cuda::gpus::{Gpu, gpu};
+use crate::cuda::library::failure::{Failure, sticky};
+use crate::cuda::library::handles::{Context, Device, Function, Module};
+use crate::cuda::library::launch::{Params, Shape};
+use crate::cuda::library::mapped::Mapped;
+use crate::cuda::library::open::Library;
+use crate::driver::{DeviceInfo, DevicePtr, Driver, LaunchConfig, LaunchStats, ModuleHandle, Needs};
+use crate::error::{Error, ErrorKind};
+use crate::signature::{Signature, counted};
+use crate::tensor_map::{BYTES, TensorMap};
+
+/// Bytes of shared memory that a CTA can have without asking for more.
+const SHARED: u32 = 48 << 10;
+
+/// CTAs of a cluster that every device with clusters can run.
+const PORTABLE_CLUSTER: u64 = 8;
+
+/// Bytes of stack for each thread of a recursive kernel: eight times what CUDA gives without being asked.
+const DEEP_STACK: usize = 8 << 10;
+
+/// How often it is looked whether a kernel has ended that may not take as long as it likes.
+const LOOK: Duration = Duration::from_micros(50);
+
+/// `cuMemAlloc` aligns at least so much.
+const ALIGNED: u64 = 256;
+
+/// A module and its kernels that were asked for.
+struct Loaded {
+    module: Module,
+    functions: BTreeMap<String, Function>,
+    /// What its PTX says of its kernels; nothing of an image.
+    signatures: Vec<Signature>,
+    /// Whether its threads need a stack of a depth that no assembler can tell.
+    recursive: bool,
+}
+
+/// A GPU. It is used from the thread that made it.
+pub struct Cuda {
+    library: Library,
+    device: Device,
+    context: Context,
+    gpu: Gpu,
+    modules: BTreeMap<u64, Loaded>,
+    next: u64,
+    assemblers: Assemblers,
+    /// Where allocations begin that were made larger to be aligned, by the address that was given out.
+    begins: BTreeMap<u64, u64>,
+    /// Host memory that kernels write to, by the address that was given out.
+    kept: BTreeMap<u64, Mapped>,
+    /// How long a kernel may take.
+    patience: Option<Duration>,
+    /// A kernel took longer, and runs on: whatever waits for the device would wait for ever.
+    stuck: bool,
+}
+
+impl std::fmt::Debug for Cuda {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cuda")
+            .field("gpu", &self.gpu)
+            .field("modules", &self.modules.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Cuda {
+    /// The device of an ordinal, as CUDA_VISIBLE_DEVICES orders them.
+    ///
+    /// # Errors
+    /// When there is no driver, no such device, or it can't be used.
+    pub fn new(ordinal: u32) -> Result<Cuda, Error> {
+        Cuda::with(ordinal, Assemblers::find())
+    }
+
+    /// The same with these assemblers; with none, the driver's own compiler is used.
+    ///
+    /// # Errors
+    /// As [`Cuda::new`].
+    pub fn with(ordinal: u32, assemblers: Assemblers) -> Result<Cuda, Error> {
+        let library = Library::open()?;
+        let what = format!("CUDA device {ordinal}");
+        let (device, gpu) = gpu(&library, ordinal).map_err(|e| e.during(&what))?;
+        let context = library.retain(device).map_err(|e| e.during(&what))?;
+        let cuda = Cuda {
+            library,
+            device,
+            context,
+            gpu,
+            modules: BTreeMap::new(),
+            next: 0,
+            assemblers,
+            begins: BTreeMap::new(),
+            kept: BTreeMap::new(),
+            patience: None,
+            stuck: false,
+        };
+        cuda.enter()?;
+        Ok(cuda)
+    }
+
+    /// What the device says of itself.
+    pub fn gpu(&self) -> &Gpu {
+        &self.gpu
+    }
+
+    /// A kernel that takes longer counts as stuck.
+    pub fn set_patience(&mut self, patience: Duration) {
+        self.patience = Some(patience);
+    }
+
+    fn enter(&self) -> Result<(), Error> {
+        if self.stuck {
+            return Err(Error::new(
+                ErrorKind::Stuck,
+                format!("{} still runs a kernel that does not end", self.gpu.name),
+            ));
+        }
+        self.library.enter(self.context).map_err(|e| e.during(&self.gpu.name))
+    }
+
+    /// PTX through the first assembler that can do it, whose machine code the driver takes; `None` if there is no such.
+    fn assembled(&self, ptx: &str, made: Option<(&Plan, &str)>) -> Result<Option<Module>, Error> {
+        let ptx = ptx.trim_end_matches('\0');
+        let Some(target) = assemble::target(ptx, Target::of(self.gpu.capability))? else { return Ok(None) };
+        for tool in &self.assemblers.tools {
+            let own = made.filter(|(plan, _)| plan.kept.tracks.is_some());
+            let own = own.and_then(|(_, text)| self.assemblers.assemble(tool, text, target, &[]).ok());
+            let within = made.map_or(Within::Any, |(plan, _)| Within::of(plan, own.as_deref()));
+            match self.assemblers.rewritten(tool, ptx, within, target, &[]) {
+                // An assembler newer than the driver makes what that does not understand.
+                Ok(code) => match self.library.load(&code) {
+                    Ok(module) => return Ok(Some(module)),
+                    Err(e) if known(e.code).is_some_and(|c| c.kind == ErrorKind::Module) => {}
+                    Err(e) => return Err(e.during("the assembled module does not load")),
+                },
+                Err(Failed::Wrong(e)) => return Err(e),
+                Err(Failed::Unfit(_)) => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// Loads an image; text that was rewritten, by a plan from another.
+    fn load_as(&mut self, image: &[u8], made: Option<(&Plan, &str)>) -> Result<ModuleHandle, Error> {
+        self.enter()?;
+        let ptx = std::str::from_utf8(image).ok().filter(|_| !is_binary(image));
+        let module = match ptx.map(|ptx| self.assembled(ptx, made)).transpose()?.flatten() {
+            Some(module) => module,
+            None => self.library.load(image).map_err(|e| e.during("the module does not load"))?,
+        };
+        let view = ptx.map(|ptx| prlx_isa::ptx::view(&prlx_isa::ptx::parse(ptx).0).0).unwrap_or_default();
+        let signatures = Signature::all(&view);
+        self.next += 1;
+        self.modules.insert(
+            self.next,
+            Loaded { module, functions: BTreeMap::new(), signatures, recursive: view.recursive() },
+        );
+        Ok(ModuleHandle(self.next))
+    }
+
+    /// A kernel of a module, asked for once.
+    fn function(&mut self, module: ModuleHandle, kernel: &str) -> Result<Function, Error> {
+        let loaded = self.modules.get_mut(&module.0).ok_or_else(|| no_module(module))?;
+        if let Some(function) = loaded.functions.get(kernel) {
+            return Ok(*function);
+        }
+        let found = self.library.function(loaded.module, kernel);
+        let found = found.map_err(|e| e.during(&format!("kernel `{kernel}`")))?;
+        loaded.functions.insert(kernel.to_owned(), found);
+        Ok(found)
+    }
+
+    /// Why a kernel may not be launched like this, before the driver says no more than "invalid value".
+    fn check(&self, function: Function, kernel: &str, config: &LaunchConfig) -> Result<(), Error> {
+        let asked = |e: Failure| e.during(&format!("`{kernel}`"));
+        let wrong = |text: String| Err(Error::new(ErrorKind::Launch, format!("`{kernel}`: {text}")));
+        let threads = self.library.needs(function, function::MAX_THREADS).map_err(asked)?;
+        if config.block.volume() > u64::from(threads) {
+            let registers = self.library.needs(function, function::REGISTERS).map_err(asked)?;
+            return wrong(format!(
+                "CTAs of {} threads are too large: with its {registers} registers and its own limits, at most {threads}",
+                config.block
+            ));
+        }
+        let fixed = self.library.needs(function, function::SHARED).map_err(asked)?;
+        let shared = u64::from(fixed) + u64::from(config.shared);
+        if shared > u64::from(self.gpu.shared.max(SHARED)) {
+            let most = self.gpu.shared.max(SHARED);
+            return wrong(format!(
+                "{shared} bytes of shared memory are more than a CTA can have here ({most})"
+            ));
+        }
+        if shared > u64::from(SHARED) {
+            self.library.allow(function, function::MAX_DYNAMIC_SHARED, config.shared).map_err(asked)?;
+        }
+        if config.cluster.volume() > PORTABLE_CLUSTER {
+            self.library.allow(function, function::NON_PORTABLE_CLUSTER, 1).map_err(asked)?;
+        }
+        Ok(())
+    }
+
+    /// What is known of a kernel that went wrong.
+    fn fault(&self, failure: Failure, kernel: &str, config: &LaunchConfig) -> Error {
+        let ran = sticky(failure.code);
+        let what =
+            format!("`{kernel}`, {} CTAs of {} threads on {}", config.grid, config.block, self.gpu.name);
+        let error = failure.during(&what);
+        if ran && error.help.is_none() {
+            return error.help(
+                "a GPU does not say which instruction it was: --device cpu does, with lane and address, where the \
+                 kernel goes wrong there too",
+            );
+        }
+        error
+    }
+}
+
+impl Drop for Cuda {
+    fn drop(&mut self) {
+        // With memory that a kernel may still write to, and calls that wait for it, the process ends as it is.
+        if self.stuck {
+            std::mem::take(&mut self.kept).into_values().for_each(std::mem::forget);
+            return;
+        }
+        self.kept.clear();
+        // After a fault the driver refuses to unload; the context goes all the same.
+        for loaded in self.modules.values() {
+            let _ = self.library.unload(loaded.module);
+        }
+        let _ = self.library.release(self.device);
+    }
+}
+
+impl Driver for Cuda {
+    fn info(&self) -> DeviceInfo {
+        let warp_size = u8::try_from(self.gpu.warp_size).unwrap_or(32);
+        DeviceInfo { name: self.gpu.name.clone(), warp_size, hooks: false }
+    }
+
+    fn load(&mut self, image: &[u8]) -> Result<ModuleHandle, Error> {
+        self.load_as(image, None)
+    }
+
+    fn load_rewritten(&mut self, text: &str, plan: &Plan, own: &str) -> Result<ModuleHandle, Error> {
+        self.load_as(text.as_bytes(), Some((plan, own)))
+    }
+
+    fn unload(&mut self, module: ModuleHandle) -> Result<(), Error> {
+        let loaded = self.modules.remove(&module.0).ok_or_else(|| no_module(module))?;
+        self.enter()?;
+        self.library.unload(loaded.module).map_err(|e| e.during("the module does not unload"))
+    }
+
+    fn alloc(&mut self, bytes: u64, align: u64) -> Result<DevicePtr, Error> {
+        self.enter()?;
+        let more = if align > ALIGNED { align } else { 0 };
+        let size = bytes.max(1).checked_add(more).and_then(|n| usize::try_from(n).ok());
+        let size =
+            size.ok_or_else(|| Error::new(ErrorKind::Memory, format!("{bytes} bytes are too many")))?;
+        let begin =
+            self.library.alloc(size).map_err(|e| e.during(&format!("{bytes} bytes on {}", self.gpu.name)))?;
+        let at = begin.next_multiple_of(align.max(1));
+        if at != begin {
+            self.begins.insert(at, begin);
+        }
+        Ok(DevicePtr(at))
+    }
+
+    fn alloc_kept(&mut self, bytes: u64, align: u64) -> Result<DevicePtr, Error> {
+        self.enter()?;
+        let size = bytes.max(1).checked_add(align).and_then(|n| usize::try_from(n).ok());
+        let size =
+            size.ok_or_else(|| Error::new(ErrorKind::Memory, format!("{bytes} bytes are too many")))?;
+        let mapped = Mapped::new(self.library, size).map_err(|e| {
+            e.during(&format!("{bytes} bytes of the host's memory that {} reaches", self.gpu.name))
+        })?;
+        let at = mapped.device().next_multiple_of(align.max(1));
+        self.kept.insert(at, mapped);
+        Ok(DevicePtr(at))
+    }
+
+    fn free(&mut self, at: DevicePtr) -> Result<(), Error> {
+        self.enter()?;
+        if self.kept.remove(&at.0).is_some() {
+            return Ok(());
+        }
+        let begin = self.begins.remove(&at.0).unwrap_or(at.0);
+        self.library.free(begin).map_err(|e| e.during(&format!("freeing {:#x}", at.0)))
+    }
+
+    fn write(&mut self, at: DevicePtr, bytes: &[u8]) -> Result<(), Error> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        self.enter()?;
+        self.library
+            .write(at.0, bytes)
+            .map_err(|e| e.during(&format!("writing {} bytes at {:#x}", bytes.len(), at.0)))
+    }
+
+    fn read(&mut self, at: DevicePtr, bytes: &mut [u8]) -> Result<(), Error> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let kept = self.kept.range(..=at.0).next_back();
+        if kept.is_some_and(|(_, mapped)| mapped.read(at.0, bytes)) {
+            return Ok(());
+        }
+        self.enter()?;
+        let what = format!("reading {} bytes at {:#x}", bytes.len(), at.0);
+        self.library.read(at.0, bytes).map_err(|e| e.during(&what))
+    }
+
+    fn fill(&mut self, at: DevicePtr, bytes: u64, value: u8) -> Result<(), Error> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        self.enter()?;
+        let what = format!("filling {bytes} bytes at {:#x}", at.0);
+        let bytes = usize::try_from(bytes).map_err(|_| Error::new(ErrorKind::Memory, what.clone()))?;
+        self.library.fill(at.0, bytes, value).map_err(|e| e.during(&what))
+    }
+
+    fn tensor_map(&mut self, at: DevicePtr, map: &TensorMap) -> Result<[u8; BYTES], Error> {
+        self.enter()?;
+        map.check().map_err(|e| Error::new(ErrorKind::Launch, format!("a tensor map: {e}")))?;
+        self.library.tensor_map(at.0, map).map_err(|e| e.during("a tensor map"))
+    }
+
+    fn needs(
+        &mut self,
+        module: ModuleHandle,
+        kernel: &str,
+        config: &LaunchConfig,
+    ) -> Result<Option<Needs>, Error> {
+        self.enter()?;
+        let function = self.function(module, kernel)?;
+        self.check(function, kernel, config)?;
+        let threads = config.block.volume();
+        let of = |attribute| self.library.needs(function, attribute);
+        let all = || {
+            let ctas = self.library.resident(function, threads, config.shared)?;
+            Ok(Needs {
+                registers: of(function::REGISTERS)?,
+                local: of(function::LOCAL)?,
+                shared: of(function::SHARED)?,
+                resident: ctas * u32::try_from(threads).unwrap_or(u32::MAX),
+                room: self.library.attribute(self.device, attribute::THREADS)?,
+            })
+        };
+        all().map(Some).map_err(|e: Failure| e.during(&format!("`{kernel}`")))
+    }
+
+    fn launch(
+        &mut self,
+        module: ModuleHandle,
+        kernel: &str,
+        config: &LaunchConfig,
+        params: &[u8],
+    ) -> Result<LaunchStats, Error> {
+        self.enter()?;
+        let library = self.library;
+        let function = self.function(module, kernel)?;
+        let loaded = self.modules.get(&module.0).ok_or_else(|| no_module(module))?;
+        // Where parameters lie is the assembler's choice: it aligns tensor maps within the constant bank, not within the buffer.
+        let signature = loaded.signatures.iter().find(|s| s.name == kernel);
+        let params = match signature {
+            Some(s) => Params::Each(s.params.iter().map(|p| of(params, p)).collect::<Result<_, _>>()?),
+            None => Params::Buffer(params),
+        };
+        if loaded.recursive {
+            // Rewritten code has larger frames than the code that the default suits. If there is no room, the default has to do.
+            let _ = library.stack(DEEP_STACK);
+        }
+        self.check(function, kernel, config)?;
+        let sizes = |d: prlx_trace::Dim3| [d.x, d.y, d.z];
+        // CUDA is told of clusters where the kernel says so.
+        let each = signature.map_or([1; 3], |s| sizes(counted(&s.limits)));
+        let [x, y, z] = sizes(config.grid);
+        let shape = Shape {
+            grid: [x / each[0].max(1), y / each[1].max(1), z / each[2].max(1)],
+            block: sizes(config.block),
+            cluster: (config.cluster.volume() > 1).then(|| sizes(config.cluster)),
+            shared: config.shared,
+        };
+        let clock = library.clock().map_err(|e| e.during(kernel))?;
+        let run = library.launch(function, &shape, &params, &clock);
+        // Errors of the kernel itself come when it is waited for.
+        let start = Instant::now();
+        let mut ended = run;
+        while let (Ok(()), Some(most)) = (&ended, self.patience) {
+            match library.over(&clock) {
+                Ok(true) => break,
+                Ok(false) if start.elapsed() > most => {
+                    self.stuck = true;
+                    let what =
+                        format!("`{kernel}` on {} did not end in {:.1} s", self.gpu.name, most.as_secs_f64());
+                    return Err(Error::new(ErrorKind::Stuck, what));
+                }
+                Ok(false) => std::thread::sleep(LOOK),
+                Err(e) => ended = Err(e),
+            }
+        }
+        let nanos = ended.and_then(|()| library.synchronize()).and_then(|()| library.elapsed(&clock));
+        library.stop(clock);
+        let nanos = nanos.map_err(|e| self.fault(e, kernel, config))?;
+        Ok(LaunchStats { warp_instructions: 0, nanos })
+    }
+}
+
+/// A parameter's bytes in the buffer.
+fn of<'a>(buffer: &'a [u8], param: &Param) -> Result<&'a [u8], Error> {
+    let range = param.offset as usize..param.offset as usize + param.size as usize;
+    buffer.get(range).ok_or_else(|| {
+        let what = format!("`{}` lies outside of the {} bytes of parameters", param.name, buffer.len());
+        Error::new(ErrorKind::Launch, what)
+    })
+}
+
+fn no_module(module: ModuleHandle) -> Error {
+    Error::new(ErrorKind::NotFound, format!("there is no module {}", module.0))
+}

@@ -1,0 +1,113 @@
+//! Starts kernels in the default stream and times them with events.
+#![allow(unsafe_code, reason = "calls of a foreign library through pointers that dlsym gave")]
+
+use std::ffi::c_void;
+use std::ptr::null_mut;
+
+use crate::cuda::calls::launch::CLUSTER_DIMENSION;
+use crate::cuda::calls::{LaunchAttribute, LaunchConfig, extra};
+use crate::cuda::library::failure::Failure;
+use crate::cuda::library::handles::{Event, Function};
+use crate::cuda::library::modules::number;
+use crate::cuda::library::open::Library;
+
+/// How a kernel is started.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shape {
+    /// CTAs.
+    pub grid: [u32; 3],
+    /// Threads in a CTA.
+    pub block: [u32; 3],
+    /// CTAs in a cluster, where it says something.
+    pub cluster: Option<[u32; 3]>,
+    /// Dynamic shared memory, bytes.
+    pub shared: u32,
+}
+
+/// A kernel's parameters.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Params<'a> {
+    /// Each by itself: the driver knows where it goes.
+    Each(Vec<&'a [u8]>),
+    /// The whole buffer, as the kernel's machine code has it.
+    Buffer(&'a [u8]),
+}
+
+/// The events around a launch.
+#[derive(Debug)]
+pub struct Clock {
+    start: *mut c_void,
+    end: *mut c_void,
+}
+
+impl Library {
+    /// Starts a kernel in the default stream, between two events.
+    pub fn launch(
+        &self,
+        function: Function,
+        shape: &Shape,
+        params: &Params<'_>,
+        clock: &Clock,
+    ) -> Result<(), Failure> {
+        let (mut each, buffer): (Vec<*mut c_void>, &[u8]) = match params {
+            Params::Each(each) => (each.iter().map(|p| p.as_ptr().cast_mut().cast()).collect(), &[]),
+            Params::Buffer(buffer) => (Vec::new(), buffer),
+        };
+        let mut size = buffer.len();
+        let mut extra: [*mut c_void; 5] = [
+            number(extra::BUFFER),
+            buffer.as_ptr().cast_mut().cast(),
+            number(extra::SIZE),
+            (&raw mut size).cast(),
+            number(extra::END),
+        ];
+        let mut cluster = LaunchAttribute { id: CLUSTER_DIMENSION, pad: [0; 4], value: [0; 16] };
+        if let Some(sizes) = shape.cluster {
+            cluster.value[..3].copy_from_slice(&sizes);
+        }
+        let config = LaunchConfig {
+            grid: shape.grid,
+            block: shape.block,
+            shared: shape.shared,
+            stream: null_mut(),
+            attributes: &mut cluster,
+            count: u32::from(shape.cluster.is_some()),
+        };
+        let each = if each.is_empty() { null_mut() } else { each.as_mut_ptr() };
+        let extra = if buffer.is_empty() { null_mut() } else { extra.as_mut_ptr() };
+        call!(self.cuEventRecord(clock.start, null_mut()))?;
+        call!(self.cuLaunchKernelEx(&config, function.0, each, extra))?;
+        call!(self.cuEventRecord(clock.end, null_mut()))
+    }
+
+    /// Two events.
+    pub fn clock(&self) -> Result<Clock, Failure> {
+        let (mut start, mut end) = (null_mut(), null_mut());
+        call!(self.cuEventCreate(&mut start, 0))?;
+        if let Err(e) = call!(self.cuEventCreate(&mut end, 0)) {
+            self.stop(Clock { start, end: start });
+            return Err(e);
+        }
+        Ok(Clock { start, end })
+    }
+
+    /// Nanoseconds between them; both have passed.
+    pub fn elapsed(&self, clock: &Clock) -> Result<u64, Failure> {
+        let mut milliseconds = 0f32;
+        call!(self.cuEventElapsedTime(&mut milliseconds, clock.start, clock.end))?;
+        Ok((f64::from(milliseconds) * 1e6) as u64)
+    }
+
+    /// Whether the second has passed.
+    pub fn over(&self, clock: &Clock) -> Result<bool, Failure> {
+        self.passed(Event(clock.end))
+    }
+
+    /// Destroys them. After a fault the driver refuses; the context then goes with all that is in it.
+    pub fn stop(&self, clock: Clock) {
+        let _ = call!(self.cuEventDestroy_v2(clock.start));
+        if clock.end != clock.start {
+            let _ = call!(self.cuEventDestroy_v2(clock.end));
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Finds, opens and starts the driver library.
+#![allow(unsafe_code, reason = "calls of a foreign library through pointers that dlsym gave")]
+
+use std::ffi::{CStr, OsString, c_char, c_void};
+use std::mem::ManuallyDrop;
+use std::path::Path;
+use std::ptr::null;
+
+use libloading::Library as Dynamic;
+
+use crate::cuda::functions::Functions;
+use crate::cuda::library::failure::Failure;
+use crate::error::{Error, ErrorKind};
+
+/// Names the library to use instead of the system's: a path. Tests put a mock there.
+pub const VARIABLE: &str = "PRLX_LIBCUDA";
+
+/// Where the system's is looked for, in order: as the loader does, then where containers and WSL put it.
+const PLACES: &[&str] = &[
+    "libcuda.so.1",
+    "/usr/local/nvidia/lib64/libcuda.so.1",
+    "/usr/lib/wsl/lib/libcuda.so.1",
+    "/usr/lib/x86_64-linux-gnu/libcuda.so.1",
+    "/usr/lib64/libcuda.so.1",
+];
+
+/// The oldest driver whose calls are those of the table, as it says its version; and what to do about an older one.
+const OLDEST: i32 = 12000;
+
+const NEWER: &str = "a driver of CUDA 12 or newer is needed";
+
+/// The driver library.
+#[derive(Clone, Copy)]
+pub struct Library {
+    pub(super) functions: Functions,
+}
+
+impl Library {
+    /// The library whose calls these are: it is started already.
+    pub const fn of(functions: Functions) -> Library {
+        Library { functions }
+    }
+
+    /// Finds and opens it, and starts the driver.
+    ///
+    /// # Errors
+    /// When there is none, it is too old, or there is no device it can use.
+    pub fn open() -> Result<Library, Error> {
+        let named = std::env::var_os(VARIABLE).filter(|v| !v.is_empty());
+        let places = named.as_ref().map_or_else(
+            || {
+                PLACES
+                    .iter()
+                    .map(OsString::from)
+                    .filter(|p| Path::new(p).is_relative() || Path::new(p).exists())
+                    .collect()
+            },
+            |one| vec![one.clone()],
+        );
+        let mut said = String::new();
+        for place in &places {
+            // SAFETY: loading a library runs its initialisers; this one is the system's driver, or what the user named.
+            match unsafe { Dynamic::new(place) } {
+                Ok(library) => {
+                    let library = ManuallyDrop::new(library);
+                    let newer = |what: String| Err(Error::new(ErrorKind::Device, what).help(NEWER));
+                    // SAFETY: the symbol is only looked for.
+                    if unsafe { library.get::<*const c_void>(b"cuInit\0") }.is_err() {
+                        return newer(format!("the CUDA driver {} has no `cuInit`", place.display()));
+                    }
+                    // SAFETY: the symbols of the table's names have its types, as cuda.h says.
+                    let functions = unsafe {
+                        Functions::of(&|name| {
+                            library.get::<*const c_void>(name.to_bytes_with_nul()).map_or(null(), |s| *s)
+                        })
+                    };
+                    let library = Library { functions };
+                    call!(library.cuInit(0)).map_err(|e| e.during("the CUDA driver does not start"))?;
+                    let version = library
+                        .version()
+                        .map_err(|e| e.during("the CUDA driver does not say its version"))?;
+                    if version < OLDEST {
+                        return newer(format!(
+                            "the CUDA driver is for CUDA {}.{}",
+                            version / 1000,
+                            version % 1000 / 10
+                        ));
+                    }
+                    return Ok(library);
+                }
+                Err(e) if said.is_empty() => {
+                    said = std::error::Error::source(&e).map_or_else(|| e.to_string(), |why| why.to_string());
+                }
+                Err(_) => {}
+            }
+        }
+        let error = Error::new(ErrorKind::Device, format!("no CUDA driver: {said}"));
+        Err(error.help("install NVIDIA's driver, or run on the CPU device: --device cpu"))
+    }
+
+    /// A call's failure, with the driver's name and words for it.
+    pub(super) fn failure(&self, call: &'static str, code: i32) -> Failure {
+        let text = |function: unsafe extern "C" fn(i32, *mut *const c_char) -> i32| {
+            let mut at: *const c_char = std::ptr::null();
+            // SAFETY: the driver sets the pointer to a constant string of its own, or to null for codes it does not know.
+            match unsafe { function(code, &mut at) } {
+                // SAFETY: as above: a string that ends, and lives as long as the library, which is never closed.
+                0 if !at.is_null() => Some(unsafe { CStr::from_ptr(at) }.to_string_lossy().into_owned()),
+                _ => None,
+            }
+        };
+        let name = text(self.functions.cuGetErrorName).unwrap_or_else(|| format!("CUDA error {code}"));
+        let text =
+            text(self.functions.cuGetErrorString).unwrap_or_else(|| "the driver has no words for it".into());
+        Failure { call, code, name, text, log: String::new() }
+    }
+
+    /// 1000 * major + 10 * minor of the newest CUDA that the driver knows.
+    pub fn version(&self) -> Result<i32, Failure> {
+        let mut version = 0;
+        call!(self.cuDriverGetVersion(&mut version))?;
+        Ok(version)
+    }
+}

@@ -1,0 +1,292 @@
+//! The kernel that digests memory ([`crate::digest::memory`] says what a digest is), as PTX.
+//!
+//! One launch takes several ranges: y of the grid counts them, the CTAs along x share each. A slot holds for each range two
+//! sums and how many CTAs have added to them, 32 bytes; behind all of these, for each range and side, the sums as they came
+//! out, 16 bytes. The last CTA of a range takes the sums out and leaves zeros behind for the next launch.
+//!
+//! Holds: it reads the words that a range lies in, and none else. Words at multiples of 16 are read in pairs, four pairs
+//! at a time; others from the two that they lie in; what is left at the end byte by byte, by one thread.
+
+use crate::random::GOLDEN;
+
+/// Ranges that one launch takes.
+pub const RANGES: usize = 32;
+
+/// Threads of a CTA.
+pub const THREADS: u32 = 256;
+
+/// Bytes of a range for which there is a CTA.
+pub const SHARE: u64 = 16 << 10;
+
+/// Bytes of a slot.
+pub const SLOT: u64 = 2 * OUT;
+
+/// Where the results begin in it.
+pub const OUT: u64 = 32 * RANGES as u64;
+
+/// Bytes of a result.
+pub const RESULT: usize = 16;
+
+/// The kernel's name.
+pub const NAME: &str = "prlx_digest";
+
+// What stands in the text as numbers.
+const _: () = assert!(RANGES * 16 == 512 && THREADS == 256 && SHARE == 1 << 14 && OUT == 1024);
+
+const _: () = assert!(GOLDEN == 0x9e37_79b9_7f4a_7c15);
+
+/// Adds a word to the sums, under its key.
+macro_rules! add {
+    ($word:literal, $key:literal) => {
+        concat!(
+            "    xor.b64 %",
+            $word,
+            ", %",
+            $word,
+            ", %",
+            $key,
+            ";\n",
+            "    mov.b64 {%lo, %hi}, %",
+            $word,
+            ";\n",
+            "    mad.wide.u32 %a, %lo, %hi, %a;\n",
+            "    add.u64 %b, %b, %",
+            $word,
+            ";\n",
+        )
+    };
+}
+
+/// Adds two words that follow each other.
+macro_rules! pair {
+    ($word:literal, $next:literal) => {
+        concat!(
+            add!($word, "key"),
+            "    add.u64 %next, %key, 0x9e3779b97f4a7c15;\n",
+            add!($next, "next"),
+            "    add.u64 %key, %key, %turn;\n",
+        )
+    };
+}
+
+/// The module.
+pub const PTX: &str = concat!(
+    r".version 7.0
+.target sm_70
+.address_size 64
+
+.visible .entry prlx_digest(
+    .param .u64 slot,
+    .param .u32 side,
+    .param .align 8 .b8 ranges[512]
+)
+
+.maxntid 256, 1, 1
+{
+    .reg .pred %p;
+    .reg .b32 %x<8>, %lo, %hi, %ctas, %cta, %thread, %range, %bits, %up;
+    .reg .b64 %slot, %list, %at, %len, %n, %i, %each, %three, %step, %at1, %at2, %at3, %w<8>, %t, %u;
+    .reg .b64 %key, %next, %turn, %a, %b;
+    .shared .align 8 .b64 sums[2];
+
+    mov.u32 %range, %ctaid.y;
+    mov.u32 %cta, %ctaid.x;
+    mov.u32 %thread, %tid.x;
+    ld.param.u64 %slot, [slot];
+    mov.b64 %list, ranges;
+    mul.wide.u32 %t, %range, 16;
+    add.u64 %list, %list, %t;
+    ld.param.u64 %at, [%list];
+    ld.param.u64 %len, [%list+8];
+
+    // A CTA for each 16 KiB, as far as there are.
+    add.u64 %t, %len, 16383;
+    shr.u64 %t, %t, 14;
+    max.u64 %t, %t, 1;
+    mov.u32 %x0, %nctaid.x;
+    cvt.u64.u32 %u, %x0;
+    min.u64 %t, %t, %u;
+    cvt.u32.u64 %ctas, %t;
+    setp.ge.u32 %p, %cta, %ctas;
+    @%p bra DONE;
+
+    setp.eq.u32 %p, %thread, 0;
+    @!%p bra CLEARED;
+    mov.u64 %t, 0;
+    st.shared.u64 [sums], %t;
+    st.shared.u64 [sums+8], %t;
+CLEARED:
+    bar.sync 0;
+    mov.u64 %a, 0;
+    mov.u64 %b, 0;
+    mad.lo.u32 %x0, %cta, 256, %thread;
+    cvt.u64.u32 %i, %x0;
+    mul.lo.u32 %x0, %ctas, 256;
+    cvt.u64.u32 %each, %x0;
+
+    and.b64 %t, %at, 15;
+    setp.ne.u64 %p, %t, 0;
+    @%p bra WORDS;
+
+    // Pairs of words, four pairs at a time: word i's key is (i + 1) * 0x9e3779b97f4a7c15.
+    shr.u64 %n, %len, 4;
+    mul.lo.u64 %three, %each, 3;
+    shl.b64 %step, %each, 4;
+    shl.b64 %t, %i, 4;
+    add.u64 %at1, %at, %t;
+    shl.b64 %key, %i, 1;
+    mad.lo.u64 %key, %key, 0x9e3779b97f4a7c15, 0x9e3779b97f4a7c15;
+    shl.b64 %turn, %each, 1;
+    mul.lo.u64 %turn, %turn, 0x9e3779b97f4a7c15;
+FOUR:
+    add.u64 %t, %i, %three;
+    setp.ge.u64 %p, %t, %n;
+    @%p bra ONE;
+    add.u64 %at2, %at1, %step;
+    ld.global.v2.u64 {%w0, %w1}, [%at1];
+    add.u64 %at3, %at2, %step;
+    ld.global.v2.u64 {%w2, %w3}, [%at2];
+    add.u64 %at1, %at3, %step;
+    ld.global.v2.u64 {%w4, %w5}, [%at3];
+    ld.global.v2.u64 {%w6, %w7}, [%at1];
+    add.u64 %at1, %at1, %step;
+",
+    pair!("w0", "w1"),
+    r"",
+    pair!("w2", "w3"),
+    r"",
+    pair!("w4", "w5"),
+    r"",
+    pair!("w6", "w7"),
+    r"    add.u64 %i, %t, %each;
+    bra FOUR;
+ONE:
+    setp.ge.u64 %p, %i, %n;
+    @%p bra PAIRED;
+    ld.global.v2.u64 {%w0, %w1}, [%at1];
+    add.u64 %at1, %at1, %step;
+",
+    pair!("w0", "w1"),
+    r"    add.u64 %i, %i, %each;
+    bra ONE;
+PAIRED:
+    shl.b64 %n, %n, 1;
+    bra TAIL;
+
+    // Where words do not lie at multiples of 16: each from the two that it lies in.
+WORDS:
+    and.b64 %t, %at, 7;
+    sub.u64 %at1, %at, %t;
+    add.u64 %u, %len, %t;
+    cvt.u32.u64 %bits, %t;
+    shl.b32 %bits, %bits, 3;
+    sub.u32 %up, 64, %bits;
+    mov.u64 %n, 0;
+    setp.lt.u64 %p, %u, 16;
+    @%p bra TAIL;
+    shr.u64 %n, %u, 3;
+    sub.u64 %n, %n, 1;
+    shl.b64 %t, %i, 3;
+    add.u64 %at1, %at1, %t;
+    shl.b64 %step, %each, 3;
+    mad.lo.u64 %key, %i, 0x9e3779b97f4a7c15, 0x9e3779b97f4a7c15;
+    mul.lo.u64 %turn, %each, 0x9e3779b97f4a7c15;
+WORD:
+    setp.ge.u64 %p, %i, %n;
+    @%p bra TAIL;
+    ld.global.u64 %w0, [%at1];
+    ld.global.u64 %w1, [%at1+8];
+    add.u64 %at1, %at1, %step;
+    shr.u64 %w0, %w0, %bits;
+    shl.b64 %w1, %w1, %up;
+    or.b64 %w0, %w0, %w1;
+",
+    add!("w0", "key"),
+    r"    add.u64 %key, %key, %turn;
+    add.u64 %i, %i, %each;
+    bra WORD;
+
+    // What is left behind word n, by one thread: fewer than 24 bytes, zeros behind them.
+TAIL:
+    or.b32 %x0, %cta, %thread;
+    setp.ne.u32 %p, %x0, 0;
+    @%p bra ADDED;
+    mad.lo.u64 %key, %n, 0x9e3779b97f4a7c15, 0x9e3779b97f4a7c15;
+    shl.b64 %i, %n, 3;
+    mov.u64 %w0, 0;
+    mov.u32 %bits, 0;
+BYTE:
+    setp.ge.u64 %p, %i, %len;
+    @%p bra LAST;
+    add.u64 %t, %at, %i;
+    ld.global.u8 %w1, [%t];
+    shl.b64 %w1, %w1, %bits;
+    or.b64 %w0, %w0, %w1;
+    add.u64 %i, %i, 1;
+    add.u32 %bits, %bits, 8;
+    setp.lt.u32 %p, %bits, 64;
+    @%p bra BYTE;
+",
+    add!("w0", "key"),
+    r"    add.u64 %key, %key, 0x9e3779b97f4a7c15;
+    mov.u64 %w0, 0;
+    mov.u32 %bits, 0;
+    bra BYTE;
+LAST:
+    setp.eq.u32 %p, %bits, 0;
+    @%p bra ADDED;
+",
+    add!("w0", "key"),
+    r"
+ADDED:
+    // The warp's lanes, then the CTA's warps, then the CTAs.
+    mov.u32 %x2, 16;
+FOLD:
+    mov.b64 {%lo, %hi}, %a;
+    shfl.sync.bfly.b32 %x0, %lo, %x2, 31, 0xffffffff;
+    shfl.sync.bfly.b32 %x1, %hi, %x2, 31, 0xffffffff;
+    mov.b64 %t, {%x0, %x1};
+    add.u64 %a, %a, %t;
+    mov.b64 {%lo, %hi}, %b;
+    shfl.sync.bfly.b32 %x0, %lo, %x2, 31, 0xffffffff;
+    shfl.sync.bfly.b32 %x1, %hi, %x2, 31, 0xffffffff;
+    mov.b64 %t, {%x0, %x1};
+    add.u64 %b, %b, %t;
+    shr.u32 %x2, %x2, 1;
+    setp.ne.u32 %p, %x2, 0;
+    @%p bra FOLD;
+    and.b32 %x0, %thread, 31;
+    setp.ne.u32 %p, %x0, 0;
+    @%p bra WARPS;
+    red.shared.add.u64 [sums], %a;
+    red.shared.add.u64 [sums+8], %b;
+WARPS:
+    bar.sync 0;
+    setp.ne.u32 %p, %thread, 0;
+    @%p bra DONE;
+    ld.shared.u64 %a, [sums];
+    ld.shared.u64 %b, [sums+8];
+    mul.wide.u32 %t, %range, 32;
+    add.u64 %at1, %slot, %t;
+    red.global.add.u64 [%at1], %a;
+    red.global.add.u64 [%at1+8], %b;
+    membar.gl;
+    sub.u32 %x0, %ctas, 1;
+    // It begins at 0 again behind the last.
+    atom.global.inc.u32 %x1, [%at1+16], %x0;
+    setp.ne.u32 %p, %x1, %x0;
+    @%p bra DONE;
+    membar.gl;
+    atom.global.exch.b64 %a, [%at1], 0;
+    atom.global.exch.b64 %b, [%at1+8], 0;
+    ld.param.u32 %x2, [side];
+    mad.lo.u32 %x2, %range, 2, %x2;
+    mul.wide.u32 %t, %x2, 16;
+    add.u64 %at1, %slot, %t;
+    st.global.v2.u64 [%at1+1024], {%a, %b};
+DONE:
+    ret;
+}
+
+",
+);

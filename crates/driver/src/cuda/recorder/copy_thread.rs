@@ -1,0 +1,458 @@
+//! The copy thread: sees launches end, opens and closes generations, and copies their content to the host.
+//!
+//! A generation whose launches have all ended is copied and zeroed. Where other launches still run, the launches that have
+//! ended are copied by themselves. Such a copy holds everything written so far, so it is made only now and then.
+//!
+//! # Invariants
+//! - The state is locked for bookkeeping only, never while the driver copies.
+//! - Every wait ends with the recording.
+//! - A launch that was copied is safe, whatever happens to the context.
+//!
+//! # Limitations
+//! The thread polls (every 300 µs while something runs), because the driver has no call that waits for one of many events.
+
+use std::sync::MutexGuard;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant};
+
+use crate::cuda::library::dma::Dma;
+use crate::cuda::library::failure::Failure;
+use crate::cuda::library::handles::{Context, Stream};
+use crate::cuda::recorder::batch::Batch;
+use crate::cuda::recorder::layout::{Area, CURSOR, GENERATIONS, Layout};
+use crate::cuda::recorder::limits::IDLE;
+use crate::cuda::recorder::shared::Shared;
+use crate::cuda::recorder::state::{Fate, Generation, Phase, Placed, Progress, State};
+
+/// How long it sleeps while something runs, and while nothing does.
+const BUSY: Duration = Duration::from_micros(300);
+
+/// An open generation is drained after this long when all its launches have ended, and after that long when some have, if the
+/// other is clean: what a killed program leaves is not older.
+const MOMENT: Duration = Duration::from_millis(2);
+
+const OLD: Duration = Duration::from_millis(50);
+
+/// Launches that have ended are copied from among others that run after this long, and for this part of the time at most,
+/// unless somebody waits for it.
+const AMONG: Duration = Duration::from_millis(250);
+
+const PART: u32 = 10;
+
+/// How long it looks for the end of a copy without a pause, and then with pauses of so long.
+const SPIN: Duration = Duration::from_micros(100);
+
+const PAUSE: Duration = Duration::from_micros(50);
+
+/// How long the end may take that a signal asks for.
+const HURRY: Duration = Duration::from_secs(2);
+
+/// What is the thread's alone.
+pub(super) struct Worker {
+    stream: Stream,
+    /// For cursors and for whole generations.
+    bulk: Dma,
+    /// The generation whose cursor is being read.
+    looking: Option<usize>,
+    /// The last time that somebody asked for what has ended.
+    asked: u64,
+    /// When launches may be copied from among others again.
+    among: Instant,
+    /// When tables may be copied again.
+    tables: Instant,
+}
+
+/// What is to be brought in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Due {
+    /// All launches of a generation, which is then cleaned if none still runs.
+    Whole(usize),
+    /// Those of its launches that have ended.
+    Ended(usize),
+}
+
+impl Worker {
+    pub fn new(stream: Stream, bulk: Dma) -> Worker {
+        Worker { stream, bulk, looking: None, asked: 0, among: Instant::now(), tables: Instant::now() }
+    }
+
+    /// Until the recording has ended.
+    pub fn run(mut self, shared: &Shared, context: Context, to: Sender<Batch>) {
+        shared.library.relaxed(|| {
+            let entered = shared.library.enter(context);
+            if let Err(e) = entered.and_then(|()| self.rounds(shared, &to)) {
+                shared.fail(&mut shared.lock(), e);
+            }
+            last_words(shared, &to);
+            // What failed ends recording; that launches are lost is still said, until the program ends.
+            loop {
+                let mut state = shared.lock();
+                ending(shared, &mut state);
+                if state.deadline.is_some() {
+                    break;
+                }
+                drop(shared.changed.wait_timeout(state, IDLE));
+            }
+        });
+    }
+
+    fn rounds(&mut self, shared: &Shared, to: &Sender<Batch>) -> Result<(), Failure> {
+        loop {
+            let mut state = shared.lock();
+            if state.held_back > 0 && !state.gone && state.dead.is_none() {
+                // The context may be about to go.
+                drop(state);
+                self.tables(shared)?;
+                state = shared.lock();
+            }
+            while state.held_back > 0 && state.dead.is_none() {
+                state.resting = true;
+                shared.changed.notify_all();
+                state = shared.changed.wait_timeout(state, IDLE).unwrap_or_else(|e| e.into_inner()).0;
+            }
+            if state.gone || state.dead.is_some() {
+                return Ok(());
+            }
+            (state.resting, self.asked) = (false, state.asked);
+            drop(state);
+            self.events(shared)?;
+            self.look(shared)?;
+            let mut state = shared.lock();
+            ending(shared, &mut state);
+            if state.dead.is_some() {
+                return Ok(());
+            }
+            let hurried = state.answered < self.asked;
+            let old = state.tables.at.is_none_or(|at| at.elapsed() > state.tables.every);
+            if state.stale() && (hurried || old) && Instant::now() >= self.tables {
+                drop(state);
+                self.tables(shared)?;
+                state = shared.lock();
+            }
+            turn(&mut state, &shared.layout, hurried);
+            let due = self.due(shared, &state, hurried);
+            match due {
+                Some(due) => {
+                    state = self.bring_in(shared, state, due, to)?;
+                    shared.changed.notify_all();
+                }
+                None if state.deadline.is_some()
+                    && state.generations.iter().all(|g| g.launches.is_empty()) =>
+                {
+                    // Of those that still run, too.
+                    state.tables.stale = true;
+                    drop(state);
+                    return self.tables(shared);
+                }
+                None => {}
+            }
+            if hurried && due.is_none() {
+                state.answered = self.asked;
+                shared.changed.notify_all();
+            }
+            if state.asked == self.asked {
+                let done = state.generations.iter().any(|g| g.done > 0);
+                let busy =
+                    done || !state.waiting.is_empty() || state.deadline.is_some() || self.looking.is_some();
+                drop(shared.changed.wait_timeout(state, if busy { BUSY } else { IDLE }));
+            }
+        }
+    }
+
+    /// What is to be brought in next; `hurried`: somebody waits for what has ended.
+    fn due(&self, shared: &Shared, state: &State, hurried: bool) -> Option<Due> {
+        if state.held > 0 && state.held + shared.layout.pool + shared.layout.arena > shared.host {
+            return None;
+        }
+        let last = state.deadline.is_some_and(closing);
+        let of = |i: &usize| &state.generations[*i];
+        let first = |all: &dyn Fn(&Generation) -> bool| {
+            (0..GENERATIONS).filter(|i| all(of(i))).min_by_key(|i| of(i).since)
+        };
+        let whole = first(&|g| g.phase == Phase::Closed && (g.pending == 0 || last));
+        let old = |g: &Generation| g.since.is_some_and(|since| since.elapsed() > AMONG);
+        let rested = Instant::now() >= self.among;
+        let ended = || first(&|g| g.done > 0 && (hurried || rested && old(g)));
+        whole.map(Due::Whole).or_else(|| ended().map(Due::Ended))
+    }
+
+    /// Takes launches whose events have passed as ended.
+    fn events(&self, shared: &Shared) -> Result<(), Failure> {
+        loop {
+            let fronts: Vec<_> = {
+                let state = shared.lock();
+                state
+                    .waiting
+                    .iter()
+                    .filter_map(|(s, all)| all.front().map(|f| (*s, f.event, f.start)))
+                    .collect()
+            };
+            let mut passed = Vec::new();
+            for (stream, event, start) in fronts {
+                if shared.library.passed(event)? {
+                    let nanos = start.map(|start| shared.library.between(start, event)).transpose()?;
+                    passed.push((stream, nanos, Instant::now()));
+                }
+            }
+            if passed.is_empty() {
+                return Ok(());
+            }
+            let mut state = shared.lock();
+            for (stream, nanos, now) in passed {
+                // Only this thread takes from the front, but everything may be lost meanwhile.
+                let Some(all) = state.waiting.get_mut(&stream) else { continue };
+                let front = all.pop_front();
+                if all.is_empty() {
+                    state.waiting.remove(&stream);
+                }
+                if let Some(front) = front {
+                    state.events.extend(front.start.into_iter().chain([front.event]));
+                    front.places.iter().for_each(|place| state.seen(place, front.seen.unwrap_or(now)));
+                    front.places.iter().zip(nanos).for_each(|(place, nanos)| state.ran(place, nanos));
+                    front.places.iter().for_each(|place| state.ended(place, Progress::Done));
+                }
+            }
+            drop(state);
+            shared.changed.notify_all();
+        }
+    }
+
+    /// Looks how full the open generation's pool is.
+    fn look(&mut self, shared: &Shared) -> Result<(), Failure> {
+        if !self.bulk.done()? {
+            return Ok(());
+        }
+        let mut state = shared.lock();
+        if let Some(i) = self.looking.take() {
+            state.generations[i].answered(number(self.bulk.bytes()));
+        }
+        let open =
+            state.open.filter(|i| state.generations[*i].pending > 0 || state.generations[*i].ended > 0);
+        let Some(i) = open else { return Ok(()) };
+        let cursor = state.generations[i].area.cursor;
+        state.generations[i].ask();
+        drop(state);
+        self.bulk.fetch(self.stream, &[(cursor, 8)])?;
+        self.looking = Some(i);
+        Ok(())
+    }
+
+    /// Copies what is in a generation and gives it to the scribe; cleans it, if nothing writes there any more.
+    fn bring_in<'s>(
+        &mut self,
+        shared: &'s Shared,
+        mut state: MutexGuard<'s, State>,
+        due: Due,
+        to: &Sender<Batch>,
+    ) -> Result<MutexGuard<'s, State>, Failure> {
+        let (Due::Whole(i) | Due::Ended(i)) = due;
+        let g = &mut state.generations[i];
+        let (area, used, running) = (g.area, g.arena.used(), g.pending > 0);
+        let slots = g.launches.iter().filter(|p| p.fate == Fate::Own).map(|p| p.slot).collect();
+        let launches = match due {
+            Due::Whole(_) => {
+                g.phase = Phase::Draining;
+                let mut all = state.take(i);
+                all.retain(Placed::counts);
+                all
+            }
+            Due::Ended(_) => g.take_ended(),
+        };
+        drop(state);
+        self.looking = None;
+        let start = Instant::now();
+        let read = self.read(shared, &area, used);
+        if matches!(due, Due::Ended(_)) {
+            self.among = Instant::now() + start.elapsed() * PART;
+        }
+        let batch = match &read {
+            Ok(Some(pool)) => {
+                // It is in the host's memory: who waits for it need not wait any longer.
+                self.answer(shared);
+                let copied = self.bulk.bytes().unwrap_or_default();
+                let mut bytes = Vec::new();
+                let kept = bytes.try_reserve_exact(copied.len()).is_ok();
+                if kept {
+                    bytes.extend_from_slice(copied);
+                }
+                let batch = Batch { area, used: used.0, bytes, pool: *pool, slots, launches, dead: None };
+                if kept {
+                    Ok(batch)
+                } else {
+                    Err((batch.launches, "there was no host memory for it".to_owned()))
+                }
+            }
+            Ok(None) => Err((launches, "it was not read back in time".to_owned())),
+            Err(e) => {
+                let dead = format!("{} ({})", e.text, e.name);
+                match outlives(shared, used) {
+                    Some(bytes) => {
+                        Ok(Batch { area, used: used.0, bytes, pool: 0, slots, launches, dead: Some(dead) })
+                    }
+                    None => Err((launches, format!("lost with its context: {dead}"))),
+                }
+            }
+        };
+        let mut state = shared.lock();
+        let sent = batch.and_then(|batch| {
+            state.held += batch.bytes.len() as u64;
+            to.send(batch).map_err(|e| (e.0.launches, "there is nobody to take it".to_owned()))
+        });
+        if let Err((launches, why)) = sent {
+            launches.into_iter().for_each(|placed| state.unrecorded(placed.launch, &why));
+        }
+        let Some(pool) = read? else { return Ok(state) };
+        if running || matches!(due, Due::Ended(_)) {
+            // It is not clean: it goes on, or the recording is at its end.
+            return Ok(state);
+        }
+        drop(state);
+        self.bulk.zero(
+            self.stream,
+            &[(area.pool, pool), (area.cursor, CURSOR as usize), (used.0, used.1 as usize)],
+        )?;
+        let done = self.settle(shared)?;
+        let mut state = shared.lock();
+        if done {
+            state.generations[i].reset(shared.layout);
+            state.progress += 1;
+            state.reopen();
+        }
+        Ok(state)
+    }
+
+    /// Copies the tables of a probe program to the host, if something may have been added to them since the last time.
+    fn tables(&mut self, shared: &Shared) -> Result<(), Failure> {
+        let used = {
+            let mut state = shared.lock();
+            // What ends meanwhile makes them stale again.
+            if !state.stale() {
+                return Ok(());
+            }
+            state.tables.stale = false;
+            state.tables.used as usize
+        };
+        self.looking = None;
+        let (begun, from) = (Instant::now(), shared.layout.tables_at(shared.base));
+        let mut copied = Vec::new();
+        let mut whole = copied.try_reserve_exact(used).is_ok() && self.settle(shared)?;
+        while whole && copied.len() < used {
+            let part = (used - copied.len()).min(self.bulk.size());
+            self.bulk.fetch(self.stream, &[(from + copied.len() as u64, part)])?;
+            whole = self.settle(shared)?;
+            copied.extend_from_slice(self.bulk.bytes().unwrap_or_default());
+        }
+        self.tables = Instant::now() + begun.elapsed() * PART;
+        let mut state = shared.lock();
+        match whole {
+            true => (state.tables.copied, state.tables.at) = (copied.into(), Some(begun)),
+            false => state.tables.stale = true,
+        }
+        Ok(())
+    }
+
+    /// Whoever asked for what has ended has it, if nothing more is to be copied.
+    fn answer(&self, shared: &Shared) {
+        let mut state = shared.lock();
+        if state.answered < self.asked && state.generations.iter().all(|g| g.done == 0) {
+            state.answered = self.asked;
+            shared.changed.notify_all();
+        }
+    }
+
+    /// Copies a generation to the host: the part of the pool that was handed out, whose length this gives, then heads
+    /// and hashes. `None` when it did not come in time.
+    fn read(&mut self, shared: &Shared, area: &Area, used: (u64, u64)) -> Result<Option<usize>, Failure> {
+        if !self.settle(shared)? {
+            return Ok(None);
+        }
+        self.bulk.fetch(self.stream, &[(area.cursor, 8)])?;
+        if !self.settle(shared)? {
+            return Ok(None);
+        }
+        let chunk = shared.layout.chunk();
+        let taken = (number(self.bulk.bytes()).min(shared.layout.pool) / chunk * chunk) as usize;
+        self.bulk.fetch(self.stream, &[(area.pool, taken), (used.0, used.1 as usize)])?;
+        Ok(self.settle(shared)?.then_some(taken))
+    }
+
+    /// Waits for what is copied; false when there is no more time.
+    fn settle(&mut self, shared: &Shared) -> Result<bool, Failure> {
+        let start = Instant::now();
+        self.bulk.settle(|| {
+            if start.elapsed() < SPIN {
+                // The state is left to those who launch.
+                std::thread::yield_now();
+                return true;
+            }
+            std::thread::sleep(PAUSE);
+            let deadline = shared.lock().deadline;
+            deadline.is_none_or(|d| Instant::now() < d)
+        })
+    }
+}
+
+/// What is in a part of the memory that a dead context leaves, if it is the host's.
+fn outlives(shared: &Shared, used: (u64, u64)) -> Option<Vec<u8>> {
+    shared.kept.as_ref()?.copy(used.0, used.1)
+}
+
+/// Hands on what a dead context's launches left, where that lies in the host's memory. Nothing is in a pool there.
+fn last_words(shared: &Shared, to: &Sender<Batch>) {
+    let mut state = shared.lock();
+    let Some(dead) = state.dead.clone().filter(|_| state.outlives) else { return };
+    for i in 0..GENERATIONS {
+        let (area, used) = (state.generations[i].area, state.generations[i].arena.used());
+        let mut launches = state.take(i);
+        launches.retain(Placed::counts);
+        let Some(bytes) = outlives(shared, used).filter(|_| !launches.is_empty()) else {
+            launches.into_iter().for_each(|placed| state.unrecorded(placed.launch, &dead));
+            continue;
+        };
+        let slots = launches.iter().filter(|p| p.fate == Fate::Own).map(|p| p.slot).collect();
+        state.held += bytes.len() as u64;
+        let _ =
+            to.send(Batch { area, used: used.0, bytes, pool: 0, slots, launches, dead: Some(dead.clone()) });
+    }
+}
+
+/// Opens and closes generations, as they are full, and when somebody waits for what has ended.
+fn turn(state: &mut State, layout: &Layout, hurried: bool) {
+    if state.deadline.is_some() {
+        state.close();
+    }
+    let Some(i) = state.open else {
+        if state.deadline.is_none() {
+            state.reopen();
+        }
+        return;
+    };
+    let other = state.generations.iter().any(|g| g.phase == Phase::Clean);
+    let g = &state.generations[i];
+    let age = g.since.map_or(Duration::ZERO, |since| since.elapsed());
+    let ended = g.pending == 0 && (hurried || age > MOMENT);
+    let filling = g.filled + g.promised > layout.capacity() / 2 || g.arena.left() < layout.arena / 4;
+    let full = g.filled > layout.pool / 4 * 3;
+    if !g.launches.is_empty() && (full || other && (ended || age > OLD || filling)) {
+        state.close();
+        state.reopen();
+    }
+}
+
+/// Whether a recording with this deadline must take what there is now: the half of the time that is left for copies has
+/// begun.
+fn closing(deadline: Instant) -> bool {
+    deadline.saturating_duration_since(Instant::now()) < Duration::from_millis(500)
+}
+
+fn number(bytes: Option<&[u8]>) -> u64 {
+    bytes.and_then(|b| b.first_chunk()).map_or(0, |b| u64::from_le_bytes(*b))
+}
+
+/// Takes notice of a signal's wish to end.
+fn ending(shared: &Shared, state: &mut State) {
+    if shared.hurry.load(Ordering::Acquire) {
+        state.deadline.get_or_insert_with(|| Instant::now() + HURRY);
+    }
+}

@@ -1,0 +1,168 @@
+//! Creates a recorder: allocates and zeroes its memory, and starts its threads.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+use prlx_trace::Level;
+use prlx_trace::device::tracks::{BEYOND, fits};
+
+use crate::cuda::library::dma::Dma;
+use crate::cuda::library::failure::Failure;
+use crate::cuda::library::handles::Context;
+use crate::cuda::library::mapped::Mapped;
+use crate::cuda::library::open::Library;
+use crate::cuda::recorder::copy_thread::Worker;
+use crate::cuda::recorder::decode_thread;
+use crate::cuda::recorder::handle::Recorder;
+use crate::cuda::recorder::launch::{Finished, Memory};
+use crate::cuda::recorder::layout::{CONTEXT, Layout, NODES};
+use crate::cuda::recorder::limits::{STAGED, STAGING, START};
+use crate::cuda::recorder::shared::Shared;
+use crate::cuda::recorder::size_estimate::Learned;
+use crate::cuda::recorder::state::{Counts, Generation, Spent, State};
+use crate::cuda::recorder::tables::Tables;
+use crate::error::{Error, ErrorKind};
+
+/// Memory for all of a layout: its address, and the memory itself where it is the host's.
+fn place(library: Library, layout: &Layout, kept: bool) -> Result<(u64, Option<Mapped>), Failure> {
+    let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+    let get = |bytes: u64| match kept {
+        true => Mapped::new(library, size(bytes)).map(|m| (m.device(), Some(m))),
+        false => library.alloc(size(bytes)).map(|at| (at, None)),
+    };
+    let bytes = layout.total() + layout.chunk();
+    let (at, mapped) = get(bytes)?;
+    let base = at.next_multiple_of(layout.chunk());
+    if !layout.tracked() || fits(base, layout.total()) {
+        return Ok((base, mapped));
+    }
+    // Of twice as much, one half lies well. Nothing runs yet that freeing could wait for.
+    match mapped {
+        Some(mapped) => drop(mapped),
+        None => library.free(at)?,
+    }
+    let (at, mapped) = get(2 * bytes + BEYOND)?;
+    let base = at.next_multiple_of(layout.chunk());
+    Ok((if fits(base, layout.total()) { base } else { base.next_multiple_of(1 << 32) }, mapped))
+}
+
+impl Recorder {
+    /// For the launches of `context`, at one level, in this memory. `sink` gets every launch, on a thread of the recorder's, as they are brought
+    /// in: mostly in the order in which they began.
+    ///
+    /// The threads that are started have the caller's signal mask: a program's handlers should not run there.
+    ///
+    /// # Errors
+    /// When there is too little memory, or a call of the driver fails.
+    pub fn new(
+        library: Library,
+        context: Context,
+        level: Level,
+        memory: Memory,
+        sink: impl FnMut(Finished) + Send + 'static,
+    ) -> Result<Recorder, Error> {
+        let Memory { device, tables, kept, host } = memory;
+        let layout = Layout::new(level, device, tables).ok_or_else(|| {
+            Error::new(
+                ErrorKind::Memory,
+                format!("{device} bytes of device memory are too little to record with"),
+            )
+            .help("four MiB are the least that is of use")
+        })?;
+        let made =
+            library.relaxed(|| library.within(context, || Recorder::make(library, layout, kept, host)));
+        let (shared, worker) = made.map_err(|e| e.during("recording"))??;
+        let shared = Arc::new(shared);
+        let (to, batches) = std::sync::mpsc::channel();
+        let thread = |name: &str| std::thread::Builder::new().name(name.into());
+        let failed = |e| Error::new(ErrorKind::Record, format!("no thread to record with: {e}"));
+        let of_thread = Arc::clone(&shared);
+        let sink = Box::new(sink);
+        thread("prlx-scribe")
+            .spawn(move || decode_thread::run(&of_thread, &batches, sink))
+            .map_err(failed)?;
+        let of_thread = Arc::clone(&shared);
+        thread("prlx").spawn(move || worker.run(&of_thread, context, to)).map_err(failed)?;
+        Ok(Recorder { shared })
+    }
+
+    /// Everything that is taken from the driver, zeroed.
+    fn make(library: Library, layout: Layout, kept: bool, host: u64) -> Result<(Shared, Worker), Error> {
+        let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+        let failed = |e: Failure| e.during("recording");
+        let (stream, upload_stream) = (library.stream().map_err(failed)?, library.stream().map_err(failed)?);
+        let mut upload = Dma::new(library, 64 * CONTEXT as usize).map_err(failed)?;
+        let staging =
+            (0..STAGING).map(|_| Dma::new(library, STAGED)).collect::<Result<_, _>>().map_err(failed)?;
+        let bulk = Dma::new(library, size(layout.pool + layout.arena)).map_err(failed)?;
+        let (base, kept) = place(library, &layout, kept).map_err(failed)?;
+        let generations = std::array::from_fn(|i| Generation::new(layout, layout.area(base, i)));
+        upload.zero(upload_stream, &[(base, size(layout.total()))]).map_err(failed)?;
+        let start = Instant::now();
+        let settle = |upload: &mut Dma| {
+            let settled = upload.settle(|| {
+                std::thread::yield_now();
+                start.elapsed() < START
+            });
+            let late = || {
+                Error::new(
+                    ErrorKind::Record,
+                    "recording: its memory was not zeroed in time: the device is busy",
+                )
+            };
+            settled.map_err(failed).and_then(|done| done.then_some(()).ok_or_else(late))
+        };
+        settle(&mut upload)?;
+        for g in &generations {
+            upload.send(upload_stream, &[(g.area.bucket, &g.area.bucket.to_le_bytes())]).map_err(failed)?;
+            settle(&mut upload)?;
+        }
+        let mut state = State {
+            generations,
+            open: None,
+            waiting: BTreeMap::new(),
+            events: Vec::new(),
+            progress: 0,
+            stalled: None,
+            unrecorded: Vec::new(),
+            counts: Counts::default(),
+            spent: Spent::default(),
+            learned: Learned::default(),
+            tables: Tables::default(),
+            held: 0,
+            asked: 0,
+            answered: 0,
+            waited: Duration::ZERO,
+            held_back: 0,
+            resting: false,
+            gone: false,
+            dead: None,
+            outlives: kept.is_some(),
+            deadline: None,
+            finished: false,
+            upload,
+            late: false,
+            staging,
+            free_nodes: (0..NODES).rev().collect(),
+            users: BTreeMap::new(),
+        };
+        state.reopen();
+        let shared = Shared {
+            library,
+            layout,
+            base,
+            kept,
+            upload_stream,
+            pid: std::process::id(),
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+            host,
+            began: Instant::now(),
+            hurry: AtomicBool::new(false),
+            finished: AtomicBool::new(false),
+        };
+        Ok((shared, Worker::new(stream, bulk)))
+    }
+}

@@ -1,0 +1,174 @@
+//! The decode thread: decodes what was copied and gives the launches to the sink, so that the copy thread need not wait
+//! for the sink.
+//!
+//! # Invariants
+//! `State::held` counts the bytes that this thread has been given and has not passed on. It is the last thread to end, and
+//! sets `finished`.
+//!
+//! # Limitations
+//! It decodes one batch at a time.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Instant;
+
+use prlx_probe::Plan;
+use prlx_trace::device::tracks;
+use prlx_trace::kernel::FaultKind;
+use prlx_trace::launch::{Fault, Launch};
+use prlx_trace::mark::Marks;
+use prlx_trace::{FuncId, Level, Recording};
+
+use crate::cuda::recorder::batch::Batch;
+use crate::cuda::recorder::launch::Finished;
+use crate::cuda::recorder::layout::Slot;
+use crate::cuda::recorder::limits::{IDLE, WARP};
+use crate::cuda::recorder::shared::Shared;
+use crate::cuda::recorder::state::{Fate, Progress, Told};
+use crate::decode::{Drained, Memory as LaunchBuffers, Pool, drain};
+use crate::digest::Basis;
+use crate::record::launches::{recording, records, wanted};
+
+pub(super) type Sink = Box<dyn FnMut(Finished) + Send>;
+
+/// What digests of kernels' launches begin with: finding it takes longer than a small launch.
+#[derive(Default)]
+struct Known(BTreeMap<(*const Plan, FuncId), (Arc<Plan>, Basis)>);
+
+/// Kernels that are known at a time.
+const KNOWN: usize = 256;
+
+impl Known {
+    fn of(&mut self, plan: &Arc<Plan>, kernel: FuncId) -> &Basis {
+        let key = (Arc::as_ptr(plan), kernel);
+        if self.0.len() >= KNOWN && !self.0.contains_key(&key) {
+            self.0.clear();
+        }
+        // A plan that is known is kept, so no other has its address.
+        &self.0.entry(key).or_insert_with(|| (Arc::clone(plan), Basis::new(&plan.module, kernel))).1
+    }
+}
+
+/// Until the worker has ended and everything is handed on.
+pub(super) fn run(shared: &Shared, batches: &Receiver<Batch>, mut sink: Sink) {
+    let mut known = Known::default();
+    loop {
+        match batches.recv_timeout(IDLE) {
+            Ok(batch) => {
+                let size = batch.bytes.len() as u64;
+                hand_on(shared, batch, &mut known, &mut sink);
+                shared.lock().held -= size;
+                shared.changed.notify_all();
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+        let said = std::mem::take(&mut shared.lock().unrecorded);
+        say(said, &mut sink);
+    }
+    loop {
+        let said = {
+            let mut state = shared.lock();
+            state.finished = state.unrecorded.is_empty();
+            std::mem::take(&mut state.unrecorded)
+        };
+        if said.is_empty() {
+            break;
+        }
+        say(said, &mut sink);
+    }
+    shared.finished.store(true, Ordering::Release);
+    shared.changed.notify_all();
+}
+
+/// Hands on launches of which nothing is recorded.
+fn say(said: Vec<prlx_trace::Launch>, sink: &mut Sink) {
+    for launch in said {
+        let recording = Recording { launch, ..Recording::default() };
+        sink(Finished {
+            recording,
+            tallies: Vec::new(),
+            marks: None,
+            damage: Vec::new(),
+            told: Told::default(),
+        });
+    }
+}
+
+/// What the markers of a launch left in the memory that is its tracks', if it has any.
+pub(super) fn marks(plan: &Plan, launch: &Launch, slot: &Slot, bytes: &[u8]) -> Option<Marks> {
+    let layout = plan.kept.tracks.as_ref()?;
+    let (first_warp, _) = wanted(&plan.program, launch);
+    let Launch { module, kernel, number, .. } = *launch;
+    let left_out = launch.warps() - slot.kind.recorded().min(launch.warps() - first_warp);
+    let tracks = layout.read(kernel, first_warp, slot.kind.tracks().log, bytes);
+    Some(Marks { module, launch: number, tracks, left_out })
+}
+
+fn hand_on(shared: &Shared, batch: Batch, known: &mut Known, sink: &mut Sink) {
+    let (pool, arena) = batch.bytes.split_at_checked(batch.pool).unwrap_or_default();
+    let part = |at: u64, from: u64, bytes: u64| {
+        let from = (at.wrapping_sub(batch.used).wrapping_add(from)) as usize;
+        arena.get(from..).and_then(|a| a.get(..bytes as usize)).unwrap_or_default()
+    };
+    let room = |warps, each| shared.layout.room(warps, each).unwrap_or_default();
+    let all = batch.slots.iter().map(|slot| part(slot.heads, 0, room(slot.kind.warps(), 0).0));
+    let mut pool = Pool::new(shared.layout.level, WARP, batch.area.pool, pool, batch.area.bucket, all);
+    for placed in batch.launches {
+        let (kept, probes) = (&placed.plan.kept, shared.layout.level == Level::Probe);
+        // Tables are everybody's.
+        if placed.fate != Fate::Own && !(probes && kept.records.warp == 0 && kept.tracks.is_none()) {
+            shared
+                .lock()
+                .unrecorded(placed.launch, "two instances of its graph ran at once, and wrote to one place");
+            continue;
+        }
+        let (first_warp, last) = wanted(&placed.plan.program, &placed.launch);
+        let slot = &placed.slot;
+        let each = slot.kind.each();
+        let (before, own) = (room(first_warp, each), room(last - first_warp, each));
+        let (heads, finals) = (part(slot.heads, before.0, own.0), part(slot.finals, before.1, own.1));
+        let (layout, sites) = (placed.plan.finals, placed.plan.module.sites.len());
+        let start = Instant::now();
+        let (drained, tallies) = match probes {
+            false => {
+                (drain(&mut pool, LaunchBuffers { first_warp, heads, finals, layout, sites }), Vec::new())
+            }
+            true => {
+                let bytes = part(slot.finals, 0, placed.launch.warps().saturating_mul(kept.records.warp));
+                (Drained::default(), records(kept, &placed.launch, bytes))
+            }
+        };
+        let marks = kept.tracks.as_ref().and_then(|_| {
+            let bytes = part(slot.tracks, 0, slot.track_bytes());
+            shared.lock().learned.learn_track(&placed.launch, tracks::wanted(slot.kind.tracks().log, bytes));
+            marks(&placed.plan, &placed.launch, slot, bytes)
+        });
+        let took = drained.bytes.saturating_add(shared.layout.bytes(drained.dropped));
+        shared.lock().learned.learn(&placed.launch, slot.kind.recorded(), took);
+        let mut launch = placed.launch;
+        let whole = placed.progress == Progress::Done;
+        if !whole {
+            let (kind, text) = match &batch.dead {
+                Some(why) => (FaultKind::Fault, format!("it had not ended when its context died: {why}")),
+                None => (FaultKind::Stuck, "it still ran when the recording ended".to_owned()),
+            };
+            launch.fault = Some(Fault { kind, text, unfinished: None });
+        }
+        let basis = known.of(&placed.plan, launch.kernel);
+        let (recording, damage) = recording(&placed.plan, basis, launch, drained);
+        let apart = start.elapsed();
+        sink(Finished { recording, tallies, marks, damage, told: placed.told });
+        let mut state = shared.lock();
+        state.spent.apart += apart;
+        state.spent.handing += start.elapsed() - apart;
+        if whole {
+            state.counts.recorded += 1;
+        } else {
+            state.counts.unfinished += 1;
+        }
+        state.progress += 1;
+    }
+}

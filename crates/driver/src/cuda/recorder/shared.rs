@@ -1,0 +1,253 @@
+//! The data that the program's threads and the recorder's threads share, and the operations on it.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use prlx_probe::Plan;
+use prlx_trace::launch::Launch;
+
+use crate::cuda::library::failure::Failure;
+use crate::cuda::library::handles::{Event, Stream};
+use crate::cuda::library::mapped::Mapped;
+use crate::cuda::library::open::Library;
+use crate::cuda::recorder::launch::Unrecorded;
+use crate::cuda::recorder::layout::{CONTEXT, Kind, Layout, Probing, Slot};
+use crate::cuda::recorder::limits::{NOTICED, PATIENCE, SPIN, STALL, UPLOAD};
+use crate::cuda::recorder::state::{Generation, Phase, Place, State, Waiting};
+
+/// What is used by the program's threads and the recorder's own.
+pub(super) struct Shared {
+    pub(super) library: Library,
+    pub(super) layout: Layout,
+    /// Where the device memory begins.
+    pub(super) base: u64,
+    /// That memory, where it is the host's: what is in it can be read when the context is dead.
+    pub(super) kept: Option<Mapped>,
+    /// For contexts; never behind copies of what was recorded.
+    pub(super) upload_stream: Stream,
+    pub(super) pid: u32,
+    pub(super) state: Mutex<State>,
+    pub(super) changed: Condvar,
+    /// Bytes that may be copied to the host and not yet handed on.
+    pub(super) host: u64,
+    pub(super) began: Instant,
+    pub(super) hurry: AtomicBool,
+    pub(super) finished: AtomicBool,
+}
+
+impl Shared {
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing panics while it is held; if it did, what is there is still consistent enough to end with.
+        self.state.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// Ends the recording after a call that failed.
+    pub(super) fn fail(&self, state: &mut State, failure: Failure) {
+        state.die(&failure.during("recording").message);
+        self.changed.notify_all();
+    }
+
+    /// What the contexts of a launch say of a probe program; `None`: there is no room for its tables.
+    pub(super) fn probing(&self, state: &mut State, plan: &Arc<Plan>, launch: &Launch) -> Option<Probing> {
+        state.tables.probing(&self.layout, self.layout.tables_at(self.base), plan, launch)
+    }
+
+    /// What kind of launch it is.
+    pub(super) fn kind(&self, state: &State, plan: &Plan, launch: &Launch, probing: Probing) -> Kind {
+        let kind = Kind::of(plan, launch, probing);
+        match &plan.kept.tracks {
+            Some(tracks) => kind.tracked(&self.layout, tracks, state.learned.track(launch)),
+            None => kind,
+        }
+    }
+
+    /// A slot in a generation, for a launch of a kind; `None` when there is no room.
+    pub(super) fn slot(
+        &self,
+        state: &mut State,
+        generation: usize,
+        kind: Kind,
+    ) -> Result<Option<Slot>, Failure> {
+        let State { generations, upload, late, .. } = state;
+        let g = &mut generations[generation];
+        if g.ready.get(&kind).is_none_or(Vec::is_empty) {
+            let (start, patient) = (Instant::now(), !*late);
+            let mut pause = || {
+                match start.elapsed() < SPIN {
+                    true => std::thread::yield_now(),
+                    false => std::thread::sleep(SPIN / 4),
+                }
+                patient && start.elapsed() < UPLOAD
+            };
+            *late = !upload.settle(&mut pause)?;
+            if *late {
+                return Ok(None);
+            }
+            let half = g.arena.left() / 2;
+            let mut slots: Vec<Slot> = Vec::new();
+            for _ in 0..g.batch(kind) {
+                if !slots.is_empty() && g.arena.left() < half {
+                    break;
+                }
+                slots.extend(g.arena.carve(kind, true));
+            }
+            let Some(first) = slots.first() else { return Ok(None) };
+            let mut bytes = vec![0; slots.len() * CONTEXT as usize];
+            for (to, slot) in bytes.chunks_exact_mut(CONTEXT as usize).zip(&slots) {
+                let context = g.arena.context(slot).to_bytes();
+                to[..context.len()].copy_from_slice(&context);
+            }
+            let stream = self.upload_stream;
+            upload.send(stream, &[(first.context, &bytes)])?;
+            *late = !upload.settle(&mut pause)?;
+            if *late {
+                return Ok(None);
+            }
+            g.ready.entry(kind).or_default().extend(slots);
+        }
+        let slot = g.ready.get_mut(&kind).and_then(Vec::pop);
+        *g.asked.entry(kind).or_default() += usize::from(slot.is_some());
+        Ok(slot)
+    }
+
+    /// Places launches of these kinds in one generation, with what `find` finds there for them all, as soon as there is
+    /// room for what is promised to them.
+    pub(super) fn room<'s, T>(
+        &self,
+        mut state: MutexGuard<'s, State>,
+        kinds: &[Kind],
+        promise: u64,
+        mut find: impl FnMut(&mut State, usize) -> Result<Option<T>, Failure>,
+    ) -> (MutexGuard<'s, State>, Result<(usize, T), Unrecorded>) {
+        let start = Instant::now();
+        let (mut seen, mut still, mut late) = (state.progress, start, false);
+        loop {
+            if state.dead.is_some() || state.deadline.is_some() {
+                return (state, Err(Unrecorded::Ended));
+            }
+            if let Some(open) = state.open {
+                let roomy = state.generations[open].roomy(&self.layout, promise);
+                if roomy || late {
+                    match find(&mut state, open) {
+                        Ok(Some(found)) => return (state, Ok((open, found))),
+                        Ok(None) => {}
+                        Err(e) => {
+                            self.fail(&mut state, e);
+                            return (state, Err(Unrecorded::Ended));
+                        }
+                    }
+                    let empty = state.generations[open].launches.is_empty();
+                    if empty || late || kinds.iter().any(|k| !state.generations[open].arena.ever(*k)) {
+                        return (state, Err(Unrecorded::Full));
+                    }
+                }
+                // Where only what is promised is in the way it stays open for launches that can't wait.
+                let other = state.generations.iter().any(|g| g.phase == Phase::Clean);
+                if roomy || other || state.generations[open].pending == 0 {
+                    state.close();
+                    self.changed.notify_all();
+                }
+            }
+            if state.open.is_none() && state.reopen() {
+                continue;
+            }
+            let now = Instant::now();
+            // What is being drained, or is about to be, makes room, however long its launches take to be handed on.
+            let drained =
+                |g: &Generation| g.phase == Phase::Draining || g.phase == Phase::Closed && g.pending == 0;
+            if state.progress != seen || state.generations.iter().any(drained) {
+                (seen, still) = (state.progress, now);
+            }
+            if state.stalled == Some(seen) || now - still > STALL || now - start > PATIENCE {
+                state.stalled = Some(seen);
+                if state.open.is_none() {
+                    return (state, Err(Unrecorded::Full));
+                }
+                late = true;
+                continue;
+            }
+            state = self
+                .changed
+                .wait_timeout(state, Duration::from_millis(2))
+                .unwrap_or_else(|e| e.into_inner())
+                .0;
+        }
+    }
+
+    /// Puts an event into a stream; `None`: the recording has failed.
+    pub(super) fn mark(&self, state: &mut State, stream: Stream) -> Option<Event> {
+        let event = state.events.pop().map_or_else(|| self.library.timed(), Ok);
+        let marked = event.and_then(|e| self.library.mark(e, stream).map(|()| e));
+        marked.map_err(|e| self.fail(state, e)).ok()
+    }
+
+    /// Notes that launches have ended: the program has waited, so some have, and this is sooner than the recorder's thread looks.
+    pub(super) fn notice(&self, state: &mut State) {
+        for all in state.waiting.values_mut() {
+            // A failure is the thread's to find: it asks the same.
+            let passed = |w: &Waiting| self.library.passed(w.event).is_ok_and(|passed| passed);
+            let n = match all.back().is_some_and(passed) {
+                true => all.len(),
+                false => all.iter().take(NOTICED).take_while(|w| passed(w)).count(),
+            };
+            let now = Instant::now();
+            all.iter_mut().take(n).for_each(|w| w.seen = w.seen.or(Some(now)));
+        }
+    }
+
+    /// Puts an event behind what was placed; `start`: the one before it.
+    pub(super) fn follow(&self, state: &mut State, places: Vec<Place>, stream: Stream, start: Option<Event>) {
+        if !state.writing(&places) {
+            state.events.extend(start);
+            return;
+        }
+        match self.mark(state, stream) {
+            Some(event) => {
+                // The thread looks again by itself as long as it knows that something runs.
+                if state.waiting.is_empty() {
+                    self.changed.notify_all();
+                }
+                state.waiting.entry(stream).or_default().push_back(Waiting {
+                    event,
+                    start,
+                    places,
+                    seen: None,
+                });
+            }
+            None => state.events.extend(start),
+        }
+    }
+}
+
+impl Shared {
+    /// Asks for what has ended, and waits until it is copied.
+    pub(super) fn ask<'s>(
+        &'s self,
+        mut state: MutexGuard<'s, State>,
+        until: Instant,
+    ) -> MutexGuard<'s, State> {
+        state.asked += 1;
+        let mine = state.asked;
+        self.changed.notify_all();
+        while state.answered < mine && state.dead.is_none() && !state.finished {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            state = self.changed.wait_timeout(state, left).unwrap_or_else(|e| e.into_inner()).0;
+        }
+        state
+    }
+
+    /// What a launch says that is not recorded.
+    pub(super) fn why_not(&self, state: &State, why: Unrecorded) -> String {
+        match why {
+            Unrecorded::Ended => state.dead.as_ref().map_or_else(
+                || "the recording has ended".to_owned(),
+                |dead| format!("recording stopped: {dead}"),
+            ),
+            _ => "there was no room for it; --memory makes more".to_owned(),
+        }
+    }
+}

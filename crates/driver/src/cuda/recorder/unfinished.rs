@@ -1,0 +1,58 @@
+//! What launches that still run have left in memory that is the host's.
+//!
+//! Holds: it is one launch's; nothing waits for it, neither the device nor the program. Misses: of a lane that writes meanwhile, some of its stores
+//! and not others, as entries themselves say.
+
+use std::sync::Arc;
+
+use prlx_probe::Plan;
+use prlx_trace::kernel::FaultKind;
+use prlx_trace::launch::{Fault, Launch};
+
+use super::layout::Slot;
+use super::state::{Fate, Placed, Progress, State};
+use crate::cuda::library::mapped::Mapped;
+use crate::cuda::recorder::decode_thread::marks;
+use crate::cuda::recorder::launch::Running;
+use crate::cuda::recorder::shared::Shared;
+
+/// Where a launch is among those of its generation: the generation, its round, its place.
+type At = (usize, u64, usize);
+
+fn there(placed: &Placed) -> bool {
+    placed.counts() && placed.fate == Fate::Own && placed.plan.kept.tracks.is_some()
+}
+
+fn still(state: &State, (generation, round, place): At) -> bool {
+    let g = &state.generations[generation];
+    g.round == round && g.launches.get(place).is_some_and(there)
+}
+
+impl Shared {
+    /// What [`Recorder::running`](super::Recorder::running) says.
+    pub(super) fn running(&self, kept: &Mapped) -> Vec<Running> {
+        let mut found = Vec::new();
+        for (i, g) in self.lock().generations.iter().enumerate() {
+            let all = g.launches.iter().enumerate().filter(|(_, placed)| there(placed));
+            found.extend(all.map(|(place, placed)| {
+                let mut launch = placed.launch.clone();
+                let text = "it had not ended when its process was killed".to_owned();
+                launch.fault = (placed.progress != Progress::Done).then_some(Fault {
+                    kind: FaultKind::Stuck,
+                    text,
+                    unfinished: None,
+                });
+                ((i, g.round, place), Arc::clone(&placed.plan), launch, placed.slot)
+            }));
+        }
+        // Read without the state, which launches wait for: of those that were handed on meanwhile the memory is others'.
+        let read = |(at, plan, launch, slot): (At, Arc<Plan>, Launch, Slot)| {
+            let bytes = kept.copy(slot.tracks, slot.track_bytes())?;
+            let marks = marks(&plan, &launch, &slot, &bytes)?;
+            Some((at, Running { plan, launch, marks }))
+        };
+        let read: Vec<_> = found.into_iter().filter_map(read).collect();
+        let state = self.lock();
+        read.into_iter().filter(|(at, _)| still(&state, *at)).map(|(_, running)| running).collect()
+    }
+}

@@ -1,0 +1,192 @@
+//! The `[[arg]]` tables of a launch file: one for each parameter of the kernel.
+
+use prlx_trace::kernel::Param;
+
+use crate::element;
+use crate::error::Error;
+use crate::job::{Arg, ArgValue};
+use crate::launch_file::buffers::{buffer, scalar_type};
+use crate::launch_file::files::Files;
+use crate::launch_file::keys::{ARG_KEYS, CONTENTS, MAP_KEYS, SCALARS};
+use crate::launch_file::table::{Table, Value};
+use crate::launch_file::tensor_map;
+use crate::signature::Signature;
+
+/// All arguments.
+pub(super) fn arguments(
+    file: &Table<'_>,
+    kernel: &Signature,
+    seed: u64,
+    files: &Files<'_>,
+) -> Result<Vec<Arg>, Error> {
+    let mut tables = Vec::new();
+    if let Some(list) = file.get("arg") {
+        for (i, value) in
+            list.list().map_err(|_| list.error("arguments are tables, [[arg]] each"))?.enumerate()
+        {
+            tables.push(value.table(format!("argument {}", i + 1), ARG_KEYS)?);
+        }
+    }
+    if tables.len() != kernel.params.len() {
+        let named = tables.iter().enumerate().map(|(i, t)| match t.get("name").and_then(|n| n.text().ok()) {
+            Some(name) => name.to_owned(),
+            None => format!("#{}", i + 1),
+        });
+        let takes = kernel.params.iter().map(|p| format!("{} .{}", p.name, describe(p)));
+        return Err(file
+            .error(format_args!(
+                "kernel `{}` takes {} parameters, and the launch file gives {} arguments",
+                kernel.name,
+                kernel.params.len(),
+                tables.len()
+            ))
+            .help(format!("parameters: {}; arguments: {}", list(takes), list(named))));
+    }
+    let mut names = Vec::new();
+    for (position, (table, param)) in tables.iter_mut().zip(&kernel.params).enumerate() {
+        let name = table.get("name").map_or(Ok(param.name.as_str()), |n| n.text())?.to_owned();
+        table.what = format!("argument {} (`{name}`)", position + 1);
+        names.push(name);
+    }
+    let mut values = Vec::new();
+    for (position, (table, param)) in tables.iter().zip(&kernel.params).enumerate() {
+        values.push(match table.get("tensor_map") {
+            Some(v) if v.bool().is_none() => None,
+            _ => Some(argument(table, param, (seed, position), files)?),
+        });
+    }
+    // Tensor maps over other arguments, now that those are known.
+    let mut args = Vec::new();
+    for (i, (table, param)) in tables.iter().zip(&kernel.params).enumerate() {
+        let value = match &values[i] {
+            Some(value) => value.clone(),
+            None => tensor_map::over(table, param, &names, &values)?,
+        };
+        args.push(Arg { name: names[i].clone(), value });
+    }
+    Ok(args)
+}
+
+fn list(items: impl Iterator<Item = String>) -> String {
+    let text = items.collect::<Vec<_>>().join(", ");
+    if text.is_empty() { "none".into() } else { text }
+}
+
+fn describe(param: &Param) -> String {
+    if is_struct(param) { format!("b8[{}]", param.size) } else { param.ty.name().to_owned() }
+}
+
+fn is_struct(param: &Param) -> bool {
+    param.size as usize != element::size(param.ty)
+}
+
+/// One argument.
+fn argument(
+    table: &Table<'_>,
+    param: &Param,
+    random: (u64, usize),
+    files: &Files<'_>,
+) -> Result<ArgValue, Error> {
+    let kinds = table.present(&[SCALARS, CONTENTS].concat());
+    let kind = match kinds[..] {
+        [kind] => kind,
+        [] => return Err(table.error("nothing says what it is").help("a scalar needs `value`; a buffer one of array, npy, fill, iota, random, uninit; a struct `bytes` or `fields`")),
+        [a, b, ..] => return Err(table.error(format_args!("`{a}` and `{b}` can't both be given"))),
+    };
+    let value = table.need(kind)?;
+    let mapped = table.get("tensor_map").is_some_and(|v| v.bool() == Some(true));
+    if !mapped && let Some(key) = table.present(MAP_KEYS).first() {
+        return Err(table
+            .need(key)?
+            .error("only a tensor map has this")
+            .help("write tensor_map = true, or of which argument"));
+    }
+    if CONTENTS.contains(&kind) {
+        if mapped {
+            tensor_map::fits(table.need("tensor_map")?, param)?;
+        } else if param.size != 8 {
+            return Err(value.error(format_args!(
+                "{} is a buffer, but parameter `{}` (.{}) is no address",
+                table.what,
+                param.name,
+                describe(param)
+            )));
+        }
+        let mut buffer = buffer(table, kind, value, random, files)?;
+        if mapped {
+            buffer.map = Some(tensor_map::read(table, &buffer)?);
+        }
+        return Ok(ArgValue::Buffer(buffer));
+    }
+    if mapped {
+        return Err(value.error("a tensor map is over a buffer, and this is none"));
+    }
+    if let Some(key) = table.present(&["len", "out", "expect", "rtol", "atol"]).first() {
+        return Err(table
+            .need(key)?
+            .error(format_args!("only a buffer has this, and {} is none", table.what)));
+    }
+    let bytes = match kind {
+        "bytes" => hex(value)?,
+        "fields" => fields(value)?,
+        _ if is_struct(param) && table.get("type").is_none() => {
+            return Err(value
+                .error(format_args!("parameter `{}` is a struct of {} bytes", param.name, param.size))
+                .help("give its `bytes` or its `fields`"));
+        }
+        _ => {
+            let ty = table.get("type").map_or(Ok(param.ty), scalar_type)?;
+            let bits = element::encode(ty, value.number()?).map_err(|e| value.error(e))?;
+            if element::size(ty) != param.size as usize {
+                return Err(value.error(format_args!(
+                    "a {} has {} bytes, and parameter `{}` has {}",
+                    ty.name(),
+                    element::size(ty),
+                    param.name,
+                    param.size
+                )));
+            }
+            return Ok(ArgValue::Scalar(ty, bits));
+        }
+    };
+    if let Some(ty) = table.get("type") {
+        return Err(ty.error(format_args!("`{kind}` needs no type")));
+    }
+    if bytes.len() != param.size as usize {
+        return Err(value.error(format_args!(
+            "these are {} bytes, and parameter `{}` has {}",
+            bytes.len(),
+            param.name,
+            param.size
+        )));
+    }
+    Ok(ArgValue::Bytes(bytes))
+}
+
+/// `0x0102…`: bytes in the order of memory.
+fn hex(value: Value<'_>) -> Result<Vec<u8>, Error> {
+    let wrong = || value.error("bytes are written as \"0x0102…\", two digits each, in the order of memory");
+    let digits = value.text()?.strip_prefix("0x").ok_or_else(wrong)?.replace([' ', '_'], "");
+    if digits.len() % 2 != 0 || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return Err(wrong());
+    }
+    let digit = |b: u8| (b as char).to_digit(16).unwrap_or(0) as u8;
+    Ok(digits.as_bytes().chunks(2).map(|p| digit(p[0]) << 4 | digit(p[1])).collect())
+}
+
+/// Members of a struct, naturally aligned; the whole is padded to its largest member's alignment.
+fn fields(value: Value<'_>) -> Result<Vec<u8>, Error> {
+    let (mut out, mut align) = (Vec::new(), 1);
+    for (i, field) in value.list()?.enumerate() {
+        let table = field.table(format!("field {}", i + 1), &["type", "value"])?;
+        let ty = scalar_type(table.need("type")?)?;
+        let number = table.need("value")?;
+        let bits = element::encode(ty, number.number()?).map_err(|e| number.error(e))?;
+        let size = element::size(ty);
+        align = align.max(size);
+        out.resize(out.len().next_multiple_of(size), 0);
+        element::put(ty, &mut out, bits);
+    }
+    out.resize(out.len().next_multiple_of(align), 0);
+    Ok(out)
+}

@@ -1,0 +1,181 @@
+//! Buffer arguments: element type, content, output file and expected result.
+
+use std::path::PathBuf;
+
+use prlx_trace::kernel::Scalar;
+
+use crate::buffer_content::Content;
+use crate::element::{ELEMENTS, Number};
+use crate::error::Error;
+use crate::job::{Buffer, Expect};
+use crate::launch_file::files::{Files, load};
+use crate::launch_file::table::{Table, Value};
+use crate::{element, npy};
+
+/// No device has a buffer of a tebibyte; beyond it, sizes could overflow.
+const BUFFER: u64 = 1 << 40;
+
+/// The name of a type.
+pub(super) fn scalar_type(value: Value<'_>) -> Result<Scalar, Error> {
+    let name = value.text()?;
+    let untyped = [Scalar::B8, Scalar::B16, Scalar::B32, Scalar::B64];
+    if let Some(ty) = ELEMENTS.iter().chain(&untyped).find(|t| t.name() == name) {
+        return Ok(*ty);
+    }
+    let names: Vec<&str> = ELEMENTS.iter().map(|t| t.name()).collect();
+    Err(value
+        .error(format_args!("`{name}` is no element type"))
+        .help(format!("the types are {}", names.join(" "))))
+}
+
+/// A buffer.
+pub(super) fn buffer(
+    table: &Table<'_>,
+    kind: &'static str,
+    value: Value<'_>,
+    random: (u64, usize),
+    files: &Files<'_>,
+) -> Result<Buffer, Error> {
+    let asked = table.get("type").map(scalar_type).transpose()?;
+    let typed = || {
+        asked.ok_or_else(|| table.error("`type` is missing").help("as type = \"f32\": the buffer's elements"))
+    };
+    let encode = |ty, v: Value<'_>| element::encode(ty, v.number()?).map_err(|e| v.error(e));
+    let (ty, shape, content) = match kind {
+        "array" => {
+            let (ty, mut bytes) = (typed()?, Vec::new());
+            let list = value.list()?;
+            let len = list.len() as u64;
+            for v in list {
+                element::put(ty, &mut bytes, encode(ty, v)?);
+            }
+            (ty, vec![len], Content::Bytes(bytes))
+        }
+        "npy" => {
+            let name = value.text()?;
+            let array = npy::read(&load(files, value, name)?)
+                .map_err(|e| value.error(format_args!("{name}: {e}")))?;
+            let ty = retype(value, name, array.ty, asked)?;
+            (ty, array.shape, Content::Bytes(array.bytes))
+        }
+        _ => {
+            let ty = typed()?;
+            let len = table.need("len")?;
+            let len = len.count(BUFFER / element::size(ty) as u64)?;
+            (ty, vec![len], generated(ty, kind, value)?)
+        }
+    };
+    if let Some(len) = table.get("len").filter(|_| matches!(kind, "array" | "npy")) {
+        return Err(len.error(format_args!("`{kind}` has its own length")));
+    }
+    let (out, save) = match table.get("out") {
+        None => (false, None),
+        Some(v) => match v.bool() {
+            Some(out) => (out, None),
+            None => (
+                true,
+                Some(PathBuf::from(v.text().map_err(|_| v.error("true, false or a file name is expected"))?)),
+            ),
+        },
+    };
+    let mut this = Buffer { ty, shape, content, random, out, save, expect: None, map: None };
+    this.expect = expect(table, &this, files)?;
+    Ok(this)
+}
+
+/// A buffer's content that is made from a few numbers.
+fn generated(ty: Scalar, kind: &str, value: Value<'_>) -> Result<Content, Error> {
+    let whole = |v: Value<'_>| -> Result<Number, Error> {
+        let n = v.number()?;
+        let bits = element::encode(ty, n).map_err(|e| v.error(e))?;
+        Ok(match n {
+            Number::Bits(_) if element::is_float(ty) => Number::Float(element::float_value(ty, bits)),
+            Number::Bits(_) | Number::Float(_) if !element::is_float(ty) => {
+                Number::Int(element::int_value(ty, bits))
+            }
+            n => n,
+        })
+    };
+    Ok(match kind {
+        "fill" => Content::Fill(element::encode(ty, value.number()?).map_err(|e| value.error(e))?),
+        "iota" => Content::Iota(whole(value)?),
+        "random" => {
+            let ends: Vec<Value<'_>> = value.list()?.collect();
+            let [low, high] = ends[..] else {
+                return Err(value.error("two numbers are expected: [low, high), low included, high not"));
+            };
+            // The upper end is not drawn, so it may lie one past the type's greatest value.
+            let last = match high.number()? {
+                Number::Int(i) if !element::is_float(ty) => {
+                    element::encode(ty, Number::Int(i.saturating_sub(1))).map_err(|e| high.error(e))?;
+                    Number::Int(i)
+                }
+                _ => whole(high)?,
+            };
+            let first = whole(low)?;
+            let ordered = match (first, last) {
+                (Number::Int(a), Number::Int(b)) => a < b,
+                (a, b) => {
+                    [a, b].iter().all(|n| !matches!(n, Number::Float(f) if !f.is_finite()))
+                        && float(a) < float(b)
+                }
+            };
+            if !ordered {
+                return Err(value.error("the first number must be less than the second"));
+            }
+            Content::Random { low: first, high: last }
+        }
+        _ => match value.bool() {
+            Some(true) => Content::Uninit,
+            _ => return Err(value.error("only `uninit = true` means something")),
+        },
+    })
+}
+
+fn float(n: Number) -> f64 {
+    match n {
+        Number::Int(i) => i as f64,
+        Number::Float(f) => f,
+        Number::Bits(b) => b as f64,
+    }
+}
+
+/// The type of a NumPy file's elements, or another name for the same bits.
+fn retype(value: Value<'_>, name: &str, has: Scalar, asked: Option<Scalar>) -> Result<Scalar, Error> {
+    let Some(want) = asked else { return Ok(has) };
+    let same_width = element::size(want) == element::size(has);
+    // Integers of either sign are the same bits; halves may be saved as 16-bit integers, bfloat16 as bytes.
+    if same_width
+        && (element::is_float(want) == element::is_float(has) || has == Scalar::U16 || has == Scalar::Bf16)
+    {
+        return Ok(want);
+    }
+    Err(value
+        .error(format_args!("{name} holds {}, and `type` says {}", has.name(), want.name()))
+        .help("leave `type` out, or convert the file with a.astype(…)"))
+}
+
+/// What the buffer must hold after the launch.
+fn expect(table: &Table<'_>, buffer: &Buffer, files: &Files<'_>) -> Result<Option<Expect>, Error> {
+    let tolerance = |key| -> Result<f64, Error> {
+        let Some(v) = table.get(key) else { return Ok(0.0) };
+        let tolerance = float(v.number()?);
+        if tolerance >= 0.0 { Ok(tolerance) } else { Err(v.error("a tolerance is at least 0")) }
+    };
+    let (rtol, atol) = (tolerance("rtol")?, tolerance("atol")?);
+    let Some(value) = table.get("expect") else {
+        return match table.present(&["rtol", "atol"]).first() {
+            Some(key) => Err(table.need(key)?.error("only `expect` uses it, and there is none")),
+            None => Ok(None),
+        };
+    };
+    let name = value.text()?;
+    let array =
+        npy::read(&load(files, value, name)?).map_err(|e| value.error(format_args!("{name}: {e}")))?;
+    retype(value, name, array.ty, Some(buffer.ty))?;
+    let len: u64 = array.shape.iter().product();
+    if len != buffer.len() {
+        return Err(value.error(format_args!("{name} has {len} elements, and the buffer {}", buffer.len())));
+    }
+    Ok(Some(Expect { file: name.to_owned(), bytes: array.bytes, rtol, atol }))
+}

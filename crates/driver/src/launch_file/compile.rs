@@ -1,0 +1,60 @@
+//! Compiles `.cu` files to PTX with the CUDA compiler on this machine.
+//!
+//! The compiler is `$PRLX_NVCC`, else `nvcc` (on `PATH`, in `$CUDA_HOME` or `$CUDA_PATH`), else `clang`. The PTX is for
+//! `sm_80`, optimised, with source lines. For other flags, compile the file yourself and name the `.ptx` file.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::error::{Error, ErrorKind};
+
+const NVCC: &[&str] = &["-O3", "-lineinfo", "--ptx", "-arch=sm_80"];
+
+/// `-gline-directives-only` gives `.loc` lines without turning optimisation off in `ptxas`, as `-g` would.
+const CLANG: &[&str] =
+    &["-x", "cuda", "--cuda-device-only", "--cuda-gpu-arch=sm_80", "-O3", "-gline-directives-only", "-S"];
+
+/// The PTX of a `.cu` file.
+pub fn ptx(path: &Path) -> Result<Vec<u8>, Error> {
+    let (compiler, flags) = find().ok_or_else(|| {
+        Error::new(ErrorKind::Unsupported, format!("{}: no CUDA compiler is there to make PTX from it", path.display()))
+            .help("install nvcc (or set PRLX_NVCC to it) or clang, or compile it elsewhere with `nvcc -O3 -lineinfo --ptx` and name the .ptx file")
+    })?;
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let out = env::temp_dir().join(format!(
+        "prlx-{}-{}.ptx",
+        std::process::id(),
+        COUNT.fetch_add(1, Ordering::Relaxed)
+    ));
+    let run = Command::new(&compiler).args(flags).arg("-o").arg(&out).arg(path).output();
+    let text = std::fs::read(&out);
+    let _ = std::fs::remove_file(&out);
+    let told = |what: String| Error::new(ErrorKind::Module, what);
+    let run = run.map_err(|e| told(format!("cannot start {}: {e}", compiler.display())))?;
+    if !run.status.success() {
+        let said = String::from_utf8_lossy(&run.stderr);
+        return Err(told(format!(
+            "{} does not compile {}:\n{}",
+            compiler.display(),
+            path.display(),
+            said.trim_end()
+        )));
+    }
+    text.map_err(|e| told(format!("{} gave no PTX for {}: {e}", compiler.display(), path.display())))
+}
+
+/// The compiler and its flags.
+fn find() -> Option<(PathBuf, &'static [&'static str])> {
+    if let Some(named) = env::var_os("PRLX_NVCC").filter(|v| !v.is_empty()) {
+        return Some((named.into(), NVCC));
+    }
+    let path: OsString = env::var_os("PATH").unwrap_or_default();
+    let homes =
+        ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(env::var_os).map(|h| PathBuf::from(h).join("bin"));
+    let nvcc = env::split_paths(&path).chain(homes).map(|dir| dir.join("nvcc")).find(|p| p.is_file());
+    let clang = || env::split_paths(&path).map(|dir| dir.join("clang")).find(|p| p.is_file());
+    nvcc.map(|p| (p, NVCC)).or_else(|| clang().map(|p| (p, CLANG)))
+}

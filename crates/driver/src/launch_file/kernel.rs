@@ -1,0 +1,48 @@
+//! Finds the kernel that a launch file asks for in its module.
+
+use prlx_isa::ptx;
+
+use crate::error::Error;
+use crate::launch_file::table::{Table, Value, distance};
+use crate::signature::Signature;
+
+/// The kernel that is meant.
+pub(super) fn kernel(
+    file: &Table<'_>,
+    module: Value<'_>,
+    module_name: &str,
+    text: &str,
+) -> Result<Signature, Error> {
+    let (view, diagnostics) = ptx::read(text);
+    let mut all = Signature::all(&view);
+    let names = all.iter().map(|s| s.name.as_str()).collect::<Vec<_>>().join(", ");
+    let Some(asked) = file.get("kernel") else {
+        return match all.len() {
+            1 => Ok(all.remove(0)),
+            0 => {
+                let said = diagnostics.first().map_or(String::new(), |d| format!(" ({})", d.message));
+                Err(module
+                    .error(format_args!("{module_name} has no kernel{said}"))
+                    .help("is it PTX, with an .entry?"))
+            }
+            n => Err(module
+                .error(format_args!("{module_name} has {n} kernels; `kernel` must say which is meant"))
+                .help(format!("they are {names}"))),
+        };
+    };
+    let name = asked.text()?;
+    if let Some(i) = all.iter().position(|s| s.name == name) {
+        return Ok(all.swap_remove(i));
+    }
+    let error = asked.error(format_args!("{module_name} has no kernel `{name}`"));
+    // The name as the source has it, inside one mangled name, is what is mostly meant.
+    let inside = all.iter().find(|s| s.name.contains(name));
+    let near = inside.or_else(|| {
+        all.iter().min_by_key(|s| distance(&s.name, name)).filter(|s| distance(&s.name, name) < 4)
+    });
+    Err(match near {
+        Some(s) => error.help(format!("did you mean `{}`?", s.name)),
+        None if names.is_empty() => error.help("it has none at all"),
+        None => error.help(format!("it has {names}")),
+    })
+}

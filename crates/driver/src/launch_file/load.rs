@@ -1,0 +1,98 @@
+//! Reads a launch file into a [`Job`].
+
+use std::path::{Path, PathBuf};
+
+use prlx_isa::image;
+
+use crate::driver::LaunchConfig;
+use crate::error::{Error, ErrorKind};
+use crate::job::Job;
+use crate::launch_file;
+use crate::launch_file::arguments::arguments;
+use crate::launch_file::compile;
+use crate::launch_file::files::{Files, load};
+use crate::launch_file::kernel::kernel;
+use crate::launch_file::keys::KEYS;
+use crate::launch_file::shape::{BLOCK, SHARED, check_block, cluster, dims, grid};
+use crate::launch_file::table::{Source, Table};
+
+impl Job {
+    /// Reads a launch file, the module and the files that it names. A `.cu` module is compiled.
+    ///
+    /// # Errors
+    /// When a file can't be read or a key is wrong; the error names file, line, key, and what to do.
+    pub fn load(path: &Path) -> Result<Job, Error> {
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path)
+            .map_err(|e| Error::new(ErrorKind::File, format!("cannot read the launch file {name}: {e}")))?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let mut job = Job::parse(&name, &text, &|file| {
+            let file = folder.join(file);
+            if file.extension().is_some_and(|e| e == "cu") {
+                return compile::ptx(&file);
+            }
+            std::fs::read(&file)
+                .map_err(|e| Error::new(ErrorKind::File, format!("cannot read {}: {e}", file.display())))
+        })?;
+        job.folder = folder.to_owned();
+        job.source = folder.join(&job.source);
+        Ok(job)
+    }
+
+    /// Reads a launch file's text. `files` gives the content of the files that it names, for a `.cu` file the PTX of it.
+    /// [`Job::folder`] is empty and [`Job::source`] as written.
+    ///
+    /// # Errors
+    /// When a key is wrong or `files` fails.
+    pub fn parse(name: &str, text: &str, files: &launch_file::Files<'_>) -> Result<Job, Error> {
+        read(name, text, files)
+    }
+}
+
+/// Reads a launch file.
+pub fn read(name: &str, text: &str, files: &Files<'_>) -> Result<Job, Error> {
+    let source = Source { name, text };
+    let root = source.parse()?;
+    let file = Table::new(source, "", root.get_ref(), 0, KEYS)?;
+    let named = file.need("module")?;
+    let module = named.text()?.to_owned();
+    let ptx = load(files, named, &module)?;
+    let ptx = if image::is_binary(&ptx) {
+        image::source(&ptx, None).map_err(|e| named.error(format_args!("{module}: {e}")))?
+    } else {
+        String::from_utf8(ptx).map_err(|_| named.error(format_args!("{module} is not text")))?
+    };
+    let signature = kernel(&file, named, &module, &ptx)?;
+    let size = signature.params.iter().map(|p| u64::from(p.offset) + u64::from(p.size)).max().unwrap_or(0);
+    if size > PARAMS {
+        let say =
+            format!("kernel `{}` takes {size} bytes of parameters; {PARAMS} is the most", signature.name);
+        return Err(named.error(say));
+    }
+    let grid = grid(file.need("grid")?, &signature)?;
+    let config = LaunchConfig {
+        grid,
+        block: dims(file.need("block")?, BLOCK)?,
+        cluster: cluster(&file, grid, &signature)?,
+        shared: file.get("shared").map_or(Ok(0), |v| v.count(SHARED))? as u32,
+        seed: file.get("seed").map_or(Ok(0), |v| v.count(u64::MAX))?,
+    };
+    check_block(file.need("block")?, config.block, &signature)?;
+    let folder = PathBuf::from(&module).parent().map_or_else(PathBuf::new, PathBuf::from);
+    let sources = file.get("source").map_or(Ok(folder), |v| v.text().map(PathBuf::from))?;
+    let args = arguments(&file, &signature, config.seed, files)?;
+    Ok(Job {
+        name: name.to_owned(),
+        module,
+        text: ptx,
+        folder: PathBuf::new(),
+        source: sources,
+        kernel: signature.name,
+        config,
+        params: signature.params,
+        args,
+    })
+}
+
+/// Bytes of parameters, from sm_70 and PTX 8.1 on.
+const PARAMS: u64 = 32_764;

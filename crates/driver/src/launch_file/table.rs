@@ -1,0 +1,192 @@
+//! A TOML table whose keys are read one by one. Errors name the file, the line, the key and what to do.
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::element::Number;
+use crate::error::{Error, ErrorKind};
+
+/// The file that is read: its name, as in messages, and its text.
+#[derive(Clone, Copy)]
+pub struct Source<'a> {
+    /// Name.
+    pub name: &'a str,
+    /// Text.
+    pub text: &'a str,
+}
+
+impl<'a> Source<'a> {
+    /// Parses the text.
+    pub fn parse(self) -> Result<Spanned<DeTable<'a>>, Error> {
+        DeTable::parse(self.text).map_err(|e| self.error(e.span().map_or(0, |s| s.start), e.message()))
+    }
+    /// An error at byte `at`.
+    pub fn error(self, at: usize, message: impl std::fmt::Display) -> Error {
+        let line = 1 + self.text.as_bytes().iter().take(at).filter(|b| **b == b'\n').count();
+        Error::new(ErrorKind::File, format!("{}:{line}: {message}", self.name))
+    }
+}
+
+/// A table of which only `known` keys are allowed.
+pub struct Table<'a> {
+    /// The file.
+    pub source: Source<'a>,
+    /// What messages call the table, as "argument 2 (`n`)"; empty for the file itself.
+    pub what: String,
+    table: &'a DeTable<'a>,
+    at: usize,
+}
+
+/// A value and where it is.
+#[derive(Clone, Copy)]
+pub struct Value<'a> {
+    source: Source<'a>,
+    key: &'a str,
+    value: &'a Spanned<DeValue<'a>>,
+}
+
+impl<'a> Table<'a> {
+    /// Checks the keys.
+    pub fn new(
+        source: Source<'a>,
+        what: impl Into<String>,
+        table: &'a DeTable<'a>,
+        at: usize,
+        known: &[&str],
+    ) -> Result<Table<'a>, Error> {
+        let unknown =
+            table.keys().filter(|k| !known.contains(&k.get_ref().as_ref())).min_by_key(|k| k.span().start);
+        let this = Table { source, what: what.into(), table, at };
+        let Some(key) = unknown else { return Ok(this) };
+        let error = source.error(key.span().start, this.say(format_args!("unknown key `{}`", key.get_ref())));
+        let nearest = known.iter().map(|k| (distance(k, key.get_ref()), k)).min();
+        Err(match nearest {
+            Some((d, k)) if d <= 2.max(k.len() / 3) => error.help(format!("did you mean `{k}`?")),
+            _ => error.help(format!("the keys here are {}", known.join(", "))),
+        })
+    }
+    fn say(&self, message: impl std::fmt::Display) -> String {
+        if self.what.is_empty() { message.to_string() } else { format!("{}: {message}", self.what) }
+    }
+    /// An error about the table as a whole.
+    pub fn error(&self, message: impl std::fmt::Display) -> Error {
+        self.source.error(self.at, self.say(message))
+    }
+    /// The value of a key.
+    pub fn get(&self, key: &'a str) -> Option<Value<'a>> {
+        self.table.get(key).map(|value| Value { source: self.source, key, value })
+    }
+    /// The value of a key that must be there.
+    pub fn need(&self, key: &'a str) -> Result<Value<'a>, Error> {
+        self.get(key).ok_or_else(|| self.error(format_args!("`{key}` is missing")))
+    }
+    /// Those of `keys` that are there.
+    pub fn present(&self, keys: &[&'static str]) -> Vec<&'static str> {
+        keys.iter().copied().filter(|k| self.table.contains_key(*k)).collect()
+    }
+}
+
+impl<'a> Value<'a> {
+    /// Where it is.
+    pub fn at(self) -> usize {
+        self.value.span().start
+    }
+    /// An error about it.
+    pub fn error(self, message: impl std::fmt::Display) -> Error {
+        self.source.error(self.at(), format_args!("`{}`: {message}", self.key))
+    }
+    fn wrong(self, want: &str) -> Error {
+        self.error(format_args!("{want} is expected here, not {}", article(self.value.get_ref().type_str())))
+    }
+    /// A text.
+    pub fn text(self) -> Result<&'a str, Error> {
+        self.value.get_ref().as_str().ok_or_else(|| self.wrong("a text in quotes"))
+    }
+    /// True or false; `None` if it is neither.
+    pub fn bool(self) -> Option<bool> {
+        self.value.get_ref().as_bool()
+    }
+    /// An integer from 0 to `most`.
+    pub fn count(self, most: u64) -> Result<u64, Error> {
+        match self.number()? {
+            Number::Int(n) if (0..=i128::from(most)).contains(&n) => Ok(n as u64),
+            Number::Int(n) => Err(self.error(format_args!("{n} is not between 0 and {most}"))),
+            _ => Err(self.wrong("an integer")),
+        }
+    }
+    /// A number, in one of the spellings of `value`.
+    pub fn number(self) -> Result<Number, Error> {
+        let wrong = || self.wrong("a number (or \"nan\", \"inf\", \"-inf\", or bits as \"0x3f800000\")");
+        Ok(match self.value.get_ref() {
+            DeValue::Boolean(b) => Number::Int((*b).into()),
+            DeValue::Integer(i) => Number::Int(
+                i128::from_str_radix(i.as_str(), i.radix())
+                    .map_err(|_| self.error("the integer is too large"))?,
+            ),
+            DeValue::Float(f) => Number::Float(f.as_str().parse().map_err(|_| wrong())?),
+            DeValue::String(s) => match &**s {
+                "nan" => Number::Float(f64::NAN),
+                "inf" | "+inf" => Number::Float(f64::INFINITY),
+                "-inf" => Number::Float(f64::NEG_INFINITY),
+                s => {
+                    let digits = s.strip_prefix("0x").ok_or_else(wrong)?.replace('_', "");
+                    // `from_str_radix` takes a sign, which bits have not.
+                    let plain = digits.bytes().all(|b| b.is_ascii_hexdigit());
+                    Number::Bits(
+                        Some(&digits)
+                            .filter(|_| plain)
+                            .and_then(|d| u64::from_str_radix(d, 16).ok())
+                            .ok_or_else(wrong)?,
+                    )
+                }
+            },
+            _ => return Err(wrong()),
+        })
+    }
+    /// The elements of an array.
+    pub fn list(self) -> Result<impl ExactSizeIterator<Item = Value<'a>>, Error> {
+        let list = self.value.get_ref().as_array().ok_or_else(|| self.wrong("a list in brackets"))?;
+        Ok(list.iter().map(move |value| Value { value, ..self }))
+    }
+    /// Whether it is an array.
+    pub fn is_list(self) -> bool {
+        self.value.get_ref().is_array()
+    }
+    /// A table of which only `known` keys are allowed.
+    pub fn table(self, what: impl Into<String>, known: &[&str]) -> Result<Table<'a>, Error> {
+        let table = self.value.get_ref().as_table().ok_or_else(|| self.wrong("a table"))?;
+        Table::new(self.source, what, table, self.at(), known)
+    }
+}
+
+fn article(noun: &str) -> String {
+    format!("{} {noun}", if noun.starts_with(['a', 'i']) { "an" } else { "a" })
+}
+
+/// How many letters must be put in, taken out or changed to make `a` from `b`.
+pub fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().take(64).collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().take(64).enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.iter().enumerate() {
+            let change = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::distance;
+
+    #[test]
+    fn distances() {
+        assert_eq!(distance("block", "blocks"), 1);
+        assert_eq!(distance("grid", "gird"), 2);
+        assert_eq!(distance("", "abc"), 3);
+        assert_eq!(distance("kernel", "kernel"), 0);
+    }
+}

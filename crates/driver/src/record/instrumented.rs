@@ -1,0 +1,416 @@
+//! Runs a job's instrumented code and returns what it recorded.
+//!
+//! # Invariants
+//! - The buffers have the same addresses and contents in the instrumented run and in the run of the original code.
+//! - The memory that the recorder takes from the device is freed on every way out.
+//! - Recorded plus dropped elements are what the code wanted to write.
+//! - A launch that is stopped while it runs gives a recording up to that point. Its outputs are not reported.
+//!
+//! # Limitations
+//! One launch of each kind is timed, so the measured dilation of short kernels on a GPU is noisy.
+
+use prlx_probe::Plan;
+use prlx_trace::device::{Context, Handed, Head, MAGAZINE_STRIDE, MAGAZINES, Shape, tracks};
+use prlx_trace::kernel::{FaultKind, Scalar};
+use prlx_trace::launch::{ArgInfo, Fault, Launch};
+use prlx_trace::mark::{Marks, Track};
+use prlx_trace::{FuncId, LaneMask, Level, ModuleId, TableContents, WarpId};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::decode::{Drained, Memory, Pool, drain};
+use crate::digest;
+use crate::driver::{DevicePtr, Driver, LaunchStats, Observed};
+use crate::error::{Error, ErrorKind};
+use crate::job::{ArgValue, Job};
+use crate::record::launches::{cta_warps, recording, records, tables, wanted};
+use crate::record::memory::Held;
+use crate::record::options::{Bare, RecordOptions, Recorded};
+use crate::run::{Prepared, outputs, prepare};
+
+/// Runs `text`, the job's module with `plan` written into it, and drains what it recorded.
+///
+/// # Errors
+/// When the kernel is not instrumented or not supported, memory is short, or the device fails. A kernel that faults or gets
+/// stuck is no error here: see [`Launch::fault`].
+pub fn record(
+    driver: &mut dyn Driver,
+    text: &str,
+    plan: &Plan,
+    job: &Job,
+    options: &RecordOptions,
+) -> Result<Recorded, Error> {
+    let kernel = kernel(plan, job)?;
+    let options = &RecordOptions { hooks: options.hooks && driver.info().hooks, ..*options };
+    let text = if options.hooks { &job.text } else { text };
+    let loaded = if options.hooks {
+        driver.load(text.as_bytes())
+    } else {
+        driver.load_rewritten(text, plan, &job.text)
+    };
+    let module = loaded.map_err(|e| Error {
+        message: format!("{}{}", if options.hooks { "" } else { "instrumented: " }, e.message),
+        ..e
+    })?;
+    let prepared = prepare(driver, job);
+    let recorded = prepared.and_then(|prepared| {
+        let mut held = Held::default();
+        let result =
+            Session { driver, plan, job, prepared: &prepared, kernel }.run(module, options, &mut held);
+        let released = held.release(driver).and(prepared.release(driver));
+        // After a fault a device may refuse everything; what was read before still counts.
+        result.and_then(|r| if r.fault.is_some() { Ok(r) } else { released.map(|()| r) })
+    });
+    let unloaded = driver.unload(module);
+    recorded.and_then(|r| if r.fault.is_some() { Ok(r) } else { unloaded.map(|()| r) })
+}
+
+/// The job's kernel in the plan.
+pub(super) fn kernel(plan: &Plan, job: &Job) -> Result<FuncId, Error> {
+    let refuse = |what: String| Err(Error::new(ErrorKind::Record, what));
+    let Some(i) = plan.module.functions.iter().position(|f| f.name == job.kernel) else {
+        return refuse(format!("kernel `{}` is not in the plan", job.kernel));
+    };
+    let skipped = plan.functions.get(i).and_then(|f| f.skipped.as_ref());
+    match skipped.or(plan.module.functions[i].skipped.as_ref()) {
+        Some(why) => refuse(format!("kernel `{}` is not instrumented: {why}", job.kernel)),
+        None => Ok(FuncId(i as u32)),
+    }
+}
+
+/// One recording.
+pub(super) struct Session<'a> {
+    pub(super) driver: &'a mut dyn Driver,
+    pub(super) plan: &'a Plan,
+    pub(super) job: &'a Job,
+    pub(super) prepared: &'a Prepared,
+    pub(super) kernel: FuncId,
+}
+
+impl Session<'_> {
+    fn run(
+        &mut self,
+        module: crate::ModuleHandle,
+        options: &RecordOptions,
+        held: &mut Held,
+    ) -> Result<Recorded, Error> {
+        let mut launch = Launch { args: self.args(), ..self.launch() };
+        let Ran { drained, tallies, tracks, left_out, ended, unfinished } = match options.hooks {
+            true => self.observed(module)?,
+            false => self.instrumented(module, &launch, options.pool, held)?,
+        };
+        let (stats, fault) = match ended {
+            Ok(stats) => (stats, None),
+            Err(e) => (LaunchStats::default(), Some(e)),
+        };
+        let contents = match &fault {
+            None => self.prepared.contents(self.driver, self.job)?,
+            Some(_) => Vec::new(),
+        };
+        for (info, bytes) in launch.args.iter_mut().zip(&contents) {
+            info.after = bytes.as_ref().map(|b| xxh3_64(b));
+        }
+        let bare = if options.bare && fault.is_none() { Some(self.bare(&contents)?) } else { None };
+        launch.fault = fault.as_ref().map(|e| Fault {
+            kind: if e.kind == ErrorKind::Stuck { FaultKind::Stuck } else { FaultKind::Fault },
+            text: e.message.clone(),
+            unfinished,
+        });
+        launch.totals.bare = bare.as_ref().map_or(0, |b| amount(&b.stats));
+        launch.totals.instrumented = amount(&stats);
+        let marks = self.plan.kept.tracks.is_some().then_some(Marks {
+            module: launch.module,
+            launch: launch.number,
+            tracks,
+            left_out,
+        });
+        let basis = digest::Basis::new(&self.plan.module, launch.kernel);
+        let (recording, damage) = recording(self.plan, &basis, launch, drained);
+        let outputs = outputs(self.job, contents);
+        Ok(Recorded { recording, outputs, stats, tallies, marks, bare, fault, damage })
+    }
+
+    /// The launch, before anything is known of how it went, and of its arguments.
+    pub(super) fn launch(&self) -> Launch {
+        let info = self.driver.info();
+        let program = &self.plan.program;
+        Launch {
+            module: ModuleId(0),
+            kernel: self.kernel,
+            grid: self.job.config.grid,
+            block: self.job.config.block,
+            shared: self.job.config.shared,
+            warp_size: info.warp_size,
+            params: self.prepared.params.clone(),
+            seed: Some(self.job.config.seed),
+            device: info.name,
+            level: program.level,
+            window: program.window.clone().filter(|_| program.level == Level::Operands),
+            cluster: Some(self.job.config.cluster),
+            ..Launch::default()
+        }
+    }
+
+    /// Runs the instrumented code and reads back what it wrote.
+    fn instrumented(
+        &mut self,
+        module: crate::ModuleHandle,
+        launch: &Launch,
+        pool: u64,
+        held: &mut Held,
+    ) -> Result<Ran, Error> {
+        let context = self.context(launch, pool, held)?;
+        let at = held.zeroed(self.driver, Context::SIZE as u64, 16)?;
+        self.driver.write(DevicePtr(at), &context.to_bytes())?;
+        let params = extended(&self.prepared.params, &context.handed(at));
+        let ended = started(self.driver.launch(module, &self.job.kernel, &self.job.config, &params))?;
+        let drained = match self.drain(launch, &context) {
+            // A device that faulted may refuse to be read: then the fault is all that there is.
+            Err(_) if ended.is_err() => Drained::default(),
+            drained => drained?,
+        };
+        let tallies = match self.tallies(launch, &context) {
+            Err(_) if ended.is_err() => Vec::new(),
+            tallies => tallies?,
+        };
+        let tracks = match self.tracks(&context) {
+            Err(_) if ended.is_err() => Vec::new(),
+            tracks => tracks?,
+        };
+        let left_out = launch.warps() - u64::from(context.warps);
+        Ok(Ran { drained, tallies, tracks, left_out, ended, unfinished: None })
+    }
+
+    /// Runs the original code under the machine's own eyes.
+    fn observed(&mut self, module: crate::ModuleHandle) -> Result<Ran, Error> {
+        let (job, params) = (self.job, &self.prepared.params);
+        let Some(seen) = self.driver.observe(module, &job.kernel, &job.config, params, self.plan) else {
+            let what = format!("{} can't record without rewriting the code", self.driver.info().name);
+            return Err(Error::new(ErrorKind::Record, what));
+        };
+        let Observed { streams, tallies, tracks, ended, unfinished } = seen?;
+        let recorded = streams.iter().map(|w| w.lanes.elements()).sum();
+        let drained = Drained { warps: streams, recorded, ..Drained::default() };
+        let (first, last) = wanted(&self.plan.program, &self.launch());
+        let left_out = self.launch().warps() - (last - first);
+        Ok(Ran { drained, tallies, tracks, left_out, ended: started(ended)?, unfinished: Some(unfinished) })
+    }
+
+    /// The arguments, with digests of what buffers hold before the launch.
+    fn args(&self) -> Vec<ArgInfo> {
+        let each = self.job.args.iter().map(|arg| {
+            let info = |ty| ArgInfo { name: arg.name.clone(), ty, ..ArgInfo::default() };
+            match &arg.value {
+                ArgValue::Scalar(ty, _) => info(*ty),
+                ArgValue::Bytes(_) | ArgValue::TensorMap { .. } => info(Scalar::B8),
+                ArgValue::Buffer(b) => {
+                    ArgInfo { bytes: Some(b.size()), before: Some(xxh3_64(&b.bytes())), ..info(b.ty) }
+                }
+            }
+        });
+        each.collect()
+    }
+
+    /// Allocates what the instrumented code writes to.
+    pub(super) fn context(&mut self, launch: &Launch, pool: u64, held: &mut Held) -> Result<Context, Error> {
+        let lanes = u64::from(launch.warp_size);
+        let shape = Shape::of(launch.level, lanes);
+        let chunk = shape.chunk();
+        let window = launch.window.as_ref();
+        let (first, last) = wanted(&self.plan.program, launch);
+        let (visit_first, visit_last) = window.map_or((0, u64::MAX), |w| w.visits);
+        let kept = &self.plan.kept;
+        // A probe program has tables and records in place of streams.
+        let (tables, records) = match launch.level {
+            Level::Probe => (kept.table_bytes(), kept.records.warp),
+            _ => (0, 0),
+        };
+        let size = if launch.level == Level::Probe { 0 } else { pool - pool % chunk };
+        let many = || {
+            Error::new(ErrorKind::Memory, format!("{} warps are too many to record", launch.warps()))
+                .help("record a range of warps")
+        };
+        let room = |each: u64| launch.warps().checked_mul(each).ok_or_else(many);
+        let few = |warps: u64| u32::try_from(warps).map_err(|_| many());
+        let finals = if launch.level == Level::Fingerprint { room(self.plan.finals.bytes())? } else { 0 };
+        let heads = room(shape.heads(lanes) * Head::SIZE as u64)?;
+        let (tracks, track_log, recorded) = match &kept.tracks {
+            None => (0, 0, last - first),
+            Some(layout) => {
+                let (log, recorded) = layout.size(last - first, pool.min(tracks::MOST));
+                let (bytes, ring) = ((recorded * layout.regions()) << log, layout.ring().is_some());
+                (held.regions(self.driver, bytes, 1 << log, ring)?, log, recorded)
+            }
+        };
+        let bucket = held.zeroed(self.driver, chunk, chunk)?;
+        self.driver.write(DevicePtr(bucket), &bucket.to_le_bytes())?;
+        let cta_warps = cta_warps(launch, (first, last));
+        let records = held.zeroed(self.driver, room(records)?, 16)?;
+        let mut context = Context {
+            pool: held.zeroed(self.driver, size, chunk)?,
+            size,
+            cursor: held.zeroed(self.driver, 8, 16)?,
+            magazines: match shape.batch(size) > chunk {
+                true => held.zeroed(self.driver, MAGAZINES * MAGAZINE_STRIDE, MAGAZINE_STRIDE)?,
+                false => 0,
+            },
+            batch: shape.batch(size),
+            heads: held.zeroed(self.driver, heads, 16)?,
+            finals: match finals {
+                0 => 0,
+                bytes => held.zeroed(self.driver, bytes, 16)?,
+            },
+            cta_warps,
+            bucket,
+            warp_first: few(first)?,
+            warps: few(recorded)?,
+            given: 0,
+            tables: held.zeroed(self.driver, tables, 16)?,
+            records,
+            record_warps: if records == 0 { 0 } else { cta_warps },
+            tracks,
+            track_log: track_log.into(),
+            launch: launch.number,
+            visit_first,
+            visit_last,
+        };
+        context.given = self.hand_out(launch, &context)?;
+        Ok(context)
+    }
+
+    /// Gives warps their first chunks, from half of the pool: most begin with one, and none has to wait for it. A private
+    /// stream gets one for its lowest lane, which leads most often. How many warps got one.
+    fn hand_out(&mut self, launch: &Launch, context: &Context) -> Result<u64, Error> {
+        let lanes = u64::from(launch.warp_size);
+        let shape = Shape::of(launch.level, lanes);
+        let first = u64::from(context.warp_first);
+        let most = if self.plan.writes() { context.size / 2 / shape.chunk() } else { 0 };
+        let warps = u64::from(context.warps).min(most);
+        let each = (shape.heads(lanes) * Head::SIZE as u64) as usize;
+        let mut heads = vec![0; warps as usize * each];
+        for (warp, head) in heads.chunks_exact_mut(each).enumerate() {
+            let at = context.pool + warp as u64 * shape.chunk();
+            head[..Head::SIZE].copy_from_slice(&Head { first: at, dropped: 0 }.to_bytes());
+        }
+        self.driver.write(DevicePtr(context.heads + first * each as u64), &heads)?;
+        self.driver.write(DevicePtr(context.cursor), &(warps * shape.chunk()).to_le_bytes())?;
+        Ok(warps)
+    }
+
+    /// Reads the streams back.
+    fn drain(&mut self, launch: &Launch, given: &Context) -> Result<Drained, Error> {
+        if launch.level == Level::Probe {
+            return Ok(Drained::default());
+        }
+        let lanes = u64::from(launch.warp_size);
+        let shape = Shape::of(launch.level, lanes);
+        let cursor = cursor(self.driver, given)?;
+        let mut read = |at: u64, bytes: u64| {
+            let mut buffer = vec![0; bytes as usize];
+            // What is not there lies nowhere.
+            if bytes > 0 {
+                self.driver.read(DevicePtr(at), &mut buffer)?;
+            }
+            Ok::<_, Error>(buffer)
+        };
+        let used = cursor.min(given.size) / shape.chunk() * shape.chunk();
+        let (first, count) = (u64::from(given.warp_first), u64::from(given.warps));
+        let each = shape.heads(lanes) * Head::SIZE as u64;
+        let layout = self.plan.finals;
+        let hashes = if launch.level == Level::Fingerprint { layout.bytes() } else { 0 };
+        let bytes = read(given.pool, used)?;
+        let heads = read(given.heads + first * each, count * each)?;
+        let finals = read(given.finals + first * hashes, count * hashes)?;
+        let mut pool =
+            Pool::new(launch.level, launch.warp_size, given.pool, &bytes, given.bucket, [&heads[..]]);
+        let sites = self.plan.module.sites.len();
+        let memory = Memory { first_warp: first, heads: &heads, finals: &finals, layout, sites };
+        Ok(drain(&mut pool, memory))
+    }
+
+    /// Reads a probe program's tables and records back.
+    fn tallies(&mut self, launch: &Launch, given: &Context) -> Result<Vec<TableContents>, Error> {
+        if launch.level != Level::Probe {
+            return Ok(Vec::new());
+        }
+        let kept = &self.plan.kept;
+        let mut read = |at: u64, bytes: u64| {
+            let mut buffer = vec![0; bytes as usize];
+            self.driver.read(DevicePtr(at), &mut buffer).map(|()| buffer)
+        };
+        let of_tables = read(given.tables, kept.table_bytes())?;
+        let of_records = read(given.records, launch.warps() * kept.records.warp)?;
+        let launches = (launch.number, launch.number);
+        let mut all = tables(kept, launch.module, launches, &of_tables);
+        all.extend(records(kept, launch, &of_records));
+        Ok(all)
+    }
+
+    /// Reads back what markers left.
+    fn tracks(&mut self, given: &Context) -> Result<Vec<Track>, Error> {
+        let Some(layout) = &self.plan.kept.tracks else { return Ok(Vec::new()) };
+        let log = given.track_log as u32;
+        let mut bytes = vec![0; ((u64::from(given.warps) * layout.regions()) << log) as usize];
+        self.driver.read(DevicePtr(given.tracks), &mut bytes)?;
+        Ok(layout.read(self.kernel, given.warp_first.into(), log, &bytes))
+    }
+
+    /// Runs the original code on the same data.
+    fn bare(&mut self, instrumented: &[Option<Vec<u8>>]) -> Result<Bare, Error> {
+        let (job, prepared) = (self.job, self.prepared);
+        let module = self.driver.load(job.text.as_bytes())?;
+        let run = prepared.reset(self.driver, job).and_then(|()| {
+            let stats = self.driver.launch(module, &job.kernel, &job.config, &prepared.params)?;
+            let mut changed = Vec::new();
+            // One by one: those of the instrumented run are there at the same time.
+            for (i, (arg, other)) in job.args.iter().zip(instrumented).enumerate() {
+                if prepared.content(self.driver, job, i)? != *other {
+                    changed.push(arg.name.clone());
+                }
+            }
+            Ok(Bare { stats, changed })
+        });
+        let unloaded = self.driver.unload(module);
+        run.and_then(|bare| unloaded.map(|()| bare))
+    }
+}
+
+/// Parameters with one more, of which all is 0 to record nothing.
+pub(super) fn extended(params: &[u8], handed: &Handed) -> Vec<u8> {
+    let mut params = params.to_vec();
+    params.resize(params.len().next_multiple_of(8), 0);
+    params.extend_from_slice(&handed.to_bytes());
+    params
+}
+
+/// Bytes of the pool that were handed out, or asked for in vain.
+pub(super) fn cursor(driver: &mut dyn Driver, context: &Context) -> Result<u64, Error> {
+    let mut bytes = [0; 8];
+    driver.read(DevicePtr(context.cursor), &mut bytes)?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
+/// What came of a launch that was started.
+struct Ran {
+    drained: Drained,
+    tallies: Vec<TableContents>,
+    tracks: Vec<Track>,
+    /// Warps that had none.
+    left_out: u64,
+    /// What it cost, or what stopped it.
+    ended: Result<LaunchStats, Error>,
+    /// If it was stopped: lanes that had not ended, where the device knows.
+    unfinished: Option<Vec<(WarpId, LaneMask)>>,
+}
+
+/// How a launch ended, if it was started at all: what was not has recorded nothing.
+fn started(ended: Result<LaunchStats, Error>) -> Result<Result<LaunchStats, Error>, Error> {
+    match ended {
+        Err(e) if !matches!(e.kind, ErrorKind::Fault | ErrorKind::Stuck) => Err(e),
+        ended => Ok(ended),
+    }
+}
+
+/// Warp instructions where they are counted, else time.
+pub(super) fn amount(stats: &LaunchStats) -> u64 {
+    if stats.warp_instructions > 0 { stats.warp_instructions } else { stats.nanos }
+}

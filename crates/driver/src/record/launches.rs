@@ -1,0 +1,73 @@
+//! What a launch records, and the trace entries that decoded streams, tables and records become.
+//!
+//! Used by the recorder of launch files and by the recorder of programs ([`crate::cuda::recorder`]).
+
+use crate::workers::WORKERS;
+use prlx_probe::{Kept, Plan, Program};
+use prlx_trace::launch::Launch;
+use prlx_trace::table::Row;
+use prlx_trace::{ModuleId, Recording, Streams, TableContents, WarpStream};
+
+use crate::decode::Drained;
+use crate::digest;
+
+/// The warps of a launch that are to be recorded: first, and one past the last.
+pub(crate) fn wanted(program: &Program, launch: &Launch) -> (u64, u64) {
+    let all = (0, launch.warps());
+    let (first, last) = launch.window.as_ref().map(|w| w.warps).or(program.filter.warps).unwrap_or(all);
+    (first.min(all.1), last.clamp(first.min(all.1), all.1))
+}
+
+/// [`Context::cta_warps`] of a launch of which warps from `wanted.0` to before `wanted.1` are recorded.
+pub(crate) fn cta_warps(launch: &Launch, wanted: (u64, u64)) -> u64 {
+    let flat = [launch.grid, launch.block].iter().all(|d| (d.y, d.z) == (1, 1));
+    if flat && wanted == (0, launch.warps()) { launch.warps_per_cta() } else { 0 }
+}
+
+/// A launch with the streams that were drained, their digests and totals; and what was wrong with them.
+pub(crate) fn recording(
+    plan: &Plan,
+    basis: &digest::Basis,
+    mut launch: Launch,
+    drained: Drained,
+) -> (Recording, Vec<String>) {
+    let (first, last) = wanted(&plan.program, &launch);
+    launch.totals.recorded = drained.recorded;
+    launch.totals.dropped = drained.dropped;
+    launch.totals.filtered_warps = launch.warps() - (last - first);
+    let base = basis.digest(&launch);
+    let digested = |warp: WarpStream| WarpStream { digest: digest::warp(base, &warp), ..warp };
+    let warps = WORKERS.map(drained.warps, drained.bytes as usize, digested);
+    (Recording { launch, streams: Streams::new(warps) }, drained.damage)
+}
+
+/// What the tables of a module's plan hold, after launches with these numbers, first and last; `bytes` is their memory.
+pub(crate) fn tables(
+    kept: &Kept,
+    module: ModuleId,
+    launches: (u64, u64),
+    bytes: &[u8],
+) -> Vec<TableContents> {
+    let each = kept.tables.iter().enumerate();
+    let mut all = each.map(|(i, table)| tally(module, i, launches, kept.rows(table, bytes))).collect();
+    kept.settle(&mut all);
+    all
+}
+
+/// What a launch's records hold; `bytes` is their memory.
+pub(crate) fn records(kept: &Kept, launch: &Launch, bytes: &[u8]) -> Vec<TableContents> {
+    let of = |i: usize| {
+        let launches = (launch.number, launch.number);
+        tally(launch.module, kept.own() + i, launches, kept.records.read(i, bytes))
+    };
+    (0..kept.records.parts.len()).map(of).collect()
+}
+
+fn tally(
+    module: ModuleId,
+    table: usize,
+    launches: (u64, u64),
+    (rows, lost): (Vec<Row>, u64),
+) -> TableContents {
+    TableContents { module, table: table as u32, launches: Some(launches), rows, lost }
+}

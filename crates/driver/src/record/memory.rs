@@ -1,0 +1,58 @@
+//! Device memory that a recording allocates, so that it can be freed on every way out.
+
+use prlx_trace::device::tracks;
+
+use crate::driver::{DevicePtr, Driver};
+use crate::error::Error;
+
+/// Device memory of the recorder: address, bytes.
+#[derive(Default)]
+pub(super) struct Held(pub(super) Vec<(DevicePtr, u64)>);
+
+impl Held {
+    pub(super) fn zeroed(&mut self, driver: &mut dyn Driver, bytes: u64, align: u64) -> Result<u64, Error> {
+        let at = driver.alloc(bytes.max(1), align);
+        self.take(driver, bytes, at)
+    }
+    /// What was allocated, zeroed.
+    fn take(
+        &mut self,
+        driver: &mut dyn Driver,
+        bytes: u64,
+        at: Result<DevicePtr, Error>,
+    ) -> Result<u64, Error> {
+        let none = |e: Error| Error {
+            message: format!("no room for the recording, {bytes} bytes: {}", e.message),
+            ..e
+        };
+        let at = at.map_err(none)?;
+        self.0.push((at, bytes.max(1)));
+        driver.fill(at, bytes.max(1), 0)?;
+        Ok(at.0)
+    }
+    /// Zeroed memory for tracks' regions, where cursors don't wrap; of rings that outlive the kernel.
+    pub(super) fn regions(
+        &mut self,
+        driver: &mut dyn Driver,
+        bytes: u64,
+        align: u64,
+        ring: bool,
+    ) -> Result<u64, Error> {
+        let get = |held: &mut Held, driver: &mut dyn Driver, bytes: u64| {
+            let at =
+                if ring { driver.alloc_kept(bytes.max(1), align) } else { driver.alloc(bytes.max(1), align) };
+            held.take(driver, bytes, at)
+        };
+        let at = get(self, driver, bytes)?;
+        if tracks::fits(at, bytes) {
+            return Ok(at);
+        }
+        // Of twice as much, one half lies well.
+        let last = self.0.pop().map_or(Ok(()), |(at, _)| driver.free(at));
+        let at = last.and_then(|()| get(self, driver, 2 * bytes + tracks::BEYOND))?;
+        Ok(if tracks::fits(at, bytes) { at } else { at.next_multiple_of(1 << 32) })
+    }
+    pub(super) fn release(&mut self, driver: &mut dyn Driver) -> Result<(), Error> {
+        self.0.drain(..).rev().map(|(at, _)| driver.free(at)).fold(Ok(()), Result::and)
+    }
+}

@@ -1,0 +1,12 @@
+//! Records one launch of a job, and measures what recording costs.
+
+mod cost;
+pub(crate) mod instrumented;
+pub(crate) mod launches;
+mod memory;
+mod options;
+
+pub use cost::{Cost, CostOptions, Form, Passed, cost};
+pub use instrumented::record;
+pub(crate) use launches::tables;
+pub use options::{Bare, RecordOptions, Recorded};

@@ -1,0 +1,119 @@
+//! Compares two launch files.
+
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use anyhow::{Context, Result};
+use prlx_analyze::view::{PathViewOptions, ViewModel};
+use prlx_analyze::{DiffOptions, Report};
+use prlx_driver::Job;
+use prlx_trace::Trace;
+use prlx_trace::check::Findings;
+use prlx_trace::launch::Window;
+
+use super::locates_visits;
+use crate::Monitor;
+use crate::device::DeviceOptions;
+use crate::diff::diff_traces;
+use crate::record::{self, RecorderOptions};
+
+/// Findings of a comparison that get operands by default: each costs one more run of both sides.
+pub const ZOOMED_FINDINGS: usize = 3;
+
+/// How to record and compare two sides.
+#[derive(Clone, Debug, Default)]
+pub struct CompareOptions {
+    /// What to record.
+    pub recorder: RecorderOptions,
+    /// Where launch files run.
+    pub device: DeviceOptions,
+    /// How to compare.
+    pub diff: DiffOptions,
+    /// Number of findings of each launch for which viewers get their data; `None` for no viewer.
+    pub views: Option<usize>,
+    /// Record both sides again around the first findings, at level `operands`.
+    pub zoom: bool,
+    /// Keep both recordings in this folder.
+    pub keep: Option<PathBuf>,
+}
+
+/// A comparison of two launch files.
+#[derive(Debug)]
+pub struct LaunchComparison {
+    /// The report.
+    pub report: Report,
+    /// What viewers show.
+    pub scene: ViewModel,
+    /// Both recordings.
+    pub traces: [Rc<Trace>; 2],
+    /// What the checks found on each side.
+    pub checks: [Findings; 2],
+}
+
+/// Records both jobs on a device and compares them; the report calls them `names`.
+///
+/// # Errors
+/// If a job cannot be recorded, or a recording cannot be written or compared.
+pub fn compare_launch_files(
+    jobs: &[Job; 2],
+    names: [String; 2],
+    options: &CompareOptions,
+    monitor: &Monitor<'_>,
+) -> Result<LaunchComparison> {
+    let CompareOptions { recorder, device, .. } = options;
+    let record = |job: &Job| {
+        monitor.check()?;
+        let program = record::recorder_program(recorder, record::warps_per_cta(job));
+        record::record(job, &program, recorder, device, monitor)
+    };
+    let ((a, checks_a), (b, checks_b)) = (record(&jobs[0])?, record(&jobs[1])?);
+    if let Some(folder) = &options.keep {
+        std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        record::save(&a, &folder.join("a.prlx"))?;
+        record::save(&b, &folder.join("b.prlx"))?;
+    }
+    let mut report = diff_traces(&a, &b, names, &options.diff, monitor)?;
+    if options.zoom {
+        attach_operands(&mut report, jobs, ZOOMED_FINDINGS, recorder, device, monitor)?;
+    }
+    let mut scene = ViewModel::default();
+    if let Some(views) = options.views {
+        scene.add([&a, &b], &report, 0, views, &PathViewOptions::default())?;
+    }
+    Ok(LaunchComparison { report, scene, traces: [Rc::new(a), Rc::new(b)], checks: [checks_a, checks_b] })
+}
+
+/// Records both sides again around the first `most` findings of a report and attaches all operands there. Does nothing
+/// for recordings at a level that does not locate visits.
+///
+/// # Errors
+/// If a side cannot be recorded again.
+pub fn attach_operands(
+    report: &mut Report,
+    jobs: &[Job; 2],
+    most: usize,
+    recorder: &RecorderOptions,
+    device: &DeviceOptions,
+    monitor: &Monitor<'_>,
+) -> Result<()> {
+    if !locates_visits(recorder.level) {
+        return Ok(());
+    }
+    let findings = report.launches.iter().flat_map(|l| &l.findings).take(most);
+    let windows = findings.map(|f| [0, 1].map(|side| prlx_analyze::operand_window(f, side)));
+    let unchecked = DeviceOptions { check: None, ..device.clone() };
+    for [wa, wb] in windows.collect::<Vec<[Option<Window>; 2]>>() {
+        monitor.check()?;
+        let zoom = |job: &Job, window: Option<Window>| match window {
+            Some(window) => {
+                let program = record::recorder_program(recorder, record::warps_per_cta(job));
+                record::record(job, &record::zoomed(&program, window), recorder, &unchecked, monitor)
+                    .map(|(trace, _)| trace)
+            }
+            // The finding's site exists on the other side only, which shows its operands alone.
+            None => Ok(Trace::default()),
+        };
+        prlx_analyze::attach_operands(report, &zoom(&jobs[0], wa)?, &zoom(&jobs[1], wb)?)?;
+    }
+    Ok(())
+}

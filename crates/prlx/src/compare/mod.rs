@@ -1,0 +1,16 @@
+//! Records two sides, compares them, and records them again around the first findings to see all operands there.
+
+mod launch_files;
+mod programs;
+
+pub use launch_files::{
+    CompareOptions, LaunchComparison, ZOOMED_FINDINGS, attach_operands, compare_launch_files,
+};
+pub use programs::{ProgramComparison, compare_programs};
+
+use prlx_trace::Level;
+
+/// Whether recordings at a level locate a finding by the visit at which lanes take different branches.
+fn locates_visits(level: Level) -> bool {
+    matches!(level, Level::Path | Level::Events)
+}

@@ -1,0 +1,136 @@
+//! Compares two programs: records both, compares their sessions, and runs both again to see operands.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use prlx_analyze::Report;
+use prlx_analyze::view::ViewModel;
+use prlx_driver::session::{Closer, Options, Session};
+use prlx_trace::{Level, Trace};
+
+use super::launch_files::CompareOptions;
+use super::locates_visits;
+use crate::Monitor;
+use crate::diff::{diff_sessions, match_processes, read_file};
+use crate::record::{
+    self, LaunchSelection, ProgramOutput, RecordingFolder, Supervisor, patterns, session_options,
+};
+
+/// A comparison of two programs.
+#[derive(Debug)]
+pub struct ProgramComparison {
+    /// The report.
+    pub report: Report,
+    /// What viewers show.
+    pub scene: ViewModel,
+    /// Both recordings.
+    pub sides: [Session; 2],
+    /// Where they are. A temporary folder goes when this value is dropped.
+    pub folder: RecordingFolder,
+}
+
+/// Runs and records two programs, one after the other, and compares their sessions.
+///
+/// # Errors
+/// If a program cannot be run or recorded, a signal asks for an end, or the sessions cannot be compared.
+pub fn compare_programs(
+    commands: [&[OsString]; 2],
+    selection: &LaunchSelection,
+    options: &CompareOptions,
+    monitor: &Monitor<'_>,
+) -> Result<ProgramComparison> {
+    let folder = match &options.keep {
+        Some(folder) => RecordingFolder::new(Some(folder), "compare"),
+        None => RecordingFolder::create(None, "compare")?,
+    };
+    let session = session_options(&options.recorder, selection, &folder)?;
+    let supervisor = Supervisor::new()?;
+    let programs = Programs { commands, folder: &folder, supervisor };
+    let sides = [programs.record(0, "", &session, monitor)?, programs.record(1, "", &session, monitor)?];
+    let names = commands.map(|c| c.iter().map(|w| w.to_string_lossy()).collect::<Vec<_>>().join(" "));
+    let kernels = patterns(&options.recorder.kernels)?;
+    let mut compared = diff_sessions(&sides, names, &kernels, options.diff.clone(), options.views, monitor)?;
+    if options.zoom && locates_visits(session.level) {
+        attach_operands(&mut compared.report, &sides, &programs, &session, monitor)?;
+    }
+    Ok(ProgramComparison { report: compared.report, scene: compared.scene, sides, folder })
+}
+
+/// Two programs that run more than once.
+struct Programs<'a> {
+    commands: [&'a [OsString]; 2],
+    /// Where recordings go.
+    folder: &'a Path,
+    supervisor: Supervisor,
+}
+
+impl Programs<'_> {
+    /// Runs side `side` once more; the name of its recording ends in `suffix`.
+    fn record(&self, side: usize, suffix: &str, options: &Options, monitor: &Monitor<'_>) -> Result<Session> {
+        monitor.check()?;
+        let name = ["a", "b"][side];
+        let options = Options { folder: self.folder.join(format!("{name}{suffix}.prlx")), ..options.clone() };
+        let output = ProgramOutput::ToStderr;
+        let ended = record::run_program(self.commands[side], &options, output, &self.supervisor, monitor)?;
+        if ended.stopped {
+            bail!("stopped by a signal, while {} ran", name.to_uppercase());
+        }
+        if let Some(how) = ended.failure() {
+            monitor.warn(&format!("{} {how}", name.to_uppercase()));
+        }
+        Ok(Session::open(&options.folder)?)
+    }
+}
+
+/// Runs both programs again for all operands around the first finding of the first launch that differs. If a program
+/// does not make that launch again, or takes another path there, the finding stays without operands.
+fn attach_operands(
+    report: &mut Report,
+    sides: &[Session; 2],
+    programs: &Programs<'_>,
+    options: &Options,
+    monitor: &Monitor<'_>,
+) -> Result<()> {
+    let Some(launch) = report.launches.iter_mut().find(|l| !l.findings.is_empty()) else { return Ok(()) };
+    let pair = match_processes(sides).pairs.get(launch.process as usize).copied();
+    let (i, j) = pair.context("no such process")?;
+    monitor.note(&format!(
+        "running both again to look closer at launches {} and {}",
+        launch.launch[0], launch.launch[1]
+    ));
+    let mut again = [const { None }; 2];
+    for (side, file) in [i, j].into_iter().enumerate() {
+        let Some(window) = prlx_analyze::operand_window(&launch.findings[0], side) else {
+            // The finding's site exists on the other side only, which shows its operands alone.
+            again[side] = Some(Trace::default());
+            continue;
+        };
+        let number = launch.launch[side];
+        let first = read_file(&sides[side], file)?;
+        let module = first.launches.iter().find(|r| r.launch.number == number).map(|r| r.launch.module);
+        let module =
+            module.and_then(|m| first.modules.get(m.index())).context("the launch has no module")?.digest;
+        let options = Options {
+            level: Level::Operands,
+            launches: vec![(number, number + 1)],
+            skip: 0,
+            count: None,
+            time: None,
+            digest: None,
+            closer: Some(Closer { module, window }),
+            ..options.clone()
+        };
+        let closer = programs.record(side, "-closer", &options, monitor)?;
+        let same = match_processes(&[sides[side].clone(), closer.clone()]).pairs;
+        let same = same.into_iter().find(|(before, _)| *before == file);
+        again[side] = same.map(|(_, now)| read_file(&closer, now)).transpose()?;
+    }
+    if let [Some(a), Some(b)] = &again {
+        prlx_analyze::attach_launch_operands(launch, a, b)?;
+    }
+    if launch.findings[0].operands.is_none() {
+        monitor.warn("the second runs did not come to that place: what was compared there is not known (--no-zoom leaves them out)");
+    }
+    Ok(())
+}

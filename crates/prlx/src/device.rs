@@ -1,0 +1,127 @@
+//! Chooses and opens the device that a launch file runs on: the CPU device or an NVIDIA GPU.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use prlx_driver::cuda::{self, Cuda};
+use prlx_driver::{Driver, Job};
+use prlx_emu::{Calibration, Checks, Emulator};
+use prlx_trace::check::Findings;
+
+/// Which device to use.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum DeviceChoice {
+    /// The CPU device.
+    #[default]
+    Cpu,
+    /// An NVIDIA GPU, by its ordinal.
+    Cuda(u32),
+    /// The first usable GPU; the CPU device if there is none.
+    Auto,
+}
+
+/// How launch files run. `None` and empty lists mean the device's defaults.
+#[derive(Clone, Debug, Default)]
+pub struct DeviceOptions {
+    /// The device.
+    pub device: DeviceChoice,
+    /// CPU device: seed of the schedule, instead of the launch file's.
+    pub seed: Option<u64>,
+    /// CPU device: steps of a CTA after which it counts as stuck.
+    pub max_steps: Option<u64>,
+    /// CPU device: memory limit in MiB.
+    pub max_memory: Option<u64>,
+    /// GPU: time after which a kernel counts as stuck.
+    pub timeout: Option<Duration>,
+    /// CPU device: checks to make while the kernel runs; `None` makes none and reports none.
+    pub check: Option<Checks>,
+    /// CPU device: host threads.
+    pub threads: Option<usize>,
+    /// CPU device: files that calibrate approximate operations (`docs/calibration.md`).
+    pub calibration: Vec<PathBuf>,
+}
+
+/// An open device.
+pub enum Device {
+    /// The CPU device.
+    Cpu(Box<Emulator>),
+    /// An NVIDIA GPU.
+    Gpu(Box<Cuda>),
+}
+
+impl Device {
+    /// Opens the device that the options choose.
+    ///
+    /// # Errors
+    /// If an option does not apply to that device, a calibration file is wrong, or the GPU cannot be used.
+    pub fn open(options: &DeviceOptions) -> Result<Device> {
+        let ordinal = match options.device {
+            DeviceChoice::Cpu => None,
+            DeviceChoice::Cuda(ordinal) => Some(ordinal),
+            DeviceChoice::Auto => cuda::look().is_ok_and(|here| !here.devices.is_empty()).then_some(0),
+        };
+        match ordinal {
+            Some(ordinal) => open_gpu(ordinal, options),
+            None => open_cpu(options),
+        }
+    }
+
+    /// The driver that launches kernels on this device.
+    pub fn driver(&mut self) -> &mut dyn Driver {
+        match self {
+            Device::Cpu(emulator) => &mut **emulator,
+            Device::Gpu(cuda) => &mut **cuda,
+        }
+    }
+
+    /// Takes what the checks of the last launch found, with source lines. Empty on a device without checks.
+    pub fn findings(&mut self, job: &Job) -> Findings {
+        let mut found = match self {
+            Device::Cpu(emulator) => emulator.take_findings(),
+            Device::Gpu(_) => Findings::default(),
+        };
+        found.sources(&|path| job.source_text(path));
+        found
+    }
+}
+
+fn open_gpu(ordinal: u32, options: &DeviceOptions) -> Result<Device> {
+    let limits = [options.max_steps.is_some(), options.max_memory.is_some(), options.threads.is_some()];
+    if limits.contains(&true) || options.check.is_some() || !options.calibration.is_empty() {
+        bail!(
+            "--max-steps, --max-memory, --threads, --check and --calibration are for the CPU device, not for a GPU"
+        );
+    }
+    let mut cuda = Cuda::new(ordinal)?;
+    options.timeout.into_iter().for_each(|most| cuda.set_patience(most));
+    Ok(Device::Gpu(Box::new(cuda)))
+}
+
+fn open_cpu(options: &DeviceOptions) -> Result<Device> {
+    if options.timeout.is_some() {
+        bail!("--timeout is for a GPU: the CPU device has --max-steps");
+    }
+    let mut emulator = prlx_emu::Options::default();
+    if let Some(n) = options.max_steps {
+        emulator.max_steps = n;
+    }
+    if let Some(n) = options.max_memory {
+        emulator.max_memory = n.saturating_mul(1 << 20);
+    }
+    if let Some(n) = options.threads {
+        emulator.threads = n;
+    }
+    emulator.checks = options.check.unwrap_or_default();
+    for path in &options.calibration {
+        let text =
+            std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let table = Calibration::read(&path.display().to_string(), &text)?;
+        if emulator.calibrations.iter().any(|c| c.op == table.op) {
+            bail!("{}: another file has calibrated `{}` already", path.display(), table.op);
+        }
+        emulator.calibrations.push(Arc::new(table));
+    }
+    Ok(Device::Cpu(Box::new(Emulator::new(emulator))))
+}

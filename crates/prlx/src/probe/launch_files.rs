@@ -1,0 +1,128 @@
+//! Runs launch files with a probe program inserted.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use prlx_driver::{Job, RecordOptions};
+use prlx_present::tallies::{Missed, Tallies};
+use prlx_probe::Landing;
+use prlx_probe::told::heading;
+use prlx_trace::Trace;
+use prlx_trace::process::Skipped;
+
+use super::matches;
+use super::plan::plan_program;
+use super::script::SelectedScript;
+use crate::Monitor;
+use crate::device::{Device, DeviceOptions};
+use crate::record;
+
+/// How to run launch files with a probe program.
+#[derive(Clone, Debug, Default)]
+pub struct ProbeOptions {
+    /// Name patterns of kernels; empty means the kernel that is launched.
+    pub kernels: Vec<String>,
+    /// Where launch files run.
+    pub device: DeviceOptions,
+    /// On the CPU device, run instrumented code, as on a GPU, instead of by the device itself.
+    pub rewritten: bool,
+}
+
+/// What a probe program recorded in launch files.
+#[derive(Debug)]
+pub struct LaunchProbe {
+    /// The tables, over all launch files.
+    pub tables: Tallies,
+    /// All launches in one recording.
+    pub trace: Trace,
+    /// The first launch that was stopped, and why. The tables hold what was recorded before.
+    pub stopped: Option<String>,
+}
+
+/// Runs launch files one after the other with a probe program inserted.
+///
+/// # Errors
+/// If a file cannot be read or launched, or the program matches nothing in a kernel.
+pub fn probe_launch_files(
+    launches: &[PathBuf],
+    script: &SelectedScript<'_>,
+    options: &ProbeOptions,
+    monitor: &Monitor<'_>,
+) -> Result<LaunchProbe> {
+    let mut device = Device::open(&options.device)?;
+    let mut traces: Vec<(String, Trace)> = Vec::new();
+    let mut missed: BTreeSet<Missed> = BTreeSet::new();
+    let mut stopped = None;
+    for path in launches {
+        monitor.check()?;
+        let job = record::load(path, &options.device)?;
+        let probed = probe_job(&job, script, options, &mut device, monitor)?;
+        missed.extend(probed.missed);
+        if let Some(why) = probed.fault {
+            let why = format!("{} was stopped; the tables hold what was before: {why}", path.display());
+            stopped.get_or_insert(why);
+        }
+        traces.push((path.display().to_string(), probed.trace));
+    }
+    let named: Vec<(String, &Trace)> = traces.iter().map(|(name, trace)| (name.clone(), trace)).collect();
+    let mut tables = Tallies::of(&named);
+    tables.missed = missed.into_iter().collect();
+    let mut trace = Trace::default();
+    for (_, one) in traces {
+        let before = trace.launches.len() as u64;
+        trace.append(one, before);
+    }
+    Ok(LaunchProbe { tables, trace, stopped })
+}
+
+/// One launch with a probe program.
+struct ProbedJob {
+    trace: Trace,
+    missed: Vec<Missed>,
+    /// What stopped the launch.
+    fault: Option<String>,
+}
+
+fn probe_job(
+    job: &Job,
+    selected: &SelectedScript<'_>,
+    options: &ProbeOptions,
+    device: &mut Device,
+    monitor: &Monitor<'_>,
+) -> Result<ProbedJob> {
+    let script = &selected.script;
+    let _activity = monitor.activity(&format!("probing {}", job.name));
+    let kernels = if options.kernels.is_empty() { vec![job.kernel.clone()] } else { options.kernels.clone() };
+    let program = plan_program(script, &kernels);
+    let (module, _) = prlx_isa::ptx::read(&job.text);
+    let found = Landing::all(script, &module, &job.text, &program.filter);
+    let unmatched = matches::unmatched(script, &module, &program.filter, &found);
+    if unmatched.all {
+        bail!(
+            "the program lands nowhere in {} of {}\n  {}",
+            job.kernel,
+            job.module,
+            unmatched.lines.join("\n  ")
+        );
+    }
+    for clause in unmatched.clauses.iter().filter(|_| !selected.is_tool) {
+        let what = heading(script, *clause);
+        monitor.warn(&format!("{}: {what} lands nowhere: `prlx probe check` says more", job.module));
+    }
+    let rewrite = prlx_instrument::rewrite(&job.text, &job.module, &program, &|path| job.source_text(path))
+        .with_context(|| format!("cannot probe {}", job.module))?;
+    let options = RecordOptions { hooks: !options.rewritten, ..RecordOptions::default() };
+    let recorded = prlx_driver::record(device.driver(), &rewrite.text, &rewrite.plan, job, &options)
+        .with_context(|| format!("cannot probe {}", job.name))?;
+    let fault = recorded.fault.as_ref().map(|f| f.message.clone());
+    let missed = matches::unavailable(script, &rewrite.module, &job.text, &rewrite.plan.kept.missed);
+    let skipped = missed.iter().map(|m| Skipped {
+        module: job.module.clone(),
+        kernel: Some(job.kernel.clone()),
+        reason: m.what.clone(),
+    });
+    let skipped = skipped.collect();
+    let trace = Trace { skipped, ..recorded.into_trace(rewrite.plan.module) };
+    Ok(ProbedJob { trace, missed, fault })
+}

@@ -1,0 +1,147 @@
+//! Profiles launch files.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use prlx_driver::occupancy::threads_per_sm;
+use prlx_driver::{Job, RecordOptions};
+use prlx_instrument::Rewrite;
+use prlx_isa::image::Target;
+use prlx_probe::{Filter, Missed};
+use prlx_timeline::{Calibration, Note, Timeline};
+use prlx_trace::Trace;
+use prlx_trace::names::display_name;
+
+use super::calibrate::{calibrate, empty_region, track_memory};
+use super::kernel_resources::higher_occupancy;
+use super::machine_code;
+use super::markers::ProfileOptions;
+use crate::Monitor;
+use crate::device::Device;
+use crate::record;
+
+/// A profile of launch files.
+#[derive(Debug)]
+pub struct LaunchProfile {
+    /// All launches in one recording.
+    pub trace: Trace,
+    /// The timeline of the recording, with notes and calibrations.
+    pub timeline: Timeline,
+    /// The first launch that was stopped, and why.
+    pub stopped: Option<String>,
+}
+
+/// Profiles launch files, one after the other.
+///
+/// # Errors
+/// If a file cannot be read, a kernel has no markers, or a launch cannot be made.
+pub fn profile_launch_files(
+    launches: &[PathBuf],
+    options: &ProfileOptions,
+    monitor: &Monitor<'_>,
+) -> Result<LaunchProfile> {
+    let device = Device::open(&options.device)?;
+    let mut profiler = Profiler { options, device, notes: Vec::new(), calibrations: Vec::new() };
+    let mut trace = Trace::default();
+    let mut stopped = None;
+    for path in launches {
+        monitor.check()?;
+        let job = record::load(path, &options.device)?;
+        let (one, fault) = profiler.profile(&job, path, monitor)?;
+        stopped = stopped.or(fault);
+        let before = trace.launches.len() as u64;
+        trace.append(one, before);
+    }
+    let mut timeline = prlx_timeline::timeline(&trace, threads_per_sm);
+    profiler.notes.into_iter().for_each(|n| timeline.note(n.kind, n.count, n.text));
+    timeline.calibrations = profiler.calibrations;
+    Ok(LaunchProfile { trace, timeline, stopped })
+}
+
+/// Profiles launches on one device.
+struct Profiler<'a> {
+    options: &'a ProfileOptions,
+    device: Device,
+    notes: Vec<Note>,
+    calibrations: Vec<Calibration>,
+}
+
+impl Profiler<'_> {
+    /// Profiles a launch. Returns its recording, and what stopped it.
+    fn profile(&mut self, job: &Job, path: &Path, monitor: &Monitor<'_>) -> Result<(Trace, Option<String>)> {
+        let options = self.options;
+        let activity = monitor.activity(&format!("profiling {}", job.name));
+        let gpu = match &self.device {
+            Device::Gpu(cuda) => Some(Target::of(cuda.gpu().capability)),
+            Device::Cpu(_) => None,
+        };
+        let rewrite = self.rewrite(job, gpu.is_some())?;
+        let pool = track_memory(options, &self.device);
+        let record = RecordOptions { hooks: !options.rewritten, pool, bare: false };
+        let driver = self.device.driver();
+        let recorded = prlx_driver::record(driver, &rewrite.text, &rewrite.plan, job, &record)
+            .with_context(|| format!("cannot profile {}", job.name))?;
+        let sums = options.form == prlx_trace::device::tracks::Form::Sums;
+        if options.machine_code || gpu.is_some() && !sums {
+            self.notes.extend(machine_code::check(job, &rewrite, gpu));
+        }
+        // Without inserted code there is no overhead; a launch that hangs is not made again.
+        if (gpu.is_some() || options.rewritten) && recorded.fault.is_none() && !options.is_flight_recorder() {
+            self.calibrate(job, &rewrite, recorded.stats.nanos, path, monitor);
+        }
+        drop(activity);
+        for Missed { function, why, .. } in &rewrite.plan.kept.unmarked {
+            let function = rewrite.module.functions.get(function.index()).map_or("", |f| f.name.as_str());
+            monitor.warn(&format!("{}: {}: {why}", job.module, prlx_present::safe(function)));
+        }
+        let left_out = recorded.marks.as_ref().map_or(0, |m| m.left_out);
+        if left_out > 0 && options.warps.is_none() {
+            monitor.warn(&format!("{}: no room for {left_out} warps (--memory)", path.display()));
+        }
+        let fault = recorded.fault.as_ref().map(|f| format!("{} was stopped: {}", path.display(), f.message));
+        Ok((recorded.into_trace(rewrite.plan.module), fault))
+    }
+
+    /// Inserts the code for markers; on a GPU, in the form that keeps the occupancy if there is one.
+    fn rewrite(&mut self, job: &Job, on_gpu: bool) -> Result<Rewrite> {
+        let filter =
+            Filter { kernels: vec![job.kernel.clone()], warps: self.options.warps, ..Filter::default() };
+        let program = self.options.program(filter);
+        let write = |program| {
+            prlx_instrument::rewrite(&job.text, &job.module, program, &|path| job.source_text(path))
+        };
+        let rewrite = write(&program).with_context(|| format!("cannot profile {}", job.module))?;
+        if rewrite.plan.kept.tracks.is_none() {
+            bail!("{}", no_markers(&rewrite, job, self.options));
+        }
+        Ok(match program.sparing().filter(|_| on_gpu) {
+            Some(sparing) => higher_occupancy(rewrite, || write(&sparing).ok(), job, &mut self.device),
+            None => rewrite,
+        })
+    }
+
+    /// Measures the overhead of a kernel's markers. `nanos` is the time of its launch.
+    fn calibrate(&mut self, job: &Job, rewrite: &Rewrite, nanos: u64, path: &Path, monitor: &Monitor<'_>) {
+        // The empty region belongs to the device, not to the kernel: one measurement is enough.
+        let empty = match self.calibrations.first() {
+            Some(first) => first.empty,
+            None => empty_region(self.options, &mut self.device).unwrap_or_default(),
+        };
+        let kernel = display_name(&job.kernel);
+        let measured =
+            Calibration { kernel, empty, ..calibrate(job, rewrite, nanos, self.options, &mut self.device) };
+        if let Some([bare, marked]) = measured.resident.filter(|[bare, marked]| bare != marked) {
+            monitor.warn(&format!("{}: threads on a multiprocessor {bare} -> {marked}", path.display()));
+        }
+        self.calibrations.push(measured);
+    }
+}
+
+/// Why there is nothing to record.
+fn no_markers(rewrite: &Rewrite, job: &Job, options: &ProfileOptions) -> String {
+    let text = format!("{} of {} has no markers", job.kernel, job.module);
+    match rewrite.plan.kept.unmarked.first() {
+        Some(missed) => format!("{text} that can be recorded: {}", missed.why),
+        None => text + options.hint.text(),
+    }
+}

@@ -1,0 +1,104 @@
+//! Records a launch file on a device.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use prlx_driver::{Job, RecordOptions};
+use prlx_probe::Program;
+use prlx_trace::Trace;
+use prlx_trace::check::Findings;
+use prlx_trace::kernel::Level;
+use prlx_trace::launch::Window;
+
+use super::options::RecorderOptions;
+use crate::Monitor;
+use crate::device::{Device, DeviceOptions};
+
+/// Reads a launch file. The seed of the options, if there is one, replaces the file's.
+///
+/// # Errors
+/// If the file, or one that it names, cannot be read.
+pub fn load(path: &Path, device: &DeviceOptions) -> Result<Job> {
+    let mut job = Job::load(path)?;
+    if let Some(seed) = device.seed {
+        job.config.seed = seed;
+    }
+    Ok(job)
+}
+
+/// The same launch under another schedule of the CPU device.
+pub fn with_seed(job: &Job, seed: u64) -> Job {
+    let mut job = job.clone();
+    job.config.seed = seed;
+    job
+}
+
+/// Warps of a CTA of `job`.
+pub fn warps_per_cta(job: &Job) -> u64 {
+    job.config.block.volume().div_ceil(32)
+}
+
+/// What the recorder of the options watches, in kernels whose CTAs have `warps_per_cta` warps.
+pub fn recorder_program(recorder: &RecorderOptions, warps_per_cta: u64) -> Program {
+    let filter = recorder.filter(warps_per_cta);
+    Program { level: recorder.level, script: None, elide: !recorder.no_elide, filter, window: None }
+}
+
+/// The same at level `operands`, in a window around a finding.
+pub fn zoomed(program: &Program, window: Window) -> Program {
+    Program { level: Level::Operands, window: Some(window), ..program.clone() }
+}
+
+/// Records a job. Returns the recording, and what the checks found.
+///
+/// If the kernel faults, the recording ends there and its launch holds the fault.
+///
+/// # Errors
+/// If the module cannot be instrumented, the launch cannot be made, or what the kernel recorded is damaged.
+pub fn record(
+    job: &Job,
+    program: &Program,
+    recorder: &RecorderOptions,
+    on: &DeviceOptions,
+    monitor: &Monitor<'_>,
+) -> Result<(Trace, Findings)> {
+    if program.level == Level::Operands && program.window.is_none() {
+        bail!(
+            "level `operands` records a window around a finding: compare at another level, it zooms by itself"
+        );
+    }
+    if recorder.rewritten && on.check.is_some() {
+        bail!("--check looks at the kernel as it is: leave --rewritten out");
+    }
+    let activity = monitor.activity(&format!("recording {} at level {}", job.name, program.level.label()));
+    let rewrite = prlx_instrument::rewrite(&job.text, &job.module, program, &|path| job.source_text(path))
+        .with_context(|| format!("cannot instrument {}", job.module))?;
+    let options = RecordOptions {
+        pool: recorder.memory.unwrap_or(64) << 20,
+        // Checks slow a run down, and need no second run to compare with.
+        bare: program.level != Level::Operands && on.check.is_none(),
+        hooks: !recorder.rewritten,
+    };
+    let mut device = Device::open(on)?;
+    let recorded = prlx_driver::record(device.driver(), &rewrite.text, &rewrite.plan, job, &options)
+        .with_context(|| format!("cannot record {}", job.name))?;
+    drop(activity);
+    let found = device.findings(job);
+    if let Some(changed) = recorded.bare.as_ref().filter(|b| !b.changed.is_empty()) {
+        monitor.warn(&format!(
+            "{}: {} differ between the recorded and the bare run: the kernel depends on its schedule, or recording changed it",
+            job.name,
+            changed.changed.join(", ")
+        ));
+    }
+    if !recorded.damage.is_empty() {
+        let what =
+            format!("{}: what the kernel recorded is damaged: {}", job.name, recorded.damage.join("; "));
+        match &recorded.fault {
+            // A kernel that was stopped ends anywhere. Records that cannot be read count as lost.
+            Some(_) => monitor.warn(&what),
+            None => bail!(what),
+        }
+    }
+    Ok((recorded.into_trace(rewrite.plan.module), found))
+}

@@ -1,0 +1,18 @@
+//! Records launch files and programs, and keeps the recordings.
+
+mod file;
+mod folder;
+mod launch_file;
+mod library;
+mod options;
+mod program;
+mod session_folder;
+mod start_error;
+mod supervisor;
+
+pub use file::save;
+pub use folder::RecordingFolder;
+pub use launch_file::{load, record, recorder_program, warps_per_cta, with_seed, zoomed};
+pub use options::{LaunchSelection, RecorderOptions, patterns, session_options};
+pub use program::{Ended, ProgramOutput, SessionSummary, run_program};
+pub use supervisor::Supervisor;

@@ -1,0 +1,104 @@
+//! What to record: the recorder, its filters, and the launches of a program.
+
+use std::ops::Range;
+use std::path::Path;
+
+use anyhow::{Result, anyhow, bail};
+use prlx_driver::session::{Options, Pattern};
+use prlx_probe::Filter;
+use prlx_trace::Level;
+use prlx_trace::kernel::SiteClass;
+
+/// Which recorder to use, and what it records. Empty lists and `None` mean everything.
+#[derive(Clone, Debug, Default)]
+pub struct RecorderOptions {
+    /// The recorder.
+    pub level: Level,
+    /// Record every decision, also those that the decoder could reconstruct.
+    pub no_elide: bool,
+    /// Name patterns of kernels.
+    pub kernels: Vec<String>,
+    /// Name patterns of functions.
+    pub functions: Vec<String>,
+    /// Source lines of sites: a file and a half-open range of lines, counted from 1.
+    pub lines: Vec<(String, Range<u32>)>,
+    /// Classes of sites.
+    pub classes: Vec<SiteClass>,
+    /// Half-open range of warps of the grid.
+    pub warps: Option<(u64, u64)>,
+    /// Half-open range of CTAs of the grid. Ignored if `warps` is given.
+    pub ctas: Option<(u64, u64)>,
+    /// On the CPU device, record with instrumented code, as on a GPU, instead of by the device itself.
+    pub rewritten: bool,
+    /// Device memory for recorded streams, in MiB.
+    pub memory: Option<u64>,
+}
+
+impl RecorderOptions {
+    /// The filter of a plan, for CTAs of `warps_per_cta` warps.
+    pub fn filter(&self, warps_per_cta: u64) -> Filter {
+        let warps = |(first, end): (u64, u64)| {
+            (first.saturating_mul(warps_per_cta), end.saturating_mul(warps_per_cta))
+        };
+        Filter {
+            kernels: self.kernels.clone(),
+            functions: self.functions.clone(),
+            lines: self.lines.clone(),
+            classes: self.classes.clone(),
+            warps: self.warps.or(self.ctas.map(warps)),
+        }
+    }
+}
+
+/// Which launches of each process of a program are recorded.
+#[derive(Clone, Debug, Default)]
+pub struct LaunchSelection {
+    /// Half-open ranges of launch numbers, counted from 0; empty means all.
+    pub launches: Vec<(u64, u64)>,
+    /// Number of launches to skip, of those that match the other filters.
+    pub skip: u64,
+    /// Maximum number of launches to record.
+    pub count: Option<u64>,
+    /// Half-open range of time since the process started, in nanoseconds.
+    pub time: Option<(u64, u64)>,
+    /// Digest the memory that kernel parameters point to, up to so many MiB.
+    pub digest: Option<u64>,
+    /// Host memory for data that is recorded and not yet written, in MiB.
+    pub host_memory: Option<u64>,
+}
+
+/// The options that the recorder inside a program gets.
+///
+/// # Errors
+/// If the level is `operands`, which records a window around a finding, or a kernel pattern is malformed.
+pub fn session_options(
+    recorder: &RecorderOptions,
+    selection: &LaunchSelection,
+    folder: &Path,
+) -> Result<Options> {
+    if recorder.level == Level::Operands {
+        bail!("level `operands` records a window around a finding; of a program record another level");
+    }
+    let defaults = Options::new(folder);
+    Ok(Options {
+        level: recorder.level,
+        elide: !recorder.no_elide,
+        kernels: patterns(&recorder.kernels)?,
+        launches: selection.launches.clone(),
+        skip: selection.skip,
+        count: selection.count,
+        time: selection.time,
+        memory: recorder.memory.map_or(defaults.memory, |m| m.saturating_mul(1 << 20)),
+        host_memory: selection.host_memory.map_or(defaults.host_memory, |m| m.saturating_mul(1 << 20)),
+        digest: selection.digest.map(|m| m.saturating_mul(1 << 20)),
+        ..defaults
+    })
+}
+
+/// Parses name patterns of kernels.
+///
+/// # Errors
+/// If one is malformed.
+pub fn patterns(texts: &[String]) -> Result<Vec<Pattern>> {
+    texts.iter().map(|t| Pattern::new(t).map_err(|e| anyhow!("--kernel {e}"))).collect()
+}

@@ -1,0 +1,168 @@
+//! Runs a program with the recorder loaded into it, and completes its recording.
+//!
+//! # Invariants
+//! - The program has the user's standard streams, unless the caller needs standard output itself.
+//! - A folder that is not empty is never written to.
+//!
+//! # Limitations
+//! - Processes that the program leaves behind are not in the index.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use prlx_analyze::survey::Survey;
+use prlx_driver::session::{Entry, Index, Options, Session, VARIABLE};
+use prlx_trace::Level;
+
+use super::supervisor::Supervisor;
+use super::{library, session_folder, start_error};
+use crate::Monitor;
+use crate::monitor::Event;
+
+/// What happens to the program's standard streams.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ProgramOutput {
+    /// The program has this process's streams.
+    Inherited,
+    /// Standard output goes to standard error, and there is no input: the caller prints a report itself.
+    ToStderr,
+}
+
+/// How a program ended.
+#[derive(Debug)]
+pub struct Ended {
+    status: ExitStatus,
+    /// A signal to this process asks for an end of all work.
+    pub stopped: bool,
+}
+
+impl Ended {
+    /// The program's exit code; after a signal, 128 plus its number, as shells report it.
+    pub fn exit_code(&self) -> u8 {
+        self.status.code().or(self.status.signal().map(|s| 128 + s)).unwrap_or(2) as u8
+    }
+    /// How it failed, as the rest of a sentence; `None` if it succeeded.
+    pub fn failure(&self) -> Option<String> {
+        match (self.status.code(), self.status.signal()) {
+            (Some(0), _) => None,
+            (Some(code), _) => Some(format!("ended with exit code {code}")),
+            (None, Some(signal)) => Some(format!("was ended by signal {signal}")),
+            (None, None) => Some("ended in an unknown way".into()),
+        }
+    }
+}
+
+/// What a program's recording holds, for a message to the user.
+#[derive(Debug)]
+pub struct SessionSummary {
+    /// The recording's folder.
+    pub folder: PathBuf,
+    /// The recorder's level.
+    pub level: Level,
+    /// At level `probe`: whether the script records markers.
+    pub markers: bool,
+    /// Processes that used the driver.
+    pub processes: u64,
+    /// Their launches.
+    pub launches: u64,
+    /// The launches that were recorded.
+    pub recorded: u64,
+    /// The launches by kernel.
+    pub survey: Survey,
+}
+
+/// Runs a program under the recorder, waits for it, and writes the session's index.
+///
+/// Reports an [`Event::Recorded`] at the end, or a warning if nothing was recorded.
+///
+/// # Errors
+/// If the folder is not empty or not writable, the recorder's library is missing, or the program does not start.
+pub fn run_program(
+    command: &[OsString],
+    options: &Options,
+    output: ProgramOutput,
+    supervisor: &Supervisor,
+    monitor: &Monitor<'_>,
+) -> Result<Ended> {
+    let Some((program, args)) = command.split_first() else { bail!("there is no program to run") };
+    let library = library::find()?;
+    let made = session_folder::prepare(&options.folder)?;
+    let folder = &options.folder;
+    let options = Options { folder: std::path::absolute(folder)?, ..options.clone() };
+    let mut child = Command::new(program);
+    child.args(args).env("LD_PRELOAD", library::ld_preload(&library)?).env(VARIABLE, options.to_variable()?);
+    if output == ProgramOutput::ToStderr {
+        child.stdin(Stdio::null()).stdout(io::stderr());
+    }
+    let started = Instant::now();
+    let (status, stopped) = supervisor.run(&mut child).map_err(|e| {
+        if made {
+            let _ = std::fs::remove_dir(folder);
+        }
+        start_error::explain(program, &e)
+    })?;
+    let nanos = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let words = command.iter().map(|w| w.to_string_lossy().into_owned()).collect();
+    // The program's exit code stays its own, even if the index cannot be written.
+    if let Err(e) = conclude(folder, words, status, nanos, &options, monitor) {
+        monitor.warn(&format!("{e:#}"));
+    }
+    Ok(Ended { status, stopped })
+}
+
+/// Writes the index, and reports what was recorded.
+fn conclude(
+    folder: &Path,
+    command: Vec<String>,
+    status: ExitStatus,
+    nanos: u64,
+    options: &Options,
+    monitor: &Monitor<'_>,
+) -> Result<()> {
+    let write = |entries| {
+        Index::new(command.clone(), status.code(), status.signal(), nanos, entries)
+            .write(folder)
+            .with_context(|| format!("cannot write the index of {}", folder.display()))
+    };
+    write(Vec::new())?;
+    let session = Session::open(folder)?;
+    let mut survey = Survey::default();
+    let mut entries = Vec::new();
+    for file in &session.files {
+        let trace = session.read_index(file);
+        let entry = Entry::new(file, &trace);
+        if let Some(why) = &entry.incomplete {
+            monitor.warn(&format!("{}: what came later is not in it: {why}", entry.file));
+        }
+        entries.push(entry);
+        if let Ok(trace) = trace {
+            survey.add(&trace);
+        }
+    }
+    let (launches, recorded) = entries.iter().fold((0, 0), |n, e| (n.0 + e.launches, n.1 + e.recorded));
+    let processes = entries.len() as u64;
+    write(entries)?;
+    if processes == 0 {
+        let why = match prlx_driver::cuda::look() {
+            Err(e) => format!("there is no CUDA driver that can be used: {}", e.message),
+            Ok(_) => "no process of it used CUDA's driver".to_owned(),
+        };
+        monitor.warn(&format!("nothing was recorded: {why}"));
+        return Ok(());
+    }
+    monitor.send(Event::Recorded(&SessionSummary {
+        folder: folder.to_owned(),
+        level: options.level,
+        markers: options.marks().is_some(),
+        processes,
+        launches,
+        recorded,
+        survey,
+    }));
+    Ok(())
+}

@@ -1,0 +1,269 @@
+//! Runs a launch file or a program many times, groups equal outcomes, and compares each group with the largest.
+//!
+//! # Invariants
+//! - One recording is kept for each outcome, so disk and memory are in proportion to the outcomes, not to the runs.
+//! - On the CPU device, run `n` has the seed `n` after the launch file's, so that each run can be made again. Both runs
+//!   of a comparison are then made again to see the operands.
+//!
+//! # Limitations
+//! - A GPU and a program never run twice in the same way, so their findings have no operands.
+//! - Outcomes are told apart by digests of what was recorded. If two digests differ and decoding shows equal behaviour,
+//!   the outcomes are joined; this is noticed against the most frequent outcome only.
+
+use std::cmp::Reverse;
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use prlx_analyze::runs::repeats::{Repeats, RunOutcome};
+use prlx_analyze::{DiffOptions, Report, Verdict};
+use prlx_driver::Job;
+use prlx_driver::session::Session;
+
+use crate::Monitor;
+use crate::compare::attach_operands;
+use crate::device::{DeviceChoice, DeviceOptions};
+use crate::diff::diff_sessions;
+use crate::record::{
+    self, LaunchSelection, ProgramOutput, RecorderOptions, RecordingFolder, Supervisor, run_program,
+    session_options, with_seed,
+};
+
+/// Runs that are listed for each outcome.
+const LISTED_RUNS: usize = 8;
+/// Outcomes that are compared with the most frequent one.
+const COMPARED_OUTCOMES: usize = 16;
+/// Findings of each comparison that get operands.
+const ZOOMED_FINDINGS: usize = 1;
+
+/// What to run.
+#[derive(Debug)]
+pub enum Subject {
+    /// A launch file, by its path.
+    LaunchFile(PathBuf),
+    /// A program and its arguments.
+    Program(Vec<OsString>),
+}
+
+/// How to run, record and compare.
+#[derive(Debug)]
+pub struct RepeatOptions {
+    /// Number of runs.
+    pub runs: u64,
+    /// What to record.
+    pub recorder: RecorderOptions,
+    /// Which launches of a program to record.
+    pub selection: LaunchSelection,
+    /// Where a launch file runs.
+    pub device: DeviceOptions,
+    /// Findings of each launch that a report holds.
+    pub findings: usize,
+    /// Keep all recordings in this folder.
+    pub keep: Option<PathBuf>,
+}
+
+/// What runs of the same outcome have in common.
+#[derive(PartialEq)]
+struct OutcomeKey {
+    digest: Option<u64>,
+    failure: Option<String>,
+}
+
+/// Runs of the same outcome, with the recording of the first.
+struct Group {
+    key: OutcomeKey,
+    recording: PathBuf,
+    outcome: RunOutcome,
+}
+
+impl Group {
+    fn first_run(&self) -> u64 {
+        self.outcome.first[0]
+    }
+}
+
+/// Runs the subject and compares the outcomes.
+///
+/// # Errors
+/// If a run cannot be made or recorded, a signal asks for an end, or recordings cannot be compared.
+pub fn repeat(subject: &Subject, options: &RepeatOptions, monitor: &Monitor<'_>) -> Result<Repeats> {
+    let folder = RecordingFolder::create(options.keep.as_deref(), "repeat")?;
+    let runner = Runner::new(subject, options)?;
+    let groups = runner.run_all(&folder, monitor)?;
+    runner.compare(groups, monitor)
+}
+
+/// Runs the subject, once at a time.
+struct Runner<'a> {
+    source: Source<'a>,
+    /// What the user calls the subject.
+    name: String,
+    options: &'a RepeatOptions,
+}
+
+/// The subject, loaded.
+enum Source<'a> {
+    LaunchFile(Box<Job>),
+    Program(&'a [OsString], Supervisor),
+}
+
+impl<'a> Runner<'a> {
+    fn new(subject: &'a Subject, options: &'a RepeatOptions) -> Result<Runner<'a>> {
+        let (source, name) = match subject {
+            Subject::LaunchFile(file) => {
+                let job = record::load(file, &options.device)?;
+                (Source::LaunchFile(Box::new(job)), file.display().to_string())
+            }
+            Subject::Program(command) => {
+                let words = command.iter().map(|w| w.to_string_lossy()).collect::<Vec<_>>();
+                (Source::Program(command, Supervisor::new()?), words.join(" "))
+            }
+        };
+        Ok(Runner { source, name, options })
+    }
+
+    /// Makes all runs; returns the groups, the most frequent first.
+    fn run_all(&self, folder: &Path, monitor: &Monitor<'_>) -> Result<Vec<Group>> {
+        let keep = self.options.keep.is_some();
+        let activity = monitor.steps(self.options.runs, "running");
+        let mut groups: Vec<Group> = Vec::new();
+        for n in 0..self.options.runs {
+            monitor.check()?;
+            let recording = folder.join(format!("run-{n}.prlx"));
+            let failure = self.run(n, &recording, monitor)?;
+            let (digest, launches) = Session::open(&recording)?.root();
+            let key = OutcomeKey { digest, failure };
+            match groups.iter_mut().find(|g| g.key == key && key.digest.is_some()) {
+                Some(g) => {
+                    count_run(&mut g.outcome, n);
+                    if !keep {
+                        remove(&recording)?;
+                    }
+                }
+                None => {
+                    let mut outcome = RunOutcome {
+                        digest: digest.map(|d| format!("{d:016x}")),
+                        ended: key.failure.clone(),
+                        launches,
+                        kept: keep.then(|| recording.display().to_string()),
+                        ..RunOutcome::default()
+                    };
+                    count_run(&mut outcome, n);
+                    groups.push(Group { key, recording, outcome });
+                }
+            }
+            activity.step();
+        }
+        groups.sort_by_key(|g| (Reverse(g.outcome.runs), g.first_run()));
+        Ok(groups)
+    }
+
+    /// Makes one run, and returns how it failed, if it did.
+    fn run(&self, n: u64, recording: &Path, monitor: &Monitor<'_>) -> Result<Option<String>> {
+        let options = self.options;
+        match &self.source {
+            Source::LaunchFile(job) => {
+                let job = self.job_of_run(job, n);
+                let program = record::recorder_program(&options.recorder, record::warps_per_cta(&job));
+                let (trace, _) = record::record(&job, &program, &options.recorder, &options.device, monitor)?;
+                record::save(&trace, recording)?;
+                let fault = trace.launches.iter().find_map(|l| l.launch.fault.as_ref());
+                Ok(fault.map(|f| f.kind.name().to_owned()))
+            }
+            Source::Program(command, supervisor) => {
+                let session = session_options(&options.recorder, &options.selection, recording)?;
+                let ended = run_program(command, &session, ProgramOutput::ToStderr, supervisor, monitor)?;
+                if ended.stopped {
+                    bail!("stopped by a signal, while run {n} ran");
+                }
+                Ok(ended.failure())
+            }
+        }
+    }
+
+    fn on_cpu_device(&self) -> bool {
+        self.options.device.device == DeviceChoice::Cpu
+    }
+
+    /// The launch of run `n`: on the CPU device each run has a seed of its own.
+    fn job_of_run(&self, job: &Job, n: u64) -> Job {
+        let seed = job.config.seed;
+        with_seed(job, if self.on_cpu_device() { seed.wrapping_add(n) } else { seed })
+    }
+
+    /// How the user makes run `n` again, or its number.
+    fn run_name(&self, n: u64) -> String {
+        match &self.source {
+            Source::LaunchFile(job) if self.on_cpu_device() => {
+                format!("{} --seed {}", self.name, self.job_of_run(job, n).config.seed)
+            }
+            _ => format!("run {n}"),
+        }
+    }
+
+    fn diff(&self, a: &Group, b: &Group, monitor: &Monitor<'_>) -> Result<Report> {
+        let names = [a, b].map(|g| self.run_name(g.first_run()));
+        let sides = [Session::open(&a.recording)?, Session::open(&b.recording)?];
+        let options = DiffOptions { findings: self.options.findings.max(1), ..DiffOptions::default() };
+        Ok(diff_sessions(&sides, names, &[], options, None, monitor)?.report)
+    }
+
+    /// Attaches operands to a comparison of two runs that can be made again.
+    fn attach_operands(&self, report: &mut Report, runs: [u64; 2], monitor: &Monitor<'_>) -> Result<()> {
+        match &self.source {
+            Source::LaunchFile(job) if self.on_cpu_device() => {
+                let jobs = runs.map(|n| self.job_of_run(job, n));
+                let RepeatOptions { recorder, device, .. } = self.options;
+                attach_operands(report, &jobs, ZOOMED_FINDINGS, recorder, device, monitor)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Compares each outcome with the first, and joins those that turn out to be the same.
+    fn compare(&self, mut groups: Vec<Group>, monitor: &Monitor<'_>) -> Result<Repeats> {
+        let mut first = groups.remove(0);
+        let (mut rest, mut compared) = (Vec::new(), 0);
+        for mut g in groups {
+            if compared < COMPARED_OUTCOMES {
+                monitor.check()?;
+                let mut report = self.diff(&first, &g, monitor)?;
+                if report.verdict == Verdict::Same && g.key.failure == first.key.failure {
+                    first.outcome.runs += g.outcome.runs;
+                    first.outcome.first.extend(g.outcome.first);
+                    first.outcome.first.sort_unstable();
+                    first.outcome.first.truncate(LISTED_RUNS);
+                    continue;
+                }
+                compared += 1;
+                self.attach_operands(&mut report, [first.first_run(), g.first_run()], monitor)?;
+                g.outcome.report = Some(report);
+            }
+            rest.push(g);
+        }
+        let alone = if rest.is_empty() { Some(self.diff(&first, &first, monitor)?) } else { None };
+        let of_group = |g: &Group| {
+            let known = g.outcome.report.as_ref().map_or(Verdict::Unknown, |r| r.verdict);
+            if g.key.failure == first.key.failure { known } else { Verdict::Differs }
+        };
+        let of_alone = alone.as_ref().map_or(Verdict::Same, |r| r.verdict);
+        let verdict = rest.iter().map(of_group).fold(of_alone, Verdict::max);
+        rest.sort_by_key(|g| (Reverse(g.outcome.runs), g.first_run()));
+        let outcomes = std::iter::once(first).chain(rest).map(|g| g.outcome).collect();
+        Ok(Repeats { verdict, command: self.name.clone(), runs: self.options.runs, outcomes, alone })
+    }
+}
+
+/// Adds a run, the latest, to an outcome.
+fn count_run(outcome: &mut RunOutcome, n: u64) {
+    outcome.runs += 1;
+    if outcome.first.len() < LISTED_RUNS {
+        outcome.first.push(n);
+    }
+}
+
+fn remove(recording: &Path) -> io::Result<()> {
+    if recording.is_dir() { fs::remove_dir_all(recording) } else { fs::remove_file(recording) }
+}
