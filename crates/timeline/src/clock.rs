@@ -16,7 +16,7 @@
 
 use std::collections::BTreeMap;
 
-use prlx_trace::ids::{Cycles, Nanos};
+use prlx_trace::ids::Nanos;
 use prlx_trace::mark::Anchor;
 
 use crate::curve::{Curve, Moment, Rate};
@@ -224,6 +224,7 @@ impl Fit {
 
 #[cfg(test)]
 mod tests {
+    use prlx_trace::Cycles;
     use prlx_trace::device::tracks::SLOWEST;
 
     use super::*;
