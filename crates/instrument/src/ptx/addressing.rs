@@ -49,7 +49,7 @@ impl Lowering<'_> {
 
     /// `to`: where the launch has what `field` of its context says, its `finals` or `records`, and in `%~d` how many warps a CTA of one dimension has; 0 if it has
     /// more, or the launch has nothing there. The context is in `%~context`, and not 0; it is asked where the parameter does not tell, behind the label `told`.
-    pub(super) fn ends(&self, s: &mut Snippet<'_>, to: &str, field: &str, told: &str) {
+    pub(super) fn record_base(&self, s: &mut Snippet<'_>, to: &str, field: &str, told: &str) {
         if self.in_kernel() {
             s.ptx(&format!(
                 "ld.param.u64 {to}, [~context+{}];
@@ -70,7 +70,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// `to`: where the records of all warps are, as [`Lowering::ends`] has it; and [`WARP_INDEX`], in fewer instructions for launches of one
+    /// `to`: where the records of all warps are, as [`Lowering::record_base`] has it; and [`WARP_INDEX`], in fewer instructions for launches of one
     /// dimension. Goes to `nowhere` if there are none.
     pub(super) fn warp_records(
         &self,
@@ -79,7 +79,7 @@ impl Lowering<'_> {
         nowhere: &str,
         [told, any, found]: [&str; 3],
     ) {
-        self.ends(s, to, "records", told);
+        self.record_base(s, to, "records", told);
         s.ptx(&format!(
             "setp.eq.u32 %~q, %~d, 0;
              @%~q bra {any};
@@ -98,7 +98,7 @@ impl Lowering<'_> {
 
     /// Goes to `$~{label}#` unless the context (in `%~context`) is there and wants this warp; leaves `%~warp`, which it
     /// is of those wanted in `%~a` and, in `%~link`, the context's `field`. What is loaded is loaded at once: lanes wait for memory, not for instructions.
-    pub(super) fn wanted(&self, s: &mut Snippet<'_>, label: &str, field: &str) {
+    pub(super) fn check_filter(&self, s: &mut Snippet<'_>, label: &str, field: &str) {
         s.ptx(&format!("setp.eq.u64 %~q, %~context, 0;\n@%~q bra $~{label}#;"));
         s.ptx(&format!("ld.global.u64 %~link, [%~context+{}];", Context::offset(field)));
         s.ptx(WARP_INDEX);

@@ -32,7 +32,7 @@ impl Lowering<'_> {
                 self.state.shape.element
             )),
         }
-        for kept in self.kept() {
+        for kept in self.state_registers() {
             if let Some(init) = kept.init {
                 let init =
                     if kept.size == 8 { init.cast_signed() } else { i64::from((init as u32).cast_signed()) };
@@ -57,7 +57,7 @@ impl Lowering<'_> {
         if self.state.level == Level::Operands {
             s.ptx("mov.u32 %~first, 0;\nmov.u32 %~span, 0;");
             self.context(s);
-            self.wanted(s, "off", "visit_first");
+            self.check_filter(s, "off", "visit_first");
             // Visits are counted in 32 bits: clamp the window to them.
             s.ptx(&format!(
                 "min.u64 %~x, %~link, 4294967295;
@@ -91,7 +91,7 @@ impl Lowering<'_> {
             true => s.ptx("mov.b64 %~state, ~state;"),
             false => s.ptx("ld.param.b64 %~state, [~state];"),
         }
-        for kept in self.kept() {
+        for kept in self.state_registers() {
             let ty = unsigned(kept.size);
             match (kept.offset, kept.init) {
                 (Some(at), _) => s.ptx(&format!("ld.local.{ty} %~{}, [%~state+{at}];", kept.name)),
@@ -111,28 +111,28 @@ impl Lowering<'_> {
             Level::Path if !self.writes() => {}
             Level::Path => {
                 s.ptx("setp.eq.u32 %~q, %~word, 1;\n@%~q bra $~last#;");
-                self.element(s, &["%~word"]);
+                self.append(s, &["%~word"]);
                 s.ptx("$~last#:");
             }
-            Level::Fingerprint => self.finals(s),
+            Level::Fingerprint => self.write_warp_hashes(s),
             Level::Events | Level::Operands => {}
             Level::Probe => {
                 self.flush_counters(s);
                 if self.plan.kept.tracks.as_ref().is_some_and(|t| t.ends(trap)) {
-                    s.again();
+                    s.fresh_labels();
                     self.end_track(s);
                 }
             }
         }
-        self.losses(s);
+        self.count_dropped(s);
     }
 
     /// Adds what this lane could not write to its head's `dropped`.
-    fn losses(&self, s: &mut Snippet<'_>) {
+    fn count_dropped(&self, s: &mut Snippet<'_>) {
         if !self.writes() {
             return;
         }
-        s.again();
+        s.fresh_labels();
         s.ptx(&format!(
             "cvt.u32.u64 %~a, %~cursor;
              and.b32 %~a, %~a, {LOST};

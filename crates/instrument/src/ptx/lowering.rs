@@ -6,10 +6,10 @@ use prlx_trace::kernel::Level;
 
 use crate::error::{Error, ErrorKind};
 use crate::ptx::call_sites::{Calls, register_list};
-use crate::ptx::lane_state::{Kept, State, WARP};
-use crate::ptx::markers::registers::Constants;
+use crate::ptx::lane_state::{StateLayout, StateRegister, WARP};
+use crate::ptx::markers::registers::LoopConstants;
 use crate::ptx::snippet::{Snippet, guard_text};
-use crate::ptx::values::{Value, scalars_of};
+use crate::ptx::values::{OperandValue, scalars_of};
 
 /// The lowering of one function.
 pub(super) struct Lowering<'a> {
@@ -20,12 +20,12 @@ pub(super) struct Lowering<'a> {
     pub(super) of_plan: &'a FunctionPlan,
     /// Of the function.
     pub(super) index: usize,
-    pub(super) state: &'a State,
+    pub(super) state: &'a StateLayout,
     /// By function: visit counters in the record.
     pub(super) visits: &'a [u32],
     pub(super) calls: &'a Calls,
     /// What its loops have in registers.
-    pub(super) constants: Constants,
+    pub(super) constants: LoopConstants,
     /// 80 for sm_80 and its kin.
     pub(super) arch: u32,
 }
@@ -49,12 +49,12 @@ impl Lowering<'_> {
     }
 
     /// Operands as scalars, in order.
-    pub(super) fn scalars(&self, values: &[Operand]) -> Vec<Value> {
+    pub(super) fn scalars(&self, values: &[Operand]) -> Vec<OperandValue> {
         values.iter().filter_map(|v| scalars_of(self.module, self.function, v)).flatten().collect()
     }
 
     /// Of operands that an access moves, what it moves: `bits` of each scalar.
-    pub(super) fn moved(&self, values: &[Operand], bits: u8) -> Vec<Value> {
+    pub(super) fn moved(&self, values: &[Operand], bits: u8) -> Vec<OperandValue> {
         self.scalars(values).into_iter().map(|v| v.low(bits)).collect()
     }
 
@@ -84,10 +84,12 @@ impl Lowering<'_> {
     }
 
     /// The registers that it keeps.
-    pub(super) fn kept(&self) -> Vec<Kept> {
+    pub(super) fn state_registers(&self) -> Vec<StateRegister> {
         let visits = if self.in_kernel() { visit_counters(self.of_plan) } else { 0 };
-        let mut kept = self.state.kept(self.of_plan.trip_counters, visits);
-        kept.extend(self.constants.registers().map(|(name, _, none)| Kept::new(name, 4, Some(none), None)));
+        let mut kept = self.state.state_registers(self.of_plan.trip_counters, visits);
+        kept.extend(
+            self.constants.registers().map(|(name, _, none)| StateRegister::new(name, 4, Some(none), None)),
+        );
         kept
     }
 

@@ -77,7 +77,7 @@ impl<'a> Snippet<'a> {
     }
 
     /// From here on labels are others than before: for a template that stands twice in one piece.
-    pub fn again(&mut self) {
+    pub fn fresh_labels(&mut self) {
         self.subs += 1;
     }
 

@@ -4,7 +4,7 @@ use prlx_probe::Action;
 use prlx_trace::kernel::Level;
 
 use crate::ptx::addressing::unsigned;
-use crate::ptx::lane_state::{CONTEXT_AT, CURSOR_AT, Kept, OFF};
+use crate::ptx::lane_state::{CONTEXT_AT, CURSOR_AT, NOT_RECORDED, StateRegister};
 use crate::ptx::lowering::Lowering;
 use crate::ptx::snippet::Snippet;
 
@@ -12,7 +12,7 @@ impl Lowering<'_> {
     /// Stores the state to the record, for a callee or (`back`) for the caller.
     pub(super) fn hand_over(&self, s: &mut Snippet<'_>, back: bool) {
         let record = self.record();
-        for Kept { name, size, offset, changes, .. } in self.kept() {
+        for StateRegister { name, size, offset, changes, .. } in self.state_registers() {
             if let Some(at) = offset
                 && (changes || !back)
             {
@@ -24,7 +24,7 @@ impl Lowering<'_> {
     /// Loads what a callee may have changed.
     pub(super) fn take_back(&self, s: &mut Snippet<'_>) {
         let record = self.record();
-        for Kept { name, size, offset, changes, .. } in self.kept() {
+        for StateRegister { name, size, offset, changes, .. } in self.state_registers() {
             if let Some(at) = offset
                 && changes
             {
@@ -42,10 +42,10 @@ impl Lowering<'_> {
 /// The state that a function which is not recorded hands to one that is: no context, cursor off, an empty window.
 pub(super) fn unrecorded(lowering: &Lowering<'_>, s: &mut Snippet<'_>) {
     if lowering.state.level != Level::Probe {
-        s.ptx(&format!("st.local.u64 [~record+{CURSOR_AT}], {OFF};"));
+        s.ptx(&format!("st.local.u64 [~record+{CURSOR_AT}], {NOT_RECORDED};"));
     }
     s.ptx(&format!("st.local.u64 [~record+{CONTEXT_AT}], 0;"));
-    for Kept { name, size, init, offset, .. } in &lowering.state.shared {
+    for StateRegister { name, size, init, offset, .. } in &lowering.state.shared {
         if let Some(at) = offset
             && name != "cursor"
         {

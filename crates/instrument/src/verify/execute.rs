@@ -1,6 +1,6 @@
 //! Runs one inserted snippet and the model on one state, and compares them.
 
-use crate::verify::states::held;
+use crate::verify::states::register_values;
 use prlx_isa::view::{FunctionKind, Operand, Type};
 use prlx_probe::{Action, Insertion, Plan, Word};
 use prlx_trace::device::{Followers, low};
@@ -8,24 +8,24 @@ use prlx_trace::kernel::{Level, SiteClass};
 
 use crate::error::Error;
 use crate::verify::fault::wrong;
-use crate::verify::function::{Checked, Inserted, Texts, translated};
+use crate::verify::function::{FunctionPair, Inputs, InsertedCode, translated};
 use crate::verify::handover::exits;
 use crate::verify::machine::{Machine, address, mix};
-use crate::verify::model::lane::Lane;
+use crate::verify::model::lane::LaneModel;
 use crate::verify::model::tables::{flush, probe};
-use crate::verify::plan_facts::together;
-use crate::verify::states::{State, Tried};
+use crate::verify::plan_facts::has_warp_reductions;
+use crate::verify::states::{SampleState, Samples};
 
 /// Runs one piece and the model on one sample; the plan has `pieces` there.
 pub(super) fn execute(
-    texts: &Texts<'_>,
-    f: &Checked<'_>,
-    tried: &Tried<'_>,
+    texts: &Inputs<'_>,
+    f: &FunctionPair<'_>,
+    tried: &Samples<'_>,
     pieces: &[&[&Insertion]],
-    inserted: &Inserted,
-    state: &State,
+    inserted: &InsertedCode,
+    state: &SampleState,
 ) -> Result<(), Error> {
-    let &State { sample, seed, .. } = state;
+    let &SampleState { sample, seed, .. } = state;
     let (mut machine, mut lane) = (state.machine.clone(), state.lane.clone());
     // Guards hold in some samples and not in others.
     for (n, guard) in pieces.iter().copied().flatten().filter_map(|x| x.guard).enumerate() {
@@ -66,10 +66,10 @@ pub(super) fn execute(
 
 /// The rows of events under one head, of a lane that is there and leads; none if that is no such piece.
 fn events(
-    texts: &Texts<'_>,
-    f: &Checked<'_>,
+    texts: &Inputs<'_>,
+    f: &FunctionPair<'_>,
     machine: &Machine,
-    lane: &Lane,
+    lane: &LaneModel,
     piece: &[&Insertion],
 ) -> Vec<Vec<u64>> {
     let words: Option<Vec<[u64; 4]>> = piece.iter().map(|i| event(texts, f, machine, lane, i)).collect();
@@ -87,10 +87,10 @@ fn events(
 
 /// The words of an event.
 fn event(
-    texts: &Texts<'_>,
-    f: &Checked<'_>,
+    texts: &Inputs<'_>,
+    f: &FunctionPair<'_>,
     machine: &Machine,
-    lane: &Lane,
+    lane: &LaneModel,
     i: &Insertion,
 ) -> Option<[u64; 4]> {
     let Action::Event { site, of, value, bits } = &i.action else { return None };
@@ -102,7 +102,7 @@ fn event(
         _ => false,
     };
     let class = texts.plan.module.sites.get(site.index()).map(|s| s.class);
-    let digests = together(texts);
+    let digests = has_warp_reductions(texts);
     let [site, mask, value, clock] =
         lane.event(site.0, &values, ballot, class == Some(SiteClass::Switch), digests);
     // Of what other lanes have, a sample knows nothing.
@@ -114,7 +114,13 @@ fn event(
 }
 
 /// One action on the model.
-fn apply(texts: &Texts<'_>, f: &Checked<'_>, machine: &Machine, lane: &mut Lane, insertion: &Insertion) {
+fn apply(
+    texts: &Inputs<'_>,
+    f: &FunctionPair<'_>,
+    machine: &Machine,
+    lane: &mut LaneModel,
+    insertion: &Insertion,
+) {
     let scalars = |operands: &[Operand]| -> Vec<u64> {
         let all = operands.iter().filter_map(|o| machine.values(texts.after, f.new, &translated(f, o)));
         all.flatten().collect()
@@ -204,13 +210,13 @@ fn apply(texts: &Texts<'_>, f: &Checked<'_>, machine: &Machine, lane: &mut Lane,
 
 /// The first difference between what ran and what was meant.
 fn compare(
-    texts: &Texts<'_>,
-    f: &Checked<'_>,
-    tried: &Tried<'_>,
+    texts: &Inputs<'_>,
+    f: &FunctionPair<'_>,
+    tried: &Samples<'_>,
     machine: &Machine,
-    lane: &Lane,
+    lane: &LaneModel,
 ) -> Result<(), String> {
-    for ((name, reg), wanted) in tried.parts.iter().zip(held(texts, f, lane)) {
+    for ((name, reg), wanted) in tried.parts.iter().zip(register_values(texts, f, lane)) {
         if let Some(value) = reg.map(|r| machine.reg(f.new, r)).filter(|value| *value != wanted) {
             return Err(format!("{name} becomes {value:#x} and not {wanted:#x}"));
         }

@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::verify::fault::wrong;
 
 /// What is compared.
-pub(super) struct Texts<'a> {
+pub(super) struct Inputs<'a> {
     pub source: &'a str,
     pub rewritten: &'a str,
     pub module: &'a Module,
@@ -20,9 +20,9 @@ pub(super) struct Texts<'a> {
     pub prefix: &'a str,
 }
 
-/// Inserted instructions at one place of a function.
+/// InsertedCode instructions at one place of a function.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Inserted {
+pub(super) struct InsertedCode {
     /// Of the rewritten function.
     pub insts: Range<usize>,
     /// Where they begin in the rewritten text.
@@ -34,7 +34,7 @@ pub(super) fn recorded(plan: &Plan, index: usize) -> bool {
 }
 
 /// Whether `inst`, of the original, calls a recorded function by name.
-pub(super) fn calls_recorded(texts: &Texts<'_>, module: &Module, inst: &Inst) -> bool {
+pub(super) fn calls_recorded(texts: &Inputs<'_>, module: &Module, inst: &Inst) -> bool {
     inst.class == Class::Call
         && inst.operands.iter().zip(&inst.roles).any(|(operand, role)| match operand {
             Operand::Symbol(id, _) if *role == Role::Target => {
@@ -46,8 +46,8 @@ pub(super) fn calls_recorded(texts: &Texts<'_>, module: &Module, inst: &Inst) ->
 }
 
 /// One function, before and after.
-pub(super) struct Checked<'a> {
-    pub texts: &'a Texts<'a>,
+pub(super) struct FunctionPair<'a> {
+    pub texts: &'a Inputs<'a>,
     pub index: usize,
     pub old: &'a Function,
     pub new: &'a Function,
@@ -64,14 +64,14 @@ pub(super) struct Checked<'a> {
     kept: HashMap<&'a str, Reg>,
 }
 
-impl<'a> Checked<'a> {
+impl<'a> FunctionPair<'a> {
     pub(super) fn new(
-        texts: &'a Texts<'a>,
+        texts: &'a Inputs<'a>,
         index: usize,
         old: &'a Function,
         new: &'a Function,
         recorded: bool,
-    ) -> Result<Checked<'a>, Error> {
+    ) -> Result<FunctionPair<'a>, Error> {
         let ours: Vec<bool> = new.regs.iter().map(|r| r.name.contains(texts.prefix)).collect();
         // The reader numbers registers by first use, which insertions change: pair them by name and scope.
         let sorted = |f: &'a Function, ours: &[bool]| {
@@ -119,7 +119,7 @@ impl<'a> Checked<'a> {
             )
         };
         let idle = old.kind == FunctionKind::Kernel && insertions.iter().all(|i| silent(&i.action));
-        Ok(Checked { texts, index, old, new, recorded, regs, idle, visits, ours, kept })
+        Ok(FunctionPair { texts, index, old, new, recorded, regs, idle, visits, ours, kept })
     }
 
     pub(super) fn wrong(&self, inst: &Inst, what: impl std::fmt::Display) -> Error {
@@ -155,7 +155,7 @@ impl<'a> Checked<'a> {
 }
 
 /// An operand of the original in the registers and symbols of the rewritten function.
-pub(super) fn translated(f: &Checked<'_>, operand: &Operand) -> Operand {
+pub(super) fn translated(f: &FunctionPair<'_>, operand: &Operand) -> Operand {
     let reg = |r: Reg| f.regs[r.index()];
     match operand {
         Operand::Reg(r) => Operand::Reg(reg(*r)),

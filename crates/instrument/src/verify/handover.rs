@@ -8,10 +8,10 @@ use prlx_trace::kernel::Level;
 
 use crate::error::Error;
 use crate::verify::fault::wrong;
-use crate::verify::function::{Checked, Inserted, Texts, calls_recorded};
+use crate::verify::function::{FunctionPair, Inputs, InsertedCode, calls_recorded};
 
 /// What a callee has to get, and gives back.
-pub(super) fn handed(plan: &Plan, back: bool) -> Vec<String> {
+pub(super) fn handed_over(plan: &Plan, back: bool) -> Vec<String> {
     let names: &[&str] = match (plan.program.level, back) {
         (Level::Path, _) => &["cursor", "word"],
         (Level::Fingerprint, _) => &["cursor", "hash0", "hash1", "hash2", "hash3", "edges"],
@@ -42,7 +42,11 @@ pub(super) fn handed(plan: &Plan, back: bool) -> Vec<String> {
 }
 
 /// Actions that hand state over move all of it.
-pub(super) fn state_moves(f: &Checked<'_>, here: &[&Insertion], inserted: &Inserted) -> Result<(), Error> {
+pub(super) fn check_handover(
+    f: &FunctionPair<'_>,
+    here: &[&Insertion],
+    inserted: &InsertedCode,
+) -> Result<(), Error> {
     for insertion in here {
         let (load, back) = match (&insertion.action, insertion.at) {
             (Action::Save, _) => (false, false),
@@ -60,7 +64,7 @@ pub(super) fn state_moves(f: &Checked<'_>, here: &[&Insertion], inserted: &Inser
         if !called && matches!(insertion.action, Action::Save | Action::Restore) {
             continue;
         }
-        for name in handed(f.texts.plan, back) {
+        for name in handed_over(f.texts.plan, back) {
             let reg = f.state(&name);
             let moved = f.new.insts[inserted.insts.clone()].iter().any(|inst| {
                 let class = if load { Class::Load } else { Class::Store };
@@ -78,9 +82,9 @@ pub(super) fn state_moves(f: &Checked<'_>, here: &[&Insertion], inserted: &Inser
 }
 
 /// Where the record keeps which state: all of the module has to agree.
-pub(super) fn layout(texts: &Texts<'_>) -> Result<HashMap<String, i64>, Error> {
+pub(super) fn record_layout(texts: &Inputs<'_>) -> Result<HashMap<String, i64>, Error> {
     let mut layout: HashMap<String, i64> = HashMap::new();
-    let handed = handed(texts.plan, false);
+    let handed = handed_over(texts.plan, false);
     for function in &texts.after.functions {
         for inst in function.insts.iter().filter(|i| i.space == Space::Local) {
             let data =
@@ -110,6 +114,6 @@ pub(super) fn layout(texts: &Texts<'_>) -> Result<HashMap<String, i64>, Error> {
 }
 
 /// Whether a place is right before the lane ends, and not the function.
-pub(super) fn exits(f: &Checked<'_>, at: At) -> bool {
+pub(super) fn exits(f: &FunctionPair<'_>, at: At) -> bool {
     matches!(at, At::Before(id) if f.old.insts[id.index()].class == Class::Exit)
 }

@@ -23,7 +23,7 @@ pub(super) struct Machine {
     /// Lanes that are here with it, itself among them: they do nothing that it could see.
     pub mask: u32,
     /// These lanes hold what it holds.
-    pub alike: bool,
+    pub uniform: bool,
     /// Special registers.
     pub special: Arc<Vec<(&'static str, u64)>>,
     /// Registers that were written or set.
@@ -126,11 +126,11 @@ impl Machine {
             Op::Vote if form.has("all") => a? & 1,
             Op::Vote => (a? & 1) << lane(),
             // 32 lanes have the same.
-            Op::Redux if self.alike && form.has("add") => a?.wrapping_mul(32) & width,
-            Op::Redux if self.alike && form.has("xor") => 0,
+            Op::Redux if self.uniform && form.has("add") => a?.wrapping_mul(32) & width,
+            Op::Redux if self.uniform && form.has("xor") => 0,
             Op::Redux => a? & width,
             // Its own value from itself; from a lane that is not here, none.
-            Op::Shfl if b? & 31 == lane() || self.alike => a? & width,
+            Op::Shfl if b? & 31 == lane() || self.uniform => a? & width,
             Op::Bar => return Some(()),
             Op::Ld => match inst.operands.first()? {
                 Operand::Vector(parts) => {

@@ -8,11 +8,11 @@
 //!    recorded functions. Each list got exactly one entry.
 //! 3. The rewritten text reads without a complaint that the original did not have, and its instructions, the inserted
 //!    left out, are the original's in their order.
-//! 4. Inserted instructions are of the few kinds that recording needs. They write only registers that were inserted,
+//! 4. InsertedCode instructions are of the few kinds that recording needs. They write only registers that were inserted,
 //!    and memory only through the cursor, the context or the record; they read a temporary only after it was written,
 //!    and registers of the source only where those are in scope.
-//! 5. Inserted branches go forward and stay inside their piece. Inserted labels are unique.
-//! 6. Inserted code waits for nothing but lanes: every `.sync` names a mask that `activemask` gave in the same piece.
+//! 5. InsertedCode branches go forward and stay inside their piece. InsertedCode labels are unique.
+//! 6. InsertedCode code waits for nothing but lanes: every `.sync` names a mask that `activemask` gave in the same piece.
 //! 7. Every piece does what the plan's insertions at its place say, no more and no less: it is executed on sample states
 //!    of one lane and compared with a model of the plan's actions (see [`model`]): guards that hold and that do not,
 //!    chunks with room, full chunks, empty heads, an exhausted pool, no recording.
@@ -21,6 +21,7 @@
 //! same record on is checked for its form alone.
 
 mod arithmetic;
+mod behaviour;
 mod check;
 mod execute;
 mod fault;
@@ -32,7 +33,6 @@ mod model;
 mod placement;
 mod plan_facts;
 mod rules;
-mod run;
 mod snippets;
 mod states;
 
@@ -52,7 +52,7 @@ pub fn verify(source: &str, rewritten: &str, module: &Module, plan: &Plan) -> Re
     let prefix = tokens::prefix(source);
     let ((after, complaints), pieces) = beside(
         || prlx_isa::ptx::read(rewritten),
-        || snippets::pieces(source, rewritten, module, &prefix),
+        || snippets::find_snippets(source, rewritten, module, &prefix),
         source.len() > LONG,
     );
     let pieces = pieces?;
@@ -65,7 +65,7 @@ pub fn verify(source: &str, rewritten: &str, module: &Module, plan: &Plan) -> Re
         ));
     }
     check::check(
-        &function::Texts { source, rewritten, module, after: &after, plan, prefix: &prefix },
+        &function::Inputs { source, rewritten, module, after: &after, plan, prefix: &prefix },
         &pieces,
     )
 }

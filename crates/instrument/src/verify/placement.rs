@@ -7,12 +7,12 @@ use prlx_probe::At;
 
 use crate::error::Error;
 use crate::verify::fault::wrong;
-use crate::verify::function::{Checked, Inserted, calls_recorded};
-use crate::verify::snippets::Piece;
+use crate::verify::function::{FunctionPair, InsertedCode, calls_recorded};
+use crate::verify::snippets::InsertedSnippet;
 
-impl Checked<'_> {
+impl FunctionPair<'_> {
     /// Assigns inserted instructions to places, and compares the others with the original's.
-    pub(super) fn places(&self, pieces: &[&Piece]) -> Result<Vec<(At, Inserted)>, Error> {
+    pub(super) fn places(&self, pieces: &[&InsertedSnippet]) -> Result<Vec<(At, InsertedCode)>, Error> {
         let mut units: Vec<(usize, usize, usize)> = Vec::new();
         for (i, p) in pieces.iter().enumerate() {
             units.extend(p.units.iter().map(|&(start, end)| (start, end, i)));
@@ -48,7 +48,7 @@ impl Checked<'_> {
         for (p, insts) in pieces.iter().zip(by_piece) {
             let at = p.units[0].0;
             if let Some(insts) = insts {
-                places.extend(self.split(p, Inserted { insts, at })?);
+                places.extend(self.split(p, InsertedCode { insts, at })?);
             } else if p.after != self.old.body.start as usize + 1 {
                 return Err(wrong(at, format!("{}: an inserted piece has no instruction", self.old.name)));
             }
@@ -68,7 +68,11 @@ impl Checked<'_> {
     }
 
     /// Which place a piece is for. Text after one instruction and before the next can be for either, or both.
-    pub(super) fn split(&self, piece: &Piece, inserted: Inserted) -> Result<Vec<(At, Inserted)>, Error> {
+    pub(super) fn split(
+        &self,
+        piece: &InsertedSnippet,
+        inserted: InsertedCode,
+    ) -> Result<Vec<(At, InsertedCode)>, Error> {
         let insts = &self.old.insts;
         let mut out = Vec::new();
         if piece.after == self.old.body.start as usize + 1 {

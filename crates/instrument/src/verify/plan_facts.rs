@@ -6,10 +6,10 @@ use prlx_isa::view::{Class, FunctionKind};
 use prlx_probe::code::Stmt;
 use prlx_probe::{Action, At, Packed};
 
-use crate::verify::function::Texts;
+use crate::verify::function::Inputs;
 
 /// Whether each thread saves a record at most once, as it ends.
-pub(super) fn once(texts: &Texts<'_>, record: usize) -> bool {
+pub(super) fn saved_at_most_once(texts: &Inputs<'_>, record: usize) -> bool {
     fn saves(body: &[Stmt], record: usize) -> usize {
         body.iter().fold(0, |n, stmt| match stmt {
             Stmt::Save { record: own, .. } if *own as usize == record => n + 1,
@@ -43,13 +43,13 @@ pub(super) fn once(texts: &Texts<'_>, record: usize) -> bool {
 }
 
 /// Whether lanes bring together what they have: since sm_80. Before, each writes for itself.
-pub(super) fn together(texts: &Texts<'_>) -> bool {
+pub(super) fn has_warp_reductions(texts: &Inputs<'_>) -> bool {
     let sm: String = texts.module.target.chars().filter(char::is_ascii_digit).collect();
     sm.parse::<u32>().is_ok_and(|n| n >= 80)
 }
 
 /// Whether what the plan says of packed counters is so: only kernels count them, each place at most once a thread, and 32 threads fit.
-pub(super) fn packed(texts: &Texts<'_>) -> bool {
+pub(super) fn packed_counters_fit(texts: &Inputs<'_>) -> bool {
     fn tallied(body: &[Stmt], packed: Packed) -> bool {
         body.iter().any(|stmt| match stmt {
             Stmt::Tally { counter, .. } => packed.place(*counter).is_some(),

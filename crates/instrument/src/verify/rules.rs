@@ -7,11 +7,11 @@ use prlx_trace::kernel::Level;
 use rustc_hash::FxHashSet;
 
 use crate::error::Error;
-use crate::verify::function::{Checked, Inserted};
+use crate::verify::function::{FunctionPair, InsertedCode};
 
-impl Checked<'_> {
+impl FunctionPair<'_> {
     /// The rules for one piece.
-    pub fn rules(&self, place: At, inserted: &Inserted) -> Result<(), Error> {
+    pub fn rules(&self, place: At, inserted: &InsertedCode) -> Result<(), Error> {
         let insts = &self.new.insts[inserted.insts.clone()];
         let mut written: FxHashSet<Reg> = FxHashSet::default();
         let mut masks: FxHashSet<Reg> = FxHashSet::default();
@@ -39,14 +39,14 @@ impl Checked<'_> {
                 return Err(self.wrong(inst, "has an operand that means nothing here"));
             }
             self.memory(inst, &addresses)?;
-            if known == Kind::Lanes {
+            if known == AllowedKind::Lanes {
                 let mask = inst.operands.last();
                 let fine = matches!(mask, Some(Operand::Reg(r)) if masks.contains(r));
                 if !fine {
                     return Err(self.wrong(inst, "waits for lanes that may not come"));
                 }
             }
-            if known == Kind::Branch {
+            if known == AllowedKind::Branch {
                 self.branch(inst, inserted.insts.start + i, inserted.insts.end)?;
             }
             let from_address = self.reads_address(inst, &addresses);
@@ -112,25 +112,25 @@ impl Checked<'_> {
 
 /// What kinds of instructions recording needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
+enum AllowedKind {
     Plain,
     Lanes,
     Branch,
 }
 
-fn allowed(inst: &Inst) -> Option<Kind> {
+fn allowed(inst: &Inst) -> Option<AllowedKind> {
     use Op::*;
     let form = &inst.form;
     Some(match form.op? {
         Mov | Cvt | Add | Sub | Mul | Mad | Div | Rem | And | Or | Xor | Not | Neg | Abs | Shl | Shr
-        | Min | Max | Brev | Clz | Popc | Setp | Selp | Isspacep | Activemask => Kind::Plain,
-        Ld | St | Red => Kind::Plain,
+        | Min | Max | Brev | Clz | Popc | Setp | Selp | Isspacep | Activemask => AllowedKind::Plain,
+        Ld | St | Red => AllowedKind::Plain,
         Atom if ["add", "cas", "exch", "min", "max", "and", "or", "xor"].iter().any(|op| form.has(op)) => {
-            Kind::Plain
+            AllowedKind::Plain
         }
-        Match | Shfl | Vote | Redux if form.has("sync") => Kind::Lanes,
-        Bar if form.has("warp") => Kind::Lanes,
-        Bra => Kind::Branch,
+        Match | Shfl | Vote | Redux if form.has("sync") => AllowedKind::Lanes,
+        Bar if form.has("warp") => AllowedKind::Lanes,
+        Bra => AllowedKind::Branch,
         _ => return None,
     })
 }

@@ -11,9 +11,9 @@ use crate::error::Error;
 use crate::tokens::{Token, closing};
 use crate::verify::fault::wrong;
 
-/// Inserted text between two tokens of the source.
+/// InsertedCode text between two tokens of the source.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Piece {
+pub(super) struct InsertedSnippet {
     /// End of the token of the source before it.
     pub after: usize,
     /// Beginning of the token of the source after it.
@@ -25,7 +25,7 @@ pub(super) struct Piece {
 }
 
 /// Where statements may be inserted.
-struct Places {
+struct AllowedPlaces {
     starts: FxHashSet<usize>,
     ends: FxHashSet<usize>,
     tops: FxHashSet<usize>,
@@ -34,11 +34,11 @@ struct Places {
     calls: Vec<(usize, usize)>,
 }
 
-impl Places {
-    fn of(module: &Module) -> Places {
+impl AllowedPlaces {
+    fn of(module: &Module) -> AllowedPlaces {
         let insts = || module.functions.iter().flat_map(|f| &f.insts);
         let range = |s: prlx_isa::view::Span| (s.start as usize, s.end as usize);
-        Places {
+        AllowedPlaces {
             starts: insts().map(|i| i.span.start as usize).collect(),
             ends: insts().map(|i| i.span.end as usize).collect(),
             tops: module.functions.iter().map(|f| f.body.start as usize + 1).collect(),
@@ -59,15 +59,15 @@ impl Places {
 }
 
 /// The rewritten text.
-struct New<'a> {
+struct RewrittenTokens<'a> {
     text: &'a str,
     tokens: Vec<Token<'a>>,
     /// By token: whether it has the prefix in it.
     ours: Vec<bool>,
 }
 
-impl<'a> New<'a> {
-    fn of(text: &'a str, prefix: &str) -> New<'a> {
+impl<'a> RewrittenTokens<'a> {
+    fn of(text: &'a str, prefix: &str) -> RewrittenTokens<'a> {
         let tokens = tokens(text, 0, text.len());
         let mut ours = vec![false; tokens.len()];
         let mut next = 0;
@@ -80,31 +80,31 @@ impl<'a> New<'a> {
                 ours[next] = true;
             }
         }
-        New { text, tokens, ours }
+        RewrittenTokens { text, tokens, ours }
     }
 
     /// From a token on.
-    fn from(&self, first: usize) -> Front<'_, 'a> {
-        Front { tokens: &self.tokens[first..], ours: &self.ours[first..] }
+    fn from(&self, first: usize) -> Remaining<'_, 'a> {
+        Remaining { tokens: &self.tokens[first..], ours: &self.ours[first..] }
     }
 }
 
 /// Tokens that are yet to be read.
 #[derive(Clone, Copy)]
-struct Front<'t, 'a> {
+struct Remaining<'t, 'a> {
     tokens: &'t [Token<'a>],
     ours: &'t [bool],
 }
 
 /// Finds all pieces.
-pub(super) fn pieces(
+pub(super) fn find_snippets(
     source: &str,
     rewritten: &str,
     module: &Module,
     prefix: &str,
-) -> Result<Vec<Piece>, Error> {
-    let places = Places::of(module);
-    let (a, new) = (tokens(source, 0, source.len()), New::of(rewritten, prefix));
+) -> Result<Vec<InsertedSnippet>, Error> {
+    let places = AllowedPlaces::of(module);
+    let (a, new) = (tokens(source, 0, source.len()), RewrittenTokens::of(rewritten, prefix));
     let b = &new.tokens;
     let mut found = Vec::new();
     let (mut i, mut j, mut after, mut at) = (0, 0, 0, 0);
@@ -112,7 +112,7 @@ pub(super) fn pieces(
         let before = a.get(i).map_or(source.len(), |t| t.at);
         let next = a.get(i).map(|t| t.text);
         let (list, statement) = (places.list(before), places.statement(after, before));
-        let mut piece = Piece { after, before, list, units: Vec::new() };
+        let mut piece = InsertedSnippet { after, before, list, units: Vec::new() };
         let mut rest = String::new();
         loop {
             let front = new.from(j);
@@ -166,7 +166,7 @@ fn without_white(text: impl Iterator<Item = u8>, wanted: &str) -> bool {
     wanted.next().is_none()
 }
 
-impl Front<'_, '_> {
+impl Remaining<'_, '_> {
     /// Whether one of the first so many has the prefix in it.
     fn ours(&self, range: std::ops::Range<usize>) -> bool {
         self.ours[range].iter().any(|ours| *ours)

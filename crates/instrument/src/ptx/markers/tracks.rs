@@ -23,7 +23,7 @@
 //!
 //! Where regions are added up, `sum0` and so on are the words of the track. All lanes add; one that has a track writes them at its end.
 
-use crate::ptx::markers::registers::opened;
+use crate::ptx::markers::registers::span_begin_clock;
 use crate::ptx::markers::registers::sum;
 use prlx_probe::{SpanBegin, SpanEnd, Word};
 use prlx_trace::device::tracks::{
@@ -32,18 +32,20 @@ use prlx_trace::device::tracks::{
 use prlx_trace::device::{Context, TrackHead};
 
 use crate::ptx::lowering::Lowering;
-use crate::ptx::markers::registers::{NEVER, ended, none, said, step, tag, wordless};
+use crate::ptx::markers::registers::{
+    NEVER, marker_number, missing_word, span_number, span_word, step, wordless,
+};
 use crate::ptx::snippet::Snippet;
 
 impl Lowering<'_> {
     /// Where a kernel begins: the lane's track, if it has one.
     pub(in crate::ptx) fn begin_track(&self, s: &mut Snippet<'_>) {
-        s.again();
+        s.fresh_labels();
         if !self.every_lane() {
             s.ptx("mov.u32 %~e, %laneid;\nsetp.ne.u32 %~q, %~e, 0;\n@%~q bra $~off#;");
         }
         self.region(s);
-        self.begun(s);
+        self.enter_region(s);
         s.ptx("$~off#:");
     }
 
@@ -58,7 +60,7 @@ impl Lowering<'_> {
     /// `%~link`: the lane's region, of `%~c` bytes. Goes to `$~off#` if there is none.
     fn region(&self, s: &mut Snippet<'_>) {
         self.context(s);
-        self.wanted(s, "off", "tracks");
+        self.check_filter(s, "off", "tracks");
         if self.every_lane() {
             s.ptx("shl.b32 %~a, %~a, 5;\nmov.u32 %~e, %laneid;\nadd.u32 %~a, %~a, %~e;");
         }
@@ -74,7 +76,7 @@ impl Lowering<'_> {
     }
 
     /// The lane has the region at `%~link`, of `%~c` bytes, from here on.
-    fn begun(&self, s: &mut Snippet<'_>) {
+    fn enter_region(&self, s: &mut Snippet<'_>) {
         let [sm, cycles] = ["sm", "begin_cycles"].map(TrackHead::offset);
         s.ptx(&format!(
             "cvt.u32.u64 %~limit, %~link;
@@ -175,7 +177,7 @@ impl Lowering<'_> {
     }
 
     /// [`prlx_probe::Action::Room`].
-    pub(in crate::ptx) fn room(&self, s: &mut Snippet<'_>, slots: u32) {
+    pub(in crate::ptx) fn reserve_slots(&self, s: &mut Snippet<'_>, slots: u32) {
         if self.ring().is_some() {
             return s.ptx("setp.ne.u32 %~room, %~limit, 0;");
         }
@@ -196,7 +198,7 @@ impl Lowering<'_> {
     pub(in crate::ptx) fn span(&self, s: &mut Snippet<'_>, end: Option<SpanEnd>, begin: Option<&SpanBegin>) {
         // A begin alone is one instruction.
         let into = match begin {
-            Some(begin) if end.is_none() => opened(begin.mark),
+            Some(begin) if end.is_none() => span_begin_clock(begin.mark),
             _ => "clock".to_owned(),
         };
         s.ptx(&format!("mov.u32 %~{into}, %clock;"));
@@ -205,21 +207,21 @@ impl Lowering<'_> {
         if let Some((SpanEnd { span, back }, tracks, from)) = of {
             let back = i64::from(back) * SLOT as i64;
             let number = match self.constants.spans.contains(&span) {
-                true => ended(span),
+                true => span_number(span),
                 false => {
                     s.ptx(&format!("mov.u32 %~site, {};", (span + 1) | SPAN));
                     "site".to_owned()
                 }
             };
             let word = match (wordless(tracks, from), self.constants.wordless.contains(&from)) {
-                (false, _) => said(from),
-                (true, true) => none(from),
+                (false, _) => span_word(from),
+                (true, true) => missing_word(from),
                 (true, false) => {
                     s.ptx(&format!("mov.u32 %~a, {};", from + 1));
                     "a".to_owned()
                 }
             };
-            let opened = opened(from);
+            let opened = span_begin_clock(from);
             s.ptx(&format!(
                 "@%~room st.global.v4.u32 [%~at+{}], {{%~{opened}, %~{number}, %~clock, %~{word}}};",
                 -back
@@ -227,11 +229,11 @@ impl Lowering<'_> {
         }
         if let Some(begin) = begin {
             if end.is_some() {
-                s.ptx(&format!("mov.u32 %~{}, %~clock;", opened(begin.mark)));
+                s.ptx(&format!("mov.u32 %~{}, %~clock;", span_begin_clock(begin.mark)));
             }
             if let Some(word) = &begin.word {
                 self.words(s, std::slice::from_ref(word));
-                s.ptx(&format!("mov.u32 %~{}, %~a;", said(begin.mark)));
+                s.ptx(&format!("mov.u32 %~{}, %~a;", span_word(begin.mark)));
             }
         }
     }
@@ -271,11 +273,11 @@ impl Lowering<'_> {
     /// [`prlx_probe::Action::Mark`].
     pub(in crate::ptx) fn mark(&self, s: &mut Snippet<'_>, mark: u32, back: u32, words: &[Word]) {
         if let Some(ring) = self.ring() {
-            return self.entry(s, ring, mark, words);
+            return self.write_ring_entry(s, ring, mark, words);
         }
         let back = i64::from(back) * SLOT as i64;
         let number = if self.constants.marks.contains(&mark) {
-            format!("%~{}", tag(mark))
+            format!("%~{}", marker_number(mark))
         } else {
             s.ptx(&format!("mov.u32 %~site, {};", mark + 1));
             "%~site".to_owned()
@@ -292,7 +294,7 @@ impl Lowering<'_> {
     }
 
     /// A record in a ring.
-    fn entry(&self, s: &mut Snippet<'_>, ring: Ring, mark: u32, words: &[Word]) {
+    fn write_ring_entry(&self, s: &mut Snippet<'_>, ring: Ring, mark: u32, words: &[Word]) {
         self.words(s, words);
         s.ptx(&format!(
             "mov.u32 %~clock, %clock;
@@ -357,7 +359,7 @@ impl Lowering<'_> {
             clear(s);
             self.region(s);
             s.ptx(&format!("mov.u32 %~a, 0;\nst.global.u32 [%~link+{left}], %~a;"));
-            self.begun(s);
+            self.enter_region(s);
             s.ptx("$~off#:");
         }
         self.own_region(s, "none");

@@ -26,7 +26,7 @@ impl Lowering<'_> {
             return;
         }
         let together = self.arch >= 80;
-        self.tables(s);
+        self.table_base(s);
         s.ptx(if together { "activemask.b32 %~mask;" } else { "mov.u32 %~mask, %lanemask_eq;" });
         for word in 0..kept.packed.words() {
             s.declare(".b32", format!("sum{word}_"));
@@ -40,7 +40,7 @@ impl Lowering<'_> {
             copy_number(s, "%~e", count);
         }
         if together {
-            self.each_lane(s, &rows);
+            self.one_counter_per_lane(s, &rows);
         }
         if count > 1 {
             s.ptx(&format!("mad.wide.u32 %~link, %~e, {stride}, %~link;"));
@@ -52,7 +52,7 @@ impl Lowering<'_> {
                     "shr.u32 %~a, %~sum{word}_, {bit};
                      and.b32 %~a, %~a, {};
                      cvt.u64.u32 %~v0, %~a;",
-                    self.field(),
+                    self.packed_mask(),
                 )),
                 None => {
                     s.ptx(&format!("mov.b64 %~v0, %~counter{i};"));
@@ -71,7 +71,7 @@ impl Lowering<'_> {
     }
 
     /// `%~link`: where the tables are; goes to `$~counted#` if there are none. The parameter tells; if it does not, the context has it.
-    fn tables(&self, s: &mut Snippet<'_>) {
+    fn table_base(&self, s: &mut Snippet<'_>) {
         if self.in_kernel() {
             s.ptx(&format!(
                 "ld.param.u64 %~link, [~context+{}];
@@ -95,13 +95,13 @@ impl Lowering<'_> {
     }
 
     /// The bits of a packed counter, from the lowest on.
-    fn field(&self) -> i32 {
+    fn packed_mask(&self) -> i32 {
         (u32::MAX >> (32 - self.plan.kept.packed.bits.clamp(1, 32))).cast_signed()
     }
 
     /// Where the whole warp is here and all counters that are not packed are small: each lane adds one counter to its row, and goes to `$~counted#`. A row
     /// that gets nothing is not touched. `rows`: counters, and where their rows are; `%~e`: which copy of them, if there are several.
-    fn each_lane(&self, s: &mut Snippet<'_>, rows: &[(u32, u64)]) {
+    fn one_counter_per_lane(&self, s: &mut Snippet<'_>, rows: &[(u32, u64)]) {
         let packed = self.plan.kept.packed;
         s.ptx("mov.u32 %~lane, %laneid;\nsetp.ne.u32 %~q, %~mask, -1;");
         let wide: Vec<u32> = rows.iter().map(|row| row.0).filter(|i| packed.place(*i).is_none()).collect();
@@ -126,7 +126,7 @@ impl Lowering<'_> {
                  shr.u32 %~a, %~sum0_, %~a;
                  and.b32 %~a, %~a, {};",
                 packed.bits,
-                self.field(),
+                self.packed_mask(),
             )),
         }
         for word in 1..packed.words() {
@@ -139,7 +139,7 @@ impl Lowering<'_> {
                  setp.ge.u32 %~r, %~lane, {first};
                  selp.b32 %~a, %~b, %~a, %~r;",
                 packed.bits,
-                self.field(),
+                self.packed_mask(),
             ));
         }
         for i in wide {

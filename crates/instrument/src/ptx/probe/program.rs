@@ -10,8 +10,8 @@ use prlx_trace::device::tables::Part;
 
 use crate::ptx::lowering::Lowering;
 use crate::ptx::probe::emitter::{Probe, bits, register, register_type};
-use crate::ptx::probe::known_values::alike;
-use crate::ptx::probe::tables::Given;
+use crate::ptx::probe::known_values::is_uniform;
+use crate::ptx::probe::tables::RowRef;
 use crate::ptx::snippet::{Snippet, guard_text};
 
 impl Lowering<'_> {
@@ -23,12 +23,12 @@ impl Lowering<'_> {
         if self.needs_context(&code.body) {
             self.context(s);
         }
-        let shares = at == At::Entry && self.in_kernel() && self.arch >= 80 && self.long();
+        let shares = at == At::Entry && self.in_kernel() && self.arch >= 80 && self.has_loops_or_calls();
         Probe { lowering: self, code, shares, labels: 0 }.block(s, &code.body);
     }
 
     /// Whether the function has loops or calls.
-    fn long(&self) -> bool {
+    fn has_loops_or_calls(&self) -> bool {
         let loops = self.plan.module.functions.get(self.index).is_some_and(|f| !f.loops.is_empty());
         loops || self.function.insts.iter().any(|i| i.class == Class::Call)
     }
@@ -74,14 +74,14 @@ impl Probe<'_, '_> {
                     let (from, ty) = (register(*temp), self.ty(*temp));
                     match ty {
                         Ty::Bool => s.ptx(&format!("selp.b32 %~var{var}, 1, 0, {from};")),
-                        _ if self.shares && alike(self.code, *temp) => {
-                            self.shared(s, &format!("%~var{var}"), &from, ty);
+                        _ if self.shares && is_uniform(self.code, *temp) => {
+                            self.store_uniform(s, &format!("%~var{var}"), &from, ty);
                         }
                         _ => s.ptx(&format!("mov.{} %~var{var}, {from};", bits(ty))),
                     }
                 }
-                Stmt::Put(var, temp) => self.put(s, *var, *temp),
-                Stmt::Merge { var, how, value, old } => self.merge(s, *var, *how, *value, *old),
+                Stmt::Put(var, temp) => self.store_shared(s, *var, *temp),
+                Stmt::Merge { var, how, value, old } => self.merge_shared(s, *var, *how, *value, *old),
                 Stmt::If(condition, then, other) => {
                     let (otherwise, end) = (self.label(s), self.label(s));
                     s.ptx(&format!("@!{} bra {otherwise};", register(*condition)));
@@ -111,14 +111,14 @@ impl Probe<'_, '_> {
                     s.ptx(&format!("setp.eq.u64 %~q, %~context, 0;\n@%~q bra {done};"));
                     let value = value.map(|v| self.wide(s, v, "%~v0"));
                     let row = match row {
-                        Row::At(row) => Given::At(*row),
-                        Row::Keyed(keys) => Given::Keyed(keys),
+                        Row::At(row) => RowRef::At(*row),
+                        Row::Keyed(keys) => RowRef::Keyed(keys),
                     };
                     self.update(s, *table as usize, row, value.is_some());
                     s.ptx(&format!("{done}:"));
                 }
                 Stmt::Save { record, fields } if self.lowering.numbered(*record as usize) => {
-                    self.save_numbered(s, *record as usize, fields);
+                    self.save_thread_record(s, *record as usize, fields);
                 }
                 Stmt::Save { record, fields } => {
                     let done = self.label(s);
@@ -132,7 +132,7 @@ impl Probe<'_, '_> {
 
     /// `to`: a value that is the same in all lanes of the warp, which are here, as one that the assembler knows to be: it is kept once for the warp
     /// (in a uniform register), and takes no register of each lane through the whole kernel.
-    fn shared(&self, s: &mut Snippet<'_>, to: &str, from: &str, ty: Ty) {
+    fn store_uniform(&self, s: &mut Snippet<'_>, to: &str, from: &str, ty: Ty) {
         s.ptx("activemask.b32 %~mask;");
         match ty.bits() {
             64 => s.ptx(&format!(

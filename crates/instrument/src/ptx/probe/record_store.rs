@@ -22,19 +22,19 @@ impl Probe<'_, '_> {
     pub(in crate::ptx) fn save(&mut self, s: &mut Snippet<'_>, record: usize, fields: &[Temp], done: &str) {
         let Some(part) = self.lowering.plan.kept.records.parts.get(record) else { return };
         if part.which == Which::Room {
-            return self.log(s, part, fields, done);
+            return self.append_log(s, part, fields, done);
         }
         let words = self.words(s, part, fields, done);
         s.ptx("activemask.b32 %~mask;");
         if let Some((word, bit)) = words.head {
-            self.whole(s, part, &words, [word as u64, bit], done);
-            return self.apart(s, part, &words, [word as u64, bit], done);
+            self.save_whole_warp(s, part, &words, [word as u64, bit], done);
+            return self.save_divergent(s, part, &words, [word as u64, bit], done);
         }
         s.ptx(LEAD);
         s.ptx(&format!("@!%~lead bra {done};"));
         let labels = [(); 3].map(|()| self.label(s));
         self.lowering.warp_records(s, "%~link", done, labels.each_ref().map(String::as_str));
-        self.own_records(s);
+        self.warp_record_address(s);
         let align = self.align();
         if part.which == Which::Last && part.keep == 1 {
             // There is one place: nobody has to know who else came.
@@ -55,8 +55,15 @@ impl Probe<'_, '_> {
     }
 
     /// The one record of a warp that ends whole, in a launch of one dimension: almost all are, and short warps feel every instruction here. That
-    /// nobody else of it came is known. Its lanes go to `done`; others go on, with what [`Lowering::ends`] gives.
-    fn whole(&mut self, s: &mut Snippet<'_>, part: &Part, words: &Words, head: [u64; 2], done: &str) {
+    /// nobody else of it came is known. Its lanes go to `done`; others go on, with what [`Lowering::record_base`] gives.
+    fn save_whole_warp(
+        &mut self,
+        s: &mut Snippet<'_>,
+        part: &Part,
+        words: &Words,
+        head: [u64; 2],
+        done: &str,
+    ) {
         let [aside, apart, told] = [(); 3].map(|()| self.label(s));
         let whole = |s: &mut Snippet<'_>, otherwise: &str| {
             s.ptx(&format!(
@@ -71,17 +78,17 @@ impl Probe<'_, '_> {
             s.ptx(&format!("ld.param.u32 %~d, [~context+{}];", Handed::offset("cta_warps")));
             whole(s, &aside);
             s.ptx(&format!("ld.param.u64 %~link, [~context+{}];", Handed::offset("ends")));
-            self.one(s, part, words, head);
+            self.store_whole_warp(s, part, words, head);
             s.ptx(&format!("bra {done};\n{aside}:"));
         }
-        self.lowering.ends(s, "%~link", "records", &told);
+        self.lowering.record_base(s, "%~link", "records", &told);
         whole(s, &apart);
-        self.one(s, part, words, head);
+        self.store_whole_warp(s, part, words, head);
         s.ptx(&format!("bra {done};\n{apart}:"));
     }
 
     /// A whole warp's record; in `%~d` stands how many warps a CTA has, in `%~link` where the records of all are.
-    fn one(&mut self, s: &mut Snippet<'_>, part: &Part, words: &Words, [word, bit]: [u64; 2]) {
+    fn store_whole_warp(&mut self, s: &mut Snippet<'_>, part: &Part, words: &Words, [word, bit]: [u64; 2]) {
         s.ptx(&format!(
             "mov.u32 %~a, %tid.x;
              mov.u32 %~b, %ctaid.x;
@@ -93,7 +100,7 @@ impl Probe<'_, '_> {
             words.words[word as usize],
             1u64 << bit,
         ));
-        self.own_records(s);
+        self.warp_record_address(s);
         let mut all = words.words.clone();
         all[word as usize] = "e".to_owned();
         store(s, &all, part.at, self.align(), "@%~lead ");
@@ -101,7 +108,14 @@ impl Probe<'_, '_> {
 
     /// The same of lanes that are not their whole warp, or of another launch: one of them writes, and counts in the word that has both a
     /// field and how many there were.
-    fn apart(&mut self, s: &mut Snippet<'_>, part: &Part, words: &Words, [word, bit]: [u64; 2], done: &str) {
+    fn save_divergent(
+        &mut self,
+        s: &mut Snippet<'_>,
+        part: &Part,
+        words: &Words,
+        [word, bit]: [u64; 2],
+        done: &str,
+    ) {
         s.ptx(LEAD);
         s.ptx(&format!(
             "@!%~lead bra {done};
@@ -109,7 +123,7 @@ impl Probe<'_, '_> {
              @%~q bra {done};"
         ));
         s.ptx(WARP_INDEX);
-        self.own_records(s);
+        self.warp_record_address(s);
         let (at, own) = (part.at + 4 * word, &words.words[word as usize]);
         let (one, count) = (1u64 << bit, (0xFFFFu32 << bit).cast_signed());
         if part.which == Which::First {
@@ -135,7 +149,7 @@ impl Probe<'_, '_> {
     }
 
     /// `%~link`: from where the records of all warps are, where those of `%~warp` are.
-    fn own_records(&self, s: &mut Snippet<'_>) {
+    fn warp_record_address(&self, s: &mut Snippet<'_>) {
         match self.lowering.plan.kept.records.warp {
             few @ 0..=0x7FFF_FFFF => s.ptx(&format!("mad.wide.u32 %~link, %~warp, {few}, %~link;")),
             many => s.ptx(&format!("cvt.u64.u32 %~x, %~warp;\nmad.lo.u64 %~link, %~x, {many}, %~link;")),
@@ -184,7 +198,7 @@ impl Probe<'_, '_> {
     }
 
     /// Writes an entry of a log: the lanes that are here take as many as they are at once.
-    fn log(&mut self, s: &mut Snippet<'_>, part: &Part, fields: &[Temp], done: &str) {
+    fn append_log(&mut self, s: &mut Snippet<'_>, part: &Part, fields: &[Temp], done: &str) {
         let words = self.words(s, part, fields, done).words;
         s.ptx("activemask.b32 %~mask;");
         s.ptx(LEAD);

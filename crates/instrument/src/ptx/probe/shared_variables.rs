@@ -15,7 +15,7 @@ use crate::ptx::snippet::Snippet;
 
 impl Probe<'_, '_> {
     /// `%~link`: where a variable is; lanes for which it is nowhere go to `nowhere`. Registers `a` to `e` and `x` are lost.
-    fn held(&mut self, s: &mut Snippet<'_>, var: u32, nowhere: &str) {
+    fn shared_address(&mut self, s: &mut Snippet<'_>, var: u32, nowhere: &str) {
         let kept = &self.lowering.plan.kept;
         let labels = [(); 3].map(|()| self.label(s));
         s.ptx(&format!("setp.eq.u64 %~q, %~context, 0;\n@%~q bra {nowhere};"));
@@ -40,7 +40,7 @@ impl Probe<'_, '_> {
             Ty::Bool => s.ptx(&format!("setp.ne.u32 {to}, 0, 0;")),
             _ => s.ptx(&format!("mov.{} {to}, 0;", bits(ty))),
         }
-        self.held(s, var, &done);
+        self.shared_address(s, var, &done);
         s.ptx("activemask.b32 %~mask;\nbar.warp.sync %~mask;");
         match ty {
             Ty::Bool => {
@@ -52,14 +52,14 @@ impl Probe<'_, '_> {
     }
 
     /// The lowest lane that is here sets a variable.
-    pub(in crate::ptx) fn put(&mut self, s: &mut Snippet<'_>, var: u32, value: Temp) {
+    pub(in crate::ptx) fn store_shared(&mut self, s: &mut Snippet<'_>, var: u32, value: Temp) {
         let done = self.label(s);
         let ty = self.ty(value);
         let mut value = register(value);
         s.ptx("activemask.b32 %~mask;");
         s.ptx(LEAD);
         s.ptx(&format!("@!%~lead bra {done};"));
-        self.held(s, var, &done);
+        self.shared_address(s, var, &done);
         if ty == Ty::Bool {
             s.ptx(&format!("selp.b32 %~a, 1, 0, {value};"));
             value = "%~a".to_owned();
@@ -68,7 +68,7 @@ impl Probe<'_, '_> {
     }
 
     /// The lanes' values go into a variable: what they come to by one of them, unless each wants to know what was there before.
-    pub(in crate::ptx) fn merge(
+    pub(in crate::ptx) fn merge_shared(
         &mut self,
         s: &mut Snippet<'_>,
         var: u32,
@@ -84,9 +84,9 @@ impl Probe<'_, '_> {
         let operation = operation(how, ty);
         if let Some(old) = old.map(register) {
             s.ptx(&format!("mov.{} {old}, 0;", bits(ty)));
-            self.held(s, var, &done);
+            self.shared_address(s, var, &done);
             if let Some(each) = each {
-                count_off(s, &old, each, wide);
+                claim_in_lane_order(s, &old, each, wide);
                 s.ptx(&format!("{done}:"));
                 return;
             }
@@ -111,14 +111,14 @@ impl Probe<'_, '_> {
             s.ptx(LEAD);
             s.ptx(&format!("@!%~lead bra {done};"));
         }
-        self.held(s, var, &done);
+        self.shared_address(s, var, &done);
         s.ptx(&format!("red.relaxed.gpu.global.{operation} [%~link], {brought};\n{done}:"));
     }
 }
 
 /// `old`: what is at `%~link` as each lane comes there to add `each`. The lowest adds for all, the others count from what it finds. What lanes
 /// did before is seen by who comes later, and they see what was done before any of them came.
-fn count_off(s: &mut Snippet<'_>, old: &str, each: u64, wide: bool) {
+fn claim_in_lane_order(s: &mut Snippet<'_>, old: &str, each: u64, wide: bool) {
     s.ptx("activemask.b32 %~mask;\nbar.warp.sync %~mask;");
     s.ptx(LEAD);
     s.ptx(

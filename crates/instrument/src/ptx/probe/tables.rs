@@ -19,7 +19,7 @@ use crate::ptx::snippet::Snippet;
 
 /// A row as the code has it.
 #[derive(Clone, Copy)]
-pub(in crate::ptx) enum Given<'k> {
+pub(in crate::ptx) enum RowRef<'k> {
     At(u32),
     Keyed(&'k [Temp]),
 }
@@ -29,7 +29,7 @@ const TOP: i64 = i64::MIN;
 
 impl Probe<'_, '_> {
     /// Lets a row take `%~v0`, if it takes a value; `%~context` is not 0.
-    pub(in crate::ptx) fn update(&mut self, s: &mut Snippet<'_>, table: usize, row: Given<'_>, value: bool) {
+    pub(in crate::ptx) fn update(&mut self, s: &mut Snippet<'_>, table: usize, row: RowRef<'_>, value: bool) {
         let Some(layout) = self.lowering.plan.kept.tables.get(table) else { return };
         let aggregate = layout.aggregate;
         let float_sum =
@@ -38,11 +38,11 @@ impl Probe<'_, '_> {
         // Which row: its number, or the hash of its keys in `%~x`.
         let mut at = layout.at;
         match row {
-            Given::At(row) => {
+            RowRef::At(row) => {
                 at += layout.row() * u64::from(row);
                 s.ptx(if together { "activemask.b32 %~mask;" } else { "mov.u32 %~mask, %lanemask_eq;" });
             }
-            Given::Keyed(keys) => {
+            RowRef::Keyed(keys) => {
                 at += LOST;
                 self.hash(s, keys);
                 match together {
@@ -53,7 +53,7 @@ impl Probe<'_, '_> {
         }
         // What the lanes of the mask bring: how often in `%~amount`, the value in `%~v0`, a histogram's cell in `%~e`.
         match aggregate {
-            Aggregate::Hist => self.power(s, layout.ty),
+            Aggregate::Hist => self.log2_bucket(s, layout.ty),
             Aggregate::Lhist { low, step, steps } => self.step(s, layout.ty, low, step, steps),
             _ => {}
         }
@@ -92,10 +92,10 @@ impl Probe<'_, '_> {
              add.u64 %~link, %~link, {at};",
             Context::offset("tables"),
         ));
-        if let Given::At(_) = row {
+        if let RowRef::At(_) = row {
             self.lowering.own_copy(s);
         }
-        if let (Given::Keyed(keys), Rows::Hashed { log, .. }) = (row, &layout.rows) {
+        if let (RowRef::Keyed(keys), Rows::Hashed { log, .. }) = (row, &layout.rows) {
             self.find(s, keys, layout.row(), *log, &written);
         }
         // `%~link`: the row's cells.
@@ -169,7 +169,7 @@ impl Probe<'_, '_> {
     }
 
     /// `%~e`: the cell of [`Aggregate::Hist`] for `%~v0`.
-    fn power(&mut self, s: &mut Snippet<'_>, ty: Scalar) {
+    fn log2_bucket(&mut self, s: &mut Snippet<'_>, ty: Scalar) {
         s.ptx("clz.b64 %~e, %~v0;\nsub.u32 %~e, 65, %~e;");
         if ty == Scalar::S64 {
             s.ptx("setp.lt.s64 %~q, %~v0, 0;\nselp.b32 %~e, 0, %~e, %~q;");

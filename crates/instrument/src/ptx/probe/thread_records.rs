@@ -7,9 +7,9 @@ use crate::ptx::probe::emitter::register;
 use prlx_probe::code::{Temp, Ty};
 use prlx_trace::device::tables::{APART, Part, Which};
 
-use crate::ptx::lane_state::saved;
+use crate::ptx::lane_state::record_count_register;
 use crate::ptx::probe::emitter::Probe;
-use crate::ptx::probe::known_values::{alike, constant};
+use crate::ptx::probe::known_values::{constant, is_uniform};
 use crate::ptx::snippet::Snippet;
 
 /// Most fields that are compared between lanes, at some nine instructions each.
@@ -20,10 +20,10 @@ const LANES: u64 = 8 * 32;
 
 impl Probe<'_, '_> {
     /// Writes a record of a thread.
-    pub(in crate::ptx) fn save_numbered(&mut self, s: &mut Snippet<'_>, record: usize, fields: &[Temp]) {
+    pub(in crate::ptx) fn save_thread_record(&mut self, s: &mut Snippet<'_>, record: usize, fields: &[Temp]) {
         let Some(part) = self.lowering.plan.kept.records.parts.get(record) else { return };
         let [done, apart, over] = [(); 3].map(|()| self.label(s));
-        let count = format!("%~{}", saved(record));
+        let count = format!("%~{}", record_count_register(record));
         s.ptx(&format!(
             "setp.eq.u64 %~q, %~records, 0;
              @%~q bra {done};
@@ -46,7 +46,7 @@ impl Probe<'_, '_> {
             let ty = self.ty(*field);
             let known = match constant(self.code, *field) {
                 Some(_) => Known::Constant,
-                None if alike(self.code, *field) => Known::Alike,
+                None if is_uniform(self.code, *field) => Known::Alike,
                 None => Known::Nothing,
             };
             let own = register(*field).trim_start_matches("%~").to_owned();
@@ -76,7 +76,7 @@ impl Probe<'_, '_> {
         ));
         let own = part.at + part.singles();
         if behind.iter().filter(|v| v.known == Known::Nothing).count() <= COMPARED {
-            self.together(s, part, &count, &beside, &behind, [&done, &apart]);
+            self.save_joint(s, part, &count, &beside, &behind, [&done, &apart]);
         }
         s.ptx(&format!("{apart}:\nst.global.v2.u32 [%~link+{own}], {{{count}, %~{}}};", beside.register));
         for (i, value) in behind.iter().enumerate() {
@@ -97,7 +97,7 @@ impl Probe<'_, '_> {
 
     /// The entry of a warp, from which all lanes go to `done`; if it can't be one, to `apart`. `beside` lies beside the number, the others `behind` it. `%~link`:
     /// where the lane's own entry is, from the part on.
-    fn together(
+    fn save_joint(
         &self,
         s: &mut Snippet<'_>,
         part: &Part,

@@ -17,18 +17,47 @@
 use prlx_trace::device::{Context, MAGAZINE_COUNT, MAGAZINE_STRIDE, MAGAZINES};
 
 use crate::ptx::addressing::unsigned;
-use crate::ptx::lane_state::{LOST, OFF};
+use crate::ptx::lane_state::{LOST, NOT_RECORDED};
 use crate::ptx::lowering::Lowering;
 use crate::ptx::snippet::Snippet;
 
 impl Lowering<'_> {
-    /// Appends code that writes elements, a row each. For a shared stream each of `values` is one (a register or constant of the
-    /// element's size), and they must divide a chunk's rows, so that one test does for all; for a private one it is a vector, the words that a row
-    /// begins with; only lanes with `%~lead` write, and where a chunk has rows left, but too few, they stay empty.
-    pub(in crate::ptx) fn element(&self, s: &mut Snippet<'_>, values: &[&str]) {
+    /// Appends code that writes elements, one row each.
+    ///
+    /// - Shared stream: each of `values` is one element (a register or constant of the element's size). Their number
+    ///   divides the rows of a chunk, so one test is enough for all.
+    /// - Private stream: each of `values` is a vector, the words that a row begins with. Only lanes with `%~lead`
+    ///   write. Rows at the end of a chunk stay empty if they are too few.
+    pub(in crate::ptx) fn append(&self, s: &mut Snippet<'_>, values: &[&str]) {
         let shape = self.state.shape;
         let (row, chunk) = (shape.row(), shape.chunk());
         let rows = values.len() as u64;
+        self.test_for_room(s, rows);
+        self.find_link(s, rows);
+        self.elect_leader(s);
+        self.take_chunk(s);
+        self.publish_chunk(s);
+        s.ptx(&format!("add.u64 %~cursor, %~x, {row};"));
+        let lost = format!(
+            "$~off#:
+             mov.u64 %~cursor, {NOT_RECORDED};
+             bra $~lost#;
+             $~full#:
+             mov.u64 %~cursor, {LOST};
+             $~lost#:
+             add.u64 %~cursor, %~cursor, {};",
+            chunk * rows,
+        );
+        match shape.lanes {
+            1 => self.store_private(s, values, &lost),
+            _ => self.store_shared_rows(s, values, &lost),
+        }
+    }
+
+    /// Goes to `$~store#` if the chunk has `rows` rows left, and to `$~lost#` if this lane writes nothing any more.
+    fn test_for_room(&self, s: &mut Snippet<'_>, rows: u64) {
+        let shape = self.state.shape;
+        let (row, chunk) = (shape.row(), shape.chunk());
         s.ptx("cvt.u32.u64 %~a, %~cursor;");
         match (shape.lanes, rows) {
             (1, 2..) => s.ptx(&format!(
@@ -50,8 +79,15 @@ impl Lowering<'_> {
             "and.b32 %~b, %~a, {};
              setp.ne.u32 %~q, %~b, 0;
              @%~q bra $~lost#;",
-            OFF | LOST,
+            NOT_RECORDED | LOST,
         ));
+    }
+
+    /// `%~link`: the link to the next chunk, in the current chunk or in the stream head. Goes to `$~next#` if there is a
+    /// current chunk, and to `$~have#` if the warp's first chunk was assigned before the launch.
+    fn find_link(&self, s: &mut Snippet<'_>, rows: u64) {
+        let shape = self.state.shape;
+        let (row, chunk) = (shape.row(), shape.chunk());
         // The cursor ran past the last row of its chunk, so that chunk is the one before; if there is none, its head.
         match (shape.lanes, rows) {
             (1, _) => s.ptx(&format!(
@@ -69,7 +105,7 @@ impl Lowering<'_> {
         }
         self.context(s);
         s.ptx("@%~q bra $~next#;");
-        self.wanted(s, "off", "heads");
+        self.check_filter(s, "off", "heads");
         // A chunk that it begins with is known without a look at its head.
         s.ptx(&format!(
             "cvt.u64.u32 %~x, %~a;
@@ -85,6 +121,12 @@ impl Lowering<'_> {
         }
         s.ptx("@%~q bra $~have#;");
         self.head(s);
+    }
+
+    /// Shared streams: goes to `$~have#` if the link is set, else elects a leader among the lanes with the same link. The
+    /// others go to `$~share#`.
+    fn elect_leader(&self, s: &mut Snippet<'_>) {
+        let shape = self.state.shape;
         s.ptx("$~next#:");
         match shape.lanes {
             1 => {}
@@ -101,6 +143,11 @@ impl Lowering<'_> {
                  @%~q bra $~share#;",
             ),
         }
+    }
+
+    /// `%~x`: a fresh chunk, from the magazine of this SM or from the pool; the bucket if the pool is used up.
+    fn take_chunk(&self, s: &mut Snippet<'_>) {
+        let chunk = self.state.shape.chunk();
         let count = (1u64 << MAGAZINE_COUNT) - 1;
         let one = (chunk << MAGAZINE_COUNT) - 1;
         s.ptx(&format!(
@@ -148,6 +195,11 @@ impl Lowering<'_> {
             Context::offset("pool"),
             Context::offset("bucket"),
         ));
+    }
+
+    /// Publishes the chunk in the link. Goes to `$~full#` if it is the bucket.
+    fn publish_chunk(&self, s: &mut Snippet<'_>) {
+        let shape = self.state.shape;
         match shape.lanes {
             1 => s.ptx("st.global.cg.u64 [%~link], %~x;\n@%~q bra $~full#;\n$~have#:"),
             _ => s.ptx(&format!(
@@ -169,41 +221,40 @@ impl Lowering<'_> {
                 shape.element,
             )),
         }
-        s.ptx(&format!("add.u64 %~cursor, %~x, {row};"));
-        let lost = format!(
-            "$~off#:
-             mov.u64 %~cursor, {OFF};
-             bra $~lost#;
-             $~full#:
-             mov.u64 %~cursor, {LOST};
-             $~lost#:
-             add.u64 %~cursor, %~cursor, {};",
-            chunk * rows,
-        );
-        if shape.lanes == 1 {
-            s.ptx(&format!(
-                "bra $~store#;
-                 {lost}
-                 setp.ne.u32 %~lead, 0, 0;
-                 $~store#:"
-            ));
-            for (i, words) in values.iter().enumerate() {
-                let offset = if i == 0 { String::new() } else { format!("+{}", i as u64 * row) };
-                let (ty, words) = match words.split(',').count() {
-                    1 => (".u32".to_owned(), words.trim_matches(['{', '}'])),
-                    n => (format!(".v{n}.u32"), *words),
-                };
-                s.ptx(&format!("@%~lead st.global.cg{ty} [%~cursor{offset}], {words};"));
-            }
-            // In a chunk the high half stays as it is; past its end the low half alone wraps, and back again where the link is looked for.
-            s.ptx(&format!(
-                "mov.b64 {{%~a, %~b}}, %~cursor;
-                 @%~lead add.u32 %~a, %~a, {};
-                 mov.b64 %~cursor, {{%~a, %~b}};",
-                row * rows,
-            ));
-            return;
+    }
+
+    /// Stores the rows of a private stream, where the lane leads, and moves the cursor.
+    fn store_private(&self, s: &mut Snippet<'_>, values: &[&str], lost: &str) {
+        let row = self.state.shape.row();
+        let rows = values.len() as u64;
+        s.ptx(&format!(
+            "bra $~store#;
+             {lost}
+             setp.ne.u32 %~lead, 0, 0;
+             $~store#:"
+        ));
+        for (i, words) in values.iter().enumerate() {
+            let offset = if i == 0 { String::new() } else { format!("+{}", i as u64 * row) };
+            let (ty, words) = match words.split(',').count() {
+                1 => (".u32".to_owned(), words.trim_matches(['{', '}'])),
+                n => (format!(".v{n}.u32"), *words),
+            };
+            s.ptx(&format!("@%~lead st.global.cg{ty} [%~cursor{offset}], {words};"));
         }
+        // In a chunk the high half stays as it is; past its end the low half alone wraps, and back again where the link is looked for.
+        s.ptx(&format!(
+            "mov.b64 {{%~a, %~b}}, %~cursor;
+             @%~lead add.u32 %~a, %~a, {};
+             mov.b64 %~cursor, {{%~a, %~b}};",
+            row * rows,
+        ));
+    }
+
+    /// Stores the elements of a shared stream and moves the cursor.
+    fn store_shared_rows(&self, s: &mut Snippet<'_>, values: &[&str], lost: &str) {
+        let shape = self.state.shape;
+        let row = shape.row();
+        let rows = values.len() as u64;
         s.ptx("$~store#:");
         let ty = unsigned(shape.element);
         for (i, value) in values.iter().enumerate() {

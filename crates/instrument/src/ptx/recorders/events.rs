@@ -15,7 +15,7 @@ use crate::ptx::addressing::LEAD;
 use crate::ptx::lane_state::trip;
 use crate::ptx::lowering::Lowering;
 use crate::ptx::snippet::{Snippet, guard_text};
-use crate::ptx::values::{Value, Width};
+use crate::ptx::values::{OperandValue, Width};
 
 impl Lowering<'_> {
     /// Writes events, one for each action, under one head. The caller sees to guards: whoever is here is active.
@@ -41,7 +41,7 @@ impl Lowering<'_> {
             let to = own(s, "value", i);
             let values = self.moved(value.as_slice(), *bits);
             // Who follows another event is of lanes that are known.
-            let ballot = matches!(values[..], [Value::Named(_, Type::Pred) | Value::Not(_)]);
+            let ballot = matches!(values[..], [OperandValue::Named(_, Type::Pred) | OperandValue::Not(_)]);
             if ballot || written.iter().any(|w| std::ptr::eq(w.first, *event)) {
                 waits |= self.mask(s, &mut parts[part], i);
             }
@@ -68,7 +68,7 @@ impl Lowering<'_> {
                 rows.push(format!("{{{}}}", values.join(", ")));
             }
         }
-        self.element(s, &rows.iter().map(String::as_str).collect::<Vec<_>>());
+        self.append(s, &rows.iter().map(String::as_str).collect::<Vec<_>>());
     }
 
     /// Sees to it that a register has the lanes of a part. Whether lanes have waited for each other then.
@@ -88,7 +88,7 @@ impl Lowering<'_> {
         &self,
         s: &mut Snippet<'_>,
         site: SiteId,
-        values: &[Value],
+        values: &[OperandValue],
         part: &mut LaneGroup,
         to: &str,
     ) -> bool {
@@ -100,8 +100,8 @@ impl Lowering<'_> {
             }
         };
         match values {
-            [Value::Named(p, Type::Pred)] => ballot(s, (*p).to_owned()),
-            [Value::Not(p)] => ballot(s, format!("!{p}")),
+            [OperandValue::Named(p, Type::Pred)] => ballot(s, (*p).to_owned()),
+            [OperandValue::Not(p)] => ballot(s, format!("!{p}")),
             // One event for each way that lanes go, led by the lowest of those that go it: every lane's index is told.
             [index] if switch => {
                 index.read_low(s, to);
@@ -148,7 +148,7 @@ impl Lowering<'_> {
         ));
         s.ptx(LEAD);
         s.ptx(&format!("mov.u32 %~site, {};", site.0.wrapping_add(1)));
-        self.element(s, &["{%~site, %~mask, %~value, %~clock}"]);
+        self.append(s, &["{%~site, %~mask, %~value, %~clock}"]);
         s.ptx(&format!("mov.u32 %~{name}, 0;\n$~none#:"));
     }
 }
@@ -164,7 +164,7 @@ struct LaneGroup {
 }
 
 /// `%~hash`: [`prlx_trace::device::digest`] of this lane's values, of which there are some; `by` has the lane's multiplier.
-fn digest(s: &mut Snippet<'_>, values: &[Value], by: &str) {
+fn digest(s: &mut Snippet<'_>, values: &[OperandValue], by: &str) {
     let high = DIGEST_HIGH.cast_signed();
     for (i, value) in values.iter().enumerate() {
         if value.width() == Width::Wide {

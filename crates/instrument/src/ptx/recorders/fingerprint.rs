@@ -8,7 +8,7 @@ use crate::ptx::addressing::LEAD;
 use crate::ptx::lane_state::{hash, trip};
 use crate::ptx::lowering::Lowering;
 use crate::ptx::snippet::{Snippet, guard_text, register};
-use crate::ptx::values::{Value, Width};
+use crate::ptx::values::{OperandValue, Width};
 
 impl Lowering<'_> {
     /// Folds values into a hash, one [`Fold::step`] each, without a branch even under a guard.
@@ -16,7 +16,7 @@ impl Lowering<'_> {
         &self,
         s: &mut Snippet<'_>,
         into: Fold,
-        values: &[Value],
+        values: &[OperandValue],
         guard: Option<Guard>,
     ) {
         let name = hash(into as u64);
@@ -25,11 +25,11 @@ impl Lowering<'_> {
         for value in values {
             match (value, guard) {
                 // A predicate is added or not: no need to make a number of it.
-                (Value::Named(p, _), None) if value.width() == Width::Bit => s.ptx(&format!(
+                (OperandValue::Named(p, _), None) if value.width() == Width::Bit => s.ptx(&format!(
                     "mul.lo.u64 %~{name}, %~{name}, {k};
                      @{p} xor.b64 %~{name}, %~{name}, 1;"
                 )),
-                (Value::Named(p, _), Some(g)) if value.width() == Width::Bit => {
+                (OperandValue::Named(p, _), Some(g)) if value.width() == Width::Bit => {
                     let held = register(self.function, g.reg);
                     match g.negate {
                         true => s.ptx(&format!("not.pred %~q, {held};\nand.pred %~q, %~q, {p};")),
@@ -101,7 +101,7 @@ impl Lowering<'_> {
             ));
         }
         s.ptx("max.u64 %~v, %~v, 1;");
-        self.element(s, &["%~v"]);
+        self.append(s, &["%~v"]);
         s.ptx("$~on#:");
     }
 }
@@ -109,7 +109,7 @@ impl Lowering<'_> {
 impl Lowering<'_> {
     /// Gives this lane's hashes to its warp's. Most warps end whole, of launches of one dimension that are recorded whole:
     /// kernels that do little otherwise feel every instruction here. Where it goes is in the kernel's parameter.
-    pub(in crate::ptx) fn finals(&self, s: &mut Snippet<'_>) {
+    pub(in crate::ptx) fn write_warp_hashes(&self, s: &mut Snippet<'_>) {
         let (multiplier, layout) = (Fold::LANE.cast_signed(), self.plan.finals);
         // Before sm_80 each lane writes for itself, which is slow.
         let together = self.arch >= 80;
@@ -121,11 +121,11 @@ impl Lowering<'_> {
              mad.lo.s32 %~c, %~lane, {}, {multiplier};",
             multiplier.wrapping_mul(2),
         ));
-        self.ends(s, "%~link", "finals", "$~told#");
+        self.record_base(s, "%~link", "finals", "$~told#");
         if together {
             s.ptx("activemask.b32 %~mask;");
         }
-        self.parts(s, together);
+        self.lane_hash_parts(s, together);
         s.ptx(
             "setp.eq.u32 %~q, %~d, 0;
              @%~q bra $~any#;
@@ -136,7 +136,7 @@ impl Lowering<'_> {
              bra $~found#;
              $~any#:",
         );
-        self.wanted(s, "off", "finals");
+        self.check_filter(s, "off", "finals");
         s.ptx(&format!("$~found#:\nmad.wide.u32 %~link, %~warp, {}, %~link;", layout.bytes()));
         if together {
             s.ptx("setp.ne.u32 %~q, %~mask, -1;\n@%~q bra $~apart#;\nsetp.eq.u32 %~lead, %~lane, 0;");
@@ -147,10 +147,10 @@ impl Lowering<'_> {
             }
             s.ptx("bra $~sign#;\n$~apart#:");
             s.ptx(LEAD);
-            self.add_parts(s, "@%~lead ");
+            self.merge_parts(s, "@%~lead ");
             s.ptx("$~sign#:");
         } else {
-            self.add_parts(s, "");
+            self.merge_parts(s, "");
         }
         s.ptx(&format!(
             "shr.u32 %~sign, %~sign, 24;
@@ -164,7 +164,7 @@ impl Lowering<'_> {
 
     /// `%~w0`, …: what this lane, or those of `%~mask` together, put into the hashes that are used; `%~sign`, this lane's signature before it is
     /// cut. `%~c` is the lane's multiplier.
-    pub(in crate::ptx) fn parts(&self, s: &mut Snippet<'_>, together: bool) {
+    pub(in crate::ptx) fn lane_hash_parts(&self, s: &mut Snippet<'_>, together: bool) {
         let lane = Fold::LANE.cast_signed();
         let mut count = 0;
         for i in (0..4).filter(|i| self.plan.finals.used[*i]) {
@@ -194,7 +194,7 @@ impl Lowering<'_> {
     }
 
     /// Adds parts to the warp's.
-    pub(in crate::ptx) fn add_parts(&self, s: &mut Snippet<'_>, at: &str) {
+    pub(in crate::ptx) fn merge_parts(&self, s: &mut Snippet<'_>, at: &str) {
         for i in 0..self.plan.finals.used.iter().filter(|u| **u).count() {
             s.ptx(&format!("{at}red.global.xor.b32 [%~link+{}], %~w{i};", 4 * i));
         }

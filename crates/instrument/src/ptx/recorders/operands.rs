@@ -45,7 +45,7 @@ impl Lowering<'_> {
             s.ptx(&format!("mov.u64 {to}, 0;"));
         }
         s.ptx(&format!("mov.u32 %~c, {};\nmov.b64 %~v, {{%~c, %~d}};", site.0.wrapping_add(1)));
-        self.element(s, &["%~v", "%~v0", "%~v1"]);
+        self.append(s, &["%~v", "%~v0", "%~v1"]);
         s.ptx("$~outside#:");
     }
 }

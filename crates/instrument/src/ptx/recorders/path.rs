@@ -6,14 +6,14 @@ use prlx_trace::device::{COUNT_BITS, COUNT_MORE, COUNT_WORD, WORD_BITS};
 use crate::ptx::lane_state::trip;
 use crate::ptx::lowering::Lowering;
 use crate::ptx::snippet::{Snippet, guard_text, register};
-use crate::ptx::values::{Value, Width, width};
+use crate::ptx::values::{OperandValue, Width, width};
 
 impl Lowering<'_> {
     /// Makes room for `bits` decisions. The word's leading 1 is its fill mark, so one comparison tells.
     pub(in crate::ptx) fn reserve(&self, s: &mut Snippet<'_>, bits: u32) {
         let limit = 1u32 << (WORD_BITS + 1).saturating_sub(bits);
         s.ptx(&format!("setp.lt.u32 %~q, %~word, {limit};\n@%~q bra $~room#;"));
-        self.element(s, &["%~word"]);
+        self.append(s, &["%~word"]);
         s.ptx("mov.u32 %~word, 1;\n$~room#:");
     }
 
@@ -36,7 +36,7 @@ impl Lowering<'_> {
             }
             return;
         }
-        Value::Named(name.to_owned(), ty).read_low(s, "%~a");
+        OperandValue::Named(name.to_owned(), ty).read_low(s, "%~a");
         let mask = (1u64 << u32::from(bits).min(WORD_BITS)) - 1;
         s.ptx(&format!(
             "and.b32 %~a, %~a, {mask};
@@ -87,14 +87,14 @@ impl Lowering<'_> {
              setp.ne.u32 %~r, %~{name}, 0;
              @%~r or.b32 %~value, %~value, {more};"
         ));
-        self.element(s, &["%~value"]);
+        self.append(s, &["%~value"]);
         s.ptx(&format!(
             "@!%~r bra $~small#;
              or.b32 %~value, %~{name}, {word};"
         ));
         let small = s.label("small");
-        s.again();
-        self.element(s, &["%~value"]);
+        s.fresh_labels();
+        self.append(s, &["%~value"]);
         s.ptx(&format!("{small}:\nmov.u32 %~{name}, 0;"));
     }
 }

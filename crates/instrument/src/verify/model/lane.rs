@@ -17,7 +17,7 @@ use crate::verify::model::track::Track;
 
 /// A lane's state, and the memory of the recorder.
 #[derive(Clone, PartialEq, Debug)]
-pub(in crate::verify) struct Lane {
+pub(in crate::verify) struct LaneModel {
     pub level: Level,
     pub kind: FunctionKind,
     pub word: u32,
@@ -52,7 +52,7 @@ pub(in crate::verify) struct Lane {
     pub context: u64,
 }
 
-impl Lane {
+impl LaneModel {
     pub fn shape(&self) -> Shape {
         Shape::of(self.level, 32)
     }

@@ -7,11 +7,11 @@ use prlx_trace::device::{Context, TrackHead};
 
 use crate::verify::machine::Machine;
 use crate::verify::memory::{read, write};
-use crate::verify::model::lane::Lane;
+use crate::verify::model::lane::LaneModel;
 use crate::verify::model::track::NEVER;
 use crate::verify::model::track::Track;
 
-impl Lane {
+impl LaneModel {
     fn log(&self) -> u32 {
         self.field("track_log") as u32
     }

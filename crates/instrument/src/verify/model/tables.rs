@@ -1,7 +1,7 @@
 //! What a probe program's code writes, for one lane that is alone: the model of invariant 7 at level `probe`.
 
 use crate::ptx::PARAMETERS;
-use crate::verify::plan_facts::together;
+use crate::verify::plan_facts::has_warp_reductions;
 use prlx_isa::view::{FunctionKind, Operand, Space};
 use prlx_probe::code::{Ask, Code, Ty};
 use prlx_probe::eval::{Found, Host, run};
@@ -12,17 +12,17 @@ use prlx_trace::device::tables::{LOST, Part, Rows, Which, hash, ordered};
 use prlx_trace::kernel::Scalar;
 use prlx_trace::table::Aggregate;
 
-use crate::verify::function::{Checked, Texts, translated};
+use crate::verify::function::{FunctionPair, Inputs, translated};
 use crate::verify::machine::{Machine, address, mix, within};
 use crate::verify::memory::{Memory, read, write};
-use crate::verify::model::lane::Lane;
+use crate::verify::model::lane::LaneModel;
 
 /// Runs `code` on the model.
 pub(in crate::verify) fn probe(
-    texts: &Texts<'_>,
-    f: &Checked<'_>,
+    texts: &Inputs<'_>,
+    f: &FunctionPair<'_>,
     machine: &Machine,
-    lane: &mut Lane,
+    lane: &mut LaneModel,
     code: &Code,
 ) {
     let own = lane.lane;
@@ -30,10 +30,10 @@ pub(in crate::verify) fn probe(
 }
 
 struct Model<'a> {
-    texts: &'a Texts<'a>,
-    f: &'a Checked<'a>,
+    texts: &'a Inputs<'a>,
+    f: &'a FunctionPair<'a>,
     machine: &'a Machine,
-    lane: &'a mut Lane,
+    lane: &'a mut LaneModel,
     operands: &'a [Operand],
 }
 
@@ -76,11 +76,11 @@ impl Host for Model<'_> {
         }
     }
     fn get(&self, var: u32) -> u64 {
-        self.held(var).map_or(0, |at| read(&self.lane.memory, at, 8))
+        self.shared_address(var).map_or(0, |at| read(&self.lane.memory, at, 8))
     }
     fn put(&mut self, var: u32, bits: u64) {
         let ty = self.texts.plan.kept.held.get(var as usize).map_or(Ty::U64, |h| h.ty);
-        if let Some(at) = self.held(var) {
+        if let Some(at) = self.shared_address(var) {
             write(&mut self.lane.memory, at, if ty.bits() == 64 { 8 } else { 4 }, bits);
         }
     }
@@ -185,7 +185,7 @@ impl Model<'_> {
     }
 
     /// Where a variable of the warp or CTA is, if anywhere.
-    fn held(&self, var: u32) -> Option<u64> {
+    fn shared_address(&self, var: u32) -> Option<u64> {
         let kept = &self.texts.plan.kept;
         if self.lane.context == 0 || self.lane.field("records") == 0 {
             return None;
@@ -201,12 +201,12 @@ impl Model<'_> {
 }
 
 /// Rows take what counters came to: of a whole warp 32 times what one lane has, each by a lane of its own ([`Packed`]).
-pub(in crate::verify) fn flush(lane: &mut Lane, texts: &Texts<'_>, machine: &Machine) {
+pub(in crate::verify) fn flush(lane: &mut LaneModel, texts: &Inputs<'_>, machine: &Machine) {
     let kept = &texts.plan.kept;
     if lane.field("tables") == 0 {
         return;
     }
-    let together = together(texts);
+    let together = has_warp_reductions(texts);
     let whole = lane.mask == u32::MAX && together;
     let small = lane.counters[kept.packed.counters as usize..].iter().all(|sum| *sum < 1 << Packed::SMALL);
     for (i, (counter, sum)) in (0u32..).zip(kept.counters.iter().zip(lane.counters.clone())) {
@@ -225,13 +225,20 @@ pub(in crate::verify) fn flush(lane: &mut Lane, texts: &Texts<'_>, machine: &Mac
 }
 
 /// Bytes to the multiprocessor's own copy of tables whose rows are known.
-fn own_copy(texts: &Texts<'_>, machine: &Machine) -> u64 {
+fn own_copy(texts: &Inputs<'_>, machine: &Machine) -> u64 {
     let Copies { count, stride } = texts.plan.kept.copies;
     machine.special("%smid") % u64::from(count) * u64::from(stride)
 }
 
 /// A row takes a value.
-fn update(lane: &mut Lane, texts: &Texts<'_>, machine: &Machine, table: usize, row: Found<'_>, value: u64) {
+fn update(
+    lane: &mut LaneModel,
+    texts: &Inputs<'_>,
+    machine: &Machine,
+    table: usize,
+    row: Found<'_>,
+    value: u64,
+) {
     let Some(layout) = texts.plan.kept.tables.get(table) else { return };
     let tables = lane.field("tables") + layout.at;
     let memory = &mut lane.memory;

@@ -11,29 +11,29 @@ use prlx_trace::kernel::Level;
 use crate::error::Error;
 use crate::verify::execute::execute;
 use crate::verify::fault::wrong;
-use crate::verify::function::{Checked, Inserted, Texts, calls_recorded};
-use crate::verify::handover::{handed, state_moves};
+use crate::verify::function::{FunctionPair, Inputs, InsertedCode, calls_recorded};
+use crate::verify::handover::{check_handover, handed_over};
 use crate::verify::states::Sample::{Filtered, Fresh, NoContext, Room, Whole};
-use crate::verify::states::{RECORDS_WHOLE, State, Tried};
+use crate::verify::states::{RECORDS_WHOLE, SampleState, Samples};
 
 /// Checks all pieces of a function; `places` are the same piece's possible places, in order.
-pub(super) fn run(
-    texts: &Texts<'_>,
-    f: &Checked<'_>,
+pub(super) fn check_behaviour(
+    texts: &Inputs<'_>,
+    f: &FunctionPair<'_>,
     layout: &HashMap<String, i64>,
-    places: &[(At, Inserted)],
+    places: &[(At, InsertedCode)],
 ) -> Result<(), Error> {
     let mut expected: HashMap<At, Vec<&Insertion>> = HashMap::new();
     if f.recorded {
         let insertions = || texts.plan.functions[f.index].insertions.iter();
-        for insertion in insertions().filter(|i| effective(f, i) != i.at) {
-            expected.entry(effective(f, insertion)).or_default().push(insertion);
+        for insertion in insertions().filter(|i| insertion_place(f, i) != i.at) {
+            expected.entry(insertion_place(f, insertion)).or_default().push(insertion);
         }
-        for insertion in insertions().filter(|i| effective(f, i) == i.at) {
+        for insertion in insertions().filter(|i| insertion_place(f, i) == i.at) {
             expected.entry(insertion.at).or_default().push(insertion);
         }
     }
-    let mut works: Vec<Work<'_>> = Vec::new();
+    let mut works: Vec<Placement<'_>> = Vec::new();
     let mut i = 0;
     while i < places.len() {
         let (first, inserted) = (i, &places[i].1);
@@ -50,10 +50,10 @@ pub(super) fn run(
         if here.is_empty() && !call {
             return Err(wrong(inserted.at, format!("{}: the plan has nothing here", f.old.name)));
         }
-        state_moves(f, &here, inserted)?;
-        works.push(Work { here, inserted, places: &places[first..i] });
+        check_handover(f, &here, inserted)?;
+        works.push(Placement { here, inserted, places: &places[first..i] });
     }
-    try_all(texts, f, &Tried::of(texts, f, layout), &works)?;
+    check_all(texts, f, &Samples::of(texts, f, layout), &works)?;
     let missing = expected.into_iter().filter(|(_, list)| list.iter().any(|x| has_effect(texts, f, x)));
     if let Some((at, list)) = missing.min_by_key(|(at, _)| *at) {
         let message =
@@ -64,11 +64,11 @@ pub(super) fn run(
 }
 
 /// A piece, and what the plan has at its place.
-struct Work<'a> {
+struct Placement<'a> {
     here: Vec<&'a Insertion>,
     /// Where it may stand.
-    places: &'a [(At, Inserted)],
-    inserted: &'a Inserted,
+    places: &'a [(At, InsertedCode)],
+    inserted: &'a InsertedCode,
 }
 
 /// So many pieces are worth a thread, and most threads.
@@ -77,8 +77,13 @@ const SHARE: usize = 16;
 const THREADS: usize = 8;
 
 /// Tries all pieces of a function, several at a time if there are many and there are processors for it; the first fault, in their order.
-fn try_all(texts: &Texts<'_>, f: &Checked<'_>, tried: &Tried<'_>, works: &[Work<'_>]) -> Result<(), Error> {
-    let some = |works: &[Work<'_>]| works.iter().try_for_each(|work| try_one(texts, f, tried, work));
+fn check_all(
+    texts: &Inputs<'_>,
+    f: &FunctionPair<'_>,
+    tried: &Samples<'_>,
+    works: &[Placement<'_>],
+) -> Result<(), Error> {
+    let some = |works: &[Placement<'_>]| works.iter().try_for_each(|work| check_one(texts, f, tried, work));
     let most = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS);
     let threads = (works.len() / SHARE).clamp(1, most);
     let mut shares = works.chunks(works.len().div_ceil(threads).max(1));
@@ -97,7 +102,12 @@ fn try_all(texts: &Texts<'_>, f: &Checked<'_>, tried: &Tried<'_>, works: &[Work<
 }
 
 /// Holds one piece to the rules, and tries it on all states that matter to it.
-fn try_one(texts: &Texts<'_>, f: &Checked<'_>, tried: &Tried<'_>, work: &Work<'_>) -> Result<(), Error> {
+fn check_one(
+    texts: &Inputs<'_>,
+    f: &FunctionPair<'_>,
+    tried: &Samples<'_>,
+    work: &Placement<'_>,
+) -> Result<(), Error> {
     work.places.iter().try_for_each(|(place, inserted)| f.rules(*place, inserted))?;
     if !f.recorded {
         return Ok(());
@@ -114,7 +124,7 @@ fn try_one(texts: &Texts<'_>, f: &Checked<'_>, tried: &Tried<'_>, work: &Work<'_
     };
     let alike = probe && work.here.iter().all(alike);
     let ends = work.here.iter().any(|i| matches!(i.action, Action::End { .. }));
-    let wanted = |state: &&State| match state.sample {
+    let wanted = |state: &&SampleState| match state.sample {
         Whole if probe => alike && (ends || state.seed < RECORDS_WHOLE),
         _ if probe => true,
         sample if f.idle => matches!(sample, Whole | Fresh | NoContext | Filtered),
@@ -128,7 +138,7 @@ fn try_one(texts: &Texts<'_>, f: &Checked<'_>, tried: &Tried<'_>, work: &Work<'_
 }
 
 /// Whether all that a code does with lanes is to save records, not in a log.
-fn saves(texts: &Texts<'_>, code: &Code) -> bool {
+fn saves(texts: &Inputs<'_>, code: &Code) -> bool {
     let parts = &texts.plan.kept.records.parts;
     code.body.iter().all(|stmt| match stmt {
         Stmt::Set(_, op) => !matches!(
@@ -142,7 +152,7 @@ fn saves(texts: &Texts<'_>, code: &Code) -> bool {
 
 /// Where an insertion's text stands: what is not part of a call goes before the stores of its arguments, or after the
 /// loads of its results.
-fn effective(f: &Checked<'_>, insertion: &Insertion) -> At {
+fn insertion_place(f: &FunctionPair<'_>, insertion: &Insertion) -> At {
     let (At::Before(id) | At::After(id)) = insertion.at else { return insertion.at };
     let insts = &f.old.insts;
     let mut at = id.index();
@@ -163,11 +173,11 @@ fn effective(f: &Checked<'_>, insertion: &Insertion) -> At {
     At::After(InstId(at as u32))
 }
 
-fn has_effect(texts: &Texts<'_>, f: &Checked<'_>, insertion: &Insertion) -> bool {
+fn has_effect(texts: &Inputs<'_>, f: &FunctionPair<'_>, insertion: &Insertion) -> bool {
     match (&insertion.action, insertion.at) {
         (Action::Save | Action::Restore, At::Before(id) | At::After(id)) => {
             calls_recorded(texts, texts.module, &f.old.insts[id.index()])
-                && !handed(texts.plan, true).is_empty()
+                && !handed_over(texts.plan, true).is_empty()
         }
         (Action::Fold { values, .. }, _) => !values.is_empty(),
         (Action::Reserve { bits }, _) => *bits > 0,
