@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use prlx_isa::view::Reg;
-use prlx_probe::Action;
+use prlx_plan::Action;
 use prlx_trace::device::tables::{Part, Which};
 use prlx_trace::device::tracks::SPAN;
 use prlx_trace::device::{Context, Handed, MAGAZINE_COUNT, MAGAZINE_STRIDE, MAGAZINES, Shape};
@@ -117,12 +117,12 @@ impl<'a> Samples<'a> {
             return Samples { layout, parts: Vec::new(), states: Vec::new() };
         }
         let parts = state_registers(texts, f);
-        let count = match texts.plan.program.level {
+        let count = match texts.plan.request.level {
             Level::Probe => PROBE_SAMPLES + PROBE_WHOLE,
             _ => 2 * SAMPLES.len() as u64,
         };
         let state = |seed: u64| {
-            let sample = match texts.plan.program.level {
+            let sample = match texts.plan.request.level {
                 Level::Probe if seed >= PROBE_SAMPLES => Whole,
                 Level::Probe if seed % 8 == 7 => NoContext,
                 // There is a context, and nothing is kept.
@@ -172,7 +172,7 @@ fn state_registers(texts: &Inputs<'_>, f: &FunctionPair<'_>) -> Vec<(String, u64
 
 /// By how many slots cursors move.
 fn steps(texts: &Inputs<'_>, f: &FunctionPair<'_>) -> impl Iterator<Item = u32> {
-    let of = |i: &prlx_probe::Insertion| match i.action {
+    let of = |i: &prlx_plan::Insertion| match i.action {
         Action::Room { slots } => Some(slots),
         _ => None,
     };
@@ -303,7 +303,7 @@ fn prepare(
     sample: Sample,
     seed: u64,
 ) -> (Machine, LaneModel) {
-    let level = texts.plan.program.level;
+    let level = texts.plan.request.level;
     let chunk = Shape::of(level, 32).chunk();
     let place = LanePlace::of(level, sample, seed);
     // The recorders assume a single active lane in the sample.
@@ -374,7 +374,7 @@ fn prepare(
 
 /// The context of the launch in a sample.
 fn context(texts: &Inputs<'_>, sample: Sample, seed: u64, place: &LanePlace) -> Context {
-    let level = texts.plan.program.level;
+    let level = texts.plan.request.level;
     let chunk = Shape::of(level, 32).chunk();
     Context {
         pool: POOL,
@@ -457,7 +457,7 @@ fn cursor(f: &FunctionPair<'_>, shape: Shape, sample: Sample, seed: u64, place: 
 
 /// The model of the lane, without what a probe program keeps.
 fn lane(texts: &Inputs<'_>, f: &FunctionPair<'_>, sample: Sample, seed: u64, place: &LanePlace) -> LaneModel {
-    let level = texts.plan.program.level;
+    let level = texts.plan.request.level;
     let eager = seed < SAMPLES.len() as u64;
     let cursor = cursor(f, Shape::of(level, 32), sample, seed, place);
     LaneModel {

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use prlx_driver::cuda::recorder::{NodeId, Replay};
 use prlx_driver::cuda::{Functions, Stream};
-use prlx_probe::{FunctionPlan, Plan};
+use prlx_plan::{FunctionPlan, Plan};
 use prlx_trace::kernel::Function;
 use prlx_trace::launch::Origin;
 
@@ -177,7 +177,7 @@ fn without(plan: &Plan, kernel: usize, why: &str) -> Arc<Plan> {
     let functions = vec![Function::default(); kernel + 1];
     let module = prlx_trace::kernel::Module { functions, ..prlx_trace::kernel::Module::default() };
     Arc::new(Plan {
-        program: plan.program.clone(),
+        request: plan.request.clone(),
         module,
         functions: vec![skipped; kernel + 1],
         kept: plan.kept.clone(),

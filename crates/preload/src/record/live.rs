@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use prlx_driver::cuda::recorder::Running;
 use prlx_driver::session::LIVE;
-use prlx_probe::Plan;
+use prlx_plan::Plan;
 use prlx_trace::{ModuleId, Recording, Trace};
 
 use super::{SESSION, Session, lock, no_signals};
