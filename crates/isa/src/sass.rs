@@ -109,7 +109,8 @@ mod tests {
     fn a_listing_is_read() {
         let listing = "\t.section\t.text.k,\"ax\",@progbits\nk:\n.text.k:\n\t//## File \".nv_debug_ptx_txt\", line 15\n\
             \t/*0090*/              @!P0 CS2R.32 R9, SR_CLOCKLO ;\n\t//## File \".nv_debug_ptx_txt\", line 17 inlined at \"x\", line 3\n\
-            \t/*00a0*/                   LDG.E R4, desc[UR4][R2.64] ;\n\t/*00b0*/               @P1 BRA `(.L_x_0) ;\n\
+            \t/*00a0*/                   LDG.E R4, desc[UR4][R2.64] ;\n\
+            \t/*00b0*/               @P1 BRA `(.L_x_0) ;\n\
             \t/*00c0*/                   LDC R1, c[0x0][0x28] ;\n.L_x_0:\n\t/*00d0*/                   EXIT ;\n";
         let all = blocks(listing);
         let shown: Vec<String> = all

@@ -1,9 +1,9 @@
-//! Where a lane's recording begins and ends.
+//! Where the recording of a lane begins and ends.
 //!
-//! Beginning is cheap: an unrecorded launch, a warp left out and a head that is still empty are all found out by the
-//! first element that is written (see [`super::chunk`]), so that lanes which write nothing pay two instructions. Only
-//! level `operands`, whose window is tested at every visit, reads the context here: a lane that is not recorded gets an
-//! empty window.
+//! The beginning is cheap. Unrecorded launches, excluded warps and empty stream heads are all detected when
+//! the first element is written (see `recorders/append.rs`), so lanes that write nothing execute two
+//! instructions. Only level `operands` reads the context here, because it tests its window at every visit. A
+//! lane that is not recorded gets an empty window.
 
 use prlx_trace::device::tables::Part;
 use prlx_trace::device::{Context, Head};
@@ -15,7 +15,7 @@ use crate::ptx::lowering::Lowering;
 use crate::ptx::snippet::Snippet;
 
 impl Lowering<'_> {
-    /// [`Action::Begin`].
+    /// Lowers [`Action::Begin`]: initialises the state registers.
     pub(super) fn begin(&self, s: &mut Snippet<'_>) {
         match self.in_kernel() {
             true => self.begin_kernel(s),
@@ -58,7 +58,7 @@ impl Lowering<'_> {
             s.ptx("mov.u32 %~first, 0;\nmov.u32 %~span, 0;");
             self.context(s);
             self.check_filter(s, "off", "visit_first");
-            // Visits are counted in 32 bits: clamp the window to them.
+            // Visits are counted in 32 bits: clamp the window.
             s.ptx(&format!(
                 "min.u64 %~x, %~link, 4294967295;
                  cvt.u32.u64 %~first, %~x;
@@ -73,7 +73,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// `%~records`: where the records of this warp are, or 0.
+    /// `%~records`: address of the records of this warp, or 0.
     fn begin_records(&self, s: &mut Snippet<'_>) {
         self.context(s);
         s.ptx("mov.u64 %~records, 0;\nsetp.eq.u64 %~q, %~context, 0;\n@%~q bra $~none#;");
@@ -101,7 +101,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// [`Action::End`] before a return or exit; in a device function, `exit` says which.
+    /// Lowers [`Action::End`] before a return or exit. In a device function, `exit` says whether the thread
+    /// ends.
     pub(super) fn end(&self, s: &mut Snippet<'_>, exit: bool, trap: bool) {
         if !self.in_kernel() && !exit {
             self.hand_over(s, true);
@@ -127,7 +128,7 @@ impl Lowering<'_> {
         self.count_dropped(s);
     }
 
-    /// Adds what this lane could not write to its head's `dropped`.
+    /// Adds the number of elements that this lane lost to `dropped` in its stream head.
     fn count_dropped(&self, s: &mut Snippet<'_>) {
         if !self.writes() {
             return;

@@ -20,7 +20,7 @@ use crate::ptx::state_passing::passes_state;
 /// Lowers `plan` to edits of `source`, from which `module` was read.
 ///
 /// # Errors
-/// When the module can't carry a recorder or the plan is not one for it; the error names the place.
+/// If the module cannot carry a recorder, or the plan does not fit it. The error names the position.
 pub fn ptx(source: &str, module: &Module, plan: &Plan) -> Result<Vec<Edit>, Error> {
     let recorded: Vec<bool> = (0..module.functions.len())
         .map(|i| plan.functions.get(i).is_some_and(|f| f.skipped.is_none()))
@@ -72,7 +72,8 @@ impl Lowering<'_> {
         edits: &mut Vec<Edit>,
     ) -> Result<(), Error> {
         let mut by_place: HashMap<At, Vec<&Insertion>> = HashMap::new();
-        // Those after a call first: moved behind its results, they come before what is there for its own sake.
+        // Insertions after a call come first: they move behind its results, before insertions that belong
+        // there.
         let (calls, others): (Vec<&Insertion>, Vec<&Insertion>) =
             self.of_plan.insertions.iter().partition(|i| self.place(i) != i.at);
         for insertion in calls.into_iter().chain(others) {
@@ -127,8 +128,8 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Where an insertion's text goes: at its place; but from a call's either side, which nothing may part from its
-    /// arguments and results, to beyond those.
+    /// Position of an insertion's text. Nothing may separate a call from its arguments and results, so
+    /// insertions at a call move before the arguments or after the results.
     fn place(&self, insertion: &Insertion) -> At {
         let insts = &self.function.insts;
         let (At::Before(id) | At::After(id)) = insertion.at else { return insertion.at };
@@ -188,7 +189,7 @@ impl Lowering<'_> {
         s.finish()
     }
 
-    /// One insertion's text.
+    /// Emits the code of one insertion.
     fn action(&self, s: &mut Snippet<'_>, insertion: &Insertion) {
         let guard = insertion.guard;
         match &insertion.action {

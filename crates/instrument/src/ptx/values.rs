@@ -1,4 +1,4 @@
-//! Reading operands: their bits, zero-extended.
+//! Reads operands of the source: their bits, zero-extended.
 
 use prlx_isa::view::{Function, Module, Operand, RegInfo, Type};
 use prlx_trace::device::low;
@@ -6,18 +6,18 @@ use prlx_trace::device::low;
 use crate::ptx::lane_state::WARP;
 use crate::ptx::snippet::{Snippet, register};
 
-/// How wide an operand's bits are.
+/// Width of an operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Width {
-    /// A predicate.
+    /// One bit: a predicate.
     Bit,
-    /// 8, 16, 32 bits: they fit a 32-bit register.
+    /// 8, 16 or 32 bits, which fit a 32-bit register.
     Small(u32),
-    /// 64 bits (of 128, the low half).
+    /// 64 bits; of 128 bits, the low half.
     Wide,
 }
 
-/// The width of a type.
+/// Width of a type.
 pub(super) fn width(ty: Type) -> Width {
     use Type::*;
     match ty {
@@ -29,22 +29,23 @@ pub(super) fn width(ty: Type) -> Width {
     }
 }
 
-/// A value to read.
+/// A value that the lowering can read.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum OperandValue {
-    /// A register or special register by name, with its type.
+    /// A register or special register: name and type.
     Named(String, Type),
     /// The negation of a predicate.
     Not(String),
-    /// Bits known when lowering.
+    /// A constant known when lowering.
     Bits(u64),
-    /// An address.
+    /// The address of a symbol plus an offset.
     Address(String, i64),
-    /// So many lowest bits of another one that has more, 32 at most.
+    /// The lowest bits, 32 at most, of a wider value.
     Low(Box<OperandValue>, u8),
 }
 
-/// Takes an operand apart into scalar values, in order; `None` for what has none (addresses, labels, text).
+/// Splits an operand into scalar values, in order; `None` for operands without values (addresses, labels,
+/// text).
 pub(super) fn scalars_of(
     module: &Module,
     function: &Function,
@@ -90,7 +91,7 @@ fn special(name: &str) -> OperandValue {
 }
 
 impl OperandValue {
-    /// Its `bits` lowest bits.
+    /// The `bits` lowest bits of the value.
     pub fn low(self, bits: u8) -> OperandValue {
         let held = match self.width() {
             Width::Bit => 1,
@@ -104,7 +105,7 @@ impl OperandValue {
         }
     }
 
-    /// How wide it is.
+    /// Width of the value.
     pub fn width(&self) -> Width {
         match self {
             OperandValue::Named(_, ty) => width(*ty),
@@ -115,7 +116,7 @@ impl OperandValue {
         }
     }
 
-    /// Appends code that puts its bits, zero-extended, into the 64-bit register `to`.
+    /// Appends code that reads its bits, zero-extended, into the 64-bit register `to`.
     pub fn read(&self, s: &mut Snippet<'_>, to: &str) {
         match self {
             OperandValue::Named(name, Type::B128) => s.ptx(&format!("mov.b128 {{{to}, %~y}}, {name};")),
@@ -141,7 +142,7 @@ impl OperandValue {
         }
     }
 
-    /// Appends code that puts the low 32 bits into the 32-bit register `to`.
+    /// Appends code that reads its low 32 bits into the 32-bit register `to`.
     pub fn read_low(&self, s: &mut Snippet<'_>, to: &str) {
         match self {
             OperandValue::Named(name, ty) => match width(*ty) {

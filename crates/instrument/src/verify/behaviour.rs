@@ -1,4 +1,4 @@
-//! Invariant 7: every piece does what the plan says, on sample states.
+//! Invariant 7: every snippet does what the plan says, on sample states.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ use crate::verify::handover::{check_handover, handed_over};
 use crate::verify::states::Sample::{Filtered, Fresh, NoContext, Room, Whole};
 use crate::verify::states::{RECORDS_WHOLE, SampleState, Samples};
 
-/// Checks all pieces of a function; `places` are the same piece's possible places, in order.
+/// Checks all snippets of a function. `places` has the possible positions of each snippet, in order.
 pub(super) fn check_behaviour(
     texts: &Inputs<'_>,
     f: &FunctionPair<'_>,
@@ -63,20 +63,20 @@ pub(super) fn check_behaviour(
     Ok(())
 }
 
-/// A piece, and what the plan has at its place.
+/// A snippet, and the plan's insertions at its position.
 struct Placement<'a> {
     here: Vec<&'a Insertion>,
-    /// Where it may stand.
+    /// Its possible positions.
     places: &'a [(At, InsertedCode)],
     inserted: &'a InsertedCode,
 }
 
-/// So many pieces are worth a thread, and most threads.
+/// Number of snippets that justify a thread, and maximum number of threads.
 const SHARE: usize = 16;
 
 const THREADS: usize = 8;
 
-/// Tries all pieces of a function, several at a time if there are many and there are processors for it; the first fault, in their order.
+/// Checks all snippets of a function, in parallel if there are many. Returns the first fault in their order.
 fn check_all(
     texts: &Inputs<'_>,
     f: &FunctionPair<'_>,
@@ -94,14 +94,14 @@ fn check_all(
             .collect();
         let first = some(own);
         others.into_iter().fold(first, |so_far, (share, thread)| {
-            // Where there are no threads to be had, or one has died, its share is tried here.
+            // If a thread could not be started or has died, its share is checked here.
             let result = thread.ok().and_then(|t| t.join().ok());
             so_far.and_then(|()| result.unwrap_or_else(|| some(share)))
         })
     })
 }
 
-/// Holds one piece to the rules, and tries it on all states that matter to it.
+/// Checks the rules for one snippet, then executes it on all states that matter to it.
 fn check_one(
     texts: &Inputs<'_>,
     f: &FunctionPair<'_>,
@@ -112,7 +112,7 @@ fn check_one(
     if !f.recorded {
         return Ok(());
     }
-    // Code that reaches no memory does not care where the cursor is.
+    // Code that accesses no memory does not depend on the cursor.
     let insts = &f.new.insts[work.inserted.insts.clone()];
     let writes = insts.iter().any(|i| i.space == Space::Global);
     let probe = texts.plan.request.level == Level::Probe;
@@ -137,7 +137,7 @@ fn check_one(
         .try_for_each(|state| execute(texts, f, tried, &pieces, work.inserted, state))
 }
 
-/// Whether all that a code does with lanes is to save records, not in a log.
+/// Whether a program does nothing with other lanes except save records that are not in a log.
 fn saves(texts: &Inputs<'_>, code: &Code) -> bool {
     let parts = &texts.plan.kept.records.parts;
     code.body.iter().all(|stmt| match stmt {
@@ -150,8 +150,8 @@ fn saves(texts: &Inputs<'_>, code: &Code) -> bool {
     })
 }
 
-/// Where an insertion's text stands: what is not part of a call goes before the stores of its arguments, or after the
-/// loads of its results.
+/// Position of an insertion's text. Insertions that are not part of a call precede the stores of its
+/// arguments, or follow the loads of its results.
 fn insertion_place(f: &FunctionPair<'_>, insertion: &Insertion) -> At {
     let (At::Before(id) | At::After(id)) = insertion.at else { return insertion.at };
     let insts = &f.old.insts;
@@ -181,7 +181,7 @@ fn has_effect(texts: &Inputs<'_>, f: &FunctionPair<'_>, insertion: &Insertion) -
         }
         (Action::Fold { values, .. }, _) => !values.is_empty(),
         (Action::Reserve { bits }, _) => *bits > 0,
-        // Without variables and counters there is nothing to begin or to end with.
+        // Without variables and counters nothing begins or ends.
         (Action::Begin, _) if texts.plan.request.level == Level::Probe && f.kernel() => {
             let kept = &texts.plan.kept;
             let numbered = kept.records.parts.iter().any(Part::numbered);
@@ -192,7 +192,7 @@ fn has_effect(texts: &Inputs<'_>, f: &FunctionPair<'_>, insertion: &Insertion) -
             !kept.counters.is_empty() || kept.tracks.as_ref().is_some_and(|t| t.ends(*trap))
         }
         (Action::End { .. }, _) => !f.idle || texts.plan.request.level == Level::Fingerprint,
-        // All that an idle kernel keeps at level `events` is a cursor that nothing moves.
+        // An idle kernel at level `events` keeps only a cursor that never moves.
         (Action::Begin, _) => !f.idle || texts.plan.request.level != Level::Events,
         _ => true,
     }

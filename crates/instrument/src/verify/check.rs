@@ -1,4 +1,4 @@
-//! Invariants 2 to 6: places, instructions, registers, memory, branches, masks.
+//! Invariants 2 to 6: the checks of all functions, and of labels and parameter lists.
 
 use crate::verify::function::recorded;
 use crate::verify::handover::record_layout;
@@ -26,7 +26,7 @@ pub(super) fn check(texts: &Inputs<'_>, pieces: &[InsertedSnippet]) -> Result<()
         }
     }
     if !packed_counters_fit(texts) {
-        return Err(wrong(0, "counters that share a register may run into each other"));
+        return Err(wrong(0, "packed counters may overflow into each other"));
     }
     check_labels(texts, pieces)?;
     check_lists(texts, pieces)?;
@@ -43,21 +43,22 @@ pub(super) fn check(texts: &Inputs<'_>, pieces: &[InsertedSnippet]) -> Result<()
     Ok(())
 }
 
-/// InsertedCode labels are unique.
+/// Inserted labels are unique.
 fn check_labels(texts: &Inputs<'_>, pieces: &[InsertedSnippet]) -> Result<(), Error> {
     let mut seen = HashSet::new();
     for &(start, end) in pieces.iter().flat_map(|p| &p.units) {
         let unit = tokens(texts.rewritten, start, end);
         for pair in unit.windows(2) {
             if pair[1].text == ":" && !seen.insert(pair[0].text) {
-                return Err(wrong(pair[0].at, format!("label {} stands twice", pair[0].text)));
+                return Err(wrong(pair[0].at, format!("label {} is defined twice", pair[0].text)));
             }
         }
     }
     Ok(())
 }
 
-/// Parameter lists of recorded functions have one more entry, and only they; arguments likewise.
+/// Parameter lists of recorded functions have exactly one more entry, and no other list has; the same holds
+/// for arguments.
 fn check_lists(texts: &Inputs<'_>, pieces: &[InsertedSnippet]) -> Result<(), Error> {
     let names: HashMap<&str, usize> =
         texts.module.functions.iter().enumerate().map(|(i, f)| (f.name.as_str(), i)).collect();

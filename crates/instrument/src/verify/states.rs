@@ -1,6 +1,6 @@
-//! The states on which pieces are tried: of each a machine and a model.
+//! Sample states: pairs of a machine and a model, on which snippets are executed.
 //!
-//! Every piece of a function is tried on the same ones, so they are made once; copies share their memory.
+//! All snippets of a function use the same states, so they are made once. Copies share their memory.
 
 use crate::verify::plan_facts::saved_at_most_once;
 use std::collections::{BTreeSet, HashMap};
@@ -19,7 +19,7 @@ use crate::verify::memory::{Memory, write};
 use crate::verify::model::lane::LaneModel;
 use crate::verify::model::track::Track;
 
-/// Where things are in the sample machine.
+/// Addresses in the sample machine.
 const CONTEXT: u64 = 0x1_0000;
 
 const HEADS: u64 = 0x2_0000_0000;
@@ -40,59 +40,59 @@ const MAGAZINE: u64 = 0x7_8000_0000;
 
 const POOL: u64 = 0x8_0000_0000;
 
-/// A sample: what is recorded, and where the lane's cursor is.
+/// What is recorded in a sample, and where the lane's cursor is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Sample {
-    /// Rows are left.
+    /// The chunk has rows left.
     Room,
-    /// Rows are left, and the whole warp is here.
+    /// The chunk has rows left, and all lanes of the warp are active.
     Whole,
-    /// Nothing was written yet, and nobody has a chunk.
+    /// No element was written yet, and the head is empty.
     Fresh,
-    /// Nothing was written yet, and the head has a chunk.
+    /// No element was written yet, and the head has a chunk.
     Joined,
-    /// Nothing was written yet, and the warp begins with a chunk.
+    /// No element was written yet, and a chunk was assigned to the warp before the launch.
     Given,
-    /// The chunk is full, and has no successor.
+    /// The chunk is full and has no successor.
     Full,
-    /// The chunk is full, and another lane made the next.
+    /// The chunk is full, and another lane linked the next one.
     FullJoined,
-    /// The chunk is full, and the magazine has some.
+    /// The chunk is full, and the magazine has chunks.
     Loaded,
-    /// The chunk is full, and so few are left in the pool that a batch runs past it; the magazine has none.
+    /// The chunk is full, the magazine is empty, and the pool has fewer chunks than a batch.
     Empty,
-    /// The chunk is full, and somebody is about to fill the magazine.
+    /// The chunk is full, and another lane is about to fill the magazine.
     Filling,
-    /// There are no chunks left.
+    /// The pool has no chunks left.
     Exhausted,
     /// The chunk is full and the bucket follows.
     Bucket,
-    /// Elements were lost before.
+    /// This lane has lost elements before.
     Lost,
-    /// This lane is not recorded, and knows.
+    /// This lane is not recorded, and its cursor says so.
     Off,
-    /// There is no context.
+    /// The launch has no context.
     NoContext,
-    /// The filter leaves this warp out.
+    /// The filter excludes this warp.
     Filtered,
 }
 
 use Sample::*;
 
-/// Taken twice: first in states where something is written (words full, visits wanted), then in any.
+/// Used twice: first with states in which something is written (full words, wanted visits), then with any.
 const SAMPLES: [Sample; 24] = [
     Room, Room, Room, Room, Whole, Whole, Whole, Fresh, Joined, Given, Given, Given, Full, FullJoined,
     Loaded, Empty, Filling, Exhausted, Bucket, Lost, Off, NoContext, Filtered, Filtered,
 ];
 
-/// How often a piece of a probe program is tried, each time on other values.
+/// Number of samples of a probe program, each with other values.
 const PROBE_SAMPLES: u64 = 16;
 
-/// And how often one that only writes records, or adds counters to rows, with all lanes of a warp alike.
-/// The first are of launches of several dimensions; then each lane in turn, as many as add counters.
+/// Number of samples with a full warp of equal lanes, for programs that only write records or add counters.
+/// The first are multi-dimensional launches; then each lane in turn, as many as add counters.
 const PROBE_WHOLE: u64 = 22;
 
-/// What only writes records is tried on so many of them.
+/// Programs that only write records use the samples below this number.
 pub(super) const RECORDS_WHOLE: u64 = PROBE_SAMPLES + 6;
 
 /// A machine and a model in the same sample state.
@@ -103,10 +103,10 @@ pub(super) struct SampleState {
     pub lane: LaneModel,
 }
 
-/// What all pieces of a function are tried on.
+/// The samples for all snippets of a function.
 pub(super) struct Samples<'a> {
     pub layout: &'a HashMap<String, i64>,
-    /// The parts of a lane's state, as [`held`] has them, and their registers.
+    /// State registers with their names, in the order of [`register_values`].
     pub parts: Vec<(String, Option<Reg>)>,
     pub states: Vec<SampleState>,
 }
@@ -125,7 +125,7 @@ impl<'a> Samples<'a> {
             let sample = match texts.plan.request.level {
                 Level::Probe if seed >= PROBE_SAMPLES => Whole,
                 Level::Probe if seed % 8 == 7 => NoContext,
-                // There is a context, and nothing is kept.
+                // The context exists, but has no tables and records.
                 Level::Probe if seed % 8 == 6 => Exhausted,
                 Level::Probe => Room,
                 _ => SAMPLES[seed as usize % SAMPLES.len()],
@@ -142,7 +142,7 @@ impl<'a> Samples<'a> {
     }
 }
 
-/// The parts of a lane's state that registers keep: their names, and bytes.
+/// State registers of the lane: names, and sizes in bytes.
 fn state_registers(texts: &Inputs<'_>, f: &FunctionPair<'_>) -> Vec<(String, u64)> {
     let kept = &texts.plan.kept;
     let many =
@@ -170,7 +170,7 @@ fn state_registers(texts: &Inputs<'_>, f: &FunctionPair<'_>) -> Vec<(String, u64
     all
 }
 
-/// By how many slots cursors move.
+/// Distances by which cursors move, in slots.
 fn steps(texts: &Inputs<'_>, f: &FunctionPair<'_>) -> impl Iterator<Item = u32> {
     let of = |i: &prlx_plan::Insertion| match i.action {
         Action::Room { slots } => Some(slots),
@@ -180,7 +180,7 @@ fn steps(texts: &Inputs<'_>, f: &FunctionPair<'_>) -> impl Iterator<Item = u32> 
     all.into_iter()
 }
 
-/// What the [`parts`] of a lane's state hold.
+/// Values of the [`state_registers`] of a lane.
 pub(super) fn register_values(
     texts: &Inputs<'_>,
     f: &FunctionPair<'_>,
@@ -236,13 +236,13 @@ struct LanePlace {
     warps_of_cta: u64,
     clock: u32,
     multiprocessor: u32,
-    /// Active lanes.
+    /// Mask of the active lanes.
     mask: u32,
 }
 
 impl LanePlace {
     fn of(level: Level, sample: Sample, seed: u64) -> LanePlace {
-        // Some launches have one dimension; a warp's first lane gives what the whole warp leaves.
+        // Some launches have one dimension. In a full warp the first lane writes the joint entry.
         let flat = (seed + seed / SAMPLES.len() as u64) % 2 == 1 && sample != Filtered;
         let whole = sample == Whole && level == Level::Probe;
         let nth = seed.saturating_sub(PROBE_SAMPLES) as u32;
@@ -340,7 +340,7 @@ fn prepare(
         lane.sums = (0..layout.words).map(|i| mix(seed * 17 + u64::from(i)) as u32).collect();
     }
     let record = address(&format!("{}record", texts.prefix));
-    // A graph's node is told of its context alone.
+    // A graph's node passes only the address of its context.
     let told = match seed % 4 {
         _ if lane.context == 0 => Handed::default(),
         3 => Handed { context: CONTEXT, ..Handed::default() },
@@ -367,7 +367,7 @@ fn prepare(
         .zip(register_values(texts, f, &lane))
         .for_each(|((name, size), value)| set(name, *size, value));
     machine.local.seal();
-    // Room for what a piece writes.
+    // Room for the registers that a snippet writes.
     machine.regs.reserve(64);
     (machine, lane)
 }
@@ -398,7 +398,7 @@ fn context(texts: &Inputs<'_>, sample: Sample, seed: u64, place: &LanePlace) -> 
         records: if matches!(sample, Exhausted | Empty) { 0 } else { RECORDS },
         record_warps: if place.flat && !matches!(sample, Exhausted | Empty) { place.warps_of_cta } else { 0 },
         tracks: TRACKS,
-        // A ring's size is part of the code.
+        // The size of a ring is a constant of the code.
         track_log: texts
             .plan
             .kept
@@ -443,7 +443,7 @@ fn cursor(f: &FunctionPair<'_>, shape: Shape, sample: Sample, seed: u64, place: 
     let first = POOL + part;
     match sample {
         _ if f.idle => part,
-        // One row or two are left of a private stream's chunk: not enough for all events of a place.
+        // A private stream's chunk has one or two rows left: too few for all events of a position.
         Room | Whole if shape.lanes == 1 && seed % 4 == 3 => {
             first + chunk - row * (1 + (seed / SAMPLES.len() as u64) % 2)
         }
@@ -504,22 +504,22 @@ fn lane(texts: &Inputs<'_>, f: &FunctionPair<'_>, sample: Sample, seed: u64, pla
 
 /// Sets visit counters, variables, counters and counts of records to sample values.
 fn set_counters(texts: &Inputs<'_>, f: &FunctionPair<'_>, lane: &mut LaneModel, seed: u64) {
-    // Those of device functions are in the record, where nothing but 0 is known of them.
+    // Visit counters of device functions are in the record, which starts with 0.
     lane.visits =
         (0..f.visits).map(|i| if f.kernel() { (mix(seed + u64::from(i)) % 5) as u32 } else { 0 }).collect();
     let kept = &texts.plan.kept;
     let own = |i: usize, bits: u32| own(seed, i, bits);
     lane.vars = kept.vars.iter().enumerate().map(|(i, v)| own(i, v.ty.bits())).collect();
-    // Small ones, of which a warp's sum has 32 bits, and none, have ways of their own.
+    // Small counters, whose warp sum fits 32 bits, and zeros take separate paths.
     let bits = [64, 26, 1][(mix(seed + 9) % 3) as usize];
-    // Of packed ones what a thread may have, and room for what comes to it.
+    // A packed counter holds what one thread may have, with room to add.
     let room = (1u64 << kept.packed.bits.max(6) >> 6) + 1;
     let own_counter = |i: usize| match kept.packed.place(i as u32) {
         Some(_) => own(100 + i, 64) % room,
         None => own(100 + i, bits),
     };
     lane.counters = (0..kept.counters.len()).map(own_counter).collect();
-    // Around how many are kept.
+    // Around the number of records that are kept.
     let saved = |(i, part): (usize, &Part)| own(200 + i, 32) % (2 * u64::from(part.keep) + 2);
     lane.saved = kept.records.parts.iter().enumerate().map(saved).collect();
 }
@@ -539,7 +539,7 @@ fn write_earlier_records(
 ) {
     let kept = &texts.plan.kept;
     let own = |i: usize, bits: u32| own(seed, i, bits);
-    // A warp has written some of its records before, but for those of which it can only write one.
+    // The warp wrote some of its records before, except those that it can write only once.
     for (i, part) in kept.records.parts.iter().enumerate() {
         let once = sample == Whole && saved_at_most_once(texts, i);
         if !part.of_lane && part.which != Which::Room && !once {

@@ -145,7 +145,8 @@ mod tests {
                     ld.param.b64 %rd2, [got]; }";
         let text = format!(
             ".version 8.0\n.target sm_80\n.address_size 64\n.func (.param .b64 r) f(.param .b64 a)\n{{\n.reg .b64 %rd<3>;\n\
-             ld.param.b64 %rd1, [a];\nst.param.b64 [r], %rd1;\nret;\n}}\n.entry k(.param .b64 x, .param .b64 y)\n{{\n\
+             ld.param.b64 %rd1, [a];\nst.param.b64 [r], %rd1;\nret;\n}}\n\
+             .entry k(.param .b64 x, .param .b64 y)\n{{\n\
              .reg .b64 %rd<9>;\nld.param.b64 %rd1, [y];\n{call}\nret;\n}}\n"
         );
         let (module, diagnostics) = crate::ptx::read(&text);

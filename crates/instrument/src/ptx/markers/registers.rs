@@ -1,4 +1,4 @@
-//! The registers that markers use: the state of a track, constants of loops, and spans under way.
+//! The registers that markers use: the state of a track, constants of loops, and spans in progress.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -6,7 +6,7 @@ use prlx_isa::view::{FunctionKind, Module};
 use prlx_plan::{Action, At, FunctionPlan, Insertion, Plan, SpanEnd};
 use prlx_trace::device::tracks::{Layout, SLOT, SPAN};
 
-/// Registers that are handed on, their bytes, and what is in them at first.
+/// Registers of a track that are passed to callees: name, size in bytes, initial value.
 pub(in crate::ptx) fn track_registers(layout: &Layout) -> impl Iterator<Item = (&'static str, u64, u64)> {
     let all = [("at", 8, 0), ("limit", 4, 0), ("turn", 4, 0), ("who", 4, 0), ("next", 4, NEVER.into())];
     let (ring, anchors) = (layout.ring().is_some(), layout.apart > 0);
@@ -17,40 +17,42 @@ pub(in crate::ptx) fn track_registers(layout: &Layout) -> impl Iterator<Item = (
     })
 }
 
-/// Behind where any cursor stops.
+/// A cursor position beyond the end of every region.
 pub(in crate::ptx) const NEVER: u32 = u32::MAX;
 
-/// Most registers for markers' and spans' numbers.
+/// Maximum number of registers for the numbers of markers and spans.
 const TAGS: usize = 8;
 
-/// The register of a marker's number.
+/// Name of the register of a marker's number.
 pub(in crate::ptx) fn marker_number(mark: u32) -> String {
     format!("tag{mark}")
 }
 
-/// The register of a word of a track.
+/// Name of the register of a word of a track of sums.
 pub(in crate::ptx) fn sum(word: u32) -> String {
     format!("sum{word}")
 }
 
-/// What a function's loops have in registers, which the assembler would make anew each time.
+/// Constants that a function's loops keep in registers. The assembler would otherwise materialise them at
+/// every use.
 #[derive(Clone, Debug, Default)]
 pub(in crate::ptx) struct LoopConstants {
-    /// Markers: their numbers.
+    /// Markers whose numbers are in registers.
     pub(in crate::ptx) marks: Vec<u32>,
-    /// Spans: their numbers.
+    /// Spans whose numbers are in registers.
     pub(in crate::ptx) spans: Vec<u32>,
-    /// Markers without a word at which spans begin.
+    /// Begin markers of spans without a payload word.
     pub(in crate::ptx) wordless: Vec<u32>,
-    /// How far cursors move, in slots.
+    /// Distances by which cursors move, in slots.
     pub(in crate::ptx) steps: Vec<u32>,
 }
 
-/// Most distances that cursors move by which are in registers.
+/// Maximum number of distances in registers.
 const STEPS: usize = 2;
 
 impl LoopConstants {
-    /// Those of function `index`. None where a device function may give a lane its track, for it could not give it its numbers, and none in a ring.
+    /// The constants of function `index`. There are none in a ring, and none if a device function may assign
+    /// a track to a lane, because it cannot set the registers of its caller.
     pub fn new(module: &Module, plan: &Plan, index: usize) -> LoopConstants {
         let mut all = LoopConstants::default();
         let leads = |i: &Insertion| matches!(&i.action, Action::Group { values } if values.len() > 1);
@@ -94,7 +96,7 @@ impl LoopConstants {
         all
     }
 
-    /// Their registers, and what is in them in lanes that have a track and in others.
+    /// Their registers: name, value in a lane with a track, value in a lane without.
     pub fn registers(&self) -> impl Iterator<Item = (String, u64, u64)> {
         let number = |n: &u32| u64::from(*n) + 1;
         let marks = self.marks.iter().map(move |m| (marker_number(*m), number(m), 0));
@@ -106,7 +108,7 @@ impl LoopConstants {
     }
 }
 
-/// Whether a span that begins at a marker has no word.
+/// Whether spans that begin at a marker have no payload word.
 pub(in crate::ptx) fn wordless(tracks: &Layout, mark: u32) -> bool {
     tracks.shapes.get(mark as usize).is_none_or(|s| s.words == 0)
 }
@@ -123,7 +125,7 @@ pub(in crate::ptx) fn step(slots: u32) -> String {
     format!("step{slots}")
 }
 
-/// The registers of spans of a function under way.
+/// Names of the registers of a function's spans in progress.
 pub(in crate::ptx) fn open_span_registers(of_plan: &FunctionPlan) -> BTreeSet<String> {
     let begins = of_plan.insertions.iter().filter_map(|i| match &i.action {
         Action::Span { begin: Some(begin), .. } => Some(begin),

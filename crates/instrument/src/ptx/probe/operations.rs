@@ -12,7 +12,8 @@ use crate::ptx::probe::reductions::{reduce32, reduce64};
 use crate::ptx::snippet::Snippet;
 use crate::ptx::values::OperandValue;
 
-/// Since when PTX can ask whether an address is that of a kernel's parameter. They lie within the window of global memory (PTX ISA, isspacep), and are none.
+/// PTX version since which `isspacep.param` exists. Kernel parameters lie in the window of global memory (PTX
+/// ISA, isspacep) but are not global memory.
 pub(crate) const PARAMETERS: (u32, u32) = (7, 7);
 
 impl Probe<'_, '_> {
@@ -168,7 +169,7 @@ impl Probe<'_, '_> {
         }
     }
 
-    /// The parameter at an offset of the kernel's parameters, and the offset in it.
+    /// The parameter that contains an offset of the parameter buffer, and the offset in it.
     pub(in crate::ptx) fn param(&self, offset: u32) -> Option<(&str, u32)> {
         let f = self.lowering.function;
         if f.kind != FunctionKind::Kernel {
@@ -229,7 +230,7 @@ impl Probe<'_, '_> {
             Binary::Div | Binary::Rem => {
                 let what = if op == Binary::Div { "div" } else { "rem" };
                 let zero = if op == Binary::Div { "0" } else { a.as_str() };
-                // Into a register of its own: the result may be an operand.
+                // The result may be an operand, so it is computed in another register.
                 let v = if ty.bits() == 64 { "%~v" } else { "%~c" };
                 let bits = bits(ty);
                 s.ptx(&format!(
@@ -247,7 +248,7 @@ impl Probe<'_, '_> {
             Binary::Min => s.ptx(&format!("min.{n} {to}, {a}, {b};")),
             Binary::Max => s.ptx(&format!("max.{n} {to}, {a}, {b};")),
             Binary::Eq => s.ptx(&format!("setp.eq.{n} {to}, {a}, {b};")),
-            // Of floats also where one is no number.
+            // For floats, also if an operand is NaN.
             Binary::Ne => s.ptx(&format!("setp.ne{}.{n} {to}, {a}, {b};", if ty.float() { "u" } else { "" })),
             Binary::Lt => s.ptx(&format!("setp.lt.{n} {to}, {a}, {b};")),
             Binary::Le => s.ptx(&format!("setp.le.{n} {to}, {a}, {b};")),

@@ -1,7 +1,8 @@
-//! Level `probe`: a piece of the user's program, over temporaries of its own.
+//! Level `probe`: one probe program at one position, over temporaries of its own.
 //!
-//! Temporaries are registers of the piece: predicates, 32 and 64 bits; narrower integers lie zero-extended in 32. Branches of the
-//! program are branches around its code. What it means is `prlx_plan::eval`'s to say; [`super::table`] has what it writes.
+//! Temporaries are registers of the snippet: predicates, 32 and 64 bits. Narrower integers are zero-extended
+//! to 32 bits. Branches of the program become branches around its code. `prlx_plan::eval` defines the meaning
+//! of a program. [`super::tables`] has the code that writes to tables.
 
 use prlx_isa::view::{Class, Guard};
 use prlx_plan::At;
@@ -15,7 +16,7 @@ use crate::ptx::probe::tables::RowRef;
 use crate::ptx::snippet::{Snippet, guard_text};
 
 impl Lowering<'_> {
-    /// [`prlx_plan::Action::Probe`].
+    /// Lowers [`prlx_plan::Action::Probe`]: the program's code.
     pub(in crate::ptx) fn probe(&self, s: &mut Snippet<'_>, code: &Code, at: At) {
         for (i, ty) in code.temps.iter().enumerate() {
             s.declare(register_type(*ty), format!("t{i}"));
@@ -33,7 +34,7 @@ impl Lowering<'_> {
         loops || self.function.insts.iter().any(|i| i.class == Class::Call)
     }
 
-    /// Whether a code asks for the launch's context.
+    /// Whether a program needs the launch's context.
     fn needs_context(&self, body: &[Stmt]) -> bool {
         body.iter().any(|stmt| match stmt {
             Stmt::Set(_, op) => matches!(op, Op::Ask(Ask::Launch) | Op::Get(_)),
@@ -44,12 +45,12 @@ impl Lowering<'_> {
         })
     }
 
-    /// Whether a record is one of those that threads number.
+    /// Whether a record is one that each thread numbers itself.
     pub(in crate::ptx) fn numbered(&self, record: usize) -> bool {
         self.plan.kept.records.parts.get(record).is_some_and(Part::numbered)
     }
 
-    /// [`prlx_plan::Action::Count`].
+    /// Lowers [`prlx_plan::Action::Count`]: adds to a counter's register.
     pub(in crate::ptx) fn count(&self, s: &mut Snippet<'_>, counter: u32, add: u64, guard: Option<Guard>) {
         let guard = guard.map(|g| guard_text(self.function, g, false)).unwrap_or_default();
         match self.plan.kept.packed.place(counter) {
@@ -85,7 +86,7 @@ impl Probe<'_, '_> {
                 Stmt::If(condition, then, other) => {
                     let (otherwise, end) = (self.label(s), self.label(s));
                     s.ptx(&format!("@!{} bra {otherwise};", register(*condition)));
-                    // Some of them went elsewhere.
+                    // Some lanes took the other branch.
                     self.shares = false;
                     self.block(s, then);
                     if other.is_empty() {
@@ -130,8 +131,8 @@ impl Probe<'_, '_> {
         }
     }
 
-    /// `to`: a value that is the same in all lanes of the warp, which are here, as one that the assembler knows to be: it is kept once for the warp
-    /// (in a uniform register), and takes no register of each lane through the whole kernel.
+    /// `to`: a value that is the same in all lanes of the full warp, in a form that the assembler recognises
+    /// as uniform. It then keeps the value in a uniform register instead of one register per lane.
     fn store_uniform(&self, s: &mut Snippet<'_>, to: &str, from: &str, ty: Ty) {
         s.ptx("activemask.b32 %~mask;");
         match ty.bits() {

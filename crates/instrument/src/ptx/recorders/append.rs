@@ -1,18 +1,25 @@
-//! Writing an element: the store, and the chunk that it may need first.
+//! Appends elements to a stream: the store, and the chunk that it may need first.
 //!
-//! The common way is a test of the cursor's row part, one store and one addition. Once every 15 rows a lane needs the next
-//! chunk. All of that stands inline: a call would end the assembler's overlap of matrix instructions around it.
+//! The common path is a test of the cursor's row part, one store and one addition. Once every 15 rows a lane
+//! needs the next chunk. All of this is inline, because a call would end the assembler's overlap of matrix
+//! instructions around it.
 //!
-//! Lanes of a warp come here together or apart, in any order, and a shared chain must still be one chain. A lane reads
-//! the link. If it is set, the chunk is there. If not, the lanes that are here with the same link elect the lowest, which
-//! takes a chunk, from its multiprocessor's magazine if there is one left, and publishes it with a compare-and-swap; if lanes elsewhere were faster, theirs is taken
-//! and the fresh one stays unused. The result reaches the others by shuffle. Every `.sync` names exactly the lanes that
-//! `activemask` saw, and nothing between them and it parts them for good, so no lane waits for one that never comes.
-//! When the pool is used up the link published is the bucket's, where the host stops reading; lanes that find it write
-//! nothing and count (see [`crate::ptx::lane_state`]).
-//! Links are read past the first-level cache (`relaxed.gpu`), which would show another SM's zero for ever.
+//! Lanes of a warp may arrive together or separately, in any order, and a shared chain must stay one chain. A
+//! lane reads the link to the next chunk. If it is set, the chunk exists. If not, the active lanes with the
+//! same link elect the lowest. It takes a chunk, from its SM's magazine if that has one, and publishes it
+//! with a compare-and-swap. If other lanes were faster, their chunk is used and the fresh one stays unused. A
+//! shuffle passes the result to the other lanes.
 //!
-//! Stores of elements are `.cg`: nobody on this SM reads them again, so they should not displace the kernel's lines.
+//! Once the pool is used up, the published link is the bucket's, where the host stops reading. Lanes that
+//! find it write nothing and count (see [`crate::ptx::lane_state`]).
+//!
+//! # Invariants
+//! - Every `.sync` names exactly the lanes that `activemask` returned. They do not diverge in between, so no
+//!   lane waits for one that never arrives.
+//! - Links are read past the first-level cache (`relaxed.gpu`), which might otherwise show another SM's zero
+//!   for ever.
+//! - Elements are stored with `.cg`: no thread on this SM reads them again, so they should not displace the
+//!   kernel's cache lines.
 
 use prlx_trace::device::{Context, MAGAZINE_COUNT, MAGAZINE_STRIDE, MAGAZINES};
 
@@ -24,10 +31,10 @@ use crate::ptx::snippet::Snippet;
 impl Lowering<'_> {
     /// Appends code that writes elements, one row each.
     ///
-    /// - Shared stream: each of `values` is one element (a register or constant of the element's size). Their number
-    ///   divides the rows of a chunk, so one test is enough for all.
-    /// - Private stream: each of `values` is a vector, the words that a row begins with. Only lanes with `%~lead`
-    ///   write. Rows at the end of a chunk stay empty if they are too few.
+    /// - Shared stream: each of `values` is one element (a register or constant of the element's size). Their
+    ///   number divides the rows of a chunk, so one test is enough for all.
+    /// - Private stream: each of `values` is a vector, the words that a row begins with. Only lanes with
+    ///   `%~lead` write. Rows at the end of a chunk stay empty if they are too few.
     pub(in crate::ptx) fn append(&self, s: &mut Snippet<'_>, values: &[&str]) {
         let shape = self.state.shape;
         let (row, chunk) = (shape.row(), shape.chunk());
@@ -54,7 +61,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Goes to `$~store#` if the chunk has `rows` rows left, and to `$~lost#` if this lane writes nothing any more.
+    /// Goes to `$~store#` if the chunk has `rows` rows left, and to `$~lost#` if this lane no longer writes.
     fn test_for_room(&self, s: &mut Snippet<'_>, rows: u64) {
         let shape = self.state.shape;
         let (row, chunk) = (shape.row(), shape.chunk());
@@ -71,7 +78,7 @@ impl Lowering<'_> {
             _ => s.ptx(&format!("and.b32 %~b, %~a, {};", chunk - row)),
         }
         match shape.lanes {
-            // Without a branch for those who follow: a warp stays together unless its leader needs a chunk.
+            // No branch for lanes that do not lead: the warp stays converged unless its leader needs a chunk.
             1 => s.ptx("and.pred %~q, %~q, %~lead;\n@!%~q bra $~store#;"),
             _ => s.ptx("setp.ne.u32 %~q, %~b, 0;\n@%~q bra $~store#;"),
         }
@@ -83,12 +90,13 @@ impl Lowering<'_> {
         ));
     }
 
-    /// `%~link`: the link to the next chunk, in the current chunk or in the stream head. Goes to `$~next#` if there is a
-    /// current chunk, and to `$~have#` if the warp's first chunk was assigned before the launch.
+    /// `%~link`: the link to the next chunk, in the current chunk or in the stream head. Goes to `$~next#` if
+    /// there is a current chunk, and to `$~have#` if the warp's first chunk was assigned before the launch.
     fn find_link(&self, s: &mut Snippet<'_>, rows: u64) {
         let shape = self.state.shape;
         let (row, chunk) = (shape.row(), shape.chunk());
-        // The cursor ran past the last row of its chunk, so that chunk is the one before; if there is none, its head.
+        // The cursor is past the last row of its chunk, so the current chunk is the one before; without a
+        // chunk it is the stream head.
         match (shape.lanes, rows) {
             (1, _) => s.ptx(&format!(
                 "setp.ne.u64 %~q, %~cursor, 0;
@@ -106,7 +114,7 @@ impl Lowering<'_> {
         self.context(s);
         s.ptx("@%~q bra $~next#;");
         self.check_filter(s, "off", "heads");
-        // A chunk that it begins with is known without a look at its head.
+        // The warp's first chunk may be assigned before the launch; its address needs no load of the head.
         s.ptx(&format!(
             "cvt.u64.u32 %~x, %~a;
              ld.global.u64 %~y, [%~context+{}];
@@ -123,8 +131,8 @@ impl Lowering<'_> {
         self.head(s);
     }
 
-    /// Shared streams: goes to `$~have#` if the link is set, else elects a leader among the lanes with the same link. The
-    /// others go to `$~share#`.
+    /// Shared streams: goes to `$~have#` if the link is set, else elects a leader among the lanes with the
+    /// same link. The others go to `$~share#`.
     fn elect_leader(&self, s: &mut Snippet<'_>) {
         let shape = self.state.shape;
         s.ptx("$~next#:");
@@ -145,7 +153,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// `%~x`: a fresh chunk, from the magazine of this SM or from the pool; the bucket if the pool is used up.
+    /// `%~x`: a fresh chunk, from the magazine of this SM or from the pool; the bucket if the pool is used
+    /// up.
     fn take_chunk(&self, s: &mut Snippet<'_>) {
         let chunk = self.state.shape.chunk();
         let count = (1u64 << MAGAZINE_COUNT) - 1;
@@ -241,7 +250,8 @@ impl Lowering<'_> {
             };
             s.ptx(&format!("@%~lead st.global.cg{ty} [%~cursor{offset}], {words};"));
         }
-        // In a chunk the high half stays as it is; past its end the low half alone wraps, and back again where the link is looked for.
+        // Inside a chunk the high half is constant. Past its end only the low half wraps; the search for the
+        // link undoes that.
         s.ptx(&format!(
             "mov.b64 {{%~a, %~b}}, %~cursor;
              @%~lead add.u32 %~a, %~a, {};
