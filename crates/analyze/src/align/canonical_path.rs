@@ -5,13 +5,12 @@
 //!
 //! # Invariants
 //! The visits of a body are in the order of A's code; visits of one place keep their order. Visits that are
-//! not compared
-//! are counted and dropped. A loop has as many trips as its counting copies show, or as have visits.
+//! not compared are counted and dropped. A loop has as many trips as its counting copies show, or as have
+//! visits.
 //!
 //! # Limitations
 //! Calls inside unrolled loops are not compared. Memory grows with the lane's visits; a lane of more than
-//! [`MAX_ENTRIES`]
-//! is refused.
+//! [`MAX_ENTRIES`] is refused.
 
 use std::collections::BTreeMap;
 

@@ -2,11 +2,9 @@
 //!
 //! # Invariants
 //! Subtrees with equal hashes are skipped, so the work grows with the differences. A decision that differs is
-//! one finding.
-//! What only one side executes because of it, up to the reconvergence of its branch, *follows* from it and is
-//! counted with
-//! it. Places match by execution index: only the children of one node are aligned, and nothing is searched
-//! further ahead.
+//! one finding. What only one side executes because of it, up to the reconvergence of its branch, *follows*
+//! from it and is counted with it. Places match by execution index: only the children of one node are
+//! aligned, and nothing is searched further ahead.
 //!
 //! # Limitations
 //! A difference that follows through data (a value is stored and loaded again later) is a second finding.

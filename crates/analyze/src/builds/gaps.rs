@@ -2,8 +2,7 @@
 //!
 //! # Invariants
 //! Every site that the recording level includes and that is not compared is listed once, under its line. Only
-//! visited sites
-//! make a gap: code that never ran hides no difference.
+//! visited sites make a gap: code that never ran hides no difference.
 
 use std::collections::{BTreeMap, BTreeSet};
 

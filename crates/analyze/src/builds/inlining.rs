@@ -1,22 +1,18 @@
 //! Inlines calls in a module, as its compiler could have done.
 //!
 //! If one build inlined a function that the other calls, both are compared in this form, provided that the
-//! plain comparison
-//! left something out. A difference in this form is uncertain and never a finding: compilers change code
-//! further once it is
-//! inlined.
+//! plain comparison left something out. A difference in this form is uncertain and never a finding: compilers
+//! change code further once it is inlined.
 //!
 //! # Invariants
 //! A function is inlined at all calls of both sides, or at none, and only if a location shows that a compiler
-//! inlined it.
-//! The result decodes the same streams as the recorded module, step by step. Each of its sites is one of the
-//! recorded
-//! module's ([`InlinedModule::recorded`]). Its locations name the call, as compilers' locations do.
+//! inlined it. The result decodes the same streams as the recorded module, step by step. Each of its sites is
+//! one of the recorded module's ([`InlinedModule::recorded`]). Its locations name the call, as compilers'
+//! locations do.
 //!
 //! # Limitations
 //! Some calls stay calls on both sides: guarded calls, calls without a line (recordings before version 8),
-//! recursive
-//! functions, and functions of which nothing was recorded.
+//! recursive functions, and functions of which nothing was recorded.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,17 +1,13 @@
 //! Matches the functions, loops and sites of two modules.
 //!
 //! Identical decode programs match by number. Otherwise functions match by name, and kernels also by their
-//! name in the
-//! source ([`kernel_names`]). Source lines match by a diff of the stored texts ([`super::source_diff`]).
-//! Sites match by
-//! their key, then by line and class, then by class and order between matched sites. Loops match by the line
-//! of their
-//! header, and order.
+//! name in the source ([`kernel_names`]). Source lines match by a diff of the stored texts
+//! ([`super::source_diff`]). Sites match by their key, then by line and class, then by class and order
+//! between matched sites. Loops match by the line of their header, and order.
 //!
 //! # Invariants
 //! Common numbers are A's numbers; what only B has gets the numbers after them. A site without a match is
-//! counted, never
-//! guessed. [`super::unroll_match`] handles copies of one place.
+//! counted, never guessed. [`super::unroll_match`] handles copies of one place.
 //!
 //! # Limitations
 //! Renamed device functions do not match.

@@ -2,8 +2,7 @@
 //!
 //! # Invariants
 //! Warps are added in ascending order, so the result does not depend on threads. The representative is the
-//! warp that
-//! diverges here earliest (fewest visits before), then the lowest.
+//! warp that diverges here earliest (fewest visits before), then the lowest.
 
 use std::collections::BTreeMap;
 

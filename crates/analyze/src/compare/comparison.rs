@@ -2,10 +2,8 @@
 //!
 //! # Invariants
 //! The report depends on the inputs only, not on threads. Memory is bounded by 32 frames of each side, the
-//! trees of the
-//! lanes being compared, and the findings kept. The verdict is `same` only if everything was seen: lost,
-//! filtered,
-//! truncated or unreadable parts are gaps.
+//! trees of the lanes being compared, and the findings kept. The verdict is `same` only if everything was
+//! seen: lost, filtered, truncated or unreadable parts are gaps.
 //!
 //! Launches match by [`launch_match`](crate::launch_match), processes by the caller
 //! ([`crate::match_processes`]).
@@ -53,7 +51,8 @@ impl Report {
         for (trace, side) in traces.iter().zip(["A", "B"]) {
             // Launches without streams would agree with everything.
             if trace.launches.iter().any(|r| r.launch.level == Level::Probe) {
-                let what = "this recording of a probe has tables, but no streams to compare: print it with `prlx probe show`";
+                let what = "this recording of a probe has tables, but no streams to compare: print it with \
+                            `prlx probe show`";
                 return Err(Error::new(side, what));
             }
         }

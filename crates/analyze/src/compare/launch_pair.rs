@@ -97,7 +97,8 @@ fn hidden(l: &LaunchReport) -> u64 {
     l.uncompared.iter().filter(|u| u.hides).map(|u| u.visits).sum()
 }
 
-/// Compares the lanes. Also returns what was not compared. `equal_digests_suffice`: equal digests imply equal paths.
+/// Compares the lanes. Also returns what was not compared. `equal_digests_suffice`: equal digests imply equal
+/// paths.
 fn compare_lanes(
     cx: &Context<'_>,
     recordings: [&Recording; 2],
@@ -139,8 +140,8 @@ fn compare_lanes(
 fn hashing_differs(level: Level) -> Option<String> {
     let level = matches!(level, Level::Fingerprint | Level::Events).then(|| level.label())?;
     Some(format!(
-        "one side was recorded by an older version that hashes values differently, so level {level} cannot be \
-         compared: record it again"
+        "one side was recorded by an older version that hashes values differently, so level {level} cannot \
+         be compared: record it again"
     ))
 }
 

@@ -3,8 +3,7 @@
 //!
 //! # Invariants
 //! Results are merged in ascending order of warps, whatever the threads do. Memory is bounded by 32 frames of
-//! each side
-//! and the trees of the lanes being compared.
+//! each side and the trees of the lanes being compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -2,8 +2,7 @@
 //!
 //! # Invariants
 //! The operands are those of each lane's diverging visit, not of the site's last visit. The value of a load
-//! is that of its
-//! last visit before the decision, in the lane's own order.
+//! is that of its last visit before the decision, in the lane's own order.
 //!
 //! # Limitations
 //! Only the first two operands of an instruction are shown. Loads without a site have no value.

@@ -5,16 +5,13 @@
 //!
 //! # Invariants
 //! Each decision is one [`PathItem::Visit`], in execution order, whether its value was recorded, counted or
-//! computed. Loop,
-//! call and branch items give visits their execution index. A lane whose recording ends early, or whose
-//! launch was
-//! stopped, ends as [`DecodeOutcome::Truncated`]. No input makes the decoder panic; endless paths reach
-//! [`DecodeLimits`].
+//! computed. Loop, call and branch items give visits their execution index. A lane whose recording ends
+//! early, or whose launch was stopped, ends as [`DecodeOutcome::Truncated`]. No input makes the decoder
+//! panic; endless paths reach [`DecodeLimits`].
 //!
 //! # Limitations
 //! Functions that were not recorded are stepped over. After a launch was stopped, the walk continues through
-//! decisions that
-//! can be computed, as far as the lane would have gone.
+//! decisions that can be computed, as far as the lane would have gone.
 
 use std::collections::VecDeque;
 

@@ -2,8 +2,7 @@
 //!
 //! # Invariants
 //! [`renamed`] pairs two kernels only if nothing else could be meant: each is the only one of its side that
-//! has no match by
-//! its exact name and has this name in the source.
+//! has no match by its exact name and has this name in the source.
 //!
 //! # Limitations
 //! Only C++ names are demangled. Names that other languages mangle are compared as they are.

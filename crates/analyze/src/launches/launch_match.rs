@@ -2,8 +2,8 @@
 //!
 //! # Invariants
 //! Matched launches have the same kernel. Where several launches could be the inserted one, the choice that
-//! makes most
-//! launches agree is taken. Launches in another order, such as those of racing streams, still get a match.
+//! makes most launches agree is taken. Launches in another order, such as those of racing streams, still get
+//! a match.
 //!
 //! # Limitations
 //! If the edit exceeds the bound of [`edit_script::edits`], launches match by order within their kernel.

@@ -7,9 +7,8 @@
 //!
 //! # Limitations
 //! Levels `fingerprint` and `operands` record no path and have no view. What one side executed after the
-//! other's recording
-//! ended is not shown. Each lane's steps are counted separately: equal columns of two lanes are not one
-//! moment.
+//! other's recording ended is not shown. Each lane's steps are counted separately: equal columns of two lanes
+//! are not one moment.
 
 use std::collections::BTreeMap;
 
