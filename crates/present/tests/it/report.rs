@@ -232,7 +232,7 @@ fn parts_of_a_report() {
     }
     let shard = Some(Shard { index: 1, of: 3 });
     let some = diff(&a, &b, &DiffOptions { shard, ..DiffOptions::default() }).unwrap();
-    assert_eq!(some.gaps, ["this is a part: 4 of 6 pairs of launches are in others"]);
+    assert_eq!(some.gaps, ["this is a part of a report: 4 of 6 launch pairs are in other parts"]);
     assert!(some.clone().merge(compare(&a, &a)).is_err(), "another comparison");
     let mut other = some.clone();
     other.launches[0].gaps.push("more".into());
