@@ -164,8 +164,7 @@ fn page(corpus: &Corpus) -> String {
     for chapter in chapters {
         let ops: Vec<Op> = Op::ALL.iter().copied().filter(|&op| doc(op).1 == chapter).collect();
         let _ = writeln!(out, "\n## {chapter}\n");
-        out +=
-            "| operation | what it does | operands | CPU device | tests | run | refused | kernels |\n";
+        out += "| operation | what it does | operands | CPU device | tests | run | refused | kernels |\n";
         out += "|---|---|---|---|---|--:|--:|--:|\n";
         for &op in &ops {
             let does = match coverage(op) {
