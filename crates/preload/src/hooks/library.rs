@@ -1,7 +1,7 @@
 //! Libraries, and what the driver says of their kernels.
 //!
 //! A library is rewritten when it is first asked for something, as the driver does with it: until then the program's handle is of its own
-//! code, and afterwards stands for the library in its place ([`known::library`]).
+//! code, and afterwards stands for the library in its place ([`handles::library`]).
 //!
 //! Holds: what can't be replaced stays as it is; the parameter that the program does not know of is not told of.
 //! Misses: options of a load but for the registers and the optimisation.
@@ -20,19 +20,23 @@ use std::sync::OnceLock;
 
 use prlx_driver::cuda::{Functions, image};
 
-use crate::load::{RELOCATABLE, named, options, refused, replacement};
-use crate::think::think;
-use crate::{known, say};
+use crate::hooks::jit_options::options;
+use crate::hooks::modules::named;
+use crate::hooks::replacement::{RELOCATABLE, refused, replacement};
+use crate::panic_guard::guard;
+use crate::{handles, log};
 
 /// `CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE`, `CU_LIBRARY_BINARY_IS_PRESERVED`.
 const HOST_TABLE: i32 = 0;
+
 const PRESERVED: i32 = 1;
+
 /// `CUDA_ERROR_INVALID_VALUE`.
 const INVALID_VALUE: i32 = 1;
 
 /// The library that stands in the place of the program's.
 fn library(handle: *mut c_void) -> *mut c_void {
-    think(|| known::library(handle)).map_or(handle, |(real, _)| real)
+    guard(|| handles::library(handle)).map_or(handle, |(real, _)| real)
 }
 
 pub unsafe fn cuLibraryLoadData(
@@ -51,7 +55,7 @@ pub unsafe fn cuLibraryLoadData(
         (real.cuLibraryLoadData)(to, at, names, values, count, library_names, library_values, library_count)
     };
     if code == 0 {
-        think(|| {
+        guard(|| {
             // SAFETY: the program's promise.
             unsafe {
                 let bytes = match image::bytes(at) {
@@ -85,6 +89,7 @@ pub unsafe fn cuLibraryLoadData(
     }
     code
 }
+
 pub unsafe fn cuLibraryLoadFromFile(
     real: &'static Functions,
     to: *mut *mut c_void,
@@ -110,7 +115,7 @@ pub unsafe fn cuLibraryLoadFromFile(
         )
     };
     if code == 0 {
-        think(|| {
+        guard(|| {
             // SAFETY: the program's promise.
             unsafe {
                 let name = OsStr::from_bytes(CStr::from_ptr(path).to_bytes());
@@ -128,6 +133,7 @@ enum Held {
     There(usize, usize),
     Copied(Vec<u8>),
 }
+
 impl Held {
     fn bytes(&self) -> &[u8] {
         match self {
@@ -193,18 +199,18 @@ fn later(real: &'static Functions, handle: *mut c_void, held: Held, options: Vec
             )
         };
         if code != 0 {
-            say::once(&format!(
+            log::warn_once(&format!(
                 "the driver does not load a rewritten library (error {code}): it runs as it is"
             ));
             return None;
         }
         Some((library.expose_provenance(), made.module))
     };
-    known::library_is(handle, known::Library { later: Box::new(later), done: OnceLock::new() });
+    handles::library_is(handle, handles::Library { later: Box::new(later), done: OnceLock::new() });
 }
 
 pub unsafe fn cuLibraryUnload(real: &Functions, handle: *mut c_void) -> i32 {
-    let other = think(|| known::library_gone(handle));
+    let other = guard(|| handles::library_gone(handle));
     // SAFETY: the program's call; the other one was loaded by us, for this one alone.
     unsafe {
         if let Some(other) = other {
@@ -213,38 +219,43 @@ pub unsafe fn cuLibraryUnload(real: &Functions, handle: *mut c_void) -> i32 {
         (real.cuLibraryUnload)(handle)
     }
 }
+
 pub unsafe fn cuLibraryGetKernel(
     real: &Functions,
     kernel: *mut *mut c_void,
     handle: *mut c_void,
     name: *const c_char,
 ) -> i32 {
-    let found = think(|| known::library(handle));
+    let found = guard(|| handles::library(handle));
     let library = found.as_ref().map_or(handle, |f| f.0);
     // SAFETY: the program's call.
     let code = unsafe { (real.cuLibraryGetKernel)(kernel, library, name) };
     // SAFETY: it has answered, so its arguments can be read.
     unsafe {
-        named(code, kernel, name, |at, name| known::library_kernel_is(at, found.as_ref().map(|f| &f.1), name))
+        named(code, kernel, name, |at, name| {
+            handles::library_kernel_is(at, found.as_ref().map(|f| &f.1), name)
+        })
     };
     code
 }
+
 pub unsafe fn cuLibraryGetKernelCount(real: &Functions, count: *mut u32, handle: *mut c_void) -> i32 {
     // SAFETY: the program's call.
     unsafe { (real.cuLibraryGetKernelCount)(count, library(handle)) }
 }
+
 pub unsafe fn cuLibraryEnumerateKernels(
     real: &Functions,
     kernels: *mut *mut c_void,
     count: u32,
     handle: *mut c_void,
 ) -> i32 {
-    let found = think(|| known::library(handle));
+    let found = guard(|| handles::library(handle));
     // SAFETY: the program's call.
     let code =
         unsafe { (real.cuLibraryEnumerateKernels)(kernels, count, found.as_ref().map_or(handle, |f| f.0)) };
     if code == 0 && count > 0 {
-        think(|| {
+        guard(|| {
             let module = found.as_ref().map(|f| &f.1);
             // SAFETY: the driver has filled it.
             for kernel in unsafe { from_raw_parts(kernels, count as usize) }.iter().filter(|k| !k.is_null()) {
@@ -252,7 +263,7 @@ pub unsafe fn cuLibraryEnumerateKernels(
                 // SAFETY: a kernel of the driver's, and a place for its name, which lives as long as its library.
                 unsafe {
                     if (real.cuKernelGetName)(&mut name, *kernel) == 0 && !name.is_null() {
-                        known::library_kernel_is(
+                        handles::library_kernel_is(
                             *kernel,
                             module,
                             CStr::from_ptr(name).to_str().unwrap_or_default(),
@@ -265,19 +276,21 @@ pub unsafe fn cuLibraryEnumerateKernels(
     }
     code
 }
+
 pub unsafe fn cuLibraryGetModule(real: &Functions, module: *mut *mut c_void, handle: *mut c_void) -> i32 {
-    let found = think(|| known::library(handle));
+    let found = guard(|| handles::library(handle));
     // SAFETY: the program's call.
     let code = unsafe { (real.cuLibraryGetModule)(module, found.as_ref().map_or(handle, |f| f.0)) };
     if let (0, Some((_, of))) = (code, found) {
-        think(|| {
+        guard(|| {
             // SAFETY: the driver has put it there.
-            known::module_is(unsafe { *module }, of);
+            handles::module_is(unsafe { *module }, of);
             Some(())
         });
     }
     code
 }
+
 pub unsafe fn cuLibraryGetGlobal(
     real: &Functions,
     at: *mut u64,
@@ -288,6 +301,7 @@ pub unsafe fn cuLibraryGetGlobal(
     // SAFETY: the program's call.
     unsafe { (real.cuLibraryGetGlobal)(at, bytes, library(handle), name) }
 }
+
 pub unsafe fn cuLibraryGetManaged(
     real: &Functions,
     at: *mut u64,
@@ -298,6 +312,7 @@ pub unsafe fn cuLibraryGetManaged(
     // SAFETY: the program's call.
     unsafe { (real.cuLibraryGetManaged)(at, bytes, library(handle), name) }
 }
+
 pub unsafe fn cuLibraryGetUnifiedFunction(
     real: &Functions,
     at: *mut *mut c_void,
@@ -307,26 +322,28 @@ pub unsafe fn cuLibraryGetUnifiedFunction(
     // SAFETY: the program's call.
     unsafe { (real.cuLibraryGetUnifiedFunction)(at, library(handle), symbol) }
 }
+
 pub unsafe fn cuKernelGetFunction(real: &Functions, function: *mut *mut c_void, kernel: *mut c_void) -> i32 {
     // SAFETY: the program's call.
     let code = unsafe { (real.cuKernelGetFunction)(function, kernel) };
     if code == 0 {
-        think(|| {
+        guard(|| {
             // SAFETY: the driver has put it there.
-            known::kernel_as(unsafe { *function }, kernel);
+            handles::kernel_as(unsafe { *function }, kernel);
             Some(())
         });
     }
     code
 }
+
 pub unsafe fn cuKernelGetLibrary(real: &Functions, library: *mut *mut c_void, kernel: *mut c_void) -> i32 {
     // SAFETY: the program's call.
     let code = unsafe { (real.cuKernelGetLibrary)(library, kernel) };
     if code == 0 {
-        think(|| {
+        guard(|| {
             // SAFETY: the driver has put it there.
             unsafe {
-                if let Some(own) = known::library_behind(*library) {
+                if let Some(own) = handles::library_behind(*library) {
                     *library = own;
                 }
             }
@@ -335,6 +352,7 @@ pub unsafe fn cuKernelGetLibrary(real: &Functions, library: *mut *mut c_void, ke
     }
     code
 }
+
 pub unsafe fn cuKernelGetParamInfo(
     real: &Functions,
     kernel: *mut c_void,
@@ -348,6 +366,7 @@ pub unsafe fn cuKernelGetParamInfo(
     // SAFETY: the program's call.
     unsafe { (real.cuKernelGetParamInfo)(kernel, index, offset, size) }
 }
+
 pub unsafe fn cuFuncGetParamInfo(
     real: &Functions,
     function: *mut c_void,
@@ -361,7 +380,8 @@ pub unsafe fn cuFuncGetParamInfo(
     // SAFETY: the program's call.
     unsafe { (real.cuFuncGetParamInfo)(function, index, offset, size) }
 }
+
 /// Whether a parameter is one that the program does not know of.
 fn hidden(kernel: *mut c_void, index: usize) -> bool {
-    think(|| known::kernel(kernel)?).is_some_and(|(_, k)| k.skipped.is_none() && index >= k.params.len())
+    guard(|| handles::kernel(kernel)?).is_some_and(|(_, k)| k.skipped.is_none() && index >= k.params.len())
 }

@@ -1,16 +1,11 @@
-//! Launches: a rewritten kernel gets one more parameter behind the program's.
+//! The parameters of a launch with the hidden parameter behind them.
 //!
-//! That parameter leads to the launch's context ([`Handed`]); zeros record nothing.
-//!
-//! Holds: the program's own parameters, shape, stream and attributes go to the driver as they came, in the form they came in; a
-//! kernel that was not rewritten is launched as the program said, word for word. Launches that CUDA has given up (`cuLaunch`,
-//! `cuLaunchGrid`, on several devices at once) run, but record nothing.
+//! # Invariants
+//! The program's own parameters go to the driver as they came, in the form they came in.
 #![allow(
     unsafe_code,
     reason = "a C interface: pointers come from the program, as cuda.h says what they point to"
 )]
-#![allow(non_snake_case, reason = "the driver's own names")]
-#![allow(clippy::too_many_arguments, reason = "as cuda.h has them")]
 
 use std::ffi::{CStr, c_void};
 use std::ptr::null_mut;
@@ -18,20 +13,22 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use prlx_driver::cuda::Functions;
-use prlx_driver::cuda::calls::{DeviceLaunch, LaunchConfig, extra, launch};
+use prlx_driver::cuda::calls::extra;
 use prlx_driver::session::PASSED;
 use prlx_trace::device::Handed;
 
-use crate::known::{self, Found};
-use crate::record::{self, Hidden, Parameters, Shape};
-use crate::think::think;
+use crate::handles::Found;
+use crate::panic_guard::guard;
+use crate::recording::launch_shape::Shape;
+use crate::recording::launches::{Hidden, Parameters};
+use crate::{handles, recording};
 
 /// What a handle stands for. Handles that came by ways that are not ours are asked for their module and name.
 pub fn kernel(real: &Functions, handle: *mut c_void) -> Found {
-    if let Some(found) = known::kernel(handle) {
+    if let Some(found) = handles::kernel(handle) {
         return found;
     }
-    if !known::any() {
+    if !handles::any() {
         return None;
     }
     let (mut module, mut name) = (null_mut(), std::ptr::null());
@@ -41,24 +38,24 @@ pub fn kernel(real: &Functions, handle: *mut c_void) -> Found {
             (real.cuFuncGetModule)(&mut module, handle) == 0 && (real.cuFuncGetName)(&mut name, handle) == 0;
         if told && !name.is_null() {
             let name = CStr::from_ptr(name).to_str().unwrap_or_default();
-            known::kernel_is(handle, known::module(module).as_ref(), name);
+            handles::kernel_is(handle, handles::module(module).as_ref(), name);
         }
     }
-    known::kernel(handle).flatten()
+    handles::kernel(handle).flatten()
 }
 
 /// What a kernel is called that is nobody's; who was forgotten is asked again.
 fn name(real: &Functions, handle: *mut c_void) -> Option<Arc<str>> {
-    known::name(handle).or_else(|| {
+    handles::name(handle).or_else(|| {
         let mut name = std::ptr::null();
         // SAFETY: a handle that the program launches, and a place for the answer, which lives as long as its module.
         unsafe {
             if (real.cuFuncGetName)(&mut name, handle) != 0 || name.is_null() {
                 return None;
             }
-            known::name_is(handle, CStr::from_ptr(name).to_str().ok()?);
+            handles::name_is(handle, CStr::from_ptr(name).to_str().ok()?);
         }
-        known::name(handle)
+        handles::name(handle)
     })
 }
 
@@ -105,7 +102,7 @@ impl Room {
         list: *mut *mut c_void,
         what: Use<'_>,
     ) -> (*mut *mut c_void, *mut *mut c_void) {
-        self.found = think(|| {
+        self.found = guard(|| {
             let known = kernel(real, handle);
             let found = known.clone().filter(|(_, k)| k.skipped.is_none());
             if let (None, Use::Launch(shape, stream, own)) = (&found, what) {
@@ -114,7 +111,7 @@ impl Room {
                 let why = known.and_then(|(_, k)| k.skipped).unwrap_or_else(|| PASSED.to_owned());
                 // SAFETY: the caller's promise.
                 let params = || unsafe { parameters(real, handle, params, list) };
-                self.hidden = record::passed(real, (name.as_deref(), &why), shape, stream, own, params);
+                self.hidden = recording::passed(real, (name.as_deref(), &why), shape, stream, own, params);
             }
             found
         });
@@ -155,11 +152,11 @@ impl Room {
         }
         self.params = kernel.recorded(std::mem::take(&mut self.params));
         let bytes = self.params.clone();
-        self.hidden = think(|| match what {
+        self.hidden = guard(|| match what {
             Use::Launch(shape, stream, own) => {
-                record::begin(real, (&module, &kernel), shape, bytes, stream, own)
+                recording::begin(real, (&module, &kernel), shape, bytes, stream, own)
             }
-            Use::Node(had) => had.or_else(|| record::node(real)).map(Hidden::Node),
+            Use::Node(had) => had.or_else(|| recording::node(real)).map(Hidden::Node),
             Use::Other => None,
         });
         self.handed = self.hidden.as_ref().map(Hidden::handed).unwrap_or_default().to_bytes();
@@ -184,8 +181,8 @@ impl Room {
     pub fn done(self, code: i32, called: Instant) -> i32 {
         if let Some(hidden) = self.hidden {
             let now = Instant::now();
-            think(|| {
-                record::queued(hidden, code, [called, now]);
+            guard(|| {
+                recording::queued(hidden, code, [called, now]);
                 Some(())
             });
         }
@@ -269,147 +266,4 @@ unsafe fn buffer<'a>(list: *mut *mut c_void) -> Option<&'a [u8]> {
         }
         Some(if at.is_null() { &[] } else { std::slice::from_raw_parts(at, size) })
     }
-}
-
-/// How a configured launch starts its kernel.
-///
-/// # Safety
-/// As cuda.h says.
-unsafe fn shape(config: *const LaunchConfig) -> Option<(Shape, *mut c_void)> {
-    // SAFETY: the caller's promise: so many attributes.
-    unsafe {
-        let config = config.as_ref()?;
-        let mut cluster = None;
-        for i in 0..if config.attributes.is_null() { 0 } else { config.count as usize } {
-            let attribute = &*config.attributes.add(i);
-            if attribute.id == launch::CLUSTER_DIMENSION {
-                cluster = Some([attribute.value[0], attribute.value[1], attribute.value[2]]);
-            }
-        }
-        Some((
-            Shape { grid: config.grid, block: config.block, shared: config.shared, cluster },
-            config.stream,
-        ))
-    }
-}
-
-macro_rules! launches {
-    ($($name:ident($($extra:ident)?))*) => { $(
-        pub unsafe fn $name(
-            real: &Functions,
-            function: *mut c_void,
-            grid_x: u32,
-            grid_y: u32,
-            grid_z: u32,
-            block_x: u32,
-            block_y: u32,
-            block_z: u32,
-            shared: u32,
-            stream: *mut c_void,
-            params: *mut *mut c_void,
-            $($extra: *mut *mut c_void,)?
-        ) -> i32 {
-            let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
-            let shape = Shape { grid, block, shared, cluster: None };
-            let what = Use::Launch(&shape, stream, stringify!($name).ends_with("_ptsz"));
-            let mut room = Room::default();
-            let list = [$($extra,)? null_mut()][0];
-            // SAFETY: the program's call, with room that lives through it.
-            let (called, code) = unsafe {
-                let (params, _list) = room.extend(real, function, params, list, what);
-                $(let $extra = _list;)?
-                let called = Instant::now();
-                let code = (real.$name)(
-                    function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, params, $($extra)?
-                );
-                (called, code)
-            };
-            room.done(code, called)
-        }
-    )* };
-}
-launches! {
-    cuLaunchKernel(extra) cuLaunchKernel_ptsz(extra) cuLaunchCooperativeKernel() cuLaunchCooperativeKernel_ptsz()
-}
-
-macro_rules! configured {
-    ($($name:ident)*) => { $(
-        pub unsafe fn $name(
-            real: &Functions,
-            config: *const LaunchConfig,
-            function: *mut c_void,
-            params: *mut *mut c_void,
-            extra: *mut *mut c_void,
-        ) -> i32 {
-            let mut room = Room::default();
-            // SAFETY: the program's call, with room that lives through it.
-            let (called, code) = unsafe {
-                let shape = shape(config);
-                let own = stringify!($name).ends_with("_ptsz");
-                let what = shape.as_ref().map_or(Use::Other, |(shape, stream)| Use::Launch(shape, *stream, own));
-                let (params, extra) = room.extend(real, function, params, extra, what);
-                let called = Instant::now();
-                (called, (real.$name)(config, function, params, extra))
-            };
-            room.done(code, called)
-        }
-    )* };
-}
-configured! { cuLaunchKernelEx cuLaunchKernelEx_ptsz }
-
-pub unsafe fn cuLaunchCooperativeKernelMultiDevice(
-    real: &Functions,
-    list: *mut DeviceLaunch,
-    count: u32,
-    flags: u32,
-) -> i32 {
-    let mut rooms: Vec<Room> = Vec::new();
-    let mut launches = match list.is_null() {
-        true => Vec::new(),
-        // SAFETY: the program's promise: so many.
-        false => unsafe { std::slice::from_raw_parts(list, count as usize) }.to_vec(),
-    };
-    rooms.resize_with(launches.len(), Room::default);
-    for (launch, room) in launches.iter_mut().zip(&mut rooms) {
-        // SAFETY: a launch of the program's, and room that is not moved any more.
-        launch.params =
-            unsafe { room.extend(real, launch.function, launch.params, null_mut(), Use::Other).0 };
-    }
-    let at = if list.is_null() { list } else { launches.as_mut_ptr() };
-    // SAFETY: the program's call, with room that lives through it.
-    unsafe { (real.cuLaunchCooperativeKernelMultiDevice)(at, count, flags) }
-}
-
-/// Sets the parameter that the program does not know of, in the way that CUDA has given up.
-fn set(real: &Functions, function: *mut c_void) {
-    let found = think(|| kernel(real, function).filter(|(_, k)| k.skipped.is_none()));
-    if let Some((_, kernel)) = found {
-        let mut none = [0u8; Handed::SIZE];
-        // SAFETY: the function has this parameter, of so many bytes.
-        unsafe {
-            (real.cuParamSetv)(function, kernel.end as i32, none.as_mut_ptr().cast(), Handed::SIZE as u32);
-            (real.cuParamSetSize)(function, (kernel.end + Handed::SIZE) as u32);
-        }
-    }
-}
-pub unsafe fn cuLaunch(real: &Functions, function: *mut c_void) -> i32 {
-    set(real, function);
-    // SAFETY: the program's call.
-    unsafe { (real.cuLaunch)(function) }
-}
-pub unsafe fn cuLaunchGrid(real: &Functions, function: *mut c_void, width: i32, height: i32) -> i32 {
-    set(real, function);
-    // SAFETY: the program's call.
-    unsafe { (real.cuLaunchGrid)(function, width, height) }
-}
-pub unsafe fn cuLaunchGridAsync(
-    real: &Functions,
-    function: *mut c_void,
-    width: i32,
-    height: i32,
-    stream: *mut c_void,
-) -> i32 {
-    set(real, function);
-    // SAFETY: the program's call.
-    unsafe { (real.cuLaunchGridAsync)(function, width, height, stream) }
 }

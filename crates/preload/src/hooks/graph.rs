@@ -21,10 +21,11 @@ use std::time::Instant;
 use prlx_driver::cuda::Functions;
 use prlx_driver::cuda::calls::{InstantiateParams, KernelNodeParams, NodeParams, UpdateResult, launch, node};
 
-use crate::known;
-use crate::launch::{Room, Use, kernel};
-use crate::record::{self, Node, Shape};
-use crate::think::think;
+use crate::hooks::params::{Room, Use, kernel};
+use crate::panic_guard::guard;
+use crate::recording::graph_nodes::Node;
+use crate::recording::launch_shape::Shape;
+use crate::{handles, recording};
 
 /// Graphs in graphs that are looked into.
 const DEPTH: u32 = 16;
@@ -79,18 +80,18 @@ unsafe fn one(real: &Functions, handle: *mut c_void) -> Option<Node> {
             Some(found) => Some(found),
             // The driver tells of a captured kernel of a library by a handle that nobody has asked for.
             None => {
-                for own in known::library_kernels() {
+                for own in handles::library_kernels() {
                     let mut of_context = null_mut();
                     if (real.cuKernelGetFunction)(&mut of_context, own) == 0 {
-                        known::kernel_as(of_context, own);
+                        handles::kernel_as(of_context, own);
                     }
                 }
-                known::kernel(function).flatten()
+                handles::kernel(function).flatten()
             }
         };
         let (module, kernel) = found.filter(|(_, k)| k.skipped.is_none())?;
         let context = *(*said.params.add(kernel.params.len())).cast::<u64>();
-        if !record::is_node(context) {
+        if !recording::is_node(context) {
             return None;
         }
         let mut params = vec![0; kernel.params.iter().map(|(at, size)| at + size).max().unwrap_or(0)];
@@ -104,6 +105,7 @@ unsafe fn one(real: &Functions, handle: *mut c_void) -> Option<Node> {
         Some(Node { handle: handle.addr(), context, module, kernel, shape, params, twice: false })
     }
 }
+
 /// CTAs of a cluster of a kernel node, if it asks for any.
 fn cluster(real: &Functions, handle: *mut c_void) -> Option<[u32; 3]> {
     // As large as any attribute.
@@ -115,6 +117,7 @@ fn cluster(real: &Functions, handle: *mut c_void) -> Option<[u32; 3]> {
     let sizes = [value[0], value[1], value[2]];
     (code == 0 && sizes != [0; 3]).then_some(sizes)
 }
+
 /// What a call fills.
 const NOTHING: KernelNodeParams = KernelNodeParams {
     function: null_mut(),
@@ -133,12 +136,12 @@ const NOTHING: KernelNodeParams = KernelNodeParams {
 /// The driver knows the graph; `exec` holds what it became.
 unsafe fn ready(real: &Functions, code: i32, exec: *mut *mut c_void, graph: *mut c_void) -> i32 {
     if code == 0 {
-        think(|| {
+        guard(|| {
             let mut all = Vec::new();
             // SAFETY: the caller's promise.
             unsafe {
                 kernels(real, graph, 0, &mut all);
-                record::ready(*exec, all);
+                recording::ready(*exec, all);
             }
             Some(())
         });
@@ -152,7 +155,7 @@ fn now(handle: *mut c_void, room: &Room, copy: &KernelNodeParams) -> Option<Node
     let shape = Shape { grid: copy.grid, block: copy.block, shared: copy.shared, cluster: None };
     let (context, params) = (room.context(), room.params.clone());
     let twice = false;
-    record::is_node(context).then(|| Node {
+    recording::is_node(context).then(|| Node {
         handle: handle.addr(),
         context,
         module,
@@ -162,6 +165,7 @@ fn now(handle: *mut c_void, room: &Room, copy: &KernelNodeParams) -> Option<Node
         twice,
     })
 }
+
 /// A kernel node's parameters with one more. `first`: the structure ends with `extra`. `had`: the context that it has.
 ///
 /// # Safety
@@ -198,6 +202,7 @@ unsafe fn extended(
         &raw const *copy.insert(own)
     }
 }
+
 /// The same of a node of any kind.
 ///
 /// # Safety
@@ -236,6 +241,7 @@ macro_rules! added {
         }
     )* };
 }
+
 added! { cuGraphAddKernelNode true cuGraphAddKernelNode_v2 false }
 
 macro_rules! changed {
@@ -244,13 +250,14 @@ macro_rules! changed {
             let (mut room, mut copy) = (Room::default(), None);
             // SAFETY: the program's call, with room that lives through it.
             unsafe {
-                let had = think(|| one(real, node)).map(|n| n.context);
+                let had = guard(|| one(real, node)).map(|n| n.context);
                 let params = extended(real, &mut room, &mut copy, params, $first, had);
                 (real.$name)(node, params)
             }
         }
     )* };
 }
+
 changed! { cuGraphKernelNodeSetParams true cuGraphKernelNodeSetParams_v2 false }
 
 macro_rules! changed_ready {
@@ -264,7 +271,7 @@ macro_rules! changed_ready {
             let (mut room, mut copy) = (Room::default(), None);
             // SAFETY: the program's call, with room that lives through it.
             unsafe {
-                let had = think(|| record::context_of(exec, node));
+                let had = guard(|| recording::context_of(exec, node));
                 let params = extended(real, &mut room, &mut copy, params, $first, had);
                 let code = (real.$name)(exec, node, params);
                 changed(code, exec, node, &room, copy.as_ref())
@@ -272,6 +279,7 @@ macro_rules! changed_ready {
         }
     )* };
 }
+
 changed_ready! { cuGraphExecKernelNodeSetParams true cuGraphExecKernelNodeSetParams_v2 false }
 
 pub unsafe fn cuGraphAddNode(
@@ -289,6 +297,7 @@ pub unsafe fn cuGraphAddNode(
         (real.cuGraphAddNode)(node, graph, dependencies, count, own.as_mut().map_or(params, |p| p))
     }
 }
+
 pub unsafe fn cuGraphAddNode_v2(
     real: &Functions,
     node: *mut *mut c_void,
@@ -305,15 +314,17 @@ pub unsafe fn cuGraphAddNode_v2(
         (real.cuGraphAddNode_v2)(node, graph, dependencies, edges, count, own.as_mut().map_or(params, |p| p))
     }
 }
+
 pub unsafe fn cuGraphNodeSetParams(real: &Functions, node: *mut c_void, params: *mut NodeParams) -> i32 {
     let mut room = Room::default();
     // SAFETY: the program's call, with room that lives through it.
     unsafe {
-        let had = think(|| one(real, node)).map(|n| n.context);
+        let had = guard(|| one(real, node)).map(|n| n.context);
         let mut own = any(real, &mut room, params, had);
         (real.cuGraphNodeSetParams)(node, own.as_mut().map_or(params, |p| p))
     }
 }
+
 pub unsafe fn cuGraphExecNodeSetParams(
     real: &Functions,
     exec: *mut c_void,
@@ -323,7 +334,7 @@ pub unsafe fn cuGraphExecNodeSetParams(
     let mut room = Room::default();
     // SAFETY: the program's call, with room that lives through it.
     unsafe {
-        let had = think(|| record::context_of(exec, node));
+        let had = guard(|| recording::context_of(exec, node));
         let mut own = any(real, &mut room, params, had);
         let code = (real.cuGraphExecNodeSetParams)(exec, node, own.as_mut().map_or(params, |p| p));
         let copy = own.map(|o| o.of.kernel);
@@ -340,8 +351,8 @@ fn changed(
     copy: Option<&KernelNodeParams>,
 ) -> i32 {
     if code == 0 {
-        think(|| {
-            record::changed(exec, node, copy.and_then(|copy| now(node, room, copy)));
+        guard(|| {
+            recording::changed(exec, node, copy.and_then(|copy| now(node, room, copy)));
             Some(())
         });
     }
@@ -359,6 +370,7 @@ pub unsafe fn cuGraphInstantiate_v2(
     // SAFETY: the program's call.
     unsafe { ready(real, (real.cuGraphInstantiate_v2)(exec, graph, error, log, size), exec, graph) }
 }
+
 pub unsafe fn cuGraphInstantiateWithFlags(
     real: &Functions,
     exec: *mut *mut c_void,
@@ -368,6 +380,7 @@ pub unsafe fn cuGraphInstantiateWithFlags(
     // SAFETY: the program's call.
     unsafe { ready(real, (real.cuGraphInstantiateWithFlags)(exec, graph, flags), exec, graph) }
 }
+
 pub unsafe fn cuGraphInstantiateWithParams(
     real: &Functions,
     exec: *mut *mut c_void,
@@ -377,6 +390,7 @@ pub unsafe fn cuGraphInstantiateWithParams(
     // SAFETY: the program's call.
     unsafe { ready(real, (real.cuGraphInstantiateWithParams)(exec, graph, params), exec, graph) }
 }
+
 pub unsafe fn cuGraphInstantiateWithParams_ptsz(
     real: &Functions,
     exec: *mut *mut c_void,
@@ -386,6 +400,7 @@ pub unsafe fn cuGraphInstantiateWithParams_ptsz(
     // SAFETY: the program's call.
     unsafe { ready(real, (real.cuGraphInstantiateWithParams_ptsz)(exec, graph, params), exec, graph) }
 }
+
 pub unsafe fn cuGraphExecUpdate(
     real: &Functions,
     mut exec: *mut c_void,
@@ -396,6 +411,7 @@ pub unsafe fn cuGraphExecUpdate(
     // SAFETY: the program's call.
     unsafe { ready(real, (real.cuGraphExecUpdate)(exec, graph, error, result), &mut exec, graph) }
 }
+
 pub unsafe fn cuGraphExecUpdate_v2(
     real: &Functions,
     mut exec: *mut c_void,
@@ -405,31 +421,35 @@ pub unsafe fn cuGraphExecUpdate_v2(
     // SAFETY: the program's call.
     unsafe { ready(real, (real.cuGraphExecUpdate_v2)(exec, graph, result), &mut exec, graph) }
 }
+
 pub unsafe fn cuGraphExecDestroy(real: &Functions, exec: *mut c_void) -> i32 {
-    think(|| {
-        record::ready_gone(exec);
+    guard(|| {
+        recording::ready_gone(exec);
         Some(())
     });
     // SAFETY: the program's call.
     unsafe { (real.cuGraphExecDestroy)(exec) }
 }
+
 pub unsafe fn cuGraphLaunch(real: &Functions, exec: *mut c_void, stream: *mut c_void) -> i32 {
-    let replayed = think(|| record::replay(real, exec, stream, false));
+    let replayed = guard(|| recording::replay(real, exec, stream, false));
     let called = Instant::now();
     // SAFETY: the program's call.
     done(replayed, unsafe { (real.cuGraphLaunch)(exec, stream) }, called)
 }
+
 pub unsafe fn cuGraphLaunch_ptsz(real: &Functions, exec: *mut c_void, stream: *mut c_void) -> i32 {
-    let replayed = think(|| record::replay(real, exec, stream, true));
+    let replayed = guard(|| recording::replay(real, exec, stream, true));
     let called = Instant::now();
     // SAFETY: the program's call.
     done(replayed, unsafe { (real.cuGraphLaunch_ptsz)(exec, stream) }, called)
 }
+
 /// The driver, which was called then to launch a graph, has answered.
-fn done(replayed: Option<record::Replayed>, code: i32, called: Instant) -> i32 {
+fn done(replayed: Option<recording::Replayed>, code: i32, called: Instant) -> i32 {
     if let Some(replayed) = replayed {
         let called = [called, Instant::now()];
-        think(|| {
+        guard(|| {
             replayed.done(code, called);
             Some(())
         });

@@ -1,92 +1,20 @@
-//! What is known of the program's handles: which modules and libraries we put in the place of the program's, and which kernels
-//! come from them.
+//! What each of the program's handles stands for: rewritten modules and libraries, and the kernels that come from them.
 //!
-//! Handles are addresses in the driver, which it uses again: what is unloaded is forgotten at once.
+//! Handles are addresses in the driver, which reuses them. The entry of a handle is removed as soon as it is unloaded.
 //!
-//! Holds: a handle that is not known is the program's own business; locks are held for a look only, never through a call
-//! that loads code; what is known of kernels that are nobody's is bounded. Misses: contexts: a handle says which one it is of.
+//! # Invariants
+//! - A handle without an entry belongs to code that was not rewritten.
+//! - The lock is held for a lookup only, never during a call that loads code.
+//! - The number of entries for kernels that were not rewritten is bounded.
+//!
+//! # Limitations
+//! Contexts are not entries: a handle belongs to one context.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::c_void;
-use std::ops::Range;
 use std::sync::{Arc, LazyLock, OnceLock, PoisonError, RwLock};
 
-use prlx_driver::signature::{counted, limit};
-use prlx_isa::dataflow::unread_param_bytes;
-use prlx_isa::view::FunctionKind;
-use prlx_probe::Plan;
-use prlx_trace::Dim3;
-use prlx_trace::kernel::Fidelity;
-
-/// A module whose code was rewritten.
-#[derive(Debug)]
-pub struct Module {
-    /// What was written into it.
-    pub plan: Arc<Plan>,
-    /// How sure it is that it is the program's.
-    pub fidelity: Fidelity,
-    /// Its kernels, by name.
-    pub kernels: HashMap<String, Kernel>,
-    /// Its number in the recording; `None`: it could not be written down.
-    pub number: OnceLock<Option<u32>>,
-}
-
-/// A kernel of a rewritten module.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Kernel {
-    /// Its place in the plan.
-    pub function: usize,
-    /// Where each parameter lies that the program knows of, as PTX lays them out, and how large it is.
-    pub params: Vec<(usize, usize)>,
-    /// Where the next parameter lies behind these, in bytes, as PTX lays them out.
-    pub end: usize,
-    /// Bytes of its parameters that it never reads, as padding: they are recorded as zeros, for they mean nothing.
-    pub unread: Vec<Range<usize>>,
-    /// CTAs that each of a grid's numbers stands for, for a kernel that counts clusters.
-    pub counted: Dim3,
-    /// CTAs of a cluster, for a kernel that is compiled for so many.
-    pub cluster: Option<Dim3>,
-    /// Why it was not rewritten.
-    pub skipped: Option<String>,
-}
-
-impl Kernel {
-    /// Parameters as they are recorded, from what the program passed.
-    pub fn recorded(&self, mut params: Vec<u8>) -> Vec<u8> {
-        for part in &self.unread {
-            let end = part.end.min(params.len());
-            params.get_mut(part.start..end).unwrap_or_default().fill(0);
-        }
-        params
-    }
-}
-
-impl Module {
-    /// A module that was rewritten like this.
-    pub fn new(view: &prlx_isa::view::Module, plan: Plan, fidelity: Fidelity) -> Module {
-        let mut kernels = HashMap::new();
-        for (i, function) in view.functions.iter().enumerate().filter(|(_, f)| f.kind == FunctionKind::Kernel)
-        {
-            let sizes =
-                function.params.iter().map(|p| view.symbols.get(p.index()).map_or(0, |s| s.size as usize));
-            let params: Vec<_> = function.param_offsets.iter().map(|at| *at as usize).zip(sizes).collect();
-            let kernel = Kernel {
-                function: i,
-                end: params.iter().map(|(at, size)| at + size).max().unwrap_or(0).next_multiple_of(8),
-                params,
-                unread: unread_param_bytes(view, function)
-                    .into_iter()
-                    .map(|r| r.start as usize..r.end as usize)
-                    .collect(),
-                counted: counted(&function.limits),
-                cluster: limit(&function.limits, "reqnctapercluster"),
-                skipped: plan.functions.get(i).and_then(|f| f.skipped.clone()),
-            };
-            kernels.insert(function.name.clone(), kernel);
-        }
-        Module { plan: Arc::new(plan), fidelity, kernels, number: OnceLock::new() }
-    }
-}
+use crate::rewritten_module::{Kernel, Module};
 
 /// What a handle of a kernel stands for; `None`: nothing of ours.
 pub type Found = Option<(Arc<Module>, Kernel)>;
@@ -119,6 +47,7 @@ static HANDLES: LazyLock<RwLock<Handles>> = LazyLock::new(RwLock::default);
 fn look<T>(at: impl FnOnce(&Handles) -> T) -> T {
     at(&HANDLES.read().unwrap_or_else(PoisonError::into_inner))
 }
+
 fn change<T>(of: impl FnOnce(&mut Handles) -> T) -> T {
     of(&mut HANDLES.write().unwrap_or_else(PoisonError::into_inner))
 }
@@ -132,10 +61,12 @@ pub fn any() -> bool {
 pub fn module_is(handle: *mut c_void, module: Arc<Module>) {
     change(|h| h.modules.insert(handle.addr(), module));
 }
+
 /// The module of a handle.
 pub fn module(handle: *mut c_void) -> Option<Arc<Module>> {
     look(|h| h.modules.get(&handle.addr()).cloned())
 }
+
 /// A module was unloaded, or another has its handle.
 pub fn module_gone(handle: *mut c_void) {
     change(|h| {
@@ -146,6 +77,7 @@ pub fn module_gone(handle: *mut c_void) {
         }
     });
 }
+
 /// A context was reset: all modules are gone, and the kernels that are not a library's.
 pub fn modules_gone() {
     change(|h| {
@@ -181,6 +113,7 @@ impl Handles {
 pub fn library_is(handle: *mut c_void, library: Library) {
     change(|h| h.libraries.insert(handle.addr(), Arc::new(library)));
 }
+
 /// The library that is there in the place of the program's, and its module; it is made now, if it was not.
 pub fn library(handle: *mut c_void) -> Option<(*mut c_void, Arc<Module>)> {
     let library = look(|h| h.libraries.get(&handle.addr()).cloned())?;
@@ -188,6 +121,7 @@ pub fn library(handle: *mut c_void) -> Option<(*mut c_void, Arc<Module>)> {
     let (at, module) = done.as_ref()?;
     Some((std::ptr::with_exposed_provenance_mut(*at), module.clone()))
 }
+
 /// The program's library in whose place this one is.
 pub fn library_behind(real: *mut c_void) -> Option<*mut c_void> {
     let is = |l: &Library| matches!(l.done.get(), Some(Some((at, _))) if *at == real.addr());
@@ -195,6 +129,7 @@ pub fn library_behind(real: *mut c_void) -> Option<*mut c_void> {
         h.libraries.iter().find(|(_, l)| is(l)).map(|(at, _)| std::ptr::with_exposed_provenance_mut(*at))
     })
 }
+
 /// The program unloads a library; gives the one that was in its place.
 pub fn library_gone(handle: *mut c_void) -> Option<*mut c_void> {
     change(|h| {
@@ -216,6 +151,7 @@ pub fn kernel_is(handle: *mut c_void, module: Option<&Arc<Module>>, name: &str) 
         h.kernels.insert(handle.addr(), found);
     });
 }
+
 /// A handle stands for a kernel of that name of a library.
 pub fn library_kernel_is(handle: *mut c_void, module: Option<&Arc<Module>>, name: &str) {
     kernel_is(handle, module, name);
@@ -223,18 +159,22 @@ pub fn library_kernel_is(handle: *mut c_void, module: Option<&Arc<Module>>, name
         change(|h| h.of_libraries.insert(handle.addr()));
     }
 }
+
 /// The kernels of our libraries that the program has asked for.
 pub fn library_kernels() -> Vec<*mut c_void> {
     look(|h| h.of_libraries.iter().map(|at| std::ptr::with_exposed_provenance_mut(*at)).collect())
 }
+
 /// What a kernel is called that is not recorded.
 pub fn name_is(handle: *mut c_void, name: &str) {
     change(|h| h.name(handle, name));
 }
+
 /// What a kernel is called that is nobody's, if it came to its handle by our ways.
 pub fn name(handle: *mut c_void) -> Option<Arc<str>> {
     look(|h| h.names.get(&handle.addr()).cloned())
 }
+
 /// A handle stands for the same kernel as another.
 pub fn kernel_as(handle: *mut c_void, other: *mut c_void) {
     change(|h| {
@@ -243,6 +183,7 @@ pub fn kernel_as(handle: *mut c_void, other: *mut c_void) {
         }
     });
 }
+
 /// What a handle stands for; the outer `None`: never seen.
 pub fn kernel(handle: *mut c_void) -> Option<Found> {
     look(|h| h.kernels.get(&handle.addr()).cloned())

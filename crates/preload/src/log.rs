@@ -17,9 +17,9 @@ static LOG_FILE: LazyLock<Option<Mutex<std::fs::File>>> = LazyLock::new(|| {
 });
 
 /// Says something that the user should know, once.
-pub fn once(text: &str) {
+pub fn warn_once(text: &str) {
     static SAID: Mutex<Option<HashSet<String>>> = Mutex::new(None);
-    log(text);
+    debug(text);
     let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
     let said = said.get_or_insert_default();
     if said.len() < MOST && said.insert(text.to_owned()) {
@@ -29,7 +29,7 @@ pub fn once(text: &str) {
 }
 
 /// Writes down what was done, if somebody wants to know.
-pub fn log(text: &str) {
+pub fn debug(text: &str) {
     if let Some(file) = &*LOG_FILE {
         let line = format!("{} {text}\n", std::process::id());
         let _ = file.lock().unwrap_or_else(PoisonError::into_inner).write_all(line.as_bytes());

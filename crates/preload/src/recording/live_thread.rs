@@ -1,48 +1,36 @@
-//! A probe program's tables and a flight recorder's rings while the program runs: a recording of its own beside the process's file, put there
-//! anew now and then.
+//! Writes a probe program's tables, or a flight recorder's rings, to the live file while the program runs.
 //!
-//! Who waits for counters reads it; and it is what is left of a process that is killed. It holds the tables of the contexts that
-//! have not ended: when one ends, they go to the process's file, and this one goes before; and the launches that were not handed on
-//! when it was written.
+//! Whoever waits for counters reads the live file, and it is what is left of a process that is killed. It holds the tables of
+//! the contexts that have not ended, and the launches that had not been written to the process's file. When a context ends,
+//! its tables go to the process's file, and the live file is removed first.
 //!
-//! Holds: it is whole or not there; writing it takes no more than a tenth of the time. Misses: records of probe programs, and tracks that are no
-//! rings.
+//! # Invariants
+//! The live file is whole or absent. Writing it takes a tenth of the time at most.
+//!
+//! # Limitations
+//! Records of probe programs, and tracks that are not rings, are not in it.
 
-use std::fs::{self, File};
+use std::fs;
+use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use prlx_driver::cuda::recorder::Running;
-use prlx_driver::session::LIVE;
+use prlx_driver::workers::WORKERS;
 use prlx_probe::Plan;
 use prlx_trace::{ModuleId, Recording, Trace};
 
-use super::{SESSION, Session, lock, no_signals};
-use crate::think::think;
-use prlx_driver::workers::WORKERS;
+use crate::panic_guard::guard;
+use crate::recording::flush::no_signals;
+use crate::recording::lock::lock;
+use crate::recording::session::{SESSION, Session};
 
 /// A file that is being written and has not its name yet.
 const PART: &str = "part";
+
 /// Writing takes this part of the time at most.
 const SHARE: u32 = 10;
-
-/// The file, while it may be written.
-pub(super) struct Live(Mutex<PathBuf>);
-
-impl Live {
-    /// Beside the process's own file.
-    pub fn new(file: &Path) -> Live {
-        Live(Mutex::new(file.with_extension(LIVE)))
-    }
-    /// Takes it away; none is put there as long as this is held.
-    pub fn stop(&self) -> MutexGuard<'_, PathBuf> {
-        let path = lock(&self.0);
-        let _ = fs::remove_file(&*path);
-        path
-    }
-}
 
 /// Starts to put it there, in a thread that lives as long as the process.
 pub(super) fn start(interval: Duration) {
@@ -51,7 +39,7 @@ pub(super) fn start(interval: Duration) {
         let mut pause = interval;
         loop {
             std::thread::sleep(pause);
-            let took = think(|| write(SESSION.get()?.as_ref()?)).unwrap_or_default();
+            let took = guard(|| write(SESSION.get()?.as_ref()?)).unwrap_or_default();
             pause = interval.max(took * SHARE);
         }
     };

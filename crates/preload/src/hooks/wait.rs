@@ -16,8 +16,8 @@ use std::time::Instant;
 
 use prlx_driver::cuda::Functions;
 
-use crate::think::think;
-use crate::{known, record};
+use crate::panic_guard::guard;
+use crate::{handles, recording};
 
 macro_rules! waits {
     ($($name:ident($($arg:ident: $ty:ty),*))*) => { $(
@@ -27,12 +27,12 @@ macro_rules! waits {
             let code = unsafe { (real.$name)($($arg),*) };
             let ended = Instant::now();
             if code == 0 {
-                think(|| {
-                    record::waited(real);
+                guard(|| {
+                    recording::waited(real);
                     Some(())
                 });
             }
-            record::has_waited([begun, ended, Instant::now()]);
+            recording::has_waited([begun, ended, Instant::now()]);
             code
         }
     )* };
@@ -48,14 +48,14 @@ waits! {
 macro_rules! resets {
     ($($name:ident)*) => { $(
         pub unsafe fn $name(real: &Functions, device: i32) -> i32 {
-            think(|| {
-                record::bring_in(|of| of.is_of(device));
+            guard(|| {
+                recording::bring_in(|of| of.is_of(device));
                 Some(())
             });
             // SAFETY: the program's call.
             let code = unsafe { (real.$name)(device) };
-            think(|| {
-                known::modules_gone();
+            guard(|| {
+                handles::modules_gone();
                 Some(())
             });
             code
@@ -68,11 +68,11 @@ macro_rules! releases {
     ($($name:ident)*) => { $(
         pub unsafe fn $name(real: &Functions, device: i32) -> i32 {
             // It may be the last: nobody says how many there are.
-            let held = think(|| record::hold(device));
+            let held = guard(|| recording::hold(device));
             // SAFETY: the program's call.
             let code = unsafe { (real.$name)(device) };
-            think(|| {
-                record::released(real, device, held?);
+            guard(|| {
+                recording::released(real, device, held?);
                 Some(())
             });
             code
@@ -82,8 +82,8 @@ macro_rules! releases {
 releases! { cuDevicePrimaryCtxRelease cuDevicePrimaryCtxRelease_v2 }
 
 pub unsafe fn cuCtxDestroy_v2(real: &Functions, context: *mut c_void) -> i32 {
-    think(|| {
-        record::bring_in(|of| of.is(context));
+    guard(|| {
+        recording::bring_in(|of| of.is(context));
         Some(())
     });
     // SAFETY: the program's call.

@@ -1,59 +1,32 @@
-//! Graphs in the process's recording: contexts of nodes, graphs that are ready, and their launches.
+//! Launches of graphs.
 //!
-//! Holds: a node is recorded by the recorder that gave out its context, or its launch says why not.
-//! Misses: digests.
+//! # Invariants
+//! A node is recorded by the recorder that gave out its context, or its launch states why not.
+//!
+//! # Limitations
+//! The memory of graph launches is not digested.
 #![allow(unsafe_code, reason = "the driver's handles")]
 
-use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::Arc;
 use std::time::Instant;
 
-use prlx_driver::cuda::recorder::{NodeId, Replay};
+use prlx_driver::cuda::recorder::Replay;
 use prlx_driver::cuda::{Functions, Stream};
 use prlx_probe::{FunctionPlan, Plan};
 use prlx_trace::kernel::Function;
 use prlx_trace::launch::Origin;
 
-use super::{Of, SESSION, Shape, capturing, in_stream, lock, session};
-use crate::known::{Kernel, Module};
+use crate::recording::context_recorder::Of;
+use crate::recording::graph_nodes::{Node, Ready};
+use crate::recording::launch_shape::Shape;
+use crate::recording::lock::lock;
+use crate::recording::open::session;
+use crate::recording::session::SESSION;
+use crate::recording::streams::{capturing, in_stream};
 
 /// Why launches of graphs have no digests.
 const IN_GRAPH: &str = "launches of graphs are not digested";
-
-/// What is known of graphs.
-#[derive(Default)]
-pub(super) struct Graphs {
-    /// Contexts that nodes have, by address, and whose recorder gave them out.
-    pub nodes: HashMap<u64, (Arc<Of>, NodeId)>,
-    /// Graphs that are ready.
-    pub ready: HashMap<usize, Ready>,
-    pub count: u32,
-}
-/// A graph that is ready.
-pub(super) struct Ready {
-    number: u32,
-    replays: u64,
-    kernels: Vec<Node>,
-}
-/// A kernel node of a graph that is ready.
-#[derive(Clone)]
-pub struct Node {
-    /// The driver's handle.
-    pub handle: usize,
-    /// The address of its context.
-    pub context: u64,
-    /// What it starts.
-    pub module: Arc<Module>,
-    /// Of that module.
-    pub kernel: Kernel,
-    /// How.
-    pub shape: Shape,
-    /// With what.
-    pub params: Vec<u8>,
-    /// Why it can't be recorded: it is there twice, with one context.
-    pub twice: bool,
-}
 
 /// A context for a graph's node.
 pub fn node(real: &Functions) -> Option<u64> {
@@ -63,6 +36,7 @@ pub fn node(real: &Functions) -> Option<u64> {
     lock(&session.graphs).nodes.insert(context, (of, id));
     Some(context)
 }
+
 /// Whether it is one.
 pub fn is_node(context: u64) -> bool {
     matches!(SESSION.get(), Some(Some(s)) if lock(&s.graphs).nodes.contains_key(&context))
@@ -84,6 +58,7 @@ pub fn ready(exec: *mut c_void, mut kernels: Vec<Node>) {
     graphs.count += 1;
     graphs.ready.insert(exec.addr(), Ready { number, replays: 0, kernels });
 }
+
 /// A node of a graph that is ready was changed; `None`: to something that is not recorded.
 pub fn changed(exec: *mut c_void, handle: *mut c_void, node: Option<Node>) {
     let Some(Some(session)) = SESSION.get() else { return };
@@ -98,12 +73,14 @@ pub fn changed(exec: *mut c_void, handle: *mut c_void, node: Option<Node>) {
         }
     }
 }
+
 /// The context that a node of a graph that is ready has.
 pub fn context_of(exec: *mut c_void, handle: *mut c_void) -> Option<u64> {
     let Some(Some(session)) = SESSION.get() else { return None };
     let graphs = lock(&session.graphs);
     graphs.ready.get(&exec.addr())?.kernels.iter().find(|n| n.handle == handle.addr()).map(|n| n.context)
 }
+
 /// It is gone. Its nodes' contexts stay with the graph that it was made from.
 pub fn ready_gone(exec: *mut c_void) {
     if let Some(Some(session)) = SESSION.get() {

@@ -9,7 +9,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::{rewrite, say};
+use crate::log;
+use crate::session_options::options;
 
 /// Whether we do anything at all.
 static OFF: AtomicBool = AtomicBool::new(false);
@@ -26,14 +27,14 @@ pub fn inside() -> bool {
 }
 
 /// Does `work`; `None` if nothing is to be done here, or it failed.
-pub fn think<T>(work: impl FnOnce() -> Option<T>) -> Option<T> {
+pub fn guard<T>(work: impl FnOnce() -> Option<T>) -> Option<T> {
     static START: Once = Once::new();
     if OFF.load(Ordering::Relaxed) || INSIDE.try_with(|i| i.replace(true)).unwrap_or(true) {
         return None;
     }
     let done = catch_unwind(AssertUnwindSafe(|| {
         START.call_once(start);
-        rewrite::options()?;
+        options()?;
         work()
     }));
     let _ = INSIDE.try_with(|i| i.set(false));
@@ -45,7 +46,7 @@ pub fn think<T>(work: impl FnOnce() -> Option<T>) -> Option<T> {
 
 fn start() {
     set_hook(Box::new(|panic| {
-        say::once(&format!("a fault of prlx; the program goes on without it: {panic}"))
+        log::warn_once(&format!("a fault of prlx; the program goes on without it: {panic}"))
     }));
     extern "C" fn forked() {
         OFF.store(true, Ordering::Relaxed);

@@ -7,12 +7,12 @@
 
 use std::ffi::c_int;
 
-use crate::record;
-use crate::symbols::behind;
+use crate::interpose::driver_functions::behind;
+use crate::recording;
 
 /// Ends the process, as the C library does: looking for its function might wait for a lock that nobody will release.
 fn end(status: c_int) -> ! {
-    record::leave();
+    recording::leave();
     loop {
         // SAFETY: the system's call; it does not come back.
         unsafe { libc::syscall(libc::SYS_exit_group, status) };
@@ -27,6 +27,7 @@ fn end(status: c_int) -> ! {
 pub unsafe extern "C" fn _exit(status: c_int) -> ! {
     end(status)
 }
+
 /// The same.
 ///
 /// # Safety
@@ -36,13 +37,14 @@ pub unsafe extern "C" fn _exit(status: c_int) -> ! {
 pub unsafe extern "C" fn _Exit(status: c_int) -> ! {
     end(status)
 }
+
 /// The same; the C library's then does what was registered.
 ///
 /// # Safety
 /// As the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn quick_exit(status: c_int) -> ! {
-    record::leave();
+    recording::leave();
     let real = behind(c"quick_exit");
     if !real.is_null() {
         // SAFETY: that is its type.
