@@ -1,76 +1,29 @@
-//! Streams and events: what was asked for waits in its stream's queue until somebody waits for it or asks about it.
+//! Streams: work waits in its stream's queue until somebody waits for it or asks about it.
 //!
-//! Work has a number, ascending over the device; it runs after the work before it in its stream, and after the work that it
-//! waits for: an event's, or, between the legacy stream and those that are not non-blocking, all that came before.
+//! Work has a number that ascends over the device. It runs after the work before it in its stream, and after the work it waits
+//! for: an event's, or, between the legacy stream and blocking streams, everything that came before.
 //!
-//! Holds: nothing is done before it must be: who reads too early reads what was there before. A query does one piece, so who
-//! asks again and again gets there. At most [`WAITING`] pieces wait, but for those in streams that a test holds back: who waits
-//! for these waits until they go on.
-//! Misses: two kernels never run at once; priorities; a stream that is destroyed is waited for.
+//! # Invariants
+//! - Nothing is done before it must be: a program that reads too early reads old data.
+//! - A query does one piece of work, so repeated queries finish the stream.
+//! - At most [`WAITING`] pieces wait, except in streams that a test holds back. A wait for held work lasts until the test
+//!   releases it.
+//!
+//! # Limitations
+//! Two kernels never run at once. Priorities are ignored. Destroying a stream waits for it.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::thread::{ThreadId, current};
-use std::time::{Duration, Instant};
+use std::thread::current;
+use std::time::Instant;
 
 use prlx_driver::cuda::calls::stream::{LEGACY, PER_THREAD};
 
-use crate::device::{Device, Result, Work, code};
+use crate::codes::{Result, code};
+use crate::device::state::Device;
+use crate::streams::data::{Item, Stream};
+use crate::work::Work;
 
 /// Pieces of work that may wait; more than that, and the oldest are done.
 const WAITING: usize = 1000;
-
-/// A stream.
-#[derive(Default)]
-pub struct Stream {
-    waiting: VecDeque<Item>,
-    /// The last number that was put in.
-    last: u64,
-    /// Neither waits for the legacy stream nor makes it wait.
-    free: bool,
-    /// A test holds its work back, as a kernel does that spins on a flag.
-    held: bool,
-    /// The capture that it takes part in, and the nodes that its next one comes after.
-    pub capture: Option<(u64, Vec<u64>)>,
-}
-
-/// A piece of work.
-struct Item {
-    number: u64,
-    /// What must be done before: in that stream, up to that number.
-    after: Vec<(u64, u64)>,
-    work: Work,
-    /// Of a kernel that is to take long: when it was run.
-    since: Option<Instant>,
-}
-
-/// An event.
-#[derive(Default)]
-pub struct Event {
-    /// Where it was put last.
-    at: Option<(u64, u64)>,
-    /// When it passed, nanoseconds.
-    time: u64,
-    /// The capture that it was put into last, and the nodes it stands behind.
-    captured: Option<(u64, Vec<u64>)>,
-}
-
-/// All of them.
-#[derive(Default)]
-pub struct Streams {
-    pub all: BTreeMap<u64, Stream>,
-    pub events: BTreeMap<u64, Event>,
-    /// The threads' own default streams.
-    own: BTreeMap<u64, ThreadId>,
-    number: u64,
-    /// How long a kernel takes at least.
-    pub slow: Duration,
-}
-
-impl Streams {
-    pub fn new(slow: Duration) -> Streams {
-        Streams { slow, ..Streams::default() }
-    }
-}
 
 impl Device {
     /// The stream that a handle names. `own`: no stream is the thread's own.
@@ -97,6 +50,7 @@ impl Device {
         self.streams.all.insert(stream, Stream { free, ..Stream::default() });
         Ok(stream)
     }
+
     pub fn stream_destroy(&mut self, stream: u64) -> Result<()> {
         self.ready()?;
         let found =
@@ -185,15 +139,18 @@ impl Device {
             self.perform(item.map_or(Work::Nothing, |i| i.work));
         }
     }
+
     /// The same for a call that waits: [`code::BUSY`] makes it try again.
     pub fn wait_for(&mut self, stream: u64, number: u64) -> Result<()> {
         if self.finish(stream, number) { Ok(()) } else { Err(code::BUSY) }
     }
+
     /// Waits for everything.
     pub fn wait_for_all(&mut self) -> Result<()> {
         let streams: Vec<u64> = self.streams.all.keys().copied().collect();
         streams.into_iter().map(|s| self.wait_for(s, u64::MAX)).fold(Ok(()), Result::and)
     }
+
     /// Does the oldest piece that can be done, as time passes; says whether there was one.
     pub fn step(&mut self) -> bool {
         let first = |(&k, s): (&u64, &Stream)| Some((s.waiting.front()?.number, k));
@@ -201,81 +158,16 @@ impl Device {
         all.sort_unstable();
         all.into_iter().any(|(number, stream)| self.finish(stream, number))
     }
+
     /// Holds a stream's work back, or lets it go on.
     pub fn hold(&mut self, stream: u64, held: bool) -> Result<()> {
         self.streams.all.get_mut(&stream).ok_or(code::INVALID_HANDLE)?.held = held;
         Ok(())
     }
+
     /// Whether there is work in a stream.
     pub fn busy(&self, stream: u64) -> bool {
         self.streams.all.get(&stream).is_some_and(|s| !s.waiting.is_empty())
-    }
-
-    pub fn event(&mut self) -> Result<u64> {
-        self.ready()?;
-        let event = self.handle();
-        self.streams.events.insert(event, Event::default());
-        Ok(event)
-    }
-    pub fn event_destroy(&mut self, event: u64) -> Result<()> {
-        self.ready()?;
-        self.streams.events.remove(&event).map(drop).ok_or(code::INVALID_HANDLE)
-    }
-    pub fn event_record(&mut self, event: u64, stream: u64) -> Result<()> {
-        self.ready()?;
-        let capture = self.streams.all.get(&stream).ok_or(code::INVALID_HANDLE)?.capture.clone();
-        if capture.is_none() {
-            self.put(stream, Work::Event(event))?;
-        }
-        let number = self.streams.number;
-        let found = self.streams.events.get_mut(&event).ok_or(code::INVALID_HANDLE)?;
-        match capture {
-            Some(_) => found.captured = capture,
-            None => *found = Event { at: Some((stream, number)), ..Event::default() },
-        }
-        Ok(())
-    }
-    pub fn event_passed(&mut self, event: u64) {
-        let time = self.clock;
-        if let Some(e) = self.streams.events.get_mut(&event) {
-            e.time = time;
-        }
-    }
-    /// Where an event is, if it has not passed.
-    fn pending(&self, event: u64) -> Result<Option<(u64, u64)>> {
-        let event = self.streams.events.get(&event).ok_or(code::INVALID_HANDLE)?;
-        if event.captured.is_some() {
-            return Err(code::CAPTURED_EVENT);
-        }
-        Ok(event.at.filter(|(stream, number)| {
-            self.streams
-                .all
-                .get(stream)
-                .is_some_and(|s| s.waiting.front().is_some_and(|i| i.number <= *number))
-        }))
-    }
-    pub fn event_query(&mut self, event: u64) -> Result<()> {
-        self.ready()?;
-        self.unsafe_call()?;
-        self.step();
-        self.ready()?;
-        if self.pending(event)?.is_some() { Err(code::NOT_READY) } else { Ok(()) }
-    }
-    pub fn event_wait(&mut self, event: u64) -> Result<()> {
-        self.ready()?;
-        if let Some((stream, number)) = self.pending(event)? {
-            self.wait_for(stream, number)?;
-        }
-        self.ready()
-    }
-    /// Milliseconds; a warp instruction is a nanosecond here.
-    pub fn elapsed(&self, start: u64, end: u64) -> Result<f32> {
-        self.ready()?;
-        if self.pending(start)?.is_some() || self.pending(end)?.is_some() {
-            return Err(code::NOT_READY);
-        }
-        let at = |event: u64| self.streams.events[&event].time;
-        Ok(at(end).saturating_sub(at(start)) as f32 / 1e6)
     }
 
     /// What comes later in a stream waits for an event.
@@ -309,12 +201,14 @@ impl Device {
             }
         }
     }
+
     pub fn stream_synchronize(&mut self, stream: u64) -> Result<()> {
         self.ready()?;
         self.not_captured(stream)?;
         self.wait_for(stream, u64::MAX)?;
         self.ready()
     }
+
     pub fn stream_query(&mut self, stream: u64) -> Result<()> {
         self.ready()?;
         self.not_captured(stream)?;
@@ -322,6 +216,7 @@ impl Device {
         self.ready()?;
         if self.busy(stream) { Err(code::NOT_READY) } else { Ok(()) }
     }
+
     /// Nobody may wait for work that is only written down.
     fn not_captured(&mut self, stream: u64) -> Result<()> {
         match self.streams.all.get(&stream).ok_or(code::INVALID_HANDLE)?.capture.as_ref().map(|c| c.0) {
